@@ -194,8 +194,13 @@ func (r *Reconciler) flush(ctx context.Context, s *workload.Snapshot, e *entry) 
 	if e.checkpoint.resourceVersion == "" {
 		return nil
 	}
+	return r.saveAtRest(ctx, s.Owner, e)
+}
+
+// saveAtRest writes all that is known of a workload between two steps, when nothing is being done to its pods.
+func (r *Reconciler) saveAtRest(ctx context.Context, owner memory.Workload, e *entry) error {
 	e.savedAt = time.Time{}
-	return r.save(ctx, s.Owner, e, e.state, r.Clock.Now())
+	return r.save(ctx, owner, e, e.state.AtRest(), r.Clock.Now())
 }
 
 // Flush writes every history that is newer than its checkpoint. It runs when memfit stops, so that a rolling update
@@ -208,8 +213,7 @@ func (r *Reconciler) Flush(ctx context.Context) {
 		if e.suspect || e.checkpoint.resourceVersion == "" {
 			return ctx.Err() == nil
 		}
-		e.savedAt = time.Time{}
-		if err := r.save(ctx, memory.Workload{Ref: ref, UID: e.owner}, e, e.state, r.Clock.Now()); err != nil {
+		if err := r.saveAtRest(ctx, memory.Workload{Ref: ref, UID: e.owner}, e); err != nil {
 			log.Error(err, "Could not write the latest history", "workload", ref.String())
 		}
 		return ctx.Err() == nil

@@ -233,11 +233,10 @@ func (r *Reconciler) carryOn(
 		return reconcile.Result{}, r.leave(ctx, s)
 	}
 	r.recordEvents(f.Events)
-	if err != nil {
-		e.state.NotDone(f.Actions)
-		if errors.Is(err, errNotYet) {
-			return reconcile.Result{RequeueAfter: notYet}, nil
-		}
+	switch { // nothing is done that people cannot read of: the next step decides on it again
+	case errors.Is(err, errNotYet):
+		return reconcile.Result{RequeueAfter: notYet}, nil
+	case err != nil:
 		return reconcile.Result{}, err
 	}
 	e.state.Published(&f, written)

@@ -179,13 +179,6 @@ func (s *State) NoRight(a Action, why string, now time.Time) {
 }
 
 func (s *State) refused(a Action, reason, why string, until time.Time) {
-	if a.Restart {
-		if s.Restart != nil {
-			s.unspend(a.UID, s.Restart.At)
-		}
-		s.Restart = nil
-		return // drift keeps its own account
-	}
 	if st, begun := s.step(a.UID); begun && st.Tries == 0 && !a.Undo {
 		s.unspend(a.UID, st.At)
 	}
@@ -196,9 +189,12 @@ func (s *State) refused(a Action, reason, why string, until time.Time) {
 }
 
 // Gone notes that the pod of an action does not exist any more, or is another one by now.
-func (s *State) Gone(uid types.UID) {
-	s.drop(uid)
+func (s *State) Gone(uid types.UID) { s.drop(uid) }
+
+// NotRestarted forgets a restart that was decided on and did not happen, and what it took of the budget.
+func (s *State) NotRestarted(uid types.UID) {
 	if s.Restart != nil && s.Restart.UID == uid {
+		s.unspend(uid, s.Restart.At)
 		s.Restart = nil
 	}
 }

@@ -124,5 +124,6 @@ func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) 
 		}
 	}
 	st.ledger, st.containers, st.restarts, st.rollout = ledger, containers, restarts, sizing
+	st.pendingRestart = ""
 	return lost, nil
 }

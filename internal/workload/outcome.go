@@ -35,8 +35,6 @@ const (
 	OutcomeRefused
 	// OutcomeNoRight means that memfit has no right to do it, as its installation stands.
 	OutcomeNoRight
-	// outcomeNotAttempted means that it was not sent.
-	outcomeNotAttempted
 )
 
 // OutcomeOf says what the API server's answer means, and returns the error again where it means nothing for sure.
@@ -93,47 +91,37 @@ func granted(a rollout.Action) string {
 
 // Note takes in what became of an action, so that what was refused is not asked for again at once. Whatever failed
 // otherwise is tried again by the next step, because the state says that it is to be done; but for an eviction for
-// memory that climbs: of that nobody knows whether it happened, and it counts as done.
+// memory that climbs: of that nobody knows whether it happened, and it counts as done. What nothing is noted of was not
+// sent.
 func (st *State) Note(a rollout.Action, o Outcome, now time.Time) {
-	if a.Restart && o.Kind != outcomeUnknown {
-		st.restarts.Undo(a.UID)
+	if a.Restart {
+		st.noteRestart(o, now)
+		return
 	}
 	switch o.Kind {
 	case OutcomeGone:
 		st.rollout.Gone(a.UID)
 	case OutcomeBudget:
-		st.refuse(a, v1alpha1.ReasonBudget, budgetRefusal, now.Add(afterBudget), now)
+		st.rollout.Refused(a, v1alpha1.ReasonBudget, budgetRefusal, now)
 	case OutcomeRefused:
-		st.refuse(a, v1alpha1.ReasonRefused, o.Why, now.Add(afterForbidden), now)
+		st.rollout.Refused(a, v1alpha1.ReasonRefused, o.Why, now)
 	case OutcomeNoRight:
-		if a.Restart {
-			st.refuse(a, v1alpha1.ReasonRefused, o.Why, now.Add(afterForbidden), now)
-		} else {
-			st.rollout.NoRight(a, o.Why, now)
-		}
-	case outcomeNotAttempted:
-		if a.Restart {
-			st.rollout.Gone(a.UID)
-		}
+		st.rollout.NoRight(a, o.Why, now)
 	case outcomeUnknown:
 	}
 }
 
 const budgetRefusal = "a PodDisruptionBudget does not allow it now"
 
-func (st *State) refuse(a rollout.Action, reason, why string, until, now time.Time) {
-	if !a.Restart {
-		st.rollout.Refused(a, reason, why, now)
-		return
-	}
-	st.rollout.Gone(a.UID)
-	st.restartRefused = refusal{until, why}
-}
-
-// NotDone notes that none of the actions was sent: what people read could not be written, and nothing is done behind
-// their backs.
-func (st *State) NotDone(actions []rollout.Action) {
-	for _, a := range actions {
-		st.Note(a, Outcome{Kind: outcomeNotAttempted}, time.Time{})
+// noteRestart notes that a restart was sent, or why there was none: the latter stays pending, and so did not happen.
+func (st *State) noteRestart(o Outcome, now time.Time) {
+	switch o.Kind {
+	case outcomeUnknown:
+		st.pendingRestart = ""
+	case OutcomeBudget:
+		st.restartRefused = refusal{now.Add(afterBudget), budgetRefusal}
+	case OutcomeRefused, OutcomeNoRight:
+		st.restartRefused = refusal{now.Add(afterForbidden), o.Why}
+	case OutcomeGone:
 	}
 }

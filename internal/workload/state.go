@@ -43,6 +43,10 @@ type State struct {
 	// restarts are those for drift.action: Restart, and restartRefused until when and why the API server refused one.
 	restarts       drift.State
 	restartRefused refusal
+	// pendingRestart is the pod of a restart that the last step decided on and nobody has sent yet; empty: there is none.
+	// restarts and rollout count it already, because memfit may die between writing and sending. It is not checkpointed:
+	// whoever reads the checkpoint does not know, and counts it.
+	pendingRestart types.UID
 	// rollout is what was begun to do to running pods.
 	rollout rollout.State
 	told    told
@@ -94,6 +98,19 @@ func (st *State) Published(e *Effects, written bool) {
 	if st.told = e.told; written {
 		st.standing = e.recommended
 	}
+}
+
+// AtRest is a copy of the state while nothing is being sent. A restart that is still pending then did not happen: what
+// people read could not be written, the API server refused it, or the pod was gone. Whether it is still due, the next
+// step decides anew.
+func (st *State) AtRest() *State {
+	c := st.clone()
+	if c.pendingRestart != "" {
+		c.restarts.Undo(c.pendingRestart)
+		c.rollout.NotRestarted(c.pendingRestart)
+		c.pendingRestart = ""
+	}
+	return c
 }
 
 // clone is a copy that shares nothing that a step changes in place.

@@ -58,7 +58,8 @@ type Effects struct {
 	Events, Published []Event
 	told              told
 	// Actions are what is to be done to running pods. They are in the next state already, because memfit may die between
-	// writing and doing.
+	// writing and doing. Those of which no outcome is noted ([State.Note]) were not sent: if they are still due, the next
+	// step has them again.
 	Actions []rollout.Action
 	// Timing says when the next step is due, as far as that follows from the workload.
 	Timing Timing
@@ -75,7 +76,7 @@ type Effects struct {
 // Step is everything memfit decides about a workload: what happened since the last step, what it means, and what should
 // change. It changes neither its input nor the world. Equal input gives equal output.
 func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
-	m := before.clone()
+	m := before.AtRest()
 	kills, explained, stalls := m.account(s, now)
 	m.knowCaps(s.Governed)
 	v := decide(s, m, now)
@@ -85,6 +86,7 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 		// noted before it is done: of two memfits that die in between, none evicts one more than the owner allows
 		if a.Restart {
 			m.restarts.Add(drift.Restart{Pod: a.Pod, UID: a.UID, At: now})
+			m.pendingRestart = a.UID
 		}
 	}
 	e := Effects{

@@ -203,7 +203,6 @@ func (c *cluster) reconcile(p *process, killedAt int) (killed bool) {
 		}
 	}
 	if c.Choose(8) == 0 { // the recommendation cannot be written
-		p.state.NotDone(effects.Actions)
 		return false
 	}
 	c.shown = effects.Status
@@ -362,7 +361,6 @@ func TestWhatWasNotSentIsSentLater(t *testing.T) {
 	if len(first.Actions) != 1 {
 		t.Fatalf("a kill led to %d actions, want 1", len(first.Actions))
 	}
-	p.state.NotDone(first.Actions)
 	c.Now = c.Now.Add(30 * time.Second)
 	if again := step(); len(again.Actions) != 1 || again.Actions[0].UID != first.Actions[0].UID {
 		t.Errorf("what was not sent led to %+v, want it again: %+v", again.Actions, first.Actions)
