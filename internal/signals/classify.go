@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/stats"
 )
 
 // classified is the shape of one instance.
@@ -69,8 +70,8 @@ func followsLimit(j classified, in ShapeInput) (memory.Confidence, bool) {
 	if in.Cap == 0 {
 		return "", false
 	}
-	half := sortedCopy(j.mids()[len(j.cells)/2:])
-	settled, bottom := quantile(half, 0.5), quantile(half, 0.1)
+	half := stats.Sorted(j.mids()[len(j.cells)/2:])
+	settled, bottom := stats.Quantile(half, 0.5), stats.Quantile(half, 0.1)
 	low, high := float64(in.Cap)*capLow/100, float64(in.Cap)*capHigh/100+float64(in.Overhead)
 	if limit > 0 {
 		high = min(high, limit)
@@ -93,8 +94,8 @@ func aboutToHit(j classified, in ShapeInput) (memory.Confidence, bool) {
 	if in.Cap != 0 && j.last < float64(in.Cap)*capHigh/100+float64(in.Overhead) {
 		return "", false
 	}
-	if !g.significant() || g.gained() < g.from/4 || g.slow <= 0 || !rises(j.lows()[g.skip:], trendZ) || !g.all.steady() ||
-		g.inSteps() {
+	if !g.significant() || g.gained() < g.from/4 || g.slow <= 0 || !stats.Rises(j.lows()[g.skip:], trendZ) ||
+		!g.all.steady() || g.inSteps() {
 		return "", false
 	}
 	return memory.Medium, (limit-j.last)/g.slow < j.span.Hours()
@@ -119,8 +120,8 @@ func trendUnderSawtooth(j classified, _ ShapeInput) (memory.Confidence, bool) {
 	lows, mids := j.lows()[j.growth.skip:], j.mids()[j.growth.skip:]
 	risen := j.growth.slope * j.span.Hours()
 	if j.span < soonToTell || len(j.growth.returned) < 2 || j.growth.all.slopes < keepsSlope ||
-		j.growth.ending < keepsEnding || j.growth.slow <= 0 || !rises(lows, 5) || !rises(mids[len(mids)/2:], trendZ) ||
-		risen < j.level.usual/4 {
+		j.growth.ending < keepsEnding || j.growth.slow <= 0 || !stats.Rises(lows, 5) ||
+		!stats.Rises(mids[len(mids)/2:], trendZ) || risen < j.level.usual/4 {
 		return "", false
 	}
 	return memory.Low, true
@@ -142,7 +143,7 @@ func stepsAndStays(j classified, _ ShapeInput) (memory.Confidence, bool) {
 
 func climbs(j classified, in ShapeInput) (memory.Confidence, bool) {
 	g := j.growth
-	if !g.significant() || g.slow <= 0 || !rises(j.lows()[g.skip:], trendZ) || !g.all.endless() ||
+	if !g.significant() || g.slow <= 0 || !stats.Rises(j.lows()[g.skip:], trendZ) || !g.all.endless() ||
 		g.ending < keepsEnding || j.span < leastClimb {
 		return "", false
 	}
@@ -168,8 +169,8 @@ func levelsOff(j classified, _ ShapeInput) (memory.Confidence, bool) {
 		return "", false
 	}
 	rest := j.level
-	late := sortedCopy(j.mids()[len(j.cells)*2/3:])
-	rest.top, rest.base, rest.usual = quantile(late, 0.98), quantile(late, 0.02), quantile(late, 0.5)
+	late := stats.Sorted(j.mids()[len(j.cells)*2/3:])
+	rest.top, rest.base, rest.usual = stats.Quantile(late, 0.98), stats.Quantile(late, 0.02), stats.Quantile(late, 0.5)
 	if !rest.still() {
 		return "", false
 	}
@@ -180,7 +181,7 @@ func levelsOff(j classified, _ ShapeInput) (memory.Confidence, bool) {
 }
 
 func stillGrowing(j classified, _ ShapeInput) (memory.Confidence, bool) {
-	return memory.Low, j.growth.significant() && j.growth.all.endless() && rises(j.lows()[j.growth.skip:], trendZ)
+	return memory.Low, j.growth.significant() && j.growth.all.endless() && stats.Rises(j.lows()[j.growth.skip:], trendZ)
 }
 
 func standsStill(j classified, _ ShapeInput) (memory.Confidence, bool) {
@@ -199,7 +200,7 @@ func bursts(j classified, _ ShapeInput) (memory.Confidence, bool) {
 }
 
 func upAndDown(j classified, _ ShapeInput) (memory.Confidence, bool) {
-	onlyUp := j.growth.significant() && len(j.growth.returned) == 0 && rises(j.lows()[j.growth.skip:], trendZ)
+	onlyUp := j.growth.significant() && len(j.growth.returned) == 0 && stats.Rises(j.lows()[j.growth.skip:], trendZ)
 	return j.seenEnough(), !onlyUp
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/stats"
 )
 
 // stepsKept is the number of steps a Shape names.
@@ -121,8 +122,8 @@ func crashedWhileGrowing(lives []series, limit float64) []classified {
 		}
 		whole++
 		ended, lows := replaced(lives[i:]), s.lows()[1:]
-		slope, slow, fast := theilSen(s.hours()[1:], lows)
-		if slow <= 0 || !rises(lows, trendZ) || lows[len(lows)-1] < 1.3*lows[len(lows)/8] {
+		slope, slow, fast := stats.TheilSen(s.hours()[1:], lows)
+		if slow <= 0 || !stats.Rises(lows, trendZ) || lows[len(lows)-1] < 1.3*lows[len(lows)/8] {
 			continue
 		}
 		if atLimit := s.last >= 0.85*cmp.Or(s.limit, limit); ended && !atLimit {
@@ -231,7 +232,7 @@ func soonest(climbing []classified, limit memory.Bytes) [2]time.Duration {
 	for _, j := range climbing {
 		l := cmp.Or(float64(limit), j.limit)
 		half := j.cells[j.growth.skip+(len(j.cells)-j.growth.skip)/2:]
-		late, slow, fast := theilSen(
+		late, slow, fast := stats.TheilSen(
 			each(half, func(c cell) float64 { return c.hours }), each(half, func(c cell) float64 { return c.low }),
 		)
 		slow, fast = min(slow, j.growth.slow, late)/rateMargin, max(fast, j.growth.fast, late)*rateMargin

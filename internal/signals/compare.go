@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/stats"
 )
 
 const (
@@ -37,7 +38,7 @@ func outlierReplicas(in ShapeInput) []string {
 			continue
 		}
 		if s := newSeries(instance); len(s.cells) > 0 {
-			use[pod] = quantile(sortedCopy(s.lows()[len(s.cells)*3/4:]), 0.25)
+			use[pod] = stats.Quantile(stats.Sorted(s.lows()[len(s.cells)*3/4:]), 0.25)
 		}
 	}
 	outliers, _ := farAbove(use)
@@ -64,11 +65,11 @@ func farAbove(use map[string]float64) (outliers []string, usual float64) {
 	for _, v := range use {
 		values = append(values, v)
 	}
-	usual = median(values)
+	usual = stats.Median(values)
 	for i, v := range values {
 		values[i] = math.Abs(v - usual)
 	}
-	spread := median(values)
+	spread := stats.Median(values)
 	least := max(usual*outlierPercent/100, usual+outlierSpreads*spread, usual+outlierLeast)
 	for pod, v := range use {
 		if v > least {
@@ -126,8 +127,8 @@ func notDownAfterLoad(in Instance) bool {
 	for i, p := range points {
 		loads[i] = p.Load
 	}
-	ranked := sortedCopy(loads)
-	quiet, busy := quantile(ranked, 0.25), quantile(ranked, 0.95)
+	ranked := stats.Sorted(loads)
+	quiet, busy := stats.Quantile(ranked, 0.25), stats.Quantile(ranked, 0.95)
 	if busy < 2*quiet || busy == 0 {
 		return false
 	}
@@ -145,7 +146,7 @@ func notDownAfterLoad(in Instance) bool {
 		for i := range p {
 			v[i] = float64(p[i].RSS)
 		}
-		return median(v)
+		return stats.Median(v)
 	}
 	before, during, after := rss(points[:first]), rss(points[first:last+1]), rss(points[last+1:])
 	gained := max(during, after) - before

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/stats"
 )
 
 const (
@@ -95,7 +96,7 @@ func (g growth) significant() bool {
 }
 
 // tooth is the usual height of what came down again; 0 when nothing did.
-func (g growth) tooth() float64 { return median(g.returned) }
+func (g growth) tooth() float64 { return stats.Median(g.returned) }
 
 // grow measures the growth of a series.
 func grow(s series) growth {
@@ -119,12 +120,12 @@ func grow(s series) growth {
 		g.steps[i].at += g.skip
 		g.stepped += g.steps[i].by
 	}
-	g.slope, g.slow, g.fast = theilSen(x, lows)
-	_, g.change = pettitt(lows)
+	g.slope, g.slow, g.fast = stats.TheilSen(x, lows)
+	_, g.change = stats.Pettitt(lows)
 	mids := s.mids()[g.skip:]
 	third := before(x, x[len(x)-1]-(x[len(x)-1]-x[0])/3)
-	whole, _, _ := theilSen(x, mids)
-	last, _, _ := theilSen(x[third:], mids[third:])
+	whole, _, _ := stats.TheilSen(x, mids)
+	last, _, _ := stats.TheilSen(x[third:], mids[third:])
 	g.ending = ratio(last, whole)
 	return g
 }
@@ -141,8 +142,8 @@ func follow(f, x, lows []float64) course {
 	c.late = f[n-1] - second
 	c.pace = ratio(c.late, second-first)
 	middle, m := before(x[:n], x[0]+window/2), before(x, (x[0]+x[len(x)-1])/2)+1
-	early, _, _ := theilSen(x[:m], lows[:m])
-	late, _, _ := theilSen(x[m:], lows[m:])
+	early, _, _ := stats.TheilSen(x[:m], lows[:m])
+	late, _, _ := stats.TheilSen(x[m:], lows[m:])
 	// All points have a say in the median slopes, but a staircase looks flat to them; the floor's gain trusts few points.
 	// The geometric mean errs less than either.
 	c.slopes = ratio(late, early)

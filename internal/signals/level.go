@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/stats"
 )
 
 const (
@@ -51,7 +52,7 @@ func levels(s series, g growth) level {
 	highs, lows := each(c, func(c cell) float64 { return c.high }), each(c, func(c cell) float64 { return c.low })
 	slices.Sort(highs)
 	slices.Sort(lows)
-	l := level{base: quantile(lows, 0.1), usual: median(s.mids()[g.skip:]), top: quantile(highs, 0.99)}
+	l := level{base: stats.Quantile(lows, 0.1), usual: stats.Median(s.mids()[g.skip:]), top: stats.Quantile(highs, 0.99)}
 	least := max(stillBytes, l.height()/5)
 	above, idle := 0, 0
 	for i, x := range c {

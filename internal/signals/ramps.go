@@ -12,6 +12,7 @@ import (
 
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/stats"
 )
 
 // A leak that kills within minutes is over before a shape can be told from samples: [Classify] wants two hours. But
@@ -133,7 +134,7 @@ func exponentOf(lives []ascent) float64 {
 			all = append(all, math.Log(b.age.Seconds()/a.age.Seconds())/math.Log(float64(b.limit)/float64(a.limit)))
 		}
 	}
-	return median(all)
+	return stats.Median(all)
 }
 
 func found(lives []ascent) Ramps {
@@ -144,7 +145,7 @@ func found(lives []ascent) Ramps {
 		r.Instances += l.kills
 		rates = append(rates, l.rate())
 	}
-	r.PerMinute = toBytes(median(rates) * 60)
+	r.PerMinute = toBytes(stats.Median(rates) * 60)
 	return r
 }
 
@@ -179,7 +180,8 @@ func ramps(kills []memory.OOMKill) []ascent {
 			return nil
 		}
 		all = append(all, ascent{
-			limit: limit, age: time.Duration(median(seconds) * float64(time.Second)), kills: len(seconds), newest: newest[limit],
+			limit: limit, age: time.Duration(stats.Median(seconds) * float64(time.Second)), kills: len(seconds),
+			newest: newest[limit],
 		})
 	}
 	slices.SortFunc(all, func(a, b ascent) int { return cmp.Compare(a.limit, b.limit) })

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/stats"
 )
 
 const (
@@ -105,7 +106,7 @@ func (s *series) cut(points []Point) {
 		slices.Sort(values)
 		s.cells = append(s.cells, cell{
 			hours: (float64(k) + 0.5) * width.Hours(),
-			low:   quantile(values, 0.1), mid: quantile(values, 0.5), high: quantile(values, 0.95),
+			low:   stats.Quantile(values, 0.1), mid: stats.Quantile(values, 0.5), high: stats.Quantile(values, 0.95),
 		})
 		points = points[n:]
 	}

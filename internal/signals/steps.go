@@ -6,6 +6,8 @@ package signals
 import (
 	"cmp"
 	"slices"
+
+	"github.com/memfit/memfit/internal/stats"
 )
 
 // jump is one step of the floor.
@@ -62,7 +64,7 @@ func jumps(f []float64, gained, tooth float64) []jump {
 	for i := 1; i < len(f); i++ {
 		rises = append(rises, f[i]-f[i-1])
 	}
-	least := max(stepLeast, 0.12*gained, tooth/2, 2.5*float64(width)*median(rises))
+	least := max(stepLeast, 0.12*gained, tooth/2, 2.5*float64(width)*stats.Median(rises))
 	var out []jump
 	for i := max(2, len(f)/16); i < len(f); { // before, there is no plateau to jump from
 		end := min(i+width, len(f))
@@ -71,7 +73,7 @@ func jumps(f []float64, gained, tooth float64) []jump {
 			i++
 			continue
 		}
-		for end < len(f) && end-i < len(f)/10 && f[end]-f[end-1] > max(0.02*gained, 3*median(rises)) {
+		for end < len(f) && end-i < len(f)/10 && f[end]-f[end-1] > max(0.02*gained, 3*stats.Median(rises)) {
 			end++ // loading takes its time
 		}
 		if j := (jump{at: i, until: end, by: f[end-1] - f[i-1]}); !slowsDown(f, j) {

@@ -73,8 +73,14 @@ var rooms = []room{
 		never:   clients,
 	},
 	{
+		name: "stats", dir: "internal/stats/...", noStd: pure, // plain numbers in, plain numbers out
+		never: slices.Concat(clients, kinds),
+	},
+	{
 		name: "signals", dir: "internal/signals/...", noStd: pure,
-		ours:    []string{"internal/format", "internal/history", "internal/memory", "internal/quote", "internal/runtimes"},
+		ours: []string{
+			"internal/format", "internal/history", "internal/memory", "internal/quote", "internal/runtimes", "internal/stats",
+		},
 		outside: pods,
 		never:   clients,
 	},
