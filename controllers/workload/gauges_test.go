@@ -15,7 +15,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/shape"
 )
 
 // gathered is what a registry tells of gauges, without the help.
@@ -51,7 +51,7 @@ func TestGaugesAsGathered(t *testing.T) {
 
 	m.published(web, []v1alpha1.ContainerRecommendation{app, {Container: "side", Use: &limit}})
 	m.published(same, []v1alpha1.ContainerRecommendation{app})
-	m.shaped(web, map[string]signals.Shape{"app": {Outliers: []string{"web-1"}}})
+	m.shaped(web, map[string]shape.Shape{"app": {Outliers: []string{"web-1"}}})
 	app.Recommended = nil
 	m.published(web, []v1alpha1.ContainerRecommendation{app})
 	want := `# TYPE memfit_current_limit_bytes gauge
@@ -83,7 +83,7 @@ func BenchmarkGather(b *testing.B) {
 	for i := range 10_000 {
 		w := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web-" + strconv.Itoa(i)}
 		m.published(w, []v1alpha1.ContainerRecommendation{app})
-		m.shaped(w, map[string]signals.Shape{"app": {}})
+		m.shaped(w, map[string]shape.Shape{"app": {}})
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -10,7 +10,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/rollout"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/shape"
 	"github.com/memfit/memfit/internal/workload"
 )
 
@@ -116,7 +116,7 @@ func (m *Metrics) forget(w memory.WorkloadRef) {
 }
 
 // shaped shows what each container's memory does.
-func (m *Metrics) shaped(w memory.WorkloadRef, shapes map[string]signals.Shape) {
+func (m *Metrics) shaped(w memory.WorkloadRef, shapes map[string]shape.Shape) {
 	for container, s := range shapes {
 		m.gauges.change(w, container, func(r *row) {
 			r.show(drifting, 0)
@@ -125,7 +125,7 @@ func (m *Metrics) shaped(w memory.WorkloadRef, shapes map[string]signals.Shape) 
 			}
 			r.show(outlierReplicas, float64(len(s.Outliers)))
 			r.hide(timeToLimit)
-			if s.Kind == signals.Climb && s.TimeToLimit[1] > 0 {
+			if s.Kind == shape.Climb && s.TimeToLimit[1] > 0 {
 				r.show(timeToLimit, s.TimeToLimit[0].Seconds())
 			}
 		})

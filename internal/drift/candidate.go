@@ -13,7 +13,7 @@ import (
 
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/shape"
 )
 
 const (
@@ -62,7 +62,7 @@ type Policy struct {
 type Input struct {
 	Pods []Pod
 	// Shapes are what memory does, by container name.
-	Shapes map[string]signals.Shape
+	Shapes map[string]shape.Shape
 	Policy Policy
 	// Done are the restarts of the last day, oldest first.
 	Done []Restart
@@ -134,13 +134,13 @@ func worst(in Input) (danger, bool) {
 	}), true
 }
 
-func endangered(pod Pod, c Container, s signals.Shape) (danger, bool) {
+func endangered(pod Pod, c Container, s shape.Shape) (danger, bool) {
 	d := danger{Pod: pod, Container: c, outlier: slices.Contains(s.Outliers, pod.Name)}
 	if c.Limit == 0 || !d.outlier &&
-		(s.Confidence == memory.Low || s.Kind != signals.Climb && s.Kind != signals.StepRetention) {
+		(s.Confidence == memory.Low || s.Kind != shape.Climb && s.Kind != shape.StepRetention) {
 		return danger{}, false
 	}
-	soon := s.Kind == signals.Climb && s.TimeToLimit[1] > 0 && s.TimeToLimit[0] <= soonest
+	soon := s.Kind == shape.Climb && s.TimeToLimit[1] > 0 && s.TimeToLimit[0] <= soonest
 	if share := d.share(); share < nearPercent && (!soon || share < soonPercent) {
 		return danger{}, false
 	}
@@ -149,7 +149,7 @@ func endangered(pod Pod, c Container, s signals.Shape) (danger, bool) {
 		d.why = fmt.Sprintf(
 			"container %s uses %s, %d %% of its limit of %s, far above its replicas", c.Name, c.Use, d.share(), c.Limit,
 		)
-	case s.Kind == signals.Climb:
+	case s.Kind == shape.Climb:
 		d.why = fmt.Sprintf("container %s climbs and uses %s, %d %% of its limit of %s", c.Name, c.Use, d.share(), c.Limit)
 		if s.TimeToLimit[1] > 0 {
 			d.why += fmt.Sprintf(", which it reaches in %s or later", format.InWords(s.TimeToLimit[0]))

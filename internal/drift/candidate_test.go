@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/shape"
 )
 
 var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -32,8 +32,8 @@ func pod(name string, mib memory.Bytes, edits ...func(*Pod)) Pod {
 func unready(p *Pod) { p.Ready = false }
 func leaving(p *Pod) { p.Leaving = true }
 
-func climbs(left time.Duration) signals.Shape {
-	return signals.Shape{Kind: signals.Climb, Confidence: memory.Medium, TimeToLimit: [2]time.Duration{left, 2 * left}}
+func climbs(left time.Duration) shape.Shape {
+	return shape.Shape{Kind: shape.Climb, Confidence: memory.Medium, TimeToLimit: [2]time.Duration{left, 2 * left}}
 }
 
 func restarted(ago time.Duration) Restart {
@@ -41,11 +41,11 @@ func restarted(ago time.Duration) Restart {
 }
 
 func TestChoose(t *testing.T) {
-	retains := signals.Shape{Kind: signals.StepRetention, Confidence: memory.High}
+	retains := shape.Shape{Kind: shape.StepRetention, Confidence: memory.High}
 	usual := Policy{MaxPerDay: 3, MinReplicas: 1, Cooldown: time.Hour}
 	for name, tc := range map[string]struct {
 		pods               []Pod
-		shape              signals.Shape
+		shape              shape.Shape
 		policy             *Policy
 		done               []Restart
 		refused            string
@@ -75,24 +75,24 @@ func TestChoose(t *testing.T) {
 		},
 		"the outlier goes before the fullest": {
 			pods:  []Pod{pod("a", 200), pod("b", 240), pod("c", 30), pod("d", 30)},
-			shape: signals.Shape{Kind: signals.Climb, Confidence: memory.High, Outliers: []string{"a"}}, wantPod: "a",
+			shape: shape.Shape{Kind: shape.Climb, Confidence: memory.High, Outliers: []string{"a"}}, wantPod: "a",
 			wantWhy: "far above its replicas",
 		},
 		"an outlier among flat ones": {
 			pods:  []Pod{pod("a", 200), pod("b", 30), pod("c", 30), pod("d", 30)},
-			shape: signals.Shape{Kind: signals.Flat, Confidence: memory.High, Outliers: []string{"a"}}, wantPod: "a",
+			shape: shape.Shape{Kind: shape.Flat, Confidence: memory.High, Outliers: []string{"a"}}, wantPod: "a",
 			wantWhy: "200Mi",
 		},
 		"an outlier far from its limit": {
 			pods:  []Pod{pod("a", 100), pod("b", 30), pod("c", 30), pod("d", 30)},
-			shape: signals.Shape{Kind: signals.Flat, Confidence: memory.High, Outliers: []string{"a"}}, wantNothingInSight: true,
+			shape: shape.Shape{Kind: shape.Flat, Confidence: memory.High, Outliers: []string{"a"}}, wantNothingInSight: true,
 		},
 		"a cache that fills its cap is no leak": {
-			pods: []Pod{pod("a", 240), pod("b", 240)}, shape: signals.Shape{Kind: signals.FollowsLimit, Confidence: memory.High},
+			pods: []Pod{pod("a", 240), pod("b", 240)}, shape: shape.Shape{Kind: shape.FollowsLimit, Confidence: memory.High},
 			wantNothingInSight: true,
 		},
 		"a climb that is a guess": {
-			pods: []Pod{pod("a", 240), pod("b", 240)}, shape: signals.Shape{Kind: signals.Climb, Confidence: memory.Low},
+			pods: []Pod{pod("a", 240), pod("b", 240)}, shape: shape.Shape{Kind: shape.Climb, Confidence: memory.Low},
 			wantNothingInSight: true,
 		},
 		"without a limit nothing kills it": {
@@ -154,7 +154,7 @@ func TestChoose(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := Input{
-				Pods: tc.pods, Shapes: map[string]signals.Shape{"app": tc.shape}, Policy: usual, Done: tc.done, Refused: tc.refused,
+				Pods: tc.pods, Shapes: map[string]shape.Shape{"app": tc.shape}, Policy: usual, Done: tc.done, Refused: tc.refused,
 				Now: now,
 			}
 			if tc.policy != nil {

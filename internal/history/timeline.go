@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// SpansKept is the number of spans of the timeline: as many as internal/signals cuts a series into.
+	// SpansKept is the number of spans of the timeline: as many as internal/shape cuts a series into.
 	SpansKept = 96
 	// finestSpan is how long a span is at first, in seconds: nine hours fit. When all are taken, neighbors become one and
 	// spans twice as long, up to widestSpan: three days, so that what a day does every day is seen three times. Then the

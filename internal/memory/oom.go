@@ -37,6 +37,14 @@ const (
 	High   Confidence = "High"
 )
 
+// Lower is one step less sure.
+func (c Confidence) Lower() Confidence {
+	if c == High {
+		return Medium
+	}
+	return Low
+}
+
 // RaiseReaches is how soon after a raise a container may die without the raise having reached it: a raise is sent to a
 // container that runs, and the kubelet tells ends and limits up to a second late each.
 const RaiseReaches = 3 * time.Second

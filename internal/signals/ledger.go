@@ -268,7 +268,7 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 		kill := visible
 		kill.Limit, kill.Asked = limit, asked
 		kill.Peak, kill.Uptime = 0, 0
-		kill.Confidence = lower(visible.Confidence)
+		kill.Confidence = visible.Confidence.Lower()
 		if !t.Started.IsZero() {
 			kill.Time = t.Started // it ended before its successor began
 		}
@@ -278,14 +278,6 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 		out = append(out, kill)
 	}
 	return out
-}
-
-// lower is one step less sure.
-func lower(c memory.Confidence) memory.Confidence {
-	if c == memory.High {
-		return memory.Medium
-	}
-	return memory.Low
 }
 
 // record files the new kills, drops those that are already on file, and returns the rest, oldest first.

@@ -15,6 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/shape"
 	"github.com/memfit/memfit/internal/signals"
 )
 
@@ -106,7 +107,7 @@ func driftCondition(v *result) metav1.Condition {
 	for i := range v.status.Containers {
 		name := v.status.Containers[i].Container
 		s := v.shapes[name]
-		known = known || s.Kind != signals.Unknown
+		known = known || s.Kind != shape.Unknown
 		if len(s.Outliers) > 0 && outlier == "" {
 			outlier = "Container " + name + ": " + v.aboveReplicas(name, s.Outliers[0])
 			if more := s.Outliers[1:]; len(more) > 0 {
@@ -144,8 +145,8 @@ func driftCondition(v *result) metav1.Condition {
 }
 
 // driftReason is the reason of a shape of which [Drifts] is true.
-func driftReason(kind signals.ShapeKind) string {
-	if kind == signals.Climb {
+func driftReason(kind shape.Kind) string {
+	if kind == shape.Climb {
 		return v1alpha1.ReasonClimb
 	}
 	return v1alpha1.ReasonStepRetention

@@ -18,6 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/rollout"
+	"github.com/memfit/memfit/internal/shape"
 	"github.com/memfit/memfit/internal/signals"
 )
 
@@ -41,20 +42,20 @@ func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) roll
 // shape says what the container's memory does. The history tells it, which knows days; but it thins what it keeps, so
 // that a leak that kills within minutes is over before it shows there. Instances close to their limit are therefore
 // examined by themselves.
-func (q *containerInput) shape() signals.Shape {
-	in := signals.FromHistory(q.history)
+func (q *containerInput) shape() shape.Shape {
+	in := shape.FromHistory(q.history)
 	in.Limit, in.Replicas, in.Now = q.container.current.Limit, q.replicas, q.now
 	growth := q.plan.Growth(q.container.Name)
 	in.Overhead = growth.Overhead.Plus(growth.Reserve)
 	if growth.FollowsLimit && growth.HeapPercent > 0 && !growth.Soft {
 		in.Cap = in.Limit.Minus(growth.Reserve).Percent(growth.HeapPercent)
 	}
-	s := signals.Classify(in)
+	s := shape.Classify(in)
 	if len(q.urgent) == 0 || Drifts(s) {
 		return s
 	}
 	in.Instances, in.Past, in.Regimes = q.urgent, nil, nil
-	if soon := signals.Classify(in); soon.Kind == signals.Climb && Drifts(soon) {
+	if soon := shape.Classify(in); soon.Kind == shape.Climb && Drifts(soon) {
 		return soon
 	}
 	return s
@@ -162,8 +163,8 @@ type containerInput struct {
 	plan      inject.Plan
 	history   *history.Container
 	kills     []memory.OOMKill
-	replicas  []signals.Replica
-	urgent    []signals.Instance
+	replicas  []shape.Replica
+	urgent    []shape.Instance
 	standing  v1alpha1.Size
 	// reverted is a size that was rolled back and must not come again; nil: none.
 	reverted *rollout.Revert
@@ -173,7 +174,7 @@ type containerInput struct {
 	inUse, largestNode memory.Bytes
 	// unrelieved is the last stall that a raise did not end.
 	unrelieved memory.Stall
-	leak       signals.Ramps
+	leak       shape.Ramps
 	ease       recommend.Ease
 	// measured are settings of which an agent said what they would do.
 	measured []string
@@ -185,7 +186,7 @@ type containerResult struct {
 	status v1alpha1.ContainerRecommendation
 	// recommendation is what stands: its size is that of status.
 	recommendation recommend.Recommendation
-	shape          signals.Shape
+	shape          shape.Shape
 	shapeCache     shapeCache
 }
 
@@ -232,7 +233,7 @@ func (q *containerInput) recommend(a *containerResult) []string {
 		},
 		InUse: q.inUse, Unrelieved: q.unrelieved, Ease: q.ease, LargestNode: q.largestNode, Leak: q.leak.String(),
 		Silent:   q.silent,
-		Climbing: a.shape.Kind == signals.Climb && a.shape.Confidence != memory.Low,
+		Climbing: a.shape.Kind == shape.Climb && a.shape.Confidence != memory.Low,
 	})
 	if q.reverted != nil {
 		rec = q.reverted.Override(rec, q.container.current)

@@ -17,7 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/rollout"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/shape"
 )
 
 // result is what was found out about a workload.
@@ -25,11 +25,11 @@ type result struct {
 	status   v1alpha1.MemoryRecommendationStatus
 	coverage coverage
 	// shapes are what memory does, by container.
-	shapes map[string]signals.Shape
+	shapes map[string]shape.Shape
 	// shapeCaches are the same with what they rest on.
 	shapeCaches map[string]shapeCache
 	// leaks are containers that climb from every start until they are killed.
-	leaks map[string]signals.Ramps
+	leaks map[string]shape.Ramps
 	// alive is what replicas show of their heaps, by container.
 	alive map[string]alive
 	// found is what agents found replicas to run, by container.
@@ -44,7 +44,7 @@ type result struct {
 	findings []rollout.Finding
 	rollout  rollout.Transition
 	// replicas are what running pods use, by container.
-	replicas map[string][]signals.Replica
+	replicas map[string][]shape.Replica
 	// timing says when that may be different although nothing happens.
 	timing Timing
 	// unnamed is the advice about init containers that are killed and that nobody named, by container.
@@ -65,9 +65,9 @@ type decider struct {
 func decide(s *Snapshot, st *State, now time.Time) result {
 	d := decider{s: s, st: st, now: now}
 	d.v = result{
-		alive: st.alive(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]signals.Shape{},
+		alive: st.alive(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]shape.Shape{},
 		shapeCaches: map[string]shapeCache{},
-		replicas:    map[string][]signals.Replica{}, leaks: map[string]signals.Ramps{},
+		replicas:    map[string][]shape.Replica{}, leaks: map[string]shape.Ramps{},
 	}
 	d.v.found = findRuntimes(s, st.found)
 	d.rollout = rolloutInput(s, st, liveOf(d.v.alive, st.standing, d.v.found), now)
@@ -112,7 +112,7 @@ func (d *decider) input(c managedContainer, plan inject.Plan) containerInput {
 	if taken, stands := d.rollout.State.Standing(c.Name, d.now); stands {
 		in.reverted = &taken
 	}
-	in.leak = signals.FindRamps(in.kills, st.climbing(c.Name, pods), d.now)
+	in.leak = shape.FindRamps(in.kills, st.climbing(c.Name, pods), d.now)
 	return in
 }
 
@@ -230,7 +230,7 @@ func (v *result) outlierSentence(pod string) string {
 // compared: the pod was measured long enough to be compared with its replicas.
 func (v *result) compared(pod string) bool {
 	for _, replicas := range v.replicas {
-		if slices.ContainsFunc(replicas, func(r signals.Replica) bool { return r.Pod == pod }) {
+		if slices.ContainsFunc(replicas, func(r shape.Replica) bool { return r.Pod == pod }) {
 			return true
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/recommend"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/shape"
 )
 
 // partsTold is how many parts have a line of their own: with the first line and the last there are five.
@@ -73,13 +73,13 @@ func filledBy(s *Snapshot, container string) []string {
 
 // beside says what is usual where a replica stands out; empty: it does not.
 func beside(s *Snapshot, container, pod string) string {
-	var all []signals.Replica
+	var all []shape.Replica
 	for _, p := range s.Governed {
 		if m := partsOf(s, p, container); m != nil {
-			all = append(all, signals.Replica{Pod: p.Name, RSS: amount(m.Resident)})
+			all = append(all, shape.Replica{Pod: p.Name, RSS: amount(m.Resident)})
 		}
 	}
-	outliers, usual := signals.Outliers(all)
+	outliers, usual := shape.Outliers(all)
 	if !slices.Contains(outliers, pod) {
 		return ""
 	}

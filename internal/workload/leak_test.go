@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/shape"
 )
 
 // busyNode is a node with too little CPU: what runs there starts late, and every life is slower by another factor.
@@ -51,7 +51,7 @@ func (n busyNode) run(
 		var peak memory.Bytes
 		var raised time.Time
 		var readings readings
-		var alive signals.Life
+		var alive shape.Life
 		before, rss := limit, memory.Bytes(0)
 		for age := 0.0; rss < limit && now.Before(end); age += tick {
 			now = started.Add(time.Duration(age * float64(time.Second)))
@@ -77,11 +77,11 @@ func (n busyNode) run(
 				continue
 			}
 			readings.add(&memory.Sample{Time: now, RSS: rss, HasRSS: true})
-			alive = signals.Life{}
+			alive = shape.Life{}
 			if readings.rises() {
-				alive = signals.Life{Age: now.Sub(started), Use: rss}
+				alive = shape.Life{Age: now.Sub(started), Use: rss}
 			}
-			leaks = signals.FindRamps(kills, alive, now).String()
+			leaks = shape.FindRamps(kills, alive, now).String()
 			if more := recommended(h, kills, leaks, asked, now); more > asked {
 				asked, inForce = more, now.Add(n.resize())
 			}
@@ -101,7 +101,7 @@ func (n busyNode) run(
 		}
 		kills = append(kills, kill)
 		died[kill.Limit] = true
-		leaks = signals.FindRamps(kills, signals.Life{}, now).String()
+		leaks = shape.FindRamps(kills, shape.Life{}, now).String()
 		if more := recommended(h, kills, leaks, asked, now); more > asked {
 			asked, inForce = more, now.Add(n.resize())
 		}

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/shape"
 )
 
 const (
 	// readingsKept are spread over the life of an instance: when they are all taken, every other one goes. So there are
-	// always 16 to 32, as many as signals wants to see of a fast leak, whether it takes minutes or hours. They take 228
+	// always 16 to 32, as many as shape wants to see of a fast leak, whether it takes minutes or hours. They take 228
 	// bytes per running container.
 	readingsKept = 32
 	// widestSpacing bounds how far they reach back: two hours, from where on the history is as good.
@@ -136,13 +136,13 @@ func (r *readings) rises() bool {
 	return uint64(r.kib[last])*4 >= uint64(r.kib[0])*5
 }
 
-// instance is the readings as evidence for signals.
-func (r *readings) instance(c memory.ContainerRef, started time.Time) signals.Instance {
-	in := signals.Instance{Container: c, Started: started}
+// instance is the readings as evidence for a shape.
+func (r *readings) instance(c memory.ContainerRef, started time.Time) shape.Instance {
+	in := shape.Instance{Container: c, Started: started}
 	for i := range int(r.n) {
 		in.Points = append(
 			in.Points,
-			signals.Point{Time: time.Unix(int64(r.at(i)), 0).UTC(), RSS: memory.Bytes(r.kib[i]) * memory.KiB, Load: -1},
+			shape.Point{Time: time.Unix(int64(r.at(i)), 0).UTC(), RSS: memory.Bytes(r.kib[i]) * memory.KiB, Load: -1},
 		)
 	}
 	return in

@@ -11,7 +11,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/shape"
 )
 
 // The right to evict is not in the manager's role but in config/rbac/evict-pods, a component for those whose profiles
@@ -37,7 +37,7 @@ type refusal struct {
 }
 
 // restartOf asks whether a pod should be restarted for its memory. Nothing, unless the profile says so.
-func restartOf(s *Snapshot, st *State, shapes map[string]signals.Shape, now time.Time) drift.Candidate {
+func restartOf(s *Snapshot, st *State, shapes map[string]shape.Shape, now time.Time) drift.Candidate {
 	spec := s.Profile.Spec.Drift
 	if spec.Action != v1alpha1.DriftRestart {
 		return drift.Candidate{}
@@ -77,7 +77,7 @@ func notRestarted(s *Snapshot, st *State, now time.Time) string {
 }
 
 // driftingPod is a pod with what its containers use.
-func (st *State) driftingPod(s *Snapshot, pod *corev1.Pod, shapes map[string]signals.Shape) drift.Pod {
+func (st *State) driftingPod(s *Snapshot, pod *corev1.Pod, shapes map[string]shape.Shape) drift.Pod {
 	p := drift.Pod{Name: pod.Name, UID: pod.UID, Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil}
 	for _, c := range Managed(s.Profile, pod) {
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.Name}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/shape"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 	urgentPercent = 70
 	// urgentSpan is the least they must span: an application that starts fills its memory, too.
 	urgentSpan = 5 * time.Minute
-	// nearLimitPercent of its limit is where nobody waits for the end of a warm-up any more, which signals takes to last
+	// nearLimitPercent of its limit is where nobody waits for the end of a warm-up any more, which shape takes to last
 	// ten minutes: what has grown steadily since the start, and is there at this rate before as much time has passed
 	// again, is killed in the next minutes.
 	nearLimitPercent = 85
@@ -31,14 +31,14 @@ const (
 
 // replicas are what the running pods' containers of that name use, for comparison. Working sets are not compared: page
 // cache differs for reasons of its own.
-func (st *State) replicas(container string, pods []*corev1.Pod) []signals.Replica {
-	var all []signals.Replica
+func (st *State) replicas(container string, pods []*corev1.Pod) []shape.Replica {
+	var all []shape.Replica
 	for _, pod := range pods {
 		if in := st.instanceIn(pod, container); in != nil && !in.recent.workingSetOnly && in.recent.low() > 0 {
-			all = append(all, signals.Replica{Pod: pod.Name, RSS: in.recent.low()})
+			all = append(all, shape.Replica{Pod: pod.Name, RSS: in.recent.low()})
 		}
 	}
-	slices.SortFunc(all, func(a, b signals.Replica) int { return strings.Compare(a.Pod, b.Pod) })
+	slices.SortFunc(all, func(a, b shape.Replica) int { return strings.Compare(a.Pod, b.Pod) })
 	return all
 }
 
@@ -66,8 +66,8 @@ func (st *State) inUse(container string, pods []*corev1.Pod) memory.Bytes {
 }
 
 // urgent are the instances of a container name that use most of their limit, with what was read of each.
-func (st *State) urgent(container string, pods []*corev1.Pod, limit memory.Bytes) []signals.Instance {
-	var all []signals.Instance
+func (st *State) urgent(container string, pods []*corev1.Pod, limit memory.Bytes) []shape.Instance {
+	var all []shape.Instance
 	for _, pod := range pods {
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
 		in := st.instance(&ref)
@@ -87,22 +87,22 @@ func (st *State) urgent(container string, pods []*corev1.Pod, limit memory.Bytes
 }
 
 // climbing is the fullest instance of a container name that uses more and more.
-func (st *State) climbing(container string, pods []*corev1.Pod) (l signals.Life) {
+func (st *State) climbing(container string, pods []*corev1.Pod) (l shape.Life) {
 	for _, pod := range pods {
 		in := st.instanceIn(pod, container)
 		if in == nil || in.started == 0 || in.recent.workingSetOnly || !in.recent.rises() {
 			continue
 		}
 		if use := in.recent.now(); use > l.Use {
-			l = signals.Life{Age: in.recent.lastAt().Sub(in.started.Time()), Use: use}
+			l = shape.Life{Age: in.recent.lastAt().Sub(in.started.Time()), Use: use}
 		}
 	}
 	return l
 }
 
 // Drifts says whether memory climbs or stays high, and that is more than a guess.
-func Drifts(s signals.Shape) bool {
-	return s.Confidence != memory.Low && (s.Kind == signals.Climb || s.Kind == signals.StepRetention)
+func Drifts(s shape.Shape) bool {
+	return s.Confidence != memory.Low && (s.Kind == shape.Climb || s.Kind == shape.StepRetention)
 }
 
 // outliersIn are the pods that stand out in any container, each once, by name.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/shape"
 )
 
 const (
@@ -20,7 +20,7 @@ const (
 
 // shapeCache is the shape of a container's memory, and what it rests on.
 type shapeCache struct {
-	shape    signals.Shape
+	shape    shape.Shape
 	until    time.Time // it stands so long
 	limit    memory.Bytes
 	kills    int

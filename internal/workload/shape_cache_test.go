@@ -9,7 +9,7 @@ import (
 
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/shape"
 )
 
 // TestJudge: a shape stands while little of what it rests on is new, and no longer than the limit and the kills it was
@@ -26,7 +26,7 @@ func TestJudge(t *testing.T) {
 		)
 	}
 	before := shapeCache{
-		shape: signals.Shape{Kind: signals.Burst}, until: now.Add(time.Minute), limit: 256 * memory.MiB, kills: 1,
+		shape: shape.Shape{Kind: shape.Burst}, until: now.Add(time.Minute), limit: 256 * memory.MiB, kills: 1,
 	}
 	ask := func(edit func(*containerInput)) shapeCache {
 		q := containerInput{history: h, kills: make([]memory.OOMKill, 1), before: before, now: now}
@@ -42,13 +42,13 @@ func TestJudge(t *testing.T) {
 		"its time is over":    {edit: func(q *containerInput) { q.now = now.Add(time.Minute) }},
 		"another limit":       {edit: func(q *containerInput) { q.container.current.Limit = 512 * memory.MiB }},
 		"a kill":              {edit: func(q *containerInput) { q.kills = make([]memory.OOMKill, 2) }},
-		"a replica":           {edit: func(q *containerInput) { q.replicas = make([]signals.Replica, 1) }},
-		"close to the limit":  {edit: func(q *containerInput) { q.urgent = make([]signals.Instance, 1) }},
+		"a replica":           {edit: func(q *containerInput) { q.replicas = make([]shape.Replica, 1) }},
+		"close to the limit":  {edit: func(q *containerInput) { q.urgent = make([]shape.Instance, 1) }},
 		"never looked before": {edit: func(q *containerInput) { q.before = shapeCache{} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ask(tc.edit)
-			if stands := got.shape.Kind == signals.Burst; stands != tc.stands {
+			if stands := got.shape.Kind == shape.Burst; stands != tc.stands {
 				t.Errorf("the shape is %s, found again: %t", got.shape.Kind, !stands)
 			}
 		})

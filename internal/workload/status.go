@@ -17,6 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/rollout"
+	"github.com/memfit/memfit/internal/shape"
 	"github.com/memfit/memfit/internal/signals"
 )
 
@@ -77,8 +78,8 @@ func sourcesOf(text string) (source, past string) {
 	return strings.TrimSuffix(source, workingSetOnly), past
 }
 
-func apiShape(s signals.Shape) *v1alpha1.Shape {
-	if s.Kind == signals.Unknown && s.Summary == "" {
+func apiShape(s shape.Shape) *v1alpha1.Shape {
+	if s.Kind == shape.Unknown && s.Summary == "" {
 		return nil
 	}
 	out := &v1alpha1.Shape{

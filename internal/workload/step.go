@@ -13,6 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/rollout"
+	"github.com/memfit/memfit/internal/shape"
 	"github.com/memfit/memfit/internal/signals"
 )
 
@@ -70,7 +71,7 @@ type Effects struct {
 	NewStalls []memory.Stall
 	Stalls    []memory.Stall
 	Findings  []rollout.Finding
-	Shapes    map[string]signals.Shape
+	Shapes    map[string]shape.Shape
 }
 
 // Step is everything memfit decides about a workload: what happened since the last step, what it means, and what should

@@ -77,16 +77,19 @@ var rooms = []room{
 		never: slices.Concat(clients, kinds),
 	},
 	{
+		name: "shape", dir: "internal/shape/...", noStd: pure, // what memory does over time
+		ours:  []string{"internal/format", "internal/history", "internal/memory", "internal/stats"},
+		never: slices.Concat(clients, kinds),
+	},
+	{
 		name: "signals", dir: "internal/signals/...", noStd: pure,
-		ours: []string{
-			"internal/format", "internal/history", "internal/memory", "internal/quote", "internal/runtimes", "internal/stats",
-		},
+		ours:    []string{"internal/format", "internal/memory", "internal/quote", "internal/runtimes"},
 		outside: pods,
 		never:   clients,
 	},
 	{
 		name: "drift", dir: "internal/drift/...", noStd: pure, // whether a pod should make room before it is killed
-		ours:    []string{"internal/format", "internal/memory", "internal/signals"},
+		ours:    []string{"internal/format", "internal/memory", "internal/shape"},
 		outside: []string{"k8s.io/apimachinery/pkg/types"},
 		never:   clients,
 	},
@@ -221,7 +224,7 @@ var rooms = []room{
 			"api/v1alpha1", "internal/rollout", "internal/conditions", "internal/drift", "internal/format", "internal/history",
 			"internal/inject", "internal/levers",
 			"internal/memory", "internal/constraints", "internal/profile", "internal/quote", "internal/recommend",
-			"internal/runtimes", "internal/records", "internal/signals",
+			"internal/runtimes", "internal/records", "internal/shape", "internal/signals",
 			"internal/workloadkind",
 		},
 		outside: slices.Concat(pods, []string{
@@ -262,7 +265,7 @@ var rooms = []room{
 			"internal/format", "internal/policy", "internal/history", "internal/inbox",
 			"internal/informers", "internal/liveness", "internal/memory", "internal/constraints", "internal/owners",
 			"internal/profile", "internal/quote",
-			"internal/recommend", "internal/records", "internal/signals", "internal/workload",
+			"internal/recommend", "internal/records", "internal/shape", "internal/signals", "internal/workload",
 		},
 		// series of gauges are made when they are asked for
 		outside: slices.Concat(edge, []string{"github.com/prometheus/client_model/..."}),
@@ -441,7 +444,7 @@ var rooms = []room{
 			"api/v1alpha1", "cmd/kubectl-memfit/internal/...", "internal/constraints", "internal/format", "internal/history",
 			"internal/inject", "internal/levers",
 			"internal/memory", "internal/pagemap", "internal/runtimes", "internal/suggest",
-			"internal/profile", "internal/recommend", "internal/signals", "internal/workload", "internal/workloadkind",
+			"internal/profile", "internal/recommend", "internal/workload", "internal/workloadkind",
 		},
 		// yaml/v3 keeps comments and order of the manifests it edits; difflib writes the -o diff of two of them; sigs json
 		// reads as the API server does.

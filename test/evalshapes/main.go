@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command evalshapes lets the classifier of internal/signals look at recordings of real processes and compares what it
+// Command evalshapes lets the classifier of internal/shape look at recordings of real processes and compares what it
 // says with what the processes were made to do. It prints a confusion matrix and exits 1 below the bar.
 // test/recordings/README.md explains the labels.
 package main
@@ -20,24 +20,24 @@ import (
 
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/shape"
 )
 
 // accepted are the shapes that are right for a label. A healthy process may stand still or breathe; load that comes in
 // waves may look like bursts or like teeth.
-var accepted = map[string][]signals.ShapeKind{
-	"healthy":   {signals.Flat, signals.Sawtooth},
-	"bursty":    {signals.Burst, signals.Sawtooth},
-	"retaining": {signals.StepRetention},
-	"leaking":   {signals.Climb},
-	"following": {signals.FollowsLimit},
+var accepted = map[string][]shape.Kind{
+	"healthy":   {shape.Flat, shape.Sawtooth},
+	"bursty":    {shape.Burst, shape.Sawtooth},
+	"retaining": {shape.StepRetention},
+	"leaking":   {shape.Climb},
+	"following": {shape.FollowsLimit},
 }
 
 var (
 	labelNames = []string{"healthy", "bursty", "retaining", "leaking", "following"}
-	kindNames  = []signals.ShapeKind{
-		signals.Flat, signals.Sawtooth, signals.Burst, signals.StepRetention, signals.Climb, signals.FollowsLimit,
-		signals.Unknown,
+	kindNames  = []shape.Kind{
+		shape.Flat, shape.Sawtooth, shape.Burst, shape.StepRetention, shape.Climb, shape.FollowsLimit,
+		shape.Unknown,
 	}
 )
 
@@ -54,7 +54,7 @@ func main() {
 // way is one way in which evidence reaches the classifier.
 type way struct {
 	name string
-	see  func(r recording, share float64) signals.ShapeInput
+	see  func(r recording, share float64) shape.Input
 }
 
 // ways are what could be known and what memfit keeps of it. Both are held to the bar, and the last one has the last
@@ -68,19 +68,19 @@ var ways = []way{
 type score struct {
 	right, all, falseClimbs int
 	heldRight, held         int
-	matrix                  map[string]map[signals.ShapeKind]int
+	matrix                  map[string]map[shape.Kind]int
 }
 
-func (s *score) add(r recording, want label, got signals.Shape) bool {
+func (s *score) add(r recording, want label, got shape.Shape) bool {
 	ok := slices.Contains(accepted[want.name], got.Kind)
 	if want.sick != "" {
 		ok = ok && slices.Equal(got.Outliers, []string{podName(r, want.sick)})
 	}
 	if s.matrix == nil {
-		s.matrix = map[string]map[signals.ShapeKind]int{}
+		s.matrix = map[string]map[shape.Kind]int{}
 	}
 	if s.matrix[want.name] == nil {
-		s.matrix[want.name] = map[signals.ShapeKind]int{}
+		s.matrix[want.name] = map[shape.Kind]int{}
 	}
 	s.matrix[want.name][got.Kind]++
 	s.all++
@@ -93,7 +93,7 @@ func (s *score) add(r recording, want label, got signals.Shape) bool {
 			s.heldRight++
 		}
 	}
-	if want.name == "healthy" && got.Kind == signals.Climb {
+	if want.name == "healthy" && got.Kind == shape.Climb {
 		s.falseClimbs++
 	}
 	return ok
@@ -147,16 +147,16 @@ func evaluate(w way, recs []recording, known map[string]label, verbose bool) (sc
 		if !found || accepted[want.name] == nil {
 			return s, fmt.Errorf("%s: no label", r.name)
 		}
-		shape := signals.Classify(w.see(r, 1))
-		if ok := s.add(r, want, shape); !ok || verbose {
+		got := shape.Classify(w.see(r, 1))
+		if ok := s.add(r, want, got); !ok || verbose {
 			fmt.Printf("%-6s %-16s %-10s %-13s %-7s %s\n", map[bool]string{true: "right", false: "WRONG"}[ok],
-				r.name, want.name, shape.Kind, shape.Confidence, shape.Summary)
+				r.name, want.name, got.Kind, got.Confidence, got.Summary)
 		}
 		for _, share := range []float64{0.25, 0.4, 0.6, 0.8} {
-			if shape := signals.Classify(w.see(r, share)); !early.add(r, want, shape) && verbose {
+			if got := shape.Classify(w.see(r, share)); !early.add(r, want, got) && verbose {
 				fmt.Printf(
-					"  at %.0f %%: %-16s %-10s %-13s %-7s %s\n", share*100, r.name, want.name, shape.Kind, shape.Confidence,
-					shape.Summary,
+					"  at %.0f %%: %-16s %-10s %-13s %-7s %s\n", share*100, r.name, want.name, got.Kind, got.Confidence,
+					got.Summary,
 				)
 			}
 		}
@@ -181,7 +181,7 @@ func printForesight(recs []recording, known map[string]label) {
 		}
 		in := input(r, 0.6)
 		in.Limit = last.memory
-		got := signals.Classify(in).TimeToLimit
+		got := shape.Classify(in).TimeToLimit
 		if got[1] == 0 {
 			continue
 		}
@@ -196,7 +196,7 @@ func printForesight(recs []recording, known map[string]label) {
 // leastAccuracy is the bar, and not one healthy process may be called a leak.
 const leastAccuracy = 0.95
 
-func printMatrix(matrix map[string]map[signals.ShapeKind]int) {
+func printMatrix(matrix map[string]map[shape.Kind]int) {
 	fmt.Printf("%-10s", "")
 	for _, k := range kindNames {
 		fmt.Printf(" %13s", k)
@@ -227,8 +227,8 @@ func (r recording) until(share float64) []sample {
 }
 
 // input is the first share of a recording, every sample of it.
-func input(r recording, share float64) signals.ShapeInput {
-	var in signals.ShapeInput
+func input(r recording, share float64) shape.Input {
+	var in shape.Input
 	at := map[[2]int]int{}
 	for _, s := range r.until(share) {
 		key := [2]int{s.replica, s.instance}
@@ -237,17 +237,17 @@ func input(r recording, share float64) signals.ShapeInput {
 		if !found {
 			i = len(in.Instances)
 			at[key] = i
-			in.Instances = append(in.Instances, signals.Instance{Container: r.container(s), Started: when})
+			in.Instances = append(in.Instances, shape.Instance{Container: r.container(s), Started: when})
 		}
 		in.Instances[i].Points = append(
-			in.Instances[i].Points, signals.Point{Time: when, RSS: s.memory, Limit: s.limit, Load: -1},
+			in.Instances[i].Points, shape.Point{Time: when, RSS: s.memory, Limit: s.limit, Load: -1},
 		)
 	}
 	return r.facts(in, share)
 }
 
 // remembered is what is left of the first share of a recording in the bounded history that memfit keeps.
-func remembered(r recording, share float64) signals.ShapeInput {
+func remembered(r recording, share float64) shape.Input {
 	h := history.New()
 	started := map[[2]int]time.Time{}
 	for _, s := range r.until(share) {
@@ -266,19 +266,19 @@ func remembered(r recording, share float64) signals.ShapeInput {
 			s.limit,
 		)
 	}
-	in := r.facts(signals.FromHistory(h), share)
+	in := r.facts(shape.FromHistory(h), share)
 	now := map[string]memory.Bytes{}
 	for _, s := range r.until(share) {
 		now[r.container(s).Pod] = s.memory
 	}
 	for pod, rss := range now {
-		in.Replicas = append(in.Replicas, signals.Replica{Pod: pod, RSS: rss})
+		in.Replicas = append(in.Replicas, shape.Replica{Pod: pod, RSS: rss})
 	}
 	return in
 }
 
 // facts adds what is known at the end of the share without looking at memory.
-func (r recording) facts(in signals.ShapeInput, share float64) signals.ShapeInput {
+func (r recording) facts(in shape.Input, share float64) shape.Input {
 	samples := r.until(share)
 	last := samples[len(samples)-1]
 	in.Limit, in.Cap, in.Overhead, in.Now = last.limit, last.cap, r.overhead, r.when(last)

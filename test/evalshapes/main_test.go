@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/shape"
 )
 
 // TestTheBarHolds runs what `make eval-shapes` runs, so that a change to the classifier that costs accuracy fails in
@@ -23,7 +23,7 @@ func TestTheBarHolds(t *testing.T) {
 func TestScoreCountsAFalseClimbAndAWrongOutlier(t *testing.T) {
 	var s score
 	r := recording{name: "node-sick-1"}
-	if s.add(r, label{name: "healthy"}, signals.Shape{Kind: signals.Climb}) {
+	if s.add(r, label{name: "healthy"}, shape.Shape{Kind: shape.Climb}) {
 		t.Error("a climb passed for healthy")
 	}
 	if s.falseClimbs != 1 {
@@ -31,13 +31,13 @@ func TestScoreCountsAFalseClimbAndAWrongOutlier(t *testing.T) {
 	}
 	if s.add(
 		r, label{name: "retaining", sick: "5"},
-		signals.Shape{Kind: signals.StepRetention, Outliers: []string{"node-sick-1-2"}},
+		shape.Shape{Kind: shape.StepRetention, Outliers: []string{"node-sick-1-2"}},
 	) {
 		t.Error("the wrong pod was named, and it passed")
 	}
 	if !s.add(
 		r, label{name: "retaining", sick: "5"},
-		signals.Shape{Kind: signals.StepRetention, Outliers: []string{"node-sick-1-5"}},
+		shape.Shape{Kind: shape.StepRetention, Outliers: []string{"node-sick-1-5"}},
 	) {
 		t.Error("the right pod was named, and it failed")
 	}

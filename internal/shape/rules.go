@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package signals
+package shape
 
 import (
 	"time"
@@ -13,7 +13,7 @@ import (
 // classified is the shape of one instance.
 type classified struct {
 	series
-	kind   ShapeKind
+	kind   Kind
 	sure   memory.Confidence
 	urgent bool // the rule that fitted was aboutToHit
 	growth growth
@@ -27,11 +27,11 @@ const (
 	urgentPoints  = 16
 )
 
-// shapeRules are tried in this order; the first that fits gives the shape. Growth comes first, because it is what
+// rules are tried in this order; the first that fits gives the shape. Growth comes first, because it is what
 // kills.
-var shapeRules = []struct {
-	kind ShapeKind
-	fits func(classified, ShapeInput) (memory.Confidence, bool)
+var rules = []struct {
+	kind Kind
+	fits func(classified, Input) (memory.Confidence, bool)
 }{
 	{Climb, aboutToHit},            // however short the window: it reaches the limit soon
 	{Burst, burstsMoreThanItHolds}, // what it holds on to is little against what comes down again
@@ -47,13 +47,13 @@ var shapeRules = []struct {
 }
 
 // judgeSeries looks at one instance; ok is false when there is too little of it.
-func judgeSeries(s series, in ShapeInput) (classified, bool) {
+func judgeSeries(s series, in Input) (classified, bool) {
 	if len(s.cells) < fewest {
 		return classified{series: s, kind: Unknown, sure: memory.Low}, false
 	}
 	j := classified{series: s, kind: Unknown, sure: memory.Low, growth: grow(s)}
 	j.level = levels(s, j.growth)
-	for i, rule := range shapeRules {
+	for i, rule := range rules {
 		if sure, ok := rule.fits(j, in); ok {
 			j.kind, j.sure, j.urgent = rule.kind, sure, i == 0
 			break
@@ -62,7 +62,7 @@ func judgeSeries(s series, in ShapeInput) (classified, bool) {
 	return j, true
 }
 
-func followsLimit(j classified, in ShapeInput) (memory.Confidence, bool) {
+func followsLimit(j classified, in Input) (memory.Confidence, bool) {
 	limit := j.limit
 	if limit == 0 {
 		limit = float64(in.Limit)
@@ -85,7 +85,7 @@ func followsLimit(j classified, in ShapeInput) (memory.Confidence, bool) {
 
 // aboutToHit: steady growth has brought memory close to the limit, and at that rate it is there before the window has
 // passed once more. Filling a known cap ends at the cap, so there it must be beyond it.
-func aboutToHit(j classified, in ShapeInput) (memory.Confidence, bool) {
+func aboutToHit(j classified, in Input) (memory.Confidence, bool) {
 	g, limit := j.growth, float64(in.Limit)
 	if limit == 0 || j.points < urgentPoints || len(j.cells) < urgentPoints/2 || j.last < limit*urgentPercent/100 ||
 		j.last >= limit {
@@ -102,7 +102,7 @@ func aboutToHit(j classified, in ShapeInput) (memory.Confidence, bool) {
 }
 
 // burstsMoreThanItHolds: four times and more it rose and came down again, and by far more in all than its floor gained.
-func burstsMoreThanItHolds(j classified, _ ShapeInput) (memory.Confidence, bool) {
+func burstsMoreThanItHolds(j classified, _ Input) (memory.Confidence, bool) {
 	g, l := j.growth, j.level
 	total := 0.0
 	for _, up := range g.returned {
@@ -116,7 +116,7 @@ func burstsMoreThanItHolds(j classified, _ ShapeInput) (memory.Confidence, bool)
 
 // trendUnderSawtooth: the teeth are so high that the floor says little, but all of it drifts upwards, and still does in
 // the second half.
-func trendUnderSawtooth(j classified, _ ShapeInput) (memory.Confidence, bool) {
+func trendUnderSawtooth(j classified, _ Input) (memory.Confidence, bool) {
 	lows, mids := j.lows()[j.growth.skip:], j.mids()[j.growth.skip:]
 	risen := j.growth.slope * j.span.Hours()
 	if j.span < soonToTell || len(j.growth.returned) < 2 || j.growth.all.slopes < keepsSlope ||
@@ -127,7 +127,7 @@ func trendUnderSawtooth(j classified, _ ShapeInput) (memory.Confidence, bool) {
 	return memory.Low, true
 }
 
-func stepsAndStays(j classified, _ ShapeInput) (memory.Confidence, bool) {
+func stepsAndStays(j classified, _ Input) (memory.Confidence, bool) {
 	g := j.growth
 	if !g.significant() || !g.changed() || !g.inSteps() {
 		return "", false
@@ -141,7 +141,7 @@ func stepsAndStays(j classified, _ ShapeInput) (memory.Confidence, bool) {
 	return memory.Medium, true
 }
 
-func climbs(j classified, in ShapeInput) (memory.Confidence, bool) {
+func climbs(j classified, in Input) (memory.Confidence, bool) {
 	g := j.growth
 	if !g.significant() || g.slow <= 0 || !stats.Rises(j.lows()[g.skip:], trendZ) || !g.all.endless() ||
 		g.ending < keepsEnding || j.span < leastClimb {
@@ -158,12 +158,12 @@ func climbs(j classified, in ShapeInput) (memory.Confidence, bool) {
 		sure = memory.Medium
 	}
 	if in.Cap != 0 && j.last < float64(in.Cap)*capLow/100 { // a heap below its cap may only be taking its time to fill
-		return lower(sure), g.gained() >= g.from*fillsPercent/100
+		return sure.Lower(), g.gained() >= g.from*fillsPercent/100
 	}
 	return sure, true
 }
 
-func levelsOff(j classified, _ ShapeInput) (memory.Confidence, bool) {
+func levelsOff(j classified, _ Input) (memory.Confidence, bool) {
 	g := j.growth
 	if !g.significant() || g.all.endless() {
 		return "", false
@@ -180,15 +180,15 @@ func levelsOff(j classified, _ ShapeInput) (memory.Confidence, bool) {
 	return memory.Low, true
 }
 
-func stillGrowing(j classified, _ ShapeInput) (memory.Confidence, bool) {
+func stillGrowing(j classified, _ Input) (memory.Confidence, bool) {
 	return memory.Low, j.growth.significant() && j.growth.all.endless() && stats.Rises(j.lows()[j.growth.skip:], trendZ)
 }
 
-func standsStill(j classified, _ ShapeInput) (memory.Confidence, bool) {
+func standsStill(j classified, _ Input) (memory.Confidence, bool) {
 	return j.seenEnough(), j.level.still()
 }
 
-func bursts(j classified, _ ShapeInput) (memory.Confidence, bool) {
+func bursts(j classified, _ Input) (memory.Confidence, bool) {
 	l := j.level
 	if l.duty > burstDuty || !l.peaked() {
 		return "", false
@@ -199,7 +199,7 @@ func bursts(j classified, _ ShapeInput) (memory.Confidence, bool) {
 	return j.seenEnough(), true
 }
 
-func upAndDown(j classified, _ ShapeInput) (memory.Confidence, bool) {
+func upAndDown(j classified, _ Input) (memory.Confidence, bool) {
 	onlyUp := j.growth.significant() && len(j.growth.returned) == 0 && stats.Rises(j.lows()[j.growth.skip:], trendZ)
 	return j.seenEnough(), !onlyUp
 }

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package signals
+package shape
 
 import (
 	"cmp"
@@ -27,7 +27,7 @@ const (
 // outlierReplicas names the pods whose memory is far above that of their replicas, the highest first. A pod of which
 // points are known is taken at its low points, so that a pod in a burst is not called an outlier; one that only just
 // appeared is taken at its reading.
-func outlierReplicas(in ShapeInput) []string {
+func outlierReplicas(in Input) []string {
 	use := map[string]float64{}
 	for _, r := range in.Replicas {
 		use[r.Pod] = float64(r.RSS)

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package signals
+package shape
 
 import (
 	"fmt"
@@ -18,6 +18,9 @@ import (
 )
 
 const mib = float64(memory.MiB)
+
+// t0 is when everything in these tests begins.
+var t0 = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 
 // curve is memory in MiB as a function of the hours since the start.
 type curve func(hours float64) float64
@@ -89,7 +92,7 @@ func TestClassify(t *testing.T) {
 		f    curve
 		span time.Duration // 24h unless said
 		cap  memory.Bytes
-		want ShapeKind
+		want Kind
 		says string
 	}{
 		"flat":                                 {f: leaks(200, 0), want: Flat, says: "stays at "},
@@ -130,7 +133,7 @@ func TestClassify(t *testing.T) {
 			if span == 0 {
 				span = 24 * time.Hour
 			}
-			in := ShapeInput{
+			in := Input{
 				Instances: []Instance{sampled("web-1", span, time.Minute, tc.f)}, Limit: limit, Cap: tc.cap, Now: t0.Add(span),
 			}
 			got := Classify(in)
@@ -167,7 +170,7 @@ func shaken(in Instance) Instance {
 }
 
 func TestClimbNumbers(t *testing.T) {
-	in := ShapeInput{
+	in := Input{
 		Instances: []Instance{sampled("web-1", 24*time.Hour, time.Minute, leaks(200, 10))}, Limit: 1024 * memory.MiB,
 	}
 	got := Classify(in)
@@ -185,7 +188,7 @@ func TestClimbNumbers(t *testing.T) {
 }
 
 func TestTimeToLimitIsAbsentWithoutALimit(t *testing.T) {
-	got := Classify(ShapeInput{Instances: []Instance{sampled("web-1", 24*time.Hour, time.Minute, leaks(200, 10))}})
+	got := Classify(Input{Instances: []Instance{sampled("web-1", 24*time.Hour, time.Minute, leaks(200, 10))}})
 	if got.Kind != Climb || got.TimeToLimit != [2]time.Duration{} {
 		t.Errorf("got %s, time to limit %v", got.Kind, got.TimeToLimit)
 	}
@@ -193,7 +196,7 @@ func TestTimeToLimitIsAbsentWithoutALimit(t *testing.T) {
 
 func TestStepsAreNamedWithTheirTime(t *testing.T) {
 	got := Classify(
-		ShapeInput{Instances: []Instance{sampled("web-1", 12*time.Hour, time.Minute, steps(230, 4, 330, 9, 640))}},
+		Input{Instances: []Instance{sampled("web-1", 12*time.Hour, time.Minute, steps(230, 4, 330, 9, 640))}},
 	)
 	if len(got.Steps) != 2 {
 		t.Fatalf("got %d steps, want 2: %+v", len(got.Steps), got.Steps)
@@ -235,7 +238,7 @@ func TestOutlierReplica(t *testing.T) {
 		"small things differ by half easily":      {pods(10, func(i int) float64 { return 10 + 10*float64(i/9) }), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Classify(ShapeInput{Replicas: tc.replicas}).Outliers
+			got := Classify(Input{Replicas: tc.replicas}).Outliers
 			if !slices.Equal(got, tc.want) {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
@@ -244,7 +247,7 @@ func TestOutlierReplica(t *testing.T) {
 }
 
 func TestAReplicaInABurstIsNoOutlier(t *testing.T) {
-	in := ShapeInput{}
+	in := Input{}
 	for i := range 8 {
 		f := leaks(200, 0)
 		if i == 5 {
@@ -258,7 +261,7 @@ func TestAReplicaInABurstIsNoOutlier(t *testing.T) {
 }
 
 func TestRetainingReplicaGivesTheShape(t *testing.T) {
-	in := ShapeInput{}
+	in := Input{}
 	for i := range 8 {
 		f := leaks(200, 0)
 		if i == 5 {
@@ -295,14 +298,14 @@ func TestFollowsALimitThatWasRaised(t *testing.T) {
 
 	for name, tc := range map[string]struct {
 		instances []Instance
-		want      ShapeKind
+		want      Kind
 	}{
 		"restarted with a higher limit, and it fills that too": {[]Instance{before, after}, FollowsLimit},
 		"resized in place, and it fills that too":              {[]Instance{inPlace}, FollowsLimit},
 		"restarted with a higher limit, and it needs no more":  {[]Instance{before, same}, Flat},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Classify(ShapeInput{Instances: tc.instances, Limit: 400 * memory.MiB}); got.Kind != tc.want {
+			if got := Classify(Input{Instances: tc.instances, Limit: 400 * memory.MiB}); got.Kind != tc.want {
 				t.Errorf("got %s (%s), want %s", got.Kind, got.Summary, tc.want)
 			}
 		})
@@ -327,15 +330,15 @@ func TestNotDownAfterLoad(t *testing.T) {
 		}
 		return 30
 	}
-	if got := Classify(ShapeInput{Instances: []Instance{with(steps(30, 2, 60, 3, 100))}}); !got.NotDownAfterLoad ||
+	if got := Classify(Input{Instances: []Instance{with(steps(30, 2, 60, 3, 100))}}); !got.NotDownAfterLoad ||
 		!strings.Contains(got.Summary, "did not come down") {
 		t.Errorf("memory that stayed up after load: %+v", got)
 	}
-	if Classify(ShapeInput{Instances: []Instance{with(hump)}}).NotDownAfterLoad {
+	if Classify(Input{Instances: []Instance{with(hump)}}).NotDownAfterLoad {
 		t.Error("memory that came down with the load was accused")
 	}
 	if Classify(
-		ShapeInput{Instances: []Instance{sampled("statsd", 6*time.Hour, time.Minute, steps(30, 2, 100))}},
+		Input{Instances: []Instance{sampled("statsd", 6*time.Hour, time.Minute, steps(30, 2, 100))}},
 	).NotDownAfterLoad {
 		t.Error("nobody knows the load, yet it was judged by it")
 	}
@@ -343,7 +346,7 @@ func TestNotDownAfterLoad(t *testing.T) {
 
 // TestDiedClimbing: three lives of four hours each, every one from 60 MiB to the limit.
 func TestDiedClimbing(t *testing.T) {
-	var in ShapeInput
+	var in Input
 	in.Limit = 256 * memory.MiB
 	for life := range 3 {
 		i := sampled("web-1", 4*time.Hour, time.Minute, plus(leaks(60, 48), teeth(0, 10, 0.3)))
@@ -375,7 +378,7 @@ func spans(n int, length time.Duration, f func(h float64) float64) []Span {
 }
 
 func TestThePastRemembersWhatMinutesForgot(t *testing.T) {
-	in := ShapeInput{Past: spans(96, time.Hour, func(h float64) float64 { return 200 + 2*h + 5*float64(int(h)%3) })}
+	in := Input{Past: spans(96, time.Hour, func(h float64) float64 { return 200 + 2*h + 5*float64(int(h)%3) })}
 	in.Instances = []Instance{{Points: sampled("", time.Hour, time.Minute, leaks(400, 2)).Points}}
 	got := Classify(in)
 	if got.Kind != Climb || got.Confidence != memory.High {
@@ -388,7 +391,7 @@ func TestThePastRemembersWhatMinutesForgot(t *testing.T) {
 
 func TestAMorningsRiseIsNoClimbWhenYesterdayHadOne(t *testing.T) {
 	day := func(h float64) float64 { return 300 - 150*math.Cos(h*math.Pi/12) }
-	in := ShapeInput{Past: spans(60, time.Hour, day)}
+	in := Input{Past: spans(60, time.Hour, day)}
 	if got := Classify(in); got.Kind == Climb || got.Kind == StepRetention {
 		t.Errorf("got %s: %s", got.Kind, got.Summary)
 	}
@@ -403,7 +406,7 @@ func TestALeakThatWasMendedIsToldUntilTheNewReleaseIsKnown(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		after time.Duration
-		want  ShapeKind
+		want  Kind
 	}{{2 * time.Hour, Climb}, {6 * time.Hour, Flat}} {
 		known := past[:released+int(tc.after/(24*time.Minute))]
 		end := known[len(known)-1].Start
@@ -411,7 +414,7 @@ func TestALeakThatWasMendedIsToldUntilTheNewReleaseIsKnown(t *testing.T) {
 		for i := range minutes.Points {
 			minutes.Points[i].Time = end.Add(-2*time.Hour + time.Duration(i)*time.Minute)
 		}
-		if got := Classify(ShapeInput{Past: known, Instances: []Instance{minutes}}); got.Kind != tc.want {
+		if got := Classify(Input{Past: known, Instances: []Instance{minutes}}); got.Kind != tc.want {
 			t.Errorf("%s after the release: %s, want %s (%s)", tc.after, got.Kind, tc.want, got.Summary)
 		}
 	}
@@ -419,7 +422,7 @@ func TestALeakThatWasMendedIsToldUntilTheNewReleaseIsKnown(t *testing.T) {
 
 func TestWhatFillsEverMoreSlowlyDoesNotJump(t *testing.T) {
 	fills := func(h float64) float64 { return 30 + 80*(1-math.Exp(-h/1.5)) }
-	if got := Classify(ShapeInput{Past: spans(48, 15*time.Minute, fills)}); got.Kind != Flat {
+	if got := Classify(Input{Past: spans(48, 15*time.Minute, fills)}); got.Kind != Flat {
 		t.Errorf("got %s: %s", got.Kind, got.Summary)
 	}
 }
@@ -431,13 +434,13 @@ func TestASmallWobbleIsNoBurst(t *testing.T) {
 		}
 		return 105
 	}
-	if got := Classify(ShapeInput{Past: spans(64, 15*time.Minute, wobbles)}); got.Kind != Flat && got.Kind != Sawtooth {
+	if got := Classify(Input{Past: spans(64, 15*time.Minute, wobbles)}); got.Kind != Flat && got.Kind != Sawtooth {
 		t.Errorf("got %s: %s", got.Kind, got.Summary)
 	}
 }
 
 func TestTooLittleIsUnknownAndSaysSo(t *testing.T) {
-	for _, in := range []ShapeInput{
+	for _, in := range []Input{
 		{}, {Instances: []Instance{{}}}, {Instances: []Instance{sampled("web-1", 3*time.Minute, time.Minute, leaks(100, 0))}},
 	} {
 		if got := Classify(in); got.Kind != Unknown || got.Confidence != memory.Low || got.Summary == "" {
@@ -447,7 +450,7 @@ func TestTooLittleIsUnknownAndSaysSo(t *testing.T) {
 }
 
 func TestTooLittleCountsSamplesOnce(t *testing.T) {
-	in := ShapeInput{
+	in := Input{
 		Instances: []Instance{sampled("web-1", 5*time.Minute, time.Minute, leaks(100, 0))},
 		Past:      spans(1, 6*time.Minute, leaks(100, 0)),
 	}
@@ -467,7 +470,7 @@ func FuzzClassify(f *testing.F) {
 	f.Fuzz(func(t *testing.T, values []byte, interval uint16, limit int64) {
 		// a history, which all of it comes from, holds no more
 		values = values[:min(len(values), max(history.PointsKept, history.SpansKept))]
-		in := ShapeInput{Limit: memory.Bytes(limit), Cap: memory.Bytes(limit / 2)}
+		in := Input{Limit: memory.Bytes(limit), Cap: memory.Bytes(limit / 2)}
 		var one Instance
 		for i, v := range values {
 			at := t0.Add(time.Duration(i*int(interval)) * time.Second)
@@ -491,7 +494,7 @@ func FuzzClassify(f *testing.F) {
 }
 
 func BenchmarkClassify(b *testing.B) {
-	in := ShapeInput{
+	in := Input{
 		Instances: []Instance{sampled("web-1", 24*time.Hour, 15*time.Minute, plus(leaks(200, 10), teeth(0, 80, 0.7)))},
 		Limit:     1 << 30,
 	}

@@ -1,6 +1,6 @@
 # What memfit's classifier of memory curves is worth.
 
-##@ Signals
+##@ Shapes
 
 # A directory with recordings.csv, labels.csv and NAME.csv.gz: test/recordings/README.md. EVAL_FLAGS=-v prints every recording.
 RECORDINGS ?= test/recordings

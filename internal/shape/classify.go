@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package signals
+package shape
 
 import (
 	"cmp"
@@ -16,13 +16,13 @@ import (
 const stepsKept = 8
 
 // severity orders shapes by what they lead to; of two that as many instances show, the graver one is told.
-var severity = map[ShapeKind]int{
+var severity = map[Kind]int{
 	Climb: 6, StepRetention: 5, FollowsLimit: 4, Burst: 3, Sawtooth: 2, Flat: 1, Unknown: 0,
 }
 
 // Classify says what the memory of one container of one workload does over time. It judges every instance by itself,
 // and the past of the fullest one where that reaches further back; then the instances vote, and replicas are compared.
-func Classify(in ShapeInput) Shape {
+func Classify(in Input) Shape {
 	points, past := allSeries(in.Instances), instancesOf(in.Past)
 	recent, long := judgeAll(points, in), judgeAll(past, in)
 	if died := crashedWhileGrowing(past, float64(in.Limit)); len(died) > 0 {
@@ -63,7 +63,7 @@ func allSeries(instances []Instance) []series {
 	return all
 }
 
-func judgeAll(lives []series, in ShapeInput) []classified {
+func judgeAll(lives []series, in Input) []classified {
 	all := make([]classified, 0, len(lives))
 	for _, s := range lives {
 		if j, ok := judgeSeries(s, in); ok {
@@ -156,7 +156,7 @@ func elect(recent, long []classified, outliers []string) (classified, []classifi
 	}); len(ill) > 0 {
 		votes = ill
 	}
-	count := map[ShapeKind]int{}
+	count := map[Kind]int{}
 	for _, j := range votes {
 		if j.kind != Unknown {
 			count[j.kind]++

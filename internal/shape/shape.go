@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package signals
+package shape
 
 import (
 	"time"
@@ -9,25 +9,25 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// ShapeKind says what a container's memory does over time.
-type ShapeKind string
+// Kind says what a container's memory does over time.
+type Kind string
 
 // The kinds of shape.
 const (
 	// Unknown: too little was seen, or it fits nothing.
-	Unknown ShapeKind = "Unknown"
+	Unknown Kind = "Unknown"
 	// Flat: it stays where it is.
-	Flat ShapeKind = "Flat"
+	Flat Kind = "Flat"
 	// Sawtooth: it rises and falls with collections; the trough is the live set.
-	Sawtooth ShapeKind = "Sawtooth"
+	Sawtooth Kind = "Sawtooth"
 	// StepRetention: it jumps and never comes down.
-	StepRetention ShapeKind = "StepRetention"
+	StepRetention Kind = "StepRetention"
 	// Climb: it drifts upwards without end.
-	Climb ShapeKind = "Climb"
+	Climb Kind = "Climb"
 	// FollowsLimit: it fills a cap derived from the limit and stays there. That is no demand.
-	FollowsLimit ShapeKind = "FollowsLimit"
+	FollowsLimit Kind = "FollowsLimit"
 	// Burst: short peaks, each coming down again.
-	Burst ShapeKind = "Burst"
+	Burst Kind = "Burst"
 )
 
 // Point is one sample of one instance. Load is any measure of work done (CPU cores, requests per second); negative
@@ -68,9 +68,9 @@ type Replica struct {
 	RSS memory.Bytes
 }
 
-// ShapeInput is what Classify looks at: one container name of one workload. Any of the three kinds of evidence may be
+// Input is what Classify looks at: one container name of one workload. Any of the three kinds of evidence may be
 // missing.
-type ShapeInput struct {
+type Input struct {
 	Instances []Instance
 	// Past reaches further back than Instances, oldest first: the fullest instance of each time.
 	Past []Span
@@ -96,7 +96,7 @@ type Step struct {
 
 // Shape is the verdict about a container's memory, with its numbers.
 type Shape struct {
-	Kind       ShapeKind
+	Kind       Kind
 	Confidence memory.Confidence
 	// RatePerDay is the climb per day; 0 unless Kind is Climb.
 	RatePerDay memory.Bytes

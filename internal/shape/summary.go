@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package signals
+package shape
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 
 // summary says the shape in a sentence with numbers, for the operator who is tired.
 func summary(s Shape, j classified, n int) string {
-	words := map[ShapeKind]func(Shape, classified) string{
+	words := map[Kind]func(Shape, classified) string{
 		Flat: sayFlat, Sawtooth: saySawtooth, Burst: sayBurst, StepRetention: saySteps, Climb: sayClimb,
 		FollowsLimit: sayFollows, Unknown: sayUnknown,
 	}[s.Kind](s, j)
@@ -101,7 +101,7 @@ func toLimit(now, limit, fast, slow float64) [2]time.Duration {
 
 func perDay(bytesPerHour float64) memory.Bytes { return toBytes(bytesPerHour * 24) }
 
-func tooLittle(in ShapeInput) string {
+func tooLittle(in Input) string {
 	points := 0
 	for _, i := range in.Instances {
 		points += len(i.Points)

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package signals
+package shape
 
 import (
 	"github.com/memfit/memfit/internal/history"
@@ -10,8 +10,8 @@ import (
 // FromHistory is what a history still knows, as evidence for [Classify]: the last two hours instance by instance, and
 // the spans of the last days for the fullest. The caller adds the limit, the runtime's cap, the running replicas and
 // the time.
-func FromHistory(h *history.Container) ShapeInput {
-	var in ShapeInput
+func FromHistory(h *history.Container) Input {
+	var in Input
 	if h == nil {
 		return in
 	}
