@@ -9,7 +9,7 @@ import (
 
 // CheckpointContainer is one container's packed history.
 type CheckpointContainer struct {
-	// history is memfit's own compact encoding (internal/signals), versioned by its first byte.
+	// history is memfit's own compact encoding (internal/history), versioned by its first byte.
 	History []byte `json:"history"`
 	// name is the container's name.
 	Name string `json:"name"`
@@ -29,7 +29,7 @@ type MemoryCheckpointStatus struct {
 	// +optional
 	Drift []byte `json:"drift,omitempty"`
 
-	// ledger is the OOM ledger with its cursors, as packed by internal/signals.
+	// ledger is the OOM ledger with its cursors, as packed by internal/oom.
 	// +optional
 	Ledger []byte `json:"ledger,omitempty"`
 

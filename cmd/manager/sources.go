@@ -23,7 +23,7 @@ import (
 	usagectl "github.com/memfit/memfit/controllers/usage"
 	workloadctl "github.com/memfit/memfit/controllers/workload"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/usage"
 	"github.com/memfit/memfit/internal/usage/kubelet"
 	"github.com/memfit/memfit/internal/usage/metricsapi"
@@ -231,7 +231,7 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 	}
 	counters := &usagectl.KillCounters{
 		Nodes: u, Every: o.sources.killCounters, Clock: clock.RealClock{},
-		Read: func(ctx context.Context, node usage.Node) ([]signals.Counter, error) {
+		Read: func(ctx context.Context, node usage.Node) ([]oom.Counter, error) {
 			return killCounters(ctx, kubelets, node, namer(ctx, u))
 		},
 		Collector: &usage.Collector{
@@ -273,16 +273,16 @@ func usageSource(mgr ctrl.Manager, kubelets *kubelet.Source, s sources) (usage.S
 // killCounters reads one kubelet. The time is that of the answer: what it counts happened before.
 func killCounters(
 	ctx context.Context, kubelets *kubelet.Source, node usage.Node, name kubelet.Namer,
-) ([]signals.Counter, error) {
+) ([]oom.Counter, error) {
 	read, err := kubelets.Counters(ctx, node, name)
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
-	counters := make([]signals.Counter, 0, len(read))
+	counters := make([]oom.Counter, 0, len(read))
 	for ref, c := range read {
 		if c.OOMEvents != kubelet.Unknown {
-			counters = append(counters, signals.Counter{Container: ref, ContainerID: c.Instance, Count: c.OOMEvents, Time: now})
+			counters = append(counters, oom.Counter{Container: ref, ContainerID: c.Instance, Count: c.OOMEvents, Time: now})
 		}
 	}
 	return counters, nil

@@ -11,7 +11,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/usage"
 )
 
@@ -28,7 +28,7 @@ type KillCounters struct {
 	// Nodes says where governed pods run.
 	Nodes *Collector
 	// Read returns the counters of one node's containers.
-	Read func(context.Context, usage.Node) ([]signals.Counter, error)
+	Read func(context.Context, usage.Node) ([]oom.Counter, error)
 	// Every is the time between two readings.
 	Every time.Duration
 	// Clock makes the ticks.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/rollout"
-	"github.com/memfit/memfit/internal/signals"
 	"github.com/memfit/memfit/internal/workload"
 )
 
@@ -127,7 +127,7 @@ func (r *Reconciler) governedBefore(s *workload.Snapshot) {
 // move sends a pod, and what it shows, to the workload it belongs to.
 func (r *Reconciler) move(pod *corev1.Pod, to memory.WorkloadRef) {
 	r.Inbox.AddPod(pod.UID, client.ObjectKeyFromObject(pod), to)
-	r.Inbox.Observe(to, signals.Observe(pod))
+	r.Inbox.Observe(to, oom.Observe(pod))
 	if r.PodSource != nil {
 		r.PodSource.enqueue(to, priorityUsual)
 	}

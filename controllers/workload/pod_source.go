@@ -23,10 +23,10 @@ import (
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
-	"github.com/memfit/memfit/internal/signals"
 )
 
 // Priorities in the workload queue: a kill overtakes a relist of a hundred thousand pods.
@@ -211,7 +211,7 @@ func (f *PodSource) seen(ctx context.Context, obj any) {
 		f.Inbox.AddPod(pod.UID, client.ObjectKeyFromObject(pod), ref)
 		f.Inbox.Owned(pod.UID, owner.UID)
 	}
-	observations := signals.Observe(pod)
+	observations := oom.Observe(pod)
 	f.Inbox.Observe(ref, observations)
 	f.enqueue(ref, priorityOf(observations))
 }
@@ -235,7 +235,7 @@ func (f *PodSource) gone(ctx context.Context, obj any) {
 	if !known {
 		ref = resolved.Ref
 	}
-	observations := signals.Observe(pod)
+	observations := oom.Observe(pod)
 	f.Inbox.RemovePod(ref, resolved.UID, pod, observations, governedBy)
 	f.enqueue(ref, priorityOf(observations))
 }
@@ -296,7 +296,7 @@ func (f *PodSource) queued(w memory.WorkloadRef, priority int) {
 }
 
 // priorityOf puts pods in which something ended before those in which nothing did.
-func priorityOf(observations []signals.Observation) int {
+func priorityOf(observations []oom.Observation) int {
 	for i := range observations {
 		if len(observations[i].Ended) > 0 {
 			return priorityKill

@@ -24,7 +24,7 @@ type Stall struct {
 	StalledPercent int // PSI memory full; 0 where it is not told
 }
 
-// What a stall is, in the numbers of internal/signals, which argues each with recordings: anonymous memory leaves no
+// What a stall is, in the numbers of internal/oom, which argues each with recordings: anonymous memory leaves no
 // room for the program's own files, which are read back from disk over and over.
 const (
 	stallAnonPercent  = 85

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
-	"github.com/memfit/memfit/internal/signals"
 	"github.com/memfit/memfit/internal/workload"
 )
 
@@ -119,7 +119,7 @@ func (r *Inbox) Owned(uid, owner types.UID) {
 }
 
 // Observe keeps observations for a workload. An observation equal to the last one of its container is dropped.
-func (r *Inbox) Observe(ref memory.WorkloadRef, observations []signals.Observation) {
+func (r *Inbox) Observe(ref memory.WorkloadRef, observations []oom.Observation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	events := &r.entry(ref).newer
@@ -131,7 +131,7 @@ func (r *Inbox) Observe(ref memory.WorkloadRef, observations []signals.Observati
 // RemovePod takes down the last that was seen of a pod, with the profile that governed it, and forgets the pod. Its
 // events stay. owner is the UID of its workload, for a pod of which the inbox does not know it.
 func (r *Inbox) RemovePod(
-	ref memory.WorkloadRef, owner types.UID, pod *corev1.Pod, observations []signals.Observation,
+	ref memory.WorkloadRef, owner types.UID, pod *corev1.Pod, observations []oom.Observation,
 	governedBy *profile.Named,
 ) {
 	r.Observe(ref, observations)
@@ -239,7 +239,7 @@ func (m *member) on(node string, c *memory.ContainerRef) int {
 }
 
 // Counted keeps kill counters of one node, and returns the workloads in which something was killed once.
-func (r *Inbox) Counted(node string, counters []signals.Counter) map[memory.WorkloadRef]struct{} {
+func (r *Inbox) Counted(node string, counters []oom.Counter) map[memory.WorkloadRef]struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	touched := map[memory.WorkloadRef]struct{}{}
@@ -250,7 +250,7 @@ func (r *Inbox) Counted(node string, counters []signals.Counter) map[memory.Work
 		}
 		events := &m.workload.newer
 		if events.Counters == nil {
-			events.Counters = make([]signals.Counter, 0, min(len(m.workload.pods), workload.MaxSamples))
+			events.Counters = make([]oom.Counter, 0, min(len(m.workload.pods), workload.MaxSamples))
 		}
 		events.AddCounters(c)
 		if c.Count > 0 {

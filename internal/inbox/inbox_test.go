@@ -17,8 +17,8 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/policy"
-	"github.com/memfit/memfit/internal/signals"
 	"github.com/memfit/memfit/internal/workload"
 )
 
@@ -27,8 +27,8 @@ var (
 	rosterJob = memory.WorkloadRef{APIVersion: "batch/v1", Kind: "Job", Namespace: "shop", Name: "job"}
 )
 
-func look(container string, restarts int32) signals.Observation {
-	return signals.Observation{
+func look(container string, restarts int32) oom.Observation {
+	return oom.Observation{
 		Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "uid-1", Container: container},
 		Restarts:  restarts,
 	}
@@ -47,7 +47,7 @@ func rosterWith(pods ...string) *Inbox {
 func TestMailIsBounded(t *testing.T) {
 	r := rosterWith("1")
 	for restarts := range int32(1000) {
-		r.Observe(rosterWeb, []signals.Observation{look("app", restarts), look("app", restarts), look("proxy", 0)})
+		r.Observe(rosterWeb, []oom.Observation{look("app", restarts), look("app", restarts), look("proxy", 0)})
 	}
 	r.Govern(rosterWeb, map[types.UID]Placement{"uid-1": {"node-1", []string{"app"}}}, policy.ProfileKey{})
 	for i := range 3 * workload.MaxSamples {
@@ -85,15 +85,15 @@ func TestMailIsBounded(t *testing.T) {
 // TestEventsStayUntilTheyAreAcknowledged: what failed is tried again, before what came in meanwhile, and once.
 func TestEventsStayUntilTheyAreAcknowledged(t *testing.T) {
 	r := rosterWith("1")
-	r.Observe(rosterWeb, []signals.Observation{look("app", 1)})
+	r.Observe(rosterWeb, []oom.Observation{look("app", 1)})
 	given, _ := r.Pending(rosterWeb)
-	given.Observations[0] = signals.Observation{} // what a reconcile does with its copy is its own business
-	r.Observe(rosterWeb, []signals.Observation{look("app", 2)})
+	given.Observations[0] = oom.Observation{} // what a reconcile does with its copy is its own business
+	r.Observe(rosterWeb, []oom.Observation{look("app", 2)})
 	again, _ := r.Pending(rosterWeb)
 	if len(again.Observations) != 2 || again.Observations[0].Restarts != 1 || again.Observations[1].Restarts != 2 {
 		t.Errorf("got %+v, want restarts 1 and then 2", again.Observations)
 	}
-	r.Observe(rosterWeb, []signals.Observation{look("app", 3)})
+	r.Observe(rosterWeb, []oom.Observation{look("app", 3)})
 	r.Done(rosterWeb)
 	if rest, _ := r.Pending(rosterWeb); len(rest.Observations) != 1 || rest.Observations[0].Restarts != 3 {
 		t.Errorf("got %+v, want only what nobody has been given yet: restarts 3", rest.Observations)
@@ -135,14 +135,14 @@ func TestSamplesOfOthersAreDropped(t *testing.T) {
 		invented := sample("uid-1", "web-1")
 		invented.Container.Container = fmt.Sprintf("invented-%d", i)
 		samples = append(samples, invented)
-		if touched := r.Counted("node-1", []signals.Counter{{Container: invented.Container, Count: 3}}); len(touched) != 0 {
+		if touched := r.Counted("node-1", []oom.Counter{{Container: invented.Container, Count: 3}}); len(touched) != 0 {
 			t.Errorf("kills were counted in %s, which the pod does not have", invented.Container.Container)
 		}
 	}
 	if touched := r.Sampled("node-2", samples, "kubelet"); len(touched) != 0 {
 		t.Errorf("another node spoke for the pod: touched %v", touched)
 	}
-	if touched := r.Counted("node-2", []signals.Counter{{Container: samples[0].Container, Count: 3}}); len(touched) != 0 {
+	if touched := r.Counted("node-2", []oom.Counter{{Container: samples[0].Container, Count: 3}}); len(touched) != 0 {
 		t.Errorf("another node counted kills in the pod: touched %v", touched)
 	}
 	if touched := r.Sampled("node-1", samples, "kubelet"); len(touched) != 1 {
@@ -201,11 +201,11 @@ func BenchmarkObserve(b *testing.B) {
 	for i := range 100 {
 		o := look("app", 0)
 		o.Container.Pod, o.Container.UID = fmt.Sprintf("web-%d", i), types.UID(fmt.Sprintf("uid-%d", i))
-		r.Observe(rosterWeb, []signals.Observation{o})
+		r.Observe(rosterWeb, []oom.Observation{o})
 	}
 	b.ReportAllocs()
 	for i := range b.N {
-		r.Observe(rosterWeb, []signals.Observation{look("app", int32(i))})
+		r.Observe(rosterWeb, []oom.Observation{look("app", int32(i))})
 	}
 }
 

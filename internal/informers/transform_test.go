@@ -17,8 +17,8 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
-	"github.com/memfit/memfit/internal/signals"
 )
 
 // fatPod is a pod as a cluster has it: a web service with a mesh sidecar, written by kubectl, the scheduler and the
@@ -110,7 +110,7 @@ func TestSlimPodsAnswerTheSame(t *testing.T) {
 			t.Errorf("%s: the whole pod is %s (%s), the slim one %s (%s)", runtime, wantState, wantWhy, gotState, gotWhy)
 		}
 	}
-	if diff := cmp.Diff(signals.Observe(whole), signals.Observe(slim)); diff != "" {
+	if diff := cmp.Diff(oom.Observe(whole), oom.Observe(slim)); diff != "" {
 		t.Errorf("observations differ (-whole +slim):\n%s", diff)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/oom"
 )
 
 // crashLoop plays a container that takes need at its start and dies until it has it, while nothing but its kills is
@@ -31,7 +31,7 @@ func crashLoop(first, need memory.Bytes, rounds int, edit func(*memory.OOMKill),
 		kills = append(kills, k)
 		last = Evaluate(
 			Input{
-				History: h, Kills: signals.Thinned(kills), Current: sizeOf(asked, asked), LargestNode: 64 * gib,
+				History: h, Kills: oom.Thinned(kills), Current: sizeOf(asked, asked), LargestNode: 64 * gib,
 				Now: now.Add(time.Second),
 			},
 		)

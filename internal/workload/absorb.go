@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/oom"
 )
 
 // SomethingEnded says whether events tell of something that ended since the last step.
@@ -16,7 +16,7 @@ func (st *State) SomethingEnded(events *PendingEvents) bool {
 	if len(events.Counters) > 0 || events.Last != nil {
 		return true
 	}
-	return slices.ContainsFunc(events.Observations, func(o signals.Observation) bool {
+	return slices.ContainsFunc(events.Observations, func(o oom.Observation) bool {
 		in := st.instance(&o.Container)
 		return len(o.Ended) > 0 && (in == nil || o.Restarts > in.restarts || o.Running.IsZero())
 	})
@@ -26,7 +26,7 @@ func (st *State) SomethingEnded(events *PendingEvents) bool {
 // every container every minute, and nearly none has news.
 func (st *State) DropOldCounters(events *PendingEvents) (dropped bool) {
 	had := len(events.Counters)
-	events.Counters = slices.DeleteFunc(events.Counters, func(c signals.Counter) bool { return !st.ledger.News(c) })
+	events.Counters = slices.DeleteFunc(events.Counters, func(c oom.Counter) bool { return !st.ledger.News(c) })
 	return len(events.Counters) < had
 }
 

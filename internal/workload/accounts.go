@@ -13,13 +13,13 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/quote"
-	"github.com/memfit/memfit/internal/signals"
 )
 
 // agentKills are the last kills that agents saw in the workload's pods, also in those that ended with it: a Job's. Only
 // the agent of the pod's own node is heard.
-func (s *Snapshot) agentKills() (all []signals.AgentKill) {
+func (s *Snapshot) agentKills() (all []oom.AgentKill) {
 	for pod, c := range s.seenByAgents() {
 		if c.LastKill != nil {
 			all = append(all, agentKill(pod, c.Container, c.LastKill))
@@ -29,7 +29,7 @@ func (s *Snapshot) agentKills() (all []signals.AgentKill) {
 }
 
 // agentStalls are the last stalls that they saw.
-func (s *Snapshot) agentStalls() (all []signals.AgentStall) {
+func (s *Snapshot) agentStalls() (all []oom.AgentStall) {
 	for pod, c := range s.seenByAgents() {
 		if c.LastStall != nil {
 			all = append(all, agentStall(pod, c.Container, c.LastStall))
@@ -59,21 +59,21 @@ func (s *Snapshot) seenByAgents() iter.Seq2[*corev1.Pod, *v1alpha1.ContainerSnap
 // childProcess is the kind of a kill that a container survived, as agents write it.
 const childProcess = "ChildProcess"
 
-func agentKill(pod *corev1.Pod, container string, k *v1alpha1.KillSnapshot) signals.AgentKill {
-	out := signals.AgentKill{
+func agentKill(pod *corev1.Pod, container string, k *v1alpha1.KillSnapshot) oom.AgentKill {
+	out := oom.AgentKill{
 		Container: memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container},
 		Time:      k.Time.Time, Child: k.Kind == childProcess, Account: account(k),
 	}
 	if !k.LimitsChanged {
-		out.Limit = signals.EffectiveLimit(
+		out.Limit = oom.EffectiveLimit(
 			pod, container, limitOrNone(k.ContainerLimit), limitOrNone(k.PodLimit),
 		)
 	}
 	return out
 }
 
-func agentStall(pod *corev1.Pod, container string, s *v1alpha1.StallSnapshot) signals.AgentStall {
-	out := signals.AgentStall{
+func agentStall(pod *corev1.Pod, container string, s *v1alpha1.StallSnapshot) oom.AgentStall {
+	out := oom.AgentStall{
 		Container: memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container},
 		Started:   s.Started.Time, Account: stallAccount(s),
 	}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
-	"github.com/memfit/memfit/internal/signals"
 	"github.com/memfit/memfit/test/budget"
 	"github.com/memfit/memfit/test/build"
 )
@@ -34,7 +34,7 @@ func killedPod(pod *corev1.Pod, node string, kill *v1alpha1.KillSnapshot) *Snaps
 			Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: "shop", Generation: 1, Spec: &p.Spec,
 		},
 		Pods: []*corev1.Pod{pod}, Governed: []*corev1.Pod{pod}, Template: pod,
-		Events: PendingEvents{Observations: signals.Observe(pod)},
+		Events: PendingEvents{Observations: oom.Observe(pod)},
 	}
 	if kill != nil {
 		s.Snapshots = map[types.UID]*v1alpha1.MemorySnapshot{pod.UID: {Status: v1alpha1.MemorySnapshotStatus{

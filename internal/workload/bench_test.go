@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/test/kubelet"
 )
 
@@ -31,7 +31,7 @@ func thousand(b *testing.B) (*State, *Snapshot, time.Time) {
 			)
 		}
 		for _, r := range c.Pods {
-			p.inbox.Observations = append(p.inbox.Observations, signals.Observe(c.Shown(r))...)
+			p.inbox.Observations = append(p.inbox.Observations, oom.Observe(c.Shown(r))...)
 		}
 		p.state, _ = Step(p.state, c.snapshot(p), c.Now)
 		p.inbox = PendingEvents{}

@@ -13,8 +13,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/rollout"
-	"github.com/memfit/memfit/internal/signals"
 )
 
 // CheckpointVersion is the version of what a MemoryCheckpoint holds. Containers and ledger carry versions of their own.
@@ -91,7 +91,7 @@ func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) 
 			"is left alone; upgrade memfit, or delete it to start afresh",
 			c.Namespace, c.Name, c.Status.Version, CheckpointVersion)
 	}
-	var ledger signals.Ledger
+	var ledger oom.Ledger
 	if len(c.Status.Ledger) > 0 {
 		if err := ledger.UnmarshalBinary(c.Status.Ledger); err != nil {
 			return nil, fmt.Errorf("decoding the ledger of MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/test/budget"
 )
 
@@ -69,7 +69,7 @@ func checkCheckpoint(t testing.TB, version int32, ledger, drift, sizing, history
 		t.Errorf("written %+v, and after reading it %+v", written, twice)
 	}
 	now := began.Add(24 * time.Hour)
-	pod := []signals.Observation{killedBy(now)}
+	pod := []oom.Observation{killedBy(now)}
 	if first, second := m.ledger.Update(pod, m.peak, now), m.ledger.Update(
 		pod, m.peak, now.Add(time.Minute),
 	); len(first) > 1 || len(second) > 0 {
@@ -78,13 +78,13 @@ func checkCheckpoint(t testing.TB, version int32, ledger, drift, sizing, history
 }
 
 // killedBy is a pod that was born after every checkpoint here and has been killed once.
-func killedBy(now time.Time) signals.Observation {
-	return signals.Observation{
+func killedBy(now time.Time) oom.Observation {
+	return oom.Observation{
 		Container:  memory.ContainerRef{Namespace: "shop", Pod: "web-new", UID: "uid-of-a-new-pod", Container: "app"},
-		Class:      signals.App,
+		Class:      oom.App,
 		PodCreated: now.Add(-time.Hour), Restarts: 1, ContainerID: "containerd://new-1", Running: now,
 		Limit: 256 * memory.MiB,
-		Ended: []signals.Termination{{ContainerID: "containerd://new-0", Reason: "OOMKilled", ExitCode: 137, Finished: now}},
+		Ended: []oom.Termination{{ContainerID: "containerd://new-0", Reason: "OOMKilled", ExitCode: 137, Finished: now}},
 	}
 }
 

@@ -14,28 +14,28 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
-	"github.com/memfit/memfit/internal/signals"
 )
 
 // began is when everything in these tests begins.
 var began = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // killedPods are observations of pods in which every container was killed once.
-func killedPods(namespace string, pods, containers int) []signals.Observation {
-	var obs []signals.Observation
+func killedPods(namespace string, pods, containers int) []oom.Observation {
+	var obs []oom.Observation
 	for i := range pods * containers {
 		pod := i / containers
-		obs = append(obs, signals.Observation{
+		obs = append(obs, oom.Observation{
 			Container: memory.ContainerRef{
 				Namespace: namespace, Pod: fmt.Sprintf("web-%05d", pod),
 				UID:       types.UID(fmt.Sprintf("%08x-1111-2222-3333-444444444444", pod)),
 				Container: fmt.Sprintf("app-%02d", i%containers),
 			},
-			Class: signals.App, PodCreated: began, Restarts: 1, ContainerID: fmt.Sprintf("containerd://%012d-1", i),
+			Class: oom.App, PodCreated: began, Restarts: 1, ContainerID: fmt.Sprintf("containerd://%012d-1", i),
 			Running: began.Add(time.Minute),
 			Limit:   256 * memory.MiB,
-			Ended: []signals.Termination{{
+			Ended: []oom.Termination{{
 				ContainerID: fmt.Sprintf("containerd://%012d-0", i), Reason: "OOMKilled", ExitCode: 137,
 				Finished: began.Add(time.Minute),
 			}},

@@ -15,8 +15,8 @@ import (
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/shape"
-	"github.com/memfit/memfit/internal/signals"
 )
 
 func workloadConditions(s *Snapshot, st *State, v *result, cov coverage, now time.Time) []metav1.Condition {
@@ -89,7 +89,7 @@ func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 }
 
 // ledgerFull says that kills are not counted, and what to do; empty while there is room.
-func ledgerFull(l *signals.Ledger) string {
+func ledgerFull(l *oom.Ledger) string {
 	pods := l.NotFollowed()
 	if pods == 0 {
 		return ""

@@ -15,11 +15,11 @@ import (
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/shape"
-	"github.com/memfit/memfit/internal/signals"
 )
 
 // desired is what is recommended for a container of every pod, with what guards are told of its surroundings.
@@ -209,7 +209,7 @@ func (q *containerInput) result() containerResult {
 			continue // the limit raises the cap, which the reasons say
 		}
 		runs := cmp.Or(q.plan.Runs(name), string(q.container.policy.Runtime.Type)) // as the kill was told from others
-		advice = append(advice, signals.Advice(kind, runs))
+		advice = append(advice, oom.Advice(kind, runs))
 	}
 	if q.container.policy.Sizing.Mode == v1alpha1.SizingOff {
 		a.status.Decision, a.status.Summary = string(recommend.Hold), `Sizing is off in the profile (sizing.mode: "Off")`

@@ -11,7 +11,7 @@ import (
 
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/oom"
 )
 
 // nearLimit: the instance uses most of its limit, and more and more of it.
@@ -42,7 +42,7 @@ type instance struct {
 	capKnown, stallsKnown bool
 	started               memory.Instant
 	peak                  memory.Bytes
-	// limit is effective; high is where the kernel would begin to slow it down ([signals.Observation.High]). 0: nowhere.
+	// limit is effective; high is where the kernel would begin to slow it down ([oom.Observation.High]). 0: nowhere.
 	limit, high memory.Bytes
 	seen        memory.Instant
 	// alive is when it was last seen to run, by memfit's clock.
@@ -53,12 +53,12 @@ type instance struct {
 	lows    history.Lows
 	heapCap memory.Bytes
 	// stalls looks for times in which it stood still at its limit.
-	stalls signals.StallWatch
+	stalls oom.StallWatch
 }
 
 // settle takes in ends of instances and limits. It comes after the ledger is safe: it forgets the peaks of instances
 // that ended.
-func (st *State) settle(observations []signals.Observation, now time.Time) {
+func (st *State) settle(observations []oom.Observation, now time.Time) {
 	at := memory.InstantOf(now)
 	for i := range observations {
 		o := &observations[i]
@@ -78,7 +78,7 @@ func (st *State) settle(observations []signals.Observation, now time.Time) {
 	}
 }
 
-func endOf(o *signals.Observation, now time.Time) time.Time {
+func endOf(o *oom.Observation, now time.Time) time.Time {
 	if n := len(o.Ended); n > 0 && !o.Ended[n-1].Finished.IsZero() {
 		if at := o.Ended[n-1].Finished; at.Before(now) {
 			return at

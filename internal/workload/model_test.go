@@ -15,8 +15,8 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
-	"github.com/memfit/memfit/internal/signals"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/kubelet"
 )
@@ -42,7 +42,7 @@ type watcher struct {
 // list is what some pods showed at one time.
 type list struct {
 	at           time.Time
-	observations []signals.Observation
+	observations []oom.Observation
 	// ends are how often the container of each pod had ended by then.
 	ends map[types.UID]int64
 }
@@ -88,7 +88,7 @@ func (m *model) start() {
 func (m *model) list(pods ...*kubelet.Pod) list {
 	l := list{at: m.Now, ends: map[types.UID]int64{}}
 	for _, p := range pods {
-		l.observations = append(l.observations, signals.Observe(m.Shown(p))...)
+		l.observations = append(l.observations, oom.Observe(m.Shown(p))...)
 		l.ends[p.UID] = p.Ends
 	}
 	for i := range l.observations {
@@ -146,7 +146,7 @@ func (m *model) again(l list) list {
 		return gone && m.Now.Sub(at) > forgets
 	}
 	l.observations = slices.DeleteFunc(
-		slices.Clone(l.observations), func(o signals.Observation) bool { return forgotten(o.Container.UID) },
+		slices.Clone(l.observations), func(o oom.Observation) bool { return forgotten(o.Container.UID) },
 	)
 	l.ends = maps.Clone(l.ends)
 	maps.DeleteFunc(l.ends, func(uid types.UID, _ int64) bool { return forgotten(uid) })

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
-	"github.com/memfit/memfit/internal/signals"
 )
 
 const (
@@ -28,13 +28,13 @@ const (
 // PendingEvents is what happened to a workload since the last step.
 type PendingEvents struct {
 	// Observations are in the order in which they were made.
-	Observations []signals.Observation
+	Observations []oom.Observation
 	// Samples are in the order in which they were taken.
 	Samples []memory.Sample
 	// Source says where the samples came from.
 	Source string
 	// Counters are the kernel's counts of kills in containers that live.
-	Counters []signals.Counter
+	Counters []oom.Counter
 	// Requested: something else than samples came, or somebody asks for a step.
 	Requested bool
 	// Departed are the UIDs of the workloads to which pods belonged that are gone since, by the pods'.
@@ -81,7 +81,7 @@ func (e *PendingEvents) Clone() PendingEvents {
 
 // AddObservation appends o unless it repeats the last observation of its container, and keeps at most maxObservations
 // of each.
-func (e *PendingEvents) AddObservation(o *signals.Observation) {
+func (e *PendingEvents) AddObservation(o *oom.Observation) {
 	count, first, last := 0, -1, -1
 	for i := range e.Observations {
 		if e.Observations[i].Container == o.Container {
@@ -115,14 +115,14 @@ func (e *PendingEvents) AddSamples(samples ...memory.Sample) {
 }
 
 // AddCounters appends counters; when nobody collects them, the oldest go first: the newest carry the sum.
-func (e *PendingEvents) AddCounters(counters ...signals.Counter) {
+func (e *PendingEvents) AddCounters(counters ...oom.Counter) {
 	e.Counters = append(e.Counters, counters...)
 	if over := len(e.Counters) - MaxSamples; over > 0 {
 		e.Counters = append(e.Counters[:0], e.Counters[over+MaxSamples/4:]...)
 	}
 }
 
-func sameObservation(a, b *signals.Observation) bool { return reflect.DeepEqual(a, b) }
+func sameObservation(a, b *oom.Observation) bool { return reflect.DeepEqual(a, b) }
 
 // OnlySamples says whether nothing came but samples. Nothing at all is not only samples: the step is due.
 func (e *PendingEvents) OnlySamples() bool { return len(e.Samples) > 0 && e.Quiet() }

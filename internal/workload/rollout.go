@@ -16,10 +16,10 @@ import (
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/rollout"
-	"github.com/memfit/memfit/internal/signals"
 )
 
 // The right to resize is not in the manager's role but in config/rbac/resize-pods, a component for those whose profiles
@@ -117,7 +117,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, live map[string]inject
 	for _, c := range managed {
 		spec, status := containerOf(pod, c.Name)
 		running := rollout.Container{
-			Name: c.Name, Spec: sizeOf(spec.Resources), Actual: c.current, RestartsOnResize: signals.RestartsOnResize(spec),
+			Name: c.Name, Spec: sizeOf(spec.Resources), Actual: c.current, RestartsOnResize: oom.RestartsOnResize(spec),
 			PodLimit: c.podLimit, PodRequest: c.podRequest,
 		}
 		running.Shared = running.Spec.Limit == 0 && p.Whole != nil && p.Whole.Spec.Limit > 0

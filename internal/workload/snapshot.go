@@ -13,10 +13,10 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/rollout"
-	"github.com/memfit/memfit/internal/signals"
 )
 
 // Pod is the governed pod of that UID; nil: there is none.
@@ -61,13 +61,13 @@ func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 	}
 	s.Pods = slices.DeleteFunc(s.Pods, func(pod *corev1.Pod) bool { return others[pod.UID] })
 	s.Events.Observations = slices.DeleteFunc(
-		s.Events.Observations, func(o signals.Observation) bool { return others[o.Container.UID] },
+		s.Events.Observations, func(o oom.Observation) bool { return others[o.Container.UID] },
 	)
 	s.Events.Samples = slices.DeleteFunc(
 		slices.Clone(s.Events.Samples), func(sample memory.Sample) bool { return others[sample.Container.UID] },
 	)
 	s.Events.Counters = slices.DeleteFunc(
-		s.Events.Counters, func(c signals.Counter) bool { return others[c.Container.UID] },
+		s.Events.Counters, func(c oom.Counter) bool { return others[c.Container.UID] },
 	)
 	if s.Events.Last != nil && others[s.Events.Last.UID] {
 		s.Events.Profile, s.Events.Last = nil, nil
@@ -147,10 +147,10 @@ func (s *Snapshot) live() map[types.UID]bool {
 }
 
 // observations are what the governed pods show now.
-func (s *Snapshot) observations() []signals.Observation {
-	var all []signals.Observation
+func (s *Snapshot) observations() []oom.Observation {
+	var all []oom.Observation
 	for _, pod := range s.Governed {
-		all = append(all, signals.Observe(pod)...)
+		all = append(all, oom.Observe(pod)...)
 	}
 	return all
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/conditions"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/oom"
 )
 
 // stallChanges are the stalls that began and ended at this step, and those of before that an agent tells of only now.
@@ -24,7 +24,7 @@ type stallChanges struct{ began, ended, explained []memory.Stall }
 
 // watchStalls shows samples to the watches of their containers and reports whether one of them found something. It
 // comes before the ledger is written, so that a stall is safe before anybody acts on it.
-func (st *State) watchStalls(observations []signals.Observation, samples []memory.Sample) (found bool) {
+func (st *State) watchStalls(observations []oom.Observation, samples []memory.Sample) (found bool) {
 	for i := range observations {
 		if in := st.instance(&observations[i].Container); in != nil {
 			in.limit, in.high = observations[i].Limit, observations[i].High
@@ -43,13 +43,13 @@ func (st *State) watchStalls(observations []signals.Observation, samples []memor
 				in.stalls.Resume(open)
 			}
 		}
-		found = in.stalls.Add(*s, signals.StallBounds{Limit: in.limit, High: in.high}) || found
+		found = in.stalls.Add(*s, oom.StallBounds{Limit: in.limit, High: in.high}) || found
 	}
 	return found
 }
 
 // fileStalls brings the ledger up to date with what the watches know, and with what agents saw of the same.
-func (st *State) fileStalls(agents []signals.AgentStall, live map[types.UID]bool, now time.Time) stallChanges {
+func (st *State) fileStalls(agents []oom.AgentStall, live map[types.UID]bool, now time.Time) stallChanges {
 	var found []memory.Stall
 	for _, in := range st.instances {
 		if s, ok := in.stalls.Stall(); ok {
@@ -78,7 +78,7 @@ func (st *State) fileStalls(agents []signals.AgentStall, live map[types.UID]bool
 const maxStallRecords = 8
 
 // stallRecords are the last stalls, newest first, and the number of all.
-func stallRecords(l *signals.Ledger) (int64, []v1alpha1.StallRecord) {
+func stallRecords(l *oom.Ledger) (int64, []v1alpha1.StallRecord) {
 	var total int64
 	for _, name := range l.StalledContainers() {
 		total += l.StallTotal(name)

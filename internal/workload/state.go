@@ -15,9 +15,9 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/rollout"
-	"github.com/memfit/memfit/internal/signals"
 )
 
 // State is what memfit knows of one workload between two reconciles: at most 1.5 KiB per container name, plus the
@@ -29,7 +29,7 @@ type State struct {
 	// measuredSince is the first step of this memfit, from where on its pods are measured; zero: they are not.
 	measuredSince time.Time
 
-	ledger     signals.Ledger
+	ledger     oom.Ledger
 	containers map[string]*history.Container
 	// instances are the running containers, to know the highest use of one before it was killed. Not checkpointed: after a
 	// restart of memfit, a kill's peak is what was seen since.

@@ -14,11 +14,11 @@ import (
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/shape"
-	"github.com/memfit/memfit/internal/signals"
 )
 
 func apiSize(s recommend.Size) v1alpha1.Size { return profile.APISize(s) }
@@ -93,7 +93,7 @@ func apiShape(s shape.Shape) *v1alpha1.Shape {
 }
 
 // killRecords are the last kills, newest first, and the number of all.
-func killRecords(l *signals.Ledger) (int64, []v1alpha1.OOMKillRecord) {
+func killRecords(l *oom.Ledger) (int64, []v1alpha1.OOMKillRecord) {
 	var total int64
 	for _, c := range l.Containers() {
 		total += l.Total(c)
@@ -101,7 +101,7 @@ func killRecords(l *signals.Ledger) (int64, []v1alpha1.OOMKillRecord) {
 	kills := l.All()
 	slices.Reverse(kills)
 	var records []v1alpha1.OOMKillRecord
-	for i := range kills[:min(len(kills), signals.KillsKept)] {
+	for i := range kills[:min(len(kills), oom.KillsKept)] {
 		k := &kills[i]
 		records = append(records, v1alpha1.OOMKillRecord{
 			Confidence: string(k.Confidence), Container: k.Container.Container, Kind: string(k.Kind),

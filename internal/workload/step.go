@@ -12,16 +12,16 @@ import (
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/shape"
-	"github.com/memfit/memfit/internal/signals"
 )
 
 // complete tells observations what a pod's status does not say: what their containers run, because an exit code of 134
 // is a heap that ran out in Node.js and anything at all elsewhere, since when memory is measured, because a kill
 // without a sample is one at start only then, and when memfit saw them run, because a node's clock may be wrong.
-func complete(s *Snapshot, st *State, observations []signals.Observation) {
-	if !slices.ContainsFunc(observations, func(o signals.Observation) bool { return len(o.Ended) > 0 }) {
+func complete(s *Snapshot, st *State, observations []oom.Observation) {
+	if !slices.ContainsFunc(observations, func(o oom.Observation) bool { return len(o.Ended) > 0 }) {
 		return
 	}
 	var annotations map[string]string

@@ -17,9 +17,9 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/rollout"
-	"github.com/memfit/memfit/internal/signals"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/kubelet"
 )
@@ -136,7 +136,7 @@ func (c *cluster) restore(p *process) {
 
 func (c *cluster) listed(p *process) {
 	for _, r := range c.Existing() {
-		for _, o := range signals.Observe(c.Shown(r)) {
+		for _, o := range oom.Observe(c.Shown(r)) {
 			p.inbox.AddObservation(&o)
 		}
 	}

@@ -12,10 +12,10 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/rollout"
-	"github.com/memfit/memfit/internal/signals"
 )
 
 // runningWhole is the size of a running pod as a whole; nil: it sets none.
@@ -31,7 +31,7 @@ func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rol
 	// in the pod's cgroup is of it.
 	if r := pod.Status.Resources; r != nil && size.Limit > 0 {
 		limit := sizeOf(*r).Limit
-		if short := size.Limit.Minus(limit); short < 0 || short > signals.CgroupRounding {
+		if short := size.Limit.Minus(limit); short < 0 || short > oom.CgroupRounding {
 			w.Actual.Limit = limit
 		}
 	}

@@ -82,7 +82,7 @@ var rooms = []room{
 		never: slices.Concat(clients, kinds),
 	},
 	{
-		name: "signals", dir: "internal/signals/...", noStd: pure,
+		name: "oom", dir: "internal/oom/...", noStd: pure, // the kills and stalls of a workload, each once
 		ours:    []string{"internal/format", "internal/memory", "internal/quote", "internal/runtimes"},
 		outside: pods,
 		never:   clients,
@@ -224,7 +224,7 @@ var rooms = []room{
 			"api/v1alpha1", "internal/rollout", "internal/conditions", "internal/drift", "internal/format", "internal/history",
 			"internal/inject", "internal/levers",
 			"internal/memory", "internal/constraints", "internal/profile", "internal/quote", "internal/recommend",
-			"internal/runtimes", "internal/records", "internal/shape", "internal/signals",
+			"internal/runtimes", "internal/records", "internal/oom", "internal/shape",
 			"internal/workloadkind",
 		},
 		outside: slices.Concat(pods, []string{
@@ -244,7 +244,7 @@ var rooms = []room{
 	{
 		// what the informers write to; it keeps a lock, and reads no clock
 		name: "inbox", dir: "internal/inbox/...", noStd: ownsNoProcess,
-		ours:    []string{"internal/policy", "internal/memory", "internal/profile", "internal/signals", "internal/workload"},
+		ours:    []string{"internal/memory", "internal/oom", "internal/policy", "internal/profile", "internal/workload"},
 		outside: []string{"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/types"},
 	},
 	{
@@ -265,7 +265,7 @@ var rooms = []room{
 			"internal/format", "internal/policy", "internal/history", "internal/inbox",
 			"internal/informers", "internal/liveness", "internal/memory", "internal/constraints", "internal/owners",
 			"internal/profile", "internal/quote",
-			"internal/recommend", "internal/records", "internal/shape", "internal/signals", "internal/workload",
+			"internal/recommend", "internal/records", "internal/oom", "internal/shape", "internal/workload",
 		},
 		// series of gauges are made when they are asked for
 		outside: slices.Concat(edge, []string{"github.com/prometheus/client_model/..."}),
@@ -273,7 +273,7 @@ var rooms = []room{
 	{
 		name: "controllers-usage", dir: "controllers/usage", noStd: ownsNoProcess,
 		ours: []string{
-			"internal/history", "internal/inbox", "internal/memory", "internal/quote", "internal/signals", "internal/usage",
+			"internal/history", "internal/inbox", "internal/memory", "internal/oom", "internal/quote", "internal/usage",
 		},
 		outside: edge,
 	},
@@ -345,7 +345,7 @@ var rooms = []room{
 			"internal/inbox",
 			"internal/informers", "internal/inject",
 			"internal/liveness", "internal/memory", "internal/owners", "internal/profile", "internal/recommend",
-			"internal/rollout", "internal/runtimes", "internal/signals",
+			"internal/rollout", "internal/runtimes", "internal/oom",
 			"internal/usage/...", "webhooks/pod/...", "webhooks/profile", "webhooks/server",
 		},
 		outside: slices.Concat(

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/signals"
+	"github.com/memfit/memfit/internal/oom"
 )
 
 // knownWithin is what docs/signals.md promises: two minutes in which a process starts, one in which it is seen, and a
@@ -20,14 +20,14 @@ import (
 const knownWithin = 4 * time.Minute
 
 // stallSamples are the samples of one recorded container, with what held it.
-func stallSamples(t *testing.T, name string) ([]memory.Sample, signals.StallBounds) {
+func stallSamples(t *testing.T, name string) ([]memory.Sample, oom.StallBounds) {
 	t.Helper()
 	rows, err := tableFile(filepath.Join("../recordings/stalls", name+".csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var samples []memory.Sample
-	var bounds signals.StallBounds
+	var bounds oom.StallBounds
 	for i, row := range rows {
 		n := map[string]int64{}
 		for column, text := range row {
@@ -35,7 +35,7 @@ func stallSamples(t *testing.T, name string) ([]memory.Sample, signals.StallBoun
 				t.Fatalf("%s, row %d: %v", name, i+2, err)
 			}
 		}
-		bounds = signals.StallBounds{
+		bounds = oom.StallBounds{
 			Limit: memory.Bytes(n["limit_mib"]) * memory.MiB, High: memory.Bytes(n["high_kib"]) * memory.KiB,
 		}
 		now := memory.Sample{
@@ -73,7 +73,7 @@ func TestStallsAreToldFromWhatLooksLikeThem(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c["name"], func(t *testing.T) {
-			var w signals.StallWatch
+			var w oom.StallWatch
 			samples, bounds := stallSamples(t, c["name"])
 			for _, s := range samples {
 				w.Add(s, bounds)
@@ -122,12 +122,12 @@ func TestShapesAreNoStalls(t *testing.T) {
 // recorded.
 func worstDay(t *testing.T, rec recording, limit memory.Bytes) (near int) {
 	t.Helper()
-	watches, states := map[int]*signals.StallWatch{}, map[int]*memory.Sample{}
+	watches, states := map[int]*oom.StallWatch{}, map[int]*memory.Sample{}
 	for _, row := range rec.samples {
 		w, s := watches[row.replica], states[row.replica]
 		at, under := midnight.Add(time.Duration(row.second)*rec.second), cmp.Or(limit, row.limit)
 		if w == nil {
-			w = &signals.StallWatch{}
+			w = &oom.StallWatch{}
 			s = &memory.Sample{Container: memory.ContainerRef{Pod: rec.name}, HasRSS: true, HasMajorFaults: true}
 			watches[row.replica], states[row.replica] = w, s
 		}
@@ -145,7 +145,7 @@ func worstDay(t *testing.T, rec recording, limit memory.Bytes) (near int) {
 		if row.memory >= under.Percent(85) {
 			near++
 		}
-		w.Add(*s, signals.StallBounds{Limit: under})
+		w.Add(*s, oom.StallBounds{Limit: under})
 		if stall, found := w.Stall(); found {
 			t.Fatalf("%s, replica %d: a false alarm: %+v", rec.name, row.replica, stall)
 		}

@@ -24,9 +24,9 @@ import (
 	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
-	"github.com/memfit/memfit/internal/signals"
 )
 
 // The defaults of memfit's --usage-interval and --kill-counters-interval.
@@ -51,7 +51,7 @@ type operator struct {
 	reconcile *workloadctl.Reconciler
 	workloads []*workload
 	samples   []memory.Sample
-	counters  []signals.Counter
+	counters  []oom.Counter
 }
 
 // workload is a Deployment with pods of one container each.
@@ -197,7 +197,7 @@ func (o *operator) meet(ctx context.Context) error {
 	for _, w := range o.workloads {
 		for _, pod := range w.pods {
 			o.inbox.AddPod(pod.UID, client.ObjectKeyFromObject(pod), w.ref)
-			o.inbox.Observe(w.ref, signals.Observe(pod))
+			o.inbox.Observe(w.ref, oom.Observe(pod))
 		}
 	}
 	return o.look(ctx)
@@ -274,7 +274,7 @@ func (o *operator) kill(w *workload, at time.Time) {
 	status.ContainerID = fmt.Sprintf("containerd://%s-%d", pod.Name, status.RestartCount)
 	status.State.Running.StartedAt = metav1.NewTime(at)
 	w.pods[0], o.maps.pods[client.ObjectKeyFromObject(pod)] = pod, pod
-	o.inbox.Observe(w.ref, signals.Observe(pod))
+	o.inbox.Observe(w.ref, oom.Observe(pod))
 }
 
 // memfitLoop is a minute of the operator: four readings of every container and one of its kill counter taken in, each
@@ -314,7 +314,7 @@ func memfitLoop(ctx context.Context, containers, replicas int, profiles string) 
 func (o *operator) count(w *workload, at time.Time) {
 	o.counters = o.counters[:0]
 	for _, pod := range w.pods {
-		o.counters = append(o.counters, signals.Counter{
+		o.counters = append(o.counters, oom.Counter{
 			Container:   memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: "app"},
 			ContainerID: pod.Status.ContainerStatuses[0].ContainerID, Time: at,
 		})

@@ -17,8 +17,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
-	"github.com/memfit/memfit/internal/signals"
 )
 
 func main() {
@@ -46,7 +46,7 @@ func main() {
 	said["exit 99"] = killed("Brook", 99, "")
 	said["exit 99 of another"] = killed("Go", 99, "")
 	said["last words"] = killed("", 1, "working\nbrook: the heap is full\n")
-	said["what helps"] = signals.Advice(memory.OOMHeapAbort, "Brook")
+	said["what helps"] = oom.Advice(memory.OOMHeapAbort, "Brook")
 
 	if err := json.NewEncoder(os.Stdout).Encode(said); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -81,11 +81,11 @@ func killed(runs string, exit int32, log string) memory.OOMKind {
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "app", ContainerID: "containerd://1", State: corev1.ContainerState{Terminated: state},
 	}}
-	seen := signals.Observe(pod)
+	seen := oom.Observe(pod)
 	for i := range seen {
 		seen[i].Runtime, seen[i].Measured = runs, began
 	}
-	var ledger signals.Ledger
+	var ledger oom.Ledger
 	for _, kill := range ledger.Update(seen, nil, ended.Add(time.Second)) {
 		return kill.Kind
 	}
