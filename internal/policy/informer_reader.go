@@ -24,14 +24,17 @@ import (
 // and informer at every read and copies by reflection. What it returns is the cache's own: only read it.
 type InformerReader struct {
 	client.Reader
-	metadata              map[metav1.TypeMeta]*store
-	recommendations, pods *store
+	cache           cache.Cache
+	metadata        map[metav1.TypeMeta]*store
+	recommendations *store
+	pods            atomic.Pointer[store] // nil until somebody asks for a pod
 }
 
 // NewInformerReader reads from c, which must be the cache of a manager. It starts no informer that [Informers] and the
-// webhook do not need anyway.
+// webhook do not need anyway: pods are the leader's business, and a replica that only serves the webhook must neither
+// hold all pods of the cluster nor wait for them before it is ready.
 func NewInformerReader(ctx context.Context, c cache.Cache) (*InformerReader, error) {
-	s := &InformerReader{Reader: c, metadata: map[metav1.TypeMeta]*store{}}
+	s := &InformerReader{Reader: c, cache: c, metadata: map[metav1.TypeMeta]*store{}}
 	var err error
 	for _, obj := range Informers() {
 		of := metav1.TypeMeta{}
@@ -40,17 +43,23 @@ func NewInformerReader(ctx context.Context, c cache.Cache) (*InformerReader, err
 			return nil, err
 		}
 	}
-	if s.recommendations, err = storeOf(ctx, c, &v1alpha1.MemoryRecommendation{}); err != nil {
-		return nil, err
-	}
-	s.pods, err = storeOf(ctx, c, &corev1.Pod{})
+	s.recommendations, err = storeOf(ctx, c, &v1alpha1.MemoryRecommendation{})
 	return s, err
 }
 
 // Pod is the cache's own pod, which nobody may change; nil: it has none of that name. A reader of the cache would copy
-// a kibibyte of each pod of a workload for every look at it.
+// a kibibyte of each pod of a workload for every look at it. Only for whoever follows pods: the first question starts
+// their informer.
 func (s *InformerReader) Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error) {
-	if found, ok := s.pods.find(key); ok {
+	pods := s.pods.Load()
+	if pods == nil {
+		var err error
+		if pods, err = storeOf(ctx, s.cache, &corev1.Pod{}); err != nil {
+			return nil, err
+		}
+		s.pods.Store(pods)
+	}
+	if found, ok := pods.find(key); ok {
 		pod, _ := found.(*corev1.Pod)
 		return pod, nil
 	}
