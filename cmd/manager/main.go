@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"time"
 	_ "time/tzdata" // the zones of maintenance windows, where the machine has none
 
 	// roots of trust where the image has none: for --prometheus-url without --prometheus-ca-file
@@ -22,6 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
@@ -108,8 +110,14 @@ func managerOptions(o options, server webhook.Server) ctrl.Options {
 		LeaderElectionNamespace:       o.namespace, // empty: that of the pod this runs in
 		LeaderElectionReleaseOnCancel: true,        // main returns right after Start does
 		Metrics:                       metricsOptions(o),
+		Controller:                    ctrlconfig.Controller{CacheSyncTimeout: syncTimeout},
 	}
 }
+
+// syncTimeout is how long the leader may take to know every pod and workload before it gives up and ends. By default
+// that would be two minutes. A process that ends starts from nothing, so a cluster whose pods take longer than that, at
+// a busy API server or with the little processor time that memfit requests, would never get its leader.
+const syncTimeout = 15 * time.Minute
 
 func metricsOptions(o options) metricsserver.Options {
 	m := metricsserver.Options{

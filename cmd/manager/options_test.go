@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/yaml"
@@ -47,6 +48,14 @@ func TestOptions(t *testing.T) {
 				t.Errorf("%v: got %v, want %q", tc.args, err, tc.want)
 			}
 		})
+	}
+}
+
+// TestLeaderHasTimeToKnowAllPods: a leader that gives up and ends begins again with nothing, so one that is given less
+// time than a large cluster takes at a busy API server would never begin.
+func TestLeaderHasTimeToKnowAllPods(t *testing.T) {
+	if got := managerOptions(options{}, nil).Controller.CacheSyncTimeout; got < 10*time.Minute {
+		t.Errorf("the leader gives up after %s", got)
 	}
 }
 
