@@ -178,6 +178,16 @@ func (c *cursor) racedRaise(t Termination, limit memory.Bytes) bool {
 		t.Finished.Before(c.raised.Add(memory.RaiseReaches))
 }
 
+// disprove takes back what was proven by an instance that died in the moment of its raise: its status showed the new
+// limit while it ran by the status alone, which is a second late. Where nobody says what the pod's cgroup has, the pod
+// may be at the limit of before for good. Kubernetes 1.34 held a container that dies within a second of its start at
+// 64Mi that way, and eighteen kills that counted with 256Mi made 666Mi of a need of 90Mi.
+func (l *Ledger) disprove(o Observation, t Termination, c *cursor) {
+	if !o.PodTold && c.limited && c.racedRaise(t, c.limit) {
+		l.keepLimit(c, c.before, max(c.limit, c.asked), c.limitOf)
+	}
+}
+
 // keepLimit writes down what instance of was seen with. Without room its death is told with the limit of the day.
 func (l *Ledger) keepLimit(c *cursor, limit, asked memory.Bytes, of int32) {
 	before := c.cost()

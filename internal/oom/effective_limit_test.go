@@ -275,3 +275,40 @@ func TestASlowClockDoesNotHideThatTheRaiseWasTooLittle(t *testing.T) {
 		t.Errorf("got %+v, want one kill at 256Mi", got)
 	}
 }
+
+// Seen on Kubernetes 1.34, whose kubelet does not say what the pod's cgroup has: a container that dies within a second
+// of each start was seen to run with the limit that its resize asked for, and its pod never had it.
+func TestADeathInTheSecondOfARaiseProvesNothing(t *testing.T) {
+	const second = 1. / 60
+	before := makePod("web-1", "u1").container("app", "64Mi", after(running(1, 0), oom(0, 0, 0)))
+	raised := resizedTo("256Mi", after(running(1, 0), oom(0, 0, 0)))
+	for name, tc := range map[string]struct {
+		told          string // the limit of the pod's cgroup, by the kubelet
+		killedSeconds float64
+		limit, asked  string // of the next kill
+	}{
+		"in the second of its raise":                      {killedSeconds: 3, limit: "64Mi", asked: "256Mi"},
+		"long after it":                                   {killedSeconds: 8, limit: "256Mi"},
+		"and the kubelet says that the pod has its limit": {told: "256Mi", killedSeconds: 3, limit: "256Mi"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			says := func(m podMaker) *corev1.Pod {
+				if tc.told != "" {
+					m = m.podHas(tc.told)
+				}
+				return m.pod
+			}
+			l := &Ledger{}
+			l.Update(Observe(before.pod), nil, at(second))
+			l.Update(Observe(says(raised)), nil, at(2*second))
+			finished := tc.killedSeconds * second
+			l.Update(Observe(says(resizedTo("256Mi", ended(1, oom(1, 0, finished))))), nil, at(10*second))
+			l = reborn(t, l)
+			l.Update(Observe(says(resizedTo("256Mi", after(running(2, 20*second), oom(1, 0, finished))))), nil, at(21*second))
+			got := l.Update(Observe(says(resizedTo("256Mi", ended(2, oom(2, 20*second, 30*second))))), nil, at(31*second))
+			if len(got) != 1 || got[0].Limit != size(tc.limit) || got[0].Asked != size(tc.asked) {
+				t.Errorf("got %+v, want one kill at %s, %s asked for", got, tc.limit, tc.asked)
+			}
+		})
+	}
+}

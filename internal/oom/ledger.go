@@ -184,6 +184,7 @@ func (l *Ledger) observe(
 			continue
 		}
 		found = append(found, when(o, t, now, l.died(o, t, c, watched, peak(o.Container), podPeak))...)
+		l.disprove(o, t, c)
 		c.advance(t)
 		watched = true
 	}
