@@ -213,6 +213,20 @@ func TestALeakIsNotFed(t *testing.T) {
 	}
 }
 
+// TestALeakInDoubtIsNotFedEither: what may be a start that still fills is told as that, and the limit stays meanwhile.
+func TestALeakInDoubtIsNotFedEither(t *testing.T) {
+	kills := []memory.OOMKill{kill(start, 64*mib), kill(start.Add(time.Minute), 256*mib)}
+	got := Evaluate(Input{
+		Kills: kills, Leak: "2 instances climbed 360Mi a minute", Doubt: "the last one is young",
+		Current: sizeOf(200*mib, 256*mib), Now: kills[1].Time.Add(time.Second),
+	})
+	const want = "2 instances climbed 360Mi a minute: a leak, or a start that still fills, because the last one is " +
+		"young. Until that is known it stays at 256Mi"
+	if got.Size.Limit != 256*mib || got.Alarm != "" || !strings.Contains(strings.Join(got.Reasons, "\n"), want) {
+		t.Errorf("limit %s, alarm %q, reasons %q", got.Size.Limit, got.Alarm, got.Reasons)
+	}
+}
+
 // TestAKillIsRememberedAfterItWasActedOn: memfit has raised the limit to more than twice what it died at, and still
 // says why.
 func TestAKillIsRememberedAfterItWasActedOn(t *testing.T) {

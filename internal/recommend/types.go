@@ -120,6 +120,9 @@ type Input struct {
 	// Leak says what shows that every process climbs from its start until it is killed; "": nothing does. Growth stops
 	// then, with an alarm.
 	Leak string
+	// Doubt says why Leak may be no leak, but a start that still fills; "": it is one. Growth stops then, too, without an
+	// alarm.
+	Doubt string
 	// Silent says why no samples come now; "": they do.
 	Silent string
 	// Climbing: the shape of memory is a steady climb that load does not explain. Growth then stops at the bound, with an

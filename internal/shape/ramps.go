@@ -43,6 +43,9 @@ const (
 	// aliveTimes is from where on an instance counts that runs: two doublings of the lowest limit that killed, as many as
 	// kills alone may lead to (internal/recommend). Not of the last one, which memfit may have raised time and again.
 	aliveTimes = 4.0
+	// rampFills is how long a program may take what it needs at one rate, which looks like a leak until it has it. The
+	// start that shapes leave out (warmUpTime) is as long.
+	rampFills = 10 * time.Minute
 )
 
 // Life is an instance that runs, and has used more and more since its start.
@@ -61,6 +64,8 @@ type Ramps struct {
 	// First and Last are the lowest and the highest limit, FirstAge and LastAge how long an instance lived there.
 	First, Last       memory.Bytes
 	FirstAge, LastAge time.Duration
+	// Doubt says why it may be no leak, but a start that still fills; "" for none.
+	Doubt string
 }
 
 // String says what was seen: "the last 3 instances each climbed about 360Mi a minute from their start until they were
@@ -86,24 +91,41 @@ func (r Ramps) String() string {
 // alive is the fullest instance that runs and climbs, if there is one: a limit that follows its use keeps a leak from
 // being killed again, which is fed then for as long as it climbs. So the successor of a killed instance counts before
 // it is killed itself, but not before it uses more than any of them had, and aliveTimes what the first had: until then
-// its use is followed, which spares what is only slow to start another kill.
+// its use is followed, which spares what is only slow to start another kill. By it alone, within rampFills of its
+// start, a leak is in doubt: what is still being loaded grows in the same way.
 func FindRamps(kills []memory.OOMKill, alive Life, now time.Time) Ramps {
 	lives := ramps(kills)
+	died := len(lives)
 	if n := len(lives); n > 0 && alive.Age < rampMost && alive.Age >= rampLeast &&
 		float64(alive.Use) >= aliveTimes*float64(lives[0].limit) && alive.Use > lives[n-1].limit &&
 		now.Sub(lives[n-1].newest) <= 2*alive.Age+rampBackoff {
 		lives = append(lives, ascent{limit: alive.Use, age: alive.Age, kills: 1, newest: now, alive: true})
 	}
-	for ; len(lives) > 1; lives = lives[1:] { // of the first, much may have been in use before it began to leak
+	// Of the first, much may have been in use before it began to leak.
+	for all := lives; len(lives) > 1; lives = lives[1:] {
 		last := lives[len(lives)-1]
 		if since := now.Sub(last.newest); since > 2*last.age+rampBackoff {
 			return Ramps{}
 		}
 		if proportional(lives) {
-			return found(lives)
+			r := found(lives)
+			if r.Alive && alive.Age < rampFills && !anyProportional(all[:died]) {
+				r.Doubt = "the one that runs has done so for less than " + format.Duration(rampFills)
+			}
+			return r
 		}
 	}
 	return Ramps{}
+}
+
+// anyProportional: some of them, up to the last, lie on one line from about zero.
+func anyProportional(lives []ascent) bool {
+	for ; len(lives) > 1; lives = lives[1:] {
+		if proportional(lives) {
+			return true
+		}
+	}
+	return false
 }
 
 // proportional: all of them lie on one line from about zero.

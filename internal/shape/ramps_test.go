@@ -200,3 +200,35 @@ func TestALeakThatIsFollowedIsKnownBeforeItsSecondKill(t *testing.T) {
 		t.Errorf("nothing was killed, and yet: %s", got)
 	}
 }
+
+// TestALeakIsInDoubtWhileItMayFill: what loads what it needs grows at one rate, too, until it has it. So an instance
+// that runs is no proof within its start, but the kills are that tell the same without it.
+func TestALeakIsInDoubtWhileItMayFill(t *testing.T) {
+	kill := func(at time.Duration, limit memory.Bytes, age time.Duration) memory.OOMKill {
+		return memory.OOMKill{
+			Kind: memory.OOMMainProcess, Time: t0.Add(at), Limit: limit * memory.MiB, Uptime: age,
+		}
+	}
+	one := []memory.OOMKill{kill(0, 64, 26*time.Second)}
+	unlike := append(one, kill(time.Minute, 256, 40*time.Second))
+	alike := append(one, kill(3*time.Minute, 256, 100*time.Second))
+	for name, tc := range map[string]struct {
+		kills       []memory.OOMKill
+		alive       Life
+		leak, doubt bool
+	}{
+		"one kill, and one that runs":                  {one, Life{110 * time.Second, 270 * memory.MiB}, true, true},
+		"the same, still climbing after its start":     {one, Life{10 * time.Minute, 1480 * memory.MiB}, true, false},
+		"two kills that tell nothing without it":       {unlike, Life{150 * time.Second, 300 * memory.MiB}, true, true},
+		"two kills that tell it":                       {alike, Life{}, true, false},
+		"the same, and the next that runs is as they":  {alike, Life{150 * time.Second, 380 * memory.MiB}, true, false},
+		"the same, and the next lived beyond its ramp": {alike, Life{9 * time.Minute, 270 * memory.MiB}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := FindRamps(tc.kills, tc.alive, tc.kills[len(tc.kills)-1].Time.Add(10*time.Second+tc.alive.Age))
+			if (got.Instances > 0) != tc.leak || (got.Doubt != "") != tc.doubt {
+				t.Errorf("got %+v (%s), want a leak: %t, in doubt: %t", got, got, tc.leak, tc.doubt)
+			}
+		})
+	}
+}

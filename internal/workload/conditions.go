@@ -103,7 +103,7 @@ func ledgerFull(l *oom.Ledger) string {
 // driftCondition says what is wrong with memory over time: growth first, because it kills, then pods that stand out.
 func driftCondition(v *result) metav1.Condition {
 	var known bool
-	var outlier string
+	var outlier, filling string
 	for i := range v.status.Containers {
 		name := v.status.Containers[i].Container
 		s := v.shapes[name]
@@ -114,7 +114,9 @@ func driftCondition(v *result) metav1.Condition {
 				outlier += "; far above, too: " + join(more)
 			}
 		}
-		if leak := v.leaks[name]; leak.Instances > 0 {
+		if leak := v.leaks[name]; leak.Doubt != "" {
+			filling = "Container " + name + ": " + leak.String() + ": a leak, or a start that still fills, because " + leak.Doubt
+		} else if leak.Instances > 0 {
 			return conditions.New(
 				v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonLeak,
 				"Container "+name+": leak: "+leak.String()+aboutRestart(v),
@@ -131,6 +133,10 @@ func driftCondition(v *result) metav1.Condition {
 	case outlier != "":
 		return conditions.New(
 			v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonOutlierReplica, outlier+aboutRestart(v),
+		)
+	case filling != "":
+		return conditions.New(
+			v1alpha1.ConditionDriftDetected, metav1.ConditionUnknown, v1alpha1.ReasonNotEnoughEvidence, filling,
 		)
 	case !known:
 		return conditions.New(

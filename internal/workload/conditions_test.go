@@ -4,13 +4,19 @@
 package workload
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/shape"
 )
 
 // TestAppliedGoesByWhatTheKubeletSays: replicas that share their template in the cache may have other sizes, because
@@ -40,5 +46,90 @@ func TestAppliedGoesByWhatTheKubeletSays(t *testing.T) {
 	}
 	if with, without := applied(s, v); with != 2 || without != 2 {
 		t.Errorf("%d pods have the size and %d have not, want 2 and 2", with, without)
+	}
+}
+
+// TestALeakInDoubtIsNotToldAsOne: what may be a start that still fills is nobody's alarm, and it does not hide one.
+func TestALeakInDoubtIsNotToldAsOne(t *testing.T) {
+	leak := shape.Ramps{Instances: 2, PerMinute: 300 * memory.MiB, First: 64 * memory.MiB, Last: 270 * memory.MiB}
+	doubted := leak
+	doubted.Doubt = "it is young"
+	climb := shape.Shape{Kind: shape.Climb, Confidence: memory.Medium, Summary: "climbs"}
+	for name, tc := range map[string]struct {
+		leaks  map[string]shape.Ramps
+		shapes map[string]shape.Shape
+		status metav1.ConditionStatus
+		reason string
+		says   string
+	}{
+		"a leak": {
+			map[string]shape.Ramps{"app": leak}, nil, metav1.ConditionTrue, v1alpha1.ReasonLeak, "Container app: leak: 2 inst",
+		},
+		"in doubt": {
+			map[string]shape.Ramps{"app": doubted}, nil, metav1.ConditionUnknown, v1alpha1.ReasonNotEnoughEvidence,
+			"after 0s: a leak, or a start that still fills, because it is young",
+		},
+		"in doubt beside a leak": {
+			map[string]shape.Ramps{"app": doubted, "side": leak}, nil, metav1.ConditionTrue, v1alpha1.ReasonLeak,
+			"Container side: leak: ",
+		},
+		"in doubt beside a climb": {
+			map[string]shape.Ramps{"app": doubted}, map[string]shape.Shape{"side": climb}, metav1.ConditionTrue,
+			v1alpha1.ReasonClimb, "Container side: climbs",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := &result{leaks: tc.leaks, shapes: tc.shapes}
+			for _, container := range []string{"app", "side"} {
+				v.status.Containers = append(v.status.Containers, v1alpha1.ContainerRecommendation{Container: container})
+			}
+			got := driftCondition(v)
+			if got.Status != tc.status || got.Reason != tc.reason || !strings.Contains(got.Message, tc.says) {
+				t.Errorf("got %s %s: %s", got.Status, got.Reason, got.Message)
+			}
+		})
+	}
+}
+
+// TestKillsBelowWhatWasHeldBefore: a program that held 300Mi for a day and dies below that, at limits that it is given
+// since, may still be filling what it needs.
+func TestKillsBelowWhatWasHeldBefore(t *testing.T) {
+	monday := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+	kill := func(at time.Time, limit memory.Bytes, age time.Duration) memory.OOMKill {
+		return memory.OOMKill{Kind: memory.OOMMainProcess, Time: at, Limit: limit * memory.MiB, Uptime: age}
+	}
+	used := func(peak memory.Bytes) *history.Container {
+		h := history.New()
+		for i := range 48 {
+			h.Add(memory.Sample{
+				Container: memory.ContainerRef{UID: "u"}, Started: monday, Time: monday.Add(time.Duration(i) * 30 * time.Minute),
+				RSS: peak * memory.MiB, HasRSS: true,
+			}, 512*memory.MiB)
+		}
+		return h
+	}
+	tuesday := monday.Add(30 * time.Hour)
+	leak := []memory.OOMKill{kill(tuesday, 64, 10*time.Second), kill(tuesday.Add(time.Minute), 256, 42*time.Second)}
+	earlier := append([]memory.OOMKill{kill(monday.Add(3*time.Hour), 512, 3*time.Hour)}, leak...)
+	for name, tc := range map[string]struct {
+		history *history.Container
+		kills   []memory.OOMKill
+		doubt   bool
+	}{
+		"it held more":                         {used(300), leak, true},
+		"it held less":                         {used(200), leak, false},
+		"nothing was measured":                 {nil, leak, false},
+		"it held more, and was killed already": {used(300), earlier, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := containerInput{history: tc.history, kills: tc.kills, now: tuesday.Add(2 * time.Minute)}
+			got := (&State{}).leak(&in, nil)
+			if got.Instances == 0 || (got.Doubt != "") != tc.doubt {
+				t.Errorf("got %+v, want it in doubt: %t", got, tc.doubt)
+			}
+		})
+	}
+	if held := heldBefore(used(300), leak, 3); held != 0 {
+		t.Errorf("one of three kills was forgotten, and yet %s were held before the first", held)
 	}
 }

@@ -232,7 +232,7 @@ func (q *containerInput) recommend(a *containerResult) []string {
 			Reserve: growth.Reserve, CapFollowsLimit: follows, CapFrozen: frozen,
 		},
 		InUse: q.inUse, Unrelieved: q.unrelieved, Ease: q.ease, LargestNode: q.largestNode, Leak: q.leak.String(),
-		Silent:   q.silent,
+		Doubt: q.leak.Doubt, Silent: q.silent,
 		Climbing: a.shape.Kind == shape.Climb && a.shape.Confidence != memory.Low,
 	})
 	if q.reverted != nil {

@@ -9,11 +9,13 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/rollout"
@@ -112,8 +114,37 @@ func (d *decider) input(c managedContainer, plan inject.Plan) containerInput {
 	if taken, stands := d.rollout.State.Standing(c.Name, d.now); stands {
 		in.reverted = &taken
 	}
-	in.leak = shape.FindRamps(in.kills, st.climbing(c.Name, pods), d.now)
+	in.leak = st.leak(&in, pods)
 	return in
+}
+
+// leak is what the kills of a container tell of one. Instances that used no more than one held for a day may still have
+// been filling that.
+func (st *State) leak(in *containerInput, pods []*corev1.Pod) shape.Ramps {
+	name := in.container.Name
+	leak := shape.FindRamps(in.kills, st.climbing(name, pods), in.now)
+	if leak.Instances == 0 {
+		return leak
+	}
+	all := st.ledger.Total(name) + st.ledger.StallTotal(name)
+	if held := heldBefore(in.history, in.kills, all); leak.Last <= held {
+		leak.Doubt = held.String() + " were in use on days before its first kill"
+	}
+	return leak
+}
+
+// heldBefore is the most that was used on a day that was over before the first of all kills and stalls; 0 where that is
+// not known, because nothing was measured or some were forgotten: a leak of last month has peaks, too.
+func heldBefore(h *history.Container, kills []memory.OOMKill, all int64) (most memory.Bytes) {
+	if h == nil || len(kills) == 0 || int64(len(kills)) < all {
+		return 0
+	}
+	for _, d := range h.Days() {
+		if !d.Start.Add(24 * time.Hour).After(kills[0].Time) {
+			most = max(most, d.Peak)
+		}
+	}
+	return most
 }
 
 // take puts what was decided about a container into the result.

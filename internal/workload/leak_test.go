@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -29,22 +30,36 @@ type busyNode struct {
 	// follows: the limit follows use in place, too, as in the mode InPlace. A kill within memory.RaiseReaches of a raise
 	// is told with the limit before it, as the ledger does.
 	follows bool
+	// from is the limit at first; 0 is 64Mi.
+	from memory.Bytes
+	// told, if set, is called with what its kills tell each time that they are asked, and the time since its first start.
+	told func(shape.Ramps, time.Duration)
 }
 
 // run is twenty minutes of a container of 64Mi on that node whose memory, in MiB, follows from the seconds that it
 // worked, and that gets what is recommended at each kill. died are the limits that it died at, limit is the one at the
-// end, which is the highest, and leaks how the leak was told, if it was.
+// end, which is the highest, and leaks how the leak was told at the end, if it was.
 func (n busyNode) run(
 	use func(seconds float64) float64,
 ) (died map[memory.Bytes]bool, limit memory.Bytes, leaks string) {
 	const tick = 0.25
 	app := memory.ContainerRef{Namespace: "shop", Pod: "web-0", UID: "u1", Container: "app"}
 	now := time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
-	end := now.Add(20 * time.Minute)
+	began, end := now, now.Add(20*time.Minute)
 	h, kills := history.New(), []memory.OOMKill{}
-	died, limit = map[memory.Bytes]bool{}, 64*memory.MiB
+	died, limit = map[memory.Bytes]bool{}, cmp.Or(n.from, 64*memory.MiB)
 	every := max(n.every, 15)
 	asked, inForce := limit, now // of a raise: how much, and from when on
+	var leak shape.Ramps
+	asks := func(alive shape.Life) {
+		leak = shape.FindRamps(kills, alive, now)
+		if n.told != nil {
+			n.told(leak, now.Sub(began))
+		}
+		if more := recommended(h, kills, leak, asked, now); more > asked {
+			asked, inForce = more, now.Add(n.resize())
+		}
+	}
 	for now.Before(end) {
 		started, late, measured := now, n.Float64()*n.late, n.Float64()*every
 		speed, worked := 1-n.Float64()*n.slow, 0.0
@@ -81,10 +96,7 @@ func (n busyNode) run(
 			if readings.rises() {
 				alive = shape.Life{Age: now.Sub(started), Use: rss}
 			}
-			leaks = shape.FindRamps(kills, alive, now).String()
-			if more := recommended(h, kills, leaks, asked, now); more > asked {
-				asked, inForce = more, now.Add(n.resize())
-			}
+			asks(alive)
 		}
 		if rss < limit {
 			break // it lives
@@ -101,13 +113,10 @@ func (n busyNode) run(
 		}
 		kills = append(kills, kill)
 		died[kill.Limit] = true
-		leaks = shape.FindRamps(kills, shape.Life{}, now).String()
-		if more := recommended(h, kills, leaks, asked, now); more > asked {
-			asked, inForce = more, now.Add(n.resize())
-		}
+		asks(shape.Life{})
 		now = now.Add(time.Duration(min(2*len(kills), 10)) * time.Second) // the kubelet backs off
 	}
-	return died, asked, leaks
+	return died, asked, leak.String()
 }
 
 // resize is how long a raise takes to be effective.
@@ -117,10 +126,11 @@ func (n busyNode) resize() time.Duration {
 
 // recommended is the limit that a container with this one should have.
 func recommended(
-	h *history.Container, kills []memory.OOMKill, leak string, limit memory.Bytes, now time.Time,
+	h *history.Container, kills []memory.OOMKill, leak shape.Ramps, limit memory.Bytes, now time.Time,
 ) memory.Bytes {
 	return recommend.Evaluate(recommend.Input{
-		History: h, Kills: kills, Current: recommend.Size{Limit: limit}, Now: now, LargestNode: 16 * memory.GiB, Leak: leak,
+		History: h, Kills: kills, Current: recommend.Size{Limit: limit}, Now: now, LargestNode: 16 * memory.GiB,
+		Leak: leak.String(), Doubt: leak.Doubt,
 	}).Size.Limit
 }
 
@@ -190,6 +200,44 @@ func TestANeedAtStartIsFoundOnABusyNode(t *testing.T) {
 		if given < 310*memory.MiB || given > 930*memory.MiB || leaks != "" {
 			t.Errorf("seed %d: given %s, told as %q", seed, given, leaks)
 		}
+	}
+}
+
+// TestWhatFillsIsNotToldAsALeakMeanwhile: a program that takes its 300Mi at one steady rate, and whose limit follows
+// it, grows like a leak until it has them. All of them were told as one for that time, and none is now: while that is
+// in doubt, nothing is told. A leak at that rate is told all the same, up to two minutes later on average, and its
+// limit does not grow meanwhile.
+func TestWhatFillsIsNotToldAsALeakMeanwhile(t *testing.T) {
+	for _, perSecond := range []float64{1, 2, 4} {
+		var later time.Duration
+		const seeds = 50
+		for seed := range uint64(seeds) {
+			var inDoubt, told time.Duration // when it began to be so
+			n := busyNode{late: 5, slow: 0.3, follows: true, told: func(r shape.Ramps, at time.Duration) {
+				if r.Instances > 0 && inDoubt == 0 {
+					inDoubt = at
+				}
+				if r.Instances > 0 && r.Doubt == "" && told == 0 {
+					told = at
+				}
+			}}
+			n.Rand = rand.New(rand.NewPCG(seed, 3)) // the same dice in every run
+			n.run(func(seconds float64) float64 { return min(300, perSecond*seconds) })
+			if inDoubt == 0 || told != 0 {
+				t.Errorf("%g MiB a second, seed %d: in doubt after %s, told after %s", perSecond, seed, inDoubt, told)
+			}
+			inDoubt, told = 0, 0
+			n.Rand = rand.New(rand.NewPCG(seed, 3))
+			n.run(func(seconds float64) float64 { return perSecond * seconds })
+			if told == 0 {
+				t.Errorf("%g MiB a second, seed %d: a leak is not told", perSecond, seed)
+			}
+			later += (told - inDoubt) / seeds
+		}
+		if later > 3*time.Minute {
+			t.Errorf("%g MiB a second: a leak is told %s later than it was in doubt", perSecond, later)
+		}
+		t.Logf("%g MiB a second: a leak is told %s after it was in doubt", perSecond, later)
 	}
 }
 
