@@ -9,22 +9,59 @@ import (
 	"slices"
 )
 
-// Window reads words of one range of a process, one page at a time, and only pages that were in memory when the range
-// was asked about. It keeps no more of the process than one page, which [Window.Close] overwrites.
+// Window reads words of one range of a process, and only pages that were in memory when the range was asked about. It
+// keeps two pieces of the process: who goes from word to word crosses from one to the next and looks back. A piece is
+// one page. Where page after page is asked for it is twice as many each time, up to [readAhead] of them, because a call
+// to the kernel costs as much as copying a page: a heap of small chunks is read in half of the time, so that less of it
+// changes meanwhile. [Window.Close] overwrites what it holds.
 type Window struct {
 	memory     Memory
 	start, end uint64
 	runs       []Run
-	at         uint64 // address of the page that is held; 0 for none
-	page       [PageSize]byte
+	pieces     [2]piece
+	newer      int    // the piece that was used last
+	next       uint64 // behind the piece that was read last; 0 for none
+	pages      int    // how many it has
 	reads      int
 	limit      int // reads that are allowed; 0 for any number
+}
+
+// piece is a copy of some pages.
+type piece struct {
+	start, end uint64
+	bytes      []byte
+}
+
+// readAhead is how many pages are read at once at most.
+const readAhead = 16
+
+func (p *piece) forget() {
+	p.start, p.end = 0, 0
+	clear(p.bytes)
+}
+
+// room is where so many pages fit. Most pieces are of one page.
+func (p *piece) room(pages int) []byte {
+	if need := pages * PageSize; need > len(p.bytes) {
+		clear(p.bytes)
+		if pages > 1 {
+			need = readAhead * PageSize
+		}
+		p.bytes = make([]byte, need)
+	}
+	return p.bytes[:pages*PageSize]
 }
 
 // NewWindow asks which pages between two addresses are in memory.
 func NewWindow(m Memory, start, end uint64) (*Window, error) {
 	w := &Window{memory: m, start: start, end: end}
 	return w, w.Refresh()
+}
+
+// Move goes on with another range of the same process, and keeps count of reads.
+func (w *Window) Move(start, end uint64) error {
+	w.start, w.end = start, end
+	return w.Refresh()
 }
 
 // Refresh asks again which pages are in memory, and forgets what was read.
@@ -39,8 +76,10 @@ func (w *Window) Refresh() error {
 func (w *Window) Close() { w.forget() }
 
 func (w *Window) forget() {
-	w.at = 0
-	clear(w.page[:])
+	w.next, w.pages = 0, 0
+	for i := range w.pieces {
+		w.pieces[i].forget()
+	}
 }
 
 // Runs are the ranges that are in memory.
@@ -68,13 +107,17 @@ func (w *Window) Word(addr uint64) (uint64, error) {
 	if addr%8 != 0 || addr < w.start || addr+8 > w.end || addr+8 < addr {
 		return 0, fmt.Errorf("%w: %#x", ErrAbsent, addr)
 	}
-	page := addr &^ (PageSize - 1)
-	if page != w.at || w.at == 0 {
-		if err := w.load(page); err != nil {
+	p := &w.pieces[w.newer]
+	if addr < p.start || addr >= p.end {
+		w.newer ^= 1
+		p = &w.pieces[w.newer]
+	}
+	if addr < p.start || addr >= p.end {
+		if err := w.load(p, addr&^(PageSize-1)); err != nil {
 			return 0, err
 		}
 	}
-	return binary.LittleEndian.Uint64(w.page[addr-page:]), nil
+	return binary.LittleEndian.Uint64(p.bytes[addr-p.start:]), nil
 }
 
 // Fresh reads 8 bytes as they are now, also where the page was read before.
@@ -83,23 +126,38 @@ func (w *Window) Fresh(addr uint64) (uint64, error) {
 	return w.Word(addr)
 }
 
-func (w *Window) load(page uint64) error {
-	w.at = 0
-	if !w.Resident(page) {
+// load reads a page into a piece, and with it those behind it that are likely to be asked for next.
+func (w *Window) load(p *piece, page uint64) error {
+	p.start, p.end = 0, 0
+	i := runOf(w.runs, page)
+	if i < 0 {
 		return fmt.Errorf("%w: the page of %#x is not in memory", ErrAbsent, page)
 	}
-	if w.limit > 0 && w.reads >= w.limit {
-		return ErrBudget
+	if page == w.next {
+		w.pages *= 2
+	} else {
+		w.pages = 1
 	}
-	w.reads++
-	if n, err := w.memory.ReadAt(w.page[:], page); err != nil || n != PageSize {
-		clear(w.page[:])
+	there := (min(w.runs[i].End(), w.end+PageSize-1) - page) / PageSize
+	w.pages = int(min(uint64(w.pages), readAhead, there)) //nolint:gosec // at most readAhead
+	if w.limit > 0 {
+		if w.pages = min(w.pages, w.limit-w.reads); w.pages <= 0 {
+			return ErrBudget
+		}
+	}
+	w.reads += w.pages
+	into := p.room(w.pages)
+	n, err := w.memory.ReadAt(into, page)
+	whole := n / PageSize
+	if whole == 0 {
+		clear(into)
 		if err == nil {
 			err = ErrAbsent
 		}
 		return fmt.Errorf("reading the page of %#x: %w", page, err)
 	}
-	w.at = page
+	p.start, p.end = page, page+uint64(whole)*PageSize //nolint:gosec // a count
+	w.next = p.end
 	return nil
 }
 

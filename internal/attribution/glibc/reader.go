@@ -73,6 +73,7 @@ func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attributi
 	}
 	total := tally{s: s, probe: probe, caches: readCaches(arenas, probe), pages: r.MaxPages}
 	total.caches.trimUnit = trimUnit(s)
+	defer total.close()
 	for i := range arenas {
 		if err := total.arena(ctx, &arenas[i]); err != nil {
 			return nil, attribution.Usage{}, err
@@ -95,12 +96,12 @@ func trimUnit(s *attribution.Snapshot) uint64 {
 
 // tally sums up over all heaps.
 type tally struct {
-	s         *attribution.Snapshot
-	probe     *procmem.Probe
-	caches    *caches
-	pages     int // that may still be read
-	pagesRead int
-	regions   []attribution.Region
+	s       *attribution.Snapshot
+	probe   *procmem.Probe
+	caches  *caches
+	window  *procmem.Window // one for all heaps, because it keeps its buffers; nil before the first
+	pages   int             // that may be read
+	regions []attribution.Region
 
 	sums
 	size        uint64 // bytes that there were to walk
@@ -149,24 +150,43 @@ func (t *tally) arena(ctx context.Context, a *arena) error {
 }
 
 func (t *tally) walk(ctx context.Context, a *arena, h heap, limit uint64) (sums, uint64, error) {
-	if t.pages <= 0 {
+	if t.read() >= t.pages {
 		return sums{}, h.end - h.base, nil
 	}
-	window, err := procmem.NewWindow(t.s.Memory, h.start, limit)
-	if err != nil {
+	if err := t.over(h.start, limit); err != nil {
 		return sums{}, 0, err
 	}
-	defer window.Close()
-	window.Limit(t.pages)
 	w := walker{
-		ctx: ctx, window: window, probe: t.probe, arena: a, heap: h, caches: t.caches, wanted: t.s.Locate,
+		ctx: ctx, window: t.window, probe: t.probe, arena: a, heap: h, caches: t.caches, wanted: t.s.Locate,
 	}
 	found, free, size := w.walk()
 	t.s.FreeAll(free)
-	found.resident = window.ResidentBytes(h.start, h.base+size)
-	t.pages -= window.Reads()
-	t.pagesRead += window.Reads()
+	found.resident = t.window.ResidentBytes(h.start, h.base+size)
 	return found, size, nil
+}
+
+// over moves the window over a range.
+func (t *tally) over(start, end uint64) (err error) {
+	if t.window != nil {
+		return t.window.Move(start, end)
+	}
+	t.window, err = procmem.NewWindow(t.s.Memory, start, end)
+	t.window.Limit(t.pages)
+	return err
+}
+
+// read is how many pages were read.
+func (t *tally) read() int {
+	if t.window == nil {
+		return 0
+	}
+	return t.window.Reads()
+}
+
+func (t *tally) close() {
+	if t.window != nil {
+		t.window.Close()
+	}
 }
 
 // beyondTwo is the sum of all but the two largest.
@@ -268,7 +288,7 @@ func (t *tally) usage(arenas []arena) attribution.Usage {
 			{Name: MappedCount, Value: int64(t.mappedCount)},
 			{Name: Allocated, Value: int64(memory.FromUint64(t.given))},
 			{Name: Walked, Value: int64(memory.FromUint64(t.walked))},
-			{Name: PagesRead, Value: int64(t.pagesRead + t.probe.Reads)},
+			{Name: PagesRead, Value: int64(t.read() + t.probe.Reads)},
 		},
 	}
 	if t.size > 0 {

@@ -211,6 +211,50 @@ func TestWalkGoesOnAfterARace(t *testing.T) {
 	}
 }
 
+// TestWalkGoesBackWhereItsPlaceIsGone: two chunks become one just when the walk is at the second of them, at ten places
+// of a heap, so that a walk that begins anew at each of them never comes to the end.
+func TestWalkGoesBackWhereItsPlaceIsGone(t *testing.T) {
+	const size, count, places = 0x3000, 100, 10
+	blocks := []block{{size: 0x290}}
+	for range count {
+		blocks = append(blocks, block{size: size})
+	}
+	m := newMalloc(layouts[0], 0x30)
+	m.mainHeap(0x20000+size*count, m.mains, blocks...)
+	at := func(i uint64) uint64 { return brk + 0x290 + i*size }
+	joined := map[uint64]bool{}
+	m.BeforeRead = func(addr uint64) {
+		i := (addr - brk) / size // of the chunk whose header is on this page
+		if addr != at(i)&^(procmem.PageSize-1) || i%places != 0 || i == 0 || i >= count || joined[i] {
+			return
+		}
+		joined[i] = true
+		m.Put(at(i-2)+8, 2*size|isPrevUsed)
+		m.Put(at(i-1), 0x5a5a5a5a5a5a5a5a, 0x5a5a5a5a5a5a5a5a)
+		m.Put(at(i), 2*size, size)
+	}
+	u := look(t, m).Usages[0]
+	if want := int64(2 * size * (count/places - 1)); u.Coverage != 1 || u.Detail(Free) != want {
+		t.Errorf("coverage %f, %d bytes are free, want %d", u.Coverage, u.Detail(Free), want)
+	}
+}
+
+// TestAChunkThatIsBeingFreedIsLeftOut: its thread does not come on, and the walk does. What is left out is missing from
+// the coverage, and from nothing else.
+func TestAChunkThatIsBeingFreedIsLeftOut(t *testing.T) {
+	m := newMalloc(layouts[0], 0x30)
+	const size = 0x40000
+	m.mainHeap(
+		size, m.mains, block{size: 0x290}, block{size: 0x4000, free: true}, block{size: 0x40}, block{size: 0x400, free: true},
+		block{size: 0x40}, block{size: 0x4000, free: true}, block{size: 0x40},
+	)
+	m.Put(brk+0x290+0x4000+0x40+0x400, 0x1230) // the size is written last
+	u := look(t, m).Usages[0]
+	if want := 1 - float64(0x400)/size; u.Coverage != want || u.Detail(Free) != 2*0x4000 {
+		t.Errorf("coverage %f, want %f; %d bytes are free, want %d", u.Coverage, want, u.Detail(Free), 2*0x4000)
+	}
+}
+
 // TestRings: arenas whose ring does not close, or that only point at themselves from inside a heap, are none.
 func TestRings(t *testing.T) {
 	for name, next := range map[string]uint64{

@@ -5,6 +5,7 @@ package glibc
 
 import (
 	"context"
+	"slices"
 
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/procmem"
@@ -12,7 +13,8 @@ import (
 
 // sums are what a walk found. They are bytes, resident or not, unless the name says so.
 type sums struct {
-	walked uint64 // bytes from the base of the heap to where the walk ended
+	walked uint64 // bytes from the base of the heap to where the walk ended, without those that it missed
+	missed uint64 // bytes of chunks whose state made no sense
 	inUse  uint64 // resident
 	given  uint64 // to the program, resident or not
 	cached uint64 // in caches of threads: free for their next malloc, in use for everybody else
@@ -30,6 +32,7 @@ type sums struct {
 
 func (s *sums) add(o sums) {
 	s.walked += o.walked
+	s.missed += o.missed
 	s.inUse += o.inUse
 	s.given += o.given
 	s.cached += o.cached
@@ -60,10 +63,25 @@ type walker struct {
 	caches *caches
 
 	at, top, end uint64
-	span         span
+	progress
+	wanted bool // keep where free pages lie
+
+	marks  []mark
+	marked uint64 // how far apart they are, in bytes
+}
+
+// progress is what a walk has found so far.
+type progress struct {
 	sums
-	wanted  bool          // keep where free pages lie
-	located []procmem.Run // in this walk
+
+	span    span
+	located []procmem.Run
+}
+
+// mark is where a walk was, with what it had found.
+type mark struct {
+	at uint64
+	progress
 }
 
 // span is a range of neighboring free chunks, which malloc_trim sees as one.
@@ -71,27 +89,127 @@ type span struct {
 	start, end uint64
 }
 
-// stumbles are how often a walk may go on where a header made no sense, because a thread was just changing it.
-const stumbles = 16
+const (
+	// stumbles are how often a walk of a heap may go on where a header made no sense, which happens at another place each
+	// time while threads are busy and the reader waits. What it goes back for is bounded by attempts.
+	stumbles = 512
+	// mostMarks are kept of one heap, leastMarked bytes from each other at least.
+	mostMarks   = 512
+	leastMarked = 64 << 10
+)
 
-// walk goes from the first chunk to the end of the heap, and again from the first where it did not come there; the
-// longest walk counts. size is how many bytes there were to walk.
+// walk goes from the first chunk to the end of the heap; the longest walk counts. size is how many bytes there were to
+// walk.
+//
+// Where a header makes no sense, a thread may just be writing it, or no chunk begins there any more, because it was
+// freed since and has become part of the one before it: then it does not help to wait. So the walk goes back to where
+// it was before, twice as far each time that it ends at the same place, in the end to the first chunk. A reader that
+// waits for a processor on a busy node is overtaken all the time: where it waited at that place, and began with the
+// first chunk three times, it missed half of a heap now and then. What stays as it is belongs to a thread that waits
+// itself: that one chunk is left out.
 func (w *walker) walk() (best sums, free []procmem.Run, size uint64) {
 	size = w.heap.end - w.heap.base
-	for range 1 + attempts {
-		w.sums, w.span, w.at, w.located = sums{}, span{}, w.heap.first, nil
+	w.at = w.heap.first
+	w.marked = max(leastMarked, size/mostMarks)
+	w.marks = []mark{{at: w.at}}
+	var last, again uint64
+	back := 0
+	for range stumbles {
 		w.locate()
-		done := w.chunks()
-		w.flush()
-		w.walked = w.at - w.heap.base
-		if w.walked >= best.walked {
-			best, free, size = w.sums, w.located, max(w.end-w.heap.base, w.walked)
+		done := w.walkOn()
+		if w.reached() >= best.walked {
+			best, free = w.found()
+			size = max(w.end-w.heap.base, best.walked)
 		}
 		if done || w.ctx.Err() != nil || w.window.Refresh() != nil {
 			break
 		}
+		stuck := w.at
+		if back *= 2; stuck != last {
+			last, back = stuck, 1
+		}
+		switch {
+		case back < max(2*len(w.marks), 2<<attempts) && again < attempts*size:
+			w.goBack(back)
+			again += stuck - w.at
+		case !w.leaveOut():
+			return best, free, size
+		}
 	}
 	return best, free, size
+}
+
+// reached is how far the walk has come, without what it left out.
+func (w *walker) reached() uint64 { return w.at - w.heap.base - w.missed }
+
+// found is what the walk found up to where it is.
+func (w *walker) found() (sums, []procmem.Run) {
+	now := w.progress
+	w.located = slices.Clip(w.located) // what comes is not written behind what is kept
+	w.flush()
+	all, located := w.sums, w.located
+	all.walked = w.reached()
+	w.progress = now
+	return all, located
+}
+
+// mark remembers where the walk is, from time to time.
+func (w *walker) mark() {
+	if last := len(w.marks) - 1; w.at-w.marks[last].at >= w.marked && len(w.marks) < 2*mostMarks {
+		w.marks = append(w.marks, mark{w.at, w.progress})
+	}
+}
+
+// goBack goes back by so many marks, at most to the first.
+func (w *walker) goBack(marks int) {
+	last := max(len(w.marks)-marks, 0)
+	w.at, w.progress = w.marks[last].at, w.marks[last].progress
+	w.located = slices.Clip(w.located)
+	w.marks = w.marks[:last+1]
+}
+
+// leaveOut steps over the chunk at w.at, whose state makes no sense, where the one behind it does.
+func (w *walker) leaveOut() bool {
+	size, err := w.window.Word(w.at + 8)
+	length := size &^ allBits
+	next := w.at + length
+	if err != nil || !w.fits(size, next) {
+		return false
+	}
+	if size, err = w.window.Word(next + 8); err != nil {
+		return false
+	}
+	behind := next + size&^allBits
+	if next == w.top && behind == w.end {
+		w.leave(next)
+		return true
+	}
+	if !w.fits(size, behind) {
+		return false
+	}
+	after, err := w.window.Word(behind + 8)
+	if err != nil {
+		return false
+	}
+	if after&isPrevUsed == 0 {
+		if before, err := w.window.Word(behind); err != nil || before != behind-next {
+			return false
+		}
+	}
+	w.leave(next)
+	return true
+}
+
+func (w *walker) leave(next uint64) {
+	w.flush()
+	w.missed += next - w.at
+	w.at = next
+}
+
+// fits tells whether a chunk may have this size and end there.
+func (w *walker) fits(size, next uint64) bool {
+	length := size &^ allBits
+	return length >= minChunk && length%16 == 0 && next < w.end && next >= w.at && size&isMapped == 0
 }
 
 // freePages keeps a range of whole free pages, where somebody wants to know them.
@@ -119,20 +237,6 @@ func (w *walker) locate() {
 	}
 }
 
-// chunks walks on from w.at and tells whether it came to the end.
-func (w *walker) chunks() bool {
-	for left := stumbles; left > 0; left-- {
-		if w.walkOn() {
-			return true
-		}
-		if w.ctx.Err() != nil || w.window.Refresh() != nil {
-			return false
-		}
-		w.locate()
-	}
-	return false
-}
-
 // patience is how many chunks are walked before the context is asked, about 2 ms.
 const patience = 1 << 16
 
@@ -152,7 +256,7 @@ func (w *walker) walkOn() bool {
 		case w.fence(size):
 			w.at = w.end
 			return true
-		case length < minChunk || length%16 != 0 || next >= w.end || next < w.at || size&isMapped != 0:
+		case !w.fits(size, next):
 			return false
 		}
 		var after uint64
@@ -160,6 +264,7 @@ func (w *walker) walkOn() bool {
 			return false
 		}
 		w.at, size = next, after
+		w.mark()
 	}
 	return false
 }
