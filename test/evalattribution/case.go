@@ -159,15 +159,15 @@ func (p *Process) RSS() (memory.Bytes, error) {
 	return memory.Bytes(n) * memory.KiB, err
 }
 
-// Stop and Continue stop all threads of the process and let them run on.
-func (p *Process) Stop() error     { return p.signal(syscall.SIGSTOP) }
-func (p *Process) Continue() error { return p.signal(syscall.SIGCONT) }
-
-func (p *Process) signal(s syscall.Signal) error {
-	err := p.command.Process.Signal(s)
+// Stop stops all threads of the process.
+func (p *Process) Stop() error {
+	err := p.command.Process.Signal(syscall.SIGSTOP)
 	time.Sleep(50 * time.Millisecond) // every thread has taken it
 	return err
 }
+
+// Continue lets them run on.
+func (p *Process) Continue() error { return p.command.Process.Signal(syscall.SIGCONT) }
 
 // Look is one attribution of the process with what it cost.
 type Look struct {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/memfit/memfit/internal/attribution/glibc"
 	"github.com/memfit/memfit/internal/memory"
@@ -134,6 +135,7 @@ func hugePagesCollapsed() int64 {
 // usage is what the reader of glibc found.
 type usage struct {
 	Returnable, allocated memory.Bytes
+	took                  time.Duration
 }
 
 func glibcUsage(ctx context.Context, p *Process) (usage, error) {
@@ -150,32 +152,59 @@ func glibcUsage(ctx context.Context, p *Process) (usage, error) {
 	}
 	// For mallinfo2 chunks in caches of threads are in use.
 	allocated := memory.Bytes(u.Detail(glibc.Cached) + u.Detail(glibc.Allocated))
-	return usage{Returnable: u.Returnable, allocated: allocated}, nil
+	return usage{Returnable: u.Returnable, allocated: allocated, took: look.Took.Round(time.Millisecond)}, nil
 }
 
-// checkChurn compares what is seen while eight threads allocate and free without a pause, with what is seen when they
-// are stopped a moment later. What a thread frees in that moment is a difference that is real.
+// churnRounds are how often the program that goes on is looked at.
+const churnRounds = 10
+
+// checkChurn compares what is seen while eight threads allocate and free without a pause with what there is right
+// before and right after, when they are stopped: those two are of one moment each. The one of a program that goes on
+// is of the time that it takes, and is right where it says what there was at some moment of it. So it is compared with
+// the nearer of the two, or with itself where it lies between them; how far those two are apart is the program's doing,
+// and is printed. In the end the threads stop by themselves, so that malloc_trim can say whether what was taken for
+// the truth is what it gives back of such a heap.
 func checkChurn(ctx context.Context, p *Process) ([]Comparison, error) {
 	var all []Comparison
-	for i := range 10 {
+	before, err := stoppedUsage(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	for i := range churnRounds {
 		running, err := glibcUsage(ctx, p)
 		if err != nil {
 			return nil, fmt.Errorf("while it runs: %w", err)
 		}
-		if err := p.Stop(); err != nil {
-			return nil, err
-		}
-		stopped, err := glibcUsage(ctx, p)
+		after, err := stoppedUsage(ctx, p)
 		if err != nil {
-			return nil, fmt.Errorf("stopped: %w", err)
-		}
-		if err := p.Continue(); err != nil {
 			return nil, err
 		}
+		least, most := min(before.Returnable, after.Returnable), max(before.Returnable, after.Returnable)
 		all = append(all, Comparison{
-			Measure: Trim, What: fmt.Sprintf("running against stopped, %d", i+1), Estimate: running.Returnable,
-			Truth: stopped.Returnable,
+			Measure:  Trim,
+			What:     fmt.Sprintf("running, %d (%s; moved %.1f%%)", i+1, running.took, 100*share(most-least, most)),
+			Estimate: running.Returnable, Truth: min(max(running.Returnable, least), most),
 		})
+		before = after
 	}
-	return all, nil
+	if _, err := p.Ask("hold"); err != nil {
+		return nil, err
+	}
+	trim, err := checkTrim(ctx, p)
+	return append(all, trim...), err
+}
+
+// share is a part of something.
+func share(part, of memory.Bytes) float64 { return float64(part) / float64(max(of, 1)) }
+
+// stoppedUsage looks at a process of which nothing runs meanwhile.
+func stoppedUsage(ctx context.Context, p *Process) (usage, error) {
+	if err := p.Stop(); err != nil {
+		return usage{}, err
+	}
+	stopped, err := glibcUsage(ctx, p)
+	if err != nil {
+		return usage{}, fmt.Errorf("stopped: %w", err)
+	}
+	return stopped, p.Continue()
 }

@@ -7,6 +7,7 @@
  *
  * Each thread allocates MIB of blocks between SMALLEST and LARGEST bytes, smaller ones more often, and frees all but KEEP
  * per mille. With "churn" it then goes on allocating and freeing. Prints "ready", and answers lines on its input:
+ *   hold   the threads stop for good, each between two blocks; prints how many they are
  *   trim   malloc_trim(0); prints RSS in KiB before and after
  *   info   prints what mallinfo2 calls used and mapped, in bytes
  *   quit   ends
@@ -15,6 +16,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +24,8 @@
 #include <unistd.h>
 
 static size_t smallest, largest, bytes;
-static int keep, churn;
+static int keep;
+static atomic_int churn, held;
 static pthread_barrier_t filled;
 
 static uint64_t next(uint64_t *state)
@@ -74,6 +77,7 @@ static void *run(void *argument)
 			memset(blocks[i], 0x5a, size < 4096 ? size : 4096);
 		}
 	}
+	held++;
 	pause();
 	return blocks;
 }
@@ -146,6 +150,11 @@ int main(int argc, char **argv)
 			if (mallinfo2)
 				m = mallinfo2();
 			answer("%lu %lu\n", m.uordblks, m.hblkhd);
+		} else if (!strncmp(line, "hold", 4)) {
+			churn = 0;
+			while (held < threads)
+				usleep(1000);
+			answer("%lu %lu\n", held, 0);
 		} else {
 			break;
 		}
