@@ -9,4 +9,9 @@
 // memfit asks, and a proxy in front of the API server answers metrics.k8s.io, which is where VPA asks. Both tell the
 // same numbers. Each operator has a proxy of its own, which counts its requests. Everything is on the loopback
 // interface and ends with the program.
+//
+// With --start it measures something else, without kwok and VPA: how long memfit takes, in a cluster of many pods, from
+// its start to its first decision and to one about every workload; how far it is behind while many pods are replaced;
+// and what a second replica holds, and takes to go on where the first was stopped. Pods are written into etcd as the
+// API server would have written them.
 package main

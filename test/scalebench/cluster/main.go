@@ -22,6 +22,10 @@ type options struct {
 	memfit, vpa, vpaCRDs, kwok string
 	crds                       string
 	keep                       bool
+
+	start, elect          bool
+	pods, rollout         int
+	firstDecision, behind time.Duration
 }
 
 func main() {
@@ -37,6 +41,24 @@ func main() {
 	flag.StringVar(&o.kwok, "kwok", "", "kwok")
 	flag.StringVar(&o.crds, "crds", "", "folder with the definitions of memfit's kinds")
 	flag.BoolVar(&o.keep, "keep", false, "keep the logs of all programs")
+	flag.BoolVar(
+		&o.start, "start", false,
+		"instead of all that, measure how memfit starts in a cluster of many pods, and how it keeps up with a rollout; the "+
+			"number of nodes and workloads follows from --pods",
+	)
+	flag.IntVar(&o.pods, "pods", 100_000, "with --start: pods that are there when memfit starts")
+	flag.IntVar(&o.rollout, "rollout", 10_000, "with --start: pods that are replaced then")
+	flag.BoolVar(
+		&o.elect, "leader-elect", true,
+		"with --start: elect a leader, as installed; without, a machine that is too busy to renew a lease in time still "+
+			"tells processor time and memory",
+	)
+	flag.DurationVar(&o.firstDecision, "first-decision", time.Minute, "with --start: fail when the first comes later")
+	flag.DurationVar(
+		&o.behind, "behind", time.Minute,
+		"with --start: fail when workloads are queued or pods are not known for longer than this after the last new pod, or "+
+			"when a node is not read for longer",
+	)
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -50,15 +72,20 @@ func main() {
 }
 
 func (o options) validate() error {
-	for name, path := range map[string]string{
-		"memfit": o.memfit, "vpa": o.vpa, "vpa-crds": o.vpaCRDs, "kwok": o.kwok, "crds": o.crds,
-	} {
+	needed := map[string]string{"memfit": o.memfit, "crds": o.crds}
+	if !o.start {
+		needed["vpa"], needed["vpa-crds"], needed["kwok"] = o.vpa, o.vpaCRDs, o.kwok
+	}
+	for name, path := range needed {
 		if _, err := os.Stat(path); err != nil {
 			return fmt.Errorf("--%s: %w", name, err)
 		}
 	}
 	if o.nodes < 1 || o.nodes > 60_000 || o.workloads < 1 || o.replicas < 1 {
 		return errors.New("--nodes must be 1 to 60000, --workloads and --replicas at least 1")
+	}
+	if o.start && (o.pods < o.replicas || o.pods > 1_000_000 || o.rollout < o.replicas) {
+		return errors.New("--pods and --rollout must be at least --replicas, and --pods at most a million")
 	}
 	return nil
 }
@@ -79,6 +106,9 @@ func (o options) run(ctx context.Context) (err error) {
 		}
 		err = errors.Join(err, os.RemoveAll(dir))
 	}()
+	if o.start {
+		return o.beginAndRoll(ctx, dir)
+	}
 	w, stop, err := start(o)
 	if err != nil {
 		return err

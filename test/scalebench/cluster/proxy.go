@@ -14,6 +14,8 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +33,53 @@ import (
 type counted struct {
 	reads, writes atomic.Int64
 	server        *http.Server
+
+	mu sync.Mutex
+	// first is when a request was first made, by verb and resource, and number how many were.
+	first  map[string]time.Time
+	number map[string]int
+}
+
+// note takes down a request.
+func (c *counted) note(r *http.Request) {
+	if r.Method == http.MethodGet {
+		c.reads.Add(1)
+	} else {
+		c.writes.Add(1)
+	}
+	key := r.Method + " " + resourceOf(r.URL.Path)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.number[key]++; c.number[key] == 1 {
+		c.first[key] = time.Now()
+	}
+}
+
+// asked is when a request was first made; zero: it was not.
+func (c *counted) asked(verb, resource string) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.first[verb+" "+resource]
+}
+
+// made is how many requests were made.
+func (c *counted) made(verb, resource string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.number[verb+" "+resource]
+}
+
+// resourceOf is the resource in the path of a request.
+func resourceOf(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	parts = parts[min(len(parts), map[string]int{"api": 2, "apis": 3}[parts[0]]):]
+	if len(parts) > 2 && parts[0] == "namespaces" {
+		parts = parts[2:]
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return parts[0]
 }
 
 // front serves the API server to one program.
@@ -48,14 +97,10 @@ func (w *world) front(ctx context.Context, kubeconfig string) (*counted, error) 
 		Transport: transport, FlushInterval: -1, // watches
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
-	c := &counted{}
+	c := &counted{first: map[string]time.Time{}, number: map[string]int{}}
 	c.server = &http.Server{ReadHeaderTimeout: 10 * time.Second,
 		Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodGet {
-				c.reads.Add(1)
-			} else {
-				c.writes.Add(1)
-			}
+			c.note(r)
 			if r.URL.Path == "/apis/metrics.k8s.io/v1beta1/pods" {
 				w.podMetrics(rw)
 				return
@@ -89,7 +134,7 @@ func (w *world) podMetrics(rw http.ResponseWriter) {
 		TypeMeta: metav1.TypeMeta{APIVersion: "metrics.k8s.io/v1beta1", Kind: "PodMetricsList"},
 	}
 	for _, n := range w.nodes {
-		for _, pod := range n.pods {
+		for _, pod := range n.runs() {
 			list.Items = append(list.Items, metricsv1.PodMetrics{
 				ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, Labels: pod.Labels},
 				Timestamp:  metav1.NewTime(now), Window: metav1.Duration{Duration: 15 * time.Second},

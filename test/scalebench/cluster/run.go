@@ -4,17 +4,14 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
 	"math"
 	"net"
-	"net/http"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	vpav1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
@@ -186,24 +183,4 @@ func (w *world) check(ctx context.Context, o options, before float64) error {
 	}
 	fmt.Printf("checked: %v, and took %.1f samples of each pod\n", d, cycles)
 	return nil
-}
-
-// samplesTaken is memfit's own count.
-func (w *world) samplesTaken(ctx context.Context) (float64, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.metrics+"/metrics", nil)
-	if err != nil {
-		return 0, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, fmt.Errorf("reading memfit's metrics: %w", err)
-	}
-	defer resp.Body.Close()
-	lines := bufio.NewScanner(resp.Body)
-	for lines.Scan() {
-		if value, found := strings.CutPrefix(lines.Text(), `memfit_usage_samples_total{source="kubelet"} `); found {
-			return strconv.ParseFloat(value, 64)
-		}
-	}
-	return 0, errors.Join(errors.New("memfit has taken no samples from kubelets"), lines.Err())
 }

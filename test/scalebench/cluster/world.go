@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -39,31 +41,83 @@ const (
 	writers = 16
 )
 
+// system is memfit's own namespace.
+const system = "memfit-system"
+
 // world is the cluster.
 type world struct {
-	config   *rest.Config
-	client   client.Client
+	config *rest.Config
+	client client.WithWatch
+	scheme *runtime.Scheme
+	// etcd is where the API server keeps everything.
+	etcd     string
 	profiles []v1alpha1.ClusterMemoryProfile
 	nodes    []*node
 	// port is the kubelets', the same on every node's address.
 	port int
 	pods int
-	// metrics is where memfit's are.
-	metrics string
+	// workloads are those that [world.store] wrote.
+	workloads []workload
+	// metrics and probes are where memfit's are.
+	metrics, probes string
 }
 
 // node has an address of its own on the loopback interface.
 type node struct {
 	name, address string
-	pods          []*corev1.Pod
+
+	mu   sync.Mutex
+	pods []*corev1.Pod
+	// asked is when its summary was read last, and gap the longest time between two readings.
+	asked time.Time
+	gap   time.Duration
+}
+
+// runs are its pods.
+func (n *node) runs() []*corev1.Pod {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.pods)
+}
+
+// read are its pods, for a summary. It takes down for how long nobody has asked for one.
+func (n *node) read(now time.Time) []*corev1.Pod {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.asked.IsZero() {
+		n.gap = max(n.gap, now.Sub(n.asked))
+	}
+	n.asked = now
+	return slices.Clone(n.pods)
+}
+
+// forget begins to watch the readings of a node afresh.
+func (n *node) forget(now time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.asked, n.gap = now, 0
+}
+
+// silence is the longest time for which nobody read a node that has pods.
+func (n *node) silence(now time.Time) time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.pods) == 0 {
+		return 0
+	}
+	return max(n.gap, now.Sub(n.asked))
 }
 
 // start starts etcd and a kube-apiserver.
 func start(o options) (*world, func() error, error) {
 	logf.SetLogger(zap.New(zap.WriteTo(discard{})))
 	say("starting etcd and kube-apiserver")
+	crds := []string{o.crds}
+	if o.vpaCRDs != "" {
+		crds = append(crds, o.vpaCRDs)
+	}
 	env := &envtest.Environment{
-		CRDDirectoryPaths: []string{o.crds, o.vpaCRDs}, ErrorIfCRDPathMissing: true,
+		CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true,
 		ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: 2 * time.Minute,
 	}
 	config, err := env.Start()
@@ -78,11 +132,11 @@ func start(o options) (*world, func() error, error) {
 			return nil, nil, errors.Join(err, env.Stop())
 		}
 	}
-	c, err := client.New(config, client.Options{Scheme: s})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: s})
 	if err != nil {
 		return nil, nil, errors.Join(err, env.Stop())
 	}
-	return &world{config: config, client: c}, env.Stop, nil
+	return &world{config: config, client: c, scheme: s, etcd: env.ControlPlane.Etcd.URL.String()}, env.Stop, nil
 }
 
 type discard struct{}
@@ -93,15 +147,50 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (w *world) fill(ctx context.Context, o options) error {
 	began := time.Now()
 	say("creating %d nodes and %d pods of %d Deployments", o.nodes, o.workloads*o.replicas, o.workloads)
+	if err := w.found(ctx, o); err != nil {
+		return err
+	}
+	pods := make([]*corev1.Pod, o.workloads*o.replicas)
+	jobs, ctx := errgroup.WithContext(ctx)
+	jobs.SetLimit(writers)
+	for _, n := range w.nodes {
+		jobs.Go(func() error { return w.client.Create(ctx, w.node(n)) }) // its status may come with its creation
+	}
+	for i := range o.workloads {
+		jobs.Go(func() error { return w.createWorkload(ctx, i, pods[i*o.replicas:(i+1)*o.replicas]) })
+	}
+	if err := jobs.Wait(); err != nil {
+		return err
+	}
+	for i, pod := range pods {
+		n := w.nodes[i%len(w.nodes)]
+		n.pods = append(n.pods, pod)
+	}
+	w.pods = len(pods)
+	say("created in %s", time.Since(began).Round(time.Second))
+	return nil
+}
+
+// found creates what there are few of: namespaces, memfit's own with the account that kubelets see, and profiles; and
+// names the nodes.
+func (w *world) found(ctx context.Context, o options) error {
 	port, err := freePort()
 	if err != nil {
 		return err
 	}
 	w.port = port
-	for i := range namespaces {
-		if err := w.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace(i)}}); err != nil {
+	for i := range namespaces + 1 {
+		name := system
+		if i < namespaces {
+			name = namespace(i)
+		}
+		if err := w.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 			return err
 		}
+	}
+	reader := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "memfit-usage-reader"}}
+	if err := w.client.Create(ctx, reader); err != nil {
+		return err
 	}
 	for name, kind := range map[string]v1alpha1.RuntimeType{
 		"node": v1alpha1.RuntimeNodeJS, "java": v1alpha1.RuntimeJVM, "go": v1alpha1.RuntimeGo,
@@ -119,31 +208,14 @@ func (w *world) fill(ctx context.Context, o options) error {
 			w.nodes, &node{name: fmt.Sprintf("node-%05d", i), address: fmt.Sprintf("127.77.%d.%d", i/250, i%250+1)},
 		)
 	}
-	pods := make([]*corev1.Pod, o.workloads*o.replicas)
-	jobs, ctx := errgroup.WithContext(ctx)
-	jobs.SetLimit(writers)
-	for _, n := range w.nodes {
-		jobs.Go(func() error { return w.createNode(ctx, n) })
-	}
-	for i := range o.workloads {
-		jobs.Go(func() error { return w.createWorkload(ctx, i, pods[i*o.replicas:(i+1)*o.replicas]) })
-	}
-	if err := jobs.Wait(); err != nil {
-		return err
-	}
-	for i, pod := range pods {
-		n := w.nodes[i%len(w.nodes)]
-		n.pods = append(n.pods, pod)
-	}
-	w.pods = len(pods)
-	say("created in %s", time.Since(began).Round(time.Second))
 	return nil
 }
 
 func namespace(i int) string { return fmt.Sprintf("team-%d", i%namespaces) }
 
-func (w *world) createNode(ctx context.Context, n *node) error {
-	obj := &corev1.Node{
+// node is what the API server has of a node.
+func (w *world) node(n *node) *corev1.Node {
+	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: n.name},
 		Status: corev1.NodeStatus{
 			Addresses: []corev1.NodeAddress{
@@ -152,60 +224,40 @@ func (w *world) createNode(ctx context.Context, n *node) error {
 			DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: int32(w.port)}},
 		},
 	}
-	return w.client.Create(ctx, obj) // a node's status may come with its creation
 }
+
+// The hashes of the templates of workloads at first, and after a rollout.
+const (
+	firstHash = "6d4cf56db6"
+	nextHash  = "7b9f8d5c44"
+)
 
 // createWorkload creates a Deployment with its ReplicaSet, VerticalPodAutoscaler and pods, as controllers would have.
 func (w *world) createWorkload(ctx context.Context, i int, pods []*corev1.Pod) error {
-	name, governs := fmt.Sprintf("web-%05d", i), &w.profiles[i%len(w.profiles)]
-	template := corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name, "pod-template-hash": "6d4cf56db6"}},
-		Spec: corev1.PodSpec{
-			Containers: []corev1.Container{{Name: "app", Image: "registry.example/app:1", Resources: sized(limitOf(i))}},
-		},
-	}
-	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
-	deployment := &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace(i), Name: name, Annotations: map[string]string{v1alpha1.ProfileAnnotation: governs.Name},
-		},
-		Spec: appsv1.DeploymentSpec{Replicas: new(int32(len(pods))), Selector: selector, Template: template},
-	}
+	deployment := w.deployment(i, len(pods))
 	if err := w.client.Create(ctx, deployment); err != nil {
 		return err
 	}
-	set := &appsv1.ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace(i), Name: name + "-6d4cf56db6",
-			OwnerReferences: []metav1.OwnerReference{controlledBy(deployment, "Deployment")},
-		},
-		Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(len(pods))), Selector: selector, Template: template},
-	}
+	set := replicaSet(deployment, firstHash, limitOf(i))
 	if err := w.client.Create(ctx, set); err != nil {
 		return err
 	}
 	off := vpav1.UpdateModeOff
 	vpa := &vpav1.VerticalPodAutoscaler{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace(i), Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: deployment.Namespace, Name: deployment.Name},
 		Spec: vpav1.VerticalPodAutoscalerSpec{
-			TargetRef:    &autoscalingv1.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
+			TargetRef: &autoscalingv1.CrossVersionObjectReference{
+				APIVersion: "apps/v1", Kind: "Deployment", Name: deployment.Name,
+			},
 			UpdatePolicy: &vpav1.PodUpdatePolicy{UpdateMode: &off},
 		},
 	}
 	if err := w.client.Create(ctx, vpa); err != nil {
 		return err
 	}
+	like := w.pod(i, set)
 	for n := range pods {
-		pod := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
-		pod.Namespace, pod.Name = namespace(i), fmt.Sprintf("%s-%05d", set.Name, n)
-		pod.OwnerReferences = []metav1.OwnerReference{controlledBy(set, "ReplicaSet")}
-		pod.Spec.NodeName = w.nodes[(i*len(pods)+n)%len(w.nodes)].name
-		// What memfit's webhook would have done: no webhook runs here.
-		by := &profile.Named{
-			Ref: v1alpha1.ProfileReference{Kind: policy.KindClusterProfile, Name: governs.Name}, Generation: governs.Generation,
-			Spec: &governs.Spec,
-		}
-		inject.MakePlan(inject.Input{Pod: pod, Profile: by}).Apply(pod)
+		pod := replica(like, n, w.nodes[(i*len(pods)+n)%len(w.nodes)])
 		if err := w.client.Create(ctx, pod); err != nil {
 			return err
 		}
@@ -213,6 +265,68 @@ func (w *world) createWorkload(ctx context.Context, i int, pods []*corev1.Pod) e
 	}
 	return nil
 }
+
+// deployment is workload i.
+func (w *world) deployment(i, replicas int) *appsv1.Deployment {
+	name := fmt.Sprintf("web-%05d", i)
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace(i), Name: name,
+			Annotations: map[string]string{v1alpha1.ProfileAnnotation: w.governs(i).Name},
+		},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
+			Template: template(name, firstHash, limitOf(i)),
+		},
+	}
+}
+
+func (w *world) governs(i int) *v1alpha1.ClusterMemoryProfile { return &w.profiles[i%len(w.profiles)] }
+
+func template(name, hash string, limit memory.Bytes) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name, "pod-template-hash": hash}},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "app", Image: "registry.example/app:1", Resources: sized(limit)}},
+		},
+	}
+}
+
+// replicaSet is one of a Deployment, whose containers have a limit.
+func replicaSet(d *appsv1.Deployment, hash string, limit memory.Bytes) *appsv1.ReplicaSet {
+	return &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: d.Namespace, Name: d.Name + "-" + hash,
+			OwnerReferences: []metav1.OwnerReference{controlledBy(d, "Deployment")},
+		},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas: d.Spec.Replicas, Selector: d.Spec.Selector, Template: template(d.Name, hash, limit),
+		},
+	}
+}
+
+// pod is what replicas of workload i are like, with what memfit's webhook would have done: no webhook runs here.
+func (w *world) pod(i int, set *appsv1.ReplicaSet) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: *set.Spec.Template.ObjectMeta.DeepCopy(), Spec: *set.Spec.Template.Spec.DeepCopy()}
+	pod.Namespace, pod.Name = set.Namespace, set.Name
+	pod.OwnerReferences = []metav1.OwnerReference{controlledBy(set, "ReplicaSet")}
+	governs := w.governs(i)
+	by := &profile.Named{
+		Ref: v1alpha1.ProfileReference{Kind: policy.KindClusterProfile, Name: governs.Name}, Generation: governs.Generation,
+		Spec: &governs.Spec,
+	}
+	inject.MakePlan(inject.Input{Pod: pod, Profile: by}).Apply(pod)
+	return pod
+}
+
+// replica is the nth pod like another one, on a node.
+func replica(like *corev1.Pod, n int, on *node) *corev1.Pod {
+	pod := like.DeepCopy()
+	pod.Name, pod.Spec.NodeName = replicaName(like, n), on.name
+	return pod
+}
+
+func replicaName(like *corev1.Pod, n int) string { return fmt.Sprintf("%s-%05d", like.Name, n) }
 
 func controlledBy(owner client.Object, kind string) metav1.OwnerReference {
 	return metav1.OwnerReference{

@@ -1,0 +1,282 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+const (
+	// lookEvery is how often the manager's metrics are read: with those of 10,000 workloads, that is work for it.
+	lookEvery = 5 * time.Second
+	// patience is how long is waited for a manager that is behind, to say how far.
+	patience = 10 * time.Minute
+)
+
+// rollOut replaces pods by others of a new template as fast as the API server takes it, and says how far memfit is
+// behind. behind: it was further than it may be.
+func (w *world) rollOut(ctx context.Context, o options, p *program, a *answers) (behind, err error) {
+	chosen := w.workloads[:min(len(w.workloads), o.rollout/o.replicas)]
+	say("waiting until nothing is queued, then replacing %d pods", len(chosen)*o.replicas)
+	q := &queue{world: w}
+	if err := until(ctx, lookEvery, func() (bool, error) { return q.look(ctx) }); err != nil {
+		return nil, err
+	}
+	before, busy := q.newest, load()
+	*q = queue{world: w, newest: before}
+	had, err := p.taken()
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	for _, n := range w.nodes {
+		n.forget(began)
+	}
+	done, err := w.replace(ctx, chosen, a, q)
+	if err != nil {
+		return nil, err
+	}
+	ended := time.Now()
+	say("replaced in %s; waiting until memfit knows", ended.Sub(began).Round(time.Second))
+	var drained time.Time
+	left := 0
+	err = until(ctx, lookEvery, func() (bool, error) {
+		empty, err := q.look(ctx)
+		if empty && drained.IsZero() {
+			drained = time.Now()
+		}
+		var failed error
+		_, _, left, failed = a.counts()
+		say("after %s: %.0f workloads are queued, of %d no status knows all pods", time.Since(ended).Round(time.Second),
+			q.newest.depth(), left)
+		enough := left == 0 && !drained.IsZero() || time.Since(ended) > patience
+		return enough, errors.Join(err, failed, p.alive())
+	})
+	if err != nil {
+		return nil, err
+	}
+	after, err := p.taken()
+	if err != nil {
+		return nil, err
+	}
+	lags, last := a.lags(done)
+	r := result{
+		drained: sinceOr(drained, ended), known: max(0, last.Sub(ended)), left: left,
+		silence: w.silence(time.Now()), givenUp: q.change(before, "memfit_reconciles_given_up_total", ""),
+	}
+	elapsed := time.Since(began)
+	fmt.Printf("what=rollout workloads=%d replicas=%d pods=%d of=%d load_before=%s load_after=%s replaced_s=%.1f "+
+		"pods_per_s=%.0f deepest_queue=%.0f queue_empty_s=%.1f all_known_s=%.1f not_known=%d "+
+		"known_lag_p50_s=%.1f known_lag_p99_s=%.1f known_lag_max_s=%.1f longest_wait_below_s=%g longest_reconcile_s=%.1f "+
+		"cpu_s=%.1f seconds=%.0f cpu_percent_of_core=%.1f rss_mib=%d peak_rss_mib=%d api_writes=%d reconcile_errors=%.0f "+
+		"given_up=%.0f scrape_errors=%.0f samples_per_pod_and_minute=%.2f longest_silence_of_a_node_s=%.1f\n",
+		len(chosen), o.replicas, len(chosen)*o.replicas, w.pods, busy, load(), ended.Sub(began).Seconds(),
+		float64(len(chosen)*o.replicas)/ended.Sub(began).Seconds(), q.deepest, r.drained.Seconds(), r.known.Seconds(), left,
+		lags.at(50).Seconds(), lags.at(99).Seconds(), lags.at(100).Seconds(), q.newest.longestWait(before), q.slowest,
+		(after.cpu - had.cpu).Seconds(), elapsed.Seconds(), (after.cpu-had.cpu).Seconds()/elapsed.Seconds()*100,
+		after.rss/memory.MiB, after.most/memory.MiB, after.writes-had.writes,
+		q.change(before, "controller_runtime_reconcile_errors_total", `controller="workload"`),
+		r.givenUp,
+		q.change(before, "memfit_usage_scrape_errors_total", ""),
+		q.change(before, "memfit_usage_samples_total", "")/float64(w.pods)/elapsed.Minutes(), r.silence.Seconds())
+	return r.behind(o.behind), nil
+}
+
+// sinceOr is the time from ended to t, or since ended when t has not come.
+func sinceOr(t, ended time.Time) time.Duration {
+	if t.IsZero() {
+		t = time.Now()
+	}
+	return t.Sub(ended)
+}
+
+// result is what says whether memfit fell behind.
+type result struct {
+	// drained is the time from the last pod to an empty queue, known that to statuses that know all pods.
+	drained, known time.Duration
+	// left are workloads of which no status knows that.
+	left int
+	// silence is the longest time for which a node with pods was not read.
+	silence time.Duration
+	givenUp float64
+}
+
+// behind is an error unless everything happened in time: within a minute, by the usual bar, the queue is empty and all
+// pods are known, each node was read, and no reconcile was given up.
+func (r result) behind(most time.Duration) error {
+	var all []error
+	for what, took := range map[string]time.Duration{
+		"the queue was empty only": r.drained, "the new pods were known only": r.known, "a node was read only": r.silence,
+	} {
+		if took > most {
+			all = append(all, fmt.Errorf("%s after %s, and %s are the bar", what, took.Round(time.Second), most))
+		}
+	}
+	if r.left > 0 || r.givenUp > 0 {
+		all = append(all, fmt.Errorf("no status knows the pods of %d workloads; %.0f reconciles were given up", r.left,
+			r.givenUp))
+	}
+	return errors.Join(all...)
+}
+
+// silence is the longest time for which a node with pods was not read.
+func (w *world) silence(now time.Time) time.Duration {
+	var longest time.Duration
+	for _, n := range w.nodes {
+		longest = max(longest, n.silence(now))
+	}
+	return longest
+}
+
+// queue is the workqueue of workloads, as the manager's metrics have it.
+type queue struct {
+	*world
+	newest  metrics
+	deepest float64
+	// slowest is the longest that a reconcile was seen to take.
+	slowest float64
+}
+
+// look reads the metrics, and says whether nothing is queued.
+func (q *queue) look(ctx context.Context) (empty bool, err error) {
+	m, err := q.scrape(ctx)
+	if err != nil {
+		return false, err
+	}
+	q.newest, q.deepest = m, max(q.deepest, m.depth())
+	q.slowest = max(q.slowest, m.sum("workqueue_longest_running_processor_seconds", ofWorkloads))
+	return m.depth() == 0, nil
+}
+
+// change is how much a counter has risen.
+func (q *queue) change(before metrics, name, label string) float64 {
+	return q.newest.sum(name, label) - before.sum(name, label)
+}
+
+// replace rolls out workloads, and returns when each was done. Meanwhile it looks at the queue.
+func (w *world) replace(
+	ctx context.Context, chosen []workload, a *answers, q *queue,
+) (map[types.NamespacedName]time.Time, error) {
+	var mu sync.Mutex
+	done := map[types.NamespacedName]time.Time{}
+	var pods atomic.Int64
+	jobs, ctx := errgroup.WithContext(ctx)
+	jobs.SetLimit(writers + 1)
+	all := make(chan struct{})
+	jobs.Go(func() error {
+		return until(ctx, lookEvery, func() (bool, error) {
+			select {
+			case <-all:
+				return true, nil
+			default:
+				_, err := q.look(ctx)
+				say("%d pods replaced, %.0f workloads are queued", pods.Load(), q.newest.depth())
+				return false, err
+			}
+		})
+	})
+	var left sync.WaitGroup
+	left.Add(len(chosen))
+	go func() {
+		left.Wait()
+		close(all)
+	}()
+	for i := range chosen {
+		jobs.Go(func() error {
+			defer left.Done()
+			if err := w.roll(ctx, &chosen[i], a, &pods); err != nil {
+				return fmt.Errorf("rolling out workload %d: %w", i, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done[chosen[i].record()] = time.Now()
+			return nil
+		})
+	}
+	return done, jobs.Wait()
+}
+
+// roll replaces the pods of one workload as a Deployment does that may have twice its replicas: all new ones, then the
+// old ones go. The new ones have a larger limit, by which a status tells them from the old.
+func (w *world) roll(ctx context.Context, of *workload, a *answers, count *atomic.Int64) error {
+	limit := limitOf(of.index) + 64*memory.MiB
+	set := replicaSet(of.deployment, nextHash, limit)
+	if err := w.client.Create(ctx, set); err != nil {
+		return err
+	}
+	a.await(of.record(), expected{limit: limit, governed: len(of.pods)})
+	like := w.pod(of.index, set)
+	at := func(n int) *node { return w.nodes[(of.index*len(of.pods)+n)%len(w.nodes)] }
+	for n := range of.pods {
+		pod := replica(like, n, at(n))
+		if err := w.client.Create(ctx, pod); err != nil {
+			return err
+		}
+		class := pod.Status.QOSClass
+		runs(pod, time.Now())
+		pod.Status.QOSClass = class
+		if err := w.client.Status().Update(ctx, pod); err != nil {
+			return err
+		}
+		at(n).swap(nil, pod)
+	}
+	for n, old := range of.pods {
+		if err := w.client.Delete(ctx, old, client.GracePeriodSeconds(0)); err != nil {
+			return err
+		}
+		at(n).swap(old, nil)
+		count.Add(1)
+	}
+	return nil
+}
+
+// swap takes a pod from a node and gives it another; either may be nil.
+func (n *node) swap(old, next *corev1.Pod) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if old != nil {
+		n.pods = slices.DeleteFunc(n.pods, func(p *corev1.Pod) bool { return p.UID == old.UID })
+	}
+	if next != nil {
+		n.pods = append(n.pods, next)
+	}
+}
+
+// lags are times from the end of a workload's rollout to a status that knows it, sorted.
+type lags []time.Duration
+
+// at is the lag that a percentage of all are not above.
+func (l lags) at(percent int) time.Duration {
+	if len(l) == 0 {
+		return 0
+	}
+	return l[(len(l)-1)*percent/100]
+}
+
+// lags are those of the workloads that are known, and when the last of them was.
+func (a *answers) lags(done map[types.NamespacedName]time.Time) (all lags, last time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key, at := range a.told {
+		all = append(all, max(0, at.Sub(done[key])))
+		if at.After(last) {
+			last = at
+		}
+	}
+	slices.Sort(all)
+	return all, last
+}

@@ -1,0 +1,281 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// podsPerNode are as many as a node has in a cluster of 100,000 pods on 3,300 nodes.
+const podsPerNode = 30
+
+// beginAndRoll measures how the manager begins in a cluster that is there already, and then how it keeps up with a
+// rollout in it.
+func (o options) beginAndRoll(ctx context.Context, dir string) (err error) {
+	o.workloads = o.pods / o.replicas
+	o.pods = o.workloads * o.replicas
+	o.nodes = (o.pods + podsPerNode - 1) / podsPerNode
+	w, stop, err := start(o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	if err := w.store(ctx, o); err != nil {
+		return fmt.Errorf("filling the cluster: %w", err)
+	}
+	kubelets, err := w.serveKubelets(ctx)
+	if err != nil {
+		return fmt.Errorf("serving kubelets: %w", err)
+	}
+	defer kubelets()
+	a, err := w.follow(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := w.operate(ctx, o, dir)
+	if err != nil {
+		return err
+	}
+	defer p.stop()
+	late, err := w.begin(ctx, o, p, a)
+	if err != nil {
+		return errors.Join(err, p.said())
+	}
+	behind, err := w.rollOut(ctx, o, p, a)
+	if err != nil {
+		return errors.Join(late, err, p.said())
+	}
+	if !o.elect { // a second one would not wait
+		return errors.Join(late, behind)
+	}
+	next, err := w.operate(ctx, o, dir)
+	if err != nil {
+		return errors.Join(late, behind, err)
+	}
+	defer next.stop()
+	if err := w.takeOver(ctx, p, next); err != nil {
+		return errors.Join(late, behind, err, next.said())
+	}
+	return errors.Join(late, behind)
+}
+
+// operate starts a replica of the manager as it is installed, with leader election, but for the webhook.
+func (w *world) operate(ctx context.Context, o options, dir string) (*program, error) {
+	dir, err := os.MkdirTemp(dir, "memfit-")
+	if err != nil {
+		return nil, err
+	}
+	for _, address := range []*string{&w.metrics, &w.probes} {
+		port, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		*address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	}
+	return w.launch(
+		ctx, dir, o.memfit, fmt.Sprintf("--leader-elect=%t", o.elect), "--metrics-bind-address="+w.metrics,
+		"--metrics-secure=false",
+		"--health-probe-bind-address="+w.probes, "--kubelet-insecure-skip-verify",
+	)
+}
+
+// reached is when something was seen for the first time, and what the manager had taken until then.
+type reached struct {
+	at time.Time
+	taken
+}
+
+// reach notes it.
+func (r *reached) reach(p *program) (err error) {
+	if r.at.IsZero() {
+		r.at = time.Now()
+		r.taken, err = p.taken()
+	}
+	return err
+}
+
+// begin waits until every workload has a decision that was measured, and says how long what took. late: the first
+// decision did not come in time.
+func (w *world) begin(ctx context.Context, o options, p *program, a *answers) (late, err error) {
+	began, busy := time.Now(), load()
+	var ready, synced, first, decided, measured reached
+	told := began
+	err = until(ctx, 200*time.Millisecond, func() (bool, error) {
+		if err := p.alive(); err != nil {
+			return false, err
+		}
+		some, of, _, err := a.counts()
+		for _, m := range []struct {
+			*reached
+			what string
+			yet  func() bool
+		}{
+			{&ready, "ready", func() bool { return w.ready(ctx) }}, {&synced, "all pods are known", p.works},
+			{&first, "the first decision", func() bool { return some > 0 }},
+			{&decided, "each has a decision", func() bool { return some == o.workloads }},
+			{&measured, "each has a measured one", func() bool { return of == o.workloads }},
+		} {
+			if m.at.IsZero() && m.yet() {
+				err = errors.Join(err, m.reach(p))
+				say("%s after %.1fs, %.1fs of processor time and with %d MiB (load %s)", m.what, m.at.Sub(began).Seconds(),
+					m.cpu.Seconds(), m.rss/memory.MiB, load()) // what comes later may never come
+			}
+		}
+		if now := time.Now(); now.Sub(told) > 10*time.Second {
+			told = now
+			say("after %s: of %d workloads %d have a decision, %d a measured one", now.Sub(began).Round(time.Second),
+				o.workloads, some, of)
+		}
+		return !measured.at.IsZero(), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	since := func(t time.Time) float64 {
+		if t.IsZero() { // there is no lease without leader election
+			return 0
+		}
+		return t.Sub(began).Seconds()
+	}
+	firstAt, lastAt, firstMeasured, lastMeasured := a.times()
+	fmt.Printf("what=start nodes=%d workloads=%d pods=%d load_before=%s load_after=%s leader_s=%.1f ready_s=%.1f "+
+		"pods_known_s=%.1f first_decision_s=%.1f first_measured_s=%.1f all_decided_s=%.1f all_measured_s=%.1f "+
+		"cpu_s_pods_known=%.1f cpu_s_first_decision=%.1f cpu_s_all_decided=%.1f cpu_s_all_measured=%.1f "+
+		"rss_mib_pods_known=%d rss_mib=%d peak_rss_mib=%d api_reads=%d api_writes=%d\n",
+		o.nodes, o.workloads, w.pods, busy, load(), since(p.api.asked(http.MethodPost, "leases")), since(ready.at),
+		since(synced.at), since(firstAt), since(firstMeasured), since(lastAt), since(lastMeasured),
+		synced.cpu.Seconds(), first.cpu.Seconds(), decided.cpu.Seconds(), measured.cpu.Seconds(),
+		synced.rss/memory.MiB, measured.rss/memory.MiB, measured.most/memory.MiB, measured.reads, measured.writes)
+	if took := firstAt.Sub(began); took > o.firstDecision {
+		late = fmt.Errorf("the first decision came after %s, and %s are the bar", took.Round(time.Second), o.firstDecision)
+	}
+	return late, nil
+}
+
+// settles is how long a replica that waits for the lease is left alone before its memory is read.
+const settles = 15 * time.Second
+
+// takeOver measures a second replica: what it holds while it waits for the lease, how many histories the leader writes
+// when it is stopped as the kubelet does, and how long it takes until the second has looked at each workload once.
+func (w *world) takeOver(ctx context.Context, leader, next *program) error {
+	began, busy := time.Now(), load()
+	var ready, synced, drained reached
+	if err := first(ctx, next, &ready, func() bool { return w.ready(ctx) }); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(settles):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	waits, err := next.taken()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("what=standby workloads=%d pods=%d load_before=%s ready_s=%.1f rss_mib=%d peak_rss_mib=%d cpu_s=%.1f\n",
+		len(w.workloads), w.pods, busy, ready.at.Sub(began).Seconds(), waits.rss/memory.MiB, waits.most/memory.MiB,
+		waits.cpu.Seconds())
+	if err := w.end(ctx, leader); err != nil {
+		return err
+	}
+	began, busy = time.Now(), load()
+	if err := first(ctx, next, &synced, next.works); err != nil {
+		return err
+	}
+	q := &queue{world: w}
+	err = until(ctx, time.Second, func() (bool, error) {
+		empty, err := q.look(ctx)
+		return empty, errors.Join(err, next.alive())
+	})
+	if err == nil {
+		err = drained.reach(next)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Printf("what=takeover workloads=%d pods=%d load_before=%s load_after=%s pods_known_s=%.1f queue_empty_s=%.1f "+
+		"cpu_s_pods_known=%.1f cpu_s=%.1f rss_mib=%d peak_rss_mib=%d api_reads=%d api_writes=%d\n",
+		len(w.workloads), w.pods, busy, load(), synced.at.Sub(began).Seconds(), drained.at.Sub(began).Seconds(),
+		(synced.cpu - waits.cpu).Seconds(), (drained.cpu - waits.cpu).Seconds(), drained.rss/memory.MiB,
+		drained.most/memory.MiB, drained.reads-waits.reads, drained.writes-waits.writes)
+	return nil
+}
+
+// first waits until something is seen of a program that lives.
+func first(ctx context.Context, p *program, r *reached, seen func() bool) error {
+	return until(ctx, 200*time.Millisecond, func() (bool, error) {
+		if err := p.alive(); err != nil || !seen() {
+			return false, err
+		}
+		return true, r.reach(p)
+	})
+}
+
+// end stops the manager as the kubelet does, and says how many histories it wrote for the next.
+func (w *world) end(ctx context.Context, p *program) error {
+	began, busy, before := time.Now(), load(), p.api.made(http.MethodPut, "memorycheckpoints")
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stopping memfit: %w", err)
+	}
+	select {
+	case <-p.ended:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	fmt.Printf("what=stop workloads=%d load_before=%s took_s=%.1f histories_written=%d\n", len(w.workloads), busy,
+		time.Since(began).Seconds(), p.api.made(http.MethodPut, "memorycheckpoints")-before)
+	return nil
+}
+
+// ready asks the manager what the kubelet asks it.
+func (w *world) ready(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.probes+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	return resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
+}
+
+// works: every pod that was there is enrolled with its workload, and the first are reconciled. controller-runtime says
+// so when the source of a controller has synced.
+func (p *program) works() bool {
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return false
+	}
+	for line := range bytes.Lines(text) {
+		if bytes.Contains(line, []byte(`"logger":"workload"`)) && bytes.Contains(line, []byte("Starting workers")) {
+			return true
+		}
+	}
+	return false
+}
+
+// load is the load average of the last minute.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	one, _, _ := strings.Cut(string(text), " ")
+	return one
+}
