@@ -30,6 +30,8 @@ const (
 	looksMost = 4
 	// oneMoment: RSS before and after a look differ by less than that part, and so belong to what was found.
 	oneMoment = 64
+	// endMost is how long a kubelet may take to say how a container ended: on a node with one processor, more than 30 s.
+	endMost = 2 * time.Minute
 	// stepMost is how long the slowest step may take on a machine that does other things.
 	stepMost = 8 * time.Minute
 )
@@ -290,7 +292,7 @@ func (t *teller) one(ctx context.Context, step Step, arm Arm, pod string) error 
 
 // end waits for the kubelet to say how the container of a pod ended.
 func (t *teller) end(ctx context.Context, arm, name string) (ended string) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, endMost)
 	defer cancel()
 	_ = await(ctx, func() (bool, error) {
 		pods, err := t.pods(ctx, arm)
