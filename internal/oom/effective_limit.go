@@ -178,10 +178,10 @@ func (c *cursor) racedRaise(t Termination, limit memory.Bytes) bool {
 		t.Finished.Before(c.raised.Add(memory.RaiseReaches))
 }
 
-// disprove takes back what was proven by an instance that died in the moment of its raise: its status showed the new
-// limit while it ran by the status alone, which is a second late. Where nobody says what the pod's cgroup has, the pod
-// may be at the limit of before for good. Kubernetes 1.34 held a container that dies within a second of its start at
-// 64Mi that way, and eighteen kills that counted with 256Mi made 666Mi of a need of 90Mi.
+// disprove forgets what was proven by an instance that died within moments of its raise: status may have shown it as
+// running with the new limit when it was dead already, because status is a second late. Where nobody says what the
+// pod's cgroup has, the pod may then be at the limit of before for good. Kubernetes 1.34 held a container that dies
+// within a second of its start at 64Mi that way; its kills counted with 256Mi, and 666Mi were asked for a need of 90Mi.
 func (l *Ledger) disprove(o Observation, t Termination, c *cursor) {
 	if !o.PodTold && c.limited && c.racedRaise(t, c.limit) {
 		l.keepLimit(c, c.before, max(c.limit, c.asked), c.limitOf)

@@ -209,7 +209,7 @@ func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64
 const (
 	// moment is for how long collections are watched: a second has several of those that follow each other too fast.
 	moment = time.Second
-	// readings is how often the counters are read meanwhile: a service with 250m of a processor allocates 2 MiB between
-	// two of them, and a hundred cost a millisecond.
+	// readings is how often the counters are read meanwhile: what is allocated between the last one and the end of a
+	// collection is missed. One costs a microsecond.
 	readings = 100
 )
