@@ -65,6 +65,12 @@ func usage(reader string, inUse, free, returnable, partial int64, details ...att
 	}
 }
 
+// readTo is a usage of which only a share could be read.
+func readTo(u attribution.Usage, coverage float64) attribution.Usage {
+	u.Coverage = coverage
+	return u
+}
+
 func mib(name string, n int64) attribution.Detail {
 	return attribution.Detail{Name: name, Value: n << 20}
 }
@@ -89,6 +95,14 @@ func TestPredictions(t *testing.T) {
 		"a C program with four arenas": {
 			of:   []Process{{RSS: 110 * memory.MiB, Usages: []attribution.Usage{arenas()}}},
 			want: []string{"malloc_trim 50", "MALLOC_TRIM_THRESHOLD_=131072 3..52", "MALLOC_ARENA_MAX=2 0..30"},
+		},
+		"a heap of which 4 % changed while they were read": {
+			of:   []Process{{RSS: 110 * memory.MiB, Usages: []attribution.Usage{readTo(usage("glibc", 36, 52, 50, 8), 0.96)}}},
+			want: []string{"malloc_trim 50..54", "MALLOC_TRIM_THRESHOLD_=131072 0..52", "MALLOC_ARENA_MAX=2 0"},
+		},
+		"one of which less than a prediction may err by did": {
+			of:   []Process{{RSS: 110 * memory.MiB, Usages: []attribution.Usage{readTo(usage("glibc", 36, 52, 50, 8), 0.98)}}},
+			want: []string{"malloc_trim 50", "MALLOC_TRIM_THRESHOLD_=131072 0..52", "MALLOC_ARENA_MAX=2 0"},
 		},
 		"two workers of it, of which one has the setting": {
 			of: []Process{

@@ -62,6 +62,9 @@ type Amounts struct {
 	FreeResident, Returnable memory.Bytes
 	// FreePartial is free on pages that also hold something in use.
 	FreePartial memory.Bytes
+	// Unread is how much of its heap the reader made no sense of, where that is more than a prediction may err by: it may
+	// all be free.
+	Unread memory.Bytes
 	// Details are further numbers, by the names that the reader's package documents.
 	Details map[string]int64
 }
@@ -145,15 +148,18 @@ func mallocTrim(how string) Lever {
 	return Lever{Action: "malloc_trim", How: how, Gain: trimGain}
 }
 
-// trimGain is exact: docs/attribution.md has its error against real calls.
+// trimGain is exact where the whole heap was read: docs/attribution.md has its error against real calls.
 func trimGain(p Process) (Gain, bool) {
 	a, ok := p.Amounts[readerGlibc]
 	if !ok {
 		return noLever()
 	}
-	return exactly(a.Returnable, "resident pages inside free chunks, and the end of the main arena, counted "+
-		"chunk by chunk; "+
+	why := fmt.Sprintf("resident pages inside free chunks, and the end of the main arena, counted chunk by chunk; "+
 		"%s more are free on pages that also hold something in use", a.FreePartial)
+	if a.Unread > 0 {
+		why += fmt.Sprintf("; %s of the heap changed while they were read, and may be free too", a.Unread)
+	}
+	return between(a.Returnable, a.Returnable.Plus(a.Unread), "%s", why)
 }
 
 // glibcLevers are those of every process with glibc's malloc; trim says how this runtime reaches malloc_trim.
