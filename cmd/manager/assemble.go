@@ -95,15 +95,17 @@ func control(
 	feed.Constraints, feed.Snapshots = around, seen
 	profiles.Problems, profiles.Watchdog = problems, watchdog
 	workloads := &workloadctl.Reconciler{
-		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Pods: reader, Resolver: resolver, Inbox: events,
-		PodSource: feed,
-		Recorder:  mgr.GetEventRecorder("memfit"), Metrics: measures, Clock: clock.RealClock{},
-		CheckpointEvery: o.checkpointInterval,
-		StepInterval:    samplesPerStep * o.usageInterval,
-		Unmeasured:      o.usageInterval == 0, Problems: problems, OnProblem: profiles.Trigger.Enqueue,
-		Evict: workloadctl.Evictor(typed.CoreV1().RESTClient()), Resize: workloadctl.Resizer(typed.CoreV1().RESTClient()),
-		Constraints: around, Snapshots: seen,
-		Watchdog: watchdog,
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), PodSource: feed, Inbox: events, Resolver: resolver,
+		Sources: workloadctl.Sources{Pods: reader, Constraints: around, Snapshots: seen},
+		Executor: workloadctl.Executor{
+			Evict: workloadctl.Evictor(typed.CoreV1().RESTClient()), Resize: workloadctl.Resizer(typed.CoreV1().RESTClient()),
+		},
+		Settings: workloadctl.Settings{
+			CheckpointEvery: o.checkpointInterval, StepInterval: samplesPerStep * o.usageInterval,
+			Unmeasured: o.usageInterval == 0,
+		},
+		Problems: workloadctl.ProfileProblems{Known: problems, OnChange: profiles.Trigger.Enqueue},
+		Recorder: mgr.GetEventRecorder("memfit"), Metrics: measures, Watchdog: watchdog, Clock: clock.RealClock{},
 	}
 	if o.usageInterval > 0 {
 		collector, err := watchUsage(mgr, &usagectl.Collector{
@@ -114,14 +116,14 @@ func control(
 		if err != nil {
 			return err
 		}
-		profiles.Usage, workloads.Usage = collector, collector
+		profiles.Usage, workloads.Sources.Usage = collector, collector
 	}
 	past, err := readPast(mgr, feed, o)
 	if err != nil {
 		return err
 	}
 	if past != nil {
-		workloads.Past = past
+		workloads.Sources.Past = past
 	}
 	if err := askQueries(workloads, o); err != nil {
 		return err
@@ -152,7 +154,7 @@ func boundChanges(mgr ctrl.Manager, workloads *workloadctl.Reconciler, o options
 	}
 	budget := &workloadctl.ChangeBudget{Limit: o.changeBudget, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}}
 	budget.Register(metrics.Registry)
-	workloads.ChangeBudget = budget
+	workloads.Executor.ChangeBudget = budget
 	if err := mgr.Add(budget); err != nil {
 		return fmt.Errorf("adding what reads the change budget: %w", err)
 	}

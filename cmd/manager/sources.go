@@ -326,7 +326,7 @@ func askQueries(workloads *workloadctl.Reconciler, o options) error {
 	if err != nil {
 		return fmt.Errorf("preparing to ask Prometheus: %w", err)
 	}
-	workloads.Queries = &workloadctl.RollbackQueries{Count: source.Count, Clock: clock.RealClock{}}
+	workloads.Sources.Queries = &workloadctl.RollbackQueries{Count: source.Count, Clock: clock.RealClock{}}
 	return nil
 }
 

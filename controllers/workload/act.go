@@ -11,9 +11,20 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/workload"
 )
+
+// Executor does to running pods what a step decided.
+type Executor struct {
+	// Evict evicts one pod, with its UID as a precondition (see [Evictor]). Nil: drift.action: Restart reports only.
+	Evict func(context.Context, *corev1.Pod) error
+	// Resize gives the containers of one pod new sizes (see [Resizer]). Nil: running pods are never resized.
+	Resize func(context.Context, *corev1.Pod, map[string]recommend.Size) error
+	// ChangeBudget bounds what is done to running pods of all workloads together. Nil: nothing does.
+	ChangeBudget *ChangeBudget
+}
 
 // act does to running pods what the step decided, which the checkpoint says already.
 func (r *Reconciler) act(
@@ -31,21 +42,22 @@ func (r *Reconciler) act(
 // carryOut does one thing to one pod.
 func (r *Reconciler) carryOut(ctx context.Context, s *workload.Snapshot, a rollout.Action) (workload.Outcome, error) {
 	pod := s.Pod(a.UID)
-	if pod == nil || !a.Evict && !a.Restart && r.Resize == nil || (a.Evict || a.Restart) && r.Evict == nil {
+	evicts := a.Evict || a.Restart
+	if pod == nil || evicts && r.Executor.Evict == nil || !evicts && r.Executor.Resize == nil {
 		return workload.Outcome{Kind: workload.OutcomeGone}, nil
 	}
 	var err error
-	if a.Evict || a.Restart {
-		err = r.Evict(ctx, pod)
+	if evicts {
+		err = r.Executor.Evict(ctx, pod)
 	} else {
-		err = r.Resize(ctx, pod, a.Sizes)
+		err = r.Executor.Resize(ctx, pod, a.Sizes)
 	}
 	if errors.Is(err, errChanged) {
 		// A change of the pod brings the next step, which finds what there is then.
 		return workload.Outcome{}, nil
 	}
 	o, failed := workload.OutcomeOf(a, err)
-	if o.Kind == workload.OutcomeRefused && !a.Evict && !a.Restart {
+	if o.Kind == workload.OutcomeRefused && !evicts {
 		o.Why += workload.RefusedWhole(pod)
 	}
 	switch {

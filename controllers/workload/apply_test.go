@@ -223,7 +223,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		))
 		Expect([]string{f.limitOf(0), f.limitOf(1)}).To(HaveEach("256Mi"))
 		answers := answersOf{}
-		w.reconciler.Queries = answers
+		w.reconciler.Sources.Queries = answers
 		f.looks()
 		Expect(f.limitOf(0)).NotTo(Equal("256Mi"))
 		answers["errors > 1"] = 3
@@ -265,7 +265,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		profiled()
 		f := newFleet(w, 1)
 		Expect(f.reconcile(f.ref)).To(Succeed())
-		w.reconciler.Resize = func(
+		w.reconciler.Executor.Resize = func(
 			context.Context, *corev1.Pod, map[string]recommend.Size,
 		) error {
 			return errors.New("killed")
@@ -284,8 +284,8 @@ var _ = Describe("A recommendation that is applied", func() {
 		profiled()
 		f := newFleet(w, 1)
 		Expect(f.reconcile(f.ref)).To(Succeed())
-		resize, asked := w.reconciler.Resize, 0
-		w.reconciler.Resize = func(ctx context.Context, pod *corev1.Pod, _ map[string]recommend.Size) error {
+		resize, asked := w.reconciler.Executor.Resize, 0
+		w.reconciler.Executor.Resize = func(ctx context.Context, pod *corev1.Pod, _ map[string]recommend.Size) error {
 			asked++
 			return resize(ctx, pod, map[string]recommend.Size{"app": {Limit: memory.MiB, Request: memory.GiB}})
 		}
@@ -304,7 +304,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		f := newFleet(w, 1)
 		Expect(f.reconcile(f.ref)).To(Succeed())
 		asked := 0
-		w.reconciler.Resize = func(_ context.Context, pod *corev1.Pod, _ map[string]recommend.Size) error {
+		w.reconciler.Executor.Resize = func(_ context.Context, pod *corev1.Pod, _ map[string]recommend.Size) error {
 			asked++
 			return apierrors.NewGenericServerResponse(
 				http.StatusNotFound, "patch", corev1.Resource("pods"), pod.Name, "404 page not found", 0, true,
@@ -330,7 +330,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		expect.Applied(w.ctx, w.client, budget)
 		f := newFleet(w, 2)
 		Expect(f.reconcile(f.ref)).To(Succeed())
-		w.reconciler.Resize = func(context.Context, *corev1.Pod, map[string]recommend.Size) error {
+		w.reconciler.Executor.Resize = func(context.Context, *corev1.Pod, map[string]recommend.Size) error {
 			return apierrors.NewBadRequest("Pod QOS Class may not change as a result of resizing")
 		}
 		f.killed()

@@ -29,12 +29,12 @@ var _ = Describe("The change budget of the cluster", func() {
 	budgeted := func(b rollout.ChangeBudget) *ChangeBudget {
 		// checkpoints of other tests are of other times
 		budget := &ChangeBudget{Limit: b, APIReader: client.NewNamespacedClient(w.client, w.namespace), Clock: w.clock}
-		w.reconciler.ChangeBudget = budget
+		w.reconciler.Executor.ChangeBudget = budget
 		return budget
 	}
 	// evicts is a node that resizes nothing, so that a kill ends in an eviction.
 	evicts := func() {
-		w.reconciler.Resize = func(context.Context, *corev1.Pod, map[string]recommend.Size) error {
+		w.reconciler.Executor.Resize = func(context.Context, *corev1.Pod, map[string]recommend.Size) error {
 			return apierrors.NewBadRequest("Pod QOS Class may not change as a result of resizing")
 		}
 	}
@@ -110,7 +110,7 @@ var _ = Describe("The change budget of the cluster", func() {
 		Expect(budget.Recall(w.ctx)).To(Succeed())
 		Expect(f.reconcile(f.ref)).To(Succeed())
 		evicts()
-		w.reconciler.Evict = func(context.Context, *corev1.Pod) error { return errors.New("killed") }
+		w.reconciler.Executor.Evict = func(context.Context, *corev1.Pod) error { return errors.New("killed") }
 		f.killed()
 		Expect(f.reconcile(f.ref)).To(Succeed()) // the resize is refused
 		for range 5 {
@@ -119,7 +119,7 @@ var _ = Describe("The change budget of the cluster", func() {
 			w.restart()
 			w.profiled()
 			evicts()
-			w.reconciler.Evict = func(context.Context, *corev1.Pod) error { return errors.New("killed") }
+			w.reconciler.Executor.Evict = func(context.Context, *corev1.Pod) error { return errors.New("killed") }
 			budget = budgeted(rollout.ChangeBudget{Pods: 2})
 			Expect(budget.Recall(w.ctx)).To(Succeed())
 			_, pods := budget.used()

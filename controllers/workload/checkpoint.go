@@ -128,7 +128,7 @@ func (r *Reconciler) save(
 	if err != nil {
 		return err
 	}
-	if e.due(&status, next.HasHistory(), r.CheckpointEvery, now) {
+	if e.due(&status, next.HasHistory(), r.Settings.CheckpointEvery, now) {
 		if err := next.PackHistories(&status); err != nil {
 			return err
 		}

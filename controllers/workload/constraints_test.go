@@ -296,7 +296,7 @@ var _ = Describe("A conflict with another autoscaler", func() {
 				Remedy:   `set its updateMode to "Off"`,
 			},
 		}
-		w.reconciler.Constraints = facts
+		w.reconciler.Sources.Constraints = facts
 		pod := w.pod("web").Obj()
 		w.applied(pod)
 
@@ -319,7 +319,7 @@ var _ = Describe("A conflict with another autoscaler", func() {
 		w.recorder.events = nil
 
 		w.restart()
-		w.reconciler.Constraints = facts
+		w.reconciler.Sources.Constraints = facts
 		facts.all.Conflict = "HorizontalPodAutoscaler shop/web (scales on memory)"
 		applied(v1alpha1.ReasonConflict, ContainSubstring("HorizontalPodAutoscaler shop/web"))
 		Expect(w.recorder.all()).NotTo(
@@ -352,7 +352,7 @@ var _ = Describe("A raise after a kill", func() {
 			w := newWorld()
 			onNode(w)
 			w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative, inPlace()))
-			w.reconciler.Constraints = &said{all: facts}
+			w.reconciler.Sources.Constraints = &said{all: facts}
 			f := newFleet(w, 1)
 			Expect(f.reconcile(f.ref)).To(Succeed())
 			f.killed()

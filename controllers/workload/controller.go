@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -23,15 +21,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/format"
-	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/liveness"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/quote"
-	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/workload"
@@ -63,71 +58,47 @@ type Reconciler struct {
 	client.Client
 	// APIReader reads from the API server, for records that are read once per start.
 	APIReader client.Reader
-	// Pods are those of the cache, which nobody may change. Nil: Client is asked, which copies them.
-	Pods interface {
-		Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error)
-	}
-	// Resolver knows profiles and owners.
-	Resolver *policy.Resolver
-	// Inbox has what happened since the last step.
-	Inbox *inbox.Inbox
 	// PodSource queues workloads whose pods turned out to belong elsewhere. Nil in tests that reconcile by hand.
 	PodSource *PodSource
+	// Inbox has what happened since the last step.
+	Inbox *inbox.Inbox
+	// Resolver knows profiles and owners.
+	Resolver *policy.Resolver
+
+	// Sources tell what else a step decides from.
+	Sources Sources
+	// Executor does what a step decided to do to running pods.
+	Executor Executor
+	// Settings say how often and for how long.
+	Settings Settings
+
+	// Problems are the workloads whose profile cannot be had.
+	Problems ProfileProblems
 	// Recorder writes events.
 	Recorder events.EventRecorder
 	// Metrics for the workload.
 	Metrics *Metrics
+	// Watchdog is told what workers are on. Nil: nobody is.
+	Watchdog *liveness.Watchdog
 	// Clock tells the time.
 	Clock clock.PassiveClock
-	// CheckpointEvery is how old the stored history may be. Default 10m: one write per workload and ten minutes.
+
+	states  states
+	overdue backoffs
+}
+
+// Settings of a Reconciler, which the manager's flags say.
+type Settings struct {
+	// CheckpointEvery is how old the stored history may be. [DefaultCheckpointEvery] is one write per workload and ten
+	// minutes.
 	CheckpointEvery time.Duration
 	// StepInterval is the least time between two steps of a workload of which there is nothing but samples. 0: each sample
 	// is a reason for one.
 	StepInterval time.Duration
-
-	// Unmeasured: nobody takes samples, so a kill without one says nothing about when it was.
-	Unmeasured bool
-
-	// Evict evicts one pod, with its UID as a precondition (see [Evictor]). Nil: drift.action: Restart reports only.
-	Evict func(context.Context, *corev1.Pod) error
-	// Constraints say what else in the cluster has a say in a workload's memory. Nil: nobody has, as in tests of other
-	// things.
-	Constraints interface {
-		Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (constraints.Facts, error)
-	}
-	// Snapshots say what the agents of nodes found out about pods. Nil: nobody asks.
-	Snapshots interface {
-		Of(ctx context.Context, pods []*corev1.Pod) map[types.UID]*v1alpha1.MemorySnapshot
-	}
-	// Resize gives the containers of one pod new sizes (see [Resizer]). Nil: running pods are never resized.
-	Resize func(context.Context, *corev1.Pod, map[string]recommend.Size) error
-	// Usage says which nodes do not tell what pods use. Nil: nobody knows.
-	Usage interface{ Gaps() []memory.Silence }
-	// ChangeBudget bounds what is done to running pods of all workloads together. Nil: nothing does.
-	ChangeBudget *ChangeBudget
-	// Queries answers the owners' rollback queries without waiting for Prometheus. Nil: nobody may ask any.
-	Queries interface {
-		Answer(ctx context.Context, query string, now time.Time) rollout.Answer
-	}
-	// Past reads what workloads used before memfit saw them. Nil: nobody knows.
-	Past interface {
-		Get(w memory.WorkloadRef) (containers map[string]*history.Container, there bool)
-		Forget(w memory.WorkloadRef)
-		Source() string
-	}
-
-	// Problems are the workloads whose profile cannot be had; OnProblem is called with the profiles that claim one when
-	// that changes. Both may be nil.
-	Problems  *policy.Problems
-	OnProblem func(...policy.ProfileKey)
-
-	// Watchdog is told what workers are on. Nil: nobody is.
-	Watchdog *liveness.Watchdog
 	// Timeout is how long one reconcile may take; 0: ten seconds.
 	Timeout time.Duration
-
-	states  states
-	overdue backoffs
+	// Unmeasured: nobody takes samples, so a kill without one says nothing about when it was.
+	Unmeasured bool
 }
 
 // Defaults of the workload reconciler.
@@ -162,7 +133,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	}
 	defer r.Watchdog.Begin(ref)()
 	began := r.Clock.Now()
-	within, cancel := context.WithTimeout(ctx, cmp.Or(r.Timeout, reconcileTimeout))
+	within, cancel := context.WithTimeout(ctx, cmp.Or(r.Settings.Timeout, reconcileTimeout))
 	defer cancel()
 	result, err := r.reconcile(within, ref)
 	switch {
@@ -178,7 +149,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	r.Metrics.gaveUp()
 	r.stalled(ctx, ref, v1alpha1.ReasonReconcileTimedOut,
 		fmt.Sprintf("A reconcile of this workload, begun at %s, did not end within %s and was given up; "+
-			"the next is at %s: %s", format.Time(began), format.InWords(cmp.Or(r.Timeout, reconcileTimeout)),
+			"the next is at %s: %s", format.Time(began), format.InWords(cmp.Or(r.Settings.Timeout, reconcileTimeout)),
 			format.Time(r.Clock.Now().Add(wait)), quote.Line(err.Error())), first)
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
@@ -257,10 +228,10 @@ func (r *Reconciler) take(s *workload.Snapshot, e *entry) {
 
 // step decides about one workload, within the change budget where there is one.
 func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *workload.State, f workload.Effects) {
-	if r.ChangeBudget == nil || !s.Disturbs() {
+	if r.Executor.ChangeBudget == nil || !s.Disturbs() {
 		return workload.Step(e.state, s, now)
 	}
-	r.ChangeBudget.reserve(s.Owner.Ref, func(a *rollout.Allowance) []rollout.Spent {
+	r.Executor.ChangeBudget.reserve(s.Owner.Ref, func(a *rollout.Allowance) []rollout.Spent {
 		s.Allowance = a
 		next, f = workload.Step(e.state, s, now)
 		return next.Spent()
@@ -271,8 +242,8 @@ func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *
 // done is what follows from a checkpoint that is safe: its events need not come again, and are counted.
 func (r *Reconciler) done(ref memory.WorkloadRef, e *entry, f *workload.Effects) {
 	r.Inbox.Done(ref)
-	if r.Past != nil && e.state.KnowsPast() {
-		r.Past.Forget(ref)
+	if r.Sources.Past != nil && e.state.KnowsPast() {
+		r.Sources.Past.Forget(ref)
 	}
 	r.Metrics.killed(ref, f.Kills)
 	r.Metrics.stalled(ref, f.NewStalls, f.Stalls)

@@ -221,7 +221,7 @@ var _ = Describe("A pod that leaks", func() {
 		profiled(restarting)
 		f := newFleet(w, 3)
 		attempts := 0
-		w.reconciler.Evict = func(context.Context, *corev1.Pod) error {
+		w.reconciler.Executor.Evict = func(context.Context, *corev1.Pod) error {
 			attempts++
 			return errors.New("the connection was lost")
 		}
@@ -304,7 +304,7 @@ var _ = Describe("What a workload used before memfit saw it", func() {
 				return nil
 			},
 		}
-		w.reconciler.Past = past
+		w.reconciler.Sources.Past = past
 		ctx, stop := context.WithCancel(w.ctx)
 		stopped := make(chan error)
 		go func() { stopped <- past.Start(ctx) }()

@@ -181,8 +181,8 @@ var _ = Describe("A limit that is not effective", func() {
 		profiled()
 		k := newKubelet(fleetOf(w, 1, "32Mi"), "32Mi")
 		Expect(k.reconcile(k.ref)).To(Succeed())
-		resize, asked := w.reconciler.Resize, 0
-		w.reconciler.Resize = func(ctx context.Context, pod *corev1.Pod, sizes map[string]recommend.Size) error {
+		resize, asked := w.reconciler.Executor.Resize, 0
+		w.reconciler.Executor.Resize = func(ctx context.Context, pod *corev1.Pod, sizes map[string]recommend.Size) error {
 			asked++
 			return resize(ctx, pod, sizes)
 		}
@@ -256,9 +256,9 @@ var _ = Describe("Two leaders that overlap a resize", func() {
 		Expect(k.reconcile(k.ref)).To(Succeed())
 		k.starts(0)
 
-		old, resize := w.memfit, w.reconciler.Resize
+		old, resize := w.memfit, w.reconciler.Executor.Resize
 		var late error
-		old.reconciler.Resize = func(ctx context.Context, pod *corev1.Pod, sizes map[string]recommend.Size) error {
+		old.reconciler.Executor.Resize = func(ctx context.Context, pod *corev1.Pod, sizes map[string]recommend.Size) error {
 			w.restart() // its lease runs out here, and another memfit goes on: it raises, and raises again
 			w.profiled()
 			w.seen(k.pods[0])
@@ -287,7 +287,7 @@ var _ = Describe("Two reasons to evict", func() {
 		w := newWorld()
 		onNode(w)
 		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative))
-		w.reconciler.Resize = func(context.Context, *corev1.Pod, map[string]recommend.Size) error {
+		w.reconciler.Executor.Resize = func(context.Context, *corev1.Pod, map[string]recommend.Size) error {
 			return apierrors.NewBadRequest("Pod QOS Class may not change as a result of resizing")
 		}
 		f := newFleet(w, 4)

@@ -24,7 +24,7 @@ import (
 func (r *Reconciler) gather(
 	ctx context.Context, ref memory.WorkloadRef, events workload.PendingEvents, keys []types.NamespacedName,
 ) (*workload.Snapshot, error) {
-	s := &workload.Snapshot{Owner: memory.Workload{Ref: ref}, Events: events, Unmeasured: r.Unmeasured}
+	s := &workload.Snapshot{Owner: memory.Workload{Ref: ref}, Events: events, Unmeasured: r.Settings.Unmeasured}
 	policies, of := make(map[types.UID]workload.PodPolicy, len(keys)), make(map[types.UID]types.UID, len(keys))
 	s.Pods = make([]*corev1.Pod, 0, len(keys))
 	for _, key := range keys {
@@ -64,11 +64,11 @@ func (r *Reconciler) gather(
 	if err := r.gatherFacts(ctx, s); err != nil {
 		return nil, err
 	}
-	if r.Snapshots != nil {
-		s.Snapshots = r.Snapshots.Of(ctx, s.Pods)
+	if r.Sources.Snapshots != nil {
+		s.Snapshots = r.Sources.Snapshots.Of(ctx, s.Pods)
 	}
-	if r.Usage != nil {
-		s.Silent = r.Usage.Gaps()
+	if r.Sources.Usage != nil {
+		s.Silent = r.Sources.Usage.Gaps()
 	}
 	s.Answer = r.answer(ctx, s.RollbackQuery())
 	return s, nil
@@ -79,17 +79,17 @@ func (r *Reconciler) answer(ctx context.Context, query string) *rollout.Answer {
 	if query == "" {
 		return nil
 	}
-	if r.Queries == nil {
+	if r.Sources.Queries == nil {
 		return &rollout.Answer{Problem: "the manager runs without --rollback-queries; set that flag, or remove the query"}
 	}
-	a := r.Queries.Answer(ctx, query, r.Clock.Now())
+	a := r.Sources.Queries.Answer(ctx, query, r.Clock.Now())
 	return &a
 }
 
 // pod reads a pod, which nobody here changes; nil: it is gone.
 func (r *Reconciler) pod(ctx context.Context, key types.NamespacedName) (*corev1.Pod, error) {
-	if r.Pods != nil {
-		return r.Pods.Pod(ctx, key)
+	if r.Sources.Pods != nil {
+		return r.Sources.Pods.Pod(ctx, key)
 	}
 	pod := &corev1.Pod{}
 	if err := r.Get(ctx, key, pod); err != nil {
@@ -101,7 +101,7 @@ func (r *Reconciler) pod(ctx context.Context, key types.NamespacedName) (*corev1
 // gatherFacts asks what else has a say in the workload's memory. Without an answer nothing is decided: memfit must not
 // work against an autoscaler or a quota because it did not see it.
 func (r *Reconciler) gatherFacts(ctx context.Context, s *workload.Snapshot) error {
-	if r.Constraints == nil || s.Profile == nil || s.Template == nil {
+	if r.Sources.Constraints == nil || s.Profile == nil || s.Template == nil {
 		return nil
 	}
 	var names []string
@@ -109,7 +109,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, s *workload.Snapshot) erro
 		names = append(names, c.Name)
 	}
 	var err error
-	s.Facts, err = r.Constraints.Facts(ctx, s.Owner.Ref, names, s.Template)
+	s.Facts, err = r.Sources.Constraints.Facts(ctx, s.Owner.Ref, names, s.Template)
 	return err
 }
 
@@ -152,9 +152,9 @@ func placed(s *workload.Snapshot) map[types.UID]inbox.Placement {
 
 // past asks for a workload's past as long as it is wanted.
 func (r *Reconciler) past(w memory.WorkloadRef, m *workload.State) *workload.Past {
-	if r.Past == nil || !m.WantsPast() {
+	if r.Sources.Past == nil || !m.WantsPast() {
 		return nil
 	}
-	containers, there := r.Past.Get(w)
-	return &workload.Past{Source: r.Past.Source(), There: there, Containers: containers}
+	containers, there := r.Sources.Past.Get(w)
+	return &workload.Past{Source: r.Sources.Past.Source(), There: there, Containers: containers}
 }

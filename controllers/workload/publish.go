@@ -98,7 +98,7 @@ func (r *Reconciler) upToDate(
 ) (bool, error) {
 	known, worth := &e.recommendation, e.state.WorthOf(&f.Status)
 	if known.resourceVersion == "" || known.spec != spec || known.worth.News != worth.News ||
-		known.worth.Figures != worth.Figures && now.Sub(known.writtenAt) >= r.CheckpointEvery {
+		known.worth.Figures != worth.Figures && now.Sub(known.writtenAt) >= r.Settings.CheckpointEvery {
 		return false, nil
 	}
 	stored, err := r.stored(ctx, s.Owner.Ref)
@@ -180,6 +180,14 @@ func (r *Reconciler) withdraw(ctx context.Context, ref memory.WorkloadRef) error
 	return nil
 }
 
+// ProfileProblems are the workloads whose profile cannot be had, and who wants to know.
+type ProfileProblems struct {
+	// Known are those that are known. Nil: nobody is told.
+	Known *policy.Problems
+	// OnChange is called with the profiles that claim such a workload when that changes. Nil: nobody is called.
+	OnChange func(...policy.ProfileKey)
+}
+
 // warn tells the workload's owner, once, that the profile it asks for cannot be had, and the profiles that stand in
 // each other's way.
 func (r *Reconciler) warn(s *workload.Snapshot) {
@@ -187,10 +195,10 @@ func (r *Reconciler) warn(s *workload.Snapshot) {
 		r.solved(s.Owner.Ref)
 		return
 	}
-	if r.Problems == nil {
+	if r.Problems.Known == nil {
 		return
 	}
-	news, concerned := r.Problems.Set(s.Owner.Ref, s.Why, s.Claims)
+	news, concerned := r.Problems.Known.Set(s.Owner.Ref, s.Why, s.Claims)
 	if news {
 		r.recordEvent(workload.ProfileProblem(s.Owner, s.Problem, s.Why))
 	}
@@ -199,13 +207,13 @@ func (r *Reconciler) warn(s *workload.Snapshot) {
 
 // solved forgets the problem of a workload, and tells the profiles that stood in each other's way.
 func (r *Reconciler) solved(w memory.WorkloadRef) {
-	if r.Problems != nil {
-		r.concern(r.Problems.Clear(w))
+	if r.Problems.Known != nil {
+		r.concern(r.Problems.Known.Clear(w))
 	}
 }
 
 func (r *Reconciler) concern(profiles []policy.ProfileKey) {
-	if len(profiles) > 0 && r.OnProblem != nil {
-		r.OnProblem(profiles...)
+	if len(profiles) > 0 && r.Problems.OnChange != nil {
+		r.Problems.OnChange(profiles...)
 	}
 }

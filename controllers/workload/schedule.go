@@ -16,8 +16,8 @@ import (
 
 // schedule notes how long samples alone are no reason for another step, and returns when that is due without news.
 func (r *Reconciler) schedule(e *entry, t workload.Timing, now time.Time) (requeueAfter time.Duration) {
-	t.Interval, t.Workloads = r.StepInterval, r.states.len()
-	t.Checkpoint = e.savedAt.Add(r.CheckpointEvery).Sub(now)
+	t.Interval, t.Workloads = r.Settings.StepInterval, r.states.len()
+	t.Checkpoint = e.savedAt.Add(r.Settings.CheckpointEvery).Sub(now)
 	requeueAfter, rest := t.Next()
 	e.restUntil = now.Add(rest)
 	return requeueAfter

@@ -31,7 +31,7 @@ var _ = Describe("A look", func() {
 	}
 	BeforeEach(func() {
 		w = newWorld()
-		w.reconciler.StepInterval = time.Minute
+		w.reconciler.Settings.StepInterval = time.Minute
 		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative))
 		pod = w.pod("web").Obj()
 		w.applied(pod)

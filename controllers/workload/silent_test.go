@@ -77,7 +77,7 @@ var _ = Describe("A kubelet that does not answer", func() {
 			Collector: &usage.Collector{Source: source, Now: w.clock.Now},
 			Clock:     clocktesting.NewFakeClock(start), // never ticks
 		}
-		w.reconciler.Usage = collector
+		w.reconciler.Sources.Usage = collector
 		ready(metav1.ConditionFalse, v1alpha1.ReasonNotEnoughEvidence, "Hold: no memory samples yet")
 	})
 

@@ -53,7 +53,7 @@ var _ = Describe("What agents found", func() {
 		DeferCleanup(queued.ShutDown)
 		w.feed.queue.Store(&workloadQueue{queued})
 		watcher.Follow(ctx, w.feed)
-		w.reconciler.Snapshots = watcher
+		w.reconciler.Sources.Snapshots = watcher
 
 		snapshot := func(name string, of types.UID) *v1alpha1.MemorySnapshot {
 			return &v1alpha1.MemorySnapshot{

@@ -99,10 +99,13 @@ func (w *world) process() memfit {
 		feed: &PodSource{Resolver: resolver, Inbox: inbox},
 		reconciler: &Reconciler{
 			Client: w.faulty, APIReader: w.faulty, Resolver: resolver, Inbox: inbox, Recorder: w.recorder,
-			Metrics: NewMetrics(prometheus.NewRegistry()), Clock: w.clock, CheckpointEvery: DefaultCheckpointEvery,
-			Problems: &policy.Problems{},
-			Evict:    Evictor(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
-			Resize:   Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
+			Metrics: NewMetrics(prometheus.NewRegistry()), Clock: w.clock,
+			Settings: Settings{CheckpointEvery: DefaultCheckpointEvery},
+			Problems: ProfileProblems{Known: &policy.Problems{}},
+			Executor: Executor{
+				Evict:  Evictor(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
+				Resize: Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
+			},
 		},
 	}
 }

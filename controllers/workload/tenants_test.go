@@ -20,7 +20,7 @@ var _ = Describe("A tenant", func() {
 		shop, evil := newWorld(), newWorld()
 		shop.profiled(build.Profile(shop.namespace, "web", v1alpha1.RuntimeNodeJS))
 		var rung []policy.ProfileKey
-		evil.reconciler.OnProblem = func(keys ...policy.ProfileKey) { rung = append(rung, keys...) }
+		evil.reconciler.Problems.OnChange = func(keys ...policy.ProfileKey) { rung = append(rung, keys...) }
 		key := policy.ProfileKey{Kind: "MemoryProfile", Namespace: shop.namespace, Name: "web"}
 
 		words := key.String() + " is broken, ask evil.example\nReady: False " + strings.Repeat("ü", 100_000)
@@ -29,7 +29,7 @@ var _ = Describe("A tenant", func() {
 		)
 		Expect(evil.reconcile(evil.alone("x"))).To(Succeed())
 
-		Expect(evil.reconciler.Problems.Claiming(key)).To(BeEmpty())
+		Expect(evil.reconciler.Problems.Known.Claiming(key)).To(BeEmpty())
 		Expect(rung).To(BeEmpty(), "no profile is concerned")
 		events := evil.recorder.all()
 		Expect(events).To(HaveLen(1))
@@ -43,7 +43,7 @@ var _ = Describe("A tenant", func() {
 		w.profiled(build.Profile(w.namespace, "one", v1alpha1.RuntimeNodeJS, build.Selecting("app", "web")),
 			build.Profile(w.namespace, "two", v1alpha1.RuntimeNodeJS, build.Selecting("app", "web")))
 		var rung []policy.ProfileKey
-		w.reconciler.OnProblem = func(keys ...policy.ProfileKey) { rung = append(rung, keys...) }
+		w.reconciler.Problems.OnChange = func(keys ...policy.ProfileKey) { rung = append(rung, keys...) }
 		pod := build.Pod(w.namespace, "x").Label("app", "web").On("node-1").Container("app").Obj()
 		w.applied(pod)
 		Expect(
@@ -55,6 +55,6 @@ var _ = Describe("A tenant", func() {
 				policy.ProfileKey{Kind: "MemoryProfile", Namespace: w.namespace, Name: "two"},
 			),
 		)
-		Expect(w.reconciler.Problems.Claiming(rung[0])).To(HaveLen(1))
+		Expect(w.reconciler.Problems.Known.Claiming(rung[0])).To(HaveLen(1))
 	})
 })

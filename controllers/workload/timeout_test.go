@@ -28,14 +28,14 @@ var _ = Describe("A look that takes too long", func() {
 		w.applied(pod.Obj())
 		w.reconciled(w.alone("web"))
 
-		w.reconciler.Timeout = 100 * time.Millisecond
+		w.reconciler.Settings.Timeout = 100 * time.Millisecond
 		writes := 0
 		w.faults.before = func(obj client.Object) error {
 			if _, checkpoint := obj.(*v1alpha1.MemoryCheckpoint); !checkpoint {
 				return nil
 			}
 			writes++
-			time.Sleep(3 * w.reconciler.Timeout) // an API server that does not answer
+			time.Sleep(3 * w.reconciler.Settings.Timeout) // an API server that does not answer
 			return context.DeadlineExceeded
 		}
 		w.applied(pod.Container("app", build.OOMKilled(start.Add(10*time.Second))).Obj())
@@ -57,7 +57,7 @@ var _ = Describe("A look that takes too long", func() {
 			))
 		Expect(w.recorder.all()).To(ContainElement(HavePrefix("Warning Pod/web ReconcileTimedOut: ")))
 
-		w.faults.before, w.reconciler.Timeout = nil, 0
+		w.faults.before, w.reconciler.Settings.Timeout = nil, 0
 		rec := w.reconciled(w.alone("web"))
 		Expect(rec.Status.OOMKills).To(BeEquivalentTo(1), "what was seen meanwhile is not lost")
 		Expect(meta.FindStatusCondition(rec.Status.Conditions, v1alpha1.ConditionStalled)).To(BeNil())

@@ -22,7 +22,7 @@ import (
 
 // State is what memfit knows of one workload between two reconciles: at most 1.5 KiB per container name, plus the
 // ledger. [Step] makes the next one of it. The MemoryCheckpoint is its copy on the API server: always current for what
-// was counted and begun, and at most CheckpointEvery old for the rest.
+// was counted and begun, and at most Settings.CheckpointEvery of the reconciler old for the rest.
 type State struct {
 	// steppedAt is the time of the last step; zero: there was none since memfit started.
 	steppedAt time.Time

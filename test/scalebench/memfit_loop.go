@@ -88,10 +88,13 @@ func newOperator(ctx context.Context, workloads, replicas int) (*operator, error
 		return nil, err
 	}
 	o.reconcile = &workloadctl.Reconciler{
-		Client: o.maps, APIReader: o.maps, Pods: o.maps, Resolver: resolver, Inbox: o.inbox, Recorder: o.maps,
-		Metrics: workloadctl.NewMetrics(prometheus.NewRegistry()),
-		Clock:   o.clock, CheckpointEvery: workloadctl.DefaultCheckpointEvery, StepInterval: 4 * usageInterval,
-		Problems: &policy.Problems{},
+		Client: o.maps, APIReader: o.maps, Inbox: o.inbox, Resolver: resolver,
+		Sources: workloadctl.Sources{Pods: o.maps},
+		Settings: workloadctl.Settings{
+			CheckpointEvery: workloadctl.DefaultCheckpointEvery, StepInterval: 4 * usageInterval,
+		},
+		Problems: workloadctl.ProfileProblems{Known: &policy.Problems{}},
+		Recorder: o.maps, Metrics: workloadctl.NewMetrics(prometheus.NewRegistry()), Clock: o.clock,
 	}
 	return o, nil
 }
