@@ -21,14 +21,27 @@ func goLimit(of float64) int { return int(of / 18 * 176) }
 // is there.
 var (
 	goBare = []int{goLimit(13), goLimit(15), 150, 156, 162, 169, goLimit(18), 186, goLimit(23), goLimit(36), goLimit(72)}
-	goTold = []int{goLimit(goSpiral), goLimit(13), goLimit(18), goLimit(23), goLimit(36), goLimit(72)}
+	goTold = []int{goLimit(goSpiral), goLimit(18), goLimit(23), goLimit(36), goLimit(72)}
 	// goGiven are limits of arms that memfit tells the Go runtime of, above the spiral's own.
 	goGiven = []int{107, 113, 119, 126, 133, 140}
 )
 
-// goAgain are two more arms with the limit that is fatal without GOMEMLIMIT and is not with it: whether a limit is
-// fatal that is all of GOMEMLIMIT has luck in it, as the article warns.
-var goAgain = []string{goName(goLimit(13), true) + "-2", goName(goLimit(13), true) + "-3"}
+// goFatal is the limit, in MiB, that is fatal without GOMEMLIMIT and is not with it: 13/18 of the smallest, as in the
+// article. On a node with one processor the Go runtime has one, too: a collection is over before as much is allocated
+// beside it, and the program takes 115 MiB at most instead of 163.
+func goFatal(lean bool) int {
+	if lean {
+		return goLimit(10)
+	}
+	return goLimit(13)
+}
+
+// goThree are the arms with that limit that the Go runtime is told of. They are three, because whether a limit is fatal
+// that is all of GOMEMLIMIT has luck in it, as the article warns.
+func goThree(lean bool) []string {
+	name := goName(goFatal(lean), true)
+	return []string{name, name + "-2", name + "-3"}
+}
 
 const goCPU = "250m" // the article's
 
@@ -44,7 +57,7 @@ func goName(mi int, told bool) string {
 func goArm(mi int, told bool) Arm {
 	a := Arm{
 		Name: goName(mi, told), Says: fmt.Sprintf("limit %dMi", mi), LimitMi: mi, CPU: goCPU, MayDie: true,
-		Wide: !slices.Contains(goLean, mi),
+		Wide: told || !slices.Contains(goLean, mi),
 	}
 	if told {
 		a.Says += ", GOMEMLIMIT the same, GOGC=off"
@@ -53,7 +66,24 @@ func goArm(mi int, told bool) Arm {
 	return a
 }
 
-// goLean are the limits for a node with one processor.
+// goThreeArms are those of [goThree].
+func goThreeArms(lean bool) (arms []Arm) {
+	for _, name := range goThree(lean) {
+		a := goArm(goFatal(lean), true)
+		a.Name, a.Wide = name, !lean
+		arms = append(arms, a)
+	}
+	return arms
+}
+
+// goLesser are the arms that only a node with one processor has.
+func goLesser() []Arm {
+	fatal := goArm(goFatal(true), false)
+	fatal.Wide = false
+	return append([]Arm{fatal}, goThreeArms(true)...)
+}
+
+// goLean are the limits of the article's table that a node with one processor has, too, without GOMEMLIMIT.
 var goLean = []int{goLimit(13), goLimit(18)}
 
 const (
@@ -88,11 +118,7 @@ func goStory() Story {
 	for _, mi := range goTold {
 		arms = append(arms, goArm(mi, true))
 	}
-	for _, name := range goAgain {
-		a := goArm(goLimit(13), true)
-		a.Name, a.Wide = name, true
-		arms = append(arms, a)
-	}
+	arms = append(arms, goThreeArms(false)...)
 	for _, mi := range goGiven {
 		a := goGivenArm(goGivenName(mi), mi)
 		a.Wide = true
@@ -105,10 +131,10 @@ func goStory() Story {
 			"memory makes nothing faster; with it the service answers up to 21 % more. At 13 MiB GOMEMLIMIT keeps it " +
 			"alive, at a third of its speed: the collector does little else.",
 		Profiles: map[string]string{"go": "  runtime: {type: Go}\n  sizing: {mode: Recommend, limit: {min: 64Mi, max: 2Gi}}"},
-		Arms:     arms,
+		Arms:     arms, Lesser: goLesser(),
 		// A minute or more, also where each arm has all of its 250m: memfit reads usage four times a minute, and raises a
 		// request for what four readings show.
-		Steps: []Step{{Name: "load", Path: "load?requests=18000&at=10", Less: "load?requests=1000&at=10",
+		Steps: []Step{{Name: "load", Path: "load?requests=18000&at=10", Less: "load?requests=6000&at=10",
 			Inspect: true, Inspected: []string{goNone, goMemfit, goTight}, Sized: true}},
 		Look: Place{goTight, "load"},
 		Needed: []Need{
@@ -124,7 +150,7 @@ func goStory() Story {
 			"leaves that out needs more, and memfit does not say how much before it has seen an hour.",
 		Expect: []Expectation{
 			{"Without GOMEMLIMIT, 0.72 of the smallest limit: killed (1: yes)", "OOMKilled at 17 of 18 MiB", 1, 0,
-				goKilled(goLimit(13), false), ""},
+				goKilled, ""},
 			{"With GOMEMLIMIT it lives there: killed, of three", "no kill at 13 of 18 MiB", 0, 0.34, goKilledOfThree, ""},
 			{"Smallest limit from which on none was fatal, no GOMEMLIMIT: requests per CPU second, of all arms without " +
 				"GOMEMLIMIT that lived (their median)", "28.4 of 29.6 a second", 0.96, 0.15, goSpeedOfSmallest, ""},
@@ -231,33 +257,29 @@ func (r *Run) died(arm string) (string, bool) {
 	return "no kill", false
 }
 
-func goKilled(mi int, told bool) func(*Run) (Measured, error) {
-	return func(r *Run) (Measured, error) {
-		how, dead := r.died(goName(mi, told))
-		m := Measured{From: fmt.Sprintf("%s at %dMi", how, mi)}
-		if dead {
-			m.Value = 1
-		}
-		return m, nil
+// goKilled is 1 where the fatal limit was fatal without GOMEMLIMIT.
+func goKilled(r *Run) (Measured, error) {
+	mi := goFatal(r.Story.Lean)
+	how, dead := r.died(goName(mi, false))
+	m := Measured{From: fmt.Sprintf("%s at %dMi", how, mi)}
+	if dead {
+		m.Value = 1
 	}
+	return m, nil
 }
 
 // goKilledOfThree is the part of the arms that were killed of those that GOMEMLIMIT gets through a fatal limit.
 func goKilledOfThree(r *Run) (Measured, error) {
-	var asked, killed int
+	var killed int
 	var from []string
-	for _, name := range append([]string{goName(goLimit(13), true)}, goAgain...) {
-		if !slices.ContainsFunc(r.Story.Arms, func(a Arm) bool { return a.Name == name }) {
-			continue // a node with one processor has the first alone
-		}
+	for _, name := range goThree(r.Story.Lean) {
 		how, dead := r.died(name)
-		asked++
 		if dead {
 			killed++
 		}
 		from = append(from, name+": "+how)
 	}
-	return Measured{float64(killed) / float64(asked), strings.Join(from, "; ")}, nil
+	return Measured{float64(killed) / float64(len(from)), strings.Join(from, "; ")}, nil
 }
 
 // goSpeedOfSmallest is the speed of the arm with the smallest limit from which on none was fatal: the author's smallest

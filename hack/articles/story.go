@@ -30,6 +30,7 @@ type Story struct {
 	// Profiles are the specs of MemoryProfiles, as YAML, by name.
 	Profiles map[string]string
 	Arms     []Arm
+	Lesser   []Arm // more of them on a node with one processor and 5 GiB, where a program may need less
 	Steps    []Step
 	// Look is where the author would have looked at `kubectl describe` and `kubectl memfit why`.
 	Look     Place
@@ -57,14 +58,14 @@ type Arm struct {
 	Profile  string // of Story.Profiles; "": without memfit
 	Replicas int    // 0: one
 	MayDie   bool   // a kill is a result; otherwise the story fails
-	Wide     bool   // left out on a node with one processor and 3 GiB
+	Wide     bool   // left out on a node with one processor and 5 GiB
 }
 
 // Step is a request to each arm's program, which answers with a JSON object of numbers.
 type Step struct {
 	Name string
 	Path string
-	Less string   // the path on a node with one processor and 3 GiB; "": the same
+	Less string   // the path on a node with one processor and 5 GiB; "": the same
 	Arms []string // nil: all
 	// Settle is how long after the answer RSS is read; 0: it is the one of the answer.
 	Settle time.Duration
@@ -101,11 +102,11 @@ type Expectation struct {
 // eitherWay is a tolerance: what is told whichever way it goes, so that to be measured is all that is asked of it.
 var eitherWay = math.Inf(1)
 
-// lean is a story for a node with one processor and 3 GiB: without the arms that need more, and so without what is
+// lean is a story for a node with one processor and 5 GiB: without the arms that need more, and so without what is
 // expected of them, and with less work where that takes too long.
 func (s Story) lean() Story {
 	s.Lean = true
-	s.Arms = slices.DeleteFunc(slices.Clone(s.Arms), func(a Arm) bool { return a.Wide })
+	s.Arms = slices.DeleteFunc(slices.Concat(s.Arms, s.Lesser), func(a Arm) bool { return a.Wide })
 	for i, a := range s.Arms {
 		s.Arms[i].Replicas = min(a.Replicas, leanReplicas)
 	}
@@ -116,8 +117,8 @@ func (s Story) lean() Story {
 	return s
 }
 
-// leanReplicas is how many a fleet has there: a sick one and two to compare it with.
-const leanReplicas = 3
+// leanReplicas is how many a fleet has there: memfit compares no fewer.
+const leanReplicas = 4
 
 // errLeftOut: an arm that is not told here.
 var errLeftOut = errors.New("is not told here")

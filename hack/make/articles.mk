@@ -6,7 +6,7 @@
 ##@ Demo
 
 # The story to tell: go, node, jvm, ruby or udp; empty: all. NODE=cgroup2 tells them on that node, without the arms
-# that one processor and 3 GiB are not enough for.
+# that one processor and 5 GiB are not enough for.
 STORY ?=
 # BARE=1 runs the programs on this machine in memory cgroups (version 1, root), without a cluster: needs node, java and ruby.
 BARE  ?=
