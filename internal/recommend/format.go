@@ -24,8 +24,11 @@ func unhelpedBy(kind memory.OOMKind) string {
 	return "the runtime gave up at its own heap cap"
 }
 
-// inUseWords says why a request is raised: "706Mi was in use at 14:03:12Z".
-func (e *evaluation) inUseWords() string { return sprintf("%s was in use at %s", e.InUse, e.at(e.Now)) }
+// inUseWords says why a request is raised: "706Mi was in use at 14:03:12Z". The time is that of the reading: memory may
+// be much lower by now.
+func (e *evaluation) inUseWords() string {
+	return sprintf("%s was in use at %s", e.InUse, e.at(e.InUseSeen))
+}
 
 // orNone is a size as people say it, for sizes that may be missing.
 func orNone(b memory.Bytes) string {

@@ -70,9 +70,12 @@ func TestARequestHoldsWhatIsInUse(t *testing.T) {
 		says     string
 	}{
 		"too young for a size": {
-			Input{History: young, Current: sizeOf(95*mib, 1332*mib), InUse: 706 * mib, Now: start.Add(3 * time.Minute)},
+			Input{
+				History: young, Current: sizeOf(95*mib, 1332*mib), InUse: 706 * mib,
+				InUseSeen: start.Add(170 * time.Second), Now: start.Add(3 * time.Minute),
+			},
 			812 * mib, Raise,
-			"Raise request 95Mi to 812Mi, limit stays 1.3Gi: 706Mi was in use at 00:03:00Z; 3 samples over 2 min so far",
+			"Raise request 95Mi to 812Mi, limit stays 1.3Gi: 706Mi was in use at 00:02:50Z; 3 samples over 2 min so far",
 		},
 		"no samples kept": {
 			Input{Current: sizeOf(95*mib, 1332*mib), InUse: 706 * mib, Now: start}, 812 * mib, Raise, "Raise request",

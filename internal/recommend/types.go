@@ -110,6 +110,8 @@ type Input struct {
 	Current Size
 	// InUse is what the fullest replica has held for the last readings. No request is recommended below it. 0: not known.
 	InUse memory.Bytes
+	// InUseSeen is when the last of these readings was taken.
+	InUseSeen time.Time
 	// Unrelieved is the last stall of the week that a raise did not end; its zero value: there is none.
 	Unrelieved memory.Stall
 	// Ease is what an agent found of a heap that is too small for what is alive; its zero value: nothing.

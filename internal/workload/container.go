@@ -170,8 +170,10 @@ type containerInput struct {
 	reverted *rollout.Revert
 	before   shapeCache
 	now      time.Time
-	// inUse is what the fullest replica holds, largestNode what the largest node can allocate; 0: not known.
+	// inUse is what the fullest replica holds, as read at inUseSeen, largestNode what the largest node can allocate; 0: not
+	// known.
 	inUse, largestNode memory.Bytes
+	inUseSeen          time.Time
 	// unrelieved is the last stall that a raise did not end.
 	unrelieved memory.Stall
 	leak       shape.Ramps
@@ -231,8 +233,8 @@ func (q *containerInput) recommend(a *containerResult) []string {
 			Name: growth.Name, FollowsLimit: growth.FollowsLimit, HeapPercent: growth.HeapPercent, Overhead: growth.Overhead,
 			Reserve: growth.Reserve, CapFollowsLimit: follows, CapFrozen: frozen,
 		},
-		InUse: q.inUse, Unrelieved: q.unrelieved, Ease: q.ease, LargestNode: q.largestNode, Leak: q.leak.String(),
-		Doubt: q.leak.Doubt, Silent: q.silent,
+		InUse: q.inUse, InUseSeen: q.inUseSeen, Unrelieved: q.unrelieved, Ease: q.ease, LargestNode: q.largestNode,
+		Leak: q.leak.String(), Doubt: q.leak.Doubt, Silent: q.silent,
 		Climbing: a.shape.Kind == shape.Climb && a.shape.Confidence != memory.Low,
 	})
 	if q.reverted != nil {

@@ -106,10 +106,11 @@ func (d *decider) input(c managedContainer, plan inject.Plan) containerInput {
 		container: c, plan: plan, history: st.containers[c.Name], kills: st.ledger.KillsAndStalls(c.Name, d.now),
 		replicas: st.replicas(c.Name, pods),
 		urgent:   st.urgent(c.Name, pods, c.current.Limit), standing: st.standing[c.Name], before: st.shapes[c.Name],
-		now:   d.now,
-		inUse: st.inUse(c.Name, pods), largestNode: d.s.Facts.LargestNode,
-		measured: measured(d.s, c.Name), silent: silence(d.s),
+		now:         d.now,
+		largestNode: d.s.Facts.LargestNode,
+		measured:    measured(d.s, c.Name), silent: silence(d.s),
 	}
+	in.inUse, in.inUseSeen = st.inUse(c.Name, pods)
 	in.unrelieved, _ = st.ledger.RaisedInVain(c.Name, d.now)
 	if taken, stands := d.rollout.State.Standing(c.Name, d.now); stands {
 		in.reverted = &taken

@@ -53,16 +53,15 @@ func (st *State) use(container string, pods []*corev1.Pod) (most memory.Bytes, s
 	return most, seen
 }
 
-// inUse is what the fullest replica has held for the last readings, so that a burst between two of them does not count;
-// 0: not known.
-func (st *State) inUse(container string, pods []*corev1.Pod) memory.Bytes {
-	var most memory.Bytes
+// inUse is what the fullest replica has held for the last readings, so that a burst between two of them does not count,
+// and when the last of them was taken; 0: not known.
+func (st *State) inUse(container string, pods []*corev1.Pod) (most memory.Bytes, seen time.Time) {
 	for _, pod := range pods {
-		if in := st.instanceIn(pod, container); in != nil {
-			most = max(most, in.recent.low())
+		if in := st.instanceIn(pod, container); in != nil && in.recent.low() > most {
+			most, seen = in.recent.low(), in.recent.lastAt()
 		}
 	}
-	return most
+	return most, seen
 }
 
 // urgent are the instances of a container name that use most of their limit, with what was read of each.
