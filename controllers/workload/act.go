@@ -11,7 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/workload"
 )
@@ -21,7 +21,7 @@ type Executor struct {
 	// Evict evicts one pod, with its UID as a precondition (see [Evictor]). Nil: drift.action: Restart reports only.
 	Evict func(context.Context, *corev1.Pod) error
 	// Resize gives the containers of one pod new sizes (see [Resizer]). Nil: running pods are never resized.
-	Resize func(context.Context, *corev1.Pod, map[string]recommend.Size) error
+	Resize func(context.Context, *corev1.Pod, map[string]memory.Size) error
 	// ChangeBudget bounds what is done to running pods of all workloads together. Nil: nothing does.
 	ChangeBudget *ChangeBudget
 }

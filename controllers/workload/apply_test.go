@@ -25,7 +25,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/workload"
 	"github.com/memfit/memfit/test/build"
@@ -266,7 +265,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		f := newFleet(w, 1)
 		Expect(f.reconcile(f.ref)).To(Succeed())
 		w.reconciler.Executor.Resize = func(
-			context.Context, *corev1.Pod, map[string]recommend.Size,
+			context.Context, *corev1.Pod, map[string]memory.Size,
 		) error {
 			return errors.New("killed")
 		}
@@ -285,9 +284,9 @@ var _ = Describe("A recommendation that is applied", func() {
 		f := newFleet(w, 1)
 		Expect(f.reconcile(f.ref)).To(Succeed())
 		resize, asked := w.reconciler.Executor.Resize, 0
-		w.reconciler.Executor.Resize = func(ctx context.Context, pod *corev1.Pod, _ map[string]recommend.Size) error {
+		w.reconciler.Executor.Resize = func(ctx context.Context, pod *corev1.Pod, _ map[string]memory.Size) error {
 			asked++
-			return resize(ctx, pod, map[string]recommend.Size{"app": {Limit: memory.MiB, Request: memory.GiB}})
+			return resize(ctx, pod, map[string]memory.Size{"app": {Limit: memory.MiB, Request: memory.GiB}})
 		}
 		f.killed()
 		f.looks()
@@ -304,7 +303,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		f := newFleet(w, 1)
 		Expect(f.reconcile(f.ref)).To(Succeed())
 		asked := 0
-		w.reconciler.Executor.Resize = func(_ context.Context, pod *corev1.Pod, _ map[string]recommend.Size) error {
+		w.reconciler.Executor.Resize = func(_ context.Context, pod *corev1.Pod, _ map[string]memory.Size) error {
 			asked++
 			return apierrors.NewGenericServerResponse(
 				http.StatusNotFound, "patch", corev1.Resource("pods"), pod.Name, "404 page not found", 0, true,
@@ -330,7 +329,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		expect.Applied(w.ctx, w.client, budget)
 		f := newFleet(w, 2)
 		Expect(f.reconcile(f.ref)).To(Succeed())
-		w.reconciler.Executor.Resize = func(context.Context, *corev1.Pod, map[string]recommend.Size) error {
+		w.reconciler.Executor.Resize = func(context.Context, *corev1.Pod, map[string]memory.Size) error {
 			return apierrors.NewBadRequest("Pod QOS Class may not change as a result of resizing")
 		}
 		f.killed()
@@ -354,7 +353,7 @@ var _ = Describe("The resize of a pod", func() {
 		stranger := expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
 		stranger.UID = types.UID("the-one-before")
 		resize := Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient())
-		sizes := map[string]recommend.Size{"app": {Limit: 512 * memory.MiB}}
+		sizes := map[string]memory.Size{"app": {Limit: 512 * memory.MiB}}
 		Expect(resize(w.ctx, stranger, sizes)).NotTo(Succeed())
 		now := expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
 		Expect(now.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("256Mi"))

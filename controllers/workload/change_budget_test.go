@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
@@ -34,7 +34,7 @@ var _ = Describe("The change budget of the cluster", func() {
 	}
 	// evicts is a node that resizes nothing, so that a kill ends in an eviction.
 	evicts := func() {
-		w.reconciler.Executor.Resize = func(context.Context, *corev1.Pod, map[string]recommend.Size) error {
+		w.reconciler.Executor.Resize = func(context.Context, *corev1.Pod, map[string]memory.Size) error {
 			return apierrors.NewBadRequest("Pod QOS Class may not change as a result of resizing")
 		}
 	}

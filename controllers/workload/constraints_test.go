@@ -187,7 +187,7 @@ var _ = Describe("What constrains a workload", func() {
 		admitted, refused := 0, 0
 		for _, request := range []memory.Bytes{0, 32, 64, 200, 256, 300, 472, 513} {
 			for _, limit := range []memory.Bytes{64, 128, 256, 400, 472, 473, 512, 600} {
-				size := constraints.Size{Request: request * memory.MiB, Limit: limit * memory.MiB}
+				size := memory.Size{Request: request * memory.MiB, Limit: limit * memory.MiB}
 				if size.Request > size.Limit {
 					continue // refused by everybody
 				}
@@ -205,7 +205,7 @@ var _ = Describe("What constrains a workload", func() {
 					Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
 					refused++
 				}
-				why := facts.Refusal(pod, map[string]constraints.Size{"app": size})
+				why := facts.Refusal(pod, map[string]memory.Size{"app": size})
 				refuses := why != ""
 				Expect(refuses).To(
 					Equal(err != nil), "request %s and limit %s: memfit says %q, the API server %v", size.Request, size.Limit, why,

@@ -17,7 +17,6 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
 )
@@ -182,7 +181,7 @@ var _ = Describe("A limit that is not effective", func() {
 		k := newKubelet(fleetOf(w, 1, "32Mi"), "32Mi")
 		Expect(k.reconcile(k.ref)).To(Succeed())
 		resize, asked := w.reconciler.Executor.Resize, 0
-		w.reconciler.Executor.Resize = func(ctx context.Context, pod *corev1.Pod, sizes map[string]recommend.Size) error {
+		w.reconciler.Executor.Resize = func(ctx context.Context, pod *corev1.Pod, sizes map[string]memory.Size) error {
 			asked++
 			return resize(ctx, pod, sizes)
 		}
@@ -258,7 +257,7 @@ var _ = Describe("Two leaders that overlap a resize", func() {
 
 		old, resize := w.memfit, w.reconciler.Executor.Resize
 		var late error
-		old.reconciler.Executor.Resize = func(ctx context.Context, pod *corev1.Pod, sizes map[string]recommend.Size) error {
+		old.reconciler.Executor.Resize = func(ctx context.Context, pod *corev1.Pod, sizes map[string]memory.Size) error {
 			w.restart() // its lease runs out here, and another memfit goes on: it raises, and raises again
 			w.profiled()
 			w.seen(k.pods[0])
@@ -287,7 +286,7 @@ var _ = Describe("Two reasons to evict", func() {
 		w := newWorld()
 		onNode(w)
 		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative))
-		w.reconciler.Executor.Resize = func(context.Context, *corev1.Pod, map[string]recommend.Size) error {
+		w.reconciler.Executor.Resize = func(context.Context, *corev1.Pod, map[string]memory.Size) error {
 			return apierrors.NewBadRequest("Pod QOS Class may not change as a result of resizing")
 		}
 		f := newFleet(w, 4)
@@ -317,20 +316,20 @@ var _ = Describe("A stale resize", func() {
 		stale := expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
 		resize := Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient())
 		Expect(
-			resize(w.ctx, stale, map[string]recommend.Size{"app": {Limit: 600 * memory.MiB}}),
+			resize(w.ctx, stale, map[string]memory.Size{"app": {Limit: 600 * memory.MiB}}),
 		).To(Succeed(), "another leader")
-		Expect(resize(w.ctx, stale, map[string]recommend.Size{"app": {Limit: 512 * memory.MiB}})).To(MatchError(errChanged))
+		Expect(resize(w.ctx, stale, map[string]memory.Size{"app": {Limit: 512 * memory.MiB}})).To(MatchError(errChanged))
 		now := expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
 		Expect(now.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("600Mi"))
 
 		By("a status that changes all the time is no reason to refuse")
 		now.Status.Message = "a new status"
 		Expect(w.client.Status().Update(w.ctx, now.DeepCopy())).To(Succeed())
-		Expect(resize(w.ctx, now, map[string]recommend.Size{"app": {Limit: 700 * memory.MiB}})).To(Succeed())
+		Expect(resize(w.ctx, now, map[string]memory.Size{"app": {Limit: 700 * memory.MiB}})).To(Succeed())
 
 		By("what is wrong with the size itself is still the API server's answer")
 		now = expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
-		err := resize(w.ctx, now, map[string]recommend.Size{"app": {Limit: memory.MiB, Request: memory.GiB}})
+		err := resize(w.ctx, now, map[string]memory.Size{"app": {Limit: memory.MiB, Request: memory.GiB}})
 		Expect(apierrors.IsInvalid(err)).To(BeTrue())
 		Expect(err).NotTo(MatchError(errChanged))
 	})

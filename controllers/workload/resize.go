@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/workload"
 )
@@ -32,8 +31,8 @@ var errChanged = errors.New("the pod's resources have changed since they were re
 // and what its containers have: another pod of the same name, and one that somebody else has resized since, are left
 // alone. A resource version would say so, too, but it changes with every status, and a container in a crash loop has a
 // new one all the time.
-func Resizer(core rest.Interface) func(context.Context, *corev1.Pod, map[string]recommend.Size) error {
-	return func(ctx context.Context, pod *corev1.Pod, sizes map[string]recommend.Size) error {
+func Resizer(core rest.Interface) func(context.Context, *corev1.Pod, map[string]memory.Size) error {
+	return func(ctx context.Context, pod *corev1.Pod, sizes map[string]memory.Size) error {
 		ctx, cancel := context.WithTimeout(ctx, resizeTimeout)
 		defer cancel()
 		kind := types.JSONPatchType
@@ -76,7 +75,7 @@ type operation struct {
 // resizePatch names only what changes. A size of 0 stays as it is: a resize cannot remove a request or a limit. known
 // is false when a container has no memory yet where it is to have some: whether it has other resources there, the cache
 // does not say.
-func resizePatch(pod *corev1.Pod, sizes map[string]recommend.Size) (patch []operation, known bool) {
+func resizePatch(pod *corev1.Pod, sizes map[string]memory.Size) (patch []operation, known bool) {
 	patch, known = []operation{{"test", "/metadata/uid", pod.UID}}, true
 	replace := func(path string, list corev1.ResourceList, to memory.Bytes) {
 		had, found := list[corev1.ResourceMemory]
@@ -108,7 +107,7 @@ func resizePatch(pod *corev1.Pod, sizes map[string]recommend.Size) (patch []oper
 }
 
 // mergePatch adds memory where there is none, to the version of the pod that was read.
-func mergePatch(pod *corev1.Pod, sizes map[string]recommend.Size) any {
+func mergePatch(pod *corev1.Pod, sizes map[string]memory.Size) any {
 	type container struct {
 		Name      string                      `json:"name"`
 		Resources corev1.ResourceRequirements `json:"resources"`
@@ -142,7 +141,7 @@ func mergePatch(pod *corev1.Pod, sizes map[string]recommend.Size) any {
 	}
 }
 
-func requirements(size recommend.Size) (r corev1.ResourceRequirements) {
+func requirements(size memory.Size) (r corev1.ResourceRequirements) {
 	if size.Limit > 0 {
 		r.Limits = corev1.ResourceList{corev1.ResourceMemory: size.Limit.Quantity()}
 	}

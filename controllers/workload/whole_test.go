@@ -20,7 +20,6 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/workload"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
@@ -114,8 +113,8 @@ var _ = Describe("A running pod with a size as a whole", func() {
 	It("grows with its containers, in one patch that a real API server takes", func() {
 		f := newWholeFleet(w, build.Limit("64Mi"), build.Request("64Mi"), build.Started(start.Add(-time.Hour)))
 		f.looks()
-		resize, asked := w.reconciler.Executor.Resize, []map[string]recommend.Size{}
-		w.reconciler.Executor.Resize = func(ctx context.Context, pod *corev1.Pod, sizes map[string]recommend.Size) error {
+		resize, asked := w.reconciler.Executor.Resize, []map[string]memory.Size{}
+		w.reconciler.Executor.Resize = func(ctx context.Context, pod *corev1.Pod, sizes map[string]memory.Size) error {
 			asked = append(asked, sizes)
 			return resize(ctx, pod, sizes)
 		}
@@ -141,7 +140,7 @@ var _ = Describe("A running pod with a size as a whole", func() {
 		pod := f.live()
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"resources":{"limits":{"memory":"1Gi"}}}}`))
 		Expect(w.client.SubResource("resize").Patch(w.ctx, f.live(), patch)).To(Succeed())
-		Expect(w.reconciler.Executor.Resize(w.ctx, pod, map[string]recommend.Size{
+		Expect(w.reconciler.Executor.Resize(w.ctx, pod, map[string]memory.Size{
 			"app": {Limit: 400 * memory.MiB}, "": {Limit: 464 * memory.MiB},
 		})).To(MatchError(errChanged))
 		Expect(f.live().Spec.Resources.Limits.Memory().String()).To(Equal("1Gi"))
@@ -150,7 +149,7 @@ var _ = Describe("A running pod with a size as a whole", func() {
 
 	It("gets memory where a container has none, beside the CPU of the pod", func() {
 		f := newWholeFleet(w)
-		Expect(w.reconciler.Executor.Resize(w.ctx, f.live(), map[string]recommend.Size{
+		Expect(w.reconciler.Executor.Resize(w.ctx, f.live(), map[string]memory.Size{
 			"side": {Limit: 64 * memory.MiB, Request: 32 * memory.MiB},
 			"":     {Limit: 400 * memory.MiB, Request: 350 * memory.MiB},
 		})).To(Succeed())
@@ -179,7 +178,7 @@ var _ = Describe("A running pod with a size as a whole", func() {
 		f.syncs()
 		f.looks()
 		asked := 0
-		w.reconciler.Executor.Resize = func(_ context.Context, pod *corev1.Pod, _ map[string]recommend.Size) error {
+		w.reconciler.Executor.Resize = func(_ context.Context, pod *corev1.Pod, _ map[string]memory.Size) error {
 			asked++
 			return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), pod.Name, field.ErrorList{
 				field.Forbidden(field.NewPath("spec"), "resize of pods with pod-level resources is forbidden"),

@@ -68,11 +68,11 @@ func TestRefusalByLimitRange(t *testing.T) {
 	sidecar.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
 	podLevel := pod()
 	podLevel.Spec.Resources = new(container("", "100Mi", "300Mi").Resources)
-	app := Size{Request: 256 * memory.MiB, Limit: 512 * memory.MiB}
+	app := memory.Size{Request: 256 * memory.MiB, Limit: 512 * memory.MiB}
 	for name, tc := range map[string]struct {
 		item corev1.LimitRangeItem
 		pod  *corev1.Pod // nil: app alone
-		size Size        // zero: app
+		size memory.Size // zero: app
 		want string
 	}{
 		"it fits": {item: item(corev1.LimitTypeContainer, "64Mi", "512Mi", "2")},
@@ -84,10 +84,10 @@ func TestRefusalByLimitRange(t *testing.T) {
 			item: item(corev1.LimitTypeContainer, "300Mi", "", ""),
 			want: "container app: request 256Mi is below the minimum of 300Mi in LimitRange bounds",
 		},
-		"limit alone": {item: item(corev1.LimitTypeContainer, "300Mi", "", ""), size: Size{Limit: 400 * memory.MiB}},
+		"limit alone": {item: item(corev1.LimitTypeContainer, "300Mi", "", ""), size: memory.Size{Limit: 400 * memory.MiB}},
 		"request above": {
 			item: item(corev1.LimitTypeContainer, "300Mi", "", ""),
-			size: Size{Request: 310 * memory.MiB, Limit: 290 * memory.MiB},
+			size: memory.Size{Request: 310 * memory.MiB, Limit: 290 * memory.MiB},
 			want: "container app: limit 290Mi is below the minimum of 300Mi in LimitRange bounds",
 		},
 		"ratio": {
@@ -96,12 +96,12 @@ func TestRefusalByLimitRange(t *testing.T) {
 				"LimitRange bounds",
 		},
 		"ratio, no limit": {
-			item: item(corev1.LimitTypeContainer, "", "", "2"), size: Size{Request: memory.MiB},
+			item: item(corev1.LimitTypeContainer, "", "", "2"), size: memory.Size{Request: memory.MiB},
 			want: "container app: request and limit are both needed, because the limit may be at most 2 times the request in " +
 				"LimitRange bounds",
 		},
 		"no limit": {
-			item: item(corev1.LimitTypeContainer, "", "1Gi", ""), size: Size{Request: memory.MiB},
+			item: item(corev1.LimitTypeContainer, "", "1Gi", ""), size: memory.Size{Request: memory.MiB},
 			want: "container app: there is no limit, but a maximum of 1Gi in LimitRange bounds",
 		},
 		"another container": {
@@ -148,11 +148,11 @@ func TestRefusalByLimitRange(t *testing.T) {
 			if p == nil {
 				p = pod(container("app", "128Mi", "256Mi"))
 			}
-			if size == (Size{}) {
+			if size == (memory.Size{}) {
 				size = app
 			}
 			f := About(web, []string{"app"}, p, Objects{LimitRanges: []corev1.LimitRange{limitRange("bounds", tc.item)}})
-			if got := f.Refusal(p, map[string]Size{"app": size}); got != tc.want {
+			if got := f.Refusal(p, map[string]memory.Size{"app": size}); got != tc.want {
 				t.Errorf("refusal is %q, want %q", got, tc.want)
 			}
 		})

@@ -9,9 +9,6 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Size is what a container asks for.
-type Size = memory.Size
-
 // Objects are what constrains a workload: what its namespace holds, in any order, and the nodes.
 type Objects struct {
 	VPAs        []VPA

@@ -16,19 +16,19 @@ import (
 type Ask struct {
 	Container string
 	// Base is what its template asks for, Want what it should have instead.
-	Base, Want Size
+	Base, Want memory.Size
 	// Equal: the request has to equal the limit.
 	Equal bool
 	// Part is what a container without a limit needs of the size of the whole pod, which holds it. It is given no limit of
 	// its own. Zero: it has a limit, or nobody knows.
-	Part Size
+	Part memory.Size
 	// Never: its owner wants nothing lowered.
 	Never bool
 }
 
 // Fitted is the size that a container can get, and why it is not the one that was asked for.
 type Fitted struct {
-	Size
+	memory.Size
 	Why []string
 	// Quota: it is a quota that has no room, which may be another a moment later.
 	Quota bool
@@ -45,9 +45,9 @@ type Fitted struct {
 func (f *Facts) Fit(pod *corev1.Pod, whole Template, asks []Ask) ([]Fitted, Whole) {
 	t := trial{
 		facts: f, template: pod, pod: pod, base: whole, asks: asks, out: make([]Fitted, len(asks)),
-		sizes: make(map[string]Size, len(asks)),
+		sizes: make(map[string]memory.Size, len(asks)),
 	}
-	if whole.Size != (Size{}) {
+	if whole.Size != (memory.Size{}) {
 		t.template = WithWhole(pod, whole.Size)
 	}
 	for i := range asks {
@@ -75,24 +75,24 @@ type trial struct {
 	most          memory.Bytes // what a LimitRange allows the whole pod; 0: anything
 	asks          []Ask
 	out           []Fitted
-	sizes         map[string]Size // the same by container
+	sizes         map[string]memory.Size // the same by container
 }
 
-func (t *trial) set(i int, s Size, why ...string) {
+func (t *trial) set(i int, s memory.Size, why ...string) {
 	t.out[i].Size, t.out[i].Why = s, append(t.out[i].Why, why...)
 	t.sizes[t.asks[i].Container] = s
 	t.follow()
 }
 
 // change sets a size that a bound asks for, with the reason.
-func (t *trial) change(i int, s Size, format string, args ...any) {
+func (t *trial) change(i int, s memory.Size, format string, args ...any) {
 	if before := t.out[i].Size; s != before {
 		t.set(i, s, difference(before, s)+": "+fmt.Sprintf(format, args...))
 	}
 }
 
 // difference is what changes from one size to another: "limit 600Mi instead of 999Mi".
-func difference(from, to Size) string {
+func difference(from, to memory.Size) string {
 	text := ""
 	if to.Limit != from.Limit {
 		text = fmt.Sprintf("limit %s instead of %s", orNone(to.Limit), orNone(from.Limit))
@@ -117,14 +117,14 @@ func orNone(b memory.Bytes) string {
 func (t *trial) boundContainer(i int) {
 	a := &t.asks[i]
 	switch own := t.whole; {
-	case own.Size == (Size{}):
-	case a.Base.Limit == 0 && (a.Part == (Size{}) || own.Stays != ""):
+	case own.Size == (memory.Size{}):
+	case a.Base.Limit == 0 && (a.Part == (memory.Size{}) || own.Stays != ""):
 		t.set(i, a.Base, "it has no limit of its own, and the whole pod keeps its size: "+
 			cmp.Or(own.Stays, "nobody knows what the container needs"))
 		return
 	case own.Limit > 0 && t.out[i].Limit > own.Limit:
 		t.change(
-			i, a.with(Size{Limit: own.Limit, Request: t.out[i].Request}),
+			i, a.with(memory.Size{Limit: own.Limit, Request: t.out[i].Request}),
 			"the whole pod keeps its limit of %s (spec.resources.limits.memory): %s", own.Limit,
 			cmp.Or(own.Stays, "it is at its bound"),
 		)
@@ -137,7 +137,7 @@ func (t *trial) boundContainer(i int) {
 
 // with is a size that keeps what the container needs of it: no request above the limit, and one that equals it where it
 // has to.
-func (a *Ask) with(s Size) Size {
+func (a *Ask) with(s memory.Size) memory.Size {
 	if s.Limit > 0 && (s.Request > s.Limit || a.Equal) {
 		s.Request = s.Limit
 	}
@@ -145,7 +145,7 @@ func (a *Ask) with(s Size) Size {
 }
 
 // within is the nearest size that the bounds allow. For the ratio the request is raised: a lower limit may kill.
-func (b bounds) within(s Size) Size {
+func (b bounds) within(s memory.Size) memory.Size {
 	if s.Limit > 0 {
 		s.Limit = max(s.Limit, b.min)
 		if b.max > 0 {

@@ -39,7 +39,7 @@ func (t *trial) boundTogether() {
 }
 
 // giveBack lowers containers by what is too much, one after the other, until nothing is.
-func (t *trial) giveBack(excess func() memory.Bytes, lower func(i int, by memory.Bytes) Size, why string) {
+func (t *trial) giveBack(excess func() memory.Bytes, lower func(i int, by memory.Bytes) memory.Size, why string) {
 	for i := range slices.Backward(t.asks) {
 		over := excess()
 		if over <= 0 {
@@ -50,7 +50,7 @@ func (t *trial) giveBack(excess func() memory.Bytes, lower func(i int, by memory
 }
 
 // lowerLimit and lowerRequest stop at what the template asks for.
-func (t *trial) lowerLimit(i int, by memory.Bytes) Size {
+func (t *trial) lowerLimit(i int, by memory.Bytes) memory.Size {
 	s, a := t.out[i].Size, &t.asks[i]
 	if s.Limit <= a.Base.Limit {
 		return s
@@ -59,7 +59,7 @@ func (t *trial) lowerLimit(i int, by memory.Bytes) Size {
 	return a.with(s)
 }
 
-func (t *trial) lowerRequest(i int, by memory.Bytes) Size {
+func (t *trial) lowerRequest(i int, by memory.Bytes) memory.Size {
 	s, a := t.out[i].Size, &t.asks[i]
 	asked := admitted(s).Request // a missing one is the limit
 	if least := max(asked.Minus(by), min(admitted(a.Base).Request, asked)); least < asked {
@@ -84,12 +84,12 @@ func (t *trial) fitNode() {
 func (t *trial) fitQuota() {
 	q := t.facts.Quota
 	before := slices.Clone(t.out)
-	if need := t.need(); !q.Holds(Size{Limit: need.Limit}) {
+	if need := t.need(); !q.Holds(memory.Size{Limit: need.Limit}) {
 		t.keepRaised(
 			"ResourceQuota %s leaves %s of limits.memory, and the pod would take %s", q.Name, orNothing(q.Limits), need.Limit,
 		)
 	}
-	if need := t.need(); !q.Holds(Size{Request: need.Request}) {
+	if need := t.need(); !q.Holds(memory.Size{Request: need.Request}) {
 		t.keepRequests(
 			"ResourceQuota %s leaves %s of requests.memory, and the pod would take %s", q.Name, orNothing(q.Requests),
 			need.Request,
@@ -103,14 +103,14 @@ func (t *trial) fitQuota() {
 	}
 }
 
-func (t *trial) need() Size { return Need(t.pod, t.sizes) }
+func (t *trial) need() memory.Size { return Need(t.pod, t.sizes) }
 
 // Need is what quotas and the scheduler count of a pod whose containers have these sizes: containers that sizes does
 // not name have what they ask for, and the runtime takes something for the pod itself.
-func Need(pod *corev1.Pod, sizes map[string]Size) Size {
+func Need(pod *corev1.Pod, sizes map[string]memory.Size) memory.Size {
 	need := total(pod, sizes)
 	if overhead := memory.FromQuantity(*pod.Spec.Overhead.Memory()); overhead > 0 {
-		need = need.Plus(Size{Request: overhead, Limit: overhead})
+		need = need.Plus(memory.Size{Request: overhead, Limit: overhead})
 	}
 	return need
 }
@@ -147,7 +147,7 @@ func (t *trial) refusal() string {
 	if why == "" {
 		return ""
 	}
-	base := make(map[string]Size, len(t.asks))
+	base := make(map[string]memory.Size, len(t.asks))
 	for _, a := range t.asks {
 		base[a.Container] = a.Base
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 // mib is a size in MiB.
-func mib(request, limit memory.Bytes) Size {
-	return Size{Request: request * memory.MiB, Limit: limit * memory.MiB}
+func mib(request, limit memory.Bytes) memory.Size {
+	return memory.Size{Request: request * memory.MiB, Limit: limit * memory.MiB}
 }
 
 // TestFit: a container app of 128Mi (limit 256Mi), alone in its pod, is to have 512Mi (limit 1000Mi) unless the row
@@ -36,10 +36,10 @@ func TestFit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pod     *corev1.Pod // nil: app alone
 		objects Objects
-		base    Size // zero: 128Mi, 256Mi
-		ask     Size // zero: 512Mi, 1000Mi
+		base    memory.Size // zero: 128Mi, 256Mi
+		ask     memory.Size // zero: 512Mi, 1000Mi
 		equal   bool
-		want    Size
+		want    memory.Size
 		why     string // part of the reason; empty: there is none
 	}{
 		"nobody has a say": {want: mib(512, 1000)},
@@ -162,10 +162,10 @@ func TestFit(t *testing.T) {
 			if p == nil {
 				p = pod(app())
 			}
-			if base == (Size{}) {
+			if base == (memory.Size{}) {
 				base = mib(128, 256)
 			}
-			if ask == (Size{}) {
+			if ask == (memory.Size{}) {
 				ask = mib(512, 1000)
 			}
 			f := ReadNamespace(tc.objects.LimitRanges, tc.objects.Quotas).FactsFor(p, tc.objects.LargestNode)

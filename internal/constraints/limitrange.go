@@ -102,7 +102,7 @@ func both(a, b string) string {
 
 // Refusal says why the LimitRanges of the namespace would not admit the pod with these sizes, by container; containers
 // that sizes does not name keep what they have. "" when it fits, or the pod is nil.
-func (f *Facts) Refusal(pod *corev1.Pod, sizes map[string]Size) string {
+func (f *Facts) Refusal(pod *corev1.Pod, sizes map[string]memory.Size) string {
 	if pod == nil {
 		return ""
 	}
@@ -123,7 +123,7 @@ func (f *Facts) Refusal(pod *corev1.Pod, sizes map[string]Size) string {
 }
 
 // refusal repeats what the LimitRanger admission plugin asks, in its order: minimum, maximum, ratio.
-func (b bounds) refusal(s Size) string {
+func (b bounds) refusal(s memory.Size) string {
 	switch {
 	case s.Request < b.min:
 		return fmt.Sprintf("request %s is below the minimum of %s", s.Request, b.min)

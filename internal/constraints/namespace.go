@@ -56,7 +56,7 @@ func (n *Namespace) Leaves() (left Quota, ok bool) {
 }
 
 // Holds says whether there is room for a pod that takes so much.
-func (q Quota) Holds(need Size) bool {
+func (q Quota) Holds(need memory.Size) bool {
 	return (q.Limits == 0 || need.Limit <= q.Limits) && (q.Requests == 0 || need.Request <= q.Requests)
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // sizeOf is what the container will ask for: what sizes say of it, else what it says itself.
-func sizeOf(c *corev1.Container, sizes map[string]Size) Size {
+func sizeOf(c *corev1.Container, sizes map[string]memory.Size) memory.Size {
 	size, changed := sizes[c.Name]
 	if !changed {
 		size = resources(&c.Resources)
@@ -19,19 +19,19 @@ func sizeOf(c *corev1.Container, sizes map[string]Size) Size {
 }
 
 // admitted is a size as the API server writes it: a request that is missing is the limit.
-func admitted(s Size) Size {
+func admitted(s memory.Size) memory.Size {
 	if s.Request == 0 {
 		s.Request = s.Limit
 	}
 	return s
 }
 
-func resources(r *corev1.ResourceRequirements) Size {
-	return Size{Request: memory.FromQuantity(*r.Requests.Memory()), Limit: memory.FromQuantity(*r.Limits.Memory())}
+func resources(r *corev1.ResourceRequirements) memory.Size {
+	return memory.Size{Request: memory.FromQuantity(*r.Requests.Memory()), Limit: memory.FromQuantity(*r.Limits.Memory())}
 }
 
 // total is what admission counts for a pod: what it asks for as a whole, if it does, else its containers together.
-func total(pod *corev1.Pod, sizes map[string]Size) Size {
+func total(pod *corev1.Pod, sizes map[string]memory.Size) memory.Size {
 	sum := together(pod, sizes)
 	if r := pod.Spec.Resources; r != nil {
 		own := resources(r)
@@ -47,8 +47,8 @@ func total(pod *corev1.Pod, sizes map[string]Size) Size {
 
 // together are the containers and native sidecars, or more while an init container runs. A container without a limit
 // adds nothing, as in Kubernetes.
-func together(pod *corev1.Pod, sizes map[string]Size) Size {
-	var running, starting Size
+func together(pod *corev1.Pod, sizes map[string]memory.Size) memory.Size {
+	var running, starting memory.Size
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
 		size := sizeOf(c, sizes)

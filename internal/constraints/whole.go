@@ -14,7 +14,7 @@ import (
 
 // Whole is the size of a pod as a whole (spec.resources).
 type Whole struct {
-	Size
+	memory.Size
 	// Why says what it was instead; "": it is what it was.
 	Why string
 	// Stays says why it stays although its containers have other sizes; "": it need not stay.
@@ -34,10 +34,12 @@ type Whole struct {
 //
 // The API server takes the result if it takes base: no container has a higher limit than the pod, their requests
 // together are not above its request, and that is not above its limit.
-func WholeOf(pod *corev1.Pod, base Size, asks []Ask) Whole { return wholeWithin(pod, base, asks, 0) }
+func WholeOf(pod *corev1.Pod, base memory.Size, asks []Ask) Whole {
+	return wholeWithin(pod, base, asks, 0)
+}
 
 // wholeWithin does not raise the limit above most because of containers without one; 0: nothing holds it.
-func wholeWithin(pod *corev1.Pod, base Size, asks []Ask, most memory.Bytes) Whole {
+func wholeWithin(pod *corev1.Pod, base memory.Size, asks []Ask, most memory.Bytes) Whole {
 	return wholeFrom(base, changesOf(pod, asks), most)
 }
 
@@ -58,7 +60,7 @@ func (w *Whole) TooSmall(pod *corev1.Pod, asks []Ask) string {
 	if w.Stays == "" {
 		return ""
 	}
-	sizes := make(map[string]Size, len(asks))
+	sizes := make(map[string]memory.Size, len(asks))
 	for _, a := range asks {
 		if sizes[a.Container] = a.Want; w.Limit > 0 && a.Want.Limit > w.Limit {
 			return fmt.Sprintf("container %s would get a limit of %s, and the pod keeps its %s: %s", a.Container, a.Want.Limit,
@@ -74,16 +76,16 @@ func (w *Whole) TooSmall(pod *corev1.Pod, asks []Ask) string {
 // roomToShare is more than what a pod takes besides its containers, which is less than 1 MiB for pause.
 const roomToShare = 16 * memory.MiB
 
-func wholeFrom(base Size, c changes, most memory.Bytes) Whole {
+func wholeFrom(base memory.Size, c changes, most memory.Bytes) Whole {
 	stays := Whole{Size: base}
-	if base == (Size{}) || !c.any {
+	if base == (memory.Size{}) || !c.any {
 		return stays
 	}
 	if base.Limit > 0 && c.missing != "" {
 		stays.Stays = "the limit of the whole pod holds container " + c.missing + ", for which no size is known yet"
 		return stays
 	}
-	w := Whole{Size: Size{Limit: c.limit(base.Limit, most)}}
+	w := Whole{Size: memory.Size{Limit: c.limit(base.Limit, most)}}
 	w.Request = c.request(base, w.Limit)
 	if c.shared && c.need.Limit < base.Limit {
 		w.Held = "it is all that holds a container without a limit of its own, and a kill there would not tell which " +
@@ -99,7 +101,7 @@ func wholeFrom(base Size, c changes, most memory.Bytes) Whole {
 type changes struct {
 	any bool
 	// from and to are what they asked for together and will; need is to with what those without a limit need.
-	from, to, need Size
+	from, to, need memory.Size
 	largest        memory.Bytes // limit
 	// shared: the pod's size is all that holds some container. unrequested: of one of these it is the request, too.
 	shared, unrequested bool
@@ -113,13 +115,13 @@ type changes struct {
 
 func changesOf(pod *corev1.Pod, asks []Ask) changes {
 	var c changes
-	was, will, need := map[string]Size{}, map[string]Size{}, map[string]Size{}
-	parts := map[string]Size{}
+	was, will, need := map[string]memory.Size{}, map[string]memory.Size{}, map[string]memory.Size{}
+	parts := map[string]memory.Size{}
 	for _, a := range asks {
 		was[a.Container], will[a.Container], need[a.Container] = a.Base, a.Want, a.Want
 		parts[a.Container] = a.Part
-		c.any = c.any || a.Want != a.Base || a.Part != (Size{})
-		c.never = c.never || a.Never && a.Part != (Size{})
+		c.any = c.any || a.Want != a.Base || a.Part != (memory.Size{})
+		c.never = c.never || a.Never && a.Part != (memory.Size{})
 	}
 	look := func(k *corev1.Container, once bool) {
 		size, asked := will[k.Name]
@@ -136,7 +138,7 @@ func changesOf(pod *corev1.Pod, asks []Ask) changes {
 				c.unrequested = true
 				size.Request = part.Request
 			}
-			need[k.Name] = Size{Request: size.Request, Limit: part.Limit}
+			need[k.Name] = memory.Size{Request: size.Request, Limit: part.Limit}
 		case once: // it runs before the others, with all that the pod has
 		case c.missing == "":
 			c.missing = k.Name
@@ -171,7 +173,7 @@ func (c *changes) limit(base, most memory.Bytes) memory.Bytes {
 	return max(limit, c.largest, c.to.Request)
 }
 
-func (c *changes) request(base Size, limit memory.Bytes) memory.Bytes {
+func (c *changes) request(base memory.Size, limit memory.Bytes) memory.Bytes {
 	if base.Request == 0 || base.Request == base.Limit {
 		return min(base.Request, 1) * limit
 	}
@@ -190,21 +192,21 @@ func (c *changes) request(base Size, limit memory.Bytes) memory.Bytes {
 
 // Template is the size of the whole pod as its owner gave it.
 type Template struct {
-	Size
+	memory.Size
 	// Stays says why it must not be changed; "": it follows the containers.
 	Stays string
 }
 
 // WholeSize is what the pod sets for all its containers together; zero: nothing.
-func WholeSize(pod *corev1.Pod) Size {
+func WholeSize(pod *corev1.Pod) memory.Size {
 	if pod.Spec.Resources == nil {
-		return Size{}
+		return memory.Size{}
 	}
 	return resources(pod.Spec.Resources)
 }
 
 // WithWhole is a copy of the pod with this size as a whole.
-func WithWhole(pod *corev1.Pod, whole Size) *corev1.Pod {
+func WithWhole(pod *corev1.Pod, whole memory.Size) *corev1.Pod {
 	p := *pod
 	p.Spec.Resources = &corev1.ResourceRequirements{Limits: listOf(whole.Limit), Requests: listOf(whole.Request)}
 	return &p
@@ -219,7 +221,7 @@ func listOf(b memory.Bytes) corev1.ResourceList {
 
 // follow sets the whole pod to what goes with its containers.
 func (t *trial) follow() {
-	if t.base.Size == (Size{}) {
+	if t.base.Size == (memory.Size{}) {
 		return
 	}
 	t.whole = Whole{Size: t.base.Size, Stays: t.base.Stays}

@@ -18,19 +18,21 @@ func TestWholeOf(t *testing.T) {
 	app, log := container("app", "100Mi", "200Mi"), container("log", "50Mi", "100Mi")
 	raise := Ask{Container: "app", Base: mib(100, 200), Want: mib(150, 400)}
 	lower := Ask{Container: "app", Base: mib(100, 200), Want: mib(50, 80)}
-	bare := func(base, want, part Size) Ask { return Ask{Container: "bare", Base: base, Want: want, Part: part} }
+	bare := func(base, want, part memory.Size) Ask {
+		return Ask{Container: "bare", Base: base, Want: want, Part: part}
+	}
 	for name, tc := range map[string]struct {
 		pod  *corev1.Pod
-		base Size
+		base memory.Size
 		asks []Ask
-		want Size
+		want memory.Size
 		left string
 	}{
 		"nothing changes": {
 			pod(app, log), mib(200, 400),
-			[]Ask{{"app", raise.Base, raise.Base, false, Size{}, false}}, mib(200, 400), "",
+			[]Ask{{"app", raise.Base, raise.Base, false, memory.Size{}, false}}, mib(200, 400), "",
 		},
-		"the owner set nothing":  {pod(app, log), Size{}, []Ask{raise}, Size{}, ""},
+		"the owner set nothing":  {pod(app, log), memory.Size{}, []Ask{raise}, memory.Size{}, ""},
 		"room to share stays":    {pod(app, log), mib(200, 400), []Ask{raise}, mib(250, 600), ""},
 		"and when lowered":       {pod(app, log), mib(200, 400), []Ask{lower}, mib(150, 400), ""},
 		"only a limit":           {pod(app, log), mib(0, 400), []Ask{raise}, mib(0, 600), ""},
@@ -48,11 +50,11 @@ func TestWholeOf(t *testing.T) {
 		},
 		"one without a limit, known": {
 			pod(app, container("bare", "", "")), mib(0, 400),
-			[]Ask{raise, bare(Size{}, Size{}, mib(80, 300))}, mib(0, 700), "",
+			[]Ask{raise, bare(memory.Size{}, memory.Size{}, mib(80, 300))}, mib(0, 700), "",
 		},
 		"its request, too": {
 			pod(container("bare", "", "")), mib(200, 400),
-			[]Ask{bare(Size{}, Size{}, mib(80, 300))}, mib(80, 400), "",
+			[]Ask{bare(memory.Size{}, memory.Size{}, mib(80, 300))}, mib(80, 400), "",
 		},
 		"it has a request, and room stays": {
 			pod(container("bare", "64Mi", "")), mib(200, 400),
@@ -99,7 +101,7 @@ func TestWholeIsAdmitted(t *testing.T) {
 		for _, a := range asks {
 			held = held.Plus(a.Want.Limit.Minus(a.Base.Limit)).Plus(a.Part.Limit)
 		}
-		check := func(what string, whole Whole, sizes map[string]Size, grown memory.Bytes) {
+		check := func(what string, whole Whole, sizes map[string]memory.Size, grown memory.Bytes) {
 			if why := refusedWhole(p, whole.Size, sizes); why != "" && whole.Stays == "" {
 				t.Fatalf("seed %d, %s: %+v with %v is refused: %s", seed, what, whole, sizes, why)
 			}
@@ -114,13 +116,13 @@ func TestWholeIsAdmitted(t *testing.T) {
 					held)
 			}
 		}
-		wanted, unchanged := map[string]Size{}, append([]Ask(nil), asks...)
+		wanted, unchanged := map[string]memory.Size{}, append([]Ask(nil), asks...)
 		var grown memory.Bytes
 		for i, a := range asks {
 			wanted[a.Container] = a.Want
 			grown = grown.Plus(a.Want.Limit.Minus(a.Base.Limit)).Plus(a.Part.Limit)
 			grown = grown.Plus(a.Want.Request.Minus(a.Base.Request))
-			unchanged[i].Want, unchanged[i].Part = a.Base, Size{}
+			unchanged[i].Want, unchanged[i].Part = a.Base, memory.Size{}
 		}
 		whole := WholeOf(p, base, asks)
 		if whole.Limit < base.Limit {
@@ -141,7 +143,7 @@ func TestWholeIsAdmitted(t *testing.T) {
 			f.limits = limitsOf([]corev1.LimitRange{limitRange("bounds", item(corev1.LimitTypePod, "", "600Mi", ""))})
 		}
 		fitted, within := f.Fit(p, Template{Size: base}, asks)
-		found := map[string]Size{}
+		found := map[string]memory.Size{}
 		for i, got := range fitted {
 			found[asks[i].Container] = got.Size
 			if asks[i].Base.Limit == 0 && got.Limit != 0 {
@@ -160,12 +162,12 @@ func TestWholeIsAdmitted(t *testing.T) {
 }
 
 // somePod is a pod with a size as a whole, and what becomes of its containers.
-func somePod(rng *rand.Rand) (*corev1.Pod, Size, []Ask) {
+func somePod(rng *rand.Rand) (*corev1.Pod, memory.Size, []Ask) {
 	amount := func() memory.Bytes { return memory.Bytes(1+rng.IntN(20)) * 16 * memory.MiB }
 	var all []corev1.Container
 	var asks []Ask
 	for i := range 1 + rng.IntN(4) {
-		var own Size
+		var own memory.Size
 		if rng.IntN(4) > 0 {
 			own.Limit = amount()
 		}
@@ -185,9 +187,9 @@ func somePod(rng *rand.Rand) (*corev1.Pod, Size, []Ask) {
 		want := amount()
 		switch {
 		case own.Limit > 0:
-			a.Want = Size{Limit: want, Request: min(amount(), want)}
+			a.Want = memory.Size{Limit: want, Request: min(amount(), want)}
 		case rng.IntN(4) > 0:
-			a.Part = Size{Limit: want, Request: min(amount(), want)}
+			a.Part = memory.Size{Limit: want, Request: min(amount(), want)}
 			if own.Request > 0 {
 				a.Want.Request = a.Part.Request
 			}
@@ -202,7 +204,7 @@ func somePod(rng *rand.Rand) (*corev1.Pod, Size, []Ask) {
 		p.Spec.InitContainers, p.Spec.Containers = all[len(all)-1:], all[:len(all)-1]
 	}
 	most := func() memory.Bytes { return memory.Bytes(rng.IntN(60)) * 16 * memory.MiB }
-	base := Size{Limit: most(), Request: most()}
+	base := memory.Size{Limit: most(), Request: most()}
 	if base.Limit > 0 && rng.IntN(4) == 0 {
 		base.Request = base.Limit
 	}
@@ -210,7 +212,7 @@ func somePod(rng *rand.Rand) (*corev1.Pod, Size, []Ask) {
 }
 
 // refusedWhole repeats what the API server asks of a pod with a size as a whole.
-func refusedWhole(p *corev1.Pod, whole Size, sizes map[string]Size) string {
+func refusedWhole(p *corev1.Pod, whole memory.Size, sizes map[string]memory.Size) string {
 	sum := together(p, sizes).Request
 	for _, list := range [][]corev1.Container{p.Spec.Containers, p.Spec.InitContainers} {
 		for i := range list {
@@ -234,7 +236,7 @@ func TestRunningWhole(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pod  *corev1.Pod
 		asks []Ask
-		want Size
+		want memory.Size
 	}{
 		"less than all":                  {WithWhole(pod(app, log), mib(160, 250)), []Ask{raise}, mib(210, 450)},
 		"all, and no more":               {WithWhole(pod(app, log), mib(160, 300)), []Ask{raise}, mib(210, 500)},
@@ -265,7 +267,7 @@ func TestRunningWholeDoesNotRunAway(t *testing.T) {
 	for seed := range uint64(2000) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		p, base, asks := somePod(rng)
-		if refusedWhole(p, base, nil) != "" || base == (Size{}) {
+		if refusedWhole(p, base, nil) != "" || base == (memory.Size{}) {
 			continue
 		}
 		p = WithWhole(p, base)
@@ -274,13 +276,13 @@ func TestRunningWholeDoesNotRunAway(t *testing.T) {
 		}
 		most := base.Limit
 		for range 50 {
-			sizes := map[string]Size{}
+			sizes := map[string]memory.Size{}
 			for i := range asks {
 				a := &asks[i]
 				a.Base = a.Want
-				if a.Part == (Size{}) {
+				if a.Part == (memory.Size{}) {
 					limit := memory.Bytes(1+rng.IntN(500)) * memory.MiB
-					a.Want = Size{Limit: limit * min(a.Base.Limit, 1), Request: min(a.Base.Request, 1) * (limit / 2)}
+					a.Want = memory.Size{Limit: limit * min(a.Base.Limit, 1), Request: min(a.Base.Request, 1) * (limit / 2)}
 				}
 				sizes[a.Container] = a.Want
 			}

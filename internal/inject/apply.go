@@ -76,7 +76,7 @@ type Edit struct {
 	Env          *[]corev1.EnvVar
 	ResizePolicy *[]corev1.ContainerResizePolicy
 	// Memory is the request and the limit; 0 is none.
-	Memory *Size
+	Memory *memory.Size
 }
 
 // Edit is what [Plan.Apply] writes into a container, for those who write a patch instead. Nothing when the plan leaves
@@ -94,7 +94,7 @@ func (p Plan) Edit(container string) Edit {
 }
 
 // Whole is the size that [Plan.Apply] writes for the whole pod; nil: it stays as it is.
-func (p Plan) Whole() *Size { return p.whole }
+func (p Plan) Whole() *memory.Size { return p.whole }
 
 // Annotation is what [Plan.Apply] makes of the annotation memfit.dev/injected, empty for none; changes is false when it
 // stays.

@@ -153,7 +153,7 @@ func TestPlansOfHostilePodsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := Input{
-			Pod: pod, Profile: n, Live: live, Sizes: map[string]Size{"app": {Limit: memory.GiB}},
+			Pod: pod, Profile: n, Live: live, Sizes: map[string]memory.Size{"app": {Limit: memory.GiB}},
 			ConfigMapKeys: map[string][]string{"large": keys},
 		}
 		t.Run(name, func(t *testing.T) {

@@ -179,10 +179,10 @@ func readCase(t *testing.T, file string) Input {
 	return in
 }
 
-func sizesOf(r v1alpha1.MemoryRecommendation) map[string]Size {
-	out := make(map[string]Size)
+func sizesOf(r v1alpha1.MemoryRecommendation) map[string]memory.Size {
+	out := make(map[string]memory.Size)
 	for _, c := range r.Status.Containers {
-		var s Size
+		var s memory.Size
 		if c.Recommended != nil && c.Recommended.Limit != nil {
 			s.Limit = memory.FromQuantity(*c.Recommended.Limit)
 		}

@@ -57,7 +57,7 @@ func TestHeapCapsAndTheLiveHeap(t *testing.T) {
 			in := nodePod(tc.limit, onCreate)
 			in.Live = map[string]Live{"app": tc.live}
 			if tc.size > 0 {
-				in.Sizes = map[string]Size{"app": {Limit: tc.size}}
+				in.Sizes = map[string]memory.Size{"app": {Limit: tc.size}}
 			}
 			plan := MakePlan(in)
 			if plan.Sets("app") != tc.want || (plan.NoRoom("app") == "") != tc.want {

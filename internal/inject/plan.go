@@ -15,15 +15,13 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Size is to be set before settings are derived. 0 leaves the pod's own value.
-type Size = memory.Size
-
 // Input is what a plan is made from. Nothing in it is changed.
 type Input struct {
 	Pod     *corev1.Pod
 	Profile *profile.Named
-	// Sizes are recommended sizes by container name, for sizing modes that size new pods. Nil: none.
-	Sizes map[string]Size
+	// Sizes are recommended sizes by container name, for sizing modes that size new pods; a request or limit of 0 leaves
+	// the pod's own. Nil: none.
+	Sizes map[string]memory.Size
 	// Facts are what LimitRanges, quotas and nodes allow the pod. Nil: nobody knows, and sizes are taken as they are.
 	Facts *constraints.Facts
 	// Live is, by container name, what running replicas showed of their heap. Nil: nothing.
@@ -44,11 +42,11 @@ type Input struct {
 // but the pod given to [Plan.Apply].
 type Plan struct {
 	containers []containerPlan
-	whole      *Size    // what the size of the whole pod becomes; nil: as it is
-	notes      []string // about the pod's annotations, for warnings
-	annotation string   // what InjectedAnnotation becomes; empty: none
-	annotated  bool     // whether the annotation differs from the pod's
-	refused    string   // why no plan was made at all; empty: one was
+	whole      *memory.Size // what the size of the whole pod becomes; nil: as it is
+	notes      []string     // about the pod's annotations, for warnings
+	annotation string       // what InjectedAnnotation becomes; empty: none
+	annotated  bool         // whether the annotation differs from the pod's
+	refused    string       // why no plan was made at all; empty: one was
 }
 
 // maxContainers is ten times what anybody runs in one pod: each container needs a process, a cgroup and probes of its
@@ -85,7 +83,7 @@ type containerPlan struct {
 
 	// env, memory and resize are what the container becomes; nil: as it is.
 	env    []corev1.EnvVar
-	memory *Size
+	memory *memory.Size
 	resize *[]corev1.ContainerResizePolicy
 	sized  *sizeRecord
 	// refused is what of the recommended size cannot be had, and why; empty: nothing.

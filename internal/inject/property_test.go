@@ -17,6 +17,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
+	"github.com/memfit/memfit/internal/memory"
 )
 
 // drawn is how many random cases each property sees; all together they take about a second.
@@ -362,8 +363,8 @@ func TestNoPodIsKeptOut(t *testing.T) {
 // refusedBy says why a pod would not be admitted or could not be scheduled. The sums are made anew here, the way
 // Kubernetes documents them.
 func refusedBy(f *constraints.Facts, pod *corev1.Pod) string {
-	var running, most Size
-	add := func(s *Size, c *corev1.Container) {
+	var running, most memory.Size
+	add := func(s *memory.Size, c *corev1.Container) {
 		have := sizeOf(&c.Resources)
 		if _, set := c.Resources.Requests[corev1.ResourceMemory]; !set {
 			have.Request = have.Limit

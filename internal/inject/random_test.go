@@ -206,12 +206,14 @@ func (c chance) profile() *profile.Named {
 	}
 }
 
-func (c chance) sizes() map[string]Size {
+func (c chance) sizes() map[string]memory.Size {
 	if c.one(2) {
 		return nil
 	}
 	size := func() memory.Bytes { return pick(c, 0, memory.MiB, 300*memory.MiB, memory.GiB, memory.Max) }
-	return map[string]Size{"app": {Request: size(), Limit: size()}, "migrate": {Limit: size()}, "nobody": {Limit: size()}}
+	return map[string]memory.Size{
+		"app": {Request: size(), Limit: size()}, "migrate": {Limit: size()}, "nobody": {Limit: size()},
+	}
 }
 
 func (c chance) live() map[string]Live {
@@ -224,7 +226,7 @@ func (c chance) live() map[string]Live {
 
 // forged is a record that claims sizes, of which some are those that the pod has.
 func (c chance) forged(pod *corev1.Pod) *record {
-	size := func(have Size) *sizeRecord {
+	size := func(have memory.Size) *sizeRecord {
 		was := func(have memory.Bytes) string {
 			return pick(c, "", text(have), text(have), "1", "16Mi", "300Mi", "8Ei")
 		}

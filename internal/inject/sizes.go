@@ -19,7 +19,7 @@ import (
 // sizing is what a plan does to the memory of one container.
 type sizing struct {
 	// base is what the pod asks for without memfit, next what it becomes; equal when nothing is set.
-	base, next Size
+	base, next memory.Size
 	// wanted: a size is recommended, and may be set.
 	wanted bool
 	// left is why a recommended size is not looked at; why is what made next another size than the recommended one, and
@@ -29,13 +29,13 @@ type sizing struct {
 	short string
 	quota bool // it is a quota that has no room
 	// part is what a container without a limit needs of the whole pod's, which holds it.
-	part  Size
+	part  memory.Size
 	never bool // its owner wants nothing lowered
 }
 
 // wholeSizing is what a plan does to the size of the whole pod (spec.resources).
 type wholeSizing struct {
-	next Size
+	next memory.Size
 	rec  *sizeRecord // nil: it is as the owner wants it
 }
 
@@ -55,7 +55,7 @@ func (in *Input) sizings(managed []target) ([]sizing, wholeSizing) {
 	out := make([]sizing, len(managed))
 	fixed := in.guaranteed(managed)
 	for i, t := range managed {
-		if want := in.Sizes[t.container.Name]; want != (Size{}) && t.policy.Tuning.Mode != v1alpha1.TuningDryRun {
+		if want := in.Sizes[t.container.Name]; want != (memory.Size{}) && t.policy.Tuning.Mode != v1alpha1.TuningDryRun {
 			out[i] = in.sizing(t, want, fixed)
 		}
 	}
@@ -84,7 +84,7 @@ func (in *Input) template(managed []target, sizings []sizing, whole *wholeSizing
 	return out
 }
 
-func (in *Input) sizing(t target, want Size, fixed bool) sizing {
+func (in *Input) sizing(t target, want memory.Size, fixed bool) sizing {
 	have := sizeOf(&t.container.Resources)
 	s := sizing{base: have, next: have, wanted: true}
 	if before := in.before.of(t.container.Name); before != nil && before.Size != nil {
@@ -99,7 +99,7 @@ func (in *Input) sizing(t target, want Size, fixed bool) sizing {
 		s.next = s.base
 	}
 	want, s.why = bounded(t, want, s.base)
-	if whole := constraints.WholeSize(in.Pod); whole != (constraints.Size{}) && s.base.Limit == 0 {
+	if whole := constraints.WholeSize(in.Pod); whole != (memory.Size{}) && s.base.Limit == 0 {
 		s.part, s.never = want, t.policy.SizePolicy().DecreaseNever
 		if s.base.Request > 0 && want.Request > 0 {
 			s.next.Request = want.Request
@@ -117,7 +117,7 @@ func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *whol
 	var asks []constraints.Ask
 	var of []int
 	for i, s := range sizings {
-		if s.wanted && (s.next != s.base || s.part != (Size{})) {
+		if s.wanted && (s.next != s.base || s.part != (memory.Size{})) {
 			policy := managed[i].policy.SizePolicy()
 			asks = append(asks, constraints.Ask{
 				Container: managed[i].container.Name, Base: s.base, Want: s.next,
@@ -128,7 +128,7 @@ func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *whol
 	}
 	facts := in.Facts
 	if facts == nil { // nobody knows of others, but the pod's own size is there to see
-		if template.Size == (constraints.Size{}) {
+		if template.Size == (memory.Size{}) {
 			return
 		}
 		facts = &constraints.Facts{}
@@ -140,7 +140,7 @@ func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *whol
 			taken = sizings[of[j]].take(managed[of[j]], fitted[j]) && taken
 		}
 	}
-	if !taken && template.Size != (constraints.Size{}) { // what goes together stays together
+	if !taken && template.Size != (memory.Size{}) { // what goes together stays together
 		for _, i := range of {
 			s := &sizings[i]
 			if s.next != s.base {
@@ -150,7 +150,7 @@ func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *whol
 		found.Size = template.Size
 	}
 	for _, i := range of {
-		if s := &sizings[i]; s.part != (Size{}) && len(s.why) == 0 && found.Stays != "" {
+		if s := &sizings[i]; s.part != (memory.Size{}) && len(s.why) == 0 && found.Stays != "" {
 			s.why, s.short = []string{found.Stays}, found.Stays // the pod was to hold it
 		}
 	}
@@ -215,7 +215,7 @@ func (c *containerPlan) size(s sizing, w *working) {
 }
 
 // bounded is a recommended size as the profile allows it now: it may have changed since the size was found.
-func bounded(t target, want, base Size) (Size, []string) {
+func bounded(t target, want, base memory.Size) (memory.Size, []string) {
 	policy := t.policy.SizePolicy()
 	size, why := policy.Bound(want, base)
 	return size, why
@@ -225,7 +225,7 @@ func bounded(t target, want, base Size) (Size, []string) {
 const sizeName = "memory size"
 
 // resized is base with the wanted memory.
-func resized(base, want Size, guaranteed bool) Size {
+func resized(base, want memory.Size, guaranteed bool) memory.Size {
 	next := base
 	if want.Limit > 0 {
 		next.Limit = want.Limit
@@ -240,7 +240,7 @@ func resized(base, want Size, guaranteed bool) Size {
 }
 
 // recordOf is the record of a size that was set; nil when nothing changes.
-func recordOf(base, next Size) *sizeRecord {
+func recordOf(base, next memory.Size) *sizeRecord {
 	if next == base {
 		return nil
 	}
@@ -255,12 +255,12 @@ func recordOf(base, next Size) *sizeRecord {
 }
 
 // stands reports whether a container still has what the record says memfit wrote.
-func (r *sizeRecord) stands(have Size) bool {
+func (r *sizeRecord) stands(have memory.Size) bool {
 	return (r.Limit == "" || r.Limit == text(have.Limit)) && (r.Request == "" || r.Request == text(have.Request))
 }
 
 // takeBack is the size as it was before memfit set it.
-func (r *sizeRecord) takeBack(have Size) Size {
+func (r *sizeRecord) takeBack(have memory.Size) memory.Size {
 	if r.Limit != "" {
 		have.Limit = parse(r.WasLimit)
 	}
@@ -285,8 +285,8 @@ func (r *sizeRecord) text() string {
 	return fmt.Sprintf("request %s, limit %s", r.Request, r.Limit)
 }
 
-func sizeOf(r *corev1.ResourceRequirements) Size {
-	return Size{Request: memoryOf(r.Requests), Limit: memoryOf(r.Limits)}
+func sizeOf(r *corev1.ResourceRequirements) memory.Size {
+	return memory.Size{Request: memoryOf(r.Requests), Limit: memoryOf(r.Limits)}
 }
 
 // with is list with its memory set, or removed when it is 0, in a map of its own.

@@ -11,13 +11,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
 // working is a container as it would be without memfit, on which a plan is drawn up. The pod's own is never written.
 type working struct {
 	env      []variable
-	memory   Size
+	memory   memory.Size
 	resize   []corev1.ContainerResizePolicy
 	commands []string // command and args
 

@@ -5,7 +5,7 @@ package memory
 
 import "fmt"
 
-// Size is a memory request and limit; 0 means not set.
+// Size is the memory request and limit of a container or a pod, wherever one is decided on; 0: not set.
 type Size struct{ Request, Limit Bytes }
 
 // String is the size as reasons say it.

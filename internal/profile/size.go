@@ -86,8 +86,8 @@ func bytesOf(b *v1alpha1.Bounds, lowest, highest *memory.Bytes) {
 }
 
 // SizeOf is a size of the API in the terms of recommend, and APISize the way back. What is not set is 0.
-func SizeOf(s v1alpha1.Size) recommend.Size {
-	var out recommend.Size
+func SizeOf(s v1alpha1.Size) memory.Size {
+	var out memory.Size
 	if s.Limit != nil {
 		out.Limit = memory.FromQuantity(*s.Limit)
 	}
@@ -98,7 +98,7 @@ func SizeOf(s v1alpha1.Size) recommend.Size {
 }
 
 // APISize is a size in the terms of the API.
-func APISize(s recommend.Size) v1alpha1.Size {
+func APISize(s memory.Size) v1alpha1.Size {
 	return v1alpha1.Size{Limit: amount(s.Limit), Request: amount(s.Request)}
 }
 

@@ -27,7 +27,7 @@ func (e *evaluation) headroomWords(need memory.Bytes) string {
 // before is no exception: the policy may have changed since, so whoever uses a size asks here first. current is what
 // the container has, or what its template asks for; with DecreaseNever nothing goes below it. What is 0 stays 0: nobody
 // asked for a limit or request there.
-func (p Policy) Bound(size, current Size) (Size, []string) {
+func (p Policy) Bound(size, current memory.Size) (memory.Size, []string) {
 	p = p.withDefaults()
 	var why []string
 	if size.Limit > 0 {
@@ -96,7 +96,7 @@ func (p Policy) boundRequest(request, limit, current memory.Bytes) memory.Bytes 
 }
 
 // requestWords names the bound that a request was brought to.
-func (p Policy) requestWords(size, current Size) string {
+func (p Policy) requestWords(size, current memory.Size) string {
 	switch {
 	case size.Request == 0, size.Request == p.PodRequest:
 		return "the request of the whole pod (spec.resources.requests.memory) leaves no more"
@@ -115,7 +115,7 @@ func (p Policy) requestWords(size, current Size) string {
 
 // outside says whether a size is one that the policy does not allow. It then is not right as it is, however near to the
 // right one.
-func (p Policy) outside(size Size) bool {
+func (p Policy) outside(size memory.Size) bool {
 	bounded, _ := p.Bound(size, size)
 	return bounded != size
 }

@@ -14,84 +14,85 @@ import (
 
 // TestBound: a size that was found before (256Mi, request 128Mi), under a policy that has changed since.
 func TestBound(t *testing.T) {
-	stands := Size{Limit: 256 * mib, Request: 128 * mib}
+	stands := memory.Size{Limit: 256 * mib, Request: 128 * mib}
 	for name, tc := range map[string]struct {
 		policy  Policy
-		current Size
-		size    Size // zero: stands
-		want    Size
+		current memory.Size
+		size    memory.Size // zero: stands
+		want    memory.Size
 		why     string // part of the sentences; empty: there are none
 	}{
 		"nothing speaks against it": {want: stands},
 		"limit.max lowered": {
-			policy: Policy{LimitMax: 128 * mib}, want: Size{Limit: 128 * mib, Request: 128 * mib},
+			policy: Policy{LimitMax: 128 * mib}, want: memory.Size{Limit: 128 * mib, Request: 128 * mib},
 			why: "clamped from 256Mi to limit.max 128Mi",
 		},
 		"and below the request": {
-			policy: Policy{LimitMax: 100 * mib}, want: Size{Limit: 100 * mib, Request: 100 * mib},
+			policy: Policy{LimitMax: 100 * mib}, want: memory.Size{Limit: 100 * mib, Request: 100 * mib},
 			why: "request 100Mi instead of 128Mi: a request is at most the limit",
 		},
 		"limit.min raised": {
-			policy: Policy{LimitMin: 512 * mib}, want: Size{Limit: 512 * mib, Request: 128 * mib},
+			policy: Policy{LimitMin: 512 * mib}, want: memory.Size{Limit: 512 * mib, Request: 128 * mib},
 			why: "raised from 256Mi to limit.min 512Mi",
 		},
 		"request.max lowered": {
-			policy: Policy{RequestMax: 64 * mib}, want: Size{Limit: 256 * mib, Request: 64 * mib},
+			policy: Policy{RequestMax: 64 * mib}, want: memory.Size{Limit: 256 * mib, Request: 64 * mib},
 			why: "request 64Mi instead of 128Mi: request.max",
 		},
 		"request.min raised": {
-			policy: Policy{RequestMin: 200 * mib}, want: Size{Limit: 256 * mib, Request: 200 * mib},
+			policy: Policy{RequestMin: 200 * mib}, want: memory.Size{Limit: 256 * mib, Request: 200 * mib},
 			why: "request 200Mi instead of 128Mi: request.min",
 		},
 		"request.min above the limit": {
-			policy: Policy{RequestMin: 999 * mib}, want: Size{Limit: 256 * mib, Request: 256 * mib},
+			policy: Policy{RequestMin: 999 * mib}, want: memory.Size{Limit: 256 * mib, Request: 256 * mib},
 			why: "a request is at most the limit",
 		},
 		"request equals limit now": {
-			policy: Policy{RequestEqualsLimit: true}, want: Size{Limit: 256 * mib, Request: 256 * mib},
+			policy: Policy{RequestEqualsLimit: true}, want: memory.Size{Limit: 256 * mib, Request: 256 * mib},
 			why: "requestPolicy is EqualsLimit",
 		},
 		"decrease: Never, a lower size": {
-			policy: Policy{DecreaseNever: true}, current: Size{Limit: 512 * mib, Request: 300 * mib},
-			want: Size{Limit: 512 * mib, Request: 300 * mib},
+			policy: Policy{DecreaseNever: true}, current: memory.Size{Limit: 512 * mib, Request: 300 * mib},
+			want: memory.Size{Limit: 512 * mib, Request: 300 * mib},
 			why:  "limit stays at 512Mi although 256Mi would do: decrease is Never",
 		},
 		"decrease: Never, a higher one": {
-			policy: Policy{DecreaseNever: true}, current: Size{Limit: 64 * mib, Request: 64 * mib}, want: stands,
+			policy: Policy{DecreaseNever: true}, current: memory.Size{Limit: 64 * mib, Request: 64 * mib}, want: stands,
 		},
 		"decrease: Never, above limit.max": {
-			policy: Policy{DecreaseNever: true, LimitMax: 300 * mib}, current: Size{Limit: 512 * mib},
-			want: Size{Limit: 300 * mib, Request: 128 * mib}, why: "limit.max 300Mi",
+			policy: Policy{DecreaseNever: true, LimitMax: 300 * mib}, current: memory.Size{Limit: 512 * mib},
+			want: memory.Size{Limit: 300 * mib, Request: 128 * mib}, why: "limit.max 300Mi",
 		},
 		"the pod's own limit": {
-			policy: Policy{PodLimit: 128 * mib}, want: Size{Limit: 128 * mib, Request: 128 * mib},
+			policy: Policy{PodLimit: 128 * mib}, want: memory.Size{Limit: 128 * mib, Request: 128 * mib},
 			why: "the limit of the whole pod, 128Mi (spec.resources.limits.memory)",
 		},
 		"it is less than limit.min": {
-			policy: Policy{PodLimit: 128 * mib, LimitMin: 200 * mib}, want: Size{Limit: 128 * mib, Request: 128 * mib},
+			policy: Policy{PodLimit: 128 * mib, LimitMin: 200 * mib}, want: memory.Size{Limit: 128 * mib, Request: 128 * mib},
 			why: "spec.resources.limits.memory",
 		},
 		"what its request leaves": {
-			policy: Policy{PodRequest: 32 * mib}, want: Size{Limit: 256 * mib, Request: 32 * mib},
+			policy: Policy{PodRequest: 32 * mib}, want: memory.Size{Limit: 256 * mib, Request: 32 * mib},
 			why: "spec.resources.requests.memory",
 		},
 		"its request leaves nothing": {
-			policy: Policy{PodRequest: 1}, want: Size{Limit: 256 * mib}, why: "request none instead of 128Mi",
+			policy: Policy{PodRequest: 1}, want: memory.Size{Limit: 256 * mib}, why: "request none instead of 128Mi",
 		},
 		"no limit was asked for": {
-			policy: Policy{LimitMin: 64 * mib, LimitMax: 100 * mib}, size: Size{Request: 32 * mib},
-			want: Size{Request: 32 * mib},
+			policy: Policy{LimitMin: 64 * mib, LimitMax: 100 * mib}, size: memory.Size{Request: 32 * mib},
+			want: memory.Size{Request: 32 * mib},
 		},
 		"no request was asked for": {
-			policy: Policy{RequestMin: 64 * mib}, size: Size{Limit: 256 * mib}, want: Size{Limit: 256 * mib},
+			policy: Policy{RequestMin: 64 * mib}, size: memory.Size{Limit: 256 * mib}, want: memory.Size{Limit: 256 * mib},
 		},
 		"below what the API defaults": {
-			size: Size{Limit: mib, Request: mib}, want: Size{Limit: 16 * mib, Request: 16 * mib}, why: "limit.min 16Mi",
+			size: memory.Size{Limit: mib, Request: mib}, want: memory.Size{Limit: 16 * mib, Request: 16 * mib},
+			why: "limit.min 16Mi",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			size := tc.size
-			if size == (Size{}) {
+			if size == (memory.Size{}) {
 				size = stands
 			}
 			got, why := tc.policy.Bound(size, tc.current)
@@ -110,21 +111,21 @@ func TestBound(t *testing.T) {
 
 // TestOutsideTheBounds: a size a little outside the bounds is not near enough to be kept.
 func TestOutsideTheBounds(t *testing.T) {
-	have := Size{Limit: 256 * mib, Request: 128 * mib}
+	have := memory.Size{Limit: 256 * mib, Request: 128 * mib}
 	for name, tc := range map[string]struct {
 		policy Policy
-		want   Size
+		want   memory.Size
 		differ bool
 	}{
-		"a little away": {want: Size{Limit: 250 * mib, Request: 128 * mib}},
+		"a little away": {want: memory.Size{Limit: 250 * mib, Request: 128 * mib}},
 		"a little above max": {
-			policy: Policy{LimitMax: 250 * mib}, want: Size{Limit: 250 * mib, Request: 128 * mib}, differ: true,
+			policy: Policy{LimitMax: 250 * mib}, want: memory.Size{Limit: 250 * mib, Request: 128 * mib}, differ: true,
 		},
 		"a little below min": {
-			policy: Policy{LimitMin: 260 * mib}, want: Size{Limit: 260 * mib, Request: 128 * mib}, differ: true,
+			policy: Policy{LimitMin: 260 * mib}, want: memory.Size{Limit: 260 * mib, Request: 128 * mib}, differ: true,
 		},
 		"request a little high": {
-			policy: Policy{RequestMax: 125 * mib}, want: Size{Limit: 256 * mib, Request: 125 * mib}, differ: true,
+			policy: Policy{RequestMax: 125 * mib}, want: memory.Size{Limit: 256 * mib, Request: 125 * mib}, differ: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +140,7 @@ func TestOutsideTheBounds(t *testing.T) {
 func TestWhatIsOutsideTheBoundsIsNotKept(t *testing.T) {
 	h := history.New()
 	now := feed(h, 9*day, 240*mib, flat(200*mib))
-	have := Size{Request: 215 * mib, Limit: 240 * mib}
+	have := memory.Size{Request: 215 * mib, Limit: 240 * mib}
 	if got := Evaluate(Input{History: h, Current: have, Now: now}); got.Decision != Keep || got.Size != have {
 		t.Fatalf("got %s %v, want Keep %v", got.Decision, got.Size, have)
 	}
@@ -148,7 +149,7 @@ func TestWhatIsOutsideTheBoundsIsNotKept(t *testing.T) {
 		t.Errorf("got %s %v, want Lower to 229Mi:\n%s", got.Decision, got.Size, strings.Join(got.Reasons, "\n"))
 	}
 	got = Evaluate(Input{History: h, Current: have, Now: now, Policy: Policy{RequestMax: 205 * mib}})
-	if got.Decision != Lower || got.Size != (Size{Request: 205 * mib, Limit: 240 * mib}) {
+	if got.Decision != Lower || got.Size != (memory.Size{Request: 205 * mib, Limit: 240 * mib}) {
 		t.Errorf("got %s %v, want the request lowered to 205Mi", got.Decision, got.Size)
 	}
 }
@@ -158,7 +159,7 @@ func TestIncreaseAfterKill(t *testing.T) {
 	h := history.New()
 	now := feed(h, 9*day, 240*mib, flat(235*mib))
 	in := Input{
-		History: h, Current: Size{Request: 120 * mib, Limit: 240 * mib}, Now: now,
+		History: h, Current: memory.Size{Request: 120 * mib, Limit: 240 * mib}, Now: now,
 		Policy: Policy{IncreaseAfterKill: true, DecreaseNever: true},
 	}
 	got := Evaluate(in)

@@ -33,7 +33,7 @@ func Evaluate(in Input) Recommendation {
 	e.judgeKills()
 	missing, back := e.missing(), e.rollBack()
 	if missing != "" && back > 0 {
-		return e.decide(Size{Limit: e.boundLimit(back), Request: e.Current.Request})
+		return e.decide(memory.Size{Limit: e.boundLimit(back), Request: e.Current.Request})
 	}
 	if missing != "" && e.Silent != "" {
 		missing += "; " + e.Silent
@@ -49,7 +49,7 @@ func Evaluate(in Input) Recommendation {
 		limit = max(limit, e.Current.Limit)
 	}
 	limit = e.boundLimit(e.boundIncrease(limit))
-	return e.decide(Size{Limit: limit, Request: e.request(limit)})
+	return e.decide(memory.Size{Limit: limit, Request: e.request(limit)})
 }
 
 // evaluation carries one Evaluate call: its input with defaults filled in, what the kills say, and the reasons as they
@@ -137,7 +137,7 @@ func (e *evaluation) hold(why string) Recommendation {
 	}
 	if request := e.requestInUse(e.Current.Limit); request > e.Current.Request {
 		r.Decision, r.UseAboveRequest = Raise, true
-		r.Size = Size{Limit: e.Current.Limit, Request: request}
+		r.Size = memory.Size{Limit: e.Current.Limit, Request: request}
 		r.Summary = e.head() + ": " + e.inUseWords() + "; " + why
 		return *r
 	}
@@ -177,7 +177,7 @@ func (e *evaluation) usageLimit() memory.Bytes {
 
 // decide compares the size with what the container has. The limit is looked at first; with a limit that stays, the
 // request may still go.
-func (e *evaluation) decide(size Size) Recommendation {
+func (e *evaluation) decide(size memory.Size) Recommendation {
 	r, cur := &e.rec, e.Current
 	r.Confidence = e.confidence()
 	r.Size = size
@@ -185,10 +185,11 @@ func (e *evaluation) decide(size Size) Recommendation {
 	request := e.request(cur.Limit)
 	r.UseAboveRequest = e.InUse > cur.Request && request > cur.Request
 	switch {
-	case !within(cur.Limit, size.Limit, percent), cur.Limit != size.Limit && e.Policy.outside(Size{Limit: cur.Limit}):
+	case !within(cur.Limit, size.Limit, percent),
+		cur.Limit != size.Limit && e.Policy.outside(memory.Size{Limit: cur.Limit}):
 		r.Decision = direction(cur.Limit, size.Limit)
 	case r.UseAboveRequest || !within(cur.Request, request, percent), e.Policy.outside(cur):
-		r.Size = Size{Limit: cur.Limit, Request: request}
+		r.Size = memory.Size{Limit: cur.Limit, Request: request}
 		r.Decision = direction(cur.Request, request)
 		e.keptBy(size.Limit, cur.Limit, "limit")
 	default:
@@ -285,7 +286,7 @@ func (e *evaluation) confidence() memory.Confidence {
 
 // Differs says whether going from what a container has to what it should have is worth a change under the policy: the
 // limit or the request is not set, minChangePercent away, or outside the bounds.
-func Differs(have, want Size, p Policy) bool {
+func Differs(have, want memory.Size, p Policy) bool {
 	if have != want && p.outside(have) {
 		return true
 	}

@@ -23,7 +23,9 @@ const (
 
 var start = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC) // a Monday
 
-func sizeOf(request, limit memory.Bytes) Size { return Size{Request: request, Limit: limit} }
+func sizeOf(request, limit memory.Bytes) memory.Size {
+	return memory.Size{Request: request, Limit: limit}
+}
 
 // feed adds one sample every five minutes from start for the given time; use gives the demand at a time since start.
 func feed(
@@ -91,7 +93,7 @@ func TestEvaluateHoldsUntilEvidenceSuffices(t *testing.T) {
 			h := history.New()
 			now := c.feed(h)
 			got := Evaluate(Input{History: h, Current: sizeOf(256*mib, 512*mib), Now: now})
-			if got.Decision != Hold || got.Size != (Size{}) || got.Summary != c.want {
+			if got.Decision != Hold || got.Size != (memory.Size{}) || got.Summary != c.want {
 				t.Errorf("got %s %+v %q, want Hold without a size: %q", got.Decision, got.Size, got.Summary, c.want)
 			}
 		})
@@ -106,7 +108,7 @@ func TestAHeapTooSmallForWhatIsAlive(t *testing.T) {
 		h := history.New()
 		now := feed(h, span, limit, flat(70*mib))
 		return Evaluate(Input{
-			History: h, Current: Size{Limit: limit, Request: 60 * mib}, InUse: 70 * mib, Now: now, Policy: p,
+			History: h, Current: memory.Size{Limit: limit, Request: 60 * mib}, InUse: 70 * mib, Now: now, Policy: p,
 			Ease: Ease{Limit: 131 * mib, Why: why},
 		})
 	}
@@ -143,7 +145,7 @@ func TestReasonsReadFromEvidenceToNumber(t *testing.T) {
 	if diff := cmp.Diff(want, got.Reasons); diff != "" {
 		t.Errorf("reasons (-want +got):\n%s", diff)
 	}
-	if want := (Size{Request: 437 * mib, Limit: 448 * mib}); got.Decision != Lower || got.Size != want {
+	if want := (memory.Size{Request: 437 * mib, Limit: 448 * mib}); got.Decision != Lower || got.Size != want {
 		t.Errorf("got %s %v, want Lower %v", got.Decision, got.Size, want)
 	}
 	if want := "Lower limit 1Gi to 448Mi, request 1Gi to 437Mi: peak RSS 412Mi over 9 days"; got.Summary != want {
@@ -157,13 +159,13 @@ func TestReasonsReadFromEvidenceToNumber(t *testing.T) {
 func TestBoundsAreNamedWhenTheyApply(t *testing.T) {
 	for name, c := range map[string]struct {
 		policy Policy
-		have   Size
+		have   memory.Size
 		want   memory.Bytes
 		says   []string
 	}{
-		"limit.min": {Policy{LimitMin: gib}, Size{}, gib, []string{"raised from 230Mi to limit.min 1Gi"}},
+		"limit.min": {Policy{LimitMin: gib}, memory.Size{}, gib, []string{"raised from 230Mi to limit.min 1Gi"}},
 		"limit.max": {
-			Policy{LimitMax: 210 * mib}, Size{}, 210 * mib, []string{"clamped from 230Mi to limit.max 210Mi"},
+			Policy{LimitMax: 210 * mib}, memory.Size{}, 210 * mib, []string{"clamped from 230Mi to limit.max 210Mi"},
 		},
 		"decrease Never": {
 			Policy{DecreaseNever: true}, sizeOf(512*mib, 512*mib), 512 * mib, []string{"decrease is Never"},
@@ -175,9 +177,13 @@ func TestBoundsAreNamedWhenTheyApply(t *testing.T) {
 			Policy{}, sizeOf(213*mib, 240*mib), 240 * mib,
 			[]string{"limit stays at 240Mi: 230Mi is less than minChangePercent 10 % away"},
 		},
-		"every change":      {Policy{MinChangePercent: -1}, sizeOf(213*mib, 240*mib), 230 * mib, nil},
-		"headroom 50":       {Policy{HeadroomPercent: 50}, Size{}, 300 * mib, []string{"200Mi + 50 % headroom = 300Mi"}},
-		"no headroom":       {Policy{HeadroomPercent: -1}, Size{}, 208 * mib, []string{"200Mi + 8Mi headroom = 208Mi"}},
+		"every change": {Policy{MinChangePercent: -1}, sizeOf(213*mib, 240*mib), 230 * mib, nil},
+		"headroom 50": {
+			Policy{HeadroomPercent: 50}, memory.Size{}, 300 * mib, []string{"200Mi + 50 % headroom = 300Mi"},
+		},
+		"no headroom": {
+			Policy{HeadroomPercent: -1}, memory.Size{}, 208 * mib, []string{"200Mi + 8Mi headroom = 208Mi"},
+		},
 		"nothing to change": {Policy{}, sizeOf(210*mib, 230*mib), 230 * mib, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -224,7 +230,7 @@ func TestRequestFollowsUsualUseOrTheLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := history.New()
 			now := feed(h, 9*day, gib, burst)
-			got := Evaluate(Input{History: h, Policy: c.policy, Current: Size{Request: 500 * mib}, Now: now})
+			got := Evaluate(Input{History: h, Policy: c.policy, Current: memory.Size{Request: 500 * mib}, Now: now})
 			if got.Size.Limit != 920*mib || got.Size.Request < c.want-4*mib || got.Size.Request > c.want+4*mib {
 				t.Errorf("got %v, want limit 920Mi and a request near %s", got.Size, c.want)
 			}
@@ -235,8 +241,9 @@ func TestRequestFollowsUsualUseOrTheLimit(t *testing.T) {
 func TestARequestAloneMayChange(t *testing.T) {
 	h := history.New()
 	now := feed(h, 9*day, 240*mib, flat(200*mib))
-	got := Evaluate(Input{History: h, Current: Size{Request: 64 * mib, Limit: 240 * mib}, Now: now})
-	if want := (Size{Request: 210 * mib, Limit: 240 * mib}); got.Decision != Raise || got.Size.Limit != want.Limit ||
+	got := Evaluate(Input{History: h, Current: memory.Size{Request: 64 * mib, Limit: 240 * mib}, Now: now})
+	want := memory.Size{Request: 210 * mib, Limit: 240 * mib}
+	if got.Decision != Raise || got.Size.Limit != want.Limit ||
 		!within(want.Request, got.Size.Request, 5) {
 		t.Errorf("got %s %v, want Raise %v", got.Decision, got.Size, want)
 	}
@@ -309,7 +316,7 @@ func BenchmarkEvaluate100kContainers(b *testing.B) {
 func ExampleEvaluate() {
 	h := history.New()
 	now := feed(h, 9*day, gib, flat(412*mib))
-	r := Evaluate(Input{History: h, Current: Size{Request: gib, Limit: gib}, Now: now})
+	r := Evaluate(Input{History: h, Current: memory.Size{Request: gib, Limit: gib}, Now: now})
 	fmt.Println(r.Summary)
 	for _, reason := range r.Reasons {
 		fmt.Println("-", reason)

@@ -58,7 +58,7 @@ type Quota struct {
 
 // Running is the container as it runs, with its pod and its node.
 type Running struct {
-	Current Size
+	Current memory.Size
 	// RSS is anonymous memory in use right now; a limit is not lowered onto it.
 	RSS memory.Bytes
 	// Usage is all that counts against the limit right now, page cache included, which is what the kubelet compares a

@@ -304,8 +304,8 @@ func TestADeathWithinARaiseIsNoSecondStep(t *testing.T) {
 	}
 	evaluate := func(kills ...memory.OOMKill) Recommendation {
 		return Evaluate(Input{
-			History: history.New(), Kills: kills, Current: Size{Request: 256 * mib, Limit: 256 * mib}, LargestNode: 64 * gib,
-			Now: start.Add(time.Minute),
+			History: history.New(), Kills: kills, Current: memory.Size{Request: 256 * mib, Limit: 256 * mib},
+			LargestNode: 64 * gib, Now: start.Add(time.Minute),
 		})
 	}
 	first := at(0, 64*mib, time.Second)
@@ -330,7 +330,7 @@ func TestADeathWithinARaiseIsNoSecondStep(t *testing.T) {
 		History: history.New(), Kills: []memory.OOMKill{abort(first), abort(at(20*time.Second, 256*mib, 0))},
 		LargestNode: 64 * gib,
 		Traits:      Traits{Name: "Java", FollowsLimit: true, CapFollowsLimit: true},
-		Current:     Size{Request: 256 * mib, Limit: 256 * mib}, Now: start.Add(time.Minute),
+		Current:     memory.Size{Request: 256 * mib, Limit: 256 * mib}, Now: start.Add(time.Minute),
 	})
 	if got.Size.Limit > 256*mib {
 		t.Errorf(

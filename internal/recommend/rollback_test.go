@@ -32,7 +32,7 @@ func TestARaiseThatDidNotEndItsStallIsRolledBack(t *testing.T) {
 	for name, tc := range map[string]struct {
 		in   Input
 		want Decision
-		size Size
+		size memory.Size
 		says string
 	}{
 		"at once, on minutes of use": {
@@ -45,16 +45,16 @@ func TestARaiseThatDidNotEndItsStallIsRolledBack(t *testing.T) {
 		},
 		"not onto what is in use": {
 			Input{History: young(260 * mib), Current: sizeOf(300*mib, 512*mib), Unrelieved: unrelieved()},
-			Hold, Size{}, "it is not rolled back to 256Mi: use has reached 260Mi",
+			Hold, memory.Size{}, "it is not rolled back to 256Mi: use has reached 260Mi",
 		},
 		"not when a kill has asked for more since": {
 			Input{
 				History: young(235 * mib), Current: sizeOf(250*mib, 512*mib), Unrelieved: unrelieved(),
 				Kills: []memory.OOMKill{kill(now.Add(-time.Minute), 512*mib)},
-			}, Raise, Size{}, "OOM-killed at limit 512Mi",
+			}, Raise, memory.Size{}, "OOM-killed at limit 512Mi",
 		},
 		"not when somebody has raised it further": {
-			Input{History: young(235 * mib), Current: sizeOf(250*mib, 1024*mib), Unrelieved: unrelieved()}, Hold, Size{},
+			Input{History: young(235 * mib), Current: sizeOf(250*mib, 1024*mib), Unrelieved: unrelieved()}, Hold, memory.Size{},
 			"5 samples over",
 		},
 		"not where limits are never lowered": {
@@ -68,7 +68,7 @@ func TestARaiseThatDidNotEndItsStallIsRolledBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.in.Now = now
 			got := Evaluate(tc.in)
-			if got.Decision != tc.want || tc.size != (Size{}) && got.Size != tc.size {
+			if got.Decision != tc.want || tc.size != (memory.Size{}) && got.Size != tc.size {
 				t.Errorf("%s %v, want %s %v: %s", got.Decision, got.Size, tc.want, tc.size, got.Summary)
 			}
 			if all := got.Summary + "\n" + strings.Join(got.Reasons, "\n"); !strings.Contains(all, tc.says) {

@@ -10,9 +10,6 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Size is the one of internal/memory, here and wherever a size is decided on.
-type Size = memory.Size
-
 // Decision is what to do with the size a container has now.
 type Decision string
 
@@ -107,7 +104,7 @@ type Input struct {
 	Traits Traits
 	Policy Policy
 	// Current is what running containers have now.
-	Current Size
+	Current memory.Size
 	// InUse is what the fullest replica has held for the last readings. No request is recommended below it. 0: not known.
 	InUse memory.Bytes
 	// InUseSeen is when the last of these readings was taken.
@@ -157,7 +154,7 @@ type Evidence struct {
 type Recommendation struct {
 	Decision Decision
 	// Size is the size recommended; zero with Hold.
-	Size       Size
+	Size       memory.Size
 	Confidence memory.Confidence
 	// Reasons is the chain from evidence to number, at most 16 sentences with their figures.
 	Reasons []string

@@ -14,7 +14,6 @@ import (
 
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/recommend"
 )
 
 // ChangeBudget is what may be done to running pods of all workloads together within an hour. The zero value bounds
@@ -72,7 +71,7 @@ func SumOf(spent []Spent) (bytes memory.Bytes, pods int32) {
 
 // cost is what it takes of the budget to give a pod new sizes. What it gets as a whole counts where that is more than
 // what its containers get.
-func (p *Pod) cost(to map[string]recommend.Size, evict bool) Spent {
+func (p *Pod) cost(to map[string]memory.Size, evict bool) Spent {
 	s := Spent{UID: p.UID}
 	var whole memory.Bytes
 	for name, size := range to {
@@ -158,7 +157,7 @@ func (d *decider) overChangeBudget(cost Spent) string {
 
 // waitsForNoBudget: a container was killed, or was given less than it bears, and a raise in place that restarts nothing
 // is what helps it. It is counted, so that other changes wait for it.
-func (d *decider) waitsForNoBudget(pod *Pod, to map[string]recommend.Size) bool {
+func (d *decider) waitsForNoBudget(pod *Pod, to map[string]memory.Size) bool {
 	urgent := false
 	for name, size := range to {
 		c, _ := pod.container(name)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/memory"
 )
 
 func TestARestartAndAnEvictionForSizeShareOneBudget(t *testing.T) {
@@ -85,7 +85,7 @@ func TestNoMorePodsAreDisturbedThanTheOwnerAllows(t *testing.T) {
 			c.passes(time.Duration(1+rng.IntN(400)) * time.Second)
 			c.lives(rng)
 			if rng.IntN(30) == 0 {
-				sizes := []recommend.Size{small, big, {Request: 90 * mib, Limit: 130 * mib}, {Request: 300 * mib, Limit: 400 * mib}}
+				sizes := []memory.Size{small, big, {Request: 90 * mib, Limit: 130 * mib}, {Request: 300 * mib, Limit: 400 * mib}}
 				c.wants(sizes[rng.IntN(len(sizes))], rng.IntN(2) == 0)
 			}
 			c.in.Restart = nil

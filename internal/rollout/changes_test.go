@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/memory"
 )
 
 // kept are the changes as they are stored, one a line.
@@ -37,7 +37,7 @@ func (c *cluster) expectKept(want string) {
 
 // TestWhatWasDoneToPodsIsKept: a raise of three pods is one line, also beside what the third could not have.
 func TestWhatWasDoneToPodsIsKept(t *testing.T) {
-	c := newCluster(t, 3, recommend.Size{Request: 70 * mib, Limit: 100 * mib})
+	c := newCluster(t, 3, memory.Size{Request: 70 * mib, Limit: 100 * mib})
 	c.wants(big, true)
 	for range 4 {
 		c.reconcile()
@@ -71,7 +71,7 @@ func TestWhatWasDoneToPodsIsKept(t *testing.T) {
 }
 
 func TestWhatTheKubeletDidNotDoIsKept(t *testing.T) {
-	c := newCluster(t, 1, recommend.Size{Request: 70 * mib, Limit: 100 * mib})
+	c := newCluster(t, 1, memory.Size{Request: 70 * mib, Limit: 100 * mib})
 	c.wants(big, true)
 	c.node = func(p *Pod) { p.Resize.Infeasible, p.Resize.Message = true, "Node didn't have enough capacity" }
 	c.reconcile()

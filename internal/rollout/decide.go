@@ -13,6 +13,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
 )
 
@@ -62,7 +63,7 @@ func (d *decider) requeueIn(t time.Duration) {
 
 // target is the size a container of this pod should have, and whether that differs enough from what it has to be worth
 // a change.
-func (d *decider) target(pod *Pod, c Container) (recommend.Size, bool) {
+func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	desired, found := d.Desired[c.Name]
 	if !found || c.Done {
 		return c.Spec, false
@@ -77,9 +78,9 @@ func (d *decider) target(pod *Pod, c Container) (recommend.Size, bool) {
 		}
 	}
 	// What is not recommended stays; what is set cannot be removed by a resize.
-	to = recommend.Size{Limit: cmp.Or(to.Limit, c.Spec.Limit), Request: cmp.Or(to.Request, c.Spec.Request)}
+	to = memory.Size{Limit: cmp.Or(to.Limit, c.Spec.Limit), Request: cmp.Or(to.Request, c.Spec.Request)}
 	now := have(c)
-	if limit := (recommend.Size{Limit: to.Limit, Request: now.Request}); now.Limit > 0 &&
+	if limit := (memory.Size{Limit: to.Limit, Request: now.Request}); now.Limit > 0 &&
 		!recommend.Differs(now, limit, desired.Policy) {
 		to.Limit = c.Spec.Limit // it is near enough: if anything, the request is to change
 	}
@@ -93,10 +94,10 @@ func (d *decider) target(pod *Pod, c Container) (recommend.Size, bool) {
 }
 
 // underWayTo is the size that a change under way gives this container.
-func (d *decider) underWayTo(container string) (recommend.Size, bool) {
+func (d *decider) underWayTo(container string) (memory.Size, bool) {
 	e := d.State.Rollout
 	if e == nil {
-		return recommend.Size{}, false
+		return memory.Size{}, false
 	}
 	target, under := e.Targets[container]
 	desired := d.Desired[container]
@@ -251,7 +252,7 @@ func (d *decider) change(pod *Pod) {
 }
 
 // affordsAll refuses a change for which the change budget of the cluster has no room.
-func (d *decider) affordsAll(pod *Pod, to map[string]recommend.Size, evict bool) bool {
+func (d *decider) affordsAll(pod *Pod, to map[string]memory.Size, evict bool) bool {
 	if !evict && d.waitsForNoBudget(pod, to) {
 		return true
 	}
@@ -268,7 +269,7 @@ var barred = []string{
 }
 
 // inPlace is what of a pod may be resized now. refused says that only the way is barred, not the change.
-func (d *decider) inPlace(pod *Pod) (sizes map[string]recommend.Size, refused bool) {
+func (d *decider) inPlace(pod *Pod) (sizes map[string]memory.Size, refused bool) {
 	if r, stands := d.State.refusal(pod.UID, false); stands && d.stillAsked(pod, r) {
 		d.refused(r.Reason, fmt.Sprintf("pod %s: %s", pod.Name, r.Why))
 		return nil, true
@@ -311,7 +312,7 @@ func (d *decider) inPlace(pod *Pod) (sizes map[string]recommend.Size, refused bo
 			continue
 		}
 		if sizes == nil {
-			sizes = map[string]recommend.Size{}
+			sizes = map[string]memory.Size{}
 		}
 		if c.Effective > 0 && to.Limit == c.Spec.Limit {
 			to = d.another(c.Name, to) // the spec says so already, and the kubelet does nothing about numbers that it has
@@ -325,12 +326,12 @@ func (d *decider) inPlace(pod *Pod) (sizes map[string]recommend.Size, refused bo
 }
 
 // harmless: a raise in place that restarts nothing.
-func (d *decider) harmless(c Container, to recommend.Size) bool {
+func (d *decider) harmless(c Container, to memory.Size) bool {
 	return !c.RestartsOnResize && !lowers(have(c).Limit, to.Limit)
 }
 
 // affordable refuses what would disturb one pod too many.
-func (d *decider) affordable(pod *Pod, c Container, to recommend.Size) (reason, message string, refused bool) {
+func (d *decider) affordable(pod *Pod, c Container, to memory.Size) (reason, message string, refused bool) {
 	if !d.harmless(c, to) {
 		if why := d.overBudget(pod); why != "" && !d.watchedAlready(to, c) {
 			return v1alpha1.ReasonBudget, why, true
@@ -340,7 +341,7 @@ func (d *decider) affordable(pod *Pod, c Container, to recommend.Size) (reason, 
 }
 
 // watchedAlready: the first pod has borne this lower limit, and what follows disturbs nobody.
-func (d *decider) watchedAlready(to recommend.Size, c Container) bool {
+func (d *decider) watchedAlready(to memory.Size, c Container) bool {
 	e := d.State.Rollout
 	return e != nil && e.Decrease && e.Completed > 0 && !c.RestartsOnResize && lowers(have(c).Limit, to.Limit)
 }
@@ -359,7 +360,7 @@ func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
 }
 
 // outOfBounds: the owner has changed the bounds since the size was decided on, and the owner's word is the last.
-func outOfBounds(size recommend.Size, p recommend.Policy) bool {
+func outOfBounds(size memory.Size, p recommend.Policy) bool {
 	bounded, _ := p.Bound(size, size)
 	return bounded.Limit != size.Limit
 }
@@ -394,7 +395,7 @@ func (d *decider) outdated(st Step) bool {
 }
 
 // byEviction is what the successor of a pod would have, if the pod may be evicted now.
-func (d *decider) byEviction(pod *Pod) map[string]recommend.Size {
+func (d *decider) byEviction(pod *Pod) map[string]memory.Size {
 	if why := cmp.Or(d.Policy.NoEvict, d.Policy.OnlyRaise); why != "" {
 		d.reason, d.message = "", ""
 		d.refused(v1alpha1.ReasonWaitingForNewPods, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, why))
@@ -420,7 +421,7 @@ func (d *decider) byEviction(pod *Pod) map[string]recommend.Size {
 		d.refused(v1alpha1.ReasonBudget, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, why))
 		return nil
 	}
-	sizes := map[string]recommend.Size{}
+	sizes := map[string]memory.Size{}
 	for _, c := range pod.Containers {
 		to, differs := d.target(pod, c)
 		if !differs || c.Shared { // whether the next pod is given more as a whole is not known before it is there
@@ -471,7 +472,7 @@ func (d *decider) guards(
 
 // settled refuses to lower the limit of a container that has only just started: a new version, or a large import at the
 // start, needs what the history of its predecessors does not show.
-func (d *decider) settled(c Container, to recommend.Size) (reason, message string, refused bool) {
+func (d *decider) settled(c Container, to memory.Size) (reason, message string, refused bool) {
 	if !lowers(have(c).Limit, to.Limit) {
 		return "", "", false
 	}
@@ -492,7 +493,7 @@ func (d *decider) settled(c Container, to recommend.Size) (reason, message strin
 }
 
 // changeOf is what would be done to one container of one pod, and what else is done to the workload.
-func (d *decider) changeOf(pod *Pod, c Container, to recommend.Size) (recommend.Change, recommend.Progress) {
+func (d *decider) changeOf(pod *Pod, c Container, to memory.Size) (recommend.Change, recommend.Progress) {
 	want, now := d.Desired[c.Name], have(c)
 	bound := outOfBounds(now, want.Policy) && !outOfBounds(to, want.Policy)
 	change := recommend.Change{
@@ -527,7 +528,7 @@ func (d *decider) changeOf(pod *Pod, c Container, to recommend.Size) (recommend.
 }
 
 // proposed is what is recommended for every pod, for one that has another size: it is raised or lowered, or held.
-func proposed(p recommend.Proposal, now, to recommend.Size, bound bool) recommend.Proposal {
+func proposed(p recommend.Proposal, now, to memory.Size, bound bool) recommend.Proposal {
 	lowers := to.Limit < now.Limit || to.Limit == now.Limit && to.Request < now.Request
 	// A size that stands is carried out for all pods, also while there is no new evidence for it; only to lower one takes
 	// that.
@@ -578,9 +579,9 @@ func (d *decider) unavailable() (n int32) {
 }
 
 // begin writes a step down and asks for it.
-func (d *decider) begin(pod *Pod, to map[string]recommend.Size, evict bool) {
+func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.spend(pod.cost(to, evict))
-	from, last := map[string]recommend.Size{}, map[string]recommend.Size{}
+	from, last := map[string]memory.Size{}, map[string]memory.Size{}
 	for name := range to {
 		c, _ := pod.container(name)
 		from[name], last[name] = have(c), c.Spec
@@ -592,8 +593,8 @@ func (d *decider) begin(pod *Pod, to map[string]recommend.Size, evict bool) {
 	e := d.State.Rollout
 	if e == nil || e.Decrease != lowering {
 		e = &Rollout{
-			Began: stamp(d.Now), Previous: d.State.LastChange, Decrease: lowering, Targets: map[string]recommend.Size{},
-			Before: map[string]recommend.Size{}, Why: d.recommended(to),
+			Began: stamp(d.Now), Previous: d.State.LastChange, Decrease: lowering, Targets: map[string]memory.Size{},
+			Before: map[string]memory.Size{}, Why: d.recommended(to),
 		}
 		d.State.Rollout = e
 	}
@@ -624,7 +625,7 @@ func (d *decider) begin(pod *Pod, to map[string]recommend.Size, evict bool) {
 }
 
 // recommended is what is recommended for containers, in words.
-func (d *decider) recommended(containers map[string]recommend.Size) string {
+func (d *decider) recommended(containers map[string]memory.Size) string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(containers)) {
 		if text := d.Desired[name].Recommendation.Summary; text != "" {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/recommend"
 )
 
 // A resize that reaches the kubelet while the container is down may never reach the cgroup of its pod
@@ -34,7 +33,7 @@ const (
 )
 
 // have is the effective size: what the spec asks for, with the limit that its pod really lets it have.
-func have(c Container) recommend.Size {
+func have(c Container) memory.Size {
 	size := c.Spec
 	if c.Effective > 0 && (size.Limit == 0 || c.Effective < size.Limit) {
 		size.Limit = c.Effective
@@ -43,7 +42,7 @@ func have(c Container) recommend.Size {
 }
 
 // held is a container that is to have more than its pod lets it have.
-func (p *Pod) held(to map[string]recommend.Size) (Container, bool) {
+func (p *Pod) held(to map[string]memory.Size) (Container, bool) {
 	for _, c := range p.Containers {
 		if size, asked := to[c.Name]; asked && c.Effective > 0 && c.Effective < size.Limit {
 			return c, true
@@ -53,7 +52,7 @@ func (p *Pod) held(to map[string]recommend.Size) (Container, bool) {
 }
 
 // down is a container whose limit is to be raised and that a resize would not meet running now.
-func (p *Pod) down(to map[string]recommend.Size) (Container, bool) {
+func (p *Pod) down(to map[string]memory.Size) (Container, bool) {
 	for _, c := range p.Containers {
 		if size, asked := to[c.Name]; asked && size.Limit > have(c).Limit && c.Started.IsZero() {
 			return c, true
@@ -144,7 +143,7 @@ func (d *decider) resend(st *Step, pod *Pod) bool {
 	}
 	st.Last, st.Sent = st.To, stamp(d.Now)
 	st.Tries++
-	st.To = map[string]recommend.Size{}
+	st.To = map[string]memory.Size{}
 	for name, size := range st.Last {
 		if c, found := pod.container(name); found && c.Effective > 0 && c.Effective < size.Limit {
 			size = d.another(name, size)
@@ -155,11 +154,11 @@ func (d *decider) resend(st *Step, pod *Pod) bool {
 }
 
 // another is nearly the same size: a kubelet does nothing about numbers that it has.
-func (d *decider) another(container string, size recommend.Size) recommend.Size {
+func (d *decider) another(container string, size memory.Size) memory.Size {
 	desired := d.Desired[container]
 	same := size.Request == size.Limit
 	more := size.Limit.Plus(anotherNumber)
-	if outOfBounds(recommend.Size{Limit: more}, desired.Policy) || desired.Range.Max > 0 && more > desired.Range.Max {
+	if outOfBounds(memory.Size{Limit: more}, desired.Policy) || desired.Range.Max > 0 && more > desired.Range.Max {
 		more = size.Limit.Minus(anotherNumber)
 	}
 	size.Limit, size.Request = more, min(size.Request, more)

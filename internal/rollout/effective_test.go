@@ -68,7 +68,7 @@ func TestASizeThatWaitsIsTheNewest(t *testing.T) {
 	c.wants(big, true)
 	c.dies(0, time.Minute)
 	c.reconcile()
-	c.wants(recommend.Size{Request: 300 * mib, Limit: 512 * mib}, true)
+	c.wants(memory.Size{Request: 300 * mib, Limit: 512 * mib}, true)
 	c.passes(time.Second)
 	c.reconcile()
 	c.runs(0)
@@ -246,7 +246,7 @@ func TestASuccessorThatDiesIsReplacedToo(t *testing.T) {
 	if !c.told("evicted web-1") {
 		t.Fatalf("the first is not replaced: %v", c.log)
 	}
-	c.wants(recommend.Size{Request: 300 * mib, Limit: 583 * mib}, true)
+	c.wants(memory.Size{Request: 300 * mib, Limit: 583 * mib}, true)
 	c.dies(0, 0)
 	for range 40 {
 		c.reconcile()
@@ -318,11 +318,11 @@ func TestAReplicaThatWasDownGetsWhatTheOthersWereRaisedTo(t *testing.T) {
 				c.reconcile()
 				c.passes(time.Second)
 			}
-			c.wants(recommend.Size{Request: 300 * mib, Limit: 512 * mib}, true)
+			c.wants(memory.Size{Request: 300 * mib, Limit: 512 * mib}, true)
 			c.reconcile()
 			c.passes(time.Second)
 			c.expectLimits("512Mi 256Mi 100Mi")
-			c.wants(recommend.Size{Request: 300 * mib, Limit: 512 * mib}, urgent)
+			c.wants(memory.Size{Request: 300 * mib, Limit: 512 * mib}, urgent)
 			c.runs(2)
 			for range 5 {
 				c.reconcile()
@@ -336,13 +336,13 @@ func TestAReplicaThatWasDownGetsWhatTheOthersWereRaisedTo(t *testing.T) {
 // Seen on a real node: the limit of one replica had been sent again as 257Mi, and its request waited for an hour below
 // its use.
 func TestARequestBelowUseIsRaisedThoughTheLimitsDifferALittle(t *testing.T) {
-	c := newCluster(t, 3, recommend.Size{Request: 68 * mib, Limit: 256 * mib})
+	c := newCluster(t, 3, memory.Size{Request: 68 * mib, Limit: 256 * mib})
 	c.app(1).Spec.Limit, c.app(1).Actual.Limit = 257*mib, 257*mib
 	for i := range c.in.Pods {
 		c.app(i).RSS = 82 * mib
 	}
 	c.in.State.LastChange = c.in.Now.Add(-time.Minute)
-	c.wants(recommend.Size{Request: 90 * mib, Limit: 256 * mib}, false)
+	c.wants(memory.Size{Request: 90 * mib, Limit: 256 * mib}, false)
 	c.desired(func(d *Desired) {
 		d.Recommendation.Decision, d.Recommendation.Evidence.Window = recommend.Raise, time.Minute
 	})
@@ -359,9 +359,9 @@ func TestARequestBelowUseIsRaisedThoughTheLimitsDifferALittle(t *testing.T) {
 }
 
 func TestARequestALittleBelowUseIsRaised(t *testing.T) {
-	c := newCluster(t, 1, recommend.Size{Request: 95 * mib, Limit: 256 * mib})
+	c := newCluster(t, 1, memory.Size{Request: 95 * mib, Limit: 256 * mib})
 	c.app(0).RSS = 98 * mib
-	c.wants(recommend.Size{Request: 103 * mib, Limit: 256 * mib}, false) // less than minChangePercent away
+	c.wants(memory.Size{Request: 103 * mib, Limit: 256 * mib}, false) // less than minChangePercent away
 	c.reconcile()
 	if got := c.app(0).Spec.Request; got != 103*mib {
 		t.Errorf("requests %s and uses 98Mi: %s %s", got, c.last.Reason, c.last.Message)
@@ -384,7 +384,7 @@ func TestTheOwnersBoundIsKeptAtOnce(t *testing.T) {
 	c.wants(big, true)
 	c.reconcileAndDie(0) // written down: 256Mi
 	c.desired(func(d *Desired) {
-		d.Policy.LimitMax, d.Recommendation.Size = 128*mib, recommend.Size{Request: 100 * mib, Limit: 128 * mib}
+		d.Policy.LimitMax, d.Recommendation.Size = 128*mib, memory.Size{Request: 100 * mib, Limit: 128 * mib}
 	})
 	for range 6 {
 		c.reconcile()
@@ -398,7 +398,7 @@ func TestTheOwnersBoundIsKeptAtOnce(t *testing.T) {
 
 func TestALoweredBoundNeedsNoEvidenceAndBeginsWithOnePod(t *testing.T) {
 	c := newCluster(t, 2, big)
-	c.wants(recommend.Size{Request: 100 * mib, Limit: 128 * mib}, false)
+	c.wants(memory.Size{Request: 100 * mib, Limit: 128 * mib}, false)
 	c.desired(func(d *Desired) {
 		d.Policy.LimitMax = 128 * mib
 		d.Recommendation.Decision, d.Recommendation.Evidence = recommend.Hold, recommend.Evidence{}
@@ -439,7 +439,7 @@ func TestARefusalStandsForWhatWasRefused(t *testing.T) {
 	if c.expectReason(v1alpha1.ReasonRefused); c.writes() != 1 {
 		t.Errorf("asked for hot: %v", c.log)
 	}
-	c.wants(recommend.Size{Request: 100 * mib, Limit: 160 * mib}, true)
+	c.wants(memory.Size{Request: 100 * mib, Limit: 160 * mib}, true)
 	c.reconcile()
 	c.expectLimits("160Mi")
 }
@@ -489,7 +489,7 @@ func TestADecreaseUnderWayKeepsTheBound(t *testing.T) {
 		c.passes(11 * time.Minute)
 	}
 	c.expectLimits("100Mi 256Mi 256Mi")
-	c.wants(recommend.Size{Request: 70 * mib, Limit: 150 * mib}, false)
+	c.wants(memory.Size{Request: 70 * mib, Limit: 150 * mib}, false)
 	c.desired(func(d *Desired) { d.Policy.LimitMin = 150 * mib })
 	for range 8 {
 		c.reconcile()

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/test/budget"
 )
 
@@ -61,8 +61,8 @@ func checkState(t testing.TB, stored []byte) {
 	if twice, err := json.Marshal(&again); err != nil || !bytes.Equal(written, twice) {
 		t.Errorf("%s was written, and after reading it %s (%v)", written, twice, err)
 	}
-	for _, desired := range []recommend.Size{small, big} {
-		c := newCluster(t, 3, recommend.Size{Request: 100 * mib, Limit: 128 * mib})
+	for _, desired := range []memory.Size{small, big} {
+		c := newCluster(t, 3, memory.Size{Request: 100 * mib, Limit: 128 * mib})
 		c.wants(desired, desired == big)
 		c.killed(0)
 		c.in.State, c.in.Policy.Evict = s, true
@@ -80,7 +80,7 @@ func storedStates(t testing.TB) (stored [][]byte) {
 	t.Helper()
 	for name, meet := range map[string]func(*cluster){
 		"a canary":  func(c *cluster) { c.wants(small, false) },
-		"a raise":   func(c *cluster) { c.wants(recommend.Size{Request: 300 * mib, Limit: 512 * mib}, true) },
+		"a raise":   func(c *cluster) { c.wants(memory.Size{Request: 300 * mib, Limit: 512 * mib}, true) },
 		"a refusal": func(c *cluster) { c.wants(small, false); c.refuse = func(Action) bool { return true } },
 		"an evicted": func(c *cluster) {
 			c.wants(small, false)

@@ -16,7 +16,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/recommend"
 )
 
 const (
@@ -220,17 +219,17 @@ func (o *observation) followEviction(st *Step) (done bool) {
 }
 
 // limits are sizes without their requests: LimitRanges and other webhooks may have a word about those of a new pod.
-func limits(sizes map[string]recommend.Size) map[string]recommend.Size {
-	out := make(map[string]recommend.Size, len(sizes))
+func limits(sizes map[string]memory.Size) map[string]memory.Size {
+	out := make(map[string]memory.Size, len(sizes))
 	for name, s := range sizes {
-		out[name] = recommend.Size{Limit: s.Limit}
+		out[name] = memory.Size{Limit: s.Limit}
 	}
 	return out
 }
 
 // sizesOf are the sizes a pod has, of the containers that are asked for.
-func sizesOf(pod *Pod, of map[string]recommend.Size) map[string]recommend.Size {
-	out := make(map[string]recommend.Size, len(of))
+func sizesOf(pod *Pod, of map[string]memory.Size) map[string]memory.Size {
+	out := make(map[string]memory.Size, len(of))
 	for _, c := range pod.Containers {
 		if _, asked := of[c.Name]; asked {
 			out[c.Name] = c.Spec
@@ -270,7 +269,7 @@ func (o *observation) revert(kills []memory.OOMKill) bool {
 				"lowered again before %s",
 				tried.Limit, name, before.Limit, why, format.Time(o.Now.Add(RevertHold)))})
 		o.keep(Reverted, pod.Name, &Step{
-			From: map[string]recommend.Size{name: tried}, To: map[string]recommend.Size{name: {Limit: before.Limit}},
+			From: map[string]memory.Size{name: tried}, To: map[string]memory.Size{name: {Limit: before.Limit}},
 		}, why)
 	}
 	o.state.Rollout = nil
@@ -375,7 +374,7 @@ func (p *Pod) above(e *Rollout) bool {
 	})
 }
 
-func lowersAny(from, to map[string]recommend.Size) bool {
+func lowersAny(from, to map[string]memory.Size) bool {
 	for name, s := range to {
 		if lowers(from[name].Limit, s.Limit) {
 			return true
@@ -393,7 +392,7 @@ func called(name string) string {
 }
 
 // changes says what happens to sizes: "limit of container app 256Mi to 112Mi (request 128Mi to 90Mi)".
-func changes(from, to map[string]recommend.Size) string {
+func changes(from, to map[string]memory.Size) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(to)) {
 		f, t := from[name], to[name]

@@ -85,7 +85,7 @@ func (c *cluster) actuates(pod *Pod) {
 	}
 }
 
-func newCluster(t testing.TB, n int, size recommend.Size) *cluster {
+func newCluster(t testing.TB, n int, size memory.Size) *cluster {
 	c := &cluster{
 		t: t, in: Input{Now: start, Desired: map[string]Desired{}, Policy: Policy{MaxUnavailable: 1}}, quick: true,
 	}
@@ -95,7 +95,7 @@ func newCluster(t testing.TB, n int, size recommend.Size) *cluster {
 	return c
 }
 
-func (c *cluster) pod(size recommend.Size) Pod {
+func (c *cluster) pod(size memory.Size) Pod {
 	c.born++
 	return Pod{
 		Name: fmt.Sprintf("web-%d", c.born), UID: types.UID(fmt.Sprintf("uid-%d", c.born)), Created: c.in.Now, Ready: true,
@@ -105,7 +105,7 @@ func (c *cluster) pod(size recommend.Size) Pod {
 }
 
 // wants recommends a size on nine days of evidence.
-func (c *cluster) wants(size recommend.Size, urgent bool) {
+func (c *cluster) wants(size memory.Size, urgent bool) {
 	c.in.Desired["app"] = Desired{
 		Proposal: recommend.Proposal{Recommendation: recommend.Recommendation{
 			Decision: recommend.Keep, Size: size, Urgent: urgent, Evidence: recommend.Evidence{Window: 9 * 24 * time.Hour},
@@ -147,7 +147,7 @@ func (c *cluster) reconcileAndDie(after int) {
 	in.Desired = map[string]Desired{}
 	for name, desired := range c.in.Desired {
 		if r, stands := observed.Standing(name, in.Now); stands {
-			desired.Recommendation = r.Override(desired.Recommendation, recommend.Size{})
+			desired.Recommendation = r.Override(desired.Recommendation, memory.Size{})
 		}
 		in.Desired[name] = desired
 	}
@@ -278,8 +278,8 @@ func (c *cluster) expectReason(reason string, words ...string) {
 func (c *cluster) told(words string) bool { return strings.Contains(strings.Join(c.log, "\n"), words) }
 
 var (
-	big   = recommend.Size{Request: 200 * mib, Limit: 256 * mib}
-	small = recommend.Size{Request: 70 * mib, Limit: 100 * mib}
+	big   = memory.Size{Request: 200 * mib, Limit: 256 * mib}
+	small = memory.Size{Request: 70 * mib, Limit: 100 * mib}
 )
 
 func TestARaiseGoesThroughAllPodsOneAfterTheOther(t *testing.T) {
@@ -727,7 +727,7 @@ func TestAJobsRunIsOnlyRaised(t *testing.T) {
 	c.reconcile()
 	c.expectLimits("256Mi")
 	c.expectReason(v1alpha1.ReasonWaitingForNewPods, "a run of a Job")
-	c.wants(recommend.Size{Request: 200 * mib, Limit: 512 * mib}, true)
+	c.wants(memory.Size{Request: 200 * mib, Limit: 512 * mib}, true)
 	c.reconcile()
 	c.expectLimits("512Mi")
 }
@@ -755,7 +755,7 @@ func TestAnotherWriterIsLeftTheField(t *testing.T) {
 	c.wants(big, true)
 	c.node = func(*Pod) {}
 	c.reconcile()
-	other := recommend.Size{Request: 150 * mib, Limit: 180 * mib}
+	other := memory.Size{Request: 150 * mib, Limit: 180 * mib}
 	c.in.Pods[0].Containers[0].Spec, c.in.Pods[0].Containers[0].Actual, c.in.Pods[0].Writer = other, other, "vpa-updater"
 	for range 10 {
 		c.passes(time.Minute)
@@ -766,7 +766,7 @@ func TestAnotherWriterIsLeftTheField(t *testing.T) {
 }
 
 func TestAGuaranteedPodStaysGuaranteed(t *testing.T) {
-	c := newCluster(t, 1, recommend.Size{Request: 100 * mib, Limit: 100 * mib})
+	c := newCluster(t, 1, memory.Size{Request: 100 * mib, Limit: 100 * mib})
 	c.in.Pods[0].QoS = "Guaranteed"
 	c.wants(big, true)
 	c.reconcile()
@@ -802,7 +802,7 @@ func TestItConvergesWhereverMemfitDies(t *testing.T) {
 				i := rng.IntN(len(c.in.Pods))
 				c.in.Pods[i] = c.pod(big) // a rollout, a drained node
 			case step < 300 && rng.IntN(40) == 0:
-				c.wants([]recommend.Size{small, big, {Request: 90 * mib, Limit: 130 * mib}}[rng.IntN(3)], rng.IntN(2) == 0)
+				c.wants([]memory.Size{small, big, {Request: 90 * mib, Limit: 130 * mib}}[rng.IntN(3)], rng.IntN(2) == 0)
 			}
 			c.reconcileAndDie(rng.IntN(3) - 1)
 			changing := 0

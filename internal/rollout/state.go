@@ -51,8 +51,8 @@ type Rollout struct {
 	// Previous is the last change before it, which counts again when nothing comes of this one.
 	Previous time.Time `json:"previous,omitzero"`
 	// Targets are the sizes by container; Before are those of the first pod that was changed.
-	Targets map[string]recommend.Size `json:"targets"`
-	Before  map[string]recommend.Size `json:"before"`
+	Targets map[string]memory.Size `json:"targets"`
+	Before  map[string]memory.Size `json:"before"`
 	// Decrease: a limit goes down, so that pods are watched.
 	Decrease bool `json:"lowering,omitempty"`
 	// Completed is the number of pods that were changed and are done with: confirmed, and watched if the experiment
@@ -70,14 +70,14 @@ type Step struct {
 	// Evict: the pod is evicted; its successor takes its place in the step when it is ready.
 	Evict bool `json:"evict,omitempty"`
 	// From and To are sizes by container.
-	From map[string]recommend.Size `json:"from"`
-	To   map[string]recommend.Size `json:"to"`
+	From map[string]memory.Size `json:"from"`
+	To   map[string]memory.Size `json:"to"`
 	// Last are the sizes that the spec had when To was asked for, where those are not From. Sent is when, if that was not
 	// at At (the container was down, or this is not the first time), and Tries how often before: what is not effective is
 	// asked for again with another number.
-	Last  map[string]recommend.Size `json:"last,omitempty"`
-	Sent  time.Time                 `json:"sent,omitzero"`
-	Tries int                       `json:"tries,omitempty"`
+	Last  map[string]memory.Size `json:"last,omitempty"`
+	Sent  time.Time              `json:"sent,omitzero"`
+	Tries int                    `json:"tries,omitempty"`
 	// Confirmed is when the new size was seen effective.
 	Confirmed time.Time `json:"confirmed,omitzero"`
 	// Restarts is the number of container restarts when it was.
@@ -92,11 +92,11 @@ type Step struct {
 
 // Revert is a size that led to kills or restarts, or kept a pod from being ready.
 type Revert struct {
-	Container string         `json:"container"`
-	Tried     recommend.Size `json:"tried"`
-	Restored  recommend.Size `json:"restored"`
-	At        time.Time      `json:"at"`
-	Why       string         `json:"why"`
+	Container string      `json:"container"`
+	Tried     memory.Size `json:"tried"`
+	Restored  memory.Size `json:"restored"`
+	At        time.Time   `json:"at"`
+	Why       string      `json:"why"`
 }
 
 // Refusal is a pod that could not be changed.
@@ -105,7 +105,7 @@ type Refusal struct {
 	UID   types.UID `json:"uid"`
 	Until time.Time `json:"until"`
 	// Sizes are those that could not be had, by container: the refusal stands for them, and not for others.
-	Sizes map[string]recommend.Size `json:"sizes,omitempty"`
+	Sizes map[string]memory.Size `json:"sizes,omitempty"`
 	// Evict: it was the eviction that was refused.
 	Evict  bool   `json:"evict,omitempty"`
 	Reason string `json:"reason"`
@@ -145,12 +145,12 @@ func (s *State) Standing(container string, now time.Time) (Revert, bool) {
 
 // Override is the recommendation while a size that was rolled back must not come again: the restored size stands until
 // the hold is over, for new pods as well. A recommendation for more is left as it is.
-func (r Revert) Override(rec recommend.Recommendation, have recommend.Size) recommend.Recommendation {
+func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recommend.Recommendation {
 	same := rec.Size.Limit == r.Restored.Limit // then only its reason is missing, unless the request goes up
-	if rec.Size == (recommend.Size{}) || rec.Size.Limit > r.Restored.Limit || same && rec.Decision == recommend.Raise {
+	if rec.Size == (memory.Size{}) || rec.Size.Limit > r.Restored.Limit || same && rec.Decision == recommend.Raise {
 		return rec
 	}
-	rec.Size = r.Restored.Max(recommend.Size{Request: rec.Size.Request})
+	rec.Size = r.Restored.Max(memory.Size{Request: rec.Size.Request})
 	rec.Decision = recommend.Keep
 	if have.Limit < rec.Size.Limit {
 		rec.Decision, rec.Urgent = recommend.Raise, true
@@ -317,9 +317,9 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	s.Spent = bounded(s.Spent)
 	if x := s.Rollout; x != nil {
 		x.Steps = x.Steps[max(0, len(x.Steps)-maxWatched):]
-		for _, sizes := range []*map[string]recommend.Size{&x.Targets, &x.Before} {
+		for _, sizes := range []*map[string]memory.Size{&x.Targets, &x.Before} {
 			if *sizes == nil {
-				*sizes = map[string]recommend.Size{} // to be written to
+				*sizes = map[string]memory.Size{} // to be written to
 			}
 		}
 	}
@@ -347,7 +347,7 @@ func (p *Pod) restarts() int32 {
 }
 
 // has reports whether the containers have the sizes, as get reads them; what a size leaves open may be anything.
-func (p *Pod) has(sizes map[string]recommend.Size, get func(Container) recommend.Size) bool {
+func (p *Pod) has(sizes map[string]memory.Size, get func(Container) memory.Size) bool {
 	for name, want := range sizes {
 		c, found := p.container(name)
 		if !found {
@@ -361,7 +361,7 @@ func (p *Pod) has(sizes map[string]recommend.Size, get func(Container) recommend
 	return true
 }
 
-func spec(c Container) recommend.Size   { return c.Spec }
-func actual(c Container) recommend.Size { return c.Actual }
+func spec(c Container) memory.Size   { return c.Spec }
+func actual(c Container) memory.Size { return c.Actual }
 
 func lowers(from, to memory.Bytes) bool { return to > 0 && to < from }

@@ -49,7 +49,7 @@ type Resize struct {
 type Container struct {
 	Name string
 	// Spec is what the pod asks for, Actual what the kubelet has made effective.
-	Spec, Actual recommend.Size
+	Spec, Actual memory.Size
 	// Effective is the limit that is proven to be effective for it and its pod where Actual shows more; 0: Actual is
 	// effective.
 	Effective memory.Bytes
@@ -125,7 +125,7 @@ type Action struct {
 	// Evict: by the eviction API. Otherwise Sizes are what its containers are resized to, and the pod as a whole where
 	// they name it ([WholePod]); 0 leaves a request or limit as it is.
 	Evict bool
-	Sizes map[string]recommend.Size
+	Sizes map[string]memory.Size
 	// Restart: evicted for a fresh one of the same size.
 	Restart bool
 	// Undo: a resize that did not come about is taken out of the pod's spec again.

@@ -18,14 +18,14 @@ const WholePod = ""
 // Whole is the size of a pod as a whole.
 type Whole struct {
 	// Spec is what the pod asks for, Actual what the kubelet has made effective.
-	Spec, Actual recommend.Size
+	Spec, Actual memory.Size
 	// Stays says why it cannot be changed while the pod runs; empty: it can.
 	Stays string
 	// Young: the kubelet has not told of the pod yet, and Stays may be another answer then.
 	Young bool
 	// Follow is what goes with these sizes of containers, of which the others keep theirs, and why it cannot be had; zero:
 	// it can. parts are what those that share its limit need of it.
-	Follow func(sizes, parts map[string]recommend.Size) (to recommend.Size, refused recommend.Refusal)
+	Follow func(sizes, parts map[string]memory.Size) (to memory.Size, refused recommend.Refusal)
 }
 
 // container is the pod as a whole, as a container: it is told by its size alone.
@@ -40,8 +40,8 @@ func (p *Pod) limited() bool { return p.Whole != nil && p.Whole.Spec.Limit > 0 }
 func (p *Pod) follows() bool { return p.Whole != nil && p.Whole.Stays == "" }
 
 // parts are what containers without a limit of their own need of the pod's.
-func (d *decider) parts(pod *Pod) map[string]recommend.Size {
-	parts := map[string]recommend.Size{}
+func (d *decider) parts(pod *Pod) map[string]memory.Size {
+	parts := map[string]memory.Size{}
 	for _, c := range pod.Containers {
 		if desired, found := d.Desired[c.Name]; found && c.Shared && !c.Done {
 			size := desired.Recommendation.Size
@@ -57,20 +57,20 @@ func (d *decider) sharedNeed(pod *Pod, c Container) (limit memory.Bytes, needed 
 	if !c.Shared || !pod.follows() {
 		return 0, false
 	}
-	sizes := map[string]recommend.Size{}
+	sizes := map[string]memory.Size{}
 	for _, other := range pod.Containers {
 		if !other.Shared {
 			sizes[other.Name], _ = d.target(pod, other)
 		}
 	}
 	to, _ := pod.Whole.Follow(sizes, d.parts(pod))
-	now := recommend.Size{Limit: pod.Whole.Spec.Limit}
+	now := memory.Size{Limit: pod.Whole.Spec.Limit}
 	to.Request = 0
 	return to.Limit, to.Limit > now.Limit && recommend.Differs(now, to, d.Desired[c.Name].Policy)
 }
 
 // whole adds to the sizes of a pod's containers that of the pod as a whole; false where it cannot have it.
-func (d *decider) whole(pod *Pod, sizes map[string]recommend.Size) bool {
+func (d *decider) whole(pod *Pod, sizes map[string]memory.Size) bool {
 	if !pod.follows() || len(sizes) == 0 {
 		return true
 	}
@@ -90,7 +90,7 @@ func (d *decider) whole(pod *Pod, sizes map[string]recommend.Size) bool {
 }
 
 // guardWhole are the guards that look at a pod as a whole: quotas and the node count that instead of its containers.
-func (d *decider) guardWhole(pod *Pod, sizes map[string]recommend.Size, to recommend.Size) recommend.Refusal {
+func (d *decider) guardWhole(pod *Pod, sizes map[string]memory.Size, to memory.Size) recommend.Refusal {
 	for _, c := range pod.Containers {
 		if _, asked := sizes[c.Name]; !asked && c.Shared && c.RestartsOnResize && to.Limit > pod.Whole.Spec.Limit {
 			return recommend.Refusal{Reason: v1alpha1.ReasonBudget, Message: fmt.Sprintf("container %s has no limit of its own "+
@@ -110,7 +110,7 @@ func (d *decider) guardWhole(pod *Pod, sizes map[string]recommend.Size, to recom
 }
 
 // within is what of a size a pod has room for whose size as a whole stays, and whether that is all of it.
-func (p *Pod) within(c Container, to recommend.Size, policy recommend.Policy) (recommend.Size, bool) {
+func (p *Pod) within(c Container, to memory.Size, policy recommend.Policy) (memory.Size, bool) {
 	if p.Whole == nil || p.follows() {
 		return to, true
 	}
@@ -123,11 +123,11 @@ func (p *Pod) within(c Container, to recommend.Size, policy recommend.Policy) (r
 }
 
 // beyond refuses what a pod has no room for whose size as a whole stays.
-func (d *decider) beyond(pod *Pod, c Container, to recommend.Size) {
+func (d *decider) beyond(pod *Pod, c Container, to memory.Size) {
 	d.refused(v1alpha1.ReasonPodLimit, fmt.Sprintf("%s%s does not fit in the whole pod (spec.resources), which keeps its "+
 		"%s: %s", d.about(pod, c), inWords(to), inWords(pod.Whole.Spec), pod.Whole.Stays))
 }
 
-func inWords(s recommend.Size) string {
+func inWords(s memory.Size) string {
 	return fmt.Sprintf("limit %s, request %s", none(s.Limit), none(s.Request))
 }

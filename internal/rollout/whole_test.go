@@ -13,10 +13,10 @@ import (
 )
 
 // beside is what another container of the pod has, which memfit leaves alone.
-var beside = recommend.Size{Request: 50 * mib, Limit: 64 * mib}
+var beside = memory.Size{Request: 50 * mib, Limit: 64 * mib}
 
 // whole is a workload whose pods have a size as a whole: all that its containers may take, and what they request.
-func whole(t testing.TB, n int, size recommend.Size) *cluster {
+func whole(t testing.TB, n int, size memory.Size) *cluster {
 	c := newCluster(t, n, size)
 	for i := range c.in.Pods {
 		c.asAWhole(&c.in.Pods[i])
@@ -26,10 +26,10 @@ func whole(t testing.TB, n int, size recommend.Size) *cluster {
 
 func (c *cluster) asAWhole(pod *Pod) {
 	have := pod.Containers[0].Spec
-	w := &Whole{Spec: recommend.Size{Request: have.Request + beside.Request, Limit: have.Limit + beside.Limit}}
+	w := &Whole{Spec: memory.Size{Request: have.Request + beside.Request, Limit: have.Limit + beside.Limit}}
 	w.Actual = w.Spec
 	uid := pod.UID
-	w.Follow = func(sizes, parts map[string]recommend.Size) (recommend.Size, recommend.Refusal) {
+	w.Follow = func(sizes, parts map[string]memory.Size) (memory.Size, recommend.Refusal) {
 		p := c.find(uid)
 		now, app := p.Whole.Spec, p.Containers[0].Spec
 		to := now
@@ -66,15 +66,15 @@ func (c *cluster) consistent() {
 	}
 }
 
-func (c *cluster) expectWhole(i int, want recommend.Size) {
+func (c *cluster) expectWhole(i int, want memory.Size) {
 	c.t.Helper()
 	if got := c.in.Pods[i].Whole.Spec; got != want {
 		c.t.Errorf("as a whole %+v, want %+v; %s: %s\n%v", got, want, c.last.Reason, c.last.Message, c.log)
 	}
 }
 
-func grown(app recommend.Size) recommend.Size {
-	return recommend.Size{Request: app.Request + beside.Request, Limit: app.Limit + beside.Limit}
+func grown(app memory.Size) memory.Size {
+	return memory.Size{Request: app.Request + beside.Request, Limit: app.Limit + beside.Limit}
 }
 
 func TestAPodAsAWholeGrowsWithItsContainers(t *testing.T) {
@@ -121,7 +121,7 @@ func TestARollbackOfADecreaseNeverLowersThePod(t *testing.T) {
 	c.passes(5 * time.Second)
 	c.reconcile()
 	c.expectLimits("100Mi 256Mi")
-	c.expectWhole(0, recommend.Size{Request: grown(small).Request, Limit: grown(big).Limit})
+	c.expectWhole(0, memory.Size{Request: grown(small).Request, Limit: grown(big).Limit})
 	c.killed(0)
 	c.passes(time.Second)
 	for range 3 {
@@ -194,23 +194,23 @@ func TestAPodThatCannotBeResizedAsAWholeIsHeldToIt(t *testing.T) {
 func TestAContainerWithoutALimitGetsThePodMore(t *testing.T) {
 	c := whole(t, 1, small)
 	app := &c.in.Pods[0].Containers[0]
-	app.Spec, app.Actual, app.Shared = recommend.Size{Request: 70 * mib}, recommend.Size{Request: 70 * mib}, true
-	c.wants(recommend.Size{Request: 70 * mib, Limit: 256 * mib}, false)
+	app.Spec, app.Actual, app.Shared = memory.Size{Request: 70 * mib}, memory.Size{Request: 70 * mib}, true
+	c.wants(memory.Size{Request: 70 * mib, Limit: 256 * mib}, false)
 	for range 3 {
 		c.reconcile()
 		c.passes(5 * time.Second)
 	}
-	c.expectWhole(0, recommend.Size{Request: grown(small).Request, Limit: grown(big).Limit})
+	c.expectWhole(0, memory.Size{Request: grown(small).Request, Limit: grown(big).Limit})
 	c.expectReason(v1alpha1.ReasonUpToDate)
-	if got := c.in.Pods[0].Containers[0].Spec; got != (recommend.Size{Request: 70 * mib}) {
+	if got := c.in.Pods[0].Containers[0].Spec; got != (memory.Size{Request: 70 * mib}) {
 		t.Errorf("the container has %+v", got)
 	}
 	app.RestartsOnResize = true
-	c.wants(recommend.Size{Request: 70 * mib, Limit: 512 * mib}, false)
+	c.wants(memory.Size{Request: 70 * mib, Limit: 512 * mib}, false)
 	c.passes(2 * time.Hour)
 	c.reconcile()
 	c.expectReason(v1alpha1.ReasonSingleReplica)
-	c.expectWhole(0, recommend.Size{Request: grown(small).Request, Limit: grown(big).Limit})
+	c.expectWhole(0, memory.Size{Request: grown(small).Request, Limit: grown(big).Limit})
 }
 
 func TestAnOwnerWhoChangesThePodAsAWholeIsLeftAlone(t *testing.T) {
@@ -234,8 +234,8 @@ func TestThePodAsAWholeHasToHaveRoom(t *testing.T) {
 			c.desired(func(d *Desired) { d.Quota = recommend.Quota{Name: "mem", Limits: 100 * mib} })
 		},
 		v1alpha1.ReasonLimitRange: func(c *cluster) {
-			c.in.Pods[0].Whole.Follow = func(_, _ map[string]recommend.Size) (recommend.Size, recommend.Refusal) {
-				return recommend.Size{}, recommend.Refusal{Reason: v1alpha1.ReasonLimitRange, Message: "too much"}
+			c.in.Pods[0].Whole.Follow = func(_, _ map[string]memory.Size) (memory.Size, recommend.Refusal) {
+				return memory.Size{}, recommend.Refusal{Reason: v1alpha1.ReasonLimitRange, Message: "too much"}
 			}
 		},
 	} {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
 )
 
@@ -33,14 +34,14 @@ func (d *decider) waitsForWindow(c Container, in recommend.Change) (reason, mess
 }
 
 // givesBack: a size that did harm is rolled back.
-func (d *decider) givesBack(c Container, to, from recommend.Size) bool {
+func (d *decider) givesBack(c Container, to, from memory.Size) bool {
 	r, stands := d.State.Standing(c.Name, d.Now)
 	return stands && from.Limit < to.Limit && to.Limit <= r.Restored.Limit
 }
 
 // tooLate: a step that was written down while a window was open, or the owner's query had no series, and is not done,
 // would be done after that.
-func (d *decider) tooLate(c Container, st Step, to recommend.Size) bool {
+func (d *decider) tooLate(c Container, st Step, to memory.Size) bool {
 	in, _ := d.changeOf(d.pod(st), c, to)
 	in.Restarts = st.Evict || c.RestartsOnResize && !c.Literal
 	_, _, shut := d.waitsForWindow(c, in)

@@ -25,7 +25,7 @@ import (
 // desired is what is recommended for a container of every pod, with what guards are told of its surroundings.
 func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) rollout.Desired {
 	facts := &s.Facts
-	size := map[string]constraints.Size{q.container.Name: rec.Size}
+	size := map[string]memory.Size{q.container.Name: rec.Size}
 	return rollout.Desired{
 		// what the pod around it allows, each pod says itself
 		Proposal: recommend.Proposal{Recommendation: rec, Policy: q.container.policy.SizePolicy()},
@@ -80,7 +80,7 @@ func (q *containerInput) findShape() shapeCache {
 type managedContainer struct {
 	Name    string
 	policy  profile.Container
-	current recommend.Size
+	current memory.Size
 	// podLimit and podRequest are what the size of the whole pod (spec.resources) allows this container; 0: anything.
 	podLimit, podRequest memory.Bytes
 }
@@ -131,7 +131,7 @@ func Managed(p *profile.Named, pod *corev1.Pod) []managedContainer {
 }
 
 // sizeEffective is what the kubelet says the container has, else what the pod asks for.
-func sizeEffective(c *corev1.Container, status *corev1.ContainerStatus) recommend.Size {
+func sizeEffective(c *corev1.Container, status *corev1.ContainerStatus) memory.Size {
 	size := sizeOf(c.Resources)
 	if status != nil && status.Resources != nil {
 		actual := sizeOf(*status.Resources)
@@ -150,8 +150,8 @@ func statusOf(name string, statuses []corev1.ContainerStatus) *corev1.ContainerS
 	return nil
 }
 
-func sizeOf(r corev1.ResourceRequirements) recommend.Size {
-	return recommend.Size{
+func sizeOf(r corev1.ResourceRequirements) memory.Size {
+	return memory.Size{
 		Request: memory.FromQuantity(*r.Requests.Memory()),
 		Limit:   memory.FromQuantity(*r.Limits.Memory()),
 	}
@@ -244,12 +244,12 @@ func (q *containerInput) recommend(a *containerResult) []string {
 	s.Decision, s.Confidence = string(rec.Decision), string(rec.Confidence)
 	s.Summary, s.Reasons = rec.Summary, head(rec.Reasons, 16)
 	s.Evidence = apiEvidence(rec.Evidence)
-	if rec.Size == (recommend.Size{}) && (q.standing.Limit != nil || q.standing.Request != nil) {
+	if rec.Size == (memory.Size{}) && (q.standing.Limit != nil || q.standing.Request != nil) {
 		// Evidence went away; the number found before does not: new pods must not fall back to a size that killed them.
 		rec.Size = profile.SizeOf(q.standing)
 		s.Reasons = head(append([]string{"evidence is missing now: the last recommendation stands"}, s.Reasons...), 16)
 	}
-	if rec.Size != (recommend.Size{}) { // one that stands from before is bounded as the policy is now
+	if rec.Size != (memory.Size{}) { // one that stands from before is bounded as the policy is now
 		var bounded []string
 		rec.Size, bounded = policy.Bound(rec.Size, q.container.current)
 		s.Reasons = head(append(bounded, s.Reasons...), 16)

@@ -129,7 +129,7 @@ func recommended(
 	h *history.Container, kills []memory.OOMKill, leak shape.Ramps, limit memory.Bytes, now time.Time,
 ) memory.Bytes {
 	return recommend.Evaluate(recommend.Input{
-		History: h, Kills: kills, Current: recommend.Size{Limit: limit}, Now: now, LargestNode: 16 * memory.GiB,
+		History: h, Kills: kills, Current: memory.Size{Limit: limit}, Now: now, LargestNode: 16 * memory.GiB,
 		Leak: leak.String(), Doubt: leak.Doubt,
 	}).Size.Limit
 }

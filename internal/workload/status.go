@@ -21,7 +21,7 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
-func apiSize(s recommend.Size) v1alpha1.Size { return profile.APISize(s) }
+func apiSize(s memory.Size) v1alpha1.Size { return profile.APISize(s) }
 
 func sameSize(a, b v1alpha1.Size) bool {
 	return sameQuantity(a.Limit, b.Limit) && sameQuantity(a.Request, b.Request)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
@@ -21,7 +22,7 @@ import (
 // runningWhole is the size of a running pod as a whole; nil: it sets none.
 func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rollout.Whole {
 	size := constraints.WholeSize(pod)
-	if size == (recommend.Size{}) {
+	if size == (memory.Size{}) {
 		return nil
 	}
 	w := &rollout.Whole{Spec: size, Actual: size, Stays: wholeStays(pod), Young: !slices.ContainsFunc(
@@ -35,7 +36,7 @@ func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rol
 			w.Actual.Limit = limit
 		}
 	}
-	w.Follow = func(sizes, parts map[string]recommend.Size) (recommend.Size, recommend.Refusal) {
+	w.Follow = func(sizes, parts map[string]memory.Size) (memory.Size, recommend.Refusal) {
 		asks, to := wholeAsks(pod, managed, sizes, parts)
 		whole := constraints.RunningWhole(pod, asks)
 		if why := whole.TooSmall(pod, asks); why != "" {
@@ -51,9 +52,9 @@ func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rol
 
 // wholeAsks are sizes and parts as [constraints.RunningWhole] is told of them, and by container.
 func wholeAsks(
-	pod *corev1.Pod, managed []managedContainer, sizes, parts map[string]recommend.Size,
-) (asks []constraints.Ask, to map[string]constraints.Size) {
-	to = map[string]constraints.Size{}
+	pod *corev1.Pod, managed []managedContainer, sizes, parts map[string]memory.Size,
+) (asks []constraints.Ask, to map[string]memory.Size) {
+	to = map[string]memory.Size{}
 	for i := range managed {
 		c := &managed[i]
 		size, asked := sizes[c.Name]
@@ -65,7 +66,7 @@ func wholeAsks(
 		base := sizeOf(spec.Resources)
 		a := constraints.Ask{
 			Container: c.Name, Base: base, Part: part, Never: c.policy.SizePolicy().DecreaseNever,
-			Want: constraints.Size{Request: cmp.Or(size.Request, base.Request), Limit: cmp.Or(size.Limit, base.Limit)},
+			Want: memory.Size{Request: cmp.Or(size.Request, base.Request), Limit: cmp.Or(size.Limit, base.Limit)},
 		}
 		asks, to[c.Name] = append(asks, a), a.Want
 	}
@@ -86,7 +87,7 @@ func wholeStays(pod *corev1.Pod) string {
 // RefusedWhole is what to know of a resize that the API server refused; "": the pod sets no size as a whole, or could
 // have it changed.
 func RefusedWhole(pod *corev1.Pod) string {
-	if constraints.WholeSize(pod) == (constraints.Size{}) {
+	if constraints.WholeSize(pod) == (memory.Size{}) {
 		return ""
 	}
 	if why := wholeStays(pod); why != "" {
@@ -99,7 +100,7 @@ func RefusedWhole(pod *corev1.Pod) string {
 // pod in new pods.
 func (d *decider) sayWhole(managed []managedContainer) {
 	base := constraints.WholeSize(d.s.Template)
-	if base == (constraints.Size{}) {
+	if base == (memory.Size{}) {
 		return
 	}
 	var asks []constraints.Ask
@@ -133,7 +134,7 @@ func (d *decider) sayWhole(managed []managedContainer) {
 		return
 	}
 	for _, a := range asks {
-		if a.Want == a.Base && a.Part == (constraints.Size{}) {
+		if a.Want == a.Base && a.Part == (memory.Size{}) {
 			continue
 		}
 		for i := range d.v.status.Containers {

@@ -72,7 +72,7 @@ func (m *memfit) Limit(at time.Time, limit int64) int64 {
 	now := memory.Bytes(limit)
 	m.last = recommend.Evaluate(recommend.Input{
 		History: &m.history, Kills: m.kills, Policy: m.policy, Model: &m.model, Traits: m.traits,
-		Current: recommend.Size{Request: now, Limit: now}, LargestNode: traceNode, Now: at,
+		Current: memory.Size{Request: now, Limit: now}, LargestNode: traceNode, Now: at,
 	})
 	if m.last.Decision != recommend.Raise && m.last.Decision != recommend.Lower {
 		return 0

@@ -35,7 +35,7 @@ func memfitModel(containers int) (cost, error) {
 		answered = 0
 		for i, h := range histories {
 			rec := recommend.Evaluate(recommend.Input{
-				History: h, Policy: recommend.DefaultPolicy(), Current: recommend.Size{Request: limits[i], Limit: limits[i]},
+				History: h, Policy: recommend.DefaultPolicy(), Current: memory.Size{Request: limits[i], Limit: limits[i]},
 				Now: epoch,
 			})
 			if rec.Summary != "" {

@@ -125,7 +125,7 @@ type Outcome struct {
 	// Counters count what became of each container that the plan speaks of.
 	Counters []prometheus.Counter
 	// Need is what a quota would count of the pod, if it is sized. Where one has no room for it, another outcome is right.
-	Need constraints.Size
+	Need memory.Size
 }
 
 // Answer is what becomes of a pod, which is always allowed: a JSON patch and warnings, or nothing.
@@ -305,16 +305,16 @@ func (b bounds) limitRanges() uint64 {
 func (b bounds) depends() bool { return b.namespace != nil && b.namespace.Depends }
 
 // holds says whether the quotas have room for another pod that takes so much. Each pod leaves less for the next.
-func (b bounds) holds(need constraints.Size) bool {
+func (b bounds) holds(need memory.Size) bool {
 	return b.namespace == nil || b.namespace.Remaining.Holds(need)
 }
 
 // need is what a quota would count of a sized pod with its plan, whether or not there is one yet.
-func (b bounds) need(pod *corev1.Pod, plan inject.Plan) constraints.Size {
+func (b bounds) need(pod *corev1.Pod, plan inject.Plan) memory.Size {
 	if !b.asked {
-		return constraints.Size{}
+		return memory.Size{}
 	}
-	sizes := map[string]constraints.Size{}
+	sizes := map[string]memory.Size{}
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			if m := plan.Edit(containers[i].Name).Memory; m != nil {
@@ -371,16 +371,16 @@ func sized(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) bool 
 }
 
 // sizes are the recommended sizes for a new pod by container, if it is sized.
-func sizes(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) map[string]inject.Size {
+func sizes(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) map[string]memory.Size {
 	if rec == nil || !sized(resolved, rec) {
 		return nil
 	}
-	sizes := make(map[string]inject.Size, len(rec.Status.Containers))
+	sizes := make(map[string]memory.Size, len(rec.Status.Containers))
 	for _, c := range rec.Status.Containers {
 		if c.Recommended == nil {
 			continue
 		}
-		var size inject.Size
+		var size memory.Size
 		if q := c.Recommended.Limit; q != nil {
 			size.Limit = memory.FromQuantity(*q)
 		}

@@ -171,7 +171,7 @@ func (c *containerSkeleton) outline() Resources {
 // changes are what becomes of a pod, as [inject.Plan] tells them.
 type changes interface {
 	Edit(container string) inject.Edit
-	Whole() *inject.Size
+	Whole() *memory.Size
 	Annotation() (text string, changes bool)
 }
 
@@ -198,7 +198,7 @@ func podPatch(out []byte, outline Outline, pod *corev1.Pod, to changes) ([]byte,
 }
 
 // whole writes the memory of the whole pod.
-func (p *patch) whole(pod *corev1.Pod, to inject.Size, have Resources) {
+func (p *patch) whole(pod *corev1.Pod, to memory.Size, have Resources) {
 	var was corev1.ResourceRequirements
 	if pod.Spec.Resources != nil {
 		was = *pod.Spec.Resources

@@ -138,9 +138,9 @@ func TestPatchIsThePlan(t *testing.T) {
 			raw, _ = golden(t, file)
 			p.Spec.Tuning.Mode = v1alpha1.TuningOff
 		}
-		for _, size := range []inject.Size{{}, {Request: 200 * memory.MiB, Limit: 300 * memory.MiB}} {
+		for _, size := range []memory.Size{{}, {Request: 200 * memory.MiB, Limit: 300 * memory.MiB}} {
 			pod := decode(t, raw)
-			sizes := map[string]inject.Size{}
+			sizes := map[string]memory.Size{}
 			for _, c := range pod.Spec.Containers {
 				sizes[c.Name] = size
 			}
@@ -353,7 +353,7 @@ func (d difference) Edit(name string) (e inject.Edit) {
 		e.ResizePolicy = &after.ResizePolicy
 	}
 	if !cmp.Equal(before.Resources, after.Resources) {
-		e.Memory = &inject.Size{
+		e.Memory = &memory.Size{
 			Request: memory.FromQuantity(*after.Resources.Requests.Memory()),
 			Limit:   memory.FromQuantity(*after.Resources.Limits.Memory()),
 		}
@@ -361,7 +361,7 @@ func (d difference) Edit(name string) (e inject.Edit) {
 	return e
 }
 
-func (d difference) Whole() *inject.Size {
+func (d difference) Whole() *memory.Size {
 	was, is := constraints.WholeSize(d.before), constraints.WholeSize(d.after)
 	if was == is {
 		return nil

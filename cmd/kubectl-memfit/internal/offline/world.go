@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/workloadkind"
@@ -174,7 +173,7 @@ func (w *world) match(l *workload) (*profile.Named, profile.Match) {
 
 // sizesOf are the sizes that a MemoryRecommendation in the manifests has for the workload, if the profile sizes new
 // pods.
-func (w *world) sizesOf(l *workload, n *profile.Named) map[string]inject.Size {
+func (w *world) sizesOf(l *workload, n *profile.Named) map[string]memory.Size {
 	switch n.Spec.Sizing.Mode {
 	case v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict:
 	default:
@@ -194,10 +193,10 @@ func (w *world) recommended(l *workload) []v1alpha1.ContainerRecommendation {
 	return nil
 }
 
-func sizes(containers []v1alpha1.ContainerRecommendation) map[string]inject.Size {
-	out := make(map[string]inject.Size, len(containers))
+func sizes(containers []v1alpha1.ContainerRecommendation) map[string]memory.Size {
+	out := make(map[string]memory.Size, len(containers))
 	for _, c := range containers {
-		var s inject.Size
+		var s memory.Size
 		if c.Recommended != nil && c.Recommended.Limit != nil {
 			s.Limit = memory.FromQuantity(*c.Recommended.Limit)
 		}
