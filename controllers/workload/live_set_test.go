@@ -178,6 +178,6 @@ func (w *world) injected(ref memory.WorkloadRef, pod *corev1.Pod) {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(resolved.Profile).NotTo(BeNil())
 	Expect(policy.RecordName(ref)).To(Equal(rec.Name))
-	live := inject.LiveIn(rec.Status.Containers)
-	inject.MakePlan(inject.Input{Pod: pod, Profile: resolved.Profile, Live: live}).Apply(pod)
+	observed := inject.ObservedIn(rec.Status.Containers)
+	inject.MakePlan(inject.Input{Pod: pod, Profile: resolved.Profile, Observed: observed}).Apply(pod)
 }

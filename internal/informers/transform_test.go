@@ -63,13 +63,13 @@ func TestSlimRecommendationsAnswerTheSame(t *testing.T) {
 			Source: "kubelet",
 		},
 	}}
-	want := inject.LiveIn(whole.DeepCopy().Status.Containers)
+	want := inject.ObservedIn(whole.DeepCopy().Status.Containers)
 	made, err := SlimRecommendation(whole.DeepCopy())
 	slim, ok := made.(*v1alpha1.MemoryRecommendation)
 	if err != nil || !ok {
 		t.Fatalf("a %T, %v", made, err)
 	}
-	if diff := cmp.Diff(want, inject.LiveIn(slim.Status.Containers)); diff != "" || len(want) != 1 {
+	if diff := cmp.Diff(want, inject.ObservedIn(slim.Status.Containers)); diff != "" || len(want) != 1 {
 		t.Errorf("live heaps differ (-whole +slim):\n%s", diff)
 	}
 	kept := v1alpha1.Evidence{LiveSet: q("420Mi"), HeapCap: q("381Mi")}

@@ -146,14 +146,14 @@ func TestPlansOfHostilePodsAreBounded(t *testing.T) {
 	for i := range 20_000 {
 		keys = append(keys, "key-"+strconv.Itoa(i))
 	}
-	live := map[string]Live{"app": {Set: 100 * memory.MiB}}
+	observed := map[string]Observed{"app": {LiveSet: 100 * memory.MiB}}
 	for name, pod := range hostile() {
 		raw, err := json.Marshal(pod)
 		if err != nil {
 			t.Fatal(err)
 		}
 		in := Input{
-			Pod: pod, Profile: n, Live: live, Sizes: map[string]memory.Size{"app": {Limit: memory.GiB}},
+			Pod: pod, Profile: n, Observed: observed, Sizes: map[string]memory.Size{"app": {Limit: memory.GiB}},
 			ConfigMapKeys: map[string][]string{"large": keys},
 		}
 		t.Run(name, func(t *testing.T) {
@@ -166,9 +166,9 @@ func TestPlansOfHostilePodsAreBounded(t *testing.T) {
 						t.Errorf("%d bytes of reasons: %.300s", len(texts), texts)
 					}
 				},
-				"Compare":  func() { Compare(pod, n, live) },
+				"Compare":  func() { Compare(pod, n, observed) },
 				"HeapCap":  func() { HeapCap(pod, "app") },
-				"FrozenIn": func() { FrozenIn(pod, n, live, "app") },
+				"FrozenIn": func() { FrozenIn(pod, n, observed, "app") },
 			} {
 				t.Run(what, func(t *testing.T) { budget.Check(t, planBudget, len(raw), f) })
 			}

@@ -32,10 +32,10 @@ const (
 )
 
 // Compare says in which state a running pod is, and why, in words for a status message. Only env counts: sizes are the
-// recommendation's business, and a resizePolicy cannot change any more. Live is what the webhook knows of the live
-// heap, too.
-func Compare(pod *corev1.Pod, n *profile.Named, live map[string]Live) (State, string) {
-	p := MakePlan(Input{Pod: pod, Profile: n, Live: live, Created: true})
+// recommendation's business, and a resizePolicy cannot change any more. Observed is what the
+// webhook reads of running replicas, too.
+func Compare(pod *corev1.Pod, n *profile.Named, observed map[string]Observed) (State, string) {
+	p := MakePlan(Input{Pod: pod, Profile: n, Observed: observed, Created: true})
 	if p.refused != "" {
 		return Skipped, p.refused
 	}

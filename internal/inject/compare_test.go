@@ -118,7 +118,7 @@ func TestCompare(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state, why := Compare(tc.in.Pod, tc.in.Profile, tc.in.Live)
+			state, why := Compare(tc.in.Pod, tc.in.Profile, tc.in.Observed)
 			if state != tc.wantState || !strings.Contains(why, tc.wantWhy) {
 				t.Errorf("%s: %s\nwant %s: %s", state, why, tc.wantState, tc.wantWhy)
 			}
@@ -316,12 +316,12 @@ func TestTheLimitInTheRecordIsExact(t *testing.T) {
 // ConfigMaps.
 func TestFrozenCapIsKnownWithoutTheConfigMap(t *testing.T) {
 	in := nodePod("512Mi", v1alpha1.MemoryProfileSpec{})
-	want := FrozenIn(inject(in), in.Profile, in.Live, "app")
+	want := FrozenIn(inject(in), in.Profile, in.Observed, "app")
 	in.Pod.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{
 		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}},
 	}
 	in.ConfigMapKeys = map[string][]string{"settings": {"PORT"}}
-	if got := FrozenIn(inject(in), in.Profile, in.Live, "app"); got != want || got.Cap == 0 {
+	if got := FrozenIn(inject(in), in.Profile, in.Observed, "app"); got != want || got.Cap == 0 {
 		t.Errorf("the cap is %+v, want %+v", got, want)
 	}
 }

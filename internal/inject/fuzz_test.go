@@ -195,11 +195,11 @@ func FuzzMakePlan(f *testing.F) {
 		var forged *corev1.Pod
 		size := len(record) + len(name) + len(value) + len(command)
 		budget.Check(t, planBudget, size, func() { forged = inject(in) })
-		budget.Check(t, planBudget, size, func() { Compare(in.Pod, in.Profile, in.Live) })
+		budget.Check(t, planBudget, size, func() { Compare(in.Pod, in.Profile, in.Observed) })
 		for _, c := range in.Pod.Spec.Containers {
 			budget.Check(t, planBudget, size, func() {
 				HeapCap(in.Pod, c.Name)
-				FrozenIn(in.Pod, in.Profile, in.Live, c.Name)
+				FrozenIn(in.Pod, in.Profile, in.Observed, c.Name)
 			})
 		}
 		for _, c := range in.Pod.Spec.Containers { // whatever it claims, only names of the table may go
@@ -215,7 +215,7 @@ func FuzzMakePlan(f *testing.F) {
 				"after a forged record the second plan would change something (-once +twice):\n%s", cmp.Diff(forged, inject(in)),
 			)
 		}
-		Compare(forged, in.Profile, in.Live)
+		Compare(forged, in.Profile, in.Observed)
 		MakePlan(in).Warnings()
 	})
 }

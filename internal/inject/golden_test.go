@@ -57,7 +57,8 @@ func TestGolden(t *testing.T) {
 func checkTwice(t *testing.T, in Input) {
 	t.Helper()
 	for name, again := range map[string]Input{
-		"reinvoked": in, "looked at": {Pod: in.Pod, Profile: in.Profile, ConfigMapKeys: in.ConfigMapKeys, Live: in.Live},
+		"reinvoked": in,
+		"looked at": {Pod: in.Pod, Profile: in.Profile, ConfigMapKeys: in.ConfigMapKeys, Observed: in.Observed},
 	} {
 		pod := in.Pod.DeepCopy()
 		again.Pod = pod
@@ -168,7 +169,7 @@ func readCase(t *testing.T, file string) Input {
 		case "MemoryRecommendation":
 			var r v1alpha1.MemoryRecommendation
 			must(t, yaml.UnmarshalStrict(doc, &r))
-			in.Sizes, in.Live = sizesOf(r), LiveIn(r.Status.Containers)
+			in.Sizes, in.Observed = sizesOf(r), ObservedIn(r.Status.Containers)
 		default:
 			t.Fatalf("%s: kind %q has no place in a golden case", file, kind.Kind)
 		}

@@ -24,8 +24,8 @@ type Input struct {
 	Sizes map[string]memory.Size
 	// Facts are what LimitRanges, quotas and nodes allow the pod. Nil: nobody knows, and sizes are taken as they are.
 	Facts *constraints.Facts
-	// Live is, by container name, what running replicas showed of their heap. Nil: nothing.
-	Live map[string]Live
+	// Observed is, by container name, what running replicas showed of their heap. Nil: nothing.
+	Observed map[string]Observed
 	// ConfigMapKeys are the keys of ConfigMaps of the pod's namespace, by name, for those that memfit may and did read. A
 	// ConfigMap that is not here may hold any key. Values are never needed.
 	ConfigMapKeys map[string][]string
@@ -152,7 +152,7 @@ func MakePlan(in Input) Plan {
 	in.before = readRecord(in.Pod.Annotations[v1alpha1.InjectedAnnotation])
 	after := newRecord(in.Profile)
 	var p Plan
-	managed := targets(in.Pod, in.Profile, in.Live)
+	managed := targets(in.Pod, in.Profile, in.Observed)
 	p.containers = make([]containerPlan, 0, len(managed))
 	sizings, whole := in.sizings(managed)
 	if have := constraints.WholeSize(in.Pod); whole.next != have {

@@ -216,12 +216,12 @@ func (c chance) sizes() map[string]memory.Size {
 	}
 }
 
-func (c chance) live() map[string]Live {
+func (c chance) observed() map[string]Observed {
 	if c.one(2) {
 		return nil
 	}
 	of := func() memory.Bytes { return pick(c, 0, memory.MiB, 150*memory.MiB, 400*memory.MiB, memory.Max) }
-	return map[string]Live{"app": {Set: of(), Cap: of(), Limit: of()}, "nobody": {Set: of()}}
+	return map[string]Observed{"app": {LiveSet: of(), HeapCap: of(), Limit: of()}, "nobody": {LiveSet: of()}}
 }
 
 // forged is a record that claims sizes, of which some are those that the pod has.
@@ -299,7 +299,7 @@ func (c chance) facts(pod *corev1.Pod) *constraints.Facts {
 }
 
 func (c chance) input() Input {
-	in := Input{Pod: c.pod(), Profile: c.profile(), Sizes: c.sizes(), Live: c.live()}
+	in := Input{Pod: c.pod(), Profile: c.profile(), Sizes: c.sizes(), Observed: c.observed()}
 	in.Facts = c.facts(in.Pod)
 	if c.one(4) {
 		in.Profile.Spec.Sizing.Limit = &v1alpha1.Bounds{Max: new(resource.MustParse(pick(c, "100Mi", "400Mi")))}

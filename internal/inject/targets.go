@@ -27,10 +27,10 @@ type target struct {
 
 // targets are the app containers, native sidecars, and the plain init containers that the profile names, in the order
 // of the pod. Ephemeral containers are never among them: they have no resources and arrive by another road.
-func targets(pod *corev1.Pod, n *profile.Named, live map[string]Live) []target {
+func targets(pod *corev1.Pod, n *profile.Named, observed map[string]Observed) []target {
 	out := make([]target, 0, len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
 	add := func(c *corev1.Container, init bool) {
-		t := target{container: c, policy: n.Container(c.Name, pod.Annotations), found: live[c.Name].Found}
+		t := target{container: c, policy: n.Container(c.Name, pod.Annotations), found: observed[c.Name].Found}
 		if t.policy.Sidecar {
 			t.found = nil // it is another tool's: the settings of its runtime are that tool's business
 		}

@@ -24,14 +24,14 @@ type coverage struct {
 	outOfStep string
 }
 
-func cover(s *Snapshot, live map[string]inject.Live) coverage {
+func cover(s *Snapshot, observed map[string]inject.Observed) coverage {
 	var c coverage
 	var state inject.State
 	var why string
 	for i, pod := range s.Governed {
 		c.Governed++
 		if i == 0 || !alike(pod, s.Governed[i-1]) {
-			state, why = inject.Compare(pod, s.Profile, live)
+			state, why = inject.Compare(pod, s.Profile, observed)
 		}
 		switch state {
 		case inject.UpToDate:

@@ -72,7 +72,7 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 		replicas:    map[string][]shape.Replica{}, leaks: map[string]shape.Ramps{},
 	}
 	d.v.found = findRuntimes(s, st.found)
-	d.rollout = rolloutInput(s, st, liveOf(d.v.alive, st.standing, d.v.found), now)
+	d.rollout = rolloutInput(s, st, observedOf(d.v.alive, st.standing, d.v.found), now)
 	d.rollout.State, d.v.findings = rollout.Observe(d.rollout, st.ledger.AllKillsAndStalls(now))
 	if s.Template != nil {
 		d.containers()
@@ -88,12 +88,12 @@ func (d *decider) containers() {
 	for _, container := range slices.Sorted(maps.Keys(d.v.unnamed)) {
 		d.v.status.Advisories = append(d.v.status.Advisories, d.v.unnamed[container])
 	}
-	live := liveOf(d.v.alive, d.st.standing, d.v.found)
-	plan := inject.MakePlan(inject.Input{Pod: d.s.Template, Profile: d.s.Profile, Live: live, Created: true})
+	observed := observedOf(d.v.alive, d.st.standing, d.v.found)
+	plan := inject.MakePlan(inject.Input{Pod: d.s.Template, Profile: d.s.Profile, Observed: observed, Created: true})
 	managed := Managed(d.s.Profile, d.s.Template)
 	for _, c := range managed[:min(len(managed), MaxContainers)] {
 		in := d.input(c, plan)
-		in.ease = ease(d.s, c.Name, c.current.Limit, live)
+		in.ease = ease(d.s, c.Name, c.current.Limit, observed)
 		d.take(&in, in.result())
 	}
 	d.sayWhole(managed)
@@ -206,7 +206,7 @@ func (d *decider) disturb() {
 // summarize fills in what the status says about the workload as a whole.
 func (d *decider) summarize() {
 	v := &d.v
-	v.coverage = cover(d.s, liveOf(v.alive, v.recommended, v.found))
+	v.coverage = cover(d.s, observedOf(v.alive, v.recommended, v.found))
 	v.status.ProfileGeneration = d.s.Profile.Generation
 	v.status.Coverage = &v.coverage.Coverage
 	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&d.st.ledger)

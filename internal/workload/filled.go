@@ -161,7 +161,7 @@ const easeMost = 3
 // memfit wrote, as it would for the limit that they have: one of the owner's, or from before a resize in place, does
 // not move with the limit, so that the next look would ask for still more.
 func ease(
-	s *Snapshot, container string, limit memory.Bytes, live map[string]inject.Live,
+	s *Snapshot, container string, limit memory.Bytes, observed map[string]inject.Observed,
 ) (most recommend.Ease) {
 	for _, pod := range s.Governed {
 		m := partsOf(s, pod, container)
@@ -174,7 +174,7 @@ func ease(
 				!slices.Contains(inject.Wrote(pod, container), g.Setting) {
 				continue
 			}
-			if state, _ := inject.Compare(pod, s.Profile, live); state != inject.UpToDate {
+			if state, _ := inject.Compare(pod, s.Profile, observed); state != inject.UpToDate {
 				continue
 			}
 			most = recommend.Ease{Limit: amount(*g.Limit), Why: fmt.Sprintf("in pod %s at %s %s", pod.Name,

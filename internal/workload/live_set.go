@@ -78,29 +78,29 @@ func (st *State) alive(now time.Time) map[string]alive {
 	return all
 }
 
-// liveOf is what plans are made with: the same numbers that the webhook reads in the recommendation.
-func liveOf(
+// observedOf is what plans are made with: the same numbers that the webhook reads in the recommendation.
+func observedOf(
 	all map[string]alive, recommended map[string]v1alpha1.Size, found map[string]*v1alpha1.FoundRuntime,
-) map[string]inject.Live {
-	var out map[string]inject.Live
+) map[string]inject.Observed {
+	var out map[string]inject.Observed
 	if len(found) > 0 {
-		out = make(map[string]inject.Live, len(all)+len(found))
+		out = make(map[string]inject.Observed, len(all)+len(found))
 	}
 	for name, f := range found {
-		out[name] = inject.Live{Found: inject.FoundIn(f)}
+		out[name] = inject.Observed{Found: inject.FoundIn(f)}
 	}
 	for name, a := range all {
 		if a.set.Bytes == 0 {
 			continue
 		}
 		if out == nil {
-			out = make(map[string]inject.Live, len(all))
+			out = make(map[string]inject.Observed, len(all))
 		}
-		live := inject.Live{Set: a.set.Bytes, Cap: a.heapCap, Found: out[name].Found}
+		o := inject.Observed{LiveSet: a.set.Bytes, HeapCap: a.heapCap, Found: out[name].Found}
 		if limit := recommended[name].Limit; limit != nil {
-			live.Limit = memory.FromQuantity(*limit)
+			o.Limit = memory.FromQuantity(*limit)
 		}
-		out[name] = live
+		out[name] = o
 	}
 	return out
 }

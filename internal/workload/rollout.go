@@ -60,7 +60,7 @@ func SpentIn(c *v1alpha1.MemoryCheckpointStatus) ([]rollout.Spent, error) {
 }
 
 // rolloutInput is what a decision about running pods depends on, but for the sizes that are recommended.
-func rolloutInput(s *Snapshot, st *State, live map[string]inject.Live, now time.Time) rollout.Input {
+func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, now time.Time) rollout.Input {
 	in := rollout.Input{
 		Now: now, Policy: rolloutPolicy(s), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
 		Allowance: s.Allowance, Answer: s.Answer, Desired: map[string]rollout.Desired{},
@@ -73,7 +73,7 @@ func rolloutInput(s *Snapshot, st *State, live map[string]inject.Live, now time.
 	}
 	for _, pod := range s.Governed {
 		if pod.Spec.NodeName != "" { // one that no node has taken runs nothing
-			in.Pods = append(in.Pods, st.runningPod(s, pod, live, now))
+			in.Pods = append(in.Pods, st.runningPod(s, pod, observed, now))
 		}
 	}
 	return in
@@ -103,7 +103,9 @@ func rolloutPolicy(s *Snapshot) rollout.Policy {
 }
 
 // runningPod is a pod as its status shows it.
-func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, live map[string]inject.Live, now time.Time) rollout.Pod {
+func (st *State) runningPod(
+	s *Snapshot, pod *corev1.Pod, observed map[string]inject.Observed, now time.Time,
+) rollout.Pod {
 	p := rollout.Pod{
 		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Ready: ready(pod),
 		Leaving: pod.DeletionTimestamp != nil,
@@ -131,7 +133,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, live map[string]inject
 		if in := st.instance(&ref); in != nil {
 			running.RSS, running.Usage = in.recent.now(), memory.Bytes(in.recent.usage)*memory.KiB
 		}
-		frozen := inject.FrozenIn(pod, s.Profile, live, c.Name)
+		frozen := inject.FrozenIn(pod, s.Profile, observed, c.Name)
 		running.FrozenHeap, running.Overhead, running.Literal = frozen.Cap, frozen.Overhead, frozen.Literal
 		p.Containers = append(p.Containers, running)
 	}

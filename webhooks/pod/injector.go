@@ -222,8 +222,8 @@ func (h *Injector) outcome(
 		return nil, false, err
 	}
 	in := inject.Input{
-		Pod: r.Pod, Profile: resolved.Profile, Sizes: sizes(resolved, rec), Facts: within.factsFor(r.Pod), Live: live(rec),
-		ConfigMapKeys: h.configMapKeys(ctx, r.Pod),
+		Pod: r.Pod, Profile: resolved.Profile, Sizes: sizes(resolved, rec), Facts: within.factsFor(r.Pod),
+		Observed: observed(rec), ConfigMapKeys: h.configMapKeys(ctx, r.Pod),
 	}
 	plan := inject.MakePlan(in)
 	// it may not fit beside the other annotations
@@ -392,13 +392,13 @@ func sizes(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) map[s
 	return sizes
 }
 
-// live is what replicas showed of their heaps, and of what they run. It counts in every mode: no cap may be set that a
-// running process could not live with.
-func live(rec *v1alpha1.MemoryRecommendation) map[string]inject.Live {
+// observed is what replicas showed of their heaps, and of what they run. It counts in every mode: no cap may be set
+// that a running process could not live with.
+func observed(rec *v1alpha1.MemoryRecommendation) map[string]inject.Observed {
 	if rec == nil {
 		return nil
 	}
-	return inject.LiveIn(rec.Status.Containers)
+	return inject.ObservedIn(rec.Status.Containers)
 }
 
 // configMapKeys are the keys of the ConfigMaps from which the pod's containers take variables. One that cannot be read

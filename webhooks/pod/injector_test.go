@@ -53,7 +53,7 @@ func TestPausedPodsAreUnlikeOthers(t *testing.T) {
 	if got := sizes(resolved, rec); got != nil {
 		t.Errorf("paused, and yet %v", got)
 	}
-	if rec, err = h.recommendation(t.Context(), resolved); err != nil || len(live(rec)) != 1 {
+	if rec, err = h.recommendation(t.Context(), resolved); err != nil || len(observed(rec)) != 1 {
 		t.Errorf("what is alive counts for paused workloads, too: %v, %v", rec, err)
 	}
 }

@@ -99,7 +99,7 @@ func (r *Result) workload(w *workload, world *world) error {
 		return nil
 	}
 	plan := inject.MakePlan(inject.Input{
-		Pod: w.pod, Profile: governed, Sizes: world.sizesOf(w, governed), Live: inject.LiveIn(world.recommended(w)),
+		Pod: w.pod, Profile: governed, Sizes: world.sizesOf(w, governed), Observed: inject.ObservedIn(world.recommended(w)),
 		ConfigMapKeys: world.keys[w.namespace],
 	})
 	r.note(w, plan)

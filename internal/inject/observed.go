@@ -15,14 +15,14 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Live is what running replicas of a container showed: of their heap, and of what they run.
-type Live struct {
-	// Set is the most that the live heap can be: the lowest RSS between collections of replicas that ran without a heap
-	// cap. A cap with no room above it would stop a process that runs today, so none is set. 0: not known.
-	Set memory.Bytes
-	// Cap is the least heap cap that replicas run with; 0 while one of them runs without. A cap as large is safe whatever
-	// Set says.
-	Cap memory.Bytes
+// Observed is what running replicas of a container showed: of their heap, and of what they run.
+type Observed struct {
+	// LiveSet is the most that the live heap can be: the lowest RSS between collections of replicas that ran without a
+	// heap cap. A cap with no room above it would stop a process that runs today, so none is set. 0: not known.
+	LiveSet memory.Bytes
+	// HeapCap is the least heap cap that replicas run with; 0 while one of them runs without. A cap as large is safe
+	// whatever LiveSet says.
+	HeapCap memory.Bytes
 	// Limit is the limit recommended for them, 0: none. What is recommended for replicas that all have a cap rests on
 	// their low points below it, which say more than what they held before they had one.
 	Limit memory.Bytes
@@ -30,39 +30,39 @@ type Live struct {
 	Found *Found
 }
 
-// LiveIn is what the status of a MemoryRecommendation says of running replicas; nil when it says nothing.
-func LiveIn(containers []v1alpha1.ContainerRecommendation) map[string]Live {
-	var out map[string]Live
+// ObservedIn is what the status of a MemoryRecommendation says of running replicas; nil when it says nothing.
+func ObservedIn(containers []v1alpha1.ContainerRecommendation) map[string]Observed {
+	var out map[string]Observed
 	for i := range containers {
 		c := &containers[i]
 		if c.Evidence.LiveSet == nil && c.FoundRuntime == nil {
 			continue
 		}
 		if out == nil {
-			out = make(map[string]Live, len(containers))
+			out = make(map[string]Observed, len(containers))
 		}
-		live := Live{Found: FoundIn(c.FoundRuntime)}
+		o := Observed{Found: FoundIn(c.FoundRuntime)}
 		if q := c.Evidence.LiveSet; q != nil {
-			live.Set = memory.FromQuantity(*q)
+			o.LiveSet = memory.FromQuantity(*q)
 		}
 		if q := c.Evidence.HeapCap; q != nil {
-			live.Cap = memory.FromQuantity(*q)
+			o.HeapCap = memory.FromQuantity(*q)
 		}
 		if c.Recommended != nil && c.Recommended.Limit != nil {
-			live.Limit = memory.FromQuantity(*c.Recommended.Limit)
+			o.Limit = memory.FromQuantity(*c.Recommended.Limit)
 		}
-		out[c.Container] = live
+		out[c.Container] = o
 	}
 	return out
 }
 
 // proven is what speaks against a heap cap under the limit, and a cap that needs no proof.
 func (c *containerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
-	seen := in.Live[c.name]
-	if seen.Set == 0 || seen.Cap > 0 && seen.Limit > 0 && c.limit.cgroup >= seen.Limit {
+	seen := in.Observed[c.name]
+	if seen.LiveSet == 0 || seen.HeapCap > 0 && seen.Limit > 0 && c.limit.cgroup >= seen.Limit {
 		return 0, 0
 	}
-	heap = seen.Cap
+	heap = seen.HeapCap
 	if in.Created {
 		// It runs with the cap it has, whatever others showed since. Else it would be called stale whenever the evidence
 		// moves.
@@ -71,7 +71,7 @@ func (c *containerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
 		}
 	}
 	parts := divided(t.policy.Tuning).parts() // what was seen is of all processes together
-	return (seen.Set + parts - 1) / parts, heap
+	return (seen.LiveSet + parts - 1) / parts, heap
 }
 
 // HeapCap is the heap cap that a process of a container of a running pod was started with, whoever set it; 0: none that

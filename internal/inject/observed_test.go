@@ -20,42 +20,42 @@ func TestHeapCapsAndTheLiveHeap(t *testing.T) {
 	onCreate := v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Mode: v1alpha1.SizingOnCreate}}
 	mib := func(n int) memory.Bytes { return memory.Bytes(n) * memory.MiB }
 	for name, tc := range map[string]struct {
-		limit string
-		size  memory.Bytes // recommended limit
-		live  Live
-		want  bool
+		limit    string
+		size     memory.Bytes // recommended limit
+		observed Observed
+		want     bool
 	}{
 		"nothing is known": {limit: "512Mi", want: true},
-		"room is left":     {limit: "512Mi", live: Live{Set: mib(300)}, want: true},
-		"none is left":     {limit: "512Mi", live: Live{Set: mib(420)}},
+		"room is left":     {limit: "512Mi", observed: Observed{LiveSet: mib(300)}, want: true},
+		"none is left":     {limit: "512Mi", observed: Observed{LiveSet: mib(420)}},
 		"a raise in the same admission makes room": {
-			limit: "512Mi", size: mib(1024), live: Live{Set: mib(420)}, want: true,
+			limit: "512Mi", size: mib(1024), observed: Observed{LiveSet: mib(420)}, want: true,
 		},
 		"a decrease in the same admission takes it": {
-			limit: "1Gi", size: mib(512), live: Live{Set: mib(420), Limit: mib(512)},
+			limit: "1Gi", size: mib(512), observed: Observed{LiveSet: mib(420), Limit: mib(512)},
 		},
 		"a decrease that rests on what replicas hold below a cap": {
-			limit: "1Gi", size: mib(512), live: Live{Set: mib(420), Cap: mib(720), Limit: mib(512)}, want: true,
+			limit: "1Gi", size: mib(512), observed: Observed{LiveSet: mib(420), HeapCap: mib(720), Limit: mib(512)}, want: true,
 		},
 		"the recommended limit, by way of Git": {
-			limit: "512Mi", live: Live{Set: mib(420), Cap: mib(720), Limit: mib(512)}, want: true,
+			limit: "512Mi", observed: Observed{LiveSet: mib(420), HeapCap: mib(720), Limit: mib(512)}, want: true,
 		},
 		"a limit below what is recommended": {
-			limit: "512Mi", live: Live{Set: mib(420), Cap: mib(720), Limit: mib(800)},
+			limit: "512Mi", observed: Observed{LiveSet: mib(420), HeapCap: mib(720), Limit: mib(800)},
 		},
 		"a lower limit, and nothing recommended": {
-			limit: "512Mi", live: Live{Set: mib(420), Cap: mib(720)},
+			limit: "512Mi", observed: Observed{LiveSet: mib(420), HeapCap: mib(720)},
 		},
 		"the cap that replicas run with": {
-			limit: "512Mi", live: Live{Set: mib(420), Cap: mib(381)}, want: true,
+			limit: "512Mi", observed: Observed{LiveSet: mib(420), HeapCap: mib(381)}, want: true,
 		},
 		"a cap of others, while the evidence comes from under it only": {
-			limit: "512Mi", live: Live{Cap: mib(720)}, want: true,
+			limit: "512Mi", observed: Observed{HeapCap: mib(720)}, want: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := nodePod(tc.limit, onCreate)
-			in.Live = map[string]Live{"app": tc.live}
+			in.Observed = map[string]Observed{"app": tc.observed}
 			if tc.size > 0 {
 				in.Sizes = map[string]memory.Size{"app": {Limit: tc.size}}
 			}
@@ -69,7 +69,7 @@ func TestHeapCapsAndTheLiveHeap(t *testing.T) {
 				t.Errorf("asked again, it would change %q, %q", p.Settings(), p.Skipped())
 			}
 			again.Sizes = nil
-			if state, why := Compare(again.Pod, again.Profile, again.Live); state == Stale || state == Missed {
+			if state, why := Compare(again.Pod, again.Profile, again.Observed); state == Stale || state == Missed {
 				t.Errorf("a pod that was created a moment ago is %s: %s", state, why)
 			}
 		})
@@ -79,10 +79,10 @@ func TestHeapCapsAndTheLiveHeap(t *testing.T) {
 // TestEvidenceThatMovesMakesNoPodStale: a pod keeps the state that it got when it was created, whatever is seen of
 // others later. Only one without a cap is stale once there is room for one, because then a new pod is better off.
 func TestEvidenceThatMovesMakesNoPodStale(t *testing.T) {
-	little, much := Live{Set: 200 * memory.MiB}, Live{Set: 420 * memory.MiB}
-	created := func(live Live, limit string) Input {
+	little, much := Observed{LiveSet: 200 * memory.MiB}, Observed{LiveSet: 420 * memory.MiB}
+	created := func(observed Observed, limit string) Input {
 		in := nodePod(limit, v1alpha1.MemoryProfileSpec{})
-		in.Live = map[string]Live{"app": live}
+		in.Observed = map[string]Observed{"app": observed}
 		in.Pod = inject(in)
 		return in
 	}
@@ -91,34 +91,35 @@ func TestEvidenceThatMovesMakesNoPodStale(t *testing.T) {
 		return in
 	}
 	for name, tc := range map[string]struct {
-		in   Input
-		live Live
-		want State
-		why  string
+		in       Input
+		observed Observed
+		want     State
+		why      string
 	}{
-		"with a cap, and others show more":          {in: created(little, "512Mi"), live: much, want: UpToDate},
+		"with a cap, and others show more":          {in: created(little, "512Mi"), observed: much, want: UpToDate},
 		"with a cap, and nothing is known any more": {in: created(little, "512Mi"), want: UpToDate},
 		"without, as ever": {
-			in: created(much, "512Mi"), live: much, want: Skipped, why: "live heap of up to 420Mi",
+			in: created(much, "512Mi"), observed: much, want: Skipped, why: "live heap of up to 420Mi",
 		},
 		"without, and a little less is seen": {
-			in: created(much, "512Mi"), live: Live{Set: 400 * memory.MiB}, want: Skipped, why: "live heap of up to 400Mi",
+			in: created(much, "512Mi"), observed: Observed{LiveSet: 400 * memory.MiB}, want: Skipped,
+			why: "live heap of up to 400Mi",
 		},
 		"without, and there is room now": {
-			in: created(much, "512Mi"), live: little, want: Stale, why: "--max-old-space-size=381",
+			in: created(much, "512Mi"), observed: little, want: Stale, why: "--max-old-space-size=381",
 		},
 		"with a cap, raised in place": {
-			in: resized(created(little, "512Mi"), "1Gi"), live: much, want: Stale, why: "--max-old-space-size=720",
+			in: resized(created(little, "512Mi"), "1Gi"), observed: much, want: Stale, why: "--max-old-space-size=720",
 		},
 		"with a cap, lowered in place too far": {
-			in: resized(created(Live{}, "1Gi"), "512Mi"), live: much, want: Stale, why: "no NODE_OPTIONS",
+			in: resized(created(Observed{}, "1Gi"), "512Mi"), observed: much, want: Stale, why: "no NODE_OPTIONS",
 		},
 		"from before memfit": {
-			in: nodePod("512Mi", v1alpha1.MemoryProfileSpec{}), live: much, want: Skipped, why: "live heap of up to 420Mi",
+			in: nodePod("512Mi", v1alpha1.MemoryProfileSpec{}), observed: much, want: Skipped, why: "live heap of up to 420Mi",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state, why := Compare(tc.in.Pod, tc.in.Profile, map[string]Live{"app": tc.live})
+			state, why := Compare(tc.in.Pod, tc.in.Profile, map[string]Observed{"app": tc.observed})
 			if state != tc.want || !strings.Contains(why, tc.why) {
 				t.Errorf("%s: %s\nwant %s: %s", state, why, tc.want, tc.why)
 			}
@@ -131,7 +132,7 @@ func TestFrozenInGoesByWhatTheProcessHas(t *testing.T) {
 	in := nodePod("512Mi", v1alpha1.MemoryProfileSpec{})
 	pod := inject(in)
 	want := FrozenIn(pod, in.Profile, nil, "app")
-	if got := FrozenIn(pod, in.Profile, map[string]Live{"app": {Set: 500 * memory.MiB}}, "app"); got != want ||
+	if got := FrozenIn(pod, in.Profile, map[string]Observed{"app": {LiveSet: 500 * memory.MiB}}, "app"); got != want ||
 		!got.Literal {
 		t.Errorf("with evidence of others %+v, without %+v", got, want)
 	}
@@ -165,17 +166,17 @@ func TestHeapCap(t *testing.T) {
 
 func TestLiveIn(t *testing.T) {
 	q := func(s string) *resource.Quantity { return new(resource.MustParse(s)) }
-	if got := LiveIn(
+	if got := ObservedIn(
 		[]v1alpha1.ContainerRecommendation{{Container: "app", Evidence: v1alpha1.Evidence{PeakRSS: q("1Gi")}}},
 	); got != nil {
 		t.Errorf("nothing was seen, and yet %v", got)
 	}
-	got := LiveIn([]v1alpha1.ContainerRecommendation{
+	got := ObservedIn([]v1alpha1.ContainerRecommendation{
 		{Container: "side"},
 		{Container: "app", Evidence: v1alpha1.Evidence{LiveSet: q("420Mi"), HeapCap: q("381Mi")},
 			Recommended: &v1alpha1.Size{Limit: q("768Mi")}},
 	})
-	want := Live{Set: 420 * memory.MiB, Cap: 381 * memory.MiB, Limit: 768 * memory.MiB}
+	want := Observed{LiveSet: 420 * memory.MiB, HeapCap: 381 * memory.MiB, Limit: 768 * memory.MiB}
 	if len(got) != 1 || got["app"] != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
