@@ -23,7 +23,7 @@ func TestAgentsExplainStalls(t *testing.T) {
 		}
 		return a
 	}
-	live := map[types.UID]bool{"a": true, "b": true}
+	existing := map[types.UID]bool{"a": true, "b": true}
 	first, second := []memory.Stall{stallAt("a", 20, mi(256))}, []memory.Stall{stallAt("a", 100, mi(256))}
 	ended, soon := []memory.Stall{over(first[0], 30)}, []memory.Stall{stallAt("a", 31, mi(512))}
 	for name, tc := range map[string]struct {
@@ -48,7 +48,7 @@ func TestAgentsExplainStalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := &Ledger{}
 			for _, s := range tc.onFile {
-				l.UpdateStalls([]memory.Stall{s}, live, at(120))
+				l.UpdateStalls([]memory.Stall{s}, existing, at(120))
 			}
 			told := 0
 			for _, a := range tc.seen {
@@ -72,12 +72,12 @@ func TestAgentsExplainStalls(t *testing.T) {
 
 // TestAccountsOfStallsAreBounded: the oldest lose what was told of them, and are not told again.
 func TestAccountsOfStallsAreBounded(t *testing.T) {
-	l, live := &Ledger{}, map[types.UID]bool{}
+	l, existing := &Ledger{}, map[types.UID]bool{}
 	var seen []AgentStall
 	for i := range stallNames * StallsKept {
 		s := over(stallAt("a", float64(20*i), mi(256)), float64(20*i)+5)
 		s.Container.Container = "c" + strings.Repeat("x", i/StallsKept)
-		l.UpdateStalls([]memory.Stall{s}, live, at(5000))
+		l.UpdateStalls([]memory.Stall{s}, existing, at(5000))
 		seen = append(seen, AgentStall{
 			Container: s.Container, Started: s.Since.Add(time.Second), Ended: s.Ended, Account: strings.Repeat("x", 320),
 		})

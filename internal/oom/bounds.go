@@ -80,7 +80,7 @@ func (l *Ledger) fits(more int) bool {
 	if l.bytes+more <= cursorBytes {
 		return true
 	}
-	if l.allLive {
+	if l.allExist {
 		return false
 	}
 	for _, key := range l.goneLongest() {
@@ -89,7 +89,7 @@ func (l *Ledger) fits(more int) bool {
 		}
 		l.drop(key)
 	}
-	l.allLive = true
+	l.allExist = true
 	return l.bytes+more <= cursorBytes
 }
 

@@ -18,18 +18,18 @@ import (
 
 // crowd is many pods of one workload, each with containers that were killed once.
 func crowd(pods, containers int) ([]Observation, map[types.UID]bool) {
-	live := make(map[types.UID]bool, pods)
+	existing := make(map[types.UID]bool, pods)
 	var obs []Observation
 	for i := range pods {
 		uid := types.UID(fmt.Sprintf("%08x-1111-2222-3333-444444444444", i))
-		live[uid] = true
+		existing[uid] = true
 		m := makePod(fmt.Sprintf("web-%05d", i), uid).created(1)
 		for c := range containers {
 			m = m.container(fmt.Sprintf("app-%02d", c), "256Mi", after(running(1, 19), oom(0, 10, 18)))
 		}
 		obs = append(obs, Observe(m.pod)...)
 	}
-	return obs, live
+	return obs, existing
 }
 
 func totals(l *Ledger) int64 {
@@ -50,13 +50,13 @@ func TestManyRestartedPodsAreCountedOnce(t *testing.T) {
 		"1,500 pods": {1500, 1}, "10,000 pods": {10_000, 1}, "20 containers in 1,000 pods": {1000, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
-			obs, live := crowd(tc.pods, tc.containers)
+			obs, existing := crowd(tc.pods, tc.containers)
 			l := &Ledger{}
 			l.Update(nil, nil, at(0))
 			for i := range 5 {
 				now := at(20 + float64(i))
 				l.Update(obs, nil, now)
-				l.Forget(live, now)
+				l.Forget(existing, now)
 				l = reborn(t, l)
 			}
 			if got, want := totals(l), int64(tc.pods*tc.containers); got != want {
@@ -78,12 +78,12 @@ func TestManyRestartedPodsAreCountedOnce(t *testing.T) {
 // when pods go.
 func TestAFullLedgerSaysSo(t *testing.T) {
 	const pods = 30_000
-	obs, live := crowd(pods, 1)
+	obs, existing := crowd(pods, 1)
 	l := &Ledger{}
 	l.Update(nil, nil, at(0))
 	for i := range 3 {
 		l.Update(obs, nil, at(20+float64(i)))
-		l.Forget(live, at(20+float64(i)))
+		l.Forget(existing, at(20+float64(i)))
 		l = rebornFull(t, l)
 	}
 	if got, want := totals(l)+int64(l.NotFollowed()), int64(pods); got != want || l.NotFollowed() == 0 {
@@ -94,15 +94,15 @@ func TestAFullLedgerSaysSo(t *testing.T) {
 	}
 	const left = pods / 3 // most of the pods go
 	for _, o := range obs[left:] {
-		delete(live, o.Container.UID)
+		delete(existing, o.Container.UID)
 	}
-	l.Forget(live, at(30))
+	l.Forget(existing, at(30))
 	for i := range 3 {
 		l.Update(obs[:left], nil, at(31+float64(i)))
-		l.Forget(live, at(31+float64(i)))
+		l.Forget(existing, at(31+float64(i)))
 	}
 	if l.NotFollowed() != 0 {
-		t.Errorf("%d of %d living pods are not followed, although most pods went", l.NotFollowed(), len(live))
+		t.Errorf("%d of %d living pods are not followed, although most pods went", l.NotFollowed(), len(existing))
 	}
 	if got := totals(l); got > pods {
 		t.Errorf("counted %d kills, %d happened", got, pods)
@@ -124,10 +124,10 @@ func TestNoMixtureBreaksTheBound(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	l := &Ledger{}
 	l.Update(nil, nil, at(0))
-	live := map[types.UID]bool{}
+	existing := map[types.UID]bool{}
 	for i := range 25_000 {
 		uid := types.UID(fmt.Sprint("pod-", i))
-		live[uid] = true
+		existing[uid] = true
 		ref := memory.ContainerRef{
 			Namespace: "shop", Pod: fmt.Sprintf("%0253d", i), UID: uid, Container: fmt.Sprintf("%060d", i%1000),
 		}
@@ -146,7 +146,7 @@ func TestNoMixtureBreaksTheBound(t *testing.T) {
 		l.Update([]Observation{o}, nil, at(float64(i)))
 		l.UpdateCounters([]Counter{{Container: ref, ContainerID: "c", Count: 1, Time: at(1e9)}}, nil, at(float64(i)))
 	}
-	l.Forget(live, at(25_000))
+	l.Forget(existing, at(25_000))
 	for round := range 30 { // kills with long names everywhere
 		for name := range l.names {
 			l.record([]memory.OOMKill{{

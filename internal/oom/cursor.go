@@ -141,15 +141,15 @@ func (c *cursor) counts(t Termination) bool {
 	return c.count > 0 && c.counterID == instanceOf(t.ContainerID)
 }
 
-// Forget drops the cursors of pods that are not in live and have not been for an hour, so that a late event about a
+// Forget drops the cursors of pods that are not in existing and have not been for an hour, so that a late event about a
 // deleted pod is still recognised. Kills and counters stay.
-func (l *Ledger) Forget(live map[types.UID]bool, now time.Time) {
+func (l *Ledger) Forget(existing map[types.UID]bool, now time.Time) {
 	now = now.UTC().Truncate(time.Second)
-	keys := make(map[podKey]bool, len(live))
-	for uid, lives := range live {
-		keys[keyOf(uid)] = lives
+	keys := make(map[podKey]bool, len(existing))
+	for uid, exists := range existing {
+		keys[keyOf(uid)] = exists
 	}
-	l.allLive = true
+	l.allExist = true
 	for key, p := range l.pods {
 		switch {
 		case keys[key]:
@@ -161,7 +161,7 @@ func (l *Ledger) Forget(live map[types.UID]bool, now time.Time) {
 			l.drop(key)
 			continue
 		}
-		l.allLive = false
+		l.allExist = false
 	}
 	l.bytes = l.charged()
 	for key := range l.notFollowed {

@@ -50,8 +50,8 @@ type Ledger struct {
 	names map[string]int
 	// bytes is what the cursors may take when they are stored, at most cursorBytes.
 	bytes int
-	// allLive: no cursor belongs to a pod that is gone, so none can make room.
-	allLive bool
+	// allExist: no cursor belongs to a pod that is gone, so none can make room.
+	allExist bool
 	// notFollowed are pods for which there was no room. It is not stored: after a restart every pod is looked at again.
 	notFollowed map[podKey]struct{}
 	// stalls are no kills, and counted by themselves.

@@ -162,10 +162,10 @@ func TestLedgerKnowsTheTruthOfThousands(t *testing.T) {
 		}
 		w.Now = w.Now.Add(10 * time.Minute)
 		var obs []Observation
-		live := map[types.UID]bool{}
+		existing := map[types.UID]bool{}
 		for _, p := range w.Pods {
 			obs = append(obs, w.shown(p)...)
-			live[p.UID] = true
+			existing[p.UID] = true
 			w.Seen(p, p.Ends)
 		}
 		for i := range obs {
@@ -176,7 +176,7 @@ func TestLedgerKnowsTheTruthOfThousands(t *testing.T) {
 			reborn(t, l).Update(obs, quick, w.Now)
 		}
 		l.Update(obs, quick, w.Now)
-		l.Forget(live, w.Now)
+		l.Forget(existing, w.Now)
 		l = reborn(t, l)
 		w.Pods = slices.DeleteFunc(w.Pods, func(*kubelet.Pod) bool { return w.Choose(20) == 0 })
 		for len(w.Pods) < 3000 {

@@ -336,9 +336,9 @@ func TestHowAStallEnds(t *testing.T) {
 			l := stalledLife()
 			tc.live(l)
 			var ledger Ledger
-			live := map[types.UID]bool{"u1": true}
+			existing := map[types.UID]bool{"u1": true}
 			for _, s := range l.found {
-				ledger.UpdateStalls([]memory.Stall{s}, live, l.sample.Time)
+				ledger.UpdateStalls([]memory.Stall{s}, existing, l.sample.Time)
 			}
 			last, _ := l.watch.Stall()
 			if last.Ended.IsZero() == tc.ended || tc.wantStalls < 2 &&

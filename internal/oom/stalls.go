@@ -34,9 +34,9 @@ type stalls struct {
 }
 
 // UpdateStalls files what watches found and returns the stalls that are new and those that ended since the last time.
-// It may be told the same again and again. Stalls in pods that do not live any more end.
+// It may be told the same again and again. Stalls in pods that do not exist any more end.
 func (l *Ledger) UpdateStalls(
-	found []memory.Stall, live map[types.UID]bool, now time.Time,
+	found []memory.Stall, existing map[types.UID]bool, now time.Time,
 ) (began, ended []memory.Stall) {
 	l.stalls.make()
 	for _, s := range found {
@@ -55,7 +55,7 @@ func (l *Ledger) UpdateStalls(
 			began = append(began, s)
 		}
 	}
-	return began, append(ended, l.stalls.endGone(live, now.UTC().Truncate(time.Second))...)
+	return began, append(ended, l.stalls.endGone(existing, now.UTC().Truncate(time.Second))...)
 }
 
 func (s *stalls) make() {
@@ -125,10 +125,10 @@ func newestStalls(kept []memory.Stall) []memory.Stall {
 }
 
 // endGone ends the stalls of pods that are gone.
-func (s *stalls) endGone(live map[types.UID]bool, now time.Time) (ended []memory.Stall) {
+func (s *stalls) endGone(existing map[types.UID]bool, now time.Time) (ended []memory.Stall) {
 	for _, name := range slices.Sorted(maps.Keys(s.kept)) {
 		for i := range s.kept[name] {
-			if stall := &s.kept[name][i]; stall.Ended.IsZero() && !live[stall.Container.UID] {
+			if stall := &s.kept[name][i]; stall.Ended.IsZero() && !existing[stall.Container.UID] {
 				stall.Ended = now
 				ended = append(ended, *stall)
 			}

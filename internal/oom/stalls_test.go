@@ -28,7 +28,7 @@ func over(s memory.Stall, minutes float64) memory.Stall {
 }
 
 func TestAStallIsCountedOnce(t *testing.T) {
-	live := map[types.UID]bool{"a": true, "b": true}
+	existing := map[types.UID]bool{"a": true, "b": true}
 	first := stallAt("a", 0, mi(256))
 	raised := first
 	raised.RaisedTo = mi(512)
@@ -57,7 +57,7 @@ func TestAStallIsCountedOnce(t *testing.T) {
 			l := &Ledger{}
 			began, ended := 0, 0
 			for _, s := range tc.told {
-				b, e := l.UpdateStalls([]memory.Stall{s}, live, at(70))
+				b, e := l.UpdateStalls([]memory.Stall{s}, existing, at(70))
 				began, ended = began+len(b), ended+len(e)
 				l = reborn(t, l)
 			}
@@ -107,15 +107,15 @@ func TestARaiseInVainIsNotForgottenWhileStallsGoOn(t *testing.T) {
 }
 
 func TestStallsSurviveARestartWhole(t *testing.T) {
-	l, live := &Ledger{}, map[types.UID]bool{"a": true}
+	l, existing := &Ledger{}, map[types.UID]bool{"a": true}
 	want := over(stallAt("a", 0, mi(256)), 9)
 	want.RaisedTo, want.FaultsAfter, want.NotRelieved = mi(512), 140, true
-	l.UpdateStalls([]memory.Stall{want}, live, at(9))
+	l.UpdateStalls([]memory.Stall{want}, existing, at(9))
 	if diff := cmp.Diff([]memory.Stall{want}, reborn(t, l).Stalls("app")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	open := stallAt("a", 60, mi(512))
-	l.UpdateStalls([]memory.Stall{open}, live, at(61))
+	l.UpdateStalls([]memory.Stall{open}, existing, at(61))
 	var w StallWatch
 	if s, found := reborn(t, l).OpenStall(open.Container); !found {
 		t.Error("the stall that goes on is lost")
@@ -129,11 +129,11 @@ func TestStallsSurviveARestartWhole(t *testing.T) {
 
 func TestStallsAreBounded(t *testing.T) {
 	var l Ledger
-	live := map[types.UID]bool{}
+	existing := map[types.UID]bool{}
 	for i := range 1000 {
 		s := over(stallAt(fmt.Sprintf("pod-%04d", i), float64(i), mi(256)), float64(i)+0.5)
 		s.Container.Container = fmt.Sprintf("c%d", i%40)
-		l.UpdateStalls([]memory.Stall{s}, live, at(2000))
+		l.UpdateStalls([]memory.Stall{s}, existing, at(2000))
 	}
 	if got := len(l.AllStalls()); got != stallNames*StallsKept {
 		t.Errorf("%d stalls kept, want %d", got, stallNames*StallsKept)

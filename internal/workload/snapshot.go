@@ -137,13 +137,13 @@ func (s *Snapshot) Govern(policies map[types.UID]PodPolicy) {
 	}
 }
 
-// live are the pods that still exist.
-func (s *Snapshot) live() map[types.UID]bool {
-	live := make(map[types.UID]bool, len(s.Pods))
+// existing are the pods that still exist.
+func (s *Snapshot) existing() map[types.UID]bool {
+	existing := make(map[types.UID]bool, len(s.Pods))
 	for _, pod := range s.Pods {
-		live[pod.UID] = true
+		existing[pod.UID] = true
 	}
-	return live
+	return existing
 }
 
 // observations are what the governed pods show now.

@@ -49,7 +49,7 @@ func (st *State) watchStalls(observations []oom.Observation, samples []memory.Sa
 }
 
 // fileStalls brings the ledger up to date with what the watches know, and with what agents saw of the same.
-func (st *State) fileStalls(agents []oom.AgentStall, live map[types.UID]bool, now time.Time) stallChanges {
+func (st *State) fileStalls(agents []oom.AgentStall, existing map[types.UID]bool, now time.Time) stallChanges {
 	var found []memory.Stall
 	for _, in := range st.instances {
 		if s, ok := in.stalls.Stall(); ok {
@@ -58,7 +58,7 @@ func (st *State) fileStalls(agents []oom.AgentStall, live map[types.UID]bool, no
 	}
 	slices.SortFunc(found, func(a, b memory.Stall) int { return a.Since.Compare(b.Since) })
 	var c stallChanges
-	c.began, c.ended = st.ledger.UpdateStalls(found, live, now)
+	c.began, c.ended = st.ledger.UpdateStalls(found, existing, now)
 	for _, s := range st.ledger.ExplainStalls(agents, now) {
 		same := func(told memory.Stall) bool { return told.Container == s.Container && told.Since.Equal(s.Since) }
 		news := false

@@ -145,10 +145,10 @@ func (st *State) History(container string) *history.Container {
 }
 
 // forgetGone drops what belongs to pods that are gone.
-func (st *State) forgetGone(live map[types.UID]bool, now time.Time) {
-	st.ledger.Forget(live, now)
+func (st *State) forgetGone(existing map[types.UID]bool, now time.Time) {
+	st.ledger.Forget(existing, now)
 	maps.DeleteFunc(st.instances, func(key instanceKey, in *instance) bool {
-		return !live[key.uid] && now.Sub(in.seen.Time()) > instanceKept
+		return !existing[key.uid] && now.Sub(in.seen.Time()) > instanceKept
 	})
 }
 
