@@ -219,7 +219,7 @@ func slimNode(in any) (any, error) {
 }
 
 // SlimRecommendation keeps what the webhook and the summary of a profile read. The workload reconciler, which writes
-// the status, reads it live.
+// the status, reads it from the API server.
 func SlimRecommendation(in any) (any, error) {
 	rec, ok := in.(*v1alpha1.MemoryRecommendation)
 	if !ok {

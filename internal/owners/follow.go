@@ -38,7 +38,7 @@ func (r Resolver) follow(ctx context.Context, pod metav1.Object, ref *metav1.Own
 			}
 		}
 		if owner == nil {
-			owner, err = r.live(ctx, k, namespace, ref, err)
+			owner, err = r.fromAPI(ctx, k, namespace, ref, err)
 		}
 		if owner == nil {
 			if guess, ok := guessed(pod, ref); ok && len(visited) == 0 {
@@ -83,9 +83,9 @@ func (r Resolver) cached(
 	return nil, fmt.Errorf("reading %s %s/%s from the cache: %w", ref.Kind, namespace, ref.Name, err)
 }
 
-// live reads an owner from the API server, where the cache had none and said cacheErr. Nil without an error: it is gone
-// for good.
-func (r Resolver) live(
+// fromAPI reads an owner from the API server, where the cache had none and said cacheErr. Nil without an error: it is
+// gone for good.
+func (r Resolver) fromAPI(
 	ctx context.Context, k *Kind, namespace string, ref *metav1.OwnerReference, cacheErr error,
 ) (*metav1.PartialObjectMetadata, error) {
 	if r.APIReader == nil {
@@ -94,7 +94,7 @@ func (r Resolver) live(
 		}
 		return nil, fmt.Errorf("%w: %s %s/%s is not in the cache", ErrNotSeen, ref.Kind, namespace, ref.Name)
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.liveTimeout())
+	ctx, cancel := context.WithTimeout(ctx, r.apiTimeout())
 	defer cancel()
 	m := k.object()
 	err := r.APIReader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, m)
@@ -107,9 +107,9 @@ func (r Resolver) live(
 	return m, nil
 }
 
-func (r Resolver) liveTimeout() time.Duration {
-	if r.LiveTimeout > 0 {
-		return r.LiveTimeout
+func (r Resolver) apiTimeout() time.Duration {
+	if r.APITimeout > 0 {
+		return r.APITimeout
 	}
 	return 500 * time.Millisecond
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// ErrNotSeen means that an owner is not in the cache (yet) and could not be read live, so that its annotations are
-// unknown - which is not the same as none. The Owner returned with it has the best name there is.
+// ErrNotSeen means that an owner is not in the cache (yet) and could not be read from the API server, so that its
+// annotations are unknown - which is not the same as none. The Owner returned with it has the best name there is.
 var ErrNotSeen = errors.New("owner not seen yet")
 
 // maxHops is how many owners are followed. Two are the longest chain Kubernetes makes; the rest is for operators that
@@ -30,11 +30,11 @@ type Resolver struct {
 	Reader client.Reader
 	// APIReader is uncached, and asked only for owners the cache does not have yet, in the first moments of a rollout.
 	// Nil: never. Its rest.Config should have QPS -1, as controller-runtime's own has: with client-go's default of 5 a
-	// second, the pods of one rollout wait for each other until LiveTimeout (seen: 10 pods, the last after 430 ms).
+	// second, the pods of one rollout wait for each other until APITimeout (seen: 10 pods, the last after 430 ms).
 	APIReader client.Reader
-	// LiveTimeout bounds one live read, besides ctx; a pod takes two at most in any chain Kubernetes makes. Default 500ms:
-	// a webhook has 2s in all.
-	LiveTimeout time.Duration
+	// APITimeout bounds one read from the API server, besides ctx; a pod takes two at most in any chain Kubernetes makes.
+	// Default 500ms: a webhook has 2s in all.
+	APITimeout time.Duration
 	// Also are further kinds that Reader has a metadata cache for, such as Argo's Rollout.
 	Also []schema.GroupVersionKind
 }

@@ -31,10 +31,12 @@ type Resolver struct {
 	built chan struct{}
 }
 
-// New makes a Resolver that reads owners and namespaces (metadata only) and profiles from cached. live is asked for
-// owners that the cache does not have yet, which happens to the first pod of a new workload; nil: never.
-func New(cached, live client.Reader) *Resolver {
-	return &Resolver{reader: cached, owners: owners.Resolver{Reader: cached, APIReader: live}, built: make(chan struct{})}
+// New makes a Resolver that reads owners and namespaces (metadata only) and profiles from cached. apiReader is asked
+// for owners that the cache does not have yet, which happens to the first pod of a new workload; nil: never.
+func New(cached, apiReader client.Reader) *Resolver {
+	return &Resolver{
+		reader: cached, owners: owners.Resolver{Reader: cached, APIReader: apiReader}, built: make(chan struct{}),
+	}
 }
 
 // Without keeps out namespaces whatever selects their pods: those that the webhook configuration excludes. Their pods
