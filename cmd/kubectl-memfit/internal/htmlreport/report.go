@@ -38,8 +38,8 @@ type Input struct {
 	GivenBack map[string]Difference
 	// Notes are said at the head of the page: what could not be read.
 	Notes []string
-	// Live is what a page that is served says of itself; nil in a file.
-	Live *Live
+	// Served is what a page that is served says of itself; nil in a file.
+	Served *Served
 }
 
 // Difference is what the running pods of a workload request less and more than their owners wrote, by memfit's doing.
@@ -49,8 +49,8 @@ type Difference struct {
 	Unknown int
 }
 
-// Live is how a page that is served is made again.
-type Live struct {
+// Served is how a page that is served is made again.
+type Served struct {
 	// Every is after how long a browser asks for it again; 0: paused.
 	Every time.Duration
 	// Problem is why the cluster could not be read again at Refused, so that the page is of an earlier time; nil: it
@@ -60,14 +60,14 @@ type Live struct {
 }
 
 // Seconds until a browser asks again.
-func (l *Live) Seconds() int64 { return int64(l.Every / time.Second) }
+func (s *Served) Seconds() int64 { return int64(s.Every / time.Second) }
 
 // Paused is a page that stays until somebody asks again.
-func (l *Live) Paused() bool { return l.Every == 0 }
+func (s *Served) Paused() bool { return s.Every == 0 }
 
 // Script of a page that is served: it takes what is new from the next page, which would otherwise take the reader's
 // place, focus and opened lists away.
-func (l *Live) Script() template.JS { return template.JS(script) } //nolint:gosec // of this program, and nothing else
+func (s *Served) Script() template.JS { return template.JS(script) } //nolint:gosec // of this program, and nothing else
 
 // ScriptSource names that script, and no other, in a Content-Security-Policy.
 func ScriptSource() string {
@@ -90,8 +90,8 @@ type page struct {
 	Given       bool // what was given back is known
 	Drawn       int  // so many workloads have charts, at most,
 	Omitted     int  // and so many more have none
-	Live        *Live
-	Old, Tried  string // that a live page is of an earlier time, and when reading it again failed
+	Served      *Served
+	Old, Tried  string // that a page that is served is of an earlier time, and when reading it again failed
 }
 
 type total struct{ Name, Value, About string }
@@ -115,7 +115,7 @@ type entry struct{ Time, Title, Text string }
 var (
 	//go:embed page.html.tmpl
 	source string
-	//go:embed live.js
+	//go:embed served.js
 	script string
 )
 
@@ -131,10 +131,10 @@ func Write(w io.Writer, in *Input) error {
 
 func (in *Input) page() *page {
 	p := &page{
-		Place: in.Place, Time: format.Time(in.Now), Notes: in.Notes, Drawn: mostCharts, Live: in.Live,
+		Place: in.Place, Time: format.Time(in.Now), Notes: in.Notes, Drawn: mostCharts, Served: in.Served,
 		Given: in.GivenBack != nil,
 	}
-	if l := in.Live; l != nil && l.Problem != nil {
+	if l := in.Served; l != nil && l.Problem != nil {
 		p.Tried = format.Time(l.Refused)
 		p.Old = fmt.Sprintf("The cluster could not be read again. Everything here is as it was %s before that, at %s.",
 			format.InWords(l.Refused.Sub(in.Now)), p.Time)

@@ -120,9 +120,9 @@ func (h *Handler) input(r *http.Request) *htmlreport.Input {
 		h.again(context.WithoutCancel(r.Context())) // others may wait for it when this one has gone
 	}
 	in := *h.last
-	in.Live = &htmlreport.Live{Refused: h.tried, Problem: h.problem}
+	in.Served = &htmlreport.Served{Refused: h.tried, Problem: h.problem}
 	if !r.URL.Query().Has("paused") {
-		in.Live.Every = 2 * h.fresh()
+		in.Served.Every = 2 * h.fresh()
 	}
 	return &in
 }
