@@ -15,8 +15,8 @@ type State byte
 
 // The states of a block.
 const (
-	// Live: what is resident of the block is in use.
-	Live State = 'L'
+	// InUse: what is resident of the block is in use.
+	InUse State = 'L'
 	// Mixed: some of what is resident is in use, and some is free.
 	Mixed State = 'M'
 	// Free: all that is resident of the block is free: its owner could give it back.
@@ -163,7 +163,7 @@ func stateOf(resident, free memory.Bytes) State {
 	case resident == 0:
 		return Absent
 	case free == 0:
-		return Live
+		return InUse
 	case free == resident:
 		return Free
 	}

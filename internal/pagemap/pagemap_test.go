@@ -114,7 +114,7 @@ func checkBlocks(t *testing.T, d *Drawn) {
 	for _, r := range d.Runs {
 		blocks[r.State] += memory.Bytes(r.Blocks)
 	}
-	here, freeHere := blocks[Live]+blocks[Mixed]+blocks[Free], blocks[Mixed]+blocks[Free]
+	here, freeHere := blocks[InUse]+blocks[Mixed]+blocks[Free], blocks[Mixed]+blocks[Free]
 	if d.Resident > here*d.Block || d.Resident < here*Page || d.Free > freeHere*d.Block || d.Free < freeHere*Page {
 		t.Errorf("%s resident and %s free are drawn as %s in blocks of %s", d.Resident, d.Free, Text(d.Runs), d.Block)
 	}

@@ -55,7 +55,7 @@ func Parse(text string, size, block memory.Bytes) ([]Run, error) {
 
 func parseRun(text string) (run Run, rest string, err error) {
 	switch run.State = State(text[0]); run.State {
-	case Live, Mixed, Free, Absent:
+	case InUse, Mixed, Free, Absent:
 	default:
 		return run, "", fmt.Errorf("%q is no state of a block", text[:1])
 	}

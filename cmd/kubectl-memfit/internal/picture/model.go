@@ -281,7 +281,7 @@ func (c *Container) free() (sum memory.Bytes) {
 
 // cells divides a width among the pieces of a bar, in use and free each, so that every border is where it belongs and
 // errors do not add up.
-func (c *Container) cells(width int) (live, free []int) {
+func (c *Container) cells(width int) (inUse, free []int) {
 	scale, at, drawn := float64(c.scale()), memory.Bytes(0), 0
 	next := func(size memory.Bytes) int {
 		at = at.Plus(size)
@@ -291,10 +291,10 @@ func (c *Container) cells(width int) (live, free []int) {
 		return n
 	}
 	for _, p := range c.Parts {
-		live = append(live, next(p.Size.Minus(p.Free)))
+		inUse = append(inUse, next(p.Size.Minus(p.Free)))
 		free = append(free, next(p.Free))
 	}
-	return live, free
+	return inUse, free
 }
 
 func amount(q *resource.Quantity) memory.Bytes {

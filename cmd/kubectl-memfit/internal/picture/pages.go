@@ -66,7 +66,7 @@ func (p *Pages) title() string {
 
 // What the letters of a map look like on a terminal.
 var textBlocks = map[pagemap.State]string{
-	pagemap.Live: "#", pagemap.Mixed: "+", pagemap.Free: "-", pagemap.Absent: ".",
+	pagemap.InUse: "#", pagemap.Mixed: "+", pagemap.Free: "-", pagemap.Absent: ".",
 }
 
 const (

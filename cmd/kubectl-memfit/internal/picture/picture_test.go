@@ -156,7 +156,7 @@ func TestHTML(t *testing.T) {
 // TestRows: rows are full but the last, and nothing is lost.
 func TestRows(t *testing.T) {
 	runs := []pagemap.Run{
-		{State: pagemap.Live, Blocks: 7}, {State: pagemap.Absent, Blocks: 1}, {State: pagemap.Free, Blocks: 9},
+		{State: pagemap.InUse, Blocks: 7}, {State: pagemap.Absent, Blocks: 1}, {State: pagemap.Free, Blocks: 9},
 	}
 	var got []string
 	for row := range rows(runs, 5) {

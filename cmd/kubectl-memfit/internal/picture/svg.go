@@ -115,11 +115,11 @@ func (v *canvas) bar(c *Container) {
 	v.y += lineHeight / 2
 	fmt.Fprintf(&v.b, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="#767676"/>`+"\n", margin, v.y, inner,
 		barHeight)
-	live, free := c.cells(inner)
+	inUse, free := c.cells(inner)
 	x := margin
 	for i := range c.Parts {
 		p := &c.Parts[i]
-		x = v.piece(x, live[i], palette[p.Color].hex, p.Name+": "+p.Size.Minus(p.Free).String()+" in use")
+		x = v.piece(x, inUse[i], palette[p.Color].hex, p.Name+": "+p.Size.Minus(p.Free).String()+" in use")
 		x = v.piece(x, free[i], fmt.Sprintf("url(#h%d)", p.Color), p.Name+": "+p.Free.String()+" resident and free")
 	}
 	if c.Limit > 0 {
@@ -210,7 +210,7 @@ func (v *canvas) region(p *Pages) {
 
 func blockFill(s pagemap.State, color int) string {
 	switch s {
-	case pagemap.Live:
+	case pagemap.InUse:
 		return palette[color].hex
 	case pagemap.Mixed:
 		return fmt.Sprintf("url(#m%d)", color)

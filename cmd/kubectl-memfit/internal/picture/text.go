@@ -49,10 +49,10 @@ func (c *Container) text(b *strings.Builder, colors Colors) {
 // bar has a letter for each cell: a capital for what is in use, a small one for what is free.
 func (c *Container) bar(colors Colors) string {
 	var b strings.Builder
-	live, free := c.cells(barWidth)
+	inUse, free := c.cells(barWidth)
 	for i := range c.Parts {
 		p := &c.Parts[i]
-		b.WriteString(colors.solid(p, strings.Repeat(string(p.Letter), live[i])))
+		b.WriteString(colors.solid(p, strings.Repeat(string(p.Letter), inUse[i])))
 		b.WriteString(colors.faint(p, strings.Repeat(strings.ToLower(string(p.Letter)), free[i])))
 	}
 	return b.String()
