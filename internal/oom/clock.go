@@ -23,9 +23,9 @@ func when(o Observation, t Termination, now time.Time, kills []memory.OOMKill) [
 	// A pod that is created in memfit's future says that memfit's clock is behind the API server's, and nothing of the
 	// node's.
 	beforePod := t.Finished.Before(o.PodCreated.Truncate(time.Second)) && !o.PodCreated.After(now)
-	seenAlive := !o.Alive.IsZero() && len(o.Ended) > 0 && o.Ended[len(o.Ended)-1] == t &&
-		t.Finished.Before(o.Alive.Add(-toldLate))
-	if !seenAlive && !beforePod && !t.Finished.After(now.Add(aheadAtMost)) {
+	ranLater := !o.SeenRunning.IsZero() && len(o.Ended) > 0 && o.Ended[len(o.Ended)-1] == t &&
+		t.Finished.Before(o.SeenRunning.Add(-toldLate))
+	if !ranLater && !beforePod && !t.Finished.After(now.Add(aheadAtMost)) {
 		return kills
 	}
 	for i := range kills {

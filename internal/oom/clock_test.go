@@ -14,7 +14,7 @@ import (
 func TestAWrongClockDoesNotMoveAKill(t *testing.T) {
 	for what, tc := range map[string]struct {
 		started, finished float64 // by the node's clock
-		alive             float64 // by memfit's; 0: not seen
+		seenRunning       float64 // by memfit's; 0: not seen
 		want              string
 	}{
 		"clocks agree":                       {30, 58, 50, "08:58"},
@@ -29,8 +29,8 @@ func TestAWrongClockDoesNotMoveAKill(t *testing.T) {
 		pod := makePod("web-1", "u1").created(1)
 		l.Update(Observe(pod.container("app", "256Mi", running(0, 1)).pod), nil, at(0))
 		obs := Observe(pod.container("app", "256Mi", ended(0, oom(0, tc.started, tc.finished))).pod)
-		if tc.alive != 0 {
-			obs[0].Alive = at(tc.alive)
+		if tc.seenRunning != 0 {
+			obs[0].SeenRunning = at(tc.seenRunning)
 		}
 		kills := l.Update(obs, nil, at(60))
 		if len(kills) != 1 {

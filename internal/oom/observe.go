@@ -36,9 +36,9 @@ type Observation struct {
 	// Measured is since when the container's memory is measured; Observe leaves it zero, which is not at all. That an
 	// instance was killed before its first sample says something only when it started after this.
 	Measured time.Time
-	// Alive is when memfit, by its own clock, saw the instance run whose end is the last of Ended; zero: it did not.
+	// SeenRunning is when memfit, by its own clock, saw the instance run whose end is the last of Ended; zero: it did not.
 	// Observe leaves it zero.
-	Alive time.Time
+	SeenRunning time.Time
 	// PodCreated is metadata.creationTimestamp.
 	PodCreated time.Time
 	// Restarts is the kubelet's restartCount.

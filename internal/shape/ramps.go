@@ -40,24 +40,24 @@ const (
 	rampJitter = 2.0
 	rampMany   = 3
 	rampWide   = 4.0
-	// aliveTimes is from where on an instance counts that runs: two doublings of the lowest limit that killed, as many as
-	// kills alone may lead to (internal/recommend). Not of the last one, which memfit may have raised time and again.
-	aliveTimes = 4.0
+	// runningTimes is from where on an instance counts that runs: two doublings of the lowest limit that killed, as many
+	// as kills alone may lead to (internal/recommend). Not of the last one, which memfit may have raised time and again.
+	runningTimes = 4.0
 	// rampFills is how long a program may take what it needs at one rate, which looks like a leak until it has it. The
 	// start that shapes leave out (warmUpTime) is as long.
 	rampFills = 10 * time.Minute
 )
 
-// Life is an instance that runs, and has used more and more since its start.
-type Life struct {
+// RunningInstance is one that runs, and has used more and more since its start.
+type RunningInstance struct {
 	Age time.Duration
 	Use memory.Bytes
 }
 
 // Ramps are consecutive instances that climbed at one rate until they were killed. The zero value: there are none.
 type Ramps struct {
-	// Alive: the last of them runs, and climbs on. Last and LastAge are its own.
-	Alive bool
+	// Running: the last of them runs, and climbs on. Last and LastAge are its own.
+	Running bool
 	// Instances is how many, PerMinute their usual rate.
 	Instances int
 	PerMinute memory.Bytes
@@ -74,7 +74,7 @@ func (r Ramps) String() string {
 	if r.Instances == 0 {
 		return ""
 	}
-	if r.Alive {
+	if r.Running {
 		return fmt.Sprintf("%d instances in a row climbed about %s a minute from their start, at %s the first was killed "+
 			"after %s, and the last is at %s after %s",
 			r.Instances, r.PerMinute, r.First, format.Duration(r.FirstAge), r.Last, format.Duration(r.LastAge))
@@ -88,28 +88,28 @@ func (r Ramps) String() string {
 // unknown age or of unknown limit are passed over. A life that lasts twice as long as its ramp foretells takes the
 // finding back, because then memory has levelled off.
 //
-// alive is the fullest instance that runs and climbs, if there is one: a limit that follows its use keeps a leak from
+// running is the fullest instance that runs and climbs, if there is one: a limit that follows its use keeps a leak from
 // being killed again, which is fed then for as long as it climbs. So the successor of a killed instance counts before
-// it is killed itself, but not before it uses more than any of them had, and aliveTimes what the first had: until then
-// its use is followed, which spares what is only slow to start another kill. By it alone, within rampFills of its
+// it is killed itself, but not before it uses more than any of them had, and runningTimes what the first had: until
+// then its use is followed, which spares what is only slow to start another kill. By it alone, within rampFills of its
 // start, a leak is in doubt: what is still being loaded grows in the same way.
-func FindRamps(kills []memory.OOMKill, alive Life, now time.Time) Ramps {
-	lives := ramps(kills)
-	died := len(lives)
-	if n := len(lives); n > 0 && alive.Age < rampMost && alive.Age >= rampLeast &&
-		float64(alive.Use) >= aliveTimes*float64(lives[0].limit) && alive.Use > lives[n-1].limit &&
-		now.Sub(lives[n-1].newest) <= 2*alive.Age+rampBackoff {
-		lives = append(lives, ascent{limit: alive.Use, age: alive.Age, kills: 1, newest: now, alive: true})
+func FindRamps(kills []memory.OOMKill, running RunningInstance, now time.Time) Ramps {
+	ascents := ramps(kills)
+	died := len(ascents)
+	if n := len(ascents); n > 0 && running.Age < rampMost && running.Age >= rampLeast &&
+		float64(running.Use) >= runningTimes*float64(ascents[0].limit) && running.Use > ascents[n-1].limit &&
+		now.Sub(ascents[n-1].newest) <= 2*running.Age+rampBackoff {
+		ascents = append(ascents, ascent{limit: running.Use, age: running.Age, kills: 1, newest: now, running: true})
 	}
 	// Of the first, much may have been in use before it began to leak.
-	for all := lives; len(lives) > 1; lives = lives[1:] {
-		last := lives[len(lives)-1]
+	for all := ascents; len(ascents) > 1; ascents = ascents[1:] {
+		last := ascents[len(ascents)-1]
 		if since := now.Sub(last.newest); since > 2*last.age+rampBackoff {
 			return Ramps{}
 		}
-		if proportional(lives) {
-			r := found(lives)
-			if r.Alive && alive.Age < rampFills && !anyProportional(all[:died]) {
+		if proportional(ascents) {
+			r := found(ascents)
+			if r.Running && running.Age < rampFills && !anyProportional(all[:died]) {
 				r.Doubt = "the one that runs has done so for less than " + format.Duration(rampFills)
 			}
 			return r
@@ -119,9 +119,9 @@ func FindRamps(kills []memory.OOMKill, alive Life, now time.Time) Ramps {
 }
 
 // anyProportional: some of them, up to the last, lie on one line from about zero.
-func anyProportional(lives []ascent) bool {
-	for ; len(lives) > 1; lives = lives[1:] {
-		if proportional(lives) {
+func anyProportional(ascents []ascent) bool {
+	for ; len(ascents) > 1; ascents = ascents[1:] {
+		if proportional(ascents) {
 			return true
 		}
 	}
@@ -129,18 +129,18 @@ func anyProportional(lives []ascent) bool {
 }
 
 // proportional: all of them lie on one line from about zero.
-func proportional(lives []ascent) bool {
-	first, last := lives[0], lives[len(lives)-1]
+func proportional(ascents []ascent) bool {
+	first, last := ascents[0], ascents[len(ascents)-1]
 	spread := float64(last.limit) / float64(first.limit)
-	exponent, slow, jitter := exponentOf(lives), rampSlow, rampJitter
-	if len(lives) >= rampMany {
+	exponent, slow, jitter := exponentOf(ascents), rampSlow, rampJitter
+	if len(ascents) >= rampMany {
 		jitter = rampWide
 	}
 	if spread >= rampWide {
 		slow, jitter = math.Log(rampJitter)/math.Log(spread), rampWide
 	}
 	slowest, fastest := first.rate(), first.rate()
-	for _, l := range lives {
+	for _, l := range ascents {
 		slowest, fastest = min(slowest, l.rate()), max(fastest, l.rate())
 	}
 	return spread >= rampSpread && last.age >= rampLeast && exponent >= slow && exponent <= rampFast &&
@@ -149,21 +149,21 @@ func proportional(lives []ascent) bool {
 
 // exponentOf is by how much the age at death goes with the limit: the median over all pairs of limits (Theil-Sen), so
 // that one life which took far longer, or less, than it should does not decide.
-func exponentOf(lives []ascent) float64 {
+func exponentOf(ascents []ascent) float64 {
 	var all []float64
-	for i, a := range lives {
-		for _, b := range lives[i+1:] {
+	for i, a := range ascents {
+		for _, b := range ascents[i+1:] {
 			all = append(all, math.Log(b.age.Seconds()/a.age.Seconds())/math.Log(float64(b.limit)/float64(a.limit)))
 		}
 	}
 	return stats.Median(all)
 }
 
-func found(lives []ascent) Ramps {
-	first, last := lives[0], lives[len(lives)-1]
-	r := Ramps{Alive: last.alive, First: first.limit, Last: last.limit, FirstAge: first.age, LastAge: last.age}
+func found(ascents []ascent) Ramps {
+	first, last := ascents[0], ascents[len(ascents)-1]
+	r := Ramps{Running: last.running, First: first.limit, Last: last.limit, FirstAge: first.age, LastAge: last.age}
 	var rates []float64
-	for _, l := range lives {
+	for _, l := range ascents {
 		r.Instances += l.kills
 		rates = append(rates, l.rate())
 	}
@@ -176,11 +176,11 @@ const rampBackoff = 5 * time.Minute
 
 // ascent is what became of the instances under one limit.
 type ascent struct {
-	limit  memory.Bytes
-	age    time.Duration // the usual one
-	kills  int
-	newest time.Time
-	alive  bool // it uses limit and runs
+	limit   memory.Bytes
+	age     time.Duration // the usual one
+	kills   int
+	newest  time.Time
+	running bool // it uses limit and runs
 }
 
 func (r ascent) rate() float64 { return float64(r.limit) / r.age.Seconds() }

@@ -109,7 +109,7 @@ func TestRampsOfALeak(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kills, now := grown(tc.use, tc.limits...)
-			if got := FindRamps(kills, Life{}, now); (got.Instances > 0) != tc.want {
+			if got := FindRamps(kills, RunningInstance{}, now); (got.Instances > 0) != tc.want {
 				t.Errorf("got %+v (%s), want a leak: %t; kills %+v", got, got, tc.want, kills)
 			}
 		})
@@ -118,7 +118,7 @@ func TestRampsOfALeak(t *testing.T) {
 
 func TestRampsSayWhatWasSeen(t *testing.T) {
 	kills, now := grown(func(_ int, age float64) float64 { return 6 * age }, 64, 256)
-	got := FindRamps(kills, Life{}, now)
+	got := FindRamps(kills, RunningInstance{}, now)
 	if want := "2 instances in a row climbed about"; !strings.HasPrefix(got.String(), want) ||
 		!strings.Contains(got.String(), "at 64Mi after 10s and at 256Mi after 42s") {
 		t.Errorf("got %q", got)
@@ -128,12 +128,12 @@ func TestRampsSayWhatWasSeen(t *testing.T) {
 	}
 	// A kill while the limit is raised a little is one at either of two limits, which are alike.
 	kills[1].Asked = 320 * memory.MiB
-	if got := FindRamps(kills, Life{}, now); got.Instances != 2 {
+	if got := FindRamps(kills, RunningInstance{}, now); got.Instances != 2 {
 		t.Errorf("killed at 256Mi, when 320Mi were asked for: %+v, want two instances", got)
 	}
 	// Kills at limits that were only asked for are no second ramp.
 	kills[1].Asked = 512 * memory.MiB
-	if got := FindRamps(kills, Life{}, now); got.Instances > 0 {
+	if got := FindRamps(kills, RunningInstance{}, now); got.Instances > 0 {
 		t.Errorf("a limit that was not effective: %s", got)
 	}
 	if (Ramps{}).String() != "" {
@@ -149,17 +149,17 @@ func TestALeakThatIsFollowedAfterItsSecondKill(t *testing.T) {
 		{Kind: memory.OOMMainProcess, Time: t0.Add(time.Minute), Limit: 256 * memory.MiB, Uptime: 40 * time.Second},
 	}
 	for name, tc := range map[string]struct {
-		alive Life
-		want  bool
+		running RunningInstance
+		want    bool
 	}{
-		"not more than the one before":     {Life{50 * time.Second, 250 * memory.MiB}, false},
-		"more, in proportion to its age":   {Life{150 * time.Second, 300 * memory.MiB}, true},
-		"more, and much later":             {Life{8 * time.Minute, 300 * memory.MiB}, false},
-		"more, all of it within its start": {Life{20 * time.Second, 300 * memory.MiB}, false},
+		"not more than the one before":     {RunningInstance{50 * time.Second, 250 * memory.MiB}, false},
+		"more, in proportion to its age":   {RunningInstance{150 * time.Second, 300 * memory.MiB}, true},
+		"more, and much later":             {RunningInstance{8 * time.Minute, 300 * memory.MiB}, false},
+		"more, all of it within its start": {RunningInstance{20 * time.Second, 300 * memory.MiB}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := FindRamps(kills, tc.alive, t0.Add(time.Minute+tc.alive.Age))
-			if got.Alive != tc.want || (got.Instances > 0) != tc.want {
+			got := FindRamps(kills, tc.running, t0.Add(time.Minute+tc.running.Age))
+			if got.Running != tc.want || (got.Instances > 0) != tc.want {
 				t.Errorf("got %+v (%s), want a leak: %t", got, got, tc.want)
 			}
 		})
@@ -172,31 +172,31 @@ func TestALeakThatIsFollowedIsKnownBeforeItsSecondKill(t *testing.T) {
 		Kind: memory.OOMMainProcess, Time: t0, Limit: 64 * memory.MiB, Uptime: 26 * time.Second,
 	}}, t0.Add(2*time.Minute)
 	for name, tc := range map[string]struct {
-		alive Life
-		later time.Duration
-		want  bool
+		running RunningInstance
+		later   time.Duration
+		want    bool
 	}{
-		"as fast as the one before":         {Life{110 * time.Second, 270 * memory.MiB}, 0, true},
-		"half as fast":                      {Life{200 * time.Second, 270 * memory.MiB}, 90 * time.Second, true},
-		"no doubling twice yet":             {Life{100 * time.Second, 250 * memory.MiB}, 0, false},
-		"it took all of it at its start":    {Life{20 * time.Second, 270 * memory.MiB}, 0, false},
-		"it has had that for minutes":       {Life{8 * time.Minute, 270 * memory.MiB}, 7 * time.Minute, false},
-		"another load, hours after":         {Life{110 * time.Second, 270 * memory.MiB}, 2 * time.Hour, false},
-		"it climbs for longer than samples": {Life{3 * time.Hour, 9 * memory.GiB}, 3 * time.Hour, false},
-		"nothing runs that climbs":          {Life{}, 0, false},
+		"as fast as the one before":         {RunningInstance{110 * time.Second, 270 * memory.MiB}, 0, true},
+		"half as fast":                      {RunningInstance{200 * time.Second, 270 * memory.MiB}, 90 * time.Second, true},
+		"no doubling twice yet":             {RunningInstance{100 * time.Second, 250 * memory.MiB}, 0, false},
+		"it took all of it at its start":    {RunningInstance{20 * time.Second, 270 * memory.MiB}, 0, false},
+		"it has had that for minutes":       {RunningInstance{8 * time.Minute, 270 * memory.MiB}, 7 * time.Minute, false},
+		"another load, hours after":         {RunningInstance{110 * time.Second, 270 * memory.MiB}, 2 * time.Hour, false},
+		"it climbs for longer than samples": {RunningInstance{3 * time.Hour, 9 * memory.GiB}, 3 * time.Hour, false},
+		"nothing runs that climbs":          {RunningInstance{}, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := FindRamps(kills, tc.alive, now.Add(tc.later))
-			if got.Alive != tc.want || (got.Instances > 0) != tc.want {
+			got := FindRamps(kills, tc.running, now.Add(tc.later))
+			if got.Running != tc.want || (got.Instances > 0) != tc.want {
 				t.Errorf("got %+v (%s), want a leak: %t", got, got, tc.want)
 			}
-			said := "at 64Mi the first was killed after 26s, and the last is at 270Mi after " + format.Duration(tc.alive.Age)
+			said := "at 64Mi the first was killed after 26s, and the last is at 270Mi after " + format.Duration(tc.running.Age)
 			if tc.want && !strings.HasSuffix(got.String(), said) {
 				t.Errorf("said %q", got)
 			}
 		})
 	}
-	if got := FindRamps(nil, Life{110 * time.Second, 270 * memory.MiB}, now); got.Instances > 0 {
+	if got := FindRamps(nil, RunningInstance{110 * time.Second, 270 * memory.MiB}, now); got.Instances > 0 {
 		t.Errorf("nothing was killed, and yet: %s", got)
 	}
 }
@@ -209,23 +209,26 @@ func TestALeakIsInDoubtWhileItMayFill(t *testing.T) {
 			Kind: memory.OOMMainProcess, Time: t0.Add(at), Limit: limit * memory.MiB, Uptime: age,
 		}
 	}
+	runs := func(age time.Duration, mib memory.Bytes) RunningInstance {
+		return RunningInstance{Age: age, Use: mib * memory.MiB}
+	}
 	one := []memory.OOMKill{kill(0, 64, 26*time.Second)}
 	unlike := append(one, kill(time.Minute, 256, 40*time.Second))
 	alike := append(one, kill(3*time.Minute, 256, 100*time.Second))
 	for name, tc := range map[string]struct {
 		kills       []memory.OOMKill
-		alive       Life
+		running     RunningInstance
 		leak, doubt bool
 	}{
-		"one kill, and one that runs":                  {one, Life{110 * time.Second, 270 * memory.MiB}, true, true},
-		"the same, still climbing after its start":     {one, Life{10 * time.Minute, 1480 * memory.MiB}, true, false},
-		"two kills that tell nothing without it":       {unlike, Life{150 * time.Second, 300 * memory.MiB}, true, true},
-		"two kills that tell it":                       {alike, Life{}, true, false},
-		"the same, and the next that runs is as they":  {alike, Life{150 * time.Second, 380 * memory.MiB}, true, false},
-		"the same, and the next lived beyond its ramp": {alike, Life{9 * time.Minute, 270 * memory.MiB}, false, false},
+		"one kill, and one that runs":                  {one, runs(110*time.Second, 270), true, true},
+		"the same, still climbing after its start":     {one, runs(10*time.Minute, 1480), true, false},
+		"two kills that tell nothing without it":       {unlike, runs(150*time.Second, 300), true, true},
+		"two kills that tell it":                       {alike, RunningInstance{}, true, false},
+		"the same, and the next that runs is as they":  {alike, runs(150*time.Second, 380), true, false},
+		"the same, and the next lived beyond its ramp": {alike, runs(9*time.Minute, 270), false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := FindRamps(tc.kills, tc.alive, tc.kills[len(tc.kills)-1].Time.Add(10*time.Second+tc.alive.Age))
+			got := FindRamps(tc.kills, tc.running, tc.kills[len(tc.kills)-1].Time.Add(10*time.Second+tc.running.Age))
 			if (got.Instances > 0) != tc.leak || (got.Doubt != "") != tc.doubt {
 				t.Errorf("got %+v (%s), want a leak: %t, in doubt: %t", got, got, tc.leak, tc.doubt)
 			}

@@ -32,8 +32,8 @@ type result struct {
 	shapeCaches map[string]shapeCache
 	// leaks are containers that climb from every start until they are killed.
 	leaks map[string]shape.Ramps
-	// alive is what replicas show of their heaps, by container.
-	alive map[string]alive
+	// liveHeaps is what replicas show of their heaps, by container.
+	liveHeaps map[string]liveHeap
 	// found is what agents found replicas to run, by container.
 	found map[string]*v1alpha1.FoundRuntime
 	// recommended are the sizes that stand, by container.
@@ -67,12 +67,12 @@ type decider struct {
 func decide(s *Snapshot, st *State, now time.Time) result {
 	d := decider{s: s, st: st, now: now}
 	d.v = result{
-		alive: st.alive(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]shape.Shape{},
+		liveHeaps: st.liveHeaps(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]shape.Shape{},
 		shapeCaches: map[string]shapeCache{},
 		replicas:    map[string][]shape.Replica{}, leaks: map[string]shape.Ramps{},
 	}
 	d.v.found = findRuntimes(s, st.found)
-	d.rollout = rolloutInput(s, st, observedOf(d.v.alive, st.standing, d.v.found), now)
+	d.rollout = rolloutInput(s, st, observedOf(d.v.liveHeaps, st.standing, d.v.found), now)
 	d.rollout.State, d.v.findings = rollout.Observe(d.rollout, st.ledger.AllKillsAndStalls(now))
 	if s.Template != nil {
 		d.containers()
@@ -88,7 +88,7 @@ func (d *decider) containers() {
 	for _, container := range slices.Sorted(maps.Keys(d.v.unnamed)) {
 		d.v.status.Advisories = append(d.v.status.Advisories, d.v.unnamed[container])
 	}
-	observed := observedOf(d.v.alive, d.st.standing, d.v.found)
+	observed := observedOf(d.v.liveHeaps, d.st.standing, d.v.found)
 	plan := inject.MakePlan(inject.Input{Pod: d.s.Template, Profile: d.s.Profile, Observed: observed, Created: true})
 	managed := Managed(d.s.Profile, d.s.Template)
 	for _, c := range managed[:min(len(managed), MaxContainers)] {
@@ -177,7 +177,7 @@ func (d *decider) take(in *containerInput, r containerResult) {
 		}
 	}
 	if in.plan.CapsHeap(name) {
-		v.alive[name].publish(&r.status.Evidence)
+		v.liveHeaps[name].publish(&r.status.Evidence)
 	}
 	r.status.Evidence.Source = evidenceSource(st.source, st.past, st.containers[name])
 	v.shapes[name], v.shapeCaches[name], v.replicas[name], v.leaks[name] = r.shape, r.shapeCache, in.replicas, in.leak
@@ -206,7 +206,7 @@ func (d *decider) disturb() {
 // summarize fills in what the status says about the workload as a whole.
 func (d *decider) summarize() {
 	v := &d.v
-	v.coverage = cover(d.s, observedOf(v.alive, v.recommended, v.found))
+	v.coverage = cover(d.s, observedOf(v.liveHeaps, v.recommended, v.found))
 	v.status.ProfileGeneration = d.s.Profile.Generation
 	v.status.Coverage = &v.coverage.Coverage
 	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&d.st.ledger)

@@ -45,8 +45,8 @@ type instance struct {
 	// limit is effective; high is where the kernel would begin to slow it down ([oom.Observation.High]). 0: nowhere.
 	limit, high memory.Bytes
 	seen        memory.Instant
-	// alive is when it was last seen to run, by memfit's clock.
-	alive memory.Instant
+	// seenRunning is when it was last seen to run, by memfit's clock.
+	seenRunning memory.Instant
 	// recent are the last readings, to know what the instance uses now.
 	recent readings
 	// lows are what it came down to between collections, under the heap cap that its environment says; 0: none.
@@ -73,7 +73,7 @@ func (st *State) settle(observations []oom.Observation, now time.Time) {
 			st.History(o.Container.Container).Restarted(o.Container, endOf(o, now))
 		}
 		if !o.Running.IsZero() {
-			in.alive = at
+			in.seenRunning = at
 		}
 	}
 }

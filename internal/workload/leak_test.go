@@ -51,8 +51,8 @@ func (n busyNode) run(
 	every := max(n.every, 15)
 	asked, inForce := limit, now // of a raise: how much, and from when on
 	var leak shape.Ramps
-	asks := func(alive shape.Life) {
-		leak = shape.FindRamps(kills, alive, now)
+	asks := func(running shape.RunningInstance) {
+		leak = shape.FindRamps(kills, running, now)
 		if n.told != nil {
 			n.told(leak, now.Sub(began))
 		}
@@ -66,7 +66,7 @@ func (n busyNode) run(
 		var peak memory.Bytes
 		var raised time.Time
 		var readings readings
-		var alive shape.Life
+		var running shape.RunningInstance
 		before, rss := limit, memory.Bytes(0)
 		for age := 0.0; rss < limit && now.Before(end); age += tick {
 			now = started.Add(time.Duration(age * float64(time.Second)))
@@ -92,11 +92,11 @@ func (n busyNode) run(
 				continue
 			}
 			readings.add(&memory.Sample{Time: now, RSS: rss, HasRSS: true})
-			alive = shape.Life{}
+			running = shape.RunningInstance{}
 			if readings.rises() {
-				alive = shape.Life{Age: now.Sub(started), Use: rss}
+				running = shape.RunningInstance{Age: now.Sub(started), Use: rss}
 			}
-			asks(alive)
+			asks(running)
 		}
 		if rss < limit {
 			break // it lives
@@ -113,7 +113,7 @@ func (n busyNode) run(
 		}
 		kills = append(kills, kill)
 		died[kill.Limit] = true
-		asks(shape.Life{})
+		asks(shape.RunningInstance{})
 		now = now.Add(time.Duration(min(2*len(kills), 10)) * time.Second) // the kubelet backs off
 	}
 	return died, asked, leak.String()

@@ -16,8 +16,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// alive is what the replicas of one container showed of their heap.
-type alive struct {
+// liveHeap is what the replicas of one container showed of their heap.
+type liveHeap struct {
 	set history.LiveSet
 	// early: it rests on less than six hours, and does not stand once there are more.
 	early bool
@@ -39,14 +39,14 @@ func (st *State) knowCaps(pods []*corev1.Pod) {
 	}
 }
 
-// alive sums up, by container, what instances show now and what stands from before. Only instances without a heap cap
-// count for the live set: one that runs with a cap has shown that it can, and what it holds besides its heap, or has
-// not collected yet, says nothing more. What stands therefore stays when all replicas have a cap: nothing is seen then
-// that speaks against it.
-func (st *State) alive(now time.Time) map[string]alive {
-	all := make(map[string]alive, len(st.liveSets))
+// liveHeaps sums up, by container, what instances show now and what was published before. Only instances without a heap
+// cap count for the live set: one that runs with a cap has shown that it can, and what it holds besides its heap, or
+// has not collected yet, says nothing more. What was published therefore stays when all replicas have a cap: nothing is
+// seen then that speaks against it.
+func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
+	all := make(map[string]liveHeap, len(st.liveSets))
 	for name, set := range st.liveSets {
-		all[name] = alive{set: set}
+		all[name] = liveHeap{set: set}
 	}
 	lows, soon, uncapped := map[string]memory.Bytes{}, map[string]memory.Bytes{}, map[string]bool{}
 	for key, in := range st.instances {
@@ -80,7 +80,7 @@ func (st *State) alive(now time.Time) map[string]alive {
 
 // observedOf is what plans are made with: the same numbers that the webhook reads in the recommendation.
 func observedOf(
-	all map[string]alive, recommended map[string]v1alpha1.Size, found map[string]*v1alpha1.FoundRuntime,
+	all map[string]liveHeap, recommended map[string]v1alpha1.Size, found map[string]*v1alpha1.FoundRuntime,
 ) map[string]inject.Observed {
 	var out map[string]inject.Observed
 	if len(found) > 0 {
@@ -106,7 +106,7 @@ func observedOf(
 }
 
 // publish puts it into the evidence of a container whose heap can be capped.
-func (a alive) publish(e *v1alpha1.Evidence) {
+func (a liveHeap) publish(e *v1alpha1.Evidence) {
 	e.HeapCap, e.LiveSet = format.Exact(a.heapCap), format.Exact(a.set.Bytes)
 	if a.set.Bytes > 0 {
 		e.LiveSetSeen = &metav1.Time{Time: a.set.Seen}
@@ -127,7 +127,7 @@ func liveSets(s *v1alpha1.MemoryRecommendationStatus) map[string]history.LiveSet
 }
 
 // standing are the live sets that stand until something else is seen for long.
-func standing(all map[string]alive) map[string]history.LiveSet {
+func standing(all map[string]liveHeap) map[string]history.LiveSet {
 	out := make(map[string]history.LiveSet, len(all))
 	for name, a := range all {
 		if a.set.Bytes > 0 && !a.early {

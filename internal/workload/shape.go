@@ -86,14 +86,14 @@ func (st *State) urgent(container string, pods []*corev1.Pod, limit memory.Bytes
 }
 
 // climbing is the fullest instance of a container name that uses more and more.
-func (st *State) climbing(container string, pods []*corev1.Pod) (l shape.Life) {
+func (st *State) climbing(container string, pods []*corev1.Pod) (l shape.RunningInstance) {
 	for _, pod := range pods {
 		in := st.instanceIn(pod, container)
 		if in == nil || in.started == 0 || in.recent.workingSetOnly || !in.recent.rises() {
 			continue
 		}
 		if use := in.recent.now(); use > l.Use {
-			l = shape.Life{Age: in.recent.lastAt().Sub(in.started.Time()), Use: use}
+			l = shape.RunningInstance{Age: in.recent.lastAt().Sub(in.started.Time()), Use: use}
 		}
 	}
 	return l

@@ -35,7 +35,7 @@ func complete(s *Snapshot, st *State, observations []oom.Observation) {
 		if in := st.instance(&o.Container); in != nil {
 			o.HeapCap = in.heapCap
 			if len(o.Ended) > 0 && o.Ended[len(o.Ended)-1].Index == in.restarts {
-				o.Alive = in.alive.Time()
+				o.SeenRunning = in.seenRunning.Time()
 			}
 		}
 		if declared := s.Profile.Container(
@@ -81,7 +81,7 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 	kills, explained, stalls := m.account(s, now)
 	m.knowCaps(s.Governed)
 	v := decide(s, m, now)
-	m.shapes, m.liveSets, m.rollout = v.shapeCaches, standing(v.alive), v.rollout.State
+	m.shapes, m.liveSets, m.rollout = v.shapeCaches, standing(v.liveHeaps), v.rollout.State
 	m.found = v.found
 	for _, a := range v.rollout.Actions {
 		// noted before it is done: of two memfits that die in between, none evicts one more than the owner allows
