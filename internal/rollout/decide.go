@@ -518,9 +518,9 @@ func (d *decider) changeOf(pod *Pod, c Container, to memory.Size) (recommend.Cha
 	if _, under := d.underWayTo(c.Name); under && d.State.Rollout.Decrease == (to.Limit < now.Limit) {
 		progress.LastChange = time.Time{} // the change that is under way, one pod further
 	}
-	if r, stands := d.State.Standing(c.Name, d.Now); stands && to.Limit < r.Restored.Limit {
+	if r, active := d.State.ActiveRevert(c.Name, d.Now); active && to.Limit < r.Restored.Limit {
 		progress.RevertedAt, progress.RevertedFrom = r.At, max(r.Tried.Limit, to.Limit)
-	} else if stands && to.Limit <= r.Restored.Limit {
+	} else if active && to.Limit <= r.Restored.Limit {
 		progress.LastChange = time.Time{} // giving back what was taken away waits for nothing
 		change.Recommendation.Urgent = true
 	}

@@ -35,7 +35,7 @@ const (
 
 // Observe compares what pods show with what was begun: it confirms, gives up, rolls back. kills are those of the
 // workload. It must be called before sizes are recommended, because what it rolls back to stands instead of the
-// recommendation ([State.Standing]).
+// recommendation ([State.ActiveRevert]).
 func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
 	o := observation{Input: in, state: in.State.clone(), pods: map[types.UID]*Pod{}}
 	for i := range in.Pods {

@@ -146,7 +146,7 @@ func (c *cluster) reconcileAndDie(after int) {
 	in.State = observed
 	in.Desired = map[string]Desired{}
 	for name, desired := range c.in.Desired {
-		if r, stands := observed.Standing(name, in.Now); stands {
+		if r, active := observed.ActiveRevert(name, in.Now); active {
 			desired.Recommendation = r.Override(desired.Recommendation, memory.Size{})
 		}
 		in.Desired[name] = desired

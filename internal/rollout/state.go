@@ -133,8 +133,8 @@ const (
 	maxWatched  = 32
 )
 
-// Standing is the size of a container that stands because a smaller one was rolled back, and when that was.
-func (s *State) Standing(container string, now time.Time) (Revert, bool) {
+// ActiveRevert is the rollback of a container whose restored size is still kept; false: there is none.
+func (s *State) ActiveRevert(container string, now time.Time) (Revert, bool) {
 	for _, r := range s.Reverts {
 		if r.Container == container && now.Sub(r.At) < RevertHold {
 			return r, true

@@ -35,8 +35,8 @@ func (d *decider) waitsForWindow(c Container, in recommend.Change) (reason, mess
 
 // givesBack: a size that did harm is rolled back.
 func (d *decider) givesBack(c Container, to, from memory.Size) bool {
-	r, stands := d.State.Standing(c.Name, d.Now)
-	return stands && from.Limit < to.Limit && to.Limit <= r.Restored.Limit
+	r, active := d.State.ActiveRevert(c.Name, d.Now)
+	return active && from.Limit < to.Limit && to.Limit <= r.Restored.Limit
 }
 
 // tooLate: a step that was written down while a window was open, or the owner's query had no series, and is not done,

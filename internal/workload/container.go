@@ -165,7 +165,7 @@ type containerInput struct {
 	kills     []memory.OOMKill
 	replicas  []shape.Replica
 	urgent    []shape.Instance
-	standing  v1alpha1.Size
+	published v1alpha1.Size
 	// reverted is a size that was rolled back and must not come again; nil: none.
 	reverted *rollout.Revert
 	before   shapeCache
@@ -244,12 +244,12 @@ func (q *containerInput) recommend(a *containerResult) []string {
 	s.Decision, s.Confidence = string(rec.Decision), string(rec.Confidence)
 	s.Summary, s.Reasons = rec.Summary, head(rec.Reasons, 16)
 	s.Evidence = apiEvidence(rec.Evidence)
-	if rec.Size == (memory.Size{}) && (q.standing.Limit != nil || q.standing.Request != nil) {
+	if rec.Size == (memory.Size{}) && (q.published.Limit != nil || q.published.Request != nil) {
 		// Evidence went away; the number found before does not: new pods must not fall back to a size that killed them.
-		rec.Size = profile.SizeOf(q.standing)
+		rec.Size = profile.SizeOf(q.published)
 		s.Reasons = head(append([]string{"evidence is missing now: the last recommendation stands"}, s.Reasons...), 16)
 	}
-	if rec.Size != (memory.Size{}) { // one that stands from before is bounded as the policy is now
+	if rec.Size != (memory.Size{}) { // one published before is bounded as the policy is now
 		var bounded []string
 		rec.Size, bounded = policy.Bound(rec.Size, q.container.current)
 		s.Reasons = head(append(bounded, s.Reasons...), 16)

@@ -72,7 +72,7 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 		replicas:    map[string][]shape.Replica{}, leaks: map[string]shape.Ramps{},
 	}
 	d.v.found = findRuntimes(s, st.found)
-	d.rollout = rolloutInput(s, st, observedOf(d.v.liveHeaps, st.standing, d.v.found), now)
+	d.rollout = rolloutInput(s, st, observedOf(d.v.liveHeaps, st.published, d.v.found), now)
 	d.rollout.State, d.v.findings = rollout.Observe(d.rollout, st.ledger.AllKillsAndStalls(now))
 	if s.Template != nil {
 		d.containers()
@@ -88,7 +88,7 @@ func (d *decider) containers() {
 	for _, container := range slices.Sorted(maps.Keys(d.v.unnamed)) {
 		d.v.status.Advisories = append(d.v.status.Advisories, d.v.unnamed[container])
 	}
-	observed := observedOf(d.v.liveHeaps, d.st.standing, d.v.found)
+	observed := observedOf(d.v.liveHeaps, d.st.published, d.v.found)
 	plan := inject.MakePlan(inject.Input{Pod: d.s.Template, Profile: d.s.Profile, Observed: observed, Created: true})
 	managed := Managed(d.s.Profile, d.s.Template)
 	for _, c := range managed[:min(len(managed), MaxContainers)] {
@@ -105,15 +105,15 @@ func (d *decider) input(c managedContainer, plan inject.Plan) containerInput {
 	in := containerInput{
 		container: c, plan: plan, history: st.containers[c.Name], kills: st.ledger.KillsAndStalls(c.Name, d.now),
 		replicas: st.replicas(c.Name, pods),
-		urgent:   st.urgent(c.Name, pods, c.current.Limit), standing: st.standing[c.Name], before: st.shapes[c.Name],
+		urgent:   st.urgent(c.Name, pods, c.current.Limit), published: st.published[c.Name], before: st.shapes[c.Name],
 		now:         d.now,
 		largestNode: d.s.Facts.LargestNode,
 		measured:    measured(d.s, c.Name), silent: silence(d.s),
 	}
 	in.inUse, in.inUseSeen = st.inUse(c.Name, pods)
 	in.unrelieved, _ = st.ledger.RaisedInVain(c.Name, d.now)
-	if taken, stands := d.rollout.State.Standing(c.Name, d.now); stands {
-		in.reverted = &taken
+	if revert, active := d.rollout.State.ActiveRevert(c.Name, d.now); active {
+		in.reverted = &revert
 	}
 	in.leak = st.leak(&in, pods)
 	return in
@@ -172,7 +172,7 @@ func (d *decider) take(in *containerInput, r containerResult) {
 		if resizes(d.s.Profile.Spec.Sizing.Mode) {
 			d.rollout.Desired[name] = in.desired(d.s, r.recommendation)
 		}
-		if !near(*size, st.standing[name]) {
+		if !near(*size, st.published[name]) {
 			v.changed = append(v.changed, name)
 		}
 	}

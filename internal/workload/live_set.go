@@ -19,7 +19,7 @@ import (
 // liveHeap is what the replicas of one container showed of their heap.
 type liveHeap struct {
 	set history.LiveSet
-	// early: it rests on less than six hours, and does not stand once there are more.
+	// early: it rests on less than six hours, and is dropped once there are more.
 	early bool
 	// heapCap is the least cap they run with; 0 while one of them runs without.
 	heapCap memory.Bytes
@@ -126,8 +126,9 @@ func liveSets(s *v1alpha1.MemoryRecommendationStatus) map[string]history.LiveSet
 	return sets
 }
 
-// standing are the live sets that stand until something else is seen for long.
-func standing(all map[string]liveHeap) map[string]history.LiveSet {
+// keptLiveSets are the live sets that are kept until something else is seen for long: not those that rest on less than
+// six hours.
+func keptLiveSets(all map[string]liveHeap) map[string]history.LiveSet {
 	out := make(map[string]history.LiveSet, len(all))
 	for name, a := range all {
 		if a.set.Bytes > 0 && !a.early {

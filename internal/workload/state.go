@@ -52,8 +52,8 @@ type State struct {
 	told    told
 	// shapes are the shapes of memory found last, by container.
 	shapes map[string]shapeCache
-	// standing are the sizes published last, by container: they stand while evidence is missing.
-	standing map[string]v1alpha1.Size
+	// published are the sizes published last, by container: they stay while evidence is missing.
+	published map[string]v1alpha1.Size
 	// used is what the recommendation said of use before a restart of memfit, by container: it stands until somebody reads
 	// again.
 	used map[string]v1alpha1.ContainerRecommendation
@@ -82,7 +82,7 @@ type told struct {
 func NewState() *State {
 	return &State{
 		containers: map[string]*history.Container{}, instances: map[instanceKey]*instance{},
-		standing: map[string]v1alpha1.Size{},
+		published: map[string]v1alpha1.Size{},
 	}
 }
 
@@ -96,7 +96,7 @@ func (st *State) Last() (*profile.Named, *corev1.Pod) { return st.profile, st.te
 // that, so that its sizes are the ones that stand; otherwise those before are close enough.
 func (st *State) Published(e *Effects, written bool) {
 	if st.told = e.told; written {
-		st.standing = e.recommended
+		st.published = e.recommended
 	}
 }
 
@@ -171,7 +171,7 @@ func (st *State) forgetNames(governed []*corev1.Pod) {
 // Recall takes over what a recommendation says, so that a restart of memfit changes nothing in it and tells nothing
 // twice.
 func (st *State) Recall(status *v1alpha1.MemoryRecommendationStatus) {
-	st.standing, st.used = sizes(status), map[string]v1alpha1.ContainerRecommendation{}
+	st.published, st.used = sizes(status), map[string]v1alpha1.ContainerRecommendation{}
 	st.found = map[string]*v1alpha1.FoundRuntime{}
 	for _, c := range status.Containers {
 		if c.FoundRuntime != nil {

@@ -81,7 +81,7 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 	kills, explained, stalls := m.account(s, now)
 	m.knowCaps(s.Governed)
 	v := decide(s, m, now)
-	m.shapes, m.liveSets, m.rollout = v.shapeCaches, standing(v.liveHeaps), v.rollout.State
+	m.shapes, m.liveSets, m.rollout = v.shapeCaches, keptLiveSets(v.liveHeaps), v.rollout.State
 	m.found = v.found
 	for _, a := range v.rollout.Actions {
 		// noted before it is done: of two memfits that die in between, none evicts one more than the owner allows

@@ -25,8 +25,8 @@ type Worth struct {
 	Figures uint64
 }
 
-// WorthOf is the worth of a status. A size that is close to the one that stands counts as that one.
-func (st *State) WorthOf(s *v1alpha1.MemoryRecommendationStatus) Worth { return worth(s, st.standing) }
+// WorthOf is the worth of a status. A size that is close to the one published counts as that one.
+func (st *State) WorthOf(s *v1alpha1.MemoryRecommendationStatus) Worth { return worth(s, st.published) }
 
 // WrittenWorth is the same of a status that was written.
 func WrittenWorth(s *v1alpha1.MemoryRecommendationStatus) Worth { return worth(s, sizes(s)) }
@@ -54,12 +54,12 @@ func moving(r *v1alpha1.ContainerRecommendation) figures {
 
 // worth leaves out prose, and rounds numbers so that they change a few times in a workload's life. Without it every
 // sample would be an API write; with it a steady workload costs a handful of writes a day.
-func worth(s *v1alpha1.MemoryRecommendationStatus, standing map[string]v1alpha1.Size) Worth {
+func worth(s *v1alpha1.MemoryRecommendationStatus, published map[string]v1alpha1.Size) Worth {
 	c := s.DeepCopy()
 	moves := make([]string, len(c.Containers))
 	for i := range c.Containers {
 		r := &c.Containers[i]
-		if size, found := standing[r.Container]; found && r.Recommended != nil && near(*r.Recommended, size) {
+		if size, found := published[r.Container]; found && r.Recommended != nil && near(*r.Recommended, size) {
 			r.Recommended = &size
 		}
 		r.Reasons, r.Summary, r.Evidence.Window, r.UseSeen = nil, "", "", nil
@@ -103,7 +103,7 @@ func hashOf(v any) uint64 {
 // event.
 const nearPercent = 5
 
-// near says whether a size is as good as the one that stands.
+// near says whether a size is as good as another, the one published before.
 func near(a, b v1alpha1.Size) bool {
 	return nearQuantity(a.Limit, b.Limit) && nearQuantity(a.Request, b.Request)
 }
@@ -118,13 +118,13 @@ func nearQuantity(a, b *resource.Quantity) bool {
 
 // sizes are the sizes that a status recommends, by container.
 func sizes(s *v1alpha1.MemoryRecommendationStatus) map[string]v1alpha1.Size {
-	standing := map[string]v1alpha1.Size{}
+	published := map[string]v1alpha1.Size{}
 	for i := range s.Containers {
 		if r := s.Containers[i].Recommended; r != nil {
-			standing[s.Containers[i].Container] = *r
+			published[s.Containers[i].Container] = *r
 		}
 	}
-	return standing
+	return published
 }
 
 // rounded125 rounds down to 1, 2 or 5 times a power of ten: three writes for each tenfold evidence.
