@@ -13,13 +13,13 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Evidence is what showed a kill.
-type Evidence string
+// Detection is how a kill was noticed.
+type Detection string
 
-// Kinds of evidence, as the API names them.
+// Ways to notice a kill, as the API names them (evidence of a KillSnapshot).
 const (
-	CounterRose Evidence = "CounterRose"
-	PodStatus   Evidence = "PodStatus"
+	CounterRose Detection = "CounterRose"
+	PodStatus   Detection = "PodStatus"
 )
 
 // Kind is what a kill ended.
@@ -38,7 +38,7 @@ type Kill struct {
 
 	Time          time.Time // when it was noticed
 	Kind          Kind
-	Evidence      Evidence
+	Detection     Detection
 	LimitsChanged bool      // between the last full reading before and the one that showed it; the lower are told
 	Processes     []Process // that were there before and not after, the largest first
 }
@@ -99,10 +99,10 @@ const (
 )
 
 // record notes a kill that shows in s, whose own usage is of after it.
-func (r *Recorder) record(s Sample, evidence Evidence) {
+func (r *Recorder) record(s Sample, detection Detection) {
 	k := &Kill{
 		Limits: Limits{s.Reading.Limit, s.PodLimit}, Minute: r.minute(s.At), Time: s.At, Kind: ChildProcess,
-		Evidence: evidence,
+		Detection: detection,
 	}
 	if !r.lastFull.IsZero() { // who sees the kill may raise the limit before it is noticed here
 		k.LimitsChanged = r.last.Limit != k.ContainerLimit || r.podLimit != k.PodLimit
@@ -111,7 +111,7 @@ func (r *Recorder) record(s Sample, evidence Evidence) {
 	if s.Processes != nil {
 		k.Processes = largest(r.processes, s.Processes)
 	}
-	if evidence == PodStatus || mainIsGone(r.processes, s.Processes) {
+	if detection == PodStatus || mainIsGone(r.processes, s.Processes) {
 		k.Kind = MainProcess
 	}
 	r.lastKill = k

@@ -49,7 +49,7 @@ func TestKillAfterARamp(t *testing.T) {
 		t.Fatal("the kill is no trigger")
 	}
 	k := r.LastKill()
-	if k == nil || k.Kind != MainProcess || k.Evidence != CounterRose || k.Usage != usage || r.Kills() != 1 {
+	if k == nil || k.Kind != MainProcess || k.Detection != CounterRose || k.Usage != usage || r.Kills() != 1 {
 		t.Fatalf("%+v", k)
 	}
 	if k.LastRead != 200*time.Millisecond || len(k.Processes) != 2 || k.Processes[0] != node {
@@ -171,7 +171,7 @@ func TestKills(t *testing.T) {
 		if !r.Terminated(start.Add(time.Second), noticed, start.Add(2*time.Second)) {
 			t.Fatal("not told")
 		}
-		if k := r.LastKill(); k.Evidence != PodStatus || k.Kind != MainProcess || len(k.Processes) != 2 ||
+		if k := r.LastKill(); k.Detection != PodStatus || k.Kind != MainProcess || len(k.Processes) != 2 ||
 			!k.Time.Equal(noticed) || k.LastRead != 1250*time.Millisecond {
 			t.Errorf("%+v", k)
 		}

@@ -72,8 +72,8 @@ type OOMKill struct {
 	// Uptime is how long that instance ran. 0: unknown.
 	Uptime     time.Duration
 	Confidence Confidence
-	// Evidence says in a few words how memfit knows: "OOMKilled, exit 137, restart 4".
-	Evidence string
+	// Why says in a few words how memfit knows: "OOMKilled, exit 137, restart 4".
+	Why string
 	// Account is what the agent of the node saw of the minute before it, in a sentence; empty: none told. AccountAt is
 	// when the agent noticed the kill, by the node's clock, in whole seconds.
 	Account   string

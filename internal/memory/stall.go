@@ -40,9 +40,9 @@ type Stall struct {
 	AccountAt time.Time
 }
 
-// Evidence says in a few words how memfit knows: "235Mi of 256Mi anonymous, 20Mi left for page cache, 150 major faults
+// Why says in a few words how memfit knows: "235Mi of 256Mi anonymous, 20Mi left for page cache, 150 major faults
 // a second".
-func (s *Stall) Evidence() string {
+func (s *Stall) Why() string {
 	words := fmt.Sprintf("%s of %s anonymous, %s left for page cache, %d major faults a second",
 		s.Anon, s.Limit, s.Cache(), s.Faults)
 	if s.PressurePercent > 0 {

@@ -180,7 +180,7 @@ func (l *Ledger) trimDetails() {
 
 // detailCost is about what a kill takes as JSON.
 func detailCost(k *memory.OOMKill) int {
-	return 136 + len(k.Container.Pod) + len(k.Container.UID) + len(k.Evidence) + accountCost(k)
+	return 136 + len(k.Container.Pod) + len(k.Container.UID) + len(k.Why) + accountCost(k)
 }
 
 // accountCost is about what an agent's account takes as JSON.

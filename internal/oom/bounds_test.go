@@ -151,7 +151,7 @@ func TestNoMixtureBreaksTheBound(t *testing.T) {
 		for name := range l.names {
 			l.record([]memory.OOMKill{{
 				Container: memory.ContainerRef{Pod: fmt.Sprintf("%0253d", round), Container: name}, Kind: memory.OOMMainProcess,
-				Time: at(float64(round)), Evidence: fmt.Sprintf("%0200d", round),
+				Time: at(float64(round)), Why: fmt.Sprintf("%0200d", round),
 			}}, at(float64(round)))
 		}
 	}

@@ -34,7 +34,7 @@ func when(o Observation, t Termination, now time.Time, kills []memory.OOMKill) [
 			k.Time = now
 			continue
 		}
-		k.Evidence += "; seen at " + format.TimeOfDay(now, now) + ", while the node's clock says " + format.Time(k.Time)
+		k.Why += "; seen at " + format.TimeOfDay(now, now) + ", while the node's clock says " + format.Time(k.Time)
 		k.Time = now
 	}
 	return kills

@@ -40,9 +40,9 @@ func TestAWrongClockDoesNotMoveAKill(t *testing.T) {
 			t.Errorf("%s: killed at %s, want %s", what, got, tc.want)
 		}
 		if corrected := strings.Contains(
-			kills[0].Evidence, "while the node's clock says",
+			kills[0].Why, "while the node's clock says",
 		); corrected != (tc.want == "09:00") {
-			t.Errorf("%s: the evidence says %q", what, kills[0].Evidence)
+			t.Errorf("%s: it says %q", what, kills[0].Why)
 		}
 		if onFile := reborn(t, &l).Kills("app"); !kills[0].Seen.Equal(at(60)) || !onFile[0].Seen.Equal(at(60)) {
 			t.Errorf("%s: seen at %s, on file at %s, want the time of the look", what, kills[0].Seen, onFile[0].Seen)

@@ -71,7 +71,7 @@ type (
 		Peak       memory.Bytes      `json:"r,omitempty"`
 		Uptime     int64             `json:"up,omitempty"`
 		Confidence memory.Confidence `json:"c"`
-		Evidence   string            `json:"e"`
+		Why        string            `json:"e"`
 		Account    string            `json:"a,omitempty"`
 		AccountAt  int64             `json:"at,omitempty"`
 		AgentOnly  bool              `json:"ao,omitempty"`
@@ -94,7 +94,7 @@ func (l *Ledger) MarshalBinary() ([]byte, error) {
 				Pod: k.Container.Pod, UID: k.Container.UID, Kind: k.Kind, Time: unix(k.Time), Seen: unix(k.Seen), Limit: k.Limit,
 				Asked:  k.Asked,
 				Proven: k.Proven, Peak: k.Peak, Uptime: int64(k.Uptime / time.Second), Confidence: k.Confidence,
-				Evidence: k.Evidence, Account: k.Account, AccountAt: unix(k.AccountAt), AgentOnly: k.AgentOnly,
+				Why: k.Why, Account: k.Account, AccountAt: unix(k.AccountAt), AgentOnly: k.AgentOnly,
 			})
 		}
 	}
@@ -161,7 +161,7 @@ func (l *Ledger) readHead(s *storedLedger) {
 				Container: memory.ContainerRef{Namespace: s.Namespace, Pod: k.Pod, UID: k.UID, Container: name},
 				Kind:      k.Kind, Time: fromUnix(k.Time), Seen: fromUnix(k.Seen), Limit: k.Limit, Asked: k.Asked, Proven: k.Proven,
 				Peak: k.Peak, Uptime: time.Duration(k.Uptime) * time.Second,
-				Confidence: k.Confidence, Evidence: k.Evidence, Account: k.Account, AccountAt: fromUnix(k.AccountAt),
+				Confidence: k.Confidence, Why: k.Why, Account: k.Account, AccountAt: fromUnix(k.AccountAt),
 				AgentOnly: k.AgentOnly,
 			})
 		}

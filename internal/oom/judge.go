@@ -59,7 +59,7 @@ type death struct {
 type verdict struct {
 	kind       memory.OOMKind
 	confidence memory.Confidence
-	evidence   string
+	why        string
 }
 
 // noOOM is a verdict too: it ends the search.
@@ -96,7 +96,7 @@ func (d death) uptime() time.Duration {
 
 func (d death) sigkill() bool { return d.ExitCode == exitKill || d.Signal == 9 }
 
-// facts is how every piece of evidence begins: "OOMKilled, exit 137, restart 4".
+// facts is how the text on every kill begins: "OOMKilled, exit 137, restart 4".
 func (d death) facts() string {
 	s := fmt.Sprintf("%s, exit %d, restart %d", reasonText(d.Reason), d.ExitCode, d.Index)
 	if d.class != App {
@@ -137,24 +137,24 @@ func killedByKernel(d death) (verdict, bool) {
 		return noOOM, true
 	case d.stopping != "":
 		v.confidence = memory.Medium
-		v.evidence += fmt.Sprintf(
+		v.why += fmt.Sprintf(
 			"; the pod was being ended (%s), so the SIGKILL may be the grace period's and the kill a child's",
 			reasonText(d.stopping),
 		)
 	case d.hitPodLimit():
 		v.kind = memory.OOMPodLimit
-		v.evidence += d.podEvidence()
+		v.why += d.podWhy()
 		if d.limit != 0 {
 			v.confidence = memory.Medium
 		}
 	case d.peak == 0 && started && d.uptime() <= startWindow:
-		v.evidence += fmt.Sprintf("; killed %s after its start", format.Duration(d.uptime()))
+		v.why += fmt.Sprintf("; killed %s after its start", format.Duration(d.uptime()))
 		if d.measured.IsZero() || d.Started.Before(d.measured.Truncate(time.Second)) {
-			v.evidence += ", when memfit was not measuring it"
+			v.why += ", when memfit was not measuring it"
 			break
 		}
 		v.kind = memory.OOMAtStart
-		v.evidence += ", before memory was ever measured"
+		v.why += ", before memory was ever measured"
 	}
 	return v, true
 }
@@ -174,7 +174,7 @@ func (d death) hitPodLimit() bool {
 	}
 }
 
-func (d death) podEvidence() string {
+func (d death) podWhy() string {
 	if d.limit == 0 {
 		return fmt.Sprintf("; the container has no limit of its own, the pod's is %s", d.podLimit)
 	}
@@ -192,12 +192,12 @@ func childWasKilled(d death) (verdict, bool) {
 	if d.counted {
 		return noOOM, true
 	}
-	evidence := d.facts() + "; the kubelet's label is cumulative: a child was killed earlier, the main process ended by " +
+	why := d.facts() + "; the kubelet's label is cumulative: a child was killed earlier, the main process ended by " +
 		"itself"
 	if d.class == Init {
-		evidence += " (the kubelet counts the init container as failed)"
+		why += " (the kubelet counts the init container as failed)"
 	}
-	return verdict{memory.OOMChildProcess, memory.High, evidence}, true
+	return verdict{memory.OOMChildProcess, memory.High, why}, true
 }
 
 // abortsWhenFull are the runtimes to which an abort says that their heap was full: "Node.js, Java, .NET or Deno".

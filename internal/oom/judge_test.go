@@ -295,10 +295,10 @@ func TestTruthTable(t *testing.T) {
 			}
 			k := kills[0]
 			if k.Kind != tc.want || k.Confidence != tc.wantSure {
-				t.Errorf("got %s with %s confidence, want %s with %s (%s)", k.Kind, k.Confidence, tc.want, tc.wantSure, k.Evidence)
+				t.Errorf("got %s with %s confidence, want %s with %s (%s)", k.Kind, k.Confidence, tc.want, tc.wantSure, k.Why)
 			}
-			if !strings.Contains(k.Evidence, tc.wantSays) {
-				t.Errorf("evidence %q does not say %q", k.Evidence, tc.wantSays)
+			if !strings.Contains(k.Why, tc.wantSays) {
+				t.Errorf("%q does not say %q", k.Why, tc.wantSays)
 			}
 			if Advice(k.Kind, tc.runtime) == "" {
 				t.Errorf("no advice for %s", k.Kind)

@@ -235,7 +235,7 @@ func (l *Ledger) died(
 	kill := memory.OOMKill{
 		Container: o.Container, Kind: v.kind, Time: t.Finished, Limit: limit, Asked: asked, Proven: o.proves(limit, asked),
 		Peak: peak, Uptime: d.uptime(),
-		Confidence: v.confidence, Evidence: v.evidence,
+		Confidence: v.confidence, Why: v.why,
 	}
 	if l.sameAsAgents(kill) || l.sameAsCounted(kill, c, t) {
 		return nil
@@ -245,7 +245,7 @@ func (l *Ledger) died(
 		return []memory.OOMKill{kill}
 	}
 	if !watched {
-		kill.Evidence += fmt.Sprintf("; restarts before memfit first saw the pod are not counted: %d", hidden)
+		kill.Why += fmt.Sprintf("; restarts before memfit first saw the pod are not counted: %d", hidden)
 		return []memory.OOMKill{kill}
 	}
 	return append(l.hidden(kill, o, t, c), kill)
@@ -273,7 +273,7 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 		if !t.Started.IsZero() {
 			kill.Time = t.Started // it ended before its successor began
 		}
-		kill.Evidence = fmt.Sprintf("restart %d, not seen itself: restartCount rose by %d between two observations, and "+
+		kill.Why = fmt.Sprintf("restart %d, not seen itself: restartCount rose by %d between two observations, and "+
 			"restart %d was %s, exit %d",
 			i, t.Index-c.next+1, t.Index, reasonText(t.Reason), t.ExitCode)
 		out = append(out, kill)

@@ -324,7 +324,7 @@ func TestFirstSightSaysWhatIsNotCounted(t *testing.T) {
 		Observe(makePod("web-1", "u1").container("app", "256Mi", after(running(5, 90), oom(4, 70, 89))).pod), nil, at(100),
 	)
 	const want = "restarts before memfit first saw the pod are not counted: 4"
-	if len(kills) != 1 || !strings.Contains(kills[0].Evidence, want) {
+	if len(kills) != 1 || !strings.Contains(kills[0].Why, want) {
 		t.Errorf("got %+v", kills)
 	}
 }
@@ -336,7 +336,7 @@ func TestHiddenKillSaysHowItIsKnown(t *testing.T) {
 	kills := l.Update(Observe(m.container("app", "256Mi", after(running(2, 19), oom(1, 10, 18))).pod), nil, at(20))
 	want := "restart 0, not seen itself: restartCount rose by 2 between two observations, " +
 		"and restart 1 was OOMKilled, exit 137"
-	if len(kills) != 2 || kills[0].Evidence != want {
+	if len(kills) != 2 || kills[0].Why != want {
 		t.Errorf("got %+v, want %q first", kills, want)
 	}
 }

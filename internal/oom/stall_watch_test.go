@@ -373,7 +373,7 @@ func TestWhatIsSaidOfAThrottledContainer(t *testing.T) {
 		l.high = mi(232)
 		l.use(10*time.Minute, mi(180), mi(20), 0).wait(3*time.Minute, 17, used.Minus(mi(3)), mi(3))
 		s, _ := l.watch.Stall()
-		if text := s.Evidence(); !strings.Contains(text, "17 % of the time; the kernel slows it down below its limit") ||
+		if text := s.Why(); !strings.Contains(text, "17 % of the time; the kernel slows it down below its limit") ||
 			!strings.Contains(text, "memory.high") {
 			t.Errorf("%s: got %q", used, text)
 		}
@@ -382,8 +382,8 @@ func TestWhatIsSaidOfAThrottledContainer(t *testing.T) {
 	atLimit.use(10*time.Minute, mi(180), mi(60), 0).wait(3*time.Minute, 40, mi(235), mi(19))
 	noPressure.use(10*time.Minute, mi(180), mi(60), 0).use(3*time.Minute, mi(235), mi(11), 150)
 	for name, l := range map[string]*life{"99 %": atLimit, "no pressure": noPressure, "both": stalledLife()} {
-		if s, ok := l.watch.Stall(); !ok || strings.Contains(s.Evidence(), "memory.high") {
-			t.Errorf("at its limit, %s: found %t, %q", name, ok, s.Evidence())
+		if s, ok := l.watch.Stall(); !ok || strings.Contains(s.Why(), "memory.high") {
+			t.Errorf("at its limit, %s: found %t, %q", name, ok, s.Why())
 		}
 	}
 }

@@ -203,7 +203,7 @@ func asKill(s *memory.Stall, now time.Time) memory.OOMKill {
 	}
 	return memory.OOMKill{
 		Container: s.Container, Kind: memory.OOMStall, Time: at, Limit: s.Limit, Peak: s.Anon,
-		Confidence: memory.High, Evidence: s.Evidence(), Proven: true, // use up to the limit was seen
+		Confidence: memory.High, Why: s.Why(), Proven: true, // use up to the limit was seen
 	}
 }
 

@@ -290,8 +290,8 @@ func killSentence(k *memory.OOMKill) string {
 	if len(facts) > 0 {
 		s += " (" + join(facts) + ")"
 	}
-	if k.Evidence != "" {
-		s += ": " + k.Evidence
+	if k.Why != "" {
+		s += ": " + k.Why
 	}
 	if k.Account != "" {
 		s += "; " + k.Account

@@ -111,7 +111,7 @@ func stallSentence(s *memory.Stall) string {
 		head = fmt.Sprintf("Container %s stalled at its limit of %s from %s to %s",
 			s.Container.Container, s.Limit, format.Time(s.Since), format.Time(s.Ended))
 	}
-	words := head + ": " + s.Evidence()
+	words := head + ": " + s.Why()
 	switch {
 	case s.NotRelieved && s.Faults == 0:
 		words += fmt.Sprintf("; raised from %s to %s for it, and its tasks waited for memory all the same, so more memory "+

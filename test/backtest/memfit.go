@@ -55,7 +55,7 @@ func (m *memfit) Killed(at time.Time, limit int64) {
 		// in the simulator every limit is effective
 		Container: theContainer, Kind: memory.OOMMainProcess, Time: at, Limit: memory.Bytes(limit), Proven: true,
 		Peak:       m.peak,
-		Confidence: memory.High, Evidence: "simulated",
+		Confidence: memory.High, Why: "simulated",
 	}
 	if !m.started.IsZero() {
 		kill.Uptime = at.Sub(m.started)

@@ -22,7 +22,7 @@ func (l *Loop) kill(c *container) {
 	c.trigger = true
 	k := c.recorder.LastKill()
 	l.Metrics.kills.WithLabelValues(string(k.Kind)).Inc()
-	l.Log.Info("OOM kill", "container", c.ContainerID, "pod", c.PodUID, "kind", k.Kind, "evidence", k.Evidence)
+	l.Log.Info("OOM kill", "container", c.ContainerID, "pod", c.PodUID, "kind", k.Kind, "evidence", k.Detection)
 }
 
 const (

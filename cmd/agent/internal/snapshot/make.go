@@ -33,7 +33,7 @@ func Container(name string, r *flightrecorder.Recorder) v1alpha1.ContainerSnapsh
 // Kill as the API has it.
 func Kill(k *flightrecorder.Kill) *v1alpha1.KillSnapshot {
 	out := &v1alpha1.KillSnapshot{
-		Time: metav1.NewTime(k.Time.Truncate(1e9)), Kind: string(k.Kind), Evidence: string(k.Evidence),
+		Time: metav1.NewTime(k.Time.Truncate(1e9)), Kind: string(k.Kind), Evidence: string(k.Detection),
 		ContainerLimit: limit(k.ContainerLimit), PodLimit: limit(k.PodLimit), LimitsChanged: k.LimitsChanged,
 		Summary: k.Summary(),
 	}
