@@ -75,16 +75,16 @@ func repository(image string) string {
 	return image
 }
 
-// decideByFound completes a decision by what replicas were found to run: the runtime where nobody declared one and the
-// command names none, the version where the command names the same runtime. What people declare is never changed.
-func decideByFound(t target, d decision) decision {
+// identifyByFound completes an identity by what replicas were found to run: the runtime where nobody declared one and
+// the command names none, the version where the command names the same runtime. What people declare is never changed.
+func identifyByFound(t target, id identity) identity {
 	spec, known := t.found.of(t.container.Image)
-	if !known || d.declared {
-		return d
+	if !known || id.declared {
+		return id
 	}
 	r := runtimes.Lookup(string(spec.Type))
-	if d.certain && d.runtime != r || r.Name == string(v1alpha1.RuntimeAuto) {
-		return d
+	if id.certain && id.runtime != r || r.Name == string(v1alpha1.RuntimeAuto) {
+		return id
 	}
 	if spec.Libc == "" || t.policy.Runtime.Libc == v1alpha1.LibcMusl {
 		spec.Libc = t.policy.Runtime.Libc
@@ -93,5 +93,5 @@ func decideByFound(t target, d decision) decision {
 	if t.found.Evidence != "" {
 		text += ": " + t.found.Evidence
 	}
-	return decision{runtime: r, certain: true, spec: spec, text: text + ")"}
+	return identity{runtime: r, certain: true, spec: spec, text: text + ")"}
 }

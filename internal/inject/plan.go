@@ -71,7 +71,7 @@ func (c *containerPlan) advise(texts []string) {
 type containerPlan struct {
 	name    string
 	mode    v1alpha1.TuningMode
-	runtime decision
+	runtime identity
 	limit   limit
 	facts   runtimes.Facts
 
@@ -188,7 +188,7 @@ func MakePlan(in Input) Plan {
 // planContainer plans one container, given what an earlier plan wrote into it.
 func planContainer(in Input, t target, s sizing, before *containerRecord) (containerPlan, *containerRecord) {
 	w := takeBack(t.container, before)
-	c := containerPlan{name: t.container.Name, mode: t.policy.Tuning.Mode, runtime: decide(t), sized: w.before.Size}
+	c := containerPlan{name: t.container.Name, mode: t.policy.Tuning.Mode, runtime: identify(t), sized: w.before.Size}
 	if c.mode != v1alpha1.TuningDryRun {
 		c.size(s, w)
 	}
@@ -223,8 +223,8 @@ func (c *containerPlan) restartHelps() bool {
 }
 
 // facts gathers what knobs are derived from.
-func facts(in Input, t target, w *working, d decision, l limit) runtimes.Facts {
-	spec := d.spec
+func facts(in Input, t target, w *working, id identity, l limit) runtimes.Facts {
+	spec := id.spec
 	f := runtimes.Facts{
 		Limit: l.effective, Cgroup: l.cgroup, LimitText: l.text,
 		Processes: divided(t.policy.Tuning).processes, Ask: ask(t.policy.Tuning),
@@ -239,7 +239,7 @@ func facts(in Input, t target, w *working, d decision, l limit) runtimes.Facts {
 	case in.Pod.Spec.OS != nil && in.Pod.Spec.OS.Name == corev1.Windows:
 		f.NoGlibc = "Windows has no glibc"
 	}
-	f.Given, f.Texts = w.given(d.runtime), w.texts(d.runtime)
+	f.Given, f.Texts = w.given(id.runtime), w.texts(id.runtime)
 	return f
 }
 

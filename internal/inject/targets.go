@@ -49,8 +49,8 @@ func targets(pod *corev1.Pod, n *profile.Named, observed map[string]Observed) []
 	return out
 }
 
-// decision is what memfit takes a container to run.
-type decision struct {
+// identity is what memfit takes a container to run.
+type identity struct {
 	runtime  *runtimes.Runtime
 	declared bool
 	// certain: declared, found in running replicas, or the command is that runtime's own program. Only then may a setting
@@ -61,26 +61,26 @@ type decision struct {
 	text string
 }
 
-// decide takes the declared runtime, else the one whose program the command names, else the one that running replicas
+// identify takes the declared runtime, else the one whose program the command names, else the one that running replicas
 // were found to run, else none.
-func decide(t target) decision { return decideByFound(t, decideBySpec(t)) }
+func identify(t target) identity { return identifyByFound(t, identifyBySpec(t)) }
 
-// decideBySpec goes by the profile and the pod alone.
-func decideBySpec(t target) decision {
+// identifyBySpec goes by the profile and the pod alone.
+func identifyBySpec(t target) identity {
 	if spec := t.policy.Runtime; spec.Type != v1alpha1.RuntimeAuto && spec.Type != "" {
 		r := runtimes.Lookup(string(spec.Type))
 		text := title(r, spec) + " (declared by " + t.policy.RuntimeDeclaredBy + ")"
-		return decision{runtime: r, declared: true, certain: true, spec: spec, text: text}
+		return identity{runtime: r, declared: true, certain: true, spec: spec, text: text}
 	}
 	if name := program(t.container.Command); name != "" {
 		if r := runtimes.ByCommand(name); r != nil {
-			return decision{
+			return identity{
 				runtime: r, certain: true, spec: v1alpha1.RuntimeSpec{Libc: t.policy.Runtime.Libc},
 				text: r.Title + " (the command is " + short(path.Base(name)) + ")",
 			}
 		}
 	}
-	return decision{
+	return identity{
 		runtime: runtimes.Lookup(string(v1alpha1.RuntimeAuto)),
 		spec:    v1alpha1.RuntimeSpec{Libc: t.policy.Runtime.Libc},
 		text:    "unknown (nobody declared it, and the command does not tell)",
