@@ -126,7 +126,7 @@ func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) e
 
 // choose returns the recommendations of the workloads that were named; all of them when none was. One named twice comes
 // once.
-func (a answer) choose(workloads []string) ([]*v1alpha1.MemoryRecommendation, error) {
+func (a siteRecommendations) choose(workloads []string) ([]*v1alpha1.MemoryRecommendation, error) {
 	var chosen []*v1alpha1.MemoryRecommendation
 	if len(workloads) == 0 {
 		for i := range a.recs {
@@ -149,7 +149,7 @@ func (a answer) choose(workloads []string) ([]*v1alpha1.MemoryRecommendation, er
 
 // sources reads the live workloads. One that cannot be read is left out with the reason; the others are still worth a
 // patch.
-func (a answer) sources(ctx context.Context, recs []*v1alpha1.MemoryRecommendation) []export.Source {
+func (a siteRecommendations) sources(ctx context.Context, recs []*v1alpha1.MemoryRecommendation) []export.Source {
 	all := make([]export.Source, 0, len(recs))
 	for _, rec := range recs {
 		s := export.Source{Recommendation: rec}

@@ -65,27 +65,27 @@ func (r *reader) open() (*cluster.Cluster, string, error) {
 	return sites[0].Cluster, sites[0].namespace, nil
 }
 
-// answer is what a verb begins with: the recommendations, and where they are from.
-type answer struct {
+// siteRecommendations is what a verb begins with: the recommendations, and where they are from.
+type siteRecommendations struct {
 	site
 	recs []v1alpha1.MemoryRecommendation
 }
 
 // ask reads the recommendations that a verb about one cluster is about.
-func (r *reader) ask(ctx context.Context) (answer, error) {
+func (r *reader) ask(ctx context.Context) (siteRecommendations, error) {
 	c, namespace, err := r.open()
 	if err != nil {
-		return answer{}, err
+		return siteRecommendations{}, err
 	}
 	recs, err := c.Recommendations(ctx, namespace)
 	if err != nil {
-		return answer{}, exit{exitFailed, err}
+		return siteRecommendations{}, exit{exitFailed, err}
 	}
-	return answer{site{Cluster: c, namespace: namespace}, recs}, nil
+	return siteRecommendations{site{Cluster: c, namespace: namespace}, recs}, nil
 }
 
 // find is the recommendation of a workload that somebody named.
-func (a answer) find(workload string) (*v1alpha1.MemoryRecommendation, error) {
+func (a siteRecommendations) find(workload string) (*v1alpha1.MemoryRecommendation, error) {
 	rec, err := report.Find(a.recs, workload, place(a.namespace))
 	if err != nil {
 		return nil, exit{exitFailed, err}

@@ -113,7 +113,7 @@ func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error)
 		return nil, err
 	}
 	profiles, err := s.Profiles(ctx, s.namespace)
-	if err != nil && (answer{s, in.Recommendations}).unknownProfile(profiles) {
+	if err != nil && (siteRecommendations{s, in.Recommendations}).unknownProfile(profiles) {
 		in.Notes = append(in.Notes, fmt.Sprintf(
 			"Sizes are as memfit wrote them, without the present bounds of profiles: %v", err,
 		))

@@ -77,7 +77,7 @@ func statusCommand() *cobra.Command {
 
 // found is what one cluster answered.
 type found struct {
-	answer
+	siteRecommendations
 	profiles []report.Profile
 	status   report.Status
 }
@@ -108,7 +108,7 @@ func statusOf(ctx context.Context, s site, errs io.Writer) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	a := answer{s, recs}
+	a := siteRecommendations{s, recs}
 	profiles, err := a.Profiles(ctx, a.namespace)
 	// The workloads are what was asked for. Who has a role in one namespace sees no profiles of the cluster, and mostly
 	// misses none.
@@ -116,7 +116,7 @@ func statusOf(ctx context.Context, s site, errs io.Writer) (found, error) {
 		fmt.Fprintf(errs, "warning: without what profiles say of themselves: %v\n", err)
 	}
 	report.Bound(a.recs, profiles)
-	f := found{answer: a, profiles: profiles, status: report.NewStatus(a.name, a.recs, profiles)}
+	f := found{siteRecommendations: a, profiles: profiles, status: report.NewStatus(a.name, a.recs, profiles)}
 	if err == nil { // else a profile may be there that could not be read
 		f.status.Seek(a.Askers(ctx, a.namespace), profiles)
 	}
@@ -124,7 +124,7 @@ func statusOf(ctx context.Context, s site, errs io.Writer) (found, error) {
 }
 
 // unknownProfile tells whether a workload is governed by a profile that is not among these.
-func (a answer) unknownProfile(profiles []report.Profile) bool {
+func (a siteRecommendations) unknownProfile(profiles []report.Profile) bool {
 	return slices.ContainsFunc(
 		a.recs, func(rec v1alpha1.MemoryRecommendation) bool { return report.Governing(&rec, profiles) == nil },
 	)

@@ -119,7 +119,7 @@ func newsOf(
 	for _, i := range slices.Sorted(maps.Keys(written)) {
 		s, recs := sites[i], slices.Collect(maps.Values(written[i]))
 		profiles, err := s.Profiles(ctx, s.namespace)
-		if a := (answer{s, recs}); err != nil && a.unknownProfile(profiles) {
+		if a := (siteRecommendations{s, recs}); err != nil && a.unknownProfile(profiles) {
 			fmt.Fprintf(errs, "warning: sizes are as memfit wrote them, without the present bounds of profiles: %v\n", err)
 		}
 		report.Bound(recs, profiles)

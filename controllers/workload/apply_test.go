@@ -115,8 +115,8 @@ func onNode(w *world) {
 // answersOf is a Prometheus that answers at once: how many series a query has.
 type answersOf map[string]int
 
-func (a answersOf) Answer(_ context.Context, query string, now time.Time) rollout.Answer {
-	return rollout.Answer{At: now, Series: a[query]}
+func (a answersOf) Result(_ context.Context, query string, now time.Time) rollout.QueryResult {
+	return rollout.QueryResult{At: now, Series: a[query]}
 }
 
 func orEvict(s *v1alpha1.SizingSpec) { s.Mode = v1alpha1.SizingInPlaceOrEvict }

@@ -70,19 +70,21 @@ func (r *Reconciler) gather(
 	if r.Sources.Usage != nil {
 		s.Silent = r.Sources.Usage.Gaps()
 	}
-	s.Answer = r.answer(ctx, s.RollbackQuery())
+	s.QueryResult = r.queryResult(ctx, s.RollbackQuery())
 	return s, nil
 }
 
-// answer is what is known about the owner's query now; nil: there is none.
-func (r *Reconciler) answer(ctx context.Context, query string) *rollout.Answer {
+// queryResult is what is known about the owner's query now; nil: there is none.
+func (r *Reconciler) queryResult(ctx context.Context, query string) *rollout.QueryResult {
 	if query == "" {
 		return nil
 	}
 	if r.Sources.Queries == nil {
-		return &rollout.Answer{Problem: "the manager runs without --rollback-queries; set that flag, or remove the query"}
+		return &rollout.QueryResult{
+			Problem: "the manager runs without --rollback-queries; set that flag, or remove the query",
+		}
 	}
-	a := r.Sources.Queries.Answer(ctx, query, r.Clock.Now())
+	a := r.Sources.Queries.Result(ctx, query, r.Clock.Now())
 	return &a
 }
 

@@ -40,15 +40,15 @@ type RollbackQueries struct {
 }
 
 type asked struct {
-	answer  rollout.Answer
+	result  rollout.QueryResult
 	wanted  time.Time // when somebody wanted to know it last
 	begun   time.Time // when it was asked last
 	running bool
 }
 
-// Answer is what is known of a query now. It is asked again in the background when that is older than queryEvery,
+// Result is what is known of a query now. It is asked again in the background when that is older than queryEvery,
 // which the end of ctx does not end.
-func (q *RollbackQueries) Answer(ctx context.Context, query string, now time.Time) rollout.Answer {
+func (q *RollbackQueries) Result(ctx context.Context, query string, now time.Time) rollout.QueryResult {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.known == nil {
@@ -57,7 +57,9 @@ func (q *RollbackQueries) Answer(ctx context.Context, query string, now time.Tim
 	a := q.known[query]
 	if a == nil {
 		if q.forget(now); len(q.known) >= queriesMost {
-			return rollout.Answer{Problem: fmt.Sprintf("%d other queries are asked already, the most there may be", queriesMost)}
+			return rollout.QueryResult{
+				Problem: fmt.Sprintf("%d other queries are asked already, the most there may be", queriesMost),
+			}
 		}
 		a = &asked{}
 		q.known[query] = a
@@ -67,7 +69,7 @@ func (q *RollbackQueries) Answer(ctx context.Context, query string, now time.Tim
 		a.running, a.begun = true, now
 		go q.ask(context.WithoutCancel(ctx), query, a)
 	}
-	return a.answer
+	return a.result
 }
 
 // forget makes room.
@@ -90,8 +92,8 @@ func (q *RollbackQueries) ask(ctx context.Context, query string, a *asked) {
 	defer q.mu.Unlock()
 	a.running = false
 	if err != nil {
-		a.answer.Problem = quote.Line(err.Error())
+		a.result.Problem = quote.Line(err.Error())
 		return
 	}
-	a.answer = rollout.Answer{At: at, Series: n}
+	a.result = rollout.QueryResult{At: at, Series: n}
 }

@@ -26,25 +26,25 @@ func TestRollbackQueries(t *testing.T) {
 			}
 			return series, problem
 		}}
-		if a := q.Answer(t.Context(), "up == 0", time.Now()); !a.At.IsZero() || a.Problem != "" {
+		if a := q.Result(t.Context(), "up == 0", time.Now()); !a.At.IsZero() || a.Problem != "" {
 			t.Errorf("known before it was asked: %+v", a)
 		}
 		began := time.Now()
 		for range 14 {
 			synctest.Wait()
-			if a := q.Answer(t.Context(), "up == 0", time.Now()); a.Series != 2 || !a.At.Equal(began) || times != 1 {
+			if a := q.Result(t.Context(), "up == 0", time.Now()); a.Series != 2 || !a.At.Equal(began) || times != 1 {
 				t.Fatalf("%+v after %d questions", a, times)
 			}
 			time.Sleep(time.Second)
 		}
 		problem = errors.New("nothing\nlistens")
 		time.Sleep(time.Second)
-		q.Answer(t.Context(), "up == 0", time.Now())
+		q.Result(t.Context(), "up == 0", time.Now())
 		time.Sleep(5 * time.Second)
-		q.Answer(t.Context(), "up == 0", time.Now())
+		q.Result(t.Context(), "up == 0", time.Now())
 		time.Sleep(queryTimeout)
 		synctest.Wait()
-		if a := q.Answer(t.Context(), "up == 0", time.Now()); a.Series != 2 || !a.At.Equal(began) ||
+		if a := q.Result(t.Context(), "up == 0", time.Now()); a.Series != 2 || !a.At.Equal(began) ||
 			a.Problem != "nothing listens" || times != 2 {
 			t.Errorf("%+v after %d questions", a, times)
 		}
@@ -69,9 +69,9 @@ func TestRollbackQueriesAreBounded(t *testing.T) {
 			return 0, nil
 		}
 		for i := range queriesMost {
-			q.Answer(t.Context(), string(rune('a'+i)), time.Now())
+			q.Result(t.Context(), string(rune('a'+i)), time.Now())
 		}
-		if a := q.Answer(t.Context(), "one more", time.Now()); a.Problem == "" {
+		if a := q.Result(t.Context(), "one more", time.Now()); a.Problem == "" {
 			t.Error("one more is kept")
 		}
 		time.Sleep(time.Minute)
@@ -80,7 +80,7 @@ func TestRollbackQueriesAreBounded(t *testing.T) {
 			t.Errorf("%d at once", most)
 		}
 		time.Sleep(queryKept)
-		if a := q.Answer(t.Context(), "one more", time.Now()); a.Problem != "" || len(q.known) != 1 {
+		if a := q.Result(t.Context(), "one more", time.Now()); a.Problem != "" || len(q.known) != 1 {
 			t.Errorf("%+v; %d are kept", a, len(q.known))
 		}
 		time.Sleep(time.Second)

@@ -42,6 +42,6 @@ type Sources struct {
 	}
 	// Queries answers the owners' rollback queries without waiting for Prometheus. Nil: nobody may ask any.
 	Queries interface {
-		Answer(ctx context.Context, query string, now time.Time) rollout.Answer
+		Result(ctx context.Context, query string, now time.Time) rollout.QueryResult
 	}
 }

@@ -157,7 +157,8 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 		return true, false
 	}
 	end := st.Confirmed.Add(cmp.Or(o.Policy.Watch, DefaultWatch))
-	over := !o.Now.Before(end) && st.Unready.IsZero() && (o.Answer == nil || o.Answer.clearSince(st.Confirmed, o.Now))
+	over := !o.Now.Before(end) && st.Unready.IsZero() &&
+		(o.QueryResult == nil || o.QueryResult.clearSince(st.Confirmed, o.Now))
 	return over, over
 }
 

@@ -467,19 +467,19 @@ func TestTheOwnersQueryTakesItBack(t *testing.T) {
 	c := newCluster(t, 2, big)
 	c.passes(time.Hour)
 	c.wants(small, false)
-	answered := func(series int) { c.in.Answer = &Answer{At: c.in.Now, Series: series} }
+	answered := func(series int) { c.in.QueryResult = &QueryResult{At: c.in.Now, Series: series} }
 	look := func(limits string) {
 		t.Helper()
 		c.reconcile()
 		c.expectLimits(limits)
 	}
 
-	for why, answer := range map[string]Answer{
+	for why, result := range map[string]QueryResult{
 		"rollbackQuery has no answer: nothing listens there": {Problem: "nothing listens there"},
 		"rollbackQuery has 2 series in its answer of":        {At: c.in.Now, Series: 2},
 		"rollbackQuery has no answer yet":                    {At: c.in.Now.Add(-61 * time.Second)}, // too old
 	} {
-		c.in.Answer = &answer
+		c.in.QueryResult = &result
 		look("256Mi 256Mi")
 		c.expectReason(v1alpha1.ReasonWaitingForQuery, why)
 	}
@@ -489,7 +489,7 @@ func TestTheOwnersQueryTakesItBack(t *testing.T) {
 	look("100Mi 256Mi")
 
 	c.passes(20 * time.Minute) // Prometheus is away: the first pod is not watched to its end
-	c.in.Answer.Problem = "nothing listens there"
+	c.in.QueryResult.Problem = "nothing listens there"
 	look("100Mi 256Mi")
 	c.expectReason(v1alpha1.ReasonWatching, "rollbackQuery has no answer: nothing listens there")
 	answered(0)
@@ -516,7 +516,7 @@ func TestTheOwnersQueryTakesItBack(t *testing.T) {
 // TestARaiseAsksNoQuery: what a kill asks for waits for no answer.
 func TestARaiseAsksNoQuery(t *testing.T) {
 	c := newCluster(t, 1, small)
-	c.in.Answer = &Answer{At: c.in.Now, Series: 9}
+	c.in.QueryResult = &QueryResult{At: c.in.Now, Series: 9}
 	c.wants(big, true)
 	c.reconcile()
 	c.passes(5 * time.Second)

@@ -112,8 +112,8 @@ type Input struct {
 	Restart *Candidate
 	// Allowance is what the change budget of the cluster leaves this workload; nil: there is no budget.
 	Allowance *Allowance
-	// Answer is what Prometheus says of the owner's rollbackQuery; nil: there is no such query.
-	Answer *Answer
+	// QueryResult is what Prometheus says of the owner's rollbackQuery; nil: there is no such query.
+	QueryResult *QueryResult
 	// Namespace of the pods, for what people are told to do.
 	Namespace string
 }

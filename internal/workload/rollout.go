@@ -63,7 +63,7 @@ func SpentIn(c *v1alpha1.MemoryCheckpointStatus) ([]rollout.Spent, error) {
 func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, now time.Time) rollout.Input {
 	in := rollout.Input{
 		Now: now, Policy: rolloutPolicy(s), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
-		Allowance: s.Allowance, Answer: s.Answer, Desired: map[string]rollout.Desired{},
+		Allowance: s.Allowance, QueryResult: s.QueryResult, Desired: map[string]rollout.Desired{},
 	}
 	if !resizes(s.Profile.Spec.Sizing.Mode) {
 		in.State.Rollout = nil // the owner has taken memfit's hand off the size of running pods

@@ -103,8 +103,8 @@ type Snapshot struct {
 	Facts constraints.Facts
 	// Allowance is what the change budget of the cluster leaves; nil: there is none.
 	Allowance *rollout.Allowance
-	// Answer is what Prometheus says of the profile's rollbackQuery; nil: it has none.
-	Answer *rollout.Answer
+	// QueryResult is what Prometheus says of the profile's rollbackQuery; nil: it has none.
+	QueryResult *rollout.QueryResult
 	// unmeasured: nobody takes samples, so a kill without one says nothing about when it was.
 	Unmeasured bool
 }

@@ -120,7 +120,7 @@ type NewPod struct {
 
 // Outcome is what becomes of a pod, and of all that are like it.
 type Outcome struct {
-	Answer
+	Response
 
 	// Counters count what became of each container that the plan speaks of.
 	Counters []prometheus.Counter
@@ -128,8 +128,8 @@ type Outcome struct {
 	Need memory.Size
 }
 
-// Answer is what becomes of a pod, which is always allowed: a JSON patch and warnings, or nothing.
-type Answer struct {
+// Response is what becomes of a pod, which is always allowed: a JSON patch and warnings, or nothing.
+type Response struct {
 	Patch    []byte
 	Warnings []string
 	// Result is both as they are written into an AdmissionReview, if that is known already.
@@ -143,7 +143,7 @@ var ErrHandOver = errors.New("the request is not as API servers write it")
 
 // Handle answers for a pod that the framework decoded. It always allows.
 func (h *Injector) Handle(ctx context.Context, req admission.Request) admission.Response {
-	a := h.Answer(ctx, (*decoded)(&req))
+	a := h.Respond(ctx, (*decoded)(&req))
 	response := admission.Allowed("").WithWarnings(a.Warnings...)
 	if len(a.Patch) > 0 {
 		response.Patch, response.PatchType = a.Patch, ptr.To(admissionv1.PatchTypeJSONPatch)
@@ -151,8 +151,8 @@ func (h *Injector) Handle(ctx context.Context, req admission.Request) admission.
 	return response
 }
 
-// Answer answers for one pod.
-func (h *Injector) Answer(ctx context.Context, s Request) (a Answer) {
+// Respond decides about one pod.
+func (h *Injector) Respond(ctx context.Context, s Request) (a Response) {
 	start, result := h.Clock.Now(), resultError
 	defer func() {
 		if p := recover(); p != nil {
@@ -174,7 +174,7 @@ func (h *Injector) Answer(ctx context.Context, s Request) (a Answer) {
 	}
 	if _, mirrored := meta.Annotations[mirrorPod]; mirrored {
 		result = resultUngoverned
-		return Answer{}
+		return Response{}
 	}
 	resolved, err := h.Resolver.Resolve(ctx, meta)
 	if err != nil {
@@ -187,7 +187,7 @@ func (h *Injector) Answer(ctx context.Context, s Request) (a Answer) {
 
 	o, dryRun, err := h.outcome(ctx, s, resolved)
 	if errors.Is(err, ErrHandOver) {
-		return Answer{HandOver: true}
+		return Response{HandOver: true}
 	}
 	if err != nil {
 		return h.failOpen(ctx, s, "plan", err)
@@ -198,7 +198,7 @@ func (h *Injector) Answer(ctx context.Context, s Request) (a Answer) {
 			c.Inc()
 		}
 	}
-	return o.Answer
+	return o.Response
 }
 
 // outcome makes the plan and the patch that carries it out, or remembers them.
@@ -436,26 +436,26 @@ func sizesNewPods(p *profile.Named) bool {
 }
 
 // notGoverned leaves a pod unchanged; the person who asked for a profile that cannot be had is told.
-func notGoverned(resolved policy.Resolution) Answer {
+func notGoverned(resolved policy.Resolution) Response {
 	if resolved.Problem == profile.NotFound || resolved.Problem == profile.Ambiguous {
-		return Answer{Warnings: []string{"memfit: " + resolved.Why}}
+		return Response{Warnings: []string{"memfit: " + resolved.Why}}
 	}
-	return Answer{}
+	return Response{}
 }
 
 // failOpen admits the pod as it came, says so to the person who creates it, counts it and logs it.
-func (h *Injector) failOpen(ctx context.Context, s Request, step string, err error) Answer {
+func (h *Injector) failOpen(ctx context.Context, s Request, step string, err error) Response {
 	// whoever wrote the pod can do something about it
 	if beyond := (*boundedjson.BoundsError)(nil); errors.As(err, &beyond) {
 		h.Metrics.outOfBounds.Inc()
 		s.Logger(ctx).Info(
 			"Admitted a pod unchanged, because it is beyond what is read", "field", beyond.Field, "why", beyond.Why,
 		)
-		return Answer{Warnings: []string{"memfit: the pod was admitted unchanged: " + beyond.Error()}}
+		return Response{Warnings: []string{"memfit: the pod was admitted unchanged: " + beyond.Error()}}
 	}
 	h.Metrics.errors.WithLabelValues(step).Inc()
 	s.Logger(ctx).Error(err, "Admitted a pod unchanged", "step", step)
-	return Answer{
+	return Response{
 		Warnings: []string{"memfit: internal error (" + step + "), the pod was admitted unchanged; see the log of memfit"},
 	}
 }

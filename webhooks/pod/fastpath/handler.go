@@ -64,7 +64,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.handOver(w, r, e.body)
 		return
 	}
-	a := h.injector.Answer(r.Context(), e)
+	a := h.injector.Respond(r.Context(), e)
 	if a.HandOver {
 		h.handOver(w, r, e.body)
 		return
@@ -76,8 +76,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.result = AppendResult(e.result[:0], a.Patch, a.Warnings)
 		a.Result = e.result
 	}
-	e.answer = AppendAnswer(e.answer[:0], e.review.UID, a.Result)
-	write(w, e.answer)
+	e.response = AppendReview(e.response[:0], e.review.UID, a.Result)
+	write(w, e.response)
 }
 
 // handOver lets the framework answer, within the bounds. All of the request is read again: where a part of it is
@@ -91,11 +91,11 @@ func (h *Handler) handOver(w http.ResponseWriter, r *http.Request, body []byte) 
 	h.usual.ServeHTTP(w, r)
 }
 
-func write(w http.ResponseWriter, answer []byte) {
+func write(w http.ResponseWriter, response []byte) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
-	header.Set("Content-Length", strconv.Itoa(len(answer))) // one write instead of chunks
-	_, _ = w.Write(answer)
+	header.Set("Content-Length", strconv.Itoa(len(response))) // one write instead of chunks
+	_, _ = w.Write(response)
 }
 
 // Refuse admits a pod unchanged of which only the beginning of the request was read, or none of it, and says why to
@@ -107,13 +107,13 @@ func (h *Handler) Refuse(w http.ResponseWriter, beginning []byte, why string) {
 		http.Error(w, why, http.StatusServiceUnavailable)
 		return
 	}
-	write(w, AppendAnswer(nil, uid, AppendResult(nil, nil, []string{"memfit: the pod was admitted unchanged: " + why})))
+	write(w, AppendReview(nil, uid, AppendResult(nil, nil, []string{"memfit: the pod was admitted unchanged: " + why})))
 }
 
 // encoded is a pod in the bytes of a request, and room for what is made of it.
 type encoded struct {
-	body                        []byte // the request's, not ours
-	text, patch, result, answer []byte
+	body                          []byte // the request's, not ours
+	text, patch, result, response []byte
 
 	scanner boundedjson.Scanner
 	review  Review
@@ -133,7 +133,7 @@ func (e *encoded) reset() bool {
 	e.body, e.review, e.decoded, e.key, e.shared = nil, Review{}, corev1.Pod{}, cacheKey{}, false
 	e.template, e.dryRun, e.usual = nil, false, false
 	e.scanner.Reset(nil)
-	return max(cap(e.text), cap(e.patch), cap(e.result), cap(e.answer)) <= maxKept
+	return max(cap(e.text), cap(e.patch), cap(e.result), cap(e.response)) <= maxKept
 }
 
 func (e *encoded) read() (ok bool) {

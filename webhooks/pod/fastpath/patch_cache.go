@@ -59,7 +59,7 @@ func (k *patchCache) add(of cacheKey, o *pod.Outcome) []byte {
 	if len(result) > maxResult {
 		return nil
 	}
-	k.cache().Add(of, &pod.Outcome{Answer: pod.Answer{Result: result}, Counters: o.Counters, Need: o.Need})
+	k.cache().Add(of, &pod.Outcome{Response: pod.Response{Result: result}, Counters: o.Counters, Need: o.Need})
 	return result
 }
 

@@ -344,7 +344,7 @@ func TestCutOff(t *testing.T) {
 
 func TestAllowedIsAnAdmissionReview(t *testing.T) {
 	patch := []byte(`[{"op":"add","path":"/x","value":"\"<é"}]`)
-	text := fastpath.AppendAnswer(
+	text := fastpath.AppendReview(
 		nil, "u-1", fastpath.AppendResult(nil, patch, []string{`memfit: "quoted"`, "second\nline"}),
 	)
 	var got admissionv1.AdmissionReview
@@ -355,7 +355,7 @@ func TestAllowedIsAnAdmissionReview(t *testing.T) {
 		*r.PatchType != admissionv1.PatchTypeJSONPatch || len(r.Warnings) != 2 || r.Warnings[1] != "second\nline" {
 		t.Errorf("answer %s reads as %+v", text, got.Response)
 	}
-	if err := json.Unmarshal(fastpath.AppendAnswer(nil, "u-2", fastpath.AppendResult(nil, nil, nil)), &got); err != nil ||
+	if err := json.Unmarshal(fastpath.AppendReview(nil, "u-2", fastpath.AppendResult(nil, nil, nil)), &got); err != nil ||
 		got.Response.UID != "u-2" {
 		t.Errorf("an answer without patch: %v, %+v", err, got.Response)
 	}

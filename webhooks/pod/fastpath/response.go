@@ -30,8 +30,8 @@ func AppendResult(out, patch []byte, warnings []string) []byte {
 	return out
 }
 
-// AppendAnswer appends an AdmissionReview with a result that [AppendResult] made. The UID is one that [Read] found.
-func AppendAnswer(out []byte, uid types.UID, result []byte) []byte {
+// AppendReview appends an AdmissionReview with a result that [AppendResult] made. The UID is one that [Read] found.
+func AppendReview(out []byte, uid types.UID, result []byte) []byte {
 	out = append(out, `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":"`...)
 	out = append(out, uid...) // printable ASCII without quotes: Read takes no other
 	out = append(out, '"')
