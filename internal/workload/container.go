@@ -170,8 +170,8 @@ type containerInput struct {
 	reverted *rollout.Revert
 	before   shapeCache
 	now      time.Time
-	// inUse is what the fullest replica holds, as read at inUseSeen, largestNode what the largest node can allocate; 0: not
-	// known.
+	// inUse is what the fullest replica holds, as read at inUseSeen, largestNode what the largest node can allocate; 0:
+	// not known.
 	inUse, largestNode memory.Bytes
 	inUseSeen          time.Time
 	// unrelieved is the last stall that a raise did not end.
