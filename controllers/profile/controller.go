@@ -233,7 +233,7 @@ func (r *Reconciler) gather(
 	ctx context.Context, key policy.ProfileKey, obj client.Object,
 ) (*profilestatus.Input, error) {
 	index := r.Profiles.Profiles()
-	n := index.Exactly(&profile.Named{
+	n := index.Exactly(&profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: key.Kind, Name: key.Name}, Namespace: key.Namespace,
 	})
 	if n == nil || n.UID != obj.GetUID() || n.Generation < obj.GetGeneration() {

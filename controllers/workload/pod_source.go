@@ -228,7 +228,7 @@ func (f *PodSource) gone(ctx context.Context, obj any) {
 	}
 	ref, known := f.Inbox.Workload(pod.UID)
 	resolved, err := f.Resolver.Resolve(ctx, pod)
-	var governedBy *profile.Named
+	var governedBy *profile.Profile
 	if err == nil {
 		governedBy = resolved.Profile
 	}

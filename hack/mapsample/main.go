@@ -68,7 +68,7 @@ func write(out, file string, document []byte) error {
 	if err := yaml.Unmarshal(document, &mp); err != nil {
 		return err
 	}
-	n := &profile.Named{
+	n := &profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: mp.Kind, Name: mp.Name}, Namespace: mp.Namespace, Generation: 1, Spec: &mp.Spec,
 	}
 	switch mp.Kind {

@@ -34,7 +34,7 @@ const limitOf = `quantity(c.resources.limits["memory"]).asInteger()`
 const hasLimit = `has(c.resources) && has(c.resources.limits) && "memory" in c.resources.limits`
 
 // policy is the object that says the rules.
-func policy(n *profile.Named, name string, rules []rule) *admissionregistrationv1.MutatingAdmissionPolicy {
+func policy(n *profile.Profile, name string, rules []rule) *admissionregistrationv1.MutatingAdmissionPolicy {
 	fail, create := admissionregistrationv1.Ignore, admissionregistrationv1.OperationType("CREATE")
 	exact := admissionregistrationv1.Equivalent
 	p := &admissionregistrationv1.MutatingAdmissionPolicy{
@@ -69,7 +69,7 @@ func policy(n *profile.Named, name string, rules []rule) *admissionregistrationv
 
 // conditions keep the policy from pods that memfit would leave alone, and from those where CEL cannot tell the
 // effective limit.
-func conditions(n *profile.Named) []admissionregistrationv1.MatchCondition {
+func conditions(n *profile.Profile) []admissionregistrationv1.MatchCondition {
 	all := []admissionregistrationv1.MatchCondition{
 		{Name: "not-opted-out", Expression: notOptedOut("object")},
 		{Name: "not-injected-by-memfit", Expression: fmt.Sprintf(
@@ -115,7 +115,7 @@ func notOptedOut(of string) string {
 
 // ofTheNamespace are conditions about the pod's namespace, which match conditions cannot see: it has not opted out, and
 // it does not ask for another profile, which would win over a selector.
-func ofTheNamespace(n *profile.Named) []string {
+func ofTheNamespace(n *profile.Profile) []string {
 	all := []string{notOptedOut("namespaceObject")}
 	if n.Spec.Selector != nil {
 		all = append(
@@ -141,7 +141,7 @@ func untold() []string {
 }
 
 // namespaces: a MemoryProfile is for its own, a ClusterMemoryProfile for all but the system's.
-func namespaces(n *profile.Named) *metav1.LabelSelector {
+func namespaces(n *profile.Profile) *metav1.LabelSelector {
 	r := metav1.LabelSelectorRequirement{
 		Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"kube-system"},
 	}
@@ -152,7 +152,7 @@ func namespaces(n *profile.Named) *metav1.LabelSelector {
 }
 
 // objects are those of the profile's selector.
-func objects(n *profile.Named) *metav1.LabelSelector {
+func objects(n *profile.Profile) *metav1.LabelSelector {
 	if n.Spec.Selector == nil {
 		return &metav1.LabelSelector{}
 	}

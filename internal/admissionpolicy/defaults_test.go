@@ -15,7 +15,7 @@ import (
 // pod of the namespace that asks for a profile of that name.
 func TestDefaultsGiveNoPolicy(t *testing.T) {
 	spec := &v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}}
-	n := &profile.Named{
+	n := &profile.Profile{
 		Ref:       v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "team"},
 		Namespace: "shop", Spec: spec,
 	}

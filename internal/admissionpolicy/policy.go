@@ -31,7 +31,7 @@ type Objects struct {
 
 // For says profile n as a policy and its binding, both called memfit-NAMESPACE-NAME. An error means that nothing in the
 // profile can be said in CEL, or that it governs no pod.
-func For(n *profile.Named) (Objects, error) {
+func For(n *profile.Profile) (Objects, error) {
 	if n.GivesDefaults() {
 		return Objects{}, fmt.Errorf("%s has role: Defaults and governs no pod, so that there is no policy of it", n)
 	}
@@ -77,7 +77,7 @@ func (c chosen) sample() string {
 	return "memfit-any-other-container" // longer than people name containers, and still a valid name
 }
 
-func containers(n *profile.Named) []chosen {
+func containers(n *profile.Profile) []chosen {
 	var all []chosen
 	var names []string
 	for _, entry := range n.Spec.Containers {
@@ -95,7 +95,7 @@ func containers(n *profile.Named) []chosen {
 }
 
 // rulesFor asks what is set on such a container and turns every variable into a rule.
-func rulesFor(n *profile.Named, c chosen) (rules []rule, leftOut []string) {
+func rulesFor(n *profile.Profile, c chosen) (rules []rule, leftOut []string) {
 	policy := n.Container(c.sample(), nil)
 	if !policy.Managed {
 		return nil, nil
@@ -128,7 +128,7 @@ func variables(r *runtimes.Runtime) []string {
 }
 
 // planned is what memfit's webhook would set a variable to, in a pod that has nothing else.
-func planned(n *profile.Named, c chosen, limit memory.Bytes, env string) (string, bool) {
+func planned(n *profile.Profile, c chosen, limit memory.Bytes, env string) (string, bool) {
 	container := corev1.Container{Name: c.sample()}
 	if limit > 0 {
 		container.Resources.Limits = corev1.ResourceList{
@@ -146,7 +146,7 @@ func planned(n *profile.Named, c chosen, limit memory.Bytes, env string) (string
 }
 
 // leftOut is what a profile asks for besides settings.
-func leftOut(n *profile.Named) []string {
+func leftOut(n *profile.Profile) []string {
 	var left []string
 	switch n.Spec.Sizing.Mode {
 	case "", v1alpha1.SizingOff, v1alpha1.SizingRecommend:

@@ -59,9 +59,9 @@ func profiles() map[string]v1alpha1.MemoryProfileSpec {
 	}
 }
 
-func named(name string, spec v1alpha1.MemoryProfileSpec) *profile.Named {
+func named(name string, spec v1alpha1.MemoryProfileSpec) *profile.Profile {
 	spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"profile": name}}
-	return &profile.Named{
+	return &profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: name}, Namespace: "default", Generation: 1,
 		Spec: &spec,
 	}

@@ -132,7 +132,7 @@ func (r *Inbox) Observe(ref memory.WorkloadRef, observations []oom.Observation) 
 // events stay. owner is the UID of its workload, for a pod of which the inbox does not know it.
 func (r *Inbox) RemovePod(
 	ref memory.WorkloadRef, owner types.UID, pod *corev1.Pod, observations []oom.Observation,
-	governedBy *profile.Named,
+	governedBy *profile.Profile,
 ) {
 	r.Observe(ref, observations)
 	r.mu.Lock()

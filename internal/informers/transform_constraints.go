@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// named is what is kept of the metadata of such an object.
-func named(m metav1.ObjectMeta) metav1.ObjectMeta {
+// slimMeta is what is kept of the metadata of such an object.
+func slimMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
 	}
@@ -26,7 +26,7 @@ func slimHorizontal(in any) (any, error) {
 		return in, nil
 	}
 	owners, spec := h.OwnerReferences, h.Spec
-	h.ObjectMeta, h.Status = named(h.ObjectMeta), autoscalingv2.HorizontalPodAutoscalerStatus{}
+	h.ObjectMeta, h.Status = slimMeta(h.ObjectMeta), autoscalingv2.HorizontalPodAutoscalerStatus{}
 	h.OwnerReferences = owners
 	h.Spec = autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: spec.ScaleTargetRef}
 	for _, m := range spec.Metrics {
@@ -42,7 +42,7 @@ func slimHorizontal(in any) (any, error) {
 // slimLimitRange drops managed fields and annotations; the rest is small.
 func slimLimitRange(in any) (any, error) {
 	if l, ok := in.(*corev1.LimitRange); ok {
-		l.ObjectMeta = named(l.ObjectMeta)
+		l.ObjectMeta = slimMeta(l.ObjectMeta)
 	}
 	return in, nil
 }
@@ -50,7 +50,7 @@ func slimLimitRange(in any) (any, error) {
 // slimQuota keeps scopes, and what is said about memory.
 func slimQuota(in any) (any, error) {
 	if q, ok := in.(*corev1.ResourceQuota); ok {
-		q.ObjectMeta = named(q.ObjectMeta)
+		q.ObjectMeta = slimMeta(q.ObjectMeta)
 		for _, list := range []*corev1.ResourceList{&q.Spec.Hard, &q.Status.Hard, &q.Status.Used} {
 			*list = aboutMemory(*list)
 		}

@@ -94,7 +94,7 @@ func TestSlimPodsAnswerTheSame(t *testing.T) {
 	} {
 		spec := &v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: runtime}}
 		p := profile.NewIndex(
-			[]profile.Named{
+			[]profile.Profile{
 				{Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: whole.Namespace, Spec: spec},
 			},
 		).Find(whole.Namespace, "web")

@@ -141,7 +141,7 @@ func TestPlansOfHostilePodsAreBounded(t *testing.T) {
 		HeapPercent: new(int32(60)), ArenaMax: new(int32(2)), ConflictPolicy: v1alpha1.Replace,
 		Replace: []v1alpha1.Setting{"--max-old-space-size"},
 	}
-	n := &profile.Named{Spec: &spec}
+	n := &profile.Profile{Spec: &spec}
 	var keys []string
 	for i := range 20_000 {
 		keys = append(keys, "key-"+strconv.Itoa(i))

@@ -34,7 +34,7 @@ const (
 // Compare says in which state a running pod is, and why, in words for a status message. Only env counts: sizes are the
 // recommendation's business, and a resizePolicy cannot change any more. Observed is what the
 // webhook reads of running replicas, too.
-func Compare(pod *corev1.Pod, n *profile.Named, observed map[string]Observed) (State, string) {
+func Compare(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) (State, string) {
 	p := MakePlan(Input{Pod: pod, Profile: n, Observed: observed, Created: true})
 	if p.refused != "" {
 		return Skipped, p.refused

@@ -29,7 +29,7 @@ func nodePod(limit string, spec v1alpha1.MemoryProfileSpec, env ...corev1.EnvVar
 	}
 	return Input{
 		Pod: pod,
-		Profile: &profile.Named{
+		Profile: &profile.Profile{
 			Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Spec: &spec,
 		},
 	}
@@ -278,7 +278,7 @@ func TestEmptyInputsGiveEmptyPlans(t *testing.T) {
 	full := nodePod("512Mi", v1alpha1.MemoryProfileSpec{})
 	for name, in := range map[string]Input{
 		"nothing": {}, "no profile": {Pod: full.Pod}, "no pod": {Profile: full.Profile},
-		"no spec": {Pod: full.Pod, Profile: &profile.Named{}},
+		"no spec": {Pod: full.Pod, Profile: &profile.Profile{}},
 	} {
 		p := MakePlan(in)
 		p.Apply(nil)

@@ -168,7 +168,7 @@ func (w *working) sign(s setting, sign runtimes.Sign) string {
 	switch sign.In {
 	case runtimes.AsVariable:
 		for i := range w.env {
-			if name := w.env[i].Name; !w.env[i].absent && named(sign.Text, name) && name != s.knob.Env {
+			if name := w.env[i].Name; !w.env[i].absent && matches(sign.Text, name) && name != s.knob.Env {
 				return fmt.Sprintf("the pod sets %s, %s", name, why())
 			}
 		}
@@ -202,8 +202,8 @@ func withoutFlag(text, flag string) string {
 	return strings.Join(words, " ")
 }
 
-// named reports whether an environment variable's name fits the pattern, whose trailing "*" makes it a prefix.
-func named(pattern, name string) bool {
+// matches reports whether an environment variable's name fits the pattern, whose trailing "*" makes it a prefix.
+func matches(pattern, name string) bool {
 	if prefix, open := strings.CutSuffix(pattern, "*"); open {
 		return strings.HasPrefix(name, prefix)
 	}

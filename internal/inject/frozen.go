@@ -27,7 +27,7 @@ type Frozen struct {
 // FrozenIn says what cap a container of a running pod was started with. Where the cap is a share of the limit, it is
 // taken from the larger of the limit at admission and the effective one: nobody knows under which of them the process
 // started.
-func FrozenIn(pod *corev1.Pod, n *profile.Named, observed map[string]Observed, container string) Frozen {
+func FrozenIn(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed, container string) Frozen {
 	plan := MakePlan(Input{Pod: pod, Profile: n, Observed: observed, Created: true})
 	growth := plan.Growth(container)
 	c := plan.of(container)

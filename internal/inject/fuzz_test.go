@@ -84,7 +84,7 @@ func merged(runtime v1alpha1.RuntimeType, name, value string) string {
 	spec := v1alpha1.MemoryProfileSpec{
 		Runtime: v1alpha1.RuntimeSpec{Type: runtime}, Tuning: v1alpha1.TuningSpec{HeapPercent: new(int32(60))},
 	}
-	MakePlan(Input{Pod: pod, Profile: &profile.Named{Spec: &spec}}).Apply(pod)
+	MakePlan(Input{Pod: pod, Profile: &profile.Profile{Spec: &spec}}).Apply(pod)
 	return pod.Spec.Containers[0].Env[0].Value
 }
 

@@ -143,7 +143,7 @@ func readCase(t *testing.T, file string) Input {
 		t.Fatal(err)
 	}
 	in := Input{
-		Profile: &profile.Named{
+		Profile: &profile.Profile{
 			Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Generation: 1,
 			Spec: &v1alpha1.MemoryProfileSpec{},
 		},

@@ -18,7 +18,7 @@ import (
 // Input is what a plan is made from. Nothing in it is changed.
 type Input struct {
 	Pod     *corev1.Pod
-	Profile *profile.Named
+	Profile *profile.Profile
 	// Sizes are recommended sizes by container name, for sizing modes that size new pods; a request or limit of 0 leaves
 	// the pod's own. Nil: none.
 	Sizes map[string]memory.Size

@@ -189,7 +189,7 @@ func (c chance) tuning() v1alpha1.TuningSpec {
 	return t
 }
 
-func (c chance) profile() *profile.Named {
+func (c chance) profile() *profile.Profile {
 	spec := v1alpha1.MemoryProfileSpec{Runtime: c.runtime(), Tuning: c.tuning()}
 	if c.one(3) {
 		spec.Containers = append(
@@ -200,7 +200,7 @@ func (c chance) profile() *profile.Named {
 			},
 		)
 	}
-	return &profile.Named{
+	return &profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Generation: 3,
 		Spec: &spec,
 	}

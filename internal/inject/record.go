@@ -104,7 +104,7 @@ func readRecord(text string) *record {
 	return &r
 }
 
-func newRecord(n *profile.Named) *record {
+func newRecord(n *profile.Profile) *record {
 	return &record{Version: recordVersion, Profile: n.Ref.Kind + "/" + n.Ref.Name, Generation: n.Generation}
 }
 

@@ -27,7 +27,7 @@ type target struct {
 
 // targets are the app containers, native sidecars, and the plain init containers that the profile names, in the order
 // of the pod. Ephemeral containers are never among them: they have no resources and arrive by another road.
-func targets(pod *corev1.Pod, n *profile.Named, observed map[string]Observed) []target {
+func targets(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) []target {
 	out := make([]target, 0, len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
 	add := func(c *corev1.Container, init bool) {
 		t := target{container: c, policy: n.Container(c.Name, pod.Annotations), found: observed[c.Name].Found}
@@ -36,7 +36,7 @@ func targets(pod *corev1.Pod, n *profile.Named, observed map[string]Observed) []
 		}
 		t.sidecar = init && c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 		t.once = init && !t.sidecar
-		if t.policy.Managed && (!t.once || t.policy.Named) {
+		if t.policy.Managed && (!t.once || t.policy.Listed) {
 			out = append(out, t)
 		}
 	}

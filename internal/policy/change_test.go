@@ -19,12 +19,14 @@ func TestChanges(t *testing.T) {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
 	}
 	index := func(generation int64, uid, app string) *profile.Index {
-		return profile.NewIndex([]profile.Named{
-			named(
+		return profile.NewIndex([]profile.Profile{
+			profileOf(
 				KindProfile, &metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: generation, UID: types.UID(uid)},
 				&v1alpha1.MemoryProfileSpec{Selector: choosing(app)},
 			),
-			named(KindClusterProfile, &metav1.ObjectMeta{Name: "web", Generation: 1, UID: "c"}, &v1alpha1.MemoryProfileSpec{}),
+			profileOf(
+				KindClusterProfile, &metav1.ObjectMeta{Name: "web", Generation: 1, UID: "c"}, &v1alpha1.MemoryProfileSpec{},
+			),
 		})
 	}
 	web := Change{Ref: v1alpha1.ProfileReference{Kind: KindProfile, Name: "web"}, Namespace: "shop"}
@@ -32,12 +34,12 @@ func TestChanges(t *testing.T) {
 	chooses.Chooses = true
 	both := []Change{{Ref: v1alpha1.ProfileReference{Kind: KindClusterProfile, Name: "web"}, Chooses: true}, chooses}
 	under := func(generation int64, role v1alpha1.ProfileRole) *profile.Index {
-		return profile.NewIndex([]profile.Named{
-			named(
+		return profile.NewIndex([]profile.Profile{
+			profileOf(
 				KindProfile, &metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 1, UID: "a"},
 				&v1alpha1.MemoryProfileSpec{},
 			),
-			named(
+			profileOf(
 				KindClusterProfile, &metav1.ObjectMeta{Name: "web", Generation: generation, UID: "c"},
 				&v1alpha1.MemoryProfileSpec{Role: role},
 			),

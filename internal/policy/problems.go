@@ -26,13 +26,15 @@ type problem struct {
 }
 
 // KeyOf is a profile's key.
-func KeyOf(n *profile.Named) ProfileKey {
+func KeyOf(n *profile.Profile) ProfileKey {
 	return ProfileKey{Kind: n.Ref.Kind, Namespace: n.Namespace, Name: n.Ref.Name}
 }
 
 // Set notes why nobody governs a workload, and which profiles stand in each other's way, and reports whether it is
 // news, and for which profiles: those that claim the workload, or did.
-func (p *Problems) Set(w memory.WorkloadRef, why string, claims []*profile.Named) (news bool, concerned []ProfileKey) {
+func (p *Problems) Set(
+	w memory.WorkloadRef, why string, claims []*profile.Profile,
+) (news bool, concerned []ProfileKey) {
 	now := problem{why: why}
 	for _, n := range claims {
 		now.claims = append(now.claims, KeyOf(n))

@@ -17,12 +17,12 @@ func TestProblemsNameTheirProfiles(t *testing.T) {
 	var p Problems
 	web := memory.WorkloadRef{Kind: "Deployment", Namespace: "shop", Name: "web"}
 	api, all := ProfileKey{"MemoryProfile", "shop", "web-api"}, ProfileKey{"MemoryProfile", "shop", "all"}
-	named := func(k ProfileKey) *profile.Named {
-		return &profile.Named{Ref: v1alpha1.ProfileReference{Kind: k.Kind, Name: k.Name}, Namespace: k.Namespace}
+	named := func(k ProfileKey) *profile.Profile {
+		return &profile.Profile{Ref: v1alpha1.ProfileReference{Kind: k.Kind, Name: k.Name}, Namespace: k.Namespace}
 	}
 	const clash = "MemoryProfile shop/web-api (selector app=web) and MemoryProfile shop/all (selector {}) both choose " +
 		"this pod"
-	claims := []*profile.Named{named(api), named(all)}
+	claims := []*profile.Profile{named(api), named(all)}
 	if news, concerned := p.Set(web, clash, claims); !news || len(concerned) != 2 {
 		t.Errorf("a new problem is news %v for %v, want it to be for both profiles", news, concerned)
 	}

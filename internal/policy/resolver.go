@@ -151,14 +151,14 @@ func (r *Resolver) rebuild(ctx context.Context) ([]Change, int, error) {
 	if err := r.reader.List(ctx, &clusterWide, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, 0, fmt.Errorf("listing ClusterMemoryProfiles: %w", err)
 	}
-	profiles := make([]profile.Named, 0, len(namespaced.Items)+len(clusterWide.Items))
+	profiles := make([]profile.Profile, 0, len(namespaced.Items)+len(clusterWide.Items))
 	for i := range namespaced.Items {
 		p := &namespaced.Items[i]
-		profiles = append(profiles, named(KindProfile, &p.ObjectMeta, &p.Spec))
+		profiles = append(profiles, profileOf(KindProfile, &p.ObjectMeta, &p.Spec))
 	}
 	for i := range clusterWide.Items {
 		p := &clusterWide.Items[i]
-		profiles = append(profiles, named(KindClusterProfile, &p.ObjectMeta, &p.Spec))
+		profiles = append(profiles, profileOf(KindClusterProfile, &p.ObjectMeta, &p.Spec))
 	}
 	index := profile.NewIndex(profiles)
 	changed := changes(r.index.Swap(index), index)
@@ -178,8 +178,8 @@ const (
 	KindClusterProfile = "ClusterMemoryProfile"
 )
 
-func named(kind string, meta *metav1.ObjectMeta, spec *v1alpha1.MemoryProfileSpec) profile.Named {
-	return profile.Named{
+func profileOf(kind string, meta *metav1.ObjectMeta, spec *v1alpha1.MemoryProfileSpec) profile.Profile {
+	return profile.Profile{
 		Ref:       v1alpha1.ProfileReference{Kind: kind, Name: meta.Name},
 		Namespace: meta.Namespace, UID: meta.UID, Generation: meta.Generation, Created: meta.CreationTimestamp.Time,
 		Spec: spec,

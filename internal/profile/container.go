@@ -20,8 +20,8 @@ import (
 type Container struct {
 	// Managed is false when the entry says mode: Ignored.
 	Managed bool
-	// Named is true when an entry names this very container (not "*"), which is how plain init containers opt in.
-	Named bool
+	// Listed is true when an entry names this very container (not "*"), which is how plain init containers opt in.
+	Listed bool
 	// Sidecar is true for a container that another tool adds to people's pods, unless an entry names it.
 	Sidecar bool
 	// Runtime is what the container runs, as declared; Type is Auto when nobody declared it.
@@ -39,11 +39,11 @@ type Container struct {
 // Container is the policy for the container called name of a pod with these annotations. An entry of spec.containers
 // with that name wins over "*", and either replaces the profile's runtime and, field by field, its tuning. What is
 // declared for all does not hold for well-known sidecars of other tools.
-func (n *Named) Container(name string, podAnnotations map[string]string) Container {
-	entry, named := n.entry(name)
+func (n *Profile) Container(name string, podAnnotations map[string]string) Container {
+	entry, listed := n.entry(name)
 	c := Container{
 		Managed: entry == nil || entry.Mode != "Ignored",
-		Named:   named,
+		Listed:  listed,
 		Runtime: n.Spec.Runtime,
 		Tuning:  tuning(n.Spec.Tuning, entry),
 		Sizing:  sizing(n.Spec.Sizing, entry),
@@ -51,7 +51,7 @@ func (n *Named) Container(name string, podAnnotations map[string]string) Contain
 	if entry != nil && entry.Runtime != nil {
 		c.Runtime = *entry.Runtime
 	}
-	if c.Sidecar = sidecars[name] && !named; c.Sidecar {
+	if c.Sidecar = sidecars[name] && !listed; c.Sidecar {
 		c.Runtime, podAnnotations = v1alpha1.RuntimeSpec{}, nil
 		c.Tuning = v1alpha1.TuningSpec{
 			Mode: c.Tuning.Mode, ConflictPolicy: v1alpha1.KeepUser, ResizePolicy: c.Tuning.ResizePolicy,
@@ -63,7 +63,7 @@ func (n *Named) Container(name string, podAnnotations map[string]string) Contain
 
 // OnlyMeasures says that the profile changes nothing that runs or will run. Its entries for containers cannot ask for
 // more than the profile itself.
-func (n *Named) OnlyMeasures() bool {
+func (n *Profile) OnlyMeasures() bool {
 	mode := sizing(n.Spec.Sizing, nil).Mode
 	return tuning(n.Spec.Tuning, nil).Mode == v1alpha1.TuningOff && n.Spec.Drift.Action != v1alpha1.DriftRestart &&
 		(mode == v1alpha1.SizingRecommend || mode == v1alpha1.SizingOff)
@@ -83,7 +83,7 @@ var sidecars = map[string]bool{
 // Sidecars are the names of containers that other tools add to pods, in order.
 func Sidecars() []string { return slices.Sorted(maps.Keys(sidecars)) }
 
-func (n *Named) entry(name string) (entry *v1alpha1.ContainerPolicy, named bool) {
+func (n *Profile) entry(name string) (entry *v1alpha1.ContainerPolicy, listed bool) {
 	for i := range n.Spec.Containers {
 		switch e := &n.Spec.Containers[i]; e.Name {
 		case name:

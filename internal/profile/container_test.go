@@ -20,8 +20,8 @@ func quantity(s string) *resource.Quantity {
 	return &q
 }
 
-func of(spec v1alpha1.MemoryProfileSpec) *Named {
-	return &Named{Ref: v1alpha1.ProfileReference{Kind: KindNamespaced, Name: "p"}, Namespace: "shop", Spec: &spec}
+func of(spec v1alpha1.MemoryProfileSpec) *Profile {
+	return &Profile{Ref: v1alpha1.ProfileReference{Kind: KindNamespaced, Name: "p"}, Namespace: "shop", Spec: &spec}
 }
 
 func TestContainerRuntime(t *testing.T) {
@@ -42,18 +42,18 @@ func TestContainerRuntime(t *testing.T) {
 		wantBy      string
 		wantNote    string
 		wantIgnored bool
-		wantNamed   bool
+		wantListed  bool
 	}{
 		"the profile's": {
 			container: "app", want: v1alpha1.RuntimeSpec{Type: "NodeJS", Version: "20", Libc: "Auto"}, wantBy: "the profile",
-			wantNamed: true,
+			wantListed: true,
 		},
 		"the entry's": {
-			container: "gows", want: v1alpha1.RuntimeSpec{Type: "Go", Libc: "Auto"}, wantBy: "the profile", wantNamed: true,
+			container: "gows", want: v1alpha1.RuntimeSpec{Type: "Go", Libc: "Auto"}, wantBy: "the profile", wantListed: true,
 		},
 		"an ignored container": {
 			container: "logger", want: v1alpha1.RuntimeSpec{Type: "NodeJS", Version: "20", Libc: "Auto"}, wantBy: "the profile",
-			wantIgnored: true, wantNamed: true,
+			wantIgnored: true, wantListed: true,
 		},
 		"star is for the rest": {
 			container: "proxy", want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"},
@@ -64,7 +64,7 @@ func TestContainerRuntime(t *testing.T) {
 		},
 		"the annotation cannot overrule a profile": {
 			container: "app", annotations: says("JVM"), want: v1alpha1.RuntimeSpec{Type: "NodeJS", Version: "20", Libc: "Auto"},
-			wantBy: "the profile", wantNamed: true,
+			wantBy: "the profile", wantListed: true,
 		},
 		"the annotation may say Auto": {
 			container: "proxy", annotations: says("Auto"), want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"},
@@ -74,7 +74,7 @@ func TestContainerRuntime(t *testing.T) {
 		},
 		"a mesh's sidecar that the profile names": {
 			container: "linkerd-proxy", want: v1alpha1.RuntimeSpec{Type: "Native", Libc: "Auto"}, wantBy: "the profile",
-			wantNamed: true,
+			wantListed: true,
 		},
 		"an unknown runtime is reported, not taken": {
 			container: "proxy", annotations: says("Nodejs20"), want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"},
@@ -90,10 +90,10 @@ func TestContainerRuntime(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got.Runtime); diff != "" {
 				t.Errorf("runtime (-want +got):\n%s", diff)
 			}
-			if got.RuntimeDeclaredBy != tc.wantBy || got.Managed == tc.wantIgnored || got.Named != tc.wantNamed {
+			if got.RuntimeDeclaredBy != tc.wantBy || got.Managed == tc.wantIgnored || got.Listed != tc.wantListed {
 				t.Errorf(
-					"declared by %q managed %v named %v, want %q %v %v", got.RuntimeDeclaredBy, got.Managed, got.Named, tc.wantBy,
-					!tc.wantIgnored, tc.wantNamed,
+					"declared by %q managed %v listed %v, want %q %v %v", got.RuntimeDeclaredBy, got.Managed, got.Listed, tc.wantBy,
+					!tc.wantIgnored, tc.wantListed,
 				)
 			}
 			if notes := strings.Join(got.Notes, "\n"); !strings.Contains(notes, tc.wantNote) ||

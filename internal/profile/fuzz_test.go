@@ -30,7 +30,7 @@ func FuzzAnnotations(f *testing.F) {
 	f.Add(" web ", "F", "nodejs : 20", "cluster")
 	f.Add("no\nsuch", "false", "jvm:"+strings.Repeat("1.", 1000), "\xff")
 	f.Add(strings.Repeat("x", 1000), "", strings.Repeat("\u2028", 500), "other/web")
-	x := NewIndex([]Named{*of(v1alpha1.MemoryProfileSpec{}),
+	x := NewIndex([]Profile{*of(v1alpha1.MemoryProfileSpec{}),
 		{Ref: v1alpha1.ProfileReference{Kind: "ClusterMemoryProfile", Name: "cluster"}, Spec: &v1alpha1.MemoryProfileSpec{}},
 		{Ref: v1alpha1.ProfileReference{Kind: KindNamespaced, Name: "web"}, Namespace: "other",
 			Spec: &v1alpha1.MemoryProfileSpec{}}})
@@ -76,7 +76,7 @@ func checkAnnotations(t testing.TB, x *Index, name, inject, runtime, onNamespace
 
 // TestManyClaimsAreSaidBriefly: a condition takes 32 KiB, and whoever may write profiles may write thousands.
 func TestManyClaimsAreSaidBriefly(t *testing.T) {
-	var many []Named
+	var many []Profile
 	for i := range 5000 {
 		n := *of(v1alpha1.MemoryProfileSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}})
 		n.Ref.Name = fmt.Sprintf("%s-%d", strings.Repeat("p", 240), i)

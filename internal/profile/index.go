@@ -22,8 +22,8 @@ const (
 	KindCluster    = "ClusterMemoryProfile"
 )
 
-// Named is one profile as it was read. It must not change after [NewIndex] has seen it.
-type Named struct {
+// Profile is one profile as it was read. It must not change after [NewIndex] has seen it.
+type Profile struct {
 	// Ref is MemoryProfile or ClusterMemoryProfile and the name.
 	Ref v1alpha1.ProfileReference
 	// Namespace is empty for a ClusterMemoryProfile.
@@ -40,14 +40,14 @@ type Named struct {
 
 	// own is what the profile says itself; nil: Spec, because it inherits nothing.
 	own       *v1alpha1.MemoryProfileSpec
-	from      []*Named
+	from      []*Profile
 	clashes   []string
 	held      bool // its sizing.mode would change sizes, but for the clashes
 	inherited string
 }
 
 // String is "MemoryProfile shop/web" or "ClusterMemoryProfile web".
-func (n *Named) String() string {
+func (n *Profile) String() string {
 	if n.Namespace == "" {
 		return n.Ref.Kind + " " + n.Ref.Name
 	}
@@ -63,9 +63,9 @@ type Index struct {
 
 // space is the profiles of one namespace.
 type space struct {
-	byName map[string]*Named
+	byName map[string]*Profile
 	// defaults is the one with role Defaults that counts.
-	defaults *Named
+	defaults *Profile
 	// byLabel finds the selectors that can only match pods with that label; the rest ask for no exact label.
 	byLabel map[label][]chooser
 	rest    []chooser
@@ -75,16 +75,16 @@ type label struct{ key, value string }
 
 // chooser is a profile that chooses pods by label.
 type chooser struct {
-	profile  *Named
+	profile  *Profile
 	selector labels.Selector
 }
 
 // NewIndex compiles the selectors of profiles: about 5 µs each, so 10k profiles are rebuilt in some 50 ms. A selector
 // that does not parse chooses nothing; [Invalid] says why. Each of profiles is given what it inherits from the others,
 // here and not for each pod.
-func NewIndex(profiles []Named) *Index {
+func NewIndex(profiles []Profile) *Index {
 	x := &Index{spaces: make(map[string]*space)}
-	all := make([]*Named, len(profiles))
+	all := make([]*Profile, len(profiles))
 	for i := range profiles {
 		all[i] = &profiles[i]
 	}
@@ -95,10 +95,10 @@ func NewIndex(profiles []Named) *Index {
 	return x
 }
 
-func (x *Index) add(n *Named) {
+func (x *Index) add(n *Profile) {
 	s := x.spaces[n.Namespace]
 	if s == nil {
-		s = &space{byName: make(map[string]*Named), byLabel: make(map[label][]chooser)}
+		s = &space{byName: make(map[string]*Profile), byLabel: make(map[label][]chooser)}
 		x.spaces[n.Namespace] = s
 	}
 	s.byName[n.Ref.Name] = n
@@ -150,16 +150,16 @@ func required(spec *metav1.LabelSelector) []label {
 }
 
 // Find returns the MemoryProfile of that name in namespace, else the ClusterMemoryProfile of that name, else nil.
-func (x *Index) Find(namespace, name string) *Named {
-	if n := x.space(namespace).named(name); n != nil || namespace == "" {
+func (x *Index) Find(namespace, name string) *Profile {
+	if n := x.space(namespace).get(name); n != nil || namespace == "" {
 		return n
 	}
-	return x.space("").named(name)
+	return x.space("").get(name)
 }
 
 // All are the profiles of the index, in no particular order.
-func (x *Index) All() iter.Seq[*Named] {
-	return func(yield func(*Named) bool) {
+func (x *Index) All() iter.Seq[*Profile] {
+	return func(yield func(*Profile) bool) {
 		if x == nil {
 			return
 		}
@@ -174,7 +174,7 @@ func (x *Index) All() iter.Seq[*Named] {
 }
 
 // Defaults is the profile with role Defaults that counts in a namespace, in the cluster with ""; nil: there is none.
-func (x *Index) Defaults(namespace string) *Named {
+func (x *Index) Defaults(namespace string) *Profile {
 	if s := x.space(namespace); s != nil {
 		return s.defaults
 	}
@@ -182,8 +182,8 @@ func (x *Index) Defaults(namespace string) *Named {
 }
 
 // Inheriting is a profile as it would be among those of the index.
-func (x *Index) Inheriting(n Named) *Named {
-	giving := map[string]*Named{}
+func (x *Index) Inheriting(n Profile) *Profile {
+	giving := map[string]*Profile{}
 	for _, namespace := range []string{n.Namespace, ""} {
 		if d := x.Defaults(namespace); d != nil {
 			giving[namespace] = d
@@ -194,7 +194,7 @@ func (x *Index) Inheriting(n Named) *Named {
 }
 
 // Heirs is the number of profiles that n gives its values to.
-func (x *Index) Heirs(n *Named) int {
+func (x *Index) Heirs(n *Profile) int {
 	count := 0
 	for other := range x.All() {
 		if slices.Contains(other.from, n) {
@@ -205,7 +205,7 @@ func (x *Index) Heirs(n *Named) int {
 }
 
 // Exactly is the profile of the same kind, namespace and name; nil when there is none.
-func (x *Index) Exactly(n *Named) *Named { return x.space(n.Namespace).named(n.Ref.Name) }
+func (x *Index) Exactly(n *Profile) *Profile { return x.space(n.Namespace).get(n.Ref.Name) }
 
 func (x *Index) space(namespace string) *space {
 	if x == nil {
@@ -214,7 +214,7 @@ func (x *Index) space(namespace string) *space {
 	return x.spaces[namespace]
 }
 
-func (s *space) named(name string) *Named {
+func (s *space) get(name string) *Profile {
 	if s == nil {
 		return nil
 	}
@@ -222,11 +222,11 @@ func (s *space) named(name string) *Named {
 }
 
 // chosen are the profiles of this space whose selector matches; nil, without an allocation, for most pods.
-func (s *space) chosen(pod map[string]string) []*Named {
+func (s *space) chosen(pod map[string]string) []*Profile {
 	if s == nil {
 		return nil
 	}
-	var out []*Named
+	var out []*Profile
 	match := func(choosers []chooser) {
 		for i := range choosers {
 			if choosers[i].selector.Matches(labels.Set(pod)) {
@@ -240,6 +240,6 @@ func (s *space) chosen(pod map[string]string) []*Named {
 			match(s.byLabel[label{k, v}])
 		}
 	}
-	slices.SortFunc(out, func(a, b *Named) int { return strings.Compare(a.Ref.Name, b.Ref.Name) })
+	slices.SortFunc(out, func(a, b *Profile) int { return strings.Compare(a.Ref.Name, b.Ref.Name) })
 	return out
 }

@@ -17,10 +17,10 @@ import (
 )
 
 // GivesDefaults tells whether the profile is one of role Defaults, which governs no pod.
-func (n *Named) GivesDefaults() bool { return n.Spec != nil && n.Spec.Role == v1alpha1.RoleDefaults }
+func (n *Profile) GivesDefaults() bool { return n.Spec != nil && n.Spec.Role == v1alpha1.RoleDefaults }
 
 // Declared is what the profile itself says, without what it inherits.
-func (n *Named) Declared() *v1alpha1.MemoryProfileSpec {
+func (n *Profile) Declared() *v1alpha1.MemoryProfileSpec {
 	if n.own != nil {
 		return n.own
 	}
@@ -28,21 +28,21 @@ func (n *Named) Declared() *v1alpha1.MemoryProfileSpec {
 }
 
 // From are the profiles with role Defaults whose values it takes where it leaves them open, the nearest first.
-func (n *Named) From() []*Named { return n.from }
+func (n *Profile) From() []*Profile { return n.from }
 
 // Clashes says where what the profile says and what it inherits cannot hold together, each with what to change. As
 // long as there is one, no size is changed: which of the two bounds is meant, somebody has to say.
-func (n *Named) Clashes() []string { return n.clashes }
+func (n *Profile) Clashes() []string { return n.clashes }
 
 // Inherited tells apart what a profile inherited at different times; empty: nothing.
-func (n *Named) Inherited() string { return n.inherited }
+func (n *Profile) Inherited() string { return n.inherited }
 
 // Inherit fills in, for each of the profiles, what it takes from those with role Defaults among them: a MemoryProfile
 // from its namespace's and then from the cluster's, a ClusterMemoryProfile from the cluster's only, because an owner of
 // a namespace must not weaken what the platform says for the pods that its own profile governs. Whoever has no
 // [NewIndex] of them calls it, once; afterwards they are only read.
-func Inherit(profiles []*Named) {
-	giving := map[string]*Named{}
+func Inherit(profiles []*Profile) {
+	giving := map[string]*Profile{}
 	for _, n := range profiles {
 		if n.GivesDefaults() {
 			giving[n.Namespace] = elder(giving[n.Namespace], n)
@@ -55,14 +55,14 @@ func Inherit(profiles []*Named) {
 
 // elder is the one of two that counts: a second one that somebody creates by mistake changes nothing. Neither would be
 // worse, because profiles would lose a limit.max or a tuning.mode that they rely on.
-func elder(a, b *Named) *Named {
+func elder(a, b *Profile) *Profile {
 	if a == nil || cmp.Or(b.Created.Compare(a.Created), cmp.Compare(b.Ref.Name, a.Ref.Name)) < 0 {
 		return b
 	}
 	return a
 }
 
-func (n *Named) inherit(giving map[string]*Named) {
+func (n *Profile) inherit(giving map[string]*Profile) {
 	if n.Spec == nil || n.GivesDefaults() {
 		return
 	}
@@ -142,7 +142,7 @@ func group(t reflect.Type) bool {
 
 // contradictions are what the rules of the API would refuse if one profile said all that is effective for a container.
 // What somebody says alone, such as a schedule that cannot be read, is among what [Invalid] says of that profile.
-func (n *Named) contradictions() []string {
+func (n *Profile) contradictions() []string {
 	own := refused(n.own)
 	var out []string
 	say := func(texts ...string) {
@@ -176,7 +176,7 @@ func (n *Named) contradictions() []string {
 }
 
 // inheritsFrom names where values that it does not say itself are from.
-func (n *Named) inheritsFrom() string {
+func (n *Profile) inheritsFrom() string {
 	names := make([]string, 0, len(n.from))
 	for _, d := range n.from {
 		names = append(names, d.String())
@@ -186,7 +186,7 @@ func (n *Named) inheritsFrom() string {
 
 // boundsClash finds bounds for a container between which no size is; "" stands for one without an entry. A bound that
 // nobody stated is no part of it.
-func (n *Named) boundsClash(container string) []string {
+func (n *Profile) boundsClash(container string) []string {
 	s := n.Spec.Sizing
 	if entry, _ := n.entry(container); entry != nil {
 		s.Limit, s.Request = orPointer(entry.Limit, s.Limit), orPointer(entry.Request, s.Request)

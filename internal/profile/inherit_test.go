@@ -20,8 +20,8 @@ import (
 )
 
 // scope is a profile of a namespace ("shop/web") or of the cluster ("web"); its age is in hours.
-func scope(name string, age int, spec v1alpha1.MemoryProfileSpec) Named {
-	n := Named{
+func scope(name string, age int, spec v1alpha1.MemoryProfileSpec) Profile {
+	n := Profile{
 		Ref: v1alpha1.ProfileReference{Kind: KindCluster, Name: name}, Generation: 1, Spec: &spec,
 		Created: time.Date(2026, 11, 24, 12-age, 0, 0, 0, time.UTC),
 	}
@@ -125,7 +125,7 @@ func TestEveryFieldIsInherited(t *testing.T) {
 				}
 			}
 			before := [2]*v1alpha1.MemoryProfileSpec{specs[0].DeepCopy(), specs[2].DeepCopy()}
-			profiles := []Named{
+			profiles := []Profile{
 				scope("base", 2, giving(specs[0])), scope("shop/base", 1, giving(specs[1])), scope("shop/web", 0, specs[2]),
 			}
 			NewIndex(profiles)
@@ -198,7 +198,7 @@ func TestInheritance(t *testing.T) {
 			want: v1alpha1.MemoryProfileSpec{Drift: v1alpha1.DriftSpec{MaxPerDay: percent(2)}},
 		},
 	} {
-		profiles := []Named{scope(tc.name, 0, tc.own)}
+		profiles := []Profile{scope(tc.name, 0, tc.own)}
 		if tc.cluster != nil {
 			profiles = append(profiles, scope("base", 0, giving(*tc.cluster)))
 		}
@@ -276,7 +276,7 @@ func TestClashes(t *testing.T) {
 			withEntry(inPlace(v1alpha1.SizingSpec{}), v1alpha1.ContainerPolicy{Name: "db", Limit: limit("2Gi", "")}), nil,
 		},
 	} {
-		profiles := []Named{scope("base", 0, giving(tc.cluster)), scope("shop/web", 0, tc.own)}
+		profiles := []Profile{scope("base", 0, giving(tc.cluster)), scope("shop/web", 0, tc.own)}
 		NewIndex(profiles)
 		n := &profiles[1]
 		want := v1alpha1.SizingInPlace
@@ -303,7 +303,7 @@ func TestTwoDefaults(t *testing.T) {
 	days := func(n int32) v1alpha1.MemoryProfileSpec {
 		return v1alpha1.MemoryProfileSpec{Drift: v1alpha1.DriftSpec{MaxPerDay: &n}}
 	}
-	for what, profiles := range map[string][]Named{
+	for what, profiles := range map[string][]Profile{
 		"by age":  {scope("shop/web", 0, days(0)), scope("shop/b", 2, giving(days(2))), scope("shop/a", 1, giving(days(1)))},
 		"by name": {scope("shop/web", 0, days(0)), scope("shop/c", 2, giving(days(1))), scope("shop/b", 2, giving(days(2)))},
 	} {
@@ -325,7 +325,7 @@ func TestTwoDefaults(t *testing.T) {
 // TestDefaultsGovernNothing: neither by a selector that an API server from before the rule let through, nor by name.
 func TestDefaultsGovernNothing(t *testing.T) {
 	spec := giving(v1alpha1.MemoryProfileSpec{Selector: &metav1.LabelSelector{}})
-	index := NewIndex([]Named{scope("shop/base", 0, spec), scope("base", 0, spec)})
+	index := NewIndex([]Profile{scope("shop/base", 0, spec), scope("base", 0, spec)})
 	d := index.Match(Subject{Namespace: "shop", PodLabels: map[string]string{"app": "web"}})
 	if d.Profile != nil || d.Problem != "" {
 		t.Errorf("chose a pod: %+v", d)
@@ -340,7 +340,7 @@ func TestDefaultsGovernNothing(t *testing.T) {
 // TestInheritedTellsApart what answers for pods were made of, so that none outlives what it was made of.
 func TestInheritedTellsApart(t *testing.T) {
 	web := scope("shop/web", 0, v1alpha1.MemoryProfileSpec{})
-	of := func(edit func(*Named), defaults ...Named) string {
+	of := func(edit func(*Profile), defaults ...Profile) string {
 		all := append(slices.Clone(defaults), web)
 		if edit != nil {
 			edit(&all[0])
@@ -352,8 +352,8 @@ func TestInheritedTellsApart(t *testing.T) {
 	seen := map[string]string{}
 	for what, text := range map[string]string{
 		"nothing": of(nil), "the cluster's": of(nil, base),
-		"an edited one":   of(func(n *Named) { n.Generation = 2 }, base),
-		"a new one":       of(func(n *Named) { n.UID = "2" }, base),
+		"an edited one":   of(func(n *Profile) { n.Generation = 2 }, base),
+		"a new one":       of(func(n *Profile) { n.UID = "2" }, base),
 		"the namespace's": of(nil, scope("shop/base", 0, giving(v1alpha1.MemoryProfileSpec{}))),
 		"both":            of(nil, base, scope("shop/base", 0, giving(v1alpha1.MemoryProfileSpec{}))),
 	} {
@@ -369,7 +369,7 @@ func TestInheritedTellsApart(t *testing.T) {
 
 // TestValuesOfLayers: explain names the layer of each value.
 func TestValuesOfLayers(t *testing.T) {
-	profiles := []Named{
+	profiles := []Profile{
 		scope("base", 0, giving(v1alpha1.MemoryProfileSpec{
 			Sizing: v1alpha1.SizingSpec{Posture: v1alpha1.PostureCautious, Limit: &v1alpha1.Bounds{Max: quantity("4Gi")}},
 			Tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2))},

@@ -51,7 +51,7 @@ func (p Problem) EventReason() string {
 // Match is the profile that governs a pod, or why none does.
 type Match struct {
 	// Profile governs the pod; nil when none does.
-	Profile *Named
+	Profile *Profile
 	// Why says what matched, in words for a status message: "annotation memfit.dev/profile on the Deployment".
 	// With a Problem it says what to mend.
 	Why string
@@ -59,7 +59,7 @@ type Match struct {
 	Problem Problem
 	// Claims are the profiles that stand in each other's way when the problem is Ambiguous. What a pod's owner writes
 	// never gets here.
-	Claims []*Named
+	Claims []*Profile
 }
 
 // Match finds the profile that governs s: named by annotation on the pod template, else on the workload, else on the
@@ -100,7 +100,7 @@ func (x *Index) byAnnotation(namespace, name, where string) Match {
 		v1alpha1.ProfileAnnotation, where, quote.Name(name), namespace)}
 }
 
-func bySelector(chosen []*Named) Match {
+func bySelector(chosen []*Profile) Match {
 	switch len(chosen) {
 	case 0:
 		return Match{}
@@ -127,7 +127,7 @@ func bySelector(chosen []*Named) Match {
 // thousands.
 const claimsNamed = 3
 
-func selectorText(n *Named) string {
+func selectorText(n *Profile) string {
 	if text := metav1.FormatLabelSelector(n.Spec.Selector); text != "" && text != "<none>" {
 		return quote.Line(text)
 	}

@@ -14,12 +14,12 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-func named(namespace, name string, selector *metav1.LabelSelector) Named {
+func named(namespace, name string, selector *metav1.LabelSelector) Profile {
 	kind := KindNamespaced
 	if namespace == "" {
 		kind = KindCluster
 	}
-	return Named{
+	return Profile{
 		Ref: v1alpha1.ProfileReference{Kind: kind, Name: name}, Namespace: namespace,
 		Spec: &v1alpha1.MemoryProfileSpec{Selector: selector},
 	}
@@ -42,7 +42,7 @@ func optOut(value string) map[string]string {
 }
 
 func TestMatch(t *testing.T) {
-	index := NewIndex([]Named{
+	index := NewIndex([]Profile{
 		named("shop", "web", labeled("app", "web")),
 		named("shop", "named-only", nil),
 		named("shop", "shared", nil),
@@ -184,8 +184,8 @@ func TestNilAndEmptyIndexGovernNothing(t *testing.T) {
 }
 
 // manyProfiles are 10k: one namespace holds half of them, all sharing one label, and a thousand belong to the cluster.
-func manyProfiles() []Named {
-	out := make([]Named, 0, 10_000)
+func manyProfiles() []Profile {
+	out := make([]Profile, 0, 10_000)
 	for i := range 5_000 {
 		out = append(out, named("shop", fmt.Sprintf("p%d", i), labeled("app", fmt.Sprintf("app%d", i), "team", "shop")))
 	}

@@ -30,9 +30,9 @@ const (
 )
 
 // Values are the fields of sizing, tuning and drift that are effective for the container called name, in alphabetical
-// order. They are those of [Named.Container], which webhook and controllers ask; what is looked up here is only where
+// order. They are those of [Profile.Container], which webhook and controllers ask; what is looked up here is only where
 // each of them stands. Of drift, which is one for all containers, only what somebody said is listed.
-func (n *Named) Values(name string) []Value {
+func (n *Profile) Values(name string) []Value {
 	c := n.Container(name, nil)
 	inForce := fields(map[string]any{"sizing": c.Sizing, "tuning": c.Tuning, "drift": n.Spec.Drift})
 	places := n.places(name)
@@ -54,7 +54,7 @@ type said struct {
 }
 
 // places are where values for the container called name may stand, the nearest first.
-func (n *Named) places(name string) []said {
+func (n *Profile) places(name string) []said {
 	var all []said
 	if entry, _ := n.entry(name); entry != nil {
 		all = append(all, said{fmt.Sprintf("%s, containers[%s]", n, entry.Name), fields(map[string]any{
@@ -83,7 +83,7 @@ func from(places []said, field, value string) string {
 }
 
 // origin is the nearest place that says anything about a field of the container called name.
-func (n *Named) origin(name, field string) string {
+func (n *Profile) origin(name, field string) string {
 	for _, p := range n.places(name) {
 		if _, found := p.fields[field]; found {
 			return p.by

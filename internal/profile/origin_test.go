@@ -59,7 +59,7 @@ func TestValuesSayWhereTheyAreFrom(t *testing.T) {
 			t.Errorf("%s: heapPercent is there: %v", container, ok)
 		}
 	}
-	cluster := Named{Ref: v1alpha1.ProfileReference{Kind: KindCluster, Name: "jvm"}, Spec: n.Spec}
+	cluster := Profile{Ref: v1alpha1.ProfileReference{Kind: KindCluster, Name: "jvm"}, Spec: n.Spec}
 	for _, v := range cluster.Values("other") {
 		if v.Field == "sizing.mode" && v.From != "ClusterMemoryProfile jvm" {
 			t.Errorf("of a profile of the cluster: %+v", v)

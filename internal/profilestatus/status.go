@@ -26,14 +26,14 @@ const maxWorkloads = 20
 
 // Input is everything a profile's status depends on.
 type Input struct {
-	Profile         *profile.Named
+	Profile         *profile.Profile
 	Recommendations []v1alpha1.MemoryRecommendation
 	Gaps            []memory.Silence
 	UsageOff        bool
 	Ambiguous       []string
 	Invalid         []string
 	// Counts is, for one with role Defaults, the one of its scope that counts, and Heirs whom it gives its values to.
-	Counts *profile.Named
+	Counts *profile.Profile
 	Heirs  int
 }
 
@@ -120,7 +120,7 @@ func summarizeDefaults(in Input) v1alpha1.MemoryProfileStatus {
 	return status
 }
 
-func workloadLine(n *profile.Named, rec *v1alpha1.MemoryRecommendation) v1alpha1.WorkloadSummary {
+func workloadLine(n *profile.Profile, rec *v1alpha1.MemoryRecommendation) v1alpha1.WorkloadSummary {
 	name := rec.Spec.Workload.Kind + " " + rec.Spec.Workload.Name
 	if n.Namespace == "" {
 		name = rec.Spec.Workload.Kind + " " + rec.Namespace + "/" + rec.Spec.Workload.Name

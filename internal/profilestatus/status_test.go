@@ -158,8 +158,8 @@ func TestProfileConditions(t *testing.T) {
 	}
 }
 
-func declaring(spec v1alpha1.MemoryProfileSpec) *profile.Named {
-	return &profile.Named{
+func declaring(spec v1alpha1.MemoryProfileSpec) *profile.Profile {
+	return &profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: "shop", Spec: &spec,
 	}
 }
@@ -167,7 +167,7 @@ func declaring(spec v1alpha1.MemoryProfileSpec) *profile.Named {
 // TestProfileListsTheWorstFirst: the status stays readable with any number of workloads, and the ones that die lead.
 func TestProfileListsTheWorstFirst(t *testing.T) {
 	in := Input{
-		Profile: &profile.Named{
+		Profile: &profile.Profile{
 			Ref:  v1alpha1.ProfileReference{Kind: "ClusterMemoryProfile", Name: "all"},
 			Spec: &v1alpha1.MemoryProfileSpec{},
 		},

@@ -30,7 +30,7 @@ func killedPod(pod *corev1.Pod, node string, kill *v1alpha1.KillSnapshot) *Snaps
 		Owner: memory.Workload{
 			Ref: memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}, UID: "web",
 		},
-		Profile: &profile.Named{
+		Profile: &profile.Profile{
 			Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: "shop", Generation: 1, Spec: &p.Spec,
 		},
 		Pods: []*corev1.Pod{pod}, Governed: []*corev1.Pod{pod}, Template: pod,

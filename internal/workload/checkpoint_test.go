@@ -89,7 +89,8 @@ func TestAFullLedgerIsSaidOnTheWorkload(t *testing.T) {
 	m.ledger.Update(nil, m.peak, began.Add(-time.Minute))
 	const pods = 40_000
 	m.ledger.Update(killedPods("shop", pods, 1), m.peak, began.Add(2*time.Minute))
-	c := oomCondition(&Snapshot{Profile: &profile.Named{Spec: &v1alpha1.MemoryProfileSpec{}}}, m, began.Add(2*time.Minute))
+	governed := &Snapshot{Profile: &profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{}}}
+	c := oomCondition(governed, m, began.Add(2*time.Minute))
 	if c.Reason != v1alpha1.ReasonLedgerFull || c.Status != "True" {
 		t.Errorf("got %+v, want OOMObserved=True because of %s", c, v1alpha1.ReasonLedgerFull)
 	}

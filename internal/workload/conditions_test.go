@@ -36,7 +36,7 @@ func TestAppliedGoesByWhatTheKubeletSays(t *testing.T) {
 		return p
 	}
 	s := &Snapshot{
-		Profile:  &profile.Named{Spec: &v1alpha1.MemoryProfileSpec{}},
+		Profile:  &profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{}},
 		Governed: []*corev1.Pod{pod("256Mi"), pod("128Mi"), pod(""), pod("512Mi")},
 	}
 	recommended := resource.MustParse("256Mi")

@@ -104,12 +104,12 @@ func (c *managedContainer) newSize() recommend.Policy {
 
 // Managed are the containers of a pod that are memfit's business: app containers, native sidecars, and init containers
 // that the profile names.
-func Managed(p *profile.Named, pod *corev1.Pod) []managedContainer {
+func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 	var all []managedContainer
 	add := func(c *corev1.Container, statuses []corev1.ContainerStatus, init bool) {
 		policy := p.Container(c.Name, pod.Annotations)
 		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
-		if policy.Managed && (!init || sidecar || policy.Named) {
+		if policy.Managed && (!init || sidecar || policy.Listed) {
 			m := managedContainer{Name: c.Name, policy: policy, current: sizeEffective(c, statusOf(c.Name, statuses))}
 			m.podLimit, m.podRequest = constraints.PodLeaves(pod, c.Name)
 			all = append(all, m)

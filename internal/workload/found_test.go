@@ -26,7 +26,7 @@ type inspectedPod struct {
 
 func withSnapshots(declared v1alpha1.RuntimeSpec, pods ...inspectedPod) *Snapshot {
 	s := &Snapshot{
-		Profile:   &profile.Named{Spec: &v1alpha1.MemoryProfileSpec{Runtime: declared}},
+		Profile:   &profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{Runtime: declared}},
 		Snapshots: map[types.UID]*v1alpha1.MemorySnapshot{},
 	}
 	for i, p := range pods {

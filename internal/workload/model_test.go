@@ -60,7 +60,7 @@ func newModel(t *testing.T, choose func(int) int, measured bool) *model {
 		deleted: map[types.UID]time.Time{}, counted: map[memory.OOMKind]int64{},
 	}
 	p := build.Profile("shop", "web", v1alpha1.RuntimeNodeJS, build.Sizing(v1alpha1.SizingRecommend))
-	m.named = &profile.Named{
+	m.named = &profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: "shop", Generation: 1, Spec: &p.Spec,
 	}
 	m.create()

@@ -40,7 +40,7 @@ type PendingEvents struct {
 	// Departed are the UIDs of the workloads to which pods belonged that are gone since, by the pods'.
 	Departed map[types.UID]types.UID
 	// Profile governed Last, a pod that is gone already. They are used when no pod is left to read; nil otherwise.
-	Profile *profile.Named
+	Profile *profile.Profile
 	Last    *corev1.Pod
 	// Past is what the workload used before memfit saw it; nil: nobody asked. It does not come through the Inbox.
 	Past *Past

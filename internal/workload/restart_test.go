@@ -29,7 +29,7 @@ func newLeaking(t *testing.T) *leaking {
 	p := build.Profile("shop", "web", v1alpha1.RuntimeNative, func(spec *v1alpha1.MemoryProfileSpec) {
 		spec.Drift.Action = v1alpha1.DriftRestart
 	})
-	l.named = &profile.Named{
+	l.named = &profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: "shop", Generation: 1, Spec: &p.Spec,
 	}
 	for range 2 {

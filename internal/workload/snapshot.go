@@ -81,11 +81,11 @@ type Snapshot struct {
 	// presence says whether the workload exists.
 	Presence records.Presence
 	// profile governs the workload; nil when none does.
-	Profile *profile.Named
+	Profile *profile.Profile
 	// why says what decided, problem why nobody governs, and claims are the profiles that stand in each other's way.
 	Why     string
 	Problem profile.Problem
-	Claims  []*profile.Named
+	Claims  []*profile.Profile
 	// paused names what stops changes; empty: nothing does.
 	paused string
 	// pods are all pods that exist, newest first; governed is the part of them that profile governs and that has not
@@ -111,10 +111,10 @@ type Snapshot struct {
 
 // PodPolicy is who governs one pod: see [Snapshot].
 type PodPolicy struct {
-	Profile *profile.Named
+	Profile *profile.Profile
 	Why     string
 	Problem profile.Problem
-	Claims  []*profile.Named
+	Claims  []*profile.Profile
 	Paused  string
 }
 

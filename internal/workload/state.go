@@ -35,7 +35,7 @@ type State struct {
 	// restart of memfit, a kill's peak is what was seen since.
 	instances map[instanceKey]*instance
 	// profile governed the workload at the last step, and template was its newest pod.
-	profile  *profile.Named
+	profile  *profile.Profile
 	template *corev1.Pod
 	// source says where samples come from.
 	source string
@@ -90,7 +90,7 @@ func NewState() *State {
 func (st *State) SteppedAt() time.Time { return st.steppedAt }
 
 // Last is the profile that governed the workload at the last step, and its newest pod then.
-func (st *State) Last() (*profile.Named, *corev1.Pod) { return st.profile, st.template }
+func (st *State) Last() (*profile.Profile, *corev1.Pod) { return st.profile, st.template }
 
 // Published takes note that the MemoryRecommendation says what a step made of the workload. written: it was written for
 // that, so that its sizes are the ones that stand; otherwise those before are close enough.

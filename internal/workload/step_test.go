@@ -30,7 +30,7 @@ type cluster struct {
 	*kubelet.Kubelet
 	t     *testing.T
 	need  memory.Bytes
-	named *profile.Named
+	named *profile.Profile
 	// counted is what the ledger says in the end.
 	counted int64
 
@@ -71,7 +71,7 @@ func newCluster(t *testing.T, seed uint64) *cluster {
 	}
 	c.need = memory.Bytes(100+c.Choose(900)) * memory.MiB
 	p := build.Profile("shop", "web", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingInPlaceOrEvict))
-	c.named = &profile.Named{
+	c.named = &profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: "shop", Generation: 1, Spec: &p.Spec,
 	}
 	for range 1 + c.Choose(4) {

@@ -18,7 +18,7 @@ import (
 // because the profile does not name them. Without it a pod that never gets past such a container has a count of kills
 // and no advice.
 func unnamed(
-	p *profile.Named, pod *corev1.Pod, kills func(container string) []memory.OOMKill, total func(container string) int64,
+	p *profile.Profile, pod *corev1.Pod, kills func(container string) []memory.OOMKill, total func(container string) int64,
 ) map[string]string {
 	texts := map[string]string{}
 	for i := range pod.Spec.InitContainers {

@@ -69,7 +69,7 @@ func TestManagerEatsItsOwnFood(t *testing.T) {
 	blank.ResizePolicy = nil
 
 	spec := &v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}}
-	inject.MakePlan(inject.Input{Pod: pod, Profile: &profile.Named{Spec: spec}}).Apply(pod)
+	inject.MakePlan(inject.Input{Pod: pod, Profile: &profile.Profile{Spec: spec}}).Apply(pod)
 
 	injected := managerOf(t, &pod.Spec)
 	got, want := slices.IndexFunc(written.Env, isLimit), slices.IndexFunc(injected.Env, isLimit)

@@ -29,9 +29,9 @@ func TestGitOpsExample(t *testing.T) {
 // TestSamplesGetTheirSettings: each workload is governed by the profile beside it and gets what the sample promises.
 func TestSamplesGetTheirSettings(t *testing.T) {
 	samples := build(t, "config/samples")
-	var profiles []profile.Named
+	var profiles []profile.Profile
 	for _, p := range all[v1alpha1.MemoryProfile](t, samples, "MemoryProfile") {
-		profiles = append(profiles, profile.Named{
+		profiles = append(profiles, profile.Profile{
 			Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: p.Name}, Namespace: "default", Spec: &p.Spec,
 		})
 		if invalid := profile.Invalid(&p.Spec); len(invalid) > 0 {
@@ -80,13 +80,13 @@ func TestMemfitItselfIsASample(t *testing.T) {
 	if invalid := profile.Invalid(&p.Spec); len(invalid) > 0 {
 		t.Errorf("it cannot be applied: %v", invalid)
 	}
-	named := profile.Named{
+	named := profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: p.Name}, Namespace: p.Namespace, Spec: &p.Spec,
 	}
 	if !named.OnlyMeasures() {
 		t.Error("it would change what it chooses")
 	}
-	index, chosen := profile.NewIndex([]profile.Named{named}), 0
+	index, chosen := profile.NewIndex([]profile.Profile{named}), 0
 	for _, d := range all[appsv1.Deployment](t, build(t, "config/default"), "Deployment") {
 		match := index.Match(profile.Subject{Namespace: d.Namespace, PodLabels: d.Spec.Template.Labels})
 		if match.Profile != nil {

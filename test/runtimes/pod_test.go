@@ -101,14 +101,14 @@ func (p *program) pod(tr trial) *corev1.Pod {
 	return pod
 }
 
-func (p *program) profile(tr trial) *profile.Named {
+func (p *program) profile(tr trial) *profile.Profile {
 	spec := &v1alpha1.MemoryProfileSpec{
 		Tuning: tr.tuning, Runtime: v1alpha1.RuntimeSpec{Type: p.runtime, Version: p.version},
 	}
 	if tr.runtime != nil {
 		spec.Runtime = *tr.runtime
 	}
-	return &profile.Named{
+	return &profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Generation: 1,
 		Spec: spec,
 	}

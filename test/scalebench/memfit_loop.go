@@ -173,7 +173,7 @@ func newPod(
 	inject.MakePlan(
 		inject.Input{
 			Pod: pod,
-			Profile: &profile.Named{
+			Profile: &profile.Profile{
 				Ref: v1alpha1.ProfileReference{Kind: policy.KindClusterProfile, Name: governs.Name}, Spec: &governs.Spec,
 			},
 		},

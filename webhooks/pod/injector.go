@@ -426,7 +426,7 @@ func (h *Injector) configMapKeys(ctx context.Context, pod *corev1.Pod) map[strin
 }
 
 // sizesNewPods: every mode that changes anything starts with new pods.
-func sizesNewPods(p *profile.Named) bool {
+func sizesNewPods(p *profile.Profile) bool {
 	switch p.Spec.Sizing.Mode {
 	case v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict:
 		return true

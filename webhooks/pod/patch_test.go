@@ -147,7 +147,7 @@ func TestPatchIsThePlan(t *testing.T) {
 			plan := inject.MakePlan(
 				inject.Input{
 					Pod: pod, Sizes: sizes,
-					Profile: &profile.Named{Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: p.Name}, Spec: &p.Spec},
+					Profile: &profile.Profile{Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: p.Name}, Spec: &p.Spec},
 				},
 			)
 			outline, err := OutlineOf(raw)

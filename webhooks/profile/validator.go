@@ -127,7 +127,7 @@ func verdict(
 ) (admission.Warnings, error) {
 	name, root := p.GetName(), field.NewPath("spec")
 	index := known.Profiles()
-	n := profile.Named{
+	n := profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: kind, Name: name}, Namespace: p.GetNamespace(), Spec: spec,
 	}
 	var errs field.ErrorList

@@ -97,7 +97,7 @@ type known struct{ index *profile.Index }
 
 func (k known) Profiles() *profile.Index { return k.index }
 
-func indexed(profiles []profile.Named) Known { return known{profile.NewIndex(profiles)} }
+func indexed(profiles []profile.Profile) Known { return known{profile.NewIndex(profiles)} }
 
 // TestInheritance: a second profile with role Defaults is refused where it is made, and nobody else is for what another
 // one says: in which order the two are applied is not theirs to know.
@@ -113,7 +113,7 @@ func TestInheritance(t *testing.T) {
 		return v1alpha1.SizingSpec{Limit: b}
 	}
 	base := v1alpha1.MemoryProfileSpec{Role: v1alpha1.RoleDefaults, Sizing: bounds("", "1Gi")}
-	v := profileValidator{indexed([]profile.Named{{
+	v := profileValidator{indexed([]profile.Profile{{
 		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "base"}, Namespace: "shop", Spec: &base,
 	}})}
 	of := func(namespace, name string, spec v1alpha1.MemoryProfileSpec) *v1alpha1.MemoryProfile {

@@ -311,7 +311,7 @@ func (w *world) pod(i int, set *appsv1.ReplicaSet) *corev1.Pod {
 	pod.Namespace, pod.Name = set.Namespace, set.Name
 	pod.OwnerReferences = []metav1.OwnerReference{controlledBy(set, "ReplicaSet")}
 	governs := w.governs(i)
-	by := &profile.Named{
+	by := &profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: policy.KindClusterProfile, Name: governs.Name}, Generation: governs.Generation,
 		Spec: &governs.Spec,
 	}

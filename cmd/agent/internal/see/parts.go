@@ -59,29 +59,29 @@ func partOf(k attribution.Kind) part {
 	return part{name: string(k), group: v1alpha1.PartNative}
 }
 
-// named is a part of a container's memory.
-type named struct {
+// partSum is a part of a container's memory.
+type partSum struct {
 	group          v1alpha1.PartGroup
 	resident, free memory.Bytes
 }
 
-func (n *named) add(resident, free memory.Bytes) {
-	n.resident, n.free = n.resident.Plus(resident), n.free.Plus(free)
+func (p *partSum) add(resident, free memory.Bytes) {
+	p.resident, p.free = p.resident.Plus(resident), p.free.Plus(free)
 }
 
-func (n *named) api(name string) v1alpha1.MemoryPart {
+func (p *partSum) api(name string) v1alpha1.MemoryPart {
 	return v1alpha1.MemoryPart{
-		Name: name, Group: n.group, Resident: n.resident.Quantity(), Free: format.Exact(min(n.free, n.resident)),
+		Name: name, Group: p.group, Resident: p.resident.Quantity(), Free: format.Exact(min(p.free, p.resident)),
 	}
 }
 
 // part is the part that a kind belongs to.
-func (s *sum) part(k attribution.Kind) *named {
+func (s *sum) part(k attribution.Kind) *partSum {
 	p := partOf(k)
-	if s.named[p.name] == nil {
-		s.named[p.name] = &named{group: p.group}
+	if s.byName[p.name] == nil {
+		s.byName[p.name] = &partSum{group: p.group}
 	}
-	return s.named[p.name]
+	return s.byName[p.name]
 }
 
 // whereFree is the kind in which a reader's free memory lies: the largest of those that hold any. A reader tells a sum

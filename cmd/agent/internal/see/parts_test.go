@@ -52,7 +52,7 @@ func TestPartsAddUp(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || all != 2*process.RSS {
 		t.Errorf("%s of %s; parts (-want +got):\n%s", all, 2*process.RSS, diff)
 	}
-	if api := (&named{v1alpha1.PartNative, memory.MiB, memory.GiB}).api("x"); api.Free.Cmp(api.Resident) != 0 {
+	if api := (&partSum{v1alpha1.PartNative, memory.MiB, memory.GiB}).api("x"); api.Free.Cmp(api.Resident) != 0 {
 		t.Errorf("%s free of %s", api.Free, &api.Resident)
 	}
 }

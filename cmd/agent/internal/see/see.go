@@ -246,7 +246,7 @@ type sum struct {
 	missing          memory.Bytes // what is resident in those
 	more             bool         // there may be processes that nobody has listed
 	rss, unexplained memory.Bytes
-	named            map[string]*named      // by name
+	byName           map[string]*partSum
 	coverage         float64                // the least of all readers; 0 where one could make nothing of its heap
 	largest          memory.Bytes           // RSS of the largest process
 	exe              string                 // of that
@@ -259,7 +259,7 @@ type sum struct {
 }
 
 func newSum() *sum {
-	return &sum{named: map[string]*named{}, coverage: 1}
+	return &sum{byName: map[string]*partSum{}, coverage: 1}
 }
 
 func (s *sum) add(r *attribution.Result, of *attribution.Snapshot) {
@@ -338,7 +338,7 @@ func (s *sum) parts(now time.Time) *v1alpha1.MemoryParts {
 		Processes:       int32(min(s.processes, 1<<30)), //nolint:gosec // bounded
 		CoveragePercent: int32(100 * min(s.coverage, s.explained())),
 	}
-	for name, part := range s.named {
+	for name, part := range s.byName {
 		if part.resident > 0 {
 			out.Parts = append(out.Parts, part.api(name))
 		}

@@ -92,24 +92,24 @@ func (c *Cluster) Profiles(ctx context.Context, namespace string) ([]report.Prof
 	shared, err := list[v1alpha1.ClusterMemoryProfile](ctx, c, "clustermemoryprofiles", "")
 	var out []report.Profile
 	for i := range own {
-		out = append(out, named(profile.KindNamespaced, &own[i], &own[i].Spec, &own[i].Status))
+		out = append(out, profileOf(profile.KindNamespaced, &own[i], &own[i].Spec, &own[i].Status))
 	}
 	for i := range shared {
-		out = append(out, named(profile.KindCluster, &shared[i], &shared[i].Spec, &shared[i].Status))
+		out = append(out, profileOf(profile.KindCluster, &shared[i], &shared[i].Spec, &shared[i].Status))
 	}
-	all := make([]*profile.Named, len(out))
+	all := make([]*profile.Profile, len(out))
 	for i := range out {
-		all[i] = &out[i].Named
+		all[i] = &out[i].Profile
 	}
 	profile.Inherit(all)
 	return out, err
 }
 
-func named(
+func profileOf(
 	kind string, object metav1.Object, spec *v1alpha1.MemoryProfileSpec, status *v1alpha1.MemoryProfileStatus,
 ) report.Profile {
 	return report.Profile{
-		Named: profile.Named{
+		Profile: profile.Profile{
 			Ref: v1alpha1.ProfileReference{Kind: kind, Name: object.GetName()}, Namespace: object.GetNamespace(),
 			Generation: object.GetGeneration(), Created: object.GetCreationTimestamp().Time, Spec: spec,
 		},

@@ -20,9 +20,9 @@ import (
 // world is what the manifests say besides their workloads, and what the webhook would read from a cluster.
 type world struct {
 	namespace string
-	profiles  []profile.Named
+	profiles  []profile.Profile
 	// sole is the only profile of Options.Profiles that may govern a pod.
-	sole  *profile.Named
+	sole  *profile.Profile
 	index *profile.Index
 
 	namespaces      map[string]map[string]string   // annotations by namespace
@@ -45,7 +45,7 @@ func newWorld(o Options) (*world, error) {
 			return nil, fmt.Errorf("profile document %d: %w", i+1, err)
 		}
 	}
-	var governing []*profile.Named
+	var governing []*profile.Profile
 	for i := range w.profiles {
 		if !w.profiles[i].GivesDefaults() {
 			governing = append(governing, &w.profiles[i])
@@ -106,12 +106,12 @@ func (w *world) learn(d *document, onlyProfiles bool) error {
 
 // add takes a profile in, once: a profile file may also be part of the manifests.
 func (w *world) add(kind, namespace, name string, generation int64, spec *v1alpha1.MemoryProfileSpec) {
-	n := profile.Named{
+	n := profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: kind, Name: name}, Namespace: namespace, Generation: max(generation, 1),
 		Spec: spec,
 	}
 	if !slices.ContainsFunc(
-		w.profiles, func(p profile.Named) bool { return p.Ref == n.Ref && p.Namespace == n.Namespace },
+		w.profiles, func(p profile.Profile) bool { return p.Ref == n.Ref && p.Namespace == n.Namespace },
 	) {
 		w.profiles = append(w.profiles, n)
 	}
@@ -150,7 +150,7 @@ func (w *world) complaints() []string {
 
 // match finds the workload's profile as the webhook does, and falls back on the only profile of the profile file,
 // whatever its namespace, unless the workload opts out or names another.
-func (w *world) match(l *workload) (*profile.Named, profile.Match) {
+func (w *world) match(l *workload) (*profile.Profile, profile.Match) {
 	d := w.index.Match(profile.Subject{
 		Namespace: l.namespace, WorkloadKind: l.kind, PodLabels: l.pod.Labels, PodAnnotations: l.pod.Annotations,
 		WorkloadAnnotations: l.annotations, NamespaceAnnotations: w.namespaces[l.namespace],
@@ -173,7 +173,7 @@ func (w *world) match(l *workload) (*profile.Named, profile.Match) {
 
 // sizesOf are the sizes that a MemoryRecommendation in the manifests has for the workload, if the profile sizes new
 // pods.
-func (w *world) sizesOf(l *workload, n *profile.Named) map[string]memory.Size {
+func (w *world) sizesOf(l *workload, n *profile.Profile) map[string]memory.Size {
 	switch n.Spec.Sizing.Mode {
 	case v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict:
 	default:

@@ -9,9 +9,9 @@ import (
 )
 
 // Governing finds a recommendation's profile; nil when it is gone or could not be read.
-func Governing(rec *v1alpha1.MemoryRecommendation, profiles []Profile) *profile.Named {
+func Governing(rec *v1alpha1.MemoryRecommendation, profiles []Profile) *profile.Profile {
 	for i := range profiles {
-		if n := &profiles[i].Named; n.Ref == rec.Spec.Profile && (n.Namespace == "" || n.Namespace == rec.Namespace) {
+		if n := &profiles[i].Profile; n.Ref == rec.Spec.Profile && (n.Namespace == "" || n.Namespace == rec.Namespace) {
 			return n
 		}
 	}
@@ -32,7 +32,7 @@ func Bound(recs []v1alpha1.MemoryRecommendation, profiles []Profile) {
 	}
 }
 
-func bound(c *v1alpha1.ContainerRecommendation, governing *profile.Named) {
+func bound(c *v1alpha1.ContainerRecommendation, governing *profile.Profile) {
 	if c.Recommended == nil {
 		return
 	}

@@ -36,7 +36,7 @@ type Policy struct {
 }
 
 // Explain gathers what is known about a workload. governing is its profile; nil when it could not be read.
-func Explain(rec *v1alpha1.MemoryRecommendation, governing *profile.Named) Explanation {
+func Explain(rec *v1alpha1.MemoryRecommendation, governing *profile.Profile) Explanation {
 	e := Explanation{Row: rowOf("", rec), Status: rec.Status}
 	if governing == nil {
 		return e

@@ -45,7 +45,7 @@ func web() Profile {
 		Sizing: v1alpha1.SizingSpec{Limit: &v1alpha1.Bounds{Max: &limit}, Mode: v1alpha1.SizingRecommend},
 	}
 	return Profile{
-		Named: profile.Named{
+		Profile: profile.Profile{
 			Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Spec: spec,
 		},
 	}
@@ -151,7 +151,7 @@ func formatOf(t *testing.T, output string) listing.Format {
 
 func TestExplain(t *testing.T) {
 	for i, rec := range shop(t) {
-		governing := web().Named
+		governing := web().Profile
 		e := Explain(&rec, &governing)
 		if i == 1 { // its profile could not be read
 			e = Explain(&rec, nil)
@@ -174,16 +174,16 @@ func TestExplainNamesTheLayers(t *testing.T) {
 	bounds := func(low, high string) *v1alpha1.Bounds {
 		return &v1alpha1.Bounds{Min: new(resource.MustParse(low)), Max: new(resource.MustParse(high))}
 	}
-	giving := func(kind, namespace, name string, spec v1alpha1.MemoryProfileSpec) *profile.Named {
+	giving := func(kind, namespace, name string, spec v1alpha1.MemoryProfileSpec) *profile.Profile {
 		spec.Role = v1alpha1.RoleDefaults
-		return &profile.Named{Ref: v1alpha1.ProfileReference{Kind: kind, Name: name}, Namespace: namespace, Spec: &spec}
+		return &profile.Profile{Ref: v1alpha1.ProfileReference{Kind: kind, Name: name}, Namespace: namespace, Spec: &spec}
 	}
-	governing := web().Named
+	governing := web().Profile
 	governing.Spec.Sizing.Mode = v1alpha1.SizingInPlace
 	governing.Spec.Containers = []v1alpha1.ContainerPolicy{
 		{Name: "app", Tuning: &v1alpha1.TuningSpec{ArenaMax: new(int32(2))}},
 	}
-	profile.Inherit([]*profile.Named{
+	profile.Inherit([]*profile.Profile{
 		&governing,
 		giving(profile.KindCluster, "", "platform", v1alpha1.MemoryProfileSpec{
 			Sizing: v1alpha1.SizingSpec{Posture: v1alpha1.PostureCautious, Limit: bounds("1Gi", "4Gi")},
@@ -285,11 +285,11 @@ func TestBound(t *testing.T) {
 	spec := v1alpha1.MemoryProfileSpec{
 		Sizing: v1alpha1.SizingSpec{Limit: &v1alpha1.Bounds{Max: new(resource.MustParse("128Mi"))}},
 	}
-	named := profile.Named{
+	named := profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Spec: &spec,
 	}
 	recs := []v1alpha1.MemoryRecommendation{rec("shop"), rec("other")}
-	Bound(recs, []Profile{{Named: named}})
+	Bound(recs, []Profile{{Profile: named}})
 	var text bytes.Buffer
 	e := Explain(&recs[0], &named)
 	if err := e.Write(&text, false); err != nil {

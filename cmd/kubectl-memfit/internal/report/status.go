@@ -18,7 +18,7 @@ import (
 
 // Profile is a profile with what became of it.
 type Profile struct {
-	profile.Named
+	profile.Profile
 	Status v1alpha1.MemoryProfileStatus
 }
 

@@ -33,9 +33,9 @@ type Unserved struct {
 
 // unserved finds them among askers, by name. Who opted out gets what it wants.
 func unserved(askers []Asker, profiles []Profile) []Unserved {
-	named := make([]profile.Named, len(profiles))
+	named := make([]profile.Profile, len(profiles))
 	for i := range profiles {
-		named[i] = profiles[i].Named
+		named[i] = profiles[i].Profile
 	}
 	index := profile.NewIndex(named)
 	var found []Unserved

@@ -62,7 +62,7 @@ func plan(spec *v1alpha1.MemoryProfileSpec) inject.Plan {
 		Name: "app", Command: []string{"tini", "--", "/opt/brook/bin/brook", "serve"},
 		Resources: corev1.ResourceRequirements{Limits: limits},
 	}}
-	named := &profile.Named{
+	named := &profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Spec: spec,
 	}
 	return inject.MakePlan(inject.Input{Pod: pod, Profile: named})
