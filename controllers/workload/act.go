@@ -26,7 +26,7 @@ type Executor struct {
 	ChangeBudget *ChangeBudget
 }
 
-// act does to running pods what the step decided, which the checkpoint says already.
+// act carries out what the step decided to do to running pods. The checkpoint holds it already.
 func (r *Reconciler) act(
 	ctx context.Context, s *workload.Snapshot, m *workload.State, actions []rollout.Action, now time.Time,
 ) error {
@@ -71,7 +71,7 @@ func (r *Reconciler) carryOut(ctx context.Context, s *workload.Snapshot, a rollo
 	return o, failed
 }
 
-// changed tells that the API server took a change.
+// changed counts and tells a change that the API server accepted.
 func (r *Reconciler) changed(s *workload.Snapshot, pod *corev1.Pod, a rollout.Action) {
 	if a.Restart {
 		r.Metrics.restarted(s.Owner.Ref)

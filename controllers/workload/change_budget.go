@@ -24,9 +24,9 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// ChangeBudget keeps account of what is done to running pods of all workloads. What a workload took stands in its
-// MemoryCheckpoint before it is done; [ChangeBudget.Start] adds those up when memfit becomes the leader. Until then
-// nothing is allowed that has to wait for a budget. Safe for concurrent use.
+// ChangeBudget keeps account of what is done to running pods of all workloads. What a workload spends is written to its
+// MemoryCheckpoint before the change is made; [ChangeBudget.Start] adds those up when memfit becomes the leader. Until
+// then no change is allowed that the budget has to pay for. Safe for concurrent use.
 type ChangeBudget struct {
 	// Limit is what the cluster's administrator allows.
 	Limit rollout.ChangeBudget
@@ -88,13 +88,13 @@ func (b *ChangeBudget) Recall(ctx context.Context) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	maps.Copy(found, b.spent) // what a step has said meanwhile is newer
+	maps.Copy(found, b.spent) // what a step has spent meanwhile is newer
 	b.spent, b.known = found, true
 	return nil
 }
 
-// reserve lets decide see what other workloads left, and keeps what it says its own workload has taken by then. One
-// decides at a time, so that two do not take the same.
+// reserve calls decide with what other workloads have spent, and keeps what it returns: all that its own workload has
+// spent. One workload decides at a time, so that two cannot spend the same budget.
 func (b *ChangeBudget) reserve(
 	of memory.WorkloadRef, decide func(*rollout.Allowance) []rollout.Spent,
 ) {

@@ -25,7 +25,7 @@ import (
 )
 
 // load returns what is known of a workload: from memory, or from its MemoryCheckpoint after a restart, a change of
-// leader, or a write of which nobody knows whether it happened.
+// leader, or a write that may or may not have succeeded.
 func (r *Reconciler) load(ctx context.Context, s *workload.Snapshot) (*entry, error) {
 	ref := s.Owner.Ref
 	e, known := r.states.get(ref)
@@ -78,8 +78,8 @@ func (r *Reconciler) storedCheckpoint(ctx context.Context, s *workload.Snapshot)
 	return stored, nil
 }
 
-// restore makes the state what the checkpoint says, unless it is the version that the state was written to: then a
-// write that failed did not happen, and the state goes on from there.
+// restore replaces the state by the stored one, unless the stored object still has the resource version of the last
+// write that is known to have succeeded: then the write in doubt did not happen, and the state in memory is valid.
 func (e *entry) restore(ctx context.Context, stored *v1alpha1.MemoryCheckpoint) error {
 	switch {
 	case stored == nil: // nothing was written, or somebody deleted it: what is in memory is written again
@@ -154,7 +154,7 @@ func (r *Reconciler) write(
 		if err := r.Create(ctx, c); err != nil {
 			return fmt.Errorf("%w: creating MemoryCheckpoint %s/%s: %w", errNotSaved, c.Namespace, c.Name, err)
 		}
-		e.adopt(c) // it is empty, which is not what is known
+		e.adopt(c) // it is still empty: the state is written to it below
 		e.suspect = true
 	}
 	c.Status = status

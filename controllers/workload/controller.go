@@ -126,7 +126,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 }
 
 // Reconcile deals with one workload within a budget of time, so that no workload holds another back for more than
-// seconds. A workload whose reconcile takes longer is left alone for a while, and says so.
+// seconds. A workload whose reconcile takes longer is retried after a backoff, and its status says so.
 func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (reconcile.Result, error) {
 	if wait := r.overdue.wait(ref, r.Clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
@@ -188,8 +188,9 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	return r.carryOn(ctx, s, e, now)
 }
 
-// carryOn takes one step of a workload that is there and governed. What the checkpoint does not hold has not happened;
-// what it holds is published, told and done, and what of that fails is found by the next step.
+// carryOn takes one step of a workload that exists and is governed. The checkpoint is written first: if that fails,
+// nothing happened. The recommendation, events and changes of pods follow, and what fails of those is repeated by the
+// next step.
 func (r *Reconciler) carryOn(
 	ctx context.Context, s *workload.Snapshot, e *entry, now time.Time,
 ) (reconcile.Result, error) {
@@ -204,7 +205,7 @@ func (r *Reconciler) carryOn(
 		return reconcile.Result{}, r.leave(ctx, s)
 	}
 	r.recordEvents(f.Events)
-	switch { // nothing is done that people cannot read of: the next step decides on it again
+	switch { // no pod is changed before people can read why: the next step decides on it again
 	case errors.Is(err, errNotYet):
 		return reconcile.Result{RequeueAfter: notYet}, nil
 	case err != nil:
@@ -218,7 +219,8 @@ func (r *Reconciler) carryOn(
 	return reconcile.Result{RequeueAfter: r.schedule(e, f.Timing, now)}, nil
 }
 
-// take makes the pods the workload's own before a step, and tells who asks for a profile in vain.
+// take prepares a step: it tells the inbox which pods are the workload's and where they run, warns about a profile that
+// cannot be had, and asks for the workload's past.
 func (r *Reconciler) take(s *workload.Snapshot, e *entry) {
 	e.restUntil, e.owner = time.Time{}, cmp.Or(e.owner, s.Owner.UID)
 	r.Inbox.Govern(s.Owner.Ref, placed(s), policy.KeyOf(s.Profile))
@@ -239,7 +241,7 @@ func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *
 	return next, f
 }
 
-// done is what follows from a checkpoint that is safe: its events need not come again, and are counted.
+// done follows a saved checkpoint: the events that it holds leave the inbox, and the metrics count what the step found.
 func (r *Reconciler) done(ref memory.WorkloadRef, e *entry, f *workload.Effects) {
 	r.Inbox.Done(ref)
 	if r.Sources.Past != nil && e.state.KnowsPast() {
@@ -253,7 +255,8 @@ func (r *Reconciler) done(ref memory.WorkloadRef, e *entry, f *workload.Effects)
 	}
 }
 
-// unknown: nothing is remembered of a workload, and nothing recorded that could be out of date.
+// unknown reports whether memfit has neither a state of the workload nor a MemoryRecommendation that could be out of
+// date.
 func (r *Reconciler) unknown(ctx context.Context, ref memory.WorkloadRef) bool {
 	if _, known := r.states.get(ref); known {
 		return false

@@ -34,7 +34,7 @@ type entry struct {
 	checkpoint object
 	saved      v1alpha1.MemoryCheckpointStatus
 	savedAt    time.Time
-	// suspect: nobody knows what became of the last write, so the object is read before the next.
+	// suspect: it is not known whether the last write succeeded, so the object is read before the next.
 	suspect bool
 
 	recommendation projection
@@ -56,7 +56,7 @@ func (o object) meta(w memory.WorkloadRef) metav1.ObjectMeta {
 	}
 }
 
-// states are the entries by workload. A workload is only ever in one worker's hands.
+// states are the entries by workload. The queue never gives one workload to two workers at a time.
 type states struct {
 	all sync.Map
 	n   atomic.Int64

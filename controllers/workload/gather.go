@@ -115,7 +115,8 @@ func (r *Reconciler) gatherFacts(ctx context.Context, s *workload.Snapshot) erro
 	return err
 }
 
-// governedBefore finds who governed when no pod is left: a kill in the last pod of a Job counts, too.
+// governedBefore finds the profile that governed the last pod, when none is left: a kill in the last pod of a Job
+// counts, too.
 func (r *Reconciler) governedBefore(s *workload.Snapshot) {
 	if s.Events.Profile != nil {
 		s.Profile, s.Template = s.Events.Profile, s.Events.Last
@@ -152,7 +153,8 @@ func placed(s *workload.Snapshot) map[types.UID]inbox.Placement {
 	return placed
 }
 
-// past asks for a workload's past as long as it is wanted.
+// past is what the workload used before memfit saw it, which is asked for as long as the state wants it; nil: it does
+// not, or nobody knows.
 func (r *Reconciler) past(w memory.WorkloadRef, m *workload.State) *workload.Past {
 	if r.Sources.Past == nil || !m.WantsPast() {
 		return nil

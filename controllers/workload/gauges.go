@@ -67,7 +67,7 @@ type gauges struct {
 	rows map[labeled][]row
 }
 
-// labeled is a workload as its series tell it: without its API version.
+// labeled is what the labels of a series tell of its workload: not its API version.
 type labeled struct{ namespace, kind, name string }
 
 // row is what one container shows.

@@ -20,20 +20,21 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// errNotYet means that whose a record is will be known in a moment: a cache lags, or the garbage collector is about to
-// remove it.
+// errNotYet means that it cannot be told yet which workload object a record belongs to: a cache lags, or the garbage
+// collector is about to remove the record.
 var errNotYet = errors.New("not known yet")
 
-// notYet is after how long a workload is reconciled again for that. Caches lag by milliseconds; the garbage collector
-// takes seconds.
+// notYet is the delay before the workload is reconciled again. Caches lag by milliseconds; the garbage collector takes
+// seconds.
 const notYet = 2 * time.Second
 
 func (r *Reconciler) census() sweeper.Finder {
 	return sweeper.Finder{Cached: r.Client, APIReader: r.APIReader}
 }
 
-// leave forgets a workload that is being deleted, or is, and deletes what an earlier memfit or a race left of one that
-// is gone. What names its owner would go with it anyway; nothing is written for it any more.
+// leave forgets a workload that is deleted or being deleted; nothing is written for it any more. Of one that is gone it
+// deletes the records that an earlier memfit or a race left: those that name their owner, the garbage collector removes
+// anyway.
 func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 	w := s.Owner.Ref
 	r.Inbox.Done(w)
@@ -51,7 +52,8 @@ func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 	return sweeper.Sweeper{Client: r.Client, APIReader: r.APIReader}.Clear(ctx, w)
 }
 
-// vanished tells an error that only says that the workload went meanwhile: its records with it, or its whole namespace.
+// vanished reports whether an error only means that the workload was deleted meanwhile, with its records or with its
+// whole namespace.
 func (r *Reconciler) vanished(ctx context.Context, s *workload.Snapshot, err error) bool {
 	if namespaceGone(err) {
 		return true
@@ -108,7 +110,7 @@ func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 	r.Inbox.Done(ref)
 	r.Inbox.Govern(ref, nil, policy.ProfileKey{})
 	e, known := r.states.get(ref)
-	scaledToNothing := len(s.Pods) == 0 // the recommendation still stands
+	scaledToNothing := len(s.Pods) == 0 // the recommendation stays: the next pods begin with it
 	if !scaledToNothing {
 		r.warn(s)
 	}
@@ -138,7 +140,8 @@ func (r *Reconciler) unlessVanished(ctx context.Context, s *workload.Snapshot, e
 	return err
 }
 
-// namespaceGone: nothing can be created in a namespace that is being deleted, or is.
+// namespaceGone reports whether an error means that the namespace is deleted or being deleted, so that nothing can be
+// created in it.
 func namespaceGone(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

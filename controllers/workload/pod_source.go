@@ -74,7 +74,7 @@ func (f *PodSource) Start(ctx context.Context, queue workqueue.TypedRateLimiting
 	return nil
 }
 
-// WaitForSync returns when every pod that existed at the start is enrolled.
+// WaitForSync returns when every pod that existed at the start is in the inbox.
 func (f *PodSource) WaitForSync(ctx context.Context) error {
 	select {
 	case err := <-f.synced:
@@ -162,7 +162,7 @@ func (f *PodSource) followOwners(ctx context.Context) error {
 	return nil
 }
 
-// vanished queues a workload that was deleted, so that what was recorded of it goes too.
+// vanished queues a workload that was deleted, so that its records are deleted, too.
 func (f *PodSource) vanished(kind schema.GroupVersionKind, obj any) {
 	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
@@ -178,7 +178,7 @@ func refOf(kind schema.GroupVersionKind, obj client.Object) memory.WorkloadRef {
 	}
 }
 
-// workloadsAffectedBy are the workloads with pods that an owner or a namespace speaks for.
+// workloadsAffectedBy are the workloads to which the annotations of an owner or of a namespace apply.
 func (f *PodSource) workloadsAffectedBy(kind schema.GroupVersionKind, obj client.Object) []memory.WorkloadRef {
 	var all []memory.WorkloadRef
 	for _, w := range f.Inbox.Workloads() {
@@ -192,7 +192,7 @@ func (f *PodSource) workloadsAffectedBy(kind schema.GroupVersionKind, obj client
 	return all
 }
 
-// seen enrols a pod and takes down what its status shows.
+// seen adds a pod to the inbox, with what its status shows.
 func (f *PodSource) seen(ctx context.Context, obj any) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
@@ -216,8 +216,8 @@ func (f *PodSource) seen(ctx context.Context, obj any) {
 	f.enqueue(ref, priorityOf(observations))
 }
 
-// gone takes down the last that was seen of a pod. When events were missed, that is the state of the cache before they
-// were.
+// gone adds the last known state of a deleted pod to the inbox. Where events were missed, that is what the cache had
+// before.
 func (f *PodSource) gone(ctx context.Context, obj any) {
 	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj

@@ -31,7 +31,7 @@ type projection struct {
 	spec       v1alpha1.MemoryRecommendationSpec
 	// conditions as written, without messages: for transition times.
 	conditions []metav1.Condition
-	// worth is that of what was written last, at writtenAt; zero: before this process began.
+	// worth is that of the status written last, at writtenAt; writtenAt is zero when an earlier process wrote it.
 	worth     workload.Worth
 	writtenAt time.Time
 }
@@ -59,7 +59,7 @@ func (p *projection) stored(w memory.WorkloadRef) *v1alpha1.MemoryRecommendation
 func (r *Reconciler) publish(
 	ctx context.Context, s *workload.Snapshot, e *entry, f *workload.Effects, now time.Time,
 ) (written bool, err error) {
-	// 0: the object's, which its write tells
+	// generation 0: writeRecommendation fills it in
 	f.Status.Conditions = conditions.Settle(f.Status.Conditions, e.recommendation.conditions, 0, now)
 	spec := v1alpha1.MemoryRecommendationSpec{
 		Profile: s.Profile.Ref,
@@ -90,8 +90,9 @@ func (r *Reconciler) publish(
 	return true, nil
 }
 
-// upToDate: the recommendation says all this already, or the rest may wait. Figures are as old at most as what the
-// checkpoint has of them: a container that leaks or is killed over and over would make a write of every step.
+// upToDate reports whether nothing has to be written now: the recommendation says all this already, or only its figures
+// differ ([workload.Worth]). Those are written once per CheckpointEvery at most, because they change with every step of
+// a container that leaks or is killed over and over.
 func (r *Reconciler) upToDate(
 	ctx context.Context, s *workload.Snapshot, e *entry, f *workload.Effects, spec v1alpha1.MemoryRecommendationSpec,
 	now time.Time,

@@ -46,8 +46,8 @@ type asked struct {
 	running bool
 }
 
-// Result is what is known of a query now. It is asked again in the background when that is older than queryEvery,
-// which the end of ctx does not end.
+// Result is the latest known result of a query. Where it is older than queryEvery, the query is sent again in the
+// background, and goes on when ctx ends.
 func (q *RollbackQueries) Result(ctx context.Context, query string, now time.Time) rollout.QueryResult {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -72,7 +72,7 @@ func (q *RollbackQueries) Result(ctx context.Context, query string, now time.Tim
 	return a.result
 }
 
-// forget makes room.
+// forget drops queries that nobody has asked for within queryKept.
 func (q *RollbackQueries) forget(now time.Time) {
 	for query, a := range q.known {
 		if now.Sub(a.wanted) > queryKept && !a.running {

@@ -23,8 +23,8 @@ import (
 // resizeTimeout is for one attempt.
 const resizeTimeout = 10 * time.Second
 
-// errChanged: the pod is not the one that was decided about any more, or has other sizes by now. The next step decides
-// anew.
+// errChanged means that the pod is not the one that was decided about any more, or has other sizes by now. The next
+// step decides anew.
 var errChanged = errors.New("the pod's resources have changed since they were read")
 
 // Resizer resizes pods through their resize subresource, by a client for core/v1. The patch says which pod is meant,
@@ -54,8 +54,8 @@ func Resizer(core rest.Interface) func(context.Context, *corev1.Pod, map[string]
 	}
 }
 
-// unmet: a test of the JSON patch failed. The API server answers 422, as for a pod that is not valid, but then it names
-// the pod.
+// unmet reports whether a test operation of the JSON patch failed. The API server answers 422 then, as for a pod that
+// is not valid, but for that it names the pod.
 func unmet(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {

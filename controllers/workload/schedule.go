@@ -14,7 +14,8 @@ import (
 // asks for one. What waits elsewhere has no state to ask: a reconcile that failed is tried again later and later
 // (backoffs in timeout.go, and the queue's own rate limiter), and one that the cache is behind for at once (notYet).
 
-// schedule notes how long samples alone are no reason for another step, and returns when that is due without news.
+// schedule notes until when samples alone lead to no further step, and returns after how long one is due if nothing
+// happens at all.
 func (r *Reconciler) schedule(e *entry, t workload.Timing, now time.Time) (requeueAfter time.Duration) {
 	t.Interval, t.Workloads = r.Settings.StepInterval, r.states.len()
 	t.Checkpoint = e.savedAt.Add(r.Settings.CheckpointEvery).Sub(now)
@@ -23,7 +24,8 @@ func (r *Reconciler) schedule(e *entry, t workload.Timing, now time.Time) (reque
 	return requeueAfter
 }
 
-// postpone is how long a workload's next step may wait; 0: not at all. Samples that wait are absorbed.
+// postpone is how long a workload's next step may wait; 0: not at all. Samples that wait for it are taken into the
+// state.
 func (r *Reconciler) postpone(
 	ref memory.WorkloadRef, events *workload.PendingEvents, pods int, now time.Time,
 ) time.Duration {

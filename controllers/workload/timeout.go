@@ -44,7 +44,7 @@ const (
 	longestRefused = time.Minute
 )
 
-// errNotSaved: a checkpoint was not written.
+// errNotSaved means that a checkpoint was not written.
 var errNotSaved = errors.New("the workload's memory was not stored")
 
 // backoffs are the workloads whose last reconcile took too long, or whose checkpoint is refused. Safe for concurrent
@@ -104,8 +104,8 @@ func (o *backoffs) done(w memory.WorkloadRef) {
 	delete(o.all, w)
 }
 
-// refused: the API server answered, and would not take a checkpoint. That somebody else has written it, or that it is
-// gone, is for the next reconcile.
+// refused reports whether the API server rejects a checkpoint for what it is. Where somebody else has written it
+// meanwhile, or it is gone, the next reconcile reads it again.
 func refused(err error) bool {
 	var status apierrors.APIStatus
 	return errors.Is(err, errNotSaved) && errors.As(err, &status) && !apierrors.IsConflict(err) &&
@@ -129,7 +129,7 @@ func (r *Reconciler) notSaved(ctx context.Context, ref memory.WorkloadRef, err e
 }
 
 // stalled says on the workload, and in its recommendation if it has one, why its reconcile does not get on. The next
-// one that does writes a status without that.
+// reconcile that succeeds removes the condition: it writes a status without it.
 func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, reason, why string, first bool) {
 	if first {
 		r.recordEvent(workload.Event{

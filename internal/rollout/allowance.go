@@ -155,8 +155,8 @@ func (d *decider) overChangeBudget(cost Spent) string {
 	return why
 }
 
-// waitsForNoBudget: a container was killed, or was given less than it bears, and a raise in place that restarts nothing
-// is what helps it. It is counted, so that other changes wait for it.
+// waitsForNoBudget reports whether a container was killed, or was given less than it bears, and is helped by a raise in
+// place that restarts nothing. It is counted, so that other changes wait for it.
 func (d *decider) waitsForNoBudget(pod *Pod, to map[string]memory.Size) bool {
 	urgent := false
 	for name, size := range to {

@@ -30,7 +30,7 @@ type Restarted struct {
 	Why string `json:"why,omitempty"`
 }
 
-// stayed is how long a pod that was to be evicted may go on as if nothing had been: then the eviction did not happen.
+// stayed is after how long an eviction counts as not having happened, if its pod is there and not leaving.
 const stayed = time.Minute
 
 // followRestart waits until a fresh pod is ready.
@@ -83,7 +83,7 @@ func (d *decider) disturbed() (caused, down int32) {
 
 func (p *Pod) serves() bool { return p.Ready && !p.Leaving }
 
-// disturbs: this step keeps its pod from serving, or may do so.
+// disturbs reports whether a step keeps its pod from serving, or may do so.
 func (d *decider) disturbs(e *Rollout, st *Step) bool {
 	if e.Decrease && e.Completed == 0 {
 		return true // the canary
@@ -95,7 +95,7 @@ func (d *decider) disturbs(e *Rollout, st *Step) bool {
 	return st.Evict || pod != nil && pod.restartsFor(st)
 }
 
-// restartsFor: the kubelet ends a container to resize it.
+// restartsFor reports whether the kubelet has to restart a container for a step.
 func (p *Pod) restartsFor(st *Step) bool {
 	for _, c := range p.Containers {
 		if _, asked := st.To[c.Name]; asked && c.RestartsOnResize {
@@ -120,7 +120,7 @@ func (d *decider) overBudget(pod *Pod) string {
 		caused, len(d.Pods), down, most)
 }
 
-// noLongerAllowed: a pod that is to be disturbed, and is counted already, would be one too many by now.
+// noLongerAllowed reports whether a pod that is to be disturbed, and is counted already, would be one too many by now.
 func (d *decider) noLongerAllowed(pod *Pod) bool {
 	caused, down := d.disturbed()
 	return pod.serves() && caused+down > max(d.Policy.MaxUnavailable, 1)
@@ -160,8 +160,8 @@ func (d *decider) restart() {
 	d.requeueIn(recheckAfter)
 }
 
-// evicting: a pod was evicted for its size, and its successor is not ready. Whose successor a new pod is could not be
-// told if two were.
+// evicting reports whether a pod was evicted for its size and its successor is not ready. If two were, it could not be
+// told whose successor a new pod is.
 func (d *decider) evicting() bool {
 	if e := d.State.Rollout; e != nil {
 		for _, st := range e.Steps {

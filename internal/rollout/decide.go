@@ -39,7 +39,7 @@ func Decide(in Input) Transition {
 type decider struct {
 	Input
 	actions []Action
-	// wanting are the pods that have not what is recommended and are not being changed.
+	// wanting are the pods that lack what is recommended and are not being changed.
 	wanting []*Pod
 	running int
 	// reason and message are of the first refusal.
@@ -88,7 +88,7 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	if pod.QoS == "Guaranteed" && !pod.limited() {
 		to.Request = to.Limit
 	}
-	overdue := c.RSS > now.Request && to.Request > now.Request // others were promised what it uses
+	overdue := c.RSS > now.Request && to.Request > now.Request // it uses memory that the scheduler has promised to others
 	_, needed := d.sharedNeed(pod, c)
 	return to, overdue || needed || recommend.Differs(now, to, desired.Policy)
 }
@@ -121,7 +121,7 @@ func (d *decider) supersede() {
 	}
 }
 
-// again repeats what was written down and is not done.
+// again repeats the steps that were written down and are not done yet.
 func (d *decider) again() {
 	e := d.State.Rollout
 	if e == nil {
@@ -208,7 +208,8 @@ func (d *decider) next() {
 	}
 }
 
-// roomForMore: a canary is alone, and the number of pods that are watched is bounded.
+// roomForMore reports whether another pod may be changed: a canary is alone, and the number of pods that are watched is
+// bounded.
 func (s *State) roomForMore() bool {
 	e := s.Rollout
 	return e == nil || len(e.Steps) == 0 || len(e.Steps) < maxWatched && (!e.Decrease || e.Completed > 0)
@@ -268,7 +269,8 @@ var barred = []string{
 	v1alpha1.ReasonFrozenHeapCap, v1alpha1.ReasonQoSClass, v1alpha1.ReasonNodeTooSmall,
 }
 
-// inPlace is what of a pod may be resized now. refused says that only the way is barred, not the change.
+// inPlace are the new sizes of a pod that can be had by a resize now. refused: something speaks against a resize of
+// this pod, and not against the sizes, so that an eviction may bring them.
 func (d *decider) inPlace(pod *Pod) (sizes map[string]memory.Size, refused bool) {
 	if r, stands := d.State.refusal(pod.UID, false); stands && d.stillAsked(pod, r) {
 		d.refused(r.Reason, fmt.Sprintf("pod %s: %s", pod.Name, r.Why))
@@ -325,7 +327,7 @@ func (d *decider) inPlace(pod *Pod) (sizes map[string]memory.Size, refused bool)
 	return sizes, refused
 }
 
-// harmless: a raise in place that restarts nothing.
+// harmless reports whether a change is a raise in place that restarts nothing.
 func (d *decider) harmless(c Container, to memory.Size) bool {
 	return !c.RestartsOnResize && !lowers(have(c).Limit, to.Limit)
 }
@@ -340,13 +342,14 @@ func (d *decider) affordable(pod *Pod, c Container, to memory.Size) (reason, mes
 	return "", "", false
 }
 
-// watchedAlready: the first pod has borne this lower limit, and what follows disturbs nobody.
+// watchedAlready reports whether the first pod has borne this lower limit, so that lowering it in another disturbs
+// nobody.
 func (d *decider) watchedAlready(to memory.Size, c Container) bool {
 	e := d.State.Rollout
 	return e != nil && e.Decrease && e.Completed > 0 && !c.RestartsOnResize && lowers(have(c).Limit, to.Limit)
 }
 
-// stillAsked: what was refused is what would be asked for now.
+// stillAsked reports whether what was refused is what would be asked for now.
 func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
 	for _, c := range pod.Containers {
 		size, was := r.Sizes[c.Name]
@@ -359,14 +362,16 @@ func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
 	return true
 }
 
-// outOfBounds: the owner has changed the bounds since the size was decided on, and the owner's word is the last.
+// outOfBounds reports whether a size breaks the owner's bounds, which may have changed since it was decided on and
+// always win.
 func outOfBounds(size memory.Size, p recommend.Policy) bool {
 	bounded, _ := p.Bound(size, size)
 	return bounded.Limit != size.Limit
 }
 
-// outdated is a step that was written down, is not done, and would break a bound that the owner has set since or come
-// after its maintenance window, or waits for its container with a size that is not the one any more.
+// outdated reports whether a step that was written down and not done must not be done any more: it would break a bound
+// that the owner has set since or come after its maintenance window, or it waits for its container with a size that is
+// not recommended any more.
 func (d *decider) outdated(st Step) bool {
 	pod := d.pod(st)
 	if pod == nil || st.Back || pod.has(st.To, spec) {
@@ -527,11 +532,12 @@ func (d *decider) changeOf(pod *Pod, c Container, to memory.Size) (recommend.Cha
 	return change, progress
 }
 
-// proposed is what is recommended for every pod, for one that has another size: it is raised or lowered, or held.
+// proposed turns the recommendation for all pods into that for one, whose own size decides whether it is raised or
+// lowered.
 func proposed(p recommend.Proposal, now, to memory.Size, bound bool) recommend.Proposal {
 	lowers := to.Limit < now.Limit || to.Limit == now.Limit && to.Request < now.Request
-	// A size that stands is carried out for all pods, also while there is no new evidence for it; only to lower one takes
-	// that.
+	// A published size is carried out in all pods, also while its evidence is missing and the decision is Hold; only to
+	// lower one takes evidence.
 	if p.Recommendation.Decision == recommend.Hold && lowers && !bound {
 		return p
 	}
@@ -542,7 +548,7 @@ func proposed(p recommend.Proposal, now, to memory.Size, bound bool) recommend.P
 	return p
 }
 
-// begun: the change of a pod is not confirmed.
+// begun reports whether the change of some pod is not confirmed yet.
 func (d *decider) begun() bool {
 	e := d.State.Rollout
 	return e != nil && slices.ContainsFunc(e.Steps, func(st Step) bool { return st.Confirmed.IsZero() })
@@ -642,7 +648,7 @@ func (d *decider) conclude() Transition {
 	}
 	out := Transition{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}
 	out.UpToDate, out.Reason, out.Message = d.words() // also says when to decide again
-	// What waits for a window, maybe for days, has been told when the window opens.
+	// What waits for a window, maybe for days, has already asked for a decision when the window opens.
 	if d.State.Rollout != nil || d.reason != "" && d.reason != v1alpha1.ReasonWaitingForWindow {
 		d.requeueIn(recheckAfter)
 	}
@@ -753,7 +759,7 @@ func (d *decider) others(text string) string {
 	return fmt.Sprintf("%s (%d of %d pods have the recommended size)", text, have, d.running)
 }
 
-// lacks: the pod has not what is recommended.
+// lacks reports whether a pod does not have what is recommended.
 func (d *decider) lacks(pod *Pod) bool {
 	return slices.ContainsFunc(pod.Containers, func(c Container) bool { _, differs := d.target(pod, c); return differs })
 }

@@ -9,7 +9,7 @@
 // may be killed anywhere: an action that was written down and not done is done after the next decision, and one that
 // was done is recognised as done.
 //
-// A decrease is an experiment: one pod first (the canary), which is watched; then the rest, some at a time; and an OOM
-// kill or a restart storm at the new size rolls it back from every pod and holds it for a week. An increase needs no
-// watching.
+// A decrease is tried out: in one pod first (the canary), which is watched; then in the rest, some at a time; an OOM
+// kill or a restart storm at the new size rolls it back from every pod, and it is not tried again for a week. An
+// increase needs no watching.
 package rollout

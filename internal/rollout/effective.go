@@ -51,7 +51,7 @@ func (p *Pod) held(to map[string]memory.Size) (Container, bool) {
 	return Container{}, false
 }
 
-// down is a container whose limit is to be raised and that a resize would not meet running now.
+// down is a container whose limit is to be raised and that does not run now, so that a resize may never take effect.
 func (p *Pod) down(to map[string]memory.Size) (Container, bool) {
 	for _, c := range p.Containers {
 		if size, asked := to[c.Name]; asked && size.Limit > have(c).Limit && c.Started.IsZero() {
@@ -61,7 +61,7 @@ func (p *Pod) down(to map[string]memory.Size) (Container, bool) {
 	return Container{}, false
 }
 
-// waits: the step was written down, and its container is down.
+// waits reports whether a step was written down and not sent, because its container does not run.
 func (p *Pod) waits(st *Step) bool {
 	_, down := p.down(st.To)
 	return down && !p.has(st.To, spec)
@@ -75,8 +75,8 @@ func (st *Step) sent() time.Time {
 	return st.Sent
 }
 
-// never: the kubelet says that a container ends within moments of its start, and it was not once seen running for as
-// long as a resize may take otherwise.
+// never gives up a resize that could not be sent: the kubelet says that the container ends within moments of its start,
+// and for patience it was not seen running once.
 func (o *observation) never(st *Step, pod *Pod) bool {
 	c, down := pod.down(st.To)
 	if !down || !c.Brief || o.Now.Sub(st.At) < patience {
@@ -86,8 +86,8 @@ func (o *observation) never(st *Step, pod *Pod) bool {
 	return true
 }
 
-// unproven is a resize that the container's status shows and its pod does not have. It is sent again by Decide, or
-// given up.
+// unproven deals with a resize that the container's status shows and the cgroup of its pod is not proven to have: it is
+// given up, or left to Decide, which sends it again.
 func (o *observation) unproven(st *Step, c Container) (done bool) {
 	if o.Now.Sub(st.sent()) < settle || st.Tries+1 < o.Policy.tries(c) {
 		return false

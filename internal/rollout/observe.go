@@ -34,8 +34,8 @@ const (
 )
 
 // Observe compares what pods show with what was begun: it confirms, gives up, rolls back. kills are those of the
-// workload. It must be called before sizes are recommended, because what it rolls back to stands instead of the
-// recommendation ([State.ActiveRevert]).
+// workload. It must be called before sizes are recommended, because what it rolls back to replaces the recommendation
+// ([State.ActiveRevert]).
 func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
 	o := observation{Input: in, state: in.State.clone(), pods: map[types.UID]*Pod{}}
 	for i := range in.Pods {
@@ -60,7 +60,7 @@ func (o *observation) found(kind FindingKind, st *Step, format string, args ...a
 	o.findings = append(o.findings, Finding{Kind: kind, Pod: st.Pod, UID: st.UID, Message: fmt.Sprintf(format, args...)})
 }
 
-// keep keeps what became of a step for people.
+// keep adds what became of a step to the changes that people are shown.
 func (o *observation) keep(kind FindingKind, pod string, st *Step, why string) {
 	o.state.record(
 		Change{Kind: kind, At: o.Now, Pod: pod, Sizes: changes(st.From, st.To), Why: why}, o.state.Rollout.Began,
@@ -93,7 +93,7 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 	pod := o.pods[st.UID]
 	switch {
 	case pod == nil || pod.Leaving:
-		return true, false // whoever comes instead is looked at anew
+		return true, false // what is to be done to its successor is decided anew
 	case st.Back:
 		return pod.has(st.From, spec), false
 	case !st.Confirmed.IsZero():
@@ -107,7 +107,8 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 	return true, false
 }
 
-// awaited is a resize that the API server took and the kubelet has not yet made effective, or has now.
+// awaited looks after a resize that the API server has accepted: whether the kubelet has made it effective, or it is to
+// be given up.
 func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	waited := o.Now.Sub(st.sent()) // that the container was down before is not the kubelet's doing
 	r := pod.Resize
@@ -150,7 +151,7 @@ func (o *observation) giveUp(st *Step, reason, why string) {
 	o.keep(NotResized, st.Pod, st, why)
 }
 
-// watch is a pod that runs with a lower limit.
+// watch says whether a pod has run with its lower limit for as long as it is watched.
 func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 	if !pod.has(st.To, spec) {
 		o.foreign(st, pod)
@@ -162,8 +163,8 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 	return over, over
 }
 
-// foreign notes that somebody else changed what memfit had set. Two writers never come to rest, so one of them has to:
-// memfit.
+// foreign notes that somebody else changed what memfit had set. Two writers would undo each other for ever, so memfit
+// stops.
 func (o *observation) foreign(st *Step, pod *Pod) {
 	var now []string
 	for _, name := range slices.Sorted(maps.Keys(st.To)) {
@@ -239,8 +240,8 @@ func sizesOf(pod *Pod, of map[string]memory.Size) map[string]memory.Size {
 	return out
 }
 
-// revert ends an experiment that lowered a limit and was followed by kills at it, by a restart storm, by a pod that is
-// not ready any more, or by what the owner's query looks for.
+// revert ends a rollout that lowered a limit and was followed by kills at it, by a restart storm, by a pod that is not
+// ready any more, or by what the owner's query looks for.
 func (o *observation) revert(kills []memory.OOMKill) bool {
 	e := o.state.Rollout
 	if !e.Decrease {
@@ -367,7 +368,7 @@ func (o *observation) notReady() (Pod, string) {
 	return Pod{}, ""
 }
 
-// above: a container has more than the change under way lowers it to.
+// above reports whether a container has more than the change under way lowers it to.
 func (p *Pod) above(e *Rollout) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool {
 		target, known := e.Targets[c.Name]

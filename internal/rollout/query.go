@@ -43,7 +43,7 @@ func (q *QueryResult) against(now time.Time) string {
 	return "rollbackQuery has no answer yet"
 }
 
-// clearSince: the query was answered after t, and had no series.
+// clearSince reports whether the query was sent after t and has no series.
 func (q *QueryResult) clearSince(t, now time.Time) bool { return q.against(now) == "" && q.At.After(t) }
 
 // waitsForQuery refuses to lower a limit while the owner's query speaks against it, or nobody knows whether it does.

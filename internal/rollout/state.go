@@ -55,8 +55,8 @@ type Rollout struct {
 	Before  map[string]memory.Size `json:"before"`
 	// Decrease: a limit goes down, so that pods are watched.
 	Decrease bool `json:"lowering,omitempty"`
-	// Completed is the number of pods that were changed and are done with: confirmed, and watched if the experiment
-	// lowers.
+	// Completed is the number of pods that were changed and are done with: confirmed, and watched for long enough if a
+	// limit went down.
 	Completed int `json:"passed,omitempty"`
 	// Steps are the pods being changed or watched, in the order in which they were begun. At most maxWatched.
 	Steps []Step `json:"steps,omitempty"`
@@ -104,7 +104,7 @@ type Refusal struct {
 	Pod   string    `json:"pod"`
 	UID   types.UID `json:"uid"`
 	Until time.Time `json:"until"`
-	// Sizes are those that could not be had, by container: the refusal stands for them, and not for others.
+	// Sizes are those that could not be had, by container: the refusal holds for them, and not for others.
 	Sizes map[string]memory.Size `json:"sizes,omitempty"`
 	// Evict: it was the eviction that was refused.
 	Evict  bool   `json:"evict,omitempty"`
@@ -121,8 +121,9 @@ type conflict struct {
 const (
 	// RevertHold is how long a size that led to kills is not tried again: a week holds the weekly rhythm.
 	RevertHold = 7 * 24 * time.Hour
-	// refusalHold is how long the API server's or the kubelet's no stands, budgetHold a PodDisruptionBudget's: replicas
-	// come and go. A right that is missing is mostly granted by somebody who has just read that it is.
+	// refusalHold is how long memfit does not ask again after a refusal of the API server or the kubelet, budgetHold
+	// after that of a PodDisruptionBudget: replicas come and go. A right that is missing is mostly granted by somebody
+	// who has just read that it is.
 	refusalHold = time.Hour
 	rightHold   = 10 * time.Minute
 	budgetHold  = time.Minute
@@ -143,8 +144,8 @@ func (s *State) ActiveRevert(container string, now time.Time) (Revert, bool) {
 	return Revert{}, false
 }
 
-// Override is the recommendation while a size that was rolled back must not come again: the restored size stands until
-// the hold is over, for new pods as well. A recommendation for more is left as it is.
+// Override is the recommendation while a size that was rolled back must not come again: the restored size is kept until
+// RevertHold is over, for new pods as well. A recommendation for more is left as it is.
 func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recommend.Recommendation {
 	same := rec.Size.Limit == r.Restored.Limit // then only its reason is missing, unless the request goes up
 	if rec.Size == (memory.Size{}) || rec.Size.Limit > r.Restored.Limit || same && rec.Decision == recommend.Raise {
@@ -163,8 +164,9 @@ func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recomme
 	return rec
 }
 
-// Refused notes that an action could not be carried out, so that it is not tried again at once. reason is for people's
-// eyes, and Budget for an eviction that a PodDisruptionBudget does not allow now.
+// Refused notes that an action could not be carried out, so that it is not tried again at once. reason is that of the
+// condition Applied; with ReasonBudget, for an eviction that a PodDisruptionBudget does not allow now, it is tried
+// again sooner.
 func (s *State) Refused(a Action, reason, why string, now time.Time) {
 	hold := refusalHold
 	if reason == v1alpha1.ReasonBudget {
@@ -221,14 +223,14 @@ func (s *State) drop(uid types.UID) {
 	s.abandon()
 }
 
-// abandon ends an experiment of which nothing came.
+// abandon ends a rollout that has changed no pod and changes none now.
 func (s *State) abandon() {
 	if e := s.Rollout; e != nil && len(e.Steps) == 0 && e.Completed == 0 {
 		s.Rollout, s.LastChange = nil, e.Previous
 	}
 }
 
-// refusal of a pod that still stands.
+// refusal is that of a pod, as long as it holds; false: there is none.
 func (s *State) refusal(uid types.UID, evict bool) (Refusal, bool) {
 	for _, r := range s.Refusals {
 		if r.UID == uid && r.Evict == evict {

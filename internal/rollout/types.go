@@ -74,7 +74,7 @@ type Container struct {
 	PodLimit, PodRequest memory.Bytes
 }
 
-// Policy is the owner's word about changing running pods.
+// Policy is what the owner's profile allows to be done to running pods.
 type Policy struct {
 	// Evict: what cannot be resized in place is evicted (sizing.mode: InPlaceOrEvict).
 	Evict bool
@@ -93,7 +93,7 @@ type Policy struct {
 	RaisesInWindows bool
 }
 
-// Desired is what is recommended for a container of every pod, and what its surroundings say about that.
+// Desired is the recommendation for a container of every pod, and what in its surroundings bounds it.
 type Desired struct {
 	recommend.Proposal
 	recommend.Surroundings

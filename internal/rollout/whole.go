@@ -21,22 +21,22 @@ type Whole struct {
 	Spec, Actual memory.Size
 	// Stays says why it cannot be changed while the pod runs; empty: it can.
 	Stays string
-	// Young: the kubelet has not told of the pod yet, and Stays may be another answer then.
+	// Young: the kubelet has not reported what the pod has yet, and Stays may be empty once it has.
 	Young bool
-	// Follow is what goes with these sizes of containers, of which the others keep theirs, and why it cannot be had; zero:
-	// it can. parts are what those that share its limit need of it.
+	// Follow says which size of the whole pod goes with new sizes of some containers, while the others keep theirs, and
+	// why it cannot be had; zero: it can. parts are what containers without a limit of their own need of that of the pod.
 	Follow func(sizes, parts map[string]memory.Size) (to memory.Size, refused recommend.Refusal)
 }
 
-// container is the pod as a whole, as a container: it is told by its size alone.
+// container presents the pod as a whole as if it were a container, of which nothing but the size is known.
 func (w *Whole) container() Container {
 	return Container{Name: WholePod, Spec: w.Spec, Actual: w.Actual}
 }
 
-// limited: the pod has a limit of its own, which decides its QoS class, too.
+// limited reports whether the pod as a whole has a limit, which decides its QoS class, too.
 func (p *Pod) limited() bool { return p.Whole != nil && p.Whole.Spec.Limit > 0 }
 
-// follows: the size of the whole pod can go with those of its containers.
+// follows reports whether the pod has a size as a whole that can be changed with those of its containers.
 func (p *Pod) follows() bool { return p.Whole != nil && p.Whole.Stays == "" }
 
 // parts are what containers without a limit of their own need of the pod's.
@@ -109,7 +109,8 @@ func (d *decider) guardWhole(pod *Pod, sizes map[string]memory.Size, to memory.S
 	return recommend.Guard(change, around, recommend.Progress{Now: d.Now, Replicas: replicas})
 }
 
-// within is what of a size a pod has room for whose size as a whole stays, and whether that is all of it.
+// within cuts a size to what the pod has room for, where its size as a whole cannot be changed, and says whether
+// nothing had to be cut.
 func (p *Pod) within(c Container, to memory.Size, policy recommend.Policy) (memory.Size, bool) {
 	if p.Whole == nil || p.follows() {
 		return to, true
@@ -122,7 +123,7 @@ func (p *Pod) within(c Container, to memory.Size, policy recommend.Policy) (memo
 	return size, size == to
 }
 
-// beyond refuses what a pod has no room for whose size as a whole stays.
+// beyond refuses a size for which the pod has no room, because its size as a whole cannot be changed.
 func (d *decider) beyond(pod *Pod, c Container, to memory.Size) {
 	d.refused(v1alpha1.ReasonPodLimit, fmt.Sprintf("%s%s does not fit in the whole pod (spec.resources), which keeps its "+
 		"%s: %s", d.about(pod, c), inWords(to), inWords(pod.Whole.Spec), pod.Whole.Stays))

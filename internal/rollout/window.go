@@ -33,14 +33,14 @@ func (d *decider) waitsForWindow(c Container, in recommend.Change) (reason, mess
 	return "", "", false
 }
 
-// givesBack: a size that did harm is rolled back.
+// givesBack reports whether a change rolls back a size that did harm.
 func (d *decider) givesBack(c Container, to, from memory.Size) bool {
 	r, active := d.State.ActiveRevert(c.Name, d.Now)
 	return active && from.Limit < to.Limit && to.Limit <= r.Restored.Limit
 }
 
-// tooLate: a step that was written down while a window was open, or the owner's query had no series, and is not done,
-// would be done after that.
+// tooLate reports whether a step that is not done yet has to wait again: the window in which it was written down has
+// closed, or the owner's query speaks against it by now.
 func (d *decider) tooLate(c Container, st Step, to memory.Size) bool {
 	in, _ := d.changeOf(d.pod(st), c, to)
 	in.Restarts = st.Evict || c.RestartsOnResize && !c.Literal

@@ -10,14 +10,14 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// youngHistory: a history that is longer does not need another past.
+// youngHistory is the length from which on a history needs no past from elsewhere.
 const youngHistory = time.Hour
 
 // Past is what a workload used before memfit saw it.
 type Past struct {
-	// source is where it comes from: "prometheus".
+	// Source is where it comes from: "prometheus".
 	Source string
-	// there: it was read; what could not be read has no containers.
+	// There: reading it has ended; what could not be read has no containers.
 	There      bool
 	Containers map[string]*history.Container
 }
@@ -39,7 +39,8 @@ func (b *backfill) note(samples []memory.Sample) {
 	}
 }
 
-// WantsPast says whether no past is known and what memfit saw itself does not reach back as far as one would.
+// WantsPast says whether a past is still to be read: none is known, and what memfit saw itself does not reach back for
+// youngHistory.
 func (st *State) WantsPast() bool {
 	if st.pastKnown {
 		return false

@@ -22,7 +22,8 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
-// desired is what is recommended for a container of every pod, with what guards are told of its surroundings.
+// desired is the recommendation for a container of every pod, with the surroundings that the guards of
+// internal/recommend look at.
 func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) rollout.Desired {
 	facts := &s.Facts
 	size := map[string]memory.Size{q.container.Name: rec.Size}
@@ -61,8 +62,8 @@ func (q *containerInput) shape() shape.Shape {
 	return s
 }
 
-// findShape finds the shape, or takes the one found before while it stands. An instance close to its limit is always
-// examined.
+// findShape finds the shape, or takes the one found before while that is valid. An instance close to its limit is
+// always examined.
 func (q *containerInput) findShape() shapeCache {
 	j := shapeCache{limit: q.container.current.Limit, kills: len(q.kills), replicas: len(q.replicas)}
 	if b := q.before; len(q.urgent) == 0 && q.now.Before(b.until) && b.limit == j.limit && b.kills == j.kills &&
@@ -92,8 +93,8 @@ func (c *managedContainer) sizePolicy() recommend.Policy {
 	return p
 }
 
-// newSize is what is recommended within. The size of the whole pod is no bound where new pods get another; running ones
-// are held to it when they are resized.
+// newSize is the policy within which a size is recommended. The size of the whole pod is no bound where new pods get
+// another; running ones are held to it when they are resized.
 func (c *managedContainer) newSize() recommend.Policy {
 	p := c.sizePolicy()
 	if mode := c.policy.Sizing.Mode; resizes(mode) || mode == v1alpha1.SizingOnCreate {
@@ -157,7 +158,7 @@ func sizeOf(r corev1.ResourceRequirements) memory.Size {
 	}
 }
 
-// containerInput is everything the answer for one container depends on.
+// containerInput is everything the result for one container depends on.
 type containerInput struct {
 	container managedContainer
 	plan      inject.Plan
@@ -210,7 +211,8 @@ func (q *containerInput) result() containerResult {
 		if kind == memory.OOMHeapAbort && follows {
 			continue // the limit raises the cap, which the reasons say
 		}
-		runs := cmp.Or(q.plan.Runs(name), string(q.container.policy.Runtime.Type)) // as the kill was told from others
+		// the runtime by which the kind of the kill was told
+		runs := cmp.Or(q.plan.Runs(name), string(q.container.policy.Runtime.Type))
 		advice = append(advice, oom.Advice(kind, runs))
 	}
 	if q.container.policy.Sizing.Mode == v1alpha1.SizingOff {

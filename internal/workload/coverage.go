@@ -57,8 +57,9 @@ func cover(s *Snapshot, observed map[string]inject.Observed) coverage {
 	return c
 }
 
-// alike: memfit would plan the same for both. Replicas in the cache share their template (see internal/informers), so
-// it is enough to see where it lies; those that do not are only compared one by one.
+// alike reports whether memfit would plan the same for both. Replicas in the cache share the memory of their template
+// (see internal/informers), so comparing addresses is enough; of pods that share none, each is compared with the
+// profile by itself.
 func alike(a, b *corev1.Pod) bool {
 	return shareList(a.Spec.Containers, b.Spec.Containers) && shareList(a.Spec.InitContainers, b.Spec.InitContainers) &&
 		shareList(a.Spec.Volumes, b.Spec.Volumes) &&

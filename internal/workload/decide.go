@@ -47,7 +47,7 @@ type result struct {
 	rollout  rollout.Transition
 	// replicas are what running pods use, by container.
 	replicas map[string][]shape.Replica
-	// timing says when that may be different although nothing happens.
+	// timing says when the result may be another although nothing happens.
 	timing Timing
 	// unnamed is the advice about init containers that are killed and that nobody named, by container.
 	unnamed map[string]string
@@ -63,7 +63,7 @@ type decider struct {
 	rollout rollout.Input
 }
 
-// decide says what happened to a workload means.
+// decide derives from what happened to a workload what its status says and what is done to its pods.
 func decide(s *Snapshot, st *State, now time.Time) result {
 	d := decider{s: s, st: st, now: now}
 	d.v = result{
@@ -119,8 +119,8 @@ func (d *decider) input(c managedContainer, plan inject.Plan) containerInput {
 	return in
 }
 
-// leak is what the kills of a container tell of one. Instances that used no more than one held for a day may still have
-// been filling that.
+// leak is the leak that the kills of a container show, if they show one. Instances that used no more than one held for
+// a day may still have been filling that.
 func (st *State) leak(in *containerInput, pods []*corev1.Pod) shape.Ramps {
 	name := in.container.Name
 	leak := shape.FindRamps(in.kills, st.climbing(name, pods), in.now)
@@ -259,7 +259,7 @@ func (v *result) outlierSentence(pod string) string {
 	return "Its memory is far above that of its replicas"
 }
 
-// compared: the pod was measured long enough to be compared with its replicas.
+// compared reports whether a pod was measured for long enough to be compared with its replicas.
 func (v *result) compared(pod string) bool {
 	for _, replicas := range v.replicas {
 		if slices.ContainsFunc(replicas, func(r shape.Replica) bool { return r.Pod == pod }) {

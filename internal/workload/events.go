@@ -43,7 +43,7 @@ func news(s *Snapshot, v *result, kills, explained []memory.OOMKill, stalls stal
 	return all
 }
 
-// changes are the events about what is otherwise than it was told last, and what is told then.
+// changes are the events about what differs from what events said last, and what people have been told with them.
 func changes(s *Snapshot, st *State, v *result) (all []Event, now told) {
 	summaries := v.summaries()
 	all = st.shapeEvents(s, v, &now)
@@ -84,7 +84,7 @@ func podObject(c memory.ContainerRef) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: c.Namespace, Name: c.Pod, UID: c.UID}
 }
 
-// oomKilledPod tells the pod's story: Kubernetes itself writes no event when a container is killed for its memory
+// oomKilledPod is told on the pod: Kubernetes itself writes no event when a container is killed for its memory
 // (k/k#69676).
 func oomKilledPod(o memory.Workload, k *memory.OOMKill) Event {
 	return Event{
@@ -93,7 +93,7 @@ func oomKilledPod(o memory.Workload, k *memory.OOMKill) Event {
 	}
 }
 
-// killReason: where no kernel killed, the event does not say so.
+// killReason is that of the event: a runtime that gave up with its heap full was not killed by the kernel.
 func killReason(k *memory.OOMKill) string {
 	if k.Kind == memory.OOMHeapAbort {
 		return v1alpha1.EventHeapExhausted
@@ -153,7 +153,7 @@ func driftDetected(o memory.Workload, message string) Event {
 	}
 }
 
-// outlierReplica is told on the pod; the workload's story is the condition's.
+// outlierReplica is told on the pod; on the workload, the condition DriftDetected says it.
 func outlierReplica(o memory.Workload, pod *corev1.Pod, sentence string) Event {
 	return Event{
 		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeWarning,

@@ -71,7 +71,7 @@ func filledBy(s *Snapshot, container string) []string {
 	return append(lines, fmt.Sprintf("other parts %s, unexplained %s", others, amount(fullest.Unexplained)))
 }
 
-// beside says what is usual where a replica stands out; empty: it does not.
+// beside says what the other replicas hold, where this one holds far more; empty: it does not.
 func beside(s *Snapshot, container, pod string) string {
 	var all []shape.Replica
 	for _, p := range s.Governed {
@@ -139,7 +139,7 @@ func gainLine(g *v1alpha1.PredictedGain) string {
 	return p.String()
 }
 
-// measured are the settings of memfit of which it is known what they would do in the fullest replica.
+// measured are the settings of memfit of which an agent has said what they would do in the fullest replica.
 func measured(s *Snapshot, container string) (settings []string) {
 	_, fullest := fullest(s, container)
 	if fullest == nil {
@@ -159,7 +159,7 @@ const easeMost = 3
 
 // ease is the highest limit that a replica needs for what is alive in it. Only replicas count whose collector's limit
 // memfit wrote, as it would for the limit that they have: one of the owner's, or from before a resize in place, does
-// not move with the limit, so that the next look would ask for still more.
+// not move with the limit, so that the next step would ask for still more.
 func ease(
 	s *Snapshot, container string, limit memory.Bytes, observed map[string]inject.Observed,
 ) (most recommend.Ease) {

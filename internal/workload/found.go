@@ -44,8 +44,9 @@ func findRuntimes(s *Snapshot, before map[string]*v1alpha1.FoundRuntime) map[str
 	return found
 }
 
-// findRuntime is what the replicas run that have the newest image that was looked into. One that runs another runtime
-// makes it nothing: the word of a single node counts only while no other speaks. looked is false when no agent looked.
+// findRuntime is what the replicas run that have the newest image that was looked into. Where replicas run different
+// runtimes, nothing counts as found: the report of one node is believed only while no other contradicts it. looked is
+// false when no agent looked.
 func findRuntime(s *Snapshot, container string) (f *v1alpha1.FoundRuntime, looked bool) {
 	image := ""
 	for _, pod := range s.Governed { // newest first
@@ -135,7 +136,8 @@ func ofTheImage(row *runtimes.Runtime, set []string, spec *corev1.Container) []s
 	return all
 }
 
-// differs says where what was found is not what was declared, and what to do; empty: it is, or nobody declared it.
+// differs says how what was found differs from what was declared, and what to do; empty: it does not, or nobody
+// declared anything.
 func differs(declared profile.Container, f *v1alpha1.FoundRuntime) string {
 	spec := declared.Runtime
 	if spec.Type == "" || spec.Type == v1alpha1.RuntimeAuto {

@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/oom"
 )
 
-// nearLimit: the instance uses most of its limit, and more and more of it.
+// nearLimit reports whether the instance uses most of its limit, and more and more of it.
 func (i *instance) nearLimit() bool {
 	return i != nil && i.limit > 0 && i.recent.now() >= i.limit.Percent(urgentPercent) && i.recent.rises()
 }
@@ -38,7 +38,7 @@ func (st *State) instanceIn(pod *corev1.Pod, container string) *instance {
 // instance is one running container.
 type instance struct {
 	restarts int32
-	// capKnown: heapCap was read. stallsKnown: what the ledger knows of a stall that goes on was taken over.
+	// capKnown: heapCap was read. stallsKnown: a stall that goes on, as the ledger knows it, was taken over.
 	capKnown, stallsKnown bool
 	started               memory.Instant
 	peak                  memory.Bytes
@@ -56,8 +56,8 @@ type instance struct {
 	stalls oom.StallWatch
 }
 
-// settle takes in ends of instances and limits. It comes after the ledger is safe: it forgets the peaks of instances
-// that ended.
+// settle takes in ends of instances, and limits. It comes after the ledger was updated, because it forgets the peaks of
+// instances that ended.
 func (st *State) settle(observations []oom.Observation, now time.Time) {
 	at := memory.InstantOf(now)
 	for i := range observations {

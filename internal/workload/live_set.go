@@ -78,7 +78,8 @@ func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
 	return all
 }
 
-// observedOf is what plans are made with: the same numbers that the webhook reads in the recommendation.
+// observedOf is what plans are told about running replicas: the same numbers that the webhook reads in the
+// recommendation.
 func observedOf(
 	all map[string]liveHeap, recommended map[string]v1alpha1.Size, found map[string]*v1alpha1.FoundRuntime,
 ) map[string]inject.Observed {
@@ -113,7 +114,7 @@ func (a liveHeap) publish(e *v1alpha1.Evidence) {
 	}
 }
 
-// liveSets are what a status says.
+// liveSets are the live sets in a status, by container.
 func liveSets(s *v1alpha1.MemoryRecommendationStatus) map[string]history.LiveSet {
 	sets := map[string]history.LiveSet{}
 	for i := range s.Containers {

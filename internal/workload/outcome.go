@@ -18,7 +18,7 @@ import (
 // Outcome is what became of an action.
 type Outcome struct {
 	Kind outcomeKind
-	// why the API server refused it.
+	// Why the API server refused it.
 	Why string
 }
 
@@ -71,8 +71,8 @@ func OutcomeOf(a rollout.Action, err error) (Outcome, error) {
 	return Outcome{}, err
 }
 
-// noRight: RBAC, or whoever else authorizes, says so. Admission plugins and webhooks forbid in other words, and then no
-// right would help.
+// noRight reports whether an authorizer such as RBAC refuses. Admission plugins and webhooks, whose refusal no right
+// would change, word it differently.
 func noRight(err error) bool {
 	if !apierrors.IsForbidden(err) {
 		return false
@@ -89,10 +89,10 @@ func granted(a rollout.Action) string {
 	return " (the kustomize component config/rbac/resize-pods grants it, or rights.resizePods of the chart)"
 }
 
-// Note takes in what became of an action, so that what was refused is not asked for again at once. Whatever failed
-// otherwise is tried again by the next step, because the state says that it is to be done; but for an eviction for
-// memory that climbs: of that nobody knows whether it happened, and it counts as done. What nothing is noted of was not
-// sent.
+// Note records what became of an action. What was refused is not tried again at once. Any other failure is retried by
+// the next step, because the state says that the action is still to be done; except for a restart (drift.action:
+// Restart), where it is not known whether the pod was evicted, and which counts as done. An action without a note was
+// not sent.
 func (st *State) Note(a rollout.Action, o Outcome, now time.Time) {
 	if a.Restart {
 		st.noteRestart(o, now)

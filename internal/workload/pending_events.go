@@ -70,7 +70,7 @@ func (e *PendingEvents) Append(newer *PendingEvents) {
 }
 
 // Clone shares no list but that of samples, the longest by far, to which both may append and which neither may change.
-// Whoever gets the others may drop what is not of his workload.
+// From the other lists, the receiver of the copy may drop what is not of its workload.
 func (e *PendingEvents) Clone() PendingEvents {
 	c := *e
 	c.Observations, c.Counters = slices.Clone(e.Observations), slices.Clone(e.Counters)
@@ -79,7 +79,7 @@ func (e *PendingEvents) Clone() PendingEvents {
 	return c
 }
 
-// AddObservation appends o unless it repeats the last observation of its container, and keeps at most maxObservations
+// AddObservation appends o unless it repeats the last observation of its container, and keeps at most MaxObservations
 // of each.
 func (e *PendingEvents) AddObservation(o *oom.Observation) {
 	count, first, last := 0, -1, -1

@@ -35,7 +35,7 @@ type readings struct {
 	workingSetOnly bool
 	latest         [latestKept]uint32
 	last           uint32
-	usage          uint32 // all of it, page cache included, at last; 0: unknown
+	usage          uint32 // the last reading of all usage, page cache included; 0: unknown
 }
 
 // inKiB is the whole KiB of a size, up to 4 TiB.

@@ -25,7 +25,7 @@ import (
 // The right to resize is not in the manager's role but in config/rbac/resize-pods, a component for those whose profiles
 // say sizing.mode: InPlace or InPlaceOrEvict.
 
-// resizes: the profile lets memfit change running pods.
+// resizes reports whether a sizing mode lets memfit change running pods.
 func resizes(mode v1alpha1.SizingMode) bool {
 	return mode == v1alpha1.SizingInPlace || mode == v1alpha1.SizingInPlaceOrEvict
 }
@@ -66,7 +66,7 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 		Allowance: s.Allowance, QueryResult: s.QueryResult, Desired: map[string]rollout.Desired{},
 	}
 	if !resizes(s.Profile.Spec.Sizing.Mode) {
-		in.State.Rollout = nil // the owner has taken memfit's hand off the size of running pods
+		in.State.Rollout = nil // the owner no longer lets memfit change the size of running pods
 		if s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart {
 			return in
 		}
@@ -140,8 +140,8 @@ func (st *State) runningPod(
 	return p
 }
 
-// briefLife: the kubelet lists what its containers do every second and then acts, so that no resize meets one that
-// lives for less than two; statuses know whole seconds, which takes one more.
+// briefLife is how long a container must live for a resize to reach it: the kubelet lists what its containers do every
+// second and then acts, which takes up to two; statuses have whole seconds, which takes one more.
 const briefLife = 3 * time.Second
 
 // lifeOf fills in what the status says of the instance that runs, or ran last.

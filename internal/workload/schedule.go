@@ -7,13 +7,13 @@ import "time"
 
 // Bounds of the time to the next step.
 const (
-	// maxRequeue is when a workload is stepped of which nobody hears anything: by then, what a lost event would have told
-	// is found in the cache. minRequeue keeps a workload that always has something under way from being stepped all the
-	// time.
+	// maxRequeue is after how long a workload is stepped although nothing was heard of it, so that what a lost event
+	// would have told is found in the cache. minRequeue keeps a workload that always has something under way from being
+	// stepped all the time.
 	maxRequeue = 10 * time.Minute
 	minRequeue = 10 * time.Second
-	// restPart: samples alone rest a workload for no more than a quarter of what is known of it: what is hardly known
-	// changes with every sample.
+	// restPart is the part of its history for which a workload rests at most while nothing comes but samples, a quarter:
+	// what is hardly known changes with every sample.
 	restPart = 4
 	// Samples alone cause stepsPerSecond steps at most, of half a millisecond each: 3 % of a core. Where there are more
 	// workloads than can be stepped in an Interval at that rate, each waits longer, but never more than longestRest: what
@@ -34,13 +34,13 @@ type Timing struct {
 	// Recommendation, Rollout and Restart are when the answers about sizes, about changes of running pods and about a
 	// restart for memory may differ although nothing happens; 0: only with news.
 	Recommendation, Rollout, Restart time.Duration
-	// Known is how far back the history of the container goes that is known least.
+	// Known is how far back the shortest history of a container goes.
 	Known time.Duration
 	// Interval is the least time between two steps for samples alone, as the administrator sets it, and Workloads the
 	// number of workloads that share the processor.
 	Interval  time.Duration
 	Workloads int
-	// Checkpoint is when the stored history is too old; 0 or less: it is already, and there is nothing to store.
+	// Checkpoint is after how long the stored history will be too old; 0 or less: there is no history to store.
 	Checkpoint time.Duration
 }
 
@@ -77,7 +77,7 @@ func (t *Timing) Next() (requeueAfter, rest time.Duration) {
 	return requeueAfter, rest
 }
 
-// Arrival is what the time of a step depends on that was asked for by something that happened.
+// Arrival is all that decides how long a step waits for which an event asks.
 type Arrival struct {
 	// SteppedAt was the last step, and until RestUntil samples alone are no reason for another.
 	Now, SteppedAt, RestUntil time.Time
@@ -86,7 +86,7 @@ type Arrival struct {
 	// Ended: a container ended, or a kill was counted. OnlySamples: nothing came but samples and counters that stand where
 	// they were.
 	Ended, OnlySamples bool
-	// Suspect: it is not known whether the last write came through, and with that what the state is.
+	// Suspect: it is not known whether the last write succeeded, and so whether the state is the stored one.
 	Suspect bool
 }
 

@@ -144,7 +144,7 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *told) (all []Event) {
 			}
 		}
 	}
-	// What is not known at the moment, right after a start of memfit, is as it was.
+	// Right after a start of memfit little is known yet: what people were told before counts until then.
 	for _, name := range st.told.outliers {
 		if !slices.Contains(now.outliers, name) && !v.compared(name) &&
 			slices.ContainsFunc(s.Governed, func(p *corev1.Pod) bool { return p.Name == name }) {

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// shapePart of what a shape rests on must be new before it is looked for again, and shapeMost is the longest it
-	// stands. Finding it compares all pairs of a few hundred points and was nine tenths of a step; what two hours show,
+	// shapePart of what a shape rests on must be new before it is looked for again, and shapeMost is how long it is valid
+	// at most. Finding it compares all pairs of a few hundred points and was nine tenths of a step; what two hours show,
 	// the next minute does not change.
 	shapePart = 24
 	shapeMost = 5 * time.Minute
@@ -21,7 +21,7 @@ const (
 // shapeCache is the shape of a container's memory, and what it rests on.
 type shapeCache struct {
 	shape    shape.Shape
-	until    time.Time // it stands so long
+	until    time.Time // until then it is valid
 	limit    memory.Bytes
 	kills    int
 	replicas int

@@ -23,7 +23,7 @@ func silence(s *Snapshot) string {
 		` (what to do: docs/troubleshooting.md, "Usage cannot be read")`
 }
 
-// unmeasured: nobody says what any pod of the workload uses, so that waiting alone brings no evidence.
+// unmeasured reports whether usage is read of no pod of the workload, so that waiting alone brings no evidence.
 func unmeasured(s *Snapshot) bool {
 	if s.Unmeasured {
 		return true
@@ -32,7 +32,7 @@ func unmeasured(s *Snapshot) bool {
 	return len(silent) > 0 && len(silent) == len(nodesOf(s))
 }
 
-// silent are the silent ones of the nodes on which pods of the workload run.
+// silent are the nodes with pods of the workload from which usage cannot be read.
 func silent(s *Snapshot) []memory.Silence {
 	if len(s.Silent) == 0 {
 		return nil

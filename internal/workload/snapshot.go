@@ -29,8 +29,9 @@ func (s *Snapshot) Pod(uid types.UID) *corev1.Pod {
 	return nil
 }
 
-// Identify keeps of what was gathered what belongs to the workload that has the name now. Pods of one that had it
-// before still end, and their kills would make the new one, which may run another program, inherit a size.
+// Identify sets Presence and the owner's UID, and drops the pods and events of an earlier workload of the same name.
+// Its pods may still be ending, and their kills would give the workload that has the name now, which may run another
+// program, a size that is not its own.
 func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 	s.Presence = p
 	if s.Owner.UID = p.UID; s.Owner.UID == "" { // its kind cannot be read: the newest pod that knows says it
@@ -42,7 +43,7 @@ func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 		if s.Owner.UID == "" || owner == s.Owner.UID {
 			return false
 		}
-		// a reference that can be read and leads nowhere leads to one that is gone
+		// a pod whose owner cannot be found, although workloads of that kind can be read, belongs to one that is gone
 		return owner != "" || p.State == records.Exists
 	}
 	others := map[types.UID]bool{}
@@ -78,38 +79,40 @@ func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 // cache: read only.
 type Snapshot struct {
 	Owner memory.Workload
-	// presence says whether the workload exists.
+	// Presence says whether the workload exists.
 	Presence records.Presence
-	// profile governs the workload; nil when none does.
+	// Profile governs the workload; nil when none does.
 	Profile *profile.Profile
-	// why says what decided, problem why nobody governs, and claims are the profiles that stand in each other's way.
+	// Why says what decided about that, Problem why no profile governs, and Claims are the profiles that stand in each
+	// other's way.
 	Why     string
 	Problem profile.Problem
 	Claims  []*profile.Profile
 	// paused names what stops changes; empty: nothing does.
 	paused string
-	// pods are all pods that exist, newest first; governed is the part of them that profile governs and that has not
+	// Pods are all pods that exist, newest first; Governed are those of them that Profile governs and that have not
 	// ended.
 	Pods, Governed []*corev1.Pod
-	// template stands for the workload's pods: the newest governed one, ended or even gone. Nil when none was ever seen.
+	// Template is taken for what the workload's pods look like: the newest governed pod, which may have ended or even be
+	// gone. Nil when none was ever seen.
 	Template *corev1.Pod
-	// events are those of this workload, without what belongs to an earlier one of its name.
+	// Events are those of this workload, without what belongs to an earlier one of its name.
 	Events PendingEvents
 	// Snapshots are what the agents of nodes found out about pods, by the pod's UID; nil: no agent runs.
 	Snapshots map[types.UID]*v1alpha1.MemorySnapshot
 	// Silent are nodes that do not say what pods use, of this workload or of others.
 	Silent []memory.Silence
-	// facts are what else in the cluster has a say in its memory.
+	// Facts are what else in the cluster has a say in its memory.
 	Facts constraints.Facts
 	// Allowance is what the change budget of the cluster leaves; nil: there is none.
 	Allowance *rollout.Allowance
 	// QueryResult is what Prometheus says of the profile's rollbackQuery; nil: it has none.
 	QueryResult *rollout.QueryResult
-	// unmeasured: nobody takes samples, so a kill without one says nothing about when it was.
+	// Unmeasured: nobody takes samples, so a kill without one says nothing about when it was.
 	Unmeasured bool
 }
 
-// PodPolicy is who governs one pod: see [Snapshot].
+// PodPolicy says which profile governs one pod; its fields are those of [Snapshot].
 type PodPolicy struct {
 	Profile *profile.Profile
 	Why     string
@@ -167,7 +170,7 @@ func ContainersOf(spec *corev1.PodSpec) []string {
 	return names
 }
 
-// ended: nothing runs in it any more, and nothing will.
+// ended reports whether all containers of a pod have ended and none will run again.
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

@@ -23,7 +23,7 @@ import (
 type stallChanges struct{ began, ended, explained []memory.Stall }
 
 // watchStalls shows samples to the watches of their containers and reports whether one of them found something. It
-// comes before the ledger is written, so that a stall is safe before anybody acts on it.
+// comes before the ledger is stored, so that nobody acts on a stall that a crash of memfit could lose.
 func (st *State) watchStalls(observations []oom.Observation, samples []memory.Sample) (found bool) {
 	for i := range observations {
 		if in := st.instance(&observations[i].Container); in != nil {

@@ -26,7 +26,7 @@ import (
 type State struct {
 	// steppedAt is the time of the last step; zero: there was none since memfit started.
 	steppedAt time.Time
-	// measuredSince is the first step of this memfit, from where on its pods are measured; zero: they are not.
+	// measuredSince is the first step of this process, since when the pods are measured; zero: they are not.
 	measuredSince time.Time
 
 	ledger     oom.Ledger
@@ -92,17 +92,17 @@ func (st *State) SteppedAt() time.Time { return st.steppedAt }
 // Last is the profile that governed the workload at the last step, and its newest pod then.
 func (st *State) Last() (*profile.Profile, *corev1.Pod) { return st.profile, st.template }
 
-// Published takes note that the MemoryRecommendation says what a step made of the workload. written: it was written for
-// that, so that its sizes are the ones that stand; otherwise those before are close enough.
+// Published notes that the MemoryRecommendation says what a step found. written: it was written just now, so that its
+// sizes are the published ones; otherwise those published before are close enough.
 func (st *State) Published(e *Effects, written bool) {
 	if st.told = e.told; written {
 		st.published = e.recommended
 	}
 }
 
-// AtRest is a copy of the state while nothing is being sent. A restart that is still pending then did not happen: what
-// people read could not be written, the API server refused it, or the pod was gone. Whether it is still due, the next
-// step decides anew.
+// AtRest is a copy of the state for a time at which no action is being sent. A restart that is still pending then did
+// not happen: the recommendation could not be written, the API server refused the eviction, or the pod was gone. The
+// next step decides anew whether it is still due.
 func (st *State) AtRest() *State {
 	c := st.clone()
 	if c.pendingRestart != "" {

@@ -17,9 +17,9 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
-// complete tells observations what a pod's status does not say: what their containers run, because an exit code of 134
-// is a heap that ran out in Node.js and anything at all elsewhere, since when memory is measured, because a kill
-// without a sample is one at start only then, and when memfit saw them run, because a node's clock may be wrong.
+// complete adds to observations what a pod's status does not say: what their containers run (exit code 134 is a full
+// heap in Node.js, and anything at all elsewhere), since when memory is measured (only then is a kill without a sample
+// one at start), and when memfit last saw them run (a node's clock may be wrong).
 func complete(s *Snapshot, st *State, observations []oom.Observation) {
 	if !slices.ContainsFunc(observations, func(o oom.Observation) bool { return len(o.Ended) > 0 }) {
 		return
@@ -54,8 +54,9 @@ type Effects struct {
 	// Status is what the MemoryRecommendation should say, and recommended are the sizes in it, by container.
 	Status      v1alpha1.MemoryRecommendationStatus
 	recommended map[string]v1alpha1.Size
-	// Events say what happened. They come true with the checkpoint, and no later step finds them new again. Those in
-	// Published repeat what the recommendation says, and wait until it does; told is what is said then.
+	// Events say what happened. They are recorded once the checkpoint is written, and no later step finds them new again.
+	// Those in Published repeat what the recommendation says, and are recorded once that is written; told is what people
+	// have been told then.
 	Events, Published []Event
 	told              told
 	// Actions are what is to be done to running pods. They are in the next state already, because memfit may die between

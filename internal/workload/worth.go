@@ -17,11 +17,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Worth is what makes a status worth writing, as hashes.
+// Worth are hashes of what makes a status worth writing: it is written again when one of them differs.
 type Worth struct {
-	// News is a reason at once.
+	// News is of what is written at once.
 	News uint64
-	// Figures move with every burst and restart of a container as well, so that they may wait for a while.
+	// Figures is of what moves with every burst and restart of a container, and may wait for a while.
 	Figures uint64
 }
 
@@ -99,8 +99,8 @@ func hashOf(v any) uint64 {
 	return h.Sum64()
 }
 
-// nearPercent: evidence moves a number a little every hour. Nobody acts on 3 %, and every change is a write and an
-// event.
+// nearPercent is the difference up to which a size counts as the same: evidence moves a number a little every hour,
+// nobody acts on 3 %, and every change is a write and an event.
 const nearPercent = 5
 
 // near says whether a size is as good as another, the one published before.
