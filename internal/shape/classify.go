@@ -37,7 +37,7 @@ func Classify(in Input) Shape {
 		return Shape{Kind: Unknown, Confidence: memory.Low, Outliers: outliers, Summary: tooLittle(in)}
 	}
 	s := Shape{
-		Kind: winner.kind, Confidence: winner.sure, Outliers: outliers, Trough: toBytes(winner.growth.to),
+		Kind: winner.kind, Confidence: winner.confidence, Outliers: outliers, Trough: toBytes(winner.growth.to),
 		Peak: peak(recent, long),
 	}
 	if followsAcrossLimits(in.Regimes, recent, judgeAll(allSeries(resized(in.Instances)), in)) {
@@ -132,7 +132,7 @@ func crashedWhileGrowing(lives []series, limit float64) []classified {
 			died++
 		}
 		g := growth{from: lows[0], to: lows[len(lows)-1], slope: slope, slow: slow, fast: fast}
-		climbed = append(climbed, classified{series: s, kind: Climb, sure: memory.Medium, growth: g})
+		climbed = append(climbed, classified{series: s, kind: Climb, confidence: memory.Medium, growth: g})
 	}
 	if died == 0 || len(climbed) < 2 || 2*len(climbed) < whole {
 		return nil

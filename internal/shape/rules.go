@@ -13,11 +13,11 @@ import (
 // classified is the shape of one instance.
 type classified struct {
 	series
-	kind   Kind
-	sure   memory.Confidence
-	urgent bool // the rule that fitted was aboutToHit
-	growth growth
-	level  level
+	kind       Kind
+	confidence memory.Confidence
+	urgent     bool // the rule that fitted was aboutToHit
+	growth     growth
+	level      level
 }
 
 const (
@@ -49,13 +49,13 @@ var rules = []struct {
 // judgeSeries looks at one instance; ok is false when there is too little of it.
 func judgeSeries(s series, in Input) (classified, bool) {
 	if len(s.cells) < fewest {
-		return classified{series: s, kind: Unknown, sure: memory.Low}, false
+		return classified{series: s, kind: Unknown, confidence: memory.Low}, false
 	}
-	j := classified{series: s, kind: Unknown, sure: memory.Low, growth: grow(s)}
+	j := classified{series: s, kind: Unknown, confidence: memory.Low, growth: grow(s)}
 	j.level = levels(s, j.growth)
 	for i, rule := range rules {
-		if sure, ok := rule.fits(j, in); ok {
-			j.kind, j.sure, j.urgent = rule.kind, sure, i == 0
+		if confidence, ok := rule.fits(j, in); ok {
+			j.kind, j.confidence, j.urgent = rule.kind, confidence, i == 0
 			break
 		}
 	}
@@ -150,17 +150,17 @@ func climbs(j classified, in Input) (memory.Confidence, bool) {
 	if j.span < soonToTell && (!g.all.steady() || g.ending < 2*keepsEnding || in.Cap != 0) {
 		return "", false
 	}
-	sure := memory.Low
+	confidence := memory.Low
 	switch {
 	case j.span >= longEnough:
-		sure = memory.High
+		confidence = memory.High
 	case j.span >= soonToTell && g.gained() >= g.from*muchPercent/100:
-		sure = memory.Medium
+		confidence = memory.Medium
 	}
 	if in.Cap != 0 && j.last < float64(in.Cap)*capLow/100 { // a heap below its cap may only be taking its time to fill
-		return sure.Lower(), g.gained() >= g.from*fillsPercent/100
+		return confidence.Lower(), g.gained() >= g.from*fillsPercent/100
 	}
-	return sure, true
+	return confidence, true
 }
 
 func levelsOff(j classified, _ Input) (memory.Confidence, bool) {
