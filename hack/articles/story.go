@@ -343,6 +343,9 @@ func predicted(arm, step, action string) func(*Run) (Measured, error) {
 			return Measured{}, err
 		}
 		gave := a - b
+		if by, err := r.Value(arm, step, "gaveBack"); err == nil { // the program read RSS around nothing but that
+			gave = by
+		}
 		says := mib(g.Least)
 		if g.Most > g.Least {
 			says += " to " + mib(g.Most)

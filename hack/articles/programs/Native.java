@@ -104,16 +104,27 @@ public class Native {
     }
   }
 
+  static long gaveBack; // by the last trim
+
+  /** RSS is read right around the trim, after a call that loads what such a call takes: 3 MiB, and no part of it. */
   static void trim() throws Exception {
-    ManagementFactory.getPlatformMBeanServer().invoke(
-        new ObjectName("com.sun.management:type=DiagnosticCommand"), "systemTrimNativeHeap", null, null);
+    var server = ManagementFactory.getPlatformMBeanServer();
+    var commands = new ObjectName("com.sun.management:type=DiagnosticCommand");
+    server.invoke(commands, "vmVersion", null, null);
+    var before = rss();
+    server.invoke(commands, "systemTrimNativeHeap", null, null);
+    gaveBack = before - rss();
+  }
+
+  static long rss() throws IOException {
+    var line = Files.readAllLines(Path.of("/proc/self/status")).stream().filter(l -> l.startsWith("VmRSS")).findFirst();
+    return Long.parseLong(line.orElseThrow().replaceAll("\\D", "")) * 1024;
   }
 
   static String stats() throws IOException {
     var r = Runtime.getRuntime();
-    var rss = Files.readAllLines(Path.of("/proc/self/status")).stream().filter(l -> l.startsWith("VmRSS")).findFirst();
-    return String.format(Locale.ROOT, "{\"rss\":%d,\"heapUsed\":%d,\"heapCommitted\":%d,\"heapMax\":%d,\"feature\":%d}",
-        Long.parseLong(rss.orElseThrow().replaceAll("\\D", "")) * 1024, r.totalMemory() - r.freeMemory(),
-        r.totalMemory(), r.maxMemory(), Runtime.version().feature());
+    return String.format(Locale.ROOT, "{\"rss\":%d,\"heapUsed\":%d,\"heapCommitted\":%d,\"heapMax\":%d,\"feature\":%d,"
+        + "\"gaveBack\":%d}", rss(), r.totalMemory() - r.freeMemory(), r.totalMemory(), r.maxMemory(),
+        Runtime.version().feature(), gaveBack);
   }
 }
