@@ -6,6 +6,7 @@ package attribution
 import (
 	"cmp"
 	"context"
+	"math/bits"
 	"slices"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -214,19 +215,31 @@ func measureMapping(mem procmem.Memory, m *procmem.Mapping, parts []Region) {
 		runs = []procmem.Run{{Start: m.Start, Length: m.Size()}}
 	}
 	total := memory.FromUint64(procmem.ResidentBytes(runs, m.Start, m.End))
+	var before memory.Bytes
 	for i := range parts {
-		share(m, &parts[i], memory.FromUint64(procmem.ResidentBytes(runs, parts[i].Start, parts[i].End)), total)
+		after := before.Plus(memory.FromUint64(procmem.ResidentBytes(runs, parts[i].Start, parts[i].End)))
+		share(m, &parts[i], before, after, total)
+		before = after
 	}
 }
 
-// share gives a part its share of a mapping's amounts. Pages came and went since the mapping was read, so that the sum
-// of the parts is brought to the mapping's own figure.
-func share(m *procmem.Mapping, part *Region, resident, total memory.Bytes) {
+// share gives a part its share of a mapping's amounts: what lies from one byte to another of those that are resident,
+// of total. Pages came and went since the mapping was read, so that the sum of the parts is brought to the mapping's own
+// figure, to the byte.
+func share(m *procmem.Mapping, part *Region, from, to, total memory.Bytes) {
 	if total == 0 {
 		return
 	}
 	of := func(amount memory.Bytes) memory.Bytes {
-		return memory.Bytes(float64(amount) * (float64(resident) / float64(total)))
+		return proportion(amount, min(to, total), total) - proportion(amount, min(from, total), total)
 	}
 	part.RSS, part.PSS, part.Swap, part.Huge = of(m.RSS), of(m.PSS), of(m.Swap), of(m.AnonHugePages)
+}
+
+// proportion is amount * part / total, rounded down; part is no more than total, and none is negative. In floating
+// point a part would be a byte short now and then, and the parts of a container would not add up.
+func proportion(amount, part, total memory.Bytes) memory.Bytes {
+	high, low := bits.Mul64(uint64(amount), uint64(part)) //nolint:gosec // not negative
+	quotient, _ := bits.Div64(high, low, uint64(total))   //nolint:gosec // not negative
+	return memory.FromUint64(quotient)
 }

@@ -78,6 +78,10 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		command := []string{"python3", "-c", freesAndTrims}
 		Expect(k8s.Create(ctx, workload(*namespace, pythonImage, "256Mi", command, annotated))).To(Succeed())
 		pod := runningPod(ctx, *namespace)
+		// Asked for, because after a look that took seconds, as of many processes on a slow node, who does not ask waits for
+		// a quarter of an hour.
+		Eventually(func() memory.Bytes { return trimGain(inspectedNow(ctx, pod).Memory.Gains) }).
+			WithContext(ctx).WithTimeout(later).Should(BeNumerically(">", 64*memory.MiB))
 		inspected(ctx, pod, func(g Gomega, s *v1alpha1.ContainerSnapshot) {
 			g.Expect(trimGain(s.Memory.Gains)).To(BeNumerically(">", 64*memory.MiB))
 			g.Expect(s.Memory.Helps).To(HavePrefix(trim + " would give back "))

@@ -1,0 +1,39 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package attribution
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+// TestSharesAddUp: however a mapping is cut, its parts have its amounts to the byte, and each what is its own where all
+// that is resident was still there when pages were counted.
+func TestSharesAddUp(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // not a secret
+	for range 1000 {
+		var pages []memory.Bytes
+		var total memory.Bytes
+		for range 1 + random.IntN(20) {
+			one := memory.Bytes(random.Int64N(1<<20)) * procmem.PageSize
+			pages, total = append(pages, one), total+one
+		}
+		m := procmem.Mapping{RSS: total, PSS: memory.Bytes(random.Int64N(1 << 40)), Swap: memory.Max}
+		var before, rss, pss, swap memory.Bytes
+		for _, one := range pages {
+			var r Region
+			share(&m, &r, before, before+one, total)
+			if r.RSS != one {
+				t.Fatalf("a part with %d bytes has %d of %d", one, r.RSS, total)
+			}
+			before, rss, pss, swap = before+one, rss+r.RSS, pss+r.PSS, swap+r.Swap
+		}
+		if total > 0 && (rss != m.RSS || pss != m.PSS || swap != m.Swap) {
+			t.Fatalf("%d parts have %d of %d, %d of %d and %d of %d", len(pages), rss, m.RSS, pss, m.PSS, swap, m.Swap)
+		}
+	}
+}
