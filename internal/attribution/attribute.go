@@ -224,8 +224,8 @@ func measureMapping(mem procmem.Memory, m *procmem.Mapping, parts []Region) {
 }
 
 // share gives a part its share of a mapping's amounts: what lies from one byte to another of those that are resident,
-// of total. Pages came and went since the mapping was read, so that the sum of the parts is brought to the mapping's own
-// figure, to the byte.
+// of total. Pages came and went since the mapping was read, so that the sum of the parts is brought to the mapping's
+// own figure, to the byte.
 func share(m *procmem.Mapping, part *Region, from, to, total memory.Bytes) {
 	if total == 0 {
 		return
