@@ -14,7 +14,7 @@ import (
 // TestSharesAddUp: however a mapping is cut, its parts have its amounts to the byte, and each what is its own where all
 // that is resident was still there when pages were counted.
 func TestSharesAddUp(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // not a secret
+	random := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
 		var pages []memory.Bytes
 		var total memory.Bytes
