@@ -132,10 +132,10 @@ func goStory() Story {
 			"memory makes nothing faster; with it the service answers up to 21 % more. At 13 MiB GOMEMLIMIT keeps it " +
 			"alive, at a third of its speed: the collector does little else.",
 		Profiles: map[string]string{"go": "  runtime: {type: Go}\n  sizing: {mode: Recommend, limit: {min: 64Mi, max: 2Gi}}"},
-		Arms:     arms, Lesser: goLesser(),
+		Arms:     arms, LeanArms: goLesser(),
 		// A minute or more, also where each arm has all of its 250m: memfit reads usage four times a minute, and raises a
 		// request for what four readings show.
-		Steps: []Step{{Name: "load", Path: "load?requests=18000&at=10", Less: "load?requests=6000&at=10",
+		Steps: []Step{{Name: "load", Path: "load?requests=18000&at=10", LeanPath: "load?requests=6000&at=10",
 			Inspect: true, Inspected: []string{goNone, goMemfit, goTight}, Sized: true}},
 		Look: Place{goTight, "load"},
 		Needed: []Need{

@@ -31,8 +31,8 @@ func jvmStory() Story {
 				Profile: "jvm-25", Wide: true},
 		},
 		Steps: []Step{
-			{Name: work, Path: "work?mib=600", Less: "work?mib=200"},
-			{Name: again, Path: "work?mib=600", Less: "work?mib=200", Settle: 15e9, Inspect: true},
+			{Name: work, Path: "work?mib=600", LeanPath: "work?mib=200"},
+			{Name: again, Path: "work?mib=600", LeanPath: "work?mib=200", Settle: 15e9, Inspect: true},
 			{Name: trim, Path: "trim", Predicted: true, Inspect: true, Arms: []string{usual, newer}},
 		},
 		Look: Place{usual, again},

@@ -43,7 +43,7 @@ func nodeStory() Story {
 			{Name: nodeFleet, Says: "one of six replicas", LimitMi: 4096, Profile: "nodejs", Replicas: 6},
 		},
 		Steps: []Step{
-			{Name: burst, Path: "burst?pages=80", Less: "burst?pages=160", Inspect: true},
+			{Name: burst, Path: "burst?pages=80", LeanPath: "burst?pages=160", Inspect: true},
 			// V8 gives pages back in threads of its own, which wait for a processor as everybody does.
 			{Name: collect, Path: "collect", Settle: 15e9, Predicted: true, Arms: []string{nodeNone}},
 		},

@@ -30,7 +30,7 @@ type Story struct {
 	// Profiles are the specs of MemoryProfiles, as YAML, by name.
 	Profiles map[string]string
 	Arms     []Arm
-	Lesser   []Arm // more of them on a node with one processor and 5 GiB, where a program may need less
+	LeanArms []Arm // more of them on a node with one processor and 5 GiB, where a program may need less
 	Steps    []Step
 	// Look is where the author would have looked at `kubectl describe` and `kubectl memfit why`.
 	Look     Place
@@ -63,10 +63,10 @@ type Arm struct {
 
 // Step is a request to each arm's program, which answers with a JSON object of numbers.
 type Step struct {
-	Name string
-	Path string
-	Less string   // the path on a node with one processor and 5 GiB; "": the same
-	Arms []string // nil: all
+	Name     string
+	Path     string
+	LeanPath string   // the path on a node with one processor and 5 GiB; "": the same
+	Arms     []string // nil: all
 	// Settle is how long after the answer RSS is read; 0: it is the one of the answer.
 	Settle time.Duration
 	// Inspect has memfit's agent look into the containers after the step, and keeps what it found.
@@ -106,13 +106,13 @@ var eitherWay = math.Inf(1)
 // expected of them, and with less work where that takes too long.
 func (s Story) lean() Story {
 	s.Lean = true
-	s.Arms = slices.DeleteFunc(slices.Concat(s.Arms, s.Lesser), func(a Arm) bool { return a.Wide })
+	s.Arms = slices.DeleteFunc(slices.Concat(s.Arms, s.LeanArms), func(a Arm) bool { return a.Wide })
 	for i, a := range s.Arms {
 		s.Arms[i].Replicas = min(a.Replicas, leanReplicas)
 	}
 	s.Steps = slices.Clone(s.Steps)
 	for i, step := range s.Steps {
-		s.Steps[i].Path = cmp.Or(step.Less, step.Path)
+		s.Steps[i].Path = cmp.Or(step.LeanPath, step.Path)
 	}
 	return s
 }

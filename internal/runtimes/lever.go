@@ -157,7 +157,7 @@ func trimGain(p Process) (Gain, bool) {
 	why := fmt.Sprintf("resident pages inside free chunks, and the end of the main arena, counted chunk by chunk; "+
 		"%s more are free on pages that also hold something in use", a.FreePartial)
 	if a.Unread > 0 {
-		why += fmt.Sprintf("; %s of the heap changed while they were read, and may be free too", a.Unread)
+		why += fmt.Sprintf("; %s more of the heap could not be read, and may be free too", a.Unread)
 	}
 	return between(a.Returnable, a.Returnable.Plus(a.Unread), "%s", why)
 }

@@ -15,9 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Memory is what a guest has at most; the host gives what is touched. A kubelet with containerd, its page cache and a
-// dozen test pods take 1.5 GiB. It is more than the largest limit of a pod of make articles, 4 GiB: of a limit above
-// what the node has, a runtime sees nothing.
+// Memory is what a guest has at most; the host gives what is touched. It is more than the largest limit of a pod of
+// make articles, 4 GiB: of a limit above what the node has, a runtime sees nothing.
 const Memory = 5 << 30
 
 // Boot is how a guest is started.
