@@ -165,7 +165,7 @@ func (l *Ledger) sawLimit(c *cursor, o Observation, limit, asked memory.Bytes) {
 // sawRaise remembers when a limit was first seen higher, before that is written down.
 func (l *Ledger) sawRaise(c *cursor, o Observation, limit memory.Bytes, now time.Time) {
 	if before, known := l.limitBefore(o, c); known && 0 < before && before < limit {
-		c.before, c.raised, c.raisedOf = before, now, o.Restarts
+		c.before, c.raised, c.raisedOf, c.untold = before, now, o.Restarts, !o.PodTold
 	}
 }
 
@@ -235,6 +235,21 @@ func (l *Ledger) EffectiveLimit(c memory.ContainerRef) (limit, asked memory.Byte
 		return 0, 0, false
 	}
 	return cursor.limit, cursor.asked, true
+}
+
+// DoubtedUntil is how long a raise that is taken for effective may yet turn out not to be, by the death of its
+// instance; zero: it will not.
+func (l *Ledger) DoubtedUntil(c memory.ContainerRef) time.Time {
+	if cursor := l.cursor(c); cursor != nil && cursor.doubted() {
+		return cursor.raised.Add(memory.RaiseReaches)
+	}
+	return time.Time{}
+}
+
+// doubted: the limit rose while an instance was shown as running, and nobody says what the pod's cgroup has. Status is
+// a second late, so that the instance may be dead already (see [Ledger.disprove]).
+func (c *cursor) doubted() bool {
+	return c.untold && c.asked == 0 && c.raisedOf == c.limitOf && 0 < c.before && c.before < c.limit
 }
 
 // proves: the limit that a container died at was effective beyond doubt. Its pod was created with it, or the kubelet

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -301,6 +302,14 @@ func TestADeathInTheSecondOfARaiseProvesNothing(t *testing.T) {
 			l := &Ledger{}
 			l.Update(Observe(before.pod), nil, at(second))
 			l.Update(Observe(says(raised)), nil, at(2*second))
+			app := memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}
+			until := at(5 * second)
+			if tc.told != "" {
+				until = time.Time{}
+			}
+			if got := l.DoubtedUntil(app); !got.Equal(until) {
+				t.Errorf("the raise is in doubt until %s, want %s", got, until)
+			}
 			finished := tc.killedSeconds * second
 			l.Update(Observe(says(resizedTo("256Mi", ended(1, oom(1, 0, finished))))), nil, at(10*second))
 			l = reborn(t, l)

@@ -81,11 +81,12 @@ type cursor struct {
 	limit   memory.Bytes
 	asked   memory.Bytes
 	limitOf int32
-	// before is the limit that a raise seen at raised replaced, while instance raisedOf lived. They are forgotten with
-	// memfit: they matter for seconds.
+	// before is the limit that a raise seen at raised replaced, while instance raisedOf lived, and untold that nobody
+	// said what the pod's cgroup had then. They are forgotten with memfit: they matter for seconds.
 	before   memory.Bytes
 	raised   time.Time
 	raisedOf int32
+	untold   bool
 	// count is the kernel's counter for instance counterID (counterOf where the source names no IDs), at the reading that
 	// last raised it; counter is false before the first reading.
 	counter   bool

@@ -161,6 +161,7 @@ func (d *decider) again() {
 			d.actions = append(d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.To, Why: changes(st.From, st.To)})
 		default:
 			d.requeueIn(settle)
+			d.requeueIn(pod.doubtedUntil(st.To).Sub(d.Now))
 		}
 	}
 }

@@ -51,6 +51,18 @@ func (p *Pod) held(to map[string]memory.Size) (Container, bool) {
 	return Container{}, false
 }
 
+// doubtedUntil is how long a raise may yet turn out not to be effective: until then it is not told as done. Told at
+// once, it was told wrong on Kubernetes 1.35, of a container that dies within a second of its start; and what is done
+// is not sent again, so that the container died on at its old limit for a minute to three.
+func (p *Pod) doubtedUntil(to map[string]memory.Size) (until time.Time) {
+	for _, c := range p.Containers {
+		if _, asked := to[c.Name]; asked && until.Before(c.DoubtedUntil) {
+			until = c.DoubtedUntil
+		}
+	}
+	return until
+}
+
 // down is a container whose limit is to be raised and that does not run now, so that a resize may never take effect.
 func (p *Pod) down(to map[string]memory.Size) (Container, bool) {
 	for _, c := range p.Containers {
@@ -76,20 +88,30 @@ func (st *Step) sent() time.Time {
 }
 
 // never gives up a resize that could not be sent: the kubelet says that the container ends within moments of its start,
-// and for patience it was not seen running once.
+// and it was not seen running for longer than it may take.
 func (o *observation) never(st *Step, pod *Pod) bool {
 	c, down := pod.down(st.To)
-	if !down || !c.Brief || o.Now.Sub(st.At) < patience {
+	if !down || !c.Brief || o.Now.Sub(st.At) < o.Policy.untilMet(c) {
 		return false
 	}
 	o.notEffective(st, c)
 	return true
 }
 
+// untilMet is for how long a container is tried to be met running. One that ends within moments is met by luck only:
+// where its pod may be replaced, the three restarts within the first minute of a back-off are enough of it.
+func (p *Policy) untilMet(c Container) time.Duration {
+	if p.tries(c) == 1 {
+		return time.Minute
+	}
+	return patience
+}
+
 // unproven deals with a resize that the container's status shows and the cgroup of its pod is not proven to have: it is
 // given up, or left to Decide, which sends it again.
 func (o *observation) unproven(st *Step, c Container) (done bool) {
-	if o.Now.Sub(st.sent()) < settle || st.Tries+1 < o.Policy.tries(c) {
+	late := c.Brief && c.Started.IsZero() && o.Now.Sub(st.At) >= patience // it is not seen running for another try
+	if o.Now.Sub(st.sent()) < settle || st.Tries+1 < o.Policy.tries(c) && !late {
 		return false
 	}
 	o.notEffective(st, c)

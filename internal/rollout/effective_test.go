@@ -257,6 +257,51 @@ func TestASuccessorThatDiesIsReplacedToo(t *testing.T) {
 	}
 }
 
+// Seen on Kubernetes 1.35, whose kubelet does not say what the pod's cgroup has: a container that dies within a second
+// of its start was told as resized, and died on at its old limit, while "every running pod" had the recommended size.
+func TestARaiseInDoubtIsNotToldAsDone(t *testing.T) {
+	doubted := func(evict bool) *cluster {
+		c := newCluster(t, 1, small)
+		c.in.Policy.Evict = evict
+		c.wants(big, true)
+		c.reconcile()
+		c.passes(time.Second)
+		c.app(0).DoubtedUntil = c.in.Now.Add(2 * time.Second)
+		c.reconcile()
+		c.expectReason(v1alpha1.ReasonApplying)
+		if c.told("effective") || c.last.RequeueAfter != 2*time.Second {
+			t.Errorf("decided again after %s: %v", c.last.RequeueAfter, c.log)
+		}
+		return c
+	}
+	t.Run("its container lives", func(t *testing.T) {
+		c := doubted(false)
+		c.passes(2 * time.Second)
+		c.reconcile()
+		c.expectReason(v1alpha1.ReasonUpToDate)
+		if !c.told("effective 3 s after") {
+			t.Error(c.log)
+		}
+	})
+	// What the ledger finds is not effective is not sent again with luck only, where the pod may be replaced.
+	for name, evict := range map[string]bool{"it dies, and may be replaced": true, "it dies, and stays": false} {
+		t.Run(name, func(t *testing.T) {
+			c := doubted(evict)
+			c.app(0).DoubtedUntil, c.app(0).Effective = time.Time{}, small.Limit
+			c.dies(0, 0)
+			began := c.in.Now
+			for !c.told("evicted web-1") && !c.told("delete pod web-1") && c.in.Now.Sub(began) < time.Hour {
+				c.reconcile()
+				c.passes(settle)
+			}
+			within := map[bool]time.Duration{true: time.Minute, false: patience + time.Minute}[evict]
+			if took := c.in.Now.Sub(began); took > within || evict != c.told("evicted web-1") || c.told("effective 1 s") {
+				t.Errorf("after %s: %v", took, c.log)
+			}
+		})
+	}
+}
+
 func TestABoundedNumberOfTriesThenAReplacement(t *testing.T) {
 	c := newCluster(t, 2, small)
 	c.in.Policy.Evict = true

@@ -117,6 +117,9 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		if c, held := pod.held(st.To); held {
 			return o.unproven(st, c), false
 		}
+		if o.Now.Before(pod.doubtedUntil(st.To)) {
+			return false, false
+		}
 		st.Confirmed, st.Restarts = stamp(o.Now), pod.restarts()
 		o.found(
 			Resized, st, "%s, effective %s after it was asked for", changes(st.From, st.To), format.InWords(max(waited, 0)),

@@ -53,7 +53,10 @@ type Container struct {
 	// Effective is the limit that is proven to be effective for it and its pod where Actual shows more; 0: Actual is
 	// effective.
 	Effective memory.Bytes
-	Restarts  int32
+	// DoubtedUntil is how long a death of the instance that runs would tell that a raise is not effective; zero: none
+	// would.
+	DoubtedUntil time.Time
+	Restarts     int32
 	// Started is when the running instance began; zero: none runs.
 	Started time.Time
 	// Brief: it is down, or has just started, and its last instance ended within moments of its start. Done: it has ended

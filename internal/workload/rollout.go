@@ -130,6 +130,7 @@ func (st *State) runningPod(
 		if limit, asked, known := st.ledger.EffectiveLimit(ref); known && asked > 0 && !running.Shared {
 			running.Effective = limit
 		}
+		running.DoubtedUntil = st.ledger.DoubtedUntil(ref)
 		if in := st.instance(&ref); in != nil {
 			running.RSS, running.Usage = in.recent.now(), memory.Bytes(in.recent.usage)*memory.KiB
 		}

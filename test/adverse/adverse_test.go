@@ -17,6 +17,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -25,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
 )
 
 var (
@@ -101,6 +103,9 @@ func run(t *testing.T, w *workload, mode v1alpha1.SizingMode, results *table) {
 			if r.deletePods(ctx, t, namespace) {
 				restarts++
 			}
+		}
+		if mode == inPlace {
+			r.deleteAsTold(ctx, t, namespace)
 		}
 		if mode == recommendOnly && since > 2*time.Minute {
 			break
@@ -284,6 +289,28 @@ func (r *record) deletePods(ctx context.Context, t *testing.T, namespace string)
 	return deleted
 }
 
+// deleteAsTold deletes the pod that memfit says is to be deleted, because its kubelet cannot resize it, as one would.
+func (r *record) deleteAsTold(ctx context.Context, t *testing.T, namespace string) {
+	t.Helper()
+	_, rest, told := strings.Cut(r.texts, "kubectl -n "+namespace+" delete pod ")
+	if !told {
+		return
+	}
+	var pod corev1.Pod
+	err := k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: strings.Fields(rest)[0]}, &pod)
+	if apierrors.IsNotFound(err) || err == nil && r.deleted[pod.UID] {
+		return // the advice is of a moment ago
+	}
+	if err == nil {
+		err = k8s.Delete(ctx, &pod)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	r.deleted[pod.UID] = true
+	r.told++
+}
+
 // dump is what a person would ask for first.
 func dump(ctx context.Context, t *testing.T, namespace string) {
 	var pods corev1.PodList
@@ -330,6 +357,9 @@ func (s *table) add(w *workload, mode v1alpha1.SizingMode, r *record, failures [
 	}
 	if len(failures) > 0 {
 		result = "**failed**"
+	}
+	if r.told > 0 {
+		result += ", " + format.Count(int64(r.told), "pod") + " deleted as memfit said"
 	}
 	need := "-"
 	if w.need > 0 {

@@ -43,6 +43,8 @@ type record struct {
 	recommended memory.Bytes
 	// wellAfter is the time until all replicas had been ready for a while, and no container died afterwards; 0: never.
 	wellAfter time.Duration
+	// told are the pods that were deleted because memfit said that they had to be.
+	told int
 	// ended: a run has succeeded, and is not measured any more.
 	ended bool
 	// texts is what the recommendation said last.
@@ -72,14 +74,25 @@ func newRecord(now time.Time) *record {
 // little of one that is slow, where the kubelet measures and resizes late. What got well just before its time was over
 // is looked at as long as any other, because memfit raises a request for what four readings have shown.
 func (r *record) seenEnough(w *workload, since time.Duration) bool {
-	if since > 2*w.within+after && (w.staysIll || r.wellAfter == 0 || since > r.wellAfter+2*after) {
+	within := w.within + r.heldUp()
+	if since > 2*within+after && (w.staysIll || r.wellAfter == 0 || since > r.wellAfter+2*after) {
 		return true
 	}
 	if w.staysIll || r.wellAfter == 0 {
-		return since > w.within && (!w.staysIll || r.died() >= w.deaths)
+		return since > within && (!w.staysIll || r.died() >= w.deaths)
 	}
 	measured := r.ended || len(r.measured[r.worst]) >= measurements
 	return since > r.wellAfter+after && measured && !r.settling
+}
+
+// heldUp is how much longer it may take because of a kubelet that gives a pod no resize which arrives while its
+// container is down: memfit tries for five minutes before it says that a pod must be deleted, and again with the next.
+func (r *record) heldUp() time.Duration {
+	pods := r.told
+	if strings.Contains(r.texts, "kubernetes/kubernetes#138760") {
+		pods++
+	}
+	return time.Duration(pods) * 6 * time.Minute
 }
 
 // measurements are as many as a kubelet makes in the time that a workload which is well is watched.
