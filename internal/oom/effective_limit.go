@@ -157,7 +157,7 @@ func (l *Ledger) sawLimit(c *cursor, o Observation, limit, asked memory.Bytes) {
 	switch {
 	case !o.Running.IsZero():
 		l.keepLimit(c, limit, asked, o.Restarts)
-	case c.limited && (o.PodTold || limit > 0 && limit < c.limit):
+	case c.limited && (o.PodTold || limit > 0 && limit < c.limit || asked > 0):
 		l.keepLimit(c, limit, asked, c.limitOf) // of the next instance
 	}
 }

@@ -76,6 +76,9 @@ func TestLimitEffective(t *testing.T) {
 		"resized while it was down":            {looks: seen(down, raised), limit: "32Mi", asked: "600Mi"},
 		"killed again, at the old limit": {
 			looks: seen(alive, raised, dead), limit: "32Mi", asked: "600Mi", killed: "32Mi", wanted: "600Mi"},
+		"resized and dead before anybody looked": {
+			looks: seen(alive, resizedTo("600Mi", crashLoop(2, oom(2, 3, 4)))), limit: "32Mi", asked: "600Mi",
+			killed: "32Mi", wanted: "600Mi"},
 		"sent again while it ran":              {looks: seen(alive, raised, again), limit: "601Mi"},
 		"the same numbers again prove nothing": {looks: seen(alive, raised, raised), limit: "32Mi", asked: "600Mi"},
 		"use above the old limit": {

@@ -251,6 +251,12 @@ func (s *State) step(uid types.UID) (Step, bool) {
 	return Step{}, false
 }
 
+// Changing says whether a change of the pod was begun that is not confirmed.
+func (s *State) Changing(pod types.UID) bool {
+	st, begun := s.step(pod)
+	return begun && st.Confirmed.IsZero()
+}
+
 // clone is a copy that shares nothing that is changed in place.
 func (s *State) clone() State {
 	c := *s

@@ -149,11 +149,13 @@ func (s *Snapshot) existing() map[types.UID]bool {
 	return existing
 }
 
-// observations are what the governed pods show now.
-func (s *Snapshot) observations() []oom.Observation {
+// observations are what governed pods show now.
+func (s *Snapshot) observations(of func(pod types.UID) bool) []oom.Observation {
 	var all []oom.Observation
 	for _, pod := range s.Governed {
-		all = append(all, oom.Observe(pod)...)
+		if of(pod.UID) {
+			all = append(all, oom.Observe(pod)...)
+		}
 	}
 	return all
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/inject"
@@ -109,11 +111,11 @@ func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.
 		st.measuredSince = now
 	}
 	in := &s.Events
-	observations := slices.Clone(in.Observations)
-	if st.steppedAt.IsZero() {
-		// What the pods showed before anybody governed them was not kept, and they may not change for a long time.
-		observations = append(observations, s.observations()...)
-	}
+	// What the pods showed before anybody governed them was not kept, and they may not change for a long time. And
+	// whether a resize is effective is judged by the pods as they are here, which may be newer than what was observed.
+	observations := append(slices.Clone(in.Observations), s.observations(func(pod types.UID) bool {
+		return st.steppedAt.IsZero() || st.rollout.Changing(pod)
+	})...)
 	complete(s, st, observations)
 	kills = append(st.ledger.Update(observations, st.peak, now), st.ledger.UpdateCounters(in.Counters, st.peak, now)...)
 	ofAgents, explained := st.ledger.UpdateAgents(s.agentKills(), st.peak, now)

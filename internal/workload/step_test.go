@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -364,5 +366,34 @@ func TestWhatWasNotSentIsSentLater(t *testing.T) {
 	c.Now = c.Now.Add(30 * time.Second)
 	if again := step(); len(again.Actions) != 1 || again.Actions[0].UID != first.Actions[0].UID {
 		t.Errorf("what was not sent led to %+v, want it again: %+v", again.Actions, first.Actions)
+	}
+}
+
+// Seen on Kubernetes 1.35: the container died within a second of its start, before what its pod shows was observed, and
+// the raise that never reached its pod was told as done.
+func TestARaiseIsJudgedByThePodAsItIsSeen(t *testing.T) {
+	c := newCluster(t, 1)
+	c.Choose = func(n int) int { return n - 1 } // nothing is lost, and every pod is slow to be ready
+	c.Pods, c.need = nil, memory.Bytes(310)*memory.MiB
+	c.create(32 * memory.MiB)
+	p, memfit := c.Pods[0], c.process()
+	step := func() {
+		c.reconcile(memfit, points)
+		c.Now = c.Now.Add(time.Second)
+	}
+	step()
+	c.End(p, kubelet.KernelOOM)
+	c.listed(memfit)
+	step()
+	c.Start(p)
+	c.listed(memfit)
+	if step(); p.Limit != 224*memory.MiB {
+		t.Fatalf("a limit of %s was asked for, want 224Mi", p.Limit)
+	}
+	c.End(p, kubelet.KernelOOM)
+	step() // nothing has been listed since
+	applied := meta.FindStatusCondition(c.shown.Conditions, v1alpha1.ConditionApplied)
+	if applied == nil || applied.Status != metav1.ConditionFalse || applied.Reason != v1alpha1.ReasonApplying {
+		t.Errorf("%+v, want that it is being applied", applied)
 	}
 }
