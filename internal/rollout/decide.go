@@ -699,8 +699,7 @@ func (d *decider) underWay() (reason, message string) {
 				"runs: a resize that comes before "+
 				"may never take effect (kubernetes/kubernetes#138760)", st.Pod, changes(st.From, st.To))
 		case pod != nil && !st.Evict && pod.has(st.To, actual) && !pod.Resize.InProgress:
-			reason, message = v1alpha1.ReasonApplying, message+
-				"; the pod's own limit is still the old one, and it is asked for again when the container runs"
+			reason, message = v1alpha1.ReasonApplying, message+d.heldWords(&st, pod)
 		case pod != nil && !st.Evict && pod.Resize.Deferred:
 			reason, message = v1alpha1.ReasonDeferred, message+"; the kubelet waits for room on the node: "+pod.Resize.Message
 		case pod != nil && !st.Evict && pod.Resize.Failed:
@@ -709,6 +708,21 @@ func (d *decider) underWay() (reason, message string) {
 		return reason, d.others(message)
 	}
 	return v1alpha1.ReasonApplying, d.others("")
+}
+
+// heldWords are about a resize that the container's status shows and its pod does not have yet. A container that ends
+// within moments is met by luck only, and people need not wait for that.
+func (d *decider) heldWords(st *Step, pod *Pod) string {
+	c, held := pod.held(st.To)
+	if !held {
+		return "; the kubelet shows it, and it is done when the container has run with it for a moment"
+	}
+	text := "; the pod's own limit is still the old one (kubernetes/kubernetes#138760), and it is asked for again when " +
+		"the container runs"
+	if remedy := d.remedy(st.Pod, st.To[c.Name].Limit); c.Brief && remedy != "" {
+		text += ", which ends within moments of its start; if you cannot wait, " + remedy
+	}
+	return text
 }
 
 // failedWords are what the kubelet's own words leave open: what is effective now, and what becomes of it. Those of a

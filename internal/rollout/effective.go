@@ -146,15 +146,21 @@ func (o *observation) whyNotEffective(st *Step, c Container) string {
 	if c.Brief {
 		text += ", and this one ends within moments of its start"
 	}
-	switch {
-	case o.Policy.NoEvict != "":
-		return fmt.Sprintf("%s; delete pod %s and create it again with a limit of %s", text, st.Pod, st.To[c.Name].Limit)
-	case o.Policy.Evict && o.Policy.OnlyRaise == "":
-		return text + "; the pod is to be replaced, and the new one gets the size when it is created"
+	if remedy := o.remedy(st.Pod, st.To[c.Name].Limit); remedy != "" {
+		return text + "; " + remedy
 	}
-	return fmt.Sprintf(
-		"%s. A new pod gets the size when it is created: kubectl -n %s delete pod %s", text, o.Namespace, st.Pod,
-	)
+	return text + "; the pod is to be replaced, and the new one gets the size when it is created"
+}
+
+// remedy is what people can do about a pod that does not get its size; empty where memfit may replace it.
+func (in *Input) remedy(pod string, limit memory.Bytes) string {
+	switch {
+	case in.Policy.NoEvict != "":
+		return fmt.Sprintf("delete pod %s and create it again with a limit of %s", pod, limit)
+	case in.Policy.Evict && in.Policy.OnlyRaise == "":
+		return ""
+	}
+	return fmt.Sprintf("a new pod gets the size when it is created: kubectl -n %s delete pod %s", in.Namespace, pod)
 }
 
 // resend asks again for what is not effective, while the container runs, with another number.

@@ -262,13 +262,13 @@ func TestASuccessorThatDiesIsReplacedToo(t *testing.T) {
 func TestARaiseInDoubtIsNotToldAsDone(t *testing.T) {
 	doubted := func(evict bool) *cluster {
 		c := newCluster(t, 1, small)
-		c.in.Policy.Evict = evict
+		c.in.Namespace, c.in.Policy.Evict = "shop", evict
 		c.wants(big, true)
 		c.reconcile()
 		c.passes(time.Second)
 		c.app(0).DoubtedUntil = c.in.Now.Add(2 * time.Second)
 		c.reconcile()
-		c.expectReason(v1alpha1.ReasonApplying)
+		c.expectReason(v1alpha1.ReasonApplying, "done when the container has run with it for a moment")
 		if c.told("effective") || c.last.RequeueAfter != 2*time.Second {
 			t.Errorf("decided again after %s: %v", c.last.RequeueAfter, c.log)
 		}
@@ -290,6 +290,11 @@ func TestARaiseInDoubtIsNotToldAsDone(t *testing.T) {
 			c.app(0).DoubtedUntil, c.app(0).Effective = time.Time{}, small.Limit
 			c.dies(0, 0)
 			began := c.in.Now
+			c.reconcile()
+			advice := "if you cannot wait, a new pod gets the size when it is created: kubectl -n shop delete pod web-1"
+			if c.expectReason(v1alpha1.ReasonApplying, "138760"); evict == strings.Contains(c.last.Message, advice) {
+				t.Error(c.last.Message)
+			}
 			for !c.told("evicted web-1") && !c.told("delete pod web-1") && c.in.Now.Sub(began) < time.Hour {
 				c.reconcile()
 				c.passes(settle)

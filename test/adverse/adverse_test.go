@@ -289,17 +289,23 @@ func (r *record) deletePods(ctx context.Context, t *testing.T, namespace string)
 	return deleted
 }
 
-// deleteAsTold deletes the pod that memfit says is to be deleted, because its kubelet cannot resize it, as one would.
+// deleteAsTold deletes the pod that memfit says is to be deleted, because its kubelet does not get it its size. It
+// waits a minute with that, in which memfit may yet do without.
 func (r *record) deleteAsTold(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
 	_, rest, told := strings.Cut(r.texts, "kubectl -n "+namespace+" delete pod ")
 	if !told {
+		r.toldOf = ""
 		return
 	}
+	name := strings.Fields(rest)[0]
+	if r.toldOf != name {
+		r.toldOf, r.toldSince = name, time.Now()
+	}
 	var pod corev1.Pod
-	err := k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: strings.Fields(rest)[0]}, &pod)
-	if apierrors.IsNotFound(err) || err == nil && r.deleted[pod.UID] {
-		return // the advice is of a moment ago
+	err := k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &pod)
+	if apierrors.IsNotFound(err) || r.deleted[pod.UID] || time.Since(r.toldSince) < time.Minute {
+		return
 	}
 	if err == nil {
 		err = k8s.Delete(ctx, &pod)

@@ -43,8 +43,11 @@ type record struct {
 	recommended memory.Bytes
 	// wellAfter is the time until all replicas had been ready for a while, and no container died afterwards; 0: never.
 	wellAfter time.Duration
-	// told are the pods that were deleted because memfit said that they had to be.
-	told int
+	// told are the pods that were deleted because memfit said that they had to be. It has said so of toldOf since
+	// toldSince.
+	told      int
+	toldOf    string
+	toldSince time.Time
 	// ended: a run has succeeded, and is not measured any more.
 	ended bool
 	// texts is what the recommendation said last.
@@ -86,13 +89,14 @@ func (r *record) seenEnough(w *workload, since time.Duration) bool {
 }
 
 // heldUp is how much longer it may take because of a kubelet that gives a pod no resize which arrives while its
-// container is down: memfit tries for five minutes before it says that a pod must be deleted, and again with the next.
+// container is down: memfit says within some restarts that a pod may have to be deleted, which is done after a minute,
+// and says so again of the next. One that it never sees running is given up after five minutes.
 func (r *record) heldUp() time.Duration {
 	pods := r.told
 	if strings.Contains(r.texts, "kubernetes/kubernetes#138760") {
 		pods++
 	}
-	return time.Duration(pods) * 6 * time.Minute
+	return min(time.Duration(pods)*3*time.Minute, 6*time.Minute)
 }
 
 // measurements are as many as a kubelet makes in the time that a workload which is well is watched.
