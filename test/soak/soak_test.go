@@ -798,7 +798,8 @@ func (r *run) steady(t *testing.T, writes map[string]int, since time.Time, hours
 		}
 		all[kind] = append(all[kind], writes[w])
 		// One of each record may fall into any window, however short.
-		if allowed := writesAnHour*hours + 2 + recordsOfChange*r.changed(w, since); kind == kinds[0].name && float64(writes[w]) > allowed {
+		allowed := writesAnHour*hours + 2 + recordsOfChange*r.changed(w, since)
+		if kind == kinds[0].name && float64(writes[w]) > allowed {
 			t.Errorf("%s: %d writes of its records in %.0f minutes, %.1f are allowed", w, writes[w], hours*60, allowed)
 		}
 	}
