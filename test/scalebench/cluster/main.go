@@ -26,6 +26,7 @@ type options struct {
 	start, elect          bool
 	pods, rollout         int
 	firstDecision, behind time.Duration
+	goMemLimit            string
 }
 
 func main() {
@@ -59,6 +60,7 @@ func main() {
 		"with --start: fail when workloads are queued or pods are not known for longer than this after the last new pod, or "+
 			"when a node is not read for longer",
 	)
+	flag.StringVar(&o.goMemLimit, "gomemlimit", "", "with --start: GOMEMLIMIT of memfit, 900MiB for instance; empty: none")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -45,6 +45,7 @@ func (w *world) launch(ctx context.Context, dir, path string, args ...string) (*
 		os.Environ(), "ENABLE_WEBHOOKS=false", "POD_NAMESPACE=memfit-system", "HOME="+dir,
 		"KUBECONFIG="+kubeconfig(dir, path),
 	)
+	p.command.Env = append(p.command.Env, w.environment...)
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	p.command.Cancel = func() error { return p.command.Process.Signal(syscall.SIGTERM) }
 	p.command.WaitDelay = 10 * time.Second

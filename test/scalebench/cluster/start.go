@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,6 +86,9 @@ func (w *world) operate(ctx context.Context, o options, dir string) (*program, e
 		}
 		*address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	}
+	if w.environment = nil; o.goMemLimit != "" {
+		w.environment = []string{"GOMEMLIMIT=" + o.goMemLimit}
+	}
 	return w.launch(
 		ctx, dir, o.memfit, fmt.Sprintf("--leader-elect=%t", o.elect), "--metrics-bind-address="+w.metrics,
 		"--metrics-secure=false",
@@ -151,11 +155,13 @@ func (w *world) begin(ctx context.Context, o options, p *program, a *answers) (l
 		return t.Sub(began).Seconds()
 	}
 	firstAt, lastAt, firstMeasured, lastMeasured := a.times()
-	fmt.Printf("what=start nodes=%d workloads=%d pods=%d load_before=%s load_after=%s leader_s=%.1f ready_s=%.1f "+
+	fmt.Printf("what=start gomemlimit=%s nodes=%d workloads=%d pods=%d load_before=%s load_after=%s leader_s=%.1f "+
+		"ready_s=%.1f "+
 		"pods_known_s=%.1f first_decision_s=%.1f first_measured_s=%.1f all_decided_s=%.1f all_measured_s=%.1f "+
 		"cpu_s_pods_known=%.1f cpu_s_first_decision=%.1f cpu_s_all_decided=%.1f cpu_s_all_measured=%.1f "+
 		"rss_mib_pods_known=%d rss_mib=%d peak_rss_mib=%d api_reads=%d api_writes=%d\n",
-		o.nodes, o.workloads, w.pods, busy, load(), since(p.api.asked(http.MethodPost, "leases")), since(ready.at),
+		cmp.Or(o.goMemLimit, "none"), o.nodes, o.workloads, w.pods, busy, load(),
+		since(p.api.asked(http.MethodPost, "leases")), since(ready.at),
 		since(synced.at), since(firstAt), since(firstMeasured), since(lastAt), since(lastMeasured),
 		synced.cpu.Seconds(), first.cpu.Seconds(), decided.cpu.Seconds(), measured.cpu.Seconds(),
 		synced.rss/memory.MiB, measured.rss/memory.MiB, measured.most/memory.MiB, measured.reads, measured.writes)

@@ -60,6 +60,8 @@ type world struct {
 	workloads []workload
 	// metrics and probes are where memfit's are.
 	metrics, probes string
+	// environment is what programs get besides the environment of this one.
+	environment []string
 }
 
 // node has an address of its own on the loopback interface.
