@@ -252,11 +252,11 @@ var faults = []fault{
 	},
 	{
 		name: "checkpoint-refused", within: 2 * time.Minute, exits: 0,
-		story: "etcd takes no request above 24 KiB, and the checkpoint of a workload of 600 pods that restarted is larger; " +
-			"then it takes 1.5 MiB again",
+		story: "etcd takes no request above 24 KiB, and the checkpoint of a workload of 1,000 pods that restarted is " +
+			"larger; then it takes 1.5 MiB again",
 		promise: "says on the workload that its checkpoint cannot be written and why; counts everything when it can",
 		workloads: []workload{{
-			name: "crowd", replicas: 600, runtime: v1alpha1.RuntimeNative, mode: v1alpha1.SizingRecommend,
+			name: "crowd", replicas: 1000, runtime: v1alpha1.RuntimeNative, mode: v1alpha1.SizingRecommend,
 			limit: 128 * memory.MiB, cause: kubelet.KernelOOM,
 		}},
 		inject: func(t *testing.T, w *world) {
@@ -268,7 +268,7 @@ var faults = []fault{
 				w.plane.awaitAPI(t, time.Minute)
 			}
 			restart("--max-request-bytes=24576")
-			for range 900 {
+			for range 1500 {
 				w.nodes.strike("crowd")
 				time.Sleep(20 * time.Millisecond)
 			}
