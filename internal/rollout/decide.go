@@ -698,7 +698,7 @@ func (d *decider) underWay() (reason, message string) {
 			reason, message = v1alpha1.ReasonWaitingForStart, fmt.Sprintf("Pod %s: %s is asked for as soon as the container "+
 				"runs: a resize that comes before "+
 				"may never take effect (kubernetes/kubernetes#138760)", st.Pod, changes(st.From, st.To))
-		case pod != nil && !st.Evict && pod.has(st.To, actual) && !pod.Resize.InProgress:
+		case pod != nil && !st.Evict && pod.has(st.To, actual) && !pod.Resize.InProgress && !pod.Resize.Deferred:
 			reason, message = v1alpha1.ReasonApplying, message+d.heldWords(&st, pod)
 		case pod != nil && !st.Evict && pod.Resize.Deferred:
 			reason, message = v1alpha1.ReasonDeferred, message+"; the kubelet waits for room on the node: "+pod.Resize.Message
