@@ -65,10 +65,11 @@ func (f *fleet) killed() {
 	f.seen(f.pods[0])
 }
 
-// looks reconciles the workload, what the kubelet makes of it included, until nothing is left to do now.
+// looks reconciles the workload, what the kubelet makes of it included, until nothing is left to do now. This kubelet
+// does not say what a pod's cgroup has, so that each raise takes 3 s until it is told as done.
 func (f *fleet) looks() *v1alpha1.MemoryRecommendation {
 	GinkgoHelper()
-	for range 4 {
+	for range 7 {
 		Expect(f.reconcile(f.ref)).To(Succeed())
 		f.actuated()
 		f.passes(2 * time.Second)
