@@ -63,6 +63,13 @@ func (p *Pod) doubtedUntil(to map[string]memory.Size) (until time.Time) {
 	return until
 }
 
+// doubted reports whether a raise may yet turn out not to be effective. A doubt that would last longer than doubts do
+// is of a clock that went back, and holds nothing up.
+func (o *observation) doubted(st *Step, pod *Pod) bool {
+	left := pod.doubtedUntil(st.To).Sub(o.Now)
+	return 0 < left && left <= memory.RaiseReaches
+}
+
 // down is a container whose limit is to be raised and that does not run now, so that a resize may never take effect.
 func (p *Pod) down(to map[string]memory.Size) (Container, bool) {
 	for _, c := range p.Containers {

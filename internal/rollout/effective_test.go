@@ -283,6 +283,12 @@ func TestARaiseInDoubtIsNotToldAsDone(t *testing.T) {
 			t.Error(c.log)
 		}
 	})
+	t.Run("the clock goes back by a day", func(t *testing.T) {
+		c := doubted(false)
+		c.passes(-24 * time.Hour)
+		c.reconcile()
+		c.expectReason(v1alpha1.ReasonUpToDate)
+	})
 	// What the ledger finds is not effective is not sent again with luck only, where the pod may be replaced.
 	for name, evict := range map[string]bool{"it dies, and may be replaced": true, "it dies, and stays": false} {
 		t.Run(name, func(t *testing.T) {

@@ -117,7 +117,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		if c, held := pod.held(st.To); held {
 			return o.unproven(st, c), false
 		}
-		if o.Now.Before(pod.doubtedUntil(st.To)) {
+		if o.doubted(st, pod) {
 			return false, false
 		}
 		st.Confirmed, st.Restarts = stamp(o.Now), pod.restarts()
