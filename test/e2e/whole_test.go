@@ -77,9 +77,12 @@ var _ = Describe("a pod with a size as a whole", func() {
 			together := memory.FromQuantity(*app.Memory()).Plus(memory.FromQuantity(*side.Memory()))
 			g.Expect(whole).To(BeNumerically("<=", together.Plus(16*memory.MiB)), "no further than its containers together")
 		}).WithContext(ctx).WithTimeout(later * 2).Should(Succeed())
-		resized, err := eventsAbout(ctx, *namespace, "Pod", first.Name, "Resized")
-		Expect(err).NotTo(HaveOccurred())
-		Expect(fmt.Sprint(resized)).To(ContainSubstring("limit of the whole pod 112Mi to "))
+		// Events are sent after the status is written, so they may come a moment after the condition.
+		Eventually(eventsAbout).WithContext(ctx).WithArguments(
+			*namespace, "Pod", first.Name, "Resized",
+		).WithTimeout(soon).Should(
+			ContainElement(HaveField("Message", ContainSubstring("limit of the whole pod 112Mi to "))),
+		)
 		pod := runningPod(ctx, *namespace)
 		AddReportEntry("size", fmt.Sprintf("the pod as a whole %s, app %s, side %s", pod.Spec.Resources.Limits.Memory(),
 			pod.Spec.Containers[0].Resources.Limits.Memory(), pod.Spec.Containers[1].Resources.Limits.Memory()),
