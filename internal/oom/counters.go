@@ -23,6 +23,10 @@ type Counter struct {
 	Time time.Time
 }
 
+// counterLag is how long after a raise a reading of the counter may still be from before it: cAdvisor takes readings of
+// its own every 10 to 15 s, and less often on a busy node.
+const counterLag = 30 * time.Second
+
 // UpdateCounters adds kills of child processes that only the kernel's counter shows, and returns the new ones. Counters
 // that fall were reset by a kubelet restart and count from there. A reading of an instance whose end is accounted for
 // adds nothing: the series lives on for a while, and its last count is the end itself.
@@ -32,12 +36,12 @@ func (l *Ledger) UpdateCounters(
 	l.begin(now)
 	var found []memory.OOMKill
 	for _, r := range readings {
+		limit, asked := l.limitRead(r.Container, now)
 		n := l.count(r)
 		n -= l.confirm(r.Container, n)
 		if n == 0 {
 			continue
 		}
-		limit, asked := l.limitNow(r.Container)
 		kill := memory.OOMKill{
 			Container: r.Container, Kind: memory.OOMChildProcess, Time: r.Time, Limit: limit, Asked: asked,
 			Confidence: memory.High,
@@ -53,9 +57,13 @@ func (l *Ledger) UpdateCounters(
 	return l.record(found, now)
 }
 
-// News says whether a reading can change the ledger. Nearly none does: a counter stands at zero, or where it was.
+// News says whether a reading can change the ledger. Nearly none does: a counter stands at zero, or where it was. The
+// first one after a raise tells that what is counted later happened at the higher limit.
 func (l *Ledger) News(r Counter) bool {
 	c := l.cursor(r.Container)
+	if c != nil && c.unread > 0 {
+		return true
+	}
 	if r.Count <= 0 && (c == nil || c.count == 0) {
 		return false
 	}
@@ -106,6 +114,25 @@ func (l *Ledger) counting(c *cursor, ref memory.ContainerRef) *cursor {
 	c.counter = true
 	l.bytes += counterCost
 	return c
+}
+
+// limitRead is the limit that counts for kills of which a reading tells: the lowest since the reading before. Two
+// children that died seconds before their container was raised from 128Mi to 352Mi were read 50 s after it; counted
+// with 352Mi, 916Mi were asked for a need of 230Mi.
+func (l *Ledger) limitRead(ref memory.ContainerRef, now time.Time) (limit, asked memory.Bytes) {
+	limit, asked = l.limitNow(ref)
+	c := l.cursor(ref)
+	if c == nil || c.unread == 0 {
+		return limit, asked
+	}
+	least := c.unread
+	if since := now.Sub(c.raised); since >= counterLag || since < 0 { // the clock went back
+		c.unread = 0
+	}
+	if limit == 0 || least < limit {
+		return least, max(limit, asked)
+	}
+	return limit, asked
 }
 
 func (l *Ledger) limitNow(ref memory.ContainerRef) (limit, asked memory.Bytes) {

@@ -166,3 +166,76 @@ func TestNoNewsChangesNothing(t *testing.T) {
 		t.Errorf("%d readings were no news and %d were: the test tries too little", quiet, loud)
 	}
 }
+
+// TestAKillReadAfterARaise: what the first reading after a raise tells may have happened before it.
+func TestAKillReadAfterARaise(t *testing.T) {
+	ref := memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}
+	type step = func(*Ledger) []memory.OOMKill
+	read := func(second float64, count int64) step {
+		now := at(second / 60)
+		r := Counter{Container: ref, ContainerID: id(0), Count: count, Time: now}
+		return func(l *Ledger) []memory.OOMKill {
+			if !l.News(r) {
+				return nil
+			}
+			return l.UpdateCounters([]Counter{r}, nil, now)
+		}
+	}
+	see := func(second float64, limit string) step {
+		m := resizedTo(limit, running(0, 0))
+		if limit == "128Mi" {
+			m = makePod("web-1", "u1").container("app", limit, effective(running(0, 0), limit))
+		}
+		return func(l *Ledger) []memory.OOMKill { return l.Update(Observe(m.pod), nil, at(second/60)) }
+	}
+	for name, tc := range map[string]struct {
+		steps        []step
+		limit, asked string // of the last kill
+	}{
+		"a minute after the last reading": {
+			steps: []step{see(0, "128Mi"), read(60, 7), see(75, "320Mi"), read(122, 9)}, limit: "128Mi", asked: "320Mi",
+		},
+		"raised twice in between": {
+			steps: []step{see(0, "128Mi"), read(60, 7), see(75, "320Mi"), see(90, "352Mi"), read(122, 9)},
+			limit: "128Mi", asked: "352Mi",
+		},
+		"a container of which nothing was known": {
+			steps: []step{see(0, "128Mi"), see(75, "320Mi"), read(122, 1)}, limit: "128Mi", asked: "320Mi",
+		},
+		"a reading in between, that nothing happened": {
+			steps: []step{see(0, "128Mi"), read(60, 7), see(75, "320Mi"), read(122, 7), read(182, 9)}, limit: "320Mi",
+		},
+		"a reading in between, of a container of which nothing was known": {
+			steps: []step{see(0, "128Mi"), see(75, "320Mi"), read(122, 0), read(182, 2)}, limit: "320Mi",
+		},
+		"a reading in between that may be older than the raise": {
+			steps: []step{see(0, "128Mi"), read(60, 7), see(75, "320Mi"), read(80, 7), read(122, 9)},
+			limit: "128Mi", asked: "320Mi",
+		},
+		"killed again, at the higher limit": {
+			steps: []step{see(0, "128Mi"), read(60, 7), see(75, "320Mi"), read(122, 9), read(182, 10)}, limit: "320Mi",
+		},
+		"a clock that went back a day": {
+			steps: []step{
+				see(86400, "128Mi"), read(86460, 7), see(86475, "320Mi"), read(0, 7), see(30, "320Mi"), read(86482, 9)},
+			limit: "320Mi",
+		},
+		"lowered since": {
+			steps: []step{see(0, "128Mi"), read(60, 7), see(75, "320Mi"), see(90, "100Mi"), read(122, 9)}, limit: "100Mi",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var l Ledger
+			for _, step := range tc.steps {
+				step(&l)
+			}
+			kills := l.Kills("app")
+			if len(kills) == 0 {
+				t.Fatal("no kill was counted")
+			}
+			if last := kills[len(kills)-1]; last.Limit != size(tc.limit) || last.Asked != size(tc.asked) {
+				t.Errorf("the last kill counts with %s, %s asked for; want %s, %s", last.Limit, last.Asked, tc.limit, tc.asked)
+			}
+		})
+	}
+}

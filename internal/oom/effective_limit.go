@@ -5,6 +5,7 @@ package oom
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -166,6 +167,7 @@ func (l *Ledger) sawLimit(c *cursor, o Observation, limit, asked memory.Bytes) {
 func (l *Ledger) sawRaise(c *cursor, o Observation, limit memory.Bytes, now time.Time) {
 	if before, known := l.limitBefore(o, c); known && 0 < before && before < limit {
 		c.before, c.raised, c.raisedOf, c.untold = before, now, o.Restarts, !o.PodTold
+		c.unread = leastLimit(c.unread, before)
 	}
 }
 
@@ -256,4 +258,30 @@ func (c *cursor) doubted() bool {
 // says that the pod's cgroup has it now.
 func (o *Observation) proves(limit, asked memory.Bytes) bool {
 	return limit > 0 && asked == 0 && (!o.Edited || o.PodTold && o.PodShort == 0 && limit == o.Limit)
+}
+
+// onlyLabelled: it ended with the kubelet's label, and not by SIGKILL, or while its pod was being ended. What the label
+// says is then another's kill, if one was killed at the pod's limit.
+func (o *Observation) onlyLabelled() bool {
+	return slices.ContainsFunc(o.Ended, func(t Termination) bool {
+		return t.Reason == reasonOOMKilled && (o.stopped(t) || t.ExitCode != exitKill)
+	})
+}
+
+// besides reports whether another container was killed at the pod's limit, below its own, while instance t lived.
+func (l *Ledger) besides(o Observation, t Termination, others []memory.OOMKill) bool {
+	atPodLimit := func(k memory.OOMKill) bool {
+		return k.Container.UID == o.Container.UID && k.Container.Container != o.Container.Container &&
+			(k.Asked > k.Limit || k.Kind == memory.OOMPodLimit) &&
+			!k.Time.Before(t.Started.Truncate(time.Second)) && !k.Time.After(t.Finished)
+	}
+	if slices.ContainsFunc(others, atPodLimit) {
+		return true
+	}
+	for _, kills := range l.kills {
+		if slices.ContainsFunc(kills, atPodLimit) {
+			return true
+		}
+	}
+	return false
 }

@@ -53,6 +53,8 @@ type death struct {
 	limit, podLimit, peak, podPeak memory.Bytes
 	// counted is true when the kernel's counter already showed kills in this instance.
 	counted bool
+	// neighbour is true when another container was killed at the pod's limit while this one lived.
+	neighbour bool
 }
 
 // verdict is what a death was. An empty kind is no OOM.
@@ -94,6 +96,13 @@ func (d death) uptime() time.Duration {
 	return d.Finished.Sub(d.Started)
 }
 
+// labelled is whether the kubelet's label says something of this container. A kill at the pod's limit is told to every
+// container of the pod by cgroup v1, and containerd takes it for one of each: it puts the label on all of them,
+// whenever and however they end. A SIGKILL that nobody else can have sent is a kill all the same.
+func (d death) labelled() bool {
+	return d.Reason == reasonOOMKilled && (!d.neighbour || d.sigkill() && d.stopping == "")
+}
+
 func (d death) sigkill() bool { return d.ExitCode == exitKill || d.Signal == 9 }
 
 // facts is how the text on every kill begins: "OOMKilled, exit 137, restart 4".
@@ -118,7 +127,7 @@ func reasonText(reason string) string {
 func lostTrack(d death) (verdict, bool) { return noOOM, d.Reason == reasonUnknown }
 
 func heapSaidSo(d death) (verdict, bool) {
-	if d.HeapWords == "" || d.ExitCode == 0 || d.Reason == reasonOOMKilled {
+	if d.HeapWords == "" || d.ExitCode == 0 || d.labelled() {
 		return noOOM, false
 	}
 	return verdict{
@@ -127,7 +136,7 @@ func heapSaidSo(d death) (verdict, bool) {
 }
 
 func killedByKernel(d death) (verdict, bool) {
-	if d.Reason != reasonOOMKilled || !d.sigkill() {
+	if !d.labelled() || !d.sigkill() {
 		return noOOM, false
 	}
 	v := verdict{memory.OOMMainProcess, memory.High, d.facts()}
@@ -186,7 +195,7 @@ func (d death) podWhy() string {
 }
 
 func childWasKilled(d death) (verdict, bool) {
-	if d.Reason != reasonOOMKilled {
+	if !d.labelled() {
 		return noOOM, false
 	}
 	if d.counted {

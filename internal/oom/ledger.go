@@ -82,8 +82,10 @@ type cursor struct {
 	asked   memory.Bytes
 	limitOf int32
 	// before is the limit that a raise seen at raised replaced, while instance raisedOf lived, and untold that nobody
-	// said what the pod's cgroup had then. They are forgotten with memfit: they matter for seconds.
+	// said what the pod's cgroup had then. They are forgotten with memfit: they matter for seconds. unread is the lowest
+	// limit that was replaced since the kernel's counter was read last; 0: none was.
 	before   memory.Bytes
+	unread   memory.Bytes
 	raised   time.Time
 	raisedOf int32
 	untold   bool
@@ -113,8 +115,12 @@ func (l *Ledger) Update(
 		}
 	}
 	var found []memory.OOMKill
-	for _, o := range obs {
-		found = append(found, l.observe(o, peak, podPeaks[o.Container.UID], now)...)
+	for _, doubtful := range []bool{false, true} { // what is judged by its neighbours comes after them
+		for _, o := range obs {
+			if o.onlyLabelled() == doubtful {
+				found = append(found, l.observe(o, peak, podPeaks[o.Container.UID], found, now)...)
+			}
+		}
 	}
 	return l.record(found, now)
 }
@@ -148,9 +154,10 @@ func (l *Ledger) make() {
 	}
 }
 
-// observe accounts for everything one observation shows of one container.
+// observe accounts for everything one observation shows of one container. others are new kills, not on file yet.
 func (l *Ledger) observe(
-	o Observation, peak func(memory.ContainerRef) memory.Bytes, podPeak memory.Bytes, now time.Time,
+	o Observation, peak func(memory.ContainerRef) memory.Bytes, podPeak memory.Bytes, others []memory.OOMKill,
+	now time.Time,
 ) []memory.OOMKill {
 	if l.namespace == "" {
 		l.namespace = o.Container.Namespace
@@ -184,7 +191,8 @@ func (l *Ledger) observe(
 		if c.accounted(t) {
 			continue
 		}
-		found = append(found, when(o, t, now, l.died(o, t, c, watched, peak(o.Container), podPeak))...)
+		kills := l.died(o, t, c, watched, peak(o.Container), podPeak, l.besides(o, t, others))
+		found = append(found, when(o, t, now, kills)...)
 		l.disprove(o, t, c)
 		c.advance(t)
 		watched = true
@@ -214,7 +222,7 @@ func (l *Ledger) quiet(o Observation, watched bool, peak memory.Bytes, now time.
 // died returns the kills that one termination is evidence of: its own, and those of instances that ended between two
 // observations.
 func (l *Ledger) died(
-	o Observation, t Termination, c *cursor, watched bool, peak, podPeak memory.Bytes,
+	o Observation, t Termination, c *cursor, watched bool, peak, podPeak memory.Bytes, neighbour bool,
 ) []memory.OOMKill {
 	limit, asked := l.limitOf(o, c, t.Index, peak)
 	if c.racedRaise(t, limit) {
@@ -224,9 +232,9 @@ func (l *Ledger) died(
 		Termination: t, class: o.Class, runtime: o.Runtime, heapCap: o.HeapCap, measured: o.Measured, limit: limit,
 		podLimit: o.PodLimit,
 		peak:     peak, podPeak: podPeak,
-		counted: c.counts(t) || l.agentCounted(o.Container, t),
+		counted: c.counts(t) || l.agentCounted(o.Container, t), neighbour: neighbour,
 	}
-	if o.Stopping != "" && (o.StoppingSince.IsZero() || !t.Finished.Before(o.StoppingSince)) {
+	if o.stopped(t) {
 		d.stopping = o.Stopping
 	}
 	v := judge(d)

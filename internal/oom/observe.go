@@ -77,6 +77,11 @@ type Observation struct {
 	StoppingSince time.Time
 }
 
+// stopped: the instance ended when somebody was ending its pod.
+func (o *Observation) stopped(t Termination) bool {
+	return o.Stopping != "" && (o.StoppingSince.IsZero() || !t.Finished.Before(o.StoppingSince))
+}
+
 // Termination is one end of one container instance.
 type Termination struct {
 	// Index counts instances from 0, as the kubelet's restartCount does.
