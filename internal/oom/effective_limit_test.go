@@ -324,3 +324,51 @@ func TestADeathInTheSecondOfARaiseProvesNothing(t *testing.T) {
 		})
 	}
 }
+
+// Seen on Kubernetes 1.34 with statuses that were six seconds late: the instance that was shown as running with the
+// higher limit was dead, and its end was never shown.
+func TestARaiseOfAnInstanceThatEndedUnseenProvesNothing(t *testing.T) {
+	const second = 1. / 60
+	before := makePod("web-1", "u1").container("app", "64Mi", after(running(1, 0), oom(0, 0, 0)))
+	raised := resizedTo("256Mi", after(running(1, 0), oom(0, 0, 0)))
+	for name, tc := range map[string]struct {
+		told         string // the limit of the pod's cgroup, by the kubelet
+		index        int32
+		started      float64 // in seconds, of the instance that is seen to end; it ended at 40
+		limit, asked string  // of the last kill, and of those before it that nobody saw
+	}{
+		"two ended unseen":                                {index: 3, started: 39, limit: "64Mi", asked: "256Mi"},
+		"one, on a node with a fast clock":                {index: 1, started: 39, limit: "64Mi", asked: "256Mi"},
+		"one that was well for a while":                   {index: 1, started: 20, limit: "256Mi"},
+		"and so were others":                              {index: 3, started: 20, limit: "256Mi"},
+		"and the kubelet says that the pod has its limit": {told: "256Mi", index: 3, started: 39, limit: "256Mi"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			says := func(m podMaker) []Observation {
+				if tc.told != "" {
+					m = m.podHas(tc.told)
+				}
+				return Observe(m.pod)
+			}
+			l := &Ledger{}
+			l.Update(Observe(before.pod), nil, at(second))
+			l.Update(says(raised), nil, at(2*second))
+			end := oom(tc.index, tc.started*second, 40*second)
+			got := l.Update(says(resizedTo("256Mi", crashLoop(tc.index, end))), nil, at(41*second))
+			if len(got) != int(tc.index) {
+				t.Errorf("%d kills, want %d", len(got), tc.index)
+			}
+			for _, k := range got {
+				if k.Limit != size(tc.limit) || k.Asked != size(tc.asked) {
+					t.Errorf("a kill counts with %s, %s asked for; want %s, %s", k.Limit, k.Asked, tc.limit, tc.asked)
+				}
+			}
+			l = reborn(t, l)
+			again := oom(tc.index+1, 50*second, 51*second)
+			got = l.Update(says(resizedTo("256Mi", crashLoop(tc.index+1, again))), nil, at(52*second))
+			if len(got) != 1 || got[0].Limit != size(tc.limit) || got[0].Asked != size(tc.asked) {
+				t.Errorf("the next is %+v, want one kill at %s, %s asked for", got, tc.limit, tc.asked)
+			}
+		})
+	}
+}
