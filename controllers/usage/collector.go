@@ -54,6 +54,8 @@ type Collector struct {
 
 	mu   sync.Mutex
 	gaps []memory.Silence
+	// answered is when each node that hosts governed pods answered last.
+	answered map[string]time.Time
 }
 
 // NeedLeaderElection is true: one reader per kubelet is enough.
@@ -83,13 +85,21 @@ func every(ctx context.Context, c clock.WithTicker, interval time.Duration, do f
 func (u *Collector) Collect(ctx context.Context) {
 	nodes, missing := u.nodes(ctx)
 	var touched []memory.WorkloadRef
+	answered := make(map[string]time.Time, len(nodes))
 	gaps := u.Collector.Each(ctx, nodes, func(node usage.Node, r usage.Reading) {
 		for workload := range u.Inbox.Sampled(node.Name, r.Samples, r.Source) {
 			touched = append(touched, workload)
 		}
+		answered[node.Name] = u.Clock.Now()
 		u.Metrics.samples.WithLabelValues(r.Source).Add(float64(len(r.Samples)))
 	})
 	u.Queue.Sampled(touched...)
+	for _, node := range nodes {
+		if before, did := u.answered[node.Name]; did && answered[node.Name].IsZero() {
+			answered[node.Name] = before
+		}
+	}
+	u.answered = answered
 	if u.note(ctx, gaps, missing) && u.OnGaps != nil {
 		u.OnGaps(ctx)
 	}
@@ -136,7 +146,9 @@ func (u *Collector) note(ctx context.Context, gaps []usage.Gap, missing []memory
 	}
 	all := missing
 	for _, g := range gaps {
-		all = append(all, memory.Silence{Node: g.Node.Name, Error: quote.Line(g.Err.Error()), Since: g.Since})
+		all = append(all, memory.Silence{
+			Node: g.Node.Name, Error: quote.Line(g.Err.Error()), Since: g.Since, Answered: u.answered[g.Node.Name],
+		})
 	}
 	for _, g := range all {
 		u.Metrics.scrapeErrors.WithLabelValues(u.Collector.Source.Name()).Inc()

@@ -100,6 +100,18 @@ var _ = Describe("A kubelet that does not answer", func() {
 		))
 	})
 
+	It("is not told while it answered a moment ago", func() {
+		collector.Collect(w.ctx)
+		ready(metav1.ConditionFalse, v1alpha1.ReasonNotEnoughEvidence, HavePrefix("Hold: 1 sample"))
+		w.passes(2 * time.Minute)
+		source.errs = map[string]error{pod.Spec.NodeName: errors.New("context deadline exceeded")}
+		collector.Collect(w.ctx)
+		Expect(collector.Gaps()).To(HaveLen(1), "the profile tells at once")
+		ready(metav1.ConditionFalse, v1alpha1.ReasonNotEnoughEvidence, Not(ContainSubstring("cannot be read")))
+		w.passes(4 * time.Minute)
+		ready(metav1.ConditionFalse, v1alpha1.ReasonUsageMissing, ContainSubstring("cannot be read from 1 node"))
+	})
+
 	It("on another node is no reason", func() {
 		other := w.pod("other").On(w.namespace + "-answers").Obj()
 		w.applied(other)

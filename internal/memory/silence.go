@@ -3,7 +3,10 @@
 
 package memory
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Silence is a node that does not say what its containers use.
 type Silence struct {
@@ -12,4 +15,21 @@ type Silence struct {
 	Error string
 	// Since is when the node was first asked in vain.
 	Since time.Time
+	// Answered is when it answered last, since memfit began to ask; zero: never.
+	Answered time.Time
+}
+
+// toldAfter is for how long a node that has answered may be silent before that is a reason for anything. A busy kubelet
+// misses one reading in ten and answers the next a minute later (seen in a soak: 14 times in half an hour); telling of
+// each, and taking it back, would be two writes for each workload on the node.
+const toldAfter = 5 * time.Minute
+
+// Lasting are the silences that are worth telling to each workload: of nodes that have not answered for five minutes,
+// or never.
+func Lasting(all []Silence, now time.Time) []Silence {
+	brief := func(s Silence) bool { return !s.Answered.IsZero() && now.Sub(s.Answered) < toldAfter }
+	if !slices.ContainsFunc(all, brief) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), brief)
 }

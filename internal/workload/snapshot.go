@@ -100,7 +100,7 @@ type Snapshot struct {
 	Events PendingEvents
 	// Snapshots are what the agents of nodes found out about pods, by the pod's UID; nil: no agent runs.
 	Snapshots map[types.UID]*v1alpha1.MemorySnapshot
-	// Silent are nodes that do not say what pods use, of this workload or of others.
+	// Silent are nodes that have not said for a while what pods use ([memory.Lasting]), of this workload or of others.
 	Silent []memory.Silence
 	// Facts are what else in the cluster has a say in its memory.
 	Facts constraints.Facts

@@ -110,10 +110,6 @@ type run struct {
 	sums map[string]*sum
 	// recordWrites are writes of MemoryCheckpoints and MemoryRecommendations by workload, in the second half of the run.
 	recordWrites map[string]int
-	// node is the value of the lab's label of a workload's node, silent how often the kubelet of such a node did not
-	// answer the test.
-	node   map[string]string
-	silent map[string]int
 	// changes are what memfit has done to pods, by workload, by its own account.
 	changes   map[string][]v1alpha1.ChangeRecord
 	rolledOut map[string]bool
@@ -197,7 +193,7 @@ func connect(t *testing.T) *run {
 	r := &run{
 		workload: map[types.UID]string{}, kills: map[string]int64{}, unknown: map[types.UID]int64{},
 		rss: map[string][]Point{}, sums: map[string]*sum{}, recordWrites: map[string]int{}, rolledOut: map[string]bool{},
-		node: map[string]string{}, silent: map[string]int{}, changes: map[string][]v1alpha1.ChangeRecord{},
+		changes: map[string][]v1alpha1.ChangeRecord{},
 	}
 	if r.client, err = client.New(config, client.Options{Scheme: clientgoscheme.Scheme}); err != nil {
 		t.Fatal(err)
@@ -246,7 +242,6 @@ func (r *run) populate(t *testing.T, each int, second bool) (count int) {
 		k := kindOf(i)
 		for _, h := range halves {
 			d := k.deployment(h.namespace, i, second && i%5 == 0)
-			r.node[h.namespace+"/"+d.Name] = d.Spec.Template.Spec.NodeSelector[cgroup2Label]
 			r.create(t, d)
 		}
 		count++
@@ -488,7 +483,6 @@ func (r *run) sample(t *testing.T) {
 	for i := range nodes.Items {
 		if err := r.summary(t.Context(), nodes.Items[i].Name, at, used); err != nil {
 			t.Logf("asking %s for its stats: %v", nodes.Items[i].Name, err)
-			r.silent[nodes.Items[i].Labels[cgroup2Label]]++
 			return // a part of what is used is no sample of it
 		}
 	}
@@ -735,8 +729,6 @@ const (
 	// recordsOfFirstSize: after an hour a workload has its first size, which the recommendation tells and the checkpoint
 	// keeps.
 	recordsOfFirstSize = 2
-	// recordsOfSilence: that a kubelet does not answer is told of each workload that has no size yet, and taken back.
-	recordsOfSilence = 2
 	// writesOfRollout, by pod: it goes and another one comes, and recommendation and profile say so.
 	writesOfRollout = 2 * 2
 	// writesOfBeginning: recommendation and profile are written three times for each tenfold of samples, of which a
@@ -810,8 +802,7 @@ func (r *run) steady(t *testing.T, writes map[string]int, since time.Time, hours
 		}
 		all[kind] = append(all[kind], writes[w])
 		// One of each record may fall into any window, however short.
-		allowed := writesAnHour*hours + 2 + recordsOfFirstSize + recordsOfChange*r.changed(w, since) +
-			recordsOfSilence*float64(r.silent[r.node[w]])
+		allowed := writesAnHour*hours + 2 + recordsOfFirstSize + recordsOfChange*r.changed(w, since)
 		if kind == kinds[0].name && float64(writes[w]) > allowed {
 			t.Errorf("%s: %d writes of its records in %.0f minutes, %.1f are allowed", w, writes[w], hours*60, allowed)
 		}
