@@ -20,8 +20,8 @@ type Silence struct {
 }
 
 // toldAfter is for how long a node that has answered may be silent before that is a reason for anything. A busy kubelet
-// misses one reading in ten and answers the next a minute later (seen in a soak: 14 times in half an hour); telling of
-// each, and taking it back, would be two writes for each workload on the node.
+// misses a reading and answers a minute later (twelve times within half an hour of a soak); telling of each, and taking
+// it back, is two writes for each workload on the node.
 const toldAfter = 5 * time.Minute
 
 // Lasting are the silences that are worth telling to each workload: of nodes that have not answered for five minutes,
