@@ -27,7 +27,10 @@ const toldAfter = 5 * time.Minute
 // Lasting are the silences that are worth telling to each workload: of nodes that have not answered for five minutes,
 // or never.
 func Lasting(all []Silence, now time.Time) []Silence {
-	brief := func(s Silence) bool { return !s.Answered.IsZero() && now.Sub(s.Answered) < toldAfter }
+	brief := func(s Silence) bool {
+		silent := now.Sub(s.Answered)
+		return !s.Answered.IsZero() && 0 <= silent && silent < toldAfter // below 0, the clock went back
+	}
 	if !slices.ContainsFunc(all, brief) {
 		return all
 	}

@@ -14,15 +14,16 @@ func TestLasting(t *testing.T) {
 		{Node: "never"},
 		{Node: "a-minute", Answered: now.Add(-time.Minute)},
 		{Node: "five", Answered: now.Add(-5 * time.Minute)},
+		{Node: "clock-went-back", Answered: now.Add(time.Hour)},
 	}
 	told := Lasting(all, now)
-	if len(told) != 2 || told[0].Node != "never" || told[1].Node != "five" {
-		t.Errorf("told of %v, want those that never answered, or not for five minutes", told)
+	if len(told) != 3 || told[0].Node != "never" || told[1].Node != "five" || told[2].Node != "clock-went-back" {
+		t.Errorf("told of %v, want all but the one that answered a minute ago", told)
 	}
 	if all[1].Node != "a-minute" || all[2].Node != "five" {
 		t.Error("what was handed in has changed")
 	}
-	if again := Lasting(told, now); len(again) != 2 {
+	if again := Lasting(told, now); len(again) != 3 {
 		t.Errorf("told of %v", again)
 	}
 	if got := Lasting(nil, now); len(got) != 0 {

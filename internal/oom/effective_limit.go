@@ -273,9 +273,9 @@ func (o *Observation) proves(limit, asked memory.Bytes) bool {
 	return limit > 0 && asked == 0 && (!o.Edited || o.PodTold && o.PodShort == 0 && limit == o.Limit)
 }
 
-// onlyLabelled: it ended with the kubelet's label, and not by SIGKILL, or while its pod was being ended. What the label
+// onlyLabeled: it ended with the kubelet's label, and not by SIGKILL, or while its pod was being ended. What the label
 // says is then another's kill, if one was killed at the pod's limit.
-func (o *Observation) onlyLabelled() bool {
+func (o *Observation) onlyLabeled() bool {
 	return slices.ContainsFunc(o.Ended, func(t Termination) bool {
 		return t.Reason == reasonOOMKilled && (o.stopped(t) || t.ExitCode != exitKill)
 	})

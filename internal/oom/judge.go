@@ -53,8 +53,8 @@ type death struct {
 	limit, podLimit, peak, podPeak memory.Bytes
 	// counted is true when the kernel's counter already showed kills in this instance.
 	counted bool
-	// neighbour is true when another container was killed at the pod's limit while this one lived.
-	neighbour bool
+	// neighbor is true when another container was killed at the pod's limit while this one lived.
+	neighbor bool
 }
 
 // verdict is what a death was. An empty kind is no OOM.
@@ -89,11 +89,11 @@ func judge(d death) verdict {
 	return noOOM
 }
 
-// labelled is whether the kubelet's label says something of this container. A kill at the pod's limit is told to every
+// labeled is whether the kubelet's label says something of this container. A kill at the pod's limit is told to every
 // container of the pod by cgroup v1, and containerd takes it for one of each: it puts the label on all of them,
 // whenever and however they end. A SIGKILL that nobody else can have sent is a kill all the same.
-func (d death) labelled() bool {
-	return d.Reason == reasonOOMKilled && (!d.neighbour || d.sigkill() && d.stopping == "")
+func (d death) labeled() bool {
+	return d.Reason == reasonOOMKilled && (!d.neighbor || d.sigkill() && d.stopping == "")
 }
 
 func (d death) sigkill() bool { return d.ExitCode == exitKill || d.Signal == 9 }
@@ -120,7 +120,7 @@ func reasonText(reason string) string {
 func lostTrack(d death) (verdict, bool) { return noOOM, d.Reason == reasonUnknown }
 
 func heapSaidSo(d death) (verdict, bool) {
-	if d.HeapWords == "" || d.ExitCode == 0 || d.labelled() {
+	if d.HeapWords == "" || d.ExitCode == 0 || d.labeled() {
 		return noOOM, false
 	}
 	return verdict{
@@ -129,7 +129,7 @@ func heapSaidSo(d death) (verdict, bool) {
 }
 
 func killedByKernel(d death) (verdict, bool) {
-	if !d.labelled() || !d.sigkill() {
+	if !d.labeled() || !d.sigkill() {
 		return noOOM, false
 	}
 	v := verdict{memory.OOMMainProcess, memory.High, d.facts()}
@@ -188,7 +188,7 @@ func (d death) podWhy() string {
 }
 
 func childWasKilled(d death) (verdict, bool) {
-	if !d.labelled() {
+	if !d.labeled() {
 		return noOOM, false
 	}
 	if d.counted {

@@ -115,9 +115,9 @@ func (l *Ledger) Update(
 		}
 	}
 	var found []memory.OOMKill
-	for _, doubtful := range []bool{false, true} { // what is judged by its neighbours comes after them
+	for _, doubtful := range []bool{false, true} { // what is judged by its neighbors comes after them
 		for _, o := range obs {
-			if o.onlyLabelled() == doubtful {
+			if o.onlyLabeled() == doubtful {
 				found = append(found, l.observe(o, peak, podPeaks[o.Container.UID], found, now)...)
 			}
 		}
@@ -222,7 +222,7 @@ func (l *Ledger) quiet(o Observation, watched bool, peak memory.Bytes, now time.
 // died returns the kills that one termination is evidence of: its own, and those of instances that ended between two
 // observations.
 func (l *Ledger) died(
-	o Observation, t Termination, c *cursor, watched bool, peak, podPeak memory.Bytes, neighbour bool,
+	o Observation, t Termination, c *cursor, watched bool, peak, podPeak memory.Bytes, neighbor bool,
 ) []memory.OOMKill {
 	limit, asked := l.limitOf(o, c, t.Index, peak)
 	if c.racedRaise(t, limit) {
@@ -232,7 +232,7 @@ func (l *Ledger) died(
 		Termination: t, class: o.Class, runtime: o.Runtime, heapCap: o.HeapCap, measured: o.Measured, limit: limit,
 		podLimit: o.PodLimit,
 		peak:     peak, podPeak: podPeak,
-		counted: c.counts(t) || l.agentCounted(o.Container, t), neighbour: neighbour,
+		counted: c.counts(t) || l.agentCounted(o.Container, t), neighbor: neighbor,
 	}
 	if o.stopped(t) {
 		d.stopping = o.Stopping

@@ -14,9 +14,9 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// TestTheLabelOfANeighboursKill: on a node with cgroup v1, a container that is well gets the label OOMKilled when
+// TestTheLabelOfANeighborsKill: on a node with cgroup v1, a container that is well gets the label OOMKilled when
 // another one of its pod was killed at the pod's limit. "side" is the one in question; "app" dies.
-func TestTheLabelOfANeighboursKill(t *testing.T) {
+func TestTheLabelOfANeighborsKill(t *testing.T) {
 	two := func(app, side corev1.ContainerStatus) podMaker {
 		return makePod("web-1", "u1").container("app", "64Mi", app).container("side", "64Mi", side)
 	}
@@ -67,11 +67,11 @@ func TestTheLabelOfANeighboursKill(t *testing.T) {
 		"a SIGKILL that nobody else sent": {
 			looks: []podMaker{alive, down, atPods, two(crashLoop(2, oom(2, 9, 10)), crashLoop(0, oom(0, 0, 10)))},
 			want:  memory.OOMMainProcess},
-		"a kill at the neighbour's own limit": {
+		"a kill at the neighbor's own limit": {
 			looks: []podMaker{alive, down, atOwn, gone(atOwn, label(0, 0, 11))}, want: memory.OOMChildProcess},
 		"it started after that kill": {
 			looks: []podMaker{alive, down, atPods, gone(atPods, label(0, 10.5, 11))}, want: memory.OOMChildProcess},
-		"no neighbour was killed": {
+		"no neighbor was killed": {
 			looks: []podMaker{alive, gone(alive, label(0, 0, 11))}, want: memory.OOMChildProcess},
 	} {
 		t.Run(name, func(t *testing.T) {
