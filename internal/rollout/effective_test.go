@@ -257,6 +257,49 @@ func TestASuccessorThatDiesIsReplacedToo(t *testing.T) {
 	}
 }
 
+// Seen on Kubernetes 1.35: it dies so soon that it was never shown as ready, and its replacement waited for nearly
+// three minutes until, by chance, it was.
+func TestASuccessorThatIsNeverReadyIsReplacedWhenItWasKilledWithItsSize(t *testing.T) {
+	for name, tc := range map[string]struct {
+		limit, asked memory.Bytes // of the kill of the successor; 0: it was not killed
+		replaced     bool
+	}{
+		"killed with what it was given":  {limit: 256 * mib, replaced: true},
+		"killed below it, not effective": {limit: 64 * mib, asked: 256 * mib},
+		"not killed":                     {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 1, small)
+			c.in.Policy.Evict, c.quick = true, false
+			c.buggy()
+			c.wants(big, true)
+			c.dies(0, 0)
+			for range 12 {
+				c.reconcile()
+				c.passes(settle)
+			}
+			if !c.told("evicted web-1") {
+				t.Fatalf("the first is not replaced: %v", c.log)
+			}
+			c.wants(memory.Size{Request: 300 * mib, Limit: 583 * mib}, true)
+			c.dies(0, 0)
+			if tc.limit > 0 {
+				c.kills = append(c.kills, memory.OOMKill{
+					Container: memory.ContainerRef{Pod: "web-2", UID: c.in.Pods[0].UID, Container: "app"},
+					Kind:      memory.OOMAtStart, Time: c.in.Now, Limit: tc.limit, Asked: tc.asked,
+				})
+			}
+			for range 12 {
+				c.reconcile()
+				c.passes(settle)
+			}
+			if got := c.told("evicted web-2"); got != tc.replaced {
+				t.Errorf("replaced is %t: %s: %s\n%s", got, c.last.Reason, c.last.Message, strings.Join(c.log, "\n"))
+			}
+		})
+	}
+}
+
 // Seen on Kubernetes 1.35, whose kubelet does not say what the pod's cgroup has: a container that dies within a second
 // of its start was told as resized, and died on at its old limit, while "every running pod" had the recommended size.
 func TestARaiseInDoubtIsNotToldAsDone(t *testing.T) {

@@ -37,12 +37,12 @@ const (
 // workload. It must be called before sizes are recommended, because what it rolls back to replaces the recommendation
 // ([State.ActiveRevert]).
 func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
-	o := observation{Input: in, state: in.State.clone(), pods: map[types.UID]*Pod{}}
+	o := observation{Input: in, state: in.State.clone(), pods: map[types.UID]*Pod{}, kills: kills}
 	for i := range in.Pods {
 		o.pods[in.Pods[i].UID] = &in.Pods[i]
 	}
 	o.state.forget(o.pods, in.Now)
-	if o.state.Rollout != nil && !o.revert(kills) {
+	if o.state.Rollout != nil && !o.revert() {
 		o.follow()
 	}
 	o.followRestart()
@@ -53,6 +53,7 @@ type observation struct {
 	Input
 	state    State
 	pods     map[types.UID]*Pod
+	kills    []memory.OOMKill
 	findings []Finding
 }
 
@@ -199,7 +200,20 @@ func (o *observation) followEviction(st *Step) (done bool) {
 	for i := range o.Pods {
 		next := &o.Pods[i]
 		_, taken := o.state.step(next.UID)
-		if taken || next.Leaving || !next.Ready || next.Created.Before(stamp(st.At)) || !next.has(limits(st.To), actual) {
+		if taken || next.Leaving || next.Created.Before(stamp(st.At)) || !next.has(limits(st.To), actual) {
+			continue
+		}
+		if !next.Ready && !o.state.Rollout.Decrease && o.killedWith(next, st.To) {
+			// It is not going to be ready with that, and waiting for it would only put off what it needs.
+			o.found(
+				Replaced, st, "Pod %s was created instead of %s: %s; it was killed with that, too", next.Name, st.Pod,
+				changes(st.From, st.To),
+			)
+			o.keep(Replaced, next.Name, st, o.state.Rollout.Why)
+			o.state.Rollout.Completed++
+			return true
+		}
+		if !next.Ready {
 			continue
 		}
 		o.found(Replaced, st, "Pod %s runs instead of %s: %s", next.Name, st.Pod, changes(st.From, st.To))
@@ -221,6 +235,14 @@ func (o *observation) followEviction(st *Step) (done bool) {
 		return true
 	}
 	return false
+}
+
+// killedWith reports whether a pod was killed with the sizes that it was created with.
+func (o *observation) killedWith(pod *Pod, sizes map[string]memory.Size) bool {
+	return slices.ContainsFunc(o.kills, func(k memory.OOMKill) bool {
+		size, asked := sizes[k.Container.Container]
+		return asked && k.Container.UID == pod.UID && k.Kind != memory.OOMStall && k.Asked == 0 && k.Limit >= size.Limit
+	})
 }
 
 // limits are sizes without their requests: LimitRanges and other webhooks may have a word about those of a new pod.
@@ -245,12 +267,12 @@ func sizesOf(pod *Pod, of map[string]memory.Size) map[string]memory.Size {
 
 // revert ends a rollout that lowered a limit and was followed by kills at it, by a restart storm, by a pod that is not
 // ready any more, or by what the owner's query looks for.
-func (o *observation) revert(kills []memory.OOMKill) bool {
+func (o *observation) revert() bool {
 	e := o.state.Rollout
 	if !e.Decrease {
 		return false
 	}
-	pod, why := o.killedAtTarget(kills)
+	pod, why := o.killedAtTarget()
 	if why == "" {
 		pod, why = o.restartStorm()
 	}
@@ -284,9 +306,9 @@ func (o *observation) revert(kills []memory.OOMKill) bool {
 // killedAtTarget looks for a kill under the lower limit that memfit learned of after it began. The limit tells it from
 // a kill in a pod that still has the old one. The node's clock decides nothing: behind by a minute, it puts a kill
 // before the change that caused it.
-func (o *observation) killedAtTarget(kills []memory.OOMKill) (Pod, string) {
+func (o *observation) killedAtTarget() (Pod, string) {
 	e := o.state.Rollout
-	for _, k := range kills {
+	for _, k := range o.kills {
 		name := k.Container.Container
 		target := e.Targets[name].Limit
 		if later(k.Time, k.Seen).Before(stamp(e.Began)) || k.Limit == 0 || k.Limit > target ||
