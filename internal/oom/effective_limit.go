@@ -175,23 +175,10 @@ func (l *Ledger) sawRaise(c *cursor, o Observation, limit memory.Bytes, now time
 // it, at the limit of before. 64Mi became 666Mi for a need of 90Mi that way, within two seconds: three replicas that
 // start together, and the first kill raises all of them. When the higher limit is too low as well, the next death
 // tells, also on a node whose clock is behind: only the instance that lived when the limit rose is in question.
-//
-// Where nobody says what the pod's cgroup has, that it was shown as running with both limits is worth as much as its
-// status is fresh, which on a busy node is six seconds late: an instance that lived too briefly for a resize to reach
-// it was not resized, whenever it was. Nor was one whose end nobody saw, if the one after it lived as briefly.
 func (c *cursor) racedRaise(t Termination, limit memory.Bytes) bool {
-	if c.before == 0 || c.before >= limit {
-		return false
-	}
-	brief := c.doubted() && t.uptime() < memory.RaiseReaches
-	if c.raisedOf == t.Index {
-		return brief || t.Finished.Before(c.raised.Add(memory.RaiseReaches))
-	}
-	return brief && c.endUnseen(t.Index)
+	return c.raisedOf == t.Index && 0 < c.before && c.before < limit &&
+		t.Finished.Before(c.raised.Add(memory.RaiseReaches))
 }
-
-// endUnseen: the instance that lived when the limit rose ended before instance index, and its end was not seen.
-func (c *cursor) endUnseen(index int32) bool { return c.next <= c.raisedOf && c.raisedOf < index }
 
 // disprove forgets what was proven by an instance that died within moments of its raise: status may have shown it as
 // running with the new limit when it was dead already, because status is a second late. Where nobody says what the

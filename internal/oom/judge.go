@@ -89,6 +89,13 @@ func judge(d death) verdict {
 	return noOOM
 }
 
+func (d death) uptime() time.Duration {
+	if d.Started.IsZero() || d.Finished.Before(d.Started) {
+		return 0
+	}
+	return d.Finished.Sub(d.Started)
+}
+
 // labeled is whether the kubelet's label says something of this container. A kill at the pod's limit is told to every
 // container of the pod by cgroup v1, and containerd takes it for one of each: it puts the label on all of them,
 // whenever and however they end. A SIGKILL that nobody else can have sent is a kill all the same.

@@ -272,9 +272,6 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 	var out []memory.OOMKill
 	for i := first; i < t.Index; i++ {
 		limit, asked := l.limitOf(o, c, i, 0)
-		if i >= c.raisedOf && c.racedRaise(t, limit) {
-			limit, asked = c.before, max(limit, asked)
-		}
 		if o.RestartsOnResize && max(limit, asked) != max(o.Limit, o.Asked) {
 			continue // the limit changed in between: that instance was restarted to be resized
 		}

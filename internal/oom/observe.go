@@ -97,14 +97,6 @@ type Termination struct {
 	HeapWords string
 }
 
-// uptime is how long the instance lived; 0: not known.
-func (t Termination) uptime() time.Duration {
-	if t.Started.IsZero() || t.Finished.Before(t.Started) {
-		return 0
-	}
-	return t.Finished.Sub(t.Started)
-}
-
 // Observe reads one pod's status: one observation for every app container, init container and native sidecar that has a
 // status. Ephemeral containers are left out: they have no limit of their own and never restart.
 func Observe(pod *corev1.Pod) []Observation {
