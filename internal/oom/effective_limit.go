@@ -158,7 +158,9 @@ func (l *Ledger) sawLimit(c *cursor, o Observation, limit, asked memory.Bytes) {
 	switch {
 	case !o.Running.IsZero():
 		l.keepLimit(c, limit, asked, o.Restarts)
-	case c.limited && (o.PodTold || limit > 0 && limit < c.limit || asked > 0):
+	case !c.limited: // what new pods are created with may be another limit before this one is seen to run
+		l.keepLimit(c, limit, asked, notSeen)
+	case o.PodTold || limit > 0 && limit < c.limit || asked > 0:
 		l.keepLimit(c, limit, asked, c.limitOf) // of the next instance
 	}
 }

@@ -324,3 +324,43 @@ func TestADeathInTheSecondOfARaiseProvesNothing(t *testing.T) {
 		})
 	}
 }
+
+// Seen on Kubernetes 1.34: a container that was never shown as running after its first death, and whose resize was not
+// effective, counted with the limit that the next pod was created with, and 666Mi were asked for a need of 90Mi.
+func TestTheLimitOfAYoungerPodIsNotThatOfAnOlderOne(t *testing.T) {
+	app := memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}
+	younger := makePod("web-2", "u2").container("app", "256Mi", running(0, 9)).created(9)
+	end := func(index int32) *corev1.ContainerStateTerminated {
+		return oom(index, float64(index)+1, float64(index)+1)
+	}
+	atOld := makePod("web-1", "u1").container("app", "64Mi", effective(ended(0, end(0)), "64Mi"))
+	edited := atOld.edit(func(p *corev1.Pod) { p.Generation = 2 })
+	again := func(index int32) podMaker {
+		return resizedTo("256Mi", effective(ended(index, end(index)), "256Mi"))
+	}
+	for name, looks := range map[string][]podMaker{
+		"resized before its first death was seen": {edited, again(1), younger, again(2)},
+		"resized after it":                        {atOld, again(1), younger, again(2)},
+		"resized after the younger one was born":  {atOld, younger, again(1), again(2)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &Ledger{}
+			l.Update(nil, nil, t0)
+			for i, m := range looks {
+				l.Update(Observe(m.pod), nil, at(float64(i)+10))
+				l = reborn(t, l)
+			}
+			if limit, asked, _ := l.EffectiveLimit(app); limit != size("64Mi") || asked != size("256Mi") {
+				t.Errorf("effective is %s, %s asked for; want 64Mi, 256Mi", limit, asked)
+			}
+			for _, k := range l.Kills("app") {
+				if k.Limit != size("64Mi") {
+					t.Errorf("a kill counts with %s: %s", k.Limit, k.Why)
+				}
+			}
+			if n := l.Total("app"); n != 3 {
+				t.Errorf("%d kills, want 3", n)
+			}
+		})
+	}
+}
