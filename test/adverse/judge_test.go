@@ -22,6 +22,8 @@ func TestAdverseJudgesInTime(t *testing.T) {
 		measured["p"][time.Unix(int64(i), 0)] = true
 	}
 	long := record{wellAfter: time.Minute, measured: measured, worst: "p"}
+	bursts := long
+	bursts.request, bursts.use = 16<<20, 223<<20
 	for name, tc := range map[string]struct {
 		r     record
 		since time.Duration
@@ -33,6 +35,8 @@ func TestAdverseJudgesInTime(t *testing.T) {
 		"well, and never measured":         {record{wellAfter: over}, over + 2*after + 1, true},
 		"killed again after its time":      {record{}, over + after, true},
 		"well early, and measured":         {long, 3 * time.Minute, true},
+		"a burst that nobody had seen":     {bursts, time.Minute + after + 1, false},
+		"what its request never covers":    {bursts, time.Minute + 3*after + 1, true},
 	} {
 		if got := tc.r.seenEnough(w, tc.since); got != tc.want {
 			t.Errorf("%s: judged: %t, want %t", name, got, tc.want)

@@ -85,7 +85,9 @@ func (r *record) seenEnough(w *workload, since time.Duration) bool {
 		return since > within && (!w.staysIll || r.died() >= w.deaths)
 	}
 	measured := r.ended || len(r.measured[r.worst]) >= measurements
-	return since > r.wellAfter+after && measured && !r.settling
+	// A child that has just begun to work was not read by memfit before the test read it.
+	covered := max(r.request, r.recommended) >= r.use || since > r.wellAfter+3*after
+	return since > r.wellAfter+after && measured && covered && !r.settling
 }
 
 // heldUp is how much longer it may take because of a kubelet that gives a pod no resize which arrives while its
