@@ -70,8 +70,14 @@ func keepsItsSize(ctx SpecContext, pod *corev1.Pod) bool {
 			return false
 		}
 	}
-	said := eventuallyApplied(ctx, pod.Namespace, v1alpha1.ReasonPodLimit)
-	Expect(said.Message).To(ContainSubstring("InPlacePodLevelResourcesVerticalScaling"))
+	var said metav1.Condition
+	Eventually(func(g Gomega) {
+		rec, err := recommendation(ctx, pod.Namespace)
+		g.Expect(err).NotTo(HaveOccurred())
+		said = applied(rec)
+		g.Expect(said.Reason).To(BeElementOf(v1alpha1.ReasonPodLimit, v1alpha1.ReasonRefused), said.Message)
+		g.Expect(said.Message).To(ContainSubstring("InPlacePodLevelResourcesVerticalScaling"))
+	}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(pod), now)).To(Succeed())
 	Expect(now.Spec.Resources).To(Equal(pod.Spec.Resources))
 	Expect(now.Spec.Containers).To(Equal(pod.Spec.Containers))
