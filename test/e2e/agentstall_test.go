@@ -75,6 +75,7 @@ var _ = Describe("a stall that the agent sees", Label("agent"), func() {
 		Expect(seen.Summary).To(HavePrefix("stands still at its limit of 128Mi without being killed: "))
 		Expect(memory.FromQuantity(*seen.Usage)).To(BeNumerically(">=", limit.Percent(90)))
 		// 2 MiB a second by the program's own clock; the kernel and the file add to it and take from it.
+		Expect(seen.GrowthPerSecond).NotTo(BeNil(), seen.Summary)
 		Expect(memory.FromQuantity(*seen.GrowthPerSecond)).To(And(
 			BeNumerically(">", memory.MiB), BeNumerically("<", 4*memory.MiB),
 		))
