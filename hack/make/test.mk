@@ -78,7 +78,7 @@ test-agent: plugin ## Run the agent's specs on a real node: kills, what fills an
 	@export $(WITH_CLUSTER) IMG=$(IMG) LAB_MODE=$(LAB_MODE); PATH="$(CURDIR)/bin:$$PATH" \
 	E2E_NODE=$(LAB_NODE) go test -count=1 -tags e2e,agent ./test/e2e -ginkgo.label-filter agent $(E2E_FLAGS) $(AGENT_FLAGS)
 
-# Real neighbours for the suite. From the proxy as they are, in images of their own.
+# Real neighbors for the suite. From the proxy as they are, in images of their own.
 VPA := k8s.io/autoscaler/vertical-pod-autoscaler/pkg
 
 .PHONY: load-vpa
