@@ -54,7 +54,7 @@ type Collector struct {
 
 	mu   sync.Mutex
 	gaps []memory.Silence
-	// answered is when each node that hosts governed pods answered last.
+	// answered is when each node that hosts governed pods answered last. Only Collect changes it.
 	answered map[string]time.Time
 }
 

@@ -231,15 +231,16 @@ func TestSuchAPodIsReplacedWhereThatIsAllowed(t *testing.T) {
 	}
 }
 
-// Seen on a real node: the successor was created with 224Mi, died within a second, was asked to have 583Mi while it was
-// down, and then stayed at 224Mi and died for the hour of the cool-down.
-func TestASuccessorThatDiesIsReplacedToo(t *testing.T) {
+// replacedOnce is a pod that was evicted because it died at once, and whose successor, shown as ready or never, dies,
+// too, and needs more.
+func replacedOnce(t *testing.T, ready bool) *cluster {
+	t.Helper()
 	c := newCluster(t, 1, small)
-	c.in.Policy.Evict = true
+	c.in.Policy.Evict, c.quick = true, ready
 	c.buggy()
 	c.wants(big, true)
 	c.dies(0, 0)
-	for range 40 {
+	for range 12 {
 		c.reconcile()
 		c.passes(settle)
 	}
@@ -248,6 +249,13 @@ func TestASuccessorThatDiesIsReplacedToo(t *testing.T) {
 	}
 	c.wants(memory.Size{Request: 300 * mib, Limit: 583 * mib}, true)
 	c.dies(0, 0)
+	return c
+}
+
+// Seen on a real node: the successor was created with 224Mi, died within a second, was asked to have 583Mi while it was
+// down, and then stayed at 224Mi and died for the hour of the cool-down.
+func TestASuccessorThatDiesIsReplacedToo(t *testing.T) {
+	c := replacedOnce(t, true)
 	for range 40 {
 		c.reconcile()
 		c.passes(settle)
@@ -269,20 +277,7 @@ func TestASuccessorThatIsNeverReadyIsReplacedWhenItWasKilledWithItsSize(t *testi
 		"not killed":                     {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, 1, small)
-			c.in.Policy.Evict, c.quick = true, false
-			c.buggy()
-			c.wants(big, true)
-			c.dies(0, 0)
-			for range 12 {
-				c.reconcile()
-				c.passes(settle)
-			}
-			if !c.told("evicted web-1") {
-				t.Fatalf("the first is not replaced: %v", c.log)
-			}
-			c.wants(memory.Size{Request: 300 * mib, Limit: 583 * mib}, true)
-			c.dies(0, 0)
+			c := replacedOnce(t, false)
 			if tc.limit > 0 {
 				c.kills = append(c.kills, memory.OOMKill{
 					Container: memory.ContainerRef{Pod: "web-2", UID: c.in.Pods[0].UID, Container: "app"},

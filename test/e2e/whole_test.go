@@ -6,8 +6,8 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -53,22 +54,29 @@ func lives(g Gomega, pod *corev1.Pod) memory.Bytes {
 	g.Expect(pod.Spec.Resources).NotTo(BeNil())
 	whole := memory.FromQuantity(*pod.Spec.Resources.Limits.Memory())
 	g.Expect(whole).To(BeNumerically(">=", app), "the API server takes nothing else")
-	if r := pod.Status.Resources; r != nil { // Kubernetes 1.36 and later
-		g.Expect(memory.FromQuantity(*r.Limits.Memory())).To(Equal(whole), "effective")
+	if pod.Status.Resources != nil || resizesWholePods(pod) {
+		g.Expect(pod.Status.Resources).NotTo(BeNil())
+		g.Expect(memory.FromQuantity(*pod.Status.Resources.Limits.Memory())).To(Equal(whole), "effective")
 	}
 	return whole
 }
 
-// keepsItsSize: the node of a pod does not resize a pod as a whole (Kubernetes before 1.36, or the gate is off), which
-// shows in the pod's status. Memfit must say so then, and change neither the pod nor a container beyond it.
+// resizesWholePods: kubelets report what a pod has as a whole, and change it while the pod runs, from 1.36 on.
+func resizesWholePods(pod *corev1.Pod) bool {
+	GinkgoHelper()
+	var node corev1.Node
+	Expect(k8s.Get(context.Background(), client.ObjectKey{Name: pod.Spec.NodeName}, &node)).To(Succeed())
+	kubelet, err := version.ParseGeneric(node.Status.NodeInfo.KubeletVersion)
+	Expect(err).NotTo(HaveOccurred())
+	return kubelet.AtLeast(version.MustParseGeneric("1.36.0"))
+}
+
+// keepsItsSize: the kubelet does not resize a pod as a whole. Memfit must say so then, and change neither the pod nor a
+// container beyond it.
 func keepsItsSize(ctx SpecContext, pod *corev1.Pod) bool {
 	GinkgoHelper()
-	now := &corev1.Pod{}
-	for began := time.Now(); time.Since(began) < 10*time.Second; time.Sleep(interval) {
-		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(pod), now)).To(Succeed())
-		if now.Status.Resources != nil {
-			return false
-		}
+	if resizesWholePods(pod) {
+		return false
 	}
 	var said metav1.Condition
 	Eventually(func(g Gomega) {
@@ -78,6 +86,7 @@ func keepsItsSize(ctx SpecContext, pod *corev1.Pod) bool {
 		g.Expect(said.Reason).To(BeElementOf(v1alpha1.ReasonPodLimit, v1alpha1.ReasonRefused), said.Message)
 		g.Expect(said.Message).To(ContainSubstring("InPlacePodLevelResourcesVerticalScaling"))
 	}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+	now := &corev1.Pod{}
 	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(pod), now)).To(Succeed())
 	Expect(now.Spec.Resources).To(Equal(pod.Spec.Resources))
 	Expect(now.Spec.Containers).To(Equal(pod.Spec.Containers))
