@@ -695,15 +695,18 @@ func (d *decider) underWay() (reason, message string) {
 				reason, message = r.Reason, message+": "+r.Why
 			}
 		case pod != nil && !st.Evict && pod.waits(&st):
+			c, _ := pod.down(st.To)
 			reason, message = v1alpha1.ReasonWaitingForStart, fmt.Sprintf("Pod %s: %s is asked for as soon as the container "+
-				"runs: a resize that comes before "+
-				"may never take effect (kubernetes/kubernetes#138760)", st.Pod, changes(st.From, st.To))
+				"runs: a resize that comes before may never take effect (kubernetes/kubernetes#138760)%s",
+				st.Pod, changes(st.From, st.To), d.insteadOfWaiting(&st, c))
 		case pod != nil && !st.Evict && pod.has(st.To, actual) && !pod.Resize.InProgress && !pod.Resize.Deferred:
 			reason, message = v1alpha1.ReasonApplying, message+d.heldWords(&st, pod)
 		case pod != nil && !st.Evict && pod.Resize.Deferred:
 			reason, message = v1alpha1.ReasonDeferred, message+"; the kubelet waits for room on the node: "+pod.Resize.Message
 		case pod != nil && !st.Evict && pod.Resize.Failed:
 			reason, message = v1alpha1.ReasonResizeFailed, message+"; the kubelet reports: "+pod.Resize.Message+failedWords(&st)
+		case pod != nil && !st.Evict && !pod.Resize.InProgress:
+			reason, message = v1alpha1.ReasonApplying, message+d.endedWords(&st, pod)
 		}
 		return reason, d.others(message)
 	}
@@ -717,12 +720,30 @@ func (d *decider) heldWords(st *Step, pod *Pod) string {
 	if !held {
 		return "; the kubelet shows it, and it is done when the container has run with it for a moment"
 	}
-	text := "; the pod's own limit is still the old one (kubernetes/kubernetes#138760), and it is asked for again when " +
-		"the container runs"
-	if remedy := d.remedy(st.Pod, st.To[c.Name].Limit); c.Brief && remedy != "" {
-		text += ", which ends within moments of its start; if you cannot wait, " + remedy
+	return "; the pod's own limit is still the old one (kubernetes/kubernetes#138760), and it is asked for again when " +
+		"the container runs" + d.insteadOfWaiting(st, c)
+}
+
+// endedWords are about a container that ended before the kubelet had reported a resize that was sent while it ran.
+func (d *decider) endedWords(st *Step, pod *Pod) string {
+	for _, c := range pod.Containers {
+		size, asked := st.To[c.Name]
+		if asked && c.Started.IsZero() && !pod.has(map[string]memory.Size{c.Name: size}, actual) {
+			return "; container " + c.Name + " ended before the kubelet had reported it: memfit looks again when the " +
+				"container runs" + d.insteadOfWaiting(st, c)
+		}
 	}
-	return text
+	return ""
+}
+
+// insteadOfWaiting is what people can do about a container that ends within moments of its start: a resize meets it by
+// luck only.
+func (d *decider) insteadOfWaiting(st *Step, c Container) string {
+	remedy := d.remedy(st.Pod, st.To[c.Name].Limit)
+	if !c.Brief || remedy == "" {
+		return ""
+	}
+	return fmt.Sprintf("; container %s ends within moments of its start: if you cannot wait, %s", c.Name, remedy)
 }
 
 // failedWords are what the kubelet's own words leave open: what is effective now, and what becomes of it. Those of a

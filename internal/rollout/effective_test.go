@@ -162,6 +162,50 @@ func TestAContainerThatCannotBeMetIsToldAboutAndNotAskedHot(t *testing.T) {
 	}
 }
 
+// Seen on Kubernetes 1.34: for four minutes people read that a pod "is resized in place", without a word of what that
+// waited for, nor of what they could do.
+func TestWhileAContainerIsNotMetPeopleAreToldWhatToDo(t *testing.T) {
+	const remedy = "container app ends within moments of its start: if you cannot wait, a new pod gets the size when it " +
+		"is created: kubectl -n shop delete pod web-1"
+	briefly := func(evict bool) *cluster {
+		c := newCluster(t, 1, small)
+		c.in.Namespace, c.in.Policy.Evict = "shop", evict
+		c.node = func(*Pod) {} // comes to nothing that lives for moments
+		c.wants(big, true)
+		return c
+	}
+	t.Run("it is not sent, because the container is down", func(t *testing.T) {
+		c := briefly(false)
+		c.dies(0, 0)
+		c.reconcile()
+		c.expectReason(v1alpha1.ReasonWaitingForStart, "as soon as the container runs", remedy)
+	})
+	t.Run("it ended before the kubelet came to what was sent", func(t *testing.T) {
+		c := briefly(false)
+		c.reconcile()
+		c.dies(0, 0)
+		c.passes(time.Second)
+		c.reconcile()
+		c.expectReason(v1alpha1.ReasonApplying, "ended before the kubelet had reported it", remedy)
+	})
+	t.Run("the pod may be replaced: there is nothing to do", func(t *testing.T) {
+		c := briefly(true)
+		c.dies(0, 0)
+		c.reconcile()
+		if c.expectReason(v1alpha1.ReasonWaitingForStart); strings.Contains(c.last.Message, "kubectl") {
+			t.Error(c.last.Message)
+		}
+	})
+	t.Run("it lived for a minute", func(t *testing.T) {
+		c := briefly(false)
+		c.dies(0, time.Minute)
+		c.reconcile()
+		if c.expectReason(v1alpha1.ReasonWaitingForStart); strings.Contains(c.last.Message, "kubectl") {
+			t.Error(c.last.Message)
+		}
+	})
+}
+
 // Seen on a real node: a raise waited 53 seconds for its container, was sent when that ran, and sent again a second
 // later, before the kubelet had come to it; all tries were used up within half a minute, and the container died on.
 func TestTheKubeletHasItsTimeForAResizeThatWaited(t *testing.T) {
