@@ -737,10 +737,10 @@ func (d *decider) endedWords(st *Step, pod *Pod) string {
 }
 
 // insteadOfWaiting is what people can do about a container that ends within moments of its start: a resize meets it by
-// luck only.
+// luck only. A lower limit is worth no pod.
 func (d *decider) insteadOfWaiting(st *Step, c Container) string {
 	remedy := d.remedy(st.Pod, st.To[c.Name].Limit)
-	if !c.Brief || remedy == "" {
+	if !c.Brief || remedy == "" || lowersAny(st.From, st.To) {
 		return ""
 	}
 	return fmt.Sprintf("; container %s ends within moments of its start: if you cannot wait, %s", c.Name, remedy)

@@ -196,6 +196,19 @@ func TestWhileAContainerIsNotMetPeopleAreToldWhatToDo(t *testing.T) {
 			t.Error(c.last.Message)
 		}
 	})
+	t.Run("the limit is to be lower: nobody needs that at once", func(t *testing.T) {
+		c := newCluster(t, 1, big)
+		c.in.Namespace, c.node = "shop", func(*Pod) {}
+		c.wants(small, false)
+		c.reconcile()
+		c.dies(0, 0)
+		c.passes(time.Second)
+		c.reconcile()
+		c.expectReason(v1alpha1.ReasonApplying, "ended before the kubelet had reported it")
+		if strings.Contains(c.last.Message, "kubectl") {
+			t.Error(c.last.Message)
+		}
+	})
 	t.Run("it lived for a minute", func(t *testing.T) {
 		c := briefly(false)
 		c.dies(0, time.Minute)
