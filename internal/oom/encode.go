@@ -166,11 +166,29 @@ func (l *Ledger) readHead(s *storedLedger) {
 			})
 		}
 	}
+	l.countKept()
 	for name := range l.totals {
 		l.names[name] += 0
 	}
 	for _, name := range slices.Concat(s.Names, slices.Collect(maps.Keys(s.Limits)), slices.Collect(maps.Keys(s.Kills))) {
 		l.names[name] += 0
+	}
+}
+
+// countKept makes the counters hold at least the kills that are kept in detail, as they do in what memfit writes: a
+// kill that turns out to be of another kind is taken from one of them.
+func (l *Ledger) countKept() {
+	for name, kills := range l.kills {
+		kept := map[memory.OOMKind]int64{}
+		for i := range kills {
+			kept[kills[i].Kind]++
+		}
+		if l.totals[name] == nil {
+			l.totals[name] = kept
+		}
+		for kind, n := range kept {
+			l.totals[name][kind] = max(l.totals[name][kind], n)
+		}
 	}
 }
 

@@ -389,6 +389,40 @@ func TestNewerLedgerIsRefusedAndNothingLost(t *testing.T) {
 	}
 }
 
+// TestKillsWithoutCounters: a stored ledger whose counters lack kills that it holds in detail, which memfit does not
+// write, is read all the same, and a kill in it can turn out to be of another kind.
+func TestKillsWithoutCounters(t *testing.T) {
+	const (
+		told = `{"p":"web-1","u":"u1","k":"ChildProcess","t":%d,"ao":true}` // by an agent
+		read = `{"p":"web-1","u":"u1","k":"ChildProcess","t":%d}`           // from the kernel's counter
+	)
+	counter := fmt.Sprintf(`{"u1":{"c":{"app":{"n":1,"k":1,"ki":%q,"ko":1,"kt":%d}}}}`, id(1), at(21).Unix())
+	for name, was := range map[string]struct{ pods, kill, totals string }{
+		"no counters":            {"{}", told, `{}`},
+		"null":                   {"{}", told, `{"app":null}`},
+		"less than none":         {"{}", told, `{"app":{"ChildProcess":-7}}`},
+		"no counters, one reads": {counter, read, `{}`},
+	} {
+		l := &Ledger{}
+		kill := fmt.Sprintf(was.kill, at(21).Unix()-1)
+		if err := l.UnmarshalBinary(fmt.Appendf(
+			nil, `{"v":1,"ns":"shop","since":%d,"pods":%s,"kills":{"app":[%s]},"totals":%s}`, at(0).Unix(), was.pods, kill, was.totals,
+		)); err != nil {
+			t.Fatal(err)
+		}
+		if l.Count("app", memory.OOMChildProcess) != 1 {
+			t.Errorf("%s: read as %v", name, l.totals)
+		}
+		died := makePod("web-1", "u1").container("app", "256Mi", crashLoop(1, oom(1, 20, 21))).pod
+		if kills := l.Update(Observe(died), nil, at(21)); len(kills) != 0 {
+			t.Errorf("%s: counted twice: %+v", name, kills)
+		}
+		if l.Count("app", memory.OOMChildProcess) != 0 || l.Count("app", memory.OOMMainProcess) != 1 || l.Total("app") != 1 {
+			t.Errorf("%s: counted as %v", name, l.totals)
+		}
+	}
+}
+
 // TestBounds runs a workload whose pods die and are replaced for ever.
 func TestBounds(t *testing.T) {
 	l := &Ledger{}
