@@ -217,8 +217,8 @@ func FuzzLedger(f *testing.F) {
 	})
 }
 
-// FuzzStoredLedger: whatever is stored, reading it neither panics nor takes more than a few times its size, nor gives a
-// ledger that cannot be written.
+// FuzzStoredLedger: whatever is stored, neither reading it nor what comes after panics; it takes no more than a few
+// times its size, and gives a ledger that can be written.
 func FuzzStoredLedger(f *testing.F) {
 	l := &Ledger{}
 	l.Update(
@@ -242,10 +242,28 @@ func FuzzStoredLedger(f *testing.F) {
 		if err != nil {
 			return
 		}
-		l.Update(Observe(makePod("web-1", "u1").container("app", "256Mi", crashLoop(1, oom(1, 20, 21))).pod), nil, at(21))
+		goOnAfter(l)
 		reborn(t, l)
 		if got, want := l.bytes, l.charged(); got != want {
 			t.Errorf("the cursors are charged %d bytes, want %d", got, want)
 		}
 	})
+}
+
+// goOnAfter tells a ledger that was read of everything once: an end, a counter, what agents saw, a stall, and pods that
+// are gone.
+func goOnAfter(l *Ledger) {
+	ref := memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}
+	exists := map[types.UID]bool{"u1": true}
+	l.UpdateCounters([]Counter{{Container: ref, ContainerID: id(1), Count: 1, Time: at(20.5)}}, nil, at(20.5))
+	kill := AgentKill{Container: ref, Time: at(20.5), Child: true, Limit: 64 * memory.MiB, Account: "grew"}
+	l.UpdateAgents([]AgentKill{kill}, nil, at(20.5))
+	l.Update(Observe(makePod("web-1", "u1").container("app", "256Mi", crashLoop(1, oom(1, 20, 21))).pod), nil, at(21))
+	stall := memory.Stall{Container: ref, Limit: 256 * memory.MiB, Since: at(22), Known: at(23)}
+	l.UpdateStalls([]memory.Stall{stall}, exists, at(23))
+	l.ExplainStalls([]AgentStall{{Container: ref, Started: at(22), Account: "grew"}}, at(23))
+	l.KillsAndStalls("app", at(24))
+	l.UpdateStalls(nil, nil, at(24))
+	l.Forget(nil, at(24))
+	l.Forget(nil, at(24).Add(2*goneFor))
 }
