@@ -71,6 +71,10 @@ type nodes struct {
 
 	// settled: the last round found nothing to write.
 	settled bool
+	// led is when a replica of memfit was last seen to lead, and missed are the kills, by workload, that no leader can
+	// know of: their pods were deleted before one led that could have read of them.
+	led    func() time.Time
+	missed map[string]int64
 
 	disturbance
 	served chan struct{} // closed when the test is over: what hangs ends
@@ -86,6 +90,15 @@ type placed struct {
 	wasReady                  bool
 	// request is the container's, which the test kubelet does not know.
 	request resource.Quantity
+	// killed is how many kills there were, reported how many of them the API server was told of, and when.
+	killed, reported int64
+	reports          []report
+}
+
+// report is a status that told the API server of so many more kills.
+type report struct {
+	kills int64
+	at    time.Time
 }
 
 // disturbance counts what memfit does to pods that serve.
@@ -107,6 +120,7 @@ func newNodes(t *testing.T, c client.Client, pair tls.Certificate, workloads []w
 		client: c, port: freePort(t), of: map[string]*kubelet.Kubelet{}, pods: map[types.UID]*placed{},
 		answers: map[string]answer{}, ahead: map[string]time.Duration{}, spec: map[string]workload{},
 		asked: map[string]int{}, rng: rand.New(rand.NewPCG(1, 2)), served: make(chan struct{}),
+		missed: map[string]int64{}, led: time.Now,
 		disturbance: disturbance{
 			evicted: map[string]int{}, owed: map[string]int{}, resized: map[string]int{},
 			highest: map[string]memory.Bytes{},
@@ -231,7 +245,15 @@ func (n *nodes) pod(pod *corev1.Pod) func(context.Context) {
 	}
 	write := pod.DeepCopy()
 	write.Status = status
-	return func(ctx context.Context) { _ = n.client.Status().Update(ctx, write) } // the next round tries again
+	killed := p.killed
+	return func(ctx context.Context) {
+		if n.client.Status().Update(ctx, write) == nil { // else the next round tries again
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			p.reports = append(p.reports, report{killed - p.reported, time.Now()})
+			p.reported = killed
+		}
+	}
 }
 
 func sameConditions(a, b []corev1.PodCondition) bool {
@@ -280,7 +302,16 @@ func (n *nodes) leave(pod *corev1.Pod, p *placed) func(context.Context) {
 	uid := pod.UID
 	pod = pod.DeepCopy()
 	return func(ctx context.Context) {
-		_ = n.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &uid})
+		if n.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &uid}) != nil {
+			return
+		}
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		for _, r := range p.reports {
+			if r.at.After(n.led()) {
+				n.missed[p.workload] += r.kills
+			}
+		}
 	}
 }
 
@@ -376,9 +407,10 @@ func (n *nodes) strikeAll(workload string) {
 }
 
 func (n *nodes) end(p *placed) {
-	k := n.of[p.workload]
+	k, before := n.of[p.workload], n.all(p.workload)
 	k.Now = n.now(p.node)
 	k.End(p.Pod, p.Cause)
+	p.killed += n.all(p.workload) - before
 	p.restartAt = k.Now.Add(time.Second)
 }
 
@@ -399,11 +431,21 @@ func (n *nodes) able(workload string) []*placed {
 func (n *nodes) kills(workload string) int64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var all int64
+	return n.all(workload)
+}
+
+func (n *nodes) all(workload string) (all int64) {
 	for _, count := range n.of[workload].Kills {
 		all += count
 	}
 	return all
+}
+
+// unknown is how many of them nobody can know of.
+func (n *nodes) unknown(workload string) int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.missed[workload]
 }
 
 // written says whether the API server knows all that happened on the nodes.
