@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/workload"
 )
@@ -32,7 +33,7 @@ func (r *Reconciler) act(
 ) error {
 	var failed error
 	for _, a := range actions {
-		result, err := r.carryOut(ctx, s, a)
+		result, err := r.carryOut(ctx, s, m, a)
 		m.Note(a, result, now)
 		failed = errors.Join(failed, err)
 	}
@@ -40,11 +41,23 @@ func (r *Reconciler) act(
 }
 
 // carryOut does one thing to one pod.
-func (r *Reconciler) carryOut(ctx context.Context, s *workload.Snapshot, a rollout.Action) (workload.Outcome, error) {
+func (r *Reconciler) carryOut(
+	ctx context.Context, s *workload.Snapshot, m *workload.State, a rollout.Action,
+) (workload.Outcome, error) {
 	pod := s.Pod(a.UID)
 	evicts := a.Evict || a.Restart
 	if pod == nil || evicts && r.Executor.Evict == nil || !evicts && r.Executor.Resize == nil {
 		return workload.Outcome{Kind: workload.OutcomeGone}, nil
+	}
+	if workload.Disturbs(pod, a) {
+		wanted, err := r.census().PodCount(ctx, s.Owner.Ref)
+		why := m.TooFewServe(s, a, wanted)
+		if err != nil {
+			why = quote.Line(err.Error())
+		}
+		if why != "" {
+			return workload.Outcome{Kind: workload.OutcomeTooFew, Why: why}, nil
+		}
 	}
 	var err error
 	if evicts {

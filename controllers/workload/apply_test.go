@@ -12,11 +12,13 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	gomegatypes "github.com/onsi/gomega/types"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
@@ -338,6 +340,47 @@ var _ = Describe("A recommendation that is applied", func() {
 		Expect(f.left()).To(HaveLen(2))
 		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "Budget", ContainSubstring("PodDisruptionBudget")))
 		expect.Deleted(w.ctx, w.client, budget)
+		f.passes(2 * time.Minute)
+		Expect(f.reconcile(f.ref)).To(Succeed())
+		Expect(f.left()).To(HaveLen(1))
+		Expect(w.recorder.about("EvictedForResize")).To(HaveLen(1))
+	})
+
+	It("takes no pod away while others are not there, find no node, or nobody says how many there are to be", func() {
+		profiled(orEvict)
+		f := newFleet(w, 2)
+		f.scaled(3)
+		Expect(f.reconcile(f.ref)).To(Succeed())
+		w.reconciler.Executor.Resize = func(context.Context, *corev1.Pod, map[string]memory.Size) error {
+			return apierrors.NewBadRequest("Pod QOS Class may not change as a result of resizing")
+		}
+		f.killed()
+		keeps := func(message string) {
+			GinkgoHelper()
+			f.passes(2 * time.Minute)
+			Expect(f.looks().Status.Conditions).To(applied(metav1.ConditionFalse, "Budget", ContainSubstring(message)))
+			Expect(w.recorder.about("EvictedForResize")).To(BeEmpty())
+		}
+		keeps("is not evicted: 1 of 3 pods do not serve or are not there yet: maxUnavailable is 1")
+
+		set := expect.Exists(w.ctx, w.client, w.namespace, "web-5d4f8c7b9", &appsv1.ReplicaSet{})
+		pending := build.Pod(w.namespace, "web-2").Annotate(v1alpha1.ProfileAnnotation, "web").
+			OwnedBy(set, "apps/v1", "ReplicaSet").Container("app", build.Limit("256Mi"), build.Request("128Mi")).Obj()
+		pending.Status.ContainerStatuses = nil
+		f.applied(pending)
+		keeps("1 of 3 pods do not serve")
+
+		f.deleted(pending)
+		f.scaled(2)
+		w.faults.reading = func(obj client.Object) error {
+			if _, asked := obj.(*unstructured.Unstructured); asked {
+				return apierrors.NewInternalError(errors.New("etcdserver: leader changed"))
+			}
+			return nil
+		}
+		keeps("reading how many pods")
+
+		w.faults.reading = nil
 		f.passes(2 * time.Minute)
 		Expect(f.reconcile(f.ref)).To(Succeed())
 		Expect(f.left()).To(HaveLen(1))

@@ -36,11 +36,11 @@ import (
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // Namespaces carry opt-in, opt-out and pause annotations.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
-// The owner chain of a pod, metadata only.
+// The owner chain of a pod, metadata only; and, before a pod is kept from serving, how many there are to be.
 // +kubebuilder:rbac:groups=apps,resources=replicasets;deployments;statefulsets;daemonsets,verbs=get;list;watch
 // The owner chain of a batch pod, metadata only.
 // +kubebuilder:rbac:groups=batch,resources=jobs;cronjobs,verbs=get;list;watch
-// The owner of pods from before Deployments, metadata only.
+// The owner of pods from before Deployments: the same.
 // +kubebuilder:rbac:groups="",resources=replicationcontrollers,verbs=get;list;watch
 // What memfit found is written into objects of its own, and only there.
 // +kubebuilder:rbac:groups=memfit.dev,resources=memoryrecommendations,verbs=get;list;watch;create;update;patch;delete

@@ -54,6 +54,14 @@ func newFleet(w *world, n int, annotations ...string) *fleet {
 	return f
 }
 
+// scaled says how many pods there are to be.
+func (f *fleet) scaled(to int32) {
+	GinkgoHelper()
+	d := expect.Exists(f.ctx, f.client, f.namespace, "web", &appsv1.Deployment{})
+	d.Spec.Replicas = &to
+	Expect(f.client.Update(f.ctx, d)).To(Succeed())
+}
+
 func (f *fleet) add(set *appsv1.ReplicaSet, name string) { f.addWith(set, name) }
 
 func (f *fleet) addWith(set *appsv1.ReplicaSet, name string, options ...build.ContainerOption) {
@@ -215,6 +223,16 @@ var _ = Describe("A pod that leaks", func() {
 		w.passes(DefaultCheckpointEvery)
 		Expect(w.reconcile(f.ref)).To(Succeed())
 		Expect(w.checkpoint(f.ref).Status.Drift).To(BeEmpty(), "what did not happen does not count")
+	})
+
+	It("is not evicted while another pod is not there", func() {
+		profiled(restarting)
+		f := newFleet(w, 2)
+		f.scaled(3)
+		f.leaks()
+		Expect(f.left()).To(HaveLen(2))
+		Expect(f.drift()).To(ContainSubstring("1 of 3 pods do not serve or are not there yet"))
+		Expect(w.recorder.about("RestartedForMemory")).To(BeEmpty())
 	})
 
 	It("is not evicted twice when nobody knows what became of the first time", func() {

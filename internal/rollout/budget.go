@@ -26,6 +26,8 @@ type Restarted struct {
 	Pod string    `json:"pod"`
 	UID types.UID `json:"uid"`
 	At  time.Time `json:"at"`
+	// Present are the pods that were there then: the fresh one is none of them.
+	Present present `json:"present,omitzero"`
 	// Why says what was wrong with it.
 	Why string `json:"why,omitempty"`
 }
@@ -47,7 +49,7 @@ func (o *observation) followRestart() {
 		return
 	}
 	for i := range o.Pods {
-		if next := &o.Pods[i]; next.Ready && !next.Leaving && !next.Created.Before(r.At) {
+		if next := &o.Pods[i]; next.Ready && !next.Leaving && r.Present.before(next, r.At) {
 			o.state.record(Change{Kind: Fresh, At: o.Now, Pod: next.Name, Why: "instead of " + r.Pod + ": " + r.Why}, r.At)
 			o.state.Restart = nil
 			return
@@ -120,6 +122,19 @@ func (d *decider) overBudget(pod *Pod) string {
 		caused, len(d.Pods), down, most)
 }
 
+// TooFew says why one more pod must not be kept from serving, of so many that there are to be and that serve; empty: it
+// may be. What [Decide] knows of are pods that run. One that has not been created, or that no node has taken, is none
+// of them, so that a workload whose new pods find no room would lose one old pod after the other.
+func TooFew(wanted, serving int, p Policy) string {
+	most, away := int(max(p.MaxUnavailable, 1)), max(wanted-serving, 0)
+	if away < most {
+		return ""
+	}
+	return fmt.Sprintf(
+		"%d of %s do not serve or are not there yet: maxUnavailable is %d", away, format.Count(wanted, "pod"), most,
+	)
+}
+
 // noLongerAllowed reports whether a pod that is to be disturbed, and is counted already, would be one too many by now.
 func (d *decider) noLongerAllowed(pod *Pod) bool {
 	caused, down := d.disturbed()
@@ -154,7 +169,7 @@ func (d *decider) restart() {
 			break
 		}
 		d.spend(cost)
-		d.State.Restart = &Restarted{Pod: c.Pod, UID: c.UID, At: stamp(d.Now), Why: c.Why}
+		d.State.Restart = &Restarted{Pod: c.Pod, UID: c.UID, At: stamp(d.Now), Present: presentOf(d.Pods), Why: c.Why}
 		d.actions = append(d.actions, Action{Pod: c.Pod, UID: c.UID, Evict: true, Restart: true, Why: c.Why})
 	}
 	d.requeueIn(recheckAfter)

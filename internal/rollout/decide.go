@@ -149,6 +149,7 @@ func (d *decider) again() {
 		case (st.Evict || pod.restartsFor(st) && !pod.has(st.To, spec)) && d.noLongerAllowed(pod):
 			d.requeueIn(recheckAfter) // others have gone down since it was written down
 		case st.Evict:
+			st.Present = presentOf(d.Pods)
 			d.actions = append(
 				d.actions, Action{Pod: st.Pod, UID: st.UID, Evict: true, Sizes: st.To, Why: changes(st.From, st.To)},
 			)
@@ -275,7 +276,7 @@ var barred = []string{
 func (d *decider) inPlace(pod *Pod) (sizes map[string]memory.Size, refused bool) {
 	if r, stands := d.State.refusal(pod.UID, false); stands && d.stillAsked(pod, r) {
 		d.refused(r.Reason, fmt.Sprintf("pod %s: %s", pod.Name, r.Why))
-		return nil, true
+		return nil, r.Reason != v1alpha1.ReasonBudget // which would not allow an eviction, either
 	}
 	for _, c := range pod.Containers {
 		to, differs := d.target(pod, c)
@@ -408,9 +409,9 @@ func (d *decider) byEviction(pod *Pod) map[string]memory.Size {
 		return nil
 	}
 	// A budget covers all pods of a workload: what it does not allow for one it does not allow for the next.
-	if i := slices.IndexFunc(
-		d.State.Refusals, func(r Refusal) bool { return r.Evict && (r.UID == pod.UID || r.Reason == v1alpha1.ReasonBudget) },
-	); i >= 0 {
+	if i := slices.IndexFunc(d.State.Refusals, func(r Refusal) bool {
+		return r.Evict && (r.UID == pod.UID || r.Reason == v1alpha1.ReasonBudget && !r.Only)
+	}); i >= 0 {
 		r := d.State.Refusals[i]
 		d.reason, d.message = "", ""
 		d.refused(r.Reason, fmt.Sprintf("pod %s is not evicted: %s", r.Pod, r.Why))
@@ -616,13 +617,14 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		}
 		e.Before[name] = e.Before[name].Max(from[name])
 	}
-	e.Steps = append(
-		e.Steps,
-		Step{
-			Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Evict: evict, From: from, Last: last, To: maps.Clone(to),
-			Served: pod.serves(),
-		},
-	)
+	step := Step{
+		Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Evict: evict, From: from, Last: last, To: maps.Clone(to),
+		Served: pod.serves(),
+	}
+	if evict {
+		step.Present = presentOf(d.Pods)
+	}
+	e.Steps = append(e.Steps, step)
 	d.State.LastChange = stamp(d.Now)
 	if _, down := pod.down(to); down && !evict {
 		d.requeueIn(recheckAfter)

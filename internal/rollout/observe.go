@@ -200,7 +200,7 @@ func (o *observation) followEviction(st *Step) (done bool) {
 	for i := range o.Pods {
 		next := &o.Pods[i]
 		_, taken := o.state.step(next.UID)
-		if taken || next.Leaving || next.Created.Before(stamp(st.At)) || !next.has(limits(st.To), actual) {
+		if taken || next.Leaving || !st.Present.before(next, st.At) || !next.has(limits(st.To), actual) {
 			continue
 		}
 		if !next.Ready && !o.state.Rollout.Decrease && o.killedWith(next, st.To) {
@@ -218,7 +218,7 @@ func (o *observation) followEviction(st *Step) (done bool) {
 		}
 		o.found(Replaced, st, "Pod %s runs instead of %s: %s", next.Name, st.Pod, changes(st.From, st.To))
 		o.keep(Replaced, next.Name, st, o.state.Rollout.Why)
-		st.Pod, st.UID, st.Evict = next.Name, next.UID, false
+		st.Pod, st.UID, st.Evict, st.Present = next.Name, next.UID, false, present{}
 		st.Confirmed, st.Restarts, st.To, st.Served = stamp(o.Now), next.restarts(), sizesOf(next, st.To), true
 		if !o.state.Rollout.Decrease {
 			o.state.Rollout.Completed++

@@ -46,8 +46,21 @@ type cluster struct {
 	lost   bool
 	// quick: the successor of an evicted pod is ready at once.
 	quick bool
+	// slow: it is created some time after the pod is gone. awaited are those that are not created yet.
+	slow    bool
+	awaited []awaited
+	// wanted is how many pods there are to be, which is looked at before one is kept from serving; 0: nobody says.
+	wanted int
+	// ahead is how far the API server's clock is in front of memfit's.
+	ahead time.Duration
 	last  Transition
 	born  int
+}
+
+// awaited is a pod that is to be created since then.
+type awaited struct {
+	size  memory.Size
+	since time.Time
 }
 
 // effective is the truth.
@@ -98,8 +111,8 @@ func newCluster(t testing.TB, n int, size memory.Size) *cluster {
 func (c *cluster) pod(size memory.Size) Pod {
 	c.born++
 	return Pod{
-		Name: fmt.Sprintf("web-%d", c.born), UID: types.UID(fmt.Sprintf("uid-%d", c.born)), Created: c.in.Now, Ready: true,
-		QoS:        "Burstable",
+		Name: fmt.Sprintf("web-%d", c.born), UID: types.UID(fmt.Sprintf("uid-%d", c.born)), Ready: true,
+		Created: c.in.Now.Add(c.ahead).Truncate(time.Second), QoS: "Burstable",
 		Containers: []Container{{Name: "app", Spec: size, Actual: size, Started: c.in.Now.Add(-time.Hour), RSS: 50 * mib}},
 	}
 }
@@ -189,6 +202,12 @@ func (c *cluster) do(a Action, s *State) {
 		s.Gone(a.UID)
 		return
 	}
+	if why := c.tooFew(a, s); why != "" {
+		if s.TooFew(a, why, c.in.Now); a.Restart {
+			s.NotRestarted(a.UID)
+		}
+		return
+	}
 	if a.Evict {
 		if c.evict != nil {
 			if reason := c.evict(a); reason != "" {
@@ -200,15 +219,18 @@ func (c *cluster) do(a Action, s *State) {
 				return
 			}
 		}
+		size, done := a.Sizes["app"], "evicted "
 		if a.Restart {
-			*pod = c.pod(pod.Containers[0].Spec)
-			pod.Ready = false
-			c.log = append(c.log, "restarted "+a.Pod)
+			size, done = pod.Containers[0].Spec, "restarted "
+		}
+		c.log = append(c.log, done+a.Pod)
+		if c.slow {
+			c.awaited = append(c.awaited, awaited{size, c.in.Now})
+			c.in.Pods = slices.DeleteFunc(c.in.Pods, func(p Pod) bool { return p.UID == a.UID })
 			return
 		}
-		*pod = c.pod(a.Sizes["app"])
-		pod.Ready = c.quick
-		c.log = append(c.log, "evicted "+a.Pod)
+		*pod = c.pod(size)
+		pod.Ready = c.quick && !a.Restart
 		return
 	}
 	c.log = append(c.log, fmt.Sprintf("resize %s %s", a.Pod, a.Why))
@@ -232,6 +254,33 @@ func (c *cluster) do(a Action, s *State) {
 	if c.node != nil && !a.Undo {
 		c.node(pod)
 	}
+}
+
+// setClock puts the API server's clock so far in front of memfit's, by which the pods that there are were created, too.
+func (c *cluster) setClock(ahead time.Duration) {
+	for i := range c.in.Pods {
+		c.in.Pods[i].Created = c.in.Pods[i].Created.Add(ahead - c.ahead)
+	}
+	c.ahead = ahead
+}
+
+// tooFew says why an action may not be carried out, as the controller looks at it.
+func (c *cluster) tooFew(a Action, s *State) string {
+	disturbs := func(p *Pod, a Action) bool {
+		return p.serves() && (a.Evict || !a.Undo && p.restartsFor(&Step{To: a.Sizes}))
+	}
+	if c.wanted == 0 || !disturbs(c.find(a.UID), a) {
+		return ""
+	}
+	serving := 0
+	for i := range c.in.Pods {
+		p := &c.in.Pods[i]
+		other, changing := s.UnderWay(p.UID)
+		if p.serves() && (p.UID == a.UID || !changing || !disturbs(p, other)) {
+			serving++
+		}
+	}
+	return TooFew(c.wanted, serving, c.in.Policy)
 }
 
 func (c *cluster) passes(d time.Duration) { c.in.Now = c.in.Now.Add(d) }

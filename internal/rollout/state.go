@@ -67,8 +67,9 @@ type Step struct {
 	Pod string    `json:"pod"`
 	UID types.UID `json:"uid"`
 	At  time.Time `json:"at"`
-	// Evict: the pod is evicted; its successor takes its place in the step when it is ready.
-	Evict bool `json:"evict,omitempty"`
+	// Evict: the pod is evicted; its successor, which is none of Present, takes its place in the step when it is ready.
+	Evict   bool    `json:"evict,omitempty"`
+	Present present `json:"present,omitzero"`
 	// From and To are sizes by container.
 	From map[string]memory.Size `json:"from"`
 	To   map[string]memory.Size `json:"to"`
@@ -106,8 +107,10 @@ type Refusal struct {
 	Until time.Time `json:"until"`
 	// Sizes are those that could not be had, by container: the refusal holds for them, and not for others.
 	Sizes map[string]memory.Size `json:"sizes,omitempty"`
-	// Evict: it was the eviction that was refused.
+	// Evict: it was the eviction that was refused. Only: that says nothing of the workload's other pods, although it was
+	// for want of a budget.
 	Evict  bool   `json:"evict,omitempty"`
+	Only   bool   `json:"only,omitempty"`
 	Reason string `json:"reason"`
 	Why    string `json:"why"`
 }
@@ -172,22 +175,26 @@ func (s *State) Refused(a Action, reason, why string, now time.Time) {
 	if reason == v1alpha1.ReasonBudget {
 		hold = budgetHold
 	}
-	s.refused(a, reason, why, now.Add(hold))
+	s.refused(a, Refusal{Reason: reason, Why: why, Until: now.Add(hold)})
 }
 
 // NoRight notes the same where memfit lacks the right to do it.
 func (s *State) NoRight(a Action, why string, now time.Time) {
-	s.refused(a, v1alpha1.ReasonRefused, why, now.Add(rightHold))
+	s.refused(a, Refusal{Reason: v1alpha1.ReasonRefused, Why: why, Until: now.Add(rightHold)})
 }
 
-func (s *State) refused(a Action, reason, why string, until time.Time) {
+// TooFew notes that an action was not carried out because fewer pods than the owner allows would serve.
+func (s *State) TooFew(a Action, why string, now time.Time) {
+	s.refused(a, Refusal{Reason: v1alpha1.ReasonBudget, Why: why, Until: now.Add(budgetHold), Only: true})
+}
+
+func (s *State) refused(a Action, r Refusal) {
 	if st, begun := s.step(a.UID); begun && st.Tries == 0 && !a.Undo {
 		s.unspend(a.UID, st.At)
 	}
 	s.drop(a.UID)
-	s.refuse(
-		Refusal{Pod: a.Pod, UID: a.UID, Until: until, Evict: a.Evict, Reason: reason, Why: why, Sizes: a.Sizes},
-	)
+	r.Pod, r.UID, r.Evict, r.Sizes = a.Pod, a.UID, a.Evict, a.Sizes
+	s.refuse(r)
 }
 
 // Gone notes that the pod of an action does not exist any more, or is another one by now.
@@ -249,6 +256,15 @@ func (s *State) step(uid types.UID) (Step, bool) {
 		}
 	}
 	return Step{}, false
+}
+
+// UnderWay is what was begun with a pod and is not confirmed; false: nothing.
+func (s *State) UnderWay(pod types.UID) (Action, bool) {
+	if s.Restart != nil && s.Restart.UID == pod {
+		return Action{Pod: s.Restart.Pod, UID: pod, Evict: true, Restart: true}, true
+	}
+	st, begun := s.step(pod)
+	return Action{Pod: st.Pod, UID: pod, Evict: st.Evict, Sizes: st.To, Undo: st.Back}, begun && st.Confirmed.IsZero()
 }
 
 // Changing says whether a change of the pod was begun that is not confirmed.

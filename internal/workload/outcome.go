@@ -18,7 +18,7 @@ import (
 // Outcome is what became of an action.
 type Outcome struct {
 	Kind outcomeKind
-	// Why the API server refused it.
+	// Why it was refused.
 	Why string
 }
 
@@ -31,6 +31,8 @@ const (
 	OutcomeGone
 	// OutcomeBudget means that a PodDisruptionBudget does not allow it now.
 	OutcomeBudget
+	// OutcomeTooFew means that it was not asked for: fewer pods than the owner allows would serve.
+	OutcomeTooFew
 	// OutcomeRefused means that the API server does not allow it.
 	OutcomeRefused
 	// OutcomeNoRight means that memfit has no right to do it, as its installation stands.
@@ -103,6 +105,8 @@ func (st *State) Note(a rollout.Action, o Outcome, now time.Time) {
 		st.rollout.Gone(a.UID)
 	case OutcomeBudget:
 		st.rollout.Refused(a, v1alpha1.ReasonBudget, budgetRefusal, now)
+	case OutcomeTooFew:
+		st.rollout.TooFew(a, o.Why, now)
 	case OutcomeRefused:
 		st.rollout.Refused(a, v1alpha1.ReasonRefused, o.Why, now)
 	case OutcomeNoRight:
@@ -120,6 +124,8 @@ func (st *State) noteRestart(o Outcome, now time.Time) {
 		st.pendingRestart = ""
 	case OutcomeBudget:
 		st.restartRefused = refusal{now.Add(afterBudget), budgetRefusal}
+	case OutcomeTooFew:
+		st.restartRefused = refusal{now.Add(afterBudget), o.Why}
 	case OutcomeRefused, OutcomeNoRight:
 		st.restartRefused = refusal{now.Add(afterForbidden), o.Why}
 	case OutcomeGone:

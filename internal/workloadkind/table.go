@@ -14,6 +14,8 @@ type Kind struct {
 	Group, Version, Name, Resource string
 	// Template is the path to the template of its pods; empty for a Pod, which is its own.
 	Template []string
+	// PodCount is the path to how many pods an object is to have; empty: it does not say, or memfit may not read it.
+	PodCount []string
 	// Restarts: kubectl rollout restart replaces its pods.
 	Restarts bool
 	// Recreates: something starts a new pod in place of one that is gone.
@@ -66,30 +68,33 @@ const (
 	GeneratedWithTime
 )
 
-var inSpec = []string{"spec", "template"}
+var (
+	inSpec   = []string{"spec", "template"}
+	replicas = []string{"spec", "replicas"}
+)
 
 // table has the kinds that memfit looks for most often first: owners are looked up with every new pod.
 var table = []Kind{
 	{
 		Group: "apps", Version: "v1", Name: "ReplicaSet", Resource: "replicasets", short: "rs",
-		Template: inSpec, MergedByName: true,
+		Template: inSpec, PodCount: replicas, MergedByName: true,
 		Recreates: true, PodNames: Generated,
 		Watched: true, Intermediate: true, HasHash: true, // owned by a Deployment, an Argo Rollout, ... or written by hand
 	},
 	{
 		Group: "apps", Version: "v1", Name: "Deployment", Resource: "deployments", short: "deploy",
-		Template: inSpec, MergedByName: true,
+		Template: inSpec, PodCount: replicas, MergedByName: true,
 		Recreates: true, Restarts: true, PodNames: GeneratedWithHash, Watched: true, Asks: true,
 		HashLabel: "pod-template-hash", // since Kubernetes 1.2
 	},
 	{
 		Group: "apps", Version: "v1", Name: "StatefulSet", Resource: "statefulsets", short: "sts",
-		Template: inSpec, MergedByName: true,
+		Template: inSpec, PodCount: replicas, MergedByName: true,
 		Recreates: true, Restarts: true, PodNames: Ordinal, Watched: true, Asks: true,
 	},
 	{
 		Group: "apps", Version: "v1", Name: "DaemonSet", Resource: "daemonsets", short: "ds",
-		Template: inSpec, MergedByName: true,
+		Template: inSpec, PodCount: []string{"status", "desiredNumberScheduled"}, MergedByName: true,
 		Recreates: true, Restarts: true, PodNames: Generated, Watched: true, Asks: true,
 	},
 	{
@@ -105,7 +110,7 @@ var table = []Kind{
 	},
 	{
 		Version: "v1", Name: "ReplicationController", Resource: "replicationcontrollers", short: "rc",
-		Template: inSpec, MergedByName: true,
+		Template: inSpec, PodCount: replicas, MergedByName: true,
 		Recreates: true, PodNames: Generated,
 		Watched: true, // DeploymentConfigs own theirs, but only OpenShift has them
 	},

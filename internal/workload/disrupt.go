@@ -1,0 +1,44 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/internal/oom"
+	"github.com/memfit/memfit/internal/rollout"
+)
+
+// Disturbs reports whether an action keeps a pod from serving that serves now.
+func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
+	restarts := func(c corev1.Container) bool {
+		_, asked := a.Sizes[c.Name]
+		return asked && oom.RestartsOnResize(&c)
+	}
+	return serves(pod) && (a.Evict || a.Restart || !a.Undo && slices.ContainsFunc(pod.Spec.Containers, restarts))
+}
+
+// TooFewServe says why no other pod than those that are being changed already may be kept from serving; empty: one may
+// be. wanted is how many pods there are to be; 0: nobody says, and it is those that there are, also where no node has
+// taken them.
+func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
+	living, serving := 0, 0
+	for _, pod := range s.Pods {
+		if pod.DeletionTimestamp == nil && !ended(pod) {
+			living++
+		}
+		other, changing := st.rollout.UnderWay(pod.UID)
+		if serves(pod) && (pod.UID == a.UID || !changing || !Disturbs(pod, other)) {
+			serving++
+		}
+	}
+	if wanted == 0 {
+		wanted = living
+	}
+	return rollout.TooFew(wanted, serving, rolloutPolicy(s))
+}
+
+func serves(pod *corev1.Pod) bool { return ready(pod) && pod.DeletionTimestamp == nil && !ended(pod) }
