@@ -22,7 +22,7 @@ type present struct {
 
 // maxPresent bounds the UIDs: 40 bytes each. When more pods were created in one second, those created in it count as
 // present, whatever their UID: an eviction comes no sooner than one of them is ready.
-const maxPresent = 32
+const maxPresent = 8
 
 func presentOf(pods []Pod) present {
 	var p present

@@ -18,7 +18,8 @@ func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
 		_, asked := a.Sizes[c.Name]
 		return asked && oom.RestartsOnResize(&c)
 	}
-	return serves(pod) && (a.Evict || a.Restart || !a.Undo && slices.ContainsFunc(pod.Spec.Containers, restarts))
+	some := slices.ContainsFunc(pod.Spec.Containers, restarts) || slices.ContainsFunc(pod.Spec.InitContainers, restarts)
+	return serves(pod) && (a.Evict || a.Restart || !a.Undo && some)
 }
 
 // TooFewServe says why no other pod than those that are being changed already may be kept from serving; empty: one may
