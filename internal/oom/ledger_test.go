@@ -406,7 +406,8 @@ func TestKillsWithoutCounters(t *testing.T) {
 		l := &Ledger{}
 		kill := fmt.Sprintf(was.kill, at(21).Unix()-1)
 		if err := l.UnmarshalBinary(fmt.Appendf(
-			nil, `{"v":1,"ns":"shop","since":%d,"pods":%s,"kills":{"app":[%s]},"totals":%s}`, at(0).Unix(), was.pods, kill, was.totals,
+			nil, `{"v":1,"ns":"shop","since":%d,"pods":%s,"kills":{"app":[%s]},"totals":%s}`,
+			at(0).Unix(), was.pods, kill, was.totals,
 		)); err != nil {
 			t.Fatal(err)
 		}
