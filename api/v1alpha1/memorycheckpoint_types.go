@@ -7,8 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CheckpointContainer is one container's packed history.
+// CheckpointContainer is what is known of one program in one container.
 type CheckpointContainer struct {
+	// evidence says whose the history is, as JSON written by internal/workload: program, what its owner asks for, sizes.
+	// +optional
+	Evidence []byte `json:"evidence,omitempty"`
 	// history is memfit's own compact encoding (internal/history), versioned by its first byte.
 	History []byte `json:"history"`
 	// name is the container's name.
@@ -18,10 +21,9 @@ type CheckpointContainer struct {
 // MemoryCheckpointStatus is memfit's memory of one workload. It is the truth: MemoryRecommendation status is derived
 // from it, so that a kill is counted in one write and never twice.
 type MemoryCheckpointStatus struct {
-	// containers holds one packed history per container name.
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=32
+	// containers holds one packed history per container name and program, the newest program of a container first.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=96
 	// +optional
 	Containers []CheckpointContainer `json:"containers,omitempty"`
 

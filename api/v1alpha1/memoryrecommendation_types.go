@@ -45,6 +45,15 @@ type Size struct {
 	Request *resource.Quantity `json:"request,omitempty"`
 }
 
+// Canary allows one new pod to be the first with a lower limit.
+type Canary struct {
+	// number tells one permission from the next, which is given when the pod was not created.
+	Number int64 `json:"number"`
+	// replica is the name of the manager's pod whose webhook may use it, once.
+	// +kubebuilder:validation:MaxLength=253
+	Replica string `json:"replica"`
+}
+
 // Evidence is what a recommendation rests on.
 type Evidence struct {
 	// heapCap is the least heap cap that running replicas have; absent while one of them runs without.
@@ -138,9 +147,22 @@ type ContainerRecommendation struct {
 	// without agents, and while replicas differ. Where runtime.type is Auto, new pods get the settings of that runtime.
 	// +optional
 	FoundRuntime *FoundRuntime `json:"foundRuntime,omitempty"`
+	// newPods is what new pods of this program get. It is the recommended size, or more: until one pod has been watched
+	// with a lower limit, new pods get what the running ones have, and at least what their owner asks for. Only where
+	// sizing.mode sizes new pods.
+	// +optional
+	NewPods *Size `json:"newPods,omitempty"`
 	// oomKills is the number of OOM kills of this container so far.
 	// +optional
 	OOMKills int64 `json:"oomKills,omitempty"`
+	// owner is the memory that the container's owner asks for in its pod template.
+	// +optional
+	Owner *Size `json:"owner,omitempty"`
+	// program is a fingerprint of what the container runs (image, command, args, env, tuning). The recommendation rests on
+	// the evidence of this program and is for its pods; the record in memfit.dev/injected of a pod names the pod's.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Program string `json:"program,omitempty"`
 	// reasons is the chain from evidence to number, each step with its figures.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -330,6 +352,11 @@ type MemoryRecommendationStatus struct {
 	// +optional
 	Containers []ContainerRecommendation `json:"containers,omitempty"`
 
+	// canary allows one new pod to get the recommended size although no pod has been watched with so low a limit; absent
+	// while none may.
+	// +optional
+	Canary *Canary `json:"canary,omitempty"`
+
 	// coverage counts the workload's pods and how many run with the profile's settings.
 	// +optional
 	Coverage *Coverage `json:"coverage,omitempty"`
@@ -373,15 +400,15 @@ type MemoryRecommendationStatus struct {
 // MemoryRecommendation is memfit's answer for one workload: evidence, formula, number, decision. memfit writes it; the
 // workload owns it.
 //
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
+// +kubebuilder:object:root=true +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=memrec,categories=memory
 // +kubebuilder:printcolumn:name="Workload",type=string,JSONPath=`.spec.workload.name`
 // +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.workload.kind`,priority=1
 // +kubebuilder:printcolumn:name="Profile",type=string,JSONPath=`.spec.profile.name`
 // +kubebuilder:printcolumn:name="OOMs",type=integer,JSONPath=`.status.oomKills`
 // +kubebuilder:printcolumn:name="Stalls",type=integer,JSONPath=`.status.stalls`,priority=1
-// +kubebuilder:printcolumn:name="Limit",type=string,JSONPath=`.status.limit`,description="Recommended limit per container"
+// +kubebuilder:printcolumn:name="Limit",type=string,JSONPath=`.status.limit`,description="Recommended limit per
+// container"
 // +kubebuilder:printcolumn:name="Applied",type=string,JSONPath=`.status.conditions[?(@.type=="Applied")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Summary",type=string,JSONPath=`.status.summary`,priority=1

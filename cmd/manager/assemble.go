@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -102,7 +103,7 @@ func control(
 		},
 		Settings: workloadctl.Settings{
 			CheckpointEvery: o.checkpointInterval, StepInterval: samplesPerStep * o.usageInterval,
-			Unmeasured: o.usageInterval == 0,
+			Unmeasured: o.usageInterval == 0, Replica: replica(),
 		},
 		Problems: workloadctl.ProfileProblems{Known: problems, OnChange: profiles.Trigger.Enqueue},
 		Recorder: mgr.GetEventRecorder("memfit"), Metrics: measures, Watchdog: watchdog, Clock: clock.RealClock{},
@@ -145,6 +146,16 @@ func control(
 		defer cancel()
 		workloads.Flush(ctx)
 	}))
+}
+
+// replica is the name of this process's pod, by which the leader allows a webhook to create a canary. Empty where the
+// name of the host is unknown: no canary is created then.
+func replica() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return name
 }
 
 // boundChanges lets the workloads share the change budget, if there is one.
@@ -196,7 +207,7 @@ func serve(
 	}
 	injector := &podwebhook.Injector{
 		Resolver: resolver, Reader: reader, Constraints: room, Metrics: podwebhook.NewMetrics(metrics.Registry),
-		Clock: clock.RealClock{},
+		Clock: clock.RealClock{}, Canaries: &podwebhook.Canaries{Replica: replica()},
 	}
 	if o.configMapKeys {
 		if _, err := mgr.GetCache().GetInformer(ctx, &corev1.ConfigMap{}); err != nil {

@@ -97,6 +97,8 @@ type Settings struct {
 	StepInterval time.Duration
 	// Timeout is how long one reconcile may take; 0: ten seconds.
 	Timeout time.Duration
+	// Replica is the name of this process's pod; its webhook may be allowed to create a canary. Empty: none is created.
+	Replica string
 	// Unmeasured: nobody takes samples, so a kill without one says nothing about when it was.
 	Unmeasured bool
 }

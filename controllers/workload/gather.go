@@ -24,7 +24,8 @@ import (
 func (r *Reconciler) gather(
 	ctx context.Context, ref memory.WorkloadRef, events workload.PendingEvents, keys []types.NamespacedName,
 ) (*workload.Snapshot, error) {
-	s := &workload.Snapshot{Owner: memory.Workload{Ref: ref}, Events: events, Unmeasured: r.Settings.Unmeasured}
+	s := &workload.Snapshot{Owner: memory.Workload{Ref: ref}, Events: events, Unmeasured: r.Settings.Unmeasured,
+		Replica: r.Settings.Replica}
 	policies, of := make(map[types.UID]workload.PodPolicy, len(keys)), make(map[types.UID]types.UID, len(keys))
 	s.Pods = make([]*corev1.Pod, 0, len(keys))
 	for _, key := range keys {

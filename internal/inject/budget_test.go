@@ -153,7 +153,7 @@ func TestPlansOfHostilePodsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := Input{
-			Pod: pod, Profile: n, Observed: observed, Sizes: map[string]memory.Size{"app": {Limit: memory.GiB}},
+			Pod: pod, Profile: n, Observed: observed, Sizes: map[string]Offer{"app": {Size: memory.Size{Limit: memory.GiB}}},
 			ConfigMapKeys: map[string][]string{"large": keys},
 		}
 		t.Run(name, func(t *testing.T) {

@@ -129,7 +129,7 @@ func TestCompare(t *testing.T) {
 // A size set at creation is not part of the comparison, and must not be taken for the user's limit either.
 func TestCompareKeepsTheSizeOfCreation(t *testing.T) {
 	in := nodePod("256Mi", v1alpha1.MemoryProfileSpec{})
-	in.Sizes = map[string]memory.Size{"app": {Limit: 512 * memory.MiB}}
+	in.Sizes = map[string]Offer{"app": {Size: memory.Size{Limit: 512 * memory.MiB}}}
 	if state, why := Compare(inject(in), in.Profile, nil); state != UpToDate {
 		t.Errorf("%s: %s, want UpToDate", state, why)
 	}

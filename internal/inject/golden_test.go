@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/test/goldenpods"
 )
@@ -169,7 +168,7 @@ func readCase(t *testing.T, file string) Input {
 		case "MemoryRecommendation":
 			var r v1alpha1.MemoryRecommendation
 			must(t, yaml.UnmarshalStrict(doc, &r))
-			in.Sizes, in.Observed = sizesOf(r), ObservedIn(r.Status.Containers)
+			in.Sizes, in.Observed = OffersIn(r.Status.Containers), ObservedIn(r.Status.Containers)
 		default:
 			t.Fatalf("%s: kind %q has no place in a golden case", file, kind.Kind)
 		}
@@ -178,21 +177,6 @@ func readCase(t *testing.T, file string) Input {
 		t.Fatalf("%s has no Pod", file)
 	}
 	return in
-}
-
-func sizesOf(r v1alpha1.MemoryRecommendation) map[string]memory.Size {
-	out := make(map[string]memory.Size)
-	for _, c := range r.Status.Containers {
-		var s memory.Size
-		if c.Recommended != nil && c.Recommended.Limit != nil {
-			s.Limit = memory.FromQuantity(*c.Recommended.Limit)
-		}
-		if c.Recommended != nil && c.Recommended.Request != nil {
-			s.Request = memory.FromQuantity(*c.Recommended.Request)
-		}
-		out[c.Container] = s
-	}
-	return out
 }
 
 func must(t *testing.T, err error) {

@@ -57,7 +57,7 @@ func TestHeapCapsAndTheLiveHeap(t *testing.T) {
 			in := nodePod(tc.limit, onCreate)
 			in.Observed = map[string]Observed{"app": tc.observed}
 			if tc.size > 0 {
-				in.Sizes = map[string]memory.Size{"app": {Limit: tc.size}}
+				in.Sizes = map[string]Offer{"app": {Size: memory.Size{Limit: tc.size}}}
 			}
 			plan := MakePlan(in)
 			if plan.Sets("app") != tc.want || (plan.NoRoom("app") == "") != tc.want {

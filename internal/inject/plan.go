@@ -19,9 +19,9 @@ import (
 type Input struct {
 	Pod     *corev1.Pod
 	Profile *profile.Profile
-	// Sizes are recommended sizes by container name, for sizing modes that size new pods; a request or limit of 0 leaves
-	// the pod's own. Nil: none.
-	Sizes map[string]memory.Size
+	// Sizes are the sizes for new pods by container name, for sizing modes that size new pods; a request or limit of 0
+	// leaves the pod's own. Nil: none.
+	Sizes map[string]Offer
 	// Facts are what LimitRanges, quotas and nodes allow the pod. Nil: nobody knows, and sizes are taken as they are.
 	Facts *constraints.Facts
 	// Observed is, by container name, what running replicas showed of their heap. Nil: nothing.
@@ -188,6 +188,7 @@ func MakePlan(in Input) Plan {
 // planContainer plans one container, given what an earlier plan wrote into it.
 func planContainer(in Input, t target, s sizing, before *containerRecord) (containerPlan, *containerRecord) {
 	w := takeBack(t.container, before)
+	owner := ownerBefore(t.container, before)
 	c := containerPlan{name: t.container.Name, mode: t.policy.Tuning.Mode, runtime: identify(t), sized: w.before.Size}
 	if c.mode != v1alpha1.TuningDryRun {
 		c.size(s, w)
@@ -208,7 +209,7 @@ func planContainer(in Input, t target, s sizing, before *containerRecord) (conta
 	if c.mode == v1alpha1.TuningDryRun {
 		w.write(c.set) // after finish: only the record says what would be set
 	}
-	return c, c.record(w)
+	return c, c.record(t, w, owner)
 }
 
 // restartHelps reports whether a setting of a known runtime would fit a new limit if only the container started again:

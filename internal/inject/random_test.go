@@ -206,13 +206,14 @@ func (c chance) profile() *profile.Profile {
 	}
 }
 
-func (c chance) sizes() map[string]memory.Size {
+func (c chance) sizes() map[string]Offer {
 	if c.one(2) {
 		return nil
 	}
 	size := func() memory.Bytes { return pick(c, 0, memory.MiB, 300*memory.MiB, memory.GiB, memory.Max) }
-	return map[string]memory.Size{
-		"app": {Request: size(), Limit: size()}, "migrate": {Limit: size()}, "nobody": {Limit: size()},
+	return map[string]Offer{
+		"app": {Size: memory.Size{Request: size(), Limit: size()}}, "migrate": {Size: memory.Size{Limit: size()}},
+		"missing": {Size: memory.Size{Limit: size()}},
 	}
 }
 

@@ -39,8 +39,12 @@ type containerRecord struct {
 	DryRun bool `json:"dryRun,omitempty"`
 	// Limit is the effective limit that settings were derived from.
 	Limit string `json:"limit,omitempty"`
+	// Owner is the memory that the container's owner asks for.
+	Owner *ownerSize `json:"owner,omitempty"`
 	// Processes is how many processes share the container, each with that limit; 0: one.
 	Processes int32 `json:"processes,omitempty"`
+	// Program is the fingerprint of what the container runs (see [Program]).
+	Program string `json:"program,omitempty"`
 	// ResizePolicy is the memory resizePolicy that memfit added.
 	ResizePolicy string `json:"resizePolicy,omitempty"`
 	// Runtime is what memfit takes the container to run, and how it knows.
@@ -77,6 +81,27 @@ func (r *containerRecord) parts() memory.Bytes {
 
 // processesMost is the bound of tuning.processes.
 const processesMost = 256
+
+// ownerSize is the memory that the owner of a container asks for: canonical quantities, empty for not set.
+type ownerSize struct {
+	Limit   string `json:"limit,omitempty"`
+	Request string `json:"request,omitempty"`
+}
+
+// size is nothing for a record without it.
+func (o *ownerSize) size() memory.Size {
+	if o == nil {
+		return memory.Size{}
+	}
+	return memory.Size{Limit: parse(o.Limit), Request: parse(o.Request)}
+}
+
+func ownerOf(s memory.Size) *ownerSize {
+	if s == (memory.Size{}) {
+		return nil
+	}
+	return &ownerSize{Limit: text(s.Limit), Request: text(s.Request)}
+}
 
 // sizeRecord is a memory size that memfit wrote: canonical quantities, empty for not set.
 type sizeRecord struct {
@@ -157,7 +182,7 @@ func (r *record) text(room int) (text string, fits bool) {
 }
 
 // record says what was done to the container; nil when tuning is off and nothing was sized.
-func (c *containerPlan) record(w *working) *containerRecord {
+func (c *containerPlan) record(t target, w *working, owner memory.Size) *containerRecord {
 	r := &containerRecord{
 		DryRun: c.mode == v1alpha1.TuningDryRun, Limit: c.limit.text, Processes: c.facts.Processes,
 		ResizePolicy: c.policy, Runtime: c.runtime.text, Set: w.written, Was: w.was, Size: c.sized, Taken: w.taken,
@@ -171,5 +196,6 @@ func (c *containerPlan) record(w *working) *containerRecord {
 	if c.mode == v1alpha1.TuningOff && r.Size == nil && len(r.Skipped) == 0 && len(r.Taken) == 0 {
 		return nil
 	}
+	r.Program, r.Owner = t.program(w), ownerOf(owner)
 	return r
 }

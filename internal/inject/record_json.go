@@ -46,10 +46,18 @@ func (r *containerRecord) append(out []byte) []byte {
 		o.text = append(o.text, "true"...)
 	}
 	o.str("limit", r.Limit)
+	if r.Owner != nil {
+		o.key("owner")
+		owner := object{text: append(o.text, '{')}
+		owner.str("limit", r.Owner.Limit)
+		owner.str("request", r.Owner.Request)
+		o.text = append(owner.text, '}')
+	}
 	if r.Processes != 0 {
 		o.key("processes")
 		o.text = strconv.AppendInt(o.text, int64(r.Processes), 10)
 	}
+	o.str("program", r.Program)
 	o.str("resizePolicy", r.ResizePolicy)
 	o.str("runtime", r.Runtime)
 	o.strings("set", r.Set)

@@ -55,8 +55,8 @@ func (in *Input) sizings(managed []target) ([]sizing, wholeSizing) {
 	out := make([]sizing, len(managed))
 	fixed := in.guaranteed(managed)
 	for i, t := range managed {
-		if want := in.Sizes[t.container.Name]; want != (memory.Size{}) && t.policy.Tuning.Mode != v1alpha1.TuningDryRun {
-			out[i] = in.sizing(t, want, fixed)
+		if offer, found := in.Sizes[t.container.Name]; found && t.policy.Tuning.Mode != v1alpha1.TuningDryRun {
+			out[i] = in.sizing(t, offer, fixed)
 		}
 	}
 	in.fit(managed, out, fixed, &whole)
@@ -84,7 +84,7 @@ func (in *Input) template(managed []target, sizings []sizing, whole *wholeSizing
 	return out
 }
 
-func (in *Input) sizing(t target, want memory.Size, fixed bool) sizing {
+func (in *Input) sizing(t target, offer Offer, fixed bool) sizing {
 	have := sizeOf(&t.container.Resources)
 	s := sizing{base: have, next: have, wanted: true}
 	if before := in.before.of(t.container.Name); before != nil && before.Size != nil {
@@ -97,6 +97,11 @@ func (in *Input) sizing(t target, want memory.Size, fixed bool) sizing {
 		}
 		s.base = before.Size.takeBack(have)
 		s.next = s.base
+	}
+	want := offer.sizeFor(t.program(takeBack(t.container, in.before.of(t.container.Name))), s.base)
+	if want == (memory.Size{}) { // nothing is known of this program, or its owner has changed the memory
+		s.wanted = s.base != have
+		return s
 	}
 	want, s.why = bounded(t, want, s.base)
 	if whole := constraints.WholeSize(in.Pod); whole != (memory.Size{}) && s.base.Limit == 0 {
@@ -252,6 +257,15 @@ func recordOf(base, next memory.Size) *sizeRecord {
 		rec.Request, rec.WasRequest = text(next.Request), text(base.Request)
 	}
 	return rec
+}
+
+// ownerBefore returns the memory of a container without what memfit gave it, according to the record.
+func ownerBefore(c *corev1.Container, rec *containerRecord) memory.Size {
+	have := sizeOf(&c.Resources)
+	if rec != nil && rec.Size != nil && rec.Size.stands(have) {
+		return rec.Size.takeBack(have)
+	}
+	return have
 }
 
 // stands reports whether a container still has what the record says memfit wrote.

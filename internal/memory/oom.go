@@ -64,6 +64,8 @@ type OOMKill struct {
 	// for the container and for its pod: a resize that the kubelet had not carried out. Limit is then the one before. 0:
 	// Limit was effective.
 	Asked Bytes
+	// Program is what the container ran; empty: unknown.
+	Program string
 	// Proven: the kernel held the container to Limit beyond doubt, because its pod was created with it or the pod's cgroup
 	// is known to have it. Otherwise a limit that a resize brought is effective only as far as can be told from outside.
 	Proven bool

@@ -14,6 +14,8 @@ import (
 // the kills.
 type Stall struct {
 	Container ContainerRef
+	// Program is what the container ran; empty: unknown.
+	Program string
 	// Limit is the effective limit.
 	Limit Bytes
 	// Since is the first sample that showed it, Known the one that made it certain.

@@ -75,6 +75,7 @@ type (
 		Account    string            `json:"a,omitempty"`
 		AccountAt  int64             `json:"at,omitempty"`
 		AgentOnly  bool              `json:"ao,omitempty"`
+		Program    string            `json:"pg,omitempty"`
 	}
 )
 
@@ -95,6 +96,7 @@ func (l *Ledger) MarshalBinary() ([]byte, error) {
 				Asked:  k.Asked,
 				Proven: k.Proven, Peak: k.Peak, Uptime: int64(k.Uptime / time.Second), Confidence: k.Confidence,
 				Why: k.Why, Account: k.Account, AccountAt: unix(k.AccountAt), AgentOnly: k.AgentOnly,
+				Program: k.Program,
 			})
 		}
 	}
@@ -162,7 +164,7 @@ func (l *Ledger) readHead(s *storedLedger) {
 				Kind:      k.Kind, Time: fromUnix(k.Time), Seen: fromUnix(k.Seen), Limit: k.Limit, Asked: k.Asked, Proven: k.Proven,
 				Peak: k.Peak, Uptime: time.Duration(k.Uptime) * time.Second,
 				Confidence: k.Confidence, Why: k.Why, Account: k.Account, AccountAt: fromUnix(k.AccountAt),
-				AgentOnly: k.AgentOnly,
+				AgentOnly: k.AgentOnly, Program: k.Program,
 			})
 		}
 	}

@@ -367,3 +367,21 @@ func (l *Ledger) Count(container string, kind memory.OOMKind) int64 {
 
 // Containers are the names of the containers with at least one entry, suspected ones included, sorted.
 func (l *Ledger) Containers() []string { return slices.Sorted(maps.Keys(l.totals)) }
+
+// Attribute notes what the containers of kills and stalls ran, as far as the caller knows and it is not known yet.
+func (l *Ledger) Attribute(program func(memory.ContainerRef) string) {
+	for _, kills := range l.kills {
+		for i := range kills {
+			if kills[i].Program == "" {
+				kills[i].Program = program(kills[i].Container)
+			}
+		}
+	}
+	for _, kept := range l.stalls.kept {
+		for i := range kept {
+			if kept[i].Program == "" {
+				kept[i].Program = program(kept[i].Container)
+			}
+		}
+	}
+}

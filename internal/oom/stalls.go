@@ -202,7 +202,7 @@ func asKill(s *memory.Stall, now time.Time) memory.OOMKill {
 		at = now.UTC().Truncate(time.Second)
 	}
 	return memory.OOMKill{
-		Container: s.Container, Kind: memory.OOMStall, Time: at, Limit: s.Limit, Peak: s.Anon,
+		Container: s.Container, Program: s.Program, Kind: memory.OOMStall, Time: at, Limit: s.Limit, Peak: s.Anon,
 		Confidence: memory.High, Why: s.Why(), Proven: true, // use up to the limit was seen
 	}
 }

@@ -32,6 +32,7 @@ type storedStall struct {
 	After    int32        `json:"fa,omitempty"`
 	InVain   bool         `json:"nr,omitempty"`
 
+	Program   string `json:"pg,omitempty"`
 	Account   string `json:"ac,omitempty"`
 	AccountAt int64  `json:"at,omitempty"`
 }
@@ -50,7 +51,7 @@ func (s *stalls) store() *storedStalls {
 				Since: unix(k.Since), Known: unix(k.Known), Ended: unix(k.Ended),
 				Anon: k.Anon, Usage: k.Usage, Faults: k.Faults, Pressure: k.PressurePercent,
 				RaisedTo: k.RaisedTo, After: k.FaultsAfter, InVain: k.NotRelieved,
-				Account: k.Account, AccountAt: unix(k.AccountAt),
+				Account: k.Account, AccountAt: unix(k.AccountAt), Program: k.Program,
 			})
 		}
 	}

@@ -85,11 +85,7 @@ type Progress struct {
 	// RevertedAt and RevertedFrom tell of the last change that was rolled back because it led to kills or restarts.
 	RevertedAt   time.Time
 	RevertedFrom memory.Bytes
-	// Changing is the number of pods of the workload with a change under way or being watched, Unavailable those not
-	// ready.
-	Changing, Unavailable int32
-	Replicas              int32
-	MaxUnavailable        int32 // 0: 1
+	Replicas     int32
 	// SingleReplicaMayRestart: the owner allows a workload of one replica to be restarted.
 	SingleReplicaMayRestart bool
 }
@@ -108,7 +104,7 @@ func Guard(c Change, s Surroundings, p Progress) Refusal {
 		c.worthIt(),                        // a small gain does not pay for a disruption
 		c.notJustReverted(p),               // what has just failed fails again
 		c.cooledDown(p),                    // one change at a time; a kill does not wait
-		c.withinBudget(p),                  // enough replicas stay up
+		c.restartsSingle(p),                // the only replica stays up
 		c.keepsQoS(),                       // the API server refuses a resize that changes the class
 		c.withinRange(s.Range),             // so does admission with a LimitRange
 		c.withinQuota(s.Quota, p.Replicas), // or a ResourceQuota
@@ -205,15 +201,8 @@ func (c *Change) cooledDown(p Progress) Refusal {
 	return pass()
 }
 
-// withinBudget refuses when too many pods of the workload are being changed or are not ready already, or the only one
-// would restart.
-func (c *Change) withinBudget(p Progress) Refusal {
-	most := max(p.MaxUnavailable, 1)
-	if busy := p.Changing + p.Unavailable; busy >= most && (p.Changing > 0 || !c.urgent()) {
-		return refuse(v1alpha1.ReasonBudget,
-			"%s of this workload under change and %d not ready: maxUnavailable is %d", format.Count(int64(p.Changing),
-				"pod"), p.Unavailable, most)
-	}
+// restartsSingle refuses to restart the only replica of a workload, unless its owner or a kill asks for it.
+func (c *Change) restartsSingle(p Progress) Refusal {
 	if c.Restarts && p.Replicas == 1 && !p.SingleReplicaMayRestart && !c.urgent() {
 		return refuse(v1alpha1.ReasonSingleReplica,
 			"the only replica would restart: set sizing.disruption.singleReplica to Allowed to permit it")

@@ -93,9 +93,6 @@ func TestGuards(t *testing.T) {
 		"a kill does not wait": {
 			raise(true), func(in *guarded) { in.LastChange = start.Add(-10 * time.Minute) }, "", "",
 		},
-		"one already changing":     {lower(), func(in *guarded) { in.Changing = 1 }, "Budget", "maxUnavailable is 1"},
-		"one down, kill elsewhere": {raise(true), func(in *guarded) { in.Unavailable = 1 }, "", ""},
-		"two may change":           {lower(), func(in *guarded) { in.Changing, in.MaxUnavailable = 1, 2 }, "", ""},
 		"single replica restarts": {
 			lower(), func(in *guarded) { in.Replicas, in.Restarts = 1, true }, "SingleReplica", "singleReplica",
 		},

@@ -165,7 +165,7 @@ func (d *decider) waitsForNoBudget(pod *Pod, to map[string]memory.Size) bool {
 		if c.RestartsOnResize {
 			return false
 		}
-		urgent = urgent || from.Limit < size.Limit && d.Desired[name].Recommendation.Urgent || d.givesBack(c, size, from)
+		urgent = urgent || from.Limit < size.Limit && d.Desired[c.key()].Recommendation.Urgent || d.givesBack(c, size, from)
 	}
 	return urgent
 }

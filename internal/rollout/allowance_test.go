@@ -186,7 +186,7 @@ func TestAnUnknownBudgetAllowsNothing(t *testing.T) {
 	c.expectReason(v1alpha1.ReasonWaitingForBudget, "is being read")
 	c.wants(big, true)
 	c.reconcile()
-	c.expectLimits("256Mi 100Mi")
+	c.expectLimits("256Mi 256Mi")
 }
 
 // TestNoHourHoldsMoreThanTheBudget: over half a day, at whatever moments memfit looks.

@@ -87,8 +87,8 @@ func (p *Pod) serves() bool { return p.Ready && !p.Leaving }
 
 // disturbs reports whether a step keeps its pod from serving, or may do so.
 func (d *decider) disturbs(e *Rollout, st *Step) bool {
-	if e.Decrease && e.Completed == 0 {
-		return true // the canary
+	if e.Decrease && st.Confirmed.IsZero() || d.State.canary(st) {
+		return true // the canary, and each lower limit until it is in force
 	}
 	if !st.Confirmed.IsZero() {
 		return false
@@ -108,18 +108,18 @@ func (p *Pod) restartsFor(st *Step) bool {
 }
 
 // overBudget says why no further pod may be disturbed; empty: this one may. All that memfit does to running pods is
-// counted here, and so are pods that do not serve for reasons of their own. One that does not serve anyway is no loss.
-func (d *decider) overBudget(pod *Pod) string {
+// counted here, and so are pods that do not serve for reasons of their own. One that does not serve anyway is no loss,
+// unless its limit is lowered.
+func (d *decider) overBudget(pod *Pod, lowering bool) string {
 	most := max(d.Policy.MaxUnavailable, 1)
 	caused, down := d.disturbed()
-	if !pod.serves() {
+	if !pod.serves() && !lowering {
 		down = 0
 	}
 	if caused+down < most {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d pods are being changed by memfit and %d more are not ready: maxUnavailable is %d",
-		caused, len(d.Pods), down, most)
+	return fmt.Sprintf("%d of %d pods updating, %d not ready: maxUnavailable is %d", caused, len(d.Pods), down, most)
 }
 
 // TooFew says why one more pod must not be kept from serving, of so many that there are to be and that serve; empty: it
@@ -164,7 +164,7 @@ func (d *decider) restart() {
 		d.restartHeld = "another pod is evicted for its size: one at a time"
 	default:
 		cost := Spent{UID: c.UID, Pods: 1}
-		if why = cmp.Or(d.overBudget(pod), d.overChangeBudget(cost)); why != "" {
+		if why = cmp.Or(d.overBudget(pod, false), d.overChangeBudget(cost)); why != "" {
 			d.restartHeld = why
 			break
 		}

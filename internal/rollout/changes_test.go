@@ -43,7 +43,7 @@ func TestWhatWasDoneToPodsIsKept(t *testing.T) {
 		c.reconcile()
 		c.passes(5 * time.Second)
 	}
-	const raised = "Resized 3 web-3 in 10s: limit of container app 100Mi to 256Mi (request 70Mi to 200Mi); " +
+	const raised = "Resized 3 web-3 in 0s: limit of container app 100Mi to 256Mi (request 70Mi to 200Mi); " +
 		"limit 256Mi: nine days of evidence\n"
 	c.expectKept(raised)
 

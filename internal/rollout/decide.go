@@ -64,12 +64,12 @@ func (d *decider) requeueIn(t time.Duration) {
 // target is the size a container of this pod should have, and whether that differs enough from what it has to be worth
 // a change.
 func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
-	desired, found := d.Desired[c.Name]
+	desired, found := d.Desired[c.key()]
 	if !found || c.Done {
 		return c.Spec, false
 	}
 	to := desired.Recommendation.Size
-	if fixed, under := d.underWayTo(c.Name); under {
+	if fixed, under := d.underWayTo(c.key()); under {
 		to = fixed // numbers move a little every hour; pods of one workload should not differ for that
 	}
 	if c.Shared { // the pod's limit is what holds it, and a request that it has not it does not get
@@ -88,19 +88,22 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	if pod.QoS == "Guaranteed" && !pod.limited() {
 		to.Request = to.Limit
 	}
+	if d.Now.Before(c.OwnerUntil) {
+		to.Request = max(to.Request, min(c.Owner.Request, now.Request))
+	}
 	overdue := c.RSS > now.Request && to.Request > now.Request // it uses memory that the scheduler has promised to others
 	_, needed := d.sharedNeed(pod, c)
 	return to, overdue || needed || recommend.Differs(now, to, desired.Policy)
 }
 
 // underWayTo is the size that a change under way gives this container.
-func (d *decider) underWayTo(container string) (memory.Size, bool) {
+func (d *decider) underWayTo(of Key) (memory.Size, bool) {
 	e := d.State.Rollout
 	if e == nil {
 		return memory.Size{}, false
 	}
-	target, under := e.Targets[container]
-	desired := d.Desired[container]
+	target, under := e.Targets[of]
+	desired := d.Desired[of]
 	return target, under && !outOfBounds(target, desired.Policy) &&
 		(e.Decrease || !recommend.Differs(target, desired.Recommendation.Size, desired.Policy))
 }
@@ -111,10 +114,11 @@ func (d *decider) supersede() {
 	if e == nil || !e.Decrease {
 		return
 	}
-	for name, target := range e.Targets {
-		desired := d.Desired[name].Recommendation
-		if desired.Size.Limit > target.Limit && desired.Urgent || desired.Size.Limit > e.Before[name].Limit ||
-			d.Desired[name].Policy.DecreaseNever {
+	for of, target := range e.Targets {
+		desired, known := d.Desired[of]
+		size := desired.Recommendation.Size
+		if !known || size.Limit > target.Limit && desired.Recommendation.Urgent || size.Limit > e.Before[of].Limit ||
+			desired.Policy.DecreaseNever {
 			d.State.Rollout = nil
 			return
 		}
@@ -128,7 +132,7 @@ func (d *decider) again() {
 		return
 	}
 	e.Steps = slices.DeleteFunc(e.Steps, func(st Step) bool {
-		outdated := d.outdated(st)
+		outdated := d.outdated(st) || d.Policy.OnlyWatch && st.Confirmed.IsZero()
 		if outdated {
 			d.State.unspend(st.UID, st.At)
 		}
@@ -144,8 +148,8 @@ func (d *decider) again() {
 			d.actions = append(
 				d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.From, Undo: true, Why: changes(st.To, st.From)},
 			)
-		case d.stopped():
-			// Nothing that was not done yet is begun; taking back is not beginning.
+		case d.stopped(pod, st):
+			// Nothing that was not sent yet is begun. Taking back what memfit did is not beginning.
 		case (st.Evict || pod.restartsFor(st) && !pod.has(st.To, spec)) && d.noLongerAllowed(pod):
 			d.requeueIn(recheckAfter) // others have gone down since it was written down
 		case st.Evict:
@@ -176,18 +180,39 @@ func (d *decider) pod(st Step) *Pod {
 	return nil
 }
 
-// stopped says whether nothing of this workload may be changed, whatever is recommended.
-func (d *decider) stopped() bool {
-	for _, desired := range d.Desired {
-		if desired.Paused != "" || desired.Conflict != "" {
+// stopped reports whether a step that was not sent yet must wait: for a pause or another writer.
+func (d *decider) stopped(pod *Pod, st *Step) bool {
+	for _, c := range pod.Containers {
+		if desired := d.Desired[c.key()]; desired.Conflict != "" || desired.Paused != "" && !d.restores(pod, st) {
 			return true
 		}
 	}
 	return d.State.ConflictingWriter != nil
 }
 
+// restores reports whether a step only gives back, in place, what a lower limit that did harm had taken.
+func (d *decider) restores(pod *Pod, st *Step) bool {
+	for name, to := range st.To {
+		if c, found := pod.container(name); found && !d.givesBack(c, to, st.From[name]) {
+			return false
+		}
+	}
+	return !st.Evict
+}
+
 // next begins to change as many pods as may be changed now.
 func (d *decider) next() {
+	if d.Policy.OnlyWatch {
+		for of, want := range d.Desired { // new pods get it
+			d.State.raise(of, want.Recommendation.Size.Limit)
+		}
+		for i := range d.Pods {
+			if !d.Pods[i].Leaving {
+				d.running++
+			}
+		}
+		return
+	}
 	for i := range d.Pods {
 		pod := &d.Pods[i]
 		if pod.Leaving {
@@ -210,12 +235,9 @@ func (d *decider) next() {
 	}
 }
 
-// roomForMore reports whether another pod may be changed: a canary is alone, and the number of pods that are watched is
-// bounded.
-func (s *State) roomForMore() bool {
-	e := s.Rollout
-	return e == nil || len(e.Steps) == 0 || len(e.Steps) < maxWatched && (!e.Decrease || e.Completed > 0)
-}
+// roomForMore reports whether the change of another pod may be begun: the number of pods that are changed or watched at
+// a time is bounded.
+func (s *State) roomForMore() bool { return s.Rollout == nil || len(s.Rollout.Steps) < maxWatched }
 
 // order puts pods that need more first, the fullest of them before the others, and then goes by name.
 func (d *decider) order(a, b *Pod) int {
@@ -283,15 +305,15 @@ func (d *decider) inPlace(pod *Pod) (sizes map[string]memory.Size, refused bool)
 		if !differs {
 			continue
 		}
-		if fits, all := pod.within(c, to, d.Desired[c.Name].Policy); !all {
+		if fits, all := pod.within(c, to, d.Desired[c.key()].Policy); !all {
 			d.beyond(pod, c, to)
 			refused = refused || !pod.Whole.Young
-			if to = fits; !recommend.Differs(have(c), to, d.Desired[c.Name].Policy) {
+			if to = fits; !recommend.Differs(have(c), to, d.Desired[c.key()].Policy) {
 				continue
 			}
 		}
 		in, progress := d.changeOf(pod, c, to)
-		around := d.Desired[c.Name].Surroundings
+		around := d.surroundings(c, to)
 		in.Restarts = c.RestartsOnResize && !c.Literal
 		if limit, needed := d.sharedNeed(pod, c); needed {
 			in.Current.Limit, in.Recommendation.Size.Limit = pod.Whole.Spec.Limit, limit
@@ -300,10 +322,13 @@ func (d *decider) inPlace(pod *Pod) (sizes map[string]memory.Size, refused bool)
 		if pod.follows() && pod.limited() { // quotas count the pod as a whole
 			around.Quota = recommend.Quota{}
 		}
-		if d.harmless(c, to) {
-			progress.Unavailable = 0 // a raise in place keeps nobody from serving, and others that are down are why it is needed
-		}
 		reason, message, no := d.guards(c, in, around, progress)
+		if !no {
+			reason, message, no = d.undercuts(c, to)
+		}
+		if !no {
+			reason, message, no = d.first(pod, c, to)
+		}
 		if !no {
 			reason, message, no = d.affordable(pod, c, to)
 		}
@@ -319,7 +344,7 @@ func (d *decider) inPlace(pod *Pod) (sizes map[string]memory.Size, refused bool)
 			sizes = map[string]memory.Size{}
 		}
 		if c.Effective > 0 && to.Limit == c.Spec.Limit {
-			to = d.another(c.Name, to) // the spec says so already, and the kubelet does nothing about numbers that it has
+			to = d.another(c.key(), to) // the spec says so already, and the kubelet does nothing about numbers that it has
 		}
 		sizes[c.Name] = to
 	}
@@ -334,21 +359,25 @@ func (d *decider) harmless(c Container, to memory.Size) bool {
 	return !c.RestartsOnResize && !lowers(have(c).Limit, to.Limit)
 }
 
-// affordable refuses what would disturb one pod too many.
-func (d *decider) affordable(pod *Pod, c Container, to memory.Size) (reason, message string, refused bool) {
-	if !d.harmless(c, to) {
-		if why := d.overBudget(pod); why != "" && !d.watchedAlready(to, c) {
-			return v1alpha1.ReasonBudget, why, true
-		}
+// surroundings are those of a container. A pause does not stop the rollback of a lower limit that did harm.
+func (d *decider) surroundings(c Container, to memory.Size) recommend.Surroundings {
+	around := d.Desired[c.key()].Surroundings
+	if d.givesBack(c, to, have(c)) {
+		around.Paused = ""
 	}
-	return "", "", false
+	return around
 }
 
-// watchedAlready reports whether the first pod has borne this lower limit, so that lowering it in another disturbs
-// nobody.
-func (d *decider) watchedAlready(to memory.Size, c Container) bool {
-	e := d.State.Rollout
-	return e != nil && e.Decrease && e.Completed > 0 && !c.RestartsOnResize && lowers(have(c).Limit, to.Limit)
+// affordable refuses what would disturb one pod too many. A raise in place that restarts nothing makes no pod
+// unavailable, so it reaches all pods at once.
+func (d *decider) affordable(pod *Pod, c Container, to memory.Size) (reason, message string, refused bool) {
+	if d.harmless(c, to) {
+		return "", "", false
+	}
+	if why := d.overBudget(pod, lowers(have(c).Limit, to.Limit)); why != "" {
+		return v1alpha1.ReasonBudget, why, true
+	}
+	return "", "", false
 }
 
 // stillAsked reports whether what was refused is what would be asked for now.
@@ -356,8 +385,8 @@ func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
 	for _, c := range pod.Containers {
 		size, was := r.Sizes[c.Name]
 		to, differs := d.target(pod, c)
-		to, _ = pod.within(c, to, d.Desired[c.Name].Policy)
-		if was && differs && recommend.Differs(size, to, d.Desired[c.Name].Policy) {
+		to, _ = pod.within(c, to, d.Desired[c.key()].Policy)
+		if was && differs && recommend.Differs(size, to, d.Desired[c.key()].Policy) {
 			return false
 		}
 	}
@@ -382,7 +411,7 @@ func (d *decider) outdated(st Step) bool {
 	waits := !st.Evict && pod.waits(&st)
 	for _, c := range pod.Containers {
 		size, asked := st.To[c.Name]
-		if to, _ := d.target(pod, c); asked && waits && recommend.Differs(size, to, d.Desired[c.Name].Policy) {
+		if to, _ := d.target(pod, c); asked && waits && recommend.Differs(size, to, d.Desired[c.key()].Policy) {
 			return true
 		}
 	}
@@ -390,8 +419,9 @@ func (d *decider) outdated(st Step) bool {
 		if name == WholePod {
 			continue // it goes with its containers
 		}
-		desired := d.Desired[name]
-		if c, runs := pod.container(name); runs && d.tooLate(c, st, size) {
+		c, runs := pod.container(name)
+		desired := d.Desired[c.key()]
+		if runs && d.tooLate(c, st, size) {
 			return true
 		}
 		if outOfBounds(size, desired.Policy) || desired.Policy.DecreaseNever && lowers(st.From[name].Limit, size.Limit) {
@@ -417,7 +447,7 @@ func (d *decider) byEviction(pod *Pod) map[string]memory.Size {
 		d.refused(r.Reason, fmt.Sprintf("pod %s is not evicted: %s", r.Pod, r.Why))
 		return nil
 	}
-	why := d.overBudget(pod)
+	why := d.overBudget(pod, false)
 	if d.State.Restart != nil {
 		why = fmt.Sprintf(
 			"pod %s was evicted at %s, and no fresh one is ready yet", d.State.Restart.Pod, format.Time(d.State.Restart.At),
@@ -435,14 +465,23 @@ func (d *decider) byEviction(pod *Pod) map[string]memory.Size {
 			continue
 		}
 		in, progress := d.changeOf(pod, c, to)
-		around := d.Desired[c.Name].Surroundings
+		around := d.Desired[c.key()].Surroundings
 		if !pod.serves() {
-			progress.SingleReplicaMayRestart, progress.Unavailable = true, 0 // it is no loss
+			progress.SingleReplicaMayRestart = true // it is no loss
 		}
 		// a new pod has a class of its own, and may go to the largest node
 		in.Restarts, in.QoS, in.NodeSize = true, "", around.LargestNode
 		in.Recommendation.Urgent = in.Recommendation.Urgent && (progress.Replicas > 1 || !pod.serves())
 		if reason, message, no := d.guards(c, in, around, progress); no {
+			d.reason, d.message = "", ""
+			d.refused(reason, d.about(pod, c)+message)
+			return nil
+		}
+		reason, message, no := d.first(pod, c, to)
+		if !no {
+			reason, message, no = d.undercuts(c, to)
+		}
+		if no {
 			d.reason, d.message = "", ""
 			d.refused(reason, d.about(pod, c)+message)
 			return nil
@@ -501,7 +540,7 @@ func (d *decider) settled(c Container, to memory.Size) (reason, message string, 
 
 // changeOf is what would be done to one container of one pod, and what else is done to the workload.
 func (d *decider) changeOf(pod *Pod, c Container, to memory.Size) (recommend.Change, recommend.Progress) {
-	want, now := d.Desired[c.Name], have(c)
+	want, now := d.Desired[c.key()], have(c)
 	bound := outOfBounds(now, want.Policy) && !outOfBounds(to, want.Policy)
 	change := recommend.Change{
 		Proposal: proposed(want.Proposal, now, to, bound),
@@ -515,17 +554,16 @@ func (d *decider) changeOf(pod *Pod, c Container, to memory.Size) (recommend.Cha
 	}
 	progress := recommend.Progress{
 		Now: d.Now, LastChange: d.State.LastChange,
-		Changing: d.changing(), Unavailable: d.unavailable(),
-		Replicas:       int32(d.running), //nolint:gosec // a count of pods
-		MaxUnavailable: max(d.Policy.MaxUnavailable, 1), SingleReplicaMayRestart: d.Policy.SingleReplicaMayRestart,
+		Replicas:                int32(d.running), //nolint:gosec // a count of pods
+		SingleReplicaMayRestart: d.Policy.SingleReplicaMayRestart,
 	}
 	if bound {
 		progress.LastChange = time.Time{} // the owner's bound needs no evidence and waits for nothing
 	}
-	if _, under := d.underWayTo(c.Name); under && d.State.Rollout.Decrease == (to.Limit < now.Limit) {
+	if _, under := d.underWayTo(c.key()); under && d.State.Rollout.Decrease == (to.Limit < now.Limit) {
 		progress.LastChange = time.Time{} // the change that is under way, one pod further
 	}
-	if r, active := d.State.ActiveRevert(c.Name, d.Now); active && to.Limit < r.Restored.Limit {
+	if r, active := d.State.ActiveRevert(c.key(), d.Now); active && to.Limit < r.Restored.Limit {
 		progress.RevertedAt, progress.RevertedFrom = r.At, max(r.Tried.Limit, to.Limit)
 	} else if active && to.Limit <= r.Restored.Limit {
 		progress.LastChange = time.Time{} // giving back what was taken away waits for nothing
@@ -556,36 +594,6 @@ func (d *decider) begun() bool {
 	return e != nil && slices.ContainsFunc(e.Steps, func(st Step) bool { return st.Confirmed.IsZero() })
 }
 
-// changing is the number of pods whose change is not confirmed and holds up the others. A raise in place that waits for
-// its container to run, or for long for room on its node, disturbs nobody, and must not keep the others from theirs for
-// longer than it may take.
-func (d *decider) changing() (n int32) {
-	e := d.State.Rollout
-	if e == nil {
-		return 0
-	}
-	for i := range e.Steps {
-		st := &e.Steps[i]
-		pod := d.pod(*st)
-		waits := pod != nil && !st.Evict && !st.Back && pod.waits(st)
-		holdsUp := e.Decrease || st.Back || d.disturbs(e, st) || d.Now.Sub(st.sent()) < patience
-		if st.Confirmed.IsZero() && !waits && holdsUp {
-			n++
-		}
-	}
-	return n
-}
-
-// unavailable is the number of pods that do not serve, but for those being changed.
-func (d *decider) unavailable() (n int32) {
-	for i := range d.Pods {
-		if _, begun := d.State.step(d.Pods[i].UID); !begun && !d.Pods[i].serves() {
-			n++
-		}
-	}
-	return n
-}
-
 // begin writes a step down and asks for it.
 func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.spend(pod.cost(to, evict))
@@ -601,8 +609,8 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	e := d.State.Rollout
 	if e == nil || e.Decrease != lowering {
 		e = &Rollout{
-			Began: stamp(d.Now), Previous: d.State.LastChange, Decrease: lowering, Targets: map[string]memory.Size{},
-			Before: map[string]memory.Size{}, Why: d.recommended(to),
+			Began: stamp(d.Now), Previous: d.State.LastChange, Decrease: lowering, Targets: map[Key]memory.Size{},
+			Before: map[Key]memory.Size{}, Why: d.recommended(pod, to),
 		}
 		d.State.Rollout = e
 	}
@@ -612,14 +620,20 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 			continue // no size of its own that all pods are to have
 		}
 		// a raise may be raised further on the way, and then for all pods
-		if _, known := e.Targets[name]; !known || !lowering {
-			e.Targets[name], _ = d.target(pod, c)
+		if _, known := e.Targets[c.key()]; !known || !lowering {
+			e.Targets[c.key()], _ = d.target(pod, c)
 		}
-		e.Before[name] = e.Before[name].Max(from[name])
+		e.Before[c.key()] = e.Before[c.key()].Max(from[name])
+		switch {
+		case to[name].Limit > from[name].Limit:
+			d.State.raise(c.key(), to[name].Limit)
+		case lowers(from[name].Limit, to[name].Limit):
+			d.State.lower(Lowering{Container: name, Program: c.Program, From: from[name], To: to[name], At: d.Now})
+		}
 	}
 	step := Step{
 		Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Evict: evict, From: from, Last: last, To: maps.Clone(to),
-		Served: pod.serves(),
+		Served: pod.serves(), Programs: pod.programs(to),
 	}
 	if evict {
 		step.Present = presentOf(d.Pods)
@@ -633,11 +647,12 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.actions = append(d.actions, Action{Pod: pod.Name, UID: pod.UID, Evict: evict, Sizes: to, Why: changes(from, to)})
 }
 
-// recommended is what is recommended for containers, in words.
-func (d *decider) recommended(containers map[string]memory.Size) string {
+// recommended is what is recommended for the containers of a pod, in words.
+func (d *decider) recommended(pod *Pod, containers map[string]memory.Size) string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(containers)) {
-		if text := d.Desired[name].Recommendation.Summary; text != "" {
+		c, _ := pod.container(name)
+		if text := d.Desired[c.key()].Recommendation.Summary; text != "" {
 			texts = append(texts, text)
 		}
 	}
@@ -664,6 +679,8 @@ func (d *decider) words() (upToDate bool, reason, message string) {
 	switch {
 	case d.running == 0:
 		return false, v1alpha1.ReasonWaitingForNewPods, "No pod runs; new pods get the recommended size"
+	case d.State.ConflictingWriter != nil:
+		return false, v1alpha1.ReasonConflict, d.others(d.State.ConflictingWriter.Why)
 	case d.begun():
 		reason, message = d.underWay()
 		return false, reason, message

@@ -181,7 +181,7 @@ func (d *decider) resend(st *Step, pod *Pod) bool {
 	st.To = map[string]memory.Size{}
 	for name, size := range st.Last {
 		if c, found := pod.container(name); found && c.Effective > 0 && c.Effective < size.Limit {
-			size = d.another(name, size)
+			size = d.another(c.key(), size)
 		}
 		st.To[name] = size
 	}
@@ -189,8 +189,8 @@ func (d *decider) resend(st *Step, pod *Pod) bool {
 }
 
 // another is nearly the same size: a kubelet does nothing about numbers that it has.
-func (d *decider) another(container string, size memory.Size) memory.Size {
-	desired := d.Desired[container]
+func (d *decider) another(of Key, size memory.Size) memory.Size {
+	desired := d.Desired[of]
 	same := size.Request == size.Limit
 	more := size.Limit.Plus(anotherNumber)
 	if outOfBounds(memory.Size{Limit: more}, desired.Policy) || desired.Range.Max > 0 && more > desired.Range.Max {

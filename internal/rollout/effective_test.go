@@ -431,6 +431,8 @@ func TestAStandingSizeIsCarriedOutForAllReplicas(t *testing.T) {
 	c := newCluster(t, 3, small)
 	c.buggy()
 	c.wants(big, true)
+	c.dies(1, 20*time.Second)
+	c.dies(2, 20*time.Second)
 	c.reconcile()
 	c.passes(2 * time.Second)
 	c.expectLimits("256Mi 100Mi 100Mi")
@@ -472,7 +474,7 @@ func TestAReplicaThatWasDownGetsWhatTheOthersWereRaisedTo(t *testing.T) {
 			c.wants(memory.Size{Request: 300 * mib, Limit: 512 * mib}, true)
 			c.reconcile()
 			c.passes(time.Second)
-			c.expectLimits("512Mi 256Mi 100Mi")
+			c.expectLimits("512Mi 512Mi 100Mi")
 			c.wants(memory.Size{Request: 300 * mib, Limit: 512 * mib}, urgent)
 			c.runs(2)
 			for range 5 {

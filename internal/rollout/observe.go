@@ -42,9 +42,11 @@ func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
 		o.pods[in.Pods[i].UID] = &in.Pods[i]
 	}
 	o.state.forget(o.pods, in.Now)
-	if o.state.Rollout != nil && !o.revert() {
+	o.create()
+	if o.revert(); o.state.Rollout != nil {
 		o.follow()
 	}
+	o.adopt()
 	o.followRestart()
 	return o.state, o.findings
 }
@@ -93,6 +95,9 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 	}
 	pod := o.pods[st.UID]
 	switch {
+	case pod == nil && o.Succeeded[st.UID] && !st.Confirmed.IsZero():
+		o.state.prove(st)
+		return true, true // it ran to completion with the lower limit
 	case pod == nil || pod.Leaving:
 		return true, false // what is to be done to its successor is decided anew
 	case st.Back:
@@ -162,8 +167,11 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 		return true, false
 	}
 	end := st.Confirmed.Add(cmp.Or(o.Policy.Watch, DefaultWatch))
-	over := !o.Now.Before(end) && st.Unready.IsZero() &&
+	over := !o.Now.Before(end) && st.Unready.IsZero() && (pod.Ready || !st.Created) &&
 		(o.QueryResult == nil || o.QueryResult.clearSince(st.Confirmed, o.Now))
+	if over {
+		o.state.prove(st)
+	}
 	return over, over
 }
 
@@ -265,68 +273,6 @@ func sizesOf(pod *Pod, of map[string]memory.Size) map[string]memory.Size {
 	return out
 }
 
-// revert ends a rollout that lowered a limit and was followed by kills at it, by a restart storm, by a pod that is not
-// ready any more, or by what the owner's query looks for.
-func (o *observation) revert() bool {
-	e := o.state.Rollout
-	if !e.Decrease {
-		return false
-	}
-	pod, why := o.killedAtTarget()
-	if why == "" {
-		pod, why = o.restartStorm()
-	}
-	if why == "" {
-		pod, why = o.notReady()
-	}
-	if why == "" {
-		pod, why = o.querySpeaksAgainst()
-	}
-	if why == "" {
-		return false
-	}
-	for _, name := range slices.Sorted(maps.Keys(e.Targets)) {
-		tried, before := e.Targets[name], e.Before[name]
-		if !lowers(before.Limit, tried.Limit) {
-			continue
-		}
-		o.state.revert(Revert{Container: name, Tried: tried, Restored: before, At: stamp(o.Now), Why: why})
-		o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID,
-			Message: fmt.Sprintf("Limit %s of container %s is rolled back from every pod, to %s, because %s. It is not "+
-				"lowered again before %s",
-				tried.Limit, name, before.Limit, why, format.Time(o.Now.Add(RevertHold)))})
-		o.keep(Reverted, pod.Name, &Step{
-			From: map[string]memory.Size{name: tried}, To: map[string]memory.Size{name: {Limit: before.Limit}},
-		}, why)
-	}
-	o.state.Rollout = nil
-	return true
-}
-
-// killedAtTarget looks for a kill under the lower limit that memfit learned of after it began. The limit tells it from
-// a kill in a pod that still has the old one. The node's clock decides nothing: behind by a minute, it puts a kill
-// before the change that caused it.
-func (o *observation) killedAtTarget() (Pod, string) {
-	e := o.state.Rollout
-	for _, k := range o.kills {
-		name := k.Container.Container
-		target := e.Targets[name].Limit
-		if later(k.Time, k.Seen).Before(stamp(e.Began)) || k.Limit == 0 || k.Limit > target ||
-			!lowers(e.Before[name].Limit, target) {
-			continue
-		}
-		died := "was OOM killed"
-		if k.Kind == memory.OOMStall {
-			died = "stalled"
-		}
-		return Pod{Name: k.Container.Pod, UID: k.Container.UID},
-			fmt.Sprintf(
-				"pod %s %s at it at %s; the change began at %s", k.Container.Pod, died, killedAt(k, e.Began), format.Time(e.Began),
-			)
-	}
-	return Pod{}, ""
-}
-
 // killedAt is the time of a kill in words that do not contradict the change which it came after.
 func killedAt(k memory.OOMKill, began time.Time) string {
 	if !k.Time.Before(stamp(began)) {
@@ -381,7 +327,7 @@ func (o *observation) notReady() (Pod, string) {
 			st.Unready = stamp(o.Now)
 		}
 		most := unreadyPatience
-		if pod.restartsFor(st) {
+		if pod.restartsFor(st) || st.Created {
 			most = successorPatience
 		}
 		if o.Now.Sub(st.Unready) >= most {
@@ -396,7 +342,7 @@ func (o *observation) notReady() (Pod, string) {
 // above reports whether a container has more than the change under way lowers it to.
 func (p *Pod) above(e *Rollout) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool {
-		target, known := e.Targets[c.Name]
+		target, known := e.Targets[c.key()]
 		return known && lowers(have(c).Limit, target.Limit)
 	})
 }

@@ -28,7 +28,9 @@ type State struct {
 	Rollout *Rollout `json:"experiment,omitempty"`
 	// LastChange is when a pod was changed last.
 	LastChange time.Time `json:"lastChange,omitzero"`
-	// Reverts are the sizes that were rolled back within the last week, one per container.
+	// Lowerings are the limits that memfit lowered. At most maxLowerings.
+	Lowerings []Lowering `json:"lowerings,omitempty"`
+	// Reverts are the sizes that were rolled back within the last week, one per container and program.
 	Reverts []Revert `json:"reverts,omitempty"`
 	// Refusals are pods that could not be changed, each until it may be tried again. At most maxRefusals.
 	Refusals []Refusal `json:"refusals,omitempty"`
@@ -50,9 +52,9 @@ type Rollout struct {
 	Why string `json:"why,omitempty"`
 	// Previous is the last change before it, which counts again when nothing comes of this one.
 	Previous time.Time `json:"previous,omitzero"`
-	// Targets are the sizes by container; Before are those of the first pod that was changed.
-	Targets map[string]memory.Size `json:"targets"`
-	Before  map[string]memory.Size `json:"before"`
+	// Targets are the sizes by container and program; Before are those of the first pod that was changed.
+	Targets map[Key]memory.Size `json:"targets"`
+	Before  map[Key]memory.Size `json:"before"`
 	// Decrease: a limit goes down, so that pods are watched.
 	Decrease bool `json:"lowering,omitempty"`
 	// Completed is the number of pods that were changed and are done with: confirmed, and watched for long enough if a
@@ -70,9 +72,10 @@ type Step struct {
 	// Evict: the pod is evicted; its successor, which is none of Present, takes its place in the step when it is ready.
 	Evict   bool    `json:"evict,omitempty"`
 	Present present `json:"present,omitzero"`
-	// From and To are sizes by container.
-	From map[string]memory.Size `json:"from"`
-	To   map[string]memory.Size `json:"to"`
+	// Programs are what its containers run, From and To sizes, by container.
+	Programs map[string]string      `json:"programs,omitempty"`
+	From     map[string]memory.Size `json:"from"`
+	To       map[string]memory.Size `json:"to"`
 	// Last are the sizes that the spec had when To was asked for, where those are not From. Sent is when, if that was not
 	// at At (the container was down, or this is not the first time), and Tries how often before: what is not effective is
 	// asked for again with another number.
@@ -87,6 +90,8 @@ type Step struct {
 	// zero: it is ready.
 	Served  bool      `json:"served,omitempty"`
 	Unready time.Time `json:"unready,omitzero"`
+	// Created: the pod was created with To, and did not serve with From before.
+	Created bool `json:"created,omitempty"`
 	// Back: the resize did not come about; From is written again.
 	Back bool `json:"back,omitempty"`
 }
@@ -94,6 +99,7 @@ type Step struct {
 // Revert is a size that led to kills or restarts, or kept a pod from being ready.
 type Revert struct {
 	Container string      `json:"container"`
+	Program   string      `json:"program,omitempty"`
 	Tried     memory.Size `json:"tried"`
 	Restored  memory.Size `json:"restored"`
 	At        time.Time   `json:"at"`
@@ -137,10 +143,10 @@ const (
 	maxWatched  = 32
 )
 
-// ActiveRevert is the rollback of a container whose restored size is still kept; false: there is none.
-func (s *State) ActiveRevert(container string, now time.Time) (Revert, bool) {
+// ActiveRevert returns the rollback for a container and program whose restored size is still kept; false: none.
+func (s *State) ActiveRevert(of Key, now time.Time) (Revert, bool) {
 	for _, r := range s.Reverts {
-		if r.Container == container && now.Sub(r.At) < RevertHold {
+		if r.Container == of.Container && sameProgram(r.Program, of.Program) && now.Sub(r.At) < RevertHold {
 			return r, true
 		}
 	}
@@ -285,7 +291,7 @@ func (s *State) clone() State {
 		r := *s.Restart
 		c.Restart = &r
 	}
-	c.Reverts, c.Refusals = slices.Clone(s.Reverts), slices.Clone(s.Refusals)
+	c.Reverts, c.Refusals, c.Lowerings = slices.Clone(s.Reverts), slices.Clone(s.Refusals), slices.Clone(s.Lowerings)
 	return c
 }
 
@@ -299,8 +305,11 @@ func (s *State) forget(pods map[types.UID]*Pod, now time.Time) {
 }
 
 func (s *State) revert(r Revert) {
-	s.Reverts = slices.DeleteFunc(s.Reverts, func(old Revert) bool { return old.Container == r.Container })
+	s.Reverts = slices.DeleteFunc(slices.Clone(s.Reverts), func(old Revert) bool {
+		return old.Container == r.Container && old.Program == r.Program
+	})
 	s.Reverts = append(s.Reverts, r)
+	s.Reverts = s.Reverts[max(0, len(s.Reverts)-maxLowerings):]
 }
 
 // stamp is a time as it is remembered: seconds are enough, and equal states are then equal bytes.
@@ -317,7 +326,8 @@ type plain State
 // MarshalJSON is nothing (null) when there is nothing to remember.
 func (s *State) MarshalJSON() ([]byte, error) {
 	if s.Rollout == nil && s.LastChange.IsZero() && len(s.Reverts) == 0 && len(s.Refusals) == 0 &&
-		s.ConflictingWriter == nil && s.Restart == nil && len(s.Changes) == 0 && len(s.Spent) == 0 {
+		s.ConflictingWriter == nil && s.Restart == nil && len(s.Changes) == 0 && len(s.Spent) == 0 &&
+		len(s.Lowerings) == 0 {
 		return []byte("null"), nil
 	}
 	return json.Marshal(encoded{version, plain(*s)})
@@ -339,11 +349,12 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	s.Refusals = s.Refusals[max(0, len(s.Refusals)-maxRefusals):]
 	s.Changes = s.Changes[max(0, len(s.Changes)-maxChanges):]
 	s.Spent = bounded(s.Spent)
+	s.Lowerings = s.Lowerings[max(0, len(s.Lowerings)-maxLowerings):]
 	if x := s.Rollout; x != nil {
 		x.Steps = x.Steps[max(0, len(x.Steps)-maxWatched):]
-		for _, sizes := range []*map[string]memory.Size{&x.Targets, &x.Before} {
+		for _, sizes := range []*map[Key]memory.Size{&x.Targets, &x.Before} {
 			if *sizes == nil {
-				*sizes = map[string]memory.Size{} // to be written to
+				*sizes = map[Key]memory.Size{} // to be written to
 			}
 		}
 	}

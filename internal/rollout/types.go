@@ -48,6 +48,12 @@ type Resize struct {
 // Container is one container of a pod, as far as its size goes.
 type Container struct {
 	Name string
+	// Program is what it runs; empty: unknown.
+	Program string
+	// Owner is what the owner of its pod asks for, without memfit; zero: unknown.
+	Owner memory.Size
+	// OwnerUntil is until when the container gets no less than Owner, because the owner set it so recently; zero: it may.
+	OwnerUntil time.Time
 	// Spec is what the pod asks for, Actual what the kubelet has made effective.
 	Spec, Actual memory.Size
 	// Effective is the limit that is proven to be effective for it and its pod where Actual shows more; 0: Actual is
@@ -81,6 +87,8 @@ type Container struct {
 type Policy struct {
 	// Evict: what cannot be resized in place is evicted (sizing.mode: InPlaceOrEvict).
 	Evict bool
+	// OnlyWatch: running pods keep their size (sizing.mode: OnCreate). New ones may get another, and are watched.
+	OnlyWatch bool
 	// OnlyRaise says why pods are neither lowered nor evicted ("a Job's run ..."); empty: they may be.
 	OnlyRaise string
 	// NoEvict says why pods are not evicted although Evict is set ("nobody would start it again"); empty: they may be.
@@ -108,9 +116,11 @@ type Input struct {
 	Policy Policy
 	// Pods are the workload's governed pods that have not ended.
 	Pods []Pod
-	// Desired are the recommendations, by container.
-	Desired map[string]Desired
-	State   State
+	// Desired are the recommendations, by container and program.
+	Desired map[Key]Desired
+	// Succeeded are pods that ran to completion.
+	Succeeded map[types.UID]bool
+	State     State
 	// Restart is a pod that should make room for a fresh one; nil: none.
 	Restart *Candidate
 	// Allowance is what the change budget of the cluster leaves this workload; nil: there is no budget.
@@ -156,6 +166,8 @@ type Finding struct {
 	Kind FindingKind
 	Pod  string
 	UID  types.UID
+	// Container is the one it is about; empty: several, or the pod as a whole.
+	Container string
 	// Message says it in a sentence with numbers.
 	Message string
 }

@@ -43,7 +43,7 @@ func (p *Pod) follows() bool { return p.Whole != nil && p.Whole.Stays == "" }
 func (d *decider) parts(pod *Pod) map[string]memory.Size {
 	parts := map[string]memory.Size{}
 	for _, c := range pod.Containers {
-		if desired, found := d.Desired[c.Name]; found && c.Shared && !c.Done {
+		if desired, found := d.Desired[c.key()]; found && c.Shared && !c.Done {
 			size := desired.Recommendation.Size
 			parts[c.Name], _ = desired.Policy.Bound(size, size)
 		}
@@ -66,7 +66,7 @@ func (d *decider) sharedNeed(pod *Pod, c Container) (limit memory.Bytes, needed 
 	to, _ := pod.Whole.Follow(sizes, d.parts(pod))
 	now := memory.Size{Limit: pod.Whole.Spec.Limit}
 	to.Request = 0
-	return to.Limit, to.Limit > now.Limit && recommend.Differs(now, to, d.Desired[c.Name].Policy)
+	return to.Limit, to.Limit > now.Limit && recommend.Differs(now, to, d.Desired[c.key()].Policy)
 }
 
 // whole adds to the sizes of a pod's containers that of the pod as a whole; false where it cannot have it.
@@ -102,8 +102,10 @@ func (d *decider) guardWhole(pod *Pod, sizes map[string]memory.Size, to memory.S
 		Running:  recommend.Running{Current: pod.Whole.Spec, NodeSize: pod.NodeSize},
 	}
 	var around recommend.Surroundings
-	for name := range sizes {
-		around.Quota = d.Desired[name].Quota // of the namespace, for whichever container
+	for _, c := range pod.Containers {
+		if _, asked := sizes[c.Name]; asked {
+			around.Quota = d.Desired[c.key()].Quota // of the namespace, for whichever container
+		}
 	}
 	replicas := int32(d.running) //nolint:gosec // a count of pods
 	return recommend.Guard(change, around, recommend.Progress{Now: d.Now, Replicas: replicas})

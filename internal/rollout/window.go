@@ -35,7 +35,7 @@ func (d *decider) waitsForWindow(c Container, in recommend.Change) (reason, mess
 
 // givesBack reports whether a change rolls back a size that did harm.
 func (d *decider) givesBack(c Container, to, from memory.Size) bool {
-	r, active := d.State.ActiveRevert(c.Name, d.Now)
+	r, active := d.State.ActiveRevert(c.key(), d.Now)
 	return active && from.Limit < to.Limit && to.Limit <= r.Restored.Limit
 }
 

@@ -91,15 +91,19 @@ func TestRaisesAndWindows(t *testing.T) {
 			}
 			c.wants(big, tc.urgent)
 			c.reconcile()
+			after := "256Mi 256Mi"
+			if tc.restarts {
+				after = "256Mi 100Mi" // one pod at a time
+			}
 			if tc.raised {
-				c.expectLimits("256Mi 100Mi")
+				c.expectLimits(after)
 				return
 			}
 			c.expectLimits("100Mi 100Mi")
 			c.expectReason(v1alpha1.ReasonWaitingForWindow, "2026-03-03T02:00:00Z")
 			c.passes(18 * time.Hour)
 			c.reconcile()
-			c.expectLimits("256Mi 100Mi")
+			c.expectLimits(after)
 		})
 	}
 }

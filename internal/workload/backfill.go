@@ -45,8 +45,8 @@ func (st *State) WantsPast() bool {
 	if st.pastKnown {
 		return false
 	}
-	for _, h := range st.containers {
-		if h.Span() >= youngHistory && !st.asked {
+	for name := range st.containers {
+		if st.newest(name).history.Span() >= youngHistory && !st.asked {
 			return false
 		}
 	}
@@ -64,7 +64,7 @@ func (st *State) takePast(p *Past) {
 	}
 	st.pastKnown, st.asked = true, false
 	for name, h := range p.Containers {
-		if h.Samples() == 0 || st.containers[name] != nil && st.containers[name].Samples() >= h.Samples() {
+		if h.Samples() == 0 || st.History(name).Samples() >= h.Samples() {
 			continue
 		}
 		of := *h // the past stays as it is until the step is safe
@@ -73,7 +73,7 @@ func (st *State) takePast(p *Past) {
 				of.Add(s, st.limitOf(s.Container))
 			}
 		}
-		st.containers[name], st.past = &of, p.Source
+		st.newest(name).history, st.past = &of, p.Source
 	}
 	st.since = nil
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/drift"
-	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/rollout"
 )
@@ -50,15 +49,18 @@ func (st *State) PackHistories(status *v1alpha1.MemoryCheckpointStatus) error {
 	room := MaxCheckpoint - envelope - base64.StdEncoding.EncodedLen(len(status.Ledger)) -
 		base64.StdEncoding.EncodedLen(len(status.Drift)) - base64.StdEncoding.EncodedLen(len(status.Sizing))
 	for _, name := range slices.Sorted(maps.Keys(st.containers)) {
-		data, err := st.containers[name].MarshalBinary()
-		if err != nil {
-			return fmt.Errorf("encoding the history of container %s: %w", name, err)
+		for _, e := range st.containers[name] {
+			packed, err := e.pack(name)
+			if err != nil {
+				return fmt.Errorf("encoding the history of container %s: %w", name, err)
+			}
+			room -= base64.StdEncoding.EncodedLen(len(packed.History)) + base64.StdEncoding.EncodedLen(len(packed.Evidence)) +
+				len(name) + 48 // {"evidence":"","history":"","name":""},
+			if len(status.Containers) == MaxContainers*programsKept || room < 0 {
+				return nil
+			}
+			status.Containers = append(status.Containers, packed)
 		}
-		room -= base64.StdEncoding.EncodedLen(len(data)) + len(name) + 32 // {"history":"","name":""},
-		if len(status.Containers) == MaxContainers || room < 0 {
-			break
-		}
-		status.Containers = append(status.Containers, v1alpha1.CheckpointContainer{Name: name, History: data})
 	}
 	return nil
 }
@@ -97,19 +99,18 @@ func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) 
 			return nil, fmt.Errorf("decoding the ledger of MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
 		}
 	}
-	containers := map[string]*history.Container{}
+	containers := map[string][]*evidence{}
 	for _, packed := range c.Status.Containers {
-		h := history.New()
-		if err := h.UnmarshalBinary(packed.History); err != nil {
+		e, err := unpackEvidence(&packed)
+		if err != nil {
 			lost = append(
 				lost,
 				fmt.Errorf(
 					"decoding the history of container %s in MemoryCheckpoint %s/%s: %w", packed.Name, c.Namespace, c.Name, err,
 				),
 			)
-			h = history.New()
 		}
-		containers[packed.Name] = h
+		containers[packed.Name] = append(containers[packed.Name], e)
 	}
 	var restarts drift.State
 	if len(c.Status.Drift) > 0 {

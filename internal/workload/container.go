@@ -161,6 +161,8 @@ func sizeOf(r corev1.ResourceRequirements) memory.Size {
 // containerInput is everything the result for one container depends on.
 type containerInput struct {
 	container managedContainer
+	// program is what the evidence is of; empty: unknown.
+	program   string
 	plan      inject.Plan
 	history   *history.Container
 	kills     []memory.OOMKill

@@ -92,27 +92,67 @@ func (d *decider) containers() {
 	plan := inject.MakePlan(inject.Input{Pod: d.s.Template, Profile: d.s.Profile, Observed: observed, Created: true})
 	managed := Managed(d.s.Profile, d.s.Template)
 	for _, c := range managed[:min(len(managed), MaxContainers)] {
-		in := d.input(c, plan)
+		in := d.input(c, plan, d.st.newest(c.Name))
 		in.ease = ease(d.s, c.Name, c.current.Limit, observed)
 		d.take(&in, in.result())
 	}
 	d.sayWhole(managed)
+	d.older()
 }
 
-// input is what is known of one container.
-func (d *decider) input(c managedContainer, plan inject.Plan) containerInput {
+// older decides about pods that still run another program than the newest pod, as during a rollout. They are raised by
+// the evidence of their own program, and not lowered: soon they are replaced.
+func (d *decider) older() {
+	if !resizes(d.s.Profile.Spec.Sizing.Mode) {
+		return
+	}
+	for _, pod := range d.s.Governed {
+		var plan *inject.Plan
+		for _, c := range Managed(d.s.Profile, pod) {
+			e := d.st.evidenceOf(c.Name, d.st.runs(pod.UID, c.Name))
+			if e == nil || e == d.st.newest(c.Name) {
+				continue
+			}
+			key := rollout.Key{Container: c.Name, Program: e.program}
+			if _, done := d.rollout.Desired[key]; done {
+				continue
+			}
+			if plan == nil {
+				made := inject.MakePlan(inject.Input{Pod: pod, Profile: d.s.Profile, Created: true})
+				plan = &made
+			}
+			in := d.input(c, *plan, e)
+			in.container.policy.Sizing.Decrease = v1alpha1.DecreaseNever
+			r := in.result()
+			d.rollout.Desired[key] = in.desired(d.s, r.recommendation)
+		}
+	}
+}
+
+// input is what is known of one program in one container; e is nil when nothing is.
+func (d *decider) input(c managedContainer, plan inject.Plan, e *evidence) containerInput {
 	st, pods := d.st, d.s.Governed
 	in := containerInput{
-		container: c, plan: plan, history: st.containers[c.Name], kills: st.ledger.KillsAndStalls(c.Name, d.now),
-		replicas: st.replicas(c.Name, pods),
-		urgent:   st.urgent(c.Name, pods, c.current.Limit), published: st.published[c.Name], before: st.shapes[c.Name],
-		now:         d.now,
+		container: c, plan: plan, kills: st.ledger.KillsAndStalls(c.Name, d.now),
+		before: st.shapes[c.Name], now: d.now,
 		largestNode: d.s.Facts.LargestNode,
 		measured:    measured(d.s, c.Name), silent: silence(d.s),
 	}
+	if e != nil {
+		in.program, in.history = e.program, e.history
+		in.kills = slices.DeleteFunc(in.kills, func(k memory.OOMKill) bool { return !e.counts(k.Program) })
+		pods = st.ofProgram(pods, c.Name, e.program)
+	}
+	if e == nil || e == st.newest(c.Name) && e.counts(st.publishedFor[c.Name]) {
+		in.published = st.published[c.Name]
+	}
+	in.replicas, in.urgent = st.replicas(c.Name, pods), st.urgent(c.Name, pods, c.current.Limit)
 	in.inUse, in.inUseSeen = st.inUse(c.Name, pods)
-	in.unrelieved, _ = st.ledger.RaisedInVain(c.Name, d.now)
-	if revert, active := d.rollout.State.ActiveRevert(c.Name, d.now); active {
+	if s, found := st.ledger.RaisedInVain(c.Name, d.now); found && (e == nil || e.counts(s.Program)) {
+		in.unrelieved = s
+	}
+	key := rollout.Key{Container: c.Name, Program: in.program}
+	if revert, active := d.rollout.State.ActiveRevert(key, d.now); active {
 		in.reverted = &revert
 	}
 	in.leak = st.leak(&in, pods)
@@ -169,8 +209,8 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	st.sayInVain(&r.status, d.now)
 	if size := r.status.Recommended; size != nil {
 		v.recommended[name] = *size
-		if resizes(d.s.Profile.Spec.Sizing.Mode) {
-			d.rollout.Desired[name] = in.desired(d.s, r.recommendation)
+		if sizesNewPods(d.s.Profile.Spec.Sizing.Mode) {
+			d.rollout.Desired[rollout.Key{Container: name, Program: in.program}] = in.desired(d.s, r.recommendation)
 		}
 		if !near(*size, st.published[name]) {
 			v.changed = append(v.changed, name)
@@ -179,11 +219,12 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	if in.plan.CapsHeap(name) {
 		v.liveHeaps[name].publish(&r.status.Evidence)
 	}
-	r.status.Evidence.Source = evidenceSource(st.source, st.past, st.containers[name])
+	r.status.Evidence.Source = evidenceSource(st.source, st.past, in.history)
 	v.shapes[name], v.shapeCaches[name], v.replicas[name], v.leaks[name] = r.shape, r.shapeCache, in.replicas, in.leak
 	for _, text := range in.plan.Advisories(name) {
 		v.status.Advisories = append(v.status.Advisories, "Container "+name+": "+text)
 	}
+	d.offer(&r.status)
 	v.status.Containers = append(v.status.Containers, r.status)
 	v.timing.recommend(r.recommendation.RequeueAfter)
 }
@@ -212,6 +253,7 @@ func (d *decider) summarize() {
 	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&d.st.ledger)
 	v.status.Stalls, v.status.RecentStalls = stallRecords(&d.st.ledger)
 	v.status.RecentChanges = changeRecords(&v.rollout.State)
+	v.status.Canary = d.permit()
 	v.status.Limit = limitColumn(v.status.Containers)
 	v.status.Summary = workloadSummary(d.s, v.status.Containers)
 	v.status.Advisories = head(v.status.Advisories, 8)

@@ -37,6 +37,8 @@ func (st *State) instanceIn(pod *corev1.Pod, container string) *instance {
 
 // instance is one running container.
 type instance struct {
+	// program is what it runs; empty: unknown yet.
+	program  string
 	restarts int32
 	// capKnown: heapCap was read. stallsKnown: a stall that goes on, as the ledger knows it, was taken over.
 	capKnown, stallsKnown bool
@@ -64,13 +66,15 @@ func (st *State) settle(observations []oom.Observation, now time.Time) {
 		o := &observations[i]
 		in := st.instance(&o.Container)
 		if in == nil {
-			in = &instance{restarts: o.Restarts}
+			in = &instance{restarts: o.Restarts, program: st.programs[keyOf(&o.Container)]}
 			st.instances[keyOf(&o.Container)] = in
 		}
 		in.limit, in.high, in.seen = o.Limit, o.High, at
 		if o.Restarts > in.restarts {
 			in.restarts, in.peak, in.recent, in.lows = o.Restarts, 0, readings{}, history.Lows{}
-			st.History(o.Container.Container).Restarted(o.Container, endOf(o, now))
+			if h := st.historyOf(in, o.Container.Container); h != nil {
+				h.Restarted(o.Container, endOf(o, now))
+			}
 		}
 		if !o.Running.IsZero() {
 			in.seenRunning = at
@@ -94,7 +98,7 @@ func (st *State) measure(samples []memory.Sample, now time.Time) {
 		s := &samples[i]
 		in := st.instance(&s.Container)
 		if in == nil {
-			in = &instance{}
+			in = &instance{program: st.programs[keyOf(&s.Container)]}
 			st.instances[keyOf(&s.Container)] = in
 		}
 		in.seen = at
@@ -105,7 +109,9 @@ func (st *State) measure(samples []memory.Sample, now time.Time) {
 		in.peak = max(in.peak, s.RSS)
 		in.recent.add(s)
 		in.lows.Add(*s, in.started.Time())
-		st.History(s.Container.Container).Add(*s, in.limit)
+		if h := st.historyOf(in, s.Container.Container); h != nil {
+			h.Add(*s, in.limit)
+		}
 	}
 	st.note(samples)
 }

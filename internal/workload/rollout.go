@@ -63,10 +63,11 @@ func SpentIn(c *v1alpha1.MemoryCheckpointStatus) ([]rollout.Spent, error) {
 func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, now time.Time) rollout.Input {
 	in := rollout.Input{
 		Now: now, Policy: rolloutPolicy(s), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
-		Allowance: s.Allowance, QueryResult: s.QueryResult, Desired: map[string]rollout.Desired{},
+		Allowance: s.Allowance, QueryResult: s.QueryResult, Desired: map[rollout.Key]rollout.Desired{},
+		Succeeded: s.succeeded(),
 	}
-	if !resizes(s.Profile.Spec.Sizing.Mode) {
-		in.State.Rollout = nil // the owner no longer lets memfit change the size of running pods
+	if mode := s.Profile.Spec.Sizing.Mode; !sizesNewPods(mode) {
+		in.State.Rollout = nil // memfit changes no size
 		if s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart {
 			return in
 		}
@@ -81,7 +82,9 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 
 func rolloutPolicy(s *Snapshot) rollout.Policy {
 	sizing := s.Profile.Spec.Sizing
-	p := rollout.Policy{Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict, MaxUnavailable: 1}
+	p := rollout.Policy{
+		Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict, OnlyWatch: !resizes(sizing.Mode), MaxUnavailable: 1,
+	}
 	switch kind := kindOf(s.Owner.Ref); {
 	case kind.Completes:
 		p.OnlyRaise = "a run of a Job keeps what it began with; the next one begins with the recommended size"
@@ -121,6 +124,10 @@ func (st *State) runningPod(
 		running := rollout.Container{
 			Name: c.Name, Spec: sizeOf(spec.Resources), Actual: c.current, RestartsOnResize: oom.RestartsOnResize(spec),
 			PodLimit: c.podLimit, PodRequest: c.podRequest,
+		}
+		running.Program, running.Owner = st.runs(pod.UID, c.Name), st.programIn(pod, c.Name).Owner
+		if e := st.evidenceOf(c.Name, running.Program); e != nil && e.fresh(now) {
+			running.OwnerUntil = e.since.Add(ownersDay)
 		}
 		running.Shared = running.Spec.Limit == 0 && p.Whole != nil && p.Whole.Spec.Limit > 0
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.Name}

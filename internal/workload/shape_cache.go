@@ -31,8 +31,8 @@ type shapeCache struct {
 // hardly known is examined with every sample.
 func (st *State) youngest() time.Duration {
 	var span time.Duration
-	for _, h := range st.containers {
-		if s := h.Span(); span == 0 || s < span {
+	for name := range st.containers {
+		if s := st.newest(name).history.Span(); span == 0 || s < span {
 			span = s
 		}
 	}

@@ -108,6 +108,8 @@ type Snapshot struct {
 	Allowance *rollout.Allowance
 	// QueryResult is what Prometheus says of the profile's rollbackQuery; nil: it has none.
 	QueryResult *rollout.QueryResult
+	// Replica is the name of the pod that decides; its webhook may be allowed to create a canary. Empty: unknown.
+	Replica string
 	// Unmeasured: nobody takes samples, so a kill without one says nothing about when it was.
 	Unmeasured bool
 }
@@ -138,6 +140,17 @@ func (s *Snapshot) Govern(policies map[types.UID]PodPolicy) {
 			s.Governed = append(s.Governed, pod)
 		}
 	}
+}
+
+// succeeded are the pods that ran to completion.
+func (s *Snapshot) succeeded() map[types.UID]bool {
+	all := map[types.UID]bool{}
+	for _, pod := range s.Pods {
+		if pod.Status.Phase == corev1.PodSucceeded {
+			all[pod.UID] = true
+		}
+	}
+	return all
 }
 
 // existing are the pods that still exist.

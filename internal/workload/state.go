@@ -29,8 +29,11 @@ type State struct {
 	// measuredSince is the first step of this process, since when the pods are measured; zero: they are not.
 	measuredSince time.Time
 
-	ledger     oom.Ledger
-	containers map[string]*history.Container
+	ledger oom.Ledger
+	// containers is what is known of each container name, by program, the newest first.
+	containers map[string][]*evidence
+	// programs are those of the containers of the snapshot's pods, during a step.
+	programs map[instanceKey]string
 	// instances are the running containers, to know the highest use of one before it was killed. Not checkpointed: after a
 	// restart of memfit, a kill's peak is what was seen since.
 	instances map[instanceKey]*instance
@@ -54,6 +57,8 @@ type State struct {
 	shapes map[string]shapeCache
 	// published are the sizes published last, by container: they stay while evidence is missing.
 	published map[string]v1alpha1.Size
+	// publishedFor are the programs that they were for.
+	publishedFor map[string]string
 	// used is what the recommendation said of use before a restart of memfit, by container: it stands until somebody reads
 	// again.
 	used map[string]v1alpha1.ContainerRecommendation
@@ -81,7 +86,7 @@ type told struct {
 // NewState knows nothing.
 func NewState() *State {
 	return &State{
-		containers: map[string]*history.Container{}, instances: map[instanceKey]*instance{},
+		containers: map[string][]*evidence{}, instances: map[instanceKey]*instance{},
 		published: map[string]v1alpha1.Size{},
 	}
 }
@@ -96,7 +101,7 @@ func (st *State) Last() (*profile.Profile, *corev1.Pod) { return st.profile, st.
 // sizes are the published ones; otherwise those published before are close enough.
 func (st *State) Published(e *Effects, written bool) {
 	if st.told = e.told; written {
-		st.published = e.recommended
+		st.published, st.publishedFor = e.recommended, programsIn(&e.Status)
 	}
 }
 
@@ -117,10 +122,13 @@ func (st *State) AtRest() *State {
 func (st *State) clone() *State {
 	c := *st
 	c.ledger = st.ledger.Clone()
-	c.containers = make(map[string]*history.Container, len(st.containers))
-	for name, h := range st.containers {
-		of := *h
-		c.containers[name] = &of
+	c.containers = make(map[string][]*evidence, len(st.containers))
+	for name, all := range st.containers {
+		for _, e := range all {
+			of, copied := *e, *e.history
+			of.history = &copied
+			c.containers[name] = append(c.containers[name], &of)
+		}
 	}
 	c.instances = make(map[instanceKey]*instance, len(st.instances))
 	all := make([]instance, 0, len(st.instances)) // in one piece: an allocation each would be most of the time
@@ -134,14 +142,14 @@ func (st *State) clone() *State {
 	return &c
 }
 
-// History of a container name, made when first needed.
+// History returns that of a container's newest program. It is made when first needed.
 func (st *State) History(container string) *history.Container {
-	h, found := st.containers[container]
-	if !found {
-		h = history.New()
-		st.containers[container] = h
+	e := st.newest(container)
+	if e == nil {
+		e = &evidence{history: history.New()}
+		st.containers[container] = []*evidence{e}
 	}
-	return h
+	return e.history
 }
 
 // forgetGone drops what belongs to pods that are gone.
@@ -165,13 +173,23 @@ func (st *State) forgetNames(governed []*corev1.Pod) {
 			present[name] = true
 		}
 	}
-	maps.DeleteFunc(st.containers, func(name string, _ *history.Container) bool { return !present[name] })
+	maps.DeleteFunc(st.containers, func(name string, _ []*evidence) bool { return !present[name] })
+}
+
+// programsIn are the programs that a recommendation is for, by container.
+func programsIn(status *v1alpha1.MemoryRecommendationStatus) map[string]string {
+	all := map[string]string{}
+	for i := range status.Containers {
+		all[status.Containers[i].Container] = status.Containers[i].Program
+	}
+	return all
 }
 
 // Recall takes over what a recommendation says, so that a restart of memfit changes nothing in it and tells nothing
 // twice.
 func (st *State) Recall(status *v1alpha1.MemoryRecommendationStatus) {
-	st.published, st.used = sizes(status), map[string]v1alpha1.ContainerRecommendation{}
+	st.published, st.publishedFor = sizes(status), programsIn(status)
+	st.used = map[string]v1alpha1.ContainerRecommendation{}
 	st.found = map[string]*v1alpha1.FoundRuntime{}
 	for _, c := range status.Containers {
 		if c.FoundRuntime != nil {

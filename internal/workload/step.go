@@ -100,6 +100,7 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 	e.Timing.Known = m.youngest()
 	e.Events = news(s, &v, kills, explained, stalls)
 	e.Published, e.told = changes(s, m, &v)
+	m.programs = nil // the next step finds them anew; the instances know theirs
 	return m, e
 }
 
@@ -110,6 +111,7 @@ func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.
 	if st.measuredSince.IsZero() && !s.Unmeasured {
 		st.measuredSince = now
 	}
+	st.learn(s, now)
 	in := &s.Events
 	// What the pods showed before anybody governed them was not kept, and they may not change for a long time. And
 	// whether a resize is effective is judged by the pods as they are here, which may be newer than what was observed.
@@ -120,6 +122,7 @@ func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.
 	kills = append(st.ledger.Update(observations, st.peak, now), st.ledger.UpdateCounters(in.Counters, st.peak, now)...)
 	ofAgents, explained := st.ledger.UpdateAgents(s.agentKills(), st.peak, now)
 	kills, explained = merged(append(kills, ofAgents...), explained)
+	st.ledger.Attribute(st.programOfKill)
 	st.watchStalls(observations, in.Samples)
 	existing := s.existing()
 	stalls = st.fileStalls(s.agentStalls(), existing, now)

@@ -64,6 +64,8 @@ type Injector struct {
 	// Constraints know what namespaces and nodes allow a new pod. Nil: nobody asks, and recommended sizes are given as
 	// they are.
 	Constraints *constraintindex.Index
+	// Canaries are the permissions for canaries that this replica has used.
+	Canaries *Canaries
 	// Metrics count what happened.
 	Metrics *Metrics
 	// Clock times admissions.
@@ -95,10 +97,9 @@ type Inputs struct {
 	Generation int64
 	Inherited  string
 	// Recommendation and Version say what sizes are recommended and what is alive in running heaps; empty: nothing is
-	// known. Paused: the sizes wait.
+	// known.
 	Recommendation types.UID
 	Version        string
-	Paused         bool
 	// LimitRanges and LargestNode say what a recommended size has to fit into. Quotas are no part of it: see Outcome.Need.
 	LimitRanges uint64
 	LargestNode memory.Bytes
@@ -211,6 +212,9 @@ func (h *Injector) outcome(
 	}
 	within := h.bounds(resolved, rec)
 	inputs, shared := h.inputs(resolved, rec, within)
+	offers := offersOf(resolved, rec)
+	canary := len(offers) > 0 && h.Canaries.allowed(rec)
+	shared = shared && !canary // which is for one pod
 	if shared {
 		if o, dryRun := s.Known(inputs); o != nil && within.holds(o.Need) {
 			h.Metrics.reused.Inc()
@@ -222,10 +226,15 @@ func (h *Injector) outcome(
 		return nil, false, err
 	}
 	in := inject.Input{
-		Pod: r.Pod, Profile: resolved.Profile, Sizes: sizes(resolved, rec), Facts: within.factsFor(r.Pod),
+		Pod: r.Pod, Profile: resolved.Profile, Sizes: offers, Facts: within.factsFor(r.Pod),
 		Observed: observed(rec), ConfigMapKeys: h.configMapKeys(ctx, r.Pod),
 	}
-	plan := inject.MakePlan(in)
+	var plan inject.Plan
+	if canary && !r.DryRun {
+		plan = h.Canaries.plan(in, rec)
+	} else {
+		plan = inject.MakePlan(in)
+	}
 	// it may not fit beside the other annotations
 	if record, _ := plan.Annotation(); r.Record > 0 && len(record) > r.Record {
 		r.Pod.Annotations, shared = r.Annotations, false
@@ -257,7 +266,7 @@ func (h *Injector) inputs(
 		Profile: governs.UID, Generation: governs.Generation, Inherited: governs.Inherited(), ConfigMaps: h.ConfigMaps != nil,
 	}
 	if rec != nil {
-		in.Recommendation, in.Version, in.Paused = rec.UID, rec.ResourceVersion, resolved.Paused != ""
+		in.Recommendation, in.Version = rec.UID, rec.ResourceVersion
 	}
 	in.LimitRanges, in.LargestNode = within.limitRanges(), within.largestNode
 	return in, true
@@ -361,35 +370,22 @@ func (h *Injector) recommendation(
 	return rec, nil
 }
 
-// sized: new pods get the recommended size, because the profile's mode asks for it and nothing speaks against it.
+// sized reports whether new pods get a size, because the profile's mode asks for it and no other autoscaler does. A
+// pause is no reason against it: what new pods get then is the size that the running ones have.
 func sized(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) bool {
-	if resolved.Paused != "" || !sizesNewPods(resolved.Profile) {
+	if !sizesNewPods(resolved.Profile) {
 		return false
 	}
 	c := apimeta.FindStatusCondition(rec.Status.Conditions, v1alpha1.ConditionApplied)
 	return c == nil || c.Reason != v1alpha1.ReasonConflict // else somebody else sizes these pods
 }
 
-// sizes are the recommended sizes for a new pod by container, if it is sized.
-func sizes(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) map[string]memory.Size {
+// offersOf are the sizes for a new pod by container, if it is sized.
+func offersOf(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) map[string]inject.Offer {
 	if rec == nil || !sized(resolved, rec) {
 		return nil
 	}
-	sizes := make(map[string]memory.Size, len(rec.Status.Containers))
-	for _, c := range rec.Status.Containers {
-		if c.Recommended == nil {
-			continue
-		}
-		var size memory.Size
-		if q := c.Recommended.Limit; q != nil {
-			size.Limit = memory.FromQuantity(*q)
-		}
-		if q := c.Recommended.Request; q != nil {
-			size.Request = memory.FromQuantity(*q)
-		}
-		sizes[c.Container] = size
-	}
-	return sizes
+	return inject.OffersIn(rec.Status.Containers)
 }
 
 // observed is what replicas showed of their heaps, and of what they run. It counts in every mode: no cap may be set

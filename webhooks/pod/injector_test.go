@@ -16,8 +16,9 @@ import (
 	"github.com/memfit/memfit/test/goldenpods"
 )
 
-// TestPausedPodsAreUnlikeOthers: they get no size, but whatever else the recommendation says of them.
-func TestPausedPodsAreUnlikeOthers(t *testing.T) {
+// TestPausedPodsKeepTheSizeOfRunningOnes: a pause stops changes. A pod that is created again must not get the limit
+// that killed its predecessor.
+func TestPausedPodsKeepTheSizeOfRunningOnes(t *testing.T) {
 	pair, err := goldenpods.Read(filepath.Join(goldenpods.Dir(), "nodejs", "node-live-heap-raised.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -44,14 +45,9 @@ func TestPausedPodsAreUnlikeOthers(t *testing.T) {
 	if err != nil || rec == nil {
 		t.Fatalf("%v, %v", rec, err)
 	}
-	going, shared := h.inputs(resolved, rec, bounds{})
-	resolved.Paused = "somebody"
-	still, _ := h.inputs(resolved, rec, bounds{})
-	if going == still || !shared {
-		t.Errorf("paused or not, an outcome is shared (shared: %t)", shared)
-	}
-	if got := sizes(resolved, rec); got != nil {
-		t.Errorf("paused, and yet %v", got)
+	resolved.Paused = "memfit.dev/pause on Namespace shop"
+	if got := offersOf(resolved, rec); len(got) != 1 {
+		t.Errorf("new pods of a paused workload get %v", got)
 	}
 	if rec, err = h.recommendation(t.Context(), resolved); err != nil || len(observed(rec)) != 1 {
 		t.Errorf("what is alive counts for paused workloads, too: %v, %v", rec, err)

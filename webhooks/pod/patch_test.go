@@ -140,9 +140,9 @@ func TestPatchIsThePlan(t *testing.T) {
 		}
 		for _, size := range []memory.Size{{}, {Request: 200 * memory.MiB, Limit: 300 * memory.MiB}} {
 			pod := decode(t, raw)
-			sizes := map[string]memory.Size{}
+			sizes := map[string]inject.Offer{}
 			for _, c := range pod.Spec.Containers {
-				sizes[c.Name] = size
+				sizes[c.Name] = inject.Offer{Size: size}
 			}
 			plan := inject.MakePlan(
 				inject.Input{

@@ -111,7 +111,7 @@ func benchHandler(b *testing.B, governed bool) *Handler {
 		limit, request := resource.MustParse(c.limit), resource.MustParse(c.request)
 		recommendation.Status.Containers = append(
 			recommendation.Status.Containers,
-			v1alpha1.ContainerRecommendation{Container: c.name, Recommended: &v1alpha1.Size{Limit: &limit, Request: &request}},
+			v1alpha1.ContainerRecommendation{Container: c.name, NewPods: &v1alpha1.Size{Limit: &limit, Request: &request}},
 		)
 	}
 	cache := shelf{

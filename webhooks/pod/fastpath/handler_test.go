@@ -234,7 +234,7 @@ func TestReplicasShareAnOutcome(t *testing.T) {
 		t.Fatalf("%d recommendations: %v", len(recs.Items), err)
 	}
 	rec := &recs.Items[0]
-	*rec.Status.Containers[0].Recommended.Limit = resource.MustParse("3Gi")
+	*rec.Status.Containers[0].NewPods.Limit = resource.MustParse("3Gi")
 	if err := writer.Update(t.Context(), rec); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
@@ -173,13 +173,13 @@ func (w *world) match(l *workload) (*profile.Profile, profile.Match) {
 
 // sizesOf are the sizes that a MemoryRecommendation in the manifests has for the workload, if the profile sizes new
 // pods.
-func (w *world) sizesOf(l *workload, n *profile.Profile) map[string]memory.Size {
+func (w *world) sizesOf(l *workload, n *profile.Profile) map[string]inject.Offer {
 	switch n.Spec.Sizing.Mode {
 	case v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict:
 	default:
 		return nil
 	}
-	return sizes(w.recommended(l))
+	return inject.OffersIn(w.recommended(l))
 }
 
 // recommended is what a MemoryRecommendation in the manifests says of the workload; nil when there is none.
@@ -191,19 +191,4 @@ func (w *world) recommended(l *workload) []v1alpha1.ContainerRecommendation {
 		}
 	}
 	return nil
-}
-
-func sizes(containers []v1alpha1.ContainerRecommendation) map[string]memory.Size {
-	out := make(map[string]memory.Size, len(containers))
-	for _, c := range containers {
-		var s memory.Size
-		if c.Recommended != nil && c.Recommended.Limit != nil {
-			s.Limit = memory.FromQuantity(*c.Recommended.Limit)
-		}
-		if c.Recommended != nil && c.Recommended.Request != nil {
-			s.Request = memory.FromQuantity(*c.Recommended.Request)
-		}
-		out[c.Container] = s
-	}
-	return out
 }

@@ -1,0 +1,178 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"hash"
+	"io"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Program is what a container runs, and the memory that its owner asks for it.
+type Program struct {
+	// ID is a fingerprint of what the owner wrote: image, command, args, env and envFrom without what memfit set, and the
+	// profile's tuning, with which the program behaves in another way. Labels, annotations and resources are not part of
+	// it.
+	ID string
+	// Owner is the container's memory without memfit; a limit or request of 0 is not set.
+	Owner memory.Size
+	// Recorded: memfit wrote both down when the pod was created. Otherwise Owner is what the pod has now, which a resize
+	// may have changed.
+	Recorded bool
+}
+
+// ProgramOf returns the program of a container of a pod that exists; zero for a container that it does not have.
+func ProgramOf(pod *corev1.Pod, name string) Program {
+	c := container(pod, name)
+	if c == nil {
+		return Program{}
+	}
+	rec := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name)
+	if rec != nil && rec.Program != "" && len(rec.Program) <= 2*programBytes {
+		return Program{ID: rec.Program, Owner: rec.Owner.size(), Recorded: true}
+	}
+	return Program{ID: fingerprint(c, takeBack(c, rec), v1alpha1.TuningSpec{}), Owner: sizeOf(&c.Resources)}
+}
+
+// Offer is the size for new pods of a container, and whose evidence it rests on.
+type Offer struct {
+	// Program is the program that it was found for, and Owner what its owner asked for then. With an empty Program the
+	// size is for every program.
+	Program string
+	Owner   memory.Size
+	// Size is what new pods of that program get.
+	Size memory.Size
+}
+
+// sizeFor returns the size for a new pod; zero: what its owner asks for. Evidence of another program may raise a size,
+// never lower it, and an owner who changed the memory knows more than any evidence.
+func (o Offer) sizeFor(program string, owner memory.Size) memory.Size {
+	switch {
+	case o.Program == "":
+		return o.Size
+	case o.Owner != owner:
+		return memory.Size{}
+	case o.Program == program:
+		return o.Size
+	}
+	more := memory.Size{Request: max(owner.Request, o.Size.Request)}
+	if owner.Limit > 0 { // no limit is more than any
+		more.Limit = max(owner.Limit, o.Size.Limit)
+	}
+	if more == owner {
+		return memory.Size{}
+	}
+	return more
+}
+
+// program returns the fingerprint of a container as it is admitted.
+func (t *target) program(w *working) string {
+	tuning := t.policy.Tuning
+	if tuning.Mode != v1alpha1.TuningInject {
+		tuning = v1alpha1.TuningSpec{} // the program runs without settings of memfit
+	}
+	return fingerprint(t.container, w, tuning)
+}
+
+// programBytes of a hash tell apart the few programs that a container ever runs.
+const programBytes = 8
+
+// fingerprint hashes what the owner wrote into a container. Each part is preceded by its length, so that no two lists
+// give the same text.
+func fingerprint(c *corev1.Container, w *working, tuning v1alpha1.TuningSpec) string {
+	h := sha256.New()
+	add(h, c.Image)
+	addAll(h, c.Command)
+	addAll(h, c.Args)
+	env := slices.DeleteFunc(slices.Clone(w.env), func(v variable) bool { return v.absent })
+	// Other webhooks may add variables before memfit or after it.
+	slices.SortStableFunc(env, func(a, b variable) int { return strings.Compare(a.Name, b.Name) })
+	for i := range env {
+		v := &env[i]
+		add(h, v.Name)
+		if variables[v.Name] != nil { // a list of settings, to which others append in ways of their own
+			addAll(h, strings.Fields(v.Value))
+		} else {
+			add(h, v.Value)
+		}
+		if v.ValueFrom != nil {
+			addJSON(h, v.ValueFrom)
+		}
+	}
+	for i := range c.EnvFrom {
+		addJSON(h, &c.EnvFrom[i])
+	}
+	if tuning.Mode != "" {
+		addJSON(h, &tuning)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:programBytes])
+}
+
+func addAll(h hash.Hash, texts []string) {
+	h.Write([]byte{byte(len(texts)), byte(len(texts) >> 8)})
+	for _, text := range texts {
+		add(h, text)
+	}
+}
+
+func add(h hash.Hash, text string) {
+	n := len(text)
+	h.Write([]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)})
+	_, _ = io.WriteString(h, text)
+}
+
+func addJSON(h hash.Hash, value any) {
+	data, _ := json.Marshal(value) // of the API: it can always be encoded
+	h.Write(data)
+}
+
+// OffersIn returns the sizes that a MemoryRecommendation has for new pods, by container.
+func OffersIn(containers []v1alpha1.ContainerRecommendation) map[string]Offer {
+	out := make(map[string]Offer, len(containers))
+	for i := range containers {
+		if c := &containers[i]; c.NewPods != nil {
+			out[c.Container] = offerOf(c, c.NewPods)
+		}
+	}
+	return out
+}
+
+// CanariesIn returns the sizes for a new pod that is the first with a lower limit, by container.
+func CanariesIn(containers []v1alpha1.ContainerRecommendation) map[string]Offer {
+	out := OffersIn(containers)
+	for i := range containers {
+		if c := &containers[i]; c.NewPods != nil && c.Recommended != nil {
+			out[c.Container] = offerOf(c, c.Recommended)
+		}
+	}
+	return out
+}
+
+func offerOf(c *v1alpha1.ContainerRecommendation, size *v1alpha1.Size) Offer {
+	o := Offer{Program: c.Program, Size: bytesOf(size)}
+	if c.Owner != nil {
+		o.Owner = bytesOf(c.Owner)
+	}
+	return o
+}
+
+func bytesOf(s *v1alpha1.Size) memory.Size {
+	var size memory.Size
+	if s.Limit != nil {
+		size.Limit = memory.FromQuantity(*s.Limit)
+	}
+	if s.Request != nil {
+		size.Request = memory.FromQuantity(*s.Request)
+	}
+	return size
+}

@@ -1,0 +1,91 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+func mib(n memory.Bytes) memory.Bytes { return n * memory.MiB }
+
+// TestOfferForAnotherProgram: evidence of one program raises the size of another whose owner asked for the same, and
+// lowers none; an owner who changed the memory gets what they asked for.
+func TestOfferForAnotherProgram(t *testing.T) {
+	owner := memory.Size{Request: mib(16), Limit: mib(32)}
+	edited := memory.Size{Request: mib(640), Limit: mib(1024)}
+	raised := Offer{Program: "v1", Owner: owner, Size: memory.Size{Request: mib(55), Limit: mib(224)}}
+	lowered := Offer{
+		Program: "v1", Owner: memory.Size{Request: mib(256), Limit: mib(512)},
+		Size: memory.Size{Request: mib(60), Limit: mib(90)},
+	}
+	for name, tc := range map[string]struct {
+		offer   Offer
+		program string
+		owner   memory.Size
+		want    memory.Size
+	}{
+		"the same program":                      {raised, "v1", owner, raised.Size},
+		"another program may be raised":         {raised, "v2", owner, raised.Size},
+		"the owner raised the limit themselves": {raised, "v2", edited, memory.Size{}},
+		"also without a new program":            {raised, "v1", edited, memory.Size{}},
+		"the same program is lowered":           {lowered, "v1", lowered.Owner, lowered.Size},
+		"another program is not lowered":        {lowered, "v2", lowered.Owner, memory.Size{}},
+		"no limit is not replaced by one of others": {
+			Offer{Program: "v1", Size: raised.Size}, "v2", memory.Size{}, memory.Size{Request: mib(55)},
+		},
+		"an offer without a program is for all": {Offer{Size: lowered.Size}, "v2", owner, lowered.Size},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.offer.sizeFor(tc.program, tc.owner); got != tc.want {
+				t.Errorf("size is %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestProgramOf: what the owner wrote tells programs apart; labels, annotations and sizes do not, nor what memfit set.
+func TestProgramOf(t *testing.T) {
+	pod := func(edit func(*corev1.Pod)) *corev1.Pod {
+		p := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "app", Image: "app:1", Command: []string{"a", "b"}, Env: []corev1.EnvVar{{Name: "A", Value: "1"}},
+			Resources: corev1.ResourceRequirements{Limits: with(nil, mib(64))},
+		}}}}
+		edit(p)
+		return p
+	}
+	first := ProgramOf(pod(func(*corev1.Pod) {}), "app")
+	if first.ID == "" || first.Owner.Limit != mib(64) || first.Recorded {
+		t.Fatalf("program is %+v", first)
+	}
+	for name, tc := range map[string]struct {
+		edit func(*corev1.Pod)
+		same bool
+	}{
+		"restartedAt": {func(p *corev1.Pod) {
+			p.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "x"}
+		}, true},
+		"a size":     {func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Limits = with(nil, mib(128)) }, true},
+		"an image":   {func(p *corev1.Pod) { p.Spec.Containers[0].Image = "app:2" }, false},
+		"a variable": {func(p *corev1.Pod) { p.Spec.Containers[0].Env[0].Value = "2" }, false},
+		"a command of other words": {func(p *corev1.Pod) {
+			p.Spec.Containers[0].Command, p.Spec.Containers[0].Args = []string{"a"}, []string{"b"}
+		}, false},
+		"envFrom": {func(p *corev1.Pod) {
+			p.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{Prefix: "X"}}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := ProgramOf(pod(tc.edit), "app"); (got.ID == first.ID) != tc.same {
+				t.Errorf("program is %s, that of the first pod %s", got.ID, first.ID)
+			}
+		})
+	}
+	if p := ProgramOf(pod(func(*corev1.Pod) {}), "missing"); p != (Program{}) {
+		t.Errorf("program of a container that is missing is %+v", p)
+	}
+}

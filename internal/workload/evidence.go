@@ -1,0 +1,263 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+const (
+	// programsKept bounds the programs that are remembered of a container name: the one that runs, the one that it
+	// replaces, and one more to roll back to.
+	programsKept = 3
+	// kinKept bounds the programs whose kills count for a later one. Kills matter for hours, so a chain of as many
+	// releases within hours is enough.
+	kinKept = 4
+	// ownersDay is for how long the numbers that an owner sets are not undercut: a day holds the daily rhythm of what they
+	// were set for.
+	ownersDay = 24 * time.Hour
+)
+
+// evidence is what is known of one program in one container.
+type evidence struct {
+	// program is its fingerprint (see [inject.Program]); empty: what was measured before memfit saw a pod.
+	program string
+	// owner is the memory that the owner asks for it, since the creation of the first pod with these numbers.
+	owner memory.Size
+	since time.Time
+	// seen is when a pod of it last existed.
+	seen time.Time
+	// kin are the programs whose kills count for this one: itself, and those that it replaced without new numbers.
+	kin []string
+	// held is the largest size that its running pods have, or had when they last ran.
+	held    memory.Size
+	history *history.Container
+}
+
+// fresh reports whether the owner's numbers are so new that no evidence undercuts them.
+func (e *evidence) fresh(now time.Time) bool { return now.Before(e.since.Add(ownersDay)) }
+
+// counts reports whether a kill of a program says something about this one.
+func (e *evidence) counts(program string) bool {
+	return program == "" || e.program == "" || slices.Contains(e.kin, program)
+}
+
+// evidenceOf returns what is known of a program in a container; nil: nothing.
+func (st *State) evidenceOf(container, program string) *evidence {
+	for _, e := range st.containers[container] {
+		if e.program == program {
+			return e
+		}
+	}
+	return nil
+}
+
+// newest is the evidence of the program that the newest pod runs; nil: there is none.
+func (st *State) newest(container string) *evidence {
+	if all := st.containers[container]; len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// historyOf is the history of the program that an instance runs; nil when that is unknown, because a sample of one
+// program must not count for another.
+func (st *State) historyOf(in *instance, container string) *history.Container {
+	if e := st.evidenceOf(container, in.program); e != nil {
+		return e.history
+	}
+	if len(st.containers[container]) > 1 || in.program != "" {
+		return nil
+	}
+	return st.History(container)
+}
+
+// learn finds out what the workload's pods run and what their owners ask for. It must come before anything that is
+// counted or measured is filed.
+func (st *State) learn(s *Snapshot, now time.Time) {
+	st.programs = map[instanceKey]string{}
+	for _, pod := range s.Pods {
+		for _, name := range ContainersOf(&pod.Spec) {
+			st.programs[instanceKey{pod.UID, name}] = st.programIn(pod, name).ID
+		}
+	}
+	for _, pod := range slices.Backward(s.Governed) { // oldest first, so that the newest has the last word
+		for _, name := range ContainersOf(&pod.Spec) {
+			st.meet(pod, name, now)
+		}
+	}
+	for key, in := range st.instances {
+		in.program = cmp.Or(st.programs[key], in.program)
+	}
+	st.hold(s.Governed)
+}
+
+// programIn is the program of a container of a pod. What it runs does not change; what its owner asks for is in its
+// record, or else in its spec, until somebody resizes it.
+func (st *State) programIn(pod *corev1.Pod, name string) inject.Program {
+	p := inject.ProgramOf(pod, name)
+	if p.Recorded || !wasResized(pod) {
+		return p
+	}
+	p.Owner = memory.Size{}
+	if e := st.evidenceOf(name, p.ID); e != nil {
+		p.Owner = e.owner
+	}
+	return p
+}
+
+// wasResized reports whether anybody resized the pod since its creation. Of the managed fields the cache keeps that.
+func wasResized(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Subresource == "resize"
+	})
+}
+
+// meet notes that a pod exists. Evidence of a program that is new goes on from the one that it replaces while the owner
+// asks for the same memory; an owner who changes it starts afresh.
+func (st *State) meet(pod *corev1.Pod, name string, now time.Time) {
+	p := st.programIn(pod, name)
+	e, before := st.evidenceOf(name, p.ID), st.newest(name)
+	switch {
+	case e == nil && before != nil && before.program == "": // it was measured before memfit saw a pod
+		e, before.program, before.kin = before, p.ID, []string{p.ID}
+		e.owner, e.since = p.Owner, pod.CreationTimestamp.UTC()
+	case e == nil && before != nil && before.owner == p.Owner:
+		copied := *before.history
+		e = &evidence{
+			program: p.ID, owner: p.Owner, since: before.since, held: before.held, history: &copied,
+			kin: append([]string{p.ID}, before.kin[:min(len(before.kin), kinKept-1)]...),
+		}
+	case e == nil:
+		e = &evidence{
+			program: p.ID, owner: p.Owner, since: pod.CreationTimestamp.UTC(), kin: []string{p.ID}, history: history.New(),
+		}
+	case e.owner != p.Owner:
+		e.owner, e.since, e.held = p.Owner, pod.CreationTimestamp.UTC(), memory.Size{}
+	}
+	e.seen = now
+	all := slices.DeleteFunc(slices.Clone(st.containers[name]), func(other *evidence) bool { return other == e })
+	all = append([]*evidence{e}, all...)
+	if len(all) > programsKept {
+		oldest := slices.MinFunc(all[1:], func(a, b *evidence) int { return a.seen.Compare(b.seen) })
+		all = slices.DeleteFunc(all, func(e *evidence) bool { return e == oldest })
+	}
+	st.containers[name] = all
+}
+
+// hold notes the largest size that running pods of each program have. While none runs, the last one stays.
+func (st *State) hold(governed []*corev1.Pod) {
+	for name, all := range st.containers {
+		for _, e := range all {
+			var held memory.Size
+			for _, pod := range governed {
+				if st.programs[instanceKey{pod.UID, name}] != e.program || pod.DeletionTimestamp != nil {
+					continue
+				}
+				if spec, _ := containerOf(pod, name); spec != nil {
+					held = held.Max(sizeOf(spec.Resources))
+				}
+			}
+			if held != (memory.Size{}) {
+				e.held = held
+			}
+		}
+	}
+}
+
+// programOfKill is what the container of a kill ran; empty: unknown.
+func (st *State) programOfKill(c memory.ContainerRef) string {
+	if program := st.programs[keyOf(&c)]; program != "" {
+		return program
+	}
+	if in := st.instance(&c); in != nil {
+		return in.program
+	}
+	return ""
+}
+
+// runs is the program of a container of a pod; empty: unknown.
+func (st *State) runs(pod types.UID, container string) string {
+	return st.programs[instanceKey{pod, container}]
+}
+
+// ofProgram are the pods whose container runs a program.
+func (st *State) ofProgram(pods []*corev1.Pod, container, program string) []*corev1.Pod {
+	var some []*corev1.Pod
+	for _, pod := range pods {
+		if st.runs(pod.UID, container) == program {
+			some = append(some, pod)
+		}
+	}
+	return some
+}
+
+// storedEvidence is the stored form of evidence, beside the history: Unix seconds, bytes.
+type storedEvidence struct {
+	Program string      `json:"p,omitempty"`
+	Owner   memory.Size `json:"o,omitzero"`
+	Since   int64       `json:"s,omitempty"`
+	Seen    int64       `json:"t,omitempty"`
+	Kin     []string    `json:"k,omitempty"`
+	Held    memory.Size `json:"h,omitzero"`
+}
+
+func (e *evidence) pack(name string) (v1alpha1.CheckpointContainer, error) {
+	data, err := e.history.MarshalBinary()
+	if err != nil {
+		return v1alpha1.CheckpointContainer{}, err
+	}
+	stored := storedEvidence{
+		Program: e.program, Owner: e.owner, Since: unix(e.since), Seen: unix(e.seen), Kin: e.kin, Held: e.held,
+	}
+	of, err := json.Marshal(stored)
+	return v1alpha1.CheckpointContainer{Name: name, History: data, Evidence: of}, err
+}
+
+// unpackEvidence reads what pack wrote. With an error, what could not be read is empty.
+func unpackEvidence(packed *v1alpha1.CheckpointContainer) (*evidence, error) {
+	e := &evidence{history: history.New()}
+	err := e.history.UnmarshalBinary(packed.History)
+	if err != nil {
+		e.history = history.New()
+	}
+	if len(packed.Evidence) == 0 {
+		return e, err
+	}
+	var s storedEvidence
+	if wrong := json.Unmarshal(packed.Evidence, &s); wrong != nil {
+		return e, errors.Join(err, wrong)
+	}
+	e.program, e.owner, e.since, e.seen, e.held = s.Program, s.Owner, fromUnix(s.Since), fromUnix(s.Seen), s.Held
+	e.kin = s.Kin[:min(len(s.Kin), kinKept)]
+	return e, err
+}
+
+// unix is 0 for the zero time.
+func unix(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}
+
+func fromUnix(s int64) time.Time {
+	if s == 0 {
+		return time.Time{}
+	}
+	return time.Unix(s, 0).UTC()
+}

@@ -1,0 +1,153 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/rollout"
+)
+
+// sizesNewPods reports whether a sizing mode gives new pods their size.
+func sizesNewPods(mode v1alpha1.SizingMode) bool {
+	return mode == v1alpha1.SizingOnCreate || resizes(mode)
+}
+
+// creation is what decides which size new pods of a program get.
+type creation struct {
+	// recommended is what evidence says; zero: nothing.
+	recommended memory.Size
+	// owner is what the owner asks for, held the largest size of the running pods, or of the last that ran.
+	owner, held memory.Size
+	// proven is the lowest size that a pod of the program was watched with; zero: none.
+	proven memory.Size
+	// fresh: the owner's numbers are so new that no evidence undercuts them.
+	fresh bool
+	// paused: nothing changes.
+	paused bool
+}
+
+// size returns what new pods get; zero: what their owner asks for. A lower limit reaches new pods only after one pod
+// was watched with it, and a pause keeps the size that the running pods have.
+func (c *creation) size() memory.Size {
+	switch {
+	case c.paused:
+		return c.held
+	case c.recommended == (memory.Size{}):
+		return memory.Size{}
+	case c.fresh:
+		return c.least(c.owner, c.recommended)
+	case c.unproven():
+		return c.least(c.least(cmp.Or(c.proven, c.owner), c.held), c.recommended)
+	}
+	return c.recommended
+}
+
+// unproven reports whether the recommended limit is lower than what pods have or their owner asks for, and no pod was
+// watched with it.
+func (c *creation) unproven() bool {
+	to := c.recommended.Limit
+	lower := c.owner.Limit == 0 || to < c.owner.Limit || to < c.held.Limit
+	return to > 0 && lower && (c.proven.Limit == 0 || to < c.proven.Limit)
+}
+
+// least returns a size that is at least both. Without a limit a container may have all memory, so that stays.
+func (c *creation) least(a, b memory.Size) memory.Size {
+	least := a.Max(b)
+	if c.owner.Limit == 0 && c.held.Limit == 0 && c.proven.Limit == 0 {
+		least.Limit = 0
+	}
+	if a == (memory.Size{}) {
+		return b
+	}
+	return least
+}
+
+// creationOf gathers what decides about new pods of the container's newest program.
+func (d *decider) creationOf(name string, recommended memory.Size) creation {
+	c := creation{recommended: recommended, paused: d.s.paused != ""}
+	if e := d.st.newest(name); e != nil {
+		c.owner, c.held, c.fresh = e.owner, e.held, e.fresh(d.now)
+		c.proven = d.rollout.State.Proven(name, e.program)
+	}
+	return c
+}
+
+// offer fills in whose evidence a recommendation rests on, and what new pods get.
+func (d *decider) offer(status *v1alpha1.ContainerRecommendation) {
+	e := d.st.newest(status.Container)
+	if e == nil {
+		return
+	}
+	status.Program = e.program
+	if e.owner != (memory.Size{}) {
+		owner := apiSize(e.owner)
+		status.Owner = &owner
+	}
+	if !sizesNewPods(d.s.Profile.Spec.Sizing.Mode) || d.s.Facts.Conflict != "" {
+		return
+	}
+	var recommended memory.Size
+	if status.Recommended != nil {
+		recommended = profile.SizeOf(*status.Recommended)
+	}
+	c := d.creationOf(status.Container, recommended)
+	if size := c.size(); size != (memory.Size{}) {
+		next := apiSize(size)
+		status.NewPods = &next
+	}
+}
+
+// A permission for a canary is renewed so often, because the pod that it was given to may not have been created. In
+// between none is given for so long that a pod which got the last one is seen.
+const (
+	permitEvery = time.Hour
+	permitPause = time.Minute
+)
+
+// permit lets one new pod be the first with a lower limit: the successor of a pod that was evicted for it, or, where
+// running pods keep their size, the next pod that is created.
+func (d *decider) permit() *v1alpha1.Canary {
+	mode := d.s.Profile.Spec.Sizing.Mode
+	if d.s.paused != "" || d.s.Facts.Conflict != "" {
+		return nil
+	}
+	if at, evicted := d.v.rollout.State.LoweringByEviction(); evicted {
+		return &v1alpha1.Canary{Number: at.Unix()} // no other new pod is expected, so whichever webhook is asked may use it
+	}
+	if mode != v1alpha1.SizingOnCreate || d.s.Replica == "" || d.v.rollout.State.HasCanary(d.rollout.Pods) {
+		return nil
+	}
+	for i := range d.v.status.Containers {
+		if c := &d.v.status.Containers[i]; d.mayLowerNew(c) {
+			d.v.timing.recommend(permitPause)
+			number := d.now.Unix() / int64(permitEvery/time.Second)
+			if d.now.Sub(time.Unix(number*int64(permitEvery/time.Second), 0)) < permitPause {
+				return nil
+			}
+			return &v1alpha1.Canary{Number: number, Replica: d.s.Replica}
+		}
+	}
+	return nil
+}
+
+// mayLowerNew reports whether a new pod may be the first with the recommended limit: a day of evidence speaks for it,
+// and nothing was rolled back.
+func (d *decider) mayLowerNew(c *v1alpha1.ContainerRecommendation) bool {
+	e := d.st.newest(c.Container)
+	if c.Recommended == nil || e == nil || e.history.Span() < ownersDay {
+		return false
+	}
+	recommended := profile.SizeOf(*c.Recommended)
+	of := d.creationOf(c.Container, recommended)
+	if of.fresh || !of.unproven() {
+		return false
+	}
+	reverted, active := d.rollout.State.ActiveRevert(rollout.Key{Container: c.Container, Program: e.program}, d.now)
+	return !active || recommended.Limit >= reverted.Restored.Limit
+}

@@ -1,0 +1,566 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/rollout"
+	"github.com/memfit/memfit/test/build"
+)
+
+// day is a Deployment on ordinary days: releases with and without other memory, restarts, scaling, drains, pauses and
+// lost nodes, beside a memfit that is restarted now and then. The API server, the webhook and the kubelet are modeled: a
+// resize is in force at once, and a container that needs more than its limit is killed and started again.
+type day struct {
+	t     *testing.T
+	now   time.Time
+	named *profile.Profile
+	// image, owner and replicas are what the owner's manifest says.
+	image    string
+	owner    memory.Size
+	replicas int
+	// need is the steady demand of each image.
+	need map[string]memory.Bytes
+	// burst is added to the demand of all pods.
+	burst memory.Bytes
+	pause string
+
+	pods    []*dayPod
+	created int
+	state   *State
+	stored  v1alpha1.MemoryCheckpointStatus
+	shown   v1alpha1.MemoryRecommendationStatus
+	used    int64
+	log     []string
+	// peaks are the highest demand of a program in the last 24 hours that memfit was shown, by image.
+	peaks map[string][]seenDemand
+	kills int
+}
+
+type seenDemand struct {
+	at     time.Time
+	demand memory.Bytes
+}
+
+type dayPod struct {
+	name, image string
+	uid         types.UID
+	created     time.Time
+	started     time.Time
+	owner, size memory.Size
+	annotations map[string]string
+	restarts    int32
+	last        *corev1.ContainerStateTerminated
+	resized     bool
+}
+
+func newDay(t *testing.T, mode v1alpha1.SizingMode, owner memory.Size, need memory.Bytes, replicas int) *day {
+	t.Helper()
+	p := build.Profile("shop", "web", v1alpha1.RuntimeNative, build.Sizing(mode))
+	d := &day{
+		t: t, now: began, image: "web:1", owner: owner, replicas: replicas, state: NewState(),
+		need: map[string]memory.Bytes{"web:1": need}, peaks: map[string][]seenDemand{},
+		named: &profile.Profile{
+			Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: "shop", Generation: 1, Spec: &p.Spec,
+		},
+	}
+	d.scale()
+	return d
+}
+
+func (d *day) note(format string, args ...any) {
+	d.log = append(d.log, d.now.Format("02 15:04:05 ")+fmt.Sprintf(format, args...))
+}
+
+// scale creates pods until there are as many as there are to be.
+func (d *day) scale() {
+	for len(d.pods) < d.replicas {
+		d.create()
+	}
+	d.pods = d.pods[:d.replicas]
+}
+
+// create lets the webhook admit a pod from what memfit has published.
+func (d *day) create() {
+	d.created++
+	name := fmt.Sprintf("web-%d", d.created)
+	p := &dayPod{
+		name: name, uid: types.UID(name), image: d.image, created: d.now, started: d.now, owner: d.owner, size: d.owner,
+	}
+	pod := p.shown()
+	pod.Status = corev1.PodStatus{}
+	in := inject.Input{Pod: pod, Profile: d.named, Sizes: inject.OffersIn(d.shown.Containers)}
+	if permit := d.shown.Canary; permit != nil && d.used < permit.Number {
+		canary := in
+		canary.Sizes = inject.CanariesIn(d.shown.Containers)
+		if m := inject.MakePlan(canary).Edit("app").Memory; m != nil {
+			in, d.used = canary, permit.Number
+		}
+	}
+	plan := inject.MakePlan(in)
+	if m := plan.Edit("app").Memory; m != nil {
+		p.size = *m
+	}
+	if text, _ := plan.Annotation(); text != "" {
+		p.annotations = map[string]string{v1alpha1.InjectedAnnotation: text}
+	}
+	d.note("created %s of %s with %s", name, p.image, p.size)
+	d.pods = append(d.pods, p)
+}
+
+// deploy replaces every pod by one of the manifest's, as a rollout does.
+func (d *day) deploy(what string) {
+	d.note("%s: %s, %s", what, d.image, d.owner)
+	old := d.pods
+	d.pods = nil
+	for range old {
+		d.create()
+		d.step()
+	}
+	d.scale()
+}
+
+func (d *day) demand(p *dayPod) memory.Bytes { return d.need[p.image] + d.burst }
+
+func (p *dayPod) shown() *corev1.Pod {
+	amount := func(s memory.Size) corev1.ResourceRequirements {
+		list := func(b memory.Bytes) corev1.ResourceList {
+			return corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(b), resource.BinarySI)}
+		}
+		return corev1.ResourceRequirements{Limits: list(s.Limit), Requests: list(s.Request)}
+	}
+	has := amount(p.size)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: p.name, UID: p.uid, CreationTimestamp: metav1.NewTime(p.created), Generation: 1,
+			Annotations: p.annotations,
+		},
+		Spec: corev1.PodSpec{
+			NodeName: "node-1", Containers: []corev1.Container{{Name: "app", Image: p.image, Resources: has}},
+		},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, QOSClass: corev1.PodQOSBurstable,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{{
+				Name: "app", RestartCount: p.restarts, ContainerID: fmt.Sprintf("containerd://%s-%d", p.uid, p.restarts),
+				Resources: &has, Ready: true,
+				State:                corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(p.started)}},
+				LastTerminationState: corev1.ContainerState{Terminated: p.last},
+			}},
+		},
+	}
+	if p.resized {
+		pod.Generation = 2
+		pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: FieldManager, Subresource: "resize"}}
+	}
+	return pod
+}
+
+// run lets time pass: containers that need more than they may have are killed, samples are taken, and memfit steps.
+func (d *day) run(length, tick time.Duration) {
+	d.t.Helper()
+	for end := d.now.Add(length); d.now.Before(end); {
+		d.now = d.now.Add(tick)
+		d.kubelet()
+		d.step()
+		d.check()
+	}
+}
+
+// kubelet kills and restarts what does not fit.
+func (d *day) kubelet() {
+	for _, p := range d.pods {
+		if d.demand(p) <= p.size.Limit {
+			continue
+		}
+		p.last = &corev1.ContainerStateTerminated{
+			ExitCode: 137, Reason: "OOMKilled", StartedAt: metav1.NewTime(p.started), FinishedAt: metav1.NewTime(d.now),
+			ContainerID: fmt.Sprintf("containerd://%s-%d", p.uid, p.restarts),
+		}
+		p.restarts++
+		p.started = d.now
+		d.kills++
+		d.note("killed %s of %s at %s", p.name, p.image, p.size.Limit)
+	}
+}
+
+func (d *day) step() {
+	s := &Snapshot{
+		Owner: memory.Workload{
+			Ref: memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}, UID: "web",
+		},
+		Profile: d.named, paused: d.pause, Replica: "memfit-0",
+	}
+	for _, p := range d.pods {
+		pod := p.shown()
+		s.Pods = append(s.Pods, pod)
+		s.Events.Observations = append(s.Events.Observations, oom.Observe(pod)...)
+		if use := d.demand(p); use <= p.size.Limit {
+			s.Events.Samples = append(s.Events.Samples, memory.Sample{
+				Container: memory.ContainerRef{Namespace: "shop", Pod: p.name, UID: p.uid, Container: "app"},
+				Time:      d.now, Started: p.started, RSS: use, HasRSS: true, WorkingSet: use, Usage: use,
+			})
+			d.peaks[p.image] = append(d.peaks[p.image], seenDemand{d.now, use})
+		}
+	}
+	slices.SortFunc(s.Pods, NewestFirst)
+	s.Governed = s.Pods
+	if len(s.Pods) > 0 {
+		s.Template = s.Pods[0]
+	} else {
+		_, s.Template = d.state.Last()
+	}
+	if s.Template == nil {
+		return
+	}
+	next, effects := Step(d.state, s, d.now)
+	d.state = next
+	d.save()
+	for _, f := range effects.Findings {
+		d.note("%s %s", f.Kind, f.Message)
+	}
+	d.shown = effects.Status
+	d.state.Published(&effects, true)
+	for _, a := range effects.Actions {
+		i := slices.IndexFunc(d.pods, func(p *dayPod) bool { return p.uid == a.UID })
+		switch {
+		case i < 0:
+		case a.Evict:
+			d.note("evicted %s: %s", a.Pod, a.Why)
+			d.pods = slices.Delete(d.pods, i, i+1)
+			d.create()
+		default:
+			d.note("resized %s: %s", a.Pod, a.Why)
+			p := d.pods[i]
+			to := a.Sizes["app"]
+			if to.Limit > 0 {
+				p.size.Limit = to.Limit
+			}
+			if to.Request > 0 {
+				p.size.Request = to.Request
+			}
+			p.resized = true
+		}
+	}
+}
+
+func (d *day) save() {
+	status, err := d.state.Pack()
+	if err == nil {
+		err = d.state.PackHistories(&status)
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.stored = status
+}
+
+// restart ends memfit and starts another one, which knows what was written.
+func (d *day) restart() {
+	d.note("memfit is restarted")
+	d.state = NewState()
+	if lost, err := d.state.Unpack(&v1alpha1.MemoryCheckpoint{Status: d.stored}); err != nil || len(lost) > 0 {
+		d.t.Fatal(err, lost)
+	}
+	d.state.Recall(&d.shown)
+}
+
+// check holds what must be true at any time: no pod has less than its owner asks for, but for one that is the first with
+// a lower limit, and for those that follow it after it was watched.
+func (d *day) check() {
+	d.t.Helper()
+	var canaries []string
+	for _, p := range d.pods {
+		if p.size.Limit >= p.owner.Limit {
+			continue
+		}
+		program := d.state.evidenceOf("app", inject.ProgramOf(p.shown(), "app").ID)
+		proven := memory.Size{}
+		if program != nil {
+			proven = d.state.rollout.Proven("app", program.program)
+			key := rollout.Key{Container: "app", Program: program.program}
+			if _, reverted := d.state.rollout.ActiveRevert(key, d.now); reverted {
+				continue // OnCreate does not change running pods, and in place it is being given back
+			}
+		}
+		if proven.Limit == 0 || p.size.Limit < proven.Limit {
+			canaries = append(canaries, fmt.Sprintf("%s (%s)", p.name, p.size.Limit))
+		}
+	}
+	if len(canaries) > 1 {
+		d.fail("%d pods run at a time under a lower limit that no pod has proven: %v", len(canaries), canaries)
+	}
+}
+
+func (d *day) fail(format string, args ...any) {
+	d.t.Helper()
+	for _, line := range d.log[max(0, len(d.log)-40):] {
+		d.t.Log(line)
+	}
+	d.t.Fatalf(format, args...)
+}
+
+// limits are those of all pods.
+func (d *day) limits() (all []memory.Bytes) {
+	for _, p := range d.pods {
+		all = append(all, p.size.Limit)
+	}
+	return all
+}
+
+func sizeMi(request, limit memory.Bytes) memory.Size {
+	return memory.Size{Request: request * memory.MiB, Limit: limit * memory.MiB}
+}
+
+// TestAReleaseThatRaisesItsLimitKeepsIt: v1 was killed once and raised. v2 asks for more in the same commit in which it
+// needs more; evidence of v1 says nothing about it.
+func TestAReleaseThatRaisesItsLimitKeepsIt(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(16, 32), 48*memory.MiB, 2)
+	d.run(10*time.Minute, 10*time.Second)
+	if least := slices.Min(d.limits()); least <= 48*memory.MiB {
+		d.fail("v1 was not raised: %v", d.limits())
+	}
+	d.image, d.owner, d.need["web:2"] = "web:2", sizeMi(640, 1024), 608*memory.MiB
+	before := d.kills
+	d.deploy("release")
+	for _, p := range d.pods {
+		if p.size.Limit < d.owner.Limit || p.size.Request < d.owner.Request {
+			d.fail("%s was created with %s, its owner asks for %s", p.name, p.size, d.owner)
+		}
+	}
+	d.run(30*time.Minute, 10*time.Second)
+	if d.kills > before {
+		d.fail("%d kills of v2, which none would have had without memfit", d.kills-before)
+	}
+}
+
+// TestALargerLimitSetAtNightIsKept: the same program, whose owner gives it more memory.
+func TestALargerLimitSetAtNightIsKept(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 60*memory.MiB, 3)
+	d.run(26*time.Hour, 2*time.Minute)
+	d.owner = sizeMi(640, 1024)
+	d.deploy("a person sets a larger limit")
+	d.run(23*time.Hour, 2*time.Minute)
+	for _, p := range d.pods {
+		if p.size.Limit < d.owner.Limit || p.size.Request < d.owner.Request {
+			d.fail("%s has %s a day after its owner set %s", p.name, p.size, d.owner)
+		}
+	}
+	d.run(5*time.Hour, 2*time.Minute)
+	if least := slices.Max(d.limits()); least >= d.owner.Limit {
+		d.fail("after a day of evidence nothing is lowered: %v", d.limits())
+	}
+}
+
+// TestARestartDoesNotBypassTheCanary: a lower limit reaches new pods, too, after one pod was watched with it.
+func TestARestartDoesNotBypassTheCanary(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), 60*memory.MiB, 3)
+	d.run(26*time.Hour, 2*time.Minute)
+	d.named.Spec.Sizing.Mode = v1alpha1.SizingInPlace
+	d.step()
+	d.deploy("rollout restart")
+	for _, p := range d.pods {
+		if p.size.Limit < d.owner.Limit {
+			d.fail("%s was created with %s although no pod was watched with it", p.name, p.size)
+		}
+	}
+	d.run(time.Hour, 30*time.Second)
+	if got := d.limits(); slices.Max(got) >= d.owner.Limit {
+		d.fail("nothing was lowered in an hour: %v", got)
+	}
+	lowered := slices.Max(d.limits())
+	d.burst = lowered // all replicas at once
+	d.run(time.Minute, 10*time.Second)
+	d.burst = 0
+	d.run(5*time.Minute, 10*time.Second)
+	if got := d.limits(); slices.Min(got) < d.owner.Limit {
+		d.fail("a kill at a limit that memfit lowered did not restore the old one for all: %v", got)
+	}
+}
+
+// TestTheFirstPodWithALowerLimitIsCreatedAlone: with OnCreate, one of the pods of a rollout is the canary.
+func TestTheFirstPodWithALowerLimitIsCreatedAlone(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), 60*memory.MiB, 3)
+	d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
+	d.deploy("rollout restart")
+	lower := 0
+	for _, p := range d.pods {
+		if p.size.Limit < d.owner.Limit {
+			lower++
+		}
+	}
+	if lower != 1 {
+		d.fail("%d of 3 pods were created with a lower limit, want 1: %v", lower, d.limits())
+	}
+	d.run(30*time.Minute, 30*time.Second)
+	d.deploy("rollout restart after the watch")
+	if got := d.limits(); slices.Max(got) >= d.owner.Limit {
+		d.fail("after the canary was watched new pods get %v", got)
+	}
+	d.burst = slices.Max(d.limits())
+	d.run(10*time.Second, 10*time.Second)
+	d.burst = 0
+	d.run(time.Minute, 10*time.Second)
+	if n := slices.IndexFunc(d.log, func(line string) bool { return strings.Contains(line, "rolled back") }); n < 0 {
+		d.fail("nothing says that the limit is rolled back")
+	}
+	d.deploy("rollout restart after a kill")
+	if got := d.limits(); slices.Min(got) < d.owner.Limit {
+		d.fail("after a kill at the lower limit new pods get %v", got)
+	}
+}
+
+// TestAPauseKeepsTheSizeOfRunningPods: a pod that is created again during a pause must not get the limit that killed it.
+func TestAPauseKeepsTheSizeOfRunningPods(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(32, 64), 92*memory.MiB, 1)
+	d.run(5*time.Minute, 10*time.Second)
+	raised := d.limits()[0]
+	if raised < 92*memory.MiB {
+		d.fail("not raised: %s", raised)
+	}
+	d.pause = "memfit.dev/pause on Namespace shop"
+	d.step()
+	d.pods = nil
+	d.step()
+	d.scale()
+	if got := d.limits()[0]; got != raised {
+		d.fail("a pod that was created again during a pause has %s, its predecessor had %s", got, raised)
+	}
+	before := d.kills
+	d.run(10*time.Minute, 10*time.Second)
+	if d.kills > before {
+		d.fail("%d kills during the pause", d.kills-before)
+	}
+}
+
+// TestAPauseDoesNotStopARollback: the limit did harm, and memfit set it.
+func TestAPauseDoesNotStopARollback(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 60*memory.MiB, 3)
+	d.run(27*time.Hour, time.Minute)
+	if slices.Min(d.limits()) >= d.owner.Limit {
+		d.fail("nothing was lowered: %v", d.limits())
+	}
+	d.pause = "memfit.dev/pause on Namespace shop"
+	d.step()
+	d.burst = 200 * memory.MiB
+	d.run(time.Minute, 10*time.Second)
+	if got := d.limits(); slices.Min(got) < d.owner.Limit {
+		d.fail("a harmful lower limit stays during a pause: %v", got)
+	}
+}
+
+// TestOrdinaryDays plays days at random and holds three invariants: no pod of a program gets less than its owner asks
+// for, but for a canary (see check); at most one pod at a time runs under an unproven lower limit; and a kill at a limit
+// that memfit lowered restores the old one for all.
+func TestOrdinaryDays(t *testing.T) {
+	seeds := uint64(8)
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 31))
+			mode := []v1alpha1.SizingMode{
+				v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict,
+			}[rng.IntN(3)]
+			d := newDay(t, mode, sizeMi(256, 512), memory.Bytes(40+rng.IntN(200))*memory.MiB, 2+rng.IntN(4))
+			d.run(25*time.Hour, 3*time.Minute)
+			for range 14 {
+				d.ordinaryEvent(rng)
+				d.run(time.Duration(1+rng.IntN(300))*time.Minute, time.Minute)
+			}
+		})
+	}
+}
+
+func (d *day) ordinaryEvent(rng *rand.Rand) {
+	switch rng.IntN(9) {
+	case 0:
+		d.image = fmt.Sprintf("web:%d", 2+rng.IntN(4))
+		d.learnNeed(rng)
+		d.deploy("release")
+	case 1:
+		limit := memory.Bytes(128 + 64*rng.IntN(10))
+		d.image, d.owner = fmt.Sprintf("web:%d", 2+rng.IntN(4)), sizeMi(limit/2, limit)
+		d.learnNeed(rng)
+		d.deploy("release with other memory")
+	case 2:
+		d.deploy("rollout restart")
+	case 3:
+		d.replicas = 1 + rng.IntN(6)
+		d.scale()
+	case 4:
+		if i := rng.IntN(len(d.pods) + 1); i < len(d.pods) {
+			d.note("drained %s", d.pods[i].name)
+			d.pods = slices.Delete(d.pods, i, i+1)
+			d.step()
+			d.scale()
+		}
+	case 5:
+		if d.pause == "" {
+			d.pause = "memfit.dev/pause on Namespace shop"
+		} else {
+			d.pause = ""
+		}
+		d.note("pause %q", d.pause)
+	case 6:
+		d.note("the node is lost")
+		d.pods = nil
+		d.step()
+		d.scale()
+	case 7:
+		d.killAtLowered()
+	case 8:
+		d.restart()
+	}
+}
+
+func (d *day) learnNeed(rng *rand.Rand) {
+	if d.need[d.image] == 0 {
+		d.need[d.image] = memory.Bytes(40+rng.IntN(80)) * memory.MiB
+	}
+}
+
+// killAtLowered makes every pod need a little more than it has for a moment, and holds that what memfit had lowered is
+// given back.
+func (d *day) killAtLowered() {
+	d.t.Helper()
+	lowered := map[types.UID]bool{}
+	for _, p := range d.pods {
+		if p.size.Limit < p.owner.Limit && p.image == d.image && p.owner == d.owner {
+			lowered[p.uid] = true
+		}
+	}
+	d.note("burst")
+	d.burst = slices.Max(append(d.limits(), 0))
+	d.now = d.now.Add(5 * time.Second)
+	d.kubelet()
+	d.step()
+	d.burst = 0
+	d.run(3*time.Minute, 10*time.Second)
+	if d.named.Spec.Sizing.Mode == v1alpha1.SizingOnCreate {
+		return // running pods keep their size
+	}
+	for _, p := range d.pods {
+		if lowered[p.uid] && p.size.Limit < p.owner.Limit {
+			d.fail("%s was killed at a limit that memfit had lowered, and has %s, not %s", p.name, p.size.Limit, p.owner.Limit)
+		}
+	}
+}

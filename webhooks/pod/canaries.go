@@ -1,0 +1,77 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pod
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/inject"
+)
+
+// Canaries remembers which permissions for canaries this replica has used: one pod of a workload gets a lower limit
+// first. The leader names the replica that may give it, so that two replicas do not give it twice. A nil Canaries
+// allows none.
+type Canaries struct {
+	// Replica is the name of this replica's pod.
+	Replica string
+
+	mu   sync.Mutex
+	used map[types.UID]int64
+}
+
+// maxUsed bounds what is remembered, by the UID of a recommendation. Beyond it no canary is created by this replica.
+const maxUsed = 10_000
+
+// allowed reports whether the next pod of the workload may be its canary.
+func (c *Canaries) allowed(rec *v1alpha1.MemoryRecommendation) bool {
+	permit := rec.Status.Canary
+	if c == nil || permit == nil || permit.Replica != "" && permit.Replica != c.Replica {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.used[rec.UID] < permit.Number
+}
+
+// plan makes the plan of a pod that is the canary, if it is the first to ask and of the program that the recommended
+// size is for; otherwise that of any other pod.
+func (c *Canaries) plan(in inject.Input, rec *v1alpha1.MemoryRecommendation) inject.Plan {
+	others := inject.MakePlan(in)
+	in.Sizes = inject.CanariesIn(rec.Status.Containers)
+	canary := inject.MakePlan(in)
+	if !lowers(rec, canary, others) || !c.use(rec) {
+		return others
+	}
+	return canary
+}
+
+// lowers reports whether a plan gives some container another limit than the other.
+func lowers(rec *v1alpha1.MemoryRecommendation, plan, than inject.Plan) bool {
+	for i := range rec.Status.Containers {
+		name := rec.Status.Containers[i].Container
+		a, b := plan.Edit(name).Memory, than.Edit(name).Memory
+		if a != nil && (b == nil || a.Limit != b.Limit) {
+			return true
+		}
+	}
+	return false
+}
+
+// use takes a permission; false: another pod has taken it.
+func (c *Canaries) use(rec *v1alpha1.MemoryRecommendation) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	number := rec.Status.Canary.Number
+	if c.used == nil {
+		c.used = map[types.UID]int64{}
+	}
+	if _, known := c.used[rec.UID]; c.used[rec.UID] >= number || !known && len(c.used) >= maxUsed {
+		return false
+	}
+	c.used[rec.UID] = number
+	return true
+}
