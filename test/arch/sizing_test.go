@@ -22,6 +22,7 @@ var noSize = map[string]string{
 	"withoutTimeline": "a version of the encoding",
 	"withTimeline":    "a version of the encoding",
 	"withSwap":        "a version of the encoding",
+	"compressed":      "a mark in the encoding",
 }
 
 // TestSizingConstantsAreTold: docs/sizing.md has every number that a size follows from, as it is in internal/recommend
