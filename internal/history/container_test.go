@@ -251,7 +251,7 @@ func decoded(t *testing.T, data []byte) *Container {
 
 func FuzzUnmarshalBinary(f *testing.F) {
 	swapping := busy(3, 1, 1)
-	swapping.peakSwap, swapping.peakSwapDay = encode(54*mib), swapping.day
+	swapping.peakSwap, swapping.peakSwapDay = encode(54*mib), lowDay(swapping.day)
 	for _, c := range []*Container{New(), busy(1, 1, 1), busy(2, 9, 20), swapping} {
 		data, err := c.MarshalBinary()
 		if err != nil {
