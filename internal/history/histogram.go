@@ -18,7 +18,7 @@ const (
 	// 50 MiB).
 	finestShift = 6
 	// HalfLife is how fast window peaks lose weight: a week, so that weekends still count on Fridays.
-	HalfLife = 7 * period.Day
+	HalfLife = 7 * 24 * period.Hour
 )
 
 // histogram is a sparse, decaying histogram of window peaks. Weights are kept relative to refHour, and grow with time

@@ -151,6 +151,7 @@ func fieldsOf(n ast.Node, prefix string, all map[string]string) bool {
 var units = map[string]string{
 	"memory.KiB": "Ki", "memory.MiB": "Mi", "memory.GiB": "Gi",
 	"time.Second": " s", "time.Minute": " min", "time.Hour": " h", "day": " days",
+	"period.Minute": " min", "period.Hour": " h", "period.Day": " days",
 }
 
 // inDocs is a number as the documentation has it; false for what is none.
