@@ -63,12 +63,10 @@ func Factor() int { return int(factor) }
 // Compressed is true when evidence takes less time than it says.
 func Compressed() bool { return factor > 1 }
 
-// Of returns how much evidence a real duration holds. It is limited to what an Evidence can hold, 292 years.
+// Of returns how much evidence a real duration holds, limited to what an Evidence can hold: 292 years either way.
 func Of(real time.Duration) Evidence {
-	if factor > 1 && real > time.Duration(math.MaxInt64/factor) {
-		return math.MaxInt64
-	}
-	return Evidence(real) * Evidence(factor)
+	most := math.MaxInt64 / factor
+	return Evidence(min(max(int64(real), -most), most) * factor)
 }
 
 // Duration returns how long the period takes in real time.

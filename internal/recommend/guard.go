@@ -10,6 +10,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 // Change is a recommendation for a container as it runs: what most guards look at. A zero field means "not known" or
@@ -155,9 +156,10 @@ func (c *Change) hasEvidence() Refusal {
 	if r.Decision == Hold {
 		return refuse(v1alpha1.ReasonNotEnoughEvidence, "%s", r.Summary)
 	}
-	if c.lowering() && r.Evidence.Window < day && !c.OwnersBound && !c.rollsBack() {
+	if c.lowering() && r.Evidence.Window < period.Day.Duration() && !c.OwnersBound && !c.rollsBack() {
 		return refuse(v1alpha1.ReasonNotEnoughEvidence,
-			"%s of use is too little to lower a limit: %s are needed", format.InWords(r.Evidence.Window), format.InWords(day))
+			"%s of use is too little to lower a limit: %s are needed", format.InWords(r.Evidence.Window),
+			format.InWords(period.Day.Duration()))
 	}
 	return pass()
 }
@@ -172,16 +174,16 @@ func (c *Change) worthIt() Refusal {
 }
 
 // revertHold is how long a size that did harm is not tried again.
-const revertHold = 7 * day
+const revertHold = 7 * period.Day
 
 // notJustReverted refuses to go back to a size that was rolled back within the last week.
 func (c *Change) notJustReverted(p Progress) Refusal {
-	since := p.Now.Sub(p.RevertedAt)
-	if !p.RevertedAt.IsZero() && since < revertHold && c.lowering() &&
+	hold := revertHold.Duration()
+	if !p.RevertedAt.IsZero() && p.Now.Sub(p.RevertedAt) < hold && c.lowering() &&
 		c.Recommendation.Size.Limit <= p.RevertedFrom.Percent(110) {
 		return refuse(v1alpha1.ReasonReverted,
 			"a limit of %s was rolled back at %s because it did harm; not tried again until %s", p.RevertedFrom,
-			format.Time(p.RevertedAt), format.Time(p.RevertedAt.Add(revertHold)))
+			format.Time(p.RevertedAt), format.Time(p.RevertedAt.Add(hold)))
 	}
 	return pass()
 }
