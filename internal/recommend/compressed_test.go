@@ -137,6 +137,12 @@ func TestALimitIsLoweredWithinMinutesInALab(t *testing.T) {
 	if strings.Contains(strings.Join(plain.Reasons, "\n"), "compressed") {
 		t.Errorf("without compression: %v", plain.Reasons)
 	}
+	inUse := Change{Proposal{Recommendation: got}, Running{Current: s.current, RSS: 20 * mib, QoS: "Burstable"}}
+	if why := Guard(inUse, Surroundings{WindowPeak: 300 * mib}, Progress{Now: start, Replicas: 3}); !strings.Contains(
+		why.Message, "use reached 300Mi within the last 10 min",
+	) {
+		t.Errorf("%q does not name the real time", why.Message)
+	}
 	young := s
 	young.use = s.use[:20*5]
 	if got, refused := young.evaluate(); refused.Reason == "" ||

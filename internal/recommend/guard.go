@@ -298,9 +298,17 @@ func (c *Change) roomToLower(dayPeak memory.Bytes) Refusal {
 	}
 	if dayPeak > limit {
 		return refuse(v1alpha1.ReasonInUse,
-			"use reached %s within the last day: a limit of %s would not hold it", dayPeak, limit)
+			"use reached %s within the last %s: a limit of %s would not hold it", dayPeak, dayInWords(), limit)
 	}
 	return pass()
+}
+
+// dayInWords is how long a day of evidence takes.
+func dayInWords() string {
+	if period.Compressed() {
+		return format.InWords(period.Day.Duration())
+	}
+	return "day"
 }
 
 // heapFits refuses to lower a limit below the heap cap a process was started with: the runtime would go on filling it.

@@ -78,14 +78,15 @@ func sayFollows(s Shape, j classified) string {
 func sayUnknown(_ Shape, j classified) string {
 	if j.growth.significant() {
 		return fmt.Sprintf(
-			"grows, and %s is too short to tell a climb from a start or from a heap that fills", format.InWords(j.span.Duration()),
+			"grows, and %s is too short to tell a climb from a start or from a heap that fills",
+			format.InWords(j.span.Duration()),
 		)
 	}
 	return "fits no shape"
 }
 
-// toLimit is when the limit is reached, in real time, at the fastest and the slowest rate that fit, in bytes per hour of
-// evidence.
+// toLimit is when the limit is reached, in real time, at the fastest and the slowest rate that fit, in bytes per hour
+// of evidence.
 func toLimit(now, limit, fast, slow float64) [2]time.Duration {
 	const never = 10 * 365 * 24 * time.Hour
 	if limit <= now || fast <= 0 || slow <= 0 {
