@@ -14,6 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/oom"
+	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/rollout"
 )
 
@@ -100,7 +101,11 @@ func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) 
 	containers := map[string]*history.Container{}
 	for _, packed := range c.Status.Containers {
 		h := history.New()
-		if err := h.UnmarshalBinary(packed.History); err != nil {
+		err := h.UnmarshalBinary(packed.History)
+		if err == nil && h.Samples() > 0 && h.Factor() != period.Factor() {
+			err = fmt.Errorf("%w: %d, and now %d (--lab-compress-evidence)", period.ErrFactor, h.Factor(), period.Factor())
+		}
+		if err != nil {
 			lost = append(
 				lost,
 				fmt.Errorf(
