@@ -76,11 +76,11 @@ func (o *options) shortenIntervals(f *flag.FlagSet) {
 }
 
 // compressEvidence shortens periods of evidence where the flag asks for it and the cluster is a lab. It returns an
-// error anywhere else: with compressed evidence memfit lowers limits after minutes of use. Call it before anything starts
-// that counts evidence.
+// error anywhere else: with compressed evidence memfit lowers limits after minutes of use. Call it before anything
+// starts that counts evidence.
 //
-// The Namespace is read with the right to list namespaces, which the manager's informers need anyway, so that no right
-// is added for labs.
+// The Namespace is read with the right to list namespaces, which the informers need anyway, so that no right is added
+// for labs.
 func compressEvidence(ctx context.Context, config *rest.Config, o options) error {
 	if o.compressEvidence <= 1 {
 		return nil
