@@ -26,6 +26,10 @@ const (
 	MapAnnotation = Group + "/map"
 )
 
+// LabLabel set to "true" on memfit's own Namespace says that this cluster is a lab: only there does the manager start
+// with --lab-compress-evidence.
+const LabLabel = Group + "/lab"
+
 // Annotations that memfit writes, on pods only.
 const (
 	// InjectedAnnotation records, as JSON, what memfit set on this pod and why it left other things alone.

@@ -80,6 +80,9 @@ func run(ctx context.Context, config *rest.Config, o options) error {
 	if err := awaitCluster(ctx, config, o.probeAddr); err != nil {
 		return fmt.Errorf("waiting for the cluster: %w", err)
 	}
+	if err := compressEvidence(ctx, config, o); err != nil {
+		return err
+	}
 	server := server.New(server.Options{
 		Port: o.webhookPort, CertDir: o.webhookCertPath, ClientCA: o.clientCA, ClientNames: o.clients(),
 		TLSOpts: []func(*tls.Config){withoutHTTP2, inOnePiece},

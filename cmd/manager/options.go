@@ -51,13 +51,14 @@ type options struct {
 	excludeNamespaces            string
 	serviceName, secretName      string
 	mutatingName, validatingName string
+	compressEvidence             int
 	sources                      sources
 	log                          zap.Options
 }
 
 // parse reads flags, and from the environment ENABLE_WEBHOOKS (kubebuilder's convention for running outside a cluster),
-// POD_NAMESPACE, and READ_CONFIGMAP_KEYS, CLIENT_CA and CLIENT_NAMES, which kustomize components can set without
-// repeating all flags.
+// POD_NAMESPACE, and READ_CONFIGMAP_KEYS, CLIENT_CA, CLIENT_NAMES and LAB_COMPRESS_EVIDENCE, which kustomize components
+// can set without repeating all flags.
 func parse(args []string, env func(string) string) (options, error) {
 	o := options{namespace: env("POD_NAMESPACE"), webhooks: env("ENABLE_WEBHOOKS") != "false"}
 	f := flag.NewFlagSet("manager", flag.ContinueOnError)
@@ -153,10 +154,11 @@ func parse(args []string, env func(string) string) (options, error) {
 		"namespaces out of memfit's reach, besides its own, separated by commas; the webhook configuration excludes the same",
 	)
 	o.log.BindFlags(f)
-	if err := f.Parse(args); err != nil {
+	if err := errors.Join(o.bindLab(f, env), f.Parse(args)); err != nil {
 		return o, err
 	}
 	o.certMode = certMode(*mode)
+	o.shortenIntervals(f)
 	return o, o.validate()
 }
 
@@ -208,7 +210,7 @@ func (o *options) validate() error {
 			),
 		)
 	}
-	errs = append(errs, o.readChangeBudget())
+	errs = append(errs, o.readChangeBudget(), o.validateLab())
 	return errors.Join(append(errs, o.sources.validate()...)...)
 }
 

@@ -13,13 +13,15 @@ import (
 
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/shape"
 )
 
 const (
 	// nearPercent of its limit is where a pod that grows is in danger: below, there is time for its owner.
 	nearPercent = 75
-	// soonest is how little time may be left at the fastest rate that fits before a pod further down is in danger, too.
+	// soonest is how little real time may be left at the fastest rate that fits before a pod further down is in danger,
+	// too.
 	soonest = 15 * time.Minute
 	// soonPercent of the limit must be used for the rate alone to say so.
 	soonPercent = 50
@@ -184,14 +186,15 @@ func measuredNow(in Input, d danger) string {
 func fewToday(in Input, _ danger) string {
 	today := 0
 	for _, r := range in.Done {
-		if in.Now.Sub(r.At) < day {
+		if period.Of(in.Now.Sub(r.At)) < day {
 			today++
 		}
 	}
 	if today < in.Policy.MaxPerDay {
 		return ""
 	}
-	return fmt.Sprintf("%d pods were restarted in the last 24h, and drift.maxPerDay is %d", today, in.Policy.MaxPerDay)
+	return fmt.Sprintf("%d pods were restarted in the last %s, and drift.maxPerDay is %d", today,
+		format.Duration(day.Duration()), in.Policy.MaxPerDay)
 }
 
 func cooledDown(in Input, _ danger) string {

@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/period"
 )
 
 const (
 	// day is what maxPerDay counts over.
-	day = 24 * time.Hour
+	day = period.Day
 	// restartsKept is the most that maxPerDay can be.
 	restartsKept = 100
 )
@@ -39,7 +41,7 @@ type encoded struct {
 
 // Restarts are the restarts since a day before now, oldest first.
 func (s *State) Restarts(now time.Time) []Restart {
-	return slices.DeleteFunc(slices.Clone(s.restarts), func(r Restart) bool { return now.Sub(r.At) >= day })
+	return slices.DeleteFunc(slices.Clone(s.restarts), func(r Restart) bool { return period.Of(now.Sub(r.At)) >= day })
 }
 
 // Add notes a restart, and forgets those of more than a day ago.

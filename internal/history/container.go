@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 // What a Container remembers. All together it is one object without pointers of at most 1536 bytes; a test and a
@@ -23,18 +24,18 @@ const (
 	// alive at its busiest hours counts.
 	lowHours = 24
 	// lowBlock is the number of hours of which the lowest point of an instance is taken: lowsSpan.
-	lowBlock = int32(lowsSpan / time.Hour)
+	lowBlock = int32(lowsSpan / period.Hour)
 	// PointsKept is the number of recent points, 72 of five bytes: one in 100 s over two hours. RecentSpan is how far back
 	// they reach when a workload has more replicas or a faster source than fits: points of one instance are then thinned,
 	// each kept one being the highest since the one before. What lies further back is in the timeline.
 	PointsKept = 72
-	RecentSpan = 2 * time.Hour
+	RecentSpan = 2 * period.Hour
 	// maxTrackers is the number of instances followed one by one, each in 28 bytes. Peaks of all replicas count; low
 	// points are taken from these, because replicas of one workload do the same work.
 	maxTrackers = 6
 	// warmUp is how long a new process is left out of the low points: what it has not allocated yet is no live set. Longer
 	// costs nothing but time, and shorter is a live set that is too small.
-	warmUp = 10 * time.Minute
+	warmUp = 10 * period.Minute
 	// regimePercent is by how much a limit must change for what was seen under it to be kept apart: less teaches nothing,
 	// and what memfit changes by itself is more (sizing.minChangePercent).
 	regimePercent = 5
@@ -42,19 +43,22 @@ const (
 
 // Container is the bounded memory of one container name of one workload, all replicas together. The zero value is empty
 // and ready. Times are Unix seconds, hours and days since 1970: a Container holds no pointers, so a hundred thousand of
-// them cost the garbage collector nothing.
+// them cost the garbage collector nothing. Its hours and days are those of evidence ([period.Evidence]), with the
+// factor of its first sample.
 type Container struct {
 	first, last int64
 	samples     int64
 
 	peakRSS, peakWS       size16
-	peakRSSDay, peakWSDay uint16
+	peakRSSDay, peakWSDay lowDay
 	peakSwap              size16
-	peakSwapDay           uint16
+	peakSwapDay           lowDay
 
-	day  uint16 // newest day
+	day  uint32 // newest day; compressed days do not fit 16 bits
 	hour int32  // newest hour
 	now  size16 // highest demand of the newest hour so far
+
+	factor uint16 // of internal/period; 0: as 1
 
 	days  [DaysKept]dayCell
 	hours [HoursKept]size16
@@ -70,6 +74,14 @@ type Container struct {
 	before    regime    // under the limit before it
 	past      timeline
 	recent    ring
+}
+
+// lowDay is the lower half of a day's number, which is enough to compare days that are less than 32768 apart.
+type lowDay uint16
+
+// before is how many days d is before a day; negative: after it.
+func (d lowDay) before(day uint32) int {
+	return int(int16(uint16(day) - uint16(d))) //nolint:gosec // modular on purpose
 }
 
 // dayCell is one day; a zero peak means no samples.
@@ -110,7 +122,10 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	if demand <= 0 || at <= 0 || at > math.MaxUint32 {
 		return
 	}
-	hour, day := int32(at/3600), uint16(at/86400)
+	if c.samples == 0 {
+		c.factor = uint16(period.Factor()) //nolint:gosec // at most period.MostFactor
+	}
+	hour, day := c.hourOf(at), c.dayOf(at)
 	if c.samples > 0 && int(c.day)-int(day) >= DaysKept {
 		return
 	}
@@ -130,13 +145,22 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	}
 	t.last = stamp(at)
 	c.markRegime(v, limit)
-	if hour == c.hour && (t.full || t.warm()) && (t.low == 0 || v < t.low) {
+	if hour == c.hour && (t.full || c.warm(t)) && (t.low == 0 || v < t.low) {
 		t.low = v
 	}
 	c.turn(at)
 	t.open.add(v, t.number)
 	c.recent.add(v, at, t.number, c.spacing())
 }
+
+// Factor is what the evidence of the history was compressed by; 1: not at all.
+func (c *Container) Factor() int { return int(max(c.factor, 1)) }
+
+// seconds is how long a period of evidence takes in this history.
+func (c *Container) seconds(p period.Evidence) int64 { return int64(p.At(c.Factor()) / time.Second) }
+
+func (c *Container) hourOf(at int64) int32 { return int32(at / c.seconds(period.Hour)) } //nolint:gosec // of 32-bit seconds
+func (c *Container) dayOf(at int64) uint32 { return uint32(at / c.seconds(period.Day)) } //nolint:gosec // of 32-bit seconds
 
 // Demand is the part of a sample that a limit must hold: anonymous memory, plus what lies between it and the working
 // set, but of that at most a quarter of the RSS and at least 16Mi. The rest of a working set is mostly active page
@@ -152,7 +176,7 @@ func Demand(s memory.Sample) memory.Bytes {
 }
 
 // advance closes the hours and days between the newest seen and this one.
-func (c *Container) advance(hour int32, day uint16) {
+func (c *Container) advance(hour int32, day uint32) {
 	if c.samples == 0 {
 		c.hour, c.day = hour, day
 		return
@@ -184,8 +208,7 @@ func (c *Container) closeHour() {
 			low = max(low, t.low)
 		}
 		t.low = 0
-		last := int32(t.last / 3600) //nolint:gosec // hours of 32 bits of seconds
-		t.full = t.id != 0 && last == c.hour && (t.full || t.warm())
+		t.full = t.id != 0 && c.hourOf(int64(t.last)) == c.hour && (t.full || c.warm(t))
 	}
 	c.lows[c.hour%lowHours] = low
 	if cell := &c.days[c.day%DaysKept]; low != 0 && (cell.trough == 0 || low < cell.trough) {
@@ -208,7 +231,7 @@ func (c *Container) trackerFor(s memory.Sample, at int64) (t *instanceTracker, f
 				return t, true
 			}
 			return t, false
-		case free == nil && (t.id == 0 || at-int64(t.last) > int64(RecentSpan/time.Second)):
+		case free == nil && (t.id == 0 || at-int64(t.last) > c.seconds(RecentSpan)):
 			free = t
 		}
 	}
@@ -223,7 +246,9 @@ func (c *Container) trackerFor(s memory.Sample, at int64) (t *instanceTracker, f
 	return free, true
 }
 
-func (s *instanceTracker) warm() bool { return s.last-s.started >= stamp(warmUp/time.Second) }
+func (c *Container) warm(t *instanceTracker) bool {
+	return int64(t.last-t.started) >= c.seconds(warmUp)
+}
 
 // markRegime starts a new regime when the limit changes by more than regimePercent.
 func (c *Container) markRegime(v size16, limit memory.Bytes) {
@@ -298,12 +323,12 @@ func (c *Container) markHour(v size16, hour int32) {
 	}
 }
 
-func (c *Container) markDay(v size16, day uint16) {
+func (c *Container) markDay(v size16, day uint32) {
 	cell := &c.days[day%DaysKept]
 	cell.peak = max(cell.peak, v)
 }
 
-func (c *Container) markPeaks(s memory.Sample, day uint16) {
+func (c *Container) markPeaks(s memory.Sample, day uint32) {
 	if s.HasRSS {
 		mark(&c.peakRSS, &c.peakRSSDay, encode(s.RSS), day)
 	}
@@ -314,9 +339,9 @@ func (c *Container) markPeaks(s memory.Sample, day uint16) {
 }
 
 // mark keeps the highest value of the days kept; a record older than that gives way to what is seen now.
-func mark(peak *size16, on *uint16, v size16, day uint16) {
-	if v >= *peak || int(day)-int(*on) >= DaysKept {
-		*peak, *on = v, day
+func mark(peak *size16, on *lowDay, v size16, day uint32) {
+	if v >= *peak || on.before(day) >= DaysKept {
+		*peak, *on = v, lowDay(day) //nolint:gosec // its lower half is meant
 	}
 }
 
@@ -324,11 +349,11 @@ func mark(peak *size16, on *uint16, v size16, day uint16) {
 func (c *Container) spacing() int64 {
 	var busy int64
 	for i := range c.trackers {
-		if c.trackers[i].id != 0 && c.last-int64(c.trackers[i].last) <= 3600 {
+		if c.trackers[i].id != 0 && c.last-int64(c.trackers[i].last) <= c.seconds(period.Hour) {
 			busy++
 		}
 	}
-	return busy * int64(RecentSpan/time.Second) / PointsKept
+	return busy * c.seconds(RecentSpan) / PointsKept
 }
 
 // instanceID is FNV-1a over the names: equal on every machine, so that equal input gives equal bytes.

@@ -251,8 +251,10 @@ func decoded(t *testing.T, data []byte) *Container {
 
 func FuzzUnmarshalBinary(f *testing.F) {
 	swapping := busy(3, 1, 1)
-	swapping.peakSwap, swapping.peakSwapDay = encode(54*mib), swapping.day
-	for _, c := range []*Container{New(), busy(1, 1, 1), busy(2, 9, 20), swapping} {
+	swapping.peakSwap, swapping.peakSwapDay = encode(54*mib), lowDay(swapping.day)
+	fast := busy(4, 2, 2)
+	fast.factor = 144
+	for _, c := range []*Container{New(), busy(1, 1, 1), busy(2, 9, 20), swapping, fast} {
 		data, err := c.MarshalBinary()
 		if err != nil {
 			f.Fatal(err)

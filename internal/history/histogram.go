@@ -5,9 +5,9 @@ package history
 
 import (
 	"math"
-	"time"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 	// 50 MiB).
 	finestShift = 6
 	// HalfLife is how fast window peaks lose weight: a week, so that weekends still count on Fridays.
-	HalfLife = 7 * 24 * time.Hour
+	HalfLife = 7 * 24 * period.Hour
 )
 
 // histogram is a sparse, decaying histogram of window peaks. Weights are kept relative to refHour, and grow with time
@@ -38,7 +38,7 @@ func (h *histogram) add(c size16, hour int32) {
 	if h.n == 0 {
 		h.refHour = hour
 	}
-	if hour-h.refHour > 20*int32(HalfLife/time.Hour) {
+	if hour-h.refHour > 20*int32(HalfLife/period.Hour) {
 		h.rebase(hour)
 	}
 	w := float32(math.Exp2(float64(hour-h.refHour) / HalfLife.Hours()))

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 const (
 	// lowsSpan holds a collection of any runtime that collects at all; soonSpan is when a first low point is better than
 	// none: as long as a container is too young for a size (enoughSpan in internal/recommend).
-	lowsSpan = 6 * time.Hour
-	soonSpan = time.Hour
+	lowsSpan = 6 * period.Hour
+	soonSpan = period.Hour
 	// liveSetDays is how long a live set stands that replicas do not come near any more: a week and a day, so that
 	// Friday's counts on Monday.
 	liveSetDays = 8
@@ -42,7 +43,7 @@ func (l *Lows) Add(s memory.Sample, started time.Time) {
 			l.first = stamp(max(started.Unix(), 1)) //nolint:gosec // earlier than at
 		}
 	}
-	if at-int64(l.first) < int64(warmUp/time.Second) {
+	if at-int64(l.first) < int64(warmUp.Duration()/time.Second) {
 		return
 	}
 	use := s.RSS
@@ -53,7 +54,7 @@ func (l *Lows) Add(s memory.Sample, started time.Time) {
 	switch {
 	case l.since == 0:
 		l.since, l.low = stamp(at), kib //nolint:gosec // checked above
-	case at-int64(l.since) >= int64(lowsSpan/time.Second):
+	case at-int64(l.since) >= int64(lowsSpan.Duration()/time.Second):
 		l.since, l.low, l.whole = stamp(at), kib, min(l.low, kib) //nolint:gosec // checked above
 	default:
 		l.low = min(l.low, kib)
@@ -67,7 +68,7 @@ func (l *Lows) Low() (low memory.Bytes, whole bool) {
 	switch {
 	case l.whole > 0:
 		return memory.Bytes(l.whole) * memory.KiB, true
-	case l.last-l.since >= stamp(soonSpan/time.Second):
+	case l.last-l.since >= stamp(soonSpan.Duration()/time.Second):
 		return memory.Bytes(l.low) * memory.KiB, false
 	}
 	return 0, false
@@ -84,7 +85,7 @@ type LiveSet struct {
 // With is the live set after replicas did not go below low for six hours. It rises at once, and it falls slowly: a heap
 // that was full last Friday will be full next Friday. It moves in steps of 2 to 3 %, because others act on it.
 func (s LiveSet) With(low memory.Bytes, now time.Time) LiveSet {
-	today := now.UTC().Truncate(24 * time.Hour)
+	today := now.UTC().Truncate(period.Day.Duration())
 	switch {
 	case low == 0:
 		return s
@@ -92,7 +93,7 @@ func (s LiveSet) With(low memory.Bytes, now time.Time) LiveSet {
 		return LiveSet{stepped(low), today}
 	case low >= s.Bytes.Percent(nearPercent):
 		return LiveSet{s.Bytes, today}
-	case today.Sub(s.Seen) > liveSetDays*24*time.Hour:
+	case today.Sub(s.Seen) > (liveSetDays * period.Day).Duration():
 		return LiveSet{min(s.Bytes, stepped(max(low, s.Bytes.Percent(fallPercent)))), today}
 	}
 	return s

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/memfit/memfit/internal/period"
 )
 
 const (
@@ -16,6 +18,9 @@ const (
 	withoutTimeline = 1
 	withTimeline    = 2
 	withSwap        = 3
+	// compressed precedes the version of a history whose evidence is compressed; the factor follows it. Histories that
+	// are not compressed, all but those of a lab, lack both.
+	compressed = 0xc0
 )
 
 // MarshalBinary is the versioned, compact form kept in a MemoryCheckpoint: varints, and differences where neighbors
@@ -24,6 +29,9 @@ func (c *Container) MarshalBinary() ([]byte, error) {
 	w := writer{buf: make([]byte, 0, 512), version: withTimeline}
 	if c.peakSwap > 0 { // what never swapped is written so that the version before can go on with it
 		w.version = withSwap
+	}
+	if c.factor > 1 {
+		w.buf = binary.AppendUvarint(append(w.buf, compressed), uint64(c.factor))
 	}
 	w.buf = append(w.buf, w.version)
 	c.code(&w)
@@ -35,10 +43,14 @@ func (c *Container) UnmarshalBinary(data []byte) error {
 	if len(data) == 0 {
 		return errors.New("history: empty input")
 	}
+	factor, data, err := readFactor(data)
+	if err != nil {
+		return err
+	}
 	if data[0] < withoutTimeline || data[0] > withSwap {
 		return fmt.Errorf("history: version %d is not known, want %d to %d", data[0], withoutTimeline, withSwap)
 	}
-	var read Container
+	read := Container{factor: factor}
 	r := reader{buf: data[1:], version: data[0]}
 	read.code(&r)
 	if r.err == nil && len(r.buf) != 0 {
@@ -52,6 +64,18 @@ func (c *Container) UnmarshalBinary(data []byte) error {
 	}
 	*c = read
 	return nil
+}
+
+// readFactor takes the factor off the encoding of a history whose evidence is compressed; 0: it is not.
+func readFactor(data []byte) (factor uint16, rest []byte, err error) {
+	if data[0] != compressed {
+		return 0, data, nil
+	}
+	f, size := binary.Uvarint(data[1:])
+	if size <= 0 || f <= 1 || f > period.MostFactor || period.Valid(int(f)) != nil || len(data) == 1+size {
+		return 0, nil, errors.New("history: the factor of compressed evidence is out of range")
+	}
+	return uint16(f), data[1+size:], nil
 }
 
 // coder is a writer or a reader: one list of fields serves both directions, so that they cannot drift apart.
@@ -77,9 +101,9 @@ func (c *Container) code(w coder) {
 	} {
 		num(w, v)
 	}
-	for _, v := range []*uint16{&c.peakRSSDay, &c.peakWSDay, &c.replicas} {
-		num(w, v)
-	}
+	num(w, &c.peakRSSDay)
+	num(w, &c.peakWSDay)
+	num(w, &c.replicas)
 	flag(w, &c.noRSS)
 	num(w, &c.instances)
 	c.codeSeries(w)
@@ -196,17 +220,15 @@ func (r *ring) code(w coder) {
 	}
 }
 
-// lastHour is the hour of the newest time that a sample may have, 32 bits of seconds since 1970.
-const lastHour = math.MaxUint32 / 3600
-
 // valid refuses what no writer could have written and later code would trip over.
 func (c *Container) valid() error {
 	// What is counted from hours must not pass the end of their type, and no limit came into force after the newest hour.
-	if c.hour < 0 || c.hour > lastHour || !c.regime.began(c.hour) || !c.before.began(c.hour) {
+	// The newest time that a sample may have is 32 bits of seconds since 1970.
+	if c.hour < 0 || c.hour > c.hourOf(math.MaxUint32) || !c.regime.began(c.hour) || !c.before.began(c.hour) {
 		return errors.New("history: hours out of range")
 	}
 	if c.samples == 0 {
-		if *c != (Container{}) {
+		if *c != (Container{factor: c.factor}) {
 			return errors.New("history: something is known without a sample")
 		}
 		return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 // Point is one recent sample of one instance.
@@ -74,7 +75,7 @@ func (c *Container) AppendDays(days []Day) []Day {
 			continue
 		}
 		if cell := c.days[d%DaysKept]; cell.peak != 0 {
-			days = append(days, Day{unix(int64(d) * 86400), cell.peak.bytes(), cell.trough.bytes()})
+			days = append(days, Day{unix(int64(d) * c.seconds(period.Day)), cell.peak.bytes(), cell.trough.bytes()})
 		}
 	}
 	return days
@@ -90,7 +91,7 @@ func (c *Container) AppendHours(hours []Hour) []Hour {
 			continue
 		}
 		if peak := c.hours[h%HoursKept]; peak != 0 {
-			hours = append(hours, Hour{unix(int64(h) * 3600), peak.bytes()})
+			hours = append(hours, Hour{unix(int64(h) * c.seconds(period.Hour)), peak.bytes()})
 		}
 	}
 	return hours
@@ -173,7 +174,7 @@ func (c *Container) Regimes() (now, before Regime) {
 	see := func(r regime) Regime {
 		seen := Regime{Limit: r.limit.bytes(), Peak: r.peak.bytes(), Low: r.low.bytes()}
 		if r.since > 0 {
-			seen.Since = unix(int64(r.since) * 3600)
+			seen.Since = unix(int64(r.since) * c.seconds(period.Hour))
 		}
 		return seen
 	}
@@ -189,7 +190,7 @@ func (c *Container) countSeen() uint16 {
 		used += bits.OnesCount8(b)
 	}
 	for i := range c.trackers {
-		if c.trackers[i].id != 0 && int32(c.trackers[i].last/3600) == c.hour { //nolint:gosec // hours of 32 bits of seconds
+		if c.trackers[i].id != 0 && c.hourOf(int64(c.trackers[i].last)) == c.hour {
 			active++
 		}
 	}

@@ -13,9 +13,9 @@ import (
 const (
 	// SpansKept is the number of spans of the timeline: as many as internal/shape cuts a series into.
 	SpansKept = 96
-	// finestSpan is how long a span is at first, in seconds: nine hours fit. When all are taken, neighbors become one and
-	// spans twice as long, up to widestSpan: three days, so that what a day does every day is seen three times. Then the
-	// oldest gives way.
+	// finestSpan is how long a span is at first, in seconds of evidence: nine hours fit. When all are taken, neighbors
+	// become one and spans twice as long, up to widestSpan: three days, so that what a day does every day is seen three
+	// times. Then the oldest gives way.
 	finestSpan = 6 * 60
 	widestSpan = 48 * 60
 	// fullerPercent of the lowest point that the instance followed had in an hour is where another one that holds more is
@@ -108,21 +108,28 @@ func (t *openInterval) mean() memory.Bytes { return memory.Bytes(t.sum / float32
 // open is when the span began that is not over yet.
 func (t *timeline) open() int64 { return t.begin + int64(t.n)*int64(t.width) }
 
+// newTimeline begins with the finest span that holds a time. A compressed span is a whole number of seconds, too.
+func (c *Container) newTimeline(at int64) timeline {
+	finest := int64(max(finestSpan/c.Factor(), 1))
+	return timeline{begin: at / finest * finest, width: uint16(finest)} //nolint:gosec // six minutes at most
+}
+
 // turn closes the open span when it is over at that time, and leaves empty ones where nothing was seen.
 func (c *Container) turn(at int64) {
 	t := &c.past
 	if t.width == 0 {
-		*t = timeline{begin: at / finestSpan * finestSpan, width: finestSpan}
+		*t = c.newTimeline(at)
 	}
 	if at-t.open() < int64(t.width) {
 		return
 	}
-	t.add(c.closeSpan())
+	widest := int64(widestSpan / c.Factor())
+	t.add(c.closeSpan(), widest)
 	if gap := (at - t.open()) / int64(t.width); gap >= SpansKept {
-		*t = timeline{begin: at / finestSpan * finestSpan, width: finestSpan}
+		*t = c.newTimeline(at)
 	}
 	for at-t.open() >= int64(t.width) {
-		t.add(spanCell{})
+		t.add(spanCell{}, widest)
 	}
 }
 
@@ -174,8 +181,9 @@ func (c *Container) followFullest() {
 	}
 }
 
-// add appends a span. The last one that fits makes room at once, so that the span that begins now has the new length.
-func (t *timeline) add(s spanCell) {
+// add appends a span. The last one that fits makes room at once, so that the span that begins now has the new length,
+// up to widest seconds.
+func (t *timeline) add(s spanCell, widest int64) {
 	if t.n == SpansKept {
 		copy(t.span[:], t.span[1:])
 		t.n--
@@ -183,7 +191,7 @@ func (t *timeline) add(s spanCell) {
 	}
 	t.span[t.n] = s
 	t.n++
-	if t.n < SpansKept || t.width >= widestSpan {
+	if t.n < SpansKept || int64(t.width) >= widest {
 		return
 	}
 	for i := range SpansKept / 2 {

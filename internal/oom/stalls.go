@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 const (
@@ -21,10 +22,10 @@ const (
 	// stallNames bounds the container names with stalls.
 	stallNames = 32
 	// stallAgain is how soon after its end a stall at the same limit is the same one: load comes and goes within
-	// minutes.
+	// minutes of real time, as the pace of a stall is the kernel's.
 	stallAgain = 10 * time.Minute
 	// stallInVain is how long a raise that did not help is not tried again: as long as a lower limit that led to kills.
-	stallInVain = 7 * 24 * time.Hour
+	stallInVain = 7 * period.Day
 )
 
 // stalls are those of one workload, by container name. Their counts have nothing to do with those of kills.
@@ -215,7 +216,7 @@ func inVain(kept []memory.Stall, limit memory.Bytes, now time.Time) bool {
 
 // triedInVain: a raise did not end it, and it goes on (at the limit from before) or ended not long ago.
 func triedInVain(s *memory.Stall, now time.Time) bool {
-	return s.NotRelieved && (s.Ended.IsZero() || now.Sub(s.Ended) < stallInVain)
+	return s.NotRelieved && (s.Ended.IsZero() || period.Of(now.Sub(s.Ended)) < stallInVain)
 }
 
 // RaisedInVain is the last stall of a container that a higher limit did not end; not ok: there is none within

@@ -4,12 +4,11 @@
 package profile
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/period"
 )
 
 // tuning lays the entry's tuning over the profile's, field by field.
@@ -68,13 +67,14 @@ func overlayConflict(base, over v1alpha1.TuningSpec) (v1alpha1.ConflictPolicy, [
 }
 
 // The defaults of sizing, as documented on the API's fields, where neither the profile nor what it inherits says
-// anything. Those of drift and of what is left of disruption are with the packages that read them.
+// anything. Those of drift and of what is left of disruption are with the packages that read them. What a profile sets
+// is real time; a default is a period of evidence.
 const (
 	defaultHeadroomPercent  int32 = 15
 	defaultOOMFactorPercent int32 = 150
 	defaultMaxUnavailable   int32 = 1
 	defaultMinChangePercent int32 = 10
-	defaultCooldown               = time.Hour
+	defaultCooldown               = period.Hour
 )
 
 var (
@@ -121,7 +121,7 @@ func disruption(d *v1alpha1.DisruptionSpec) *v1alpha1.DisruptionSpec {
 	if d != nil {
 		filled = *d
 	}
-	filled.Cooldown = orPointer(filled.Cooldown, &metav1.Duration{Duration: defaultCooldown})
+	filled.Cooldown = orPointer(filled.Cooldown, &metav1.Duration{Duration: defaultCooldown.Duration()})
 	filled.MaxUnavailable = orPointer(filled.MaxUnavailable, new(defaultMaxUnavailable))
 	filled.MinChangePercent = orPointer(filled.MinChangePercent, new(defaultMinChangePercent))
 	filled.SingleReplica = orDefault(filled.SingleReplica, "Never")

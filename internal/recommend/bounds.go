@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 func (e *evaluation) headroom(need memory.Bytes) memory.Bytes {
@@ -158,7 +159,7 @@ func (e *evaluation) boundIncrease(limit memory.Bytes) memory.Bytes {
 // alarmAt: kills at the bound will go on until somebody decides.
 func (e *evaluation) alarmAt(bound memory.Bytes, name, remedy string) {
 	for _, k := range e.kills {
-		if k.Limit >= bound && e.Now.Sub(k.Time) < day {
+		if k.Limit >= bound && e.since(k.Time) < period.Day {
 			e.alarm("killed at %s, growth stops here: %s, or look for a leak", name, remedy)
 			return
 		}

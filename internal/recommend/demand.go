@@ -5,11 +5,11 @@ package recommend
 
 import (
 	"math"
-	"time"
 
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 // window is one day of demand, counted back from now.
@@ -97,18 +97,18 @@ func (e *evaluation) windows(days []window) []window {
 	var peaks [history.DaysKept + 1]memory.Bytes
 	var gone [history.DaysKept + 1]bool
 	peaks[0] = e.lastDay()
-	today := e.Now.Unix() / 86400
+	today := period.DayOf(e.Now)
 	var buf [history.DaysKept]history.Day
 	for _, d := range e.History.AppendDays(buf[:0]) {
-		if age := int(today - d.Start.Unix()/86400); age > 0 && age < len(peaks) {
+		if age := int(today - period.DayOf(d.Start)); age > 0 && age < len(peaks) {
 			peaks[age] = d.Peak
 			// Use never came down to the highest of today: it was another release, or another load.
 			gone[age] = d.Trough > peaks[0] && peaks[0] > 0
 		}
 	}
 	for _, k := range e.kills {
-		age := int(today - k.Time.Unix()/86400)
-		if age == 0 || e.Now.Sub(k.Time) < day {
+		age := int(today - period.DayOf(k.Time))
+		if age == 0 || e.since(k.Time) < period.Day {
 			peaks[0] = max(peaks[0], k.Limit.Percent(e.model.KillBeyondPercent))
 		}
 		if age > 0 && age < len(peaks) {
@@ -135,7 +135,7 @@ func (e *evaluation) windows(days []window) []window {
 func (e *evaluation) lastDay() (peak memory.Bytes) {
 	var buf [history.HoursKept]history.Hour
 	for _, h := range e.History.AppendHours(buf[:0]) {
-		if e.Now.Sub(h.Start) < day+time.Hour {
+		if e.since(h.Start) < period.Day+period.Hour {
 			peak = max(peak, h.Peak)
 		}
 	}

@@ -11,16 +11,17 @@ import (
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 // Evidence thresholds. They are the same for every workload; what owners may set is in [Policy].
 const (
 	// staleAfter: with no sample for this long the size is frozen. It is twelve kubelet scrapes at the slowest interval
-	// memfit uses.
+	// memfit uses, and so the kubelet's pace even where evidence is compressed.
 	staleAfter = time.Hour
 	// enoughSpan and enoughSamples: below either, a workload is too young for its use to move a size. An hour holds start,
 	// warm-up and some work.
-	enoughSpan    = time.Hour
+	enoughSpan    = period.Hour
 	enoughSamples = 10
 	// maxReasons and maxAdvice bound what a status may hold.
 	maxReasons = 16
@@ -42,7 +43,7 @@ func Evaluate(in Input) Recommendation {
 		return e.hold(missing)
 	}
 	limit := e.boundGrowth(e.stopClimb(e.need()))
-	if e.History.Span() < day {
+	if e.age() < period.Day {
 		limit = max(limit, back)
 	}
 	if e.grown.limit > 0 { // a kill asks for more, never for less
@@ -77,13 +78,21 @@ func newEvaluation(in Input) *evaluation {
 	h := e.History
 	e.rec.Evidence = Evidence{
 		PeakRSS: h.PeakRSS(), PeakSwap: h.PeakSwap(), PeakWorkingSet: h.PeakWorkingSet(), Trough: h.Trough(),
-		Replicas: h.Replicas(), Samples: h.Samples(), Window: min(h.Span(), history.DaysKept*day),
+		Replicas: h.Replicas(), Samples: h.Samples(), Window: min(h.Span(), (history.DaysKept * period.Day).Duration()),
 	}
-	e.rec.RequeueAfter = time.Hour
+	e.rec.RequeueAfter = period.Hour.Duration()
+	if period.Compressed() {
+		e.say("lab: evidence is compressed by %d, so that what is called a day here takes %s (--lab-compress-evidence)",
+			period.Factor(), format.Duration(period.Day.Duration()))
+	}
 	return e
 }
 
-const day = 24 * time.Hour
+// age is how much evidence the history spans.
+func (e *evaluation) age() period.Evidence { return period.Of(e.History.Span()) }
+
+// since is how much evidence there can be since a time.
+func (e *evaluation) since(t time.Time) period.Evidence { return period.Of(e.Now.Sub(t)) }
 
 // say appends a reason, advise an advice; both drop what no status could hold, and what was said before.
 func (e *evaluation) say(format string, args ...any) {
@@ -102,7 +111,7 @@ func (e *evaluation) advise(format string, args ...any) {
 func (e *evaluation) crowded() bool { return e.Current.Limit > 0 && e.Ease.Limit > e.Current.Limit }
 
 func (e *evaluation) young() bool {
-	return e.History.Span() < enoughSpan || e.History.Samples() < enoughSamples
+	return e.age() < enoughSpan || e.History.Samples() < enoughSamples
 }
 
 // missing says which evidence is missing for any answer; "" when there is enough. A recent kill is always enough.
@@ -120,7 +129,7 @@ func (e *evaluation) missing() string {
 	case e.young():
 		return fmt.Sprintf(
 			"%s over %s so far; a size needs %d over %s", format.About(h.Samples(), "sample"), format.InWords(h.Span()),
-			enoughSamples, format.InWords(enoughSpan),
+			enoughSamples, format.InWords(enoughSpan.Duration()),
 		)
 	}
 	return ""
@@ -131,8 +140,8 @@ func (e *evaluation) hold(why string) Recommendation {
 	e.say("%s", why)
 	r := &e.rec
 	r.Confidence = memory.Low
-	r.RequeueAfter = 5 * time.Minute
-	if k := e.unhelped; e.Now.Sub(k.Time) < killHold {
+	r.RequeueAfter = (5 * period.Minute).Duration()
+	if k := e.unhelped; e.since(k.Time) < killHold {
 		why += sprintf("; %s at %s, which a higher limit does not help against", unhelpedBy(k.Kind), e.at(k.Time))
 	}
 	if request := e.requestInUse(e.Current.Limit); request > e.Current.Request {
@@ -198,8 +207,9 @@ func (e *evaluation) decide(size memory.Size) Recommendation {
 	}
 	r.Summary = e.summary()
 	if e.grown.limit > 0 {
-		r.Urgent = r.Decision != Lower    // what this pod has already, others may lack
-		r.RequeueAfter = 10 * time.Minute // the first minutes after a kill tell whether it was enough
+		r.Urgent = r.Decision != Lower // what this pod has already, others may lack
+		// the first minutes after a kill tell whether it was enough
+		r.RequeueAfter = (10 * period.Minute).Duration()
 	}
 	return *r
 }
@@ -272,13 +282,13 @@ func (e *evaluation) summary() string {
 
 // confidence grows with the rhythms seen: a day holds the daily one, a week the weekly one.
 func (e *evaluation) confidence() memory.Confidence {
-	span := e.History.Span()
+	span := e.age()
 	switch {
-	case e.grown.limit > 0 && span < 7*day:
+	case e.grown.limit > 0 && span < 7*period.Day:
 		return memory.Low // a kill says more is needed, not how much
-	case span >= 7*day && !e.History.WorkingSetOnly():
+	case span >= 7*period.Day && !e.History.WorkingSetOnly():
 		return memory.High
-	case span >= day:
+	case span >= period.Day:
 		return memory.Medium
 	}
 	return memory.Low

@@ -6,10 +6,10 @@ package recommend
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 // What a runtime that sizes its heap from the limit makes of its memory. Use up to that cap is not demand: it would be
@@ -28,7 +28,7 @@ const (
 	// followsElasticity: use that moves at least half as much as the limit did, in proportion, follows it.
 	followsElasticity = 0.5
 	// comparableAfter: peaks under two limits are compared when the newer one has seen the load of a day.
-	comparableAfter = 24 * time.Hour
+	comparableAfter = 24 * period.Hour
 )
 
 // followerLimit sizes a runtime that fills what it is given, by its live set. When that is not known, the limit stays.
@@ -45,7 +45,7 @@ func (e *evaluation) followerLimit() memory.Bytes {
 	}
 	live := now.Low
 	switch {
-	case limit > 0 && followed(now.Peak, before.Peak, now, before) && e.Now.Sub(now.Since) < comparableAfter:
+	case limit > 0 && followed(now.Peak, before.Peak, now, before) && e.since(now.Since) < comparableAfter:
 		e.say("%s sizes its heap from the limit, which went from %s to %s less than a day ago: peaks of %s and %s cannot be "+
 			"compared yet; limit stays at %s", name, before.Limit, now.Limit, before.Peak, now.Peak, limit)
 		return limit

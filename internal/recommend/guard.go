@@ -10,6 +10,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 // Change is a recommendation for a container as it runs: what most guards look at. A zero field means "not known" or
@@ -151,9 +152,10 @@ func (c *Change) hasEvidence() Refusal {
 	if r.Decision == Hold {
 		return refuse(v1alpha1.ReasonNotEnoughEvidence, "%s", r.Summary)
 	}
-	if c.lowering() && r.Evidence.Window < day && !c.OwnersBound && !c.rollsBack() {
+	if c.lowering() && r.Evidence.Window < period.Day.Duration() && !c.OwnersBound && !c.rollsBack() {
 		return refuse(v1alpha1.ReasonNotEnoughEvidence,
-			"%s of use is too little to lower a limit: %s are needed", format.InWords(r.Evidence.Window), format.InWords(day))
+			"%s of use is too little to lower a limit: %s are needed", format.InWords(r.Evidence.Window),
+			format.InWords(period.Day.Duration()))
 	}
 	return pass()
 }
@@ -168,16 +170,16 @@ func (c *Change) worthIt() Refusal {
 }
 
 // revertHold is how long a size that did harm is not tried again.
-const revertHold = 7 * day
+const revertHold = 7 * period.Day
 
 // notJustReverted refuses to go back to a size that was rolled back within the last week.
 func (c *Change) notJustReverted(p Progress) Refusal {
-	since := p.Now.Sub(p.RevertedAt)
-	if !p.RevertedAt.IsZero() && since < revertHold && c.lowering() &&
+	hold := revertHold.Duration()
+	if !p.RevertedAt.IsZero() && p.Now.Sub(p.RevertedAt) < hold && c.lowering() &&
 		c.Recommendation.Size.Limit <= p.RevertedFrom.Percent(110) {
 		return refuse(v1alpha1.ReasonReverted,
 			"a limit of %s was rolled back at %s because it did harm; not tried again until %s", p.RevertedFrom,
-			format.Time(p.RevertedAt), format.Time(p.RevertedAt.Add(revertHold)))
+			format.Time(p.RevertedAt), format.Time(p.RevertedAt.Add(hold)))
 	}
 	return pass()
 }
@@ -285,9 +287,17 @@ func (c *Change) roomToLower(dayPeak memory.Bytes) Refusal {
 	}
 	if dayPeak > limit {
 		return refuse(v1alpha1.ReasonInUse,
-			"use reached %s within the last day: a limit of %s would not hold it", dayPeak, limit)
+			"use reached %s within the last %s: a limit of %s would not hold it", dayPeak, dayInWords(), limit)
 	}
 	return pass()
+}
+
+// dayInWords is how long a day of evidence takes.
+func dayInWords() string {
+	if period.Compressed() {
+		return format.InWords(period.Day.Duration())
+	}
+	return "day"
 }
 
 // heapFits refuses to lower a limit below the heap cap a process was started with: the runtime would go on filling it.

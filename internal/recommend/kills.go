@@ -8,13 +8,15 @@ import (
 
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 const (
 	// killHold is how long a kill alone holds the size it asked for. After that, use under the new limit speaks, with
 	// the kill remembered as a peak of its day.
-	killHold = time.Hour
-	// quickRepeat: a kill this soon after one at a lower limit doubles, instead of growing by the policy's factor.
+	killHold = period.Hour
+	// quickRepeat: a kill this soon after one at a lower limit doubles, instead of growing by the policy's factor. Real
+	// time, because the kubelet's back-off paces a crash loop.
 	quickRepeat = time.Hour
 	// slowDeath and longerPercent: what lived for longer than this, and for half as long again as under the lower limit,
 	// takes its memory bit by bit. It is no crash loop, which doubling is for: usage shows what it needs, and should it
@@ -104,7 +106,7 @@ type ask struct {
 // container has by now does not matter: that memfit has acted on a kill is no reason to forget it.
 func (e *evaluation) growAfterKills() {
 	for i, k := range e.kills {
-		if e.Now.Sub(k.Time) >= killHold {
+		if e.since(k.Time) >= killHold {
 			continue
 		}
 		e.newest = k

@@ -223,8 +223,8 @@ func TestWhatAKillAsksForStaysUrgent(t *testing.T) {
 	if got.Decision != Keep || !got.Urgent {
 		t.Errorf("%s, urgent %t; want Keep, and urgent", got.Summary, got.Urgent)
 	}
-	later := Evaluate(Input{Kills: kills, Current: first.Size, Now: start.Add(killHold + time.Minute)})
+	later := Evaluate(Input{Kills: kills, Current: first.Size, Now: start.Add(killHold.Duration() + time.Minute)})
 	if later.Urgent {
-		t.Errorf("still urgent after %s: %s", killHold, later.Summary)
+		t.Errorf("still urgent after %s: %s", killHold.Duration(), later.Summary)
 	}
 }

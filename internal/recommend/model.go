@@ -4,9 +4,8 @@
 package recommend
 
 import (
-	"time"
-
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 // Price is what one OOM kill is worth: this much memory held for a day. A part is fixed, because a kill costs its owner
@@ -42,7 +41,7 @@ type Model struct {
 	// which one more MiB costs what it saves is this logarithm, and the age at which it is 0 goes with the price of a
 	// kill: BurstSpan is for the Balanced one.
 	BurstPerDoubling memory.Bytes
-	BurstSpan        time.Duration
+	BurstSpan        period.Evidence
 	// BurstUse is the use up to which a burst is an amount, not a share: a fork, a batch or a library loaded late is as
 	// large in a process of 10Mi as in one of 60Mi. From there the room falls in a straight line, and from BurstEnds on
 	// the headroom holds it.
@@ -51,7 +50,7 @@ type Model struct {
 	// StepHalfLife is for the room that a young container has for its next step, on top of its record: memory moves in
 	// steps at first, caches fill, code is compiled, a first large request comes, and the next step tends to be as large
 	// as those before it. This is the age at which an earlier one counts half.
-	StepHalfLife time.Duration
+	StepHalfLife period.Evidence
 
 	// EatenPercent: when less of the headroom than this is left, a raise is due even if it is a small one. So it is when
 	// less is left than the last one to two hours added to the record: the next hour may add as much.
@@ -73,8 +72,8 @@ func DefaultModel() Model {
 		Cautious: Price{Fixed: 400 * memory.GiB, Times: 64},
 
 		DayHalfLife: 8, GoneHalfLife: 1, KillBeyondPercent: 115, LeastHeadroom: 8 * memory.MiB,
-		BurstPerDoubling: 23 * memory.MiB, BurstSpan: 2 * day, BurstUse: 64 * memory.MiB, BurstEnds: 400 * memory.MiB,
-		StepHalfLife: 5 * time.Hour, EatenPercent: 33,
+		BurstPerDoubling: 23 * memory.MiB, BurstSpan: 2 * period.Day, BurstUse: 64 * memory.MiB, BurstEnds: 400 * memory.MiB,
+		StepHalfLife: 5 * period.Hour, EatenPercent: 33,
 		RepeatPercent: 200, RememberedPercent: 400,
 	}
 }
@@ -93,6 +92,6 @@ func (m *Model) price(p Posture) Price {
 
 // youngFor is how long a container is young, so that it has room for what it has not shown: BurstSpan at the price of
 // Balanced.
-func (m *Model) youngFor(p Posture) time.Duration {
-	return time.Duration(float64(m.BurstSpan) * float64(m.price(p).Fixed) / float64(m.Balanced.Fixed))
+func (m *Model) youngFor(p Posture) period.Evidence {
+	return period.Evidence(float64(m.BurstSpan) * float64(m.price(p).Fixed) / float64(m.Balanced.Fixed))
 }

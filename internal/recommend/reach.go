@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 // A kill proves that more is needed only where the limit it is told with was effective. A resize that never reached
@@ -17,7 +18,7 @@ const (
 	// reachWindow is how far back kills are part of what goes on now. A lower limit that a container died at before
 	// is still one before memfit grew anything; a higher one, and what was seen then, belongs to another release or
 	// another load.
-	reachWindow = 7 * day
+	reachWindow = 7 * period.Day
 	// unprovenSteps is how many raises are made that nothing bears out: a process that takes all its memory within a
 	// second, between two readings, has a need of up to four times its limit found.
 	unprovenSteps = 2
@@ -47,7 +48,7 @@ func (e *evaluation) findReach() reach {
 	created := map[memory.Bytes]bool{}
 	var highest memory.Bytes // of the kills that are part of what goes on now
 	for _, k := range e.kills {
-		if e.Now.Sub(k.Time) <= reachWindow {
+		if e.since(k.Time) <= reachWindow {
 			created[k.Limit] = created[k.Limit] || k.Proven
 			highest, r.seen = max(highest, k.Limit), max(r.seen, k.Peak)
 		}
@@ -136,7 +137,7 @@ func (e *evaluation) leakBound() memory.Bytes {
 	var most memory.Bytes
 	first := e.Now
 	for _, k := range e.kills {
-		if e.Now.Sub(k.Time) <= reachWindow {
+		if e.since(k.Time) <= reachWindow {
 			most = max(most, k.Limit)
 			if k.Time.Before(first) {
 				first = k.Time
@@ -145,7 +146,7 @@ func (e *evaluation) leakBound() memory.Bytes {
 	}
 	var healthy memory.Bytes
 	for _, d := range e.History.Days() {
-		if !d.Start.Add(day).After(first) {
+		if !d.Start.Add(period.Day.Duration()).After(first) {
 			healthy = max(healthy, d.Peak)
 		}
 	}

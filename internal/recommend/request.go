@@ -4,10 +4,9 @@
 package recommend
 
 import (
-	"time"
-
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 const (
@@ -15,7 +14,7 @@ const (
 	usualQuantile = 0.9
 	// requestRest is how long a request that use has needed is kept: a quarter of a day, so that a burst that comes
 	// back several times a day, but in fewer hours than usualQuantile sees, does not move it up and down each time.
-	requestRest = 6 * time.Hour
+	requestRest = 6 * period.Hour
 )
 
 // request follows from the limit: the limit itself, or usual use with a third of the headroom, because a request that
@@ -51,7 +50,7 @@ func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
 func (e *evaluation) leastRequest() memory.Bytes {
 	cur := e.Current.Request
 	switch {
-	case e.grown.limit > 0, e.History.Span() < day:
+	case e.grown.limit > 0, e.age() < period.Day:
 		return cur
 	case e.InUse == 0:
 		return 0
@@ -59,7 +58,7 @@ func (e *evaluation) leastRequest() memory.Bytes {
 	var buf [history.HoursKept]history.Hour
 	var lately memory.Bytes
 	for _, h := range e.History.AppendHours(buf[:0]) {
-		if e.Now.Sub(h.Start) < requestRest {
+		if e.since(h.Start) < requestRest {
 			lately = max(lately, h.Peak)
 		}
 	}

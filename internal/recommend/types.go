@@ -8,6 +8,7 @@ import (
 
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 // Decision is what to do with the size a container has now.
@@ -75,7 +76,8 @@ type Policy struct {
 	OOMMinIncrease memory.Bytes
 	// MinChangePercent is the smallest change worth making. Default: 10; -1 means every change.
 	MinChangePercent int32
-	// Cooldown is the least time between two changes that no kill asked for. Default: 1h. Used by the guards.
+	// Cooldown is the least time between two changes that no kill asked for, in real time. Default: an hour of evidence.
+	// Used by the guards.
 	Cooldown time.Duration
 }
 
@@ -83,7 +85,8 @@ type Policy struct {
 func DefaultPolicy() Policy {
 	return Policy{
 		HeadroomPercent: 15, Posture: Balanced, LimitMin: 16 * memory.MiB, RequestMin: 16 * memory.MiB,
-		OOMFactorPercent: 150, OOMMinIncrease: 64 * memory.MiB, MinChangePercent: 10, Cooldown: time.Hour,
+		OOMFactorPercent: 150, OOMMinIncrease: 64 * memory.MiB, MinChangePercent: 10,
+		Cooldown: period.Hour.Duration(),
 	}
 }
 

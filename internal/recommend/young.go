@@ -5,11 +5,11 @@ package recommend
 
 import (
 	"math"
-	"time"
 
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 // youngQuantile of the hours of a young container use no more than what is usual: half of them, which neither its start
@@ -37,7 +37,7 @@ func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 // burstRoom is the hazard curve at the age the history has; see [Model]. Nobody is asked in the first hour, so that it
 // counts as one.
 func (e *evaluation) burstRoom() memory.Bytes {
-	age := max(e.History.Span(), enoughSpan)
+	age := max(e.age(), enoughSpan)
 	doublings := math.Log2(e.model.youngFor(e.Policy.Posture).Hours() / age.Hours())
 	return memory.Bytes(max(doublings, 0) * float64(e.model.BurstPerDoubling)).FloorTo(memory.MiB)
 }
@@ -54,8 +54,7 @@ func (e *evaluation) tapered(amount, use memory.Bytes) memory.Bytes {
 
 // recordLimit holds the next record of a young container; 0 when it is old enough.
 func (e *evaluation) recordLimit(limit memory.Bytes) memory.Bytes {
-	span := e.History.Span()
-	if span >= e.model.youngFor(e.Policy.Posture) {
+	if e.age() >= e.model.youngFor(e.Policy.Posture) {
 		return 0
 	}
 	r := e.records()
@@ -66,8 +65,8 @@ func (e *evaluation) recordLimit(limit memory.Bytes) memory.Bytes {
 	}
 	if roomy > limit {
 		e.say(
-			"only %s of history: record %s + %s for the next step + %s headroom = %s", format.InWords(span), r.highest, step,
-			e.headroomWords(r.highest), roomy,
+			"only %s of history: record %s + %s for the next step + %s headroom = %s", format.InWords(e.History.Span()),
+			r.highest, step, e.headroomWords(r.highest), roomy,
 		)
 	}
 	return roomy
@@ -84,13 +83,13 @@ func (e *evaluation) records() (r records) {
 	var buf [history.HoursKept]history.Hour
 	var before memory.Bytes
 	for i, h := range e.History.AppendHours(buf[:0]) {
-		age := e.Now.Sub(h.Start)
+		age := e.since(h.Start)
 		if grown := h.Peak.Minus(r.highest); i > 0 && grown > 0 {
 			weight := math.Exp2(-age.Hours() / e.model.StepHalfLife.Hours())
 			r.step = max(r.step, memory.Bytes(float64(grown)*weight))
 		}
 		r.highest = max(r.highest, h.Peak)
-		if age >= 2*time.Hour {
+		if age >= 2*period.Hour {
 			before = r.highest
 		}
 	}

@@ -40,7 +40,7 @@ type Spent struct {
 }
 
 const (
-	// spentFor is how long what was spent counts.
+	// spentFor is how long what was spent counts. The budget is the administrator's: of a real hour.
 	spentFor = time.Hour
 	// maxSpent bounds what is kept of a workload: 80 bytes each. The oldest are put together beyond it, and count for as
 	// long as the later of them.

@@ -522,7 +522,7 @@ func (d *decider) settled(c Container, to memory.Size) (reason, message string, 
 	if !lowers(have(c).Limit, to.Limit) {
 		return "", "", false
 	}
-	least := cmp.Or(d.Policy.Watch, DefaultWatch)
+	least := cmp.Or(d.Policy.Watch, DefaultWatch.Duration())
 	if c.Started.IsZero() {
 		return v1alpha1.ReasonStarting, fmt.Sprintf(
 			"container %s does not run now; its limit is lowered when it has been up for %s", c.Name, format.InWords(least),
@@ -780,7 +780,7 @@ func failedWords(st *Step) string {
 func (d *decider) watching() string {
 	e := d.State.Rollout
 	last := e.Steps[len(e.Steps)-1]
-	until := last.Confirmed.Add(cmp.Or(d.Policy.Watch, DefaultWatch))
+	until := last.Confirmed.Add(cmp.Or(d.Policy.Watch, DefaultWatch.Duration()))
 	who := "Pod " + last.Pod
 	if e.Completed == 0 && len(d.wanting) > 0 {
 		who += ", the first of " + fmt.Sprint(d.running) + ","

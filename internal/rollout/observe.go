@@ -16,11 +16,13 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 const (
-	// DefaultWatch is how long a pod with a lower limit is watched when the profile does not say.
-	DefaultWatch = 10 * time.Minute
+	// DefaultWatch is how long a pod with a lower limit is watched when the profile does not say. What a profile says is
+	// real time; the other periods here are the kubelet's and those of starting programs, and so real time, too.
+	DefaultWatch = 10 * period.Minute
 	// patience is how long a resize may be deferred, fail or go unanswered before it is rolled back, or the pod evicted
 	// where that is allowed. The kubelet tries again every 30 s or so; VPA waits as long.
 	patience = 5 * time.Minute
@@ -166,7 +168,7 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 		o.foreign(st, pod)
 		return true, false
 	}
-	end := st.Confirmed.Add(cmp.Or(o.Policy.Watch, DefaultWatch))
+	end := st.Confirmed.Add(cmp.Or(o.Policy.Watch, DefaultWatch.Duration()))
 	over := !o.Now.Before(end) && st.Unready.IsZero() && (pod.Ready || !st.Created) &&
 		(o.QueryResult == nil || o.QueryResult.clearSince(st.Confirmed, o.Now))
 	if over {
@@ -192,7 +194,7 @@ func (o *observation) foreign(st *Step, pod *Pod) {
 		"%s changed the memory of pod %s after memfit had (%s): %s", who, pod.Name, changes(st.From, st.To),
 		strings.Join(now, ", "),
 	)
-	o.state.ConflictingWriter = &conflict{Until: stamp(o.Now.Add(foreignHold)), Why: why}
+	o.state.ConflictingWriter = &conflict{Until: stamp(o.Now.Add(foreignHold.Duration())), Why: why}
 	o.found(
 		ConflictingWriter, st, "%s. Recommend only until %s: let only one of the two size this workload", why,
 		format.Time(o.state.ConflictingWriter.Until),

@@ -15,6 +15,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/recommend"
 )
 
@@ -129,15 +130,15 @@ type conflict struct {
 
 const (
 	// RevertHold is how long a size that led to kills is not tried again: a week holds the weekly rhythm.
-	RevertHold = 7 * 24 * time.Hour
+	RevertHold = 7 * period.Day
 	// refusalHold is how long memfit does not ask again after a refusal of the API server or the kubelet, budgetHold
 	// after that of a PodDisruptionBudget: replicas come and go. A right that is missing is mostly granted by somebody
-	// who has just read that it is.
+	// who has just read that it is. These wait for others, in real time.
 	refusalHold = time.Hour
 	rightHold   = 10 * time.Minute
 	budgetHold  = time.Minute
 	// foreignHold is how long memfit leaves the field to somebody else who resizes the same pods.
-	foreignHold = 24 * time.Hour
+	foreignHold = period.Day
 	// maxRefusals and maxWatched bound the state: 200 bytes each.
 	maxRefusals = 32
 	maxWatched  = 32
@@ -146,7 +147,7 @@ const (
 // ActiveRevert returns the rollback for a container and program whose restored size is still kept; false: none.
 func (s *State) ActiveRevert(of Key, now time.Time) (Revert, bool) {
 	for _, r := range s.Reverts {
-		if r.Container == of.Container && sameProgram(r.Program, of.Program) && now.Sub(r.At) < RevertHold {
+		if r.Container == of.Container && sameProgram(r.Program, of.Program) && now.Sub(r.At) < RevertHold.Duration() {
 			return r, true
 		}
 	}
@@ -167,7 +168,7 @@ func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recomme
 	}
 	why := fmt.Sprintf("a limit of %s was rolled back at %s, because %s: %s stands until %s", r.Tried.Limit,
 		format.Time(r.At), r.Why,
-		r.Restored.Limit, format.Time(r.At.Add(RevertHold)))
+		r.Restored.Limit, format.Time(r.At.Add(RevertHold.Duration())))
 	rec.Reasons = append(slices.Clone(rec.Reasons[:min(len(rec.Reasons), 15)]), why)
 	rec.Summary = fmt.Sprintf("%s limit %s: %s", rec.Decision, rec.Size.Limit, why)
 	return rec
@@ -297,7 +298,7 @@ func (s *State) clone() State {
 
 // forget drops what does not matter any more.
 func (s *State) forget(pods map[types.UID]*Pod, now time.Time) {
-	s.Reverts = slices.DeleteFunc(s.Reverts, func(r Revert) bool { return now.Sub(r.At) >= RevertHold })
+	s.Reverts = slices.DeleteFunc(s.Reverts, func(r Revert) bool { return now.Sub(r.At) >= RevertHold.Duration() })
 	s.Refusals = slices.DeleteFunc(s.Refusals, func(r Refusal) bool { return !now.Before(r.Until) || pods[r.UID] == nil })
 	if s.ConflictingWriter != nil && !now.Before(s.ConflictingWriter.Until) {
 		s.ConflictingWriter = nil

@@ -97,7 +97,7 @@ type Policy struct {
 	MaxUnavailable int32
 	// SingleReplicaMayRestart: a workload of one pod may be restarted or evicted.
 	SingleReplicaMayRestart bool
-	// Watch is how long a pod whose limit was lowered is watched. 0: 10m.
+	// Watch is how long a pod whose limit was lowered is watched, in real time. 0: [DefaultWatch].
 	Watch time.Duration
 	// Windows are the maintenance windows for what lowers, restarts or evicts; RaisesInWindows: for every raise, too.
 	Windows         maintenance.Windows

@@ -215,7 +215,7 @@ func peak(all ...[]classified) memory.Bytes {
 func (j classified) steps() []Step {
 	var out []Step
 	for _, s := range j.growth.steps {
-		out = append(out, Step{At: j.began.Add(time.Duration(j.cells[s.at].hours * float64(time.Hour))), By: toBytes(s.by)})
+		out = append(out, Step{At: j.began.Add(inHours(j.cells[s.at].hours).Duration()), By: toBytes(s.by)})
 	}
 	return out[max(0, len(out)-stepsKept):]
 }

@@ -6,9 +6,9 @@ package shape
 import (
 	"math"
 	"slices"
-	"time"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/stats"
 )
 
@@ -25,7 +25,7 @@ const (
 	stepLeast = float64(4 * memory.MiB)
 	// warmUpShare of the window, and warmUpTime of an instance's life, are left out: every process grows while it starts.
 	warmUpShare = 0.08
-	warmUpTime  = 10 * time.Minute
+	warmUpTime  = 10 * period.Minute
 	// stepShare is how much of the growth must have come in jumps for the jumps to be the story.
 	stepShare = 0.72
 	// stepShareMost is the same when the growth is over, and stepShareHalf when what did not come in jumps is.
@@ -45,11 +45,11 @@ const (
 	// lateShare of all growth must have come in the last third.
 	lateShare = 0.12
 	// leastClimb is the shortest window in which a climb is told from a start.
-	leastClimb = 2 * time.Hour
+	leastClimb = 2 * period.Hour
 	// soonToTell: in a shorter window only the steadiest growth is called a climb.
-	soonToTell = 6 * time.Hour
+	soonToTell = 6 * period.Hour
 	// longEnough is a day, less what the edges cost: the time of day is then no explanation any more.
-	longEnough = 23 * time.Hour
+	longEnough = 23 * period.Hour
 	// trendZ is the Mann-Kendall Z a climb needs.
 	trendZ = 3.0
 	// changeP is the Pettitt p a step needs; a window of few cells cannot give a small one.
@@ -63,7 +63,7 @@ type growth struct {
 	from, to float64 // bytes, after warm-up and before the tail
 	steps    []jump
 	stepped  float64 // of the growth, in bytes
-	// slope in bytes per hour with its 95 % interval, of the lows.
+	// slope in bytes per hour of evidence with its 95 % interval, of the lows.
 	slope, slow, fast float64
 	change            float64 // Pettitt p of the lows
 	// ending is the slope of the newest third of the window, peaks and all, against that of the whole: the floor ends
@@ -184,6 +184,9 @@ func before(hours []float64, hour float64) int {
 	return max(i-1, 0)
 }
 
+// inHours is a period of so many hours of evidence.
+func inHours(hours float64) period.Evidence { return period.Evidence(hours * float64(period.Hour)) }
+
 // warmUp is the number of cells to leave out.
 func (s series) warmUp() int {
 	skip := max(1, int(warmUpShare*float64(len(s.cells))))
@@ -191,7 +194,7 @@ func (s series) warmUp() int {
 		skip = 0
 	}
 	for skip < len(s.cells)-fewest/2 && s.age < warmUpTime &&
-		time.Duration(s.cells[skip].hours*float64(time.Hour))+max(s.age, 0) < warmUpTime {
+		inHours(s.cells[skip].hours)+max(s.age, 0) < warmUpTime {
 		skip++
 	}
 	return min(skip, len(s.cells)-1)

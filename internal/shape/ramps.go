@@ -23,8 +23,9 @@ import (
 const (
 	// rampLeast: before this age a program starts, and takes what it needs as fast as it can.
 	rampLeast = 30 * time.Second
-	// rampMost is from where on samples tell more than ages do (leastClimb).
-	rampMost = leastClimb
+	// rampMost is from where on samples tell more than ages do (leastClimb). All periods of ramps are real time: how fast
+	// memory is taken, and how long the kubelet waits, do not depend on how evidence is counted.
+	rampMost = 2 * time.Hour
 	// rampSlow and rampFast bound by how much the age at death may go with the limit, as an exponent: 1 is a straight
 	// line from zero; 0 is a burst at a fixed age, and a cache that fills by one and a half of its time constants has
 	// 1.6. Jitter of 20 % either way moves a comparison over a doubling by a half, over a fourfold limit by a
@@ -44,7 +45,7 @@ const (
 	// as kills alone may lead to (internal/recommend). Not of the last one, which memfit may have raised time and again.
 	runningTimes = 4.0
 	// rampFills is how long a program may take what it needs at one rate, which looks like a leak until it has it. The
-	// start that shapes leave out (warmUpTime) is as long.
+	// start that shapes leave out (warmUpTime) is as long without compression.
 	rampFills = 10 * time.Minute
 )
 

@@ -4,9 +4,8 @@
 package shape
 
 import (
-	"time"
-
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/stats"
 )
 
@@ -208,7 +207,7 @@ func (j classified) seenEnough() memory.Confidence {
 	switch {
 	case j.span >= longEnough && j.points >= 200:
 		return memory.High
-	case j.span >= 2*time.Hour && j.points >= 48:
+	case j.span >= 2*period.Hour && j.points >= 48:
 		return memory.Medium
 	}
 	return memory.Low

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/stats"
 )
 
@@ -23,7 +24,7 @@ const (
 
 // cell is a piece of time of one instance: what was low, usual and high in it.
 type cell struct {
-	hours          float64 // since the series began, at the middle of the cell
+	hours          float64 // of evidence, since the series began, at the middle of the cell
 	low, mid, high float64 // bytes
 }
 
@@ -31,8 +32,8 @@ type cell struct {
 type series struct {
 	pod     string
 	began   time.Time
-	span    time.Duration
-	age     time.Duration // of the instance at the first point; negative: unknown
+	span    period.Evidence
+	age     period.Evidence // of the instance at the first point; negative: unknown
 	points  int
 	limit   float64 // of the newest point that has one
 	resized bool    // the limit changed within the series
@@ -53,10 +54,10 @@ func newSeries(in Instance) series {
 		return s
 	}
 	s.began, s.newest = points[0].Time, points[len(points)-1].Time
-	s.span = s.newest.Sub(s.began)
+	s.span = period.Of(s.newest.Sub(s.began))
 	s.last = float64(points[len(points)-1].RSS)
 	if !in.Started.IsZero() && !in.Started.After(s.began) {
-		s.age = s.began.Sub(in.Started)
+		s.age = period.Of(s.began.Sub(in.Started))
 	}
 	for _, p := range points {
 		s.top = max(s.top, float64(p.RSS))
@@ -78,11 +79,11 @@ func pastSeries(spans []Span) series {
 	newest := spans[len(spans)-1]
 	s.cells = make([]cell, 0, len(spans))
 	s.began, s.newest, s.last = spans[0].Start, newest.Start.Add(newest.Length), float64(newest.Peak)
-	s.span = s.newest.Sub(s.began)
+	s.span = period.Of(s.newest.Sub(s.began))
 	for _, p := range spans {
 		s.top = max(s.top, float64(p.Peak))
 		s.cells = append(s.cells, cell{
-			hours: (p.Start.Sub(s.began) + p.Length/2).Hours(), low: float64(p.Low), mid: float64(p.Usual),
+			hours: period.Of(p.Start.Sub(s.began) + p.Length/2).Hours(), low: float64(p.Low), mid: float64(p.Usual),
 			high: float64(p.Peak),
 		})
 	}
@@ -90,7 +91,7 @@ func pastSeries(spans []Span) series {
 }
 
 func (s *series) cut(points []Point) {
-	width := s.span/cells + 1
+	width := s.newest.Sub(s.began)/cells + 1
 	s.cells = make([]cell, 0, min(len(points), cells))
 	room := make([]float64, len(points))
 	for len(points) > 0 {
@@ -105,7 +106,7 @@ func (s *series) cut(points []Point) {
 		}
 		slices.Sort(values)
 		s.cells = append(s.cells, cell{
-			hours: (float64(k) + 0.5) * width.Hours(),
+			hours: (float64(k) + 0.5) * period.Of(width).Hours(),
 			low:   stats.Quantile(values, 0.1), mid: stats.Quantile(values, 0.5), high: stats.Quantile(values, 0.95),
 		})
 		points = points[n:]

@@ -10,6 +10,7 @@ import (
 
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 // summary says the shape in a sentence with numbers, for the operator who is tired.
@@ -77,20 +78,22 @@ func sayFollows(s Shape, j classified) string {
 func sayUnknown(_ Shape, j classified) string {
 	if j.growth.significant() {
 		return fmt.Sprintf(
-			"grows, and %s is too short to tell a climb from a start or from a heap that fills", format.InWords(j.span),
+			"grows, and %s is too short to tell a climb from a start or from a heap that fills",
+			format.InWords(j.span.Duration()),
 		)
 	}
 	return "fits no shape"
 }
 
-// toLimit is when the limit is reached at the fastest and the slowest rate (bytes an hour) that fit.
+// toLimit is when the limit is reached, in real time, at the fastest and the slowest rate that fit, in bytes per hour
+// of evidence.
 func toLimit(now, limit, fast, slow float64) [2]time.Duration {
 	const never = 10 * 365 * 24 * time.Hour
 	if limit <= now || fast <= 0 || slow <= 0 {
 		return [2]time.Duration{}
 	}
 	when := func(rate float64) time.Duration {
-		hours := (limit - now) / rate
+		hours := (limit - now) / rate / float64(period.Factor())
 		if hours > never.Hours() {
 			return never
 		}
@@ -99,7 +102,10 @@ func toLimit(now, limit, fast, slow float64) [2]time.Duration {
 	return [2]time.Duration{when(fast), when(slow)}
 }
 
-func perDay(bytesPerHour float64) memory.Bytes { return toBytes(bytesPerHour * 24) }
+// perDay is the rate in a real day, from bytes per hour of evidence.
+func perDay(bytesPerHour float64) memory.Bytes {
+	return toBytes(bytesPerHour * 24 * float64(period.Factor()))
+}
 
 func tooLittle(in Input) string {
 	points := 0

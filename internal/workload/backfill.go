@@ -4,14 +4,13 @@
 package workload
 
 import (
-	"time"
-
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 // youngHistory is the length from which on a history needs no past from elsewhere.
-const youngHistory = time.Hour
+const youngHistory = period.Hour
 
 // Past is what a workload used before memfit saw it.
 type Past struct {
@@ -46,7 +45,7 @@ func (st *State) WantsPast() bool {
 		return false
 	}
 	for name := range st.containers {
-		if st.newest(name).history.Span() >= youngHistory && !st.asked {
+		if period.Of(st.newest(name).history.Span()) >= youngHistory && !st.asked {
 			return false
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
+	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/shape"
 )
 
@@ -52,10 +53,10 @@ func readyCondition(s *Snapshot, v *result) metav1.Condition {
 }
 
 // defaultWindow is drift.window when the profile does not say.
-const defaultWindow = 24 * time.Hour
+const defaultWindow = period.Day
 
 func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
-	window := defaultWindow
+	window := defaultWindow.Duration()
 	if w := s.Profile.Spec.Drift.Window; w != nil {
 		window = w.Duration
 	}

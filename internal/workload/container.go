@@ -72,7 +72,7 @@ func (q *containerInput) findShape() shapeCache {
 	}
 	j.shape = q.shape()
 	if q.history != nil {
-		j.until = q.now.Add(min(q.history.Span()/shapePart, shapeMost))
+		j.until = q.now.Add(min(q.history.Span()/shapePart, shapeMost.Duration()))
 	}
 	return j
 }

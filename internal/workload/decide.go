@@ -18,6 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/shape"
 )
@@ -181,7 +182,7 @@ func heldBefore(h *history.Container, kills []memory.OOMKill, all int64) (most m
 		return 0
 	}
 	for _, d := range h.Days() {
-		if !d.Start.Add(24 * time.Hour).After(kills[0].Time) {
+		if !d.Start.Add(period.Day.Duration()).After(kills[0].Time) {
 			most = max(most, d.Peak)
 		}
 	}

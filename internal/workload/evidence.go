@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 const (
@@ -29,7 +31,7 @@ const (
 	kinKept = 4
 	// ownersDay is for how long the numbers that an owner sets are not undercut: a day holds the daily rhythm of what they
 	// were set for.
-	ownersDay = 24 * time.Hour
+	ownersDay = period.Day
 )
 
 // evidence is what is known of one program in one container.
@@ -49,7 +51,7 @@ type evidence struct {
 }
 
 // fresh reports whether the owner's numbers are so new that no evidence undercuts them.
-func (e *evidence) fresh(now time.Time) bool { return now.Before(e.since.Add(ownersDay)) }
+func (e *evidence) fresh(now time.Time) bool { return now.Before(e.since.Add(ownersDay.Duration())) }
 
 // counts reports whether a kill of a program says something about this one.
 func (e *evidence) counts(program string) bool {
@@ -232,6 +234,11 @@ func (e *evidence) pack(name string) (v1alpha1.CheckpointContainer, error) {
 func unpackEvidence(packed *v1alpha1.CheckpointContainer) (*evidence, error) {
 	e := &evidence{history: history.New()}
 	err := e.history.UnmarshalBinary(packed.History)
+	if err == nil && e.history.Samples() > 0 && e.history.Factor() != period.Factor() {
+		err = fmt.Errorf(
+			"%w: %d, and now %d (--lab-compress-evidence)", period.ErrFactor, e.history.Factor(), period.Factor(),
+		)
+	}
 	if err != nil {
 		e.history = history.New()
 	}

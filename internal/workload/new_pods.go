@@ -9,6 +9,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/rollout"
 )
@@ -140,7 +141,7 @@ func (d *decider) permit() *v1alpha1.Canary {
 // and nothing was rolled back.
 func (d *decider) mayLowerNew(c *v1alpha1.ContainerRecommendation) bool {
 	e := d.st.newest(c.Container)
-	if c.Recommended == nil || e == nil || e.history.Span() < ownersDay {
+	if c.Recommended == nil || e == nil || period.Of(e.history.Span()) < ownersDay {
 		return false
 	}
 	recommended := profile.SizeOf(*c.Recommended)

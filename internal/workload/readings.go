@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/shape"
 )
 
@@ -18,7 +19,7 @@ const (
 	// bytes per running container.
 	readingsKept = 32
 	// widestSpacing bounds how far they reach back: two hours, from where on the history is as good.
-	widestSpacing = 4 * time.Minute
+	widestSpacing = 4 * period.Minute
 	// latestKept are what an instance is compared with its replicas by: a minute at the usual interval.
 	latestKept = 4
 )
@@ -80,7 +81,7 @@ func (r *readings) at(i int) uint32 { return r.from + uint32(r.after[i]) }
 func (r *readings) thin() {
 	const half = readingsKept / 2
 	kept := func(i int) int { return 2*i + 1 }
-	if reach := r.at(readingsKept-1) - r.at(1); time.Duration(r.spacing)*time.Second >= widestSpacing {
+	if reach := r.at(readingsKept-1) - r.at(1); period.Of(time.Duration(r.spacing)*time.Second) >= widestSpacing {
 		kept = func(i int) int { return half + i }
 	} else {
 		r.spacing = uint16(max(reach/(half-1)-1, 1)) //nolint:gosec // a part of what after holds

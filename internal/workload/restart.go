@@ -11,6 +11,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/shape"
 )
 
@@ -21,7 +22,7 @@ import (
 const (
 	defaultRestartsPerDay = 3
 	defaultMinReplicas    = 1
-	defaultCooldown       = time.Hour
+	defaultCooldown       = period.Hour
 )
 
 // How long the API server's refusal stands before memfit asks again.
@@ -44,7 +45,9 @@ func restartOf(s *Snapshot, st *State, shapes map[string]shape.Shape, now time.T
 	}
 	in := drift.Input{
 		Shapes: shapes, Done: st.restarts.Restarts(now), Now: now, Refused: notRestarted(s, st, now),
-		Policy: drift.Policy{MaxPerDay: defaultRestartsPerDay, MinReplicas: defaultMinReplicas, Cooldown: defaultCooldown},
+		Policy: drift.Policy{
+			MaxPerDay: defaultRestartsPerDay, MinReplicas: defaultMinReplicas, Cooldown: defaultCooldown.Duration(),
+		},
 	}
 	if spec.MaxPerDay != nil {
 		in.Policy.MaxPerDay = int(*spec.MaxPerDay)

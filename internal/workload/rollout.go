@@ -127,7 +127,7 @@ func (st *State) runningPod(
 		}
 		running.Program, running.Owner = st.runs(pod.UID, c.Name), st.programIn(pod, c.Name).Owner
 		if e := st.evidenceOf(c.Name, running.Program); e != nil && e.fresh(now) {
-			running.OwnerUntil = e.since.Add(ownersDay)
+			running.OwnerUntil = e.since.Add(ownersDay.Duration())
 		}
 		running.Shared = running.Spec.Limit == 0 && p.Whole != nil && p.Whole.Spec.Limit > 0
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.Name}

@@ -3,14 +3,18 @@
 
 package workload
 
-import "time"
+import (
+	"time"
+
+	"github.com/memfit/memfit/internal/period"
+)
 
 // Bounds of the time to the next step.
 const (
 	// maxRequeue is after how long a workload is stepped although nothing was heard of it, so that what a lost event
 	// would have told is found in the cache. minRequeue keeps a workload that always has something under way from being
 	// stepped all the time.
-	maxRequeue = 10 * time.Minute
+	maxRequeue = 10 * period.Minute
 	minRequeue = 10 * time.Second
 	// restPart is the part of its history for which a workload rests at most while nothing comes but samples, a quarter:
 	// what is hardly known changes with every sample.
@@ -53,7 +57,7 @@ func (t *Timing) recommend(after time.Duration) {
 
 // Next is when the next step is due: requeueAfter although nothing happens, and rest when nothing comes but samples.
 func (t *Timing) Next() (requeueAfter, rest time.Duration) {
-	requeueAfter = maxRequeue
+	requeueAfter = maxRequeue.Duration()
 	for _, due := range [...]time.Duration{
 		t.Recommendation, // evidence ages: a kill is urgent for an hour, and a limit is lowered after a day of use
 		t.Rollout,        // not all that is under way sends an event, and a maintenance window opens by the clock

@@ -21,7 +21,7 @@ const (
 	// urgentPercent of its limit is where the readings of an instance are examined one by one: below, the history is early
 	// enough.
 	urgentPercent = 70
-	// urgentSpan is the least they must span: an application that starts fills its memory, too.
+	// urgentSpan is the least they must span: an application that starts fills its memory, too, and takes real time.
 	urgentSpan = 5 * time.Minute
 	// nearLimitPercent of its limit is where nobody waits for the end of a warm-up any more, which shape takes to last
 	// ten minutes: what has grown steadily since the start, and is there at this rate before as much time has passed

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/shape"
 )
 
@@ -15,7 +16,7 @@ const (
 	// at most. Finding it compares all pairs of a few hundred points and was nine tenths of a step; what two hours show,
 	// the next minute does not change.
 	shapePart = 24
-	shapeMost = 5 * time.Minute
+	shapeMost = 5 * period.Minute
 )
 
 // shapeCache is the shape of a container's memory, and what it rests on.

@@ -133,7 +133,7 @@ func stallSentence(s *memory.Stall) string {
 
 // stallCondition says whether a container stalls, first of all, and then what became of the last one.
 func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
-	window := defaultWindow
+	window := defaultWindow.Duration()
 	if w := s.Profile.Spec.Drift.Window; w != nil {
 		window = w.Duration
 	}

@@ -38,10 +38,14 @@ var rooms = []room{
 		never: slices.Concat(clients, kinds),
 	},
 	{
+		name: "period", dir: "internal/period/...", noStd: pure, // periods of evidence, and how a lab shortens them
+		never: slices.Concat(clients, kinds),
+	},
+	{
 		name: "profile", dir: "internal/profile/...", noStd: pure,
 		ours: []string{
-			"api/v1alpha1", "internal/maintenance", "internal/memory", "internal/quote", "internal/recommend",
-			"internal/runtimes",
+			"api/v1alpha1", "internal/maintenance", "internal/memory", "internal/period", "internal/quote",
+			"internal/recommend", "internal/runtimes",
 		},
 		outside: slices.Concat(pods, []string{"k8s.io/apimachinery/pkg/labels"}),
 		never:   clients,
@@ -78,18 +82,18 @@ var rooms = []room{
 	},
 	{
 		name: "shape", dir: "internal/shape/...", noStd: pure, // what memory does over time
-		ours:  []string{"internal/format", "internal/history", "internal/memory", "internal/stats"},
+		ours:  []string{"internal/format", "internal/history", "internal/memory", "internal/period", "internal/stats"},
 		never: slices.Concat(clients, kinds),
 	},
 	{
 		name: "oom", dir: "internal/oom/...", noStd: pure, // the kills and stalls of a workload, each once
-		ours:    []string{"internal/format", "internal/memory", "internal/quote", "internal/runtimes"},
+		ours:    []string{"internal/format", "internal/memory", "internal/period", "internal/quote", "internal/runtimes"},
 		outside: pods,
 		never:   clients,
 	},
 	{
 		name: "drift", dir: "internal/drift/...", noStd: pure, // whether a pod should make room before it is killed
-		ours:    []string{"internal/format", "internal/memory", "internal/shape"},
+		ours:    []string{"internal/format", "internal/memory", "internal/period", "internal/shape"},
 		outside: []string{"k8s.io/apimachinery/pkg/types"},
 		never:   clients,
 	},
@@ -97,8 +101,8 @@ var rooms = []room{
 		// what is done next to running pods that have another size than they should
 		name: "rollout", dir: "internal/rollout/...", noStd: pure,
 		ours: []string{
-			"api/v1alpha1", "internal/format", "internal/maintenance", "internal/memory", "internal/quote",
-			"internal/recommend",
+			"api/v1alpha1", "internal/format", "internal/maintenance", "internal/memory", "internal/period",
+			"internal/quote", "internal/recommend",
 		},
 		outside: []string{"k8s.io/apimachinery/pkg/types"},
 		never:   clients,
@@ -110,12 +114,12 @@ var rooms = []room{
 	},
 	{
 		name: "history", dir: "internal/history/...", noStd: pure, // remembers one container's usage in bounded bytes
-		ours:  []string{"internal/memory"},
+		ours:  []string{"internal/memory", "internal/period"},
 		never: slices.Concat(clients, kinds),
 	},
 	{
 		name: "recommend", dir: "internal/recommend/...", noStd: pure, // of the API, its guards use the reasons
-		ours:  []string{"api/v1alpha1", "internal/format", "internal/history", "internal/memory"},
+		ours:  []string{"api/v1alpha1", "internal/format", "internal/history", "internal/memory", "internal/period"},
 		never: clients,
 	},
 	{
@@ -223,8 +227,8 @@ var rooms = []room{
 		ours: []string{
 			"api/v1alpha1", "internal/rollout", "internal/conditions", "internal/drift", "internal/format", "internal/history",
 			"internal/inject", "internal/levers",
-			"internal/memory", "internal/constraints", "internal/profile", "internal/quote", "internal/recommend",
-			"internal/runtimes", "internal/records", "internal/oom", "internal/shape",
+			"internal/memory", "internal/constraints", "internal/period", "internal/profile", "internal/quote",
+			"internal/recommend", "internal/runtimes", "internal/records", "internal/oom", "internal/shape",
 			"internal/workloadkind",
 		},
 		outside: slices.Concat(pods, []string{
@@ -344,8 +348,8 @@ var rooms = []room{
 			"api/v1alpha1", "controllers/...", "internal/constraintindex", "internal/policy", "internal/history",
 			"internal/inbox",
 			"internal/informers", "internal/inject",
-			"internal/liveness", "internal/memory", "internal/owners", "internal/profile", "internal/recommend",
-			"internal/rollout", "internal/runtimes", "internal/oom",
+			"internal/liveness", "internal/memory", "internal/owners", "internal/period", "internal/profile",
+			"internal/recommend", "internal/rollout", "internal/runtimes", "internal/oom",
 			"internal/usage/...", "webhooks/pod/...", "webhooks/profile", "webhooks/server",
 		},
 		outside: slices.Concat(

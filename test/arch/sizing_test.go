@@ -22,6 +22,7 @@ var noSize = map[string]string{
 	"withoutTimeline": "a version of the encoding",
 	"withTimeline":    "a version of the encoding",
 	"withSwap":        "a version of the encoding",
+	"compressed":      "a mark in the encoding",
 }
 
 // TestSizingConstantsAreTold: docs/sizing.md has every number that a size follows from, as it is in internal/recommend
@@ -150,6 +151,7 @@ func fieldsOf(n ast.Node, prefix string, all map[string]string) bool {
 var units = map[string]string{
 	"memory.KiB": "Ki", "memory.MiB": "Mi", "memory.GiB": "Gi",
 	"time.Second": " s", "time.Minute": " min", "time.Hour": " h", "day": " days",
+	"period.Minute": " min", "period.Hour": " h", "period.Day": " days",
 }
 
 // inDocs is a number as the documentation has it; false for what is none.

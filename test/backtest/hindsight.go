@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/recommend"
 )
 
@@ -31,7 +32,7 @@ type roomRule struct {
 
 func (r roomRule) contender() contender {
 	m := recommend.DefaultModel()
-	m.BurstPerDoubling, m.BurstSpan, m.BurstUse, m.BurstEnds = r.perDoubling, r.span, r.use, r.ends
+	m.BurstPerDoubling, m.BurstSpan, m.BurstUse, m.BurstEnds = r.perDoubling, period.Evidence(r.span), r.use, r.ends
 	return contender{make: func() Policy { return &memfit{model: m, policy: recommend.Policy{LimitMin: r.least}} }}
 }
 

@@ -1,0 +1,85 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package period defines the periods that memfit counts evidence in, and the factor by which a lab shortens them.
+//
+// A constant of type [Evidence] is about how long memfit observes a workload: hours and days of history, cool-downs,
+// holds after a rollback. A constant of type [time.Duration] is about a mechanism and is never shortened: timeouts,
+// back-offs, and how long the kubelet or the API server take. In production the factor is 1 and both are the same.
+// With a factor of 144 a day of evidence takes ten minutes (--lab-compress-evidence of the manager), so that a test on
+// a real node lowers a limit from real samples within minutes. What a profile sets explicitly is real time and is not
+// shortened.
+package period
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Evidence is a period of evidence as it is without compression.
+type Evidence time.Duration
+
+// The units of evidence.
+const (
+	Minute = Evidence(time.Minute)
+	Hour   = Evidence(time.Hour)
+	Day    = 24 * Hour
+)
+
+// MostFactor makes an hour of evidence take ten seconds: the kubelet measures no more often.
+const MostFactor = 360
+
+// factor divides every period of evidence. It is set before anything else starts and only read from then on.
+var factor int64 = 1
+
+// Valid returns an error unless evidence can be compressed by f: an hour must take a whole number of seconds, at least
+// ten, because histories count hours and days in seconds.
+func Valid(f int) error {
+	const hour = int(time.Hour / time.Second)
+	if f < 1 || f > MostFactor {
+		return fmt.Errorf("a factor of %d: set 1 (not compressed) to %d", f, MostFactor)
+	}
+	if hour%f != 0 {
+		return fmt.Errorf("a factor of %d: it must divide %d, for example 144", f, hour)
+	}
+	return nil
+}
+
+// Compress divides all periods of evidence by f from now on. Call it before anything else starts. It returns an error
+// and changes nothing unless f is [Valid].
+func Compress(f int) error {
+	if err := Valid(f); err != nil {
+		return err
+	}
+	factor = int64(f)
+	return nil
+}
+
+// Factor returns the factor that periods of evidence are divided by; 1: they are not compressed.
+func Factor() int { return int(factor) }
+
+// Compressed is true when evidence takes less time than it says.
+func Compressed() bool { return factor > 1 }
+
+// Of returns how much evidence a real duration holds, limited to what an Evidence can hold: 292 years either way.
+func Of(real time.Duration) Evidence {
+	most := math.MaxInt64 / factor
+	return Evidence(min(max(int64(real), -most), most) * factor)
+}
+
+// Duration returns how long the period takes in real time.
+func (e Evidence) Duration() time.Duration { return e.At(int(factor)) }
+
+// At returns how long the period takes in real time with another factor.
+func (e Evidence) At(f int) time.Duration { return time.Duration(e) / time.Duration(f) }
+
+// Hours returns the period in hours of evidence.
+func (e Evidence) Hours() float64 { return time.Duration(e).Hours() }
+
+// DayOf returns the number of the day of evidence that a time is in, counted from 1970.
+func DayOf(t time.Time) int64 { return t.Unix() / int64(Day.Duration()/time.Second) }
+
+// ErrFactor is returned for a stored record whose evidence was compressed by another factor.
+var ErrFactor = errors.New("evidence was compressed by another factor")
