@@ -70,7 +70,7 @@ const wantAccount = `"node" (460Mi resident) died; 250ms before, 488Mi were in u
 // eventsOf are the notes of events of a reason about pods.
 func eventsOf(e Effects, reason string) (notes []string) {
 	for _, event := range e.Events {
-		if o, ok := event.Regarding.(*corev1.ObjectReference); ok && o.Kind == "Pod" && event.Reason == reason {
+		if event.Regarding.Kind == "Pod" && event.Reason == reason {
 			notes = append(notes, event.Note)
 		}
 	}
