@@ -46,6 +46,7 @@ func (r *containerRecord) append(out []byte) []byte {
 		o.text = append(o.text, "true"...)
 	}
 	o.str("limit", r.Limit)
+	o.str("limitFrom", r.LimitFrom)
 	if r.Processes != 0 {
 		o.key("processes")
 		o.text = strconv.AppendInt(o.text, int64(r.Processes), 10)
