@@ -98,8 +98,8 @@ func written(t *testing.T, sink *eventSink, f func(w *EventWriter)) {
 	})
 }
 
-// TestEachEventHasItsOwnNote: two containers of one pod are killed 15 s apart, and one pod is resized three times within
-// six minutes, once with numbers that it was resized with before. Each is an Event with its own note.
+// TestEachEventHasItsOwnNote: two containers of one pod are killed 15 s apart, and one pod is resized three times
+// within six minutes, once with numbers that it was resized with before. Each is an Event with its own note.
 func TestEachEventHasItsOwnNote(t *testing.T) {
 	sink := &eventSink{}
 	want := []workload.Event{
@@ -207,7 +207,9 @@ func TestAllWorkloadsShareABound(t *testing.T) {
 // TestEventsOutliveAnAPIServer: while the API server does not answer nothing is lost, neither for a moment nor for
 // longer than a writer tries; an answer that was lost makes no second Event; what it rejects is not sent again.
 func TestEventsOutliveAnAPIServer(t *testing.T) {
-	for name, outage := range map[string]time.Duration{"for a moment": 3 * time.Second, "for ten minutes": 10 * time.Minute} {
+	for name, outage := range map[string]time.Duration{
+		"for a moment": 3 * time.Second, "for ten minutes": 10 * time.Minute,
+	} {
 		sink := &eventSink{}
 		written(t, sink, func(w *EventWriter) {
 			back := time.Now().Add(outage)

@@ -83,8 +83,9 @@ type (
 func (l *Ledger) MarshalBinary() ([]byte, error) {
 	names := slices.Sorted(maps.Keys(l.names))
 	s := storedLedger{
-		Namespace: l.namespace, Since: unix(l.since), Totals: l.totals, Hours: l.hours, Names: names, Limits: map[string]storedBirth{},
-		Kills: map[string][]storedKill{}, Stalls: l.stalls.store(),
+		Namespace: l.namespace, Since: unix(l.since), Totals: l.totals, Hours: l.hours, Names: names,
+		Limits: map[string]storedBirth{},
+		Kills:  map[string][]storedKill{}, Stalls: l.stalls.store(),
 	}
 	for name, b := range l.limits {
 		s.Limits[name] = storedBirth{b.limit, unix(b.pod)}

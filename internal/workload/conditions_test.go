@@ -135,7 +135,7 @@ func TestKillsBelowWhatWasHeldBefore(t *testing.T) {
 	}
 }
 
-// TestAllKillsOfADayAreCounted: 65 kills are 65 in the condition, as in status.oomKills, although 20 are kept in detail.
+// TestAllKillsOfADayAreCounted: 65 kills are 65 in the condition, as in status.oomKills, and 20 are kept in detail.
 func TestAllKillsOfADayAreCounted(t *testing.T) {
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	st, s := NewState(), &Snapshot{Profile: &profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{}}}

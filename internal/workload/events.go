@@ -18,8 +18,8 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Event reports one thing that happened. The functions below build it, and the reconciler writes it. The note never is a
-// format.
+// Event reports one thing that happened. The functions below build it, and the reconciler writes it. The note never is
+// a format.
 type Event struct {
 	// Regarding is the object that the Event is about, Related another one that it concerns; nil: none.
 	Regarding, Related   *corev1.ObjectReference

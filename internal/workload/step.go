@@ -148,8 +148,8 @@ func merged(kills, explained []memory.OOMKill) (all, before []memory.OOMKill) {
 	return kills, before
 }
 
-// unreported are kills that an earlier process counted just before it ended and may not have reported, where this is the
-// first step of a process.
+// unreported are kills that an earlier process counted just before it ended and may not have reported, where this is
+// the first step of a process.
 func (st *State) unreported(steppedAt time.Time, kills []memory.OOMKill, now time.Time) (all []memory.OOMKill) {
 	if !steppedAt.IsZero() {
 		return nil

@@ -14,7 +14,6 @@ import (
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/workload"
 )
 
@@ -34,8 +33,8 @@ type Difference struct {
 }
 
 // GivenBack is the difference for each recommendation, by namespace and name. It only counts what memfit did itself:
-// sizes that it gave to pods when they were created and that they still have, and pods that no other writer resized after
-// it. A lower size that was followed by an OOM kill, a stall or a rollback has given nothing back.
+// sizes that it gave to pods when they were created and that they still have, and pods that no other writer resized
+// after it. A lower size that was followed by an OOM kill, a stall or a rollback has given nothing back.
 func GivenBack(
 	pods []corev1.Pod, recs []v1alpha1.MemoryRecommendation, templates Templates,
 ) map[[2]string]Difference {
@@ -62,7 +61,8 @@ func (d *Difference) add(
 ) {
 	created := pod.CreationTimestamp.Time
 	if has := constraints.WholeSize(pod).Request; has > 0 { // what the scheduler counts, whatever the containers have
-		if before, given, ok := inject.RequestBefore(pod, ""); ok && given == has && d.count(before, has, failedSince(rec, "", created)) {
+		before, given, ok := inject.RequestBefore(pod, "")
+		if ok && given == has && d.count(before, has, failedSince(rec, "", created)) {
 			d.Failed++
 		}
 		return
@@ -111,7 +111,7 @@ func failedSince(rec *v1alpha1.MemoryRecommendation, container string, since tim
 	return slices.ContainsFunc(s.RecentOOMKills, func(k v1alpha1.OOMKillRecord) bool { return is(k.Container, k.Time) }) ||
 		slices.ContainsFunc(s.RecentStalls, func(st v1alpha1.StallRecord) bool { return is(st.Container, st.Time) }) ||
 		slices.ContainsFunc(s.RecentChanges, func(c v1alpha1.ChangeRecord) bool {
-			return c.Kind == string(rollout.Reverted) && !c.Time.Time.Before(since)
+			return c.Kind == v1alpha1.EventReverted && !c.Time.Time.Before(since)
 		})
 }
 

@@ -92,7 +92,7 @@ func TestGivenBackOfAPodAsAWhole(t *testing.T) {
 	}
 }
 
-// TestNothingIsGivenBackByWhatFailed: a lower request counts while no kill, stall or rollback of its container followed.
+// TestNothingIsGivenBackByWhatFailed: a lower request counts while no kill, stall or rollback of its container follows.
 func TestNothingIsGivenBackByWhatFailed(t *testing.T) {
 	at := func(hour int) metav1.Time { return metav1.NewTime(time.Date(2026, 11, 26, hour, 0, 0, 0, time.UTC)) }
 	less, none := Difference{Less: 212 * memory.MiB}, Difference{Failed: 1}
@@ -103,6 +103,9 @@ func TestNothingIsGivenBackByWhatFailed(t *testing.T) {
 	}
 	changed := func(kind string, hour int) v1alpha1.MemoryRecommendationStatus {
 		return v1alpha1.MemoryRecommendationStatus{RecentChanges: []v1alpha1.ChangeRecord{{Kind: kind, Time: at(hour)}}}
+	}
+	stalled := v1alpha1.MemoryRecommendationStatus{
+		RecentStalls: []v1alpha1.StallRecord{{Container: "app", Time: at(7)}},
 	}
 	lowered := kill("app", 7)
 	lowered.RecentChanges = changed("Resized", 8).RecentChanges
@@ -118,7 +121,7 @@ func TestNothingIsGivenBackByWhatFailed(t *testing.T) {
 		"another container was killed":            {status: kill("proxy", 7), want: less},
 		"a size was rolled back":                  {status: changed("Reverted", 7), want: none},
 		"resized again":                           {status: changed("Resized", 7), want: less},
-		"stalled":                                 {want: none, status: v1alpha1.MemoryRecommendationStatus{RecentStalls: []v1alpha1.StallRecord{{Container: "app", Time: at(7)}}}},
+		"stalled":                                 {status: stalled, want: none},
 		"lowered in place after a kill":           {inPlace: true, status: lowered, want: less},
 		"lowered in place, and a kill after that": {inPlace: true, status: killedSince, want: none},
 	} {
@@ -132,7 +135,9 @@ func TestNothingIsGivenBackByWhatFailed(t *testing.T) {
 				v1alpha1.InjectedAnnotation: `{"v":1,"containers":{"app":{"size":{"request":"300Mi","wasRequest":"512Mi"}}}}`,
 			}
 		}
-		rec := v1alpha1.MemoryRecommendation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pod-web"}, Status: tc.status}
+		rec := v1alpha1.MemoryRecommendation{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pod-web"}, Status: tc.status,
+		}
 		rec.Spec.Workload = v1alpha1.WorkloadReference{APIVersion: "v1", Kind: "Pod", Name: "web"}
 		got := GivenBack([]corev1.Pod{pod}, []v1alpha1.MemoryRecommendation{rec}, Templates{
 			{"shop", "Pod", "web"}: {"app": 512 * memory.MiB},
