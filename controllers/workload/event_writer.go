@@ -6,6 +6,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -21,13 +22,15 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Bounds of Events. An Event takes about 1 KiB in etcd, for an hour by default: at most half a MiB for a workload of
-// which every pod is in a crash loop, where one of 100 pods would otherwise write 2,400 an hour. Kubelets write up to
-// 50 a second each.
+// Bounds of Events. An Event takes about 1 KiB in etcd, for an hour by default: about half a MiB for a workload of which
+// every pod is in a crash loop, where one of 100 pods would otherwise write 2,400 an hour. Kubelets write up to 50 a
+// second each.
 const (
-	// eventBurst Events of one workload are written at once, and then one each eventEvery.
-	eventBurst = 200
-	eventEvery = 30 * time.Second
+	// eventBurst Events of one workload are written at once, and then one each eventEvery. The last eventReserve of them
+	// are for groups of which none was written within summaryEvery: a rollback must not be lost among kills.
+	eventBurst   = 240
+	eventReserve = 40
+	eventEvery   = 30 * time.Second
 	// allEventBurst and allEventEvery are for all workloads together.
 	allEventBurst = 1000
 	allEventEvery = 50 * time.Millisecond
@@ -86,6 +89,8 @@ type workloadEvents struct {
 	of     memory.Workload
 	bucket bucket
 	groups map[eventGroup]*heldEvents
+	// written is when an Event of a group was written last, within summaryEvery.
+	written map[eventGroup]time.Time
 	// due is when groups are summed up, and summed when that was done last.
 	due, summed time.Time
 }
@@ -128,17 +133,17 @@ func (w *EventWriter) Record(of memory.Workload, e workload.Event) {
 	its := w.workload(of)
 	w.all.refill(now, allEventEvery)
 	its.bucket.refill(now, eventEvery)
-	if w.all.used+n > allEventBurst || its.bucket.used+n > eventBurst || !w.enqueue(pendingEvent{of, e}) {
+	if w.all.used+n > allEventBurst || its.bucket.used+n > its.most(&e, now) || !w.enqueue(pendingEvent{of, e}) {
 		its.hold(&e, now)
 		return
 	}
-	w.all.used, its.bucket.used = w.all.used+n, its.bucket.used+n
+	w.all.used, its.bucket.used, its.written[groupOf(&e)] = w.all.used+n, its.bucket.used+n, now
 }
 
 func (w *EventWriter) workload(of memory.Workload) *workloadEvents {
 	its, known := w.workloads[of.Ref]
 	if !known {
-		its = &workloadEvents{groups: map[eventGroup]*heldEvents{}}
+		its = &workloadEvents{groups: map[eventGroup]*heldEvents{}, written: map[eventGroup]time.Time{}}
 		w.workloads[of.Ref] = its
 	}
 	its.of = of
@@ -155,9 +160,21 @@ func (w *EventWriter) enqueue(p pendingEvent) bool {
 	}
 }
 
+func groupOf(e *workload.Event) eventGroup {
+	return eventGroup{e.Kind, e.Reason, e.Action, e.Container}
+}
+
+// most is how many tokens may be used with an Event.
+func (its *workloadEvents) most(e *workload.Event, now time.Time) float64 {
+	if last, written := its.written[groupOf(e)]; written && now.Sub(last) < summaryEvery {
+		return eventBurst - eventReserve
+	}
+	return eventBurst
+}
+
 // hold counts an Event that is not written.
 func (its *workloadEvents) hold(e *workload.Event, now time.Time) {
-	group := eventGroup{e.Kind, e.Reason, e.Action, e.Container}
+	group := groupOf(e)
 	if _, known := its.groups[group]; !known && len(its.groups) >= maxGroups {
 		group.container = "" // reasons are few
 	}
@@ -182,6 +199,7 @@ func (w *EventWriter) summarize(now time.Time, all bool) {
 	defer w.mu.Unlock()
 	for ref, its := range w.workloads {
 		its.bucket.refill(now, eventEvery)
+		maps.DeleteFunc(its.written, func(_ eventGroup, at time.Time) bool { return now.Sub(at) >= summaryEvery })
 		if len(its.groups) > 0 && (all || !now.Before(its.due)) {
 			for group, held := range its.groups {
 				if w.enqueue(pendingEvent{its.of, summary(its.of, group, held, now)}) {
@@ -208,7 +226,7 @@ func summary(of memory.Workload, g eventGroup, held *heldEvents, now time.Time) 
 	note := fmt.Sprintf("%d more %s%s from %s to %s, the last about %s %s: counted, not reported one by one "+
 		"(at most %d Events of a workload at once, then one every %s)",
 		held.count, g.reason, container, format.Time(held.since), format.TimeOfDay(held.last, held.since),
-		held.about.Kind, held.about.Name, eventBurst, eventEvery)
+		held.about.Kind, held.about.Name, eventBurst-eventReserve, eventEvery)
 	return workload.Event{
 		Regarding: workload.WorkloadObject(of), Related: held.about, Kind: g.kind, Reason: g.reason, Action: g.action,
 		Note: note, Container: g.container, At: now,

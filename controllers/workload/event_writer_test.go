@@ -162,7 +162,7 @@ func TestEventsAreBounded(t *testing.T) {
 		}
 	}
 	if counted != kills {
-		t.Errorf("%d kills, and Events tell of %d", kills, counted)
+		t.Errorf("%d kills, and Events report %d", kills, counted)
 	}
 	const most = eventBurst + int(time.Hour/eventEvery) + 2*int(time.Hour/summaryEvery) + 2
 	for hour, n := range perHour {
@@ -170,6 +170,25 @@ func TestEventsAreBounded(t *testing.T) {
 			t.Errorf("%d Events in the hour from %s, want at most %d", n, hour, most)
 		}
 	}
+}
+
+// TestARareEventIsNotLostAmongKills: while a crash loop takes all Events that it may, a rollback has its own.
+func TestARareEventIsNotLostAmongKills(t *testing.T) {
+	sink := &eventSink{}
+	const rollback = "Limit 64Mi of container app is rolled back from every pod"
+	written(t, sink, func(w *EventWriter) {
+		for i := range 5 * eventBurst {
+			w.Record(shopWeb, eventOn(fmt.Sprint("web-", i), "app", "OOMKilled", "was OOM killed", true))
+			time.Sleep(time.Second)
+		}
+		w.Record(shopWeb, eventOn("web-1", "", "Reverted", rollback, true))
+	})
+	for _, e := range sink.all() {
+		if e.Note == rollback {
+			return
+		}
+	}
+	t.Errorf("it is not among %d Events", len(sink.all()))
 }
 
 // TestAllWorkloadsShareABound: a node failure that kills the pods of many workloads writes a bounded number of Events.
@@ -246,7 +265,8 @@ func TestEventsOutliveAnAPIServer(t *testing.T) {
 // TestEventsAreWrittenWhenTheManagerStops: those in the queue and those that were only counted.
 func TestEventsAreWrittenWhenTheManagerStops(t *testing.T) {
 	sink := &eventSink{}
-	const kills = eventBurst + 7
+	const written = eventBurst - eventReserve
+	const kills = written + 7
 	synctest.Test(t, func(t *testing.T) {
 		w := NewEventWriter(sink, "host", clock.RealClock{})
 		for i := range kills {
@@ -259,7 +279,7 @@ func TestEventsAreWrittenWhenTheManagerStops(t *testing.T) {
 		}
 	})
 	all := sink.all()
-	if len(all) != eventBurst+1 || !strings.HasPrefix(all[len(all)-1].Note, "7 more OOMKilled of container app from ") {
+	if len(all) != written+1 || !strings.HasPrefix(all[len(all)-1].Note, "7 more OOMKilled of container app from ") {
 		t.Errorf("%d Events, the last %q", len(all), all[max(len(all)-1, 0)].Note)
 	}
 }
@@ -275,7 +295,7 @@ func TestEventNames(t *testing.T) {
 		e := eventOn(pod, "app", "OOMKilled", "was OOM killed", true)
 		e.At, e.ID = at, "restart 4"
 		first := eventObjects(&e, "memfit-host")
-		e.Note += "; filled by V8 heap 96Mi" // an agent told of it meanwhile
+		e.Note += "; filled by V8 heap 96Mi" // an agent reported more of it meanwhile
 		for i, o := range eventObjects(&e, "memfit-other") {
 			if o.Name != first[i].Name {
 				t.Errorf("%s: %q and %q are one kill", what, o.Name, first[i].Name)
