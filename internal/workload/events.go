@@ -198,10 +198,10 @@ func ChangedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action) Event {
 	}
 	switch {
 	case a.Evict:
-		e.Reason, e.Action, e.Note = v1alpha1.EventEvictedForResize, "Evicted", "Evicted so that its successor gets "+
-			"another size, which this pod cannot get in place: "+a.Why
+		e.Reason, e.Action = v1alpha1.EventEvictedForResize, "Evicted"
+		e.Note = "Evicted: the new size cannot be applied in place: " + a.Why
 	case a.Undo:
-		e.Note = "Rolling back a resize that did not come about: " + a.Why
+		e.Note = "Rolling back a resize that did not take effect: " + a.Why
 	}
 	return e
 }
