@@ -22,9 +22,8 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Bounds of Events. An Event takes about 1 KiB in etcd, for an hour by default: about half a MiB for a workload of which
-// every pod is in a crash loop, where one of 100 pods would otherwise write 2,400 an hour. Kubelets write up to 50 a
-// second each.
+// Bounds of Events. An Event takes about 1 KiB in etcd, for an hour by default: about half a MiB for a workload in a
+// crash loop. Without bounds, one of 100 pods would write 2,400 an hour. Kubelets write up to 50 a second each.
 const (
 	// eventBurst Events of one workload are written at once, and then one each eventEvery. The last eventReserve of them
 	// are for groups of which none was written within summaryEvery: a rollback must not be lost among kills.
