@@ -59,6 +59,9 @@ type Evidence struct {
 	// heapCap is the least heap cap that running replicas have; absent while one of them runs without.
 	// +optional
 	HeapCap *resource.Quantity `json:"heapCap,omitempty"`
+	// historySource is where usage from before memfit's own readings comes from ("prometheus"); absent: there is none.
+	// +optional
+	HistorySource string `json:"historySource,omitempty"`
 	// liveSet is the most that was alive in a replica without a heap cap: the highest of the low points of six hours each.
 	// No heap cap is set that leaves no room above it. Only for runtimes whose heap can be capped.
 	// +optional
@@ -82,7 +85,7 @@ type Evidence struct {
 	// samples is the number of measurements.
 	// +optional
 	Samples int64 `json:"samples,omitempty"`
-	// source says where usage came from: "kubelet", "prometheus" or "metrics.k8s.io (working set only)".
+	// source is where usage is read: "kubelet", "prometheus" or "metrics-api"; absent: it was not read yet.
 	// +optional
 	Source string `json:"source,omitempty"`
 	// trough is the live set: the median of the low points between collections.
@@ -91,6 +94,9 @@ type Evidence struct {
 	// window is how far back the evidence goes, as people say it ("9d4h").
 	// +optional
 	Window string `json:"window,omitempty"`
+	// workingSetOnly: some of the usage is known as working set only, which includes page cache.
+	// +optional
+	WorkingSetOnly bool `json:"workingSetOnly,omitempty"`
 }
 
 // Shape says what a container's memory does over time.
@@ -143,6 +149,10 @@ type ContainerRecommendation struct {
 	// +kubebuilder:validation:MaxItems=5
 	// +optional
 	FilledBy []string `json:"filledBy,omitempty"`
+	// filledByOutlier is the pod that filledBy is about, where it holds far more than the other replicas; absent: it does
+	// not.
+	// +optional
+	FilledByOutlier string `json:"filledByOutlier,omitempty"`
 	// foundRuntime is what the running replicas really run, as the agents on their nodes found (config/agent); absent
 	// without agents, and while replicas differ. Where runtime.type is Auto, new pods get the settings of that runtime.
 	// +optional

@@ -95,6 +95,11 @@ func control(
 	seen := &snapshotsctl.Watcher{Cache: mgr.GetCache(), Workload: events.Workload, Clock: clock.RealClock{}}
 	feed.Constraints, feed.Snapshots = around, seen
 	profiles.Problems, profiles.Watchdog = problems, watchdog
+	hostname, _ := os.Hostname() // an Event without it is better than none
+	recorder := workloadctl.NewEventWriter(mgr.GetClient(), hostname, clock.RealClock{})
+	if err := mgr.Add(recorder); err != nil {
+		return fmt.Errorf("adding the writer of Events: %w", err)
+	}
 	workloads := &workloadctl.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), PodSource: feed, Inbox: events, Resolver: resolver,
 		Sources: workloadctl.Sources{Pods: reader, Constraints: around, Snapshots: seen},
@@ -106,7 +111,7 @@ func control(
 			Unmeasured: o.usageInterval == 0, Replica: replica(),
 		},
 		Problems: workloadctl.ProfileProblems{Known: problems, OnChange: profiles.Trigger.Enqueue},
-		Recorder: mgr.GetEventRecorder("memfit"), Metrics: measures, Watchdog: watchdog, Clock: clock.RealClock{},
+		Recorder: recorder, Metrics: measures, Watchdog: watchdog, Clock: clock.RealClock{},
 	}
 	if o.usageInterval > 0 {
 		collector, err := watchUsage(mgr, &usagectl.Collector{

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -49,7 +48,7 @@ import (
 // What memfit found, and its memory across restarts.
 // +kubebuilder:rbac:groups=memfit.dev,resources=memoryrecommendations/status;memorycheckpoints/status,verbs=update
 // Events say what happened on the pod and on its workload, where people look first.
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 // The lease of leader election and the reviews of who reads metrics are in config/rbac, where the lease can be named.
 
 // Reconciler reconciles workloads: what happened to its pods, what its memory does, and what should change.
@@ -74,8 +73,8 @@ type Reconciler struct {
 
 	// Problems are the workloads whose profile cannot be had.
 	Problems ProfileProblems
-	// Recorder writes events.
-	Recorder events.EventRecorder
+	// Recorder writes Events; nil: none are written.
+	Recorder EventRecorder
 	// Metrics for the workload.
 	Metrics *Metrics
 	// Watchdog is told what workers are on. Nil: nobody is.
@@ -206,7 +205,7 @@ func (r *Reconciler) carryOn(
 	if err != nil && r.vanished(ctx, s, err) {
 		return reconcile.Result{}, r.leave(ctx, s)
 	}
-	r.recordEvents(f.Events)
+	r.recordEvents(s.Owner, f.Events)
 	switch { // no pod is changed before people can read why: the next step decides on it again
 	case errors.Is(err, errNotYet):
 		return reconcile.Result{RequeueAfter: notYet}, nil
@@ -214,7 +213,7 @@ func (r *Reconciler) carryOn(
 		return reconcile.Result{}, err
 	}
 	e.state.Published(&f, written)
-	r.recordEvents(f.Published)
+	r.recordEvents(s.Owner, f.Published)
 	if err := r.act(ctx, s, e.state, f.Actions, now); err != nil {
 		return reconcile.Result{}, err
 	}

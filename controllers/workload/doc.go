@@ -11,7 +11,7 @@
 //	gather.go       pods, who governs them, what else has a say in their memory
 //	checkpoint.go   the state from before, and the one write that counts
 //	publish.go      the MemoryRecommendation
-//	events.go       events on pods and workloads
+//	events.go       Events on pods and workloads; event_writer.go writes them, within bounds
 //	act.go          changes of running pods: resize.go, evict.go
 //
 // [workload.Step] decides, on values. The MemoryCheckpoint holds the state that it returns, and is written once, under

@@ -343,7 +343,7 @@ var _ = Describe("What a workload used before memfit saw it", func() {
 			c = w.reconciled(w.alone("web")).Status.Containers[0]
 			g.Expect(c.Recommended).NotTo(BeNil(), c.Summary)
 		}).WithTimeout(10 * time.Second).Should(Succeed())
-		Expect(c.Evidence.Source).To(Equal("kubelet, history from prometheus"))
+		Expect(c.Evidence).To(And(HaveField("Source", "kubelet"), HaveField("HistorySource", "prometheus")))
 		Expect(c.Evidence.Samples).To(BeEquivalentTo(48*12 + 1))
 		Expect(c.Evidence.PeakRSS.String()).To(Equal("100Mi"), "seen after the past was asked for")
 	})

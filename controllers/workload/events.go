@@ -4,22 +4,73 @@
 package workload
 
 import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// maxNote is what the API takes in a note, in bytes.
-const maxNote = 1024
+// EventRecorder records Events about workloads. It neither blocks nor fails.
+type EventRecorder interface {
+	Record(of memory.Workload, e workload.Event)
+}
 
-func (r *Reconciler) recordEvents(all []workload.Event) {
+func (r *Reconciler) recordEvents(of memory.Workload, all []workload.Event) {
 	for i := range all {
-		r.recordEvent(all[i])
+		r.recordEvent(of, all[i])
 	}
 }
 
-func (r *Reconciler) recordEvent(e workload.Event) {
-	if r.Recorder == nil {
-		return
+func (r *Reconciler) recordEvent(of memory.Workload, e workload.Event) {
+	if r.Recorder != nil {
+		r.Recorder.Record(of, e)
 	}
-	r.Recorder.Eventf(e.Regarding, e.Related, e.Kind, e.Reason, e.Action, "%s", quote.Cut(e.Note, maxNote))
+}
+
+const (
+	// reportingController names memfit in Events.
+	reportingController = "memfit"
+	// maxNote and maxName are what the API takes, in bytes.
+	maxNote = 1024
+	maxName = 253
+)
+
+// eventObjects are the Events that the API server is to create for e, of which At is set: one about each object. Equal
+// events give equal names, so that one is not created twice.
+func eventObjects(e *workload.Event, instance string) []*eventsv1.Event {
+	all := []*eventsv1.Event{eventObject(e, e.Regarding, e.Related, e.Note, instance)}
+	if e.OnRelated != "" && e.Related != nil {
+		all = append(all, eventObject(e, e.Related, e.Regarding, e.OnRelated, instance))
+	}
+	return all
+}
+
+func eventObject(e *workload.Event, about, related *corev1.ObjectReference, note, instance string) *eventsv1.Event {
+	of := fnv.New64a()
+	id := e.ID
+	if id == "" {
+		id = e.Note
+	}
+	fmt.Fprintf(of, "%q %q %q %q %q %q %t %d", about.Kind, about.UID, e.Container, e.Reason, e.Action, id,
+		about == e.Regarding, e.At.UnixNano())
+	if related != nil {
+		fmt.Fprintf(of, " %q %q", related.Kind, related.UID)
+	}
+	suffix := fmt.Sprintf(".%016x", of.Sum64())
+	return &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: about.Namespace,
+			Name:      strings.TrimRight(about.Name[:min(len(about.Name), maxName-len(suffix))], "-.") + suffix,
+		},
+		EventTime: metav1.NewMicroTime(e.At), ReportingController: reportingController, ReportingInstance: instance,
+		Type: e.Kind, Reason: e.Reason, Action: e.Action, Regarding: *about, Related: related,
+		Note: quote.Cut(note, maxNote),
+	}
 }

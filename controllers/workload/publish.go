@@ -201,7 +201,7 @@ func (r *Reconciler) warn(s *workload.Snapshot) {
 	}
 	news, concerned := r.Problems.Known.Set(s.Owner.Ref, s.Why, s.Claims)
 	if news {
-		r.recordEvent(workload.ProfileProblem(s.Owner, s.Problem, s.Why))
+		r.recordEvent(s.Owner, workload.ProfileProblem(s.Owner, s.Problem, s.Why))
 	}
 	r.concern(concerned)
 }

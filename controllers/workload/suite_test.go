@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -31,6 +32,7 @@ import (
 	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
+	"github.com/memfit/memfit/internal/workload"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
 )
@@ -79,8 +81,9 @@ func newWorld() *world {
 	namespaces++
 	w := &world{
 		ctx: ctx, namespace: fmt.Sprintf("world-%d", namespaces), clock: clocktesting.NewFakePassiveClock(start),
-		client: direct, faults: &faults{}, recorder: &recorder{},
+		client: direct, faults: &faults{},
 	}
+	w.recorder = &recorder{clock: w.clock, names: map[string]bool{}}
 	w.faulty = interceptor.NewClient(direct, w.faults.funcs())
 	expect.Applied(ctx, w.client, build.Namespace(w.namespace))
 	w.restart()
@@ -256,22 +259,29 @@ func once[T client.Object](err error) func(client.Object) error {
 	}
 }
 
-// recorder keeps events.
+// recorder keeps Events, each name once, as the API server does.
 type recorder struct {
 	mu     sync.Mutex
+	clock  clock.PassiveClock
+	names  map[string]bool
 	events []string
 }
 
-func (r *recorder) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, args ...any) {
+func (r *recorder) Record(_ memory.Workload, e workload.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ref, ok := regarding.(*corev1.ObjectReference)
-	if !ok {
-		panic(fmt.Sprintf("an event about a %T", regarding))
+	if e.At.IsZero() {
+		e.At = r.clock.Now()
 	}
-	r.events = append(
-		r.events, fmt.Sprintf("%s %s/%s %s: %s", kind, ref.Kind, ref.Name, reason, fmt.Sprintf(note, args...)),
-	)
+	for _, o := range eventObjects(&e, "test") {
+		if r.names[o.Name] {
+			continue
+		}
+		r.names[o.Name] = true
+		r.events = append(
+			r.events, fmt.Sprintf("%s %s/%s %s: %s", o.Type, o.Regarding.Kind, o.Regarding.Name, o.Reason, o.Note),
+		)
+	}
 }
 
 func (r *recorder) all() []string {

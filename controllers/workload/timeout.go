@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -128,12 +129,24 @@ func (r *Reconciler) notSaved(ctx context.Context, ref memory.WorkloadRef, err e
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
+// ownerOf is the UID of a workload, with which its Events show in kubectl describe; empty: not known.
+func (r *Reconciler) ownerOf(ref memory.WorkloadRef) types.UID {
+	e, known := r.states.get(ref)
+	if !known {
+		return ""
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.owner
+}
+
 // stalled says on the workload, and in its recommendation if it has one, why its reconcile does not get on. The next
 // reconcile that succeeds removes the condition: it writes a status without it.
 func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, reason, why string, first bool) {
 	if first {
-		r.recordEvent(workload.Event{
-			Regarding: workload.WorkloadObject(memory.Workload{Ref: ref}), Kind: corev1.EventTypeWarning,
+		of := memory.Workload{Ref: ref, UID: r.ownerOf(ref)}
+		r.recordEvent(of, workload.Event{
+			Regarding: workload.WorkloadObject(of), Kind: corev1.EventTypeWarning,
 			Reason: reason, Action: "Observed", Note: why,
 		})
 	}

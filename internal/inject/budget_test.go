@@ -51,7 +51,7 @@ func hostile() map[string]*corev1.Pod {
 	}
 	return map[string]*corev1.Pod{
 		"limit":          pod(`{"limit":"1e-999999999"}`, nothing),
-		"limit of a pod": pod(`{"limit":"the pod's 1e999999999 (x)"}`, nothing),
+		"limit of a pod": pod(`{"limit":"1e999999999","limitFrom":"the pod's limit"}`, nothing),
 		"size": pod(
 			`{"size":{"limit":"512Mi","wasLimit":"1e-999999999","request":"","wasRequest":"9e-999999999"}}`, nothing,
 		),

@@ -20,8 +20,9 @@ type limit struct {
 	effective memory.Bytes
 	// cgroup is the limit that the runtime reads. 0: no limit.
 	cgroup memory.Bytes
-	// text says effective with where it comes from: "448Mi (512Mi less 64Mi of memory-backed volumes)".
-	text string
+	// size is effective as a quantity, and from how it comes about: "448Mi" and "512Mi less 64Mi of memory-backed
+	// volumes". from is empty where it is the container's own limit. text has both for people.
+	size, from, text string
 	// reserve is what of cgroup the owner keeps back for others.
 	reserve memory.Bytes
 	// unfit says why nothing is left to derive from, with what to change; empty: something is.
@@ -48,8 +49,8 @@ func divided(t v1alpha1.TuningSpec) division {
 // parts is at least 1.
 func (d division) parts() memory.Bytes { return memory.Bytes(max(d.processes, 1)) }
 
-// of is the part of one process of what volumes leave of whole, with how it comes about. Where there are several, it is
-// in whole MiB, which people can check.
+// of is the part of one process of what volumes leave of whole, with how it comes about; empty: it is the whole. Where
+// there are several, it is in whole MiB, which people can check.
 func (d division) of(whole, volumes memory.Bytes, text string) (part memory.Bytes, why string) {
 	part = whole.Minus(volumes).Minus(d.reserve)
 	if why = text; volumes > 0 {
@@ -65,34 +66,33 @@ func (d division) of(whole, volumes memory.Bytes, text string) (part memory.Byte
 		why += fmt.Sprintf(" over %d processes", d.processes)
 	}
 	if why == text {
-		return part, text
+		return part, ""
 	}
-	return part, fmt.Sprintf("%s (%s)", exact(part), why)
+	return part, why
 }
-
-// ofThePod goes before a limit that is the pod's.
-const ofThePod = "the pod's "
 
 // effectiveLimit is the smaller of the container's own and the whole pod's memory limit, less what the container's
 // memory-backed volumes may take: tmpfs pages are charged to whoever writes them, up to the volume's sizeLimit. What is
 // left is divided as the owner says.
 func effectiveLimit(pod *corev1.Pod, c *corev1.Container, own, whole memory.Bytes, by division) limit {
-	l := limit{cgroup: own}
-	l.text = exact(l.cgroup)
+	l := limit{cgroup: own, text: exact(own)}
 	if whole > 0 && (l.cgroup == 0 || whole < l.cgroup) {
-		l.cgroup, l.text = whole, ofThePod+exact(whole)
+		l.cgroup, l.from, l.text = whole, "the pod's limit", "the pod's "+exact(whole)
 	}
 	if l.cgroup == 0 {
-		return limit{text: "no limit"}
+		return limit{from: "no limit", text: "no limit"}
 	}
 	volumes := memoryVolumes(pod, c)
 	if left := l.cgroup.Minus(volumes); by.reserve > 0 && by.reserve >= left {
 		l.unfit = fmt.Sprintf("tuning.reserve %s is not below what there is (%s of %s), so nothing is derived from the "+
 			"limit: lower reserve, or raise the limit", exact(by.reserve), exact(left), l.text)
 	}
-	part, text := by.of(l.cgroup, volumes, l.text)
+	part, why := by.of(l.cgroup, volumes, l.text)
 	// 1 byte and not 0, which would mean no limit: every knob then says that it is too small.
-	l.effective, l.reserve, l.text = max(part, 1), by.reserve, text
+	l.effective, l.reserve, l.size = max(part, 1), by.reserve, exact(part)
+	if why != "" {
+		l.from, l.text = why, fmt.Sprintf("%s (%s)", l.size, why)
+	}
 	return l
 }
 

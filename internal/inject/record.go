@@ -5,7 +5,6 @@ package inject
 
 import (
 	"encoding/json"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -37,8 +36,10 @@ type record struct {
 type containerRecord struct {
 	// DryRun: Set says what would be set; nothing was.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Limit is the effective limit that settings were derived from.
-	Limit string `json:"limit,omitempty"`
+	// Limit is the effective limit that settings were derived from, a quantity; empty: there is none. LimitFrom says how
+	// it comes about, where it is not the container's own.
+	Limit     string `json:"limit,omitempty"`
+	LimitFrom string `json:"limitFrom,omitempty"`
 	// Owner is the memory that the container's owner asks for.
 	Owner *ownerSize `json:"owner,omitempty"`
 	// Processes is how many processes share the container, each with that limit; 0: one.
@@ -66,9 +67,7 @@ func (r *containerRecord) atAdmission() memory.Bytes {
 	if r == nil {
 		return 0
 	}
-	// "448Mi (512Mi less 64Mi of memory-backed volumes)"
-	text, _, _ := strings.Cut(strings.TrimPrefix(r.Limit, ofThePod), " ")
-	return parse(text)
+	return parse(r.Limit)
 }
 
 // parts is how many processes had that limit each.
@@ -184,7 +183,7 @@ func (r *record) text(room int) (text string, fits bool) {
 // record says what was done to the container; nil when tuning is off and nothing was sized.
 func (c *containerPlan) record(t target, w *working, owner memory.Size) *containerRecord {
 	r := &containerRecord{
-		DryRun: c.mode == v1alpha1.TuningDryRun, Limit: c.limit.text, Processes: c.facts.Processes,
+		DryRun: c.mode == v1alpha1.TuningDryRun, Limit: c.limit.size, LimitFrom: c.limit.from, Processes: c.facts.Processes,
 		ResizePolicy: c.policy, Runtime: c.runtime.text, Set: w.written, Was: w.was, Size: c.sized, Taken: w.taken,
 	}
 	for _, s := range c.skips {

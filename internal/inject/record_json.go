@@ -46,6 +46,7 @@ func (r *containerRecord) append(out []byte) []byte {
 		o.text = append(o.text, "true"...)
 	}
 	o.str("limit", r.Limit)
+	o.str("limitFrom", r.LimitFrom)
 	if r.Owner != nil {
 		o.key("owner")
 		owner := object{text: append(o.text, '{')}

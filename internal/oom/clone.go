@@ -16,7 +16,7 @@ func (l *Ledger) Clone() Ledger {
 	c := *l
 	c.limits, c.names, c.notFollowed = maps.Clone(l.limits), maps.Clone(l.names), maps.Clone(l.notFollowed)
 	c.pods = clonePods(l.pods)
-	c.kills = cloneLists(l.kills)
+	c.kills, c.hours = cloneLists(l.kills), maps.Clone(l.hours)
 	if l.totals != nil {
 		c.totals = make(map[string]map[memory.OOMKind]int64, len(l.totals))
 		for name, of := range l.totals {

@@ -37,6 +37,7 @@ type (
 		Pods      map[types.UID]storedPod             `json:"pods,omitempty"`
 		Kills     map[string][]storedKill             `json:"kills,omitempty"`
 		Totals    map[string]map[memory.OOMKind]int64 `json:"totals,omitempty"`
+		Hours     map[int64]int64                     `json:"hours,omitempty"`
 		Stalls    *storedStalls                       `json:"stalls,omitempty"`
 	}
 	storedBirth struct {
@@ -83,8 +84,9 @@ type (
 func (l *Ledger) MarshalBinary() ([]byte, error) {
 	names := slices.Sorted(maps.Keys(l.names))
 	s := storedLedger{
-		Namespace: l.namespace, Since: unix(l.since), Totals: l.totals, Names: names, Limits: map[string]storedBirth{},
-		Kills: map[string][]storedKill{}, Stalls: l.stalls.store(),
+		Namespace: l.namespace, Since: unix(l.since), Totals: l.totals, Hours: l.hours, Names: names,
+		Limits: map[string]storedBirth{},
+		Kills:  map[string][]storedKill{}, Stalls: l.stalls.store(),
 	}
 	for name, b := range l.limits {
 		s.Limits[name] = storedBirth{b.limit, unix(b.pod)}
@@ -133,8 +135,9 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 		return fmt.Errorf("reading the OOM ledger: version %d, this memfit knows %d", s.Version, ledgerVersion)
 	}
 	read := &Ledger{
-		namespace: s.Namespace, since: fromUnix(s.Since), totals: s.Totals, notFollowed: l.notFollowed,
-		stalls: restoreStalls(s.Stalls, s.Namespace),
+		namespace: s.Namespace, since: fromUnix(s.Since), totals: s.Totals, hours: newestHours(s.Hours),
+		notFollowed: l.notFollowed,
+		stalls:      restoreStalls(s.Stalls, s.Namespace),
 	}
 	read.make()
 	if err := read.readPods(cursors, s.Names); err != nil {
@@ -204,6 +207,17 @@ func (l *Ledger) readStored(c *cursor, sc storedCursor) {
 		c.limited, c.limit, c.asked = true, max(*sc.Limit, 0), max(sc.Asked, 0)
 	}
 	l.bytes += c.cost() - cursorCost
+}
+
+// newestHours are as many hours as are kept, with counts that can be.
+func newestHours(all map[int64]int64) map[int64]int64 {
+	kept := map[int64]int64{}
+	for _, hour := range slices.Sorted(maps.Keys(all))[max(0, len(all)-hoursKept):] {
+		if all[hour] > 0 {
+			kept[hour] = min(all[hour], math.MaxInt32)
+		}
+	}
+	return kept
 }
 
 // unix is 0 for the zero time, so that it is left out.

@@ -23,6 +23,8 @@ const (
 	// hiddenAtMost bounds what one observation may add for kills it did not see itself. A crash loop backs off to one
 	// restart in five minutes, so a thousand is more than three days without an observation.
 	hiddenAtMost = 1000
+	// hoursKept is for how many hours kills are counted by the hour.
+	hoursKept = 8 * 24
 	// goneFor is how long a deleted pod is remembered, so that a late event about it is not taken for news.
 	goneFor = time.Hour
 )
@@ -46,6 +48,9 @@ type Ledger struct {
 	pods   map[podKey]*pod
 	kills  map[string][]memory.OOMKill
 	totals map[string]map[memory.OOMKind]int64
+	// hours count all kills, suspected ones included, by the hour of their time since 1970, within hoursKept: those kept
+	// in detail are too few to count.
+	hours map[int64]int64
 	// names are the container names known, each with the number of its cursors.
 	names map[string]int
 	// bytes is what the cursors may take when they are stored, at most cursorBytes.
@@ -151,6 +156,9 @@ func (l *Ledger) make() {
 	}
 	if l.totals == nil {
 		l.totals = map[string]map[memory.OOMKind]int64{}
+	}
+	if l.hours == nil {
+		l.hours = map[int64]int64{}
 	}
 }
 
@@ -303,6 +311,7 @@ func (l *Ledger) record(found []memory.OOMKill, now time.Time) []memory.OOMKill 
 			l.totals[name] = map[memory.OOMKind]int64{}
 		}
 		l.totals[name][k.Kind]++
+		l.countHour(k.Time, now)
 		l.kills[name], changed[name] = append(l.kills[name], *k), true
 	}
 	for name := range changed {
@@ -313,6 +322,44 @@ func (l *Ledger) record(found []memory.OOMKill, now time.Time) []memory.OOMKill 
 		l.trimDetails()
 	}
 	return found
+}
+
+// countHour counts a kill in its hour. A node's clock that is ahead does not move it into the future.
+func (l *Ledger) countHour(at, now time.Time) {
+	l.hours[hourOf(at, now)]++
+	maps.DeleteFunc(l.hours, func(hour, _ int64) bool { return hour <= hourOf(now, now)-hoursKept })
+}
+
+func hourOf(at, now time.Time) int64 {
+	return min(at.Unix(), now.Unix()) / int64(time.Hour/time.Second)
+}
+
+// Since counts the kills of all containers since a time, suspected ones included. Where not all are kept in detail, it
+// counts whole hours, so that kills up to an hour earlier are in the count, and none before the last hoursKept.
+func (l *Ledger) Since(since time.Time) int64 {
+	var detailed, kept, all, byHour int64
+	for _, kills := range l.kills {
+		for i := range kills {
+			kept++
+			if !kills[i].Time.Before(since) {
+				detailed++
+			}
+		}
+	}
+	for _, of := range l.totals {
+		for _, n := range of {
+			all += n
+		}
+	}
+	if kept >= all || detailed == 0 { // the last ones are kept
+		return detailed
+	}
+	for hour, n := range l.hours {
+		if end := time.Unix((hour+1)*int64(time.Hour/time.Second), 0); end.After(since) {
+			byHour += n
+		}
+	}
+	return max(detailed, byHour)
 }
 
 // Thinned are the kills that are kept in detail of those of one container, oldest first: the last ones, and the first

@@ -522,3 +522,46 @@ func TestALimitThatWasOnlyAskedForIsKeptApart(t *testing.T) {
 		t.Errorf("got %+v, %v", old.Kills("app"), err)
 	}
 }
+
+// TestKillsAreCountedBeyondTheDetails: a crash loop of 65 kills is 65 kills in the last day, of which 20 are kept in
+// detail, also after a restart of memfit; none of them is in the day after it.
+func TestKillsAreCountedBeyondTheDetails(t *testing.T) {
+	const kills = 65
+	at := time.Date(2026, 11, 26, 12, 40, 0, 0, time.UTC)
+	var l Ledger
+	for i := range kills {
+		l.record([]memory.OOMKill{{
+			Container: memory.ContainerRef{Namespace: "shop", Pod: "web", UID: "u1", Container: "app"},
+			Kind:      memory.OOMMainProcess, Time: at.Add(time.Duration(i) * time.Second), Limit: 64 * memory.MiB,
+		}}, begun(&l, at.Add(kills*time.Second)))
+	}
+	data, err := l.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var restored Ledger
+	if err := restored.UnmarshalBinary(data); err != nil {
+		t.Fatal(err)
+	}
+	for name, ledger := range map[string]*Ledger{"as counted": &l, "after a restart": &restored} {
+		for _, window := range []time.Duration{time.Hour, 24 * time.Hour, 7 * 24 * time.Hour} {
+			if got := ledger.Since(at.Add(30 * time.Minute).Add(-window)); got != kills {
+				t.Errorf("%s, %d details: %d in the last %s, want %d", name, len(ledger.All()), got, window, kills)
+			}
+		}
+		if got := ledger.Since(at.Add(kills * time.Second)); got != 0 {
+			t.Errorf("%s: %d after the last one", name, got)
+		}
+	}
+	// A node's clock that is a year ahead puts no kill into a later hour, and hours are forgotten.
+	year := at.Add(365 * 24 * time.Hour)
+	l.record([]memory.OOMKill{{Kind: memory.OOMMainProcess, Time: year}}, at.Add(hoursKept*time.Hour))
+	if len(l.hours) != 1 || l.hours[hourOf(year, at.Add(hoursKept*time.Hour))] != 1 {
+		t.Errorf("hours %v", l.hours)
+	}
+}
+
+func begun(l *Ledger, now time.Time) time.Time {
+	l.begin(now)
+	return now
+}

@@ -70,6 +70,29 @@ func TestWhatWasDoneToPodsIsKept(t *testing.T) {
 	}
 }
 
+// TestAChangeKeepsItsOwnReason: a raise that is raised further on the way has two reasons, each with the change that it
+// led to.
+func TestAChangeKeepsItsOwnReason(t *testing.T) {
+	c := newCluster(t, 2, memory.Size{Request: 70 * mib, Limit: 100 * mib})
+	c.wants(big, true)
+	c.reconcile()
+	c.wants(memory.Size{Request: 400 * mib, Limit: 512 * mib}, true)
+	for range 6 {
+		c.passes(5 * time.Second)
+		c.reconcile()
+	}
+	kept := strings.Split(c.kept(), "\n")
+	for _, line := range kept[:len(kept)-1] {
+		to, why, _ := strings.Cut(line, "; ")
+		if _, to, _ = strings.Cut(to, "Mi to "); !strings.HasPrefix(why, "limit "+strings.Fields(to)[0]+": ") {
+			t.Errorf("the reason of another change: %q", line)
+		}
+	}
+	if len(kept) < 3 {
+		t.Errorf("only %q", kept)
+	}
+}
+
 func TestWhatTheKubeletDidNotDoIsKept(t *testing.T) {
 	c := newCluster(t, 1, memory.Size{Request: 70 * mib, Limit: 100 * mib})
 	c.wants(big, true)

@@ -14,6 +14,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/recommend"
 )
 
@@ -610,7 +611,7 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	if e == nil || e.Decrease != lowering {
 		e = &Rollout{
 			Began: stamp(d.Now), Previous: d.State.LastChange, Decrease: lowering, Targets: map[Key]memory.Size{},
-			Before: map[Key]memory.Size{}, Why: d.recommended(pod, to),
+			Before: map[Key]memory.Size{},
 		}
 		d.State.Rollout = e
 	}
@@ -633,7 +634,7 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	}
 	step := Step{
 		Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Evict: evict, From: from, Last: last, To: maps.Clone(to),
-		Served: pod.serves(), Programs: pod.programs(to),
+		Served: pod.serves(), Programs: pod.programs(to), Why: quote.Cut(d.recommended(pod, to), maxWords),
 	}
 	if evict {
 		step.Present = presentOf(d.Pods)

@@ -189,7 +189,7 @@ func (o *observation) watchFrom(pod *Pod, from, to map[string]memory.Size, began
 	if e == nil || !e.Decrease {
 		e = &Rollout{
 			Began: stamp(began), Previous: o.state.LastChange, Decrease: true, Targets: map[Key]memory.Size{},
-			Before: map[Key]memory.Size{}, Why: "new pods began with the recommended size",
+			Before: map[Key]memory.Size{},
 		}
 		o.state.Rollout = e
 	}
@@ -206,6 +206,7 @@ func (o *observation) watchFrom(pod *Pod, from, to map[string]memory.Size, began
 	e.Steps = append(e.Steps, Step{
 		Pod: pod.Name, UID: pod.UID, At: stamp(began), From: from, To: to, Confirmed: stamp(started),
 		Restarts: pod.restarts(), Served: true, Created: true, Programs: pod.programs(to),
+		Why: "new pods are created with the recommended size",
 	})
 }
 

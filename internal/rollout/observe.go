@@ -132,7 +132,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		o.found(
 			Resized, st, "%s, effective %s after it was asked for", changes(st.From, st.To), format.InWords(max(waited, 0)),
 		)
-		o.keep(Resized, st.Pod, st, o.state.Rollout.Why)
+		o.keep(Resized, st.Pod, st, st.Why)
 		if o.state.Rollout.Decrease && lowersAny(st.From, st.To) {
 			return false, false
 		}
@@ -219,7 +219,7 @@ func (o *observation) followEviction(st *Step) (done bool) {
 				Replaced, st, "Pod %s was created instead of %s: %s; it was killed with that, too", next.Name, st.Pod,
 				changes(st.From, st.To),
 			)
-			o.keep(Replaced, next.Name, st, o.state.Rollout.Why)
+			o.keep(Replaced, next.Name, st, st.Why)
 			o.state.Rollout.Completed++
 			return true
 		}
@@ -227,7 +227,7 @@ func (o *observation) followEviction(st *Step) (done bool) {
 			continue
 		}
 		o.found(Replaced, st, "Pod %s runs instead of %s: %s", next.Name, st.Pod, changes(st.From, st.To))
-		o.keep(Replaced, next.Name, st, o.state.Rollout.Why)
+		o.keep(Replaced, next.Name, st, st.Why)
 		st.Pod, st.UID, st.Evict, st.Present = next.Name, next.UID, false, present{}
 		st.Confirmed, st.Restarts, st.To, st.Served = stamp(o.Now), next.restarts(), sizesOf(next, st.To), true
 		if !o.state.Rollout.Decrease {

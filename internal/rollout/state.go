@@ -49,8 +49,6 @@ type State struct {
 // Rollout is one change of a workload's pods to one set of sizes.
 type Rollout struct {
 	Began time.Time `json:"began"`
-	// Why is what was recommended when it began, in words.
-	Why string `json:"why,omitempty"`
 	// Previous is the last change before it, which counts again when nothing comes of this one.
 	Previous time.Time `json:"previous,omitzero"`
 	// Targets are the sizes by container and program; Before are those of the first pod that was changed.
@@ -70,6 +68,8 @@ type Step struct {
 	Pod string    `json:"pod"`
 	UID types.UID `json:"uid"`
 	At  time.Time `json:"at"`
+	// Why is what was recommended when the step began, in words, at most maxWords.
+	Why string `json:"why,omitempty"`
 	// Evict: the pod is evicted; its successor, which is none of Present, takes its place in the step when it is ready.
 	Evict   bool    `json:"evict,omitempty"`
 	Present present `json:"present,omitzero"`
@@ -139,7 +139,7 @@ const (
 	budgetHold  = time.Minute
 	// foreignHold is how long memfit leaves the field to somebody else who resizes the same pods.
 	foreignHold = period.Day
-	// maxRefusals and maxWatched bound the state: 200 bytes each.
+	// maxRefusals and maxWatched bound the state: 200 bytes each, and maxWords more for a reason.
 	maxRefusals = 32
 	maxWatched  = 32
 )

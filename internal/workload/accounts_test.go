@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,7 +71,7 @@ const wantAccount = `"node" (460Mi resident) died; 250ms before, 488Mi were in u
 // eventsOf are the notes of events of a reason about pods.
 func eventsOf(e Effects, reason string) (notes []string) {
 	for _, event := range e.Events {
-		if o, ok := event.Regarding.(*corev1.ObjectReference); ok && o.Kind == "Pod" && event.Reason == reason {
+		if event.Regarding.Kind == "Pod" && event.Reason == reason {
 			notes = append(notes, event.Note)
 		}
 	}
@@ -196,5 +197,39 @@ func FuzzAccount(f *testing.F) {
 func TestAKillThatNobodySawComing(t *testing.T) {
 	if got := account(&v1alpha1.KillSnapshot{}); got != "nothing is known of the time before" {
 		t.Error(got)
+	}
+}
+
+// TestKillsAreReportedAgainAfterARestart: a memfit that ended after it wrote the checkpoint may not have written its
+// Events. The next one reports the kills of the last minutes again, as the same Events, and counts none twice.
+func TestKillsAreReportedAgainAfterARestart(t *testing.T) {
+	at := began.Add(time.Hour)
+	before, pod := aboutToDie(at)
+	state, first := Step(before, killedPod(pod, "node-1", nil), at.Add(5*time.Second))
+	identities := func(e Effects) (all []string) {
+		for _, event := range e.Events {
+			if event.Reason == v1alpha1.EventOOMKilled {
+				all = append(all, event.Regarding.FieldPath+" "+event.At.String()+" "+event.ID)
+			}
+		}
+		return all
+	}
+	want := identities(first)
+	if len(want) != 1 {
+		t.Fatalf("%q", want)
+	}
+	for after, want := range map[time.Duration][]string{time.Minute: want, 5 * time.Minute: nil} {
+		restarted := NewState()
+		restarted.ledger = state.ledger.Clone()
+		next, e := Step(restarted, killedPod(pod, "node-1", nil), at.Add(after))
+		if got := identities(e); !slices.Equal(got, want) {
+			t.Errorf("%s later: %q, want %q", after, got, want)
+		}
+		if len(e.Kills) != 0 || e.Status.OOMKills != 1 {
+			t.Errorf("%s later: %d kills are new, %d in all", after, len(e.Kills), e.Status.OOMKills)
+		}
+		if _, e = Step(next, killedPod(pod, "node-1", nil), at.Add(after+time.Second)); len(identities(e)) != 0 {
+			t.Errorf("%s later: reported at every step", after)
+		}
 	}
 }

@@ -60,11 +60,9 @@ func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	if w := s.Profile.Spec.Drift.Window; w != nil {
 		window = w.Duration
 	}
-	var recent int32
-	var last memory.OOMKill
+	recent, last := st.ledger.Since(now.Add(-window)), memory.OOMKill{}
 	for _, k := range st.ledger.All() {
 		if now.Sub(k.Time) <= window {
-			recent++
 			last = k
 		}
 	}
@@ -76,7 +74,7 @@ func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 		)
 	}
 	message := fmt.Sprintf("%s in the last %s", format.Count(recent, "OOM kill"), format.Duration(window))
-	if recent > 0 {
+	if !last.Time.IsZero() {
 		message += fmt.Sprintf(
 			"; the last one, in pod %s at %s: %s", last.Container.Pod, format.Time(last.Time), killSentence(&last),
 		)

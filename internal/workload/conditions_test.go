@@ -15,6 +15,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/shape"
 )
@@ -131,5 +132,26 @@ func TestKillsBelowWhatWasHeldBefore(t *testing.T) {
 	}
 	if held := heldBefore(used(300), leak, 3); held != 0 {
 		t.Errorf("one of three kills was forgotten, and yet %s were held before the first", held)
+	}
+}
+
+// TestAllKillsOfADayAreCounted: 65 kills are 65 in the condition, as in status.oomKills, and 20 are kept in detail.
+func TestAllKillsOfADayAreCounted(t *testing.T) {
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	st, s := NewState(), &Snapshot{Profile: &profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{}}}
+	killed := st.ledger.UpdateCounters([]oom.Counter{{
+		Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}, Count: 65, Time: now,
+	}}, nil, now)
+	total, details := killRecords(&st.ledger)
+	if len(killed) != 65 || total != 65 || len(details) != oom.KillsKept {
+		t.Fatalf("%d kills, total %d, %d in detail", len(killed), total, len(details))
+	}
+	for after, want := range map[time.Duration]string{
+		time.Hour:      "65 OOM kills in the last 24h; the last one, in pod web-1 at ",
+		25 * time.Hour: "No OOM kill in the last 24h",
+	} {
+		if c := oomCondition(s, st, now.Add(after)); !strings.HasPrefix(c.Message, want) {
+			t.Errorf("%s later: %q, want %q", after, c.Message, want)
+		}
 	}
 }

@@ -197,7 +197,8 @@ func (d *decider) take(in *containerInput, r containerResult) {
 		r.status.Use, r.status.UseSeen = format.Quantity(most), &metav1.Time{Time: seen.UTC().Truncate(time.Second)}
 	}
 	r.status.OOMKills, r.status.Stalls = st.ledger.Total(name), st.ledger.StallTotal(name)
-	r.status.FilledBy, r.status.WouldHelp = filledBy(d.s, name), wouldHelp(d.s, name)
+	r.status.FilledBy, r.status.FilledByOutlier = filledBy(d.s, name)
+	r.status.WouldHelp = wouldHelp(d.s, name)
 	if f := v.found[name]; f != nil {
 		r.status.FoundRuntime = f
 		if f.Declared != "" {
@@ -220,7 +221,7 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	if in.plan.CapsHeap(name) {
 		v.liveHeaps[name].publish(&r.status.Evidence)
 	}
-	r.status.Evidence.Source = evidenceSource(st.source, st.past, in.history)
+	setSources(&r.status.Evidence, st.source, st.past, in.history)
 	v.shapes[name], v.shapeCaches[name], v.replicas[name], v.leaks[name] = r.shape, r.shapeCache, in.replicas, in.leak
 	for _, text := range in.plan.Advisories(name) {
 		v.status.Advisories = append(v.status.Advisories, "Container "+name+": "+text)

@@ -5,9 +5,10 @@ package workload
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
@@ -17,28 +18,39 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Event is one event, built by the functions below and written by the reconciler. The note never is a format.
+// Event reports one thing that happened. The functions below build it, and the reconciler writes it. The note never is
+// a format.
 type Event struct {
-	Regarding, Related   runtime.Object
+	// Regarding is the object that the Event is about, Related another one that it concerns; nil: none.
+	Regarding, Related   *corev1.ObjectReference
 	Kind, Reason, Action string
 	Note                 string
+	// OnRelated is the note of a second Event with Regarding and Related exchanged; empty: there is none.
+	OnRelated string
+	// Container is the container that it is about; empty: the pod or the workload.
+	Container string
+	// At is when it happened; zero: now. ID tells it from others of its reason, objects and time; empty: Note does. An
+	// Event that is reported again with both is not written twice.
+	At time.Time
+	ID string
 }
+
+// replayed is how long before its first step a process reports kills again that an earlier process has counted: it may
+// have ended after it wrote the checkpoint and before it wrote the Events. Those that exist are not written twice.
+const replayed = 2 * time.Minute
 
 // news are the events about what happened.
 func news(s *Snapshot, v *result, kills, explained []memory.OOMKill, stalls stallChanges) (all []Event) {
 	summaries := v.summaries()
 	for i := range kills {
-		all = append(
-			all, oomKilledPod(s.Owner, &kills[i]),
-			oomKilledWorkload(s.Owner, &kills[i], summaries[kills[i].Container.Container]),
-		)
+		all = append(all, oomKilled(s, &kills[i], summaries[kills[i].Container.Container]))
 	}
 	for i := range explained {
-		all = append(all, explainedPod(s.Owner, &explained[i]), explainedWorkload(s.Owner, &explained[i]))
+		all = append(all, killExplained(s, &explained[i]))
 	}
-	all = append(all, stallEvents(s.Owner, stalls, summaries)...)
+	all = append(all, stallEvents(s, stalls, summaries)...)
 	for _, f := range v.findings {
-		all = append(all, foundOnWorkload(s.Owner, f), foundOnPod(s.Owner, f))
+		all = append(all, found(s.Owner, f))
 	}
 	return all
 }
@@ -80,16 +92,35 @@ func WorkloadObject(o memory.Workload) *corev1.ObjectReference {
 	}
 }
 
-func podObject(c memory.ContainerRef) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: c.Namespace, Name: c.Pod, UID: c.UID}
+// containerObject refers to a container of a pod, as the kubelet's own Events do.
+func containerObject(s *Snapshot, c memory.ContainerRef) *corev1.ObjectReference {
+	list, pod := "containers", s.Pod(c.UID)
+	if pod == nil {
+		pod = s.Template
+	}
+	if pod != nil && slices.ContainsFunc(
+		pod.Spec.InitContainers, func(spec corev1.Container) bool { return spec.Name == c.Container },
+	) {
+		list = "initContainers"
+	}
+	return &corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod", Namespace: c.Namespace, Name: c.Pod, UID: c.UID,
+		FieldPath: fmt.Sprintf("spec.%s{%s}", list, c.Container),
+	}
 }
 
-// oomKilledPod is told on the pod: Kubernetes itself writes no event when a container is killed for its memory
-// (k/k#69676).
-func oomKilledPod(o memory.Workload, k *memory.OOMKill) Event {
+// oomKilled reports a kill on the pod, where Kubernetes itself writes no Event about it (k/k#69676), and on the
+// workload with what memfit recommends.
+func oomKilled(s *Snapshot, k *memory.OOMKill, summary string) Event {
+	sentence := killSentence(k)
+	onWorkload := "Pod " + k.Container.Pod + ": " + sentence
+	if summary != "" {
+		onWorkload += ". " + summary
+	}
 	return Event{
-		Regarding: podObject(k.Container), Related: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: killReason(k),
-		Action: "Observed", Note: killSentence(k),
+		Regarding: containerObject(s, k.Container), Related: WorkloadObject(s.Owner), Container: k.Container.Container,
+		Kind: corev1.EventTypeWarning, Reason: killReason(k), Action: "Observed", Note: sentence, OnRelated: onWorkload,
+		At: k.Seen, ID: fmt.Sprintf("%s %d %s", k.Kind, k.Time.Unix(), k.Why),
 	}
 }
 
@@ -101,40 +132,23 @@ func killReason(k *memory.OOMKill) string {
 	return v1alpha1.EventOOMKilled
 }
 
-func oomKilledWorkload(o memory.Workload, k *memory.OOMKill, summary string) Event {
-	note := fmt.Sprintf("Pod %s: %s", k.Container.Pod, killSentence(k))
-	if summary != "" {
-		note += ". " + summary
-	}
+// killExplained reports what an agent saw of a kill that was reported before without it.
+func killExplained(s *Snapshot, k *memory.OOMKill) Event {
+	sentence := fmt.Sprintf(
+		"Container %s %s at %s: %s", k.Container.Container, killVerb(k), format.Time(k.Time), k.Account,
+	)
 	return Event{
-		Regarding: WorkloadObject(o), Related: podObject(k.Container), Kind: corev1.EventTypeWarning, Reason: killReason(k),
-		Action: "Observed", Note: note,
+		Regarding: containerObject(s, k.Container), Related: WorkloadObject(s.Owner), Container: k.Container.Container,
+		Kind: corev1.EventTypeNormal, Reason: v1alpha1.EventOOMKillExplained, Action: "Observed", Note: sentence,
+		OnRelated: "Pod " + k.Container.Pod + ": " + sentence,
 	}
-}
-
-// explainedPod and explainedWorkload tell what an agent saw of a kill that was told before without it.
-func explainedPod(o memory.Workload, k *memory.OOMKill) Event {
-	return Event{
-		Regarding: podObject(k.Container), Related: WorkloadObject(o), Kind: corev1.EventTypeNormal,
-		Reason: v1alpha1.EventOOMKillExplained, Action: "Observed", Note: explainedSentence(k),
-	}
-}
-
-func explainedWorkload(o memory.Workload, k *memory.OOMKill) Event {
-	e := explainedPod(o, k)
-	e.Regarding, e.Related, e.Note = e.Related, e.Regarding, "Pod "+k.Container.Pod+": "+e.Note
-	return e
-}
-
-func explainedSentence(k *memory.OOMKill) string {
-	return fmt.Sprintf("Container %s %s at %s: %s", k.Container.Container, killVerb(k), format.Time(k.Time), k.Account)
 }
 
 func recommendationChanged(o memory.Workload, container, summary string) Event {
 	return Event{
 		Regarding: WorkloadObject(o), Kind: corev1.EventTypeNormal, Reason: v1alpha1.EventRecommendationChanged,
-		Action: "Recommended",
-		Note:   fmt.Sprintf("Container %s: %s", container, summary),
+		Action: "Recommended", Container: container,
+		Note: fmt.Sprintf("Container %s: %s", container, summary),
 	}
 }
 
@@ -166,21 +180,13 @@ func podReference(pod *corev1.Pod) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 }
 
-// RestartedPod is told on a pod that was evicted for its memory.
-func RestartedPod(o memory.Workload, pod *corev1.Pod, why string) Event {
+// Restarted reports the eviction of a pod for its memory, on the pod and on its workload.
+func Restarted(o memory.Workload, pod *corev1.Pod, why string) Event {
 	return Event{
 		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeNormal,
 		Reason: v1alpha1.EventRestartedForMemory, Action: "Evicted",
-		Note: "Evicted before the kernel kills it (drift.action: Restart): " + why,
-	}
-}
-
-// RestartedWorkload is told on the workload of such a pod.
-func RestartedWorkload(o memory.Workload, pod *corev1.Pod, why string) Event {
-	return Event{
-		Regarding: WorkloadObject(o), Related: podReference(pod), Kind: corev1.EventTypeNormal,
-		Reason: v1alpha1.EventRestartedForMemory, Action: "Evicted",
-		Note: "Pod " + pod.Name + " was evicted before the kernel kills it (drift.action: Restart): " + why,
+		Note:      "Evicted to prevent an OOM kill (drift.action: Restart): " + why,
+		OnRelated: "Pod " + pod.Name + " was evicted to prevent an OOM kill (drift.action: Restart): " + why,
 	}
 }
 
@@ -192,10 +198,10 @@ func ChangedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action) Event {
 	}
 	switch {
 	case a.Evict:
-		e.Reason, e.Action, e.Note = v1alpha1.EventEvictedForResize, "Evicted", "Evicted so that its successor gets "+
-			"another size, which this pod cannot get in place: "+a.Why
+		e.Reason, e.Action = v1alpha1.EventEvictedForResize, "Evicted"
+		e.Note = "Evicted: the new size cannot be applied in place: " + a.Why
 	case a.Undo:
-		e.Note = "Rolling back a resize that did not come about: " + a.Why
+		e.Note = "Rolling back a resize that did not take effect: " + a.Why
 	}
 	return e
 }
@@ -209,15 +215,8 @@ func RefusedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action, why string
 	}
 }
 
-// foundOnWorkload and foundOnPod tell what became of a change, in both places where people look.
-func foundOnWorkload(o memory.Workload, f rollout.Finding) Event {
-	e := foundOnPod(o, f)
-	e.Regarding, e.Related = e.Related, e.Regarding
-	e.Note = "Pod " + f.Pod + ": " + f.Message
-	return e
-}
-
-func foundOnPod(o memory.Workload, f rollout.Finding) Event {
+// found reports what became of a change, on the pod and on its workload.
+func found(o memory.Workload, f rollout.Finding) Event {
 	kind := corev1.EventTypeWarning
 	if f.Kind == rollout.Resized || f.Kind == rollout.Replaced {
 		kind = corev1.EventTypeNormal
@@ -227,6 +226,7 @@ func foundOnPod(o memory.Workload, f rollout.Finding) Event {
 			APIVersion: "v1", Kind: "Pod", Namespace: o.Ref.Namespace, Name: f.Pod, UID: f.UID,
 		},
 		Related: WorkloadObject(o), Kind: kind, Reason: string(f.Kind), Action: "Observed", Note: f.Message,
+		OnRelated: "Pod " + f.Pod + ": " + f.Message,
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -50,14 +49,18 @@ func partsOf(s *Snapshot, pod *corev1.Pod, container string) *v1alpha1.MemoryPar
 	return nil
 }
 
-// filledBy is what fills the fullest replica of a container, in lines; nil: no agent looked.
-func filledBy(s *Snapshot, container string) []string {
+// filledBy is what fills the fullest replica of a container, in lines; nil: no agent read it. outlier is its pod, where
+// it holds far more than the other replicas; empty: it does not.
+func filledBy(s *Snapshot, container string) (lines []string, outlier string) {
 	name, fullest := fullest(s, container)
 	if fullest == nil {
-		return nil
+		return nil, ""
 	}
-	lines := []string{fmt.Sprintf("%s: %s resident at %s%s", name, amount(fullest.Resident),
-		format.Time(fullest.Time.Time), beside(s, container, name))}
+	first := fmt.Sprintf("%s: %s resident at %s", name, amount(fullest.Resident), format.Time(fullest.Time.Time))
+	if usual, replicas, above := aboveOthers(s, container, name); above {
+		outlier, first = name, fmt.Sprintf("%s, its replicas %s (median of %d)", first, usual, replicas)
+	}
+	lines = append(lines, first)
 	parts := slices.Clone(fullest.Parts)
 	slices.SortStableFunc(parts, func(a, b v1alpha1.MemoryPart) int { return -cmp.Compare(bytesOf(a), bytesOf(b)) })
 	var others memory.Bytes
@@ -68,11 +71,11 @@ func filledBy(s *Snapshot, container string) []string {
 		}
 		lines = append(lines, partLine(p))
 	}
-	return append(lines, fmt.Sprintf("other parts %s, unexplained %s", others, amount(fullest.Unexplained)))
+	return append(lines, fmt.Sprintf("other parts %s, unexplained %s", others, amount(fullest.Unexplained))), outlier
 }
 
-// beside says what the other replicas hold, where this one holds far more; empty: it does not.
-func beside(s *Snapshot, container, pod string) string {
+// aboveOthers reports whether a pod's container holds far more than those of the other replicas, and what these hold.
+func aboveOthers(s *Snapshot, container, pod string) (usual memory.Bytes, replicas int, above bool) {
 	var all []shape.Replica
 	for _, p := range s.Governed {
 		if m := partsOf(s, p, container); m != nil {
@@ -80,21 +83,7 @@ func beside(s *Snapshot, container, pod string) string {
 		}
 	}
 	outliers, usual := shape.Outliers(all)
-	if !slices.Contains(outliers, pod) {
-		return ""
-	}
-	return fmt.Sprintf(besideWords+"%s (median of %d)", usual, len(all))
-}
-
-const besideWords = ", its replicas "
-
-// standsOut is the pod that lines of filledBy say stands out; empty: none.
-func standsOut(lines []string) string {
-	if len(lines) == 0 || !strings.Contains(lines[0], besideWords) {
-		return ""
-	}
-	name, _, _ := strings.Cut(lines[0], ":")
-	return name
+	return usual, len(all), slices.Contains(outliers, pod)
 }
 
 func partLine(p v1alpha1.MemoryPart) string {

@@ -50,10 +50,11 @@ func TestFilledByTellsTheFullestReplicaInFiveLines(t *testing.T) {
 		"b: 412Mi resident at 2026-03-02T01:02:03Z", "V8 heap 301Mi", "glibc arenas 96Mi, of which 61Mi is free",
 		"program and libraries 10Mi", "other parts 4Mi, unexplained 1Mi",
 	}
-	if diff := cmp.Diff(want, filledBy(s, "app")); diff != "" {
+	got, outlier := filledBy(s, "app")
+	if diff := cmp.Diff(want, got); diff != "" || outlier != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if got := filledBy(s, "sidecar"); got != nil {
+	if got, _ := filledBy(s, "sidecar"); got != nil {
 		t.Errorf("nobody inspected it: %v", got)
 	}
 	// What every reading finds is no reason to write.
@@ -67,7 +68,12 @@ func TestFilledByTellsTheFullestReplicaInFiveLines(t *testing.T) {
 	}
 	after.Containers[0].FilledBy = nil
 	if worth(before, nil) == worth(after, nil) {
-		t.Error("that nobody looks any more is not written")
+		t.Error("that no agent reads it any more is not written")
+	}
+	after = before.DeepCopy()
+	after.Containers[0].FilledByOutlier = "b"
+	if worth(before, nil) == worth(after, nil) {
+		t.Error("a pod that holds far more than the others is not written")
 	}
 }
 
@@ -75,7 +81,7 @@ func TestFilledByTellsTheFullestReplicaInFiveLines(t *testing.T) {
 // them.
 func TestWhoStandsOut(t *testing.T) {
 	runs := &v1alpha1.RuntimeFound{Type: "NodeJS"}
-	of := func(resident ...string) string {
+	of := func(resident ...string) (line, outlier string) {
 		pods := make([]inspectedPod, len(resident))
 		for i := range pods {
 			pods[i] = inspectedPod{"app:1", "", runs}
@@ -87,18 +93,19 @@ func TestWhoStandsOut(t *testing.T) {
 				Time:     metav1.NewTime(time.Date(2026, 3, 2, 1, 2, 3, 0, time.UTC)),
 			}
 		}
-		return filledBy(s, "app")[0]
+		lines, outlier := filledBy(s, "app")
+		return lines[0], outlier
 	}
 	const sick = "538Mi resident at 2026-03-02T01:02:03Z"
-	got := of("233Mi", "538Mi", "231Mi", "236Mi")
-	if !strings.HasSuffix(got, sick+", its replicas 235Mi (median of 4)") {
-		t.Errorf("one of four: %s", got)
+	got, outlier := of("233Mi", "538Mi", "231Mi", "236Mi")
+	if !strings.HasSuffix(got, sick+", its replicas 235Mi (median of 4)") || !strings.HasPrefix(got, outlier+": ") {
+		t.Errorf("one of four: %s, outlier %q", got, outlier)
 	}
-	for name, got := range map[string]string{
-		"one of two": of("233Mi", "538Mi"), "all": of("538Mi", "530Mi", "531Mi", "529Mi"),
+	for name, resident := range map[string][]string{
+		"one of two": {"233Mi", "538Mi"}, "all": {"538Mi", "530Mi", "531Mi", "529Mi"},
 	} {
-		if !strings.HasSuffix(got, sick) {
-			t.Errorf("%s: %s", name, got)
+		if got, outlier := of(resident...); !strings.HasSuffix(got, sick) || outlier != "" {
+			t.Errorf("%s: %s, outlier %q", name, got, outlier)
 		}
 	}
 }

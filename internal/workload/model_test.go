@@ -55,7 +55,7 @@ func newModel(t *testing.T, choose func(int) int, measured bool) *model {
 	m := &model{
 		cluster: cluster{
 			Kubelet: kubelet.New(began, choose), t: t, unmeasured: !measured, seen: map[string]bool{},
-			passed: map[types.UID]int32{}, told: map[string]int{},
+			passed: map[types.UID]int32{}, told: map[string]map[string]bool{},
 		},
 		deleted: map[types.UID]time.Time{}, counted: map[memory.OOMKind]int64{},
 	}
@@ -234,8 +234,8 @@ func (m *model) compare() {
 	if n := m.leader.state.ledger.Count(kubelet.Container, memory.OOMSuspected); n > 0 {
 		m.t.Errorf("%d kills are suspected, and nothing looked like one", n)
 	}
-	for event, n := range m.told {
-		if n > 1 {
+	for event, identities := range m.told {
+		if n := len(identities); n > 1 {
 			m.t.Errorf("%d events say %q", n, event)
 		}
 	}

@@ -193,41 +193,34 @@ func (st *State) sayInVain(c *v1alpha1.ContainerRecommendation, now time.Time) {
 // maxAdvice is what the API takes.
 const maxAdvice = 8
 
-// stallEvents are told on the pod and on its workload.
-func stallEvents(o memory.Workload, c stallChanges, summaries map[string]string) (all []Event) {
+// stallEvents are the Events about stalls, on the pod and on its workload.
+func stallEvents(snapshot *Snapshot, c stallChanges, summaries map[string]string) (all []Event) {
 	for i := range c.began {
 		s := &c.began[i]
-		e := stallOnPod(o, s, corev1.EventTypeWarning, v1alpha1.EventMemoryStalled)
-		all = append(all, e, onWorkload(e, s.Container.Pod, summaries[s.Container.Container]))
+		e := stalled(snapshot, s, corev1.EventTypeWarning, v1alpha1.EventMemoryStalled)
+		if summary := summaries[s.Container.Container]; summary != "" {
+			e.OnRelated += ". " + summary
+		}
+		all = append(all, e)
 	}
 	for i := range c.ended {
 		s, kind, reason := &c.ended[i], corev1.EventTypeNormal, v1alpha1.ReasonStallOver
 		if s.NotRelieved {
 			kind, reason = corev1.EventTypeWarning, v1alpha1.ReasonRaiseInVain
 		}
-		e := stallOnPod(o, s, kind, reason)
-		all = append(all, e, onWorkload(e, s.Container.Pod, ""))
+		all = append(all, stalled(snapshot, s, kind, reason))
 	}
 	for i := range c.explained {
-		e := stallOnPod(o, &c.explained[i], corev1.EventTypeNormal, v1alpha1.EventStallExplained)
-		all = append(all, e, onWorkload(e, c.explained[i].Container.Pod, ""))
+		all = append(all, stalled(snapshot, &c.explained[i], corev1.EventTypeNormal, v1alpha1.EventStallExplained))
 	}
 	return all
 }
 
-func stallOnPod(o memory.Workload, s *memory.Stall, kind, reason string) Event {
+func stalled(snapshot *Snapshot, s *memory.Stall, kind, reason string) Event {
+	sentence := stallSentence(s)
 	return Event{
-		Regarding: podObject(s.Container), Related: WorkloadObject(o), Kind: kind, Reason: reason,
-		Action: "Observed", Note: stallSentence(s),
+		Regarding: containerObject(snapshot, s.Container), Related: WorkloadObject(snapshot.Owner),
+		Container: s.Container.Container, Kind: kind, Reason: reason, Action: "Observed", Note: sentence,
+		OnRelated: "Pod " + s.Container.Pod + ": " + sentence,
 	}
-}
-
-// onWorkload is the same event on the workload, with what memfit makes of it.
-func onWorkload(e Event, pod, summary string) Event {
-	e.Regarding, e.Related = e.Related, e.Regarding
-	e.Note = "Pod " + pod + ": " + e.Note
-	if summary != "" {
-		e.Note += ". " + summary
-	}
-	return e
 }

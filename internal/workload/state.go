@@ -196,8 +196,7 @@ func (st *State) Recall(status *v1alpha1.MemoryRecommendationStatus) {
 			st.found[c.Container] = c.FoundRuntime
 		}
 		st.used[c.Container] = v1alpha1.ContainerRecommendation{Use: c.Use, UseSeen: c.UseSeen}
-		source, past := sourcesOf(c.Evidence.Source)
-		st.source, st.past = cmp.Or(st.source, source), cmp.Or(st.past, past)
+		st.source, st.past = cmp.Or(st.source, c.Evidence.Source), cmp.Or(st.past, c.Evidence.HistorySource)
 	}
 	st.liveSets = liveSets(status)
 	st.told.drifting, st.told.outliers = driftingIn(status), outliersIn(status)

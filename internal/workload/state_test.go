@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/test/build"
 )
 
@@ -61,5 +63,26 @@ func TestNamesOfOldVersionsAreForgotten(t *testing.T) {
 			"%d histories, app among them: %t, the newest version among them: %t", n, m.containers["app"] != nil,
 			m.containers["a-0999"] != nil,
 		)
+	}
+}
+
+// TestSourcesAreRecalledAsTheyWere: where usage comes from outlives a restart of memfit, also where only the past was
+// read: it is no source of what is used now.
+func TestSourcesAreRecalledAsTheyWere(t *testing.T) {
+	h := history.New()
+	h.Add(memory.Sample{Time: began, WorkingSet: memory.MiB}, 0)
+	for _, want := range []v1alpha1.Evidence{
+		{Source: "kubelet", WorkingSetOnly: true}, {HistorySource: "prometheus", WorkingSetOnly: true},
+		{Source: "metrics-api", HistorySource: "prometheus", WorkingSetOnly: true},
+	} {
+		var e v1alpha1.Evidence
+		setSources(&e, want.Source, want.HistorySource, h)
+		st := NewState()
+		st.Recall(&v1alpha1.MemoryRecommendationStatus{
+			Containers: []v1alpha1.ContainerRecommendation{{Container: "app", Evidence: e}},
+		})
+		if e != want || st.source != want.Source || st.past != want.HistorySource {
+			t.Errorf("%+v is written as %+v and recalled as %q, %q", want, e, st.source, st.past)
+		}
 	}
 }

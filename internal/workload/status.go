@@ -46,36 +46,12 @@ func apiEvidence(e recommend.Evidence) v1alpha1.Evidence {
 	return out
 }
 
-// What a source is followed by in status.
-const (
-	// workingSetOnly marks a source that cannot tell page cache from demand.
-	workingSetOnly = " (working set only)"
-	// historyFrom comes before the source of what was used before memfit looked.
-	historyFrom = ", history from "
-)
-
-// evidenceSource says where usage came from: "kubelet", "metrics-api (working set only)", "kubelet, history from
-// prometheus".
-func evidenceSource(source, past string, h *history.Container) string {
-	if source == "" && past == "" || h == nil || h.Samples() == 0 {
-		return ""
+// setSources sets where the usage in h comes from: what is read now, and what was read before memfit's own readings.
+func setSources(e *v1alpha1.Evidence, source, past string, h *history.Container) {
+	if h == nil || h.Samples() == 0 {
+		return
 	}
-	if source == "" {
-		return past
-	}
-	if h.WorkingSetOnly() {
-		source += workingSetOnly
-	}
-	if past != "" {
-		source += historyFrom + past
-	}
-	return source
-}
-
-// sourcesOf undoes evidenceSource.
-func sourcesOf(text string) (source, past string) {
-	source, past, _ = strings.Cut(text, historyFrom)
-	return strings.TrimSuffix(source, workingSetOnly), past
+	e.Source, e.HistorySource, e.WorkingSetOnly = source, past, h.WorkingSetOnly()
 }
 
 func apiShape(s shape.Shape) *v1alpha1.Shape {

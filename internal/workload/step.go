@@ -98,7 +98,7 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 		Kills: kills, NewStalls: stalls.began, Stalls: m.ledger.AllStalls(), Findings: v.findings, Shapes: v.shapes,
 	}
 	e.Timing.Known = m.youngest()
-	e.Events = news(s, &v, kills, explained, stalls)
+	e.Events = news(s, &v, append(m.unreported(before.steppedAt, kills, now), kills...), explained, stalls)
 	e.Published, e.told = changes(s, m, &v)
 	m.programs = nil // the next step finds them anew; the instances know theirs
 	return m, e
@@ -149,4 +149,19 @@ func merged(kills, explained []memory.OOMKill) (all, before []memory.OOMKill) {
 		kills[i] = e
 	}
 	return kills, before
+}
+
+// unreported are kills that an earlier process counted just before it ended and may not have reported, where this is
+// the first step of a process.
+func (st *State) unreported(steppedAt time.Time, kills []memory.OOMKill, now time.Time) (all []memory.OOMKill) {
+	if !steppedAt.IsZero() {
+		return nil
+	}
+	for _, k := range st.ledger.All() {
+		if k.Seen.IsZero() || now.Sub(k.Seen) > replayed || slices.Contains(kills, k) {
+			continue
+		}
+		all = append(all, k)
+	}
+	return all
 }

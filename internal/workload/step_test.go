@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,8 +47,8 @@ type cluster struct {
 	// passed is the first instance of each pod whose end no memfit has written about yet: what one learns of earlier ones
 	// comes too late.
 	passed map[types.UID]int32
-	// told counts each kill's event on its pod: more than one is one too many.
-	told map[string]int
+	// told has the identities of each kill's event on its pod: more than one is one too many.
+	told map[string]map[string]bool
 	// kills are those that the step found new which was written last.
 	kills []memory.OOMKill
 	// unmeasured: nobody takes samples.
@@ -69,7 +68,7 @@ type process struct {
 func newCluster(t *testing.T, seed uint64) *cluster {
 	c := &cluster{
 		Kubelet: kubelet.New(began, rand.New(rand.NewPCG(seed, 12)).IntN),
-		t:       t, seen: map[string]bool{}, passed: map[types.UID]int32{}, told: map[string]int{},
+		t:       t, seen: map[string]bool{}, passed: map[types.UID]int32{}, told: map[string]map[string]bool{},
 	}
 	c.need = memory.Bytes(100+c.Choose(900)) * memory.MiB
 	p := build.Profile("shop", "web", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingInPlaceOrEvict))
@@ -200,8 +199,12 @@ func (c *cluster) reconcile(p *process, killedAt int) (killed bool) {
 	}
 	p.state, p.version, p.inbox = next, c.version, PendingEvents{}
 	for _, e := range effects.Events {
-		if o, ok := e.Regarding.(*corev1.ObjectReference); ok && o.Kind == "Pod" && e.Reason == v1alpha1.EventOOMKilled {
-			c.told[string(o.UID)+": "+e.Note]++
+		if e.Regarding.Kind == "Pod" && e.Reason == v1alpha1.EventOOMKilled {
+			of := string(e.Regarding.UID) + ": " + e.Note
+			if c.told[of] == nil {
+				c.told[of] = map[string]bool{}
+			}
+			c.told[of][e.At.String()+e.ID] = true
 		}
 	}
 	if c.Choose(8) == 0 { // the recommendation cannot be written
@@ -316,8 +319,8 @@ func (c *cluster) run(steps int) {
 		c.t.Errorf("%d kills were counted, %d happened, and %d of them were seen", got, truth, len(c.seen))
 	}
 	c.counted = leader.state.ledger.Total("app")
-	for event, n := range c.told {
-		if n > 1 {
+	for event, identities := range c.told {
+		if n := len(identities); n > 1 {
 			c.t.Errorf("%d events say %q", n, event)
 		}
 	}

@@ -65,7 +65,7 @@ func worth(s *v1alpha1.MemoryRecommendationStatus, published map[string]v1alpha1
 		r.Reasons, r.Summary, r.Evidence.Window, r.UseSeen = nil, "", "", nil
 		r.Evidence.Samples = rounded125(r.Evidence.Samples)
 		if r.FilledBy != nil {
-			r.FilledBy = []string{standsOut(r.FilledBy)} // whether anybody looked, not what every look finds
+			r.FilledBy = []string{""} // whether an agent read it, not what each reading finds
 		}
 		if r.WouldHelp != nil {
 			r.WouldHelp = []string{""}

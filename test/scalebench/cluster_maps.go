@@ -11,11 +11,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	decision "github.com/memfit/memfit/internal/workload"
 )
 
 // maps is a cluster without network and disk: what memfit's caches would hold, and a count of what it writes. A method
@@ -115,7 +116,10 @@ func (m *maps) wrote(obj client.Object) error {
 	return nil
 }
 
-// Eventf counts an event as the one request it is; memfit's own recorder may join equal ones.
-func (m *maps) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {
+// Record counts an event as the requests it is; memfit's own recorder writes fewer where they are many.
+func (m *maps) Record(_ memory.Workload, e decision.Event) {
 	m.writes.events++
+	if e.OnRelated != "" {
+		m.writes.events++
+	}
 }

@@ -47,6 +47,8 @@ type Difference struct {
 	Less, More memory.Bytes
 	// Unknown pods are not in these amounts: what their owners wrote is not known.
 	Unknown int
+	// Failed pods request less, and were OOM-killed, stalled or rolled back since. Less does not count them.
+	Failed int
 }
 
 // Served is how a page that is served is made again.
@@ -153,6 +155,7 @@ func (in *Input) page() *page {
 		w.Given = given.back()
 		sum.given = Difference{
 			sum.given.Less.Plus(given.Less), sum.given.More.Plus(given.More), sum.given.Unknown + given.Unknown,
+			sum.given.Failed + given.Failed,
 		}
 		if i < mostCharts {
 			in.details(&w, rec)
@@ -289,6 +292,8 @@ func (s *sums) totals(in *Input) []total {
 func (in *Input) given(d *Difference) string {
 	text := "of what owners wrote"
 	switch {
+	case d.Less == 0 && d.More == 0 && d.Failed > 0:
+		text = "no lower request has lasted"
 	case d.Less == 0 && d.More == 0:
 		text = "memfit changed no request of these pods"
 	case d.More > 0:
@@ -299,6 +304,9 @@ func (in *Input) given(d *Difference) string {
 		text += in.money(d.More.Minus(d.Less), "−")
 	default:
 		text += in.money(d.Less.Minus(d.More))
+	}
+	if d.Failed > 0 {
+		text += "; without " + format.Count(int64(d.Failed), "pod") + " with less, OOM-killed, stalled or rolled back since"
 	}
 	if d.Unknown > 0 {
 		text += "; without " + format.Count(int64(d.Unknown), "pod") + " whose owner's size is not known"

@@ -167,6 +167,10 @@ func TestGivenBack(t *testing.T) {
 				"without 1 pod whose owner's size is not known",
 			"−2Gi",
 		},
+		"less, and killed": {
+			map[string]Difference{"shop/deployment-web": {Failed: 2}}, "–",
+			"no lower request has lasted; without 2 pods with less, OOM-killed, stalled or rolled back since", "–",
+		},
 		"nothing": {map[string]Difference{}, "–", "memfit changed no request of these pods", "–"},
 	} {
 		page := made(t, &Input{

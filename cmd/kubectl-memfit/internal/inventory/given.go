@@ -5,6 +5,7 @@ package inventory
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,10 +27,14 @@ type Difference struct {
 	Less, More memory.Bytes
 	// Unknown pods were resized by memfit, and what their owners wrote is not known.
 	Unknown int
+	// Failed pods request less, and since they do, a replica was OOM-killed or stalled, or a size was rolled back. Less
+	// does not count them.
+	Failed int
 }
 
 // GivenBack is the difference for each recommendation, by namespace and name. It only counts what memfit did itself:
-// sizes that it gave to pods when they were created and that they still have, and pods that nobody resized after it.
+// sizes that it gave to pods when they were created and that they still have, and pods that no other writer resized
+// after it. A lower size that was followed by an OOM kill, a stall or a rollback has given nothing back.
 func GivenBack(
 	pods []corev1.Pod, recs []v1alpha1.MemoryRecommendation, templates Templates,
 ) map[[2]string]Difference {
@@ -45,41 +50,89 @@ func GivenBack(
 		}
 		key := [2]string{rec.Namespace, rec.Name}
 		d := out[key]
-		d.add(pod, templates[w])
+		d.add(pod, templates[w], rec)
 		out[key] = d
 	}
 	return out
 }
 
-func (d *Difference) add(pod *corev1.Pod, template map[string]memory.Bytes) {
+func (d *Difference) add(
+	pod *corev1.Pod, template map[string]memory.Bytes, rec *v1alpha1.MemoryRecommendation,
+) {
+	created := pod.CreationTimestamp.Time
 	if has := constraints.WholeSize(pod).Request; has > 0 { // what the scheduler counts, whatever the containers have
-		if before, given, ok := inject.RequestBefore(pod, ""); ok && given == has {
-			d.count(before, has)
+		before, given, ok := inject.RequestBefore(pod, "")
+		if ok && given == has && d.count(before, has, failedSince(rec, "", created)) {
+			d.Failed++
 		}
 		return
 	}
-	resized, unknown := resizedByMemfit(pod), false
+	resized, unknown, failed := resizedByMemfit(pod), false, false
 	for _, c := range running(pod) {
 		has := requestOf(&c.Resources)
 		before, given, ok := inject.RequestBefore(pod, c.Name)
 		switch {
 		case ok && (given == has || resized):
-			d.count(before, has)
+			failed = d.count(before, has, failedSince(rec, c.Name, created)) || failed
 		case !ok && resized:
 			if before, ok = template[c.Name]; ok {
-				d.count(before, has)
+				failed = d.count(before, has, failedSince(rec, c.Name, firstChange(rec, created))) || failed
 			} else {
 				unknown = true
 			}
 		}
+	}
+	if failed {
+		d.Failed++
 	}
 	if unknown {
 		d.Unknown++
 	}
 }
 
-func (d *Difference) count(before, has memory.Bytes) {
-	d.Less, d.More = d.Less.Plus(before.Minus(has)), d.More.Plus(has.Minus(before))
+// count adds what a container requests less or more than before. It reports whether that is less and failed, and then
+// not added.
+func (d *Difference) count(before, has memory.Bytes, failed bool) bool {
+	d.More = d.More.Plus(has.Minus(before))
+	if failed && has < before {
+		return true
+	}
+	d.Less = d.Less.Plus(before.Minus(has))
+	return false
+}
+
+// failedSince reports whether a container of the workload was OOM-killed or stalled since a time, or a size was rolled
+// back, as far as the recommendation keeps that; the empty name: any container.
+func failedSince(rec *v1alpha1.MemoryRecommendation, container string, since time.Time) bool {
+	is := func(name string, at metav1.Time) bool {
+		return (container == "" || name == container) && !at.Time.Before(since)
+	}
+	s := &rec.Status
+	return slices.ContainsFunc(s.RecentOOMKills, func(k v1alpha1.OOMKillRecord) bool { return is(k.Container, k.Time) }) ||
+		slices.ContainsFunc(s.RecentStalls, func(st v1alpha1.StallRecord) bool { return is(st.Container, st.Time) }) ||
+		slices.ContainsFunc(s.RecentChanges, func(c v1alpha1.ChangeRecord) bool {
+			return c.Kind == v1alpha1.EventReverted && !c.Time.Time.Before(since)
+		})
+}
+
+// firstChange is when memfit first resized a pod of the workload, as far as the recommendation keeps that, and not
+// before the pod was created.
+func firstChange(rec *v1alpha1.MemoryRecommendation, created time.Time) time.Time {
+	first := time.Time{}
+	for i := range rec.Status.RecentChanges {
+		c := &rec.Status.RecentChanges[i]
+		at := c.Time.Time
+		if c.Since != nil {
+			at = c.Since.Time
+		}
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	if first.Before(created) {
+		return created
+	}
+	return first
 }
 
 // resizedByMemfit: the last one who resized the pod was memfit.

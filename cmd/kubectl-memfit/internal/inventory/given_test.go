@@ -87,8 +87,64 @@ func TestGivenBackOfAPodAsAWhole(t *testing.T) {
 	pod.Spec.Resources = &whole
 	pod.Spec.Containers = []corev1.Container{{Name: "app", Resources: sized("200Mi", "")}}
 	var d Difference
-	if d.add(&pod, nil); d != (Difference{Less: 212 * memory.MiB}) {
+	if d.add(&pod, nil, &v1alpha1.MemoryRecommendation{}); d != (Difference{Less: 212 * memory.MiB}) {
 		t.Errorf("%+v", d)
+	}
+}
+
+// TestNothingIsGivenBackByWhatFailed: a lower request counts while no kill, stall or rollback of its container follows.
+func TestNothingIsGivenBackByWhatFailed(t *testing.T) {
+	at := func(hour int) metav1.Time { return metav1.NewTime(time.Date(2026, 11, 26, hour, 0, 0, 0, time.UTC)) }
+	less, none := Difference{Less: 212 * memory.MiB}, Difference{Failed: 1}
+	kill := func(container string, hour int) v1alpha1.MemoryRecommendationStatus {
+		return v1alpha1.MemoryRecommendationStatus{RecentOOMKills: []v1alpha1.OOMKillRecord{
+			{Container: container, Pod: "another", Time: at(hour)},
+		}}
+	}
+	changed := func(kind string, hour int) v1alpha1.MemoryRecommendationStatus {
+		return v1alpha1.MemoryRecommendationStatus{RecentChanges: []v1alpha1.ChangeRecord{{Kind: kind, Time: at(hour)}}}
+	}
+	stalled := v1alpha1.MemoryRecommendationStatus{
+		RecentStalls: []v1alpha1.StallRecord{{Container: "app", Time: at(7)}},
+	}
+	lowered := kill("app", 7)
+	lowered.RecentChanges = changed("Resized", 8).RecentChanges
+	killedSince := kill("app", 9)
+	killedSince.RecentChanges = lowered.RecentChanges
+	for name, tc := range map[string]struct {
+		inPlace bool
+		status  v1alpha1.MemoryRecommendationStatus
+		want    Difference
+	}{
+		"killed before the pod was created":       {status: kill("app", 5), want: less},
+		"a replica was killed after it":           {status: kill("app", 7), want: none},
+		"another container was killed":            {status: kill("proxy", 7), want: less},
+		"a size was rolled back":                  {status: changed("Reverted", 7), want: none},
+		"resized again":                           {status: changed("Resized", 7), want: less},
+		"stalled":                                 {status: stalled, want: none},
+		"lowered in place after a kill":           {inPlace: true, status: lowered, want: less},
+		"lowered in place, and a kill after that": {inPlace: true, status: killedSince, want: none},
+	} {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", CreationTimestamp: at(6)}}
+		pod.Spec.Containers = []corev1.Container{{Name: "app", Resources: sized("300Mi", "2Gi")}}
+		if tc.inPlace {
+			resized := at(8)
+			pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "memfit", Subresource: "resize", Time: &resized}}
+		} else {
+			pod.Annotations = map[string]string{
+				v1alpha1.InjectedAnnotation: `{"v":1,"containers":{"app":{"size":{"request":"300Mi","wasRequest":"512Mi"}}}}`,
+			}
+		}
+		rec := v1alpha1.MemoryRecommendation{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pod-web"}, Status: tc.status,
+		}
+		rec.Spec.Workload = v1alpha1.WorkloadReference{APIVersion: "v1", Kind: "Pod", Name: "web"}
+		got := GivenBack([]corev1.Pod{pod}, []v1alpha1.MemoryRecommendation{rec}, Templates{
+			{"shop", "Pod", "web"}: {"app": 512 * memory.MiB},
+		})[[2]string{"shop", "pod-web"}]
+		if got != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
 	}
 }
 

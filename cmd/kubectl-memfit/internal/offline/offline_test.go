@@ -148,7 +148,7 @@ spec:
         - name: side
     metadata:
       annotations:
-        memfit.dev/injected: '{"v":1,"profile":"MemoryProfile/web","generation":1,"containers":{"app":{"limit":"512Mi","runtime":"Go (declared by the profile)","set":{"GOMEMLIMIT":"483183820"}},"side":{"limit":"no limit","runtime":"Go (declared by the profile)","skipped":{"GOMEMLIMIT":"the container has no memory limit to derive it from: set resources.limits.memory, and new pods get GOMEMLIMIT"}}}}'
+        memfit.dev/injected: '{"v":1,"profile":"MemoryProfile/web","generation":1,"containers":{"app":{"limit":"512Mi","runtime":"Go (declared by the profile)","set":{"GOMEMLIMIT":"483183820"}},"side":{"limitFrom":"no limit","runtime":"Go (declared by the profile)","skipped":{"GOMEMLIMIT":"the container has no memory limit to derive it from: set resources.limits.memory, and new pods get GOMEMLIMIT"}}}}'
 ---
 kind: Service
 apiVersion: v1

@@ -89,7 +89,11 @@ func (p *page) kills(s *v1alpha1.MemoryRecommendationStatus) {
 	if s.OOMKills == 0 && len(s.RecentOOMKills) == 0 {
 		return
 	}
-	p.heading(fmt.Sprintf("OOM kills: %d so far", s.OOMKills))
+	head := fmt.Sprintf("OOM kills: %d so far", s.OOMKills)
+	if listed := int64(len(s.RecentOOMKills)); 0 < listed && listed < s.OOMKills {
+		head += fmt.Sprintf(", the last %d in detail", listed)
+	}
+	p.heading(head)
 	for i := range s.RecentOOMKills {
 		k := &s.RecentOOMKills[i]
 		p.hanging("  ", "    ", killed(k))

@@ -131,6 +131,12 @@ func evidence(e *v1alpha1.Evidence) string {
 	if e.Source != "" {
 		text += ", from " + e.Source
 	}
+	if e.WorkingSetOnly {
+		text += ", some of it working set only"
+	}
+	if e.HistorySource != "" {
+		text += ", history from " + e.HistorySource
+	}
 	return text
 }
 

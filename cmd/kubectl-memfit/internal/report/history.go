@@ -22,6 +22,8 @@ type History struct {
 	Workload  v1alpha1.WorkloadReference
 	// Applied is the condition: how things stand now.
 	Applied Finding
+	// Kills are all OOM kills so far, of which Entries has the last ones.
+	Kills int64
 	// Entries are newest first.
 	Entries []Entry
 }
@@ -43,6 +45,7 @@ func HistoryOf(rec *v1alpha1.MemoryRecommendation) History {
 	s := &rec.Status
 	h := History{
 		Namespace: rec.Namespace, Workload: rec.Spec.Workload, Applied: finding(s.Conditions, v1alpha1.ConditionApplied),
+		Kills: s.OOMKills,
 	}
 	for i := range s.RecentChanges {
 		c := &s.RecentChanges[i]
@@ -70,7 +73,7 @@ func (h *History) Print(w io.Writer, o listing.Options) error {
 	}
 	l := listing.List{
 		Kind: "WorkloadHistoryList", Fields: historyFields,
-		More: map[string]any{"namespace": h.Namespace, "workload": h.Workload, "applied": h.Applied},
+		More: map[string]any{"namespace": h.Namespace, "workload": h.Workload, "applied": h.Applied, "oomKills": h.Kills},
 	}
 	for _, field := range historyFields {
 		l.Columns = append(l.Columns, listing.Column{Heading: strings.ToUpper(field)})
@@ -101,6 +104,9 @@ func (h *History) Write(w io.Writer, colors listing.Colors) error {
 	if h.Applied.Reason != "" {
 		p.item("Now", fmt.Sprintf("Applied is %s (%s): %s", h.Applied.Status, h.Applied.Reason, h.Applied.Message))
 	}
+	if listed := h.listedKills(); h.Kills > listed {
+		p.item("OOM kills", fmt.Sprintf("%d so far, the last %d are listed", h.Kills, listed))
+	}
 	if len(h.Entries) == 0 {
 		p.item("History", "memfit has changed no pod of it, and knows of no OOM kill or stall")
 	}
@@ -114,6 +120,15 @@ func (h *History) Write(w io.Writer, colors listing.Colors) error {
 	}
 	_, err := io.WriteString(w, p.String())
 	return err
+}
+
+func (h *History) listedKills() (n int64) {
+	for i := range h.Entries {
+		if h.Entries[i].Kill != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // Words are the line that says what happened, and what is to be said of it.

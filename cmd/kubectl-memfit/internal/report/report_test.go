@@ -229,6 +229,38 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// TestKillsThatAreNotListedAreCounted: 65 kills of which 20 are kept in detail are 65 on each page.
+func TestKillsThatAreNotListedAreCounted(t *testing.T) {
+	rec := v1alpha1.MemoryRecommendation{}
+	rec.Status.OOMKills = 65
+	rec.Status.RecentOOMKills = make([]v1alpha1.OOMKillRecord, 20)
+	p := &page{}
+	p.kills(&rec.Status)
+	if want := "OOM kills: 65 so far, the last 20 in detail"; !strings.Contains(p.String(), want) {
+		t.Errorf("explain: want %q in %s", want, p.String())
+	}
+	var out bytes.Buffer
+	h := HistoryOf(&rec)
+	if err := h.Write(&out, false); err != nil {
+		t.Fatal(err)
+	}
+	if want := "65 so far, the last 20 are listed"; !strings.Contains(out.String(), want) {
+		t.Errorf("history: want %q in %s", want, out.String())
+	}
+}
+
+// TestEvidenceNamesItsSources: what is read now, what was read before it, and what of it has page cache in it.
+func TestEvidenceNamesItsSources(t *testing.T) {
+	peak := resource.MustParse("64Mi")
+	e := v1alpha1.Evidence{PeakWorkingSet: &peak, Samples: 4, Replicas: 1, Source: "metrics-api", WorkingSetOnly: true,
+		HistorySource: "prometheus"}
+	const want = "peak working set 64Mi; 4 samples of 1 container, from metrics-api, some of it working set only, " +
+		"history from prometheus"
+	if got := evidence(&e); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestNothingGoverned(t *testing.T) {
 	golden.Check(t, "nothing-no-profile.txt", NothingGoverned("shop", nil))
 	golden.Check(t, "nothing-anywhere.txt", NothingGoverned("", []Profile{web()}))

@@ -1,0 +1,331 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/workload"
+)
+
+// Bounds of Events. An Event takes about 1 KiB in etcd, for an hour by default: about half a MiB for a workload in a
+// crash loop. Without bounds, one of 100 pods would write 2,400 an hour. Kubelets write up to 50 a second each.
+const (
+	// eventBurst Events of one workload are written at once, and then one each eventEvery. The last eventReserve of them
+	// are for groups of which none was written within summaryEvery: a rollback must not be lost among kills.
+	eventBurst   = 240
+	eventReserve = 40
+	eventEvery   = 30 * time.Second
+	// allEventBurst and allEventEvery are for all workloads together.
+	allEventBurst = 1000
+	allEventEvery = 50 * time.Millisecond
+	// Beyond that they are counted by reason and container, for at most maxGroups pairs of a workload, and summed up after
+	// firstSummary, and then every summaryEvery: with maxGroups, 192 an hour.
+	firstSummary = time.Minute
+	summaryEvery = 5 * time.Minute
+	maxGroups    = 16
+	// tidyEvery is how often the writer checks what is due.
+	tidyEvery = 10 * time.Second
+)
+
+const (
+	eventWriters = 4
+	// eventQueue holds the burst of all workloads; where the API server takes none, what does not fit is counted.
+	eventQueue = allEventBurst
+	// eventTimeout is for one attempt; eventTries, with twice the pause after each, take a minute.
+	eventTimeout = 10 * time.Second
+	eventTries   = 6
+	eventPause   = time.Second
+	// eventsAtEnd is how long the writer goes on when the manager stops.
+	eventsAtEnd = 5 * time.Second
+)
+
+// EventWriter writes Events in the background, one object for each, with a name that follows from what it reports. The
+// recorder of client-go joins Events of equal type, action, reason and objects into a series for six minutes and writes
+// the note of the first only (eventKey in tools/events): 65 kills gave 20 Events, and a second size change none. What
+// the writer does not write, because a workload has too many, it counts and reports as a number. Use [NewEventWriter].
+type EventWriter struct {
+	client   client.Writer
+	instance string
+	clock    clock.WithTicker
+	queue    chan pendingEvent
+
+	mu        sync.Mutex
+	all       bucket
+	workloads map[memory.WorkloadRef]*workloadEvents
+}
+
+// pendingEvent is one Event to be written, and the second one about the related object.
+type pendingEvent struct {
+	of    memory.Workload
+	event workload.Event
+}
+
+// NewEventWriter returns a writer whose Start is to be called. hostname tells managers apart.
+func NewEventWriter(c client.Writer, hostname string, clock clock.WithTicker) *EventWriter {
+	return &EventWriter{
+		client: c, instance: reportingController + "-" + hostname, clock: clock, queue: make(chan pendingEvent, eventQueue),
+		workloads: map[memory.WorkloadRef]*workloadEvents{},
+	}
+}
+
+// workloadEvents are the bounds of one workload, and what was not written for them.
+type workloadEvents struct {
+	of     memory.Workload
+	bucket bucket
+	groups map[eventGroup]*heldEvents
+	// written is when an Event of a group was written last, within summaryEvery.
+	written map[eventGroup]time.Time
+	// due is when groups are summed up, and summed when that was done last.
+	due, summed time.Time
+}
+
+// eventGroup are Events that are counted together.
+type eventGroup struct{ kind, reason, action, container string }
+
+// heldEvents are Events that were counted and not written.
+type heldEvents struct {
+	count       int64
+	since, last time.Time
+	// about is the pod of the last one, or the workload.
+	about *corev1.ObjectReference
+}
+
+// bucket holds up to burst tokens, of which one comes back in each interval.
+type bucket struct {
+	used float64
+	at   time.Time
+}
+
+func (b *bucket) refill(now time.Time, every time.Duration) {
+	if past := now.Sub(b.at); past > 0 {
+		b.used, b.at = max(b.used-float64(past)/float64(every), 0), now
+	}
+}
+
+// Record writes the Event, or counts it where its workload, or all together, have too many.
+func (w *EventWriter) Record(of memory.Workload, e workload.Event) {
+	now := w.clock.Now()
+	if e.At.IsZero() {
+		e.At = now
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 1.0
+	if e.OnRelated != "" {
+		n = 2
+	}
+	its := w.workload(of)
+	w.all.refill(now, allEventEvery)
+	its.bucket.refill(now, eventEvery)
+	if w.all.used+n > allEventBurst || its.bucket.used+n > its.most(&e, now) || !w.enqueue(pendingEvent{of, e}) {
+		its.hold(&e, now)
+		return
+	}
+	w.all.used, its.bucket.used, its.written[groupOf(&e)] = w.all.used+n, its.bucket.used+n, now
+}
+
+func (w *EventWriter) workload(of memory.Workload) *workloadEvents {
+	its, known := w.workloads[of.Ref]
+	if !known {
+		its = &workloadEvents{groups: map[eventGroup]*heldEvents{}, written: map[eventGroup]time.Time{}}
+		w.workloads[of.Ref] = its
+	}
+	its.of = of
+	return its
+}
+
+// enqueue reports whether there was room.
+func (w *EventWriter) enqueue(p pendingEvent) bool {
+	select {
+	case w.queue <- p:
+		return true
+	default:
+		return false
+	}
+}
+
+func groupOf(e *workload.Event) eventGroup {
+	return eventGroup{e.Kind, e.Reason, e.Action, e.Container}
+}
+
+// most is how many tokens may be used with an Event.
+func (its *workloadEvents) most(e *workload.Event, now time.Time) float64 {
+	if last, written := its.written[groupOf(e)]; written && now.Sub(last) < summaryEvery {
+		return eventBurst - eventReserve
+	}
+	return eventBurst
+}
+
+// hold counts an Event that is not written.
+func (its *workloadEvents) hold(e *workload.Event, now time.Time) {
+	group := groupOf(e)
+	if _, known := its.groups[group]; !known && len(its.groups) >= maxGroups {
+		group.container = "" // reasons are few
+	}
+	held := its.groups[group]
+	if held == nil {
+		held = &heldEvents{since: e.At}
+		its.groups[group] = held
+	}
+	held.count++
+	held.last, held.about = e.At, e.Regarding
+	if its.due.IsZero() {
+		its.due = now.Add(firstSummary)
+		if next := its.summed.Add(summaryEvery); next.After(its.due) {
+			its.due = next
+		}
+	}
+}
+
+// summarize enqueues summaries that are due, or all, and forgets workloads that have all their tokens.
+func (w *EventWriter) summarize(now time.Time, all bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ref, its := range w.workloads {
+		its.bucket.refill(now, eventEvery)
+		maps.DeleteFunc(its.written, func(_ eventGroup, at time.Time) bool { return now.Sub(at) >= summaryEvery })
+		if len(its.groups) > 0 && (all || !now.Before(its.due)) {
+			for group, held := range its.groups {
+				if w.enqueue(pendingEvent{its.of, summary(its.of, group, held, now)}) {
+					delete(its.groups, group)
+				}
+			}
+			its.due, its.summed = time.Time{}, now
+			if len(its.groups) > 0 { // the queue is full
+				its.due = now.Add(firstSummary)
+			}
+		}
+		if len(its.groups) == 0 && its.bucket.used == 0 && now.Sub(its.summed) >= summaryEvery {
+			delete(w.workloads, ref)
+		}
+	}
+}
+
+// summary reports Events that were counted and not written.
+func summary(of memory.Workload, g eventGroup, held *heldEvents, now time.Time) workload.Event {
+	container := ""
+	if g.container != "" {
+		container = " of container " + g.container
+	}
+	note := fmt.Sprintf("%d more %s%s from %s to %s, the last about %s %s: counted, not reported one by one "+
+		"(at most %d Events of a workload at once, then one every %s)",
+		held.count, g.reason, container, format.Time(held.since), format.TimeOfDay(held.last, held.since),
+		held.about.Kind, held.about.Name, eventBurst-eventReserve, eventEvery)
+	return workload.Event{
+		Regarding: workload.WorkloadObject(of), Related: held.about, Kind: g.kind, Reason: g.reason, Action: g.action,
+		Note: note, Container: g.container, At: now,
+	}
+}
+
+// Start writes until the context ends, and for a moment longer what is left. It runs on the leader.
+func (w *EventWriter) Start(ctx context.Context) error {
+	var writers sync.WaitGroup
+	for range eventWriters {
+		writers.Go(func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case p := <-w.queue:
+					w.write(ctx, &p)
+				}
+			}
+		})
+	}
+	ticker := w.clock.NewTicker(tidyEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C():
+			w.summarize(w.clock.Now(), false)
+		case <-ctx.Done():
+			writers.Wait()
+			w.drain(context.WithoutCancel(ctx))
+			return nil
+		}
+	}
+}
+
+// drain writes what is left.
+func (w *EventWriter) drain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, eventsAtEnd)
+	defer cancel()
+	w.summarize(w.clock.Now(), true)
+	for ctx.Err() == nil {
+		select {
+		case p := <-w.queue:
+			w.write(ctx, &p)
+		default:
+			return
+		}
+	}
+}
+
+// write creates the objects of one Event. Where the API server cannot be reached for a minute, it is counted.
+func (w *EventWriter) write(ctx context.Context, p *pendingEvent) {
+	for _, object := range eventObjects(&p.event, w.instance) {
+		err := w.create(ctx, object)
+		switch {
+		case err == nil, apierrors.IsAlreadyExists(err):
+			continue
+		case ctx.Err() != nil:
+			w.enqueue(*p) // drain writes it
+			return
+		case rejected(err):
+			logf.FromContext(ctx).Info("The API server rejected an Event", "workload", p.of.Ref, "reason", p.event.Reason,
+				"error", err.Error())
+			continue // the one about the other object may be taken
+		}
+		w.mu.Lock()
+		w.workload(p.of).hold(&p.event, w.clock.Now())
+		w.mu.Unlock()
+		return
+	}
+}
+
+// create tries again while the API server does not answer.
+func (w *EventWriter) create(ctx context.Context, object *eventsv1.Event) (err error) {
+	pause := eventPause
+	for try := range eventTries {
+		if try > 0 {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-w.clock.After(pause):
+				pause *= 2
+			}
+		}
+		if err = w.attempt(ctx, object); err == nil || apierrors.IsAlreadyExists(err) || rejected(err) {
+			return err
+		}
+	}
+	return err
+}
+
+func (w *EventWriter) attempt(ctx context.Context, object *eventsv1.Event) error {
+	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
+	defer cancel()
+	return w.client.Create(ctx, object.DeepCopy())
+}
+
+// rejected reports whether the API server does not take an Event, and will not later: its namespace is gone or ending,
+// memfit lacks the right, or the Event is not valid.
+func rejected(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) ||
+		apierrors.IsBadRequest(err)
+}
