@@ -68,7 +68,7 @@ type Finding struct {
 // Loop is the agent's work. Its fields are set before the first Tick; one goroutine calls Tick.
 type Loop struct {
 	Tree    *cgroup.Tree
-	Proc    fs.FS // of the node
+	Proc    fs.FS // of the node; its Sub may return a directory to close, as that of [live.Proc] does
 	Pods    Pods
 	Writer  Writer
 	Explain Explainer // nil at tier Watch

@@ -26,6 +26,7 @@ import (
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/test/budget"
+	"github.com/memfit/memfit/test/fakeproc/procdir"
 )
 
 // node is a node of cgroup v1 whose files a test writes, with a loop that reads them.
@@ -113,6 +114,7 @@ func (n *node) set(uid types.UID, id string, usage memory.Bytes, kills int, pids
 		n.proc[strconv.Itoa(pid)+"/status"] = &fstest.MapFile{
 			Data: fmt.Appendf(nil, "Name:\tx\nNSpid:\t%d\t%d\nThreads:\t1\nVmRSS:\t%d kB\n", pid, i*6+1, 1024*(i+1)),
 		}
+		n.proc[strconv.Itoa(pid)+"/cgroup"] = &fstest.MapFile{Data: []byte(procdir.Cgroup(string(uid), id))}
 		n.proc[strconv.Itoa(pid)+"/comm"] = &fstest.MapFile{Data: fmt.Appendf(nil, "p%d\n", pid)}
 	}
 	put(at+"/cgroup.procs", procs)
@@ -324,6 +326,48 @@ func TestAKillThatTakesLong(t *testing.T) {
 	}
 	if c := n.last(); c.LastKill == nil || c.OOMKills != 1 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestNumberIsAssignedToANeighbor: a number that a container's cgroup listed belongs to a process of another container
+// by the time it is read. Neither its name nor its size gets into the record of the kill.
+func TestNumberIsAssignedToANeighbor(t *testing.T) {
+	n, uid := newNode(t), uidOf(1)
+	n.set(uid, idOf(1), 30*memory.MiB, 0, 70, 71, 72)
+	n.tell(uid, idOf(1), "")
+	n.proc["71/cgroup"].Data = []byte(procdir.Cgroup(string(uidOf(2)), idOf(2)))
+	n.pass(5 * time.Second)
+	n.set(uid, idOf(1), 5*memory.MiB, 1, 70)
+	n.pass(time.Minute)
+	k := n.last().LastKill
+	if k == nil || len(k.Processes) != 1 || k.Processes[0].Name != "p72" {
+		t.Errorf("%+v", k)
+	}
+}
+
+// TestNestedNamespaces: process 1 of a PID namespace inside of the container is not the container's main process.
+func TestNestedNamespaces(t *testing.T) {
+	for name, killed := range map[string]struct {
+		left []int
+		want string
+	}{
+		"the sandbox dies":      {[]int{70}, "ChildProcess"},
+		"the main process dies": {[]int{71}, "MainProcess"},
+	} {
+		n, uid := newNode(t), uidOf(1)
+		n.set(uid, idOf(1), 30*memory.MiB, 0, 70, 71)
+		n.tell(uid, idOf(1), "")
+		nested := func() { // after each set, which writes it anew
+			n.proc["71/status"].Data = []byte("Name:\tx\nNSpid:\t71\t7\t1\nThreads:\t1\nVmRSS:\t2048 kB\n")
+		}
+		nested()
+		n.pass(5 * time.Second)
+		n.set(uid, idOf(1), 5*memory.MiB, 1, killed.left...)
+		nested()
+		n.pass(time.Minute)
+		if k := n.last().LastKill; k == nil || string(k.Kind) != killed.want || len(k.Processes) != 1 {
+			t.Errorf("%s: %+v", name, k)
+		}
 	}
 }
 
