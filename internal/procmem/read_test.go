@@ -156,7 +156,8 @@ func TestStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(got.NSPIDs, []int{4711, 12, 1}) || got.Threads != 17 || got.RSS != 8*memory.KiB || got.RSSAnon != 4*memory.KiB {
+	if !slices.Equal(got.NSPIDs, []int{4711, 12, 1}) || got.Threads != 17 || got.RSS != 8*memory.KiB ||
+		got.RSSAnon != 4*memory.KiB {
 		t.Errorf("%+v", got)
 	}
 	if !got.Caught.Has(2) || !got.Caught.Has(9) || got.Caught.Has(3) || got.Caught.Has(0) || got.Caught.Has(65) {

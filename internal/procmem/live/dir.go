@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -30,14 +29,17 @@ func (p Proc) Sub(name string) (fs.FS, error) {
 	}
 	fd, err := unix.Open(filepath.Join(string(p), name), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, notFound("open", name, err)
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	return &Dir{os.NewFile(uintptr(fd), name)}, nil
 }
 
-// Process opens the directory of a process.
+// Process opens the directory of a process. The error matches [procmem.ErrGone] where no process has this number.
 func (p Proc) Process(pid int) (*Dir, error) {
 	dir, err := p.Sub(strconv.Itoa(pid))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = procmem.ErrGone
+	}
 	if err != nil {
 		return nil, fmt.Errorf("process %d: %w", pid, err)
 	}
@@ -64,7 +66,7 @@ func (d *Dir) open(name string, flags int) (*os.File, error) {
 	}
 	fd, err := unix.Openat(int(d.file.Fd()), name, flags|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, notFound("open", name, err)
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	return os.NewFile(uintptr(fd), name), nil
 }
@@ -74,20 +76,12 @@ func (d *Dir) ReadLink(name string) (string, error) {
 	buffer := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(int(d.file.Fd()), name, buffer)
 	if err != nil {
-		return "", notFound("readlink", name, err)
+		return "", &fs.PathError{Op: "readlink", Path: name, Err: err}
 	}
-	return strings.Clone(string(buffer[:n])), nil
+	return string(buffer[:n]), nil
 }
 
 // Lstat implements [fs.ReadLinkFS]. Nothing uses it.
 func (d *Dir) Lstat(name string) (fs.FileInfo, error) {
 	return nil, &fs.PathError{Op: "lstat", Path: name, Err: errors.ErrUnsupported}
-}
-
-// notFound returns an error that matches [procmem.ErrGone] where the kernel knows no such process.
-func notFound(op, name string, err error) error {
-	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENOENT) {
-		err = errors.Join(procmem.ErrGone, err)
-	}
-	return &fs.PathError{Op: op, Path: name, Err: err}
 }

@@ -93,7 +93,7 @@ func (t *Target) Environ(names []string) (map[string]string, error) {
 }
 
 // Same returns [procmem.ErrGone] where the process has ended. After a nil, its number belonged to it all the time, so
-// what was read by number was of this process, but for an exec, which the next reader of headers does not make sense of.
+// that what was read by number was of this process, but for an exec, after which headers make no sense.
 func (t *Target) Same() error {
 	if _, err := procmem.StartTime(t.dir); err != nil {
 		return fmt.Errorf("process %d: %w", t.process.PID, procmem.ErrGone)

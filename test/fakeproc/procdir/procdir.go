@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package procdir makes a directory that works as a /proc: its processes are real, and a test chooses the cgroup of each
-// and which of its files differ.
+// Package procdir makes a directory that works as a /proc: its processes are real, and a test chooses the cgroup of
+// each and which of its files differ.
 package procdir
 
 import (

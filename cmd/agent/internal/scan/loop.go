@@ -57,10 +57,12 @@ type Look struct {
 // Finding is what an Explainer found in a container.
 type Finding struct {
 	Container string // its ID
+	Namespace string
 	Memory    *v1alpha1.MemoryParts
 	Map       *v1alpha1.MemoryMap // where the pod asks for one
 	Runtime   *v1alpha1.RuntimeFound
-	Err       error // nothing could be read
+	Err       error         // nothing could be read
+	Spent     time.Duration // of processor time
 	// Unread says why some of it could not be read; empty: all was.
 	Unread string
 }
@@ -81,6 +83,8 @@ type Loop struct {
 	containers map[string]*container // by ID
 	objects    map[types.UID]*object // by pod
 	governor   flightrecorder.Governor
+
+	normalDebts, urgentDebts debts
 
 	idle       time.Time // until then no container is due to be looked into
 	searched   bool      // the cgroups were listed once, so that what is new is new on the node
@@ -149,6 +153,7 @@ const (
 func (l *Loop) Tick(ctx context.Context, now time.Time) {
 	if l.containers == nil {
 		l.containers, l.objects = map[string]*container{}, map[types.UID]*object{}
+		l.normalDebts, l.urgentDebts = debts{share: InspectMost, paid: now}, debts{share: UrgentMost, paid: now}
 	}
 	l.searchCgroups(now)
 	l.matchPods(now)

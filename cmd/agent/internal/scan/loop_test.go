@@ -138,6 +138,19 @@ func (n *node) tell(uid types.UID, id, killed string) {
 	n.update(uid, &status, nil)
 }
 
+// tellIn is tell of a pod in another namespace.
+func (n *node) tellIn(namespace string, uid types.UID, id string) {
+	n.t.Helper()
+	if err := n.pods.Update(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web", UID: uid},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
+			{Name: "app", ContainerID: "containerd://" + id},
+		}},
+	}); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
 // update is the pod as the API server has it now.
 func (n *node) update(uid types.UID, status *corev1.ContainerStatus, annotations map[string]string) {
 	n.t.Helper()
@@ -468,14 +481,18 @@ type finder struct {
 	found chan Finding
 	count int
 	order []string
-	from  time.Time // it rests until then
+	from  time.Time                // it rests until then
+	spent map[string]time.Duration // of one inspection, by namespace
 }
 
 func (e *finder) Start(look Look) bool {
 	e.count++
 	e.order = append(e.order, look.Container)
 	usage := e.node.loop.containers[look.Container].recorder.Usage()
-	e.found <- Finding{Container: look.Container, Memory: &v1alpha1.MemoryParts{Resident: usage.Quantity()}}
+	e.found <- Finding{
+		Container: look.Container, Namespace: look.Namespace, Memory: &v1alpha1.MemoryParts{Resident: usage.Quantity()},
+		Spent: e.spent[look.Namespace],
+	}
 	return true
 }
 
@@ -571,6 +588,47 @@ func TestWhoAsksDoesNotWaitForFirstLooks(t *testing.T) {
 	n.pass(5 * time.Second)
 	if len(e.order) == 0 || e.order[0] != id {
 		t.Errorf("looked into %v, want %s first", e.order, id)
+	}
+}
+
+// TestExpensiveInspectionsMakeTheirNamespaceWait: the containers of other namespaces are inspected meanwhile, and a
+// container near its limit waits less.
+func TestExpensiveInspectionsMakeTheirNamespaceWait(t *testing.T) {
+	n := newNode(t)
+	e := &finder{node: n, found: make(chan Finding, 1), spent: map[string]time.Duration{"bank": 5 * time.Second}}
+	n.loop.Explain = e
+	for i, namespace := range []string{"bank", "bank", "shop"} {
+		id := idOf(i + 1)
+		n.set(uidOf(i+1), id, 30*memory.MiB, 0, 10+i)
+		n.tellIn(namespace, uidOf(i+1), id)
+	}
+	looks := func(d time.Duration) (ofBank, ofShop int) {
+		e.order = nil
+		for i, until := memory.Bytes(0), n.now.Add(d); n.now.Before(until); i++ { // by a half each time
+			n.set(uidOf(1), idOf(1), 20*memory.MiB<<(i%2), 0, 10)
+			n.set(uidOf(3), idOf(3), 20*memory.MiB<<(i%2), 0, 12)
+			n.pass(30 * time.Second)
+		}
+		for _, id := range e.order {
+			if id == idOf(3) {
+				ofShop++
+			} else {
+				ofBank++
+			}
+		}
+		return ofBank, ofShop
+	}
+	if bank, shop := looks(15 * time.Minute); bank != 1 || shop < 20 {
+		t.Errorf("%d inspections of the namespace that costs much, %d of the other one", bank, shop)
+	}
+	if bank, _ := looks(15 * time.Minute); bank != 1 {
+		t.Errorf("%d inspections in the next quarter of an hour, want one", bank)
+	}
+	e.order = nil
+	n.set(uidOf(2), idOf(2), 125*memory.MiB, 0, 11)
+	n.pass(5 * time.Minute)
+	if len(e.order) < 2 || e.order[0] != idOf(2) {
+		t.Errorf("near its limit: inspected %v", e.order)
 	}
 }
 
