@@ -95,7 +95,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Tree: tree, Proc: live.Proc(o.proc), Pods: set, Writer: writer, Node: o.node, Log: log,
 		Metrics: scan.NewMetrics(prometheus.DefaultRegisterer),
 	}
-	if loop.Created, err = created(ctx, o.cgroups, log); err != nil {
+	if loop.Created, err = created(ctx, o.cgroups, folder(o.cgroups), log); err != nil {
 		log.Warn("New containers are found within 10 s only", "error", err)
 	}
 	if o.tier == "see" {

@@ -28,9 +28,8 @@ type Pods interface {
 
 // Writer takes snapshots and says later what became of them.
 type Writer interface {
-	Submit(pod snapshot.Pod, status *v1alpha1.MemorySnapshotStatus) bool
+	Submit(pod *snapshot.Pod, status *v1alpha1.MemorySnapshotStatus) bool
 	Results() <-chan snapshot.Result
-	Forget(uid types.UID)
 }
 
 // Explainer looks into the processes of one container. It does not wait: what it found comes later, at most one at a
@@ -115,6 +114,7 @@ type container struct {
 // object is a pod and its snapshot.
 type object struct {
 	pod     pods.Pod
+	target  *snapshot.Pod // what the Writer knows of it
 	writes  flightrecorder.Writes
 	written *v1alpha1.MemorySnapshotStatus // what was handed over last; nil: nothing, or it failed
 	trigger bool
@@ -230,6 +230,7 @@ func (l *Loop) matchPods(now time.Time) {
 		o := l.objects[uid]
 		if o == nil {
 			o = &object{
+				target: &snapshot.Pod{NamespacedName: pod.NamespacedName, UID: uid},
 				writes: flightrecorder.NewWrites(now, spread(uid)), found: now, history: map[string]history{},
 			}
 			l.objects[uid] = o
@@ -242,7 +243,6 @@ func (l *Loop) matchPods(now time.Time) {
 	for uid := range l.objects {
 		if _, there := all[uid]; !there {
 			delete(l.objects, uid)
-			l.Writer.Forget(uid)
 		}
 	}
 }
