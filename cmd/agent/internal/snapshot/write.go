@@ -143,7 +143,7 @@ func (w *Writer) ask(ctx context.Context, pod *Pod, node string) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("reading the snapshot of %s: %w", pod, err)
 	}
-	if len(found.OwnerReferences) == 1 && found.OwnerReferences[0].UID == pod.UID && found.Status.NodeName == node {
+	if found.IsOf(pod.UID, node) {
 		pod.earlier = &found.Status
 	}
 	pod.asked = true
