@@ -462,8 +462,8 @@ type MemorySnapshot struct {
 	Status MemorySnapshotStatus `json:"status,omitempty,omitzero"`
 }
 
-// IsOf reports whether the agent of a pod's node wrote the snapshot of this very pod. An agent may write snapshots under
-// any name, for its own node alone (config/agent/watch/admission_policy.yaml), so whoever reads one asks this first.
+// IsOf reports whether the agent of a pod's node wrote the snapshot of this very pod. An agent may write snapshots
+// under any name, for its own node alone (config/agent/watch/admission_policy.yaml), so readers ask this first.
 func (s *MemorySnapshot) IsOf(pod types.UID, node string) bool {
 	return len(s.OwnerReferences) == 1 && s.OwnerReferences[0].UID == pod && node != "" && s.Status.NodeName == node
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/memfit/memfit/internal/cgroup"
 )
 
-// created returns a function that reports whether the kernel has created a cgroup of a pod or a container since the last
-// call. A container that dies in its first second is gone before the API server reports that it runs. cgroups has the
-// files of root.
+// created returns a function that reports whether the kernel has created a cgroup of a pod or a container since the
+// last call. A container that dies in its first second is gone before the API server reports that it runs. cgroups has
+// the files of root.
 func created(ctx context.Context, root string, cgroups fs.FS, log *slog.Logger) (func() bool, error) {
 	tree, err := cgroup.Open(cgroups) // of its own: a tree serves one goroutine
 	if err != nil {

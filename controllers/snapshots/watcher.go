@@ -106,7 +106,8 @@ func (w *Watcher) begin(ctx context.Context, queue interface{ Enqueue(...memory.
 }
 
 // Of is what the agents of their nodes wrote of pods, by UID; nil: nothing. A pod of a StatefulSet has the name of the
-// one before it, and another node's agent may write under the name of any pod. Snapshots belong to the cache: read only.
+// one before it, and another node's agent may write under the name of any pod. Snapshots belong to the cache: read
+// only.
 func (w *Watcher) Of(ctx context.Context, pods []*corev1.Pod) map[types.UID]*v1alpha1.MemorySnapshot {
 	if synced := w.synced.Load(); synced == nil || !(*synced)() || w.known.Load() == 0 {
 		return nil

@@ -24,7 +24,7 @@ var rooms = []room{
 		name: "api", dir: "api/...", noStd: pure,
 		outside: []string{
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/api/resource",
-			"k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/runtime/schema",
+			"k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/runtime/schema", "k8s.io/apimachinery/pkg/types",
 		},
 		never: clients,
 	},

@@ -91,8 +91,8 @@ func TestAgentIsOff(t *testing.T) {
 }
 
 // TestAgentsWriteForTheirOwnNode asks a real API server, with tokens as kubelets get them for the agents of two nodes:
-// each writes snapshots in the name of its own node, whatever it says. That they are of pods of that node, readers check
-// (MemorySnapshot.IsOf).
+// each writes snapshots in the name of its own node, whatever it says. That they are of pods of that node is checked by
+// readers (MemorySnapshot.IsOf).
 func TestAgentsWriteForTheirOwnNode(t *testing.T) {
 	c := apiServer(t)
 	for _, object := range build(t, watchTree) {

@@ -132,8 +132,8 @@ func object(pod *Pod, status *v1alpha1.MemorySnapshotStatus) *v1alpha1.MemorySna
 	}
 }
 
-// ask reads, once for each pod, what an earlier agent of this node wrote of this very pod. Another node may have written
-// a snapshot under the name of any pod.
+// ask reads, once for each pod, what an earlier agent of this node wrote of this very pod. Another node may have
+// written a snapshot under the name of any pod.
 func (w *Writer) ask(ctx context.Context, pod *Pod, node string) error {
 	if pod.asked {
 		return nil
