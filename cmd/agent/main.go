@@ -28,7 +28,6 @@ import (
 	"github.com/memfit/memfit/cmd/agent/internal/scan"
 	"github.com/memfit/memfit/cmd/agent/internal/see"
 	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
-	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/attribution/readers"
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/liveness"
@@ -99,8 +98,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		log.Warn("New containers are found within 10 s only", "error", err)
 	}
 	if o.tier == "see" {
-		every := func() []attribution.Reader { return readers.All(time.Now) }
-		explainer := see.New(o.proc, tree.Version(), every, time.Now, watchdog)
+		explainer := see.New(o.proc, tree.Version(), readers.All(time.Now), time.Now, watchdog)
 		loop.Explain = explainer
 		go explainer.Run(ctx)
 	}

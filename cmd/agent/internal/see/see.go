@@ -60,13 +60,13 @@ const (
 	abandonedMostOfNamespace = 2
 )
 
-// New returns an Explainer that reads below a directory that is a /proc, on a node with this version of cgroups. Each
-// call of readers returns new ones.
+// New returns an Explainer that reads below a directory that is a /proc, with these readers, on a node with this version
+// of cgroups. The readers keep nothing: an inspection that was abandoned may still use them.
 func New(
-	proc string, v cgroup.Version, readers func() []attribution.Reader, now func() time.Time, w *liveness.Watchdog,
+	proc string, v cgroup.Version, readers []attribution.Reader, now func() time.Time, w *liveness.Watchdog,
 ) *Explainer {
 	e := &Explainer{
-		newInspector: func() *inspector { return newInspector(proc, v, readers(), now) },
+		newInspector: func() *inspector { return newInspector(proc, v, readers, now) },
 		now:          now, watchdog: w, patience: patience,
 		jobs: make(chan scan.Look), urgent: make(chan scan.Look), found: make(chan scan.Finding, 1),
 		abandoned: map[string]blocked{},

@@ -287,7 +287,7 @@ func TestBlockedInspection(t *testing.T) {
 		t.Fatal(err)
 	}
 	watchdog := liveness.NewWatchdog(clock.RealClock{})
-	e := New(proc, cgroup.V2, func() []attribution.Reader { return nil }, time.Now, watchdog)
+	e := New(proc, cgroup.V2, nil, time.Now, watchdog)
 	e.patience = time.Second
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -325,7 +325,7 @@ func TestBlockedInspection(t *testing.T) {
 func TestManyBlockedInspections(t *testing.T) {
 	passive := clocktesting.NewFakePassiveClock(time.Now())
 	watchdog := liveness.NewWatchdog(passive)
-	e := New("/proc", cgroup.V2, func() []attribution.Reader { return nil }, time.Now, watchdog)
+	e := New("/proc", cgroup.V2, nil, time.Now, watchdog)
 	returns := make(chan scan.Finding, 1)
 	for i := range abandonedMost {
 		look := scan.Look{Container: strconv.Itoa(i), Namespace: strconv.Itoa(i / abandonedMostOfNamespace)}
@@ -535,7 +535,7 @@ func TestFound(t *testing.T) {
 
 // TestRest: after a look that took long, only what is urgent is begun soon.
 func TestRest(t *testing.T) {
-	e := New("/proc", cgroup.V2, func() []attribution.Reader { return nil }, time.Now, nil)
+	e := New("/proc", cgroup.V2, nil, time.Now, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	got := make(chan scan.Look)
