@@ -152,6 +152,22 @@ func TestOnlyRegularFiles(t *testing.T) {
 	}
 }
 
+// TestLease: a process that holds a lease of a file makes others wait for 45 s who open it, but not the agent.
+func TestLease(t *testing.T) {
+	target := self(t)
+	file, err := os.OpenFile(filepath.Join(t.TempDir(), "file"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	if _, err := unix.FcntlInt(file.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
+		t.Skipf("no leases here: %v", err)
+	}
+	if f, err := target.OpenFile(file.Name()); !errors.Is(err, unix.EWOULDBLOCK) {
+		t.Errorf("%v, error %v, want %v", f, err, unix.EWOULDBLOCK)
+	}
+}
+
 // TestNumberIsAssignedAgain: what is read of a process that was opened is never of another process that has its number
 // now.
 func TestNumberIsAssignedAgain(t *testing.T) {

@@ -60,8 +60,8 @@ const (
 	abandonedMostOfNamespace = 2
 )
 
-// New returns an Explainer that reads below a directory that is a /proc, with these readers, on a node with this version
-// of cgroups. The readers keep nothing: an inspection that was abandoned may still use them.
+// New returns an Explainer that reads below a directory that is a /proc, with these readers, on a node with this
+// version of cgroups. The readers keep nothing: an inspection that was abandoned may still use them.
 func New(
 	proc string, v cgroup.Version, readers []attribution.Reader, now func() time.Time, w *liveness.Watchdog,
 ) *Explainer {
