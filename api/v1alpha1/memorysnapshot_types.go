@@ -6,6 +6,7 @@ package v1alpha1
 import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // AgentTier says how far an agent inspects containers.
@@ -459,6 +460,12 @@ type MemorySnapshot struct {
 	// status is what the agent found.
 	// +optional
 	Status MemorySnapshotStatus `json:"status,omitempty,omitzero"`
+}
+
+// IsOf reports whether the agent of a pod's node wrote the snapshot of this very pod. An agent may write snapshots
+// under any name, for its own node alone (config/agent/watch/admission_policy.yaml), so readers ask this first.
+func (s *MemorySnapshot) IsOf(pod types.UID, node string) bool {
+	return len(s.OwnerReferences) == 1 && s.OwnerReferences[0].UID == pod && node != "" && s.Status.NodeName == node
 }
 
 // MemorySnapshotList is a list of MemorySnapshot.

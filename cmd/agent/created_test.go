@@ -4,12 +4,27 @@
 package main
 
 import (
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 )
+
+// counting counts what is opened.
+type counting struct {
+	fs.FS
+
+	dirs atomic.Int32
+}
+
+func (c *counting) Open(name string) (fs.File, error) {
+	c.dirs.Add(1)
+	return c.FS.Open(name)
+}
 
 // TestCreated: pods and containers that are new are noticed, also one in a pod that was new itself.
 func TestCreated(t *testing.T) {
@@ -28,15 +43,22 @@ func TestCreated(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "memory", "memory.stat"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	changed, err := created(t.Context(), root, slog.New(slog.DiscardHandler))
+	for i := range 50 {
+		mkdir(fmt.Sprintf("kubepods/burstable/pod0f6b7c7a-4c55-4a7a-9d5f-%012d/%s", i, container))
+		mkdir(fmt.Sprintf("system.slice/%d.service", i))
+	}
+	opened := &counting{FS: folder(root)}
+	changed, err := created(t.Context(), root, opened, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !changed() || changed() {
 		t.Error("what was there is to be looked at once")
 	}
+	opened.dirs.Store(0)
 	for _, dir := range []string{
 		"kubepods/burstable/" + pod, "kubepods/burstable/" + pod + "/" + container, "kubepods/besteffort",
+		"kubepods/besteffort/" + pod, "kubepods/besteffort/" + pod + "/" + container,
 	} {
 		mkdir(dir)
 		for waited := time.Duration(0); !changed(); waited += time.Millisecond {
@@ -45,6 +67,9 @@ func TestCreated(t *testing.T) {
 			}
 			time.Sleep(time.Millisecond)
 		}
+	}
+	if n := opened.dirs.Load(); n > 5 {
+		t.Errorf("%d directories were listed for five that are new", n)
 	}
 	mkdir("elsewhere/" + pod)
 	time.Sleep(20 * time.Millisecond)

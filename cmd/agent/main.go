@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/memfit/memfit/cmd/agent/internal/pods"
 	"github.com/memfit/memfit/cmd/agent/internal/scan"
@@ -29,6 +30,8 @@ import (
 	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
 	"github.com/memfit/memfit/internal/attribution/readers"
 	"github.com/memfit/memfit/internal/cgroup"
+	"github.com/memfit/memfit/internal/liveness"
+	"github.com/memfit/memfit/internal/procmem/live"
 )
 
 // version is set by the build.
@@ -86,22 +89,22 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	set, writer := pods.NewSet(), snapshot.NewWriter(own)
+	set, writer, watchdog := pods.NewSet(), snapshot.NewWriter(own), liveness.NewWatchdog(clock.RealClock{})
 	loop := &scan.Loop{
-		Tree: tree, Proc: os.DirFS(o.proc), Pods: set, Writer: writer, Node: o.node, Log: log,
+		Tree: tree, Proc: live.Proc(o.proc), Pods: set, Writer: writer, Node: o.node, Log: log,
 		Metrics: scan.NewMetrics(prometheus.DefaultRegisterer),
 	}
-	if loop.Created, err = created(ctx, o.cgroups, log); err != nil {
+	if loop.Created, err = created(ctx, o.cgroups, folder(o.cgroups), log); err != nil {
 		log.Warn("New containers are found within 10 s only", "error", err)
 	}
 	if o.tier == "see" {
-		explainer := see.New(o.proc, tree.Version(), readers.All(time.Now), time.Now)
+		explainer := see.New(o.proc, tree.Version(), readers.All(time.Now), time.Now, watchdog)
 		loop.Explain = explainer
 		go explainer.Run(ctx)
 	}
 	var lastTick atomic.Int64
 	lastTick.Store(time.Now().UnixNano())
-	if err := serve(ctx, o.address, &lastTick, log); err != nil {
+	if err := serve(ctx, o.address, &lastTick, watchdog, log); err != nil {
 		return err
 	}
 	go set.Watch(ctx, core, o.node)

@@ -113,7 +113,7 @@ type counted struct {
 	of     map[types.UID]int
 }
 
-func (c *counted) Submit(pod snapshot.Pod, status *v1alpha1.MemorySnapshotStatus) bool {
+func (c *counted) Submit(pod *snapshot.Pod, status *v1alpha1.MemorySnapshotStatus) bool {
 	if !c.Writer.Submit(pod, status) {
 		return false
 	}
@@ -393,11 +393,11 @@ func newSimNode(
 	return n
 }
 
-// await waits until the API server's own cache, from which the policy goes, knows the pods.
+// await waits until the API server knows the policy and the role.
 func await(ctx context.Context, t *testing.T, n *simNode, pod *corev1.Pod) {
 	t.Helper()
 	for range 600 {
-		of := snapshot.Pod{NamespacedName: client.ObjectKeyFromObject(pod), UID: pod.UID}
+		of := &snapshot.Pod{NamespacedName: client.ObjectKeyFromObject(pod), UID: pod.UID}
 		n.writer.Writer.Submit(of, &v1alpha1.MemorySnapshotStatus{
 			NodeName: n.name, Tier: v1alpha1.AgentSee, CgroupVersion: "v1", ObservedTime: metav1.Now(),
 		})

@@ -14,22 +14,20 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/memfit/memfit/internal/liveness"
 )
 
 // stuckAfter is how long a tick may take before the liveness check fails. A busy node delays one by seconds.
 const stuckAfter = 30 * time.Second
 
 // serve answers the kubelet's liveness check and Prometheus. What it tells are counts, so it asks nobody who they are.
-func serve(ctx context.Context, address string, lastTick *atomic.Int64, log *slog.Logger) error {
+func serve(
+	ctx context.Context, address string, lastTick *atomic.Int64, watchdog *liveness.Watchdog, log *slog.Logger,
+) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.Handler())
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if since := time.Since(time.Unix(0, lastTick.Load())); since > stuckAfter {
-			http.Error(w, fmt.Sprintf("no reading for %s", since.Round(time.Second)), http.StatusServiceUnavailable)
-			return
-		}
-		_, _ = w.Write([]byte("ok\n"))
-	})
+	mux.HandleFunc("GET /healthz", healthz(lastTick, watchdog))
 	server := &http.Server{
 		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
 		MaxHeaderBytes: 16 << 10,
@@ -45,4 +43,19 @@ func serve(ctx context.Context, address string, lastTick *atomic.Int64, log *slo
 	}()
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	return nil
+}
+
+// healthz answers the liveness check: both the readings of cgroups and the inspections of processes go on.
+func healthz(lastTick *atomic.Int64, watchdog *liveness.Watchdog) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if since := time.Since(time.Unix(0, lastTick.Load())); since > stuckAfter {
+			http.Error(w, fmt.Sprintf("no reading for %s", since.Round(time.Second)), http.StatusServiceUnavailable)
+			return
+		}
+		if err := watchdog.Check(r); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = w.Write([]byte("ok\n"))
+	}
 }

@@ -51,7 +51,15 @@ func (c server) inside(t *testing.T) {
 	want(exitFailed, "there is no pod nope in namespace inside", "map", "pod/nope")
 	want(exitFailed, "is no pod: name one", "map", "deploy/web")
 	want(0, "Node.js 20?", "top")
+	snapshot.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}
+	node := snapshot.Status.NodeName
+	snapshot.Status.NodeName = "node-2"
 	c.create(t, &snapshot)
+	want(exitFailed, `was written by the agent of node "node-2"`, "map", pod.Name)
+	snapshot.Status.NodeName = node
+	if err := c.client.Update(t.Context(), &snapshot); err != nil {
+		t.Fatal(err)
+	}
 	want(0, "A V8 heap ", "map", "pod/"+pod.Name)
 	want(0, "glibc arenas, 64Mi: 48Mi resident", "map", pod.Name, "-c", "app", "--pages")
 	want(0, "<svg ", "map", pod.Name, "-o", "svg")

@@ -105,8 +105,9 @@ func (w *Watcher) begin(ctx context.Context, queue interface{ Enqueue(...memory.
 	return nil
 }
 
-// Of is what is known of pods, by UID; nil: nothing. A snapshot belongs to a pod that it names as its owner: a pod of a
-// StatefulSet has the name of the one before it. Snapshots belong to the cache: read only.
+// Of is what the agents of their nodes wrote of pods, by UID; nil: nothing. A pod of a StatefulSet has the name of the
+// one before it, and another node's agent may write under the name of any pod. Snapshots belong to the cache: read
+// only.
 func (w *Watcher) Of(ctx context.Context, pods []*corev1.Pod) map[types.UID]*v1alpha1.MemorySnapshot {
 	if synced := w.synced.Load(); synced == nil || !(*synced)() || w.known.Load() == 0 {
 		return nil
@@ -115,7 +116,7 @@ func (w *Watcher) Of(ctx context.Context, pods []*corev1.Pod) map[types.UID]*v1a
 	for _, pod := range pods {
 		s := &v1alpha1.MemorySnapshot{}
 		err := w.Cache.Get(ctx, client.ObjectKeyFromObject(pod), s, client.UnsafeDisableDeepCopy)
-		if err != nil || !ownedBy(s, pod.UID) {
+		if err != nil || !s.IsOf(pod.UID, pod.Spec.NodeName) {
 			continue
 		}
 		if all == nil {
@@ -124,13 +125,4 @@ func (w *Watcher) Of(ctx context.Context, pods []*corev1.Pod) map[types.UID]*v1a
 		all[pod.UID] = s
 	}
 	return all
-}
-
-func ownedBy(s *v1alpha1.MemorySnapshot, pod types.UID) bool {
-	for _, owner := range s.OwnerReferences {
-		if owner.UID == pod {
-			return true
-		}
-	}
-	return false
 }

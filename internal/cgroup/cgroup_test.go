@@ -91,6 +91,30 @@ func TestMemoryPath(t *testing.T) {
 	}
 }
 
+func TestHolds(t *testing.T) {
+	pod := "/kubepods/burstable/pod" + uid + "/"
+	for name, tc := range map[string]struct {
+		text string
+		want bool
+	}{
+		"its own cgroup":              {"0::" + pod + id + "\n", true},
+		"a cgroup below":              {"0::" + pod + id + "/system.slice/docker-" + other + ".scope\n", true},
+		"another container":           {"0::" + pod + other + "\n", false},
+		"below another container":     {"0::" + pod + other + "/" + id + "\n", false},
+		"from the same pod":           {"0::/../" + id + "\n", true},
+		"another, from the same pod":  {"0::/../cri-containerd-" + other + ".scope\n", false},
+		"a node in a container":       {"0::/docker/" + other + pod + id + "\n", true},
+		"the memory controller of v1": {"4:memory:" + pod + id + "\n0::" + pod + other + "\n", true},
+		"a removed cgroup":            {"0::" + pod + id + " (deleted)\n", false},
+		"the reader's own cgroup":     {"0::/\n", false},
+		"nothing":                     {"", false},
+	} {
+		if got := Holds(id, []byte(tc.text)); got != tc.want {
+			t.Errorf("%s: %t, want %t", name, got, tc.want)
+		}
+	}
+}
+
 func files(in map[string]string) fstest.MapFS {
 	out := fstest.MapFS{}
 	for name, text := range in {

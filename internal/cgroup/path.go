@@ -37,6 +37,24 @@ func ParsePath(path string) (Ref, bool) {
 	return Ref{}, false
 }
 
+// Holds reports whether the text of /proc/PID/cgroup names a container: the process is in its cgroup, or in one below
+// it. For a reader in a cgroup namespace of its own, the path to another container of the same pod names no pod.
+func Holds(container string, text []byte) bool {
+	where, _, ok := MemoryPath(text)
+	if !ok {
+		return false
+	}
+	if ref, ok := ParsePath(where); ok {
+		return ref.ContainerID == container
+	}
+	for element := range strings.SplitSeq(where, "/") {
+		if id, ok := containerID(element); ok {
+			return id == container
+		}
+	}
+	return false
+}
+
 // podUID reads the name of a pod's cgroup, of either driver.
 func podUID(name string) (string, bool) {
 	if slice, ok := strings.CutSuffix(name, ".slice"); ok {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -100,13 +101,37 @@ func (t *Tree) Containers() ([]Container, error) {
 // Parents lists the cgroups in which those of pods and containers are created.
 func (t *Tree) Parents() ([]string, error) {
 	var found []string
-	err := t.search(t.top, 0, func(dir, uid string) error {
-		if len(found) < containersMost && (uid != "" || strings.Contains(dir, "kubepods")) {
+	err := t.search(t.top, 0, func(dir, _ string) error {
+		if len(found) < containersMost && Parent(dir) {
 			found = append(found, dir)
 		}
 		return nil
 	})
 	return found, err
+}
+
+// ParentsIn lists those of them that are in a cgroup, not what these hold. It reads one directory, and none for a pod.
+func (t *Tree) ParentsIn(dir string) ([]string, error) {
+	if _, isPod := podUID(path.Base(dir)); isPod || !Parent(dir) {
+		return nil, nil
+	}
+	names, err := t.children(dir)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]string, 0, len(names))
+	for _, name := range names {
+		found = append(found, path.Join(dir, name))
+	}
+	return slices.DeleteFunc(found, func(dir string) bool { return !Parent(dir) }), nil
+}
+
+// Parent reports whether cgroups of pods or containers are created in a cgroup, by its path.
+func Parent(dir string) bool {
+	in, name := path.Split(dir)
+	_, isPod := podUID(name)
+	_, isContainer := podUID(path.Base(in))
+	return isPod || strings.Contains(dir, "kubepods") && !isContainer
 }
 
 // search visits the cgroups in dir, which is so deep below the top, and in what it holds, down to those of pods. Of any

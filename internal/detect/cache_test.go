@@ -5,6 +5,7 @@ package detect
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"testing"
 
@@ -47,17 +48,17 @@ func TestFilesAreLookedThroughOnce(t *testing.T) {
 		return counted{bytes.NewReader(program), &identity, &reads}, nil
 	}
 	var c Cache
-	want := Gather(Process{Program: "/srv/app"}, open)
-	if reads == 0 || Detect(want).Title != "Go" {
+	want, err := Gather(Process{Program: "/srv/app"}, open)
+	if err != nil || reads == 0 || Detect(want).Title != "Go" {
 		t.Fatalf("%d reads, %+v", reads, want)
 	}
 	looks := func(scope, path string) bool {
 		t.Helper()
 		reads = 0
-		got := c.Gather(scope, Process{Program: path}, open)
+		got, err := c.Gather(scope, Process{Program: path}, open)
 		want.Program, want.Files[0].Path = path, path
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("error %v, -want +got:\n%s", err, diff)
 		}
 		return reads > 0
 	}
@@ -101,12 +102,55 @@ func TestAFileThatIsWrittenIsNotRemembered(t *testing.T) {
 	}
 	identity, reads := procmem.FileIdentity{Inode: 2}, 0
 	var c Cache
-	c.Gather("shop", Process{Program: "/srv/app"}, func(string) (procmem.File, error) {
+	if _, err := c.Gather("shop", Process{Program: "/srv/app"}, func(string) (procmem.File, error) {
 		return written{counted{bytes.NewReader(program), &identity, &reads}}, nil
-	})
-	if len(c.files) != 0 {
-		t.Errorf("remembered: %+v", c.files)
+	}); err != nil || len(c.files) != 0 {
+		t.Errorf("remembered: %+v, error %v", c.files, err)
 	}
+}
+
+// TestAFileThatFailsIsNotRemembered: wherever reading it fails, the error is returned, and the next process that runs
+// the file may be able to read it.
+func TestAFileThatFailsIsNotRemembered(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	identity, all := procmem.FileIdentity{Inode: 2}, 0
+	if _, err := Gather(Process{Program: "/srv/app"}, func(string) (procmem.File, error) {
+		return counted{bytes.NewReader(program), &identity, &all}, nil
+	}); err != nil || all < 3 {
+		t.Fatalf("%d reads, error %v", all, err)
+	}
+	for _, at := range []int{1, 2, all / 2, all} {
+		var c Cache
+		reads := 0
+		_, err := c.Gather("shop", Process{Program: "/srv/app"}, func(string) (procmem.File, error) {
+			return failing{counted{bytes.NewReader(program), &identity, &reads}, at}, nil
+		})
+		if !errors.Is(err, os.ErrDeadlineExceeded) || len(c.files) != 0 {
+			t.Errorf("read %d of %d fails: error %v, %d remembered", at, all, err, len(c.files))
+		}
+	}
+}
+
+// failing is a file of which one read fails.
+type failing struct {
+	counted
+
+	at int
+}
+
+func (f failing) ReadAt(p []byte, at int64) (int, error) {
+	n, err := f.counted.ReadAt(p, at)
+	if *f.reads == f.at {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return n, err
 }
 
 // written is a file that changes with every read.

@@ -4,6 +4,7 @@
 package detect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -36,20 +37,25 @@ type Process struct {
 // Open opens a mapped file by its path, as the process sees it.
 type Open func(path string) (procmem.File, error)
 
-// Gather looks into the files of a process for all that a mark asks about. It reads each file once, in pieces, and
-// fails never: what cannot be read bears no marks.
-func Gather(p Process, open Open) Facts { return gather(p, open, (*opened).look) }
+// Gather reads the files of a process for all that a mark asks about, each once, in pieces. An error means that a file
+// could not be read, which then matches no mark; a file that is not a 64-bit ELF file is not an error.
+func Gather(p Process, open Open) (Facts, error) { return gather(p, open, (*opened).look) }
 
-func gather(p Process, open Open, look func(*opened) (File, error)) Facts {
-	f := Facts{Program: p.Program, Argv: p.Argv, Env: p.Env, VMArgs: vmArgs(p, open)}
+func gather(p Process, open Open, look func(*opened) (File, error)) (Facts, error) {
+	f := Facts{Program: p.Program, Argv: p.Argv, Env: p.Env}
+	var failed error
+	f.VMArgs, failed = vmArgs(p, open)
 	for _, file := range candidates(p) {
 		found, err := lookAt(file, open, look)
 		if err != nil && file.Program {
 			f.Unreadable = unreadable(err)
 		}
+		if err != nil && !errors.Is(err, elffile.ErrFormat) {
+			failed = cmp.Or(failed, err)
+		}
 		f.Files = append(f.Files, found)
 	}
-	return f
+	return f, failed
 }
 
 // opened is a file that may bear marks.
@@ -70,26 +76,29 @@ func lookAt(which File, open Open, look func(*opened) (File, error)) (File, erro
 
 // vmArgs are the arguments that a JVM wrote into its file of counters, which it has mapped: /tmp/hsperfdata_USER/PID.
 // The command of the program stands in it, too: what was read is overwritten.
-func vmArgs(p Process, open Open) string {
+func vmArgs(p Process, open Open) (string, error) {
 	i := slices.IndexFunc(p.Mappings, func(m procmem.Mapping) bool {
 		return m.Inode != 0 && strings.HasPrefix(path.Base(path.Dir(m.Path)), "hsperfdata_")
 	})
 	if i < 0 {
-		return ""
+		return "", nil
 	}
 	file, err := open(p.Mappings[i].Path)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	defer func() { _ = file.Close() }()
 	b := make([]byte, min(file.Size(), maxPerfData))
 	defer clear(b)
-	n, _ := file.ReadAt(b, 0)
+	n, err := file.ReadAt(b, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
 	data, err := ParsePerfData(b[:n])
 	if err != nil {
-		return ""
+		return "", err
 	}
-	return strings.TrimSpace(data.VMArgs + " " + data.VMFlags)
+	return strings.TrimSpace(data.VMArgs + " " + data.VMFlags), nil
 }
 
 // unreadable says why in words of memfit's own: an error may repeat a path, which the process chose.
@@ -146,11 +155,12 @@ func marksFor(name string, program bool) []runtimes.Mark {
 func (o *opened) look() (File, error) {
 	found := File{Path: o.path, Program: o.program}
 	size := o.file.Size()
-	elf, err := elffile.Open(io.NewSectionReader(o.file, 0, size))
+	file := &recording{ReaderAt: o.file}
+	elf, err := elffile.Open(io.NewSectionReader(file, 0, size))
 	if err != nil {
-		return found, err
+		return found, cmp.Or(file.failed, err)
 	}
-	l := looker{file: o.file, size: size, elf: elf, found: &found}
+	l := looker{file: file, size: size, elf: elf, found: &found}
 	marks := marksFor(o.path, o.program)
 	for _, m := range marks {
 		l.signs(m)
@@ -160,7 +170,24 @@ func (o *opened) look() (File, error) {
 			l.versions(m)
 		}
 	}
-	return found, nil
+	return found, file.failed
+}
+
+// recording keeps the first error of reading a file, so that what is missing in it can be told from what could not be
+// read.
+type recording struct {
+	io.ReaderAt
+
+	failed error
+}
+
+// ReadAt implements [io.ReaderAt].
+func (r *recording) ReadAt(p []byte, at int64) (int, error) {
+	n, err := r.ReaderAt.ReadAt(p, at)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.failed = cmp.Or(r.failed, err)
+	}
+	return n, err
 }
 
 // looker looks into one file.

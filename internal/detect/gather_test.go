@@ -52,7 +52,11 @@ func TestThisProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := Detect(Gather(Process{Program: self}, openHere))
+	facts, err := Gather(Process{Program: self}, openHere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := Detect(facts)
 	if got.Title != "Go" || got.Version == "" || !strings.HasPrefix(runtime.Version(), "go"+got.Version) {
 		t.Errorf("%s, want Go and the version of %s", got.Summary(), runtime.Version())
 	}
@@ -60,12 +64,14 @@ func TestThisProcess(t *testing.T) {
 
 func TestWhatCannotBeRead(t *testing.T) {
 	refuse := func(string) (procmem.File, error) { return nil, errors.New("no") }
-	if f := Gather(Process{Program: "/srv/app"}, refuse); f.Unreadable != "its file cannot be opened" {
-		t.Errorf("%+v", f)
+	f, err := Gather(Process{Program: "/srv/app"}, refuse)
+	if f.Unreadable != "its file cannot be opened" || err == nil {
+		t.Errorf("%+v, error %v", f, err)
 	}
 	script := opens([]byte("#!/bin/sh\n"))
-	if f := Gather(Process{Program: "/srv/app"}, script); f.Unreadable != "it is no 64-bit ELF file" {
-		t.Errorf("%+v", f)
+	f, err = Gather(Process{Program: "/srv/app"}, script)
+	if f.Unreadable != "it is no 64-bit ELF file" || err != nil {
+		t.Errorf("%+v, error %v", f, err)
 	}
 }
 
@@ -82,7 +88,7 @@ func TestFewFilesAreOpened(t *testing.T) {
 		p.Mappings = append(p.Mappings, procmem.Mapping{Path: name, Inode: 1},
 			procmem.Mapping{Path: "/etc/passwd", Inode: 2}, procmem.Mapping{Path: "/lib/libjvm.so"})
 	}
-	Gather(p, open)
+	_, _ = Gather(p, open)
 	if len(opened) != maxFiles || opened["/etc/passwd"] > 0 || opened["/lib/libjvm.so"] > 0 {
 		t.Errorf("%d files opened: %v", len(opened), opened)
 	}
@@ -105,7 +111,7 @@ func TestPerfData(t *testing.T) {
 		return nil, errors.New("no")
 	}
 	mappings := []procmem.Mapping{{Path: "/tmp/hsperfdata_app/1", Inode: 1}}
-	facts := Gather(Process{Program: "/bin/java", Mappings: mappings}, open)
+	facts, _ := Gather(Process{Program: "/bin/java", Mappings: mappings}, open)
 	if flags := Detect(facts).Flags; len(flags) != 1 || flags[0] != (Flag{"-Xmx64m", "hsperfdata"}) {
 		t.Errorf("flags %v", flags)
 	}
@@ -126,7 +132,7 @@ func TestPasswordsOfAJVMAreNotKept(t *testing.T) {
 			entry{"sun.rt.javaCommand", 0, []byte("app.jar --password=" + secret + "\x00"), 'B'},
 		))}, &buffer}, nil
 	}
-	facts := Gather(Process{Mappings: []procmem.Mapping{{Path: "/tmp/hsperfdata_app/1", Inode: 1}}}, open)
+	facts, _ := Gather(Process{Mappings: []procmem.Mapping{{Path: "/tmp/hsperfdata_app/1", Inode: 1}}}, open)
 	if facts.VMArgs != "-Xmx64m -XX:MaxRAMPercentage=50" {
 		t.Errorf("kept %q", facts.VMArgs)
 	}

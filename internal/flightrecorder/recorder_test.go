@@ -459,7 +459,7 @@ func TestWrites(t *testing.T) {
 		"numbers jump all day":   {false, Jumped, 8 * 24, 8*24 + quietMost + jumpsMost},
 		"it is killed all day":   {true, Changed, 24 * 60, 24*60 + burstMost},
 	} {
-		var w Writes
+		w := NewWrites(start, 0)
 		writes, last := 0, time.Time{}
 		for at := start; at.Before(start.Add(24 * time.Hour)); at = at.Add(time.Second) {
 			if !w.Due(at, tc.trigger, tc.change) {
@@ -475,7 +475,7 @@ func TestWrites(t *testing.T) {
 			t.Errorf("%s: %d writes in a day, want %d to %d", name, writes, tc.least, tc.most)
 		}
 	}
-	w := Writes{}
+	w := NewWrites(start, 0)
 	w.Wrote(start, false)
 	if w.Due(start.Add(quietFloor-1), false, Changed) || !w.Due(start.Add(quietFloor), false, Changed) {
 		t.Error("numbers that jumped are not told after half a minute, or before")

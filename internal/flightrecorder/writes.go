@@ -3,20 +3,20 @@
 
 package flightrecorder
 
-import "time"
+import (
+	"time"
+
+	"golang.org/x/time/rate"
+)
 
 // Writes is when the object of one pod was and may be written.
 type Writes struct {
 	first  time.Time // when the object may first be written where nothing happens
 	last   time.Time
-	follow bool      // the last write was triggered: what became of it may follow soon, once
-	burst  float64   // triggered writes that may follow each other, of burstMost
-	filled time.Time // when burst was brought up to date
-
-	quiet       float64   // writes of changed numbers that may follow each other, of quietMost
-	quietFilled time.Time // when quiet was brought up to date
-	jumps       float64   // the same of numbers that jumped, beside those, of jumpsMost
-	jumpsFilled time.Time // when jumps was brought up to date
+	follow bool          // the last write was triggered: what became of it may follow soon, once
+	burst  *rate.Limiter // triggered writes
+	quiet  *rate.Limiter // writes of changed numbers
+	jumps  *rate.Limiter // the same of numbers that jumped, beside those
 }
 
 const (
@@ -49,7 +49,12 @@ const (
 
 // NewWrites is for a pod that was first seen now. spread, from 0 to 1, is where it stands among others.
 func NewWrites(now time.Time, spread float64) Writes {
-	return Writes{first: now.Add(firstAfter + time.Duration(spread*float64(firstSpread)))}
+	return Writes{
+		first: now.Add(firstAfter + time.Duration(spread*float64(firstSpread))),
+		burst: rate.NewLimiter(rate.Every(burstEvery), burstMost),
+		quiet: rate.NewLimiter(rate.Every(quietEvery), quietMost),
+		jumps: rate.NewLimiter(rate.Every(jumpsEvery), jumpsMost),
+	}
 }
 
 // Change is how far the numbers are from those that were written.
@@ -73,9 +78,9 @@ func (w *Writes) Due(now time.Time, trigger bool, change Change) bool {
 	case since < floor:
 		return false
 	case trigger:
-		return w.refilled(now) >= 1
+		return w.burst.TokensAt(now) >= 1
 	case change != Same:
-		left := w.quietRefilled(now) >= 1 || change == Jumped && w.jumpsRefilled(now) >= 1
+		left := w.quiet.TokensAt(now) >= 1 || change == Jumped && w.jumps.TokensAt(now) >= 1
 		return since >= quietFloor && left || w.follow && since >= followUp
 	}
 	return since >= unchangedEvery
@@ -84,35 +89,11 @@ func (w *Writes) Due(now time.Time, trigger bool, change Change) bool {
 // Wrote takes note of a write, or of an attempt: one that fails counts, so that an API server in trouble is not asked
 // more often than one that is well.
 func (w *Writes) Wrote(now time.Time, trigger bool) {
-	w.burst, w.filled = w.refilled(now), now
-	if trigger {
-		w.burst = max(w.burst-1, 0)
-	}
-	if quiet := w.quietRefilled(now); !trigger && quiet < 1 {
-		w.jumps, w.jumpsFilled = max(w.jumpsRefilled(now)-1, 0), now
-	} else if !trigger {
-		w.quiet, w.quietFilled = quiet-1, now
+	switch {
+	case trigger:
+		w.burst.AllowN(now, 1)
+	case !w.quiet.AllowN(now, 1):
+		w.jumps.AllowN(now, 1)
 	}
 	w.last, w.follow = now, trigger
-}
-
-func (w *Writes) quietRefilled(now time.Time) float64 {
-	if w.quietFilled.IsZero() {
-		return quietMost
-	}
-	return min(w.quiet+float64(now.Sub(w.quietFilled))/float64(quietEvery), quietMost)
-}
-
-func (w *Writes) jumpsRefilled(now time.Time) float64 {
-	if w.jumpsFilled.IsZero() {
-		return jumpsMost
-	}
-	return min(w.jumps+float64(now.Sub(w.jumpsFilled))/float64(jumpsEvery), jumpsMost)
-}
-
-func (w *Writes) refilled(now time.Time) float64 {
-	if w.filled.IsZero() {
-		return burstMost
-	}
-	return min(w.burst+float64(now.Sub(w.filled))/float64(burstEvery), burstMost)
 }

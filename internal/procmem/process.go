@@ -6,8 +6,6 @@ package procmem
 // Process is one process, pinned by its number and the moment it started: a number alone is used again.
 type Process struct {
 	PID int
-	// NSPID is the number that the process has inside its container.
-	NSPID int
 	// StartTime is in clock ticks since the machine started, field 22 of /proc/PID/stat.
 	StartTime uint64
 	// Exe is the path of the program, as seen inside its container. The process chose it: it is not a proof.

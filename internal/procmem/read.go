@@ -7,24 +7,23 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strconv"
 )
 
-// Read reads who a process is, below a file system that is /proc.
-func Read(proc fs.FS, pid int) (Process, error) {
+// Read reads who a process is. dir is its directory below /proc.
+func Read(dir fs.FS, pid int) (Process, error) {
 	p := Process{PID: pid}
-	start, err := parsed(proc, pid, "stat", ReadStartTime)
+	start, err := StartTime(dir)
 	if err != nil {
 		return p, err
 	}
 	p.StartTime = start
-	status, err := parsed(proc, pid, "status", ReadStatus)
+	status, err := StatusOf(dir)
 	if err != nil {
 		return p, err
 	}
-	p.NSPID, p.Caught = status.NSPID, status.Caught
-	if p.Exe, err = fs.ReadLink(proc, name(pid, "exe")); err != nil {
-		return p, fmt.Errorf("process %d: %w", pid, err)
+	p.Caught = status.Caught
+	if p.Exe, err = fs.ReadLink(dir, "exe"); err != nil {
+		return p, fmt.Errorf("reading the path of the program: %w", err)
 	}
 	if len(p.Exe) > maxPath {
 		p.Exe = ""
@@ -33,35 +32,31 @@ func Read(proc fs.FS, pid int) (Process, error) {
 }
 
 // Mappings reads the mappings of a process with their amounts.
-func Mappings(proc fs.FS, pid int) ([]Mapping, error) {
-	return parsed(proc, pid, "smaps", ReadSmaps)
-}
+func Mappings(dir fs.FS) ([]Mapping, error) { return parsed(dir, "smaps", ReadSmaps) }
 
 // Environ reads the variables of these names.
-func Environ(proc fs.FS, pid int, names []string) (map[string]string, error) {
-	return parsed(proc, pid, "environ", func(r io.Reader) (map[string]string, error) { return ReadEnviron(r, names) })
+func Environ(dir fs.FS, names []string) (map[string]string, error) {
+	return parsed(dir, "environ", func(r io.Reader) (map[string]string, error) { return ReadEnviron(r, names) })
 }
 
 // Auxiliary reads the auxiliary vector.
-func Auxiliary(proc fs.FS, pid int) (Auxv, error) { return parsed(proc, pid, "auxv", ReadAuxv) }
+func Auxiliary(dir fs.FS) (Auxv, error) { return parsed(dir, "auxv", ReadAuxv) }
 
 // StatusOf reads the status of a process.
-func StatusOf(proc fs.FS, pid int) (Status, error) { return parsed(proc, pid, "status", ReadStatus) }
+func StatusOf(dir fs.FS) (Status, error) { return parsed(dir, "status", ReadStatus) }
 
-// StartTime reads when the process of a number started.
-func StartTime(proc fs.FS, pid int) (uint64, error) { return parsed(proc, pid, "stat", ReadStartTime) }
+// StartTime reads when a process started.
+func StartTime(dir fs.FS) (uint64, error) { return parsed(dir, "stat", ReadStartTime) }
 
-func name(pid int, file string) string { return strconv.Itoa(pid) + "/" + file }
-
-func parsed[T any](proc fs.FS, pid int, file string, parse func(io.Reader) (T, error)) (value T, err error) {
-	f, err := proc.Open(name(pid, file))
+func parsed[T any](dir fs.FS, file string, parse func(io.Reader) (T, error)) (value T, err error) {
+	f, err := dir.Open(file)
 	if err != nil {
-		return value, fmt.Errorf("process %d: %w", pid, err)
+		return value, fmt.Errorf("reading a process: %w", err)
 	}
 	defer func() { _ = f.Close() }()
 	value, err = parse(f)
 	if err != nil {
-		return value, fmt.Errorf("process %d: %w", pid, err)
+		return value, fmt.Errorf("reading a process: %w", err)
 	}
 	return value, nil
 }

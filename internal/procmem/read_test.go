@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,22 +26,22 @@ func (recorded) ReadLink(string) (string, error)       { return "/usr/bin/sleep"
 func (r recorded) Lstat(n string) (fs.FileInfo, error) { return fs.Stat(r.FS, n) }
 
 func TestRecordedProcess(t *testing.T) {
-	proc := recorded{os.DirFS("testdata")}
+	proc := recorded{os.DirFS("testdata/100")}
 	p, err := Read(proc, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Process{
-		PID: 100, NSPID: p.NSPID, StartTime: p.StartTime, Exe: "/usr/bin/sleep", Caught: 0,
+		PID: 100, StartTime: p.StartTime, Exe: "/usr/bin/sleep", Caught: 0,
 	}
-	if diff := cmp.Diff(want, p); diff != "" || p.NSPID == 0 || p.StartTime == 0 {
+	if diff := cmp.Diff(want, p); diff != "" || p.StartTime == 0 {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	mappings, err := Mappings(proc, 100)
+	mappings, err := Mappings(proc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, err := StatusOf(proc, 100)
+	status, err := StatusOf(proc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,11 +55,11 @@ func TestRecordedProcess(t *testing.T) {
 	if rss == 0 || rss < status.RSSAnon || !names["[heap]"] || !names["[vdso]"] || !names["/usr/bin/sleep"] {
 		t.Errorf("%d mappings with %s, and the status says %s", len(mappings), rss, status.RSS)
 	}
-	aux, err := Auxiliary(proc, 100)
+	aux, err := Auxiliary(proc)
 	if err != nil || aux.PageSize != PageSize || aux.Base == 0 {
 		t.Errorf("auxiliary vector %+v, error %v", aux, err)
 	}
-	env, err := Environ(proc, 100, []string{"GOGC", "GODEBUG", "GOMEMLIMIT"})
+	env, err := Environ(proc, []string{"GOGC", "GODEBUG", "GOMEMLIMIT"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,8 @@ func TestStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.NSPID != 1 || got.Threads != 17 || got.RSS != 8*memory.KiB || got.RSSAnon != 4*memory.KiB {
+	if !slices.Equal(got.NSPIDs, []int{4711, 12, 1}) || got.Threads != 17 || got.RSS != 8*memory.KiB ||
+		got.RSSAnon != 4*memory.KiB {
 		t.Errorf("%+v", got)
 	}
 	if !got.Caught.Has(2) || !got.Caught.Has(9) || got.Caught.Has(3) || got.Caught.Has(0) || got.Caught.Has(65) {
@@ -216,14 +218,14 @@ func TestKilled(t *testing.T) {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	proc := os.DirFS("/proc")
-	if status, err := StatusOf(proc, command.Process.Pid); err != nil || status.Killed {
+	dir := os.DirFS("/proc/" + strconv.Itoa(command.Process.Pid))
+	if status, err := StatusOf(dir); err != nil || status.Killed {
 		t.Errorf("%+v, %v: it lives", status, err)
 	}
 	if err := command.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if status, err := StatusOf(proc, command.Process.Pid); err != nil || !status.Killed {
+	if status, err := StatusOf(dir); err != nil || !status.Killed {
 		t.Errorf("%+v, %v: it was killed", status, err)
 	}
 	_ = command.Wait()

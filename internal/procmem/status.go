@@ -16,9 +16,11 @@ import (
 
 // Status is what memfit reads of /proc/PID/status.
 type Status struct {
-	// NSPID is the number in the innermost namespace, the last column of NSpid.
-	NSPID, Threads int
-	Caught         SignalSet
+	// NSPIDs are the numbers of the process, from the PID namespace of this /proc to the innermost one. A container may
+	// make namespaces of its own, so the last number is not the one that its container knows.
+	NSPIDs  []int
+	Threads int
+	Caught  SignalSet
 	// Killed: SIGKILL was sent to it. It runs no code of its own any more, however long the kernel takes to end it.
 	Killed    bool
 	RSS, Swap memory.Bytes
@@ -49,13 +51,21 @@ func ReadStatus(r io.Reader) (Status, error) {
 	return s, nil
 }
 
+// maxNesting is how many numbers a process has at most: Linux nests PID namespaces 32 deep below the first.
+const maxNesting = 33
+
 // sigkill is the number of SIGKILL on Linux.
 const sigkill = 9
 
 func (s *Status) field(key string, value []byte) {
 	switch key {
 	case "NSpid":
-		s.NSPID = count(value[bytes.LastIndexAny(value, "\t ")+1:])
+		s.NSPIDs = s.NSPIDs[:0]
+		for number := range bytes.FieldsSeq(value) {
+			if len(s.NSPIDs) < maxNesting {
+				s.NSPIDs = append(s.NSPIDs, count(number))
+			}
+		}
 	case "Threads":
 		s.Threads = count(value)
 	case "SigCgt":

@@ -21,6 +21,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/fakeproc/procdir"
 )
 
 // Name is that of the node, and Namespace that of its pods.
@@ -62,12 +63,22 @@ func (l *logs) Write(p []byte) (int, error) {
 // Start runs an agent, a program of cmd/agent, at tier See. dir is a folder for this node alone.
 func Start(ctx context.Context, agent, dir string, pods ...Pod) (*Node, error) {
 	n := &Node{dir: dir, pods: pods}
+	proc := filepath.Join(dir, "proc")
+	if err := os.Mkdir(proc, 0o755); err != nil { //nolint:gosec // the agent may run as another user
+		return nil, err
+	}
 	for i := range pods {
 		if err := n.count(i); err != nil {
 			return nil, err
 		}
+		for _, pid := range pods[i].PIDs { // the kernel has them in other cgroups
+			of := procdir.Cgroup(string(uidOf(i)), instanceOf(i))
+			if err := procdir.Add(proc, pid, pid, of); err != nil {
+				return nil, err
+			}
+		}
 	}
-	return n, n.start(ctx, agent)
+	return n, n.start(ctx, agent, "--proc-root="+proc)
 }
 
 // StartReal is Start for pods whose containers have cgroups of the kernel's, in which their processes run already.
@@ -76,7 +87,7 @@ func StartReal(ctx context.Context, agent string, c *Cgroups, pods ...Pod) (*Nod
 	return n, n.start(ctx, agent)
 }
 
-func (n *Node) start(ctx context.Context, agent string) error {
+func (n *Node) start(ctx context.Context, agent string, flags ...string) error {
 	var told []corev1.Pod
 	for i := range n.pods {
 		told = append(told, n.told(i))
@@ -85,10 +96,8 @@ func (n *Node) start(ctx context.Context, agent string) error {
 	if n.server, err = serve(told); err != nil {
 		return err
 	}
-	n.agent = exec.CommandContext(
-		ctx, agent, "--tier=see", "--node-name="+Name, "--cgroup-root="+n.dir, "--bind-address=127.0.0.1:0",
-		"--api-server="+n.server.url,
-	)
+	n.agent = exec.CommandContext(ctx, agent, append(flags, "--tier=see", "--node-name="+Name, "--cgroup-root="+n.dir,
+		"--bind-address=127.0.0.1:0", "--api-server="+n.server.url)...)
 	n.agent.Stderr, n.agent.Stdout = &n.logs, &n.logs
 	if err := n.agent.Start(); err != nil {
 		return fmt.Errorf("starting the agent: %w", err)
@@ -142,8 +151,11 @@ func uidOf(i int) types.UID { return types.UID(fmt.Sprintf("254a8dbd-72d3-46e9-b
 
 // dirOf is where the kubelet puts the cgroup of a pod's container.
 func dirOf(i int) string {
-	return filepath.Join("kubepods", "burstable", "pod"+string(uidOf(i)), fmt.Sprintf("%064x", i+1))
+	return filepath.Join("kubepods", "burstable", "pod"+string(uidOf(i)), instanceOf(i))
 }
+
+// instanceOf is the ID of a pod's container.
+func instanceOf(i int) string { return fmt.Sprintf("%064x", i+1) }
 
 // told is a pod as the API server has it.
 func (n *Node) told(i int) corev1.Pod {
@@ -152,7 +164,7 @@ func (n *Node) told(i int) corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: n.pods[i].Name, UID: uidOf(i)},
 		Spec:       corev1.PodSpec{NodeName: Name, Containers: []corev1.Container{{Name: "app", Image: "app"}}},
 		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
-			{Name: "app", ContainerID: fmt.Sprintf("containerd://%064x", i+1)},
+			{Name: "app", ContainerID: "containerd://" + instanceOf(i)},
 		}},
 	}
 }

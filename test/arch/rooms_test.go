@@ -24,7 +24,7 @@ var rooms = []room{
 		name: "api", dir: "api/...", noStd: pure,
 		outside: []string{
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/api/resource",
-			"k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/runtime/schema",
+			"k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/runtime/schema", "k8s.io/apimachinery/pkg/types",
 		},
 		never: clients,
 	},
@@ -364,8 +364,9 @@ var rooms = []room{
 	{
 		// what the last minute of a container shows, and when to read and to write
 		name: "flightrecorder", dir: "internal/flightrecorder/...", noStd: pure,
-		ours:  []string{"internal/cgroup", "internal/format", "internal/memory"},
-		never: slices.Concat(clients, kinds),
+		ours:    []string{"internal/cgroup", "internal/format", "internal/memory"},
+		outside: []string{"golang.org/x/time/rate"}, // token buckets that take the time as an argument
+		never:   slices.Concat(clients, kinds),
 	},
 	{
 		// Runs on every node, so it stays small: of client-go it has the client for one kind and the list-and-watch of
@@ -374,12 +375,13 @@ var rooms = []room{
 		ours: []string{
 			"api/v1alpha1", "cmd/agent/internal/...", "internal/attribution/...", "internal/cgroup", "internal/detect",
 			"internal/flightrecorder",
-			"internal/format", "internal/levers", "internal/memory", "internal/pagemap", "internal/procmem/...",
+			"internal/format", "internal/levers", "internal/liveness", "internal/memory", "internal/pagemap",
+			"internal/procmem/...",
 		},
 		outside: []string{
 			"github.com/fsnotify/fsnotify", // inotify: new cgroups at once
 			"github.com/prometheus/client_golang/...", "k8s.io/api/core/v1", "k8s.io/apimachinery/...",
-			"k8s.io/client-go/rest", "k8s.io/client-go/tools/cache", "k8s.io/klog/v2",
+			"k8s.io/client-go/rest", "k8s.io/client-go/tools/cache", "k8s.io/klog/v2", "k8s.io/utils/clock",
 		},
 		never: []string{
 			"sigs.k8s.io/controller-runtime/...", "k8s.io/client-go/informers/...", "k8s.io/client-go/kubernetes/...",

@@ -91,7 +91,8 @@ func TestAgentIsOff(t *testing.T) {
 }
 
 // TestAgentsWriteForTheirOwnNode asks a real API server, with tokens as kubelets get them for the agents of two nodes:
-// each writes snapshots of pods that run on its node, and of no other, whatever it says.
+// each writes snapshots in the name of its own node, whatever it says. That they are of pods of that node is checked by
+// readers (MemorySnapshot.IsOf).
 func TestAgentsWriteForTheirOwnNode(t *testing.T) {
 	c := apiServer(t)
 	for _, object := range build(t, watchTree) {
@@ -132,10 +133,7 @@ func TestAgentsWriteForTheirOwnNode(t *testing.T) {
 	}{
 		{"its own pod", agents["node-a"], snapshot("node-a", "web-node-a", pods["node-a"]), ""},
 		{"its own pod, once more", agents["node-a"], snapshot("node-a", "web-node-a", pods["node-a"]), ""},
-		{"a pod elsewhere", agents["node-a"], snapshot("node-a", "web-node-b", pods["node-b"]), "not run on node node-a"},
 		{"in the name of another", agents["node-a"], snapshot("node-b", "web-node-b", pods["node-b"]), "status.nodeName"},
-		{"over another's", agents["node-b"], snapshot("node-b", "web-node-a", pods["node-a"]), "does not run on node node-b"},
-		{"with another owner", agents["node-a"], snapshot("node-a", "web-node-a", pods["node-b"]), "another one of this"},
 		{"without a bound token", unbound, snapshot("node-a", "web-node-a", pods["node-a"]), "does not say on which node"},
 		{"the other agent's own", agents["node-b"], snapshot("node-b", "web-node-b", pods["node-b"]), ""},
 	} {

@@ -161,10 +161,13 @@ func whatRuns(t *testing.T, pid int) detect.Result {
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	facts := detect.Gather(detect.Process{
+	facts, err := detect.Gather(detect.Process{
 		Program: target.Process().Exe, Mappings: mappings, Env: env,
 		Argv: strings.Split(string(bytes.TrimRight(argv, "\x00")), "\x00"),
 	}, target.OpenFile)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Logf("looked into %d files in %s", len(facts.Files), time.Since(begin).Round(10*time.Microsecond))
 	return detect.Detect(facts)
 }

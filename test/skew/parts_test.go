@@ -141,11 +141,11 @@ func (r release) manager(t *testing.T, kubeconfig string) *process {
 	return p
 }
 
-// agent reads what lies below cgroups, and talks to an API server that asks nobody who they are.
+// agent reads what lies below cgroups, also its /proc, and talks to an API server that asks nobody who they are.
 func (r release) agent(t *testing.T, apiServer, cgroups string) *process {
 	t.Helper()
 	return start(t, filepath.Join(r.programs, "agent"), nil, "--tier=see", "--node-name="+node, "--cgroup-root="+cgroups,
-		"--bind-address=127.0.0.1:0", "--api-server="+apiServer)
+		"--proc-root="+filepath.Join(cgroups, "proc"), "--bind-address=127.0.0.1:0", "--api-server="+apiServer)
 }
 
 // plugin runs a verb; whatever it prints must have these words.

@@ -38,6 +38,7 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/fakeproc/procdir"
 )
 
 const (
@@ -216,6 +217,13 @@ func (c *cluster) counts(t *testing.T, uid types.UID, id string) {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	proc := filepath.Join(c.cgroups, "proc")
+	if err := os.MkdirAll(proc, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := procdir.Add(proc, os.Getpid(), os.Getpid(), procdir.Cgroup(string(uid), id)); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -177,7 +177,7 @@ func (h *heap) page(at uint64) (p page, what verdict, err error) {
 	if errors.Is(err, words.ErrBudget) || errors.Is(err, procmem.ErrGone) {
 		return p, noPage, err
 	}
-	if err != nil || info%8 != 0 || info < procmem.PageSize || info>>47 != 0 {
+	if err != nil || !h.words.Pointer(info) {
 		return p, noPage, nil //nolint:nilerr // what cannot be read is no page
 	}
 	var b [64]byte

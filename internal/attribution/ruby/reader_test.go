@@ -53,6 +53,21 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestHighAddresses: with 48 bits of addresses, as on arm64, the kernel maps programs at 0xaaaa........ and memory at
+// 0xffff.........
+func TestHighAddresses(t *testing.T) {
+	const at, info, size, slot = 0xffff80000000, 0xaaaac0000000, 64 << 10, 160
+	p := fakeproc.New().Map(at, 1<<20, fakeproc.RW, "").Map(info, 0x10000, fakeproc.RW, "[heap]")
+	p.Touch(at, size/procmem.PageSize)
+	p.Put(at, info)
+	p.Put(info, slot|(size-0x40)/slot<<16|10<<32)
+	p.Put(info+4*8, at+0x10)
+	regions, u, err := Reader{}.Claim(t.Context(), p.Snapshot())
+	if err != nil || len(regions) != 1 || u.Coverage != 1 || u.Detail(FreeSlots) != 10 {
+		t.Errorf("%d regions, %+v, %v", len(regions), u, err)
+	}
+}
+
 // TestCoverage: a block of another allocator between pages is no page that was not understood.
 func TestCoverage(t *testing.T) {
 	for name, c := range map[string]struct {

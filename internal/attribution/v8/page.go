@@ -72,7 +72,7 @@ func readPage(r *words.Reader, start uint64) (p page, ok bool, err error) {
 	for _, l := range layouts {
 		at := first
 		if l.apart {
-			if !plausible(first[1]) || header(r, first[1], &at) != nil {
+			if !r.Pointer(first[1]) || header(r, first[1], &at) != nil {
 				continue
 			}
 		}
@@ -85,11 +85,6 @@ func readPage(r *words.Reader, start uint64) (p page, ok bool, err error) {
 		}
 	}
 	return p, false, nil
-}
-
-// plausible tells whether a word may be a pointer to a header that is allocated by malloc.
-func plausible(pointer uint64) bool {
-	return pointer%8 == 0 && pointer > procmem.PageSize && pointer>>47 == 0
 }
 
 func header(r *words.Reader, at uint64, into *[headerWords]uint64) error {

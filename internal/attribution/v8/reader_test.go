@@ -108,6 +108,20 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
+// TestHighAddresses: with 48 bits of addresses, as on arm64, the kernel maps programs at 0xaaaa........ and memory at
+// 0xffff.........
+func TestHighAddresses(t *testing.T) {
+	const at, header = 0xffff80000000, 0xaaaac0000000
+	p := fakeproc.New().Map(header, 0x10000, fakeproc.RW, "[heap]").Map(at, pageSize, fakeproc.RW, "")
+	p.Touch(at, pageSize/procmem.PageSize)
+	p.Put(at, 0, header)
+	p.Put(header, 1, at, pageSize, 100<<10, 0, pageSize, 0x40000, at+pageSize, header+0x1000, at+0x10, 1)
+	regions, u, err := claim(t, p.Snapshot())
+	if err != nil || len(regions) != 1 || u.Coverage != 1 || u.Detail(OldInUse) != 100<<10 {
+		t.Errorf("%d regions, %+v, %v", len(regions), u, err)
+	}
+}
+
 // TestWhatIsNoPage: a mapping of the size of a page that makes no sense lowers the coverage.
 func TestWhatIsNoPage(t *testing.T) {
 	p := fakeproc.New().Map(base, pageSize, fakeproc.RW, "")

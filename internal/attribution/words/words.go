@@ -71,6 +71,10 @@ func Size(n uint64) memory.Bytes { return memory.Bytes(min(n, math.MaxInt64)) }
 // Reads is how many pages were read.
 func (r *Reader) Reads() int { return r.reads }
 
+// Pointer reports whether a word may be a pointer to a structure: it is aligned and lies in a mapping. How many bits an
+// address has depends on the processor and on the kernel.
+func (r *Reader) Pointer(word uint64) bool { return word%8 == 0 && r.s.MappingOf(word) != nil }
+
 // Read fills p with what stands at an address.
 func (r *Reader) Read(p []byte, addr uint64) error {
 	for len(p) > 0 {

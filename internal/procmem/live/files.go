@@ -47,12 +47,12 @@ func (f *mappedFile) Identity() (id procmem.FileIdentity, ok bool) {
 // a regular file is found. The file is looked at before it is opened for reading, because opening a device or a pipe
 // may have effects.
 func (t *Target) OpenFile(path string) (procmem.File, error) {
-	root, err := unix.Open(t.file("root", t.process.PID), unix.O_PATH|unix.O_CLOEXEC|unix.O_DIRECTORY, 0)
+	root, err := t.dir.open("root", unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, fmt.Errorf("root of process %d: %w", t.process.PID, err)
 	}
-	defer func() { _ = unix.Close(root) }()
-	fd, err := unix.Openat2(root, strings.TrimPrefix(path, "/"), &unix.OpenHow{
+	defer func() { _ = root.Close() }()
+	fd, err := unix.Openat2(int(root.Fd()), strings.TrimPrefix(path, "/"), &unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS,
 	})
@@ -67,7 +67,8 @@ func (t *Target) OpenFile(path string) (procmem.File, error) {
 	if stat.Mode&unix.S_IFMT != unix.S_IFREG {
 		return nil, ErrNotRegular
 	}
-	f, err := os.Open("/proc/self/fd/" + strconv.Itoa(fd))
+	// Without O_NONBLOCK the open waits for a process that holds a lease of the file.
+	f, err := os.OpenFile("/proc/self/fd/"+strconv.Itoa(fd), os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("mapped file of process %d: %w", t.process.PID, err)
 	}

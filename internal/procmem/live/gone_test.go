@@ -80,7 +80,7 @@ func TestExec(t *testing.T) {
 	}
 	defer func() { _ = command.Process.Kill(); _ = command.Wait() }()
 	for is := was; is == was; time.Sleep(time.Millisecond) {
-		p, err := procmem.Read(target.proc, command.Process.Pid)
+		p, err := procmem.Read(target.dir, command.Process.Pid)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,9 +5,12 @@ package live
 
 import (
 	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -16,6 +19,7 @@ import (
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
+	"github.com/memfit/memfit/test/fakeproc/procdir"
 )
 
 // self opens this very process, for which no privilege is needed.
@@ -148,15 +152,60 @@ func TestOnlyRegularFiles(t *testing.T) {
 	}
 }
 
-// TestAnotherProcessOfTheSameNumber: a process that started at another time is another one.
-func TestAnotherProcessOfTheSameNumber(t *testing.T) {
+// TestLease: a process that holds a lease of a file makes others wait for 45 s who open it, but not the agent.
+func TestLease(t *testing.T) {
 	target := self(t)
-	target.process.StartTime++
-	if _, err := target.Mappings(); !errors.Is(err, procmem.ErrGone) {
-		t.Errorf("error %v", err)
+	file, err := os.OpenFile(filepath.Join(t.TempDir(), "file"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := target.Environ(nil); !errors.Is(err, procmem.ErrGone) {
-		t.Errorf("error %v", err)
+	defer func() { _ = file.Close() }()
+	if _, err := unix.FcntlInt(file.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
+		t.Skipf("no leases here: %v", err)
+	}
+	if f, err := target.OpenFile(file.Name()); !errors.Is(err, unix.EWOULDBLOCK) {
+		t.Errorf("%v, error %v, want %v", f, err, unix.EWOULDBLOCK)
+	}
+}
+
+// TestNumberIsAssignedAgain: what is read of a process that was opened is never of another process that has its number
+// now.
+func TestNumberIsAssignedAgain(t *testing.T) {
+	const number = 4711
+	proc := t.TempDir()
+	if err := procdir.Add(proc, number, os.Getpid(), ""); err != nil {
+		t.Fatal(err)
+	}
+	target, err := Open(proc, number)
+	if err != nil {
+		t.Skipf("this /proc cannot be read: %v", err)
+	}
+	defer target.Close()
+	other := exec.CommandContext(t.Context(), "sleep", "60")
+	other.Env = []string{"GOGC=another"}
+	if err := other.Start(); err != nil {
+		t.Skip(err)
+	}
+	defer func() { _ = other.Process.Kill(); _ = other.Wait() }()
+	if err := procdir.Add(proc, number, other.Process.Pid, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := target.Mappings(); err != nil {
+		t.Errorf("mappings: %v", err)
+	}
+	if env, err := target.Environ([]string{"GOGC"}); err != nil || env["GOGC"] == "another" {
+		t.Errorf("environment %v, error %v", env, err)
+	}
+	f, err := target.Dir().Open("cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if text, err := io.ReadAll(f); err != nil || strings.Contains(string(text), "sleep") {
+		t.Errorf("command line %q, error %v", text, err)
+	}
+	if err := target.Same(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -6,9 +6,7 @@ package live
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"unsafe"
@@ -18,74 +16,86 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Target is a process that runs. It is pinned: where its number belongs to another process by now, nothing of that one
-// is returned.
+// Target is a running process. It is pinned by its directory: where its number belongs to another process by now,
+// nothing of that process is returned.
 type Target struct {
-	root    string // "/proc"
-	proc    fs.FS
+	dir     *Dir
 	process procmem.Process
 	pagemap *os.File
 	noScan  bool // the kernel has no PAGEMAP_SCAN
 	regions []pageRegion
 }
 
-// Open pins the process of a number, below a folder that is a /proc.
+// Open pins the process that has a number now, below a directory that is a /proc.
 func Open(root string, pid int) (*Target, error) {
-	t := &Target{root: root, proc: os.DirFS(root)}
-	var err error
-	// An open pagemap belongs to the memory that the process has now: after an exec it reads nothing.
-	if t.pagemap, err = os.Open(t.file("pagemap", pid)); err != nil {
+	dir, err := Proc(root).Process(pid)
+	if err != nil {
+		return nil, err
+	}
+	return dir.Target(pid)
+}
+
+// Target returns the process of the directory, whose number is pid. It takes the directory over and closes it.
+func (d *Dir) Target(pid int) (*Target, error) {
+	t := &Target{dir: d}
+	if err := t.open(pid); err != nil {
+		t.Close()
 		return nil, fmt.Errorf("process %d: %w", pid, err)
 	}
-	if t.process, err = procmem.Read(t.proc, pid); err != nil {
-		t.Close()
-		return nil, err
-	}
-	aux, err := procmem.Auxiliary(t.proc, pid)
-	if err == nil && aux.PageSize != procmem.PageSize {
-		err = fmt.Errorf("process %d: pages of %d bytes are not supported", pid, aux.PageSize)
-	}
-	if err != nil {
-		t.Close()
-		return nil, err
-	}
-	t.process.Threads = t.threads()
 	return t, nil
 }
 
-// Close closes what is open.
-func (t *Target) Close() { _ = t.pagemap.Close() }
-
-func (t *Target) file(name string, pid int) string {
-	return filepath.Join(t.root, strconv.Itoa(pid), name)
+func (t *Target) open(pid int) (err error) {
+	// An open pagemap belongs to the memory that the process has now: after an exec it reads nothing.
+	if t.pagemap, err = t.dir.open("pagemap", unix.O_RDONLY); err != nil {
+		return err
+	}
+	if t.process, err = procmem.Read(t.dir, pid); err != nil {
+		return err
+	}
+	aux, err := procmem.Auxiliary(t.dir)
+	if err != nil {
+		return err
+	}
+	if aux.PageSize != procmem.PageSize {
+		return fmt.Errorf("pages of %d bytes are not supported", aux.PageSize)
+	}
+	t.process.Threads = t.threads()
+	return nil
 }
+
+// Close closes what is open.
+func (t *Target) Close() {
+	if t.pagemap != nil {
+		_ = t.pagemap.Close()
+	}
+	_ = t.dir.Close()
+}
+
+// Dir returns the directory of the process. It is closed with the Target.
+func (t *Target) Dir() *Dir { return t.dir }
 
 // Process is the process as it was when it was opened.
 func (t *Target) Process() procmem.Process { return t.process }
 
 // Mappings are its mappings now.
 func (t *Target) Mappings() ([]procmem.Mapping, error) {
-	m, err := procmem.Mappings(t.proc, t.process.PID)
+	m, err := procmem.Mappings(t.dir)
 	if err != nil {
 		return nil, err
 	}
-	return m, t.Same()
+	return m, t.Same() // the kernel ends the list early for a process that ends meanwhile
 }
 
 // Environ are variables that it was started with.
 func (t *Target) Environ(names []string) (map[string]string, error) {
-	env, err := procmem.Environ(t.proc, t.process.PID, names)
-	if err != nil {
-		return nil, err
-	}
-	return env, t.Same()
+	return procmem.Environ(t.dir, names)
 }
 
-// Same returns [procmem.ErrGone] where the number belongs to another process by now. What was read before a nil was of
-// this process, but for an exec, which the next reader of headers does not make sense of.
+// Same returns [procmem.ErrGone] where the process has ended. After a nil, its number belonged to it all the time, so
+// that what was read by number was of this process, but for an exec, after which headers make no sense.
 func (t *Target) Same() error {
-	start, err := procmem.StartTime(t.proc, t.process.PID)
-	if err != nil || start != t.process.StartTime {
+	if _, err := procmem.StartTime(t.dir); err != nil {
 		return fmt.Errorf("process %d: %w", t.process.PID, procmem.ErrGone)
 	}
 	return nil
@@ -119,7 +129,7 @@ const maxThreads = 4096
 
 // threads asks the kernel for the robust list of each thread but the first. A thread that is gone is left out.
 func (t *Target) threads() []procmem.Thread {
-	dir, err := os.Open(t.file("task", t.process.PID))
+	dir, err := t.dir.open("task", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil
 	}

@@ -31,6 +31,8 @@ func (l *Loop) explain(now time.Time) {
 	if l.Explain == nil {
 		return
 	}
+	l.normalDebts.pay(now)
+	l.urgentDebts.pay(now)
 	for {
 		select {
 		case f := <-l.Explain.Found():
@@ -40,7 +42,9 @@ func (l *Loop) explain(now time.Time) {
 				}
 				c.finding, c.answers = &f, false
 			}
-			l.Metrics.explained.WithLabelValues(map[bool]string{true: "ok", false: "failed"}[f.Err == nil]).Inc()
+			l.normalDebts.charge(f.Namespace, f.Spent)
+			l.urgentDebts.charge(f.Namespace, f.Spent)
+			l.Metrics.inspected(&f, now)
 			continue
 		default:
 		}
@@ -54,7 +58,7 @@ func (l *Loop) explain(now time.Time) {
 		l.idle = now.Add(explainIdle)
 		return
 	}
-	urgent := c.urgency == flightrecorder.Near || l.awaited(c, now)
+	urgent := l.urgent(c, now)
 	if !l.Explain.Ready(urgent) {
 		return
 	}
@@ -96,6 +100,19 @@ func (l *Loop) awaited(c *container, now time.Time) bool {
 		(!c.explained.IsZero() || now.Sub(c.found) >= explainAfter)
 }
 
+// urgent reports whether a container is near its limit, or a request for its inspection waits.
+func (l *Loop) urgent(c *container, now time.Time) bool {
+	return c.urgency == flightrecorder.Near || l.awaited(c, now)
+}
+
+// owes reports whether the namespace of a container has to pay for earlier inspections first.
+func (l *Loop) owes(c *container, namespace string, now time.Time) bool {
+	if l.urgent(c, now) {
+		return l.urgentDebts.owes(namespace)
+	}
+	return l.normalDebts.owes(namespace)
+}
+
 // limit is what was effective when the container was read last; 0: none, or not known.
 func (c *container) limit() memory.Bytes {
 	reading, _, at := c.recorder.Last()
@@ -110,7 +127,7 @@ func (c *container) limit() memory.Bytes {
 func (l *Loop) mostDue(now time.Time) (most *container) {
 	worst := 1.0
 	for _, c := range l.containers {
-		if o := l.objects[c.pod]; o == nil || o.pod.Declined || !c.gone.IsZero() {
+		if o := l.objects[c.pod]; o == nil || o.pod.Declined || !c.gone.IsZero() || l.owes(c, o.pod.Namespace, now) {
 			continue
 		}
 		waited := c.waited(now)

@@ -28,9 +28,8 @@ type Pods interface {
 
 // Writer takes snapshots and says later what became of them.
 type Writer interface {
-	Submit(pod snapshot.Pod, status *v1alpha1.MemorySnapshotStatus) bool
+	Submit(pod *snapshot.Pod, status *v1alpha1.MemorySnapshotStatus) bool
 	Results() <-chan snapshot.Result
-	Forget(uid types.UID)
 }
 
 // Explainer looks into the processes of one container. It does not wait: what it found comes later, at most one at a
@@ -57,10 +56,12 @@ type Look struct {
 // Finding is what an Explainer found in a container.
 type Finding struct {
 	Container string // its ID
+	Namespace string
 	Memory    *v1alpha1.MemoryParts
 	Map       *v1alpha1.MemoryMap // where the pod asks for one
 	Runtime   *v1alpha1.RuntimeFound
-	Err       error // nothing could be read
+	Err       error         // nothing could be read
+	Spent     time.Duration // of processor time
 	// Unread says why some of it could not be read; empty: all was.
 	Unread string
 }
@@ -68,7 +69,7 @@ type Finding struct {
 // Loop is the agent's work. Its fields are set before the first Tick; one goroutine calls Tick.
 type Loop struct {
 	Tree    *cgroup.Tree
-	Proc    fs.FS // of the node
+	Proc    fs.FS // of the node; its Sub may return a directory to close, as that of [live.Proc] does
 	Pods    Pods
 	Writer  Writer
 	Explain Explainer // nil at tier Watch
@@ -81,6 +82,8 @@ type Loop struct {
 	containers map[string]*container // by ID
 	objects    map[types.UID]*object // by pod
 	governor   flightrecorder.Governor
+
+	normalDebts, urgentDebts debts
 
 	idle       time.Time // until then no container is due to be looked into
 	searched   bool      // the cgroups were listed once, so that what is new is new on the node
@@ -111,6 +114,7 @@ type container struct {
 // object is a pod and its snapshot.
 type object struct {
 	pod     pods.Pod
+	target  *snapshot.Pod // what the Writer knows of it
 	writes  flightrecorder.Writes
 	written *v1alpha1.MemorySnapshotStatus // what was handed over last; nil: nothing, or it failed
 	trigger bool
@@ -149,6 +153,7 @@ const (
 func (l *Loop) Tick(ctx context.Context, now time.Time) {
 	if l.containers == nil {
 		l.containers, l.objects = map[string]*container{}, map[types.UID]*object{}
+		l.normalDebts, l.urgentDebts = debts{share: InspectMost, paid: now}, debts{share: UrgentMost, paid: now}
 	}
 	l.searchCgroups(now)
 	l.matchPods(now)
@@ -225,6 +230,7 @@ func (l *Loop) matchPods(now time.Time) {
 		o := l.objects[uid]
 		if o == nil {
 			o = &object{
+				target: &snapshot.Pod{NamespacedName: pod.NamespacedName, UID: uid},
 				writes: flightrecorder.NewWrites(now, spread(uid)), found: now, history: map[string]history{},
 			}
 			l.objects[uid] = o
@@ -237,7 +243,6 @@ func (l *Loop) matchPods(now time.Time) {
 	for uid := range l.objects {
 		if _, there := all[uid]; !there {
 			delete(l.objects, uid)
-			l.Writer.Forget(uid)
 		}
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/test/budget"
+	"github.com/memfit/memfit/test/fakeproc/procdir"
 )
 
 // node is a node of cgroup v1 whose files a test writes, with a loop that reads them.
@@ -41,18 +42,17 @@ type node struct {
 
 // writer keeps what it is given, and says that it was written.
 type writer struct {
-	written   []submitted
-	results   chan snapshot.Result
-	fails     error
-	forgotten int
+	written []submitted
+	results chan snapshot.Result
+	fails   error
 }
 
 type submitted struct {
-	pod    snapshot.Pod
+	pod    *snapshot.Pod
 	status *v1alpha1.MemorySnapshotStatus
 }
 
-func (w *writer) Submit(pod snapshot.Pod, status *v1alpha1.MemorySnapshotStatus) bool {
+func (w *writer) Submit(pod *snapshot.Pod, status *v1alpha1.MemorySnapshotStatus) bool {
 	snapshot.Summarize(status)
 	w.written = append(w.written, submitted{pod, status})
 	w.results <- snapshot.Result{Pod: pod.UID, Err: w.fails}
@@ -60,7 +60,6 @@ func (w *writer) Submit(pod snapshot.Pod, status *v1alpha1.MemorySnapshotStatus)
 }
 
 func (w *writer) Results() <-chan snapshot.Result { return w.results }
-func (w *writer) Forget(types.UID)                { w.forgotten++ }
 
 func newNode(t *testing.T) *node {
 	t.Helper()
@@ -113,6 +112,7 @@ func (n *node) set(uid types.UID, id string, usage memory.Bytes, kills int, pids
 		n.proc[strconv.Itoa(pid)+"/status"] = &fstest.MapFile{
 			Data: fmt.Appendf(nil, "Name:\tx\nNSpid:\t%d\t%d\nThreads:\t1\nVmRSS:\t%d kB\n", pid, i*6+1, 1024*(i+1)),
 		}
+		n.proc[strconv.Itoa(pid)+"/cgroup"] = &fstest.MapFile{Data: []byte(procdir.Cgroup(string(uid), id))}
 		n.proc[strconv.Itoa(pid)+"/comm"] = &fstest.MapFile{Data: fmt.Appendf(nil, "p%d\n", pid)}
 	}
 	put(at+"/cgroup.procs", procs)
@@ -134,6 +134,19 @@ func (n *node) tell(uid types.UID, id, killed string) {
 		}
 	}
 	n.update(uid, &status, nil)
+}
+
+// tellIn is tell of a pod in another namespace.
+func (n *node) tellIn(namespace string, uid types.UID, id string) {
+	n.t.Helper()
+	if err := n.pods.Update(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web", UID: uid},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
+			{Name: "app", ContainerID: "containerd://" + id},
+		}},
+	}); err != nil {
+		n.t.Fatal(err)
+	}
 }
 
 // update is the pod as the API server has it now.
@@ -327,6 +340,48 @@ func TestAKillThatTakesLong(t *testing.T) {
 	}
 }
 
+// TestNumberIsAssignedToANeighbor: a number that a container's cgroup listed belongs to a process of another container
+// by the time it is read. Neither its name nor its size gets into the record of the kill.
+func TestNumberIsAssignedToANeighbor(t *testing.T) {
+	n, uid := newNode(t), uidOf(1)
+	n.set(uid, idOf(1), 30*memory.MiB, 0, 70, 71, 72)
+	n.tell(uid, idOf(1), "")
+	n.proc["71/cgroup"].Data = []byte(procdir.Cgroup(string(uidOf(2)), idOf(2)))
+	n.pass(5 * time.Second)
+	n.set(uid, idOf(1), 5*memory.MiB, 1, 70)
+	n.pass(time.Minute)
+	k := n.last().LastKill
+	if k == nil || len(k.Processes) != 1 || k.Processes[0].Name != "p72" {
+		t.Errorf("%+v", k)
+	}
+}
+
+// TestNestedNamespaces: process 1 of a PID namespace inside of the container is not the container's main process.
+func TestNestedNamespaces(t *testing.T) {
+	for name, killed := range map[string]struct {
+		left []int
+		want string
+	}{
+		"the sandbox dies":      {[]int{70}, "ChildProcess"},
+		"the main process dies": {[]int{71}, "MainProcess"},
+	} {
+		n, uid := newNode(t), uidOf(1)
+		n.set(uid, idOf(1), 30*memory.MiB, 0, 70, 71)
+		n.tell(uid, idOf(1), "")
+		nested := func() { // after each set, which writes it anew
+			n.proc["71/status"].Data = []byte("Name:\tx\nNSpid:\t71\t7\t1\nThreads:\t1\nVmRSS:\t2048 kB\n")
+		}
+		nested()
+		n.pass(5 * time.Second)
+		n.set(uid, idOf(1), 5*memory.MiB, 1, killed.left...)
+		nested()
+		n.pass(time.Minute)
+		if k := n.last().LastKill; k == nil || string(k.Kind) != killed.want || len(k.Processes) != 1 {
+			t.Errorf("%s: %+v", name, k)
+		}
+	}
+}
+
 // TestARestartOfTheAgent: kills of before are not told as new ones.
 func TestARestartOfTheAgent(t *testing.T) {
 	n, uid := newNode(t), uidOf(1)
@@ -353,9 +408,9 @@ func TestPodsByTheHundred(t *testing.T) {
 		}
 	}
 	n.pass(2 * keptAfter)
-	if len(n.loop.containers) != 0 || len(n.loop.objects) != 0 || len(n.writer.written) != 0 || n.writer.forgotten != 150 {
-		t.Errorf("%d containers and %d pods are kept, %d were written, %d forgotten", len(n.loop.containers),
-			len(n.loop.objects), len(n.writer.written), n.writer.forgotten)
+	if len(n.loop.containers) != 0 || len(n.loop.objects) != 0 || len(n.writer.written) != 0 {
+		t.Errorf("%d containers and %d pods are kept, %d were written", len(n.loop.containers), len(n.loop.objects),
+			len(n.writer.written))
 	}
 }
 
@@ -424,14 +479,18 @@ type finder struct {
 	found chan Finding
 	count int
 	order []string
-	from  time.Time // it rests until then
+	from  time.Time                // it rests until then
+	spent map[string]time.Duration // of one inspection, by namespace
 }
 
 func (e *finder) Start(look Look) bool {
 	e.count++
 	e.order = append(e.order, look.Container)
 	usage := e.node.loop.containers[look.Container].recorder.Usage()
-	e.found <- Finding{Container: look.Container, Memory: &v1alpha1.MemoryParts{Resident: usage.Quantity()}}
+	e.found <- Finding{
+		Container: look.Container, Namespace: look.Namespace, Memory: &v1alpha1.MemoryParts{Resident: usage.Quantity()},
+		Spent: e.spent[look.Namespace],
+	}
 	return true
 }
 
@@ -527,6 +586,47 @@ func TestWhoAsksDoesNotWaitForFirstLooks(t *testing.T) {
 	n.pass(5 * time.Second)
 	if len(e.order) == 0 || e.order[0] != id {
 		t.Errorf("looked into %v, want %s first", e.order, id)
+	}
+}
+
+// TestExpensiveInspectionsMakeTheirNamespaceWait: the containers of other namespaces are inspected meanwhile, and a
+// container near its limit waits less.
+func TestExpensiveInspectionsMakeTheirNamespaceWait(t *testing.T) {
+	n := newNode(t)
+	e := &finder{node: n, found: make(chan Finding, 1), spent: map[string]time.Duration{"bank": 5 * time.Second}}
+	n.loop.Explain = e
+	for i, namespace := range []string{"bank", "bank", "shop"} {
+		id := idOf(i + 1)
+		n.set(uidOf(i+1), id, 30*memory.MiB, 0, 10+i)
+		n.tellIn(namespace, uidOf(i+1), id)
+	}
+	looks := func(d time.Duration) (ofBank, ofShop int) {
+		e.order = nil
+		for i, until := memory.Bytes(0), n.now.Add(d); n.now.Before(until); i++ { // by a half each time
+			n.set(uidOf(1), idOf(1), 20*memory.MiB<<(i%2), 0, 10)
+			n.set(uidOf(3), idOf(3), 20*memory.MiB<<(i%2), 0, 12)
+			n.pass(30 * time.Second)
+		}
+		for _, id := range e.order {
+			if id == idOf(3) {
+				ofShop++
+			} else {
+				ofBank++
+			}
+		}
+		return ofBank, ofShop
+	}
+	if bank, shop := looks(15 * time.Minute); bank != 1 || shop < 20 {
+		t.Errorf("%d inspections of the namespace that costs much, %d of the other one", bank, shop)
+	}
+	if bank, _ := looks(15 * time.Minute); bank != 1 {
+		t.Errorf("%d inspections in the next quarter of an hour, want one", bank)
+	}
+	e.order = nil
+	n.set(uidOf(2), idOf(2), 125*memory.MiB, 0, 11)
+	n.pass(5 * time.Minute)
+	if len(e.order) < 2 || e.order[0] != idOf(2) {
+		t.Errorf("near its limit: inspected %v", e.order)
 	}
 }
 

@@ -3,11 +3,15 @@
 
 package scan
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // Metrics of the agent's work. They count, and name neither pods nor containers.
 type Metrics struct {
-	containers, pods, stretch          prometheus.Gauge
+	containers, pods, stretch, last    prometheus.Gauge
 	readings, writes, kills, explained *prometheus.CounterVec
 }
 
@@ -35,11 +39,25 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "memfit_agent_oom_kills_total", Help: "OOM kills seen, by what they ended.",
 		}, []string{"kind"}),
 		explained: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "memfit_agent_inspections_total", Help: "Looks into the processes of a container (tier See).",
+			Name: "memfit_agent_inspections_total", Help: "Inspections of a container's processes (tier See): ok or failed.",
 		}, []string{"result"}),
+		last: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "memfit_agent_last_inspection_timestamp_seconds",
+			Help: "When the last inspection ended that could read a container (tier See); 0: none did.",
+		}),
 	}
-	r.MustRegister(m.containers, m.pods, m.stretch, m.readings, m.writes, m.kills, m.explained)
+	r.MustRegister(m.containers, m.pods, m.stretch, m.last, m.readings, m.writes, m.kills, m.explained)
 	return m
+}
+
+// inspected counts an inspection.
+func (m *Metrics) inspected(f *Finding, now time.Time) {
+	if f.Err != nil {
+		m.explained.WithLabelValues("failed").Inc()
+		return
+	}
+	m.explained.WithLabelValues("ok").Inc()
+	m.last.Set(float64(now.Unix()))
 }
 
 func (m *Metrics) observe(l *Loop) {

@@ -4,7 +4,9 @@
 package scan
 
 import (
+	"io"
 	"io/fs"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -84,18 +86,44 @@ func (l *Loop) processesOf(c *container) []flightrecorder.Process {
 	if err != nil {
 		return out
 	}
+	var numbers [][]int // of the processes in out, by PID namespace
+	depth := math.MaxInt
 	for _, pid := range pids[:min(len(pids), processesMost)] {
-		status, err := procmem.StatusOf(l.Proc, pid)
-		// One that was killed holds its memory until the kernel has ended it, which took more than 2 s on a busy node.
-		// Then it holds none, as long as nobody asks for its exit code.
-		if err != nil || status.Killed || status.RSS == 0 {
+		status, name, ok := l.process(c.ContainerID, pid)
+		if !ok || len(status.NSPIDs) == 0 {
 			continue
 		}
-		out = append(out, flightrecorder.Process{
-			PID: pid, InnerPID: status.NSPID, Name: nameOf(l.Proc, pid), Resident: status.RSS,
-		})
+		depth = min(depth, len(status.NSPIDs))
+		// One that was killed holds its memory until the kernel has ended it, which took more than 2 s on a busy node.
+		// Then it holds none, as long as its parent does not ask for its exit code.
+		if status.Killed || status.RSS == 0 {
+			continue
+		}
+		out = append(out, flightrecorder.Process{PID: pid, Name: name, Resident: status.RSS})
+		numbers = append(numbers, status.NSPIDs)
+	}
+	// The namespace of the container is the outermost one of its processes. Sandboxes of browsers and containers in the
+	// container have namespaces of their own, each with a process 1.
+	for i := range out {
+		out[i].InnerPID = numbers[i][depth-1]
 	}
 	return out
+}
+
+// process reads the status and the name of a process of a container. Not ok: the container has no such process.
+func (l *Loop) process(container string, pid int) (status procmem.Status, name string, ok bool) {
+	dir, err := fs.Sub(l.Proc, strconv.Itoa(pid))
+	if err != nil {
+		return status, "", false
+	}
+	if open, ok := dir.(io.Closer); ok {
+		defer func() { _ = open.Close() }()
+	}
+	if !Holds(container, pid, dir) {
+		return status, "", false
+	}
+	status, err = procmem.StatusOf(dir)
+	return status, nameOf(dir), err == nil
 }
 
 // nameMost: the kernel keeps 15 bytes of a name.
@@ -103,8 +131,8 @@ const nameMost = 64
 
 // nameOf is the name of a process, which it chooses itself: of other bytes than letters, digits and a few signs
 // nothing is repeated.
-func nameOf(proc fs.FS, pid int) string {
-	text, err := fs.ReadFile(proc, strconv.Itoa(pid)+"/comm")
+func nameOf(dir fs.FS) string {
+	text, err := fs.ReadFile(dir, "comm")
 	if err != nil {
 		return "unknown"
 	}

@@ -38,7 +38,7 @@ const (
 func (l *Loop) write(now time.Time) {
 	l.results()
 	l.settle()
-	for uid, o := range l.objects {
+	for _, o := range l.objects {
 		if !o.writes.Due(now, o.trigger, flightrecorder.Jumped) ||
 			!o.trigger && (now.Before(o.check) || o.written == nil && now.Sub(o.found) < inspectedMost && l.uninspected(o)) {
 			continue
@@ -49,7 +49,7 @@ func (l *Loop) write(now time.Time) {
 			continue
 		}
 		status.PodUsage = l.podUsage(o)
-		if l.Writer.Submit(snapshot.Pod{NamespacedName: o.pod.NamespacedName, UID: uid}, status.DeepCopy()) {
+		if l.Writer.Submit(o.target, status.DeepCopy()) {
 			o.writes.Wrote(now, o.trigger)
 			o.written, o.trigger = status, false
 		}

@@ -3,18 +3,18 @@
 
 package see
 
-import "time"
+import (
+	"time"
+
+	"github.com/memfit/memfit/cmd/agent/internal/scan"
+)
 
 const (
-	// inspectMost is the share of a core, in percent, that inspections may take, and agentMost what the whole agent may:
-	// inspections wait longer where readings, writes and the garbage collector leave them less, as they do while the
-	// agent starts on a busy node. inspectLeast is what they get all the same.
-	inspectMost  = 0.5
+	// agentMost is the share of a core, in percent, that the whole agent may take: inspections wait longer where readings,
+	// writes, the garbage collector and what namespaces pay for themselves leave them less than [scan.InspectMost].
+	// inspectLeast is what they get anyway.
 	agentMost    = 0.9
 	inspectLeast = 0.2
-	// urgentMost is while a container near its limit changes or somebody waits for an inspection, whatever the rest
-	// takes. So it also bounds what a pod template can cost that asks for all of its pods.
-	urgentMost = 5
 	// othersEvery is how often the agent looks at what else it takes, and othersSettle how much of a new figure counts at
 	// once; the rest is history.
 	othersEvery  = 5 * time.Second
@@ -45,11 +45,6 @@ func (r *rest) note(now time.Time, inspected, spent time.Duration) {
 // after is how long to wait after an inspection that took so much processor time, before one that is urgent and before
 // any other.
 func (r *rest) after(took time.Duration) (urgent, any time.Duration) {
-	share := min(max(agentMost-r.others, inspectLeast), inspectMost)
-	return wait(took, urgentMost), wait(took, share)
-}
-
-// wait is so long that what was taken is a share of it, in percent.
-func wait(took time.Duration, share float64) time.Duration {
-	return time.Duration(float64(took) * 100 / share)
+	share := min(max(agentMost-r.others, inspectLeast), scan.InspectMost)
+	return scan.Rest(took, scan.UrgentMost), scan.Rest(took, share)
 }

@@ -4,19 +4,18 @@
 package see
 
 import (
+	"context"
 	"errors"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/detect"
+	"github.com/memfit/memfit/internal/procmem"
 	"github.com/memfit/memfit/internal/procmem/live"
 )
 
@@ -30,46 +29,89 @@ type program struct {
 // knownMost programs are remembered: a large program is looked through for marks, and each replica's is the same again.
 const knownMost = 1024
 
-// runtimeOf says what runs in a process, or nil where its files show nothing.
-func (e *Explainer) runtimeOf(namespace string, target *live.Target, s *attribution.Snapshot) *v1alpha1.RuntimeFound {
+// runtimeOf returns what runs in a process, or nil where its files show nothing or could not be read. It remembers what
+// it found in files that could all be read: the next inspection may read others.
+func (e *inspector) runtimeOf(
+	ctx context.Context, namespace string, target *live.Target, s *attribution.Snapshot,
+) *v1alpha1.RuntimeFound {
 	which := program{s.Process.PID, s.Process.StartTime, s.Process.Exe}
-	if known, ok := e.known[which]; ok {
+	if known := e.known[which]; known != nil {
 		return known
 	}
-	if len(e.known) >= knownMost {
-		clear(e.known)
-	}
-	r := e.detected(namespace, target, s)
-	e.known[which] = r
-	return r
-}
-
-// detected looks into the files of a process. Those that a process of the same namespace runs with were looked into
-// before: a replica, or the container before this one.
-func (e *Explainer) detected(namespace string, target *live.Target, s *attribution.Snapshot) *v1alpha1.RuntimeFound {
-	env, err := target.Environ(detect.Variables())
-	if err != nil {
+	f, err := e.detected(ctx, namespace, target, s)
+	if ctx.Err() != nil {
 		return nil
 	}
-	process := detect.Process{
-		Program: s.Process.Exe, Mappings: s.Mappings, Env: env, Argv: e.argv(s.Process.PID),
+	if f != nil && err == nil {
+		if len(e.known) >= knownMost {
+			clear(e.known)
+		}
+		e.known[which] = f
 	}
-	f := found(detect.Detect(e.files.Gather(namespace, process, target.OpenFile)), e.cgroups)
+	return f
+}
+
+// detected reads the files of a process, until ctx ends. Those that a process of the same namespace runs with were read
+// before: a replica, or the last container. An error means that something could not be read.
+func (e *inspector) detected(
+	ctx context.Context, namespace string, target *live.Target, s *attribution.Snapshot,
+) (*v1alpha1.RuntimeFound, error) {
+	env, err := target.Environ(detect.Variables())
+	if err != nil {
+		return nil, err
+	}
+	argv, failed := e.argv(target.Dir())
+	facts, err := e.files.Gather(namespace, detect.Process{
+		Program: s.Process.Exe, Mappings: s.Mappings, Env: env, Argv: argv,
+	}, func(path string) (procmem.File, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		file, err := target.OpenFile(path)
+		if err != nil {
+			return nil, err
+		}
+		return timed{file, ctx}, nil
+	})
+	f := found(detect.Detect(facts), e.cgroups)
 	if f != nil {
 		names := slices.Sorted(maps.Keys(env))
 		f.Variables = names[:min(len(names), variablesMost)]
 	}
-	return f
+	return f, errors.Join(failed, err)
+}
+
+// timed is a file that is read until a context ends.
+type timed struct {
+	procmem.File
+
+	ctx context.Context //nolint:containedctx // detect reads files and knows no context
+}
+
+// ReadAt implements [procmem.File].
+func (t timed) ReadAt(p []byte, at int64) (int, error) {
+	if err := t.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return t.File.ReadAt(p, at)
+}
+
+// Identity implements [procmem.Identified].
+func (t timed) Identity() (id procmem.FileIdentity, ok bool) {
+	if known, identified := t.File.(procmem.Identified); identified {
+		return known.Identity()
+	}
+	return id, false
 }
 
 // argvMost is how much of a command line is read. Settings of memory stand in front of the program's own arguments.
 const argvMost = 64 << 10
 
-// argv are the words of a command line that speak of memory. The others may be passwords: what was read is overwritten.
-func (e *Explainer) argv(pid int) []string {
-	f, err := os.Open(filepath.Join(e.proc, strconv.Itoa(pid), "cmdline"))
+// argv are the words of a command line that concern memory. The others may be passwords: what was read is overwritten.
+func (e *inspector) argv(dir *live.Dir) ([]string, error) {
+	f, err := dir.Open("cmdline")
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer func() { _ = f.Close() }()
 	if e.cmdline == nil {
@@ -77,10 +119,10 @@ func (e *Explainer) argv(pid int) []string {
 	}
 	defer clear(e.cmdline)
 	n, err := io.ReadFull(f, e.cmdline)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
 	}
-	return detect.Words(e.cmdline[:n])
+	return detect.Words(e.cmdline[:n]), nil
 }
 
 // Bounds of the API.

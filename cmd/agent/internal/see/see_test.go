@@ -5,17 +5,24 @@ package see
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/agent/internal/scan"
@@ -24,14 +31,17 @@ import (
 	"github.com/memfit/memfit/internal/attribution/ruby"
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/detect"
+	"github.com/memfit/memfit/internal/liveness"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/pagemap"
+	"github.com/memfit/memfit/internal/procmem/live"
+	"github.com/memfit/memfit/test/fakeproc/procdir"
 )
 
 // TestItself looks into the process of this test, which may always be read: its parts and what is unexplained add up to
 // what is resident, and it runs Go.
 func TestItself(t *testing.T) {
-	e := New("/proc", cgroup.V2, nil, time.Now)
+	e := newInspector("/proc", cgroup.V2, nil, time.Now)
 	both := []int{os.Getpid(), 1 << 22} // the second is no process
 	f := e.explain(t.Context(), scan.Look{Container: "x", PIDs: both, Drawn: true})
 	if f.Err != nil || f.Memory == nil || f.Memory.Processes != 1 {
@@ -68,13 +78,18 @@ func TestItself(t *testing.T) {
 
 // slow is a reader that does not come to an end with one process, as a hostile one would have it.
 type slow struct {
-	pid int
-	end func() // of the time that there is
+	index int // of the process
+	seen  map[int]bool
+	end   func() // of the time that there is
 }
 
-func (slow) Name() string                          { return "slow" }
-func (r slow) Detect(s *attribution.Snapshot) bool { return s.Process.PID == r.pid }
-func (r slow) Claim(
+func (*slow) Name() string { return "slow" }
+func (r *slow) Detect(s *attribution.Snapshot) bool {
+	r.seen[s.Process.PID] = true
+	return len(r.seen) == r.index+1
+}
+
+func (r *slow) Claim(
 	ctx context.Context, _ *attribution.Snapshot,
 ) (claimed []attribution.Region, usage attribution.Usage, err error) {
 	r.end()
@@ -82,9 +97,18 @@ func (r slow) Claim(
 	return nil, usage, ctx.Err()
 }
 
-// idle are processes that do nothing, as many as asked for.
-func idle(t *testing.T, count int) (pids []int) {
+// app is a container, and webPod and bankPod are pods.
+const (
+	app     = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	other   = "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
+	webPod  = "254a8dbd-72d3-46e9-bb4e-d852b1221545"
+	bankPod = "254a8dbd-72d3-46e9-bb4e-d852b1221546"
+)
+
+// idle starts as many processes that do nothing, and returns a /proc in which they are of the container app.
+func idle(t *testing.T, count int) (proc string, pids []int) {
 	t.Helper()
+	proc = t.TempDir()
 	for range count {
 		command := exec.CommandContext(t.Context(), "sleep", "600")
 		if err := command.Start(); err != nil {
@@ -92,21 +116,24 @@ func idle(t *testing.T, count int) (pids []int) {
 		}
 		t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
 		pids = append(pids, command.Process.Pid)
+		if err := procdir.Add(proc, command.Process.Pid, command.Process.Pid, procdir.Cgroup(webPod, app)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for before := memory.Bytes(0); ; time.Sleep(50 * time.Millisecond) { // until they have loaded their libraries
-		now := residentIn(pids)
+		now := residentIn(proc, pids)
 		if now == before {
-			return pids
+			return proc, pids
 		}
 		before = now
 	}
 }
 
-// residentIn is what the kernel counts for processes.
-func residentIn(pids []int) (sum memory.Bytes) {
-	e := New("/proc", cgroup.V2, nil, time.Now)
+// residentIn is what the kernel counts for processes of the container app.
+func residentIn(proc string, pids []int) (sum memory.Bytes) {
+	e := newInspector(proc, cgroup.V2, nil, time.Now)
 	for _, pid := range pids {
-		sum += e.resident(pid)
+		sum += e.resident(app, pid)
 	}
 	return sum
 }
@@ -114,14 +141,14 @@ func residentIn(pids []int) (sum memory.Bytes) {
 // TestWhatIsNotReadIsCounted: of forty processes some are not inspected, because there are too many or because one took
 // all the time. All are counted, what is resident in them is unexplained, and one that has ended is not missed.
 func TestWhatIsNotReadIsCounted(t *testing.T) {
-	pids := idle(t, 40)
+	proc, pids := idle(t, 40)
 	ended := exec.CommandContext(t.Context(), "true")
 	if err := ended.Run(); err != nil {
 		t.Skip(err)
 	}
 	for name, c := range map[string]struct {
 		pids   []int
-		slow   int // index of the one that takes all the time; 0: none
+		slow   int // index, by size, of the one that takes all the time; 0: none
 		more   bool
 		unread int
 	}{
@@ -136,11 +163,11 @@ func TestWhatIsNotReadIsCounted(t *testing.T) {
 			defer cancel()
 			var readers []attribution.Reader
 			if c.slow > 0 { // the second reader is not asked any more
-				one := slow{c.pids[c.slow], cancel}
+				one := &slow{c.slow, map[int]bool{}, cancel}
 				readers = []attribution.Reader{one, one}
 			}
-			look := scan.Look{Container: "x", PIDs: c.pids, Drawn: true, More: c.more}
-			f := New("/proc", cgroup.V2, readers, time.Now).explain(ctx, look)
+			look := scan.Look{Container: app, PIDs: c.pids, Drawn: true, More: c.more}
+			f := newInspector(proc, cgroup.V2, readers, time.Now).explain(ctx, look)
 			if f.Err != nil {
 				t.Fatal(f.Err)
 			}
@@ -148,7 +175,7 @@ func TestWhatIsNotReadIsCounted(t *testing.T) {
 			if int(f.Memory.Processes) != len(there) {
 				t.Errorf("%d processes, want %d", f.Memory.Processes, len(there))
 			}
-			resident := residentIn(there)
+			resident := residentIn(proc, there)
 			near := func(b memory.Bytes) bool { return max(b, resident)-min(b, resident) <= resident/20 }
 			total := memory.FromQuantity(f.Memory.Unexplained)
 			for i := range f.Memory.Parts {
@@ -181,20 +208,232 @@ func TestWhatIsNotReadIsCounted(t *testing.T) {
 	}
 }
 
-// TestLargestUnread: nobody knows what runs in a container whose largest process could not be read.
+// TestNumberIsAssignedToANeighbor: a number that was listed for a container belongs to a process of another pod by the
+// time it is inspected, perhaps of one that refuses inspections. Nothing of that process is reported.
+func TestNumberIsAssignedToANeighbor(t *testing.T) {
+	proc, pids := idle(t, 3)
+	neighbor := pids[2]
+	if err := procdir.Add(proc, neighbor, os.Getpid(), procdir.Cgroup(bankPod, other)); err != nil {
+		t.Fatal(err)
+	}
+	want := residentIn(proc, pids[:2])
+	f := newInspector(proc, cgroup.V2, nil, time.Now).explain(t.Context(), scan.Look{Container: app, PIDs: pids})
+	if f.Err != nil {
+		t.Fatal(f.Err)
+	}
+	got := memory.FromQuantity(f.Memory.Resident)
+	if f.Memory.Processes != 2 || max(got, want)-min(got, want) > want/20 || f.Unread != "" {
+		t.Errorf("%d processes with %s, want 2 with %s; unread: %q", f.Memory.Processes, got, want, f.Unread)
+	}
+	if f.Runtime != nil && f.Runtime.Type == "Go" { // as this test does, the largest of the three
+		t.Errorf("it runs what its neighbor runs: %+v", f.Runtime)
+	}
+	f = newInspector(proc, cgroup.V2, nil, time.Now).explain(t.Context(), scan.Look{Container: app, PIDs: pids[2:]})
+	if f.Memory != nil || !errors.Is(f.Err, errNoProcess) {
+		t.Errorf("a neighbor alone: %+v", f)
+	}
+}
+
+// opens is a reader that opens the program of each process, as most readers do.
+type opens struct{ opened *int }
+
+func (opens) Name() string                        { return "opens" }
+func (opens) Detect(s *attribution.Snapshot) bool { return true }
+func (r opens) Claim(
+	_ context.Context, s *attribution.Snapshot,
+) (claimed []attribution.Region, usage attribution.Usage, err error) {
+	_, err = s.Exe()
+	if err == nil {
+		*r.opened++
+	}
+	return nil, attribution.Usage{Coverage: 1}, err
+}
+
+// TestNoFileStaysOpen: files of inspected processes lie on volumes, which cannot be unmounted while a file is open.
+func TestNoFileStaysOpen(t *testing.T) {
+	proc, pids := idle(t, 20)
+	opened := 0
+	e := newInspector(proc, cgroup.V2, []attribution.Reader{opens{&opened}}, time.Now)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector would close them
+	before := openFiles(t)
+	for range 3 {
+		if f := e.explain(t.Context(), scan.Look{Container: app, PIDs: pids}); f.Err != nil {
+			t.Fatal(f.Err)
+		}
+	}
+	if opened != 60 {
+		t.Fatalf("%d programs were opened, want 60", opened)
+	}
+	if after := openFiles(t); after != before {
+		t.Errorf("%d files are open, %d before 60 processes were inspected", after, before)
+	}
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// TestBlockedInspection: reading a process blocks for ever. Inspections of others go on, the container is not inspected
+// again until its inspection has returned, and the liveness check stays well.
+func TestBlockedInspection(t *testing.T) {
+	proc, pids := idle(t, 2)
+	pipe := filepath.Join(proc, strconv.Itoa(pids[0]), "smaps")
+	if err := errors.Join(os.Remove(pipe), syscall.Mkfifo(pipe, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	watchdog := liveness.NewWatchdog(clock.RealClock{})
+	e := New(proc, cgroup.V2, nil, time.Now, watchdog)
+	e.patience = time.Second
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { e.Run(ctx); close(ended) }()
+	inspect := func(pid int) scan.Finding {
+		for !e.Start(scan.Look{Container: app, Namespace: "shop", PIDs: []int{pid}, Urgent: true}) {
+			time.Sleep(time.Millisecond)
+		}
+		return <-e.Found()
+	}
+	if f := inspect(pids[0]); !errors.Is(f.Err, errBlocked) || f.Spent < explainMost {
+		t.Errorf("the inspection that blocks found %+v", f)
+	}
+	if f := inspect(pids[1]); !errors.Is(f.Err, errBlocked) || f.Spent != 0 {
+		t.Errorf("another one of the same container found %+v", f)
+	}
+	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // the open returns, and reads nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = writer.Close()
+	f := inspect(pids[1])
+	for begin := time.Now(); f.Err != nil && time.Since(begin) < time.Minute; f = inspect(pids[1]) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if f.Err != nil || f.Memory.Processes != 1 || f.Namespace != "shop" {
+		t.Errorf("after it returned: %+v", f)
+	}
+	cancel()
+	<-ended
+}
+
+// TestManyBlockedInspections: a namespace blocks some inspections, and not those of others. Where too many are blocked,
+// nothing is inspected and the liveness check fails, until one returns.
+func TestManyBlockedInspections(t *testing.T) {
+	passive := clocktesting.NewFakePassiveClock(time.Now())
+	watchdog := liveness.NewWatchdog(passive)
+	e := New("/proc", cgroup.V2, nil, time.Now, watchdog)
+	returns := make(chan scan.Finding, 1)
+	for i := range abandonedMost {
+		look := scan.Look{Container: strconv.Itoa(i), Namespace: strconv.Itoa(i / abandonedMostOfNamespace)}
+		if err := e.refused(look); err != nil {
+			t.Fatalf("%+v: %v", look, err)
+		}
+		e.abandoned[look.Container] = blocked{look.Namespace, make(chan scan.Finding)}
+	}
+	if e.refused(scan.Look{Container: "x", Namespace: "0"}) == nil || e.refused(scan.Look{Container: "x"}) != nil {
+		t.Error("a namespace blocks more than its part, or the part of another one")
+	}
+	e.abandoned["0"] = blocked{"0", returns}
+	done := make(chan bool)
+	go func() { done <- e.room(t.Context()) }()
+	for watchdog.Check(nil) == nil {
+		passive.SetTime(passive.Now().Add(time.Minute))
+		time.Sleep(time.Millisecond)
+	}
+	returns <- scan.Finding{}
+	if !<-done || watchdog.Check(nil) != nil || len(e.abandoned) != abandonedMost-1 {
+		t.Errorf("after one returned, %d are blocked: %v", len(e.abandoned), watchdog.Check(nil))
+	}
+}
+
+// TestLargestUnread: what runs in a container whose largest process could not be read is unknown.
 func TestLargestUnread(t *testing.T) {
-	s := newSum()
-	s.add(&attribution.Result{RSS: memory.MiB}, &attribution.Snapshot{})
-	s.largest, s.exe, s.runtime = memory.MiB, "/bin/python3", &v1alpha1.RuntimeFound{Type: "Python"}
-	if s.unread(memory.KiB); s.runtime == nil {
-		t.Error("a small process that could not be read hides what runs")
+	proc, pids := idle(t, 1)
+	pids = append(pids, os.Getpid()) // larger
+	broken := filepath.Join(proc, strconv.Itoa(os.Getpid()))
+	if err := procdir.Add(proc, os.Getpid(), os.Getpid(), procdir.Cgroup(webPod, app)); err != nil {
+		t.Fatal(err)
 	}
-	if s.unread(memory.GiB); s.runtime != nil {
-		t.Errorf("a container whose largest process could not be read runs %+v", s.runtime)
+	e := newInspector(proc, cgroup.V2, nil, time.Now)
+	if f := e.explain(t.Context(), scan.Look{Container: app, PIDs: pids}); f.Runtime == nil || f.Runtime.Type != "Go" {
+		t.Errorf("it runs %+v, want Go", f.Runtime)
 	}
-	got := s.parts(time.Time{})
-	if got.Helps != "what would help is not known: the heaps of its processes could not be read" || got.Processes != 3 {
-		t.Errorf("%+v", got)
+	if err := os.Remove(filepath.Join(broken, "pagemap")); err != nil {
+		t.Fatal(err)
+	}
+	f := e.explain(t.Context(), scan.Look{Container: app, PIDs: pids})
+	if f.Err != nil || f.Runtime != nil || f.Memory.Processes != 2 {
+		t.Errorf("without its largest process: %+v", f)
+	}
+	if want := "what would help is not known: the heaps of its processes could not be read"; f.Memory.Helps != want {
+		t.Errorf("it helps that %q, want %q", f.Memory.Helps, want)
+	}
+}
+
+// TestDetectionThatFailedIsTriedAgain: a file that cannot be read now may be readable at the next inspection.
+func TestDetectionThatFailedIsTriedAgain(t *testing.T) {
+	for name, file := range map[string]string{"environment": "environ", "root": "root", "command line": "cmdline"} {
+		proc := t.TempDir()
+		if err := procdir.Add(proc, os.Getpid(), os.Getpid(), ""); err != nil {
+			t.Fatal(err)
+		}
+		hidden := filepath.Join(proc, strconv.Itoa(os.Getpid()), file)
+		e := newInspector(proc, cgroup.V2, nil, time.Now)
+		dir, err := e.open(app, os.Getpid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		target, err := dir.Target(os.Getpid())
+		if err != nil {
+			t.Skip(err)
+		}
+		s, err := attribution.Take(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(hidden, hidden+"-hidden"); err != nil {
+			t.Fatal(err)
+		}
+		e.runtimeOf(t.Context(), "shop", target, s)
+		if len(e.known) != 0 {
+			t.Errorf("without the %s it is remembered what runs", name)
+		}
+		if err := os.Rename(hidden+"-hidden", hidden); err != nil {
+			t.Fatal(err)
+		}
+		if r := e.runtimeOf(t.Context(), "shop", target, s); r == nil || r.Type != "Go" || len(e.known) != 1 {
+			t.Errorf("%s: %+v, %d remembered", name, r, len(e.known))
+		}
+		target.Close()
+	}
+}
+
+// TestDetectionEndsWithItsTime: it is part of the time that an inspection has.
+func TestDetectionEndsWithItsTime(t *testing.T) {
+	target, err := live.Open("/proc", os.Getpid())
+	if err != nil {
+		t.Skip(err)
+	}
+	defer target.Close()
+	s, err := attribution.Take(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	e := newInspector("/proc", cgroup.V2, nil, time.Now)
+	if f, err := e.detected(ctx, "shop", target, s); !errors.Is(err, context.Canceled) {
+		t.Errorf("%+v, error %v", f, err)
+	}
+	if r := e.runtimeOf(ctx, "shop", target, s); r != nil || len(e.known) != 0 {
+		t.Errorf("%+v without time, %d remembered", r, len(e.known))
+	}
+	if r := e.runtimeOf(t.Context(), "shop", target, s); r == nil || r.Type != "Go" {
+		t.Errorf("%+v with time", r)
 	}
 }
 
@@ -296,7 +535,7 @@ func TestFound(t *testing.T) {
 
 // TestRest: after a look that took long, only what is urgent is begun soon.
 func TestRest(t *testing.T) {
-	e := New("/proc", cgroup.V2, nil, time.Now)
+	e := New("/proc", cgroup.V2, nil, time.Now, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	got := make(chan scan.Look)

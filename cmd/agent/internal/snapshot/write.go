@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,11 +19,15 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// Pod names the pod that a snapshot is of.
+// Pod is a pod that snapshots are of. There is one Pod for each, as long as the pod is there.
 type Pod struct {
 	types.NamespacedName
 
 	UID types.UID
+
+	// What an earlier agent left, and whether the API server was asked for it. They are for [Writer.Run] alone.
+	earlier *v1alpha1.MemorySnapshotStatus
+	asked   bool
 }
 
 // Result is what became of a write.
@@ -42,13 +45,10 @@ type Writer struct {
 	client  rest.Interface
 	queue   chan job
 	results chan Result
-
-	mu     sync.Mutex
-	before map[types.UID]*v1alpha1.MemorySnapshotStatus // what an earlier agent left, for each pod that was looked up
 }
 
 type job struct {
-	pod    Pod
+	pod    *Pod
 	status *v1alpha1.MemorySnapshotStatus
 }
 
@@ -64,14 +64,11 @@ const (
 
 // NewWriter returns a writer through a client of memfit's group. [Writer.Run] does the work.
 func NewWriter(client rest.Interface) *Writer {
-	return &Writer{
-		client: client, queue: make(chan job, queued), results: make(chan Result, queued),
-		before: map[types.UID]*v1alpha1.MemorySnapshotStatus{},
-	}
+	return &Writer{client: client, queue: make(chan job, queued), results: make(chan Result, queued)}
 }
 
 // Submit hands a snapshot over, and says whether there was room. It does not wait.
-func (w *Writer) Submit(pod Pod, status *v1alpha1.MemorySnapshotStatus) bool {
+func (w *Writer) Submit(pod *Pod, status *v1alpha1.MemorySnapshotStatus) bool {
 	select {
 	case w.queue <- job{pod, status}:
 		return true
@@ -82,13 +79,6 @@ func (w *Writer) Submit(pod Pod, status *v1alpha1.MemorySnapshotStatus) bool {
 
 // Results are of what was submitted, in order. Whoever submits must read them.
 func (w *Writer) Results() <-chan Result { return w.results }
-
-// Forget drops what is kept of a pod that has gone.
-func (w *Writer) Forget(uid types.UID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.before, uid)
-}
 
 // Run writes until ctx ends.
 func (w *Writer) Run(ctx context.Context) {
@@ -110,11 +100,10 @@ func (w *Writer) Run(ctx context.Context) {
 func (w *Writer) write(ctx context.Context, j job) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	before, err := w.earlier(ctx, j.pod)
-	if err != nil {
+	if err := w.ask(ctx, j.pod, j.status.NodeName); err != nil {
 		return err
 	}
-	CarryOver(before, j.status)
+	CarryOver(j.pod.earlier, j.status)
 	Summarize(j.status)
 	body, err := json.Marshal(object(j.pod, j.status))
 	if err != nil {
@@ -132,7 +121,7 @@ func (w *Writer) write(ctx context.Context, j job) error {
 }
 
 // object is what is applied. The pod owns it, so that it goes with the pod and never outlives it under its name.
-func object(pod Pod, status *v1alpha1.MemorySnapshotStatus) *v1alpha1.MemorySnapshot {
+func object(pod *Pod, status *v1alpha1.MemorySnapshotStatus) *v1alpha1.MemorySnapshot {
 	return &v1alpha1.MemorySnapshot{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "MemorySnapshot"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -143,28 +132,22 @@ func object(pod Pod, status *v1alpha1.MemorySnapshotStatus) *v1alpha1.MemorySnap
 	}
 }
 
-// earlier is what stands in the API server of this very pod, from an agent that is not there any more. It is asked for
-// once for each pod.
-func (w *Writer) earlier(ctx context.Context, pod Pod) (*v1alpha1.MemorySnapshotStatus, error) {
-	w.mu.Lock()
-	status, known := w.before[pod.UID]
-	w.mu.Unlock()
-	if known {
-		return status, nil
+// ask reads, once for each pod, what an earlier agent of this node wrote of this very pod. Another node may have
+// written a snapshot under the name of any pod.
+func (w *Writer) ask(ctx context.Context, pod *Pod, node string) error {
+	if pod.asked {
+		return nil
 	}
 	var found v1alpha1.MemorySnapshot
 	err := w.client.Get().Namespace(pod.Namespace).Resource(plural).Name(pod.Name).Do(ctx).Into(&found)
-	switch {
-	case apierrors.IsNotFound(err):
-	case err != nil:
-		return nil, fmt.Errorf("reading the snapshot of %s: %w", pod, err)
-	case len(found.OwnerReferences) == 1 && found.OwnerReferences[0].UID == pod.UID:
-		status = &found.Status
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("reading the snapshot of %s: %w", pod, err)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.before[pod.UID] = status
-	return status, nil
+	if found.IsOf(pod.UID, node) {
+		pod.earlier = &found.Status
+	}
+	pod.asked = true
+	return nil
 }
 
 // CarryOver takes the last kill and the last stall of each container from what an earlier agent wrote, where this one

@@ -44,7 +44,24 @@ func (c *Cluster) Snapshot(ctx context.Context, namespace, pod string) (*v1alpha
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, &s); err != nil {
 		return nil, fmt.Errorf("reading MemorySnapshot %s/%s: %w", namespace, pod, err)
 	}
+	if err := c.genuine(ctx, &s); err != nil {
+		return nil, err
+	}
 	return &s, nil
+}
+
+// genuine returns an error where a snapshot is not of the pod that has its name, or another node's agent wrote it.
+func (c *Cluster) genuine(ctx context.Context, s *v1alpha1.MemorySnapshot) error {
+	pod, err := c.client.Resource(pods).Namespace(s.Namespace).Get(ctx, s.Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading the pod of MemorySnapshot %s/%s: %w", s.Namespace, s.Name, err)
+	}
+	node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
+	if !s.IsOf(pod.GetUID(), node) {
+		return fmt.Errorf("MemorySnapshot %s/%s was written by the agent of node %q, or for another pod of this name; the "+
+			"pod runs on node %q, whose agent writes its own within minutes", s.Namespace, s.Name, s.Status.NodeName, node)
+	}
+	return nil
 }
 
 // noSnapshot says why there is none: the kind, the pod or the agent is missing.

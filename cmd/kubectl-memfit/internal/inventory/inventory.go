@@ -99,10 +99,10 @@ type Parts struct {
 // Containers are those of all pods that run, in the order of the pods.
 func Containers(in Input) []Container {
 	snapshots := map[Key]*v1alpha1.ContainerSnapshot{}
-	seen := map[Key]bool{}
+	seen := map[Key]string{} // the node whose agent wrote it
 	for i := range in.Snapshots {
 		s := &in.Snapshots[i]
-		seen[Key{s.Namespace, s.Name, ""}] = true
+		seen[Key{s.Namespace, s.Name, ""}] = s.Status.NodeName
 		for j := range s.Status.Containers {
 			snapshots[Key{s.Namespace, s.Name, s.Status.Containers[j].Container}] = &s.Status.Containers[j]
 		}
@@ -126,7 +126,11 @@ func Containers(in Input) []Container {
 			c.fromSpec(spec, pod)
 			c.fromRecommendation(rec)
 			c.fromMetrics(in.Used[key])
-			c.fromSnapshot(snapshots[key], seen[Key{pod.Namespace, pod.Name, ""}])
+			if from := seen[Key{pod.Namespace, pod.Name, ""}]; from != "" && from == pod.Spec.NodeName {
+				c.fromSnapshot(snapshots[key], true)
+			} else { // another node's agent may write under the name of any pod
+				c.fromSnapshot(nil, false)
+			}
 			out = append(out, c)
 		}
 	}

@@ -69,6 +69,28 @@ func TestTop(t *testing.T) {
 	}
 }
 
+// TestAnotherNodesSnapshot: an agent may write a snapshot under the name of any pod; that of the pod's node counts.
+func TestAnotherNodesSnapshot(t *testing.T) {
+	in := shop(t)
+	read := func() (parts int) {
+		for _, c := range Containers(in) {
+			if c.Parts != nil {
+				parts++
+			}
+		}
+		return parts
+	}
+	if read() == 0 {
+		t.Fatal("no container has parts")
+	}
+	for i := range in.Snapshots {
+		in.Snapshots[i].Status.NodeName = "node-z"
+	}
+	if n := read(); n > 0 {
+		t.Errorf("%d containers have parts that another node's agent wrote", n)
+	}
+}
+
 // TestPartsAddUp: what the columns say is what is resident, also of a part that this program does not know.
 func TestPartsAddUp(t *testing.T) {
 	var sum memory.Bytes

@@ -1,0 +1,154 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package see
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/agent/internal/scan"
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/cgroup"
+	"github.com/memfit/memfit/internal/detect"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/procmem"
+	"github.com/memfit/memfit/internal/procmem/live"
+)
+
+// inspector inspects containers. It is for one goroutine at a time.
+type inspector struct {
+	proc    live.Proc
+	cgroups cgroup.Version
+	readers []attribution.Reader
+	now     func() time.Time
+	files   detect.Cache                       // what was found in programs and libraries, by namespace
+	cmdline []byte                             // for one command line after the other
+	known   map[program]*v1alpha1.RuntimeFound // what runs in processes that were inspected before
+}
+
+func newInspector(proc string, v cgroup.Version, readers []attribution.Reader, now func() time.Time) *inspector {
+	return &inspector{
+		proc: live.Proc(proc), cgroups: v, readers: readers, now: now, known: map[program]*v1alpha1.RuntimeFound{},
+	}
+}
+
+// processesMost of a container are inspected: the largest. Of others is reported how much is resident in them.
+const processesMost = 32
+
+// explain adds up the processes of a container. What could not be read of those that are there is unexplained.
+func (e *inspector) explain(ctx context.Context, j scan.Look) scan.Finding {
+	ctx, cancel := context.WithTimeout(ctx, explainMost)
+	defer cancel()
+	sum := newSum()
+	sum.limit, sum.drawn, sum.more = j.Limit, j.Drawn, j.More
+	var failed error
+	for i, pid := range e.largestFirst(j) {
+		err := errManyProcesses
+		if i < processesMost {
+			err = e.process(ctx, j, pid, sum)
+		}
+		if err == nil || errors.Is(err, procmem.ErrGone) {
+			continue
+		}
+		if resident := e.resident(j.Container, pid); resident > 0 {
+			sum.unread(resident)
+			if failed == nil { // the others mostly failed like the first
+				failed = err
+			}
+		}
+	}
+	if sum.processes == sum.missed {
+		return scan.Finding{Err: errors.Join(errNoProcess, failed)}
+	}
+	finding := scan.Finding{Memory: sum.parts(e.now()), Runtime: sum.runtime, Unread: sum.why(failed)}
+	if j.Drawn {
+		finding.Map = drawn(sum.pages, sum.missing, e.now())
+	}
+	return finding
+}
+
+var (
+	errNoProcess     = errors.New("no process of it could be read")
+	errManyProcesses = fmt.Errorf("only the %d largest are inspected", processesMost)
+)
+
+// largestFirst returns the processes of a container, those in which most is resident first.
+func (e *inspector) largestFirst(j scan.Look) []int {
+	resident := make(map[int]memory.Bytes, len(j.PIDs))
+	for _, pid := range j.PIDs {
+		resident[pid] = e.resident(j.Container, pid)
+	}
+	pids := slices.Clone(j.PIDs)
+	slices.SortStableFunc(pids, func(a, b int) int { return cmp.Compare(resident[b], resident[a]) })
+	return pids
+}
+
+// open opens the directory of a process of a container. The error matches [procmem.ErrGone] where the container has no
+// such process any more.
+func (e *inspector) open(container string, pid int) (*live.Dir, error) {
+	dir, err := e.proc.Process(pid)
+	if err != nil {
+		return nil, err
+	}
+	if !scan.Holds(container, pid, dir) {
+		_ = dir.Close()
+		return nil, procmem.ErrGone
+	}
+	return dir, nil
+}
+
+// resident is what the kernel counts for a process of a container; 0: it has ended, or gave its memory back and is
+// about to.
+func (e *inspector) resident(container string, pid int) memory.Bytes {
+	dir, err := e.open(container, pid)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = dir.Close() }()
+	status, err := procmem.StatusOf(dir)
+	if err != nil {
+		return 0
+	}
+	return status.RSS
+}
+
+// process adds the memory of one process to the sum. What runs in the container is what runs in its largest process:
+// the first is often a shell that started it.
+func (e *inspector) process(ctx context.Context, j scan.Look, pid int, sum *sum) error {
+	if err := ctx.Err(); err != nil { // opening and listing its mappings take their time, too
+		return err
+	}
+	dir, err := e.open(j.Container, pid)
+	if err != nil {
+		return fmt.Errorf("opening: %w", err)
+	}
+	target, err := dir.Target(pid)
+	if err != nil {
+		return fmt.Errorf("opening: %w", err)
+	}
+	defer target.Close()
+	s, err := attribution.Take(target)
+	if err != nil {
+		return fmt.Errorf("reading: %w", err)
+	}
+	defer s.Close()
+	s.Locate = sum.drawn
+	result, err := attribution.Attribute(ctx, s, e.readers)
+	if err != nil {
+		return fmt.Errorf("attributing: %w", err)
+	}
+	sum.add(&result, s)
+	if sum.drawn {
+		sum.pages = append(sum.pages, pages(&result, s, int32(sum.processes))...) //nolint:gosec // thousands at most
+	}
+	if sum.processes == 1 {
+		sum.exe, sum.runtime = s.Process.Exe, e.runtimeOf(ctx, j.Namespace, target, s)
+	}
+	return nil
+}

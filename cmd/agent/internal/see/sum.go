@@ -1,0 +1,172 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package see
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/glibc"
+	"github.com/memfit/memfit/internal/levers"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/pagemap"
+)
+
+// sum is what the processes of one container have together, added in the order of their size. Pages that they share
+// count for each.
+type sum struct {
+	processes        int
+	missed           int          // of them: they are there and could not be read
+	missing          memory.Bytes // what is resident in those
+	more             bool         // there may be processes that nobody has listed
+	rss, unexplained memory.Bytes
+	byName           map[string]*partSum
+	coverage         float64                // the least of all readers; 0 where one could make nothing of its heap
+	exe              string                 // of the first process
+	runtime          *v1alpha1.RuntimeFound // of that; nil: it could not be read, or its files show nothing
+	limit            memory.Bytes           // of the container; 0: none
+	levers           []levers.Process
+	programs         []string // of levers
+	drawn            bool     // with pages
+	pages            []pagemap.Region
+}
+
+func newSum() *sum {
+	return &sum{byName: map[string]*partSum{}, coverage: 1}
+}
+
+func (s *sum) add(r *attribution.Result, of *attribution.Snapshot) {
+	s.processes++
+	s.rss, s.unexplained = s.rss.Plus(r.RSS), s.unexplained.Plus(r.Unexplained)
+	for kind, resident := range r.ByKind() {
+		if kind != attribution.Other {
+			s.part(kind).add(resident, 0)
+		}
+	}
+	unread := false
+	for _, f := range r.Failed {
+		if !errors.Is(f.Err, glibc.ErrNone) { // a program that never calls malloc has no arena
+			s.coverage, unread = 0, true
+		}
+	}
+	for i := range r.Usages {
+		u := &r.Usages[i]
+		s.coverage = min(s.coverage, u.Coverage)
+		if kind, ok := whereFree(r, u.Reader); ok {
+			s.part(kind).add(0, u.FreeResident)
+		}
+	}
+	s.levers = append(s.levers, levers.Process{
+		RSS: r.RSS, Usages: r.Usages, Unread: unread, Env: of.Env,
+	})
+	s.programs = append(s.programs, of.Process.Exe)
+}
+
+// unread adds a process that could not be read.
+func (s *sum) unread(resident memory.Bytes) {
+	s.processes++
+	s.missed++
+	s.missing = s.missing.Plus(resident)
+	s.rss, s.unexplained = s.rss.Plus(resident), s.unexplained.Plus(resident)
+	s.levers, s.programs = append(s.levers, levers.Process{RSS: resident, Unread: true}), append(s.programs, "")
+}
+
+// why says what could not be read; empty: all could.
+func (s *sum) why(failed error) string {
+	var out []string
+	if s.missed > 0 {
+		out = append(out, fmt.Sprintf("%d of %d processes, with %s resident, could not be read: %v", s.missed, s.processes,
+			s.missing, failed))
+	}
+	if s.more {
+		out = append(out, fmt.Sprintf("it has more processes or cgroups than the %d that are listed", s.processes))
+	}
+	return strings.Join(out, "; ")
+}
+
+// explained is the share of what is resident that is in a part. A heap that no reader knows, such as .NET's, is in
+// none, and nobody knows what of it is free.
+func (s *sum) explained() float64 {
+	if s.more {
+		return 0
+	}
+	if s.rss == 0 {
+		return 1
+	}
+	return float64(s.rss.Minus(s.unexplained)) / float64(s.rss)
+}
+
+const (
+	partsMost = 24 // as in the API
+	gainsMost = 8
+	helpsMost = 512
+)
+
+func (s *sum) parts(now time.Time) *v1alpha1.MemoryParts {
+	out := &v1alpha1.MemoryParts{
+		Time: metav1.NewTime(now.Truncate(time.Second)), Resident: s.rss.Quantity(), Unexplained: s.unexplained.Quantity(),
+		Processes:       int32(min(s.processes, 1<<30)), //nolint:gosec // bounded
+		CoveragePercent: int32(100 * min(s.coverage, s.explained())),
+	}
+	for name, part := range s.byName {
+		if part.resident > 0 {
+			out.Parts = append(out.Parts, part.api(name))
+		}
+	}
+	slices.SortFunc(out.Parts, func(a, b v1alpha1.MemoryPart) int {
+		return cmp.Or(b.Resident.Cmp(a.Resident), cmp.Compare(a.Name, b.Name))
+	})
+	out.Parts = folded(out.Parts)
+	s.predict(out)
+	return out
+}
+
+// predict says what would help, in whole KiB. What runs in the largest process runs in all that execute the same
+// program.
+func (s *sum) predict(out *v1alpha1.MemoryParts) {
+	for i := range s.levers {
+		if s.runtime != nil && s.programs[i] == s.exe {
+			s.levers[i].Runtime, s.levers[i].Version = s.runtime.Type, s.runtime.Version
+		}
+	}
+	outcome := levers.Predict(s.levers, s.limit)
+	out.Helps = cut(outcome.Summary, helpsMost)
+	for i := range outcome.Predictions[:min(len(outcome.Predictions), gainsMost)] {
+		p := &outcome.Predictions[i]
+		gain := v1alpha1.PredictedGain{
+			Action: cut(p.Action, wordMost), Gain: p.Least.FloorTo(memory.KiB).Quantity(), Method: cut(p.Why, sentenceMost),
+			How: cut(p.How, sentenceMost), Setting: cut(p.Knob, wordMost),
+		}
+		if !p.Exact() {
+			most := p.Most.CeilTo(memory.KiB).Quantity()
+			gain.AtMost = &most
+		}
+		if p.Limit > 0 {
+			limit := p.Limit.Quantity()
+			gain.Limit = &limit
+		}
+		out.Gains = append(out.Gains, gain)
+	}
+}
+
+// folded puts what is beyond the bound into one part, so that the parts still add up.
+func folded(parts []v1alpha1.MemoryPart) []v1alpha1.MemoryPart {
+	if len(parts) <= partsMost {
+		return parts
+	}
+	rest := resource.Quantity{Format: resource.BinarySI}
+	for i := partsMost - 1; i < len(parts); i++ {
+		rest.Add(parts[i].Resident)
+	}
+	return append(parts[:partsMost-1:partsMost-1], v1alpha1.MemoryPart{Name: "smaller parts", Resident: rest})
+}
