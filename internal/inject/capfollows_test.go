@@ -17,8 +17,8 @@ func of(r v1alpha1.RuntimeType, tuning v1alpha1.TuningSpec) v1alpha1.MemoryProfi
 	return v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: r}, Tuning: tuning}
 }
 
-// TestCapFollows: which heap caps are known to grow with the limit. Only those are that memfit set as a share, or that an
-// agent read in replicas of the same image.
+// TestCapFollows: which heap caps are known to grow with the limit. Only those are that memfit set as a share, or that
+// an agent read in replicas of the same image.
 func TestCapFollows(t *testing.T) {
 	env := func(name, value string) corev1.EnvVar { return corev1.EnvVar{Name: name, Value: value} }
 	secret := func(name string) corev1.EnvVar {

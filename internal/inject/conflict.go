@@ -55,8 +55,8 @@ func (c *containerPlan) settleOne(w *working, t target, in Input, k *runtimes.Kn
 	c.set = append(c.set, s)
 }
 
-// launched says that a start script takes the heap cap from a variable of the pod, so that a cap of memfit would have no
-// effect.
+// launched says that a start script takes the heap cap from a variable of the pod, so that a cap of memfit would have
+// no effect.
 func (c *containerPlan) launched(s setting) string {
 	if s.knob.Caps == nil || !c.owner.launcher {
 		return ""
@@ -136,8 +136,8 @@ func (w *working) assigned(name string) bool {
 	return found
 }
 
-// sign says where a sign was found that the setting yields to, and why it does; empty when nowhere, or where the profile
-// replaces it.
+// sign says where a sign was found that the setting yields to, and why it does; empty when nowhere, or where the
+// profile replaces it.
 func (w *working) sign(s setting, sign runtimes.Sign) string {
 	where := w.shows(s, sign)
 	switch {

@@ -175,8 +175,8 @@ func (c *containerPlan) following(own int32) (known, may bool, percent int32) {
 	return false, own > 0, own
 }
 
-// CapSetBy says which text of the pod decides the heap cap instead of memfit, as an instruction to change it; empty: the
-// pod shows none.
+// CapSetBy says which text of the pod decides the heap cap instead of memfit, as an instruction to change it; empty:
+// the pod shows none.
 func (p Plan) CapSetBy(container string) string {
 	c := p.of(container)
 	if c == nil || c.heapSetting() != nil && c.owner.unsure == "" {

@@ -324,4 +324,8 @@ func TestAdviceForAHeapAbortIsAboutTheCap(t *testing.T) {
 			t.Errorf("%s: %q should name %s and say that it is not the limit", runtime, got, want)
 		}
 	}
+	own := Advice(memory.OOMHeapAbort, "JVM", "KAFKA_HEAP_OPTS says -Xmx2g: raise the heap cap there")
+	if !strings.Contains(own, "not the limit: KAFKA_HEAP_OPTS says -Xmx2g: raise") || strings.Contains(own, "heapPercent") {
+		t.Errorf("%q should name the variable and not the profile", own)
+	}
 }

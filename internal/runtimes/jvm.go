@@ -206,8 +206,8 @@ const (
 )
 
 // rearmed are signs that a flag in JAVA_TOOL_OPTIONS does harm. The first ones undo the guards, or make them mean
-// nothing: an unknown flag then stops the JVM after all. That a restore refuses flags is tested in openjdk/crac (RestoreOptionsTest, exit 1); IgnoreUnrecognizedVMOptions
-// itself was one of them until 2025.
+// nothing: an unknown flag then stops the JVM after all. That a restore refuses flags is tested in openjdk/crac
+// (RestoreOptionsTest, exit 1); IgnoreUnrecognizedVMOptions itself was one of them until 2025.
 var rearmed = []Sign{
 	{Text: "-XX:-IgnoreUnrecognizedVMOptions", Why: "so a JDK that does not know the flag would not start"},
 	{Text: "-XX:-UnlockExperimentalVMOptions", Why: "so a JDK in which the flag is experimental would not start"},
@@ -220,8 +220,8 @@ var rearmed = []Sign{
 }
 
 // runJava is a sign of fabric8's start script. It reads the major version from the first number in the first line of
-// java -version. A JVM that has JAVA_TOOL_OPTIONS prints them there ("Picked up JAVA_TOOL_OPTIONS: ...=60000"): JDK 8 is
-// then taken for JDK 60000, and the script leaves out the -Xmx that it computes for JDK 8 and 9.
+// java -version. A JVM that has JAVA_TOOL_OPTIONS prints them there ("Picked up JAVA_TOOL_OPTIONS: ...=60000"): JDK 8
+// is then taken for JDK 60000, and the script leaves out the -Xmx that it computes for JDK 8 and 9.
 func runJava(text string, in Where) Sign {
 	return Sign{Text: text, In: in, UnlessSince: V(10),
 		Why: "and on JDK 8 and 9 the start script run-java.sh leaves out -Xmx when " + javaEnv + " is set: declare " +
@@ -408,8 +408,8 @@ func splitJava(value string) (words []string, ok bool) {
 	return words, quote == 0
 }
 
-// jvmLaunchers are in order of the alphabet. A row that is missing does no harm where no heapPercent is asked for: a cap
-// that memfit neither set nor read is not known to follow the limit.
+// jvmLaunchers are in order of the alphabet. A row that is missing does no harm where no heapPercent is asked for: a
+// cap that memfit neither set nor read is not known to follow the limit.
 var jvmLaunchers = []Launcher{
 	{"ACTIVEMQ_OPTS_MEMORY", HoldsFlags, "ActiveMQ", "bin/env"},
 	{"BOOKIE_MEM", HoldsFlags, "BookKeeper, Pulsar", "conf/bkenv.sh"},

@@ -13,8 +13,11 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/hotspot"
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/detect"
 	"github.com/memfit/memfit/internal/procmem/live"
@@ -58,6 +61,20 @@ func (e *Explainer) detected(namespace string, target *live.Target, s *attributi
 	if f != nil {
 		names := slices.Sorted(maps.Keys(env))
 		f.Variables = names[:min(len(names), variablesMost)]
+	}
+	return f
+}
+
+// withHeapCap adds the heap cap that the runtime computed from the memory it sees, where a reader found one. What is
+// remembered of the program is not changed: another process of it may have another cap.
+func withHeapCap(f *v1alpha1.RuntimeFound, usages []attribution.Usage) *v1alpha1.RuntimeFound {
+	for i := range usages {
+		u := &usages[i]
+		if most := u.Detail("MaxHeapSize"); f != nil && u.Detail(hotspot.HeapByMemory) == 1 && most > 0 {
+			out := *f
+			out.HeapCap = resource.NewQuantity(most, resource.BinarySI)
+			return &out
+		}
 	}
 	return f
 }
