@@ -17,8 +17,8 @@ func of(r v1alpha1.RuntimeType, tuning v1alpha1.TuningSpec) v1alpha1.MemoryProfi
 	return v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: r}, Tuning: tuning}
 }
 
-// TestCapFollows: which heap caps are known to grow with the limit. Only those are that memfit set as a share, or that
-// an agent read in replicas of the same image.
+// TestCapFollows: which heap caps are known to grow with the limit. Only those are that memfit or the owner set as a
+// share where the runtime reads it, or that an agent read in replicas of the same image.
 func TestCapFollows(t *testing.T) {
 	env := func(name, value string) corev1.EnvVar { return corev1.EnvVar{Name: name, Value: value} }
 	secret := func(name string) corev1.EnvVar {
@@ -73,16 +73,22 @@ func TestCapFollows(t *testing.T) {
 		},
 		"a JVM with the user's share": {
 			nodePod("512Mi", of("JVM", none), env("JAVA_TOOL_OPTIONS", "-XX:MaxRAMPercentage=75 -XX:InitialRAMPercentage=75")),
-			false, false, 75,
+			true, false, 0,
 		},
-		"the user's share, read": {
-			read(nodePod("512Mi", of("JVM", none), env("JAVA_TOOL_OPTIONS", "-XX:MaxRAMPercentage=75")), 75), true, false, 0,
+		"the user's share for a start script": {
+			nodePod("512Mi", of("JVM", none), env("JAVA_OPTS_KC_HEAP", "-XX:MaxRAMPercentage=70")), false, false, 70,
+		},
+		"the user's share for a start script, read": {
+			read(nodePod("512Mi", of("JVM", none), env("JAVA_OPTS_KC_HEAP", "-XX:MaxRAMPercentage=70")), 70), true, false, 0,
+		},
+		"the user's share, and flags from a secret": {
+			args(nodePod("512Mi", of("JVM", none), secret("JAVA_OPTS")), "-XX:MaxRAMPercentage=50"), false, false, 50,
 		},
 		"the user's share on the command line": {
-			args(nodePod("512Mi", of("JVM", none)), "-XX:MaxRAMPercentage=50.0"), false, false, 50,
+			args(nodePod("512Mi", of("JVM", none)), "-XX:MaxRAMPercentage=50.0"), true, false, 0,
 		},
 		"the same, and we would set one": {
-			nodePod("512Mi", ours, env("JAVA_TOOL_OPTIONS", "-XX:MaxRAMPercentage=75")), false, false, 75,
+			nodePod("512Mi", ours, env("JAVA_TOOL_OPTIONS", "-XX:MaxRAMPercentage=75")), true, false, 0,
 		},
 		"a JVM with -Xmx": {nodePod("512Mi", ours, env("JAVA_OPTS", "-Xms64m -Xmx300m")), false, false, 0},
 		"a JVM with -Xmx that is as large as its quarter": {
@@ -125,7 +131,7 @@ func TestCapFollows(t *testing.T) {
 		"Go that limits itself":     {nodePod("512Mi", of("Go", byProgram)), true, false, 0},
 		".NET's own three quarters": {nodePod("512Mi", of("DotNet", none)), false, false, 75},
 		".NET with the user's share": {
-			nodePod("512Mi", of("DotNet", percent), env("DOTNET_GCHeapHardLimitPercent", "0x32")), false, false, 50,
+			nodePod("512Mi", of("DotNet", percent), env("DOTNET_GCHeapHardLimitPercent", "0x32")), true, false, 0,
 		},
 		".NET with the user's number": {
 			nodePod("512Mi", of("DotNet", percent), env("DOTNET_GCHeapHardLimit", "0x10000000")), false, false, 0,

@@ -24,6 +24,9 @@ type ownersCap struct {
 	unsure string
 	// percent is the owner's own share of the limit; 0: none, or it cannot be read.
 	percent int32
+	// direct: that share is on the command line, or in the variable that the runtime itself reads. It is as certain as a
+	// share that memfit sets. Elsewhere only a start script can make it effective.
+	direct bool
 }
 
 // ownersCap reads the pod as it is without memfit. It must be called before anything is written.
@@ -104,7 +107,10 @@ func (w *working) ownersShare(s setting) ownersCap {
 			continue
 		}
 		if share := s.knob.Caps(src.text, 100*memory.MiB).MiB(); share > 0 {
-			return ownersCap{by: src.title + " sets " + s.knob.Name, percent: int32(share)} //nolint:gosec // at most 100
+			return ownersCap{
+				by: src.title + " sets " + s.knob.Name, percent: int32(share), //nolint:gosec // at most 100
+				direct: src.name == "" || src.name == s.knob.Env,
+			}
 		}
 	}
 	return ownersCap{}
@@ -152,9 +158,10 @@ func (c *containerPlan) heapSetting() *setting {
 	return &c.set[i]
 }
 
-// following says what the heap cap does under another limit. Known is true only where memfit set the cap as a share of
-// the limit, or an agent read such a cap in running replicas; may is true where the runtime, or a flag of the owner's,
-// makes it a share unless a start script or the image says otherwise. Percent is that share.
+// following says what the heap cap does under another limit. Known is true only where memfit or the owner set the cap
+// as a share of the limit where the runtime reads it, or an agent read such a cap in running replicas; may is true where
+// the runtime by itself, or through a start script, makes it a share unless the image says otherwise. Percent is that
+// share.
 func (c *containerPlan) following(own int32) (known, may bool, percent int32) {
 	ours := c.heapSetting()
 	switch {
@@ -166,6 +173,8 @@ func (c *containerPlan) following(own int32) (known, may bool, percent int32) {
 		return false, own > 0, own
 	case c.owner.fixed:
 		return false, false, 0
+	case c.owner.percent > 0 && c.owner.direct && c.owner.unsure == "":
+		return true, false, c.owner.percent
 	case c.owner.percent > 0:
 		own = c.owner.percent
 	}

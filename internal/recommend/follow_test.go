@@ -165,11 +165,12 @@ func TestAHeapThatMayFollow(t *testing.T) {
 		says string
 	}{
 		"far below its share": {
-			func(memory.Bytes, int) memory.Bytes { return 200 * mib }, [2]memory.Bytes{780 * mib, 820 * mib}, "the limit stays at 800Mi",
+			func(memory.Bytes, int) memory.Bytes { return 200 * mib }, [2]memory.Bytes{780 * mib, 820 * mib},
+			"the limit stays at 800Mi",
 		},
 		"a fixed heap, above the share": {
 			func(_ memory.Bytes, step int) memory.Bytes { return 1500*mib + memory.Bytes(step%9)*100*mib },
-			[2]memory.Bytes{4 * gib, 4 * gib}, "may size its heap from the limit (25 %), but memfit neither set that cap nor read it",
+			[2]memory.Bytes{4 * gib, 4 * gib}, "memfit neither set that cap nor read it",
 		},
 		// A live set of 60Mi below a fixed heap: by live set and share the limit would be 360Mi, and the heap takes 700Mi.
 		"a fixed heap with little alive": {

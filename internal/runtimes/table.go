@@ -295,8 +295,8 @@ func notAsked() Verdict             { return Verdict{} }
 // Growth says what a runtime does with the memory it is given, which is what a sizing rule needs to tell demand from
 // habit.
 type Growth struct {
-	// FollowsLimit is true when the managed heap is known to grow towards a cap that is derived from the limit: memfit set
-	// the cap, or an agent read it. The peak is then no demand.
+	// FollowsLimit is true when the managed heap is known to grow towards a cap that is derived from the limit: memfit or
+	// the owner set it so where the runtime reads it, or an agent read it. The peak is then no demand.
 	FollowsLimit bool
 	// MayFollow is true when the runtime takes HeapPercent by itself, and nothing shows whether the image or its start
 	// script gave it another cap. A higher limit is then not known to help a full heap, and a lower one may shrink it.

@@ -133,8 +133,8 @@ func TestFoundRuntime(t *testing.T) {
 	}
 }
 
-// TestHeapPercent: a heap that the runtime computed is a share of the limit that its container has now. Another share in
-// another replica, or a heap that does not fit into the limit, proves nothing.
+// TestHeapPercent: a heap that the runtime computed is a share of the limit that its container has now. Another share
+// in another replica, or a heap that does not fit into the limit, proves nothing.
 func TestHeapPercent(t *testing.T) {
 	jvm := func(heap string) *v1alpha1.RuntimeFound {
 		f := &v1alpha1.RuntimeFound{Type: "JVM", Version: "17.0.15"}

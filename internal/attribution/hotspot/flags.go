@@ -13,12 +13,12 @@ var Flags = []string{
 	"MaxHeapFreeRatio", "MinHeapSize", "UseG1GC", "UseSerialGC", "UseParallelGC", "UseShenandoahGC",
 }
 
-// HeapByMemory is the name of a detail: 1 where the JVM computed MaxHeapSize as a share of the memory that it sees, 0 where
-// a flag sets it as a number; absent: not read.
+// HeapByMemory is the name of a detail: 1 where the JVM computed MaxHeapSize as a share of the memory that it sees, 0
+// where a flag sets it as a number; absent: not read.
 const HeapByMemory = "MaxHeapSizeByMemory"
 
-// An origin says who set a flag, in the lower bits of JVMFlag::_flags (jvmFlag.hpp of JDK 11 to 25). The JVM gives those
-// that it computes itself the origin ERGONOMIC, and those of -Xmx COMMAND_LINE, wherever that stands.
+// An origin says who set a flag, in the lower bits of JVMFlag::_flags (jvmFlag.hpp of JDK 11 to 25). The JVM gives
+// those that it computes itself the origin ERGONOMIC, and those of -Xmx COMMAND_LINE, also in JAVA_TOOL_OPTIONS.
 const (
 	originMask = 15
 	ergonomic  = 5
