@@ -74,7 +74,10 @@ func (w *working) launcher(in Input, t target, r *runtimes.Runtime) string {
 		return text + " sets the heap cap in the start script of " + l.Of
 	}
 	for _, l := range r.Launchers {
-		if from := w.configMapWith(in, t, l.Name); from != "" && l.Holds != runtimes.HoldsFlags {
+		if l.Holds == runtimes.HoldsFlags {
+			continue
+		}
+		if from := w.configMapWith(in, t, l.Name); from != "" {
 			return fmt.Sprintf("%s from ConfigMap %s (envFrom) sets the heap cap in the start script of %s", l.Name, short(from),
 				l.Of)
 		}
