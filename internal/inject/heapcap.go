@@ -162,15 +162,15 @@ func (c *containerPlan) heapSetting() *setting {
 }
 
 // following says what the heap cap does under another limit. Known is true only where memfit or the owner set the cap
-// as a share of the limit where the runtime reads it, or an agent read such a cap in running replicas; may is true where
-// the runtime by itself, or through a start script, makes it a share unless the image says otherwise. Percent is that
-// share.
+// as a share of the limit where the runtime reads it, or an agent read such a cap in running replicas; may is true
+// where the runtime by itself, or through a start script, makes it a share unless the image says otherwise. Percent is
+// that share.
 func (c *containerPlan) following(own int32) (known, may bool, percent int32) {
 	ours := c.heapSetting()
 	switch {
 	case ours != nil && (ours.verdict.Fixed || c.facts.Ask.HeapLimit > 0):
 		return false, false, 0
-	case ours != nil && (c.owner.unsure == "" || c.found == own):
+	case ours != nil && (c.owner.unsure == "" || alike(c.found, own)):
 		return own > 0, false, own
 	case ours != nil:
 		return false, own > 0, own
@@ -181,10 +181,12 @@ func (c *containerPlan) following(own int32) (known, may bool, percent int32) {
 	case c.owner.percent > 0:
 		own = c.owner.percent
 	}
-	if own > 0 && c.found > 0 && max(own, c.found)-min(own, c.found) <= 1 { // HotSpot rounds the heap up
-		return true, false, own
-	}
-	return false, own > 0, own
+	return alike(c.found, own), own > 0 && !alike(c.found, own), own
+}
+
+// alike reports whether a share that was read is the expected one. HotSpot rounds the heap up.
+func alike(read, expected int32) bool {
+	return expected > 0 && read > 0 && max(expected, read)-min(expected, read) <= 1
 }
 
 // CapSetBy says which text of the pod decides the heap cap instead of memfit, as an instruction to change it; empty:

@@ -189,13 +189,15 @@ func nodeTrials(t *testing.T, p *program) []trial {
 	)
 }
 
-// workerTrials: V8 prefers its flags to the limits of worker threads (nodejs/node#43991), so that memfit leaves them out
-// where the profile says that workers have limits of their own.
+// workerTrials: V8 prefers its flags to the limits of worker threads (nodejs/node#43991), so that memfit leaves them
+// out where the profile says that workers have limits of their own.
 func workerTrials(t *testing.T, p *program, young int) []trial {
 	t.Helper()
 	alone := p.run(t, nil, nil).facts
-	if limit, err := strconv.Atoi(alone["worker"]); err != nil || limit >= 200 {
-		t.Fatalf("a worker that is limited to 64 MB has a heap of %q MiB: %v", alone["worker"], err)
+	main, _ := strconv.Atoi(alone["heap"])
+	if limit, err := strconv.Atoi(alone["worker"]); err != nil || limit > main/4 {
+		t.Fatalf("a worker that is limited to 64 MB has a heap of %q MiB, and the main thread %d: %v", alone["worker"], main,
+			err)
 	}
 	own := func(semiSpace *resource.Quantity) v1alpha1.TuningSpec {
 		return v1alpha1.TuningSpec{
