@@ -295,8 +295,8 @@ func TestFound(t *testing.T) {
 	}
 }
 
-// TestHeapCap: only a heap that the runtime computed itself is one by the memory that it sees, and what is remembered of
-// a program is not changed by one of its processes.
+// TestHeapCap: a heap cap is reported only where the runtime computed it from the memory that it sees. What is
+// remembered of a program is not changed by one of its processes.
 func TestHeapCap(t *testing.T) {
 	usage := func(details ...attribution.Detail) []attribution.Usage {
 		return []attribution.Usage{{Details: details}}
