@@ -49,6 +49,7 @@ func (w *working) ownersCap(in Input, t target, r *runtimes.Runtime) ownersCap {
 	return c
 }
 
+// knob finds the knob of that name; nil: the runtime has none.
 func knob(r *runtimes.Runtime, name string) *runtimes.Knob {
 	for i := range r.Knobs {
 		if name != "" && r.Knobs[i].Name == name {
