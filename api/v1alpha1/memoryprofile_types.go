@@ -234,6 +234,13 @@ type NodeJSTuning struct {
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || (quantity(string(self)).isInteger() && quantity(string(self)).asInteger() % 1048576 == 0)",message="semiSpace must be whole MiB, because Node.js takes no less: for example 16Mi"
 	// +optional
 	SemiSpace *resource.Quantity `json:"semiSpace,omitempty"`
+
+	// workerThreads is Inherit (default) or OwnLimits, for programs that start worker threads with resourceLimits. V8
+	// prefers --max-old-space-size and --max-semi-space-size in NODE_OPTIONS to those limits (nodejs/node#43991): a worker
+	// that is limited to 64 MB then grows to the cap of the main thread. With OwnLimits memfit leaves both flags out.
+	// +kubebuilder:validation:Enum=Inherit;OwnLimits
+	// +optional
+	WorkerThreads string `json:"workerThreads,omitempty"`
 }
 
 // DotNetTuning holds settings only .NET understands.

@@ -225,6 +225,13 @@ type FoundRuntime struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Evidence string `json:"evidence,omitempty"`
+	// heapPercent is the share of the limit, in percent, that the runtime gave its heap, as read in the processes of the
+	// replicas; absent where a flag sets the heap as a number, where replicas differ, and where it was not read. A heap
+	// without it is not taken to grow with the limit, unless memfit set its share.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	// +optional
+	HeapPercent int32 `json:"heapPercent,omitempty"`
 	// image is the one that they run. A pod created from the same image gets settings for this version; from another tag
 	// of it, settings that every supported version takes; from another repository, none.
 	// +kubebuilder:validation:MaxLength=1024

@@ -59,6 +59,10 @@ type RuntimeFound struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	Flags []string `json:"flags,omitempty"`
+	// heapCap is the largest size that the runtime gives its heap, where it computed that from the memory that it sees;
+	// absent where a flag sets it as a number, and where it was not read. Only HotSpot shows it.
+	// +optional
+	HeapCap *resource.Quantity `json:"heapCap,omitempty"`
 	// libc is the C library and its version. Example: glibc 2.36.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional

@@ -1315,6 +1315,11 @@ func (in *RuntimeFound) DeepCopyInto(out *RuntimeFound) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.HeapCap != nil {
+		in, out := &in.HeapCap, &out.HeapCap
+		x := (*in).DeepCopy()
+		*out = &x
+	}
 	if in.Variables != nil {
 		in, out := &in.Variables, &out.Variables
 		*out = make([]string, len(*in))

@@ -23,6 +23,7 @@ var tables = map[string]func(page string) []string{
 	"settings":  settings,
 	"full heap": fullHeap,
 	"never":     never,
+	"launchers": launchers,
 }
 
 // withTables is the page with every table as the code has it today.
@@ -92,6 +93,17 @@ func never(page string) []string {
 	for _, r := range runtimes.All() {
 		for _, name := range slices.Sorted(maps.Keys(r.Never)) {
 			lines = append(lines, cells(heading(page, r), code(name), r.Never[name]))
+		}
+	}
+	return lines
+}
+
+// launchers are the variables from which start scripts take a heap cap.
+func launchers(string) []string {
+	lines := []string{"| variable | read by | holds | source |", "|---|---|---|---|"}
+	for _, r := range runtimes.All() {
+		for _, l := range r.Launchers {
+			lines = append(lines, cells(code(l.Name), l.Of, string(l.Holds), l.Source))
 		}
 	}
 	return lines

@@ -26,6 +26,8 @@ type rule struct {
 	runtime    *runtimes.Runtime
 	// divided: the profile says how many processes share a container.
 	divided bool
+	// version of the runtime that the profile declares.
+	version runtimes.Version
 }
 
 // limitOf is a container's limit in bytes, as CEL says it.
@@ -221,7 +223,7 @@ func (r rule) yields() []string {
 			continue
 		}
 		for _, sign := range k.SkipIf {
-			if sign.UnlessDivided && r.divided {
+			if sign.UnlessDivided && r.divided || sign.UnlessSince.Known() && r.version.AtLeast(sign.UnlessSince) {
 				continue
 			}
 			condition := r.without(sign)
@@ -229,8 +231,24 @@ func (r rule) yields() []string {
 				all = append(all, condition)
 			}
 		}
+		if names := strings.Join(r.launchers(), ", "); k.Caps != nil && names != "" {
+			condition := fmt.Sprintf("(!has(c.env) || !c.env.exists(e, e.name in [%s]))", names)
+			if !slices.Contains(all, condition) {
+				all = append(all, condition)
+			}
+		}
 	}
 	return all
+}
+
+// launchers are the variables, quoted, from which start scripts take a number for the heap cap.
+func (r rule) launchers() (names []string) {
+	for _, l := range r.runtime.Launchers {
+		if l.Holds != runtimes.HoldsFlags {
+			names = append(names, strconv.Quote(l.Name))
+		}
+	}
+	return names
 }
 
 func (r rule) without(sign runtimes.Sign) string {

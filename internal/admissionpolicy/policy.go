@@ -112,6 +112,7 @@ func rulesFor(n *profile.Profile, c chosen) (rules []rule, leftOut []string) {
 		case f != nil:
 			rules = append(rules, rule{
 				env: env, containers: c, formula: f, runtime: runtime, divided: policy.Tuning.Processes != nil,
+				version: runtimes.ParseVersion(policy.Runtime.Version),
 			})
 		}
 	}

@@ -17,7 +17,8 @@ func of(r v1alpha1.RuntimeType, tuning v1alpha1.TuningSpec) v1alpha1.MemoryProfi
 	return v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: r}, Tuning: tuning}
 }
 
-// TestCapFollows: whose heap cap grows with the limit.
+// TestCapFollows: which heap caps are known to grow with the limit. Only those are that memfit or the owner set as a
+// share where the runtime reads it, or that an agent read in replicas of the same image.
 func TestCapFollows(t *testing.T) {
 	env := func(name, value string) corev1.EnvVar { return corev1.EnvVar{Name: name, Value: value} }
 	secret := func(name string) corev1.EnvVar {
@@ -26,58 +27,171 @@ func TestCapFollows(t *testing.T) {
 	none, percent := v1alpha1.TuningSpec{}, v1alpha1.TuningSpec{HeapPercent: new(int32(60))}
 	off := v1alpha1.TuningSpec{Mode: v1alpha1.TuningOff}
 	literal := v1alpha1.TuningSpec{HeapLimit: new(resource.MustParse("256Mi"))}
+	args := func(in Input, words ...string) Input {
+		in.Pod.Spec.Containers[0].Args = words
+		return in
+	}
+	envFrom := func(in Input) Input {
+		in.Pod.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{
+			ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}},
+		}}
+		in.ConfigMapKeys = map[string][]string{"settings": {"KAFKA_HEAP_OPTS"}}
+		return in
+	}
+	// An agent read that the runtime computed its heap as that share of the limit.
+	read := func(in Input, share int32) Input {
+		const image = "example.test/app:1"
+		in.Pod.Spec.Containers[0].Image = image
+		in.Observed = map[string]Observed{"app": {Found: &Found{
+			Image: image, Runtime: v1alpha1.RuntimeSpec{Type: "JVM"}, HeapPercent: share,
+		}}}
+		return in
+	}
+	ours := of("JVM", percent)
 	for name, tc := range map[string]struct {
 		in              Input
 		follows, frozen bool
+		may             int32 // the share that the heap may be without being known to be
 	}{
-		"a JVM's own quarter":  {nodePod("512Mi", of("JVM", none)), true, false},
-		"a JVM with our share": {nodePod("512Mi", of("JVM", percent)), true, false},
+		"a JVM's own quarter":                {nodePod("512Mi", of("JVM", none)), false, false, 25},
+		"a JVM's own quarter, read":          {read(nodePod("512Mi", of("JVM", none)), 25), true, false, 0},
+		"a JVM's own quarter, rounded":       {read(nodePod("512Mi", of("JVM", none)), 26), true, false, 0},
+		"a JVM's own quarter, but 80 % read": {read(nodePod("512Mi", of("JVM", none)), 80), false, false, 25},
+		"a JVM with our share":               {nodePod("512Mi", ours), true, false, 0},
+		"our share, and flags from a secret": {nodePod("512Mi", ours, secret("JAVA_OPTS")), false, false, 60},
+		"our share, flags from a secret, read": {
+			read(nodePod("512Mi", ours, secret("JAVA_OPTS")), 60), true, false, 0,
+		},
+		"our share, and envFrom with flags": {envFrom(nodePod("512Mi", ours)), false, false, 60},
+		"our share, and envFrom of unknown keys": {
+			func() Input {
+				in := envFrom(nodePod("512Mi", ours))
+				in.Pod = inject(Input{Pod: in.Pod, Profile: in.Profile, ConfigMapKeys: map[string][]string{"settings": {"A"}}})
+				in.ConfigMapKeys = nil
+				return in
+			}(), false, false, 60,
+		},
 		"a JVM with the user's share": {
 			nodePod("512Mi", of("JVM", none), env("JAVA_TOOL_OPTIONS", "-XX:MaxRAMPercentage=75 -XX:InitialRAMPercentage=75")),
-			true, false,
+			true, false, 0,
+		},
+		"the user's share for a start script": {
+			nodePod("512Mi", of("JVM", none), env("JAVA_OPTS_KC_HEAP", "-XX:MaxRAMPercentage=70")), false, false, 70,
+		},
+		"the user's share for a start script, read": {
+			read(nodePod("512Mi", of("JVM", none), env("JAVA_OPTS_KC_HEAP", "-XX:MaxRAMPercentage=70")), 70), true, false, 0,
+		},
+		"the user's share, and flags from a secret": {
+			args(nodePod("512Mi", of("JVM", none), secret("JAVA_OPTS")), "-XX:MaxRAMPercentage=50"), false, false, 50,
+		},
+		"the user's share on the command line": {
+			args(nodePod("512Mi", of("JVM", none)), "-XX:MaxRAMPercentage=50.0"), true, false, 0,
 		},
 		"the same, and we would set one": {
-			nodePod("512Mi", of("JVM", percent), env("JAVA_TOOL_OPTIONS", "-XX:MaxRAMPercentage=75")), true, false,
+			nodePod("512Mi", ours, env("JAVA_TOOL_OPTIONS", "-XX:MaxRAMPercentage=75")), true, false, 0,
 		},
-		"a JVM with -Xmx": {
-			nodePod("512Mi", of("JVM", percent), env("JAVA_OPTS", "-Xms64m -Xmx300m")), false, false,
+		"a JVM with -Xmx": {nodePod("512Mi", ours, env("JAVA_OPTS", "-Xms64m -Xmx300m")), false, false, 0},
+		"a JVM with -Xmx that is as large as its quarter": {
+			read(nodePod("512Mi", of("JVM", none), env("JAVA_OPTS", "-Xmx128m")), 25), false, false, 0,
 		},
 		"a JVM with -Xmx, nothing asked": {
-			nodePod("512Mi", of("JVM", none), env("JAVA_TOOL_OPTIONS", "-Xmx300m")), false, false,
+			nodePod("512Mi", of("JVM", none), env("JAVA_TOOL_OPTIONS", "-Xmx300m")), false, false, 0,
 		},
+		"a JVM with -Xmx on the command line": {args(nodePod("512Mi", of("JVM", none)), "-Xmx300m"), false, false, 0},
 		"a JVM with -Xmx, tuning off": {
-			nodePod("512Mi", of("JVM", off), env("JAVA_TOOL_OPTIONS", "-Xmx300m")), false, false,
+			nodePod("512Mi", of("JVM", off), env("JAVA_TOOL_OPTIONS", "-Xmx300m")), false, false, 0,
 		},
-		"a JVM with -Xms alone": {
-			nodePod("512Mi", of("JVM", percent), env("JAVA_TOOL_OPTIONS", "-Xms64m")), true, false,
+		"a JVM with -Xms alone": {nodePod("512Mi", ours, env("JAVA_TOOL_OPTIONS", "-Xms64m")), false, false, 25},
+		"a JVM whose options are a secret": {
+			nodePod("512Mi", of("JVM", none), secret("JAVA_TOOL_OPTIONS")), false, false, 25,
 		},
-		"a JVM whose options are a secret": {nodePod("512Mi", of("JVM", none), secret("JAVA_TOOL_OPTIONS")), false, false},
-		"a JVM without a limit":            {nodePod("", of("JVM", none)), false, false},
-		"node with our number":             {nodePod("512Mi", of("NodeJS", none)), true, true},
-		"node with heapLimit":              {nodePod("1Gi", of("NodeJS", literal)), false, true},
+		"a JVM without a limit": {nodePod("", of("JVM", none)), false, false, 25},
+		"Kafka, as in the recipe": {
+			nodePod("4Gi", of("JVM", none), env("KAFKA_HEAP_OPTS", "-Xms2g -Xmx2g")), false, false, 0,
+		},
+		"Cassandra":   {nodePod("4Gi", of("JVM", none), env("MAX_HEAP_SIZE", "2G")), false, false, 0},
+		"ZooKeeper":   {nodePod("1Gi", ours, env("ZOO_HEAP_SIZE", "512")), false, false, 0},
+		"Nacos":       {nodePod("2Gi", of("JVM", none), env("JVM_XMX", "1g")), false, false, 0},
+		"Spark":       {nodePod("2Gi", of("JVM", none), env("SPARK_EXECUTOR_MEMORY", "1g")), false, false, 0},
+		"OpenSearch":  {nodePod("2Gi", of("JVM", none), env("OPENSEARCH_HEAP_SIZE", "1g")), false, false, 0},
+		"a secret's":  {nodePod("2Gi", ours, secret("ELASTICSEARCH_HEAP_SIZE")), false, false, 0},
+		"Strimzi":     {nodePod("2Gi", of("JVM", none), env("STRIMZI_DYNAMIC_HEAP_PERCENTAGE", "50")), false, false, 0},
+		"no launcher": {nodePod("2Gi", of("JVM", none), env("MEMORY", "1g")), false, false, 25},
+		"node with our number": {
+			nodePod("512Mi", of("NodeJS", none)), true, true, 0,
+		},
+		"node with heapLimit": {nodePod("1Gi", of("NodeJS", literal)), false, true, 0},
 		"node with the user's number": {
-			nodePod("512Mi", of("NodeJS", none), env("NODE_OPTIONS", "--max_old_space_size=300")), false, false,
+			nodePod("512Mi", of("NodeJS", none), env("NODE_OPTIONS", "--max_old_space_size=300")), false, false, 0,
 		},
 		"node with the user's share": {
-			nodePod("512Mi", of("NodeJS", none), env("NODE_OPTIONS", "--max-old-space-size-percentage=60")), true, false,
+			nodePod("512Mi", of("NodeJS", none), env("NODE_OPTIONS", "--max-old-space-size-percentage=60")), false, false, 50,
 		},
-		".NET's own three quarters": {nodePod("512Mi", of("DotNet", none)), true, false},
+		"Go with a flag of its own": {args(nodePod("512Mi", of("Go", none)), "--auto-gomemlimit.ratio=0.7"), false, false, 0},
+		"Go that limits itself":     {nodePod("512Mi", of("Go", byProgram)), true, false, 0},
+		".NET's own three quarters": {nodePod("512Mi", of("DotNet", none)), false, false, 75},
 		".NET with the user's share": {
-			nodePod("512Mi", of("DotNet", percent), env("DOTNET_GCHeapHardLimitPercent", "0x32")), true, false,
+			nodePod("512Mi", of("DotNet", percent), env("DOTNET_GCHeapHardLimitPercent", "0x32")), true, false, 0,
 		},
 		".NET with the user's number": {
-			nodePod("512Mi", of("DotNet", percent), env("DOTNET_GCHeapHardLimit", "0x10000000")), false, false,
+			nodePod("512Mi", of("DotNet", percent), env("DOTNET_GCHeapHardLimit", "0x10000000")), false, false, 0,
 		},
-		"Python has no cap": {nodePod("512Mi", of("Python", none)), false, false},
+		"Python has no cap": {nodePod("512Mi", of("Python", none)), false, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.in.Created = true
-			if follows, frozen := MakePlan(tc.in).CapFollows("app"); follows != tc.follows || frozen != tc.frozen {
+			plan := MakePlan(tc.in)
+			if follows, frozen := plan.CapFollows("app"); follows != tc.follows || frozen != tc.frozen {
 				t.Errorf("follows %t, frozen %t; want %t, %t", follows, frozen, tc.follows, tc.frozen)
+			}
+			g := plan.Growth("app")
+			if g.FollowsLimit != tc.follows || g.MayFollow != (tc.may > 0) || g.MayFollow && g.HeapPercent != tc.may {
+				t.Errorf("%+v, want a heap that follows: %t, or may at %d %%", g, tc.follows, tc.may)
 			}
 		})
 	}
 	if follows, _ := MakePlan(nodePod("512Mi", of("JVM", none))).CapFollows("nobody"); follows {
 		t.Error("a container that is not there follows")
+	}
+}
+
+// byProgram asks for the automemlimit library's share.
+var byProgram = v1alpha1.TuningSpec{Go: &v1alpha1.GoTuning{MemoryLimitBy: "AUTOMEMLIMIT"}}
+
+// TestCapSetBy: after a heap abort the advice names the text that sets the cap.
+func TestCapSetBy(t *testing.T) {
+	env := func(name, value string) corev1.EnvVar { return corev1.EnvVar{Name: name, Value: value} }
+	none, percent := v1alpha1.TuningSpec{}, v1alpha1.TuningSpec{HeapPercent: new(int32(60))}
+	for name, tc := range map[string]struct {
+		in   Input
+		want string
+	}{
+		"flags": {
+			nodePod("4Gi", of("JVM", none), env("KAFKA_HEAP_OPTS", "-Xmx2g")),
+			"KAFKA_HEAP_OPTS says -Xmx2g: raise the heap cap there",
+		},
+		"a size": {
+			nodePod("4Gi", of("JVM", percent), env("MAX_HEAP_SIZE", "2G")),
+			"MAX_HEAP_SIZE=2G sets the heap cap in the start script of Cassandra: raise the heap cap there",
+		},
+		"a share": {
+			nodePod("4Gi", of("JVM", none), env("JAVA_OPTS", "-XX:MaxRAMPercentage=50")),
+			"JAVA_OPTS sets -XX:MaxRAMPercentage: raise the heap cap there",
+		},
+		"a secret": {
+			nodePod("4Gi", of("JVM", percent), corev1.EnvVar{Name: "JAVA_OPTS", ValueFrom: &corev1.EnvVarSource{
+				SecretKeyRef: &corev1.SecretKeySelector{Key: "opts"},
+			}}),
+			`JAVA_OPTS comes from key opts of Secret "", which memfit does not read: if it caps the heap, raise the cap there`,
+		},
+		"ours":    {nodePod("4Gi", of("JVM", percent)), ""},
+		"nothing": {nodePod("4Gi", of("JVM", none)), ""},
+	} {
+		if got := MakePlan(tc.in).CapSetBy("app"); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+	if got := MakePlan(nodePod("4Gi", of("JVM", none))).CapSetBy("nobody"); got != "" {
+		t.Errorf("a container that is not there: %q", got)
 	}
 }

@@ -167,13 +167,13 @@ func TestGrowth(t *testing.T) {
 			),
 			runtimes.Growth{Overhead: 63 * memory.MiB, Name: "Node.js"},
 		},
-		"node too small to cap": {
+		"node too small to cap may have half": {
 			nodePod("128Mi", v1alpha1.MemoryProfileSpec{}),
-			runtimes.Growth{FollowsLimit: true, HeapPercent: 50, Overhead: 63 * memory.MiB, Name: "Node.js"},
+			runtimes.Growth{MayFollow: true, HeapPercent: 50, Overhead: 63 * memory.MiB, Name: "Node.js"},
 		},
-		"a JVM has its own quarter": {
+		"a JVM may have its own quarter": {
 			nodePod("512Mi", of("JVM", v1alpha1.MemoryProfileSpec{})),
-			runtimes.Growth{FollowsLimit: true, HeapPercent: 25, Name: "Java"},
+			runtimes.Growth{MayFollow: true, HeapPercent: 25, Name: "Java"},
 		},
 		"a JVM with a share": {
 			nodePod("512Mi", of("JVM", percent)), runtimes.Growth{FollowsLimit: true, HeapPercent: 60, Name: "Java"},
@@ -200,9 +200,9 @@ func TestGrowth(t *testing.T) {
 		"Go without a limit follows none": {
 			nodePod("", of("Go", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{Name: "Go"},
 		},
-		".NET takes three quarters itself": {
+		".NET may take three quarters itself": {
 			nodePod("512Mi", of("DotNet", v1alpha1.MemoryProfileSpec{})),
-			runtimes.Growth{FollowsLimit: true, HeapPercent: 75, Name: ".NET"},
+			runtimes.Growth{MayFollow: true, HeapPercent: 75, Name: ".NET"},
 		},
 		"Python has no cap": {
 			nodePod("512Mi", of("Python", v1alpha1.MemoryProfileSpec{})), runtimes.Growth{Name: "Python"},

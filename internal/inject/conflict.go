@@ -28,46 +28,18 @@ func (c *containerPlan) settle(w *working, t target, in Input) {
 			c.settleOne(w, t, in, k, v)
 		}
 	}
+	c.adviseCap()
 	c.advise(r.Advise(c.facts))
-}
-
-// usersHeap: the user has a say in the heap cap.
-func (c *containerPlan) usersHeap() bool {
-	return slices.ContainsFunc(c.skips, func(s skip) bool { return s.name == c.runtime.runtime.Heap && s.usersOwn })
-}
-
-// fixesHeap: a heap cap of the user's is a number, or may be, where a text is not in the pod. Ask before anything is
-// written.
-func (w *working) fixesHeap(r *runtimes.Runtime) bool {
-	for i := range w.env {
-		if v := &w.env[i]; !v.absent && v.ValueFrom != nil &&
-			slices.ContainsFunc(r.Knobs, func(k runtimes.Knob) bool { return k.Name == r.Heap && k.Env == v.Name }) {
-			return true
-		}
-	}
-	for _, sign := range r.HeapFixed {
-		if sign.In == runtimes.AsVariable {
-			if _, has := w.find(sign.Text); has > 0 {
-				return true
-			}
-			continue
-		}
-		for _, src := range w.sources(r) {
-			if strings.Contains(src.folded, fold(r, sign.Text)) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func (c *containerPlan) settleOne(w *working, t target, in Input, k *runtimes.Knob, v runtimes.Verdict) {
 	s := setting{knob: k, verdict: v, runtime: c.runtime.runtime}
 	s.replace = t.policy.Tuning.ConflictPolicy == v1alpha1.Replace &&
 		slices.Contains(t.policy.Tuning.Replace, v1alpha1.Setting(k.Name))
-	s.divided = c.facts.Processes > 0
+	s.divided, s.version = c.facts.Processes > 0, c.facts.Version
 	checks := []func() string{
 		func() string { return w.userHas(s) },
+		func() string { return c.launched(s) },
 		func() string { return v.SkipReason },
 		func() string { return w.elsewhere(s, t, in) },
 		func() string { return w.unsafe(s, c.facts.Version) },
@@ -76,13 +48,20 @@ func (c *containerPlan) settleOne(w *working, t target, in Input, k *runtimes.Kn
 	}
 	for i, check := range checks { // the first reason is the one the user reads
 		if why := check(); why != "" {
-			c.skips = append(
-				c.skips, skip{name: k.Name, why: why, usersOwn: i == 0 || i == 2, unseen: i == 2, tight: i == len(checks)-1},
-			)
+			c.skips = append(c.skips, skip{name: k.Name, why: why, tight: i == len(checks)-1})
 			return
 		}
 	}
 	c.set = append(c.set, s)
+}
+
+// launched says that a start script takes the heap cap from a variable of the pod, so that a cap of memfit would have
+// no effect.
+func (c *containerPlan) launched(s setting) string {
+	if s.knob.Caps == nil || !c.owner.launcher {
+		return ""
+	}
+	return c.owner.by + ", and the user's value wins" + s.instead()
 }
 
 // unmet says why the tier or the needs of k are not met.
@@ -126,7 +105,7 @@ func (w *working) userHas(s setting) string {
 		return fmt.Sprintf("the command line sets %s itself, which replaces what the pod says", s.knob.Env)
 	}
 	for _, sign := range s.knob.SkipIf {
-		if sign.UnlessDivided && s.divided {
+		if sign.UnlessDivided && s.divided || sign.UnlessSince.Known() && s.version.AtLeast(sign.UnlessSince) {
 			continue
 		}
 		if why := w.sign(s, sign); why != "" {
@@ -157,26 +136,33 @@ func (w *working) assigned(name string) bool {
 	return found
 }
 
-// sign says where a sign was found that the setting yields to; empty when nowhere, or where the profile replaces it.
+// sign says where a sign was found that the setting yields to, and why it does; empty when nowhere, or where the
+// profile replaces it.
 func (w *working) sign(s setting, sign runtimes.Sign) string {
-	why := func() string {
-		if sign.Why == "" {
-			return "and the user's value wins" + s.instead()
-		}
-		return sign.Why
+	where := w.shows(s, sign)
+	switch {
+	case where == "":
+		return ""
+	case sign.Why != "":
+		return where + ", " + sign.Why
 	}
+	return where + ", and the user's value wins" + s.instead()
+}
+
+// shows says where a sign is: "JAVA_OPTS says -Xmx700m"; empty when nowhere.
+func (w *working) shows(s setting, sign runtimes.Sign) string {
 	switch sign.In {
 	case runtimes.AsVariable:
 		for i := range w.env {
 			if name := w.env[i].Name; !w.env[i].absent && matches(sign.Text, name) && name != s.knob.Env {
-				return fmt.Sprintf("the pod sets %s, %s", name, why())
+				return "the pod sets " + name
 			}
 		}
 	case runtimes.InCommand:
 		for _, text := range w.commands {
 			for word := range strings.FieldsFuncSeq(text, betweenWords) {
 				if path.Base(word) == sign.Text {
-					return fmt.Sprintf("the command runs %s, %s", short(word), why())
+					return "the command runs " + short(word)
 				}
 			}
 		}
@@ -187,7 +173,7 @@ func (w *working) sign(s setting, sign runtimes.Sign) string {
 				text = withoutFlag(text, s.knob.Name)
 			}
 			if i := strings.Index(text, s.fold(sign.Text)); i >= 0 {
-				return fmt.Sprintf("%s says %s, %s", src.title, short(wordAt(src.text, i)), why())
+				return fmt.Sprintf("%s says %s", src.title, short(wordAt(src.text, i)))
 			}
 		}
 	}

@@ -19,6 +19,17 @@ type Found struct {
 	Evidence string
 	// ImageVariables are set by the image or its start script: an entry in env would replace them.
 	ImageVariables []string
+	// HeapPercent is the share of the limit that the runtime gave its heap, as its process shows; 0: not known.
+	HeapPercent int32
+}
+
+// heapPercent is the share for a container that is created from an image; 0: not known. Flags come with the image as
+// well, so another tag of it proves nothing.
+func (f *Found) heapPercent(image string, r *runtimes.Runtime) int32 {
+	if f == nil || f.Image != image || moves(image) || string(f.Runtime.Type) != r.Name {
+		return 0
+	}
+	return f.HeapPercent
 }
 
 // FoundIn reads the status of a MemoryRecommendation; nil: nothing was found.
@@ -29,7 +40,7 @@ func FoundIn(f *v1alpha1.FoundRuntime) *Found {
 	return &Found{
 		Image:    f.Image,
 		Runtime:  v1alpha1.RuntimeSpec{Type: f.Type, Version: f.Version, Variant: f.Variant, Libc: f.Libc},
-		Evidence: f.Evidence, ImageVariables: f.ImageVariables,
+		Evidence: f.Evidence, ImageVariables: f.ImageVariables, HeapPercent: f.HeapPercent,
 	}
 }
 

@@ -24,14 +24,15 @@ type Frozen struct {
 	Literal bool
 }
 
-// FrozenIn says what cap a container of a running pod was started with. Where the cap is a share of the limit, it is
+// FrozenIn says what cap a container of a running pod was started with, as far as it is a share of the limit or may be
+// one. Where the cap is a share of the limit, it is
 // taken from the larger of the limit at admission and the effective one: nobody knows under which of them the process
 // started.
 func FrozenIn(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed, container string) Frozen {
 	plan := MakePlan(Input{Pod: pod, Profile: n, Observed: observed, Created: true})
 	growth := plan.Growth(container)
 	c := plan.of(container)
-	if c == nil || !growth.FollowsLimit || growth.HeapPercent == 0 {
+	if c == nil || growth.HeapPercent == 0 {
 		return Frozen{}
 	}
 	before := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(container)

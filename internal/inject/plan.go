@@ -78,8 +78,10 @@ type containerPlan struct {
 	set    []setting
 	skips  []skip
 	advice []tip
-	// fixedHeap: the user's own heap cap is a number, as far as can be known.
-	fixedHeap bool
+	// owner is what the pod shows of its owner's decision about the heap cap.
+	owner ownersCap
+	// found is the share of the limit that agents read as heap cap in replicas of this image; 0: none.
+	found int32
 
 	// env, memory and resize are what the container becomes; nil: as it is.
 	env    []corev1.EnvVar
@@ -101,6 +103,8 @@ type setting struct {
 	replace bool
 	// divided: the profile says how many processes there are.
 	divided bool
+	// version of the runtime, as far as it is known.
+	version runtimes.Version
 }
 
 // text is "GOMEMLIMIT=483183820 (90 % of 512Mi)" or, for a variable of several settings, "NODE_OPTIONS:
@@ -119,10 +123,6 @@ func (s setting) assignment() string {
 // skip is one knob that is left alone.
 type skip struct {
 	name, why string
-	// usersOwn: the user has decided, so a cap of unknown size may be effective.
-	usersOwn bool
-	// unseen: the user's setting comes from a source that memfit does not read.
-	unseen bool
 	// tight: the live heap needs more than the cap would leave it.
 	tight bool
 }
@@ -196,7 +196,7 @@ func planContainer(in Input, t target, s sizing, before *containerRecord) (conta
 	c.limit = effectiveLimit(in.Pod, t.container, w.memory.Limit, in.whole, divided(t.policy.Tuning))
 	c.facts = facts(in, t, w, c.runtime, c.limit)
 	c.facts.Live, c.facts.Proven = c.proven(in, t)
-	c.fixedHeap = in.Created && w.fixesHeap(c.runtime.runtime)
+	c.owner, c.found = w.ownersCap(in, t, c.runtime.runtime), t.found.heapPercent(t.container.Image, c.runtime.runtime)
 	if c.mode != v1alpha1.TuningOff {
 		c.settle(w, t, in)
 		c.advise(limitAdvice(in.Pod, t.container, in.whole))
@@ -266,8 +266,11 @@ func ask(t v1alpha1.TuningSpec) runtimes.Ask {
 	if t.JVM != nil && t.JVM.G1PeriodicGCInterval != nil {
 		a.G1PeriodicGCInterval = t.JVM.G1PeriodicGCInterval.Duration
 	}
-	if t.NodeJS != nil && t.NodeJS.SemiSpace != nil {
-		a.SemiSpace = memory.FromQuantity(*t.NodeJS.SemiSpace)
+	if t.NodeJS != nil {
+		a.WorkersLimited = t.NodeJS.WorkerThreads == "OwnLimits"
+		if t.NodeJS.SemiSpace != nil {
+			a.SemiSpace = memory.FromQuantity(*t.NodeJS.SemiSpace)
+		}
 	}
 	if t.DotNet != nil {
 		a.ConserveMemory = t.DotNet.ConserveMemory

@@ -182,36 +182,24 @@ func (p Plan) Growth(container string) runtimes.Growth {
 	if c == nil {
 		return runtimes.Growth{}
 	}
-	r := c.runtime.runtime
-	ours := slices.ContainsFunc(c.set, func(s setting) bool { return s.knob.Name == r.Heap })
-	g := r.Growth(c.facts, ours)
+	g := c.runtime.runtime.Growth(c.facts, c.heapSetting() != nil)
 	g.Overhead *= memory.Bytes(max(c.facts.Processes, 1))
 	g.Reserve = c.limit.reserve
-	if c.usersHeap() || ours && c.facts.Ask.HeapLimit > 0 { // a fixed cap does not move with the limit
-		g.FollowsLimit, g.HeapPercent = false, 0
-	}
+	g.FollowsLimit, g.MayFollow, g.HeapPercent = c.following(g.HeapPercent)
 	return g
 }
 
-// CapFollows says whether a process that gives up at its heap cap gets a larger one from a higher limit: follows. With
-// frozen, only a new pod does, because memfit wrote the cap into the pod as a number; otherwise a restart is enough.
-// The cap may be memfit's, the user's own share of the limit, or the share that the runtime takes unasked. It is known
-// of pods that were created already (Input.Created).
+// CapFollows says whether a process that gives up at its heap cap is known to get a larger one from a higher limit.
+// With frozen, only a new pod does, because memfit wrote the cap into the pod as a number; otherwise a restart is
+// enough. An unknown cap does not follow: raising the limit after each abort would then help nothing.
 func (p Plan) CapFollows(container string) (follows, frozen bool) {
 	c := p.of(container)
 	if c == nil || c.facts.Limit == 0 {
 		return false, false
 	}
-	r := c.runtime.runtime
-	for _, s := range c.set {
-		if s.knob.Name == r.Heap {
-			return !s.verdict.Fixed && c.facts.Ask.HeapLimit == 0, s.knob.Follows == runtimes.Literal
-		}
-	}
-	if c.fixedHeap || slices.ContainsFunc(c.skips, func(s skip) bool { return s.name == r.Heap && s.unseen }) {
-		return false, false
-	}
-	return c.usersHeap() || r.Growth(c.facts, false).HeapPercent > 0, false
+	ours := c.heapSetting()
+	follows, _, _ = c.following(c.runtime.runtime.Growth(c.facts, ours != nil).HeapPercent)
+	return follows, ours != nil && ours.knob.Follows == runtimes.Literal
 }
 
 func (p Plan) of(container string) *containerPlan {

@@ -4,13 +4,16 @@
 package oom
 
 import (
+	"cmp"
+
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
 // Advice says in words what helps against a kind of kill, for a runtime as v1alpha1 spells it (may be empty). Heap
-// aborts get another answer than kernel kills: there the limit may be fine.
-func Advice(kind memory.OOMKind, runtime string) string {
+// aborts get another answer than kernel kills: there the limit may be fine. CapSetBy says which text sets the heap cap,
+// as an instruction to change it (empty: not known).
+func Advice(kind memory.OOMKind, runtime, capSetBy string) string {
 	switch kind {
 	case memory.OOMMainProcess:
 		return "the limit was reached: raise it, or find what holds the memory"
@@ -23,7 +26,7 @@ func Advice(kind memory.OOMKind, runtime string) string {
 		return "the pod's limit was reached, not the container's: raise spec.resources.limits.memory, or lower the other " +
 			"containers"
 	case memory.OOMHeapAbort:
-		return "the runtime's own heap cap was reached, not the limit: " + runtimes.RaiseCap(runtime) +
+		return "the runtime's own heap cap was reached, not the limit: " + cmp.Or(capSetBy, runtimes.RaiseCap(runtime)) +
 			"; raise the limit only if RSS is close to it"
 	case memory.OOMStall:
 		return "it stood still just below its limit: its anonymous memory leaves no room for its own program and files, " +

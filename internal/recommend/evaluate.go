@@ -178,7 +178,7 @@ func (e *evaluation) need() memory.Bytes {
 }
 
 func (e *evaluation) usageLimit() memory.Bytes {
-	if e.Traits.FollowsLimit {
+	if e.Traits.FollowsLimit || e.Traits.MayFollow {
 		return e.followerLimit()
 	}
 	return e.demandLimit()

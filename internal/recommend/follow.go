@@ -31,7 +31,8 @@ const (
 	comparableAfter = 24 * period.Hour
 )
 
-// followerLimit sizes a runtime that fills what it is given, by its live set. When that is not known, the limit stays.
+// followerLimit sizes a runtime that fills what it is given, by its live set. When that is not known, or when it is not
+// known whether the heap cap follows the limit, a limit that may be filled is unchanged.
 func (e *evaluation) followerLimit() memory.Bytes {
 	now, before := e.History.Regimes()
 	limit := max(e.Current.Limit, now.Limit)
@@ -55,6 +56,11 @@ func (e *evaluation) followerLimit() memory.Bytes {
 		return limit
 	case limit == 0 || now.Peak < limit.Minus(e.Traits.Reserve).Percent(heap).Percent(fillsPercent):
 		return e.unfilledLimit(heap)
+	case !e.Traits.FollowsLimit:
+		e.say("%s may size its heap from the limit (%d %%), but memfit neither set that cap nor read it: use of %s may be a "+
+			"heap that fills it, so the limit stays at %s; heapPercent in the profile, or the agent, makes it known",
+			name, heap, now.Peak, limit)
+		return limit
 	case live == 0:
 		e.say(
 			"%s sizes its heap from the limit: use of %s is not demand, and no whole hour has shown its live set yet; limit "+

@@ -155,6 +155,59 @@ func TestNoRatchetInTheFirstHours(t *testing.T) {
 	}
 }
 
+// TestAHeapThatMayFollow: where it is unknown whether the heap cap follows the limit, neither assumption does harm. A
+// limit is lowered only as far as a heap of its peak fits into the share, and use near the share moves no limit.
+func TestAHeapThatMayFollow(t *testing.T) {
+	traits := Traits{Name: "Java", MayFollow: true, HeapPercent: 25}
+	for name, c := range map[string]struct {
+		use  func(memory.Bytes, int) memory.Bytes
+		want [2]memory.Bytes // of the last limit
+		says string
+	}{
+		"far below its share": {
+			func(memory.Bytes, int) memory.Bytes { return 200 * mib }, [2]memory.Bytes{780 * mib, 820 * mib},
+			"the limit stays at 800Mi",
+		},
+		"a fixed heap, above the share": {
+			func(_ memory.Bytes, step int) memory.Bytes { return 1500*mib + memory.Bytes(step%9)*100*mib },
+			[2]memory.Bytes{4 * gib, 4 * gib}, "memfit neither set that cap nor read it",
+		},
+		// A live set of 60Mi below a fixed heap: by live set and share the limit would be 360Mi, and the heap takes 700Mi.
+		"a fixed heap with little alive": {
+			func(_ memory.Bytes, step int) memory.Bytes { return 60*mib + memory.Bytes(step%9)*130*mib },
+			[2]memory.Bytes{4 * gib, 4 * gib}, "the limit stays at 4Gi",
+		},
+	} {
+		limits, last := rounds(12, 4*gib, traits, c.use)
+		if got := limits[len(limits)-1]; got < c.want[0] || got > c.want[1] || !says(last, c.says) {
+			t.Errorf("%s: limits %v, want the last within %v\n%s", name, limits, c.want, strings.Join(last.Reasons, "\n"))
+		}
+	}
+	known := traits
+	known.FollowsLimit, known.MayFollow = true, false
+	limits, _ := rounds(12, 4*gib, known, func(_ memory.Bytes, step int) memory.Bytes {
+		return 60*mib + memory.Bytes(step%9)*130*mib
+	})
+	if got := limits[len(limits)-1]; got >= 4*gib {
+		t.Errorf("known to follow: limits %v, want it sized by its live set", limits)
+	}
+}
+
+// TestAHeapAbortOfUnknownCapRaisesNoLimit: at each abort of a fixed heap the limit would go up, to its maximum.
+func TestAHeapAbortOfUnknownCapRaisesNoLimit(t *testing.T) {
+	h := history.New()
+	now := feed(h, 9*day, gib, flat(600*mib))
+	k := kill(now, gib)
+	k.Kind = memory.OOMHeapAbort
+	got := Evaluate(Input{
+		History: h, Kills: []memory.OOMKill{k}, Current: sizeOf(gib, gib), Now: now.Add(time.Minute),
+		Traits: Traits{Name: "Java", MayFollow: true, HeapPercent: 25},
+	})
+	if got.Size.Limit > gib || !says(got, "1 heap abort not counted") {
+		t.Errorf("got %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
+	}
+}
+
 // TestWhatIsReservedIsNotForTheHeap: the heap's share is of the rest, so that the limit for a heap is larger by the
 // reserve, whether or not others hold it now.
 func TestWhatIsReservedIsNotForTheHeap(t *testing.T) {

@@ -4,6 +4,7 @@
 package recommend
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/memfit/memfit/internal/format"
@@ -55,8 +56,8 @@ func (e *evaluation) judgeKills() {
 			"%s not counted: the runtime gave up at its own heap cap, not at the limit", format.Count(int64(heap), "heap abort"),
 		)
 		e.advise(
-			"%s: raise the runtime's heap cap (heapPercent or heapLimit); a higher limit alone does not help",
-			format.Count(int64(heap), "heap abort"),
+			"%s: %s; a higher limit alone does not help", format.Count(int64(heap), "heap abort"),
+			cmp.Or(e.Traits.CapSetBy, "raise the runtime's heap cap (heapPercent or heapLimit)"),
 		)
 	}
 	if share {

@@ -4,6 +4,7 @@
 package recommend
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,23 @@ func TestOneReplicaAmongAHundredMovesTheNumber(t *testing.T) {
 	)
 	if later.Size.Limit <= 256*mib {
 		t.Errorf("20 hours after the kill at 256Mi: %s", later.Summary)
+	}
+}
+
+// TestAHeapAbortNamesWhatSetsItsCap: the advice names the text of the pod, and the limit is not raised.
+func TestAHeapAbortNamesWhatSetsItsCap(t *testing.T) {
+	h := history.New()
+	now := feed(h, 9*day, 4*gib, flat(gib))
+	k := kill(now, 4*gib)
+	k.Kind = memory.OOMHeapAbort
+	got := Evaluate(Input{
+		History: h, Kills: []memory.OOMKill{k}, Current: sizeOf(4*gib, 4*gib), Now: now.Add(time.Minute),
+		Policy: Policy{DecreaseNever: true},
+		Traits: Traits{Name: "Java", CapSetBy: "KAFKA_HEAP_OPTS says -Xmx2g: raise the heap cap there"},
+	})
+	want := "1 heap abort: KAFKA_HEAP_OPTS says -Xmx2g: raise the heap cap there; a higher limit alone does not help"
+	if got.Size.Limit != 4*gib || !slices.Contains(got.Advice, want) {
+		t.Errorf("got %s, advice %q, want the limit kept and %q", got.Summary, got.Advice, want)
 	}
 }
 

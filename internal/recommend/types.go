@@ -39,8 +39,11 @@ const (
 type Traits struct {
 	// Name is the runtime as people say it ("Node.js 20"), for the reasons.
 	Name string
-	// FollowsLimit: the runtime sizes its heap from the limit, so that use up to the limit is not demand.
+	// FollowsLimit: the runtime is known to size its heap from the limit, so that use up to the limit is not demand.
 	FollowsLimit bool
+	// MayFollow: it does so by itself, but an image or a start script may have set another cap. Neither a lower limit nor
+	// use near HeapPercent is then taken for harmless.
+	MayFollow bool
 	// HeapPercent is the share of the limit the managed heap may take, 0: unknown.
 	HeapPercent int32
 	// Overhead is what the runtime needs outside its heap whatever the limit.
@@ -50,6 +53,8 @@ type Traits struct {
 	// CapFollowsLimit: a process that gives up at its heap cap gets a larger cap from a higher limit, when it starts again
 	// or, with CapFrozen, in a new pod only.
 	CapFollowsLimit, CapFrozen bool
+	// CapSetBy says which text of the pod sets the heap cap, as an instruction to change it; empty: none is known.
+	CapSetBy string
 }
 
 // Policy is the owner's word. The zero value of a field means its default; see [DefaultPolicy].

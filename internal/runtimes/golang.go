@@ -17,7 +17,7 @@ var _ = row(&Runtime{
 	Images: []Image{
 		{Name: "golang", Tagged: true}, {Name: "caddy"}, {Name: "traefik"}, {Name: "etcd"}, {Name: "prometheus"},
 	},
-	Heap: "GOMEMLIMIT", ReadsEnv: []string{"GOGC"},
+	Heap: "GOMEMLIMIT", HeapByProgram: "AUTOMEMLIMIT", ReadsEnv: []string{"GOGC"},
 	// strip leaves this section; only packers (upx) hide it
 	Marks: []Mark{{Program: true, Section: ".go.buildinfo", Versions: []VersionAt{{BuildInfo: true}}}},
 	// the library takes GOMEMLIMIT from the cgroup, unless the variable is set
@@ -27,7 +27,9 @@ var _ = row(&Runtime{
 		goMemLimit,
 		{
 			Name: "AUTOMEMLIMIT", Env: "AUTOMEMLIMIT", Tier: TierB,
-			SkipIf: []Sign{{Text: "GOMEMLIMIT", In: AsVariable, Why: "which switches the automemlimit library off"}},
+			SkipIf: append(
+				[]Sign{{Text: "GOMEMLIMIT", In: AsVariable, Why: "which switches the automemlimit library off"}}, ownLimit...,
+			),
 			Form:   `^(0\.[0-9]+|1)$`,
 			Derive: autoMemLimit,
 		},
@@ -68,13 +70,24 @@ func collectsOnlyAtLimit(f Facts) bool {
 	return f.Ask.OnlyAtLimit
 }
 
+// ownLimit are flags of programs that set their own memory limit, or were told not to. The first covers the flags and
+// options around the automemlimit library as programs spell them: --auto-gomemlimit.ratio, --no-auto-gomemlimit and
+// --enable-feature=auto-gomemlimit (Prometheus, Alertmanager), --auto-gomemlimit-ratio (kube-state-metrics),
+// --enable-auto-gomemlimit (Thanos). With GOMEMLIMIT set the library does nothing, and does not refresh the limit after
+// a resize. An owner who switched it off wants no memory limit, so GOMEMLIMIT is left alone there as well.
+var ownLimit = []Sign{
+	{Text: "auto-gomemlimit",
+		Why: "so its owner decided how the program limits its memory: set GOMEMLIMIT in the pod to overrule that"},
+	{Text: "--max-go-memory", Why: "which wins over GOMEMLIMIT (CockroachDB)"},
+}
+
 // goMemLimit is also set where the runtime is not known: programs that are not Go do not read it.
 var goMemLimit = Knob{
 	Name: "GOMEMLIMIT", Env: "GOMEMLIMIT", Tier: TierA, Follows: Literal,
-	SkipIf: []Sign{
+	SkipIf: append([]Sign{
 		{Text: "AUTOMEMLIMIT", In: AsVariable,
 			Why: "so the program follows its limit itself, and GOMEMLIMIT would switch that off"},
-	},
+	}, ownLimit...),
 	Form: `^[1-9][0-9]*$`,
 	Derive: func(f Facts) Verdict {
 		if f.Ask.AutoMemLimit {

@@ -37,6 +37,7 @@ var _ = row(&Runtime{
 	},
 	Variants: []string{hotSpot, openJ9, nativeImage, buildpack},
 	Heap:     maxRAMName, HeapFixed: []Sign{{Text: "-Xmx"}, {Text: "MaxHeapSize="}, {Text: "-XX:MaxRAM="}},
+	Launchers: jvmLaunchers,
 	Knobs: append([]Knob{
 		{
 			Name: trimName, Env: javaEnv, List: javaToolOptions, Tier: TierA,
@@ -109,13 +110,6 @@ var _ = row(&Runtime{
 				"cgroup v2"},
 		{Since: V(12), Before: V(15), Text: "JDK 12 to 14 do not see the memory limit on cgroup v2: upgrade",
 			Source: "kubernetes.io, About cgroup v2"},
-		{Since: V(8), Before: V(17, 0, 9),
-			Text: "this JDK does not know -XX:TrimNativeHeapInterval, so it starts and ignores it: 17.0.9, 21.0.1 and later " +
-				"give free native memory back", Source: "JDK-8293114"},
-		{Since: V(21), Before: V(21, 0, 1),
-			Text: "JDK 21.0.0 does not know -XX:TrimNativeHeapInterval, so it starts and ignores it: " +
-				"upgrade to 21.0.4 or later",
-			Source: "JDK-8293114"},
 		{Variant: nativeImage,
 			Text: "a GraalVM native image reads no variable at start; its heap may take 80 % of the limit, and a collection " +
 				"up to twice what is live: size the limit for that, or build with -R:MaxHeapSize",
@@ -123,9 +117,17 @@ var _ = row(&Runtime{
 	},
 })
 
-func knowsTrim(v Version) bool {
-	return v.AtLeast(V(17, 0, 9)) && (v.Below(V(21)) || v.AtLeast(V(21, 0, 1)))
+// lacksTrim: JDK-8293114 is in 22, and was backported to 21.0.1 and 17.0.9 only.
+func lacksTrim(v Version) bool {
+	return v.Below(V(17, 0, 9)) || v.AtLeast(V(18)) && v.Below(V(21, 0, 1))
 }
+
+// knowsTrim is not the opposite of [lacksTrim]: of a version such as "17" neither is certain.
+func knowsTrim(v Version) bool {
+	return v.AtLeast(V(22)) || v.AtLeast(V(21, 0, 1)) && v.Below(V(22)) || v.AtLeast(V(17, 0, 9)) && v.Below(V(18))
+}
+
+const firstWithTrim = "17.0.9, 21.0.1 and 22"
 
 // nativeTrimGain is what a trim gives back now, which is what the setting gives back from its first minute on.
 func nativeTrimGain(p Process) (Gain, bool) {
@@ -133,8 +135,8 @@ func nativeTrimGain(p Process) (Gain, bool) {
 		return effective(fmt.Sprintf("%s=%d", trimName, every))
 	}
 	g, ok := trimGain(p)
-	if ok && p.Version.Known() && !knowsTrim(p.Version) {
-		return exactly(0, "this JDK does not know it, 17.0.9 and 21.0.1 are the first; %s could be given back, by jcmd PID "+
+	if ok && lacksTrim(p.Version) {
+		return exactly(0, "this JDK does not know it, "+firstWithTrim+" are the first; %s could be given back, by jcmd PID "+
 			"System.trim_native_heap from 11.0.18 on", g.Most)
 	}
 	return g, ok
@@ -203,9 +205,9 @@ const (
 	hotspotMinOfLive = 100
 )
 
-// rearmed are flags that undo the guards, or under which they mean nothing: an unknown flag then stops the JVM after
-// all. That a restore refuses flags is tested in openjdk/crac (RestoreOptionsTest, exit 1); IgnoreUnrecognizedVMOptions
-// itself was one of them until 2025.
+// rearmed are signs that a flag in JAVA_TOOL_OPTIONS does harm. The first ones undo the guards, or make them mean
+// nothing: an unknown flag then stops the JVM after all. That a restore refuses flags is tested in openjdk/crac
+// (RestoreOptionsTest, exit 1); IgnoreUnrecognizedVMOptions itself was one of them until 2025.
 var rearmed = []Sign{
 	{Text: "-XX:-IgnoreUnrecognizedVMOptions", Why: "so a JDK that does not know the flag would not start"},
 	{Text: "-XX:-UnlockExperimentalVMOptions", Why: "so a JDK in which the flag is experimental would not start"},
@@ -213,6 +215,17 @@ var rearmed = []Sign{
 		Why: "so OpenJ9, which knows that word, would not start with a flag of HotSpot's"},
 	{Text: "CRaCRestoreFrom",
 		Why: "and a restored JVM refuses flags that were not there at the checkpoint: set them when the checkpoint is made"},
+	runJava("run-java.sh", InCommand), runJava("JAVA_APP_JAR", AsVariable), runJava("JAVA_APP_DIR", AsVariable),
+	runJava("JAVA_MAX_MEM_RATIO", AsVariable),
+}
+
+// runJava is a sign of fabric8's start script. It reads the major version from the first number in the first line of
+// java -version. A JVM that has JAVA_TOOL_OPTIONS prints them there ("Picked up JAVA_TOOL_OPTIONS: ...=60000"): JDK 8
+// is then taken for JDK 60000, and the script leaves out the -Xmx that it computes for JDK 8 and 9.
+func runJava(text string, in Where) Sign {
+	return Sign{Text: text, In: in, UnlessSince: V(10),
+		Why: "and on JDK 8 and 9 the start script run-java.sh leaves out -Xmx when " + javaEnv + " is set: declare " +
+			"runtime.version if the JDK is newer"}
 }
 
 // percentKnob is one of the pair that says how much of the limit the heap may take. Any word of the user's about heap
@@ -243,6 +256,9 @@ func notHotSpot(f Facts) string {
 
 func trimInterval(f Facts) Verdict {
 	every, why := trimDefault, "free native memory goes back to the kernel every minute"
+	if !knowsTrim(f.Version) {
+		why += ", from JDK " + firstWithTrim + " on"
+	}
 	if f.Ask.TrimInterval != nil {
 		every, why = *f.Ask.TrimInterval, fmt.Sprintf("trimInterval %s of the profile", *f.Ask.TrimInterval)
 	}
@@ -253,6 +269,8 @@ func trimInterval(f Facts) Verdict {
 		return skip(notHotSpot(f))
 	case f.NoGlibc != "":
 		return skip(f.NoGlibc)
+	case lacksTrim(f.Version):
+		return skip("this JDK does not know it: " + firstWithTrim + " were the first")
 	case every < time.Second || every > time.Hour:
 		return skip(fmt.Sprintf("trimInterval %s is outside 1s to 1h", every))
 	}
@@ -388,4 +406,63 @@ func splitJava(value string) (words []string, ok bool) {
 		words = append(words, word.String())
 	}
 	return words, quote == 0
+}
+
+// jvmLaunchers are in order of the alphabet. A row that is missing does no harm where no heapPercent is asked for: a
+// cap that memfit neither set nor read is not known to follow the limit.
+var jvmLaunchers = []Launcher{
+	{"ACTIVEMQ_OPTS_MEMORY", HoldsFlags, "ActiveMQ", "bin/env"},
+	{"BOOKIE_MEM", HoldsFlags, "BookKeeper, Pulsar", "conf/bkenv.sh"},
+	{"CATALINA_OPTS", HoldsFlags, "Tomcat", "bin/catalina.sh"},
+	{"CONTROL_CENTER_HEAP_OPTS", HoldsFlags, "Confluent Control Center", "bin/control-center-run-class"},
+	{"DRUID_XMX", HoldsSize, "Druid", "distribution/docker/druid.sh"},
+	{"ELASTICSEARCH_HEAP_SIZE", HoldsSize, "Elasticsearch (Bitnami)", "Bitnami's elasticsearch-env.sh"},
+	{"ES_JAVA_OPTS", HoldsFlags, "Elasticsearch", "bin/elasticsearch-env"},
+	{"GRADLE_OPTS", HoldsFlags, "Gradle", "gradlew"},
+	{"GRAYLOG_SERVER_JAVA_OPTS", HoldsFlags, "Graylog", "graylog-docker's docker-entrypoint.sh"},
+	{"HADOOP_HEAPSIZE", HoldsMiB, "Hadoop 2", "hadoop-env.sh"},
+	{"HADOOP_HEAPSIZE_MAX", HoldsMiB, "Hadoop 3", "hadoop-env.sh"},
+	{"HBASE_HEAPSIZE", HoldsMiB, "HBase", "bin/hbase"},
+	{"HEAP_OPTS", HoldsFlags, "Debezium", "Debezium's docker-entrypoint.sh"},
+	{"INSTALL4J_ADD_VM_PARAMS", HoldsFlags, "Nexus", "docker-nexus3's README"},
+	{"JAVA_ARGS", HoldsFlags, "ActiveMQ Artemis", "etc/artemis.profile"},
+	{"JAVA_MAX_MEM_RATIO", HoldsPercent, "fabric8 and Red Hat images (run-java.sh)", "run-java-sh's readme"},
+	{"JAVA_OPTIONS", HoldsFlags, "fabric8 images (run-java.sh), Jetty", "run-java-sh's readme"},
+	{"JAVA_OPTS", HoldsFlags, "many", "Tomcat's catalina.sh, Gradle's and sbt's start scripts"},
+	{"JAVA_OPTS_APPEND", HoldsFlags, "Red Hat's OpenJDK images, Keycloak", "kc.sh"},
+	{"JAVA_OPTS_KC_HEAP", HoldsFlags, "Keycloak", "kc.sh"},
+	{"JDK_JAVA_OPTIONS", HoldsFlags, "the java launcher of JDK 9 and later", "the java command's man page"},
+	{"JENKINS_JAVA_OPTS", HoldsFlags, "Jenkins", "jenkinsci/docker's jenkins.sh"},
+	{"JVMFLAGS", HoldsFlags, "ZooKeeper", "bin/zkEnv.sh"},
+	{"JVM_EXTRA_OPTS", HoldsFlags, "Cassandra", "cassandra-env.sh"},
+	{"JVM_MAXIMUM_MEMORY", HoldsSize, "Jira, Confluence, Bitbucket", "Atlassian's image READMEs"},
+	{"JVM_OPTS", HoldsFlags, "Cassandra and others", "cassandra-env.sh"},
+	{"JVM_XMX", HoldsSize, "Nacos", "nacos-docker's docker-startup.sh"},
+	{"KAFKAREST_HEAP_OPTS", HoldsFlags, "Confluent REST Proxy", "bin/kafka-rest-run-class"},
+	{"KAFKA_HEAP_OPTS", HoldsFlags, "Kafka", "bin/kafka-run-class.sh"},
+	{"KAFKA_OPTS", HoldsFlags, "Kafka", "bin/kafka-run-class.sh"},
+	{"KSQL_HEAP_OPTS", HoldsFlags, "ksqlDB", "bin/ksql-run-class"},
+	{"LS_JAVA_OPTS", HoldsFlags, "Logstash", "bin/logstash.lib.sh"},
+	{"MAVEN_OPTS", HoldsFlags, "Maven", "bin/mvn"},
+	{"MAX_HEAP_SIZE", HoldsSize, "Cassandra", "cassandra-env.sh"},
+	{"NEO4J_dbms_memory_heap_max__size", HoldsSize, "Neo4j 4", "Neo4j's operations manual"},
+	{"NEO4J_server_memory_heap_max__size", HoldsSize, "Neo4j 5", "Neo4j's operations manual"},
+	{"NIFI_JVM_HEAP_MAX", HoldsSize, "NiFi", "nifi-docker's start.sh"},
+	{"OPENSEARCH_HEAP_SIZE", HoldsSize, "OpenSearch (Bitnami)", "Bitnami's opensearch-env.sh"},
+	{"OPENSEARCH_JAVA_OPTS", HoldsFlags, "OpenSearch", "bin/opensearch-env"},
+	{"PULSAR_MEM", HoldsFlags, "Pulsar", "conf/pulsar_env.sh"},
+	{"SBT_OPTS", HoldsFlags, "sbt", "bin/sbt"},
+	{"SCHEMA_REGISTRY_HEAP_OPTS", HoldsFlags, "Confluent Schema Registry", "bin/schema-registry-run-class"},
+	{"SERVER_JVMFLAGS", HoldsFlags, "ZooKeeper", "bin/zkServer.sh"},
+	{"SOLR_HEAP", HoldsSize, "Solr", "solr.in.sh"},
+	{"SOLR_JAVA_MEM", HoldsFlags, "Solr", "solr.in.sh"},
+	{"SPARK_DAEMON_MEMORY", HoldsSize, "Spark's master and worker", "Spark's standalone mode"},
+	{"SPARK_DRIVER_MEMORY", HoldsSize, "Spark's driver", "Spark's configuration"},
+	{"SPARK_EXECUTOR_MEMORY", HoldsSize, "Spark's executors", "resource-managers/kubernetes's entrypoint.sh"},
+	{"STRIMZI_DYNAMIC_HEAP_MAX", HoldsBytes, "Strimzi", "dynamic_resources.sh"},
+	{"STRIMZI_DYNAMIC_HEAP_PERCENTAGE", HoldsPercent, "Strimzi", "dynamic_resources.sh"},
+	{"TEAMCITY_SERVER_MEM_OPTS", HoldsFlags, "TeamCity", "TeamCity's installation guide"},
+	{"ZK_SERVER_HEAP", HoldsMiB, "ZooKeeper 3.5 and later", "bin/zkEnv.sh"},
+	{"ZOO_HEAP_SIZE", HoldsMiB, "ZooKeeper (Bitnami)", "Bitnami's zookeeper README"},
+	{"_JAVA_OPTIONS", HoldsFlags, "HotSpot itself, over the command line", "JDK-4971166"},
 }

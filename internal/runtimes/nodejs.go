@@ -117,9 +117,17 @@ func cluster(program string) Sign {
 	}
 }
 
+// overridesWorkers says why a flag that V8 prefers to resourceLimits of worker threads is left out (nodejs/node#43991):
+// a worker with 64 MB had a heap of 112 MiB without the flag and 429 MiB with --max-old-space-size=381 (measured, 20).
+const overridesWorkers = "the profile says that worker threads have limits of their own (nodejs.workerThreads: " +
+	"OwnLimits), and V8 prefers the flag to them (nodejs/node#43991)"
+
 func nodeOldSpace(f Facts) Verdict {
-	if f.Version.Below(V(8)) {
+	switch {
+	case f.Version.Below(V(8)):
 		return skip("Node.js before 8 may refuse the flag in NODE_OPTIONS and then does not start")
+	case f.Ask.WorkersLimited:
+		return skip(overridesWorkers)
 	}
 	v := v8{name: "Node.js", semiSpace: semiSpace(f)}.oldSpace(f)
 	if v.Value != "" {
@@ -133,6 +141,8 @@ func nodeSemiSpace(f Facts) Verdict {
 	switch {
 	case f.Ask.SemiSpace == 0:
 		return notAsked()
+	case f.Ask.WorkersLimited:
+		return skip(overridesWorkers)
 	case mib < 1 || mib > 128:
 		return skip(fmt.Sprintf("semiSpace %s is outside 1Mi to 128Mi", f.Ask.SemiSpace))
 	case !nodeKnowsSemiSpace(f.Version):

@@ -72,11 +72,17 @@ type Runtime struct {
 	ReadsEnv []string
 	// Heap names the knob that caps the managed heap; empty when there is none.
 	Heap string
-	// HeapFixed are the user's own words for a heap cap that is a number. Any other cap of theirs is a share of the limit.
+	// HeapByProgram names the knob with which a program caps its heap itself, instead of Heap; empty when there is none.
+	HeapByProgram string
+	// HeapFixed are the user's own words for a heap cap that is a number.
 	HeapFixed []Sign
+	// Launchers are variables from which start scripts in images take the heap cap.
+	Launchers []Launcher
+	launchers map[string]Launcher // by name; see [Runtime.Launcher]
 	// NoHeapLimit says why a profile for it may not state tuning.heapLimit: "is not for ...: use ...". Empty: it may.
 	NoHeapLimit string
-	// Growth is what the runtime does with a limit when the heap knob is set by memfit (set) or left alone (not set).
+	// Growth is what the runtime does with a limit when the heap knob is set by memfit (set) or left alone (not set). It
+	// returns the share of the heap; whether the heap is known to follow the limit depends on who set its cap.
 	Growth func(f Facts, set bool) Growth
 	// Never are settings that memfit does not have and must not get (tier C), each with why, as in "PYTHONMALLOC, which
 	// ...".
@@ -138,6 +144,9 @@ type Sign struct {
 	// UnlessDivided: the sign stands for processes of unknown number, so it counts only where the profile does not say how
 	// many there are ([Facts.Processes]).
 	UnlessDivided bool
+	// UnlessSince: the sign counts only where the version is not certainly this one or a later one. The zero version: it
+	// always counts.
+	UnlessSince Version
 }
 
 // Where says where a sign is looked for.
@@ -153,6 +162,38 @@ const (
 	// AsVariable: an environment variable of that name, however it gets its value. A trailing "*" makes it a prefix.
 	AsVariable
 )
+
+// Launcher is a variable from which a start script in an image takes the heap cap. The script puts the cap on the
+// command line, where it wins over what memfit sets: the cap is the owner's decision, and is not known to follow the
+// limit.
+type Launcher struct {
+	// Name of the variable.
+	Name string
+	// Holds says how the script reads the value.
+	Holds Holds
+	// Of names whose start script reads it: "Cassandra".
+	Of string
+	// Source names where that is documented.
+	Source string
+}
+
+// Holds says how the value of a [Launcher] is read.
+type Holds string
+
+// The ways. Where a variable holds flags, its text sets a cap only if it names one; all others always do.
+const (
+	HoldsFlags   Holds = "flags"
+	HoldsSize    Holds = "a size with the JVM's unit (4G)"
+	HoldsMiB     Holds = "MiB, with or without a unit"
+	HoldsBytes   Holds = "bytes"
+	HoldsPercent Holds = "percent of the limit"
+)
+
+// Launcher returns the row for a variable.
+func (r *Runtime) Launcher(variable string) (l Launcher, ok bool) {
+	l, ok = r.launchers[variable]
+	return l, ok
+}
 
 // Facts are what a setting is derived from.
 type Facts struct {
@@ -224,6 +265,7 @@ type Ask struct {
 	Cgo                  bool // go.cgo: Used
 	G1PeriodicGCInterval time.Duration
 	SemiSpace            memory.Bytes
+	WorkersLimited       bool // nodejs.workerThreads: OwnLimits
 	ConserveMemory       *int32
 }
 
@@ -253,10 +295,13 @@ func notAsked() Verdict             { return Verdict{} }
 // Growth says what a runtime does with the memory it is given, which is what a sizing rule needs to tell demand from
 // habit.
 type Growth struct {
-	// FollowsLimit is true when the managed heap grows towards a cap that is derived from the limit: the peak is then no
-	// demand.
+	// FollowsLimit is true when the managed heap is known to grow towards a cap that is derived from the limit: memfit or
+	// the owner set it so where the runtime reads it, or an agent read it. The peak is then no demand.
 	FollowsLimit bool
-	// HeapPercent is the share of the limit that the heap may take, in percent; 0 when there is no such cap.
+	// MayFollow is true when the runtime takes HeapPercent by itself, and nothing shows whether the image or its start
+	// script gave it another cap. A higher limit is then not known to help a full heap, and a lower one may shrink it.
+	MayFollow bool
+	// HeapPercent is the share of the limit that the heap takes or may take, in percent; 0 when there is no such cap.
 	HeapPercent int32
 	// Soft is true when that share only stops the heap near it, and what is alive decides how large it is otherwise. Use
 	// near the share is then demand, and growth below it is no heap that fills.
@@ -293,6 +338,10 @@ var rows []*Runtime
 //
 //	var _ = row(&Runtime{Name: "NodeJS", ...})
 func row(r *Runtime) *Runtime {
+	r.launchers = make(map[string]Launcher, len(r.Launchers))
+	for _, l := range r.Launchers {
+		r.launchers[l.Name] = l
+	}
 	rows = append(rows, r)
 	return r
 }

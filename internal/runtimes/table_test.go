@@ -197,7 +197,6 @@ func TestAdvisories(t *testing.T) {
 		"jdk 8u181":                 {"JVM", "8u181", "", "before 8u191"},
 		"jdk 8u191":                 {"JVM", "1.8.0_191", "", "before 8u372"},
 		"jdk 11.0.15":               {"JVM", "11.0.15", "", "before 11.0.16"},
-		"jdk 17.0.7 knows no trim":  {"JVM", "17.0.7", "", "does not know -XX:TrimNativeHeapInterval"},
 		"jdk 17.0.9":                {"JVM", "17.0.9", "", ""},
 		"openj9 is another machine": {"JVM", "8u181", "OpenJ9", ""},
 		"native image":              {"JVM", "", "NativeImage", "80 % of the limit"},
@@ -222,5 +221,45 @@ func TestAdvisories(t *testing.T) {
 				t.Errorf("%s: an advisory needs a text and a source: %+v", r.Name, a)
 			}
 		}
+	}
+}
+
+// TestTrimVersions: JDK-8293114 is in 22, 21.0.1 and 17.0.9 and in no other line of updates. Of a version without its
+// update neither is certain, and the guards make the flag safe.
+func TestTrimVersions(t *testing.T) {
+	for version, want := range map[string]string{
+		"8": "lacks", "8.0.342": "lacks", "8u412": "lacks", "1.8.0_191": "lacks", "9": "lacks", "11": "lacks",
+		"11.0.22": "lacks", "16.0.2": "lacks", "17.0.8": "lacks", "17.0.8.1": "lacks", "17.0.9": "knows",
+		"17.0.15+6": "knows",
+		"17": "", "17.0": "", "18": "lacks", "19.0.2": "lacks", "20.0.2": "lacks", "21": "", "21.0.0": "lacks",
+		"21.0.1": "knows", "21.0.8": "knows", "22": "knows", "22.0.1": "knows", "25": "knows", "": "",
+	} {
+		v := ParseVersion(version)
+		got := map[[2]bool]string{{true, false}: "knows", {false, true}: "lacks", {}: ""}[[2]bool{knowsTrim(v), lacksTrim(v)}]
+		verdict := trimInterval(Facts{Version: v})
+		if got != want || (verdict.SkipReason != "") != (want == "lacks") ||
+			strings.Contains(verdict.Why, "from JDK") != (want == "") {
+			t.Errorf("JDK %q: %q, want %q; %+v", version, got, want, verdict)
+		}
+	}
+}
+
+// TestLaunchers: rows are in order and complete, so that people find a variable in the table of the documentation.
+func TestLaunchers(t *testing.T) {
+	for _, r := range All() {
+		for i, l := range r.Launchers {
+			if l.Holds == "" || l.Of == "" || l.Source == "" {
+				t.Errorf("%s: %s says not how it is read, by what, or where that is documented: %+v", r.Name, l.Name, l)
+			}
+			if i > 0 && r.Launchers[i-1].Name >= l.Name {
+				t.Errorf("%s: %s stands before %s", r.Name, r.Launchers[i-1].Name, l.Name)
+			}
+			if got, ok := r.Launcher(l.Name); !ok || got != l {
+				t.Errorf("%s: %s is not found", r.Name, l.Name)
+			}
+		}
+	}
+	if _, ok := Lookup("NodeJS").Launcher("JAVA_OPTS"); ok {
+		t.Error("Node.js has a launcher of the JVM")
 	}
 }

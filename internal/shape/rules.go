@@ -66,7 +66,7 @@ func followsLimit(j classified, in Input) (memory.Confidence, bool) {
 	if limit == 0 {
 		limit = float64(in.Limit)
 	}
-	if in.Cap == 0 {
+	if in.Cap == 0 || in.CapUnknown {
 		return "", false
 	}
 	half := stats.Sorted(j.mids()[len(j.cells)/2:])

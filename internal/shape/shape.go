@@ -83,6 +83,9 @@ type Input struct {
 	// Cap is the managed heap's cap derived from the limit (the injected value, or the runtime's own default); 0: none or
 	// unknown.
 	Cap memory.Bytes
+	// CapUnknown: Cap is what the runtime takes by itself, and nothing shows whether it has another one. It then makes a
+	// climb less certain, and explains no level.
+	CapUnknown bool
 	// Overhead is what the runtime needs on top of its heap (code, threads, buffers), as far as known.
 	Overhead memory.Bytes
 	Now      time.Time

@@ -48,8 +48,9 @@ func (q *containerInput) shape() shape.Shape {
 	in.Limit, in.Replicas, in.Now = q.container.current.Limit, q.replicas, q.now
 	growth := q.plan.Growth(q.container.Name)
 	in.Overhead = growth.Overhead.Plus(growth.Reserve)
-	if growth.FollowsLimit && growth.HeapPercent > 0 && !growth.Soft {
+	if growth.HeapPercent > 0 && !growth.Soft {
 		in.Cap = in.Limit.Minus(growth.Reserve).Percent(growth.HeapPercent)
+		in.CapUnknown = !growth.FollowsLimit
 	}
 	s := shape.Classify(in)
 	if len(q.urgent) == 0 || Drifts(s) {
@@ -215,7 +216,7 @@ func (q *containerInput) result() containerResult {
 		}
 		// the runtime by which the kind of the kill was told
 		runs := cmp.Or(q.plan.Runs(name), string(q.container.policy.Runtime.Type))
-		advice = append(advice, oom.Advice(kind, runs))
+		advice = append(advice, oom.Advice(kind, runs, q.plan.CapSetBy(name)))
 	}
 	if q.container.policy.Sizing.Mode == v1alpha1.SizingOff {
 		a.status.Decision, a.status.Summary = string(recommend.Hold), `Sizing is off in the profile (sizing.mode: "Off")`
@@ -234,8 +235,9 @@ func (q *containerInput) recommend(a *containerResult) []string {
 	rec := recommend.Evaluate(recommend.Input{
 		History: q.history, Kills: q.kills, Policy: policy, Current: q.container.current, Now: q.now,
 		Traits: recommend.Traits{
-			Name: growth.Name, FollowsLimit: growth.FollowsLimit, HeapPercent: growth.HeapPercent, Overhead: growth.Overhead,
-			Reserve: growth.Reserve, CapFollowsLimit: follows, CapFrozen: frozen,
+			Name: growth.Name, FollowsLimit: growth.FollowsLimit, MayFollow: growth.MayFollow,
+			HeapPercent: growth.HeapPercent, Overhead: growth.Overhead, Reserve: growth.Reserve,
+			CapFollowsLimit: follows, CapFrozen: frozen, CapSetBy: q.plan.CapSetBy(q.container.Name),
 		},
 		InUse: q.inUse, InUseSeen: q.inUseSeen, Unrelieved: q.unrelieved, Ease: q.ease, LargestNode: q.largestNode,
 		Leak: q.leak.String(), Doubt: q.leak.Doubt, Silent: q.silent,

@@ -6,13 +6,17 @@ package workload
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/runtimes"
@@ -54,7 +58,7 @@ func findRuntime(s *Snapshot, container string) (f *v1alpha1.FoundRuntime, looke
 		if runs == nil || looked && spec.Image != image {
 			continue
 		}
-		next := asFound(runs, spec)
+		next := asFound(runs, spec, limitOf(pod, container))
 		switch {
 		case next == nil || looked && next.Type != f.Type:
 			return nil, true
@@ -63,6 +67,7 @@ func findRuntime(s *Snapshot, container string) (f *v1alpha1.FoundRuntime, looke
 		default:
 			f.Replicas++
 			f.Version, f.Libc = same(f.Version, next.Version), same(f.Libc, next.Libc)
+			f.HeapPercent = same(f.HeapPercent, next.HeapPercent)
 			f.ImageVariables = union(f.ImageVariables, next.ImageVariables)
 		}
 	}
@@ -101,14 +106,14 @@ func inspected(s *Snapshot, pod *corev1.Pod, container string) (*v1alpha1.Runtim
 
 // asFound takes over what an agent wrote, as far as a profile could say the same; nil: it is no runtime that memfit
 // knows.
-func asFound(r *v1alpha1.RuntimeFound, spec *corev1.Container) *v1alpha1.FoundRuntime {
+func asFound(r *v1alpha1.RuntimeFound, spec *corev1.Container, limit memory.Bytes) *v1alpha1.FoundRuntime {
 	row := runtimes.Lookup(r.Type)
 	if row.Name != r.Type || row.Name == string(v1alpha1.RuntimeAuto) {
 		return nil
 	}
 	f := &v1alpha1.FoundRuntime{
 		Type: v1alpha1.RuntimeType(row.Name), Version: versionFound.FindString(r.Version), Image: spec.Image,
-		Replicas: 1, ImageVariables: ofTheImage(row, r.Variables, spec),
+		Replicas: 1, ImageVariables: ofTheImage(row, r.Variables, spec), HeapPercent: heapPercent(r.HeapCap, limit),
 	}
 	switch name, _, _ := strings.Cut(r.Libc, " "); name {
 	case "glibc":
@@ -120,6 +125,33 @@ func asFound(r *v1alpha1.RuntimeFound, spec *corev1.Container) *v1alpha1.FoundRu
 		f.Evidence = quote.Cut(quote.Line(r.Evidence[0]), evidenceMost)
 	}
 	return f
+}
+
+// heapPercent is a heap cap that the runtime computed itself, as a share of the limit; 0: none was read, or it is more
+// than the limit, so that the runtime sees another memory. After a resize in place the share does not fit until the
+// container starts again, and then proves nothing.
+func heapPercent(heapCap *resource.Quantity, limit memory.Bytes) int32 {
+	if heapCap == nil || limit == 0 {
+		return 0
+	}
+	percent := math.Round(100 * float64(memory.FromQuantity(*heapCap)) / float64(limit))
+	if percent < 1 || percent > 100 {
+		return 0
+	}
+	return int32(percent)
+}
+
+// limitOf is the memory limit that a container of a running pod has.
+func limitOf(pod *corev1.Pod, container string) memory.Bytes {
+	spec, status := containerOf(pod, container)
+	if spec == nil {
+		return 0
+	}
+	limit := sizeEffective(spec, status).Limit
+	if whole := constraints.WholeSize(pod).Limit; whole > 0 && (limit == 0 || whole < limit) {
+		return whole
+	}
+	return limit
 }
 
 // ofTheImage are variables of the runtime's settings that a process runs with and its pod does not set. What envFrom

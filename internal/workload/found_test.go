@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -129,6 +130,50 @@ func TestFoundRuntime(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestHeapPercent: a heap that the runtime computed is a share of the limit that its container has now. Another share
+// in another replica, or a heap that does not fit into the limit, proves nothing.
+func TestHeapPercent(t *testing.T) {
+	jvm := func(heap string) *v1alpha1.RuntimeFound {
+		f := &v1alpha1.RuntimeFound{Type: "JVM", Version: "17.0.15"}
+		if heap != "" {
+			f.HeapCap = new(resource.MustParse(heap))
+		}
+		return f
+	}
+	for name, c := range map[string]struct {
+		heaps []string
+		limit string
+		want  int32
+	}{
+		"a quarter":                   {[]string{"128Mi"}, "512Mi", 25},
+		"rounded":                     {[]string{"126Mi"}, "500Mi", 25},
+		"no limit":                    {[]string{"128Mi"}, "", 0},
+		"a number, or not read":       {[]string{""}, "512Mi", 0},
+		"the share of the node":       {[]string{"16Gi"}, "512Mi", 0},
+		"all agree":                   {[]string{"128Mi", "128Mi"}, "512Mi", 25},
+		"one has another":             {[]string{"128Mi", "256Mi"}, "512Mi", 0},
+		"one was not read":            {[]string{"128Mi", ""}, "512Mi", 0},
+		"next to nothing of the node": {[]string{"1Mi"}, "4Gi", 0},
+	} {
+		var pods []inspectedPod
+		for _, heap := range c.heaps {
+			pods = append(pods, inspectedPod{"app:1", "", jvm(heap)})
+		}
+		s := withSnapshots(v1alpha1.RuntimeSpec{}, pods...)
+		for _, pod := range s.Governed {
+			pod.Spec.Containers[0].Resources.Limits = nil
+			if c.limit != "" {
+				pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{
+					corev1.ResourceMemory: resource.MustParse(c.limit),
+				}
+			}
+		}
+		if got := findRuntimes(s, nil)["app"].HeapPercent; got != c.want {
+			t.Errorf("%s: %d %%, want %d", name, got, c.want)
+		}
 	}
 }
 

@@ -98,8 +98,8 @@ func known(t *testing.T, c tree) {
 		"by command": "Brook",
 		"settings":   []any{"BROOK_OPTIONS: --heap-bytes=375809638 (70 % of 512Mi)"},
 		"growth": map[string]any{
-			"FollowsLimit": true, "HeapPercent": 70.0, "Soft": false, "Overhead": float64(24 << 20), "Reserve": 0.0,
-			"Name": "Brook",
+			"FollowsLimit": true, "MayFollow": false, "HeapPercent": 70.0, "Soft": false, "Overhead": float64(24 << 20),
+			"Reserve": 0.0, "Name": "Brook",
 		},
 		"skipped": []any{"--heap-bytes left alone: Brook before 2 does not read it"},
 		"advice": []any{

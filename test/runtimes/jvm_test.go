@@ -131,10 +131,13 @@ func jvmTrials(t *testing.T, p *program, trim trimming) []trial {
 		trials = append(trials, trial{name: "limit " + limit, limit: limit, want: minute()})
 	}
 	// Whatever version is declared, also a wrong one: the guards let every HotSpot start.
-	for _, declared := range []string{"", "8", "11", "17.0.9", "21", "25"} {
+	for _, declared := range []string{"", "8", "11", "17.0.9", "20", "21", "25"} {
+		want := minute("MaxRAMPercentage", "60.000000")
+		if declared == "8" || declared == "11" || declared == "20" { // the flag is left out
+			want["TrimNativeHeapInterval"] = off
+		}
 		trials = append(trials,
-			trial{name: "declared as " + declared, limit: "1Gi", tuning: percent(60),
-				want:    minute("MaxRAMPercentage", "60.000000"),
+			trial{name: "declared as " + declared, limit: "1Gi", tuning: percent(60), want: want,
 				runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: declared}})
 	}
 	// The heap that comes of it, in MiB: HotSpot rounds up to 2.

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
@@ -96,6 +98,7 @@ func nodeTrials(t *testing.T, p *program) []trial {
 	} else {
 		semi.want = heap(usual) // these releases do not start with the flag
 	}
+	trials = append(trials, workerTrials(t, p, young)...)
 	return append(trials,
 		semi,
 		trial{name: "no limit", want: itsOwn},
@@ -184,6 +187,35 @@ func nodeTrials(t *testing.T, p *program) []trial {
 		trial{name: "mode DryRun", limit: "1Gi", tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun}, unchanged: true},
 		trial{name: "mode Off", limit: "1Gi", tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningOff}, unchanged: true},
 	)
+}
+
+// workerTrials: V8 prefers its flags to the limits of worker threads (nodejs/node#43991), so that memfit leaves them
+// out where the profile says that workers have limits of their own.
+func workerTrials(t *testing.T, p *program, young int) []trial {
+	t.Helper()
+	alone := p.run(t, nil, nil).facts
+	main, _ := strconv.Atoi(alone["heap"])
+	if limit, err := strconv.Atoi(alone["worker"]); err != nil || limit > main/4 {
+		t.Fatalf("a worker that is limited to 64 MB has a heap of %q MiB, and the main thread %d: %v", alone["worker"], main,
+			err)
+	}
+	own := func(semiSpace *resource.Quantity) v1alpha1.TuningSpec {
+		return v1alpha1.TuningSpec{
+			NodeJS: &v1alpha1.NodeJSTuning{WorkerThreads: "OwnLimits", SemiSpace: semiSpace}, HeapPercent: new(int32(60)),
+		}
+	}
+	want := map[string]string{"heap": alone["heap"], "worker": alone["worker"]}
+	trials := []trial{
+		{name: "workers have limits of their own", limit: "512Mi", tuning: own(nil), want: want},
+		{name: "workers have limits of their own, semiSpace", limit: "1Gi", tuning: own(size("16Mi")), want: want},
+	}
+	if major(p.version) == 20 { // what happens otherwise
+		all := strconv.Itoa(381 + young)
+		trials = append(trials, trial{
+			name: "the limits of workers are overridden", limit: "512Mi", want: map[string]string{"heap": all, "worker": all},
+		})
+	}
+	return trials
 }
 
 // v8Young is what this V8 adds to its old space on this machine, in MiB: three semi-spaces.

@@ -13,6 +13,17 @@ var Flags = []string{
 	"MaxHeapFreeRatio", "MinHeapSize", "UseG1GC", "UseSerialGC", "UseParallelGC", "UseShenandoahGC",
 }
 
+// HeapByMemory is the name of a detail: 1 where the JVM computed MaxHeapSize as a share of the memory that it sees, 0
+// where a flag sets it as a number; absent: not read.
+const HeapByMemory = "MaxHeapSizeByMemory"
+
+// An origin says who set a flag, in the lower bits of JVMFlag::_flags (jvmFlag.hpp of JDK 11 to 25). The JVM gives
+// those that it computes itself the origin ERGONOMIC, and those of -Xmx COMMAND_LINE, also in JAVA_TOOL_OPTIONS.
+const (
+	originMask = 15
+	ergonomic  = 5
+)
+
 // maxFlags is how many flags a JVM may have: 17 has 1,300.
 const maxFlags = 4096
 
@@ -71,9 +82,28 @@ func (s *structs) flag(at uint64, wanted map[string]bool, found map[string]uint6
 		found[name] = uint64(number)
 		return err
 	}
+	if name == "MaxHeapSize" {
+		s.heapOrigin(at, found)
+	}
 	number, err := s.Uint64(value)
 	found[name] = number
 	return err
+}
+
+// heapOrigin reads who set MaxHeapSize. A JVM that does not export that is read without.
+func (s *structs) heapOrigin(at uint64, found map[string]uint64) {
+	f, err := s.lookup("JVMFlag::_flags")
+	if err != nil {
+		return
+	}
+	flags, err := s.Uint32(at + f.offset)
+	if err != nil {
+		return
+	}
+	found[HeapByMemory] = 0
+	if flags&originMask == ergonomic {
+		found[HeapByMemory] = 1
+	}
 }
 
 // narrow are flags that are a uint.

@@ -132,7 +132,7 @@ func (j *jvm) usage(h heap, flags map[string]uint64) (attribution.Usage, error) 
 		attribution.Detail{Name: Regions, Value: int64(len(h.spans))}, attribution.Detail{Name: Empty, Value: empty},
 		attribution.Detail{Name: Filled, Value: signed(filled)}, attribution.Detail{Name: PagesRead, Value: int64(j.Reads())},
 	)
-	for _, name := range Flags {
+	for _, name := range append([]string{HeapByMemory}, Flags...) {
 		if value, set := flags[name]; set && value <= math.MaxInt64 {
 			u.Details = append(u.Details, attribution.Detail{Name: name, Value: signed(value)})
 		}

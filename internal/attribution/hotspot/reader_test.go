@@ -5,6 +5,7 @@ package hotspot
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -159,6 +160,27 @@ func TestG1(t *testing.T) {
 		t.Errorf("%+v", u)
 	}
 	j.NothingAbsent(t)
+}
+
+// TestHeapOrigin: the JVM says whether it computed the size of its heap, or a flag set it.
+func TestHeapOrigin(t *testing.T) {
+	for origin, want := range map[uint64]int64{0: 0, 1: 0, 2: 0, 5: 1, 1<<17 | 5: 1, 1<<17 | 1: 0} {
+		j := newJVM()
+		j.field("JVMFlag", "_flags", "JVMFlag::Flags", 16)
+		j.g1()
+		j.Put(j.flags+2*24+16, origin) // the third flag is MaxHeapSize
+		_, u, err := j.claim(1000)
+		if got := u.Detail(HeapByMemory); err != nil || got != want {
+			t.Errorf("origin %d: %d, %v; want %d", origin, got, err, want)
+		}
+	}
+	j := newJVM()
+	j.g1()
+	_, u, err := j.claim(1000)
+	known := slices.ContainsFunc(u.Details, func(d attribution.Detail) bool { return d.Name == HeapByMemory })
+	if err != nil || known {
+		t.Errorf("a JVM that does not export the origin: %+v, %v", u.Details, err)
+	}
 }
 
 // TestSerial: four spaces, three of which are filled in part. What is filled and was never touched is not in use.

@@ -148,7 +148,8 @@ func (e *inspector) process(ctx context.Context, j scan.Look, pid int, sum *sum)
 		sum.pages = append(sum.pages, pages(&result, s, int32(sum.processes))...) //nolint:gosec // thousands at most
 	}
 	if sum.processes == 1 {
-		sum.exe, sum.runtime = s.Process.Exe, e.runtimeOf(ctx, j.Namespace, target, s)
+		sum.exe = s.Process.Exe
+		sum.runtime = withHeapCap(e.runtimeOf(ctx, j.Namespace, target, s), result.Usages)
 	}
 	return nil
 }

@@ -11,8 +11,11 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/hotspot"
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/detect"
 	"github.com/memfit/memfit/internal/procmem"
@@ -102,6 +105,20 @@ func (t timed) Identity() (id procmem.FileIdentity, ok bool) {
 		return known.Identity()
 	}
 	return id, false
+}
+
+// withHeapCap adds the heap cap that the runtime computed from the memory it sees, where a reader found one. What is
+// remembered of the program is not changed: another process of it may have another cap.
+func withHeapCap(f *v1alpha1.RuntimeFound, usages []attribution.Usage) *v1alpha1.RuntimeFound {
+	for i := range usages {
+		u := &usages[i]
+		if most := u.Detail("MaxHeapSize"); f != nil && u.Detail(hotspot.HeapByMemory) == 1 && most > 0 {
+			out := *f
+			out.HeapCap = resource.NewQuantity(most, resource.BinarySI)
+			return &out
+		}
+	}
+	return f
 }
 
 // argvMost is how much of a command line is read. Settings of memory stand in front of the program's own arguments.

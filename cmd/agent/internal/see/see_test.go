@@ -28,6 +28,7 @@ import (
 	"github.com/memfit/memfit/cmd/agent/internal/scan"
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/attribution/glibc"
+	"github.com/memfit/memfit/internal/attribution/hotspot"
 	"github.com/memfit/memfit/internal/attribution/ruby"
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/detect"
@@ -530,6 +531,39 @@ func TestFound(t *testing.T) {
 	}
 	if found(detect.Result{}, cgroup.V1) != nil {
 		t.Error("what shows nothing is something")
+	}
+}
+
+// TestHeapCap: a heap cap is reported only where the runtime computed it from the memory that it sees. What is
+// remembered of a program is not changed by one of its processes.
+func TestHeapCap(t *testing.T) {
+	usage := func(details ...attribution.Detail) []attribution.Usage {
+		return []attribution.Usage{{Details: details}}
+	}
+	most := attribution.Detail{Name: "MaxHeapSize", Value: 128 << 20}
+	byMemory := func(yes int64) attribution.Detail { return attribution.Detail{Name: hotspot.HeapByMemory, Value: yes} }
+	for name, c := range map[string]struct {
+		usages []attribution.Usage
+		want   string
+	}{
+		"computed":        {usage(most, byMemory(1)), "128Mi"},
+		"set by a flag":   {usage(most, byMemory(0)), ""},
+		"not known":       {usage(most), ""},
+		"no size":         {usage(byMemory(1)), ""},
+		"no heap at all":  {nil, ""},
+		"another program": {usage(attribution.Detail{Name: "arenas", Value: 2}), ""},
+	} {
+		remembered := &v1alpha1.RuntimeFound{Type: "JVM"}
+		got := ""
+		if f := withHeapCap(remembered, c.usages); f.HeapCap != nil {
+			got = f.HeapCap.String()
+		}
+		if got != c.want || remembered.HeapCap != nil {
+			t.Errorf("%s: %q, want %q; remembered %v", name, got, c.want, remembered.HeapCap)
+		}
+	}
+	if withHeapCap(nil, usage(most, byMemory(1))) != nil {
+		t.Error("a process whose runtime is unknown has a heap cap")
 	}
 }
 

@@ -46,7 +46,7 @@ func main() {
 	said["exit 99"] = killed("Brook", 99, "")
 	said["exit 99 of another"] = killed("Go", 99, "")
 	said["last words"] = killed("", 1, "working\nbrook: the heap is full\n")
-	said["what helps"] = oom.Advice(memory.OOMHeapAbort, "Brook")
+	said["what helps"] = oom.Advice(memory.OOMHeapAbort, "Brook", "")
 
 	if err := json.NewEncoder(os.Stdout).Encode(said); err != nil {
 		fmt.Fprintln(os.Stderr, err)

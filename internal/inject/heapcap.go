@@ -1,0 +1,217 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+// ownersCap is what the pod shows of its owner's decision about the heap cap.
+type ownersCap struct {
+	// by says where the decision is: "KAFKA_HEAP_OPTS says -Xmx2g". Empty: the pod shows none.
+	by string
+	// fixed: the cap does not follow the limit, or nothing shows that it does.
+	fixed bool
+	// launcher: a start script takes the cap from a variable, so a setting of memfit has no effect.
+	launcher bool
+	// unsure says which text that memfit does not read may hold a cap; empty: none.
+	unsure string
+	// percent is the owner's own share of the limit; 0: none, or it cannot be read.
+	percent int32
+	// direct: that share is on the command line, or in the variable that the runtime itself reads. It is as certain as a
+	// share that memfit sets. Elsewhere only a start script can make it effective.
+	direct bool
+}
+
+// ownersCap reads the pod as it is without memfit. It must be called before anything is written.
+func (w *working) ownersCap(in Input, t target, r *runtimes.Runtime) ownersCap {
+	heap := knob(r, r.Heap)
+	if heap == nil {
+		return ownersCap{}
+	}
+	s := setting{knob: heap, runtime: r}
+	for _, sign := range r.HeapFixed {
+		if where := w.shows(s, sign); where != "" {
+			return ownersCap{by: where, fixed: true}
+		}
+	}
+	if where := w.launcher(in, t, r); where != "" {
+		return ownersCap{by: where, fixed: true, launcher: true}
+	}
+	c := w.ownersShare(s)
+	c.unsure = w.unreadable(in, t, s)
+	return c
+}
+
+// knob finds the knob of that name; nil: the runtime has none.
+func knob(r *runtimes.Runtime, name string) *runtimes.Knob {
+	for i := range r.Knobs {
+		if name != "" && r.Knobs[i].Name == name {
+			return &r.Knobs[i]
+		}
+	}
+	return nil
+}
+
+// launcher says which variable a start script takes a number for the heap cap from; empty: none. Flags are no number:
+// those that a literal holds are found by the signs.
+func (w *working) launcher(in Input, t target, r *runtimes.Runtime) string {
+	for i := range w.env {
+		v := &w.env[i]
+		l, known := r.Launcher(v.Name)
+		if !known || v.absent || l.Holds == runtimes.HoldsFlags {
+			continue
+		}
+		text := v.Name + "=" + short(v.Value)
+		if v.ValueFrom != nil {
+			text = v.Name + " from " + fromWhere(v.ValueFrom)
+		}
+		return text + " sets the heap cap in the start script of " + l.Of
+	}
+	for _, l := range r.Launchers {
+		if l.Holds == runtimes.HoldsFlags {
+			continue
+		}
+		if from := w.configMapWith(in, t, l.Name); from != "" {
+			return fmt.Sprintf("%s from ConfigMap %s (envFrom) sets the heap cap in the start script of %s", l.Name, short(from),
+				l.Of)
+		}
+	}
+	return ""
+}
+
+// configMapWith is the ConfigMap of known keys that supplies the variable through envFrom; empty: none.
+func (w *working) configMapWith(in Input, t target, variable string) string {
+	for _, from := range t.container.EnvFrom {
+		key, fits := strings.CutPrefix(variable, from.Prefix)
+		if !fits || from.ConfigMapRef == nil {
+			continue
+		}
+		name := from.ConfigMapRef.Name
+		if keys, known := in.ConfigMapKeys[name]; known && w.hasKey(name, keys, key) {
+			return name
+		}
+	}
+	return ""
+}
+
+// ownersShare reads a share of the limit that the owner asks for: the flag in any text, or the variable.
+func (w *working) ownersShare(s setting) ownersCap {
+	if s.knob.Caps == nil || s.knob.Follows != runtimes.AtStart {
+		return ownersCap{}
+	}
+	for _, src := range w.sources(s.runtime) {
+		if s.knob.List == nil && src.name != s.knob.Env {
+			continue
+		}
+		if share := s.knob.Caps(src.text, 100*memory.MiB).MiB(); share > 0 {
+			return ownersCap{
+				by: src.title + " sets " + s.knob.Name, percent: int32(share), //nolint:gosec // at most 100
+				direct: src.name == "" || src.name == s.knob.Env,
+			}
+		}
+	}
+	return ownersCap{}
+}
+
+// unreadable says which text that memfit does not read may hold a heap cap; empty: none.
+func (w *working) unreadable(in Input, t target, s setting) string {
+	for i := range w.env {
+		v := &w.env[i]
+		if v.absent || v.ValueFrom == nil {
+			continue
+		}
+		if _, flags := s.runtime.Launcher(v.Name); flags || v.Name == s.knob.Env {
+			return fmt.Sprintf("%s comes from %s, which memfit does not read", v.Name, fromWhere(v.ValueFrom))
+		}
+	}
+	if len(s.runtime.Launchers) == 0 {
+		return ""
+	}
+	for _, from := range t.container.EnvFrom {
+		if from.ConfigMapRef == nil {
+			return "variables come from envFrom, which memfit does not read"
+		}
+		if name := from.ConfigMapRef.Name; in.ConfigMapKeys[name] == nil {
+			return fmt.Sprintf("variables come from ConfigMap %s (envFrom), whose keys memfit does not know", short(name))
+		}
+	}
+	for _, l := range s.runtime.Launchers {
+		if from := w.configMapWith(in, t, l.Name); from != "" {
+			return fmt.Sprintf("%s comes from ConfigMap %s (envFrom), which memfit does not read", l.Name, short(from))
+		}
+	}
+	return ""
+}
+
+// heapSetting is the setting of memfit that caps the heap; nil: memfit sets none.
+func (c *containerPlan) heapSetting() *setting {
+	r := c.runtime.runtime
+	i := slices.IndexFunc(c.set, func(s setting) bool {
+		return s.knob.Name == r.Heap || r.HeapByProgram != "" && s.knob.Name == r.HeapByProgram
+	})
+	if i < 0 {
+		return nil
+	}
+	return &c.set[i]
+}
+
+// following says what the heap cap does under another limit. Known is true only where memfit or the owner set the cap
+// as a share of the limit where the runtime reads it, or an agent read such a cap in running replicas; may is true
+// where the runtime by itself, or through a start script, makes it a share unless the image says otherwise. Percent is
+// that share.
+func (c *containerPlan) following(own int32) (known, may bool, percent int32) {
+	ours := c.heapSetting()
+	switch {
+	case ours != nil && (ours.verdict.Fixed || c.facts.Ask.HeapLimit > 0):
+		return false, false, 0
+	case ours != nil && (c.owner.unsure == "" || alike(c.found, own)):
+		return own > 0, false, own
+	case ours != nil:
+		return false, own > 0, own
+	case c.owner.fixed:
+		return false, false, 0
+	case c.owner.percent > 0 && c.owner.direct && c.owner.unsure == "":
+		return true, false, c.owner.percent
+	case c.owner.percent > 0:
+		own = c.owner.percent
+	}
+	return alike(c.found, own), own > 0 && !alike(c.found, own), own
+}
+
+// alike reports whether a share that was read is the expected one. HotSpot rounds the heap up.
+func alike(read, expected int32) bool {
+	return expected > 0 && read > 0 && max(expected, read)-min(expected, read) <= 1
+}
+
+// CapSetBy says which text of the pod decides the heap cap instead of memfit, as an instruction to change it; empty:
+// the pod shows none.
+func (p Plan) CapSetBy(container string) string {
+	c := p.of(container)
+	if c == nil || c.heapSetting() != nil && c.owner.unsure == "" {
+		return ""
+	}
+	switch o := c.owner; {
+	case o.by != "":
+		return o.by + ": raise the heap cap there"
+	case o.unsure != "":
+		return o.unsure + ": if it caps the heap, raise the cap there"
+	}
+	return ""
+}
+
+// adviseCap reports a heap cap of the owner's that no skipped setting reports.
+func (c *containerPlan) adviseCap() {
+	reported := slices.ContainsFunc(c.skips, func(s skip) bool { return s.name == c.runtime.runtime.Heap })
+	if c.owner.fixed && !reported && c.heapSetting() == nil {
+		c.advise([]string{
+			c.owner.by + ": that is the owner's decision, and a higher limit does not raise it, so change both together",
+		})
+	}
+}

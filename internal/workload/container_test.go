@@ -1,0 +1,63 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/test/build"
+)
+
+// TestHeapAbortsOfALauncherRaiseNoLimit: a JVM that aborts at a cap from a variable of its start script aborts again
+// under any limit. Seen on a node: each abort raised the limit, up to limit.max.
+func TestHeapAbortsOfALauncherRaiseNoLimit(t *testing.T) {
+	start := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+	share := v1alpha1.TuningSpec{HeapPercent: new(int32(60))}
+	for name, c := range map[string]struct {
+		env    []string
+		tuning v1alpha1.TuningSpec
+		advice string // a part of it; empty: the limit is raised
+	}{
+		"Cassandra":            {env: []string{"MAX_HEAP_SIZE", "400m"}, advice: "MAX_HEAP_SIZE=400m sets the heap cap"},
+		"ZooKeeper":            {env: []string{"ZOO_HEAP_SIZE", "400"}, advice: "ZOO_HEAP_SIZE=400 sets the heap cap"},
+		"Kafka":                {env: []string{"KAFKA_HEAP_OPTS", "-Xmx400m"}, advice: "KAFKA_HEAP_OPTS says -Xmx400m"},
+		"Spark, a share asked": {[]string{"SPARK_EXECUTOR_MEMORY", "400m"}, share, "SPARK_EXECUTOR_MEMORY=400m sets"},
+		"nothing is known":     {advice: "raise -XX:MaxRAMPercentage or -Xmx (heapPercent in the profile)"},
+		"memfit's share":       {tuning: share},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := build.Pod("shop", "web").Container("app", build.Limit("1Gi"), build.Env(c.env...)).Obj()
+			p := &profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{
+				Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, Tuning: c.tuning,
+			}}
+			inject.MakePlan(inject.Input{Pod: pod, Profile: p}).Apply(pod)
+			plan := inject.MakePlan(inject.Input{Pod: pod, Profile: p, Created: true})
+			m := Managed(p, pod)[0]
+			q := containerInput{container: m, plan: plan}
+			for i := range 3 {
+				at := start.Add(time.Duration(i) * time.Minute)
+				q.kills = append(q.kills, memory.OOMKill{
+					Kind: memory.OOMHeapAbort, Time: at, Limit: q.container.current.Limit, Peak: 500 * memory.MiB,
+					Uptime: 30 * time.Second,
+				})
+				q.now = at.Add(time.Second)
+				if r := q.result().recommendation; r.Size.Limit > 0 {
+					q.container.current.Limit = r.Size.Limit
+				}
+			}
+			if raised := q.container.current.Limit > memory.GiB; raised != (c.advice == "") {
+				t.Errorf("after three aborts the limit is %s", q.container.current.Limit)
+			}
+			if advice := strings.Join(q.result().status.Advice, "\n"); !strings.Contains(advice, c.advice) {
+				t.Errorf("the advice does not say %q:\n%s", c.advice, advice)
+			}
+		})
+	}
+}
