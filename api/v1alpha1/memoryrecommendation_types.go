@@ -417,15 +417,15 @@ type MemoryRecommendationStatus struct {
 // MemoryRecommendation is memfit's answer for one workload: evidence, formula, number, decision. memfit writes it; the
 // workload owns it.
 //
-// +kubebuilder:object:root=true +kubebuilder:subresource:status
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=memrec,categories=memory
 // +kubebuilder:printcolumn:name="Workload",type=string,JSONPath=`.spec.workload.name`
 // +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.workload.kind`,priority=1
 // +kubebuilder:printcolumn:name="Profile",type=string,JSONPath=`.spec.profile.name`
 // +kubebuilder:printcolumn:name="OOMs",type=integer,JSONPath=`.status.oomKills`
 // +kubebuilder:printcolumn:name="Stalls",type=integer,JSONPath=`.status.stalls`,priority=1
-// +kubebuilder:printcolumn:name="Limit",type=string,JSONPath=`.status.limit`,description="Recommended limit per
-// container"
+// +kubebuilder:printcolumn:name="Limit",type=string,JSONPath=`.status.limit`,description="Recommended limit per container"
 // +kubebuilder:printcolumn:name="Applied",type=string,JSONPath=`.status.conditions[?(@.type=="Applied")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Summary",type=string,JSONPath=`.status.summary`,priority=1

@@ -231,7 +231,7 @@ func TestTrimVersions(t *testing.T) {
 		"8": "lacks", "8.0.342": "lacks", "8u412": "lacks", "1.8.0_191": "lacks", "9": "lacks", "11": "lacks",
 		"11.0.22": "lacks", "16.0.2": "lacks", "17.0.8": "lacks", "17.0.8.1": "lacks", "17.0.9": "knows",
 		"17.0.15+6": "knows",
-		"17": "", "17.0": "", "18": "lacks", "19.0.2": "lacks", "20.0.2": "lacks", "21": "", "21.0.0": "lacks",
+		"17":        "", "17.0": "", "18": "lacks", "19.0.2": "lacks", "20.0.2": "lacks", "21": "", "21.0.0": "lacks",
 		"21.0.1": "knows", "21.0.8": "knows", "22": "knows", "22.0.1": "knows", "25": "knows", "": "",
 	} {
 		v := ParseVersion(version)
