@@ -78,6 +78,9 @@ type containerPlan struct {
 	set    []setting
 	skips  []skip
 	advice []tip
+	warned []warning
+	// shares: it has no limit of its own below the limit of the whole pod.
+	shares bool
 	// fixedHeap: the user's own heap cap is a number, as far as can be known.
 	fixedHeap bool
 
@@ -169,6 +172,10 @@ func MakePlan(in Input) Plan {
 		p.notes = append(p.notes, t.policy.Notes...)
 		after.add(c.name, rec)
 	}
+	p.checkShares(in.Pod, in.whole)
+	if whole := in.Pod.Spec.Resources; whole != nil && len(p.containers) > 0 {
+		p.containers[0].checkSize("the pod's ", whole, constraints.WholeSize(in.Pod))
+	}
 	text, fits := after.text(room(in.Pod))
 	if !fits {
 		return Plan{
@@ -192,14 +199,17 @@ func planContainer(in Input, t target, s sizing, before *containerRecord) (conta
 	if c.mode != v1alpha1.TuningDryRun {
 		c.size(s, w)
 	}
+	c.checkSize("", &t.container.Resources, w.memory)
+	c.shares = w.memory.Limit == 0 && in.whole > 0
 	c.limit = effectiveLimit(in.Pod, t.container, w.memory.Limit, in.whole, divided(t.policy.Tuning))
 	c.facts = facts(in, t, w, c.runtime, c.limit)
 	c.facts.Live, c.facts.Proven = c.proven(in, t)
 	c.fixedHeap = in.Created && w.fixesHeap(c.runtime.runtime)
 	if c.mode != v1alpha1.TuningOff {
 		c.settle(w, t, in)
-		c.advise(limitAdvice(in.Pod, t.container, in.whole))
+		c.checkValues(w)
 	}
+	c.checkVolumes(in.Pod, t)
 	if c.mode == v1alpha1.TuningInject {
 		w.resizePolicy(in.Pod, t, c.restartHelps())
 		w.write(c.set)

@@ -18,6 +18,7 @@ var _ = row(&Runtime{
 		{Name: "golang", Tagged: true}, {Name: "caddy"}, {Name: "traefik"}, {Name: "etcd"}, {Name: "prometheus"},
 	},
 	Heap: "GOMEMLIMIT", ReadsEnv: []string{"GOGC"},
+	Checks: goChecks,
 	// strip leaves this section; only packers (upx) hide it
 	Marks: []Mark{{Program: true, Section: ".go.buildinfo", Versions: []VersionAt{{BuildInfo: true}}}},
 	// the library takes GOMEMLIMIT from the cgroup, unless the variable is set

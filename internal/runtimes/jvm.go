@@ -36,7 +36,8 @@ var _ = row(&Runtime{
 		{Since: V(15), V1: true, V2: true},
 	},
 	Variants: []string{hotSpot, openJ9, nativeImage, buildpack},
-	Heap:     maxRAMName, HeapFixed: []Sign{{Text: "-Xmx"}, {Text: "MaxHeapSize="}, {Text: "-XX:MaxRAM="}},
+	Sources:  []string{javaEnv, "JDK_JAVA_OPTIONS", "", "_JAVA_OPTIONS"}, Checks: jvmChecks,
+	Heap: maxRAMName, HeapFixed: []Sign{{Text: "-Xmx"}, {Text: "MaxHeapSize="}, {Text: "-XX:MaxRAM="}},
 	Knobs: append([]Knob{
 		{
 			Name: trimName, Env: javaEnv, List: javaToolOptions, Tier: TierA,

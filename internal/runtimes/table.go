@@ -70,6 +70,11 @@ type Runtime struct {
 	Reads []string
 	// ReadsEnv are variables of the user whose text other answers depend on; see [Facts.Texts].
 	ReadsEnv []string
+	// Sources are the variables that it takes flags from by itself, the weakest first; "" is its command line, on which
+	// scripts also put the text of other variables.
+	Sources []string
+	// Checks find values of the user's that cannot work.
+	Checks []Check
 	// Heap names the knob that caps the managed heap; empty when there is none.
 	Heap string
 	// HeapFixed are the user's own words for a heap cap that is a number. Any other cap of theirs is a share of the limit.
