@@ -12,6 +12,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
 )
 
 // MemoryVolume is an emptyDir volume with medium Memory (tmpfs). The kubelet gives it a size when the pod starts: the
@@ -165,4 +166,15 @@ func (c *containerPlan) heapSet() memory.Bytes {
 		return parse(s.verdict.Value) * memory.Bytes(max(c.facts.Processes, 1)) // GOMEMLIMIT, in bytes
 	}
 	return 0
+}
+
+// RaisedInPlace reports whether a running pod has a higher limit for a container than it was created with. Where the
+// limit at creation is not known, any resize counts.
+func RaisedInPlace(pod *corev1.Pod, n *profile.Profile, container string) bool {
+	if pod.Generation <= 1 { // after creation, only a resize changes the spec
+		return false
+	}
+	created := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(container).atAdmission()
+	c := MakePlan(Input{Pod: pod, Profile: n, Created: true}).of(container)
+	return created == 0 || c != nil && c.limit.effective > created
 }
