@@ -51,6 +51,11 @@ func (p Policy) boundLimit(limit, current memory.Bytes) (memory.Bytes, []string)
 		why = append(why, sprintf("limit stays at %s although %s would do: decrease is Never", current, limit))
 		limit = current
 	}
+	if floor := p.volumeFloor(current); limit < floor {
+		why = append(why, sprintf("limit stays at %s although %s would do: memory-backed volumes may hold %s (sizeLimit)",
+			floor, limit, p.VolumesHold))
+		limit = floor
+	}
 	if limit < p.LimitMin {
 		why = append(why, sprintf("raised from %s to limit.min %s", limit, p.LimitMin))
 		limit = p.LimitMin
@@ -69,6 +74,15 @@ func (p Policy) boundLimit(limit, current memory.Bytes) (memory.Bytes, []string)
 		return limit, nil
 	}
 	return limit, why
+}
+
+// volumeFloor is what a limit is not lowered below: what the memory-backed volumes may hold. A limit that is lower
+// already is not raised for them, because the kubelet sized them by it.
+func (p Policy) volumeFloor(current memory.Bytes) memory.Bytes {
+	if current == 0 {
+		return p.VolumesHold
+	}
+	return min(p.VolumesHold, current)
 }
 
 // boundRequest does the same for a request, which is never above its limit (0: there is none).

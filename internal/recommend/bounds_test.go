@@ -51,6 +51,25 @@ func TestBound(t *testing.T) {
 			policy: Policy{RequestEqualsLimit: true}, want: memory.Size{Limit: 256 * mib, Request: 256 * mib},
 			why: "requestPolicy is EqualsLimit",
 		},
+		"a volume of 400Mi": {
+			policy: Policy{VolumesHold: 400 * mib}, current: memory.Size{Limit: 512 * mib, Request: 300 * mib},
+			want: memory.Size{Limit: 400 * mib, Request: 128 * mib},
+			why:  "limit stays at 400Mi although 256Mi would do: memory-backed volumes may hold 400Mi (sizeLimit)",
+		},
+		"a volume of 400Mi, and no limit yet": {
+			policy: Policy{VolumesHold: 400 * mib}, want: memory.Size{Limit: 400 * mib, Request: 128 * mib},
+			why: "memory-backed volumes may hold 400Mi",
+		},
+		"a volume above the limit that it has": {
+			policy: Policy{VolumesHold: 400 * mib}, current: memory.Size{Limit: 300 * mib, Request: 300 * mib},
+			want: memory.Size{Limit: 300 * mib, Request: 128 * mib}, why: "limit stays at 300Mi although 256Mi would do",
+		},
+		"a volume above the limit, raised": {
+			policy: Policy{VolumesHold: 400 * mib}, current: memory.Size{Limit: 64 * mib, Request: 64 * mib}, want: stands,
+		},
+		"a volume of 400Mi, and limit.max": {
+			policy: Policy{VolumesHold: 400 * mib, LimitMax: 256 * mib}, current: memory.Size{Limit: 512 * mib}, want: stands,
+		},
 		"decrease: Never, a lower size": {
 			policy: Policy{DecreaseNever: true}, current: memory.Size{Limit: 512 * mib, Request: 300 * mib},
 			want: memory.Size{Limit: 512 * mib, Request: 300 * mib},
