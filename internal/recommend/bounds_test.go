@@ -212,3 +212,21 @@ func TestIncreaseAfterKill(t *testing.T) {
 		t.Errorf("a first limit is not a raise: %v", got.Size)
 	}
 }
+
+// TestALimitIsNotLoweredBelowWhatVolumesMayHold: a program with 60Mi of its own and a volume of 200Mi, of which it has
+// used little so far.
+func TestALimitIsNotLoweredBelowWhatVolumesMayHold(t *testing.T) {
+	h := history.New()
+	now := feed(h, 26*time.Hour, 512*mib, flat(60*mib))
+	for limit, want := range map[memory.Bytes]memory.Bytes{512 * mib: 260 * mib, 240 * mib: 240 * mib, 0: 260 * mib} {
+		rec := Evaluate(Input{
+			History: h, Current: sizeOf(0, limit), Now: now, Policy: Policy{VolumesHold: 200 * mib},
+		})
+		if rec.Size.Limit != want || !says(rec, "memory-backed volumes may hold 200Mi") {
+			t.Errorf("limit %s becomes %s, want %s: %q", limit, rec.Size.Limit, want, rec.Reasons)
+		}
+		if low := Evaluate(Input{History: h, Current: sizeOf(0, limit), Now: now}); low.Size.Limit >= 200*mib {
+			t.Errorf("without a volume the limit is %s, so this tests nothing", low.Size.Limit)
+		}
+	}
+}
