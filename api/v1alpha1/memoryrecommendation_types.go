@@ -243,6 +243,11 @@ type FoundRuntime struct {
 	// libc is the C library, where it was found.
 	// +optional
 	Libc Libc `json:"libc,omitempty"`
+	// nodeHeap is the largest heap that a replica allows itself although its memory limit is lower and no option says so:
+	// the runtime does not see the limit and sizes its heap by the node (JDK-8349988, kernels without CONFIG_MEMCG_V1).
+	// Shares such as heapPercent are then set together with -XX:MaxRAM. Absent: not seen.
+	// +optional
+	NodeHeap *resource.Quantity `json:"nodeHeap,omitempty"`
 	// replicas is the number of replicas that were found to run it: all that were inspected when it was written, which is
 	// once in ten minutes unless there is other news.
 	// +kubebuilder:validation:Minimum=1

@@ -19,6 +19,8 @@ type Found struct {
 	Evidence string
 	// ImageVariables are set by the image or its start script: an entry in env would replace them.
 	ImageVariables []string
+	// LimitUnseen: a replica allowed itself a larger heap than its memory limit, without being set to it.
+	LimitUnseen bool
 }
 
 // FoundIn reads the status of a MemoryRecommendation; nil: nothing was found.
@@ -29,7 +31,7 @@ func FoundIn(f *v1alpha1.FoundRuntime) *Found {
 	return &Found{
 		Image:    f.Image,
 		Runtime:  v1alpha1.RuntimeSpec{Type: f.Type, Version: f.Version, Variant: f.Variant, Libc: f.Libc},
-		Evidence: f.Evidence, ImageVariables: f.ImageVariables,
+		Evidence: f.Evidence, ImageVariables: f.ImageVariables, LimitUnseen: f.NodeHeap != nil,
 	}
 }
 
@@ -47,6 +49,15 @@ func (f *Found) of(image string) (spec v1alpha1.RuntimeSpec, known bool) {
 	}
 	return v1alpha1.RuntimeSpec{}, false
 }
+
+// blind reports whether replicas of any tag of the image showed that the runtime does not see the memory limit. It is a
+// property of the runtime and the kernel: which tag has a fixed runtime is not known before one was inspected.
+func (f *Found) blind(image string, r *runtimes.Runtime) bool {
+	return f != nil && f.LimitUnseen && string(f.Runtime.Type) == r.Name && SameRepository(image, f.Image)
+}
+
+// SameRepository reports whether two images are tags of one repository.
+func SameRepository(a, b string) bool { return a != "" && repository(a) == repository(b) }
 
 // supplies says why a variable is left alone that comes with the image; empty: it does not.
 func (f *Found) supplies(image string, s setting) string {

@@ -112,6 +112,14 @@ func (s setting) text() string {
 	return s.assignment() + " (" + s.verdict.Why + ")"
 }
 
+// follows is how the setting depends on the limit.
+func (s setting) follows() runtimes.Follows {
+	if s.verdict.AtCreation {
+		return runtimes.Literal
+	}
+	return s.knob.Follows
+}
+
 func (s setting) assignment() string {
 	if s.knob.List != nil {
 		return s.knob.Env + ": " + s.verdict.Value
@@ -225,7 +233,7 @@ func planContainer(in Input, t target, s sizing, before *containerRecord) (conta
 // a share of the limit does, a number in the environment is the same after every restart until the pod is replaced.
 func (c *containerPlan) restartHelps() bool {
 	for _, s := range c.set {
-		if s.knob.Follows == runtimes.AtStart && !s.verdict.Fixed && c.runtime.certain {
+		if s.follows() == runtimes.AtStart && !s.verdict.Fixed && c.runtime.certain {
 			return true
 		}
 	}
@@ -249,6 +257,7 @@ func facts(in Input, t target, w *working, id identity, l limit) runtimes.Facts 
 	case in.Pod.Spec.OS != nil && in.Pod.Spec.OS.Name == corev1.Windows:
 		f.NoGlibc = "Windows has no glibc"
 	}
+	f.LimitUnseen = t.found.blind(t.container.Image, id.runtime)
 	f.Given, f.Texts = w.given(id.runtime), w.texts(id.runtime)
 	return f
 }

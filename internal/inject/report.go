@@ -141,8 +141,11 @@ func (p Plan) CapFollows(container string) (follows, frozen bool) {
 	r := c.runtime.runtime
 	for _, s := range c.set {
 		if s.knob.Name == r.Heap {
-			return !s.verdict.Fixed && c.facts.Ask.HeapLimit == 0, s.knob.Follows == runtimes.Literal
+			return !s.verdict.Fixed && c.facts.Ask.HeapLimit == 0, s.follows() == runtimes.Literal
 		}
+	}
+	if c.facts.LimitUnseen { // whoever set it, a share is one of the node
+		return false, false
 	}
 	if c.fixedHeap || slices.ContainsFunc(c.skips, func(s skip) bool { return s.name == r.Heap && s.unseen }) {
 		return false, false

@@ -116,7 +116,7 @@ func (c *containerPlan) lacksLimit() bool {
 		}
 	}
 	return slices.ContainsFunc(
-		c.runtime.runtime.Knobs, func(k runtimes.Knob) bool { return k.Follows == runtimes.Literal },
+		c.runtime.runtime.Knobs, func(k runtimes.Knob) bool { return k.Follows == runtimes.Literal && k.Needs == "" },
 	)
 }
 

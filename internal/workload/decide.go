@@ -208,6 +208,7 @@ func (d *decider) disturb() {
 // summarize fills in what the status says about the workload as a whole.
 func (d *decider) summarize() {
 	v := &d.v
+	d.reportNodeHeaps()
 	d.reportRestarts()
 	v.coverage = cover(d.s, observedOf(v.liveHeaps, v.recommended, v.found))
 	v.status.ProfileGeneration = d.s.Profile.Generation

@@ -38,6 +38,7 @@ func findRuntimes(s *Snapshot, before map[string]*v1alpha1.FoundRuntime) map[str
 		}
 		if f != nil {
 			f.Declared = differs(c.policy, f)
+			f.NodeHeap = nodeHeap(s, c.Name, before[c.Name], f)
 			found[c.Name] = f
 		}
 	}

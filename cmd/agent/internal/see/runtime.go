@@ -17,7 +17,9 @@ import (
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/detect"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem/live"
+	"github.com/memfit/memfit/internal/runtimes"
 )
 
 // program is a process that runs a program: what runs in it stays the same until it executes another one.
@@ -100,7 +102,8 @@ func found(r detect.Result, v cgroup.Version) *v1alpha1.RuntimeFound {
 	}
 	out := &v1alpha1.RuntimeFound{
 		Type: r.Runtime, Version: cut(r.Version, wordMost),
-		Libc: cut(strings.TrimSpace(r.Libc+" "+r.LibcVersion), wordMost), Allocator: cut(r.Allocator, wordMost),
+		HeapSet: r.HeapSet,
+		Libc:    cut(strings.TrimSpace(r.Libc+" "+r.LibcVersion), wordMost), Allocator: cut(r.Allocator, wordMost),
 	}
 	if out.Allocator == "" {
 		out.Allocator = r.Libc
@@ -119,3 +122,18 @@ func found(r detect.Result, v cgroup.Version) *v1alpha1.RuntimeFound {
 }
 
 func cut(text string, most int) string { return strings.ToValidUTF8(text[:min(len(text), most)], "") }
+
+// withHeap is what runs in a process with the largest heap that it allows itself.
+func withHeap(f *v1alpha1.RuntimeFound, usages []attribution.Usage) *v1alpha1.RuntimeFound {
+	if f == nil {
+		return nil
+	}
+	row := runtimes.Lookup(f.Type)
+	for i := range usages {
+		if most := usages[i].Detail(row.MaxHeap); row.MaxHeap != "" && usages[i].Reader == row.HeapReader && most > 0 {
+			f = f.DeepCopy() // what was detected is kept for the process's life
+			f.MaxHeap = new(memory.Bytes(most).Quantity())
+		}
+	}
+	return f
+}

@@ -234,7 +234,7 @@ func (e *Explainer) process(ctx context.Context, namespace string, pid int, sum 
 	}
 	if result.RSS > sum.largest {
 		sum.largest, sum.exe = result.RSS, s.Process.Exe
-		sum.runtime = e.runtimeOf(namespace, target, s)
+		sum.runtime = withHeap(e.runtimeOf(namespace, target, s), result.Usages)
 	}
 	return nil
 }
