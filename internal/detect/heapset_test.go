@@ -22,6 +22,6 @@ func TestHeapSet(t *testing.T) {
 	if !fixesHeap(runtimes.Lookup("NodeJS"), "--max_old_space_size=300") ||
 		!fixesHeap(runtimes.Lookup("DotNet"), "DOTNET_GCHeapHardLimit=0x1000") ||
 		fixesHeap(runtimes.Lookup("DotNet"), "DOTNET_GCHeapHardLimitPercent=0x46") {
-		t.Error("Node.js or .NET: a number is not told from a share")
+		t.Error("Node.js or .NET: a number and a share are not distinguished")
 	}
 }

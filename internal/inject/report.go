@@ -86,7 +86,7 @@ func (p Plan) Runs(container string) string {
 }
 
 // Advice is what the container's owner should change or may try, the warnings first. It leaves out settings that are
-// measured: what they would do in this workload is known, and told elsewhere.
+// measured: what they would do in this workload is known and reported elsewhere.
 func (p Plan) Advice(container string, measured ...string) []string {
 	c := p.of(container)
 	if c == nil {
@@ -144,7 +144,7 @@ func (p Plan) CapFollows(container string) (follows, frozen bool) {
 			return !s.verdict.Fixed && c.facts.Ask.HeapLimit == 0, s.follows() == runtimes.Literal
 		}
 	}
-	if c.facts.LimitUnseen { // whoever set it, a share is one of the node
+	if c.facts.LimitUnseen { // any share is one of the node
 		return false, false
 	}
 	if c.fixedHeap || slices.ContainsFunc(c.skips, func(s skip) bool { return s.name == r.Heap && s.unseen }) {

@@ -38,7 +38,7 @@ func (c *containerPlan) warn(format string, args ...any) {
 }
 
 // Warnings are what the person who creates the pod should read now; at most a few short sentences, often none. What was
-// left alone because the user decided otherwise is no warning.
+// left alone because the user decided otherwise is not a warning.
 func (p Plan) Warnings() []string {
 	out := p.EveryWarning()
 	if extra := len(out) - warningsMax; extra > 0 {

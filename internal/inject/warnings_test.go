@@ -38,7 +38,7 @@ func TestValuesThatCannotWork(t *testing.T) {
 	}{
 		"Go: a unit of Kubernetes": {ownPod("Go", "GOMEMLIMIT", "1024Mi"),
 			"GOMEMLIMIT=1024Mi stops a Go program at start (exit code 2, malformed GOMEMLIMIT): set GOMEMLIMIT=1024MiB"},
-		"Go: a unit of nobody":  {ownPod("Go", "GOMEMLIMIT", "0.5 GB"), "for example GOMEMLIMIT=900MiB"},
+		"Go: an unknown unit":   {ownPod("Go", "GOMEMLIMIT", "0.5 GB"), "for example GOMEMLIMIT=900MiB"},
 		"Go: more than 63 bits": {ownPod("Go", "GOMEMLIMIT", "9223372036854775807KiB"), "stops a Go program at start"},
 		"Go: above the limit": {ownPod("Go", "GOMEMLIMIT", "2GiB"),
 			"GOMEMLIMIT=2GiB is above the memory limit of 512Mi, so the kernel kills the process before the heap reaches it: " +
@@ -109,7 +109,7 @@ func TestValuesThatCannotWork(t *testing.T) {
 				if !slices.ContainsFunc(after.Env, func(e corev1.EnvVar) bool {
 					return e.Name == v.Name && strings.HasSuffix(e.Value, v.Value)
 				}) {
-					t.Errorf("%s=%s is no longer there: %v", v.Name, v.Value, after.Env)
+					t.Errorf("%s=%s is missing: %v", v.Name, v.Value, after.Env)
 				}
 			}
 			if !equality.Semantic.DeepEqual(before.Args, after.Args) {

@@ -208,7 +208,7 @@ func jvmShare(own Own, _ Facts) string {
 	return ""
 }
 
-// dotnetChecks are about numbers that .NET reads as hexadecimal, whatever they look like.
+// dotnetChecks are about numbers that .NET reads as hexadecimal, with and without 0x.
 var dotnetChecks = []Check{
 	{Env: dotnetPercentName, Wrong: dotnetShare},
 	{Env: "COMPlus_GCHeapHardLimitPercent", Wrong: dotnetShare},

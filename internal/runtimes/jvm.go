@@ -335,7 +335,7 @@ func minRAM(f Facts) Verdict {
 	return v
 }
 
-// maxRAMBytes tells a JVM the limit that it does not see, so that a percentage is one of the limit and not of the node.
+// maxRAMBytes gives a JVM the limit that it does not see, so that a percentage is one of the limit and not of the node.
 // Unlike -Xmx it never conflicts with a flag of the user: -Xms above the heap that follows raises the heap, -Xmx wins
 // over it, and every HotSpot since 8 reads it (set_heap_size in runtime/arguments.cpp).
 func maxRAMBytes(f Facts) Verdict {

@@ -46,7 +46,7 @@ func nodeHeap(s *Snapshot, container string, before, now *v1alpha1.FoundRuntime)
 const heapSlack = 8
 
 // heapAndLimit are the largest heap that a process chose and the limit under which it started; 0: not known. After a
-// resize nobody knows under which limit it started.
+// resize the limit at its start is unknown.
 func heapAndLimit(runs *v1alpha1.RuntimeFound, pod *corev1.Pod, spec *corev1.Container) (heap, limit memory.Bytes) {
 	if runs.MaxHeap == nil || runs.HeapSet || pod.Generation > 1 {
 		return 0, 0

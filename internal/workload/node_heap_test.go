@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// TestNodeHeap: a heap above the limit that nobody set is a share of the node.
+// TestNodeHeap: a heap above the limit that no option sets is a share of the node.
 func TestNodeHeap(t *testing.T) {
 	jvm := func(heap string, set bool) *v1alpha1.RuntimeFound {
 		f := &v1alpha1.RuntimeFound{Type: "JVM", Version: "17.0.12", HeapSet: set}
