@@ -154,8 +154,8 @@ func (e *evaluation) boundLimit(limit memory.Bytes) memory.Bytes {
 	return limit
 }
 
-// besideVolumes keeps a limit from being lowered below what the memory-backed volumes may hold together with the highest
-// anonymous memory, which does not count what is in them.
+// besideVolumes keeps a limit from being lowered below what the memory-backed volumes may hold together with the
+// highest anonymous memory, which does not count what is in them.
 func (e *evaluation) besideVolumes(limit memory.Bytes) memory.Bytes {
 	hold, rss := e.Policy.VolumesHold, e.rec.Evidence.PeakRSS
 	if hold == 0 {
@@ -168,8 +168,8 @@ func (e *evaluation) besideVolumes(limit memory.Bytes) memory.Bytes {
 	if limit >= floor {
 		return limit
 	}
-	e.say("limit stays at %s although %s would do: %s of anonymous memory, and memory-backed volumes may hold %s (sizeLimit)",
-		floor, limit, rss, hold)
+	e.say("limit stays at %s although %s would do: %s of anonymous memory, and memory-backed volumes may hold %s "+
+		"(sizeLimit)", floor, limit, rss, hold)
 	return floor
 }
 

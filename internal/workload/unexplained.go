@@ -50,7 +50,8 @@ func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.
 		}
 		all += restarts
 		explained += endedBy(kills, pod)
-		if t := lastEnd(status); t != nil && !explains(kills, pod, t) && (last == nil || last.FinishedAt.Before(&t.FinishedAt)) {
+		t := lastEnd(status)
+		if t != nil && !explains(kills, pod, t) && (last == nil || last.FinishedAt.Before(&t.FinishedAt)) {
 			last, in = t, pod
 		}
 	}
@@ -61,8 +62,8 @@ func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.
 		return nil
 	}
 	u := &v1alpha1.UnexplainedRestarts{
-		Count: int32(min(all-explained, 1<<30)), ExitCode: last.ExitCode, LastLines: lastLines(last.Message), //nolint:gosec // bounded
-		Pod: in.Name, Time: last.FinishedAt,
+		Count:    int32(min(all-explained, 1<<30)), //nolint:gosec // bounded
+		ExitCode: last.ExitCode, LastLines: lastLines(last.Message), Pod: in.Name, Time: last.FinishedAt,
 	}
 	unsized := false
 	for _, v := range inject.MemoryVolumes(in) {
@@ -151,7 +152,7 @@ func volumesKeep(names []string) string {
 }
 
 func deletePod(s *Snapshot, pod string) string {
-	return fmt.Sprintf("delete it (kubectl delete pod %s -n %s)", pod, s.Owner.Ref.Namespace)
+	return fmt.Sprintf("delete the pod (kubectl delete pod %s -n %s)", pod, s.Owner.Ref.Namespace)
 }
 
 // outgrown returns a pod that was raised in place and whose memory-backed volume kept its size, with the volume; empty:
@@ -172,7 +173,7 @@ func outgrown(s *Snapshot) (pod, volume string) {
 	return "", ""
 }
 
-// reportRestarts fills in the restarts that no kill explains, and reports them and outgrown volumes among the advisories.
+// reportRestarts fills in the restarts that no kill explains, and adds them and outgrown volumes to the advisories.
 func (d *decider) reportRestarts() {
 	v := &d.v
 	var texts []string

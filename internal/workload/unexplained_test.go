@@ -68,8 +68,8 @@ func TestRestartsWithoutAKnownCause(t *testing.T) {
 				Count: 26, ExitCode: 1, LastLines: `File "a.py" | OSError: [Errno 28] No space left on device`,
 				MemoryVolumes: []string{"cache"},
 			},
-			says: "memory-backed volume cache keeps the files over restarts: if it is full, delete it (kubectl delete pod web-1 " +
-				"-n shop), or set a larger emptyDir.sizeLimit",
+			says: "memory-backed volume cache keeps the files over restarts: if it is full, delete the pod (kubectl delete " +
+				"pod web-1 -n shop), or set a larger emptyDir.sizeLimit",
 		},
 		"a volume that did not grow with the limit": {
 			pod: raised(withVolume(restarted(5, at, "Error", 135, ""), "")),
@@ -77,7 +77,7 @@ func TestRestartsWithoutAKnownCause(t *testing.T) {
 				Count: 5, ExitCode: 135, MemoryVolumes: []string{"cache"}, Resized: true,
 			},
 			says: "last exit 135 (SIGBUS) in pod web-1 at 2026-11-20T13:00:00Z; the pod was raised in place and memory-backed " +
-				"volume cache keeps the size from its creation: delete it (kubectl delete pod web-1 -n shop), or set " +
+				"volume cache keeps the size from its creation: delete the pod (kubectl delete pod web-1 -n shop), or set " +
 				"emptyDir.sizeLimit",
 		},
 		"a wrapper that exits with 0": {
@@ -169,7 +169,7 @@ func TestAppliedNamesVolumesThatKeptTheirSize(t *testing.T) {
 		},
 		"raised, and it runs": {
 			raised(withVolume(healthy.DeepCopy(), "")), metav1.ConditionTrue, v1alpha1.ReasonUpToDate,
-			"; pod web-1 was raised in place, and memory-backed volume cache keeps the size from its creation: delete it " +
+			"; pod web-1 was raised in place, and memory-backed volume cache keeps the size from its creation: delete the pod " +
 				"(kubectl delete pod web-1 -n shop) when it needs more, or set emptyDir.sizeLimit", "restarted",
 		},
 		"raised, with a sizeLimit": {
@@ -202,8 +202,9 @@ func TestAppliedNamesVolumesThatKeptTheirSize(t *testing.T) {
 // TestLastLines: they are the program's, so they are short and on one line.
 func TestLastLines(t *testing.T) {
 	for message, want := range map[string]string{
-		"": "", "\n \n": "", "one": "one", "a\nb\nc\n\n": "b | c", strings.Repeat("x", 5000): strings.Repeat("x", 253) + "...",
-		"a\r\nb\xff": "a | b",
+		"": "", "\n \n": "", "one": "one", "a\nb\nc\n\n": "b | c",
+		strings.Repeat("x", 5000): strings.Repeat("x", 253) + "...",
+		"a\r\nb\xff":              "a | b",
 	} {
 		if got := lastLines(message); got != want {
 			t.Errorf("%.20q: %q, want %q", message, got, want)

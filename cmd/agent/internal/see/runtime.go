@@ -17,9 +17,8 @@ import (
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/detect"
-	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/levers"
 	"github.com/memfit/memfit/internal/procmem/live"
-	"github.com/memfit/memfit/internal/runtimes"
 )
 
 // program is a process that runs a program: what runs in it stays the same until it executes another one.
@@ -128,12 +127,9 @@ func withHeap(f *v1alpha1.RuntimeFound, usages []attribution.Usage) *v1alpha1.Ru
 	if f == nil {
 		return nil
 	}
-	row := runtimes.Lookup(f.Type)
-	for i := range usages {
-		if most := usages[i].Detail(row.MaxHeap); row.MaxHeap != "" && usages[i].Reader == row.HeapReader && most > 0 {
-			f = f.DeepCopy() // what was detected is kept for the process's life
-			f.MaxHeap = new(memory.Bytes(most).Quantity())
-		}
+	if most := levers.MaxHeap(f.Type, usages); most > 0 {
+		f = f.DeepCopy() // what was detected is kept for the process's life
+		f.MaxHeap = new(most.Quantity())
 	}
 	return f
 }
