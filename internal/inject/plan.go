@@ -84,6 +84,10 @@ type containerPlan struct {
 	// fixedHeap: the user's own heap cap is a number, as far as can be known.
 	fixedHeap bool
 
+	// blind: the heap of the running process is a share of the node, because it was started without what makes it one of
+	// the limit.
+	blind bool
+
 	// env, memory and resize are what the container becomes; nil: as it is.
 	env    []corev1.EnvVar
 	memory *memory.Size
@@ -223,6 +227,7 @@ func planContainer(in Input, t target, s sizing, before *containerRecord) (conta
 		w.write(c.set)
 	}
 	c.finish(t.container, w)
+	c.blind = in.Created && c.facts.LimitUnseen && (c.env != nil || c.mode != v1alpha1.TuningInject)
 	if c.mode == v1alpha1.TuningDryRun {
 		w.write(c.set) // after finish: only the record says what would be set
 	}

@@ -123,7 +123,7 @@ func (p Plan) Growth(container string) runtimes.Growth {
 	g := r.Growth(c.facts, ours)
 	g.Overhead *= memory.Bytes(max(c.facts.Processes, 1))
 	g.Reserve = c.limit.reserve
-	if c.usersHeap() || ours && c.facts.Ask.HeapLimit > 0 { // a fixed cap does not move with the limit
+	if c.blind || c.usersHeap() || ours && c.facts.Ask.HeapLimit > 0 { // a fixed cap does not move with the limit
 		g.FollowsLimit, g.HeapPercent = false, 0
 	}
 	return g
@@ -135,7 +135,7 @@ func (p Plan) Growth(container string) runtimes.Growth {
 // of pods that were created already (Input.Created).
 func (p Plan) CapFollows(container string) (follows, frozen bool) {
 	c := p.of(container)
-	if c == nil || c.facts.Limit == 0 {
+	if c == nil || c.facts.Limit == 0 || c.blind {
 		return false, false
 	}
 	r := c.runtime.runtime

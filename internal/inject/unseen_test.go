@@ -33,9 +33,33 @@ func TestACapUnderAnUnseenLimit(t *testing.T) {
 		in.Observed = map[string]Observed{"app": {Found: &Found{
 			Image: "app:1", Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, LimitUnseen: true,
 		}}}
-		in.Created = true
+		in.Pod, in.Created = inject(in), true
 		if follows, frozen := MakePlan(in).CapFollows("app"); follows != tc.follows || frozen != tc.frozen {
 			t.Errorf("%s: a higher limit raises the cap: %t, only of a new pod: %t", name, follows, frozen)
 		}
+	}
+}
+
+// TestAPodFromBeforeTheProof has no -XX:MaxRAM yet: its heap does not follow the limit, whatever new pods get.
+func TestAPodFromBeforeTheProof(t *testing.T) {
+	in := nodePod("1Gi", of("JVM", v1alpha1.TuningSpec{HeapPercent: new(int32(60))}))
+	in.Pod.Spec.Containers[0].Image = "app:1"
+	in.Pod, in.Created = inject(in), true
+	if g := MakePlan(in).Growth("app"); !g.FollowsLimit {
+		t.Errorf("before the proof: %+v", g)
+	}
+	in.Observed = map[string]Observed{"app": {Found: &Found{
+		Image: "app:1", Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, LimitUnseen: true,
+	}}}
+	plan := MakePlan(in)
+	if follows, _ := plan.CapFollows("app"); follows || plan.Growth("app").FollowsLimit {
+		t.Errorf("it runs with a share of the node: %t, %+v", follows, plan.Growth("app"))
+	}
+	if state, why := Compare(in.Pod, in.Profile, in.Observed); state != Stale {
+		t.Errorf("it is %s: %s", state, why)
+	}
+	in.Created = false
+	if g := MakePlan(in).Growth("app"); !g.FollowsLimit || g.HeapPercent != 60 {
+		t.Errorf("a new pod: %+v", g)
 	}
 }
