@@ -198,6 +198,10 @@ type ContainerRecommendation struct {
 	Stalls int64 `json:"stalls,omitempty"`
 	// summary says in one line what was found and what to do.
 	Summary string `json:"summary"`
+	// unexplainedRestarts are restarts that no OOM kill explains; absent below three, and a day (drift.window) after the
+	// last.
+	// +optional
+	UnexplainedRestarts *UnexplainedRestarts `json:"unexplainedRestarts,omitempty"`
 	// use is the most that one running replica used in the last two hours at most: anonymous memory, or the working set
 	// where the source knows nothing else. It is written when it has changed by an eighth or so, and once in ten minutes
 	// (the manager's --checkpoint-interval) unless there is other news.
@@ -213,6 +217,37 @@ type ContainerRecommendation struct {
 	// +kubebuilder:validation:MaxItems=6
 	// +optional
 	WouldHelp []string `json:"wouldHelp,omitempty"`
+}
+
+// UnexplainedRestarts are restarts of a container in pods that exist, of which memfit does not know the cause: the
+// container ended by itself, and neither the kernel nor a full heap ended it.
+type UnexplainedRestarts struct {
+	// count of such restarts. Where many OOM kills came between, it is the least that it can be.
+	// +kubebuilder:validation:Minimum=1
+	Count int32 `json:"count"`
+	// exitCode of the last one. 128+n is the end by signal n: 135 is SIGBUS, which a full memory-backed volume causes.
+	ExitCode int32 `json:"exitCode"`
+	// lastLines are the last lines of its termination message; with terminationMessagePolicy FallbackToLogsOnError, these
+	// are the last lines of its log.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	LastLines string `json:"lastLines,omitempty"`
+	// memoryVolumes are the memory-backed volumes that the container mounts. They keep their files and their size when the
+	// container restarts.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=63
+	// +optional
+	MemoryVolumes []string `json:"memoryVolumes,omitempty"`
+	// pod in which the last one happened.
+	// +kubebuilder:validation:MaxLength=253
+	Pod string `json:"pod"`
+	// resized is true where the last one happened in a pod that was raised in place: its memory-backed volumes without
+	// sizeLimit have the size that they got at creation.
+	// +optional
+	Resized bool `json:"resized,omitempty"`
+	// time at which the last instance ended, by the clock of its node.
+	Time metav1.Time `json:"time"`
 }
 
 // FoundRuntime is what replicas of a container were found to run, by reading their processes.
@@ -247,6 +282,11 @@ type FoundRuntime struct {
 	// libc is the C library, where it was found.
 	// +optional
 	Libc Libc `json:"libc,omitempty"`
+	// nodeHeap is the largest heap that a replica allows itself although its memory limit is lower and no option says so:
+	// the runtime does not see the limit and sizes its heap by the node (JDK-8349988, kernels without CONFIG_MEMCG_V1).
+	// Shares such as heapPercent are then set together with -XX:MaxRAM. Absent: not seen.
+	// +optional
+	NodeHeap *resource.Quantity `json:"nodeHeap,omitempty"`
 	// replicas is the number of replicas that were found to run it: all that were inspected when it was written, which is
 	// once in ten minutes unless there is other news.
 	// +kubebuilder:validation:Minimum=1

@@ -59,14 +59,18 @@ type RuntimeFound struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	Flags []string `json:"flags,omitempty"`
-	// heapCap is the largest size that the runtime gives its heap, where it computed that from the memory that it sees;
-	// absent where a flag sets it as a number, and where it was not read. Only HotSpot shows it.
+	// heapSet is true where the process was started with an option that sets its largest heap, or what it takes for its
+	// limit, as a number. Example: -Xmx300m.
 	// +optional
-	HeapCap *resource.Quantity `json:"heapCap,omitempty"`
+	HeapSet bool `json:"heapSet,omitempty"`
 	// libc is the C library and its version. Example: glibc 2.36.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Libc string `json:"libc,omitempty"`
+	// maxHeap is the largest heap that the process allows itself, as read from it; absent where that cannot be read. JVM
+	// only.
+	// +optional
+	MaxHeap *resource.Quantity `json:"maxHeap,omitempty"`
 	// type is the runtime, as runtime.type of a profile names it. Example: NodeJS.
 	// +kubebuilder:validation:MaxLength=32
 	Type string `json:"type"`

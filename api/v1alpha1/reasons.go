@@ -202,6 +202,9 @@ const (
 	// ReasonNotActuated: the kubelet does not answer for 5 minutes. It is tried again after an hour, or the pod is
 	// evicted where the mode allows it.
 	ReasonNotActuated = "NotActuated"
+	// ReasonVolumeKeepsSize: a pod was raised in place, its memory-backed volume has the size that it got at creation, and
+	// the container keeps restarting. Delete the pod, or set emptyDir.sizeLimit.
+	ReasonVolumeKeepsSize = "VolumeKeepsSize"
 	// ReasonNotEffective: the container's status shows the new limit, and the cgroup of its pod still holds it to the
 	// old one. The message says which pod to delete, unless the mode allows its eviction.
 	ReasonNotEffective = "NotEffective"

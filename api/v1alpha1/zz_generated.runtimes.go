@@ -36,5 +36,5 @@ const (
 )
 
 // Setting is an environment variable, or a flag in one, that memfit can set.
-// +kubebuilder:validation:Enum=GOMEMLIMIT;MALLOC_ARENA_MAX;MALLOC_TRIM_THRESHOLD_;--max-old-space-size;--max-semi-space-size;-XX:TrimNativeHeapInterval;-XX:MaxRAMPercentage;-XX:MinRAMPercentage;-XX:G1PeriodicGCInterval;AUTOMEMLIMIT;GOGC;DOTNET_GCHeapHardLimitPercent;DOTNET_GCHeapHardLimit;DOTNET_GCConserveMemory;DENO_V8_FLAGS
+// +kubebuilder:validation:Enum=GOMEMLIMIT;MALLOC_ARENA_MAX;MALLOC_TRIM_THRESHOLD_;--max-old-space-size;--max-semi-space-size;-XX:TrimNativeHeapInterval;-XX:MaxRAMPercentage;-XX:MinRAMPercentage;-XX:MaxRAM;-XX:G1PeriodicGCInterval;AUTOMEMLIMIT;GOGC;DOTNET_GCHeapHardLimitPercent;DOTNET_GCHeapHardLimit;DOTNET_GCConserveMemory;DENO_V8_FLAGS
 type Setting string

@@ -73,6 +73,8 @@ type Result struct {
 	SeesLimit *Sight `json:",omitempty"`
 	// Flags are settings of memory that the process was started with.
 	Flags []Flag `json:",omitempty"`
+	// HeapSet: an option sets the largest heap, or what is taken for the limit, as a number.
+	HeapSet bool `json:",omitempty"`
 	// Libraries are those it is built from that change what is advised.
 	Libraries []string `json:",omitempty"`
 	// Evidence are half sentences, "libjvm.so exports gHotSpotVMStructs and says 17.0.15+6", the deciding one first.
@@ -96,6 +98,7 @@ func Detect(f Facts) Result {
 	r.libc(f)
 	if row != nil {
 		r.flags(f, row)
+		r.HeapSet = slices.ContainsFunc(r.Flags, func(flag Flag) bool { return fixesHeap(row, flag.Text) })
 		if sight, known := row.SeesLimit(runtimes.ParseVersion(r.Version)); known {
 			r.SeesLimit = &Sight{V1: sight.V1, V2: sight.V2}
 		}

@@ -143,6 +143,19 @@ func (r *Result) words(row *runtimes.Runtime, from string, words []string) {
 	}
 }
 
+// fixesHeap reports whether a flag sets the heap as a number.
+func fixesHeap(row *runtimes.Runtime, flag string) bool {
+	if row.Fold != nil {
+		flag = row.Fold(flag)
+	}
+	return slices.ContainsFunc(row.HeapFixed, func(s runtimes.Sign) bool {
+		if s.In == runtimes.AsVariable {
+			return strings.HasPrefix(flag, s.Text+"=")
+		}
+		return strings.Contains(flag, s.Text)
+	})
+}
+
 func (r *Result) flag(text, from string) {
 	odd := strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' })
 	known := slices.ContainsFunc(r.Flags, func(f Flag) bool { return f.Text == text })

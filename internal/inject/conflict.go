@@ -258,7 +258,7 @@ func (w *working) unsafe(s setting, version runtimes.Version) string {
 		return ""
 	}
 	// Room for every word memfit could add, not only this one: together they must fit.
-	const ours, ourWords = 256, 6
+	const ours, ourWords = 256, 7
 	if len(v.Value)+ours > g.MaxLength || len(g.Words(v.Value))+ourWords > g.MaxWords {
 		return fmt.Sprintf(
 			"%s is long already (%d bytes), and %s: declare runtime.version if it is a newer one", s.knob.Env, len(v.Value),

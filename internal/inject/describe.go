@@ -19,19 +19,28 @@ type source struct{ name, title, text, folded string }
 // sources are the command line and every literal environment value. All of them, because JAVA_OPTS and its like end up
 // on a command line that only the image knows. They are gathered once, before anything is written.
 func (w *working) sources(r *runtimes.Runtime) []source {
+	all := w.plain()
+	for i := range all {
+		if !w.folded {
+			all[i].folded = fold(r, all[i].text)
+		}
+	}
+	w.folded = true
+	return all
+}
+
+// plain are the same places with their text as it is. Ask before anything is written.
+func (w *working) plain() []source {
 	if w.gathered != nil {
 		return w.gathered
 	}
 	w.gathered = make([]source, 0, len(w.env)+1)
-	add := func(name, title, text string) {
-		w.gathered = append(w.gathered, source{name, title, text, fold(r, text)})
-	}
 	if len(w.commands) > 0 {
-		add("", "the command line", strings.Join(w.commands, " "))
+		w.gathered = append(w.gathered, source{title: "the command line", text: strings.Join(w.commands, " ")})
 	}
 	for i := range w.env {
 		if v := &w.env[i]; !v.absent && v.ValueFrom == nil && v.Value != "" {
-			add(v.Name, v.Name, v.Value)
+			w.gathered = append(w.gathered, source{name: v.Name, title: v.Name, text: v.Value})
 		}
 	}
 	return w.gathered

@@ -21,6 +21,8 @@ type Found struct {
 	ImageVariables []string
 	// HeapPercent is the share of the limit that the runtime gave its heap, as its process shows; 0: not known.
 	HeapPercent int32
+	// LimitUnseen: a replica allowed itself a larger heap than its memory limit, without being set to it.
+	LimitUnseen bool
 }
 
 // heapPercent is the share for a container that is created from an image; 0: not known. Flags come with the image as
@@ -40,7 +42,7 @@ func FoundIn(f *v1alpha1.FoundRuntime) *Found {
 	return &Found{
 		Image:    f.Image,
 		Runtime:  v1alpha1.RuntimeSpec{Type: f.Type, Version: f.Version, Variant: f.Variant, Libc: f.Libc},
-		Evidence: f.Evidence, ImageVariables: f.ImageVariables, HeapPercent: f.HeapPercent,
+		Evidence: f.Evidence, ImageVariables: f.ImageVariables, HeapPercent: f.HeapPercent, LimitUnseen: f.NodeHeap != nil,
 	}
 }
 
@@ -58,6 +60,15 @@ func (f *Found) of(image string) (spec v1alpha1.RuntimeSpec, known bool) {
 	}
 	return v1alpha1.RuntimeSpec{}, false
 }
+
+// blind reports whether replicas of any tag of the image showed that the runtime does not see the memory limit. It is a
+// property of the runtime and the kernel: which tag has a fixed runtime is not known before one was inspected.
+func (f *Found) blind(image string, r *runtimes.Runtime) bool {
+	return f != nil && f.LimitUnseen && string(f.Runtime.Type) == r.Name && SameRepository(image, f.Image)
+}
+
+// SameRepository reports whether two images are tags of one repository.
+func SameRepository(a, b string) bool { return a != "" && repository(a) == repository(b) }
 
 // supplies says why a variable is left alone that comes with the image; empty: it does not.
 func (f *Found) supplies(image string, s setting) string {

@@ -38,7 +38,7 @@ func FrozenIn(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed,
 	before := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(container)
 	atAdmission := before.atAdmission() * before.parts()
 	literal := slices.ContainsFunc(c.set, func(s setting) bool {
-		return s.knob.Name == c.runtime.runtime.Heap && s.knob.Follows == runtimes.Literal
+		return s.knob.Name == c.runtime.runtime.Heap && s.follows() == runtimes.Literal
 	})
 	from := max(atAdmission, c.limit.effective*memory.Bytes(max(c.facts.Processes, 1)))
 	if literal && atAdmission > 0 {

@@ -169,6 +169,8 @@ func (c *containerPlan) heapSetting() *setting {
 func (c *containerPlan) following(own int32) (known, may bool, percent int32) {
 	ours := c.heapSetting()
 	switch {
+	case c.blind, ours == nil && c.facts.LimitUnseen: // any share is one of the node
+		return false, false, 0
 	case ours != nil && (ours.verdict.Fixed || c.facts.Ask.HeapLimit > 0):
 		return false, false, 0
 	case ours != nil && (c.owner.unsure == "" || alike(c.found, own)):

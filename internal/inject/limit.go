@@ -114,30 +114,12 @@ func exact(b memory.Bytes) string {
 	return b.String()
 }
 
-// limitAdvice says what makes the effective limit less certain than it looks.
-func limitAdvice(pod *corev1.Pod, c *corev1.Container, whole memory.Bytes) []string {
-	var out []string
-	if memoryOf(c.Resources.Limits) == 0 && whole > 0 && len(pod.Spec.Containers) > 1 {
-		out = append(out, fmt.Sprintf("it shares the pod's limit of %s with the pod's other containers, and each may fill "+
-			"it: give it a limit of its own",
-			whole))
-	}
-	for _, v := range inMemory(pod, c) {
-		if v.EmptyDir.SizeLimit == nil {
-			out = append(out, fmt.Sprintf("volume %s is memory-backed and may take the whole limit: give it a sizeLimit, so "+
-				"that settings leave room for it",
-				short(v.Name)))
-		}
-	}
-	return out
-}
-
 // inMemory are the emptyDir volumes with medium Memory that c mounts.
 func inMemory(pod *corev1.Pod, c *corev1.Container) (out []*corev1.Volume) {
 	var mounted map[string]bool
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
-		if v.EmptyDir == nil || v.EmptyDir.Medium != corev1.StorageMediumMemory {
+		if !isMemory(v) {
 			continue
 		}
 		if mounted == nil {
@@ -158,9 +140,7 @@ func inMemory(pod *corev1.Pod, c *corev1.Container) (out []*corev1.Volume) {
 func memoryVolumes(pod *corev1.Pod, c *corev1.Container) memory.Bytes {
 	var sum memory.Bytes
 	for _, v := range inMemory(pod, c) {
-		if v.EmptyDir.SizeLimit != nil {
-			sum = sum.Plus(memory.FromQuantity(*v.EmptyDir.SizeLimit))
-		}
+		sum = sum.Plus(sizeLimit(v))
 	}
 	return sum
 }

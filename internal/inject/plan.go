@@ -78,10 +78,17 @@ type containerPlan struct {
 	set    []setting
 	skips  []skip
 	advice []tip
+	warned []warning
+	// shares: it has no limit of its own below the limit of the whole pod.
+	shares bool
 	// owner is what the pod shows of its owner's decision about the heap cap.
 	owner ownersCap
 	// found is the share of the limit that agents read as heap cap in replicas of this image; 0: none.
 	found int32
+
+	// blind: the heap of the running process is a share of the node, because it was started without what makes it one of
+	// the limit.
+	blind bool
 
 	// env, memory and resize are what the container becomes; nil: as it is.
 	env    []corev1.EnvVar
@@ -111,6 +118,14 @@ type setting struct {
 // --max-old-space-size=381 (...)".
 func (s setting) text() string {
 	return s.assignment() + " (" + s.verdict.Why + ")"
+}
+
+// follows is how the setting depends on the limit.
+func (s setting) follows() runtimes.Follows {
+	if s.verdict.AtCreation {
+		return runtimes.Literal
+	}
+	return s.knob.Follows
 }
 
 func (s setting) assignment() string {
@@ -169,6 +184,10 @@ func MakePlan(in Input) Plan {
 		p.notes = append(p.notes, t.policy.Notes...)
 		after.add(c.name, rec)
 	}
+	p.checkShares(in.Pod, in.whole)
+	if whole := in.Pod.Spec.Resources; whole != nil && len(p.containers) > 0 {
+		p.containers[0].checkSize("the pod's ", whole, constraints.WholeSize(in.Pod))
+	}
 	text, fits := after.text(room(in.Pod))
 	if !fits {
 		return Plan{
@@ -193,19 +212,23 @@ func planContainer(in Input, t target, s sizing, before *containerRecord) (conta
 	if c.mode != v1alpha1.TuningDryRun {
 		c.size(s, w)
 	}
+	c.checkSize("", &t.container.Resources, w.memory)
+	c.shares = w.memory.Limit == 0 && in.whole > 0
 	c.limit = effectiveLimit(in.Pod, t.container, w.memory.Limit, in.whole, divided(t.policy.Tuning))
 	c.facts = facts(in, t, w, c.runtime, c.limit)
 	c.facts.Live, c.facts.Proven = c.proven(in, t)
 	c.owner, c.found = w.ownersCap(in, t, c.runtime.runtime), t.found.heapPercent(t.container.Image, c.runtime.runtime)
 	if c.mode != v1alpha1.TuningOff {
 		c.settle(w, t, in)
-		c.advise(limitAdvice(in.Pod, t.container, in.whole))
+		c.checkValues(w)
 	}
+	c.checkVolumes(in.Pod, t)
 	if c.mode == v1alpha1.TuningInject {
 		w.resizePolicy(in.Pod, t, c.restartHelps())
 		w.write(c.set)
 	}
 	c.finish(t.container, w)
+	c.blind = in.Created && c.facts.LimitUnseen && (c.env != nil || c.mode != v1alpha1.TuningInject)
 	if c.mode == v1alpha1.TuningDryRun {
 		w.write(c.set) // after finish: only the record says what would be set
 	}
@@ -216,7 +239,7 @@ func planContainer(in Input, t target, s sizing, before *containerRecord) (conta
 // a share of the limit does, a number in the environment is the same after every restart until the pod is replaced.
 func (c *containerPlan) restartHelps() bool {
 	for _, s := range c.set {
-		if s.knob.Follows == runtimes.AtStart && !s.verdict.Fixed && c.runtime.certain {
+		if s.follows() == runtimes.AtStart && !s.verdict.Fixed && c.runtime.certain {
 			return true
 		}
 	}
@@ -240,6 +263,7 @@ func facts(in Input, t target, w *working, id identity, l limit) runtimes.Facts 
 	case in.Pod.Spec.OS != nil && in.Pod.Spec.OS.Name == corev1.Windows:
 		f.NoGlibc = "Windows has no glibc"
 	}
+	f.LimitUnseen = t.found.blind(t.container.Image, id.runtime)
 	f.Given, f.Texts = w.given(id.runtime), w.texts(id.runtime)
 	return f
 }

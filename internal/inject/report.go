@@ -4,7 +4,6 @@
 package inject
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -12,72 +11,6 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/runtimes"
 )
-
-// warningsMax is how many admission warnings a person reads; the rest is counted.
-const warningsMax = 3
-
-// Warnings are what the person who creates the pod should read now; at most a few short sentences, often none. What was
-// left alone because the user decided otherwise is no warning.
-func (p Plan) Warnings() []string {
-	out := p.EveryWarning()
-	if extra := len(out) - warningsMax; extra > 0 {
-		out = append(out[:warningsMax], fmt.Sprintf("and %d more; kubectl memfit inject shows them all", extra))
-	}
-	return out
-}
-
-// EveryWarning is [Plan.Warnings] for those who have room for all of them.
-func (p Plan) EveryWarning() []string {
-	var out []string
-	for _, n := range p.notes {
-		if !slices.Contains(out, n) { // the annotation is the pod's, the note comes once per container
-			out = append(out, n)
-		}
-	}
-	for i := range p.containers {
-		out = append(out, p.containers[i].warnings()...)
-	}
-	return out
-}
-
-func (c *containerPlan) warnings() []string {
-	var out []string
-	if c.refused != "" {
-		out = append(out, fmt.Sprintf("container %s does not get the recommended size: %s", c.name, c.refused))
-	}
-	if c.mode == v1alpha1.TuningOff {
-		return out
-	}
-	if c.limit.effective == 0 && c.runtime.certain && c.lacksLimit() {
-		out = append(
-			out,
-			fmt.Sprintf(
-				"container %s has no memory limit, so nothing derived from it is set: set resources.limits.memory", c.name,
-			),
-		)
-	}
-	if c.limit.unfit != "" {
-		out = append(out, fmt.Sprintf("container %s: %s", c.name, c.limit.unfit))
-	}
-	for _, s := range c.set {
-		if s.verdict.Warning != "" {
-			out = append(out, fmt.Sprintf("container %s: %s", c.name, s.verdict.Warning))
-		}
-	}
-	return out
-}
-
-// lacksLimit reports whether the runtime has a setting that follows the limit, and none was set.
-func (c *containerPlan) lacksLimit() bool {
-	for _, s := range c.set {
-		if s.knob.Follows == runtimes.Literal {
-			return false
-		}
-	}
-	return slices.ContainsFunc(
-		c.runtime.runtime.Knobs, func(k runtimes.Knob) bool { return k.Follows == runtimes.Literal },
-	)
-}
 
 // Settings is container -> what is set, for status: "GOMEMLIMIT=483183820 (90 % of 512Mi)". In DryRun, what would be
 // set, and that it is not.
@@ -152,14 +85,17 @@ func (p Plan) Runs(container string) string {
 	return ""
 }
 
-// Advice is what the profile's owner may try in that container, each with why memfit does not do it unasked. It leaves
-// out settings that are measured: what they would do in this workload is known, and told elsewhere.
+// Advice is what the container's owner should change or may try, the warnings first. It leaves out settings that are
+// measured: what they would do in this workload is known and reported elsewhere.
 func (p Plan) Advice(container string, measured ...string) []string {
 	c := p.of(container)
 	if c == nil {
 		return nil
 	}
-	var texts []string
+	texts := make([]string, 0, len(c.warned)+len(c.advice))
+	for _, w := range c.warned {
+		texts = append(texts, w.text)
+	}
 	for _, a := range c.advice {
 		if a.setting == "" || !slices.Contains(measured, a.setting) {
 			texts = append(texts, a.text)
@@ -194,12 +130,12 @@ func (p Plan) Growth(container string) runtimes.Growth {
 // enough. An unknown cap does not follow: raising the limit after each abort would then help nothing.
 func (p Plan) CapFollows(container string) (follows, frozen bool) {
 	c := p.of(container)
-	if c == nil || c.facts.Limit == 0 {
+	if c == nil || c.facts.Limit == 0 || c.blind {
 		return false, false
 	}
 	ours := c.heapSetting()
 	follows, _, _ = c.following(c.runtime.runtime.Growth(c.facts, ours != nil).HeapPercent)
-	return follows, ours != nil && ours.knob.Follows == runtimes.Literal
+	return follows, ours != nil && ours.follows() == runtimes.Literal
 }
 
 func (p Plan) of(container string) *containerPlan {

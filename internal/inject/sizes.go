@@ -222,6 +222,7 @@ func (c *containerPlan) size(s sizing, w *working) {
 // bounded is a recommended size as the profile allows it now: it may have changed since the size was found.
 func bounded(t target, want, base memory.Size) (memory.Size, []string) {
 	policy := t.policy.SizePolicy()
+	policy.VolumesHold = t.volumesHold
 	size, why := policy.Bound(want, base)
 	return size, why
 }

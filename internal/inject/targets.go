@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/runtimes"
 )
@@ -19,6 +20,8 @@ type target struct {
 	container *corev1.Container
 	policy    profile.Container
 	found     *Found
+	// volumesHold is what its memory-backed volumes may hold, see [VolumesHold].
+	volumesHold memory.Bytes
 	// sidecar is a native sidecar: an init container that runs as long as the pod.
 	sidecar bool
 	// once is a plain init container, which is managed only because the profile names it.
@@ -36,6 +39,7 @@ func targets(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) 
 		}
 		t.sidecar = init && c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 		t.once = init && !t.sidecar
+		t.volumesHold = memoryVolumes(pod, c)
 		if t.policy.Managed && (!t.once || t.policy.Listed) {
 			out = append(out, t)
 		}

@@ -26,7 +26,8 @@ type working struct {
 	before *containerRecord
 	taken  []string
 
-	gathered []source // see sources
+	gathered []source // see plain
+	folded   bool     // their folded texts are filled in
 
 	// keys remembers which variables are keys of which ConfigMaps, see hasKey.
 	keys map[[2]string]bool

@@ -126,6 +126,20 @@ func rowOf(p *Process) *runtimes.Runtime {
 	return runtimes.Lookup(p.Runtime)
 }
 
+// MaxHeap returns the largest heap that a process of the runtime allows itself, as a reader read it; 0: not known.
+func MaxHeap(runtime string, usages []attribution.Usage) memory.Bytes {
+	row := runtimes.Lookup(runtime)
+	if row.MaxHeap == "" {
+		return 0
+	}
+	for i := range usages {
+		if usages[i].Reader == row.HeapReader {
+			return memory.Bytes(max(usages[i].Detail(row.MaxHeap), 0))
+		}
+	}
+	return 0
+}
+
 // amounts are what the readers found, without those that understood too little.
 func amounts(p *Process) map[string]runtimes.Amounts {
 	all := map[string]runtimes.Amounts{}

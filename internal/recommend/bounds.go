@@ -52,6 +52,11 @@ func (p Policy) boundLimit(limit, current memory.Bytes) (memory.Bytes, []string)
 		why = append(why, sprintf("limit stays at %s although %s would do: decrease is Never", current, limit))
 		limit = current
 	}
+	if floor := p.volumeFloor(current); limit < floor {
+		why = append(why, sprintf("limit stays at %s although %s would do: memory-backed volumes may hold %s (sizeLimit)",
+			floor, limit, p.VolumesHold))
+		limit = floor
+	}
 	if limit < p.LimitMin {
 		why = append(why, sprintf("raised from %s to limit.min %s", limit, p.LimitMin))
 		limit = p.LimitMin
@@ -70,6 +75,15 @@ func (p Policy) boundLimit(limit, current memory.Bytes) (memory.Bytes, []string)
 		return limit, nil
 	}
 	return limit, why
+}
+
+// volumeFloor is what a limit is not lowered below: what the memory-backed volumes may hold. A limit that is lower
+// already is not raised for them, because the kubelet sized them by it.
+func (p Policy) volumeFloor(current memory.Bytes) memory.Bytes {
+	if current == 0 {
+		return p.VolumesHold
+	}
+	return min(p.VolumesHold, current)
 }
 
 // boundRequest does the same for a request, which is never above its limit (0: there is none).
@@ -123,7 +137,7 @@ func (p Policy) outside(size memory.Size) bool {
 
 // boundLimit rounds up to whole MiB and keeps the owner's bounds, naming the one that applied.
 func (e *evaluation) boundLimit(limit memory.Bytes) memory.Bytes {
-	p, want := e.Policy, e.belowCeiling(limit.CeilTo(memory.MiB))
+	p, want := e.Policy, e.besideVolumes(e.belowCeiling(limit.CeilTo(memory.MiB)))
 	limit, why := p.boundLimit(want, e.Current.Limit)
 	for _, text := range why {
 		e.say("%s", text)
@@ -139,6 +153,25 @@ func (e *evaluation) boundLimit(limit memory.Bytes) memory.Bytes {
 		e.alarmAt(p.LimitMax, "limit.max "+p.LimitMax.String(), "raise limit.max")
 	}
 	return limit
+}
+
+// besideVolumes keeps a limit from being lowered below what the memory-backed volumes may hold together with the
+// highest anonymous memory, which does not count what is in them.
+func (e *evaluation) besideVolumes(limit memory.Bytes) memory.Bytes {
+	hold, rss := e.Policy.VolumesHold, e.rec.Evidence.PeakRSS
+	if hold == 0 {
+		return limit
+	}
+	floor := hold.Plus(rss).CeilTo(memory.MiB)
+	if e.Current.Limit > 0 {
+		floor = min(floor, e.Current.Limit)
+	}
+	if limit >= floor {
+		return limit
+	}
+	e.say("limit stays at %s although %s would do: %s of anonymous memory, and memory-backed volumes may hold %s "+
+		"(sizeLimit)", floor, limit, rss, hold)
+	return floor
 }
 
 // boundIncrease holds a limit that nothing was killed at, where the owner wants a kill first. However long ago the kill

@@ -51,6 +51,25 @@ func TestBound(t *testing.T) {
 			policy: Policy{RequestEqualsLimit: true}, want: memory.Size{Limit: 256 * mib, Request: 256 * mib},
 			why: "requestPolicy is EqualsLimit",
 		},
+		"a volume of 400Mi": {
+			policy: Policy{VolumesHold: 400 * mib}, current: memory.Size{Limit: 512 * mib, Request: 300 * mib},
+			want: memory.Size{Limit: 400 * mib, Request: 128 * mib},
+			why:  "limit stays at 400Mi although 256Mi would do: memory-backed volumes may hold 400Mi (sizeLimit)",
+		},
+		"a volume of 400Mi, and no limit yet": {
+			policy: Policy{VolumesHold: 400 * mib}, want: memory.Size{Limit: 400 * mib, Request: 128 * mib},
+			why: "memory-backed volumes may hold 400Mi",
+		},
+		"a volume above the limit that it has": {
+			policy: Policy{VolumesHold: 400 * mib}, current: memory.Size{Limit: 300 * mib, Request: 300 * mib},
+			want: memory.Size{Limit: 300 * mib, Request: 128 * mib}, why: "limit stays at 300Mi although 256Mi would do",
+		},
+		"a volume above the limit, raised": {
+			policy: Policy{VolumesHold: 400 * mib}, current: memory.Size{Limit: 64 * mib, Request: 64 * mib}, want: stands,
+		},
+		"a volume of 400Mi, and limit.max": {
+			policy: Policy{VolumesHold: 400 * mib, LimitMax: 256 * mib}, current: memory.Size{Limit: 512 * mib}, want: stands,
+		},
 		"decrease: Never, a lower size": {
 			policy: Policy{DecreaseNever: true}, current: memory.Size{Limit: 512 * mib, Request: 300 * mib},
 			want: memory.Size{Limit: 512 * mib, Request: 300 * mib},
@@ -191,5 +210,23 @@ func TestIncreaseAfterKill(t *testing.T) {
 	in.Kills, in.Current.Limit = nil, 0
 	if got := Evaluate(in); got.Size.Limit == 0 {
 		t.Errorf("a first limit is not a raise: %v", got.Size)
+	}
+}
+
+// TestALimitIsNotLoweredBelowWhatVolumesMayHold: a program with 60Mi of its own and a volume of 200Mi, of which it has
+// used little so far.
+func TestALimitIsNotLoweredBelowWhatVolumesMayHold(t *testing.T) {
+	h := history.New()
+	now := feed(h, 26*time.Hour, 512*mib, flat(60*mib))
+	for limit, want := range map[memory.Bytes]memory.Bytes{512 * mib: 260 * mib, 240 * mib: 240 * mib, 0: 260 * mib} {
+		rec := Evaluate(Input{
+			History: h, Current: sizeOf(0, limit), Now: now, Policy: Policy{VolumesHold: 200 * mib},
+		})
+		if rec.Size.Limit != want || !says(rec, "memory-backed volumes may hold 200Mi") {
+			t.Errorf("limit %s becomes %s, want %s: %q", limit, rec.Size.Limit, want, rec.Reasons)
+		}
+		if low := Evaluate(Input{History: h, Current: sizeOf(0, limit), Now: now}); low.Size.Limit >= 200*mib {
+			t.Errorf("without a volume the limit is %s, so this tests nothing", low.Size.Limit)
+		}
 	}
 }

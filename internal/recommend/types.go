@@ -71,6 +71,9 @@ type Policy struct {
 	// PodRequest is what spec.resources.requests.memory leaves for this container beside the others. 0: the pod has none
 	// of its own.
 	PodLimit, PodRequest memory.Bytes
+	// VolumesHold is what the memory-backed volumes of the container may hold (their size limits). A limit is not lowered
+	// below it. 0: none has a size limit.
+	VolumesHold memory.Bytes
 	// DecreaseNever: a recommendation is never below what the container has.
 	DecreaseNever bool
 	// IncreaseAfterKill: a limit is raised only after a kill or a stall at the one the container has.

@@ -21,9 +21,10 @@ var _ = row(&Runtime{
 	Marks: []Mark{{Program: true, File: "deno*", Versions: []VersionAt{
 		{Text: regexp.MustCompile(`Deno/(\d+\.\d+\.\d+)\+[0-9a-f]{7}`)},
 	}}},
-	Sights: []Sight{{}},
-	Fold:   foldV8,
-	Heap:   denoFlags, HeapFixed: []Sign{{Text: "max-old-space-size="}, {Text: "max-heap-size="}},
+	Sights:  []Sight{{}},
+	Sources: []string{denoFlags, ""}, Checks: v8Checks(denoFlags),
+	Fold: foldV8,
+	Heap: denoFlags, HeapFixed: []Sign{{Text: "max-old-space-size="}, {Text: "max-heap-size="}},
 	Knobs: append([]Knob{{
 		Name: denoFlags, Env: denoFlags, Tier: TierB, Follows: Literal,
 		SkipIf: []Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}},

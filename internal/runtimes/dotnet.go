@@ -28,7 +28,7 @@ var _ = row(&Runtime{
 		{Program: true, Symbol: "DotNetRuntimeInfo"}, // one file that holds the runtime
 	},
 	Sights: []Sight{{}, {Since: V(3), V1: true}, {Since: V(5), V1: true, V2: true}},
-	Heap:   dotnetPercentName, HeapFixed: fixedHardLimits,
+	Heap:   dotnetPercentName, HeapFixed: fixedHardLimits, Checks: dotnetChecks,
 	Knobs: append([]Knob{
 		{
 			Name: dotnetPercentName, Env: dotnetPercentName, Tier: TierB, Follows: AtStart, SkipIf: hardLimits,

@@ -17,7 +17,7 @@ var _ = row(&Runtime{
 	Images: []Image{
 		{Name: "golang", Tagged: true}, {Name: "caddy"}, {Name: "traefik"}, {Name: "etcd"}, {Name: "prometheus"},
 	},
-	Heap: "GOMEMLIMIT", HeapByProgram: "AUTOMEMLIMIT", ReadsEnv: []string{"GOGC"},
+	Heap: "GOMEMLIMIT", HeapByProgram: "AUTOMEMLIMIT", ReadsEnv: []string{"GOGC"}, Checks: goChecks,
 	// strip leaves this section; only packers (upx) hide it
 	Marks: []Mark{{Program: true, Section: ".go.buildinfo", Versions: []VersionAt{{BuildInfo: true}}}},
 	// the library takes GOMEMLIMIT from the cgroup, unless the variable is set

@@ -109,6 +109,9 @@ func flagPercent(flag string) func(string, memory.Bytes) memory.Bytes {
 		if err != nil || percent <= 0 || percent > 100 {
 			return 0
 		}
+		if ram, err := strconv.ParseInt(flagValue(text, maxRAMBytesName), 10, 64); err == nil && ram > 0 {
+			limit = memory.Bytes(ram)
+		}
 		return limit.Percent(int32(10*percent)) / 10
 	}
 }

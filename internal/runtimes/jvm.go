@@ -36,7 +36,8 @@ var _ = row(&Runtime{
 		{Since: V(15), V1: true, V2: true},
 	},
 	Variants: []string{hotSpot, openJ9, nativeImage, buildpack},
-	Heap:     maxRAMName, HeapFixed: []Sign{{Text: "-Xmx"}, {Text: "MaxHeapSize="}, {Text: "-XX:MaxRAM="}},
+	Sources:  []string{javaEnv, "JDK_JAVA_OPTIONS", "", "_JAVA_OPTIONS"}, Checks: jvmChecks,
+	Heap: maxRAMName, HeapFixed: []Sign{{Text: "-Xmx"}, {Text: "MaxHeapSize="}, {Text: "-XX:MaxRAM="}},
 	Launchers: jvmLaunchers,
 	Knobs: append([]Knob{
 		{
@@ -49,6 +50,13 @@ var _ = row(&Runtime{
 		},
 		percentKnob(maxRAMName, maxRAM),
 		percentKnob(minRAMName, minRAM),
+		{
+			Name: maxRAMBytesName, Env: javaEnv, List: javaToolOptions, Tier: TierB, Follows: Literal,
+			Guard: []string{ignoreUnknown}, Needs: maxRAMName,
+			SkipIf: append([]Sign{{Text: "-XX:MaxRAM="}}, rearmed...),
+			Form:   `^-XX:MaxRAM=[1-9][0-9]*$`,
+			Derive: maxRAMBytes,
+		},
 		{
 			Name: g1PeriodicName, Env: javaEnv, List: javaToolOptions, Tier: TierB,
 			Guard:  []string{ignoreUnknown},
@@ -68,6 +76,8 @@ var _ = row(&Runtime{
 			percent = f.Ask.HeapPercent
 		case f.Variant == nativeImage:
 			percent = 80
+		case f.LimitUnseen:
+			percent = 0
 		}
 		return capped("Java", percent, 0)
 	},
@@ -76,7 +86,7 @@ var _ = row(&Runtime{
 		Raise: "raise -XX:MaxRAMPercentage or -Xmx (heapPercent in the profile)",
 	},
 	NoHeapLimit: noXmx,
-	HeapReader:  readerHotSpot,
+	HeapReader:  readerHotSpot, MaxHeap: "MaxHeapSize",
 	Levers: append([]Lever{
 		{Action: trimName, Knob: trimName, Gain: nativeTrimGain,
 			How: "memfit sets it by itself where it governs the pod; at once: jcmd PID System.trim_native_heap"},
@@ -186,6 +196,7 @@ const (
 	trimName           = "-XX:TrimNativeHeapInterval"
 	maxRAMName         = "-XX:MaxRAMPercentage"
 	minRAMName         = "-XX:MinRAMPercentage"
+	maxRAMBytesName    = "-XX:MaxRAM"
 	g1PeriodicName     = "-XX:G1PeriodicGCInterval"
 	ignoreUnknown      = "-XX:+IgnoreUnrecognizedVMOptions"
 	unlockExperimental = "-XX:+UnlockExperimentalVMOptions"
@@ -281,6 +292,10 @@ func maxRAM(f Facts) Verdict {
 	switch {
 	case f.Ask.HeapLimit > 0:
 		return skip("heapLimit " + noXmx)
+	case f.Ask.HeapPercent == 0 && f.LimitUnseen && f.Limit > 0 && f.Variant != buildpack:
+		return suggest(fmt.Sprintf("this JVM does not see the limit and sizes its heap by the node: set heapPercent: %d in "+
+			"the profile, with which memfit also sets -XX:MaxRAM=%d, or set -XX:MaxRAM beside options of your own",
+			heapPercentAdvised(f.Limit), int64(f.Cgroup)))
 	case f.Ask.HeapPercent == 0 && notHotSpot(f) == "" && f.Variant != buildpack:
 		return dividedByHand(f, "Java", hotspotPercent, heapPercentAdvised(f.Limit))
 	case f.Ask.HeapPercent == 0:
@@ -305,6 +320,7 @@ func maxRAM(f Facts) Verdict {
 	}
 	// JDK 8 is reported to need the decimal point.
 	v := set(fmt.Sprintf("%s=%s", maxRAMName, oneDecimal(f.share(f.Ask.HeapPercent))), shareWhy(f, f.Ask.HeapPercent))
+	v.AtCreation = f.LimitUnseen
 	if most := heapPercentAdvised(f.Limit); f.Ask.HeapPercent > most {
 		v.Warning = fmt.Sprintf("heapPercent %d leaves %s of %s for metaspace, code cache, threads and buffers: up to %d "+
 			"is advised at this size",
@@ -332,7 +348,20 @@ func minRAM(f Facts) Verdict {
 	if !ok {
 		return notAsked()
 	}
-	return set(minRAMName+share, "HotSpot takes this one for a maximum heap below 125Mi")
+	v := set(minRAMName+share, "HotSpot takes this one for a maximum heap below 125Mi")
+	v.AtCreation = f.LimitUnseen
+	return v
+}
+
+// maxRAMBytes gives a JVM the limit that it does not see, so that a percentage is one of the limit and not of the node.
+// Unlike -Xmx it never conflicts with a flag of the user: -Xms above the heap that follows raises the heap, -Xmx wins
+// over it, and every HotSpot since 8 reads it (set_heap_size in runtime/arguments.cpp).
+func maxRAMBytes(f Facts) Verdict {
+	if !f.LimitUnseen || f.Cgroup == 0 || !strings.HasPrefix(maxRAM(f).Value, maxRAMName) {
+		return notAsked()
+	}
+	return set(fmt.Sprintf("%s=%d", maxRAMBytesName, int64(f.Cgroup)),
+		"running replicas do not see the limit and size their heap by the node (JDK-8349988)")
 }
 
 func g1Periodic(f Facts) Verdict {

@@ -22,9 +22,10 @@ var _ = row(&Runtime{
 		{Program: true, Symbol: nodeStart, Versions: nodeVersions},
 		{File: "libnode.so*", Versions: nodeVersions},
 	},
-	Sights: []Sight{{}, {Since: V(12), V1: true}, {Since: V(20, 3), V1: true, V2: true}},
-	Fold:   foldV8,
-	Reads:  []string{semiSpaceFlag},
+	Sights:  []Sight{{}, {Since: V(12), V1: true}, {Since: V(20, 3), V1: true, V2: true}},
+	Fold:    foldV8,
+	Reads:   []string{semiSpaceFlag},
+	Sources: []string{"NODE_OPTIONS", ""}, Checks: v8Checks("NODE_OPTIONS"),
 	// with -percentage they are shares
 	Heap: oldSpaceFlag, HeapFixed: []Sign{{Text: "max-old-space-size="}, {Text: "max-heap-size="}},
 	Knobs: append([]Knob{

@@ -70,6 +70,11 @@ type Runtime struct {
 	Reads []string
 	// ReadsEnv are variables of the user whose text other answers depend on; see [Facts.Texts].
 	ReadsEnv []string
+	// Sources are the variables that it takes flags from by itself, the weakest first; "" is its command line, on which
+	// scripts also put the text of other variables.
+	Sources []string
+	// Checks find values of the user's that cannot work.
+	Checks []Check
 	// Heap names the knob that caps the managed heap; empty when there is none.
 	Heap string
 	// HeapByProgram names the knob with which a program caps its heap itself, instead of Heap; empty when there is none.
@@ -91,6 +96,8 @@ type Runtime struct {
 	FullHeap FullHeap
 	// HeapReader is who reads its managed heap, as internal/attribution names readers; empty: nobody does.
 	HeapReader string
+	// MaxHeap is the detail of that reader which is the largest heap that the process allows itself; empty: none is.
+	MaxHeap string
 	// Levers are what may give memory of a running process back, with what each would give.
 	Levers []Lever
 	// Advisories are known facts about versions.
@@ -218,6 +225,8 @@ type Facts struct {
 	Live memory.Bytes
 	// Proven is a heap cap under which replicas run: one as large needs no other evidence. 0: none is known.
 	Proven memory.Bytes
+	// LimitUnseen: replicas showed that the runtime sizes its heap by the node, whatever its version says.
+	LimitUnseen bool
 	// Given are the user's own numbers for the flags in [Runtime.Reads].
 	Given map[string]int64
 	// Texts are the user's own values of the variables in [Runtime.ReadsEnv]; [FromElsewhere] where the pod does not show
@@ -278,6 +287,9 @@ type Verdict struct {
 	Why string
 	// Fixed is true for a value that the profile states outright: it does not follow the limit even where the knob does.
 	Fixed bool
+	// AtCreation is true for a value that is computed from the limit at creation, although the knob otherwise follows the
+	// limit at each start.
+	AtCreation bool
 	// Warning is what the person who creates the pod should know about the value.
 	Warning string
 	// SkipReason says why the setting is left alone although it was asked for or is the default.

@@ -35,7 +35,7 @@ func TestEveryValueIsWhatItsRuntimeReads(t *testing.T) {
 			for _, version := range []string{"", "8", "17.0.9", "20.11", "24", "1.22"} {
 				for _, auto := range []bool{false, true} {
 					f := everything(limit, version)
-					f.Ask.AutoMemLimit = auto
+					f.Ask.AutoMemLimit, f.LimitUnseen = auto, auto
 					for _, heapLimit := range []memory.Bytes{0, 100 * memory.MiB} {
 						if f.Ask.HeapLimit = heapLimit; heapLimit > 0 {
 							f.Ask.HeapPercent = 0

@@ -23,11 +23,11 @@ import (
 func workloadConditions(s *Snapshot, st *State, v *result, cov coverage, now time.Time) []metav1.Condition {
 	return []metav1.Condition{
 		readyCondition(s, v),
-		oomCondition(s, st, now),
+		withRestarts(oomCondition(s, st, now), s, v),
 		stallCondition(s, st, now),
 		driftCondition(v),
 		stepCondition(cov),
-		appliedCondition(s, v),
+		qualified(appliedCondition(s, v), s, v),
 	}
 }
 
@@ -56,10 +56,7 @@ func readyCondition(s *Snapshot, v *result) metav1.Condition {
 const defaultWindow = period.Day
 
 func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
-	window := defaultWindow.Duration()
-	if w := s.Profile.Spec.Drift.Window; w != nil {
-		window = w.Duration
-	}
+	window := window(s)
 	recent, last := st.ledger.Since(now.Add(-window)), memory.OOMKill{}
 	for _, k := range st.ledger.All() {
 		if now.Sub(k.Time) <= window {

@@ -29,7 +29,7 @@ func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) roll
 	size := map[string]memory.Size{q.container.Name: rec.Size}
 	return rollout.Desired{
 		// what the pod around it allows, each pod says itself
-		Proposal: recommend.Proposal{Recommendation: rec, Policy: q.container.policy.SizePolicy()},
+		Proposal: recommend.Proposal{Recommendation: rec, Policy: q.container.ownPolicy()},
 		Surroundings: recommend.Surroundings{
 			Paused: s.paused, Conflict: facts.Conflict, WindowPeak: lastDay(q.history), LargestNode: facts.LargestNode,
 			Range: recommend.LimitRange{
@@ -85,11 +85,20 @@ type managedContainer struct {
 	current memory.Size
 	// podLimit and podRequest are what the size of the whole pod (spec.resources) allows this container; 0: anything.
 	podLimit, podRequest memory.Bytes
+	// volumesHold is what its memory-backed volumes may hold; 0: nothing, or not known.
+	volumesHold memory.Bytes
+}
+
+// ownPolicy is what the owner and the container's volumes allow it.
+func (c *managedContainer) ownPolicy() recommend.Policy {
+	p := c.policy.SizePolicy()
+	p.VolumesHold = c.volumesHold
+	return p
 }
 
 // sizePolicy is what the owner and the pod around it allow the container.
 func (c *managedContainer) sizePolicy() recommend.Policy {
-	p := c.policy.SizePolicy()
+	p := c.ownPolicy()
 	p.PodLimit, p.PodRequest = c.podLimit, c.podRequest
 	return p
 }
@@ -114,6 +123,7 @@ func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 		if policy.Managed && (!init || sidecar || policy.Listed) {
 			m := managedContainer{Name: c.Name, policy: policy, current: sizeEffective(c, statusOf(c.Name, statuses))}
 			m.podLimit, m.podRequest = constraints.PodLeaves(pod, c.Name)
+			m.volumesHold = inject.VolumesHold(pod, c.Name)
 			all = append(all, m)
 		}
 	}

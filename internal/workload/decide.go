@@ -50,6 +50,8 @@ type result struct {
 	replicas map[string][]shape.Replica
 	// timing says when the result may be another although nothing happens.
 	timing Timing
+	// outgrown reports a pod that was raised in place while its memory-backed volume was not; empty: there is none.
+	outgrown string
 	// unnamed is the advice about init containers that are killed and that nobody named, by container.
 	unnamed map[string]string
 }
@@ -249,6 +251,8 @@ func (d *decider) disturb() {
 // summarize fills in what the status says about the workload as a whole.
 func (d *decider) summarize() {
 	v := &d.v
+	d.reportNodeHeaps()
+	d.reportRestarts()
 	v.coverage = cover(d.s, observedOf(v.liveHeaps, v.recommended, v.found))
 	v.status.ProfileGeneration = d.s.Profile.Generation
 	v.status.Coverage = &v.coverage.Coverage

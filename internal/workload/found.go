@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
@@ -42,6 +41,7 @@ func findRuntimes(s *Snapshot, before map[string]*v1alpha1.FoundRuntime) map[str
 		}
 		if f != nil {
 			f.Declared = differs(c.policy, f)
+			f.NodeHeap = nodeHeap(s, c.Name, before[c.Name], f)
 			found[c.Name] = f
 		}
 	}
@@ -113,7 +113,7 @@ func asFound(r *v1alpha1.RuntimeFound, spec *corev1.Container, limit memory.Byte
 	}
 	f := &v1alpha1.FoundRuntime{
 		Type: v1alpha1.RuntimeType(row.Name), Version: versionFound.FindString(r.Version), Image: spec.Image,
-		Replicas: 1, ImageVariables: ofTheImage(row, r.Variables, spec), HeapPercent: heapPercent(r.HeapCap, limit),
+		Replicas: 1, ImageVariables: ofTheImage(row, r.Variables, spec), HeapPercent: heapPercent(r, limit),
 	}
 	switch name, _, _ := strings.Cut(r.Libc, " "); name {
 	case "glibc":
@@ -130,11 +130,11 @@ func asFound(r *v1alpha1.RuntimeFound, spec *corev1.Container, limit memory.Byte
 // heapPercent is a heap cap that the runtime computed itself, as a share of the limit; 0: none was read, or it is more
 // than the limit, so that the runtime sees another memory. After a resize in place the share does not fit until the
 // container starts again, and then proves nothing.
-func heapPercent(heapCap *resource.Quantity, limit memory.Bytes) int32 {
-	if heapCap == nil || limit == 0 {
+func heapPercent(r *v1alpha1.RuntimeFound, limit memory.Bytes) int32 {
+	if r.MaxHeap == nil || r.HeapSet || limit == 0 {
 		return 0
 	}
-	percent := math.Round(100 * float64(memory.FromQuantity(*heapCap)) / float64(limit))
+	percent := math.Round(100 * float64(memory.FromQuantity(*r.MaxHeap)) / float64(limit))
 	if percent < 1 || percent > 100 {
 		return 0
 	}

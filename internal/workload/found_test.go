@@ -139,7 +139,7 @@ func TestHeapPercent(t *testing.T) {
 	jvm := func(heap string) *v1alpha1.RuntimeFound {
 		f := &v1alpha1.RuntimeFound{Type: "JVM", Version: "17.0.15"}
 		if heap != "" {
-			f.HeapCap = new(resource.MustParse(heap))
+			f.MaxHeap = new(resource.MustParse(heap))
 		}
 		return f
 	}

@@ -149,7 +149,7 @@ func (e *inspector) process(ctx context.Context, j scan.Look, pid int, sum *sum)
 	}
 	if sum.processes == 1 {
 		sum.exe = s.Process.Exe
-		sum.runtime = withHeapCap(e.runtimeOf(ctx, j.Namespace, target, s), result.Usages)
+		sum.runtime = withHeap(e.runtimeOf(ctx, j.Namespace, target, s), result.Usages)
 	}
 	return nil
 }

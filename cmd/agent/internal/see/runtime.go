@@ -11,13 +11,12 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/attribution/hotspot"
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/detect"
+	"github.com/memfit/memfit/internal/levers"
 	"github.com/memfit/memfit/internal/procmem"
 	"github.com/memfit/memfit/internal/procmem/live"
 )
@@ -107,20 +106,6 @@ func (t timed) Identity() (id procmem.FileIdentity, ok bool) {
 	return id, false
 }
 
-// withHeapCap adds the heap cap that the runtime computed from the memory it sees, where a reader found one. What is
-// remembered of the program is not changed: another process of it may have another cap.
-func withHeapCap(f *v1alpha1.RuntimeFound, usages []attribution.Usage) *v1alpha1.RuntimeFound {
-	for i := range usages {
-		u := &usages[i]
-		if most := u.Detail("MaxHeapSize"); f != nil && u.Detail(hotspot.HeapByMemory) == 1 && most > 0 {
-			out := *f
-			out.HeapCap = resource.NewQuantity(most, resource.BinarySI)
-			return &out
-		}
-	}
-	return f
-}
-
 // argvMost is how much of a command line is read. Settings of memory stand in front of the program's own arguments.
 const argvMost = 64 << 10
 
@@ -159,7 +144,8 @@ func found(r detect.Result, v cgroup.Version) *v1alpha1.RuntimeFound {
 	}
 	out := &v1alpha1.RuntimeFound{
 		Type: r.Runtime, Version: cut(r.Version, wordMost),
-		Libc: cut(strings.TrimSpace(r.Libc+" "+r.LibcVersion), wordMost), Allocator: cut(r.Allocator, wordMost),
+		HeapSet: r.HeapSet,
+		Libc:    cut(strings.TrimSpace(r.Libc+" "+r.LibcVersion), wordMost), Allocator: cut(r.Allocator, wordMost),
 	}
 	if out.Allocator == "" {
 		out.Allocator = r.Libc
@@ -178,3 +164,24 @@ func found(r detect.Result, v cgroup.Version) *v1alpha1.RuntimeFound {
 }
 
 func cut(text string, most int) string { return strings.ToValidUTF8(text[:min(len(text), most)], "") }
+
+// withHeap is what runs in a process with the largest heap that it allows itself.
+func withHeap(f *v1alpha1.RuntimeFound, usages []attribution.Usage) *v1alpha1.RuntimeFound {
+	if f == nil {
+		return nil
+	}
+	most := levers.MaxHeap(f.Type, usages)
+	if most == 0 {
+		return f
+	}
+	f = f.DeepCopy() // what was detected is kept for the process's life
+	f.MaxHeap = new(most.Quantity())
+	for i := range usages {
+		for _, d := range usages[i].Details {
+			if d.Name == hotspot.HeapByMemory { // the JVM's own word, whatever its options look like
+				f.HeapSet = d.Value == 0
+			}
+		}
+	}
+	return f
+}

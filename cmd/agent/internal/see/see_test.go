@@ -534,36 +534,37 @@ func TestFound(t *testing.T) {
 	}
 }
 
-// TestHeapCap: a heap cap is reported only where the runtime computed it from the memory that it sees. What is
-// remembered of a program is not changed by one of its processes.
-func TestHeapCap(t *testing.T) {
+// TestLargestHeap: the largest heap is reported with the JVM's own word on where it comes from. What is remembered of a
+// program is not changed by one of its processes.
+func TestLargestHeap(t *testing.T) {
 	usage := func(details ...attribution.Detail) []attribution.Usage {
-		return []attribution.Usage{{Details: details}}
+		return []attribution.Usage{{Reader: "hotspot", Details: details}}
 	}
 	most := attribution.Detail{Name: "MaxHeapSize", Value: 128 << 20}
 	byMemory := func(yes int64) attribution.Detail { return attribution.Detail{Name: hotspot.HeapByMemory, Value: yes} }
 	for name, c := range map[string]struct {
 		usages []attribution.Usage
 		want   string
+		set    bool
 	}{
-		"computed":        {usage(most, byMemory(1)), "128Mi"},
-		"set by a flag":   {usage(most, byMemory(0)), ""},
-		"not known":       {usage(most), ""},
-		"no size":         {usage(byMemory(1)), ""},
-		"no heap at all":  {nil, ""},
-		"another program": {usage(attribution.Detail{Name: "arenas", Value: 2}), ""},
+		"computed":             {usage(most, byMemory(1)), "128Mi", false},
+		"set by a flag":        {usage(most, byMemory(0)), "128Mi", true},
+		"of an unknown origin": {usage(most), "128Mi", false},
+		"no size":              {usage(byMemory(1)), "", false},
+		"no heap at all":       {nil, "", false},
 	} {
 		remembered := &v1alpha1.RuntimeFound{Type: "JVM"}
 		got := ""
-		if f := withHeapCap(remembered, c.usages); f.HeapCap != nil {
-			got = f.HeapCap.String()
+		f := withHeap(remembered, c.usages)
+		if f.MaxHeap != nil {
+			got = f.MaxHeap.String()
 		}
-		if got != c.want || remembered.HeapCap != nil {
-			t.Errorf("%s: %q, want %q; remembered %v", name, got, c.want, remembered.HeapCap)
+		if got != c.want || f.HeapSet != c.set || remembered.MaxHeap != nil {
+			t.Errorf("%s: %q (set: %t), want %q (%t); remembered %v", name, got, f.HeapSet, c.want, c.set, remembered.MaxHeap)
 		}
 	}
-	if withHeapCap(nil, usage(most, byMemory(1))) != nil {
-		t.Error("a process whose runtime is unknown has a heap cap")
+	if withHeap(nil, usage(most, byMemory(1))) != nil {
+		t.Error("a process whose runtime is unknown has a heap")
 	}
 }
 

@@ -106,6 +106,7 @@ func rowOf(cluster string, rec *v1alpha1.MemoryRecommendation) Row {
 var failed = map[string]bool{
 	v1alpha1.ReasonRefused: true, v1alpha1.ReasonInfeasible: true, v1alpha1.ReasonResizeFailed: true,
 	v1alpha1.ReasonNotActuated: true, v1alpha1.ReasonNotEffective: true, v1alpha1.ReasonDeferred: true,
+	v1alpha1.ReasonVolumeKeepsSize: true,
 }
 
 func containerOf(c *v1alpha1.ContainerRecommendation) Container {

@@ -1,0 +1,32 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package see
+
+import (
+	"testing"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/attribution"
+)
+
+// TestWithHeap: what was detected is kept for the process's life, and the heap comes with each reading.
+func TestWithHeap(t *testing.T) {
+	usages := func(reader string) []attribution.Usage {
+		return []attribution.Usage{{Reader: reader, Details: []attribution.Detail{{Name: "MaxHeapSize", Value: 6 << 30}}}}
+	}
+	jvm := &v1alpha1.RuntimeFound{Type: "JVM"}
+	got := withHeap(jvm, usages("hotspot"))
+	if got.MaxHeap == nil || got.MaxHeap.String() != "6Gi" || jvm.MaxHeap != nil {
+		t.Errorf("%v, and what was detected has %v", got.MaxHeap, jvm.MaxHeap)
+	}
+	if got := withHeap(jvm, usages("v8")); got.MaxHeap != nil {
+		t.Errorf("another reader's number: %v", got.MaxHeap)
+	}
+	if got := withHeap(&v1alpha1.RuntimeFound{Type: "Go"}, usages("go")); got.MaxHeap != nil {
+		t.Errorf("a runtime without such a number: %v", got.MaxHeap)
+	}
+	if withHeap(nil, usages("hotspot")) != nil {
+		t.Error("nothing was detected, and something is found")
+	}
+}

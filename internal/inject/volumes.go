@@ -1,0 +1,180 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// MemoryVolume is an emptyDir volume with medium Memory (tmpfs). The kubelet gives it a size when the pod starts: the
+// least of its sizeLimit, the memory limit of the pod and what the node can allocate. A resize of the pod does not
+// change that size (calculateEmptyDirMemorySize and RequiresRemount in pkg/volume/emptydir, Kubernetes 1.36).
+type MemoryVolume struct {
+	Name string
+	// SizeLimit is the volume's sizeLimit; 0: it has none.
+	SizeLimit memory.Bytes
+	// Containers mount it, in the order of the pod, init containers first. What a container writes into it is charged to
+	// that container.
+	Containers []string
+}
+
+// MemoryVolumes returns the memory-backed volumes of a pod, in the order of the pod.
+func MemoryVolumes(pod *corev1.Pod) []MemoryVolume {
+	var out []MemoryVolume
+	at := map[string]int{}
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		if _, twice := at[v.Name]; twice || !isMemory(v) {
+			continue
+		}
+		at[v.Name] = len(out)
+		out = append(out, MemoryVolume{Name: v.Name, SizeLimit: sizeLimit(v)})
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			for _, m := range list[i].VolumeMounts {
+				n, known := at[m.Name]
+				if known && !slices.Contains(out[n].Containers, list[i].Name) {
+					out[n].Containers = append(out[n].Containers, list[i].Name)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// VolumesHold returns what the memory-backed volumes that a container mounts may hold: the sum of their size limits. A
+// volume without a size limit counts nothing, because what it may hold depends on the limit itself.
+func VolumesHold(pod *corev1.Pod, container string) memory.Bytes {
+	var sum memory.Bytes
+	for _, v := range MemoryVolumes(pod) {
+		if slices.Contains(v.Containers, container) {
+			sum = sum.Plus(v.SizeLimit)
+		}
+	}
+	return sum
+}
+
+func isMemory(v *corev1.Volume) bool {
+	return v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory
+}
+
+// sizeLimit of a memory-backed volume; 0: it has none. The kubelet ignores one that is not above 0.
+func sizeLimit(v *corev1.Volume) memory.Bytes {
+	if v.EmptyDir.SizeLimit == nil {
+		return 0
+	}
+	return max(memory.FromQuantity(*v.EmptyDir.SizeLimit), 0)
+}
+
+// checkVolumes warns of memory-backed volumes without a size limit, where memfit sizes the container or has set what
+// depends on its limit. Elsewhere it is advice.
+func (c *containerPlan) checkVolumes(pod *corev1.Pod, t target) {
+	var names []string
+	for _, v := range inMemory(pod, t.container) {
+		if sizeLimit(v) == 0 {
+			names = append(names, short(v.Name))
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	have := "volume " + names[0] + " (medium Memory) has"
+	if len(names) > 1 {
+		have = "volumes " + few(names) + " (medium Memory) have"
+	}
+	switch t.policy.Sizing.Mode {
+	case v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict, v1alpha1.SizingOnCreate:
+		c.warned = append(c.warned, warning{ofPod: true, text: have + " no sizeLimit: the kubelet derives the size from " +
+			"the limit when the pod starts, and a resize does not change it: set emptyDir.sizeLimit"})
+		return
+	}
+	text := have + " no sizeLimit and may fill the whole limit, and settings leave no memory for that: " +
+		"set emptyDir.sizeLimit"
+	switch {
+	case c.mode == v1alpha1.TuningOff:
+	case slices.ContainsFunc(c.set, func(s setting) bool { return s.knob.Follows != "" }):
+		c.warned = append(c.warned, warning{ofPod: true, text: text})
+	default:
+		c.advise([]string{text})
+	}
+}
+
+// few names the first three and counts the rest.
+func few(names []string) string {
+	const most = 3
+	if extra := len(names) - most; extra > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), extra)
+	}
+	return strings.Join(names, ", ")
+}
+
+// checkShares warns of containers that share the limit of the pod without limits of their own, where their heap caps
+// add up to more than it. Each cap is left as it is: a part of the limit for each would starve the largest heap, and
+// which is the largest is not known.
+func (p *Plan) checkShares(pod *corev1.Pod, whole memory.Bytes) {
+	if whole == 0 || len(pod.Spec.Containers) < 2 {
+		return
+	}
+	var heaps memory.Bytes
+	var names []string
+	for i := range p.containers {
+		if c := &p.containers[i]; c.shares {
+			if heap := c.heapSet(); heap > 0 {
+				heaps, names = heaps.Plus(heap), append(names, c.name)
+			}
+		}
+	}
+	over := len(names) > 1 && heaps > whole
+	for i := range p.containers {
+		c := &p.containers[i]
+		switch {
+		case !c.shares || c.mode == v1alpha1.TuningOff:
+		case over && slices.Contains(names, c.name):
+			c.warned = append(c.warned, warning{ofPod: true, text: fmt.Sprintf("the heap caps of containers %s add up to %s, "+
+				"above the pod's memory limit of %s, which they share: give each a memory limit of its own, or lower heapPercent",
+				few(names), heaps.CeilTo(memory.MiB), whole)})
+		default:
+			c.advise([]string{fmt.Sprintf("it shares the pod's limit of %s with the pod's other containers, and each may fill "+
+				"it: give it a limit of its own", whole)})
+		}
+	}
+}
+
+// heapSet is the heap cap that the plan sets, of all processes together; 0: none.
+func (c *containerPlan) heapSet() memory.Bytes {
+	r := c.runtime.runtime
+	for _, s := range c.set {
+		if s.knob.Name != r.Heap {
+			continue
+		}
+		if s.knob.Caps != nil {
+			return s.knob.Caps(s.verdict.Value, c.limit.cgroup) * memory.Bytes(max(c.facts.Processes, 1))
+		}
+		return parse(s.verdict.Value) * memory.Bytes(max(c.facts.Processes, 1)) // GOMEMLIMIT, in bytes
+	}
+	return 0
+}
+
+// RaisedInPlace reports whether a running pod has a higher limit for a container than it was created with. Where the
+// limit at creation is not known, any resize counts.
+func RaisedInPlace(pod *corev1.Pod, n *profile.Profile, container string) bool {
+	if pod.Generation <= 1 { // after creation, only a resize changes the spec
+		return false
+	}
+	created := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(container).atAdmission()
+	c := MakePlan(Input{Pod: pod, Profile: n, Created: true}).of(container)
+	return created == 0 || c != nil && c.limit.effective > created
+}

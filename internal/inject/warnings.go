@@ -1,0 +1,248 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/runtimes"
+)
+
+const (
+	// warningsMax is how many admission warnings a person reads; the rest is counted.
+	warningsMax = 3
+	// warningMost is the length of one warning in characters. The webhook puts "memfit: " in front, and from 256 on the
+	// API server may cut a warning.
+	warningMost = 248
+)
+
+// warning is what the person who creates the pod should know: in the answer of the webhook, on standard error of
+// kubectl memfit inject, and among the advice in status.
+type warning struct {
+	text string
+	// ofPod: it is about the pod, and every container that it concerns has it.
+	ofPod bool
+}
+
+func (c *containerPlan) warn(format string, args ...any) {
+	c.warned = append(c.warned, warning{text: fmt.Sprintf(format, args...)})
+}
+
+// Warnings are what the person who creates the pod should read now; at most a few short sentences, often none. What was
+// left alone because the user decided otherwise is not a warning.
+func (p Plan) Warnings() []string {
+	out := p.EveryWarning()
+	if extra := len(out) - warningsMax; extra > 0 {
+		out = append(out[:warningsMax], fmt.Sprintf("and %d more; kubectl memfit inject shows them all", extra))
+	}
+	return out
+}
+
+// EveryWarning is [Plan.Warnings] for those who have room for all of them.
+func (p Plan) EveryWarning() []string {
+	var out []string
+	known := map[string]bool{}
+	add := func(text string) {
+		if text = cut(text); !known[text] { // a note about the annotation comes once per container
+			known[text] = true
+			out = append(out, text)
+		}
+	}
+	for _, n := range p.notes {
+		add(n)
+	}
+	for i := range p.containers {
+		for _, text := range p.containers[i].warnings() {
+			add(text)
+		}
+	}
+	return out
+}
+
+// cut is a text of at most warningMost characters.
+func cut(text string) string {
+	if len(text) <= warningMost || utf8.RuneCountInString(text) <= warningMost {
+		return text
+	}
+	return string([]rune(text)[:warningMost-3]) + "..."
+}
+
+func (c *containerPlan) warnings() []string {
+	var out []string
+	add := func(format string, args ...any) {
+		out = append(out, "container "+c.name+" "+fmt.Sprintf(format, args...))
+	}
+	if c.refused != "" {
+		add("does not get the recommended size: %s", c.refused)
+	}
+	for _, w := range c.warned {
+		if w.ofPod {
+			out = append(out, w.text)
+			continue
+		}
+		out = append(out, "container "+c.name+": "+w.text)
+	}
+	if c.mode == v1alpha1.TuningOff {
+		return out
+	}
+	if c.limit.effective == 0 && c.runtime.certain && c.lacksLimit() {
+		add("has no memory limit, so nothing derived from it is set: set resources.limits.memory")
+	}
+	if c.limit.unfit != "" {
+		out = append(out, "container "+c.name+": "+c.limit.unfit)
+	}
+	for _, s := range c.set {
+		if s.verdict.Warning != "" {
+			out = append(out, "container "+c.name+": "+s.verdict.Warning)
+		}
+	}
+	return out
+}
+
+// lacksLimit reports whether the runtime has a setting that follows the limit, and none was set.
+func (c *containerPlan) lacksLimit() bool {
+	for _, s := range c.set {
+		if s.knob.Follows == runtimes.Literal {
+			return false
+		}
+	}
+	return slices.ContainsFunc(
+		c.runtime.runtime.Knobs, func(k runtimes.Knob) bool { return k.Follows == runtimes.Literal && k.Needs == "" },
+	)
+}
+
+// leastMemory is less than any process takes.
+const leastMemory = memory.MiB
+
+// checkSize warns of a memory limit or request that lacks its unit, or has the unit m, a thousandth of a byte.
+func (c *containerPlan) checkSize(of string, r *corev1.ResourceRequirements, now memory.Size) {
+	if q, set := r.Limits[corev1.ResourceMemory]; set && now.Limit > 0 && now.Limit < leastMemory {
+		c.warn("%slimits.memory: %s is %s, so the container does not start: set %s", of, q.String(), tiny(q), meant(q))
+	}
+	if q, set := r.Requests[corev1.ResourceMemory]; set && thousandths(q) && now.Request > 0 && now.Request < leastMemory {
+		c.warn("%srequests.memory: %s is %s, so the scheduler reserves no memory: set %s", of, q.String(), tiny(q), meant(q))
+	}
+}
+
+// thousandths: the quantity is written with the unit m.
+func thousandths(q resource.Quantity) bool { return strings.HasSuffix(q.String(), "m") }
+
+func tiny(q resource.Quantity) string {
+	if thousandths(q) {
+		return "in thousandths of a byte (m)"
+	}
+	return "less than 1Mi"
+}
+
+// meant is the quantity with the unit that people mean.
+func meant(q resource.Quantity) string { return strings.TrimRight(q.String(), "mkKi") + "Mi" }
+
+// checkValues warns of values that the user set and that cannot work. They are never changed. Where it is not certain
+// what the container runs, the checks of every runtime apply: a variable or flag belongs to one runtime only.
+func (c *containerPlan) checkValues(w *working) {
+	rows := []*runtimes.Runtime{c.runtime.runtime}
+	if !c.runtime.certain {
+		rows = runtimes.All()
+	}
+	for _, r := range rows {
+		for i := range r.Checks {
+			check := &r.Checks[i]
+			own, subject := w.own(r, check)
+			if subject == "" || c.replaces(check) {
+				continue
+			}
+			if wrong := check.Wrong(own, c.facts); wrong != "" {
+				text := subject + " " + wrong
+				if !slices.ContainsFunc(c.warned, func(known warning) bool { return known.text == text }) {
+					c.warn("%s", text)
+				}
+			}
+		}
+	}
+}
+
+// replaces: the profile puts memfit's value in place of the one that the check is about.
+func (c *containerPlan) replaces(check *runtimes.Check) bool {
+	return slices.ContainsFunc(c.set, func(s setting) bool {
+		return s.replace && (s.knob.Env == check.Env || check.Flag == s.knob.Name+"=")
+	})
+}
+
+// own is the user's value that a check is about, and the setting as the subject of a sentence; empty: the user set none
+// that is known.
+func (w *working) own(r *runtimes.Runtime, check *runtimes.Check) (own runtimes.Own, subject string) {
+	if check.Env != "" {
+		v, count := w.find(check.Env)
+		if count == 0 || v.ValueFrom != nil || refers(v.Value) {
+			return own, ""
+		}
+		return runtimes.Own{Value: v.Value, Direct: true}, check.Env + "=" + short(v.Value)
+	}
+	found := w.flag(r, check.Flag)
+	if found.in == "" {
+		return own, ""
+	}
+	own = runtimes.Own{Value: found.value, Direct: found.direct}
+	if check.Against != "" {
+		own.Other = w.flag(r, check.Against).value
+	}
+	return own, found.in + ": " + short(check.Flag+found.value)
+}
+
+// refers: the value is completed by the kubelet or a shell.
+func refers(value string) bool { return strings.ContainsRune(value, '$') }
+
+// ownFlag is a flag as the user set it.
+type ownFlag struct {
+	value  string
+	in     string // the variable, or the command line; empty: it is not set, or not known to what
+	direct bool
+}
+
+// flag is the user's flag that wins in the runtime. Which of several places on a command line that a script puts
+// together wins is not known: where they differ, none is returned.
+func (w *working) flag(r *runtimes.Runtime, flag string) (found ownFlag) {
+	best, differ := -1, false
+	for _, src := range w.plain() {
+		rank := slices.Index(r.Sources, src.name)
+		direct := rank >= 0 && src.name != ""
+		if rank < 0 {
+			rank = slices.Index(r.Sources, "")
+		}
+		if rank < best {
+			continue
+		}
+		value, has := lastFlag(r, src.text, flag)
+		if !has {
+			continue
+		}
+		differ = rank == best && !direct && (differ || value != found.value)
+		best, found = rank, ownFlag{value, src.title, direct}
+	}
+	if differ || refers(found.value) {
+		return ownFlag{}
+	}
+	return found
+}
+
+// lastFlag is what follows the flag where a text has it last.
+func lastFlag(r *runtimes.Runtime, text, flag string) (value string, has bool) {
+	if beginning := flag[:min(len(flag), 5)]; !strings.Contains(text, beginning) { // spelled alike in every runtime
+		return "", false
+	}
+	for word := range strings.FieldsFuncSeq(text, betweenWords) {
+		if rest, found := strings.CutPrefix(fold(r, word), flag); found {
+			value, has = rest, true
+		}
+	}
+	return value, has
+}

@@ -1,0 +1,241 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Check finds a value that the user set and that cannot work: the process does not start, ignores it, or is killed by
+// the kernel before the value has an effect. A check changes nothing: it gives a warning.
+type Check struct {
+	// Env is the variable whose whole value is checked. Empty: the check is about Flag.
+	Env string
+	// Flag is how a word on the command line or in a variable begins, as [Runtime.Fold] spells it: "-Xmx".
+	Flag string
+	// Against is the flag whose value [Own.Other] is; empty: none.
+	Against string
+	// Wrong returns what happens with the value and what to set instead, as the predicate of a sentence whose subject is
+	// the setting. Empty: the value can work.
+	Wrong func(Own, Facts) string
+}
+
+// Own is a value that the user set.
+type Own struct {
+	// Value is the variable's value, or what follows the flag.
+	Value string
+	// Direct: the runtime reads the variable itself ([Runtime.Sources]); no script can change the value first.
+	Direct bool
+	// Other is the value of [Check.Against] that is effective beside it; empty: none.
+	Other string
+}
+
+// killedFirst is what happens with a heap cap above the memory limit.
+const killedFirst = "so the kernel kills the process before the heap reaches it"
+
+func aboveLimit(f Facts, advised string) string {
+	return fmt.Sprintf("is above the memory limit of %s, %s: set at most %s, or raise the limit", f.Cgroup, killedFirst,
+		advised)
+}
+
+// goChecks are about GOMEMLIMIT, whose units are Go's and not those of Kubernetes.
+var goChecks = []Check{{Env: "GOMEMLIMIT", Wrong: func(own Own, f Facts) string {
+	limit, unlimited, ok := goBytes(own.Value)
+	switch {
+	case !ok:
+		return "stops a Go program at start (exit code 2, malformed GOMEMLIMIT): set " + goSpelling(own.Value)
+	case unlimited:
+		return ""
+	case limit == 0:
+		return "makes the collector of a Go program run all the time: remove it, or set the number of bytes"
+	case f.Cgroup > 0 && limit > f.Cgroup:
+		return aboveLimit(f, fmt.Sprintf("GOMEMLIMIT=%dMiB", f.Cgroup.Percent(goPercent(f)).MiB()))
+	}
+	return ""
+}}}
+
+var (
+	goForm     = regexp.MustCompile(`^([0-9]{1,19})(?:([KMGT])iB|B)?$`)
+	kubeBinary = regexp.MustCompile(`^([0-9]{1,12})([KMGT])i?$`)
+)
+
+// goBytes reads a value as Go's runtime does (parseByteCount in runtime/string.go).
+func goBytes(text string) (b memory.Bytes, unlimited, ok bool) {
+	if text == "" || text == "off" {
+		return 0, true, true
+	}
+	m := goForm.FindStringSubmatch(text)
+	if m == nil {
+		return 0, false, false
+	}
+	b, ok = scaled(m[1], m[2])
+	return b, false, ok
+}
+
+// scaled is a number with a binary prefix ("", K, M, G or T); ok is false where it does not fit 63 bits.
+func scaled(digits, prefix string) (b memory.Bytes, ok bool) {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	shift := 0
+	if prefix != "" {
+		shift = 10 * (1 + strings.Index("KMGT", prefix))
+	}
+	if err != nil || n<<shift>>shift != n || n<<shift < 0 {
+		return 0, false
+	}
+	return memory.Bytes(n << shift), true
+}
+
+func goSpelling(value string) string {
+	if m := kubeBinary.FindStringSubmatch(value); m != nil {
+		return "GOMEMLIMIT=" + m[1] + m[2] + "iB"
+	}
+	return "a number of bytes or a unit of Go, for example GOMEMLIMIT=900MiB"
+}
+
+// v8Checks are about V8's old space, which is in MiB. variable is where V8's runtime takes flags from.
+func v8Checks(variable string) []Check {
+	return []Check{{Flag: oldSpaceFlag + "=", Wrong: func(own Own, f Facts) string {
+		n, err := strconv.ParseInt(own.Value, 10, 64)
+		switch {
+		case own.Value == "": // V8's own default
+			return ""
+		case err != nil && own.Direct:
+			return "stops the process at start, because " + variable + " takes a whole number of MiB: set " + oldSpaceFlag +
+				"=" + mebibytes(own.Value)
+		case err != nil || n <= 0: // 0 and less, too
+			return ""
+		case f.Cgroup > 0 && n > int64(f.Cgroup.CeilTo(memory.MiB)/memory.MiB):
+			return "(MiB) " + aboveLimit(f, fmt.Sprintf("%s=%d", oldSpaceFlag, f.Cgroup.Percent(nodePercent).MiB()))
+		}
+		return ""
+	}}}
+}
+
+var sizeStart = regexp.MustCompile(`^([0-9]{1,9})([mMgG])`)
+
+// mebibytes is a size with a unit as a whole number of MiB; "512" where the text has none that is known.
+func mebibytes(text string) string {
+	m := sizeStart.FindStringSubmatch(text)
+	if m == nil {
+		return "512"
+	}
+	if b, ok := scaled(m[1], strings.ToUpper(m[2])); ok {
+		return strconv.FormatInt(b.MiB(), 10)
+	}
+	return "512"
+}
+
+// jvmChecks are about the size of the heap.
+var jvmChecks = []Check{
+	{Flag: "-Xmx", Wrong: jvmMost("-Xmx")},
+	{Flag: "-XX:MaxHeapSize=", Wrong: jvmMost("-XX:MaxHeapSize=")},
+	{Flag: "-Xms", Against: "-Xmx", Wrong: jvmLeast},
+	{Flag: maxRAMName + "=", Wrong: jvmShare},
+	{Flag: minRAMName + "=", Wrong: jvmShare},
+}
+
+func jvmMost(flag string) func(Own, Facts) string {
+	return func(own Own, f Facts) string {
+		heap, ok := jvmBytes(own.Value)
+		switch {
+		case otherFlag(own.Value):
+			return ""
+		case !ok:
+			return jvmMalformed(flag, own.Value)
+		case f.Cgroup > 0 && heap > f.Cgroup:
+			return aboveLimit(f, fmt.Sprintf("%s%dm", flag, f.Cgroup.Percent(heapPercentAdvised(f.Cgroup)).MiB()))
+		}
+		return ""
+	}
+}
+
+func jvmLeast(own Own, f Facts) string {
+	least, ok := jvmBytes(own.Value)
+	most, known := jvmBytes(own.Other)
+	switch {
+	case otherFlag(own.Value):
+		return ""
+	case !ok:
+		return jvmMalformed("-Xms", own.Value)
+	case known && own.Other != "" && least > most:
+		return fmt.Sprintf("is above -Xmx%s, so the JVM does not start (exit code 1): set -Xms to %s or less", own.Other,
+			own.Other)
+	case own.Other == "" && f.Cgroup > 0 && least > f.Cgroup:
+		return aboveLimit(f, fmt.Sprintf("-Xms%dm", f.Cgroup.Percent(heapPercentAdvised(f.Cgroup)).MiB()))
+	}
+	return ""
+}
+
+// otherFlag: the word is a longer flag, such as OpenJ9's -Xmso256k.
+func otherFlag(value string) bool { return value != "" && (value[0] < '0' || value[0] > '9') }
+
+func jvmMalformed(flag, value string) string {
+	return fmt.Sprintf("stops the JVM at start (exit code 1), because the unit is k, m or g: set %s%sm", flag,
+		mebibytes(value))
+}
+
+var (
+	jvmForm  = regexp.MustCompile(`^([0-9]{1,19})([kKmMgGtT]?)$`)
+	hexStart = regexp.MustCompile(`^0[xX]`)
+)
+
+// jvmBytes reads a size as HotSpot does. What is hexadecimal is not read: it counts as 0, which no check objects to.
+func jvmBytes(text string) (b memory.Bytes, ok bool) {
+	if hexStart.MatchString(text) {
+		return 0, true
+	}
+	m := jvmForm.FindStringSubmatch(text)
+	if m == nil {
+		return 0, false
+	}
+	return scaled(m[1], strings.ToUpper(m[2]))
+}
+
+func jvmShare(own Own, _ Facts) string {
+	percent, err := strconv.ParseFloat(own.Value, 64)
+	switch {
+	case err != nil || percent < 0 || percent > 100:
+		return "stops the JVM at start (exit code 1): set a number from 1.0 to 100.0"
+	case percent > 0 && percent < 1:
+		return fmt.Sprintf("is %s %% of the limit and not %g %%: set %.1f", own.Value, 100*percent, 100*percent)
+	}
+	return ""
+}
+
+// dotnetChecks are about numbers that .NET reads as hexadecimal, with and without 0x.
+var dotnetChecks = []Check{
+	{Env: dotnetPercentName, Wrong: dotnetShare},
+	{Env: "COMPlus_GCHeapHardLimitPercent", Wrong: dotnetShare},
+	{Env: dotnetLimitName, Wrong: dotnetMost},
+	{Env: "COMPlus_GCHeapHardLimit", Wrong: dotnetMost},
+}
+
+func dotnetShare(own Own, _ Facts) string {
+	percent := hex(own.Value)
+	if percent < 100 {
+		return ""
+	}
+	text := fmt.Sprintf("is hexadecimal for %d %%, which .NET ignores: set ", percent)
+	if meant, err := strconv.Atoi(own.Value); err == nil && meant > 0 && meant < 100 {
+		return text + fmt.Sprintf("0x%X for %d %%", meant, meant)
+	}
+	return text + "0x1 to 0x63 (1 to 99 %)"
+}
+
+func dotnetMost(own Own, f Facts) string {
+	heap := memory.Bytes(hex(own.Value))
+	if f.Cgroup == 0 || heap <= f.Cgroup {
+		return ""
+	}
+	text := fmt.Sprintf("is hexadecimal for %s, above the memory limit of %s, %s: set ", heap, f.Cgroup, killedFirst)
+	if meant, err := strconv.ParseInt(own.Value, 10, 64); err == nil && meant > 0 && memory.Bytes(meant) <= f.Cgroup {
+		return text + fmt.Sprintf("0x%X for %s", meant, memory.Bytes(meant))
+	}
+	return text + fmt.Sprintf("at most 0x%X", int64(f.Cgroup.Percent(dotnetPercentOwn)))
+}

@@ -1,0 +1,252 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
+	"github.com/memfit/memfit/internal/quote"
+)
+
+const (
+	// fewRestarts is how many unexplained restarts are reported: one or two are a deployment's or a probe's.
+	fewRestarts = 3
+	// linesKept is how many lines of a termination message are repeated, and lastLinesMost how many bytes of them.
+	linesKept, lastLinesMost = 2, 256
+	volumesMost              = 8
+
+	exitBus         int32 = 135 // SIGBUS: a page of a full tmpfs was touched
+	reasonOOMKilled       = "OOMKilled"
+	reasonLost            = "ContainerStatusUnknown"
+)
+
+// unexplainedRestarts returns the restarts of a container in governed pods that no kill on file explains; nil: fewer
+// than [fewRestarts], or none since the beginning of the window.
+func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.Time) *v1alpha1.UnexplainedRestarts {
+	var all, explained int64
+	var last *corev1.ContainerStateTerminated
+	var in *corev1.Pod
+	kills := l.Kills(container)
+	for _, pod := range s.Governed {
+		spec, status := containerOf(pod, container)
+		if spec == nil || status == nil || status.RestartCount == 0 {
+			continue
+		}
+		restarts := int64(status.RestartCount)
+		if oom.RestartsOnResize(spec) { // each resize of the pod may be one
+			restarts = max(restarts-max(pod.Generation-1, 0), 0)
+		}
+		all += restarts
+		explained += endedBy(kills, pod)
+		t := lastEnd(status)
+		if t != nil && !explains(kills, pod, t) && (last == nil || last.FinishedAt.Before(&t.FinishedAt)) {
+			last, in = t, pod
+		}
+	}
+	if total := l.Total(container); total > int64(len(kills)) { // some are no longer kept in detail
+		explained = total
+	}
+	if last == nil || all-explained < fewRestarts || now.Sub(last.FinishedAt.Time) > window(s) {
+		return nil
+	}
+	u := &v1alpha1.UnexplainedRestarts{
+		Count:    int32(min(all-explained, 1<<30)), //nolint:gosec // bounded
+		ExitCode: last.ExitCode, LastLines: lastLines(last.Message), Pod: in.Name, Time: last.FinishedAt,
+	}
+	unsized := false
+	for _, v := range inject.MemoryVolumes(in) {
+		if slices.Contains(v.Containers, container) && len(u.MemoryVolumes) < volumesMost {
+			u.MemoryVolumes, unsized = append(u.MemoryVolumes, v.Name), unsized || v.SizeLimit == 0
+		}
+	}
+	u.Resized = unsized && inject.RaisedInPlace(in, s.Profile, container)
+	return u
+}
+
+// endedBy counts the kills on file that ended an instance of a container of the pod.
+func endedBy(kills []memory.OOMKill, pod *corev1.Pod) (n int64) {
+	for i := range kills {
+		if kills[i].Container.UID == pod.UID && kills[i].Kind != memory.OOMChildProcess {
+			n++
+		}
+	}
+	return n
+}
+
+// lastEnd is how the last instance ended; nil: not known, or the kubelet names the reason.
+func lastEnd(status *corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	t := status.State.Terminated
+	if t == nil {
+		t = status.LastTerminationState.Terminated
+	}
+	if t == nil || t.Reason == reasonOOMKilled || t.Reason == reasonLost {
+		return nil
+	}
+	return t
+}
+
+// explains reports whether a kill on file is this end.
+func explains(kills []memory.OOMKill, pod *corev1.Pod, t *corev1.ContainerStateTerminated) bool {
+	return slices.ContainsFunc(kills, func(k memory.OOMKill) bool {
+		return k.Container.UID == pod.UID && k.Kind != memory.OOMChildProcess &&
+			k.Time.Equal(t.FinishedAt.UTC().Truncate(time.Second))
+	})
+}
+
+// lastLines are the last lines of a termination message that are not empty, on one line.
+func lastLines(message string) string {
+	const tail = 4 * lastLinesMost // of a message that the kubelet cuts at 4 KiB
+	message = strings.ToValidUTF8(message[max(0, len(message)-tail):], "")
+	var kept []string
+	for _, line := range slices.Backward(strings.Split(message, "\n")) {
+		if line = strings.TrimSpace(line); line != "" && len(kept) < linesKept {
+			kept = append(kept, line)
+		}
+	}
+	slices.Reverse(kept)
+	return quote.Cut(quote.Line(strings.Join(kept, " | ")), lastLinesMost)
+}
+
+// restartsSentence is "container app restarted 26 times, cause unknown: last exit 1 in pod web-0 at ...", with what to
+// do, in at most 400 characters.
+func restartsSentence(s *Snapshot, container string, u *v1alpha1.UnexplainedRestarts) string {
+	code := fmt.Sprint(u.ExitCode)
+	if u.ExitCode == exitBus {
+		code += " (SIGBUS)"
+	}
+	text := fmt.Sprintf("container %s restarted %s, cause unknown: last exit %s in pod %s at %s", container,
+		format.Count(u.Count, "time"), code, u.Pod, format.Time(u.Time.Time))
+	if u.LastLines != "" {
+		text += ", message " + quote.Name(u.LastLines)
+	} else if len(u.MemoryVolumes) == 0 {
+		return text + ": see kubectl logs --previous, or set terminationMessagePolicy: FallbackToLogsOnError"
+	}
+	switch {
+	case u.Resized:
+		text += fmt.Sprintf("; the pod was raised in place and %s the size from its creation: %s, or set emptyDir.sizeLimit",
+			volumesKeep(u.MemoryVolumes), deletePod(s, u.Pod))
+	case len(u.MemoryVolumes) > 0:
+		text += fmt.Sprintf("; %s the files over restarts: if it is full, %s, or set a larger emptyDir.sizeLimit",
+			volumesKeep(u.MemoryVolumes), deletePod(s, u.Pod))
+	}
+	return text
+}
+
+func volumesKeep(names []string) string {
+	if len(names) == 1 {
+		return "memory-backed volume " + names[0] + " keeps"
+	}
+	return fmt.Sprintf("memory-backed volumes %s and %d more keep", names[0], len(names)-1)
+}
+
+func deletePod(s *Snapshot, pod string) string {
+	return fmt.Sprintf("delete the pod (kubectl delete pod %s -n %s)", pod, s.Owner.Ref.Namespace)
+}
+
+// outgrown returns a pod that was raised in place and whose memory-backed volume kept its size, with the volume; empty:
+// there is none.
+func outgrown(s *Snapshot) (pod, volume string) {
+	for _, p := range s.Governed {
+		if p.Generation <= 1 {
+			continue
+		}
+		for _, v := range inject.MemoryVolumes(p) {
+			if v.SizeLimit == 0 && slices.ContainsFunc(v.Containers, func(c string) bool {
+				return inject.RaisedInPlace(p, s.Profile, c)
+			}) {
+				return p.Name, v.Name
+			}
+		}
+	}
+	return "", ""
+}
+
+// reportRestarts fills in the restarts that no kill explains, and adds them and outgrown volumes to the advisories.
+func (d *decider) reportRestarts() {
+	v := &d.v
+	var texts []string
+	resized := false
+	for i := range v.status.Containers {
+		c := &v.status.Containers[i]
+		u := unexplainedRestarts(d.s, &d.st.ledger, c.Container, d.now)
+		if c.UnexplainedRestarts = u; u != nil {
+			resized = resized || u.Resized
+			texts = append(texts, sentenceCase(restartsSentence(d.s, c.Container, u)))
+		}
+	}
+	if v.outgrown = outgrownSentence(d.s); v.outgrown != "" && !resized {
+		texts = append(texts, sentenceCase(v.outgrown))
+	}
+	v.status.Advisories = append(texts, v.status.Advisories...)
+}
+
+func outgrownSentence(s *Snapshot) string {
+	pod, volume := outgrown(s)
+	if pod == "" {
+		return ""
+	}
+	return fmt.Sprintf("pod %s was raised in place, and %s the size from its creation: %s when it needs more, or set "+
+		"emptyDir.sizeLimit", pod, volumesKeep([]string{volume}), deletePod(s, pod))
+}
+
+// qualified is the Applied condition with what keeps an applied size from being enough.
+func qualified(c metav1.Condition, s *Snapshot, v *result) metav1.Condition {
+	if c.Status != metav1.ConditionTrue {
+		return c
+	}
+	for i := range v.status.Containers {
+		r := &v.status.Containers[i]
+		u := r.UnexplainedRestarts
+		if u == nil {
+			continue
+		}
+		if u.Resized {
+			c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonVolumeKeepsSize
+			c.Message = sentenceCase(restartsSentence(s, r.Container, u))
+			return c
+		}
+		c.Message += "; " + restartsSentence(s, r.Container, u)
+		return c
+	}
+	if v.outgrown != "" {
+		c.Message += "; " + v.outgrown
+	}
+	return c
+}
+
+// sentenceCase is a clause as a sentence begins.
+func sentenceCase(clause string) string { return strings.ToUpper(clause[:1]) + clause[1:] }
+
+// window is how long what happened is news: drift.window.
+func window(s *Snapshot) time.Duration {
+	if w := s.Profile.Spec.Drift.Window; w != nil {
+		return w.Duration
+	}
+	return defaultWindow.Duration()
+}
+
+// withRestarts is the condition that reports no kill, with the first unexplained restarts.
+func withRestarts(c metav1.Condition, s *Snapshot, v *result) metav1.Condition {
+	if c.Status != metav1.ConditionFalse {
+		return c
+	}
+	for i := range v.status.Containers {
+		if r := &v.status.Containers[i]; r.UnexplainedRestarts != nil {
+			c.Message += "; " + restartsSentence(s, r.Container, r.UnexplainedRestarts)
+			break
+		}
+	}
+	return c
+}
