@@ -61,8 +61,8 @@ func (s *sources) bind(f *flag.FlagSet) {
 			"(working set only)",
 	)
 	f.DurationVar(&s.killCounters, "kill-counters-interval", usagectl.DefaultKillCountersEvery,
-		"time between two readings of the kubelets' /metrics/cadvisor, which counts kills of child processes (RBAC "+
-			"nodes/metrics); 0 turns them off")
+		"time between two readings of the kubelets' /metrics/cadvisor, which counts kills of child processes and has what "+
+			"the exact demand of a container follows from (RBAC nodes/metrics); 0 turns them off, and then no limit is lowered")
 	f.StringVar(
 		&s.prometheusURL, "prometheus-url", "",
 		"base URL of anything that speaks the Prometheus HTTP API, for what workloads used before memfit saw them; empty: "+
@@ -213,7 +213,10 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 		identity = asUsageReader(mgr.GetConfig(), t)
 	}
 	kubelets, err := kubelet.New(
-		identity, kubelet.Options{CAFile: o.kubeletCAFile, InsecureSkipKubeletTLSVerify: o.kubeletInsecure},
+		identity, kubelet.Options{
+			CAFile: o.kubeletCAFile, InsecureSkipKubeletTLSVerify: o.kubeletInsecure,
+			NoCounters: o.sources.killCounters == 0, Now: time.Now,
+		},
 	)
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read kubelets: %w", err)
