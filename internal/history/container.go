@@ -45,7 +45,7 @@ const (
 // them cost the garbage collector nothing.
 type Container struct {
 	first, last int64
-	samples     int64
+	samples     uint32
 
 	peakRSS, peakWS       size16
 	peakRSSDay, peakWSDay uint16
@@ -53,8 +53,8 @@ type Container struct {
 	peakSwapDay           uint16
 
 	day  uint16 // newest day
-	hour int32  // newest hour
 	now  size16 // highest demand of the newest hour so far
+	hour int32  // newest hour
 
 	days  [DaysKept]dayCell
 	hours [HoursKept]size16
@@ -65,11 +65,14 @@ type Container struct {
 	seen      [32]uint8 // instances of this hour, a linear counter
 	replicas  uint16    // instances of the hour before
 	instances uint8     // number given to the newest instance
-	noRSS     bool      // some samples had the working set only
-	regime    regime    // under the effective limit
-	before    regime    // under the limit before it
-	past      timeline
-	recent    ring
+	// workingSet: the last sample that was not exact had the working set only. exact and inexact are when demand was last
+	// known exactly, and when it was not.
+	workingSet     bool
+	exact, inexact stamp
+	regime         regime // under the effective limit
+	before         regime // under the limit before it
+	past           timeline
+	recent         ring
 }
 
 // dayCell is one day; a zero peak means no samples.
@@ -102,7 +105,7 @@ func New() *Container { return &Container{} }
 // a duplicate changes nothing, a late one still counts for its hour and day. Samples older than the days kept are
 // dropped, and so are empty ones.
 func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
-	demand := Demand(s)
+	demand := s.Demand()
 	at := s.Time.Unix()
 	if s.HasRSS {
 		demand = max(demand, 1) // an idle process is a sample too; only a source that saw nothing at all is none
@@ -124,7 +127,7 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	c.markHour(v, hour)
 	c.markDay(v, day)
 	c.markPeaks(s, day)
-	c.noRSS = c.noRSS || !s.HasRSS
+	c.markExact(s, stamp(at)) //nolint:gosec // checked above
 	if t == nil || at < int64(t.last) {
 		return
 	}
@@ -136,19 +139,6 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	c.turn(at)
 	t.open.add(v, t.number)
 	c.recent.add(v, at, t.number, c.spacing())
-}
-
-// Demand is the part of a sample that a limit must hold: anonymous memory, plus what lies between it and the working
-// set, but of that at most a quarter of the RSS and at least 16Mi. The rest of a working set is mostly active page
-// cache, which the kernel takes back when a container reaches its limit (research: VPA counts it in full and inflates
-// file readers). What the node has swapped out is demand, too. What is not reclaimable there - tmpfs, sockets, page
-// tables - is usually small; where it is not, a kill says so and recommend then counts the working set in full.
-func Demand(s memory.Sample) memory.Bytes {
-	if !s.HasRSS {
-		return s.WorkingSet
-	}
-	beyond := s.WorkingSet.Minus(s.RSS)
-	return s.Anonymous().Plus(min(beyond, max(s.RSS/4, 16*memory.MiB)))
 }
 
 // advance closes the hours and days between the newest seen and this one.
@@ -282,7 +272,7 @@ func (c *Container) count(at int64) {
 		c.first = at
 	}
 	c.last = max(c.last, at)
-	if c.samples < math.MaxInt64 {
+	if c.samples < math.MaxUint32 {
 		c.samples++
 	}
 }
@@ -311,6 +301,20 @@ func (c *Container) markPeaks(s memory.Sample, day uint16) {
 		mark(&c.peakSwap, &c.peakSwapDay, encode(s.Swap), day)
 	}
 	mark(&c.peakWS, &c.peakWSDay, encode(s.WorkingSet), day)
+}
+
+// unmeasuredFor is how long after its start an instance may be sampled before its first exact measurement: those come
+// every minute, samples more often, and both may be late.
+const unmeasuredFor = 10 * time.Minute
+
+// markExact notes whether a sample was exact. The first minutes of an instance say nothing about the source.
+func (c *Container) markExact(s memory.Sample, at stamp) {
+	switch {
+	case s.Exact:
+		c.exact = max(c.exact, at)
+	case at >= c.inexact && (s.Started.IsZero() || s.Time.Sub(s.Started) >= unmeasuredFor):
+		c.inexact, c.workingSet = at, !s.HasRSS
+	}
 }
 
 // mark keeps the highest value of the days kept; a record older than that gives way to what is seen now.
