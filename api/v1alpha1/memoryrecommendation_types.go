@@ -57,11 +57,16 @@ type Evidence struct {
 	// liveSetSeen is the day on which a replica last came close to liveSet. Eight days without, and liveSet comes down.
 	// +optional
 	LiveSetSeen *metav1.Time `json:"liveSetSeen,omitempty"`
+	// peakDemand is the highest demand seen in one container, in the window: the memory that the kernel cannot reclaim,
+	// which is anonymous memory, shared memory (tmpfs, /dev/shm), kernel memory and swap. With a source "(RSS only)" it may
+	// be higher, with "(working set only)" it contains page cache.
+	// +optional
+	PeakDemand *resource.Quantity `json:"peakDemand,omitempty"`
 	// peakRSS is the highest anonymous memory seen in one container, in the window.
 	// +optional
 	PeakRSS *resource.Quantity `json:"peakRSS,omitempty"`
-	// peakSwap is the most that the node had swapped out of one container, in the window; absent when nothing was. Demand
-	// is anonymous memory in RAM and in swap together: a limit sized by RSS alone would swap for ever.
+	// peakSwap is the most that the node had swapped out of one container, in the window; absent when nothing was. It is
+	// part of demand: a limit sized without it would make the container swap again.
 	// +optional
 	PeakSwap *resource.Quantity `json:"peakSwap,omitempty"`
 	// peakWorkingSet is the highest working set seen in one container, in the window.
@@ -73,7 +78,8 @@ type Evidence struct {
 	// samples is the number of measurements.
 	// +optional
 	Samples int64 `json:"samples,omitempty"`
-	// source says where usage came from: "kubelet", "prometheus" or "metrics.k8s.io (working set only)".
+	// source says where usage came from: "kubelet", "prometheus", "kubelet (RSS only)" or "metrics-api (working set only)".
+	// With the last two demand is an estimate, and no limit is lowered by it.
 	// +optional
 	Source string `json:"source,omitempty"`
 	// trough is the live set: the median of the low points between collections.
@@ -166,8 +172,8 @@ type ContainerRecommendation struct {
 	Stalls int64 `json:"stalls,omitempty"`
 	// summary says in one line what was found and what to do.
 	Summary string `json:"summary"`
-	// use is the most that one running replica used in the last two hours at most: anonymous memory, or the working set
-	// where the source knows nothing else. It is written when it has changed by an eighth or so, and once in ten minutes
+	// use is the highest demand of one running replica in the last two hours at most: the memory that the kernel cannot
+	// reclaim (see evidence.peakDemand), or the working set where the source knows nothing else. It is written when it has changed by an eighth or so, and once in ten minutes
 	// (the manager's --checkpoint-interval) unless there is other news.
 	// +optional
 	Use *resource.Quantity `json:"use,omitempty"`
@@ -234,7 +240,7 @@ type OOMKillRecord struct {
 	// limit is the memory limit at the time of the kill.
 	// +optional
 	Limit *resource.Quantity `json:"limit,omitempty"`
-	// peak is the highest RSS seen in that container instance before the kill.
+	// peak is the highest demand seen in that container instance before the kill.
 	// +optional
 	Peak *resource.Quantity `json:"peak,omitempty"`
 	// pod that was killed.

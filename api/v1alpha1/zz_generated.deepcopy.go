@@ -429,6 +429,11 @@ func (in *Evidence) DeepCopyInto(out *Evidence) {
 		in, out := &in.LiveSetSeen, &out.LiveSetSeen
 		*out = (*in).DeepCopy()
 	}
+	if in.PeakDemand != nil {
+		in, out := &in.PeakDemand, &out.PeakDemand
+		x := (*in).DeepCopy()
+		*out = &x
+	}
 	if in.PeakRSS != nil {
 		in, out := &in.PeakRSS, &out.PeakRSS
 		x := (*in).DeepCopy()

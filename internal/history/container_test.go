@@ -26,7 +26,7 @@ var start = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 func sampleOf(pod string, at time.Time, use memory.Bytes) memory.Sample {
 	return memory.Sample{
 		Container: memory.ContainerRef{Namespace: "shop", Pod: pod, UID: types.UID("uid-" + pod), Container: "web"},
-		Time:      at, Started: start.Add(-time.Hour), RSS: use, HasRSS: true, WorkingSet: use,
+		Time:      at, Started: start.Add(-time.Hour), RSS: use, HasRSS: true, WorkingSet: use, Exact: true,
 	}
 }
 

@@ -159,6 +159,10 @@ func (c *Change) hasEvidence() Refusal {
 		return refuse(v1alpha1.ReasonNotEnoughEvidence,
 			"%s of use is too little to lower a limit: %s are needed", format.InWords(r.Evidence.Window), format.InWords(day))
 	}
+	if c.lowering() && r.Evidence.Estimated && !c.OwnersBound {
+		return refuse(v1alpha1.ReasonNotEnoughEvidence,
+			"demand was not exact for all of the last day, so that no limit is lowered; the reasons say what is missing")
+	}
 	return pass()
 }
 
@@ -244,7 +248,7 @@ func (c *Change) withinRange(r LimitRange) Refusal {
 	case r.Max > 0 && limit > r.Max:
 		return refuse(v1alpha1.ReasonLimitRange,
 			"limit %s is above the maximum of %s in LimitRange %s", limit, r.Max, r.Name)
-	case r.Min > 0 && limit < r.Min:
+	case r.Min > 0 && limit > 0 && limit < r.Min:
 		return refuse(v1alpha1.ReasonLimitRange,
 			"limit %s is below the minimum of %s in LimitRange %s", limit, r.Min, r.Name)
 	case r.Refusal != "":

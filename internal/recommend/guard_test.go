@@ -69,6 +69,12 @@ func TestGuards(t *testing.T) {
 			lower(), func(in *guarded) { in.Recommendation.Evidence.Window = 5 * time.Hour }, "NotEnoughEvidence",
 			"5 h of use",
 		},
+		"lower by an estimate of demand": {
+			lower(), func(in *guarded) { in.Recommendation.Evidence.Estimated = true }, "NotEnoughEvidence", "not exact",
+		},
+		"raise by an estimate of demand": {
+			raise(false), func(in *guarded) { in.Recommendation.Evidence.Estimated = true }, "", "",
+		},
 		"raise after 5 hours": {
 			raise(false), func(in *guarded) { in.Recommendation.Evidence.Window = 5 * time.Hour }, "", "",
 		},

@@ -6,6 +6,7 @@ package workload
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,7 +37,7 @@ func sameQuantity(a, b *resource.Quantity) bool {
 
 func apiEvidence(e recommend.Evidence) v1alpha1.Evidence {
 	out := v1alpha1.Evidence{
-		PeakRSS: format.Quantity(e.PeakRSS), PeakSwap: format.Quantity(e.PeakSwap),
+		PeakDemand: format.Quantity(e.PeakDemand), PeakRSS: format.Quantity(e.PeakRSS), PeakSwap: format.Quantity(e.PeakSwap),
 		PeakWorkingSet: format.Quantity(e.PeakWorkingSet), Trough: format.Quantity(e.Trough),
 		Replicas: int32(min(e.Replicas, 1<<30)), Samples: e.Samples, //nolint:gosec // bounded above
 	}
@@ -48,8 +49,9 @@ func apiEvidence(e recommend.Evidence) v1alpha1.Evidence {
 
 // What a source is followed by in status.
 const (
-	// workingSetOnly marks a source that cannot tell page cache from demand.
+	// workingSetOnly marks a source that cannot tell page cache from demand, rssOnly one that does not see shared memory.
 	workingSetOnly = " (working set only)"
+	rssOnly        = " (RSS only)"
 	// historyFrom comes before the source of what was used before memfit looked.
 	historyFrom = ", history from "
 )
@@ -63,8 +65,12 @@ func evidenceSource(source, past string, h *history.Container) string {
 	if source == "" {
 		return past
 	}
-	if h.WorkingSetOnly() {
+	switch h.Certainty(24 * time.Hour) {
+	case history.WorkingSetOnly:
 		source += workingSetOnly
+	case history.RSSOnly:
+		source += rssOnly
+	case history.Exact, history.Unknown:
 	}
 	if past != "" {
 		source += historyFrom + past
@@ -75,7 +81,7 @@ func evidenceSource(source, past string, h *history.Container) string {
 // sourcesOf undoes evidenceSource.
 func sourcesOf(text string) (source, past string) {
 	source, past, _ = strings.Cut(text, historyFrom)
-	return strings.TrimSuffix(source, workingSetOnly), past
+	return strings.TrimSuffix(strings.TrimSuffix(source, workingSetOnly), rssOnly), past
 }
 
 func apiShape(s shape.Shape) *v1alpha1.Shape {
