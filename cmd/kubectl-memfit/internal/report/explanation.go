@@ -107,6 +107,9 @@ func between(b *v1alpha1.Bounds, highest string) string {
 // evidence is what a number rests on, in one line.
 func evidence(e *v1alpha1.Evidence) string {
 	var parts []string
+	if e.PeakDemand != nil {
+		parts = append(parts, "peak demand "+Amount(e.PeakDemand))
+	}
 	if e.PeakRSS != nil {
 		parts = append(parts, "peak RSS "+Amount(e.PeakRSS))
 	}
