@@ -215,7 +215,7 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 	kubelets, err := kubelet.New(
 		identity, kubelet.Options{
 			CAFile: o.kubeletCAFile, InsecureSkipKubeletTLSVerify: o.kubeletInsecure,
-			NoCounters: o.sources.killCounters == 0, Now: time.Now,
+			NoCounters: o.sources.killCounters == 0, Name: namer(context.Background(), u), Now: time.Now,
 		},
 	)
 	if err != nil {

@@ -51,6 +51,9 @@ type Options struct {
 	MaxCounters memory.Bytes
 	// NoCounters: cAdvisor metrics are never read, so that no sample has an exact demand.
 	NoCounters bool
+	// Name finds containers whose series have no names, on the first reading of a node (see [DecodeCounters]). Nil: they
+	// wait for the next [Source.Counters].
+	Name Namer
 	// Now is the clock by which nodes that are gone are forgotten. Nil: they are kept.
 	Now func() time.Time
 }
@@ -67,6 +70,7 @@ type Source struct {
 	most    map[string]memory.Bytes // by path
 	// noCounters: cAdvisor metrics are not read.
 	noCounters bool
+	name       Namer
 
 	mu     sync.Mutex
 	room   int             // for further kept connections
@@ -85,7 +89,7 @@ func New(config *rest.Config, o Options) (*Source, error) {
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
 	s := &Source{
 		client: client, timeout: o.Timeout, room: keptConnections, kept: map[string]bool{}, noCounters: o.NoCounters,
-		beyond: newBeyondRSS(o.Now),
+		name: o.Name, beyond: newBeyondRSS(o.Now),
 	}
 	s.most = map[string]memory.Bytes{
 		summaryPath: cmp.Or(o.MaxSummary, 8*memory.MiB), cadvisorPath: cmp.Or(o.MaxCounters, 64*memory.MiB),
@@ -135,7 +139,7 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 		return usage.Reading{}, err
 	}
 	if !s.noCounters && !s.askedForCounters(node) {
-		_, _ = s.Counters(ctx, node, nil) // what is missing, the samples say; whoever reads counters reports the error
+		_, _ = s.Counters(ctx, node, s.name) // what is missing, the samples say; whoever reads counters reports the error
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
