@@ -58,8 +58,8 @@ type Evidence struct {
 	// +optional
 	LiveSetSeen *metav1.Time `json:"liveSetSeen,omitempty"`
 	// peakDemand is the highest demand seen in one container, in the window: the memory that the kernel cannot reclaim,
-	// which is anonymous memory, shared memory (tmpfs, /dev/shm), kernel memory and swap. With a source "(RSS only)" it may
-	// be higher, with "(working set only)" it contains page cache.
+	// which is anonymous memory, shared memory (tmpfs, /dev/shm), kernel memory and swap. With a source "(RSS only)" it
+	// may be higher, with "(working set only)" it contains page cache.
 	// +optional
 	PeakDemand *resource.Quantity `json:"peakDemand,omitempty"`
 	// peakRSS is the highest anonymous memory seen in one container, in the window.
@@ -78,8 +78,8 @@ type Evidence struct {
 	// samples is the number of measurements.
 	// +optional
 	Samples int64 `json:"samples,omitempty"`
-	// source says where usage came from: "kubelet", "prometheus", "kubelet (RSS only)" or "metrics-api (working set only)".
-	// With the last two demand is an estimate, and no limit is lowered by it.
+	// source says where usage came from: "kubelet", "prometheus", "kubelet (RSS only)" or "metrics-api (working set
+	// only)". With the last two demand is an estimate, and no limit is lowered by it.
 	// +optional
 	Source string `json:"source,omitempty"`
 	// trough is the live set: the median of the low points between collections.
@@ -173,8 +173,9 @@ type ContainerRecommendation struct {
 	// summary says in one line what was found and what to do.
 	Summary string `json:"summary"`
 	// use is the highest demand of one running replica in the last two hours at most: the memory that the kernel cannot
-	// reclaim (see evidence.peakDemand), or the working set where the source knows nothing else. It is written when it has changed by an eighth or so, and once in ten minutes
-	// (the manager's --checkpoint-interval) unless there is other news.
+	// reclaim (see evidence.peakDemand), or the working set where the source knows nothing else. It is written when it has
+	// changed by an eighth or so, and once in ten minutes (the manager's --checkpoint-interval) unless there is other
+	// news.
 	// +optional
 	Use *resource.Quantity `json:"use,omitempty"`
 	// useSeen is when that replica was read last before use was written.

@@ -94,8 +94,8 @@ func (s *sources) bind(f *flag.FlagSet) {
 	)
 	f.Var(
 		&s.prometheusQueries, "prometheus-query",
-		"NAME=TEMPLATE instead of a built-in query (RSS, WorkingSet, Swap, Usage, Time, PeakDemand, PeakRSS, PeakWorkingSet, "+
-			"LowDemand, LowRSS, LowWorkingSet); may be repeated",
+		"NAME=TEMPLATE instead of a built-in query (RSS, WorkingSet, Swap, Usage, Time, PeakDemand, PeakRSS, "+
+			"PeakWorkingSet, LowDemand, LowRSS, LowWorkingSet); may be repeated",
 	)
 }
 

@@ -239,9 +239,9 @@ func TestSharedMemoryIsDemand(t *testing.T) {
 func TestCertainty(t *testing.T) {
 	const day = 24 * time.Hour
 	exact := func(s memory.Sample) memory.Sample { s.Exact = true; return s }
-	workingSet := func(s memory.Sample) memory.Sample { s.RSS, s.HasRSS = 0, false; return s }
-	rss := func(s memory.Sample) memory.Sample { return s }
-	young := func(s memory.Sample) memory.Sample { s.Started = s.Time.Add(-time.Minute); return s }
+	workingSet := func(s memory.Sample) memory.Sample { s.RSS, s.HasRSS, s.Exact = 0, false, false; return s }
+	rss := func(s memory.Sample) memory.Sample { s.Exact = false; return s }
+	young := func(s memory.Sample) memory.Sample { s.Exact, s.Started = false, s.Time.Add(-time.Minute); return s }
 	type hour struct {
 		at int
 		as func(memory.Sample) memory.Sample

@@ -61,8 +61,8 @@ func (c *Container) code(w coder) {
 	num(w, &c.regime.since)
 	num(w, &c.before.since)
 	for _, v := range []*size16{
-		&c.peakRSS, &c.peakWS, &c.peakSwap, &c.now, &c.regime.limit, &c.regime.peak, &c.regime.low, &c.before.limit, &c.before.peak,
-		&c.before.low,
+		&c.peakRSS, &c.peakWS, &c.peakSwap, &c.now, &c.regime.limit, &c.regime.peak, &c.regime.low, &c.before.limit,
+		&c.before.peak, &c.before.low,
 	} {
 		num(w, v)
 	}

@@ -166,8 +166,8 @@ const (
 	WorkingSetOnly
 )
 
-// Certainty says how well the demand of the last span of time is known: Exact when some sample was exact in it, and none
-// of an instance that is older than ten minutes was not.
+// Certainty says how well the demand of the last span of time is known: Exact when some sample was exact in it, and
+// none of an instance that is older than ten minutes was not.
 func (c *Container) Certainty(span time.Duration) Certainty {
 	within := func(at stamp) bool { return at > 0 && c.last-int64(at) < int64(span/time.Second) }
 	switch {

@@ -74,8 +74,8 @@ type Sample struct {
 }
 
 // Demand returns the memory that the kernel cannot reclaim, which is what a limit must hold: anonymous memory, shared
-// memory, kernel memory and swap. Where Exact is false it is an estimate: with HasRSS one that may be too small, because
-// shared memory is unknown; without it the working set, which contains page cache.
+// memory, kernel memory and swap. Where Exact is false it is an estimate: with HasRSS one that may be too small,
+// because shared memory is unknown; without it the working set, which contains page cache.
 func (s Sample) Demand() Bytes {
 	if !s.HasRSS && !s.Exact {
 		return s.WorkingSet.Plus(s.Swap)

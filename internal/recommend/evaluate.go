@@ -79,7 +79,8 @@ func newEvaluation(in Input) *evaluation {
 	h := e.History
 	e.certainty = h.Certainty(day)
 	e.rec.Evidence = Evidence{
-		PeakDemand: h.HighestDay(), Estimated: e.certainty != history.Exact, PeakRSS: h.PeakRSS(), PeakSwap: h.PeakSwap(), PeakWorkingSet: h.PeakWorkingSet(), Trough: h.Trough(),
+		PeakDemand: h.HighestDay(), Estimated: e.certainty != history.Exact, PeakRSS: h.PeakRSS(),
+		PeakSwap: h.PeakSwap(), PeakWorkingSet: h.PeakWorkingSet(), Trough: h.Trough(),
 		Replicas: h.Replicas(), Samples: h.Samples(), Window: min(h.Span(), history.DaysKept*day),
 	}
 	e.rec.RequeueAfter = time.Hour

@@ -266,8 +266,8 @@ func TestPageCacheIsNotDemand(t *testing.T) {
 	}
 }
 
-// TestSharedMemoryIsHeld is a PostgreSQL-like pod: 21Mi RSS, 73Mi in /dev/shm, a template of 256Mi, 26 hours. It got 58Mi
-// and was killed three times.
+// TestSharedMemoryIsHeld is a PostgreSQL-like pod: 21Mi RSS, 73Mi in /dev/shm, a template of 256Mi, 26 hours. It got
+// 58Mi and was killed three times.
 func TestSharedMemoryIsHeld(t *testing.T) {
 	h := history.New()
 	var now time.Time
@@ -279,7 +279,8 @@ func TestSharedMemoryIsHeld(t *testing.T) {
 	}
 	got := Evaluate(Input{History: h, Current: sizeOf(256*mib, 256*mib), InUse: 94 * mib, Now: now})
 	if got.Decision != Lower || got.Size.Limit < (94*mib).Percent(115) || got.Size.Request < 94*mib ||
-		got.Evidence.PeakDemand.MiB() != 94 || !says(got, "peak demand 94Mi") || !says(got, "peak RSS 21Mi", "shared memory") {
+		got.Evidence.PeakDemand.MiB() != 94 || !says(got, "peak demand 94Mi") ||
+		!says(got, "peak RSS 21Mi", "shared memory") {
 		t.Errorf("%s, evidence %+v, want demand of 94Mi and its headroom held:\n%s", got.Size, got.Evidence,
 			strings.Join(got.Reasons, "\n"))
 	}
@@ -295,7 +296,9 @@ func TestAnEstimateLowersNothing(t *testing.T) {
 	}{
 		"RSS only":                    {func(s *memory.Sample) { s.Exact = false }, time.Minute, "at least 21Mi"},
 		"RSS only, once within a day": {func(s *memory.Sample) { s.Exact = false }, 20 * time.Hour, "at least 21Mi"},
-		"working set only":            {func(s *memory.Sample) { s.Exact, s.HasRSS, s.RSS = false, false, 0 }, time.Minute, "at most 94Mi"},
+		"working set only": {
+			func(s *memory.Sample) { s.Exact, s.HasRSS, s.RSS = false, false, 0 }, time.Minute, "at most 94Mi",
+		},
 		"working set only, now for an hour": {
 			func(s *memory.Sample) { s.Exact, s.HasRSS, s.RSS = false, false, 0 }, 20 * time.Hour, "at most 94Mi",
 		},

@@ -134,7 +134,9 @@ func TestGuards(t *testing.T) {
 			"all containers together",
 		},
 		"quota never stops less": {lower(), func(in *guarded) { in.Quota.Limits, in.Quota.Requests = 1, 1 }, "", ""},
-		"used right now":         {lower(), func(in *guarded) { in.Demand = 390 * mib }, "InUse", "demand is 390Mi right now"},
+		"used right now": {
+			lower(), func(in *guarded) { in.Demand = 390 * mib }, "InUse", "demand is 390Mi right now",
+		},
 		"page cache that the kubelet counts": {
 			lower(), func(in *guarded) { in.Demand, in.Usage = 90*mib, 410*mib }, "InUse",
 			"410Mi right now, of which 320Mi is page cache: the kubelet refuses to resize to 400Mi",

@@ -105,7 +105,8 @@ type Input struct {
 	Policy Policy
 	// Current is what running containers have now.
 	Current memory.Size
-	// InUse is the demand that the fullest replica has had for the last readings. No request is recommended below it. 0: not known.
+	// InUse is the demand that the fullest replica has had for the last readings. No request is recommended below it. 0:
+	// not known.
 	InUse memory.Bytes
 	// InUseSeen is when the last of these readings was taken.
 	InUseSeen time.Time

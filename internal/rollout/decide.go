@@ -88,7 +88,8 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	if pod.QoS == "Guaranteed" && !pod.limited() {
 		to.Request = to.Limit
 	}
-	overdue := c.Demand > now.Request && to.Request > now.Request // it uses memory that the scheduler has promised to others
+	// it uses memory that the scheduler has promised to others
+	overdue := c.Demand > now.Request && to.Request > now.Request
 	_, needed := d.sharedNeed(pod, c)
 	return to, overdue || needed || recommend.Differs(now, to, desired.Policy)
 }

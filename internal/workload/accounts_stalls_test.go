@@ -53,7 +53,8 @@ func TestAnAgentTellsOfAStall(t *testing.T) {
 			s := seen(node, saw)
 			s.Events.Source = "kubelet"
 			s.Events.Samples = []memory.Sample{{
-				Container: ref, Time: now, Started: began, Usage: 510 * memory.MiB, RSS: 480 * memory.MiB, HasRSS: true, Exact: true,
+				Container: ref, Time: now, Started: began, Usage: 510 * memory.MiB, RSS: 480 * memory.MiB, HasRSS: true,
+				Exact:       true,
 				MajorFaults: int64(600 * i), HasMajorFaults: true,
 			}}
 			state, e = Step(state, s, now)

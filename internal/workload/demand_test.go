@@ -59,7 +59,8 @@ func TestARequestFollowsDemand(t *testing.T) {
 			if c.Use == nil || c.Use.String() != "94Mi" {
 				t.Errorf("use is %v, want 94Mi", c.Use)
 			}
-			if c.Recommended == nil || c.Recommended.Request == nil || memory.FromQuantity(*c.Recommended.Request) < 94*memory.MiB {
+			if c.Recommended == nil || c.Recommended.Request == nil ||
+				memory.FromQuantity(*c.Recommended.Request) < 94*memory.MiB {
 				t.Errorf("recommended %+v after ten readings, want a request of at least 94Mi: %s", c.Recommended, c.Summary)
 			}
 			if resized == 0 {

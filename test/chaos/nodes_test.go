@@ -581,7 +581,8 @@ func (n *nodes) summary(node string, how answer) stats.Summary {
 	return s
 }
 
-// counters is what cAdvisor says of memory, and of kills in containers that live on: none; of one that lies, a number that grows.
+// counters is what cAdvisor says of memory, and of kills in containers that live on: none; of one that lies, a number
+// that grows.
 func (n *nodes) counters(node string, how answer, w io.Writer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -74,8 +74,9 @@ func TestHistory(t *testing.T) {
 	r := s.asked[0].Form
 	of := `{container!="",container!="POD",namespace="shop",` +
 		`pod=~"web-[bcdfghjklmnpqrstvwxz2456789]{1,10}-[bcdfghjklmnpqrstvwxz2456789]{5}"}`
-	wantQuery := strings.ReplaceAll("max_over_time((container_memory_usage_bytesX - container_memory_total_active_file_bytesX"+
-		" - container_memory_total_inactive_file_bytesX + container_memory_swapX or container_memory_usage_bytesX"+
+	wantQuery := strings.ReplaceAll("max_over_time((container_memory_usage_bytesX"+
+		" - container_memory_total_active_file_bytesX - container_memory_total_inactive_file_bytesX"+
+		" + container_memory_swapX or container_memory_usage_bytesX"+
 		" - container_memory_total_active_file_bytesX - container_memory_total_inactive_file_bytesX)[5m:30s])", "X", of)
 	if r.Get("query") != wantQuery || r.Get("start") != "300" || r.Get("end") != "600" || r.Get("step") != "300" {
 		t.Errorf("asked %v, want %s from 300 to 600 every 300", r, wantQuery)
