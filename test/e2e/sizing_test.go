@@ -49,8 +49,8 @@ func remembered(ctx context.Context, d *appsv1.Deployment, limit, use memory.Byt
 	for at := now.Add(-26 * time.Hour); at.Before(now); at = at.Add(time.Minute) {
 		h.Add(memory.Sample{
 			Container: memory.ContainerRef{Namespace: namespace, Pod: "web-before", UID: "before", Container: "app"}, Time: at,
-			Started: now.Add(-27 * time.Hour), RSS: use, HasRSS: true, Exact: true, WorkingSet: use.Plus(8 * memory.MiB),
-		}, limit)
+			Started: now.Add(-27 * time.Hour), RSS: use, HasRSS: true, WorkingSet: use.Plus(8 * memory.MiB),
+		}.WithDemand(use.Plus(8*memory.MiB)), limit)
 	}
 	data, err := h.MarshalBinary()
 	Expect(err).NotTo(HaveOccurred())
