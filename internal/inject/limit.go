@@ -165,6 +165,19 @@ func memoryVolumes(pod *corev1.Pod, c *corev1.Container) memory.Bytes {
 	return sum
 }
 
+// MemoryVolumes returns the sum of the size limits of the memory-backed volumes that a container of the pod mounts; 0
+// where there is none with a limit.
+func MemoryVolumes(pod *corev1.Pod, container string) memory.Bytes {
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			if list[i].Name == container {
+				return memoryVolumes(pod, &list[i])
+			}
+		}
+	}
+	return 0
+}
+
 // memoryOf is the memory of a resource list, 0 when it has none.
 func memoryOf(list corev1.ResourceList) memory.Bytes {
 	q, ok := list[corev1.ResourceMemory]

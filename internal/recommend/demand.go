@@ -102,6 +102,22 @@ func (e *evaluation) keepUnlessExact(limit memory.Bytes) memory.Bytes {
 	return have
 }
 
+// holdVolumes keeps a limit from being lowered below what memory-backed volumes may hold, which is charged to the
+// container, beside its anonymous memory. What a volume without a sizeLimit held is part of demand.
+func (e *evaluation) holdVolumes(limit memory.Bytes) memory.Bytes {
+	have, anonymous := e.Current.Limit, e.rec.Evidence.PeakRSS
+	least := e.plusHeadroom(anonymous.Plus(e.Volumes))
+	if have > 0 {
+		least = min(least, have)
+	}
+	if e.Volumes == 0 || limit >= least {
+		return limit
+	}
+	e.say("%s instead of %s: memory-backed volumes may hold %s (sizeLimit), beside RSS of %s", least,
+		limit.CeilTo(memory.MiB), e.Volumes, anonymous)
+	return least
+}
+
 // firstLimit is what the first limit of a container must hold where its demand is an estimate: all of the working set.
 // 0: nothing more than its demand.
 func (e *evaluation) firstLimit() memory.Bytes {

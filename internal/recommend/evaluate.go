@@ -41,7 +41,7 @@ func Evaluate(in Input) Recommendation {
 	if missing != "" {
 		return e.hold(missing)
 	}
-	limit := e.keepUnlessExact(e.boundGrowth(e.stopClimb(e.need())))
+	limit := e.keepUnlessExact(e.holdVolumes(e.boundGrowth(e.stopClimb(e.need()))))
 	if e.History.Span() < day {
 		limit = max(limit, back)
 	}

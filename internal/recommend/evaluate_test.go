@@ -286,6 +286,18 @@ func TestSharedMemoryIsHeld(t *testing.T) {
 	}
 }
 
+func TestALimitHoldsWhatMemoryBackedVolumesMayHold(t *testing.T) {
+	h := history.New()
+	now := feed(h, 9*day, gib, flat(50*mib))
+	for volumes, want := range map[memory.Bytes]memory.Bytes{0: 58 * mib, 100 * mib: 173 * mib, 4 * gib: gib} {
+		got := Evaluate(Input{History: h, Current: sizeOf(gib, gib), Volumes: volumes, Now: now})
+		if got.Size.Limit != want || volumes > 0 && !says(got, "sizeLimit", volumes.String()) {
+			t.Errorf("with %s of volumes the limit is %s, want %s:\n%s", volumes, got.Size.Limit, want,
+				strings.Join(got.Reasons, "\n"))
+		}
+	}
+}
+
 // TestAnEstimateLowersNothing: shared memory is unknown where cAdvisor's counters cannot be read, swap and page cache
 // where only working sets are.
 func TestAnEstimateLowersNothing(t *testing.T) {

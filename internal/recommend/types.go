@@ -108,6 +108,9 @@ type Input struct {
 	// InUse is the demand that the fullest replica has had for the last readings. No request is recommended below it. 0:
 	// not known.
 	InUse memory.Bytes
+	// Volumes is what memory-backed volumes of the container may hold by their sizeLimit. A limit is not lowered below
+	// that and its anonymous memory. 0: none has one.
+	Volumes memory.Bytes
 	// InUseSeen is when the last of these readings was taken.
 	InUseSeen time.Time
 	// Unrelieved is the last stall of the week that a raise did not end; its zero value: there is none.

@@ -175,6 +175,8 @@ type containerInput struct {
 	// not known.
 	inUse, largestNode memory.Bytes
 	inUseSeen          time.Time
+	// volumes is what memory-backed volumes may hold by their sizeLimit.
+	volumes memory.Bytes
 	// unrelieved is the last stall that a raise did not end.
 	unrelieved memory.Stall
 	leak       shape.Ramps
@@ -236,7 +238,8 @@ func (q *containerInput) recommend(a *containerResult) []string {
 			Reserve: growth.Reserve, CapFollowsLimit: follows, CapFrozen: frozen,
 		},
 		InUse: q.inUse, InUseSeen: q.inUseSeen, Unrelieved: q.unrelieved, Ease: q.ease, LargestNode: q.largestNode,
-		Leak: q.leak.String(), Doubt: q.leak.Doubt, Silent: q.silent,
+		Volumes: q.volumes,
+		Leak:    q.leak.String(), Doubt: q.leak.Doubt, Silent: q.silent,
 		Climbing: a.shape.Kind == shape.Climb && a.shape.Confidence != memory.Low,
 	})
 	if q.reverted != nil {

@@ -109,6 +109,7 @@ func (d *decider) input(c managedContainer, plan inject.Plan) containerInput {
 		now:         d.now,
 		largestNode: d.s.Facts.LargestNode,
 		measured:    measured(d.s, c.Name), silent: silence(d.s),
+		volumes: inject.MemoryVolumes(d.s.Template, c.Name),
 	}
 	in.inUse, in.inUseSeen = st.inUse(c.Name, pods)
 	in.unrelieved, _ = st.ledger.RaisedInVain(c.Name, d.now)
