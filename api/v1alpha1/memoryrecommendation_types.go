@@ -56,6 +56,11 @@ type Canary struct {
 
 // Evidence is what a recommendation rests on.
 type Evidence struct {
+	// certainty says how well demand is known: Exact, or an estimate, by which no limit is lowered: RSSOnly (shared memory is
+	// missing) or WorkingSetOnly (page cache is included). Absent before the first exact measurement.
+	// +kubebuilder:validation:Enum=Exact;RSSOnly;WorkingSetOnly
+	// +optional
+	Certainty string `json:"certainty,omitempty"`
 	// heapCap is the least heap cap that running replicas have; absent while one of them runs without.
 	// +optional
 	HeapCap *resource.Quantity `json:"heapCap,omitempty"`
@@ -69,11 +74,16 @@ type Evidence struct {
 	// liveSetSeen is the day on which a replica last came close to liveSet. Eight days without, and liveSet comes down.
 	// +optional
 	LiveSetSeen *metav1.Time `json:"liveSetSeen,omitempty"`
+	// peakDemand is the highest demand seen in one container, in the window: the memory that the kernel cannot reclaim,
+	// which is anonymous memory, shared memory (tmpfs, /dev/shm), kernel memory and swap. With a source "(RSS only)" it
+	// may be higher, with "(working set only)" it contains page cache.
+	// +optional
+	PeakDemand *resource.Quantity `json:"peakDemand,omitempty"`
 	// peakRSS is the highest anonymous memory seen in one container, in the window.
 	// +optional
 	PeakRSS *resource.Quantity `json:"peakRSS,omitempty"`
-	// peakSwap is the most that the node had swapped out of one container, in the window; absent when nothing was. Demand
-	// is anonymous memory in RAM and in swap together: a limit sized by RSS alone would swap for ever.
+	// peakSwap is the most that the node had swapped out of one container, in the window; absent when nothing was. It is
+	// part of demand: a limit sized without it would make the container swap again.
 	// +optional
 	PeakSwap *resource.Quantity `json:"peakSwap,omitempty"`
 	// peakWorkingSet is the highest working set seen in one container, in the window.
@@ -94,9 +104,6 @@ type Evidence struct {
 	// window is how far back the evidence goes, as people say it ("9d4h").
 	// +optional
 	Window string `json:"window,omitempty"`
-	// workingSetOnly: some of the usage is known as working set only, which includes page cache.
-	// +optional
-	WorkingSetOnly bool `json:"workingSetOnly,omitempty"`
 }
 
 // Shape says what a container's memory does over time.
@@ -202,9 +209,10 @@ type ContainerRecommendation struct {
 	// last.
 	// +optional
 	UnexplainedRestarts *UnexplainedRestarts `json:"unexplainedRestarts,omitempty"`
-	// use is the most that one running replica used in the last two hours at most: anonymous memory, or the working set
-	// where the source knows nothing else. It is written when it has changed by an eighth or so, and once in ten minutes
-	// (the manager's --checkpoint-interval) unless there is other news.
+	// use is the highest demand of one running replica in the last two hours at most: the memory that the kernel cannot
+	// reclaim (see evidence.peakDemand), or the working set where the source knows nothing else. It is written when it has
+	// changed by an eighth or so, and once in ten minutes (the manager's --checkpoint-interval) unless there is other
+	// news.
 	// +optional
 	Use *resource.Quantity `json:"use,omitempty"`
 	// useSeen is when that replica was read last before use was written.
@@ -313,7 +321,7 @@ type OOMKillRecord struct {
 	// limit is the memory limit at the time of the kill.
 	// +optional
 	Limit *resource.Quantity `json:"limit,omitempty"`
-	// peak is the highest RSS seen in that container instance before the kill.
+	// peak is the highest demand seen in that container instance before the kill.
 	// +optional
 	Peak *resource.Quantity `json:"peak,omitempty"`
 	// pod that was killed.

@@ -359,6 +359,9 @@ type ContainerSnapshot struct {
 	// container is the container's name.
 	// +kubebuilder:validation:MaxLength=63
 	Container string `json:"container"`
+	// demand is the memory that the kernel cannot reclaim: usage without page cache, and swap.
+	// +optional
+	Demand *resource.Quantity `json:"demand,omitempty"`
 	// high is the memory.high that the kernel enforces for the container's own cgroup, below its limit: from there on it
 	// slows the processes down instead of killing one. The kubelet sets it with MemoryQoS; absent: there is none.
 	// +optional
@@ -403,9 +406,6 @@ type ContainerSnapshot struct {
 	// swap is the memory of the container that was swapped out. It counts against no memory limit in cgroup v2.
 	// +optional
 	Swap *resource.Quantity `json:"swap,omitempty"`
-	// unreclaimable is usage without the page cache: what the kernel cannot drop when the limit is near.
-	// +optional
-	Unreclaimable *resource.Quantity `json:"unreclaimable,omitempty"`
 	// usage is what the kernel counts against the limit, page cache included.
 	// +optional
 	Usage *resource.Quantity `json:"usage,omitempty"`

@@ -17,7 +17,7 @@ import (
 const topLong = `List containers with the memory they use, and what it is.
 
   RUNTIME      what the agent found, else what the profile declares, else with a question mark what the pod suggests
-  USE          what the kernel counts against the limit, from the agent; else the working set of metrics.k8s.io
+  USE          demand, what the kernel cannot reclaim, from the agent; else the working set of metrics.k8s.io
   HEAP         what the runtime's heap holds, garbage that was not collected included
   FREE         resident and holding nothing, in all parts
   NATIVE       what the allocator handed out, stacks, compiled code

@@ -61,8 +61,8 @@ func (s *sources) bind(f *flag.FlagSet) {
 			"(working set only)",
 	)
 	f.DurationVar(&s.killCounters, "kill-counters-interval", usagectl.DefaultKillCountersEvery,
-		"time between two readings of the kubelets' /metrics/cadvisor, which counts kills of child processes (RBAC "+
-			"nodes/metrics); 0 turns them off")
+		"time between two readings of the kubelets' /metrics/cadvisor, which counts kills of child processes and has what "+
+			"the exact demand of a container follows from (RBAC nodes/metrics); 0 turns them off, and then no limit is lowered")
 	f.StringVar(
 		&s.prometheusURL, "prometheus-url", "",
 		"base URL of anything that speaks the Prometheus HTTP API, for what workloads used before memfit saw them; empty: "+
@@ -94,8 +94,8 @@ func (s *sources) bind(f *flag.FlagSet) {
 	)
 	f.Var(
 		&s.prometheusQueries, "prometheus-query",
-		"NAME=TEMPLATE instead of a built-in query (RSS, WorkingSet, Swap, Time, PeakRSS, PeakWorkingSet, LowRSS, "+
-			"LowWorkingSet); may be repeated",
+		"NAME=TEMPLATE instead of a built-in query (RSS, WorkingSet, Swap, Usage, Time, PeakDemand, PeakRSS, "+
+			"PeakWorkingSet, LowDemand, LowRSS, LowWorkingSet); may be repeated",
 	)
 }
 
@@ -109,12 +109,12 @@ func (s *sources) validate() []error {
 			errs = append(errs, fmt.Errorf("--usage-sources=%s: prometheus needs --prometheus-url", s.names))
 		}
 	}
-	if s.killCounters != 0 && s.killCounters < 10*time.Second {
+	if s.killCounters != 0 && (s.killCounters < 10*time.Second || s.killCounters > 5*time.Minute) {
 		errs = append(
 			errs,
 			fmt.Errorf(
-				"--kill-counters-interval=%s: the kubelet counts every 10s or so, and a reading is large; say at least 10s, or 0 "+
-					"to turn them off",
+				"--kill-counters-interval=%s: set 10s to 5m, or 0 to turn them off: the kubelet counts every 10s or so, a reading "+
+					"is large, and demand is exact for 10m after one",
 				s.killCounters,
 			),
 		)
@@ -157,9 +157,9 @@ func (s *sources) prometheus() prometheus.Options {
 func (s *sources) queries() (prometheus.Queries, error) {
 	var q prometheus.Queries
 	known := map[string]*string{
-		"RSS": &q.RSS, "WorkingSet": &q.WorkingSet, "Swap": &q.Swap, "Time": &q.Time, "PeakRSS": &q.PeakRSS,
-		"PeakWorkingSet": &q.PeakWorkingSet,
-		"LowRSS":         &q.LowRSS, "LowWorkingSet": &q.LowWorkingSet,
+		"RSS": &q.RSS, "WorkingSet": &q.WorkingSet, "Swap": &q.Swap, "Usage": &q.Usage, "Time": &q.Time,
+		"PeakDemand": &q.PeakDemand, "PeakRSS": &q.PeakRSS, "PeakWorkingSet": &q.PeakWorkingSet,
+		"LowDemand": &q.LowDemand, "LowRSS": &q.LowRSS, "LowWorkingSet": &q.LowWorkingSet,
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s.prometheusQueries)) {
@@ -213,7 +213,10 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 		identity = asUsageReader(mgr.GetConfig(), t)
 	}
 	kubelets, err := kubelet.New(
-		identity, kubelet.Options{CAFile: o.kubeletCAFile, InsecureSkipKubeletTLSVerify: o.kubeletInsecure},
+		identity, kubelet.Options{
+			CAFile: o.kubeletCAFile, InsecureSkipKubeletTLSVerify: o.kubeletInsecure,
+			NoCounters: o.sources.killCounters == 0, Name: namer(context.Background(), u), Now: time.Now,
+		},
 	)
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read kubelets: %w", err)

@@ -45,13 +45,14 @@ func TestSourceOptions(t *testing.T) {
 			},
 		},
 		"a query nobody asks": {
-			args: []string{"--prometheus-query=Peak=x"}, want: "there is no such query; say one of LowRSS",
+			args: []string{"--prometheus-query=Peak=x"}, want: "there is no such query; say one of LowDemand, LowRSS",
 		},
 		"a query that is no template": {
 			args: []string{"--prometheus-url=http://p", "--prometheus-query=RSS={{.Nod}}"}, want: "RSS",
 		},
 		"a query without a name":            {args: []string{"--prometheus-query=x"}, want: "NAME=VALUE"},
-		"counters too often":                {args: []string{"--kill-counters-interval=1s"}, want: "at least 10s"},
+		"counters too often":                {args: []string{"--kill-counters-interval=1s"}, want: "10s to 5m"},
+		"counters too rarely for a demand":  {args: []string{"--kill-counters-interval=10m"}, want: "10s to 5m"},
 		"no counters":                       {args: []string{"--kill-counters-interval=0"}},
 		"more history than memfit keeps":    {args: []string{"--prometheus-history=1000h"}, want: "35 days"},
 		"steps finer than anybody measures": {args: []string{"--prometheus-step=1s"}, want: "15s to 1h"},

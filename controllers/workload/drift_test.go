@@ -317,7 +317,9 @@ var _ = Describe("What a workload used before memfit saw it", func() {
 			Read: func(_ context.Context, _ memory.WorkloadRef, _, to time.Time, take func(memory.Sample)) error {
 				<-release
 				for at := start.Add(-48 * time.Hour); at.Before(start); at = at.Add(5 * time.Minute) {
-					take(memory.Sample{Container: ref, Time: at, RSS: 90 * memory.MiB, HasRSS: true, WorkingSet: 95 * memory.MiB})
+					take(memory.Sample{
+						Container: ref, Time: at, RSS: 90 * memory.MiB, HasRSS: true, Exact: true, WorkingSet: 95 * memory.MiB,
+					})
 				}
 				return nil
 			},

@@ -37,7 +37,7 @@ var about = [gaugeKinds]struct{ name, help string }{
 	},
 	inUse: {
 		"memfit_use_bytes", "The most that one running replica of a container used in the last two hours at most (use in " +
-			"its MemoryRecommendation): anonymous memory, or the working set where the source knows nothing else.",
+			"its MemoryRecommendation): its demand, which is what the kernel cannot reclaim.",
 	},
 	drifting: {
 		"memfit_memory_drifting",

@@ -30,7 +30,7 @@ func (w *world) sampled(pod *corev1.Pod, rss memory.Bytes) {
 func (w *world) sampledSince(pod *corev1.Pod, rss memory.Bytes, started time.Time) {
 	w.reconciler.Inbox.Sampled("node-1", []memory.Sample{{
 		Container: memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: "app"},
-		Time:      w.clock.Now(), Started: started, RSS: rss, HasRSS: true, WorkingSet: rss + 8*memory.MiB,
+		Time:      w.clock.Now(), Started: started, RSS: rss, HasRSS: true, Exact: true, WorkingSet: rss + 8*memory.MiB,
 	}}, "kubelet")
 }
 

@@ -68,7 +68,7 @@ var _ = Describe("A kubelet that does not answer", func() {
 		source = &kubelets{samples: func() []memory.Sample {
 			return []memory.Sample{{
 				Container: memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: "app"},
-				Time:      w.clock.Now(), Started: start.Add(-time.Hour), RSS: 100 * memory.MiB, HasRSS: true,
+				Time:      w.clock.Now(), Started: start.Add(-time.Hour), RSS: 100 * memory.MiB, HasRSS: true, Exact: true,
 			}}
 		}}
 		collector = &usagectl.Collector{

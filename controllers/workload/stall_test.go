@@ -35,8 +35,9 @@ func (f *faulting) uses(d time.Duration, anon memory.Bytes, faults int64) {
 		for i, pod := range f.pods {
 			s := memory.Sample{
 				Container: memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: "app"},
-				Time:      f.clock.Now(), Started: f.born, RSS: 40 * memory.MiB, HasRSS: true, WorkingSet: 48 * memory.MiB,
-				Usage: 60 * memory.MiB, HasMajorFaults: true,
+				Time:      f.clock.Now(), Started: f.born, RSS: 40 * memory.MiB, HasRSS: true, Exact: true,
+				WorkingSet: 48 * memory.MiB,
+				Usage:      60 * memory.MiB, HasMajorFaults: true,
 			}
 			if i == 0 {
 				s.RSS, s.WorkingSet, s.Usage, s.MajorFaults = anon, anon.Plus(memory.MiB), cmp.Or(f.full, 255*memory.MiB), f.faults

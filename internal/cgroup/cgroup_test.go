@@ -162,8 +162,8 @@ func TestReadV1(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got.Unreclaimable() != 70*memory.MiB {
-		t.Errorf("unreclaimable is %v", got.Unreclaimable())
+	if got.Demand() != 70*memory.MiB+4*memory.KiB {
+		t.Errorf("demand is %v", got.Demand())
 	}
 	if limit, err := tree.Limit(containers[0].PodDir); err != nil || limit != Unlimited {
 		t.Errorf("the pod's limit is %v (%v), want none", limit, err)
@@ -325,7 +325,7 @@ func FuzzRead(f *testing.F) {
 					t.Fatalf("%d containers (%v)", len(containers), err)
 				}
 				r, _ := tree.Read(containers[0].Dir)
-				if least := min(r.Usage, r.Limit, r.High, r.Anon, r.File, r.Shmem, r.Swap, r.Unreclaimable()); least < 0 {
+				if least := min(r.Usage, r.Limit, r.High, r.Anon, r.File, r.Shmem, r.Swap, r.Demand()); least < 0 {
 					t.Errorf("%+v of %q", r, text)
 				}
 				if r.Pressure != nil && min(r.Pressure.Some, r.Pressure.Full) < 0 {

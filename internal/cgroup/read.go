@@ -29,8 +29,10 @@ type Reading struct {
 	Pressure *Pressure
 }
 
-// Unreclaimable is what the kernel cannot drop when the limit is near: usage without the page cache.
-func (r *Reading) Unreclaimable() memory.Bytes { return r.Usage.Minus(r.File) }
+// Demand returns the memory that the kernel cannot reclaim: usage without page cache, which is anonymous, shared and
+// kernel memory, and swap. cAdvisor's series give the same number ([memory.Sample.Demand]), on version 1 and 2; the sum
+// of anon, shmem, kernel and sock in memory.stat is a little less, because the kernel charges memory in batches.
+func (r *Reading) Demand() memory.Bytes { return r.Usage.Minus(r.File).Plus(r.Swap) }
 
 // Usage reads only what counts against the limit: one file, for those who have much room.
 func (t *Tree) Usage(dir string) (memory.Bytes, error) {

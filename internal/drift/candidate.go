@@ -44,7 +44,7 @@ type Pod struct {
 // Container is one reading.
 type Container struct {
 	Name string
-	// Use is anonymous memory now, Limit the effective limit (0: none, and then nothing kills it).
+	// Use is its demand now, Limit the effective limit (0: none, and then nothing kills it).
 	Use, Limit memory.Bytes
 	// At is when it was measured.
 	At time.Time

@@ -115,7 +115,7 @@ func TestACompressedHistoryIsReadWithItsOwnFactor(t *testing.T) {
 		t.Errorf("the first bytes are %#x without and %#x with compression", plain[0], data[0])
 	}
 	for name, bad := range map[string][]byte{
-		"no factor": {compressed}, "a factor of 1": {compressed, 1, withTimeline}, "a factor of 7": {compressed, 7, 2},
+		"no factor": {compressed}, "a factor of 1": {compressed, 1, version}, "a factor of 7": {compressed, 7, 2},
 		"a factor out of range": {compressed, 0xff, 0xff, 0xff, 0xff, 0x0f, 2}, "nothing after it": {compressed, 60},
 	} {
 		if New().UnmarshalBinary(bad) == nil {

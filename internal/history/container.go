@@ -47,18 +47,17 @@ const (
 // factor of its first sample.
 type Container struct {
 	first, last int64
-	samples     int64
+	samples     uint32
 
 	peakRSS, peakWS       size16
 	peakRSSDay, peakWSDay lowDay
 	peakSwap              size16
 	peakSwapDay           lowDay
 
-	day  uint32 // newest day; compressed days do not fit 16 bits
-	hour int32  // newest hour
-	now  size16 // highest demand of the newest hour so far
-
+	now    size16 // highest demand of the newest hour so far
 	factor uint16 // of internal/period; 0: as 1
+	day    uint32 // newest day; compressed days do not fit 16 bits
+	hour   int32  // newest hour
 
 	days  [DaysKept]dayCell
 	hours [HoursKept]size16
@@ -69,11 +68,14 @@ type Container struct {
 	seen      [32]uint8 // instances of this hour, a linear counter
 	replicas  uint16    // instances of the hour before
 	instances uint8     // number given to the newest instance
-	noRSS     bool      // some samples had the working set only
-	regime    regime    // under the effective limit
-	before    regime    // under the limit before it
-	past      timeline
-	recent    ring
+	// workingSet: the last sample that was not exact had the working set only. exact and inexact are when demand was last
+	// known exactly, and when it was not.
+	workingSet     bool
+	exact, inexact stamp
+	regime         regime // under the effective limit
+	before         regime // under the limit before it
+	past           timeline
+	recent         ring
 }
 
 // lowDay is the lower half of a day's number, which is enough to compare days that are less than 32768 apart.
@@ -114,7 +116,7 @@ func New() *Container { return &Container{} }
 // a duplicate changes nothing, a late one still counts for its hour and day. Samples older than the days kept are
 // dropped, and so are empty ones.
 func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
-	demand := Demand(s)
+	demand := s.Demand()
 	at := s.Time.Unix()
 	if s.HasRSS {
 		demand = max(demand, 1) // an idle process is a sample too; only a source that saw nothing at all is none
@@ -139,7 +141,7 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	c.markHour(v, hour)
 	c.markDay(v, day)
 	c.markPeaks(s, day)
-	c.noRSS = c.noRSS || !s.HasRSS
+	c.markExact(s, stamp(at)) //nolint:gosec // checked above
 	if t == nil || at < int64(t.last) {
 		return
 	}
@@ -161,19 +163,6 @@ func (c *Container) seconds(p period.Evidence) int64 { return int64(p.At(c.Facto
 
 func (c *Container) hourOf(at int64) int32 { return int32(at / c.seconds(period.Hour)) } //nolint:gosec // of 32-bit seconds
 func (c *Container) dayOf(at int64) uint32 { return uint32(at / c.seconds(period.Day)) } //nolint:gosec // of 32-bit seconds
-
-// Demand is the part of a sample that a limit must hold: anonymous memory, plus what lies between it and the working
-// set, but of that at most a quarter of the RSS and at least 16Mi. The rest of a working set is mostly active page
-// cache, which the kernel takes back when a container reaches its limit (research: VPA counts it in full and inflates
-// file readers). What the node has swapped out is demand, too. What is not reclaimable there - tmpfs, sockets, page
-// tables - is usually small; where it is not, a kill says so and recommend then counts the working set in full.
-func Demand(s memory.Sample) memory.Bytes {
-	if !s.HasRSS {
-		return s.WorkingSet
-	}
-	beyond := s.WorkingSet.Minus(s.RSS)
-	return s.Anonymous().Plus(min(beyond, max(s.RSS/4, 16*memory.MiB)))
-}
 
 // advance closes the hours and days between the newest seen and this one.
 func (c *Container) advance(hour int32, day uint32) {
@@ -307,7 +296,7 @@ func (c *Container) count(at int64) {
 		c.first = at
 	}
 	c.last = max(c.last, at)
-	if c.samples < math.MaxInt64 {
+	if c.samples < math.MaxUint32 {
 		c.samples++
 	}
 }
@@ -336,6 +325,20 @@ func (c *Container) markPeaks(s memory.Sample, day uint32) {
 		mark(&c.peakSwap, &c.peakSwapDay, encode(s.Swap), day)
 	}
 	mark(&c.peakWS, &c.peakWSDay, encode(s.WorkingSet), day)
+}
+
+// unmeasuredFor is how long after its start an instance may be sampled before its first exact measurement: those come
+// every minute, samples more often, and both may be late.
+const unmeasuredFor = 10 * time.Minute
+
+// markExact notes whether a sample was exact. The first minutes of an instance say nothing about the source.
+func (c *Container) markExact(s memory.Sample, at stamp) {
+	switch {
+	case s.Exact:
+		c.exact = max(c.exact, at)
+	case at >= c.inexact && (s.Started.IsZero() || s.Time.Sub(s.Started) >= unmeasuredFor):
+		c.inexact, c.workingSet = at, !s.HasRSS
+	}
 }
 
 // mark keeps the highest value of the days kept; a record older than that gives way to what is seen now.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -27,7 +26,7 @@ var start = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 func sampleOf(pod string, at time.Time, use memory.Bytes) memory.Sample {
 	return memory.Sample{
 		Container: memory.ContainerRef{Namespace: "shop", Pod: pod, UID: types.UID("uid-" + pod), Container: "web"},
-		Time:      at, Started: start.Add(-time.Hour), RSS: use, HasRSS: true, WorkingSet: use,
+		Time:      at, Started: start.Add(-time.Hour), RSS: use, HasRSS: true, WorkingSet: use, Exact: true,
 	}
 }
 
@@ -220,6 +219,61 @@ func TestUnmarshalRefusesWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
+// TestSharedMemoryIsDemand: 21Mi RSS and 73Mi in /dev/shm were remembered as 37Mi.
+func TestSharedMemoryIsDemand(t *testing.T) {
+	c := New()
+	for m := range 26 * 60 {
+		s := sampleOf("db-0", start.Add(time.Duration(m)*time.Minute), 21*mib)
+		s.WorkingSet = 130 * mib // with page cache
+		c.Add(s.WithDemand(94*mib), 256*mib)
+	}
+	for _, c := range []*Container{c, decoded(t, encoded(t, c))} {
+		if !near(c.HighestDay(), 94*mib) || !near(c.Trough(), 94*mib) || !near(c.Quantile(0.5), 94*mib) &&
+			c.Quantile(0.5) < 94*mib || c.Certainty(24*time.Hour) != Exact {
+			t.Errorf("peak %s, trough %s, usual %s, certainty %d; want 94Mi, exact", c.HighestDay(), c.Trough(),
+				c.Quantile(0.5), c.Certainty(24*time.Hour))
+		}
+	}
+}
+
+func TestCertainty(t *testing.T) {
+	const day = 24 * time.Hour
+	exact := func(s memory.Sample) memory.Sample { s.Exact = true; return s }
+	workingSet := func(s memory.Sample) memory.Sample { s.RSS, s.HasRSS, s.Exact = 0, false, false; return s }
+	rss := func(s memory.Sample) memory.Sample { s.Exact = false; return s }
+	young := func(s memory.Sample) memory.Sample { s.Exact, s.Started = false, s.Time.Add(-time.Minute); return s }
+	type hour struct {
+		at int
+		as func(memory.Sample) memory.Sample
+	}
+	for name, test := range map[string]struct {
+		hours []hour
+		want  Certainty
+	}{
+		"exact":                               {[]hour{{0, exact}, {30, exact}}, Exact},
+		"RSS only":                            {[]hour{{0, rss}, {30, rss}}, RSSOnly},
+		"working set only":                    {[]hour{{0, workingSet}, {30, workingSet}}, WorkingSetOnly},
+		"one replica without":                 {[]hour{{0, exact}, {10, rss}, {30, exact}}, RSSOnly},
+		"one without, more than a day ago":    {[]hour{{0, exact}, {3, rss}, {30, exact}}, Exact},
+		"the first minutes of an instance":    {[]hour{{0, exact}, {29, young}, {30, exact}}, Exact},
+		"nothing but first minutes":           {[]hour{{0, young}, {30, young}}, Unknown},
+		"a source that fell back in the end":  {[]hour{{0, exact}, {30, workingSet}}, WorkingSetOnly},
+		"exact more than a day ago, then few": {[]hour{{0, exact}, {30, young}}, Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := New()
+			for _, h := range test.hours {
+				c.Add(h.as(sampleOf("web-1", start.Add(time.Duration(h.at)*time.Hour), 21*mib)), 0)
+			}
+			for _, c := range []*Container{c, decoded(t, encoded(t, c))} {
+				if got := c.Certainty(day); got != test.want {
+					t.Errorf("certainty %d, want %d", got, test.want)
+				}
+			}
+		})
+	}
+}
+
 // TestWhatIsSwappedOutIsDemand: on a node, a reclaim of 50M took the RSS of a container to 15 MB and put 54 MB into
 // swap.
 func TestWhatIsSwappedOutIsDemand(t *testing.T) {
@@ -233,10 +287,6 @@ func TestWhatIsSwappedOutIsDemand(t *testing.T) {
 		if !near(c.HighestDay(), 69*mib) || !near(c.PeakRSS(), 15*mib) || !near(c.PeakSwap(), 54*mib) {
 			t.Errorf("peak %s, RSS %s, swap %s; want 69Mi, 15Mi, 54Mi", c.HighestDay(), c.PeakRSS(), c.PeakSwap())
 		}
-	}
-	// The version before can go on with the history of a container that never swapped.
-	if with, without := encoded(t, c)[0], encoded(t, busy(1, 1, 1))[0]; with != withSwap || without != withTimeline {
-		t.Errorf("versions %d and %d, want %d and %d", with, without, withSwap, withTimeline)
 	}
 }
 
@@ -261,7 +311,6 @@ func FuzzUnmarshalBinary(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	f.Add(version1(f))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := New()
 		var err error
@@ -292,42 +341,6 @@ func FuzzUnmarshalBinary(f *testing.F) {
 		c.Add(sampleOf("web-1", start, mib), mib)
 		c.Trough()
 	})
-}
-
-// version1 was written by the version before: two pods at 100 to 196 MiB, looked at every minute for three days.
-func version1(t testing.TB) []byte {
-	t.Helper()
-	data, err := os.ReadFile("testdata/version1.bin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
-// TestTheVersionBeforeIsStillRead: an upgrade of memfit forgets no size.
-func TestTheVersionBeforeIsStillRead(t *testing.T) {
-	c := New()
-	if err := c.UnmarshalBinary(version1(t)); err != nil {
-		t.Fatal(err)
-	}
-	if c.Samples() != 2*3*24*60 || len(c.Days()) != 3 || !near(c.HighestDay(), 196*mib) || c.Replicas() != 2 ||
-		len(c.AppendHours(nil)) != HoursKept {
-		t.Errorf(
-			"%d samples, %d days, highest %s, %d replicas, %d hours", c.Samples(), len(c.Days()), c.HighestDay(), c.Replicas(),
-			len(c.AppendHours(nil)),
-		)
-	}
-	last := start.AddDate(0, 0, 3).Add(-time.Minute)
-	if points := c.Recent(); len(points) != PointsKept || last.Sub(points[len(points)-1].Time) > 2*time.Minute {
-		t.Errorf("%d recent points, the newest %v; want the newest %d", len(points), points[len(points)-1], PointsKept)
-	}
-	if spans := c.AppendSpans(nil); len(spans) != 0 {
-		t.Errorf("%d spans out of nowhere", len(spans))
-	}
-	c.Add(sampleOf("pod-0", last.Add(time.Minute), 150*mib), 512*mib)
-	if spans := c.AppendSpans(nil); len(spans) != 1 || !near(spans[0].Peak, 150*mib) {
-		t.Errorf("the timeline does not begin: %v", spans)
-	}
 }
 
 func encoded(t *testing.T, c *Container) []byte {

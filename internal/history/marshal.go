@@ -13,11 +13,8 @@ import (
 )
 
 const (
-	// The first byte of the encoding is its version. A reader refuses versions it does not know: the history then starts
-	// anew. Older ones are read: what they lack begins empty.
-	withoutTimeline = 1
-	withTimeline    = 2
-	withSwap        = 3
+	// version is the first byte of the encoding. A reader refuses all others: the history then starts anew.
+	version = 4
 	// compressed precedes the version of a history whose evidence is compressed; the factor follows it. Histories that
 	// are not compressed, all but those of a lab, lack both.
 	compressed = 0xc0
@@ -26,14 +23,11 @@ const (
 // MarshalBinary is the versioned, compact form kept in a MemoryCheckpoint: varints, and differences where neighbors
 // are alike. The current window is part of it, so that a restart forgets nothing.
 func (c *Container) MarshalBinary() ([]byte, error) {
-	w := writer{buf: make([]byte, 0, 512), version: withTimeline}
-	if c.peakSwap > 0 { // what never swapped is written so that the version before can go on with it
-		w.version = withSwap
-	}
+	w := writer{buf: make([]byte, 0, 512)}
 	if c.factor > 1 {
 		w.buf = binary.AppendUvarint(append(w.buf, compressed), uint64(c.factor))
 	}
-	w.buf = append(w.buf, w.version)
+	w.buf = append(w.buf, version)
 	c.code(&w)
 	return w.buf, nil
 }
@@ -47,11 +41,11 @@ func (c *Container) UnmarshalBinary(data []byte) error {
 	if err != nil {
 		return err
 	}
-	if data[0] < withoutTimeline || data[0] > withSwap {
-		return fmt.Errorf("history: version %d is not known, want %d to %d", data[0], withoutTimeline, withSwap)
+	if data[0] != version {
+		return fmt.Errorf("history: version %d is unknown, want %d", data[0], version)
 	}
 	read := Container{factor: factor}
-	r := reader{buf: data[1:], version: data[0]}
+	r := reader{buf: data[1:]}
 	read.code(&r)
 	if r.err == nil && len(r.buf) != 0 {
 		r.err = fmt.Errorf("history: %d bytes too many", len(r.buf))
@@ -82,29 +76,30 @@ func readFactor(data []byte) (factor uint16, rest []byte, err error) {
 type coder interface {
 	int(v *int64)
 	byte(v *uint8)
-	// from is true in encodings of that version and later ones.
-	from(version uint8) bool
 }
 
 // code visits every field in a fixed order.
 func (c *Container) code(w coder) {
-	for _, v := range []*int64{&c.first, &c.last, &c.samples} {
-		w.int(v)
-	}
+	w.int(&c.first)
+	w.int(&c.last)
+	num(w, &c.samples)
 	num(w, &c.day)
 	num(w, &c.hour)
 	num(w, &c.regime.since)
 	num(w, &c.before.since)
 	for _, v := range []*size16{
-		&c.peakRSS, &c.peakWS, &c.now, &c.regime.limit, &c.regime.peak, &c.regime.low, &c.before.limit, &c.before.peak,
-		&c.before.low,
+		&c.peakRSS, &c.peakWS, &c.peakSwap, &c.now, &c.regime.limit, &c.regime.peak, &c.regime.low, &c.before.limit,
+		&c.before.peak, &c.before.low,
 	} {
 		num(w, v)
 	}
-	num(w, &c.peakRSSDay)
-	num(w, &c.peakWSDay)
+	for _, v := range []*lowDay{&c.peakRSSDay, &c.peakWSDay, &c.peakSwapDay} {
+		num(w, v)
+	}
 	num(w, &c.replicas)
-	flag(w, &c.noRSS)
+	since(w, &c.exact, c.last)
+	since(w, &c.inexact, c.last)
+	flag(w, &c.workingSet)
 	num(w, &c.instances)
 	c.codeSeries(w)
 	c.peaks.code(w)
@@ -113,13 +108,7 @@ func (c *Container) code(w coder) {
 	}
 	sparse(w, c.seen[:])
 	c.recent.code(w)
-	if w.from(withTimeline) {
-		c.past.code(w)
-	}
-	if w.from(withSwap) {
-		num(w, &c.peakSwap)
-		num(w, &c.peakSwapDay)
-	}
+	c.past.code(w)
 }
 
 // codeSeries writes days, hours and lows as differences from the cell before: a steady workload costs one byte a cell.
@@ -160,9 +149,7 @@ func (s *instanceTracker) code(w coder, last int64) {
 	num(w, &s.number)
 	since(w, &s.last, last)
 	since(w, &s.started, int64(s.last))
-	if w.from(withTimeline) {
-		s.open.code(w)
-	}
+	s.open.code(w)
 }
 
 func (t *openInterval) code(w coder) {
@@ -197,23 +184,18 @@ func (r *ring) code(w coder) {
 	w.int(&r.newest)
 	n := r.n
 	num(w, &n)
+	n = min(n, PointsKept)
 	var before size16
 	var usual uint16
 	// The oldest point is written first and read back to index 0, so equal contents give equal bytes wherever the head is.
-	o := ring{newest: r.newest, n: min(n, PointsKept)}
+	o := ring{newest: r.newest, n: n}
 	for i := range int(n) {
 		j := r.index(i)
 		gap, value, number := r.gap[j], r.value[j], r.number[j]
-		if w.from(withTimeline) {
-			delta(w, &gap, &usual)
-		} else {
-			num(w, &gap)
-		}
+		delta(w, &gap, &usual)
 		delta(w, &value, &before)
 		num(w, &number)
-		if at := i - int(n) + int(o.n); at >= 0 { // the version before kept more of them
-			o.gap[at], o.value[at], o.number[at] = gap, value, number
-		}
+		o.gap[i], o.value[i], o.number[i] = gap, value, number
 	}
 	if _, reading := w.(*reader); reading {
 		*r = o
@@ -233,7 +215,7 @@ func (c *Container) valid() error {
 		}
 		return nil
 	}
-	if c.samples < 0 || c.hour < lowHours || c.first < 0 || c.last < c.first || c.first > 1<<40 || c.last > 1<<40 {
+	if c.hour < lowHours || c.first < 0 || c.last < c.first || c.first > 1<<40 || c.last > 1<<40 {
 		return errors.New("history: times or counts out of range")
 	}
 	for i := range int(c.peaks.n) {
@@ -321,21 +303,16 @@ func sparse(w coder, cells []uint8) {
 }
 
 type writer struct {
-	buf     []byte
-	version uint8
+	buf []byte
 }
 
-func (w *writer) int(v *int64)            { w.buf = binary.AppendVarint(w.buf, *v) }
-func (w *writer) byte(v *uint8)           { w.buf = append(w.buf, *v) }
-func (w *writer) from(version uint8) bool { return w.version >= version }
+func (w *writer) int(v *int64)  { w.buf = binary.AppendVarint(w.buf, *v) }
+func (w *writer) byte(v *uint8) { w.buf = append(w.buf, *v) }
 
 type reader struct {
-	buf     []byte
-	err     error
-	version uint8
+	buf []byte
+	err error
 }
-
-func (r *reader) from(version uint8) bool { return r.version >= version }
 
 func (r *reader) byte(v *uint8) {
 	*v = 0

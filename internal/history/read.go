@@ -18,7 +18,7 @@ type Point struct {
 	// Instance numbers container instances; the same pod after a restart has another number. Numbers wrap around at 256.
 	Instance int
 	Time     time.Time
-	// Demand is what [Demand] makes of the sample: RSS and a bounded part of the page cache.
+	// Demand is that of the sample (see [memory.Sample.Demand]).
 	Demand memory.Bytes
 }
 
@@ -132,7 +132,7 @@ func (c *Container) HighestDay() memory.Bytes {
 }
 
 // Samples is the number of samples taken in so far.
-func (c *Container) Samples() int64 { return c.samples }
+func (c *Container) Samples() int64 { return int64(c.samples) }
 
 // First is the time of the oldest sample; zero without samples.
 func (c *Container) First() time.Time { return unix(c.first) }
@@ -152,8 +152,35 @@ func (c *Container) PeakSwap() memory.Bytes { return c.peakSwap.bytes() }
 // PeakWorkingSet is the highest working set in the days kept.
 func (c *Container) PeakWorkingSet() memory.Bytes { return c.peakWS.bytes() }
 
-// WorkingSetOnly is true when some samples came without RSS, so that demand includes page cache.
-func (c *Container) WorkingSetOnly() bool { return c.noRSS }
+// Certainty says how well demand is known.
+type Certainty uint8
+
+// The certainties.
+const (
+	// Unknown: no sample was exact.
+	Unknown Certainty = iota
+	// Exact: demand was measured.
+	Exact
+	// RSSOnly: shared memory is missing in some samples, so that demand may be higher.
+	RSSOnly
+	// WorkingSetOnly: some samples are working sets, which contain page cache, so that demand may be lower.
+	WorkingSetOnly
+)
+
+// Certainty says how well the demand of the last span of time is known: Exact when some sample was exact in it, and
+// none of an instance that is older than ten minutes was not.
+func (c *Container) Certainty(span time.Duration) Certainty {
+	within := func(at stamp) bool { return at > 0 && c.last-int64(at) < int64(span/time.Second) }
+	switch {
+	case within(c.inexact) && c.workingSet:
+		return WorkingSetOnly
+	case within(c.inexact):
+		return RSSOnly
+	case within(c.exact):
+		return Exact
+	}
+	return Unknown
+}
 
 // Replicas is the number of instances seen in one hour, this one or the one before. It is exact up to 6 and an estimate
 // above, good to about a tenth up to 300.

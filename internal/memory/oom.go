@@ -69,7 +69,7 @@ type OOMKill struct {
 	// Proven: the kernel held the container to Limit beyond doubt, because its pod was created with it or the pod's cgroup
 	// is known to have it. Otherwise a limit that a resize brought is effective only as far as can be told from outside.
 	Proven bool
-	// Peak is the highest RSS memfit saw in that container instance. 0: none seen.
+	// Peak is the highest demand memfit saw in that container instance. 0: none seen.
 	Peak Bytes
 	// Uptime is how long that instance ran. 0: unknown.
 	Uptime     time.Duration

@@ -46,6 +46,9 @@ type Sample struct {
 	Started time.Time
 	// RSS is anonymous memory (memory.stat anon; cgroup v1 total_rss): what the allocator holds. No page cache, no tmpfs.
 	RSS Bytes
+	// SharedAndKernel is the rest of what the kernel cannot reclaim: shared memory (tmpfs, /dev/shm, SysV) and kernel
+	// memory charged to the container. With Exact false it may be missing or outdated.
+	SharedAndKernel Bytes
 	// Swap is anonymous memory that the node has swapped out: the container needs it, and its RSS is without it. The
 	// kubelet tells it one sample late. 0: none, or the source does not say.
 	Swap Bytes
@@ -58,8 +61,9 @@ type Sample struct {
 	// difference between two samples of one instance means something.
 	MajorFaults int64
 	// HasRSS is false for sources that only know the working set (metrics.k8s.io), HasMajorFaults for those that do not
-	// count them. They stand together because apart each would take as much as a number, and many samples wait at a time.
-	HasRSS, HasMajorFaults bool
+	// count them. Exact is true where SharedAndKernel was measured in this container instance, and recently. The three are
+	// adjacent because apart each would take as much as a number, and many samples wait at a time.
+	HasRSS, HasMajorFaults, Exact bool
 	// Waited is for how long all of its tasks together waited for memory (PSI memory full, total), where the kubelet hands
 	// on the kernel's microseconds. Where it tells nanoseconds, as its API says, this is a thousand times too long: only
 	// WaitedPercent shows which. A kernel without PSI reports 0, as a calm one does: 0 is unknown, and only what rises
@@ -69,5 +73,18 @@ type Sample struct {
 	WaitedPercent float64
 }
 
-// Anonymous is what the allocator holds, in memory and swapped out.
-func (s Sample) Anonymous() Bytes { return s.RSS.Plus(s.Swap) }
+// Demand returns the memory that the kernel cannot reclaim, which is what a limit must hold: anonymous memory, shared
+// memory, kernel memory and swap. Where Exact is false it is an estimate: with HasRSS one that may be too small,
+// because shared memory is unknown; without it the working set, which contains page cache.
+func (s Sample) Demand() Bytes {
+	if !s.HasRSS && !s.Exact {
+		return s.WorkingSet.Plus(s.Swap)
+	}
+	return s.RSS.Plus(s.Swap).Plus(s.SharedAndKernel)
+}
+
+// WithDemand returns the sample with a demand that was measured as a whole.
+func (s Sample) WithDemand(demand Bytes) Sample {
+	s.SharedAndKernel, s.Exact = demand.Minus(s.RSS.Plus(s.Swap)), true
+	return s
+}

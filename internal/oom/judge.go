@@ -48,8 +48,8 @@ type death struct {
 	runtime  string
 	heapCap  memory.Bytes // 0: not known
 	stopping string
-	// limit and podLimit were effective; peak is the highest RSS seen of this container, podPeak that of all containers of
-	// the pod.
+	// limit and podLimit were effective; peak is the highest demand seen of this container, podPeak that of all containers
+	// of the pod.
 	limit, podLimit, peak, podPeak memory.Bytes
 	// counted is true when the kernel's counter already showed kills in this instance.
 	counted bool

@@ -104,8 +104,8 @@ type cursor struct {
 }
 
 // Update adds what the observations show and returns the kills that are new, oldest first. Observations may come in any
-// order, twice, late, or after some were missed. peak says the highest RSS seen in a container instance (0: none); nil
-// means nobody knows.
+// order, twice, late, or after some were missed. peak returns the highest demand seen in a container instance (0:
+// none); nil means nobody knows.
 func (l *Ledger) Update(
 	obs []Observation, peak func(memory.ContainerRef) memory.Bytes, now time.Time,
 ) []memory.OOMKill {

@@ -35,7 +35,7 @@ var lifeBegan = time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 func newLife(limit memory.Bytes) *life {
 	return &life{limit: limit, every: 15 * time.Second, sample: memory.Sample{
 		Container: memory.ContainerRef{Namespace: "shop", Pod: "web-0", UID: "u1", Container: "app"},
-		Time:      lifeBegan, Started: lifeBegan, HasRSS: true, HasMajorFaults: true,
+		Time:      lifeBegan, Started: lifeBegan, HasRSS: true, Exact: true, HasMajorFaults: true,
 	}}
 }
 

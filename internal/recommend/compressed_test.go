@@ -77,7 +77,7 @@ func (s story) evaluate() (Recommendation, Refusal) {
 	for i, use := range s.use {
 		now = start.Add((period.Evidence(i) * s.every).Duration())
 		h.Add(memory.Sample{
-			Container: ref, Time: now, Started: start, RSS: use, HasRSS: true, WorkingSet: use,
+			Container: ref, Time: now, Started: start, RSS: use, HasRSS: true, WorkingSet: use, Exact: true,
 		}, s.current.Limit)
 		if i > 0 && i == s.killed {
 			in.Kills = []memory.OOMKill{{
@@ -88,7 +88,7 @@ func (s story) evaluate() (Recommendation, Refusal) {
 	in.Now, in.InUseSeen = now.Add(period.Minute.Duration()), now
 	r := Evaluate(in)
 	change := Change{
-		Proposal{Recommendation: r, Policy: s.policy}, Running{Current: s.current, RSS: in.InUse, QoS: "Burstable"},
+		Proposal{Recommendation: r, Policy: s.policy}, Running{Current: s.current, Demand: in.InUse, QoS: "Burstable"},
 	}
 	return r, Guard(change, Surroundings{}, Progress{
 		Now: in.Now, LastChange: in.Now.Add(-s.changed.Duration()), Replicas: 3,
@@ -137,7 +137,7 @@ func TestALimitIsLoweredWithinMinutesInALab(t *testing.T) {
 	if strings.Contains(strings.Join(plain.Reasons, "\n"), "compressed") {
 		t.Errorf("without compression: %v", plain.Reasons)
 	}
-	inUse := Change{Proposal{Recommendation: got}, Running{Current: s.current, RSS: 20 * mib, QoS: "Burstable"}}
+	inUse := Change{Proposal{Recommendation: got}, Running{Current: s.current, Demand: 20 * mib, QoS: "Burstable"}}
 	if why := Guard(inUse, Surroundings{WindowPeak: 300 * mib}, Progress{Now: start, Replicas: 3}); !strings.Contains(
 		why.Message, "use reached 300Mi within the last 10 min",
 	) {

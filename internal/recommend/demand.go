@@ -31,7 +31,7 @@ func (e *evaluation) demandLimit() memory.Bytes {
 	level := e.cheapest(days)
 	recent := days[0].peak
 	e.sayPeaks(level, recent)
-	level = max(level, recent, e.unreclaimed())
+	level = max(level, recent, e.firstLimit())
 	limit := e.plusHeadroom(level)
 	e.say("%s + %s headroom = %s", level, e.headroomWords(level), limit)
 	if month := e.monthly(days, limit); month > 0 {
@@ -43,24 +43,22 @@ func (e *evaluation) demandLimit() memory.Bytes {
 	return e.notEaten(limit, recent)
 }
 
+// sayPeaks says what the size rests on.
 func (e *evaluation) sayPeaks(level, recent memory.Bytes) {
 	ev := e.rec.Evidence
-	highest := max(e.highestDay(), recent)
-	if ev.PeakRSS > 0 && !e.History.WorkingSetOnly() {
-		e.say("peak RSS %s over %s (%s)", ev.PeakRSS, format.InWords(ev.Window), e.basis())
-	} else {
-		e.say(
-			"peak working set %s over %s (%s); RSS is not known, so page cache counts", ev.PeakWorkingSet,
-			format.InWords(ev.Window), e.basis(),
-		)
+	highest := max(ev.PeakDemand, recent)
+	e.say("%s over %s (%s)", e.peakWords(), format.InWords(ev.Window), e.basis())
+	if e.certainty != history.Exact {
+		e.say("%s", inexactWords(e.certainty))
 	}
 	if ev.PeakSwap > 0 {
-		e.say("up to %s was swapped out: it is demand, for which RSS alone has no room", ev.PeakSwap)
+		e.say("up to %s was swapped out, which is part of demand", ev.PeakSwap)
 	}
-	if ev.PeakRSS > 0 && ev.PeakWorkingSet > ev.PeakRSS && highest < ev.PeakWorkingSet {
-		e.say(
-			"peak working set %s: page cache the kernel can take back is left out, demand is %s", ev.PeakWorkingSet, highest,
-		)
+	if rest := highest.Minus(ev.PeakRSS.Plus(ev.PeakSwap)); ev.PeakRSS > 0 && rest > e.headroom(highest) {
+		e.say("peak RSS %s: the rest of demand is shared memory (tmpfs, /dev/shm) and kernel memory", ev.PeakRSS)
+	}
+	if ev.PeakWorkingSet > e.plusHeadroom(highest) {
+		e.say("peak working set %s: the rest of it is page cache, which the kernel reclaims at the limit", ev.PeakWorkingSet)
 	}
 	if need := max(level, recent); need < highest && e.plusHeadroom(need) < highest {
 		e.say(
@@ -70,25 +68,47 @@ func (e *evaluation) sayPeaks(level, recent memory.Bytes) {
 	}
 }
 
-// explainedPercent: a process whose last known RSS was below this share of the limit it died at did not fill the limit
-// by RSS alone.
-const explainedPercent = 60
-
-// unreclaimed is the peak working set when a kill showed that it is not page cache the kernel can take back: tmpfs, for
-// example. 0: none.
-func (e *evaluation) unreclaimed() memory.Bytes {
-	ws := e.rec.Evidence.PeakWorkingSet
-	for _, k := range e.kills {
-		if k.Kind != memory.OOMHeapAbort && k.Peak > 0 && k.Peak < k.Limit.Percent(explainedPercent) &&
-			ws > k.Limit.Percent(explainedPercent) && e.rec.Evidence.PeakRSS < ws {
-			e.say(
-				"working set of %s counts in full: it died at %s with RSS of %s only, so the rest was not page cache", ws, k.Limit,
-				k.Peak,
-			)
-			return ws
-		}
+// peakWords is the highest demand of the days kept, as far as it is known.
+func (e *evaluation) peakWords() string {
+	peak := e.rec.Evidence.PeakDemand
+	switch e.certainty {
+	case history.Exact:
+		return sprintf("peak demand %s", peak)
+	case history.WorkingSetOnly:
+		return sprintf("peak demand at most %s", peak)
+	case history.RSSOnly, history.Unknown:
 	}
-	return 0
+	return sprintf("peak demand at least %s", peak)
+}
+
+// inexactWords says why demand is an estimate.
+func inexactWords(c history.Certainty) string {
+	if c == history.WorkingSetOnly {
+		return "demand is an estimate by the working set, which contains page cache: a limit is not lowered by it"
+	}
+	return "demand is an estimate by RSS, without shared memory: a limit is not lowered until the kubelet's " +
+		"/metrics/cadvisor has been read for a day (--kill-counters-interval, RBAC nodes/metrics)"
+}
+
+// keepUnlessExact keeps the limit of a container where its demand is an estimate, which shared memory or swap may
+// exceed.
+func (e *evaluation) keepUnlessExact(limit memory.Bytes) memory.Bytes {
+	have := e.Current.Limit
+	if e.certainty == history.Exact || limit >= have {
+		return limit
+	}
+	e.say("limit stays at %s although %s would hold what is known: %s", have, limit.CeilTo(memory.MiB),
+		inexactWords(e.certainty))
+	return have
+}
+
+// firstLimit is what the first limit of a container must hold where its demand is an estimate: all of the working set.
+// 0: nothing more than its demand.
+func (e *evaluation) firstLimit() memory.Bytes {
+	if e.certainty == history.Exact || e.Current.Limit > 0 {
+		return 0
+	}
+	return e.rec.Evidence.PeakWorkingSet
 }
 
 // windows are the days with samples, newest first: the last 24 hours, and calendar days before. The days do not move

@@ -42,7 +42,7 @@ func Evaluate(in Input) Recommendation {
 	if missing != "" {
 		return e.hold(missing)
 	}
-	limit := e.boundGrowth(e.stopClimb(e.need()))
+	limit := e.keepUnlessExact(e.boundGrowth(e.stopClimb(e.need())))
 	if e.age() < period.Day {
 		limit = max(limit, back)
 	}
@@ -64,6 +64,8 @@ type evaluation struct {
 	// newest is the last recent kill of kills; unhelped is the last of those that a higher limit does not help against.
 	newest, unhelped memory.OOMKill
 	reach            reach
+	// certainty is that of the demand of the last day.
+	certainty history.Certainty
 }
 
 func newEvaluation(in Input) *evaluation {
@@ -76,8 +78,10 @@ func newEvaluation(in Input) *evaluation {
 		e.History = history.New()
 	}
 	h := e.History
+	e.certainty = h.Certainty(period.Day.Duration())
 	e.rec.Evidence = Evidence{
-		PeakRSS: h.PeakRSS(), PeakSwap: h.PeakSwap(), PeakWorkingSet: h.PeakWorkingSet(), Trough: h.Trough(),
+		PeakDemand: h.HighestDay(), Estimated: e.certainty != history.Exact, PeakRSS: h.PeakRSS(),
+		PeakSwap: h.PeakSwap(), PeakWorkingSet: h.PeakWorkingSet(), Trough: h.Trough(),
 		Replicas: h.Replicas(), Samples: h.Samples(), Window: min(h.Span(), (history.DaysKept * period.Day).Duration()),
 	}
 	e.rec.RequeueAfter = period.Hour.Duration()
@@ -273,10 +277,8 @@ func (e *evaluation) summary() string {
 		return head + ": " + e.Ease.Why
 	case e.rec.UseAboveRequest:
 		return head + ": " + e.inUseWords()
-	case ev.PeakRSS > 0:
-		return fmt.Sprintf("%s: peak RSS %s over %s", head, ev.PeakRSS, format.InWords(ev.Window))
 	default:
-		return fmt.Sprintf("%s: peak working set %s over %s", head, ev.PeakWorkingSet, format.InWords(ev.Window))
+		return fmt.Sprintf("%s: %s over %s", head, e.peakWords(), format.InWords(ev.Window))
 	}
 }
 
@@ -286,7 +288,7 @@ func (e *evaluation) confidence() memory.Confidence {
 	switch {
 	case e.grown.limit > 0 && span < 7*period.Day:
 		return memory.Low // a kill says more is needed, not how much
-	case span >= 7*period.Day && !e.History.WorkingSetOnly():
+	case span >= 7*period.Day && e.certainty == history.Exact:
 		return memory.High
 	case span >= period.Day:
 		return memory.Medium

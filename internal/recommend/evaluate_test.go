@@ -42,7 +42,7 @@ func feed(
 func sample(pod string, at time.Time, use memory.Bytes) memory.Sample {
 	return memory.Sample{
 		Container: memory.ContainerRef{Namespace: "shop", Pod: pod, UID: types.UID(pod), Container: "web"},
-		Time:      at, Started: start.Add(-time.Hour), RSS: use, HasRSS: true, WorkingSet: use,
+		Time:      at, Started: start.Add(-time.Hour), RSS: use, HasRSS: true, WorkingSet: use, Exact: true,
 	}
 }
 
@@ -138,7 +138,7 @@ func TestReasonsReadFromEvidenceToNumber(t *testing.T) {
 		History: h, Policy: Policy{LimitMax: 448 * mib}, Current: sizeOf(gib, gib), Now: now,
 	})
 	want := []string{
-		"peak RSS 412Mi over 9 days (1 replica, 3k samples)",
+		"peak demand 412Mi over 9 days (1 replica, 3k samples)",
 		"412Mi + 15 % headroom = 474Mi",
 		"clamped from 474Mi to limit.max 448Mi",
 	}
@@ -148,7 +148,7 @@ func TestReasonsReadFromEvidenceToNumber(t *testing.T) {
 	if want := (memory.Size{Request: 437 * mib, Limit: 448 * mib}); got.Decision != Lower || got.Size != want {
 		t.Errorf("got %s %v, want Lower %v", got.Decision, got.Size, want)
 	}
-	if want := "Lower limit 1Gi to 448Mi, request 1Gi to 437Mi: peak RSS 412Mi over 9 days"; got.Summary != want {
+	if want := "Lower limit 1Gi to 448Mi, request 1Gi to 437Mi: peak demand 412Mi over 9 days"; got.Summary != want {
 		t.Errorf("summary %q, want %q", got.Summary, want)
 	}
 	if got.Confidence != memory.High {
@@ -264,12 +264,96 @@ func TestPageCacheIsNotDemand(t *testing.T) {
 			"limit %s, want at most 150Mi and the page cache named:\n%s", got.Size.Limit, strings.Join(got.Reasons, "\n"),
 		)
 	}
-	// A kill shows that this working set was not all cache: tmpfs, for example.
-	k := kill(now.Add(-30*time.Hour), 2*gib)
-	k.Peak = 100 * mib
-	got = Evaluate(Input{History: h, Kills: []memory.OOMKill{k}, Current: sizeOf(2*gib, 2*gib), Now: now})
-	if got.Size.Limit < 3*gib {
-		t.Errorf("after a kill at 2Gi with RSS 100Mi: limit %s, want the working set of 3Gi held", got.Size.Limit)
+}
+
+// TestSharedMemoryIsHeld is a PostgreSQL-like pod: 21Mi RSS, 73Mi in /dev/shm, a template of 256Mi, 26 hours. It got
+// 58Mi and was killed three times.
+func TestSharedMemoryIsHeld(t *testing.T) {
+	h := history.New()
+	var now time.Time
+	for since := time.Duration(0); since <= 26*time.Hour; since += time.Minute {
+		s := sample("db-0", start.Add(since), 21*mib)
+		s.WorkingSet = 94 * mib
+		h.Add(s.WithDemand(94*mib), 256*mib)
+		now = s.Time
+	}
+	got := Evaluate(Input{History: h, Current: sizeOf(256*mib, 256*mib), InUse: 94 * mib, Now: now})
+	if got.Decision != Lower || got.Size.Limit < (94*mib).Percent(115) || got.Size.Request < 94*mib ||
+		got.Evidence.PeakDemand.MiB() != 94 || !says(got, "peak demand 94Mi") ||
+		!says(got, "peak RSS 21Mi", "shared memory") {
+		t.Errorf("%s, evidence %+v, want demand of 94Mi and its headroom held:\n%s", got.Size, got.Evidence,
+			strings.Join(got.Reasons, "\n"))
+	}
+}
+
+func TestALimitHoldsWhatMemoryBackedVolumesMayHold(t *testing.T) {
+	h := history.New()
+	now := feed(h, 9*day, gib, flat(50*mib))
+	for volumes, want := range map[memory.Bytes]memory.Bytes{0: 58 * mib, 100 * mib: 150 * mib, 4 * gib: gib} {
+		got := Evaluate(Input{History: h, Current: sizeOf(gib, gib), Policy: Policy{VolumesHold: volumes}, Now: now})
+		if got.Size.Limit != want || volumes > 0 && !says(got, "sizeLimit", volumes.String()) {
+			t.Errorf("with %s of volumes the limit is %s, want %s:\n%s", volumes, got.Size.Limit, want,
+				strings.Join(got.Reasons, "\n"))
+		}
+	}
+}
+
+// TestAnEstimateLowersNothing: shared memory is unknown where cAdvisor's counters cannot be read, swap and page cache
+// where only working sets are.
+func TestAnEstimateLowersNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		inexact func(*memory.Sample)
+		every   time.Duration // of the samples, one is so
+		words   string
+	}{
+		"RSS only":                    {func(s *memory.Sample) { s.Exact = false }, time.Minute, "at least 21Mi"},
+		"RSS only, once within a day": {func(s *memory.Sample) { s.Exact = false }, 20 * time.Hour, "at least 21Mi"},
+		"working set only": {
+			func(s *memory.Sample) { s.Exact, s.HasRSS, s.RSS = false, false, 0 }, time.Minute, "at most 94Mi",
+		},
+		"working set only, now for an hour": {
+			func(s *memory.Sample) { s.Exact, s.HasRSS, s.RSS = false, false, 0 }, 20 * time.Hour, "at most 94Mi",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := history.New()
+			var now time.Time
+			for since := time.Duration(0); since <= 30*time.Hour; since += time.Minute {
+				s := sample("db-0", start.Add(since), 21*mib)
+				s.WorkingSet = 94 * mib
+				if since%test.every == 0 {
+					test.inexact(&s)
+				}
+				h.Add(s, 256*mib)
+				now = s.Time
+			}
+			in := Input{History: h, Current: sizeOf(200*mib, 256*mib), InUse: 21 * mib, Now: now}
+			got := Evaluate(in)
+			if got.Decision != Keep || !says(got, "peak demand "+test.words) || !says(got, "limit stays at 256Mi", "estimate") {
+				t.Errorf("%s to %s, want Keep:\n%s", got.Decision, got.Size, strings.Join(got.Reasons, "\n"))
+			}
+			in.Current.Limit = 0
+			if got = Evaluate(in); got.Size.Limit < (94 * mib).Percent(115) {
+				t.Errorf("first limit %s, want the working set of 94Mi held", got.Size.Limit)
+			}
+			in.Current = sizeOf(16*mib, 16*mib)
+			if got = Evaluate(in); got.Decision != Raise || got.Size.Limit < 21*mib {
+				t.Errorf("%s to %s, want a raise", got.Decision, got.Size)
+			}
+		})
+	}
+}
+
+// TestARequestFollowsDemandWithoutALimit: a container without a limit kept a request of 16Mi with 56Mi in use.
+func TestARequestFollowsDemandWithoutALimit(t *testing.T) {
+	for name, span := range map[string]time.Duration{"10 minutes": 10 * time.Minute, "a day": day} {
+		h := history.New()
+		now := feed(h, span, 0, flat(56*mib))
+		got := Evaluate(Input{History: h, Current: sizeOf(16*mib, 0), InUse: 56 * mib, InUseSeen: now, Now: now})
+		if got.Decision != Raise || !got.UseAboveRequest || got.Size.Request < 56*mib ||
+			span < time.Hour && got.Size.Limit != 0 {
+			t.Errorf("%s: %s %s, want a request of at least 56Mi at once", name, got.Decision, got.Size)
+		}
 	}
 }
 
@@ -322,7 +406,7 @@ func ExampleEvaluate() {
 		fmt.Println("-", reason)
 	}
 	// Output:
-	// Lower limit 1Gi to 474Mi, request 1Gi to 437Mi: peak RSS 412Mi over 9 days
-	// - peak RSS 412Mi over 9 days (1 replica, 3k samples)
+	// Lower limit 1Gi to 474Mi, request 1Gi to 437Mi: peak demand 412Mi over 9 days
+	// - peak demand 412Mi over 9 days (1 replica, 3k samples)
 	// - 412Mi + 15 % headroom = 474Mi
 }

@@ -60,8 +60,8 @@ type Quota struct {
 // Running is the container as it runs, with its pod and its node.
 type Running struct {
 	Current memory.Size
-	// RSS is anonymous memory in use right now; a limit is not lowered onto it.
-	RSS memory.Bytes
+	// Demand is the memory in use right now that the kernel cannot reclaim; a limit is not lowered onto it.
+	Demand memory.Bytes
 	// Usage is all that counts against the limit right now, page cache included, which is what the kubelet compares a
 	// lower limit with before it resizes.
 	Usage memory.Bytes
@@ -157,6 +157,10 @@ func (c *Change) hasEvidence() Refusal {
 			"%s of use is too little to lower a limit: %s are needed", format.InWords(r.Evidence.Window),
 			format.InWords(period.Day.Duration()))
 	}
+	if c.lowering() && r.Evidence.Estimated && !c.OwnersBound {
+		return refuse(v1alpha1.ReasonNotEnoughEvidence,
+			"demand was not exact for all of the last day, so that no limit is lowered; the reasons say what is missing")
+	}
 	return pass()
 }
 
@@ -191,7 +195,7 @@ func (c *Change) cooledDown(p Progress) Refusal {
 	// What is used beyond the request, others were promised. A pod may do so although the one that was looked at does
 	// not.
 	to := c.Recommendation.Size
-	here := c.RSS > c.Current.Request && to.Request > c.Current.Request && to.Limit == c.Current.Limit
+	here := c.Demand > c.Current.Request && to.Request > c.Current.Request && to.Limit == c.Current.Limit
 	if (c.Recommendation.UseAboveRequest || here || c.rollsBack()) && !c.Restarts {
 		return pass()
 	}
@@ -235,7 +239,7 @@ func (c *Change) withinRange(r LimitRange) Refusal {
 	case r.Max > 0 && limit > r.Max:
 		return refuse(v1alpha1.ReasonLimitRange,
 			"limit %s is above the maximum of %s in LimitRange %s", limit, r.Max, r.Name)
-	case r.Min > 0 && limit < r.Min:
+	case r.Min > 0 && limit > 0 && limit < r.Min:
 		return refuse(v1alpha1.ReasonLimitRange,
 			"limit %s is below the minimum of %s in LimitRange %s", limit, r.Min, r.Name)
 	case r.Refusal != "":
@@ -276,14 +280,14 @@ func (c *Change) roomToLower(dayPeak memory.Bytes) Refusal {
 	if !c.lowering() {
 		return pass()
 	}
-	if !holds(limit, c.RSS) {
-		return refuse(v1alpha1.ReasonInUse, "RSS is %s right now: a limit of %s would kill it", c.RSS, limit)
+	if !holds(limit, c.Demand) {
+		return refuse(v1alpha1.ReasonInUse, "demand is %s right now: a limit of %s would kill it", c.Demand, limit)
 	}
 	// Only page cache above the new limit is in question here, which kills nobody: the kubelet's comparison, no margin.
 	if !c.Restarts && c.Usage >= limit {
-		return refuse(v1alpha1.ReasonInUse, "memory in use is %s right now, of which %s is page cache and the kernel's: the "+
+		return refuse(v1alpha1.ReasonInUse, "memory in use is %s right now, of which %s is page cache: the "+
 			"kubelet refuses to resize to %s until less is in use; the next pod starts with it", c.Usage,
-			c.Usage.Minus(c.RSS), limit)
+			c.Usage.Minus(c.Demand), limit)
 	}
 	if dayPeak > limit {
 		return refuse(v1alpha1.ReasonInUse,

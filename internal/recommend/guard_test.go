@@ -27,7 +27,7 @@ func lower() guarded {
 			Proposal{Recommendation: Recommendation{
 				Decision: Lower, Size: sizeOf(300*mib, 400*mib), Evidence: Evidence{Window: 9 * day},
 			}},
-			Running{Current: sizeOf(800*mib, gib), RSS: 200 * mib, QoS: "Burstable"},
+			Running{Current: sizeOf(800*mib, gib), Demand: 200 * mib, QoS: "Burstable"},
 		},
 		Surroundings: Surroundings{WindowPeak: 350 * mib},
 		Progress:     Progress{Now: start, Replicas: 3},
@@ -40,7 +40,7 @@ func raise(urgent bool) guarded {
 			Proposal{Recommendation: Recommendation{
 				Decision: Raise, Size: sizeOf(700*mib, gib), Evidence: Evidence{Window: 9 * day}, Urgent: urgent,
 			}},
-			Running{Current: sizeOf(300*mib, 512*mib), RSS: 500 * mib, QoS: "Burstable"},
+			Running{Current: sizeOf(300*mib, 512*mib), Demand: 500 * mib, QoS: "Burstable"},
 		},
 		Progress: Progress{Now: start, Replicas: 3},
 	}
@@ -69,6 +69,12 @@ func TestGuards(t *testing.T) {
 			lower(), func(in *guarded) { in.Recommendation.Evidence.Window = 5 * time.Hour }, "NotEnoughEvidence",
 			"5 h of use",
 		},
+		"lower by an estimate of demand": {
+			lower(), func(in *guarded) { in.Recommendation.Evidence.Estimated = true }, "NotEnoughEvidence", "not exact",
+		},
+		"raise by an estimate of demand": {
+			raise(false), func(in *guarded) { in.Recommendation.Evidence.Estimated = true }, "", "",
+		},
 		"raise after 5 hours": {
 			raise(false), func(in *guarded) { in.Recommendation.Evidence.Window = 5 * time.Hour }, "", "",
 		},
@@ -88,7 +94,7 @@ func TestGuards(t *testing.T) {
 			in.LastChange, in.Recommendation.Size.Limit = start.Add(-10*time.Minute), in.Current.Limit
 		}, "", ""},
 		"requests what it uses, and waits": {raise(false), func(in *guarded) {
-			in.LastChange, in.Recommendation.Size.Limit, in.RSS = start.Add(-10*time.Minute), in.Current.Limit, 290*mib
+			in.LastChange, in.Recommendation.Size.Limit, in.Demand = start.Add(-10*time.Minute), in.Current.Limit, 290*mib
 		}, "CoolingDown", "last change"},
 		"a kill does not wait": {
 			raise(true), func(in *guarded) { in.LastChange = start.Add(-10 * time.Minute) }, "", "",
@@ -125,13 +131,15 @@ func TestGuards(t *testing.T) {
 			"all containers together",
 		},
 		"quota never stops less": {lower(), func(in *guarded) { in.Quota.Limits, in.Quota.Requests = 1, 1 }, "", ""},
-		"used right now":         {lower(), func(in *guarded) { in.RSS = 390 * mib }, "InUse", "RSS is 390Mi right now"},
+		"used right now": {
+			lower(), func(in *guarded) { in.Demand = 390 * mib }, "InUse", "demand is 390Mi right now",
+		},
 		"page cache that the kubelet counts": {
-			lower(), func(in *guarded) { in.RSS, in.Usage = 90*mib, 410*mib }, "InUse",
-			"410Mi right now, of which 320Mi is page cache and the kernel's: the kubelet refuses to resize to 400Mi",
+			lower(), func(in *guarded) { in.Demand, in.Usage = 90*mib, 410*mib }, "InUse",
+			"410Mi right now, of which 320Mi is page cache: the kubelet refuses to resize to 400Mi",
 		},
 		"page cache does not matter to a fresh pod": {
-			lower(), func(in *guarded) { in.RSS, in.Usage, in.Restarts = 90*mib, 410*mib, true }, "", "",
+			lower(), func(in *guarded) { in.Demand, in.Usage, in.Restarts = 90*mib, 410*mib, true }, "", "",
 		},
 		"page cache never stops a raise": {raise(false), func(in *guarded) { in.Usage = 4 * gib }, "", ""},
 		"used today": {
@@ -158,7 +166,7 @@ func TestGuards(t *testing.T) {
 
 func TestTheFirstRefusalIsTheOneSeen(t *testing.T) {
 	in := lower()
-	in.Paused, in.Conflict, in.RSS = "the kill switch", "HPA shop/web", 2*memory.GiB
+	in.Paused, in.Conflict, in.Demand = "the kill switch", "HPA shop/web", 2*memory.GiB
 	if reason := in.refusal().Reason; reason != "Paused" {
 		t.Errorf("first refusal %q, want Paused", reason)
 	}

@@ -62,7 +62,7 @@ func (e *evaluation) judgeKills() {
 	}
 	if share {
 		e.advise(
-			"the heap cap is a share of the limit, so the limit is raised; where RSS stays far below it, a larger share " +
+			"the heap cap is a share of the limit, so the limit is raised; where demand stays far below it, a larger share " +
 				"(heapPercent) helps without",
 		)
 	}
@@ -116,7 +116,7 @@ func (e *evaluation) growAfterKills() {
 		}
 	}
 	if by := e.grown.by; e.grown.limit > 0 {
-		count := sprintf("%s of %s in the ledger, last peak RSS", format.Count(int64(len(e.kills)), "kill"), by.Kind)
+		count := sprintf("%s of %s in the ledger, last peak demand", format.Count(int64(len(e.kills)), "kill"), by.Kind)
 		if by.Kind == memory.OOMStall {
 			count = "it stood still without being killed, its anonymous memory at"
 		}

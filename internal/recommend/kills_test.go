@@ -125,7 +125,7 @@ func TestKillsThatALimitDoesNotHelp(t *testing.T) {
 		"pod limit": {
 			memory.OOMPodLimit, 200 * mib, Keep, "the pod's own limit was hit", "raise the pod's memory limit",
 		},
-		"suspected, far below":   {memory.OOMSuspected, 200 * mib, Keep, "peak RSS 400Mi", ""},
+		"suspected, far below":   {memory.OOMSuspected, 200 * mib, Keep, "peak demand 400Mi", ""},
 		"suspected, at the top":  {memory.OOMSuspected, 480 * mib, Raise, "OOM-killed at limit 512Mi", ""},
 		"child process":          {memory.OOMChildProcess, 400 * mib, Raise, "ChildProcess", ""},
 		"at start, nothing seen": {memory.OOMAtStart, 0, Raise, "AtStart", ""},

@@ -44,7 +44,7 @@ type reach struct {
 // findReach walks the limits that the container died at, lowest first. The first is that of before memfit grew
 // anything. Any other was effective if more was seen than the one before it allows.
 func (e *evaluation) findReach() reach {
-	r := reach{seen: max(e.highestDay(), e.rec.Evidence.PeakRSS, e.rec.Evidence.PeakWorkingSet)}
+	r := reach{seen: max(e.highestDay(), e.rec.Evidence.PeakWorkingSet)}
 	created := map[memory.Bytes]bool{}
 	var highest memory.Bytes // of the kills that are part of what goes on now
 	for _, k := range e.kills {

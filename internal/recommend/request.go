@@ -17,18 +17,15 @@ const (
 	requestRest = 6 * period.Hour
 )
 
-// request follows from the limit: the limit itself, or usual use with a third of the headroom, because a request that
-// is passed now and then costs a place in the eviction order and no kill. But it is never below what is in use, and
-// like a limit it is lowered on a day of use at least, and never because of a kill.
+// request follows from the limit (0: there is none): the limit itself, or usual use with a third of the headroom,
+// because a request that is passed now and then costs a place in the eviction order and no kill. But it is never below
+// what is in use, and like a limit it is lowered on a day of use at least, and never because of a kill.
 func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
 	p := e.Policy
-	if limit == 0 {
-		return 0
-	}
 	request := limit
-	if !p.RequestEqualsLimit {
+	if !p.RequestEqualsLimit || limit == 0 {
 		usual := e.History.Quantile(usualQuantile)
-		if usual == 0 {
+		if usual == 0 && limit > 0 {
 			// after a kill without samples: what it died at, it did use
 			usual = min(max(e.reach.proven, e.Current.Request), limit)
 		}
@@ -37,8 +34,8 @@ func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
 	request = max(request, e.requestInUse(limit))
 	if least := e.leastRequest(); request < least {
 		e.say(
-			"request stays at %s although %s would do: it is lowered on a day of use, and not within hours of needing it or "+
-				"of a kill",
+			"request stays at %s although %s would do: it is lowered on a day of exact demand, and not within hours of "+
+				"needing it or of a kill",
 			least, request,
 		)
 		request = least
@@ -50,7 +47,7 @@ func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
 func (e *evaluation) leastRequest() memory.Bytes {
 	cur := e.Current.Request
 	switch {
-	case e.grown.limit > 0, e.age() < period.Day:
+	case e.grown.limit > 0, e.age() < period.Day, e.certainty != history.Exact:
 		return cur
 	case e.InUse == 0:
 		return 0
@@ -70,7 +67,7 @@ func (e *evaluation) leastRequest() memory.Bytes {
 func (e *evaluation) requestInUse(limit memory.Bytes) memory.Bytes {
 	p, cur := e.Policy, e.Current.Request
 	switch {
-	case e.InUse == 0 || limit == 0:
+	case e.InUse == 0:
 		return 0
 	case p.RequestMax > 0 && e.InUse > p.RequestMax:
 		e.say(

@@ -3,7 +3,10 @@
 
 package recommend
 
-import "github.com/memfit/memfit/internal/memory"
+import (
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+)
 
 // rollBack is the limit to go back to because a raise did not end the stall it was for; 0: nothing is rolled back. A
 // kill that asks for more keeps the higher limit, and so does use that the lower one would not hold.
@@ -12,6 +15,8 @@ func (e *evaluation) rollBack() memory.Bytes {
 	switch {
 	case s.Limit == 0 || e.grown.limit > 0 || cur < s.Limit:
 		return 0
+	case e.certainty != history.Exact:
+		return 0 // what is in use may be more than is known
 	case cur > s.RaisedTo && !within(s.RaisedTo, cur, e.Policy.MinChangePercent):
 		return 0 // somebody has raised it further since
 	}

@@ -116,7 +116,8 @@ type Input struct {
 	Policy Policy
 	// Current is what running containers have now.
 	Current memory.Size
-	// InUse is what the fullest replica has held for the last readings. No request is recommended below it. 0: not known.
+	// InUse is the demand that the fullest replica has had for the last readings. No request is recommended below it. 0:
+	// not known.
 	InUse memory.Bytes
 	// InUseSeen is when the last of these readings was taken.
 	InUseSeen time.Time
@@ -146,6 +147,10 @@ type Input struct {
 
 // Evidence is what a recommendation rests on.
 type Evidence struct {
+	// PeakDemand is the highest demand seen in one container. Estimated: it was not exact for all of the last day, and
+	// nothing is lowered by it.
+	PeakDemand memory.Bytes
+	Estimated  bool
 	// PeakRSS and PeakWorkingSet are the highest seen in one container.
 	PeakRSS, PeakWorkingSet memory.Bytes
 	// PeakSwap is the most that was swapped out of one container.

@@ -92,7 +92,8 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	if d.Now.Before(c.OwnerUntil) {
 		to.Request = max(to.Request, min(c.Owner.Request, now.Request))
 	}
-	overdue := c.RSS > now.Request && to.Request > now.Request // it uses memory that the scheduler has promised to others
+	// it uses memory that the scheduler has promised to others
+	overdue := c.Demand > now.Request && to.Request > now.Request
 	_, needed := d.sharedNeed(pod, c)
 	return to, overdue || needed || recommend.Differs(now, to, desired.Policy)
 }
@@ -250,7 +251,7 @@ func (d *decider) need(pod *Pod) int64 {
 	var most int64
 	for _, c := range pod.Containers {
 		if to, differs := d.target(pod, c); differs && to.Limit > have(c).Limit && have(c).Limit > 0 {
-			most = max(most, 1+int64(c.RSS)*100/int64(have(c).Limit))
+			most = max(most, 1+int64(c.Demand)*100/int64(have(c).Limit))
 		}
 	}
 	return most
@@ -546,7 +547,7 @@ func (d *decider) changeOf(pod *Pod, c Container, to memory.Size) (recommend.Cha
 	change := recommend.Change{
 		Proposal: proposed(want.Proposal, now, to, bound),
 		Running: recommend.Running{
-			Current: now, RSS: c.RSS, Usage: c.Usage, FrozenHeap: c.FrozenHeap, NativeOverhead: c.Overhead,
+			Current: now, Demand: c.Demand, Usage: c.Usage, FrozenHeap: c.FrozenHeap, NativeOverhead: c.Overhead,
 			QoS: pod.QoS, NodeSize: cmp.Or(pod.NodeSize, want.LargestNode), OwnersBound: bound,
 		},
 	}

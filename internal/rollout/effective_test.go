@@ -492,7 +492,7 @@ func TestARequestBelowUseIsRaisedThoughTheLimitsDifferALittle(t *testing.T) {
 	c := newCluster(t, 3, memory.Size{Request: 68 * mib, Limit: 256 * mib})
 	c.app(1).Spec.Limit, c.app(1).Actual.Limit = 257*mib, 257*mib
 	for i := range c.in.Pods {
-		c.app(i).RSS = 82 * mib
+		c.app(i).Demand = 82 * mib
 	}
 	c.in.State.LastChange = c.in.Now.Add(-time.Minute)
 	c.wants(memory.Size{Request: 90 * mib, Limit: 256 * mib}, false)
@@ -513,7 +513,7 @@ func TestARequestBelowUseIsRaisedThoughTheLimitsDifferALittle(t *testing.T) {
 
 func TestARequestALittleBelowUseIsRaised(t *testing.T) {
 	c := newCluster(t, 1, memory.Size{Request: 95 * mib, Limit: 256 * mib})
-	c.app(0).RSS = 98 * mib
+	c.app(0).Demand = 98 * mib
 	c.wants(memory.Size{Request: 103 * mib, Limit: 256 * mib}, false) // less than minChangePercent away
 	c.reconcile()
 	if got := c.app(0).Spec.Request; got != 103*mib {

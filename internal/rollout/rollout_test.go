@@ -113,7 +113,7 @@ func (c *cluster) pod(size memory.Size) Pod {
 	return Pod{
 		Name: fmt.Sprintf("web-%d", c.born), UID: types.UID(fmt.Sprintf("uid-%d", c.born)), Ready: true,
 		Created: c.in.Now.Add(c.ahead).Truncate(time.Second), QoS: "Burstable",
-		Containers: []Container{{Name: "app", Spec: size, Actual: size, Started: c.in.Now.Add(-time.Hour), RSS: 50 * mib}},
+		Containers: []Container{{Name: "app", Spec: size, Actual: size, Started: c.in.Now.Add(-time.Hour), Demand: 50 * mib}},
 	}
 }
 

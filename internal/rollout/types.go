@@ -68,8 +68,9 @@ type Container struct {
 	// Brief: it is down, or has just started, and its last instance ended within moments of its start. Done: it has ended
 	// and will not run again (an init container).
 	Brief, Done bool
-	// RSS is anonymous memory in use now, Usage all that counts against the limit, page cache included; 0: not measured.
-	RSS, Usage memory.Bytes
+	// Demand is the memory in use now that the kernel cannot reclaim, Usage all that counts against the limit, page cache
+	// included; 0: not measured.
+	Demand, Usage memory.Bytes
 	// FrozenHeap is the heap cap the process runs with, Overhead what its runtime needs besides; 0: there is none, or
 	// nobody knows.
 	FrozenHeap, Overhead memory.Bytes

@@ -34,7 +34,7 @@ const (
 // means unknown.
 type Point struct {
 	Time time.Time
-	// RSS is anonymous memory.
+	// RSS is the memory of the instance: its demand where memfit measured it, RSS alone in recordings.
 	RSS memory.Bytes
 	// Limit is the effective limit; 0: none or unknown.
 	Limit memory.Bytes
@@ -62,7 +62,7 @@ type Span struct {
 // Regime is the highest demand seen under one limit.
 type Regime struct{ Limit, Peak memory.Bytes }
 
-// Replica is what one pod's container uses now.
+// Replica is the demand of one pod's container now.
 type Replica struct {
 	Pod string
 	RSS memory.Bytes

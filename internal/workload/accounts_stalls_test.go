@@ -54,6 +54,7 @@ func TestAnAgentTellsOfAStall(t *testing.T) {
 			s.Events.Source = "kubelet"
 			s.Events.Samples = []memory.Sample{{
 				Container: ref, Time: now, Started: began, Usage: 510 * memory.MiB, RSS: 480 * memory.MiB, HasRSS: true,
+				Exact:       true,
 				MajorFaults: int64(600 * i), HasMajorFaults: true,
 			}}
 			state, e = Step(state, s, now)

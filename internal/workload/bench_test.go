@@ -27,7 +27,7 @@ func thousand(b *testing.B) (*State, *Snapshot, time.Time) {
 		for _, r := range c.Pods {
 			ref := memory.ContainerRef{Namespace: "shop", Pod: r.Name, UID: r.UID, Container: "app"}
 			p.inbox.AddSamples(
-				memory.Sample{Container: ref, Time: c.Now, Started: r.Started, RSS: 90 * memory.MiB, HasRSS: true},
+				memory.Sample{Container: ref, Time: c.Now, Started: r.Started, RSS: 90 * memory.MiB, HasRSS: true, Exact: true},
 			)
 		}
 		for _, r := range c.Pods {

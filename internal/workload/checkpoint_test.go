@@ -56,7 +56,7 @@ func full(namespace string, pods, containers int) *State {
 			at := began.Add(time.Duration(minute) * time.Minute)
 			m.measure(
 				[]memory.Sample{
-					{Container: ref, Time: at, Started: began, RSS: memory.Bytes(minute%977) * memory.MiB, HasRSS: true},
+					{Container: ref, Time: at, Started: began, RSS: memory.Bytes(minute%977) * memory.MiB, HasRSS: true, Exact: true},
 				},
 				at,
 			)

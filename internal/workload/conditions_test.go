@@ -104,7 +104,7 @@ func TestKillsBelowWhatWasHeldBefore(t *testing.T) {
 		for i := range 48 {
 			h.Add(memory.Sample{
 				Container: memory.ContainerRef{UID: "u"}, Started: monday, Time: monday.Add(time.Duration(i) * 30 * time.Minute),
-				RSS: peak * memory.MiB, HasRSS: true,
+				RSS: peak * memory.MiB, HasRSS: true, Exact: true,
 			}, 512*memory.MiB)
 		}
 		return h

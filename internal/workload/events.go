@@ -276,13 +276,13 @@ func restartHint(w memory.WorkloadRef) string {
 
 func kindOf(w memory.WorkloadRef) workloadkind.Kind { return workloadkind.Like(w.APIVersion, w.Kind) }
 
-// killSentence says what happened in one line: "Container app was OOM killed at its limit of 256Mi (peak RSS 251Mi, up
-// 4m10s): OOMKilled, exit 137, restart 4".
+// killSentence says what happened in one line: "Container app was OOM killed at its limit of 256Mi (peak demand 251Mi,
+// up 4m10s): OOMKilled, exit 137, restart 4".
 func killSentence(k *memory.OOMKill) string {
 	s := "Container " + k.Container.Container + " " + killVerb(k)
 	var facts []string
 	if k.Peak > 0 {
-		facts = append(facts, "peak RSS "+k.Peak.String())
+		facts = append(facts, "peak demand "+k.Peak.String())
 	}
 	if k.Uptime > 0 {
 		facts = append(facts, "up "+format.Duration(k.Uptime))

@@ -106,7 +106,9 @@ func (st *State) measure(samples []memory.Sample, now time.Time) {
 			// a new process; its predecessor's end arrives through the pod
 			in.started, in.peak, in.recent, in.lows = started, 0, readings{}, history.Lows{}
 		}
-		in.peak = max(in.peak, s.RSS)
+		if s.HasRSS || s.Exact { // a working set contains page cache
+			in.peak = max(in.peak, s.Demand())
+		}
 		in.recent.add(s)
 		in.lows.Add(*s, in.started.Time())
 		if h := st.historyOf(in, s.Container.Container); h != nil {
@@ -116,7 +118,7 @@ func (st *State) measure(samples []memory.Sample, now time.Time) {
 	st.note(samples)
 }
 
-// peak is the highest RSS seen in the instance of a container that runs or has just ended.
+// peak is the highest demand seen in the instance of a container that runs or has just ended.
 func (st *State) peak(c memory.ContainerRef) memory.Bytes {
 	if in := st.instance(&c); in != nil {
 		return in.peak

@@ -86,12 +86,12 @@ func (n busyNode) run(
 			measured += every
 			peak = max(peak, rss)
 			h.Add(memory.Sample{
-				Container: app, Started: started, Time: now, RSS: rss, HasRSS: true, WorkingSet: rss, Usage: rss,
+				Container: app, Started: started, Time: now, RSS: rss, HasRSS: true, Exact: true, WorkingSet: rss, Usage: rss,
 			}, limit)
 			if !n.follows {
 				continue
 			}
-			readings.add(&memory.Sample{Time: now, RSS: rss, HasRSS: true})
+			readings.add(&memory.Sample{Time: now, RSS: rss, HasRSS: true, Exact: true})
 			running = shape.RunningInstance{}
 			if readings.rises() {
 				running = shape.RunningInstance{Age: now.Sub(started), Use: rss}

@@ -108,7 +108,7 @@ func (m *model) see(w *watcher, l list) {
 			continue
 		}
 		w.inbox.AddSamples(memory.Sample{
-			Container: o.Container, Time: l.at, Started: o.Running, RSS: 100 * memory.MiB, HasRSS: true,
+			Container: o.Container, Time: l.at, Started: o.Running, RSS: 100 * memory.MiB, HasRSS: true, Exact: true,
 		})
 	}
 	w.pending = append(w.pending, l)

@@ -215,7 +215,7 @@ func (d *day) step() {
 		if use := d.demand(p); use <= p.size.Limit {
 			s.Events.Samples = append(s.Events.Samples, memory.Sample{
 				Container: memory.ContainerRef{Namespace: "shop", Pod: p.name, UID: p.uid, Container: "app"},
-				Time:      d.now, Started: p.started, RSS: use, HasRSS: true, WorkingSet: use, Usage: use,
+				Time:      d.now, Started: p.started, RSS: use, HasRSS: true, Exact: true, WorkingSet: use, Usage: use,
 			})
 			d.peaks[p.image] = append(d.peaks[p.image], seenDemand{d.now, use})
 		}

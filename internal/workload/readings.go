@@ -24,7 +24,7 @@ const (
 	latestKept = 4
 )
 
-// readings are what one running instance used: times in Unix seconds, sizes in KiB.
+// readings are the demand of one running instance: times in Unix seconds, sizes in KiB.
 type readings struct {
 	from    uint32
 	after   [readingsKept]uint16 // seconds after from
@@ -50,12 +50,9 @@ func (r *readings) add(s *memory.Sample) {
 	if at <= r.last {
 		return
 	}
-	use := s.Anonymous()
-	if !s.HasRSS {
-		use = s.WorkingSet
-	}
 	copy(r.latest[1:], r.latest[:])
-	r.latest[0], r.last, r.workingSetOnly, r.usage = inKiB(use), at, !s.HasRSS, inKiB(s.Usage)
+	r.latest[0], r.last, r.usage = inKiB(s.Demand()), at, inKiB(s.Usage)
+	r.workingSetOnly = !s.HasRSS && !s.Exact
 	r.seen = min(r.seen+1, latestKept)
 
 	if r.n > 0 && at-r.at(int(r.n)-1) < uint32(r.spacing) {

@@ -17,7 +17,7 @@ func TestReadingsReachBack(t *testing.T) {
 	var r readings
 	for i := range 4 * 60 * 24 * 3 { // three days, every 15 s; the use says when
 		at := start.Add(time.Duration(i) * 15 * time.Second)
-		r.add(&memory.Sample{Time: at, RSS: memory.Bytes(i) * memory.KiB, HasRSS: true})
+		r.add(&memory.Sample{Time: at, RSS: memory.Bytes(i) * memory.KiB, HasRSS: true, Exact: true})
 		if i < readingsKept {
 			continue
 		}
@@ -47,10 +47,10 @@ func TestReadingsAfterAGap(t *testing.T) {
 	} {
 		var r readings
 		for i := range 10 {
-			r.add(&memory.Sample{Time: start.Add(time.Duration(i) * time.Minute), RSS: memory.MiB, HasRSS: true})
+			r.add(&memory.Sample{Time: start.Add(time.Duration(i) * time.Minute), RSS: memory.MiB, HasRSS: true, Exact: true})
 		}
 		last := start.Add(9*time.Minute + gap)
-		r.add(&memory.Sample{Time: last, RSS: 2 * memory.MiB, HasRSS: true})
+		r.add(&memory.Sample{Time: last, RSS: 2 * memory.MiB, HasRSS: true, Exact: true})
 		points := r.instance(memory.ContainerRef{}, start).Points
 		if len(points) != want || !points[len(points)-1].Time.Equal(last) {
 			t.Errorf("after a gap of %s there are %d readings, the last of %s; want %d, the last of %s",

@@ -54,7 +54,7 @@ func (l *leaking) step(uses ...memory.Bytes) {
 		pod := l.Pods[i]
 		l.inbox.AddSamples(memory.Sample{
 			Container: memory.ContainerRef{Namespace: "shop", Pod: pod.Name, UID: pod.UID, Container: kubelet.Container},
-			Time:      l.Now, Started: pod.Started, RSS: use, HasRSS: true,
+			Time:      l.Now, Started: pod.Started, RSS: use, HasRSS: true, Exact: true,
 		})
 	}
 	s := l.snapshot(l.process)

@@ -139,7 +139,7 @@ func (st *State) runningPod(
 		}
 		running.DoubtedUntil = st.ledger.DoubtedUntil(ref)
 		if in := st.instance(&ref); in != nil {
-			running.RSS, running.Usage = in.recent.now(), memory.Bytes(in.recent.usage)*memory.KiB
+			running.Demand, running.Usage = in.recent.now(), memory.Bytes(in.recent.usage)*memory.KiB
 		}
 		frozen := inject.FrozenIn(pod, s.Profile, observed, c.Name)
 		running.FrozenHeap, running.Overhead, running.Literal = frozen.Cap, frozen.Overhead, frozen.Literal

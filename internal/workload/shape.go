@@ -53,8 +53,8 @@ func (st *State) use(container string, pods []*corev1.Pod) (most memory.Bytes, s
 	return most, seen
 }
 
-// inUse is what the fullest replica has held for the last readings, so that a burst between two of them does not count,
-// and when the last of them was taken; 0: not known.
+// inUse is the demand that the fullest replica has had for the last readings, so that a burst between two of them does
+// not count, and when the last of them was taken; 0: not known.
 func (st *State) inUse(container string, pods []*corev1.Pod) (most memory.Bytes, seen time.Time) {
 	for _, pod := range pods {
 		if in := st.instanceIn(pod, container); in != nil && in.recent.low() > most {

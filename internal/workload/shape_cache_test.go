@@ -20,7 +20,8 @@ func TestJudge(t *testing.T) {
 	for at := now.Add(-2 * time.Hour); at.Before(now); at = at.Add(time.Minute) {
 		h.Add(
 			memory.Sample{
-				Container: memory.ContainerRef{Pod: "web", Container: "app"}, Time: at, RSS: 100 * memory.MiB, HasRSS: true,
+				Container: memory.ContainerRef{Pod: "web", Container: "app"}, Time: at, RSS: 100 * memory.MiB,
+				HasRSS: true, Exact: true,
 			},
 			256*memory.MiB,
 		)

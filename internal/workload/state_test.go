@@ -72,8 +72,8 @@ func TestSourcesAreRecalledAsTheyWere(t *testing.T) {
 	h := history.New()
 	h.Add(memory.Sample{Time: began, WorkingSet: memory.MiB}, 0)
 	for _, want := range []v1alpha1.Evidence{
-		{Source: "kubelet", WorkingSetOnly: true}, {HistorySource: "prometheus", WorkingSetOnly: true},
-		{Source: "metrics-api", HistorySource: "prometheus", WorkingSetOnly: true},
+		{Source: "kubelet", Certainty: "WorkingSetOnly"}, {HistorySource: "prometheus", Certainty: "WorkingSetOnly"},
+		{Source: "metrics-api", HistorySource: "prometheus", Certainty: "WorkingSetOnly"},
 	} {
 		var e v1alpha1.Evidence
 		setSources(&e, want.Source, want.HistorySource, h)

@@ -15,6 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
+	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/rollout"
@@ -36,7 +37,7 @@ func sameQuantity(a, b *resource.Quantity) bool {
 
 func apiEvidence(e recommend.Evidence) v1alpha1.Evidence {
 	out := v1alpha1.Evidence{
-		PeakRSS: format.Quantity(e.PeakRSS), PeakSwap: format.Quantity(e.PeakSwap),
+		PeakDemand: format.Quantity(e.PeakDemand), PeakRSS: format.Quantity(e.PeakRSS), PeakSwap: format.Quantity(e.PeakSwap),
 		PeakWorkingSet: format.Quantity(e.PeakWorkingSet), Trough: format.Quantity(e.Trough),
 		Replicas: int32(min(e.Replicas, 1<<30)), Samples: e.Samples, //nolint:gosec // bounded above
 	}
@@ -46,12 +47,17 @@ func apiEvidence(e recommend.Evidence) v1alpha1.Evidence {
 	return out
 }
 
+// certainties are the certainties of demand as the API spells them; unknown is absent.
+var certainties = map[history.Certainty]string{
+	history.Exact: "Exact", history.RSSOnly: "RSSOnly", history.WorkingSetOnly: "WorkingSetOnly",
+}
+
 // setSources sets where the usage in h comes from: what is read now, and what was read before memfit's own readings.
 func setSources(e *v1alpha1.Evidence, source, past string, h *history.Container) {
 	if h == nil || h.Samples() == 0 {
 		return
 	}
-	e.Source, e.HistorySource, e.WorkingSetOnly = source, past, h.WorkingSetOnly()
+	e.Source, e.HistorySource, e.Certainty = source, past, certainties[h.Certainty(period.Day.Duration())]
 }
 
 func apiShape(s shape.Shape) *v1alpha1.Shape {

@@ -73,7 +73,7 @@ func worth(s *v1alpha1.MemoryRecommendationStatus, published map[string]v1alpha1
 		f := moving(r)
 		moves[i] = fmt.Sprint(f.use, f.rate, f.replicas)
 		e := &r.Evidence
-		for _, q := range []**resource.Quantity{&e.PeakRSS, &e.PeakSwap, &e.PeakWorkingSet, &e.Trough} {
+		for _, q := range []**resource.Quantity{&e.PeakDemand, &e.PeakRSS, &e.PeakSwap, &e.PeakWorkingSet, &e.Trough} {
 			*q = coarse(*q)
 		}
 		if r.Shape != nil {

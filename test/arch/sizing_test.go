@@ -16,13 +16,11 @@ import (
 
 // noSize are the constants of these packages that no size follows from.
 var noSize = map[string]string{
-	"day":             "a unit",
-	"maxReasons":      "bounds what a status holds",
-	"maxAdvice":       "bounds what a status holds",
-	"withoutTimeline": "a version of the encoding",
-	"withTimeline":    "a version of the encoding",
-	"withSwap":        "a version of the encoding",
-	"compressed":      "a mark in the encoding",
+	"day":        "a unit",
+	"maxReasons": "bounds what a status holds",
+	"maxAdvice":  "bounds what a status holds",
+	"version":    "the version of the encoding",
+	"compressed": "a mark in the encoding",
 }
 
 // TestSizingConstantsAreTold: docs/sizing.md has every number that a size follows from, as it is in internal/recommend

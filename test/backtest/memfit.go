@@ -46,7 +46,7 @@ func (m *memfit) Observe(at time.Time, use, limit int64) {
 	m.peak = max(m.peak, memory.Bytes(use))
 	m.history.Add(memory.Sample{
 		Container: theContainer, Time: at, Started: m.started,
-		RSS: memory.Bytes(use), HasRSS: true, WorkingSet: memory.Bytes(use),
+		RSS: memory.Bytes(use), HasRSS: true, Exact: true, WorkingSet: memory.Bytes(use),
 	}, memory.Bytes(limit))
 }
 

@@ -229,7 +229,9 @@ func checkpoint(
 	ref := memory.ContainerRef{Namespace: namespace, Pod: name + "-1", UID: "u", Container: container}
 	for ago := 30 * 24 * time.Hour; ago > 0; ago -= 20 * time.Minute {
 		b := use(ago)
-		h.Add(memory.Sample{Container: ref, Time: now.Add(-ago), RSS: b, HasRSS: true, WorkingSet: b}, 1200*memory.MiB)
+		h.Add(memory.Sample{
+			Container: ref, Time: now.Add(-ago), RSS: b, HasRSS: true, Exact: true, WorkingSet: b,
+		}, 1200*memory.MiB)
 	}
 	packed, err := h.MarshalBinary()
 	if err != nil {

@@ -581,7 +581,8 @@ func (n *nodes) summary(node string, how answer) stats.Summary {
 	return s
 }
 
-// counters is what cAdvisor says of kills in containers that live on: none; of one that lies, a number that grows.
+// counters is what cAdvisor says of memory, and of kills in containers that live on: none; of one that lies, a number
+// that grows.
 func (n *nodes) counters(node string, how answer, w io.Writer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -594,7 +595,15 @@ func (n *nodes) counters(node string, how answer, w io.Writer) {
 			count = []string{"NaN", "-5", "1e300", "+Inf"}[n.rng.IntN(4)]
 		}
 		instance := fmt.Sprintf("%s-%d", uid, p.Restarts)
-		_, _ = fmt.Fprintf(w, "container_oom_events_total{container=%q,id=\"/kubepods/pod%s/%s\",image=\"app\",name=%q,"+
-			"namespace=%q,pod=%q} %s\n", kubelet.Container, uid, instance, instance, p.namespace, p.Name, count)
+		labels := fmt.Sprintf(`{container=%q,id="/kubepods/pod%s/%s",image="app",name=%q,namespace=%q,pod=%q}`,
+			kubelet.Container, uid, instance, instance, p.namespace, p.Name)
+		_, _ = fmt.Fprintf(w, "container_oom_events_total%s %s\n", labels, count)
+		rss, at := n.spec[p.workload].limit/2, n.now(node).UnixMilli()
+		if how == lying {
+			rss = 1 << 62
+		}
+		_, _ = fmt.Fprintf(w, "container_memory_rss%[1]s %[2]d %[3]d\ncontainer_memory_usage_bytes%[1]s %[2]d %[3]d\n"+
+			"container_memory_total_active_file_bytes%[1]s 0 %[3]d\ncontainer_memory_total_inactive_file_bytes%[1]s 0 %[3]d\n",
+			labels, rss, at)
 	}
 }

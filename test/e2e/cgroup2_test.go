@@ -167,7 +167,7 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 			time.Sleep(usageRead)
 			switched(ctx, *namespace, v1alpha1.SizingInPlace)
 			held := eventuallyApplied(ctx, *namespace, v1alpha1.ReasonInUse)
-			Expect(held.Message).To(ContainSubstring("is page cache and the kernel's: the kubelet refuses to resize to"))
+			Expect(held.Message).To(ContainSubstring("is page cache: the kubelet refuses to resize to"))
 			Consistently(func(g Gomega) {
 				now := runningPod(ctx, *namespace)
 				g.Expect(now.Generation).To(BeEquivalentTo(1), "nothing was sent")

@@ -50,7 +50,7 @@ func remembered(ctx context.Context, d *appsv1.Deployment, limit, use memory.Byt
 		h.Add(memory.Sample{
 			Container: memory.ContainerRef{Namespace: namespace, Pod: "web-before", UID: "before", Container: "app"}, Time: at,
 			Started: now.Add(-27 * time.Hour), RSS: use, HasRSS: true, WorkingSet: use.Plus(8 * memory.MiB),
-		}, limit)
+		}.WithDemand(use.Plus(8*memory.MiB)), limit)
 	}
 	data, err := h.MarshalBinary()
 	Expect(err).NotTo(HaveOccurred())

@@ -260,7 +260,7 @@ func remembered(r recording, share float64) shape.Input {
 		}
 		h.Add(
 			memory.Sample{
-				Container: r.container(s), Time: r.when(s), Started: started[key], RSS: s.memory, HasRSS: true,
+				Container: r.container(s), Time: r.when(s), Started: started[key], RSS: s.memory, HasRSS: true, Exact: true,
 				WorkingSet: s.memory,
 			},
 			s.limit,

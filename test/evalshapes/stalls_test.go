@@ -42,7 +42,7 @@ func stallSamples(t *testing.T, name string) ([]memory.Sample, oom.StallBounds) 
 			Container: memory.ContainerRef{Pod: name, UID: "u", Container: "app"},
 			Time:      midnight.Add(time.Duration(n["second"]) * time.Second),
 			Started:   midnight.Add(time.Duration(n["started"]) * time.Second),
-			RSS:       memory.Bytes(n["anon_kib"]) * memory.KiB, HasRSS: true,
+			RSS:       memory.Bytes(n["anon_kib"]) * memory.KiB, HasRSS: true, Exact: true,
 			WorkingSet: memory.Bytes(n["working_set_kib"]) * memory.KiB,
 			Usage:      memory.Bytes(n["usage_kib"]) * memory.KiB, MajorFaults: n["major_faults"], HasMajorFaults: true,
 			Waited: time.Duration(n["waited_ms"]) * time.Millisecond,
@@ -128,7 +128,7 @@ func worstDay(t *testing.T, rec recording, limit memory.Bytes) (near int) {
 		at, under := midnight.Add(time.Duration(row.second)*rec.second), cmp.Or(limit, row.limit)
 		if w == nil {
 			w = &oom.StallWatch{}
-			s = &memory.Sample{Container: memory.ContainerRef{Pod: rec.name}, HasRSS: true, HasMajorFaults: true}
+			s = &memory.Sample{Container: memory.ContainerRef{Pod: rec.name}, HasRSS: true, Exact: true, HasMajorFaults: true}
 			watches[row.replica], states[row.replica] = w, s
 		}
 		if instance := strconv.Itoa(row.instance); s.Container.Container != instance { // a process of its own

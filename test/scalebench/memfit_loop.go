@@ -256,7 +256,7 @@ func (o *operator) measure(w *workload, at time.Time) {
 		replica := rss - rss*memory.Bytes(n%5)/100 // replicas differ a little
 		o.samples = append(o.samples, memory.Sample{
 			Container: memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: "app"},
-			Time:      at, Started: started, RSS: replica, HasRSS: true, WorkingSet: replica + 8*memory.MiB,
+			Time:      at, Started: started, RSS: replica, HasRSS: true, Exact: true, WorkingSet: replica + 8*memory.MiB,
 		})
 	}
 	o.inbox.Sampled("node-1", o.samples, "kubelet")

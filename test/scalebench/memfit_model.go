@@ -67,7 +67,9 @@ func remember(c *container, ref memory.ContainerRef) (*history.Container, memory
 		started := c.started
 		rss, killed := c.use(at)
 		h.Add(
-			memory.Sample{Container: ref, Time: at, Started: started, RSS: rss, HasRSS: true, WorkingSet: rss + 8*memory.MiB},
+			memory.Sample{
+				Container: ref, Time: at, Started: started, RSS: rss, HasRSS: true, Exact: true, WorkingSet: rss + 8*memory.MiB,
+			},
 			c.limit,
 		)
 		if killed {

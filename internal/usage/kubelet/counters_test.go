@@ -89,6 +89,26 @@ container_oom_events_total{container="",id="/",namespace="",pod=""} 1
 			"container_oom_events_total{" + strings.ReplaceAll(app, `image="web"`, `image="a\"}{\\\n b"`) + "} 2\n",
 			Counters{web: {Instance: "c1", OOMEvents: 2, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown}},
 		},
+		"shared and kernel memory is usage without file pages and RSS, measured together": {
+			"container_memory_usage_bytes{" + app + "} 1.2e+08 1763647207000\n" +
+				"container_memory_total_active_file_bytes{" + app + "} 2e+07 1763647207000\n" +
+				"container_memory_total_inactive_file_bytes{" + app + "} 1e+06 1763647207000\n" +
+				"container_memory_rss{" + app + "} 2.2e+07 1763647207000\n" +
+				"container_memory_swap{" + app + "} 5e+06 1763647207000\n",
+			Counters{
+				web: {
+					Instance: "c1", OOMEvents: Unknown, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown,
+					SharedAndKernel: 77_000_000, Measured: time.UnixMilli(1763647207000).UTC(),
+				},
+			},
+		},
+		"parts of two measurements give no demand": {
+			"container_memory_usage_bytes{" + app + "} 1.2e+08 1763647207000\n" +
+				"container_memory_total_active_file_bytes{" + app + "} 2e+07 1763647207000\n" +
+				"container_memory_total_inactive_file_bytes{" + app + "} 1e+06 1763647207000\n" +
+				"container_memory_rss{" + app + "} 2.2e+07 1763647197000\n",
+			Counters{web: {Instance: "c1", OOMEvents: Unknown, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown}},
+		},
 		"a longer name that starts the same": {
 			"container_oom_events_total_of_another_kind{" + app + "} 2\ncontainer_oom_events_total{" + app + "} 5\n",
 			Counters{web: {Instance: "c1", OOMEvents: 5, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown}},
@@ -162,6 +182,7 @@ func TestDecodeCountersReadsWhatAKubeletSaid(t *testing.T) {
 			Instance:  "4e895e93d18fc530fc2f30d966588f116cbfea765766dfdb4bb8346bddfa9b9a",
 			Started:   time.Date(2026, 11, 20, 14, 49, 2, 0, time.UTC),
 			OOMEvents: 3, LimitHits: Unknown, Throttled: Unknown, MajorFaults: 1,
+			SharedAndKernel: 208_896, Measured: time.UnixMilli(1795187502476).UTC(), // the container_memory_kernel_usage of it
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

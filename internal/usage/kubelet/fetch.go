@@ -47,8 +47,15 @@ type Options struct {
 	// for a node with the usual 110 pods of 4 containers, and 4 MiB for one with 500.
 	MaxSummary memory.Bytes
 	// MaxCounters is the same for the kubelet's cAdvisor metrics. Default 64Mi: they are about 40 KiB per container
-	// (Kubernetes 1.36), of which 2% are kept.
+	// (Kubernetes 1.36), of which 4% are kept.
 	MaxCounters memory.Bytes
+	// NoCounters: cAdvisor metrics are never read, so that no sample has an exact demand.
+	NoCounters bool
+	// Name finds containers whose series have no names, on the first reading of a node (see [DecodeCounters]). Nil: they
+	// wait for the next [Source.Counters].
+	Name Namer
+	// Now is the clock by which nodes that are gone are forgotten. Nil: they are kept.
+	Now func() time.Time
 }
 
 // keptConnections is to how many kubelets connections are kept open between reads. A kept one takes 64 KiB (goroutines,
@@ -61,10 +68,14 @@ type Source struct {
 	client  *http.Client
 	timeout time.Duration
 	most    map[string]memory.Bytes // by path
+	// noCounters: cAdvisor metrics are not read.
+	noCounters bool
+	name       Namer
 
-	mu   sync.Mutex
-	room int             // for further kept connections
-	kept map[string]bool // by host and port; never emptied: nodes that are gone only take room that others do without
+	mu     sync.Mutex
+	room   int             // for further kept connections
+	kept   map[string]bool // by host and port; never emptied: nodes that are gone only take room that others do without
+	beyond beyondRSS
 }
 
 // New builds a Source that authenticates like config (a bearer token file is read again as it rotates) but trusts as o
@@ -76,7 +87,10 @@ func New(config *rest.Config, o Options) (*Source, error) {
 	}
 	client.Timeout = 0 // each request has its own deadline
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
-	s := &Source{client: client, timeout: o.Timeout, room: keptConnections, kept: map[string]bool{}}
+	s := &Source{
+		client: client, timeout: o.Timeout, room: keptConnections, kept: map[string]bool{}, noCounters: o.NoCounters,
+		name: o.Name, beyond: newBeyondRSS(o.Now),
+	}
 	s.most = map[string]memory.Bytes{
 		summaryPath: cmp.Or(o.MaxSummary, 8*memory.MiB), cadvisorPath: cmp.Or(o.MaxCounters, 64*memory.MiB),
 	}
@@ -113,7 +127,9 @@ func clientConfig(config *rest.Config, o Options) *rest.Config {
 // Name is "kubelet".
 func (s *Source) Name() string { return "kubelet" }
 
-// Read asks for /stats/summary: RSS and working set of every running container.
+// Read asks for /stats/summary: RSS and working set of every running container. Their demand follows with what the last
+// [Source.Counters] of the node measured of the same instances. A node that was not asked for counters yet is asked
+// here, so that its first samples are exact, too.
 func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
 	r := usage.Reading{Source: s.Name()}
 	err := s.get(ctx, node, summaryPath, func(body io.Reader) error {
@@ -122,17 +138,33 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	if err != nil {
 		return usage.Reading{}, err
 	}
+	if !s.noCounters && !s.askedForCounters(node) {
+		_, _ = s.Counters(ctx, node, s.name) // what is missing, the samples say; whoever reads counters reports the error
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.beyond.complete(node.Name, r.Samples)
 	return r, nil
 }
 
-// Counters asks for /metrics/cadvisor: kills and reclaim failures. It costs the kubelet more than a summary; once a
-// minute is plenty. name may be nil (see [DecodeCounters]).
+func (s *Source) askedForCounters(node usage.Node) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.beyond.asked(node.Name)
+}
+
+// Counters asks for /metrics/cadvisor: kills, reclaim failures, and the memory from which [Source.Read] knows the
+// demand of containers. It costs the kubelet more than a summary; once a minute is plenty. name may be nil (see
+// [DecodeCounters]).
 func (s *Source) Counters(ctx context.Context, node usage.Node, name Namer) (Counters, error) {
 	var c Counters
 	err := s.get(ctx, node, cadvisorPath, func(body io.Reader) (err error) {
 		c, err = DecodeCounters(body, name)
 		return err
 	})
+	s.mu.Lock()
+	s.beyond.store(node.Name, c)
+	s.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}

@@ -47,6 +47,8 @@ func over(points ...string) string {
 
 func TestHistory(t *testing.T) {
 	s := serving(t, map[string]string{
+		"max_over_time((container_memory_usage_bytes":      over(`[300,"360"]`),
+		"min_over_time((container_memory_usage_bytes":      over(`[300,"215"]`),
 		"max_over_time(container_memory_rss":               over(`[300,"310"]`, `[600,"320"]`),
 		"max_over_time(container_memory_working_set_bytes": over(`[300,"410"]`, `[600,"420"]`),
 		"min_over_time(container_memory_rss":               over(`[300,"210"]`),
@@ -61,16 +63,21 @@ func TestHistory(t *testing.T) {
 	}
 	want := []memory.Sample{
 		// the lowest of a step, in the middle of it
-		{Container: app, Time: sec(150), RSS: 210, HasRSS: true, WorkingSet: 220},
-		{Container: app, Time: sec(300), RSS: 310, HasRSS: true, WorkingSet: 410}, // the highest, at its end
-		{Container: app, Time: sec(600), RSS: 320, HasRSS: true, WorkingSet: 420},
+		{Container: app, Time: sec(150), RSS: 210, HasRSS: true, WorkingSet: 220, SharedAndKernel: 5, Exact: true},
+		// the highest, at its end
+		{Container: app, Time: sec(300), RSS: 310, HasRSS: true, WorkingSet: 410, SharedAndKernel: 50, Exact: true},
+		{Container: app, Time: sec(600), RSS: 320, HasRSS: true, WorkingSet: 420}, // demand is unknown
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("samples (-want +got):\n%s", diff)
 	}
 	r := s.asked[0].Form
-	wantQuery := `max_over_time(container_memory_rss{container!="",container!="POD",namespace="shop",` +
-		`pod=~"web-[bcdfghjklmnpqrstvwxz2456789]{1,10}-[bcdfghjklmnpqrstvwxz2456789]{5}"}[5m])`
+	of := `{container!="",container!="POD",namespace="shop",` +
+		`pod=~"web-[bcdfghjklmnpqrstvwxz2456789]{1,10}-[bcdfghjklmnpqrstvwxz2456789]{5}"}`
+	wantQuery := strings.ReplaceAll("max_over_time((container_memory_usage_bytesX"+
+		" - container_memory_total_active_file_bytesX - container_memory_total_inactive_file_bytesX"+
+		" + container_memory_swapX or container_memory_usage_bytesX"+
+		" - container_memory_total_active_file_bytesX - container_memory_total_inactive_file_bytesX)[5m:30s])", "X", of)
 	if r.Get("query") != wantQuery || r.Get("start") != "300" || r.Get("end") != "600" || r.Get("step") != "300" {
 		t.Errorf("asked %v, want %s from 300 to 600 every 300", r, wantQuery)
 	}
@@ -96,7 +103,7 @@ func TestHistoryIsReadInChunksThatCoverIt(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for i := 0; i < len(s.asked); i += 4 { // four queries each
+			for i := 0; i < len(s.asked); i += 6 { // six queries each
 				f := s.asked[i].Form
 				got = append(got, f.Get("start")+"-"+f.Get("end"))
 				start, _ := strconv.Atoi(f.Get("start"))

@@ -27,12 +27,15 @@ type Queries struct {
 	// RSS and WorkingSet are instant queries for the containers of one node, in bytes; Swap is one for what is swapped
 	// out, and may have no answer: nodes without swap have no such series.
 	RSS, WorkingSet, Swap string
+	// Usage is the instant query for what counts against the limit without page cache, in bytes: demand without swap.
+	// Installations that drop the series of file pages have no answer; demand is then an estimate by RSS.
+	Usage string
 	// Time is the instant query for when those were measured, in Unix seconds. A container without one counts as measured
 	// now.
 	Time string
-	// PeakRSS, PeakWorkingSet, LowRSS and LowWorkingSet are range queries for the containers of one workload: the highest
-	// and lowest of each step, in bytes.
-	PeakRSS, PeakWorkingSet, LowRSS, LowWorkingSet string
+	// PeakDemand, PeakRSS, PeakWorkingSet, LowDemand, LowRSS and LowWorkingSet are range queries for the containers of one
+	// workload: the highest and lowest of each step, in bytes.
+	PeakDemand, PeakRSS, PeakWorkingSet, LowDemand, LowRSS, LowWorkingSet string
 }
 
 // The default queries are for cAdvisor's series as the kubelet exports them. The label that names the node differs
@@ -45,8 +48,22 @@ const (
 	containers = `container!="",container!="POD"`
 	onNode     = `{` + containers + `,node={{.Node}}}`
 	onInstance = `{` + containers + `,instance=~{{.Instance}}}`
-	ofWorkload = `{` + containers + `,namespace={{.Namespace}},pod=~{{.Pods}}}[{{.Step}}]`
+	ofWorkload = `{` + containers + `,namespace={{.Namespace}},pod=~{{.Pods}}}`
+	step       = `[{{.Step}}]`
+	// subStep has a point for each scrape: most installations scrape every 15 to 60 s.
+	subStep = `[{{.Step}}:30s]`
 )
+
+// unreclaimable is usage without page cache, on cgroup v1 and v2, for a selector.
+func unreclaimable(selector string) string {
+	return "container_memory_usage_bytes" + selector + " - container_memory_total_active_file_bytes" + selector +
+		" - container_memory_total_inactive_file_bytes" + selector
+}
+
+// demandOf is that with swap, where the node has any.
+func demandOf(selector string) string {
+	return "(" + unreclaimable(selector) + " + " + swap + selector + " or " + unreclaimable(selector) + ")"
+}
 
 func (q Queries) compile() (c compiled, err error) {
 	for _, t := range []struct {
@@ -56,11 +73,14 @@ func (q Queries) compile() (c compiled, err error) {
 		{&c.rss, "RSS", q.RSS, rss + onNode + " or " + rss + onInstance},
 		{&c.workingSet, "WorkingSet", q.WorkingSet, workingSet + onNode + " or " + workingSet + onInstance},
 		{&c.swap, "Swap", q.Swap, swap + onNode + " or " + swap + onInstance},
+		{&c.usage, "Usage", q.Usage, unreclaimable(onNode) + " or " + unreclaimable(onInstance)},
 		{&c.time, "Time", q.Time, "timestamp(" + workingSet + onNode + ") or timestamp(" + workingSet + onInstance + ")"},
-		{&c.peakRSS, "PeakRSS", q.PeakRSS, "max_over_time(" + rss + ofWorkload + ")"},
-		{&c.peakWorkingSet, "PeakWorkingSet", q.PeakWorkingSet, "max_over_time(" + workingSet + ofWorkload + ")"},
-		{&c.lowRSS, "LowRSS", q.LowRSS, "min_over_time(" + rss + ofWorkload + ")"},
-		{&c.lowWorkingSet, "LowWorkingSet", q.LowWorkingSet, "min_over_time(" + workingSet + ofWorkload + ")"},
+		{&c.peakDemand, "PeakDemand", q.PeakDemand, "max_over_time(" + demandOf(ofWorkload) + subStep + ")"},
+		{&c.peakRSS, "PeakRSS", q.PeakRSS, "max_over_time(" + rss + ofWorkload + step + ")"},
+		{&c.peakWorkingSet, "PeakWorkingSet", q.PeakWorkingSet, "max_over_time(" + workingSet + ofWorkload + step + ")"},
+		{&c.lowDemand, "LowDemand", q.LowDemand, "min_over_time(" + demandOf(ofWorkload) + subStep + ")"},
+		{&c.lowRSS, "LowRSS", q.LowRSS, "min_over_time(" + rss + ofWorkload + step + ")"},
+		{&c.lowWorkingSet, "LowWorkingSet", q.LowWorkingSet, "min_over_time(" + workingSet + ofWorkload + step + ")"},
 	} {
 		if t.text == "" {
 			t.text = t.otherwise
@@ -76,8 +96,9 @@ func (q Queries) compile() (c compiled, err error) {
 }
 
 type compiled struct {
-	rss, workingSet, swap, time                    *template.Template
-	peakRSS, peakWorkingSet, lowRSS, lowWorkingSet *template.Template
+	rss, workingSet, swap, usage, time  *template.Template
+	peakDemand, peakRSS, peakWorkingSet *template.Template
+	lowDemand, lowRSS, lowWorkingSet    *template.Template
 }
 
 // values are what a template may use.

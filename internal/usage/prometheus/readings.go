@@ -35,12 +35,14 @@ func identify(m model.Metric) (identity, bool) {
 // reading is what is known about one series at one moment.
 type reading struct {
 	rss, swap, workingSet memory.Bytes
-	hasRSS                bool
+	demand                memory.Bytes // without the swap of this reading
+	hasRSS, exact         bool
 	asked, measured       time.Time
 }
 
 func (r *reading) setRSS(v float64)        { r.rss, r.hasRSS = amount(v) }
 func (r *reading) setSwap(v float64)       { r.swap, _ = amount(v) }
+func (r *reading) setDemand(v float64)     { r.demand, r.exact = amount(v) }
 func (r *reading) setWorkingSet(v float64) { r.workingSet, _ = amount(v) }
 
 func (r *reading) setTime(v float64) {
@@ -63,6 +65,9 @@ func (r *reading) sample(ref memory.ContainerRef) memory.Sample {
 	}
 	if s.Time.IsZero() {
 		s.Time = r.asked
+	}
+	if r.exact {
+		return s.WithDemand(r.demand.Plus(r.swap))
 	}
 	return s
 }
@@ -91,7 +96,7 @@ func (all readings) add(vector model.Vector, set func(*reading, float64)) {
 func (all readings) samples() []memory.Sample {
 	newest := map[memory.ContainerRef]memory.Sample{}
 	for id, l := range all {
-		if l.rss == 0 && l.workingSet == 0 {
+		if l.rss == 0 && l.workingSet == 0 && l.demand == 0 {
 			continue
 		}
 		s := l.sample(id.ContainerRef)

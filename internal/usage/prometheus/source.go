@@ -35,6 +35,7 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	}{
 		{s.queries.rss, (*reading).setRSS},
 		{s.queries.swap, (*reading).setSwap},
+		{s.queries.usage, (*reading).setDemand},
 		{s.queries.workingSet, (*reading).setWorkingSet},
 		{s.queries.time, (*reading).setTime},
 	} {
@@ -52,7 +53,7 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 			"The queries can be overridden", rss, node.Name))
 	}
 	for _, sample := range r.Samples {
-		r.WorkingSetOnly = r.WorkingSetOnly && !sample.HasRSS
+		r.WorkingSetOnly = r.WorkingSetOnly && !sample.HasRSS && !sample.Exact
 	}
 	return r, nil
 }

@@ -108,6 +108,16 @@ func TestRead(t *testing.T) {
 			},
 			want: []memory.Sample{{Container: app, Time: sec(1000), RSS: 300, HasRSS: true, Swap: 55, WorkingSet: 400}},
 		},
+		"usage without page cache, and swap: an exact demand": {
+			answers: map[string]string{
+				"container_memory_rss": at(c1, "300"), "container_memory_working_set_bytes": at(c1, "400"),
+				"container_memory_swap": at(c1, "55"), "container_memory_usage_bytes": at(c1, "370"),
+			},
+			want: []memory.Sample{{
+				Container: app, Time: sec(1000), RSS: 300, HasRSS: true, Swap: 55, WorkingSet: 400, SharedAndKernel: 70,
+				Exact: true,
+			}},
+		},
 		"no times: measured when asked": {
 			answers: map[string]string{
 				"container_memory_rss": at(c1, "300"), "container_memory_working_set_bytes": at(c1, "400"),

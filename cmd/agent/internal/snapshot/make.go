@@ -23,7 +23,7 @@ func Container(name string, r *flightrecorder.Recorder) v1alpha1.ContainerSnapsh
 	reading, _, at := r.Last()
 	if !at.IsZero() {
 		c.Limit, c.High = limit(reading.Limit), limit(reading.High)
-		c.Usage, c.Unreclaimable = amount(reading.Usage), amount(reading.Unreclaimable())
+		c.Usage, c.Demand = amount(reading.Usage), amount(reading.Demand())
 		c.Swap = format.Exact(reading.Swap)
 		c.Peak = amount(r.Peak())
 	}
@@ -115,10 +115,13 @@ func summary(c *v1alpha1.ContainerSnapshot) string {
 		parts = append(parts, "does not run")
 	case c.Limit == nil:
 		parts = append(parts, fmt.Sprintf("uses %s without a limit, of which %s cannot be reclaimed", size(c.Usage),
-			size(c.Unreclaimable)))
+			size(c.Demand)))
 	default:
 		parts = append(parts, fmt.Sprintf("uses %s of %s, of which %s cannot be reclaimed", size(c.Usage), size(c.Limit),
-			size(c.Unreclaimable)))
+			size(c.Demand)))
+	}
+	if c.Swap != nil && !c.Swap.IsZero() {
+		parts[0] += fmt.Sprintf(" (%s swapped out)", size(c.Swap))
 	}
 	if c.High != nil && c.Usage != nil {
 		parts = append(parts, fmt.Sprintf("the kernel slows it down from %s on (memory.high)", size(c.High)))
@@ -142,8 +145,8 @@ func urgency(c *v1alpha1.ContainerSnapshot) int {
 		return 300
 	case c.LastStall != nil && c.LastStall.Ended == nil:
 		return 200
-	case c.Limit != nil && c.Unreclaimable != nil && c.Limit.Value() > 0:
-		return int(min(100*c.Unreclaimable.Value()/c.Limit.Value(), 100))
+	case c.Limit != nil && c.Demand != nil && c.Limit.Value() > 0:
+		return int(min(100*c.Demand.Value()/c.Limit.Value(), 100))
 	}
 	return 0
 }
@@ -163,7 +166,7 @@ func Changed(old, now *v1alpha1.MemorySnapshotStatus) flightrecorder.Change {
 			return flightrecorder.Jumped
 		}
 		if a.Container != b.Container || a.Inspection != b.Inspection || !same(a.Limit, b.Limit) || !same(a.High, b.High) ||
-			!near(a.Usage, b.Usage) || !near(a.Unreclaimable, b.Unreclaimable) ||
+			!near(a.Usage, b.Usage) || !near(a.Demand, b.Demand) ||
 			!near(resident(a.Memory), resident(b.Memory)) ||
 			(a.Runtime == nil) != (b.Runtime == nil) || (a.Map == nil) != (b.Map == nil) {
 			change = flightrecorder.Changed

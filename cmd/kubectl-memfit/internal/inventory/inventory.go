@@ -59,7 +59,7 @@ type Container struct {
 	// Profile governs the workload; empty: none.
 	Profile string  `json:"profile,omitempty"`
 	Runtime Runtime `json:"runtime,omitzero"`
-	// Use is what the kernel counts against the limit (from the agent), or the working set (from metrics.k8s.io).
+	// Use is the demand, what the kernel cannot reclaim (from the agent), or the working set (from metrics.k8s.io).
 	Use     *resource.Quantity `json:"use,omitempty"`
 	UseFrom Source             `json:"useFrom,omitempty"`
 	Limit   *resource.Quantity `json:"limit,omitempty"`
@@ -229,8 +229,8 @@ func (c *Container) fromSnapshot(s *v1alpha1.ContainerSnapshot, exists bool) {
 		}
 		return
 	}
-	if s.Usage != nil {
-		c.Use, c.UseFrom = s.Usage, FromAgent
+	if s.Demand != nil {
+		c.Use, c.UseFrom = s.Demand, FromAgent
 	}
 	if s.Limit != nil {
 		c.Limit = s.Limit

@@ -155,7 +155,7 @@ func withoutParts(c *v1alpha1.ContainerSnapshot) []Part {
 		return nil
 	}
 	all := amount(c.Usage)
-	kept := min(amount(c.Unreclaimable), all)
+	kept := min(amount(c.Demand), all)
 	return []Part{
 		{Letter: unexplainedMark, Name: "not inspected", Size: kept, Color: unexplainedColor},
 		{Letter: besideMark, Name: "page cache, which the kernel can drop", Size: all.Minus(kept), Color: besideColor},

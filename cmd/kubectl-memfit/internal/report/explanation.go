@@ -107,6 +107,9 @@ func between(b *v1alpha1.Bounds, highest string) string {
 // evidence is what a number rests on, in one line.
 func evidence(e *v1alpha1.Evidence) string {
 	var parts []string
+	if e.PeakDemand != nil {
+		parts = append(parts, "peak demand "+Amount(e.PeakDemand))
+	}
 	if e.PeakRSS != nil {
 		parts = append(parts, "peak RSS "+Amount(e.PeakRSS))
 	}
@@ -131,7 +134,10 @@ func evidence(e *v1alpha1.Evidence) string {
 	if e.Source != "" {
 		text += ", from " + e.Source
 	}
-	if e.WorkingSetOnly {
+	switch e.Certainty {
+	case "RSSOnly":
+		text += ", some of it RSS only"
+	case "WorkingSetOnly":
 		text += ", some of it working set only"
 	}
 	if e.HistorySource != "" {

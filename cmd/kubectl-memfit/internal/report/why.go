@@ -92,7 +92,7 @@ func (p *page) seen(c *v1alpha1.ContainerSnapshot) {
 	}
 	if c.Usage != nil {
 		p.item("Now", fmt.Sprintf("uses %s%s, of which %s cannot be reclaimed", Amount(c.Usage), limitOf(c.Limit),
-			Amount(c.Unreclaimable)))
+			Amount(c.Demand)))
 	}
 	filled := c.Memory
 	if k := c.LastKill; k != nil {

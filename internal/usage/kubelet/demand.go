@@ -1,0 +1,109 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kubelet
+
+import (
+	"hash/maphash"
+	"math"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+const (
+	// exactFor is how long shared and kernel memory that was measured counts as exact. The counters are read every minute;
+	// ten minutes bridge a kubelet that does not answer for them. Later the value is still the best estimate.
+	exactFor = 10 * time.Minute
+	// forgottenAfter is how long a node that is not read keeps its entry.
+	forgottenAfter = time.Hour
+)
+
+// beyondRSS remembers, between two readings of the counters, what the demand of each container has beyond its RSS. A
+// summary has RSS and the working set only, and the working set contains page cache. It takes some 40 bytes for each
+// container.
+type beyondRSS struct {
+	seed  maphash.Seed
+	now   func() time.Time // nil: entries of nodes are kept
+	nodes map[string]nodeBeyond
+	swept time.Time
+}
+
+type nodeBeyond struct {
+	read       time.Time
+	containers map[uint64]beyond // by pod UID and container name
+}
+
+// beyond is one measurement: Unix seconds and KiB.
+type beyond struct{ at, kib uint32 }
+
+func newBeyondRSS(now func() time.Time) beyondRSS {
+	return beyondRSS{seed: maphash.MakeSeed(), now: now, nodes: map[string]nodeBeyond{}}
+}
+
+// asked reports whether the counters of a node were asked for, with or without an answer.
+func (b *beyondRSS) asked(node string) bool {
+	_, known := b.nodes[node]
+	return known
+}
+
+// store takes the counters of a node. Nil, as after an error, keeps what is known.
+func (b *beyondRSS) store(node string, counters Counters) {
+	n := b.nodes[node]
+	if b.now != nil {
+		n.read = b.now()
+		b.sweep(n.read)
+	}
+	if counters != nil {
+		n.containers = make(map[uint64]beyond, len(counters))
+	}
+	for ref, c := range counters {
+		if at := c.Measured.Unix(); !c.Measured.IsZero() && at > 0 && at <= math.MaxUint32 {
+			kib := min(c.SharedAndKernel.CeilTo(memory.KiB)/memory.KiB, math.MaxUint32)
+			n.containers[b.key(&ref)] = beyond{uint32(at), uint32(kib)} //nolint:gosec // bounded above
+		}
+	}
+	b.nodes[node] = n
+}
+
+// sweep forgets the nodes that are gone.
+func (b *beyondRSS) sweep(now time.Time) {
+	if now.Sub(b.swept) < forgottenAfter/4 {
+		return
+	}
+	b.swept = now
+	for name, n := range b.nodes {
+		if now.Sub(n.read) > forgottenAfter {
+			delete(b.nodes, name)
+		}
+	}
+}
+
+// complete adds shared and kernel memory to the samples of a node. What was measured before an instance started belongs
+// to another one. It never exceeds what the working set leaves beside RSS, so that memory given back since does not
+// count.
+func (b *beyondRSS) complete(node string, samples []memory.Sample) {
+	known := b.nodes[node].containers
+	for i := range samples {
+		s := &samples[i]
+		m, found := known[b.key(&s.Container)]
+		at := time.Unix(int64(m.at), 0)
+		if !found || !s.HasRSS || at.Before(s.Started.Truncate(time.Second)) {
+			continue
+		}
+		s.SharedAndKernel = memory.Bytes(m.kib) * memory.KiB
+		if s.WorkingSet > 0 {
+			s.SharedAndKernel = min(s.SharedAndKernel, s.WorkingSet.Minus(s.RSS))
+		}
+		s.Exact = s.Time.Sub(at).Abs() <= exactFor
+	}
+}
+
+func (b *beyondRSS) key(c *memory.ContainerRef) uint64 {
+	var h maphash.Hash
+	h.SetSeed(b.seed)
+	_, _ = h.WriteString(string(c.UID))
+	_ = h.WriteByte(0)
+	_, _ = h.WriteString(c.Container)
+	return h.Sum64()
+}
