@@ -164,6 +164,7 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	}
 	if len(pods) == 0 && events.Profile == nil && r.unknown(ctx, ref) {
 		r.Inbox.Done(ref)
+		r.solved(ref)
 		return reconcile.Result{}, nil
 	}
 	s, err := r.gather(ctx, ref, events, pods)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/controllers/sweeper"
+	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/workload"
@@ -29,7 +30,7 @@ var errNotYet = errors.New("not known yet")
 const notYet = 2 * time.Second
 
 func (r *Reconciler) census() sweeper.Finder {
-	return sweeper.Finder{Cached: r.Client, APIReader: r.APIReader}
+	return sweeper.Finder{Reader: r.Client, APIReader: r.APIReader}
 }
 
 // leave forgets a workload that is deleted or being deleted; nothing is written for it any more. Of one that is gone it
@@ -121,6 +122,9 @@ func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 	var failed error
 	if !scaledToNothing {
 		failed = r.withdraw(ctx, ref)
+	}
+	if failed == nil {
+		r.Inbox.Release(ref, inbox.Answer{Problem: s.Problem, Why: s.Why})
 	}
 	if !known {
 		return failed
