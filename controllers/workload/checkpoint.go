@@ -94,7 +94,7 @@ func (e *entry) restore(ctx context.Context, stored *v1alpha1.MemoryCheckpoint) 
 	}
 	lost, err := e.state.Unpack(stored)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	if len(lost) > 0 {
 		logf.FromContext(ctx).Error(errors.Join(lost...), "Beginning a container's history afresh")

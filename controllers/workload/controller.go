@@ -140,6 +140,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	case err != nil && errors.Is(within.Err(), context.DeadlineExceeded):
 	case refused(err):
 		return r.notSaved(ctx, ref, err)
+	case errors.Is(err, errUnreadable):
+		return r.notRead(ctx, ref, err)
 	default:
 		r.overdue.done(ref)
 		return result, err
@@ -182,7 +184,7 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	case errors.Is(err, errNotYet):
 		return reconcile.Result{RequeueAfter: notYet}, nil
 	case err != nil:
-		return reconcile.Result{}, fmt.Errorf("remembering %s: %w", ref, err)
+		return reconcile.Result{}, fmt.Errorf("loading the checkpoint of %s: %w", ref, err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
