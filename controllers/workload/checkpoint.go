@@ -35,8 +35,7 @@ func (r *Reconciler) load(ctx context.Context, s *workload.Snapshot) (*entry, er
 	}
 	// deleted and made again: maybe another program
 	if known && e.owner != "" && s.Owner.UID != "" && e.owner != s.Owner.UID {
-		r.states.drop(ref)
-		r.Metrics.forget(ref)
+		r.drop(ref)
 		known = false
 	}
 	if known && !e.suspect {
