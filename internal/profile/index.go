@@ -44,6 +44,8 @@ type Profile struct {
 	clashes   []string
 	held      bool // its sizing.mode would change sizes, but for the clashes
 	inherited string
+	// effective is what is effective for containers, by the name of their entry; "": without one. Nil: not merged yet.
+	effective map[string]policy
 }
 
 // String is "MemoryProfile shop/web" or "ClusterMemoryProfile web".
