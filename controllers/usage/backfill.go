@@ -19,8 +19,8 @@ import (
 const (
 	// backfillReaders is the number of workloads whose past is read at once: a monitoring system has other users.
 	backfillReaders = 2
-	// backfillTries is how often a past that cannot be read is asked for, backfillPause apart, twice as long each time. Then
-	// memfit lives with what it sees itself, until its next start.
+	// backfillTries is how often a past that cannot be read is asked for, backfillPause apart, twice as long each time.
+	// Then memfit lives with what it sees itself, until its next start.
 	backfillTries = 4
 	backfillPause = time.Minute
 )

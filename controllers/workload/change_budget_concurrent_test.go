@@ -37,7 +37,7 @@ func TestWorkloadsDecideAtTheSameTime(t *testing.T) {
 // TestNoBudgetIsSpentTwice: whatever order workloads decide in.
 func TestNoBudgetIsSpentTwice(t *testing.T) {
 	const pods = 5
-	b := &ChangeBudget{Limit: rollout.ChangeBudget{Pods: pods}, Clock: clocktesting.NewFakePassiveClock(start), known: true}
+	b := &ChangeBudget{Clock: clocktesting.NewFakePassiveClock(start), known: true}
 	takes := func() func(*rollout.Allowance) []rollout.Spent {
 		return func(a *rollout.Allowance) []rollout.Spent {
 			if _, taken := rollout.SumOf(a.Others); taken >= pods {

@@ -85,8 +85,8 @@ func (r *Reconciler) gather(
 	return s, nil
 }
 
-// presence finds out whether the workload exists. Of one that is known to be gone, it asks the API server once, although
-// its pods may run for minutes.
+// presence finds out whether the workload exists. Of one that is known to be gone, it asks the API server once,
+// although its pods may run for minutes.
 func (r *Reconciler) presence(
 	ctx context.Context, s *workload.Snapshot, of map[types.UID]types.UID,
 ) (records.Presence, error) {

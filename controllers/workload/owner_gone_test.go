@@ -214,7 +214,7 @@ func TestEventsOfUngovernedPodsAreNoReasonForAReconcile(t *testing.T) {
 	}
 }
 
-// TestAKillInTheLastPodOfADeletedWorkloadKeepsItsProfile: the profile came from the Deployment's annotation, which is gone.
+// TestAKillInTheLastPodOfADeletedWorkloadKeepsItsProfile: it came from the Deployment's annotation, which is gone.
 func TestAKillInTheLastPodOfADeletedWorkloadKeepsItsProfile(t *testing.T) {
 	d := newDeletion(t, v1alpha1.ProfileAnnotation, "web")
 	d.delete(true)

@@ -160,8 +160,8 @@ func (f *PodSource) followOwners(ctx context.Context) error {
 	return nil
 }
 
-// ownerChanged queues the workloads that a change of an owner or of a namespace concerns: another annotation, or another
-// controller of the pods' controller, as after `kubectl delete --cascade=orphan`.
+// ownerChanged queues the workloads that a change of an owner or of a namespace concerns: another annotation, or
+// another controller of the pods' controller, as after `kubectl delete --cascade=orphan`.
 func (f *PodSource) ownerChanged(kind schema.GroupVersionKind, before, after client.Object) {
 	if !maps.Equal(
 		informers.OurAnnotations(before.GetAnnotations()), informers.OurAnnotations(after.GetAnnotations()),
@@ -179,8 +179,8 @@ func (f *PodSource) ownerChanged(kind schema.GroupVersionKind, before, after cli
 	}
 }
 
-// vanished queues a workload that was deleted, so that its records are deleted, too, and notes the deletion, so that the
-// API server is not asked for it again.
+// vanished queues a workload that was deleted, so that its records are deleted, too, and notes the deletion, so that
+// the API server is not asked for it again.
 func (f *PodSource) vanished(kind schema.GroupVersionKind, obj any) {
 	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj

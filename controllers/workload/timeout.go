@@ -153,8 +153,8 @@ func (r *Reconciler) notRead(ctx context.Context, ref memory.WorkloadRef, err er
 func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, reason, why string, first bool) {
 	if first {
 		r.recordEvent(workload.Event{
-			Regarding: workload.WorkloadObject(memory.Workload{Ref: ref, UID: r.Inbox.Owner(ref)}), Kind: corev1.EventTypeWarning,
-			Reason: reason, Action: "Observed", Note: why,
+			Regarding: workload.WorkloadObject(memory.Workload{Ref: ref, UID: r.Inbox.Owner(ref)}),
+			Kind:      corev1.EventTypeWarning, Reason: reason, Action: "Observed", Note: why,
 		})
 	}
 	ctx, cancel := context.WithTimeout(ctx, sayBudget)

@@ -36,7 +36,7 @@ type member struct {
 	workload *workloadEntry
 	// owner is the UID of the workload, which tells it from an earlier one of the same name; empty: not known.
 	owner types.UID
-	// controller and profile are those of [policy.Kept]; profile is the zero value where resolved is false, or none governs.
+	// controller and profile are those of [policy.Kept]; profile is the zero value where none governs.
 	controller types.UID
 	profile    unique.Handle[policy.ProfileKey]
 	// resolved: owner, controller and profile are those of the pod's last complete resolution.

@@ -28,8 +28,8 @@ type goneOwner struct {
 	uid types.UID
 }
 
-// Add notes that the owner with that name and UID no longer exists. An empty UID is ignored: another object may have the
-// name.
+// Add notes that the owner with that name and UID no longer exists. An empty UID is ignored: another object may have
+// the name.
 func (g *Gone) Add(ref memory.WorkloadRef, uid types.UID) {
 	if g == nil || uid == "" {
 		return

@@ -28,7 +28,7 @@ const maxHops = 4
 type Resolver struct {
 	// Reader is a cache of metadata (PartialObjectMetadata) of [Kinds]. Required.
 	Reader client.Reader
-	// APIReader is uncached, and asked only for owners the cache does not have yet, in the first moments of a rollout.
+	// APIReader is uncached, and asked only for owners that the cache does not have, as in the first moments of a rollout.
 	// Nil: never. Its rest.Config should have QPS -1, as controller-runtime's own has: with client-go's default of 5 a
 	// second, the pods of one rollout wait for each other until APITimeout (seen: 10 pods, the last after 430 ms).
 	APIReader client.Reader

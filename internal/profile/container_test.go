@@ -221,9 +221,9 @@ func TestContainerSizingHasEveryDefault(t *testing.T) {
 	}
 	want := v1alpha1.SizingSpec{
 		Mode: v1alpha1.SizingOnCreate, RequestPolicy: v1alpha1.RequestPercentile, HeadroomPercent: new(int32(15)),
-		Posture: v1alpha1.PostureBalanced,
-		Limit:   &v1alpha1.Bounds{Min: quantity("256Mi"), Max: quantity("4Gi")},
-		Request: &v1alpha1.Bounds{Min: quantity("16Mi")},
+		Posture:  v1alpha1.PostureBalanced,
+		Limit:    &v1alpha1.Bounds{Min: quantity("256Mi"), Max: quantity("4Gi")},
+		Request:  &v1alpha1.Bounds{Min: quantity("16Mi")},
 		Decrease: v1alpha1.DecreaseAllowed, Increase: v1alpha1.IncreaseAllowed,
 		OOM: &v1alpha1.OOMSpec{FactorPercent: new(int32(150)), MinIncrease: quantity("64Mi")},
 		Disruption: &v1alpha1.DisruptionSpec{

@@ -93,8 +93,8 @@ func (n *Profile) inherit(giving map[string]*Profile) {
 }
 
 // contradictions are what the rules of the API would refuse if one profile said all that is effective for a container:
-// with what it inherits, or an entry with what the profile says for all.
-// What somebody says alone, such as a schedule that cannot be read, is among what [Invalid] says of that profile.
+// with what it inherits, or an entry with what the profile says for all. What a profile says alone, such as a schedule
+// that cannot be read, is reported by [Invalid].
 func (n *Profile) contradictions() []string {
 	own := refused(n.own)
 	var out []string

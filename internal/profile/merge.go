@@ -80,8 +80,9 @@ func stated(spec *v1alpha1.MemoryProfileSpec, entry *v1alpha1.ContainerPolicy) v
 	return under(own, spec)
 }
 
-// under lays spec over defaults, field by field; neither is changed. Settings that have a meaning only together are taken
-// together. It is the one merge of all levels: container, profile, defaults of the namespace and of the cluster, built-in.
+// under lays spec over defaults, field by field; neither is changed. Settings that have a meaning only together are
+// taken together. It is the one merge of all levels: container, profile, defaults of the namespace and of the cluster,
+// built-in.
 func under(spec v1alpha1.MemoryProfileSpec, defaults *v1alpha1.MemoryProfileSpec) v1alpha1.MemoryProfileSpec {
 	given := defaults.Tuning
 	if spec.Tuning.HeapPercent != nil || spec.Tuning.HeapLimit != nil { // the two exclude each other

@@ -70,8 +70,8 @@ type Finding struct {
 }
 
 // Rows are the workloads of recommendations, the one that most needs a person first: not managed, stalled now, killed
-// recently, drifting, a size that waits to be applied, no number yet, the rest; among equals the one with more kills, then by
-// name.
+// recently, drifting, a size that waits to be applied, no number yet, the rest; among equals the one with more kills,
+// then by name.
 func Rows(cluster string, recs []v1alpha1.MemoryRecommendation) []Row {
 	rows := make([]Row, 0, len(recs))
 	for i := range recs {
