@@ -46,7 +46,7 @@ func (n *Profile) policyFor(entry *v1alpha1.ContainerPolicy) policy {
 	if entry != nil {
 		name = entry.Name
 	}
-	if p, merged := n.effective[name]; merged {
+	if p, merged := n.effective[name]; merged && n.mergedFrom == n.Spec {
 		return p
 	}
 	spec := under(stated(n.Spec, entry), &builtin)
@@ -60,7 +60,7 @@ func (n *Profile) mergeContainers() {
 	for i := range n.Spec.Containers {
 		all[n.Spec.Containers[i].Name] = n.policyFor(&n.Spec.Containers[i])
 	}
-	n.effective = all
+	n.effective, n.mergedFrom = all, n.Spec
 }
 
 // stated is what an entry for a container and the profile set for it, without the built-in defaults.
