@@ -66,7 +66,7 @@ const (
 	// otherwise.
 	ConditionApplied = "Applied"
 	// ConditionStalled is kstatus's: True while nothing goes on until somebody changes something, and absent otherwise.
-	// Of a recommendation: reconciles of the workload take too long, or its checkpoint is refused. Of a profile: its spec
-	// is invalid.
+	// Of a recommendation: reconciles of the workload take too long, or its checkpoint is refused or cannot be read. Of a
+	// profile: its spec is invalid.
 	ConditionStalled = "Stalled"
 )

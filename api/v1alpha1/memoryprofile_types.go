@@ -535,15 +535,15 @@ type ContainerPolicy struct {
 	// +optional
 	Runtime *RuntimeSpec `json:"runtime,omitempty"`
 
-	// tuning replaces, field by field, the profile's tuning for this container.
+	// tuning replaces, field by field, the profile's tuning for this container: what is unset is the profile's.
 	// +optional
 	Tuning *TuningSpec `json:"tuning,omitempty"`
 
-	// limit bounds this container's limit instead of sizing.limit.
+	// limit bounds this container's limit. A bound that is unset is that of sizing.limit.
 	// +optional
 	Limit *Bounds `json:"limit,omitempty"`
 
-	// request bounds this container's request instead of sizing.request.
+	// request bounds this container's request. A bound that is unset is that of sizing.request.
 	// +optional
 	Request *Bounds `json:"request,omitempty"`
 }

@@ -117,6 +117,12 @@ const (
 	// words: etcd is full, a quota, a right that is missing. Nothing is counted, recommended or changed until it is
 	// stored, and nothing is lost; it is tried again every minute at the latest.
 	ReasonCheckpointRefused = "CheckpointRefused"
+	// ReasonCheckpointTooNew: a newer memfit wrote the workload's MemoryCheckpoint, and this one does not manage the
+	// workload. Upgrade memfit, or delete the MemoryCheckpoint to start without its history.
+	ReasonCheckpointTooNew = "CheckpointTooNew"
+	// ReasonCheckpointUnreadable: the workload's MemoryCheckpoint is damaged, and memfit does not manage the workload.
+	// Restore the MemoryCheckpoint, or delete it to start without its history.
+	ReasonCheckpointUnreadable = "CheckpointUnreadable"
 	// ReasonReconcileTimedOut: a reconcile of the workload took too long and was given up. The message has the step,
 	// mostly an API server that does not answer; memfit tries again, later each time.
 	ReasonReconcileTimedOut = "ReconcileTimedOut"

@@ -116,8 +116,9 @@ func parse(args []string, env func(string) string) (options, error) {
 			"config/rbac/read-configmap-keys",
 	)
 	f.BoolVar(
-		&o.leaderElect, "leader-elect", false,
-		"let one of several replicas run the controllers; all of them serve the webhook",
+		&o.leaderElect, "leader-elect", true,
+		"let one of several replicas run the controllers; all of them serve the webhook; outside of a cluster, the lease "+
+			"is in the namespace of POD_NAMESPACE; off: at most one replica may run",
 	)
 	f.DurationVar(
 		&o.usageInterval, "usage-interval", 15*time.Second,

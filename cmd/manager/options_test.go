@@ -51,6 +51,14 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// TestOneOfSeveralReplicasLeads: two that both run the controllers write the same checkpoints.
+func TestOneOfSeveralReplicasLeads(t *testing.T) {
+	o, err := parse(nil, func(string) string { return "" })
+	if err != nil || !managerOptions(o, nil).LeaderElection {
+		t.Errorf("leader election is off by default (%v)", err)
+	}
+}
+
 // TestLeaderHasTimeToKnowAllPods: a leader that gives up and ends begins again with nothing, so one that is given less
 // time than a large cluster takes at a busy API server would never begin.
 func TestLeaderHasTimeToKnowAllPods(t *testing.T) {

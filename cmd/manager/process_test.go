@@ -77,7 +77,7 @@ func (c *cluster) start(t *testing.T, args ...string) *process {
 	p.Cmd = exec.Command(os.Args[0], append([]string{
 		"--health-probe-bind-address=" + p.health, "--metrics-bind-address=" + p.metrics, "--metrics-secure=false",
 		fmt.Sprintf("--webhook-port=%d", c.webhook.LocalServingPort), "--webhook-cert-path=" + c.webhook.LocalServingCertDir,
-		"--usage-interval=0",
+		"--usage-interval=0", "--leader-elect=false",
 	}, args...)...)
 	p.Env = append(os.Environ(), runAsManager+"=1", "KUBECONFIG="+c.kubeconfig, "POD_NAMESPACE=memfit-system")
 	p.Stdout, p.Stderr = p.output, p.output

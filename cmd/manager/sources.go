@@ -62,7 +62,8 @@ func (s *sources) bind(f *flag.FlagSet) {
 	)
 	f.DurationVar(&s.killCounters, "kill-counters-interval", usagectl.DefaultKillCountersEvery,
 		"time between two readings of the kubelets' /metrics/cadvisor, which counts kills of child processes and has what "+
-			"the exact demand of a container follows from (RBAC nodes/metrics); 0 turns them off, and then no limit is lowered")
+			"the exact demand of a container follows from (RBAC nodes/metrics), about 40 KiB per container each; 0 turns them "+
+			"off, and then no limit is lowered")
 	f.StringVar(
 		&s.prometheusURL, "prometheus-url", "",
 		"base URL of anything that speaks the Prometheus HTTP API, for what workloads used before memfit saw them; empty: "+
@@ -238,7 +239,7 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 			return killCounters(ctx, kubelets, node, namer(ctx, u))
 		},
 		Collector: &usage.Collector{
-			Now: time.Now, Rand: rand.Float64, Spread: o.sources.killCounters / 3, Concurrency: 4, MaxBackoff: 30 * time.Minute,
+			Now: time.Now, Rand: rand.Float64, Spread: o.sources.killCounters / 2, Concurrency: 4, MaxBackoff: 30 * time.Minute,
 		},
 	}
 	if err := mgr.Add(counters); err != nil {

@@ -27,27 +27,33 @@ func MetaOf(record client.Object) *metav1.ObjectMeta {
 
 // Finder answers whether workloads exist.
 type Finder struct {
-	Cached, APIReader client.Reader
+	// Reader is the cache.
+	Reader, APIReader client.Reader
 }
 
 // Find asks the cache, and the API server where the cache has nothing: it may lag, and at the start it may not follow
 // pods yet. With an error nothing is known.
 func (c Finder) Find(ctx context.Context, of memory.WorkloadRef) (records.Presence, error) {
+	if p, known := c.Cached(ctx, of); known {
+		return p, nil
+	}
+	return c.Confirm(ctx, of)
+}
+
+// Cached asks the cache only; false when it does not have the workload. Of a kind that cannot be read, the answer is
+// that nothing is known.
+func (c Finder) Cached(ctx context.Context, of memory.WorkloadRef) (records.Presence, bool) {
 	if workloadkind.IsPod(of.APIVersion, of.Kind) { // pods are cached whole
 		var pod corev1.Pod
-		if c.Cached.Get(ctx, workloadKey(of), &pod) == nil {
-			return presenceOf(&pod), nil
-		}
-		return c.Confirm(ctx, of)
+		err := c.Reader.Get(ctx, workloadKey(of), &pod)
+		return presenceOf(&pod), err == nil
 	}
 	m, readable := owners.Metadata(of)
 	if !readable {
-		return records.Presence{}, nil
+		return records.Presence{}, true
 	}
-	if c.Cached.Get(ctx, workloadKey(of), m) == nil {
-		return presenceOf(m), nil
-	}
-	return c.Confirm(ctx, of)
+	err := c.Reader.Get(ctx, workloadKey(of), m)
+	return presenceOf(m), err == nil
 }
 
 // Confirm asks the API server: nothing is deleted because a cache said so.

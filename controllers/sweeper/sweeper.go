@@ -96,7 +96,7 @@ func (w Sweeper) check(ctx context.Context, record client.Object) (deleted bool,
 	if !known {
 		return false, nil
 	}
-	presence, err := Finder{Cached: w.Client, APIReader: w.APIReader}.Find(ctx, of)
+	presence, err := Finder{Reader: w.Client, APIReader: w.APIReader}.Find(ctx, of)
 	if action, _ := records.Judge(MetaOf(record), of, presence); err != nil || action != records.Delete {
 		return false, err
 	}
@@ -133,7 +133,7 @@ func (w Sweeper) Clear(ctx context.Context, of memory.WorkloadRef) error {
 // Judge asks the API server whose a record is, and deletes it if it is nobody's: this very version of it, and no later
 // one.
 func (w Sweeper) Judge(ctx context.Context, of memory.WorkloadRef, record client.Object) (deleted bool, err error) {
-	presence, err := Finder{Cached: w.Client, APIReader: w.APIReader}.Confirm(ctx, of)
+	presence, err := Finder{Reader: w.Client, APIReader: w.APIReader}.Confirm(ctx, of)
 	action, why := records.Judge(MetaOf(record), of, presence)
 	if err != nil || action != records.Delete {
 		return false, err

@@ -5,6 +5,7 @@ package usage
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,10 +17,10 @@ import (
 )
 
 const (
-	// pastReaders is the number of workloads whose past is read at once: a monitoring system has other users.
+	// backfillReaders is the number of workloads whose past is read at once: a monitoring system has other users.
 	backfillReaders = 2
-	// pastTries is how often a past that cannot be read is asked for, pastPause apart, twice as long each time. Then
-	// memfit lives with what it sees itself, until its next start.
+	// backfillTries is how often a past that cannot be read is asked for, backfillPause apart, twice as long each time.
+	// Then memfit lives with what it sees itself, until its next start.
 	backfillTries = 4
 	backfillPause = time.Minute
 )
@@ -39,12 +40,13 @@ type HistoryBackfill struct {
 
 	mu    sync.Mutex
 	asked map[memory.WorkloadRef]*pastOf
-	queue []memory.WorkloadRef
+	queue []*pastOf
 	ready chan struct{}
 }
 
-// pastOf is one workload's past on its way.
+// pastOf is one workload's past on its way. It is in asked until it is forgotten, and in queue until it is read.
 type pastOf struct {
+	workload   memory.WorkloadRef
 	done       bool
 	containers map[string]*history.Container
 }
@@ -61,7 +63,7 @@ func (p *HistoryBackfill) Start(ctx context.Context) error {
 	for range backfillReaders {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				w, found := p.next()
+				a, found := p.next()
 				if !found {
 					select {
 					case <-ctx.Done():
@@ -69,7 +71,7 @@ func (p *HistoryBackfill) Start(ctx context.Context) error {
 					}
 					continue
 				}
-				p.finish(w, p.read(ctx, w))
+				p.finish(a, p.read(ctx, a))
 			}
 		})
 	}
@@ -88,8 +90,9 @@ func (p *HistoryBackfill) Get(w memory.WorkloadRef) (map[string]*history.Contain
 	a, found := p.asked[w]
 	switch {
 	case !found:
-		p.asked[w] = &pastOf{}
-		p.queue = append(p.queue, w)
+		a = &pastOf{workload: w}
+		p.asked[w] = a
+		p.queue = append(p.queue, a)
 		p.signal()
 		return nil, false
 	case !a.done:
@@ -98,41 +101,57 @@ func (p *HistoryBackfill) Get(w memory.WorkloadRef) (map[string]*history.Contain
 	return a.containers, true
 }
 
-// Forget drops a past that was taken over.
+// Forget drops a past that was taken over, or whose workload is gone: it is not read any more.
 func (p *HistoryBackfill) Forget(w memory.WorkloadRef) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	a, found := p.asked[w]
+	if !found {
+		return
+	}
 	delete(p.asked, w)
+	if i := slices.Index(p.queue, a); i >= 0 {
+		p.queue = slices.Delete(p.queue, i, i+1)
+	}
 }
 
-func (p *HistoryBackfill) next() (memory.WorkloadRef, bool) {
+func (p *HistoryBackfill) next() (*pastOf, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.queue) == 0 {
-		return memory.WorkloadRef{}, false
+		return nil, false
 	}
-	w := p.queue[0]
-	p.queue = p.queue[1:]
+	a := p.queue[0]
+	p.queue = slices.Delete(p.queue, 0, 1)
 	if len(p.queue) > 0 {
 		p.signal()
 	}
-	return w, true
+	return a, true
 }
 
-func (p *HistoryBackfill) finish(w memory.WorkloadRef, containers map[string]*history.Container) {
+// wanted reports whether a past was not forgotten since it was asked for.
+func (p *HistoryBackfill) wanted(a *pastOf) bool {
 	p.mu.Lock()
-	if a, found := p.asked[w]; found {
-		a.done, a.containers = true, containers
+	defer p.mu.Unlock()
+	return p.asked[a.workload] == a
+}
+
+func (p *HistoryBackfill) finish(a *pastOf, containers map[string]*history.Container) {
+	if !p.wanted(a) {
+		return
 	}
+	p.mu.Lock()
+	a.done, a.containers = true, containers
 	p.mu.Unlock()
 	if p.Queue != nil {
-		p.Queue.Enqueue(w)
+		p.Queue.Enqueue(a.workload)
 	}
 }
 
 // read makes histories of a workload's past. It fails in silence but for the log: what memfit sees itself is enough to
 // go on.
-func (p *HistoryBackfill) read(ctx context.Context, w memory.WorkloadRef) map[string]*history.Container {
+func (p *HistoryBackfill) read(ctx context.Context, a *pastOf) map[string]*history.Container {
+	w := a.workload
 	log := logf.FromContext(ctx).WithValues("workload", w.String(), "source", p.Name)
 	pause := backfillPause
 	for try := 1; ; try++ {
@@ -160,6 +179,9 @@ func (p *HistoryBackfill) read(ctx context.Context, w memory.WorkloadRef) map[st
 			return nil
 		case <-p.Clock.After(pause):
 			pause *= 2
+		}
+		if !p.wanted(a) {
+			return nil
 		}
 	}
 }

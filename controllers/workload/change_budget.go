@@ -38,6 +38,8 @@ type ChangeBudget struct {
 	mu    sync.Mutex
 	known bool
 	spent map[client.ObjectKey][]rollout.Spent
+	// version counts the changes of spent that leave others another allowance.
+	version int
 }
 
 const (
@@ -45,6 +47,8 @@ const (
 	checkpointPage = 500
 	// readAgain is when they are read again after the API server did not answer.
 	readAgain = 10 * time.Second
+	// reserveTries is how often a workload decides beside others before it decides while they wait.
+	reserveTries = 3
 )
 
 // NeedLeaderElection is true: who does not lead changes nothing.
@@ -90,17 +94,36 @@ func (b *ChangeBudget) Recall(ctx context.Context) error {
 	defer b.mu.Unlock()
 	maps.Copy(found, b.spent) // what a step has spent meanwhile is newer
 	b.spent, b.known = found, true
+	b.version++
 	return nil
 }
 
 // reserve calls decide with what other workloads have spent, and keeps what it returns: all that its own workload has
-// spent. One workload decides at a time, so that two cannot spend the same budget.
-func (b *ChangeBudget) reserve(
-	of memory.WorkloadRef, decide func(*rollout.Allowance) []rollout.Spent,
-) {
-	b.mu.Lock()
+// spent. Workloads decide at the same time; one that spends something while another did decides again, so that two
+// cannot spend the same budget. decide must be free of side effects.
+func (b *ChangeBudget) reserve(of memory.WorkloadRef, decide func(*rollout.Allowance) []rollout.Spent) {
+	own := client.ObjectKey{Namespace: of.Namespace, Name: policy.RecordName(of)}
+	for range reserveTries {
+		b.mu.Lock()
+		a, version := b.allowance(own), b.version
+		b.mu.Unlock()
+		spent := decide(a)
+		b.mu.Lock()
+		if version == b.version || b.same(own, spent) {
+			b.commit(own, spent)
+			b.mu.Unlock()
+			return
+		}
+		b.mu.Unlock()
+	}
+	b.mu.Lock() // many workloads spend: in turn
 	defer b.mu.Unlock()
-	now, own := b.Clock.Now(), client.ObjectKey{Namespace: of.Namespace, Name: policy.RecordName(of)}
+	b.commit(own, decide(b.allowance(own)))
+}
+
+// allowance is what other workloads leave. The caller holds mu.
+func (b *ChangeBudget) allowance(own client.ObjectKey) *rollout.Allowance {
+	now := b.Clock.Now()
 	a := &rollout.Allowance{Budget: b.Limit, Unknown: !b.known}
 	for key, spent := range b.spent {
 		switch recent := rollout.Recent(spent, now); {
@@ -110,10 +133,27 @@ func (b *ChangeBudget) reserve(
 			a.Others = append(a.Others, recent...)
 		}
 	}
+	return a
+}
+
+// same reports whether a workload has spent nothing else than before. The caller holds mu.
+func (b *ChangeBudget) same(own client.ObjectKey, spent []rollout.Spent) bool {
+	return slices.EqualFunc(rollout.Recent(b.spent[own], b.Clock.Now()), spent, func(x, y rollout.Spent) bool {
+		at := x.At.Equal(y.At)
+		x.At, y.At = time.Time{}, time.Time{}
+		return at && x == y
+	})
+}
+
+// commit keeps what a workload has spent. The caller holds mu.
+func (b *ChangeBudget) commit(own client.ObjectKey, spent []rollout.Spent) {
+	if !b.same(own, spent) {
+		b.version++
+	}
 	if b.spent == nil {
 		b.spent = map[client.ObjectKey][]rollout.Spent{}
 	}
-	if spent := decide(a); len(spent) > 0 || !b.known {
+	if len(spent) > 0 || !b.known {
 		b.spent[own] = slices.Clone(spent)
 	} else {
 		delete(b.spent, own)

@@ -35,8 +35,7 @@ func (r *Reconciler) load(ctx context.Context, s *workload.Snapshot) (*entry, er
 	}
 	// deleted and made again: maybe another program
 	if known && e.owner != "" && s.Owner.UID != "" && e.owner != s.Owner.UID {
-		r.states.drop(ref)
-		r.Metrics.forget(ref)
+		r.drop(ref)
 		known = false
 	}
 	if known && !e.suspect {
@@ -94,7 +93,7 @@ func (e *entry) restore(ctx context.Context, stored *v1alpha1.MemoryCheckpoint) 
 	}
 	lost, err := e.state.Unpack(stored)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	if len(lost) > 0 {
 		logf.FromContext(ctx).Error(errors.Join(lost...), "Beginning a container's history afresh")

@@ -141,6 +141,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	case err != nil && errors.Is(within.Err(), context.DeadlineExceeded):
 	case refused(err):
 		return r.notSaved(ctx, ref, err)
+	case errors.Is(err, errUnreadable):
+		return r.notRead(ctx, ref, err)
 	default:
 		r.overdue.done(ref)
 		return result, err
@@ -165,6 +167,7 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	}
 	if len(pods) == 0 && events.Profile == nil && r.unknown(ctx, ref) {
 		r.Inbox.Done(ref)
+		r.solved(ref)
 		return reconcile.Result{}, nil
 	}
 	s, err := r.gather(ctx, ref, events, pods)
@@ -182,7 +185,7 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	case errors.Is(err, errNotYet):
 		return reconcile.Result{RequeueAfter: notYet}, nil
 	case err != nil:
-		return reconcile.Result{}, fmt.Errorf("remembering %s: %w", ref, err)
+		return reconcile.Result{}, fmt.Errorf("loading the checkpoint of %s: %w", ref, err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -4,17 +4,20 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
+	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/workload"
 )
@@ -27,6 +30,7 @@ func (r *Reconciler) gather(
 	s := &workload.Snapshot{Owner: memory.Workload{Ref: ref}, Events: events, Unmeasured: r.Settings.Unmeasured,
 		Replica: r.Settings.Replica}
 	policies, of := make(map[types.UID]workload.PodPolicy, len(keys)), make(map[types.UID]types.UID, len(keys))
+	governed := events.Profile != nil
 	s.Pods = make([]*corev1.Pod, 0, len(keys))
 	for _, key := range keys {
 		pod, err := r.pod(ctx, key)
@@ -36,24 +40,31 @@ func (r *Reconciler) gather(
 		if pod == nil || pod.Namespace == "" {
 			continue // its last state came with the deletion
 		}
-		resolved, err := r.Resolver.Resolve(ctx, pod)
+		resolved, err := r.Resolver.ResolveKept(ctx, pod, r.Inbox.Kept(pod.UID))
 		if err != nil {
 			return nil, err
+		}
+		if kept, complete := resolved.Keep(pod); complete {
+			r.Inbox.Keep(pod.UID, key, kept)
 		}
 		if resolved.Ref != ref {
 			r.move(pod, resolved.Ref)
 			continue
 		}
-		r.Inbox.Owned(pod.UID, resolved.UID)
 		policies[pod.UID] = workload.PodPolicy{
 			Profile: resolved.Profile, Why: resolved.Why, Problem: resolved.Problem, Claims: resolved.Claims,
 			Paused: resolved.Paused,
 		}
 		of[pod.UID] = resolved.UID
+		governed = governed || resolved.Profile != nil
 		s.Pods = append(s.Pods, pod)
 	}
 	slices.SortFunc(s.Pods, workload.NewestFirst)
-	presence, err := r.census().Find(ctx, ref)
+	if !governed && r.unknown(ctx, ref) { // whether it exists is of no interest
+		s.Govern(policies)
+		return s, nil
+	}
+	presence, err := r.presence(ctx, s, of)
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +84,42 @@ func (r *Reconciler) gather(
 	}
 	s.QueryResult = r.queryResult(ctx, s.RollbackQuery())
 	return s, nil
+}
+
+// presence finds out whether the workload exists. Of one that is known to be gone, it asks the API server once,
+// although its pods may run for minutes.
+func (r *Reconciler) presence(
+	ctx context.Context, s *workload.Snapshot, of map[types.UID]types.UID,
+) (records.Presence, error) {
+	ref := s.Owner.Ref
+	if p, known := r.census().Cached(ctx, ref); known {
+		return p, nil
+	}
+	var owners []types.UID
+	for _, pod := range s.Pods {
+		if uid := cmp.Or(of[pod.UID], controllerOf(pod)); !slices.Contains(owners, uid) {
+			owners = append(owners, uid)
+		}
+	}
+	gone := func(uid types.UID) bool { return r.Resolver.OwnerGone(ref, uid) }
+	if len(owners) > 0 && !slices.ContainsFunc(owners, func(uid types.UID) bool { return !gone(uid) }) {
+		return records.Presence{State: records.Gone}, nil
+	}
+	p, err := r.census().Confirm(ctx, ref)
+	if err == nil && p.State == records.Gone {
+		for _, uid := range owners {
+			r.Resolver.OwnerDeleted(ref, uid)
+		}
+	}
+	return p, err
+}
+
+// controllerOf is the UID of a pod's controller, which identifies its workload where that one's UID is unknown.
+func controllerOf(pod *corev1.Pod) types.UID {
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+		return ref.UID
+	}
+	return ""
 }
 
 // queryResult is what is known about the owner's query now; nil: there is none.

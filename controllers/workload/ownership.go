@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/controllers/sweeper"
+	"github.com/memfit/memfit/internal/inbox"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/workload"
@@ -29,7 +31,7 @@ var errNotYet = errors.New("not known yet")
 const notYet = 2 * time.Second
 
 func (r *Reconciler) census() sweeper.Finder {
-	return sweeper.Finder{Cached: r.Client, APIReader: r.APIReader}
+	return sweeper.Finder{Reader: r.Client, APIReader: r.APIReader}
 }
 
 // leave forgets a workload that is deleted or being deleted; nothing is written for it any more. Of one that is gone it
@@ -40,8 +42,7 @@ func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 	r.Inbox.Done(w)
 	r.Inbox.Govern(w, nil, policy.ProfileKey{})
 	_, known := r.states.get(w)
-	r.states.drop(w)
-	r.Metrics.forget(w)
+	r.drop(w)
 	r.solved(w)
 	if s.Presence.State != records.Gone {
 		return nil
@@ -50,6 +51,16 @@ func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 		return err
 	}
 	return sweeper.Sweeper{Client: r.Client, APIReader: r.APIReader}.Clear(ctx, w)
+}
+
+// drop forgets what is held in memory of a workload.
+func (r *Reconciler) drop(w memory.WorkloadRef) {
+	r.states.drop(w)
+	r.overdue.done(w)
+	r.Metrics.forget(w)
+	if r.Sources.Past != nil {
+		r.Sources.Past.Forget(w)
+	}
 }
 
 // vanished reports whether an error only means that the workload was deleted meanwhile, with its records or with its
@@ -115,12 +126,14 @@ func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 		r.warn(s)
 	}
 	if known {
-		r.states.drop(ref)
-		r.Metrics.forget(ref)
+		r.drop(ref)
 	}
 	var failed error
 	if !scaledToNothing {
 		failed = r.withdraw(ctx, ref)
+	}
+	if failed == nil {
+		r.Inbox.Release(ref, inbox.Answer{Problem: s.Problem, Why: s.Why})
 	}
 	if !known {
 		return failed

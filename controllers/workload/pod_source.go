@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -26,7 +27,6 @@ import (
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/policy"
-	"github.com/memfit/memfit/internal/profile"
 )
 
 // Priorities in the workload queue: a kill overtakes a relist of a hundred thousand pods.
@@ -111,7 +111,7 @@ func (f *PodSource) follow(ctx context.Context) error {
 	}
 	registration, err := pods.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { f.seen(ctx, obj) },
-		UpdateFunc: func(_, obj any) { f.seen(ctx, obj) },
+		UpdateFunc: func(before, after any) { f.changed(ctx, before, after) },
 		DeleteFunc: func(obj any) { f.gone(ctx, obj) },
 	})
 	if err != nil {
@@ -147,10 +147,8 @@ func (f *PodSource) followOwners(ctx context.Context) error {
 			UpdateFunc: func(before, after any) {
 				a, okA := before.(client.Object)
 				b, okB := after.(client.Object)
-				if okA && okB && !maps.Equal(
-					informers.OurAnnotations(a.GetAnnotations()), informers.OurAnnotations(b.GetAnnotations()),
-				) {
-					f.Enqueue(f.workloadsAffectedBy(kind, b)...)
+				if okA && okB {
+					f.ownerChanged(kind, a, b)
 				}
 			},
 			DeleteFunc: func(obj any) { f.vanished(kind, obj) },
@@ -162,12 +160,33 @@ func (f *PodSource) followOwners(ctx context.Context) error {
 	return nil
 }
 
-// vanished queues a workload that was deleted, so that its records are deleted, too.
+// ownerChanged queues the workloads that a change of an owner or of a namespace concerns: another annotation, or
+// another controller of the pods' controller, as after `kubectl delete --cascade=orphan`.
+func (f *PodSource) ownerChanged(kind schema.GroupVersionKind, before, after client.Object) {
+	if !maps.Equal(
+		informers.OurAnnotations(before.GetAnnotations()), informers.OurAnnotations(after.GetAnnotations()),
+	) {
+		f.Enqueue(f.workloadsAffectedBy(kind, after)...)
+	}
+	was, is := metav1.GetControllerOfNoCopy(before), metav1.GetControllerOfNoCopy(after)
+	switch {
+	case was == nil && is != nil: // adopted: its pods were its own until now
+		f.Enqueue(refOf(kind, after))
+	case was != nil && (is == nil || is.UID != was.UID):
+		f.Enqueue(memory.WorkloadRef{
+			APIVersion: was.APIVersion, Kind: was.Kind, Namespace: before.GetNamespace(), Name: was.Name,
+		})
+	}
+}
+
+// vanished queues a workload that was deleted, so that its records are deleted, too, and notes the deletion, so that
+// the API server is not asked for it again.
 func (f *PodSource) vanished(kind schema.GroupVersionKind, obj any) {
 	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
 	}
 	if m, ok := obj.(client.Object); ok && m.GetNamespace() != "" {
+		f.Resolver.OwnerDeleted(refOf(kind, m), m.GetUID())
 		f.enqueue(refOf(kind, m), priorityRefresh)
 	}
 }
@@ -192,28 +211,65 @@ func (f *PodSource) workloadsAffectedBy(kind schema.GroupVersionKind, obj client
 	return all
 }
 
+// changed takes a new version of a pod. After a gap in the watch, it may be another pod of the same name.
+func (f *PodSource) changed(ctx context.Context, before, after any) {
+	a, okA := before.(*corev1.Pod)
+	b, okB := after.(*corev1.Pod)
+	if okA && okB && a.UID != b.UID {
+		f.gone(ctx, a)
+	}
+	f.seen(ctx, after)
+}
+
 // seen adds a pod to the inbox, with what its status shows.
 func (f *PodSource) seen(ctx context.Context, obj any) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
 		return
 	}
-	ref, known := f.Inbox.Workload(pod.UID)
-	if !known {
-		owner, err := f.Resolver.Owner(ctx, pod)
-		if err != nil && !errors.Is(err, owners.ErrNotSeen) {
-			logf.FromContext(ctx).Error(
-				err, "Could not find a pod's workload; it is looked up again when the workload is reconciled", "pod",
-				client.ObjectKeyFromObject(pod),
-			)
-		}
-		ref = owner.Ref
-		f.Inbox.AddPod(pod.UID, client.ObjectKeyFromObject(pod), ref)
-		f.Inbox.Owned(pod.UID, owner.UID)
+	before, known := f.Inbox.Workload(pod.UID)
+	resolved, err := f.resolve(ctx, pod)
+	ref, kept := f.place(pod, &resolved, err)
+	if known && before != ref { // adopted, orphaned, or its owner was not in the cache when it was added
+		f.enqueue(before, priorityUsual)
+	}
+	if kept && f.ignored(ref, &resolved) {
+		return
 	}
 	observations := oom.Observe(pod)
 	f.Inbox.Observe(ref, observations)
 	f.enqueue(ref, priorityOf(observations))
+}
+
+// place puts a pod into its workload. kept is false when the answer is not final: an owner is missing.
+func (f *PodSource) place(pod *corev1.Pod, resolved *policy.Resolution, err error) (ref memory.WorkloadRef, kept bool) {
+	key := client.ObjectKeyFromObject(pod)
+	if k, complete := resolved.Keep(pod); complete && err == nil {
+		f.Inbox.Keep(pod.UID, key, k)
+		return k.Workload, true
+	}
+	if ref, known := f.Inbox.Workload(pod.UID); known {
+		return ref, err == nil
+	}
+	f.Inbox.AddPod(pod.UID, key, resolved.Ref)
+	return resolved.Ref, false
+}
+
+// resolve asks caches only. What they lack is looked up when the workload is reconciled.
+func (f *PodSource) resolve(ctx context.Context, pod *corev1.Pod) (policy.Resolution, error) {
+	resolved, err := f.Resolver.ResolveCached(ctx, pod, f.Inbox.Kept(pod.UID))
+	if err != nil && !errors.Is(err, owners.ErrNotSeen) {
+		logf.FromContext(ctx).Error(
+			err, "Could not resolve a pod; its workload's reconcile tries again", "pod", client.ObjectKeyFromObject(pod),
+		)
+	}
+	return resolved, err
+}
+
+// ignored reports whether an event of a pod changes nothing: no profile governs it, as the last reconcile of its
+// workload found of all pods.
+func (f *PodSource) ignored(ref memory.WorkloadRef, resolved *policy.Resolution) bool {
+	return resolved.Profile == nil && f.Inbox.Released(ref, inbox.Answer{Problem: resolved.Problem, Why: resolved.Why})
 }
 
 // gone adds the last known state of a deleted pod to the inbox. Where events were missed, that is what the cache had
@@ -227,17 +283,19 @@ func (f *PodSource) gone(ctx context.Context, obj any) {
 		return
 	}
 	ref, known := f.Inbox.Workload(pod.UID)
-	resolved, err := f.Resolver.Resolve(ctx, pod)
-	var governedBy *profile.Profile
-	if err == nil {
-		governedBy = resolved.Profile
-	}
+	resolved, err := f.resolve(ctx, pod)
 	if !known {
 		ref = resolved.Ref
 	}
-	observations := oom.Observe(pod)
-	f.Inbox.RemovePod(ref, resolved.UID, pod, observations, governedBy)
-	f.enqueue(ref, priorityOf(observations))
+	ignored := err == nil && f.ignored(ref, &resolved)
+	var observations []oom.Observation
+	if !ignored {
+		observations = oom.Observe(pod)
+	}
+	f.Inbox.RemovePod(ref, resolved.UID, pod, observations, resolved.Profile)
+	if !ignored || resolved.Problem.EventReason() != "" { // a reported problem ends with the last pod
+		f.enqueue(ref, priorityOf(observations))
+	}
 }
 
 // unrecommended queues a workload whose recommendation somebody deleted, so that it comes back.

@@ -186,7 +186,13 @@ var _ = Describe("A recommendation", func() {
 		Expect(w.client.Status().Update(w.ctx, checkpoint)).To(Succeed())
 		w.restart()
 		w.seen(pod)
-		Expect(w.reconcile(w.alone("web"))).To(MatchError(ContainSubstring("newer memfit")))
+		Expect(w.reconcile(w.alone("web"))).To(Succeed())
+		Expect(w.recommendation(w.alone("web")).Status.Conditions).To(
+			expect.HaveCondition(
+				v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCheckpointTooNew,
+				ContainSubstring("Upgrade memfit"),
+			))
+		Expect(w.recorder.all()).To(ContainElement(HavePrefix("Warning Pod/web CheckpointTooNew: ")))
 		Expect(w.checkpoint(w.alone("web")).ResourceVersion).To(Equal(checkpoint.ResourceVersion))
 	})
 

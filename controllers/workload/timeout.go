@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -47,6 +46,9 @@ const (
 
 // errNotSaved means that a checkpoint was not written.
 var errNotSaved = errors.New("the workload's memory was not stored")
+
+// errUnreadable means that a stored checkpoint cannot be decoded.
+var errUnreadable = errors.New("the stored checkpoint cannot be read")
 
 // backoffs are the workloads whose last reconcile took too long, or whose checkpoint is refused. Safe for concurrent
 // use; the zero value is empty.
@@ -129,22 +131,28 @@ func (r *Reconciler) notSaved(ctx context.Context, ref memory.WorkloadRef, err e
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// ownerOf is the UID of a workload, with which its Events show in kubectl describe; empty: not known.
-func (r *Reconciler) ownerOf(ref memory.WorkloadRef) types.UID {
-	e, known := r.states.get(ref)
-	if !known {
-		return ""
+// notRead deals with a checkpoint that this memfit cannot read, as after a rollback to an older version. It is left
+// alone, and so is the workload: kills would be counted twice, and changes repeated.
+func (r *Reconciler) notRead(ctx context.Context, ref memory.WorkloadRef, err error) (reconcile.Result, error) {
+	wait, first := r.overdue.again(ref, r.Clock.Now(), longestRest)
+	logf.FromContext(ctx).Error(err, "Cannot read the checkpoint", "again", wait)
+	name := ref.Namespace + "/" + policy.RecordName(ref)
+	reason, why := v1alpha1.ReasonCheckpointUnreadable, fmt.Sprintf("memfit does not manage this workload: "+
+		"MemoryCheckpoint %s cannot be read. Restore or delete it; deleting forgets its history: %s", name,
+		quote.Line(err.Error()))
+	if workload.TooNew(err) {
+		reason, why = v1alpha1.ReasonCheckpointTooNew, fmt.Sprintf("memfit does not manage this workload: a newer version "+
+			"wrote MemoryCheckpoint %s. Upgrade memfit, or delete the MemoryCheckpoint, which forgets its history", name)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.owner
+	r.stalled(ctx, ref, reason, why, first)
+	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
 // stalled says on the workload, and in its recommendation if it has one, why its reconcile does not get on. The next
 // reconcile that succeeds removes the condition: it writes a status without it.
 func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, reason, why string, first bool) {
 	if first {
-		of := memory.Workload{Ref: ref, UID: r.ownerOf(ref)}
+		of := memory.Workload{Ref: ref, UID: r.Inbox.Owner(ref)}
 		r.recordEvent(of, workload.Event{
 			Regarding: workload.WorkloadObject(of), Kind: corev1.EventTypeWarning,
 			Reason: reason, Action: "Observed", Note: why,
@@ -155,12 +163,7 @@ func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, reason
 	var rec v1alpha1.MemoryRecommendation
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: policy.RecordName(ref)}
 	err := r.APIReader.Get(ctx, key, &rec)
-	if err == nil {
-		meta.SetStatusCondition(&rec.Status.Conditions, metav1.Condition{
-			Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: reason,
-			Message:            why,
-			LastTransitionTime: metav1.NewTime(r.Clock.Now()),
-		})
+	if err == nil && r.setStalled(&rec, reason, why) {
 		err = r.Status().Update(ctx, &rec)
 	}
 	if err != nil {
@@ -174,4 +177,17 @@ func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, reason
 		defer e.mu.Unlock()
 		e.recommendation = projectionOf(&rec)
 	}
+}
+
+// setStalled sets the conditions Stalled and Ready of a recommendation, and reports whether that changes them.
+func (r *Reconciler) setStalled(rec *v1alpha1.MemoryRecommendation, reason, why string) (changed bool) {
+	for kind, status := range map[string]metav1.ConditionStatus{
+		v1alpha1.ConditionStalled: metav1.ConditionTrue, v1alpha1.ConditionReady: metav1.ConditionFalse,
+	} {
+		changed = meta.SetStatusCondition(&rec.Status.Conditions, metav1.Condition{
+			Type: kind, Status: status, Reason: reason, Message: why, LastTransitionTime: metav1.NewTime(r.Clock.Now()),
+			ObservedGeneration: rec.Generation,
+		}) || changed
+	}
+	return changed
 }

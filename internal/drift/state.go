@@ -5,6 +5,7 @@ package drift
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -63,6 +64,9 @@ func (s *State) MarshalJSON() ([]byte, error) {
 	return json.Marshal(encoded{version, s.restarts})
 }
 
+// ErrTooNew means that a newer memfit wrote the state.
+var ErrTooNew = errors.New("was written by a newer memfit")
+
 // UnmarshalJSON reads what MarshalJSON wrote. A newer version is an error: who does not know what was done must not do
 // more.
 func (s *State) UnmarshalJSON(data []byte) error {
@@ -71,7 +75,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if e.Version > version {
-		return fmt.Errorf("restarts were noted by a newer memfit (version %d, this one knows %d)", e.Version, version)
+		return fmt.Errorf("the list of restarts %w (version %d, this one reads up to %d)", ErrTooNew, e.Version, version)
 	}
 	s.restarts = e.Restarts[max(0, len(e.Restarts)-restartsKept):]
 	return nil

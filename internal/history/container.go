@@ -46,8 +46,9 @@ const (
 // them cost the garbage collector nothing. Its hours and days are those of evidence ([period.Evidence]), with the
 // factor of its first sample.
 type Container struct {
-	first, last int64
-	samples     uint32
+	first   stamp
+	samples uint32
+	last    int64
 
 	peakRSS, peakWS       size16
 	peakRSSDay, peakWSDay lowDay
@@ -292,8 +293,8 @@ func (c *Container) occupy(t *instanceTracker, id uint32, started int64) {
 }
 
 func (c *Container) count(at int64) {
-	if c.samples == 0 || at < c.first {
-		c.first = at
+	if c.samples == 0 || at < int64(c.first) {
+		c.first = stamp(at) //nolint:gosec // Add takes no others
 	}
 	c.last = max(c.last, at)
 	if c.samples < math.MaxUint32 {

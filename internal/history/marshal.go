@@ -80,8 +80,8 @@ type coder interface {
 
 // code visits every field in a fixed order.
 func (c *Container) code(w coder) {
-	w.int(&c.first)
 	w.int(&c.last)
+	since(w, &c.first, c.last)
 	num(w, &c.samples)
 	num(w, &c.day)
 	num(w, &c.hour)
@@ -215,7 +215,7 @@ func (c *Container) valid() error {
 		}
 		return nil
 	}
-	if c.hour < lowHours || c.first < 0 || c.last < c.first || c.first > 1<<40 || c.last > 1<<40 {
+	if c.hour < lowHours || c.last < int64(c.first) || c.last > 1<<40 {
 		return errors.New("history: times or counts out of range")
 	}
 	for i := range int(c.peaks.n) {

@@ -135,13 +135,13 @@ func (c *Container) HighestDay() memory.Bytes {
 func (c *Container) Samples() int64 { return int64(c.samples) }
 
 // First is the time of the oldest sample; zero without samples.
-func (c *Container) First() time.Time { return unix(c.first) }
+func (c *Container) First() time.Time { return unix(int64(c.first)) }
 
 // Last is the time of the newest sample; zero without samples.
 func (c *Container) Last() time.Time { return unix(c.last) }
 
 // Span is the time between the oldest and the newest sample.
-func (c *Container) Span() time.Duration { return time.Duration(c.last-c.first) * time.Second }
+func (c *Container) Span() time.Duration { return time.Duration(c.last-int64(c.first)) * time.Second }
 
 // PeakRSS is the highest anonymous memory in the days kept; 0 when the source never said.
 func (c *Container) PeakRSS() memory.Bytes { return c.peakRSS.bytes() }

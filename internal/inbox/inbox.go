@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -35,6 +36,11 @@ type member struct {
 	workload *workloadEntry
 	// owner is the UID of the workload, which tells it from an earlier one of the same name; empty: not known.
 	owner types.UID
+	// controller and profile are those of [policy.Kept]; profile is the zero value where none governs.
+	controller types.UID
+	profile    unique.Handle[policy.ProfileKey]
+	// resolved: owner, controller and profile are those of the pod's last complete resolution.
+	resolved bool
 	// at is its place among the workload's pods.
 	at int32
 	// governed and placement are set by the workload's reconcile; the usage collector reads them.
@@ -60,11 +66,63 @@ type workloadEntry struct {
 	handed, newer workload.PendingEvents
 	// profile governed the workload at its last step; empty: none did, or there was none.
 	profile policy.ProfileKey
+	// released: the last reconcile found that no profile governs any pod, with this answer, and nothing is stored.
+	released bool
+	answer   Answer
+}
+
+// Answer is why no profile governs a pod.
+type Answer struct {
+	Problem profile.Problem
+	Why     string
 }
 
 // NewInbox is an empty inbox.
 func NewInbox() *Inbox {
 	return &Inbox{pods: map[types.UID]*member{}, workloads: map[memory.WorkloadRef]*workloadEntry{}}
+}
+
+// Kept is what the last complete resolution of a pod found; its Workload is empty when there was none.
+func (r *Inbox) Kept(uid types.UID) policy.Kept {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m, found := r.pods[uid]
+	if !found || !m.resolved {
+		return policy.Kept{}
+	}
+	k := policy.Kept{Workload: m.workload.ref, Owner: m.owner, Controller: m.controller}
+	if m.profile != (unique.Handle[policy.ProfileKey]{}) {
+		k.Profile = m.profile.Value()
+	}
+	return k
+}
+
+// Keep notes what the resolution of a pod found, which belongs to that workload from now on.
+func (r *Inbox) Keep(uid types.UID, key types.NamespacedName, k policy.Kept) {
+	r.AddPod(uid, key, k.Workload)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m, found := r.pods[uid]
+	if !found || m.workload.ref != k.Workload {
+		return
+	}
+	m.resolved, m.controller, m.owner = true, k.Controller, cmp.Or(k.Owner, m.owner)
+	m.profile = unique.Handle[policy.ProfileKey]{}
+	if k.Profile != (policy.ProfileKey{}) {
+		m.profile = unique.Make(k.Profile)
+	}
+}
+
+// Owner is the UID of a workload, as its pods have it; empty: unknown.
+func (r *Inbox) Owner(ref memory.WorkloadRef) (uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h, found := r.workloads[ref]; found {
+		for _, m := range h.pods {
+			uid = cmp.Or(uid, m.owner)
+		}
+	}
+	return uid
 }
 
 // Workload is the workload a pod was enrolled for. Owners may be deleted before their pods; the inbox still knows.
@@ -103,19 +161,11 @@ func (r *Inbox) AddPod(uid types.UID, key types.NamespacedName, ref memory.Workl
 		return
 	default:
 		r.leave(m)
+		m.owner, m.resolved = "", false
 	}
 	m.name, m.workload = key.Name, r.entry(ref)
 	m.at = int32(len(m.workload.pods)) //nolint:gosec // pods of one workload
 	m.workload.pods = append(m.workload.pods, m)
-}
-
-// Owned says to which of the workloads that have had its workload's name a pod belongs.
-func (r *Inbox) Owned(uid, owner types.UID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if m, found := r.pods[uid]; found && owner != "" {
-		m.owner = owner
-	}
 }
 
 // Observe keeps observations for a workload. An observation equal to the last one of its container is dropped.
@@ -140,21 +190,20 @@ func (r *Inbox) RemovePod(
 	m, found := r.pods[pod.UID]
 	events := &r.entry(ref).newer
 	if len(observations) > 0 {
-		if events.Departed == nil {
-			events.Departed = map[types.UID]types.UID{}
-		}
 		if found {
 			owner = cmp.Or(m.owner, owner)
 		}
-		events.Departed[pod.UID] = owner
+		events.AddDeparted(workload.Departure{Pod: pod.UID, Owner: owner})
 	}
 	if governedBy != nil {
 		events.Profile, events.Last = governedBy, pod
 	}
-	if found {
-		delete(r.pods, pod.UID)
-		r.leave(m)
+	if !found {
+		r.tidy(ref)
+		return
 	}
+	delete(r.pods, pod.UID)
+	r.leave(m)
 }
 
 // Request asks for a step of a workload, whatever happened.
@@ -301,7 +350,7 @@ func (r *Inbox) Govern(ref memory.WorkloadRef, placed map[types.UID]Placement, b
 	if !found {
 		return
 	}
-	h.profile = by
+	h.profile, h.released = by, false
 	for _, m := range h.pods {
 		m.Placement, m.governed = Placement{}, false
 	}
@@ -310,6 +359,24 @@ func (r *Inbox) Govern(ref memory.WorkloadRef, placed map[types.UID]Placement, b
 			m.Placement, m.governed = place, place.Node != ""
 		}
 	}
+}
+
+// Release records that no profile governs any pod of a workload, for that answer, and that nothing is stored of it.
+// Until the workload is governed, an event of a pod with the same answer is no reason for a reconcile.
+func (r *Inbox) Release(ref memory.WorkloadRef, answer Answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h, found := r.workloads[ref]; found {
+		h.released, h.answer = true, answer
+	}
+}
+
+// Released reports whether a workload was released with that answer.
+func (r *Inbox) Released(ref memory.WorkloadRef, answer Answer) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h, found := r.workloads[ref]
+	return found && h.released && h.answer == answer
 }
 
 // GovernedNodes are the nodes on which governed pods run.

@@ -194,16 +194,48 @@ func TestANodeSpeaksOnceForEachContainer(t *testing.T) {
 	}
 }
 
-// BenchmarkObserve is what the informer pays for one event of a pod of a workload that nobody has looked at for a
-// while.
+// TestWhatIsKeptOfAPod: until it is deleted or moves to another workload.
+func TestWhatIsKeptOfAPod(t *testing.T) {
+	r, name := rosterWith("1"), types.NamespacedName{Namespace: "shop", Name: "web-1"}
+	if k := r.Kept("uid-1"); k != (policy.Kept{}) {
+		t.Errorf("%+v is kept of a pod that was not resolved", k)
+	}
+	kept := policy.Kept{
+		Workload: rosterWeb, Owner: "web", Controller: "set",
+		Profile: policy.ProfileKey{Kind: "MemoryProfile", Namespace: "shop", Name: "web"},
+	}
+	r.Keep("uid-1", name, kept)
+	if diff := cmp.Diff(kept, r.Kept("uid-1")); diff != "" || r.Owner(rosterWeb) != "web" {
+		t.Errorf("kept (-want +got):\n%s\nowner %q", diff, r.Owner(rosterWeb))
+	}
+	r.AddPod("uid-1", name, rosterJob)
+	if k := r.Kept("uid-1"); k != (policy.Kept{}) || r.Owner(rosterJob) != "" {
+		t.Errorf("%+v is kept of its earlier workload", k)
+	}
+}
+
+// TestARemovedPodLeavesNothing: also one that was never added.
+func TestARemovedPodLeavesNothing(t *testing.T) {
+	r := rosterWith("1")
+	for _, uid := range []types.UID{"uid-1", "uid-2"} {
+		r.RemovePod(rosterWeb, "", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}}, nil, nil)
+	}
+	if all := r.Workloads(); len(all) != 0 {
+		t.Errorf("%v is kept without pods and events", all)
+	}
+}
+
+// BenchmarkObserve is what the informer pays for one event of a pod of a workload with 10,000 pods that was not
+// reconciled for a while, as at a start.
 func BenchmarkObserve(b *testing.B) {
 	r := rosterWith("1")
-	for i := range 100 {
+	for i := range 10_000 {
 		o := look("app", 0)
 		o.Container.Pod, o.Container.UID = fmt.Sprintf("web-%d", i), types.UID(fmt.Sprintf("uid-%d", i))
 		r.Observe(rosterWeb, []oom.Observation{o})
 	}
 	b.ReportAllocs()
+	b.ResetTimer()
 	for i := range b.N {
 		r.Observe(rosterWeb, []oom.Observation{look("app", int32(i))})
 	}

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,6 +77,30 @@ func TestSlimRecommendationsAnswerTheSame(t *testing.T) {
 	kept := v1alpha1.Evidence{LiveSet: q("420Mi"), HeapCap: q("381Mi")}
 	if diff := cmp.Diff(kept, slim.Status.Containers[0].Evidence); diff != "" {
 		t.Errorf("evidence in the cache (-want +got):\n%s", diff)
+	}
+}
+
+// TestSlimRecommendationsKeepNoLists: every replica holds every recommendation, and lists are most of one.
+func TestSlimRecommendationsKeepNoLists(t *testing.T) {
+	whole := &v1alpha1.MemoryRecommendation{}
+	status := reflect.ValueOf(&whole.Status).Elem()
+	for i := range status.NumField() {
+		if f := status.Field(i); f.Kind() == reflect.Slice {
+			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+		}
+	}
+	if _, err := SlimRecommendation(whole); err != nil {
+		t.Fatal(err)
+	}
+	var kept []string
+	for i := range status.NumField() {
+		if f := status.Field(i); f.Kind() == reflect.Slice && f.Len() > 0 {
+			kept = append(kept, status.Type().Field(i).Name)
+		}
+	}
+	slices.Sort(kept)
+	if want := []string{"Conditions", "Containers"}; !slices.Equal(kept, want) {
+		t.Errorf("the cache keeps %v, want %v", kept, want)
 	}
 }
 

@@ -318,6 +318,9 @@ func TestUndoGivesBackTheUsersPod(t *testing.T) {
 		once := inject(in)
 		off := *in.Profile.Spec.DeepCopy()
 		off.Tuning.Mode = v1alpha1.TuningOff
+		for i := range off.Containers {
+			off.Containers[i].Tuning.Mode = v1alpha1.TuningOff
+		}
 		named := *in.Profile
 		named.Spec = &off
 		after := inject(Input{Pod: once, Profile: &named})

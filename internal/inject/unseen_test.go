@@ -25,8 +25,8 @@ func TestACapUnderAnUnseenLimit(t *testing.T) {
 		"the user's share":          {v1alpha1.TuningSpec{}, share, "app:2", false, false},
 		"no share":                  {v1alpha1.TuningSpec{}, nil, "app:2", false, false},
 		"another image":             {percent, nil, "other:2", true, false},
-		"another image, a user's":   {v1alpha1.TuningSpec{}, share, "other:2", true, false},
-		"another image, its own 25": {v1alpha1.TuningSpec{}, nil, "other:2", true, false},
+		"another image, a user's":   {v1alpha1.TuningSpec{}, share, "other:2", false, false},
+		"another image, its own 25": {v1alpha1.TuningSpec{}, nil, "other:2", false, false},
 	} {
 		in := nodePod("1Gi", of("JVM", tc.tuning), tc.env...)
 		in.Pod.Spec.Containers[0].Image = tc.image

@@ -110,6 +110,9 @@ func (l *Ledger) MarshalBinary() ([]byte, error) {
 	return l.appendPods(data, names), nil
 }
 
+// ErrTooNew means that a newer memfit wrote the ledger.
+var ErrTooNew = errors.New("was written by a newer memfit")
+
 // UnmarshalBinary replaces the ledger by the one written. A ledger of a newer memfit is an error, and l stays as it
 // was.
 func (l *Ledger) UnmarshalBinary(data []byte) error {
@@ -118,6 +121,9 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 	}
 	head, cursors := data, []byte(nil)
 	if data[0] != '{' {
+		if data[0] > ledgerVersion {
+			return fmt.Errorf("the OOM ledger %w (version %d, this one reads up to %d)", ErrTooNew, data[0], ledgerVersion)
+		}
 		if data[0] != ledgerVersion {
 			return fmt.Errorf("reading the OOM ledger: version %d, this memfit knows %d", data[0], ledgerVersion)
 		}

@@ -44,6 +44,7 @@ func (r Resolver) follow(ctx context.Context, pod metav1.Object, ref *metav1.Own
 			if guess, ok := guessed(pod, ref); ok && len(visited) == 0 {
 				at = guess
 			}
+			at.Gone = err == nil
 			return at, err
 		}
 		at.Annotations, at.ByReference = owner.Annotations, false
@@ -83,11 +84,15 @@ func (r Resolver) cached(
 	return nil, fmt.Errorf("reading %s %s/%s from the cache: %w", ref.Kind, namespace, ref.Name, err)
 }
 
-// fromAPI reads an owner from the API server, where the cache had none and said cacheErr. Nil without an error: it is
-// gone for good.
+// fromAPI reads an owner from the API server, where the cache had none and returned cacheErr. Nil without an error: the
+// owner no longer exists. The API server is asked once for each owner that is gone: a UID is never used again.
 func (r Resolver) fromAPI(
 	ctx context.Context, k *Kind, namespace string, ref *metav1.OwnerReference, cacheErr error,
 ) (*metav1.PartialObjectMetadata, error) {
+	at := byReference(k, ref, namespace)
+	if r.Gone.Has(at.Ref, at.UID) {
+		return nil, nil
+	}
 	if r.APIReader == nil {
 		if cacheErr != nil {
 			return nil, cacheErr
@@ -99,7 +104,10 @@ func (r Resolver) fromAPI(
 	m := k.object()
 	err := r.APIReader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, m)
 	switch {
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err), err == nil && !same(m, ref):
+	case apierrors.IsNotFound(err), err == nil && !same(m, ref):
+		r.Gone.Add(at.Ref, at.UID)
+		return nil, nil
+	case meta.IsNoMatchError(err):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("%w: reading %s %s/%s from the API server: %w", ErrNotSeen, ref.Kind, namespace, ref.Name, err)

@@ -28,7 +28,7 @@ const maxHops = 4
 type Resolver struct {
 	// Reader is a cache of metadata (PartialObjectMetadata) of [Kinds]. Required.
 	Reader client.Reader
-	// APIReader is uncached, and asked only for owners the cache does not have yet, in the first moments of a rollout.
+	// APIReader is uncached, and asked only for owners that the cache does not have, as in the first moments of a rollout.
 	// Nil: never. Its rest.Config should have QPS -1, as controller-runtime's own has: with client-go's default of 5 a
 	// second, the pods of one rollout wait for each other until APITimeout (seen: 10 pods, the last after 430 ms).
 	APIReader client.Reader
@@ -37,6 +37,8 @@ type Resolver struct {
 	APITimeout time.Duration
 	// Also are further kinds that Reader has a metadata cache for, such as Argo's Rollout.
 	Also []schema.GroupVersionKind
+	// Gone are owners that no longer exist; APIReader is not asked for them again. Nil: none is remembered.
+	Gone *Gone
 }
 
 // Owner is the workload of a pod, with what is known about it.
@@ -49,6 +51,8 @@ type Owner struct {
 	// ByReference is true when the workload itself was not read, because its kind has no cache here or because it is gone;
 	// an annotation on it is not seen.
 	ByReference bool
+	// Gone is true when an owner of the pod no longer exists. Ref and Annotations are then the best guess.
+	Gone bool
 }
 
 // Workload returns the workload of pod and that workload's own annotations. See [Resolver.Owner].
@@ -75,6 +79,24 @@ func (r Resolver) Owner(ctx context.Context, pod metav1.Object) (Owner, error) {
 		return at, nil
 	}
 	return r.follow(ctx, pod, ref)
+}
+
+// Named returns the workload with that name and UID as the cache has it; an empty UID is that of any. found is false
+// when it no longer exists. A kind without a cache is found by reference.
+func (r Resolver) Named(ctx context.Context, of memory.WorkloadRef, uid types.UID) (o Owner, found bool, err error) {
+	o = Owner{Ref: of, UID: uid, ByReference: true}
+	k := r.kindOf(of.APIVersion, of.Kind)
+	if k == nil {
+		return o, true, nil
+	}
+	ref := &metav1.OwnerReference{APIVersion: of.APIVersion, Kind: of.Kind, Name: of.Name, UID: uid}
+	m, err := r.cached(ctx, k, of.Namespace, ref, new(metav1.PartialObjectMetadata))
+	if m == nil || err != nil {
+		o.Gone = err == nil
+		return o, false, err
+	}
+	o.UID, o.Annotations, o.ByReference = m.UID, m.Annotations, false
+	return o, true, nil
 }
 
 // kindOf finds the line of the table for an owner reference; nil means by reference only.

@@ -228,13 +228,13 @@ func TestOwner(t *testing.T) {
 			pod:   podOf("apps/v1 ReplicaSet/web-6d4c", "pod-template-hash=6d4c"),
 			cache: holding(),
 			live:  holding(),
-			want:  unverified("apps/v1", "Deployment", "web"),
+			want:  gone(unverified("apps/v1", "Deployment", "web")),
 		},
 		"a Deployment deleted and made again: a pod from before, whose ReplicaSet is gone, is not the new one's": {
 			pod:   since(podOf("apps/v1 ReplicaSet/web-6d4c", "pod-template-hash=6d4c"), 1),
 			cache: madeAt(holding("Deployment/web"), "Deployment/web", 2),
 			live:  holding(),
-			want:  unverified("apps/v1", "Deployment", "web"),
+			want:  gone(unverified("apps/v1", "Deployment", "web")),
 		},
 		"a new rollout of an old Deployment: the pod is younger": {
 			pod:   since(podOf("apps/v1 ReplicaSet/web-6d4c", "pod-template-hash=6d4c"), 2),
@@ -246,7 +246,7 @@ func TestOwner(t *testing.T) {
 			pod:   podOf("apps/v1 StatefulSet/db"),
 			cache: withUID(holding("StatefulSet/db"), "StatefulSet/db", "another"),
 			live:  withUID(holding("StatefulSet/db"), "StatefulSet/db", "another"),
-			want:  referenced("apps/v1", "StatefulSet", "db"),
+			want:  gone(referenced("apps/v1", "StatefulSet", "db")),
 		},
 		"a StatefulSet deleted and made again: the cache still has the old one": {
 			pod:   podOf("apps/v1 StatefulSet/db"),
@@ -303,6 +303,46 @@ func TestOwner(t *testing.T) {
 	}
 }
 
+// TestAnOwnerThatIsGoneIsReadOnce: pods run for minutes after their owner, each with events of its own.
+func TestAnOwnerThatIsGoneIsReadOnce(t *testing.T) {
+	live := holding()
+	r := Resolver{Reader: holding(), APIReader: live, Gone: &Gone{}}
+	for range 3 {
+		if o, err := r.Owner(t.Context(), podOf("apps/v1 StatefulSet/db")); err != nil || !o.Gone {
+			t.Fatalf("got %+v, %v, want an owner that is gone", o, err)
+		}
+	}
+	if len(live.asked) != 1 {
+		t.Errorf("asked the API server for %v, want once", live.asked)
+	}
+	next := podOf("apps/v1 StatefulSet/db")
+	next.OwnerReferences[1].UID = "another"
+	live.objects["StatefulSet/db"] = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: "another"}}
+	if o, err := r.Owner(t.Context(), next); err != nil || o.Gone || o.UID != "another" {
+		t.Errorf("got %+v, %v, want the later owner of that name", o, err)
+	}
+}
+
+// TestGoneIsBounded: the newest deletions are remembered, and a forged reference marks only what it names.
+func TestGoneIsBounded(t *testing.T) {
+	g := &Gone{}
+	db := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "shop", Name: "db"}
+	for i := range 5 * goneKept {
+		g.Add(db, types.UID(fmt.Sprint(i)))
+	}
+	if n := len(g.recent) + len(g.older); n > 2*goneKept {
+		t.Errorf("%d owners are remembered, want at most %d", n, 2*goneKept)
+	}
+	if !g.Has(db, types.UID(fmt.Sprint(5*goneKept-1))) || !g.Has(db, types.UID(fmt.Sprint(4*goneKept))) {
+		t.Error("the newest deletions are forgotten")
+	}
+	other := db
+	other.Namespace = "victim"
+	if g.Has(other, types.UID(fmt.Sprint(5*goneKept-1))) || g.Has(db, "") {
+		t.Error("a UID of another namespace, or none, is known to be gone")
+	}
+}
+
 var errBroken = errors.New("broken")
 
 // referenced is what a reference says; unverified is a guess, so it has no UID; read has been read.
@@ -316,6 +356,11 @@ func unverified(apiVersion, kind, name string) Owner {
 	return Owner{
 		Ref: memory.WorkloadRef{APIVersion: apiVersion, Kind: kind, Namespace: "shop", Name: name}, ByReference: true,
 	}
+}
+
+func gone(o Owner) Owner {
+	o.Gone = true
+	return o
 }
 
 func read(apiVersion, kind, name string) Owner {

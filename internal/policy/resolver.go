@@ -5,6 +5,7 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -35,7 +36,8 @@ type Resolver struct {
 // for owners that the cache does not have yet, which happens to the first pod of a new workload; nil: never.
 func New(cached, apiReader client.Reader) *Resolver {
 	return &Resolver{
-		reader: cached, owners: owners.Resolver{Reader: cached, APIReader: apiReader}, built: make(chan struct{}),
+		reader: cached, owners: owners.Resolver{Reader: cached, APIReader: apiReader, Gone: &owners.Gone{}},
+		built: make(chan struct{}),
 	}
 }
 
@@ -73,13 +75,21 @@ type Resolution struct {
 // governs the pod; with [owners.ErrNotSeen] the resolved still has the best name of the workload there is.
 func (r *Resolver) Resolve(ctx context.Context, pod metav1.Object) (Resolution, error) {
 	owner, err := r.owners.Owner(ctx, pod)
-	if err != nil {
-		return Resolution{Owner: owner}, fmt.Errorf(
-			"finding the workload of pod %s/%s: %w", pod.GetNamespace(), pod.GetName(), err,
-		)
-	}
-	if why := r.outOfReach(pod); why != "" {
+	return r.govern(ctx, pod, owner, err)
+}
+
+// govern finds the profile of a pod whose owner was looked up, with ownerErr.
+func (r *Resolver) govern(
+	ctx context.Context, pod metav1.Object, owner owners.Owner, ownerErr error,
+) (Resolution, error) {
+	why := r.outOfReach(pod)
+	switch {
+	case why != "" && (ownerErr == nil || errors.Is(ownerErr, owners.ErrNotSeen)): // whatever its owner is
 		return Resolution{Owner: owner, Match: profile.Match{Problem: profile.Excluded, Why: why}}, nil
+	case ownerErr != nil:
+		return Resolution{Owner: owner}, fmt.Errorf(
+			"finding the workload of pod %s/%s: %w", pod.GetNamespace(), pod.GetName(), ownerErr,
+		)
 	}
 	onNamespace, err := r.namespaceAnnotations(ctx, pod.GetNamespace())
 	if err != nil {
@@ -202,9 +212,4 @@ func (r *Resolver) namespaceAnnotations(ctx context.Context, name string) (map[s
 		return nil, fmt.Errorf("reading namespace %s: %w", name, err)
 	}
 	return ns.Annotations, nil
-}
-
-// Owner is the workload of a pod, without asking who governs it.
-func (r *Resolver) Owner(ctx context.Context, pod metav1.Object) (owners.Owner, error) {
-	return r.owners.Owner(ctx, pod)
 }

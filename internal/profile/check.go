@@ -57,8 +57,8 @@ func refused(spec *v1alpha1.MemoryProfileSpec) []string {
 		if own.Reserve == nil && e.Limit == nil { // nothing that the profile does not say for all
 			continue
 		}
-		reserve, limit := orPointer(own.Reserve, spec.Tuning.Reserve), orPointer(e.Limit, spec.Sizing.Limit)
-		if text := reserveRefused(reserve, limit); text != "" {
+		both := stated(spec, &e)
+		if text := reserveRefused(both.Tuning.Reserve, both.Sizing.Limit); text != "" {
 			out = append(out, fmt.Sprintf("spec.containers[%s].tuning.%s", e.Name, text))
 		}
 	}

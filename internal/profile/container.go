@@ -37,16 +37,17 @@ type Container struct {
 }
 
 // Container is the policy for the container called name of a pod with these annotations. An entry of spec.containers
-// with that name wins over "*", and either replaces the profile's runtime and, field by field, its tuning. What is
-// declared for all does not hold for well-known sidecars of other tools.
+// with that name wins over "*", and either replaces the profile's runtime and, field by field, its tuning and bounds.
+// What is declared for all does not hold for well-known sidecars of other tools.
 func (n *Profile) Container(name string, podAnnotations map[string]string) Container {
 	entry, listed := n.entry(name)
+	effective := n.policyFor(entry)
 	c := Container{
 		Managed: entry == nil || entry.Mode != "Ignored",
 		Listed:  listed,
 		Runtime: n.Spec.Runtime,
-		Tuning:  tuning(n.Spec.Tuning, entry),
-		Sizing:  sizing(n.Spec.Sizing, entry),
+		Tuning:  effective.tuning,
+		Sizing:  effective.sizing,
 	}
 	if entry != nil && entry.Runtime != nil {
 		c.Runtime = *entry.Runtime
@@ -61,12 +62,15 @@ func (n *Profile) Container(name string, podAnnotations map[string]string) Conta
 	return c
 }
 
-// OnlyMeasures says that the profile changes nothing that runs or will run. Its entries for containers cannot ask for
-// more than the profile itself.
+// OnlyMeasures reports whether the profile changes nothing that runs or will run, in any container.
 func (n *Profile) OnlyMeasures() bool {
-	mode := sizing(n.Spec.Sizing, nil).Mode
-	return tuning(n.Spec.Tuning, nil).Mode == v1alpha1.TuningOff && n.Spec.Drift.Action != v1alpha1.DriftRestart &&
-		(mode == v1alpha1.SizingRecommend || mode == v1alpha1.SizingOff)
+	all := n.policyFor(nil)
+	tuned := all.tuning.Mode != v1alpha1.TuningOff
+	for i := range n.Spec.Containers {
+		tuned = tuned || n.policyFor(&n.Spec.Containers[i]).tuning.Mode != v1alpha1.TuningOff
+	}
+	return !tuned && n.Spec.Drift.Action != v1alpha1.DriftRestart &&
+		(all.sizing.Mode == v1alpha1.SizingRecommend || all.sizing.Mode == v1alpha1.SizingOff)
 }
 
 // sidecars are containers that other webhooks add to people's pods. What a profile declares and asks for is about the

@@ -137,15 +137,31 @@ func TestContainerTuning(t *testing.T) {
 			base: base, entry: v1alpha1.TuningSpec{HeapLimit: quantity("256Mi")},
 			want: func(t *v1alpha1.TuningSpec) { t.HeapPercent, t.HeapLimit = nil, quantity("256Mi") },
 		},
-		"mode: Inject, which the API server fills in, does not undo the profile's DryRun": {
-			base: dry, entry: v1alpha1.TuningSpec{Mode: v1alpha1.TuningInject},
-			want: func(t *v1alpha1.TuningSpec) { t.Mode = v1alpha1.TuningDryRun },
+		"an entry without a mode has the profile's": {
+			base: dry, entry: v1alpha1.TuningSpec{ArenaMax: new(int32(4))},
+			want: func(t *v1alpha1.TuningSpec) { t.Mode, t.ArenaMax = v1alpha1.TuningDryRun, new(int32(4)) },
 		},
-		"an entry can be more careful": {
+		"an entry's mode is that of its container": {
+			base: dry, entry: v1alpha1.TuningSpec{Mode: v1alpha1.TuningInject}, want: func(*v1alpha1.TuningSpec) {},
+		},
+		"an entry turns one container off": {
 			base: dry, entry: v1alpha1.TuningSpec{Mode: v1alpha1.TuningOff},
 			want: func(t *v1alpha1.TuningSpec) { t.Mode = v1alpha1.TuningOff },
 		},
-		"an entry keeps the user's values unless it says Replace itself": {
+		"an entry without a conflictPolicy has the profile's, and its names": {
+			base: replacing, entry: v1alpha1.TuningSpec{ArenaMax: new(int32(4))},
+			want: func(t *v1alpha1.TuningSpec) {
+				t.ConflictPolicy, t.Replace = v1alpha1.Replace, []v1alpha1.Setting{"GOMEMLIMIT"}
+				t.ArenaMax = new(int32(4))
+			},
+		},
+		"a field of a runtime replaces that field and no other": {
+			base: base, entry: v1alpha1.TuningSpec{Go: &v1alpha1.GoTuning{MemoryLimitBy: "AUTOMEMLIMIT"}},
+			want: func(t *v1alpha1.TuningSpec) {
+				t.Go = &v1alpha1.GoTuning{MemoryLimitBy: "AUTOMEMLIMIT", Cgo: "Used"}
+			},
+		},
+		"an entry that keeps the user's values drops the names to replace": {
 			base: replacing, entry: v1alpha1.TuningSpec{ArenaMax: new(int32(4)), ConflictPolicy: v1alpha1.KeepUser},
 			want: func(t *v1alpha1.TuningSpec) { t.ArenaMax = new(int32(4)) },
 		},
@@ -205,8 +221,9 @@ func TestContainerSizingHasEveryDefault(t *testing.T) {
 	}
 	want := v1alpha1.SizingSpec{
 		Mode: v1alpha1.SizingOnCreate, RequestPolicy: v1alpha1.RequestPercentile, HeadroomPercent: new(int32(15)),
-		Posture: v1alpha1.PostureBalanced,
-		Limit:   &v1alpha1.Bounds{Min: quantity("256Mi")}, Request: &v1alpha1.Bounds{Min: quantity("16Mi")},
+		Posture:  v1alpha1.PostureBalanced,
+		Limit:    &v1alpha1.Bounds{Min: quantity("256Mi"), Max: quantity("4Gi")},
+		Request:  &v1alpha1.Bounds{Min: quantity("16Mi")},
 		Decrease: v1alpha1.DecreaseAllowed, Increase: v1alpha1.IncreaseAllowed,
 		OOM: &v1alpha1.OOMSpec{FactorPercent: new(int32(150)), MinIncrease: quantity("64Mi")},
 		Disruption: &v1alpha1.DisruptionSpec{
@@ -323,8 +340,11 @@ func TestOnlyMeasures(t *testing.T) {
 		"writes down what it would set": {func(s *spec) { s.Tuning.Mode = v1alpha1.TuningDryRun }, false},
 		"sizes new pods":                {func(s *spec) { s.Sizing.Mode = v1alpha1.SizingOnCreate }, false},
 		"restarts what drifts":          {func(s *spec) { s.Drift.Action = v1alpha1.DriftRestart }, false},
-		"an entry asks for more, in vain": {func(s *spec) {
+		"an entry asks for more": {func(s *spec) {
 			s.Containers = []v1alpha1.ContainerPolicy{{Name: "app", Tuning: &v1alpha1.TuningSpec{Mode: v1alpha1.TuningInject}}}
+		}, false},
+		"an entry asks for no more": {func(s *spec) {
+			s.Containers = []v1alpha1.ContainerPolicy{{Name: "app", Tuning: &v1alpha1.TuningSpec{ArenaMax: new(int32(1))}}}
 		}, true},
 		"only an entry asks for nothing": {func(s *spec) {
 			s.Tuning.Mode = v1alpha1.TuningInject

@@ -44,6 +44,10 @@ type Profile struct {
 	clashes   []string
 	held      bool // its sizing.mode would change sizes, but for the clashes
 	inherited string
+	// effective is what is effective for containers, by the name of their entry; "": without one. It was merged from
+	// mergedFrom, and is not used for another Spec.
+	effective  map[string]policy
+	mergedFrom *v1alpha1.MemoryProfileSpec
 }
 
 // String is "MemoryProfile shop/web" or "ClusterMemoryProfile web".

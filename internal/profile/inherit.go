@@ -6,14 +6,12 @@ package profile
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/runtimes"
 )
 
 // GivesDefaults tells whether the profile is one of role Defaults, which governs no pod.
@@ -74,9 +72,7 @@ func (n *Profile) inherit(giving map[string]*Profile) {
 	if d := giving[""]; d != nil && n.Namespace != "" {
 		n.from = append(n.from, d)
 	}
-	if len(n.from) == 0 {
-		return
-	}
+	defer n.mergeContainers()
 	merged, said := *own, make([]string, 0, len(n.from))
 	for _, d := range n.from {
 		merged = under(merged, d.Spec)
@@ -84,6 +80,9 @@ func (n *Profile) inherit(giving map[string]*Profile) {
 	}
 	n.own, n.Spec, n.inherited = own, &merged, strings.Join(said, " ")
 	if n.clashes = n.contradictions(); len(n.clashes) == 0 {
+		if len(n.from) == 0 {
+			n.Spec = own
+		}
 		return
 	}
 	switch merged.Sizing.Mode {
@@ -93,55 +92,9 @@ func (n *Profile) inherit(giving map[string]*Profile) {
 	}
 }
 
-// under lays spec over what defaults say, field by field; neither is changed. Settings that mean something only
-// together are taken together.
-func under(spec v1alpha1.MemoryProfileSpec, defaults *v1alpha1.MemoryProfileSpec) v1alpha1.MemoryProfileSpec {
-	given := defaults.Tuning
-	if spec.Tuning.HeapPercent != nil || spec.Tuning.HeapLimit != nil { // the two exclude each other
-		given.HeapPercent, given.HeapLimit = nil, nil
-	}
-	if runtimes.Lookup(string(spec.Runtime.Type)).NoHeapLimit != "" { // defaults are for all runtimes of their scope
-		given.HeapLimit = nil
-	}
-	if spec.Tuning.ConflictPolicy == v1alpha1.KeepUser { // replace belongs to conflictPolicy: Replace
-		given.Replace = nil
-	}
-	spec.Tuning = open(spec.Tuning, given)
-	spec.Sizing = open(spec.Sizing, defaults.Sizing)
-	spec.Drift = open(spec.Drift, defaults.Drift)
-	return spec
-}
-
-// open fills the fields that value leaves open with those of defaults. Reflection sees to it that no field of the API
-// is ever forgotten; it runs when profiles change, never for a pod.
-func open[T any](value, defaults T) T {
-	fill(reflect.ValueOf(&value).Elem(), reflect.ValueOf(defaults))
-	return value
-}
-
-func fill(value, defaults reflect.Value) {
-	for i := range value.NumField() {
-		own, given := value.Field(i), defaults.Field(i)
-		switch {
-		case given.IsZero():
-		case own.IsZero():
-			own.Set(given)
-		case group(own.Type()): // a struct of the API: its fields, on a copy, because the original is shared
-			both := reflect.New(own.Type().Elem())
-			both.Elem().Set(own.Elem())
-			fill(both.Elem(), given.Elem())
-			own.Set(both)
-		}
-	}
-}
-
-// group tells a pointer to several fields of the API from one to a single value, as a quantity or a duration is.
-func group(t reflect.Type) bool {
-	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == reflect.TypeFor[v1alpha1.Bounds]().PkgPath()
-}
-
-// contradictions are what the rules of the API would refuse if one profile said all that is effective for a container.
-// What somebody says alone, such as a schedule that cannot be read, is among what [Invalid] says of that profile.
+// contradictions are what the rules of the API would refuse if one profile said all that is effective for a container:
+// with what it inherits, or an entry with what the profile says for all. What a profile says alone, such as a schedule
+// that cannot be read, is reported by [Invalid].
 func (n *Profile) contradictions() []string {
 	own := refused(n.own)
 	var out []string
@@ -187,10 +140,8 @@ func (n *Profile) inheritsFrom() string {
 // boundsClash finds bounds for a container between which no size is; "" stands for one without an entry. A bound that
 // nobody stated is no part of it.
 func (n *Profile) boundsClash(container string) []string {
-	s := n.Spec.Sizing
-	if entry, _ := n.entry(container); entry != nil {
-		s.Limit, s.Request = orPointer(entry.Limit, s.Limit), orPointer(entry.Request, s.Request)
-	}
+	entry, _ := n.entry(container)
+	s := stated(n.Spec, entry).Sizing
 	limit, request := orPointer(s.Limit, &v1alpha1.Bounds{}), orPointer(s.Request, &v1alpha1.Bounds{})
 	var out []string
 	for _, pair := range []struct {

@@ -271,9 +271,22 @@ func TestClashes(t *testing.T) {
 		"none": {
 			sizes(v1alpha1.SizingSpec{Limit: limit("64Mi", "")}), inPlace(v1alpha1.SizingSpec{Limit: limit("", "1Gi")}), nil,
 		},
-		"none, because the entry replaces both bounds": {
+		"an entry's limit.min above an inherited limit.max": {
 			sizes(v1alpha1.SizingSpec{Limit: limit("", "1Gi")}),
-			withEntry(inPlace(v1alpha1.SizingSpec{}), v1alpha1.ContainerPolicy{Name: "db", Limit: limit("2Gi", "")}), nil,
+			withEntry(inPlace(v1alpha1.SizingSpec{}), v1alpha1.ContainerPolicy{Name: "db", Limit: limit("2Gi", "")}),
+			[]string{"limit.min 2Gi (MemoryProfile shop/web, containers[db])"},
+		},
+		"an entry's limit.min above the profile's own limit.max": {
+			sizes(v1alpha1.SizingSpec{}),
+			withEntry(
+				inPlace(v1alpha1.SizingSpec{Limit: limit("", "1Gi")}),
+				v1alpha1.ContainerPolicy{Name: "db", Limit: limit("2Gi", "")},
+			),
+			[]string{"limit.min 2Gi (MemoryProfile shop/web, containers[db])", "limit.max 1Gi (MemoryProfile shop/web)"},
+		},
+		"none, because the entry sets both bounds": {
+			sizes(v1alpha1.SizingSpec{Limit: limit("", "1Gi")}),
+			withEntry(inPlace(v1alpha1.SizingSpec{}), v1alpha1.ContainerPolicy{Name: "db", Limit: limit("2Gi", "4Gi")}), nil,
 		},
 	} {
 		profiles := []Profile{scope("base", 0, giving(tc.cluster)), scope("shop/web", 0, tc.own)}

@@ -4,128 +4,131 @@
 package profile
 
 import (
+	"reflect"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/period"
+	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// tuning lays the entry's tuning over the profile's, field by field.
-//
-// mode and conflictPolicy are different: API servers of before filled their defaults into every tuning they stored, so
-// that an entry that only sets arenaMax may look as if it also asked for mode: Inject. There the more careful of the
-// two is taken. An entry can make a container more careful than its profile, never less.
-func tuning(base v1alpha1.TuningSpec, entry *v1alpha1.ContainerPolicy) v1alpha1.TuningSpec {
-	if entry != nil && entry.Tuning != nil {
-		base = overlay(base, *entry.Tuning)
+// builtin returns the defaults of tuning and sizing, as documented on the API's fields, for what neither the profile nor
+// what it inherits sets. Those of drift and of what is left of disruption are with the packages that read them. What a
+// profile sets is real time; a default is a period of evidence.
+func builtin() *v1alpha1.MemoryProfileSpec {
+	return &v1alpha1.MemoryProfileSpec{
+		Tuning: v1alpha1.TuningSpec{
+			Mode: v1alpha1.TuningInject, ConflictPolicy: v1alpha1.KeepUser, ResizePolicy: v1alpha1.ResizeRestartContainer,
+		},
+		Sizing: v1alpha1.SizingSpec{
+			Mode: v1alpha1.SizingRecommend, RequestPolicy: v1alpha1.RequestPercentile, HeadroomPercent: new(int32(15)),
+			Posture:  v1alpha1.PostureBalanced,
+			Limit:    &v1alpha1.Bounds{Min: new(resource.MustParse("16Mi"))},
+			Request:  &v1alpha1.Bounds{Min: new(resource.MustParse("16Mi"))},
+			Decrease: v1alpha1.DecreaseAllowed, Increase: v1alpha1.IncreaseAllowed,
+			OOM: &v1alpha1.OOMSpec{FactorPercent: new(int32(150)), MinIncrease: new(resource.MustParse("64Mi"))},
+			Disruption: &v1alpha1.DisruptionSpec{
+				Cooldown: &metav1.Duration{Duration: period.Hour.Duration()}, MaxUnavailable: new(int32(1)), MinChangePercent: new(int32(10)),
+				SingleReplica: "Never",
+			},
+		},
 	}
-	base.Mode = orDefault(base.Mode, v1alpha1.TuningInject)
-	base.ConflictPolicy = orDefault(base.ConflictPolicy, v1alpha1.KeepUser)
-	base.ResizePolicy = orDefault(base.ResizePolicy, v1alpha1.ResizeRestartContainer)
-	return base
 }
 
-func overlay(base, over v1alpha1.TuningSpec) v1alpha1.TuningSpec {
-	base.Mode = careful(base.Mode, over.Mode)
-	base.ConflictPolicy, base.Replace = overlayConflict(base, over)
-	if over.HeapPercent != nil || over.HeapLimit != nil { // the two exclude each other, so they are replaced together
-		base.HeapPercent, base.HeapLimit = over.HeapPercent, over.HeapLimit
-	}
-	base.Processes = orPointer(over.Processes, base.Processes)
-	base.Reserve = orPointer(over.Reserve, base.Reserve)
-	base.ArenaMax = orPointer(over.ArenaMax, base.ArenaMax)
-	base.TrimThreshold = orPointer(over.TrimThreshold, base.TrimThreshold)
-	base.TrimInterval = orPointer(over.TrimInterval, base.TrimInterval)
-	base.ResizePolicy = orDefault(over.ResizePolicy, base.ResizePolicy)
-	base.Go = orPointer(over.Go, base.Go)
-	base.JVM = orPointer(over.JVM, base.JVM)
-	base.NodeJS = orPointer(over.NodeJS, base.NodeJS)
-	base.DotNet = orPointer(over.DotNet, base.DotNet)
-	return base
+// policy is what is effective for one container.
+type policy struct {
+	tuning v1alpha1.TuningSpec
+	sizing v1alpha1.SizingSpec
 }
 
-func careful(a, b v1alpha1.TuningMode) v1alpha1.TuningMode {
-	for _, m := range []v1alpha1.TuningMode{v1alpha1.TuningOff, v1alpha1.TuningDryRun} {
-		if a == m || b == m {
-			return m
+// policyFor returns what is effective for a container with that entry; nil: for one without.
+func (n *Profile) policyFor(entry *v1alpha1.ContainerPolicy) policy {
+	name := ""
+	if entry != nil {
+		name = entry.Name
+	}
+	if p, merged := n.effective[name]; merged && n.mergedFrom == n.Spec {
+		return p
+	}
+	spec := under(stated(n.Spec, entry), builtin())
+	return policy{spec.Tuning, spec.Sizing}
+}
+
+// mergeContainers fills effective, so that nothing is merged for a pod.
+func (n *Profile) mergeContainers() {
+	n.effective = nil
+	all := map[string]policy{"": n.policyFor(nil)}
+	for i := range n.Spec.Containers {
+		all[n.Spec.Containers[i].Name] = n.policyFor(&n.Spec.Containers[i])
+	}
+	n.effective, n.mergedFrom = all, n.Spec
+}
+
+// stated is what an entry for a container and the profile set for it, without the built-in defaults.
+func stated(spec *v1alpha1.MemoryProfileSpec, entry *v1alpha1.ContainerPolicy) v1alpha1.MemoryProfileSpec {
+	if entry == nil {
+		return *spec
+	}
+	own := v1alpha1.MemoryProfileSpec{
+		Runtime: spec.Runtime, Sizing: v1alpha1.SizingSpec{Limit: entry.Limit, Request: entry.Request},
+	}
+	if entry.Runtime != nil {
+		own.Runtime = *entry.Runtime
+	}
+	if entry.Tuning != nil {
+		own.Tuning = *entry.Tuning
+	}
+	return under(own, spec)
+}
+
+// under lays spec over defaults, field by field; neither is changed. Settings that have a meaning only together are
+// taken together. It is the one merge of all levels: container, profile, defaults of the namespace and of the cluster,
+// built-in.
+func under(spec v1alpha1.MemoryProfileSpec, defaults *v1alpha1.MemoryProfileSpec) v1alpha1.MemoryProfileSpec {
+	given := defaults.Tuning
+	if spec.Tuning.HeapPercent != nil || spec.Tuning.HeapLimit != nil { // the two exclude each other
+		given.HeapPercent, given.HeapLimit = nil, nil
+	}
+	if runtimes.Lookup(string(spec.Runtime.Type)).NoHeapLimit != "" { // defaults are for all runtimes of their scope
+		given.HeapLimit = nil
+	}
+	if spec.Tuning.ConflictPolicy == v1alpha1.KeepUser { // replace belongs to conflictPolicy: Replace
+		given.Replace = nil
+	}
+	spec.Tuning = fillUnset(spec.Tuning, given)
+	spec.Sizing = fillUnset(spec.Sizing, defaults.Sizing)
+	spec.Drift = fillUnset(spec.Drift, defaults.Drift)
+	return spec
+}
+
+// fillUnset fills the fields that value leaves unset with those of defaults. By reflection, no field of the API is
+// forgotten; it runs when profiles change, not for each pod.
+func fillUnset[T any](value, defaults T) T {
+	fill(reflect.ValueOf(&value).Elem(), reflect.ValueOf(defaults))
+	return value
+}
+
+func fill(value, defaults reflect.Value) {
+	for i := range value.NumField() {
+		own, given := value.Field(i), defaults.Field(i)
+		switch {
+		case given.IsZero():
+		case own.IsZero():
+			own.Set(given)
+		case group(own.Type()): // a struct of the API: its fields, on a copy, because the original is shared
+			both := reflect.New(own.Type().Elem())
+			both.Elem().Set(own.Elem())
+			fill(both.Elem(), given.Elem())
+			own.Set(both)
 		}
 	}
-	return v1alpha1.TuningInject
 }
 
-// overlayConflict lets an entry replace what the profile replaces, or less; an entry that says Replace on its own
-// account replaces what it names.
-func overlayConflict(base, over v1alpha1.TuningSpec) (v1alpha1.ConflictPolicy, []v1alpha1.Setting) {
-	if over.ConflictPolicy != v1alpha1.Replace {
-		return v1alpha1.KeepUser, nil
-	}
-	if len(over.Replace) == 0 {
-		return v1alpha1.Replace, base.Replace
-	}
-	return v1alpha1.Replace, over.Replace
-}
-
-// The defaults of sizing, as documented on the API's fields, where neither the profile nor what it inherits says
-// anything. Those of drift and of what is left of disruption are with the packages that read them. What a profile sets
-// is real time; a default is a period of evidence.
-const (
-	defaultHeadroomPercent  int32 = 15
-	defaultOOMFactorPercent int32 = 150
-	defaultMaxUnavailable   int32 = 1
-	defaultMinChangePercent int32 = 10
-	defaultCooldown               = period.Hour
-)
-
-var (
-	defaultOOMMinIncrease = resource.MustParse("64Mi")
-	defaultMinimum        = resource.MustParse("16Mi")
-)
-
-func sizing(base v1alpha1.SizingSpec, entry *v1alpha1.ContainerPolicy) v1alpha1.SizingSpec {
-	if entry != nil {
-		base.Limit = orPointer(entry.Limit, base.Limit)
-		base.Request = orPointer(entry.Request, base.Request)
-	}
-	base.Mode = orDefault(base.Mode, v1alpha1.SizingRecommend)
-	base.RequestPolicy = orDefault(base.RequestPolicy, v1alpha1.RequestPercentile)
-	base.HeadroomPercent = orPointer(base.HeadroomPercent, new(defaultHeadroomPercent))
-	base.Posture = orDefault(base.Posture, v1alpha1.PostureBalanced)
-	base.Limit, base.Request = bounds(base.Limit), bounds(base.Request)
-	base.Decrease = orDefault(base.Decrease, v1alpha1.DecreaseAllowed)
-	base.Increase = orDefault(base.Increase, v1alpha1.IncreaseAllowed)
-	base.OOM = oom(base.OOM)
-	base.Disruption = disruption(base.Disruption)
-	return base
-}
-
-func bounds(b *v1alpha1.Bounds) *v1alpha1.Bounds {
-	if b == nil {
-		return &v1alpha1.Bounds{Min: &defaultMinimum}
-	}
-	return &v1alpha1.Bounds{Min: orPointer(b.Min, &defaultMinimum), Max: b.Max}
-}
-
-func oom(o *v1alpha1.OOMSpec) *v1alpha1.OOMSpec {
-	filled := v1alpha1.OOMSpec{}
-	if o != nil {
-		filled = *o
-	}
-	filled.FactorPercent = orPointer(filled.FactorPercent, new(defaultOOMFactorPercent))
-	filled.MinIncrease = orPointer(filled.MinIncrease, &defaultOOMMinIncrease)
-	return &filled
-}
-
-func disruption(d *v1alpha1.DisruptionSpec) *v1alpha1.DisruptionSpec {
-	filled := v1alpha1.DisruptionSpec{}
-	if d != nil {
-		filled = *d
-	}
-	filled.Cooldown = orPointer(filled.Cooldown, &metav1.Duration{Duration: defaultCooldown.Duration()})
-	filled.MaxUnavailable = orPointer(filled.MaxUnavailable, new(defaultMaxUnavailable))
-	filled.MinChangePercent = orPointer(filled.MinChangePercent, new(defaultMinChangePercent))
-	filled.SingleReplica = orDefault(filled.SingleReplica, "Never")
-	return &filled
+// group tells a pointer to several fields of the API from one to a single value, as a quantity or a duration is.
+func group(t reflect.Type) bool {
+	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == reflect.TypeFor[v1alpha1.Bounds]().PkgPath()
 }
 
 func orDefault[T ~string](value, fallback T) T {

@@ -72,7 +72,7 @@ func declared(spec *v1alpha1.MemoryProfileSpec) map[string]string {
 	return fields(map[string]any{"sizing": spec.Sizing, "tuning": spec.Tuning, "drift": spec.Drift})
 }
 
-// from is the nearest place that says value: not every nearer word counts (see careful).
+// from is the nearest place that says value. A sidecar has values that no place says.
 func from(places []said, field, value string) string {
 	for _, p := range places {
 		if p.fields[field] == value {

@@ -31,9 +31,9 @@ func TestValuesSayWhereTheyAreFrom(t *testing.T) {
 			"sizing.limit.max":       {Value: "1Gi", From: "MemoryProfile shop/p, containers[app]"},
 			"sizing.limit.min":       {Value: "16Mi", From: "default"},
 			"sizing.request.min":     {Value: "32Mi", From: "MemoryProfile shop/p"},
-			"sizing.headroomPercent": {Value: "15", From: "MemoryProfile shop/p"},     // the default, but somebody said it
-			"sizing.posture":         {Value: "Balanced", From: "default"},            // nobody said anything
-			"tuning.mode":            {Value: "DryRun", From: "MemoryProfile shop/p"}, // the more careful one
+			"sizing.headroomPercent": {Value: "15", From: "MemoryProfile shop/p"}, // the default, but somebody said it
+			"sizing.posture":         {Value: "Balanced", From: "default"},        // nobody said anything
+			"tuning.mode":            {Value: "Inject", From: "MemoryProfile shop/p, containers[app]"},
 			"tuning.heapLimit":       {Value: "256Mi", From: "MemoryProfile shop/p, containers[app]"},
 			"tuning.arenaMax":        {Value: "2", From: "MemoryProfile shop/p"}, // its entry wins over "*" as a whole
 		},

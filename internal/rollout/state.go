@@ -5,6 +5,7 @@ package rollout
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -334,6 +335,9 @@ func (s *State) MarshalJSON() ([]byte, error) {
 	return json.Marshal(encoded{version, plain(*s)})
 }
 
+// ErrTooNew means that a newer memfit wrote the state.
+var ErrTooNew = errors.New("was written by a newer memfit")
+
 // UnmarshalJSON reads what MarshalJSON wrote. A newer version is an error: who does not know what was begun must not go
 // on with it.
 func (s *State) UnmarshalJSON(data []byte) error {
@@ -342,9 +346,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if e.Version > version {
-		return fmt.Errorf(
-			"the state of resizes was written by a newer memfit (version %d, this one knows %d)", e.Version, version,
-		)
+		return fmt.Errorf("the state of resizes %w (version %d, this one reads up to %d)", ErrTooNew, e.Version, version)
 	}
 	*s = State(e.plain)
 	s.Refusals = s.Refusals[max(0, len(s.Refusals)-maxRefusals):]

@@ -6,6 +6,7 @@ package workload
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -84,14 +85,22 @@ func packed(what string, state json.Marshaler) ([]byte, error) {
 // MaxContainers is what the API allows in one checkpoint and one recommendation.
 const MaxContainers = 32
 
+// ErrTooNew means that a newer memfit wrote the checkpoint.
+var ErrTooNew = errors.New("was written by a newer memfit")
+
+// TooNew reports whether a checkpoint cannot be read because a newer memfit wrote it, or a part of it.
+func TooNew(err error) bool {
+	return errors.Is(err, ErrTooNew) || errors.Is(err, oom.ErrTooNew) || errors.Is(err, drift.ErrTooNew) ||
+		errors.Is(err, rollout.ErrTooNew)
+}
+
 // Unpack replaces ledger and history by what a checkpoint holds. A history that cannot be read is begun afresh and said
 // in lost: usage is measured again, while a workload that is not stepped until somebody deletes its checkpoint would
 // help nobody. A ledger that cannot be read is an error, because kills cannot be counted again.
 func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) {
 	if c.Status.Version > CheckpointVersion {
-		return nil, fmt.Errorf("MemoryCheckpoint %s/%s was written by a newer memfit (version %d, this one knows %d): it "+
-			"is left alone; upgrade memfit, or delete it to start afresh",
-			c.Namespace, c.Name, c.Status.Version, CheckpointVersion)
+		return nil, fmt.Errorf("MemoryCheckpoint %s/%s %w (version %d, this one reads up to %d)",
+			c.Namespace, c.Name, ErrTooNew, c.Status.Version, CheckpointVersion)
 	}
 	var ledger oom.Ledger
 	if len(c.Status.Ledger) > 0 {

@@ -5,7 +5,6 @@ package workload
 
 import (
 	"cmp"
-	"maps"
 	"reflect"
 	"slices"
 
@@ -23,6 +22,9 @@ const (
 	MaxObservations = 8
 	// MaxSamples bounds a workload's unread samples: 1000 replicas for a minute, or a small workload for hours.
 	MaxSamples = 4096
+	// MaxDeparted bounds the deleted pods of a workload with unread observations: pods that exist are bounded by the
+	// cluster, deleted ones by nothing while a checkpoint cannot be written.
+	MaxDeparted = 1024
 )
 
 // PendingEvents is what happened to a workload since the last step.
@@ -37,14 +39,21 @@ type PendingEvents struct {
 	Counters []oom.Counter
 	// Requested: something else than samples came, or somebody asks for a step.
 	Requested bool
-	// Departed are the UIDs of the workloads to which pods belonged that are gone since, by the pods'.
-	Departed map[types.UID]types.UID
+	// Departed are the pods that were deleted since, in that order. When there are more than MaxDeparted, the oldest are
+	// dropped with their observations.
+	Departed []Departure
 	// Profile governed Last, a pod that is gone already. They are used when no pod is left to read; nil otherwise.
 	Profile *profile.Profile
 	Last    *corev1.Pod
 	// Past is what the workload used before memfit saw it; nil: nobody asked. It does not come through the Inbox.
 	Past *Past
+
+	// places are the positions in Observations of those of each pod; nil: unknown.
+	places map[types.UID][]int32
 }
+
+// Departure is a pod that was deleted, and the UID of its workload; empty: unknown.
+type Departure struct{ Pod, Owner types.UID }
 
 // Empty says whether nothing happened. That somebody asks for a step is nothing that must not be lost.
 func (e *PendingEvents) Empty() bool { return len(e.Observations)+len(e.Samples)+len(e.Counters) == 0 }
@@ -58,11 +67,8 @@ func (e *PendingEvents) Append(newer *PendingEvents) {
 	e.AddCounters(newer.Counters...)
 	e.Requested = e.Requested || newer.Requested
 	e.Source = cmp.Or(newer.Source, e.Source)
-	for pod, owner := range newer.Departed {
-		if e.Departed == nil {
-			e.Departed = map[types.UID]types.UID{}
-		}
-		e.Departed[pod] = owner
+	for _, d := range newer.Departed {
+		e.AddDeparted(d)
 	}
 	if newer.Profile != nil {
 		e.Profile, e.Last = newer.Profile, newer.Last
@@ -75,35 +81,63 @@ func (e *PendingEvents) Clone() PendingEvents {
 	c := *e
 	c.Observations, c.Counters = slices.Clone(e.Observations), slices.Clone(e.Counters)
 	c.Samples = slices.Clip(e.Samples)
-	c.Departed = maps.Clone(e.Departed)
+	c.Departed, c.places = slices.Clone(e.Departed), nil
 	return c
 }
 
 // AddObservation appends o unless it repeats the last observation of its container, and keeps at most MaxObservations
-// of each.
+// of each. The observations of one container stay in order; it takes no longer when other pods have many.
 func (e *PendingEvents) AddObservation(o *oom.Observation) {
-	count, first, last := 0, -1, -1
-	for i := range e.Observations {
-		if e.Observations[i].Container == o.Container {
-			if first < 0 {
-				first = i
-			}
-			count, last = count+1, i
+	var own [MaxObservations]int32
+	count := 0
+	for _, at := range e.placesOf(o.Container.UID) {
+		if count < len(own) && e.Observations[at].Container == o.Container {
+			own[count] = at
+			count++
 		}
 	}
-	if last >= 0 && sameObservation(&e.Observations[last], o) {
+	if count > 0 && sameObservation(&e.Observations[own[count-1]], o) {
 		return
 	}
-	if count >= MaxObservations {
-		// Keep the first observation, which may be the only one that still shows the oldest kill, and drop the one after it.
-		for i := first + 1; i < len(e.Observations); i++ {
-			if e.Observations[i].Container == o.Container {
-				e.Observations = append(e.Observations[:i], e.Observations[i+1:]...)
-				break
-			}
+	if count < MaxObservations {
+		e.places[o.Container.UID] = append(e.places[o.Container.UID], int32(len(e.Observations))) //nolint:gosec // bounded
+		e.Observations = append(e.Observations, *o)
+		return
+	}
+	// Keep the first observation, which may be the only one that still shows the oldest kill, and drop the one after it.
+	for i := 1; i < count-1; i++ {
+		e.Observations[own[i]] = e.Observations[own[i+1]]
+	}
+	e.Observations[own[count-1]] = *o
+}
+
+// placesOf returns the positions of a pod's observations, oldest first.
+func (e *PendingEvents) placesOf(pod types.UID) []int32 {
+	if e.places == nil {
+		e.places = make(map[types.UID][]int32, len(e.Observations))
+		for i := range e.Observations {
+			uid := e.Observations[i].Container.UID
+			e.places[uid] = append(e.places[uid], int32(i)) //nolint:gosec // bounded
 		}
 	}
-	e.Observations = append(e.Observations, *o)
+	return e.places[pod]
+}
+
+// AddDeparted notes that a pod was deleted.
+func (e *PendingEvents) AddDeparted(d Departure) {
+	e.Departed = append(e.Departed, d)
+	if len(e.Departed) <= MaxDeparted {
+		return
+	}
+	dropped := map[types.UID]bool{}
+	for _, old := range e.Departed[:MaxDeparted/4] {
+		dropped[old.Pod] = true
+	}
+	e.Departed = slices.Clone(e.Departed[MaxDeparted/4:])
+	e.Observations = slices.DeleteFunc(
+		e.Observations, func(o oom.Observation) bool { return dropped[o.Container.UID] },
+	)
+	e.places = nil
 }
 
 // AddSamples appends samples; when nobody collects them, the oldest go first.

@@ -52,9 +52,9 @@ func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 			others[pod.UID] = true
 		}
 	}
-	for pod, owner := range s.Events.Departed {
-		if strange(owner) {
-			others[pod] = true
+	for _, d := range s.Events.Departed {
+		if strange(d.Owner) {
+			others[d.Pod] = true
 		}
 	}
 	if len(others) == 0 {

@@ -135,7 +135,10 @@ func memfitOnThisMachine(ctx context.Context, args ...string) {
 	Expect(build.Run()).To(Succeed())
 	started(program, []string{"ENABLE_WEBHOOKS=false"},
 		append(
-			[]string{"--metrics-bind-address=0", "--health-probe-bind-address=" + freeAddress(), "--usage-interval=0"}, args...,
+			[]string{
+				"--metrics-bind-address=0", "--health-probe-bind-address=" + freeAddress(), "--usage-interval=0",
+				"--leader-elect=false",
+			}, args...,
 		)...)
 }
 

@@ -126,7 +126,7 @@ func (r release) manager(t *testing.T, kubeconfig string) *process {
 	health := address(t)
 	p := start(t, filepath.Join(r.programs, "manager"),
 		[]string{"KUBECONFIG=" + kubeconfig, "POD_NAMESPACE=memfit-system", "ENABLE_WEBHOOKS=false"},
-		"--health-probe-bind-address="+health, "--metrics-bind-address=0", "--usage-interval=0")
+		"--health-probe-bind-address="+health, "--metrics-bind-address=0", "--usage-interval=0", "--leader-elect=false")
 	eventually(t, "the manager of "+r.name+" is ready", func() error {
 		resp, err := http.Get("http://" + health + "/readyz") //nolint:noctx // repeated until a deadline
 		if err != nil {

@@ -17,6 +17,9 @@ import (
 // next is what a person may do about a workload. What memfit's conditions say is taken over word by word, because they
 // name the cause; what is added are the commands.
 func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
+	if b := r.Blocked; b != nil { // all other conditions are from before
+		return []string{fmt.Sprintf("Not managed (%s): %s", b.Reason, b.Message)}
+	}
 	var steps []string
 	kind, known := workloadkind.Of(rec.Spec.Workload.APIVersion, r.Kind)
 	if r.Drifts() { // first: no limit is large enough for long

@@ -35,6 +35,8 @@ type Row struct {
 	// Drift and Applied are the conditions DriftDetected and Applied.
 	Drift   Finding `json:"drift"`
 	Applied Finding `json:"applied"`
+	// Blocked is the condition Stalled while it is True: memfit does not manage the workload, and the rest is from before.
+	Blocked *Finding `json:"blocked,omitempty"`
 	// Waiting: a changed size is recommended, or one was to be carried out, and running pods do not have it.
 	Waiting    bool               `json:"waiting"`
 	Coverage   *v1alpha1.Coverage `json:"coverage,omitempty"`
@@ -67,9 +69,9 @@ type Finding struct {
 	Message string                 `json:"message,omitempty"`
 }
 
-// Rows are the workloads of recommendations, the one that most needs a person first: stalled now, killed lately,
-// drifting, a size that waits to be applied, no number yet, the rest; among equals the one with more kills, then by
-// name.
+// Rows are the workloads of recommendations, the one that most needs a person first: not managed, stalled now, killed
+// recently, drifting, a size that waits to be applied, no number yet, the rest; among equals the one with more kills,
+// then by name.
 func Rows(cluster string, recs []v1alpha1.MemoryRecommendation) []Row {
 	rows := make([]Row, 0, len(recs))
 	for i := range recs {
@@ -97,6 +99,9 @@ func rowOf(cluster string, rec *v1alpha1.MemoryRecommendation) Row {
 		r.Waiting = r.Waiting || changes(c)
 	}
 	r.Waiting = r.Applied.Status == metav1.ConditionFalse && (r.Waiting || failed[r.Applied.Reason])
+	if blocked := finding(s.Conditions, v1alpha1.ConditionStalled); blocked.Status == metav1.ConditionTrue {
+		r.Blocked = &blocked
+	}
 	r.Next = next(rec, &r)
 	return r
 }
@@ -153,6 +158,7 @@ func (r *Row) Sized() bool {
 
 func worse(a, b Row) int {
 	return cmp.Or(
+		first(a.Blocked != nil, b.Blocked != nil),
 		first(a.Stalled, b.Stalled),
 		first(a.Killed, b.Killed),
 		first(a.Drifts(), b.Drifts()),

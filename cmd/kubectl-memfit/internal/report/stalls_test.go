@@ -5,6 +5,7 @@ package report
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +38,27 @@ func TestAStallComesFirst(t *testing.T) {
 	var out bytes.Buffer
 	if err := s.Write(&out, listing.Options{}); err != nil ||
 		!strings.Contains(strings.Split(out.String(), "\n")[1], "stands still") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
+// TestAWorkloadThatIsNotManagedComesFirst: what its other conditions report is from before, so no step follows from it.
+func TestAWorkloadThatIsNotManagedComesFirst(t *testing.T) {
+	recs := shop(t)
+	last := &recs[len(recs)-1]
+	last.Status.Conditions = append(last.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonCheckpointTooNew,
+		Message: "Upgrade memfit",
+	})
+	s := NewStatus("", recs, nil)
+	first := s.Workloads[0]
+	if want := []string{"Not managed (CheckpointTooNew): Upgrade memfit"}; first.Name != last.Spec.Workload.Name ||
+		!slices.Equal(first.Next, want) {
+		t.Errorf("first is %s with %q, want %s with %q", first.Name, first.Next, last.Spec.Workload.Name, want)
+	}
+	var out bytes.Buffer
+	if err := s.Write(&out, listing.Options{}); err != nil ||
+		!strings.Contains(strings.Split(out.String(), "\n")[1], "no (CheckpointTooNew)") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }

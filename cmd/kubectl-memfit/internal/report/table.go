@@ -55,7 +55,7 @@ func (s *Status) list() *listing.List {
 
 func alarm(r *Row) string {
 	switch {
-	case r.Killed, r.Stalled:
+	case r.Blocked != nil, r.Killed, r.Stalled:
 		return listing.Red
 	case r.Drifts():
 		return listing.Yellow
@@ -192,6 +192,9 @@ func shapes(r *Row) string {
 }
 
 func applied(r *Row) string {
+	if r.Blocked != nil {
+		return fmt.Sprintf("no (%s)", r.Blocked.Reason)
+	}
 	switch r.Applied.Status {
 	case metav1.ConditionTrue:
 		return "yes"

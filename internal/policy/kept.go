@@ -1,0 +1,92 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/owners"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// Kept is the part of a pod's [Resolution] that outlives its owners: pods run for minutes after their ReplicaSet and
+// Deployment are deleted, and belong to them until the end. The zero value holds nothing.
+type Kept struct {
+	// Workload is the pod's workload, and Owner its UID; empty: unknown.
+	Workload memory.WorkloadRef
+	Owner    types.UID
+	// Controller is the UID in the pod's own controller reference at that time. A pod that is adopted or orphaned has
+	// another one, and is resolved afresh.
+	Controller types.UID
+	// Profile governed the pod; empty: none did.
+	Profile ProfileKey
+}
+
+// Keep returns what is kept of a resolution of the pod; false where an owner was missing.
+func (r *Resolution) Keep(pod metav1.Object) (Kept, bool) {
+	if r.Gone || r.Ref == (memory.WorkloadRef{}) {
+		return Kept{}, false
+	}
+	k := Kept{Workload: r.Ref, Owner: r.UID, Controller: controllerOf(pod)}
+	if r.Profile != nil {
+		k.Profile = KeyOf(r.Profile)
+	}
+	return k, true
+}
+
+func (k *Kept) of(pod metav1.Object) bool {
+	return k.Workload != (memory.WorkloadRef{}) && k.Controller == controllerOf(pod)
+}
+
+func controllerOf(pod metav1.Object) types.UID {
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+		return ref.UID
+	}
+	return ""
+}
+
+// ResolveCached decides for one pod like [Resolver.Resolve], from caches only: it never waits. Where an owner is
+// missing, it goes by what was kept. [owners.ErrNotSeen] means that the owner is missing and nothing was kept; the
+// Resolution then has the best name of the workload.
+func (r *Resolver) ResolveCached(ctx context.Context, pod metav1.Object, kept Kept) (Resolution, error) {
+	cached := r.owners
+	cached.APIReader = nil
+	owner, err := cached.Owner(ctx, pod)
+	missing := owner.Gone || errors.Is(err, owners.ErrNotSeen)
+	if !missing || !kept.of(pod) {
+		return r.govern(ctx, pod, owner, err)
+	}
+	owner, found, err := cached.Named(ctx, kept.Workload, kept.Owner)
+	if found || err != nil {
+		return r.govern(ctx, pod, owner, err)
+	}
+	governing := &profile.Profile{
+		Ref:       v1alpha1.ProfileReference{Kind: kept.Profile.Kind, Name: kept.Profile.Name},
+		Namespace: kept.Profile.Namespace,
+	}
+	return Resolution{Owner: owner, Match: profile.Match{Profile: r.Profiles().Exactly(governing)}}, nil
+}
+
+// ResolveKept decides for one pod like [Resolver.ResolveCached], but where an owner is missing and nothing was kept, it
+// asks the API server: once for each owner that is gone.
+func (r *Resolver) ResolveKept(ctx context.Context, pod metav1.Object, kept Kept) (Resolution, error) {
+	if kept.of(pod) || r.outOfReach(pod) != "" {
+		return r.ResolveCached(ctx, pod, kept)
+	}
+	return r.Resolve(ctx, pod)
+}
+
+// OwnerDeleted notes that an owner of pods was deleted.
+func (r *Resolver) OwnerDeleted(ref memory.WorkloadRef, uid types.UID) { r.owners.Gone.Add(ref, uid) }
+
+// OwnerGone reports whether the owner with that name and UID is known to be deleted.
+func (r *Resolver) OwnerGone(ref memory.WorkloadRef, uid types.UID) bool {
+	return r.owners.Gone.Has(ref, uid)
+}
