@@ -138,6 +138,9 @@ type ContainerRecommendation struct {
 	// without agents, and while replicas differ. Where runtime.type is Auto, new pods get the settings of that runtime.
 	// +optional
 	FoundRuntime *FoundRuntime `json:"foundRuntime,omitempty"`
+	// identity is the runtime that memfit takes the container to run; absent: unknown.
+	// +optional
+	Identity *RuntimeIdentity `json:"identity,omitempty"`
 	// oomKills is the number of OOM kills of this container so far.
 	// +optional
 	OOMKills int64 `json:"oomKills,omitempty"`
@@ -149,7 +152,7 @@ type ContainerRecommendation struct {
 	// recommended is the size memfit recommends; absent while it holds.
 	// +optional
 	Recommended *Size `json:"recommended,omitempty"`
-	// runtime is what memfit takes the container to run, and how it knows.
+	// runtime is identity as a sentence, or why it is unknown.
 	// +optional
 	Runtime string `json:"runtime,omitempty"`
 	// settings are the runtime settings memfit derives for the current limit.
@@ -181,6 +184,39 @@ type ContainerRecommendation struct {
 	// +kubebuilder:validation:MaxItems=6
 	// +optional
 	WouldHelp []string `json:"wouldHelp,omitempty"`
+}
+
+// RuntimeSource is how memfit knows what a container runs.
+// +kubebuilder:validation:Enum=Declared;Command;Found
+type RuntimeSource string
+
+// The sources of a runtime.
+const (
+	// RuntimeDeclared: a profile or an annotation declares it.
+	RuntimeDeclared RuntimeSource = "Declared"
+	// RuntimeFromCommand: the container's command is a program of that runtime.
+	RuntimeFromCommand RuntimeSource = "Command"
+	// RuntimeFromReplicas: agents found it in running replicas.
+	RuntimeFromReplicas RuntimeSource = "Found"
+)
+
+// RuntimeIdentity is what a container runs, and how that is known.
+type RuntimeIdentity struct {
+	// evidence is how it is known, in words. Example: declared by the profile.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Evidence string `json:"evidence,omitempty"`
+	// source is Declared, Command or Found.
+	Source RuntimeSource `json:"source"`
+	// type is the runtime.
+	Type RuntimeType `json:"type"`
+	// variant tells builds of one language apart, as in a profile.
+	// +optional
+	Variant RuntimeVariant `json:"variant,omitempty"`
+	// version is the runtime's version.
+	// +kubebuilder:validation:MaxLength=32
+	// +optional
+	Version string `json:"version,omitempty"`
 }
 
 // FoundRuntime is what replicas of a container were found to run, by reading their processes.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -160,8 +159,7 @@ func (w *world) match(l *workload) (*profile.Profile, profile.Match) {
 		return d.Profile, d
 	case d.Problem == profile.Excluded:
 		return nil, profile.Match{Why: d.Why}
-	case w.sole != nil && (d.Problem == "" || d.Problem == profile.NotFound && strings.Contains(d.Why,
-		fmt.Sprintf("names %q", w.sole.Ref.Name))):
+	case w.sole != nil && (d.Problem == "" || d.Missing == w.sole.Ref.Name):
 		return w.sole, d
 	case d.Problem == "":
 		d.Why = fmt.Sprintf(
