@@ -67,7 +67,7 @@ var _ = Describe("A CronJob between its runs", func() {
 			Expect(rec.Status.Limit).NotTo(BeEmpty())
 			Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse,
 				v1alpha1.ReasonWaitingForNewPods,
-				Equal("No pod runs now; the next run begins with the recommended limit ("+rec.Status.Limit+")")))
+				Equal("No pod runs now; for the next run the recommended limit is "+rec.Status.Limit)))
 		}
 	})
 })

@@ -30,8 +30,8 @@ type Result struct {
 
 	// Notes say per container what is set and what is left alone, for people.
 	Notes []string
-	// Problems are documents that cannot be read, which are unchanged, and workloads that ask for a profile which cannot be
-	// applied; their pods would be admitted unchanged.
+	// Problems are documents that cannot be read, which are unchanged, and workloads that ask for a profile which cannot
+	// be applied; their pods would be admitted unchanged.
 	Problems []string
 	// Changed is the number of workloads that change.
 	Changed int

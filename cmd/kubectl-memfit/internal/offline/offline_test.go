@@ -510,15 +510,18 @@ spec:
 // memfit does not decide by: a ConfigMap with a key that is written twice is kubectl's business.
 func TestOneBadDocumentStopsNoOther(t *testing.T) {
 	const twice = "apiVersion: v1\nkind: %s\nmetadata: {name: x, namespace: shop}\ndata: {A: b,   A: c}\n---\n"
-	const envFrom = "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec:\n  containers:\n  - name: app\n" +
-		"    envFrom: [{configMapRef: {name: x}}]\n    resources: {limits: {memory: 512Mi}}\n"
+	const envFrom = "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec:\n  containers:\n" +
+		"  - name: app\n    envFrom: [{configMapRef: {name: x}}]\n    resources: {limits: {memory: 512Mi}}\n"
 	for name, tc := range map[string]struct{ other, problem string }{
 		"a ConfigMap": {other: fmt.Sprintf(twice, "ConfigMap")},
 		"a Secret":    {other: fmt.Sprintf(twice, "Secret")},
-		"a Namespace": {other: "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, annotations: {a: b,   a: 5}}\n---\n"},
-		"no YAML":     {other: "a: [\n---\n", problem: "document 1 is unchanged: yaml: line 1"},
+		"a Namespace": {
+			other: "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, annotations: {a: b,   a: 5}}\n---\n",
+		},
+		"no YAML": {other: "a: [\n---\n", problem: "document 1 is unchanged: yaml: line 1"},
 		"a Deployment": {
-			other:   "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: y}\nspec: {template: {spec: {containers: 5}}}\n---\n",
+			other: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: y}\nspec: " +
+				"{template: {spec: {containers: 5}}}\n---\n",
 			problem: "document 1 is unchanged: Deployment shop/y is not a Deployment",
 		},
 		"a profile": {
@@ -551,8 +554,8 @@ func TestOneBadDocumentStopsNoOther(t *testing.T) {
 func TestLargeStreams(t *testing.T) {
 	var stream strings.Builder
 	for i := range 500 {
-		fmt.Fprintf(&stream, "---\napiVersion: v1\nkind: Pod\nmetadata: {name: web-%d, namespace: shop}\nspec:\n  containers:\n  "+
-			"- name: app\n    resources: {limits: {memory: 512Mi}}\n    env:\n", i)
+		fmt.Fprintf(&stream, "---\napiVersion: v1\nkind: Pod\nmetadata: {name: web-%d, namespace: shop}\nspec:\n"+
+			"  containers:\n  - name: app\n    resources: {limits: {memory: 512Mi}}\n    env:\n", i)
 		for j := range 20 {
 			fmt.Fprintf(&stream, "    - name: VARIABLE_%d\n      value: some value of %d\n", j, j)
 		}
@@ -622,10 +625,18 @@ func TestBadInputIsNamed(t *testing.T) {
 		"no size": {
 			manifests: "kind: A\n---\n" + "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers:\n  - " +
 				"resources: {limits: {memory: 512MB}}\n",
-			want: `line 8: "512MB" is no size`,
+			want: `line 8: "512MB" is not a quantity: use 512Mi (powers of 1024) or 512M (powers of 1000)`,
 		},
-		"a place in the file":    {manifests: "kind: A\n---\nkind: Pod\nfoo: [\n", want: "document 2 is unchanged: yaml: line 4:"},
-		"text behind the end":    {manifests: "kind: A\n...\nkind: B\n", want: "document 1 is unchanged: something stands behind its end"},
+		"a place in the file": {
+			manifests: "kind: A\n---\nkind: Pod\nfoo: [\n", want: "document 2 is unchanged: yaml: line 4:",
+		},
+		"text behind the end": {
+			manifests: "kind: A\n...\nkind: B\n", want: "document 1 is unchanged: something stands behind its end",
+		},
+		"no size in a profile": {
+			profiles: strings.Replace(goProfile, "tuning:", "sizing: {limit: {max: 200MB}}\n  tuning:", 1),
+			want:     `line 6: "200MB" is not a quantity: use 200Mi (powers of 1024) or 200M (powers of 1000)`,
+		},
 		"no profile in its file": {profiles: "kind: Pod\n", want: "the profile file holds no MemoryProfile"},
 		"a bad profile": {
 			profiles: "apiVersion: memfit.dev/v1alpha1\nkind: MemoryProfile\nmetadata: {name: web}\nspec: 5\n",

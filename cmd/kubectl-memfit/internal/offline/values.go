@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -113,18 +114,42 @@ func plainly(n *yaml.Node, err error) error {
 		return fmt.Errorf("%s is %s and must be %s", wrong.Field, jsonWord(wrong.Value), yamlWord(wrong.Type.Kind()))
 	}
 	if bad := badQuantity(n); bad != nil {
-		return fmt.Errorf("line %d: %q is no size: write it like 512Mi, 1Gi or 500m", bad.Line, bad.Value)
+		return fmt.Errorf("line %d: %.64q is not a quantity: %s", bad.Line, bad.Value, instead(bad.Value))
 	}
 	return err
 }
 
-// badQuantity finds the first value under limits or requests that is none.
+// bytesUnit is a unit as people write it, which Kubernetes does not take.
+var bytesUnit = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kKMGT])i?[bB]$`)
+
+// instead says what to write.
+func instead(value string) string {
+	if m := bytesUnit.FindStringSubmatch(value); m != nil {
+		unit := strings.ToUpper(m[2])
+		return fmt.Sprintf("use %s%si (powers of 1024) or %s%s (powers of 1000)", m[1], unit, m[1],
+			strings.Replace(unit, "K", "k", 1))
+	}
+	return "write it like 512Mi, 1Gi or 500m"
+}
+
+// amounts are the fields of profiles that hold quantities.
+var amounts = map[string]bool{
+	"min": true, "max": true, "minIncrease": true, "heapLimit": true, "reserve": true, "trimThreshold": true,
+	"semiSpace": true,
+}
+
+// badQuantity finds the first value under limits or requests, or in a field of a profile, that is not a quantity.
 func badQuantity(n *yaml.Node) *yaml.Node {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		value := n.Content[i+1]
-		for j := 1; (n.Content[i].Value == "limits" || n.Content[i].Value == "requests") && j < len(value.Content); j += 2 {
+		key, value := n.Content[i].Value, n.Content[i+1]
+		for j := 1; (key == "limits" || key == "requests") && j < len(value.Content); j += 2 {
 			if _, err := memory.ParseQuantity(value.Content[j].Value); err != nil {
 				return value.Content[j]
+			}
+		}
+		if amounts[key] && value.Kind == yaml.ScalarNode {
+			if _, err := memory.ParseQuantity(value.Value); err != nil {
+				return value
 			}
 		}
 	}
