@@ -352,6 +352,13 @@ type MemoryRecommendationStatus struct {
 	// +optional
 	Advisories []string `json:"advisories,omitempty"`
 
+	// remedies are what to do about OOM kills that memfit does not act on, as those of an init container that the profile
+	// does not name.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	Remedies []string `json:"remedies,omitempty"`
+
 	// conditions: Ready, OOMObserved, MemoryStalled, DriftDetected, SettingsMatchLimit, Applied; Stalled while
 	// memfit cannot go on with the workload.
 	// +listType=map

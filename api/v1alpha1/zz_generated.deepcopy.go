@@ -997,6 +997,11 @@ func (in *MemoryRecommendationStatus) DeepCopyInto(out *MemoryRecommendationStat
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Remedies != nil {
+		in, out := &in.Remedies, &out.Remedies
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
 		*out = make([]v1.Condition, len(*in))

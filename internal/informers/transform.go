@@ -226,7 +226,8 @@ func SlimRecommendation(in any) (any, error) {
 		return in, nil
 	}
 	rec.ManagedFields = nil
-	rec.Status.RecentOOMKills, rec.Status.RecentChanges, rec.Status.Advisories = nil, nil, nil
+	rec.Status.RecentOOMKills, rec.Status.RecentChanges = nil, nil
+	rec.Status.Advisories, rec.Status.Remedies = nil, nil
 	for i, c := range rec.Status.Containers {
 		rec.Status.Containers[i] = v1alpha1.ContainerRecommendation{
 			Container: c.Container, Decision: c.Decision, Recommended: c.Recommended, Summary: c.Summary,
