@@ -223,9 +223,9 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	}
 }
 
-// nextPod says what is recommended for the next pod of a workload without running pods. A Job that has failed, a pod of
-// its own and an owner that a controller makes anew each time may never have another pod, and their successor is another
-// workload.
+// nextPod says what is recommended for the next pod of a workload without running pods. A Job that has failed, a pod
+// without an owner and an owner that is created anew each time may never have another pod, and their successor is
+// another workload.
 func nextPod(s *Snapshot, v *result) string {
 	size := "the recommended size is in status.containers"
 	if limit := limitColumn(v.status.Containers); limit != "" {

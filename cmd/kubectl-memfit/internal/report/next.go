@@ -86,11 +86,11 @@ func meanwhile(rec *v1alpha1.MemoryRecommendation, last *v1alpha1.OOMKillRecord)
 		return c.Container == last.Container
 	})
 	if !sized {
-		return fmt.Sprintf("The last kill was in container %s, which memfit does not size: list it in spec.containers of %s %s, "+
-			"or raise its limit yourself", last.Container, rec.Spec.Profile.Kind, rec.Spec.Profile.Name)
+		return fmt.Sprintf("The last kill was in container %s, which memfit does not size: list it in spec.containers of "+
+			"%s %s, or raise its limit yourself", last.Container, rec.Spec.Profile.Kind, rec.Spec.Profile.Name)
 	}
-	return fmt.Sprintf("Until then, raise the limit of container %s (%s) yourself; what filled it: kubectl memfit why -n %s "+
-		"pod/%s", last.Container, Amount(last.Limit), rec.Namespace, last.Pod)
+	return fmt.Sprintf("Until then, raise the limit of container %s (%s) yourself; what filled it: kubectl memfit why "+
+		"-n %s pod/%s", last.Container, Amount(last.Limit), rec.Namespace, last.Pod)
 }
 
 // where says to kubectl in which namespace a workload is, and in which cluster where several were asked: a command that
