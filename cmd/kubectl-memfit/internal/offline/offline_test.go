@@ -4,6 +4,7 @@
 package offline
 
 import (
+	"bytes"
 	"fmt"
 	"runtime"
 	"strings"
@@ -547,6 +548,68 @@ func TestOneBadDocumentStopsNoOther(t *testing.T) {
 	if r, out := offline(t, list, withProfile()); r.Changed != 1 || len(r.Problems) != 1 ||
 		!strings.Contains(r.Problems[0], "Pod shop/bad is not a Pod") || !strings.Contains(out, "GOMEMLIMIT") {
 		t.Errorf("changed %d, problems %q:\n%s", r.Changed, r.Problems, out)
+	}
+}
+
+// TestAListIsWrittenAsOne: item by item or as a whole, the text is the same, wherever its comments are.
+func TestAListIsWrittenAsOne(t *testing.T) {
+	const list = `# of the file
+
+# of apiVersion
+apiVersion: v1
+# of items
+items: # behind items
+# of the first
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: a}
+  spec:
+    containers:
+    - name: app # behind the name
+      args: ["-c", "a\n\nb"]
+      command:
+      - |
+        echo a
+
+        echo b
+    # below the containers
+
+# of the second
+- apiVersion: v1
+  kind: ConfigMap
+  data:
+    text: |+
+      ends in two lines
+
+
+# of the third, which has a list
+- kind: Other
+  items:
+  - 1
+  - 2
+# below the items
+kind: List
+metadata:
+  resourceVersion: ""
+# below all
+`
+	for name, text := range map[string]string{
+		"kubectl's order": list, "items last": "kind: List\nitems:\n  - a: 1\n\n  # b\n  - b:\n      - 2\n# end\n",
+		"items first": "items:\n- a: 1\n- b: 2\n", "one item": "items:\n- a: 1\nkind: List\n", "flow": "items: [a, b]\n",
+	} {
+		d := &document{raw: []byte(text), line: 1}
+		root, err := d.tree()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var whole bytes.Buffer
+		if err := write(&whole, root, compact(root)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := d.encode(root)
+		if diff := cmp.Diff(whole.String(), string(got)); err != nil || diff != "" {
+			t.Errorf("%s: %v (-as a whole +in parts):\n%s", name, err, diff)
+		}
 	}
 }
 

@@ -265,21 +265,83 @@ func (d *document) encode(root *yaml.Node) ([]byte, error) {
 		return indented(text)
 	}
 	var out bytes.Buffer
-	e := yaml.NewEncoder(&out)
-	e.SetIndent(2)
-	if compact(root) {
-		e.CompactSeqIndent()
-	}
-	if err := e.Encode(root); err != nil {
-		return nil, err
-	}
-	if err := e.Close(); err != nil {
-		return nil, err
+	tight := compact(root)
+	for i, part := range parts(root) {
+		begin := out.Len()
+		if err := write(&out, part.root, tight); err != nil {
+			return nil, err
+		}
+		if part.goesOn && i > 0 { // the key of the list is written already
+			text := out.Bytes()[begin:]
+			end := bytes.IndexByte(text, '\n') + 1
+			out.Truncate(begin + copy(text, text[end:]))
+		}
 	}
 	if bytes.Contains(d.raw, []byte("\r\n")) { // written on Windows, and stays so
 		return bytes.ReplaceAll(out.Bytes(), []byte("\n"), []byte("\r\n")), nil
 	}
 	return out.Bytes(), nil
+}
+
+func write(out *bytes.Buffer, root *yaml.Node, tight bool) error {
+	e := yaml.NewEncoder(out)
+	e.SetIndent(2)
+	if tight {
+		e.CompactSeqIndent()
+	}
+	if err := e.Encode(root); err != nil {
+		return err
+	}
+	return e.Close()
+}
+
+// part is a piece of a document that is written by itself. goesOn: it begins with the key of a list of which an item is
+// written already.
+type part struct {
+	root   *yaml.Node
+	goesOn bool
+}
+
+// parts takes a List apart, item by item: the library keeps all it has to write of one text, some two hundred bytes for
+// each byte.
+func parts(root *yaml.Node) []part {
+	top := root.Content[0]
+	at := slices.IndexFunc(top.Content, func(n *yaml.Node) bool { return n.Value == "items" })
+	if at < 0 || at%2 != 0 || top.Style&yaml.FlowStyle != 0 {
+		return []part{{root: root}}
+	}
+	key, items := top.Content[at], top.Content[at+1]
+	if items.Kind != yaml.SequenceNode || items.Style&yaml.FlowStyle != 0 || len(items.Content) < 2 {
+		return []part{{root: root}}
+	}
+	var all []part
+	add := func(goesOn bool, pairs ...*yaml.Node) {
+		mapping := *top
+		mapping.Content, mapping.HeadComment, mapping.FootComment = pairs, "", ""
+		all = append(all, part{&yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{&mapping}}, goesOn})
+	}
+	if at > 0 {
+		add(false, top.Content[:at]...)
+	}
+	// Comments before the list go with its first item, those after it with its last.
+	for i, end := 0, len(items.Content)-1; i <= end; i++ {
+		name, one := *key, *items
+		one.Content = items.Content[i : i+1]
+		if i > 0 {
+			name.HeadComment, name.LineComment, one.HeadComment, one.LineComment = "", "", "", ""
+		}
+		if i < end {
+			name.FootComment, one.FootComment = "", ""
+		}
+		add(i > 0, &name, &one)
+	}
+	if rest := top.Content[at+2:]; len(rest) > 0 {
+		add(false, rest...)
+	}
+	first, last := all[0].root, all[len(all)-1].root
+	first.HeadComment, first.Content[0].HeadComment = root.HeadComment, top.HeadComment
+	last.FootComment, last.Content[0].FootComment = root.FootComment, top.FootComment
+	return all
 }
 
 // compact reports whether the first block list stands at the column of its key ("containers:\n- name: app").
