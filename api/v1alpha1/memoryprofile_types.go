@@ -104,10 +104,12 @@ type TuningSpec struct {
 	// heapLimit is an absolute size for the managed heap instead of a share, at least 16Mi. NodeJS: the old space. Go:
 	// GOMEMLIMIT. JVM: refused, use heapPercent. Ignored, with the reason reported, when it does not fit below the limit.
 	// With processes it is the heap of each. Example: 256Mi.
+	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || quantity(string(self)).compareTo(quantity('16Mi')) >= 0",message="heapLimit must be at least 16Mi: write it with a unit, for example 256Mi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || isQuantity(string(self))",messageExpression="string(self) + ' is not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)'",message="not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('16Mi')) >= 0",message="heapLimit must be at least 16Mi: write it with a unit, for example 256Mi"
 	// +optional
 	HeapLimit *resource.Quantity `json:"heapLimit,omitempty"`
 
@@ -124,10 +126,12 @@ type TuningSpec struct {
 	// manager, a log shipper, a headless browser, a mapped file. It is taken off before shares and parts are. Where it is
 	// not below the limit, nothing is derived from that limit, and whoever creates the pod is warned. Default: none.
 	// Example: 256Mi.
+	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="reserve must be at least 1Mi: write it with a unit, for example 256Mi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || isQuantity(string(self))",messageExpression="string(self) + ' is not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)'",message="not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="reserve must be at least 1Mi: write it with a unit, for example 256Mi"
 	// +optional
 	Reserve *resource.Quantity `json:"reserve,omitempty"`
 
@@ -140,16 +144,21 @@ type TuningSpec struct {
 
 	// trimThreshold is MALLOC_TRIM_THRESHOLD_ for glibc, 64Ki to 1Gi. It also freezes the dynamic mmap threshold.
 	// Default: not set. Example: 128Ki.
+	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || (quantity(string(self)).compareTo(quantity('64Ki')) >= 0 && quantity(string(self)).compareTo(quantity('1Gi')) <= 0)",message="trimThreshold must be between 64Ki and 1Gi, for example 128Ki"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || isQuantity(string(self))",messageExpression="string(self) + ' is not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)'",message="not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || (quantity(string(self)).compareTo(quantity('64Ki')) >= 0 && quantity(string(self)).compareTo(quantity('1Gi')) <= 0)",message="trimThreshold must be between 64Ki and 1Gi, for example 128Ki"
 	// +optional
 	TrimThreshold *resource.Quantity `json:"trimThreshold,omitempty"`
 
 	// trimInterval is how often a HotSpot JVM on glibc gives free native memory back to the kernel
 	// (-XX:TrimNativeHeapInterval), 1s to 1h; 0s turns it off. Default: 60s. Example: 30s.
-	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || (duration(self) >= duration('1s') && duration(self) <= duration('1h'))",message="trimInterval must be 0s (off) or between 1s and 1h, for example 30s"
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && (duration(self) == duration('0s') || (duration(self) >= duration('1s') && duration(self) <= duration('1h')))",message="trimInterval must be 0s (off) or between 1s and 1h, for example 30s"
 	// +optional
 	TrimInterval *metav1.Duration `json:"trimInterval,omitempty"`
 
@@ -218,7 +227,10 @@ type GoTuning struct {
 type JVMTuning struct {
 	// g1PeriodicGCInterval lets an idle G1 heap shrink (-XX:G1PeriodicGCInterval), 10s to 1h. No effect with -Xms equal to
 	// -Xmx or another collector. Default: not set. Example: 5m.
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') && duration(self) <= duration('1h')",message="g1PeriodicGCInterval must be between 10s and 1h, for example 5m"
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && (duration(self) >= duration('10s') && duration(self) <= duration('1h'))",message="g1PeriodicGCInterval must be between 10s and 1h, for example 5m"
 	// +optional
 	G1PeriodicGCInterval *metav1.Duration `json:"g1PeriodicGCInterval,omitempty"`
 }
@@ -227,11 +239,13 @@ type JVMTuning struct {
 type NodeJSTuning struct {
 	// semiSpace is --max-semi-space-size, 1Mi to 128Mi in whole MiB; needs runtime.version 18.13 or later, because older
 	// releases do not start with it. Default: not set (Node.js 24 and later quadrupled its own default). Example: 16Mi.
+	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || (quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('128Mi')) <= 0)",message="semiSpace must be between 1Mi and 128Mi, for example 16Mi"
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || (quantity(string(self)).isInteger() && quantity(string(self)).asInteger() % 1048576 == 0)",message="semiSpace must be whole MiB, because Node.js takes no less: for example 16Mi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || isQuantity(string(self))",messageExpression="string(self) + ' is not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)'",message="not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || (quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('128Mi')) <= 0)",message="semiSpace must be between 1Mi and 128Mi, for example 16Mi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || (quantity(string(self)).isInteger() && quantity(string(self)).asInteger() % 1048576 == 0)",message="semiSpace must be whole MiB, because Node.js takes no less: for example 16Mi"
 	// +optional
 	SemiSpace *resource.Quantity `json:"semiSpace,omitempty"`
 
@@ -308,28 +322,32 @@ const (
 )
 
 // Bounds keep a size within what its owner allows.
-// +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || string(self.min).matches('[eE][-+]?[0-9]{3}') || string(self.max).matches('[eE][-+]?[0-9]{3}') || quantity(string(self.min)).compareTo(quantity(string(self.max))) <= 0",message="min must not be above max: swap them or raise max"
+// +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || string(self.min).matches('[eE][-+]?[0-9]{3}') || string(self.max).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self.min)) || !isQuantity(string(self.max)) || quantity(string(self.min)).compareTo(quantity(string(self.max))) <= 0",message="min must not be above max: swap them or raise max"
 type Bounds struct {
 	// min is the smallest size memfit recommends, at least 1Mi. Default: 16Mi. Example: 64Mi.
+	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="min is below 1Mi: write it with a unit, for example 64Mi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || isQuantity(string(self))",messageExpression="string(self) + ' is not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)'",message="not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="min is below 1Mi: write it with a unit, for example 64Mi"
 	// +optional
 	Min *resource.Quantity `json:"min,omitempty"`
 	// max is the largest size memfit recommends, at least 1Mi; it also stops growth after OOM kills. Default: none, but
 	// without limit.max a limit grows to at most half of the largest node's allocatable memory (8Gi where no node is
 	// known). Example: 4Gi.
+	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="max is below 1Mi: write it with a unit, for example 4Gi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || isQuantity(string(self))",messageExpression="string(self) + ' is not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)'",message="not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="max is below 1Mi: write it with a unit, for example 4Gi"
 	// +optional
 	Max *resource.Quantity `json:"max,omitempty"`
 }
 
 // SizingSpec says how to size requests and limits.
-// +kubebuilder:validation:XValidation:rule="!has(self.request) || !has(self.request.min) || !has(self.limit) || !has(self.limit.max) || string(self.request.min).matches('[eE][-+]?[0-9]{3}') || string(self.limit.max).matches('[eE][-+]?[0-9]{3}') || quantity(string(self.request.min)).compareTo(quantity(string(self.limit.max))) <= 0",message="request.min must not be above limit.max: no size could satisfy both"
+// +kubebuilder:validation:XValidation:rule="!has(self.request) || !has(self.request.min) || !has(self.limit) || !has(self.limit.max) || string(self.request.min).matches('[eE][-+]?[0-9]{3}') || string(self.limit.max).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self.request.min)) || !isQuantity(string(self.limit.max)) || quantity(string(self.request.min)).compareTo(quantity(string(self.limit.max))) <= 0",message="request.min must not be above limit.max: no size could satisfy both"
 // +kubebuilder:validation:XValidation:rule="!has(self.increase) || self.increase != 'AfterKill' || has(self.decrease) && self.decrease == 'Never'",message="increase: AfterKill needs decrease: Never: a limit that memfit lowers would be raised again only after a kill"
 type SizingSpec struct {
 	// mode is "Off" (in quotes: without them YAML reads the boolean false), Recommend (default: write the number, change
@@ -390,10 +408,12 @@ type OOMSpec struct {
 	FactorPercent *int32 `json:"factorPercent,omitempty"`
 
 	// minIncrease is the smallest step, whatever the factor gives, at least 1Mi. Default: 64Mi. Example: 128Mi.
+	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="minIncrease is below 1Mi: write it with a unit, for example 64Mi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || isQuantity(string(self))",messageExpression="string(self) + ' is not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)'",message="not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="minIncrease is below 1Mi: write it with a unit, for example 64Mi"
 	// +optional
 	MinIncrease *resource.Quantity `json:"minIncrease,omitempty"`
 }
@@ -406,7 +426,10 @@ type MaintenanceWindow struct {
 	Schedule string `json:"schedule"`
 
 	// duration is how long it stays open, 1m to 168h. Example: 3h.
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('168h')",message="duration must be between 1m and 168h, for example 3h"
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && (duration(self) >= duration('1m') && duration(self) <= duration('168h'))",message="duration must be between 1m and 168h, for example 3h"
 	Duration metav1.Duration `json:"duration"`
 
 	// timeZone is the IANA name of the time zone of schedule. Default: UTC. Example: Europe/Berlin.
@@ -443,8 +466,12 @@ type DisruptionSpec struct {
 	// +optional
 	Raises RaisesPolicy `json:"raises,omitempty"`
 
-	// cooldown is the least time between two changes of one workload; an OOM kill does not wait for it. Default: 1h.
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="cooldown must not be negative, for example 1h"
+	// cooldown is the least time between two changes of one workload, at most 168h; an OOM kill does not wait for it.
+	// Default: 1h.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && (duration(self) >= duration('0s') && duration(self) <= duration('168h'))",message="cooldown must be between 0s and 168h, for example 1h"
 	// +optional
 	Cooldown *metav1.Duration `json:"cooldown,omitempty"`
 
@@ -454,8 +481,11 @@ type DisruptionSpec struct {
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 
 	// watch is how long a pod whose limit was lowered is watched for OOM kills, restarts and readiness before other pods
-	// follow: at least 10s. Default: 10m. Example: 30m for applications that take long to show what they need.
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s')",message="watch must be at least 10s, for example 10m"
+	// follow: 10s to 168h. Default: 10m. Example: 30m for applications that take long to show what they need.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && (duration(self) >= duration('10s') && duration(self) <= duration('168h'))",message="watch must be between 10s and 168h, for example 10m"
 	// +optional
 	Watch *metav1.Duration `json:"watch,omitempty"`
 
@@ -496,7 +526,10 @@ const (
 // DriftSpec says how to watch the shape of memory over time.
 type DriftSpec struct {
 	// window is how much history a verdict looks at, 1h to 168h. Default: 24h.
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1h') && duration(self) <= duration('168h')",message="window must be between 1h and 168h, for example 24h"
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && (duration(self) >= duration('1h') && duration(self) <= duration('168h'))",message="window must be between 1h and 168h, for example 24h"
 	// +optional
 	Window *metav1.Duration `json:"window,omitempty"`
 
@@ -523,6 +556,7 @@ type ContainerPolicy struct {
 	// in: init containers that are not named are left alone, unless they are native sidecars.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self == '*' || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",messageExpression="self + ' is not a container name: it has lower-case letters, digits and hyphens; or write * for all others'",message="not a container name: it has lower-case letters, digits and hyphens; or write * for all others"
 	Name string `json:"name"`
 
 	// mode is Managed (default) or Ignored: leave this container alone altogether.
@@ -621,6 +655,11 @@ type Coverage struct {
 	Stale int32 `json:"stale"`
 	// skipped is the number in which every setting was left alone for a reason, for example because the user set it.
 	Skipped int32 `json:"skipped"`
+	// skippedReason is why, of one of them; absent in the status of profiles. Example: pod web-0: container app:
+	// GOMEMLIMIT left alone: the pod sets GOMEMLIMIT=1GiB itself.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	SkippedReason string `json:"skippedReason,omitempty"`
 }
 
 // WorkloadSummary is one line about one workload. kubectl describe sorts fields by name, so the name comes first.

@@ -164,6 +164,9 @@ type ContainerRecommendation struct {
 	// without agents, and while replicas differ. Where runtime.type is Auto, new pods get the settings of that runtime.
 	// +optional
 	FoundRuntime *FoundRuntime `json:"foundRuntime,omitempty"`
+	// identity is the runtime that memfit takes the container to run; absent: unknown.
+	// +optional
+	Identity *RuntimeIdentity `json:"identity,omitempty"`
 	// newPods is what new pods of this program get. It is the recommended size, or more: until one pod has been watched
 	// with a lower limit, new pods get what the running ones have, and at least what their owner asks for. Only where
 	// sizing.mode sizes new pods.
@@ -188,7 +191,7 @@ type ContainerRecommendation struct {
 	// recommended is the size memfit recommends; absent while it holds.
 	// +optional
 	Recommended *Size `json:"recommended,omitempty"`
-	// runtime is what memfit takes the container to run, and how it knows.
+	// runtime is identity as a sentence, or why it is unknown.
 	// +optional
 	Runtime string `json:"runtime,omitempty"`
 	// settings are the runtime settings memfit derives for the current limit.
@@ -256,6 +259,39 @@ type UnexplainedRestarts struct {
 	Resized bool `json:"resized,omitempty"`
 	// time at which the last instance ended, by the clock of its node.
 	Time metav1.Time `json:"time"`
+}
+
+// RuntimeSource is how memfit knows what a container runs.
+// +kubebuilder:validation:Enum=Declared;Command;Found
+type RuntimeSource string
+
+// The sources of a runtime.
+const (
+	// RuntimeDeclared: a profile or an annotation declares it.
+	RuntimeDeclared RuntimeSource = "Declared"
+	// RuntimeFromCommand: the container's command is a program of that runtime.
+	RuntimeFromCommand RuntimeSource = "Command"
+	// RuntimeFromReplicas: agents found it in running replicas.
+	RuntimeFromReplicas RuntimeSource = "Found"
+)
+
+// RuntimeIdentity is what a container runs, and how that is known.
+type RuntimeIdentity struct {
+	// evidence is how it is known, in words. Example: declared by the profile.
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Evidence string `json:"evidence,omitempty"`
+	// source is Declared, Command or Found.
+	Source RuntimeSource `json:"source"`
+	// type is the runtime.
+	Type RuntimeType `json:"type"`
+	// variant tells builds of one language apart, as in a profile.
+	// +optional
+	Variant RuntimeVariant `json:"variant,omitempty"`
+	// version is the runtime's version.
+	// +kubebuilder:validation:MaxLength=32
+	// +optional
+	Version string `json:"version,omitempty"`
 }
 
 // FoundRuntime is what replicas of a container were found to run, by reading their processes.
@@ -402,6 +438,13 @@ type MemoryRecommendationStatus struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +optional
 	Advisories []string `json:"advisories,omitempty"`
+
+	// remedies are what to do about OOM kills that memfit does not act on, as those of an init container that the profile
+	// does not name.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	Remedies []string `json:"remedies,omitempty"`
 
 	// conditions: Ready, OOMObserved, MemoryStalled, DriftDetected, SettingsMatchLimit, Applied; Stalled while
 	// memfit cannot go on with the workload.

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
@@ -66,12 +68,13 @@ func (r *reader) completePods(cmd *cobra.Command, args []string, typed string) (
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return r.complete(cmd, typed, func(ctx context.Context, c *cluster.Cluster, namespace string) []string {
-		found, _ := c.Snapshots(ctx, namespace)
 		var names []string
-		for i := range found {
-			names = append(names, cobra.CompletionWithDesc("pod/"+found[i].Name, found[i].Status.Summary))
-		}
-		return names
+		_ = c.EachSnapshot(ctx, namespace, func(s *v1alpha1.MemorySnapshot) {
+			if name := "pod/" + s.Name; strings.HasPrefix(name, typed) {
+				names = append(names, cobra.CompletionWithDesc(name, s.Status.Summary))
+			}
+		})
+		return names // after an error, those that were read in time
 	})
 }
 
@@ -80,13 +83,12 @@ func (r *reader) completeRunning(
 	cmd *cobra.Command, given []string, typed string,
 ) ([]string, cobra.ShellCompDirective) {
 	return r.complete(cmd, typed, func(ctx context.Context, c *cluster.Cluster, namespace string) []string {
-		found, _ := c.Pods(ctx, namespace)
 		var names []string
-		for i := range found {
-			if !slices.Contains(given, found[i].Name) {
-				names = append(names, found[i].Name)
+		_ = c.EachPodName(ctx, namespace, func(pod *metav1.PartialObjectMetadata) {
+			if strings.HasPrefix(pod.Name, typed) && !slices.Contains(given, pod.Name) {
+				names = append(names, pod.Name)
 			}
-		}
+		})
 		return names
 	})
 }

@@ -18,7 +18,7 @@ const injectLong = `Show what memfit's webhook would set on the pods of the work
 
 The same plan that runs in the webhook is made for every Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet, Job, CronJob,
 PodTemplate, ReplicationController and Argo Rollout. Every other object, and every workload that no profile governs, passes through
-byte for byte. In a workload that changes, order and comments stay; anchors and merge keys are written out, blank lines go, and
+byte for byte. A document that cannot be read is reported and passes through likewise. In a workload that changes, order and comments stay; anchors and merge keys are written out, blank lines go, and
 indentation becomes the usual one.
 
 Profiles come from --profile and from FILE itself. Which one governs a workload is decided as in a cluster, by annotation
@@ -32,8 +32,9 @@ What is set, and what is left alone and why, is said on standard error (--quiet 
 Exit codes:
   0  done; with -o diff: nothing would change
   1  -o diff: something would change
-  2  FILE, a profile or a flag cannot be used; nothing was written
-  3  everything was written, but a workload asks for a profile that does not exist or that is not the only one`
+  2  the file of --profile or a flag cannot be used; nothing was written
+  3  everything was written, but a document cannot be read and is unchanged, or a workload asks for a profile that does not exist or
+     that is not the only one`
 
 const injectExample = `  # What would the profile change?
   kubectl memfit inject -f deployment.yaml --profile profile.yaml -o diff
@@ -98,7 +99,7 @@ func (f injectFlags) render(r *offline.Result) ([]byte, error) {
 	case "json":
 		return r.JSON()
 	}
-	return r.YAML()
+	return r.YAML(), nil
 }
 
 // conclude tells what was done and chooses the exit code.

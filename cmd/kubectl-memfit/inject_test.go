@@ -128,7 +128,8 @@ func TestInject(t *testing.T) {
 		},
 		"an empty profile file": {args: []string{"-f", pod, "--profile", empty}, wantCode: 2, wantErr: "is empty"},
 		"a broken manifest on stdin": {
-			stdin: "a: [", args: []string{"-f", "-"}, wantCode: 2, wantErr: "-: document 1: yaml:",
+			stdin: manifest + "\n---\na: [", args: []string{"-f", "-", "--profile", profile, "-q"}, wantCode: 3,
+			wantOut: `value: "483183820"`, wantErr: "document 2 is unchanged: yaml:",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,9 +47,9 @@ func (c server) inside(t *testing.T) {
 			t.Errorf("%q: exit %d, %q, %q; want exit %d and %q", args, got, out, errs, code, in)
 		}
 	}
-	want(exitFailed, "has no MemorySnapshot: what fills it is read by memfit's agent on its node node-1", "map", pod.Name)
+	want(exitFailed, "on node node-1 has no snapshot: no agent runs on its node, or the pod is new", "map", pod.Name)
 	want(exitFailed, "there is no pod nope in namespace inside", "map", "pod/nope")
-	want(exitFailed, "is no pod: name one", "map", "deploy/web")
+	want(exitFailed, "there is no pod of deploy/web in namespace inside", "map", "deploy/web")
 	want(0, "Node.js 20?", "top")
 	snapshot.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}
 	node := snapshot.Status.NodeName

@@ -13,10 +13,13 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/picture"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 const mapLong = `Draw where the memory of a pod is: a bar for each container, with a piece for each part of what is resident, the limit as a mark, and
 the numbers below. What is resident and free is hatched (small letters on a terminal). What nobody can explain is always shown.
+
+Of a workload the pod with the newest kill or stall is drawn, and standard error names the others.
 
 The numbers are those of the pod's MemorySnapshot, which memfit's agent on its node writes; its time stands in the first line.
 
@@ -35,12 +38,12 @@ func mapCommand() *cobra.Command {
 	var container string
 	var pages bool
 	cmd := &cobra.Command{
-		Use:   "map POD [-n NAMESPACE] [-c CONTAINER] [--pages] [-o FORMAT]",
+		Use:   "map POD|WORKLOAD [-n NAMESPACE] [-c CONTAINER] [--pages] [-o FORMAT]",
 		Short: "Draw where the memory of a pod is",
 		Long:  mapLong, Example: mapExample,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return fmt.Errorf("name one pod, as in: kubectl memfit map pod/web-7d9f8 (kubectl get pods lists them)")
+				return fmt.Errorf("name one pod or workload, as in: kubectl memfit map pod/web-7d9f8 (kubectl get pods lists them)")
 			}
 			return nil
 		},
@@ -63,18 +66,15 @@ func mapCommand() *cobra.Command {
 func (r *reader) draw(
 	cmd *cobra.Command, name, container, picked string, options listing.Options, pages bool,
 ) error {
-	pod, err := podName(name)
-	if err != nil {
-		return exit{exitFailed, err}
-	}
 	c, namespace, err := r.open()
 	if err != nil {
 		return err
 	}
-	snapshot, err := c.Snapshot(cmd.Context(), namespace, pod)
+	snapshot, err := site{Cluster: c, namespace: namespace}.snapshot(cmd, name)
 	if err != nil {
-		return exit{exitFailed, err}
+		return err
 	}
+	pod := snapshot.Name
 	drawn, err := picture.New(snapshot, container)
 	if err != nil {
 		return exit{exitFailed, fmt.Errorf("pod %s/%s: %w", namespace, pod, err)}
@@ -96,15 +96,14 @@ func (r *reader) draw(
 	return drawn.WriteText(out, picture.Colors(options.Colors), pages)
 }
 
-// podName is the name of a pod as kubectl takes it: web-7d9f8, pod/web-7d9f8, po/web-7d9f8.
-func podName(text string) (string, error) {
-	kind, name, found := strings.Cut(text, "/")
-	if !found {
-		return text, nil
+// podName is the name of a pod as kubectl takes it: web-7d9f8, pod/web-7d9f8, po/web-7d9f8. False: another kind is
+// named.
+func podName(text string) (string, bool) {
+	kind, name, typed := strings.Cut(text, "/")
+	if !typed {
+		return text, true
 	}
-	switch strings.ToLower(kind) {
-	case "po", "pod", "pods":
-		return name, nil
-	}
-	return "", fmt.Errorf("%q is no pod: name one, as in pod/web-7d9f8", text)
+	return name, slices.ContainsFunc(workloadkind.All(), func(k workloadkind.Kind) bool {
+		return workloadkind.IsPod(k.APIVersion(), k.Name) && workloadkind.Called(k.APIVersion(), k.Name, kind)
+	})
 }

@@ -119,20 +119,25 @@ func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error)
 		))
 	}
 	report.Bound(in.Recommendations, profiles)
-	if pods, err := s.Pods(ctx, s.namespace); err != nil {
+	given := inventory.NewGivenBack(in.Recommendations, s.Templates(ctx, s.namespace))
+	if err := s.EachPod(ctx, s.namespace, given.AddPod); err != nil {
 		in.Notes = append(in.Notes, fmt.Sprintf("What was given back is not known: %v", err))
 	} else {
 		in.GivenBack = map[string]htmlreport.Difference{}
-		for of, d := range inventory.GivenBack(pods, in.Recommendations, s.Templates(ctx, s.namespace)) {
+		for of, d := range given.Differences {
 			in.GivenBack[htmlreport.Key(of[0], of[1])] = htmlreport.Difference(d)
 		}
 	}
-	checkpoints, err := s.Checkpoints(ctx, s.namespace)
+	in.Histories = map[string]map[string]*history.Container{}
+	unread := 0
+	err = s.EachCheckpoint(ctx, s.namespace, func(checkpoint *v1alpha1.MemoryCheckpoint) {
+		of, more := historiesOf(checkpoint)
+		in.Histories[htmlreport.Key(checkpoint.Namespace, checkpoint.Name)] = of
+		unread += more
+	})
 	if err != nil {
 		in.Notes = append(in.Notes, fmt.Sprintf("There are no curves: %v", err))
 	}
-	var unread int
-	in.Histories, unread = historiesOf(checkpoints)
 	if unread > 0 {
 		in.Notes = append(in.Notes, fmt.Sprintf(
 			"The histories of %s are of another version of memfit than this plugin: they have no curves.",
@@ -142,20 +147,16 @@ func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error)
 	return in, nil
 }
 
-// historiesOf unpacks checkpoints; unread counts those that cannot be.
-func historiesOf(checkpoints []v1alpha1.MemoryCheckpoint) (all map[string]map[string]*history.Container, unread int) {
-	all = map[string]map[string]*history.Container{}
-	for i := range checkpoints {
-		of := map[string]*history.Container{}
-		for _, packed := range checkpoints[i].Status.Containers {
-			h := history.New()
-			if h.UnmarshalBinary(packed.History) != nil {
-				unread++
-				continue
-			}
-			of[packed.Name] = h
+// historiesOf unpacks a checkpoint; unread counts the containers that cannot be.
+func historiesOf(checkpoint *v1alpha1.MemoryCheckpoint) (of map[string]*history.Container, unread int) {
+	of = map[string]*history.Container{}
+	for _, packed := range checkpoint.Status.Containers {
+		h := history.New()
+		if h.UnmarshalBinary(packed.History) != nil {
+			unread++
+			continue
 		}
-		all[htmlreport.Key(checkpoints[i].Namespace, checkpoints[i].Name)] = of
+		of[packed.Name] = h
 	}
-	return all, unread
+	return of, unread
 }

@@ -74,7 +74,7 @@ func scan(cmd *cobra.Command, sites []site, folder string, options listing.Optio
 	var all []inventory.Workload
 	now := time.Now()
 	for _, in := range answers {
-		all = append(all, inventory.Workloads(inventory.Containers(in), in.Recommendations, now)...)
+		all = append(all, inventory.Workloads(in.Containers(), in.Recommendations, now)...)
 	}
 	if len(all) == 0 && options.Format.IsTable() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "No pod runs in %s\n", whereAll(sites))
@@ -127,23 +127,22 @@ func writeNew(path, text string) error {
 }
 
 // inventoryOf reads what top and scan are about. Pods are what was asked for; the rest adds to it, and what cannot be
-// read is told.
-func inventoryOf(ctx context.Context, s site, errs io.Writer) (in inventory.Input, err error) {
-	in.Cluster = s.name
-	if in.Pods, err = s.Pods(ctx, s.namespace); err != nil {
-		return in, err
+// read is reported.
+func inventoryOf(ctx context.Context, s site, errs io.Writer) (*inventory.Inventory, error) {
+	in := inventory.New(s.name)
+	if err := s.EachPod(ctx, s.namespace, in.AddPod); err != nil {
+		return nil, err
 	}
 	warn := func(without string, err error) {
 		if err != nil && !cluster.NotServed(err) {
 			fmt.Fprintf(errs, "warning: without %s: %v\n", without, err)
 		}
 	}
-	in.Snapshots, err = s.Snapshots(ctx, s.namespace)
-	warn("what agents found", err)
-	in.Recommendations, err = s.Recommendations(ctx, s.namespace)
+	recs, err := s.Recommendations(ctx, s.namespace)
 	warn("what profiles declare", err)
-	in.Used, err = s.Used(ctx, s.namespace)
-	warn("metrics.k8s.io", err)
+	in.Recommend(recs)
+	warn("metrics.k8s.io", s.EachUse(ctx, s.namespace, in.AddUse))
+	warn("what agents found", s.EachSnapshot(ctx, s.namespace, in.AddSnapshot))
 	return in, nil
 }
 
@@ -152,9 +151,9 @@ func inventoryOf(ctx context.Context, s site, errs io.Writer) (in inventory.Inpu
 func chosen(all []inventory.Container, names []string, where string) ([]inventory.Container, error) {
 	var out []inventory.Container
 	for _, text := range names {
-		name, err := podName(text)
-		if err != nil {
-			return nil, err
+		name, isPod := podName(text)
+		if !isPod {
+			return nil, fmt.Errorf("%q is not a pod: name pods, as in pod/web-7d9f8; kubectl memfit scan lists workloads", text)
 		}
 		before := len(out)
 		for i := range all {

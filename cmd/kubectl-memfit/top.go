@@ -64,7 +64,7 @@ func top(cmd *cobra.Command, sites []site, names []string, options listing.Optio
 	}
 	var all []inventory.Container
 	for _, in := range answers {
-		all = append(all, inventory.Containers(in)...)
+		all = append(all, in.Containers()...)
 	}
 	if len(names) > 0 {
 		var missing error

@@ -4,30 +4,39 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
+	"github.com/memfit/memfit/internal/format"
 )
 
 const whyLong = `Say on one page what happened to the memory of a pod: the last OOM kill with the minute before it and the process that died, what filled
 its containers, what memfit did about its workload, and what to do next.
 
-It reads the pod's MemorySnapshot, which the agent of its node writes (docs/agent.md), and the recommendations of its namespace. Nothing is
-written to the cluster.`
+It reads the pod's MemorySnapshot, which the agent of its node writes (docs/agent.md), the pod's owner, and the recommendations of its
+namespace. Of a workload it reads the pod with the newest kill or stall, and standard error names the others. Nothing is written to
+the cluster.`
 
-const whyExample = `  kubectl memfit why pod/web-6d5f7c9b8-x2x7k -n shop`
+const whyExample = `  kubectl memfit why pod/web-6d5f7c9b8-x2x7k -n shop
+
+  # The pod of a workload that was killed last
+  kubectl memfit why deployment/web -n shop`
 
 func whyCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "why pod/NAME [-n NAMESPACE] [-o FORMAT]",
+		Use:   "why pod/NAME|WORKLOAD [-n NAMESPACE] [-o FORMAT]",
 		Short: "Say what happened to a pod's memory: the kill, the minute before it, what filled it",
 		Long:  whyLong, Example: whyExample,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return fmt.Errorf("name one pod, as in: kubectl memfit why pod/web-6d5f7c9b8-x2x7k")
+				return fmt.Errorf("name one pod or workload, as in: kubectl memfit why pod/web-6d5f7c9b8-x2x7k")
 			}
 			return nil
 		},
@@ -45,18 +54,66 @@ func whyCommand() *cobra.Command {
 }
 
 func (r *reader) why(cmd *cobra.Command, name string, o *output) error {
-	pod, err := podName(name)
-	if err != nil {
-		return exit{exitFailed, err}
-	}
 	a, err := r.ask(cmd.Context())
 	if err != nil {
 		return err
 	}
-	snapshot, err := a.Snapshot(cmd.Context(), a.namespace, pod)
+	snapshot, err := a.snapshot(cmd, name)
 	if err != nil {
-		return exit{exitFailed, err}
+		return err
 	}
-	why := report.WhyOf(snapshot, report.OfPod(a.recs, pod))
+	why := report.WhyOf(snapshot, a.recommendationOf(cmd, snapshot.Name))
 	return o.page(cmd, "PodExplanation", why, why.Write)
+}
+
+// recommendationOf finds the recommendation of a pod's workload; nil: no profile governs it.
+func (a siteRecommendations) recommendationOf(cmd *cobra.Command, pod string) *v1alpha1.MemoryRecommendation {
+	owner, err := a.Owner(cmd.Context(), a.namespace, pod)
+	if err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %v; its workload is known only where memfit recorded a kill of it\n", err)
+	}
+	if owner == nil {
+		return report.OfRecord(a.recs, pod)
+	}
+	return report.OfOwner(a.recs, *owner)
+}
+
+// snapshot reads the snapshot of a pod as kubectl takes it: web-7d9f8, pod/web-7d9f8. Of a workload it is that of the
+// pod with the newest kill or stall, and standard error names the others.
+func (s site) snapshot(cmd *cobra.Command, name string) (*v1alpha1.MemorySnapshot, error) {
+	ctx := cmd.Context()
+	pod, isPod := podName(name)
+	var missing error
+	if isPod {
+		snapshot, err := s.Snapshot(ctx, s.namespace, pod)
+		if err == nil {
+			return snapshot, nil
+		}
+		if !errors.Is(err, cluster.ErrNoPod) || strings.Contains(name, "/") {
+			return nil, exit{exitFailed, err}
+		}
+		missing = err
+	}
+	choice, err := s.Choose(ctx, s.namespace, name)
+	switch {
+	case err != nil && missing != nil && errors.Is(err, cluster.ErrNoPod):
+		return nil, exit{exitFailed, missing}
+	case err != nil:
+		return nil, exit{exitFailed, err}
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "Pod %s of %s has the newest %s (%s)%s\n", choice.Pod, choice.Workload, choice.Event,
+		format.Time(choice.Newest), others(choice.Others))
+	snapshot, err := s.Snapshot(ctx, s.namespace, choice.Pod)
+	if err != nil {
+		return nil, exit{exitFailed, err}
+	}
+	return snapshot, nil
+}
+
+// others lists the other pods of a workload.
+func others(pods []string) string {
+	if len(pods) == 0 {
+		return "; the workload has no other pod"
+	}
+	return "; the others: " + report.SomeOf(pods)
 }

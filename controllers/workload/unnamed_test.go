@@ -26,7 +26,7 @@ var _ = Describe("An init container that nobody named", func() {
 		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative))
 		w.applied(w.pod("web").InitContainer("setup", killed...).Obj())
 		rec := w.reconciled(w.alone("web"))
-		Expect(rec.Status.Advisories).To(ConsistOf(And(
+		Expect(rec.Status.Remedies).To(ConsistOf(And(
 			MatchRegexp(`^Init container setup was OOM killed 1 time, last at 2026-11-20T[0-9:]{8}Z with limit 32Mi`),
 			ContainSubstring("add {name: setup} to spec.containers of MemoryProfile "+w.namespace+"/web"))))
 		Expect(w.recorder.all()).To(
@@ -43,7 +43,7 @@ var _ = Describe("An init container that nobody named", func() {
 				"fine", build.Limit("32Mi"),
 			).Obj(),
 		)
-		Expect(w.reconciled(w.alone("web")).Status.Advisories).To(BeEmpty())
+		Expect(w.reconciled(w.alone("web")).Status.Remedies).To(BeEmpty())
 	})
 })
 
@@ -67,7 +67,7 @@ var _ = Describe("A CronJob between its runs", func() {
 			Expect(rec.Status.Limit).NotTo(BeEmpty())
 			Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse,
 				v1alpha1.ReasonWaitingForNewPods,
-				Equal("No pod runs now; the next run begins with the recommended limit ("+rec.Status.Limit+")")))
+				Equal("No pod runs now; for the next run the recommended limit is "+rec.Status.Limit)))
 		}
 	})
 })

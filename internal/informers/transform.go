@@ -227,7 +227,7 @@ func SlimRecommendation(in any) (any, error) {
 	}
 	rec.ManagedFields = nil
 	rec.Status.RecentOOMKills, rec.Status.RecentStalls = nil, nil
-	rec.Status.RecentChanges, rec.Status.Advisories = nil, nil
+	rec.Status.RecentChanges, rec.Status.Advisories, rec.Status.Remedies = nil, nil, nil
 	for i, c := range rec.Status.Containers {
 		rec.Status.Containers[i] = v1alpha1.ContainerRecommendation{
 			Container: c.Container, Decision: c.Decision, Recommended: c.Recommended, Summary: c.Summary,

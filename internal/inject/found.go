@@ -101,7 +101,7 @@ func repository(image string) string {
 // the command names none, the version where the command names the same runtime. What people declare is never changed.
 func identifyByFound(t target, id identity) identity {
 	spec, known := t.found.of(t.container.Image)
-	if !known || id.declared {
+	if !known || id.source == v1alpha1.RuntimeDeclared {
 		return id
 	}
 	r := runtimes.Lookup(string(spec.Type))
@@ -111,9 +111,12 @@ func identifyByFound(t target, id identity) identity {
 	if spec.Libc == "" || t.policy.Runtime.Libc == v1alpha1.LibcMusl {
 		spec.Libc = t.policy.Runtime.Libc
 	}
-	text := title(r, spec) + " (found in running replicas"
-	if t.found.Evidence != "" {
-		text += ": " + t.found.Evidence
+	found := identity{
+		runtime: r, certain: true, source: v1alpha1.RuntimeFromReplicas, spec: spec,
+		evidence: "found in running replicas",
 	}
-	return identity{runtime: r, certain: true, spec: spec, text: text + ")"}
+	if t.found.Evidence != "" {
+		found.evidence += ": " + t.found.Evidence
+	}
+	return found
 }

@@ -184,7 +184,7 @@ func (r *record) text(room int) (text string, fits bool) {
 func (c *containerPlan) record(t target, w *working, owner memory.Size) *containerRecord {
 	r := &containerRecord{
 		DryRun: c.mode == v1alpha1.TuningDryRun, Limit: c.limit.size, LimitFrom: c.limit.from, Processes: c.facts.Processes,
-		ResizePolicy: c.policy, Runtime: c.runtime.text, Set: w.written, Was: w.was, Size: c.sized, Taken: w.taken,
+		ResizePolicy: c.policy, Runtime: c.runtime.String(), Set: w.written, Was: w.was, Size: c.sized, Taken: w.taken,
 	}
 	for _, s := range c.skips {
 		if r.Skipped == nil {

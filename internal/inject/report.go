@@ -71,9 +71,22 @@ func (p Plan) Skipped() map[string][]string {
 // RuntimeOf says what memfit takes the container to run and how it knows: "Node.js 20 (declared by the profile)".
 func (p Plan) RuntimeOf(container string) string {
 	if c := p.of(container); c != nil {
-		return c.runtime.text
+		return c.runtime.String()
 	}
 	return ""
+}
+
+// Identity returns what [Plan.RuntimeOf] says as fields; nil where the runtime is unknown.
+func (p Plan) Identity(container string) *v1alpha1.RuntimeIdentity {
+	c := p.of(container)
+	if c == nil || !c.runtime.certain {
+		return nil
+	}
+	id := &c.runtime
+	return &v1alpha1.RuntimeIdentity{
+		Type: v1alpha1.RuntimeType(id.runtime.Name), Variant: id.spec.Variant, Version: id.spec.Version,
+		Source: id.source, Evidence: id.evidence,
+	}
 }
 
 // Runs is what the container certainly runs, as the API spells it ("NodeJS"): declared, or told by its command. Empty:

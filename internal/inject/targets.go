@@ -55,14 +55,24 @@ func targets(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) 
 
 // identity is what memfit takes a container to run.
 type identity struct {
-	runtime  *runtimes.Runtime
-	declared bool
+	runtime *runtimes.Runtime
 	// certain: declared, found in running replicas, or the command is that runtime's own program. Only then may a setting
 	// go in that another runtime or version could refuse. An image's name never makes it certain.
 	certain bool
+	// source is how it is known; empty: unknown.
+	source v1alpha1.RuntimeSource
 	// spec is what is known of it besides: version, variant, C library.
 	spec v1alpha1.RuntimeSpec
-	text string
+	// evidence is how it is known: "declared by the profile".
+	evidence string
+}
+
+// String is the identity with its evidence: "Node.js 20 (declared by the profile)".
+func (id identity) String() string {
+	if !id.certain {
+		return "unknown (" + id.evidence + ")"
+	}
+	return title(id.runtime, id.spec) + " (" + id.evidence + ")"
 }
 
 // identify takes the declared runtime, else the one whose program the command names, else the one that running replicas
@@ -72,22 +82,25 @@ func identify(t target) identity { return identifyByFound(t, identifyBySpec(t)) 
 // identifyBySpec goes by the profile and the pod alone.
 func identifyBySpec(t target) identity {
 	if spec := t.policy.Runtime; spec.Type != v1alpha1.RuntimeAuto && spec.Type != "" {
-		r := runtimes.Lookup(string(spec.Type))
-		text := title(r, spec) + " (declared by " + t.policy.RuntimeDeclaredBy + ")"
-		return identity{runtime: r, declared: true, certain: true, spec: spec, text: text}
+		return identity{
+			runtime: runtimes.Lookup(string(spec.Type)), certain: true, source: v1alpha1.RuntimeDeclared,
+			spec:     spec,
+			evidence: "declared by " + t.policy.RuntimeDeclaredBy,
+		}
 	}
 	if name := program(t.container.Command); name != "" {
 		if r := runtimes.ByCommand(name); r != nil {
 			return identity{
-				runtime: r, certain: true, spec: v1alpha1.RuntimeSpec{Libc: t.policy.Runtime.Libc},
-				text: r.Title + " (the command is " + short(path.Base(name)) + ")",
+				runtime: r, certain: true, source: v1alpha1.RuntimeFromCommand,
+				spec:     v1alpha1.RuntimeSpec{Libc: t.policy.Runtime.Libc},
+				evidence: "the command is " + short(path.Base(name)),
 			}
 		}
 	}
 	return identity{
-		runtime: runtimes.Lookup(string(v1alpha1.RuntimeAuto)),
-		spec:    v1alpha1.RuntimeSpec{Libc: t.policy.Runtime.Libc},
-		text:    "unknown (nobody declared it, and the command does not tell)",
+		runtime:  runtimes.Lookup(string(v1alpha1.RuntimeAuto)),
+		spec:     v1alpha1.RuntimeSpec{Libc: t.policy.Runtime.Libc},
+		evidence: "nobody declared it, and the command does not tell",
 	}
 }
 

@@ -57,6 +57,8 @@ type Match struct {
 	Why string
 	// Problem is empty when a profile governs the pod, and when nobody asked for one.
 	Problem Problem
+	// Missing is the name of the profile that an annotation asks for and that does not exist.
+	Missing string
 	// Claims are the profiles that stand in each other's way when the problem is Ambiguous. What a pod's owner writes
 	// never gets here.
 	Claims []*Profile
@@ -94,7 +96,7 @@ func (x *Index) byAnnotation(namespace, name, where string) Match {
 		}
 		return Match{Profile: n, Why: fmt.Sprintf("annotation %s on the %s", v1alpha1.ProfileAnnotation, where)}
 	}
-	return Match{Problem: NotFound, Why: fmt.Sprintf(
+	return Match{Problem: NotFound, Missing: name, Why: fmt.Sprintf(
 		"annotation %s on the %s names %s, but there is no MemoryProfile of that name in namespace %q and no "+
 			"ClusterMemoryProfile: create one or correct the annotation",
 		v1alpha1.ProfileAnnotation, where, quote.Name(name), namespace)}

@@ -202,7 +202,7 @@ func (c *Change) cooledDown(p Progress) Refusal {
 	if next := p.LastChange.Add(cooldown); !p.LastChange.IsZero() && p.Now.Before(next) && !c.urgent() {
 		return refuse(v1alpha1.ReasonCoolingDown,
 			"last change at %s; the next one waits until %s (cooldown %s)", format.TimeOfDay(p.LastChange,
-				p.Now), format.TimeOfDay(next, p.Now), format.InWords(cooldown))
+				p.Now), format.TimeOfDay(next, p.Now), format.Duration(cooldown))
 	}
 	return pass()
 }

@@ -527,14 +527,14 @@ func (d *decider) settled(c Container, to memory.Size) (reason, message string, 
 	least := cmp.Or(d.Policy.Watch, DefaultWatch.Duration())
 	if c.Started.IsZero() {
 		return v1alpha1.ReasonStarting, fmt.Sprintf(
-			"container %s does not run now; its limit is lowered when it has been up for %s", c.Name, format.InWords(least),
+			"container %s does not run now; its limit is lowered when it has been up for %s", c.Name, format.Duration(least),
 		), true
 	}
 	if up := d.Now.Sub(c.Started); up < least {
 		d.requeueIn(least - up)
 		return v1alpha1.ReasonStarting, fmt.Sprintf(
 			"container %s started at %s; its limit is lowered when it has been up for %s", c.Name, format.Time(c.Started),
-			format.InWords(least),
+			format.Duration(least),
 		), true
 	}
 	return "", "", false

@@ -446,11 +446,12 @@ func TestAKillOfLastMonthTakesNothingBack(t *testing.T) {
 
 func TestAPodThatHasJustStartedIsNotLowered(t *testing.T) {
 	c := newCluster(t, 1, big)
+	c.in.Policy.Watch = 150 * time.Second // a setting is written as it is: "2 min" was half a minute short
 	c.in.Pods[0].Containers[0].Started = c.in.Now.Add(-2 * time.Minute)
 	c.wants(small, false)
 	c.reconcile()
 	c.expectLimits("256Mi")
-	c.expectReason(v1alpha1.ReasonStarting, "started at 2026-03-02T07:58:00Z", "10 min")
+	c.expectReason(v1alpha1.ReasonStarting, "started at 2026-03-02T07:58:00Z", "up for 2m30s")
 	c.passes(9 * time.Minute)
 	c.reconcile()
 	c.expectLimits("100Mi")

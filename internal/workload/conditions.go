@@ -18,6 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/shape"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 func workloadConditions(s *Snapshot, st *State, v *result, cov coverage, now time.Time) []metav1.Condition {
@@ -198,7 +199,7 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	case s.paused != "" && (!resizes(mode) || with+without == 0):
 		return refuse(v1alpha1.ReasonPaused, "Paused by "+s.paused+"; the recommendation is not applied")
 	case with+without == 0 && (resizes(mode) || mode == v1alpha1.SizingOnCreate):
-		return refuse(v1alpha1.ReasonWaitingForNewPods, nextBegins(s, v))
+		return refuse(v1alpha1.ReasonWaitingForNewPods, nextPod(s, v))
 	case resizes(mode) && v.rollout.UpToDate:
 		return conditions.New(v1alpha1.ConditionApplied, metav1.ConditionTrue, v.rollout.Reason, v.rollout.Message)
 	case resizes(mode):
@@ -218,16 +219,24 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	}
 }
 
-// nextBegins is what is true of a workload of which no pod runs, as of a CronJob between its runs.
-func nextBegins(s *Snapshot, v *result) string {
-	next := "pod"
-	if kindOf(s.Owner.Ref).Completes {
-		next = "run"
-	}
+// nextPod says what is recommended for the next pod of a workload without running pods. A Job that has failed, a pod
+// without an owner and an owner that is created anew each time may never have another pod, and their successor is
+// another workload.
+func nextPod(s *Snapshot, v *result) string {
+	size := "the recommended size is in status.containers"
 	if limit := limitColumn(v.status.Containers); limit != "" {
-		return fmt.Sprintf("No pod runs now; the next %s begins with the recommended limit (%s)", next, limit)
+		size = "the recommended limit is " + limit
 	}
-	return fmt.Sprintf("No pod runs now; the next %s begins with the recommended size", next)
+	ref := s.Owner.Ref
+	kind, known := workloadkind.Of(ref.APIVersion, ref.Kind)
+	switch {
+	case !known || !kind.Recreates || kind.Frozen:
+		return fmt.Sprintf("No pod runs now, and there may be no other of this %s; if there is, %s. Another %s has a "+
+			"recommendation of its own", ref.Kind, size, ref.Kind)
+	case kind.Completes:
+		return "No pod runs now; for the next run " + size
+	}
+	return "No pod runs now; for the next pod " + size
 }
 
 // conflictMessage says who else steers the memory, and how to let only one do it.

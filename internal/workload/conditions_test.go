@@ -50,6 +50,30 @@ func TestAppliedGoesByWhatTheKubeletSays(t *testing.T) {
 	}
 }
 
+// TestNextPod: a next pod is announced only of a workload that makes another one. A failed Job does not, and the pods
+// that a controller creates one by one, as Tekton's TaskRuns, are workloads of their own.
+func TestNextPod(t *testing.T) {
+	limit := resource.MustParse("256Mi")
+	v := &result{}
+	v.status.Containers = []v1alpha1.ContainerRecommendation{
+		{Container: "app", Recommended: &v1alpha1.Size{Limit: &limit}},
+	}
+	for ref, want := range map[memory.WorkloadRef]string{
+		{APIVersion: "apps/v1", Kind: "Deployment"}: "No pod runs now; for the next pod the recommended limit is 256Mi",
+		{APIVersion: "batch/v1", Kind: "CronJob"}:   "No pod runs now; for the next run the recommended limit is 256Mi",
+		{APIVersion: "batch/v1", Kind: "Job"}: "No pod runs now, and there may be no other of this Job; if there is, the " +
+			"recommended limit is 256Mi. Another Job has a recommendation of its own",
+		{APIVersion: "tekton.dev/v1", Kind: "TaskRun"}: "No pod runs now, and there may be no other of this TaskRun; if " +
+			"there is, the recommended limit is 256Mi. Another TaskRun has a recommendation of its own",
+		{APIVersion: "v1", Kind: "Pod"}: "No pod runs now, and there may be no other of this Pod; if there is, the " +
+			"recommended limit is 256Mi. Another Pod has a recommendation of its own",
+	} {
+		if got := nextPod(&Snapshot{Owner: memory.Workload{Ref: ref}}, v); got != want {
+			t.Errorf("%s: %q, want %q", ref.Kind, got, want)
+		}
+	}
+}
+
 // TestALeakInDoubtIsNotToldAsOne: what may be a start that still fills is nobody's alarm, and it does not hide one.
 func TestALeakInDoubtIsNotToldAsOne(t *testing.T) {
 	leak := shape.Ramps{Instances: 2, PerMinute: 300 * memory.MiB, First: 64 * memory.MiB, Last: 270 * memory.MiB}

@@ -212,7 +212,8 @@ func (q *containerInput) result() containerResult {
 	name := q.container.Name
 	a.status = v1alpha1.ContainerRecommendation{
 		Container: name, Current: apiSize(q.container.current),
-		Runtime: q.plan.RuntimeOf(name), Settings: head(q.plan.Settings()[name], 16), Shape: apiShape(a.shape),
+		Runtime: q.plan.RuntimeOf(name), Identity: q.plan.Identity(name),
+		Settings: head(q.plan.Settings()[name], 16), Shape: apiShape(a.shape),
 	}
 	known := q.plan.Advisories(name)
 	advice := slices.DeleteFunc(

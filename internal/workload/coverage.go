@@ -11,6 +11,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/quote"
 )
 
 // coverage counts governed pods by how they compare with what the profile would set today.
@@ -18,11 +19,14 @@ type coverage struct {
 	v1alpha1.Coverage
 	// off is the number of pods whose profile sets nothing.
 	off int32
-	// outOfDate says about one stale or missed pod what it lacks, skipped about one skipped pod why.
-	outOfDate, skipped string
+	// outOfDate says about one stale or missed pod what it lacks.
+	outOfDate string
 	// outOfStep says about one pod that was resized in place what no longer fits its limit.
 	outOfStep string
 }
+
+// reasonMax is what the schema lets skippedReason have, in bytes at most.
+const reasonMax = 1024
 
 func cover(s *Snapshot, observed map[string]inject.Observed) coverage {
 	var c coverage
@@ -49,7 +53,7 @@ func cover(s *Snapshot, observed map[string]inject.Observed) coverage {
 			c.outOfDate = cmp.Or(c.outOfDate, "pod "+pod.Name+": "+why)
 		case inject.Skipped:
 			c.Skipped++
-			c.skipped = cmp.Or(c.skipped, "pod "+pod.Name+": "+why)
+			c.SkippedReason = cmp.Or(c.SkippedReason, quote.Cut("pod "+pod.Name+": "+why, reasonMax))
 		default:
 			c.off++
 		}

@@ -89,7 +89,7 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 func (d *decider) containers() {
 	d.v.unnamed = unnamed(d.s.Profile, d.s.Template, d.st.ledger.Kills, d.st.ledger.Total)
 	for _, container := range slices.Sorted(maps.Keys(d.v.unnamed)) {
-		d.v.status.Advisories = append(d.v.status.Advisories, d.v.unnamed[container])
+		d.v.status.Remedies = append(d.v.status.Remedies, d.v.unnamed[container])
 	}
 	observed := observedOf(d.v.liveHeaps, d.st.published, d.v.found)
 	plan := inject.MakePlan(inject.Input{Pod: d.s.Template, Profile: d.s.Profile, Observed: observed, Created: true})
@@ -262,7 +262,7 @@ func (d *decider) summarize() {
 	v.status.Canary = d.permit()
 	v.status.Limit = limitColumn(v.status.Containers)
 	v.status.Summary = workloadSummary(d.s, v.status.Containers)
-	v.status.Advisories = head(v.status.Advisories, 8)
+	v.status.Advisories, v.status.Remedies = head(v.status.Advisories, 8), head(v.status.Remedies, 8)
 	v.status.Conditions = workloadConditions(d.s, d.st, v, v.coverage, d.now)
 }
 

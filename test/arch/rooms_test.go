@@ -410,9 +410,9 @@ var rooms = []room{
 	{
 		name: "kubectl-inventory", dir: "cmd/kubectl-memfit/internal/inventory", noStd: pure, // what runs in a cluster
 		ours: []string{
-			"api/v1alpha1", "cmd/kubectl-memfit/internal/listing", "internal/constraints", "internal/format", "internal/inject",
-			"internal/memory", "internal/profile", "internal/runtimes", "internal/suggest", "internal/workload",
-			"internal/workloadkind",
+			"api/v1alpha1", "cmd/kubectl-memfit/internal/listing", "cmd/kubectl-memfit/internal/report",
+			"internal/constraints", "internal/format", "internal/inject", "internal/memory", "internal/profile",
+			"internal/runtimes", "internal/suggest", "internal/workload", "internal/workloadkind",
 		},
 		outside: []string{
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",
@@ -421,7 +421,10 @@ var rooms = []room{
 	},
 	{
 		name: "kubectl-picture", dir: "cmd/kubectl-memfit/internal/picture", noStd: pure, // what fills a pod, as a drawing
-		ours:    []string{"api/v1alpha1", "internal/format", "internal/memory", "internal/pagemap", "internal/runtimes"},
+		ours: []string{
+			"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/format", "internal/memory", "internal/pagemap",
+			"internal/runtimes",
+		},
 		outside: []string{"k8s.io/apimachinery/pkg/api/resource"},
 	},
 	{

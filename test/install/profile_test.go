@@ -36,8 +36,7 @@ func TestBadProfiles(t *testing.T) {
 		`{tuning: {nodejs: {semiSpace: "1e-99999999"}}}`:                "an exponent has at most two digits",
 		`{sizing: {limit: {min: "1e-999999999", max: "1E+999999999"}}}`: "an exponent has at most two digits",
 		`{sizing: {oom: {minIncrease: "9E999999999"}}}`:                 "an exponent has at most two digits",
-		`{tuning: {heapLimit: 256MB}}`: "write it with a unit, for example " +
-			"256Mi",
+		`{tuning: {heapLimit: 256MB}}`:                                  "256MB is not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)",
 		`{tuning: {reserve: 256}}`: "reserve must be at least 1Mi: " +
 			"write it with a unit, for example 256Mi",
 		`{tuning: {reserve: "1e-999999999"}}`: "an exponent has at most two digits",
@@ -78,7 +77,7 @@ func TestBadProfiles(t *testing.T) {
 			"them or raise max",
 		`{sizing: {request: {min: 2Gi}, limit: {max: 1Gi}}}`: "request.min must not be above " +
 			"limit.max: no size could satisfy both",
-		`{sizing: {disruption: {cooldown: -1h}}}`: "cooldown must not be negative, for " +
+		`{sizing: {disruption: {cooldown: -1h}}}`: "cooldown must be between 0s and 168h, for " +
 			"example 1h",
 		`{drift: {window: 5m}}`: "window must be between 1h and 168h, " +
 			"for example 24h",

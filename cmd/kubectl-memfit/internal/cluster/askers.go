@@ -17,16 +17,6 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// asking are the resources in which people ask for a profile.
-func asking() (all []schema.GroupVersionResource) {
-	for _, k := range workloadkind.All() {
-		if k.Asks {
-			all = append(all, schema.GroupVersionResource{Group: k.Group, Version: k.Version, Resource: k.Resource})
-		}
-	}
-	return all
-}
-
 // Askers are the workloads of a namespace (of all with "") that may ask for a profile. What may not be listed is left
 // out: the recommendations are what was asked for.
 func (c *Cluster) Askers(ctx context.Context, namespace string) []report.Asker {
@@ -42,7 +32,11 @@ func (c *Cluster) Askers(ctx context.Context, namespace string) []report.Asker {
 
 // eachAsking reads them in pages; what may not be listed is left out.
 func (c *Cluster) eachAsking(ctx context.Context, namespace string, take func(*unstructured.Unstructured)) {
-	for _, resource := range asking() {
+	for _, k := range workloadkind.All() {
+		if !k.Asks {
+			continue
+		}
+		resource := schema.GroupVersionResource{Group: k.Group, Version: k.Version, Resource: k.Resource}
 		_ = c.each(ctx, resource, namespace, func(u *unstructured.Unstructured) error {
 			take(u)
 			return nil
@@ -70,13 +64,14 @@ func (c *Cluster) Templates(ctx context.Context, namespace string) inventory.Tem
 
 func asker(u *unstructured.Unstructured, onNamespace map[string]string) report.Asker {
 	a := report.Asker{
-		Namespace: u.GetNamespace(), Kind: u.GetKind(), Name: u.GetName(), Annotations: u.GetAnnotations(),
+		Namespace: u.GetNamespace(), Kind: u.GetKind(), Name: u.GetName(), Annotations: ours(u.GetAnnotations()),
 		NamespaceAnnotations: onNamespace,
 	}
 	if kind, known := workloadkind.Of(u.GetAPIVersion(), u.GetKind()); known {
 		path := append(append([]string{}, kind.Template...), "metadata")
 		a.PodLabels, _, _ = unstructured.NestedStringMap(u.Object, append(path, "labels")...)
-		a.PodAnnotations, _, _ = unstructured.NestedStringMap(u.Object, append(path, "annotations")...)
+		annotations, _, _ := unstructured.NestedStringMap(u.Object, append(path, "annotations")...)
+		a.PodAnnotations = ours(annotations)
 	}
 	return a
 }
@@ -87,13 +82,13 @@ func (c *Cluster) namespaceAnnotations(ctx context.Context, namespace string) ma
 	found := map[string]map[string]string{}
 	if namespace != "" {
 		if one, err := client.Get(ctx, namespace, metav1.GetOptions{}); err == nil {
-			found[namespace] = one.GetAnnotations()
+			found[namespace] = ours(one.GetAnnotations())
 		}
 		return found
 	}
 	if all, err := client.List(ctx, metav1.ListOptions{}); err == nil {
 		for i := range all.Items {
-			found[all.Items[i].GetName()] = all.Items[i].GetAnnotations()
+			found[all.Items[i].GetName()] = ours(all.Items[i].GetAnnotations())
 		}
 	}
 	return found

@@ -6,6 +6,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubeconfigs with auth-provider: oidc; helpful errors for gcp and azure
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/pager"
 
@@ -25,7 +29,10 @@ import (
 // Cluster is a cluster to read from.
 type Cluster struct {
 	client dynamic.Interface
-	mapper func() (meta.RESTMapper, error)
+	// core reads pods, of which there are most, in protobuf; metadata reads no more of them than names, labels and owners.
+	core     corev1client.CoreV1Interface
+	metadata metadata.Interface
+	mapper   func() (meta.RESTMapper, error)
 	// Namespace is the one of -n, else of the kubeconfig's context.
 	Namespace string
 	// Context is the one of the kubeconfig, or that of --context; empty inside a cluster.
@@ -54,11 +61,29 @@ func Open(flags *genericclioptions.ConfigFlags) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
+	c := &Cluster{mapper: flags.ToRESTMapper, Namespace: namespace, Context: contextOf(flags)}
+	if err := c.connect(config); err != nil {
 		return nil, fmt.Errorf("preparing to read from %s: %w", config.Host, err)
 	}
-	return &Cluster{client: client, mapper: flags.ToRESTMapper, Namespace: namespace, Context: contextOf(flags)}, nil
+	return c, nil
+}
+
+func (c *Cluster) connect(config *rest.Config) error {
+	connections, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return err
+	}
+	if c.client, err = dynamic.NewForConfigAndClient(config, connections); err != nil {
+		return err
+	}
+	if c.metadata, err = metadata.NewForConfigAndClient(metadata.ConfigFor(config), connections); err != nil {
+		return err
+	}
+	protobuf := rest.CopyConfig(config)
+	protobuf.ContentType = runtime.ContentTypeProtobuf
+	protobuf.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	c.core, err = corev1client.NewForConfigAndClient(protobuf, connections)
+	return err
 }
 
 func contextOf(flags *genericclioptions.ConfigFlags) string {
@@ -77,9 +102,9 @@ func (c *Cluster) Recommendations(ctx context.Context, namespace string) ([]v1al
 	return list[v1alpha1.MemoryRecommendation](ctx, c, recommendations, namespace)
 }
 
-// Checkpoints are the packed histories of a namespace, of all with "".
-func (c *Cluster) Checkpoints(ctx context.Context, namespace string) ([]v1alpha1.MemoryCheckpoint, error) {
-	return list[v1alpha1.MemoryCheckpoint](ctx, c, "memorycheckpoints", namespace)
+// EachCheckpoint reads the packed histories of a namespace, of all with "".
+func (c *Cluster) EachCheckpoint(ctx context.Context, namespace string, take func(*v1alpha1.MemoryCheckpoint)) error {
+	return eachOf(ctx, c, "memorycheckpoints", namespace, take)
 }
 
 // Profiles are the profiles of a namespace (of all with "") and those of the cluster. With an error, those that could
@@ -152,26 +177,76 @@ func (c *Cluster) Names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// list reads one of memfit's kinds, in pages, so that a cluster with ten thousand workloads is not one answer of 50
-// MiB.
+// list reads all objects of one of memfit's kinds of which there are no more than workloads.
 func list[T any](ctx context.Context, c *Cluster, resource, namespace string) ([]T, error) {
-	client := c.client.Resource(v1alpha1.GroupVersion.WithResource(resource)).Namespace(namespace)
 	var out []T
-	pages := pager.New(
-		func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return client.List(ctx, o) },
-	)
-	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
-		var item T
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(
-			object.(*unstructured.Unstructured).Object, &item,
-		); err != nil {
-			return err
+	err := eachOf(ctx, c, resource, namespace, func(item *T) { out = append(out, *item) })
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// eachOf reads the objects of one of memfit's kinds. take must not keep the object where there may be one for each pod.
+func eachOf[T any](ctx context.Context, c *Cluster, resource, namespace string, take func(*T)) error {
+	err := c.each(ctx, v1alpha1.GroupVersion.WithResource(resource), namespace, func(u *unstructured.Unstructured) error {
+		u.SetManagedFields(nil)
+		item := new(T)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, item); err != nil {
+			return fmt.Errorf("reading %s/%s: %w", u.GetNamespace(), u.GetName(), err)
 		}
-		out = append(out, item)
+		take(item)
 		return nil
 	})
 	if err != nil {
-		return nil, helpful(err, resource, namespace)
+		return helpful(err, resource, namespace)
 	}
-	return out, nil
+	return nil
+}
+
+// each reads objects as they are.
+func (c *Cluster) each(
+	ctx context.Context, resource schema.GroupVersionResource, namespace string,
+	take func(*unstructured.Unstructured) error,
+) error {
+	client := c.client.Resource(resource).Namespace(namespace)
+	return eachPage(ctx, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return client.List(ctx, o)
+	}, func(object runtime.Object) error { return take(object.(*unstructured.Unstructured)) })
+}
+
+// eachMetadata reads what every object has: name, labels, annotations, owners.
+func (c *Cluster) eachMetadata(
+	ctx context.Context, resource schema.GroupVersionResource, namespace string,
+	take func(*metav1.PartialObjectMetadata),
+) error {
+	client := c.metadata.Resource(resource).Namespace(namespace)
+	return eachPage(ctx, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return client.List(ctx, o)
+	}, func(object runtime.Object) error {
+		take(object.(*metav1.PartialObjectMetadata))
+		return nil
+	})
+}
+
+// eachPage lists in pages of 500 objects, and reads one page ahead: a cluster with ten thousand workloads is not one
+// answer of 50 MiB, and one with a hundred thousand pods is never in memory as a whole.
+func eachPage(ctx context.Context, list pager.ListPageFunc, take func(runtime.Object) error) error {
+	pages := pager.New(list)
+	pages.PageBufferSize = 1
+	return pages.EachListItem(ctx, metav1.ListOptions{}, take)
+}
+
+// ours keeps the annotations that memfit reads: that of kubectl apply alone can be as large as the object.
+func ours(annotations map[string]string) map[string]string {
+	var kept map[string]string
+	for key, value := range annotations {
+		if strings.HasPrefix(key, v1alpha1.Group+"/") {
+			if kept == nil {
+				kept = map[string]string{}
+			}
+			kept[key] = value
+		}
+	}
+	return kept
 }

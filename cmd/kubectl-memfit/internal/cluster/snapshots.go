@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
 const (
@@ -22,12 +22,14 @@ const (
 	snapshots       = "memorysnapshots"
 )
 
-var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-
-// Snapshots are those of a namespace, of all with "".
-func (c *Cluster) Snapshots(ctx context.Context, namespace string) ([]v1alpha1.MemorySnapshot, error) {
-	return list[v1alpha1.MemorySnapshot](ctx, c, snapshots, namespace)
+// EachSnapshot reads the snapshots of a namespace, of all with "". take must not keep the snapshot: there is one for
+// each pod, and it may hold a map of pages.
+func (c *Cluster) EachSnapshot(ctx context.Context, namespace string, take func(*v1alpha1.MemorySnapshot)) error {
+	return eachOf(ctx, c, snapshots, namespace, take)
 }
+
+// ErrNoPod is in the error of [Cluster.Snapshot] where the pod does not exist.
+var ErrNoPod = errors.New("there is no pod")
 
 // Snapshot is what the agent of its node knows of one pod. Where there is none, the error says whether the pod exists,
 // and on which node an agent is missing.
@@ -73,7 +75,7 @@ func (c *Cluster) noSnapshot(ctx context.Context, namespace, name string) error 
 	pod, err := c.client.Resource(pods).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("there is no pod %s in namespace %s: kubectl -n %s get pods", name, namespace, namespace)
+		return fmt.Errorf("%w %s in namespace %s: kubectl -n %s get pods", ErrNoPod, name, namespace, namespace)
 	case err != nil:
 		return fmt.Errorf("pod %s/%s has no MemorySnapshot, and it cannot be read why: %w", namespace, name, err)
 	}
@@ -81,7 +83,6 @@ func (c *Cluster) noSnapshot(ctx context.Context, namespace, name string) error 
 	if node == "" {
 		return errors.New("pod " + namespace + "/" + name + " runs on no node yet")
 	}
-	return fmt.Errorf("pod %s/%s has no MemorySnapshot: what fills it is read by memfit's agent on its node %s, which "+
-		"does not run there or has not inspected the pod yet. The agent is optional and installed on its own "+
-		"(config/agent): kubectl get pods -A -o wide -l app.kubernetes.io/component=agent", namespace, name, node)
+	return fmt.Errorf("pod %s/%s on node %s has %s. The agent is optional and installed on its own (config/agent): "+
+		"kubectl get pods -A -o wide -l app.kubernetes.io/component=agent", namespace, name, node, report.NoSnapshot)
 }

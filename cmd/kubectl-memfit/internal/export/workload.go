@@ -128,7 +128,7 @@ func (w *workload) find(template *corev1.PodTemplateSpec) {
 				w.unsized = append(w.unsized, c.name+" stays as it is: memfit does not size it")
 			case c.rec == nil:
 			case c.rec.Recommended == nil || c.rec.Recommended.Limit == nil && c.rec.Recommended.Request == nil:
-				w.unsized = append(w.unsized, fmt.Sprintf("%s stays as it is: %s", c.name, noNumber(c.rec)))
+				w.unsized = append(w.unsized, fmt.Sprintf("%s stays as it is: %s", c.name, c.rec.Summary))
 			case beyondPod(template.Spec.Resources, &c):
 				w.unsized = append(w.unsized, c.name+" stays as it is: the pod sets memory for all containers together "+
 					"(spec.resources), and less than that takes: raise it there first")
@@ -156,14 +156,6 @@ func beyondPod(whole *corev1.ResourceRequirements, c *container) bool {
 	most, all := whole.Limits.Memory(), whole.Requests.Memory()
 	return limit != nil && !most.IsZero() && limit.Cmp(*most) > 0 ||
 		request != nil && !all.IsZero() && request.Cmp(*c.resources.Requests.Memory()) > 0 && request.Cmp(*all) > 0
-}
-
-// noNumber says why there is none. Summaries of held recommendations begin with the decision already.
-func noNumber(c *v1alpha1.ContainerRecommendation) string {
-	if strings.HasPrefix(c.Summary, c.Decision) {
-		return c.Summary
-	}
-	return c.Decision + ": " + c.Summary
 }
 
 func (w *workload) recommended(name string) *v1alpha1.ContainerRecommendation {

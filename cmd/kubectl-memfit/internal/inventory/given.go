@@ -35,25 +35,30 @@ type Difference struct {
 // GivenBack is the difference for each recommendation, by namespace and name. It only counts what memfit did itself:
 // sizes that it gave to pods when they were created and that they still have, and pods that no other writer resized
 // after it. A lower size that was followed by an OOM kill, a stall or a rollback has given nothing back.
-func GivenBack(
-	pods []corev1.Pod, recs []v1alpha1.MemoryRecommendation, templates Templates,
-) map[[2]string]Difference {
-	known := byWorkload(recs)
-	out := map[[2]string]Difference{}
-	for i := range pods {
-		pod := &pods[i]
-		kind, name := owner(pod)
-		w := Ref{pod.Namespace, kind, name}
-		rec := known[w]
-		if rec == nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-			continue
-		}
-		key := [2]string{rec.Namespace, rec.Name}
-		d := out[key]
-		d.add(pod, templates[w], rec)
-		out[key] = d
+type GivenBack struct {
+	Differences map[[2]string]Difference
+
+	known     map[Ref]*v1alpha1.MemoryRecommendation
+	templates Templates
+}
+
+// NewGivenBack returns a count for the workloads of recs.
+func NewGivenBack(recs []v1alpha1.MemoryRecommendation, templates Templates) *GivenBack {
+	return &GivenBack{Differences: map[[2]string]Difference{}, known: byWorkload(recs), templates: templates}
+}
+
+// AddPod counts a pod that runs.
+func (g *GivenBack) AddPod(pod *corev1.Pod) {
+	owner := Owner(pod)
+	w := Ref{pod.Namespace, owner.Kind, owner.Name}
+	rec := g.known[w]
+	if rec == nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return
 	}
-	return out
+	key := [2]string{rec.Namespace, rec.Name}
+	d := g.Differences[key]
+	d.add(pod, g.templates[w], rec)
+	g.Differences[key] = d
 }
 
 func (d *Difference) add(

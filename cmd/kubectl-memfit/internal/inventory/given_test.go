@@ -67,11 +67,15 @@ func TestGivenBack(t *testing.T) {
 		rec := v1alpha1.MemoryRecommendation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pod-web"}}
 		rec.Spec.Workload = v1alpha1.WorkloadReference{APIVersion: "v1", Kind: "Pod", Name: "web"}
 		templates := Templates{{"shop", "Pod", "web"}: tc.template}
-		got := GivenBack([]corev1.Pod{pod}, []v1alpha1.MemoryRecommendation{rec}, templates)[[2]string{"shop", "pod-web"}]
-		if got != tc.want {
+		count := func(recs ...v1alpha1.MemoryRecommendation) map[[2]string]Difference {
+			given := NewGivenBack(recs, templates)
+			given.AddPod(&pod)
+			return given.Differences
+		}
+		if got := count(rec)[[2]string{"shop", "pod-web"}]; got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
-		if none := GivenBack([]corev1.Pod{pod}, nil, templates); len(none) != 0 {
+		if none := count(); len(none) != 0 {
 			t.Errorf("%s: a pod that memfit does not govern counts: %v", name, none)
 		}
 	}
@@ -139,9 +143,11 @@ func TestNothingIsGivenBackByWhatFailed(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pod-web"}, Status: tc.status,
 		}
 		rec.Spec.Workload = v1alpha1.WorkloadReference{APIVersion: "v1", Kind: "Pod", Name: "web"}
-		got := GivenBack([]corev1.Pod{pod}, []v1alpha1.MemoryRecommendation{rec}, Templates{
+		given := NewGivenBack([]v1alpha1.MemoryRecommendation{rec}, Templates{
 			{"shop", "Pod", "web"}: {"app": 512 * memory.MiB},
-		})[[2]string{"shop", "pod-web"}]
+		})
+		given.AddPod(&pod)
+		got := given.Differences[[2]string{"shop", "pod-web"}]
 		if got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}

@@ -4,31 +4,40 @@
 package inventory
 
 import (
+	"iter"
 	"slices"
-	"strings"
 	"time"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/runtimes"
 	"github.com/memfit/memfit/internal/suggest"
 )
 
-// Input is what was read of a cluster.
-type Input struct {
-	// Cluster is its name, where several were asked.
-	Cluster         string
-	Pods            []corev1.Pod
-	Snapshots       []v1alpha1.MemorySnapshot
+// Inventory collects what is known of the running containers of a cluster. It keeps of each object what the lists
+// print, and nothing else, because a cluster has a hundred thousand pods. Objects are added in the order of their
+// trust: pods, recommendations, metrics, snapshots.
+type Inventory struct {
+	// Recommendations are those that were added.
 	Recommendations []v1alpha1.MemoryRecommendation
-	// Used is the working set of containers, where metrics.k8s.io is served.
-	Used map[Key]memory.Bytes
+
+	cluster    string
+	containers []Container
+	// first is the position of a pod's first container.
+	first map[podKey]int
 }
+
+type podKey struct{ namespace, name string }
+
+// New returns an empty inventory. cluster is the name of the cluster, where several are asked.
+func New(cluster string) *Inventory { return &Inventory{cluster: cluster, first: map[podKey]int{}} }
 
 // Key names a container of a pod.
 type Key struct{ Namespace, Pod, Container string }
@@ -96,46 +105,81 @@ type Parts struct {
 	Unexplained resource.Quantity `json:"unexplained"`
 }
 
-// Containers are those of all pods that run, in the order of the pods.
-func Containers(in Input) []Container {
-	snapshots := map[Key]*v1alpha1.ContainerSnapshot{}
-	seen := map[Key]string{} // the node whose agent wrote it
-	for i := range in.Snapshots {
-		s := &in.Snapshots[i]
-		seen[Key{s.Namespace, s.Name, ""}] = s.Status.NodeName
-		for j := range s.Status.Containers {
-			snapshots[Key{s.Namespace, s.Name, s.Status.Containers[j].Container}] = &s.Status.Containers[j]
-		}
+// AddPod adds the containers of a pod that runs.
+func (in *Inventory) AddPod(pod *corev1.Pod) {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return
 	}
-	recommendations := byWorkload(in.Recommendations)
-	var out []Container
-	for i := range in.Pods {
-		pod := &in.Pods[i]
-		if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-			continue
-		}
-		kind, name := owner(pod)
-		rec := recommendations[Ref{pod.Namespace, kind, name}]
-		for _, spec := range running(pod) {
-			key := Key{pod.Namespace, pod.Name, spec.Name}
-			c := Container{
-				Cluster:   in.Cluster,
-				Namespace: pod.Namespace, Pod: pod.Name, Name: spec.Name, Node: pod.Spec.NodeName, Kind: kind, Workload: name,
-				own: pod.Labels["app.kubernetes.io/name"] == "memfit",
-			}
-			c.fromSpec(spec, pod)
-			c.fromRecommendation(rec)
-			c.fromMetrics(in.Used[key])
-			if from := seen[Key{pod.Namespace, pod.Name, ""}]; from != "" && from == pod.Spec.NodeName {
-				c.fromSnapshot(snapshots[key], true)
-			} else { // another node's agent may write under the name of any pod
-				c.fromSnapshot(nil, false)
-			}
-			out = append(out, c)
-		}
+	at := podKey{pod.Namespace, pod.Name}
+	if _, twice := in.first[at]; twice {
+		return
 	}
-	return out
+	in.first[at] = len(in.containers)
+	owner := Owner(pod)
+	for _, spec := range running(pod) {
+		c := Container{
+			Cluster:   in.cluster,
+			Namespace: shared(pod.Namespace), Pod: pod.Name, Name: shared(spec.Name), Node: shared(pod.Spec.NodeName),
+			Kind: shared(owner.Kind), Workload: shared(owner.Name), Missing: report.NoSnapshot,
+			own: pod.Labels["app.kubernetes.io/name"] == "memfit",
+		}
+		c.fromSpec(spec, pod)
+		in.containers = append(in.containers, c)
+	}
 }
+
+// shared returns one copy of a text that many pods have.
+func shared(text string) string { return unique.Make(text).Value() }
+
+// Recommend adds what memfit knows of workloads.
+func (in *Inventory) Recommend(recs []v1alpha1.MemoryRecommendation) {
+	in.Recommendations = recs
+	known := byWorkload(recs)
+	for i := range in.containers {
+		c := &in.containers[i]
+		c.fromRecommendation(known[Ref{c.Namespace, c.Kind, c.Workload}])
+	}
+}
+
+// AddUse adds the working set of a container.
+func (in *Inventory) AddUse(key Key, used memory.Bytes) {
+	for c := range in.of(podKey{key.Namespace, key.Pod}) {
+		if c.Name == key.Container {
+			c.fromMetrics(used)
+		}
+	}
+}
+
+// AddSnapshot adds what an agent found in a pod.
+func (in *Inventory) AddSnapshot(s *v1alpha1.MemorySnapshot) {
+	for c := range in.of(podKey{s.Namespace, s.Name}) {
+		if c.Node != s.Status.NodeName {
+			continue // another node's agent may write under the name of any pod
+		}
+		c.Missing = "not in its pod's snapshot yet: " + report.FirstInspection
+		for i := range s.Status.Containers {
+			if s.Status.Containers[i].Container == c.Name {
+				c.fromSnapshot(&s.Status.Containers[i])
+			}
+		}
+	}
+}
+
+// of yields the containers of a pod.
+func (in *Inventory) of(pod podKey) iter.Seq[*Container] {
+	return func(yield func(*Container) bool) {
+		at, known := in.first[pod]
+		for ; known && at < len(in.containers); at++ {
+			c := &in.containers[at]
+			if c.Namespace != pod.namespace || c.Pod != pod.name || !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// Containers returns the containers of all pods that run, in the order of the pods.
+func (in *Inventory) Containers() []Container { return in.containers }
 
 // running are the containers that stay: sidecars among the init containers, and the others.
 func running(pod *corev1.Pod) (out []*corev1.Container) {
@@ -191,25 +235,22 @@ func (c *Container) kill(at metav1.Time) {
 	}
 }
 
-// fromRecommendation takes what memfit was told of the container. Its text says how it is known.
+// fromRecommendation takes what the profile declares.
 func (c *Container) fromRecommendation(rec *v1alpha1.MemoryRecommendation) {
 	if rec == nil {
 		return
 	}
-	c.Profile = rec.Spec.Profile.Name
+	c.Profile = shared(rec.Spec.Profile.Name)
 	for i := range rec.Status.Containers {
 		r := &rec.Status.Containers[i]
-		if r.Container != c.Name || !strings.Contains(r.Runtime, "(declared by") {
+		if r.Container != c.Name || r.Identity == nil || r.Identity.Source != v1alpha1.RuntimeDeclared {
 			continue
 		}
-		title, how, _ := strings.Cut(r.Runtime, " (")
-		known := Runtime{Title: title, From: FromProfile, Evidence: []string{strings.TrimSuffix(how, ")")}}
-		for _, row := range runtimes.All() {
-			if rest, ok := strings.CutPrefix(title, row.Title); ok && (rest == "" || rest[0] == ' ') {
-				known.Type, known.Title, known.Version = row.Name, row.Title, strings.TrimSpace(rest)
-			}
+		id := r.Identity
+		c.Runtime = Runtime{
+			Type: string(id.Type), Title: runtimes.TitleOf(string(id.Type)), Version: id.Version, From: FromProfile,
+			Evidence: []string{id.Evidence},
 		}
-		c.Runtime = known
 	}
 }
 
@@ -220,15 +261,9 @@ func (c *Container) fromMetrics(used memory.Bytes) {
 	}
 }
 
-// fromSnapshot takes what the agent found. exists: the pod has a snapshot, in which this container may be missing.
-func (c *Container) fromSnapshot(s *v1alpha1.ContainerSnapshot, exists bool) {
-	if s == nil {
-		c.Missing = "no snapshot: no agent runs on its node, or it has not inspected the pod yet"
-		if exists {
-			c.Missing = "not in its pod's snapshot yet"
-		}
-		return
-	}
+// fromSnapshot takes what the agent found.
+func (c *Container) fromSnapshot(s *v1alpha1.ContainerSnapshot) {
+	c.Missing = ""
 	if s.Demand != nil {
 		c.Use, c.UseFrom = s.Demand, FromAgent
 	}
@@ -244,23 +279,10 @@ func (c *Container) fromSnapshot(s *v1alpha1.ContainerSnapshot, exists bool) {
 		c.kill(k.Time)
 	}
 	if s.Memory == nil {
-		c.Missing = notInspected(s)
+		c.Missing = clean(report.NotInspected(s))
 		return
 	}
 	c.Parts = partsOf(s.Memory)
-}
-
-// notInspected says why an agent did not look inside.
-func notInspected(s *v1alpha1.ContainerSnapshot) string {
-	switch {
-	case s.Inspection == v1alpha1.InspectionNotEnabled:
-		return "the agent runs at tier Watch, which does not look inside"
-	case s.Inspection == v1alpha1.InspectionDeclined:
-		return "the pod refuses inspection (annotation " + v1alpha1.InspectAnnotation + ")"
-	case s.InspectionMessage != "":
-		return "it could not be inspected: " + clean(s.InspectionMessage)
-	}
-	return "it has not been inspected yet"
 }
 
 // sameKill is how far apart agent and kubelet may notice one kill.

@@ -26,7 +26,7 @@ import (
 
 var now = time.Date(2026, 11, 22, 15, 0, 0, 0, time.UTC)
 
-func shop(t *testing.T) Input {
+func shop(t *testing.T) *Inventory {
 	t.Helper()
 	text, err := os.ReadFile("testdata/shop.yaml")
 	if err != nil {
@@ -44,15 +44,22 @@ func shop(t *testing.T) Input {
 	if err := yaml.UnmarshalStrict(text, &in); err != nil {
 		t.Fatal(err)
 	}
-	used := map[Key]memory.Bytes{}
-	for _, u := range in.Used {
-		used[Key{u.Namespace, u.Pod, u.Container}] = memory.FromQuantity(u.Use)
+	all := New("")
+	for i := range in.Pods {
+		all.AddPod(&in.Pods[i])
 	}
-	return Input{Pods: in.Pods, Snapshots: in.Snapshots, Recommendations: in.Recommendations, Used: used}
+	all.Recommend(in.Recommendations)
+	for _, u := range in.Used {
+		all.AddUse(Key{u.Namespace, u.Pod, u.Container}, memory.FromQuantity(u.Use))
+	}
+	for i := range in.Snapshots {
+		all.AddSnapshot(&in.Snapshots[i])
+	}
+	return all
 }
 
 func TestTop(t *testing.T) {
-	all := Containers(shop(t))
+	all := shop(t).Containers()
 	Sort(all, "use")
 	var out bytes.Buffer
 	if err := WriteTop(&out, all, listing.Options{Namespaces: true}); err != nil {
@@ -94,7 +101,7 @@ func TestAnotherNodesSnapshot(t *testing.T) {
 // TestPartsAddUp: what the columns say is what is resident, also of a part that this program does not know.
 func TestPartsAddUp(t *testing.T) {
 	var sum memory.Bytes
-	p := Containers(shop(t))[0].Parts
+	p := shop(t).Containers()[0].Parts
 	for _, q := range []resource.Quantity{p.Heap, p.Free, p.Native, p.Files, p.Unexplained} {
 		sum += memory.FromQuantity(q)
 	}
@@ -115,7 +122,9 @@ func TestWhatMemfitSetSaysNothing(t *testing.T) {
 		}}},
 	}
 	title := func() string {
-		all := Containers(Input{Pods: []corev1.Pod{pod}})
+		in := New("")
+		in.AddPod(&pod)
+		all := in.Containers()
 		return fmt.Sprint(all[0].Runtime.Title, " ", len(Profiles(Workloads(all, nil, now))))
 	}
 	if got := title(); got != "Go 1" {
@@ -138,7 +147,7 @@ func TestSort(t *testing.T) {
 	for by, want := range map[string]string{
 		"use": "orders-0", "share": "web-6d4cf56db6-aaaaa", "free": "web-6d4cf56db6-aaaaa", "name": "orders-0",
 	} {
-		all := Containers(shop(t))
+		all := shop(t).Containers()
 		slices.Reverse(all)
 		if Sort(all, by); all[0].Pod != want {
 			t.Errorf("by %s the first is %s, want %s", by, all[0].Pod, want)
@@ -148,7 +157,7 @@ func TestSort(t *testing.T) {
 
 func TestScan(t *testing.T) {
 	in := shop(t)
-	all := Workloads(Containers(in), in.Recommendations, now)
+	all := Workloads(in.Containers(), in.Recommendations, now)
 	var out bytes.Buffer
 	if err := WriteScan(&out, all, listing.Options{Namespaces: true}); err != nil {
 		t.Fatal(err)
@@ -161,7 +170,7 @@ func TestScan(t *testing.T) {
 func TestProfiles(t *testing.T) {
 	in := shop(t)
 	var all strings.Builder
-	for _, f := range Profiles(Workloads(Containers(in), in.Recommendations, now)) {
+	for _, f := range Profiles(Workloads(in.Containers(), in.Recommendations, now)) {
 		all.WriteString("=== " + f.Path + "\n" + f.Text)
 		var p v1alpha1.MemoryProfile
 		if err := yaml.UnmarshalStrict([]byte(f.Text), &p); err != nil || p.Name+".yaml" != filepath.Base(f.Path) {
@@ -170,7 +179,7 @@ func TestProfiles(t *testing.T) {
 	}
 	golden.Check(t, "profiles.txt", all.String())
 	if strings.Contains(all.String(), "passwd") || strings.Contains(all.String(), "rm") {
-		t.Errorf("an owner that somebody made up is in\n%s", all.String())
+		t.Errorf("a forged owner is in\n%s", all.String())
 	}
 }
 
@@ -183,8 +192,8 @@ func TestOwner(t *testing.T) {
 		pod := &corev1.Pod{}
 		pod.CreationTimestamp = metav1.NewTime(born.Add(3 * time.Second))
 		pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: job, Controller: new(true)}}
-		if kind, name := owner(pod); kind+" "+name != want {
-			t.Errorf("%s: %s %s, want %s", job, kind, name, want)
+		if owner := Owner(pod); owner.Kind+" "+owner.Name != want {
+			t.Errorf("%s: %s, want %s", job, owner, want)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -28,27 +27,29 @@ func byWorkload(recs []v1alpha1.MemoryRecommendation) map[Ref]*v1alpha1.MemoryRe
 	return out
 }
 
-// owner is the workload of a pod as far as the pod itself tells: a ReplicaSet's owner is known by the label with which
-// it marks its pods, a CronJob by the minute in its Job's name. The rest of the way would take a read for each.
-func owner(pod *corev1.Pod) (kind, name string) {
+// Owner returns the workload of a pod as far as the pod itself shows it: a ReplicaSet's owner is known by the label
+// with which it marks its pods, a CronJob by the minute in its Job's name. Other owners of ReplicaSets and Jobs would
+// take a read for each; of their pods it returns the ReplicaSet or Job.
+func Owner(pod metav1.Object) v1alpha1.WorkloadReference {
 	ref := metav1.GetControllerOf(pod)
 	if ref == nil {
-		return barePod, pod.Name
+		return v1alpha1.WorkloadReference{APIVersion: "v1", Kind: barePod, Name: pod.GetName()}
 	}
+	labels := pod.GetLabels()
 	direct := workloadkind.Like(ref.APIVersion, ref.Kind)
 	for _, k := range workloadkind.All() {
 		base, ok := "", false
 		switch {
-		case k.HashLabel != "" && pod.Labels[k.HashLabel] != "" && direct.HasHash:
-			base, ok = strings.CutSuffix(ref.Name, "-"+pod.Labels[k.HashLabel])
+		case k.HashLabel != "" && labels[k.HashLabel] != "" && direct.HasHash:
+			base, ok = strings.CutSuffix(ref.Name, "-"+labels[k.HashLabel])
 		case k.PodNames == workloadkind.GeneratedWithTime && direct.PodNames == workloadkind.GeneratedWithIndex:
-			base, ok = cronJob(ref.Name, pod.CreationTimestamp.Time)
+			base, ok = cronJob(ref.Name, pod.GetCreationTimestamp().Time)
 		}
 		if ok {
-			return k.Name, base
+			return v1alpha1.WorkloadReference{APIVersion: k.APIVersion(), Kind: k.Name, Name: base}
 		}
 	}
-	return ref.Kind, ref.Name
+	return v1alpha1.WorkloadReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name}
 }
 
 // barePod is the kind of a pod that is its own workload.

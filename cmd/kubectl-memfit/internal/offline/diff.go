@@ -24,20 +24,24 @@ func lines(text []byte) []string {
 // changes and not how YAML can be written.
 func (r *Result) Diff() ([]byte, error) {
 	var out bytes.Buffer
-	for i, d := range r.docs {
-		if !d.changed {
+	for _, d := range r.docs {
+		if d.text == nil {
 			continue
 		}
-		now, err := d.encode(d.root)
+		root, err := d.tree()
+		if err != nil {
+			return nil, err
+		}
+		before, err := d.encode(root)
 		if err != nil {
 			return nil, err
 		}
 		text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-			A: lines(r.originals[i]), B: lines(now),
-			FromFile: r.titles[i], ToFile: r.titles[i] + " with memfit", Context: 3,
+			A: lines(before), B: lines(d.text),
+			FromFile: d.title, ToFile: d.title + " with memfit", Context: 3,
 		})
 		if err != nil {
-			return nil, fmt.Errorf("comparing %s: %w", r.titles[i], err)
+			return nil, fmt.Errorf("comparing %s: %w", d.title, err)
 		}
 		out.WriteString(text)
 	}

@@ -5,7 +5,6 @@ package offline
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,19 +26,19 @@ type Options struct {
 
 // Result is what became of the manifests.
 type Result struct {
-	docs      []*document
-	originals [][]byte // of changed documents, in the encoding of the changed one, by position
-	titles    []string
+	docs []*document
 
 	// Notes say per container what is set and what is left alone, for people.
 	Notes []string
-	// Problems are workloads that ask for a profile which cannot be applied; their pods would be admitted unchanged.
+	// Problems are documents that cannot be read, which are unchanged, and workloads that ask for a profile which cannot
+	// be applied; their pods would be admitted unchanged.
 	Problems []string
 	// Changed is the number of workloads that change.
 	Changed int
 }
 
-// Inject plans and applies to every workload in manifests what the webhook would do to its pods.
+// Inject plans and applies to every workload in manifests what the webhook would do to its pods. It holds one document
+// as a tree at a time, which is some twenty times as large as its text.
 func Inject(manifests []byte, o Options) (*Result, error) {
 	r := &Result{docs: split(manifests)}
 	world, err := newWorld(o)
@@ -47,56 +46,89 @@ func Inject(manifests []byte, o Options) (*Result, error) {
 		return nil, err
 	}
 	for i, d := range r.docs {
-		if err := d.parse(); err != nil {
-			return nil, fmt.Errorf("document %d: %w", i+1, err)
-		}
-		if err := world.learn(d, false); err != nil {
-			return nil, fmt.Errorf("document %d: %w", i+1, err)
-		}
+		r.read(i, d, world)
 	}
 	world.know()
 	for i, d := range r.docs {
-		if err := r.document(d, world); err != nil {
-			return nil, fmt.Errorf("document %d: %w", i+1, err)
+		if d.workloads {
+			r.inject(i, d, world)
 		}
 	}
 	r.Notes = append(world.complaints(), r.Notes...)
 	return r, nil
 }
 
-func (r *Result) document(d *document, world *world) error {
-	original, title := []byte(nil), ""
-	for _, n := range objects(d) {
-		w, err := asWorkload(d, n, world.namespace)
+// read takes in what a document says besides its workloads.
+func (r *Result) read(i int, d *document, world *world) {
+	root, err := d.tree()
+	if err != nil {
+		d.unreadable = true
+		r.cannot(i, d.placed(err, len(r.Problems)))
+		return
+	}
+	for _, n := range objects(root) {
+		if err := world.learn(n, false); err != nil {
+			r.cannot(i, err)
+		}
+		d.workloads = d.workloads || isWorkload(n)
+	}
+}
+
+func (r *Result) cannot(i int, err error) {
+	r.Problems = append(r.Problems, fmt.Sprintf("document %d is unchanged: %v", i+1, err))
+}
+
+// inject changes the workloads of a document.
+func (r *Result) inject(i int, d *document, world *world) {
+	root, err := d.tree()
+	if err != nil {
+		r.cannot(i, err)
+		return
+	}
+	changed := 0
+	for _, n := range objects(root) {
+		w, err := asWorkload(n, world.namespace)
 		if err != nil {
-			return err
+			r.cannot(i, err)
+			continue
 		}
 		if w == nil {
 			continue
 		}
-		if original == nil {
-			if original, err = d.encode(d.root); err != nil {
-				return err
-			}
-			title = w.String()
+		if d.title == "" {
+			d.title = w.String()
 		}
-		if err := r.workload(w, world); err != nil {
-			return err
+		changes, err := r.workload(w, world)
+		if err != nil { // in the middle of a change: the tree is not used
+			r.cannot(i, err)
+			return
+		}
+		if changes {
+			changed++
 		}
 	}
-	r.originals, r.titles = append(r.originals, original), append(r.titles, title)
-	return nil
+	if changed == 0 {
+		return
+	}
+	text, err := d.encode(root)
+	if err != nil {
+		r.cannot(i, err)
+		return
+	}
+	d.text = text
+	r.Changed += changed
 }
 
-func (r *Result) workload(w *workload, world *world) error {
+// workload changes a workload; false: it is unchanged.
+func (r *Result) workload(w *workload, world *world) (bool, error) {
 	governed, match := world.match(w)
 	if match.Problem != "" && governed == nil {
 		r.Problems = append(r.Problems, fmt.Sprintf("%s: %s", w, match.Why))
-		return nil
+		return false, nil
 	}
 	if governed == nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s: unchanged, %s", w, match.Why))
-		return nil
+		return false, nil
 	}
 	plan := inject.MakePlan(inject.Input{
 		Pod: w.pod, Profile: governed, Sizes: world.sizesOf(w, governed), Observed: inject.ObservedIn(world.recommended(w)),
@@ -105,16 +137,14 @@ func (r *Result) workload(w *workload, world *world) error {
 	r.note(w, plan)
 	if !plan.Changes() {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s: unchanged, there is nothing more that %s would set", w, governed))
-		return nil
+		return false, nil
 	}
 	after := w.pod.DeepCopy()
 	plan.Apply(after)
 	if err := patch(w.template, w.pod, after); err != nil {
-		return fmt.Errorf("%s: %w", w, err)
+		return false, fmt.Errorf("%s: %w", w, err)
 	}
-	w.doc.changed = true
-	r.Changed++
-	return nil
+	return true, nil
 }
 
 func (r *Result) note(w *workload, plan inject.Plan) {
@@ -150,35 +180,40 @@ func silent(plan inject.Plan, name string, settings, skipped map[string][]string
 }
 
 // YAML is the stream with its changed documents written anew and all others byte for byte.
-func (r *Result) YAML() ([]byte, error) {
+func (r *Result) YAML() []byte {
 	var out bytes.Buffer
 	for _, d := range r.docs {
-		text, err := d.bytes()
-		if err != nil {
-			return nil, err
-		}
-		out.Write(text)
+		out.Write(d.marker)
+		out.Write(d.now())
 	}
-	return out.Bytes(), nil
+	return out.Bytes()
 }
 
-// JSON is the only object of the stream, or a List of all of them.
+// JSON is the only object of the stream, or a List of all of them. A document that cannot be read is an error: it would
+// be missing.
 func (r *Result) JSON() ([]byte, error) {
-	items := make([]any, 0, len(r.docs))
-	for _, d := range r.docs {
-		if d.root == nil {
+	var items [][]byte
+	for i, d := range r.docs {
+		if d.unreadable {
+			return nil, fmt.Errorf("document %d cannot be read, so that the stream cannot be written as JSON: use -o yaml", i+1)
+		}
+		root, err := (&document{raw: d.now()}).tree()
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", i+1, err)
+		}
+		if root == nil {
 			continue
 		}
-		value, err := decode(d.root)
+		item, err := appendJSON(nil, root)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("document %d: %w", i+1, err)
 		}
-		items = append(items, value)
+		items = append(items, item)
 	}
-	var value any = map[string]any{"apiVersion": "v1", "kind": "List", "items": items}
 	if len(items) == 1 {
-		value = items[0]
+		return indented(items[0])
 	}
-	out, err := json.MarshalIndent(value, "", "  ")
-	return append(out, '\n'), err
+	return indented(slices.Concat(
+		[]byte(`{"apiVersion":"v1","items":[`), bytes.Join(items, []byte(",")), []byte(`],"kind":"List"}`),
+	))
 }

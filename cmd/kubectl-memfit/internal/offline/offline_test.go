@@ -4,7 +4,9 @@
 package offline
 
 import (
+	"bytes"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -29,11 +31,7 @@ func offline(t *testing.T, manifests string, o Options) (*Result, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := r.YAML()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r, string(out)
+	return r, string(r.YAML())
 }
 
 func withProfile() Options { return Options{Namespace: "shop", Profiles: []byte(goProfile)} }
@@ -266,8 +264,8 @@ func TestDatesStayText(t *testing.T) {
 	}
 }
 
-// injectBudget is what reading manifests, changing them and writing them may take. A value of two bytes is held as a
-// tree, as values, as JSON and as text, some of them twice: 4 KiB in all. Aliases stand for ten times what is written
+// injectBudget is what reading manifests, changing them and writing them may take. A value of two bytes becomes a tree,
+// twice, JSON and text. Aliases stand for ten times what is written
 // and 10,000 values more.
 var injectBudget = budget.Budget{Bytes: 64 << 20, PerByte: 24 << 10, CPU: 5 * time.Second}
 
@@ -276,7 +274,7 @@ func written(t testing.TB, manifests string) (r *Result, out []byte, err error) 
 	t.Helper()
 	budget.Check(t, injectBudget, len(manifests), func() {
 		if r, err = Inject([]byte(manifests), withProfile()); err == nil {
-			out, err = r.YAML()
+			out = r.YAML()
 		}
 	})
 	return r, out, err
@@ -310,10 +308,16 @@ func TestHostileManifestsAreBounded(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := written(t, c.manifest)
-			if c.want == "" && err != nil || c.want != "" &&
-				(err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 200) {
-				t.Errorf("error %.300v, want one with %q", err, c.want)
+			r, out, err := written(t, c.manifest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			problems := strings.Join(r.Problems, "; ")
+			if (c.want == "") != (problems == "") || !strings.Contains(problems, c.want) || len(problems) > 250 {
+				t.Errorf("problems %.300q, want one with %q", problems, c.want)
+			}
+			if problems != "" && string(out) != c.manifest {
+				t.Error("a document that cannot be read did not pass through")
 			}
 		})
 	}
@@ -503,17 +507,174 @@ spec:
 	}
 }
 
+// TestOneBadDocumentStopsNoOther: it is named and passes through byte for byte, whatever its kind, and so does what
+// memfit does not decide by: a ConfigMap with a key that is written twice is kubectl's business.
+func TestOneBadDocumentStopsNoOther(t *testing.T) {
+	const twice = "apiVersion: v1\nkind: %s\nmetadata: {name: x, namespace: shop}\ndata: {A: b,   A: c}\n---\n"
+	const envFrom = "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec:\n  containers:\n" +
+		"  - name: app\n    envFrom: [{configMapRef: {name: x}}]\n    resources: {limits: {memory: 512Mi}}\n"
+	for name, tc := range map[string]struct{ other, problem string }{
+		"a ConfigMap": {other: fmt.Sprintf(twice, "ConfigMap")},
+		"a Secret":    {other: fmt.Sprintf(twice, "Secret")},
+		"a Namespace": {
+			other: "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, annotations: {a: b,   a: 5}}\n---\n",
+		},
+		"no YAML": {other: "a: [\n---\n", problem: "document 1 is unchanged: yaml: line 1"},
+		"a Deployment": {
+			other: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: y}\nspec: " +
+				"{template: {spec: {containers: 5}}}\n---\n",
+			problem: "document 1 is unchanged: Deployment shop/y is not a Deployment",
+		},
+		"a profile": {
+			other:   "apiVersion: memfit.dev/v1alpha1\nkind: MemoryProfile\nmetadata: {name: x}\nspec: {a: 1,   a: 2}\n---\n",
+			problem: `document 1 is unchanged: MemoryProfile x: line 4: "a" stands twice`,
+		},
+	} {
+		r, out := offline(t, tc.other+envFrom, withProfile())
+		if !strings.HasPrefix(out, tc.other) || r.Changed != 1 || !strings.Contains(out, "GOMEMLIMIT") {
+			t.Errorf("%s: changed %d:\n%s", name, r.Changed, out)
+		}
+		if problems := strings.Join(r.Problems, "; "); (tc.problem == "") != (problems == "") ||
+			!strings.Contains(problems, tc.problem) {
+			t.Errorf("%s: problems %q, want %q", name, problems, tc.problem)
+		}
+		if _, err := r.JSON(); name == "no YAML" && err == nil {
+			t.Errorf("%s: what cannot be read is missing in the JSON", name)
+		}
+	}
+	// In a List the other items change.
+	list := "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: bad}, spec: 5}\n- " +
+		strings.ReplaceAll(envFrom, "\n", "\n  ")
+	if r, out := offline(t, list, withProfile()); r.Changed != 1 || len(r.Problems) != 1 ||
+		!strings.Contains(r.Problems[0], "Pod shop/bad is not a Pod") || !strings.Contains(out, "GOMEMLIMIT") {
+		t.Errorf("changed %d, problems %q:\n%s", r.Changed, r.Problems, out)
+	}
+}
+
+// TestAListIsWrittenAsOne: item by item or as a whole, the text is the same, wherever its comments are.
+func TestAListIsWrittenAsOne(t *testing.T) {
+	const list = `# of the file
+
+# of apiVersion
+apiVersion: v1
+# of items
+items: # behind items
+# of the first
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: a}
+  spec:
+    containers:
+    - name: app # behind the name
+      args: ["-c", "a\n\nb"]
+      command:
+      - |
+        echo a
+
+        echo b
+    # below the containers
+
+# of the second
+- apiVersion: v1
+  kind: ConfigMap
+  data:
+    text: |+
+      ends in two lines
+
+
+# of the third, which has a list
+- kind: Other
+  items:
+  - 1
+  - 2
+# below the items
+kind: List
+metadata:
+  resourceVersion: ""
+# below all
+`
+	for name, text := range map[string]string{
+		"kubectl's order": list, "items last": "kind: List\nitems:\n  - a: 1\n\n  # b\n  - b:\n      - 2\n# end\n",
+		"items first": "items:\n- a: 1\n- b: 2\n", "one item": "items:\n- a: 1\nkind: List\n", "flow": "items: [a, b]\n",
+	} {
+		d := &document{raw: []byte(text), line: 1}
+		root, err := d.tree()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var whole bytes.Buffer
+		if err := write(&whole, root, compact(root)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := d.encode(root)
+		if diff := cmp.Diff(whole.String(), string(got)); err != nil || diff != "" {
+			t.Errorf("%s: %v (-as a whole +in parts):\n%s", name, err, diff)
+		}
+	}
+}
+
+// TestLargeStreams bounds what a stream of many documents takes: no more than its text is kept, and one tree at a time.
+func TestLargeStreams(t *testing.T) {
+	var stream strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&stream, "---\napiVersion: v1\nkind: Pod\nmetadata: {name: web-%d, namespace: shop}\nspec:\n"+
+			"  containers:\n  - name: app\n    resources: {limits: {memory: 512Mi}}\n    env:\n", i)
+		for j := range 20 {
+			fmt.Fprintf(&stream, "    - name: VARIABLE_%d\n      value: some value of %d\n", j, j)
+		}
+	}
+	manifests := []byte(stream.String())
+	before := live()
+	r, err := Inject(manifests, withProfile())
+	if err != nil || r.Changed != 500 {
+		t.Fatalf("changed %d, %v", r.Changed, err)
+	}
+	if kept, allowed := live()-before, 4*len(manifests); kept > allowed {
+		t.Errorf("of %d bytes %d are kept, and %d may be", len(manifests), kept, allowed)
+	}
+	runtime.KeepAlive(r)
+}
+
+func live() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// TestManyVariables: each entry finds its node without a search through the others.
+func TestManyVariables(t *testing.T) {
+	pod := "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec:\n  containers:\n  - name: app\n    " +
+		"resources: {limits: {memory: 512Mi}}\n    env:\n"
+	for name, entry := range map[string]string{"of one name": "    - name: A\n", "of many names": "    - name: A%d\n"} {
+		manifests := pod
+		if strings.Contains(entry, "%d") {
+			var many strings.Builder
+			for i := range 60_000 {
+				fmt.Fprintf(&many, entry, i)
+			}
+			manifests += many.String()
+		} else {
+			manifests += strings.Repeat(entry, 60_000)
+		}
+		r, out, err := written(t, manifests)
+		if err != nil || r.Changed != 1 || strings.Count(string(out), "- name: A") != 60_000 {
+			t.Errorf("%s: %v, changed %d, problems %q", name, err, r.Changed, r.Problems)
+		}
+	}
+}
+
 func TestBadInputIsNamed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		manifests string
 		profiles  string
 		want      string
 	}{
-		"no YAML":             {manifests: "kind: A\n---\na: [", want: "document 2: yaml:"},
-		"an alias for itself": {manifests: "a: &a\n  b: *a\n", want: "document 1:"},
+		"no YAML":             {manifests: "kind: A\n---\na: [", want: "document 2 is unchanged: yaml:"},
+		"an alias for itself": {manifests: "a: &a\n  b: *a\n", want: "document 1 is unchanged: with its aliases"},
 		"no template": {
 			manifests: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n",
-			want:      "document 1: Deployment default/web has no spec.template",
+			want:      "document 1 is unchanged: Deployment default/web has no spec.template",
 		},
 		"a wrong type": {
 			manifests: "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: 5}\n",
@@ -527,19 +688,33 @@ func TestBadInputIsNamed(t *testing.T) {
 		"no size": {
 			manifests: "kind: A\n---\n" + "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers:\n  - " +
 				"resources: {limits: {memory: 512MB}}\n",
-			want: `line 8: "512MB" is no size`,
+			want: `line 8: "512MB" is not a quantity: use 512Mi (powers of 1024) or 512M (powers of 1000)`,
 		},
-		"a place in the file":    {manifests: "kind: A\n---\nkind: Pod\nfoo: [\n", want: "document 2: yaml: line 4:"},
-		"text behind the end":    {manifests: "kind: A\n...\nkind: B\n", want: "document 1: something stands behind its end"},
+		"a place in the file": {
+			manifests: "kind: A\n---\nkind: Pod\nfoo: [\n", want: "document 2 is unchanged: yaml: line 4:",
+		},
+		"text behind the end": {
+			manifests: "kind: A\n...\nkind: B\n", want: "document 1 is unchanged: something stands behind its end",
+		},
+		"no size in a profile": {
+			profiles: strings.Replace(goProfile, "tuning:", "sizing: {limit: {max: 200MB}}\n  tuning:", 1),
+			want:     `line 6: "200MB" is not a quantity: use 200Mi (powers of 1024) or 200M (powers of 1000)`,
+		},
 		"no profile in its file": {profiles: "kind: Pod\n", want: "the profile file holds no MemoryProfile"},
 		"a bad profile": {
 			profiles: "apiVersion: memfit.dev/v1alpha1\nkind: MemoryProfile\nmetadata: {name: web}\nspec: 5\n",
 			want:     "profile document 1: MemoryProfile web:",
 		},
 	} {
-		if _, err := Inject([]byte(tc.manifests), Options{Profiles: []byte(tc.profiles)}); err == nil ||
-			!strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: error %v, want %q", name, err, tc.want)
+		r, err := Inject([]byte(tc.manifests), Options{Profiles: []byte(tc.profiles)})
+		if tc.profiles != "" {
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: error %v, want %q", name, err, tc.want)
+			}
+			continue
+		}
+		if err != nil || !strings.Contains(strings.Join(r.Problems, "; "), tc.want) || string(r.YAML()) != tc.manifests {
+			t.Errorf("%s: %v, problems %q, want %q and an unchanged document", name, err, r.Problems, tc.want)
 		}
 	}
 }

@@ -106,16 +106,16 @@ func patchEnv(n *yaml.Node, before, after []corev1.EnvVar) error {
 	if old == nil || old.Kind != yaml.SequenceNode || len(old.Content) != len(before) {
 		return setValue(n, "env", after, false)
 	}
-	nodes, used := make([]*yaml.Node, 0, len(after)), make([]bool, len(before))
-	for _, v := range after {
-		i := slices.IndexFunc(before, func(b corev1.EnvVar) bool { return b.Name == v.Name })
-		for i >= 0 && used[i] { // a duplicate: the next one of that name
-			next := slices.IndexFunc(before[i+1:], func(b corev1.EnvVar) bool { return b.Name == v.Name })
-			if i = i + 1 + next; next < 0 {
-				i = -1
-			}
-		}
-		if i < 0 {
+	// A name may be written several times; each entry keeps the next node of its name.
+	unused := make(map[string][]int, len(before))
+	for i := range before {
+		unused[before[i].Name] = append(unused[before[i].Name], i)
+	}
+	nodes := make([]*yaml.Node, 0, len(after))
+	for i := range after {
+		v := &after[i]
+		rest := unused[v.Name]
+		if len(rest) == 0 {
 			node := &yaml.Node{}
 			if err := encodeJSON(node, v); err != nil {
 				return err
@@ -123,9 +123,9 @@ func patchEnv(n *yaml.Node, before, after []corev1.EnvVar) error {
 			nodes = append(nodes, node)
 			continue
 		}
-		used[i] = true
-		node := old.Content[i]
-		if !equal(before[i], v) {
+		unused[v.Name] = rest[1:]
+		node := old.Content[rest[0]]
+		if !equal(before[rest[0]], v) {
 			if err := setScalar(node, "value", v.Value, false); err != nil {
 				return err
 			}

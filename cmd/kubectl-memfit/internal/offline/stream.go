@@ -5,7 +5,6 @@ package offline
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -14,36 +13,49 @@ import (
 
 // document is one YAML document of a stream, or one JSON object.
 type document struct {
-	// marker is the "---" line before it, as it stands, or empty; raw is the rest, up to the next marker.
+	// marker is the "---" line before it, as it is written, or empty; raw is the rest, up to the next marker.
 	marker, raw []byte
 	// line is where raw begins in the stream, counted from 1.
 	line int
-	// root is raw as a tree, nil for a document that holds nothing but comments.
-	root *yaml.Node
-	// changed: root differs from raw.
-	changed bool
+	// unreadable: it is no YAML that can be read.
+	unreadable bool
+	// workloads: it holds at least one.
+	workloads bool
+	// title is its first workload, text the document as it goes out; nil: unchanged.
+	title string
+	text  []byte
+}
+
+// now is the document as it goes out.
+func (d *document) now() []byte {
+	if d.text != nil {
+		return d.text
+	}
+	return d.raw
 }
 
 // split cuts a stream at its markers. A line that begins with "---" is one wherever it stands, YAML allows no other
 // meaning, and what stands behind it on the line belongs to the document that it begins.
 func split(data []byte) []*document {
 	docs := []*document{{line: 1}}
-	for number := 1; len(data) > 0; number++ {
-		line := data
-		if i := bytes.IndexByte(data, '\n'); i >= 0 {
-			line = data[:i+1]
+	begin, at := 0, 0 // of the document, of the line
+	end := func() { docs[len(docs)-1].raw = data[begin:at:at] }
+	for number := 1; at < len(data); number++ {
+		line := data[at:]
+		if i := bytes.IndexByte(line, '\n'); i >= 0 {
+			line = line[:i+1]
 		}
-		data = data[len(line):]
 		if marker, rest, ok := cutMarker(line); ok {
-			docs = append(docs, &document{marker: marker, raw: bytes.Clone(rest), line: number + 1})
+			end()
+			begin = at + len(marker)
+			docs = append(docs, &document{marker: marker, line: number + 1})
 			if len(rest) > 0 {
 				docs[len(docs)-1].line = number
 			}
-			continue
 		}
-		last := docs[len(docs)-1]
-		last.raw = append(last.raw, line...)
+		at += len(line)
 	}
+	end()
 	return docs
 }
 
@@ -59,39 +71,64 @@ func cutMarker(line []byte) (marker, rest []byte, ok bool) {
 	return line[:4], line[4:], true
 }
 
-// parse reads the document's tree.
-func (d *document) parse() error {
+// tree parses the document, whose one node is then a mapping; nil: it holds nothing but comments, a list or a scalar.
+func (d *document) tree() (*yaml.Node, error) {
 	if d.directives() {
-		return nil
+		return nil, nil //nolint:nilnil // no object is an answer, not a failure
 	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(d.raw, &root); err != nil {
-		return d.placed(err)
+		return nil, err
 	}
 	if len(root.Content) != 1 || root.Content[0].Kind != yaml.MappingNode {
-		return nil
+		return nil, nil //nolint:nilnil // as above
 	}
 	if d.goesOn() {
-		return fmt.Errorf("something stands behind its end (a line \"...\"): begin what follows with a line \"---\"")
+		return nil, fmt.Errorf("something stands behind its end (a line \"...\"): begin what follows with a line \"---\"")
 	}
-	most := min(nodesMax, aliasFactor*values(root.Content[0])+aliasValues)
-	left := most
-	if root.Content[0] = expand(root.Content[0], &left, depthMax); left < 0 {
-		return fmt.Errorf(
+	top := root.Content[0]
+	m := measure{lines: max(d.line-1, 0)}
+	m.value(top, 0)
+	most := min(nodesMax, aliasFactor*m.values+aliasValues)
+	left := most - m.values
+	if m.aliases {
+		left = most
+		top = expand(top, &left, depthMax)
+	}
+	if left < 0 || m.deepest > depthMax {
+		return nil, fmt.Errorf(
 			"with its aliases it has more than %d values, or they stand more than %d deep, as an alias for itself does", most,
 			depthMax,
 		)
 	}
-	move(root.Content[0], d.line-1)
-	d.root = &root
-	return nil
+	root.Content[0] = top
+	return &root, nil
 }
 
-// move counts lines from the beginning of the stream.
-func move(n *yaml.Node, lines int) {
-	n.Line += lines
+// measure walks what is written: it counts values and depth, and tells whether there are aliases or merge keys to write
+// out. On the way it counts lines from the beginning of the stream, drops anchors, and spells nulls.
+type measure struct {
+	lines           int
+	values, deepest int
+	aliases         bool
+}
+
+func (m *measure) value(n *yaml.Node, depth int) {
+	m.values++
+	m.deepest = max(m.deepest, depth)
+	m.aliases = m.aliases || n.Kind == yaml.AliasNode || n.Tag == "!!merge"
+	n.Line += m.lines
+	n.Anchor = ""
 	for _, child := range n.Content {
-		move(child, lines)
+		m.value(child, depth+1)
+		spellNull(n, child)
+	}
+}
+
+// spellNull writes {a: } as {a: null}, which would come out as {a: ”}.
+func spellNull(parent, child *yaml.Node) {
+	if parent.Style&yaml.FlowStyle != 0 && child.Tag == "!!null" && child.Value == "" {
+		child.Value = "null"
 	}
 }
 
@@ -127,14 +164,17 @@ func (d *document) goesOn() bool {
 	return false
 }
 
-// placed is an error of the parser with the line of the stream, not of the document.
-func (d *document) placed(err error) error {
-	if d.line == 1 {
+// placedMax is how many errors are placed in the stream, each of which takes another reading.
+const placedMax = 10
+
+// placed is an error of the parser with the line of the stream, not of the document, where it is one of the first.
+func (d *document) placed(err error, before int) error {
+	if d.line == 1 || before >= placedMax {
 		return err
 	}
-	var n yaml.Node
-	if again := yaml.Unmarshal(append(bytes.Repeat([]byte("\n"), d.line-1), d.raw...), &n); again != nil {
-		return again
+	again := document{raw: append(bytes.Repeat([]byte("\n"), d.line-1), d.raw...), line: 1}
+	if _, there := again.tree(); there != nil {
+		return there
 	}
 	return err
 }
@@ -154,15 +194,6 @@ const (
 // depthMax bounds how deep they may stand; an alias for itself stands infinitely deep.
 const depthMax = 1000
 
-// values are the values that are written, where an alias is one.
-func values(n *yaml.Node) int {
-	count := 1
-	for _, child := range n.Content {
-		count += values(child)
-	}
-	return count
-}
-
 // expand writes aliases and merge keys ("<<") out, so that a change in one place cannot reach another. It stops when
 // left is used up.
 func expand(n *yaml.Node, left *int, depth int) *yaml.Node {
@@ -174,16 +205,13 @@ func expand(n *yaml.Node, left *int, depth int) *yaml.Node {
 		n = n.Alias
 	}
 	c := *n
-	c.Anchor = ""
 	c.Content = make([]*yaml.Node, 0, len(n.Content))
 	for _, child := range n.Content {
 		if *left--; *left < 0 {
 			return &c
 		}
 		part := expand(child, left, depth-1)
-		if c.Style&yaml.FlowStyle != 0 && part.Tag == "!!null" && part.Value == "" { // {a: } would come out as {a: ''}
-			part.Value = "null"
-		}
+		spellNull(&c, part)
 		c.Content = append(c.Content, part)
 	}
 	c.Content = merged(&c)
@@ -222,54 +250,98 @@ func merged(n *yaml.Node) []*yaml.Node {
 	return out
 }
 
-// object is the top mapping, nil when there is none.
-func (d *document) object() *yaml.Node {
-	if d.root == nil {
-		return nil
-	}
-	return d.root.Content[0]
-}
-
 // json reports whether the document is written as JSON, which stays JSON.
 func (d *document) json() bool {
 	return bytes.HasPrefix(bytes.TrimSpace(d.raw), []byte("{"))
 }
 
-// bytes is the document as it goes out.
-func (d *document) bytes() ([]byte, error) {
-	if !d.changed {
-		return append(bytes.Clone(d.marker), d.raw...), nil
-	}
-	out, err := d.encode(d.root)
-	return append(bytes.Clone(d.marker), out...), err
-}
-
 // encode writes a tree in the style of the document: JSON or YAML, lists indented as it indents them.
 func (d *document) encode(root *yaml.Node) ([]byte, error) {
 	if d.json() {
-		value, err := decode(root)
+		text, err := appendJSON(nil, root)
 		if err != nil {
 			return nil, err
 		}
-		out, err := json.MarshalIndent(value, "", "  ")
-		return append(out, '\n'), err
+		return indented(text)
 	}
 	var out bytes.Buffer
-	e := yaml.NewEncoder(&out)
-	e.SetIndent(2)
-	if compact(root) {
-		e.CompactSeqIndent()
-	}
-	if err := e.Encode(root); err != nil {
-		return nil, err
-	}
-	if err := e.Close(); err != nil {
-		return nil, err
+	tight := compact(root)
+	for i, part := range parts(root) {
+		begin := out.Len()
+		if err := write(&out, part.root, tight); err != nil {
+			return nil, err
+		}
+		if part.goesOn && i > 0 { // the key of the list is written already
+			text := out.Bytes()[begin:]
+			end := bytes.IndexByte(text, '\n') + 1
+			out.Truncate(begin + copy(text, text[end:]))
+		}
 	}
 	if bytes.Contains(d.raw, []byte("\r\n")) { // written on Windows, and stays so
 		return bytes.ReplaceAll(out.Bytes(), []byte("\n"), []byte("\r\n")), nil
 	}
 	return out.Bytes(), nil
+}
+
+func write(out *bytes.Buffer, root *yaml.Node, tight bool) error {
+	e := yaml.NewEncoder(out)
+	e.SetIndent(2)
+	if tight {
+		e.CompactSeqIndent()
+	}
+	if err := e.Encode(root); err != nil {
+		return err
+	}
+	return e.Close()
+}
+
+// part is a piece of a document that is written by itself. goesOn: it begins with the key of a list of which an item is
+// written already.
+type part struct {
+	root   *yaml.Node
+	goesOn bool
+}
+
+// parts takes a List apart, item by item: the library keeps all it has to write of one text, some two hundred bytes for
+// each byte.
+func parts(root *yaml.Node) []part {
+	top := root.Content[0]
+	at := slices.IndexFunc(top.Content, func(n *yaml.Node) bool { return n.Value == "items" })
+	if at < 0 || at%2 != 0 || top.Style&yaml.FlowStyle != 0 {
+		return []part{{root: root}}
+	}
+	key, items := top.Content[at], top.Content[at+1]
+	if items.Kind != yaml.SequenceNode || items.Style&yaml.FlowStyle != 0 || len(items.Content) < 2 {
+		return []part{{root: root}}
+	}
+	var all []part
+	add := func(goesOn bool, pairs ...*yaml.Node) {
+		mapping := *top
+		mapping.Content, mapping.HeadComment, mapping.FootComment = pairs, "", ""
+		all = append(all, part{&yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{&mapping}}, goesOn})
+	}
+	if at > 0 {
+		add(false, top.Content[:at]...)
+	}
+	// Comments before the list go with its first item, those after it with its last.
+	for i, end := 0, len(items.Content)-1; i <= end; i++ {
+		name, one := *key, *items
+		one.Content = items.Content[i : i+1]
+		if i > 0 {
+			name.HeadComment, name.LineComment, one.HeadComment, one.LineComment = "", "", "", ""
+		}
+		if i < end {
+			name.FootComment, one.FootComment = "", ""
+		}
+		add(i > 0, &name, &one)
+	}
+	if rest := top.Content[at+2:]; len(rest) > 0 {
+		add(false, rest...)
+	}
+	first, last := all[0].root, all[len(all)-1].root
+	first.HeadComment, first.Content[0].HeadComment = root.HeadComment, top.HeadComment
+	last.FootComment, last.Content[0].FootComment = root.FootComment, top.FootComment
+	return all
 }
 
 // compact reports whether the first block list stands at the column of its key ("containers:\n- name: app").

@@ -4,10 +4,12 @@
 package offline
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -16,63 +18,88 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// decode is a tree as values. What looks like a date is text, as it is for kubectl.
-func decode(n *yaml.Node) (any, error) {
-	if err := eachOnce(n); err != nil {
-		return nil, err
-	}
-	var undated func(n *yaml.Node) *yaml.Node
-	undated = func(n *yaml.Node) *yaml.Node {
-		c := *n
-		if c.Kind == yaml.ScalarNode && c.ShortTag() == "!!timestamp" {
-			c.Tag = "!!str"
-		}
-		c.Content = make([]*yaml.Node, len(n.Content))
+// appendJSON appends a tree as JSON. What looks like a date is text, as it is for kubectl. A key that is written twice
+// in one mapping is an error: which of the two counts depends on the reader.
+func appendJSON(dst []byte, n *yaml.Node) ([]byte, error) {
+	switch n.Kind {
+	case yaml.DocumentNode:
+		return appendJSON(dst, n.Content[0])
+	case yaml.MappingNode:
+		return appendMapping(dst, n)
+	case yaml.SequenceNode:
+		var err error
+		dst = append(dst, '[')
 		for i, child := range n.Content {
-			c.Content[i] = undated(child)
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			if dst, err = appendJSON(dst, child); err != nil {
+				return nil, err
+			}
 		}
-		return &c
+		return append(dst, ']'), nil
 	}
-	var value any
-	err := undated(n).Decode(&value)
-	return value, err
+	var value any = n.Value
+	if !isText(n) {
+		if err := n.Decode(&value); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n.Line, err)
+		}
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("line %d: %w", n.Line, err)
+	}
+	return append(dst, text...), nil
 }
 
-// eachOnce refuses the first key that stands twice in its mapping. The YAML library would report every pair of them: 20
-// KB that repeat one key ten thousand times took it 26 GB.
-func eachOnce(n *yaml.Node) error {
-	type key struct {
-		kind yaml.Kind
-		text string
-	}
-	first := map[key]int{}
-	for i, child := range n.Content {
-		if err := eachOnce(child); err != nil {
-			return err
+func appendMapping(dst []byte, n *yaml.Node) ([]byte, error) {
+	first := make(map[string]int, len(n.Content)/2)
+	dst = append(dst, '{')
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if key.Kind != yaml.ScalarNode || !isText(key) {
+			return nil, fmt.Errorf("line %d: the key %.64q is not text: put it in quotes", key.Line, key.Value)
 		}
-		if n.Kind != yaml.MappingNode || i%2 != 0 {
-			continue
-		}
-		k := key{child.Kind, child.Value}
-		if line, twice := first[k]; twice {
-			return fmt.Errorf(
-				"line %d: %.64q stands twice in one mapping, for the first time in line %d", child.Line, child.Value, line,
+		if line, twice := first[key.Value]; twice {
+			return nil, fmt.Errorf(
+				"line %d: %.64q stands twice in one mapping, for the first time in line %d", key.Line, key.Value, line,
 			)
 		}
-		first[k] = child.Line
+		first[key.Value] = key.Line
+		text, err := json.Marshal(key.Value)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", key.Line, err)
+		}
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if dst, err = appendJSON(append(append(dst, text...), ':'), n.Content[i+1]); err != nil {
+			return nil, err
+		}
 	}
-	return nil
+	return append(dst, '}'), nil
+}
+
+func isText(n *yaml.Node) bool {
+	tag := n.ShortTag()
+	return tag == "!!str" || tag == "!!timestamp"
+}
+
+// indented is JSON as people read it.
+func indented(text []byte) ([]byte, error) {
+	var out bytes.Buffer
+	if err := json.Indent(&out, text, "", "  "); err != nil {
+		return nil, err
+	}
+	out.WriteByte('\n')
+	return out.Bytes(), nil
 }
 
 // into decodes a tree into a Kubernetes type, by way of JSON, whose field names those types have.
 func into(n *yaml.Node, out any) error {
-	value, err := decode(n)
+	data, err := appendJSON(nil, n)
 	if err != nil {
 		return err
-	}
-	data, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("a key is no text: %w", err)
 	}
 	return plainly(n, kjson.UnmarshalCaseSensitivePreserveInts(data, out)) // as the API server reads: "Env" is not env
 }
@@ -87,18 +114,42 @@ func plainly(n *yaml.Node, err error) error {
 		return fmt.Errorf("%s is %s and must be %s", wrong.Field, jsonWord(wrong.Value), yamlWord(wrong.Type.Kind()))
 	}
 	if bad := badQuantity(n); bad != nil {
-		return fmt.Errorf("line %d: %q is no size: write it like 512Mi, 1Gi or 500m", bad.Line, bad.Value)
+		return fmt.Errorf("line %d: %.64q is not a quantity: %s", bad.Line, bad.Value, instead(bad.Value))
 	}
 	return err
 }
 
-// badQuantity finds the first value under limits or requests that is none.
+// bytesUnit is a unit as people write it, which Kubernetes does not take.
+var bytesUnit = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kKMGT])i?[bB]$`)
+
+// instead says what to write.
+func instead(value string) string {
+	if m := bytesUnit.FindStringSubmatch(value); m != nil {
+		unit := strings.ToUpper(m[2])
+		return fmt.Sprintf("use %s%si (powers of 1024) or %s%s (powers of 1000)", m[1], unit, m[1],
+			strings.Replace(unit, "K", "k", 1))
+	}
+	return "write it like 512Mi, 1Gi or 500m"
+}
+
+// amounts are the fields of profiles that hold quantities.
+var amounts = map[string]bool{
+	"min": true, "max": true, "minIncrease": true, "heapLimit": true, "reserve": true, "trimThreshold": true,
+	"semiSpace": true,
+}
+
+// badQuantity finds the first value under limits or requests, or in a field of a profile, that is not a quantity.
 func badQuantity(n *yaml.Node) *yaml.Node {
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		value := n.Content[i+1]
-		for j := 1; (n.Content[i].Value == "limits" || n.Content[i].Value == "requests") && j < len(value.Content); j += 2 {
+		key, value := n.Content[i].Value, n.Content[i+1]
+		for j := 1; (key == "limits" || key == "requests") && j < len(value.Content); j += 2 {
 			if _, err := memory.ParseQuantity(value.Content[j].Value); err != nil {
 				return value.Content[j]
+			}
+		}
+		if amounts[key] && value.Kind == yaml.ScalarNode {
+			if _, err := memory.ParseQuantity(value.Value); err != nil {
+				return value
 			}
 		}
 	}

@@ -15,7 +15,6 @@ import (
 
 // workload is an object of a stream that has pods.
 type workload struct {
-	doc *document
 	// template is the part of the tree that becomes the pod.
 	template *yaml.Node
 
@@ -28,12 +27,12 @@ type workload struct {
 // String is "Deployment shop/web".
 func (w *workload) String() string { return fmt.Sprintf("%s %s/%s", w.kind, w.namespace, w.name) }
 
-// objects are the objects of a document: itself, or the items of a List.
-func objects(d *document) []*yaml.Node {
-	top := d.object()
-	if top == nil {
+// objects are the objects of a document: its mapping, or the items of a List.
+func objects(root *yaml.Node) []*yaml.Node {
+	if root == nil {
 		return nil
 	}
+	top := root.Content[0]
 	items := get(top, "items")
 	if !strings.HasSuffix(text(top, "kind"), "List") || items == nil || items.Kind != yaml.SequenceNode {
 		return []*yaml.Node{top}
@@ -47,14 +46,19 @@ func objects(d *document) []*yaml.Node {
 	return out
 }
 
+func isWorkload(n *yaml.Node) bool {
+	_, ok := workloadkind.Of(text(n, "apiVersion"), text(n, "kind"))
+	return ok
+}
+
 // asWorkload reads an object that has pods; nil for every other kind.
-func asWorkload(d *document, n *yaml.Node, namespace string) (*workload, error) {
+func asWorkload(n *yaml.Node, namespace string) (*workload, error) {
 	kind, ok := workloadkind.Of(text(n, "apiVersion"), text(n, "kind"))
 	if !ok {
 		return nil, nil //nolint:nilnil // no workload is an answer, not a failure
 	}
 	w := &workload{
-		doc: d, kind: text(n, "kind"), namespace: text(n, "metadata", "namespace"), name: text(n, "metadata", "name"),
+		kind: text(n, "kind"), namespace: text(n, "metadata", "namespace"), name: text(n, "metadata", "name"),
 		pod: &corev1.Pod{},
 	}
 	if w.namespace == "" {

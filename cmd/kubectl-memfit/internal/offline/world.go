@@ -4,12 +4,11 @@
 package offline
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
-	corev1 "k8s.io/api/core/v1"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
@@ -38,11 +37,14 @@ func newWorld(o Options) (*world, error) {
 		w.namespace = "default"
 	}
 	for i, d := range split(o.Profiles) {
-		if err := d.parse(); err != nil {
-			return nil, fmt.Errorf("profile document %d: %w", i+1, err)
+		root, err := d.tree()
+		if err != nil {
+			return nil, fmt.Errorf("profile document %d: %w", i+1, d.placed(err, 0))
 		}
-		if err := w.learn(d, true); err != nil {
-			return nil, fmt.Errorf("profile document %d: %w", i+1, err)
+		for _, n := range objects(root) {
+			if err := w.learn(n, true); err != nil {
+				return nil, fmt.Errorf("profile document %d: %w", i+1, err)
+			}
 		}
 	}
 	var governing []*profile.Profile
@@ -60,48 +62,54 @@ func newWorld(o Options) (*world, error) {
 	return w, nil
 }
 
-// learn takes in the objects of d that are not workloads; only profiles when the document comes from the profile file.
-func (w *world) learn(d *document, onlyProfiles bool) error {
-	for _, n := range objects(d) {
-		namespace := text(n, "metadata", "namespace")
-		if namespace == "" {
-			namespace = w.namespace
+// learn takes in an object that is not a workload; only profiles when it comes from the profile file. Of kinds that
+// memfit does not decide by it reads what it needs, so that nothing else in them can stop it.
+func (w *world) learn(n *yaml.Node, onlyProfiles bool) error {
+	name, namespace := text(n, "metadata", "name"), cmp.Or(text(n, "metadata", "namespace"), w.namespace)
+	var err error
+	switch kind := workloadkind.Group(text(n, "apiVersion")) + "/" + text(n, "kind"); {
+	case kind == v1alpha1.Group+"/MemoryProfile":
+		var p v1alpha1.MemoryProfile
+		if err = into(n, &p); err == nil {
+			w.add(profile.KindNamespaced, namespace, p.Name, p.Generation, &p.Spec)
 		}
-		var err error
-		switch kind := workloadkind.Group(text(n, "apiVersion")) + "/" + text(n, "kind"); {
-		case kind == v1alpha1.Group+"/MemoryProfile":
-			var p v1alpha1.MemoryProfile
-			if err = into(n, &p); err == nil {
-				w.add(profile.KindNamespaced, namespace, p.Name, p.Generation, &p.Spec)
-			}
-		case kind == v1alpha1.Group+"/ClusterMemoryProfile":
-			var p v1alpha1.ClusterMemoryProfile
-			if err = into(n, &p); err == nil {
-				w.add(profile.KindCluster, "", p.Name, p.Generation, &p.Spec)
-			}
-		case onlyProfiles:
-		case kind == v1alpha1.Group+"/MemoryRecommendation":
-			var m v1alpha1.MemoryRecommendation
-			if err = into(n, &m); err == nil {
-				m.Namespace = namespace
-				w.recommendations = append(w.recommendations, m)
-			}
-		case kind == "/Namespace":
-			var ns corev1.Namespace
-			if err = into(n, &ns); err == nil {
-				w.namespaces[ns.Name] = ns.Annotations
-			}
-		case kind == "/ConfigMap":
-			var m corev1.ConfigMap
-			if err = into(n, &m); err == nil {
-				w.configMap(namespace, &m)
-			}
+	case kind == v1alpha1.Group+"/ClusterMemoryProfile":
+		var p v1alpha1.ClusterMemoryProfile
+		if err = into(n, &p); err == nil {
+			w.add(profile.KindCluster, "", p.Name, p.Generation, &p.Spec)
 		}
-		if err != nil {
-			return fmt.Errorf("%s %s: %w", text(n, "kind"), text(n, "metadata", "name"), err)
+	case onlyProfiles:
+	case kind == v1alpha1.Group+"/MemoryRecommendation":
+		var m v1alpha1.MemoryRecommendation
+		if err = into(n, &m); err == nil {
+			m.Namespace = namespace
+			w.recommendations = append(w.recommendations, m)
 		}
+	case kind == "/Namespace":
+		w.namespaces[name] = map[string]string{}
+		annotations := get(n, "metadata", "annotations")
+		for _, key := range keysOf(annotations) {
+			w.namespaces[name][key] = text(annotations, key)
+		}
+	case kind == "/ConfigMap":
+		if w.keys[namespace] == nil {
+			w.keys[namespace] = make(map[string][]string)
+		}
+		w.keys[namespace][name] = keysOf(get(n, "data"))
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", text(n, "kind"), name, err)
 	}
 	return nil
+}
+
+// keysOf are the keys of a mapping, sorted.
+func keysOf(n *yaml.Node) (keys []string) {
+	for i := 0; n != nil && n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		keys = append(keys, n.Content[i].Value)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // add takes a profile in, once: a profile file may also be part of the manifests.
@@ -115,13 +123,6 @@ func (w *world) add(kind, namespace, name string, generation int64, spec *v1alph
 	) {
 		w.profiles = append(w.profiles, n)
 	}
-}
-
-func (w *world) configMap(namespace string, m *corev1.ConfigMap) {
-	if w.keys[namespace] == nil {
-		w.keys[namespace] = make(map[string][]string)
-	}
-	w.keys[namespace][m.Name] = slices.Sorted(maps.Keys(m.Data))
 }
 
 // know indexes the profiles, when all are there: those that stand beside the profile file's may give it defaults.
@@ -160,8 +161,7 @@ func (w *world) match(l *workload) (*profile.Profile, profile.Match) {
 		return d.Profile, d
 	case d.Problem == profile.Excluded:
 		return nil, profile.Match{Why: d.Why}
-	case w.sole != nil && (d.Problem == "" || d.Problem == profile.NotFound && strings.Contains(d.Why,
-		fmt.Sprintf("names %q", w.sole.Ref.Name))):
+	case w.sole != nil && (d.Problem == "" || d.Missing == w.sole.Ref.Name):
 		return w.sole, d
 	case d.Problem == "":
 		d.Why = fmt.Sprintf(

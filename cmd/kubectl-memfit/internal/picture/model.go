@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/runtimes"
@@ -99,7 +100,7 @@ func containerOf(c *v1alpha1.ContainerSnapshot) Container {
 		out.beside()
 	} else {
 		out.Parts = withoutParts(c)
-		out.Notes = append(out.Notes, notInspected(c))
+		out.Notes = append(out.Notes, clean(report.NotInspected(c)))
 	}
 	out.pages(c.Map)
 	return out
@@ -199,21 +200,6 @@ func notes(m *v1alpha1.MemoryParts) (out []string) {
 			"shown", m.CoveragePercent))
 	}
 	return out
-}
-
-// notInspected says why there are no parts.
-func notInspected(c *v1alpha1.ContainerSnapshot) string {
-	switch c.Inspection {
-	case v1alpha1.InspectionNotEnabled:
-		return "the agent runs at tier Watch, which reads nothing of processes; tier See draws what fills them"
-	case v1alpha1.InspectionDeclined:
-		return "the pod refuses inspection (annotation " + v1alpha1.InspectAnnotation + ": \"false\")"
-	case v1alpha1.InspectionDone, v1alpha1.InspectionUnreadable:
-	}
-	if c.InspectionMessage != "" {
-		return "its processes could not be inspected: " + clean(c.InspectionMessage)
-	}
-	return "its processes have not been inspected yet"
 }
 
 // total is how much the bar shows.

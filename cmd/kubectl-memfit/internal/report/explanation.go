@@ -164,6 +164,14 @@ func killed(k *v1alpha1.OOMKillRecord) string {
 	return text + fmt.Sprintf(": pod %s, container %s, confidence %s", k.Pod, k.Container, k.Confidence)
 }
 
+// leftAlone says why nothing is set in pods, of one of them.
+func leftAlone(c *v1alpha1.Coverage) string {
+	if c.SkippedReason == "" {
+		return "left alone"
+	}
+	return "left alone (" + c.SkippedReason + ")"
+}
+
 // covered is how many pods run with the profile's settings, and what is the matter with the others.
 func covered(c *v1alpha1.Coverage) string {
 	parts := []string{fmt.Sprintf("%d of %d run with the profile's settings", c.Injected, c.Governed)}
@@ -172,7 +180,7 @@ func covered(c *v1alpha1.Coverage) string {
 		are  string
 	}{
 		{c.Missed, "never passed through memfit"}, {c.Stale, "have older settings"},
-		{c.Skipped, "are left alone for a reason (annotation " + v1alpha1.InjectedAnnotation + ")"},
+		{c.Skipped, leftAlone(c)},
 	} {
 		if other.pods > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", other.pods, other.are))

@@ -72,10 +72,11 @@ func listed(recs []*v1alpha1.MemoryRecommendation) string {
 		}
 		names = append(names, name)
 	}
-	return someOf(names)
+	return SomeOf(names)
 }
 
-func someOf(names []string) string {
+// SomeOf lists names, sorted, and counts those beyond the first ten.
+func SomeOf(names []string) string {
 	slices.Sort(names)
 	if over := len(names) - namesListed; over > 0 {
 		return strings.Join(names[:namesListed], ", ") + fmt.Sprintf(" and %d more", over)

@@ -58,12 +58,6 @@ func wrap(text string, width int) []string {
 	return append(lines, current)
 }
 
-// without cuts what follows a separator: "Node.js 20 (declared by the profile)" is "Node.js 20".
-func without(text, separator string) string {
-	head, _, _ := strings.Cut(text, separator)
-	return head
-}
-
 // distinct keeps the first of equal texts and drops empty ones.
 func distinct(texts []string) []string {
 	seen := map[string]bool{"": true}

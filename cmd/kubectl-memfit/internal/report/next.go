@@ -5,12 +5,14 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
@@ -44,6 +46,7 @@ func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 		}
 		steps = append(steps, step)
 	}
+	steps = append(steps, rec.Status.Remedies...)
 	if !r.Sized() && !meta.IsStatusConditionTrue(rec.Status.Conditions, v1alpha1.ConditionReady) {
 		steps = append(steps, unready(rec))
 	}
@@ -55,7 +58,7 @@ func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 	if r.Killed && len(steps) == 0 {
 		steps = append(
 			steps,
-			"The recommended size stands; watch whether kills go on: "+finding(
+			"The recommended size is unchanged; watch whether kills go on: "+finding(
 				rec.Status.Conditions, v1alpha1.ConditionOOMObserved,
 			).Message,
 		)
@@ -69,10 +72,30 @@ func unready(rec *v1alpha1.MemoryRecommendation) string {
 	if ready.Status == "" {
 		return "memfit has not evaluated it yet: wait a minute, or see whether it runs: kubectl -n memfit-system get pods"
 	}
-	return fmt.Sprintf("No number yet (%s): %s", ready.Reason, ready.Message)
+	after := ""
+	if kills := rec.Status.OOMKills; kills > 0 {
+		after = " after " + format.Count(kills, "OOM kill")
+	}
+	text := fmt.Sprintf("No number yet%s (%s): %s", after, ready.Reason, strings.TrimSuffix(ready.Message, "."))
+	if after == "" || len(rec.Status.Remedies) > 0 || len(rec.Status.RecentOOMKills) == 0 {
+		return text
+	}
+	return text + ". " + meanwhile(rec, &rec.Status.RecentOOMKills[0])
 }
 
-// typed is the workload as kubectl takes it: "deployment/web".
+// meanwhile says what to do about a container that is killed and has no number.
+func meanwhile(rec *v1alpha1.MemoryRecommendation, last *v1alpha1.OOMKillRecord) string {
+	sized := slices.ContainsFunc(rec.Status.Containers, func(c v1alpha1.ContainerRecommendation) bool {
+		return c.Container == last.Container
+	})
+	if !sized {
+		return fmt.Sprintf("The last kill was in container %s, which memfit does not size: list it in spec.containers of "+
+			"%s %s, or raise its limit yourself", last.Container, rec.Spec.Profile.Kind, rec.Spec.Profile.Name)
+	}
+	return fmt.Sprintf("Until then, raise the limit of container %s (%s) yourself; what filled it: kubectl memfit why "+
+		"-n %s pod/%s", last.Container, Amount(last.Limit), rec.Namespace, last.Pod)
+}
+
 // where says to kubectl in which namespace a workload is, and in which cluster where several were asked: a command that
 // is copied must not end up in another one.
 func (r *Row) where() string {
@@ -85,4 +108,5 @@ func (r *Row) where() string {
 // resource is a workload as kubectl -o name has it: "deployment.apps/web".
 func (r *Row) resource() string { return workloadkind.Resource(r.APIVersion, r.Kind, r.Name) }
 
+// typed is the workload as kubectl takes it: "deployment/web".
 func (r *Row) typed() string { return workloadkind.Typed(r.Kind, r.Name) }

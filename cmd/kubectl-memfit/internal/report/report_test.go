@@ -24,7 +24,12 @@ import (
 // shop reads the recommendations of testdata/shop.yaml.
 func shop(t *testing.T) []v1alpha1.MemoryRecommendation {
 	t.Helper()
-	text, err := os.ReadFile("testdata/shop.yaml")
+	return recommendations(t, "testdata/shop.yaml")
+}
+
+func recommendations(t *testing.T, file string) []v1alpha1.MemoryRecommendation {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,6 +85,24 @@ func TestStatus(t *testing.T) {
 			t.Errorf("%s has an escape sequence that somebody's recommendation brought", name)
 		}
 	}
+}
+
+// TestKilledWithoutANumber: what to do is on the page also where memfit has no number, and why a setting is left alone.
+func TestKilledWithoutANumber(t *testing.T) {
+	recs := recommendations(t, "testdata/killed.yaml")
+	var out bytes.Buffer
+	status := NewStatus("", recs, nil)
+	if err := status.Write(&out, listing.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range recs {
+		e := Explain(&recs[i], nil)
+		out.WriteString("\n")
+		if err := e.Write(&out, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden.Check(t, "killed.txt", out.String())
 }
 
 func TestStatusIsOrderedWhateverTheInput(t *testing.T) {

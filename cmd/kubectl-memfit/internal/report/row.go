@@ -48,12 +48,14 @@ type Row struct {
 
 // Container is what is recommended for one container.
 type Container struct {
-	Name        string         `json:"name"`
-	Runtime     string         `json:"runtime,omitempty"`
-	Decision    string         `json:"decision"`
-	Confidence  string         `json:"confidence,omitempty"`
-	Current     v1alpha1.Size  `json:"current"`
-	Recommended *v1alpha1.Size `json:"recommended,omitempty"`
+	Name string `json:"name"`
+	// Identity is the runtime; absent: unknown. Runtime says it in words, and how it is known.
+	Identity    *v1alpha1.RuntimeIdentity `json:"identity,omitempty"`
+	Runtime     string                    `json:"runtime,omitempty"`
+	Decision    string                    `json:"decision"`
+	Confidence  string                    `json:"confidence,omitempty"`
+	Current     v1alpha1.Size             `json:"current"`
+	Recommended *v1alpha1.Size            `json:"recommended,omitempty"`
 	// Use is the most that one replica used lately, UsePercent that as a share of its limit, UseSeen when it was read.
 	Use         *resource.Quantity `json:"use,omitempty"`
 	UsePercent  int64              `json:"usePercent,omitempty"`
@@ -116,9 +118,9 @@ var failed = map[string]bool{
 
 func containerOf(c *v1alpha1.ContainerRecommendation) Container {
 	out := Container{
-		Name: c.Container, Runtime: c.Runtime, Decision: c.Decision, Confidence: c.Confidence, Current: c.Current,
-		Recommended: c.Recommended,
-		Use:         c.Use, UsePercent: percent(c.Use, c.Current.Limit), UseSeen: c.UseSeen,
+		Name: c.Container, Identity: c.Identity, Runtime: c.Runtime, Decision: c.Decision, Confidence: c.Confidence,
+		Current: c.Current, Recommended: c.Recommended,
+		Use: c.Use, UsePercent: percent(c.Use, c.Current.Limit), UseSeen: c.UseSeen,
 	}
 	if c.Shape != nil {
 		out.Shape, out.TimeToLimit = c.Shape.Kind, c.Shape.TimeToLimit

@@ -140,7 +140,7 @@ func NothingGoverned(namespace string, profiles []Profile) string {
 		for i := range profiles {
 			names = append(names, profiles[i].String())
 		}
-		fmt.Fprintf(&text, "Opt a workload in with a profile that is there (%s):\n", someOf(names))
+		fmt.Fprintf(&text, "Opt a workload in with a profile that is there (%s):\n", SomeOf(names))
 	}
 	name := "web"
 	if len(profiles) > 0 {

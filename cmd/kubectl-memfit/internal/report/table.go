@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
+	"github.com/memfit/memfit/internal/runtimes"
 )
 
 // stepsShown is how many workloads the lines below the table are about: what somebody does in one sitting.
@@ -147,11 +148,13 @@ func requests(r *Row) string {
 func runtimesOf(r *Row) string {
 	var names []string
 	for i := range r.Containers {
-		names = append(names, without(r.Containers[i].Runtime, " ("))
+		if id := r.Containers[i].Identity; id != nil {
+			title := runtimes.TitleOf(string(id.Type)) + " " + string(id.Variant) + " " + id.Version
+			names = append(names, strings.Join(strings.Fields(title), " "))
+		}
 	}
-	// What nobody knows of a sidecar is no news next to what is known of the application.
-	if known := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == "unknown" }); len(known) > 0 {
-		names = known
+	if len(names) == 0 && len(r.Containers) > 0 { // an unknown sidecar beside a known application is not worth a word
+		return "unknown"
 	}
 	return strings.Join(distinct(names), ", ")
 }
@@ -181,12 +184,9 @@ func shapes(r *Row) string {
 	if r.Stalled {
 		return "stands still"
 	}
-	if r.Drifts() {
+	// The reason of the condition is mostly the shape, which comes with more.
+	if r.Drifts() && !slices.ContainsFunc(r.Containers, func(c Container) bool { return c.Shape == r.Drift.Reason }) {
 		texts = append([]string{r.Drift.Reason}, texts...)
-		// The reason of the condition is mostly the shape, which comes with more.
-		if len(texts) > 1 && strings.HasPrefix(texts[1], r.Drift.Reason) {
-			texts = texts[1:]
-		}
 	}
 	return strings.Join(distinct(texts), "; ")
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/levers"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/runtimes"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // Why is what is known of one pod's memory: what the agent of its node saw, and what memfit did about its workload.
@@ -41,25 +42,31 @@ func WhyOf(s *v1alpha1.MemorySnapshot, rec *v1alpha1.MemoryRecommendation) Why {
 	return w
 }
 
-// OfPod finds the recommendation of a pod's workload by names, because memfit keeps no list of pods: one that tells
-// of a kill or a stall of this very pod, else the one whose workload's name the pod's begins with, the longest first;
-// nil: none.
-func OfPod(recs []v1alpha1.MemoryRecommendation, pod string) *v1alpha1.MemoryRecommendation {
-	var best *v1alpha1.MemoryRecommendation
-	for i := range recs {
-		rec := &recs[i]
-		name := rec.Spec.Workload.Name
-		if tellsOf(&rec.Status, pod) || name == pod {
-			return rec
-		}
-		if strings.HasPrefix(pod, name+"-") && (best == nil || len(name) > len(best.Spec.Workload.Name)) {
-			best = rec
-		}
-	}
-	return best
+// OfOwner returns the recommendation of the workload that owns a pod; nil: none.
+func OfOwner(recs []v1alpha1.MemoryRecommendation, owner v1alpha1.WorkloadReference) *v1alpha1.MemoryRecommendation {
+	group := workloadkind.Group(owner.APIVersion)
+	return only(recs, func(rec *v1alpha1.MemoryRecommendation) bool {
+		w := rec.Spec.Workload
+		return w.Kind == owner.Kind && w.Name == owner.Name && workloadkind.Group(w.APIVersion) == group
+	})
 }
 
-func tellsOf(s *v1alpha1.MemoryRecommendationStatus, pod string) bool {
+// OfRecord returns the recommendation that records a kill or a stall of a pod; nil: none does, or several do. It is for
+// pods whose owner cannot be read.
+func OfRecord(recs []v1alpha1.MemoryRecommendation, pod string) *v1alpha1.MemoryRecommendation {
+	return only(recs, func(rec *v1alpha1.MemoryRecommendation) bool { return recordsPod(&rec.Status, pod) })
+}
+
+func only(
+	recs []v1alpha1.MemoryRecommendation, is func(*v1alpha1.MemoryRecommendation) bool,
+) *v1alpha1.MemoryRecommendation {
+	if found := matching(recs, is); len(found) == 1 {
+		return found[0]
+	}
+	return nil
+}
+
+func recordsPod(s *v1alpha1.MemoryRecommendationStatus, pod string) bool {
 	return slices.ContainsFunc(s.RecentOOMKills, func(k v1alpha1.OOMKillRecord) bool { return k.Pod == pod }) ||
 		slices.ContainsFunc(s.RecentStalls, func(r v1alpha1.StallRecord) bool { return r.Pod == pod })
 }
@@ -145,7 +152,7 @@ func held(s *v1alpha1.StallSnapshot) string {
 // filled says what was in it, as parts that add up.
 func (p *page) filled(m *v1alpha1.MemoryParts, c *v1alpha1.ContainerSnapshot) {
 	if m == nil {
-		p.item("Filled by", notInspected(c))
+		p.item("Filled by", "unknown: "+NotInspected(c))
 		return
 	}
 	processes := "one process"
@@ -207,19 +214,26 @@ func helping(m *v1alpha1.MemoryParts) []string {
 	return distinct(lines)
 }
 
-// notInspected says why nothing is known of what fills a container.
-func notInspected(c *v1alpha1.ContainerSnapshot) string {
-	switch c.Inspection {
-	case v1alpha1.InspectionNotEnabled:
-		return "not known: the agent runs at tier Watch (config/agent/see inspects processes)"
-	case v1alpha1.InspectionDeclined:
-		return "not known: the pod has " + v1alpha1.InspectAnnotation + `: "false"`
-	case v1alpha1.InspectionUnreadable:
-		return "not known: " + c.InspectionMessage
-	case v1alpha1.InspectionDone:
+// NotInspected says why it is unknown what fills a container, and when it will be known.
+func NotInspected(c *v1alpha1.ContainerSnapshot) string {
+	switch {
+	case c.Inspection == v1alpha1.InspectionNotEnabled:
+		return "the agent runs at tier Watch; tier See inspects processes (config/agent/see)"
+	case c.Inspection == v1alpha1.InspectionDeclined:
+		return "the pod has " + v1alpha1.InspectAnnotation + `: "false"`
+	case c.InspectionMessage != "":
+		return "its processes could not be inspected: " + c.InspectionMessage
 	}
-	return "not known"
+	return "not inspected yet: " + FirstInspection
 }
+
+// FirstInspection says when the agent first inspects a container; NoSnapshot why a pod has no snapshot (docs/agent.md).
+const (
+	FirstInspection = "the agent inspects a container 10 s after its start, on a node with many new containers some " +
+		"minutes later; to ask for it now: kubectl annotate pod POD --overwrite " + v1alpha1.InspectAnnotation + `="$(date)"`
+	NoSnapshot = "no snapshot: no agent runs on its node, or the pod is new: an agent writes the first snapshot 30 to " +
+		"90 s after the start of a pod, within 5 min on a node with many new pods"
+)
 
 // levels are a curve's heights, from nothing to the highest.
 var levels = []rune("▁▂▃▄▅▆▇█")

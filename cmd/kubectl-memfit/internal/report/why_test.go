@@ -26,7 +26,7 @@ func TestWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	why := WhyOf(&snapshot, OfPod(shop(t), snapshot.Name))
+	why := WhyOf(&snapshot, OfRecord(shop(t), snapshot.Name))
 	if err := why.Write(&out, false); err != nil {
 		t.Fatal(err)
 	}
@@ -42,26 +42,41 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-func TestOfPod(t *testing.T) {
-	rec := func(workload string, killed ...string) v1alpha1.MemoryRecommendation {
+// TestOfOwner: a pod's recommendation is that of its owner, and not of a workload whose name begins likewise. A pod
+// without an owner that can be read is found by the kills that are recorded of it.
+func TestOfOwner(t *testing.T) {
+	rec := func(apiVersion, kind, name string, killed ...string) v1alpha1.MemoryRecommendation {
 		var r v1alpha1.MemoryRecommendation
-		r.Spec.Workload.Name = workload
+		r.Spec.Workload = v1alpha1.WorkloadReference{APIVersion: apiVersion, Kind: kind, Name: name}
 		for _, pod := range killed {
 			r.Status.RecentOOMKills = append(r.Status.RecentOOMKills, v1alpha1.OOMKillRecord{Pod: pod})
 		}
 		return r
 	}
-	recs := []v1alpha1.MemoryRecommendation{rec("web"), rec("web-api"), rec("db", "web-odd")}
-	for pod, want := range map[string]string{
-		"web-6d5f7c9b8-x2x7k": "web", "web-api-6d5f7c9b8-x2x7k": "web-api", "web-odd": "db", "db-0": "db", "webby-0": "",
-		"web": "web",
-	} {
-		got := ""
-		if found := OfPod(recs, pod); found != nil {
-			got = found.Spec.Workload.Name
+	recs := []v1alpha1.MemoryRecommendation{
+		rec("apps/v1", "Deployment", "web", "web-0"), rec("apps/v1", "StatefulSet", "db", "db-0", "shared-0"),
+		rec("batch.volcano.sh/v1alpha1", "Job", "train", "shared-0"),
+	}
+	name := func(found *v1alpha1.MemoryRecommendation) string {
+		if found == nil {
+			return ""
 		}
-		if got != want {
-			t.Errorf("%s belongs to %q, want %q", pod, got, want)
+		return found.Spec.Workload.Name
+	}
+	for owner, want := range map[v1alpha1.WorkloadReference]string{
+		{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}:      "web",
+		{APIVersion: "apps/v1beta1", Kind: "Deployment", Name: "web"}: "web",
+		{APIVersion: "apps/v1", Kind: "Deployment", Name: "web-api"}:  "",
+		{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web"}:     "",
+		{APIVersion: "batch/v1", Kind: "Job", Name: "train"}:          "",
+	} {
+		if got := name(OfOwner(recs, owner)); got != want {
+			t.Errorf("pods of %v have the recommendation of %q, want %q", owner, got, want)
+		}
+	}
+	for pod, want := range map[string]string{"web-0": "web", "db-0": "db", "web-api-6d5f7c9b8-x2x7k": "", "shared-0": ""} {
+		if got := name(OfRecord(recs, pod)); got != want {
+			t.Errorf("pod %s is recorded with %q, want %q", pod, got, want)
 		}
 	}
 }

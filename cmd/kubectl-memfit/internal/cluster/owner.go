@@ -1,0 +1,141 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
+	"github.com/memfit/memfit/internal/workloadkind"
+)
+
+// ownersMax is how many owners are read above a pod: a Job of a JobSet is one.
+const ownersMax = 3
+
+// Owner reads the workload that owns a pod; nil: the pod does not exist.
+func (c *Cluster) Owner(ctx context.Context, namespace, pod string) (*v1alpha1.WorkloadReference, error) {
+	object, err := c.metadata.Resource(pods).Namespace(namespace).Get(ctx, pod, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // no pod is an answer
+	case err != nil:
+		return nil, fmt.Errorf("reading the owner of pod %s/%s: %w", namespace, pod, err)
+	}
+	owner := inventory.Owner(object)
+	for range ownersMax {
+		kind, known := workloadkind.Of(owner.APIVersion, owner.Kind)
+		if !known || !kind.Intermediate {
+			break
+		}
+		above, err := c.Workload(ctx, namespace, owner)
+		if err != nil {
+			break // its own controller is unknown, so that it is the workload as far as can be read
+		}
+		ref := metav1.GetControllerOf(above)
+		if ref == nil {
+			break
+		}
+		owner = v1alpha1.WorkloadReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name}
+	}
+	return &owner, nil
+}
+
+// Choice is the pod of a workload that is worth a page, and why.
+type Choice struct {
+	// Pod is its name; empty: no pod of the workload has a snapshot.
+	Pod string
+	// Workload is the workload as kubectl takes it.
+	Workload string
+	// Newest is the time of its last kill or stall, or of its snapshot.
+	Newest time.Time
+	// Event is OOM kill, stall or snapshot: what Newest is the time of.
+	Event string
+	// Others are the other pods of the workload.
+	Others []string
+}
+
+// Choose finds the pods of a workload that is named as kubectl takes it ("deployment/web"), or by its name alone, and
+// chooses the one with the newest kill or stall, else with the newest snapshot.
+func (c *Cluster) Choose(ctx context.Context, namespace, asked string) (Choice, error) {
+	kind, name, typed := strings.Cut(asked, "/")
+	if !typed {
+		name = asked
+	}
+	var choice Choice
+	of := map[string]bool{}
+	err := c.EachPodName(ctx, namespace, func(pod *metav1.PartialObjectMetadata) {
+		owner := inventory.Owner(pod)
+		if owner.Name == name && (!typed || workloadkind.Called(owner.APIVersion, owner.Kind, kind)) {
+			of[pod.Name] = true
+			choice.Workload = workloadkind.Typed(owner.Kind, owner.Name)
+		}
+	})
+	if err != nil {
+		return Choice{}, err
+	}
+	if len(of) == 0 {
+		return Choice{}, fmt.Errorf("%w of %s in namespace %s; name a pod, or see which workloads have pods: "+
+			"kubectl memfit scan -n %s", ErrNoPod, asked, namespace, namespace)
+	}
+	err = c.EachSnapshot(ctx, namespace, func(s *v1alpha1.MemorySnapshot) {
+		if of[s.Name] {
+			choice.consider(s)
+		}
+	})
+	if err != nil {
+		return Choice{}, err
+	}
+	for pod := range of {
+		if pod != choice.Pod {
+			choice.Others = append(choice.Others, pod)
+		}
+	}
+	slices.Sort(choice.Others)
+	if choice.Pod == "" {
+		return Choice{}, c.noSnapshot(ctx, namespace, choice.Others[0])
+	}
+	return choice, nil
+}
+
+// consider takes a pod of the workload that has something newer.
+func (c *Choice) consider(s *v1alpha1.MemorySnapshot) {
+	at, event := s.Status.ObservedTime.Time, "snapshot"
+	newer := func(t time.Time, what string) {
+		if event == "snapshot" || t.After(at) {
+			at, event = t, what
+		}
+	}
+	for i := range s.Status.Containers {
+		if k := s.Status.Containers[i].LastKill; k != nil {
+			newer(k.Time.Time, "OOM kill")
+		}
+		if l := s.Status.Containers[i].LastStall; l != nil {
+			newer(l.Started.Time, "stall")
+		}
+	}
+	worse := cmp.Compare(rank(event), rank(c.Event))
+	if worse > 0 || worse == 0 && (at.After(c.Newest) || at.Equal(c.Newest) && s.Name < c.Pod) {
+		c.Pod, c.Newest, c.Event = s.Name, at, event
+	}
+}
+
+// rank orders what can be known of a pod: a kill or a stall, a snapshot, nothing.
+func rank(event string) int {
+	switch event {
+	case "":
+		return 0
+	case "snapshot":
+		return 1
+	}
+	return 2
+}

@@ -1,0 +1,114 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/memfit/memfit/test/expect"
+)
+
+// celBudget is what the API server lets the rules of one object cost.
+const celBudget = 10_000_000
+
+// rules are the schema and the rules of MemoryProfiles, as the API server runs them.
+func rules(t *testing.T) (*structural.Structural, *cel.Validator) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(expect.Root(), "config", "crd", "bases", "memfit.dev_memoryprofiles.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v1 apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(text, &v1); err != nil {
+		t.Fatal(err)
+	}
+	apiextensionsv1.SetDefaults_CustomResourceDefinition(&v1)
+	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&v1.Spec)
+	var crd apiextensions.CustomResourceDefinition
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(
+		&v1, &crd, nil,
+	); err != nil {
+		t.Fatal(err)
+	}
+	crd.Status.StoredVersions = []string{v1.Spec.Versions[0].Name}
+	// Also what the rules may cost at most, with lists and texts as long as the schema lets them be.
+	if errs := validation.ValidateCustomResourceDefinition(t.Context(), &crd); len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	schema := crd.Spec.Validation
+	if schema == nil {
+		schema = crd.Spec.Versions[0].Schema
+	}
+	s, err := structural.NewStructural(schema.OpenAPIV3Schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, cel.NewValidator(s, true, celBudget)
+}
+
+// TestRulesNameTheFix: what cannot be meant is refused with what to write instead, and with nothing else.
+func TestRulesNameTheFix(t *testing.T) {
+	s, v := rules(t)
+	const quantity = " is not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)"
+	const exponent = "an exponent has at most two digits: write it with a unit, for example 512Mi"
+	const name = " is not a container name: it has lower-case letters, digits and hyphens; or write * for all others"
+	for spec, want := range map[string]string{
+		`{sizing: {limit: {max: 200MB}}}`:                                    "200MB" + quantity,
+		`{sizing: {limit: {min: 64Mi, max: 200 MiB}}}`:                       "200 MiB" + quantity,
+		`{sizing: {request: {min: 1GB}, limit: {max: 2Gi}}}`:                 "1GB" + quantity,
+		`{sizing: {oom: {minIncrease: 64mb}}}`:                               "64mb" + quantity,
+		`{tuning: {heapLimit: 256MB}}`:                                       "256MB" + quantity,
+		`{tuning: {reserve: a lot}}`:                                         "a lot" + quantity,
+		`{tuning: {trimThreshold: 128KB}}`:                                   "128KB" + quantity,
+		`{tuning: {nodejs: {semiSpace: 16MB}}}`:                              "16MB" + quantity,
+		`{containers: [{name: app, limit: {max: 1GB}}]}`:                     "1GB" + quantity,
+		`{sizing: {limit: {max: "1e-999999999"}}}`:                           exponent,
+		`{sizing: {limit: {max: 512m}}}`:                                     "max is below 1Mi: write it with a unit, for example 4Gi",
+		`{containers: [{name: App_X}]}`:                                      "App_X" + name,
+		`{containers: [{name: app-}]}`:                                       "app-" + name,
+		`{sizing: {disruption: {watch: 99999h}}}`:                            "watch must be between 10s and 168h, for example 10m",
+		`{sizing: {disruption: {watch: 1 day}}}`:                             "watch must be between 10s and 168h, for example 10m",
+		`{sizing: {disruption: {watch: 1s}}}`:                                "watch must be between 10s and 168h, for example 10m",
+		`{sizing: {disruption: {cooldown: 99999h}}}`:                         "cooldown must be between 0s and 168h, for example 1h",
+		`{sizing: {disruption: {cooldown: -1h}}}`:                            "cooldown must be between 0s and 168h, for example 1h",
+		`{sizing: {disruption: {windows: [{schedule: x, duration: 200h}]}}}`: "duration must be between 1m and 168h, for example 3h",
+		`{drift: {window: 1d}}`:                                              "window must be between 1h and 168h, for example 24h",
+		`{tuning: {trimInterval: 30}}`:                                       "trimInterval must be 0s (off) or between 1s and 1h, for example 30s",
+		`{tuning: {jvm: {g1PeriodicGCInterval: soon}}}`:                      "g1PeriodicGCInterval must be between 10s and 1h, for example 5m",
+		// Good ones.
+		`{sizing: {limit: {min: 0.1Gi, max: 268435456}, disruption: {watch: 90s, cooldown: 0s}}}`: "",
+		`{sizing: {limit: {max: "1e9"}, disruption: {watch: 1h30m, cooldown: 1.5h}}}`:             "",
+		`{containers: [{name: "*"}, {name: app-2}, {name: 0}]}`:                                   "",
+	} {
+		var object map[string]any
+		const head = "apiVersion: memfit.dev/v1alpha1\nkind: MemoryProfile\nspec: "
+		text := strings.NewReplacer("{name: 0}", `{name: "0"}`, "trimInterval: 30}", `trimInterval: "30"}`).Replace(spec)
+		inJSON, err := yaml.YAMLToJSON([]byte(head + text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(inJSON, &object); err != nil { // as the API server does: integers stay integers
+			t.Fatal(err)
+		}
+		errs, _ := v.Validate(t.Context(), nil, s, object, nil, celBudget)
+		var got []string
+		for _, err := range errs {
+			got = append(got, err.Detail)
+		}
+		if answer := strings.Join(got, "; "); answer != want {
+			t.Errorf("%s is answered with\n  %s\nwant\n  %s", spec, answer, want)
+		}
+	}
+}
