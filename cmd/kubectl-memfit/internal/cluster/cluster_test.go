@@ -194,7 +194,7 @@ func large(t *testing.T, n int) (url string) {
 	}
 	snapshot := snapshotOf("NAME", 100, 50)
 	c := map[string]any{
-		"container": "app", "usage": "300Mi", "limit": "512Mi", "inspection": "Done", "summary": strings.Repeat("s", 200),
+		"container": "app", "demand": "300Mi", "limit": "512Mi", "inspection": "Done", "summary": strings.Repeat("s", 200),
 		"runtime": map[string]any{"type": "NodeJS", "version": "20.1.0", "evidence": []any{"node exports node::Start"}},
 		"memory": map[string]any{
 			"resident": "280Mi", "unexplained": "1Mi", "time": "2026-11-22T14:03:12Z",
@@ -202,6 +202,7 @@ func large(t *testing.T, n int) (url string) {
 		},
 	}
 	_ = unstructured.SetNestedSlice(snapshot.Object, []any{c}, "status", "containers")
+	_ = unstructured.SetNestedField(snapshot.Object, "node-1", "status", "nodeName")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		item, kind := any(pod), "PodList"
 		switch {

@@ -28,6 +28,12 @@ var now = time.Date(2026, 11, 22, 15, 0, 0, 0, time.UTC)
 
 func shop(t *testing.T) *Inventory {
 	t.Helper()
+	return shopWith(t, func(*v1alpha1.MemorySnapshot) {})
+}
+
+// shopWith changes the snapshots first.
+func shopWith(t *testing.T, change func(*v1alpha1.MemorySnapshot)) *Inventory {
+	t.Helper()
 	text, err := os.ReadFile("testdata/shop.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +59,7 @@ func shop(t *testing.T) *Inventory {
 		all.AddUse(Key{u.Namespace, u.Pod, u.Container}, memory.FromQuantity(u.Use))
 	}
 	for i := range in.Snapshots {
+		change(&in.Snapshots[i])
 		all.AddSnapshot(&in.Snapshots[i])
 	}
 	return all
@@ -78,22 +85,18 @@ func TestTop(t *testing.T) {
 
 // TestAnotherNodesSnapshot: an agent may write a snapshot under the name of any pod; that of the pod's node counts.
 func TestAnotherNodesSnapshot(t *testing.T) {
-	in := shop(t)
-	read := func() (parts int) {
-		for _, c := range Containers(in) {
+	read := func(in *Inventory) (parts int) {
+		for _, c := range in.Containers() {
 			if c.Parts != nil {
 				parts++
 			}
 		}
 		return parts
 	}
-	if read() == 0 {
+	if read(shop(t)) == 0 {
 		t.Fatal("no container has parts")
 	}
-	for i := range in.Snapshots {
-		in.Snapshots[i].Status.NodeName = "node-z"
-	}
-	if n := read(); n > 0 {
+	if n := read(shopWith(t, func(s *v1alpha1.MemorySnapshot) { s.Status.NodeName = "node-z" })); n > 0 {
 		t.Errorf("%d containers have parts that another node's agent wrote", n)
 	}
 }
