@@ -27,6 +27,7 @@ import (
 var notCreatable = map[string]string{
 	"jvm-heaplimit":              "the validating webhook refuses the profile",
 	"node-envfrom-known-keys":    "the webhook does not read ConfigMaps",
+	"jvm-launcher-envfrom":       "the webhook does not read ConfigMaps",
 	"node-options-from-file-key": "fileKeyRef is not served by every version",
 	"node-pod-limit-smaller":     "a container's limit above the pod's is refused",
 	"mirror-pod":                 "an annotation of the kubelet's, which needs a node",

@@ -56,8 +56,8 @@ type Canary struct {
 
 // Evidence is what a recommendation rests on.
 type Evidence struct {
-	// certainty says how well demand is known: Exact, or an estimate, by which no limit is lowered: RSSOnly (shared memory is
-	// missing) or WorkingSetOnly (page cache is included). Absent before the first exact measurement.
+	// certainty says how well demand is known: Exact, or an estimate, by which no limit is lowered: RSSOnly (shared
+	// memory is missing) or WorkingSetOnly (page cache is included). Absent before the first exact measurement.
 	// +kubebuilder:validation:Enum=Exact;RSSOnly;WorkingSetOnly
 	// +optional
 	Certainty string `json:"certainty,omitempty"`
@@ -67,8 +67,8 @@ type Evidence struct {
 	// historySource is where usage from before memfit's own readings comes from ("prometheus"); absent: there is none.
 	// +optional
 	HistorySource string `json:"historySource,omitempty"`
-	// liveSet is the most that was alive in a replica without a heap cap: the highest of the low points of six hours each.
-	// No heap cap is set that leaves no room above it. Only for runtimes whose heap can be capped.
+	// liveSet is the most that was alive in a replica without a heap cap: the highest of the low points of six hours
+	// each. No heap cap is set that leaves no room above it. Only for runtimes whose heap can be capped.
 	// +optional
 	LiveSet *resource.Quantity `json:"liveSet,omitempty"`
 	// liveSetSeen is the day on which a replica last came close to liveSet. Eight days without, and liveSet comes down.
@@ -150,8 +150,8 @@ type ContainerRecommendation struct {
 	// +optional
 	Evidence Evidence `json:"evidence,omitempty,omitzero"`
 	// filledBy is what fills the replica that holds the most, as the agent on its node read it: the replica, its three
-	// largest parts, and the rest. It is written when something else changes; the first line says when it was read. Absent
-	// without agents (config/agent, tier See).
+	// largest parts, and the rest. It is written when something else changes; the first line says when it was read.
+	// Absent without agents (config/agent, tier See).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5
 	// +optional
@@ -178,8 +178,8 @@ type ContainerRecommendation struct {
 	// owner is the memory that the container's owner asks for in its pod template.
 	// +optional
 	Owner *Size `json:"owner,omitempty"`
-	// program is a fingerprint of what the container runs (image, command, args, env, tuning). The recommendation rests on
-	// the evidence of this program and is for its pods; the record in memfit.dev/injected of a pod names the pod's.
+	// program is a fingerprint of what the container runs (image, command, args, env, tuning). The recommendation rests
+	// on the evidence of this program and is for its pods; the record in memfit.dev/injected of a pod names the pod's.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Program string `json:"program,omitempty"`
@@ -213,8 +213,8 @@ type ContainerRecommendation struct {
 	// +optional
 	UnexplainedRestarts *UnexplainedRestarts `json:"unexplainedRestarts,omitempty"`
 	// use is the highest demand of one running replica in the last two hours at most: the memory that the kernel cannot
-	// reclaim (see evidence.peakDemand), or the working set where the source knows nothing else. It is written when it has
-	// changed by an eighth or so, and once in ten minutes (the manager's --checkpoint-interval) unless there is other
+	// reclaim (see evidence.peakDemand), or the working set where the source knows nothing else. It is written when it
+	// has changed by an eighth or so, and once in ten minutes (the manager's --checkpoint-interval) unless there is other
 	// news.
 	// +optional
 	Use *resource.Quantity `json:"use,omitempty"`
@@ -243,8 +243,8 @@ type UnexplainedRestarts struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	LastLines string `json:"lastLines,omitempty"`
-	// memoryVolumes are the memory-backed volumes that the container mounts. They keep their files and their size when the
-	// container restarts.
+	// memoryVolumes are the memory-backed volumes that the container mounts. They keep their files and their size when
+	// the container restarts.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=63
@@ -403,8 +403,8 @@ type ChangeRecord struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Change string `json:"change,omitempty"`
-	// kind is what came of it: Resized, Replaced (by eviction), NotResized, Reverted, ForeignWriter (somebody else changed
-	// it) or RestartedForMemory.
+	// kind is what came of it: Resized, Replaced (by eviction), NotResized, Reverted, ForeignWriter (somebody else
+	// changed it) or RestartedForMemory.
 	// +kubebuilder:validation:Enum=Resized;Replaced;NotResized;Reverted;ForeignWriter;RestartedForMemory
 	Kind string `json:"kind"`
 	// pod is the last one that it happened to.

@@ -100,7 +100,9 @@ var _ = Describe("Growth", func() {
 
 	It("follows a heap cap that is a share of the limit, and does not say that the kernel killed", func() {
 		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeJVM))
-		w.applied(died("web-1", "256Mi", time.Minute, "Error", 3))
+		pod := died("web-1", "256Mi", time.Minute, "Error", 3)
+		pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "JAVA_TOOL_OPTIONS", Value: "-XX:MaxRAMPercentage=50"}}
+		w.applied(pod)
 		rec := w.reconciled(w.jobRef("run"))
 		Expect(rec.Status.Containers[0].Decision).To(Equal("Raise"), rec.Status.Summary)
 		Expect(rec.Status.Containers[0].Reasons).To(ContainElement(ContainSubstring("its heap cap follows from the limit")))

@@ -142,7 +142,7 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	c.markHour(v, hour)
 	c.markDay(v, day)
 	c.markPeaks(s, day)
-	c.markExact(s, stamp(at)) //nolint:gosec // checked above
+	c.markExact(s, stamp(at))
 	if t == nil || at < int64(t.last) {
 		return
 	}

@@ -68,7 +68,7 @@ func (l *Lows) Low() (low memory.Bytes, whole bool) {
 	switch {
 	case l.whole > 0:
 		return memory.Bytes(l.whole) * memory.KiB, true
-	case l.last-l.since >= stamp(soonSpan.Duration()/time.Second):
+	case l.last-l.since >= stamp(soonSpan.Duration()/time.Second): //nolint:gosec // an hour at most
 		return memory.Bytes(l.low) * memory.KiB, false
 	}
 	return 0, false

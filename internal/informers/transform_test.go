@@ -84,8 +84,8 @@ func TestSlimRecommendationsAnswerTheSame(t *testing.T) {
 func TestSlimRecommendationsKeepNoLists(t *testing.T) {
 	whole := &v1alpha1.MemoryRecommendation{}
 	status := reflect.ValueOf(&whole.Status).Elem()
-	for i := range status.NumField() {
-		if f := status.Field(i); f.Kind() == reflect.Slice {
+	for _, f := range status.Fields() {
+		if f.Kind() == reflect.Slice {
 			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
 		}
 	}

@@ -5,6 +5,7 @@ package inject
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"hash"
@@ -119,16 +120,19 @@ func fingerprint(c *corev1.Container, w *working, tuning v1alpha1.TuningSpec) st
 }
 
 func addAll(h hash.Hash, texts []string) {
-	h.Write([]byte{byte(len(texts)), byte(len(texts) >> 8)})
+	addLength(h, len(texts))
 	for _, text := range texts {
 		add(h, text)
 	}
 }
 
 func add(h hash.Hash, text string) {
-	n := len(text)
-	h.Write([]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)})
+	addLength(h, len(text))
 	_, _ = io.WriteString(h, text)
+}
+
+func addLength(h hash.Hash, n int) {
+	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n))) //nolint:gosec // a length
 }
 
 func addJSON(h hash.Hash, value any) {

@@ -95,8 +95,8 @@ func (c *containerPlan) checkVolumes(pod *corev1.Pod, t target) {
 	if len(names) > 1 {
 		have = "volumes " + few(names) + " (medium Memory) have"
 	}
-	switch t.policy.Sizing.Mode {
-	case v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict, v1alpha1.SizingOnCreate:
+	if mode := t.policy.Sizing.Mode; mode == v1alpha1.SizingOnCreate || mode == v1alpha1.SizingInPlace ||
+		mode == v1alpha1.SizingInPlaceOrEvict {
 		c.warned = append(c.warned, warning{ofPod: true, text: have + " no sizeLimit: the kubelet derives the size from " +
 			"the limit when the pod starts, and a resize does not change it: set emptyDir.sizeLimit"})
 		return

@@ -14,9 +14,9 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// builtin returns the defaults of tuning and sizing, as documented on the API's fields, for what neither the profile nor
-// what it inherits sets. Those of drift and of what is left of disruption are with the packages that read them. What a
-// profile sets is real time; a default is a period of evidence.
+// builtin returns the defaults of tuning and sizing, as documented on the API's fields, for what neither the profile
+// nor what it inherits sets. Those of drift and of what is left of disruption are with the packages that read them.
+// What a profile sets is real time; a default is a period of evidence.
 func builtin() *v1alpha1.MemoryProfileSpec {
 	return &v1alpha1.MemoryProfileSpec{
 		Tuning: v1alpha1.TuningSpec{
@@ -30,7 +30,8 @@ func builtin() *v1alpha1.MemoryProfileSpec {
 			Decrease: v1alpha1.DecreaseAllowed, Increase: v1alpha1.IncreaseAllowed,
 			OOM: &v1alpha1.OOMSpec{FactorPercent: new(int32(150)), MinIncrease: new(resource.MustParse("64Mi"))},
 			Disruption: &v1alpha1.DisruptionSpec{
-				Cooldown: &metav1.Duration{Duration: period.Hour.Duration()}, MaxUnavailable: new(int32(1)), MinChangePercent: new(int32(10)),
+				Cooldown:       &metav1.Duration{Duration: period.Hour.Duration()},
+				MaxUnavailable: new(int32(1)), MinChangePercent: new(int32(10)),
 				SingleReplica: "Never",
 			},
 		},

@@ -89,7 +89,8 @@ func TestALabLowersALimitWithinTwelveMinutes(t *testing.T) {
 		for _, pod := range c.Pods {
 			memfit.inbox.AddSamples(memory.Sample{
 				Container: memory.ContainerRef{Namespace: "shop", Pod: pod.Name, UID: pod.UID, Container: kubelet.Container},
-				Time:      c.Now, Started: pod.Started, RSS: 60 * memory.MiB, WorkingSet: 60 * memory.MiB, HasRSS: true, Exact: true,
+				Time:      c.Now, Started: pod.Started, RSS: 60 * memory.MiB, WorkingSet: 60 * memory.MiB,
+				HasRSS: true, Exact: true,
 			})
 		}
 		var e Effects

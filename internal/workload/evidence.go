@@ -129,6 +129,14 @@ func wasResized(pod *corev1.Pod) bool {
 	})
 }
 
+// earliest is when a pod was created, or now for a clock of the API server that is ahead of memfit's.
+func earliest(pod *corev1.Pod, now time.Time) time.Time {
+	if created := pod.CreationTimestamp.UTC(); created.Before(now) {
+		return created
+	}
+	return now.UTC()
+}
+
 // meet notes that a pod exists. Evidence of a program that is new goes on from the one that it replaces while the owner
 // asks for the same memory; an owner who changes it starts afresh.
 func (st *State) meet(pod *corev1.Pod, name string, now time.Time) {
@@ -137,7 +145,7 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) {
 	switch {
 	case e == nil && before != nil && before.program == "": // it was measured before memfit saw a pod
 		e, before.program, before.kin = before, p.ID, []string{p.ID}
-		e.owner, e.since = p.Owner, pod.CreationTimestamp.UTC()
+		e.owner, e.since = p.Owner, earliest(pod, now)
 	case e == nil && before != nil && before.owner == p.Owner:
 		copied := *before.history
 		e = &evidence{
@@ -146,10 +154,10 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) {
 		}
 	case e == nil:
 		e = &evidence{
-			program: p.ID, owner: p.Owner, since: pod.CreationTimestamp.UTC(), kin: []string{p.ID}, history: history.New(),
+			program: p.ID, owner: p.Owner, since: earliest(pod, now), kin: []string{p.ID}, history: history.New(),
 		}
 	case e.owner != p.Owner:
-		e.owner, e.since, e.held = p.Owner, pod.CreationTimestamp.UTC(), memory.Size{}
+		e.owner, e.since, e.held = p.Owner, earliest(pod, now), memory.Size{}
 	}
 	e.seen = now
 	all := slices.DeleteFunc(slices.Clone(st.containers[name]), func(other *evidence) bool { return other == e })

@@ -26,8 +26,8 @@ import (
 )
 
 // day is a Deployment on ordinary days: releases with and without other memory, restarts, scaling, drains, pauses and
-// lost nodes, beside a memfit that is restarted now and then. The API server, the webhook and the kubelet are modeled: a
-// resize is in force at once, and a container that needs more than its limit is killed and started again.
+// lost nodes, beside a memfit that is restarted now and then. The API server, the webhook and the kubelet are modeled:
+// a resize is in force at once, and a container that needs more than its limit is killed and started again.
 type day struct {
 	t     *testing.T
 	now   time.Time
@@ -161,7 +161,9 @@ func (p *dayPod) shown() *corev1.Pod {
 			ContainerStatuses: []corev1.ContainerStatus{{
 				Name: "app", RestartCount: p.restarts, ContainerID: fmt.Sprintf("containerd://%s-%d", p.uid, p.restarts),
 				Resources: &has, Ready: true,
-				State:                corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(p.started)}},
+				State: corev1.ContainerState{
+					Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(p.started)},
+				},
 				LastTerminationState: corev1.ContainerState{Terminated: p.last},
 			}},
 		},
@@ -282,8 +284,8 @@ func (d *day) restart() {
 	d.state.Recall(&d.shown)
 }
 
-// check holds what must be true at any time: no pod has less than its owner asks for, but for one that is the first with
-// a lower limit, and for those that follow it after it was watched.
+// check holds what must be true at any time: no pod has less than its owner asks for, but for one that is the first
+// with a lower limit, and for those that follow it after it was watched.
 func (d *day) check() {
 	d.t.Helper()
 	var canaries []string
@@ -427,7 +429,8 @@ func TestTheFirstPodWithALowerLimitIsCreatedAlone(t *testing.T) {
 	}
 }
 
-// TestAPauseKeepsTheSizeOfRunningPods: a pod that is created again during a pause must not get the limit that killed it.
+// TestAPauseKeepsTheSizeOfRunningPods: a pod that is created again during a pause must not get the limit that killed
+// it.
 func TestAPauseKeepsTheSizeOfRunningPods(t *testing.T) {
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(32, 64), 92*memory.MiB, 1)
 	d.run(5*time.Minute, 10*time.Second)
@@ -467,8 +470,8 @@ func TestAPauseDoesNotStopARollback(t *testing.T) {
 }
 
 // TestOrdinaryDays plays days at random and holds three invariants: no pod of a program gets less than its owner asks
-// for, but for a canary (see check); at most one pod at a time runs under an unproven lower limit; and a kill at a limit
-// that memfit lowered restores the old one for all.
+// for, but for a canary (see check); at most one pod at a time runs under an unproven lower limit; and a kill at a
+// limit that memfit lowered restores the old one for all.
 func TestOrdinaryDays(t *testing.T) {
 	seeds := uint64(8)
 	if testing.Short() {

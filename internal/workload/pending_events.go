@@ -88,27 +88,25 @@ func (e *PendingEvents) Clone() PendingEvents {
 // AddObservation appends o unless it repeats the last observation of its container, and keeps at most MaxObservations
 // of each. The observations of one container stay in order; it takes no longer when other pods have many.
 func (e *PendingEvents) AddObservation(o *oom.Observation) {
-	var own [MaxObservations]int32
-	count := 0
+	own := make([]int32, 0, MaxObservations)
 	for _, at := range e.placesOf(o.Container.UID) {
-		if count < len(own) && e.Observations[at].Container == o.Container {
-			own[count] = at
-			count++
+		if len(own) < MaxObservations && e.Observations[at].Container == o.Container {
+			own = append(own, at)
 		}
 	}
-	if count > 0 && sameObservation(&e.Observations[own[count-1]], o) {
+	if n := len(own); n > 0 && sameObservation(&e.Observations[own[n-1]], o) {
 		return
 	}
-	if count < MaxObservations {
+	if len(own) < MaxObservations {
 		e.places[o.Container.UID] = append(e.places[o.Container.UID], int32(len(e.Observations))) //nolint:gosec // bounded
 		e.Observations = append(e.Observations, *o)
 		return
 	}
 	// Keep the first observation, which may be the only one that still shows the oldest kill, and drop the one after it.
-	for i := 1; i < count-1; i++ {
+	for i := 1; i < len(own)-1; i++ {
 		e.Observations[own[i]] = e.Observations[own[i+1]]
 	}
-	e.Observations[own[count-1]] = *o
+	e.Observations[own[len(own)-1]] = *o
 }
 
 // placesOf returns the positions of a pod's observations, oldest first.
@@ -117,7 +115,7 @@ func (e *PendingEvents) placesOf(pod types.UID) []int32 {
 		e.places = make(map[types.UID][]int32, len(e.Observations))
 		for i := range e.Observations {
 			uid := e.Observations[i].Container.UID
-			e.places[uid] = append(e.places[uid], int32(i)) //nolint:gosec // bounded
+			e.places[uid] = append(e.places[uid], int32(i))
 		}
 	}
 	return e.places[pod]

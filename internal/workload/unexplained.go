@@ -62,7 +62,7 @@ func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.
 		return nil
 	}
 	u := &v1alpha1.UnexplainedRestarts{
-		Count:    int32(min(all-explained, 1<<30)), //nolint:gosec // bounded
+		Count:    int32(min(all-explained, 1<<30)),
 		ExitCode: last.ExitCode, LastLines: lastLines(last.Message), Pod: in.Name, Time: last.FinishedAt,
 	}
 	unsized := false

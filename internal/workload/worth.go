@@ -59,8 +59,12 @@ func worth(s *v1alpha1.MemoryRecommendationStatus, published map[string]v1alpha1
 	moves := make([]string, len(c.Containers))
 	for i := range c.Containers {
 		r := &c.Containers[i]
+		asRecommended := r.Recommended != nil && r.NewPods != nil && near(*r.NewPods, *r.Recommended)
 		if size, found := published[r.Container]; found && r.Recommended != nil && near(*r.Recommended, size) {
 			r.Recommended = &size
+		}
+		if asRecommended {
+			r.NewPods = r.Recommended
 		}
 		r.Reasons, r.Summary, r.Evidence.Window, r.UseSeen = nil, "", "", nil
 		r.Evidence.Samples = rounded125(r.Evidence.Samples)
@@ -99,21 +103,25 @@ func hashOf(v any) uint64 {
 	return h.Sum64()
 }
 
-// nearPercent is the difference up to which a size counts as the same: evidence moves a number a little every hour,
-// nobody acts on 3 %, and every change is a write and an event.
-const nearPercent = 5
+// nearPercent is the difference up to which a limit counts as the same: evidence moves a number a little every hour,
+// and every change is a write and an Event. nearRequestPercent is that of a request, which follows demand in use up and
+// down: it is the default of minChangePercent.
+const (
+	nearPercent        = 5
+	nearRequestPercent = 10
+)
 
 // near says whether a size is as good as another, the one published before.
 func near(a, b v1alpha1.Size) bool {
-	return nearQuantity(a.Limit, b.Limit) && nearQuantity(a.Request, b.Request)
+	return nearQuantity(a.Limit, b.Limit, nearPercent) && nearQuantity(a.Request, b.Request, nearRequestPercent)
 }
 
-func nearQuantity(a, b *resource.Quantity) bool {
+func nearQuantity(a, b *resource.Quantity, percent int32) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
 	x, y := memory.FromQuantity(*a), memory.FromQuantity(*b)
-	return max(x, y).Minus(min(x, y)) <= y.Percent(nearPercent)
+	return max(x, y).Minus(min(x, y)) <= y.Percent(percent)
 }
 
 // sizes are the sizes that a status recommends, by container.

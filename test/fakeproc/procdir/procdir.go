@@ -26,9 +26,9 @@ func Add(proc string, number, process int, cgroup string) error {
 		return err
 	}
 	err = errors.Join(
-		os.Chmod(made, 0o755), //nolint:gosec // another user may run what reads it
+		os.Chmod(made, 0o755),
 		os.Symlink(exe, filepath.Join(made, "exe")),
-		os.WriteFile(filepath.Join(made, "cgroup"), []byte(cgroup), 0o644), //nolint:gosec // the same
+		os.WriteFile(filepath.Join(made, "cgroup"), []byte(cgroup), 0o644),
 	)
 	for _, name := range []string{
 		"auxv", "cmdline", "comm", "environ", "maps", "pagemap", "root", "smaps", "stat", "status", "task",

@@ -13,7 +13,8 @@ const (
 	// limit changes or a request waits, whatever the rest takes. So UrgentMost also bounds what a pod template can cost
 	// that asks for all of its pods.
 	InspectMost = 0.5
-	UrgentMost  = 5
+	// UrgentMost is explained beside InspectMost.
+	UrgentMost = 5
 )
 
 // Rest is so long that what was spent is a share of it, in percent.

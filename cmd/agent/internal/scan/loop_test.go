@@ -376,7 +376,7 @@ func TestNestedNamespaces(t *testing.T) {
 		n.set(uid, idOf(1), 5*memory.MiB, 1, killed.left...)
 		nested()
 		n.pass(time.Minute)
-		if k := n.last().LastKill; k == nil || string(k.Kind) != killed.want || len(k.Processes) != 1 {
+		if k := n.last().LastKill; k == nil || k.Kind != killed.want || len(k.Processes) != 1 {
 			t.Errorf("%s: %+v", name, k)
 		}
 	}

@@ -182,7 +182,7 @@ func large(t *testing.T, n int) (url string) {
 			},
 			ManagedFields: []metav1.ManagedFieldsEntry{{
 				Manager: "kubelet", FieldsType: "FieldsV1",
-				FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{` + strings.Repeat(`"f:x":{},`, 400) + `"f:y":{}}}`)},
+				FieldsV1: metav1.NewFieldsV1(`{"f:status":{` + strings.Repeat(`"f:x":{},`, 400) + `"f:y":{}}}`),
 			}},
 		},
 		Spec: corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{

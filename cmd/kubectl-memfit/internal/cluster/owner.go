@@ -39,7 +39,7 @@ func (c *Cluster) Owner(ctx context.Context, namespace, pod string) (*v1alpha1.W
 		}
 		above, err := c.Workload(ctx, namespace, owner)
 		if err != nil {
-			break // its own controller is unknown, so that it is the workload as far as can be read
+			return &owner, nil //nolint:nilerr // its own controller is unknown: it is the workload as far as can be read
 		}
 		ref := metav1.GetControllerOf(above)
 		if ref == nil {

@@ -21,7 +21,7 @@ import (
 // appendJSON appends a tree as JSON. What looks like a date is text, as it is for kubectl. A key that is written twice
 // in one mapping is an error: which of the two counts depends on the reader.
 func appendJSON(dst []byte, n *yaml.Node) ([]byte, error) {
-	switch n.Kind {
+	switch n.Kind { //nolint:exhaustive // scalars and aliases are below
 	case yaml.DocumentNode:
 		return appendJSON(dst, n.Content[0])
 	case yaml.MappingNode:
