@@ -145,7 +145,9 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) {
 	switch {
 	case e == nil && before != nil && before.program == "": // it was measured before memfit saw a pod
 		e, before.program, before.kin = before, p.ID, []string{p.ID}
-		e.owner, e.since = p.Owner, earliest(pod, now)
+		if e.owner = p.Owner; e.since.IsZero() {
+			e.since = earliest(pod, now)
+		}
 	case e == nil && before != nil && before.owner == p.Owner:
 		copied := *before.history
 		e = &evidence{

@@ -59,8 +59,10 @@ func remembered(ctx context.Context, d *appsv1.Deployment, limit, use memory.Byt
 			{APIVersion: "apps/v1", Kind: "Deployment", Name: d.Name, UID: d.UID},
 		}}}
 	Expect(k8s.Create(ctx, c)).To(Succeed())
+	// The owner of the program that runs next has asked for its memory since then.
+	evidence := fmt.Appendf(nil, `{"s":%d}`, now.Add(-26*time.Hour).Unix())
 	c.Status = v1alpha1.MemoryCheckpointStatus{
-		Version: 1, Containers: []v1alpha1.CheckpointContainer{{Name: "app", History: data}},
+		Version: 1, Containers: []v1alpha1.CheckpointContainer{{Name: "app", History: data, Evidence: evidence}},
 	}
 	Expect(k8s.Status().Update(ctx, c)).To(Succeed())
 	Expect(
