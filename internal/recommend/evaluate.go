@@ -46,7 +46,7 @@ func Evaluate(in Input) Recommendation {
 	if e.age() < period.Day {
 		limit = max(limit, back)
 	}
-	if e.grown.limit > 0 { // a kill asks for more, never for less
+	if e.grown.limit > 0 || e.childKilled { // a kill asks for more, never for less
 		limit = max(limit, e.Current.Limit)
 	}
 	limit = e.boundLimit(e.boundIncrease(limit))
@@ -64,6 +64,8 @@ type evaluation struct {
 	// newest is the last recent kill of kills; unhelped is the last of those that a higher limit does not help against.
 	newest, unhelped memory.OOMKill
 	reach            reach
+	// childKilled: a child process was killed recently, and that is not counted.
+	childKilled bool
 	// certainty is that of the demand of the last day.
 	certainty history.Certainty
 }

@@ -30,7 +30,7 @@ const (
 
 // judgeKills sorts the kills by what helps against them, and finds the need the recent ones ask for.
 func (e *evaluation) judgeKills() {
-	var heap, pod int
+	var heap, pod, child int
 	var share bool
 	for _, k := range e.Kills {
 		switch {
@@ -43,6 +43,9 @@ func (e *evaluation) judgeKills() {
 		case k.Kind == memory.OOMPodLimit:
 			pod++
 			e.unhelped = k
+		case k.Kind == memory.OOMChildProcess:
+			child++
+			e.childKilled = e.childKilled || e.since(k.Time) < killHold
 		}
 	}
 	for i := range e.kills {
@@ -59,6 +62,10 @@ func (e *evaluation) judgeKills() {
 			"%s: %s; a higher limit alone does not help", format.Count(int64(heap), "heap abort"),
 			cmp.Or(e.Traits.CapSetBy, "raise the runtime's heap cap (heapPercent or heapLimit)"),
 		)
+	}
+	if child > 0 {
+		e.say("1 kill of a child process not counted: the container used far less than its limit, as during a debug session; " +
+			"a second one raises the limit")
 	}
 	if share {
 		e.advise(
@@ -90,9 +97,22 @@ func (e *evaluation) growsLikeAKill(k memory.OOMKill) bool {
 		return false
 	case memory.OOMSuspected:
 		return k.Peak > 0 && k.Peak >= k.Limit.Percent(suspectPercent)
-	case memory.OOMMainProcess, memory.OOMChildProcess, memory.OOMAtStart, memory.OOMStall:
+	case memory.OOMChildProcess:
+		return k.Peak >= k.Limit.Percent(suspectPercent) || e.childKills() > 1
+	case memory.OOMMainProcess, memory.OOMAtStart, memory.OOMStall:
 	}
 	return k.Limit > 0 || k.Peak > 0
+}
+
+// childKills counts the kills of child processes. A single one while the container used far less than its limit may be
+// that of a debug session (kubectl exec), which says nothing about what the program needs.
+func (e *evaluation) childKills() (n int) {
+	for _, k := range e.Kills {
+		if k.Kind == memory.OOMChildProcess {
+			n++
+		}
+	}
+	return n
 }
 
 // ask is the limit that one kill asks for.

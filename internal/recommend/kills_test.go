@@ -125,9 +125,12 @@ func TestKillsThatALimitDoesNotHelp(t *testing.T) {
 		"pod limit": {
 			memory.OOMPodLimit, 200 * mib, Keep, "the pod's own limit was hit", "raise the pod's memory limit",
 		},
-		"suspected, far below":   {memory.OOMSuspected, 200 * mib, Keep, "peak demand 400Mi", ""},
-		"suspected, at the top":  {memory.OOMSuspected, 480 * mib, Raise, "OOM-killed at limit 512Mi", ""},
-		"child process":          {memory.OOMChildProcess, 400 * mib, Raise, "ChildProcess", ""},
+		"suspected, far below":      {memory.OOMSuspected, 200 * mib, Keep, "peak demand 400Mi", ""},
+		"suspected, at the top":     {memory.OOMSuspected, 480 * mib, Raise, "OOM-killed at limit 512Mi", ""},
+		"child process, at the top": {memory.OOMChildProcess, 480 * mib, Raise, "ChildProcess", ""},
+		"child process of a debug session": {
+			memory.OOMChildProcess, 28 * mib, Keep, "1 kill of a child process not counted", "",
+		},
 		"at start, nothing seen": {memory.OOMAtStart, 0, Raise, "AtStart", ""},
 		"a stall":                {memory.OOMStall, 470 * mib, Raise, "stalled at limit 512Mi at ", ""},
 	} {
@@ -244,5 +247,31 @@ func TestWhatAKillAsksForStaysUrgent(t *testing.T) {
 	later := Evaluate(Input{Kills: kills, Current: first.Size, Now: start.Add(killHold.Duration() + time.Minute)})
 	if later.Urgent {
 		t.Errorf("still urgent after %s: %s", killHold.Duration(), later.Summary)
+	}
+}
+
+// TestAChildThatIsKilledAgainRaisesTheLimit: one kill of a child may be that of kubectl exec; two are the workload's.
+func TestAChildThatIsKilledAgainRaisesTheLimit(t *testing.T) {
+	h := history.New()
+	now := feed(h, 9*day, 64*mib, flat(28*mib))
+	child := func(pod string, at time.Time) memory.OOMKill {
+		k := kill(at, 64*mib)
+		k.Kind, k.Peak, k.Container.Pod = memory.OOMChildProcess, 28*mib, pod
+		return k
+	}
+	for name, test := range map[string]struct {
+		kills []memory.OOMKill
+		want  memory.Bytes
+	}{
+		"once":                {[]memory.OOMKill{child("web-0", now)}, 64 * mib},
+		"twice in one pod":    {[]memory.OOMKill{child("web-0", now), child("web-0", now.Add(time.Minute))}, 0},
+		"once in each of two": {[]memory.OOMKill{child("web-0", now), child("web-1", now.Add(time.Second))}, 0},
+	} {
+		got := Evaluate(Input{
+			History: h, Kills: test.kills, Current: sizeOf(32*mib, 64*mib), Now: now.Add(2 * time.Minute),
+		})
+		if raised := got.Size.Limit > 64*mib; raised == (test.want > 0) {
+			t.Errorf("%s: %s", name, got.Summary)
+		}
 	}
 }
