@@ -64,7 +64,7 @@ func (c server) inside(t *testing.T) {
 	want(0, "glibc arenas, 64Mi: 48Mi resident", "map", pod.Name, "-c", "app", "--pages")
 	want(0, "<svg ", "map", pod.Name, "-o", "svg")
 	want(exitFailed, `it has no container "nope": name one of app, proxy, over`, "map", pod.Name, "-c", "nope")
-	want(0, "app         Node.js 20.18.1   488Mi (95%)   512Mi   263Mi   100Mi", "top", "--sort-by", "free")
+	want(0, "app         Node.js 20.18.1   470Mi (92%)   512Mi   263Mi   100Mi", "top", "--sort-by", "free")
 	want(exitFailed, "--sort-by size is not known: use use, share", "top", "--sort-by", "size")
 	want(exitFailed, "there is no pod nope", "top", "nope")
 

@@ -64,7 +64,7 @@ func (e *evaluation) judgeKills() {
 		)
 	}
 	if child > 0 {
-		e.say("1 kill of a child process not counted: the container used far less than its limit, as during a debug session; " +
+		e.say("1 kill of a child process not counted: the container used far less than its limit, as in a debug session; " +
 			"a second one raises the limit")
 	}
 	if share {
