@@ -142,11 +142,11 @@ func TestEvictionsTakePodsOfTheBudget(t *testing.T) {
 	}
 	c.wants(small, false)
 	for range 3 {
-		c.reconcile()
+		c.evictsTheCanary()
 		c.expectSpent(0, 0)
 		c.passes(2 * time.Minute)
 	}
-	c.reconcile()
+	c.evictsTheCanary()
 	c.expectSpent(0, 1)
 	if c.evictions() != 1 {
 		t.Errorf("evicted %d pods: %v", c.evictions(), c.log)

@@ -35,7 +35,7 @@ func TestARestartAndAnEvictionForSizeShareOneBudget(t *testing.T) {
 	c.in.Restart = nil
 	c.in.Pods[3].Ready = true
 	c.passes(time.Second)
-	c.reconcile()
+	c.evictsTheCanary()
 	if c.evictions() != 2 {
 		t.Errorf("the first is replaced, and no size is carried out: %s %s", c.last.Reason, c.last.Message)
 	}
@@ -209,7 +209,7 @@ func TestOfTwoEvictionsOneHasAReason(t *testing.T) {
 	}
 	c.wants(small, false)
 	c.passes(time.Hour)
-	c.reconcile() // one is evicted for its size: the canary
+	c.evictsTheCanary()
 	c.in.Restart = &Candidate{Pod: "web-5", UID: "uid-5", Why: "container app climbs"}
 	c.reconcile()
 	if c.evictions() != 1 || !strings.Contains(c.last.RestartHeld, "another pod is evicted for its size") {

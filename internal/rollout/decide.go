@@ -154,6 +154,8 @@ func (d *decider) again() {
 			// Nothing that was not sent yet is begun. Taking back what memfit did is not beginning.
 		case (st.Evict || pod.restartsFor(st) && !pod.has(st.To, spec)) && d.noLongerAllowed(pod):
 			d.requeueIn(recheckAfter) // others have gone down since it was written down
+		case st.Evict && d.awaitsPermit(st):
+			d.requeueIn(permitReaches)
 		case st.Evict:
 			st.Present = presentOf(d.Pods)
 			d.actions = append(
@@ -642,6 +644,10 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	}
 	e.Steps = append(e.Steps, step)
 	d.State.LastChange = stamp(d.Now)
+	if evict && d.awaitsPermit(&step) {
+		d.requeueIn(permitReaches)
+		return // it is written down, and sent when the webhooks know that its successor is the canary
+	}
 	if _, down := pod.down(to); down && !evict {
 		d.requeueIn(recheckAfter)
 		return // it is written down, and sent as soon as the container runs

@@ -236,6 +236,16 @@ func (o *observation) killed() (l Lowering, pod Pod, why string) {
 	return Lowering{}, Pod{}, ""
 }
 
+// permitReaches is how long the caches of the webhooks may take to learn that the successor of an evicted pod is to get
+// a lower limit first. They take milliseconds, and so does a ReplicaSet to create it.
+const permitReaches = 2 * time.Second
+
+// awaitsPermit reports whether a pod is not evicted yet, because a webhook that does not know of it would give its
+// successor the old size.
+func (d *decider) awaitsPermit(st *Step) bool {
+	return d.State.canary(st) && d.Now.Sub(st.At) < permitReaches
+}
+
 // canary is the pod that runs, or is about to run, under an unproven lower limit; false: none.
 func (d *decider) canary() (uid types.UID, name string, found bool) {
 	if e := d.State.Rollout; e != nil {

@@ -178,6 +178,18 @@ func (c *cluster) reconcileAndDie(after int) {
 	}
 }
 
+// evictsTheCanary writes down that a pod is to be evicted for a lower limit, and evicts it when the webhooks know.
+func (c *cluster) evictsTheCanary() {
+	c.t.Helper()
+	before := c.evictions()
+	c.reconcile()
+	if c.evictions() != before {
+		c.t.Errorf("evicted before the webhooks can know: %v", c.log)
+	}
+	c.passes(permitReaches)
+	c.reconcile()
+}
+
 func (c *cluster) store(s *State) {
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -737,7 +749,7 @@ func TestAFrozenHeapIsNotLoweredInPlace(t *testing.T) {
 		}
 		return ""
 	}
-	c.reconcile()
+	c.evictsTheCanary()
 	c.reconcile()
 	c.expectReason(v1alpha1.ReasonBudget, "web-1 is not evicted", "allows no disruption")
 	if c.told("evicted") {
@@ -745,7 +757,7 @@ func TestAFrozenHeapIsNotLoweredInPlace(t *testing.T) {
 	}
 	budget = false
 	c.passes(2 * time.Minute)
-	c.reconcile()
+	c.evictsTheCanary()
 	c.passes(time.Minute)
 	c.reconcile()
 	c.expectLimits("100Mi 256Mi")
@@ -763,7 +775,7 @@ func TestTheOnlyReplicaIsNotEvicted(t *testing.T) {
 	c.reconcile()
 	c.expectReason("SingleReplica")
 	c.in.Policy.SingleReplicaMayRestart = true
-	c.reconcile()
+	c.evictsTheCanary()
 	if !c.told("evicted web-1") {
 		t.Error(c.log)
 	}
