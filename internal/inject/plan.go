@@ -207,7 +207,7 @@ func MakePlan(in Input) Plan {
 // planContainer plans one container, given what an earlier plan wrote into it.
 func planContainer(in Input, t target, s sizing, before *containerRecord) (containerPlan, *containerRecord) {
 	w := takeBack(t.container, before)
-	owner := ownerBefore(t.container, before)
+	program := Program{ID: t.program(w), Owner: ownerBefore(t.container, before)} // before anything is written
 	c := containerPlan{name: t.container.Name, mode: t.policy.Tuning.Mode, runtime: identify(t), sized: w.before.Size}
 	if c.mode != v1alpha1.TuningDryRun {
 		c.size(s, w)
@@ -232,7 +232,7 @@ func planContainer(in Input, t target, s sizing, before *containerRecord) (conta
 	if c.mode == v1alpha1.TuningDryRun {
 		w.write(c.set) // after finish: only the record says what would be set
 	}
-	return c, c.record(t, w, owner)
+	return c, c.record(w, program)
 }
 
 // restartHelps reports whether a setting of a known runtime would fit a new limit if only the container started again:

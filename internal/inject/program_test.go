@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -87,5 +88,35 @@ func TestProgramOf(t *testing.T) {
 	}
 	if p := ProgramOf(pod(func(*corev1.Pod) {}), "missing"); p != (Program{}) {
 		t.Errorf("program of a container that is missing is %+v", p)
+	}
+}
+
+// TestTheRecordNamesTheProgramOfTheOwner: it is the same before and after the injection, and whatever the limit is that
+// settings are derived from.
+func TestTheRecordNamesTheProgramOfTheOwner(t *testing.T) {
+	programs := map[string]bool{}
+	for _, limit := range []memory.Bytes{mib(512), mib(1024)} {
+		in := nodePod(limit.String(), of("NodeJS", v1alpha1.TuningSpec{}))
+		once := inject(in)
+		if len(once.Spec.Containers[0].Env) == 0 {
+			t.Fatal("nothing was injected")
+		}
+		in.Pod = once
+		twice := inject(in)
+		for _, pod := range []*corev1.Pod{once, twice} {
+			p := ProgramOf(pod, "app")
+			if programs[p.ID] = true; !p.Recorded || p.Owner.Limit != limit {
+				t.Errorf("program of a pod with limit %s is %+v", limit, p)
+			}
+		}
+		in.Sizes = map[string]Offer{"app": {
+			Program: ProgramOf(once, "app").ID, Owner: ProgramOf(once, "app").Owner, Size: memory.Size{Limit: mib(300)},
+		}}
+		if m := MakePlan(in).Edit("app").Memory; m == nil || m.Limit != mib(300) {
+			t.Errorf("a pod of the program that a size is for gets %v", m)
+		}
+	}
+	if len(programs) != 1 {
+		t.Errorf("one program has %d fingerprints: %v", len(programs), programs)
 	}
 }

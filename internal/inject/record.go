@@ -181,7 +181,7 @@ func (r *record) text(room int) (text string, fits bool) {
 }
 
 // record says what was done to the container; nil when tuning is off and nothing was sized.
-func (c *containerPlan) record(t target, w *working, owner memory.Size) *containerRecord {
+func (c *containerPlan) record(w *working, program Program) *containerRecord {
 	r := &containerRecord{
 		DryRun: c.mode == v1alpha1.TuningDryRun, Limit: c.limit.size, LimitFrom: c.limit.from, Processes: c.facts.Processes,
 		ResizePolicy: c.policy, Runtime: c.runtime.String(), Set: w.written, Was: w.was, Size: c.sized, Taken: w.taken,
@@ -195,6 +195,6 @@ func (c *containerPlan) record(t target, w *working, owner memory.Size) *contain
 	if c.mode == v1alpha1.TuningOff && r.Size == nil && len(r.Skipped) == 0 && len(r.Taken) == 0 {
 		return nil
 	}
-	r.Program, r.Owner = t.program(w), ownerOf(owner)
+	r.Program, r.Owner = program.ID, ownerOf(program.Owner)
 	return r
 }

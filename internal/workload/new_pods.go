@@ -5,6 +5,7 @@ package workload
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -111,6 +112,9 @@ const (
 	permitPause = time.Minute
 )
 
+// onlyAtCreation are the reasons for which running pods do not get a lower limit, and new ones may.
+var onlyAtCreation = []string{v1alpha1.ReasonFrozenHeapCap, v1alpha1.ReasonQoSClass}
+
 // permit lets one new pod be the first with a lower limit: the successor of a pod that was evicted for it, or, where
 // running pods keep their size, the next pod that is created.
 func (d *decider) permit() *v1alpha1.Canary {
@@ -121,7 +125,8 @@ func (d *decider) permit() *v1alpha1.Canary {
 	if at, evicted := d.v.rollout.State.LoweringByEviction(); evicted {
 		return &v1alpha1.Canary{Number: at.Unix()} // no other new pod is expected, so whichever webhook is asked may use it
 	}
-	if mode != v1alpha1.SizingOnCreate || d.s.Replica == "" || d.v.rollout.State.HasCanary(d.rollout.Pods) {
+	onlyNew := mode == v1alpha1.SizingOnCreate || resizes(mode) && slices.Contains(onlyAtCreation, d.v.rollout.Reason)
+	if !onlyNew || d.s.Replica == "" || d.v.rollout.State.HasCanary(d.rollout.Pods) {
 		return nil
 	}
 	for i := range d.v.status.Containers {
