@@ -146,7 +146,7 @@ spec:
         - name: side
     metadata:
       annotations:
-        memfit.dev/injected: '{"v":1,"profile":"MemoryProfile/web","generation":1,"containers":{"app":{"limit":"512Mi","owner":{"limit":"512Mi"},"program":"fd6102e1e83d9776","runtime":"Go (declared by the profile)","set":{"GOMEMLIMIT":"483183820"}},"side":{"limitFrom":"no limit","program":"2e89242302a26422","runtime":"Go (declared by the profile)","skipped":{"GOMEMLIMIT":"the container has no memory limit to derive it from: set resources.limits.memory, and new pods get GOMEMLIMIT"}}}}'
+        memfit.dev/injected: '{"v":1,"profile":"MemoryProfile/web","generation":1,"containers":{"app":{"limit":"512Mi","owner":{"limit":"512Mi"},"program":"00bf3628246fb18d","runtime":"Go (declared by the profile)","set":{"GOMEMLIMIT":"483183820"}},"side":{"limitFrom":"no limit","program":"2e89242302a26422","runtime":"Go (declared by the profile)","skipped":{"GOMEMLIMIT":"the container has no memory limit to derive it from: set resources.limits.memory, and new pods get GOMEMLIMIT"}}}}'
 ---
 kind: Service
 apiVersion: v1
@@ -492,7 +492,7 @@ spec:
  kind: Pod
  apiVersion: v1
 -metadata: {name: web} # oddly written
-+metadata: {name: web, annotations: {memfit.dev/injected: '{"v":1,"profile":"MemoryProfile/web","generation":1,"containers":{"app":{"limit":"512Mi","owner":{"limit":"512Mi"},"program":"c881263c8b10ec87","runtime":"Go (declared by the profile)","set":{"GOMEMLIMIT":"483183820"}}}}'}} # oddly written
++metadata: {name: web, annotations: {memfit.dev/injected: '{"v":1,"profile":"MemoryProfile/web","generation":1,"containers":{"app":{"limit":"512Mi","owner":{"limit":"512Mi"},"program":"2e89242302a26422","runtime":"Go (declared by the profile)","set":{"GOMEMLIMIT":"483183820"}}}}'}} # oddly written
  spec:
    containers:
    - name: app
