@@ -219,6 +219,15 @@ func statefulSet(limit string, changes ...podChange) objectsOf {
 	}
 }
 
+// pair gives a StatefulSet two replicas.
+func pair(objects objectsOf) objectsOf {
+	return func(namespace string) []client.Object {
+		all, two := objects(namespace), int32(2)
+		all[0].(*appsv1.StatefulSet).Spec.Replicas = &two
+		return all
+	}
+}
+
 // cronJob runs every minute, takes so much memory and ends.
 func cronJob(limit, takes string) objectsOf {
 	return func(namespace string) []client.Object {

@@ -54,6 +54,9 @@ type record struct {
 	texts string
 	// refused are pods that could not be created, in the API server's words.
 	refused string
+	// seen are the pods that the last look returned, notes what the table adds to the result.
+	seen  []corev1.Pod
+	notes []string
 
 	// measured are the times at which the kubelet measured each pod since the workload was well, worst is the pod of
 	// request and use. settling: a resize is asked for and not effective.
@@ -124,6 +127,7 @@ func (r *record) look(ctx context.Context, w *workload, namespace string, began 
 		return err
 	}
 	now := time.Now()
+	r.seen = pods.Items
 	r.follow(pods.Items)
 	r.sizes(pods.Items, &recs)
 	if r.well(w, pods.Items, now) && r.wellAfter == 0 && now.Sub(r.since) >= steady {

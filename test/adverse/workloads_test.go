@@ -6,6 +6,8 @@
 package adverse
 
 import (
+	"context"
+	"testing"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,8 +56,14 @@ type workload struct {
 	// deaths are how often one that nothing helps must have died before it is judged: on a slow node, a leak leaks slowly.
 	deaths int32
 
+	// then is the second act: what happens to the workload after its creation, and the bounds of that. It replaces the
+	// bounds of getting well. Nil: the workload is only observed.
+	then func(context.Context, *testing.T, *trial)
+
 	// limitAtMost bounds the highest limit asked for. 0: three times the need.
 	limitAtMost memory.Bytes
+	// otherAtMost bounds the limits of other containers. 0: they keep theirs.
+	otherAtMost memory.Bytes
 	// disturbedAtMost bounds the pods that memfit evicts.
 	disturbedAtMost int
 	// says is a part of what the recommendation's summary, reasons, advice or conditions must say at the end. Empty:
@@ -202,6 +210,43 @@ func workloads() []workload {
 			within:  3 * time.Minute,
 			objects: with(deployment("64Mi", holds("300Mi"), guaranteed), filler(100*mi)), disturbedAtMost: 1, alone: true,
 			profile: func(p *v1alpha1.MemoryProfileSpec) { p.Sizing.RequestPolicy = v1alpha1.RequestEqualsLimit },
+		},
+		{
+			name:  "release-raises-limit",
+			story: "v1 needs 58Mi and has 32Mi; after its OOM kill v2 needs 610Mi, with limit 1Gi and request 640Mi",
+			modes: []v1alpha1.SizingMode{inPlace}, limit: 32 * mi, need: 610 * mi, replicas: 2, within: 3 * time.Minute,
+			objects: deployment("32Mi", fills(48, 0), replicas(2)), then: releaseRaisesLimit, failedBefore: true,
+		},
+		{
+			name: "simultaneous-20", story: "20 running replicas exceed 32Mi in the same second and need 58Mi",
+			modes: []v1alpha1.SizingMode{inPlace}, limit: 32 * mi, need: 58 * mi, replicas: 20, within: 3 * time.Minute,
+			objects: deployment("32Mi", python(burst), burstVolume, replicas(20)), then: simultaneous,
+			limitAtMost: 300 * mi, alone: true, failedBefore: true, // a step is 64Mi at least
+		},
+		{
+			name:  "pause-then-reschedule",
+			story: "a StatefulSet needs 102Mi and has 64Mi; memfit raises it, then is paused, and a pod is deleted",
+			modes: []v1alpha1.SizingMode{inPlace}, limit: 64 * mi, need: 102 * mi, replicas: 2, within: 3 * time.Minute,
+			objects: pair(statefulSet("64Mi", fills(92, 0))), then: pauseThenReschedule, failedBefore: true,
+		},
+		{
+			name:  "two-containers",
+			story: "two containers of a pod need 80Mi each, have 32Mi and are OOM-killed 15 s apart",
+			modes: []v1alpha1.SizingMode{inPlace}, limit: 32 * mi, need: 80 * mi, within: 3 * time.Minute,
+			objects: deployment("32Mi", fills(70, 25), sidecar(secondContainer, "32Mi", fills(70, 40))),
+			then:    eventsNameSecond, limitAtMost: 300 * mi, otherAtMost: 300 * mi, failedBefore: true,
+		},
+		{
+			name:  "debug-session",
+			story: "kubectl exec of a program that takes 150Mi in one of two replicas, which use 28Mi of 64Mi",
+			modes: []v1alpha1.SizingMode{inPlace}, limit: 64 * mi, need: 38 * mi, replicas: 2, within: 2 * time.Minute,
+			objects: deployment("64Mi", fills(18, 0), replicas(2)), then: debugSession, untouched: true,
+		},
+		{
+			name:  "memory-volume",
+			story: "a pod is raised in place, and its volume of medium Memory without sizeLimit is full at 64Mi from then on",
+			modes: []v1alpha1.SizingMode{inPlace}, limit: 64 * mi, need: 110 * mi, within: 4 * time.Minute,
+			objects: deployment("64Mi", python(spool), spoolVolume), then: volumeKeepsSize,
 		},
 	}
 }
