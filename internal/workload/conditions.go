@@ -213,10 +213,27 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	default:
 		return refuse(
 			v1alpha1.ReasonWaitingForNewPods,
-			format.OfPods(with, with+without)+
-				" have the recommended size; new pods get it, running ones keep theirs until they are replaced",
+			format.OfPods(with, with+without)+" have the recommended size; running pods keep theirs until they are replaced; "+
+				newPodsGet(v),
 		)
 	}
+}
+
+// newPodsGet says what new pods get: the recommended size, or until when they get more.
+func newPodsGet(v *result) string {
+	for i := range v.status.Containers {
+		c := &v.status.Containers[i]
+		if c.Recommended == nil || c.NewPods == nil || c.Recommended.Limit == nil || sameSize(*c.NewPods, *c.Recommended) {
+			continue
+		}
+		get := "no limit"
+		if c.NewPods.Limit != nil {
+			get = "limit " + c.NewPods.Limit.String()
+		}
+		return fmt.Sprintf("new pods get %s in container %s, until one pod has been watched with %s", get, c.Container,
+			c.Recommended.Limit)
+	}
+	return "new pods get it"
 }
 
 // nextPod says what is recommended for the next pod of a workload without running pods. A Job that has failed, a pod

@@ -74,6 +74,29 @@ func TestNextPod(t *testing.T) {
 	}
 }
 
+// TestNewPodsGet: while no pod has been watched with a lower limit, the condition does not promise it to new pods.
+func TestNewPodsGet(t *testing.T) {
+	size := func(limit string) *v1alpha1.Size {
+		q := resource.MustParse(limit)
+		return &v1alpha1.Size{Limit: &q}
+	}
+	for want, c := range map[string]v1alpha1.ContainerRecommendation{
+		"new pods get it": {Container: "app", Recommended: size("90Mi"), NewPods: size("90Mi")},
+		"new pods get limit 512Mi in container app, until one pod has been watched with 90Mi": {
+			Container: "app", Recommended: size("90Mi"), NewPods: size("512Mi"),
+		},
+		"new pods get no limit in container app, until one pod has been watched with 90Mi": {
+			Container: "app", Recommended: size("90Mi"), NewPods: &v1alpha1.Size{},
+		},
+	} {
+		v := &result{}
+		v.status.Containers = []v1alpha1.ContainerRecommendation{c}
+		if got := newPodsGet(v); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // TestALeakInDoubtIsNotToldAsOne: what may be a start that still fills is nobody's alarm, and it does not hide one.
 func TestALeakInDoubtIsNotToldAsOne(t *testing.T) {
 	leak := shape.Ramps{Instances: 2, PerMinute: 300 * memory.MiB, First: 64 * memory.MiB, Last: 270 * memory.MiB}
