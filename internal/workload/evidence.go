@@ -91,27 +91,55 @@ func (st *State) historyOf(in *instance, container string) *history.Container {
 // learn finds out what the workload's pods run and what their owners ask for. It must come before anything that is
 // counted or measured is filed.
 func (st *State) learn(s *Snapshot, now time.Time) {
-	st.programs = map[instanceKey]string{}
-	for _, pod := range s.Pods {
+	st.programs = make(map[instanceKey]inject.Program, len(s.Pods))
+	for i, pod := range s.Pods {
 		for _, name := range ContainersOf(&pod.Spec) {
-			st.programs[instanceKey{pod.UID, name}] = st.programIn(pod, name).ID
+			key := instanceKey{pod.UID, name}
+			if i > 0 && alike(pod, s.Pods[i-1]) { // most replicas are, and reading a record takes its time
+				st.programs[key] = st.programs[instanceKey{s.Pods[i-1].UID, name}]
+			} else {
+				st.programs[key] = inject.ProgramOf(pod, name)
+			}
 		}
 	}
-	for _, pod := range slices.Backward(s.Governed) { // oldest first, so that the newest has the last word
+	for _, pod := range slices.Backward(s.Governed) { // oldest first, so that the newest program is in front
 		for _, name := range ContainersOf(&pod.Spec) {
 			st.meet(pod, name, now)
 		}
 	}
+	st.heed(s.Governed, now)
 	for key, in := range st.instances {
-		in.program = cmp.Or(st.programs[key], in.program)
+		in.program = cmp.Or(st.programs[key].ID, in.program)
 	}
 	st.hold(s.Governed)
+}
+
+// heed takes the owner's numbers of each program from its newest pod, and since when they hold from the oldest pod with
+// the same.
+func (st *State) heed(newestFirst []*corev1.Pod, now time.Time) {
+	heard := map[*evidence]bool{}
+	for _, pod := range newestFirst {
+		for _, name := range ContainersOf(&pod.Spec) {
+			p, since := st.programIn(pod, name), earliest(pod, now)
+			e := st.evidenceOf(name, p.ID)
+			switch {
+			case e == nil: // of more programs than are remembered
+			case !heard[e] && e.owner != p.Owner:
+				e.owner, e.since, e.held = p.Owner, since, memory.Size{}
+			case e.owner == p.Owner && since.Before(e.since):
+				e.since = since
+			}
+			if e != nil {
+				heard[e] = true
+			}
+		}
+	}
 }
 
 // programIn is the program of a container of a pod. What it runs does not change; what its owner asks for is in its
 // record, or else in its spec, until somebody resizes it.
 func (st *State) programIn(pod *corev1.Pod, name string) inject.Program {
-	p := inject.ProgramOf(pod, name)
+	p := st.programs[instanceKey{pod.UID, name}]
 	if p.Recorded || !wasResized(pod) {
 		return p
 	}
@@ -158,8 +186,6 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) {
 		e = &evidence{
 			program: p.ID, owner: p.Owner, since: earliest(pod, now), kin: []string{p.ID}, history: history.New(),
 		}
-	case e.owner != p.Owner:
-		e.owner, e.since, e.held = p.Owner, earliest(pod, now), memory.Size{}
 	}
 	e.seen = now
 	all := slices.DeleteFunc(slices.Clone(st.containers[name]), func(other *evidence) bool { return other == e })
@@ -177,7 +203,7 @@ func (st *State) hold(governed []*corev1.Pod) {
 		for _, e := range all {
 			var held memory.Size
 			for _, pod := range governed {
-				if st.programs[instanceKey{pod.UID, name}] != e.program || pod.DeletionTimestamp != nil {
+				if st.runs(pod.UID, name) != e.program || pod.DeletionTimestamp != nil {
 					continue
 				}
 				if spec, _ := containerOf(pod, name); spec != nil {
@@ -193,7 +219,7 @@ func (st *State) hold(governed []*corev1.Pod) {
 
 // programOfKill is what the container of a kill ran; empty: unknown.
 func (st *State) programOfKill(c memory.ContainerRef) string {
-	if program := st.programs[keyOf(&c)]; program != "" {
+	if program := st.programs[keyOf(&c)].ID; program != "" {
 		return program
 	}
 	if in := st.instance(&c); in != nil {
@@ -204,7 +230,7 @@ func (st *State) programOfKill(c memory.ContainerRef) string {
 
 // runs is the program of a container of a pod; empty: unknown.
 func (st *State) runs(pod types.UID, container string) string {
-	return st.programs[instanceKey{pod, container}]
+	return st.programs[instanceKey{pod, container}].ID
 }
 
 // ofProgram are the pods whose container runs a program.

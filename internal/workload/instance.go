@@ -66,7 +66,7 @@ func (st *State) settle(observations []oom.Observation, now time.Time) {
 		o := &observations[i]
 		in := st.instance(&o.Container)
 		if in == nil {
-			in = &instance{restarts: o.Restarts, program: st.programs[keyOf(&o.Container)]}
+			in = &instance{restarts: o.Restarts, program: st.programs[keyOf(&o.Container)].ID}
 			st.instances[keyOf(&o.Container)] = in
 		}
 		in.limit, in.high, in.seen = o.Limit, o.High, at
@@ -98,7 +98,7 @@ func (st *State) measure(samples []memory.Sample, now time.Time) {
 		s := &samples[i]
 		in := st.instance(&s.Container)
 		if in == nil {
-			in = &instance{program: st.programs[keyOf(&s.Container)]}
+			in = &instance{program: st.programs[keyOf(&s.Container)].ID}
 			st.instances[keyOf(&s.Container)] = in
 		}
 		in.seen = at

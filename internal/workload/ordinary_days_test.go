@@ -359,7 +359,10 @@ func TestALargerLimitSetAtNightIsKept(t *testing.T) {
 	d.run(26*time.Hour, 2*time.Minute)
 	d.owner = sizeMi(640, 1024)
 	d.deploy("a person sets a larger limit")
-	d.run(23*time.Hour, 2*time.Minute)
+	d.run(12*time.Hour, 2*time.Minute)
+	d.replicas++ // new pods of the same template are no new edit
+	d.scale()
+	d.run(11*time.Hour, 2*time.Minute)
 	for _, p := range d.pods {
 		if p.size.Limit < d.owner.Limit || p.size.Request < d.owner.Request {
 			d.fail("%s has %s a day after its owner set %s", p.name, p.size, d.owner)

@@ -15,6 +15,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/rollout"
@@ -33,7 +34,7 @@ type State struct {
 	// containers is what is known of each container name, by program, the newest first.
 	containers map[string][]*evidence
 	// programs are those of the containers of the snapshot's pods, during a step.
-	programs map[instanceKey]string
+	programs map[instanceKey]inject.Program
 	// instances are the running containers, to know the highest use of one before it was killed. Not checkpointed: after a
 	// restart of memfit, a kill's peak is what was seen since.
 	instances map[instanceKey]*instance
