@@ -184,7 +184,7 @@ var _ = Describe("history from a real Prometheus", Serial, func() {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(rec.Status.Containers).To(HaveLen(1))
 			evidence := rec.Status.Containers[0].Evidence
-			g.Expect(evidence.Source).To(Equal("prometheus"))
+			g.Expect(evidence.HistorySource).To(Equal("prometheus"))
 			g.Expect(evidence.Samples).To(BeNumerically(">=", 6), "two per step of 15 s")
 			g.Expect(evidence.PeakRSS).NotTo(BeNil())
 			g.Expect(evidence.PeakRSS.Value()).To(And(BeNumerically(">=", 60<<20), BeNumerically("<", 100<<20)))

@@ -16,8 +16,8 @@ import (
 	"github.com/memfit/memfit/test/goldenpods"
 )
 
-// TestOnePodIsTheCanary: of the pods that ask while a permission stands, one gets the lower limit, from the replica that
-// may give it; with the next permission another one does.
+// TestOnePodIsTheCanary: of the pods that ask while a permission stands, one gets the lower limit, from the replica
+// that may give it; with the next permission another one does.
 func TestOnePodIsTheCanary(t *testing.T) {
 	pair, err := goldenpods.Read(filepath.Join(goldenpods.Dir(), "size-on-create.yaml"))
 	if err != nil {
