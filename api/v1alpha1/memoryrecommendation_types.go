@@ -403,8 +403,8 @@ type ChangeRecord struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Change string `json:"change,omitempty"`
-	// kind is what came of it: Resized, Replaced (by eviction), NotResized, Reverted, ForeignWriter (somebody else
-	// changed it) or RestartedForMemory.
+	// kind is the outcome: Resized, Replaced (by eviction), NotResized, Reverted, ForeignWriter (another writer
+	// changed the pod) or RestartedForMemory.
 	// +kubebuilder:validation:Enum=Resized;Replaced;NotResized;Reverted;ForeignWriter;RestartedForMemory
 	Kind string `json:"kind"`
 	// pod is the last one that it happened to.

@@ -28,7 +28,7 @@ type sum struct {
 	processes        int
 	missed           int          // of them: they are there and could not be read
 	missing          memory.Bytes // what is resident in those
-	more             bool         // there may be processes that nobody has listed
+	more             bool         // some processes may not be listed
 	rss, unexplained memory.Bytes
 	byName           map[string]*partSum
 	coverage         float64                // the least of all readers; 0 where one could make nothing of its heap
@@ -95,7 +95,7 @@ func (s *sum) why(failed error) string {
 }
 
 // explained is the share of what is resident that is in a part. A heap that no reader knows, such as .NET's, is in
-// none, and nobody knows what of it is free.
+// none, and how much of it is free is unknown.
 func (s *sum) explained() float64 {
 	if s.more {
 		return 0

@@ -299,7 +299,7 @@ func TestHostileManifestsAreBounded(t *testing.T) {
 		"aliases, a million": {manifest: aPod + bomb(6), want: "with its aliases it has more than"},
 		"one key, many times": {
 			manifest: aPod + "a: {" + strings.Repeat("a,", 10_000) + "}\n",
-			want:     `line 4: "a" stands twice in one mapping, for the first time in line 4`,
+			want:     `line 4: duplicate key "a", first used in line 4: remove one of them`,
 		},
 		"many keys":      {manifest: aPod + "a: {" + numbered(10_000) + "}\n"},
 		"many documents": {manifest: strings.Repeat("---\n", 10_000)},
@@ -527,7 +527,7 @@ func TestOneBadDocumentStopsNoOther(t *testing.T) {
 		},
 		"a profile": {
 			other:   "apiVersion: memfit.dev/v1alpha1\nkind: MemoryProfile\nmetadata: {name: x}\nspec: {a: 1,   a: 2}\n---\n",
-			problem: `document 1 is unchanged: MemoryProfile x: line 4: "a" stands twice`,
+			problem: `document 1 is unchanged: MemoryProfile x: line 4: duplicate key "a"`,
 		},
 	} {
 		r, out := offline(t, tc.other+envFrom, withProfile())
@@ -694,7 +694,7 @@ func TestBadInputIsNamed(t *testing.T) {
 			manifests: "kind: A\n---\nkind: Pod\nfoo: [\n", want: "document 2 is unchanged: yaml: line 4:",
 		},
 		"text behind the end": {
-			manifests: "kind: A\n...\nkind: B\n", want: "document 1 is unchanged: something stands behind its end",
+			manifests: "kind: A\n...\nkind: B\n", want: "document 1 is unchanged: content follows its end",
 		},
 		"no size in a profile": {
 			profiles: strings.Replace(goProfile, "tuning:", "sizing: {limit: {max: 200MB}}\n  tuning:", 1),

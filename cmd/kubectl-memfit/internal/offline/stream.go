@@ -84,7 +84,7 @@ func (d *document) tree() (*yaml.Node, error) {
 		return nil, nil //nolint:nilnil // as above
 	}
 	if d.goesOn() {
-		return nil, fmt.Errorf("something stands behind its end (a line \"...\"): begin what follows with a line \"---\"")
+		return nil, fmt.Errorf("content follows its end (a line \"...\"): begin the next document with a line \"---\"")
 	}
 	top := root.Content[0]
 	m := measure{lines: max(d.line-1, 0)}

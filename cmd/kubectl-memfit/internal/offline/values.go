@@ -62,7 +62,7 @@ func appendMapping(dst []byte, n *yaml.Node) ([]byte, error) {
 		}
 		if line, twice := first[key.Value]; twice {
 			return nil, fmt.Errorf(
-				"line %d: %.64q stands twice in one mapping, for the first time in line %d", key.Line, key.Value, line,
+				"line %d: duplicate key %.64q, first used in line %d: remove one of them", key.Line, key.Value, line,
 			)
 		}
 		first[key.Value] = key.Line
