@@ -10,17 +10,8 @@ import (
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
+	"github.com/memfit/memfit/test/compress"
 )
-
-// compress shortens periods of evidence until the test ends. Tests that call it must not be parallel.
-func compress(t *testing.T, factor int) {
-	t.Helper()
-	before := period.Factor()
-	if err := period.Compress(factor); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = period.Compress(before) })
-}
 
 // wandering adds a sample every ten minutes of evidence, with the times between them divided by the factor.
 func wandering(days int) *Container {
@@ -41,7 +32,7 @@ func wandering(days int) *Container {
 func TestACompressedHistoryHoldsTheSameEvidence(t *testing.T) {
 	const days = 40
 	plain := wandering(days)
-	compress(t, 60)
+	compress.By(t, 60)
 	fast := wandering(days)
 	if got, want := period.Of(fast.Span()), period.Evidence(plain.Span()); got != want {
 		t.Errorf("it spans %v of evidence, want %v", time.Duration(got), time.Duration(want))
@@ -80,7 +71,7 @@ func TestACompressedHistoryHoldsTheSameEvidence(t *testing.T) {
 
 // Days since 1970 do not fit 16 bits when a day takes four minutes.
 func TestCompressedDaysDoNotOverflow(t *testing.T) {
-	compress(t, period.MostFactor)
+	compress.By(t, period.MostFactor)
 	c := wandering(3)
 	days := c.Days()
 	if len(days) != 3 || !days[0].Start.Equal(start) {
@@ -98,7 +89,7 @@ func TestCompressedDaysDoNotOverflow(t *testing.T) {
 // The plugin reads the histories of a lab although its own evidence is not compressed.
 func TestACompressedHistoryIsReadWithItsOwnFactor(t *testing.T) {
 	plain := encoded(t, wandering(2))
-	compress(t, 60)
+	compress.By(t, 60)
 	data := encoded(t, wandering(2))
 	want := wandering(2).Days()
 	if err := period.Compress(1); err != nil {
@@ -125,7 +116,7 @@ func TestACompressedHistoryIsReadWithItsOwnFactor(t *testing.T) {
 }
 
 func TestLiveSetsAndLowsAreCompressed(t *testing.T) {
-	compress(t, 60)
+	compress.By(t, 60)
 	var l Lows
 	for s := time.Duration(0); s <= 7*time.Minute; s += 5 * time.Second { // seven hours of evidence
 		l.Add(sampleOf("web-1", start.Add(s), 200*mib), start)

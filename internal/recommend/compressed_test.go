@@ -14,19 +14,10 @@ import (
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
+	"github.com/memfit/memfit/test/compress"
 )
 
 const day = 24 * time.Hour
-
-// compress shortens periods of evidence until the test ends. Tests that call it must not be parallel.
-func compress(t *testing.T, factor int) {
-	t.Helper()
-	before := period.Factor()
-	if err := period.Compress(factor); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = period.Compress(before) })
-}
 
 // story is what a workload did: use in samples of one interval of evidence, a kill or none, and its size.
 type story struct {
@@ -102,7 +93,7 @@ func TestCompressedEvidenceDecidesTheSame(t *testing.T) {
 		want, refused := s.evaluate()
 		for _, factor := range []int{60, 144, 360} {
 			t.Run("", func(t *testing.T) {
-				compress(t, factor)
+				compress.By(t, factor)
 				got, refusedNow := s.evaluate()
 				if got.Size != want.Size || got.Decision != want.Decision || got.Confidence != want.Confidence ||
 					got.Urgent != want.Urgent || refusedNow.Reason != refused.Reason {
@@ -122,7 +113,7 @@ func TestALimitIsLoweredWithinMinutesInALab(t *testing.T) {
 		s.use = append(s.use, 60*mib)
 	}
 	plain, _ := s.evaluate()
-	compress(t, 144)
+	compress.By(t, 144)
 	got, refused := s.evaluate()
 	if got.Decision != Lower || got.Size != plain.Size || refused.Reason != "" {
 		t.Fatalf("%s to %v (refused: %q), want Lower to %v", got.Decision, got.Size, refused.Reason, plain.Size)

@@ -9,17 +9,8 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/period"
+	"github.com/memfit/memfit/test/compress"
 )
-
-// compress shortens periods of evidence until the test ends. Tests that call it must not be parallel.
-func compress(t *testing.T, factor int) {
-	t.Helper()
-	before := period.Factor()
-	if err := period.Compress(factor); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = period.Compress(before) })
-}
 
 // canary lowers a limit in the first of three pods.
 func canary(t *testing.T, watch time.Duration) *cluster {
@@ -35,7 +26,7 @@ func canary(t *testing.T, watch time.Duration) *cluster {
 }
 
 func TestACanaryPassesAfterTheCompressedWatch(t *testing.T) {
-	compress(t, 60)
+	compress.By(t, 60)
 	c := canary(t, 0)
 	c.passes(8 * time.Second)
 	c.reconcile()
@@ -46,7 +37,7 @@ func TestACanaryPassesAfterTheCompressedWatch(t *testing.T) {
 }
 
 func TestTheWatchOfAProfileIsRealTime(t *testing.T) {
-	compress(t, 60)
+	compress.By(t, 60)
 	c := canary(t, time.Minute)
 	c.passes(55 * time.Second)
 	c.reconcile()
@@ -57,7 +48,7 @@ func TestTheWatchOfAProfileIsRealTime(t *testing.T) {
 }
 
 func TestARolledBackLimitIsTriedAgainAfterACompressedWeek(t *testing.T) {
-	compress(t, 60)
+	compress.By(t, 60)
 	c := canary(t, 0)
 	c.killed(0)
 	c.passes(time.Second)

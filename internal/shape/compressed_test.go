@@ -10,18 +10,8 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/period"
+	"github.com/memfit/memfit/test/compress"
 )
-
-// compress shortens periods of evidence until the test ends. Tests that call it must not be parallel.
-func compress(t *testing.T, factor int) {
-	t.Helper()
-	before := period.Factor()
-	if err := period.Compress(factor); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = period.Compress(before) })
-}
 
 // closer returns the input with all times closer to t0 by the factor.
 func closer(in Input, factor time.Duration) Input {
@@ -64,7 +54,7 @@ func TestCompressedSamplesHaveTheSameShape(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := Classify(in)
-			compress(t, factor)
+			compress.By(t, factor)
 			got := Classify(closer(in, factor))
 			if got.Kind != want.Kind || got.Confidence != want.Confidence || got.Trough != want.Trough ||
 				got.Peak != want.Peak || len(got.Steps) != len(want.Steps) {

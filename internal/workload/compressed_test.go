@@ -16,23 +16,14 @@ import (
 	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/test/compress"
 	"github.com/memfit/memfit/test/kubelet"
 )
-
-// compress shortens periods of evidence until the test ends. Tests that call it must not be parallel.
-func compress(t *testing.T, factor int) {
-	t.Helper()
-	before := period.Factor()
-	if err := period.Compress(factor); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = period.Compress(before) })
-}
 
 // TestAHistoryOfAnotherFactorStartsAnew: its hours and days are of another length, so they cannot be continued.
 func TestAHistoryOfAnotherFactorStartsAnew(t *testing.T) {
 	written := func(factor int) *v1alpha1.MemoryCheckpoint {
-		compress(t, factor)
+		compress.By(t, factor)
 		h := history.New()
 		for i := range 20 {
 			h.Add(memory.Sample{
@@ -54,7 +45,7 @@ func TestAHistoryOfAnotherFactorStartsAnew(t *testing.T) {
 		stored  *v1alpha1.MemoryCheckpoint
 		samples int64
 	}{{1, plain, 20}, {1, fast, 0}, {144, fast, 20}, {144, plain, 0}, {60, fast, 0}} {
-		compress(t, tc.factor)
+		compress.By(t, tc.factor)
 		st := &State{}
 		lost, err := st.Unpack(tc.stored)
 		if err != nil {
@@ -72,7 +63,7 @@ func TestAHistoryOfAnotherFactorStartsAnew(t *testing.T) {
 // TestALabLowersALimitWithinTwelveMinutes: three replicas at 512Mi that use 60Mi, a sample of each every five seconds,
 // as in a lab. The first replica is lowered after a compressed day, alone, and the others after the compressed watch.
 func TestALabLowersALimitWithinTwelveMinutes(t *testing.T) {
-	compress(t, 144)
+	compress.By(t, 144)
 	c := cluster{Kubelet: kubelet.New(began, func(int) int { return 0 }), t: t}
 	p := build.Profile("shop", "web", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingInPlace))
 	c.named = &profile.Profile{
