@@ -48,8 +48,8 @@ func (c server) inside(t *testing.T) {
 		}
 	}
 	want(exitFailed, "on node node-1 has no snapshot: no agent runs on its node, or the pod is new", "map", pod.Name)
-	want(exitFailed, "there is no pod nope in namespace inside", "map", "pod/nope")
-	want(exitFailed, "there is no pod of deploy/web in namespace inside", "map", "deploy/web")
+	want(exitFailed, "found no pod nope in namespace inside", "map", "pod/nope")
+	want(exitFailed, "found no pod of deploy/web in namespace inside", "map", "deploy/web")
 	want(0, "Node.js 20?", "top")
 	snapshot.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}
 	node := snapshot.Status.NodeName
@@ -66,7 +66,7 @@ func (c server) inside(t *testing.T) {
 	want(exitFailed, `it has no container "nope": name one of app, proxy, over`, "map", pod.Name, "-c", "nope")
 	want(0, "app         Node.js 20.18.1   470Mi (92%)   512Mi   263Mi   100Mi", "top", "--sort-by", "free")
 	want(exitFailed, "--sort-by size is not known: use use, share", "top", "--sort-by", "size")
-	want(exitFailed, "there is no pod nope", "top", "nope")
+	want(exitFailed, "found no pod nope", "top", "nope")
 
 	for _, verb := range []string{"top", "scan", "status"} {
 		if out, _, code := c.run("reader", verb, "-n", "inside", "--no-headers"); code != 0 ||

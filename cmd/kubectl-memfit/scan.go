@@ -162,7 +162,7 @@ func chosen(all []inventory.Container, names []string, where string) ([]inventor
 			}
 		}
 		if len(out) == before {
-			return nil, fmt.Errorf("there is no pod %s in %s", name, where)
+			return nil, fmt.Errorf("found no pod %s in %s", name, where)
 		}
 	}
 	return out, nil

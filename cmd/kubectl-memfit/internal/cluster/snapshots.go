@@ -29,7 +29,7 @@ func (c *Cluster) EachSnapshot(ctx context.Context, namespace string, take func(
 }
 
 // ErrNoPod is in the error of [Cluster.Snapshot] where the pod does not exist.
-var ErrNoPod = errors.New("there is no pod")
+var ErrNoPod = errors.New("found no pod")
 
 // Snapshot is what the agent of its node knows of one pod. Where there is none, the error says whether the pod exists,
 // and on which node an agent is missing.
