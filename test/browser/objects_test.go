@@ -80,7 +80,11 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+	list := map[string]any{"apiVersion": "v1", "kind": "List", "items": items}
+	if path[len(path)-1] == "pods" { // read as typed objects, which an API server serves as a list of their own kind
+		list["kind"] = "PodList"
+	}
+	_ = json.NewEncoder(w).Encode(list)
 }
 
 // change changes the recommendation of a name.
@@ -148,14 +152,15 @@ func recommendations(t *testing.T, now time.Time) []*v1alpha1.MemoryRecommendati
 	return append(all, long)
 }
 
-// pod is one to which memfit gave 128Mi where its owner wrote 512Mi.
+// pod returns a pod, created now and so after every kill of its workload, that memfit gave 128Mi where its owner wrote
+// 512Mi.
 func pod(name, kind, of string) map[string]any {
 	controller := true
 	owner := metav1.OwnerReference{APIVersion: "apps/v1", Kind: kind, Name: of, Controller: &controller}
 	return map[string]any{
 		"apiVersion": "v1", "kind": "Pod",
 		"metadata": map[string]any{
-			"namespace": "shop", "name": name, "ownerReferences": []any{owner},
+			"namespace": "shop", "name": name, "ownerReferences": []any{owner}, "creationTimestamp": metav1.Now(),
 			"annotations": map[string]any{
 				v1alpha1.InjectedAnnotation: `{"v":1,"containers":{"app":{"size":{"request":"128Mi","wasRequest":"512Mi"}}}}`,
 			},
