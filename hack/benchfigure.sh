@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Draws docs/images/admission.svg: requests a second of each admission server, from the lines of `make bench-admission` that
-# docs/benchmarks.md quotes. `make generate` runs it, so `make verify` fails when picture and numbers differ.
+# docs/evidence/benchmarks.md quotes. `make generate` runs it, so `make verify` fails when picture and numbers differ.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 drawn=$(mktemp)
@@ -41,5 +41,5 @@ END {
 	}
 	print "</svg>"
 	exit failed
-}' docs/benchmarks.md >"$drawn"
+}' docs/evidence/benchmarks.md >"$drawn"
 cmp -s "$drawn" docs/images/admission.svg || cat "$drawn" >docs/images/admission.svg

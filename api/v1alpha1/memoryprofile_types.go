@@ -94,7 +94,8 @@ type TuningSpec struct {
 	Mode TuningMode `json:"mode,omitempty"`
 
 	// heapPercent is the share of the container's effective memory limit given to the managed heap, in percent (10-100).
-	// Default by runtime (docs/runtimes.md): for instance NodeJS 75 (less three semi-spaces), Go 90, JVM none (its own 25
+	// Default by runtime (docs/guide/runtimes.md): for instance NodeJS 75 (less three semi-spaces), Go 90, JVM none
+	// (its own 25
 	// % stays). For Go, 100 means GOMEMLIMIT equals the limit and is answered with a warning. Example: 60.
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=100
@@ -367,7 +368,7 @@ type SizingSpec struct {
 	HeadroomPercent *int32 `json:"headroomPercent,omitempty"`
 
 	// posture moves along the curve between OOM kills and unused memory: Frugal, Balanced (default) or Cautious.
-	// See docs/sizing.md for the measured curve.
+	// See docs/design/sizing.md for the measured curve.
 	// +optional
 	Posture SizingPosture `json:"posture,omitempty"`
 

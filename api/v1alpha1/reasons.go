@@ -32,7 +32,7 @@ const (
 	// ReasonUsageRead: every node that hosts governed pods tells what they use.
 	ReasonUsageRead = "UsageRead"
 	// ReasonUsageMissing: some nodes, or all, do not tell what pods use, and nothing is concluded from that. The
-	// message has the node and its error; docs/troubleshooting.md says what to do about each. It is a reason of the
+	// message has the node and its error; docs/guide/troubleshooting.md says what to do about each. It is a reason of the
 	// condition Ready of recommendations, too: none of the workload's nodes tells.
 	ReasonUsageMissing = "UsageMissing"
 	// ReasonNoConflict: nobody else claims these pods or sizes them.

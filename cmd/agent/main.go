@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command agent reads the memory of the containers of its own node and writes a MemorySnapshot for each pod: the
-// effective limits, the minute before an OOM kill, and at tier See what fills a container. docs/agent.md says what it
-// needs.
+// effective limits, the minute before an OOM kill, and at tier See what fills a container. docs/guide/agent.md says
+// what it needs.
 package main
 
 import (

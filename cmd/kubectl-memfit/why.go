@@ -20,7 +20,7 @@ import (
 const whyLong = `Say on one page what happened to the memory of a pod: the last OOM kill with the minute before it and the process that died, what filled
 its containers, what memfit did about its workload, and what to do next.
 
-It reads the pod's MemorySnapshot, which the agent of its node writes (docs/agent.md), the pod's owner, and the recommendations of its
+It reads the pod's MemorySnapshot, which the agent of its node writes (docs/guide/agent.md), the pod's owner, and the recommendations of its
 namespace. Of a workload it reads the pod with the newest kill or stall, and standard error names the others. Nothing is written to
 the cluster.`
 

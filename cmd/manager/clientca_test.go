@@ -33,7 +33,7 @@ import (
 // host is the name of memfit's Service, and of its user in the API server's files.
 const host = "memfit-webhook-service.memfit-system.svc"
 
-// TestOnlyTheAPIServer: an API server that is set up as docs/install.md says shows its certificate, and pods are
+// TestOnlyTheAPIServer: an API server that is set up as docs/guide/install.md says shows its certificate, and pods are
 // injected. Whoever has none, or another one, is turned away with a reason and counted.
 func TestOnlyTheAPIServer(t *testing.T) {
 	dir, ca := t.TempDir(), authority.New(t)
@@ -104,8 +104,8 @@ func TestOnlyTheAPIServer(t *testing.T) {
 	}
 }
 
-// filesOfThePage writes what docs/install.md tells an API server's administrator, and returns the flag that names it.
-// What differs is where files are, and that memfit's Service has the port of this test behind its name.
+// filesOfThePage writes what docs/guide/install.md tells an API server's administrator, and returns the flag that
+// names it. What differs is where files are, and that memfit's Service has the port of this test behind its name.
 func filesOfThePage(t *testing.T, dir string, port int) (flag, file string) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(expect.Root(), "docs", "install.md"))
@@ -120,7 +120,7 @@ func filesOfThePage(t *testing.T, dir string, port int) (flag, file string) {
 	for _, document := range documents {
 		name := names.FindStringSubmatch(document)
 		if name == nil || len(documents) != 2 {
-			t.Fatalf("docs/install.md shows %d files, and not for each its name:\n%s", len(documents), document)
+			t.Fatalf("docs/guide/install.md shows %d files, and not for each its name:\n%s", len(documents), document)
 		}
 		document = strings.NewReplacer(
 			"/etc/kubernetes/pki/", dir+"/", "/etc/kubernetes/", dir+"/", host, fmt.Sprintf("%s:%d", host, port),

@@ -112,7 +112,8 @@ func (c *cluster) fromGit(t *testing.T, mode v1alpha1.SizingMode) *gitApp {
 	return a
 }
 
-// example is what docs/gitops.md points to: the folder that Argo CD and Flux apply, in the order in which both do.
+// example is what docs/guide/gitops.md points to: the folder that Argo CD and Flux apply, in the order in which both
+// do.
 func (c *cluster) example(t *testing.T, manager string) *gitApp {
 	t.Helper()
 	const folder = "../../config/samples/gitops/shop/"

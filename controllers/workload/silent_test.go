@@ -89,7 +89,7 @@ var _ = Describe("A kubelet that does not answer", func() {
 		ready(metav1.ConditionFalse, v1alpha1.ReasonUsageMissing, And(
 			HavePrefix("Hold: no memory samples yet; usage cannot be read from 1 node: node "+pod.Spec.NodeName),
 			ContainSubstring("since "+asked.UTC().Format(time.RFC3339)), ContainSubstring(answer.Error()),
-			ContainSubstring(`docs/troubleshooting.md, "Usage cannot be read"`),
+			ContainSubstring(`docs/guide/troubleshooting.md, "Usage cannot be read"`),
 		))
 
 		w.passes(10 * time.Minute)

@@ -126,7 +126,7 @@ func kindUp(ctx context.Context, l layout.Layout) error {
 }
 
 // kindConfig lets kubelets ask the cluster for their serving certificates, where kubeadm lets each sign its own, which
-// memfit does not believe. It stands in docs/install.md, too.
+// memfit does not believe. It stands in docs/guide/install.md, too.
 const kindConfig = `kind: Cluster
 apiVersion: kind.x-k8s.io/v1alpha4
 kubeadmConfigPatches:

@@ -52,13 +52,13 @@ func TestChooseMode(t *testing.T) {
 
 // TestKindConfigIsDocumented: whoever makes the cluster by hand gets the same.
 func TestKindConfigIsDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/install.md")
+	page, err := os.ReadFile("../../docs/guide/install.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	const indent = "\n   "
 	want := strings.TrimRight(indent+strings.ReplaceAll(kindConfig, "\n", indent), " \n")
 	if !strings.Contains(string(page), want) {
-		t.Errorf("docs/install.md does not have this configuration for kind:%s", want)
+		t.Errorf("docs/guide/install.md does not have this configuration for kind:%s", want)
 	}
 }

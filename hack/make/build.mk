@@ -15,7 +15,7 @@ KUSTOMIZE := $(TOOL) kustomize
 ##@ Development
 
 .PHONY: generate
-generate: ## Write what follows from the table of runtimes, the DeepCopy methods of ./api, and the picture of docs/benchmarks.md.
+generate: ## Write what follows from the table of runtimes, the DeepCopy methods of ./api, and the picture of docs/evidence/benchmarks.md.
 	go run ./hack/runtimetable
 	bash hack/benchfigure.sh
 	$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...

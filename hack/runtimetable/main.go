@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command runtimetable writes what follows from the table of runtimes and cannot read it: the enums of the API, which
-// the CRDs repeat, and the tables of docs/runtimes.md. `make generate` runs it at the top of the tree. It imports
+// the CRDs repeat, and the tables of docs/guide/runtimes.md. `make generate` runs it at the top of the tree. It imports
 // nothing of the API, because it writes a part of it.
 package main
 
@@ -15,7 +15,7 @@ import (
 // The files it writes: the whole of the first, and tables of the second.
 const (
 	apiFile = "api/v1alpha1/zz_generated.runtimes.go"
-	page    = "docs/runtimes.md"
+	page    = "docs/guide/runtimes.md"
 )
 
 func main() {

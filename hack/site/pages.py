@@ -26,12 +26,14 @@ def from_docs(target):
 
 
 def on_page_markdown(markdown, page, config, files):
+    docs = ROOT / "docs"
+
     def linked(match):
-        if not match[2].startswith("../"):
-            return match[0]
-        target = match[2].removeprefix("../")
-        if not (ROOT / target).exists():
-            log.warning("%s links to %s, which is not there", page.file.src_path, match[2])
-        return f"{match[1]}{config.repo_url}/blob/main/{target}"
+        target = (docs / page.file.src_path).parent.joinpath(match[2]).resolve()
+        if target.is_relative_to(docs) or not target.is_relative_to(ROOT):
+            return match[0]  # mkdocs checks it
+        if not target.exists():
+            log.warning("%s links to %s, which does not exist", page.file.src_path, match[2])
+        return f"{match[1]}{config.repo_url}/blob/main/{target.relative_to(ROOT)}"
 
     return LINK.sub(linked, markdown)

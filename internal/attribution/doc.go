@@ -6,5 +6,5 @@
 // What nobody recognizes stays visible as [Other]. It performs no I/O of its own; the process comes as a [Snapshot].
 //
 // A [Reader] knows one allocator or runtime. Readers are asked in order, and a byte that one has claimed is nobody
-// else's. docs/attribution.md has the rules, and what was measured.
+// else's. docs/design/attribution.md has the rules, and what was measured.
 package attribution

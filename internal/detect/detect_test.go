@@ -119,7 +119,7 @@ func TestEffectiveFlags(t *testing.T) {
 	}
 }
 
-// TestSeesLimit: the versions are those of docs/runtimes.md.
+// TestSeesLimit: the versions are those of docs/guide/runtimes.md.
 func TestSeesLimit(t *testing.T) {
 	for _, c := range []struct {
 		runtime, version string

@@ -12,7 +12,7 @@ import (
 )
 
 // What a Container remembers. All together it is one object without pointers of at most 1536 bytes; a test and a
-// benchmark hold it to that. docs/sizing.md says what a quarter more or less of each does to sizes.
+// benchmark hold it to that. docs/design/sizing.md says what a quarter more or less of each does to sizes.
 const (
 	// DaysKept is the number of days whose peak and trough are kept: a month and a bit, so that a monthly job is seen
 	// again.

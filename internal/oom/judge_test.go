@@ -14,8 +14,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// TestTruthTable is the table of docs/signals.md, row by row: one pod whose container "app" (limit 256Mi) is looked at
-// once.
+// TestTruthTable is the table of docs/guide/signals.md, row by row: one pod whose container "app" (limit 256Mi) is
+// looked at once.
 func TestTruthTable(t *testing.T) {
 	const limit = "256Mi"
 	app := func(cs corev1.ContainerStatus) *corev1.Pod {

@@ -9,8 +9,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// What a stall is. Each line excludes something that is none; docs/signals.md shows how far each number can move on the
-// recorded cases.
+// What a stall is. Each line excludes something that is none; docs/guide/signals.md shows how far each number can
+// move on the recorded cases.
 const (
 	// stallAnonPercent of the limit is anonymous memory: a database or a reader of big files, whose memory is mostly
 	// page cache, is at its limit all day and well. What stalls was seen at 91 and 92 %.

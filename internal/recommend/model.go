@@ -16,8 +16,8 @@ type Price struct {
 }
 
 // Model holds the constants that the size of a container follows from, beside those that owners set in [Policy]. Nobody
-// configures them; they are values so that the backtest can say what each of them is worth: docs/sizing.md has its
-// table.
+// configures them; they are values so that the backtest can say what each of them is worth: docs/design/sizing.md
+// has its table.
 type Model struct {
 	// Prices of a kill, by posture. The default was chosen in the middle of those that did well on two trace sets and six
 	// generated ones.

@@ -17,7 +17,8 @@ func limited(mib int, version string) Facts {
 	return Facts{Version: ParseVersion(version), Limit: b, Cgroup: b, LimitText: b.String()}
 }
 
-// TestSemiSpaces is the table of measured defaults in docs/runtimes.md: MiB of one semi-space by limit and version.
+// TestSemiSpaces is the table of measured defaults in docs/guide/runtimes.md: MiB of one semi-space by limit and
+// version.
 func TestSemiSpaces(t *testing.T) {
 	for _, tc := range []struct {
 		limits      []int
@@ -40,7 +41,7 @@ func TestSemiSpaces(t *testing.T) {
 	}
 }
 
-// TestOldSpace has the results that docs/runtimes.md states for the formula.
+// TestOldSpace has the results that docs/guide/runtimes.md states for the formula.
 func TestOldSpace(t *testing.T) {
 	for _, tc := range []struct {
 		limit   int

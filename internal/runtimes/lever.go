@@ -148,7 +148,7 @@ func mallocTrim(how string) Lever {
 	return Lever{Action: "malloc_trim", How: how, Gain: trimGain}
 }
 
-// trimGain is exact where the whole heap was read: docs/attribution.md has its error against real calls.
+// trimGain is exact where the whole heap was read: docs/design/attribution.md has its error against real calls.
 func trimGain(p Process) (Gain, bool) {
 	a, ok := p.Amounts[readerGlibc]
 	if !ok {

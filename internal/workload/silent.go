@@ -20,7 +20,7 @@ func silence(s *Snapshot) string {
 		return ""
 	}
 	return `usage cannot be read from ` + format.Silent(silent) +
-		` (what to do: docs/troubleshooting.md, "Usage cannot be read")`
+		` (what to do: docs/guide/troubleshooting.md, "Usage cannot be read")`
 }
 
 // unmeasured reports whether usage is read of no pod of the workload, so that waiting alone brings no evidence.

@@ -30,7 +30,7 @@ func TestSilence(t *testing.T) {
 		}
 		return all
 	}
-	const what = ` (what to do: docs/troubleshooting.md, "Usage cannot be read")`
+	const what = ` (what to do: docs/guide/troubleshooting.md, "Usage cannot be read")`
 	for name, c := range map[string]struct {
 		of         Snapshot
 		says       string

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// What is promised under attack: docs/security.md.
+// What is promised under attack: docs/guide/security.md.
 const (
 	promisedP99    = 10 * time.Millisecond
 	promisedGrowth = 64 << 20

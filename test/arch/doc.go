@@ -3,5 +3,5 @@
 
 // Package arch holds the house rules that no linter knows: which room may import what, directly and through others,
 // that every package says what it promises, and what may not stand in the manifests. Its tests read the whole
-// repository and change nothing. The table of rooms is in rooms_test.go; docs/architecture.md tells the reasons.
+// repository and change nothing. The table of rooms is in rooms_test.go; docs/design/architecture.md tells the reasons.
 package arch

@@ -23,11 +23,12 @@ var noSize = map[string]string{
 	"compressed": "a mark in the encoding",
 }
 
-// TestSizingConstantsAreTold: docs/sizing.md has every number that a size follows from, as it is in internal/recommend
+// TestSizingConstantsAreTold: docs/design/sizing.md has every number that a size follows from, as it is in
+// internal/recommend
 // and internal/history, with what a quarter more or less of it does, or why no replay can say that. The prices of
 // Frugal and Cautious are in its table of postures, in words.
 func TestSizingConstantsAreTold(t *testing.T) {
-	told := tableRows(string(read(t, "docs/sizing.md")))
+	told := tableRows(string(read(t, "docs/design/sizing.md")))
 	all := sizingConstants(t, "recommend", 40)
 	for name, value := range sizingConstants(t, "history", 20) {
 		if other, both := all[name]; both && other != value {
@@ -43,16 +44,17 @@ func TestSizingConstantsAreTold(t *testing.T) {
 		if over, ok := told[name+" - 100"]; !found && ok {
 			n, err := strconv.Atoi(over)
 			if err != nil {
-				t.Errorf("docs/sizing.md: %s - 100 is %q, which is no number", name, over)
+				t.Errorf("docs/design/sizing.md: %s - 100 is %q, which is no number", name, over)
 			}
 			cell, found = strconv.Itoa(n+100), true
 		}
 		switch {
 		case !found:
-			t.Errorf("docs/sizing.md has no row for the constant %s, which is %s: add what -sensitivity prints for it, or why "+
+			t.Errorf("docs/design/sizing.md has no row for the constant %s, which is %s: add what -sensitivity prints for it, "+
+				"or why "+
 				"the simulator cannot weigh it", name, value)
 		case cell != value && !strings.HasPrefix(cell, value+" "): // a unit may follow
-			t.Errorf("docs/sizing.md says that %s is %q, and the code says %q", name, cell, value)
+			t.Errorf("docs/design/sizing.md says that %s is %q, and the code says %q", name, cell, value)
 		}
 	}
 }

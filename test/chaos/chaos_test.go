@@ -29,7 +29,7 @@ import (
 // fault is one way in which a cluster breaks.
 type fault struct {
 	name string
-	// story is what happens, promise what memfit does about it; both for docs/chaos.md.
+	// story is what happens, promise what memfit does about it; both for docs/evidence/chaos.md.
 	story, promise string
 	// inject makes it happen, and ends it.
 	inject func(t *testing.T, w *world)
@@ -244,7 +244,7 @@ func (r *row) line() string {
 	)
 }
 
-// generated is the part of docs/chaos.md that runs write.
+// generated is the part of docs/evidence/chaos.md that runs write.
 var generated = regexp.MustCompile(`(?s)<!-- make chaos -->.*<!-- end -->`)
 
 // document writes rows into the docs. Those of faults that did not run stay as they are.

@@ -3,8 +3,8 @@
 
 // Package chaos breaks a cluster in every way that clusters break and holds memfit to figures meanwhile: kills lost or
 // doubled, pods kept from being created, pods disturbed beyond maxUnavailable, time until everything is as it should
-// be. `make chaos` runs all of it, prints a line for each fault and writes docs/chaos.md; it takes about a minute for
-// each fault.
+// be. `make chaos` runs all of it, prints a line for each fault and writes docs/evidence/chaos.md; it takes about a
+// minute for each fault.
 //
 // Real are etcd, kube-apiserver, kube-controller-manager and two replicas of the manager, each a process of this test.
 // Nodes are made up, because the kubelet is where faults are put: package test/kubelet ends containers and knows how

@@ -24,7 +24,7 @@ import (
 	"github.com/memfit/memfit/test/kubelet"
 )
 
-// faults are all of them. A promise that is the same for all stands at the head of docs/chaos.md.
+// faults are all of them. A promise that is the same for all stands at the head of docs/evidence/chaos.md.
 var faults = []fault{
 	{
 		name: "api-restarts", within: time.Minute, exits: 3,

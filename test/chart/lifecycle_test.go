@@ -156,8 +156,8 @@ func TestLifecycle(t *testing.T) {
 	c.remove()
 }
 
-// TestAnUpgradeTakesTheWebhookOfTheOldDefault: as docs/upgrading.md warns, and the notes of the upgrade say so. Whose
-// values name the webhook keeps it, also when an upgrade names no values.
+// TestAnUpgradeTakesTheWebhookOfTheOldDefault: as docs/guide/upgrading.md warns, and the notes of the upgrade say
+// so. Whose values name the webhook keeps it, also when an upgrade names no values.
 func TestAnUpgradeTakesTheWebhookOfTheOldDefault(t *testing.T) {
 	if os.Getenv("KUBECONFIG") != "" {
 		t.Skip("TestLifecycle installs on a cluster; what this is about is seen on an API server alone")
@@ -282,7 +282,7 @@ func withoutNodes(t *testing.T) string {
 
 const shop = "chart-test"
 
-// namespaces makes the one of the release, as docs/install.md says, and one for a workload.
+// namespaces makes the one of the release, as docs/guide/install.md says, and one for a workload.
 func (c *cluster) namespaces() {
 	c.Helper()
 	for name, labels := range map[string]any{

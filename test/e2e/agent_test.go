@@ -145,7 +145,7 @@ var _ = Describe("the agent", Label("agent"), func() {
 		mixed := []struct {
 			name, image, script string // what runs stands in a script, of which the pod shows nothing
 			runs                v1alpha1.RuntimeType
-			env, value          string // as docs/runtimes.md has it for 256Mi
+			env, value          string // as docs/guide/runtimes.md has it for 256Mi
 		}{
 			{
 				"node", nodeImage, "exec node -e 'setInterval(() => {}, 1000)'", v1alpha1.RuntimeNodeJS, "NODE_OPTIONS",

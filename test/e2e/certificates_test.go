@@ -91,7 +91,7 @@ func apply(ctx context.Context, objects []unstructured.Unstructured) {
 	}
 }
 
-// exchange replaces one installation by the other, as docs/install.md says.
+// exchange replaces one installation by the other, as docs/guide/install.md says.
 //
 // With a context Gomega waits as long as that one does, and the one of a cleanup never ends: so the limits are written
 // out.

@@ -383,8 +383,8 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 		Expect(limit).To(Equal(fmt.Sprint(want.Limit.Value() * 90 / 100)))
 	}, SpecTimeout(later*3))
 
-	// The recipe of docs/from-vpa.md. VPA asks for 150m where the template says 100m, with a limit of twice that, and then
-	// for 250m.
+	// The recipe of docs/guide/from-vpa.md. VPA asks for 150m where the template says 100m, with a limit of twice
+	// that, and then for 250m.
 	DescribeTable("VPA sizes CPU and memfit memory of one pod, and neither takes back what the other does",
 		func(ctx SpecContext, name, mode string) {
 			registered(ctx, name, *namespace, ca)

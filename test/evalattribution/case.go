@@ -76,7 +76,7 @@ func (c Comparison) Error() float64 {
 // cases are all cases, in the order of their files' names.
 var cases []Case
 
-// asked are the readers, in the order of docs/attribution.md.
+// asked are the readers, in the order of docs/design/attribution.md.
 var asked = readers.All(time.Now)
 
 // Process is a process of a case.

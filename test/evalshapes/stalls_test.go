@@ -15,8 +15,8 @@ import (
 	"github.com/memfit/memfit/internal/oom"
 )
 
-// knownWithin is what docs/signals.md promises: two minutes in which a process starts, one in which it is seen, and a
-// sample or two of a kubelet whose node is busy.
+// knownWithin is what docs/guide/signals.md promises: two minutes in which a process starts, one in which it is
+// seen, and a sample or two of a kubelet whose node is busy.
 const knownWithin = 4 * time.Minute
 
 // stallSamples are the samples of one recorded container, with what held it.

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// example is the folder that docs/gitops.md points to.
+// example is the folder that docs/guide/gitops.md points to.
 const example = "../../config/samples/gitops"
 
 // application has the fields of Argo CD's Application that the example uses, by its documentation of version 3. Its own
@@ -159,7 +159,7 @@ func TestFluxExample(t *testing.T) {
 	}
 }
 
-// healthCheck is the Lua of the example's argocd-cm, which docs/gitops.md repeats word for word.
+// healthCheck is the Lua of the example's argocd-cm, which docs/guide/gitops.md repeats word for word.
 func healthCheck(t *testing.T) string {
 	t.Helper()
 	data := objects[corev1.ConfigMap](t, "argocd/argocd-cm.yaml")[0].Data
@@ -167,12 +167,12 @@ func healthCheck(t *testing.T) string {
 	if check == "" || data["resource.customizations.health.memfit.dev_ClusterMemoryProfile"] != check {
 		t.Fatalf("the two kinds have different checks, or none: %v", data)
 	}
-	page, err := os.ReadFile("../../docs/gitops.md")
+	page, err := os.ReadFile("../../docs/guide/gitops.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(page), "```lua\n"+check+"```\n") {
-		t.Errorf("docs/gitops.md does not show this check, which is argocd-cm.yaml's:\n%s", check)
+		t.Errorf("docs/guide/gitops.md does not show this check, which is argocd-cm.yaml's:\n%s", check)
 	}
 	return check
 }

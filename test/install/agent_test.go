@@ -32,7 +32,8 @@ const (
 	seeTree   = "config/overlays/agent-see"
 )
 
-// TestAgentPrivileges: each tier has what it needs, and no more: the words of docs/security.md, in the built manifests.
+// TestAgentPrivileges: each tier has what it needs, and no more: the words of docs/guide/security.md, in the built
+// manifests.
 func TestAgentPrivileges(t *testing.T) {
 	type privileges struct {
 		User         int64

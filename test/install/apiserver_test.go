@@ -122,7 +122,7 @@ func TestSamples(t *testing.T) {
 	}
 	fromPage := recipes(t)
 	if len(fromPage) < 16 {
-		t.Errorf("%d objects in docs/recipes.md, want a profile and a workload for each of eight", len(fromPage))
+		t.Errorf("%d objects in docs/guide/recipes.md, want a profile and a workload for each of eight", len(fromPage))
 	}
 	for _, sample := range append(samples, fromPage...) {
 		if sample.GetKind() != "ClusterMemoryProfile" {
@@ -134,10 +134,11 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// recipes are the objects in the YAML of docs/recipes.md.
+// recipes are the objects in the YAML of docs/guide/recipes.md.
 func recipes(t *testing.T) (objects []built) {
 	t.Helper()
-	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(read(t, "docs/recipes.md"), -1) {
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(read(t, "docs/guide/recipes.md"), -1)
+	for _, block := range blocks {
 		some, err := decode(block[1])
 		if err != nil {
 			t.Fatal(err)

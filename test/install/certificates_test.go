@@ -140,8 +140,8 @@ func TestSelfManagedRights(t *testing.T) {
 	}
 }
 
-// TestClientCA: what the component tells the manager to read is mounted, from the ConfigMap that docs/install.md says
-// how to make.
+// TestClientCA: what the component tells the manager to read is mounted, from the ConfigMap that
+// docs/guide/install.md says how to make.
 func TestClientCA(t *testing.T) {
 	d := deployment(t, "test/install/testdata/client-ca")
 	c := managerOf(t, &d.Spec.Template.Spec)
@@ -157,17 +157,17 @@ func TestClientCA(t *testing.T) {
 			"CLIENT_CA is %q and CLIENT_NAMES %q, with the mounts %v", env["CLIENT_CA"], env["CLIENT_NAMES"], c.VolumeMounts,
 		)
 	}
-	page := string(read(t, "docs/install.md"))
+	page := string(read(t, "docs/guide/install.md"))
 	for _, v := range d.Spec.Template.Spec.Volumes {
 		if v.Name != c.VolumeMounts[mount].Name {
 			continue
 		}
 		if v.ConfigMap == nil || !strings.Contains(page, "create configmap "+v.ConfigMap.Name+" --from-file=ca.crt") {
-			t.Errorf("docs/install.md does not say how to make %+v", v)
+			t.Errorf("docs/guide/install.md does not say how to make %+v", v)
 		}
 	}
 	if !strings.Contains(page, "`"+env["CLIENT_NAMES"]+"`") {
-		t.Errorf("docs/install.md does not name the certificate %s", env["CLIENT_NAMES"])
+		t.Errorf("docs/guide/install.md does not name the certificate %s", env["CLIENT_NAMES"])
 	}
 }
 

@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package monitoring holds the alerts and the dashboard of config/prometheus to what memfit's code registers, to
-// docs/troubleshooting.md, and to histories that promtool plays through the alerts. A module of its own, so that
+// docs/guide/troubleshooting.md, and to histories that promtool plays through the alerts. A module of its own, so that
 // Prometheus' packages never move a dependency of the operator.
 package monitoring

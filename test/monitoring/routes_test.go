@@ -13,12 +13,13 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// TestRoutes: the example of docs/install.md is a configuration of Alertmanager, and each alert reaches those whom it
-// concerns.
+// TestRoutes: the example of docs/guide/install.md is a configuration of Alertmanager, and each alert reaches those
+// whom it concerns.
 func TestRoutes(t *testing.T) {
-	example := regexp.MustCompile("(?s)```yaml\n(# alertmanager.yml\n.*?)```").FindSubmatch(read(t, "docs/install.md"))
+	example := regexp.MustCompile("(?s)```yaml\n(# alertmanager.yml\n.*?)```").
+		FindSubmatch(read(t, "docs/guide/install.md"))
 	if example == nil {
-		t.Fatal("docs/install.md has no alertmanager.yml")
+		t.Fatal("docs/guide/install.md has no alertmanager.yml")
 	}
 	c, err := config.Load(string(example[1]))
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 const (
 	rulesFile   = "config/prometheus/rules.yaml"
 	historyFile = "test/monitoring/testdata/rules_test.yaml"
-	runbooks    = "docs/troubleshooting.md"
+	runbooks    = "docs/guide/troubleshooting.md"
 )
 
 type alert struct {

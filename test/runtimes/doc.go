@@ -7,6 +7,6 @@
 //
 // It runs only with the build tag "runtimes" (`make test-runtimes`), because it fetches some 900 MB of Node.js, JDK,
 // Go, Deno and Bun through npm, pip and go, once per cache. What memfit should set is written here a second time, from
-// docs/runtimes.md and not from the code, so that a slip in a formula is seen. There is no cgroup: what a runtime makes
-// of the limit it sees itself is not tested here but on a real node (test/e2e).
+// docs/guide/runtimes.md and not from the code, so that a slip in a formula is seen. There is no cgroup: what a
+// runtime makes of the limit it sees itself is not tested here but on a real node (test/e2e).
 package runtimes

@@ -122,7 +122,7 @@ func TestSkew(t *testing.T) {
 	quiet(t, "the manager of this tree", manager)
 	c.fromTheFuture(t, now)
 
-	t.Log("--- agent of this tree on the CRDs of", then.name, ", which docs/upgrading.md advises against")
+	t.Log("--- agent of this tree on the CRDs of", then.name, ", which docs/guide/upgrading.md advises against")
 	agent.stop()
 	c.forget(t)
 	c.install(t, then)

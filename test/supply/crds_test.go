@@ -118,7 +118,7 @@ func TestCRDsTakeWhatTheyTook(t *testing.T) {
 		}
 		for version, s := range older {
 			for _, what := range broken(version, s, newer[version]) {
-				t.Errorf("since %s: %s. Announce it under Deprecated one release earlier (docs/upgrading.md)", tag, what)
+				t.Errorf("since %s: %s. Announce it under Deprecated one release earlier (docs/guide/upgrading.md)", tag, what)
 			}
 			less := s
 			less.Properties = map[string]schema{}

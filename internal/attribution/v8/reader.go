@@ -106,7 +106,8 @@ func pagesOf(
 // version is V8's own.
 type version struct{ major, minor uint32 }
 
-// measured are the versions whose numbers were compared with their own (docs/attribution.md): those of Node.js 18, 20,
+// measured are the versions whose numbers were compared with their own (docs/design/attribution.md): those of
+// Node.js 18, 20,
 // 22, 24 and 26. V8 14.1 of Node.js 25 shows why others give none: its freed pages keep flags, size, space and the
 // amount allocated of the time before.
 var measured = []version{{10, 2}, {11, 3}, {12, 4}, {13, 6}, {14, 6}}

@@ -24,7 +24,8 @@ func helpful(err error, resource, namespace string) error {
 	switch {
 	case apierrors.IsNotFound(err): // there may be no such object, but a list is always there: the kind is missing
 		return fmt.Errorf("this cluster does not know %s.%s, so memfit is not installed there: "+
-			"kubectl apply --server-side -f dist/install.yaml (docs/install.md), or name another cluster with --context: %w",
+			"kubectl apply --server-side -f dist/install.yaml (docs/guide/install.md), or name another cluster with "+
+			"--context: %w",
 			resource, v1alpha1.Group, err)
 	case apierrors.IsForbidden(err) && (namespace == "" || resource == "clustermemoryprofiles"):
 		return fmt.Errorf("you may not list %s.%s in all namespaces: name one with -n, or ask for a ClusterRoleBinding to "+

@@ -21,16 +21,17 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-var update = flag.Bool("update", false, "write anew what docs/recipes.md says that memfit sets")
+var update = flag.Bool("update", false, "write anew what docs/guide/recipes.md says that memfit sets")
 
 // recipe is a block of YAML and the transcript below it.
 var recipe = regexp.MustCompile(
 	"(?s)```yaml\n(.*?)```\n\n```\n(\\$ kubectl memfit inject -f [a-z-]+\\.yaml)\n(.*?)```\n",
 )
 
-// TestRecipes gives every recipe of docs/recipes.md to kubectl memfit inject and compares what it says with the page.
+// TestRecipes gives every recipe of docs/guide/recipes.md to kubectl memfit inject and compares what it says with
+// the page.
 func TestRecipes(t *testing.T) {
-	const path = "../../../../docs/recipes.md"
+	const path = "../../../../docs/guide/recipes.md"
 	page := read(t, path)
 	blocks, recipes := bytes.Count(page, []byte("```yaml\n")), len(recipe.FindAll(page, -1))
 	if recipes < 8 || recipes != blocks {

@@ -227,7 +227,8 @@ func NotInspected(c *v1alpha1.ContainerSnapshot) string {
 	return "not inspected yet: " + FirstInspection
 }
 
-// FirstInspection says when the agent first inspects a container; NoSnapshot why a pod has no snapshot (docs/agent.md).
+// FirstInspection says when the agent first inspects a container; NoSnapshot why a pod has no snapshot
+// (docs/guide/agent.md).
 const (
 	FirstInspection = "the agent inspects a container 10 s after its start, on a node with many new containers some " +
 		"minutes later; to ask for it now: kubectl annotate pod POD --overwrite " + v1alpha1.InspectAnnotation + `="$(date)"`
