@@ -51,24 +51,34 @@ type Offer struct {
 	// size is for every program.
 	Program string
 	Owner   memory.Size
-	// Size is what new pods of that program get.
+	// Size is what new pods of that program get while their owner asks for the same.
 	Size memory.Size
+	// Recommended is what the evidence alone recommends, whatever the owner asks for; zero: nothing.
+	Recommended memory.Size
 }
 
-// sizeFor returns the size for a new pod; zero: what its owner asks for. Evidence of another program may raise a size,
-// never lower it, and an owner who changed the memory knows more than any evidence.
+// sizeFor returns the size for a new pod; zero: what its owner asks for. An owner's edit holds at once, unless evidence
+// of the same program shows that it needs more. Evidence of another program may raise a size whose owner did not change
+// it, and lowers none.
 func (o Offer) sizeFor(program string, owner memory.Size) memory.Size {
 	switch {
 	case o.Program == "":
 		return o.Size
-	case o.Owner != owner:
-		return memory.Size{}
-	case o.Program == program:
+	case o.Program == program && o.Owner == owner:
 		return o.Size
+	case o.Program == program:
+		return increase(owner, o.Recommended)
+	case o.Owner == owner:
+		return increase(owner, o.Size)
 	}
-	more := memory.Size{Request: max(owner.Request, o.Size.Request)}
+	return memory.Size{}
+}
+
+// increase returns the larger of both; zero: nothing is larger than what the owner asks for.
+func increase(owner, to memory.Size) memory.Size {
+	more := memory.Size{Request: max(owner.Request, to.Request)}
 	if owner.Limit > 0 { // no limit is more than any
-		more.Limit = max(owner.Limit, o.Size.Limit)
+		more.Limit = max(owner.Limit, to.Limit)
 	}
 	if more == owner {
 		return memory.Size{}
@@ -166,6 +176,9 @@ func offerOf(c *v1alpha1.ContainerRecommendation, size *v1alpha1.Size) Offer {
 	o := Offer{Program: c.Program, Size: bytesOf(size)}
 	if c.Owner != nil {
 		o.Owner = bytesOf(c.Owner)
+	}
+	if c.Recommended != nil {
+		o.Recommended = bytesOf(c.Recommended)
 	}
 	return o
 }

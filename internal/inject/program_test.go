@@ -15,7 +15,7 @@ import (
 func mib(n memory.Bytes) memory.Bytes { return n * memory.MiB }
 
 // TestOfferForAnotherProgram: evidence of one program raises the size of another whose owner asked for the same, and
-// lowers none; an owner who changed the memory gets what they asked for.
+// lowers none; an owner who changed the memory gets what they asked for, unless the program is known to need more.
 func TestOfferForAnotherProgram(t *testing.T) {
 	owner := memory.Size{Request: mib(16), Limit: mib(32)}
 	edited := memory.Size{Request: mib(640), Limit: mib(1024)}
@@ -24,6 +24,11 @@ func TestOfferForAnotherProgram(t *testing.T) {
 		Program: "v1", Owner: memory.Size{Request: mib(256), Limit: mib(512)},
 		Size: memory.Size{Request: mib(60), Limit: mib(90)},
 	}
+	kept := Offer{ // no pod was watched with the recommended size
+		Program: "v1", Owner: memory.Size{Request: mib(256), Limit: mib(512)},
+		Size: memory.Size{Request: mib(256), Limit: mib(512)}, Recommended: memory.Size{Request: mib(100), Limit: mib(150)},
+	}
+	below, above := memory.Size{Request: mib(64), Limit: mib(64)}, memory.Size{Request: mib(128), Limit: mib(256)}
 	for name, tc := range map[string]struct {
 		offer   Offer
 		program string
@@ -36,6 +41,9 @@ func TestOfferForAnotherProgram(t *testing.T) {
 		"also without a new program":            {raised, "v1", edited, memory.Size{}},
 		"the same program is lowered":           {lowered, "v1", lowered.Owner, lowered.Size},
 		"another program is not lowered":        {lowered, "v2", lowered.Owner, memory.Size{}},
+		"the owner lowered it below the need":   {kept, "v1", below, kept.Recommended},
+		"and another program with it":           {kept, "v2", below, memory.Size{}},
+		"the owner lowered it above the need":   {kept, "v1", above, memory.Size{}},
 		"no limit is not replaced by one of others": {
 			Offer{Program: "v1", Size: raised.Size}, "v2", memory.Size{}, memory.Size{Request: mib(55)},
 		},

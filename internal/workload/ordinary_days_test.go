@@ -472,6 +472,23 @@ func TestAPauseDoesNotStopARollback(t *testing.T) {
 	}
 }
 
+// TestALimitSetBelowTheNeedIsRaisedAtCreation: the same program, whose owner gives it less than it is known to need.
+func TestALimitSetBelowTheNeedIsRaisedAtCreation(t *testing.T) {
+	need := 150 * memory.MiB
+	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), need, 3)
+	d.run(25*time.Hour, 3*time.Minute)
+	d.owner = sizeMi(64, 64)
+	d.deploy("a limit below the need")
+	if least := slices.Min(d.limits()); least < need {
+		d.fail("pods that need %s were created with %s", need, least)
+	}
+	d.owner = sizeMi(128, 256)
+	d.deploy("a limit above the need")
+	if least := slices.Min(d.limits()); least < d.owner.Limit {
+		d.fail("the owner asks for %s, and a pod has %s", d.owner.Limit, least)
+	}
+}
+
 // TestOrdinaryDays plays days at random and holds three invariants: no pod of a program gets less than its owner asks
 // for, but for a canary (see check); at most one pod at a time runs under an unproven lower limit; and a kill at a
 // limit that memfit lowered restores the old one for all.
