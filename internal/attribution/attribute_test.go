@@ -18,7 +18,7 @@ import (
 
 const page = procmem.PageSize
 
-// claimer claims what it is told.
+// claimer claims what it is reported.
 type claimer struct {
 	name     string
 	regions  []attribution.Region
@@ -87,7 +87,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestAmountsNeedCoverage: below 95 % only the coverage is told, with a note, and regions stay.
+// TestAmountsNeedCoverage: below 95 % only the coverage is reported, with a note, and regions stay.
 func TestAmountsNeedCoverage(t *testing.T) {
 	p := fakeproc.New().Map(0x10000, 0x1000, fakeproc.RW, "")
 	regions := []attribution.Region{{Start: 0x10000, End: 0x11000, Kind: attribution.Arena}}

@@ -62,7 +62,7 @@ func (u *Usage) Detail(name string) int64 {
 	return 0
 }
 
-// MinCoverage is what a reader must have understood of its headers for its amounts to be told: with less, all but
+// MinCoverage is what a reader must have understood of its headers for its amounts to be reported: with less, all but
 // Coverage and Notes are dropped. It is the figure at which the errors of the research's tables were measured.
 const MinCoverage = 0.95
 

@@ -163,7 +163,7 @@ func (r *Result) borne(f Facts, marks []runtimes.Mark, program bool) bool {
 	return false
 }
 
-// bears tells whether a file has all that a mark asks for.
+// bears reports whether a file has all that a mark asks for.
 func (f *File) bears(m runtimes.Mark) bool {
 	if !m.Fits(f.Path, f.Program) {
 		return false

@@ -5,7 +5,7 @@
 // allocator, and the settings of memory that are effective. It only reads; nothing is executed, and the process is not
 // asked.
 //
-// [Gather] looks into the programs and libraries that a process has mapped, within bounds, and returns [Facts];
-// [Detect] decides from facts alone. Which traces belong to which runtime stands in the runtime's own file of
-// internal/runtimes ([runtimes.Mark]).
+// [Gather] inspects the programs and libraries that a process has mapped, within bounds, and returns [Facts]; [Detect]
+// decides from facts alone. Which traces belong to which runtime stands in the runtime's own file of internal/runtimes
+// ([runtimes.Mark]).
 package detect

@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Bounds of what is looked into for one process.
+// Bounds of what is inspected for one process.
 const (
 	maxFiles   = 16       // a JVM has two that bear marks, and its C library
 	maxScanned = 96 << 20 // bytes of one file's constants; those of Node.js 26 are 62 MiB, its version stands in the first
@@ -190,7 +190,7 @@ func (r *recording) ReadAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// looker looks into one file.
+// looker inspects one file.
 type looker struct {
 	file  io.ReaderAt
 	size  int64

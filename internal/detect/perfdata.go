@@ -36,7 +36,7 @@ const (
 	maxPerfEntries = 2048
 )
 
-// ErrPerfData is returned for what is no file of counters.
+// ErrPerfData is returned for what is not a file of counters.
 var ErrPerfData = errors.New("no hsperfdata of HotSpot")
 
 // ParsePerfData reads a file of counters, of version 2.0, which JDK 5 to 25 write.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Time is a point in time as messages say it, in UTC. What is stored is read later, so no message says how long ago
+// Time is a point in time as messages say it, in UTC. What is stored is read later, so no message states how long ago
 // something was.
 func Time(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 

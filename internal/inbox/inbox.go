@@ -260,7 +260,8 @@ func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map
 	return touched
 }
 
-// again says whether a reading has had a sample of the container at that place before, and notes that it has had one.
+// again reports whether a reading has had a sample of the container at that place before, and notes that it has had
+// one.
 func (m *member) again(reading uint32, place int) bool {
 	if m.reading != reading {
 		m.reading, m.heard = reading, 0

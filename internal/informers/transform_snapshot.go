@@ -67,8 +67,8 @@ func slimParts(m *v1alpha1.MemoryParts) *v1alpha1.MemoryParts {
 // partsKept are the parts of the memory before a kill or a stall that are kept: as many as its sentence has.
 const partsKept = 3
 
-// SameSnapshot says whether two versions of a MemorySnapshot as kept here differ in nothing but numbers that move all
-// the time: then nobody has to look at the workload again.
+// SameSnapshot reports whether two versions of a MemorySnapshot as kept here differ in nothing but numbers that move
+// all the time: then nobody has to look at the workload again.
 func SameSnapshot(before, after any) bool {
 	a, ok := before.(*v1alpha1.MemorySnapshot)
 	b, also := after.(*v1alpha1.MemorySnapshot)

@@ -22,8 +22,8 @@ const (
 	OOMPodLimit OOMKind = "PodLimit"
 	// OOMSuspected: it looks like one, but the kubelet did not say so.
 	OOMSuspected OOMKind = "Suspected"
-	// OOMStall is no kill, and never in the ledger of kills: it is how a [Stall] is handed to what decides about sizes,
-	// because a higher limit helps against both.
+	// OOMStall is not a kill, and never in the ledger of kills: it is how a [Stall] is handed to what decides about
+	// sizes, because a higher limit helps against both.
 	OOMStall OOMKind = "Stall"
 )
 
@@ -46,14 +46,14 @@ func (c Confidence) Lower() Confidence {
 }
 
 // RaiseReaches is how soon after a raise a container may die without the raise having reached it: a raise is sent to a
-// container that runs, and the kubelet tells ends and limits up to a second late each.
+// container that runs, and the kubelet reports ends and limits up to a second late each.
 const RaiseReaches = 3 * time.Second
 
 // OOMKill is one kill, counted once.
 type OOMKill struct {
 	Container ContainerRef
 	Kind      OOMKind
-	// Time is when the kubelet says the container ended, or when memfit learned of it if nobody says.
+	// Time is when the kubelet reports the container ended, or when memfit learned of it if nobody says.
 	Time time.Time
 	// Seen is when memfit learned of it, by memfit's own clock: what memfit did before can be compared with it, and with
 	// Time only as far as the node's clock is right. Zero: not known.

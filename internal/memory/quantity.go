@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Bounds of a quantity that somebody else wrote. [resource.ParseQuantity] computes with decimal numbers of any length:
+// Bounds of a quantity that another party wrote. [resource.ParseQuantity] computes with decimal numbers of any length:
 // "1e-999999999" keeps it busy for minutes, and a million digits for seconds. Within these bounds it takes
 // microseconds.
 const (
@@ -21,7 +21,7 @@ const (
 	MaxQuantityExponent = 99
 )
 
-// ParseQuantity is [resource.ParseQuantity] for text that somebody else wrote: whatever it is, reading it takes
+// ParseQuantity is [resource.ParseQuantity] for text that another party wrote: whatever it is, reading it takes
 // microseconds.
 func ParseQuantity(text string) (resource.Quantity, error) {
 	if err := CheckQuantity(text); err != nil {

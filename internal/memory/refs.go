@@ -50,7 +50,7 @@ type Sample struct {
 	// memory charged to the container. With Exact false it may be missing or outdated.
 	SharedAndKernel Bytes
 	// Swap is anonymous memory that the node has swapped out: the container needs it, and its RSS is without it. The
-	// kubelet tells it one sample late. 0: none, or the source does not say.
+	// kubelet reports it one sample late. 0: none, or the source does not say.
 	Swap Bytes
 	// WorkingSet is usage minus inactive file pages: what the kubelet evicts by, and what kubectl top shows.
 	WorkingSet Bytes

@@ -49,7 +49,7 @@ type FileIdentity struct {
 	Modified, Changed int64
 }
 
-// Identified is a [File] that has an identity; not ok: it cannot be told.
+// Identified is a [File] that has an identity; not ok: it cannot be reported.
 type Identified interface {
 	Identity() (id FileIdentity, ok bool)
 }

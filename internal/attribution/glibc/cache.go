@@ -127,7 +127,7 @@ func (c *caches) learn(chunk uint64, keys map[uint64]int) (mangled int) {
 	return mangled
 }
 
-// inHeaps tells whether an address may be one of a chunk in any arena. Heaps may have grown since they were found.
+// inHeaps reports whether an address may be one of a chunk in any arena. Heaps may have grown since they were found.
 func (c *caches) inHeaps(addr uint64) bool {
 	if addr%16 != 0 {
 		return false
@@ -135,7 +135,7 @@ func (c *caches) inHeaps(addr uint64) bool {
 	return c.bases[addr&^uint64(heapMax-1)] || c.brk.start <= addr && addr < c.brk.end
 }
 
-// contains tells whether an address lies in a heap of the arena, which are in ascending order.
+// contains reports whether an address lies in a heap of the arena, which are in ascending order.
 func (a *arena) contains(addr uint64) bool {
 	i, found := slices.BinarySearchFunc(a.heaps, addr, func(h heap, at uint64) int { return cmp.Compare(h.start, at) })
 	if found || i == 0 {

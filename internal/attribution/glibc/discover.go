@@ -98,7 +98,7 @@ func (f *finder) tryHeap(at uint64) {
 	}
 }
 
-// covered tells whether a range is memory that the process can write, in one or more mappings without a gap.
+// covered reports whether a range is memory that the process can write, in one or more mappings without a gap.
 func (f *finder) covered(start, end uint64) bool {
 	for start < end {
 		if !writable(f.s, start) {
@@ -134,7 +134,7 @@ func (f *finder) add(addr uint64) bool {
 }
 
 // ring follows the arenas, which form a ring, from each that is known: the main one is among them. What nobody points
-// at and points at nobody is no arena.
+// at and points at nobody is not an arena.
 func (f *finder) ring() {
 	known := map[uint64]bool{}
 	for _, a := range f.arenas {
@@ -193,7 +193,7 @@ func (f *finder) findMain(ctx context.Context) error {
 	return nil
 }
 
-// variables tells whether a mapping holds variables of a file: a writable mapping of it, or what follows one.
+// variables reports whether a mapping holds variables of a file: a writable mapping of it, or what follows one.
 func (f *finder) variables(i int) bool {
 	m := &f.s.Mappings[i]
 	if !m.Has(procmem.Readable|procmem.Writable) || m.Has(procmem.Shared) {

@@ -125,7 +125,7 @@ func (l layout) parse(s *attribution.Snapshot, addr uint64, words []uint64) (are
 	return a, true
 }
 
-// mapped tells whether an address could be one of a chunk: heaps have grown since mappings were read, into what was
+// mapped reports whether an address could be one of a chunk: heaps have grown since mappings were read, into what was
 // reserved without permissions, and the [heap] behind its end.
 func mapped(s *attribution.Snapshot, addr uint64) bool {
 	m := s.MappingOf(addr)

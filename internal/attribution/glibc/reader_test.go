@@ -178,7 +178,7 @@ func TestMappedBlocks(t *testing.T) {
 	}
 }
 
-// TestNoNumberBelowCoverage: where headers make no sense, amounts are not told.
+// TestNoNumberBelowCoverage: where headers make no sense, amounts are not reported.
 func TestNoNumberBelowCoverage(t *testing.T) {
 	m := newMalloc(layouts[0], 0x30)
 	m.mainHeap(0x20000, m.mains, block{size: 0x290}, block{size: 0x4000, free: true}, block{size: 0x40})

@@ -42,7 +42,7 @@ const (
 	maxFound = 8
 )
 
-// fit tells whether six words can be the counters of a heap whose mappings had this size a moment ago. Stacks of
+// fit reports whether six words can be the counters of a heap whose mappings had this size a moment ago. Stacks of
 // goroutines come out of the heap, too, and are in none of the first three; less than an eighth was not seen. The
 // counters change one after the other while the heap grows, which is what the slack is for.
 func (c *counters) fit(heap uint64) bool {

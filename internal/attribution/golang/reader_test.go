@@ -70,8 +70,8 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// TestLive: what the last collection found alive stands before the counters, also where a page begins between them, and
-// is told only where it can be that.
+// TestLive: what the last collection found alive stands before the counters, also where a page begins between them,
+// and is reported only where it can be that.
 func TestLive(t *testing.T) {
 	for name, tc := range map[string]struct {
 		at, marked, live uint64

@@ -5,8 +5,8 @@ package hotspot
 
 import "fmt"
 
-// Flags whose values are told as details of the usage, under their own names. They are what is effective, whoever set
-// them: the command line, a variable, or the JVM itself by the size of the container.
+// Flags whose values are reported as details of the usage, under their own names. They are what is effective, whoever
+// set them: the command line, a variable, or the JVM itself by the size of the container.
 var Flags = []string{
 	"MaxHeapSize", "InitialHeapSize", "SoftMaxHeapSize", "MaxMetaspaceSize", "CompressedClassSpaceSize",
 	"ReservedCodeCacheSize", "MaxDirectMemorySize", "TrimNativeHeapInterval", "G1PeriodicGCInterval", "ThreadStackSize",

@@ -87,7 +87,7 @@ func (h *heap) add(one span) error {
 	return nil
 }
 
-// overlap tells whether two spans share an address, which no heap's do. It sorts them.
+// overlap reports whether two spans share an address, which no heap's do. It sorts them.
 func (h *heap) overlap() bool {
 	slices.SortFunc(h.spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	for i := 1; i < len(h.spans); i++ {

@@ -162,7 +162,7 @@ func TestG1(t *testing.T) {
 	j.NothingAbsent(t)
 }
 
-// TestHeapOrigin: the JVM says whether it computed the size of its heap, or a flag set it.
+// TestHeapOrigin: the JVM reports whether it computed the size of its heap, or a flag set it.
 func TestHeapOrigin(t *testing.T) {
 	for origin, want := range map[uint64]int64{0: 0, 1: 0, 2: 0, 5: 1, 1<<17 | 5: 1, 1<<17 | 1: 0} {
 		j := newJVM()
@@ -220,7 +220,7 @@ func serial(touched int) *made {
 	return j
 }
 
-// TestWhatIsNotSplit: the range of a heap is told where its parts are not known, with no amounts.
+// TestWhatIsNotSplit: the range of a heap is reported where its parts are not known, with no amounts.
 func TestWhatIsNotSplit(t *testing.T) {
 	j := newJVM()
 	j.heap()

@@ -151,7 +151,7 @@ func (h *heap) mapping(m *procmem.Mapping) error {
 	return nil
 }
 
-// page is what the structure of a page says.
+// page is what the structure of a page describes.
 type page struct {
 	slot, total, free uint64
 }

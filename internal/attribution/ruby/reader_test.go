@@ -68,7 +68,7 @@ func TestHighAddresses(t *testing.T) {
 	}
 }
 
-// TestCoverage: a block of another allocator between pages is no page that was not understood.
+// TestCoverage: a block of another allocator between pages is not a page that was not understood.
 func TestCoverage(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(p *fakeproc.Process)

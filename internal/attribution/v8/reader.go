@@ -184,7 +184,7 @@ func (h *heap) mapping(m *procmem.Mapping) error {
 	return nil
 }
 
-// mapped tells whether all of a page is mapped. A page may go on in the next mapping where V8 gave part of it away.
+// mapped reports whether all of a page is mapped. A page may go on in the next mapping where V8 gave part of it away.
 func (h *heap) mapped(p page, m *procmem.Mapping) bool {
 	for m.End < p.end() {
 		next := h.s.MappingOf(m.End)

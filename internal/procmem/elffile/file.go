@@ -13,7 +13,7 @@ import (
 
 // Errors that tell why there is no answer.
 var (
-	// ErrFormat is returned for what is no little-endian 64-bit ELF file, or one that contradicts itself.
+	// ErrFormat is returned for what is not a little-endian 64-bit ELF file, or one that contradicts itself.
 	ErrFormat = errors.New("not a 64-bit little-endian ELF file")
 	// ErrNotFound is returned where the file has no such symbol or section.
 	ErrNotFound = errors.New("not in the file")
@@ -166,7 +166,7 @@ func (f *File) readSections() error {
 	return nil
 }
 
-// isName tells whether a table of names holds this name at an index.
+// isName reports whether a table of names holds this name at an index.
 func (f *File) isName(table Section, index uint32, name string) (bool, error) {
 	if len(name) > maxName || uint64(index)+uint64(len(name)) >= table.Size {
 		return false, nil

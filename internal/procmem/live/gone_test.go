@@ -54,7 +54,7 @@ func writable(t *testing.T, target *Target) procmem.Mapping {
 	return procmem.Mapping{}
 }
 
-// TestExit: of a process that has ended nothing is read, and it is told as such.
+// TestExit: of a process that has ended nothing is read, and it is reported as such.
 func TestExit(t *testing.T) {
 	target, command, in := child(t, "exit")
 	m := writable(t, target)
