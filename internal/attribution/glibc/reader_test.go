@@ -255,7 +255,7 @@ func TestAChunkThatIsBeingFreedIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestRings: arenas whose ring does not close, or that only point at themselves from inside a heap, are none.
+// TestRings: arenas whose ring does not close, or that only point at themselves from inside a heap, are not arenas.
 func TestRings(t *testing.T) {
 	for name, next := range map[string]uint64{
 		"never comes back":  heap1 + 0x30,

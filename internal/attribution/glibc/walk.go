@@ -11,7 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// sums are what a walk found. They are bytes, resident or not, unless the name says so.
+// sums are what a walk found. They are bytes, resident or not, unless the name includes it.
 type sums struct {
 	walked uint64 // bytes from the base of the heap to where the walk ended, without those that it missed
 	missed uint64 // bytes of chunks whose state made no sense
@@ -212,7 +212,7 @@ func (w *walker) fits(size, next uint64) bool {
 	return length >= minChunk && length%16 == 0 && next < w.end && next >= w.at && size&isMapped == 0
 }
 
-// freePages keeps a range of whole free pages, where somebody wants to know them.
+// freePages keeps a range of whole free pages if a map is requested.
 func (w *walker) freePages(start, end uint64) {
 	if w.wanted && start < end && len(w.located) < attribution.MostFree {
 		w.located = append(w.located, procmem.Run{Start: start, Length: end - start})
@@ -301,7 +301,7 @@ func (w *walker) count(end uint64) {
 	w.at = end
 }
 
-// chunk counts the chunk at w.at; false says that its header and the next one contradict each other.
+// chunk counts the chunk at w.at; false: its header and the next one contradict each other.
 func (w *walker) chunk(length uint64, used bool) bool {
 	if !used {
 		before, err := w.window.Word(w.at + length)

@@ -13,7 +13,7 @@ import (
 // span is a part of the heap that is filled from its start: a region, or a space of a generation.
 type span struct {
 	start, top, end uint64
-	free            bool // nothing in it is in use, whatever top says
+	free            bool // nothing in it is in use, whatever the value of top
 }
 
 // heap is the Java heap.

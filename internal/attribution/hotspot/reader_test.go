@@ -37,7 +37,7 @@ func (s symbols) Symbol(name string) (uint64, error) {
 	return at, nil
 }
 
-// made is a JVM that is made up. Its tables grow as fields are declared.
+// made is a synthetic JVM. Its tables grow as fields are declared.
 type made struct {
 	*fakeproc.Process
 	symbols symbols
@@ -276,7 +276,7 @@ func TestNoTables(t *testing.T) {
 // tablesBudget: names are at most 96 bytes of 4,096 entries, of which those of some 30 types are kept.
 var tablesBudget = budget.Budget{Bytes: 16 << 20, PerByte: 64, CPU: 2 * time.Second}
 
-// FuzzTables reads a JVM in whose tables and structures anything may stand.
+// FuzzTables reads a JVM with arbitrary tables and structures.
 func FuzzTables(f *testing.F) {
 	const part = 0x4000
 	j := newJVM()
