@@ -12,7 +12,7 @@ import (
 )
 
 // PerfData is what memfit reads of the file in which a HotSpot JVM counts ("hsperfdata"). Its amounts are refreshed at
-// collections only, so that they are no measure of the heap; what the JVM was started with does not change.
+// collections only, so that they do not measure the heap; what the JVM was started with does not change.
 type PerfData struct {
 	// VMArgs are the arguments of the JVM itself that speak of memory, without those of the application.
 	VMArgs string

@@ -73,7 +73,7 @@ func locate(zone string) (*time.Location, error) {
 	}
 	location, err := time.LoadLocation(zone)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says it in its own words
+		return nil, err //nolint:wrapcheck // the caller adds its own words
 	}
 	located.Store(zone, location)
 	return location, nil

@@ -30,7 +30,7 @@ func ParseQuantity(text string) (resource.Quantity, error) {
 	return resource.ParseQuantity(text)
 }
 
-// CheckQuantity says what makes a text too expensive to be read as a quantity. It does not say that the text is one.
+// CheckQuantity returns an error for text that is too expensive to read as a quantity. Other text need not be one.
 func CheckQuantity[T string | []byte](text T) error {
 	if len(text) > MaxQuantityLength {
 		return fmt.Errorf("%q has %d characters, and a quantity has at most %d: write it with a suffix, for example 512Mi",
@@ -44,8 +44,7 @@ func CheckQuantity[T string | []byte](text T) error {
 }
 
 // exponent is the digits of the longest decimal exponent in the text, without sign and leading zeros; empty when there
-// is none. It may stand anywhere: in JSON there are quotes around a quantity, and whatever Unicode calls a space is cut
-// off.
+// is none. It may be anywhere: JSON has quotes around a quantity, and Unicode's spaces are cut off.
 func exponent[T string | []byte](text T) (longest string) {
 	for i := range len(text) {
 		if text[i]|0x20 != 'e' {

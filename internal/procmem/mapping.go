@@ -16,7 +16,7 @@ const (
 	Shared
 )
 
-// Mapping is one line of /proc/PID/maps with what /proc/PID/smaps says of it.
+// Mapping is one line of /proc/PID/maps with its amounts of /proc/PID/smaps.
 type Mapping struct {
 	Start, End uint64
 	Perms      Perms

@@ -32,7 +32,7 @@ type piece struct {
 	bytes      []byte
 }
 
-// readAhead is how many pages are read at once at most.
+// readAhead is how many pages are read together at most.
 const readAhead = 16
 
 func (p *piece) forget() {

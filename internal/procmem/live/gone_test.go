@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// child starts a shell that says "ready" and goes on with a script when its input ends.
+// child starts a shell that prints "ready" and continues with a script when its input ends.
 func child(t *testing.T, script string) (*Target, *exec.Cmd, io.Closer) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "sh", "-c", "echo ready; read line; "+script)
