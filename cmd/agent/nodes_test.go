@@ -75,12 +75,12 @@ func behaviorOf(i int) behavior {
 	return flat
 }
 
-// simStep is how often the clock of the nodes ticks. The agent reads containers with much room as often.
+// simStep is how often the clock of the nodes ticks. The agent reads containers far below their limit as often.
 const simStep = 10 * time.Second
 
 // most is how many writes a pod may have in so many hours (internal/flightrecorder/writes.go): six an hour of changed
-// numbers, three of them at once; two of numbers that jumped; of kills one a minute, six of them at once, each with one
-// that follows.
+// numbers, three of them in a row; two of numbers that jumped; of kills one a minute, six of them in a row, each with
+// one that follows.
 func (b behavior) most(hours float64) int {
 	n := 3 + 6*hours + 2 + 2*hours
 	if b == killed {
@@ -447,8 +447,8 @@ func (n *simNode) live(since time.Duration) {
 	}
 }
 
-// step lets all nodes tick once, some at a time, and waits until what they handed over is written. Their ten seconds
-// are over sooner: at once they would ask more of the API server than in ten seconds.
+// step lets all nodes tick once, some at a time, and waits until what they handed over is written. Simulated seconds
+// pass faster than real ones: together the nodes would send more requests to the API server than in ten real seconds.
 func step(ctx context.Context, t *testing.T, nodes []*simNode, since time.Duration, now time.Time) (handed int) {
 	t.Helper()
 	var mu sync.Mutex

@@ -22,27 +22,27 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Index is what was said last. The zero value knows nothing yet; it is safe for concurrent use.
+// Index is the latest state. The zero value is empty; it is safe for concurrent use.
 type Index struct {
 	nodes Nodes
 
 	mu     sync.Mutex
 	spaces map[string]*space
-	// shared is spaces for those who read; nil: to be copied anew, because a namespace appeared or went.
+	// shared is spaces for readers; nil: to be copied again, because a namespace appeared or went.
 	shared  atomic.Pointer[map[string]*space]
 	changes uint64 // of LimitRanges, in all namespaces
 
 	registrations []toolscache.ResourceEventHandlerRegistration
 }
 
-// space is one namespace: its objects, and what they say.
+// space is one namespace: its objects, and their bounds.
 type space struct {
 	ranges map[string]*corev1.LimitRange
 	quotas map[string]*corev1.ResourceQuota
 	says   atomic.Pointer[Bounds]
 }
 
-// Bounds are what a namespace says about the memory of new pods. They are not changed.
+// Bounds are what a namespace allows for the memory of new pods. They are immutable.
 type Bounds struct {
 	*constraints.Namespace
 	// Version is another one whenever a LimitRange of the namespace has changed.
@@ -87,7 +87,7 @@ func (x *Index) Ready(*http.Request) error {
 	return nil
 }
 
-// In is what a namespace says; nil when it says nothing about memory.
+// In returns the bounds of a namespace; nil when it has none on memory.
 func (x *Index) In(namespace string) *Bounds {
 	shared := x.shared.Load()
 	if shared == nil {

@@ -80,7 +80,7 @@ func (t *trial) fitNode() {
 	}
 }
 
-// fitQuota leaves what a quota has no room for.
+// fitQuota drops what exceeds a quota.
 func (t *trial) fitQuota() {
 	q := t.facts.Quota
 	before := slices.Clone(t.out)
@@ -165,7 +165,7 @@ func (t *trial) keepTemplate(why string) {
 	t.follow()
 }
 
-// orNothing: what is left below a KiB is the byte that stands for nothing.
+// orNothing: what is left below a KiB is the byte that represents nothing.
 func orNothing(left memory.Bytes) string {
 	if left <= Exhausted {
 		return "nothing"

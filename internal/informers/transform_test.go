@@ -141,7 +141,7 @@ func TestSlimPodsAnswerTheSame(t *testing.T) {
 	}
 }
 
-// TestSlimPodsKeepWhoAppliesThem: of a pod that a controller makes, nobody asks.
+// TestSlimPodsKeepWhoAppliesThem: field managers of a pod that a controller creates are not needed.
 func TestSlimPodsKeepWhoAppliesThem(t *testing.T) {
 	for _, bare := range []bool{true, false} {
 		pod := &corev1.Pod{}

@@ -13,8 +13,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// sizedAfter feeds a history for a while and returns what Evaluate says at its end, for a container that has a limit of
-// its own.
+// sizedAfter feeds a history for a while and returns the result of Evaluate at its end, for a container that has a
+// limit of its own.
 func sizedAfter(
 	span time.Duration, have memory.Bytes, policy Policy, use func(time.Duration) memory.Bytes,
 ) Recommendation {
@@ -56,8 +56,8 @@ func TestYoungContainersGetRoomForBursts(t *testing.T) {
 	}
 }
 
-// TestTheHazardCurveFalls: the room for bursts not seen yet is 128Mi at first, falls with every hour and with every MiB
-// of use beyond 64Mi, and is larger and longer there for the posture to which a kill is dearer.
+// TestTheHazardCurveFalls: the headroom for bursts not seen yet is 128Mi at first, falls with every hour and with
+// every MiB of use beyond 64Mi, and is larger and longer there for a posture to which a kill is dearer.
 func TestTheHazardCurveFalls(t *testing.T) {
 	room := func(posture Posture, age time.Duration, use memory.Bytes) memory.Bytes {
 		h := history.New()
@@ -199,7 +199,7 @@ func TestAStepDownIsBelievedAfterDays(t *testing.T) {
 	}
 }
 
-// A weekend is no reason to give up what weekdays need.
+// After a weekend, what weekdays need is kept.
 func TestAWeekendDoesNotLowerTheWeek(t *testing.T) {
 	office := func(since time.Duration) memory.Bytes {
 		if weekday := int(since/day) % 7; weekday < 5 && since%day > 8*time.Hour && since%day < 18*time.Hour {

@@ -56,7 +56,7 @@ func kill(at time.Time, limit memory.Bytes) memory.OOMKill {
 	}
 }
 
-// says is true when some reason holds all the words.
+// says is true when some reason has all the words.
 func says(r Recommendation, words ...string) bool {
 	for _, reason := range r.Reasons {
 		all := true
@@ -100,8 +100,9 @@ func TestEvaluateHoldsUntilEvidenceSuffices(t *testing.T) {
 	}
 }
 
-// TestAHeapTooSmallForWhatIsAlive: minutes of use are enough to raise a limit in which a collector hardly gets anything
-// done, within the owner's bounds; a limit that has the room is not raised for it, and not lowered below it either.
+// TestAHeapTooSmallForWhatIsAlive: minutes of use are enough to raise a limit in which a collector hardly gets
+// anything done, within the owner's bounds; a limit that is sufficient is not raised for it, and not lowered below it
+// either.
 func TestAHeapTooSmallForWhatIsAlive(t *testing.T) {
 	why := "in pod web the last collection found 53Mi alive"
 	evaluate := func(limit memory.Bytes, span time.Duration, p Policy) Recommendation {

@@ -12,7 +12,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// rounds lets memfit size a runtime again and again, two days at a time, applying what it says. use gives the demand
+// rounds lets memfit size a runtime again and again, two days at a time, applying the result. use gives the demand
 // under a limit.
 func rounds(
 	n int, first memory.Bytes, traits Traits, use func(limit memory.Bytes, step int) memory.Bytes,
@@ -89,8 +89,8 @@ func TestAHeapThatIsNotFilledIsSizedByItsPeak(t *testing.T) {
 	}
 }
 
-// Seen on a node: a Go program whose limit was lowered from 256Mi to 128Mi was said to follow its limit, "from 158Mi to
-// 1.4Mi", by the first sample of a process that had just started.
+// Seen on a node: a Go program whose limit was lowered from 256Mi to 128Mi was reported to follow its limit, "from
+// 158Mi to 1.4Mi", by the first sample of a process that had just started.
 func TestPeaksUnderTwoLimitsAreComparedAfterADay(t *testing.T) {
 	h := history.New()
 	now := feed(h, 26*time.Hour, 256*mib, flat(158*mib))
@@ -126,7 +126,7 @@ func TestAKillRaisesARuntimeThatFollows(t *testing.T) {
 	}
 }
 
-// A young runtime is asked about every hour, and gets room for its next step: that room must not drive itself up.
+// A young runtime is evaluated about every hour, and gets headroom for its next step, which must not drive itself up.
 func TestNoRatchetInTheFirstHours(t *testing.T) {
 	for _, first := range []memory.Bytes{96 * mib, 300 * mib, gib} {
 		for _, heap := range []int32{0, 25, 75, 90} {

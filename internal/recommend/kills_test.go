@@ -13,8 +13,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// climb plays a container that needs a fixed size at once, and dies until it gets it. It returns the kills it took, 50
-// at most.
+// climb plays a container that needs a fixed size at its start, and dies until it gets it. It returns the kills it
+// took, 50 at most.
 func climb(
 	first, need memory.Bytes, between time.Duration, policy Policy,
 ) (kills []memory.OOMKill, last Recommendation) {
@@ -225,7 +225,7 @@ func TestSizesNeverCollapseWhenDataStops(t *testing.T) {
 			t.Fatalf("%s without data: %s", gap, got.Summary)
 		}
 	}
-	// Data comes back after a month: an hour of idling is no reason to forget what was needed before.
+	// Data comes back after a month: after an hour of idling, what was needed before is kept.
 	back := now.Add(30 * time.Hour)
 	for i := range 30 {
 		h.Add(sample("pod-1", back.Add(time.Duration(i)*2*time.Minute), 50*mib), gib)
@@ -236,7 +236,7 @@ func TestSizesNeverCollapseWhenDataStops(t *testing.T) {
 	}
 }
 
-// TestWhatAKillAsksForStaysUrgent for the replicas that do not have it yet, when the one that was looked at does.
+// TestWhatAKillAsksForStaysUrgent for the replicas that do not have it yet, when the one that was read does.
 func TestWhatAKillAsksForStaysUrgent(t *testing.T) {
 	kills := []memory.OOMKill{kill(start, 256*mib)}
 	first := Evaluate(Input{Kills: kills, Current: sizeOf(64*mib, 256*mib), Now: start.Add(time.Minute)})

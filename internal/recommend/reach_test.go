@@ -13,9 +13,9 @@ import (
 	"github.com/memfit/memfit/internal/oom"
 )
 
-// crashLoop plays a container that takes need at its start and dies until it has it, while nothing but its kills is
-// ever seen. effective is the limit that the kernel holds it to when asked is what its status says. It returns the
-// limits recommended, and the last recommendation.
+// crashLoop plays a container that takes need at its start and dies until it has it, while only its kills are ever
+// seen. effective is the limit that the kernel holds it to when its status shows asked. It returns the limits
+// recommended, and the last recommendation.
 func crashLoop(first, need memory.Bytes, rounds int, edit func(*memory.OOMKill),
 	effective func(asked memory.Bytes) memory.Bytes,
 ) (limits []memory.Bytes, last Recommendation) {
@@ -138,7 +138,7 @@ func TestSamplesAboveTheLimitBeforeProveARaise(t *testing.T) {
 	}
 }
 
-// TestGrowthHasACeilingWithoutLimitMax: whatever kills say, half of the largest node is left to others.
+// TestGrowthHasACeilingWithoutLimitMax: whatever the kills, half of the largest node is left to others.
 func TestGrowthHasACeilingWithoutLimitMax(t *testing.T) {
 	for name, tc := range map[string]struct {
 		node, have memory.Bytes
@@ -164,7 +164,7 @@ func TestGrowthHasACeilingWithoutLimitMax(t *testing.T) {
 			}
 		})
 	}
-	// Killed at the ceiling: nothing more, and somebody is told.
+	// Killed at the ceiling: nothing more, and an alarm.
 	got := Evaluate(
 		Input{
 			Kills: []memory.OOMKill{kill(start, 4*gib)}, Current: sizeOf(4*gib, 4*gib), LargestNode: 8 * gib,
@@ -186,7 +186,8 @@ func TestGrowthHasACeilingWithoutLimitMax(t *testing.T) {
 	}
 }
 
-// TestALeakIsNotFed: what Leak says is told, and the limit stays, also when use or time would ask for more.
+// TestALeakIsNotFed: the content of Leak is reported, and the limit is unchanged, also when use or time would ask for
+// more.
 func TestALeakIsNotFed(t *testing.T) {
 	noon := start.Add(12 * time.Hour)
 	kills := []memory.OOMKill{
@@ -213,7 +214,8 @@ func TestALeakIsNotFed(t *testing.T) {
 	}
 }
 
-// TestALeakInDoubtIsNotFedEither: what may be a start that still fills is told as that, and the limit stays meanwhile.
+// TestALeakInDoubtIsNotFedEither: what may be a start that still fills is reported as that, and the limit is unchanged
+// meanwhile.
 func TestALeakInDoubtIsNotFedEither(t *testing.T) {
 	kills := []memory.OOMKill{kill(start, 64*mib), kill(start.Add(time.Minute), 256*mib)}
 	got := Evaluate(Input{
@@ -228,7 +230,7 @@ func TestALeakInDoubtIsNotFedEither(t *testing.T) {
 }
 
 // TestAKillIsRememberedAfterItWasActedOn: memfit has raised the limit to more than twice what it died at, and still
-// says why.
+// reports why.
 func TestAKillIsRememberedAfterItWasActedOn(t *testing.T) {
 	got := Evaluate(Input{
 		Kills: []memory.OOMKill{kill(start, 64*mib)}, Current: sizeOf(64*mib, 256*mib), Now: start.Add(time.Minute),
@@ -284,7 +286,7 @@ func TestAHeapCapThatFollowsTheLimitGrowsWithIt(t *testing.T) {
 		!says(got, "keeps the cap it was created with") {
 		t.Errorf("got %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
-	// And a cap that the owner wrote down has nothing to do with the limit; the abort is told all the same.
+	// And a cap that the owner wrote down does not depend on the limit; the abort is reported anyway.
 	in.Traits = Traits{Name: "Java"}
 	if got := Evaluate(in); got.Decision != Hold ||
 		!strings.Contains(
@@ -294,8 +296,8 @@ func TestAHeapCapThatFollowsTheLimitGrowsWithIt(t *testing.T) {
 	}
 }
 
-// TestADeathWithinARaiseIsNoSecondStep: a raise meets a container that runs, and one that takes its memory at once may
-// have died before it.
+// TestADeathWithinARaiseIsNoSecondStep: a raise meets a container that runs, and one that takes its memory at its
+// start may have died before it.
 func TestADeathWithinARaiseIsNoSecondStep(t *testing.T) {
 	at := func(after time.Duration, limit memory.Bytes, uptime time.Duration) memory.OOMKill {
 		k := kill(start.Add(after), limit)

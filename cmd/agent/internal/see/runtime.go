@@ -106,7 +106,7 @@ func (t timed) Identity() (id procmem.FileIdentity, ok bool) {
 	return id, false
 }
 
-// argvMost is how much of a command line is read. Settings of memory stand in front of the program's own arguments.
+// argvMost is how much of a command line is read. Memory settings come before the program's own arguments.
 const argvMost = 64 << 10
 
 // argv are the words of a command line that concern memory. The others may be passwords: what was read is overwritten.

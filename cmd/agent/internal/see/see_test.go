@@ -39,8 +39,8 @@ import (
 	"github.com/memfit/memfit/test/fakeproc/procdir"
 )
 
-// TestItself looks into the process of this test, which may always be read: its parts and what is unexplained add up to
-// what is resident, and it runs Go.
+// TestItself inspects the process of this test, which may always be read: its parts and the unexplained amount add up
+// to what is resident, and it runs Go.
 func TestItself(t *testing.T) {
 	e := newInspector("/proc", cgroup.V2, nil, time.Now)
 	both := []int{os.Getpid(), 1 << 22} // the second is no process
@@ -489,7 +489,7 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// TestCoverageIsTheLeastOfAll: a heap that could not be read, and one that nobody knows, are not told as covered.
+// TestCoverageIsTheLeastOfAll: a heap that could not be read, and an unknown one, are not reported as covered.
 func TestCoverageIsTheLeastOfAll(t *testing.T) {
 	for name, c := range map[string]struct {
 		result attribution.Result

@@ -81,7 +81,7 @@ func (s *sum) unread(resident memory.Bytes) {
 	s.levers, s.programs = append(s.levers, levers.Process{RSS: resident, Unread: true}), append(s.programs, "")
 }
 
-// why says what could not be read; empty: all could.
+// why returns what could not be read; empty: all of it was.
 func (s *sum) why(failed error) string {
 	var out []string
 	if s.missed > 0 {
@@ -131,8 +131,8 @@ func (s *sum) parts(now time.Time) *v1alpha1.MemoryParts {
 	return out
 }
 
-// predict says what would help, in whole KiB. What runs in the largest process runs in all that execute the same
-// program.
+// predict returns what would reduce memory, in whole KiB. What runs in the largest process runs in all processes that
+// execute the same program.
 func (s *sum) predict(out *v1alpha1.MemoryParts) {
 	for i := range s.levers {
 		if s.runtime != nil && s.programs[i] == s.exe {

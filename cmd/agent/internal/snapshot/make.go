@@ -151,9 +151,9 @@ func urgency(c *v1alpha1.ContainerSnapshot) int {
 	return 0
 }
 
-// Changed tells how far two snapshots of a pod differ, and so whether one should replace the other: another container,
-// another limit, something found, or usage that is an eighth or more away from what was written; or usage, or what was
-// found resident, that jumped by a half.
+// Changed returns how far two snapshots of a pod differ, and so whether one should replace the other: another
+// container, another limit, something found, or usage that is an eighth or more away from what was written; or usage,
+// or what was found resident, that jumped by a half.
 func Changed(old, now *v1alpha1.MemorySnapshotStatus) flightrecorder.Change {
 	if old == nil || len(old.Containers) != len(now.Containers) || old.Tier != now.Tier ||
 		!same(old.PodLimit, now.PodLimit) {
@@ -175,7 +175,7 @@ func Changed(old, now *v1alpha1.MemorySnapshotStatus) flightrecorder.Change {
 	return change
 }
 
-// resident is how much was resident when a container was looked into; nil: it was not.
+// resident is how much was resident when a container was inspected; nil: it was not inspected.
 func resident(m *v1alpha1.MemoryParts) *resource.Quantity {
 	if m == nil {
 		return nil
@@ -187,7 +187,7 @@ func same(a, b *resource.Quantity) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.Cmp(*b) == 0
 }
 
-// near: within an eighth. A new number that differs by less tells nobody anything.
+// near reports whether two numbers are within an eighth. A smaller difference is not worth a write.
 func near(a, b *resource.Quantity) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -205,7 +205,7 @@ func jumped(a, b *resource.Quantity) bool {
 	return 2*max(x, y) >= 3*min(x, y) && x != y
 }
 
-// limit as the API has it: absent where there is none.
+// limit as the API has it: absent for an unlimited container.
 func limit(b memory.Bytes) *resource.Quantity {
 	if b == cgroup.Unlimited {
 		return nil
@@ -219,7 +219,7 @@ func amount(b memory.Bytes) *resource.Quantity {
 	return &q
 }
 
-// rounded to whole KiB: a rate per second is no exact number.
+// rounded to whole KiB: a rate per second is not an exact number.
 func rounded(perSecond int64) memory.Bytes { return memory.Bytes(perSecond).FloorTo(memory.KiB) }
 
 func size(q *resource.Quantity) string {
