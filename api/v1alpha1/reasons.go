@@ -27,8 +27,8 @@ const (
 	// ReasonPodsOutOfDate: pods run that were created before the profile or its last change, or past the webhook.
 	// Restart their workloads when it suits you.
 	ReasonPodsOutOfDate = "PodsOutOfDate"
-	// ReasonInjectionOff: tuning.mode is Off or DryRun, so that nothing is set on pods.
-	ReasonInjectionOff = "InjectionOff"
+	// ReasonInjectionDisabled: tuning.mode is Disabled or DryRun, so that nothing is set on pods.
+	ReasonInjectionDisabled = "InjectionDisabled"
 	// ReasonUsageRead: every node that hosts governed pods tells what they use.
 	ReasonUsageRead = "UsageRead"
 	// ReasonUsageMissing: some nodes, or all, do not tell what pods use, and nothing is concluded from that. The
@@ -53,8 +53,8 @@ const (
 	// ReasonNotEnoughEvidence: too little was measured to recommend, to lower a limit or to say what memory does over
 	// time. The message says what is missing; it comes with time. It is a reason of Applied and DriftDetected, too.
 	ReasonNotEnoughEvidence = "NotEnoughEvidence"
-	// ReasonModeOff: sizing.mode is Off: nothing is recommended or applied. It is a reason of Applied, too.
-	ReasonModeOff = "ModeOff"
+	// ReasonModeDisabled: sizing.mode is Disabled: nothing is recommended or applied. It is a reason of Applied, too.
+	ReasonModeDisabled = "ModeDisabled"
 )
 
 // Reasons of the condition OOMObserved.
