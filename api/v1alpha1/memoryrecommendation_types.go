@@ -403,9 +403,9 @@ type ChangeRecord struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Change string `json:"change,omitempty"`
-	// kind is the outcome: Resized, Replaced (by eviction), NotResized, Reverted, ForeignWriter (another writer
+	// kind is the outcome: Resized, Replaced (by eviction), NotResized, Reverted, ConflictingWriter (another writer
 	// changed the pod) or RestartedForMemory.
-	// +kubebuilder:validation:Enum=Resized;Replaced;NotResized;Reverted;ForeignWriter;RestartedForMemory
+	// +kubebuilder:validation:Enum=Resized;Replaced;NotResized;Reverted;ConflictingWriter;RestartedForMemory
 	Kind string `json:"kind"`
 	// pod is the last one that it happened to.
 	Pod string `json:"pod"`

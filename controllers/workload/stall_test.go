@@ -87,7 +87,7 @@ var _ = Describe("A stall", func() {
 		Expect(rec.Status.RecentStalls[0].MajorFaultsPerSecond).To(BeEquivalentTo(150))
 		Expect(rec.Status.Conditions).To(
 			stalled(
-				metav1.ConditionTrue, v1alpha1.ReasonStalled,
+				metav1.ConditionTrue, v1alpha1.ReasonStallOngoing,
 				ContainSubstring("235Mi of 256Mi anonymous, 20Mi left for page cache, 150 major faults a second"),
 			),
 		)
@@ -111,10 +111,10 @@ var _ = Describe("A stall", func() {
 		f.uses(3*time.Minute, alive, 0)
 		rec = w.recommendation(f.ref)
 		Expect(rec.Status.Conditions).To(
-			stalled(metav1.ConditionFalse, v1alpha1.ReasonStallOver, ContainSubstring("over after the raise to")),
+			stalled(metav1.ConditionFalse, v1alpha1.ReasonStallEnded, ContainSubstring("over after the raise to")),
 		)
 		Expect(rec.Status.RecentStalls[0].Ended).NotTo(BeNil())
-		Expect(w.recorder.about("StallOver")).To(HaveLen(2))
+		Expect(w.recorder.about("StallEnded")).To(HaveLen(2))
 		Expect(sum(w.reconciler.Metrics.gauges, w.reconciler.Metrics.gauges.of[stalledPods])).To(BeEquivalentTo(0))
 	})
 
@@ -136,11 +136,11 @@ var _ = Describe("A stall", func() {
 		Expect(rec.Status.RecentStalls[0].RaiseInVain).To(BeTrue(), "%v", rec.Status)
 		Expect(rec.Status.Conditions).To(
 			stalled(
-				metav1.ConditionTrue, v1alpha1.ReasonRaiseInVain,
+				metav1.ConditionTrue, v1alpha1.ReasonIncreaseIneffective,
 				MatchRegexp(`major faults did not fall \(150 a second before, 14\d after\)`),
 			),
 		)
-		Expect(w.recorder.about(v1alpha1.ReasonRaiseInVain)).To(HaveLen(2))
+		Expect(w.recorder.about(v1alpha1.ReasonIncreaseIneffective)).To(HaveLen(2))
 		Expect(rec.Status.Summary).To(
 			MatchRegexp(`^Raised from 256Mi to 512Mi for a stall in vain \(150 major faults a second before, 14\d after\)`),
 		)

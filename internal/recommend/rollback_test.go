@@ -88,7 +88,7 @@ func TestARollBackWaitsForNoEvidenceAndNoCoolDown(t *testing.T) {
 		t.Errorf("refused: %s: %s", got.Reason, got.Message)
 	}
 	in.Demand = 250 * mib
-	if reason := Guard(in, Surroundings{}, changed).Reason; reason != "InUse" {
+	if reason := Guard(in, Surroundings{}, changed).Reason; reason != "UsageTooHigh" {
 		t.Errorf("lowered onto what is in use: %q", reason)
 	}
 	in.Demand, in.Recommendation.Size.Limit = 100*mib, 128*mib

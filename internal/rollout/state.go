@@ -176,11 +176,11 @@ func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recomme
 }
 
 // Refused notes that an action could not be carried out, so that it is not tried again at once. reason is that of the
-// condition Applied; with ReasonBudget, for an eviction that a PodDisruptionBudget does not allow now, it is tried
+// condition Applied; with ReasonDisruptionBudget, for an eviction that a PodDisruptionBudget does not allow now, it is tried
 // again sooner.
 func (s *State) Refused(a Action, reason, why string, now time.Time) {
 	hold := refusalHold
-	if reason == v1alpha1.ReasonBudget {
+	if reason == v1alpha1.ReasonDisruptionBudget {
 		hold = budgetHold
 	}
 	s.refused(a, Refusal{Reason: reason, Why: why, Until: now.Add(hold)})
@@ -193,7 +193,7 @@ func (s *State) NoRight(a Action, why string, now time.Time) {
 
 // TooFew notes that an action was not carried out because fewer pods than the owner allows would serve.
 func (s *State) TooFew(a Action, why string, now time.Time) {
-	s.refused(a, Refusal{Reason: v1alpha1.ReasonBudget, Why: why, Until: now.Add(budgetHold), Only: true})
+	s.refused(a, Refusal{Reason: v1alpha1.ReasonDisruptionBudget, Why: why, Until: now.Add(budgetHold), Only: true})
 }
 
 func (s *State) refused(a Action, r Refusal) {

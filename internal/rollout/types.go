@@ -186,7 +186,7 @@ const (
 	// Reverted: a lower limit led to kills, restarts or a pod that is not ready, and is rolled back from every pod.
 	Reverted FindingKind = v1alpha1.EventReverted
 	// ConflictingWriter: somebody else changed a size that memfit had set.
-	ConflictingWriter FindingKind = v1alpha1.EventForeignWriter
+	ConflictingWriter FindingKind = v1alpha1.EventConflictingWriter
 	// Fresh: a pod that was evicted for its memory has a successor that is ready. It is kept as a change, and no event.
 	Fresh FindingKind = v1alpha1.EventRestartedForMemory
 )

@@ -142,7 +142,7 @@ func driftCondition(v *result) metav1.Condition {
 		)
 	}
 	return conditions.New(
-		v1alpha1.ConditionDriftDetected, metav1.ConditionFalse, v1alpha1.ReasonShapeHealthy,
+		v1alpha1.ConditionDriftDetected, metav1.ConditionFalse, v1alpha1.ReasonNoDrift,
 		"Memory neither climbs nor stays high after load",
 	)
 }
@@ -169,7 +169,7 @@ func aboutRestart(v *result) string {
 func stepCondition(cov coverage) metav1.Condition {
 	if cov.outOfStep != "" {
 		return conditions.New(
-			v1alpha1.ConditionSettingsMatchLimit, metav1.ConditionFalse, v1alpha1.ReasonFrozenSettings, cov.outOfStep,
+			v1alpha1.ConditionSettingsMatchLimit, metav1.ConditionFalse, v1alpha1.ReasonRestartRequired, cov.outOfStep,
 		)
 	}
 	return conditions.New(

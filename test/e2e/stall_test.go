@@ -107,7 +107,7 @@ var _ = Describe("a stall", func() {
 		Eventually(func(g Gomega) {
 			rec = recommended(ctx, g, "web")
 			c := condition(rec.Status.Conditions, v1alpha1.ConditionMemoryStalled)
-			g.Expect([]string{string(c.Status), c.Reason}).To(Equal([]string{"False", v1alpha1.ReasonStallOver}), c.Message)
+			g.Expect([]string{string(c.Status), c.Reason}).To(Equal([]string{"False", v1alpha1.ReasonStallEnded}), c.Message)
 		}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
 		Expect(rec.Status.RecentStalls[0].RaiseInVain).To(BeFalse())
 
