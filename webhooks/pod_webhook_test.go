@@ -277,7 +277,7 @@ var _ = Describe("A pod", func() {
 			expect.Applied(ctx, api, rec)
 			q := resource.MustParse(limit)
 			rec.Status.Containers = []v1alpha1.ContainerRecommendation{
-				{Container: "app", Decision: "Raise", Summary: "test", NewPods: &v1alpha1.Size{Limit: &q, Request: &q}},
+				{Container: "app", Decision: "Increase", Summary: "test", NewPods: &v1alpha1.Size{Limit: &q, Request: &q}},
 			}
 			Expect(api.Status().Update(ctx, rec)).To(Succeed())
 			return rec

@@ -438,18 +438,18 @@ type MaintenanceWindow struct {
 	TimeZone string `json:"timeZone,omitempty"`
 }
 
-// RaisesPolicy says when a limit is raised, where there are maintenance windows.
+// IncreasesPolicy says when a limit is increased, where there are maintenance windows.
 // +kubebuilder:validation:Enum=AnyTime;InWindows
-type RaisesPolicy string
+type IncreasesPolicy string
 
-// The policies for raises.
+// The policies for increases.
 const (
-	RaisesAnyTime   RaisesPolicy = "AnyTime"
-	RaisesInWindows RaisesPolicy = "InWindows"
+	IncreasesAnyTime   IncreasesPolicy = "AnyTime"
+	IncreasesInWindows IncreasesPolicy = "InWindows"
 )
 
 // DisruptionSpec limits changes to running pods.
-// +kubebuilder:validation:XValidation:rule="!has(self.raises) || self.raises != 'InWindows' || has(self.windows) && size(self.windows) > 0",message="raises: InWindows needs windows: name at least one, or remove raises"
+// +kubebuilder:validation:XValidation:rule="!has(self.increases) || self.increases != 'InWindows' || has(self.windows) && size(self.windows) > 0",message="increases: InWindows needs windows: name at least one, or remove increases"
 type DisruptionSpec struct {
 	// windows are the maintenance windows: outside of them no limit of a running pod is lowered and no pod is restarted
 	// or evicted for its memory. What has begun is watched to its end, and what went wrong is rolled back at any time.
@@ -460,11 +460,11 @@ type DisruptionSpec struct {
 	// +optional
 	Windows []MaintenanceWindow `json:"windows,omitempty"`
 
-	// raises says whether a higher limit waits for a window, too. AnyTime (default): a raise in place that restarts
+	// increases says whether a higher limit waits for a window as well. AnyTime (default): a raise in place that restarts
 	// nothing does not wait, and neither does a raise after an OOM kill, whatever it takes. InWindows: every raise waits,
 	// which leaves a container that is killed as it is until a window opens.
 	// +optional
-	Raises RaisesPolicy `json:"raises,omitempty"`
+	Increases IncreasesPolicy `json:"increases,omitempty"`
 
 	// cooldown is the least time between two changes of one workload, at most 168h; an OOM kill does not wait for it.
 	// Default: 1h.

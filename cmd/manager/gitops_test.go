@@ -218,7 +218,7 @@ func (a *gitApp) recommended(t *testing.T) string {
 		); err != nil {
 			return err
 		}
-		if rec.Status.OOMKills != 1 || a.mode != v1alpha1.SizingDisabled && rec.Status.Limit == "" {
+		if rec.Status.OOMKills != 1 || a.mode != v1alpha1.SizingDisabled && rec.Status.RecommendedLimit == "" {
 			return errors.New("the kill is not answered yet")
 		}
 		return nil
@@ -284,9 +284,9 @@ func (c *cluster) keepsABarePod(t *testing.T) {
 			return err
 		}
 		said := meta.FindStatusCondition(rec.Status.Conditions, v1alpha1.ConditionApplied)
-		if rec.Status.OOMKills != 1 || rec.Status.Limit == "" || said == nil || said.Reason != v1alpha1.ReasonConflict ||
+		if rec.Status.OOMKills != 1 || rec.Status.RecommendedLimit == "" || said == nil || said.Reason != v1alpha1.ReasonConflict ||
 			!strings.Contains(said.Message, fromGit+" (applies this pod") {
-			return fmt.Errorf("%d kills, limit %q, Applied is %+v", rec.Status.OOMKills, rec.Status.Limit, said)
+			return fmt.Errorf("%d kills, limit %q, Applied is %+v", rec.Status.OOMKills, rec.Status.RecommendedLimit, said)
 		}
 		return nil
 	})

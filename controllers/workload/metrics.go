@@ -91,7 +91,7 @@ func (m *Metrics) published(w memory.WorkloadRef, containers []v1alpha1.Containe
 				r.size(recommendedLimit, c.Recommended.Limit)
 			}
 			r.size(currentLimit, c.Current.Limit)
-			r.size(inUse, c.Use)
+			r.size(inUse, c.Usage)
 		})
 	}
 }

@@ -92,7 +92,7 @@ var _ = Describe("A stall", func() {
 			),
 		)
 		// The look that sees the stall raises, and one after that in the same minute finds the pod raised.
-		Expect(rec.Status.Containers[0].Decision).To(Or(Equal("Raise"), Equal("Keep")))
+		Expect(rec.Status.Containers[0].Decision).To(Or(Equal("Increase"), Equal("Keep")))
 		Expect(rec.Status.Containers[0].Recommended.Limit.String()).To(Equal("512Mi"))
 		Expect(rec.Status.Summary).To(ContainSubstring("stalled at 256Mi at "))
 		Expect(w.recorder.all()).To(
@@ -133,7 +133,7 @@ var _ = Describe("A stall", func() {
 		first := limit(0)
 		f.uses(7*time.Minute, dead, 140) // reads a file far larger than any cache: nothing stays
 		rec := w.recommendation(f.ref)
-		Expect(rec.Status.RecentStalls[0].RaiseInVain).To(BeTrue(), "%v", rec.Status)
+		Expect(rec.Status.RecentStalls[0].IncreaseIneffective).To(BeTrue(), "%v", rec.Status)
 		Expect(rec.Status.Conditions).To(
 			stalled(
 				metav1.ConditionTrue, v1alpha1.ReasonIncreaseIneffective,

@@ -125,7 +125,7 @@ func pass() Refusal { return Refusal{} }
 // lowering and urgent are what many guards ask first: is the limit to go down, and did a kill ask for this?
 func (c *Change) lowering() bool { return c.Recommendation.Size.Limit < c.Current.Limit }
 func (c *Change) urgent() bool {
-	return c.Recommendation.Decision == Raise && c.Recommendation.Urgent
+	return c.Recommendation.Decision == Increase && c.Recommendation.Urgent
 }
 
 // notPaused refuses everything while memfit.dev/pause or the global switch says so.

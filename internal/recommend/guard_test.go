@@ -25,7 +25,7 @@ func lower() guarded {
 	return guarded{
 		Change: Change{
 			Proposal{Recommendation: Recommendation{
-				Decision: Lower, Size: sizeOf(300*mib, 400*mib), Evidence: Evidence{Window: 9 * day},
+				Decision: Decrease, Size: sizeOf(300*mib, 400*mib), Evidence: Evidence{Window: 9 * day},
 			}},
 			Running{Current: sizeOf(800*mib, gib), Demand: 200 * mib, QoS: "Burstable"},
 		},
@@ -38,7 +38,7 @@ func raise(urgent bool) guarded {
 	return guarded{
 		Change: Change{
 			Proposal{Recommendation: Recommendation{
-				Decision: Raise, Size: sizeOf(700*mib, gib), Evidence: Evidence{Window: 9 * day}, Urgent: urgent,
+				Decision: Increase, Size: sizeOf(700*mib, gib), Evidence: Evidence{Window: 9 * day}, Urgent: urgent,
 			}},
 			Running{Current: sizeOf(300*mib, 512*mib), Demand: 500 * mib, QoS: "Burstable"},
 		},

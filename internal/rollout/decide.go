@@ -321,7 +321,7 @@ func (d *decider) inPlace(pod *Pod) (sizes map[string]memory.Size, refused bool)
 		in.Restarts = c.RestartsOnResize && !c.Literal
 		if limit, needed := d.sharedNeed(pod, c); needed {
 			in.Current.Limit, in.Recommendation.Size.Limit = pod.Whole.Spec.Limit, limit
-			in.Recommendation.Decision = recommend.Raise
+			in.Recommendation.Decision = recommend.Increase
 		}
 		if pod.follows() && pod.limited() { // quotas count the pod as a whole
 			around.Quota = recommend.Quota{}
@@ -585,9 +585,9 @@ func proposed(p recommend.Proposal, now, to memory.Size, bound bool) recommend.P
 	if p.Recommendation.Decision == recommend.Hold && lowers && !bound {
 		return p
 	}
-	p.Recommendation.Size, p.Recommendation.Decision = to, recommend.Raise
+	p.Recommendation.Size, p.Recommendation.Decision = to, recommend.Increase
 	if lowers {
-		p.Recommendation.Decision = recommend.Lower
+		p.Recommendation.Decision = recommend.Decrease
 	}
 	return p
 }

@@ -159,13 +159,13 @@ func (s *State) ActiveRevert(of Key, now time.Time) (Revert, bool) {
 // RevertHold is over, for new pods as well. A recommendation for more is left as it is.
 func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recommend.Recommendation {
 	same := rec.Size.Limit == r.Restored.Limit // then only its reason is missing, unless the request goes up
-	if rec.Size == (memory.Size{}) || rec.Size.Limit > r.Restored.Limit || same && rec.Decision == recommend.Raise {
+	if rec.Size == (memory.Size{}) || rec.Size.Limit > r.Restored.Limit || same && rec.Decision == recommend.Increase {
 		return rec
 	}
 	rec.Size = r.Restored.Max(memory.Size{Request: rec.Size.Request})
 	rec.Decision = recommend.Keep
 	if have.Limit < rec.Size.Limit {
-		rec.Decision, rec.Urgent = recommend.Raise, true
+		rec.Decision, rec.Urgent = recommend.Increase, true
 	}
 	why := fmt.Sprintf("a limit of %s was rolled back at %s, because %s: %s stands until %s", r.Tried.Limit,
 		format.Time(r.At), r.Why,

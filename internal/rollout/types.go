@@ -100,9 +100,9 @@ type Policy struct {
 	SingleReplicaMayRestart bool
 	// Watch is how long a pod whose limit was lowered is watched, in real time. 0: [DefaultWatch].
 	Watch time.Duration
-	// Windows are the maintenance windows for what lowers, restarts or evicts; RaisesInWindows: for every raise, too.
-	Windows         maintenance.Windows
-	RaisesInWindows bool
+	// Windows are the maintenance windows for what lowers, restarts or evicts; IncreasesInWindows: for every raise, too.
+	Windows            maintenance.Windows
+	IncreasesInWindows bool
 }
 
 // Desired is the recommendation for a container of every pod, and what in its surroundings bounds it.

@@ -98,7 +98,7 @@ func (d *decider) guardWhole(pod *Pod, sizes map[string]memory.Size, to memory.S
 		}
 	}
 	change := recommend.Change{
-		Proposal: recommend.Proposal{Recommendation: recommend.Recommendation{Decision: recommend.Raise, Size: to}},
+		Proposal: recommend.Proposal{Recommendation: recommend.Recommendation{Decision: recommend.Increase, Size: to}},
 		Running:  recommend.Running{Current: pod.Whole.Spec, NodeSize: pod.NodeSize},
 	}
 	var around recommend.Surroundings

@@ -90,7 +90,7 @@ func stallRecords(l *oom.Ledger) (int64, []v1alpha1.StallRecord) {
 		s := &stalls[i]
 		r := v1alpha1.StallRecord{
 			Anonymous: format.Quantity(s.Anon), Container: s.Container.Container, Limit: s.Limit.Quantity(),
-			MajorFaultsPerSecond: s.Faults, Pod: s.Container.Pod, RaisedTo: format.Exact(s.RaisedTo), RaiseInVain: s.NotRelieved,
+			MajorFaultsPerSecond: s.Faults, Pod: s.Container.Pod, IncreasedTo: format.Exact(s.RaisedTo), IncreaseIneffective: s.NotRelieved,
 			Summary: stallSentence(s), Time: metav1.NewTime(s.Since),
 		}
 		if !s.Ended.IsZero() {

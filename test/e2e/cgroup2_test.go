@@ -366,8 +366,8 @@ func eventuallyRelieved(ctx context.Context, namespace string) {
 		g.Expect(err).NotTo(HaveOccurred())
 		c := condition(rec.Status.Conditions, v1alpha1.ConditionMemoryStalled)
 		g.Expect(c.Reason).To(Equal(v1alpha1.ReasonStallEnded), c.Message)
-		g.Expect(rec.Status.RecentStalls[0].RaisedTo).NotTo(BeNil())
-		g.Expect(rec.Status.RecentStalls[0].RaiseInVain).To(BeFalse())
+		g.Expect(rec.Status.RecentStalls[0].IncreasedTo).NotTo(BeNil())
+		g.Expect(rec.Status.RecentStalls[0].IncreaseIneffective).To(BeFalse())
 	}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
 	Expect(restarts(runningPod(ctx, namespace))).To(BeZero())
 }

@@ -109,7 +109,7 @@ var _ = Describe("a stall", func() {
 			c := condition(rec.Status.Conditions, v1alpha1.ConditionMemoryStalled)
 			g.Expect([]string{string(c.Status), c.Reason}).To(Equal([]string{"False", v1alpha1.ReasonStallEnded}), c.Message)
 		}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
-		Expect(rec.Status.RecentStalls[0].RaiseInVain).To(BeFalse())
+		Expect(rec.Status.RecentStalls[0].IncreaseIneffective).To(BeFalse())
 
 		Consistently(func(g Gomega) { g.Expect(recommended(ctx, g, "reader").Status.Stalls).To(BeZero()) }).
 			WithContext(ctx).WithTimeout(5 * time.Second).Should(Succeed())
