@@ -279,7 +279,7 @@ func (b bounding) workload(mode v1alpha1.SizingMode) *appsv1.ReplicaSet {
 	expect.Applied(ctx, api, rec)
 	limit, request := resource.MustParse(b.recommended[0]), resource.MustParse(b.recommended[1])
 	rec.Status.Containers = []v1alpha1.ContainerRecommendation{
-		{Container: "app", Decision: "Raise", Summary: "test", NewPods: &v1alpha1.Size{Limit: &limit, Request: &request}},
+		{Container: "app", Decision: "Increase", Summary: "test", NewPods: &v1alpha1.Size{Limit: &limit, Request: &request}},
 	}
 	Expect(api.Status().Update(ctx, rec)).To(Succeed())
 	return set

@@ -277,7 +277,7 @@ var _ = Describe("A pod", func() {
 			expect.Applied(ctx, api, rec)
 			q := resource.MustParse(limit)
 			rec.Status.Containers = []v1alpha1.ContainerRecommendation{
-				{Container: "app", Decision: "Raise", Summary: "test", NewPods: &v1alpha1.Size{Limit: &q, Request: &q}},
+				{Container: "app", Decision: "Increase", Summary: "test", NewPods: &v1alpha1.Size{Limit: &q, Request: &q}},
 			}
 			Expect(api.Status().Update(ctx, rec)).To(Succeed())
 			return rec
@@ -306,7 +306,7 @@ var _ = Describe("A pod", func() {
 			mode v1alpha1.SizingMode
 			want string
 		}{
-			{v1alpha1.SizingRecommend, "512Mi"}, {v1alpha1.SizingOff, "512Mi"},
+			{v1alpha1.SizingRecommend, "512Mi"}, {v1alpha1.SizingDisabled, "512Mi"},
 			{v1alpha1.SizingOnCreate, "768Mi"}, {v1alpha1.SizingInPlace, "768Mi"}, {v1alpha1.SizingInPlaceOrEvict, "768Mi"},
 		} {
 			It("of "+tc.want+" with sizing.mode "+string(tc.mode), func() {

@@ -98,9 +98,9 @@ type Evidence struct {
 	// source is where usage is read: "kubelet", "prometheus" or "metrics-api"; absent: it was not read yet.
 	// +optional
 	Source string `json:"source,omitempty"`
-	// trough is the live set: the median of the low points between collections.
+	// liveSetMedian is the median of the low points between collections: what is alive in a typical replica.
 	// +optional
-	Trough *resource.Quantity `json:"trough,omitempty"`
+	LiveSetMedian *resource.Quantity `json:"liveSetMedian,omitempty"`
 	// window is how far back the evidence goes, as people say it ("9d4h").
 	// +optional
 	Window string `json:"window,omitempty"`
@@ -144,22 +144,22 @@ type ContainerRecommendation struct {
 	// current is what running pods have now.
 	// +optional
 	Current Size `json:"current,omitempty,omitzero"`
-	// decision is Hold, Raise, Lower or Keep.
+	// decision is Hold, Increase, Decrease or Keep.
 	Decision string `json:"decision"`
 	// evidence is what the number rests on.
 	// +optional
 	Evidence Evidence `json:"evidence,omitempty,omitzero"`
-	// filledBy is what fills the replica that holds the most, as the agent on its node read it: the replica, its three
+	// breakdown is what fills the replica that holds the most, as the agent on its node read it: the replica, its three
 	// largest parts, and the rest. It is written when something else changes; the first line says when it was read.
 	// Absent without agents (config/agent, tier See).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5
 	// +optional
-	FilledBy []string `json:"filledBy,omitempty"`
-	// filledByOutlier is the pod that filledBy is about, where it holds far more than the other replicas; absent: it does
+	Breakdown []string `json:"breakdown,omitempty"`
+	// breakdownOutlier is the pod that breakdown is about, where it holds far more than the other replicas; absent: it does
 	// not.
 	// +optional
-	FilledByOutlier string `json:"filledByOutlier,omitempty"`
+	BreakdownOutlier string `json:"breakdownOutlier,omitempty"`
 	// foundRuntime is what the running replicas really run, as the agents on their nodes found (config/agent); absent
 	// without agents, and while replicas differ. Where runtime.type is Auto, new pods get the settings of that runtime.
 	// +optional
@@ -212,22 +212,22 @@ type ContainerRecommendation struct {
 	// last.
 	// +optional
 	UnexplainedRestarts *UnexplainedRestarts `json:"unexplainedRestarts,omitempty"`
-	// use is the highest demand of one running replica in the last two hours at most: the memory that the kernel cannot
+	// usage is the highest demand of one running replica in the last two hours at most: the memory that the kernel cannot
 	// reclaim (see evidence.peakDemand), or the working set where the source knows nothing else. It is written when it
 	// has changed by an eighth or so, and once in ten minutes (the manager's --checkpoint-interval) unless there is other
 	// news.
 	// +optional
-	Use *resource.Quantity `json:"use,omitempty"`
-	// useSeen is when that replica was read last before use was written.
+	Usage *resource.Quantity `json:"usage,omitempty"`
+	// usageTime is when that replica was last read before usage was written.
 	// +optional
-	UseSeen *metav1.Time `json:"useSeen,omitempty"`
-	// wouldHelp is what would give memory of the replica in filledBy back: a sentence that sums it up, and what each
+	UsageTime *metav1.Time `json:"usageTime,omitempty"`
+	// suggestions are what would give memory of the replica in breakdown back: a sentence that sums it up, and what each
 	// action would give, with how that was computed. Actions that would give nothing back are listed as such. Absent
 	// without agents (config/agent, tier See).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=6
 	// +optional
-	WouldHelp []string `json:"wouldHelp,omitempty"`
+	Suggestions []string `json:"suggestions,omitempty"`
 }
 
 // UnexplainedRestarts are restarts of a container in pods that exist, of which memfit does not know the cause: the
@@ -385,12 +385,12 @@ type StallRecord struct {
 	MajorFaultsPerSecond int32 `json:"majorFaultsPerSecond,omitempty"`
 	// pod that stalled.
 	Pod string `json:"pod"`
-	// raisedTo is the higher limit that the container got while it stalled.
+	// increasedTo is the higher limit that the container got while it stalled.
 	// +optional
-	RaisedTo *resource.Quantity `json:"raisedTo,omitempty"`
-	// raiseInVain: at raisedTo the major faults went on. More memory is not what the container lacks.
+	IncreasedTo *resource.Quantity `json:"increasedTo,omitempty"`
+	// increaseIneffective is true where the major faults continued at increasedTo: memory is not the bottleneck.
 	// +optional
-	RaiseInVain bool `json:"raiseInVain,omitempty"`
+	IncreaseIneffective bool `json:"increaseIneffective,omitempty"`
 	// summary says it in a sentence, with the evidence.
 	Summary string `json:"summary"`
 	// time is the first sample that showed it.
@@ -403,9 +403,9 @@ type ChangeRecord struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Change string `json:"change,omitempty"`
-	// kind is the outcome: Resized, Replaced (by eviction), NotResized, Reverted, ForeignWriter (another writer
+	// kind is the outcome: Resized, Replaced (by eviction), NotResized, Reverted, ConflictingWriter (another writer
 	// changed the pod) or RestartedForMemory.
-	// +kubebuilder:validation:Enum=Resized;Replaced;NotResized;Reverted;ForeignWriter;RestartedForMemory
+	// +kubebuilder:validation:Enum=Resized;Replaced;NotResized;Reverted;ConflictingWriter;RestartedForMemory
 	Kind string `json:"kind"`
 	// pod is the last one that it happened to.
 	Pod string `json:"pod"`
@@ -469,9 +469,9 @@ type MemoryRecommendationStatus struct {
 	// +optional
 	Coverage *Coverage `json:"coverage,omitempty"`
 
-	// limit is the recommended limits of the containers in one string, for the print column.
+	// recommendedLimit is the recommended limits of the containers in one string, for the print column.
 	// +optional
-	Limit string `json:"limit,omitempty"`
+	RecommendedLimit string `json:"recommendedLimit,omitempty"`
 
 	// oomKills is the number of OOM kills counted so far.
 	// +optional
@@ -516,7 +516,7 @@ type MemoryRecommendationStatus struct {
 // +kubebuilder:printcolumn:name="Profile",type=string,JSONPath=`.spec.profile.name`
 // +kubebuilder:printcolumn:name="OOMs",type=integer,JSONPath=`.status.oomKills`
 // +kubebuilder:printcolumn:name="Stalls",type=integer,JSONPath=`.status.stalls`,priority=1
-// +kubebuilder:printcolumn:name="Limit",type=string,JSONPath=`.status.limit`,description="Recommended limit per container"
+// +kubebuilder:printcolumn:name="Limit",type=string,JSONPath=`.status.recommendedLimit`,description="Recommended limit per container"
 // +kubebuilder:printcolumn:name="Applied",type=string,JSONPath=`.status.conditions[?(@.type=="Applied")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Summary",type=string,JSONPath=`.status.summary`,priority=1

@@ -131,7 +131,7 @@ func (f filled) Found() <-chan scan.Finding { return f.found }
 func (f filled) Start(look scan.Look) bool {
 	m := &v1alpha1.MemoryParts{
 		CoveragePercent: 99, Processes: 1, Resident: resource.MustParse("100Mi"), Unexplained: resource.MustParse("64Ki"),
-		Time: metav1.Now().Rfc3339Copy(), Helps: strings.Repeat("x", 120),
+		Time: metav1.Now().Rfc3339Copy(), Summary: strings.Repeat("x", 120),
 	}
 	for i := range 14 {
 		m.Parts = append(m.Parts, v1alpha1.MemoryPart{
@@ -139,9 +139,9 @@ func (f filled) Start(look scan.Look) bool {
 		})
 	}
 	for i := range 4 {
-		m.Gains = append(m.Gains, v1alpha1.PredictedGain{
+		m.Savings = append(m.Savings, v1alpha1.PredictedSaving{
 			Action: fmt.Sprintf("action-%d", i), How: strings.Repeat("h", 80), Method: strings.Repeat("m", 160),
-			Gain: resource.MustParse("7Mi"),
+			Amount: resource.MustParse("7Mi"),
 		})
 	}
 	select {

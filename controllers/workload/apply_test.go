@@ -338,7 +338,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		f.killed()
 		rec := f.looks()
 		Expect(f.left()).To(HaveLen(2))
-		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "Budget", ContainSubstring("PodDisruptionBudget")))
+		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "DisruptionBudget", ContainSubstring("PodDisruptionBudget")))
 		expect.Deleted(w.ctx, w.client, budget)
 		f.passes(2 * time.Minute)
 		Expect(f.reconcile(f.ref)).To(Succeed())
@@ -358,7 +358,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		keeps := func(message string) {
 			GinkgoHelper()
 			f.passes(2 * time.Minute)
-			Expect(f.looks().Status.Conditions).To(applied(metav1.ConditionFalse, "Budget", ContainSubstring(message)))
+			Expect(f.looks().Status.Conditions).To(applied(metav1.ConditionFalse, "DisruptionBudget", ContainSubstring(message)))
 			Expect(w.recorder.about("EvictedForResize")).To(BeEmpty())
 		}
 		keeps("is not evicted: 1 of 3 pods do not serve or are not there yet: maxUnavailable is 1")

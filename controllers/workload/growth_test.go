@@ -69,7 +69,7 @@ var _ = Describe("Growth", func() {
 		).OwnedBy(run, "batch/v1", "Job").Obj()
 		w.applied(next)
 		rec := w.reconciled(w.jobRef("run"))
-		Expect(rec.Status.Containers[0].Decision).To(Equal("Raise"), rec.Status.Summary)
+		Expect(rec.Status.Containers[0].Decision).To(Equal("Increase"), rec.Status.Summary)
 		Expect(rec.Status.Summary).To(
 			ContainSubstring("OOM-killed at 512Mi at " + now.Add(-5*time.Second).UTC().Format("15:04:05Z")),
 		)
@@ -78,11 +78,11 @@ var _ = Describe("Growth", func() {
 	It("stops for a leak after one step, and says so", func() {
 		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative))
 		w.applied(died("web-1", "64Mi", 10*time.Second, "OOMKilled", 137))
-		Expect(w.reconciled(w.jobRef("run")).Status.Limit).To(Equal("256Mi"))
+		Expect(w.reconciled(w.jobRef("run")).Status.RecommendedLimit).To(Equal("256Mi"))
 		w.passes(time.Minute)
 		w.applied(died("web-2", "256Mi", 42*time.Second, "OOMKilled", 137))
 		rec := w.reconciled(w.jobRef("run"))
-		Expect(rec.Status.Limit).To(Equal("256Mi"))
+		Expect(rec.Status.RecommendedLimit).To(Equal("256Mi"))
 		Expect(rec.Status.Summary).To(
 			And(
 				ContainSubstring("leak: 2 instances in a row climbed about"),
@@ -104,7 +104,7 @@ var _ = Describe("Growth", func() {
 		pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "JAVA_TOOL_OPTIONS", Value: "-XX:MaxRAMPercentage=50"}}
 		w.applied(pod)
 		rec := w.reconciled(w.jobRef("run"))
-		Expect(rec.Status.Containers[0].Decision).To(Equal("Raise"), rec.Status.Summary)
+		Expect(rec.Status.Containers[0].Decision).To(Equal("Increase"), rec.Status.Summary)
 		Expect(rec.Status.Containers[0].Reasons).To(ContainElement(ContainSubstring("its heap cap follows from the limit")))
 		Expect(rec.Status.Containers[0].Advice).NotTo(ContainElement(ContainSubstring("does not help")))
 		Expect(w.recorder.all()).To(

@@ -218,7 +218,7 @@ func planContainer(in Input, t target, s sizing, before *containerRecord) (conta
 	c.facts = facts(in, t, w, c.runtime, c.limit)
 	c.facts.Live, c.facts.Proven = c.proven(in, t)
 	c.owner, c.found = w.ownersCap(in, t, c.runtime.runtime), t.found.heapPercent(t.container.Image, c.runtime.runtime)
-	if c.mode != v1alpha1.TuningOff {
+	if c.mode != v1alpha1.TuningDisabled {
 		c.settle(w, t, in)
 		c.checkValues(w)
 	}

@@ -192,7 +192,7 @@ func (c *containerPlan) record(w *working, program Program) *containerRecord {
 		}
 		r.Skipped[s.name] = s.why
 	}
-	if c.mode == v1alpha1.TuningOff && r.Size == nil && len(r.Skipped) == 0 && len(r.Taken) == 0 {
+	if c.mode == v1alpha1.TuningDisabled && r.Size == nil && len(r.Skipped) == 0 && len(r.Taken) == 0 {
 		return nil
 	}
 	r.Program, r.Owner = program.ID, ownerOf(program.Owner)

@@ -177,9 +177,9 @@ func injectionCondition(in Input, cov v1alpha1.Coverage) metav1.Condition {
 		says = "inherits"
 	}
 	switch {
-	case mode == v1alpha1.TuningOff || mode == v1alpha1.TuningDryRun:
+	case mode == v1alpha1.TuningDisabled || mode == v1alpha1.TuningDryRun:
 		return conditions.New(
-			v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonInjectionOff,
+			v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonInjectionDisabled,
 			"The profile "+says+" tuning.mode: "+string(mode)+"; nothing is set on pods",
 		)
 	case cov.Governed == 0:

@@ -115,7 +115,7 @@ func TestALimitIsLoweredWithinMinutesInALab(t *testing.T) {
 	plain, _ := s.evaluate()
 	compress.By(t, 144)
 	got, refused := s.evaluate()
-	if got.Decision != Lower || got.Size != plain.Size || refused.Reason != "" {
+	if got.Decision != Decrease || got.Size != plain.Size || refused.Reason != "" {
 		t.Fatalf("%s to %v (refused: %q), want Lower to %v", got.Decision, got.Size, refused.Reason, plain.Size)
 	}
 	if got.Evidence.Window != 650*time.Second {

@@ -96,8 +96,8 @@ func hourly(span time.Duration, use func(time.Duration) memory.Bytes) (above []t
 		}
 		h.Add(sample("pod-0", start.Add(since), b), limit)
 		if since%time.Hour == 0 && since > 0 {
-			if got := Evaluate(Input{History: h, Current: sizeOf(limit, limit), Now: start.Add(since)}); got.Decision == Raise ||
-				got.Decision == Lower {
+			if got := Evaluate(Input{History: h, Current: sizeOf(limit, limit), Now: start.Add(since)}); got.Decision == Increase ||
+				got.Decision == Decrease {
 				limit = got.Size.Limit
 			}
 		}
@@ -166,7 +166,7 @@ func TestARaiseIsNotHeldBackUntilNothingIsLeft(t *testing.T) {
 	if got := sizedAfter(9*day, 430*mib, Policy{}, flat(400*mib)); got.Decision != Keep {
 		t.Errorf("30Mi of 60Mi headroom left: %s", got.Summary)
 	}
-	if got := sizedAfter(9*day, 430*mib, Policy{}, flat(412*mib)); got.Decision != Raise || got.Size.Limit < 473*mib ||
+	if got := sizedAfter(9*day, 430*mib, Policy{}, flat(412*mib)); got.Decision != Increase || got.Size.Limit < 473*mib ||
 		!says(got, "only 18Mi of the limit left") {
 		t.Errorf("18Mi of 62Mi headroom left: %s; want a raise that minChangePercent lets through", got.Summary)
 	}
@@ -176,7 +176,7 @@ func TestARaiseIsNotHeldBackUntilNothingIsLeft(t *testing.T) {
 		}
 		return 424 * mib
 	}
-	if got := sizedAfter(9*day, 446*mib, Policy{}, grewBy24); got.Decision != Raise {
+	if got := sizedAfter(9*day, 446*mib, Policy{}, grewBy24); got.Decision != Increase {
 		t.Errorf("22Mi of 63Mi headroom left, and 24Mi more in the last hour: %s", got.Summary)
 	}
 	if got := sizedAfter(9*day, 450*mib, Policy{}, grewBy24); got.Decision != Keep {

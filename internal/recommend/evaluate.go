@@ -151,7 +151,7 @@ func (e *evaluation) hold(why string) Recommendation {
 		why += sprintf("; %s at %s, which a higher limit does not help against", unhelpedBy(k.Kind), e.at(k.Time))
 	}
 	if request := e.requestInUse(e.Current.Limit); request > e.Current.Request {
-		r.Decision, r.UseAboveRequest = Raise, true
+		r.Decision, r.UseAboveRequest = Increase, true
 		r.Size = memory.Size{Limit: e.Current.Limit, Request: request}
 		r.Summary = e.head() + ": " + e.inUseWords() + "; " + why
 		return *r
@@ -213,7 +213,7 @@ func (e *evaluation) decide(size memory.Size) Recommendation {
 	}
 	r.Summary = e.summary()
 	if e.grown.limit > 0 {
-		r.Urgent = r.Decision != Lower // what this pod has already, others may lack
+		r.Urgent = r.Decision != Decrease // what this pod has already, others may lack
 		// the first minutes after a kill tell whether it was enough
 		r.RequeueAfter = (10 * period.Minute).Duration()
 	}
@@ -229,9 +229,9 @@ func (e *evaluation) keptBy(want, have memory.Bytes, what string) {
 
 func direction(from, to memory.Bytes) Decision {
 	if to < from {
-		return Lower
+		return Decrease
 	}
-	return Raise
+	return Increase
 }
 
 // within is true when going from a to b is too small a change: less than percent of a. Setting what was not set is
@@ -244,7 +244,7 @@ func within(a, b memory.Bytes, percent int32) bool {
 func (e *evaluation) head() string {
 	s, cur := e.rec.Size, e.Current
 	switch {
-	case e.rec.Decision != Raise && e.rec.Decision != Lower:
+	case e.rec.Decision != Increase && e.rec.Decision != Decrease:
 		return fmt.Sprintf("Keep limit %s, request %s", orNone(s.Limit), orNone(s.Request))
 	case s.Limit == cur.Limit:
 		return fmt.Sprintf(
@@ -270,12 +270,12 @@ func (e *evaluation) summary() string {
 			e.at(e.newest.Time), e.newest.Asked)
 	case e.grown.limit > 0:
 		return fmt.Sprintf("%s: %s at %s at %s", head, diedBy(e.newest.Kind), orNone(e.newest.Limit), e.at(e.newest.Time))
-	case e.rec.Decision == Lower && e.rec.RollBackTo > 0:
+	case e.rec.Decision == Decrease && e.rec.RollBackTo > 0:
 		return sprintf(
 			"%s: the raise to %s did not end the stall of %s and is rolled back", head, e.Unrelieved.RaisedTo,
 			e.at(e.Unrelieved.Since),
 		)
-	case e.rec.Decision == Raise && e.crowded():
+	case e.rec.Decision == Increase && e.crowded():
 		return head + ": " + e.Ease.Why
 	case e.rec.UseAboveRequest:
 		return head + ": " + e.inUseWords()

@@ -24,7 +24,7 @@ func rounds(
 			h.Add(sample("pod-0", now, use(limit, step)), limit)
 		}
 		last = Evaluate(Input{History: h, Traits: traits, Current: sizeOf(limit, limit), Now: now})
-		if last.Decision == Raise || last.Decision == Lower {
+		if last.Decision == Increase || last.Decision == Decrease {
 			limit = last.Size.Limit
 		}
 		limits = append(limits, limit)
@@ -121,7 +121,7 @@ func TestAKillRaisesARuntimeThatFollows(t *testing.T) {
 		History: h, Kills: []memory.OOMKill{kill(now, 512*mib)}, Traits: Traits{FollowsLimit: true, HeapPercent: 75},
 		Current: sizeOf(512*mib, 512*mib), Now: now.Add(time.Minute),
 	})
-	if got.Decision != Raise || got.Size.Limit < 768*mib || got.Size.Limit > gib {
+	if got.Decision != Increase || got.Size.Limit < 768*mib || got.Size.Limit > gib {
 		t.Errorf("got %s, want a raise from 512Mi to between 768Mi and 1Gi", got.Summary)
 	}
 }
@@ -140,7 +140,7 @@ func TestNoRatchetInTheFirstHours(t *testing.T) {
 					got := Evaluate(
 						Input{History: h, Traits: Traits{FollowsLimit: true, HeapPercent: heap}, Current: sizeOf(limit, limit), Now: now},
 					)
-					if got.Decision == Raise || got.Decision == Lower {
+					if got.Decision == Increase || got.Decision == Decrease {
 						limit = got.Size.Limit
 					}
 					if limit > max(2*first, 256*mib) {

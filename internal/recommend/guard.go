@@ -125,7 +125,7 @@ func pass() Refusal { return Refusal{} }
 // lowering and urgent are what many guards ask first: is the limit to go down, and did a kill ask for this?
 func (c *Change) lowering() bool { return c.Recommendation.Size.Limit < c.Current.Limit }
 func (c *Change) urgent() bool {
-	return c.Recommendation.Decision == Raise && c.Recommendation.Urgent
+	return c.Recommendation.Decision == Increase && c.Recommendation.Urgent
 }
 
 // notPaused refuses everything while memfit.dev/pause or the global switch says so.
@@ -281,16 +281,16 @@ func (c *Change) roomToLower(dayPeak memory.Bytes) Refusal {
 		return pass()
 	}
 	if !holds(limit, c.Demand) {
-		return refuse(v1alpha1.ReasonInUse, "demand is %s right now: a limit of %s would kill it", c.Demand, limit)
+		return refuse(v1alpha1.ReasonUsageTooHigh, "demand is %s right now: a limit of %s would kill it", c.Demand, limit)
 	}
 	// Only page cache above the new limit is in question here, which kills nobody: the kubelet's comparison, no margin.
 	if !c.Restarts && c.Usage >= limit {
-		return refuse(v1alpha1.ReasonInUse, "memory in use is %s right now, of which %s is page cache: the "+
+		return refuse(v1alpha1.ReasonUsageTooHigh, "memory in use is %s right now, of which %s is page cache: the "+
 			"kubelet refuses to resize to %s until less is in use; the next pod starts with it", c.Usage,
 			c.Usage.Minus(c.Demand), limit)
 	}
 	if dayPeak > limit {
-		return refuse(v1alpha1.ReasonInUse,
+		return refuse(v1alpha1.ReasonUsageTooHigh,
 			"use reached %s within the last %s: a limit of %s would not hold it", dayPeak, dayInWords(), limit)
 	}
 	return pass()
@@ -312,7 +312,7 @@ func (c *Change) heapFits() Refusal {
 		if c.NativeOverhead > 0 {
 			kept += " (and needs " + c.NativeOverhead.String() + " besides)"
 		}
-		return refuse(v1alpha1.ReasonFrozenHeapCap,
+		return refuse(v1alpha1.ReasonHeapCapFixed,
 			"the process keeps the heap cap of %s it started with: a limit of %s fits after its next start", kept, limit)
 	}
 	return pass()

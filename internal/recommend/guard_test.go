@@ -25,7 +25,7 @@ func lower() guarded {
 	return guarded{
 		Change: Change{
 			Proposal{Recommendation: Recommendation{
-				Decision: Lower, Size: sizeOf(300*mib, 400*mib), Evidence: Evidence{Window: 9 * day},
+				Decision: Decrease, Size: sizeOf(300*mib, 400*mib), Evidence: Evidence{Window: 9 * day},
 			}},
 			Running{Current: sizeOf(800*mib, gib), Demand: 200 * mib, QoS: "Burstable"},
 		},
@@ -38,7 +38,7 @@ func raise(urgent bool) guarded {
 	return guarded{
 		Change: Change{
 			Proposal{Recommendation: Recommendation{
-				Decision: Raise, Size: sizeOf(700*mib, gib), Evidence: Evidence{Window: 9 * day}, Urgent: urgent,
+				Decision: Increase, Size: sizeOf(700*mib, gib), Evidence: Evidence{Window: 9 * day}, Urgent: urgent,
 			}},
 			Running{Current: sizeOf(300*mib, 512*mib), Demand: 500 * mib, QoS: "Burstable"},
 		},
@@ -132,10 +132,10 @@ func TestGuards(t *testing.T) {
 		},
 		"quota never stops less": {lower(), func(in *guarded) { in.Quota.Limits, in.Quota.Requests = 1, 1 }, "", ""},
 		"used right now": {
-			lower(), func(in *guarded) { in.Demand = 390 * mib }, "InUse", "demand is 390Mi right now",
+			lower(), func(in *guarded) { in.Demand = 390 * mib }, "UsageTooHigh", "demand is 390Mi right now",
 		},
 		"page cache that the kubelet counts": {
-			lower(), func(in *guarded) { in.Demand, in.Usage = 90*mib, 410*mib }, "InUse",
+			lower(), func(in *guarded) { in.Demand, in.Usage = 90*mib, 410*mib }, "UsageTooHigh",
 			"410Mi right now, of which 320Mi is page cache: the kubelet refuses to resize to 400Mi",
 		},
 		"page cache does not matter to a fresh pod": {
@@ -143,10 +143,10 @@ func TestGuards(t *testing.T) {
 		},
 		"page cache never stops a raise": {raise(false), func(in *guarded) { in.Usage = 4 * gib }, "", ""},
 		"used today": {
-			lower(), func(in *guarded) { in.WindowPeak = 401 * mib }, "InUse", "401Mi within the last day",
+			lower(), func(in *guarded) { in.WindowPeak = 401 * mib }, "UsageTooHigh", "401Mi within the last day",
 		},
 		"frozen heap": {
-			lower(), func(in *guarded) { in.FrozenHeap, in.NativeOverhead = 384*mib, 60*mib }, "FrozenHeapCap", "384Mi",
+			lower(), func(in *guarded) { in.FrozenHeap, in.NativeOverhead = 384*mib, 60*mib }, "HeapCapFixed", "384Mi",
 		},
 		"frozen heap, restarts": {
 			lower(), func(in *guarded) { in.FrozenHeap, in.Restarts = 384*mib, true; in.NativeOverhead = 60 * mib }, "", "",

@@ -255,7 +255,7 @@ func TestAStallIsNotCalledAKill(t *testing.T) {
 	got := Evaluate(
 		Input{Kills: []memory.OOMKill{stall}, Current: sizeOf(128*mib, 256*mib), Now: start.Add(time.Second)},
 	)
-	if got.Decision != Raise || got.Size.Limit != 512*mib ||
+	if got.Decision != Increase || got.Size.Limit != 512*mib ||
 		!strings.HasSuffix(got.Summary, ": stalled at 256Mi at 00:00:00Z") {
 		t.Errorf("got %s", got.Summary)
 	}
@@ -273,7 +273,7 @@ func TestAHeapCapThatFollowsTheLimitGrowsWithIt(t *testing.T) {
 		Kills: []memory.OOMKill{abort(start, 256*mib)}, Traits: share, Current: sizeOf(256*mib, 256*mib),
 		Now: start.Add(time.Second),
 	}
-	if got := Evaluate(in); got.Decision != Raise || got.Size.Limit != 512*mib ||
+	if got := Evaluate(in); got.Decision != Increase || got.Size.Limit != 512*mib ||
 		!says(got, "heap cap follows from the limit") {
 		t.Errorf("got %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
@@ -320,7 +320,7 @@ func TestADeathWithinARaiseIsNoSecondStep(t *testing.T) {
 		"the next one at the same limit": {first, at(time.Second, 256*mib, 0), at(12*time.Second, 256*mib, time.Second)},
 		"one that lived for a while":     {first, at(8*time.Second, 256*mib, 5*time.Second)},
 	} {
-		if got := evaluate(kills...); got.Size.Limit <= 256*mib || got.Decision != Raise {
+		if got := evaluate(kills...); got.Size.Limit <= 256*mib || got.Decision != Increase {
 			t.Errorf("%s: got %s, want a raise above 256Mi", name, got.Summary)
 		}
 	}

@@ -294,7 +294,7 @@ func (d *decider) affordsAll(pod *Pod, to map[string]memory.Size, evict bool) bo
 
 // barred are the guards that speak against changing the pod where it is, and not against the size.
 var barred = []string{
-	v1alpha1.ReasonFrozenHeapCap, v1alpha1.ReasonQoSClass, v1alpha1.ReasonNodeTooSmall,
+	v1alpha1.ReasonHeapCapFixed, v1alpha1.ReasonQoSClass, v1alpha1.ReasonNodeTooSmall,
 }
 
 // inPlace are the new sizes of a pod that can be had by a resize now. refused: something speaks against a resize of
@@ -302,7 +302,7 @@ var barred = []string{
 func (d *decider) inPlace(pod *Pod) (sizes map[string]memory.Size, refused bool) {
 	if r, stands := d.State.refusal(pod.UID, false); stands && d.stillAsked(pod, r) {
 		d.refused(r.Reason, fmt.Sprintf("pod %s: %s", pod.Name, r.Why))
-		return nil, r.Reason != v1alpha1.ReasonBudget // which would not allow an eviction, either
+		return nil, r.Reason != v1alpha1.ReasonDisruptionBudget // which would not allow an eviction, either
 	}
 	for _, c := range pod.Containers {
 		to, differs := d.target(pod, c)
@@ -321,7 +321,7 @@ func (d *decider) inPlace(pod *Pod) (sizes map[string]memory.Size, refused bool)
 		in.Restarts = c.RestartsOnResize && !c.Literal
 		if limit, needed := d.sharedNeed(pod, c); needed {
 			in.Current.Limit, in.Recommendation.Size.Limit = pod.Whole.Spec.Limit, limit
-			in.Recommendation.Decision = recommend.Raise
+			in.Recommendation.Decision = recommend.Increase
 		}
 		if pod.follows() && pod.limited() { // quotas count the pod as a whole
 			around.Quota = recommend.Quota{}
@@ -379,7 +379,7 @@ func (d *decider) affordable(pod *Pod, c Container, to memory.Size) (reason, mes
 		return "", "", false
 	}
 	if why := d.overBudget(pod, lowers(have(c).Limit, to.Limit)); why != "" {
-		return v1alpha1.ReasonBudget, why, true
+		return v1alpha1.ReasonDisruptionBudget, why, true
 	}
 	return "", "", false
 }
@@ -444,7 +444,7 @@ func (d *decider) byEviction(pod *Pod) map[string]memory.Size {
 	}
 	// A budget covers all pods of a workload: what it does not allow for one it does not allow for the next.
 	if i := slices.IndexFunc(d.State.Refusals, func(r Refusal) bool {
-		return r.Evict && (r.UID == pod.UID || r.Reason == v1alpha1.ReasonBudget && !r.Only)
+		return r.Evict && (r.UID == pod.UID || r.Reason == v1alpha1.ReasonDisruptionBudget && !r.Only)
 	}); i >= 0 {
 		r := d.State.Refusals[i]
 		d.reason, d.message = "", ""
@@ -459,7 +459,7 @@ func (d *decider) byEviction(pod *Pod) map[string]memory.Size {
 	}
 	if why != "" {
 		d.reason, d.message = "", ""
-		d.refused(v1alpha1.ReasonBudget, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, why))
+		d.refused(v1alpha1.ReasonDisruptionBudget, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, why))
 		return nil
 	}
 	sizes := map[string]memory.Size{}
@@ -585,9 +585,9 @@ func proposed(p recommend.Proposal, now, to memory.Size, bound bool) recommend.P
 	if p.Recommendation.Decision == recommend.Hold && lowers && !bound {
 		return p
 	}
-	p.Recommendation.Size, p.Recommendation.Decision = to, recommend.Raise
+	p.Recommendation.Size, p.Recommendation.Decision = to, recommend.Increase
 	if lowers {
-		p.Recommendation.Decision = recommend.Lower
+		p.Recommendation.Decision = recommend.Decrease
 	}
 	return p
 }

@@ -739,19 +739,19 @@ func TestAFrozenHeapIsNotLoweredInPlace(t *testing.T) {
 	c.wants(small, false)
 	c.reconcile()
 	c.expectLimits("256Mi 256Mi")
-	c.expectReason("FrozenHeapCap", "192Mi")
+	c.expectReason("HeapCapFixed", "192Mi")
 
 	budget := true
 	c.in.Policy.Evict = true
 	c.evict = func(Action) string {
 		if budget {
-			return v1alpha1.ReasonBudget
+			return v1alpha1.ReasonDisruptionBudget
 		}
 		return ""
 	}
 	c.evictsTheCanary()
 	c.reconcile()
-	c.expectReason(v1alpha1.ReasonBudget, "web-1 is not evicted", "allows no disruption")
+	c.expectReason(v1alpha1.ReasonDisruptionBudget, "web-1 is not evicted", "allows no disruption")
 	if c.told("evicted") {
 		t.Error(c.log)
 	}

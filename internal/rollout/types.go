@@ -100,9 +100,9 @@ type Policy struct {
 	SingleReplicaMayRestart bool
 	// Watch is how long a pod whose limit was lowered is watched, in real time. 0: [DefaultWatch].
 	Watch time.Duration
-	// Windows are the maintenance windows for what lowers, restarts or evicts; RaisesInWindows: for every raise, too.
-	Windows         maintenance.Windows
-	RaisesInWindows bool
+	// Windows are the maintenance windows for what lowers, restarts or evicts; IncreasesInWindows: for every raise, too.
+	Windows            maintenance.Windows
+	IncreasesInWindows bool
 }
 
 // Desired is the recommendation for a container of every pod, and what in its surroundings bounds it.
@@ -186,7 +186,7 @@ const (
 	// Reverted: a lower limit led to kills, restarts or a pod that is not ready, and is rolled back from every pod.
 	Reverted FindingKind = v1alpha1.EventReverted
 	// ConflictingWriter: somebody else changed a size that memfit had set.
-	ConflictingWriter FindingKind = v1alpha1.EventForeignWriter
+	ConflictingWriter FindingKind = v1alpha1.EventConflictingWriter
 	// Fresh: a pod that was evicted for its memory has a successor that is ready. It is kept as a change, and no event.
 	Fresh FindingKind = v1alpha1.EventRestartedForMemory
 )

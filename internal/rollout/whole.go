@@ -93,12 +93,12 @@ func (d *decider) whole(pod *Pod, sizes map[string]memory.Size) bool {
 func (d *decider) guardWhole(pod *Pod, sizes map[string]memory.Size, to memory.Size) recommend.Refusal {
 	for _, c := range pod.Containers {
 		if _, asked := sizes[c.Name]; !asked && c.Shared && c.RestartsOnResize && to.Limit > pod.Whole.Spec.Limit {
-			return recommend.Refusal{Reason: v1alpha1.ReasonBudget, Message: fmt.Sprintf("container %s has no limit of its own "+
+			return recommend.Refusal{Reason: v1alpha1.ReasonDisruptionBudget, Message: fmt.Sprintf("container %s has no limit of its own "+
 				"and restarts when the pod's changes (its resizePolicy), which it may not now", c.Name)}
 		}
 	}
 	change := recommend.Change{
-		Proposal: recommend.Proposal{Recommendation: recommend.Recommendation{Decision: recommend.Raise, Size: to}},
+		Proposal: recommend.Proposal{Recommendation: recommend.Recommendation{Decision: recommend.Increase, Size: to}},
 		Running:  recommend.Running{Current: pod.Whole.Spec, NodeSize: pod.NodeSize},
 	}
 	var around recommend.Surroundings

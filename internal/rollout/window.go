@@ -17,11 +17,11 @@ import (
 // Giving back what a change took away waits for nothing.
 func (d *decider) waitsForWindow(c Container, in recommend.Change) (reason, message string, refused bool) {
 	to, from := in.Recommendation.Size, in.Current
-	raises := in.Recommendation.Decision == recommend.Raise && !lowers(from.Limit, to.Limit)
+	raises := in.Recommendation.Decision == recommend.Increase && !lowers(from.Limit, to.Limit)
 	switch {
 	case d.givesBack(c, to, from):
 		return "", "", false
-	case raises && d.Policy.RaisesInWindows:
+	case raises && d.Policy.IncreasesInWindows:
 	case raises && (in.Recommendation.Urgent || !in.Restarts):
 		return "", "", false
 	case !in.Restarts && from.Limit == to.Limit: // a lower request in place disturbs nobody

@@ -106,12 +106,12 @@ func account(k *v1alpha1.KillSnapshot) string {
 		parts = append(parts, "nothing is known of the time before")
 	} else {
 		parts = append(parts, fmt.Sprintf("%s before, %s were in use", short(k.LastReadBefore), amount(*k.Usage))+
-			afterGrowth(k.GrowthPerSecond, k.GrewFor))
+			afterGrowth(k.GrowthPerSecond, k.GrowthDuration))
 	}
 	if k.LimitsChanged {
 		parts = append(parts, "its limits changed meanwhile")
 	}
-	parts = append(parts, filledByParts(k.Memory)...)
+	parts = append(parts, largestParts(k.Memory)...)
 	return quote.Cut(strings.Join(parts, "; "), accountMost)
 }
 
@@ -133,22 +133,22 @@ func stallAccount(s *v1alpha1.StallSnapshot) string {
 		parts = append(parts, "nothing is known of the time before")
 	} else {
 		parts = append(parts, fmt.Sprintf("%s were in use", amount(*s.Usage))+
-			afterGrowth(s.GrowthPerSecond, s.GrewFor))
+			afterGrowth(s.GrowthPerSecond, s.GrowthDuration))
 	}
-	parts = append(parts, filledByParts(s.Memory)...)
+	parts = append(parts, largestParts(s.Memory)...)
 	return quote.Cut(strings.Join(parts, "; "), accountMost)
 }
 
 // afterGrowth says how fast usage grew before; empty: it did not.
-func afterGrowth(perSecond *resource.Quantity, grewFor string) string {
-	if perSecond == nil || grewFor == "" {
+func afterGrowth(perSecond *resource.Quantity, growth string) string {
+	if perSecond == nil || growth == "" {
 		return ""
 	}
-	return fmt.Sprintf(", after growth by %s/s for %s", amount(*perSecond), short(grewFor))
+	return fmt.Sprintf(", after growth by %s/s for %s", amount(*perSecond), short(growth))
 }
 
-// filledByParts are the largest parts as one phrase; none: nobody looked.
-func filledByParts(m *v1alpha1.MemoryParts) []string {
+// largestParts are the largest parts as one phrase; none: nobody looked.
+func largestParts(m *v1alpha1.MemoryParts) []string {
 	if m == nil || len(m.Parts) == 0 {
 		return nil
 	}

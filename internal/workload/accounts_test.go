@@ -55,7 +55,7 @@ func sawKill(at time.Time, kind string) *v1alpha1.KillSnapshot {
 	return &v1alpha1.KillSnapshot{
 		Time: metav1.NewTime(at), Kind: kind, Evidence: "CounterRose", Summary: "-",
 		ContainerLimit: quantity("512Mi"), PodLimit: quantity("512Mi"),
-		Usage: quantity("488Mi"), LastReadBefore: "250ms", GrewFor: "12s", GrowthPerSecond: quantity("9Mi"),
+		Usage: quantity("488Mi"), LastReadBefore: "250ms", GrowthDuration: "12s", GrowthPerSecond: quantity("9Mi"),
 		Processes: []v1alpha1.ProcessDied{{Name: "node", PID: 1, Resident: quantity("460Mi")}},
 		Memory: &v1alpha1.MemoryParts{Resident: *quantity("470Mi"), Parts: []v1alpha1.MemoryPart{
 			{Name: "V8 heap", Resident: *quantity("301Mi")},
@@ -173,14 +173,14 @@ func FuzzAccount(f *testing.F) {
 	f.Add("\n\r\t", "", "\xff", strings.Repeat("\u754c", 64), int64(-1))
 	f.Fuzz(func(t *testing.T, name, read, grew, part string, usage int64) {
 		k := sawKill(began, "MainProcess")
-		k.Processes[0].Name, k.LastReadBefore, k.GrewFor = name, read, grew
+		k.Processes[0].Name, k.LastReadBefore, k.GrowthDuration = name, read, grew
 		k.Usage = resource.NewQuantity(usage, resource.BinarySI)
 		for i := range k.Memory.Parts {
 			k.Memory.Parts[i].Name = part
 		}
 		var got string
 		stall := &v1alpha1.StallSnapshot{
-			Usage: k.Usage, High: k.Usage, ContainerLimit: k.Usage, GrewFor: grew, GrowthPerSecond: k.Usage, Memory: k.Memory,
+			Usage: k.Usage, High: k.Usage, ContainerLimit: k.Usage, GrowthDuration: grew, GrowthPerSecond: k.Usage, Memory: k.Memory,
 		}
 		for _, say := range []func() string{
 			func() string { return account(k) }, func() string { return stallAccount(stall) },

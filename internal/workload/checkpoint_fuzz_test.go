@@ -31,7 +31,7 @@ func FuzzCheckpoint(f *testing.F) {
 		f.Fatal(err)
 	}
 	sizing := []byte(
-		`{"v":1,"lastChange":"2026-03-02T08:00:00Z","refusals":[{"pod":"web-1","uid":"u1","until":"2026-03-02T09:00:00Z","reason":"Budget","why":"x"}]}`,
+		`{"v":1,"lastChange":"2026-03-02T08:00:00Z","refusals":[{"pod":"web-1","uid":"u1","until":"2026-03-02T09:00:00Z","reason":"DisruptionBudget","why":"x"}]}`,
 	)
 	drift := []byte(`{"v":1,"restarts":[{"pod":"web-1","uid":"u1","at":"2026-03-02T08:00:00Z"}]}`)
 	// what is made once per process

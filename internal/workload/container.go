@@ -229,8 +229,8 @@ func (q *containerInput) result() containerResult {
 		runs := cmp.Or(q.plan.Runs(name), string(q.container.policy.Runtime.Type))
 		advice = append(advice, oom.Advice(kind, runs, q.plan.CapSetBy(name)))
 	}
-	if q.container.policy.Sizing.Mode == v1alpha1.SizingOff {
-		a.status.Decision, a.status.Summary = string(recommend.Hold), `Sizing is off in the profile (sizing.mode: "Off")`
+	if q.container.policy.Sizing.Mode == v1alpha1.SizingDisabled {
+		a.status.Decision, a.status.Summary = string(recommend.Hold), `Sizing is off in the profile (sizing.mode: Disabled)`
 	} else {
 		advice = append(advice, q.recommend(&a)...)
 	}

@@ -194,13 +194,13 @@ func heldBefore(h *history.Container, kills []memory.OOMKill, all int64) (most m
 // take puts what was decided about a container into the result.
 func (d *decider) take(in *containerInput, r containerResult) {
 	v, st, name := &d.v, d.st, in.container.Name
-	r.status.Use, r.status.UseSeen = st.used[name].Use, st.used[name].UseSeen
+	r.status.Usage, r.status.UsageTime = st.used[name].Usage, st.used[name].UsageTime
 	if most, seen := st.use(name, d.s.Governed); most > 0 {
-		r.status.Use, r.status.UseSeen = format.Quantity(most), &metav1.Time{Time: seen.UTC().Truncate(time.Second)}
+		r.status.Usage, r.status.UsageTime = format.Quantity(most), &metav1.Time{Time: seen.UTC().Truncate(time.Second)}
 	}
 	r.status.OOMKills, r.status.Stalls = st.ledger.Total(name), st.ledger.StallTotal(name)
-	r.status.FilledBy, r.status.FilledByOutlier = filledBy(d.s, name)
-	r.status.WouldHelp = wouldHelp(d.s, name)
+	r.status.Breakdown, r.status.BreakdownOutlier = breakdown(d.s, name)
+	r.status.Suggestions = suggestions(d.s, name)
 	if f := v.found[name]; f != nil {
 		r.status.FoundRuntime = f
 		if f.Declared != "" {
@@ -260,7 +260,7 @@ func (d *decider) summarize() {
 	v.status.Stalls, v.status.RecentStalls = stallRecords(&d.st.ledger)
 	v.status.RecentChanges = changeRecords(&v.rollout.State)
 	v.status.Canary = d.permit()
-	v.status.Limit = limitColumn(v.status.Containers)
+	v.status.RecommendedLimit = limitColumn(v.status.Containers)
 	v.status.Summary = workloadSummary(d.s, v.status.Containers)
 	v.status.Advisories, v.status.Remedies = head(v.status.Advisories, 8), head(v.status.Remedies, 8)
 	v.status.Conditions = workloadConditions(d.s, d.st, v, v.coverage, d.now)

@@ -100,7 +100,7 @@ func rolloutPolicy(s *Snapshot) rollout.Policy {
 			p.Watch = d.Watch.Duration
 		}
 		p.Windows, _ = profile.Windows(d) // those that cannot be read never open, and the profile's condition names them
-		p.RaisesInWindows = d.Raises == v1alpha1.RaisesInWindows
+		p.IncreasesInWindows = d.Increases == v1alpha1.IncreasesInWindows
 	}
 	return p
 }

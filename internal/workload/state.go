@@ -196,7 +196,7 @@ func (st *State) Recall(status *v1alpha1.MemoryRecommendationStatus) {
 		if c.FoundRuntime != nil {
 			st.found[c.Container] = c.FoundRuntime
 		}
-		st.used[c.Container] = v1alpha1.ContainerRecommendation{Use: c.Use, UseSeen: c.UseSeen}
+		st.used[c.Container] = v1alpha1.ContainerRecommendation{Usage: c.Usage, UsageTime: c.UsageTime}
 		st.source, st.past = cmp.Or(st.source, c.Evidence.Source), cmp.Or(st.past, c.Evidence.HistorySource)
 	}
 	st.liveSets = liveSets(status)

@@ -38,7 +38,7 @@ func sameQuantity(a, b *resource.Quantity) bool {
 func apiEvidence(e recommend.Evidence) v1alpha1.Evidence {
 	out := v1alpha1.Evidence{
 		PeakDemand: format.Quantity(e.PeakDemand), PeakRSS: format.Quantity(e.PeakRSS), PeakSwap: format.Quantity(e.PeakSwap),
-		PeakWorkingSet: format.Quantity(e.PeakWorkingSet), Trough: format.Quantity(e.Trough),
+		PeakWorkingSet: format.Quantity(e.PeakWorkingSet), LiveSetMedian: format.Quantity(e.Trough),
 		Replicas: int32(min(e.Replicas, 1<<30)), Samples: e.Samples, //nolint:gosec // bounded above
 	}
 	if e.Window > 0 {

@@ -40,8 +40,8 @@ type figures struct {
 // moving takes the figures out of a container's recommendation, rounded. What stays says that there are any.
 func moving(r *v1alpha1.ContainerRecommendation) figures {
 	var f figures
-	if r.Use != nil {
-		f.use, r.Use = coarse(r.Use), &resource.Quantity{}
+	if r.Usage != nil {
+		f.use, r.Usage = coarse(r.Usage), &resource.Quantity{}
 	}
 	if r.FoundRuntime != nil {
 		f.replicas, r.FoundRuntime.Replicas = int32(rounded125(int64(r.FoundRuntime.Replicas))), 0 //nolint:gosec // less
@@ -66,18 +66,18 @@ func worth(s *v1alpha1.MemoryRecommendationStatus, published map[string]v1alpha1
 		if asRecommended {
 			r.NewPods = r.Recommended
 		}
-		r.Reasons, r.Summary, r.Evidence.Window, r.UseSeen = nil, "", "", nil
+		r.Reasons, r.Summary, r.Evidence.Window, r.UsageTime = nil, "", "", nil
 		r.Evidence.Samples = rounded125(r.Evidence.Samples)
-		if r.FilledBy != nil {
-			r.FilledBy = []string{""} // whether an agent read it, not what each reading finds
+		if r.Breakdown != nil {
+			r.Breakdown = []string{""} // whether an agent read it, not what each reading finds
 		}
-		if r.WouldHelp != nil {
-			r.WouldHelp = []string{""}
+		if r.Suggestions != nil {
+			r.Suggestions = []string{""}
 		}
 		f := moving(r)
 		moves[i] = fmt.Sprint(f.use, f.rate, f.replicas)
 		e := &r.Evidence
-		for _, q := range []**resource.Quantity{&e.PeakDemand, &e.PeakRSS, &e.PeakSwap, &e.PeakWorkingSet, &e.Trough} {
+		for _, q := range []**resource.Quantity{&e.PeakDemand, &e.PeakRSS, &e.PeakSwap, &e.PeakWorkingSet, &e.LiveSetMedian} {
 			*q = coarse(*q)
 		}
 		if r.Shape != nil {
@@ -91,7 +91,7 @@ func worth(s *v1alpha1.MemoryRecommendationStatus, published map[string]v1alpha1
 			c.Conditions[i].Message = ""
 		}
 	}
-	c.Summary, c.Limit, c.ObservedGeneration = "", "", 0
+	c.Summary, c.RecommendedLimit, c.ObservedGeneration = "", "", 0
 	return Worth{News: hashOf(c), Figures: hashOf(moves)}
 }
 

@@ -125,7 +125,7 @@ func (w *world) addResolvers(p int) error {
 	}
 	for _, c := range []struct{ name, limit, request string }{{"app", "704Mi", "640Mi"}, {"proxy", "160Mi", "128Mi"}} {
 		rec.Status.Containers = append(rec.Status.Containers, v1alpha1.ContainerRecommendation{
-			Container: c.name, Decision: "Raise", Summary: "raise",
+			Container: c.name, Decision: "Increase", Summary: "raise",
 			Recommended: &v1alpha1.Size{Limit: quantity(c.limit), Request: quantity(c.request)},
 		})
 	}

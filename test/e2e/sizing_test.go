@@ -288,7 +288,7 @@ var _ = Describe("sizing running pods", func() {
 		remembered(ctx, workload(*namespace, jdkImage, "512Mi", nil, idles(1)), 512*memory.MiB, 90*memory.MiB)
 		pod := runningPod(ctx, *namespace)
 		switched(ctx, *namespace, v1alpha1.SizingInPlace)
-		held := eventuallyApplied(ctx, *namespace, "FrozenHeapCap")
+		held := eventuallyApplied(ctx, *namespace, "HeapCapFixed")
 		Expect(held.Message).To(And(ContainSubstring("heap cap of 384Mi"), ContainSubstring(pod.Name)))
 		Expect(limitOf(runningPod(ctx, *namespace))).To(Equal("512Mi"))
 	}, SpecTimeout(later*2))
@@ -307,7 +307,7 @@ var _ = Describe("sizing running pods", func() {
 		remembered(ctx, workload(*namespace, jdkImage, "512Mi", nil, idles(2)), 512*memory.MiB, 90*memory.MiB)
 		before := readyPods(ctx, *namespace, 2)
 		switched(ctx, *namespace, v1alpha1.SizingInPlaceOrEvict)
-		Expect(eventuallyApplied(ctx, *namespace, "Budget").Message).To(ContainSubstring("PodDisruptionBudget"))
+		Expect(eventuallyApplied(ctx, *namespace, "DisruptionBudget").Message).To(ContainSubstring("PodDisruptionBudget"))
 		for i, pod := range readyPods(ctx, *namespace, 2) {
 			Expect(pod.UID).To(Equal(before[i].UID), "nobody was evicted")
 		}

@@ -136,7 +136,7 @@ func TestPatchIsThePlan(t *testing.T) {
 		raw, p := golden(t, strings.TrimSuffix(file, ".injected"))
 		if strings.HasSuffix(file, ".injected") { // what was injected before, with a profile that has nothing to say any more
 			raw, _ = golden(t, file)
-			p.Spec.Tuning.Mode = v1alpha1.TuningOff
+			p.Spec.Tuning.Mode = v1alpha1.TuningDisabled
 		}
 		for _, size := range []memory.Size{{}, {Request: 200 * memory.MiB, Limit: 300 * memory.MiB}} {
 			pod := decode(t, raw)

@@ -241,7 +241,7 @@ func TestReplicasShareAnOutcome(t *testing.T) {
 	if again, got := ask(pod); again || !bytes.Contains(got.Patch, []byte(`3Gi`)) {
 		t.Errorf("after a new recommendation: remembered %t, patch %s", again, got.Patch)
 	}
-	profile.Spec.Tuning.Mode = v1alpha1.TuningOff
+	profile.Spec.Tuning.Mode = v1alpha1.TuningDisabled
 	profile.Generation++ // by an API server
 	if err := writer.Update(t.Context(), profile); err != nil {
 		t.Fatal(err)

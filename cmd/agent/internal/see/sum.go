@@ -140,11 +140,11 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 		}
 	}
 	outcome := levers.Predict(s.levers, s.limit)
-	out.Helps = cut(outcome.Summary, helpsMost)
+	out.Summary = cut(outcome.Summary, helpsMost)
 	for i := range outcome.Predictions[:min(len(outcome.Predictions), gainsMost)] {
 		p := &outcome.Predictions[i]
-		gain := v1alpha1.PredictedGain{
-			Action: cut(p.Action, wordMost), Gain: p.Least.FloorTo(memory.KiB).Quantity(), Method: cut(p.Why, sentenceMost),
+		gain := v1alpha1.PredictedSaving{
+			Action: cut(p.Action, wordMost), Amount: p.Least.FloorTo(memory.KiB).Quantity(), Method: cut(p.Why, sentenceMost),
 			How: cut(p.How, sentenceMost), Setting: cut(p.Knob, wordMost),
 		}
 		if !p.Exact() {
@@ -155,7 +155,7 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 			limit := p.Limit.Quantity()
 			gain.Limit = &limit
 		}
-		out.Gains = append(out.Gains, gain)
+		out.Savings = append(out.Savings, gain)
 	}
 }
 

@@ -41,7 +41,7 @@ func Kill(k *flightrecorder.Kill) *v1alpha1.KillSnapshot {
 		return out
 	}
 	out.Usage, out.LastReadBefore = amount(k.Usage), format.Short(k.LastRead)
-	out.GrewFor, out.GrowthPerSecond = grew(k.Growth)
+	out.GrowthDuration, out.GrowthPerSecond = grew(k.Growth)
 	out.Series = series(k.Series)
 	for _, p := range k.Processes {
 		out.Processes = append(out.Processes, v1alpha1.ProcessDied{
@@ -85,7 +85,7 @@ func Stall(s *flightrecorder.Stall) *v1alpha1.StallSnapshot {
 	if s.Seen {
 		out.Usage = amount(s.Usage)
 	}
-	out.GrewFor, out.GrowthPerSecond = grew(s.Growth)
+	out.GrowthDuration, out.GrowthPerSecond = grew(s.Growth)
 	return out
 }
 
@@ -126,8 +126,8 @@ func summary(c *v1alpha1.ContainerSnapshot) string {
 	if c.High != nil && c.Usage != nil {
 		parts = append(parts, fmt.Sprintf("the kernel slows it down from %s on (memory.high)", size(c.High)))
 	}
-	if m := c.Memory; m != nil && m.Helps != "" {
-		parts = append(parts, m.Helps)
+	if m := c.Memory; m != nil && m.Summary != "" {
+		parts = append(parts, m.Summary)
 	}
 	if st := c.LastStall; st != nil && st.Ended == nil {
 		parts = append(parts, "since "+format.Time(st.Started.Time)+" it "+st.Summary)

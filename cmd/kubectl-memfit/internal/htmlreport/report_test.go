@@ -62,7 +62,7 @@ func recommendation(name string) v1alpha1.MemoryRecommendation {
 			Coverage: &v1alpha1.Coverage{Governed: 3}, OOMKills: 2,
 			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionOOMObserved, Status: metav1.ConditionTrue}},
 			Containers: []v1alpha1.ContainerRecommendation{{
-				Container: "app", Use: quantity("230Mi"),
+				Container: "app", Usage: quantity("230Mi"),
 				Current:     v1alpha1.Size{Request: quantity("256Mi"), Limit: quantity("256Mi")},
 				Recommended: &v1alpha1.Size{Request: quantity("224Mi"), Limit: quantity("384Mi")},
 			}},

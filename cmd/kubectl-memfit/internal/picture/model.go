@@ -192,8 +192,8 @@ const sumTolerance = 2
 const coverageMost = 95
 
 func notes(m *v1alpha1.MemoryParts) (out []string) {
-	if m.Helps != "" {
-		out = append(out, clean(m.Helps))
+	if m.Summary != "" {
+		out = append(out, clean(m.Summary))
 	}
 	if m.CoveragePercent < coverageMost {
 		out = append(out, fmt.Sprintf("only %d %% of what was inspected could be read: there is more free memory than is "+

@@ -116,8 +116,8 @@ func evidence(e *v1alpha1.Evidence) string {
 	if e.PeakWorkingSet != nil {
 		parts = append(parts, "peak working set "+Amount(e.PeakWorkingSet))
 	}
-	if e.Trough != nil {
-		parts = append(parts, "live set "+Amount(e.Trough))
+	if e.LiveSetMedian != nil {
+		parts = append(parts, "live set "+Amount(e.LiveSetMedian))
 	}
 	if e.LiveSet != nil {
 		parts = append(parts, "up to "+Amount(e.LiveSet)+" alive without a heap cap")

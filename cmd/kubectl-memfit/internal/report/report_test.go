@@ -144,7 +144,7 @@ func TestNews(t *testing.T) {
 	if got := news(); len(got) != len(recs) {
 		t.Errorf("at first, %q", got)
 	}
-	recs[0].Status.Containers[0].Use, recs[0].Status.Summary = new(resource.MustParse("1Gi")), "told otherwise"
+	recs[0].Status.Containers[0].Usage, recs[0].Status.Summary = new(resource.MustParse("1Gi")), "told otherwise"
 	if got := news(); got != nil {
 		t.Errorf("after a new use, %q", got)
 	}
@@ -333,7 +333,7 @@ func TestBound(t *testing.T) {
 		r.Spec.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
 		r.Spec.Profile = v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}
 		r.Status.Containers = []v1alpha1.ContainerRecommendation{{
-			Container: "app", Decision: "Raise", Current: v1alpha1.Size{Limit: new(resource.MustParse("64Mi"))},
+			Container: "app", Decision: "Increase", Current: v1alpha1.Size{Limit: new(resource.MustParse("64Mi"))},
 			Recommended: &v1alpha1.Size{Limit: new(resource.MustParse("256Mi")), Request: new(resource.MustParse("200Mi"))},
 		}}
 		return r

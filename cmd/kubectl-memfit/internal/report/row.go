@@ -56,12 +56,12 @@ type Container struct {
 	Confidence  string                    `json:"confidence,omitempty"`
 	Current     v1alpha1.Size             `json:"current"`
 	Recommended *v1alpha1.Size            `json:"recommended,omitempty"`
-	// Use is the most that one replica used lately, UsePercent that as a share of its limit, UseSeen when it was read.
-	Use         *resource.Quantity `json:"use,omitempty"`
-	UsePercent  int64              `json:"usePercent,omitempty"`
-	UseSeen     *metav1.Time       `json:"useSeen,omitempty"`
-	Shape       string             `json:"shape,omitempty"`
-	TimeToLimit string             `json:"timeToLimit,omitempty"`
+	// Usage is the most that one replica used recently, UsagePercent its share of the limit, UsageTime when it was read.
+	Usage        *resource.Quantity `json:"usage,omitempty"`
+	UsagePercent int64              `json:"usagePercent,omitempty"`
+	UsageTime    *metav1.Time       `json:"usageTime,omitempty"`
+	Shape        string             `json:"shape,omitempty"`
+	TimeToLimit  string             `json:"timeToLimit,omitempty"`
 }
 
 // Finding is a condition. Status is empty when memfit has not said anything yet.
@@ -120,7 +120,7 @@ func containerOf(c *v1alpha1.ContainerRecommendation) Container {
 	out := Container{
 		Name: c.Container, Identity: c.Identity, Runtime: c.Runtime, Decision: c.Decision, Confidence: c.Confidence,
 		Current: c.Current, Recommended: c.Recommended,
-		Use: c.Use, UsePercent: percent(c.Use, c.Current.Limit), UseSeen: c.UseSeen,
+		Usage: c.Usage, UsagePercent: percent(c.Usage, c.Current.Limit), UsageTime: c.UsageTime,
 	}
 	if c.Shape != nil {
 		out.Shape, out.TimeToLimit = c.Shape.Kind, c.Shape.TimeToLimit
@@ -200,8 +200,8 @@ func (s *Status) Sort(by string) {
 func (r *Row) fullest() int64 {
 	most := int64(-1)
 	for i := range r.Containers {
-		if r.Containers[i].Use != nil {
-			most = max(most, r.Containers[i].UsePercent)
+		if r.Containers[i].Usage != nil {
+			most = max(most, r.Containers[i].UsagePercent)
 		}
 	}
 	return most

@@ -27,7 +27,7 @@ func TestAStallComesFirst(t *testing.T) {
 			Summary: "Container app stalls at its limit of 256Mi"},
 	}
 	status.Conditions = append(status.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionMemoryStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonStalled,
+		Type: v1alpha1.ConditionMemoryStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonStallOngoing,
 		Message: "Pod p-1: it stalls",
 	})
 	s := NewStatus("", recs, nil)

@@ -85,12 +85,12 @@ func records(r *Row) [][]string {
 			to.limit, to.request = c.Recommended.Limit, c.Recommended.Request
 		}
 		percent := ""
-		if c.UsePercent > 0 {
-			percent = fmt.Sprint(c.UsePercent)
+		if c.UsagePercent > 0 {
+			percent = fmt.Sprint(c.UsagePercent)
 		}
 		out = append(out, []string{
 			r.Kind, r.Name, c.Name, r.Profile.Name, c.Runtime, c.Decision, c.Confidence, listing.MiB(c.Current.Limit),
-			listing.MiB(to.limit), listing.MiB(c.Current.Request), listing.MiB(to.request), listing.MiB(c.Use),
+			listing.MiB(to.limit), listing.MiB(c.Current.Request), listing.MiB(to.request), listing.MiB(c.Usage),
 			percent, fmt.Sprint(r.OOMKills), fmt.Sprint(r.Killed), c.Shape, string(r.Applied.Status), r.Applied.Reason,
 			r.Summary,
 		})
@@ -122,17 +122,17 @@ func limits(r *Row) string {
 
 // uses is what the fullest replica used lately, and how much of its limit that is.
 func uses(r *Row) string {
-	if !slices.ContainsFunc(r.Containers, func(c Container) bool { return c.Use != nil }) {
+	if !slices.ContainsFunc(r.Containers, func(c Container) bool { return c.Usage != nil }) {
 		return ""
 	}
 	return r.each(func(c *Container) string {
 		switch {
-		case c.Use == nil:
+		case c.Usage == nil:
 			return "-"
-		case c.UsePercent == 0:
-			return Amount(c.Use)
+		case c.UsagePercent == 0:
+			return Amount(c.Usage)
 		}
-		return fmt.Sprintf("%s (%d%%)", Amount(c.Use), c.UsePercent)
+		return fmt.Sprintf("%s (%d%%)", Amount(c.Usage), c.UsagePercent)
 	})
 }
 
