@@ -30,8 +30,6 @@ type Ask struct {
 type Fitted struct {
 	memory.Size
 	Why []string
-	// Quota: a quota is exhausted, which may change a moment later.
-	Quota bool
 }
 
 // Fit finds sizes with which a new pod is admitted and can be scheduled, as close to the requested ones as that
