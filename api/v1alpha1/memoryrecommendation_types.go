@@ -64,7 +64,8 @@ type Evidence struct {
 	// heapCap is the least heap cap that running replicas have; absent while one of them runs without.
 	// +optional
 	HeapCap *resource.Quantity `json:"heapCap,omitempty"`
-	// historySource is where usage from before memfit's own readings comes from ("prometheus"); absent: there is none.
+	// historySource is where usage from before memfit's own readings comes from: prometheus; absent: none.
+	// +kubebuilder:validation:Enum=prometheus
 	// +optional
 	HistorySource string `json:"historySource,omitempty"`
 	// liveSet is the most that was alive in a replica without a heap cap: the highest of the low points of six hours
@@ -95,23 +96,28 @@ type Evidence struct {
 	// samples is the number of measurements.
 	// +optional
 	Samples int64 `json:"samples,omitempty"`
-	// source is where usage is read: "kubelet", "prometheus" or "metrics-api"; absent: it was not read yet.
+	// source is where usage is read, as in --usage-sources: kubelet, prometheus or metrics-api; absent: it was not read
+	// yet.
+	// +kubebuilder:validation:Enum=kubelet;prometheus;metrics-api
 	// +optional
 	Source string `json:"source,omitempty"`
 	// liveSetMedian is the median of the low points between collections: what is alive in a typical replica.
 	// +optional
 	LiveSetMedian *resource.Quantity `json:"liveSetMedian,omitempty"`
-	// window is how far back the evidence goes, as people say it ("9d4h").
+	// windowSeconds is how far back the evidence goes.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
-	Window string `json:"window,omitempty"`
+	WindowSeconds int64 `json:"windowSeconds,omitempty"`
 }
 
 // Shape says what a container's memory does over time.
 type Shape struct {
 	// confidence is Low, Medium or High.
+	// +kubebuilder:validation:Enum=Low;Medium;High
 	// +optional
 	Confidence string `json:"confidence,omitempty"`
 	// kind is Flat, Sawtooth, StepRetention, Climb, FollowsLimit, Burst or Unknown.
+	// +kubebuilder:validation:Enum=Flat;Sawtooth;StepRetention;Climb;FollowsLimit;Burst;Unknown
 	Kind string `json:"kind"`
 	// ratePerDay is the climb per day.
 	// +optional
@@ -123,9 +129,14 @@ type Shape struct {
 	OutlierPods []string `json:"outlierPods,omitempty"`
 	// summary says it in a sentence with numbers.
 	Summary string `json:"summary"`
-	// timeToLimit is when the limit will be reached at this rate, as an interval ("2d to 5d").
+	// timeToLimitMaxSeconds is the longest time until the limit is reached, at the slowest rate that fits (95 %).
+	// +kubebuilder:validation:Minimum=0
 	// +optional
-	TimeToLimit string `json:"timeToLimit,omitempty"`
+	TimeToLimitMaxSeconds int64 `json:"timeToLimitMaxSeconds,omitempty"`
+	// timeToLimitMinSeconds is the shortest time until the limit is reached, at the fastest rate that fits (95 %).
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	TimeToLimitMinSeconds int64 `json:"timeToLimitMinSeconds,omitempty"`
 }
 
 // ContainerRecommendation is the answer for one container. kubectl describe sorts fields by name and prints list items
@@ -137,6 +148,7 @@ type ContainerRecommendation struct {
 	// +optional
 	Advice []string `json:"advice,omitempty"`
 	// confidence is Low, Medium or High.
+	// +kubebuilder:validation:Enum=Low;Medium;High
 	// +optional
 	Confidence string `json:"confidence,omitempty"`
 	// container is the container's name.
@@ -144,7 +156,8 @@ type ContainerRecommendation struct {
 	// current is what running pods have now.
 	// +optional
 	Current Size `json:"current,omitempty,omitzero"`
-	// decision is Hold, Increase, Decrease or Keep.
+	// decision is Hold (too little evidence), Keep (the size is right), Increase or Decrease.
+	// +kubebuilder:validation:Enum=Hold;Keep;Increase;Decrease
 	Decision string `json:"decision"`
 	// evidence is what the number rests on.
 	// +optional
@@ -349,10 +362,12 @@ type FoundRuntime struct {
 // OOMKillRecord is one OOM kill.
 type OOMKillRecord struct {
 	// confidence is Low, Medium or High.
+	// +kubebuilder:validation:Enum=Low;Medium;High
 	Confidence string `json:"confidence"`
 	// container that was killed.
 	Container string `json:"container"`
 	// kind is MainProcess, ChildProcess, AtStart, HeapAbort, PodLimit or Suspected.
+	// +kubebuilder:validation:Enum=MainProcess;ChildProcess;AtStart;HeapAbort;PodLimit;Suspected
 	Kind string `json:"kind"`
 	// limit is the memory limit at the time of the kill.
 	// +optional

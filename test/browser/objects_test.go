@@ -148,7 +148,7 @@ func recommendations(t *testing.T, now time.Time) []*v1alpha1.MemoryRecommendati
 	s.OOMKills, s.Stalls, s.RecentOOMKills, s.RecentStalls, s.Conditions = 0, 0, nil, nil, nil
 	s.Containers[0].Container, s.Containers[0].OOMKills = longest, 0
 	s.Containers[0].Recommended = &v1alpha1.Size{Limit: quantity("256Mi"), Request: quantity("120Mi")}
-	s.Summary = "Lower request 128Mi to 120Mi"
+	s.Summary = "Decrease request 128Mi to 120Mi"
 	return append(all, long)
 }
 

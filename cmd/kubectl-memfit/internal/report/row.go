@@ -61,7 +61,9 @@ type Container struct {
 	UsagePercent int64              `json:"usagePercent,omitempty"`
 	UsageTime    *metav1.Time       `json:"usageTime,omitempty"`
 	Shape        string             `json:"shape,omitempty"`
-	TimeToLimit  string             `json:"timeToLimit,omitempty"`
+	// TimeToLimitMinSeconds and TimeToLimitMaxSeconds are when the limit is reached at the present growth.
+	TimeToLimitMinSeconds int64 `json:"timeToLimitMinSeconds,omitempty"`
+	TimeToLimitMaxSeconds int64 `json:"timeToLimitMaxSeconds,omitempty"`
 }
 
 // Finding is a condition. Status is empty when memfit has not said anything yet.
@@ -123,7 +125,8 @@ func containerOf(c *v1alpha1.ContainerRecommendation) Container {
 		Usage: c.Usage, UsagePercent: percent(c.Usage, c.Current.Limit), UsageTime: c.UsageTime,
 	}
 	if c.Shape != nil {
-		out.Shape, out.TimeToLimit = c.Shape.Kind, c.Shape.TimeToLimit
+		out.Shape = c.Shape.Kind
+		out.TimeToLimitMinSeconds, out.TimeToLimitMaxSeconds = c.Shape.TimeToLimitMinSeconds, c.Shape.TimeToLimitMaxSeconds
 	}
 	return out
 }
