@@ -27,14 +27,6 @@ type ProfileReference struct {
 	Name string `json:"name"`
 }
 
-// MemoryRecommendationSpec says what the recommendation is about. memfit writes it; editing it has no effect.
-type MemoryRecommendationSpec struct {
-	// profile is the profile that governs the workload.
-	Profile ProfileReference `json:"profile"`
-	// workload is what the recommendation is for.
-	Workload WorkloadReference `json:"workload"`
-}
-
 // Size is a memory request and limit. An absent field means not set.
 type Size struct {
 	// limit is the memory limit.
@@ -444,6 +436,10 @@ type MemoryRecommendationStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
+	// profile is the profile that governs the workload.
+	// +optional
+	Profile ProfileReference `json:"profile,omitempty,omitzero"`
+
 	// profileGeneration is the generation of the profile this status is about.
 	// +optional
 	ProfileGeneration int64 `json:"profileGeneration,omitempty"`
@@ -518,17 +514,21 @@ type MemoryRecommendationStatus struct {
 	// summary says in one line what was found and what to do.
 	// +optional
 	Summary string `json:"summary,omitempty"`
+
+	// workload is what the recommendation is for; it also owns the object.
+	// +optional
+	Workload WorkloadReference `json:"workload,omitempty,omitzero"`
 }
 
 // MemoryRecommendation is memfit's answer for one workload: evidence, formula, number, decision. memfit writes it; the
-// workload owns it.
+// workload owns it. It has no spec: what memfit may do is in the profile.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=memrec,categories=memory
-// +kubebuilder:printcolumn:name="Workload",type=string,JSONPath=`.spec.workload.name`
-// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.workload.kind`,priority=1
-// +kubebuilder:printcolumn:name="Profile",type=string,JSONPath=`.spec.profile.name`
+// +kubebuilder:printcolumn:name="Workload",type=string,JSONPath=`.status.workload.name`
+// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.status.workload.kind`,priority=1
+// +kubebuilder:printcolumn:name="Profile",type=string,JSONPath=`.status.profile.name`
 // +kubebuilder:printcolumn:name="OOMs",type=integer,JSONPath=`.status.oomKills`
 // +kubebuilder:printcolumn:name="Stalls",type=integer,JSONPath=`.status.stalls`,priority=1
 // +kubebuilder:printcolumn:name="Limit",type=string,JSONPath=`.status.recommendedLimit`,description="Recommended limit per container"
@@ -539,8 +539,6 @@ type MemoryRecommendation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says what the recommendation is about.
-	Spec MemoryRecommendationSpec `json:"spec"`
 	// status is what memfit found and advises.
 	// +optional
 	Status MemoryRecommendationStatus `json:"status,omitempty,omitzero"`

@@ -88,9 +88,9 @@ func Rows(cluster string, recs []v1alpha1.MemoryRecommendation) []Row {
 func rowOf(cluster string, rec *v1alpha1.MemoryRecommendation) Row {
 	s := &rec.Status
 	r := Row{
-		Cluster: cluster, Namespace: rec.Namespace, APIVersion: rec.Spec.Workload.APIVersion,
-		Kind: rec.Spec.Workload.Kind, Name: rec.Spec.Workload.Name,
-		Profile: rec.Spec.Profile, Recommendation: rec.Name,
+		Cluster: cluster, Namespace: rec.Namespace, APIVersion: rec.Status.Workload.APIVersion,
+		Kind: rec.Status.Workload.Kind, Name: rec.Status.Workload.Name,
+		Profile: rec.Status.Profile, Recommendation: rec.Name,
 		OOMKills: s.OOMKills, Killed: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionOOMObserved),
 		Stalls: s.Stalls, Stalled: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionMemoryStalled),
 		Drift:    finding(s.Conditions, v1alpha1.ConditionDriftDetected),
