@@ -272,8 +272,8 @@ var _ = Describe("A pod", func() {
 			ref := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: ns, Name: workload}
 			rec := &v1alpha1.MemoryRecommendation{}
 			rec.Namespace, rec.Name, rec.OwnerReferences = ns, policy.RecordName(ref), owner
-			rec.Spec.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: workload}
-			rec.Spec.Profile = v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}
+			rec.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: workload}
+			rec.Status.Profile = v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}
 			expect.Applied(ctx, api, rec)
 			q := resource.MustParse(limit)
 			rec.Status.Containers = []v1alpha1.ContainerRecommendation{

@@ -253,21 +253,21 @@ type KillSnapshot struct {
 	// before the count was read, and the kubelet says OOMKilled).
 	// +kubebuilder:validation:Enum=CounterRose;PodStatus
 	Evidence string `json:"evidence"`
-	// growthDuration is how long usage had been growing before the kill, as people say it ("12s").
-	// +kubebuilder:validation:MaxLength=32
+	// growthMilliseconds is how long usage had been growing before the kill.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
-	GrowthDuration string `json:"growthDuration,omitempty"`
+	GrowthMilliseconds int32 `json:"growthMilliseconds,omitempty"`
 	// growthPerSecond is how fast.
 	// +optional
 	GrowthPerSecond *resource.Quantity `json:"growthPerSecond,omitempty"`
 	// kind is MainProcess when the container ended with it, and ChildProcess when it went on.
 	// +kubebuilder:validation:Enum=MainProcess;ChildProcess
 	Kind string `json:"kind"`
-	// lastReadBefore is how long before the kill was noticed the memory was read last ("210ms"): what happened in between
-	// nobody saw.
-	// +kubebuilder:validation:MaxLength=32
+	// lastReadMillisecondsBefore is how long before the kill was noticed the memory was last read; what happened in
+	// between is unknown.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
-	LastReadBefore string `json:"lastReadBefore,omitempty"`
+	LastReadMillisecondsBefore int32 `json:"lastReadMillisecondsBefore,omitempty"`
 	// limitsChanged is true where containerLimit or podLimit were other ones before the kill was noticed than after it, so
 	// which of them was effective is not certain; the lower ones are reported.
 	// +optional
@@ -310,10 +310,10 @@ type StallSnapshot struct {
 	// ended is when it was over; absent while it goes on.
 	// +optional
 	Ended *metav1.Time `json:"ended,omitempty"`
-	// growthDuration is how long usage had been growing up to where it stood still, as people say it ("12s").
-	// +kubebuilder:validation:MaxLength=32
+	// growthMilliseconds is how long usage had been growing up to where it stood still.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
-	GrowthDuration string `json:"growthDuration,omitempty"`
+	GrowthMilliseconds int32 `json:"growthMilliseconds,omitempty"`
 	// growthPerSecond is how fast.
 	// +optional
 	GrowthPerSecond *resource.Quantity `json:"growthPerSecond,omitempty"`

@@ -40,7 +40,7 @@ var _ = Describe("Growth", func() {
 		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative))
 		pod := w.pod("web", build.Limit("64Mi"), build.Request("64Mi"), build.OOMKilled(start.Add(-10*time.Second)))
 		w.applied(pod.Obj())
-		Expect(w.reconciled(w.alone("web")).Status.Summary).To(HavePrefix("Raise limit 64Mi to 256Mi"))
+		Expect(w.reconciled(w.alone("web")).Status.Summary).To(HavePrefix("Increase limit 64Mi to 256Mi"))
 		larger := w.pod("web-2", build.Limit("256Mi"), build.Request("64Mi")).OwnedBy(run, "batch/v1", "Job")
 		first := died("web-1", "64Mi", time.Second, "OOMKilled", 137)
 		w.applied(first)
@@ -140,7 +140,7 @@ var _ = Describe("Growth", func() {
 			w.sampled(idle, 40*memory.MiB)
 		}
 		got := w.reconciled(w.jobRef("run")).Status.Containers[0]
-		Expect(got.Summary).To(HavePrefix("Raise request 95Mi to 812Mi, limit stays 1.3Gi: 706Mi was in use at "))
+		Expect(got.Summary).To(HavePrefix("Increase request 95Mi to 812Mi, limit stays 1.3Gi: 706Mi was in use at "))
 		Expect(got.Recommended.Request.String()).To(Equal("812Mi"))
 		Expect(got.Recommended.Limit.String()).To(Equal("1332Mi"))
 	})

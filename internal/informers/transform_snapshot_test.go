@@ -16,8 +16,8 @@ func TestSlimSnapshot(t *testing.T) {
 		filled := &v1alpha1.MemoryParts{Parts: make([]v1alpha1.MemoryPart, 9), Savings: make([]v1alpha1.PredictedSaving, 3)}
 		c := v1alpha1.ContainerSnapshot{
 			Container: "app",
-			LastKill:  &v1alpha1.KillSnapshot{GrowthDuration: "12s", Series: make([]v1alpha1.UsagePoint, 60), Memory: filled},
-			LastStall: &v1alpha1.StallSnapshot{GrowthDuration: "9s", Series: make([]v1alpha1.UsagePoint, 60), Memory: filled},
+			LastKill:  &v1alpha1.KillSnapshot{GrowthMilliseconds: 12000, Series: make([]v1alpha1.UsagePoint, 60), Memory: filled},
+			LastStall: &v1alpha1.StallSnapshot{GrowthMilliseconds: 9000, Series: make([]v1alpha1.UsagePoint, 60), Memory: filled},
 		}
 		change(&c)
 		s := &v1alpha1.MemorySnapshot{}
@@ -35,8 +35,8 @@ func TestSlimSnapshot(t *testing.T) {
 		"series of the stall":  len(got.LastStall.Series) == 0,
 		"parts of the kill":    len(got.LastKill.Memory.Parts) == partsKept && got.LastKill.Memory.Savings == nil,
 		"parts of the stall":   len(got.LastStall.Memory.Parts) == partsKept && got.LastStall.Memory.Savings == nil,
-		"growth of the kill":   got.LastKill.GrowthDuration == "12s",
-		"growth of the stall":  got.LastStall.GrowthDuration == "9s",
+		"growth of the kill":   got.LastKill.GrowthMilliseconds == 12000,
+		"growth of the stall":  got.LastStall.GrowthMilliseconds == 9000,
 		"the same is the same": SameSnapshot(of(same), of(same)),
 		"another kill is news": !SameSnapshot(of(same), of(func(c *v1alpha1.ContainerSnapshot) { c.LastKill.Kind = "x" })),
 		"a stall is news":      !SameSnapshot(of(func(c *v1alpha1.ContainerSnapshot) { c.LastStall = nil }), of(same)),

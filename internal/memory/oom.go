@@ -27,6 +27,16 @@ const (
 	OOMStall OOMKind = "Stall"
 )
 
+// Killed reports whether it is a kind of kill that the API has.
+func (k OOMKind) Killed() bool {
+	switch k {
+	case OOMMainProcess, OOMChildProcess, OOMAtStart, OOMHeapAbort, OOMPodLimit, OOMSuspected:
+		return true
+	case OOMStall:
+	}
+	return false
+}
+
 // Confidence is how sure a statement is, in the three steps an operator can act on.
 type Confidence string
 
@@ -36,6 +46,9 @@ const (
 	Medium Confidence = "Medium"
 	High   Confidence = "High"
 )
+
+// Known reports whether it is one of the three.
+func (c Confidence) Known() bool { return c == Low || c == Medium || c == High }
 
 // Lower is one step less sure.
 func (c Confidence) Lower() Confidence {

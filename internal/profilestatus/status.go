@@ -121,9 +121,9 @@ func summarizeDefaults(in Input) v1alpha1.MemoryProfileStatus {
 }
 
 func workloadLine(n *profile.Profile, rec *v1alpha1.MemoryRecommendation) v1alpha1.WorkloadSummary {
-	name := rec.Spec.Workload.Kind + " " + rec.Spec.Workload.Name
+	name := rec.Status.Workload.Kind + " " + rec.Status.Workload.Name
 	if n.Namespace == "" {
-		name = rec.Spec.Workload.Kind + " " + rec.Namespace + "/" + rec.Spec.Workload.Name
+		name = rec.Status.Workload.Kind + " " + rec.Namespace + "/" + rec.Status.Workload.Name
 	}
 	return v1alpha1.WorkloadSummary{
 		Name: name, OOMKills: rec.Status.OOMKills, Recommendation: rec.Name, Summary: rec.Status.Summary,

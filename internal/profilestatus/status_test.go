@@ -20,7 +20,7 @@ import (
 
 func recommendationOf(workload string, kills int64, c v1alpha1.Coverage) v1alpha1.MemoryRecommendation {
 	rec := v1alpha1.MemoryRecommendation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deployment-" + workload}}
-	rec.Spec.Workload = v1alpha1.WorkloadReference{Kind: "Deployment", Name: workload}
+	rec.Status.Workload = v1alpha1.WorkloadReference{Kind: "Deployment", Name: workload}
 	rec.Status.OOMKills, rec.Status.Coverage, rec.Status.Summary = kills, &c, "Keep"
 	return rec
 }

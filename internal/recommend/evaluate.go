@@ -240,7 +240,7 @@ func within(a, b memory.Bytes, percent int32) bool {
 	return a == b || a > 0 && max(a, b)-min(a, b) < a.Percent(percent)
 }
 
-// head is what is to be done: "Raise limit 256Mi to 512Mi, request 96Mi to 248Mi".
+// head is what is to be done: "Increase limit 256Mi to 512Mi, request 96Mi to 248Mi".
 func (e *evaluation) head() string {
 	s, cur := e.rec.Size, e.Current
 	switch {

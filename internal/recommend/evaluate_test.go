@@ -115,7 +115,7 @@ func TestAHeapTooSmallForWhatIsAlive(t *testing.T) {
 	}
 	got := evaluate(88*mib, 10*time.Minute, Policy{})
 	if got.Decision != Increase || got.Size.Limit != 131*mib || got.Confidence != memory.Low || !says(got, "131Mi: "+why) ||
-		!strings.HasPrefix(got.Summary, "Raise limit 88Mi to 131Mi, request 60Mi to 81Mi: "+why) {
+		!strings.HasPrefix(got.Summary, "Increase limit 88Mi to 131Mi, request 60Mi to 81Mi: "+why) {
 		t.Errorf("%+v", got)
 	}
 	if got = evaluate(88*mib, 10*time.Minute, Policy{LimitMax: 100 * mib}); got.Size.Limit != 100*mib {
@@ -149,7 +149,7 @@ func TestReasonsReadFromEvidenceToNumber(t *testing.T) {
 	if want := (memory.Size{Request: 437 * mib, Limit: 448 * mib}); got.Decision != Decrease || got.Size != want {
 		t.Errorf("got %s %v, want Lower %v", got.Decision, got.Size, want)
 	}
-	if want := "Lower limit 1Gi to 448Mi, request 1Gi to 437Mi: peak demand 412Mi over 9 days"; got.Summary != want {
+	if want := "Decrease limit 1Gi to 448Mi, request 1Gi to 437Mi: peak demand 412Mi over 9 days"; got.Summary != want {
 		t.Errorf("summary %q, want %q", got.Summary, want)
 	}
 	if got.Confidence != memory.High {
@@ -407,7 +407,7 @@ func ExampleEvaluate() {
 		fmt.Println("-", reason)
 	}
 	// Output:
-	// Lower limit 1Gi to 474Mi, request 1Gi to 437Mi: peak demand 412Mi over 9 days
+	// Decrease limit 1Gi to 474Mi, request 1Gi to 437Mi: peak demand 412Mi over 9 days
 	// - peak demand 412Mi over 9 days (1 replica, 3k samples)
 	// - 412Mi + 15 % headroom = 474Mi
 }

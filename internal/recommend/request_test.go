@@ -75,10 +75,10 @@ func TestARequestHoldsWhatIsInUse(t *testing.T) {
 				InUseSeen: start.Add(170 * time.Second), Now: start.Add(3 * time.Minute),
 			},
 			812 * mib, Increase,
-			"Raise request 95Mi to 812Mi, limit stays 1.3Gi: 706Mi was in use at 00:02:50Z; 3 samples over 2 min so far",
+			"Increase request 95Mi to 812Mi, limit stays 1.3Gi: 706Mi was in use at 00:02:50Z; 3 samples over 2 min so far",
 		},
 		"no samples kept": {
-			Input{Current: sizeOf(95*mib, 1332*mib), InUse: 706 * mib, Now: start}, 812 * mib, Increase, "Raise request",
+			Input{Current: sizeOf(95*mib, 1332*mib), InUse: 706 * mib, Now: start}, 812 * mib, Increase, "Increase request",
 		},
 		"enough already": {
 			Input{History: young, Current: sizeOf(706*mib, 1332*mib), InUse: 706 * mib, Now: start.Add(3 * time.Minute)}, 0,
@@ -95,13 +95,13 @@ func TestARequestHoldsWhatIsInUse(t *testing.T) {
 		},
 		"never above the limit": {
 			Input{History: young, Current: sizeOf(95*mib, 720*mib), InUse: 706 * mib, Now: start.Add(3 * time.Minute)},
-			720 * mib, Increase, "Raise request",
+			720 * mib, Increase, "Increase request",
 		},
 		"as far as the owner lets it": {
 			Input{
 				History: young, Current: sizeOf(95*mib, 1332*mib), InUse: 706 * mib, Policy: Policy{RequestMax: 256 * mib},
 				Now: start.Add(3 * time.Minute),
-			}, 256 * mib, Increase, "Raise request 95Mi to 256Mi",
+			}, 256 * mib, Increase, "Increase request 95Mi to 256Mi",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -66,7 +66,7 @@ func worth(s *v1alpha1.MemoryRecommendationStatus, published map[string]v1alpha1
 		if asRecommended {
 			r.NewPods = r.Recommended
 		}
-		r.Reasons, r.Summary, r.Evidence.Window, r.UsageTime = nil, "", "", nil
+		r.Reasons, r.Summary, r.Evidence.WindowSeconds, r.UsageTime = nil, "", 0, nil
 		r.Evidence.Samples = rounded125(r.Evidence.Samples)
 		if r.Breakdown != nil {
 			r.Breakdown = []string{""} // whether an agent read it, not what each reading finds
@@ -81,7 +81,7 @@ func worth(s *v1alpha1.MemoryRecommendationStatus, published map[string]v1alpha1
 			*q = coarse(*q)
 		}
 		if r.Shape != nil {
-			r.Shape.Summary, r.Shape.TimeToLimit = "", ""
+			r.Shape.Summary, r.Shape.TimeToLimitMinSeconds, r.Shape.TimeToLimitMaxSeconds = "", 0, 0
 			slices.Sort(r.Shape.OutlierPods) // who is the worst of them changes with every sample
 		}
 	}

@@ -119,10 +119,8 @@ func (w *world) addResolvers(p int) error {
 	rec.OwnerReferences = []metav1.OwnerReference{
 		{APIVersion: "apps/v1", Kind: "Deployment", Name: workload(i), UID: uid("d", i)},
 	}
-	rec.Spec = v1alpha1.MemoryRecommendationSpec{
-		Profile:  v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: mp.Name},
-		Workload: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: workload(i)},
-	}
+	rec.Status.Profile = v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: mp.Name}
+	rec.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: workload(i)}
 	for _, c := range []struct{ name, limit, request string }{{"app", "704Mi", "640Mi"}, {"proxy", "160Mi", "128Mi"}} {
 		rec.Status.Containers = append(rec.Status.Containers, v1alpha1.ContainerRecommendation{
 			Container: c.name, Decision: "Increase", Summary: "raise",

@@ -5,7 +5,9 @@ package snapshot
 
 import (
 	"fmt"
+	"math"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,8 +42,8 @@ func Kill(k *flightrecorder.Kill) *v1alpha1.KillSnapshot {
 	if !k.Seen {
 		return out
 	}
-	out.Usage, out.LastReadBefore = amount(k.Usage), format.Short(k.LastRead)
-	out.GrowthDuration, out.GrowthPerSecond = grew(k.Growth)
+	out.Usage, out.LastReadMillisecondsBefore = amount(k.Usage), milliseconds(k.LastRead)
+	out.GrowthMilliseconds, out.GrowthPerSecond = grew(k.Growth)
 	out.Series = series(k.Series)
 	for _, p := range k.Processes {
 		out.Processes = append(out.Processes, v1alpha1.ProcessDied{
@@ -52,11 +54,15 @@ func Kill(k *flightrecorder.Kill) *v1alpha1.KillSnapshot {
 }
 
 // grew is how long and how fast usage grew, where it did.
-func grew(g flightrecorder.Growth) (duration string, perSecond *resource.Quantity) {
+func grew(g flightrecorder.Growth) (forMilliseconds int32, perSecond *resource.Quantity) {
 	if g.For <= 0 {
-		return "", nil
+		return 0, nil
 	}
-	return format.Short(g.For), amount(rounded(g.PerSecond))
+	return milliseconds(g.For), amount(rounded(g.PerSecond))
+}
+
+func milliseconds(d time.Duration) int32 {
+	return int32(min(max(d.Milliseconds(), 0), math.MaxInt32)) //nolint:gosec // bounded
 }
 
 func series(points []flightrecorder.Point) (out []v1alpha1.UsagePoint) {
@@ -85,7 +91,7 @@ func Stall(s *flightrecorder.Stall) *v1alpha1.StallSnapshot {
 	if s.Seen {
 		out.Usage = amount(s.Usage)
 	}
-	out.GrowthDuration, out.GrowthPerSecond = grew(s.Growth)
+	out.GrowthMilliseconds, out.GrowthPerSecond = grew(s.Growth)
 	return out
 }
 

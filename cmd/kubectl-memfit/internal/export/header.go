@@ -36,8 +36,8 @@ func (c *comment) say(format string, args ...any) {
 func (w *workload) header() string {
 	var c comment
 	c.say(
-		"%s: what memfit recommends (MemoryRecommendation %s, %s %s).", w, w.rec.Name, w.rec.Spec.Profile.Kind,
-		w.rec.Spec.Profile.Name,
+		"%s: what memfit recommends (MemoryRecommendation %s, %s %s).", w, w.rec.Name, w.rec.Status.Profile.Kind,
+		w.rec.Status.Profile.Name,
 	)
 	if at := written(w.rec); !at.IsZero() {
 		c.say("As memfit wrote it at %s.", format.Time(at.Time))
@@ -57,7 +57,7 @@ func (w *workload) header() string {
 		c.say("  Running pods: Applied is %s (%s): %s", applied.Status, applied.Reason, applied.Message)
 	}
 	if w.kind.Frozen {
-		c.say("  The template of a %s that exists cannot be changed: this is for the next one.", w.rec.Spec.Workload.Kind)
+		c.say("  The template of a %s that exists cannot be changed: this is for the next one.", w.rec.Status.Workload.Kind)
 	}
 	return c.String()
 }

@@ -240,7 +240,7 @@ func (c *Container) fromRecommendation(rec *v1alpha1.MemoryRecommendation) {
 	if rec == nil {
 		return
 	}
-	c.Profile = shared(rec.Spec.Profile.Name)
+	c.Profile = shared(rec.Status.Profile.Name)
 	for i := range rec.Status.Containers {
 		r := &rec.Status.Containers[i]
 		if r.Container != c.Name || r.Identity == nil || r.Identity.Source != v1alpha1.RuntimeDeclared {

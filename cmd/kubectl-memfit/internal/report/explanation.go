@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
@@ -128,8 +129,8 @@ func evidence(e *v1alpha1.Evidence) string {
 	text := strings.Join(parts, ", ") + fmt.Sprintf(
 		"; %s of %s", format.About(e.Samples, "sample"), format.Count(int64(e.Replicas), "container"),
 	)
-	if e.Window != "" {
-		text += " over " + e.Window
+	if e.WindowSeconds > 0 {
+		text += " over " + format.Duration(time.Duration(e.WindowSeconds)*time.Second)
 	}
 	if e.Source != "" {
 		text += ", from " + e.Source

@@ -61,7 +61,9 @@ type Container struct {
 	UsagePercent int64              `json:"usagePercent,omitempty"`
 	UsageTime    *metav1.Time       `json:"usageTime,omitempty"`
 	Shape        string             `json:"shape,omitempty"`
-	TimeToLimit  string             `json:"timeToLimit,omitempty"`
+	// TimeToLimitMinSeconds and TimeToLimitMaxSeconds are when the limit is reached at the present growth.
+	TimeToLimitMinSeconds int64 `json:"timeToLimitMinSeconds,omitempty"`
+	TimeToLimitMaxSeconds int64 `json:"timeToLimitMaxSeconds,omitempty"`
 }
 
 // Finding is a condition. Status is empty when memfit has not said anything yet.
@@ -86,9 +88,9 @@ func Rows(cluster string, recs []v1alpha1.MemoryRecommendation) []Row {
 func rowOf(cluster string, rec *v1alpha1.MemoryRecommendation) Row {
 	s := &rec.Status
 	r := Row{
-		Cluster: cluster, Namespace: rec.Namespace, APIVersion: rec.Spec.Workload.APIVersion,
-		Kind: rec.Spec.Workload.Kind, Name: rec.Spec.Workload.Name,
-		Profile: rec.Spec.Profile, Recommendation: rec.Name,
+		Cluster: cluster, Namespace: rec.Namespace, APIVersion: rec.Status.Workload.APIVersion,
+		Kind: rec.Status.Workload.Kind, Name: rec.Status.Workload.Name,
+		Profile: rec.Status.Profile, Recommendation: rec.Name,
 		OOMKills: s.OOMKills, Killed: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionOOMObserved),
 		Stalls: s.Stalls, Stalled: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionMemoryStalled),
 		Drift:    finding(s.Conditions, v1alpha1.ConditionDriftDetected),
@@ -123,7 +125,8 @@ func containerOf(c *v1alpha1.ContainerRecommendation) Container {
 		Usage: c.Usage, UsagePercent: percent(c.Usage, c.Current.Limit), UsageTime: c.UsageTime,
 	}
 	if c.Shape != nil {
-		out.Shape, out.TimeToLimit = c.Shape.Kind, c.Shape.TimeToLimit
+		out.Shape = c.Shape.Kind
+		out.TimeToLimitMinSeconds, out.TimeToLimitMaxSeconds = c.Shape.TimeToLimitMinSeconds, c.Shape.TimeToLimitMaxSeconds
 	}
 	return out
 }

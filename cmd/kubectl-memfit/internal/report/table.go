@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
@@ -176,8 +178,11 @@ func shapes(r *Row) string {
 	for i := range r.Containers {
 		c := &r.Containers[i]
 		text := c.Shape
-		if c.TimeToLimit != "" {
-			text += ", limit in " + c.TimeToLimit
+		if c.TimeToLimitMaxSeconds > 0 {
+			text += fmt.Sprintf(
+				", limit in %s to %s", format.Duration(time.Duration(c.TimeToLimitMinSeconds)*time.Second),
+				format.Duration(time.Duration(c.TimeToLimitMaxSeconds)*time.Second),
+			)
 		}
 		texts = append(texts, text)
 	}

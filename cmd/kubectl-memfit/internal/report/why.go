@@ -46,7 +46,7 @@ func WhyOf(s *v1alpha1.MemorySnapshot, rec *v1alpha1.MemoryRecommendation) Why {
 func OfOwner(recs []v1alpha1.MemoryRecommendation, owner v1alpha1.WorkloadReference) *v1alpha1.MemoryRecommendation {
 	group := workloadkind.Group(owner.APIVersion)
 	return only(recs, func(rec *v1alpha1.MemoryRecommendation) bool {
-		w := rec.Spec.Workload
+		w := rec.Status.Workload
 		return w.Kind == owner.Kind && w.Name == owner.Name && workloadkind.Group(w.APIVersion) == group
 	})
 }
