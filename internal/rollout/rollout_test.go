@@ -164,6 +164,9 @@ func (c *cluster) reconcileAndDie(after int) {
 		}
 		in.Desired[name] = desired
 	}
+	was := in
+	was.State = state
+	asBefore(c.t, was, c.kills, in)
 	d := Decide(in)
 	c.last = d
 	c.store(&d.State)
