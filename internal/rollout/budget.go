@@ -60,43 +60,6 @@ func (o *observation) followRestart() {
 	}
 }
 
-// disturbed are the pods that do not serve, or may not soon, because of memfit: evicted and not yet replaced, restarted
-// for a resize, or watched as the first with a lower limit. down are those that do not serve for any other reason.
-func (d *decider) disturbed() (caused, down int32) {
-	counted := map[types.UID]bool{}
-	if e := d.State.Rollout; e != nil {
-		for i := range e.Steps {
-			if d.disturbs(e, &e.Steps[i]) {
-				counted[e.Steps[i].UID] = true
-			}
-		}
-	}
-	if r := d.State.Restart; r != nil {
-		counted[r.UID] = true
-	}
-	caused = int32(len(counted)) //nolint:gosec // a count of pods
-	for i := range d.Pods {
-		if pod := &d.Pods[i]; !counted[pod.UID] && !pod.serves() {
-			down++
-		}
-	}
-	return caused, down
-}
-
-func (p *Pod) serves() bool { return p.Ready && !p.Leaving }
-
-// disturbs reports whether a step keeps its pod from serving, or may do so.
-func (d *decider) disturbs(e *Rollout, st *Step) bool {
-	if e.Decrease && st.Confirmed.IsZero() || d.State.canary(st) {
-		return true // the canary, and each lower limit until it is in force
-	}
-	if !st.Confirmed.IsZero() {
-		return false
-	}
-	pod := d.pod(*st)
-	return st.Evict || pod != nil && pod.restartsFor(st)
-}
-
 // restartsFor reports whether the kubelet has to restart a container for a step.
 func (p *Pod) restartsFor(st *Step) bool {
 	for _, c := range p.Containers {
@@ -107,38 +70,18 @@ func (p *Pod) restartsFor(st *Step) bool {
 	return false
 }
 
-// overBudget says why no further pod may be disturbed; empty: this one may. All that memfit does to running pods is
-// counted here, and so are pods that do not serve for reasons of their own. One that does not serve anyway is no loss,
-// unless its limit is lowered.
-func (d *decider) overBudget(pod *Pod, lowering bool) string {
-	most := max(d.Policy.MaxUnavailable, 1)
-	caused, down := d.disturbed()
+// overBudget says why the pod must not be disturbed now; empty: it may be. One that does not serve anyway is no loss,
+// unless its limit is lowered: then only what memfit changes counts. begun: its own change is among those.
+func (d *decider) overBudget(pod *Pod, lowering, begun bool) string {
+	var own types.UID
+	if begun {
+		own = pod.UID
+	}
+	a := d.State.Availability(d.Pods, 0, own)
 	if !pod.serves() && !lowering {
-		down = 0
+		a.Wanted = a.Serving + a.Changing
 	}
-	if caused+down < most {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d pods updating, %d not ready: maxUnavailable is %d", caused, len(d.Pods), down, most)
-}
-
-// TooFew says why one more pod must not be kept from serving, of so many that there are to be and that serve; empty: it
-// may be. What [Decide] knows of are pods that run. One that has not been created, or that no node has taken, is none
-// of them, so that a workload whose new pods find no room would lose one old pod after the other.
-func TooFew(wanted, serving int, p Policy) string {
-	most, away := int(max(p.MaxUnavailable, 1)), max(wanted-serving, 0)
-	if away < most {
-		return ""
-	}
-	return fmt.Sprintf(
-		"%d of %s do not serve or are not there yet: maxUnavailable is %d", away, format.Count(wanted, "pod"), most,
-	)
-}
-
-// noLongerAllowed reports whether a pod that is to be disturbed, and is counted already, would be one too many by now.
-func (d *decider) noLongerAllowed(pod *Pod) bool {
-	caused, down := d.disturbed()
-	return pod.serves() && caused+down > max(d.Policy.MaxUnavailable, 1)
+	return a.TooFew(d.Policy.MaxUnavailable)
 }
 
 // restart lets a pod make room for a fresh one, if the budget that all changes share allows it.
@@ -164,7 +107,7 @@ func (d *decider) restart() {
 		d.restartHeld = "another pod is evicted for its size: one at a time"
 	default:
 		cost := Spent{UID: c.UID, Pods: 1}
-		if why = cmp.Or(d.overBudget(pod, false), d.overChangeBudget(cost)); why != "" {
+		if why = cmp.Or(d.overBudget(pod, false, false), d.overChangeBudget(cost)); why != "" {
 			d.restartHeld = why
 			break
 		}

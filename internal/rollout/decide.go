@@ -152,7 +152,7 @@ func (d *decider) again() {
 			)
 		case d.stopped(pod, st):
 			// Nothing that was not sent yet is begun. Taking back what memfit did is not beginning.
-		case (st.Evict || pod.restartsFor(st) && !pod.has(st.To, spec)) && d.noLongerAllowed(pod):
+		case (st.Evict || pod.restartsFor(st) && !pod.has(st.To, spec)) && d.overBudget(pod, false, true) != "":
 			d.requeueIn(recheckAfter) // others have gone down since it was written down
 		case st.Evict && d.awaitsPermit(st):
 			d.requeueIn(permitReaches)
@@ -378,7 +378,7 @@ func (d *decider) affordable(pod *Pod, c Container, to memory.Size) (reason, mes
 	if d.harmless(c, to) {
 		return "", "", false
 	}
-	if why := d.overBudget(pod, lowers(have(c).Limit, to.Limit)); why != "" {
+	if why := d.overBudget(pod, lowers(have(c).Limit, to.Limit), false); why != "" {
 		return v1alpha1.ReasonBudget, why, true
 	}
 	return "", "", false
@@ -451,7 +451,7 @@ func (d *decider) byEviction(pod *Pod) map[string]memory.Size {
 		d.refused(r.Reason, fmt.Sprintf("pod %s is not evicted: %s", r.Pod, r.Why))
 		return nil
 	}
-	why := d.overBudget(pod, false)
+	why := d.overBudget(pod, false, false)
 	if d.State.Restart != nil {
 		why = fmt.Sprintf(
 			"pod %s was evicted at %s, and no fresh one is ready yet", d.State.Restart.Pod, format.Time(d.State.Restart.At),

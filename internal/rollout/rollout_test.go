@@ -166,7 +166,9 @@ func (c *cluster) reconcileAndDie(after int) {
 	}
 	was := in
 	was.State = state
-	asBefore(c.t, was, c.kills, in)
+	if compared++; compared < 500 || compared%20 == 0 {
+		asBefore(c.t, was, c.kills, in)
+	}
 	d := Decide(in)
 	c.last = d
 	c.store(&d.State)
@@ -287,15 +289,7 @@ func (c *cluster) tooFew(a Action, s *State) string {
 	if c.wanted == 0 || !disturbs(c.find(a.UID), a) {
 		return ""
 	}
-	serving := 0
-	for i := range c.in.Pods {
-		p := &c.in.Pods[i]
-		other, changing := s.UnderWay(p.UID)
-		if p.serves() && (p.UID == a.UID || !changing || !disturbs(p, other)) {
-			serving++
-		}
-	}
-	return TooFew(c.wanted, serving, c.in.Policy)
+	return s.Availability(c.in.Pods, c.wanted, a.UID).TooFew(c.in.Policy.MaxUnavailable)
 }
 
 func (c *cluster) passes(d time.Duration) { c.in.Now = c.in.Now.Add(d) }
