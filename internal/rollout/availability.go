@@ -23,8 +23,8 @@ type Availability struct {
 	Changing int
 }
 
-// Availability counts pods. The change of one pod may be left out, because it is the one in question. wanted is how many
-// pods there should be; 0: as many as there are, and those that were evicted and not replaced yet.
+// Availability counts pods. The change of one pod may be left out, because it is the one in question. wanted is how
+// many pods there should be; 0: as many as there are, and those that were evicted and not replaced yet.
 func (s *State) Availability(pods []Pod, wanted int, but types.UID) Availability {
 	disturbed := s.disturbed(pods)
 	delete(disturbed, but)

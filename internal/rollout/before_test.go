@@ -18,7 +18,9 @@ import (
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/rollout/before"
+	"github.com/memfit/memfit/internal/rollout/before/drift"
 	"github.com/memfit/memfit/internal/rollout/before/guards"
+	"github.com/memfit/memfit/internal/shape"
 )
 
 // recorded are inputs of decisions, one a line: of all tests of internal/workload, ordinary days and the simulated
@@ -45,14 +47,29 @@ func TestRecordedInputsAreDecidedAsBefore(t *testing.T) {
 			Kills  []memory.OOMKill
 			In     Input
 			State  State
+			Drift  *drift.Input
 		}
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			t.Fatal(err)
 		}
+		var had struct {
+			In struct {
+				Desired map[Key]struct{ Paused, Conflict string }
+			}
+		}
+		if err := json.Unmarshal(lines.Bytes(), &had); err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range had.In.Desired { // they were by container, and are the workload's
+			r.In.Paused, r.In.Conflict = one.Paused, one.Conflict
+		}
 		in := r.In
 		in.State = r.Before
 		after := r.In
-		after.State = r.State
+		after.State, after.Restart = r.State, nil
+		if r.Drift != nil {
+			dangerOf(r.Drift, &after)
+		}
 		asBefore(t, in, r.Kills, after)
 	}
 	if n < 100 {
@@ -102,6 +119,12 @@ func asBefore(t testing.TB, in Input, kills []memory.OOMKill, after Input) {
 		differs("findings", a+"\n    "+b)
 	}
 	old, got := before.Decide(toBefore(t, after)), Decide(after)
+	if held := heldBefore(&after); held != "" {
+		in := after
+		in.Restart = nil
+		old = before.Decide(toBefore(t, in))
+		old.RestartHeld = held
+	}
 	a, b := encode(t, old.Actions), encode(t, got.Actions)
 	if a != b {
 		differs(fmt.Sprintf("actions of %s %s", old.Reason, got.Reason), a+" "+old.Message+"\n    "+b+" "+got.Message)
@@ -139,6 +162,10 @@ func toBefore(t testing.TB, in Input) before.Input {
 	in.Policy.Windows, in.Pods, in.State = nil, nil, State{}
 	var out before.Input
 	recode(t, in, &out)
+	for key, desired := range out.Desired {
+		desired.Paused, desired.Conflict = in.Paused, in.Conflict
+		out.Desired[key] = desired
+	}
 	out.Policy.Windows = windows
 	recode(t, &state, &out.State)
 	for _, pod := range pods {
@@ -165,4 +192,59 @@ func recode(t testing.TB, from, to any) {
 	if err := json.Unmarshal([]byte(encode(t, from)), to); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// dangerOf fills in what was given to the package drift.
+func dangerOf(was *drift.Input, in *Input) {
+	pod, uid, why, at, workingSetOnly, found := drift.Worst(*was)
+	if found {
+		in.Restart = &Candidate{Pod: pod, UID: uid, Why: why, Measured: at, WorkingSetOnly: workingSetOnly}
+	}
+	in.Restarts = RestartPolicy{
+		MaxPerDay: was.Policy.MaxPerDay, MinReplicas: was.Policy.MinReplicas, Cooldown: was.Policy.Cooldown,
+	}
+	for _, r := range was.Done {
+		in.Restarts.Done = append(in.Restarts.Done, PastRestart(r))
+	}
+	if p, paused := strings.CutPrefix(was.Refused, "paused by "); paused {
+		in.Paused = p
+	} else if was.Refused != in.Policy.NoEvict && !strings.HasPrefix(was.Refused, "a Job's") {
+		in.Restarts.Refused = was.Refused
+	}
+}
+
+// heldBefore says why the package drift did not propose the pod in danger.
+func heldBefore(in *Input) string {
+	if in.Restart == nil {
+		return ""
+	}
+	was := drift.Input{
+		Shapes: map[string]shape.Shape{"app": {Kind: shape.StepRetention, Confidence: memory.High}}, Now: in.Now,
+		Policy: drift.Policy{
+			MaxPerDay: in.Restarts.MaxPerDay, MinReplicas: in.Restarts.MinReplicas, Cooldown: in.Restarts.Cooldown,
+		},
+	}
+	switch {
+	case in.Paused != "":
+		was.Refused = "paused by " + in.Paused
+	case in.Policy.NoEvict != "":
+		was.Refused = in.Policy.NoEvict
+	case in.Policy.OnlyRaise != "":
+		was.Refused = "a Job's pod would lose its work"
+	default:
+		was.Refused = in.Restarts.Refused
+	}
+	for _, r := range in.Restarts.Done {
+		was.Done = append(was.Done, drift.Restart(r))
+	}
+	for i := range in.Pods {
+		p := drift.Pod{Name: in.Pods[i].Name, UID: in.Pods[i].UID, Ready: in.Pods[i].Ready, Leaving: in.Pods[i].Leaving}
+		if p.UID == in.Restart.UID {
+			p.Containers = []drift.Container{{
+				Name: "app", Use: 90, Limit: 100, At: in.Restart.Measured, WorkingSetOnly: in.Restart.WorkingSetOnly,
+			}}
+		}
+		was.Pods = append(was.Pods, p)
+	}
+	return drift.Choose(was).Held
 }

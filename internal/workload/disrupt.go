@@ -24,7 +24,7 @@ func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
 }
 
 // TooFewServe says why no other pod than those that are being changed already may be kept from serving; empty: one may
-// be. wanted is how many pods there should be; 0: unknown, and all that have not ended count, also those without a node.
+// be. wanted is how many pods there should be; 0: unknown, and all that have not ended count, those without a node too.
 func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
 	var pods []rollout.Pod
 	living := 0

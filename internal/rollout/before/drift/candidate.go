@@ -242,3 +242,9 @@ func boolean(b bool) int {
 	}
 	return 0
 }
+
+// Worst is the pod in danger.
+func Worst(in Input) (pod string, uid types.UID, why string, at time.Time, workingSetOnly, found bool) {
+	d, found := worst(in)
+	return d.Pod.Name, d.UID, d.why, d.At, d.WorkingSetOnly, found
+}

@@ -4,13 +4,9 @@
 package rollout
 
 import (
-	"cmp"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/memfit/memfit/internal/format"
 )
 
 // Candidate is a pod that should make room for a fresh one (drift.action: Restart).
@@ -19,6 +15,28 @@ type Candidate struct {
 	UID types.UID
 	// Why says what is wrong with it.
 	Why string
+	// Measured is when its memory was read; WorkingSetOnly: the reading contains page cache.
+	Measured       time.Time
+	WorkingSetOnly bool
+}
+
+// RestartPolicy bounds such restarts. The zero value allows none.
+type RestartPolicy struct {
+	// MaxPerDay is the most restarts in 24 hours, MinReplicas the pods that must go on serving, Cooldown the least time
+	// between two.
+	MaxPerDay, MinReplicas int
+	Cooldown               time.Duration
+	// Done are the restarts of the last day, oldest first.
+	Done []PastRestart
+	// Refused is why the API server refused one moments ago; empty: it did not.
+	Refused string
+}
+
+// PastRestart is one pod that was evicted for a fresh one.
+type PastRestart struct {
+	Pod string    `json:"pod"`
+	UID types.UID `json:"uid"`
+	At  time.Time `json:"at"`
 }
 
 // Restarted is a pod that was evicted for a fresh one, until that one is ready.
@@ -70,63 +88,23 @@ func (p *Pod) restartsFor(st *Step) bool {
 	return false
 }
 
-// overBudget says why the pod must not be disturbed now; empty: it may be. One that does not serve anyway is no loss,
-// unless its limit is lowered: then only what memfit changes counts. begun: its own change is among those.
-func (d *decider) overBudget(pod *Pod, lowering, begun bool) string {
-	var own types.UID
-	if begun {
-		own = pod.UID
-	}
-	a := d.State.Availability(d.Pods, 0, own)
-	if !pod.serves() && !lowering {
-		a.Wanted = a.Serving + a.Changing
-	}
-	return a.TooFew(d.Policy.MaxUnavailable)
-}
-
-// restart lets a pod make room for a fresh one, if the budget that all changes share allows it.
+// restart lets a pod make room for a fresh one, if the gates let it.
 func (d *decider) restart() {
 	c := d.Restart
 	if c == nil {
 		return
 	}
 	pod := d.pod(Step{UID: c.UID})
-	_, changing := d.State.step(c.UID)
-	switch why := ""; {
-	case pod == nil:
+	if pod == nil {
 		return
-	case d.outsideWindows() != "":
-		d.restartHeld = d.outsideWindows()
-	case d.State.Restart != nil:
-		d.restartHeld = fmt.Sprintf(
-			"pod %s was evicted at %s, and no fresh one is ready yet", d.State.Restart.Pod, format.Time(d.State.Restart.At),
-		)
-	case changing:
-		d.restartHeld = "its size is being changed"
-	case d.evicting():
-		d.restartHeld = "another pod is evicted for its size: one at a time"
-	default:
-		cost := Spent{UID: c.UID, Pods: 1}
-		if why = cmp.Or(d.overBudget(pod, false, false), d.overChangeBudget(cost)); why != "" {
-			d.restartHeld = why
-			break
-		}
-		d.spend(cost)
-		d.State.Restart = &Restarted{Pod: c.Pod, UID: c.UID, At: stamp(d.Now), Present: presentOf(d.Pods), Why: c.Why}
-		d.actions = append(d.actions, Action{Pod: c.Pod, UID: c.UID, Evict: true, Restart: true, Why: c.Why})
 	}
 	d.requeueIn(recheckAfter)
-}
-
-// evicting reports whether a pod was evicted for its size and its successor is not ready. If two were, it could not be
-// told whose successor a new pod is.
-func (d *decider) evicting() bool {
-	if e := d.State.Rollout; e != nil {
-		for _, st := range e.Steps {
-			if st.Evict {
-				return true
-			}
-		}
+	ch := &change{kind: fresh, pod: pod, evict: true}
+	if refused, _ := d.refusal(ch); refused != (Verdict{}) {
+		d.restartHeld = refused.Message
+		return
 	}
-	return false
+	d.spend(ch.cost())
+	d.State.Restart = &Restarted{Pod: c.Pod, UID: c.UID, At: stamp(d.Now), Present: presentOf(d.Pods), Why: c.Why}
+	d.actions = append(d.actions, Action{Pod: c.Pod, UID: c.UID, Evict: true, Restart: true, Why: c.Why})
 }
