@@ -361,7 +361,7 @@ var _ = Describe("A recommendation that is applied", func() {
 			Expect(f.looks().Status.Conditions).To(applied(metav1.ConditionFalse, "DisruptionBudget", ContainSubstring(message)))
 			Expect(w.recorder.about("EvictedForResize")).To(BeEmpty())
 		}
-		keeps("is not evicted: 1 of 3 pods do not serve or are not there yet: maxUnavailable is 1")
+		keeps("is not evicted: 1 of 3 pods unavailable or missing, 0 of them updating: maxUnavailable is 1")
 
 		set := expect.Exists(w.ctx, w.client, w.namespace, "web-5d4f8c7b9", &appsv1.ReplicaSet{})
 		pending := build.Pod(w.namespace, "web-2").Annotate(v1alpha1.ProfileAnnotation, "web").

@@ -231,7 +231,7 @@ var _ = Describe("A pod that leaks", func() {
 		f.scaled(3)
 		f.leaks()
 		Expect(f.left()).To(HaveLen(2))
-		Expect(f.drift()).To(ContainSubstring("1 of 3 pods do not serve or are not there yet"))
+		Expect(f.drift()).To(ContainSubstring("1 of 3 pods unavailable or missing"))
 		Expect(w.recorder.about("RestartedForMemory")).To(BeEmpty())
 	})
 

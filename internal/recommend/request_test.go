@@ -135,21 +135,3 @@ func TestARequestDoesNotFollowEachMiB(t *testing.T) {
 		t.Errorf("100 steps of 1 MiB from 100 to 200 MiB were %d changes, want at most 6", changes)
 	}
 }
-
-// TestUseAboveTheRequestDoesNotWait for a cool-down, but nothing is restarted for it.
-func TestUseAboveTheRequestDoesNotWait(t *testing.T) {
-	in := Change{
-		Proposal{
-			Recommendation: Recommendation{Decision: Increase, Size: sizeOf(812*mib, 1332*mib), UseAboveRequest: true},
-		},
-		Running{Current: sizeOf(95*mib, 1332*mib)},
-	}
-	changed := Progress{LastChange: start.Add(-time.Minute), Now: start, Replicas: 2}
-	if got := Guard(in, Surroundings{}, changed); got != (Refusal{}) {
-		t.Errorf("refused: %s %s", got.Reason, got.Message)
-	}
-	in.Restarts = true
-	if reason := Guard(in, Surroundings{}, changed).Reason; reason != "CoolingDown" {
-		t.Errorf("with a restart: %q, want CoolingDown", reason)
-	}
-}

@@ -36,9 +36,3 @@ func (e *evaluation) rollBack() memory.Bytes {
 
 // holds reports whether a limit may be lowered onto use: what is counted moves by a few percent between two samples.
 func holds(limit, used memory.Bytes) bool { return used.Percent(105) < limit }
-
-// rollsBack: the size lowered to is no lower than before a raise that did not help.
-func (c *Change) rollsBack() bool {
-	to := c.Recommendation.RollBackTo
-	return to > 0 && c.lowering() && c.Recommendation.Size.Limit >= to
-}

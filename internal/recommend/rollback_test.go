@@ -77,22 +77,3 @@ func TestARaiseThatDidNotEndItsStallIsRolledBack(t *testing.T) {
 		})
 	}
 }
-
-func TestARollBackWaitsForNoEvidenceAndNoCoolDown(t *testing.T) {
-	rec := Recommendation{
-		Decision: Decrease, Size: sizeOf(250*mib, 256*mib), RollBackTo: 256 * mib, Evidence: Evidence{Window: 8 * time.Minute},
-	}
-	in := Change{Proposal{Recommendation: rec}, Running{Current: sizeOf(250*mib, 512*mib), Demand: 235 * mib}}
-	changed := Progress{Now: start.Add(10 * time.Minute), LastChange: start, Replicas: 2}
-	if got := Guard(in, Surroundings{}, changed); got != (Refusal{}) {
-		t.Errorf("refused: %s: %s", got.Reason, got.Message)
-	}
-	in.Demand = 250 * mib
-	if reason := Guard(in, Surroundings{}, changed).Reason; reason != "UsageTooHigh" {
-		t.Errorf("lowered onto what is in use: %q", reason)
-	}
-	in.Demand, in.Recommendation.Size.Limit = 100*mib, 128*mib
-	if reason := Guard(in, Surroundings{}, changed).Reason; reason != "NotEnoughEvidence" {
-		t.Errorf("lowered beyond what was before on 8 minutes of use: %q", reason)
-	}
-}

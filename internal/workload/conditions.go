@@ -157,13 +157,13 @@ func driftReason(kind shape.Kind) string {
 
 // aboutRestart says what drift.action: Restart makes of it.
 func aboutRestart(v *result) string {
-	switch d := v.restart; {
-	case d.Held != "":
-		return "; not restarted, although " + d.Why + ": " + d.Held
-	case d.Pod != "":
-		return "; pod " + d.Pod + " is restarted: " + d.Why
+	switch d := v.endangered; {
+	case d == nil:
+		return ""
+	case v.rollout.RestartHeld != "":
+		return "; not restarted, although " + d.Why + ": " + v.rollout.RestartHeld
 	}
-	return ""
+	return "; pod " + v.endangered.Pod + " is restarted: " + v.endangered.Why
 }
 
 func stepCondition(cov coverage) metav1.Condition {

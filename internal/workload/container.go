@@ -22,21 +22,18 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
-// desired is the recommendation for a container of every pod, with the surroundings that the guards of
-// internal/recommend look at.
+// desired is the recommendation for a container of every pod, with what bounds it.
 func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) rollout.Desired {
 	facts := &s.Facts
 	size := map[string]memory.Size{q.container.Name: rec.Size}
 	return rollout.Desired{
 		// what the pod around it allows, each pod says itself
-		Proposal: recommend.Proposal{Recommendation: rec, Policy: q.container.ownPolicy()},
-		Surroundings: recommend.Surroundings{
-			Paused: s.paused, Conflict: facts.Conflict, WindowPeak: lastDay(q.history), LargestNode: facts.LargestNode,
-			Range: recommend.LimitRange{
-				Name: facts.Range.Name, Min: facts.Range.Min, Max: facts.Range.Max, Refusal: facts.Refusal(s.Template, size),
-			},
-			Quota: recommend.Quota{Name: facts.Quota.Name, Limits: facts.Quota.Limits, Requests: facts.Quota.Requests},
+		Recommendation: rec, Policy: q.container.ownPolicy(), WindowPeak: lastDay(q.history),
+		LargestNode: facts.LargestNode,
+		Range: rollout.LimitRange{
+			Name: facts.Range.Name, Min: facts.Range.Min, Max: facts.Range.Max, Refusal: facts.Refusal(s.Template, size),
 		},
+		Quota: rollout.Quota{Name: facts.Quota.Name, Limits: facts.Quota.Limits, Requests: facts.Quota.Requests},
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
@@ -41,8 +40,8 @@ type result struct {
 	recommended map[string]v1alpha1.Size
 	// changed are the containers whose recommendation is new.
 	changed []string
-	// restart is the pod to evict for its memory, if the profile says so.
-	restart drift.Candidate
+	// endangered is a pod that should be restarted for its memory; nil: none.
+	endangered *rollout.Candidate
 	// findings are what became of changes begun earlier, rollout what is to be done to running pods now.
 	findings []rollout.Finding
 	rollout  rollout.Transition
@@ -237,15 +236,9 @@ func (d *decider) take(in *containerInput, r containerResult) {
 // internal/rollout decides, within one budget for that and for sizes.
 func (d *decider) disturb() {
 	v := &d.v
-	v.restart = restartOf(d.s, d.st, v.shapes, d.now)
-	if v.restart.Pod != "" {
-		d.rollout.Restart = &rollout.Candidate{Pod: v.restart.Pod, UID: v.restart.UID, Why: v.restart.Why}
-	}
-	v.rollout = rollout.Decide(d.rollout)
-	if v.restart.Pod != "" && v.rollout.RestartHeld != "" {
-		v.restart = drift.Candidate{Why: v.restart.Why, Held: v.rollout.RestartHeld}
-	}
-	v.timing.Rollout, v.timing.Restart = v.rollout.RequeueAfter, v.restart.RequeueAfter
+	d.rollout.Restart = endangered(d.s, d.rollout.Pods, v.shapes)
+	v.endangered, v.rollout = d.rollout.Restart, rollout.Decide(d.rollout)
+	v.timing.Rollout = v.rollout.RequeueAfter
 }
 
 // summarize fills in what the status says about the workload as a whole.

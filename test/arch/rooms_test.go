@@ -93,7 +93,9 @@ var rooms = []room{
 	},
 	{
 		name: "drift", dir: "internal/drift/...", noStd: pure, // whether a pod should make room before it is killed
-		ours:    []string{"internal/format", "internal/memory", "internal/period", "internal/shape"},
+		ours: []string{
+			"internal/format", "internal/memory", "internal/period", "internal/rollout", "internal/shape",
+		},
 		outside: []string{"k8s.io/apimachinery/pkg/types"},
 		never:   clients,
 	},
@@ -118,9 +120,9 @@ var rooms = []room{
 		never: slices.Concat(clients, kinds),
 	},
 	{
-		name: "recommend", dir: "internal/recommend/...", noStd: pure, // of the API, its guards use the reasons
-		ours:  []string{"api/v1alpha1", "internal/format", "internal/history", "internal/memory", "internal/period"},
-		never: clients,
+		name: "recommend", dir: "internal/recommend/...", noStd: pure, // from evidence to a size
+		ours:  []string{"internal/format", "internal/history", "internal/memory", "internal/period"},
+		never: slices.Concat(clients, kinds),
 	},
 	{
 		// reads other people's objects, which are arguments

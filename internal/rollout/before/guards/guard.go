@@ -1,16 +1,18 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package recommend
+package guards
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
+	"github.com/memfit/memfit/internal/recommend"
 )
 
 // Change is a recommendation for a container as it runs: what most guards look at. A zero field means "not known" or
@@ -22,8 +24,8 @@ type Change struct {
 
 // Proposal is the recommendation for a container, and what its owner allows.
 type Proposal struct {
-	Recommendation Recommendation
-	Policy         Policy
+	Recommendation recommend.Recommendation
+	Policy         recommend.Policy
 }
 
 // Surroundings are what others say about the workload and its namespace, whichever pod it is.
@@ -117,7 +119,7 @@ func Guard(c Change, s Surroundings, p Progress) Refusal {
 
 // refuse is a refusal with its sentence.
 func refuse(reason, text string, args ...any) Refusal {
-	return Refusal{Reason: reason, Message: sprintf(text, args...)}
+	return Refusal{Reason: reason, Message: fmt.Sprintf(text, args...)}
 }
 
 func pass() Refusal { return Refusal{} }
@@ -125,7 +127,7 @@ func pass() Refusal { return Refusal{} }
 // lowering and urgent are what many guards ask first: is the limit to go down, and did a kill ask for this?
 func (c *Change) lowering() bool { return c.Recommendation.Size.Limit < c.Current.Limit }
 func (c *Change) urgent() bool {
-	return c.Recommendation.Decision == Increase && c.Recommendation.Urgent
+	return c.Recommendation.Decision == recommend.Increase && c.Recommendation.Urgent
 }
 
 // notPaused refuses everything while memfit.dev/pause or the global switch says so.
@@ -149,7 +151,7 @@ func noConflict(with string) Refusal {
 // daily rhythm.
 func (c *Change) hasEvidence() Refusal {
 	r := c.Recommendation
-	if r.Decision == Hold {
+	if r.Decision == recommend.Hold {
 		return refuse(v1alpha1.ReasonNotEnoughEvidence, "%s", r.Summary)
 	}
 	if c.lowering() && r.Evidence.Window < period.Day.Duration() && !c.OwnersBound && !c.rollsBack() {
@@ -166,7 +168,7 @@ func (c *Change) hasEvidence() Refusal {
 
 // worthIt refuses when nothing would change.
 func (c *Change) worthIt() Refusal {
-	if r := c.Recommendation; r.Decision == Keep || r.Size == c.Current {
+	if r := c.Recommendation; r.Decision == recommend.Keep || r.Size == c.Current {
 		return refuse(v1alpha1.ReasonUpToDate,
 			"limit %s and request %s are right as they are", orNone(c.Current.Limit), orNone(c.Current.Request))
 	}
@@ -191,7 +193,7 @@ func (c *Change) notJustReverted(p Progress) Refusal {
 // cooledDown refuses within the cool-down after a change, unless a kill asks for more or the request is below what is
 // in use.
 func (c *Change) cooledDown(p Progress) Refusal {
-	cooldown := c.Policy.withDefaults().Cooldown
+	cooldown := cmp.Or(c.Policy.Cooldown, recommend.DefaultPolicy().Cooldown)
 	// What is used beyond the request, others were promised. A pod may do so although the one that was looked at does
 	// not.
 	to := c.Recommendation.Size
@@ -325,4 +327,18 @@ func (c *Change) fitsNode() Refusal {
 			"request %s is more than the node's %s", c.Recommendation.Size.Request, c.NodeSize)
 	}
 	return pass()
+}
+
+func holds(limit, used memory.Bytes) bool { return used.Percent(105) < limit }
+
+func (c *Change) rollsBack() bool {
+	to := c.Recommendation.RollBackTo
+	return to > 0 && c.lowering() && c.Recommendation.Size.Limit >= to
+}
+
+func orNone(b memory.Bytes) string {
+	if b == 0 {
+		return "none"
+	}
+	return b.String()
 }
