@@ -193,9 +193,6 @@ const (
 	// ReasonWaitingForQuery: sizing.disruption.rollbackQuery has a series in its answer, or no answer, so that no limit is
 	// lowered. It goes on by itself when the answer is empty.
 	ReasonWaitingForQuery = "WaitingForQuery"
-	// ReasonWaitingForStart: the container is down, and a raise that meets it down may never become effective. It is
-	// asked for as soon as the container runs.
-	ReasonWaitingForStart = "WaitingForStart"
 	// ReasonDeferred: the kubelet waits for room on the node. sizing.mode: InPlaceOrEvict evicts the pod after 5
 	// minutes.
 	ReasonDeferred = "Deferred"

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -27,17 +28,45 @@ type Executor struct {
 	ChangeBudget *ChangeBudget
 }
 
-// act carries out what the step decided to do to running pods. The checkpoint holds it already.
+// resizesAtOnce bounds how many pods of one workload are resized at the same time. On a busy node of two cores one
+// resize took up to 500 ms: 20 pods that were killed in the same second waited 5 s for their raises one after another,
+// and died again.
+const resizesAtOnce = 10
+
+// act carries out what the step decided to do to running pods. The checkpoint holds it already. Resizes that disturb
+// no pod do not wait for one another; what does is done one by one, with a look at the pods that serve before each.
 func (r *Reconciler) act(
 	ctx context.Context, s *workload.Snapshot, m *workload.State, actions []rollout.Action, now time.Time,
 ) error {
-	var failed error
-	for _, a := range actions {
-		result, err := r.carryOut(ctx, s, m, a)
-		m.Note(a, result, now)
-		failed = errors.Join(failed, err)
+	outcomes, failed := make([]workload.Outcome, len(actions)), make([]error, len(actions))
+	var resizes errgroup.Group
+	resizes.SetLimit(resizesAtOnce)
+	for i, a := range actions {
+		if !disturbs(s, a) {
+			resizes.Go(func() error {
+				outcomes[i], failed[i] = r.carryOut(ctx, s, m, a)
+				return nil
+			})
+		}
 	}
-	return failed
+	_ = resizes.Wait() // each error is in failed
+	for _, disturbing := range []bool{false, true} {
+		for i, a := range actions {
+			if disturbs(s, a) != disturbing {
+				continue
+			}
+			if disturbing {
+				outcomes[i], failed[i] = r.carryOut(ctx, s, m, a)
+			}
+			m.Note(a, outcomes[i], now)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func disturbs(s *workload.Snapshot, a rollout.Action) bool {
+	pod := s.Pod(a.UID)
+	return pod != nil && workload.Disturbs(pod, a)
 }
 
 // carryOut does one thing to one pod.

@@ -198,7 +198,7 @@ var _ = Describe("A limit that is not effective", func() {
 		Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse,
 			"NotEffective",
 			And(ContainSubstring("held to 32Mi"), ContainSubstring("kubectl -n "+w.namespace+" delete pod web-0"))))
-		Expect(asked).To(BeNumerically("<=", 3))
+		Expect(asked).To(BeNumerically("<=", 4), "once, and three quick tries")
 	})
 
 	It("is got by replacing the pod, where that is allowed", func() {
@@ -252,7 +252,6 @@ var _ = Describe("Two leaders that overlap a resize", func() {
 		Expect(k.reconcile(k.ref)).To(Succeed())
 		k.dies(0, 20*time.Second)
 		k.passes(10 * time.Second)
-		Expect(k.reconcile(k.ref)).To(Succeed())
 		k.starts(0)
 
 		old, resize := w.memfit, w.reconciler.Executor.Resize

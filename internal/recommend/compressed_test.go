@@ -23,7 +23,7 @@ const day = 24 * time.Hour
 type story struct {
 	every   period.Evidence
 	use     []memory.Bytes
-	killed  int             // index of the sample after which it was killed; 0: never
+	killed  int // index of the sample after which it was killed; 0: never
 	traits  Traits
 	policy  Policy
 	current memory.Size

@@ -167,10 +167,8 @@ func (d *decider) again() {
 			st.Present = presentOf(d.Pods)
 			d.send(st)
 		case !pod.has(st.To, spec):
-			if _, down := pod.down(st.To); !down {
-				st.Sent = stamp(d.Now)
-				d.send(st)
-			}
+			st.Sent, st.Lives = stamp(d.Now), pod.lives(st.To)
+			d.send(st)
 		case d.resend(st, pod):
 			d.send(st)
 		default:
@@ -283,19 +281,11 @@ func outOfBounds(size memory.Size, p recommend.Policy) bool {
 }
 
 // outdated reports whether a step that was written down and not done must not be done any more: it would break a bound
-// that the owner has set since or come after its maintenance window, or it waits for its container with a size that is
-// not recommended any more.
+// that the owner has set since or come after its maintenance window.
 func (d *decider) outdated(st Step) bool {
 	pod := d.pod(st)
 	if pod == nil || st.Back || pod.has(st.To, spec) {
 		return false
-	}
-	waits := !st.Evict && pod.waits(&st)
-	for _, c := range pod.Containers {
-		size, asked := st.To[c.Name]
-		if to, _ := d.target(pod, c); asked && waits && recommend.Differs(size, to, d.Desired[c.key()].Policy) {
-			return true
-		}
 	}
 	for name, size := range st.To {
 		if name == WholePod {
@@ -362,7 +352,7 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	}
 	step := Step{
 		Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Evict: evict, From: from, Last: last, To: maps.Clone(to),
-		Served: pod.serves(), Programs: pod.programs(to), Why: quote.Cut(d.recommended(pod, to), maxWords),
+		Lives: pod.lives(to), Served: pod.serves(), Programs: pod.programs(to), Why: quote.Cut(d.recommended(pod, to), maxWords),
 	}
 	if evict {
 		step.Present = presentOf(d.Pods)
@@ -372,10 +362,6 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	if evict && d.awaitsPermit(&step) {
 		d.requeueIn(permitReaches)
 		return // it is written down, and sent when the webhooks know that its successor is the canary
-	}
-	if _, down := pod.down(to); down && !evict {
-		d.requeueIn(recheckAfter)
-		return // it is written down, and sent as soon as the container runs
 	}
 	d.actions = append(d.actions, Action{Pod: pod.Name, UID: pod.UID, Evict: evict, Sizes: to, Why: changes(from, to)})
 }
@@ -446,11 +432,6 @@ func (d *decider) underWay() (reason, message string) {
 			if r, stands := d.State.refusal(st.UID, false); stands {
 				reason, message = r.Reason, message+": "+r.Why
 			}
-		case pod != nil && !st.Evict && pod.waits(&st):
-			c, _ := pod.down(st.To)
-			reason, message = v1alpha1.ReasonWaitingForStart, fmt.Sprintf("Pod %s: %s is asked for as soon as the container "+
-				"runs: a resize that comes before may never take effect (kubernetes/kubernetes#138760)%s",
-				st.Pod, changes(st.From, st.To), d.insteadOfWaiting(&st, c))
 		case pod != nil && !st.Evict && pod.has(st.To, actual) && !pod.Resize.InProgress && !pod.Resize.Deferred:
 			reason, message = v1alpha1.ReasonApplying, message+d.heldWords(&st, pod)
 		case pod != nil && !st.Evict && pod.Resize.Deferred:

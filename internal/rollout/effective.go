@@ -13,21 +13,27 @@ import (
 
 // A resize that reaches the kubelet while the container is down may never reach the cgroup of its pod
 // (kubernetes/kubernetes#138760, kubelets 1.34 to 1.37.0): the container's status shows the new limit, and the kernel
-// kills at the old one. So a raise is sent while the container runs, what was sent is done only when it is proven to be
-// effective, and what is not is sent again with another number: a kubelet takes the same numbers for nothing new.
+// kills at the old one. Whether the container is down is known too late, because its status is a second old, and on a
+// busy node several. So a raise is sent at once. It also ends the back-off: the kubelet keeps one for each size of a
+// container. What was sent is done only when it is proven to be effective. What is not is sent again, with another
+// number, because a kubelet takes the same number for nothing new: first to each instance that starts after it, because
+// only an instance that runs when the number arrives gives it to its pod, and later with growing gaps.
 
 const (
 	// settle is how long the kubelet may take to report what the pod's cgroup has: it looks at its containers every second
 	// and writes a status after each change; 10 s is its own interval for statuses that nothing asked for.
 	settle = 10 * time.Second
-	// maxTries is how often a resize is sent where the pod may be evicted instead. A container that lives for longer than
-	// the kubelet takes to act, a second or two, is met by the first; two more rule out bad luck. Between them is twice
-	// the time each: a crash loop must not become a loop of writes.
+	// quickTries is how often a resize is sent again as soon as another instance is seen, or the end of the one that it
+	// was sent to. A resize is effective 200 ms after the start of an instance is seen (Kubernetes 1.36), so that one
+	// that lives for half a second is met. The kubelet restarts at once what ends with a number that it has not ended
+	// with before.
+	quickTries = 3
+	// maxTries is how often a resize is sent where the pod may be evicted instead.
 	maxTries = 3
-	// maxTriesInPlace is how often where it may not be, and people would have to delete the pod: 0, 10, 30, 70 and 150
-	// seconds after the first, the last that is given up within patience. A container that lives for a moment is met by
-	// each only when the kubelet comes to it within that moment.
-	maxTriesInPlace = 5
+	// maxTriesInPlace is how often where it may not be, and people would have to delete the pod: after the quick ones 20,
+	// 40 and 80 seconds after the one before, because a crash loop must not become a loop of writes. The last is given up
+	// within patience.
+	maxTriesInPlace = quickTries + 4
 	// anotherNumber is by how much the limit differs when it is sent again: the least that people can still read.
 	anotherNumber = memory.MiB
 )
@@ -70,23 +76,31 @@ func (o *observation) doubted(st *Step, pod *Pod) bool {
 	return 0 < left && left <= memory.RaiseReaches
 }
 
-// down is a container whose limit is to be raised and that does not run now, so that a resize may never take effect.
-func (p *Pod) down(to map[string]memory.Size) (Container, bool) {
+// down is a container whose limit a step raises and that does not run now.
+func (p *Pod) down(st *Step) (Container, bool) {
 	for _, c := range p.Containers {
-		if size, asked := to[c.Name]; asked && size.Limit > have(c).Limit && c.Started.IsZero() {
+		if size, asked := st.To[c.Name]; asked && size.Limit > st.From[c.Name].Limit && c.Started.IsZero() {
 			return c, true
 		}
 	}
 	return Container{}, false
 }
 
-// waits reports whether a step was written down and not sent, because its container does not run.
-func (p *Pod) waits(st *Step) bool {
-	_, down := p.down(st.To)
-	return down && !p.has(st.To, spec)
+// lives counts the starts and ends of the containers that get a size: it is another number when another instance runs,
+// or none.
+func (p *Pod) lives(to map[string]memory.Size) (n int32) {
+	for _, c := range p.Containers {
+		if _, asked := to[c.Name]; asked {
+			n += 2 * c.Restarts
+			if c.Started.IsZero() {
+				n++
+			}
+		}
+	}
+	return n
 }
 
-// sent is when a step was asked for last. One that waits for its container was not, and counts from its beginning.
+// sent is when a step was asked for last.
 func (st *Step) sent() time.Time {
 	if st.Sent.IsZero() {
 		return st.At
@@ -94,24 +108,31 @@ func (st *Step) sent() time.Time {
 	return st.Sent
 }
 
-// never gives up a resize that could not be sent: the kubelet says that the container ends within moments of its start,
-// and it was not seen running for longer than it may take.
-func (o *observation) never(st *Step, pod *Pod) bool {
-	c, down := pod.down(st.To)
-	if !down || !c.Brief || o.Now.Sub(st.At) < o.Policy.untilMet(c) {
-		return false
+// ignored reports whether the kubelet did nothing about a resize for as long as it has patience, while the containers
+// ran: that one is down is not the kubelet's doing.
+func (o *observation) ignored(st *Step, pod *Pod) bool {
+	since := st.sent()
+	for _, c := range pod.Containers {
+		if _, asked := st.To[c.Name]; asked {
+			since = later(since, c.Started)
+		}
 	}
-	o.notEffective(st, c)
-	return true
+	_, down := pod.down(st)
+	return !down && o.Now.Sub(since) >= patience
 }
 
-// untilMet is for how long a container is tried to be met running. One that ends within moments is met by luck only:
-// where its pod may be replaced, the three restarts within the first minute of a back-off are enough of it.
-func (p *Policy) untilMet(c Container) time.Duration {
-	if p.tries(c) == 1 {
-		return time.Minute
+// untilMet is for how long a container that ends within moments is tried to be met where its pod may be replaced: three
+// restarts come within the first minute of a back-off.
+const untilMet = time.Minute
+
+// notMet gives up a resize that no instance was seen with, where the pod may be replaced instead.
+func (o *observation) notMet(st *Step, pod *Pod) bool {
+	c, down := pod.down(st)
+	if !down || !c.Brief || o.Policy.tries(c) > 1 || o.Now.Sub(st.sent()) < untilMet {
+		return false
 	}
-	return patience
+	o.giveUp(st, v1alpha1.ReasonNotEffective, o.whyNotEffective(st, c))
+	return true
 }
 
 // unproven deals with a resize that the container's status shows and the cgroup of its pod is not proven to have: it is
@@ -146,10 +167,14 @@ func (o *observation) notEffective(st *Step, c Container) {
 }
 
 func (o *observation) whyNotEffective(st *Step, c Container) string {
+	held := have(c).Limit
+	if held >= st.To[c.Name].Limit {
+		held = st.From[c.Name].Limit // the kubelet has not even reported it
+	}
 	text := fmt.Sprintf("container %s is to have a limit of %s and is held to %s: a resize that reaches the kubelet "+
 		"while the container "+
 		"is down does not reach its pod (kubernetes/kubernetes#138760, kubelets 1.34 to 1.37.0)",
-		c.Name, st.To[c.Name].Limit, have(c).Limit)
+		c.Name, st.To[c.Name].Limit, held)
 	if c.Brief {
 		text += ", and this one ends within moments of its start"
 	}
@@ -170,12 +195,20 @@ func (in *Input) remedy(pod string, limit memory.Bytes) string {
 	return fmt.Sprintf("a new pod gets the size when it is created: kubectl -n %s delete pod %s", in.Namespace, pod)
 }
 
-// resend asks again for what is not effective, while the container runs, with another number.
+// resend asks again for what is not effective, with another number.
 func (d *decider) resend(st *Step, pod *Pod) bool {
 	c, held := pod.held(st.To)
-	if !held || c.Started.IsZero() || st.Tries+1 >= d.Policy.tries(c) || d.Now.Sub(st.sent()) < settle<<st.Tries {
+	if !held || st.Tries+1 >= d.Policy.tries(c) {
 		return false
 	}
+	lives := pod.lives(st.To)
+	if quick := st.Tries < quickTries && lives != st.Lives; !quick {
+		gap := settle << max(0, st.Tries-quickTries+1)
+		if c.Started.IsZero() || d.Now.Sub(st.sent()) < gap {
+			return false
+		}
+	}
+	st.Lives = lives
 	st.Last, st.Sent = st.To, stamp(d.Now)
 	st.Tries++
 	st.To = map[string]memory.Size{}

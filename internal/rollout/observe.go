@@ -109,7 +109,7 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 	case pod.has(st.To, spec):
 		return o.awaited(st, pod)
 	case pod.has(st.From, spec), len(st.Last) > 0 && pod.has(st.Last, spec):
-		return o.never(st, pod), false // written down and not done: Decide does it
+		return false, false // written down and not done: Decide does it
 	}
 	o.foreign(st, pod)
 	return true, false
@@ -118,7 +118,7 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 // awaited looks after a resize that the API server has accepted: whether the kubelet has made it effective, or it is to
 // be given up.
 func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
-	waited := o.Now.Sub(st.sent()) // that the container was down before is not the kubelet's doing
+	waited := o.Now.Sub(st.sent())
 	r := pod.Resize
 	switch {
 	case pod.has(st.To, actual) && !r.InProgress && !r.Deferred && !r.Infeasible:
@@ -143,7 +143,8 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed at it since "+format.Time(st.sent())+": "+r.Message)
 	case r.Deferred && waited >= patience && o.Policy.Evict && o.Policy.NoEvict == "":
 		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had no room since "+format.Time(st.sent())+": "+r.Message)
-	case !r.Deferred && !r.InProgress && waited >= patience:
+	case !r.Deferred && o.notMet(st, pod):
+	case !r.Deferred && !r.InProgress && o.ignored(st, pod):
 		o.giveUp(
 			st, v1alpha1.ReasonNotActuated, "the kubelet has not actuated it since it was asked for at "+format.Time(st.sent()),
 		)

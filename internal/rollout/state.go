@@ -79,10 +79,11 @@ type Step struct {
 	From     map[string]memory.Size `json:"from"`
 	To       map[string]memory.Size `json:"to"`
 	// Last are the sizes that the spec had when To was asked for, where those are not From. Sent is when, if that was not
-	// at At (the container was down, or this is not the first time), and Tries how often before: what is not effective is
-	// asked for again with another number.
+	// at At, Lives what [Pod.lives] was then, and Tries how often before: what is not effective is asked for again with
+	// another number.
 	Last  map[string]memory.Size `json:"last,omitempty"`
 	Sent  time.Time              `json:"sent,omitzero"`
+	Lives int32                  `json:"lives,omitempty"`
 	Tries int                    `json:"tries,omitempty"`
 	// Confirmed is when the new size was seen effective.
 	Confirmed time.Time `json:"confirmed,omitzero"`

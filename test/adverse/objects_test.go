@@ -109,6 +109,13 @@ func java(heapMiB int, flags ...string) podChange {
 	}
 }
 
+// maxHeapSize is the variable by which the start script of Cassandra fixes its heap.
+func maxHeapSize(size string) podChange {
+	return func(p *corev1.PodSpec) {
+		p.Containers[0].Env = append(p.Containers[0].Env, corev1.EnvVar{Name: "MAX_HEAP_SIZE", Value: size})
+	}
+}
+
 // jdk gives the compiler in a single-file start somewhere to write.
 func jdk(p *corev1.PodSpec) { emptyDir(p, "tmp", "/tmp") }
 

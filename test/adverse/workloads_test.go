@@ -160,6 +160,16 @@ func workloads() []workload {
 			},
 		},
 		{
+			name:  "jvm-launcher-heap",
+			story: "a JVM aborts at the 64m that MAX_HEAP_SIZE gives it and has 256Mi: no limit helps",
+			modes: []v1alpha1.SizingMode{inPlace}, limit: 256 * mi, staysIll: true, within: 2 * time.Minute, deaths: 3,
+			objects: deployment("256Mi", java(90, "-Xmx$MAX_HEAP_SIZE", "-XX:+ExitOnOutOfMemoryError"), jdk, maxHeapSize("64m")),
+			profile: func(p *v1alpha1.MemoryProfileSpec) {
+				p.Runtime = v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: "17"}
+			},
+			limitAtMost: 256 * mi, untouched: true, says: "MAX_HEAP_SIZE",
+		},
+		{
 			name: "one-of-two", story: "two containers: app needs 120Mi and has 64Mi, side is well with its 64Mi",
 			modes: []v1alpha1.SizingMode{onCreate, inPlace, inPlaceOrEvict}, limit: 64 * mi, need: 120 * mi,
 			within:  4 * time.Minute,
@@ -221,7 +231,7 @@ func workloads() []workload {
 			name: "simultaneous-20", story: "20 running replicas exceed 32Mi in the same second and need 58Mi",
 			modes: []v1alpha1.SizingMode{inPlace}, limit: 32 * mi, need: 58 * mi, replicas: 20, within: 3 * time.Minute,
 			objects: deployment("32Mi", python(burst), burstVolume, replicas(20)), then: simultaneous,
-			limitAtMost: 300 * mi, alone: true, // a step is 64Mi at least
+			limitAtMost: 300 * mi, alone: true, failedBefore: true, // a step is 64Mi at least
 		},
 		{
 			name:  "pause-then-reschedule",

@@ -724,7 +724,7 @@ func (d *decider) underWay() (reason, message string) {
 			}
 		case pod != nil && !st.Evict && pod.waits(&st):
 			c, _ := pod.down(st.To)
-			reason, message = v1alpha1.ReasonWaitingForStart, fmt.Sprintf("Pod %s: %s is asked for as soon as the container "+
+			reason, message = "WaitingForStart", fmt.Sprintf("Pod %s: %s is asked for as soon as the container "+
 				"runs: a resize that comes before may never take effect (kubernetes/kubernetes#138760)%s",
 				st.Pod, changes(st.From, st.To), d.insteadOfWaiting(&st, c))
 		case pod != nil && !st.Evict && pod.has(st.To, actual) && !pod.Resize.InProgress && !pod.Resize.Deferred:

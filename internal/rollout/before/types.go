@@ -101,7 +101,7 @@ type Policy struct {
 	// Watch is how long a pod whose limit was lowered is watched, in real time. 0: [DefaultWatch].
 	Watch time.Duration
 	// Windows are the maintenance windows for what lowers, restarts or evicts; IncreasesInWindows: for every raise, too.
-	Windows         maintenance.Windows
+	Windows            maintenance.Windows
 	IncreasesInWindows bool
 }
 
