@@ -738,6 +738,16 @@ func (in *MemoryCheckpointStatus) DeepCopyInto(out *MemoryCheckpointStatus) {
 		*out = make([]byte, len(*in))
 		copy(*out, *in)
 	}
+	if in.Observed != nil {
+		in, out := &in.Observed, &out.Observed
+		*out = make([]byte, len(*in))
+		copy(*out, *in)
+	}
+	if in.Published != nil {
+		in, out := &in.Published, &out.Published
+		*out = make([]byte, len(*in))
+		copy(*out, *in)
+	}
 	if in.Sizing != nil {
 		in, out := &in.Sizing, &out.Sizing
 		*out = make([]byte, len(*in))

@@ -105,7 +105,8 @@ func packedWhole(t testing.TB, st *State) v1alpha1.MemoryCheckpointStatus {
 }
 
 func sameCheckpoint(a, b *v1alpha1.MemoryCheckpointStatus) bool {
-	same := bytes.Equal(a.Ledger, b.Ledger) && bytes.Equal(a.Drift, b.Drift) && bytes.Equal(a.Sizing, b.Sizing) &&
+	same := bytes.Equal(a.Published, b.Published) && bytes.Equal(a.Observed, b.Observed) &&
+		bytes.Equal(a.Ledger, b.Ledger) && bytes.Equal(a.Drift, b.Drift) && bytes.Equal(a.Sizing, b.Sizing) &&
 		len(a.Containers) == len(b.Containers)
 	for i := range a.Containers {
 		same = same && a.Containers[i].Name == b.Containers[i].Name &&

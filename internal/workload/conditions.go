@@ -281,7 +281,7 @@ func applied(s *Snapshot, v *result) (with, without int32) {
 		fits := true
 		for j := range managed { // of replicas, only what the kubelet says differs
 			size, found := v.recommended[managed[j].Name]
-			fits = fits && (!found || sameSize(size, apiSize(sizeEffective(containerOf(pod, managed[j].Name)))))
+			fits = fits && (!found || size == sizeEffective(containerOf(pod, managed[j].Name)))
 		}
 		if fits {
 			with++

@@ -176,7 +176,7 @@ type containerInput struct {
 	kills     []memory.OOMKill
 	replicas  []shape.Replica
 	urgent    []shape.Instance
-	published v1alpha1.Size
+	published memory.Size
 	// reverted is a size that was rolled back and must not come again; nil: none.
 	reverted *rollout.Revert
 	before   shapeCache
@@ -258,9 +258,9 @@ func (q *containerInput) recommend(a *containerResult) []string {
 	s.Decision, s.Confidence = string(rec.Decision), string(rec.Confidence)
 	s.Summary, s.Reasons = rec.Summary, head(rec.Reasons, 16)
 	s.Evidence = apiEvidence(rec.Evidence)
-	if rec.Size == (memory.Size{}) && (q.published.Limit != nil || q.published.Request != nil) {
+	if rec.Size == (memory.Size{}) && q.published != (memory.Size{}) {
 		// Evidence went away; the number found before does not: new pods must not fall back to a size that killed them.
-		rec.Size = profile.SizeOf(q.published)
+		rec.Size = q.published
 		s.Reasons = head(append([]string{"evidence is missing now: the last recommendation stands"}, s.Reasons...), 16)
 	}
 	if rec.Size != (memory.Size{}) { // one published before is bounded as the policy is now

@@ -18,6 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
+	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/shape"
 )
@@ -37,7 +38,9 @@ type result struct {
 	// found is what agents found replicas to run, by container.
 	found map[string]*v1alpha1.FoundRuntime
 	// recommended are the sizes that stand, by container.
-	recommended map[string]v1alpha1.Size
+	recommended map[string]memory.Size
+	// used is the highest demand of one running replica, by container.
+	used map[string]used
 	// changed are the containers whose recommendation is new.
 	changed []string
 	// endangered is a pod that should be restarted for its memory; nil: none.
@@ -69,12 +72,12 @@ type decider struct {
 func decide(s *Snapshot, st *State, now time.Time) result {
 	d := decider{s: s, st: st, now: now}
 	d.v = result{
-		liveHeaps: st.liveHeaps(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]shape.Shape{},
-		shapeCaches: map[string]shapeCache{},
-		replicas:    map[string][]shape.Replica{}, leaks: map[string]shape.Ramps{},
+		liveHeaps: st.liveHeaps(now), recommended: map[string]memory.Size{}, shapes: map[string]shape.Shape{},
+		shapeCaches: map[string]shapeCache{}, used: map[string]used{},
+		replicas: map[string][]shape.Replica{}, leaks: map[string]shape.Ramps{},
 	}
 	d.v.found = findRuntimes(s, st.found)
-	d.rollout = rolloutInput(s, st, observedOf(d.v.liveHeaps, st.published, d.v.found), now)
+	d.rollout = rolloutInput(s, st, observedOf(d.v.liveHeaps, st.sizes(), d.v.found), now)
 	d.rollout.State, d.v.findings = rollout.Observe(d.rollout, st.ledger.AllKillsAndStalls(now))
 	if s.Template != nil {
 		d.containers()
@@ -90,7 +93,7 @@ func (d *decider) containers() {
 	for _, container := range slices.Sorted(maps.Keys(d.v.unnamed)) {
 		d.v.status.Remedies = append(d.v.status.Remedies, d.v.unnamed[container])
 	}
-	observed := observedOf(d.v.liveHeaps, d.st.published, d.v.found)
+	observed := observedOf(d.v.liveHeaps, d.st.sizes(), d.v.found)
 	plan := inject.MakePlan(inject.Input{Pod: d.s.Template, Profile: d.s.Profile, Observed: observed, Created: true})
 	managed := Managed(d.s.Profile, d.s.Template)
 	for _, c := range managed[:min(len(managed), MaxContainers)] {
@@ -145,8 +148,8 @@ func (d *decider) input(c managedContainer, plan inject.Plan, e *evidence) conta
 		in.kills = slices.DeleteFunc(in.kills, func(k memory.OOMKill) bool { return !e.counts(k.Program) })
 		pods = st.ofProgram(pods, c.Name, e.program)
 	}
-	if e == nil || e == st.newest(c.Name) && e.counts(st.publishedFor[c.Name]) {
-		in.published = st.published[c.Name]
+	if last := st.published[c.Name]; e == nil || e == st.newest(c.Name) && e.counts(last.Program) {
+		in.published = last.Size
 	}
 	in.replicas, in.urgent = st.replicas(c.Name, pods), st.urgent(c.Name, pods, c.current.Limit)
 	in.inUse, in.inUseSeen = st.inUse(c.Name, pods)
@@ -193,10 +196,7 @@ func heldBefore(h *history.Container, kills []memory.OOMKill, all int64) (most m
 // take puts what was decided about a container into the result.
 func (d *decider) take(in *containerInput, r containerResult) {
 	v, st, name := &d.v, d.st, in.container.Name
-	r.status.Usage, r.status.UsageTime = st.used[name].Usage, st.used[name].UsageTime
-	if most, seen := st.use(name, d.s.Governed); most > 0 {
-		r.status.Usage, r.status.UsageTime = format.Quantity(most), &metav1.Time{Time: seen.UTC().Truncate(time.Second)}
-	}
+	d.use(&r.status)
 	r.status.OOMKills, r.status.Stalls = st.ledger.Total(name), st.ledger.StallTotal(name)
 	r.status.Breakdown, r.status.BreakdownOutlier = breakdown(d.s, name)
 	r.status.Suggestions = suggestions(d.s, name)
@@ -211,11 +211,11 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	}
 	st.sayInVain(&r.status, d.now)
 	if size := r.status.Recommended; size != nil {
-		v.recommended[name] = *size
+		v.recommended[name] = profile.SizeOf(*size)
 		if sizesNewPods(d.s.Profile.Spec.Sizing.Mode) {
 			d.rollout.Desired[rollout.Key{Container: name, Program: in.program}] = in.desired(d.s, r.recommendation)
 		}
-		if !near(*size, st.published[name]) {
+		if !near(v.recommended[name], st.announced.sizes[name]) {
 			v.changed = append(v.changed, name)
 		}
 	}
@@ -230,6 +230,20 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	d.offer(&r.status)
 	v.status.Containers = append(v.status.Containers, r.status)
 	v.timing.recommend(r.recommendation.RequeueAfter)
+}
+
+// use fills in the highest demand of one running replica: as read now, or by an earlier process of memfit.
+func (d *decider) use(status *v1alpha1.ContainerRecommendation) {
+	name := status.Container
+	most, seen := d.st.use(name, d.s.Governed)
+	if most > 0 {
+		d.v.used[name] = used{most: most, seen: seen.UTC().Truncate(time.Second)}
+	} else if last := d.st.used[name]; last.recalled {
+		most, seen = last.most, last.seen
+	}
+	if most > 0 {
+		status.Usage, status.UsageTime = format.Quantity(most), &metav1.Time{Time: seen.UTC().Truncate(time.Second)}
+	}
 }
 
 // disturb decides what is done to running pods: internal/drift proposes a pod to restart for its memory, and

@@ -14,7 +14,6 @@ import (
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
-	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/rollout"
 )
 
@@ -110,7 +109,7 @@ func (d *decider) sayWhole(managed []managedContainer) {
 			continue
 		}
 		spec, _ := containerOf(d.s.Template, c.Name)
-		want, have := profile.SizeOf(size), sizeOf(spec.Resources)
+		want, have := size, sizeOf(spec.Resources)
 		a := constraints.Ask{Container: c.Name, Base: have, Want: want, Never: c.sizePolicy().DecreaseNever}
 		if have.Limit == 0 {
 			a.Want, a.Part = have, want

@@ -15,6 +15,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
 )
 
 // Worth are hashes of what makes a status worth writing: it is written again when one of them differs.
@@ -27,9 +28,6 @@ type Worth struct {
 
 // WorthOf is the worth of a status. A size that is close to the one published counts as that one.
 func (st *State) WorthOf(s *v1alpha1.MemoryRecommendationStatus) Worth { return worth(s, st.published) }
-
-// WrittenWorth is the same of a status that was written.
-func WrittenWorth(s *v1alpha1.MemoryRecommendationStatus) Worth { return worth(s, sizes(s)) }
 
 // figures are the part of a container's recommendation that goes up and down.
 type figures struct {
@@ -54,13 +52,16 @@ func moving(r *v1alpha1.ContainerRecommendation) figures {
 
 // worth leaves out prose, and rounds numbers so that they change a few times in a workload's life. Without it every
 // sample would be an API write; with it a steady workload costs a handful of writes a day.
-func worth(s *v1alpha1.MemoryRecommendationStatus, published map[string]v1alpha1.Size) Worth {
+func worth(s *v1alpha1.MemoryRecommendationStatus, published map[string]published) Worth {
 	c := s.DeepCopy()
 	moves := make([]string, len(c.Containers))
 	for i := range c.Containers {
 		r := &c.Containers[i]
-		asRecommended := r.Recommended != nil && r.NewPods != nil && near(*r.NewPods, *r.Recommended)
-		if size, found := published[r.Container]; found && r.Recommended != nil && near(*r.Recommended, size) {
+		asRecommended := r.Recommended != nil && r.NewPods != nil &&
+			near(profile.SizeOf(*r.NewPods), profile.SizeOf(*r.Recommended))
+		if last, had := published[r.Container]; had && r.Recommended != nil &&
+			near(profile.SizeOf(*r.Recommended), last.Size) {
+			size := apiSize(last.Size)
 			r.Recommended = &size
 		}
 		if asRecommended {
@@ -112,27 +113,15 @@ const (
 )
 
 // near says whether a size is as good as another, the one published before.
-func near(a, b v1alpha1.Size) bool {
-	return nearQuantity(a.Limit, b.Limit, nearPercent) && nearQuantity(a.Request, b.Request, nearRequestPercent)
+func near(a, b memory.Size) bool {
+	return nearBytes(a.Limit, b.Limit, nearPercent) && nearBytes(a.Request, b.Request, nearRequestPercent)
 }
 
-func nearQuantity(a, b *resource.Quantity, percent int32) bool {
-	if a == nil || b == nil {
+func nearBytes(a, b memory.Bytes, percent int32) bool {
+	if a == 0 || b == 0 { // none at all differs from any number
 		return a == b
 	}
-	x, y := memory.FromQuantity(*a), memory.FromQuantity(*b)
-	return max(x, y).Minus(min(x, y)) <= y.Percent(percent)
-}
-
-// sizes are the sizes that a status recommends, by container.
-func sizes(s *v1alpha1.MemoryRecommendationStatus) map[string]v1alpha1.Size {
-	published := map[string]v1alpha1.Size{}
-	for i := range s.Containers {
-		if r := s.Containers[i].Recommended; r != nil {
-			published[s.Containers[i].Container] = *r
-		}
-	}
-	return published
+	return max(a, b).Minus(min(a, b)) <= b.Percent(percent)
 }
 
 // rounded125 rounds down to 1, 2 or 5 times a power of ten: three writes for each tenfold evidence.

@@ -15,7 +15,6 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -209,14 +208,12 @@ func (h *Injector) recommendation(
 	return rec, nil
 }
 
-// sized reports whether new pods get a size, because the profile's mode asks for it and no other autoscaler does. A
-// pause is no reason against it: what new pods get then is the size that the running ones have.
+// sized reports whether new pods get a size: the profile's mode asks for it, and the recommendation offers one. It
+// offers none while another autoscaler sizes these pods, and during a pause the size that the running pods have.
 func sized(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) bool {
-	if !sizesNewPods(resolved.Profile) {
-		return false
-	}
-	c := apimeta.FindStatusCondition(rec.Status.Conditions, v1alpha1.ConditionApplied)
-	return c == nil || c.Reason != v1alpha1.ReasonConflict // else somebody else sizes these pods
+	return sizesNewPods(resolved.Profile) && slices.ContainsFunc(
+		rec.Status.Containers, func(c v1alpha1.ContainerRecommendation) bool { return c.NewPods != nil },
+	)
 }
 
 // offersOf are the sizes for a new pod by container, if it is sized.
