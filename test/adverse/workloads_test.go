@@ -98,12 +98,12 @@ func workloads() []workload {
 			objects: deployment("32Mi", holds("300Mi")), disturbedAtMost: 3, failedBefore: true,
 		},
 		{
-			name: "crash-loop-early", story: "the same, under memfit from the start",
+			name: "crash-loop-early", story: "needs 310Mi at start, has 32Mi",
 			modes: []v1alpha1.SizingMode{recommendOnly, onCreate, inPlace, inPlaceOrEvict}, limit: 32 * mi, need: 310 * mi,
 			within: 5 * time.Minute, objects: deployment("32Mi", holds("300Mi")), disturbedAtMost: 3,
 		},
 		{
-			name: "crash-loop-paused", story: "the same, dying while memfit is paused, then not paused any more",
+			name: "crash-loop-paused", story: "needs 310Mi at start, has 32Mi; killed during a pause, which then ends",
 			modes: []v1alpha1.SizingMode{inPlace, inPlaceOrEvict}, optIn: afterPause, limit: 32 * mi, need: 310 * mi,
 			within: 5 * time.Minute, objects: deployment("32Mi", holds("300Mi")), disturbedAtMost: 3, failedBefore: true,
 		},
@@ -141,8 +141,8 @@ func workloads() []workload {
 		},
 		{
 			name: "stalled",
-			story: "fills 90 % of its limit and goes through a mapped file of a fifth of it: nothing kills it, and it serves " +
-				"nobody",
+			story: "fills 90 % of its limit and reads a mapped file of a fifth of it: it stalls, and the kernel does not kill " +
+				"it",
 			modes: []v1alpha1.SizingMode{inPlace, inPlaceOrEvict}, limit: 128 * mi, need: 150 * mi, within: 6 * time.Minute,
 			objects: deployment("128Mi", python(stall), scratch, readyFile), says: "stalled at 128Mi",
 		},
