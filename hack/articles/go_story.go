@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // goLimit turns a limit of the article, in MiB, into one of here. The article's smallest is 18. Here it was 176 where
@@ -269,16 +268,13 @@ func goKilled(r *Run) (Measured, error) {
 
 // goKilledOfThree is the part of the arms that were killed of those that GOMEMLIMIT gets through a fatal limit.
 func goKilledOfThree(r *Run) (Measured, error) {
-	var killed int
-	var from []string
-	for _, name := range goThree(r.Story.Lean) {
-		how, dead := r.died(name)
-		if dead {
+	names, killed := goThree(r.Story.Lean), 0
+	for _, name := range names {
+		if _, dead := r.died(name); dead {
 			killed++
 		}
-		from = append(from, name+": "+how)
 	}
-	return Measured{float64(killed) / float64(len(from)), strings.Join(from, "; ")}, nil
+	return Measured{float64(killed) / float64(len(names)), fmt.Sprintf("%d of %d", killed, len(names))}, nil
 }
 
 // goSpeedOfSmallest is the speed of the arm with the smallest limit from which on none was fatal: the author's smallest

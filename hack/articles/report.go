@@ -279,7 +279,7 @@ var nodeText string
 var htmlText string
 
 var functions = map[string]any{
-	"cell": func(text string) string { return strings.NewReplacer("|", "\\|", "\n", " ").Replace(text) },
+	"cell": cell,
 	"mib":  mib, "prose": prose,
 	"here":   Outcome.values,
 	"places": func() []string { return places },
@@ -342,6 +342,18 @@ func (p page) Runs() []time.Duration {
 		}
 	}
 	return all
+}
+
+// mostInCell is how much of a line of output the page quotes; the HTML report has all.
+const mostInCell = 360
+
+// cell returns a text for a cell of a Markdown table: on one line, with single spaces, and cut.
+func cell(text string) string {
+	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "|", "\\|")), " ")
+	if len(text) <= mostInCell {
+		return text
+	}
+	return text[:strings.LastIndex(text[:mostInCell], " ")] + " ..."
 }
 
 func writeMarkdown(w io.Writer, text string, p page) error {

@@ -115,7 +115,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"node cgroup2", "| **no** |", "| 0.50 **differs** |", "Missing in sample: what to do.",
+		"node cgroup2", "sample: **differs**, 1 of 2 facts", "| 0.50 **differs** |", "Missing in sample: what to do.",
 	} {
 		if !strings.Contains(node.String(), want) {
 			t.Errorf("articles-cgroup2.md lacks %q:\n%s", want, node.String())
