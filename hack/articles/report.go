@@ -279,8 +279,9 @@ var nodeText string
 var htmlText string
 
 var functions = map[string]any{
-	"cell": cell,
-	"mib":  mib, "prose": prose,
+	"cell":  cell,
+	"lines": func(text string) string { return strings.ReplaceAll(text, ". ", ".\n") }, // a sentence each
+	"mib":   mib, "prose": prose,
 	"here":   Outcome.values,
 	"places": func() []string { return places },
 	"want": func(o Outcome) string {
@@ -304,12 +305,6 @@ var functions = map[string]any{
 			words = append(words, d.String())
 		}
 		return strings.Join(words, ", ")
-	},
-	"yes": func(ok bool) string {
-		if ok {
-			return "yes"
-		}
-		return "**no**"
 	},
 	"anchor": func(title string) string { // as GitHub makes it of a heading
 		words := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(title), "")

@@ -103,7 +103,7 @@ func TestReport(t *testing.T) {
 		"| not as in the article | 0.90 ± 0.10 (90 of 100 MiB) | 0.50 (50 MiB of 100 MiB) **differs** |",
 		"![RSS](articles/sample.svg)", "| what to do | **missing** |",
 		"| what it is | `60Mi glibc arenas, of which 50Mi hold nothing` |",
-		"Of 2 facts, each command alone reports: `kubectl describe pod` 1,",
+		"sample](#a-sample): **differs**, 1 of 2 facts",
 	} {
 		if !strings.Contains(md.String(), want) {
 			t.Errorf("articles.md lacks %q:\n%s", want, md.String())

@@ -43,12 +43,12 @@ func udpStory() Story {
 			"version runs. It does not report that datagram buffers leave the holes: it reads the allocator, " +
 			"not its callers. What a setting returns is a wide range.",
 		Expect: []Expectation{
-			{"With the patch: RSS after the load, relative to before", "17.6 of 14.6 MiB", 1.2, 0.2,
+			{"With the patch: RSS after the load / before", "17.6 of 14.6 MiB", 1.2, 0.2,
 				ratio(point{usual, again, "rss"}, point{usual, "start", "rss"}), ""},
-			{"Without slabs: peak under load, relative to before", "100 of 57 MiB (in the middle of the log)", 3, 1.5,
+			{"Without slabs: peak under load / before", "100 of 57 MiB (in the middle of the log)", 3, 1.5,
 				ratio(point{keeps, again, "peak"}, point{keeps, "start", "rss"}),
 				"the article shows no fresh process; its process ends at a gigabyte, seventeen times as much"},
-			{"Without slabs: RSS after load and collection, relative to the peak", "58.7 of 100.3 MiB", 0.59, 0.2,
+			{"Without slabs: RSS after load and collection / the peak", "58.7 of 100.3 MiB", 0.59, 0.2,
 				ratio(point{keeps, collect, "rss"}, point{keeps, again, "peak"}), ""},
 			{"V8 heap, share of the RSS that remains", "-", 0.2, 0.2, partShare(keeps, collect, "V8 heap"),
 				"the article does not look inside"},

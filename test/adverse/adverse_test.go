@@ -379,7 +379,7 @@ func (s *table) add(w *workload, mode v1alpha1.SizingMode, r *record, failures [
 		result += ", " + format.Count(int64(n), "pod") + " disturbed"
 	}
 	if r.told > 0 {
-		result += ", " + format.Count(int64(r.told), "pod") + " deleted as memfit said"
+		result += ", " + format.Count(int64(r.told), "pod") + " deleted as memfit asked"
 	}
 	if len(failures) > 0 {
 		result += " **failed**"

@@ -108,14 +108,14 @@ func workloads() []workload {
 			within: 5 * time.Minute, objects: deployment("32Mi", holds("300Mi")), disturbedAtMost: 3, failedBefore: true,
 		},
 		{
-			name: "leak-fast", story: "leaks 6Mi/s without end from 64Mi",
+			name: "leak-fast", story: "leaks 6Mi/s steadily from 64Mi",
 			modes: []v1alpha1.SizingMode{recommendOnly, inPlace, inPlaceOrEvict}, limit: 64 * mi, staysIll: true,
 			within: 5 * time.Minute, deaths: 4,
 			objects: deployment("64Mi", leaks("6Mi")), limitAtMost: 600 * mi, disturbedAtMost: 2, says: "leak",
 			failedBefore: true,
 		},
 		{
-			name: "leak-slow", story: "leaks 1Mi/s without end from 64Mi",
+			name: "leak-slow", story: "leaks 1Mi/s steadily from 64Mi",
 			modes: []v1alpha1.SizingMode{inPlace}, limit: 64 * mi, staysIll: true, within: 7 * time.Minute,
 			objects: deployment("64Mi", leaks("1Mi")), limitAtMost: 600 * mi, disturbedAtMost: 2,
 		},
@@ -184,7 +184,7 @@ func workloads() []workload {
 			objects: statefulSet("64Mi", holds("100Mi")), disturbedAtMost: 2,
 		},
 		{
-			name: "quota-full", story: "needs 110Mi, has 64Mi, and a ResourceQuota leaves room for two pods of that",
+			name: "quota-full", story: "needs 110Mi, has 64Mi, and a ResourceQuota leaves space for two pods of that",
 			modes: applying, limit: 64 * mi, need: 110 * mi, staysIll: true, within: 2 * time.Minute, limitAtMost: 330 * mi,
 			objects: with(deployment("64Mi", holds("100Mi")), quota("140Mi")), untouched: true, failedBefore: true,
 		},

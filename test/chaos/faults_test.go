@@ -382,7 +382,7 @@ func leaderDies(name, what string, match func(*http.Request) bool) fault {
 	return fault{
 		name: "leader-dies-" + name, within: time.Minute,
 		story:   "the leader is killed while " + what + ", before and after the write",
-		promise: "the next leader does it exactly once",
+		promise: "done exactly once",
 		inject: func(t *testing.T, w *world) {
 			if name == "eviction" {
 				// A pod that is killed and then deleted before anybody could see that is the one case in which nobody can know.
