@@ -112,7 +112,7 @@ func filesOfThePage(t *testing.T, dir string, port int) (flag, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(page), "\n### Only the API server\n")
+	_, section, _ := strings.Cut(string(page), "\n## Only the API server\n")
 	_, block, _ := strings.Cut(section, "\n```yaml\n")
 	block, _, _ = strings.Cut(block, "\n```\n")
 	documents := strings.Split(block, "\n---\n")
