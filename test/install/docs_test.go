@@ -17,8 +17,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// TestRightsAreDocumented: whoever reviews memfit reads docs/reference/security.md, and must not be surprised by what is
-// installed.
+// TestRightsAreDocumented: docs/reference/security.md lists every right that the manifests grant, for those who review
+// an installation.
 func TestRightsAreDocumented(t *testing.T) {
 	var want []string
 	for _, tree := range trees {
@@ -191,7 +191,9 @@ func worth(subjects []rbacv1.Subject, rules []rbacv1.PolicyRule) []string {
 // name in.
 func TestNobodyIsToldToApplyAPlaceholder(t *testing.T) {
 	var pages []string
-	for _, pattern := range []string{"*.md", "docs/*/*.md", "config/*/kustomization.yaml", "config/*/*/kustomization.yaml"} {
+	for _, pattern := range []string{
+		"*.md", "docs/*/*.md", "config/*/kustomization.yaml", "config/*/*/kustomization.yaml",
+	} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("nothing is %s: %v", pattern, err)
