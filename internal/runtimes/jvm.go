@@ -14,7 +14,7 @@ import (
 )
 
 // The JVM. Everything goes into JAVA_TOOL_OPTIONS, in front of the user's: every HotSpot reads it, and both the user's
-// own text and the command line win over it. Measured with JDK 11 to 25: docs/guide/runtimes.md.
+// own text and the command line win over it. Measured with JDK 11 to 25: docs/evidence/runtimes.md.
 var _ = row(&Runtime{
 	Name: "JVM", Title: "Java", Order: 3,
 	Images: []Image{
