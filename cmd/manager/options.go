@@ -62,6 +62,15 @@ type options struct {
 func parse(args []string, env func(string) string) (options, error) {
 	o := options{namespace: env("POD_NAMESPACE"), webhooks: env("ENABLE_WEBHOOKS") != "false"}
 	f := flag.NewFlagSet("manager", flag.ContinueOnError)
+	if err := errors.Join(o.bind(f, env), f.Parse(args)); err != nil {
+		return o, err
+	}
+	o.shortenIntervals(f)
+	return o, o.validate()
+}
+
+// bind defines the flags. What env has for them is their default.
+func (o *options) bind(f *flag.FlagSet, env func(string) string) error {
 	f.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "address of the metrics endpoint; 0 turns it off")
 	f.BoolVar(
 		&o.metricsSecure, "metrics-secure", true, "serve metrics over HTTPS, to callers the API server lets read /metrics",
@@ -91,8 +100,8 @@ func parse(args []string, env func(string) string) (options, error) {
 		"common names of client certificates that are served, separated by commas; empty: every one that --client-ca has "+
 			"signed",
 	)
-	mode := f.String(
-		"cert-mode", string(certManager),
+	f.StringVar(
+		(*string)(&o.certMode), "cert-mode", string(certManager),
 		"who makes the webhook's certificate: cert-manager (or anybody who fills the directory) or self-managed",
 	)
 	f.StringVar(
@@ -155,12 +164,7 @@ func parse(args []string, env func(string) string) (options, error) {
 		"namespaces out of memfit's reach, besides its own, separated by commas; the webhook configuration excludes the same",
 	)
 	o.log.BindFlags(f)
-	if err := errors.Join(o.bindLab(f, env), f.Parse(args)); err != nil {
-		return o, err
-	}
-	o.certMode = certMode(*mode)
-	o.shortenIntervals(f)
-	return o, o.validate()
+	return o.bindLab(f, env)
 }
 
 // defaultExcluded is what config/webhook excludes: what a cluster needs to recover, and what memfit needs to start.
