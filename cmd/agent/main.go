@@ -64,11 +64,11 @@ func main() {
 
 // bind defines the flags. NODE_NAME in the environment is a default.
 func (o *options) bind(f *flag.FlagSet, env func(string) string) {
-	f.StringVar(&o.node, "node-name", env("NODE_NAME"), "Node whose pods are read; $NODE_NAME.")
-	f.StringVar(&o.tier, "tier", "watch", "How far to look: watch (what the kernel counts) or see (into processes).")
-	f.StringVar(&o.cgroups, "cgroup-root", "/sys/fs/cgroup", "Where the cgroups of the node are mounted.")
-	f.StringVar(&o.proc, "proc-root", "/proc", "A /proc that shows the processes of the node (hostPID).")
-	f.StringVar(&o.address, "bind-address", ":8082", "Where /healthz and /metrics are served.")
+	f.StringVar(&o.node, "node-name", env("NODE_NAME"), "Node whose pods are read; by default $NODE_NAME.")
+	f.StringVar(&o.tier, "tier", "watch", "How much is read: watch (the kernel's counters) or see (also the memory of processes).")
+	f.StringVar(&o.cgroups, "cgroup-root", "/sys/fs/cgroup", "Directory where the cgroups of the node are mounted.")
+	f.StringVar(&o.proc, "proc-root", "/proc", "A /proc with the processes of the node (hostPID).")
+	f.StringVar(&o.address, "bind-address", ":8082", "Address of /healthz and /metrics.")
 	f.StringVar(&o.server, "api-server", "", "URL of an unauthenticated API server, for tests only; "+
 		"empty: the cluster that this pod is in.")
 	f.BoolVar(&o.printVersion, "version", false, "Print the version and exit.")
