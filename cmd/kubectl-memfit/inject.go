@@ -69,7 +69,7 @@ func injectCommand() *cobra.Command {
 	flags.StringVar(&f.profile, "profile", "", "file with MemoryProfiles or ClusterMemoryProfiles; - reads standard input")
 	flags.StringVarP(&f.output, "output", "o", "yaml", "yaml, diff or json")
 	flags.StringVarP(&f.namespace, "namespace", "n", "default", "namespace of objects that name none")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing about what is set and what is left alone")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing about what is set and what is skipped")
 	return cmd
 }
 
