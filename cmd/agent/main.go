@@ -65,7 +65,8 @@ func main() {
 // bind defines the flags. NODE_NAME in the environment is a default.
 func (o *options) bind(f *flag.FlagSet, env func(string) string) {
 	f.StringVar(&o.node, "node-name", env("NODE_NAME"), "Node whose pods are read; by default $NODE_NAME.")
-	f.StringVar(&o.tier, "tier", "watch", "How much is read: watch (the kernel's counters) or see (also the memory of processes).")
+	f.StringVar(&o.tier, "tier", "watch", "How much is read: watch (the kernel's counters) or "+
+		"see (also the memory of processes).")
 	f.StringVar(&o.cgroups, "cgroup-root", "/sys/fs/cgroup", "Directory where the cgroups of the node are mounted.")
 	f.StringVar(&o.proc, "proc-root", "/proc", "A /proc with the processes of the node (hostPID).")
 	f.StringVar(&o.address, "bind-address", ":8082", "Address of /healthz and /metrics.")

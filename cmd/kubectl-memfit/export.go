@@ -85,7 +85,7 @@ func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) e
 		return exit{
 			exitFailed,
 			fmt.Errorf(
-				"no workload in %s is governed by memfit, so there is nothing to export (kubectl memfit status shows how to opt in)",
+				"no workload in %s is governed by memfit, so nothing can be exported (kubectl memfit status shows how to opt in)",
 				place(a.namespace),
 			),
 		}
