@@ -97,7 +97,7 @@ var _ = row(&Runtime{
 				"two collectors does not start"},
 	}, arenaLevers()...),
 	Never: map[string]string{
-		"_JAVA_OPTIONS":           "wins over the command line, so that nobody could override it",
+		"_JAVA_OPTIONS":           "overrides the command line, so that users could not override it",
 		"JDK_JAVA_OPTIONS":        "only the java launcher reads it, and a forbidden option stops it",
 		"-Xmx":                    "belongs to the application; a percentage follows the limit",
 		"-Xms":                    "above a -Xmx on the command line it stops the JVM at start",
