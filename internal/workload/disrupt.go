@@ -26,20 +26,28 @@ func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
 // be. wanted is how many pods there are to be; 0: nobody says, and it is those that there are, also where no node has
 // taken them.
 func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
-	living, serving := 0, 0
+	serving := 0
 	for _, pod := range s.Pods {
-		if pod.DeletionTimestamp == nil && !ended(pod) {
-			living++
-		}
 		other, changing := st.rollout.UnderWay(pod.UID)
 		if serves(pod) && (pod.UID == a.UID || !changing || !Disturbs(pod, other)) {
 			serving++
 		}
 	}
 	if wanted == 0 {
-		wanted = living
+		wanted = living(s)
 	}
-	return rollout.TooFew(wanted, serving, rolloutPolicy(s))
+	return rollout.TooFew(wanted, serving, rolloutPolicy(s, wanted))
+}
+
+// living counts the pods that exist and are not on their way out, with or without a node.
+func living(s *Snapshot) int {
+	count := 0
+	for _, pod := range s.Pods {
+		if pod.DeletionTimestamp == nil && !ended(pod) {
+			count++
+		}
+	}
+	return count
 }
 
 func serves(pod *corev1.Pod) bool { return ready(pod) && pod.DeletionTimestamp == nil && !ended(pod) }
