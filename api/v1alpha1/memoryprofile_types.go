@@ -6,6 +6,7 @@ package v1alpha1
 import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Libc names the C library, which decides whether MALLOC_* settings mean anything.
@@ -424,6 +425,7 @@ type MaintenanceWindow struct {
 	// schedule is when the window opens, in the five fields of a CronJob's schedule. Example: "0 2 * * 1-5".
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^ *(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|([0-9*?,/-]+ +){3}[0-9A-Za-z*?,/-]+ +[0-9A-Za-z*?,/-]+) *$')",message="schedule has the five fields of a CronJob's schedule, for example 0 2 * * 1-5, and no time zone: set timeZone"
 	Schedule string `json:"schedule"`
 
 	// duration is how long it stays open, 1m to 168h. Example: 3h.
@@ -435,6 +437,7 @@ type MaintenanceWindow struct {
 
 	// timeZone is the IANA name of the time zone of schedule. Default: UTC. Example: Europe/Berlin.
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self == '' || self != 'Local' && self.matches('^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$')",message="timeZone is a name of the IANA time zone database, for example Europe/Berlin"
 	// +optional
 	TimeZone string `json:"timeZone,omitempty"`
 }
@@ -476,10 +479,15 @@ type DisruptionSpec struct {
 	// +optional
 	Cooldown *metav1.Duration `json:"cooldown,omitempty"`
 
-	// maxUnavailable is the number of pods of one workload that may be changed at the same time. Default: 1.
-	// +kubebuilder:validation:Minimum=1
+	// maxUnavailable is how many pods of one workload may be unavailable while memfit changes them: a number, or a share
+	// of the workload's replicas, rounded down and at least 1. Pods that are not ready for other reasons count. Default:
+	// 1. Example: 25%.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=8
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 1000000 : self.matches('^([1-9][0-9]?|100)%$')",message="maxUnavailable must be at least 1, or a share of the replicas between 1% and 100%, for example 25%"
 	// +optional
-	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
 	// watch is how long a pod whose limit was lowered is watched for OOM kills, restarts and readiness before other pods
 	// follow: 10s to 168h. Default: 10m. Example: 30m for applications that take long to show what they need.
@@ -609,9 +617,9 @@ type MemoryProfileSpec struct {
 	// +optional
 	Role ProfileRole `json:"role,omitempty"`
 
-	// selector chooses pods of this namespace (every namespace for a ClusterMemoryProfile) by label, besides those opted
-	// in by the memfit.dev/profile annotation. Default: none, the annotation only. An empty selector ({}) chooses every
-	// pod. Example: {matchLabels: {app: websocket}}.
+	// selector chooses pods of this namespace (of a ClusterMemoryProfile: of namespaceSelector's namespaces) by label,
+	// besides those opted in by the memfit.dev/profile annotation. Default: none, the annotation only. An empty selector
+	// ({}) chooses every pod. Example: {matchLabels: {app: websocket}}.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 
@@ -641,6 +649,19 @@ type MemoryProfileSpec struct {
 	// +kubebuilder:default={}
 	// +optional
 	Drift DriftSpec `json:"drift,omitempty,omitzero"`
+}
+
+// ClusterMemoryProfileSpec is what a MemoryProfile declares, and the namespaces that it is for.
+// +kubebuilder:validation:XValidation:rule="!has(self.namespaceSelector) || !has(self.role) || self.role != 'Defaults'",message="role: Defaults gives values to the profiles of every namespace: remove namespaceSelector"
+type ClusterMemoryProfileSpec struct {
+	MemoryProfileSpec `json:",inline"`
+
+	// namespaceSelector limits the profile to the pods of namespaces with these labels, whether spec.selector chooses them
+	// or an annotation names the profile. It gives no precedence: of two ClusterMemoryProfiles that choose the same pod,
+	// none is applied, and a MemoryProfile of the namespace wins over both. Default: every namespace. Example:
+	// {matchLabels: {team: shop}}.
+	// +optional
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 }
 
 // Coverage counts the pods a profile governs.
@@ -693,6 +714,12 @@ type MemoryProfileStatus struct {
 	// +optional
 	Summary string `json:"summary,omitempty"`
 
+	// problem is the reason of the first condition that needs attention: Ready, Conflicted, UsageAvailable,
+	// InjectionUpToDate; its message says what to do. Absent: none.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Problem string `json:"problem,omitempty"`
+
 	// sizingMode is the effective mode: the profile's own, or what it inherits, for the print column.
 	// +optional
 	SizingMode SizingMode `json:"sizingMode,omitempty"`
@@ -728,6 +755,7 @@ type MemoryProfileStatus struct {
 // +kubebuilder:printcolumn:name="Runtime",type=string,JSONPath=`.spec.runtime.type`
 // +kubebuilder:printcolumn:name="Sizing",type=string,JSONPath=`.status.sizingMode`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Problem",type=string,JSONPath=`.status.problem`,description="Reason of the first condition that needs attention"
 // +kubebuilder:printcolumn:name="Pods",type=string,JSONPath=`.status.pods`,description="Pods that run with the profile's settings / pods it governs"
 // +kubebuilder:printcolumn:name="OOMs",type=integer,JSONPath=`.status.oomKills`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -756,7 +784,8 @@ type MemoryProfileList struct {
 	Items           []MemoryProfile `json:"items"`
 }
 
-// ClusterMemoryProfile is a MemoryProfile for every namespace. A MemoryProfile that governs the same pod wins.
+// ClusterMemoryProfile is a MemoryProfile for every namespace, or for those that namespaceSelector chooses. A
+// MemoryProfile that governs the same pod wins.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -764,6 +793,7 @@ type MemoryProfileList struct {
 // +kubebuilder:printcolumn:name="Runtime",type=string,JSONPath=`.spec.runtime.type`
 // +kubebuilder:printcolumn:name="Sizing",type=string,JSONPath=`.status.sizingMode`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Problem",type=string,JSONPath=`.status.problem`,description="Reason of the first condition that needs attention"
 // +kubebuilder:printcolumn:name="Pods",type=string,JSONPath=`.status.pods`,description="Pods that run with the profile's settings / pods it governs"
 // +kubebuilder:printcolumn:name="OOMs",type=integer,JSONPath=`.status.oomKills`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -775,7 +805,7 @@ type ClusterMemoryProfile struct {
 	// spec declares runtime and policy.
 	// +kubebuilder:default={}
 	// +optional
-	Spec MemoryProfileSpec `json:"spec,omitempty,omitzero"`
+	Spec ClusterMemoryProfileSpec `json:"spec,omitempty,omitzero"`
 	// status is written by memfit. Until memfit has seen the profile, observedGeneration is -1, so that whoever waits
 	// for it by kstatus (Flux, kubectl wait) does not take a profile without a status for done.
 	// +kubebuilder:default={"observedGeneration":-1}

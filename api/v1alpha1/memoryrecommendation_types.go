@@ -480,6 +480,10 @@ type MemoryRecommendationStatus struct {
 	// +optional
 	Coverage *Coverage `json:"coverage,omitempty"`
 
+	// currentLimit is the limits that the containers have now in one string, for the print column.
+	// +optional
+	CurrentLimit string `json:"currentLimit,omitempty"`
+
 	// recommendedLimit is the recommended limits of the containers in one string, for the print column.
 	// +optional
 	RecommendedLimit string `json:"recommendedLimit,omitempty"`
@@ -528,11 +532,12 @@ type MemoryRecommendationStatus struct {
 // +kubebuilder:resource:shortName=memrec,categories=memory
 // +kubebuilder:printcolumn:name="Workload",type=string,JSONPath=`.status.workload.name`
 // +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.status.workload.kind`,priority=1
-// +kubebuilder:printcolumn:name="Profile",type=string,JSONPath=`.status.profile.name`
+// +kubebuilder:printcolumn:name="Profile",type=string,JSONPath=`.status.profile.name`,priority=1
+// +kubebuilder:printcolumn:name="Current",type=string,JSONPath=`.status.currentLimit`,description="Limit of the running pods per container"
+// +kubebuilder:printcolumn:name="Recommended",type=string,JSONPath=`.status.recommendedLimit`,description="Recommended limit per container"
+// +kubebuilder:printcolumn:name="Applied",type=string,JSONPath=`.status.conditions[?(@.type=="Applied")].reason`,description="Reason of the condition Applied"
 // +kubebuilder:printcolumn:name="OOMs",type=integer,JSONPath=`.status.oomKills`
 // +kubebuilder:printcolumn:name="Stalls",type=integer,JSONPath=`.status.stalls`,priority=1
-// +kubebuilder:printcolumn:name="Limit",type=string,JSONPath=`.status.recommendedLimit`,description="Recommended limit per container"
-// +kubebuilder:printcolumn:name="Applied",type=string,JSONPath=`.status.conditions[?(@.type=="Applied")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Summary",type=string,JSONPath=`.status.summary`,priority=1
 type MemoryRecommendation struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 )
@@ -227,8 +228,9 @@ func TestContainerSizingHasEveryDefault(t *testing.T) {
 		Decrease: v1alpha1.DecreaseAllowed, Increase: v1alpha1.IncreaseAllowed,
 		OOM: &v1alpha1.OOMSpec{FactorPercent: new(int32(150)), MinIncrease: quantity("64Mi")},
 		Disruption: &v1alpha1.DisruptionSpec{
-			Cooldown: &metav1.Duration{Duration: time.Hour}, MaxUnavailable: new(int32(1)), MinChangePercent: new(int32(10)),
-			SingleReplica: "Never",
+			Cooldown: &metav1.Duration{Duration: time.Hour}, MaxUnavailable: new(intstr.FromInt32(1)),
+			MinChangePercent: new(int32(10)),
+			SingleReplica:    "Never",
 		},
 	}
 	if diff := cmp.Diff(want, of(spec).Container("app", nil).Sizing); diff != "" {

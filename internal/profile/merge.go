@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/period"
@@ -31,7 +32,7 @@ func builtin() *v1alpha1.MemoryProfileSpec {
 			OOM: &v1alpha1.OOMSpec{FactorPercent: new(int32(150)), MinIncrease: new(resource.MustParse("64Mi"))},
 			Disruption: &v1alpha1.DisruptionSpec{
 				Cooldown:       &metav1.Duration{Duration: period.Hour.Duration()},
-				MaxUnavailable: new(int32(1)), MinChangePercent: new(int32(10)),
+				MaxUnavailable: new(intstr.FromInt32(1)), MinChangePercent: new(int32(10)),
 				SingleReplica: "Never",
 			},
 		},

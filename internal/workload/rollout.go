@@ -62,7 +62,7 @@ func SpentIn(c *v1alpha1.MemoryCheckpointStatus) ([]rollout.Spent, error) {
 // rolloutInput is what a decision about running pods depends on, but for the sizes that are recommended.
 func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, now time.Time) rollout.Input {
 	in := rollout.Input{
-		Now: now, Policy: rolloutPolicy(s), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
+		Now: now, Policy: rolloutPolicy(s, living(s)), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
 		Allowance: s.Allowance, QueryResult: s.QueryResult, Desired: map[rollout.Key]rollout.Desired{},
 		Succeeded: s.succeeded(), Paused: s.paused, Conflict: s.Facts.Conflict, Restarts: st.restartPolicy(s, now),
 	}
@@ -80,10 +80,12 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 	return in
 }
 
-func rolloutPolicy(s *Snapshot) rollout.Policy {
+// rolloutPolicy returns what the profile allows for a workload with so many replicas.
+func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 	sizing := s.Profile.Spec.Sizing
 	p := rollout.Policy{
-		Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict, OnlyWatch: !resizes(sizing.Mode), MaxUnavailable: 1,
+		Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict, OnlyWatch: !resizes(sizing.Mode),
+		MaxUnavailable: profile.MaxUnavailable(sizing.Disruption, replicas),
 	}
 	switch kind := kindOf(s.Owner.Ref); {
 	case kind.Completes:
@@ -93,9 +95,6 @@ func rolloutPolicy(s *Snapshot) rollout.Policy {
 	}
 	if d := sizing.Disruption; d != nil {
 		p.SingleReplicaMayRestart = d.SingleReplica == "Allowed"
-		if d.MaxUnavailable != nil {
-			p.MaxUnavailable = *d.MaxUnavailable
-		}
 		if d.Watch != nil {
 			p.Watch = d.Watch.Duration
 		}
