@@ -30,8 +30,6 @@ type Ask struct {
 type Fitted struct {
 	memory.Size
 	Why []string
-	// Quota: it is a quota that has no room, which may be another a moment later.
-	Quota bool
 }
 
 // Fit finds sizes with which a new pod is admitted and can be scheduled, as close to what is asked for as that allows.

@@ -41,20 +41,6 @@ func boundsMemory(q *corev1.ResourceQuota) bool {
 	return false
 }
 
-// Counts says whether a quota counts memory there, so that each pod leaves less for the next one.
-func (n *Namespace) Counts() bool { return n != nil && len(n.quotas) > 0 }
-
-// Leaves is what the quotas leave for any pod; ok is false when that depends on the pod, because one of them has
-// scopes.
-func (n *Namespace) Leaves() (left Quota, ok bool) {
-	for i := range n.quotas {
-		if q := &n.quotas[i]; len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil {
-			return Quota{}, false
-		}
-	}
-	return quotaFor(nil, n.quotas), true
-}
-
 // Holds says whether there is room for a pod that takes so much.
 func (q Quota) Holds(need memory.Size) bool {
 	return (q.Limits == 0 || need.Limit <= q.Limits) && (q.Requests == 0 || need.Request <= q.Requests)

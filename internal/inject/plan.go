@@ -97,7 +97,6 @@ type containerPlan struct {
 	sized  *sizeRecord
 	// refused is what of the recommended size cannot be had, and why; empty: nothing.
 	refused string
-	quota   bool   // by a quota
 	policy  string // the memory resizePolicy that memfit set; empty: none
 }
 

@@ -4,7 +4,9 @@
 package inject
 
 import (
+	"bytes"
 	"encoding/json"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -178,6 +180,17 @@ func (r *record) text(room int) (text string, fits bool) {
 		out = r.encode()
 	}
 	return out, len(out) <= room
+}
+
+// encode is compact JSON with "<" and "&" as they are: people read it.
+func (r *record) encode() string {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if e.Encode(r) != nil { // plain data always encodes
+		return ""
+	}
+	return strings.TrimSuffix(text.String(), "\n")
 }
 
 // record says what was done to the container; nil when tuning is off and nothing was sized.

@@ -311,21 +311,13 @@ var rooms = []room{
 		outside: edge,
 	},
 	{
-		// knows nothing of the fast path, and works without it
 		name: "webhooks-pod", dir: "webhooks/pod", noStd: ownsNoProcess,
 		ours: []string{
 			"api/v1alpha1", "internal/boundedjson", "internal/constraintindex", "internal/policy", "internal/inject",
 			"internal/memory",
 			"internal/constraints", "internal/profile", "internal/records",
 		},
-		outside: edge,
-	},
-	{
-		name: "webhooks-pod-fastpath", dir: "webhooks/pod/fastpath", noStd: ownsNoProcess, // what exists for speed alone
-		ours: []string{
-			"api/v1alpha1", "internal/boundedjson", "internal/inject", "internal/memory", "webhooks/pod", "webhooks/server",
-		},
-		outside: edge,
+		outside: append(slices.Clone(edge), "github.com/go-json-experiment/json/jsontext"),
 	},
 	{
 		name: "webhooks-profile", dir: "webhooks/profile", noStd: ownsNoProcess,

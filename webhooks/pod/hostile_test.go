@@ -1,17 +1,16 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fastpath
+package pod
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -21,10 +20,9 @@ import (
 // reviewBudget is what the answer to any review may take, per byte of it.
 var reviewBudget = budget.Budget{Bytes: 1 << 20, PerByte: 64, CPU: time.Second}
 
-// TestHostileReviewsAreBounded: anybody who reaches the port can send these. Both ways of reading answer that the pod
-// is allowed.
+// TestHostileReviewsAreBounded: any client that reaches the port can send these. The answer is that the pod is allowed.
 func TestHostileReviewsAreBounded(t *testing.T) {
-	h, _, profile := golden(t, "../../../internal/inject/testdata/size-on-create.yaml")
+	h, _, profile := served(t, "../../internal/inject/testdata/size-on-create.yaml")
 	governed := `{"metadata":{"annotations":{"` + v1alpha1.ProfileAnnotation + `":"` + profile.Name + `"%s}},"spec":{%s}}`
 	many := func(item string, size int) string {
 		return "[" + strings.Repeat(item+",", size/(len(item)+1)) + item + "]"
@@ -93,52 +91,49 @@ func TestHostileReviewsAreBounded(t *testing.T) {
 		},
 	} {
 		body := reviewOf(fmt.Appendf(nil, governed, c.annotations, c.spec))
-		for way, handler := range map[string]http.Handler{"quick": h, "usual": h.usual} {
-			t.Run(name+", "+way, func(t *testing.T) {
-				before := counted(t, h, outOfBounds, "bounds")
-				var answer *admissionv1.AdmissionResponse
-				budget.Check(t, reviewBudget, len(body), func() { answer, _ = asked(t, handler, body) })
-				if !answer.Allowed || c.why != "" &&
-					(len(answer.Patch) > 0 || len(answer.Warnings) != 1 || !strings.Contains(answer.Warnings[0],
-						c.why) || len(answer.Warnings[0]) > 400) {
-					t.Errorf(
-						"allowed %t, patch of %d bytes, warnings %.400q, want one with %q", answer.Allowed, len(answer.Patch),
-						answer.Warnings, c.why,
-					)
-				}
-				if refused := counted(t, h, outOfBounds, "bounds") - before; (refused == 1) != (c.why != "") {
-					t.Errorf("counted %v times", refused)
-				}
-			})
-		}
+		t.Run(name, func(t *testing.T) {
+			before := counted(t, h, outOfBounds, "bounds")
+			var answer *admissionv1.AdmissionResponse
+			budget.Check(t, reviewBudget, len(body), func() { answer = asked(t, h, body) })
+			if !answer.Allowed || c.why != "" && (len(answer.Patch) > 0 || len(answer.Warnings) != 1 ||
+				!strings.Contains(answer.Warnings[0], c.why) || len(answer.Warnings[0]) > 400) {
+				t.Errorf(
+					"allowed %t, patch of %d bytes, warnings %.400q, want one with %q", answer.Allowed, len(answer.Patch),
+					answer.Warnings, c.why,
+				)
+			}
+			if refused := counted(t, h, outOfBounds, "bounds") - before; (refused == 1) != (c.why != "") {
+				t.Errorf("counted %v times", refused)
+			}
+		})
 	}
 }
 
-// TestAnOutcomeIsNotPoisoned: a request of somebody who reaches the port must not decide what the next pod gets. Of a
-// key that comes twice, one reader takes the first and another the last.
-func TestAnOutcomeIsNotPoisoned(t *testing.T) {
-	for name, doubled := range map[string][2]string{
-		"volumes": {
-			`"spec":{`, `"spec":{"volumes":[{"name":"a","emptyDir":{"medium":"Memory","sizeLimit":"100Mi"}}],"volumes":[],`,
-		},
-		"containers": {`"spec":{`, `"spec":{"containers":[],`},
-		"a limit":    {`"limits":{`, `"limits":{"memory":"64Mi",`},
+// TestRequestsBeyondTheBounds: a review that would become too large itself is answered without decoding it, and one of
+// which only the beginning is known as well, if its UID is in it.
+func TestRequestsBeyondTheBounds(t *testing.T) {
+	h, pod, _ := served(t, "../../internal/inject/testdata/size-on-create.yaml")
+	usual := string(reviewOf(pod))
+	extra := strings.Repeat(`"":[],`, 400_000) + `"":[]`
+	large := strings.Replace(usual, `"oldObject":null`, `"userInfo":{"extra":{`+extra+`}}`, 1)
+	before := counted(t, h, outOfBounds, "bounds")
+	if got := asked(t, h, []byte(large)); !got.Allowed || got.UID != "u-1" || len(got.Patch) > 0 ||
+		len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "request.userInfo.extra") {
+		t.Errorf("too much extra: allowed %t, UID %q, warnings %.400q", got.Allowed, got.UID, got.Warnings)
+	}
+	if n := counted(t, h, outOfBounds, "bounds") - before; n != 1 {
+		t.Errorf("counted %v times", n)
+	}
+	for beginning, want := range map[string]int{
+		usual[:len(usual)/2]: http.StatusOK, usual[:20]: http.StatusServiceUnavailable, "": http.StatusServiceUnavailable,
+		`{"request":{"uid":7`: http.StatusServiceUnavailable, `{"request":["uid","u"]`: http.StatusServiceUnavailable,
 	} {
-		h, pod, _ := golden(t, "../../../internal/inject/testdata/nodejs/node-512.yaml")
-		want, _ := asked(t, h.usual, reviewOf(pod))
-		evil := bytes.ReplaceAll(pod, []byte(doubled[0]), []byte(doubled[1]))
-		if bytes.Equal(evil, pod) {
-			t.Fatalf("%s: nothing is doubled in %s", name, pod)
+		recorder := httptest.NewRecorder()
+		if h.Refuse(recorder, []byte(beginning), "too large"); recorder.Code != want {
+			t.Errorf("status %d for %.100q, want %d", recorder.Code, beginning, want)
 		}
-		usual, _ := asked(t, h.usual, reviewOf(evil))
-		if got, _ := asked(t, h, reviewOf(evil)); !cmp.Equal(usual, got) {
-			t.Errorf("%s: the sender's own answer, -usual +got\n%s", name, cmp.Diff(usual, got))
-		}
-		if n := h.known.cache().Len(); n != 0 {
-			t.Errorf("%s: %d outcomes of a doubled key are remembered", name, n)
-		}
-		if got, _ := asked(t, h, reviewOf(pod)); !cmp.Equal(want, got) || len(got.Patch) == 0 {
-			t.Errorf("%s: the next pod, -want +got\n%s", name, cmp.Diff(want, got))
+		if want == http.StatusOK && !strings.Contains(recorder.Body.String(), `"uid":"u-1","allowed":true`) {
+			t.Errorf("%s for %.100q", recorder.Body, beginning)
 		}
 	}
 }
