@@ -9,7 +9,7 @@ const module = "github.com/memfit/memfit"
 
 // room is one line of the table of rooms. Import paths ending in "/..." stand for the path and all below it.
 type room struct {
-	name    string   // also the name of its depguard rule in .golangci.yml
+	name    string
 	dir     string   // "dir" is one package, "dir/..." the tree
 	ours    []string // our packages it may import, relative to the module
 	outside []string // third-party packages it may import
