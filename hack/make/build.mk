@@ -76,24 +76,6 @@ sbom: image agent-image build ## Write dist/manager.cdx.json, agent.cdx.json and
 verify-reproducible: ## Build images, plugin, SBOMs and chart twice, elsewhere and with nothing cached, and compare (4 min on two idle cores).
 	hack/reproducible.sh
 
-.PHONY: docker-build
-docker-build: ## Build images of the same binaries with Docker (IMG, AGENT_IMG name them), for those who have it.
-	arch=$$(go env GOARCH); CGO_ENABLED=0 GOOS=linux $(GO_BUILD) -o dist/image/linux/$$arch/ ./cmd/manager ./cmd/agent; \
-	docker build --build-arg TARGETARCH=$$arch -t $(IMG) .; \
-	docker build --build-arg TARGETARCH=$$arch -t $(AGENT_IMG) -f cmd/agent/Dockerfile .
-
-# What images of several processors are made for; buildx pushes them, because Docker itself keeps one. Nobody has run this target or docker-build
-# yet: the machines that memfit was made on have no Docker. `make release` makes the same images without.
-PLATFORMS ?= linux/amd64,linux/arm64
-
-.PHONY: docker-buildx
-docker-buildx: ## Build and push images for PLATFORMS with Docker's buildx (IMG, AGENT_IMG name them), for those who have it.
-	for platform in $(subst $(comma), ,$(PLATFORMS)); do \
-		CGO_ENABLED=0 GOOS=linux GOARCH=$${platform#linux/} $(GO_BUILD) -o dist/image/$$platform/ ./cmd/manager ./cmd/agent; \
-	done
-	docker buildx build --push --platform=$(PLATFORMS) -t $(IMG) .
-	docker buildx build --push --platform=$(PLATFORMS) -t $(AGENT_IMG) -f cmd/agent/Dockerfile .
-
 .PHONY: build-installer
 build-installer: ## Write dist/install.yaml: everything `kubectl apply -f` needs (IMG names the image, TREE the overlay).
 	@$(call with_image,$(TREE)) > dist/install.yaml
