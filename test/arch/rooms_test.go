@@ -381,7 +381,7 @@ var rooms = []room{
 	},
 	{
 		name: "kubectl-listing", dir: "cmd/kubectl-memfit/internal/listing", noStd: pure, // lists as kubectl get prints them
-		ours: []string{"internal/memory"},
+		ours: []string{"internal/memory", "internal/quote"},
 		outside: []string{
 			"k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured",
 			"k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/util/json", "k8s.io/cli-runtime/pkg/printers",
@@ -404,7 +404,7 @@ var rooms = []room{
 		ours: []string{
 			"api/v1alpha1", "cmd/kubectl-memfit/internal/listing", "cmd/kubectl-memfit/internal/report",
 			"internal/constraints", "internal/format", "internal/inject", "internal/memory", "internal/profile",
-			"internal/runtimes", "internal/suggest", "internal/workload", "internal/workloadkind",
+			"internal/quote", "internal/runtimes", "internal/suggest", "internal/workload", "internal/workloadkind",
 		},
 		outside: []string{
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",
@@ -415,7 +415,7 @@ var rooms = []room{
 		name: "kubectl-picture", dir: "cmd/kubectl-memfit/internal/picture", noStd: pure, // what fills a pod, as a drawing
 		ours: []string{
 			"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/format", "internal/memory", "internal/pagemap",
-			"internal/runtimes",
+			"internal/quote", "internal/runtimes",
 		},
 		outside: []string{"k8s.io/apimachinery/pkg/api/resource"},
 	},
@@ -432,7 +432,8 @@ var rooms = []room{
 	},
 	{
 		name: "kubectl-export", dir: "cmd/kubectl-memfit/internal/export", noStd: pure, // recommendations as patches
-		ours: []string{"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/format", "internal/workloadkind"},
+		ours: []string{"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/format", "internal/quote",
+			"internal/workloadkind"},
 		outside: []string{
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/api/resource",
 			"k8s.io/apimachinery/pkg/apis/meta/v1",

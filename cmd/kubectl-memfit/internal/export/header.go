@@ -6,7 +6,6 @@ package export
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -15,21 +14,15 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/quote"
 )
 
 // comment collects lines that YAML does not read.
 type comment struct{ strings.Builder }
 
-// say writes a line. Line breaks of any kind in what memfit found would end the comment and begin to be YAML, so they
-// become spaces.
+// say writes a line. Line breaks of any kind in what memfit found would end the comment and begin to be YAML.
 func (c *comment) say(format string, args ...any) {
-	text := strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, fmt.Sprintf(format, args...))
-	c.WriteString(strings.TrimRight("# "+text, " ") + "\n")
+	c.WriteString(strings.TrimRight("# "+quote.Plain(fmt.Sprintf(format, args...)), " ") + "\n")
 }
 
 // header says of a workload what the patch below is made from.
