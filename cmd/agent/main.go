@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Command agent reads the memory of the containers of its own node and writes a MemorySnapshot for each pod: the
 // effective limits, the minute before an OOM kill, and at tier See what fills a container. docs/agent.md says what it
 // needs.

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package see
 
 import (
@@ -15,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/attribution/glibc"
 	"github.com/memfit/memfit/internal/levers"
@@ -140,12 +143,12 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 		}
 	}
 	outcome := levers.Predict(s.levers, s.limit)
-	out.Helps = cut(outcome.Summary, helpsMost)
+	out.Helps = snapshot.Cut(outcome.Summary, helpsMost)
 	for i := range outcome.Predictions[:min(len(outcome.Predictions), gainsMost)] {
 		p := &outcome.Predictions[i]
 		gain := v1alpha1.PredictedGain{
-			Action: cut(p.Action, wordMost), Gain: p.Least.FloorTo(memory.KiB).Quantity(), Method: cut(p.Why, sentenceMost),
-			How: cut(p.How, sentenceMost), Setting: cut(p.Knob, wordMost),
+			Action: snapshot.Cut(p.Action, wordMost), Gain: p.Least.FloorTo(memory.KiB).Quantity(),
+			Method: snapshot.Cut(p.Why, sentenceMost), How: snapshot.Cut(p.How, sentenceMost), Setting: snapshot.Cut(p.Knob, wordMost),
 		}
 		if !p.Exact() {
 			most := p.Most.CeilTo(memory.KiB).Quantity()
