@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package component builds the programs a Kubernetes node is made of from pinned Go modules, and keeps them in a cache.
 //
 // A component is one Go module of ours (hack/lab/modules/NAME) that pins one upstream project; its binaries share one
