@@ -148,7 +148,8 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 		p := &outcome.Predictions[i]
 		gain := v1alpha1.PredictedGain{
 			Action: snapshot.Cut(p.Action, wordMost), Gain: p.Least.FloorTo(memory.KiB).Quantity(),
-			Method: snapshot.Cut(p.Why, sentenceMost), How: snapshot.Cut(p.How, sentenceMost), Setting: snapshot.Cut(p.Knob, wordMost),
+			Method: snapshot.Cut(p.Why, sentenceMost),
+			How:    snapshot.Cut(p.How, sentenceMost), Setting: snapshot.Cut(p.Knob, wordMost),
 		}
 		if !p.Exact() {
 			most := p.Most.CeilTo(memory.KiB).Quantity()
