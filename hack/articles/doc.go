@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Command articles tells the five stories that memfit was made from, on a real cluster: each program as its author met
 // it, without memfit and with it. What an article reports as a ratio is measured again and compared within a stated
 // tolerance; what memfit predicts is done, and measured; what `kubectl describe` and `kubectl memfit why` say at the
