@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command release writes those files of a release that are neither programs nor manifests of their own: krew's
-// manifest of the plugin, and the bundle for the Operator Lifecycle Manager. Equal input gives equal files: no times and no names
-// of machines.
+// manifest of the plugin, and the bundle for the Operator Lifecycle Manager. Equal input gives equal files: no times,
+// no names of machines.
 package main
 
 import (
