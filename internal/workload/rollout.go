@@ -52,6 +52,9 @@ func SpentIn(c *v1alpha1.MemoryCheckpointStatus) ([]rollout.Spent, error) {
 	if len(c.Sizing) == 0 {
 		return nil, nil
 	}
+	if c.Version > v1alpha1.CheckpointVersion {
+		return nil, fmt.Errorf("the MemoryCheckpoint %w", ErrTooNew)
+	}
 	var sizing rollout.State
 	if err := json.Unmarshal(c.Sizing, &sizing); err != nil {
 		return nil, fmt.Errorf("decoding the state of resizes: %w", err)
