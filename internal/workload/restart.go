@@ -11,19 +11,11 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/shape"
 )
 
 // The right to evict is not in the manager's role but in config/rbac/evict-pods, a component for those whose profiles
 // say drift.action: Restart or sizing.mode: InPlaceOrEvict.
-
-// Defaults of drift.action: Restart, as the API has them.
-const (
-	defaultRestartsPerDay = 3
-	defaultMinReplicas    = 1
-	defaultCooldown       = period.Hour
-)
 
 // How long the API server's refusal stands before memfit asks again.
 const (
@@ -39,24 +31,16 @@ type refusal struct {
 
 // restartOf asks whether a pod should be restarted for its memory. Nothing, unless the profile says so.
 func restartOf(s *Snapshot, st *State, shapes map[string]shape.Shape, now time.Time) drift.Candidate {
-	spec := s.Profile.Spec.Drift
-	if spec.Action != v1alpha1.DriftRestart {
+	if s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart {
 		return drift.Candidate{}
 	}
+	spec := s.Profile.Drift()
 	in := drift.Input{
 		Shapes: shapes, Done: st.restarts.Restarts(now), Now: now, Refused: notRestarted(s, st, now),
 		Policy: drift.Policy{
-			MaxPerDay: defaultRestartsPerDay, MinReplicas: defaultMinReplicas, Cooldown: defaultCooldown.Duration(),
+			MaxPerDay: int(*spec.MaxPerDay), MinReplicas: int(*spec.MinReplicas),
+			Cooldown: s.Profile.Disruption().Cooldown.Duration,
 		},
-	}
-	if spec.MaxPerDay != nil {
-		in.Policy.MaxPerDay = int(*spec.MaxPerDay)
-	}
-	if spec.MinReplicas != nil {
-		in.Policy.MinReplicas = int(*spec.MinReplicas)
-	}
-	if d := s.Profile.Spec.Sizing.Disruption; d != nil && d.Cooldown != nil {
-		in.Policy.Cooldown = d.Cooldown.Duration
 	}
 	for _, pod := range s.Governed {
 		in.Pods = append(in.Pods, st.driftingPod(s, pod, shapes))

@@ -84,26 +84,18 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 }
 
 func rolloutPolicy(s *Snapshot) rollout.Policy {
-	sizing := s.Profile.Spec.Sizing
+	sizing, d := s.Profile.Spec.Sizing, s.Profile.Disruption()
 	p := rollout.Policy{
-		Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict, OnlyWatch: !resizes(sizing.Mode), MaxUnavailable: 1,
+		Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict, OnlyWatch: !resizes(sizing.Mode),
+		SingleReplicaMayRestart: d.SingleReplica == "Allowed", MaxUnavailable: *d.MaxUnavailable, Watch: d.Watch.Duration,
+		RaisesInWindows: d.Raises == v1alpha1.RaisesInWindows,
 	}
+	p.Windows, _ = profile.Windows(d) // those that cannot be read never open, and the profile's condition names them
 	switch kind := kindOf(s.Owner.Ref); {
 	case kind.Completes:
 		p.OnlyRaise = "a run of a Job keeps what it began with; the next one begins with the recommended size"
 	case !kind.Recreates:
 		p.NoEvict = "nobody would start it again"
-	}
-	if d := sizing.Disruption; d != nil {
-		p.SingleReplicaMayRestart = d.SingleReplica == "Allowed"
-		if d.MaxUnavailable != nil {
-			p.MaxUnavailable = *d.MaxUnavailable
-		}
-		if d.Watch != nil {
-			p.Watch = d.Watch.Duration
-		}
-		p.Windows, _ = profile.Windows(d) // those that cannot be read never open, and the profile's condition names them
-		p.RaisesInWindows = d.Raises == v1alpha1.RaisesInWindows
 	}
 	return p
 }
