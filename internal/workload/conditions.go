@@ -16,7 +16,6 @@ import (
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
-	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/shape"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
@@ -54,9 +53,6 @@ func readyCondition(s *Snapshot, v *result) metav1.Condition {
 		)
 	}
 }
-
-// defaultWindow is drift.window when the profile does not say.
-const defaultWindow = period.Day
 
 func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	window := window(s)

@@ -246,6 +246,7 @@ func checkpoint(
 	}
 	var c v1alpha1.MemoryCheckpoint
 	c.Namespace, c.Name = namespace, name
+	c.Status.Version = v1alpha1.CheckpointVersion
 	c.Status.Containers = []v1alpha1.CheckpointContainer{{Name: container, History: packed}}
 	return &c
 }
