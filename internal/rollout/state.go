@@ -27,7 +27,7 @@ const version = 1
 // nothing.
 type State struct {
 	// Rollout is the change under way; nil: none.
-	Rollout *Rollout `json:"experiment,omitempty"`
+	Rollout *Rollout `json:"rollout,omitempty"`
 	// LastChange is when a pod was changed last.
 	LastChange time.Time `json:"lastChange,omitzero"`
 	// Lowerings are the limits that memfit lowered. At most maxLowerings.
@@ -39,7 +39,7 @@ type State struct {
 	// Restart is a pod that was evicted for a fresh one which is not ready yet; nil: none.
 	Restart *Restarted `json:"restart,omitempty"`
 	// ConflictingWriter tells of somebody else who resizes these pods.
-	ConflictingWriter *conflict `json:"foreign,omitempty"`
+	ConflictingWriter *conflict `json:"conflictingWriter,omitempty"`
 	// Changes are what was done to pods, for people, oldest first. At most maxChanges.
 	Changes []Change `json:"changes,omitempty"`
 	// Spent is what was taken of the change budget of the cluster within the last hour. It is written down before anything
@@ -56,10 +56,10 @@ type Rollout struct {
 	Targets map[Key]memory.Size `json:"targets"`
 	Before  map[Key]memory.Size `json:"before"`
 	// Decrease: a limit goes down, so that pods are watched.
-	Decrease bool `json:"lowering,omitempty"`
+	Decrease bool `json:"decrease,omitempty"`
 	// Completed is the number of pods that were changed and are done with: confirmed, and watched for long enough if a
 	// limit went down.
-	Completed int `json:"passed,omitempty"`
+	Completed int `json:"completed,omitempty"`
 	// Steps are the pods being changed or watched, in the order in which they were begun. At most maxWatched.
 	Steps []Step `json:"steps,omitempty"`
 }
