@@ -368,7 +368,7 @@ var _ = Describe("A recommendation that is applied", func() {
 			OwnedBy(set, "apps/v1", "ReplicaSet").Container("app", build.Limit("256Mi"), build.Request("128Mi")).Obj()
 		pending.Status.ContainerStatuses = nil
 		f.applied(pending)
-		keeps("1 of 3 pods do not serve")
+		keeps("1 of 3 pods unavailable")
 
 		f.deleted(pending)
 		f.scaled(2)

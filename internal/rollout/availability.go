@@ -70,10 +70,9 @@ func (s *State) disturbed(pods []Pod) map[types.UID]bool {
 	for i := range s.Rollout.Steps {
 		st := &s.Rollout.Steps[i]
 		switch {
-		case s.Rollout.Decrease && st.Confirmed.IsZero() || s.canary(st):
+		case s.Rollout.Decrease && st.Phase != Watching || s.canary(st):
 			all[st.UID] = true // the canary, and each lower limit until it is effective
-		case !st.Confirmed.IsZero():
-		case st.Evict || restartsFor(pods, st):
+		case st.evicts() || st.Phase != Watching && restartsFor(pods, st):
 			all[st.UID] = true
 		}
 	}

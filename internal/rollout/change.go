@@ -130,9 +130,11 @@ func (d *decider) plan(pod *Pod, evict bool) (sizes map[string]memory.Size, bars
 			continue
 		}
 		if fits, all := pod.within(c, to, d.Desired[c.key()].Policy); !evict && !all {
-			d.refused(v1alpha1.ReasonPodLimit, fmt.Sprintf("%s%s does not fit in the whole pod (spec.resources), which keeps "+
-				"its %s: %s", d.about(pod, c), inWords(to), inWords(pod.Whole.Spec), pod.Whole.Stays))
-			bars = bars || !pod.Whole.Young
+			before := d.refusedInPlace(d.changeOf(pod, c, to, false)) // by the API server, which explains more
+			refused := cmp.Or(before, refuse(v1alpha1.ReasonPodLimit, "%s does not fit in the whole pod (spec.resources), "+
+				"which keeps its %s: %s", inWords(to), inWords(pod.Whole.Spec), pod.Whole.Stays))
+			d.refused(refused.Reason, d.about(pod, c)+refused.Message)
+			bars = bars || !pod.Whole.Young || before != (Verdict{})
 			if to = fits; !recommend.Differs(have(c), to, d.Desired[c.key()].Policy) {
 				continue
 			}

@@ -140,7 +140,7 @@ func (d *decider) again() {
 		return
 	}
 	e.Steps = slices.DeleteFunc(e.Steps, func(st Step) bool {
-		outdated := d.outdated(st) || d.Policy.OnlyWatch && st.Confirmed.IsZero()
+		outdated := d.outdated(st) || d.Policy.OnlyWatch && st.Phase != Watching
 		if outdated {
 			d.State.unspend(st.UID, st.At)
 		}
@@ -151,19 +151,19 @@ func (d *decider) again() {
 		st := &e.Steps[i]
 		pod := d.pod(*st)
 		switch {
-		case pod == nil || !st.Confirmed.IsZero():
-		case st.Back:
+		case pod == nil || st.Phase == Watching:
+		case st.Phase == Undoing:
 			d.actions = append(
 				d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.From, Undo: true, Why: changes(st.To, st.From)},
 			)
-		case !st.Evict && pod.has(st.To, spec) && !pod.holds(st.To):
+		case st.Phase == Resizing && pod.has(st.To, spec) && !pod.holds(st.To):
 			d.requeueIn(settle)
 			d.requeueIn(pod.doubtedUntil(st.To).Sub(d.Now))
 		case d.gated(pod, st) >= waits: // taking back what memfit did is not beginning
 			d.requeueIn(recheckAfter)
-		case st.Evict && d.awaitsPermit(st):
+		case st.Phase == Evicting && d.awaitsPermit(st):
 			d.requeueIn(permitReaches)
-		case st.Evict:
+		case st.Phase == Evicting:
 			st.Present = presentOf(d.Pods)
 			d.send(st)
 		case !pod.has(st.To, spec):
@@ -186,7 +186,7 @@ func (p *Pod) holds(to map[string]memory.Size) bool {
 // send asks for what a step was written down for.
 func (d *decider) send(st *Step) {
 	d.actions = append(
-		d.actions, Action{Pod: st.Pod, UID: st.UID, Evict: st.Evict, Sizes: st.To, Why: changes(st.From, st.To)},
+		d.actions, Action{Pod: st.Pod, UID: st.UID, Evict: st.evicts(), Sizes: st.To, Why: changes(st.From, st.To)},
 	)
 }
 
@@ -194,7 +194,7 @@ func (d *decider) send(st *Step) {
 func (d *decider) gated(pod *Pod, st *Step) (worst again) {
 	for _, c := range pod.Containers {
 		if to, asked := st.To[c.Name]; asked {
-			ch := d.changeOf(pod, c, to, st.Evict)
+			ch := d.changeOf(pod, c, to, st.evicts())
 			ch.begun = st.UID
 			worst = max(worst, d.refusedAgain(ch))
 		}
@@ -224,7 +224,7 @@ func (d *decider) next() {
 		if pod.Leaving {
 			continue
 		}
-		if st, begun := d.State.step(pod.UID); begun && (st.Confirmed.IsZero() || st.Evict) {
+		if st, begun := d.State.step(pod.UID); begun && st.Phase != Watching {
 			continue
 		}
 		if d.lacks(pod) {
@@ -284,7 +284,7 @@ func outOfBounds(size memory.Size, p recommend.Policy) bool {
 // that the owner has set since or come after its maintenance window.
 func (d *decider) outdated(st Step) bool {
 	pod := d.pod(st)
-	if pod == nil || st.Back || pod.has(st.To, spec) {
+	if pod == nil || st.Phase == Undoing || pod.has(st.To, spec) {
 		return false
 	}
 	for name, size := range st.To {
@@ -310,7 +310,7 @@ func (d *decider) about(pod *Pod, c Container) string {
 // begun reports whether the change of some pod is not confirmed yet.
 func (d *decider) begun() bool {
 	e := d.State.Rollout
-	return e != nil && slices.ContainsFunc(e.Steps, func(st Step) bool { return st.Confirmed.IsZero() })
+	return e != nil && slices.ContainsFunc(e.Steps, func(st Step) bool { return st.Phase != Watching })
 }
 
 // begin writes a step down and asks for it.
@@ -351,11 +351,12 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		}
 	}
 	step := Step{
-		Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Evict: evict, From: from, Last: last, To: maps.Clone(to),
-		Lives: pod.lives(to), Served: pod.serves(), Programs: pod.programs(to), Why: quote.Cut(d.recommended(pod, to), maxWords),
+		Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Phase: Resizing, From: from, Last: last, To: maps.Clone(to),
+		Lives: pod.lives(to), Served: pod.serves(), Programs: pod.programs(to),
+		Why: quote.Cut(d.recommended(pod, to), maxWords),
 	}
 	if evict {
-		step.Present = presentOf(d.Pods)
+		step.Phase, step.Present = Evicting, presentOf(d.Pods)
 	}
 	e.Steps = append(e.Steps, step)
 	d.State.LastChange = stamp(d.Now)
@@ -416,29 +417,30 @@ func (d *decider) words() (upToDate bool, reason, message string) {
 // underWay is about the oldest change that is not confirmed, in the kubelet's words where it has any.
 func (d *decider) underWay() (reason, message string) {
 	for _, st := range d.State.Rollout.Steps {
-		if !st.Confirmed.IsZero() {
+		if st.Phase == Watching {
 			continue
 		}
 		pod, how := d.pod(st), "is resized in place"
-		if st.Evict {
+		if st.evicts() {
 			how = "is evicted and replaced"
 		}
 		reason, message = v1alpha1.ReasonApplying, fmt.Sprintf(
 			"Pod %s %s: %s, begun at %s", st.Pod, how, changes(st.From, st.To), format.Time(st.At),
 		)
 		switch {
-		case st.Back:
+		case st.Phase == Undoing:
 			message = fmt.Sprintf("Pod %s: %s did not come about and is rolled back", st.Pod, changes(st.From, st.To))
 			if r, stands := d.State.refusal(st.UID, false); stands {
 				reason, message = r.Reason, message+": "+r.Why
 			}
-		case pod != nil && !st.Evict && pod.has(st.To, actual) && !pod.Resize.InProgress && !pod.Resize.Deferred:
+		case pod == nil || st.evicts():
+		case pod.has(st.To, actual) && !pod.Resize.InProgress && !pod.Resize.Deferred:
 			reason, message = v1alpha1.ReasonApplying, message+d.heldWords(&st, pod)
-		case pod != nil && !st.Evict && pod.Resize.Deferred:
+		case pod.Resize.Deferred:
 			reason, message = v1alpha1.ReasonDeferred, message+"; the kubelet waits for room on the node: "+pod.Resize.Message
-		case pod != nil && !st.Evict && pod.Resize.Failed:
+		case pod.Resize.Failed:
 			reason, message = v1alpha1.ReasonResizeFailed, message+"; the kubelet reports: "+pod.Resize.Message+failedWords(&st)
-		case pod != nil && !st.Evict && !pod.Resize.InProgress:
+		case !pod.Resize.InProgress:
 			reason, message = v1alpha1.ReasonApplying, message+d.endedWords(&st, pod)
 		}
 		return reason, d.others(message)
@@ -494,7 +496,7 @@ func failedWords(st *Step) string {
 func (d *decider) watching() string {
 	e := d.State.Rollout
 	last := e.Steps[len(e.Steps)-1]
-	until := last.Confirmed.Add(cmp.Or(d.Policy.Watch, DefaultWatch.Duration()))
+	until := last.Watch.Since.Add(cmp.Or(d.Policy.Watch, DefaultWatch.Duration()))
 	who := "Pod " + last.Pod
 	if e.Completed == 0 && len(d.wanting) > 0 {
 		who += ", the first of " + fmt.Sprint(d.running) + ","
@@ -521,7 +523,7 @@ func (d *decider) others(text string) string {
 	for i := range d.Pods {
 		pod := &d.Pods[i]
 		st, begun := d.State.step(pod.UID)
-		if !pod.Leaving && (!begun || !st.Confirmed.IsZero()) && !d.lacks(pod) {
+		if !pod.Leaving && (!begun || st.Phase == Watching) && !d.lacks(pod) {
 			have++
 		}
 	}

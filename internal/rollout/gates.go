@@ -369,8 +369,8 @@ func (d *decider) inUse(ch *change) Verdict {
 	case c.Demand.Percent(105) >= limit: // what is counted moves by a few percent between two samples
 		return refuse(v1alpha1.ReasonUsageTooHigh, "demand is %s right now: a limit of %s would kill it", c.Demand, limit)
 	case ch.kind == lowerQuietly && c.Usage >= limit: // the kubelet's comparison, which page cache counts in
-		return refuse(v1alpha1.ReasonUsageTooHigh, "memory in use is %s right now, of which %s is page cache: the kubelet refuses "+
-			"to resize to %s until less is in use; the next pod starts with it", c.Usage, c.Usage.Minus(c.Demand), limit)
+		return refuse(v1alpha1.ReasonUsageTooHigh, "memory in use is %s right now, of which %s is page cache: the kubelet "+
+			"refuses to resize to %s until less is in use; the next pod starts with it", c.Usage, c.Usage.Minus(c.Demand), limit)
 	case ch.WindowPeak > limit:
 		day := "day"
 		if period.Compressed() {
@@ -409,8 +409,8 @@ func (d *decider) beyondNode(ch *change) Verdict {
 func (d *decider) restartsShared(ch *change) Verdict {
 	for _, c := range ch.pod.Containers {
 		if _, asked := ch.sizes[c.Name]; !asked && c.Shared && c.RestartsOnResize && ch.to.Limit > ch.from.Limit {
-			return refuse(v1alpha1.ReasonDisruptionBudget, "container %s has no limit of its own and restarts when the pod's changes "+
-				"(its resizePolicy), which it may not now", c.Name)
+			return refuse(v1alpha1.ReasonDisruptionBudget, "container %s has no limit of its own and restarts when the pod's "+
+				"changes (its resizePolicy), which it may not now", c.Name)
 		}
 	}
 	return Verdict{}
@@ -494,7 +494,7 @@ func (d *decider) othersChange(ch *change) Verdict {
 	if _, begun := d.State.step(ch.pod.UID); begun {
 		return Verdict{v1alpha1.ReasonDisruptionBudget, "its size is being changed"}
 	}
-	if e := d.State.Rollout; e != nil && slices.ContainsFunc(e.Steps, func(st Step) bool { return st.Evict }) {
+	if e := d.State.Rollout; e != nil && slices.ContainsFunc(e.Steps, func(st Step) bool { return st.evicts() }) {
 		return Verdict{v1alpha1.ReasonDisruptionBudget, "another pod is evicted for its size: one at a time"}
 	}
 	for i := range d.Pods {

@@ -203,9 +203,9 @@ func (o *observation) watchFrom(pod *Pod, from, to map[string]memory.Size, began
 		e.Before[c.key()] = e.Before[c.key()].Max(from[name])
 	}
 	e.Steps = append(e.Steps, Step{
-		Pod: pod.Name, UID: pod.UID, At: stamp(began), From: from, To: to, Confirmed: stamp(started),
-		Restarts: pod.restarts(), Served: true, Created: true, Programs: pod.programs(to),
-		Why: "new pods are created with the recommended size",
+		Pod: pod.Name, UID: pod.UID, At: stamp(began), From: from, To: to, Served: true, Phase: Watching,
+		Watch:    watch{Since: stamp(started), Restarts: pod.restarts(), Created: true},
+		Programs: pod.programs(to), Why: "new pods are created with the recommended size",
 	})
 }
 
@@ -270,7 +270,7 @@ func (d *decider) canary() (uid types.UID, name string, found bool) {
 func (s *State) LoweringByEviction() (at time.Time, awaited bool) {
 	if e := s.Rollout; e != nil && e.Decrease {
 		for _, st := range e.Steps {
-			if st.Evict {
+			if st.evicts() {
 				return st.At, true
 			}
 		}

@@ -92,19 +92,19 @@ func (o *observation) follow() {
 
 // followStep says whether there is nothing left to do about a step, and whether that was a success.
 func (o *observation) followStep(st *Step) (done, passed bool) {
-	if st.Evict {
+	if st.evicts() {
 		return o.followEviction(st), false
 	}
 	pod := o.pods[st.UID]
 	switch {
-	case pod == nil && o.Succeeded[st.UID] && !st.Confirmed.IsZero():
+	case pod == nil && o.Succeeded[st.UID] && st.Phase == Watching:
 		o.state.prove(st)
 		return true, true // it ran to completion with the lower limit
 	case pod == nil || pod.Leaving:
 		return true, false // what is to be done to its successor is decided anew
-	case st.Back:
+	case st.Phase == Undoing:
 		return pod.has(st.From, spec), false
-	case !st.Confirmed.IsZero():
+	case st.Phase == Watching:
 		return o.watch(st, pod)
 	case pod.has(st.To, spec):
 		return o.awaited(st, pod)
@@ -128,7 +128,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		if o.doubted(st, pod) {
 			return false, false
 		}
-		st.Confirmed, st.Restarts = stamp(o.Now), pod.restarts()
+		st.Phase, st.Watch = Watching, watch{Since: stamp(o.Now), Restarts: pod.restarts()}
 		o.found(
 			Resized, st, "%s, effective %s after it was asked for", changes(st.From, st.To), format.InWords(max(waited, 0)),
 		)
@@ -155,7 +155,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 // giveUp takes the resize out of the pod's spec again: a spec that says more than is effective misleads the scheduler,
 // and people.
 func (o *observation) giveUp(st *Step, reason, why string) {
-	st.Back = true
+	st.Phase = Undoing
 	o.state.refuse(
 		Refusal{Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: reason, Why: why, Sizes: st.To},
 	)
@@ -169,9 +169,9 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 		o.foreign(st, pod)
 		return true, false
 	}
-	end := st.Confirmed.Add(cmp.Or(o.Policy.Watch, DefaultWatch.Duration()))
-	over := !o.Now.Before(end) && st.Unready.IsZero() && (pod.Ready || !st.Created) &&
-		(o.QueryResult == nil || o.QueryResult.clearSince(st.Confirmed, o.Now))
+	end := st.Watch.Since.Add(cmp.Or(o.Policy.Watch, DefaultWatch.Duration()))
+	over := !o.Now.Before(end) && st.Watch.Unready.IsZero() && (pod.Ready || !st.Watch.Created) &&
+		(o.QueryResult == nil || o.QueryResult.clearSince(st.Watch.Since, o.Now))
 	if over {
 		o.state.prove(st)
 	}
@@ -206,8 +206,10 @@ func (o *observation) foreign(st *Step, pod *Pod) {
 // followEviction waits for the pod to go, and for one that takes its place.
 func (o *observation) followEviction(st *Step) (done bool) {
 	if pod := o.pods[st.UID]; pod != nil && !pod.Leaving {
+		st.Phase = Evicting
 		return false // Decide asks (again) for its eviction
 	}
+	st.Phase = AwaitingSuccessor
 	for i := range o.Pods {
 		next := &o.Pods[i]
 		_, taken := o.state.step(next.UID)
@@ -229,8 +231,8 @@ func (o *observation) followEviction(st *Step) (done bool) {
 		}
 		o.found(Replaced, st, "Pod %s runs instead of %s: %s", next.Name, st.Pod, changes(st.From, st.To))
 		o.keep(Replaced, next.Name, st, st.Why)
-		st.Pod, st.UID, st.Evict, st.Present = next.Name, next.UID, false, present{}
-		st.Confirmed, st.Restarts, st.To, st.Served = stamp(o.Now), next.restarts(), sizesOf(next, st.To), true
+		st.Pod, st.UID, st.To, st.Served, st.Present = next.Name, next.UID, sizesOf(next, st.To), true, present{}
+		st.Phase, st.Watch = Watching, watch{Since: stamp(o.Now), Restarts: next.restarts()}
 		if !o.state.Rollout.Decrease {
 			o.state.Rollout.Completed++
 			return true
@@ -296,12 +298,12 @@ func later(a, b time.Time) time.Time {
 func (o *observation) restartStorm() (Pod, string) {
 	for _, st := range o.state.Rollout.Steps {
 		pod := o.pods[st.UID]
-		if pod == nil || st.Confirmed.IsZero() || !lowersAny(st.From, st.To) {
+		if pod == nil || st.Phase != Watching || !lowersAny(st.From, st.To) {
 			continue
 		}
-		if n := pod.restarts() - st.Restarts; n >= storm {
+		if n := pod.restarts() - st.Watch.Restarts; n >= storm {
 			return *pod, fmt.Sprintf(
-				"pod %s restarted %d times within %s of it", pod.Name, n, format.InWords(o.Now.Sub(st.Confirmed)),
+				"pod %s restarted %d times within %s of it", pod.Name, n, format.InWords(o.Now.Sub(st.Watch.Since)),
 			)
 		}
 	}
@@ -319,23 +321,23 @@ func (o *observation) notReady() (Pod, string) {
 	for i := range e.Steps {
 		st := &e.Steps[i]
 		pod := o.pods[st.UID]
-		if pod == nil || pod.Leaving || st.Confirmed.IsZero() || !st.Served || !lowersAny(st.From, st.To) {
+		if pod == nil || pod.Leaving || st.Phase != Watching || !st.Served || !lowersAny(st.From, st.To) {
 			continue
 		}
 		if pod.Ready {
-			st.Unready = time.Time{}
+			st.Watch.Unready = time.Time{}
 			continue
 		}
-		if st.Unready.IsZero() || others {
-			st.Unready = stamp(o.Now)
+		if st.Watch.Unready.IsZero() || others {
+			st.Watch.Unready = stamp(o.Now)
 		}
 		most := unreadyPatience
-		if pod.restartsFor(st) || st.Created {
+		if pod.restartsFor(st) || st.Watch.Created {
 			most = successorPatience
 		}
-		if o.Now.Sub(st.Unready) >= most {
+		if o.Now.Sub(st.Watch.Unready) >= most {
 			return *pod, fmt.Sprintf(
-				"pod %s has not been ready since %s, and was before it", pod.Name, format.Time(st.Unready),
+				"pod %s has not been ready since %s, and was before it", pod.Name, format.Time(st.Watch.Unready),
 			)
 		}
 	}

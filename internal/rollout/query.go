@@ -52,7 +52,7 @@ func (o *observation) querySpeaksAgainst() (Pod, string) {
 	}
 	for _, st := range o.state.Rollout.Steps {
 		pod := o.pods[st.UID]
-		if pod != nil && !st.Confirmed.IsZero() && o.QueryResult.At.After(st.Confirmed) && lowersAny(st.From, st.To) {
+		if pod != nil && st.Phase == Watching && o.QueryResult.At.After(st.Watch.Since) && lowersAny(st.From, st.To) {
 			return *pod, fmt.Sprintf(
 				"%s, and had none when the limit of pod %s was lowered", o.QueryResult.against(o.Now), pod.Name,
 			)

@@ -23,7 +23,7 @@ import (
 // nothing.
 type State struct {
 	// Rollout is the change under way; nil: none.
-	Rollout *Rollout `json:"experiment,omitempty"`
+	Rollout *Rollout `json:"rollout,omitempty"`
 	// LastChange is when a pod was changed last.
 	LastChange time.Time `json:"lastChange,omitzero"`
 	// Lowerings are the limits that memfit lowered. At most maxLowerings.
@@ -35,7 +35,7 @@ type State struct {
 	// Restart is a pod that was evicted for a fresh one which is not ready yet; nil: none.
 	Restart *Restarted `json:"restart,omitempty"`
 	// ConflictingWriter tells of somebody else who resizes these pods.
-	ConflictingWriter *conflict `json:"foreign,omitempty"`
+	ConflictingWriter *conflict `json:"conflictingWriter,omitempty"`
 	// Changes are what was done to pods, for people, oldest first. At most maxChanges.
 	Changes []Change `json:"changes,omitempty"`
 	// Spent is what was taken of the change budget of the cluster within the last hour. It is written down before anything
@@ -52,10 +52,10 @@ type Rollout struct {
 	Targets map[Key]memory.Size `json:"targets"`
 	Before  map[Key]memory.Size `json:"before"`
 	// Decrease: a limit goes down, so that pods are watched.
-	Decrease bool `json:"lowering,omitempty"`
+	Decrease bool `json:"decrease,omitempty"`
 	// Completed is the number of pods that were changed and are done with: confirmed, and watched for long enough if a
 	// limit went down.
-	Completed int `json:"passed,omitempty"`
+	Completed int `json:"completed,omitempty"`
 	// Steps are the pods being changed or watched, in the order in which they were begun. At most maxWatched.
 	Steps []Step `json:"steps,omitempty"`
 }
@@ -67,33 +67,57 @@ type Step struct {
 	At  time.Time `json:"at"`
 	// Why is what was recommended when the step began, in words, at most maxWords.
 	Why string `json:"why,omitempty"`
-	// Evict: the pod is evicted; its successor, which is none of Present, takes its place in the step when it is ready.
-	Evict   bool    `json:"evict,omitempty"`
-	Present present `json:"present,omitzero"`
 	// Programs are what its containers run, From and To sizes, by container.
 	Programs map[string]string      `json:"programs,omitempty"`
 	From     map[string]memory.Size `json:"from"`
 	To       map[string]memory.Size `json:"to"`
-	// Last are the sizes that the spec had when To was asked for, where those are not From. Sent is when, if that was not
-	// at At, Lives what [Pod.lives] was then, and Tries how often before: what is not effective is asked for again with
-	// another number.
+	// Served: the pod was ready when its change began.
+	Served bool `json:"served,omitempty"`
+
+	Phase Phase `json:"phase"`
+	// Of Resizing: Last are the sizes that the spec had when To was asked for, where those are not From. Sent is when, if
+	// that was not at At, Lives what [Pod.lives] was then, and Tries how often before: what is not effective is asked for
+	// again with another number.
 	Last  map[string]memory.Size `json:"last,omitempty"`
 	Sent  time.Time              `json:"sent,omitzero"`
 	Lives int32                  `json:"lives,omitempty"`
 	Tries int                    `json:"tries,omitempty"`
-	// Confirmed is when the new size was seen effective.
-	Confirmed time.Time `json:"confirmed,omitzero"`
-	// Restarts is the number of container restarts when it was.
-	Restarts int32 `json:"restarts,omitempty"`
-	// Served: the pod was ready when its change began. Unready is since when it has not been, with the new size effective;
-	// zero: it is ready.
-	Served  bool      `json:"served,omitempty"`
+	// Present is of Evicting and AwaitingSuccessor: the pods of which none is the successor.
+	Present present `json:"present,omitzero"`
+	// Watch is of Watching.
+	Watch watch `json:"watch,omitzero"`
+}
+
+// Phase is how far the change of a pod is.
+type Phase string
+
+const (
+	// Resizing means that To is asked for, and not seen effective yet. The step is written down before the request is
+	// sent, so only the pod's spec shows whether it was.
+	Resizing Phase = "Resizing"
+	// Undoing means that the resize did not take effect, and From is written again.
+	Undoing Phase = "Undoing"
+	// Evicting means that the pod is evicted, and still there.
+	Evicting Phase = "Evicting"
+	// AwaitingSuccessor means that it is gone; its successor takes its place in the step when it is ready.
+	AwaitingSuccessor Phase = "AwaitingSuccessor"
+	// Watching means that the pod runs with To.
+	Watching Phase = "Watching"
+)
+
+// watch is what a pod with a lower limit is watched by.
+type watch struct {
+	// Since is when the new size was seen effective, Restarts the number of container restarts then.
+	Since    time.Time `json:"since"`
+	Restarts int32     `json:"restarts,omitempty"`
+	// Unready is since when the pod has not been ready; zero: it is ready.
 	Unready time.Time `json:"unready,omitzero"`
 	// Created: the pod was created with To, and did not serve with From before.
 	Created bool `json:"created,omitempty"`
-	// Back: the resize did not come about; From is written again.
-	Back bool `json:"back,omitempty"`
 }
+
+// evicts reports whether the pod gets its size by eviction.
+func (st *Step) evicts() bool { return st.Phase == Evicting || st.Phase == AwaitingSuccessor }
 
 // Revert is a size that led to kills or restarts, or kept a pod from being ready.
 type Revert struct {
@@ -173,8 +197,8 @@ func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recomme
 }
 
 // Refused notes that an action could not be carried out, so that it is not tried again at once. reason is that of the
-// condition Applied; with ReasonDisruptionBudget, for an eviction that a PodDisruptionBudget does not allow now, it is tried
-// again sooner.
+// condition Applied; with ReasonDisruptionBudget, for an eviction that a PodDisruptionBudget does not allow now, it is
+// tried again sooner.
 func (s *State) Refused(a Action, reason, why string, now time.Time) {
 	hold := refusalHold
 	if reason == v1alpha1.ReasonDisruptionBudget {
@@ -269,13 +293,14 @@ func (s *State) UnderWay(pod types.UID) (Action, bool) {
 		return Action{Pod: s.Restart.Pod, UID: pod, Evict: true, Restart: true}, true
 	}
 	st, begun := s.step(pod)
-	return Action{Pod: st.Pod, UID: pod, Evict: st.Evict, Sizes: st.To, Undo: st.Back}, begun && st.Confirmed.IsZero()
+	a := Action{Pod: st.Pod, UID: pod, Evict: st.evicts(), Sizes: st.To, Undo: st.Phase == Undoing}
+	return a, begun && st.Phase != Watching
 }
 
 // Changing says whether a change of the pod was begun that is not confirmed.
 func (s *State) Changing(pod types.UID) bool {
 	st, begun := s.step(pod)
-	return begun && st.Confirmed.IsZero()
+	return begun && st.Phase != Watching
 }
 
 // clone is a copy that shares nothing that is changed in place.
