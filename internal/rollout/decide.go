@@ -627,7 +627,8 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	}
 	step := Step{
 		Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Evict: evict, From: from, Last: last, To: maps.Clone(to),
-		Lives: pod.lives(to), Served: pod.serves(), Programs: pod.programs(to), Why: quote.Cut(d.recommended(pod, to), maxWords),
+		Lives: pod.lives(to), Served: pod.serves(), Programs: pod.programs(to),
+		Why: quote.Cut(d.recommended(pod, to), maxWords),
 	}
 	if evict {
 		step.Present = presentOf(d.Pods)
