@@ -1,4 +1,4 @@
-# memfit. `make` alone lists what can be done; the recipes live in hack/make/, one file per concern.
+# memfit. `make` alone lists the targets of every day, `make help-all` all; the recipes live in hack/make/, one file per concern.
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -10,11 +10,20 @@ LAB  := go -C $(CURDIR)/hack/lab run .
 
 ##@ General
 
+# A target with "##*" is one of the few that `make help` shows; "##" is for `make help-all`.
+define LIST
+@awk -v all='$(1)' 'BEGIN {FS = ":.*##[*]? "; printf "Usage: make \033[36m<target>\033[0m [VAR=value]\n\n"} \
+	all && /^##@ / {printf "\n\033[1m%s\033[0m\n", substr($$0, 5)} \
+	/^[a-zA-Z0-9_-]+:.*##[*] / || all && /^[a-zA-Z0-9_-]+:.*## / {printf "  \033[36m%-20s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+endef
+
 .PHONY: help
-help: ## List the targets.
-	@awk 'BEGIN {FS = ":.*## "; printf "Usage: make \033[36m<target>\033[0m [VAR=value]\n"} \
-		/^##@ / {printf "\n\033[1m%s\033[0m\n", substr($$0, 5)} \
-		/^[a-zA-Z0-9_-]+:.*## / {printf "  \033[36m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+help: ##* List the targets of every day.
+	$(call LIST)
+
+.PHONY: help-all
+help-all: ##* List all targets.
+	$(call LIST,1)
 
 # What make reads as syntax where it is meant as text.
 empty :=

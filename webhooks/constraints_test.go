@@ -274,12 +274,12 @@ func (b bounding) workload(mode v1alpha1.SizingMode) *appsv1.ReplicaSet {
 	ref := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: ns, Name: "web"}
 	rec := &v1alpha1.MemoryRecommendation{}
 	rec.Namespace, rec.Name, rec.OwnerReferences = ns, policy.RecordName(ref), set.OwnerReferences
-	rec.Spec.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
-	rec.Spec.Profile = v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}
+	rec.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
+	rec.Status.Profile = v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}
 	expect.Applied(ctx, api, rec)
 	limit, request := resource.MustParse(b.recommended[0]), resource.MustParse(b.recommended[1])
 	rec.Status.Containers = []v1alpha1.ContainerRecommendation{
-		{Container: "app", Decision: "Raise", Summary: "test", NewPods: &v1alpha1.Size{Limit: &limit, Request: &request}},
+		{Container: "app", Decision: "Increase", Summary: "test", NewPods: &v1alpha1.Size{Limit: &limit, Request: &request}},
 	}
 	Expect(api.Status().Update(ctx, rec)).To(Succeed())
 	return set

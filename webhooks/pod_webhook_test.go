@@ -272,12 +272,12 @@ var _ = Describe("A pod", func() {
 			ref := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: ns, Name: workload}
 			rec := &v1alpha1.MemoryRecommendation{}
 			rec.Namespace, rec.Name, rec.OwnerReferences = ns, policy.RecordName(ref), owner
-			rec.Spec.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: workload}
-			rec.Spec.Profile = v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}
+			rec.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: workload}
+			rec.Status.Profile = v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}
 			expect.Applied(ctx, api, rec)
 			q := resource.MustParse(limit)
 			rec.Status.Containers = []v1alpha1.ContainerRecommendation{
-				{Container: "app", Decision: "Raise", Summary: "test", NewPods: &v1alpha1.Size{Limit: &q, Request: &q}},
+				{Container: "app", Decision: "Increase", Summary: "test", NewPods: &v1alpha1.Size{Limit: &q, Request: &q}},
 			}
 			Expect(api.Status().Update(ctx, rec)).To(Succeed())
 			return rec
@@ -306,7 +306,7 @@ var _ = Describe("A pod", func() {
 			mode v1alpha1.SizingMode
 			want string
 		}{
-			{v1alpha1.SizingRecommend, "512Mi"}, {v1alpha1.SizingOff, "512Mi"},
+			{v1alpha1.SizingRecommend, "512Mi"}, {v1alpha1.SizingDisabled, "512Mi"},
 			{v1alpha1.SizingOnCreate, "768Mi"}, {v1alpha1.SizingInPlace, "768Mi"}, {v1alpha1.SizingInPlaceOrEvict, "768Mi"},
 		} {
 			It("of "+tc.want+" with sizing.mode "+string(tc.mode), func() {
@@ -333,10 +333,7 @@ var _ = Describe("A pod", func() {
 			set := owned(namespace(), v1alpha1.SizingOnCreate)
 			rec := recommended(set.Namespace, "web", "768Mi", set.OwnerReferences...)
 			sized(set, "768Mi")
-			rec.Status.Conditions = []metav1.Condition{{
-				Type: v1alpha1.ConditionApplied, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonConflict, Message: "test",
-				LastTransitionTime: metav1.Now(),
-			}}
+			rec.Status.Containers[0].NewPods = nil // as the controller writes it during a conflict
 			Expect(api.Status().Update(ctx, rec)).To(Succeed())
 			Expect(envOf(sized(set, "512Mi"))).To(injected)
 		})

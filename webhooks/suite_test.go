@@ -35,7 +35,6 @@ import (
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
 	podwebhook "github.com/memfit/memfit/webhooks/pod"
-	"github.com/memfit/memfit/webhooks/pod/fastpath"
 	profilewebhook "github.com/memfit/memfit/webhooks/profile"
 	"github.com/memfit/memfit/webhooks/server"
 )
@@ -101,7 +100,7 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 		Resolver: resolver, Reader: faulty, Constraints: room, Metrics: podwebhook.NewMetrics(registry),
 		Clock: clock.RealClock{},
 	}
-	mgr.GetWebhookServer().Register(podwebhook.Path, fastpath.NewHandler(injector))
+	mgr.GetWebhookServer().Register(podwebhook.Path, podwebhook.NewHandler(injector))
 	Expect(profilewebhook.SetupValidators(mgr, resolver)).To(Succeed())
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(ctx) }()

@@ -35,7 +35,17 @@ type MemoryCheckpointStatus struct {
 	// +optional
 	Ledger []byte `json:"ledger,omitempty"`
 
-	// sizing is the state of sizing decisions (last change, holds), as JSON written by internal/recommend.
+	// observed is what was observed besides histories (runtimes, live sets, demand, sources), as JSON written by
+	// internal/workload. Like the histories it may be minutes old.
+	// +optional
+	Observed []byte `json:"observed,omitempty"`
+
+	// published is what was decided and reported last (sizes, and what Events reported), as JSON written by
+	// internal/workload. MemoryRecommendation status is a projection of it and is never read back.
+	// +optional
+	Published []byte `json:"published,omitempty"`
+
+	// sizing is the state of sizing decisions (last change, holds), as JSON written by internal/rollout.
 	// +optional
 	Sizing []byte `json:"sizing,omitempty"`
 

@@ -49,14 +49,14 @@ type RuntimeSpec struct {
 }
 
 // TuningMode says what the webhook does with runtime settings.
-// +kubebuilder:validation:Enum=Inject;DryRun;Off
+// +kubebuilder:validation:Enum=Inject;DryRun;Disabled
 type TuningMode string
 
 // The tuning modes.
 const (
-	TuningInject TuningMode = "Inject"
-	TuningDryRun TuningMode = "DryRun"
-	TuningOff    TuningMode = "Off"
+	TuningInject   TuningMode = "Inject"
+	TuningDryRun   TuningMode = "DryRun"
+	TuningDisabled TuningMode = "Disabled"
 )
 
 // ConflictPolicy says what happens to a setting the user already has.
@@ -89,7 +89,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.replace) || size(self.replace) == 0 || (has(self.conflictPolicy) && self.conflictPolicy == 'Replace')",message="replace lists settings to overwrite, which needs conflictPolicy: Replace"
 type TuningSpec struct {
 	// mode is Inject (default), DryRun (write into the memfit.dev/injected annotation what would be set, and set nothing)
-	// or "Off", in quotes: without them YAML reads the boolean false.
+	// or Disabled.
 	// +optional
 	Mode TuningMode `json:"mode,omitempty"`
 
@@ -269,12 +269,12 @@ type DotNetTuning struct {
 }
 
 // SizingMode says what memfit does with a recommendation.
-// +kubebuilder:validation:Enum=Off;Recommend;OnCreate;InPlace;InPlaceOrEvict
+// +kubebuilder:validation:Enum=Disabled;Recommend;OnCreate;InPlace;InPlaceOrEvict
 type SizingMode string
 
 // The sizing modes.
 const (
-	SizingOff            SizingMode = "Off"
+	SizingDisabled       SizingMode = "Disabled"
 	SizingRecommend      SizingMode = "Recommend"
 	SizingOnCreate       SizingMode = "OnCreate"
 	SizingInPlace        SizingMode = "InPlace"
@@ -351,7 +351,7 @@ type Bounds struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.request) || !has(self.request.min) || !has(self.limit) || !has(self.limit.max) || string(self.request.min).matches('[eE][-+]?[0-9]{3}') || string(self.limit.max).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self.request.min)) || !isQuantity(string(self.limit.max)) || quantity(string(self.request.min)).compareTo(quantity(string(self.limit.max))) <= 0",message="request.min must not be above limit.max: no size could satisfy both"
 // +kubebuilder:validation:XValidation:rule="!has(self.increase) || self.increase != 'AfterKill' || has(self.decrease) && self.decrease == 'Never'",message="increase: AfterKill needs decrease: Never: a limit that memfit lowers would be raised again only after a kill"
 type SizingSpec struct {
-	// mode is "Off" (in quotes: without them YAML reads the boolean false), Recommend (default: write the number, change
+	// mode is Disabled, Recommend (default: write the number, change
 	// nothing), OnCreate (new pods get it), InPlace (running pods are resized without restart where the kubelet can) or
 	// InPlaceOrEvict (evict, within PodDisruptionBudgets, what cannot be resized).
 	// +optional
@@ -439,18 +439,18 @@ type MaintenanceWindow struct {
 	TimeZone string `json:"timeZone,omitempty"`
 }
 
-// RaisesPolicy says when a limit is raised, where there are maintenance windows.
+// IncreasesPolicy says when a limit is increased, where there are maintenance windows.
 // +kubebuilder:validation:Enum=AnyTime;InWindows
-type RaisesPolicy string
+type IncreasesPolicy string
 
-// The policies for raises.
+// The policies for increases.
 const (
-	RaisesAnyTime   RaisesPolicy = "AnyTime"
-	RaisesInWindows RaisesPolicy = "InWindows"
+	IncreasesAnyTime   IncreasesPolicy = "AnyTime"
+	IncreasesInWindows IncreasesPolicy = "InWindows"
 )
 
 // DisruptionSpec limits changes to running pods.
-// +kubebuilder:validation:XValidation:rule="!has(self.raises) || self.raises != 'InWindows' || has(self.windows) && size(self.windows) > 0",message="raises: InWindows needs windows: name at least one, or remove raises"
+// +kubebuilder:validation:XValidation:rule="!has(self.increases) || self.increases != 'InWindows' || has(self.windows) && size(self.windows) > 0",message="increases: InWindows needs windows: name at least one, or remove increases"
 type DisruptionSpec struct {
 	// windows are the maintenance windows: outside of them no limit of a running pod is lowered and no pod is restarted
 	// or evicted for its memory. What has begun is watched to its end, and what went wrong is rolled back at any time.
@@ -461,11 +461,11 @@ type DisruptionSpec struct {
 	// +optional
 	Windows []MaintenanceWindow `json:"windows,omitempty"`
 
-	// raises says whether a higher limit waits for a window, too. AnyTime (default): a raise in place that restarts
+	// increases says whether a higher limit waits for a window as well. AnyTime (default): a raise in place that restarts
 	// nothing does not wait, and neither does a raise after an OOM kill, whatever it takes. InWindows: every raise waits,
 	// which leaves a container that is killed as it is until a window opens.
 	// +optional
-	Raises RaisesPolicy `json:"raises,omitempty"`
+	Increases IncreasesPolicy `json:"increases,omitempty"`
 
 	// cooldown is the least time between two changes of one workload, at most 168h; an OOM kill does not wait for it.
 	// Default: 1h.

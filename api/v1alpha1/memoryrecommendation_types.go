@@ -27,14 +27,6 @@ type ProfileReference struct {
 	Name string `json:"name"`
 }
 
-// MemoryRecommendationSpec says what the recommendation is about. memfit writes it; editing it has no effect.
-type MemoryRecommendationSpec struct {
-	// profile is the profile that governs the workload.
-	Profile ProfileReference `json:"profile"`
-	// workload is what the recommendation is for.
-	Workload WorkloadReference `json:"workload"`
-}
-
 // Size is a memory request and limit. An absent field means not set.
 type Size struct {
 	// limit is the memory limit.
@@ -64,7 +56,8 @@ type Evidence struct {
 	// heapCap is the least heap cap that running replicas have; absent while one of them runs without.
 	// +optional
 	HeapCap *resource.Quantity `json:"heapCap,omitempty"`
-	// historySource is where usage from before memfit's own readings comes from ("prometheus"); absent: there is none.
+	// historySource is where usage from before memfit's own readings comes from: prometheus; absent: none.
+	// +kubebuilder:validation:Enum=prometheus
 	// +optional
 	HistorySource string `json:"historySource,omitempty"`
 	// liveSet is the most that was alive in a replica without a heap cap: the highest of the low points of six hours
@@ -95,23 +88,28 @@ type Evidence struct {
 	// samples is the number of measurements.
 	// +optional
 	Samples int64 `json:"samples,omitempty"`
-	// source is where usage is read: "kubelet", "prometheus" or "metrics-api"; absent: it was not read yet.
+	// source is where usage is read, as in --usage-sources: kubelet, prometheus or metrics-api; absent: it was not read
+	// yet.
+	// +kubebuilder:validation:Enum=kubelet;prometheus;metrics-api
 	// +optional
 	Source string `json:"source,omitempty"`
-	// trough is the live set: the median of the low points between collections.
+	// liveSetMedian is the median of the low points between collections: what is alive in a typical replica.
 	// +optional
-	Trough *resource.Quantity `json:"trough,omitempty"`
-	// window is how far back the evidence goes, as people say it ("9d4h").
+	LiveSetMedian *resource.Quantity `json:"liveSetMedian,omitempty"`
+	// windowSeconds is how far back the evidence goes.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
-	Window string `json:"window,omitempty"`
+	WindowSeconds int64 `json:"windowSeconds,omitempty"`
 }
 
 // Shape says what a container's memory does over time.
 type Shape struct {
 	// confidence is Low, Medium or High.
+	// +kubebuilder:validation:Enum=Low;Medium;High
 	// +optional
 	Confidence string `json:"confidence,omitempty"`
 	// kind is Flat, Sawtooth, StepRetention, Climb, FollowsLimit, Burst or Unknown.
+	// +kubebuilder:validation:Enum=Flat;Sawtooth;StepRetention;Climb;FollowsLimit;Burst;Unknown
 	Kind string `json:"kind"`
 	// ratePerDay is the climb per day.
 	// +optional
@@ -123,9 +121,14 @@ type Shape struct {
 	OutlierPods []string `json:"outlierPods,omitempty"`
 	// summary says it in a sentence with numbers.
 	Summary string `json:"summary"`
-	// timeToLimit is when the limit will be reached at this rate, as an interval ("2d to 5d").
+	// timeToLimitMaxSeconds is the longest time until the limit is reached, at the slowest rate that fits (95 %).
+	// +kubebuilder:validation:Minimum=0
 	// +optional
-	TimeToLimit string `json:"timeToLimit,omitempty"`
+	TimeToLimitMaxSeconds int64 `json:"timeToLimitMaxSeconds,omitempty"`
+	// timeToLimitMinSeconds is the shortest time until the limit is reached, at the fastest rate that fits (95 %).
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	TimeToLimitMinSeconds int64 `json:"timeToLimitMinSeconds,omitempty"`
 }
 
 // ContainerRecommendation is the answer for one container. kubectl describe sorts fields by name and prints list items
@@ -137,6 +140,7 @@ type ContainerRecommendation struct {
 	// +optional
 	Advice []string `json:"advice,omitempty"`
 	// confidence is Low, Medium or High.
+	// +kubebuilder:validation:Enum=Low;Medium;High
 	// +optional
 	Confidence string `json:"confidence,omitempty"`
 	// container is the container's name.
@@ -144,22 +148,23 @@ type ContainerRecommendation struct {
 	// current is what running pods have now.
 	// +optional
 	Current Size `json:"current,omitempty,omitzero"`
-	// decision is Hold, Raise, Lower or Keep.
+	// decision is Hold (too little evidence), Keep (the size is right), Increase or Decrease.
+	// +kubebuilder:validation:Enum=Hold;Keep;Increase;Decrease
 	Decision string `json:"decision"`
 	// evidence is what the number rests on.
 	// +optional
 	Evidence Evidence `json:"evidence,omitempty,omitzero"`
-	// filledBy is what fills the replica that holds the most, as the agent on its node read it: the replica, its three
+	// breakdown is what fills the replica that holds the most, as the agent on its node read it: the replica, its three
 	// largest parts, and the rest. It is written when something else changes; the first line says when it was read.
 	// Absent without agents (config/agent, tier See).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5
 	// +optional
-	FilledBy []string `json:"filledBy,omitempty"`
-	// filledByOutlier is the pod that filledBy is about, where it holds far more than the other replicas; absent: it does
+	Breakdown []string `json:"breakdown,omitempty"`
+	// breakdownOutlier is the pod that breakdown is about, where it holds far more than the other replicas; absent: it does
 	// not.
 	// +optional
-	FilledByOutlier string `json:"filledByOutlier,omitempty"`
+	BreakdownOutlier string `json:"breakdownOutlier,omitempty"`
 	// foundRuntime is what the running replicas really run, as the agents on their nodes found (config/agent); absent
 	// without agents, and while replicas differ. Where runtime.type is Auto, new pods get the settings of that runtime.
 	// +optional
@@ -212,22 +217,22 @@ type ContainerRecommendation struct {
 	// last.
 	// +optional
 	UnexplainedRestarts *UnexplainedRestarts `json:"unexplainedRestarts,omitempty"`
-	// use is the highest demand of one running replica in the last two hours at most: the memory that the kernel cannot
+	// usage is the highest demand of one running replica in the last two hours at most: the memory that the kernel cannot
 	// reclaim (see evidence.peakDemand), or the working set where the source knows nothing else. It is written when it
 	// has changed by an eighth or so, and once in ten minutes (the manager's --checkpoint-interval) unless there is other
 	// news.
 	// +optional
-	Use *resource.Quantity `json:"use,omitempty"`
-	// useSeen is when that replica was read last before use was written.
+	Usage *resource.Quantity `json:"usage,omitempty"`
+	// usageTime is when that replica was last read before usage was written.
 	// +optional
-	UseSeen *metav1.Time `json:"useSeen,omitempty"`
-	// wouldHelp is what would give memory of the replica in filledBy back: a sentence that sums it up, and what each
+	UsageTime *metav1.Time `json:"usageTime,omitempty"`
+	// suggestions are what would give memory of the replica in breakdown back: a sentence that sums it up, and what each
 	// action would give, with how that was computed. Actions that would give nothing back are listed as such. Absent
 	// without agents (config/agent, tier See).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=6
 	// +optional
-	WouldHelp []string `json:"wouldHelp,omitempty"`
+	Suggestions []string `json:"suggestions,omitempty"`
 }
 
 // UnexplainedRestarts are restarts of a container in pods that exist, of which memfit does not know the cause: the
@@ -349,10 +354,12 @@ type FoundRuntime struct {
 // OOMKillRecord is one OOM kill.
 type OOMKillRecord struct {
 	// confidence is Low, Medium or High.
+	// +kubebuilder:validation:Enum=Low;Medium;High
 	Confidence string `json:"confidence"`
 	// container that was killed.
 	Container string `json:"container"`
 	// kind is MainProcess, ChildProcess, AtStart, HeapAbort, PodLimit or Suspected.
+	// +kubebuilder:validation:Enum=MainProcess;ChildProcess;AtStart;HeapAbort;PodLimit;Suspected
 	Kind string `json:"kind"`
 	// limit is the memory limit at the time of the kill.
 	// +optional
@@ -385,12 +392,12 @@ type StallRecord struct {
 	MajorFaultsPerSecond int32 `json:"majorFaultsPerSecond,omitempty"`
 	// pod that stalled.
 	Pod string `json:"pod"`
-	// raisedTo is the higher limit that the container got while it stalled.
+	// increasedTo is the higher limit that the container got while it stalled.
 	// +optional
-	RaisedTo *resource.Quantity `json:"raisedTo,omitempty"`
-	// raiseInVain: at raisedTo the major faults went on. More memory is not what the container lacks.
+	IncreasedTo *resource.Quantity `json:"increasedTo,omitempty"`
+	// increaseIneffective is true where the major faults continued at increasedTo: memory is not the bottleneck.
 	// +optional
-	RaiseInVain bool `json:"raiseInVain,omitempty"`
+	IncreaseIneffective bool `json:"increaseIneffective,omitempty"`
 	// summary says it in a sentence, with the evidence.
 	Summary string `json:"summary"`
 	// time is the first sample that showed it.
@@ -403,9 +410,9 @@ type ChangeRecord struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Change string `json:"change,omitempty"`
-	// kind is the outcome: Resized, Replaced (by eviction), NotResized, Reverted, ForeignWriter (another writer
+	// kind is the outcome: Resized, Replaced (by eviction), NotResized, Reverted, ConflictingWriter (another writer
 	// changed the pod) or RestartedForMemory.
-	// +kubebuilder:validation:Enum=Resized;Replaced;NotResized;Reverted;ForeignWriter;RestartedForMemory
+	// +kubebuilder:validation:Enum=Resized;Replaced;NotResized;Reverted;ConflictingWriter;RestartedForMemory
 	Kind string `json:"kind"`
 	// pod is the last one that it happened to.
 	Pod string `json:"pod"`
@@ -428,6 +435,10 @@ type MemoryRecommendationStatus struct {
 	// ready read it.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// profile is the profile that governs the workload.
+	// +optional
+	Profile ProfileReference `json:"profile,omitempty,omitzero"`
 
 	// profileGeneration is the generation of the profile this status is about.
 	// +optional
@@ -469,9 +480,9 @@ type MemoryRecommendationStatus struct {
 	// +optional
 	Coverage *Coverage `json:"coverage,omitempty"`
 
-	// limit is the recommended limits of the containers in one string, for the print column.
+	// recommendedLimit is the recommended limits of the containers in one string, for the print column.
 	// +optional
-	Limit string `json:"limit,omitempty"`
+	RecommendedLimit string `json:"recommendedLimit,omitempty"`
 
 	// oomKills is the number of OOM kills counted so far.
 	// +optional
@@ -503,20 +514,24 @@ type MemoryRecommendationStatus struct {
 	// summary says in one line what was found and what to do.
 	// +optional
 	Summary string `json:"summary,omitempty"`
+
+	// workload is what the recommendation is for; it also owns the object.
+	// +optional
+	Workload WorkloadReference `json:"workload,omitempty,omitzero"`
 }
 
 // MemoryRecommendation is memfit's answer for one workload: evidence, formula, number, decision. memfit writes it; the
-// workload owns it.
+// workload owns it. It has no spec: what memfit may do is in the profile.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=memrec,categories=memory
-// +kubebuilder:printcolumn:name="Workload",type=string,JSONPath=`.spec.workload.name`
-// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.workload.kind`,priority=1
-// +kubebuilder:printcolumn:name="Profile",type=string,JSONPath=`.spec.profile.name`
+// +kubebuilder:printcolumn:name="Workload",type=string,JSONPath=`.status.workload.name`
+// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.status.workload.kind`,priority=1
+// +kubebuilder:printcolumn:name="Profile",type=string,JSONPath=`.status.profile.name`
 // +kubebuilder:printcolumn:name="OOMs",type=integer,JSONPath=`.status.oomKills`
 // +kubebuilder:printcolumn:name="Stalls",type=integer,JSONPath=`.status.stalls`,priority=1
-// +kubebuilder:printcolumn:name="Limit",type=string,JSONPath=`.status.limit`,description="Recommended limit per container"
+// +kubebuilder:printcolumn:name="Limit",type=string,JSONPath=`.status.recommendedLimit`,description="Recommended limit per container"
 // +kubebuilder:printcolumn:name="Applied",type=string,JSONPath=`.status.conditions[?(@.type=="Applied")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Summary",type=string,JSONPath=`.status.summary`,priority=1
@@ -524,8 +539,6 @@ type MemoryRecommendation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says what the recommendation is about.
-	Spec MemoryRecommendationSpec `json:"spec"`
 	// status is what memfit found and advises.
 	// +optional
 	Status MemoryRecommendationStatus `json:"status,omitempty,omitzero"`

@@ -119,16 +119,16 @@ type MemoryPart struct {
 	Resident resource.Quantity `json:"resident"`
 }
 
-// PredictedGain is what one action would give back, of what was resident.
-type PredictedGain struct {
+// PredictedSaving is what one action would give back, of what was resident.
+type PredictedSaving struct {
 	// action that may give memory back. Example: malloc_trim.
 	// +kubebuilder:validation:MaxLength=64
 	Action string `json:"action"`
-	// atMost is the most that it may give back, where gain is only the least; absent: gain is what it gives back.
+	// atMost is the most that it may give back, where amount is only the least; absent: amount is what it gives back.
 	// +optional
 	AtMost *resource.Quantity `json:"atMost,omitempty"`
-	// gain is how much less would be resident; 0 where the action gives nothing back.
-	Gain resource.Quantity `json:"gain"`
+	// amount is how much less would be resident; 0 where the action gives nothing back.
+	Amount resource.Quantity `json:"amount"`
 	// how to do it. Example: tuning.arenaMax: 2 in the profile, for new pods.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
@@ -137,7 +137,7 @@ type PredictedGain struct {
 	// too little of the limit it has; absent: it has enough, or that is not known.
 	// +optional
 	Limit *resource.Quantity `json:"limit,omitempty"`
-	// method says how gain was computed, with the numbers that it rests on.
+	// method says how amount was computed, with the numbers that it rests on.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Method string `json:"method,omitempty"`
@@ -155,15 +155,15 @@ type MemoryParts struct {
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	CoveragePercent int32 `json:"coveragePercent,omitempty"`
-	// gains are what could be given back, and by what, the surest first. Actions that give nothing back are among them.
+	// savings are what could be given back, and by what, the surest first. Actions that give nothing back are among them.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +optional
-	Gains []PredictedGain `json:"gains,omitempty"`
-	// helps says in a sentence which of gains helps most, or that none does.
+	Savings []PredictedSaving `json:"savings,omitempty"`
+	// summary says in a sentence which of savings is the largest, or that there is none.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
-	Helps string `json:"helps,omitempty"`
+	Summary string `json:"summary,omitempty"`
 	// parts of the resident memory, the largest first.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=24
@@ -253,21 +253,21 @@ type KillSnapshot struct {
 	// before the count was read, and the kubelet says OOMKilled).
 	// +kubebuilder:validation:Enum=CounterRose;PodStatus
 	Evidence string `json:"evidence"`
-	// grewFor is how long usage had been growing before the kill, as people say it ("12s").
-	// +kubebuilder:validation:MaxLength=32
+	// growthMilliseconds is how long usage had been growing before the kill.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
-	GrewFor string `json:"grewFor,omitempty"`
+	GrowthMilliseconds int32 `json:"growthMilliseconds,omitempty"`
 	// growthPerSecond is how fast.
 	// +optional
 	GrowthPerSecond *resource.Quantity `json:"growthPerSecond,omitempty"`
 	// kind is MainProcess when the container ended with it, and ChildProcess when it went on.
 	// +kubebuilder:validation:Enum=MainProcess;ChildProcess
 	Kind string `json:"kind"`
-	// lastReadBefore is how long before the kill was noticed the memory was read last ("210ms"): what happened in between
-	// nobody saw.
-	// +kubebuilder:validation:MaxLength=32
+	// lastReadMillisecondsBefore is how long before the kill was noticed the memory was last read; what happened in
+	// between is unknown.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
-	LastReadBefore string `json:"lastReadBefore,omitempty"`
+	LastReadMillisecondsBefore int32 `json:"lastReadMillisecondsBefore,omitempty"`
 	// limitsChanged is true where containerLimit or podLimit were other ones before the kill was noticed than after it, so
 	// which of them was effective is not certain; the lower ones are reported.
 	// +optional
@@ -310,10 +310,10 @@ type StallSnapshot struct {
 	// ended is when it was over; absent while it goes on.
 	// +optional
 	Ended *metav1.Time `json:"ended,omitempty"`
-	// grewFor is how long usage had been growing up to where it stood still, as people say it ("12s").
-	// +kubebuilder:validation:MaxLength=32
+	// growthMilliseconds is how long usage had been growing up to where it stood still.
+	// +kubebuilder:validation:Minimum=0
 	// +optional
-	GrewFor string `json:"grewFor,omitempty"`
+	GrowthMilliseconds int32 `json:"growthMilliseconds,omitempty"`
 	// growthPerSecond is how fast.
 	// +optional
 	GrowthPerSecond *resource.Quantity `json:"growthPerSecond,omitempty"`

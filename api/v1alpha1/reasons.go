@@ -27,8 +27,8 @@ const (
 	// ReasonPodsOutOfDate: pods run that were created before the profile or its last change, or past the webhook.
 	// Restart their workloads when it suits you.
 	ReasonPodsOutOfDate = "PodsOutOfDate"
-	// ReasonInjectionOff: tuning.mode is Off or DryRun, so that nothing is set on pods.
-	ReasonInjectionOff = "InjectionOff"
+	// ReasonInjectionDisabled: tuning.mode is Disabled or DryRun, so that nothing is set on pods.
+	ReasonInjectionDisabled = "InjectionDisabled"
 	// ReasonUsageRead: every node that hosts governed pods tells what they use.
 	ReasonUsageRead = "UsageRead"
 	// ReasonUsageMissing: some nodes, or all, do not tell what pods use, and nothing is concluded from that. The
@@ -53,8 +53,8 @@ const (
 	// ReasonNotEnoughEvidence: too little was measured to recommend, to lower a limit or to say what memory does over
 	// time. The message says what is missing; it comes with time. It is a reason of Applied and DriftDetected, too.
 	ReasonNotEnoughEvidence = "NotEnoughEvidence"
-	// ReasonModeOff: sizing.mode is Off: nothing is recommended or applied. It is a reason of Applied, too.
-	ReasonModeOff = "ModeOff"
+	// ReasonModeDisabled: sizing.mode is Disabled: nothing is recommended or applied. It is a reason of Applied, too.
+	ReasonModeDisabled = "ModeDisabled"
 )
 
 // Reasons of the condition OOMObserved.
@@ -70,13 +70,13 @@ const (
 
 // Reasons of the condition MemoryStalled.
 const (
-	// ReasonStalled: a container stalls now. Apply the recommended limit, or restart the pod.
-	ReasonStalled = "Stalled"
-	// ReasonRaiseInVain: one stalled, and a higher limit did not end the major faults. Look at the files that the
+	// ReasonStallOngoing: a container stalls now. Apply the recommended limit, or restart the pod.
+	ReasonStallOngoing = "StallOngoing"
+	// ReasonIncreaseIneffective: one stalled, and a higher limit did not end the major faults. Look at the files that the
 	// process maps, and at its disk. It is an Event, too.
-	ReasonRaiseInVain = "RaiseInVain"
-	// ReasonStallOver: the last stall within the drift window is over. It is an Event, too.
-	ReasonStallOver = "StallOver"
+	ReasonIncreaseIneffective = "IncreaseIneffective"
+	// ReasonStallEnded: the last stall within the drift window is over. It is an Event, too.
+	ReasonStallEnded = "StallEnded"
 	// ReasonNoStall: there was no stall within the drift window.
 	ReasonNoStall = "NoStall"
 	// ReasonFaultsNotCounted: the source of usage counts no major page faults, so that nobody knows. Let memfit read
@@ -86,8 +86,8 @@ const (
 
 // Reasons of the condition DriftDetected.
 const (
-	// ReasonShapeHealthy: memory neither climbs nor stays high after load.
-	ReasonShapeHealthy = "ShapeHealthy"
+	// ReasonNoDrift: memory neither climbs nor stays high after load.
+	ReasonNoDrift = "NoDrift"
 	// ReasonClimb: memory grows without end, and no limit is large enough. Find the leak; drift.action: Restart buys
 	// time.
 	ReasonClimb = "Climb"
@@ -106,9 +106,9 @@ const (
 const (
 	// ReasonSettingsMatch: no running container has settings that were derived from another limit than its own.
 	ReasonSettingsMatch = "SettingsMatch"
-	// ReasonFrozenSettings: a container was resized, and its process keeps the settings it was started with. The
+	// ReasonRestartRequired: a container was resized, and its process keeps the settings it was started with. The
 	// message says what a new pod gets; restart the pod when it suits you.
-	ReasonFrozenSettings = "FrozenSettings"
+	ReasonRestartRequired = "RestartRequired"
 )
 
 // Reasons of the condition Stalled of recommendations, which are Events, too.
@@ -140,9 +140,9 @@ const (
 	// ReasonCoolingDown: the last change is too recent. It goes on by itself; sizing.disruption.cooldown says how long
 	// it takes.
 	ReasonCoolingDown = "CoolingDown"
-	// ReasonBudget: as many pods as may be are under change or not ready, or a PodDisruptionBudget does not allow an
+	// ReasonDisruptionBudget: as many pods as may be are under change or not ready, or a PodDisruptionBudget does not allow an
 	// eviction now. It goes on by itself when they are ready.
-	ReasonBudget = "Budget"
+	ReasonDisruptionBudget = "DisruptionBudget"
 	// ReasonSingleReplica: the only replica would restart. Set sizing.disruption.singleReplica to Allowed, or restart
 	// it yourself.
 	ReasonSingleReplica = "SingleReplica"
@@ -158,12 +158,12 @@ const (
 	ReasonLimitRange = "LimitRange"
 	// ReasonResourceQuota: a ResourceQuota leaves too little for all replicas. Raise it, or make room.
 	ReasonResourceQuota = "ResourceQuota"
-	// ReasonInUse: more is in use, or was within the last day, than the lower limit would hold. It goes on when use is
+	// ReasonUsageTooHigh: more is in use, or was within the last day, than the lower limit would hold. It goes on when use is
 	// lower.
-	ReasonInUse = "InUse"
-	// ReasonFrozenHeapCap: the process keeps the heap cap it was started with, which the lower limit would not hold.
+	ReasonUsageTooHigh = "UsageTooHigh"
+	// ReasonHeapCapFixed: the process keeps the heap cap it was started with, which the lower limit would not hold.
 	// It fits after the next start; sizing.mode: InPlaceOrEvict replaces the pod.
-	ReasonFrozenHeapCap = "FrozenHeapCap"
+	ReasonHeapCapFixed = "HeapCapFixed"
 	// ReasonNodeTooSmall: the request is more than the whole node. A larger node is needed, or limit.max in the
 	// profile.
 	ReasonNodeTooSmall = "NodeTooSmall"
@@ -250,9 +250,9 @@ const (
 	// EventReverted: a lower limit led to kills, restarts or a pod that is not ready any more, and is rolled back from
 	// every pod. It is not tried again for a week.
 	EventReverted = "Reverted"
-	// EventForeignWriter: somebody else changed a size that memfit had set, and memfit leaves these pods alone for 24
+	// EventConflictingWriter: somebody else changed a size that memfit had set, and memfit leaves these pods alone for 24
 	// hours. Let only one of the two do it.
-	EventForeignWriter = "ForeignWriter"
+	EventConflictingWriter = "ConflictingWriter"
 )
 
 // Reasons of Events about a workload.

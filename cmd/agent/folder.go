@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package main
 
 import (
@@ -35,8 +37,8 @@ func (f folder) Open(name string) (fs.File, error) {
 	}
 }
 
-// Leaf implements [cgroup.Leaves]: the kernel counts a link for each folder in a folder, and two for itself. File
-// systems that do not count them say 1.
+// Leaf implements [cgroup.Leaves]: the kernel counts a link for each folder in a folder, and two for the folder itself.
+// File systems that do not count links report 1.
 func (f folder) Leaf(dir string) bool {
 	var s syscall.Stat_t
 	return syscall.Stat(f.path(dir), &s) == nil && s.Nlink == 2

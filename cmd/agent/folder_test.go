@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package main
 
 import (
@@ -13,7 +15,7 @@ import (
 	"testing/fstest"
 )
 
-// TestFolder: it is a file system as any other, and tells which folders have none in them.
+// TestFolder: it is a valid file system, and reports which folders contain no others.
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700); err != nil {

@@ -1,9 +1,11 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Command agent reads the memory of the containers of its own node and writes a MemorySnapshot for each pod: the
-// effective limits, the minute before an OOM kill, and at tier See what fills a container. docs/guide/agent.md says
-// what it needs.
+// effective limits, the minute before an OOM kill, and at tier See what fills a container. docs/guide/agent.md
+// describes what it needs.
 package main
 
 import (
@@ -49,7 +51,7 @@ func main() {
 	flag.StringVar(&o.cgroups, "cgroup-root", "/sys/fs/cgroup", "Where the cgroups of the node are mounted.")
 	flag.StringVar(&o.proc, "proc-root", "/proc", "A /proc that shows the processes of the node (hostPID).")
 	flag.StringVar(&o.address, "bind-address", ":8082", "Where /healthz and /metrics are served.")
-	flag.StringVar(&o.server, "api-server", "", "URL of an API server that asks nobody who they are, for tests; "+
+	flag.StringVar(&o.server, "api-server", "", "URL of an unauthenticated API server, for tests only; "+
 		"empty: the cluster that this pod is in.")
 	flag.BoolVar(&o.printVersion, "version", false, "Print the version and exit.")
 	flag.Parse()
@@ -69,7 +71,7 @@ func main() {
 
 func run(ctx context.Context, o options, log *slog.Logger) error {
 	if o.node == "" {
-		return errors.New("--node-name or NODE_NAME must say which node this is")
+		return errors.New("node name required: set --node-name or NODE_NAME")
 	}
 	if o.tier != "watch" && o.tier != "see" {
 		return fmt.Errorf("--tier=%s: watch and see are the tiers", o.tier)
@@ -114,10 +116,10 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	return nil
 }
 
-// accountEvery is how often the agent looks at the processor time of its readings.
+// accountEvery is how often the agent measures the processor time of its readings.
 const accountEvery = 5 * time.Second
 
-// tick runs the loop until ctx ends, on a thread of its own, so that what reading costs can be told from the rest.
+// tick runs the loop until ctx ends, on a thread of its own, so that the cost of reading can be measured separately.
 func tick(ctx context.Context, loop *scan.Loop, lastTick *atomic.Int64) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

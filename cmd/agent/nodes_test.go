@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package main
 
 import (
@@ -75,12 +77,12 @@ func behaviorOf(i int) behavior {
 	return flat
 }
 
-// simStep is how often the clock of the nodes ticks. The agent reads containers with much room as often.
+// simStep is how often the clock of the nodes ticks. The agent reads containers far below their limit as often.
 const simStep = 10 * time.Second
 
 // most is how many writes a pod may have in so many hours (internal/flightrecorder/writes.go): six an hour of changed
-// numbers, three of them at once; two of numbers that jumped; of kills one a minute, six of them at once, each with one
-// that follows.
+// numbers, three of them in a row; two of numbers that jumped; of kills one a minute, six of them in a row, each with
+// one that follows.
 func (b behavior) most(hours float64) int {
 	n := 3 + 6*hours + 2 + 2*hours
 	if b == killed {
@@ -131,7 +133,7 @@ func (f filled) Found() <-chan scan.Finding { return f.found }
 func (f filled) Start(look scan.Look) bool {
 	m := &v1alpha1.MemoryParts{
 		CoveragePercent: 99, Processes: 1, Resident: resource.MustParse("100Mi"), Unexplained: resource.MustParse("64Ki"),
-		Time: metav1.Now().Rfc3339Copy(), Helps: strings.Repeat("x", 120),
+		Time: metav1.Now().Rfc3339Copy(), Summary: strings.Repeat("x", 120),
 	}
 	for i := range 14 {
 		m.Parts = append(m.Parts, v1alpha1.MemoryPart{
@@ -139,9 +141,9 @@ func (f filled) Start(look scan.Look) bool {
 		})
 	}
 	for i := range 4 {
-		m.Gains = append(m.Gains, v1alpha1.PredictedGain{
+		m.Savings = append(m.Savings, v1alpha1.PredictedSaving{
 			Action: fmt.Sprintf("action-%d", i), How: strings.Repeat("h", 80), Method: strings.Repeat("m", 160),
-			Gain: resource.MustParse("7Mi"),
+			Amount: resource.MustParse("7Mi"),
 		})
 	}
 	select {
@@ -447,8 +449,8 @@ func (n *simNode) live(since time.Duration) {
 	}
 }
 
-// step lets all nodes tick once, some at a time, and waits until what they handed over is written. Their ten seconds
-// are over sooner: at once they would ask more of the API server than in ten seconds.
+// step lets all nodes tick once, some at a time, and waits until what they handed over is written. Simulated seconds
+// pass faster than real ones: together the nodes would send more requests to the API server than in ten real seconds.
 func step(ctx context.Context, t *testing.T, nodes []*simNode, since time.Duration, now time.Time) (handed int) {
 	t.Helper()
 	var mu sync.Mutex

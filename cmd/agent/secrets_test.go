@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package main
 
 import (
@@ -148,8 +150,8 @@ func TestNothingOfATargetLeavesIt(t *testing.T) {
 	}
 }
 
-// start runs a script, in a file where it has to be in one, until it says that it is ready; false: what runs it is not
-// installed here.
+// start runs a script, in a file where it has to be in one, until it prints that it is ready; false: its interpreter is
+// not installed.
 func start(t *testing.T, secret, program, file, script string) (pid int, ok bool) {
 	t.Helper()
 	path, err := exec.LookPath(program)
@@ -198,7 +200,7 @@ func start(t *testing.T, secret, program, file, script string) (pid int, ok bool
 	return command.Process.Pid, true
 }
 
-// core is all that a process has in memory and may write to, as a core dump has it. The process stands still meanwhile.
+// core returns all that a process has in memory and may write to, like a core dump. The process is stopped meanwhile.
 func core(t *testing.T, pid int) []byte {
 	t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {

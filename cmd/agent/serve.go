@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package main
 
 import (
@@ -21,7 +23,7 @@ import (
 // stuckAfter is how long a tick may take before the liveness check fails. A busy node delays one by seconds.
 const stuckAfter = 30 * time.Second
 
-// serve answers the kubelet's liveness check and Prometheus. What it tells are counts, so it asks nobody who they are.
+// serve answers the kubelet's liveness check and Prometheus. It only serves counts, so it authenticates no client.
 func serve(
 	ctx context.Context, address string, lastTick *atomic.Int64, watchdog *liveness.Watchdog, log *slog.Logger,
 ) error {

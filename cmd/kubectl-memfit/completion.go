@@ -30,8 +30,8 @@ func (r *reader) completeWorkloads(
 		var names []string
 		for i := range recs {
 			name := report.Typed(&recs[i])
-			if typed != "" && strings.HasPrefix(recs[i].Spec.Workload.Name, typed) {
-				name = recs[i].Spec.Workload.Name
+			if typed != "" && strings.HasPrefix(recs[i].Status.Workload.Name, typed) {
+				name = recs[i].Status.Workload.Name
 			}
 			if !slices.Contains(given, name) {
 				names = append(names, cobra.CompletionWithDesc(name, recs[i].Status.Summary))

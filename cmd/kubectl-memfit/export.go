@@ -155,7 +155,7 @@ func (a siteRecommendations) sources(ctx context.Context, recs []*v1alpha1.Memor
 		s := export.Source{Recommendation: rec}
 		if export.HasTemplate(rec) {
 			var err error
-			if s.Object, err = a.Workload(ctx, rec.Namespace, rec.Spec.Workload); err != nil {
+			if s.Object, err = a.Workload(ctx, rec.Namespace, rec.Status.Workload); err != nil {
 				s.Missing = err.Error()
 			}
 		}

@@ -18,7 +18,7 @@ OOM kills and stalls before and after.
   NotResized          it was given up and rolled back; the line below says why
   Reverted            a lower limit led to kills, restarts or a pod that was not ready, and was rolled back from
                       every pod
-  ForeignWriter       somebody else changed what memfit had set, and memfit leaves the pods alone for 24 hours
+  ConflictingWriter   somebody else changed what memfit had set, and memfit leaves the pods alone for 24 hours
   RestartedForMemory  a pod was evicted for a fresh one, because the profile says drift.action: Restart
 
 memfit keeps the last 16 changes, 20 kills and 8 stalls of a workload. What a new pod got when it was created is in

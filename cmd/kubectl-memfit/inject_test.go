@@ -61,7 +61,7 @@ func TestInject(t *testing.T) {
 	}
 	dry, off := of(
 		"dry.yaml", "runtime: {type: Go}, tuning: {mode: DryRun}",
-	), of("off.yaml", "runtime: {type: Go}, tuning: {mode: 'Off'}")
+	), of("off.yaml", "runtime: {type: Go}, tuning: {mode: Disabled}")
 	php := of("php.yaml", "runtime: {type: PHP}")
 	lost := file(
 		"lost.yaml",
@@ -116,7 +116,7 @@ func TestInject(t *testing.T) {
 		},
 		"off": {
 			args: []string{"-f", pod, "--profile", off}, wantOut: manifest,
-			wantErr: "Pod shop/web, container app: tuning.mode is \"Off\"",
+			wantErr: "Pod shop/web, container app: tuning.mode is Disabled",
 		},
 		"nothing to set unasked": {
 			args: []string{"-f", pod, "--profile", php}, wantOut: "kind: Pod",

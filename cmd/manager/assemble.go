@@ -32,7 +32,6 @@ import (
 	"github.com/memfit/memfit/internal/liveness"
 	"github.com/memfit/memfit/internal/policy"
 	podwebhook "github.com/memfit/memfit/webhooks/pod"
-	"github.com/memfit/memfit/webhooks/pod/fastpath"
 	profilewebhook "github.com/memfit/memfit/webhooks/profile"
 )
 
@@ -222,7 +221,7 @@ func serve(
 	}
 	register := func() error {
 		// asking for the server is what makes the manager start it
-		mgr.GetWebhookServer().Register(podwebhook.Path, fastpath.NewHandler(injector))
+		mgr.GetWebhookServer().Register(podwebhook.Path, podwebhook.NewHandler(injector))
 		return profilewebhook.SetupValidators(mgr, resolver)
 	}
 	if o.certMode == selfManaged {

@@ -219,12 +219,12 @@ func (a *gitApp) recommended(t *testing.T) string {
 		); err != nil {
 			return err
 		}
-		if rec.Status.OOMKills != 1 || a.mode != v1alpha1.SizingOff && rec.Status.Limit == "" {
+		if rec.Status.OOMKills != 1 || a.mode != v1alpha1.SizingDisabled && rec.Status.RecommendedLimit == "" {
 			return errors.New("the kill is not answered yet")
 		}
 		return nil
 	})
-	if a.mode == v1alpha1.SizingOff {
+	if a.mode == v1alpha1.SizingDisabled {
 		return ""
 	}
 	return rec.Status.Containers[0].Recommended.Limit.String()
@@ -246,7 +246,7 @@ func TestGitAndMemfitOwnDifferentFields(t *testing.T) {
 	p := c.start(t)
 	p.ready(t)
 	for _, mode := range []v1alpha1.SizingMode{
-		v1alpha1.SizingOff, v1alpha1.SizingRecommend, v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace,
+		v1alpha1.SizingDisabled, v1alpha1.SizingRecommend, v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace,
 		v1alpha1.SizingInPlaceOrEvict,
 	} {
 		t.Run(string(mode), func(t *testing.T) { c.fromGit(t, mode).ownsItsFields(t) })
@@ -285,9 +285,9 @@ func (c *cluster) keepsABarePod(t *testing.T) {
 			return err
 		}
 		said := meta.FindStatusCondition(rec.Status.Conditions, v1alpha1.ConditionApplied)
-		if rec.Status.OOMKills != 1 || rec.Status.Limit == "" || said == nil || said.Reason != v1alpha1.ReasonConflict ||
+		if rec.Status.OOMKills != 1 || rec.Status.RecommendedLimit == "" || said == nil || said.Reason != v1alpha1.ReasonConflict ||
 			!strings.Contains(said.Message, fromGit+" (applies this pod") {
-			return fmt.Errorf("%d kills, limit %q, Applied is %+v", rec.Status.OOMKills, rec.Status.Limit, said)
+			return fmt.Errorf("%d kills, limit %q, Applied is %+v", rec.Status.OOMKills, rec.Status.RecommendedLimit, said)
 		}
 		return nil
 	})

@@ -147,10 +147,7 @@ func (c *cluster) scenario(t *testing.T, p *process) {
 func (c *cluster) recorded(t *testing.T, namespace string, of memory.WorkloadRef) {
 	t.Helper()
 	name := metav1.ObjectMeta{Namespace: namespace, Name: policy.RecordName(of)}
-	c.create(t, &v1alpha1.MemoryRecommendation{ObjectMeta: name, Spec: v1alpha1.MemoryRecommendationSpec{
-		Profile:  v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "of-before"},
-		Workload: v1alpha1.WorkloadReference{APIVersion: of.APIVersion, Kind: of.Kind, Name: of.Name},
-	}})
+	c.create(t, &v1alpha1.MemoryRecommendation{ObjectMeta: name})
 	c.create(t, &v1alpha1.MemoryCheckpoint{ObjectMeta: name})
 }
 

@@ -88,7 +88,7 @@ func (v *vpas) list(ctx context.Context, c cache.Cache, options ...client.ListOp
 	return all, nil
 }
 
-// WatchesVPAs says whether the API server serves VerticalPodAutoscalers, which are watched then.
+// WatchesVPAs reports whether the API server serves VerticalPodAutoscalers, which are watched then.
 func (n *Watcher) WatchesVPAs() bool { return n.vpas.informer.Load() != nil }
 
 // keepChecking checks every few minutes until ctx ends.
@@ -105,8 +105,7 @@ func (v *vpas) keepChecking(ctx context.Context, n *Watcher, f audience) {
 	}
 }
 
-// check begins to watch when the kind has come, and ends it when it has gone. When nobody knows, things stay as they
-// are.
+// check begins to watch when the kind has come, and ends it when it has gone. If that is unknown, nothing changes.
 func (v *vpas) check(ctx context.Context, n *Watcher, f audience) {
 	served, err := n.ServesVPAs(ctx)
 	watched := v.informer.Load() != nil

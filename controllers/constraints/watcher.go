@@ -28,13 +28,13 @@ import (
 // tried, nor given to a new pod.
 // +kubebuilder:rbac:groups="",resources=limitranges;resourcequotas,verbs=list;watch
 
-// Watcher knows what else in the cluster has a say in a workload's memory, from informer caches. The source of pods
+// Watcher knows what else in the cluster determines a workload's memory, from informer caches. The source of pods
 // starts it, on the leader, before the first pod is read.
 type Watcher struct {
 	Cache cache.Cache
 	// ServesVPA asks the API server whether VerticalPodAutoscalers exist there at all: see [ServesVPA].
 	ServesVPAs func(context.Context) (bool, error)
-	// Clock tells when to ask again.
+	// Clock triggers the next check.
 	Clock clock.WithTicker
 
 	nodes constraintindex.Nodes
@@ -118,7 +118,7 @@ type audience struct {
 	known func() []memory.WorkloadRef
 }
 
-// onNews queues the workloads that an object concerns when it appears, goes, or says something new.
+// onNews queues the workloads that an object concerns when it appears, goes, or changes what matters.
 func onNews[T client.Object](
 	f audience, same func(before, after T) bool, whom func(T) []memory.WorkloadRef,
 ) toolscache.ResourceEventHandler {
@@ -152,8 +152,8 @@ func sameLimits(a, b *corev1.LimitRange) bool {
 	return equality.Semantic.DeepEqual(a.Spec, b.Spec)
 }
 
-// sameBounds leaves out what is used: it changes with every pod, and whoever waits for room is stepped again with the
-// next sample.
+// sameBounds leaves out what is used: it changes with every pod, and a workload that waits for quota is stepped again
+// with the next sample.
 func sameBounds(a, b *corev1.ResourceQuota) bool {
 	return equality.Semantic.DeepEqual(a.Spec, b.Spec) && equality.Semantic.DeepEqual(a.Status.Hard, b.Status.Hard)
 }

@@ -39,7 +39,7 @@ import (
 // +kubebuilder:rbac:groups=memfit.dev,resources=memoryprofiles/status;clustermemoryprofiles/status,verbs=update
 
 // ProfileIndex is the cache index of MemoryRecommendations by the profile they follow.
-const ProfileIndex = "spec.profile"
+const ProfileIndex = "status.profile"
 
 // Reconciler sums up a profile's workloads in its status.
 type Reconciler struct {
@@ -105,7 +105,7 @@ func IndexRecommendations(ctx context.Context, indexer client.FieldIndexer) erro
 		if !ok {
 			return nil
 		}
-		return []string{rec.Spec.Profile.Kind + "/" + rec.Spec.Profile.Name}
+		return []string{rec.Status.Profile.Kind + "/" + rec.Status.Profile.Name}
 	})
 	if err != nil {
 		return fmt.Errorf("indexing MemoryRecommendations by profile: %w", err)
@@ -189,7 +189,7 @@ func followed(_ context.Context, obj client.Object) []policy.ProfileKey {
 	if !ok {
 		return nil
 	}
-	key := policy.ProfileKey{Kind: rec.Spec.Profile.Kind, Name: rec.Spec.Profile.Name}
+	key := policy.ProfileKey{Kind: rec.Status.Profile.Kind, Name: rec.Status.Profile.Name}
 	if key.Kind == policy.KindProfile {
 		key.Namespace = rec.Namespace
 	}

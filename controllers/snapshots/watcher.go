@@ -34,18 +34,18 @@ const RetryInterval = 2 * time.Minute
 // Watcher knows the MemorySnapshots of pods, from an informer cache.
 type Watcher struct {
 	Cache cache.Cache
-	// Workload says which workload a pod belongs to; not ok: none that memfit governs.
+	// Workload returns the workload of a pod; not ok: none that memfit governs.
 	Workload func(pod types.UID) (w memory.WorkloadRef, ok bool)
-	// Clock tells when to try again.
+	// Clock triggers the next attempt.
 	Clock clock.Clock
 
 	synced atomic.Pointer[func() bool] // nil until MemorySnapshots are watched
-	// known counts the MemorySnapshots that exist. Most clusters have none, and then nobody looks for those of pods.
+	// known counts the MemorySnapshots that exist. Most clusters have none, and then those of pods are not looked up.
 	known atomic.Int64
 }
 
 // Follow watches MemorySnapshots until ctx ends, and queues the workload of a pod when something in its snapshot
-// matters that was not there before. It returns at once.
+// matters that was not there before. It does not wait.
 func (w *Watcher) Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }) {
 	go func() {
 		for said := ""; ; {

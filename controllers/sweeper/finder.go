@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// MetaOf is what says whose a record is.
+// MetaOf is what identifies the workload of a record.
 func MetaOf(record client.Object) *metav1.ObjectMeta {
 	return &metav1.ObjectMeta{
 		OwnerReferences: record.GetOwnerReferences(), CreationTimestamp: record.GetCreationTimestamp(),
@@ -31,7 +31,7 @@ type Finder struct {
 	Reader, APIReader client.Reader
 }
 
-// Find asks the cache, and the API server where the cache has nothing: it may lag, and at the start it may not follow
+// Find reads the cache, and the API server where the cache has nothing: it may lag, and at the start it may not follow
 // pods yet. With an error nothing is known.
 func (c Finder) Find(ctx context.Context, of memory.WorkloadRef) (records.Presence, error) {
 	if p, known := c.Cached(ctx, of); known {
@@ -40,8 +40,8 @@ func (c Finder) Find(ctx context.Context, of memory.WorkloadRef) (records.Presen
 	return c.Confirm(ctx, of)
 }
 
-// Cached asks the cache only; false when it does not have the workload. Of a kind that cannot be read, the answer is
-// that nothing is known.
+// Cached reads the cache only; false when it does not have the workload. For a kind that cannot be read, the answer is
+// unknown.
 func (c Finder) Cached(ctx context.Context, of memory.WorkloadRef) (records.Presence, bool) {
 	if workloadkind.IsPod(of.APIVersion, of.Kind) { // pods are cached whole
 		var pod corev1.Pod
@@ -56,7 +56,7 @@ func (c Finder) Cached(ctx context.Context, of memory.WorkloadRef) (records.Pres
 	return presenceOf(m), err == nil
 }
 
-// Confirm asks the API server: nothing is deleted because a cache said so.
+// Confirm asks the API server: nothing is deleted because of a cache alone.
 func (c Finder) Confirm(ctx context.Context, of memory.WorkloadRef) (records.Presence, error) {
 	m, readable := owners.Metadata(of)
 	if workloadkind.IsPod(of.APIVersion, of.Kind) {

@@ -14,8 +14,8 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// PodCount is how many pods a workload is to have; 0: nobody says. The cache has metadata only, so this asks the API
-// server, each time.
+// PodCount is how many pods a workload is to have; 0: unknown. The cache has metadata only, so this asks the API
+// server each time.
 func (c Finder) PodCount(ctx context.Context, ref memory.WorkloadRef) (int, error) {
 	kind, known := workloadkind.Of(ref.APIVersion, ref.Kind)
 	if !known || len(kind.PodCount) == 0 {

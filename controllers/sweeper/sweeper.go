@@ -32,7 +32,7 @@ type Sweeper struct {
 }
 
 const (
-	// sweepPage is how many records are read at once: some 0.5 MB of metadata.
+	// sweepPage is how many records one request reads: some 0.5 MB of metadata.
 	sweepPage = 500
 	// sweepAgain is when records are checked again of which something could not be read.
 	sweepAgain = 10 * time.Minute
@@ -41,9 +41,8 @@ const (
 // NeedLeaderElection is true: one that deletes is enough.
 func (Sweeper) NeedLeaderElection() bool { return true }
 
-// Start sweeps, and again while the API server does not answer. One record is checked after the other: 10,000 of them
-// that are all nobody's take minutes, in which the API server serves two requests at a time less than it would serve to
-// kubectl.
+// Start sweeps, and again while the API server does not answer. One record is checked after the other: 10,000 orphaned
+// ones take minutes, in which the API server serves less load than for a few kubectl commands.
 func (w Sweeper) Start(ctx context.Context) error {
 	log := logf.FromContext(ctx).WithName("sweep")
 	_ = wait.PollUntilContextCancel(ctx, sweepAgain, true, func(ctx context.Context) (bool, error) {
@@ -103,7 +102,7 @@ func (w Sweeper) check(ctx context.Context, record client.Object) (deleted bool,
 	return w.Judge(ctx, of, record)
 }
 
-// recordedFor is the workload that a record is about: its owner, or the one that its name says.
+// recordedFor is the workload that a record is about: its owner, or the one in its name.
 func recordedFor(record client.Object) (memory.WorkloadRef, bool) {
 	for _, ref := range record.GetOwnerReferences() {
 		of := memory.WorkloadRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: record.GetNamespace(), Name: ref.Name}
@@ -114,7 +113,7 @@ func recordedFor(record client.Object) (memory.WorkloadRef, bool) {
 	return policy.WorkloadNamed(record.GetNamespace(), record.GetName())
 }
 
-// Clear deletes both records of a workload, if the API server says that they are nobody's.
+// Clear deletes both records of a workload, if the API server confirms that they are orphaned.
 func (w Sweeper) Clear(ctx context.Context, of memory.WorkloadRef) error {
 	var failed error
 	for _, record := range []client.Object{&v1alpha1.MemoryRecommendation{}, &v1alpha1.MemoryCheckpoint{}} {
@@ -130,8 +129,8 @@ func (w Sweeper) Clear(ctx context.Context, of memory.WorkloadRef) error {
 	return failed
 }
 
-// Judge asks the API server whose a record is, and deletes it if it is nobody's: this very version of it, and no later
-// one.
+// Judge asks the API server for the workload of a record, and deletes the record if it is orphaned: this very version
+// of it, and no later one.
 func (w Sweeper) Judge(ctx context.Context, of memory.WorkloadRef, record client.Object) (deleted bool, err error) {
 	presence, err := Finder{Reader: w.Client, APIReader: w.APIReader}.Confirm(ctx, of)
 	action, why := records.Judge(MetaOf(record), of, presence)

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// backfillReaders is the number of workloads whose past is read at once: a monitoring system has other users.
+	// backfillReaders is the number of workloads whose past is read concurrently: a monitoring system has other users.
 	backfillReaders = 2
 	// backfillTries is how often a past that cannot be read is asked for, backfillPause apart, twice as long each time.
 	// Then memfit lives with what it sees itself, until its next start.
@@ -33,9 +33,9 @@ type HistoryBackfill struct {
 	Name string
 	// Span is how far back it goes.
 	Span time.Duration
-	// Clock tells the time.
+	// Clock is the time.
 	Clock clock.Clock
-	// Queue queues a workload when its past is there. Nil: nobody is told.
+	// Queue queues a workload when its past has arrived. Nil: nothing is queued.
 	Queue interface{ Enqueue(...memory.WorkloadRef) }
 
 	mu    sync.Mutex

@@ -37,7 +37,7 @@ type Queue interface {
 type Collector struct {
 	// Reader reads nodes from the cache.
 	Reader client.Reader
-	// Inbox says which nodes matter, and takes the samples.
+	// Inbox knows which nodes matter, and takes the samples.
 	Inbox *inbox.Inbox
 	// Queue takes the workloads that were sampled, and those in which something was killed.
 	Queue Queue
@@ -49,7 +49,7 @@ type Collector struct {
 	Interval time.Duration
 	// Clock makes the ticks.
 	Clock clock.WithTicker
-	// OnGaps is called when nodes fall silent or answer again. Nil: nobody is told.
+	// OnGaps is called when nodes fall silent or answer again. Nil: it is not called.
 	OnGaps func(context.Context)
 
 	mu   sync.Mutex
@@ -135,8 +135,8 @@ func address(node *corev1.Node) string {
 	return node.Name
 }
 
-// note remembers the gaps of this cycle and reports whether other nodes are silent than before. A gap is logged when it
-// opens, not every time somebody knocks.
+// note remembers the gaps of this cycle and reports whether other nodes are silent than before. A gap is logged when
+// it opens, not at every attempt.
 func (u *Collector) note(ctx context.Context, gaps []usage.Gap, missing []memory.Silence) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

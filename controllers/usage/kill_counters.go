@@ -22,10 +22,10 @@ import (
 // go away.
 const DefaultKillCountersEvery = time.Minute
 
-// KillCounters reads how many processes the kernel killed inside of containers that live on, which no pod status tells.
-// It runs on the leader, over the nodes that host governed pods, with the backoff of [usage.Collector].
+// KillCounters reads how many processes the kernel killed inside of containers that live on, which no pod status
+// shows. It runs on the leader, over the nodes that host governed pods, with the backoff of [usage.Collector].
 type KillCounters struct {
-	// Nodes says where governed pods run.
+	// Nodes returns where governed pods run.
 	Nodes *Collector
 	// Read returns the counters of one node's containers.
 	Read func(context.Context, usage.Node) ([]oom.Counter, error)

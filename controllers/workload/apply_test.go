@@ -338,7 +338,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		f.killed()
 		rec := f.looks()
 		Expect(f.left()).To(HaveLen(2))
-		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "Budget", ContainSubstring("PodDisruptionBudget")))
+		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "DisruptionBudget", ContainSubstring("PodDisruptionBudget")))
 		expect.Deleted(w.ctx, w.client, budget)
 		f.passes(2 * time.Minute)
 		Expect(f.reconcile(f.ref)).To(Succeed())
@@ -358,10 +358,10 @@ var _ = Describe("A recommendation that is applied", func() {
 		keeps := func(message string) {
 			GinkgoHelper()
 			f.passes(2 * time.Minute)
-			Expect(f.looks().Status.Conditions).To(applied(metav1.ConditionFalse, "Budget", ContainSubstring(message)))
+			Expect(f.looks().Status.Conditions).To(applied(metav1.ConditionFalse, "DisruptionBudget", ContainSubstring(message)))
 			Expect(w.recorder.about("EvictedForResize")).To(BeEmpty())
 		}
-		keeps("is not evicted: 1 of 3 pods do not serve or are not there yet: maxUnavailable is 1")
+		keeps("is not evicted: 1 of 3 pods unavailable or missing, 0 of them updating: maxUnavailable is 1")
 
 		set := expect.Exists(w.ctx, w.client, w.namespace, "web-5d4f8c7b9", &appsv1.ReplicaSet{})
 		pending := build.Pod(w.namespace, "web-2").Annotate(v1alpha1.ProfileAnnotation, "web").

@@ -47,15 +47,17 @@ func (r *Reconciler) load(ctx context.Context, s *workload.Snapshot) (*entry, er
 	}
 	if !known {
 		e = &entry{state: workload.NewState(), owner: s.Owner.UID}
-		if err := r.recallRecommendation(ctx, s, e); err != nil {
-			return nil, err
-		}
 		if e.owner == "" && stored == nil { // what is written now would be nobody's
 			return nil, fmt.Errorf("%w: the UID of %s", errNotYet, ref)
 		}
 	}
 	if err := e.restore(ctx, stored); err != nil {
 		return nil, err
+	}
+	if !known {
+		if err := r.identifyRecommendation(ctx, s, e); err != nil {
+			return nil, err
+		}
 	}
 	r.states.put(ref, e)
 	return e, nil
@@ -107,6 +109,7 @@ func (e *entry) adopt(c *v1alpha1.MemoryCheckpoint) {
 	e.checkpoint, e.suspect = objectOf(c), false
 	e.saved = v1alpha1.MemoryCheckpointStatus{
 		Ledger: slices.Clone(c.Status.Ledger), Drift: slices.Clone(c.Status.Drift), Sizing: slices.Clone(c.Status.Sizing),
+		Published: slices.Clone(c.Status.Published),
 	}
 }
 
@@ -114,7 +117,7 @@ func (e *entry) adopt(c *v1alpha1.MemoryCheckpoint) {
 // may, because losing minutes of samples changes no number.
 func (e *entry) due(status *v1alpha1.MemoryCheckpointStatus, histories bool, every time.Duration, now time.Time) bool {
 	return !bytes.Equal(status.Ledger, e.saved.Ledger) || !bytes.Equal(status.Drift, e.saved.Drift) ||
-		!bytes.Equal(status.Sizing, e.saved.Sizing) ||
+		!bytes.Equal(status.Sizing, e.saved.Sizing) || !bytes.Equal(status.Published, e.saved.Published) ||
 		histories && now.Sub(e.savedAt) >= every
 }
 
@@ -166,9 +169,9 @@ func (r *Reconciler) write(
 	return nil
 }
 
-// recallRecommendation takes over what a recommendation already says, so that a restart of memfit changes nothing in
-// it.
-func (r *Reconciler) recallRecommendation(ctx context.Context, s *workload.Snapshot, e *entry) error {
+// identifyRecommendation finds out what must be known of the stored recommendation to write it again. What it says
+// counts only for whether it must be written: decisions rest on the checkpoint.
+func (r *Reconciler) identifyRecommendation(ctx context.Context, s *workload.Snapshot, e *entry) error {
 	ref := s.Owner.Ref
 	var stored v1alpha1.MemoryRecommendation
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: policy.RecordName(ref)}
@@ -182,8 +185,7 @@ func (r *Reconciler) recallRecommendation(ctx context.Context, s *workload.Snaps
 	if usable, err := r.claim(ctx, s, &stored); err != nil || !usable {
 		return err
 	}
-	e.recommendation = projectionOf(&stored)
-	e.state.Recall(&stored.Status)
+	e.recommendation = e.projectionOf(&stored)
 	return nil
 }
 

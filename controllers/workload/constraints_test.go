@@ -360,7 +360,7 @@ var _ = Describe("A raise after a kill", func() {
 			Expect(rec.Status.Conditions).To(
 				expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse, name, Not(BeEmpty())),
 			)
-			Expect(rec.Status.Containers[0].Decision).To(Equal("Raise"))
+			Expect(rec.Status.Containers[0].Decision).To(Equal("Increase"))
 			Expect(f.limitOf(0)).To(Equal("256Mi"))
 		})
 	}

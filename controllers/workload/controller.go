@@ -204,7 +204,7 @@ func (r *Reconciler) carryOn(
 		return reconcile.Result{}, r.unlessVanished(ctx, s, err)
 	}
 	r.done(s.Owner.Ref, e, &f)
-	written, err := r.publish(ctx, s, e, &f, now)
+	err := r.publish(ctx, s, e, &f, now)
 	if err != nil && r.vanished(ctx, s, err) {
 		return reconcile.Result{}, r.leave(ctx, s)
 	}
@@ -215,7 +215,7 @@ func (r *Reconciler) carryOn(
 	case err != nil:
 		return reconcile.Result{}, err
 	}
-	e.state.Published(&f, written)
+	e.state.Announced()
 	r.recordEvents(s.Owner, f.Published)
 	if err := r.act(ctx, s, e.state, f.Actions, now); err != nil {
 		return reconcile.Result{}, err

@@ -47,9 +47,9 @@ func TestGaugesAsGathered(t *testing.T) {
 	same := memory.WorkloadRef{APIVersion: "other/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	limit := resource.MustParse("256Mi")
 	app := v1alpha1.ContainerRecommendation{Container: "app"}
-	app.Current.Limit, app.Use, app.Recommended = &limit, &limit, &v1alpha1.Size{Limit: &limit}
+	app.Current.Limit, app.Usage, app.Recommended = &limit, &limit, &v1alpha1.Size{Limit: &limit}
 
-	m.published(web, []v1alpha1.ContainerRecommendation{app, {Container: "side", Use: &limit}})
+	m.published(web, []v1alpha1.ContainerRecommendation{app, {Container: "side", Usage: &limit}})
 	m.published(same, []v1alpha1.ContainerRecommendation{app})
 	m.shaped(web, map[string]shape.Shape{"app": {Outliers: []string{"web-1"}}})
 	app.Recommended = nil
@@ -78,7 +78,7 @@ func BenchmarkGather(b *testing.B) {
 	r := prometheus.NewRegistry()
 	m := NewMetrics(r)
 	limit := resource.MustParse("256Mi")
-	app := v1alpha1.ContainerRecommendation{Container: "app", Use: &limit, Recommended: &v1alpha1.Size{Limit: &limit}}
+	app := v1alpha1.ContainerRecommendation{Container: "app", Usage: &limit, Recommended: &v1alpha1.Size{Limit: &limit}}
 	app.Current.Limit = &limit
 	for i := range 10_000 {
 		w := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web-" + strconv.Itoa(i)}

@@ -49,15 +49,4 @@ var _ = Describe("A recommendation that somebody waits for", func() {
 		Expect(waited(rec)).To(Equal("Current"))
 		Expect(rec.Status.ProfileGeneration).To(BeEquivalentTo(3))
 	})
-
-	It("is ready again after somebody edited its spec, which is put right", func() {
-		rec := w.reconciled(w.alone("web"))
-		spec := rec.Spec
-		rec.Spec.Workload.Name = "another"
-		Expect(w.client.Update(w.ctx, rec)).To(Succeed())
-		Expect(waited(rec)).To(HavePrefix("InProgress"))
-		rec = w.reconciled(w.alone("web"))
-		Expect(waited(rec)).To(Equal("Current"))
-		Expect(rec.Spec).To(Equal(spec))
-	})
 })

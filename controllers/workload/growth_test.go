@@ -40,7 +40,7 @@ var _ = Describe("Growth", func() {
 		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative))
 		pod := w.pod("web", build.Limit("64Mi"), build.Request("64Mi"), build.OOMKilled(start.Add(-10*time.Second)))
 		w.applied(pod.Obj())
-		Expect(w.reconciled(w.alone("web")).Status.Summary).To(HavePrefix("Raise limit 64Mi to 256Mi"))
+		Expect(w.reconciled(w.alone("web")).Status.Summary).To(HavePrefix("Increase limit 64Mi to 256Mi"))
 		larger := w.pod("web-2", build.Limit("256Mi"), build.Request("64Mi")).OwnedBy(run, "batch/v1", "Job")
 		first := died("web-1", "64Mi", time.Second, "OOMKilled", 137)
 		w.applied(first)
@@ -69,7 +69,7 @@ var _ = Describe("Growth", func() {
 		).OwnedBy(run, "batch/v1", "Job").Obj()
 		w.applied(next)
 		rec := w.reconciled(w.jobRef("run"))
-		Expect(rec.Status.Containers[0].Decision).To(Equal("Raise"), rec.Status.Summary)
+		Expect(rec.Status.Containers[0].Decision).To(Equal("Increase"), rec.Status.Summary)
 		Expect(rec.Status.Summary).To(
 			ContainSubstring("OOM-killed at 512Mi at " + now.Add(-5*time.Second).UTC().Format("15:04:05Z")),
 		)
@@ -78,11 +78,11 @@ var _ = Describe("Growth", func() {
 	It("stops for a leak after one step, and says so", func() {
 		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative))
 		w.applied(died("web-1", "64Mi", 10*time.Second, "OOMKilled", 137))
-		Expect(w.reconciled(w.jobRef("run")).Status.Limit).To(Equal("256Mi"))
+		Expect(w.reconciled(w.jobRef("run")).Status.RecommendedLimit).To(Equal("256Mi"))
 		w.passes(time.Minute)
 		w.applied(died("web-2", "256Mi", 42*time.Second, "OOMKilled", 137))
 		rec := w.reconciled(w.jobRef("run"))
-		Expect(rec.Status.Limit).To(Equal("256Mi"))
+		Expect(rec.Status.RecommendedLimit).To(Equal("256Mi"))
 		Expect(rec.Status.Summary).To(
 			And(
 				ContainSubstring("leak: 2 instances in a row climbed about"),
@@ -104,7 +104,7 @@ var _ = Describe("Growth", func() {
 		pod.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "JAVA_TOOL_OPTIONS", Value: "-XX:MaxRAMPercentage=50"}}
 		w.applied(pod)
 		rec := w.reconciled(w.jobRef("run"))
-		Expect(rec.Status.Containers[0].Decision).To(Equal("Raise"), rec.Status.Summary)
+		Expect(rec.Status.Containers[0].Decision).To(Equal("Increase"), rec.Status.Summary)
 		Expect(rec.Status.Containers[0].Reasons).To(ContainElement(ContainSubstring("its heap cap follows from the limit")))
 		Expect(rec.Status.Containers[0].Advice).NotTo(ContainElement(ContainSubstring("does not help")))
 		Expect(w.recorder.all()).To(
@@ -140,7 +140,7 @@ var _ = Describe("Growth", func() {
 			w.sampled(idle, 40*memory.MiB)
 		}
 		got := w.reconciled(w.jobRef("run")).Status.Containers[0]
-		Expect(got.Summary).To(HavePrefix("Raise request 95Mi to 812Mi, limit stays 1.3Gi: 706Mi was in use at "))
+		Expect(got.Summary).To(HavePrefix("Increase request 95Mi to 812Mi, limit stays 1.3Gi: 706Mi was in use at "))
 		Expect(got.Recommended.Request.String()).To(Equal("812Mi"))
 		Expect(got.Recommended.Limit.String()).To(Equal("1332Mi"))
 	})

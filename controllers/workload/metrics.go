@@ -45,8 +45,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	m.changes = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "memfit_changes_total",
-		Help: "What was done to running pods (Resize, Evict, TakeBack) and what became of it (Resized, Replaced, " +
-			"NotResized, Reverted, ForeignWriter), by workload (Kind/name).",
+		Help: "What was done to running pods (Resize, Evict, Rollback) and what became of it (Resized, Replaced, " +
+			"NotResized, Reverted, ConflictingWriter), by workload (Kind/name).",
 	}, []string{"namespace", "workload", "what"})
 	m.givenUp = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "memfit_reconciles_given_up_total",
@@ -74,7 +74,7 @@ func (m *Metrics) applied(w memory.WorkloadRef, what string) {
 func actionName(a rollout.Action) string {
 	switch {
 	case a.Undo:
-		return "TakeBack"
+		return "Rollback"
 	case a.Evict:
 		return "Evict"
 	}
@@ -91,7 +91,7 @@ func (m *Metrics) published(w memory.WorkloadRef, containers []v1alpha1.Containe
 				r.size(recommendedLimit, c.Recommended.Limit)
 			}
 			r.size(currentLimit, c.Current.Limit)
-			r.size(inUse, c.Use)
+			r.size(inUse, c.Usage)
 		})
 	}
 }

@@ -26,8 +26,8 @@ var _ = Describe("The metrics of sizes", func() {
 			return []float64{sum(g, g.of[recommendedLimit]), sum(g, g.of[currentLimit]), sum(g, g.of[inUse])}
 		}
 		use := 0.0
-		if size.Use != nil {
-			use = float64(memory.FromQuantity(*size.Use))
+		if size.Usage != nil {
+			use = float64(memory.FromQuantity(*size.Usage))
 		}
 		want := []float64{
 			float64(memory.FromQuantity(*size.Recommended.Limit)), float64(memory.FromQuantity(*size.Current.Limit)), use,

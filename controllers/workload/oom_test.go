@@ -55,7 +55,7 @@ var _ = Describe("An OOM kill", func() {
 		w.applied(w.pod("web", kill(-10*second)).Obj())
 		rec := w.reconciled(w.alone("web"))
 		Expect(rec.Status.Containers).To(HaveLen(1))
-		Expect(rec.Status.Containers[0].Decision).To(Equal("Raise"))
+		Expect(rec.Status.Containers[0].Decision).To(Equal("Increase"))
 		Expect(rec.Status.Containers[0].Recommended.Limit.Cmp(*rec.Status.RecentOOMKills[0].Limit)).To(Equal(1))
 		Expect(rec.Status.Conditions).To(
 			expect.HaveCondition(
@@ -73,7 +73,7 @@ var _ = Describe("An OOM kill", func() {
 		w.feed.Enqueue(w.alone("web")) // as the change of a profile or of an owner's annotation does
 		rec := w.reconciled(w.alone("web"))
 		Expect(rec.Status.OOMKills).To(BeEquivalentTo(1))
-		Expect(rec.Status.Containers[0].Decision).To(Equal("Raise"))
+		Expect(rec.Status.Containers[0].Decision).To(Equal("Increase"))
 	})
 
 	It("is counted once however often it is seen", func() {

@@ -64,10 +64,7 @@ var _ = Describe("What is recorded of a workload", func() {
 		GinkgoHelper()
 		meta := metav1.ObjectMeta{Namespace: of.Namespace, Name: policy.RecordName(of)}
 		expect.Applied(w.ctx, w.client, &v1alpha1.MemoryCheckpoint{ObjectMeta: meta},
-			&v1alpha1.MemoryRecommendation{ObjectMeta: meta, Spec: v1alpha1.MemoryRecommendationSpec{
-				Profile:  v1alpha1.ProfileReference{Kind: policy.KindProfile, Name: "web"},
-				Workload: v1alpha1.WorkloadReference{APIVersion: of.APIVersion, Kind: of.Kind, Name: of.Name},
-			}})
+			&v1alpha1.MemoryRecommendation{ObjectMeta: meta})
 	}
 	sweep := func() (int, error) { return sweeper.Sweeper{Client: w.faulty, APIReader: w.faulty}.Sweep(w.ctx) }
 

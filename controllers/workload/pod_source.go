@@ -122,7 +122,7 @@ func (f *PodSource) follow(ctx context.Context) error {
 		return fmt.Errorf("watching MemoryRecommendations: %w", err)
 	}
 	if _, err := recommendations.AddEventHandler(
-		toolscache.ResourceEventHandlerFuncs{UpdateFunc: f.respecified, DeleteFunc: f.unrecommended},
+		toolscache.ResourceEventHandlerFuncs{DeleteFunc: f.unrecommended},
 	); err != nil {
 		return fmt.Errorf("watching MemoryRecommendations: %w", err)
 	}
@@ -308,15 +308,6 @@ func (f *PodSource) unrecommended(obj any) {
 	}
 }
 
-// respecified queues the workload of a recommendation whose spec somebody edited, so that it is put right.
-func (f *PodSource) respecified(before, after any) {
-	old, okOld := before.(*v1alpha1.MemoryRecommendation)
-	rec, ok := after.(*v1alpha1.MemoryRecommendation)
-	if ok && okOld && old.Generation != rec.Generation {
-		f.enqueue(workloadOf(old), priorityUsual)
-	}
-}
-
 // Enqueue queues workloads, behind those that something happened to.
 func (f *PodSource) Enqueue(workloads ...memory.WorkloadRef) {
 	for _, w := range workloads {
@@ -364,6 +355,6 @@ func priorityOf(observations []oom.Observation) int {
 }
 
 func workloadOf(rec *v1alpha1.MemoryRecommendation) memory.WorkloadRef {
-	w := rec.Spec.Workload
+	w := rec.Status.Workload
 	return memory.WorkloadRef{APIVersion: w.APIVersion, Kind: w.Kind, Namespace: rec.Namespace, Name: w.Name}
 }

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -28,7 +29,6 @@ type projection struct {
 	object
 	generation int64
 	owners     []metav1.OwnerReference
-	spec       v1alpha1.MemoryRecommendationSpec
 	// conditions as written, without messages: for transition times.
 	conditions []metav1.Condition
 	// worth is that of the status written last, at writtenAt; writtenAt is zero when an earlier process wrote it.
@@ -36,10 +36,10 @@ type projection struct {
 	writtenAt time.Time
 }
 
-func projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
+func (e *entry) projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
 	p := projection{
-		object: objectOf(rec), generation: rec.Generation, owners: rec.OwnerReferences, spec: rec.Spec,
-		worth: workload.WrittenWorth(&rec.Status),
+		object: objectOf(rec), generation: rec.Generation, owners: rec.OwnerReferences,
+		worth: e.state.WorthOf(&rec.Status),
 	}
 	p.conditions = make([]metav1.Condition, len(rec.Status.Conditions))
 	for i, c := range rec.Status.Conditions {
@@ -50,70 +50,77 @@ func projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
 
 // stored is the MemoryRecommendation as it is written again, without its status.
 func (p *projection) stored(w memory.WorkloadRef) *v1alpha1.MemoryRecommendation {
-	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: p.meta(w), Spec: p.spec}
+	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: p.meta(w)}
 	rec.Generation, rec.OwnerReferences = p.generation, slices.Clone(p.owners)
 	return rec
 }
 
-// publish writes the MemoryRecommendation if it says something new, and reports whether it did.
+// publish writes the MemoryRecommendation if it reports something new, or if somebody edited or deleted it.
 func (r *Reconciler) publish(
 	ctx context.Context, s *workload.Snapshot, e *entry, f *workload.Effects, now time.Time,
-) (written bool, err error) {
+) error {
 	// generation 0: writeRecommendation fills it in
 	f.Status.Conditions = conditions.Settle(f.Status.Conditions, e.recommendation.conditions, 0, now)
-	spec := v1alpha1.MemoryRecommendationSpec{
-		Profile: s.Profile.Ref,
-		Workload: v1alpha1.WorkloadReference{
-			APIVersion: s.Owner.Ref.APIVersion, Kind: s.Owner.Ref.Kind, Name: s.Owner.Ref.Name,
-		},
+	f.Status.Profile = s.Profile.Ref
+	f.Status.Workload = v1alpha1.WorkloadReference{
+		APIVersion: s.Owner.Ref.APIVersion, Kind: s.Owner.Ref.Kind, Name: s.Owner.Ref.Name,
 	}
-	upToDate, err := r.upToDate(ctx, s, e, f, spec, now)
+	upToDate := r.upToDate(e, f, now)
+	if upToDate {
+		if err := r.heed(ctx, s, e); err != nil {
+			return err
+		}
+		upToDate = r.upToDate(e, f, now)
+	}
 	if upToDate {
 		r.Metrics.published(s.Owner.Ref, f.Status.Containers) // an earlier process may have written it
-	}
-	if err != nil || upToDate {
-		return false, err
+		return nil
 	}
 	rec := e.recommendation.stored(s.Owner.Ref)
-	if err := r.writeRecommendation(ctx, s, rec, spec, f.Status); err != nil {
+	if err := r.writeRecommendation(ctx, s, rec, f.Status); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
-			// Somebody edited or deleted it: take over what is there and try again.
-			if again := r.recallRecommendation(ctx, s, e); again != nil {
-				return false, again
+			// Somebody edited or deleted it: identify what is there and try again.
+			if again := r.identifyRecommendation(ctx, s, e); again != nil {
+				return again
 			}
 		}
-		return false, err
+		return err
 	}
-	e.recommendation = projectionOf(rec)
+	e.recommendation = e.projectionOf(rec)
 	e.recommendation.writtenAt = now
 	r.Metrics.published(s.Owner.Ref, f.Status.Containers)
-	return true, nil
+	return nil
+}
+
+// heed finds out whether another writer edited or deleted the recommendation, by the resource version in the cache. A
+// cache that lags has an older one.
+func (r *Reconciler) heed(ctx context.Context, s *workload.Snapshot, e *entry) error {
+	known := &e.recommendation
+	if known.resourceVersion == "" {
+		return nil
+	}
+	stored, err := r.stored(ctx, s.Owner.Ref)
+	switch {
+	case err != nil:
+		return err
+	case stored == nil:
+		e.recommendation = projection{}
+		return nil
+	}
+	order, err := resourceversion.CompareResourceVersion(stored.ResourceVersion, known.resourceVersion)
+	if err == nil && order <= 0 {
+		return nil
+	}
+	return r.identifyRecommendation(ctx, s, e)
 }
 
 // upToDate reports whether nothing has to be written now: the recommendation says all this already, or only its figures
 // differ ([workload.Worth]). Those are written once per CheckpointEvery at most, because they change with every step of
 // a container that leaks or is killed over and over.
-func (r *Reconciler) upToDate(
-	ctx context.Context, s *workload.Snapshot, e *entry, f *workload.Effects, spec v1alpha1.MemoryRecommendationSpec,
-	now time.Time,
-) (bool, error) {
+func (r *Reconciler) upToDate(e *entry, f *workload.Effects, now time.Time) bool {
 	known, worth := &e.recommendation, e.state.WorthOf(&f.Status)
-	if known.resourceVersion == "" || known.spec != spec || known.worth.News != worth.News ||
-		known.worth.Figures != worth.Figures && now.Sub(known.writtenAt) >= r.Settings.CheckpointEvery {
-		return false, nil
-	}
-	stored, err := r.stored(ctx, s.Owner.Ref)
-	switch {
-	case err != nil:
-		return false, err
-	case stored == nil:
-		e.recommendation = projection{}
-		return false, nil
-	case stored.Generation <= known.generation:
-		return true, nil
-	}
-	// Somebody edited the spec: until it is put right, the object is not ready.
-	return false, r.recallRecommendation(ctx, s, e)
+	return known.resourceVersion != "" && known.worth.News == worth.News &&
+		(known.worth.Figures == worth.Figures || now.Sub(known.writtenAt) < r.Settings.CheckpointEvery)
 }
 
 // exists asks the cache whether the recommendation exists. A cache that lags after creation is no reason to write
@@ -134,7 +141,7 @@ func (r *Reconciler) stored(ctx context.Context, ref memory.WorkloadRef) (*v1alp
 }
 
 func (r *Reconciler) writeRecommendation(
-	ctx context.Context, s *workload.Snapshot, rec *v1alpha1.MemoryRecommendation, spec v1alpha1.MemoryRecommendationSpec,
+	ctx context.Context, s *workload.Snapshot, rec *v1alpha1.MemoryRecommendation,
 	status v1alpha1.MemoryRecommendationStatus,
 ) error {
 	switch {
@@ -145,14 +152,8 @@ func (r *Reconciler) writeRecommendation(
 			Namespace: s.Owner.Ref.Namespace, Name: policy.RecordName(s.Owner.Ref),
 			OwnerReferences: []metav1.OwnerReference{records.Owner(s.Owner.Ref, s.Owner.UID)},
 		}
-		rec.Spec = spec
 		if err := r.Create(ctx, rec); err != nil {
 			return fmt.Errorf("creating MemoryRecommendation %s/%s: %w", rec.Namespace, rec.Name, err)
-		}
-	case rec.Spec != spec:
-		rec.Spec = spec
-		if err := r.Update(ctx, rec); err != nil {
-			return fmt.Errorf("updating MemoryRecommendation %s/%s: %w", rec.Namespace, rec.Name, err)
 		}
 	}
 	rec.Status = status

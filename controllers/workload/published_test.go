@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -14,7 +15,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/test/build"
-	"github.com/memfit/memfit/test/expect"
 )
 
 var _ = Describe("A number that was found", func() {
@@ -31,7 +31,9 @@ var _ = Describe("A number that was found", func() {
 		found := w.reconciled(w.alone("web")).Status.Containers[0]
 		Expect(found.Recommended).NotTo(BeNil(), found.Summary)
 
-		expect.Deleted(w.ctx, w.client, w.checkpoint(w.alone("web")))
+		damaged := w.checkpoint(w.alone("web"))
+		damaged.Status.Containers[0].History = []byte("damaged")
+		Expect(w.client.Status().Update(w.ctx, damaged)).To(Succeed())
 		w.restart()
 		w.seen(pod)
 		left := w.reconciled(w.alone("web")).Status.Containers[0]
@@ -48,10 +50,11 @@ var _ = Describe("A number that was found", func() {
 		pod := w.pod("web").Obj()
 		w.applied(pod)
 		w.reconciled(w.alone("web"))
-		rec := w.recommendation(w.alone("web"))
-		stands := v1alpha1.Size{Limit: new(resource.MustParse("512Mi")), Request: new(resource.MustParse("300Mi"))}
-		rec.Status.Containers[0].Recommended = &stands
-		Expect(w.client.Status().Update(w.ctx, rec)).To(Succeed())
+		stored := w.checkpoint(w.alone("web"))
+		stored.Status.Published = fmt.Appendf(
+			nil, `{"sizes":{"app":{"s":{"Limit":%d,"Request":%d}}}}`, 512*memory.MiB, 300*memory.MiB,
+		)
+		Expect(w.client.Status().Update(w.ctx, stored)).To(Succeed())
 
 		bounded := func(edit func(*v1alpha1.SizingSpec)) v1alpha1.ContainerRecommendation {
 			GinkgoHelper()

@@ -99,10 +99,10 @@ var _ = Describe("A recommendation", func() {
 		Expect(limit).To(BeNumerically(">=", 100*memory.MiB))
 		Expect(limit).To(BeNumerically("<", 256*memory.MiB), "100Mi of use needs no 256Mi")
 		Expect(c.Evidence.PeakRSS.String()).To(Equal("100Mi"))
-		Expect(c.Use.String()).To(Equal("100Mi"))
-		Expect(c.UseSeen.Time).To(BeTemporally("~", w.clock.Now(), 24*time.Hour), "of the last time that it was written")
+		Expect(c.Usage.String()).To(Equal("100Mi"))
+		Expect(c.UsageTime.Time).To(BeTemporally("~", w.clock.Now(), 24*time.Hour), "of the last time that it was written")
 		Expect(c.Evidence.Source).To(Equal("kubelet"))
-		Expect(rec.Status.Limit).To(Equal(limit.String()))
+		Expect(rec.Status.RecommendedLimit).To(Equal(limit.String()))
 		Expect(rec.Status.Conditions).To(
 			expect.HaveCondition(
 				v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonModeRecommend, ContainSubstring("OnCreate"),

@@ -87,12 +87,12 @@ var _ = Describe("A stall", func() {
 		Expect(rec.Status.RecentStalls[0].MajorFaultsPerSecond).To(BeEquivalentTo(150))
 		Expect(rec.Status.Conditions).To(
 			stalled(
-				metav1.ConditionTrue, v1alpha1.ReasonStalled,
+				metav1.ConditionTrue, v1alpha1.ReasonStallOngoing,
 				ContainSubstring("235Mi of 256Mi anonymous, 20Mi left for page cache, 150 major faults a second"),
 			),
 		)
 		// The look that sees the stall raises, and one after that in the same minute finds the pod raised.
-		Expect(rec.Status.Containers[0].Decision).To(Or(Equal("Raise"), Equal("Keep")))
+		Expect(rec.Status.Containers[0].Decision).To(Or(Equal("Increase"), Equal("Keep")))
 		Expect(rec.Status.Containers[0].Recommended.Limit.String()).To(Equal("512Mi"))
 		Expect(rec.Status.Summary).To(ContainSubstring("stalled at 256Mi at "))
 		Expect(w.recorder.all()).To(
@@ -111,10 +111,10 @@ var _ = Describe("A stall", func() {
 		f.uses(3*time.Minute, alive, 0)
 		rec = w.recommendation(f.ref)
 		Expect(rec.Status.Conditions).To(
-			stalled(metav1.ConditionFalse, v1alpha1.ReasonStallOver, ContainSubstring("over after the raise to")),
+			stalled(metav1.ConditionFalse, v1alpha1.ReasonStallEnded, ContainSubstring("over after the raise to")),
 		)
 		Expect(rec.Status.RecentStalls[0].Ended).NotTo(BeNil())
-		Expect(w.recorder.about("StallOver")).To(HaveLen(2))
+		Expect(w.recorder.about("StallEnded")).To(HaveLen(2))
 		Expect(sum(w.reconciler.Metrics.gauges, w.reconciler.Metrics.gauges.of[stalledPods])).To(BeEquivalentTo(0))
 	})
 
@@ -133,14 +133,14 @@ var _ = Describe("A stall", func() {
 		first := limit(0)
 		f.uses(7*time.Minute, dead, 140) // reads a file far larger than any cache: nothing stays
 		rec := w.recommendation(f.ref)
-		Expect(rec.Status.RecentStalls[0].RaiseInVain).To(BeTrue(), "%v", rec.Status)
+		Expect(rec.Status.RecentStalls[0].IncreaseIneffective).To(BeTrue(), "%v", rec.Status)
 		Expect(rec.Status.Conditions).To(
 			stalled(
-				metav1.ConditionTrue, v1alpha1.ReasonRaiseInVain,
+				metav1.ConditionTrue, v1alpha1.ReasonIncreaseIneffective,
 				MatchRegexp(`major faults did not fall \(150 a second before, 14\d after\)`),
 			),
 		)
-		Expect(w.recorder.about(v1alpha1.ReasonRaiseInVain)).To(HaveLen(2))
+		Expect(w.recorder.about(v1alpha1.ReasonIncreaseIneffective)).To(HaveLen(2))
 		Expect(rec.Status.Summary).To(
 			MatchRegexp(`^Raised from 256Mi to 512Mi for a stall in vain \(150 major faults a second before, 14\d after\)`),
 		)

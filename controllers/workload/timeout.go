@@ -138,11 +138,12 @@ func (r *Reconciler) notRead(ctx context.Context, ref memory.WorkloadRef, err er
 	logf.FromContext(ctx).Error(err, "Cannot read the checkpoint", "again", wait)
 	name := ref.Namespace + "/" + policy.RecordName(ref)
 	reason, why := v1alpha1.ReasonCheckpointUnreadable, fmt.Sprintf("memfit does not manage this workload: "+
-		"MemoryCheckpoint %s cannot be read. Restore or delete it; deleting forgets its history: %s", name,
+		"MemoryCheckpoint %s cannot be read. Restore or delete it; deleting forgets its history and sizes: %s", name,
 		quote.Line(err.Error()))
 	if workload.TooNew(err) {
 		reason, why = v1alpha1.ReasonCheckpointTooNew, fmt.Sprintf("memfit does not manage this workload: a newer version "+
-			"wrote MemoryCheckpoint %s. Upgrade memfit, or delete the MemoryCheckpoint, which forgets its history", name)
+			"wrote MemoryCheckpoint %s. Upgrade memfit, or delete the MemoryCheckpoint, which forgets its history and "+
+			"sizes", name)
 	}
 	r.stalled(ctx, ref, reason, why, first)
 	return reconcile.Result{RequeueAfter: wait}, nil
@@ -175,7 +176,7 @@ func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, reason
 	if e, known := r.states.get(ref); known {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.recommendation = projectionOf(&rec)
+		e.recommendation = e.projectionOf(&rec)
 	}
 }
 

@@ -64,10 +64,10 @@ var _ = Describe("A CronJob between its runs", func() {
 			rec := w.reconciled(
 				memory.WorkloadRef{APIVersion: "batch/v1", Kind: "CronJob", Namespace: w.namespace, Name: cron.Name},
 			)
-			Expect(rec.Status.Limit).NotTo(BeEmpty())
+			Expect(rec.Status.RecommendedLimit).NotTo(BeEmpty())
 			Expect(rec.Status.Conditions).To(expect.HaveCondition(v1alpha1.ConditionApplied, metav1.ConditionFalse,
 				v1alpha1.ReasonWaitingForNewPods,
-				Equal("No pod runs now; for the next run the recommended limit is "+rec.Status.Limit)))
+				Equal("No pod runs now; for the next run the recommended limit is "+rec.Status.RecommendedLimit)))
 		}
 	})
 })

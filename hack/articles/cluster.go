@@ -268,14 +268,14 @@ func readSnapshot(text []byte) (*Container, time.Time, error) {
 				Memory  *struct {
 					Time                  time.Time
 					Resident, Unexplained resource.Quantity
-					Helps                 string
+					Summary               string
 					Parts                 []struct {
 						Name           string
 						Resident, Free resource.Quantity
 					}
-					Gains []struct {
+					Savings []struct {
 						Action, Method string
-						Gain           resource.Quantity
+						Amount         resource.Quantity
 						AtMost         *resource.Quantity
 					}
 				}
@@ -294,7 +294,7 @@ func readSnapshot(text []byte) (*Container, time.Time, error) {
 	}
 	c := &Container{
 		Resident: from.Memory.Resident.AsApproximateFloat64(), Unexplained: from.Memory.Unexplained.AsApproximateFloat64(),
-		Helps: from.Memory.Helps,
+		Helps: from.Memory.Summary,
 	}
 	if from.Limit != nil {
 		c.Limit = from.Limit.AsApproximateFloat64()
@@ -308,8 +308,8 @@ func readSnapshot(text []byte) (*Container, time.Time, error) {
 	for _, p := range from.Memory.Parts {
 		c.Parts = append(c.Parts, Part{p.Name, p.Resident.AsApproximateFloat64(), p.Free.AsApproximateFloat64()})
 	}
-	for _, g := range from.Memory.Gains {
-		gain := Gain{g.Action, g.Method, g.Gain.AsApproximateFloat64(), g.Gain.AsApproximateFloat64()}
+	for _, g := range from.Memory.Savings {
+		gain := Gain{g.Action, g.Method, g.Amount.AsApproximateFloat64(), g.Amount.AsApproximateFloat64()}
 		if g.AtMost != nil {
 			gain.Most = g.AtMost.AsApproximateFloat64()
 		}

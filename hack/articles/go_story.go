@@ -143,7 +143,7 @@ func goStory() Story {
 			{"that the Go runtime was told of the limit", `GOMEMLIMIT=\d`},
 			{"how much of it the live heap takes", `last collection found \S+ alive`},
 			{"that the collector does little else: raise the limit", `the collector runs .*a higher one helps`},
-			{"to how much", `Raise limit 88Mi to \d+Mi`},
+			{"to how much", `Increase limit 88Mi to \d+Mi`},
 		},
 		Known: "Once he asks memfit, yes: one sentence has the limit, what is alive, that the collector runs so many " +
 			"times as often, and the limit that helps. Nothing would have made him ask: by `kubectl describe pod` the pod " +

@@ -250,9 +250,9 @@ func TestGoSmallest(t *testing.T) {
 func TestReadSnapshot(t *testing.T) {
 	c, at, err := readSnapshot([]byte(`{"status":{"containers":[{"container":"app","limit":"512Mi","peak":"300Mi",
 		"runtime":{"type":"Ruby","version":"3.1.2","libc":"glibc 2.36"},
-		"memory":{"time":"2026-11-23T08:00:00Z","resident":"200Mi","unexplained":"1Mi","helps":"a trim",
+		"memory":{"time":"2026-11-23T08:00:00Z","resident":"200Mi","unexplained":"1Mi","summary":"a trim",
 		"parts":[{"name":"glibc arenas","resident":"150Mi","free":"100Mi"}],
-		"gains":[{"action":"malloc_trim","gain":"90Mi"},{"action":"a collection","gain":"0","atMost":"8Mi"}]}}]}}`))
+		"savings":[{"action":"malloc_trim","amount":"90Mi"},{"action":"a collection","amount":"0","atMost":"8Mi"}]}}]}}`))
 	if err != nil || at.Hour() != 8 || c.Resident != 200*mebi || c.Peak != 300*mebi || c.Runs != "Ruby 3.1.2 glibc 2.36" {
 		t.Fatalf("%+v at %s, %v", c, at, err)
 	}

@@ -10,7 +10,7 @@ BENCH_CPU   := $(if $(shell command -v taskset),$(shell n=$$(nproc); [ $$n -gt 1
 
 .PHONY: bench-admission
 bench-admission: ## Measure the webhook against one that does nothing and VPA's admission controller (about 3 min, BENCH_FLAGS).
-	go test -run '^$$' -bench . -benchmem ./internal/inject ./internal/profile ./webhooks/pod/fastpath
+	go test -run '^$$' -bench . -benchmem ./internal/inject ./internal/profile ./webhooks/pod
 	mkdir -p $(BENCH_BIN)
 	go build -o $(BENCH_BIN)/admissionbench ./test/admissionbench
 	go -C test/peers build -o $(BENCH_BIN)/vpa-admission-controller k8s.io/autoscaler/vertical-pod-autoscaler/pkg/admission-controller

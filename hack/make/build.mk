@@ -15,7 +15,7 @@ KUSTOMIZE := $(TOOL) kustomize
 ##@ Development
 
 .PHONY: generate
-generate: ## Write what follows from the table of runtimes, the DeepCopy methods of ./api, and the picture of docs/evidence/benchmarks.md.
+generate: ##* Write generated code, tables of docs and pictures.
 	go run ./hack/runtimetable
 	bash hack/benchfigure.sh
 	$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
@@ -29,7 +29,7 @@ crds: # a part of manifests
 	$(TOOL) controller-gen crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 
 .PHONY: manifests
-manifests: crds ## Write CRDs, the manager's ClusterRole and the webhook configuration from the markers in the code, and from config/ what the chart repeats.
+manifests: crds ##* Write CRDs, RBAC, webhook configuration and what the chart repeats of config/.
 ifneq ($(RBAC_PATHS),)
 	$(TOOL) controller-gen rbac:roleName=manager-role $(RBAC_PATHS) output:rbac:artifacts:config=config/rbac
 endif
@@ -39,21 +39,21 @@ endif
 	go run ./hack/chart
 
 .PHONY: fmt
-fmt: ## Format the Go code and sort its imports.
+fmt: ##* Format the Go code and sort its imports.
 	$(TOOL) golangci-lint fmt ./...
 
 .PHONY: run
-run: ## Run the manager on this machine against the current kubeconfig, without webhooks.
+run: ##* Run the manager on this machine against the current kubeconfig, without webhooks.
 	ENABLE_WEBHOOKS=false go run -ldflags '-X main.version=$(VERSION)' ./cmd/manager $(ARGS)
 
 ##@ Build
 
 .PHONY: build
-build: ## Build bin/manager, bin/agent and bin/kubectl-memfit.
+build: ##* Build bin/manager, bin/agent and bin/kubectl-memfit.
 	CGO_ENABLED=0 $(GO_BUILD) -o bin/ ./cmd/manager ./cmd/agent ./cmd/kubectl-memfit
 
 .PHONY: image
-image: ## Build dist/manager.tar, an image without Docker or a registry (IMG names it).
+image: ##* Build dist/manager.tar, an image without Docker or a registry (IMG names it).
 	CGO_ENABLED=0 GOOS=linux $(GO_BUILD) -o dist/image/manager ./cmd/manager
 	$(LAB) image --binary $(CURDIR)/dist/image/manager --name $(IMG) -o $(CURDIR)/dist/manager.tar
 
@@ -76,24 +76,6 @@ sbom: image agent-image build ## Write dist/manager.cdx.json, agent.cdx.json and
 verify-reproducible: ## Build images, plugin, SBOMs and chart twice, elsewhere and with nothing cached, and compare (4 min on two idle cores).
 	hack/reproducible.sh
 
-.PHONY: docker-build
-docker-build: ## Build images of the same binaries with Docker (IMG, AGENT_IMG name them), for those who have it.
-	arch=$$(go env GOARCH); CGO_ENABLED=0 GOOS=linux $(GO_BUILD) -o dist/image/linux/$$arch/ ./cmd/manager ./cmd/agent; \
-	docker build --build-arg TARGETARCH=$$arch -t $(IMG) .; \
-	docker build --build-arg TARGETARCH=$$arch -t $(AGENT_IMG) -f cmd/agent/Dockerfile .
-
-# What images of several processors are made for; buildx pushes them, because Docker itself keeps one. Nobody has run this target or docker-build
-# yet: the machines that memfit was made on have no Docker. `make release` makes the same images without.
-PLATFORMS ?= linux/amd64,linux/arm64
-
-.PHONY: docker-buildx
-docker-buildx: ## Build and push images for PLATFORMS with Docker's buildx (IMG, AGENT_IMG name them), for those who have it.
-	for platform in $(subst $(comma), ,$(PLATFORMS)); do \
-		CGO_ENABLED=0 GOOS=linux GOARCH=$${platform#linux/} $(GO_BUILD) -o dist/image/$$platform/ ./cmd/manager ./cmd/agent; \
-	done
-	docker buildx build --push --platform=$(PLATFORMS) -t $(IMG) .
-	docker buildx build --push --platform=$(PLATFORMS) -t $(AGENT_IMG) -f cmd/agent/Dockerfile .
-
 .PHONY: build-installer
 build-installer: ## Write dist/install.yaml: everything `kubectl apply -f` needs (IMG names the image, TREE the overlay).
 	@$(call with_image,$(TREE)) > dist/install.yaml
@@ -115,7 +97,7 @@ uninstall: ## Remove the CRDs, and with them every MemoryProfile.
 	$(KUSTOMIZE) build config/crd | $(KUBECTL) delete --ignore-not-found -f -
 
 .PHONY: deploy
-deploy: ## Deploy memfit (IMG names the image, AGENT_IMG that of the agent, TREE the overlay).
+deploy: ##* Deploy memfit to the current kubeconfig (IMG, AGENT_IMG, TREE).
 	$(call with_image,$(TREE)) | $(KUBECTL) apply --server-side -f -
 
 .PHONY: undeploy

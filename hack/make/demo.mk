@@ -60,7 +60,7 @@ endif
 DEMO_IMAGES = $$(sed -nE 's,.*image: memfit.test/([a-z]+):.*,\1,p' hack/demo/manifests/*.yaml | sort -u | paste -sd,)
 
 .PHONY: demo
-demo: ## Bring a real node up, install memfit and tell its story with real output (about 15 min cold, 4 warm, on two idle cores).
+demo: ##* Bring up a node, install memfit and show what it does (about 15 min cold, 4 warm).
 	@LAB_IMAGES=$(DEMO_IMAGES) hack/steps.sh cluster image load-image deploy-lab
 	@export $(WITH_CLUSTER); go run ./hack/demo
 

@@ -9,8 +9,12 @@ TEST_FLAGS    ?=
 # TEST_RACE=1 is what test-race does.
 TEST_RACE     ?=
 
+.PHONY: unit
+unit: ##* Run the tests of internal/, which need no API server, network or root.
+	go test -p $(TEST_PARALLEL) $(TEST_FLAGS) ./internal/...
+
 .PHONY: test
-test: ## Run every test that needs no cluster (a real API server and etcd are built when missing).
+test: ##* Run every test that needs no cluster (builds an API server and etcd when missing).
 	TEST_RACE=$(TEST_RACE) TEST_PARALLEL=$(TEST_PARALLEL) TEST_FLAGS='$(TEST_FLAGS)' hack/test.sh
 
 .PHONY: test-dashboard
@@ -42,7 +46,7 @@ E2E_FLAGS   ?= -v -timeout 60m
 E2E_PACKAGE ?= ./test/e2e/...
 
 .PHONY: test-e2e
-test-e2e: plugin ## Run the end-to-end suite on a real one-node cluster (E2E_SETUP= reuses the one that runs).
+test-e2e: plugin ##* Run the end-to-end suite on a one-node cluster (E2E_SETUP= reuses the running one).
 	@hack/steps.sh $(E2E_SETUP)
 	@export $(WITH_CLUSTER) IMG=$(IMG) LAB_MODE=$(LAB_MODE); PATH="$(CURDIR)/bin:$$PATH" \
 	go test -count=1 -tags e2e $(E2E_PACKAGE) $(E2E_FLAGS)

@@ -3,7 +3,7 @@
 ##@ Checks
 
 .PHONY: verify
-verify: ## Check formatting, generated files, vet, lint and go.mod; never writes to the tree.
+verify: ##* Check formatting, generated files, vet, lint and go.mod; never writes to the tree.
 	hack/verify.sh
 
 .PHONY: vet
@@ -12,7 +12,7 @@ vet: ## Run go vet on the operator and on the lab.
 	go -C hack/lab vet ./...
 
 .PHONY: lint
-lint: ## Run the linters on the operator and on the lab.
+lint: ##* Run the linters on the operator and on the lab.
 	$(TOOL) golangci-lint run ./...
 	cd hack/lab && $(TOOL) golangci-lint run --config $(CURDIR)/.golangci.yml ./...
 

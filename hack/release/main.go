@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command release writes those files of a release that are neither programs nor manifests of their own: krew's manifest
-// of the plugin, the bundle for the Operator Lifecycle Manager, and the statement of what was built from what. Equal
-// input gives equal files: no times, no names of machines.
+// of the plugin, and the bundle for the Operator Lifecycle Manager. Equal input gives equal files: no times and no names
+// of machines.
 package main
 
 import (
@@ -22,19 +22,15 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("say krew, bundle, provenance or predicate")
+		return errors.New("usage: release krew|bundle FLAGS")
 	}
 	switch args[0] {
 	case "krew":
 		return krew(args[1:])
 	case "bundle":
 		return bundle(args[1:])
-	case "provenance":
-		return provenance(args[1:])
-	case "predicate":
-		return predicate(args[1:])
 	default:
-		return fmt.Errorf("%q: say krew, bundle, provenance or predicate", args[0])
+		return fmt.Errorf("unknown command %q: use krew or bundle", args[0])
 	}
 }
 

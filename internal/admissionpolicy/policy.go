@@ -150,7 +150,7 @@ func planned(n *profile.Profile, c chosen, limit memory.Bytes, env string) (stri
 func leftOut(n *profile.Profile) []string {
 	var left []string
 	switch n.Spec.Sizing.Mode {
-	case "", v1alpha1.SizingOff, v1alpha1.SizingRecommend:
+	case "", v1alpha1.SizingDisabled, v1alpha1.SizingRecommend:
 	case v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict:
 		left = append(left, fmt.Sprintf("sizing.mode %s: a policy knows no recommendations", n.Spec.Sizing.Mode))
 	}

@@ -24,7 +24,7 @@ type Result struct {
 	// Free are ranges that hold nothing, in ascending order, where [Snapshot.Locate] asks for them: whole pages, resident
 	// or not, of readers that know where they are.
 	Free []procmem.Run
-	// RSS is what the kernel counts, and Unexplained how much of it nobody recognized.
+	// RSS is what the kernel counts, and Unexplained how much of it no reader recognized.
 	RSS, Unexplained memory.Bytes
 }
 
@@ -108,7 +108,7 @@ const maxClaims = procmem.MaxMappings
 // claims are the regions of readers, in ascending order.
 type claims []Region
 
-// add takes the parts of regions that are mapped and that nobody has claimed before.
+// add takes the parts of regions that are mapped and not claimed yet.
 func (c *claims) add(owner string, regions []Region) {
 	var added []Region
 	for _, r := range regions {
@@ -236,8 +236,8 @@ func share(m *procmem.Mapping, part *Region, from, to, total memory.Bytes) {
 	part.RSS, part.PSS, part.Swap, part.Huge = of(m.RSS), of(m.PSS), of(m.Swap), of(m.AnonHugePages)
 }
 
-// proportion is amount * part / total, rounded down; part is no more than total, and none is negative. In floating
-// point a part would be a byte short now and then, and the parts of a container would not add up.
+// proportion is amount * part / total, rounded down; part is at most total, and none is negative. It uses integers: in
+// floating point a part would sometimes be a byte short, and the parts of a container would not add up.
 func proportion(amount, part, total memory.Bytes) memory.Bytes {
 	high, low := bits.Mul64(uint64(amount), uint64(part)) //nolint:gosec // not negative
 	quotient, _ := bits.Div64(high, low, uint64(total))   //nolint:gosec // not negative

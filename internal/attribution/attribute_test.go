@@ -18,7 +18,7 @@ import (
 
 const page = procmem.PageSize
 
-// claimer claims what it is told.
+// claimer claims what it is reported.
 type claimer struct {
 	name     string
 	regions  []attribution.Region
@@ -58,8 +58,8 @@ func parts(r attribution.Result) []part {
 	return all
 }
 
-// TestClaims: the first reader's word counts, nobody has a byte twice, what is not mapped is nobody's, and the parts
-// add up to what the kernel counts.
+// TestClaims: the first claim counts, no byte is claimed twice, unmapped memory is not claimed, and the parts add up
+// to what the kernel counts.
 func TestClaims(t *testing.T) {
 	p := fakeproc.New().Map(0x10000, 0x10000, fakeproc.RW, "").Map(0x30000, 0x2000, fakeproc.RW, "")
 	p.Touch(0x11000, 2)
@@ -87,7 +87,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestAmountsNeedCoverage: below 95 % only the coverage is told, with a note, and regions stay.
+// TestAmountsNeedCoverage: below 95 % only the coverage is reported, with a note, and regions stay.
 func TestAmountsNeedCoverage(t *testing.T) {
 	p := fakeproc.New().Map(0x10000, 0x1000, fakeproc.RW, "")
 	regions := []attribution.Region{{Start: 0x10000, End: 0x11000, Kind: attribution.Arena}}
@@ -185,7 +185,7 @@ func TestStacks(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeft: what nobody claims in a JVM is the JVM's, and of an allocator in a library that one's.
+// TestWhatIsLeft: unclaimed memory of a JVM is the JVM's, and with an allocator in a library it is the allocator's.
 func TestWhatIsLeft(t *testing.T) {
 	for library, want := range map[string]attribution.Kind{
 		"/opt/java/lib/server/libjvm.so": attribution.JVMOther, "/usr/lib/libjemalloc.so.2": attribution.Jemalloc,

@@ -3,8 +3,8 @@
 
 package attribution
 
-// Variables are the environment variables that readers may look at. Every other one, which may be a secret, is passed
-// over where the environment is read.
+// Variables are the environment variables that readers may read. Every other one, which may be a secret, is skipped
+// where the environment is read.
 var Variables = []string{
 	"GLIBC_TUNABLES", "MALLOC_ARENA_MAX", "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_",
 	"LD_PRELOAD",

@@ -3,7 +3,7 @@
 
 package attribution
 
-// Kind says what a region is. Its first part groups kinds for people: "jvm", "glibc", "file".
+// Kind is what a region holds. Its first part groups kinds for users: "jvm", "glibc", "file".
 type Kind string
 
 // Kinds that the rules of this package give, and those that readers claim.
@@ -37,10 +37,10 @@ const (
 	Jemalloc    Kind = "jemalloc"
 	Mimalloc    Kind = "mimalloc"
 	Tcmalloc    Kind = "tcmalloc"
-	Other       Kind = "anon.other" // nobody recognized it
+	Other       Kind = "anon.other" // unrecognized
 )
 
-// Confidence says how a region was recognized.
+// Confidence is how a region was recognized.
 type Confidence uint8
 
 // From the weakest to the strongest.

@@ -45,7 +45,7 @@ func (m *Module) Section(name string) (elffile.Section, error) {
 	return s, err
 }
 
-// HasFile tells whether the process has a file mapped whose base name starts with this: "libjvm.so", "libruby".
+// HasFile reports whether the process has a file mapped whose base name starts with this: "libjvm.so", "libruby".
 func (s *Snapshot) HasFile(prefix string) bool {
 	for i := range s.Mappings {
 		m := &s.Mappings[i]
@@ -80,7 +80,7 @@ func (s *Snapshot) Close() {
 	s.modules = nil
 }
 
-// maxModules is how many files are looked into for one snapshot: the program, its C library and its runtime are three.
+// maxModules is how many files are inspected for one snapshot: the program, its C library and its runtime are three.
 const maxModules = 16
 
 func (s *Snapshot) open(name string) (*Module, error) {

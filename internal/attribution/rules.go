@@ -22,7 +22,7 @@ type rules struct {
 	library Kind // allocator that is mapped as a library; "" for none
 }
 
-// libraries are allocators that come as a library of their own. Where one is linked into the program, nothing tells.
+// libraries are allocators that come as a library of their own. One that is linked into the program is not recognized.
 var libraries = []struct {
 	prefix string
 	kind   Kind
@@ -45,7 +45,7 @@ func rulesFor(s *Snapshot) *rules {
 	return r
 }
 
-// classify says what a mapping is as a whole; the first rule that matches counts.
+// classify returns what a mapping is as a whole; the first rule that matches counts.
 func (r *rules) classify(i int) Region {
 	m := &r.s.Mappings[i]
 	for _, rule := range []func(int, *procmem.Mapping) (Kind, Confidence){
@@ -69,12 +69,12 @@ func kernelOwned(_ int, m *procmem.Mapping) (Kind, Confidence) {
 }
 
 // names are what runtimes call their anonymous memory, where the kernel can name it (CONFIG_ANON_VMA_NAME). The first
-// prefix that fits counts. Text that no row knows is dropped: whoever runs the process wrote it.
+// prefix that fits counts. Text without a row is dropped, because the process wrote it.
 var names = []struct {
 	prefix string
 	kind   Kind
 }{
-	{"Go: heap]", GoHeap}, // "Go: heap reservation" and others are no heap in use
+	{"Go: heap]", GoHeap}, // "Go: heap reservation" and others are not heap in use
 	{"Go:", GoMeta},
 	{"glibc: malloc arena", Arena},
 	{"glibc: malloc", GlibcMmap},
@@ -97,7 +97,7 @@ func named(_ int, m *procmem.Mapping) (Kind, Confidence) {
 	return "", Unknown
 }
 
-// sharedMemory counts to the container as shmem, whoever maps it, and no allocator gives it back.
+// sharedMemory counts to the container as shmem, whichever process maps it, and no allocator gives it back.
 func sharedMemory(_ int, m *procmem.Mapping) (Kind, Confidence) {
 	if !m.Has(procmem.Shared) {
 		return "", Unknown
@@ -149,7 +149,7 @@ func (r *rules) bss(i int, m *procmem.Mapping) (Kind, Confidence) {
 }
 
 // stack: a thread's descriptor lies at the top of its stack. Stacks next to each other may be one mapping (glibc 2.42
-// and newer with guard pages that are no mappings).
+// and newer with guard pages that are not mappings).
 func (r *rules) stack(_ int, m *procmem.Mapping) (Kind, Confidence) {
 	i, _ := slices.BinarySearchFunc(r.threads, m.Start, cmp.Compare)
 	if i == len(r.threads) || r.threads[i] >= m.End || !m.Has(procmem.Writable) {
@@ -172,7 +172,7 @@ func (r *rules) code(_ int, m *procmem.Mapping) (Kind, Confidence) {
 	return "", Unknown
 }
 
-// left is what the process as a whole says of memory that nothing else is known of.
+// left is the kind of otherwise unrecognized memory, which follows from the process as a whole.
 func (r *rules) left(_ int, m *procmem.Mapping) (Kind, Confidence) {
 	switch {
 	case r.jvm:

@@ -26,7 +26,7 @@ type Region struct {
 type Usage struct {
 	// Reader is its name, filled by [Attribute].
 	Reader string
-	// Committed is what the allocator or runtime says that it holds, resident or not.
+	// Committed is what the allocator or runtime reports to hold, resident or not.
 	Committed memory.Bytes
 	// InUse is what it has given to the program, garbage that was not collected yet included.
 	InUse memory.Bytes
@@ -38,7 +38,8 @@ type Usage struct {
 	FreePartial memory.Bytes
 	// Coverage is the share of the reader's headers that could be read and made sense, between 0 and 1.
 	Coverage float64
-	// CgroupDelayed says that what is given back leaves the cgroup only when the kernel reclaims: it was huge pages.
+	// CgroupDelayed: memory that is given back leaves the cgroup only when the kernel reclaims, because it was huge
+	// pages.
 	CgroupDelayed bool
 	// Details are further amounts and counts under names that the reader's package documents.
 	Details []Detail
@@ -62,7 +63,7 @@ func (u *Usage) Detail(name string) int64 {
 	return 0
 }
 
-// MinCoverage is what a reader must have understood of its headers for its amounts to be told: with less, all but
+// MinCoverage is what a reader must have understood of its headers for its amounts to be reported: with less, all but
 // Coverage and Notes are dropped. It is the figure at which the errors of the research's tables were measured.
 const MinCoverage = 0.95
 
@@ -70,10 +71,10 @@ const MinCoverage = 0.95
 type Reader interface {
 	// Name is a constant such as "glibc".
 	Name() string
-	// Detect tells cheaply, from names and mappings, whether Claim is worth its reads.
+	// Detect reports cheaply, from names and mappings, whether Claim is worth its reads.
 	Detect(*Snapshot) bool
-	// Claim returns the regions that are its own and what is in them. An error means that nothing is known; what is
-	// only partly understood is Usage.Coverage below 1.
+	// Claim returns the regions that are its own and what is in them. An error means that nothing is known; what is only
+	// partly understood is Usage.Coverage below 1.
 	Claim(context.Context, *Snapshot) ([]Region, Usage, error)
 }
 
@@ -90,7 +91,7 @@ type Source interface {
 	Same() error
 }
 
-// Take reads mappings and the variables that readers may look at.
+// Take reads mappings and the variables that readers may read.
 func Take(from Source) (*Snapshot, error) {
 	mappings, err := from.Mappings()
 	if err != nil {

@@ -4,6 +4,7 @@
 package boundedjson
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ type BoundsError struct{ Field, Why string }
 
 func (e *BoundsError) Error() string { return strings.TrimPrefix(e.Field, ".") + ": " + e.Why }
 
-var errNotJSON = errors.New("it is no JSON")
+var errNotJSON = errors.New("it is not JSON")
 
 // Decode decodes a text the usual way. Before it does, it makes sure that nothing in it takes more than it should: no
 // quantity that takes minutes to read, nothing that becomes much larger in memory than it is.
@@ -48,30 +49,27 @@ func Decode(text []byte, into any) error {
 // Check says why a text may not be decoded into a value of that type; nil when it may. That the text can be decoded it
 // does not say.
 func Check(text []byte, into any) error {
-	c := scanners.Get().(*checker) //nolint:forcetypeassert // nothing else is in there
-	defer func() {
-		c.Reset(nil) // so that nothing keeps the text
-		scanners.Put(c)
-	}()
-	c.Reset(text)
-	if err := c.check(shapeOf(reflect.TypeOf(into).Elem())); err != nil {
-		return err
-	}
-	if c.Unsupported {
-		return errNotJSON
-	}
-	return nil
+	c := checker{left: MinDecoded + DecodedPerByte*len(text)}
+	c.tokens = jsontext.NewDecoder(bytes.NewBuffer(text), sameNameTwice, anyBytes)
+	return c.check(shapeOf(reflect.TypeOf(into).Elem()))
 }
 
+// A text may be more than the decoder of this walk accepts by default: the decoder that follows takes the last of two
+// members of one name, and replaces what is not UTF-8.
+var (
+	sameNameTwice = jsontext.AllowDuplicateNames(true)
+	anyBytes      = jsontext.AllowInvalidUTF8(true)
+)
+
 // checker walks over a text as a decoder does.
-type checker struct{ Scanner }
+type checker struct {
+	tokens *jsontext.Decoder
+	left   int // bytes of memory that the text may still become, see [MinDecoded]
+}
 
-// scanners are used again: a checker is larger than most texts that are checked.
-var scanners = sync.Pool{New: func() any { return new(checker) }}
-
-// check looks at the value at the cursor and moves behind it.
-func (c *checker) check(s *shape) *BoundsError {
-	if c.Pay(s.size); c.left < 0 {
+// check checks the value at the cursor and moves behind it.
+func (c *checker) check(s *shape) error {
+	if c.left -= s.size; c.left < 0 {
 		return &BoundsError{
 			Why: fmt.Sprintf(
 				"it would take more than %d bytes of memory for each of its own: it has too many items that are nearly empty",
@@ -82,7 +80,11 @@ func (c *checker) check(s *shape) *BoundsError {
 	start := c.tokens.PeekKind()
 	switch {
 	case s.quantity:
-		if err := memory.CheckQuantity(c.Raw()); err != nil {
+		value, err := c.tokens.ReadValue()
+		if err != nil {
+			return errNotJSON
+		}
+		if err := memory.CheckQuantity([]byte(value)); err != nil {
 			return &BoundsError{Why: err.Error()}
 		}
 	case s.item != nil && start == jsontext.KindBeginArray:
@@ -90,57 +92,76 @@ func (c *checker) check(s *shape) *BoundsError {
 	case (s.fields != nil || s.value != nil) && start == jsontext.KindBeginObject:
 		return c.members(s)
 	default:
-		c.Skip()
+		return c.skip()
 	}
 	return nil
 }
 
-func (c *checker) items(s *shape) *BoundsError {
-	c.Array()
-	for i := 0; c.Item(); i++ {
+// skip moves behind the value at the cursor.
+func (c *checker) skip() error {
+	if c.tokens.SkipValue() != nil {
+		return errNotJSON
+	}
+	return nil
+}
+
+// token moves behind one token, for example the end of an object.
+func (c *checker) token() error {
+	if _, err := c.tokens.ReadToken(); err != nil {
+		return errNotJSON
+	}
+	return nil
+}
+
+// more reports whether the array or object has another item before its end.
+func (c *checker) more(end jsontext.Kind) bool {
+	kind := c.tokens.PeekKind()
+	return kind != end && kind != jsontext.KindInvalid
+}
+
+func (c *checker) items(s *shape) error {
+	if err := c.token(); err != nil {
+		return err
+	}
+	for i := 0; c.more(jsontext.KindEndArray); i++ {
 		if err := c.check(s.item); err != nil {
-			err.Field = fmt.Sprintf("[%d]%s", i, err.Field)
-			return err
+			return within(fmt.Sprintf("[%d]", i), err)
 		}
 	}
-	return nil
+	return c.token()
 }
 
-func (c *checker) members(s *shape) *BoundsError {
-	c.Object()
-	for {
-		key, more := c.key()
-		if !more {
-			return nil
+func (c *checker) members(s *shape) error {
+	if err := c.token(); err != nil {
+		return err
+	}
+	for c.more(jsontext.KindEndObject) {
+		token, err := c.tokens.ReadToken()
+		if err != nil {
+			return errNotJSON
 		}
-		value := s.value
+		key, value := token.String(), s.value
 		if s.fields != nil {
 			value = s.fields[key]
 		}
 		if value == nil {
-			c.Skip()
-			continue
+			err = c.skip()
+		} else {
+			err = c.check(value)
 		}
-		if err := c.check(value); err != nil {
-			err.Field = fmt.Sprintf(".%.60s%s", key, err.Field)
-			return err
+		if err != nil {
+			return within(fmt.Sprintf(".%.60s", key), err)
 		}
 	}
+	return c.token()
 }
 
-// key is [Scanner.Member] with keys that need decoding.
-func (c *checker) key() (key string, more bool) {
-	if !c.next(jsontext.KindEndObject) {
-		return "", false
+// within puts the name of a field in front of the one that an error is about.
+func within(field string, err error) error {
+	if beyond := (*BoundsError)(nil); errors.As(err, &beyond) {
+		beyond.Field = field + beyond.Field
 	}
-	text := c.Raw()
-	if inner, ok := quoted(text); ok {
-		return string(inner), true
-	}
-	if json.Unmarshal(text, &key) != nil {
-		c.Unsupported = true
-	}
-	return key, !c.Unsupported
+	return err
 }
 
 // shape is what a decoder makes of a value of one Go type, as far as it costs something.

@@ -340,7 +340,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// leaves is a file system that knows which folders have none in them, and counts what is read all the same.
+// leaves is a file system that knows which folders contain no others, and counts reads anyway.
 type leaves struct {
 	fstest.MapFS
 	opened map[string]int

@@ -12,11 +12,12 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Unlimited is a limit that is none. Version 1 writes the largest number of whole pages, version 2 the word max.
+// Unlimited is the value of an absent limit. Version 1 writes the largest number of whole pages, version 2 the word
+// max.
 const Unlimited memory.Bytes = math.MaxInt64
 
-// endless is above every machine's memory: a limit from here on is none. Version 1 writes 2^63 less a page, and a page
-// may be 4 KiB to 64 KiB.
+// endless is above every machine's memory: a limit from here on is unlimited. Version 1 writes 2^63 less a page, and a
+// page may be 4 KiB to 64 KiB.
 const endless = 1 << 62
 
 // parseSize reads a file with one number of bytes, or "max".

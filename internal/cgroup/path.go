@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Ref names a container by what its cgroup's path says.
+// Ref identifies a container by its cgroup's path.
 type Ref struct {
 	PodUID      string // as the API server writes it; a static pod has the hash of its manifest instead
 	ContainerID string // without the "containerd://" of a pod's status
@@ -83,7 +83,7 @@ func isUID(s string) bool {
 	return digits == 32 && len(s) <= 36
 }
 
-// containerID reads the name of a container's cgroup. CRI-O's monitor (crio-conmon-…) is none.
+// containerID reads the name of a container's cgroup. The cgroup of CRI-O's monitor (crio-conmon-…) is not a container.
 func containerID(name string) (string, bool) {
 	if scope, ok := strings.CutSuffix(name, ".scope"); ok {
 		if strings.Contains(scope, "conmon") {

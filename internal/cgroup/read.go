@@ -14,8 +14,8 @@ import (
 // Reading is what the kernel counts and enforces for one cgroup and all below it.
 type Reading struct {
 	Usage   memory.Bytes // what counts against Limit, page cache included
-	Limit   memory.Bytes // Unlimited where there is none
-	High    memory.Bytes // above it the kernel slows the cgroup's tasks down (v2); Unlimited where there is none
+	Limit   memory.Bytes // Unlimited if absent
+	High    memory.Bytes // above it the kernel slows the cgroup's tasks down (v2); Unlimited if absent
 	Anon    memory.Bytes
 	File    memory.Bytes // page cache that can be dropped: files, without shared memory
 	Shmem   memory.Bytes // shared memory and tmpfs, which only swap takes away
@@ -34,7 +34,7 @@ type Reading struct {
 // of anon, shmem, kernel and sock in memory.stat is a little less, because the kernel charges memory in batches.
 func (r *Reading) Demand() memory.Bytes { return r.Usage.Minus(r.File).Plus(r.Swap) }
 
-// Usage reads only what counts against the limit: one file, for those who have much room.
+// Usage reads only what counts against the limit: one file, for containers far below their limit.
 func (t *Tree) Usage(dir string) (memory.Bytes, error) {
 	return t.size(dir, map[Version]string{V1: "memory.usage_in_bytes", V2: "memory.current"}[t.version])
 }
@@ -138,8 +138,8 @@ func (t *Tree) readV2(dir string) (r Reading, err error) {
 }
 
 // events reads memory.events of version 2. Of processes killed together (memory.oom.group) the kernel counts the victim
-// twice in oom_kill, and the whole once in oom_group_kill, so that the difference is told by nobody; what matters is
-// whether the number rises.
+// twice in oom_kill, and the group once in oom_group_kill, so that the exact number is unavailable; callers only need
+// to know whether the number rises.
 func (t *Tree) events(dir string) (kills, refused uint64, err error) {
 	text, err := t.read(path.Join(dir, "memory.events"))
 	if err != nil {
@@ -176,10 +176,10 @@ func (t *Tree) Kills(dir string) (uint64, error) {
 }
 
 const (
-	// processesMost is how many processes of one container are told.
+	// processesMost bounds the processes of one container that are reported.
 	processesMost = 4096
-	// A container with cgroups of its own (systemd or another container runtime in it) has tens of them; whoever may make
-	// cgroups may make any number. So many are looked into, and so deep.
+	// A container with cgroups of its own (systemd or another container runtime in it) has tens of them; a process that
+	// may create cgroups may create any number. So many are read, and so deep.
 	nestedMost  = 256
 	nestedDepth = 16
 )
@@ -207,7 +207,7 @@ type processes struct {
 	tree    *Tree
 	pids    []int
 	all     bool // nothing was left out
-	cgroups int  // that may still be looked into
+	cgroups int  // that may still be read
 }
 
 func (p *processes) add(text []byte) {
@@ -246,7 +246,7 @@ func (t *Tree) size(dir, file string) (memory.Bytes, error) {
 	}
 	n, ok := parseSize(text)
 	if !ok {
-		return 0, fmt.Errorf("%s/%s is no number", dir, file)
+		return 0, fmt.Errorf("%s/%s is not a number", dir, file)
 	}
 	return n, nil
 }

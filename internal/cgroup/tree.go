@@ -77,8 +77,8 @@ type Container struct {
 }
 
 const (
-	// searchAll: "kubepods" is at the top, or up to two cgroups below it (cgroupRoot of the kubelet). So far everything
-	// is looked into; deeper, only what is called kubepods.
+	// searchAll: "kubepods" is at the top, or up to two cgroups below it (cgroupRoot of the kubelet). Down to there all
+	// cgroups are searched; deeper, only those named kubepods.
 	searchAll = 2
 	// searchMost: from there, a class of service and the pods themselves.
 	searchMost = searchAll + 2
@@ -180,7 +180,7 @@ func (t *Tree) children(dir string) ([]string, error) {
 	defer f.Close()
 	folder, ok := f.(fs.ReadDirFile)
 	if !ok {
-		return nil, fmt.Errorf("%s is no directory", dir)
+		return nil, fmt.Errorf("%s is not a directory", dir)
 	}
 	entries, err := folder.ReadDir(entriesMost)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -195,7 +195,7 @@ func (t *Tree) children(dir string) ([]string, error) {
 	return names, nil
 }
 
-// readOnce returns what the kernel gives at once, which is all of a file of one line. It is good until the next read.
+// readOnce returns what one read returns, which is all of a file of one line. It is valid until the next read.
 func (t *Tree) readOnce(name string) ([]byte, error) {
 	f, err := t.fsys.Open(name)
 	if err != nil {

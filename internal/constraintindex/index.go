@@ -22,34 +22,23 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Index is what was said last. The zero value knows nothing yet; it is safe for concurrent use.
+// Index is the latest state. The zero value is empty; it is safe for concurrent use.
 type Index struct {
 	nodes Nodes
 
 	mu     sync.Mutex
 	spaces map[string]*space
-	// shared is spaces for those who read; nil: to be copied anew, because a namespace appeared or went.
-	shared  atomic.Pointer[map[string]*space]
-	changes uint64 // of LimitRanges, in all namespaces
+	// shared is spaces for readers; nil: to be copied again, because a namespace appeared or went.
+	shared atomic.Pointer[map[string]*space]
 
 	registrations []toolscache.ResourceEventHandlerRegistration
 }
 
-// space is one namespace: its objects, and what they say.
+// space is one namespace: its objects, and their bounds.
 type space struct {
 	ranges map[string]*corev1.LimitRange
 	quotas map[string]*corev1.ResourceQuota
-	says   atomic.Pointer[Bounds]
-}
-
-// Bounds are what a namespace says about the memory of new pods. They are not changed.
-type Bounds struct {
-	*constraints.Namespace
-	// Version is another one whenever a LimitRange of the namespace has changed.
-	Version uint64
-	// Remaining is what quotas leave any pod; Depends: it depends on the pod.
-	Remaining constraints.Quota
-	Depends   bool
+	says   atomic.Pointer[constraints.Namespace]
 }
 
 // Objects are those whose informers an index follows.
@@ -87,8 +76,8 @@ func (x *Index) Ready(*http.Request) error {
 	return nil
 }
 
-// In is what a namespace says; nil when it says nothing about memory.
-func (x *Index) In(namespace string) *Bounds {
+// In returns the bounds of a namespace; nil when it has none on memory.
+func (x *Index) In(namespace string) *constraints.Namespace {
 	shared := x.shared.Load()
 	if shared == nil {
 		shared = x.share()
@@ -134,18 +123,13 @@ func (x *Index) note(obj any, gone bool) {
 	defer x.mu.Unlock()
 	switch o := obj.(type) {
 	case *corev1.LimitRange:
-		x.changes++
 		s := x.space(o.Namespace)
 		keep(s.ranges, o.Name, o, gone)
-		x.read(o.Namespace, s, x.changes)
+		x.read(o.Namespace, s)
 	case *corev1.ResourceQuota:
 		s := x.space(o.Namespace)
 		keep(s.quotas, o.Name, o, gone)
-		version := uint64(0)
-		if before := s.says.Load(); before != nil {
-			version = before.Version
-		}
-		x.read(o.Namespace, s, version)
+		x.read(o.Namespace, s)
 	}
 }
 
@@ -171,18 +155,12 @@ func (x *Index) space(namespace string) *space {
 }
 
 // read makes of the objects of a namespace what those read who ask for it.
-func (x *Index) read(namespace string, s *space, version uint64) {
+func (x *Index) read(namespace string, s *space) {
 	if len(s.ranges)+len(s.quotas) == 0 {
 		delete(x.spaces, namespace)
 		x.shared.Store(nil)
 	}
-	says := constraints.ReadNamespace(values(s.ranges), values(s.quotas))
-	if says == nil {
-		s.says.Store(nil)
-		return
-	}
-	left, ok := says.Leaves()
-	s.says.Store(&Bounds{Namespace: says, Version: version, Remaining: left, Depends: !ok})
+	s.says.Store(constraints.ReadNamespace(values(s.ranges), values(s.quotas)))
 }
 
 func values[T any](objects map[string]*T) []T {

@@ -19,11 +19,11 @@ type Nodes struct {
 	mu     sync.Mutex
 	byName map[string]memory.Bytes
 	shared map[string]memory.Bytes // nil: to be made anew
-	// largest is kept beside them for those who only ask for it.
+	// largest is kept beside them for readers that only need it.
 	largest atomic.Int64
 }
 
-// Handler takes in what an informer of nodes tells.
+// Handler takes in the events of an informer of nodes.
 func (s *Nodes) Handler() toolscache.ResourceEventHandler {
 	seen := func(obj any) {
 		if node, ok := obj.(*corev1.Node); ok {
@@ -72,7 +72,7 @@ func (s *Nodes) set(name string, size memory.Bytes) {
 	}
 }
 
-// All are the sizes by name, and the largest. What it returns is never changed, so that those who read share it.
+// All are the sizes by name, and the largest. The returned map is never changed, so that readers share it.
 func (s *Nodes) All() (map[string]memory.Bytes, memory.Bytes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

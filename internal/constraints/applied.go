@@ -11,8 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AppliesMemory reports whether an entry of a pod's managed fields is of somebody who applies the pod as a manifest
-// that sets its memory: on the server's side, or on the client's, which leaves a copy of the manifest in an annotation.
+// AppliesMemory reports whether an entry of a pod's managed fields is of a client that applies the pod as a manifest
+// that sets its memory: on the server's side, or on the client's, which leaves a copy of the manifest in an
+// annotation.
 func AppliesMemory(e *metav1.ManagedFieldsEntry) bool {
 	if e.Subresource != "" || e.FieldsV1 == nil {
 		return false
@@ -27,8 +28,9 @@ func Applier(e *metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{Manager: e.Manager, Operation: e.Operation}
 }
 
-// appliedBy names who applies a pod that no controller makes together with its memory, and says what to do; both are ""
-// when nobody does. A pod's memory can only be changed by a resize: once it was, the API server refuses that manifest.
+// appliedBy names the client that applies a pod without a controller together with its memory, and what to do; both
+// are "" without one. A pod's memory can only be changed by a resize: after that, the API server refuses that
+// manifest.
 func appliedBy(pod *corev1.Pod) (conflict, remedy string) {
 	if pod == nil || metav1.GetControllerOfNoCopy(pod) != nil {
 		return "", ""

@@ -40,7 +40,7 @@ type VPA struct {
 	policies   []containerPolicy
 }
 
-// containerPolicy is one entry of resourcePolicy.containerPolicies; container "*" stands for those without an entry.
+// containerPolicy is one entry of resourcePolicy.containerPolicies; container "*" is for those without an entry.
 type containerPolicy struct {
 	container string
 	off       bool
@@ -72,7 +72,7 @@ func ReadVPA(content map[string]any) (VPA, bool) {
 	return v, v.Target.Kind != "" && v.Target.Name != ""
 }
 
-// controls says whether it sizes the memory of a container: a policy for its name comes before the one for "*".
+// controls reports whether it sizes the memory of a container: a policy for its name comes before the one for "*".
 func (v *VPA) controls(container string) bool {
 	controlled := true
 	for _, p := range v.policies {
@@ -90,15 +90,15 @@ func (v *VPA) controls(container string) bool {
 type HPA struct {
 	Namespace, Name string
 	Target          Target
-	// ScaledObject is the KEDA object that owns it; "" when nobody does.
+	// ScaledObject is the KEDA object that owns it; "" if none does.
 	ScaledObject string
 	// pods: it scales on the memory of whole pods; containers are those on whose memory alone it scales.
 	pods       bool
 	containers []string
 }
 
-// ReadHPA reads a HorizontalPodAutoscaler. Only metrics of type Resource and ContainerResource count: the names
-// of custom and external metrics say nothing reliable, and their targets do not depend on requests.
+// ReadHPA reads a HorizontalPodAutoscaler. Only metrics of type Resource and ContainerResource count: the names of
+// custom and external metrics are not reliable, and their targets do not depend on requests.
 func ReadHPA(h *autoscalingv2.HorizontalPodAutoscaler) HPA {
 	ref := h.Spec.ScaleTargetRef
 	out := HPA{
@@ -120,7 +120,7 @@ func ReadHPA(h *autoscalingv2.HorizontalPodAutoscaler) HPA {
 	return out
 }
 
-// follows says whether it scales on the memory of one of the containers.
+// follows reports whether it scales on the memory of one of the containers.
 func (h *HPA) follows(containers []string) bool {
 	return len(containers) > 0 && (h.pods || slices.ContainsFunc(
 		h.containers, func(c string) bool { return slices.Contains(containers, c) },

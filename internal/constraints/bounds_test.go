@@ -61,8 +61,8 @@ func TestRangeOfContainers(t *testing.T) {
 	}
 }
 
-// TestRefusalByLimitRange: the pod has a container app (128Mi of 256Mi) and what else the row says; app is to get a new
-// size.
+// TestRefusalByLimitRange: the pod has a container app (128Mi of 256Mi) and what else is in the row; app is to get a
+// new size.
 func TestRefusalByLimitRange(t *testing.T) {
 	sidecar := container("proxy", "32Mi", "64Mi")
 	sidecar.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)

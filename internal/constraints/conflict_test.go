@@ -17,8 +17,8 @@ import (
 	"github.com/memfit/memfit/test/budget"
 )
 
-// TestVerticalPodAutoscalers: which of them steer the memory of container app of Deployment shop/web, and how that is
-// said.
+// TestVerticalPodAutoscalers: which of them control the memory of container app of Deployment shop/web, and how that
+// is reported.
 func TestVerticalPodAutoscalers(t *testing.T) {
 	const targetsWeb = "  targetRef: {apiVersion: apps/v1, kind: Deployment, name: web}\n"
 	const controls = "VerticalPodAutoscaler shop/v (updateMode Recreate, controls memory)"
@@ -187,8 +187,8 @@ func TestHorizontalPodAutoscalers(t *testing.T) {
 	}
 }
 
-// TestConflictNamesAll: writers come first, everybody is named in an order that does not depend on the cache's, and no
-// remedy is said twice.
+// TestConflictNamesAll: writers come first, all are named in an order that does not depend on the cache's, and each
+// remedy is given once.
 func TestConflictNamesAll(t *testing.T) {
 	target := Target{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
 	h := HPA{Namespace: "shop", Name: "h", Target: target, pods: true}
@@ -207,8 +207,7 @@ func TestConflictNamesAll(t *testing.T) {
 	}
 }
 
-// FuzzReadVPA: whatever somebody stores under VPA's name, reading it ends well, and one without a target never
-// counts.
+// FuzzReadVPA: an object of any content is read without an error, and one without a target never counts.
 func FuzzReadVPA(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"spec":null}`, `{"spec":{"targetRef":[]}}`,

@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package constraints says what else in the cluster has a say in a workload's memory: autoscalers that write or follow
+// Package constraints reads what else in the cluster determines a workload's memory: autoscalers that write or follow
 // it, LimitRanges and ResourceQuotas of its namespace, the sizes of nodes. It reads no clock and performs no I/O: the
-// objects are arguments, and of each only what is said here is read, so a cache may drop the rest. Malformed objects
-// say nothing.
+// objects are arguments, and of each only the fields named here are read, so a cache may drop the others. Malformed
+// objects have no effect.
 package constraints

@@ -20,10 +20,10 @@ type Objects struct {
 	LargestNode memory.Bytes
 }
 
-// Facts are what the objects around it mean for one workload. The zero value means that nobody has a say.
+// Facts are what the objects around it mean for one workload. The zero value means that there are none.
 type Facts struct {
-	// Conflict names the autoscalers that steer the workload's memory, too, or who applies a bare pod together with it;
-	// Remedy is what to do about it. "" when there are none.
+	// Conflict names the autoscalers that control the workload's memory as well, or the client that applies a bare pod
+	// together with it; Remedy is what to do about it. "" when there are none.
 	Conflict, Remedy string
 	// Range is what LimitRanges allow every container.
 	Range Range

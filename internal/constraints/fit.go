@@ -19,8 +19,8 @@ type Ask struct {
 	Base, Want memory.Size
 	// Equal: the request has to equal the limit.
 	Equal bool
-	// Part is what a container without a limit needs of the size of the whole pod, which holds it. It is given no limit of
-	// its own. Zero: it has a limit, or nobody knows.
+	// Part is what a container without a limit needs of the size of the whole pod, which holds it. It is given no limit
+	// of its own. Zero: it has a limit, or its need is unknown.
 	Part memory.Size
 	// Never: its owner wants nothing lowered.
 	Never bool
@@ -30,14 +30,12 @@ type Ask struct {
 type Fitted struct {
 	memory.Size
 	Why []string
-	// Quota: it is a quota that has no room, which may be another a moment later.
-	Quota bool
 }
 
-// Fit finds sizes with which a new pod is admitted and can be scheduled, as close to what is asked for as that allows.
-// What a bound per container or per pod does not allow is brought to the bound. Where a quota or the nodes have no
-// room, the container keeps what its template asks for: a part of what it needs would take the room and help nobody.
-// Sizes below the template's need less room than it does, so they always pass there. If LimitRanges would refuse the
+// Fit finds sizes with which a new pod is admitted and can be scheduled, as close to the requested ones as that
+// allows. What a bound per container or per pod does not allow is brought to the bound. Where a quota or the nodes are
+// exhausted, the container keeps what its template asks for: a part of what it needs would take memory and help no
+// pod. Sizes below the template's need less than it does, so they always pass there. If LimitRanges would refuse the
 // pod even so, but not with its template's sizes, it keeps those.
 //
 // The size of the whole pod (spec.resources) follows its containers; see [WholeOf]. Where it cannot, they stay within

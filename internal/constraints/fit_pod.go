@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -80,10 +78,9 @@ func (t *trial) fitNode() {
 	}
 }
 
-// fitQuota leaves what a quota has no room for.
+// fitQuota drops what exceeds a quota.
 func (t *trial) fitQuota() {
 	q := t.facts.Quota
-	before := slices.Clone(t.out)
 	if need := t.need(); !q.Holds(memory.Size{Limit: need.Limit}) {
 		t.keepRaised(
 			"ResourceQuota %s leaves %s of limits.memory, and the pod would take %s", q.Name, orNothing(q.Limits), need.Limit,
@@ -98,18 +95,13 @@ func (t *trial) fitQuota() {
 	if need := t.need(); !q.Holds(need) && t.grown() {
 		t.keepWhole("ResourceQuota %s has no room for a pod with request %s, limit %s", q.Name, need.Request, need.Limit)
 	}
-	for i := range t.out {
-		t.out[i].Quota = t.out[i].Size != before[i].Size
-	}
 }
 
-func (t *trial) need() memory.Size { return Need(t.pod, t.sizes) }
-
-// Need is what quotas and the scheduler count of a pod whose containers have these sizes: containers that sizes does
+// need is what quotas and the scheduler count of a pod whose containers have these sizes: containers that sizes does
 // not name have what they ask for, and the runtime takes something for the pod itself.
-func Need(pod *corev1.Pod, sizes map[string]memory.Size) memory.Size {
-	need := total(pod, sizes)
-	if overhead := memory.FromQuantity(*pod.Spec.Overhead.Memory()); overhead > 0 {
+func (t *trial) need() memory.Size {
+	need := total(t.pod, t.sizes)
+	if overhead := memory.FromQuantity(*t.pod.Spec.Overhead.Memory()); overhead > 0 {
 		need = need.Plus(memory.Size{Request: overhead, Limit: overhead})
 	}
 	return need
@@ -165,7 +157,7 @@ func (t *trial) keepTemplate(why string) {
 	t.follow()
 }
 
-// orNothing: what is left below a KiB is the byte that stands for nothing.
+// orNothing: what is left below a KiB is the byte that represents nothing.
 func orNothing(left memory.Bytes) string {
 	if left <= Exhausted {
 		return "nothing"

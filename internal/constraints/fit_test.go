@@ -19,7 +19,7 @@ func mib(request, limit memory.Bytes) memory.Size {
 }
 
 // TestFit: a container app of 128Mi (limit 256Mi), alone in its pod, is to have 512Mi (limit 1000Mi) unless the row
-// says otherwise.
+// has others.
 func TestFit(t *testing.T) {
 	type amounts = map[corev1.ResourceName][2]string
 	ranges := func(items ...corev1.LimitRangeItem) Objects {

@@ -33,7 +33,7 @@ type bounds struct {
 	ratio    int64
 }
 
-// limitsOf reads what LimitRanges say about memory, ordered by name.
+// limitsOf reads the bounds of LimitRanges on memory, ordered by name.
 func limitsOf(ranges []corev1.LimitRange) []limits {
 	var all []limits
 	for i := range ranges {
@@ -100,8 +100,8 @@ func both(a, b string) string {
 	}
 }
 
-// Refusal says why the LimitRanges of the namespace would not admit the pod with these sizes, by container; containers
-// that sizes does not name keep what they have. "" when it fits, or the pod is nil.
+// Refusal returns why the LimitRanges of the namespace would not admit the pod with these sizes, by container;
+// containers that sizes does not name keep what they have. "" when it fits, or the pod is nil.
 func (f *Facts) Refusal(pod *corev1.Pod, sizes map[string]memory.Size) string {
 	if pod == nil {
 		return ""

@@ -9,14 +9,14 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Namespace is what the LimitRanges and ResourceQuotas of one namespace say about memory. It is not changed once it is
-// read.
+// Namespace is the bounds of the LimitRanges and ResourceQuotas of one namespace on memory. It is not changed once it
+// is read.
 type Namespace struct {
 	limits []limits
 	quotas []corev1.ResourceQuota
 }
 
-// ReadNamespace reads them; nil when they say nothing about memory.
+// ReadNamespace reads them; nil when there are no bounds on memory.
 func ReadNamespace(ranges []corev1.LimitRange, quotas []corev1.ResourceQuota) *Namespace {
 	n := &Namespace{limits: limitsOf(ranges)}
 	for i := range quotas {
@@ -41,21 +41,7 @@ func boundsMemory(q *corev1.ResourceQuota) bool {
 	return false
 }
 
-// Counts says whether a quota counts memory there, so that each pod leaves less for the next one.
-func (n *Namespace) Counts() bool { return n != nil && len(n.quotas) > 0 }
-
-// Leaves is what the quotas leave for any pod; ok is false when that depends on the pod, because one of them has
-// scopes.
-func (n *Namespace) Leaves() (left Quota, ok bool) {
-	for i := range n.quotas {
-		if q := &n.quotas[i]; len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil {
-			return Quota{}, false
-		}
-	}
-	return quotaFor(nil, n.quotas), true
-}
-
-// Holds says whether there is room for a pod that takes so much.
+// Holds reports whether a pod that takes so much fits.
 func (q Quota) Holds(need memory.Size) bool {
 	return (q.Limits == 0 || need.Limit <= q.Limits) && (q.Requests == 0 || need.Request <= q.Requests)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// sizeOf is what the container will ask for: what sizes say of it, else what it says itself.
+// sizeOf is what the container will ask for: its entry in sizes, else its own spec.
 func sizeOf(c *corev1.Container, sizes map[string]memory.Size) memory.Size {
 	size, changed := sizes[c.Name]
 	if !changed {

@@ -21,7 +21,7 @@ type Quota struct {
 	Limits, Requests memory.Bytes
 }
 
-// Exhausted is what a quota leaves that leaves nothing: a byte, because 0 says that there is no quota.
+// Exhausted is what an exhausted quota leaves: a byte, because 0 means that there is no quota.
 const Exhausted memory.Bytes = 1
 
 // quotaFor is what quotas that count the pod leave.
@@ -64,8 +64,8 @@ func left(q *corev1.ResourceQuota, name corev1.ResourceName) memory.Bytes {
 	return max(memory.FromQuantity(hard).Minus(memory.FromQuantity(used)), Exhausted)
 }
 
-// covers says whether the quota counts the pod: all its scopes and all terms of its selector have to match. Without a
-// pod only quotas without scopes do.
+// covers reports whether the quota counts the pod: all its scopes and all terms of its selector have to match. Without
+// a pod only quotas without scopes do.
 func covers(q *corev1.ResourceQuota, pod *corev1.Pod) bool {
 	terms := q.Spec.ScopeSelector
 	if pod == nil {

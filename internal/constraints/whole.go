@@ -15,11 +15,11 @@ import (
 // Whole is the size of a pod as a whole (spec.resources).
 type Whole struct {
 	memory.Size
-	// Why says what it was instead; "": it is what it was.
+	// Why is what it was instead; "": it is unchanged.
 	Why string
-	// Stays says why it stays although its containers have other sizes; "": it need not stay.
+	// Stays is why it is unchanged although its containers have other sizes; "": it need not be.
 	Stays string
-	// Held says why its limit is not lowered to what its containers need; "": it is that, or nobody lowers it.
+	// Held is why its limit is not lowered to what its containers need; "": it is that, or is not lowered.
 	Held string
 }
 
@@ -43,18 +43,18 @@ func wholeWithin(pod *corev1.Pod, base memory.Size, asks []Ask, most memory.Byte
 	return wholeFrom(base, changesOf(pod, asks), most)
 }
 
-// RunningWhole is the same for a pod that runs. What its owner gave it may have been changed since, and nobody knows
-// by how much: were its limit to grow by what its containers do each time, and never to shrink, sizes that go up and
-// down would drive it up without end. So it grows no further than to what its containers may take together, and keeps
-// of what the owner left beyond that as much as shows whose limit was hit: at the pod's own, a kill does not tell
-// which container needs more.
+// RunningWhole is the same for a pod that runs. What its owner gave it may have been changed since, by an unknown
+// amount: were its limit to grow by what its containers do each time, and never to shrink, sizes that go up and down
+// would drive it up without bound. So it grows no further than to what its containers may take together, and keeps of
+// what the owner left beyond that as much as shows whose limit was hit: at the pod's own, a kill does not show which
+// container needs more.
 func RunningWhole(pod *corev1.Pod, asks []Ask) Whole {
 	c := changesOf(pod, asks)
 	c.running = true
 	return wholeFrom(WholeSize(pod), c, 0)
 }
 
-// TooSmall says that the pod as a whole keeps a size that does not hold these sizes of its containers, which the API
+// TooSmall returns why a pod as a whole keeps a size that does not hold these sizes of its containers, which the API
 // server refuses; "": it holds them.
 func (w *Whole) TooSmall(pod *corev1.Pod, asks []Ask) string {
 	if w.Stays == "" {
@@ -105,11 +105,11 @@ type changes struct {
 	largest        memory.Bytes // limit
 	// shared: the pod's size is all that holds some container. unrequested: of one of these it is the request, too.
 	shared, unrequested bool
-	// missing is a container without a limit of which nobody knows what it needs.
+	// missing is a container without a limit whose need is unknown.
 	missing string
 	// never: the request must not be lowered.
 	never bool
-	// running: base is no more what the owner gave.
+	// running: base may no longer be what the owner gave.
 	running bool
 }
 
@@ -193,7 +193,7 @@ func (c *changes) request(base memory.Size, limit memory.Bytes) memory.Bytes {
 // Template is the size of the whole pod as its owner gave it.
 type Template struct {
 	memory.Size
-	// Stays says why it must not be changed; "": it follows the containers.
+	// Stays is why it must not be changed; "": it follows the containers.
 	Stays string
 }
 

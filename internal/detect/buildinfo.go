@@ -34,8 +34,8 @@ func readBuild(file io.ReaderAt, size int64, elf *elffile.File) *Build {
 	return parseBuild(data)
 }
 
-// The section begins with 32 bytes: 14 of magic, the size of a pointer, and flags, of which bit 1 says that the texts
-// follow, each behind its length. That is so since Go 1.18.
+// The section begins with 32 bytes: 14 of magic, the size of a pointer, and flags, of which bit 1 means that the texts
+// follow, each after its length. That is so since Go 1.18.
 const (
 	buildMagic   = "\xff Go buildinf:"
 	buildHeader  = 32
@@ -43,7 +43,7 @@ const (
 	moduleMarker = 16 // bytes before and behind the list of modules
 )
 
-// parseBuild reads the section ".go.buildinfo" of Go 1.18 and later; nil where it is none.
+// parseBuild reads the section ".go.buildinfo" of Go 1.18 and later; nil if it is not one.
 func parseBuild(section []byte) *Build {
 	if len(section) < buildHeader || !bytes.HasPrefix(section, []byte(buildMagic)) || section[15]&buildInline == 0 {
 		return nil

@@ -15,7 +15,7 @@ type Cache struct {
 	files map[cached]File
 }
 
-// cached is a file, and how it was looked at: its name decides about marks.
+// cached is a file, and under which name it was read, because the name decides about marks.
 type cached struct {
 	scope, path string
 	program     bool
@@ -49,7 +49,7 @@ func (c *Cache) look(scope string, o *opened) (File, error) {
 		return found, err
 	}
 	if again, same := known.Identity(); !same || again != identity {
-		return found, nil // somebody writes to it
+		return found, nil // it is being written to
 	}
 	if c.files == nil || len(c.files) >= cachedMost {
 		c.files = map[cached]File{}

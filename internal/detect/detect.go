@@ -18,7 +18,7 @@ import (
 type Facts struct {
 	// Program is the path of the program, as seen inside the container.
 	Program string
-	// Unreadable says why the program's file could not be read; empty when it could.
+	// Unreadable is why the program's file could not be read; empty when it could.
 	Unreadable string `json:",omitempty"`
 	// Files are the program and mapped libraries, as far as a mark asks about them.
 	Files []File
@@ -26,7 +26,7 @@ type Facts struct {
 	Argv []string `json:",omitempty"`
 	// Env are those of [Variables] that are set.
 	Env map[string]string `json:",omitempty"`
-	// VMArgs are the arguments that a JVM says it was started with ([ParsePerfData]).
+	// VMArgs are the arguments with which a JVM reports to have been started ([ParsePerfData]).
 	VMArgs string `json:",omitempty"`
 }
 
@@ -48,7 +48,7 @@ type File struct {
 type Build struct {
 	// Version is that of Go, without the letters before it.
 	Version string
-	// Cgo tells that it was built with CGO_ENABLED=1.
+	// Cgo: it was built with CGO_ENABLED=1.
 	Cgo bool `json:",omitempty"`
 	// Libraries are those of [runtimes.Runtime.Libraries] that it is built from.
 	Libraries []string `json:",omitempty"`
@@ -60,7 +60,7 @@ type Result struct {
 	Runtime string `json:",omitempty"`
 	// Title is what people call it: "Node.js", "Bun", "native code".
 	Title string `json:",omitempty"`
-	// Version is exact where a file says it; empty: not known.
+	// Version is exact if a file holds it; empty: unknown.
 	Version string `json:",omitempty"`
 	// Variant is the build, as runtime.variant spells it.
 	Variant string `json:",omitempty"`
@@ -68,8 +68,8 @@ type Result struct {
 	Libc, LibcVersion string `json:",omitempty"`
 	// Allocator is another malloc than the C library's: "jemalloc", "tcmalloc", "mimalloc".
 	Allocator string `json:",omitempty"`
-	// SeesLimit says under which cgroups the runtime sizes its heap by the container's limit; nil: not known, or it has no
-	// such heap.
+	// SeesLimit is under which cgroup versions the runtime sizes its heap by the container's limit; nil: unknown, or it
+	// has no such heap.
 	SeesLimit *Sight `json:",omitempty"`
 	// Flags are settings of memory that the process was started with.
 	Flags []Flag `json:",omitempty"`
@@ -143,7 +143,7 @@ func (r *Result) unlisted(f Facts) bool {
 	return false
 }
 
-// is fills in what a row says once it is known to be the one.
+// is fills in what follows from a row that was recognized.
 func (r *Result) is(f Facts, row *runtimes.Runtime) *runtimes.Runtime {
 	r.Runtime, r.Title = row.Name, row.Title
 	r.version(f, row.Marks)
@@ -163,7 +163,7 @@ func (r *Result) borne(f Facts, marks []runtimes.Mark, program bool) bool {
 	return false
 }
 
-// bears tells whether a file has all that a mark asks for.
+// bears reports whether a file has all that a mark asks for.
 func (f *File) bears(m runtimes.Mark) bool {
 	if !m.Fits(f.Path, f.Program) {
 		return false
@@ -212,7 +212,7 @@ func symbol(name string) string {
 	return name
 }
 
-// version takes the version and the variant from the first file that tells them.
+// version takes the version and the variant from the first file that has them.
 func (r *Result) version(f Facts, marks []runtimes.Mark) {
 	for _, m := range marks {
 		for _, file := range f.Files {
@@ -235,7 +235,7 @@ func (r *Result) version(f Facts, marks []runtimes.Mark) {
 	}
 }
 
-// version is what the file says at the first place of the mark that says anything.
+// version is the text at the first place of the mark where the file has one.
 func (f *File) version(m runtimes.Mark) string {
 	for _, at := range m.Versions {
 		if found := f.versionAt(at, m.Versions); found != "" {
@@ -261,7 +261,7 @@ func (f *File) versionAt(at runtimes.VersionAt, all []runtimes.VersionAt) string
 	return ""
 }
 
-// pathVersion is what the file's path says of its version.
+// pathVersion is the version in the file's path.
 func (f *File) pathVersion(all []runtimes.VersionAt) string {
 	for _, at := range all {
 		if at.Path != nil {
@@ -273,7 +273,7 @@ func (f *File) pathVersion(all []runtimes.VersionAt) string {
 	return ""
 }
 
-// agreeing is the first text that begins as the path says; the first of all where the path says nothing.
+// agreeing is the first text that begins with the version in the path; the first of all if the path has none.
 func agreeing(texts []string, stem string) string {
 	for _, text := range texts {
 		if stem == "" || strings.HasPrefix(text, stem+".") {
@@ -283,7 +283,7 @@ func agreeing(texts []string, stem string) string {
 	return ""
 }
 
-// plain is a version as files write it, or nothing: whoever runs the process wrote the file.
+// plain is a version as files write it, or empty: the file may be written by the process.
 func plain(version string) string {
 	const longest = 40
 	odd := strings.Trim(version, "0123456789.+-_abcdefghijklmnopqrstuvwxyz") != ""

@@ -179,7 +179,7 @@ func TestWords(t *testing.T) {
 	if got := Words(nil); len(got) != 1 {
 		t.Errorf("nothing has the words %q", got)
 	}
-	// what Detect tells of whole command lines, it tells of these words, too
+	// what Detect reports of whole command lines, it reports of these words as well
 	whole := Facts{Program: "/usr/bin/node", Files: []File{{Path: "/usr/bin/node", Program: true}},
 		Argv: strings.Split(line, "\x00")}
 	words := whole

@@ -39,7 +39,7 @@ func allSigns(row *runtimes.Runtime) []runtimes.Sign {
 	return signs
 }
 
-// Bounds of what is kept of a command line and told of a flag.
+// Bounds of what is kept of a command line and reported of a flag.
 const (
 	maxWords    = 1024
 	maxFlagText = 128

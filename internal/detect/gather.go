@@ -18,15 +18,15 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Bounds of what is looked into for one process.
+// Bounds of what is inspected for one process.
 const (
 	maxFiles   = 16       // a JVM has two that bear marks, and its C library
-	maxScanned = 96 << 20 // bytes of one file's constants; those of Node.js 26 are 62 MiB, its version stands in the first
+	maxScanned = 96 << 20 // bytes of one file's constants; those of Node.js 26 are 62 MiB, its version is in the first
 	maxTexts   = 8        // matches that are kept of one pattern
 	maxText    = 64       // bytes of a symbol's text
 )
 
-// Process is a process as far as it is looked at.
+// Process is what is read of a process.
 type Process struct {
 	Program  string
 	Mappings []procmem.Mapping
@@ -75,7 +75,7 @@ func lookAt(which File, open Open, look func(*opened) (File, error)) (File, erro
 }
 
 // vmArgs are the arguments that a JVM wrote into its file of counters, which it has mapped: /tmp/hsperfdata_USER/PID.
-// The command of the program stands in it, too: what was read is overwritten.
+// The file also holds the command of the program: what was read is overwritten.
 func vmArgs(p Process, open Open) (string, error) {
 	i := slices.IndexFunc(p.Mappings, func(m procmem.Mapping) bool {
 		return m.Inode != 0 && strings.HasPrefix(path.Base(path.Dir(m.Path)), "hsperfdata_")
@@ -101,7 +101,7 @@ func vmArgs(p Process, open Open) (string, error) {
 	return strings.TrimSpace(data.VMArgs + " " + data.VMFlags), nil
 }
 
-// unreadable says why in words of memfit's own: an error may repeat a path, which the process chose.
+// unreadable returns the reason in memfit's own words: an error may repeat a path, which the process chose.
 func unreadable(err error) string {
 	if errors.Is(err, elffile.ErrFormat) {
 		return "it is no 64-bit ELF file"
@@ -173,8 +173,8 @@ func (o *opened) look() (File, error) {
 	return found, file.failed
 }
 
-// recording keeps the first error of reading a file, so that what is missing in it can be told from what could not be
-// read.
+// recording keeps the first error of reading a file, so that what is missing in it can be distinguished from what
+// could not be read.
 type recording struct {
 	io.ReaderAt
 
@@ -190,7 +190,7 @@ func (r *recording) ReadAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// looker looks into one file.
+// looker inspects one file.
 type looker struct {
 	file  io.ReaderAt
 	size  int64
@@ -220,7 +220,7 @@ func (l *looker) symbol(name, text string) {
 	}
 }
 
-// versions looks at the places of a mark in their order, until one says something.
+// versions reads the places of a mark in their order, until one holds a version.
 func (l *looker) versions(m runtimes.Mark) {
 	for _, at := range m.Versions {
 		switch {

@@ -43,7 +43,7 @@ func openHere(path string) (procmem.File, error) {
 	return onDisk{f}, err
 }
 
-// TestThisProcess: the test is a Go program, which says what it was built with.
+// TestThisProcess: the test is a Go program, which holds what it was built with.
 func TestThisProcess(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("ELF files only")
@@ -141,7 +141,7 @@ func TestPasswordsOfAJVMAreNotKept(t *testing.T) {
 	}
 }
 
-// readInto tells where a file was read to.
+// readInto records where a file was read to.
 type readInto struct {
 	mapped
 	buffer *[]byte

@@ -12,7 +12,7 @@ import (
 )
 
 // PerfData is what memfit reads of the file in which a HotSpot JVM counts ("hsperfdata"). Its amounts are refreshed at
-// collections only, so that they are no measure of the heap; what the JVM was started with does not change.
+// collections only, so that they do not measure the heap; what the JVM was started with does not change.
 type PerfData struct {
 	// VMArgs are the arguments of the JVM itself that speak of memory, without those of the application.
 	VMArgs string
@@ -36,7 +36,7 @@ const (
 	maxPerfEntries = 2048
 )
 
-// ErrPerfData is returned for what is no file of counters.
+// ErrPerfData is returned for what is not a file of counters.
 var ErrPerfData = errors.New("no hsperfdata of HotSpot")
 
 // ParsePerfData reads a file of counters, of version 2.0, which JDK 5 to 25 write.

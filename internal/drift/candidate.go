@@ -9,11 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/period"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/shape"
 )
 
@@ -25,103 +23,40 @@ const (
 	soonest = 15 * time.Minute
 	// soonPercent of the limit must be used for the rate alone to say so.
 	soonPercent = 50
-	// freshest is how old a reading may be: a pod is not evicted for what it used some time ago.
-	freshest = 2 * time.Minute
-	// recheckAfter is when to choose again while something holds the restart up.
-	recheckAfter = 30 * time.Second
 )
 
-// Pod is one running pod of a workload.
-type Pod struct {
-	Name string
-	UID  types.UID
-	// Ready is the pod's condition; Leaving: somebody deletes or evicts it already.
-	Ready, Leaving bool
-	// Containers are what its containers use, those that are measured.
-	Containers []Container
-}
-
-// Container is one reading.
-type Container struct {
-	Name string
-	// Use is its demand now, Limit the effective limit (0: none, and then nothing kills it).
-	Use, Limit memory.Bytes
-	// At is when it was measured.
-	At time.Time
-	// WorkingSetOnly: Use contains page cache, which kills nobody.
-	WorkingSetOnly bool
-}
-
-// Policy is the owner's word.
-type Policy struct {
-	// MaxPerDay is the most restarts in 24 hours, MinReplicas the ready pods that must remain, Cooldown the least time
-	// between two.
-	MaxPerDay, MinReplicas int
-	Cooldown               time.Duration
-}
-
-// Input is everything the choice depends on.
-type Input struct {
-	Pods []Pod
-	// Shapes are what memory does, by container name.
-	Shapes map[string]shape.Shape
-	Policy Policy
-	// Done are the restarts of the last day, oldest first.
-	Done []Restart
-	// Refused is why nothing may be restarted whatever memory does (paused, a Job, ...); empty: it may.
-	Refused string
-	Now     time.Time
-}
-
-// Candidate is the pod to restart for its memory, or what speaks against restarting the one that is in danger.
-type Candidate struct {
-	// Pod is to be evicted; empty: none.
-	Pod string
-	UID types.UID
-	// Why says what is wrong with the pod, with numbers; empty: no pod is in danger.
-	Why string
-	// Held says why it is not evicted although it is in danger; empty otherwise.
-	Held string
-	// RequeueAfter is when the answer may differ without news; 0: only with news.
-	RequeueAfter time.Duration
-}
-
-// danger is a pod that grows towards its limit.
+// danger is a container that grows towards its limit.
 type danger struct {
-	Pod
-	Container
-	outlier bool
-	why     string
+	pod       *rollout.Pod
+	container *rollout.Container
+	outlier   bool
+	why       string
 }
 
-// guards are tried in this order; the first that refuses is the one its owner reads. Whether it is allowed at all comes
-// first, then whether it is known well enough, then whether it is time, then whether the others can bear it.
-var guards = []func(Input, danger) string{allowed, measuredRSS, measuredNow, fewToday, cooledDown, othersWell,
-	enoughLeft}
-
-// Choose names at most one pod: of those in danger, one that stands out among its replicas, else the fullest.
-func Choose(in Input) Candidate {
-	d, found := worst(in)
+// Endangered proposes at most one pod to restart for its memory: of those in danger, one that stands out among its
+// replicas, else the fullest; nil: none is in danger. shapes are what memory does, by container name. Whether the pod
+// is restarted now, package rollout decides.
+func Endangered(pods []rollout.Pod, shapes map[string]shape.Shape) *rollout.Candidate {
+	d, found := worst(pods, shapes)
 	if !found {
-		return Candidate{}
+		return nil
 	}
-	for _, guard := range guards {
-		if refusal := guard(in, d); refusal != "" {
-			return Candidate{Why: d.why, Held: refusal, RequeueAfter: recheckAfter}
-		}
+	return &rollout.Candidate{
+		Pod: d.pod.Name, UID: d.pod.UID, Why: d.why, Measured: d.container.Measured,
+		WorkingSetOnly: d.container.WorkingSetOnly,
 	}
-	return Candidate{Pod: d.Pod.Name, UID: d.UID, Why: d.why}
 }
 
 // worst is the pod that is killed next if nothing happens.
-func worst(in Input) (danger, bool) {
+func worst(pods []rollout.Pod, shapes map[string]shape.Shape) (danger, bool) {
 	var all []danger
-	for _, pod := range in.Pods {
-		if pod.Leaving {
+	for i := range pods {
+		if pods[i].Leaving {
 			continue
 		}
-		for _, c := range pod.Containers {
-			if d, ok := endangered(pod, c, in.Shapes[c.Name]); ok {
+		for j := range pods[i].Containers {
+			c := &pods[i].Containers[j]
+			if d, ok := endangered(&pods[i], c, shapes[c.Name]); ok {
 				all = append(all, d)
 			}
 		}
@@ -131,14 +66,15 @@ func worst(in Input) (danger, bool) {
 	}
 	return slices.MinFunc(all, func(a, b danger) int {
 		return cmp.Or(
-			boolean(b.outlier)-boolean(a.outlier), cmp.Compare(b.share(), a.share()), cmp.Compare(a.Pod.Name, b.Pod.Name),
+			boolean(b.outlier)-boolean(a.outlier), cmp.Compare(b.share(), a.share()), cmp.Compare(a.pod.Name, b.pod.Name),
 		)
 	}), true
 }
 
-func endangered(pod Pod, c Container, s shape.Shape) (danger, bool) {
-	d := danger{Pod: pod, Container: c, outlier: slices.Contains(s.Outliers, pod.Name)}
-	if c.Limit == 0 || !d.outlier &&
+func endangered(pod *rollout.Pod, c *rollout.Container, s shape.Shape) (danger, bool) {
+	d := danger{pod: pod, container: c, outlier: slices.Contains(s.Outliers, pod.Name)}
+	limit := d.limit()
+	if limit == 0 || c.Measured.IsZero() || !d.outlier &&
 		(s.Confidence == memory.Low || s.Kind != shape.Climb && s.Kind != shape.StepRetention) {
 		return danger{}, false
 	}
@@ -149,92 +85,26 @@ func endangered(pod Pod, c Container, s shape.Shape) (danger, bool) {
 	switch {
 	case d.outlier:
 		d.why = fmt.Sprintf(
-			"container %s uses %s, %d %% of its limit of %s, far above its replicas", c.Name, c.Use, d.share(), c.Limit,
+			"container %s uses %s, %d %% of its limit of %s, far above its replicas", c.Name, c.Demand, d.share(), limit,
 		)
 	case s.Kind == shape.Climb:
-		d.why = fmt.Sprintf("container %s climbs and uses %s, %d %% of its limit of %s", c.Name, c.Use, d.share(), c.Limit)
+		d.why = fmt.Sprintf("container %s climbs and uses %s, %d %% of its limit of %s", c.Name, c.Demand, d.share(), limit)
 		if s.TimeToLimit[1] > 0 {
 			d.why += fmt.Sprintf(", which it reaches in %s or later", format.InWords(s.TimeToLimit[0]))
 		}
 	default:
 		d.why = fmt.Sprintf(
-			"container %s keeps what it took and uses %s, %d %% of its limit of %s", c.Name, c.Use, d.share(), c.Limit,
+			"container %s keeps what it took and uses %s, %d %% of its limit of %s", c.Name, c.Demand, d.share(), limit,
 		)
 	}
 	return d, true
 }
 
+// limit is the effective one; 0: none, and then nothing kills it.
+func (d danger) limit() memory.Bytes { return cmp.Or(d.container.Effective, d.container.Actual.Limit) }
+
 // share of the limit that is used, in percent.
-func (d danger) share() int64 { return int64(d.Use) * 100 / int64(d.Limit) }
-
-func allowed(in Input, _ danger) string { return in.Refused }
-
-func measuredRSS(_ Input, d danger) string {
-	if d.WorkingSetOnly {
-		return "only its working set is known, and page cache in it is no danger"
-	}
-	return ""
-}
-
-func measuredNow(in Input, d danger) string {
-	if age := in.Now.Sub(d.At); age > freshest {
-		return "it was last measured at " + format.Time(d.At)
-	}
-	return ""
-}
-
-func fewToday(in Input, _ danger) string {
-	today := 0
-	for _, r := range in.Done {
-		if period.Of(in.Now.Sub(r.At)) < day {
-			today++
-		}
-	}
-	if today < in.Policy.MaxPerDay {
-		return ""
-	}
-	return fmt.Sprintf("%d pods were restarted in the last %s, and drift.maxPerDay is %d", today,
-		format.Duration(day.Duration()), in.Policy.MaxPerDay)
-}
-
-func cooledDown(in Input, _ danger) string {
-	if len(in.Done) == 0 {
-		return ""
-	}
-	last := in.Done[len(in.Done)-1]
-	if next := last.At.Add(in.Policy.Cooldown); in.Now.Before(next) {
-		return fmt.Sprintf("pod %s was restarted at %s; the next one waits until %s (sizing.disruption.cooldown is %s)",
-			last.Pod, format.Time(last.At), format.Time(next), format.Duration(in.Policy.Cooldown))
-	}
-	return ""
-}
-
-// othersWell: a rollout, another eviction or a crash is going on, and one thing at a time is enough.
-func othersWell(in Input, d danger) string {
-	for _, pod := range in.Pods {
-		switch {
-		case pod.UID == d.UID:
-		case pod.Leaving:
-			return "pod " + pod.Name + " is being deleted: one at a time"
-		case !pod.Ready:
-			return "pod " + pod.Name + " is not ready: one at a time"
-		}
-	}
-	return ""
-}
-
-func enoughLeft(in Input, d danger) string {
-	left := 0
-	for _, pod := range in.Pods {
-		if pod.Ready && !pod.Leaving && pod.UID != d.UID {
-			left++
-		}
-	}
-	if left >= in.Policy.MinReplicas {
-		return ""
-	}
-	return fmt.Sprintf("%d ready pods would remain, and drift.minReplicas is %d", left, in.Policy.MinReplicas)
-}
+func (d danger) share() int64 { return int64(d.container.Demand) * 100 / int64(d.limit()) }
 
 func boolean(b bool) int {
 	if b {

@@ -13,24 +13,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/shape"
 )
 
 var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // pod uses so many MiB of 256.
-func pod(name string, mib memory.Bytes, edits ...func(*Pod)) Pod {
-	p := Pod{Name: name, UID: types.UID("uid-" + name), Ready: true, Containers: []Container{
-		{Name: "app", Use: mib * memory.MiB, Limit: 256 * memory.MiB, At: now.Add(-10 * time.Second)},
-	}}
+func pod(name string, mib memory.Bytes, edits ...func(*rollout.Pod)) rollout.Pod {
+	p := rollout.Pod{Name: name, UID: types.UID("uid-" + name), Ready: true, Containers: []rollout.Container{{
+		Name: "app", Demand: mib * memory.MiB, Actual: memory.Size{Limit: 256 * memory.MiB},
+		Measured: now.Add(-10 * time.Second),
+	}}}
 	for _, edit := range edits {
 		edit(&p)
 	}
 	return p
 }
 
-func unready(p *Pod) { p.Ready = false }
-func leaving(p *Pod) { p.Leaving = true }
+func leaving(p *rollout.Pod) { p.Leaving = true }
 
 func climbs(left time.Duration) shape.Shape {
 	return shape.Shape{Kind: shape.Climb, Confidence: memory.Medium, TimeToLimit: [2]time.Duration{left, 2 * left}}
@@ -40,135 +41,83 @@ func restarted(ago time.Duration) Restart {
 	return Restart{Pod: "old", UID: "uid-old", At: now.Add(-ago)}
 }
 
-func TestChoose(t *testing.T) {
+func TestEndangered(t *testing.T) {
 	retains := shape.Shape{Kind: shape.StepRetention, Confidence: memory.High}
-	usual := Policy{MaxPerDay: 3, MinReplicas: 1, Cooldown: time.Hour}
 	for name, tc := range map[string]struct {
-		pods               []Pod
+		pods               []rollout.Pod
 		shape              shape.Shape
-		policy             *Policy
-		done               []Restart
-		refused            string
 		wantPod            string
-		wantWhy, wantHeld  string // parts
+		wantWhy            string // a part
 		wantNothingInSight bool
 	}{
 		"the fullest of two that climb": {
-			pods: []Pod{pod("a", 200), pod("b", 210)}, shape: climbs(time.Hour), wantPod: "b",
+			pods: []rollout.Pod{pod("a", 200), pod("b", 210)}, shape: climbs(time.Hour), wantPod: "b",
 			wantWhy: "climbs and uses 210Mi, 82 % of its limit of 256Mi",
 		},
 		"one that retains": {
-			pods: []Pod{pod("a", 100), pod("b", 210)}, shape: retains, wantPod: "b", wantWhy: "keeps what it took",
+			pods: []rollout.Pod{pod("a", 100), pod("b", 210)}, shape: retains, wantPod: "b", wantWhy: "keeps what it took",
 		},
 		"three quarters are in danger": {
-			pods: []Pod{pod("a", 192), pod("b", 10)}, shape: retains, wantPod: "a", wantWhy: "75 %",
+			pods: []rollout.Pod{pod("a", 192), pod("b", 10)}, shape: retains, wantPod: "a", wantWhy: "75 %",
 		},
 		"less is not": {
-			pods: []Pod{pod("a", 191), pod("b", 10)}, shape: retains, wantNothingInSight: true,
+			pods: []rollout.Pod{pod("a", 191), pod("b", 10)}, shape: retains, wantNothingInSight: true,
 		},
 		"unless the limit is minutes away": {
-			pods: []Pod{pod("a", 150), pod("b", 10)}, shape: climbs(10 * time.Minute), wantPod: "a",
+			pods: []rollout.Pod{pod("a", 150), pod("b", 10)}, shape: climbs(10 * time.Minute), wantPod: "a",
 			wantWhy: "reaches in 10 min or later",
 		},
 		"which says little at a low level": {
-			pods: []Pod{pod("a", 100), pod("b", 10)}, shape: climbs(10 * time.Minute), wantNothingInSight: true,
+			pods: []rollout.Pod{pod("a", 100), pod("b", 10)}, shape: climbs(10 * time.Minute), wantNothingInSight: true,
 		},
 		"the outlier goes before the fullest": {
-			pods:  []Pod{pod("a", 200), pod("b", 240), pod("c", 30), pod("d", 30)},
+			pods:  []rollout.Pod{pod("a", 200), pod("b", 240), pod("c", 30), pod("d", 30)},
 			shape: shape.Shape{Kind: shape.Climb, Confidence: memory.High, Outliers: []string{"a"}}, wantPod: "a",
 			wantWhy: "far above its replicas",
 		},
 		"an outlier among flat ones": {
-			pods:  []Pod{pod("a", 200), pod("b", 30), pod("c", 30), pod("d", 30)},
+			pods:  []rollout.Pod{pod("a", 200), pod("b", 30), pod("c", 30), pod("d", 30)},
 			shape: shape.Shape{Kind: shape.Flat, Confidence: memory.High, Outliers: []string{"a"}}, wantPod: "a",
 			wantWhy: "200Mi",
 		},
 		"an outlier far from its limit": {
-			pods:  []Pod{pod("a", 100), pod("b", 30), pod("c", 30), pod("d", 30)},
+			pods:  []rollout.Pod{pod("a", 100), pod("b", 30), pod("c", 30), pod("d", 30)},
 			shape: shape.Shape{Kind: shape.Flat, Confidence: memory.High, Outliers: []string{"a"}}, wantNothingInSight: true,
 		},
 		"a cache that fills its cap is no leak": {
-			pods: []Pod{pod("a", 240), pod("b", 240)}, shape: shape.Shape{Kind: shape.FollowsLimit, Confidence: memory.High},
+			pods:               []rollout.Pod{pod("a", 240), pod("b", 240)},
+			shape:              shape.Shape{Kind: shape.FollowsLimit, Confidence: memory.High},
 			wantNothingInSight: true,
 		},
 		"a climb that is a guess": {
-			pods: []Pod{pod("a", 240), pod("b", 240)}, shape: shape.Shape{Kind: shape.Climb, Confidence: memory.Low},
+			pods: []rollout.Pod{pod("a", 240), pod("b", 240)}, shape: shape.Shape{Kind: shape.Climb, Confidence: memory.Low},
 			wantNothingInSight: true,
 		},
 		"without a limit nothing kills it": {
-			pods: []Pod{pod("a", 240, func(p *Pod) { p.Containers[0].Limit = 0 }), pod("b", 10)}, shape: climbs(time.Hour),
-			wantNothingInSight: true,
+			pods:  []rollout.Pod{pod("a", 240, func(p *rollout.Pod) { p.Containers[0].Actual.Limit = 0 }), pod("b", 10)},
+			shape: climbs(time.Hour), wantNothingInSight: true,
 		},
 		"a pod that is going already": {
-			pods: []Pod{pod("a", 240, leaving), pod("b", 10)}, shape: climbs(time.Hour), wantNothingInSight: true,
+			pods: []rollout.Pod{pod("a", 240, leaving), pod("b", 10)}, shape: climbs(time.Hour), wantNothingInSight: true,
 		},
-		"refused altogether": {
-			pods: []Pod{pod("a", 240), pod("b", 10)}, shape: climbs(time.Hour), refused: "memfit.dev/pause", wantWhy: "climbs",
-			wantHeld: "memfit.dev/pause",
+		"its pod lets it have less than it shows": {
+			pods:  []rollout.Pod{pod("a", 100, func(p *rollout.Pod) { p.Containers[0].Effective = 128 * memory.MiB })},
+			shape: climbs(time.Hour), wantPod: "a", wantWhy: "78 % of its limit of 128Mi",
 		},
-		"an old reading": {
-			pods:  []Pod{pod("a", 240, func(p *Pod) { p.Containers[0].At = now.Add(-3 * time.Minute) }), pod("b", 10)},
-			shape: climbs(time.Hour), wantHeld: "last measured at 2026-11-20T11:57:00Z",
-		},
-		"a working set": {
-			pods:  []Pod{pod("a", 240, func(p *Pod) { p.Containers[0].WorkingSetOnly = true }), pod("b", 10)},
-			shape: climbs(time.Hour), wantHeld: "page cache",
-		},
-		"one per cool-down": {
-			pods: []Pod{pod("a", 240), pod("b", 10)}, shape: climbs(time.Hour), done: []Restart{restarted(59 * time.Minute)},
-			wantHeld: "pod old was restarted at 2026-11-20T11:01:00Z; the next one waits until 2026-11-20T12:01:00Z " +
-				"(sizing.disruption.cooldown is 1h)",
-		},
-		"after the cool-down the next": {
-			pods: []Pod{pod("a", 240), pod("b", 10)}, shape: climbs(time.Hour), done: []Restart{restarted(time.Hour)},
-			wantPod: "a",
-		},
-		"three a day": {
-			pods: []Pod{pod("a", 240), pod("b", 10)}, shape: climbs(time.Hour),
-			done:     []Restart{restarted(23 * time.Hour), restarted(9 * time.Hour), restarted(2 * time.Hour)},
-			wantHeld: "3 pods were restarted in the last 24h, and drift.maxPerDay is 3",
-		},
-		"yesterday does not count": {
-			pods: []Pod{pod("a", 240), pod("b", 10)}, shape: climbs(time.Hour),
-			done: []Restart{restarted(25 * time.Hour), restarted(9 * time.Hour), restarted(2 * time.Hour)}, wantPod: "a",
-		},
-		"another one is not ready": {
-			pods: []Pod{pod("a", 240), pod("b", 10, unready), pod("c", 10)}, shape: climbs(time.Hour),
-			wantHeld: "pod b is not ready",
-		},
-		"another one is leaving": {
-			pods: []Pod{pod("a", 240), pod("b", 10, leaving), pod("c", 10)}, shape: climbs(time.Hour),
-			wantHeld: "pod b is being deleted",
-		},
-		"the only one": {
-			pods: []Pod{pod("a", 240)}, shape: climbs(time.Hour),
-			wantHeld: "0 ready pods would remain, and drift.minReplicas is 1",
-		},
-		"the only one, where its owner takes the gap": {
-			pods: []Pod{pod("a", 240)}, shape: climbs(time.Hour), policy: &Policy{MaxPerDay: 1}, wantPod: "a",
-		},
-		"a zero policy restarts nothing": {
-			pods: []Pod{pod("a", 240)}, shape: climbs(time.Hour), policy: &Policy{}, wantHeld: "drift.maxPerDay is 0",
+		"one that was never measured": {
+			pods:  []rollout.Pod{pod("a", 240, func(p *rollout.Pod) { p.Containers[0].Measured = time.Time{} })},
+			shape: climbs(time.Hour), wantNothingInSight: true,
 		},
 		"no pods": {shape: climbs(time.Hour), wantNothingInSight: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := Input{
-				Pods: tc.pods, Shapes: map[string]shape.Shape{"app": tc.shape}, Policy: usual, Done: tc.done, Refused: tc.refused,
-				Now: now,
+			got := Endangered(tc.pods, map[string]shape.Shape{"app": tc.shape})
+			if (got == nil) != tc.wantNothingInSight {
+				t.Fatalf("got %+v, want nothing in sight: %t", got, tc.wantNothingInSight)
 			}
-			if tc.policy != nil {
-				in.Policy = *tc.policy
-			}
-			got := Choose(in)
-			if got.Pod != tc.wantPod || !strings.Contains(got.Why, tc.wantWhy) || !strings.Contains(got.Held, tc.wantHeld) {
-				t.Errorf("got %+v, want pod %q, why %q, held %q", got, tc.wantPod, tc.wantWhy, tc.wantHeld)
-			}
-			if (got == Candidate{}) != tc.wantNothingInSight {
-				t.Errorf("got %+v, want nothing in sight: %t", got, tc.wantNothingInSight)
-			}
-			if got.Pod != "" && got.Held != "" || got.Pod == "" && got.Why != "" && (got.Held == "" || got.RequeueAfter == 0) {
-				t.Errorf("%+v: a pod in danger is evicted, or it is said what holds that up and when to look again", got)
+			if got != nil && (got.Pod != tc.wantPod || got.UID == "" || !got.Measured.Before(now) ||
+				!strings.Contains(got.Why, tc.wantWhy)) {
+				t.Errorf("got %+v, want pod %q, why %q", got, tc.wantPod, tc.wantWhy)
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/internal/period"
+	"github.com/memfit/memfit/internal/rollout"
 )
 
 const (
@@ -26,11 +27,7 @@ const (
 const version = 1
 
 // Restart is one pod that was evicted for its memory.
-type Restart struct {
-	Pod string    `json:"pod"`
-	UID types.UID `json:"uid"`
-	At  time.Time `json:"at"`
-}
+type Restart = rollout.PastRestart
 
 // State is the restarts of the last day: at most maxPerDay (100) of some 100 bytes. The zero value has none.
 type State struct{ restarts []Restart }

@@ -21,12 +21,12 @@ const (
 	dipPercent = 25
 	// growthLeast is a climb worth a word. Single pages come and go.
 	growthLeast = memory.MiB
-	// noiseShare of the rate is no climb any more. Memory that grows in steps has flat parts between them.
+	// noiseShare of the rate is no longer growth. Memory that grows in steps has flat parts between them.
 	noiseShare = 20
 )
 
-// growth finds the climb that ends with the last point: back to the lowest point after which nothing fell by much. A
-// climb is at least growthLeast; what is slower is told as none.
+// growth finds the growth that ends with the last point: back to the lowest point after which nothing fell by much. It
+// is at least growthLeast; slower growth is reported as none.
 func growth(points []point) Growth {
 	if len(points) < 2 {
 		return Growth{}

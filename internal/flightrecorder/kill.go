@@ -39,7 +39,7 @@ type Kill struct {
 	Time          time.Time // when it was noticed
 	Kind          Kind
 	Detection     Detection
-	LimitsChanged bool      // between the last full reading before and the one that showed it; the lower are told
+	LimitsChanged bool      // between the two full readings around the kill; the lower limits are reported
 	Processes     []Process // that were there before and not after, the largest first
 }
 
@@ -63,7 +63,7 @@ type Point struct {
 	Usage  memory.Bytes
 }
 
-// approach is the minute before a time at which usage stands still at a level, with the growth up to there.
+// approach is the minute before a time at which usage stays at a level, with the growth up to there.
 func (r *Recorder) approach(before time.Time, level memory.Bytes) Minute {
 	m, points := r.minute(before), r.points(before)
 	first := len(points)
@@ -94,7 +94,7 @@ const (
 	bucket = 2500 * time.Millisecond
 	// SeriesMost is the most points of a series.
 	SeriesMost = int(detail/fastest) + int((kept-detail)/bucket)
-	// processesMost are told of a kill: a group kill may end hundreds.
+	// processesMost are reported of a kill: a group kill may end hundreds.
 	processesMost = 4
 )
 
@@ -118,8 +118,8 @@ func (r *Recorder) record(s Sample, detection Detection) {
 	r.killCount++
 }
 
-// mainIsGone: nobody is left, or the process that the container counts as its first is not there any more. What was not
-// read says nothing.
+// mainIsGone reports whether no process is left, or the container's first process is gone. Processes that were not read
+// prove nothing.
 func mainIsGone(before, now []Process) bool {
 	if now == nil {
 		return false
@@ -135,7 +135,7 @@ func mainIsGone(before, now []Process) bool {
 // series is a minute of readings as a bounded list.
 func series(points []point, now time.Time) []Point {
 	var out []Point
-	current := time.Duration(-1) // the bucket that the last point of out stands for
+	current := time.Duration(-1) // the bucket of the last point of out
 	for _, p := range points {
 		before := max(now.Sub(p.at), 0)
 		if before < detail {
@@ -173,7 +173,7 @@ func (k *Kill) Summary() string {
 		fmt.Fprintf(&b, " at the limit of %s of %s", limit, whose)
 	}
 	if !k.Seen {
-		b.WriteString("; it came before the agent first read this container, so nothing is known of the time before")
+		b.WriteString("; it happened before the agent's first reading of this container, so there is no history")
 		return b.String()
 	}
 	fmt.Fprintf(&b, "; %s before it was noticed, usage was %s", format.Short(k.LastRead), k.Usage)

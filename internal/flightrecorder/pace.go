@@ -20,7 +20,7 @@ const (
 	wary = time.Second
 	// quiet is the rest. A ramp of 100 MiB/s that begins with 60 % of 512Mi free is noticed before it is over.
 	quiet = 2 * time.Second
-	// fullEvery is how often more than the usage is read of a container with much room.
+	// fullEvery is how often more than the usage is read of a container far below its limit.
 	fullEvery = 10 * time.Second
 )
 
@@ -39,7 +39,7 @@ const (
 // Urgency is how close to its limit a container is.
 type Urgency int
 
-// From much room to none.
+// From far below the limit to at the limit.
 const (
 	Quiet Urgency = iota
 	Wary
@@ -76,7 +76,7 @@ func (r *Recorder) held() memory.Bytes {
 // counts.
 const growthWindow = 10 * time.Second
 
-// timeLeft is when the room is used up at the present growth.
+// timeLeft is when usage reaches the limit at the present growth.
 func (r *Recorder) timeLeft(room memory.Bytes, now time.Time) time.Duration {
 	points := r.points(now)
 	for len(points) > 0 && now.Sub(points[0].at) > growthWindow {
@@ -98,8 +98,8 @@ func (g *Governor) Interval(u Urgency) time.Duration {
 	return time.Duration(float64(interval) * stretch)
 }
 
-// WantsFull tells whether the reading that is due should be a full one. Usage near the limit may be page cache, which
-// only a full one tells.
+// WantsFull reports whether the reading that is due should be a full one. Usage near the limit may be page cache, which
+// only a full reading shows.
 func (r *Recorder) WantsFull(usage memory.Bytes, now time.Time) bool {
 	limit := min(r.last.Limit, r.podLimit)
 	return r.lastFull.IsZero() || now.Sub(r.lastFull) >= fullEvery ||
@@ -114,11 +114,11 @@ type Governor struct {
 const (
 	// corePercent is the share of one core that reading may take. As much is for looking into processes.
 	corePercent = 0.5
-	// stretchMost: a container with much room is still read every 16 s.
+	// stretchMost: a container far below its limit is still read every 16 s.
 	stretchMost = 8
 	// nearStretchMost: of a container near its limit there are two readings a second, however many there are.
 	nearStretchMost = 2
-	// settle is how much of a new figure counts at once; the rest is history.
+	// settle is how much of a new figure counts immediately; the remainder is history.
 	settle = 0.3
 )
 

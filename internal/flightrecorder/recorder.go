@@ -25,7 +25,7 @@ type Sample struct {
 	// Reading of the container. Where only Usage was read, Partial is set.
 	Reading cgroup.Reading
 	Partial bool
-	// PodLimit is the effective one of its pod; Unlimited where there is none. Of a Partial sample it is not looked at.
+	// PodLimit is the effective limit of its pod; Unlimited if absent. It is ignored in a Partial sample.
 	PodLimit memory.Bytes
 	// Processes of the container, where they were read; nil otherwise.
 	Processes []Process
@@ -73,7 +73,7 @@ func New(isNew bool) *Recorder {
 	}
 }
 
-// Add takes a sample, not older than the one before. It says whether there is something that should be told at once: a
+// Add takes a sample, not older than the previous one. It reports whether something is to be written immediately: a
 // kill, or a stall that began or ended.
 func (r *Recorder) Add(s Sample) bool {
 	trigger := false
@@ -96,7 +96,7 @@ func (r *Recorder) Add(s Sample) bool {
 	return trigger
 }
 
-// killed tells whether the kernel's count rose, and takes note of it.
+// killed reports whether the kernel's count rose, and stores the count.
 func (r *Recorder) killed(s Sample) bool {
 	rose := r.counted && s.Reading.Kills > r.kills
 	r.kills, r.counted = s.Reading.Kills, true
@@ -122,10 +122,9 @@ func (r *Recorder) points(before time.Time) []point {
 	return out
 }
 
-// Terminated is what the kubelet says about the end of this container: it was OOM-killed at that time. noticed is
-// when its cgroup was found to be gone, or zero; where it fits, it is taken for the time of the kill, because the
-// kubelet's has whole seconds. Terminated says whether that is news. It is none where the count of kills rose just
-// before.
+// Terminated records that the kubelet reported this container as OOM-killed at a time. noticed is when its cgroup was
+// found to be gone, or zero; where it fits, it is taken for the time of the kill, because the kubelet's has whole
+// seconds. Terminated reports whether the kill is new. It is not where the count of kills rose just before.
 func (r *Recorder) Terminated(at, noticed, now time.Time) bool {
 	if noticed.Sub(at).Abs() <= sameKill {
 		at = noticed
@@ -139,7 +138,7 @@ func (r *Recorder) Terminated(at, noticed, now time.Time) bool {
 		return news
 	}
 	if now.Sub(at) > kept {
-		return false // of before this agent looked
+		return false // older than this agent's readings
 	}
 	if newest := r.ring[(r.next-1+ringSize)%ringSize].at; newest.After(at) {
 		at = newest
@@ -151,7 +150,7 @@ func (r *Recorder) Terminated(at, noticed, now time.Time) bool {
 // Dying is how long a process may take to go after its kill was counted: its memory is given back first.
 const Dying = 2 * time.Second
 
-// amend completes the last kill where its victim was still there when the count rose. It says whether it did.
+// amend completes the last kill where its victim still existed when the count rose. It reports whether it did.
 func (r *Recorder) amend(s Sample) bool {
 	k := r.lastKill
 	if k == nil || len(k.Processes) > 0 || s.At.Sub(k.Time) > Dying || !s.At.After(k.Time) {
@@ -178,7 +177,7 @@ func (r *Recorder) LastStall() *Stall { return r.stall.last }
 // Peak is the highest usage of all samples.
 func (r *Recorder) Peak() memory.Bytes { return r.peak }
 
-// Usage is that of the last sample, partial or not; 0: there is none.
+// Usage is that of the last sample, partial or not; 0: there is no sample.
 func (r *Recorder) Usage() memory.Bytes {
 	if r.count == 0 {
 		return 0

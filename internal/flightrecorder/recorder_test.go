@@ -337,8 +337,8 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestTheMinuteBeforeAStall: a stall is certain a minute after it began, and what is told of is the minute before its
-// first sign, with the growth up to where it stands still and the lower of the limits of container and pod.
+// TestTheMinuteBeforeAStall: a stall is certain a minute after it began, and the report covers the minute before its
+// first sign, with the growth up to the level at which it stalls and the lower of the limits of container and pod.
 func TestTheMinuteBeforeAStall(t *testing.T) {
 	r := New(true)
 	const climb, every = 80 * time.Second, 250 * time.Millisecond
@@ -399,7 +399,7 @@ func TestStallByPressure(t *testing.T) {
 	}
 }
 
-// TestStallAtMemoryHigh: a container is held below its limit, and what it waits for is no file.
+// TestStallAtMemoryHigh: a container is held below its limit by memory.high, and waits for no file.
 func TestStallAtMemoryHigh(t *testing.T) {
 	for high, want := range map[memory.Bytes]string{
 		460 * memory.MiB: "stands still at memory.high of 460Mi, below its limit of 512Mi without being killed: 455Mi of it",

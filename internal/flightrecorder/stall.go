@@ -12,7 +12,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Stall is a time in which a container stood still just below its limit without being killed.
+// Stall is a time in which a container stalled just below its limit without being killed.
 type Stall struct {
 	Limits
 	Minute // before its first sign, stallWindow after it started
@@ -21,11 +21,11 @@ type Stall struct {
 	Anon           memory.Bytes
 	High           memory.Bytes // memory.high, where the kernel held it there, below Limit; 0: it did not
 	FaultsPerSec   int
-	StalledPercent int // PSI memory full; 0 where it is not told
+	StalledPercent int // PSI memory full; 0 where it is unavailable
 }
 
-// What a stall is, in the numbers of internal/oom, which argues each with recordings: anonymous memory leaves no
-// room for the program's own files, which are read back from disk over and over.
+// The thresholds of a stall are those of internal/oom, which justifies each with recordings: anonymous memory leaves no
+// memory for the program's own files, which are read back from disk over and over.
 const (
 	stallAnonPercent  = 85
 	stallUsagePercent = 95
@@ -49,11 +49,11 @@ type stallWatch struct {
 	stalledPc int
 }
 
-// add says whether a stall began or ended. approach is what was seen before a time: when a stall is certain, a minute
-// after it began, that would be forgotten.
+// add reports whether a stall began or ended. approach is what was seen before a time: when a stall is certain, a
+// minute after it began, that would be forgotten.
 func (w *stallWatch) add(s Sample, approach func(before time.Time, level memory.Bytes) Minute) bool {
 	took := s.At.Sub(w.fromAt)
-	if w.fromAt.IsZero() || took < 0 || took > 3*stallWindow { // a gap says nothing about the time in it
+	if w.fromAt.IsZero() || took < 0 || took > 3*stallWindow { // nothing is known about the time of a gap
 		w.from, w.fromAt, w.in = s.Reading, s.At, 0
 		return false
 	}
@@ -106,7 +106,7 @@ func (w *stallWatch) judge(s Sample) bool {
 		return true
 	case w.going && w.out >= stallWindows:
 		w.going = false
-		ended := *w.last // what was told before stays as it was
+		ended := *w.last // what was reported before is unchanged
 		ended.Ended = s.At
 		w.last = &ended
 		return true

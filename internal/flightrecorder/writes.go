@@ -20,15 +20,15 @@ type Writes struct {
 }
 
 const (
-	// quietEvery makes six writes an hour and pod the most where nothing happens. A node of 110 pods writes at most 0.2
+	// quietEvery makes at most six writes an hour and pod where nothing happens. A node of 110 pods writes at most 0.2
 	// objects a second then, and a thousand such nodes as many as a small controller does.
-	// Up to quietMost of them may follow each other at quietFloor: numbers that jump and then stay, as a burst leaves
-	// them, are what a person comes to look at a minute later; ten minutes are too long.
+	// Up to quietMost of them may follow each other at quietFloor: numbers that jump and then stay, as after a burst, are
+	// what a user inspects a minute later; ten minutes are too long.
 	quietEvery = 10 * time.Minute
 	quietMost  = 3
 	quietFloor = 30 * time.Second
 	// jumpsEvery makes two writes an hour and pod more, for numbers that jump by a half: what a pod needs to start uses up
-	// the others, and the one replica of six that then took three times as much was told eight minutes late.
+	// the others, and one replica of six that then took three times as much was reported eight minutes late.
 	jumpsEvery = 30 * time.Minute
 	jumpsMost  = 2
 	// unchangedEvery is when numbers that are still the same are written anyway, so that their time is not a riddle.
@@ -38,16 +38,17 @@ const (
 	// followUp is when, after a trigger, the numbers are written that came of it: the container that was started again.
 	followUp = time.Minute
 	// burstMost triggers may follow each other at the floor, and then one burstEvery: a pod that is killed every ten
-	// seconds is told every minute, with the count of its kills.
+	// seconds is reported every minute, with the count of its kills.
 	burstMost  = 6
 	burstEvery = time.Minute
-	// firstAfter is how old a pod gets before it is written: one that lives for seconds is not worth an object. Within
-	// firstSpread more, so that a node that starts, or an agent on each of a thousand nodes, does not write all at once.
+	// firstAfter is how old a pod gets before it is written: a pod that lives for seconds is not worth an object. Writes
+	// are spread over firstSpread more, so that the containers of a node that starts, or of a thousand nodes whose agents
+	// start, are not written at the same time.
 	firstAfter  = 30 * time.Second
 	firstSpread = time.Minute
 )
 
-// NewWrites is for a pod that was first seen now. spread, from 0 to 1, is where it stands among others.
+// NewWrites is for a pod that was first seen now. spread, from 0 to 1, is its position among others.
 func NewWrites(now time.Time, spread float64) Writes {
 	return Writes{
 		first: now.Add(firstAfter + time.Duration(spread*float64(firstSpread))),
@@ -69,7 +70,7 @@ const (
 	Jumped
 )
 
-// Due tells whether the object should be written now. Trigger: something happened that should be told at once.
+// Due reports whether the object should be written now. Trigger: something happened that is to be written immediately.
 func (w *Writes) Due(now time.Time, trigger bool, change Change) bool {
 	since := now.Sub(w.last)
 	switch {

@@ -64,8 +64,7 @@ func Count[N int | int32 | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// About is [Count] for large numbers of which nobody needs the last digits: "412 samples", "41k samples", "3.2M
-// samples".
+// About is [Count] for large numbers whose last digits do not matter: "412 samples", "41k samples", "3.2M samples".
 func About(n int64, noun string) string {
 	switch {
 	case n >= 10_000_000:
@@ -81,7 +80,7 @@ func About(n int64, noun string) string {
 // OfPods is "1 of 3 pods".
 func OfPods(n, all int32) string { return fmt.Sprintf("%d of %d pods", n, all) }
 
-// Silent names nodes that do not say what their containers use, three of them with what they answered and since when.
+// Silent names nodes that do not report usage, three of them with their answer and since when.
 func Silent(nodes []memory.Silence) string {
 	shown := nodes[:min(len(nodes), 3)]
 	texts := make([]string, 0, len(shown)+1)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Time is a point in time as messages say it, in UTC. What is stored is read later, so no message says how long ago
-// something was.
+// Time is a point in time as messages show it, in UTC. What is stored is read later, so no message contains how long
+// ago something was.
 func Time(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // TimeOfDay is the same, without the date where that is within a day of now: "14:03:12Z".
@@ -26,9 +26,9 @@ func Day(t time.Time) string { return t.UTC().Format("2 Jan") }
 // Hour is the same with weekday and hour: "Mon 15:00".
 func Hour(t time.Time) string { return t.UTC().Format("Mon 15:00") }
 
-// InWords is a duration as sentences say it, in its two largest units at most: "9 days", "1 day 4 h", "35 min". It is
+// InWords is a duration as sentences show it, in its two largest units at most: "9 days", "1 day 4 h", "35 min". It is
 // rounded to what a reader needs, so it is for spans and estimates. What is exact, a setting or how long a container
-// was up, is written as [Duration] writes it. There is no third way.
+// was up, is written as [Duration] writes it. Messages use no other form.
 func InWords(d time.Duration) string {
 	d = max(d, 0)
 	day := 24 * time.Hour

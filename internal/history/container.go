@@ -12,13 +12,13 @@ import (
 )
 
 // What a Container remembers. All together it is one object without pointers of at most 1536 bytes; a test and a
-// benchmark hold it to that. docs/design/sizing.md says what a quarter more or less of each does to sizes.
+// benchmark hold it to that. docs/design/sizing.md lists what a quarter more or less of each does to sizes.
 const (
 	// DaysKept is the number of days whose peak and trough are kept: a month and a bit, so that a monthly job is seen
 	// again.
 	DaysKept = 35
-	// HoursKept is the number of hourly peaks kept: two days, for as long as a container is young and gets room for its
-	// next step (BurstSpan in internal/recommend).
+	// HoursKept is the number of hourly peaks kept: two days, for as long as a container is young and gets headroom for
+	// its next step (BurstSpan in internal/recommend).
 	HoursKept = 2 * 24
 	// lowHours is the number of hours whose low points are kept: a day, because most use has a daily rhythm, and what is
 	// alive at its busiest hours counts.
@@ -33,8 +33,8 @@ const (
 	// maxTrackers is the number of instances followed one by one, each in 28 bytes. Peaks of all replicas count; low
 	// points are taken from these, because replicas of one workload do the same work.
 	maxTrackers = 6
-	// warmUp is how long a new process is left out of the low points: what it has not allocated yet is no live set. Longer
-	// costs nothing but time, and shorter is a live set that is too small.
+	// warmUp is how long a new process is left out of the low points: what it has not allocated yet is not part of a live
+	// set. Longer only takes time, and shorter gives a live set that is too small.
 	warmUp = 10 * period.Minute
 	// regimePercent is by how much a limit must change for what was seen under it to be kept apart: less teaches nothing,
 	// and what memfit changes by itself is more (sizing.minChangePercent).
@@ -104,7 +104,7 @@ type instanceTracker struct {
 // stamp is a time in Unix seconds, good until 2106.
 type stamp uint32
 
-// regime is what was seen under one limit: it tells use that follows the limit from demand that does not care.
+// regime is what was seen under one limit: it distinguishes use that follows the limit from demand that does not.
 type regime struct {
 	since            int32  // the hour it began
 	limit, peak, low size16 // low is filled in when the regime ends; until then it is in lows
@@ -120,7 +120,7 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	demand := s.Demand()
 	at := s.Time.Unix()
 	if s.HasRSS {
-		demand = max(demand, 1) // an idle process is a sample too; only a source that saw nothing at all is none
+		demand = max(demand, 1) // an idle process is a sample too; only a source that saw nothing at all gives none
 	}
 	if demand <= 0 || at <= 0 || at > math.MaxUint32 {
 		return
@@ -271,7 +271,7 @@ func (c *Container) lowSince(since int32) size16 {
 	return high
 }
 
-// Restarted says that an instance of the container ended, for whatever reason: what follows is a new process, which
+// Restarted records that an instance of the container ended, for whatever reason: what follows is a new process, which
 // warms up again.
 func (c *Container) Restarted(ref memory.ContainerRef, at time.Time) {
 	id := instanceID(ref)
@@ -332,7 +332,7 @@ func (c *Container) markPeaks(s memory.Sample, day uint32) {
 // every minute, samples more often, and both may be late.
 const unmeasuredFor = 10 * time.Minute
 
-// markExact notes whether a sample was exact. The first minutes of an instance say nothing about the source.
+// markExact notes whether a sample was exact. The first minutes of an instance prove nothing about the source.
 func (c *Container) markExact(s memory.Sample, at stamp) {
 	switch {
 	case s.Exact:

@@ -16,8 +16,8 @@ const (
 	// none: as long as a container is too young for a size (enoughSpan in internal/recommend).
 	lowsSpan = 6 * period.Hour
 	soonSpan = period.Hour
-	// liveSetDays is how long a live set stands that replicas do not come near any more: a week and a day, so that
-	// Friday's counts on Monday.
+	// liveSetDays is how long a live set is kept that replicas no longer come near: a week and a day, so that Friday's
+	// counts on Monday.
 	liveSetDays = 8
 	// nearPercent of a live set is as good as the whole: no two collections leave the same. After liveSetDays it gives way
 	// by no more than a quarter, so that a heap that was needed once a week is missed by as much at most.
@@ -31,8 +31,8 @@ type Lows struct {
 	low, whole         uint32 // KiB; of the hours since, and of the six hours before them (0: not yet)
 }
 
-// Add takes a sample of an instance that started then (zero: with its first sample). Samples of its first minutes say
-// nothing: what it has not allocated yet is no live set.
+// Add takes a sample of an instance that started then (zero: with its first sample). Samples of its first minutes do
+// not count: what it has not allocated yet is not part of a live set.
 func (l *Lows) Add(s memory.Sample, started time.Time) {
 	at := s.Time.Unix()
 	if at <= int64(l.last) || at > math.MaxUint32 {
@@ -75,15 +75,15 @@ func (l *Lows) Low() (low memory.Bytes, whole bool) {
 }
 
 // LiveSet is the highest low point of the replicas of a container: what can be alive in its heap at most. The zero
-// value is none.
+// value is unknown.
 type LiveSet struct {
 	Bytes memory.Bytes
 	// Seen is the day (UTC) on which a replica was last close to it.
 	Seen time.Time
 }
 
-// With is the live set after replicas did not go below low for six hours. It rises at once, and it falls slowly: a heap
-// that was full last Friday will be full next Friday. It moves in steps of 2 to 3 %, because others act on it.
+// With is the live set after replicas did not go below low for six hours. It rises immediately, and it falls slowly: a
+// heap that was full last Friday will be full next Friday. It moves in steps of 2 to 3 %, because others act on it.
 func (s LiveSet) With(low memory.Bytes, now time.Time) LiveSet {
 	today := now.UTC().Truncate(period.Day.Duration())
 	switch {

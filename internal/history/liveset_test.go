@@ -91,7 +91,7 @@ func TestALiveSetRisesAtOnceAndFallsSlowly(t *testing.T) {
 	}
 }
 
-// TestALiveSetKeepsStill: low points of a steady workload move by a few percent, and what is told of them does not.
+// TestALiveSetKeepsStill: low points of a steady workload move by a few percent, and the reported live set does not.
 func TestALiveSetKeepsStill(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var s LiveSet

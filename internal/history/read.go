@@ -109,8 +109,8 @@ func (c *Container) AppendSpans(spans []Span) []Span {
 	return c.appendSpan(spans, open, t.open())
 }
 
-// Quantile is the demand that the share q (0 to 1) of past hours, recent ones weighing more, stayed below. 0 when there
-// is none.
+// Quantile is the demand that the share q (0 to 1) of past hours, recent ones weighing more, stayed below. 0 without
+// data.
 func (c *Container) Quantile(q float64) memory.Bytes {
 	h := c.peaks
 	h.add(c.now, c.hour)
@@ -143,7 +143,7 @@ func (c *Container) Last() time.Time { return unix(c.last) }
 // Span is the time between the oldest and the newest sample.
 func (c *Container) Span() time.Duration { return time.Duration(c.last-int64(c.first)) * time.Second }
 
-// PeakRSS is the highest anonymous memory in the days kept; 0 when the source never said.
+// PeakRSS is the highest anonymous memory in the days kept; 0 when the source never reported it.
 func (c *Container) PeakRSS() memory.Bytes { return c.peakRSS.bytes() }
 
 // PeakSwap is the most that was swapped out in the days kept.
@@ -152,7 +152,7 @@ func (c *Container) PeakSwap() memory.Bytes { return c.peakSwap.bytes() }
 // PeakWorkingSet is the highest working set in the days kept.
 func (c *Container) PeakWorkingSet() memory.Bytes { return c.peakWS.bytes() }
 
-// Certainty says how well demand is known.
+// Certainty is how well demand is known.
 type Certainty uint8
 
 // The certainties.
@@ -167,7 +167,7 @@ const (
 	WorkingSetOnly
 )
 
-// Certainty says how well the demand of the last span of time is known: Exact when some sample was exact in it, and
+// Certainty returns how well the demand of the last span of time is known: Exact when some sample was exact in it, and
 // none of an instance that is older than ten minutes was not.
 func (c *Container) Certainty(span time.Duration) Certainty {
 	within := func(at stamp) bool { return at > 0 && c.last-int64(at) < int64(span/time.Second) }

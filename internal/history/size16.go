@@ -41,7 +41,7 @@ func encode(b memory.Bytes) size16 {
 	return size16(uint64(exp+1)<<mantissaBits | mantissa&mantissaOnes) //nolint:gosec // exp is below 31
 }
 
-// bytes is the size a code stands for.
+// bytes is the size of a code.
 func (c size16) bytes() memory.Bytes {
 	exp := int(c >> mantissaBits)
 	if exp == 0 {

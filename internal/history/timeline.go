@@ -45,7 +45,7 @@ type spanCell struct {
 	mean uint8
 }
 
-// another marks the first span of another instance: what came before says nothing about it.
+// another marks the first span of another instance: earlier spans are not about it.
 const another = 1 << 7
 
 // makeSpan wants a high point above 0; the others are taken to be at most as high.
@@ -181,8 +181,8 @@ func (c *Container) followFullest() {
 	}
 }
 
-// add appends a span. The last one that fits makes room at once, so that the span that begins now has the new length,
-// up to widest seconds.
+// add appends a span. The last one that fits makes room immediately, so that the span that begins now has the new
+// length, up to widest seconds.
 func (t *timeline) add(s spanCell, widest int64) {
 	if t.n == SpansKept {
 		copy(t.span[:], t.span[1:])

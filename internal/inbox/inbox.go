@@ -34,7 +34,7 @@ type member struct {
 	// name is the pod's; its namespace is its workload's.
 	name     string
 	workload *workloadEntry
-	// owner is the UID of the workload, which tells it from an earlier one of the same name; empty: not known.
+	// owner is the UID of the workload, which distinguishes it from an earlier one of the same name; empty: unknown.
 	owner types.UID
 	// controller and profile are those of [policy.Kept]; profile is the zero value where none governs.
 	controller types.UID
@@ -147,8 +147,8 @@ func (r *Inbox) Pod(uid types.UID) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: m.workload.ref.Namespace, Name: m.name}, true
 }
 
-// AddPod says that a pod belongs to a workload of its namespace. A pod whose owner became known late moves, with what
-// was observed of it.
+// AddPod records that a pod belongs to a workload of its namespace. A pod whose owner became known late moves, with
+// what was observed of it.
 func (r *Inbox) AddPod(uid types.UID, key types.NamespacedName, ref memory.WorkloadRef) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -223,7 +223,7 @@ func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map
 	r.reading++
 	touched := map[memory.WorkloadRef]struct{}{}
 	var beyond map[spoken]struct{} // of containers that have no bit
-	var last *workloadEntry        // pods of one workload often stand together
+	var last *workloadEntry        // pods of one workload often follow each other
 	for i := range samples {
 		m, found := r.pods[samples[i].Container.UID]
 		if !found {
@@ -260,7 +260,8 @@ func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map
 	return touched
 }
 
-// again says whether a reading has had a sample of the container at that place before, and notes that it has had one.
+// again reports whether a reading has had a sample of the container at that place before, and notes that it has had
+// one.
 func (m *member) again(reading uint32, place int) bool {
 	if m.reading != reading {
 		m.reading, m.heard = reading, 0
@@ -362,7 +363,7 @@ func (r *Inbox) Govern(ref memory.WorkloadRef, placed map[types.UID]Placement, b
 }
 
 // Release records that no profile governs any pod of a workload, for that answer, and that nothing is stored of it.
-// Until the workload is governed, an event of a pod with the same answer is no reason for a reconcile.
+// Until the workload is governed, an event of a pod with the same answer does not cause a reconcile.
 func (r *Inbox) Release(ref memory.WorkloadRef, answer Answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

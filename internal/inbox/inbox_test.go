@@ -42,7 +42,7 @@ func rosterWith(pods ...string) *Inbox {
 	return r
 }
 
-// TestMailIsBounded: an informer that runs while nobody reconciles costs a bounded amount of memory, and the first and
+// TestMailIsBounded: an informer that runs without a reconciler costs a bounded amount of memory, and the first and
 // the newest observations survive, which carry the sum of what happened in between.
 func TestMailIsBounded(t *testing.T) {
 	r := rosterWith("1")
@@ -117,8 +117,8 @@ func TestLateOwnersMovePods(t *testing.T) {
 	}
 }
 
-// TestSamplesOfOthersAreDropped: only governed pods have a history, and only what their own node says, once for each
-// container.
+// TestSamplesOfOthersAreDropped: only governed pods have a history, and only from samples of their own node, once for
+// each container.
 func TestSamplesOfOthersAreDropped(t *testing.T) {
 	r := rosterWith("1", "2")
 	r.Govern(rosterWeb, map[types.UID]Placement{"uid-1": {"node-1", []string{"app"}}}, policy.ProfileKey{})
@@ -241,7 +241,7 @@ func BenchmarkObserve(b *testing.B) {
 	}
 }
 
-// TestAChangedProfileConcernsItsOwnWorkloads: one tenant's edits are no work for the workloads of others.
+// TestAChangedProfileConcernsItsOwnWorkloads: one tenant's edits cause no work for the workloads of others.
 func TestAChangedProfileConcernsItsOwnWorkloads(t *testing.T) {
 	r := NewInbox()
 	governed := map[string]policy.ProfileKey{
@@ -290,8 +290,8 @@ func TestAChangedProfileConcernsItsOwnWorkloads(t *testing.T) {
 	}
 }
 
-// TestGovernIsAboutItsOwnPods: what a workload says of a pod that has left it does not count, and neither does what it
-// said before.
+// TestGovernIsAboutItsOwnPods: what a workload reports of a pod that has left it does not count, and neither does what
+// it reported before.
 func TestGovernIsAboutItsOwnPods(t *testing.T) {
 	r := rosterWith("1", "2")
 	api := rosterWeb

@@ -39,7 +39,7 @@ func CacheOptions() cache.Options {
 	}
 	return cache.Options{
 		ByObject: byObject,
-		// A read of a kind that nobody planned for would silently start to cache all of its objects.
+		// An unplanned read of a kind would silently start to cache all of its objects.
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform:            slimOthers,
 	}

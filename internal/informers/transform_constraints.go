@@ -47,7 +47,7 @@ func slimLimitRange(in any) (any, error) {
 	return in, nil
 }
 
-// slimQuota keeps scopes, and what is said about memory.
+// slimQuota keeps scopes, and the entries for memory.
 func slimQuota(in any) (any, error) {
 	if q, ok := in.(*corev1.ResourceQuota); ok {
 		q.ObjectMeta = slimMeta(q.ObjectMeta)

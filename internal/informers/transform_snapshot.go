@@ -11,8 +11,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// slimSnapshot keeps what a recommendation tells of a MemorySnapshot: what runs, what fills the memory, and of the last
-// kill and the last stall as much as becomes a sentence. The minute before it as a series is for people who ask for it.
+// slimSnapshot keeps what a recommendation reports of a MemorySnapshot: what runs, what fills the memory, and of the
+// last kill and the last stall as much as becomes a sentence. The minute before it as a series is for direct readers.
 func slimSnapshot(in any) (any, error) {
 	s, ok := in.(*v1alpha1.MemorySnapshot)
 	if !ok {
@@ -67,8 +67,8 @@ func slimParts(m *v1alpha1.MemoryParts) *v1alpha1.MemoryParts {
 // partsKept are the parts of the memory before a kill or a stall that are kept: as many as its sentence has.
 const partsKept = 3
 
-// SameSnapshot says whether two versions of a MemorySnapshot as kept here differ in nothing but numbers that move all
-// the time: then nobody has to look at the workload again.
+// SameSnapshot reports whether two versions of a MemorySnapshot as kept here differ only in numbers that change all
+// the time: then the workload need not be reconciled.
 func SameSnapshot(before, after any) bool {
 	a, ok := before.(*v1alpha1.MemorySnapshot)
 	b, also := after.(*v1alpha1.MemorySnapshot)

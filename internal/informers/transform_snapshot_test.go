@@ -13,11 +13,11 @@ import (
 // news.
 func TestSlimSnapshot(t *testing.T) {
 	of := func(change func(*v1alpha1.ContainerSnapshot)) *v1alpha1.MemorySnapshot {
-		filled := &v1alpha1.MemoryParts{Parts: make([]v1alpha1.MemoryPart, 9), Gains: make([]v1alpha1.PredictedGain, 3)}
+		filled := &v1alpha1.MemoryParts{Parts: make([]v1alpha1.MemoryPart, 9), Savings: make([]v1alpha1.PredictedSaving, 3)}
 		c := v1alpha1.ContainerSnapshot{
 			Container: "app",
-			LastKill:  &v1alpha1.KillSnapshot{GrewFor: "12s", Series: make([]v1alpha1.UsagePoint, 60), Memory: filled},
-			LastStall: &v1alpha1.StallSnapshot{GrewFor: "9s", Series: make([]v1alpha1.UsagePoint, 60), Memory: filled},
+			LastKill:  &v1alpha1.KillSnapshot{GrowthMilliseconds: 12000, Series: make([]v1alpha1.UsagePoint, 60), Memory: filled},
+			LastStall: &v1alpha1.StallSnapshot{GrowthMilliseconds: 9000, Series: make([]v1alpha1.UsagePoint, 60), Memory: filled},
 		}
 		change(&c)
 		s := &v1alpha1.MemorySnapshot{}
@@ -33,10 +33,10 @@ func TestSlimSnapshot(t *testing.T) {
 	for what, ok := range map[string]bool{
 		"series of the kill":   len(got.LastKill.Series) == 0,
 		"series of the stall":  len(got.LastStall.Series) == 0,
-		"parts of the kill":    len(got.LastKill.Memory.Parts) == partsKept && got.LastKill.Memory.Gains == nil,
-		"parts of the stall":   len(got.LastStall.Memory.Parts) == partsKept && got.LastStall.Memory.Gains == nil,
-		"growth of the kill":   got.LastKill.GrewFor == "12s",
-		"growth of the stall":  got.LastStall.GrewFor == "9s",
+		"parts of the kill":    len(got.LastKill.Memory.Parts) == partsKept && got.LastKill.Memory.Savings == nil,
+		"parts of the stall":   len(got.LastStall.Memory.Parts) == partsKept && got.LastStall.Memory.Savings == nil,
+		"growth of the kill":   got.LastKill.GrowthMilliseconds == 12000,
+		"growth of the stall":  got.LastStall.GrowthMilliseconds == 9000,
 		"the same is the same": SameSnapshot(of(same), of(same)),
 		"another kill is news": !SameSnapshot(of(same), of(func(c *v1alpha1.ContainerSnapshot) { c.LastKill.Kind = "x" })),
 		"a stall is news":      !SameSnapshot(of(func(c *v1alpha1.ContainerSnapshot) { c.LastStall = nil }), of(same)),

@@ -61,7 +61,7 @@ func TestSlimRecommendationsAnswerTheSame(t *testing.T) {
 		Container: "app", Decision: "Keep", Summary: "keep it", Reasons: []string{"many"}, Settings: []string{"some"},
 		Recommended: &v1alpha1.Size{Limit: q("768Mi")},
 		Evidence: v1alpha1.Evidence{
-			PeakRSS: q("500Mi"), Trough: q("400Mi"), LiveSet: q("420Mi"), LiveSetSeen: &metav1.Time{}, HeapCap: q("381Mi"),
+			PeakRSS: q("500Mi"), LiveSetMedian: q("400Mi"), LiveSet: q("420Mi"), LiveSetSeen: &metav1.Time{}, HeapCap: q("381Mi"),
 			Source: "kubelet",
 		},
 	}}
@@ -141,7 +141,7 @@ func TestSlimPodsAnswerTheSame(t *testing.T) {
 	}
 }
 
-// TestSlimPodsKeepWhoAppliesThem: of a pod that a controller makes, nobody asks.
+// TestSlimPodsKeepWhoAppliesThem: field managers of a pod that a controller creates are not needed.
 func TestSlimPodsKeepWhoAppliesThem(t *testing.T) {
 	for _, bare := range []bool{true, false} {
 		pod := &corev1.Pod{}

@@ -25,7 +25,7 @@ func TestCapFollows(t *testing.T) {
 		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: name}}}
 	}
 	none, percent := v1alpha1.TuningSpec{}, v1alpha1.TuningSpec{HeapPercent: new(int32(60))}
-	off := v1alpha1.TuningSpec{Mode: v1alpha1.TuningOff}
+	off := v1alpha1.TuningSpec{Mode: v1alpha1.TuningDisabled}
 	literal := v1alpha1.TuningSpec{HeapLimit: new(resource.MustParse("256Mi"))}
 	args := func(in Input, words ...string) Input {
 		in.Pod.Spec.Containers[0].Args = words

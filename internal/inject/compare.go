@@ -27,8 +27,8 @@ const (
 	Missed State = "Missed"
 	// Skipped: every setting is left alone for a reason.
 	Skipped State = "Skipped"
-	// Off: the profile sets nothing (tuning.mode Off or DryRun).
-	Off State = "Off"
+	// Disabled: the profile sets nothing (tuning.mode Disabled or DryRun).
+	Disabled State = "Disabled"
 )
 
 // Compare says in which state a running pod is, and why, in words for a status message. Only env counts: sizes are the
@@ -40,7 +40,7 @@ func Compare(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) 
 		return Skipped, p.refused
 	}
 	if !slices.ContainsFunc(p.containers, func(c containerPlan) bool { return c.mode == v1alpha1.TuningInject }) {
-		return Off, p.offText()
+		return Disabled, p.offText()
 	}
 	differ, settings := p.differences(pod)
 	if len(differ) > 0 {
@@ -67,7 +67,7 @@ func (p Plan) offText() string {
 	if len(p.containers) == 0 {
 		return "the profile manages no container of this pod"
 	}
-	return `tuning.mode is "Off": nothing is set`
+	return `tuning.mode is Disabled: nothing is set`
 }
 
 // differences are the variables that a new pod would get otherwise, and the number of settings in the plan.

@@ -105,16 +105,16 @@ func TestCompare(t *testing.T) {
 			in: injected(nodePod("512Mi", python)), wantState: UpToDate, wantWhy: "there is nothing to set",
 		},
 		"off": {
-			in: nodePod("512Mi", mode(v1alpha1.TuningOff)), wantState: Off, wantWhy: `tuning.mode is "Off"`,
+			in: nodePod("512Mi", mode(v1alpha1.TuningDisabled)), wantState: Disabled, wantWhy: `tuning.mode is Disabled`,
 		},
 		"dry run": {
-			in: nodePod("512Mi", mode(v1alpha1.TuningDryRun)), wantState: Off, wantWhy: "tuning.mode is DryRun",
+			in: nodePod("512Mi", mode(v1alpha1.TuningDryRun)), wantState: Disabled, wantWhy: "tuning.mode is DryRun",
 		},
 		"no container of the pod is ours": {
 			in: nodePod(
 				"512Mi", v1alpha1.MemoryProfileSpec{Containers: []v1alpha1.ContainerPolicy{{Name: "*", Mode: "Ignored"}}},
 			),
-			wantState: Off, wantWhy: "manages no container",
+			wantState: Disabled, wantWhy: "manages no container",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

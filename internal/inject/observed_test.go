@@ -150,7 +150,7 @@ func TestHeapCap(t *testing.T) {
 		t.Errorf("a JVM with 60 %% of 512Mi: %s", got)
 	}
 	if got := of(
-		nodePod("512Mi", v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningOff}}),
+		nodePod("512Mi", v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDisabled}}),
 	); got != 0 {
 		t.Errorf("nothing is set, and yet %s", got)
 	}

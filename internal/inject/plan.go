@@ -97,7 +97,6 @@ type containerPlan struct {
 	sized  *sizeRecord
 	// refused is what of the recommended size cannot be had, and why; empty: nothing.
 	refused string
-	quota   bool   // by a quota
 	policy  string // the memory resizePolicy that memfit set; empty: none
 }
 
@@ -218,7 +217,7 @@ func planContainer(in Input, t target, s sizing, before *containerRecord) (conta
 	c.facts = facts(in, t, w, c.runtime, c.limit)
 	c.facts.Live, c.facts.Proven = c.proven(in, t)
 	c.owner, c.found = w.ownersCap(in, t, c.runtime.runtime), t.found.heapPercent(t.container.Image, c.runtime.runtime)
-	if c.mode != v1alpha1.TuningOff {
+	if c.mode != v1alpha1.TuningDisabled {
 		c.settle(w, t, in)
 		c.checkValues(w)
 	}

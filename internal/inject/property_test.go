@@ -317,9 +317,9 @@ func TestUndoGivesBackTheUsersPod(t *testing.T) {
 		before := in.Pod.DeepCopy()
 		once := inject(in)
 		off := *in.Profile.Spec.DeepCopy()
-		off.Tuning.Mode = v1alpha1.TuningOff
+		off.Tuning.Mode = v1alpha1.TuningDisabled
 		for i := range off.Containers {
-			off.Containers[i].Tuning.Mode = v1alpha1.TuningOff
+			off.Containers[i].Tuning.Mode = v1alpha1.TuningDisabled
 		}
 		named := *in.Profile
 		named.Spec = &off

@@ -153,7 +153,7 @@ func (c chance) runtime() v1alpha1.RuntimeSpec {
 }
 
 func (c chance) tuning() v1alpha1.TuningSpec {
-	t := v1alpha1.TuningSpec{Mode: pick(c, "", "", v1alpha1.TuningInject, v1alpha1.TuningDryRun, v1alpha1.TuningOff)}
+	t := v1alpha1.TuningSpec{Mode: pick(c, "", "", v1alpha1.TuningInject, v1alpha1.TuningDryRun, v1alpha1.TuningDisabled)}
 	maybe := func(set func()) {
 		if c.one(4) {
 			set()

@@ -4,7 +4,9 @@
 package inject
 
 import (
+	"bytes"
 	"encoding/json"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -180,6 +182,17 @@ func (r *record) text(room int) (text string, fits bool) {
 	return out, len(out) <= room
 }
 
+// encode is compact JSON with "<" and "&" as they are: people read it.
+func (r *record) encode() string {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if e.Encode(r) != nil { // plain data always encodes
+		return ""
+	}
+	return strings.TrimSuffix(text.String(), "\n")
+}
+
 // record says what was done to the container; nil when tuning is off and nothing was sized.
 func (c *containerPlan) record(w *working, program Program) *containerRecord {
 	r := &containerRecord{
@@ -192,7 +205,7 @@ func (c *containerPlan) record(w *working, program Program) *containerRecord {
 		}
 		r.Skipped[s.name] = s.why
 	}
-	if c.mode == v1alpha1.TuningOff && r.Size == nil && len(r.Skipped) == 0 && len(r.Taken) == 0 {
+	if c.mode == v1alpha1.TuningDisabled && r.Size == nil && len(r.Skipped) == 0 && len(r.Taken) == 0 {
 		return nil
 	}
 	r.Program, r.Owner = program.ID, ownerOf(program.Owner)

@@ -32,12 +32,6 @@ func (p Plan) Settings() map[string][]string {
 	return out
 }
 
-// ShortOfQuota says whether a container does not get its size because a quota has no room now. The next pod may find
-// it.
-func (p Plan) ShortOfQuota() bool {
-	return slices.ContainsFunc(p.containers, func(c containerPlan) bool { return c.quota })
-}
-
 // Mode is the effective tuning mode for the container; empty when the profile does not manage it.
 func (p Plan) Mode(container string) v1alpha1.TuningMode {
 	if c := p.of(container); c != nil {

@@ -27,7 +27,6 @@ type sizing struct {
 	left  string
 	why   []string
 	short string
-	quota bool // it is a quota that has no room
 	// part is what a container without a limit needs of the whole pod's, which holds it.
 	part  memory.Size
 	never bool // its owner wants nothing lowered
@@ -192,7 +191,7 @@ func (s *sizing) take(t target, fitted constraints.Fitted) (allowed bool) {
 			s.next, s.why = s.base, append(append(s.why, "the profile does not allow that"), why...)
 		}
 	}
-	s.short, s.quota = strings.Join(fitted.Why, "; "), fitted.Quota
+	s.short = strings.Join(fitted.Why, "; ")
 	return allowed
 }
 
@@ -208,7 +207,7 @@ func (c *containerPlan) size(s sizing, w *working) {
 		}
 		return
 	}
-	w.memory, c.sized, c.refused, c.quota = s.next, recordOf(s.base, s.next), s.short, s.quota
+	w.memory, c.sized, c.refused = s.next, recordOf(s.base, s.next), s.short
 	why := strings.Join(s.why, "; ")
 	switch {
 	case why == "":

@@ -104,7 +104,7 @@ func (c *containerPlan) checkVolumes(pod *corev1.Pod, t target) {
 	text := have + " no sizeLimit and may fill the whole limit, and settings leave no memory for that: " +
 		"set emptyDir.sizeLimit"
 	switch {
-	case c.mode == v1alpha1.TuningOff:
+	case c.mode == v1alpha1.TuningDisabled:
 	case slices.ContainsFunc(c.set, func(s setting) bool { return s.knob.Follows != "" }):
 		c.warned = append(c.warned, warning{ofPod: true, text: text})
 	default:
@@ -141,7 +141,7 @@ func (p *Plan) checkShares(pod *corev1.Pod, whole memory.Bytes) {
 	for i := range p.containers {
 		c := &p.containers[i]
 		switch {
-		case !c.shares || c.mode == v1alpha1.TuningOff:
+		case !c.shares || c.mode == v1alpha1.TuningDisabled:
 		case over && slices.Contains(names, c.name):
 			c.warned = append(c.warned, warning{ofPod: true, text: fmt.Sprintf("the heap caps of containers %s add up to %s, "+
 				"above the pod's memory limit of %s, which they share: give each a memory limit of its own, or lower heapPercent",

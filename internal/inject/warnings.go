@@ -91,7 +91,7 @@ func (c *containerPlan) warnings() []string {
 		}
 		out = append(out, "container "+c.name+": "+w.text)
 	}
-	if c.mode == v1alpha1.TuningOff {
+	if c.mode == v1alpha1.TuningDisabled {
 		return out
 	}
 	if c.limit.effective == 0 && c.runtime.certain && c.lacksLimit() {

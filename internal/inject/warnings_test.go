@@ -254,7 +254,7 @@ func TestVolumesWithoutASizeLimitWarn(t *testing.T) {
 		want    string
 	}{
 		"sized in place":      {"Python", v1alpha1.SizingInPlace, "", "", "a resize does not change it"},
-		"sized, nothing set":  {"Python", v1alpha1.SizingOnCreate, v1alpha1.TuningOff, "", "volume cache (medium"},
+		"sized, nothing set":  {"Python", v1alpha1.SizingOnCreate, v1alpha1.TuningDisabled, "", "volume cache (medium"},
 		"a setting":           {"NodeJS", v1alpha1.SizingRecommend, "", "", "settings leave no memory for that"},
 		"neither":             {"Python", v1alpha1.SizingRecommend, "", "", ""},
 		"it has a size limit": {"NodeJS", v1alpha1.SizingInPlace, "", "64Mi", ""},

@@ -143,47 +143,21 @@ func cutWords(value, wrote, was string) (rest string, ok bool) {
 	return head + was + tail, true
 }
 
-// indexWords is where words first stand in value as whole words. A record can be forged, so it never looks at a byte of
-// value twice (Knuth, Morris and Pratt): many times the same word, and one that differs at the end, would else take as
-// long as both multiplied.
+// maxArgument is the longest variable that Linux starts a process with (MAX_ARG_STRLEN). No container with a longer one
+// runs, and a forged record of one would take long to search.
+const maxArgument = 128 << 10
+
+// indexWords returns where words first occur in value as whole words.
 func indexWords(value, words string) (start int, ok bool) {
-	if len(words) > len(value) {
+	if len(value) > maxArgument {
 		return 0, false
 	}
-	border := borders(words)
-	matched := 0
-	for i := range len(value) {
-		for matched > 0 && (matched == len(words) || value[i] != words[matched]) {
-			matched = int(border[matched-1])
-		}
-		if value[i] == words[matched] {
-			matched++
-		}
-		if start := i + 1 - len(words); matched == len(words) && (start == 0 || separates(value[start-1])) &&
-			(i+1 == len(value) || separates(value[i+1])) {
-			return start, true
-		}
-	}
-	return 0, false
+	start = strings.Index(" "+spaces.Replace(value)+" ", " "+spaces.Replace(words)+" ")
+	return start, start >= 0 && value[start:start+len(words)] == words
 }
 
-// borders is, for each beginning of text, how long a shorter beginning it ends with.
-func borders(text string) []int32 {
-	border := make([]int32, len(text))
-	matched := 0
-	for i := 1; i < len(text); i++ {
-		for matched > 0 && text[i] != text[matched] {
-			matched = int(border[matched-1])
-		}
-		if text[i] == text[matched] {
-			matched++
-		}
-		border[i] = int32(matched)
-	}
-	return border
-}
-
-func separates(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+// spaces makes all that separates words a space.
+var spaces = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ")
 
 // find returns the last entry called name, which is the one the kubelet uses, and how many there are.
 func (w *working) find(name string) (v *variable, count int) {

@@ -19,7 +19,7 @@ type Process struct {
 	// RSS is all that is resident of it, Usages what readers found in it.
 	RSS    memory.Bytes
 	Usages []attribution.Usage
-	// Unread tells that a reader detected something and could not read it.
+	// Unread: a reader detected something and could not read it.
 	Unread bool
 	// Env are those of [attribution.Variables] that it was started with.
 	Env map[string]string
@@ -35,7 +35,7 @@ type Prediction struct {
 	Least, Most memory.Bytes
 	// Limit is the highest of [runtimes.Gain].
 	Limit memory.Bytes
-	// Why says how they were computed, in the process where the gain is largest.
+	// Why explains how they were computed, in the process where the gain is largest.
 	Why string
 	// Processes are those in which the lever means something.
 	Processes int
@@ -45,14 +45,14 @@ type Prediction struct {
 	largest memory.Bytes // Most of the process that Why is about
 }
 
-// Exact tells whether the bounds are one number.
+// Exact reports whether the bounds are one number.
 func (p *Prediction) Exact() bool { return p.Least == p.Most }
 
 // Outcome is what would help a container.
 type Outcome struct {
-	// Predictions have the surest gain first, and what nobody can do last.
+	// Predictions have the surest gain first, and what no user can do last.
 	Predictions []Prediction
-	// Summary says in a sentence what helps most, or that nothing does.
+	// Summary states in a sentence what reduces memory most, or that nothing does.
 	Summary string
 }
 
@@ -99,7 +99,7 @@ func predict(all map[string]*Prediction, p *Process, limit memory.Bytes) {
 		if !ok {
 			continue
 		}
-		if p.RSS > 0 { // a heap that grows is counted after the kernel was asked, and nobody gives back what is not there
+		if p.RSS > 0 { // a heap that grows is read after the kernel, and memory that does not exist cannot be freed
 			gain.Least, gain.Most = min(gain.Least, p.RSS), min(gain.Most, p.RSS)
 		}
 		sum := all[lever.Action]
@@ -160,8 +160,8 @@ func amounts(p *Process) map[string]runtimes.Amounts {
 	return all
 }
 
-// exactCoverage is from which coverage on a gain is told as one number: what was not read is then at most as much as a
-// prediction may err by, 2 %.
+// exactCoverage is from which coverage on a gain is reported as one number: what was not read is then at most as much
+// as a prediction may err by, 2 %.
 const exactCoverage = 0.98
 
 // unread is what a reader made no sense of. It is estimated: coverage is of addresses, and what is resident may be
@@ -195,12 +195,12 @@ func (s *sums) add(p *Process) {
 }
 
 const (
-	// worthPercent of what is resident, and at least worthLeast, is a gain that somebody would act on.
+	// worthPercent of what is resident, and at least worthLeast, is a gain worth acting on.
 	worthPercent = 5
 	worthLeast   = 8 * memory.MiB
 )
 
-// Worth is how much of what is resident somebody would act on: 5 % and at least 8Mi.
+// Worth returns how much of what is resident is worth acting on: 5 % and at least 8Mi.
 func Worth(resident memory.Bytes) memory.Bytes {
 	return max(resident.Percent(worthPercent), worthLeast)
 }

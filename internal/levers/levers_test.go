@@ -18,8 +18,8 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// TestReadersTellWhatLeversAsk: a detail that a lever asks for under a name that no reader has would be 0 for ever, and
-// its lever an honest zero that is none.
+// TestReadersTellWhatLeversAsk: a detail that a lever reads under a name that no reader writes would always be 0, and
+// its lever would always predict nothing.
 func TestReadersTellWhatLeversAsk(t *testing.T) {
 	told := map[string][]string{
 		glibc.Reader{}.Name():   {glibc.Arenas, glibc.Retained, glibc.BeyondTwo, glibc.TopBeyond},
@@ -215,7 +215,7 @@ func TestPredictions(t *testing.T) {
 	}
 }
 
-// TestHurriedCollector: a Go program near its memory limit is told how often it collects, and one with room is not.
+// TestHurriedCollector: how often a Go program near its memory limit collects is reported, and not for one far below.
 func TestHurriedCollector(t *testing.T) {
 	for text, want := range map[string]string{
 		"79MiB": "the last collection found 58Mi alive, which leaves 11Mi of GOMEMLIMIT=79Mi: the collector runs 5 times " +
@@ -237,8 +237,8 @@ func TestHurriedCollector(t *testing.T) {
 	}
 }
 
-// TestEase: the limit that a hurried collector is told has room for as much garbage as is alive, at the share of the
-// limit that GOMEMLIMIT has; one that is not hurried is told none.
+// TestEase: the limit that is recommended for a hurried collector holds as much garbage as live memory, at the share of
+// the limit that GOMEMLIMIT has; for one that is not hurried none is recommended.
 func TestEase(t *testing.T) {
 	of := func(limit string) []Process {
 		return []Process{{
@@ -266,7 +266,7 @@ func TestEase(t *testing.T) {
 	}
 }
 
-// TestCapInEffect: a cap that is not reached does nothing, and what would is said; one that is reached did what it can.
+// TestCapInEffect: a cap that is not reached has no effect, and what would help is reported; one that is reached has.
 func TestCapInEffect(t *testing.T) {
 	for options, want := range map[string]string{
 		"--max-old-space-size=768": "the old generation holds 322Mi, garbage included, and the cap in effect is 768Mi; " +
@@ -286,7 +286,7 @@ func TestCapInEffect(t *testing.T) {
 
 func number(b memory.Bytes) string { return strings.TrimSuffix(b.String(), "Mi") }
 
-// TestSummary: a container whose memory is in use is told so, and not what helped elsewhere.
+// TestSummary: the summary of a container whose memory is in use says so, and not what helped elsewhere.
 func TestSummary(t *testing.T) {
 	full := usage("glibc", 812, 2, 2, 1, count(glibc.Arenas, 2))
 	for want, p := range map[string]Process{

@@ -33,7 +33,7 @@ type errand struct {
 	since time.Time
 }
 
-// NewWatchdog makes a Watchdog that watches nobody yet.
+// NewWatchdog returns a Watchdog that watches no activity yet.
 func NewWatchdog(c clock.PassiveClock) *Watchdog {
 	return &Watchdog{clock: c, on: map[uint64]errand{}}
 }

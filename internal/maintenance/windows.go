@@ -30,7 +30,7 @@ type Window struct {
 type Windows []Window
 
 // Parse reads a window: schedule in the five fields of a CronJob ("0 2 * * 1-5"), zone a name of the IANA time zone
-// database; "" is UTC. The error says what is wrong and how it is written.
+// database; "" is UTC. The error states what is wrong and how it is written.
 func Parse(schedule string, duration time.Duration, zone string) (Window, error) {
 	switch {
 	case strings.Contains(schedule, "TZ="):
@@ -73,7 +73,7 @@ func locate(zone string) (*time.Location, error) {
 	}
 	location, err := time.LoadLocation(zone)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller says it in its own words
+		return nil, err //nolint:wrapcheck // the caller adds its own words
 	}
 	located.Store(zone, location)
 	return location, nil
@@ -91,8 +91,8 @@ type inZone struct {
 
 func (s inZone) Next(after time.Time) time.Time { return s.schedule.Next(after.In(s.zone)) }
 
-// Open says whether a window is open at now, and where none is, when the next one opens; the zero time: none ever does.
-// A window is open from the time of its schedule until just before its duration is over.
+// Open reports whether a window is open at now, and where none is, when the next one opens; the zero time: none ever
+// does. A window is open from the time of its schedule until just before its duration is over.
 func (ws Windows) Open(now time.Time) (open bool, next time.Time) {
 	if len(ws) == 0 {
 		return true, time.Time{}

@@ -69,7 +69,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// What is refused says which field it is and how it is written.
+// Errors name the field and how it is written.
 func TestParseRefuses(t *testing.T) {
 	tests := []struct {
 		schedule string

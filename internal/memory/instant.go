@@ -9,7 +9,7 @@ import (
 )
 
 // Instant is a point in time in 8 bytes, where a time.Time takes 24: what is kept of every container is kept a hundred
-// thousand times. 0 is no time, as a time.Time that is zero.
+// thousand times. 0 is not a time, as a time.Time that is zero.
 type Instant int64 // Unix nanoseconds
 
 // Times outside of this are kept as the nearest that an Instant can hold: 1970 and 2262.
@@ -39,7 +39,7 @@ func (i Instant) Time() time.Time {
 	return time.Unix(0, int64(i)).UTC()
 }
 
-// IsZero says whether it is no time.
+// IsZero reports whether it is not a time.
 func (i Instant) IsZero() bool { return i == 0 }
 
 // Sub is the time from another instant to this one. Both must be times.

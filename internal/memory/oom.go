@@ -5,7 +5,7 @@ package memory
 
 import "time"
 
-// OOMKind says what died and who ended it. The kinds differ in what helps, so they are never merged into one counter.
+// OOMKind is what died and what ended it. Different remedies help against the kinds, so they are counted separately.
 type OOMKind string
 
 // The kinds of OOM kill.
@@ -20,12 +20,22 @@ const (
 	OOMHeapAbort OOMKind = "HeapAbort"
 	// OOMPodLimit: the pod-level limit was hit while every container was below its own.
 	OOMPodLimit OOMKind = "PodLimit"
-	// OOMSuspected: it looks like one, but the kubelet did not say so.
+	// OOMSuspected: it resembles an OOM kill that the kubelet did not report.
 	OOMSuspected OOMKind = "Suspected"
-	// OOMStall is no kill, and never in the ledger of kills: it is how a [Stall] is handed to what decides about sizes,
-	// because a higher limit helps against both.
+	// OOMStall is not a kill, and never in the ledger of kills: it is how a [Stall] is handed to what decides about
+	// sizes, because a higher limit helps against both.
 	OOMStall OOMKind = "Stall"
 )
+
+// Killed reports whether it is a kind of kill that the API has.
+func (k OOMKind) Killed() bool {
+	switch k {
+	case OOMMainProcess, OOMChildProcess, OOMAtStart, OOMHeapAbort, OOMPodLimit, OOMSuspected:
+		return true
+	case OOMStall:
+	}
+	return false
+}
 
 // Confidence is how sure a statement is, in the three steps an operator can act on.
 type Confidence string
@@ -37,6 +47,9 @@ const (
 	High   Confidence = "High"
 )
 
+// Known reports whether it is one of the three.
+func (c Confidence) Known() bool { return c == Low || c == Medium || c == High }
+
 // Lower is one step less sure.
 func (c Confidence) Lower() Confidence {
 	if c == High {
@@ -46,14 +59,14 @@ func (c Confidence) Lower() Confidence {
 }
 
 // RaiseReaches is how soon after a raise a container may die without the raise having reached it: a raise is sent to a
-// container that runs, and the kubelet tells ends and limits up to a second late each.
+// container that runs, and the kubelet reports ends and limits up to a second late each.
 const RaiseReaches = 3 * time.Second
 
 // OOMKill is one kill, counted once.
 type OOMKill struct {
 	Container ContainerRef
 	Kind      OOMKind
-	// Time is when the kubelet says the container ended, or when memfit learned of it if nobody says.
+	// Time is when the kubelet reports that the container ended, or else when memfit learned of it.
 	Time time.Time
 	// Seen is when memfit learned of it, by memfit's own clock: what memfit did before can be compared with it, and with
 	// Time only as far as the node's clock is right. Zero: not known.
@@ -66,21 +79,22 @@ type OOMKill struct {
 	Asked Bytes
 	// Program is what the container ran; empty: unknown.
 	Program string
-	// Proven: the kernel held the container to Limit beyond doubt, because its pod was created with it or the pod's cgroup
-	// is known to have it. Otherwise a limit that a resize brought is effective only as far as can be told from outside.
+	// Proven: the kernel held the container to Limit beyond doubt, because its pod was created with it or the pod's
+	// cgroup is known to have it. Otherwise a limit that a resize brought is effective only as far as is visible from
+	// outside.
 	Proven bool
 	// Peak is the highest demand memfit saw in that container instance. 0: none seen.
 	Peak Bytes
 	// Uptime is how long that instance ran. 0: unknown.
 	Uptime     time.Duration
 	Confidence Confidence
-	// Why says in a few words how memfit knows: "OOMKilled, exit 137, restart 4".
+	// Why is how memfit knows, in a few words: "OOMKilled, exit 137, restart 4".
 	Why string
-	// Account is what the agent of the node saw of the minute before it, in a sentence; empty: none told. AccountAt is
-	// when the agent noticed the kill, by the node's clock, in whole seconds.
+	// Account is what the agent of the node saw of the minute before it, in a sentence; empty: nothing. AccountAt is when
+	// the agent noticed the kill, by the node's clock, in whole seconds.
 	Account   string
 	AccountAt time.Time
-	// AgentOnly: nobody but the agent has told of it so far. The kernel's counter, which the kubelet shows later, tells
-	// of the same kill.
+	// AgentOnly: only the agent has reported it so far. The kernel's counter, which the kubelet shows later, counts the
+	// same kill.
 	AgentOnly bool
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Bounds of a quantity that somebody else wrote. [resource.ParseQuantity] computes with decimal numbers of any length:
+// Bounds of a quantity that another party wrote. [resource.ParseQuantity] computes with decimal numbers of any length:
 // "1e-999999999" keeps it busy for minutes, and a million digits for seconds. Within these bounds it takes
 // microseconds.
 const (
@@ -21,7 +21,7 @@ const (
 	MaxQuantityExponent = 99
 )
 
-// ParseQuantity is [resource.ParseQuantity] for text that somebody else wrote: whatever it is, reading it takes
+// ParseQuantity is [resource.ParseQuantity] for text that another party wrote: whatever it is, reading it takes
 // microseconds.
 func ParseQuantity(text string) (resource.Quantity, error) {
 	if err := CheckQuantity(text); err != nil {
@@ -30,7 +30,7 @@ func ParseQuantity(text string) (resource.Quantity, error) {
 	return resource.ParseQuantity(text)
 }
 
-// CheckQuantity says what makes a text too expensive to be read as a quantity. It does not say that the text is one.
+// CheckQuantity returns an error for text that is too expensive to read as a quantity. Other text need not be one.
 func CheckQuantity[T string | []byte](text T) error {
 	if len(text) > MaxQuantityLength {
 		return fmt.Errorf("%q has %d characters, and a quantity has at most %d: write it with a suffix, for example 512Mi",
@@ -44,8 +44,7 @@ func CheckQuantity[T string | []byte](text T) error {
 }
 
 // exponent is the digits of the longest decimal exponent in the text, without sign and leading zeros; empty when there
-// is none. It may stand anywhere: in JSON there are quotes around a quantity, and whatever Unicode calls a space is cut
-// off.
+// is none. It may be anywhere: JSON has quotes around a quantity, and Unicode's spaces are cut off.
 func exponent[T string | []byte](text T) (longest string) {
 	for i := range len(text) {
 		if text[i]|0x20 != 'e' {

@@ -49,8 +49,8 @@ func TestParseQuantityReadsEverySize(t *testing.T) {
 	}
 }
 
-// TestFromQuantityIsBounded: the API server takes quantities that are no memory, and what comes from its objects was
-// parsed there.
+// TestFromQuantityIsBounded: the API server accepts quantities that are not amounts of memory, and values of its
+// objects were parsed there.
 func TestFromQuantityIsBounded(t *testing.T) {
 	for text, want := range map[string]memory.Bytes{"1e99999999": memory.Max, "-1e99999999": 0, "0e999999999": 0} {
 		q, err := resource.ParseQuantity(text)

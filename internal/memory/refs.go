@@ -28,7 +28,8 @@ type Workload struct {
 	UID types.UID
 }
 
-// ContainerRef names one container of one pod. UID tells a StatefulSet's pod from its predecessor of the same name.
+// ContainerRef names one container of one pod. UID distinguishes a StatefulSet's pod from its predecessor of that
+// name.
 type ContainerRef struct {
 	Namespace string
 	Pod       string
@@ -42,7 +43,7 @@ type Sample struct {
 	Container ContainerRef
 	// Time is when the kubelet measured, not when memfit asked.
 	Time time.Time
-	// Started is when the container instance started, zero when the source does not say.
+	// Started is when the container instance started, zero when the source does not report it.
 	Started time.Time
 	// RSS is anonymous memory (memory.stat anon; cgroup v1 total_rss): what the allocator holds. No page cache, no tmpfs.
 	RSS Bytes
@@ -50,7 +51,7 @@ type Sample struct {
 	// memory charged to the container. With Exact false it may be missing or outdated.
 	SharedAndKernel Bytes
 	// Swap is anonymous memory that the node has swapped out: the container needs it, and its RSS is without it. The
-	// kubelet tells it one sample late. 0: none, or the source does not say.
+	// kubelet reports it one sample late. 0: none, or the source does not report it.
 	Swap Bytes
 	// WorkingSet is usage minus inactive file pages: what the kubelet evicts by, and what kubectl top shows.
 	WorkingSet Bytes
@@ -64,10 +65,10 @@ type Sample struct {
 	// count them. Exact is true where SharedAndKernel was measured in this container instance, and recently. The three are
 	// adjacent because apart each would take as much as a number, and many samples wait at a time.
 	HasRSS, HasMajorFaults, Exact bool
-	// Waited is for how long all of its tasks together waited for memory (PSI memory full, total), where the kubelet hands
-	// on the kernel's microseconds. Where it tells nanoseconds, as its API says, this is a thousand times too long: only
-	// WaitedPercent shows which. A kernel without PSI reports 0, as a calm one does: 0 is unknown, and only what rises
-	// says something.
+	// Waited is for how long all of its tasks together waited for memory (PSI memory full, total), where the kubelet
+	// hands on the kernel's microseconds. Where it reports nanoseconds, as its API documents, this is a thousand times
+	// too long: only WaitedPercent shows which. A kernel without PSI reports 0, as one without pressure does: 0 is
+	// unknown, and only an increase is evidence.
 	Waited time.Duration
 	// WaitedPercent is the kernel's average of the same over the last five minutes (avg300), 0 to 100, of hundredths.
 	WaitedPercent float64

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Silence is a node that does not say what its containers use.
+// Silence is a node that does not report the usage of its containers.
 type Silence struct {
 	Node string
 	// Error is what came instead of an answer, in one line.
 	Error string
-	// Since is when the node was first asked in vain.
+	// Since is when the node first failed to answer.
 	Since time.Time
 	// Answered is when it answered last, since memfit began to ask; zero: never.
 	Answered time.Time

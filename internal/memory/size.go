@@ -8,7 +8,7 @@ import "fmt"
 // Size is the memory request and limit of a container or a pod, wherever one is decided on; 0: not set.
 type Size struct{ Request, Limit Bytes }
 
-// String is the size as reasons say it.
+// String is the size as reasons show it.
 func (s Size) String() string { return fmt.Sprintf("request %s, limit %s", s.Request, s.Limit) }
 
 // Plus is both together.

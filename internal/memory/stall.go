@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// Stall is a time in which a container stood still for want of memory without being killed: anonymous memory, which the
+// Stall is a time in which a container stalled for lack of memory without being killed: anonymous memory, which the
 // kernel cannot drop without swap, filled nearly all of the limit, and the little page cache that was left (the
-// program's own text, mapped files) was read back from the disk again and again. It is counted by itself, never among
-// the kills.
+// program's own text, mapped files) was read back from the disk again and again. It is counted apart from kills.
 type Stall struct {
 	Container ContainerRef
 	// Program is what the container ran; empty: unknown.
@@ -36,14 +35,14 @@ type Stall struct {
 	// NotRelieved: at RaisedTo the faults went on, and what was read did not stay in memory. More memory is not what it
 	// lacks.
 	NotRelieved bool
-	// Account is what the agent of the node saw of the minute before it, in a sentence; empty: none told. AccountAt is
-	// when it started as the agent saw it; zero: no agent told of it.
+	// Account is what the agent of the node saw of the minute before it, in a sentence; empty: nothing. AccountAt is when
+	// it started as the agent saw it; zero: no agent reported it.
 	Account   string
 	AccountAt time.Time
 }
 
-// Why says in a few words how memfit knows: "235Mi of 256Mi anonymous, 20Mi left for page cache, 150 major faults
-// a second".
+// Why is how memfit knows, in a few words: "235Mi of 256Mi anonymous, 20Mi left for page cache, 150 major faults a
+// second".
 func (s *Stall) Why() string {
 	words := fmt.Sprintf("%s of %s anonymous, %s left for page cache, %d major faults a second",
 		s.Anon, s.Limit, s.Cache(), s.Faults)
@@ -61,7 +60,7 @@ func (s *Stall) Why() string {
 // what memory.high holds was seen at 93 to 96 %, because a process that asks for more gets it, slowly.
 const throttledPercent = 98
 
-// Throttled says that it stood still below its limit, which only memory.high does, and only waiting shows.
+// Throttled: it stalled below its limit, which only memory.high causes, and only waiting shows.
 func (s *Stall) Throttled() bool {
 	return s.Usage < s.Limit.Percent(throttledPercent) && s.PressurePercent > 0
 }

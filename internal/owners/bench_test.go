@@ -56,7 +56,7 @@ func BenchmarkOwner(b *testing.B) {
 	}
 }
 
-// BenchmarkCache says what one owner costs in the cache, as it comes from the API server and stripped.
+// BenchmarkCache measures what one owner costs in the cache, as it comes from the API server and stripped.
 func BenchmarkCache(b *testing.B) {
 	const owners = 10_000
 	strip := Strip(func(a string) bool { return strings.HasPrefix(a, "memfit.dev/") })

@@ -57,7 +57,7 @@ func (r Resolver) follow(ctx context.Context, pod metav1.Object, ref *metav1.Own
 	}
 }
 
-// circular tells whether an owner was met before: nothing stops anybody from writing owner references in a ring.
+// circular reports whether an owner was met before: owner references may form a ring.
 func circular(visited []*metav1.OwnerReference, above *metav1.OwnerReference) bool {
 	return slices.ContainsFunc(
 		visited, func(v *metav1.OwnerReference) bool { return v.Kind == above.Kind && v.Name == above.Name },
@@ -122,13 +122,13 @@ func (r Resolver) apiTimeout() time.Duration {
 	return 500 * time.Millisecond
 }
 
-// same tells an owner from a later or earlier one of the same name: only the UID is identity.
+// same distinguishes an owner from a later or earlier one of the same name: only the UID is identity.
 func same(m *metav1.PartialObjectMetadata, ref *metav1.OwnerReference) bool {
 	return m.UID == ref.UID || m.UID == "" || ref.UID == ""
 }
 
-// byReference is what the reference alone says. Known kinds get the API version of the table, so that a workload has
-// one name whoever wrote the reference.
+// byReference is what the reference alone contains. Known kinds get the API version of the table, so that a workload
+// has one name for every writer of references.
 func byReference(k *Kind, ref *metav1.OwnerReference, namespace string) Owner {
 	apiVersion := ref.APIVersion
 	if k != nil {

@@ -16,12 +16,12 @@ import (
 	"github.com/memfit/memfit/test/budget"
 )
 
-// ownerBudget is what finding the workload of any pod may take: a handful of lookups, whatever its references say.
+// ownerBudget is what finding the workload of any pod may take: a handful of lookups, whatever its references are.
 var ownerBudget = budget.Budget{Bytes: 256 << 10, PerByte: 16, CPU: time.Second}
 
-// FuzzOwner: anybody may write any owner reference, into pods and into what they refer to. Whatever it says, memfit
-// asks for a handful of objects at most, and what it takes for the workload is the pod itself or something of which
-// there can be an object.
+// FuzzOwner: owner references are untrusted, in pods and in what they refer to. For any of them, memfit asks for a
+// handful of objects at most, and what it takes for the workload is the pod itself or something of which there can be
+// an object.
 func FuzzOwner(f *testing.F) {
 	f.Add("apps/v1", "ReplicaSet", "web-1", "u", "apps/v1", "Deployment", "web", true)
 	f.Add("batch/v1", "Job", "web-1", "u", "batch/v1", "Job", "web-1", true)
@@ -29,7 +29,7 @@ func FuzzOwner(f *testing.F) {
 	f.Add("v1", "Node", "node-1", "u", "", "", "", true)
 	f.Add("a/b/c", strings.Repeat("K", 64), strings.Repeat("n", 254), "u", "v1", "Pod", "\xff", false)
 	f.Add("apps/v1", "ReplicaSet", "ring", "uid-ReplicaSet/ring", "apps/v1", "ReplicaSet", "ring", true)
-	// what is made once per process is no part of the budget
+	// what is allocated once per process is not part of the budget
 	checkOwner(f, "apps/v1", "ReplicaSet", "web", "u", "apps/v1", "Deployment", "web", true)
 	f.Fuzz(func(t *testing.T, apiVersion, kind, name, uid, aboveVersion, aboveKind, aboveName string, controls bool) {
 		size := len(apiVersion) + len(kind) + len(name) + len(uid) + len(aboveVersion) + len(aboveKind) + len(aboveName)

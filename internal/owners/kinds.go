@@ -80,7 +80,7 @@ func stripped(m *metav1.ObjectMeta, keep func(string) bool) metav1.ObjectMeta {
 	return kept
 }
 
-// controls is what a controller's reference says of itself.
+// controls is the content of a controller's own reference.
 var controls = new(true)
 
 func once(text string) string { return unique.Make(text).Value() }
@@ -113,8 +113,8 @@ func (k *Kind) reset(m *metav1.PartialObjectMetadata) {
 	*m = metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: k.apiVersion, Kind: k.GVK.Kind}}
 }
 
-// is tells whether an owner reference is of this kind; the version does not matter, the API server serves every object
-// in each.
+// is reports whether an owner reference is of this kind; the version does not matter, the API server serves every
+// object in each.
 func (k *Kind) is(apiVersion, kind string) bool {
 	return k.GVK.Kind == kind && k.GVK.Group == workloadkind.Group(apiVersion)
 }

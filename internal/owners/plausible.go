@@ -11,15 +11,15 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// The API server takes any text as the kind, API version and name of an owner. What could be no object's is nobody's
-// reference: names of records and events are made of these, and the API server would refuse them for ever.
+// The API server takes any text as the kind, API version and name of an owner. A reference that no object could have
+// is ignored: names of records and events are made of these, and the API server would always refuse them.
 const (
 	mostName  = 253 // of an object, and of an API group
 	mostKind  = 63
 	mostGroup = mostName + 1 + 63 // with a version
 )
 
-// plausible says whether an object could be what the reference says.
+// plausible reports whether an object could have the reference.
 func plausible(ref *metav1.OwnerReference) bool {
 	if len(ref.APIVersion) > mostGroup || !ValidName(ref.Name) || !validKind(ref.Kind) {
 		return false
@@ -31,12 +31,12 @@ func plausible(ref *metav1.OwnerReference) bool {
 	return (group == "" || ValidName(group)) && ValidName(version)
 }
 
-// Plausible says whether there can be an object that a workload is.
+// Plausible reports whether there can be an object that a workload is.
 func Plausible(w memory.WorkloadRef) bool {
 	return plausible(&metav1.OwnerReference{APIVersion: w.APIVersion, Kind: w.Kind, Name: w.Name})
 }
 
-// ValidName says whether the API server takes a name for a custom resource, or for most others: a DNS subdomain.
+// ValidName reports whether the API server takes a name for a custom resource, or for most others: a DNS subdomain.
 func ValidName(name string) bool {
 	if name == "" || len(name) > mostName {
 		return false

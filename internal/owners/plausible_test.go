@@ -18,7 +18,7 @@ import (
 // validNameBudget is what looking at a name may take: nothing of it is kept, and what is too long is not read.
 var validNameBudget = budget.Budget{Bytes: 64 << 10, CPU: 5 * time.Millisecond}
 
-// TestForgedOwners: a reference to what can be no object is nobody's, and the pod is its own workload.
+// TestForgedOwners: a reference that no object could have is ignored, and the pod is its own workload.
 func TestForgedOwners(t *testing.T) {
 	controls := true
 	for what, ref := range map[string]metav1.OwnerReference{

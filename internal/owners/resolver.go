@@ -62,9 +62,9 @@ func (r Resolver) Workload(ctx context.Context, pod metav1.Object) (memory.Workl
 }
 
 // Owner returns the workload of pod, whose namespace must be set: an admission request may have it outside the pod
-// only. A pod without a controller, or with one that can be no object, is its own workload, and so is a static pod,
-// which its Node owns; while such a pod is only being created and has no name yet, its generateName stands in. With an
-// error, the Owner is still the best there is, and its annotations may be missing.
+// only. A pod without a controller, or with one that cannot exist, is its own workload, and so is a static pod, which
+// its Node owns; while such a pod is only being created and has no name yet, its generateName is used. With an error,
+// the Owner is still the best there is, and its annotations may be missing.
 func (r Resolver) Owner(ctx context.Context, pod metav1.Object) (Owner, error) {
 	at := Owner{
 		Ref:         memory.WorkloadRef{APIVersion: "v1", Kind: "Pod", Namespace: pod.GetNamespace(), Name: pod.GetName()},

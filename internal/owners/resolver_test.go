@@ -345,7 +345,7 @@ func TestGoneIsBounded(t *testing.T) {
 
 var errBroken = errors.New("broken")
 
-// referenced is what a reference says; unverified is a guess, so it has no UID; read has been read.
+// referenced is the content of a reference; unverified is a guess, so it has no UID; read has been read.
 func referenced(apiVersion, kind, name string) Owner {
 	o := unverified(apiVersion, kind, name)
 	o.UID = types.UID("uid-" + kind + "/" + name)

@@ -31,8 +31,8 @@ func guessed(pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	return Owner{}, false
 }
 
-// inferred is the guess, if the cache confirms that there is such a workload, or has no business knowing its kind. A
-// pod that is older than the workload is what an earlier one of that name left, whose ReplicaSet is gone already.
+// inferred is the guess, if the cache confirms that there is such a workload, or cannot know its kind. A pod that is
+// older than the workload is a remainder of an earlier one of that name, whose ReplicaSet is gone already.
 func (r Resolver) inferred(ctx context.Context, pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	o, ok := guessed(pod, ref)
 	if !ok {

@@ -50,7 +50,7 @@ type Map struct {
 type Drawn struct {
 	Part    string
 	Process int32
-	// Size is the whole of its addresses, Block what one block stands for; the last block may stand for less.
+	// Size is the whole of its addresses, Block what one block represents; the last block may represent less.
 	Size, Block memory.Bytes
 	// Resident and Free are exact.
 	Resident, Free memory.Bytes

@@ -107,7 +107,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// checkBlocks: what is resident lies in the blocks that say so, and what is free in those that say that.
+// checkBlocks: resident memory lies in the blocks marked resident, and free memory in those marked free.
 func checkBlocks(t *testing.T, d *Drawn) {
 	t.Helper()
 	var blocks [256]memory.Bytes
@@ -127,10 +127,10 @@ func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"L3":                    "1 blocks are missing",
 		"L5":                    "it has more blocks than its region",
-		"L2X2":                  `"X" is no state of a block`,
-		"L0F4":                  `"0" is no number of blocks`,
-		"L99999999999999999999": `"9999999999" is no number of blocks`,
-		"4":                     `"4" is no state of a block`,
+		"L2X2":                  `"X" is not a state of a block`,
+		"L0F4":                  `"0" is not a number of blocks`,
+		"L99999999999999999999": `"9999999999" is not a number of blocks`,
+		"4":                     `"4" is not a state of a block`,
 	} {
 		if runs, err := Parse(text, 4*Page, Page); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, %v; want %s", text, runs, err, want)
@@ -147,7 +147,7 @@ func TestParseRefuses(t *testing.T) {
 // them grows by doubling.
 var parseBudget = budget.Budget{Bytes: 64 << 10, PerByte: 64, CPU: 100 * time.Millisecond}
 
-// FuzzParse: runs that whoever wrote a snapshot made up are refused, or are exactly the blocks of their region.
+// FuzzParse: invalid runs in a snapshot are refused, or are exactly the blocks of their region.
 func FuzzParse(f *testing.F) {
 	f.Add("L12F3A", int64(16*Page), int64(Page))
 	f.Add("LFLFLFLFMA99", int64(1<<40), int64(1<<30))

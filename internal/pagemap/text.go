@@ -24,10 +24,10 @@ func Text(runs []Run) string {
 	return string(b)
 }
 
-var errLong = errors.New("it has more runs than a map has room for")
+var errLong = errors.New("more runs than a map may have")
 
-// Parse reads what [Text] wrote about a region of this size in these blocks. The runs must be as many blocks as that
-// takes: whoever writes a snapshot writes them.
+// Parse reads what [Text] wrote about a region of this size in these blocks. The runs must cover as many blocks as that
+// takes, because any writer of a snapshot can write them.
 func Parse(text string, size, block memory.Bytes) ([]Run, error) {
 	if len(text) > MostText {
 		return nil, errLong
@@ -57,7 +57,7 @@ func parseRun(text string) (run Run, rest string, err error) {
 	switch run.State = State(text[0]); run.State {
 	case InUse, Mixed, Free, Absent:
 	default:
-		return run, "", fmt.Errorf("%q is no state of a block", text[:1])
+		return run, "", fmt.Errorf("%q is not a state of a block", text[:1])
 	}
 	end := 1
 	for end < len(text) && text[end] >= '0' && text[end] <= '9' {
@@ -66,7 +66,7 @@ func parseRun(text string) (run Run, rest string, err error) {
 	run.Blocks = 1
 	if end > 1 {
 		if run.Blocks, err = strconv.Atoi(text[1:end]); err != nil || run.Blocks < 1 || run.Blocks > mostBlocks {
-			return run, "", fmt.Errorf("%q is no number of blocks", text[1:min(end, 1+10)])
+			return run, "", fmt.Errorf("%q is not a number of blocks", text[1:min(end, 1+10)])
 		}
 	}
 	return run, text[end:], nil

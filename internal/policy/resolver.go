@@ -105,7 +105,7 @@ func (r *Resolver) govern(
 	})
 	if n := match.Profile; n != nil && r.ownPod(pod) && !n.OnlyMeasures() {
 		match = profile.Match{Problem: profile.Excluded, Why: fmt.Sprintf(
-			"namespace %s is memfit's own, which it measures and never changes: a profile for it says tuning.mode: Off, "+
+			"namespace %s is memfit's own, which it measures and never changes: a profile for it says tuning.mode: Disabled, "+
 				"sizing.mode: Recommend and drift.action: Report, for all containers", r.home,
 		)}
 	}

@@ -42,7 +42,7 @@ func TestRule(t *testing.T) {
 		),
 		build.Namespace("memfit-system"),
 		build.Profile("memfit-system", "memfit", v1alpha1.RuntimeGo, func(s *v1alpha1.MemoryProfileSpec) {
-			s.Tuning.Mode, s.Sizing.Mode = v1alpha1.TuningOff, v1alpha1.SizingRecommend
+			s.Tuning.Mode, s.Sizing.Mode = v1alpha1.TuningDisabled, v1alpha1.SizingRecommend
 		}),
 	).Build()
 	resolver := policy.New(reader, nil).Without("kube-system", "memfit-system").At("memfit-system")

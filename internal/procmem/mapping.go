@@ -16,7 +16,7 @@ const (
 	Shared
 )
 
-// Mapping is one line of /proc/PID/maps with what /proc/PID/smaps says of it.
+// Mapping is one line of /proc/PID/maps with its amounts of /proc/PID/smaps.
 type Mapping struct {
 	Start, End uint64
 	Perms      Perms
@@ -35,16 +35,16 @@ type Mapping struct {
 // Size is how much address space it takes.
 func (m *Mapping) Size() uint64 { return m.End - m.Start }
 
-// Contains tells whether an address lies in it.
+// Contains reports whether an address lies in it.
 func (m *Mapping) Contains(addr uint64) bool { return m.Start <= addr && addr < m.End }
 
-// Has tells whether it has all of these permissions.
+// Has reports whether it has all of these permissions.
 func (m *Mapping) Has(p Perms) bool { return m.Perms&p == p }
 
-// Anonymous tells whether it is private memory of the process that no file is behind.
+// Anonymous reports whether it is private memory of the process that no file is behind.
 func (m *Mapping) Anonymous() bool { return m.Inode == 0 && !m.Has(Shared) && !m.Kernel() }
 
-// Kernel tells whether the kernel put it there for its own purposes.
+// Kernel reports whether the kernel put it there for its own purposes.
 func (m *Mapping) Kernel() bool {
 	switch m.Path {
 	case "[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]":

@@ -40,7 +40,7 @@ type File interface {
 	Size() int64
 }
 
-// FileIdentity tells a file from others, and from itself after a change.
+// FileIdentity distinguishes a file from others, and from itself after a change.
 type FileIdentity struct {
 	Device, Inode uint64
 	Size          int64
@@ -49,16 +49,16 @@ type FileIdentity struct {
 	Modified, Changed int64
 }
 
-// Identified is a [File] that has an identity; not ok: it cannot be told.
+// Identified is a [File] that has an identity; not ok: it cannot be reported.
 type Identified interface {
 	Identity() (id FileIdentity, ok bool)
 }
 
 // Memory is the memory of a process that runs on meanwhile.
 type Memory interface {
-	// ReadAt copies what stands at an address. It never waits for the process. Whoever calls it asks for pages that
-	// [Memory.Resident] named only: reading another page makes the kernel create page tables, or fetch it from swap, on
-	// account of the process that is looked at. [Window] takes care of that.
+	// ReadAt copies the memory at an address. It never waits for the process. The caller must read only pages that
+	// [Memory.Resident] named: reading another page makes the kernel create page tables, or fetch it from swap, charged
+	// to the process that is read. [Window] takes care of that.
 	ReadAt(p []byte, addr uint64) (int, error)
 	// Resident returns the ranges between two addresses whose pages are in memory, in ascending order, without pages of
 	// zeroes that are only mapped.

@@ -27,7 +27,7 @@ type Thread struct {
 // SignalSet is a set of signals as /proc/PID/status shows it, signal 1 in the lowest bit.
 type SignalSet uint64
 
-// Has tells whether the signal of this number is in the set.
+// Has reports whether the signal of this number is in the set.
 func (s SignalSet) Has(signal int) bool {
 	return signal >= 1 && signal <= 64 && s&(1<<(signal-1)) != 0
 }

@@ -212,7 +212,7 @@ func TestMappingsThatChangeMeanwhile(t *testing.T) {
 	}
 }
 
-// TestKilled: a process to which SIGKILL was sent is told as long as it is there.
+// TestKilled: a process to which SIGKILL was sent is reported as long as it is there.
 func TestKilled(t *testing.T) {
 	command := exec.Command("sleep", "100")
 	if err := command.Start(); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Bounds of what is kept of one process. Linux allows 65,530 mappings unless somebody raised vm.max_map_count, as
-// Elasticsearch asks for (262,144 there, few of which it uses).
+// Bounds of what is kept of one process. Linux allows 65,530 mappings unless vm.max_map_count is raised, as for
+// Elasticsearch (262,144 there, few of which it uses).
 const (
 	MaxMappings = 1 << 17
 	maxPath     = 1 << 10 // bytes of one path; a longer one is dropped
@@ -192,7 +192,7 @@ func number(b []byte, base uint64) (n uint64, rest []byte, ok bool) {
 	return n, b[i:], i > 0
 }
 
-// digit is the value of a digit; what is none is more than any base.
+// digit returns the digit's value, or a value larger than any base.
 func digit(c byte) uint64 {
 	switch {
 	case c >= '0' && c <= '9':

@@ -173,7 +173,7 @@ func ReadEnviron(r io.Reader, names []string) (map[string]string, error) {
 		if !ok || i < 0 || len(value) > maxValue {
 			continue
 		}
-		if _, twice := kept[names[i]]; !twice { // the first counts, says getenv
+		if _, twice := kept[names[i]]; !twice { // the first counts, as for getenv
 			kept[names[i]] = string(value)
 		}
 	}

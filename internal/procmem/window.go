@@ -32,7 +32,7 @@ type piece struct {
 	bytes      []byte
 }
 
-// readAhead is how many pages are read at once at most.
+// readAhead is how many pages are read together at most.
 const readAhead = 16
 
 func (p *piece) forget() {
@@ -91,7 +91,7 @@ func (w *Window) Limit(pages int) { w.limit = pages }
 // Reads is how many pages were read.
 func (w *Window) Reads() int { return w.reads }
 
-// Resident tells whether the page of an address is in memory.
+// Resident reports whether the page of an address is in memory.
 func (w *Window) Resident(addr uint64) bool { return runOf(w.runs, addr) >= 0 }
 
 // ResidentBytes is how many bytes between two addresses are in memory.
@@ -99,7 +99,7 @@ func (w *Window) ResidentBytes(start, end uint64) uint64 {
 	return ResidentBytes(w.runs, start, end)
 }
 
-// Covers tells whether an address lies in the range of the window.
+// Covers reports whether an address lies in the range of the window.
 func (w *Window) Covers(addr uint64) bool { return w.start <= addr && addr < w.end }
 
 // Word reads 8 bytes at an address that is a multiple of 8.

@@ -71,7 +71,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// reads is memory that notes how much is read at once.
+// reads is memory that notes how much is read together.
 type reads struct {
 	paged
 

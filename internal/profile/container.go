@@ -65,12 +65,12 @@ func (n *Profile) Container(name string, podAnnotations map[string]string) Conta
 // OnlyMeasures reports whether the profile changes nothing that runs or will run, in any container.
 func (n *Profile) OnlyMeasures() bool {
 	all := n.policyFor(nil)
-	tuned := all.tuning.Mode != v1alpha1.TuningOff
+	tuned := all.tuning.Mode != v1alpha1.TuningDisabled
 	for i := range n.Spec.Containers {
-		tuned = tuned || n.policyFor(&n.Spec.Containers[i]).tuning.Mode != v1alpha1.TuningOff
+		tuned = tuned || n.policyFor(&n.Spec.Containers[i]).tuning.Mode != v1alpha1.TuningDisabled
 	}
 	return !tuned && n.Spec.Drift.Action != v1alpha1.DriftRestart &&
-		(all.sizing.Mode == v1alpha1.SizingRecommend || all.sizing.Mode == v1alpha1.SizingOff)
+		(all.sizing.Mode == v1alpha1.SizingRecommend || all.sizing.Mode == v1alpha1.SizingDisabled)
 }
 
 // sidecars are containers that other webhooks add to people's pods. What a profile declares and asks for is about the

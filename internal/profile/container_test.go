@@ -145,8 +145,8 @@ func TestContainerTuning(t *testing.T) {
 			base: dry, entry: v1alpha1.TuningSpec{Mode: v1alpha1.TuningInject}, want: func(*v1alpha1.TuningSpec) {},
 		},
 		"an entry turns one container off": {
-			base: dry, entry: v1alpha1.TuningSpec{Mode: v1alpha1.TuningOff},
-			want: func(t *v1alpha1.TuningSpec) { t.Mode = v1alpha1.TuningOff },
+			base: dry, entry: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDisabled},
+			want: func(t *v1alpha1.TuningSpec) { t.Mode = v1alpha1.TuningDisabled },
 		},
 		"an entry without a conflictPolicy has the profile's, and its names": {
 			base: replacing, entry: v1alpha1.TuningSpec{ArenaMax: new(int32(4))},
@@ -326,7 +326,7 @@ func TestInvalidNamesTheField(t *testing.T) {
 }
 
 func TestOnlyMeasures(t *testing.T) {
-	off, recommend := v1alpha1.TuningSpec{Mode: v1alpha1.TuningOff}, v1alpha1.SizingSpec{Mode: v1alpha1.SizingRecommend}
+	off, recommend := v1alpha1.TuningSpec{Mode: v1alpha1.TuningDisabled}, v1alpha1.SizingSpec{Mode: v1alpha1.SizingRecommend}
 	measures := v1alpha1.MemoryProfileSpec{Tuning: off, Sizing: recommend}
 	type spec = v1alpha1.MemoryProfileSpec
 	for name, tc := range map[string]struct {
@@ -335,7 +335,7 @@ func TestOnlyMeasures(t *testing.T) {
 	}{
 		"recommends":                    {func(*spec) {}, true},
 		"recommends by default":         {func(s *spec) { s.Sizing.Mode = "" }, true},
-		"does not size":                 {func(s *spec) { s.Sizing.Mode = v1alpha1.SizingOff }, true},
+		"does not size":                 {func(s *spec) { s.Sizing.Mode = v1alpha1.SizingDisabled }, true},
 		"injects by default":            {func(s *spec) { s.Tuning.Mode = "" }, false},
 		"writes down what it would set": {func(s *spec) { s.Tuning.Mode = v1alpha1.TuningDryRun }, false},
 		"sizes new pods":                {func(s *spec) { s.Sizing.Mode = v1alpha1.SizingOnCreate }, false},
@@ -348,7 +348,7 @@ func TestOnlyMeasures(t *testing.T) {
 		}, true},
 		"only an entry asks for nothing": {func(s *spec) {
 			s.Tuning.Mode = v1alpha1.TuningInject
-			s.Containers = []v1alpha1.ContainerPolicy{{Name: "*", Tuning: &v1alpha1.TuningSpec{Mode: v1alpha1.TuningOff}}}
+			s.Containers = []v1alpha1.ContainerPolicy{{Name: "*", Tuning: &v1alpha1.TuningSpec{Mode: v1alpha1.TuningDisabled}}}
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -358,7 +358,7 @@ func TestOnlyMeasures(t *testing.T) {
 			if got := n.OnlyMeasures(); got != tc.want {
 				t.Errorf("only measures: %t, want %t", got, tc.want)
 			}
-			if c := n.Container("app", nil); tc.want && c.Tuning.Mode != v1alpha1.TuningOff {
+			if c := n.Container("app", nil); tc.want && c.Tuning.Mode != v1alpha1.TuningDisabled {
 				t.Errorf("it only measures, and container app is tuned: %s", c.Tuning.Mode)
 			}
 		})

@@ -88,7 +88,7 @@ func (n *Profile) inherit(giving map[string]*Profile) {
 	switch merged.Sizing.Mode {
 	case v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict:
 		merged.Sizing.Mode, n.held = v1alpha1.SizingRecommend, true
-	case v1alpha1.SizingOff, v1alpha1.SizingRecommend: // changes nothing
+	case v1alpha1.SizingDisabled, v1alpha1.SizingRecommend: // changes nothing
 	}
 }
 

@@ -121,9 +121,9 @@ func summarizeDefaults(in Input) v1alpha1.MemoryProfileStatus {
 }
 
 func workloadLine(n *profile.Profile, rec *v1alpha1.MemoryRecommendation) v1alpha1.WorkloadSummary {
-	name := rec.Spec.Workload.Kind + " " + rec.Spec.Workload.Name
+	name := rec.Status.Workload.Kind + " " + rec.Status.Workload.Name
 	if n.Namespace == "" {
-		name = rec.Spec.Workload.Kind + " " + rec.Namespace + "/" + rec.Spec.Workload.Name
+		name = rec.Status.Workload.Kind + " " + rec.Namespace + "/" + rec.Status.Workload.Name
 	}
 	return v1alpha1.WorkloadSummary{
 		Name: name, OOMKills: rec.Status.OOMKills, Recommendation: rec.Name, Summary: rec.Status.Summary,
@@ -177,9 +177,9 @@ func injectionCondition(in Input, cov v1alpha1.Coverage) metav1.Condition {
 		says = "inherits"
 	}
 	switch {
-	case mode == v1alpha1.TuningOff || mode == v1alpha1.TuningDryRun:
+	case mode == v1alpha1.TuningDisabled || mode == v1alpha1.TuningDryRun:
 		return conditions.New(
-			v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonInjectionOff,
+			v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonInjectionDisabled,
 			"The profile "+says+" tuning.mode: "+string(mode)+"; nothing is set on pods",
 		)
 	case cov.Governed == 0:

@@ -20,7 +20,7 @@ import (
 
 func recommendationOf(workload string, kills int64, c v1alpha1.Coverage) v1alpha1.MemoryRecommendation {
 	rec := v1alpha1.MemoryRecommendation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deployment-" + workload}}
-	rec.Spec.Workload = v1alpha1.WorkloadReference{Kind: "Deployment", Name: workload}
+	rec.Status.Workload = v1alpha1.WorkloadReference{Kind: "Deployment", Name: workload}
 	rec.Status.OOMKills, rec.Status.Coverage, rec.Status.Summary = kills, &c, "Keep"
 	return rec
 }
@@ -83,7 +83,7 @@ func TestProfileConditions(t *testing.T) {
 				Profile:         declaring(v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun}}),
 				Recommendations: []v1alpha1.MemoryRecommendation{recommendationOf("web", 0, all)},
 			},
-			condition: v1alpha1.ConditionInjectionUpToDate, status: metav1.ConditionTrue, reason: v1alpha1.ReasonInjectionOff,
+			condition: v1alpha1.ConditionInjectionUpToDate, status: metav1.ConditionTrue, reason: v1alpha1.ReasonInjectionDisabled,
 			words: []string{"DryRun"},
 		},
 		"a node is silent": {

@@ -9,6 +9,7 @@ package quote
 import (
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -28,7 +29,22 @@ func Message(text string) string { return quoted(text, messageChars) }
 
 // Line is Message without quotes, for places that are made of nothing else, such as the error of an API call.
 func Line(text string) string {
-	return oneLine.Replace(strings.ToValidUTF8(Cut(text, utf8.UTFMax*messageChars), "?"))
+	return Plain(Cut(text, utf8.UTFMax*messageChars))
+}
+
+// Plain returns text of any length on one line, without what a terminal, a browser or a reader of YAML would obey:
+// line breaks, tabs and control characters become spaces, bytes that are not UTF-8 become "?", and characters that only
+// format, such as those that turn the direction of writing, are dropped.
+func Plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.Is(unicode.Cf, r):
+			return -1
+		case unicode.IsControl(r), unicode.In(r, unicode.Zl, unicode.Zp):
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
 }
 
 func quoted(text string, chars int) string {
@@ -57,5 +73,3 @@ func Cut(text string, most int) string {
 	}
 	return text[:end] + mark
 }
-
-var oneLine = strings.NewReplacer("\n", " ", "\r", " ", "\t", " ")

@@ -37,6 +37,22 @@ func TestName(t *testing.T) {
 	}
 }
 
+// TestPlain: what others wrote is one line that only says what it shows.
+func TestPlain(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                            "",
+		"a b":                         "a b",
+		"two\nlines\tand\r\u2028more": "two lines and  more",
+		"\x1b[31mred\x1b[0m \x9b2J":   " [31mred [0m ?2J",
+		"\u202egpj.exe\u2069\u200bx":  "gpj.exex",
+		"é, 日本, \xff":                 "é, 日本, ?",
+	} {
+		if got := Plain(in); got != want {
+			t.Errorf("Plain(%q) is %q, want %q", in, got, want)
+		}
+	}
+}
+
 // FuzzQuote: what is repeated is text, on one line, of a bounded length, and cutting it costs the same whatever its
 // length.
 func FuzzQuote(f *testing.F) {
@@ -51,7 +67,7 @@ func FuzzQuote(f *testing.F) {
 				t.Errorf("%q is quoted as %s", text, got)
 			}
 		}
-		if strings.ContainsAny(line, "\n\r\t") || len(line) > 5*messageChars {
+		if strings.ContainsAny(line, "\n\r\t\x1b\u2028\u202e") || !utf8.ValidString(line) || len(line) > 5*messageChars {
 			t.Errorf("%q became the line %q", text, line)
 		}
 		most = min(max(most, 3), 1<<16)

@@ -24,10 +24,10 @@ func (e *evaluation) headroomWords(need memory.Bytes) string {
 	return sprintf("%d %%", e.Policy.HeadroomPercent)
 }
 
-// Bound is a size as the policy allows it now, with a sentence for each bound that changed it. A size that stands from
-// before is no exception: the policy may have changed since, so whoever uses a size asks here first. current is what
-// the container has, or what its template asks for; with DecreaseNever nothing goes below it. What is 0 stays 0: nobody
-// asked for a limit or request there.
+// Bound is a size as the policy allows it now, with a sentence for each bound that changed it. An earlier size is no
+// exception: the policy may have changed since, so every use of a size begins here. current is what the container has,
+// or what its template asks for; with DecreaseNever nothing goes below it. What is 0 stays 0: no limit or request was
+// set there.
 func (p Policy) Bound(size, current memory.Size) (memory.Size, []string) {
 	p = p.withDefaults()
 	var why []string
@@ -86,7 +86,7 @@ func (p Policy) volumeFloor(current memory.Bytes) memory.Bytes {
 	return min(p.VolumesHold, current)
 }
 
-// boundRequest does the same for a request, which is never above its limit (0: there is none).
+// boundRequest does the same for a request, which is never above its limit (0: unlimited).
 func (p Policy) boundRequest(request, limit, current memory.Bytes) memory.Bytes {
 	if p.RequestEqualsLimit && limit > 0 {
 		request = limit
@@ -101,7 +101,7 @@ func (p Policy) boundRequest(request, limit, current memory.Bytes) memory.Bytes 
 	if p.PodRequest > 0 {
 		request = min(request, p.PodRequest)
 	}
-	if request < memory.KiB { // the byte that stands for nothing left
+	if request < memory.KiB { // the byte that represents nothing left
 		return 0
 	}
 	if limit > 0 {
@@ -128,8 +128,7 @@ func (p Policy) requestWords(size, current memory.Size) string {
 	return "a request is at most the limit"
 }
 
-// outside says whether a size is one that the policy does not allow. It then is not right as it is, however near to the
-// right one.
+// outside reports whether the policy does not allow a size. Such a size is changed, however near it is to the target.
 func (p Policy) outside(size memory.Size) bool {
 	bounded, _ := p.Bound(size, size)
 	return bounded != size
@@ -189,7 +188,7 @@ func (e *evaluation) boundIncrease(limit memory.Bytes) memory.Bytes {
 	return have
 }
 
-// alarmAt: kills at the bound will go on until somebody decides.
+// alarmAt: kills at the bound will go on until the owner decides.
 func (e *evaluation) alarmAt(bound memory.Bytes, name, remedy string) {
 	for _, k := range e.kills {
 		if k.Limit >= bound && e.since(k.Time) < period.Day {
@@ -204,7 +203,7 @@ const (
 	// limit.max: the other half stays for everybody else, whatever a kill, a leak or a wrong reading asks for, and the
 	// container still fits a node.
 	ceilingPercent = 50
-	// usualNode stands for the largest node where none is known: a small one, by today's measure.
+	// usualNode replaces the largest node where none is known: a small one, by today's measure.
 	usualNode = 16 * memory.GiB
 )
 

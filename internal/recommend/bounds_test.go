@@ -164,11 +164,11 @@ func TestWhatIsOutsideTheBoundsIsNotKept(t *testing.T) {
 		t.Fatalf("got %s %v, want Keep %v", got.Decision, got.Size, have)
 	}
 	got := Evaluate(Input{History: h, Current: have, Now: now, Policy: Policy{LimitMax: 229 * mib}})
-	if got.Decision != Lower || got.Size.Limit != 229*mib || !says(got, "limit.max 229Mi") {
+	if got.Decision != Decrease || got.Size.Limit != 229*mib || !says(got, "limit.max 229Mi") {
 		t.Errorf("got %s %v, want Lower to 229Mi:\n%s", got.Decision, got.Size, strings.Join(got.Reasons, "\n"))
 	}
 	got = Evaluate(Input{History: h, Current: have, Now: now, Policy: Policy{RequestMax: 205 * mib}})
-	if got.Decision != Lower || got.Size != (memory.Size{Request: 205 * mib, Limit: 240 * mib}) {
+	if got.Decision != Decrease || got.Size != (memory.Size{Request: 205 * mib, Limit: 240 * mib}) {
 		t.Errorf("got %s %v, want the request lowered to 205Mi", got.Decision, got.Size)
 	}
 }

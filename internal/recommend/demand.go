@@ -43,7 +43,7 @@ func (e *evaluation) demandLimit() memory.Bytes {
 	return e.notEaten(limit, recent)
 }
 
-// sayPeaks says what the size rests on.
+// sayPeaks adds the reason that the size is based on.
 func (e *evaluation) sayPeaks(level, recent memory.Bytes) {
 	ev := e.rec.Evidence
 	highest := max(ev.PeakDemand, recent)
@@ -81,7 +81,7 @@ func (e *evaluation) peakWords() string {
 	return sprintf("peak demand at least %s", peak)
 }
 
-// inexactWords says why demand is an estimate.
+// inexactWords returns why demand is an estimate.
 func inexactWords(c history.Certainty) string {
 	if c == history.WorkingSetOnly {
 		return "demand is an estimate by the working set, which contains page cache: a limit is not lowered by it"

@@ -13,8 +13,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// sizedAfter feeds a history for a while and returns what Evaluate says at its end, for a container that has a limit of
-// its own.
+// sizedAfter feeds a history for a while and returns the result of Evaluate at its end, for a container that has a
+// limit of its own.
 func sizedAfter(
 	span time.Duration, have memory.Bytes, policy Policy, use func(time.Duration) memory.Bytes,
 ) Recommendation {
@@ -56,8 +56,8 @@ func TestYoungContainersGetRoomForBursts(t *testing.T) {
 	}
 }
 
-// TestTheHazardCurveFalls: the room for bursts not seen yet is 128Mi at first, falls with every hour and with every MiB
-// of use beyond 64Mi, and is larger and longer there for the posture to which a kill is dearer.
+// TestTheHazardCurveFalls: the headroom for bursts not seen yet is 128Mi at first, falls with every hour and with
+// every MiB of use beyond 64Mi, and is larger and longer there for a posture to which a kill is dearer.
 func TestTheHazardCurveFalls(t *testing.T) {
 	room := func(posture Posture, age time.Duration, use memory.Bytes) memory.Bytes {
 		h := history.New()
@@ -96,8 +96,8 @@ func hourly(span time.Duration, use func(time.Duration) memory.Bytes) (above []t
 		}
 		h.Add(sample("pod-0", start.Add(since), b), limit)
 		if since%time.Hour == 0 && since > 0 {
-			if got := Evaluate(Input{History: h, Current: sizeOf(limit, limit), Now: start.Add(since)}); got.Decision == Raise ||
-				got.Decision == Lower {
+			if got := Evaluate(Input{History: h, Current: sizeOf(limit, limit), Now: start.Add(since)}); got.Decision == Increase ||
+				got.Decision == Decrease {
 				limit = got.Size.Limit
 			}
 		}
@@ -166,7 +166,7 @@ func TestARaiseIsNotHeldBackUntilNothingIsLeft(t *testing.T) {
 	if got := sizedAfter(9*day, 430*mib, Policy{}, flat(400*mib)); got.Decision != Keep {
 		t.Errorf("30Mi of 60Mi headroom left: %s", got.Summary)
 	}
-	if got := sizedAfter(9*day, 430*mib, Policy{}, flat(412*mib)); got.Decision != Raise || got.Size.Limit < 473*mib ||
+	if got := sizedAfter(9*day, 430*mib, Policy{}, flat(412*mib)); got.Decision != Increase || got.Size.Limit < 473*mib ||
 		!says(got, "only 18Mi of the limit left") {
 		t.Errorf("18Mi of 62Mi headroom left: %s; want a raise that minChangePercent lets through", got.Summary)
 	}
@@ -176,7 +176,7 @@ func TestARaiseIsNotHeldBackUntilNothingIsLeft(t *testing.T) {
 		}
 		return 424 * mib
 	}
-	if got := sizedAfter(9*day, 446*mib, Policy{}, grewBy24); got.Decision != Raise {
+	if got := sizedAfter(9*day, 446*mib, Policy{}, grewBy24); got.Decision != Increase {
 		t.Errorf("22Mi of 63Mi headroom left, and 24Mi more in the last hour: %s", got.Summary)
 	}
 	if got := sizedAfter(9*day, 450*mib, Policy{}, grewBy24); got.Decision != Keep {
@@ -199,7 +199,7 @@ func TestAStepDownIsBelievedAfterDays(t *testing.T) {
 	}
 }
 
-// A weekend is no reason to give up what weekdays need.
+// After a weekend, what weekdays need is kept.
 func TestAWeekendDoesNotLowerTheWeek(t *testing.T) {
 	office := func(since time.Duration) memory.Bytes {
 		if weekday := int(since/day) % 7; weekday < 5 && since%day > 8*time.Hour && since%day < 18*time.Hour {

@@ -28,7 +28,7 @@ const (
 	maxAdvice  = 8
 )
 
-// Evaluate turns evidence into a size, or says what evidence is missing.
+// Evaluate turns evidence into a size, or returns which evidence is missing.
 func Evaluate(in Input) Recommendation {
 	e := newEvaluation(in)
 	e.judgeKills()
@@ -53,13 +53,13 @@ func Evaluate(in Input) Recommendation {
 	return e.decide(memory.Size{Limit: limit, Request: e.request(limit)})
 }
 
-// evaluation carries one Evaluate call: its input with defaults filled in, what the kills say, and the reasons as they
-// come up.
+// evaluation carries one Evaluate call: its input with defaults filled in, what the kills show, and the reasons as
+// they come up.
 type evaluation struct {
 	Input
 	model Model
 	rec   Recommendation
-	kills []memory.OOMKill // those that say something about the limit
+	kills []memory.OOMKill // those that count for the limit
 	grown ask              // what a recent kill asks for
 	// newest is the last recent kill of kills; unhelped is the last of those that a higher limit does not help against.
 	newest, unhelped memory.OOMKill
@@ -100,7 +100,7 @@ func (e *evaluation) age() period.Evidence { return period.Of(e.History.Span()) 
 // since is how much evidence there can be since a time.
 func (e *evaluation) since(t time.Time) period.Evidence { return period.Of(e.Now.Sub(t)) }
 
-// say appends a reason, advise an advice; both drop what no status could hold, and what was said before.
+// say appends a reason, advise an advice; both drop what no status could hold, and repetitions.
 func (e *evaluation) say(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); len(e.rec.Reasons) < maxReasons && !slices.Contains(e.rec.Reasons, text) {
 		e.rec.Reasons = append(e.rec.Reasons, text)
@@ -120,7 +120,7 @@ func (e *evaluation) young() bool {
 	return e.age() < enoughSpan || e.History.Samples() < enoughSamples
 }
 
-// missing says which evidence is missing for any answer; "" when there is enough. A recent kill is always enough.
+// missing returns which evidence is missing for any answer; "" when there is enough. A recent kill is always enough.
 func (e *evaluation) missing() string {
 	h := e.History
 	switch {
@@ -151,7 +151,7 @@ func (e *evaluation) hold(why string) Recommendation {
 		why += sprintf("; %s at %s, which a higher limit does not help against", unhelpedBy(k.Kind), e.at(k.Time))
 	}
 	if request := e.requestInUse(e.Current.Limit); request > e.Current.Request {
-		r.Decision, r.UseAboveRequest = Raise, true
+		r.Decision, r.UseAboveRequest = Increase, true
 		r.Size = memory.Size{Limit: e.Current.Limit, Request: request}
 		r.Summary = e.head() + ": " + e.inUseWords() + "; " + why
 		return *r
@@ -161,7 +161,7 @@ func (e *evaluation) hold(why string) Recommendation {
 	return *r
 }
 
-// need is the limit that holds what use and kills say is needed, headroom included, before anybody's bounds.
+// need is the limit that holds what use and kills require, headroom included, before the owner's bounds.
 func (e *evaluation) need() memory.Bytes {
 	var limit memory.Bytes
 	switch {
@@ -190,8 +190,8 @@ func (e *evaluation) usageLimit() memory.Bytes {
 	return e.demandLimit()
 }
 
-// decide compares the size with what the container has. The limit is looked at first; with a limit that stays, the
-// request may still go.
+// decide compares the size with what the container has, the limit first; with an unchanged limit, the request may
+// still change.
 func (e *evaluation) decide(size memory.Size) Recommendation {
 	r, cur := &e.rec, e.Current
 	r.Confidence = e.confidence()
@@ -213,7 +213,7 @@ func (e *evaluation) decide(size memory.Size) Recommendation {
 	}
 	r.Summary = e.summary()
 	if e.grown.limit > 0 {
-		r.Urgent = r.Decision != Lower // what this pod has already, others may lack
+		r.Urgent = r.Decision != Decrease // what this pod has already, others may lack
 		// the first minutes after a kill tell whether it was enough
 		r.RequeueAfter = (10 * period.Minute).Duration()
 	}
@@ -229,9 +229,9 @@ func (e *evaluation) keptBy(want, have memory.Bytes, what string) {
 
 func direction(from, to memory.Bytes) Decision {
 	if to < from {
-		return Lower
+		return Decrease
 	}
-	return Raise
+	return Increase
 }
 
 // within is true when going from a to b is too small a change: less than percent of a. Setting what was not set is
@@ -240,11 +240,11 @@ func within(a, b memory.Bytes, percent int32) bool {
 	return a == b || a > 0 && max(a, b)-min(a, b) < a.Percent(percent)
 }
 
-// head is what is to be done: "Raise limit 256Mi to 512Mi, request 96Mi to 248Mi".
+// head is what is to be done: "Increase limit 256Mi to 512Mi, request 96Mi to 248Mi".
 func (e *evaluation) head() string {
 	s, cur := e.rec.Size, e.Current
 	switch {
-	case e.rec.Decision != Raise && e.rec.Decision != Lower:
+	case e.rec.Decision != Increase && e.rec.Decision != Decrease:
 		return fmt.Sprintf("Keep limit %s, request %s", orNone(s.Limit), orNone(s.Request))
 	case s.Limit == cur.Limit:
 		return fmt.Sprintf(
@@ -258,7 +258,7 @@ func (e *evaluation) head() string {
 	return fmt.Sprintf("%s limit %s to %s, %s", e.rec.Decision, orNone(cur.Limit), s.Limit, request)
 }
 
-// summary says it in one line, with the newest fact it rests on.
+// summary is one line, with the newest fact it is based on.
 func (e *evaluation) summary() string {
 	head := e.head()
 	switch ev := e.rec.Evidence; {
@@ -270,12 +270,12 @@ func (e *evaluation) summary() string {
 			e.at(e.newest.Time), e.newest.Asked)
 	case e.grown.limit > 0:
 		return fmt.Sprintf("%s: %s at %s at %s", head, diedBy(e.newest.Kind), orNone(e.newest.Limit), e.at(e.newest.Time))
-	case e.rec.Decision == Lower && e.rec.RollBackTo > 0:
+	case e.rec.Decision == Decrease && e.rec.RollBackTo > 0:
 		return sprintf(
 			"%s: the raise to %s did not end the stall of %s and is rolled back", head, e.Unrelieved.RaisedTo,
 			e.at(e.Unrelieved.Since),
 		)
-	case e.rec.Decision == Raise && e.crowded():
+	case e.rec.Decision == Increase && e.crowded():
 		return head + ": " + e.Ease.Why
 	case e.rec.UseAboveRequest:
 		return head + ": " + e.inUseWords()
@@ -289,7 +289,7 @@ func (e *evaluation) confidence() memory.Confidence {
 	span := e.age()
 	switch {
 	case e.grown.limit > 0 && span < 7*period.Day:
-		return memory.Low // a kill says more is needed, not how much
+		return memory.Low // a kill shows that more is needed, not how much
 	case span >= 7*period.Day && e.certainty == history.Exact:
 		return memory.High
 	case span >= period.Day:
@@ -298,8 +298,8 @@ func (e *evaluation) confidence() memory.Confidence {
 	return memory.Low
 }
 
-// Differs says whether going from what a container has to what it should have is worth a change under the policy: the
-// limit or the request is not set, minChangePercent away, or outside the bounds.
+// Differs reports whether going from what a container has to what it should have is worth a change under the policy:
+// the limit or the request is not set, minChangePercent away, or outside the bounds.
 func Differs(have, want memory.Size, p Policy) bool {
 	if have != want && p.outside(have) {
 		return true

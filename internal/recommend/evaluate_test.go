@@ -56,7 +56,7 @@ func kill(at time.Time, limit memory.Bytes) memory.OOMKill {
 	}
 }
 
-// says is true when some reason holds all the words.
+// says is true when some reason has all the words.
 func says(r Recommendation, words ...string) bool {
 	for _, reason := range r.Reasons {
 		all := true
@@ -100,8 +100,9 @@ func TestEvaluateHoldsUntilEvidenceSuffices(t *testing.T) {
 	}
 }
 
-// TestAHeapTooSmallForWhatIsAlive: minutes of use are enough to raise a limit in which a collector hardly gets anything
-// done, within the owner's bounds; a limit that has the room is not raised for it, and not lowered below it either.
+// TestAHeapTooSmallForWhatIsAlive: minutes of use are enough to raise a limit in which a collector hardly gets
+// anything done, within the owner's bounds; a limit that is sufficient is not raised for it, and not lowered below it
+// either.
 func TestAHeapTooSmallForWhatIsAlive(t *testing.T) {
 	why := "in pod web the last collection found 53Mi alive"
 	evaluate := func(limit memory.Bytes, span time.Duration, p Policy) Recommendation {
@@ -113,8 +114,8 @@ func TestAHeapTooSmallForWhatIsAlive(t *testing.T) {
 		})
 	}
 	got := evaluate(88*mib, 10*time.Minute, Policy{})
-	if got.Decision != Raise || got.Size.Limit != 131*mib || got.Confidence != memory.Low || !says(got, "131Mi: "+why) ||
-		!strings.HasPrefix(got.Summary, "Raise limit 88Mi to 131Mi, request 60Mi to 81Mi: "+why) {
+	if got.Decision != Increase || got.Size.Limit != 131*mib || got.Confidence != memory.Low || !says(got, "131Mi: "+why) ||
+		!strings.HasPrefix(got.Summary, "Increase limit 88Mi to 131Mi, request 60Mi to 81Mi: "+why) {
 		t.Errorf("%+v", got)
 	}
 	if got = evaluate(88*mib, 10*time.Minute, Policy{LimitMax: 100 * mib}); got.Size.Limit != 100*mib {
@@ -126,7 +127,7 @@ func TestAHeapTooSmallForWhatIsAlive(t *testing.T) {
 	if got = evaluate(512*mib, 10*time.Minute, Policy{}); got.Size.Limit != 512*mib {
 		t.Errorf("a limit with room: %+v", got)
 	}
-	if got = evaluate(512*mib, 48*time.Hour, Policy{}); got.Decision != Lower || got.Size.Limit != 131*mib {
+	if got = evaluate(512*mib, 48*time.Hour, Policy{}); got.Decision != Decrease || got.Size.Limit != 131*mib {
 		t.Errorf("a limit with room, after two days: %+v", got)
 	}
 }
@@ -145,10 +146,10 @@ func TestReasonsReadFromEvidenceToNumber(t *testing.T) {
 	if diff := cmp.Diff(want, got.Reasons); diff != "" {
 		t.Errorf("reasons (-want +got):\n%s", diff)
 	}
-	if want := (memory.Size{Request: 437 * mib, Limit: 448 * mib}); got.Decision != Lower || got.Size != want {
+	if want := (memory.Size{Request: 437 * mib, Limit: 448 * mib}); got.Decision != Decrease || got.Size != want {
 		t.Errorf("got %s %v, want Lower %v", got.Decision, got.Size, want)
 	}
-	if want := "Lower limit 1Gi to 448Mi, request 1Gi to 437Mi: peak demand 412Mi over 9 days"; got.Summary != want {
+	if want := "Decrease limit 1Gi to 448Mi, request 1Gi to 437Mi: peak demand 412Mi over 9 days"; got.Summary != want {
 		t.Errorf("summary %q, want %q", got.Summary, want)
 	}
 	if got.Confidence != memory.High {
@@ -243,7 +244,7 @@ func TestARequestAloneMayChange(t *testing.T) {
 	now := feed(h, 9*day, 240*mib, flat(200*mib))
 	got := Evaluate(Input{History: h, Current: memory.Size{Request: 64 * mib, Limit: 240 * mib}, Now: now})
 	want := memory.Size{Request: 210 * mib, Limit: 240 * mib}
-	if got.Decision != Raise || got.Size.Limit != want.Limit ||
+	if got.Decision != Increase || got.Size.Limit != want.Limit ||
 		!within(want.Request, got.Size.Request, 5) {
 		t.Errorf("got %s %v, want Raise %v", got.Decision, got.Size, want)
 	}
@@ -278,7 +279,7 @@ func TestSharedMemoryIsHeld(t *testing.T) {
 		now = s.Time
 	}
 	got := Evaluate(Input{History: h, Current: sizeOf(256*mib, 256*mib), InUse: 94 * mib, Now: now})
-	if got.Decision != Lower || got.Size.Limit < (94*mib).Percent(115) || got.Size.Request < 94*mib ||
+	if got.Decision != Decrease || got.Size.Limit < (94*mib).Percent(115) || got.Size.Request < 94*mib ||
 		got.Evidence.PeakDemand.MiB() != 94 || !says(got, "peak demand 94Mi") ||
 		!says(got, "peak RSS 21Mi", "shared memory") {
 		t.Errorf("%s, evidence %+v, want demand of 94Mi and its headroom held:\n%s", got.Size, got.Evidence,
@@ -337,7 +338,7 @@ func TestAnEstimateLowersNothing(t *testing.T) {
 				t.Errorf("first limit %s, want the working set of 94Mi held", got.Size.Limit)
 			}
 			in.Current = sizeOf(16*mib, 16*mib)
-			if got = Evaluate(in); got.Decision != Raise || got.Size.Limit < 21*mib {
+			if got = Evaluate(in); got.Decision != Increase || got.Size.Limit < 21*mib {
 				t.Errorf("%s to %s, want a raise", got.Decision, got.Size)
 			}
 		})
@@ -350,7 +351,7 @@ func TestARequestFollowsDemandWithoutALimit(t *testing.T) {
 		h := history.New()
 		now := feed(h, span, 0, flat(56*mib))
 		got := Evaluate(Input{History: h, Current: sizeOf(16*mib, 0), InUse: 56 * mib, InUseSeen: now, Now: now})
-		if got.Decision != Raise || !got.UseAboveRequest || got.Size.Request < 56*mib ||
+		if got.Decision != Increase || !got.UseAboveRequest || got.Size.Request < 56*mib ||
 			span < time.Hour && got.Size.Limit != 0 {
 			t.Errorf("%s: %s %s, want a request of at least 56Mi at once", name, got.Decision, got.Size)
 		}
@@ -406,7 +407,7 @@ func ExampleEvaluate() {
 		fmt.Println("-", reason)
 	}
 	// Output:
-	// Lower limit 1Gi to 474Mi, request 1Gi to 437Mi: peak demand 412Mi over 9 days
+	// Decrease limit 1Gi to 474Mi, request 1Gi to 437Mi: peak demand 412Mi over 9 days
 	// - peak demand 412Mi over 9 days (1 replica, 3k samples)
 	// - 412Mi + 15 % headroom = 474Mi
 }

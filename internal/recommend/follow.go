@@ -18,7 +18,7 @@ import (
 const (
 	// usualHeapPercent is assumed when the share of the heap is not known.
 	usualHeapPercent = 50
-	// fillsPercent: from this share of its cap on, a peak says nothing about demand.
+	// fillsPercent: from this share of its cap on, a peak is not evidence of demand.
 	fillsPercent = 80
 	// collectedPercent: low points above this share of the peak show no collection, so the live set is not known.
 	collectedPercent = 80
@@ -96,13 +96,13 @@ func (e *evaluation) followerLimit() memory.Bytes {
 	return sized
 }
 
-// limitFor is the limit under which the heap's share comes to heap. What is kept back for others is added to it, and
-// never taken off what was seen: nobody knows how much of that they held.
+// limitFor is the limit under which the heap's share comes to heap. What is reserved for others is added to it, and
+// never subtracted from what was seen, because it is unknown how much of that they held.
 func (e *evaluation) limitFor(heap memory.Bytes, percent int32) memory.Bytes {
 	return heap.Percent(10000 / percent).Plus(e.Traits.Reserve)
 }
 
-// reserved says in a reason what of the limit is kept back for others.
+// reserved is the part of a reason about what of the limit is reserved for others.
 func (e *evaluation) reserved() string {
 	if e.Traits.Reserve == 0 {
 		return ""

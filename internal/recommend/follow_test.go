@@ -12,7 +12,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// rounds lets memfit size a runtime again and again, two days at a time, applying what it says. use gives the demand
+// rounds lets memfit size a runtime again and again, two days at a time, applying the result. use gives the demand
 // under a limit.
 func rounds(
 	n int, first memory.Bytes, traits Traits, use func(limit memory.Bytes, step int) memory.Bytes,
@@ -24,7 +24,7 @@ func rounds(
 			h.Add(sample("pod-0", now, use(limit, step)), limit)
 		}
 		last = Evaluate(Input{History: h, Traits: traits, Current: sizeOf(limit, limit), Now: now})
-		if last.Decision == Raise || last.Decision == Lower {
+		if last.Decision == Increase || last.Decision == Decrease {
 			limit = last.Size.Limit
 		}
 		limits = append(limits, limit)
@@ -89,8 +89,8 @@ func TestAHeapThatIsNotFilledIsSizedByItsPeak(t *testing.T) {
 	}
 }
 
-// Seen on a node: a Go program whose limit was lowered from 256Mi to 128Mi was said to follow its limit, "from 158Mi to
-// 1.4Mi", by the first sample of a process that had just started.
+// Seen on a node: a Go program whose limit was lowered from 256Mi to 128Mi was reported to follow its limit, "from
+// 158Mi to 1.4Mi", by the first sample of a process that had just started.
 func TestPeaksUnderTwoLimitsAreComparedAfterADay(t *testing.T) {
 	h := history.New()
 	now := feed(h, 26*time.Hour, 256*mib, flat(158*mib))
@@ -121,12 +121,12 @@ func TestAKillRaisesARuntimeThatFollows(t *testing.T) {
 		History: h, Kills: []memory.OOMKill{kill(now, 512*mib)}, Traits: Traits{FollowsLimit: true, HeapPercent: 75},
 		Current: sizeOf(512*mib, 512*mib), Now: now.Add(time.Minute),
 	})
-	if got.Decision != Raise || got.Size.Limit < 768*mib || got.Size.Limit > gib {
+	if got.Decision != Increase || got.Size.Limit < 768*mib || got.Size.Limit > gib {
 		t.Errorf("got %s, want a raise from 512Mi to between 768Mi and 1Gi", got.Summary)
 	}
 }
 
-// A young runtime is asked about every hour, and gets room for its next step: that room must not drive itself up.
+// A young runtime is evaluated about every hour, and gets headroom for its next step, which must not drive itself up.
 func TestNoRatchetInTheFirstHours(t *testing.T) {
 	for _, first := range []memory.Bytes{96 * mib, 300 * mib, gib} {
 		for _, heap := range []int32{0, 25, 75, 90} {
@@ -140,7 +140,7 @@ func TestNoRatchetInTheFirstHours(t *testing.T) {
 					got := Evaluate(
 						Input{History: h, Traits: Traits{FollowsLimit: true, HeapPercent: heap}, Current: sizeOf(limit, limit), Now: now},
 					)
-					if got.Decision == Raise || got.Decision == Lower {
+					if got.Decision == Increase || got.Decision == Decrease {
 						limit = got.Size.Limit
 					}
 					if limit > max(2*first, 256*mib) {

@@ -13,10 +13,10 @@ import (
 
 func sprintf(text string, args ...any) string { return fmt.Sprintf(text, args...) }
 
-// at is a time of day as messages say it.
+// at is a time of day as messages show it.
 func (e *evaluation) at(t time.Time) string { return format.TimeOfDay(t, e.Now) }
 
-// unhelpedBy is how a death is told that a higher limit does not help against.
+// unhelpedBy describes a death that a higher limit does not prevent.
 func unhelpedBy(kind memory.OOMKind) string {
 	if kind == memory.OOMPodLimit {
 		return "killed at the pod's own limit"
@@ -24,13 +24,13 @@ func unhelpedBy(kind memory.OOMKind) string {
 	return "the runtime gave up at its own heap cap"
 }
 
-// inUseWords says why a request is raised: "706Mi was in use at 14:03:12Z". The time is that of the reading: memory may
+// inUseWords is why a request is raised: "706Mi was in use at 14:03:12Z". The time is that of the reading: memory may
 // be much lower by now.
 func (e *evaluation) inUseWords() string {
 	return sprintf("%s was in use at %s", e.InUse, e.at(e.InUseSeen))
 }
 
-// orNone is a size as people say it, for sizes that may be missing.
+// orNone is a size as users read it, for sizes that may be missing.
 func orNone(b memory.Bytes) string {
 	if b == 0 {
 		return "none"

@@ -20,11 +20,11 @@ const (
 	// time, because the kubelet's back-off paces a crash loop.
 	quickRepeat = time.Hour
 	// slowDeath and longerPercent: what lived for longer than this, and for half as long again as under the lower limit,
-	// takes its memory bit by bit. It is no crash loop, which doubling is for: usage shows what it needs, and should it
-	// leak, every step is lost.
+	// takes its memory bit by bit. It is not a crash loop, for which the limit is doubled: usage shows what it needs, and
+	// if it leaks, every step is lost.
 	slowDeath     = 30 * time.Second
 	longerPercent = 150
-	// suspectPercent: a kill nobody confirmed counts only when the process was seen this close to its limit.
+	// suspectPercent: an unconfirmed kill counts only when the process was seen this close to its limit.
 	suspectPercent = 85
 )
 
@@ -88,7 +88,7 @@ func (e *evaluation) judgeKills() {
 	e.growAfterKills()
 }
 
-// growsLikeAKill says whether a higher limit helps against a death of this kind.
+// growsLikeAKill reports whether a higher limit helps against a death of this kind.
 func (e *evaluation) growsLikeAKill(k memory.OOMKill) bool {
 	switch k.Kind {
 	case memory.OOMHeapAbort: // the next process takes its share of the new limit
@@ -105,7 +105,7 @@ func (e *evaluation) growsLikeAKill(k memory.OOMKill) bool {
 }
 
 // childKills counts the kills of child processes. A single one while the container used far less than its limit may be
-// that of a debug session (kubectl exec), which says nothing about what the program needs.
+// that of a debug session (kubectl exec), which is not evidence of what the program needs.
 func (e *evaluation) childKills() (n int) {
 	for _, k := range e.Kills {
 		if k.Kind == memory.OOMChildProcess {
@@ -119,12 +119,12 @@ func (e *evaluation) childKills() (n int) {
 type ask struct {
 	by    memory.OOMKill
 	bare  memory.Bytes // the need
-	limit memory.Bytes // with the room on top of it
-	words string       // what the room is
+	limit memory.Bytes // with the headroom on top of it
+	words string       // what the headroom is
 }
 
-// growAfterKills finds the largest need the kills of the last hour ask for, and says which kill it was. What the
-// container has by now does not matter: that memfit has acted on a kill is no reason to forget it.
+// growAfterKills finds the largest need that the kills of the last hour show, and which kill it was. The present size
+// does not matter: a kill is not forgotten because memfit has acted on it.
 func (e *evaluation) growAfterKills() {
 	for i, k := range e.kills {
 		if e.since(k.Time) >= killHold {
@@ -156,12 +156,12 @@ func (e *evaluation) growAfterKills() {
 	}
 }
 
-// precedesRaise says whether kill i may have come before the raise that its limit shows, and at which limit it then
+// precedesRaise reports whether kill i may have come before the raise that its limit shows, and at which limit it then
 // was: the first instance of a container that dies within moments of its start above the limit its predecessors died
-// at. The next one at the same limit tells.
+// at. The next one at the same limit decides.
 func (e *evaluation) precedesRaise(i int) (limit memory.Bytes, raced bool) {
 	k := e.kills[i]
-	// A heap cap is read once, at the start, so that an abort after a raise is one at the cap of before, however late it
+	// A heap cap is read once, at the start, so that an abort after a raise is one at the previous cap, however late it
 	// comes.
 	late := k.Uptime >= memory.RaiseReaches && k.Kind != memory.OOMHeapAbort
 	if late || k.Kind == memory.OOMStall || k.Limit == 0 {
@@ -176,7 +176,7 @@ func (e *evaluation) precedesRaise(i int) (limit memory.Bytes, raced bool) {
 	return limit, asked > 0 && asked < k.Limit
 }
 
-// frozenWords says where a heap cap does not change with a restart alone.
+// frozenWords is the note about a heap cap that does not change with a restart alone.
 func (e *evaluation) frozenWords() string {
 	if e.Traits.CapFrozen {
 		return " in a new pod; a running pod keeps the cap it was created with"
@@ -206,7 +206,7 @@ func (e *evaluation) grow(i int) memory.Bytes {
 	k, p := e.kills[i], e.Policy
 	died := e.diedAt(i)
 	if died == 0 {
-		return k.Peak // the node ran out, not the container: nothing says that it needs more than it used
+		return k.Peak // the node ran out, not the container: nothing shows that it needs more than it used
 	}
 	percent := p.OOMFactorPercent
 	for _, before := range e.kills[:i] {
@@ -221,13 +221,13 @@ func (e *evaluation) grow(i int) memory.Bytes {
 	return grown
 }
 
-// livedLonger: the higher limit bought k time, so that it does not die of what it needs at once.
+// livedLonger: the higher limit bought k time, so that it does not die of what it needs at its start.
 func livedLonger(k, before memory.OOMKill) bool {
 	return k.Uptime >= slowDeath && before.Uptime > 0 && k.Uptime >= before.Uptime*longerPercent/100
 }
 
-// diedAt is the limit that kill i says was too low. A heap cap that a pod was created with stays when the pod is
-// resized, so all heap aborts of one pod are at the cap of the lowest limit it had.
+// diedAt is the limit that kill i shows to be too low. A heap cap that a pod was created with is unchanged when the
+// pod is resized, so all heap aborts of one pod are at the cap of the lowest limit it had.
 func (e *evaluation) diedAt(i int) memory.Bytes {
 	k := e.kills[i]
 	if k.Kind != memory.OOMHeapAbort || !e.Traits.CapFrozen {
@@ -275,7 +275,7 @@ func (e *evaluation) alarm(format string, args ...any) {
 	}
 }
 
-// diedBy is how a kind of death is told in a sentence: "OOM-killed at limit 256Mi".
+// diedBy describes a kind of death in a sentence: "OOM-killed at limit 256Mi".
 func diedBy(kind memory.OOMKind) string {
 	switch kind {
 	case memory.OOMHeapAbort:

@@ -13,8 +13,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// climb plays a container that needs a fixed size at once, and dies until it gets it. It returns the kills it took, 50
-// at most.
+// climb plays a container that needs a fixed size at its start, and dies until it gets it. It returns the kills it
+// took, 50 at most.
 func climb(
 	first, need memory.Bytes, between time.Duration, policy Policy,
 ) (kills []memory.OOMKill, last Recommendation) {
@@ -23,7 +23,7 @@ func climb(
 		kills = append(kills, kill(now, limit))
 		ledger := kills[max(0, len(kills)-20):]
 		last = Evaluate(Input{History: h, Kills: ledger, Policy: policy, Current: sizeOf(limit, limit), Now: now})
-		if last.Decision != Raise {
+		if last.Decision != Increase {
 			return kills, last
 		}
 		limit = last.Size.Limit
@@ -41,7 +41,7 @@ func TestTheNeedIsFoundInFewKills(t *testing.T) {
 	} {
 		for _, between := range []time.Duration{10 * time.Second, 5 * time.Minute, 50 * time.Minute} {
 			kills, last := climb(c.first, c.need, between, Policy{})
-			if len(kills) > c.want || last.Decision != Raise {
+			if len(kills) > c.want || last.Decision != Increase {
 				t.Errorf(
 					"%s to %s, a kill every %s: %d kills, then %s; want at most %d", c.first, c.need, between, len(kills),
 					last.Summary, c.want,
@@ -58,7 +58,7 @@ func TestAKillIsAnsweredAtOnce(t *testing.T) {
 		},
 	)
 	// 256Mi x 150 % = 384Mi, and 128Mi for what a young container has not shown yet.
-	if want := 512 * mib; got.Decision != Raise || got.Size.Limit != want {
+	if want := 512 * mib; got.Decision != Increase || got.Size.Limit != want {
 		t.Errorf("got %s %v, want Raise to %s", got.Decision, got.Size, want)
 	}
 	if !says(got, "OOM-killed at limit 256Mi at 00:00:00Z", "MainProcess") || got.RequeueAfter > 10*time.Minute {
@@ -79,7 +79,7 @@ func TestOneReplicaAmongAHundredMovesTheNumber(t *testing.T) {
 	after := Evaluate(
 		Input{History: h, Kills: []memory.OOMKill{kill(now, 256*mib)}, Current: sizeOf(256*mib, 256*mib), Now: now},
 	)
-	if after.Decision != Raise || after.Size.Limit < 384*mib || before.Decision == Raise {
+	if after.Decision != Increase || after.Size.Limit < 384*mib || before.Decision == Increase {
 		t.Errorf("before %s, after one kill among 100: %s; want a raise to at least 384Mi", before.Summary, after.Summary)
 	}
 	// It still counts when the first hour is over: more than the limit it died at stays.
@@ -126,13 +126,13 @@ func TestKillsThatALimitDoesNotHelp(t *testing.T) {
 			memory.OOMPodLimit, 200 * mib, Keep, "the pod's own limit was hit", "raise the pod's memory limit",
 		},
 		"suspected, far below":      {memory.OOMSuspected, 200 * mib, Keep, "peak demand 400Mi", ""},
-		"suspected, at the top":     {memory.OOMSuspected, 480 * mib, Raise, "OOM-killed at limit 512Mi", ""},
-		"child process, at the top": {memory.OOMChildProcess, 480 * mib, Raise, "ChildProcess", ""},
+		"suspected, at the top":     {memory.OOMSuspected, 480 * mib, Increase, "OOM-killed at limit 512Mi", ""},
+		"child process, at the top": {memory.OOMChildProcess, 480 * mib, Increase, "ChildProcess", ""},
 		"child process of a debug session": {
 			memory.OOMChildProcess, 28 * mib, Keep, "1 kill of a child process not counted", "",
 		},
-		"at start, nothing seen": {memory.OOMAtStart, 0, Raise, "AtStart", ""},
-		"a stall":                {memory.OOMStall, 470 * mib, Raise, "stalled at limit 512Mi at ", ""},
+		"at start, nothing seen": {memory.OOMAtStart, 0, Increase, "AtStart", ""},
+		"a stall":                {memory.OOMStall, 470 * mib, Increase, "stalled at limit 512Mi at ", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := history.New()
@@ -142,7 +142,7 @@ func TestKillsThatALimitDoesNotHelp(t *testing.T) {
 			got := Evaluate(
 				Input{History: h, Kills: []memory.OOMKill{k}, Current: sizeOf(430*mib, 512*mib), Now: now.Add(time.Minute)},
 			)
-			if raised := got.Decision == Raise; raised != (c.want == Raise) {
+			if raised := got.Decision == Increase; raised != (c.want == Increase) {
 				t.Errorf("got %s, want %s", got.Summary, c.want)
 			}
 			if !says(got, c.wantSays) {
@@ -174,7 +174,7 @@ func TestALeakStopsWithAnAlarm(t *testing.T) {
 			}
 			kills = append(kills, kill(now, limit))
 			last = Evaluate(Input{History: h, Kills: kills, Current: sizeOf(limit, limit), Climbing: true, Now: now})
-			if last.Decision == Raise {
+			if last.Decision == Increase {
 				limit = last.Size.Limit
 			}
 			if round > 0 && (last.Alarm == "" || !strings.Contains(last.Summary, "climbs without end")) {
@@ -197,7 +197,7 @@ func TestAMonthlyJobIsRemembered(t *testing.T) {
 	h := history.New()
 	now := feed(h, 30*day-time.Hour, 4*gib, job)
 	got := Evaluate(Input{History: h, Current: sizeOf(230*mib, 230*mib), Now: now})
-	if got.Decision != Raise || got.Size.Limit < 2*gib || !says(got, "monthly job") {
+	if got.Decision != Increase || got.Size.Limit < 2*gib || !says(got, "monthly job") {
 		t.Errorf("an hour before the second run: %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
 	h = history.New()
@@ -221,11 +221,11 @@ func TestSizesNeverCollapseWhenDataStops(t *testing.T) {
 	now := feed(h, 9*day, gib, flat(700*mib))
 	for gap := time.Duration(0); gap < 60*day; gap += 7 * time.Hour {
 		got := Evaluate(Input{History: h, Current: sizeOf(800*mib, 805*mib), Now: now.Add(gap)})
-		if got.Decision == Lower || got.Size.Limit != 0 && got.Size.Limit < 700*mib {
+		if got.Decision == Decrease || got.Size.Limit != 0 && got.Size.Limit < 700*mib {
 			t.Fatalf("%s without data: %s", gap, got.Summary)
 		}
 	}
-	// Data comes back after a month: an hour of idling is no reason to forget what was needed before.
+	// Data comes back after a month: after an hour of idling, what was needed before is kept.
 	back := now.Add(30 * time.Hour)
 	for i := range 30 {
 		h.Add(sample("pod-1", back.Add(time.Duration(i)*2*time.Minute), 50*mib), gib)
@@ -236,7 +236,7 @@ func TestSizesNeverCollapseWhenDataStops(t *testing.T) {
 	}
 }
 
-// TestWhatAKillAsksForStaysUrgent for the replicas that do not have it yet, when the one that was looked at does.
+// TestWhatAKillAsksForStaysUrgent for the replicas that do not have it yet, when the one that was read does.
 func TestWhatAKillAsksForStaysUrgent(t *testing.T) {
 	kills := []memory.OOMKill{kill(start, 256*mib)}
 	first := Evaluate(Input{Kills: kills, Current: sizeOf(64*mib, 256*mib), Now: start.Add(time.Minute)})

@@ -15,9 +15,9 @@ type Price struct {
 	Times float64
 }
 
-// Model holds the constants that the size of a container follows from, beside those that owners set in [Policy]. Nobody
-// configures them; they are values so that the backtest can say what each of them is worth: docs/design/sizing.md
-// has its table.
+// Model holds the constants that the size of a container follows from, beside those that owners set in [Policy]. They
+// are not configurable; they are values so that the backtest can measure each of them: docs/design/sizing.md has its
+// table.
 type Model struct {
 	// Prices of a kill, by posture. The default was chosen in the middle of those that did well on two trace sets and six
 	// generated ones.
@@ -37,19 +37,19 @@ type Model struct {
 
 	// BurstPerDoubling and BurstSpan are the hazard curve of bursts that have not been seen yet: for every time that the
 	// age of a container can double before it is BurstSpan old, it gets BurstPerDoubling. The chance that the next hour
-	// brings a new record falls as one over the age, and the sizes of bursts are spread exponentially. Then the room at
-	// which one more MiB costs what it saves is this logarithm, and the age at which it is 0 goes with the price of a
+	// brings a new record falls as one over the age, and the sizes of bursts are spread exponentially. Then the headroom
+	// at which one more MiB costs what it saves is this logarithm, and the age at which it is 0 goes with the price of a
 	// kill: BurstSpan is for the Balanced one.
 	BurstPerDoubling memory.Bytes
 	BurstSpan        period.Evidence
 	// BurstUse is the use up to which a burst is an amount, not a share: a fork, a batch or a library loaded late is as
-	// large in a process of 10Mi as in one of 60Mi. From there the room falls in a straight line, and from BurstEnds on
-	// the headroom holds it.
+	// large in a process of 10Mi as in one of 60Mi. From there the headroom for it falls in a straight line, and from
+	// BurstEnds on the ordinary headroom holds it.
 	BurstUse, BurstEnds memory.Bytes
 
-	// StepHalfLife is for the room that a young container has for its next step, on top of its record: memory moves in
-	// steps at first, caches fill, code is compiled, a first large request comes, and the next step tends to be as large
-	// as those before it. This is the age at which an earlier one counts half.
+	// StepHalfLife is for the headroom that a young container has for its next step, on top of its record: memory moves
+	// in steps at first, caches fill, code is compiled, a first large request comes, and the next step tends to be as
+	// large as those before it. This is the age at which an earlier one counts half.
 	StepHalfLife period.Evidence
 
 	// EatenPercent: when less of the headroom than this is left, a raise is due even if it is a small one. So it is when
@@ -59,8 +59,7 @@ type Model struct {
 	// RepeatPercent is the growth after a kill that follows one at a lower limit within the hour, instead of the policy's
 	// factor: doubling finds a need of 64 times the limit within 7 kills.
 	RepeatPercent int32
-	// RememberedPercent bounds how far a kill may jump at once towards a peak seen before: what was seen long ago is a
-	// guess.
+	// RememberedPercent bounds how far a kill may jump towards a peak seen before: what was seen long ago is a guess.
 	RememberedPercent int32
 }
 
@@ -90,8 +89,8 @@ func (m *Model) price(p Posture) Price {
 	return m.Balanced
 }
 
-// youngFor is how long a container is young, so that it has room for what it has not shown: BurstSpan at the price of
-// Balanced.
+// youngFor is how long a container is young, so that it has headroom for what it has not shown: BurstSpan at the price
+// of Balanced.
 func (m *Model) youngFor(p Posture) period.Evidence {
 	return period.Evidence(float64(m.BurstSpan) * float64(m.price(p).Fixed) / float64(m.Balanced.Fixed))
 }

@@ -3,7 +3,7 @@
 
 package recommend
 
-// withDefaults fills in what is zero. -1 is how a caller says 0 percent.
+// withDefaults fills in what is zero. -1 is how a caller sets 0 percent.
 func (p Policy) withDefaults() Policy {
 	d := DefaultPolicy()
 	percent := func(v *int32, def int32) {

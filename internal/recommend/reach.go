@@ -10,10 +10,10 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-// A kill proves that more is needed only where the limit it is told with was effective. A resize that never reached
-// the container or its pod looks the same from outside: the container dies at the old limit, status shows the new
-// one, and growing from that runs away. So growth must be borne out by something: use above the limit before, or a
-// pod that was created with the limit.
+// A kill proves that more is needed only if the limit it is reported with was effective. A resize that never reached
+// the container or its pod looks the same from outside: the container dies at the old limit, status shows the new one,
+// and growing from that runs away. So growth must be confirmed: by use above the limit before, or by a pod that was
+// created with the limit.
 const (
 	// reachWindow is how far back kills are part of what goes on now. A lower limit that a container died at before
 	// is still one before memfit grew anything; a higher one, and what was seen then, belongs to another release or
@@ -35,13 +35,13 @@ const (
 type reach struct {
 	// proven is the highest limit that was effective without doubt, or the highest use seen.
 	proven memory.Bytes
-	// unproven are the limits above it that a container died at, as its status says, lowest first.
+	// unproven are the limits above it that a container died at, by its status, lowest first.
 	unproven []memory.Bytes
 	// seen is the highest use ever seen.
 	seen memory.Bytes
 }
 
-// findReach walks the limits that the container died at, lowest first. The first is that of before memfit grew
+// findReach walks the limits that the container died at, lowest first. The first is that of before memfit increased
 // anything. Any other was effective if more was seen than the one before it allows.
 func (e *evaluation) findReach() reach {
 	r := reach{seen: max(e.highestDay(), e.rec.Evidence.PeakWorkingSet)}

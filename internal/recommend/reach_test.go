@@ -13,9 +13,9 @@ import (
 	"github.com/memfit/memfit/internal/oom"
 )
 
-// crashLoop plays a container that takes need at its start and dies until it has it, while nothing but its kills is
-// ever seen. effective is the limit that the kernel holds it to when asked is what its status says. It returns the
-// limits recommended, and the last recommendation.
+// crashLoop plays a container that takes need at its start and dies until it has it, while only its kills are ever
+// seen. effective is the limit that the kernel holds it to when its status shows asked. It returns the limits
+// recommended, and the last recommendation.
 func crashLoop(first, need memory.Bytes, rounds int, edit func(*memory.OOMKill),
 	effective func(asked memory.Bytes) memory.Bytes,
 ) (limits []memory.Bytes, last Recommendation) {
@@ -138,7 +138,7 @@ func TestSamplesAboveTheLimitBeforeProveARaise(t *testing.T) {
 	}
 }
 
-// TestGrowthHasACeilingWithoutLimitMax: whatever kills say, half of the largest node is left to others.
+// TestGrowthHasACeilingWithoutLimitMax: whatever the kills, half of the largest node is left to others.
 func TestGrowthHasACeilingWithoutLimitMax(t *testing.T) {
 	for name, tc := range map[string]struct {
 		node, have memory.Bytes
@@ -164,7 +164,7 @@ func TestGrowthHasACeilingWithoutLimitMax(t *testing.T) {
 			}
 		})
 	}
-	// Killed at the ceiling: nothing more, and somebody is told.
+	// Killed at the ceiling: nothing more, and an alarm.
 	got := Evaluate(
 		Input{
 			Kills: []memory.OOMKill{kill(start, 4*gib)}, Current: sizeOf(4*gib, 4*gib), LargestNode: 8 * gib,
@@ -186,7 +186,8 @@ func TestGrowthHasACeilingWithoutLimitMax(t *testing.T) {
 	}
 }
 
-// TestALeakIsNotFed: what Leak says is told, and the limit stays, also when use or time would ask for more.
+// TestALeakIsNotFed: the content of Leak is reported, and the limit is unchanged, also when use or time would ask for
+// more.
 func TestALeakIsNotFed(t *testing.T) {
 	noon := start.Add(12 * time.Hour)
 	kills := []memory.OOMKill{
@@ -213,7 +214,8 @@ func TestALeakIsNotFed(t *testing.T) {
 	}
 }
 
-// TestALeakInDoubtIsNotFedEither: what may be a start that still fills is told as that, and the limit stays meanwhile.
+// TestALeakInDoubtIsNotFedEither: what may be a start that still fills is reported as that, and the limit is unchanged
+// meanwhile.
 func TestALeakInDoubtIsNotFedEither(t *testing.T) {
 	kills := []memory.OOMKill{kill(start, 64*mib), kill(start.Add(time.Minute), 256*mib)}
 	got := Evaluate(Input{
@@ -228,7 +230,7 @@ func TestALeakInDoubtIsNotFedEither(t *testing.T) {
 }
 
 // TestAKillIsRememberedAfterItWasActedOn: memfit has raised the limit to more than twice what it died at, and still
-// says why.
+// reports why.
 func TestAKillIsRememberedAfterItWasActedOn(t *testing.T) {
 	got := Evaluate(Input{
 		Kills: []memory.OOMKill{kill(start, 64*mib)}, Current: sizeOf(64*mib, 256*mib), Now: start.Add(time.Minute),
@@ -253,7 +255,7 @@ func TestAStallIsNotCalledAKill(t *testing.T) {
 	got := Evaluate(
 		Input{Kills: []memory.OOMKill{stall}, Current: sizeOf(128*mib, 256*mib), Now: start.Add(time.Second)},
 	)
-	if got.Decision != Raise || got.Size.Limit != 512*mib ||
+	if got.Decision != Increase || got.Size.Limit != 512*mib ||
 		!strings.HasSuffix(got.Summary, ": stalled at 256Mi at 00:00:00Z") {
 		t.Errorf("got %s", got.Summary)
 	}
@@ -271,7 +273,7 @@ func TestAHeapCapThatFollowsTheLimitGrowsWithIt(t *testing.T) {
 		Kills: []memory.OOMKill{abort(start, 256*mib)}, Traits: share, Current: sizeOf(256*mib, 256*mib),
 		Now: start.Add(time.Second),
 	}
-	if got := Evaluate(in); got.Decision != Raise || got.Size.Limit != 512*mib ||
+	if got := Evaluate(in); got.Decision != Increase || got.Size.Limit != 512*mib ||
 		!says(got, "heap cap follows from the limit") {
 		t.Errorf("got %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
@@ -284,7 +286,7 @@ func TestAHeapCapThatFollowsTheLimitGrowsWithIt(t *testing.T) {
 		!says(got, "keeps the cap it was created with") {
 		t.Errorf("got %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
-	// And a cap that the owner wrote down has nothing to do with the limit; the abort is told all the same.
+	// And a cap that the owner wrote down does not depend on the limit; the abort is reported anyway.
 	in.Traits = Traits{Name: "Java"}
 	if got := Evaluate(in); got.Decision != Hold ||
 		!strings.Contains(
@@ -294,8 +296,8 @@ func TestAHeapCapThatFollowsTheLimitGrowsWithIt(t *testing.T) {
 	}
 }
 
-// TestADeathWithinARaiseIsNoSecondStep: a raise meets a container that runs, and one that takes its memory at once may
-// have died before it.
+// TestADeathWithinARaiseIsNoSecondStep: a raise meets a container that runs, and one that takes its memory at its
+// start may have died before it.
 func TestADeathWithinARaiseIsNoSecondStep(t *testing.T) {
 	at := func(after time.Duration, limit memory.Bytes, uptime time.Duration) memory.OOMKill {
 		k := kill(start.Add(after), limit)
@@ -318,7 +320,7 @@ func TestADeathWithinARaiseIsNoSecondStep(t *testing.T) {
 		"the next one at the same limit": {first, at(time.Second, 256*mib, 0), at(12*time.Second, 256*mib, time.Second)},
 		"one that lived for a while":     {first, at(8*time.Second, 256*mib, 5*time.Second)},
 	} {
-		if got := evaluate(kills...); got.Size.Limit <= 256*mib || got.Decision != Raise {
+		if got := evaluate(kills...); got.Size.Limit <= 256*mib || got.Decision != Increase {
 			t.Errorf("%s: got %s, want a raise above 256Mi", name, got.Summary)
 		}
 	}

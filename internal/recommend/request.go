@@ -17,9 +17,9 @@ const (
 	requestRest = 6 * period.Hour
 )
 
-// request follows from the limit (0: there is none): the limit itself, or usual use with a third of the headroom,
-// because a request that is passed now and then costs a place in the eviction order and no kill. But it is never below
-// what is in use, and like a limit it is lowered on a day of use at least, and never because of a kill.
+// request follows from the limit (0: unlimited): the limit itself, or usual use with a third of the headroom, because
+// a request that is passed now and then costs a place in the eviction order and no kill. But it is never below what is
+// in use, and like a limit it is lowered on a day of use at least, and never because of a kill.
 func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
 	p := e.Policy
 	request := limit

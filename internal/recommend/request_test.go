@@ -23,7 +23,7 @@ func TestARequestIsNotLoweredByAKill(t *testing.T) {
 			Now: start.Add(time.Second),
 		},
 	)
-	if got.Decision != Raise || got.Size.Request != 64*mib || !says(got, "request stays at 64Mi") {
+	if got.Decision != Increase || got.Size.Request != 64*mib || !says(got, "request stays at 64Mi") {
 		t.Errorf("got %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
 	// Neither a day of little use nor the kill makes it less within the hour.
@@ -74,11 +74,11 @@ func TestARequestHoldsWhatIsInUse(t *testing.T) {
 				History: young, Current: sizeOf(95*mib, 1332*mib), InUse: 706 * mib,
 				InUseSeen: start.Add(170 * time.Second), Now: start.Add(3 * time.Minute),
 			},
-			812 * mib, Raise,
-			"Raise request 95Mi to 812Mi, limit stays 1.3Gi: 706Mi was in use at 00:02:50Z; 3 samples over 2 min so far",
+			812 * mib, Increase,
+			"Increase request 95Mi to 812Mi, limit stays 1.3Gi: 706Mi was in use at 00:02:50Z; 3 samples over 2 min so far",
 		},
 		"no samples kept": {
-			Input{Current: sizeOf(95*mib, 1332*mib), InUse: 706 * mib, Now: start}, 812 * mib, Raise, "Raise request",
+			Input{Current: sizeOf(95*mib, 1332*mib), InUse: 706 * mib, Now: start}, 812 * mib, Increase, "Increase request",
 		},
 		"enough already": {
 			Input{History: young, Current: sizeOf(706*mib, 1332*mib), InUse: 706 * mib, Now: start.Add(3 * time.Minute)}, 0,
@@ -87,21 +87,21 @@ func TestARequestHoldsWhatIsInUse(t *testing.T) {
 		"far above usual use": {
 			Input{
 				History: old, Current: sizeOf(104*mib, 1332*mib), InUse: 706 * mib, Policy: Policy{DecreaseNever: true}, Now: now,
-			}, 812 * mib, Raise, "706Mi was in use at",
+			}, 812 * mib, Increase, "706Mi was in use at",
 		},
 		"a little above": {
-			Input{History: old, Current: sizeOf(96*mib, 104*mib), InUse: 97 * mib, Now: now}, 104 * mib, Raise,
+			Input{History: old, Current: sizeOf(96*mib, 104*mib), InUse: 97 * mib, Now: now}, 104 * mib, Increase,
 			"97Mi was in use at",
 		},
 		"never above the limit": {
 			Input{History: young, Current: sizeOf(95*mib, 720*mib), InUse: 706 * mib, Now: start.Add(3 * time.Minute)},
-			720 * mib, Raise, "Raise request",
+			720 * mib, Increase, "Increase request",
 		},
 		"as far as the owner lets it": {
 			Input{
 				History: young, Current: sizeOf(95*mib, 1332*mib), InUse: 706 * mib, Policy: Policy{RequestMax: 256 * mib},
 				Now: start.Add(3 * time.Minute),
-			}, 256 * mib, Raise, "Raise request 95Mi to 256Mi",
+			}, 256 * mib, Increase, "Increase request 95Mi to 256Mi",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestARequestHoldsWhatIsInUse(t *testing.T) {
 					tc.says,
 				)
 			}
-			if got.UseAboveRequest != (tc.decision == Raise) {
+			if got.UseAboveRequest != (tc.decision == Increase) {
 				t.Errorf("UseAboveRequest is %t", got.UseAboveRequest)
 			}
 		})
@@ -124,32 +124,14 @@ func TestARequestDoesNotFollowEachMiB(t *testing.T) {
 	h, have, changes := history.New(), sizeOf(100*mib, gib), 0
 	for use := 100 * mib; use < 200*mib; use += mib {
 		got := Evaluate(Input{History: h, Current: have, InUse: use, Now: start})
-		if have.Request < use && got.Decision != Raise {
+		if have.Request < use && got.Decision != Increase {
 			t.Fatalf("%s in use, request %s: %s", use, have.Request, got.Summary)
 		}
-		if got.Decision == Raise {
+		if got.Decision == Increase {
 			have, changes = got.Size, changes+1
 		}
 	}
 	if changes > 6 {
 		t.Errorf("100 steps of 1 MiB from 100 to 200 MiB were %d changes, want at most 6", changes)
-	}
-}
-
-// TestUseAboveTheRequestDoesNotWait for a cool-down, but nothing is restarted for it.
-func TestUseAboveTheRequestDoesNotWait(t *testing.T) {
-	in := Change{
-		Proposal{
-			Recommendation: Recommendation{Decision: Raise, Size: sizeOf(812*mib, 1332*mib), UseAboveRequest: true},
-		},
-		Running{Current: sizeOf(95*mib, 1332*mib)},
-	}
-	changed := Progress{LastChange: start.Add(-time.Minute), Now: start, Replicas: 2}
-	if got := Guard(in, Surroundings{}, changed); got != (Refusal{}) {
-		t.Errorf("refused: %s %s", got.Reason, got.Message)
-	}
-	in.Restarts = true
-	if reason := Guard(in, Surroundings{}, changed).Reason; reason != "CoolingDown" {
-		t.Errorf("with a restart: %q, want CoolingDown", reason)
 	}
 }

@@ -18,7 +18,7 @@ func (e *evaluation) rollBack() memory.Bytes {
 	case e.certainty != history.Exact:
 		return 0 // what is in use may be more than is known
 	case cur > s.RaisedTo && !within(s.RaisedTo, cur, e.Policy.MinChangePercent):
-		return 0 // somebody has raised it further since
+		return 0 // it has been raised further since
 	}
 	if used := max(e.InUse, e.highestDay()); !holds(s.Limit, used) {
 		e.say(
@@ -34,11 +34,5 @@ func (e *evaluation) rollBack() memory.Bytes {
 	return s.Limit
 }
 
-// holds says whether a limit may be lowered onto use: what is counted moves by a few percent between two samples.
+// holds reports whether a limit may be lowered onto use: what is counted moves by a few percent between two samples.
 func holds(limit, used memory.Bytes) bool { return used.Percent(105) < limit }
-
-// rollsBack: the size lowered to is no lower than before a raise that did not help.
-func (c *Change) rollsBack() bool {
-	to := c.Recommendation.RollBackTo
-	return to > 0 && c.lowering() && c.Recommendation.Size.Limit >= to
-}

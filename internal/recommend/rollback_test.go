@@ -37,7 +37,7 @@ func TestARaiseThatDidNotEndItsStallIsRolledBack(t *testing.T) {
 	}{
 		"at once, on minutes of use": {
 			Input{History: young(235 * mib), Current: sizeOf(250*mib, 512*mib), Unrelieved: unrelieved()},
-			Lower, sizeOf(250*mib, 256*mib), "the raise to 512Mi did not end the stall of 00:00:00Z and is rolled back",
+			Decrease, sizeOf(250*mib, 256*mib), "the raise to 512Mi did not end the stall of 00:00:00Z and is rolled back",
 		},
 		"and then it stays": {
 			Input{History: young(235 * mib), Current: sizeOf(250*mib, 256*mib), Unrelieved: unrelieved()},
@@ -51,7 +51,7 @@ func TestARaiseThatDidNotEndItsStallIsRolledBack(t *testing.T) {
 			Input{
 				History: young(235 * mib), Current: sizeOf(250*mib, 512*mib), Unrelieved: unrelieved(),
 				Kills: []memory.OOMKill{kill(now.Add(-time.Minute), 512*mib)},
-			}, Raise, memory.Size{}, "OOM-killed at limit 512Mi",
+			}, Increase, memory.Size{}, "OOM-killed at limit 512Mi",
 		},
 		"not when somebody has raised it further": {
 			Input{History: young(235 * mib), Current: sizeOf(250*mib, 1024*mib), Unrelieved: unrelieved()}, Hold, memory.Size{},
@@ -75,24 +75,5 @@ func TestARaiseThatDidNotEndItsStallIsRolledBack(t *testing.T) {
 				t.Errorf("nothing says %q:\n%s", tc.says, all)
 			}
 		})
-	}
-}
-
-func TestARollBackWaitsForNoEvidenceAndNoCoolDown(t *testing.T) {
-	rec := Recommendation{
-		Decision: Lower, Size: sizeOf(250*mib, 256*mib), RollBackTo: 256 * mib, Evidence: Evidence{Window: 8 * time.Minute},
-	}
-	in := Change{Proposal{Recommendation: rec}, Running{Current: sizeOf(250*mib, 512*mib), Demand: 235 * mib}}
-	changed := Progress{Now: start.Add(10 * time.Minute), LastChange: start, Replicas: 2}
-	if got := Guard(in, Surroundings{}, changed); got != (Refusal{}) {
-		t.Errorf("refused: %s: %s", got.Reason, got.Message)
-	}
-	in.Demand = 250 * mib
-	if reason := Guard(in, Surroundings{}, changed).Reason; reason != "InUse" {
-		t.Errorf("lowered onto what is in use: %q", reason)
-	}
-	in.Demand, in.Recommendation.Size.Limit = 100*mib, 128*mib
-	if reason := Guard(in, Surroundings{}, changed).Reason; reason != "NotEnoughEvidence" {
-		t.Errorf("lowered beyond what was before on 8 minutes of use: %q", reason)
 	}
 }

@@ -20,9 +20,9 @@ const (
 	Hold Decision = "Hold"
 	// Keep: what the container has is right, or not wrong enough to change.
 	Keep Decision = "Keep"
-	// Raise and Lower say which way the limit (or, with an unchanged limit, the request) goes.
-	Raise Decision = "Raise"
-	Lower Decision = "Lower"
+	// Increase and Decrease say which way the limit (or, with an unchanged limit, the request) goes.
+	Increase Decision = "Increase"
+	Decrease Decision = "Decrease"
 )
 
 // Posture is a point on the curve between OOM kills and unused memory. The names are those of the API.

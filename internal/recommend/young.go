@@ -16,8 +16,8 @@ import (
 // nor a burst that it has shown already moves.
 const youngQuantile = 0.5
 
-// youngLimit is usual use with room for bursts that a container as young as this one may not have shown yet; 0 when it
-// is old enough.
+// youngLimit is usual use with headroom for bursts that a container as young as this one may not have shown yet; 0
+// when it is old enough.
 func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 	usual := e.History.Quantile(youngQuantile)
 	room := e.tapered(e.burstRoom(), usual)

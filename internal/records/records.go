@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// State says whether a workload exists.
+// State is whether a workload exists.
 type State int
 
 // States of a workload. The zero value is the careful one: what is not known is neither created nor deleted.
@@ -22,7 +22,7 @@ const (
 	Unknown State = iota // its kind cannot be read here, or reading it failed
 	Exists
 	Leaving // it has a deletionTimestamp
-	Gone    // the API server said that there is none of that name
+	Gone    // the API server reported that there is none of that name
 )
 
 // Presence is what is known of a workload.
@@ -44,14 +44,14 @@ const (
 	Delete        // it is about a workload that does not exist any more, also when another of the same name does
 )
 
-// Judge says what is to be done with a record of a workload, and why. Deleting is only ever the answer where it is
-// known that the record's workload is gone.
+// Judge returns what is to be done with a record of a workload, and why. It only returns deletion if the record's
+// workload is known to be gone.
 func Judge(record *metav1.ObjectMeta, of memory.WorkloadRef, p Presence) (Action, string) {
 	uid, owned := OwnerUID(record.OwnerReferences, of)
 	switch {
 	case p.State == Gone:
 		return Delete, of.String() + " does not exist"
-	case p.UID == "": // nothing is known
+	case p.UID == "": // unknown
 		return Keep, ""
 	case owned && uid == p.UID:
 		return Keep, ""
@@ -79,8 +79,8 @@ func OwnerUID(refs []metav1.OwnerReference, of memory.WorkloadRef) (uid types.UI
 	return "", false
 }
 
-// BelongTo says whether a new pod may be given what a record says: it names the workload as its owner, and that is the
-// pod's. A UID that is not known, as in the first moments of a rollout, contradicts nothing. A pod that is its own
+// BelongTo reports whether a new pod may be given the content of a record: it names the workload as its owner, and
+// that is the pod's. An unknown UID, as in the first moments of a rollout, does not contradict. A pod that is its own
 // workload is only being created, and what was written for one of its name before was about another program.
 func BelongTo(refs []metav1.OwnerReference, of memory.WorkloadRef, uid types.UID) bool {
 	if workloadkind.IsPod(of.APIVersion, of.Kind) {

@@ -139,33 +139,18 @@ func (s Spent) inWords() string {
 	return s.Bytes.String() + " and 1 pod"
 }
 
-// overChangeBudget says why the budget of the cluster does not allow a cost now; empty: it does, or there is none.
-func (d *decider) overChangeBudget(cost Spent) string {
-	switch {
-	case d.Allowance == nil || cost.Bytes == 0 && cost.Pods == 0:
-		return ""
-	case d.Allowance.Unknown:
-		d.requeueIn(recheckAfter)
-		return "what was taken of the cluster's change budget before memfit started is being read"
-	}
-	why, again := d.Allowance.refuses(cost, d.State.Spent, d.Now)
-	if why != "" && !again.IsZero() {
-		d.requeueIn(max(again.Sub(d.Now), time.Second))
-	}
-	return why
-}
-
 // waitsForNoBudget reports whether a container was killed, or was given less than it bears, and is helped by a raise in
 // place that restarts nothing. It is counted, so that other changes wait for it.
-func (d *decider) waitsForNoBudget(pod *Pod, to map[string]memory.Size) bool {
+func (d *decider) waitsForNoBudget(ch *change) bool {
 	urgent := false
-	for name, size := range to {
-		c, _ := pod.container(name)
-		from := have(c)
-		if c.RestartsOnResize {
+	for name, to := range ch.sizes {
+		c, _ := ch.pod.container(name)
+		kind := d.kindOf(c, have(c), to, ch.evict)
+		if kind&restarting != 0 || c.RestartsOnResize {
 			return false
 		}
-		urgent = urgent || from.Limit < size.Limit && d.Desired[c.key()].Recommendation.Urgent || d.givesBack(c, size, from)
+		urgent = urgent || kind&givesBack != 0 ||
+			have(c).Limit < to.Limit && d.Desired[c.key()].Recommendation.Urgent
 	}
 	return urgent
 }

@@ -136,7 +136,7 @@ func TestEvictionsTakePodsOfTheBudget(t *testing.T) {
 	refused := 0
 	c.evict = func(Action) string {
 		if refused++; refused <= 3 {
-			return v1alpha1.ReasonBudget
+			return v1alpha1.ReasonDisruptionBudget
 		}
 		return ""
 	}

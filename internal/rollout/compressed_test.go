@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -60,4 +61,44 @@ func TestARolledBackLimitIsTriedAgainAfterACompressedWeek(t *testing.T) {
 	c.passes((2 * period.Day).Duration())
 	c.reconcile()
 	c.expectLimits("100Mi 256Mi 256Mi")
+}
+
+func TestGatesCountCompressedEvidence(t *testing.T) {
+	compress.By(t, 144)
+	g := lower()
+	g.want.Recommendation.Evidence.Window = 8 * time.Minute
+	if why := g.verdict(false).Message; !strings.Contains(why,
+		"8 min of use is too little to lower a limit: 10 min are needed") {
+		t.Errorf("after 19 hours of evidence: %q", why)
+	}
+	g.want.Recommendation.Evidence.Window = 11 * time.Minute
+	if got := g.verdict(false); got != (Verdict{}) {
+		t.Errorf("after 26 hours of evidence: %+v", got)
+	}
+	g.want.WindowPeak = 500 * mib
+	if why := g.verdict(false).Message; !strings.Contains(why, "use reached 500Mi within the last 10 min") {
+		t.Errorf("%q does not name the real time", why)
+	}
+	g = raise(false)
+	g.d.State.LastChange = start.Add(-20 * time.Second)
+	if why := g.verdict(false).Message; !strings.Contains(why, "cooldown 25s") {
+		t.Errorf("the cool-down is an hour of evidence: %q", why)
+	}
+}
+
+func TestMaxPerDayCountsOverACompressedDay(t *testing.T) {
+	compress.By(t, 144)
+	c := newCluster(t, 2, big)
+	c.in.Restart = &Candidate{Pod: "web-1", UID: "uid-1", Measured: start}
+	c.in.Restarts = RestartPolicy{
+		MaxPerDay: 1, MinReplicas: 1, Cooldown: time.Minute,
+		Done: []PastRestart{{Pod: "old", At: start.Add(-9 * time.Minute)}},
+	}
+	if held := Decide(c.in).RestartHeld; held != "1 pods were restarted in the last 10m, and drift.maxPerDay is 1" {
+		t.Errorf("nine minutes later: %q", held)
+	}
+	c.in.Restarts.Done[0].At = start.Add(-10 * time.Minute)
+	if got := Decide(c.in); len(got.Actions) != 1 {
+		t.Errorf("ten minutes later: %q", got.RestartHeld)
+	}
 }

@@ -30,6 +30,11 @@ func Decide(in Input) Transition {
 	if d.State.Spent = Recent(in.State.Spent, in.Now); in.Allowance == nil {
 		d.State.Spent = nil
 	}
+	for i := range d.Pods {
+		if !d.Pods[i].Leaving {
+			d.running++
+		}
+	}
 	d.supersede()
 	d.again()
 	d.restart()
@@ -42,6 +47,7 @@ type decider struct {
 	actions []Action
 	// wanting are the pods that lack what is recommended and are not being changed.
 	wanting []*Pod
+	// running is the number of pods that are not leaving.
 	running int
 	// reason and message are of the first refusal.
 	reason, message string
@@ -150,27 +156,50 @@ func (d *decider) again() {
 			d.actions = append(
 				d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.From, Undo: true, Why: changes(st.To, st.From)},
 			)
-		case d.stopped(pod, st):
-			// Nothing that was not sent yet is begun. Taking back what memfit did is not beginning.
-		case (st.Evict || pod.restartsFor(st) && !pod.has(st.To, spec)) && d.noLongerAllowed(pod):
-			d.requeueIn(recheckAfter) // others have gone down since it was written down
+		case !st.Evict && pod.has(st.To, spec) && !pod.holds(st.To):
+			d.requeueIn(settle)
+			d.requeueIn(pod.doubtedUntil(st.To).Sub(d.Now))
+		case d.gated(pod, st) >= waits: // taking back what memfit did is not beginning
+			d.requeueIn(recheckAfter)
 		case st.Evict && d.awaitsPermit(st):
 			d.requeueIn(permitReaches)
 		case st.Evict:
 			st.Present = presentOf(d.Pods)
-			d.actions = append(
-				d.actions, Action{Pod: st.Pod, UID: st.UID, Evict: true, Sizes: st.To, Why: changes(st.From, st.To)},
-			)
+			d.send(st)
 		case !pod.has(st.To, spec):
 			st.Sent, st.Lives = stamp(d.Now), pod.lives(st.To)
-			d.actions = append(d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.To, Why: changes(st.From, st.To)})
+			d.send(st)
 		case d.resend(st, pod):
-			d.actions = append(d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.To, Why: changes(st.From, st.To)})
+			d.send(st)
 		default:
 			d.requeueIn(settle)
-			d.requeueIn(pod.doubtedUntil(st.To).Sub(d.Now))
 		}
 	}
+}
+
+// holds reports whether a container has less than it should have, although its spec has it.
+func (p *Pod) holds(to map[string]memory.Size) bool {
+	_, held := p.held(to)
+	return held
+}
+
+// send asks for what a step was written down for.
+func (d *decider) send(st *Step) {
+	d.actions = append(
+		d.actions, Action{Pod: st.Pod, UID: st.UID, Evict: st.Evict, Sizes: st.To, Why: changes(st.From, st.To)},
+	)
+}
+
+// gated is what the gates make of a step that was written down.
+func (d *decider) gated(pod *Pod, st *Step) (worst again) {
+	for _, c := range pod.Containers {
+		if to, asked := st.To[c.Name]; asked {
+			ch := d.changeOf(pod, c, to, st.Evict)
+			ch.begun = st.UID
+			worst = max(worst, d.refusedAgain(ch))
+		}
+	}
+	return worst
 }
 
 func (d *decider) pod(st Step) *Pod {
@@ -182,36 +211,11 @@ func (d *decider) pod(st Step) *Pod {
 	return nil
 }
 
-// stopped reports whether a step that was not sent yet must wait: for a pause or another writer.
-func (d *decider) stopped(pod *Pod, st *Step) bool {
-	for _, c := range pod.Containers {
-		if desired := d.Desired[c.key()]; desired.Conflict != "" || desired.Paused != "" && !d.restores(pod, st) {
-			return true
-		}
-	}
-	return d.State.ConflictingWriter != nil
-}
-
-// restores reports whether a step only gives back, in place, what a lower limit that did harm had taken.
-func (d *decider) restores(pod *Pod, st *Step) bool {
-	for name, to := range st.To {
-		if c, found := pod.container(name); found && !d.givesBack(c, to, st.From[name]) {
-			return false
-		}
-	}
-	return !st.Evict
-}
-
 // next begins to change as many pods as may be changed now.
 func (d *decider) next() {
 	if d.Policy.OnlyWatch {
 		for of, want := range d.Desired { // new pods get it
 			d.State.raise(of, want.Recommendation.Size.Limit)
-		}
-		for i := range d.Pods {
-			if !d.Pods[i].Leaving {
-				d.running++
-			}
 		}
 		return
 	}
@@ -220,7 +224,6 @@ func (d *decider) next() {
 		if pod.Leaving {
 			continue
 		}
-		d.running++
 		if st, begun := d.State.step(pod.UID); begun && (st.Confirmed.IsZero() || st.Evict) {
 			continue
 		}
@@ -257,131 +260,6 @@ func (d *decider) need(pod *Pod) int64 {
 	return most
 }
 
-// change begins to change one pod, if its guards let it.
-func (d *decider) change(pod *Pod) {
-	sizes, refusedInPlace := d.inPlace(pod)
-	if len(sizes) > 0 {
-		if d.affordsAll(pod, sizes, false) {
-			d.begin(pod, sizes, false)
-		}
-		return
-	}
-	if !refusedInPlace || !d.Policy.Evict {
-		return
-	}
-	if sizes := d.byEviction(pod); len(sizes) > 0 {
-		// What an in-place resize could not do is being done: its refusal is of no interest any more.
-		d.reason, d.message = "", ""
-		if d.affordsAll(pod, sizes, true) {
-			d.begin(pod, sizes, true)
-		}
-	}
-}
-
-// affordsAll refuses a change for which the change budget of the cluster has no room.
-func (d *decider) affordsAll(pod *Pod, to map[string]memory.Size, evict bool) bool {
-	if !evict && d.waitsForNoBudget(pod, to) {
-		return true
-	}
-	why := d.overChangeBudget(pod.cost(to, evict))
-	if why != "" {
-		d.refused(v1alpha1.ReasonWaitingForBudget, "pod "+pod.Name+": "+why)
-	}
-	return why == ""
-}
-
-// barred are the guards that speak against changing the pod where it is, and not against the size.
-var barred = []string{
-	v1alpha1.ReasonFrozenHeapCap, v1alpha1.ReasonQoSClass, v1alpha1.ReasonNodeTooSmall,
-}
-
-// inPlace are the new sizes of a pod that can be had by a resize now. refused: something speaks against a resize of
-// this pod, and not against the sizes, so that an eviction may bring them.
-func (d *decider) inPlace(pod *Pod) (sizes map[string]memory.Size, refused bool) {
-	if r, stands := d.State.refusal(pod.UID, false); stands && d.stillAsked(pod, r) {
-		d.refused(r.Reason, fmt.Sprintf("pod %s: %s", pod.Name, r.Why))
-		return nil, r.Reason != v1alpha1.ReasonBudget // which would not allow an eviction, either
-	}
-	for _, c := range pod.Containers {
-		to, differs := d.target(pod, c)
-		if !differs {
-			continue
-		}
-		if fits, all := pod.within(c, to, d.Desired[c.key()].Policy); !all {
-			d.beyond(pod, c, to)
-			refused = refused || !pod.Whole.Young
-			if to = fits; !recommend.Differs(have(c), to, d.Desired[c.key()].Policy) {
-				continue
-			}
-		}
-		in, progress := d.changeOf(pod, c, to)
-		around := d.surroundings(c, to)
-		in.Restarts = c.RestartsOnResize && !c.Literal
-		if limit, needed := d.sharedNeed(pod, c); needed {
-			in.Current.Limit, in.Recommendation.Size.Limit = pod.Whole.Spec.Limit, limit
-			in.Recommendation.Decision = recommend.Raise
-		}
-		if pod.follows() && pod.limited() { // quotas count the pod as a whole
-			around.Quota = recommend.Quota{}
-		}
-		reason, message, no := d.guards(c, in, around, progress)
-		if !no {
-			reason, message, no = d.undercuts(c, to)
-		}
-		if !no {
-			reason, message, no = d.first(pod, c, to)
-		}
-		if !no {
-			reason, message, no = d.affordable(pod, c, to)
-		}
-		if !no {
-			reason, message, no = d.settled(c, to)
-		}
-		if no {
-			d.refused(reason, d.about(pod, c)+message)
-			refused = refused || slices.Contains(barred, reason)
-			continue
-		}
-		if sizes == nil {
-			sizes = map[string]memory.Size{}
-		}
-		if c.Effective > 0 && to.Limit == c.Spec.Limit {
-			to = d.another(c.key(), to) // the spec says so already, and the kubelet does nothing about numbers that it has
-		}
-		sizes[c.Name] = to
-	}
-	if !d.whole(pod, sizes) {
-		return nil, refused || slices.Contains(barred, d.reason)
-	}
-	return sizes, refused
-}
-
-// harmless reports whether a change is a raise in place that restarts nothing.
-func (d *decider) harmless(c Container, to memory.Size) bool {
-	return !c.RestartsOnResize && !lowers(have(c).Limit, to.Limit)
-}
-
-// surroundings are those of a container. A pause does not stop the rollback of a lower limit that did harm.
-func (d *decider) surroundings(c Container, to memory.Size) recommend.Surroundings {
-	around := d.Desired[c.key()].Surroundings
-	if d.givesBack(c, to, have(c)) {
-		around.Paused = ""
-	}
-	return around
-}
-
-// affordable refuses what would disturb one pod too many. A raise in place that restarts nothing makes no pod
-// unavailable, so it reaches all pods at once.
-func (d *decider) affordable(pod *Pod, c Container, to memory.Size) (reason, message string, refused bool) {
-	if d.harmless(c, to) {
-		return "", "", false
-	}
-	if why := d.overBudget(pod, lowers(have(c).Limit, to.Limit)); why != "" {
-		return v1alpha1.ReasonBudget, why, true
-	}
-	return "", "", false
-}
-
 // stillAsked reports whether what was refused is what would be asked for now.
 func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
 	for _, c := range pod.Containers {
@@ -413,76 +291,13 @@ func (d *decider) outdated(st Step) bool {
 		if name == WholePod {
 			continue // it goes with its containers
 		}
-		c, runs := pod.container(name)
+		c, _ := pod.container(name)
 		desired := d.Desired[c.key()]
-		if runs && d.tooLate(c, st, size) {
-			return true
-		}
 		if outOfBounds(size, desired.Policy) || desired.Policy.DecreaseNever && lowers(st.From[name].Limit, size.Limit) {
 			return true
 		}
 	}
-	return false
-}
-
-// byEviction is what the successor of a pod would have, if the pod may be evicted now.
-func (d *decider) byEviction(pod *Pod) map[string]memory.Size {
-	if why := cmp.Or(d.Policy.NoEvict, d.Policy.OnlyRaise); why != "" {
-		d.reason, d.message = "", ""
-		d.refused(v1alpha1.ReasonWaitingForNewPods, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, why))
-		return nil
-	}
-	// A budget covers all pods of a workload: what it does not allow for one it does not allow for the next.
-	if i := slices.IndexFunc(d.State.Refusals, func(r Refusal) bool {
-		return r.Evict && (r.UID == pod.UID || r.Reason == v1alpha1.ReasonBudget && !r.Only)
-	}); i >= 0 {
-		r := d.State.Refusals[i]
-		d.reason, d.message = "", ""
-		d.refused(r.Reason, fmt.Sprintf("pod %s is not evicted: %s", r.Pod, r.Why))
-		return nil
-	}
-	why := d.overBudget(pod, false)
-	if d.State.Restart != nil {
-		why = fmt.Sprintf(
-			"pod %s was evicted at %s, and no fresh one is ready yet", d.State.Restart.Pod, format.Time(d.State.Restart.At),
-		)
-	}
-	if why != "" {
-		d.reason, d.message = "", ""
-		d.refused(v1alpha1.ReasonBudget, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, why))
-		return nil
-	}
-	sizes := map[string]memory.Size{}
-	for _, c := range pod.Containers {
-		to, differs := d.target(pod, c)
-		if !differs || c.Shared { // whether the next pod is given more as a whole is not known before it is there
-			continue
-		}
-		in, progress := d.changeOf(pod, c, to)
-		around := d.Desired[c.key()].Surroundings
-		if !pod.serves() {
-			progress.SingleReplicaMayRestart = true // it is no loss
-		}
-		// a new pod has a class of its own, and may go to the largest node
-		in.Restarts, in.QoS, in.NodeSize = true, "", around.LargestNode
-		in.Recommendation.Urgent = in.Recommendation.Urgent && (progress.Replicas > 1 || !pod.serves())
-		if reason, message, no := d.guards(c, in, around, progress); no {
-			d.reason, d.message = "", ""
-			d.refused(reason, d.about(pod, c)+message)
-			return nil
-		}
-		reason, message, no := d.first(pod, c, to)
-		if !no {
-			reason, message, no = d.undercuts(c, to)
-		}
-		if no {
-			d.reason, d.message = "", ""
-			d.refused(reason, d.about(pod, c)+message)
-			return nil
-		}
-		sizes[c.Name] = to
-	}
-	return sizes
+	return d.gated(pod, &st) == withdrawn
 }
 
 func (d *decider) about(pod *Pod, c Container) string {
@@ -490,96 +305,6 @@ func (d *decider) about(pod *Pod, c Container) string {
 		return "pod " + pod.Name + ": "
 	}
 	return "pod " + pod.Name + ", container " + c.Name + ": "
-}
-
-func (d *decider) guards(
-	c Container, in recommend.Change, around recommend.Surroundings, progress recommend.Progress,
-) (reason, message string, refused bool) {
-	if d.State.ConflictingWriter != nil {
-		return v1alpha1.ReasonConflict, d.State.ConflictingWriter.Why, true
-	}
-	if in.Recommendation.Size.Limit < in.Current.Limit && d.Policy.OnlyRaise != "" {
-		return v1alpha1.ReasonWaitingForNewPods, d.Policy.OnlyRaise, true
-	}
-	if r := recommend.Guard(in, around, progress); r != (recommend.Refusal{}) {
-		return r.Reason, r.Message, true
-	}
-	if reason, message, no := d.waitsForQuery(lowers(in.Current.Limit, in.Recommendation.Size.Limit)); no {
-		return reason, message, true
-	}
-	return d.waitsForWindow(c, in) // last, so that what waits for a window has nothing else to wait for
-}
-
-// settled refuses to lower the limit of a container that has only just started: a new version, or a large import at the
-// start, needs what the history of its predecessors does not show.
-func (d *decider) settled(c Container, to memory.Size) (reason, message string, refused bool) {
-	if !lowers(have(c).Limit, to.Limit) {
-		return "", "", false
-	}
-	least := cmp.Or(d.Policy.Watch, DefaultWatch.Duration())
-	if c.Started.IsZero() {
-		return v1alpha1.ReasonStarting, fmt.Sprintf(
-			"container %s does not run now; its limit is lowered when it has been up for %s", c.Name, format.Duration(least),
-		), true
-	}
-	if up := d.Now.Sub(c.Started); up < least {
-		d.requeueIn(least - up)
-		return v1alpha1.ReasonStarting, fmt.Sprintf(
-			"container %s started at %s; its limit is lowered when it has been up for %s", c.Name, format.Time(c.Started),
-			format.Duration(least),
-		), true
-	}
-	return "", "", false
-}
-
-// changeOf is what would be done to one container of one pod, and what else is done to the workload.
-func (d *decider) changeOf(pod *Pod, c Container, to memory.Size) (recommend.Change, recommend.Progress) {
-	want, now := d.Desired[c.key()], have(c)
-	bound := outOfBounds(now, want.Policy) && !outOfBounds(to, want.Policy)
-	change := recommend.Change{
-		Proposal: proposed(want.Proposal, now, to, bound),
-		Running: recommend.Running{
-			Current: now, Demand: c.Demand, Usage: c.Usage, FrozenHeap: c.FrozenHeap, NativeOverhead: c.Overhead,
-			QoS: pod.QoS, NodeSize: cmp.Or(pod.NodeSize, want.LargestNode), OwnersBound: bound,
-		},
-	}
-	if pod.limited() {
-		change.QoS = "" // its own size decides, in which what is equal stays equal
-	}
-	progress := recommend.Progress{
-		Now: d.Now, LastChange: d.State.LastChange,
-		Replicas:                int32(d.running), //nolint:gosec // a count of pods
-		SingleReplicaMayRestart: d.Policy.SingleReplicaMayRestart,
-	}
-	if bound {
-		progress.LastChange = time.Time{} // the owner's bound needs no evidence and waits for nothing
-	}
-	if _, under := d.underWayTo(c.key()); under && d.State.Rollout.Decrease == (to.Limit < now.Limit) {
-		progress.LastChange = time.Time{} // the change that is under way, one pod further
-	}
-	if r, active := d.State.ActiveRevert(c.key(), d.Now); active && to.Limit < r.Restored.Limit {
-		progress.RevertedAt, progress.RevertedFrom = r.At, max(r.Tried.Limit, to.Limit)
-	} else if active && to.Limit <= r.Restored.Limit {
-		progress.LastChange = time.Time{} // giving back what was taken away waits for nothing
-		change.Recommendation.Urgent = true
-	}
-	return change, progress
-}
-
-// proposed turns the recommendation for all pods into that for one, whose own size decides whether it is raised or
-// lowered.
-func proposed(p recommend.Proposal, now, to memory.Size, bound bool) recommend.Proposal {
-	lowers := to.Limit < now.Limit || to.Limit == now.Limit && to.Request < now.Request
-	// A published size is carried out in all pods, also while its evidence is missing and the decision is Hold; only to
-	// lower one takes evidence.
-	if p.Recommendation.Decision == recommend.Hold && lowers && !bound {
-		return p
-	}
-	p.Recommendation.Size, p.Recommendation.Decision = to, recommend.Raise
-	if lowers {
-		p.Recommendation.Decision = recommend.Lower
-	}
-	return p
 }
 
 // begun reports whether the change of some pod is not confirmed yet.

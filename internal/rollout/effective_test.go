@@ -558,7 +558,7 @@ func TestARequestBelowUseIsRaisedThoughTheLimitsDifferALittle(t *testing.T) {
 	c.in.State.LastChange = c.in.Now.Add(-time.Minute)
 	c.wants(memory.Size{Request: 90 * mib, Limit: 256 * mib}, false)
 	c.desired(func(d *Desired) {
-		d.Recommendation.Decision, d.Recommendation.Evidence.Window = recommend.Raise, time.Minute
+		d.Recommendation.Decision, d.Recommendation.Evidence.Window = recommend.Increase, time.Minute
 	})
 	for range 4 {
 		c.reconcile()

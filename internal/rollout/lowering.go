@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -266,17 +265,6 @@ func (d *decider) canary() (uid types.UID, name string, found bool) {
 	return "", "", false
 }
 
-// undercuts refuses to lower a limit below what its owner asks for within a day: an owner's edit is evidence, too.
-func (d *decider) undercuts(c Container, to memory.Size) (reason, message string, refused bool) {
-	if !lowers(have(c).Limit, to.Limit) || !lowers(c.Owner.Limit, to.Limit) || !d.Now.Before(c.OwnerUntil) {
-		return "", "", false
-	}
-	d.requeueIn(c.OwnerUntil.Sub(d.Now))
-	return v1alpha1.ReasonNotEnoughEvidence, fmt.Sprintf(
-		"its owner set limit %s within the last day; it is not lowered before %s", c.Owner.Limit, format.Time(c.OwnerUntil),
-	), true
-}
-
 // LoweringByEviction returns when a pod was evicted so that its successor gets a lower limit that no pod has proven, if
 // that one is awaited.
 func (s *State) LoweringByEviction() (at time.Time, awaited bool) {
@@ -295,18 +283,6 @@ func (s *State) HasCanary(pods []Pod) bool {
 	return slices.ContainsFunc(pods, func(p Pod) bool {
 		return slices.ContainsFunc(p.Containers, func(c Container) bool { _, found := s.unproven(c); return found })
 	})
-}
-
-// first refuses to lower a limit that no pod has proven while another pod is the first to run with it.
-func (d *decider) first(pod *Pod, c Container, to memory.Size) (reason, message string, refused bool) {
-	if proven := d.State.Proven(c.Name, c.Program).Limit; !lowers(have(c).Limit, to.Limit) ||
-		proven > 0 && proven <= to.Limit {
-		return "", "", false
-	}
-	if uid, name, found := d.canary(); found && uid != pod.UID {
-		return v1alpha1.ReasonWatching, fmt.Sprintf("pod %s runs first with a lower limit, and is watched", name), true
-	}
-	return "", "", false
 }
 
 // restore rolls a lowering back from every pod, and what was lowered further after it.

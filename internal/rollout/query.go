@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
 )
 
@@ -45,17 +44,6 @@ func (q *QueryResult) against(now time.Time) string {
 
 // clearSince reports whether the query was sent after t and has no series.
 func (q *QueryResult) clearSince(t, now time.Time) bool { return q.against(now) == "" && q.At.After(t) }
-
-// waitsForQuery refuses to lower a limit while the owner's query speaks against it, or nobody knows whether it does.
-func (d *decider) waitsForQuery(lowering bool) (reason, message string, refused bool) {
-	if d.QueryResult == nil || !lowering {
-		return "", "", false
-	}
-	if why := d.QueryResult.against(d.Now); why != "" {
-		return v1alpha1.ReasonWaitingForQuery, "no limit is lowered while sizing.disruption." + why, true
-	}
-	return "", "", false
-}
 
 // querySpeaksAgainst looks for a series in the result of the owner's query, asked for after a limit was lowered.
 func (o *observation) querySpeaksAgainst() (Pod, string) {

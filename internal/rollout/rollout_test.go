@@ -100,7 +100,10 @@ func (c *cluster) actuates(pod *Pod) {
 
 func newCluster(t testing.TB, n int, size memory.Size) *cluster {
 	c := &cluster{
-		t: t, in: Input{Now: start, Desired: map[Key]Desired{}, Policy: Policy{MaxUnavailable: 1}}, quick: true,
+		t: t, quick: true, in: Input{
+			Now: start, Desired: map[Key]Desired{}, Policy: Policy{MaxUnavailable: 1},
+			Restarts: RestartPolicy{MaxPerDay: 100},
+		},
 	}
 	for range n {
 		c.in.Pods = append(c.in.Pods, c.pod(size))
@@ -120,11 +123,11 @@ func (c *cluster) pod(size memory.Size) Pod {
 // wants recommends a size on nine days of evidence.
 func (c *cluster) wants(size memory.Size, urgent bool) {
 	c.in.Desired[Key{Container: "app"}] = Desired{
-		Proposal: recommend.Proposal{Recommendation: recommend.Recommendation{
+		Recommendation: recommend.Recommendation{
 			Decision: recommend.Keep, Size: size, Urgent: urgent, Evidence: recommend.Evidence{Window: 9 * 24 * time.Hour},
 			Summary: "limit " + size.Limit.String() + ": nine days of evidence",
-		}},
-		Surroundings: recommend.Surroundings{WindowPeak: 60 * mib},
+		},
+		WindowPeak: 60 * mib,
 	}
 }
 
@@ -152,6 +155,10 @@ func (c *cluster) reconcileAndDie(after int) {
 	}
 	in := c.in
 	in.State = state
+	if c.in.Restart != nil { // its memory is read again and again
+		candidate := *c.in.Restart
+		candidate.Measured, in.Restart = in.Now, &candidate
+	}
 	observed, findings := Observe(in, c.kills)
 	for _, f := range findings {
 		c.log = append(c.log, fmt.Sprintf("%s %s: %s", f.Kind, f.Pod, f.Message))
@@ -163,6 +170,11 @@ func (c *cluster) reconcileAndDie(after int) {
 			desired.Recommendation = r.Override(desired.Recommendation, memory.Size{})
 		}
 		in.Desired[name] = desired
+	}
+	was := in
+	was.State = state
+	if compared++; compared < 500 || compared%20 == 0 {
+		asBefore(c.t, was, c.kills, in)
 	}
 	d := Decide(in)
 	c.last = d
@@ -284,15 +296,7 @@ func (c *cluster) tooFew(a Action, s *State) string {
 	if c.wanted == 0 || !disturbs(c.find(a.UID), a) {
 		return ""
 	}
-	serving := 0
-	for i := range c.in.Pods {
-		p := &c.in.Pods[i]
-		other, changing := s.UnderWay(p.UID)
-		if p.serves() && (p.UID == a.UID || !changing || !disturbs(p, other)) {
-			serving++
-		}
-	}
-	return TooFew(c.wanted, serving, c.in.Policy)
+	return s.Availability(c.in.Pods, c.wanted, a.UID).TooFew(c.in.Policy.MaxUnavailable)
 }
 
 func (c *cluster) passes(d time.Duration) { c.in.Now = c.in.Now.Add(d) }
@@ -739,19 +743,19 @@ func TestAFrozenHeapIsNotLoweredInPlace(t *testing.T) {
 	c.wants(small, false)
 	c.reconcile()
 	c.expectLimits("256Mi 256Mi")
-	c.expectReason("FrozenHeapCap", "192Mi")
+	c.expectReason("HeapCapFixed", "192Mi")
 
 	budget := true
 	c.in.Policy.Evict = true
 	c.evict = func(Action) string {
 		if budget {
-			return v1alpha1.ReasonBudget
+			return v1alpha1.ReasonDisruptionBudget
 		}
 		return ""
 	}
 	c.evictsTheCanary()
 	c.reconcile()
-	c.expectReason(v1alpha1.ReasonBudget, "web-1 is not evicted", "allows no disruption")
+	c.expectReason(v1alpha1.ReasonDisruptionBudget, "web-1 is not evicted", "allows no disruption")
 	if c.told("evicted") {
 		t.Error(c.log)
 	}
@@ -797,13 +801,13 @@ func TestAPauseStopsEverythingAtOnce(t *testing.T) {
 	c := newCluster(t, 3, small)
 	c.wants(big, true)
 	c.reconcileAndDie(0) // written down, not done
-	c.desired(func(d *Desired) { d.Paused = "memfit.dev/pause on Namespace shop" })
+	c.in.Paused = "memfit.dev/pause on Namespace shop"
 	for range 5 {
 		c.passes(time.Minute)
 		c.reconcile()
 	}
 	c.expectLimits("100Mi 100Mi 100Mi")
-	c.desired(func(d *Desired) { d.Paused = "" })
+	c.in.Paused = ""
 	for range 5 {
 		c.passes(time.Minute)
 		c.reconcile()

@@ -160,13 +160,13 @@ func (s *State) ActiveRevert(of Key, now time.Time) (Revert, bool) {
 // RevertHold is over, for new pods as well. A recommendation for more is left as it is.
 func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recommend.Recommendation {
 	same := rec.Size.Limit == r.Restored.Limit // then only its reason is missing, unless the request goes up
-	if rec.Size == (memory.Size{}) || rec.Size.Limit > r.Restored.Limit || same && rec.Decision == recommend.Raise {
+	if rec.Size == (memory.Size{}) || rec.Size.Limit > r.Restored.Limit || same && rec.Decision == recommend.Increase {
 		return rec
 	}
 	rec.Size = r.Restored.Max(memory.Size{Request: rec.Size.Request})
 	rec.Decision = recommend.Keep
 	if have.Limit < rec.Size.Limit {
-		rec.Decision, rec.Urgent = recommend.Raise, true
+		rec.Decision, rec.Urgent = recommend.Increase, true
 	}
 	why := fmt.Sprintf("a limit of %s was rolled back at %s, because %s: %s stands until %s", r.Tried.Limit,
 		format.Time(r.At), r.Why,
@@ -177,11 +177,11 @@ func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recomme
 }
 
 // Refused notes that an action could not be carried out, so that it is not tried again at once. reason is that of the
-// condition Applied; with ReasonBudget, for an eviction that a PodDisruptionBudget does not allow now, it is tried
+// condition Applied; with ReasonDisruptionBudget, for an eviction that a PodDisruptionBudget does not allow now, it is tried
 // again sooner.
 func (s *State) Refused(a Action, reason, why string, now time.Time) {
 	hold := refusalHold
-	if reason == v1alpha1.ReasonBudget {
+	if reason == v1alpha1.ReasonDisruptionBudget {
 		hold = budgetHold
 	}
 	s.refused(a, Refusal{Reason: reason, Why: why, Until: now.Add(hold)})
@@ -194,7 +194,7 @@ func (s *State) NoRight(a Action, why string, now time.Time) {
 
 // TooFew notes that an action was not carried out because fewer pods than the owner allows would serve.
 func (s *State) TooFew(a Action, why string, now time.Time) {
-	s.refused(a, Refusal{Reason: v1alpha1.ReasonBudget, Why: why, Until: now.Add(budgetHold), Only: true})
+	s.refused(a, Refusal{Reason: v1alpha1.ReasonDisruptionBudget, Why: why, Until: now.Add(budgetHold), Only: true})
 }
 
 func (s *State) refused(a Action, r Refusal) {

@@ -69,8 +69,10 @@ type Container struct {
 	// and will not run again (an init container).
 	Brief, Done bool
 	// Demand is the memory in use now that the kernel cannot reclaim, Usage all that counts against the limit, page cache
-	// included; 0: not measured.
-	Demand, Usage memory.Bytes
+	// included; 0: not measured. Measured is when; WorkingSetOnly: Demand contains page cache.
+	Demand, Usage  memory.Bytes
+	Measured       time.Time
+	WorkingSetOnly bool
 	// FrozenHeap is the heap cap the process runs with, Overhead what its runtime needs besides; 0: there is none, or
 	// nobody knows.
 	FrozenHeap, Overhead memory.Bytes
@@ -100,21 +102,47 @@ type Policy struct {
 	SingleReplicaMayRestart bool
 	// Watch is how long a pod whose limit was lowered is watched, in real time. 0: [DefaultWatch].
 	Watch time.Duration
-	// Windows are the maintenance windows for what lowers, restarts or evicts; RaisesInWindows: for every raise, too.
-	Windows         maintenance.Windows
-	RaisesInWindows bool
+	// Windows are the maintenance windows for what lowers, restarts or evicts; IncreasesInWindows: for every raise, too.
+	Windows            maintenance.Windows
+	IncreasesInWindows bool
 }
 
-// Desired is the recommendation for a container of every pod, and what in its surroundings bounds it.
+// Desired is the recommendation for a container of every pod, and what bounds it. A zero bound is unknown or none.
 type Desired struct {
-	recommend.Proposal
-	recommend.Surroundings
+	Recommendation recommend.Recommendation
+	Policy         recommend.Policy
+	// WindowPeak is the highest use of the last day, on any pod; a limit is not lowered onto it.
+	WindowPeak memory.Bytes
+	Range      LimitRange
+	Quota      Quota
+	// LargestNode is the allocatable memory of the largest node, for pods that may go there.
+	LargestNode memory.Bytes
+}
+
+// LimitRange is what the LimitRanges of the namespace allow a container.
+type LimitRange struct {
+	Name string
+	// Min and Max are for a container's limit.
+	Min, Max memory.Bytes
+	// Refusal is why they would not admit the pod as a whole with the new size: its sum, or a ratio of limit to
+	// request.
+	Refusal string
+}
+
+// Quota is what a ResourceQuota leaves for this workload, for all replicas together: one byte when it leaves nothing.
+type Quota struct {
+	Name             string
+	Limits, Requests memory.Bytes
 }
 
 // Input is everything a decision depends on.
 type Input struct {
 	Now    time.Time
 	Policy Policy
+	// Paused names the object that carries memfit.dev/pause, or the kill switch; empty: nothing pauses.
+	Paused string
+	// Conflict names another object that sizes this workload's memory (a VPA, an HPA on memory); empty: none.
+	Conflict string
 	// Pods are the workload's governed pods that have not ended.
 	Pods []Pod
 	// Desired are the recommendations, by container and program.
@@ -122,8 +150,9 @@ type Input struct {
 	// Succeeded are pods that ran to completion.
 	Succeeded map[types.UID]bool
 	State     State
-	// Restart is a pod that should make room for a fresh one; nil: none.
-	Restart *Candidate
+	// Restart is a pod that should make room for a fresh one; nil: none. Restarts bound such restarts.
+	Restart  *Candidate
+	Restarts RestartPolicy
 	// Allowance is what the change budget of the cluster leaves this workload; nil: there is no budget.
 	Allowance *Allowance
 	// QueryResult is what Prometheus says of the owner's rollbackQuery; nil: there is no such query.
@@ -186,7 +215,7 @@ const (
 	// Reverted: a lower limit led to kills, restarts or a pod that is not ready, and is rolled back from every pod.
 	Reverted FindingKind = v1alpha1.EventReverted
 	// ConflictingWriter: somebody else changed a size that memfit had set.
-	ConflictingWriter FindingKind = v1alpha1.EventForeignWriter
+	ConflictingWriter FindingKind = v1alpha1.EventConflictingWriter
 	// Fresh: a pod that was evicted for its memory has a successor that is ready. It is kept as a change, and no event.
 	Fresh FindingKind = v1alpha1.EventRestartedForMemory
 )

@@ -6,7 +6,6 @@ package rollout
 import (
 	"fmt"
 
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
 )
@@ -25,7 +24,7 @@ type Whole struct {
 	Young bool
 	// Follow says which size of the whole pod goes with new sizes of some containers, while the others keep theirs, and
 	// why it cannot be had; zero: it can. parts are what containers without a limit of their own need of that of the pod.
-	Follow func(sizes, parts map[string]memory.Size) (to memory.Size, refused recommend.Refusal)
+	Follow func(sizes, parts map[string]memory.Size) (to memory.Size, refused Verdict)
 }
 
 // container presents the pod as a whole as if it were a container, of which nothing but the size is known.
@@ -69,46 +68,34 @@ func (d *decider) sharedNeed(pod *Pod, c Container) (limit memory.Bytes, needed 
 	return to.Limit, to.Limit > now.Limit && recommend.Differs(now, to, d.Desired[c.key()].Policy)
 }
 
-// whole adds to the sizes of a pod's containers that of the pod as a whole; false where it cannot have it.
-func (d *decider) whole(pod *Pod, sizes map[string]memory.Size) bool {
+// whole adds to the sizes of a pod's containers that of the pod as a whole, or says why it cannot have it. bars: that
+// is so where it runs.
+func (d *decider) whole(pod *Pod, sizes map[string]memory.Size) (refused Verdict, bars bool) {
 	if !pod.follows() || len(sizes) == 0 {
-		return true
+		return Verdict{}, false
 	}
 	now := pod.Whole.Spec
 	to, refused := pod.Whole.Follow(sizes, d.parts(pod))
-	if refused == (recommend.Refusal{}) && to != now {
-		refused = d.guardWhole(pod, sizes, to)
+	if refused == (Verdict{}) && to != now {
+		refused, bars = d.refusal(d.wholeChange(pod, sizes, to))
 	}
-	if refused != (recommend.Refusal{}) {
-		d.refused(refused.Reason, fmt.Sprintf("pod %s as a whole (spec.resources): %s", pod.Name, refused.Message))
-		return false
-	}
-	if to != now {
+	if refused != (Verdict{}) {
+		refused.Message = fmt.Sprintf("pod %s as a whole (spec.resources): %s", pod.Name, refused.Message)
+	} else if to != now {
 		sizes[WholePod] = to
 	}
-	return true
+	return refused, bars
 }
 
-// guardWhole are the guards that look at a pod as a whole: quotas and the node count that instead of its containers.
-func (d *decider) guardWhole(pod *Pod, sizes map[string]memory.Size, to memory.Size) recommend.Refusal {
-	for _, c := range pod.Containers {
-		if _, asked := sizes[c.Name]; !asked && c.Shared && c.RestartsOnResize && to.Limit > pod.Whole.Spec.Limit {
-			return recommend.Refusal{Reason: v1alpha1.ReasonBudget, Message: fmt.Sprintf("container %s has no limit of its own "+
-				"and restarts when the pod's changes (its resizePolicy), which it may not now", c.Name)}
-		}
-	}
-	change := recommend.Change{
-		Proposal: recommend.Proposal{Recommendation: recommend.Recommendation{Decision: recommend.Raise, Size: to}},
-		Running:  recommend.Running{Current: pod.Whole.Spec, NodeSize: pod.NodeSize},
-	}
-	var around recommend.Surroundings
+// wholeChange is the change of the pod as a whole, which quotas and the node count instead of its containers'.
+func (d *decider) wholeChange(pod *Pod, sizes map[string]memory.Size, to memory.Size) *change {
+	ch := &change{kind: podSize, pod: pod, from: pod.Whole.Spec, to: to, nodeSize: pod.NodeSize, sizes: sizes}
 	for _, c := range pod.Containers {
 		if _, asked := sizes[c.Name]; asked {
-			around.Quota = d.Desired[c.key()].Quota // of the namespace, for whichever container
+			ch.Quota = d.Desired[c.key()].Quota // of the namespace, for whichever container
 		}
 	}
-	replicas := int32(d.running) //nolint:gosec // a count of pods
-	return recommend.Guard(change, around, recommend.Progress{Now: d.Now, Replicas: replicas})
+	return ch
 }
 
 // within cuts a size to what the pod has room for, where its size as a whole cannot be changed, and says whether
@@ -123,12 +110,6 @@ func (p *Pod) within(c Container, to memory.Size, policy recommend.Policy) (memo
 		size.Request = c.Spec.Request
 	}
 	return size, size == to
-}
-
-// beyond refuses a size for which the pod has no room, because its size as a whole cannot be changed.
-func (d *decider) beyond(pod *Pod, c Container, to memory.Size) {
-	d.refused(v1alpha1.ReasonPodLimit, fmt.Sprintf("%s%s does not fit in the whole pod (spec.resources), which keeps its "+
-		"%s: %s", d.about(pod, c), inWords(to), inWords(pod.Whole.Spec), pod.Whole.Stays))
 }
 
 func inWords(s memory.Size) string {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/recommend"
 )
 
 // beside is what another container of the pod has, which memfit leaves alone.
@@ -29,7 +28,7 @@ func (c *cluster) asAWhole(pod *Pod) {
 	w := &Whole{Spec: memory.Size{Request: have.Request + beside.Request, Limit: have.Limit + beside.Limit}}
 	w.Actual = w.Spec
 	uid := pod.UID
-	w.Follow = func(sizes, parts map[string]memory.Size) (memory.Size, recommend.Refusal) {
+	w.Follow = func(sizes, parts map[string]memory.Size) (memory.Size, Verdict) {
 		p := c.find(uid)
 		now, app := p.Whole.Spec, p.Containers[0].Spec
 		to := now
@@ -40,7 +39,7 @@ func (c *cluster) asAWhole(pod *Pod) {
 		if s, shares := parts["app"]; shares {
 			to.Limit = max(now.Limit, s.Limit+beside.Limit)
 		}
-		return to, recommend.Refusal{}
+		return to, Verdict{}
 	}
 	pod.Whole = w
 }
@@ -231,11 +230,11 @@ func TestThePodAsAWholeHasToHaveRoom(t *testing.T) {
 	for reason, full := range map[string]func(*cluster){
 		v1alpha1.ReasonNodeTooSmall: func(c *cluster) { c.in.Pods[0].NodeSize = 240 * mib },
 		v1alpha1.ReasonResourceQuota: func(c *cluster) {
-			c.desired(func(d *Desired) { d.Quota = recommend.Quota{Name: "mem", Limits: 100 * mib} })
+			c.desired(func(d *Desired) { d.Quota = Quota{Name: "mem", Limits: 100 * mib} })
 		},
 		v1alpha1.ReasonLimitRange: func(c *cluster) {
-			c.in.Pods[0].Whole.Follow = func(_, _ map[string]memory.Size) (memory.Size, recommend.Refusal) {
-				return memory.Size{}, recommend.Refusal{Reason: v1alpha1.ReasonLimitRange, Message: "too much"}
+			c.in.Pods[0].Whole.Follow = func(_, _ map[string]memory.Size) (memory.Size, Verdict) {
+				return memory.Size{}, Verdict{Reason: v1alpha1.ReasonLimitRange, Message: "too much"}
 			}
 		},
 	} {

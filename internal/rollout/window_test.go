@@ -55,7 +55,7 @@ func TestLoweringWaitsForAMaintenanceWindow(t *testing.T) {
 func TestARollBackWaitsForNoWindow(t *testing.T) {
 	for _, raises := range []bool{false, true} {
 		c := newCluster(t, 3, big)
-		c.in.Policy.Windows, c.in.Policy.RaisesInWindows = nightly(t), raises
+		c.in.Policy.Windows, c.in.Policy.IncreasesInWindows = nightly(t), raises
 		c.wants(small, false)
 		c.passes(20*time.Hour + 58*time.Minute) // 04:58
 		c.reconcile()
@@ -85,7 +85,7 @@ func TestRaisesAndWindows(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			c := newCluster(t, 2, small)
-			c.in.Policy.Windows, c.in.Policy.RaisesInWindows = nightly(t), tc.inWindows
+			c.in.Policy.Windows, c.in.Policy.IncreasesInWindows = nightly(t), tc.inWindows
 			for i := range c.in.Pods {
 				c.app(i).RestartsOnResize = tc.restarts
 			}

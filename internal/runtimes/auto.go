@@ -3,8 +3,8 @@
 
 package runtimes
 
-// auto is a container whose runtime nobody declared and whose command says nothing. It gets only what no process
-// refuses.
+// auto is a container whose runtime is not declared and whose command does not show it. It only gets settings that no
+// process refuses.
 //
 // JAVA_TOOL_OPTIONS cannot stop a process either, but a value in the pod replaces one that is baked into the image, an
 // agent for example, so it waits for a declaration.

@@ -17,7 +17,7 @@ var _ = row(&Runtime{
 	Name: "Deno", Title: "Deno", Order: 9,
 	Images:   []Image{{Name: "denoland/deno", Tagged: true}},
 	Commands: []string{"deno"},
-	// 2.9.6; the hash behind the version tells it from the versions of what Deno is linked with
+	// 2.9.6; the hash after the version distinguishes it from the versions of what Deno is linked with
 	Marks: []Mark{{Program: true, File: "deno*", Versions: []VersionAt{
 		{Text: regexp.MustCompile(`Deno/(\d+\.\d+\.\d+)\+[0-9a-f]{7}`)},
 	}}},

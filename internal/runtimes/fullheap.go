@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// FullHeap says how a process ends whose heap has reached its own cap, which the limit has nothing to do with.
+// FullHeap is how a process ends whose heap has reached its own cap, which does not depend on the limit.
 type FullHeap struct {
 	// Exits are exit codes with which the runtime gives up. 128+n is death by signal n.
 	Exits []int32
 	// Faults are exit codes of a full heap in some builds, and of a bug in others: they count where memory was seen
 	// at the cap.
 	Faults []int32
-	// Words are what the runtime writes before it gives up, as they stand in the log.
+	// Words are what the runtime writes before it gives up, as in the log.
 	Words []string
 	// Raise is what raises the cap, as an instruction: "raise -Xmx (heapPercent in the profile)". Empty: nothing special.
 	Raise string

@@ -33,9 +33,9 @@ var otherAllocators = []Sign{
 	{Text: "libmimalloc", Why: "and mimalloc ignores glibc's settings"},
 }
 
-// glibc is the pair of malloc settings that every process linked with glibc understands and no version refuses: invalid
-// values are ignored, and other allocators never look. byDefault arenas are set unasked (0: none); try says when to
-// suggest them.
+// glibc is the pair of malloc settings that every process linked with glibc understands and no version refuses:
+// invalid values are ignored, and other allocators never read them. byDefault arenas are set unasked (0: none); try is
+// when to suggest them.
 func glibc(byDefault int32, why, try string) []Knob {
 	arenas := Knob{
 		Name: arenaMaxName, Env: arenaMaxName, Tier: TierA,
@@ -92,7 +92,7 @@ const tryArenas = "MALLOC_ARENA_MAX is not set unasked: with many live threads o
 	"program from 1076 to about 600 MB, but elsewhere it raised what was retained and slowed allocation by half. " +
 	"Try it on one replica first"
 
-// badPercent says what is wrong with the heapPercent asked for; empty when nothing is.
+// badPercent returns what is wrong with the requested heapPercent; empty when nothing is.
 func badPercent(p int32) string {
 	if p >= heapPercentMin && p <= heapPercentMax {
 		return ""
@@ -100,7 +100,7 @@ func badPercent(p int32) string {
 	return fmt.Sprintf("heapPercent %d is outside %d to %d", p, heapPercentMin, heapPercentMax)
 }
 
-// badHeapLimit says what is wrong with the heapLimit asked for; empty when nothing is, or when none is asked for.
+// badHeapLimit returns what is wrong with the requested heapLimit; empty when nothing is, or when none is requested.
 func badHeapLimit(b memory.Bytes) string {
 	if b == 0 || b >= heapLimitMin {
 		return ""
@@ -108,7 +108,7 @@ func badHeapLimit(b memory.Bytes) string {
 	return fmt.Sprintf("heapLimit %s is below %s", b, heapLimitMin)
 }
 
-// tooSmallHeap says that the share asked for is less than any profile may ask for outright; empty when it is not.
+// tooSmallHeap returns an error text if the requested share is less than any profile may ask for outright; else empty.
 // HotSpot does not start with less than 2 to 4 MiB ("Too small maximum heap", measured).
 func tooSmallHeap(f Facts) string {
 	heap := f.Limit.Percent(f.Ask.HeapPercent)
@@ -121,7 +121,7 @@ func tooSmallHeap(f Facts) string {
 	)
 }
 
-// noLimit is what a setting derived from the limit says when there is none.
+// noLimit is the answer of a setting derived from the limit when there is no limit.
 func noLimit(name string) Verdict {
 	return skip(
 		fmt.Sprintf(
@@ -142,8 +142,8 @@ func percentOr(a Ask, byDefault int32) int32 {
 	return byDefault
 }
 
-// dividedByHand is what a knob says that nobody asked for, of a runtime that takes own percent of what it sees for its
-// heap: a suggestion where that is more than most percent of what one process can have.
+// dividedByHand is the answer of a knob that was not requested, of a runtime that takes own percent of what it sees
+// for its heap: a suggestion where that is more than most percent of what one process can have.
 func dividedByHand(f Facts, name string, own, most int32) Verdict {
 	if heap := f.Cgroup.Percent(own); f.Limit > 0 && heap > f.Limit.Percent(most) {
 		return suggest(fmt.Sprintf("each heap may grow to %s, which %s takes by itself (%d %% of %s), and a process can "+

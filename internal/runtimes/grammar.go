@@ -6,12 +6,12 @@ package runtimes
 // Grammar is how a runtime splits the value of a variable that carries several settings, and what makes it unsafe to
 // add a word in front. Words are always added in front: later words win, so the user's do.
 type Grammar struct {
-	// Hazard says why nothing may be added to value, in words that end the sentence "NAME left alone: its value ...";
-	// empty when it is safe.
+	// Hazard is why nothing may be added to value, in words that end the sentence "NAME left alone: its value ..."; empty
+	// when it is safe.
 	Hazard func(value string) string
 	// Words splits value as the runtime does.
 	Words func(value string) []string
-	// MaxLength and MaxWords are what the strictest version reads; Strict says which versions that is. 0: no limit.
+	// MaxLength and MaxWords are what the strictest version reads; Strict names those versions. 0: no limit.
 	MaxLength, MaxWords int
 	Strict              func(Version) bool
 	// StrictWhy names the limit: "JDK 8 reads only 1024 bytes and 64 options of it".

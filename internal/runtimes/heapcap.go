@@ -22,7 +22,7 @@ func (r *Runtime) CapsHeap() bool {
 	return false
 }
 
-// BelowLiveHeap says why a value of the knob would leave the live heap too little, by what was seen in running
+// BelowLiveHeap returns why a value of the knob would leave the live heap too little, by what was seen in running
 // replicas; empty: it fits, or nothing was seen.
 func (k *Knob) BelowLiveHeap(v Verdict, f Facts) string {
 	if f.Live == 0 || k.Caps == nil {
@@ -71,9 +71,8 @@ func (k *Knob) limitFor(f Facts, need memory.Bytes) memory.Bytes {
 	return 0
 }
 
-// HeapCapIn is the heap cap that a process has by its environment, as far as memfit's own variables say it; 0: none, as
-// far as one can see. Value gives the text of a variable, limit is what shares are taken of. Of several the smallest
-// counts.
+// HeapCapIn is the heap cap that a process has by its environment, as far as memfit's own variables set it; 0: none is
+// visible. Value gives the text of a variable, limit is what shares are taken of. Of several the smallest counts.
 func HeapCapIn(value func(name string) string, limit memory.Bytes) memory.Bytes {
 	var least memory.Bytes
 	for _, k := range caps {
@@ -116,7 +115,7 @@ func flagPercent(flag string) func(string, memory.Bytes) memory.Bytes {
 	}
 }
 
-// flagValue is what follows "flag=" where it stands last in text.
+// flagValue is what follows the last "flag=" in text.
 func flagValue(text, flag string) string {
 	i := strings.LastIndex(text, flag+"=")
 	if i < 0 {

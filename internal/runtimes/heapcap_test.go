@@ -89,7 +89,7 @@ func TestTight(t *testing.T) {
 	}
 }
 
-// TestTheLimitThatIsNamedIsEnough: who does what the reason says gets the cap.
+// TestTheLimitThatIsNamedIsEnough: the limit that the reason names is enough for the cap.
 func TestTheLimitThatIsNamedIsEnough(t *testing.T) {
 	for _, r := range []string{"NodeJS", "Deno", "JVM", "DotNet"} {
 		k := knob(t, r, Lookup(r).Heap)

@@ -16,8 +16,8 @@ type Image struct {
 	Tagged bool
 }
 
-// ByImage finds the runtime that an image was built for by its name, and the version that its tag tells; nil where the
-// name says nothing. It is a suggestion: people may put anything into an image.
+// ByImage finds the runtime that an image was built for by its name, and the version in its tag; nil if the name does
+// not show it. It is a suggestion: an image may hold anything.
 func ByImage(image string) (r *Runtime, version string) {
 	image, _, _ = strings.Cut(image, "@")
 	repository, tag := image, ""

@@ -153,7 +153,7 @@ func nativeTrimGain(p Process) (Gain, bool) {
 }
 
 // collectionGain is what one full collection gives back, of which only G1 makes anything certain: afterwards its heap
-// is at most so large that MaxHeapFreeRatio of it is free. How much of what is in use is garbage nobody knows before.
+// is at most so large that MaxHeapFreeRatio of it is free. How much of what is in use is garbage is unknown before.
 func collectionGain(p Process) (Gain, bool) {
 	a, ok := p.Amounts[readerHotSpot]
 	if !ok {
@@ -239,8 +239,8 @@ func runJava(text string, in Where) Sign {
 			"runtime.version if the JDK is newer"}
 }
 
-// percentKnob is one of the pair that says how much of the limit the heap may take. Any word of the user's about heap
-// size settles the matter, also -Xmx, which would win anyway.
+// percentKnob is one of the pair that sets how much of the limit the heap may take. Any option of the user's about
+// heap size decides instead, also -Xmx, which would win anyway.
 func percentKnob(name string, derive func(Facts) Verdict) Knob {
 	return Knob{
 		Name: name, Env: javaEnv, List: javaToolOptions, Tier: TierB, Follows: AtStart,
@@ -254,7 +254,7 @@ func percentKnob(name string, derive func(Facts) Verdict) Knob {
 	}
 }
 
-// notHotSpot says why a HotSpot flag means nothing to the declared variant; empty for HotSpot.
+// notHotSpot returns why a HotSpot flag means nothing to the declared variant; empty for HotSpot.
 func notHotSpot(f Facts) string {
 	switch f.Variant {
 	case openJ9:

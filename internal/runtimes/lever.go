@@ -15,12 +15,12 @@ import (
 // start. What it would give is computed from what internal/attribution read of the process, never from what helped
 // somewhere else.
 type Lever struct {
-	// Action is what is done, as people say it: "malloc_trim", "MALLOC_ARENA_MAX=2". The gains of a container's processes
+	// Action is what is done, as users know it: "malloc_trim", "MALLOC_ARENA_MAX=2". The gains of a container's processes
 	// are added up by it.
 	Action string
 	// Knob is the name of this runtime's knob that does it; empty: memfit has none.
 	Knob string
-	// How says how to do it, as an instruction.
+	// How is how to do it, as an instruction.
 	How string
 	// Unreachable: programs of this runtime cannot do it. What it would give is then a measure of what is free, and no
 	// advice.
@@ -37,7 +37,7 @@ type Gain struct {
 	// Limit is that of the container with which the runtime would collect no more often than by itself, where it has too
 	// little; 0: it has enough, or that is not known.
 	Limit memory.Bytes
-	// Why says how they were computed, with the numbers of this process.
+	// Why is how they were computed, with the numbers of this process.
 	Why string
 }
 
@@ -162,7 +162,7 @@ func trimGain(p Process) (Gain, bool) {
 	return between(a.Returnable, a.Returnable.Plus(a.Unread), "%s", why)
 }
 
-// glibcLevers are those of every process with glibc's malloc; trim says how this runtime reaches malloc_trim.
+// glibcLevers are those of every process with glibc's malloc; trim is how this runtime calls malloc_trim.
 func glibcLevers(trim string) []Lever {
 	return append([]Lever{mallocTrim(trim)}, arenaLevers()...)
 }

@@ -18,13 +18,13 @@ type Mark struct {
 	Symbol string
 	// Section is one that the file has.
 	Section string
-	// Versions are places where the version may stand, the surest first.
+	// Versions are places where the version may be, the surest first.
 	Versions []VersionAt
 	// Variant is the build that bears the mark, as runtime.variant spells it; empty: any.
 	Variant string
 }
 
-// VersionAt is a place where a version stands; one of the fields is set.
+// VersionAt is a place that may hold a version; one of the fields is set.
 type VersionAt struct {
 	// Symbol is an exported variable that holds the version as text.
 	Symbol string
@@ -51,12 +51,12 @@ func (m Mark) Fits(file string, program bool) bool {
 type Sight struct {
 	// Since is the first version that this is true of, up to the next entry.
 	Since Version
-	// V1 and V2 say under which version of cgroups it sizes its heap by the limit.
+	// V1 and V2 are under which version of cgroups it sizes its heap by the limit.
 	V1, V2 bool
 }
 
-// SeesLimit says whether a version sizes its heap by the container's limit, under cgroup v1 and v2. Known is false for
-// runtimes without a heap of their own, and where the version is not known well enough.
+// SeesLimit reports whether a version sizes its heap by the container's limit, under cgroup v1 and v2. Known is false
+// for runtimes without a heap of their own, and where the version is not known well enough.
 func (r *Runtime) SeesLimit(v Version) (s Sight, known bool) {
 	for _, one := range r.Sights {
 		switch {
@@ -79,5 +79,5 @@ type Unlisted struct {
 // Unmarked is what a program is that bears no mark of any runtime.
 func Unmarked() *Runtime { return native }
 
-// OtherPrograms are those that are told apart from native code, although there is nothing to set.
+// OtherPrograms are those that are distinguished from native code, although there is nothing to set.
 func OtherPrograms() []Unlisted { return unlisted }

@@ -100,7 +100,7 @@ const (
 	semiSpaceFlag = "--max-semi-space-size"
 
 	nodePercent = 75 // the advice of Node's own documentation: 1536 MiB on a 2 GiB machine
-	// nodeBare is what a bare process takes besides its heap: 41 to 45 MiB measured, about 5 of it heap, and some room.
+	// nodeBare is what a bare process takes besides its heap: 41 to 45 MiB measured, about 5 of it heap, and some margin.
 	nodeBare = 60 * memory.MiB
 	// nodeLimitMin and nodeOldMin: below them a cap only turns a rare OOM kill into a certain heap abort (exit 134).
 	nodeLimitMin = 192 * memory.MiB
@@ -118,7 +118,7 @@ func cluster(program string) Sign {
 	}
 }
 
-// overridesWorkers says why a flag that V8 prefers to resourceLimits of worker threads is left out (nodejs/node#43991):
+// overridesWorkers is why a flag that V8 prefers to resourceLimits of worker threads is left out (nodejs/node#43991):
 // a worker with 64 MB had a heap of 112 MiB without the flag and 429 MiB with --max-old-space-size=381 (measured, 20).
 const overridesWorkers = "the profile says that worker threads have limits of their own (nodejs.workerThreads: " +
 	"OwnLimits), and V8 prefers the flag to them (nodejs/node#43991)"
@@ -159,7 +159,7 @@ func nodeKnowsSemiSpace(v Version) bool {
 // semiSpace is Node.js' semi-space: the user's or the profile's own, else V8's default for the limit it sees. Up to
 // 512Mi it is 1 MiB. Above, V8 takes half the limit as old generation and 1/128 of that, rounded up to a power of two,
 // at most 16 MiB; Node.js 24 and later take 1/32, at most 64 MiB. An unknown version is taken for a new one, which
-// leaves more room.
+// leaves more memory.
 func semiSpace(f Facts) memory.Bytes {
 	if given := f.Given[semiSpaceFlag]; given > 0 && given <= 1024 {
 		return memory.Bytes(given) * memory.MiB
@@ -178,8 +178,8 @@ func semiSpace(f Facts) memory.Bytes {
 	return min(powerOfTwo((seen / 2 / share).CeilTo(memory.MiB)), most)
 }
 
-// nodeCapGain: a cap leaves no more than itself in the old generation. Below it V8 may collect earlier, which nobody
-// can tell beforehand.
+// nodeCapGain: a cap leaves at most itself in the old generation. Below it V8 may collect earlier, which cannot be
+// predicted.
 func nodeCapGain(p Process) (Gain, bool) {
 	a, ok := p.Amounts[readerV8]
 	if !ok {
@@ -273,7 +273,7 @@ func splitNode(value string) (words []string, ok bool) {
 			}
 			inWord = false
 		case c == '"':
-			quoted = !quoted // a pair of quotes around nothing is no word
+			quoted = !quoted // a pair of quotes around nothing is not a word
 		default:
 			inWord = true
 			word.WriteByte(c)

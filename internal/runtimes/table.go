@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Tier says how sure memfit must be of the runtime before it sets something.
+// Tier is how sure memfit must be of the runtime before it sets something.
 type Tier string
 
 // The tiers. What may never be set at all, tier C, is in [Runtime.Never].
@@ -25,7 +25,7 @@ const (
 	TierB Tier = "B"
 )
 
-// Follows says how a setting depends on the container's memory limit, and so what a resize does to it.
+// Follows is how a setting depends on the container's memory limit, and so what a resize does to it.
 type Follows string
 
 // The dependencies.
@@ -46,7 +46,7 @@ type Runtime struct {
 	Title string
 	// Order is its place in lists that people read, counted from 1; those without one come after the others, by name.
 	Order int
-	// Commands are basenames of programs that are this runtime and nothing else. A trailing "*" stands for digits and dots
+	// Commands are basenames of programs that are this runtime and nothing else. A trailing "*" matches digits and dots
 	// ("python3*" is python3.12).
 	Commands []string
 	// Images are images that are built for it, as their documentation names them; see [ByImage]. They suggest it to
@@ -54,7 +54,7 @@ type Runtime struct {
 	Images []Image
 	// Marks are the traces that a running process shows of it; see [Mark].
 	Marks []Mark
-	// Sights say since which versions it sizes its heap by the container's limit, the oldest first; see
+	// Sights are since which versions it sizes its heap by the container's limit, the oldest first; see
 	// [Runtime.SeesLimit].
 	Sights []Sight
 	// Libraries are modules that a program may be built from and that change what is advised.
@@ -75,16 +75,16 @@ type Runtime struct {
 	Sources []string
 	// Checks find values of the user's that cannot work.
 	Checks []Check
-	// Heap names the knob that caps the managed heap; empty when there is none.
+	// Heap names the knob that caps the managed heap; empty if none does.
 	Heap string
-	// HeapByProgram names the knob with which a program caps its heap itself, instead of Heap; empty when there is none.
+	// HeapByProgram names the knob with which a program caps its heap itself, instead of Heap; empty if none does.
 	HeapByProgram string
 	// HeapFixed are the user's own words for a heap cap that is a number.
 	HeapFixed []Sign
 	// Launchers are variables from which start scripts in images take the heap cap.
 	Launchers []Launcher
 	launchers map[string]Launcher // by name; see [Runtime.Launcher]
-	// NoHeapLimit says why a profile for it may not state tuning.heapLimit: "is not for ...: use ...". Empty: it may.
+	// NoHeapLimit is why a profile for it may not state tuning.heapLimit: "is not for ...: use ...". Empty: it may.
 	NoHeapLimit string
 	// Growth is what the runtime does with a limit when the heap knob is set by memfit (set) or left alone (not set). It
 	// returns the share of the heap; whether the heap is known to follow the limit depends on who set its cap.
@@ -92,9 +92,9 @@ type Runtime struct {
 	// Never are settings that memfit does not have and must not get (tier C), each with why, as in "PYTHONMALLOC, which
 	// ...".
 	Never map[string]string
-	// FullHeap says how a process ends whose heap has reached its own cap.
+	// FullHeap is how a process ends whose heap has reached its own cap.
 	FullHeap FullHeap
-	// HeapReader is who reads its managed heap, as internal/attribution names readers; empty: nobody does.
+	// HeapReader is what reads its managed heap, as internal/attribution names readers; empty: nothing does.
 	HeapReader string
 	// MaxHeap is the detail of that reader which is the largest heap that the process allows itself; empty: none is.
 	MaxHeap string
@@ -102,7 +102,7 @@ type Runtime struct {
 	Levers []Lever
 	// Advisories are known facts about versions.
 	Advisories []Advisory
-	// Advice is a hint that holds for every version; empty when there is none.
+	// Advice is a hint that holds for every version; empty without one.
 	Advice string
 }
 
@@ -115,9 +115,9 @@ type Knob struct {
 	// List is how the variable's value is split into words, for variables that carry several settings. Nil: the value is
 	// the setting.
 	List *Grammar
-	// Tier says how sure of the runtime memfit must be.
+	// Tier is how sure of the runtime memfit must be.
 	Tier Tier
-	// Follows says whether a resize leaves the setting behind.
+	// Follows is whether a resize leaves the setting behind.
 	Follows Follows
 	// Guard are words that go before the setting, once per variable, so that versions which do not know it start anyway.
 	Guard []string
@@ -132,7 +132,7 @@ type Knob struct {
 	// Derive computes the setting.
 	Derive func(Facts) Verdict
 	// Caps is the heap that a text of the variable allows under a limit, for settings that stop or starve a process which
-	// needs more; 0: the text does not say. Nil: the setting is no such cap.
+	// needs more; 0: unknown. Nil: the setting is not such a cap.
 	Caps func(text string, limit memory.Bytes) memory.Bytes
 	// MinPercentOfLive is what such a cap must be at least, in percent of the live heap that was seen (see
 	// [Knob.BelowLiveHeap]): the lowest RSS that processes without a cap came down to between collections. That is an
@@ -142,13 +142,13 @@ type Knob struct {
 
 // Sign is something in a container whose presence means that a setting is left alone.
 type Sign struct {
-	// Text is looked for as it stands, both sides after [Runtime.Fold].
+	// Text is searched literally, both sides after [Runtime.Fold].
 	Text string
-	// In says where.
+	// In is where.
 	In Where
 	// Why ends the sentence "X left alone: PLACE says TEXT, ...". Empty: "and the user's value wins".
 	Why string
-	// UnlessDivided: the sign stands for processes of unknown number, so it counts only where the profile does not say how
+	// UnlessDivided: the sign shows processes of unknown number, so it counts only where the profile does not set how
 	// many there are ([Facts.Processes]).
 	UnlessDivided bool
 	// UnlessSince: the sign counts only where the version is not certainly this one or a later one. The zero version: it
@@ -156,7 +156,7 @@ type Sign struct {
 	UnlessSince Version
 }
 
-// Where says where a sign is looked for.
+// Where is where a sign is searched.
 type Where int
 
 // The places.
@@ -176,7 +176,7 @@ const (
 type Launcher struct {
 	// Name of the variable.
 	Name string
-	// Holds says how the script reads the value.
+	// Holds is how the script reads the value.
 	Holds Holds
 	// Of names whose start script reads it: "Cassandra".
 	Of string
@@ -184,7 +184,7 @@ type Launcher struct {
 	Source string
 }
 
-// Holds says how the value of a [Launcher] is read.
+// Holds is how the value of a [Launcher] is read.
 type Holds string
 
 // The ways. Where a variable holds flags, its text sets a cap only if it names one; all others always do.
@@ -208,24 +208,24 @@ type Facts struct {
 	Version Version
 	// Variant is "", "HotSpot", "OpenJ9", "NativeImage" or "Buildpack".
 	Variant string
-	// NoGlibc says why MALLOC_* settings mean nothing here; empty when they may.
+	// NoGlibc is why MALLOC_* settings mean nothing here; empty when they may.
 	NoGlibc string
 	// Limit is the effective limit: what one process can really have. 0: none.
 	Limit memory.Bytes
 	// Cgroup is the limit that the runtime sees; larger than Limit when memory-backed volumes, a reserve or other
 	// processes of the runtime take a part. 0: none.
 	Cgroup memory.Bytes
-	// Processes is how many processes of the runtime share the container, as the profile says; each can have Limit. 0: it
-	// does not say, and one is assumed.
+	// Processes is how many processes of the runtime share the container, as the profile specifies; each can have Limit.
+	// 0: unspecified, and one is assumed.
 	Processes int32
-	// LimitText is Limit as people say it: "448Mi (512Mi less 64Mi of memory-backed volumes)".
+	// LimitText is Limit as users read it: "448Mi (512Mi less 64Mi of memory-backed volumes)".
 	LimitText string
 	// Live is the most that the live heap of one process can be, from what was measured in replicas that ran without a
 	// cap. 0: not measured.
 	Live memory.Bytes
 	// Proven is a heap cap under which replicas run: one as large needs no other evidence. 0: none is known.
 	Proven memory.Bytes
-	// LimitUnseen: replicas showed that the runtime sizes its heap by the node, whatever its version says.
+	// LimitUnseen: replicas showed that the runtime sizes its heap by the node, whatever its version promises.
 	LimitUnseen bool
 	// Given are the user's own numbers for the flags in [Runtime.Reads].
 	Given map[string]int64
@@ -259,10 +259,10 @@ func shareWhy(f Facts, percent int32) string {
 
 func oneDecimal(tenths int64) string { return fmt.Sprintf("%d.%d", tenths/10, tenths%10) }
 
-// FromElsewhere stands for a value that the pod takes from a ConfigMap, a Secret or the like.
+// FromElsewhere represents a value that the pod takes from a ConfigMap, a Secret or the like.
 const FromElsewhere = "(from elsewhere)"
 
-// Ask is what a profile asks for; zero values and nil mean that it does not say.
+// Ask is what a profile asks for; zero values and nil are unspecified.
 type Ask struct {
 	HeapPercent          int32
 	HeapLimit            memory.Bytes
@@ -279,11 +279,11 @@ type Ask struct {
 }
 
 // Verdict is what a knob answers for some facts. At most one of Value, SkipReason and Suggest is set; none means that
-// nobody asked.
+// nothing was requested.
 type Verdict struct {
-	// Value is the setting as it stands in the variable: "483183820", "--max-old-space-size=381".
+	// Value is the setting as in the variable: "483183820", "--max-old-space-size=381".
 	Value string
-	// Why says where the value comes from: "90 % of 512Mi".
+	// Why is where the value comes from: "90 % of 512Mi".
 	Why string
 	// Fixed is true for a value that the profile states outright: it does not follow the limit even where the knob does.
 	Fixed bool
@@ -292,7 +292,7 @@ type Verdict struct {
 	AtCreation bool
 	// Warning is what the person who creates the pod should know about the value.
 	Warning string
-	// SkipReason says why the setting is left alone although it was asked for or is the default.
+	// SkipReason is why the setting is left alone although it was requested or is the default.
 	SkipReason string
 	// Suggest is advice to try the setting by hand, with why memfit does not do it unasked.
 	Suggest string
@@ -304,7 +304,7 @@ func skip(why string) Verdict       { return Verdict{SkipReason: why} }
 func suggest(advice string) Verdict { return Verdict{Suggest: advice} }
 func notAsked() Verdict             { return Verdict{} }
 
-// Growth says what a runtime does with the memory it is given, which is what a sizing rule needs to tell demand from
+// Growth is what a runtime does with the memory it is given, which a sizing rule needs to distinguish demand from
 // habit.
 type Growth struct {
 	// FollowsLimit is true when the managed heap is known to grow towards a cap that is derived from the limit: memfit or
@@ -313,10 +313,10 @@ type Growth struct {
 	// MayFollow is true when the runtime takes HeapPercent by itself, and nothing shows whether the image or its start
 	// script gave it another cap. A higher limit is then not known to help a full heap, and a lower one may shrink it.
 	MayFollow bool
-	// HeapPercent is the share of the limit that the heap takes or may take, in percent; 0 when there is no such cap.
+	// HeapPercent is the share of the limit that the heap takes or may take, in percent; 0 without such a cap.
 	HeapPercent int32
 	// Soft is true when that share only stops the heap near it, and what is alive decides how large it is otherwise. Use
-	// near the share is then demand, and growth below it is no heap that fills.
+	// near the share is then demand, and growth below it is not a heap that fills.
 	Soft bool
 	// Overhead is what the runtime needs besides the heap: code, stacks, buffers; of all processes together. 0: not known.
 	Overhead memory.Bytes
@@ -328,18 +328,17 @@ type Growth struct {
 
 // Advisory is a known fact about a range of versions.
 type Advisory struct {
-	// Since and Before bound the versions it is about, [Since, Before); a zero version is no bound.
+	// Since and Before bound the versions it is about, [Since, Before); a zero version does not bound.
 	Since, Before Version
 	// Variant limits it to one variant; empty: every one.
 	Variant string
-	// Text says what happens and what to do.
+	// Text is what happens and what to do.
 	Text string
 	// Source is where the fact comes from.
 	Source string
 }
 
-// table is every runtime; Auto, which stands for "not known", is first. Filled by init, when the rows of all files are
-// there.
+// table is every runtime; Auto, for an unknown one, is first. Filled by init, when the rows of all files are there.
 var table []*Runtime
 
 // rows are the runtimes as their files name them, in no particular order.
@@ -396,8 +395,7 @@ func TitleOf(name string) string {
 	return name
 }
 
-// ByCommand finds the runtime whose program this is, from its path or basename; nil when the name says nothing for
-// certain.
+// ByCommand finds the runtime of a program, from its path or basename; nil if the name is not certain.
 func ByCommand(program string) *Runtime {
 	base := path.Base(program)
 	for _, r := range table {

@@ -11,7 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// v8Exits are V8's fatal handler's: it aborts, or traps where the build says so.
+// v8Exits are V8's fatal handler's: it aborts, or traps if built so.
 var v8Exits = []int32{Abort, trap}
 
 var v8LastWords = []string{
@@ -83,8 +83,8 @@ func (v8) checked(f Facts, old memory.Bytes, why string) Verdict {
 	return set(fmt.Sprint(old.MiB()), why)
 }
 
-// v8Collection: pages that V8 keeps in its pool go for certain, and so does whatever is garbage, which nobody can tell
-// from what is alive before the collection.
+// v8Collection: pages that V8 keeps in its pool go for certain, and so does whatever is garbage, which cannot be
+// distinguished from what is alive before the collection.
 func v8Collection(p Process) (Gain, bool) {
 	a, ok := p.Amounts[readerV8]
 	if !ok {

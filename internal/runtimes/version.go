@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Version is a runtime's version as far as it is known: "20" says nothing about the minor version. The zero value is
-// unknown.
+// Version is a runtime's version as far as it is known: "20" leaves the minor version open. The zero value is unknown.
 type Version struct {
 	parts [4]int
 	n     int

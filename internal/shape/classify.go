@@ -15,13 +15,14 @@ import (
 // stepsKept is the number of steps a Shape names.
 const stepsKept = 8
 
-// severity orders shapes by what they lead to; of two that as many instances show, the graver one is told.
+// severity orders shapes by what they lead to; of two that as many instances show, the graver one is reported.
 var severity = map[Kind]int{
 	Climb: 6, StepRetention: 5, FollowsLimit: 4, Burst: 3, Sawtooth: 2, Flat: 1, Unknown: 0,
 }
 
-// Classify says what the memory of one container of one workload does over time. It judges every instance by itself,
-// and the past of the fullest one where that reaches further back; then the instances vote, and replicas are compared.
+// Classify returns what the memory of one container of one workload does over time. It judges every instance by
+// itself, and the past of the fullest one where that reaches further back; then the instances vote, and replicas are
+// compared.
 func Classify(in Input) Shape {
 	points, past := allSeries(in.Instances), instancesOf(in.Past)
 	recent, long := judgeAll(points, in), judgeAll(past, in)
@@ -78,7 +79,7 @@ func resized(instances []Instance) []Instance {
 	var parts []Instance
 	for _, in := range instances {
 		if !slices.ContainsFunc(in.Points, func(p Point) bool { return p.Limit > 0 }) {
-			continue // what a history remembers tells no limits
+			continue // a history does not hold limits
 		}
 		points := slices.Clone(in.Points)
 		slices.SortStableFunc(points, func(a, b Point) int { return a.Time.Compare(b.Time) })
@@ -175,8 +176,8 @@ func elect(recent, long []classified, outliers []string) (classified, []classifi
 	return slices.MaxFunc(votes, func(a, b classified) int { return cmp.Compare(a.last, b.last) }), votes, true
 }
 
-// farther weighs what the last minutes show against what the past before them shows. As long as the past tells of the
-// same life, and of more of it, it knows better: a rise within an hour may only repeat yesterday's. A life that has
+// farther weighs what the last minutes show against what the past before them shows. As long as the past is of the
+// same life, and of more of it, it counts more: a rise within an hour may only repeat yesterday's. A life that has
 // only begun does not take back what the ones before it showed.
 func farther(recent, long []classified) []classified {
 	if slices.ContainsFunc(recent, func(j classified) bool { return j.urgent }) {
@@ -191,7 +192,7 @@ func farther(recent, long []classified) []classified {
 	return recent
 }
 
-// reachesFarther is true when the past tells of the life that goes on, and of more of it than the last minutes do.
+// reachesFarther is true when the past is of the life that goes on, and of more of it than the last minutes are.
 func reachesFarther(past classified, recent []classified) bool {
 	for _, j := range recent {
 		if past.newest.Before(j.newest) || past.span < 2*j.span {

@@ -363,7 +363,7 @@ func TestDiedClimbing(t *testing.T) {
 	}
 }
 
-// spans are the past as a history tells it: f is what was used, in MiB, h hours after t0.
+// spans are the past as a history has it: f is what was used, in MiB, h hours after t0.
 func spans(n int, length time.Duration, f func(h float64) float64) []Span {
 	var past []Span
 	for i := range n {
@@ -503,7 +503,7 @@ func BenchmarkClassify(b *testing.B) {
 	}
 }
 
-// TestAFastLeakIsToldBeforeItsKill: one pod, 10 MiB a minute, limit 512Mi, looked at every 15 s through memfit's own
+// TestAFastLeakIsToldBeforeItsKill: one pod, 10 MiB a minute, limit 512Mi, read every 15 s through memfit's own
 // history.
 func TestAFastLeakIsToldBeforeItsKill(t *testing.T) {
 	const limit = 512 * memory.MiB

@@ -15,7 +15,7 @@ import (
 const (
 	// outliersNamed is the number of pods a Shape names.
 	outliersNamed = 5
-	// fewestReplicas: with fewer, nobody knows which one is the odd one.
+	// fewestReplicas: with fewer, it is unknown which one is the odd one.
 	fewestReplicas = 4
 	// outlierPercent of the replicas' median, and outlierSpreads of their usual spread above it, is far above. Article 1:
 	// 640 MiB against 330.
@@ -45,7 +45,7 @@ func outlierReplicas(in Input) []string {
 	return outliers[:min(len(outliers), outliersNamed)]
 }
 
-// Outliers names the replicas whose memory is far above that of the others, the highest first, and says what is usual:
+// Outliers names the replicas whose memory is far above that of the others, the highest first, and the usual amount:
 // their median. It goes by one reading of each, so that a pod in a burst is among them.
 func Outliers(replicas []Replica) (pods []string, usual memory.Bytes) {
 	use := make(map[string]float64, len(replicas))
@@ -84,7 +84,7 @@ func farAbove(use map[string]float64) (outliers []string, usual float64) {
 }
 
 // followsAcrossLimits is true when instances with different limits settled at the same share of them, at least half:
-// nothing but the limit says how much they use.
+// only the limit determines how much they use.
 func followsAcrossLimits(regimes []Regime, all ...[]classified) bool {
 	type settled struct{ limit, share float64 }
 	var seen []settled

@@ -44,7 +44,7 @@ const (
 	keepsSlope = 0.6
 	// lateShare of all growth must have come in the last third.
 	lateShare = 0.12
-	// leastClimb is the shortest window in which a climb is told from a start.
+	// leastClimb is the shortest window in which growth is distinguished from a start.
 	leastClimb = 2 * period.Hour
 	// soonToTell: in a shorter window only the steadiest growth is called a climb.
 	soonToTell = 6 * period.Hour
@@ -58,7 +58,7 @@ const (
 	fewCells = 32
 )
 
-// growth says how the floor of a series rose.
+// growth is how the floor of a series rose.
 type growth struct {
 	from, to float64 // bytes, after warm-up and before the tail
 	steps    []jump
@@ -77,7 +77,7 @@ type growth struct {
 	all, rest course
 }
 
-// course says whether growth goes on.
+// course is whether growth goes on.
 type course struct {
 	gained float64 // bytes
 	late   float64 // of these, in the last third
@@ -144,7 +144,7 @@ func follow(f, x, lows []float64) course {
 	middle, m := before(x[:n], x[0]+window/2), before(x, (x[0]+x[len(x)-1])/2)+1
 	early, _, _ := stats.TheilSen(x[:m], lows[:m])
 	late, _, _ := stats.TheilSen(x[m:], lows[m:])
-	// All points have a say in the median slopes, but a staircase looks flat to them; the floor's gain trusts few points.
+	// All points count in the median slopes, but a staircase looks flat to them; the floor's gain depends on few points.
 	// The geometric mean errs less than either.
 	c.slopes = ratio(late, early)
 	c.halves = math.Sqrt(ratio(f[n-1]-f[middle], f[middle]-f[0]) * c.slopes)

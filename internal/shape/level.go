@@ -29,7 +29,7 @@ const (
 	capLow, capHigh = 82, 104
 )
 
-// level says how a series moves around its floor.
+// level is how a series moves around its floor.
 type level struct {
 	base, usual, top float64 // bytes: low, median and high points after warm-up
 	duty             float64 // share of time above half height

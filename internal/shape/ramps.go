@@ -15,11 +15,11 @@ import (
 	"github.com/memfit/memfit/internal/stats"
 )
 
-// A leak that kills within minutes is over before a shape can be told from samples: [Classify] wants two hours. But
-// it leaves a mark in the kills themselves: every instance climbs at the same rate from its start until it meets its
-// limit, so that with four times the limit it lives four times as long. What a program needs once, at its start or at
-// a burst, ends it at about the same age whatever the limit; a start that slows down, a cache that fills, lives ever
-// longer than the limit grows.
+// A leak that kills within minutes is over before a shape can be classified from samples: [Classify] needs two hours.
+// But it leaves a mark in the kills themselves: every instance grows at the same rate from its start until it meets
+// its limit, so that with four times the limit it lives four times as long. What a program needs once, at its start or
+// at a burst, ends it at about the same age whatever the limit; a start that slows down, a cache that fills, lives
+// ever longer than the limit grows.
 const (
 	// rampLeast: before this age a program starts, and takes what it needs as fast as it can.
 	rampLeast = 30 * time.Second
@@ -31,13 +31,13 @@ const (
 	// 1.6. Jitter of 20 % either way moves a comparison over a doubling by a half, over a fourfold limit by a
 	// quarter.
 	rampSlow, rampFast = 0.6, 1.5
-	// rampSpread is the least factor between the lowest and the highest limit compared. Less says nothing, for the
-	// same reason.
+	// rampSpread is the least factor between the lowest and the highest limit compared. Less proves nothing, for the same
+	// reason.
 	rampSpread = 1.5
 	// rampJitter is how far the ages of instances at one limit may lie apart, and rates of all instances, as a factor. On
-	// a node that has too little CPU, a process leaks now faster, now slower: from rampMany limits on, which differ by far
-	// more than that, the rates of rampMany may lie rampWide apart. So may those of two whose limits do: ages that are
-	// more than rampJitter apart then are no jitter of one age, and the exponent may be as low as that makes it.
+	// a node that has too little CPU, a process leaks now faster, now slower: from rampMany limits on, which differ by
+	// far more than that, the rates of rampMany may lie rampWide apart. So may those of two whose limits do: ages that
+	// are more than rampJitter apart then are not jitter of one age, and the exponent may be as low as that makes it.
 	rampJitter = 2.0
 	rampMany   = 3
 	rampWide   = 4.0
@@ -55,7 +55,7 @@ type RunningInstance struct {
 	Use memory.Bytes
 }
 
-// Ramps are consecutive instances that climbed at one rate until they were killed. The zero value: there are none.
+// Ramps are consecutive instances that grew at one rate until they were killed. The zero value: there are none.
 type Ramps struct {
 	// Running: the last of them runs, and climbs on. Last and LastAge are its own.
 	Running bool
@@ -65,11 +65,11 @@ type Ramps struct {
 	// First and Last are the lowest and the highest limit, FirstAge and LastAge how long an instance lived there.
 	First, Last       memory.Bytes
 	FirstAge, LastAge time.Duration
-	// Doubt says why it may be no leak, but a start that still fills; "" for none.
+	// Doubt is why it may be a start that still fills instead of a leak; "" without doubt.
 	Doubt string
 }
 
-// String says what was seen: "the last 3 instances each climbed about 360Mi a minute from their start until they were
+// String is what was seen: "the last 3 instances each climbed about 360Mi a minute from their start until they were
 // killed, at 64Mi after 10s and at 256Mi after 42s".
 func (r Ramps) String() string {
 	if r.Instances == 0 {
@@ -85,12 +85,12 @@ func (r Ramps) String() string {
 		r.Instances, r.PerMinute, r.First, format.Duration(r.FirstAge), r.Last, format.Duration(r.LastAge))
 }
 
-// FindRamps looks for a leak in the kills of one container, oldest first. Kills at a limit that nobody is sure of, of
-// unknown age or of unknown limit are passed over. A life that lasts twice as long as its ramp foretells takes the
-// finding back, because then memory has levelled off.
+// FindRamps finds a leak in the kills of one container, oldest first. Kills at an uncertain limit, of unknown age or
+// of unknown limit are skipped. A life that lasts twice as long as its ramp predicts takes the finding back, because
+// then memory has levelled off.
 //
-// running is the fullest instance that runs and climbs, if there is one: a limit that follows its use keeps a leak from
-// being killed again, which is fed then for as long as it climbs. So the successor of a killed instance counts before
+// running is the fullest instance that runs and grows, if there is one: a limit that follows its use keeps a leak from
+// being killed again, which is fed then for as long as it grows. So the successor of a killed instance counts before
 // it is killed itself, but not before it uses more than any of them had, and runningTimes what the first had: until
 // then its use is followed, which spares what is only slow to start another kill. By it alone, within rampFills of its
 // start, a leak is in doubt: what is still being loaded grows in the same way.
@@ -211,11 +211,11 @@ func ramps(kills []memory.OOMKill) []ascent {
 	return all
 }
 
-// rampOf: the kill may be the end of a ramp. A leak whose limit follows its use is killed just when it is raised again,
-// so that nobody knows which of two limits it died at. They lie closer together than rates may, and the lower one says
-// as much. (On a node with one busy processor, 64Mi after 26 s, then 309Mi after 138 s with 384Mi sent shortly before:
-// passed over, it was no second life, and the leak was fed.) A raise after a kill is larger: where that may not have
-// been effective, the age says nothing.
+// rampOf: the kill may be the end of a ramp. A leak whose limit follows its use is killed just when it is raised
+// again, so that it is unknown at which of two limits it died. They lie closer together than rates may, and the lower
+// one is as good. (On a node with one busy processor, 64Mi after 26 s, then 309Mi after 138 s with 384Mi sent shortly
+// before: skipped, it was not a second life, and the leak was fed.) A raise after a kill is larger: if that may not
+// have been effective, the age proves nothing.
 func rampOf(k memory.OOMKill) bool {
 	if k.Kind != memory.OOMMainProcess && k.Kind != memory.OOMAtStart {
 		return false

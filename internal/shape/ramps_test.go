@@ -131,7 +131,7 @@ func TestRampsSayWhatWasSeen(t *testing.T) {
 	if got := FindRamps(kills, RunningInstance{}, now); got.Instances != 2 {
 		t.Errorf("killed at 256Mi, when 320Mi were asked for: %+v, want two instances", got)
 	}
-	// Kills at limits that were only asked for are no second ramp.
+	// Kills at limits that were only requested are not a second ramp.
 	kills[1].Asked = 512 * memory.MiB
 	if got := FindRamps(kills, RunningInstance{}, now); got.Instances > 0 {
 		t.Errorf("a limit that was not effective: %s", got)
@@ -202,7 +202,7 @@ func TestALeakThatIsFollowedIsKnownBeforeItsSecondKill(t *testing.T) {
 }
 
 // TestALeakIsInDoubtWhileItMayFill: what loads what it needs grows at one rate, too, until it has it. So an instance
-// that runs is no proof within its start, but the kills are that tell the same without it.
+// that runs is no proof within its start, but kills that show the same without it are.
 func TestALeakIsInDoubtWhileItMayFill(t *testing.T) {
 	kill := func(at time.Duration, limit memory.Bytes, age time.Duration) memory.OOMKill {
 		return memory.OOMKill{

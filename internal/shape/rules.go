@@ -20,8 +20,8 @@ type classified struct {
 }
 
 const (
-	// urgentPercent of the limit, after urgentPoints samples: from there on a climb is told however short the window. A
-	// history has that many of a single instance within half an hour, and of each of four within its two hours.
+	// urgentPercent of the limit, after urgentPoints samples: from there on growth is reported however short the window.
+	// A history has that many of a single instance within half an hour, and of each of four within its two hours.
 	urgentPercent = 70
 	urgentPoints  = 16
 )
@@ -45,7 +45,7 @@ var rules = []struct {
 	{Sawtooth, upAndDown},          // up and down, all the time
 }
 
-// judgeSeries looks at one instance; ok is false when there is too little of it.
+// judgeSeries classifies one instance; ok is false when there is too little of it.
 func judgeSeries(s series, in Input) (classified, bool) {
 	if len(s.cells) < fewest {
 		return classified{series: s, kind: Unknown, confidence: memory.Low}, false
@@ -113,8 +113,8 @@ func burstsMoreThanItHolds(j classified, _ Input) (memory.Confidence, bool) {
 	return memory.Medium, true
 }
 
-// trendUnderSawtooth: the teeth are so high that the floor says little, but all of it drifts upwards, and still does in
-// the second half.
+// trendUnderSawtooth: the teeth are so high that the floor shows little, but all of it drifts upwards, and still does
+// in the second half.
 func trendUnderSawtooth(j classified, _ Input) (memory.Confidence, bool) {
 	lows, mids := j.lows()[j.growth.skip:], j.mids()[j.growth.skip:]
 	risen := j.growth.slope * j.span.Hours()

@@ -16,9 +16,9 @@ const (
 	// cells is how many cells a series is cut into: enough to see teeth and steps, few enough that all pairs of them are
 	// cheap.
 	cells = 96
-	// fewest is the number of cells with points below which nothing is said.
+	// fewest is the number of cells with points below which nothing is reported.
 	fewest = 8
-	// pointsOfSpan is what a span says.
+	// pointsOfSpan is how many points a span represents.
 	pointsOfSpan = 3
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Kind says what a container's memory does over time.
+// Kind is what a container's memory does over time.
 type Kind string
 
 // The kinds of shape.
@@ -24,7 +24,7 @@ const (
 	StepRetention Kind = "StepRetention"
 	// Climb: it drifts upwards without end.
 	Climb Kind = "Climb"
-	// FollowsLimit: it fills a cap derived from the limit and stays there. That is no demand.
+	// FollowsLimit: it fills a cap derived from the limit and stays there, which is not demand.
 	FollowsLimit Kind = "FollowsLimit"
 	// Burst: short peaks, each coming down again.
 	Burst Kind = "Burst"
@@ -68,15 +68,14 @@ type Replica struct {
 	RSS memory.Bytes
 }
 
-// Input is what Classify looks at: one container name of one workload. Any of the three kinds of evidence may be
-// missing.
+// Input is what Classify reads: one container name of one workload. Any of the three kinds of evidence may be missing.
 type Input struct {
 	Instances []Instance
 	// Past reaches further back than Instances, oldest first: the fullest instance of each time.
 	Past []Span
 	// Regimes are what was seen under the limit of now and under those before.
 	Regimes []Regime
-	// Replicas are all running pods, for finding one that stands out.
+	// Replicas are all running pods, for finding one that is far above the others.
 	Replicas []Replica
 	// Limit is the effective limit now; 0: none.
 	Limit memory.Bytes
@@ -116,6 +115,6 @@ type Shape struct {
 	Outliers []string
 	// NotDownAfterLoad is true when load fell and memory did not.
 	NotDownAfterLoad bool
-	// Summary says it in a sentence with numbers.
+	// Summary is a sentence with numbers.
 	Summary string
 }

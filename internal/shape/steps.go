@@ -66,7 +66,7 @@ func jumps(f []float64, gained, tooth float64) []jump {
 	}
 	least := max(stepLeast, 0.12*gained, tooth/2, 2.5*float64(width)*stats.Median(rises))
 	var out []jump
-	for i := max(2, len(f)/16); i < len(f); { // before, there is no plateau to jump from
+	for i := max(2, len(f)/16); i < len(f); { // earlier, there is no plateau to jump from
 		end := min(i+width, len(f))
 		by := f[end-1] - f[i-1]
 		if f[i]-f[i-1] < least/4 || by < max(least, 0.04*f[i-1]) {
@@ -91,7 +91,7 @@ func slowsDown(f []float64, j jump) bool {
 	return f[j.at-1]-f[from] > 0.6*j.by
 }
 
-// changed is true when ranks, too, say that the level changed once at least.
+// changed is true when ranks show as well that the level changed at least once.
 func (g growth) changed() bool {
 	if len(g.floor) < fewCells {
 		return g.change <= changePFew
@@ -110,8 +110,8 @@ func without(y []float64, steps []jump) []float64 {
 	return out
 }
 
-// inSteps is true when the floor stands still but for its steps, or when most of the growth came in a few large ones
-// and all of it, or what is left of it without them, is over.
+// inSteps is true when the floor is flat but for its steps, or when most of the growth came in a few large ones and
+// all of it, or what is left of it without them, is over.
 func (g growth) inSteps() bool {
 	if len(g.steps) == 0 {
 		return false

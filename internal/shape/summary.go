@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-// summary says the shape in a sentence with numbers, for the operator who is tired.
+// summary describes the shape in a sentence with numbers.
 func summary(s Shape, j classified, n int) string {
 	words := map[Kind]func(Shape, classified) string{
 		Flat: sayFlat, Sawtooth: saySawtooth, Burst: sayBurst, StepRetention: saySteps, Climb: sayClimb,

@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suggest tells what a container probably runs from its spec alone: image, command and the names of its
-// variables. It is for people who decide, with its evidence, and never for the webhook: an image's name makes nothing
-// certain. What suggests a runtime stands in the runtime's own file of internal/runtimes. It performs no I/O.
+// Package suggest guesses what a container probably runs from its spec alone: image, command and the names of its
+// variables. It is for users, with its evidence, and never for the webhook: an image's name is not certain. What
+// suggests a runtime is listed in the runtime's own file of internal/runtimes. It performs no I/O.
 package suggest
 
 import (
@@ -30,8 +30,7 @@ type Suggestion struct {
 	Evidence []string
 }
 
-// For looks at what is surest first: the program, the image, the variables. Only what agrees with the first is
-// evidence.
+// For starts with what is surest: the program, the image, the variables. Only what agrees with the first is evidence.
 func For(c Container) (s Suggestion) {
 	if name := program(c); name != "" {
 		s.add(runtimes.ByCommand(name), "", "it starts "+quote.Name(path.Base(name)))
@@ -55,7 +54,7 @@ func (s *Suggestion) add(r *runtimes.Runtime, version, evidence string) {
 	s.Evidence = append(s.Evidence, evidence)
 }
 
-// mostWords of a command line are looked at: an init program, its options, and the program.
+// mostWords of a command line are read: an init program, its options, and the program.
 const mostWords = 8
 
 // program is the first word that is a program of some runtime, before any that may be a script: what follows a shell is

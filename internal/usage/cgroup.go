@@ -34,7 +34,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// isUID tells the UID of a pod (36 characters; 32 for static pods) from anything else that follows "pod" in a path.
+// isUID distinguishes the UID of a pod (36 characters; 32 for static pods) from other text after "pod" in a path.
 func isUID(s string) bool {
 	if len(s) != 36 && len(s) != 32 {
 		return false

@@ -12,7 +12,7 @@ import (
 // Gap is a node whose usage is unknown this cycle. Nothing about its containers may be concluded from the silence.
 type Gap struct {
 	Node Node
-	// Err is the answer of the last attempt. A node in backoff keeps it although nobody asked this time.
+	// Err is the answer of the last attempt. A node in backoff keeps it although it was not asked this time.
 	Err error
 	// Since is when the first attempt of this run of failures was made: what was read before it is known, what happened
 	// after is not.
@@ -23,20 +23,20 @@ type Gap struct {
 	NextTry time.Time
 }
 
-// Collector reads many nodes at once and remembers which ones do not answer. Use one for the life of the process, by
-// pointer; a cycle must end before the next one starts.
+// Collector reads many nodes concurrently and remembers which ones do not answer. Use one for the life of the process,
+// by pointer; a cycle must end before the next one starts.
 type Collector struct {
 	Source Source
 	// Now is the clock. Required.
 	Now func() time.Time
 	// Rand gives numbers in [0,1) for jitter and order. Nil: nodes are asked in the order given, at even distances.
 	Rand func() float64
-	// Concurrency is how many nodes are read at once. Default 16.
+	// Concurrency is how many nodes are read concurrently. Default 16.
 	Concurrency int
 	// Timeout is for one node, over all sources of a [Fallback]. Default 30s.
 	Timeout time.Duration
 	// Spread is the time over which the reads of one cycle are started, so that neither the network nor memfit sees a
-	// burst. Default 0: at once. Half of the cycle is a good value.
+	// burst. Default 0: immediately. Half of the cycle is a good value.
 	Spread time.Duration
 	// MinBackoff is how long a node that failed once is left alone, doubled with each failure up to MaxBackoff. Defaults
 	// 15s and 5m. Jitter takes up to a fifth off, so that nodes that failed together are not asked together for ever.
@@ -103,7 +103,7 @@ func (c *Collector) read(ctx context.Context, node Node) (Reading, error) {
 	return plausible(r, c.Now())
 }
 
-// parallel runs work(0) to work(n-1), at most Concurrency at once and the starts spread over Spread.
+// parallel runs work(0) to work(n-1), at most Concurrency of them concurrently and the starts spread over Spread.
 func (c *Collector) parallel(ctx context.Context, n int, work func(turn int)) {
 	workers, starts, started := min(n, or(c.Concurrency, 16)), c.starts(n), c.Now()
 	turns := make(chan int)
@@ -167,7 +167,7 @@ func (c *Collector) failed(node Node, err error, at time.Time) *Gap {
 	return g
 }
 
-// passedOver is a gap that says nothing about the node: the cycle ended first.
+// passedOver is a gap that is not the node's fault: the cycle ended first.
 func (c *Collector) passedOver(node Node, err error, at time.Time) *Gap {
 	if g := c.silent[node.Name]; g != nil {
 		return g
@@ -175,7 +175,7 @@ func (c *Collector) passedOver(node Node, err error, at time.Time) *Gap {
 	return &Gap{Node: node, Err: err, Since: at, NextTry: at}
 }
 
-// forgetAllBut drops what is known about nodes that are no longer there.
+// forgetAllBut drops what is known about nodes that no longer exist.
 func (c *Collector) forgetAllBut(nodes []Node) {
 	if len(c.silent) == 0 {
 		return

@@ -20,7 +20,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// fake is a Source that takes its time and refuses where told to.
+// fake is a Source that takes its time and refuses where configured to.
 type fake struct {
 	name string
 	took time.Duration

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// script is a Source that answers what it is told.
+// script is a Source that answers as configured.
 type script struct {
 	name    string
 	reading Reading

@@ -26,7 +26,7 @@ type Reading struct {
 	Samples []memory.Sample
 	// Source is the Name of the source that answered, which behind a [Fallback] is not the one that was asked first.
 	Source string
-	// WorkingSetOnly is true when the source cannot see RSS, so that page cache inflates what it says.
+	// WorkingSetOnly is true when the source cannot see RSS, so that page cache inflates its values.
 	WorkingSetOnly bool
 	// Degraded is why this is less than it could be: a better source did not answer and a [Fallback] asked another one, or
 	// the source itself had to leave something out. Nil: nothing is missing.
@@ -35,7 +35,7 @@ type Reading struct {
 
 // Source is one place that knows what containers use.
 type Source interface {
-	// Read returns what runs on node. It is safe for concurrent use, honours ctx, and its error says what to do about it.
+	// Read returns what runs on node. It is safe for concurrent use, honours ctx, and its error has the next step.
 	Read(ctx context.Context, node Node) (Reading, error)
 	// Name is one lower-case word for logs, metrics and status: "kubelet", "prometheus", "metrics-api".
 	Name() string

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/quote"
@@ -86,8 +88,6 @@ func agentStall(pod *corev1.Pod, container string, s *v1alpha1.StallSnapshot) oo
 const (
 	// accountMost bounds an account, in bytes: the ledger keeps it with the kill, in a checkpoint that holds many.
 	accountMost = 320
-	// durationMost is the bound of a duration in the API.
-	durationMost = 32
 )
 
 // account is what an agent saw of a kill: `"node" (157Mi resident) died; 250ms before, 126Mi were in use, after growth
@@ -105,13 +105,13 @@ func account(k *v1alpha1.KillSnapshot) string {
 	if k.Usage == nil {
 		parts = append(parts, "nothing is known of the time before")
 	} else {
-		parts = append(parts, fmt.Sprintf("%s before, %s were in use", short(k.LastReadBefore), amount(*k.Usage))+
-			afterGrowth(k.GrowthPerSecond, k.GrewFor))
+		parts = append(parts, fmt.Sprintf("%s before, %s were in use", inWords(k.LastReadMillisecondsBefore), amount(*k.Usage))+
+			afterGrowth(k.GrowthPerSecond, k.GrowthMilliseconds))
 	}
 	if k.LimitsChanged {
 		parts = append(parts, "its limits changed meanwhile")
 	}
-	parts = append(parts, filledByParts(k.Memory)...)
+	parts = append(parts, largestParts(k.Memory)...)
 	return quote.Cut(strings.Join(parts, "; "), accountMost)
 }
 
@@ -133,22 +133,22 @@ func stallAccount(s *v1alpha1.StallSnapshot) string {
 		parts = append(parts, "nothing is known of the time before")
 	} else {
 		parts = append(parts, fmt.Sprintf("%s were in use", amount(*s.Usage))+
-			afterGrowth(s.GrowthPerSecond, s.GrewFor))
+			afterGrowth(s.GrowthPerSecond, s.GrowthMilliseconds))
 	}
-	parts = append(parts, filledByParts(s.Memory)...)
+	parts = append(parts, largestParts(s.Memory)...)
 	return quote.Cut(strings.Join(parts, "; "), accountMost)
 }
 
 // afterGrowth says how fast usage grew before; empty: it did not.
-func afterGrowth(perSecond *resource.Quantity, grewFor string) string {
-	if perSecond == nil || grewFor == "" {
+func afterGrowth(perSecond *resource.Quantity, milliseconds int32) string {
+	if perSecond == nil || milliseconds <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(", after growth by %s/s for %s", amount(*perSecond), short(grewFor))
+	return fmt.Sprintf(", after growth by %s/s for %s", amount(*perSecond), inWords(milliseconds))
 }
 
-// filledByParts are the largest parts as one phrase; none: nobody looked.
-func filledByParts(m *v1alpha1.MemoryParts) []string {
+// largestParts are the largest parts as one phrase; none: nobody looked.
+func largestParts(m *v1alpha1.MemoryParts) []string {
 	if m == nil || len(m.Parts) == 0 {
 		return nil
 	}
@@ -159,7 +159,9 @@ func filledByParts(m *v1alpha1.MemoryParts) []string {
 	return []string{"filled by " + join(filled)}
 }
 
-func short(duration string) string { return quote.Cut(quote.Line(duration), durationMost) }
+func inWords(milliseconds int32) string {
+	return format.Short(time.Duration(milliseconds) * time.Millisecond)
+}
 
 func limitOrNone(q *resource.Quantity) memory.Bytes {
 	if q == nil {

@@ -21,7 +21,7 @@ func sawStall(at time.Time) *v1alpha1.StallSnapshot {
 	k := sawKill(at, "MainProcess")
 	return &v1alpha1.StallSnapshot{
 		Started: metav1.NewTime(at), Summary: "-", ContainerLimit: quantity("512Mi"), PodLimit: quantity("768Mi"),
-		Usage: k.Usage, GrewFor: k.GrewFor, GrowthPerSecond: k.GrowthPerSecond, Memory: k.Memory,
+		Usage: k.Usage, GrowthMilliseconds: k.GrowthMilliseconds, GrowthPerSecond: k.GrowthPerSecond, Memory: k.Memory,
 	}
 }
 

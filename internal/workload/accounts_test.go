@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -55,7 +56,7 @@ func sawKill(at time.Time, kind string) *v1alpha1.KillSnapshot {
 	return &v1alpha1.KillSnapshot{
 		Time: metav1.NewTime(at), Kind: kind, Evidence: "CounterRose", Summary: "-",
 		ContainerLimit: quantity("512Mi"), PodLimit: quantity("512Mi"),
-		Usage: quantity("488Mi"), LastReadBefore: "250ms", GrewFor: "12s", GrowthPerSecond: quantity("9Mi"),
+		Usage: quantity("488Mi"), LastReadMillisecondsBefore: 250, GrowthMilliseconds: 12000, GrowthPerSecond: quantity("9Mi"),
 		Processes: []v1alpha1.ProcessDied{{Name: "node", PID: 1, Resident: quantity("460Mi")}},
 		Memory: &v1alpha1.MemoryParts{Resident: *quantity("470Mi"), Parts: []v1alpha1.MemoryPart{
 			{Name: "V8 heap", Resident: *quantity("301Mi")},
@@ -169,23 +170,23 @@ var accountBudget = budget.Budget{Bytes: 64 << 10, PerByte: 4, CPU: 5 * time.Mil
 
 // FuzzAccount: an agent may write anything that the API takes.
 func FuzzAccount(f *testing.F) {
-	f.Add("node", "250ms", "12s", "V8 heap", int64(488<<20))
-	f.Add("\n\r\t", "", "\xff", strings.Repeat("\u754c", 64), int64(-1))
-	f.Fuzz(func(t *testing.T, name, read, grew, part string, usage int64) {
+	f.Add("node", int32(250), int32(12000), "V8 heap", int64(488<<20))
+	f.Add("\n\r\t", int32(-1), int32(math.MaxInt32), strings.Repeat("\u754c", 64), int64(-1))
+	f.Fuzz(func(t *testing.T, name string, read, grew int32, part string, usage int64) {
 		k := sawKill(began, "MainProcess")
-		k.Processes[0].Name, k.LastReadBefore, k.GrewFor = name, read, grew
+		k.Processes[0].Name, k.LastReadMillisecondsBefore, k.GrowthMilliseconds = name, read, grew
 		k.Usage = resource.NewQuantity(usage, resource.BinarySI)
 		for i := range k.Memory.Parts {
 			k.Memory.Parts[i].Name = part
 		}
 		var got string
 		stall := &v1alpha1.StallSnapshot{
-			Usage: k.Usage, High: k.Usage, ContainerLimit: k.Usage, GrewFor: grew, GrowthPerSecond: k.Usage, Memory: k.Memory,
+			Usage: k.Usage, High: k.Usage, ContainerLimit: k.Usage, GrowthMilliseconds: grew, GrowthPerSecond: k.Usage, Memory: k.Memory,
 		}
 		for _, say := range []func() string{
 			func() string { return account(k) }, func() string { return stallAccount(stall) },
 		} {
-			budget.Check(t, accountBudget, len(name)+len(read)+len(grew)+len(part), func() { got = say() })
+			budget.Check(t, accountBudget, len(name)+len(part), func() { got = say() })
 			if len(got) > accountMost || strings.ContainsAny(got, "\n\r") || !utf8.ValidString(got) {
 				t.Errorf("%d bytes: %q", len(got), got)
 			}

@@ -36,7 +36,10 @@ func (st *State) Pack() (v1alpha1.MemoryCheckpointStatus, error) {
 	if status.Drift, err = packed("the restarts", &st.restarts); err != nil {
 		return status, err
 	}
-	status.Sizing, err = packed("the state of resizes", &st.rollout)
+	if status.Sizing, err = packed("the state of resizes", &st.rollout); err != nil {
+		return status, err
+	}
+	status.Published, err = st.packPublished()
 	return status, err
 }
 
@@ -47,8 +50,14 @@ func (st *State) HasHistory() bool { return len(st.containers) > 0 }
 // names. They come last because they are the only part that can be had again: usage is measured anew. What was counted
 // and what was begun cannot.
 func (st *State) PackHistories(status *v1alpha1.MemoryCheckpointStatus) error {
-	room := MaxCheckpoint - envelope - base64.StdEncoding.EncodedLen(len(status.Ledger)) -
-		base64.StdEncoding.EncodedLen(len(status.Drift)) - base64.StdEncoding.EncodedLen(len(status.Sizing))
+	var err error
+	if status.Observed, err = st.packObserved(); err != nil {
+		return err
+	}
+	room := MaxCheckpoint - envelope
+	for _, part := range [][]byte{status.Ledger, status.Drift, status.Sizing, status.Published, status.Observed} {
+		room -= base64.StdEncoding.EncodedLen(len(part))
+	}
 	for _, name := range slices.Sorted(maps.Keys(st.containers)) {
 		for _, e := range st.containers[name] {
 			packed, err := e.pack(name)
@@ -133,7 +142,23 @@ func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) 
 			return nil, fmt.Errorf("decoding the state of resizes in MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
 		}
 	}
+	var published storedPublished
+	if len(c.Status.Published) > 0 {
+		if err := json.Unmarshal(c.Status.Published, &published); err != nil {
+			return nil, fmt.Errorf("decoding the published sizes in MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
+		}
+	}
+	var observed storedObserved
+	if len(c.Status.Observed) > 0 {
+		if err := json.Unmarshal(c.Status.Observed, &observed); err != nil { // it is observed again
+			lost = append(lost, fmt.Errorf(
+				"decoding what was observed in MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err))
+			observed = storedObserved{}
+		}
+	}
 	st.ledger, st.containers, st.restarts, st.rollout = ledger, containers, restarts, sizing
+	published.unpack(st)
+	observed.unpack(st)
 	st.pendingRestart = ""
 	return lost, nil
 }

@@ -31,7 +31,7 @@ func FuzzCheckpoint(f *testing.F) {
 		f.Fatal(err)
 	}
 	sizing := []byte(
-		`{"v":1,"lastChange":"2026-03-02T08:00:00Z","refusals":[{"pod":"web-1","uid":"u1","until":"2026-03-02T09:00:00Z","reason":"Budget","why":"x"}]}`,
+		`{"v":1,"lastChange":"2026-03-02T08:00:00Z","refusals":[{"pod":"web-1","uid":"u1","until":"2026-03-02T09:00:00Z","reason":"DisruptionBudget","why":"x"}]}`,
 	)
 	drift := []byte(`{"v":1,"restarts":[{"pod":"web-1","uid":"u1","at":"2026-03-02T08:00:00Z"}]}`)
 	// what is made once per process
@@ -105,7 +105,8 @@ func packedWhole(t testing.TB, st *State) v1alpha1.MemoryCheckpointStatus {
 }
 
 func sameCheckpoint(a, b *v1alpha1.MemoryCheckpointStatus) bool {
-	same := bytes.Equal(a.Ledger, b.Ledger) && bytes.Equal(a.Drift, b.Drift) && bytes.Equal(a.Sizing, b.Sizing) &&
+	same := bytes.Equal(a.Published, b.Published) && bytes.Equal(a.Observed, b.Observed) &&
+		bytes.Equal(a.Ledger, b.Ledger) && bytes.Equal(a.Drift, b.Drift) && bytes.Equal(a.Sizing, b.Sizing) &&
 		len(a.Containers) == len(b.Containers)
 	for i := range a.Containers {
 		same = same && a.Containers[i].Name == b.Containers[i].Name &&

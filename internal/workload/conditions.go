@@ -34,9 +34,9 @@ func workloadConditions(s *Snapshot, st *State, v *result, cov coverage, now tim
 
 func readyCondition(s *Snapshot, v *result) metav1.Condition {
 	switch {
-	case s.Profile.Spec.Sizing.Mode == v1alpha1.SizingOff:
+	case s.Profile.Spec.Sizing.Mode == v1alpha1.SizingDisabled:
 		return conditions.New(
-			v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonModeOff, `The profile says sizing.mode: "Off"`,
+			v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonModeDisabled, `The profile says sizing.mode: Disabled`,
 		)
 	case len(v.recommended) == 0 && unmeasured(s):
 		return conditions.New(
@@ -142,7 +142,7 @@ func driftCondition(v *result) metav1.Condition {
 		)
 	}
 	return conditions.New(
-		v1alpha1.ConditionDriftDetected, metav1.ConditionFalse, v1alpha1.ReasonShapeHealthy,
+		v1alpha1.ConditionDriftDetected, metav1.ConditionFalse, v1alpha1.ReasonNoDrift,
 		"Memory neither climbs nor stays high after load",
 	)
 }
@@ -157,19 +157,19 @@ func driftReason(kind shape.Kind) string {
 
 // aboutRestart says what drift.action: Restart makes of it.
 func aboutRestart(v *result) string {
-	switch d := v.restart; {
-	case d.Held != "":
-		return "; not restarted, although " + d.Why + ": " + d.Held
-	case d.Pod != "":
-		return "; pod " + d.Pod + " is restarted: " + d.Why
+	switch d := v.endangered; {
+	case d == nil:
+		return ""
+	case v.rollout.RestartHeld != "":
+		return "; not restarted, although " + d.Why + ": " + v.rollout.RestartHeld
 	}
-	return ""
+	return "; pod " + v.endangered.Pod + " is restarted: " + v.endangered.Why
 }
 
 func stepCondition(cov coverage) metav1.Condition {
 	if cov.outOfStep != "" {
 		return conditions.New(
-			v1alpha1.ConditionSettingsMatchLimit, metav1.ConditionFalse, v1alpha1.ReasonFrozenSettings, cov.outOfStep,
+			v1alpha1.ConditionSettingsMatchLimit, metav1.ConditionFalse, v1alpha1.ReasonRestartRequired, cov.outOfStep,
 		)
 	}
 	return conditions.New(
@@ -185,8 +185,8 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	}
 	with, without := applied(s, v)
 	switch mode := s.Profile.Spec.Sizing.Mode; {
-	case mode == v1alpha1.SizingOff:
-		return refuse(v1alpha1.ReasonModeOff, `The profile says sizing.mode: "Off"`)
+	case mode == v1alpha1.SizingDisabled:
+		return refuse(v1alpha1.ReasonModeDisabled, `The profile says sizing.mode: Disabled`)
 	case s.Facts.Conflict != "":
 		return refuse(v1alpha1.ReasonConflict, conflictMessage(&s.Facts))
 	case len(v.recommended) == 0:
@@ -259,7 +259,7 @@ func nextPod(s *Snapshot, v *result) string {
 // conflictMessage says who else steers the memory, and how to let only one do it.
 func conflictMessage(f *constraints.Facts) string {
 	return fmt.Sprintf("Recommend only: the memory of this workload is also steered by %s. To let memfit size it, %s; to "+
-		`leave it to the other, set sizing.mode: "Off" in the profile`, f.Conflict, f.Remedy)
+		`leave it to the other, set sizing.mode: Disabled in the profile`, f.Conflict, f.Remedy)
 }
 
 // InConflict is the message of the recommendation's conflict with another autoscaler; "" when there is none.
@@ -281,7 +281,7 @@ func applied(s *Snapshot, v *result) (with, without int32) {
 		fits := true
 		for j := range managed { // of replicas, only what the kubelet says differs
 			size, found := v.recommended[managed[j].Name]
-			fits = fits && (!found || sameSize(size, apiSize(sizeEffective(containerOf(pod, managed[j].Name)))))
+			fits = fits && (!found || size == sizeEffective(containerOf(pod, managed[j].Name)))
 		}
 		if fits {
 			with++

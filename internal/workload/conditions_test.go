@@ -40,8 +40,7 @@ func TestAppliedGoesByWhatTheKubeletSays(t *testing.T) {
 		Profile:  &profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{}},
 		Governed: []*corev1.Pod{pod("256Mi"), pod("128Mi"), pod(""), pod("512Mi")},
 	}
-	recommended := resource.MustParse("256Mi")
-	v := &result{recommended: map[string]v1alpha1.Size{"app": {Limit: &recommended, Request: &recommended}}}
+	v := &result{recommended: map[string]memory.Size{"app": {Limit: 256 * memory.MiB, Request: 256 * memory.MiB}}}
 	if !alike(s.Governed[0], s.Governed[1]) {
 		t.Fatal("the pods are not alike, so this tests nothing")
 	}

@@ -22,21 +22,18 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
-// desired is the recommendation for a container of every pod, with the surroundings that the guards of
-// internal/recommend look at.
+// desired is the recommendation for a container of every pod, with what bounds it.
 func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) rollout.Desired {
 	facts := &s.Facts
 	size := map[string]memory.Size{q.container.Name: rec.Size}
 	return rollout.Desired{
 		// what the pod around it allows, each pod says itself
-		Proposal: recommend.Proposal{Recommendation: rec, Policy: q.container.ownPolicy()},
-		Surroundings: recommend.Surroundings{
-			Paused: s.paused, Conflict: facts.Conflict, WindowPeak: lastDay(q.history), LargestNode: facts.LargestNode,
-			Range: recommend.LimitRange{
-				Name: facts.Range.Name, Min: facts.Range.Min, Max: facts.Range.Max, Refusal: facts.Refusal(s.Template, size),
-			},
-			Quota: recommend.Quota{Name: facts.Quota.Name, Limits: facts.Quota.Limits, Requests: facts.Quota.Requests},
+		Recommendation: rec, Policy: q.container.ownPolicy(), WindowPeak: lastDay(q.history),
+		LargestNode: facts.LargestNode,
+		Range: rollout.LimitRange{
+			Name: facts.Range.Name, Min: facts.Range.Min, Max: facts.Range.Max, Refusal: facts.Refusal(s.Template, size),
 		},
+		Quota: rollout.Quota{Name: facts.Quota.Name, Limits: facts.Quota.Limits, Requests: facts.Quota.Requests},
 	}
 }
 
@@ -179,7 +176,7 @@ type containerInput struct {
 	kills     []memory.OOMKill
 	replicas  []shape.Replica
 	urgent    []shape.Instance
-	published v1alpha1.Size
+	published memory.Size
 	// reverted is a size that was rolled back and must not come again; nil: none.
 	reverted *rollout.Revert
 	before   shapeCache
@@ -229,8 +226,8 @@ func (q *containerInput) result() containerResult {
 		runs := cmp.Or(q.plan.Runs(name), string(q.container.policy.Runtime.Type))
 		advice = append(advice, oom.Advice(kind, runs, q.plan.CapSetBy(name)))
 	}
-	if q.container.policy.Sizing.Mode == v1alpha1.SizingOff {
-		a.status.Decision, a.status.Summary = string(recommend.Hold), `Sizing is off in the profile (sizing.mode: "Off")`
+	if q.container.policy.Sizing.Mode == v1alpha1.SizingDisabled {
+		a.status.Decision, a.status.Summary = string(recommend.Hold), `Sizing is off in the profile (sizing.mode: Disabled)`
 	} else {
 		advice = append(advice, q.recommend(&a)...)
 	}
@@ -261,9 +258,9 @@ func (q *containerInput) recommend(a *containerResult) []string {
 	s.Decision, s.Confidence = string(rec.Decision), string(rec.Confidence)
 	s.Summary, s.Reasons = rec.Summary, head(rec.Reasons, 16)
 	s.Evidence = apiEvidence(rec.Evidence)
-	if rec.Size == (memory.Size{}) && (q.published.Limit != nil || q.published.Request != nil) {
+	if rec.Size == (memory.Size{}) && q.published != (memory.Size{}) {
 		// Evidence went away; the number found before does not: new pods must not fall back to a size that killed them.
-		rec.Size = profile.SizeOf(q.published)
+		rec.Size = q.published
 		s.Reasons = head(append([]string{"evidence is missing now: the last recommendation stands"}, s.Reasons...), 16)
 	}
 	if rec.Size != (memory.Size{}) { // one published before is bounded as the policy is now

@@ -13,12 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
+	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/shape"
 )
@@ -38,11 +38,13 @@ type result struct {
 	// found is what agents found replicas to run, by container.
 	found map[string]*v1alpha1.FoundRuntime
 	// recommended are the sizes that stand, by container.
-	recommended map[string]v1alpha1.Size
+	recommended map[string]memory.Size
+	// used is the highest demand of one running replica, by container.
+	used map[string]used
 	// changed are the containers whose recommendation is new.
 	changed []string
-	// restart is the pod to evict for its memory, if the profile says so.
-	restart drift.Candidate
+	// endangered is a pod that should be restarted for its memory; nil: none.
+	endangered *rollout.Candidate
 	// findings are what became of changes begun earlier, rollout what is to be done to running pods now.
 	findings []rollout.Finding
 	rollout  rollout.Transition
@@ -70,12 +72,12 @@ type decider struct {
 func decide(s *Snapshot, st *State, now time.Time) result {
 	d := decider{s: s, st: st, now: now}
 	d.v = result{
-		liveHeaps: st.liveHeaps(now), recommended: map[string]v1alpha1.Size{}, shapes: map[string]shape.Shape{},
-		shapeCaches: map[string]shapeCache{},
-		replicas:    map[string][]shape.Replica{}, leaks: map[string]shape.Ramps{},
+		liveHeaps: st.liveHeaps(now), recommended: map[string]memory.Size{}, shapes: map[string]shape.Shape{},
+		shapeCaches: map[string]shapeCache{}, used: map[string]used{},
+		replicas: map[string][]shape.Replica{}, leaks: map[string]shape.Ramps{},
 	}
 	d.v.found = findRuntimes(s, st.found)
-	d.rollout = rolloutInput(s, st, observedOf(d.v.liveHeaps, st.published, d.v.found), now)
+	d.rollout = rolloutInput(s, st, observedOf(d.v.liveHeaps, st.sizes(), d.v.found), now)
 	d.rollout.State, d.v.findings = rollout.Observe(d.rollout, st.ledger.AllKillsAndStalls(now))
 	if s.Template != nil {
 		d.containers()
@@ -91,7 +93,7 @@ func (d *decider) containers() {
 	for _, container := range slices.Sorted(maps.Keys(d.v.unnamed)) {
 		d.v.status.Remedies = append(d.v.status.Remedies, d.v.unnamed[container])
 	}
-	observed := observedOf(d.v.liveHeaps, d.st.published, d.v.found)
+	observed := observedOf(d.v.liveHeaps, d.st.sizes(), d.v.found)
 	plan := inject.MakePlan(inject.Input{Pod: d.s.Template, Profile: d.s.Profile, Observed: observed, Created: true})
 	managed := Managed(d.s.Profile, d.s.Template)
 	for _, c := range managed[:min(len(managed), MaxContainers)] {
@@ -146,8 +148,8 @@ func (d *decider) input(c managedContainer, plan inject.Plan, e *evidence) conta
 		in.kills = slices.DeleteFunc(in.kills, func(k memory.OOMKill) bool { return !e.counts(k.Program) })
 		pods = st.ofProgram(pods, c.Name, e.program)
 	}
-	if e == nil || e == st.newest(c.Name) && e.counts(st.publishedFor[c.Name]) {
-		in.published = st.published[c.Name]
+	if last := st.published[c.Name]; e == nil || e == st.newest(c.Name) && e.counts(last.Program) {
+		in.published = last.Size
 	}
 	in.replicas, in.urgent = st.replicas(c.Name, pods), st.urgent(c.Name, pods, c.current.Limit)
 	in.inUse, in.inUseSeen = st.inUse(c.Name, pods)
@@ -194,13 +196,10 @@ func heldBefore(h *history.Container, kills []memory.OOMKill, all int64) (most m
 // take puts what was decided about a container into the result.
 func (d *decider) take(in *containerInput, r containerResult) {
 	v, st, name := &d.v, d.st, in.container.Name
-	r.status.Use, r.status.UseSeen = st.used[name].Use, st.used[name].UseSeen
-	if most, seen := st.use(name, d.s.Governed); most > 0 {
-		r.status.Use, r.status.UseSeen = format.Quantity(most), &metav1.Time{Time: seen.UTC().Truncate(time.Second)}
-	}
+	d.use(&r.status)
 	r.status.OOMKills, r.status.Stalls = st.ledger.Total(name), st.ledger.StallTotal(name)
-	r.status.FilledBy, r.status.FilledByOutlier = filledBy(d.s, name)
-	r.status.WouldHelp = wouldHelp(d.s, name)
+	r.status.Breakdown, r.status.BreakdownOutlier = breakdown(d.s, name)
+	r.status.Suggestions = suggestions(d.s, name)
 	if f := v.found[name]; f != nil {
 		r.status.FoundRuntime = f
 		if f.Declared != "" {
@@ -212,11 +211,11 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	}
 	st.sayInVain(&r.status, d.now)
 	if size := r.status.Recommended; size != nil {
-		v.recommended[name] = *size
+		v.recommended[name] = profile.SizeOf(*size)
 		if sizesNewPods(d.s.Profile.Spec.Sizing.Mode) {
 			d.rollout.Desired[rollout.Key{Container: name, Program: in.program}] = in.desired(d.s, r.recommendation)
 		}
-		if !near(*size, st.published[name]) {
+		if !near(v.recommended[name], st.announced.sizes[name]) {
 			v.changed = append(v.changed, name)
 		}
 	}
@@ -233,19 +232,27 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	v.timing.recommend(r.recommendation.RequeueAfter)
 }
 
+// use fills in the highest demand of one running replica: as read now, or by an earlier process of memfit.
+func (d *decider) use(status *v1alpha1.ContainerRecommendation) {
+	name := status.Container
+	most, seen := d.st.use(name, d.s.Governed)
+	if most > 0 {
+		d.v.used[name] = used{most: most, seen: seen.UTC().Truncate(time.Second)}
+	} else if last := d.st.used[name]; last.recalled {
+		most, seen = last.most, last.seen
+	}
+	if most > 0 {
+		status.Usage, status.UsageTime = format.Quantity(most), &metav1.Time{Time: seen.UTC().Truncate(time.Second)}
+	}
+}
+
 // disturb decides what is done to running pods: internal/drift proposes a pod to restart for its memory, and
 // internal/rollout decides, within one budget for that and for sizes.
 func (d *decider) disturb() {
 	v := &d.v
-	v.restart = restartOf(d.s, d.st, v.shapes, d.now)
-	if v.restart.Pod != "" {
-		d.rollout.Restart = &rollout.Candidate{Pod: v.restart.Pod, UID: v.restart.UID, Why: v.restart.Why}
-	}
-	v.rollout = rollout.Decide(d.rollout)
-	if v.restart.Pod != "" && v.rollout.RestartHeld != "" {
-		v.restart = drift.Candidate{Why: v.restart.Why, Held: v.rollout.RestartHeld}
-	}
-	v.timing.Rollout, v.timing.Restart = v.rollout.RequeueAfter, v.restart.RequeueAfter
+	d.rollout.Restart = endangered(d.s, d.rollout.Pods, v.shapes)
+	v.endangered, v.rollout = d.rollout.Restart, rollout.Decide(d.rollout)
+	v.timing.Rollout = v.rollout.RequeueAfter
 }
 
 // summarize fills in what the status says about the workload as a whole.
@@ -260,7 +267,7 @@ func (d *decider) summarize() {
 	v.status.Stalls, v.status.RecentStalls = stallRecords(&d.st.ledger)
 	v.status.RecentChanges = changeRecords(&v.rollout.State)
 	v.status.Canary = d.permit()
-	v.status.Limit = limitColumn(v.status.Containers)
+	v.status.RecommendedLimit = limitColumn(v.status.Containers)
 	v.status.Summary = workloadSummary(d.s, v.status.Containers)
 	v.status.Advisories, v.status.Remedies = head(v.status.Advisories, 8), head(v.status.Remedies, 8)
 	v.status.Conditions = workloadConditions(d.s, d.st, v, v.coverage, d.now)

@@ -56,8 +56,8 @@ func TestARequestFollowsDemand(t *testing.T) {
 				}
 			}
 			c := last.Status.Containers[0]
-			if c.Use == nil || c.Use.String() != "94Mi" {
-				t.Errorf("use is %v, want 94Mi", c.Use)
+			if c.Usage == nil || c.Usage.String() != "94Mi" {
+				t.Errorf("use is %v, want 94Mi", c.Usage)
 			}
 			if c.Recommended == nil || c.Recommended.Request == nil ||
 				memory.FromQuantity(*c.Recommended.Request) < 94*memory.MiB {

@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,23 +24,24 @@ func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
 }
 
 // TooFewServe says why no other pod than those that are being changed already may be kept from serving; empty: one may
-// be. wanted is how many pods there are to be; 0: nobody says, and it is those that there are, also where no node has
-// taken them.
+// be. wanted is how many pods there should be; 0: unknown, and all that have not ended count, those without a node too.
 func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
-	living, serving := 0, 0
+	var pods []rollout.Pod
+	living := 0
 	for _, pod := range s.Pods {
-		if pod.DeletionTimestamp == nil && !ended(pod) {
+		if ended(pod) {
+			continue
+		}
+		p := rollout.Pod{UID: pod.UID, Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil}
+		if !p.Leaving {
 			living++
 		}
-		other, changing := st.rollout.UnderWay(pod.UID)
-		if serves(pod) && (pod.UID == a.UID || !changing || !Disturbs(pod, other)) {
-			serving++
+		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+			p.Containers = append(p.Containers, rollout.Container{Name: c.Name, RestartsOnResize: oom.RestartsOnResize(&c)})
 		}
+		pods = append(pods, p)
 	}
-	if wanted == 0 {
-		wanted = living
-	}
-	return rollout.TooFew(wanted, serving, rolloutPolicy(s))
+	return st.rollout.Availability(pods, cmp.Or(wanted, living), a.UID).TooFew(rolloutPolicy(s).MaxUnavailable)
 }
 
 func serves(pod *corev1.Pod) bool { return ready(pod) && pod.DeletionTimestamp == nil && !ended(pod) }

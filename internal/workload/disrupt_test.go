@@ -30,7 +30,7 @@ func TestNoPodIsTakenFromTooFew(t *testing.T) {
 		"the only one": {pods: []string{serving}, wanted: 1},
 		"one was not created": {
 			pods: []string{serving, serving}, wanted: 3,
-			says: "1 of 3 pods do not serve or are not there yet: maxUnavailable is 1",
+			says: "1 of 3 pods unavailable or missing, 0 of them updating: maxUnavailable is 1",
 		},
 		"one was not created, two may be": {pods: []string{serving, serving}, wanted: 3, most: 2},
 		"one was not created, and one is evicted": {

@@ -55,31 +55,32 @@ func news(s *Snapshot, v *result, kills, explained []memory.OOMKill, stalls stal
 	return all
 }
 
-// changes are the events about what differs from what events said last, and what people have been told with them.
-func changes(s *Snapshot, st *State, v *result) (all []Event, now told) {
+// changes are the Events about what differs from what Events reported last, and what has been reported with them.
+func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 	summaries := v.summaries()
 	all = st.shapeEvents(s, v, &now)
 	for _, c := range v.changed {
 		all = append(all, recommendationChanged(s.Owner, c, summaries[c]))
 	}
-	now.outOfDate = v.coverage.Missed + v.coverage.Stale
-	if now.outOfDate > 0 && st.told.outOfDate == 0 {
+	outOfDate := v.coverage.Missed + v.coverage.Stale
+	now.outOfDate = outOfDate > 0
+	if now.outOfDate && !st.announced.outOfDate {
 		all = append(
 			all,
 			injectionOutOfDate(
 				s.Owner,
 				format.OfPods(
-					now.outOfDate, v.coverage.Governed,
+					outOfDate, v.coverage.Governed,
 				)+" run without what profile "+s.Profile.Ref.Name+" sets today; "+v.coverage.outOfDate,
 			),
 		)
 	}
 	full := ledgerFull(&st.ledger)
-	if now.ledgerFull = full != ""; now.ledgerFull && !st.told.ledgerFull {
+	if now.ledgerFull = full != ""; now.ledgerFull && !st.announced.ledgerFull {
 		all = append(all, ledgerIsFull(s.Owner, full))
 	}
 	conflict := InConflict(&v.status)
-	if now.conflicted = conflict != ""; now.conflicted && !st.told.conflicted {
+	if now.conflicted = conflict != ""; now.conflicted && !st.announced.conflicted {
 		all = append(all, conflictAppeared(s, conflict))
 	}
 	return all, now

@@ -49,9 +49,9 @@ func partsOf(s *Snapshot, pod *corev1.Pod, container string) *v1alpha1.MemoryPar
 	return nil
 }
 
-// filledBy is what fills the fullest replica of a container, in lines; nil: no agent read it. outlier is its pod, where
+// breakdown is what fills the fullest replica of a container, in lines; nil: no agent read it. outlier is its pod, where
 // it holds far more than the other replicas; empty: it does not.
-func filledBy(s *Snapshot, container string) (lines []string, outlier string) {
+func breakdown(s *Snapshot, container string) (lines []string, outlier string) {
 	name, fullest := fullest(s, container)
 	if fullest == nil {
 		return nil, ""
@@ -104,23 +104,23 @@ const (
 // gainsTold is how many actions have a line in a recommendation: a snapshot has eight, the surest first.
 const gainsTold = 5
 
-// wouldHelp is what gives memory of the fullest replica back, in lines: what sums it up, and each action.
-func wouldHelp(s *Snapshot, container string) []string {
+// suggestions is what gives memory of the fullest replica back, in lines: what sums it up, and each action.
+func suggestions(s *Snapshot, container string) []string {
 	_, fullest := fullest(s, container)
-	if fullest == nil || fullest.Helps == "" {
+	if fullest == nil || fullest.Summary == "" {
 		return nil
 	}
-	lines := []string{quote.Cut(quote.Line(fullest.Helps), helpsMost)}
-	for i := range fullest.Gains[:min(len(fullest.Gains), gainsTold)] {
-		lines = append(lines, gainLine(&fullest.Gains[i]))
+	lines := []string{quote.Cut(quote.Line(fullest.Summary), helpsMost)}
+	for i := range fullest.Savings[:min(len(fullest.Savings), gainsTold)] {
+		lines = append(lines, gainLine(&fullest.Savings[i]))
 	}
 	return lines
 }
 
-func gainLine(g *v1alpha1.PredictedGain) string {
+func gainLine(g *v1alpha1.PredictedSaving) string {
 	p := levers.Prediction{
 		Action: quote.Cut(quote.Line(g.Action), nameMost), Why: quote.Cut(quote.Line(g.Method), sentenceMost),
-		How: quote.Cut(quote.Line(g.How), sentenceMost), Least: amount(g.Gain), Most: amount(g.Gain),
+		How: quote.Cut(quote.Line(g.How), sentenceMost), Least: amount(g.Amount), Most: amount(g.Amount),
 	}
 	if g.AtMost != nil {
 		p.Most = amount(*g.AtMost)
@@ -134,8 +134,8 @@ func measured(s *Snapshot, container string) (settings []string) {
 	if fullest == nil {
 		return nil
 	}
-	for i := range fullest.Gains {
-		if setting := fullest.Gains[i].Setting; setting != "" {
+	for i := range fullest.Savings {
+		if setting := fullest.Savings[i].Setting; setting != "" {
 			settings = append(settings, setting)
 		}
 	}
@@ -157,8 +157,8 @@ func ease(
 		if m == nil {
 			continue
 		}
-		for i := range m.Gains {
-			g := &m.Gains[i]
+		for i := range m.Savings {
+			g := &m.Savings[i]
 			if g.Limit == nil || amount(*g.Limit) <= most.Limit || amount(*g.Limit) > easeMost*limit ||
 				!slices.Contains(inject.Wrote(pod, container), g.Setting) {
 				continue

@@ -50,28 +50,28 @@ func TestFilledByTellsTheFullestReplicaInFiveLines(t *testing.T) {
 		"b: 412Mi resident at 2026-03-02T01:02:03Z", "V8 heap 301Mi", "glibc arenas 96Mi, of which 61Mi is free",
 		"program and libraries 10Mi", "other parts 4Mi, unexplained 1Mi",
 	}
-	got, outlier := filledBy(s, "app")
+	got, outlier := breakdown(s, "app")
 	if diff := cmp.Diff(want, got); diff != "" || outlier != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if got, _ := filledBy(s, "sidecar"); got != nil {
+	if got, _ := breakdown(s, "sidecar"); got != nil {
 		t.Errorf("nobody inspected it: %v", got)
 	}
 	// What every reading finds is no reason to write.
 	before := &v1alpha1.MemoryRecommendationStatus{
-		Containers: []v1alpha1.ContainerRecommendation{{Container: "app", FilledBy: want}},
+		Containers: []v1alpha1.ContainerRecommendation{{Container: "app", Breakdown: want}},
 	}
 	after := before.DeepCopy()
-	after.Containers[0].FilledBy[1] = "V8 heap 302Mi"
+	after.Containers[0].Breakdown[1] = "V8 heap 302Mi"
 	if worth(before, nil) != worth(after, nil) {
 		t.Error("a part that grew by 1Mi is written")
 	}
-	after.Containers[0].FilledBy = nil
+	after.Containers[0].Breakdown = nil
 	if worth(before, nil) == worth(after, nil) {
 		t.Error("that no agent reads it any more is not written")
 	}
 	after = before.DeepCopy()
-	after.Containers[0].FilledByOutlier = "b"
+	after.Containers[0].BreakdownOutlier = "b"
 	if worth(before, nil) == worth(after, nil) {
 		t.Error("a pod that holds far more than the others is not written")
 	}
@@ -93,7 +93,7 @@ func TestWhoStandsOut(t *testing.T) {
 				Time:     metav1.NewTime(time.Date(2026, 3, 2, 1, 2, 3, 0, time.UTC)),
 			}
 		}
-		lines, outlier := filledBy(s, "app")
+		lines, outlier := breakdown(s, "app")
 		return lines[0], outlier
 	}
 	const sick = "538Mi resident at 2026-03-02T01:02:03Z"
@@ -120,7 +120,7 @@ func TestEase(t *testing.T) {
 		pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"memory": resource.MustParse("88Mi")}
 		inject.MakePlan(inject.Input{Pod: pod, Profile: s.Profile}).Apply(pod)
 		s.Snapshots[s.Governed[i].UID].Status.Containers[0].Memory = &v1alpha1.MemoryParts{
-			Gains: []v1alpha1.PredictedGain{
+			Savings: []v1alpha1.PredictedSaving{
 				{Action: "debug.FreeOSMemory"}, {Action: "GOMEMLIMIT", Setting: "GOMEMLIMIT", Limit: &q, Method: "53Mi\nalive"},
 			},
 		}
@@ -162,13 +162,13 @@ func TestWouldHelp(t *testing.T) {
 	seen := &s.Snapshots[s.Governed[0].UID].Status.Containers[0]
 	before := decide(s, NewState(), time.Date(2026, 3, 2, 1, 2, 3, 0, time.UTC)).status.Containers[0]
 	seen.Memory = &v1alpha1.MemoryParts{
-		Resident: q("200Mi"), Helps: "malloc_trim would give back 61Mi\nof the 200Mi that are resident",
-		Gains: []v1alpha1.PredictedGain{
-			{Action: "malloc_trim", Gain: q("61Mi"), Method: "counted", How: "call it"},
-			{Action: "MALLOC_ARENA_MAX=2", Setting: "MALLOC_ARENA_MAX", Gain: q("0"), AtMost: &most, Method: "4 " +
+		Resident: q("200Mi"), Summary: "malloc_trim would give back 61Mi\nof the 200Mi that are resident",
+		Savings: []v1alpha1.PredictedSaving{
+			{Action: "malloc_trim", Amount: q("61Mi"), Method: "counted", How: "call it"},
+			{Action: "MALLOC_ARENA_MAX=2", Setting: "MALLOC_ARENA_MAX", Amount: q("0"), AtMost: &most, Method: "4 " +
 				"arenas", How: "ask"},
-			{Action: "--max-semi-space-size=16", Gain: q("0"), Method: "it takes 4Mi"},
-			{Action: "a", Gain: q("0")}, {Action: "b", Gain: q("0")}, {Action: "c", Gain: q("0")},
+			{Action: "--max-semi-space-size=16", Amount: q("0"), Method: "it takes 4Mi"},
+			{Action: "a", Amount: q("0")}, {Action: "b", Amount: q("0")}, {Action: "c", Amount: q("0")},
 		},
 	}
 	after := decide(s, NewState(), time.Date(2026, 3, 2, 1, 2, 3, 0, time.UTC)).status.Containers[0]
@@ -177,7 +177,7 @@ func TestWouldHelp(t *testing.T) {
 		"MALLOC_ARENA_MAX=2: 0 to 30Mi (4 arenas); ask", "--max-semi-space-size=16: nothing (it takes 4Mi)", "a: nothing ()",
 		"b: nothing ()",
 	}
-	if diff := cmp.Diff(want, after.WouldHelp); diff != "" {
+	if diff := cmp.Diff(want, after.Suggestions); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	elsewhere := func(advice string) bool { return strings.HasPrefix(advice, "MALLOC_ARENA_MAX is not set unasked") }
@@ -186,7 +186,7 @@ func TestWouldHelp(t *testing.T) {
 	}
 	one := v1alpha1.MemoryRecommendationStatus{Containers: []v1alpha1.ContainerRecommendation{after}}
 	other := one.DeepCopy()
-	other.Containers[0].WouldHelp[1] = "malloc_trim: 62Mi (counted); call it"
+	other.Containers[0].Suggestions[1] = "malloc_trim: 62Mi (counted); call it"
 	if worth(&one, nil) != worth(other, nil) {
 		t.Error("a gain that grew by 1Mi is written")
 	}

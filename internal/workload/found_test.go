@@ -233,10 +233,7 @@ func TestFoundRuntimeStands(t *testing.T) {
 	st, e := Step(NewState(), s, now)
 	s.Snapshots = nil
 	st, again := Step(st, s, now.Add(time.Minute))
-	recalled := NewState()
-	recalled.Recall(&again.Status)
-	_, restarted := Step(recalled, s, now.Add(2*time.Minute))
-	_ = st
+	_, restarted := Step(afterRestart(t, st), s, now.Add(2*time.Minute))
 	for name, e := range map[string]Effects{"first": e, "without agents": again, "after a restart": restarted} {
 		if len(e.Status.Containers) != 1 {
 			t.Fatalf("%s: %d containers", name, len(e.Status.Containers))

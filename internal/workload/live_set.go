@@ -81,7 +81,7 @@ func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
 // observedOf is what plans are told about running replicas: the same numbers that the webhook reads in the
 // recommendation.
 func observedOf(
-	all map[string]liveHeap, recommended map[string]v1alpha1.Size, found map[string]*v1alpha1.FoundRuntime,
+	all map[string]liveHeap, recommended map[string]memory.Size, found map[string]*v1alpha1.FoundRuntime,
 ) map[string]inject.Observed {
 	var out map[string]inject.Observed
 	if len(found) > 0 {
@@ -97,11 +97,9 @@ func observedOf(
 		if out == nil {
 			out = make(map[string]inject.Observed, len(all))
 		}
-		o := inject.Observed{LiveSet: a.set.Bytes, HeapCap: a.heapCap, Found: out[name].Found}
-		if limit := recommended[name].Limit; limit != nil {
-			o.Limit = memory.FromQuantity(*limit)
+		out[name] = inject.Observed{
+			LiveSet: a.set.Bytes, HeapCap: a.heapCap, Found: out[name].Found, Limit: recommended[name].Limit,
 		}
-		out[name] = o
 	}
 	return out
 }
@@ -112,19 +110,6 @@ func (a liveHeap) publish(e *v1alpha1.Evidence) {
 	if a.set.Bytes > 0 {
 		e.LiveSetSeen = &metav1.Time{Time: a.set.Seen}
 	}
-}
-
-// liveSets are the live sets in a status, by container.
-func liveSets(s *v1alpha1.MemoryRecommendationStatus) map[string]history.LiveSet {
-	sets := map[string]history.LiveSet{}
-	for i := range s.Containers {
-		e := &s.Containers[i].Evidence
-		if e.LiveSet == nil || e.LiveSetSeen == nil {
-			continue
-		}
-		sets[s.Containers[i].Container] = history.LiveSet{Bytes: memory.FromQuantity(*e.LiveSet), Seen: e.LiveSetSeen.UTC()}
-	}
-	return sets
 }
 
 // keptLiveSets are the live sets that are kept until something else is seen for long: not those that rest on less than

@@ -79,7 +79,6 @@ func (m *model) create() *kubelet.Pod {
 func (m *model) start() {
 	p := &process{state: NewState()}
 	m.restore(p)
-	p.state.Recall(&m.shown)
 	m.leader = &watcher{process: p}
 	m.see(m.leader, m.list(m.Existing()...))
 }

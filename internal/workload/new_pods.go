@@ -113,7 +113,7 @@ const (
 )
 
 // onlyAtCreation are the reasons for which running pods do not get a lower limit, and new ones may.
-var onlyAtCreation = []string{v1alpha1.ReasonFrozenHeapCap, v1alpha1.ReasonQoSClass}
+var onlyAtCreation = []string{v1alpha1.ReasonHeapCapFixed, v1alpha1.ReasonQoSClass}
 
 // permit lets one new pod be the first with a lower limit: the successor of a pod that was evicted for it, or, where
 // running pods keep their size, the next pod that is created.

@@ -239,7 +239,7 @@ func (d *day) step() {
 		d.note("%s %s", f.Kind, f.Message)
 	}
 	d.shown = effects.Status
-	d.state.Published(&effects, true)
+	d.state.Announced()
 	for _, a := range effects.Actions {
 		i := slices.IndexFunc(d.pods, func(p *dayPod) bool { return p.uid == a.UID })
 		switch {
@@ -281,7 +281,6 @@ func (d *day) restart() {
 	if lost, err := d.state.Unpack(&v1alpha1.MemoryCheckpoint{Status: d.stored}); err != nil || len(lost) > 0 {
 		d.t.Fatal(err, lost)
 	}
-	d.state.Recall(&d.shown)
 }
 
 // check holds what must be true at any time: no pod has less than its owner asks for, but for one that is the first

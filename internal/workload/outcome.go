@@ -104,7 +104,7 @@ func (st *State) Note(a rollout.Action, o Outcome, now time.Time) {
 	case OutcomeGone:
 		st.rollout.Gone(a.UID)
 	case OutcomeBudget:
-		st.rollout.Refused(a, v1alpha1.ReasonBudget, budgetRefusal, now)
+		st.rollout.Refused(a, v1alpha1.ReasonDisruptionBudget, budgetRefusal, now)
 	case OutcomeTooFew:
 		st.rollout.TooFew(a, o.Why, now)
 	case OutcomeRefused:

@@ -10,8 +10,8 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/drift"
-	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/shape"
 )
 
@@ -37,65 +37,32 @@ type refusal struct {
 	why   string
 }
 
-// restartOf asks whether a pod should be restarted for its memory. Nothing, unless the profile says so.
-func restartOf(s *Snapshot, st *State, shapes map[string]shape.Shape, now time.Time) drift.Candidate {
-	spec := s.Profile.Spec.Drift
-	if spec.Action != v1alpha1.DriftRestart {
-		return drift.Candidate{}
+// endangered is the pod that should be restarted for its memory; nil: none, or the profile does not ask for restarts.
+func endangered(s *Snapshot, pods []rollout.Pod, shapes map[string]shape.Shape) *rollout.Candidate {
+	if s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart {
+		return nil
 	}
-	in := drift.Input{
-		Shapes: shapes, Done: st.restarts.Restarts(now), Now: now, Refused: notRestarted(s, st, now),
-		Policy: drift.Policy{
-			MaxPerDay: defaultRestartsPerDay, MinReplicas: defaultMinReplicas, Cooldown: defaultCooldown.Duration(),
-		},
+	return drift.Endangered(pods, shapes)
+}
+
+// restartPolicy is what the profile allows of such restarts, and what was done lately.
+func (st *State) restartPolicy(s *Snapshot, now time.Time) rollout.RestartPolicy {
+	spec := s.Profile.Spec.Drift
+	p := rollout.RestartPolicy{
+		MaxPerDay: defaultRestartsPerDay, MinReplicas: defaultMinReplicas, Cooldown: defaultCooldown.Duration(),
+		Done: st.restarts.Restarts(now),
 	}
 	if spec.MaxPerDay != nil {
-		in.Policy.MaxPerDay = int(*spec.MaxPerDay)
+		p.MaxPerDay = int(*spec.MaxPerDay)
 	}
 	if spec.MinReplicas != nil {
-		in.Policy.MinReplicas = int(*spec.MinReplicas)
+		p.MinReplicas = int(*spec.MinReplicas)
 	}
 	if d := s.Profile.Spec.Sizing.Disruption; d != nil && d.Cooldown != nil {
-		in.Policy.Cooldown = d.Cooldown.Duration
+		p.Cooldown = d.Cooldown.Duration
 	}
-	for _, pod := range s.Governed {
-		in.Pods = append(in.Pods, st.driftingPod(s, pod, shapes))
-	}
-	return drift.Choose(in)
-}
-
-// notRestarted is why pods of this workload are left alone whatever their memory does.
-func notRestarted(s *Snapshot, st *State, now time.Time) string {
-	switch {
-	case s.paused != "":
-		return "paused by " + s.paused
-	case !kindOf(s.Owner.Ref).Recreates:
-		return "nobody would start it again"
-	case kindOf(s.Owner.Ref).Completes:
-		return "a Job's pod would lose its work"
-	case now.Before(st.restartRefused.until):
-		return st.restartRefused.why
-	}
-	return ""
-}
-
-// driftingPod is a pod with what its containers use.
-func (st *State) driftingPod(s *Snapshot, pod *corev1.Pod, shapes map[string]shape.Shape) drift.Pod {
-	p := drift.Pod{Name: pod.Name, UID: pod.UID, Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil}
-	for _, c := range Managed(s.Profile, pod) {
-		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.Name}
-		in := st.instance(&ref)
-		if _, judged := shapes[c.Name]; in == nil || !judged || in.recent.seen == 0 {
-			continue
-		}
-		limit := c.current.Limit
-		if effective, asked, known := st.ledger.EffectiveLimit(ref); known && asked > 0 {
-			limit = effective // the pod lets it have no more
-		}
-		p.Containers = append(p.Containers, drift.Container{
-			Name: c.Name, Use: in.recent.now(), Limit: limit, At: in.recent.lastAt(),
-			WorkingSetOnly: in.recent.workingSetOnly,
-		})
+	if now.Before(st.restartRefused.until) {
+		p.Refused = st.restartRefused.why
 	}
 	return p
 }

@@ -64,7 +64,7 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 	in := rollout.Input{
 		Now: now, Policy: rolloutPolicy(s), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
 		Allowance: s.Allowance, QueryResult: s.QueryResult, Desired: map[rollout.Key]rollout.Desired{},
-		Succeeded: s.succeeded(),
+		Succeeded: s.succeeded(), Paused: s.paused, Conflict: s.Facts.Conflict, Restarts: st.restartPolicy(s, now),
 	}
 	if mode := s.Profile.Spec.Sizing.Mode; !sizesNewPods(mode) {
 		in.State.Rollout = nil // memfit changes no size
@@ -100,7 +100,7 @@ func rolloutPolicy(s *Snapshot) rollout.Policy {
 			p.Watch = d.Watch.Duration
 		}
 		p.Windows, _ = profile.Windows(d) // those that cannot be read never open, and the profile's condition names them
-		p.RaisesInWindows = d.Raises == v1alpha1.RaisesInWindows
+		p.IncreasesInWindows = d.Increases == v1alpha1.IncreasesInWindows
 	}
 	return p
 }
@@ -140,6 +140,7 @@ func (st *State) runningPod(
 		running.DoubtedUntil = st.ledger.DoubtedUntil(ref)
 		if in := st.instance(&ref); in != nil {
 			running.Demand, running.Usage = in.recent.now(), memory.Bytes(in.recent.usage)*memory.KiB
+			running.Measured, running.WorkingSetOnly = in.recent.lastAt(), in.recent.workingSetOnly
 		}
 		frozen := inject.FrozenIn(pod, s.Profile, observed, c.Name)
 		running.FrozenHeap, running.Overhead, running.Literal = frozen.Cap, frozen.Overhead, frozen.Literal

@@ -35,9 +35,9 @@ const (
 // Timing is all that the time of a workload's next step depends on, once a step is done. [Step] fills in what follows
 // from the workload, and the reconciler the rest.
 type Timing struct {
-	// Recommendation, Rollout and Restart are when the answers about sizes, about changes of running pods and about a
-	// restart for memory may differ although nothing happens; 0: only with news.
-	Recommendation, Rollout, Restart time.Duration
+	// Recommendation and Rollout are when the answers about sizes and about changes of running pods may differ although
+	// nothing happens; 0: only with news.
+	Recommendation, Rollout time.Duration
 	// Known is how far back the shortest history of a container goes.
 	Known time.Duration
 	// Interval is the least time between two steps for samples alone, as the administrator sets it, and Workloads the
@@ -61,7 +61,6 @@ func (t *Timing) Next() (requeueAfter, rest time.Duration) {
 	for _, due := range [...]time.Duration{
 		t.Recommendation, // evidence ages: a kill is urgent for an hour, and a limit is lowered after a day of use
 		t.Rollout,        // not all that is under way sends an event, and a maintenance window opens by the clock
-		t.Restart,        // what speaks against a restart passes without an event, too
 	} {
 		if due > 0 {
 			requeueAfter = min(requeueAfter, due)

@@ -16,10 +16,10 @@ func TestNext(t *testing.T) {
 	}{
 		"nothing asks": {func(*Timing) {}, 10 * m, m},
 		"the earliest that asks": {
-			func(t *Timing) { t.Recommendation, t.Rollout, t.Restart = 9*m, 5*m, 7*m }, 5 * m, m,
+			func(t *Timing) { t.Recommendation, t.Rollout = 9*m, 5*m }, 5 * m, m,
 		},
 		"evidence ages":           {func(t *Timing) { t.Recommendation = 5 * m }, 5 * m, m},
-		"a restart is held up":    {func(t *Timing) { t.Restart = 30 * s }, 30 * s, 30 * s},
+		"a restart is held up":    {func(t *Timing) { t.Rollout = 30 * s }, 30 * s, 30 * s},
 		"a window in two days":    {func(t *Timing) { t.Rollout = 48 * time.Hour }, 10 * m, m},
 		"no sooner than":          {func(t *Timing) { t.Rollout = s }, 10 * s, 10 * s},
 		"hardly known":            {func(t *Timing) { t.Known = m }, 10 * m, 15 * s},

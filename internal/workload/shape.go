@@ -127,15 +127,15 @@ func driftingIn(status *v1alpha1.MemoryRecommendationStatus) string {
 
 // shapeEvents are the events about memory that begins to drift, and about pods that begin to stand out: once, not at
 // every step.
-func (st *State) shapeEvents(s *Snapshot, v *result, now *told) (all []Event) {
+func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Event) {
 	now.drifting, now.outliers = driftingIn(&v.status), outliersIn(&v.status)
-	if now.drifting != "" && now.drifting != st.told.drifting {
+	if now.drifting != "" && now.drifting != st.announced.drifting {
 		all = append(
 			all, driftDetected(s.Owner, meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected).Message),
 		)
 	}
 	for _, name := range now.outliers {
-		if slices.Contains(st.told.outliers, name) {
+		if slices.Contains(st.announced.outliers, name) {
 			continue
 		}
 		for _, pod := range s.Governed {
@@ -145,14 +145,14 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *told) (all []Event) {
 		}
 	}
 	// Right after a start of memfit little is known yet: what people were told before counts until then.
-	for _, name := range st.told.outliers {
+	for _, name := range st.announced.outliers {
 		if !slices.Contains(now.outliers, name) && !v.compared(name) &&
 			slices.ContainsFunc(s.Governed, func(p *corev1.Pod) bool { return p.Name == name }) {
 			now.outliers = append(now.outliers, name)
 		}
 	}
 	if now.drifting == "" && (len(now.outliers) > 0 || unknownDrift(&v.status)) {
-		now.drifting = st.told.drifting
+		now.drifting = st.announced.drifting
 	}
 	return all
 }

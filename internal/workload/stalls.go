@@ -90,7 +90,7 @@ func stallRecords(l *oom.Ledger) (int64, []v1alpha1.StallRecord) {
 		s := &stalls[i]
 		r := v1alpha1.StallRecord{
 			Anonymous: format.Quantity(s.Anon), Container: s.Container.Container, Limit: s.Limit.Quantity(),
-			MajorFaultsPerSecond: s.Faults, Pod: s.Container.Pod, RaisedTo: format.Exact(s.RaisedTo), RaiseInVain: s.NotRelieved,
+			MajorFaultsPerSecond: s.Faults, Pod: s.Container.Pod, IncreasedTo: format.Exact(s.RaisedTo), IncreaseIneffective: s.NotRelieved,
 			Summary: stallSentence(s), Time: metav1.NewTime(s.Since),
 		}
 		if !s.Ended.IsZero() {
@@ -155,13 +155,13 @@ func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	}
 	switch {
 	case goesOn != nil && goesOn.NotRelieved:
-		return say(metav1.ConditionTrue, v1alpha1.ReasonRaiseInVain, "Pod "+goesOn.Container.Pod+": "+stallSentence(goesOn))
+		return say(metav1.ConditionTrue, v1alpha1.ReasonIncreaseIneffective, "Pod "+goesOn.Container.Pod+": "+stallSentence(goesOn))
 	case goesOn != nil:
-		return say(metav1.ConditionTrue, v1alpha1.ReasonStalled, "Pod "+goesOn.Container.Pod+": "+stallSentence(goesOn))
+		return say(metav1.ConditionTrue, v1alpha1.ReasonStallOngoing, "Pod "+goesOn.Container.Pod+": "+stallSentence(goesOn))
 	case inVain != nil:
-		return say(metav1.ConditionTrue, v1alpha1.ReasonRaiseInVain, "Pod "+inVain.Container.Pod+": "+stallSentence(inVain))
+		return say(metav1.ConditionTrue, v1alpha1.ReasonIncreaseIneffective, "Pod "+inVain.Container.Pod+": "+stallSentence(inVain))
 	case last != nil:
-		return say(metav1.ConditionFalse, v1alpha1.ReasonStallOver,
+		return say(metav1.ConditionFalse, v1alpha1.ReasonStallEnded,
 			"The last one, in pod "+last.Container.Pod+": "+stallSentence(last))
 	case st.source != "" && !st.countsFaults:
 		return say(metav1.ConditionUnknown, v1alpha1.ReasonFaultsNotCounted,
@@ -204,9 +204,9 @@ func stallEvents(snapshot *Snapshot, c stallChanges, summaries map[string]string
 		all = append(all, e)
 	}
 	for i := range c.ended {
-		s, kind, reason := &c.ended[i], corev1.EventTypeNormal, v1alpha1.ReasonStallOver
+		s, kind, reason := &c.ended[i], corev1.EventTypeNormal, v1alpha1.ReasonStallEnded
 		if s.NotRelieved {
-			kind, reason = corev1.EventTypeWarning, v1alpha1.ReasonRaiseInVain
+			kind, reason = corev1.EventTypeWarning, v1alpha1.ReasonIncreaseIneffective
 		}
 		all = append(all, stalled(snapshot, s, kind, reason))
 	}

@@ -4,7 +4,6 @@
 package workload
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -53,42 +52,27 @@ type State struct {
 	pendingRestart types.UID
 	// rollout is what was begun to do to running pods.
 	rollout rollout.State
-	told    told
+	// announced is what Events reported last, announcing what those of the last step report once they are written.
+	announced, announcing announced
 	// shapes are the shapes of memory found last, by container.
 	shapes map[string]shapeCache
-	// published are the sizes published last, by container: they stay while evidence is missing.
-	published map[string]v1alpha1.Size
-	// publishedFor are the programs that they were for.
-	publishedFor map[string]string
-	// used is what the recommendation said of use before a restart of memfit, by container: it stands until somebody reads
-	// again.
-	used map[string]v1alpha1.ContainerRecommendation
-	// liveSets are the most that was alive in replicas without a heap cap, by container, as published last.
+	// published are the sizes decided last, by container: they remain while evidence is missing.
+	published map[string]published
+	// used is the highest demand of one replica, by container.
+	used map[string]used
+	// liveSets are the most that was alive in replicas without a heap cap, by container, as found last.
 	liveSets map[string]history.LiveSet
-	// found is what replicas were found to run, by container, as published last.
+	// found is what replicas were found to run, by container, as found last.
 	found map[string]*v1alpha1.FoundRuntime
 	// countsFaults: the source of usage counts major page faults.
 	countsFaults bool
-}
-
-// told is what events said last, so that nothing is said twice.
-type told struct {
-	// drifting is the reason of DriftDetected while it is true, and outliers are the pods that stand out.
-	drifting string
-	outliers []string
-	// outOfDate is the number of pods that ran without what the profile would set.
-	outOfDate int32
-	// conflicted: another autoscaler steers this memory.
-	conflicted bool
-	// ledgerFull: kills are not counted any more.
-	ledgerFull bool
 }
 
 // NewState knows nothing.
 func NewState() *State {
 	return &State{
 		containers: map[string][]*evidence{}, instances: map[instanceKey]*instance{},
-		published: map[string]v1alpha1.Size{},
+		published: map[string]published{},
 	}
 }
 
@@ -97,14 +81,6 @@ func (st *State) SteppedAt() time.Time { return st.steppedAt }
 
 // Last is the profile that governed the workload at the last step, and its newest pod then.
 func (st *State) Last() (*profile.Profile, *corev1.Pod) { return st.profile, st.template }
-
-// Published notes that the MemoryRecommendation says what a step found. written: it was written just now, so that its
-// sizes are the published ones; otherwise those published before are close enough.
-func (st *State) Published(e *Effects, written bool) {
-	if st.told = e.told; written {
-		st.published, st.publishedFor = e.recommended, programsIn(&e.Status)
-	}
-}
 
 // AtRest is a copy of the state for a time at which no action is being sent. A restart that is still pending then did
 // not happen: the recommendation could not be written, the API server refused the eviction, or the pod was gone. The
@@ -175,34 +151,4 @@ func (st *State) forgetNames(governed []*corev1.Pod) {
 		}
 	}
 	maps.DeleteFunc(st.containers, func(name string, _ []*evidence) bool { return !present[name] })
-}
-
-// programsIn are the programs that a recommendation is for, by container.
-func programsIn(status *v1alpha1.MemoryRecommendationStatus) map[string]string {
-	all := map[string]string{}
-	for i := range status.Containers {
-		all[status.Containers[i].Container] = status.Containers[i].Program
-	}
-	return all
-}
-
-// Recall takes over what a recommendation says, so that a restart of memfit changes nothing in it and tells nothing
-// twice.
-func (st *State) Recall(status *v1alpha1.MemoryRecommendationStatus) {
-	st.published, st.publishedFor = sizes(status), programsIn(status)
-	st.used = map[string]v1alpha1.ContainerRecommendation{}
-	st.found = map[string]*v1alpha1.FoundRuntime{}
-	for _, c := range status.Containers {
-		if c.FoundRuntime != nil {
-			st.found[c.Container] = c.FoundRuntime
-		}
-		st.used[c.Container] = v1alpha1.ContainerRecommendation{Use: c.Use, UseSeen: c.UseSeen}
-		st.source, st.past = cmp.Or(st.source, c.Evidence.Source), cmp.Or(st.past, c.Evidence.HistorySource)
-	}
-	st.liveSets = liveSets(status)
-	st.told.drifting, st.told.outliers = driftingIn(status), outliersIn(status)
-	if c := status.Coverage; c != nil {
-		st.told.outOfDate = c.Missed + c.Stale
-	}
-	st.told.conflicted = InConflict(status) != ""
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -66,23 +67,55 @@ func TestNamesOfOldVersionsAreForgotten(t *testing.T) {
 	}
 }
 
+// afterRestart is the state that a new process of memfit reads.
+func afterRestart(t *testing.T, st *State) *State {
+	t.Helper()
+	again := NewState()
+	if lost, err := again.Unpack(&v1alpha1.MemoryCheckpoint{Status: packedWhole(t, st)}); err != nil || len(lost) > 0 {
+		t.Fatalf("what was written cannot be read: %v, lost %v", err, lost)
+	}
+	return again
+}
+
 // TestSourcesAreRecalledAsTheyWere: where usage comes from outlives a restart of memfit, also where only the past was
 // read: it is no source of what is used now.
 func TestSourcesAreRecalledAsTheyWere(t *testing.T) {
-	h := history.New()
-	h.Add(memory.Sample{Time: began, WorkingSet: memory.MiB}, 0)
-	for _, want := range []v1alpha1.Evidence{
-		{Source: "kubelet", Certainty: "WorkingSetOnly"}, {HistorySource: "prometheus", Certainty: "WorkingSetOnly"},
-		{Source: "metrics-api", HistorySource: "prometheus", Certainty: "WorkingSetOnly"},
+	for _, want := range []struct{ source, past string }{
+		{"kubelet", ""}, {"", "prometheus"}, {"metrics-api", "prometheus"},
 	} {
-		var e v1alpha1.Evidence
-		setSources(&e, want.Source, want.HistorySource, h)
 		st := NewState()
-		st.Recall(&v1alpha1.MemoryRecommendationStatus{
-			Containers: []v1alpha1.ContainerRecommendation{{Container: "app", Evidence: e}},
-		})
-		if e != want || st.source != want.Source || st.past != want.HistorySource {
-			t.Errorf("%+v is written as %+v and recalled as %q, %q", want, e, st.source, st.past)
+		st.source, st.past = want.source, want.past
+		if again := afterRestart(t, st); again.source != want.source || again.past != want.past {
+			t.Errorf("%+v is recalled as %q, %q", want, again.source, again.past)
 		}
+	}
+}
+
+// TestWhatWasPublishedIsRecalledFromTheCheckpoint: a restart of memfit forgets nothing that decisions and Events rest
+// on, and does not need the MemoryRecommendation for it.
+func TestWhatWasPublishedIsRecalledFromTheCheckpoint(t *testing.T) {
+	st := NewState()
+	size := memory.Size{Request: memory.GiB, Limit: 2 * memory.GiB}
+	st.published = map[string]published{"app": {Size: size, Program: "p1"}}
+	st.used = map[string]used{"app": {most: memory.MiB, seen: began}}
+	st.liveSets = map[string]history.LiveSet{"app": {Bytes: 3 * memory.MiB, Seen: began}}
+	st.found = map[string]*v1alpha1.FoundRuntime{"app": {Type: v1alpha1.RuntimeJVM, Version: "21", Replicas: 2}}
+	st.announcing = announced{
+		drifting: v1alpha1.ReasonClimb, outliers: []string{"web-1"}, outOfDate: true, conflicted: true, ledgerFull: true,
+		sizes: st.sizes(),
+	}
+	again := afterRestart(t, st)
+	all := cmp.AllowUnexported(published{}, used{}, announced{}, history.LiveSet{})
+	of := func(st *State) []any {
+		return []any{st.published, st.liveSets, st.found, st.announcing}
+	}
+	if diff := cmp.Diff(of(st), of(again), all); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(st.announcing, again.announced, all); diff != "" {
+		t.Error(diff)
+	}
+	if want := (used{most: memory.MiB, seen: began, recalled: true}); again.used["app"] != want {
+		t.Errorf("used %+v, want %+v", again.used["app"], want)
 	}
 }

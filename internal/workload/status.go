@@ -38,11 +38,9 @@ func sameQuantity(a, b *resource.Quantity) bool {
 func apiEvidence(e recommend.Evidence) v1alpha1.Evidence {
 	out := v1alpha1.Evidence{
 		PeakDemand: format.Quantity(e.PeakDemand), PeakRSS: format.Quantity(e.PeakRSS), PeakSwap: format.Quantity(e.PeakSwap),
-		PeakWorkingSet: format.Quantity(e.PeakWorkingSet), Trough: format.Quantity(e.Trough),
+		PeakWorkingSet: format.Quantity(e.PeakWorkingSet), LiveSetMedian: format.Quantity(e.Trough),
 		Replicas: int32(min(e.Replicas, 1<<30)), Samples: e.Samples, //nolint:gosec // bounded above
-	}
-	if e.Window > 0 {
-		out.Window = format.Duration(e.Window)
+		WindowSeconds: int64(e.Window.Seconds()),
 	}
 	return out
 }
@@ -69,7 +67,8 @@ func apiShape(s shape.Shape) *v1alpha1.Shape {
 		OutlierPods: head(s.Outliers, 5), Summary: s.Summary,
 	}
 	if s.TimeToLimit[1] > 0 {
-		out.TimeToLimit = format.Duration(s.TimeToLimit[0]) + " to " + format.Duration(s.TimeToLimit[1])
+		out.TimeToLimitMinSeconds = int64(s.TimeToLimit[0].Seconds())
+		out.TimeToLimitMaxSeconds = int64(s.TimeToLimit[1].Seconds())
 	}
 	return out
 }
@@ -85,6 +84,9 @@ func killRecords(l *oom.Ledger) (int64, []v1alpha1.OOMKillRecord) {
 	var records []v1alpha1.OOMKillRecord
 	for i := range kills[:min(len(kills), oom.KillsKept)] {
 		k := &kills[i]
+		if !k.Kind.Killed() || !k.Confidence.Known() { // the API server would refuse it, and the whole status with it
+			continue
+		}
 		records = append(records, v1alpha1.OOMKillRecord{
 			Confidence: string(k.Confidence), Container: k.Container.Container, Kind: string(k.Kind),
 			Limit: format.Exact(k.Limit), Peak: format.Quantity(k.Peak),

@@ -53,14 +53,11 @@ func complete(s *Snapshot, st *State, observations []oom.Observation) {
 // Effects are what a step wants the world to know and to do, in this order: the MemoryCheckpoint with the next state,
 // the MemoryRecommendation, events, and changes of pods.
 type Effects struct {
-	// Status is what the MemoryRecommendation should say, and recommended are the sizes in it, by container.
-	Status      v1alpha1.MemoryRecommendationStatus
-	recommended map[string]v1alpha1.Size
+	// Status is what the MemoryRecommendation should say.
+	Status v1alpha1.MemoryRecommendationStatus
 	// Events say what happened. They are recorded once the checkpoint is written, and no later step finds them new again.
-	// Those in Published repeat what the recommendation says, and are recorded once that is written; told is what people
-	// have been told then.
+	// Those in Published repeat what the recommendation says, and are recorded once that is written ([State.Announced]).
 	Events, Published []Event
-	told              told
 	// Actions are what is to be done to running pods. They are in the next state already, because memfit may die between
 	// writing and doing. Those of which no outcome is noted ([State.Note]) were not sent: if they are still due, the next
 	// step has them again.
@@ -84,8 +81,7 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 	kills, explained, stalls := m.account(s, now)
 	m.knowCaps(s.Governed)
 	v := decide(s, m, now)
-	m.shapes, m.liveSets, m.rollout = v.shapeCaches, keptLiveSets(v.liveHeaps), v.rollout.State
-	m.found = v.found
+	m.shapes, m.rollout = v.shapeCaches, v.rollout.State
 	for _, a := range v.rollout.Actions {
 		// noted before it is done: of two memfits that die in between, none evicts one more than the owner allows
 		if a.Restart {
@@ -94,12 +90,13 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 		}
 	}
 	e := Effects{
-		Status: v.status, recommended: v.recommended, Actions: v.rollout.Actions, Timing: v.timing,
+		Status: v.status, Actions: v.rollout.Actions, Timing: v.timing,
 		Kills: kills, NewStalls: stalls.began, Stalls: m.ledger.AllStalls(), Findings: v.findings, Shapes: v.shapes,
 	}
 	e.Timing.Known = m.youngest()
 	e.Events = news(s, &v, append(m.unreported(before.steppedAt, kills, now), kills...), explained, stalls)
-	e.Published, e.told = changes(s, m, &v)
+	e.Published, m.announcing = changes(s, m, &v)
+	m.publish(&v)
 	m.programs = nil // the next step finds them anew; the instances know theirs
 	return m, e
 }

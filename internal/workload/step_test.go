@@ -123,7 +123,6 @@ func (c *cluster) snapshot(p *process) *Snapshot {
 func (c *cluster) process() *process {
 	p := &process{state: NewState()}
 	c.restore(p)
-	p.state.Recall(&c.shown)
 	c.listed(p)
 	return p
 }
@@ -211,7 +210,7 @@ func (c *cluster) reconcile(p *process, killedAt int) (killed bool) {
 		return false
 	}
 	c.shown = effects.Status
-	p.state.Published(&effects, true)
+	p.state.Announced()
 	if killedAt == afterPublishing {
 		return true
 	}

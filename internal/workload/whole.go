@@ -14,8 +14,6 @@ import (
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
-	"github.com/memfit/memfit/internal/profile"
-	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/rollout"
 )
 
@@ -36,16 +34,16 @@ func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rol
 			w.Actual.Limit = limit
 		}
 	}
-	w.Follow = func(sizes, parts map[string]memory.Size) (memory.Size, recommend.Refusal) {
+	w.Follow = func(sizes, parts map[string]memory.Size) (memory.Size, rollout.Verdict) {
 		asks, to := wholeAsks(pod, managed, sizes, parts)
 		whole := constraints.RunningWhole(pod, asks)
 		if why := whole.TooSmall(pod, asks); why != "" {
-			return size, recommend.Refusal{Reason: v1alpha1.ReasonPodLimit, Message: why}
+			return size, rollout.Verdict{Reason: v1alpha1.ReasonPodLimit, Message: why}
 		}
 		if why := s.Facts.Refusal(constraints.WithWhole(pod, whole.Size), to); why != "" {
-			return whole.Size, recommend.Refusal{Reason: v1alpha1.ReasonLimitRange, Message: why}
+			return whole.Size, rollout.Verdict{Reason: v1alpha1.ReasonLimitRange, Message: why}
 		}
-		return whole.Size, recommend.Refusal{}
+		return whole.Size, rollout.Verdict{}
 	}
 	return w
 }
@@ -111,7 +109,7 @@ func (d *decider) sayWhole(managed []managedContainer) {
 			continue
 		}
 		spec, _ := containerOf(d.s.Template, c.Name)
-		want, have := profile.SizeOf(size), sizeOf(spec.Resources)
+		want, have := size, sizeOf(spec.Resources)
 		a := constraints.Ask{Container: c.Name, Base: have, Want: want, Never: c.sizePolicy().DecreaseNever}
 		if have.Limit == 0 {
 			a.Want, a.Part = have, want

@@ -15,6 +15,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
 )
 
 // Worth are hashes of what makes a status worth writing: it is written again when one of them differs.
@@ -28,9 +29,6 @@ type Worth struct {
 // WorthOf is the worth of a status. A size that is close to the one published counts as that one.
 func (st *State) WorthOf(s *v1alpha1.MemoryRecommendationStatus) Worth { return worth(s, st.published) }
 
-// WrittenWorth is the same of a status that was written.
-func WrittenWorth(s *v1alpha1.MemoryRecommendationStatus) Worth { return worth(s, sizes(s)) }
-
 // figures are the part of a container's recommendation that goes up and down.
 type figures struct {
 	use, rate *resource.Quantity
@@ -40,8 +38,8 @@ type figures struct {
 // moving takes the figures out of a container's recommendation, rounded. What stays says that there are any.
 func moving(r *v1alpha1.ContainerRecommendation) figures {
 	var f figures
-	if r.Use != nil {
-		f.use, r.Use = coarse(r.Use), &resource.Quantity{}
+	if r.Usage != nil {
+		f.use, r.Usage = coarse(r.Usage), &resource.Quantity{}
 	}
 	if r.FoundRuntime != nil {
 		f.replicas, r.FoundRuntime.Replicas = int32(rounded125(int64(r.FoundRuntime.Replicas))), 0 //nolint:gosec // less
@@ -54,34 +52,37 @@ func moving(r *v1alpha1.ContainerRecommendation) figures {
 
 // worth leaves out prose, and rounds numbers so that they change a few times in a workload's life. Without it every
 // sample would be an API write; with it a steady workload costs a handful of writes a day.
-func worth(s *v1alpha1.MemoryRecommendationStatus, published map[string]v1alpha1.Size) Worth {
+func worth(s *v1alpha1.MemoryRecommendationStatus, published map[string]published) Worth {
 	c := s.DeepCopy()
 	moves := make([]string, len(c.Containers))
 	for i := range c.Containers {
 		r := &c.Containers[i]
-		asRecommended := r.Recommended != nil && r.NewPods != nil && near(*r.NewPods, *r.Recommended)
-		if size, found := published[r.Container]; found && r.Recommended != nil && near(*r.Recommended, size) {
+		asRecommended := r.Recommended != nil && r.NewPods != nil &&
+			near(profile.SizeOf(*r.NewPods), profile.SizeOf(*r.Recommended))
+		if last, had := published[r.Container]; had && r.Recommended != nil &&
+			near(profile.SizeOf(*r.Recommended), last.Size) {
+			size := apiSize(last.Size)
 			r.Recommended = &size
 		}
 		if asRecommended {
 			r.NewPods = r.Recommended
 		}
-		r.Reasons, r.Summary, r.Evidence.Window, r.UseSeen = nil, "", "", nil
+		r.Reasons, r.Summary, r.Evidence.WindowSeconds, r.UsageTime = nil, "", 0, nil
 		r.Evidence.Samples = rounded125(r.Evidence.Samples)
-		if r.FilledBy != nil {
-			r.FilledBy = []string{""} // whether an agent read it, not what each reading finds
+		if r.Breakdown != nil {
+			r.Breakdown = []string{""} // whether an agent read it, not what each reading finds
 		}
-		if r.WouldHelp != nil {
-			r.WouldHelp = []string{""}
+		if r.Suggestions != nil {
+			r.Suggestions = []string{""}
 		}
 		f := moving(r)
 		moves[i] = fmt.Sprint(f.use, f.rate, f.replicas)
 		e := &r.Evidence
-		for _, q := range []**resource.Quantity{&e.PeakDemand, &e.PeakRSS, &e.PeakSwap, &e.PeakWorkingSet, &e.Trough} {
+		for _, q := range []**resource.Quantity{&e.PeakDemand, &e.PeakRSS, &e.PeakSwap, &e.PeakWorkingSet, &e.LiveSetMedian} {
 			*q = coarse(*q)
 		}
 		if r.Shape != nil {
-			r.Shape.Summary, r.Shape.TimeToLimit = "", ""
+			r.Shape.Summary, r.Shape.TimeToLimitMinSeconds, r.Shape.TimeToLimitMaxSeconds = "", 0, 0
 			slices.Sort(r.Shape.OutlierPods) // who is the worst of them changes with every sample
 		}
 	}
@@ -91,7 +92,7 @@ func worth(s *v1alpha1.MemoryRecommendationStatus, published map[string]v1alpha1
 			c.Conditions[i].Message = ""
 		}
 	}
-	c.Summary, c.Limit, c.ObservedGeneration = "", "", 0
+	c.Summary, c.RecommendedLimit, c.ObservedGeneration = "", "", 0
 	return Worth{News: hashOf(c), Figures: hashOf(moves)}
 }
 
@@ -112,27 +113,15 @@ const (
 )
 
 // near says whether a size is as good as another, the one published before.
-func near(a, b v1alpha1.Size) bool {
-	return nearQuantity(a.Limit, b.Limit, nearPercent) && nearQuantity(a.Request, b.Request, nearRequestPercent)
+func near(a, b memory.Size) bool {
+	return nearBytes(a.Limit, b.Limit, nearPercent) && nearBytes(a.Request, b.Request, nearRequestPercent)
 }
 
-func nearQuantity(a, b *resource.Quantity, percent int32) bool {
-	if a == nil || b == nil {
+func nearBytes(a, b memory.Bytes, percent int32) bool {
+	if a == 0 || b == 0 { // none at all differs from any number
 		return a == b
 	}
-	x, y := memory.FromQuantity(*a), memory.FromQuantity(*b)
-	return max(x, y).Minus(min(x, y)) <= y.Percent(percent)
-}
-
-// sizes are the sizes that a status recommends, by container.
-func sizes(s *v1alpha1.MemoryRecommendationStatus) map[string]v1alpha1.Size {
-	published := map[string]v1alpha1.Size{}
-	for i := range s.Containers {
-		if r := s.Containers[i].Recommended; r != nil {
-			published[s.Containers[i].Container] = *r
-		}
-	}
-	return published
+	return max(a, b).Minus(min(a, b)) <= b.Percent(percent)
 }
 
 // rounded125 rounds down to 1, 2 or 5 times a power of ten: three writes for each tenfold evidence.

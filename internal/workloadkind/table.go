@@ -14,7 +14,7 @@ type Kind struct {
 	Group, Version, Name, Resource string
 	// Template is the path to the template of its pods; empty for a Pod, which is its own.
 	Template []string
-	// PodCount is the path to how many pods an object is to have; empty: it does not say, or memfit may not read it.
+	// PodCount is the path to how many pods an object is to have; empty: it has none, or memfit may not read it.
 	PodCount []string
 	// Restarts: kubectl rollout restart replaces its pods.
 	Restarts bool
@@ -25,9 +25,9 @@ type Kind struct {
 	Completes bool
 	// Watched: memfit keeps the metadata of all objects of this kind, to find who owns a pod.
 	Watched bool
-	// Intermediate: others create such objects, and nobody edits them: their own controller, if they have one, is the
-	// workload. The rest carry the pod template that people edit, so the search for the owner ends there, also when an
-	// operator owns them: one Kafka resource has several StatefulSets, and their containers must not share a
+	// Intermediate: controllers create such objects, and users do not edit them: their own controller, if they have one,
+	// is the workload. The rest carry the pod template that users edit, so the search for the owner ends there, also when
+	// an operator owns them: one Kafka resource has several StatefulSets, and their containers must not share a
 	// recommendation.
 	Intermediate bool
 	// Asks: people annotate objects of this kind with the profile they want.
@@ -38,8 +38,8 @@ type Kind struct {
 	HashLabel string
 	// HasHash: objects of this kind are what HashLabel is about.
 	HasHash bool
-	// MergedByName: the API server and kustomize merge its containers by name. The schema of a custom resource says
-	// nothing of the sort, so that a merged list of containers would replace the whole list.
+	// MergedByName: the API server and kustomize merge its containers by name. The schema of a custom resource does not
+	// allow that, so that a merged list of containers would replace the whole list.
 	MergedByName bool
 	// Frozen: the template of an object that exists cannot be changed.
 	Frozen bool
@@ -47,12 +47,12 @@ type Kind struct {
 	short string
 }
 
-// PodNames says how the pods of a workload are called after it.
+// PodNames is how the pods of a workload are named after it.
 type PodNames int
 
 // The ways to name pods.
 const (
-	// UnknownNames: nothing is known.
+	// UnknownNames: unknown.
 	UnknownNames PodNames = iota
 	// SameName: the workload is the pod.
 	SameName
@@ -139,9 +139,9 @@ func Of(apiVersion, kind string) (Kind, bool) {
 	return Kind{}, false
 }
 
-// Like is how workloads of a kind behave: as the table says, or as the kind of that name where another group has one,
-// too. Volcano's Jobs run to completion, and the pods of OpenKruise's StatefulSets have ordinals, although both keep
-// their templates elsewhere. Of any other kind something is taken to start its pods again, since it is what made them.
+// Like is how workloads of a kind behave: as in the table, or as the kind of that name where another group has one as
+// well. Volcano's Jobs run to completion, and the pods of OpenKruise's StatefulSets have ordinals, although both keep
+// their templates elsewhere. Any other kind is taken to recreate its pods, since it created them.
 func Like(apiVersion, kind string) Kind {
 	if k, found := Of(apiVersion, kind); found {
 		return k
@@ -154,7 +154,7 @@ func Like(apiVersion, kind string) Kind {
 	return behavior
 }
 
-// IsPod tells a pod that nothing owns, which is its own workload.
+// IsPod recognizes a pod without an owner, which is its own workload.
 func IsPod(apiVersion, kind string) bool {
 	k, found := Of(apiVersion, kind)
 	return found && k.PodNames == SameName
@@ -177,7 +177,7 @@ func Group(apiVersion string) string {
 	return group
 }
 
-// Called tells whether people mean this kind when they type a name as kubectl takes it: "Deployment", "deployments",
+// Called reports whether users mean this kind when they type a name as kubectl takes it: "Deployment", "deployments",
 // "deploy", "deployment.apps".
 func Called(apiVersion, kind, typed string) bool {
 	name, group, grouped := strings.Cut(strings.ToLower(typed), ".")

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package main
 
 import (
@@ -224,7 +226,7 @@ func measure(
 			}
 			for _, s := range servers {
 				of := &series{
-					server: s, bc: bc, protocol: protocol, sent: bc.start, warmup: o.warmup, serial: o.latency, flood: o.throughput,
+					server: s, bc: bc, protocol: protocol, warmup: o.warmup, serial: o.latency, flood: o.throughput,
 				}
 				if protocol == http2 { // a side line, from which a ratio is all that is wanted
 					of.warmup, of.serial, of.flood = o.warmup/4, o.latency/4, o.throughput/3

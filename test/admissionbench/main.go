@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Program admissionbench measures what an admission webhook costs: memfit's webhook, one of the same framework that
 // does nothing, and the Vertical Pod Autoscaler's admission controller, which is built from its own Go module in
 // test/peers. All three get the same pods from the same client in the same run, and know a cluster of the same size.

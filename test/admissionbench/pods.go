@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package main
 
 import (
@@ -25,8 +27,6 @@ type benchCase struct {
 	workloads []newPod
 	// replicas is how many pods of a workload come one after the other, as when it is rolled out or scaled up.
 	replicas int
-	// start is where in the order each server begins.
-	start int
 	// made counts the pods of the whole run, over all servers and rounds: none has the same bytes as another.
 	made atomic.Int64
 }
@@ -35,9 +35,6 @@ type benchCase struct {
 const (
 	governed   = "governed"
 	ungoverned = "ungoverned"
-	// first: governed, and each pod is the first of its workload, so that nothing that was found out for an earlier one
-	// helps.
-	first = "governed-first"
 )
 
 // together is how many workloads are rolled out at the same time: their pods take turns.
@@ -97,7 +94,6 @@ func (w *world) cases() ([]*benchCase, error) {
 	return []*benchCase{
 		{name: governed, workloads: theirs, replicas: replicas},
 		{name: ungoverned, workloads: nobodys, replicas: replicas},
-		{name: first, workloads: theirs, replicas: 1, start: len(theirs) / 2},
 	}, nil
 }
 

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package main
 
 import (
@@ -72,12 +74,10 @@ func ratios(out io.Writer, all []*series) error {
 		return float64(b.summary().cpuPerRequest) / float64(a.summary().cpuPerRequest)
 	}
 	least, slower, measured := math.Inf(1), 0.0, true
-	for _, name := range []string{governed, ungoverned, first} {
+	for _, name := range []string{governed, ungoverned} {
 		memfit, noop, vpa := find(all, "memfit", name, http1), find(all, "noop", name, http1), find(all, "vpa", name, http1)
 		p50 := 1 / ratio(memfit, noop, func(r result) float64 { return 1 / float64(r.p50) })
-		if name != first { // the bar is for pods as they come; that of the first ones is told, not hidden
-			slower = max(slower, p50)
-		}
+		slower = max(slower, p50)
 		if measured = vpa != nil; !measured {
 			continue
 		}
@@ -90,9 +90,7 @@ func ratios(out io.Writer, all []*series) error {
 			)
 		}
 		fmt.Fprintf(out, " cpu_ratio_vs_noop=%.2f p50_ratio_vs_noop=%.2f\n", cpu(memfit, noop), p50)
-		if name != first {
-			least = min(least, byRate)
-		}
+		least = min(least, byRate)
 	}
 	if !measured {
 		fmt.Fprintf(out, "throughput_ratio_vs_vpa=not_measured p50_ratio_vs_noop=%.2f\n", slower)

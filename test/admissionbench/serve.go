@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package main
 
 import (
@@ -22,7 +24,6 @@ import (
 	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/policy"
 	podwebhook "github.com/memfit/memfit/webhooks/pod"
-	"github.com/memfit/memfit/webhooks/pod/fastpath"
 	webhookserver "github.com/memfit/memfit/webhooks/server"
 )
 
@@ -84,7 +85,7 @@ func (s served) memfit(ctx context.Context, metricsAddr, pprofAddr string) error
 	injector := &podwebhook.Injector{
 		Resolver: resolver, Reader: reader, Metrics: podwebhook.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
 	}
-	s.Register(podwebhook.Path, fastpath.NewHandler(injector))
+	s.Register(podwebhook.Path, podwebhook.NewHandler(injector))
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(ctx) }()
 	select { // the port opens when profiles are known, as readiness would have it

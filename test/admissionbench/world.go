@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package main
 
 import (
@@ -119,13 +121,11 @@ func (w *world) addResolvers(p int) error {
 	rec.OwnerReferences = []metav1.OwnerReference{
 		{APIVersion: "apps/v1", Kind: "Deployment", Name: workload(i), UID: uid("d", i)},
 	}
-	rec.Spec = v1alpha1.MemoryRecommendationSpec{
-		Profile:  v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: mp.Name},
-		Workload: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: workload(i)},
-	}
+	rec.Status.Profile = v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: mp.Name}
+	rec.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: workload(i)}
 	for _, c := range []struct{ name, limit, request string }{{"app", "704Mi", "640Mi"}, {"proxy", "160Mi", "128Mi"}} {
 		rec.Status.Containers = append(rec.Status.Containers, v1alpha1.ContainerRecommendation{
-			Container: c.name, Decision: "Raise", Summary: "raise",
+			Container: c.name, Decision: "Increase", Summary: "raise",
 			Recommended: &v1alpha1.Size{Limit: quantity(c.limit), Request: quantity(c.request)},
 		})
 	}

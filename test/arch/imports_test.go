@@ -12,9 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/yaml"
 )
 
 // listed is what `go list -json` says about a package, without its tests.
@@ -83,71 +80,6 @@ func (r room) refuses(imported string) string {
 		return "may import from outside only: " + strings.Join(r.outside, ", ")
 	}
 	return ""
-}
-
-// TestDepguardSaysTheSame keeps the linter's copy of the table, which editors show while one types, equal to it.
-func TestDepguardSaysTheSame(t *testing.T) {
-	var config struct {
-		Linters struct {
-			Settings struct {
-				Depguard struct {
-					Rules map[string]struct {
-						ListMode string `json:"list-mode"`
-						Allow    []string
-						Deny     []struct{ Pkg string }
-					}
-				}
-			}
-		}
-	}
-	if err := yaml.Unmarshal(read(t, ".golangci.yml"), &config); err != nil {
-		t.Fatal(err)
-	}
-	rules := config.Linters.Settings.Depguard.Rules
-	for _, r := range rooms {
-		rule, ok := rules[r.name]
-		if !ok {
-			t.Errorf("room %s has no depguard rule in .golangci.yml", r.name)
-			continue
-		}
-		delete(rules, r.name)
-		if rule.ListMode != "strict" {
-			t.Errorf("depguard rule %s: list-mode is %q, want strict: what is not allowed is denied", r.name, rule.ListMode)
-		}
-		if diff := cmp.Diff(r.depguardAllow(), slices.Sorted(slices.Values(rule.Allow))); diff != "" {
-			t.Errorf("depguard rule %s differs from the table (-table +.golangci.yml):\n%s", r.name, diff)
-		}
-		for _, std := range r.noStd {
-			if !slices.ContainsFunc(
-				rule.Deny, func(d struct{ Pkg string }) bool { return strings.TrimSuffix(d.Pkg, "$") == std },
-			) {
-				t.Errorf("depguard rule %s does not deny %s", r.name, std)
-			}
-		}
-	}
-	for name := range rules {
-		t.Errorf("depguard rule %s belongs to no room", name)
-	}
-}
-
-func (r room) depguardAllow() []string {
-	allow := []string{"$gostd"}
-	for _, path := range r.ours {
-		allow = append(allow, depguardEntry(module+"/"+path))
-	}
-	for _, path := range r.outside {
-		allow = append(allow, depguardEntry(path))
-	}
-	slices.Sort(allow)
-	return allow
-}
-
-// depguardEntry writes a path as depguard wants it: a prefix as it is, an exact one with a "$".
-func depguardEntry(path string) string {
-	if prefix, ok := strings.CutSuffix(path, "/..."); ok {
-		return prefix
-	}
-	return path + "$"
 }
 
 // matching returns whether a pattern ("a/b" or "a/b/...") stands for path.

@@ -181,7 +181,7 @@ func reasonAt(fields *ast.FieldList) int {
 	return -1
 }
 
-// isReason: Reason, reason, e.Reason, ReasonBudget, EventResized.
+// isReason: Reason, reason, e.Reason, ReasonDisruptionBudget, EventResized.
 func isReason(e ast.Expr) bool {
 	name := nameOf(e)
 	return name == "reason" || strings.HasPrefix(name, "Reason") && name != "Reasons" ||

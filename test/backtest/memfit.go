@@ -74,7 +74,7 @@ func (m *memfit) Limit(at time.Time, limit int64) int64 {
 		History: &m.history, Kills: m.kills, Policy: m.policy, Model: &m.model, Traits: m.traits,
 		Current: memory.Size{Request: now, Limit: now}, LargestNode: traceNode, Now: at,
 	})
-	if m.last.Decision != recommend.Raise && m.last.Decision != recommend.Lower {
+	if m.last.Decision != recommend.Increase && m.last.Decision != recommend.Decrease {
 		return 0
 	}
 	return int64(m.last.Size.Limit)

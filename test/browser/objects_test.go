@@ -143,12 +143,12 @@ func recommendations(t *testing.T, now time.Time) []*v1alpha1.MemoryRecommendati
 	}}
 	all[web].Status.Stalls = 1
 	long := all[web].DeepCopy() // calm, and its names are as long as names get
-	long.Name, long.Spec.Workload.Name, long.Spec.Profile.Name = "deployment-"+longest, longest, longest
+	long.Name, long.Status.Workload.Name, long.Status.Profile.Name = "deployment-"+longest, longest, longest
 	s := &long.Status
 	s.OOMKills, s.Stalls, s.RecentOOMKills, s.RecentStalls, s.Conditions = 0, 0, nil, nil, nil
 	s.Containers[0].Container, s.Containers[0].OOMKills = longest, 0
 	s.Containers[0].Recommended = &v1alpha1.Size{Limit: quantity("256Mi"), Request: quantity("120Mi")}
-	s.Summary = "Lower request 128Mi to 120Mi"
+	s.Summary = "Decrease request 128Mi to 120Mi"
 	return append(all, long)
 }
 

@@ -93,12 +93,12 @@ func TestLive(t *testing.T) {
 	w.picture("live-before", false)
 	// Another workload now needs a look first: its curves move to the front, above what is being read.
 	c.change(t, "cronjob-report", func(rec *v1alpha1.MemoryRecommendation) {
-		rec.Status.Summary = "Raise limit 300Mi to 450Mi"
+		rec.Status.Summary = "Increase limit 300Mi to 450Mi"
 		rec.Status.Conditions = append(rec.Status.Conditions, metav1.Condition{
 			Type: v1alpha1.ConditionMemoryStalled, Status: metav1.ConditionTrue,
 		})
 	})
-	w.until(`document.body.textContent.includes("Raise limit 300Mi to 450Mi")`, w.again())
+	w.until(`document.body.textContent.includes("Increase limit 300Mi to 450Mi")`, w.again())
 	w.picture("live-after", false)
 	for _, must := range []struct{ not, be string }{
 		{"the page was loaded again", `window.same === true`},

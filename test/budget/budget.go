@@ -49,9 +49,12 @@ func Check(t testing.TB, b Budget, input int, f func()) {
 	}
 }
 
-// threadTime is the processor time that this thread has used.
+// threadTime is the processor time that this thread has used; that of the process on systems other than Linux.
 func threadTime(t testing.TB) time.Duration {
-	const thread = 1 // RUSAGE_THREAD of Linux
+	thread := syscall.RUSAGE_SELF
+	if runtime.GOOS == "linux" {
+		thread = 1 // RUSAGE_THREAD
+	}
 	var u syscall.Rusage
 	if err := syscall.Getrusage(thread, &u); err != nil {
 		t.Fatal(err)

@@ -139,7 +139,7 @@ func beside(ctx context.Context, namespace string) *corev1.Pod {
 		g.Expect(list.Items).To(HaveLen(1))
 	}).WithContext(ctx).Should(Succeed())
 	inspected(ctx, &list.Items[0], func(g Gomega, s *v1alpha1.ContainerSnapshot) {
-		g.Expect(trimGain(s.Memory.Gains)).To(BeNumerically(">", 64*memory.MiB))
+		g.Expect(trimGain(s.Memory.Savings)).To(BeNumerically(">", 64*memory.MiB))
 	})
 	return &list.Items[0]
 }
@@ -186,7 +186,7 @@ var _ = Describe("an agent and a program", Label("agent"), func() {
 				Expect(p.Free.Cmp(p.Resident)).To(BeNumerically("<=", 0), p.Name)
 			}
 		}
-		if predicted := trimGain(found.Memory.Gains); found.Memory.CoveragePercent >= 95 && predicted >= 0 {
+		if predicted := trimGain(found.Memory.Savings); found.Memory.CoveragePercent >= 95 && predicted >= 0 {
 			trimmed := ask(ctx, Default, pod, "/trim")
 			gave := trimmed.Before - trimmed.After
 			GinkgoWriter.Printf("predicted %s, gave %s\n", predicted, gave)
@@ -211,7 +211,7 @@ var _ = Describe("an agent and a program", Label("agent"), func() {
 		// Whoever asks waits for at most twenty times what the look before took.
 		again := inspectedNow(ctx, neighbor)
 		Expect(again.Memory.CoveragePercent).To(BeNumerically(">=", 95))
-		Expect(trimGain(again.Memory.Gains)).To(BeNumerically(">", 64*memory.MiB))
+		Expect(trimGain(again.Memory.Savings)).To(BeNumerically(">", 64*memory.MiB))
 		Expect(agentsRestarts(ctx)).To(Equal(before), "the agent ended")
 	}, NodeTimeout(4*later))
 

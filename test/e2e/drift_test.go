@@ -133,7 +133,7 @@ var _ = Describe("memory that drifts", func() {
 		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{
 			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo},
 			// Without GOMEMLIMIT the process is what it would be without memfit: a leak that nothing slows down.
-			Tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningOff},
+			Tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDisabled},
 			Drift:  v1alpha1.DriftSpec{Action: v1alpha1.DriftRestart, MinReplicas: &none},
 		}))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)

@@ -127,7 +127,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 
 	It("reach one pod first and then the others, and none restarts", func(ctx SpecContext) {
 		before := readyPods(ctx, inPlace, 2)
-		Expect(learns(ctx, inPlace, v1alpha1.SizingInPlace, "Watching").Message).To(ContainSubstring("256Mi to"))
+		Expect(learns(ctx, inPlace, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching).Message).To(ContainSubstring("256Mi to"))
 		Eventually(func(g Gomega) {
 			rec, err := recommendation(ctx, inPlace)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -145,7 +145,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 
 	It("reach one of the pods that a rollout restart creates, and the others keep what is proven", func(ctx SpecContext) {
 		before := readyPods(ctx, created, 3)
-		learns(ctx, created, v1alpha1.SizingInPlace, "Watching")
+		learns(ctx, created, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching)
 		restarted(ctx, created)
 		Eventually(func(g Gomega) {
 			live := pods(ctx, created)
@@ -165,7 +165,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 	It("are rolled back when the first pod dies of it, although memfit was killed meanwhile, and no other gets it",
 		func(ctx SpecContext) {
 			readyPods(ctx, canary, 3)
-			Expect(learns(ctx, canary, v1alpha1.SizingInPlace, "Watching").Message).To(ContainSubstring("the first of 3"))
+			Expect(learns(ctx, canary, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching).Message).To(ContainSubstring("the first of 3"))
 			some := less(ctx, canary, "256Mi")
 			Expect(some).To(HaveLen(1), "one pod at first")
 			first := &some[0]
@@ -195,7 +195,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 
 	It("do not fall below the heap that a JVM was started with, and memfit says so", func(ctx SpecContext) {
 		pod := runningPod(ctx, frozen)
-		held := learns(ctx, frozen, v1alpha1.SizingInPlace, "FrozenHeapCap")
+		held := learns(ctx, frozen, v1alpha1.SizingInPlace, v1alpha1.ReasonHeapCapFixed)
 		Expect(held.Message).To(And(ContainSubstring("heap cap of 384Mi"), ContainSubstring(pod.Name)))
 		Expect(limitOf(runningPod(ctx, frozen))).To(Equal("512Mi"))
 	}, SpecTimeout(learnt+later*2))
@@ -210,7 +210,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 		}
 		Expect(k8s.Create(ctx, budget)).To(Succeed())
 		before := readyPods(ctx, evicted, 2)
-		held := learns(ctx, evicted, v1alpha1.SizingInPlaceOrEvict, "Budget")
+		held := learns(ctx, evicted, v1alpha1.SizingInPlaceOrEvict, v1alpha1.ReasonDisruptionBudget)
 		Expect(held.Message).To(ContainSubstring("PodDisruptionBudget"))
 		for i, pod := range readyPods(ctx, evicted, 2) {
 			Expect(pod.UID).To(Equal(before[i].UID), "no pod was evicted")

@@ -60,10 +60,10 @@ func inspected(ctx context.Context, pod *corev1.Pod, suits func(Gomega, *v1alpha
 const trim = "malloc_trim"
 
 // trimGain is what it is predicted to give back at least; -1: nothing is said of it.
-func trimGain(of []v1alpha1.PredictedGain) memory.Bytes {
+func trimGain(of []v1alpha1.PredictedSaving) memory.Bytes {
 	for i := range of {
 		if of[i].Action == trim {
-			return memory.FromQuantity(of[i].Gain)
+			return memory.FromQuantity(of[i].Amount)
 		}
 	}
 	return -1
@@ -80,11 +80,11 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		pod := runningPod(ctx, *namespace)
 		// Asked for, because after a look that took seconds, as of many processes on a slow node, who does not ask waits for
 		// a quarter of an hour.
-		Eventually(func() memory.Bytes { return trimGain(inspectedNow(ctx, pod).Memory.Gains) }).
+		Eventually(func() memory.Bytes { return trimGain(inspectedNow(ctx, pod).Memory.Savings) }).
 			WithContext(ctx).WithTimeout(later).Should(BeNumerically(">", 64*memory.MiB))
 		inspected(ctx, pod, func(g Gomega, s *v1alpha1.ContainerSnapshot) {
-			g.Expect(trimGain(s.Memory.Gains)).To(BeNumerically(">", 64*memory.MiB))
-			g.Expect(s.Memory.Helps).To(HavePrefix(trim + " would give back "))
+			g.Expect(trimGain(s.Memory.Savings)).To(BeNumerically(">", 64*memory.MiB))
+			g.Expect(s.Memory.Summary).To(HavePrefix(trim + " would give back "))
 			g.Expect(resident(s.Memory).Cmp(s.Memory.Resident)).To(BeZero(), "parts add up")
 		})
 
@@ -110,12 +110,12 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(rec.Status.Containers).To(HaveLen(1))
-			g.Expect(rec.Status.Containers[0].FilledBy).NotTo(BeEmpty())
-			g.Expect(rec.Status.Containers[0].WouldHelp).To(ContainElement(HavePrefix(trim + " would give back ")))
+			g.Expect(rec.Status.Containers[0].Breakdown).NotTo(BeEmpty())
+			g.Expect(rec.Status.Containers[0].Suggestions).To(ContainElement(HavePrefix(trim + " would give back ")))
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 
 		By("trimming")
-		predicted := trimGain(snapshotOf(ctx, pod).Memory.Gains)
+		predicted := trimGain(snapshotOf(ctx, pod).Memory.Savings)
 		answer, err := getFrom(ctx, pod, "/trim")
 		Expect(err).NotTo(HaveOccurred())
 		var resident struct{ Before, After memory.Bytes }

@@ -107,9 +107,9 @@ var _ = Describe("a stall", func() {
 		Eventually(func(g Gomega) {
 			rec = recommended(ctx, g, "web")
 			c := condition(rec.Status.Conditions, v1alpha1.ConditionMemoryStalled)
-			g.Expect([]string{string(c.Status), c.Reason}).To(Equal([]string{"False", v1alpha1.ReasonStallOver}), c.Message)
+			g.Expect([]string{string(c.Status), c.Reason}).To(Equal([]string{"False", v1alpha1.ReasonStallEnded}), c.Message)
 		}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
-		Expect(rec.Status.RecentStalls[0].RaiseInVain).To(BeFalse())
+		Expect(rec.Status.RecentStalls[0].IncreaseIneffective).To(BeFalse())
 
 		Consistently(func(g Gomega) { g.Expect(recommended(ctx, g, "reader").Status.Stalls).To(BeZero()) }).
 			WithContext(ctx).WithTimeout(5 * time.Second).Should(Succeed())

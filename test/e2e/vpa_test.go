@@ -465,11 +465,11 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 				g.Expect(live[0].Generation).To(Equal(raised.Generation))
 				g.Expect(cpuOf(&live[0])).To(Equal("250m/500m"))
 			}).WithContext(ctx).WithTimeout(12 * time.Second).WithPolling(time.Second).Should(Succeed())
-			for _, reason := range []string{"Conflict", v1alpha1.EventForeignWriter, v1alpha1.EventNotResized} {
+			for _, reason := range []string{"Conflict", v1alpha1.EventConflictingWriter, v1alpha1.EventNotResized} {
 				Expect(eventsAbout(ctx, *namespace, "Deployment", "web", reason)).To(BeEmpty())
 			}
 			Expect(plugin(ctx, "history", "deploy/web", "-n", *namespace)).To(
-				And(ContainSubstring("Resized, pod "+raised.Name), Not(ContainSubstring("ForeignWriter"))),
+				And(ContainSubstring("Resized, pod "+raised.Name), Not(ContainSubstring("ConflictingWriter"))),
 			)
 		},
 		Entry("resized in place, VPA's webhook first", SpecTimeout(later*4), "a-vpa-webhook-config", "InPlaceOrRecreate"),

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Command evalattribution starts real processes, lets internal/attribution say where their memory is, asks the
 // processes themselves, and prints how far apart the two are: `make eval-attribution`. It exits 1 where an error is
 // larger than docs/design/attribution.md says. It must be root, or run with the capabilities of the agent.

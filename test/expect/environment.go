@@ -14,13 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// APIServer starts etcd and a kube-apiserver with memfit's CRDs, or skips the test when no binaries are named.
-// `make test` builds them and always names them, so nothing is skipped there.
+// APIServer starts etcd and a kube-apiserver with memfit's CRDs. KUBEBUILDER_ASSETS names the folder of their binaries;
+// `make test` builds them and sets it. Without it the test fails, so that no test is skipped unnoticed.
 func APIServer(t *testing.T, edits ...func(*envtest.Environment)) *rest.Config {
 	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Skip("needs a real API server: run `make test`, or set KUBEBUILDER_ASSETS to what " +
-			"`go -C hack/lab run . binaries --only etcd,kube-apiserver,kubectl --print-dir` prints")
+		t.Fatal("KUBEBUILDER_ASSETS is not set, and this test needs an API server: run `make test`, or " +
+			"`export KUBEBUILDER_ASSETS=$(go -C hack/lab run . binaries --only etcd,kube-apiserver,kubectl --print-dir)`")
 	}
 	env := &envtest.Environment{
 		CRDDirectoryPaths: []string{filepath.Join(Root(), "config", "crd", "bases")}, ErrorIfCRDPathMissing: true,

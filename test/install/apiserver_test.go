@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 func apiServer(t *testing.T) client.Client {
 	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Skip("KUBEBUILDER_ASSETS is not set: run it with make test, which builds an API server and etcd")
+		t.Fatal("KUBEBUILDER_ASSETS is not set, and this test needs an API server: run `make test`")
 	}
 	server.Do(func() {
 		server.env.CRDDirectoryPaths = []string{filepath.Join(root, "config/crd/bases")}

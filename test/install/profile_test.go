@@ -22,9 +22,9 @@ func TestBadProfiles(t *testing.T) {
 			"be of type string",
 		`{runtime: {variant: HotSpot}}`: "variant is only known for type JVM: " +
 			"remove variant or set type: JVM",
-		`{tuning: {mode: Auto}}`: `supported values: "Inject", "DryRun", "Off"`,
-		`{sizing: {mode: Off}}`:  `must be of type string: "boolean", spec.sizing.mode: Unsupported value: false: supported values: "Off"`,
-		`{tuning: {mode: Off}}`:  `Unsupported value: false: supported values: "Inject", "DryRun", "Off"`,
+		`{tuning: {mode: Auto}}`: `supported values: "Inject", "DryRun", "Disabled"`,
+		`{sizing: {mode: Off}}`:  `must be of type string: "boolean", spec.sizing.mode: Unsupported value: false: supported values: "Disabled"`,
+		`{tuning: {mode: Off}}`:  `Unsupported value: false: supported values: "Inject", "DryRun", "Disabled"`,
 		`{tuning: {heapPercent: 5}}`: "spec.tuning.heapPercent in body " +
 			"should be greater than or equal to 10",
 		`{tuning: {heapPercent: 75%}}`: "spec.tuning.heapPercent in body " +
@@ -67,7 +67,7 @@ func TestBadProfiles(t *testing.T) {
 		`{role: Defaults, runtime: {version: "20"}}`:  "role: Defaults hands on tuning, sizing and drift",
 		`{role: Defaults, runtime: {libc: Musl}}`:     "role: Defaults hands on tuning, sizing and drift",
 		`{sizing: {increase: AfterKill}}`:             "increase: AfterKill needs decrease: Never",
-		`{sizing: {mode: Auto}}`:                      `supported values: "Off", "Recommend", "OnCreate", "InPlace", "InPlaceOrEvict"`,
+		`{sizing: {mode: Auto}}`:                      `supported values: "Disabled", "Recommend", "OnCreate", "InPlace", "InPlaceOrEvict"`,
 		`{sizing: {headroomPercent: 300}}`:            "should be less than or equal to 200",
 		`{sizing: {limit: {min: 64}}}`: "min is below 1Mi: write it with a " +
 			"unit, for example 64Mi",

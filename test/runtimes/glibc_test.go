@@ -117,7 +117,7 @@ func arenaTrials(t *testing.T, p *program, byDefault string) []trial {
 			want: arenas(alone),
 		},
 		trial{
-			name: "mode Off", limit: "512Mi", tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2)), Mode: v1alpha1.TuningOff},
+			name: "mode Disabled", limit: "512Mi", tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2)), Mode: v1alpha1.TuningDisabled},
 			want: arenas(alone),
 		},
 	)

@@ -85,7 +85,7 @@ type half struct {
 
 var halves = []half{
 	{"soak-with", v1alpha1.SizingInPlaceOrEvict, v1alpha1.TuningInject},
-	{"soak-without", v1alpha1.SizingRecommend, v1alpha1.TuningOff},
+	{"soak-without", v1alpha1.SizingRecommend, v1alpha1.TuningDisabled},
 }
 
 // run is a soak under way.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -90,61 +89,6 @@ func TestKrewManifest(t *testing.T) {
 	} {
 		if out, err := release(t, append([]string{"krew", "-o", file}, args...)...); err == nil {
 			t.Errorf("krew %v was accepted: %s", args, out)
-		}
-	}
-}
-
-// TestProvenance: every file and image by its digest, but no file of an image's layout; and the commit.
-func TestProvenance(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "install.yaml"), "manifests")
-	if err := os.Mkdir(filepath.Join(dir, "image-manager"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, "image-manager", "oci-layout"), "{}")
-	file, image := filepath.Join(t.TempDir(), "provenance.json"), strings.Repeat("ab", 32)
-	args := []string{
-		"provenance", "-version", "v1.2.3", "-commit", "c0ffee", "-go", "go1.26.8", "-dir", dir, "-o", file,
-		"-image", "manager=sha256:" + image,
-	}
-	if out, err := release(t, args...); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	type subject struct {
-		Name   string
-		Digest map[string]string
-	}
-	var got struct {
-		Subject       []subject
-		PredicateType string
-		Predicate     struct {
-			BuildDefinition struct {
-				ResolvedDependencies []struct{ Digest map[string]string }
-			}
-		}
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
-	want := []subject{
-		{"install.yaml", map[string]string{"sha256": digestOf("manifests")}}, {"manager", map[string]string{"sha256": image}},
-	}
-	if diff := cmp.Diff(want, got.Subject); diff != "" || got.PredicateType != "https://slsa.dev/provenance/v1" ||
-		got.Predicate.BuildDefinition.ResolvedDependencies[0].Digest["gitCommit"] != "c0ffee" {
-		t.Errorf("the statement is %s\n%s", text, diff)
-	}
-	predicate, err := release(t, "predicate", file)
-	if err != nil || !strings.Contains(string(predicate), `"buildDefinition"`) ||
-		strings.Contains(string(predicate), `"subject"`) {
-		t.Errorf("the predicate is %s, %v", predicate, err)
-	}
-	for _, bad := range []string{"manager", "manager=sha256:abc"} {
-		if out, err := release(t, append(slices.Clone(args), "-image", bad)...); err == nil {
-			t.Errorf("-image %s was accepted: %s", bad, out)
 		}
 	}
 }

@@ -7,6 +7,5 @@
 // for the person who reads and a metric for the one who is on call. It reads informer caches, writes nothing, and
 // touches only the pod.
 //
-// [Injector] is a handler of controller-runtime and needs nothing else. Package fastpath answers the same, faster, and
-// is built on top: here nothing knows of it.
+// [Injector] is a handler of controller-runtime; [Handler] holds what clients send to bounds before it is decoded.
 package pod

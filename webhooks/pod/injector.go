@@ -12,17 +12,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -30,7 +27,6 @@ import (
 	"github.com/memfit/memfit/internal/constraintindex"
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/inject"
-	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/records"
@@ -72,269 +68,111 @@ type Injector struct {
 	Clock clock.PassiveClock
 }
 
-// Request is a new pod as somebody reads it: [Injector.Handle] from what the framework decoded, package fastpath from
-// bytes.
-type Request interface {
-	// Metadata is what decides who governs the pod, with the namespace of the request.
-	Metadata() (*metav1.ObjectMeta, error)
-	// Known is the outcome of an earlier pod that was like this one in all that a plan reads of a pod, under the same
-	// inputs besides, and whether this request is a dry run. Nil: there was none, or nobody remembers.
-	Known(inputs Inputs) (o *Outcome, dryRun bool)
-	// Remember keeps an outcome for the inputs that Known was asked about.
-	Remember(o *Outcome)
-	// Pod is all that a plan is made from, and what is there to patch; [ErrHandOver] where that cannot be told.
-	Pod() (NewPod, error)
-	// Scratch is memory for the patch.
-	Scratch() []byte
-	// Logger says which request it speaks of.
-	Logger(ctx context.Context) logr.Logger
-}
-
-// Inputs are all that an outcome depends on besides the pod itself.
-type Inputs struct {
-	// Profile, Generation and Inherited say which spec governs, with what it takes from profiles with role Defaults.
-	Profile    types.UID
-	Generation int64
-	Inherited  string
-	// Recommendation and Version say what sizes are recommended and what is alive in running heaps; empty: nothing is
-	// known.
-	Recommendation types.UID
-	Version        string
-	// LimitRanges and LargestNode say what a recommended size has to fit into. Quotas are no part of it: see Outcome.Need.
-	LimitRanges uint64
-	LargestNode memory.Bytes
-	// ConfigMaps: the keys of ConfigMaps are read, which may change. An outcome for a pod that names one is never
-	// remembered.
-	ConfigMaps bool
-}
-
-// NewPod is a request for a new pod.
-type NewPod struct {
-	Pod     *corev1.Pod
-	Outline Outline
-	DryRun  bool
-	// Record: Pod has only memfit's own annotations, and all of them are in Annotations. A record of up to so many bytes
-	// fits beside them for certain. 0: Pod has all annotations.
-	Record      int
-	Annotations map[string]string
-}
-
-// Outcome is what becomes of a pod, and of all that are like it.
-type Outcome struct {
-	Response
-
-	// Counters count what became of each container that the plan speaks of.
-	Counters []prometheus.Counter
-	// Need is what a quota would count of the pod, if it is sized. Where one has no room for it, another outcome is right.
-	Need memory.Size
-}
-
-// Response is what becomes of a pod, which is always allowed: a JSON patch and warnings, or nothing.
-type Response struct {
-	Patch    []byte
-	Warnings []string
-	// Result is both as they are written into an AdmissionReview, if that is known already.
-	Result []byte
-	// HandOver: the request is unusual, and nothing was found out.
-	HandOver bool
-}
-
-// ErrHandOver is what is unusual about a request and seen late.
-var ErrHandOver = errors.New("the request is not as API servers write it")
-
-// Handle answers for a pod that the framework decoded. It always allows.
-func (h *Injector) Handle(ctx context.Context, req admission.Request) admission.Response {
-	a := h.Respond(ctx, (*decoded)(&req))
-	response := admission.Allowed("").WithWarnings(a.Warnings...)
-	if len(a.Patch) > 0 {
-		response.Patch, response.PatchType = a.Patch, ptr.To(admissionv1.PatchTypeJSONPatch)
-	}
-	return response
-}
-
-// Respond decides about one pod.
-func (h *Injector) Respond(ctx context.Context, s Request) (a Response) {
+// Handle answers for one pod. It always allows.
+func (h *Injector) Handle(ctx context.Context, req admission.Request) (a admission.Response) {
 	start, result := h.Clock.Now(), resultError
 	defer func() {
 		if p := recover(); p != nil {
-			a, result = h.failOpen(ctx, s, "panic", fmt.Errorf("panic: %v\n%s", p, debug.Stack())), resultError
+			a, result = h.failOpen(ctx, "panic", fmt.Errorf("panic: %v\n%s", p, debug.Stack())), resultError
 		}
-		if !a.HandOver {
-			h.Metrics.observe(result, h.Clock.Since(start))
-		}
+		h.Metrics.observe(result, h.Clock.Since(start))
 	}()
-
-	patience := &lookups{Context: ctx, deadline: start.Add(lookupTimeout)}
-	defer patience.end()
-	ctx = patience
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
 
 	// Most pods are not governed: their metadata decides, and their spec is never decoded.
-	meta, err := s.Metadata()
+	meta, err := metadataIn(&req)
 	if err != nil {
-		return h.failOpen(ctx, s, "decode", err)
+		return h.failOpen(ctx, "decode", err)
 	}
 	if _, mirrored := meta.Annotations[mirrorPod]; mirrored {
 		result = resultUngoverned
-		return Response{}
+		return admission.Allowed("")
 	}
 	resolved, err := h.Resolver.Resolve(ctx, meta)
 	if err != nil {
-		return h.failOpen(ctx, s, "lookup", err)
+		return h.failOpen(ctx, "lookup", err)
 	}
 	if resolved.Profile == nil {
 		result = resultUngoverned
 		return notGoverned(resolved)
 	}
-
-	o, dryRun, err := h.outcome(ctx, s, resolved)
-	if errors.Is(err, ErrHandOver) {
-		return Response{HandOver: true}
-	}
-	if err != nil {
-		return h.failOpen(ctx, s, "plan", err)
+	if a, err = h.inject(ctx, &req, resolved); err != nil {
+		return h.failOpen(ctx, "plan", err)
 	}
 	result = resultGoverned
-	if !dryRun {
-		for _, c := range o.Counters {
-			c.Inc()
-		}
-	}
-	return o.Response
+	return a
 }
 
-// outcome makes the plan and the patch that carries it out, or remembers them.
-func (h *Injector) outcome(
-	ctx context.Context, s Request, resolved policy.Resolution,
-) (o *Outcome, dryRun bool, err error) {
+// metadataIn decodes the metadata of the pod in a request.
+func metadataIn(req *admission.Request) (*metav1.ObjectMeta, error) {
+	var meta metav1.PartialObjectMetadata
+	if err := boundedjson.Decode(req.Object.Raw, &meta); err != nil {
+		return nil, fmt.Errorf("decoding the pod's metadata: %w", err)
+	}
+	meta.Namespace = req.Namespace
+	return &meta.ObjectMeta, nil
+}
+
+// podIn decodes the pod in a request, and what Go types cannot express of it.
+func podIn(req *admission.Request) (*corev1.Pod, outline, error) {
+	pod := &corev1.Pod{}
+	if err := boundedjson.Decode(req.Object.Raw, pod); err != nil {
+		return nil, outline{}, fmt.Errorf("decoding the pod: %w", err)
+	}
+	pod.Namespace = req.Namespace
+	o, err := outlineOf(req.Object.Raw)
+	return pod, o, err
+}
+
+// inject makes the plan for a governed pod, and the patch that carries it out.
+func (h *Injector) inject(
+	ctx context.Context, req *admission.Request, resolved policy.Resolution,
+) (admission.Response, error) {
 	rec, err := h.recommendation(ctx, resolved)
 	if err != nil {
-		return nil, false, err
+		return admission.Response{}, err
 	}
-	within := h.bounds(resolved, rec)
-	inputs, shared := h.inputs(resolved, rec, within)
-	offers := offersOf(resolved, rec)
-	canary := len(offers) > 0 && h.Canaries.allowed(rec)
-	shared = shared && !canary // which is for one pod
-	if shared {
-		if o, dryRun := s.Known(inputs); o != nil && within.holds(o.Need) {
-			h.Metrics.reused.Inc()
-			return o, dryRun, nil
-		}
-	}
-	r, err := s.Pod()
+	pod, outline, err := podIn(req)
 	if err != nil {
-		return nil, false, err
+		return admission.Response{}, err
 	}
 	in := inject.Input{
-		Pod: r.Pod, Profile: resolved.Profile, Sizes: offers, Facts: within.factsFor(r.Pod),
-		Observed: observed(rec), ConfigMapKeys: h.configMapKeys(ctx, r.Pod),
+		Pod: pod, Profile: resolved.Profile, Sizes: offersOf(resolved, rec), Facts: h.facts(resolved, rec, pod),
+		Observed: observed(rec), ConfigMapKeys: h.configMapKeys(ctx, pod),
 	}
+	dryRun := ptr.Deref(req.DryRun, false)
 	var plan inject.Plan
-	if canary && !r.DryRun {
+	if len(in.Sizes) > 0 && !dryRun && h.Canaries.allowed(rec) {
 		plan = h.Canaries.plan(in, rec)
 	} else {
 		plan = inject.MakePlan(in)
 	}
-	// it may not fit beside the other annotations
-	if record, _ := plan.Annotation(); r.Record > 0 && len(record) > r.Record {
-		r.Pod.Annotations, shared = r.Annotations, false
-		plan = inject.MakePlan(in)
+	a := admission.Allowed("")
+	if a.Patch, err = podPatch(outline, pod, plan); err != nil {
+		return admission.Response{}, err
 	}
-	o = &Outcome{}
-	if o.Patch, err = podPatch(s.Scratch(), r.Outline, r.Pod, plan); err != nil {
-		return nil, false, err
+	if len(a.Patch) > 0 {
+		a.PatchType = ptr.To(admissionv1.PatchTypeJSONPatch)
 	}
-	if _, seen := r.Pod.Annotations[v1alpha1.InjectedAnnotation]; !seen || len(o.Patch) > 0 {
-		o.Warnings, o.Counters = warnings(plan), h.Metrics.countersOf(plan, r.Pod)
-	} // else it is the second call for a pod, after other webhooks had their turn: all was said and counted in the first
-	if o.Need = within.need(r.Pod, plan); shared && r.Record > 0 && !plan.ShortOfQuota() && within.holds(o.Need) {
-		s.Remember(o)
+	if _, seen := pod.Annotations[v1alpha1.InjectedAnnotation]; seen && len(a.Patch) == 0 {
+		return a, nil // the second call for a pod, after other webhooks: the first one has warned and counted
 	}
-	return o, r.DryRun, nil
+	if !dryRun {
+		h.Metrics.count(plan, pod)
+	}
+	return a.WithWarnings(warnings(plan)...), nil
 }
 
-// inputs are what an outcome depends on besides the pod; ok is false where it depends on more, so that it is never
-// remembered.
-func (h *Injector) inputs(
-	resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation, within bounds,
-) (in Inputs, ok bool) {
-	governs := resolved.Profile
-	if within.depends() || governs.UID == "" {
-		return Inputs{}, false
-	}
-	in = Inputs{
-		Profile: governs.UID, Generation: governs.Generation, Inherited: governs.Inherited(), ConfigMaps: h.ConfigMaps != nil,
-	}
-	if rec != nil {
-		in.Recommendation, in.Version = rec.UID, rec.ResourceVersion
-	}
-	in.LimitRanges, in.LargestNode = within.limitRanges(), within.largestNode
-	return in, true
-}
-
-// bounds are what a new pod that is sized has to fit into. The zero value is for pods that are not.
-type bounds struct {
-	asked       bool
-	namespace   *constraintindex.Bounds
-	largestNode memory.Bytes
-}
-
-// bounds reads what the namespace and the nodes allow, for pods that are sized; the others keep what they have.
-func (h *Injector) bounds(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) bounds {
+// facts are what the namespace and the nodes allow a new pod that is sized; nil when it is not.
+func (h *Injector) facts(
+	resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation, pod *corev1.Pod,
+) *constraints.Facts {
 	if h.Constraints == nil || rec == nil || !sized(resolved, rec) {
-		return bounds{}
-	}
-	return bounds{
-		asked: true, namespace: h.Constraints.In(resolved.Ref.Namespace), largestNode: h.Constraints.LargestNode(),
-	}
-}
-
-// factsFor is nil when the pod is not sized.
-func (b bounds) factsFor(pod *corev1.Pod) *constraints.Facts {
-	if !b.asked {
 		return nil
 	}
-	var says *constraints.Namespace
-	if b.namespace != nil {
-		says = b.namespace.Namespace
-	}
-	facts := says.FactsFor(pod, b.largestNode)
+	facts := h.Constraints.In(resolved.Ref.Namespace).FactsFor(pod, h.Constraints.LargestNode())
 	return &facts
-}
-
-// limitRanges tells apart what LimitRanges said at different times; 0: nothing.
-func (b bounds) limitRanges() uint64 {
-	if b.namespace == nil {
-		return 0
-	}
-	return b.namespace.Version
-}
-
-// depends: what quotas leave depends on the pod, so that its template does not tell.
-func (b bounds) depends() bool { return b.namespace != nil && b.namespace.Depends }
-
-// holds says whether the quotas have room for another pod that takes so much. Each pod leaves less for the next.
-func (b bounds) holds(need memory.Size) bool {
-	return b.namespace == nil || b.namespace.Remaining.Holds(need)
-}
-
-// need is what a quota would count of a sized pod with its plan, whether or not there is one yet.
-func (b bounds) need(pod *corev1.Pod, plan inject.Plan) memory.Size {
-	if !b.asked {
-		return memory.Size{}
-	}
-	sizes := map[string]memory.Size{}
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			if m := plan.Edit(containers[i].Name).Memory; m != nil {
-				sizes[containers[i].Name] = *m
-			}
-		}
-	}
-	if whole := plan.Whole(); whole != nil {
-		pod = constraints.WithWhole(pod, *whole)
-	}
-	return constraints.Need(pod, sizes)
 }
 
 func warnings(plan inject.Plan) (all []string) {
@@ -370,14 +208,12 @@ func (h *Injector) recommendation(
 	return rec, nil
 }
 
-// sized reports whether new pods get a size, because the profile's mode asks for it and no other autoscaler does. A
-// pause is no reason against it: what new pods get then is the size that the running ones have.
+// sized reports whether new pods get a size: the profile's mode asks for it, and the recommendation offers one. It
+// offers none while another autoscaler sizes these pods, and during a pause the size that the running pods have.
 func sized(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) bool {
-	if !sizesNewPods(resolved.Profile) {
-		return false
-	}
-	c := apimeta.FindStatusCondition(rec.Status.Conditions, v1alpha1.ConditionApplied)
-	return c == nil || c.Reason != v1alpha1.ReasonConflict // else somebody else sizes these pods
+	return sizesNewPods(resolved.Profile) && slices.ContainsFunc(
+		rec.Status.Containers, func(c v1alpha1.ContainerRecommendation) bool { return c.NewPods != nil },
+	)
 }
 
 // offersOf are the sizes for a new pod by container, if it is sized.
@@ -431,27 +267,27 @@ func sizesNewPods(p *profile.Profile) bool {
 	}
 }
 
-// notGoverned leaves a pod unchanged; the person who asked for a profile that cannot be had is told.
-func notGoverned(resolved policy.Resolution) Response {
+// notGoverned leaves a pod unchanged, with a warning if it names a profile that cannot be used.
+func notGoverned(resolved policy.Resolution) admission.Response {
 	if resolved.Problem == profile.NotFound || resolved.Problem == profile.Ambiguous {
-		return Response{Warnings: []string{"memfit: " + resolved.Why}}
+		return admission.Allowed("").WithWarnings("memfit: " + resolved.Why)
 	}
-	return Response{}
+	return admission.Allowed("")
 }
 
-// failOpen admits the pod as it came, says so to the person who creates it, counts it and logs it.
-func (h *Injector) failOpen(ctx context.Context, s Request, step string, err error) Response {
-	// whoever wrote the pod can do something about it
+// failOpen admits the pod as it came, with a warning for the client that creates it, a log line and a count.
+func (h *Injector) failOpen(ctx context.Context, step string, err error) admission.Response {
+	// the author of the pod can do something about it
 	if beyond := (*boundedjson.BoundsError)(nil); errors.As(err, &beyond) {
 		h.Metrics.outOfBounds.Inc()
-		s.Logger(ctx).Info(
+		logf.FromContext(ctx).Info(
 			"Admitted a pod unchanged, because it is beyond what is read", "field", beyond.Field, "why", beyond.Why,
 		)
-		return Response{Warnings: []string{"memfit: the pod was admitted unchanged: " + beyond.Error()}}
+		return admission.Allowed("").WithWarnings("memfit: the pod was admitted unchanged: " + beyond.Error())
 	}
 	h.Metrics.errors.WithLabelValues(step).Inc()
-	s.Logger(ctx).Error(err, "Admitted a pod unchanged", "step", step)
-	return Response{
-		Warnings: []string{"memfit: internal error (" + step + "), the pod was admitted unchanged; see the log of memfit"},
-	}
+	logf.FromContext(ctx).Error(err, "Admitted a pod unchanged", "step", step)
+	return admission.Allowed("").WithWarnings(
+		"memfit: internal error (" + step + "), the pod was admitted unchanged; see the log of memfit",
+	)
 }

@@ -23,8 +23,7 @@ const (
 type Metrics struct {
 	injections  *prometheus.CounterVec
 	errors      *prometheus.CounterVec
-	outOfBounds prometheus.Counter // pods for which no plan was made
-	reused      prometheus.Counter
+	outOfBounds prometheus.Counter             // pods for which no plan was made
 	duration    map[string]prometheus.Observer // by result
 }
 
@@ -40,10 +39,6 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "memfit_injection_errors_total",
 			Help: "Pods admitted unchanged because memfit could not decide, by the step that went wrong.",
 		}, []string{"step"}),
-		reused: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "memfit_admission_reused_total",
-			Help: "Governed pods for which no new plan was made, because one for a pod of the same template was remembered.",
-		}),
 		duration: make(map[string]prometheus.Observer, 3),
 	}
 	duration := prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -56,21 +51,19 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		m.duration[result] = duration.WithLabelValues(result)
 	}
 	m.outOfBounds = m.errors.WithLabelValues("bounds")
-	r.MustRegister(m.injections, m.errors, m.reused, duration)
+	r.MustRegister(m.injections, m.errors, duration)
 	return m
 }
-
-// OutOfBounds counts a pod that is beyond what is read.
-func (m *Metrics) OutOfBounds() { m.outOfBounds.Inc() }
 
 func (m *Metrics) observe(result string, took time.Duration) {
 	m.duration[result].Observe(took.Seconds())
 }
 
-// countersOf are the counters of each container that the plan speaks of.
-func (m *Metrics) countersOf(plan inject.Plan, pod *corev1.Pod) (all []prometheus.Counter) {
+// count counts what a plan does to each container that it manages.
+func (m *Metrics) count(plan inject.Plan, pod *corev1.Pod) {
 	if plan.Refused() != "" {
-		return []prometheus.Counter{m.outOfBounds}
+		m.outOfBounds.Inc()
+		return
 	}
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
@@ -83,8 +76,7 @@ func (m *Metrics) countersOf(plan inject.Plan, pod *corev1.Pod) (all []prometheu
 			if plan.Sets(name) {
 				result = "injected"
 			}
-			all = append(all, m.injections.WithLabelValues(runtime, result))
+			m.injections.WithLabelValues(runtime, result).Inc()
 		}
 	}
-	return all
 }

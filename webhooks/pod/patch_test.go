@@ -136,7 +136,7 @@ func TestPatchIsThePlan(t *testing.T) {
 		raw, p := golden(t, strings.TrimSuffix(file, ".injected"))
 		if strings.HasSuffix(file, ".injected") { // what was injected before, with a profile that has nothing to say any more
 			raw, _ = golden(t, file)
-			p.Spec.Tuning.Mode = v1alpha1.TuningOff
+			p.Spec.Tuning.Mode = v1alpha1.TuningDisabled
 		}
 		for _, size := range []memory.Size{{}, {Request: 200 * memory.MiB, Limit: 300 * memory.MiB}} {
 			pod := decode(t, raw)
@@ -150,11 +150,11 @@ func TestPatchIsThePlan(t *testing.T) {
 					Profile: &profile.Profile{Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: p.Name}, Spec: &p.Spec},
 				},
 			)
-			outline, err := OutlineOf(raw)
+			outline, err := outlineOf(raw)
 			if err != nil {
 				t.Fatal(err)
 			}
-			patch, err := podPatch(nil, outline, pod, plan)
+			patch, err := podPatch(outline, pod, plan)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,11 +192,11 @@ func FuzzPatch(f *testing.F) {
 		}
 		after := before.DeepCopy()
 		change(rng, after)
-		outline, err := OutlineOf(raw)
+		outline, err := outlineOf(raw)
 		if err != nil {
 			t.Fatal(err)
 		}
-		budget.Check(t, patchBudget, len(raw), func() { _, _ = podPatch(nil, outline, before, difference{before, after}) })
+		budget.Check(t, patchBudget, len(raw), func() { _, _ = podPatch(outline, before, difference{before, after}) })
 		got := decode(t, patched(t, raw, before, after))
 		want, err := json.Marshal(after)
 		if err != nil {
@@ -334,11 +334,11 @@ func pick(rng *rand.Rand, options ...string) string { return options[rng.IntN(le
 // patchOf makes the patch with the outline of the raw pod.
 func patchOf(t testing.TB, raw []byte, before, after *corev1.Pod) ([]byte, error) {
 	t.Helper()
-	outline, err := OutlineOf(raw)
+	outline, err := outlineOf(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return podPatch(nil, outline, before, difference{before, after})
+	return podPatch(outline, before, difference{before, after})
 }
 
 // difference is what became of a pod, as a plan would tell it.

@@ -4,6 +4,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -60,31 +61,6 @@ func newBodies(cs *connections, metrics *Metrics) *bodies {
 	return b
 }
 
-// Body is a request's body that was read already.
-type Body struct {
-	text []byte
-	at   int
-}
-
-// NewBody is a body that was read already, for those who have one.
-func NewBody(text []byte) *Body { return &Body{text: text} }
-
-// Bytes are the whole body. They are used again when the request is over.
-func (b *Body) Bytes() []byte { return b.text }
-
-// Read reads it as a stream.
-func (b *Body) Read(into []byte) (int, error) {
-	if b.at == len(b.text) {
-		return 0, io.EOF
-	}
-	n := copy(into, b.text[b.at:])
-	b.at += n
-	return n, nil
-}
-
-// Close does nothing.
-func (b *Body) Close() error { return nil }
-
 // handler is a webhook behind the bounds.
 func (b *bodies) handler(hook http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -108,7 +84,7 @@ func (b *bodies) handler(hook http.Handler) http.Handler {
 			refuse(w, hook, text, refusal)
 			return
 		}
-		r.Body = NewBody(text)
+		r.Body = io.NopCloser(bytes.NewReader(text))
 		hook.ServeHTTP(w, r)
 	})
 }

@@ -36,8 +36,8 @@ func (e echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if e.ask != nil {
 		e.ask()
 	}
-	body, ok := r.Body.(*Body)
-	fmt.Fprintf(w, "%d %t", len(body.Bytes()), ok)
+	body, err := io.ReadAll(r.Body)
+	fmt.Fprintf(w, "%d %t", len(body), err == nil)
 }
 
 func (echo) Refuse(w http.ResponseWriter, beginning []byte, why string) {

@@ -17,7 +17,7 @@ const (
 	classes    = 32 // 16 to 512 bytes
 )
 
-// kind is what stands at a place where a pool may begin.
+// kind is what was found at a place where a pool may begin.
 type kind int
 
 const (
@@ -26,7 +26,7 @@ const (
 	isOdd
 )
 
-// readPool reads what stands at an address.
+// readPool reads the memory at an address.
 func readPool(w *procmem.Window, at, size uint64) (pool, kind) {
 	var h [headerSize / 8]uint64
 	for i := range h {

@@ -78,7 +78,7 @@ func TestBudgetIsTold(t *testing.T) {
 // poolsBudget: one page is read for each pool.
 var poolsBudget = budget.Budget{Bytes: 256 << 10, PerByte: 16, CPU: time.Second}
 
-// FuzzPools reads memory in which anything may stand where pools are looked for.
+// FuzzPools reads arbitrary memory where pools are searched.
 func FuzzPools(f *testing.F) {
 	p := fakeproc.New()
 	put(p, base, 16<<10, 10, 3)

@@ -17,11 +17,11 @@ type caches struct {
 	bases  map[uint64]bool // where heaps of arenas other than the main one begin
 	brk    heap            // the main arena's
 	newest bool            // a heap of 2.35 or newer was seen
-	// mangled says that links are xored with the address of their own page, as they are since 2.32.
+	// mangled: links are xored with the address of their own page, as they are since 2.32.
 	mangled bool
-	// key stands in the second word of every cached chunk; random since 2.34. 0 is not known.
+	// key is the second word of every cached chunk; random since 2.34. 0 is unknown.
 	key uint64
-	// perThread says that it is the address of the thread's cache instead, as it was from 2.29 to 2.33.
+	// perThread: key is the address of the thread's cache instead, as it was from 2.29 to 2.33.
 	perThread bool
 	owners    map[uint64]bool // what was found out about such addresses
 	probe     *procmem.Probe
@@ -50,8 +50,8 @@ func tcacheOf(size uint64) (tcache, bool) {
 	return tcache{}, false
 }
 
-// readCaches looks at the caches of threads, which are the first chunk of the main arena and of each other one: what
-// they hold tells how this version writes links, and its key.
+// readCaches reads the caches of threads, which are the first chunk of the main arena and of each other one: their
+// content shows how this version writes links, and its key.
 func readCaches(arenas []arena, probe *procmem.Probe) *caches {
 	c := &caches{probe: probe, bases: map[uint64]bool{}, owners: map[uint64]bool{}, trimUnit: page}
 	c.know(arenas)
@@ -78,7 +78,7 @@ func readCaches(arenas []arena, probe *procmem.Probe) *caches {
 // maxLearned is from how many arenas links are learned.
 const maxLearned = 64
 
-// know remembers where heaps are, and whether one of 2.35 or newer was seen: without any link to look at, that decides.
+// know remembers where heaps are, and whether one of 2.35 or newer was seen, which decides without any link to read.
 func (c *caches) know(arenas []arena) {
 	for i := range arenas {
 		a := &arenas[i]
@@ -127,7 +127,7 @@ func (c *caches) learn(chunk uint64, keys map[uint64]int) (mangled int) {
 	return mangled
 }
 
-// inHeaps tells whether an address may be one of a chunk in any arena. Heaps may have grown since they were found.
+// inHeaps reports whether an address may be one of a chunk in any arena. Heaps may have grown since they were found.
 func (c *caches) inHeaps(addr uint64) bool {
 	if addr%16 != 0 {
 		return false
@@ -135,7 +135,7 @@ func (c *caches) inHeaps(addr uint64) bool {
 	return c.bases[addr&^uint64(heapMax-1)] || c.brk.start <= addr && addr < c.brk.end
 }
 
-// contains tells whether an address lies in a heap of the arena, which are in ascending order.
+// contains reports whether an address lies in a heap of the arena, which are in ascending order.
 func (a *arena) contains(addr uint64) bool {
 	i, found := slices.BinarySearchFunc(a.heaps, addr, func(h heap, at uint64) int { return cmp.Compare(h.start, at) })
 	if found || i == 0 {
@@ -157,7 +157,7 @@ const (
 	inFastBin
 )
 
-// kept tells where the chunk at w.at is, which is not marked free. It compares two words of it and keeps neither.
+// kept finds where the chunk at w.at is, which is not marked free. It compares two words of it and keeps neither.
 func (w *walker) kept(length uint64) place {
 	if length > maxTcached {
 		return inProgram

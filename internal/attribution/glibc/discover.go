@@ -18,7 +18,7 @@ const (
 	maxHeaps  = 1 << 16
 	maxArenas = 1 << 12
 	maxData   = 64 << 20 // bytes of variables that are searched for the main arena
-	maxTries  = 1 << 13  // places that look like an arena and are none
+	maxTries  = 1 << 13  // places that resemble an arena and are not one
 	maxMains  = 8        // arenas outside of heaps; a process has one for each glibc that it loads
 )
 
@@ -28,7 +28,7 @@ type finder struct {
 	probe  *procmem.Probe
 	heaps  map[uint64]heapInfo
 	arenas []arena
-	tries  int // places that are left to be looked at
+	tries  int // places that may still be read
 }
 
 // heapInfo is struct heap_info.
@@ -53,7 +53,7 @@ func find(ctx context.Context, s *attribution.Snapshot, probe *procmem.Probe) ([
 	return f.arenas, nil
 }
 
-// findHeaps looks at each multiple of 64 MiB in anonymous memory.
+// findHeaps checks each multiple of 64 MiB in anonymous memory.
 func (f *finder) findHeaps(ctx context.Context) error {
 	for i := range f.s.Mappings {
 		m := &f.s.Mappings[i]
@@ -98,7 +98,7 @@ func (f *finder) tryHeap(at uint64) {
 	}
 }
 
-// covered tells whether a range is memory that the process can write, in one or more mappings without a gap.
+// covered reports whether a range is memory that the process can write, in one or more mappings without a gap.
 func (f *finder) covered(start, end uint64) bool {
 	for start < end {
 		if !writable(f.s, start) {
@@ -109,7 +109,7 @@ func (f *finder) covered(start, end uint64) bool {
 	return true
 }
 
-// firstArenas reads the arenas that stand in the first of their heaps.
+// firstArenas reads the arenas that are in the first of their heaps.
 func (f *finder) firstArenas() {
 	for at, h := range f.heaps {
 		if h.prev == 0 && h.arena-at < heapMax && len(f.arenas) < maxArenas {
@@ -133,8 +133,8 @@ func (f *finder) add(addr uint64) bool {
 	return true
 }
 
-// ring follows the arenas, which form a ring, from each that is known: the main one is among them. What nobody points
-// at and points at nobody is no arena.
+// ring follows the arenas, which form a ring, from each known one: the main arena is among them. A place that no arena
+// points at and that points at no arena is not one.
 func (f *finder) ring() {
 	known := map[uint64]bool{}
 	for _, a := range f.arenas {
@@ -193,7 +193,7 @@ func (f *finder) findMain(ctx context.Context) error {
 	return nil
 }
 
-// variables tells whether a mapping holds variables of a file: a writable mapping of it, or what follows one.
+// variables reports whether a mapping holds variables of a file: a writable mapping of it, or what follows one.
 func (f *finder) variables(i int) bool {
 	m := &f.s.Mappings[i]
 	if !m.Has(procmem.Readable|procmem.Writable) || m.Has(procmem.Shared) {

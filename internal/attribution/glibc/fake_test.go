@@ -11,7 +11,7 @@ import (
 	"github.com/memfit/memfit/test/fakeproc"
 )
 
-// Where a process that is made up has its C library, its [heap] and its heaps.
+// Where a synthetic process has its C library, its [heap] and its heaps.
 const (
 	libc  = 0x7f0000000000
 	brk   = 0x550000000000

@@ -18,8 +18,8 @@ import (
 // A page that is fuzzed costs its reads: the heaps that it may pretend to have are walked within their mappings.
 var walkBudget = budget.Budget{Bytes: 4 << 20, PerByte: 64, CPU: time.Second}
 
-// FuzzWalk reads memory in which anything may stand where an arena, a heap and blocks are looked for. Whatever it is,
-// reading ends, no page is read that is not resident, amounts fit into the memory that there is, and regions add up.
+// FuzzWalk reads arbitrary memory where an arena, a heap and blocks are searched. For any input, reading ends, no page
+// is read that is not resident, amounts fit into the memory that there is, and regions add up.
 func FuzzWalk(f *testing.F) {
 	for _, l := range layouts {
 		m := newMalloc(l, 0x30)

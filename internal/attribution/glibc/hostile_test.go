@@ -16,7 +16,7 @@ import (
 // hostileBudget is what a process may cost that does its worst: its mappings are the input, 136 bytes each.
 var hostileBudget = budget.Budget{Bytes: 16 << 20, PerByte: 16, CPU: 10 * time.Second}
 
-// TestHostileProcesses: whatever stands in memory, a scan ends, and regions add up.
+// TestHostileProcesses: with any content of memory, a scan ends, and regions add up.
 func TestHostileProcesses(t *testing.T) {
 	for name, build := range map[string]func() *malloc{
 		"as many mappings as Linux allows, each like a mapped block": manyBlocks,

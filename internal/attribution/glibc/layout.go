@@ -46,7 +46,7 @@ var layouts = []layout{
 	{bins: 104, fast: 8},  // 2.26
 }
 
-// heapHeaders are the sizes of struct heap_info, behind which an arena stands in its first heap: until 2.34 and since.
+// heapHeaders are the sizes of struct heap_info, after which an arena follows in its first heap: until 2.34 and since.
 var heapHeaders = []uint64{0x20, 0x30}
 
 // arena is a struct malloc_state that makes sense.
@@ -89,9 +89,9 @@ func readArena(probe *procmem.Probe, s *attribution.Snapshot, addr uint64) (aren
 	return arena{}, false
 }
 
-// parse checks what must hold in an arena: sizes that fit together, and bins that are empty or point into memory. How
-// many of them are empty says nothing: a fragmented arena has almost none. While a thread moves a chunk from one bin to
-// another, two of them may be neither.
+// parse checks what must hold in an arena: sizes that fit together, and bins that are empty or point into memory. The
+// number of empty bins proves nothing: a fragmented arena has almost none. While a thread moves a chunk from one bin
+// to another, two of them may be neither.
 func (l layout) parse(s *attribution.Snapshot, addr uint64, words []uint64) (arena, bool) {
 	at := func(offset int) uint64 { return words[int(l.bins)/8+offset/8] } //nolint:gosec // the offset of the bins is at most 112
 	a := arena{addr: addr, layout: l, top: at(topAt), next: at(nextAt), system: at(systemAt)}
@@ -125,7 +125,7 @@ func (l layout) parse(s *attribution.Snapshot, addr uint64, words []uint64) (are
 	return a, true
 }
 
-// mapped tells whether an address could be one of a chunk: heaps have grown since mappings were read, into what was
+// mapped reports whether an address could be one of a chunk: heaps have grown since mappings were read, into what was
 // reserved without permissions, and the [heap] behind its end.
 func mapped(s *attribution.Snapshot, addr uint64) bool {
 	m := s.MappingOf(addr)

@@ -224,7 +224,7 @@ func (t *tally) mapped(ctx context.Context) error {
 	return nil
 }
 
-// within tells whether an address lies in one of these regions, which are in ascending order.
+// within reports whether an address lies in one of these regions, which are in ascending order.
 func within(regions []attribution.Region, addr uint64) bool {
 	i, found := slices.BinarySearchFunc(regions, addr, func(r attribution.Region, a uint64) int {
 		return cmp.Compare(r.Start, a)

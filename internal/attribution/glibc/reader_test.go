@@ -178,7 +178,7 @@ func TestMappedBlocks(t *testing.T) {
 	}
 }
 
-// TestNoNumberBelowCoverage: where headers make no sense, amounts are not told.
+// TestNoNumberBelowCoverage: where headers make no sense, amounts are not reported.
 func TestNoNumberBelowCoverage(t *testing.T) {
 	m := newMalloc(layouts[0], 0x30)
 	m.mainHeap(0x20000, m.mains, block{size: 0x290}, block{size: 0x4000, free: true}, block{size: 0x40})
@@ -255,7 +255,7 @@ func TestAChunkThatIsBeingFreedIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestRings: arenas whose ring does not close, or that only point at themselves from inside a heap, are none.
+// TestRings: arenas whose ring does not close, or that only point at themselves from inside a heap, are not arenas.
 func TestRings(t *testing.T) {
 	for name, next := range map[string]uint64{
 		"never comes back":  heap1 + 0x30,

@@ -11,7 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// sums are what a walk found. They are bytes, resident or not, unless the name says so.
+// sums are what a walk found. They are bytes, resident or not, unless the name includes it.
 type sums struct {
 	walked uint64 // bytes from the base of the heap to where the walk ended, without those that it missed
 	missed uint64 // bytes of chunks whose state made no sense
@@ -206,13 +206,13 @@ func (w *walker) leave(next uint64) {
 	w.at = next
 }
 
-// fits tells whether a chunk may have this size and end there.
+// fits reports whether a chunk may have this size and end there.
 func (w *walker) fits(size, next uint64) bool {
 	length := size &^ allBits
 	return length >= minChunk && length%16 == 0 && next < w.end && next >= w.at && size&isMapped == 0
 }
 
-// freePages keeps a range of whole free pages, where somebody wants to know them.
+// freePages keeps a range of whole free pages if a map is requested.
 func (w *walker) freePages(start, end uint64) {
 	if w.wanted && start < end && len(w.located) < attribution.MostFree {
 		w.located = append(w.located, procmem.Run{Start: start, Length: end - start})
@@ -269,7 +269,7 @@ func (w *walker) walkOn() bool {
 	return false
 }
 
-// fence tells whether a heap that is not its arena's last ends here: its last 32 bytes are chunks of 16 and of no
+// fence reports whether a heap that is not its arena's last ends here: its last 32 bytes are chunks of 16 and of no
 // bytes, or for the main arena, two of 16.
 func (w *walker) fence(size uint64) bool {
 	switch left := w.end - w.at; size &^ allBits {
@@ -291,8 +291,8 @@ func (w *walker) count(end uint64) {
 	from, to := alignUp(start+headerSize, page), alignDown(end, page)
 	w.freePages(from, to)
 	w.topResident = w.window.ResidentBytes(from, to)
-	// The main arena gives the end of the [heap] back; what is at the top of another is kept by every version. Where
-	// the end is not that of a page, the kernel takes whole pages all the same.
+	// The main arena gives the end of the [heap] back; what is at the top of another is kept by every version. Where the
+	// end is not that of a page, the kernel takes whole pages anyway.
 	if free := end - start; w.arena.main && free > minChunk+1 {
 		cut := end - alignDown(free-minChunk-1, w.caches.trimUnit)
 		w.topReturnable = w.window.ResidentBytes(max(from, alignUp(cut, page)), to)
@@ -301,7 +301,7 @@ func (w *walker) count(end uint64) {
 	w.at = end
 }
 
-// chunk counts the chunk at w.at; false says that its header and the next one contradict each other.
+// chunk counts the chunk at w.at; false: its header and the next one contradict each other.
 func (w *walker) chunk(length uint64, used bool) bool {
 	if !used {
 		before, err := w.window.Word(w.at + length)

@@ -23,7 +23,7 @@ type counters struct {
 	at                                                  uint64 // address of the first
 }
 
-// Errors that tell why there is no estimate.
+// Errors for a missing estimate.
 var (
 	ErrNone      = errors.New("the counters of Go's collector were not found")
 	ErrAmbiguous = errors.New("more than one place looks like the counters of Go's collector")
@@ -42,7 +42,7 @@ const (
 	maxFound = 8
 )
 
-// fit tells whether six words can be the counters of a heap whose mappings had this size a moment ago. Stacks of
+// fit reports whether six words can be the counters of a heap whose mappings had this size a moment ago. Stacks of
 // goroutines come out of the heap, too, and are in none of the first three; less than an eighth was not seen. The
 // counters change one after the other while the heap grows, which is what the slack is for.
 func (c *counters) fit(heap uint64) bool {
@@ -64,8 +64,8 @@ func (c *counters) fit(heap uint64) bool {
 // maxOther is what the runtime maps besides the heap: stacks of threads, tables, profiles.
 const maxOther = 4 << 30
 
-// find searches ranges of variables for the counters. Where more than one place fits, that one is meant before which
-// what a collection found stands: of a program of Go 1.26, sizes of other parts of its memory passed for a heap.
+// find searches ranges of variables for the counters. Of several places that fit, the one counts that follows the
+// result of a collection: in a program of Go 1.26, sizes of other parts of its memory resembled a heap.
 func find(ctx context.Context, m procmem.Memory, ranges []procmem.Run, heap uint64) (counters, error) {
 	var found []counters
 	left := uint64(maxVariables)
@@ -118,8 +118,8 @@ func search(ctx context.Context, m procmem.Memory, r procmem.Run, heap uint64) (
 	return found, nil
 }
 
-// appendFitting looks for counters that end behind the first seen bytes, which were looked through before. b is what
-// stands at an address.
+// appendFitting searches for counters that end after the first seen bytes, which were searched before. b is the memory
+// at an address.
 func appendFitting(found []counters, b []byte, seen int, address, heap uint64) []counters {
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
 	for i := max(seen-8*(counterWords-1), 0); i+8*counterWords <= len(b); i += 8 {
@@ -141,7 +141,7 @@ func appendFitting(found []counters, b []byte, seen int, address, heap uint64) [
 	return found
 }
 
-// uncollected: no collection's findings stand before them.
+// uncollected: no result of a collection precedes them.
 func (c counters) uncollected() bool { return c.live == 0 }
 
 // alive is what the last collection marked, if these words can be that and what is alive by now: the latter is never
@@ -161,10 +161,10 @@ func (c *counters) allocated(triggered, live uint64) uint64 {
 	return live - triggered
 }
 
-// leastAlive watches the collections of a moment, and returns the least of what was alive when they began. A collection
-// counts all as alive that is allocated while it runs. Where collections follow each other at once, that is much, and
-// luck: of a service that kept 49 MiB, 60 in a row found 50 to 60 MiB, each 47 to 51 and what was allocated meanwhile.
-// A heap that is twice what is alive is collected too rarely for that.
+// leastAlive watches the collections of a moment, and returns the least of what was alive when they began. A
+// collection counts all as alive that is allocated while it runs. Where collections follow each other without a pause,
+// that is much, and random: of a service that kept 49 MiB, 60 in a row found 50 to 60 MiB, each 47 to 51 and what was
+// allocated meanwhile. A heap that is twice what is alive is collected too rarely for that.
 func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64, now func() time.Time) uint64 {
 	least := c.live
 	deadline, bounded := ctx.Deadline()

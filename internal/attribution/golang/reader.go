@@ -96,7 +96,7 @@ const (
 
 // heapOf are the mappings of the heap. Mappings next to each other count as one: the runtime advises the kernel about
 // huge pages for parts of its heap, which are then mappings of their own. Together they begin where an arena may grow,
-// and end with an arena or where the rest of it is only reserved. Kernels that can name mappings say so.
+// and end with an arena or where the rest of it is only reserved. Kernels that can name mappings show their name.
 func heapOf(s *attribution.Snapshot) []*procmem.Mapping {
 	var heap, group []*procmem.Mapping
 	for i := range s.Mappings {
@@ -120,7 +120,7 @@ func usable(m *procmem.Mapping) bool {
 	return m.Anonymous() && m.Path == "" && m.Has(procmem.Readable|procmem.Writable)
 }
 
-// arenas returns the group, if it is a part of the heap; behind is the mapping that follows it at once, or nil.
+// arenas returns the group, if it is a part of the heap; behind is the mapping directly after it, or nil.
 func arenas(group []*procmem.Mapping, behind *procmem.Mapping) []*procmem.Mapping {
 	if len(group) == 0 || group[0].Start%growth != 0 {
 		return nil

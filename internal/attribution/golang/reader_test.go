@@ -70,8 +70,8 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// TestLive: what the last collection found alive stands before the counters, also where a page begins between them, and
-// is told only where it can be that.
+// TestLive: what the last collection found alive precedes the counters, also where a page begins between them, and is
+// reported only if it is plausible.
 func TestLive(t *testing.T) {
 	for name, tc := range map[string]struct {
 		at, marked, live uint64
@@ -126,8 +126,8 @@ func (c *collecting) ReadAt(b []byte, at uint64) (int, error) {
 	return c.Memory.ReadAt(b, at)
 }
 
-// TestLeastAlive: of collections that follow each other at once, the one counts that finds least, without what was
-// allocated while it ran.
+// TestLeastAlive: of collections that follow each other without a pause, the one that finds least counts, without what
+// was allocated while it ran.
 func TestLeastAlive(t *testing.T) {
 	const mib, at = 1 << 20, rwData + 0x1000 + 48
 	for name, tc := range map[string]struct {
@@ -180,7 +180,7 @@ func TestLeastAlive(t *testing.T) {
 	}
 }
 
-// TestCollectedCounters: of two places that fit, the one counts before which a collection's findings stand.
+// TestCollectedCounters: of two places that fit, the one that follows the result of a collection counts.
 func TestCollectedCounters(t *testing.T) {
 	for _, at := range []uint64{rwData + 0x800, rwData + 0x200} {
 		p := goProgram()
@@ -230,7 +230,7 @@ func TestNothingIsGuessed(t *testing.T) {
 // countersBudget: variables are read page by page into one buffer.
 var countersBudget = budget.Budget{Bytes: 256 << 10, PerByte: 16, CPU: time.Second}
 
-// FuzzCounters reads variables in which anything may stand.
+// FuzzCounters reads arbitrary variables.
 func FuzzCounters(f *testing.F) {
 	var seed []byte
 	for _, c := range theCounters {

@@ -5,8 +5,8 @@ package hotspot
 
 import "fmt"
 
-// Flags whose values are told as details of the usage, under their own names. They are what is effective, whoever set
-// them: the command line, a variable, or the JVM itself by the size of the container.
+// Flags whose values are reported as details of the usage, under their own names. They are the effective values,
+// whether set by the command line, a variable, or the JVM itself from the size of the container.
 var Flags = []string{
 	"MaxHeapSize", "InitialHeapSize", "SoftMaxHeapSize", "MaxMetaspaceSize", "CompressedClassSpaceSize",
 	"ReservedCodeCacheSize", "MaxDirectMemorySize", "TrimNativeHeapInterval", "G1PeriodicGCInterval", "ThreadStackSize",
@@ -17,7 +17,7 @@ var Flags = []string{
 // where a flag sets it as a number; absent: not read.
 const HeapByMemory = "MaxHeapSizeByMemory"
 
-// An origin says who set a flag, in the lower bits of JVMFlag::_flags (jvmFlag.hpp of JDK 11 to 25). The JVM gives
+// An origin is what set a flag, in the lower bits of JVMFlag::_flags (jvmFlag.hpp of JDK 11 to 25). The JVM gives
 // those that it computes itself the origin ERGONOMIC, and those of -Xmx COMMAND_LINE, also in JAVA_TOOL_OPTIONS.
 const (
 	originMask = 15

@@ -13,7 +13,7 @@ import (
 // span is a part of the heap that is filled from its start: a region, or a space of a generation.
 type span struct {
 	start, top, end uint64
-	free            bool // nothing in it is in use, whatever top says
+	free            bool // nothing in it is in use, whatever the value of top
 }
 
 // heap is the Java heap.
@@ -87,7 +87,7 @@ func (h *heap) add(one span) error {
 	return nil
 }
 
-// overlap tells whether two spans share an address, which no heap's do. It sorts them.
+// overlap reports whether two spans share an address, which no heap's do. It sorts them.
 func (h *heap) overlap() bool {
 	slices.SortFunc(h.spans, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	for i := 1; i < len(h.spans); i++ {

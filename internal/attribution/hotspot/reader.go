@@ -189,10 +189,10 @@ func (j *jvm) code(flags map[string]uint64) []attribution.Region {
 	return regions
 }
 
-// classSpace is the anonymous memory from the base of compressed class pointers on, up to the size that the flag says.
-// Archived classes come first where there are some; they are a file.
+// classSpace is the anonymous memory from the base of compressed class pointers on, up to the size that the flag
+// specifies. Archived classes come first where there are some; they are a file.
 func (j *jvm) classSpace(base, size uint64) []attribution.Region {
-	const archived = 128 << 20 // room for archives before the class space
+	const archived = 128 << 20 // space for archives before the class space
 	var regions []attribution.Region
 	left := size
 	for m := j.s.MappingOf(base); m != nil && m.Start < base+size+archived && left > 0; m = j.s.MappingOf(m.End) {

@@ -37,7 +37,7 @@ func (s symbols) Symbol(name string) (uint64, error) {
 	return at, nil
 }
 
-// made is a JVM that is made up. Its tables grow as fields are declared.
+// made is a synthetic JVM. Its tables grow as fields are declared.
 type made struct {
 	*fakeproc.Process
 	symbols symbols
@@ -162,7 +162,7 @@ func TestG1(t *testing.T) {
 	j.NothingAbsent(t)
 }
 
-// TestHeapOrigin: the JVM says whether it computed the size of its heap, or a flag set it.
+// TestHeapOrigin: the JVM reports whether it computed the size of its heap, or a flag set it.
 func TestHeapOrigin(t *testing.T) {
 	for origin, want := range map[uint64]int64{0: 0, 1: 0, 2: 0, 5: 1, 1<<17 | 5: 1, 1<<17 | 1: 0} {
 		j := newJVM()
@@ -220,7 +220,7 @@ func serial(touched int) *made {
 	return j
 }
 
-// TestWhatIsNotSplit: the range of a heap is told where its parts are not known, with no amounts.
+// TestWhatIsNotSplit: the range of a heap is reported where its parts are not known, with no amounts.
 func TestWhatIsNotSplit(t *testing.T) {
 	j := newJVM()
 	j.heap()
@@ -276,7 +276,7 @@ func TestNoTables(t *testing.T) {
 // tablesBudget: names are at most 96 bytes of 4,096 entries, of which those of some 30 types are kept.
 var tablesBudget = budget.Budget{Bytes: 16 << 20, PerByte: 64, CPU: 2 * time.Second}
 
-// FuzzTables reads a JVM in whose tables and structures anything may stand.
+// FuzzTables reads a JVM with arbitrary tables and structures.
 func FuzzTables(f *testing.F) {
 	const part = 0x4000
 	j := newJVM()

@@ -145,7 +145,7 @@ func (t *tables) readType(r *words.Reader, table entryTable, at uint64) (more bo
 	return true, err
 }
 
-// nameAt follows a pointer to a name; there is none at the end of a table.
+// nameAt follows a pointer to a name; the end of a table has none.
 func nameAt(r *words.Reader, at uint64) (name string, there bool, err error) {
 	p, err := r.Uint64(at)
 	if err != nil || p == 0 {

@@ -46,8 +46,8 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 	return s.HasFile("libruby") || strings.HasPrefix(path.Base(s.Process.Exe), "ruby")
 }
 
-// pageSizes are those of Ruby 3.2 and later, and of before. The larger is tried first: a page of 64 KiB does not begin
-// where the smaller would be looked for in between.
+// pageSizes are those of Ruby 3.2 and later, and those of earlier versions. The larger is tried first: a page of 64
+// KiB does not begin where the smaller would be searched in between.
 var pageSizes = []uint64{64 << 10, 16 << 10}
 
 // Claim implements [attribution.Reader].
@@ -107,7 +107,7 @@ func (h *heap) all(ctx context.Context) error {
 }
 
 // Transient is the kind of Ruby's transient heap: short-lived contents of arrays and hashes, up to Ruby 3.2. It is one
-// mapping of this size, which nothing in it tells.
+// mapping of this size, without a header.
 const (
 	Transient     attribution.Kind = "ruby.transient"
 	transientSize                  = 32 << 20
@@ -151,7 +151,7 @@ func (h *heap) mapping(m *procmem.Mapping) error {
 	return nil
 }
 
-// page is what the structure of a page says.
+// page is what the structure of a page describes.
 type page struct {
 	slot, total, free uint64
 }
@@ -159,7 +159,7 @@ type page struct {
 // maxBody is how far behind its page's start the first slot may begin.
 const maxBody = 1 << 10
 
-// verdict is what stands at a place where a page may begin.
+// verdict is what was found at a place where a page may begin.
 type verdict int
 
 const (
@@ -178,7 +178,7 @@ func (h *heap) page(at uint64) (p page, what verdict, err error) {
 		return p, noPage, err
 	}
 	if err != nil || !h.words.Pointer(info) {
-		return p, noPage, nil //nolint:nilerr // what cannot be read is no page
+		return p, noPage, nil //nolint:nilerr // what cannot be read is not a page
 	}
 	var b [64]byte
 	if err := h.words.Read(b[:], info); err != nil {

@@ -20,7 +20,7 @@ const (
 	infos = 0x550000000000
 )
 
-// put writes a page and the structure that it points at; word is where that says the first slot is.
+// put writes a page and the structure that it points at; word is the address of the first slot in that structure.
 func put(p *fakeproc.Process, index, size, slot, free, word uint64) {
 	at, info := base+index*size, infos+index*0x100
 	total := (size - 0x40) / slot
@@ -68,7 +68,7 @@ func TestHighAddresses(t *testing.T) {
 	}
 }
 
-// TestCoverage: a block of another allocator between pages is no page that was not understood.
+// TestCoverage: a block of another allocator between pages is not a page that was not understood.
 func TestCoverage(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(p *fakeproc.Process)
@@ -114,7 +114,7 @@ func TestWhatIsNoPage(t *testing.T) {
 // pagesBudget: two pages are read for each page of the heap.
 var pagesBudget = budget.Budget{Bytes: 2 << 20, PerByte: 64, CPU: time.Second}
 
-// FuzzPages reads memory in which anything may stand where pages and their structures are looked for.
+// FuzzPages reads arbitrary memory where pages and their structures are searched.
 func FuzzPages(f *testing.F) {
 	const places, placeSize, count = 2, 1024, 16
 	p := fakeproc.New()

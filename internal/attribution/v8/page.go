@@ -17,7 +17,7 @@ const pageSize = 256 << 10
 const (
 	fromSpace = 1 << 3 // what is in it is dead: it waits for the next scavenge
 	toSpace   = 1 << 4 // new objects
-	// freed: taken out of the heap, and waiting to be given back (12.4 and 13.6). In 14.6 the header says so itself.
+	// freed: taken out of the heap, and waiting to be given back (12.4 and 13.6). In 14.6 the header itself has a flag.
 	freed = 1 << 16
 )
 
@@ -42,7 +42,7 @@ type layout struct {
 	flags                                           int
 	// reserved is the size of the page's mapping, where the header is apart.
 	reserved int
-	// freed is the flag of pages that are no part of the heap any more; 0: not known.
+	// freed is the flag of pages that are no longer part of the heap; 0: unknown.
 	freed uint64
 	// apart: the header is elsewhere, and the page begins with its flags and a pointer to it.
 	apart bool
@@ -98,7 +98,7 @@ func header(r *words.Reader, at uint64, into *[headerWords]uint64) error {
 	return nil
 }
 
-// page is what a header says of the page at an address, if it is the header of that page.
+// page is the content of the header at an address, if it is the header of the page there.
 func (l layout) page(start uint64, h [headerWords]uint64) (page, bool) {
 	p := page{
 		start: start, size: h[l.size], area: h[l.area], allocated: h[l.allocated], highWater: h[l.highWater],

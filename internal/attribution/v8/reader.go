@@ -156,7 +156,7 @@ type heap struct {
 	read, unread                                  uint64 // resident bytes of pages that made sense, and that did not
 }
 
-// mapping looks at each place in a mapping where a page may begin.
+// mapping checks each place in a mapping where a page may begin.
 func (h *heap) mapping(m *procmem.Mapping) error {
 	if !m.Anonymous() || !m.Has(procmem.Readable) || m.RSS == 0 || m.Path != "" {
 		return nil
@@ -184,7 +184,7 @@ func (h *heap) mapping(m *procmem.Mapping) error {
 	return nil
 }
 
-// mapped tells whether all of a page is mapped. A page may go on in the next mapping where V8 gave part of it away.
+// mapped reports whether all of a page is mapped. A page may go on in the next mapping where V8 gave part of it away.
 func (h *heap) mapped(p page, m *procmem.Mapping) bool {
 	for m.End < p.end() {
 		next := h.s.MappingOf(m.End)
@@ -196,7 +196,7 @@ func (h *heap) mapped(p page, m *procmem.Mapping) bool {
 	return true
 }
 
-// doubt counts what is shaped like a page and is none: a mapping of that size at such an address.
+// doubt counts what has the shape of a page and is not one: a mapping of that size at such an address.
 func (h *heap) doubt(m *procmem.Mapping, at uint64) {
 	if m.Start == at && m.Size() == pageSize && m.Has(procmem.Writable) {
 		h.unread += uint64(max(m.RSS, 0))

@@ -56,7 +56,7 @@ func claim(t *testing.T, s *attribution.Snapshot) ([]attribution.Region, attribu
 	return pagesOf(t.Context(), s, reader)
 }
 
-// TestUnknownVersion: pages of a version that nobody measured, or that cannot be read, give no figures.
+// TestUnknownVersion: pages of an unknown version, or that cannot be read, give no figures.
 func TestUnknownVersion(t *testing.T) {
 	p := fakeproc.New()
 	write(p, 1, made{at: base, size: pageSize, allocated: 1000})
@@ -136,8 +136,8 @@ func TestWhatIsNoPage(t *testing.T) {
 	}
 }
 
-// TestAPageThatReachesTooFar: a header that claims more than is mapped is none, and one that goes on in the next
-// mapping is counted once.
+// TestAPageThatReachesTooFar: a header that claims more than is mapped is not a page's, and one that goes on in the
+// next mapping is counted once.
 func TestAPageThatReachesTooFar(t *testing.T) {
 	p := fakeproc.New()
 	write(p, 1, made{at: base, size: pageSize, allocated: 1})
@@ -160,7 +160,7 @@ func TestAPageThatReachesTooFar(t *testing.T) {
 // pagesBudget: at most two pages are read for each place where one may begin.
 var pagesBudget = budget.Budget{Bytes: 2 << 20, PerByte: 64, CPU: time.Second}
 
-// FuzzPages reads memory in which anything may stand where pages and their headers are looked for.
+// FuzzPages reads arbitrary memory where pages and their headers are searched.
 func FuzzPages(f *testing.F) {
 	const places, placeSize = 4, 512
 	seed := make([]byte, 0, (places+1)*placeSize)

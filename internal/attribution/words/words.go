@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package words reads words here and there in the memory of a process, as readers of runtimes need that follow
-// pointers: only pages that are in memory, each at most once in a while, and no more of them than its budget. What
-// stands in a file that is mapped read-only is read from the file, so that no page is brought into the process.
+// Package words reads single words in the memory of a process, for readers of runtimes that follow pointers: only
+// pages that are in memory, each at most once in a while, and no more of them than its budget. Memory of a file that
+// is mapped read-only is read from the file, so that no page is brought into the process.
 package words
 
 import (
@@ -75,7 +75,7 @@ func (r *Reader) Reads() int { return r.reads }
 // address has depends on the processor and on the kernel.
 func (r *Reader) Pointer(word uint64) bool { return word%8 == 0 && r.s.MappingOf(word) != nil }
 
-// Read fills p with what stands at an address.
+// Read fills p with the memory at an address.
 func (r *Reader) Read(p []byte, addr uint64) error {
 	for len(p) > 0 {
 		base := addr &^ (procmem.PageSize - 1)
@@ -141,7 +141,7 @@ func (r *Reader) page(base uint64) (*[procmem.PageSize]byte, error) {
 	return page, nil
 }
 
-// room returns a page to read into: the oldest one where as many are held as may be.
+// room returns a page to read into: the oldest one when the maximum is held.
 func (r *Reader) room() *[procmem.PageSize]byte {
 	if len(r.order) < kept {
 		return new([procmem.PageSize]byte)

@@ -11,9 +11,9 @@ import (
 	"slices"
 )
 
-// Errors that tell why there is no answer.
+// Errors for a missing answer.
 var (
-	// ErrFormat is returned for what is no little-endian 64-bit ELF file, or one that contradicts itself.
+	// ErrFormat is returned for what is not a little-endian 64-bit ELF file, or one that contradicts itself.
 	ErrFormat = errors.New("not a 64-bit little-endian ELF file")
 	// ErrNotFound is returned where the file has no such symbol or section.
 	ErrNotFound = errors.New("not in the file")
@@ -120,7 +120,7 @@ func (f *File) readSegments(offset uint64, size, count int) error {
 // Loads are the parts that are loaded, in the order of the file.
 func (f *File) Loads() []Segment { return f.segments }
 
-// offsetOf is where in the file a loaded address stands.
+// offsetOf is the offset in the file of a loaded address.
 func (f *File) offsetOf(addr uint64) (uint64, error) {
 	for _, s := range f.segments {
 		if addr >= s.Addr && addr-s.Addr < s.FileSize {
@@ -166,7 +166,7 @@ func (f *File) readSections() error {
 	return nil
 }
 
-// isName tells whether a table of names holds this name at an index.
+// isName reports whether a table of names holds this name at an index.
 func (f *File) isName(table Section, index uint32, name string) (bool, error) {
 	if len(name) > maxName || uint64(index)+uint64(len(name)) >= table.Size {
 		return false, nil
@@ -178,8 +178,8 @@ func (f *File) isName(table Section, index uint32, name string) (bool, error) {
 	return string(buf) == name+"\x00", nil
 }
 
-// Search looks for a text in a section and returns so many bytes behind its first occurrence, fewer at the section's
-// end. No more than 32 MiB of the section are looked at.
+// Search finds a text in a section and returns so many bytes after its first occurrence, fewer at the section's end.
+// It reads at most 32 MiB of the section.
 func (f *File) Search(s Section, text string, behind int) ([]byte, error) {
 	found := []byte(nil)
 	err := f.scan(s, len(text)+behind, func(_ uint64, b []byte) bool {

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// dynamic is where the exported symbols are, by their addresses in the file; 0 is none.
+// dynamic is where the exported symbols are, by their addresses in the file; 0: absent.
 type dynamic struct {
 	symbols, names, namesSize, gnuHash, hash uint64
 }
@@ -198,7 +198,7 @@ func (f *File) Static(name string) (Symbol, error) {
 	return found, err
 }
 
-// namesOf are the indices in a table of names at which this name stands.
+// namesOf are the indices of this name in a table of names.
 func (f *File) namesOf(table Section, name string) ([]uint32, error) {
 	var at []uint32
 	whole := name + "\x00"

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package live
 
 import (
@@ -43,8 +45,8 @@ func (f *mappedFile) Identity() (id procmem.FileIdentity, ok bool) {
 	return id, true
 }
 
-// OpenFile opens a path as the process sees it: below its own root, out of which no symbolic link leads, and only where
-// a regular file is found. The file is looked at before it is opened for reading, because opening a device or a pipe
+// OpenFile opens a path as the process sees it: below its own root, out of which no symbolic link leads, and only a
+// regular file. The type of the file is checked before it is opened for reading, because opening a device or a pipe
 // may have effects.
 func (t *Target) OpenFile(path string) (procmem.File, error) {
 	root, err := t.dir.open("root", unix.O_PATH|unix.O_DIRECTORY)

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package live
 
 import (
@@ -13,7 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// child starts a shell that says "ready" and goes on with a script when its input ends.
+// child starts a shell that prints "ready" and continues with a script when its input ends.
 func child(t *testing.T, script string) (*Target, *exec.Cmd, io.Closer) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "sh", "-c", "echo ready; read line; "+script)
@@ -54,7 +56,7 @@ func writable(t *testing.T, target *Target) procmem.Mapping {
 	return procmem.Mapping{}
 }
 
-// TestExit: of a process that has ended nothing is read, and it is told as such.
+// TestExit: of a process that has ended nothing is read, and it is reported as such.
 func TestExit(t *testing.T) {
 	target, command, in := child(t, "exit")
 	m := writable(t, target)

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package live
 
 import (
@@ -209,7 +211,7 @@ func TestNumberIsAssignedAgain(t *testing.T) {
 	}
 }
 
-// TestNoProcess: a number that nobody has.
+// TestNoProcess: a number that no process has.
 func TestNoProcess(t *testing.T) {
 	if _, err := Open("/proc", 1<<22+1); err == nil {
 		t.Error("process " + strconv.Itoa(1<<22+1) + " was opened")

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package live
 
 import (
@@ -92,8 +94,8 @@ func appendRun(runs []procmem.Run, start, end uint64) []procmem.Run {
 	return append(runs, procmem.Run{Start: start, Length: end - start})
 }
 
-// readPagemap reads 8 bytes for each page, of which the highest bit tells that it is in memory. Pages of zeroes count
-// as resident here: older kernels tell them apart only for those who see page numbers.
+// readPagemap reads 8 bytes for each page, of which the highest bit is set if it is in memory. Pages of zeroes count
+// as resident here: older kernels distinguish them only for readers that see page numbers.
 func (t *Target) readPagemap(start, end uint64) ([]procmem.Run, error) {
 	var runs []procmem.Run
 	buf := make([]byte, 32<<10) // 16 MiB of address space

@@ -29,20 +29,20 @@ const Unknown int64 = -1
 type Counters map[memory.ContainerRef]Counter
 
 // Counter is what one container instance has counted. Counts restart at zero with the instance, and OOMEvents with the
-// kubelet too (from Kubernetes 1.37 it keeps them in its own memory), so compare two looks at one Instance and read a
-// fall as a new start, never as minus.
+// kubelet too (from Kubernetes 1.37 it keeps them in its own memory), so compare two readings of one Instance and read
+// a fall as a new start, never as minus.
 type Counter struct {
 	// Instance is the container's ID in the runtime: another one is another life of the container. Empty if the kubelet
-	// does not say.
+	// does not report it.
 	Instance string
-	// Started is when this instance started; zero if the kubelet does not say.
+	// Started is when this instance started; zero if the kubelet does not report it.
 	Started time.Time
 	// OOMEvents is container_oom_events_total: processes that the kernel killed in this container while it lived. The kill
 	// that ends a container takes its series along, so this counts children, where the pod's status counts main processes.
 	OOMEvents int64
 	// LimitHits is container_memory_events_max_total (cgroup v2, Kubernetes 1.37): how often usage reached the limit and
-	// memory had to be reclaimed first. Its forerunner container_memory_failcnt is not read: it says 0 on cgroup v2, and
-	// on v1 (Linux 6.18) after three kills too.
+	// memory had to be reclaimed first. Its forerunner container_memory_failcnt is not read: it is 0 on cgroup v2, and on
+	// v1 (Linux 6.18) after three kills as well.
 	LimitHits int64
 	// Throttled is container_memory_events_high_total (as above): how often the container was slowed down at memory.high,
 	// which MemoryQoS sets below the limit.
@@ -51,13 +51,13 @@ type Counter struct {
 	// read from disk.
 	MajorFaults int64
 	// SharedAndKernel is what of the usage is neither page cache nor anonymous memory (see
-	// [memory.Sample.SharedAndKernel]): container_memory_usage_bytes less the active and inactive file pages and less RSS,
-	// on cgroup v1 and v2. Swap is no part of usage. Measured is when; zero: it is unknown.
+	// [memory.Sample.SharedAndKernel]): container_memory_usage_bytes less the active and inactive file pages and less
+	// RSS, on cgroup v1 and v2. Swap is not part of usage. Measured is when; zero: it is unknown.
 	SharedAndKernel memory.Bytes
 	Measured        time.Time
 }
 
-// The series that are read; every other line is passed over unparsed. They are about 4% of what a kubelet says.
+// The series that are read; every other line is skipped unparsed. They are about 4% of a kubelet's answer.
 const (
 	oomEvents   = "container_oom_events_total"
 	limitHits   = "container_memory_events_max_total"
@@ -85,7 +85,7 @@ var (
 	)
 )
 
-// Namer says which container of a pod has an ID in the runtime; not ok: none that matters.
+// Namer returns which container of a pod has an ID in the runtime; not ok: none that matters.
 type Namer func(pod types.UID, id string) (c memory.ContainerRef, ok bool)
 
 // DecodeCounters reads /metrics/cadvisor in the Prometheus text format. Series of a container for which containerd did
@@ -139,8 +139,8 @@ func wantedLines(r io.Reader) (*bytes.Buffer, error) {
 	}
 }
 
-// wanted tells whether a line is a sample of a series that is read. Without their TYPE lines they parse as untyped,
-// which is all the same here.
+// wanted reports whether a line is a sample of a series that is read. Without their TYPE lines they parse as untyped,
+// which makes no difference here.
 func wanted(line []byte) bool {
 	name, labels, labeled := bytes.Cut(line, []byte("{"))
 	if !labeled {
@@ -196,7 +196,7 @@ func collect(families map[string]*dto.MetricFamily, name Namer) Counters {
 	return newest
 }
 
-// life is what the series of one instance say, as they come.
+// life is what the series of one instance contain, as they come.
 type life struct {
 	Counter
 
@@ -243,7 +243,7 @@ func instanceOf(labels []*dto.LabelPair, name Namer) (at instance, ok bool) {
 	return at, at.ref.Container != "" && at.ref.Container != "POD" && at.ref.Pod != "" && at.ref.Namespace != ""
 }
 
-// set takes a value. What is no count stays unknown.
+// set takes a value. What is not a count stays unknown.
 func (l *life) set(series string, v float64, at int64) {
 	if !(v >= 0 && v < math.MaxInt64) { // NaN is neither
 		return

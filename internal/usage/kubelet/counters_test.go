@@ -126,8 +126,8 @@ container_oom_events_total{container="",id="/",namespace="",pod=""} 1
 	}
 }
 
-// TestDecodeCountersNamesWhatHasNoName: as a kubelet of 1.36.3 said it after containerd had not answered for 5 s. Its
-// sandbox is nobody's, and what has names is not asked for.
+// TestDecodeCountersNamesWhatHasNoName: as reported by a kubelet of 1.36.3 after containerd had not answered for 5 s.
+// Its sandbox belongs to no container, and names that are present are not looked up.
 func TestDecodeCountersNamesWhatHasNoName(t *testing.T) {
 	nameless := func(of, container string) string {
 		return `{container="",id="` + of + "/" + container + `",image="",name="",namespace="",pod=""}`
@@ -165,8 +165,8 @@ func TestDecodeCountersNamesWhatHasNoName(t *testing.T) {
 	}
 }
 
-// testdata/cadvisor.txt is what the kubelet of Kubernetes 1.36 in the lab said about a pod, of whose children three had
-// been killed.
+// testdata/cadvisor.txt is what the kubelet of Kubernetes 1.36 in the lab reported about a pod, three of whose
+// children had been killed.
 func TestDecodeCountersReadsWhatAKubeletSaid(t *testing.T) {
 	f, err := os.Open("testdata/cadvisor.txt")
 	if err != nil {
@@ -230,7 +230,7 @@ func FuzzDecodeCounters(f *testing.F) {
 	f.Add([]byte("container_memory_failures_total{" + app + `,failure_type="pgmajfault",scope="container"} 1e300` + "\n"))
 	// the text parser makes four objects of each label
 	within := budget.Budget{Bytes: 256 << 10, PerByte: 256, CPU: time.Second}
-	// what is made once per process is no part of the budget
+	// what is allocated once per process is not part of the budget
 	_, _ = DecodeCounters(strings.NewReader("container_oom_events_total{"+app+"} 3\n"), nil)
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var got Counters

@@ -64,7 +64,7 @@ func (s recorded) Read(_ context.Context, node usage.Node) (usage.Reading, error
 	return r, err
 }
 
-// BenchmarkCycle is one look at a large cluster: 5,000 nodes of 30 pods, collected as the manager does, without the
+// BenchmarkCycle is one cycle over a large cluster: 5,000 nodes of 30 pods, collected as the manager does, without the
 // network.
 func BenchmarkCycle(b *testing.B) {
 	nodes := make([]usage.Node, cycleNodes)
@@ -177,7 +177,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// kubelets is what the serving process says on its standard output: how to trust it and where it listens.
+// kubelets is what the serving process writes to its standard output: how to trust it and where it listens.
 type kubelets struct {
 	CA    []byte
 	Ports []int32

@@ -28,8 +28,8 @@ var errNoPods = errors.New("there is no list of pods in it: this is not a summar
 
 // DecodeSummary reads a /stats/summary and hands over one sample per container whose memory the kubelet knows.
 // Containers without figures, without a time or with nothing but zeros (their cgroup is already gone) are left out.
-// What was handed over before an error must be dropped by the caller: a torn answer says nothing about the containers
-// it does not reach.
+// What was handed over before an error must be dropped by the caller: an incomplete answer proves nothing about the
+// containers it does not reach.
 func DecodeSummary(r io.Reader, take func(memory.Sample)) error {
 	tokens := decoders.Get().(*jsontext.Decoder) //nolint:forcetypeassert // nothing else is in there
 	tokens.Reset(&bounded{Reader: r, tokens: tokens}, sameNameTwice, anyBytes)
@@ -65,8 +65,8 @@ type swapTold struct {
 	hasUsed, hasAvailable bool
 }
 
-// untold: it says that there is none, and no room for any. A kubelet says that of a container that may not swap, and of
-// one that cAdvisor does not know: then it asks the container runtime, and containerd tells nothing of swap.
+// untold: it reports that no swap is in use, and none available. A kubelet reports that of a container that may not
+// swap, and of one that cAdvisor does not know: then it asks the container runtime, and containerd reports no swap.
 func (s swapTold) untold() bool {
 	return s.hasUsed && s.hasAvailable && s.used == 0 && s.available == 0
 }
@@ -125,8 +125,8 @@ func (d *summary) pod() error {
 	return nil
 }
 
-// tellSwap gives what the pod has swapped out beyond what is told of its containers to the one of which nothing is.
-// Of several, nobody knows whose it is.
+// tellSwap gives what the pod has swapped out beyond what is reported of its containers to the one without a report.
+// Of several, it is unknown whose it is.
 func (d *summary) tellSwap() {
 	rest := d.podSwap
 	for i := range d.containers {
@@ -283,6 +283,6 @@ func (d *summary) time() (time.Time, error) {
 		return time.Time{}, err
 	}
 	var t time.Time
-	_ = t.UnmarshalText(text) // what is no time leaves it zero
+	_ = t.UnmarshalText(text) // what is not a time leaves it zero
 	return t, nil
 }

@@ -153,8 +153,8 @@ func TestDecodeSummary(t *testing.T) {
 	}
 }
 
-// TestWhoseSwapItIs: of a container that cAdvisor does not know, a kubelet says that it has no swap and may have none,
-// and so it does of one that may have none. What its pod has beyond the others is told.
+// TestWhoseSwapItIs: of a container that cAdvisor does not know, a kubelet reports that it has no swap and may have
+// none, and so it does of one that may have none. What its pod has beyond the others is reported.
 func TestWhoseSwapItIs(t *testing.T) {
 	container := func(name, swap string) string {
 		return `{"name":"` + name + `","memory":{"time":"2026-11-20T14:00:07Z","rssBytes":300},"swap":` + swap + `}`
@@ -250,8 +250,8 @@ func TestDecodeSummaryPassesOnWhyTheReadFailed(t *testing.T) {
 	}
 }
 
-// testdata/summary.json is what the kubelet of Kubernetes 1.36 in the lab said about a Deployment with a native sidecar
-// and a pod whose children were killed.
+// testdata/summary.json is what the kubelet of Kubernetes 1.36 in the lab reported about a Deployment with a native
+// sidecar and a pod whose children were killed.
 func TestDecodeSummaryReadsWhatAKubeletSaid(t *testing.T) {
 	in, err := os.ReadFile("testdata/summary.json")
 	if err != nil {
@@ -328,8 +328,8 @@ func FuzzDecodeSummary(f *testing.F) {
 	})
 }
 
-// oracle reads a summary with the Kubernetes types and decoder; not ok: it is no summary, or one on which decoders may
-// differ.
+// oracle reads a summary with the Kubernetes types and decoder; not ok: it is not a summary, or one on which decoders
+// may differ.
 func oracle(t *testing.T, in []byte) ([]memory.Sample, bool) {
 	t.Helper()
 	var s struct {

@@ -70,7 +70,7 @@ func (a attempt) refused(resp *http.Response) error {
 // explain adds to an error what an operator can do about it.
 func (a attempt) explain(err error) error {
 	if request, ok := errors.AsType[*url.Error](err); ok {
-		err = request.Err // without the method and URL, which wrap says in fewer words
+		err = request.Err // without the method and URL, which wrap adds in fewer words
 	}
 	if advice := a.advice(err); advice != "" {
 		return a.wrap(fmt.Errorf("%w. %s", err, advice))
@@ -123,7 +123,7 @@ func (a attempt) wrap(err error) error {
 	return fmt.Errorf("kubelet of node %s (%s%s): %w", a.node, a.host, path, err)
 }
 
-// firstLine is what a body says in at most 200 printable characters.
+// firstLine is the first line of a body, at most 200 printable characters.
 func firstLine(body io.Reader) string {
 	start, err := io.ReadAll(io.LimitReader(body, 1<<10))
 	if err != nil && len(start) == 0 {

@@ -22,24 +22,24 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// Where a kubelet is asked. Without file systems, volumes and networks a summary is half the size, and the kubelet need
-// not look at its disks for it.
+// Where a kubelet is asked. Without file systems, volumes and networks a summary is half the size, and the kubelet
+// need not read its disks for it.
 const (
 	summaryPath  = "/stats/summary?only_cpu_and_memory=true"
 	cadvisorPath = "/metrics/cadvisor"
 )
 
-// defaultPort is the kubelet's unless its Node says otherwise.
+// defaultPort is the kubelet's unless its Node has another.
 const defaultPort = 10250
 
-// Options say how kubelets are trusted and how much they may take. The zero value verifies against the CA of the
+// Options are how kubelets are trusted and how much they may take. The zero value verifies against the CA of the
 // rest.Config.
 type Options struct {
 	// CAFile is a PEM file with the authorities that sign kubelet serving certificates. Default: the cluster CA of the
 	// rest.Config, which is right where the kubelet's serving certificate is signed by the cluster (serverTLSBootstrap).
 	CAFile string
-	// InsecureSkipKubeletTLSVerify sends the service account's token to whoever answers on the node's address. For
-	// kubelets with self-signed serving certificates, on networks where nobody else can answer. Default false.
+	// InsecureSkipKubeletTLSVerify sends the service account's token to any process that answers on the node's address.
+	// For kubelets with self-signed serving certificates, on networks where no other process can answer. Default false.
 	InsecureSkipKubeletTLSVerify bool
 	// Timeout is for one request, body included. Default 10s. Connecting alone may take 3s of it.
 	Timeout time.Duration
@@ -58,9 +58,9 @@ type Options struct {
 	Now func() time.Time
 }
 
-// keptConnections is to how many kubelets connections are kept open between reads. A kept one takes 64 KiB (goroutines,
-// TLS and I/O buffers), a new one 0.7 ms of CPU: 5,000 kept would take 320 MiB, 5,000 new ones take 4 s a cycle. 200
-// take 13 MiB, and nobody notices either.
+// keptConnections is to how many kubelets connections are kept open between reads. A kept one takes 64 KiB
+// (goroutines, TLS and I/O buffers), a new one 0.7 ms of CPU: 5,000 kept would take 320 MiB, 5,000 new ones take 4 s a
+// cycle. 200 take 13 MiB.
 const keptConnections = 200
 
 // Source reads usage from the kubelet of each node. Safe for concurrent use.
@@ -74,12 +74,12 @@ type Source struct {
 
 	mu     sync.Mutex
 	room   int             // for further kept connections
-	kept   map[string]bool // by host and port; never emptied: nodes that are gone only take room that others do without
+	kept   map[string]bool // by host and port; never emptied: nodes that are gone keep their place
 	beyond beyondRSS
 }
 
 // New builds a Source that authenticates like config (a bearer token file is read again as it rotates) but trusts as o
-// says. Proxies are not used: node addresses are inside of the cluster.
+// specifies. Proxies are not used: node addresses are inside of the cluster.
 func New(config *rest.Config, o Options) (*Source, error) {
 	client, err := rest.HTTPClientFor(clientConfig(config, o))
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 		return usage.Reading{}, err
 	}
 	if !s.noCounters && !s.askedForCounters(node) {
-		_, _ = s.Counters(ctx, node, s.name) // what is missing, the samples say; whoever reads counters reports the error
+		_, _ = s.Counters(ctx, node, s.name) // the samples show what is missing; the reader of counters reports the error
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +200,7 @@ func (s *Source) get(ctx context.Context, node usage.Node, path string, read fun
 	return nil
 }
 
-// keeps tells whether the connection to a host is kept open: the first hosts that are asked have the room.
+// keeps reports whether the connection to a host is kept open: the first hosts that are asked are.
 func (s *Source) keeps(host string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

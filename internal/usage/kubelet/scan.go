@@ -33,8 +33,8 @@ var errLongGap = fmt.Errorf("there is a text or a gap of more than %d bytes in i
 // longest.
 var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
 
-// Which of two members of the same name counts, and what stands for bytes that are no UTF-8, no kubelet makes anybody
-// ask; looking for either takes time.
+// No kubelet writes two members of the same name or bytes that are not UTF-8, so neither is checked, which would take
+// time.
 var (
 	sameNameTwice = jsontext.AllowDuplicateNames(true)
 	anyBytes      = jsontext.AllowInvalidUTF8(true)
@@ -84,7 +84,7 @@ func (s *scanner) list(begin, end jsontext.Kind, item func() error) error {
 	}
 	for {
 		if kind := s.tokens.PeekKind(); kind == end || kind == jsontext.KindInvalid {
-			_, err := s.tokens.ReadToken() // the end, or why there is none
+			_, err := s.tokens.ReadToken() // the end, or why it is missing
 			return err
 		}
 		if err := item(); err != nil {
@@ -109,7 +109,7 @@ func (s *scanner) str() ([]byte, error) {
 	return s.text, nil
 }
 
-// count takes a number of bytes. Whatever is none - null, a fraction, less than 0, more than 2^63-1 - is skipped and
+// count takes a number of bytes. Anything else - null, a fraction, less than 0, more than 2^63-1 - is skipped and
 // unknown.
 func (s *scanner) count() (n int64, known bool, err error) {
 	if s.tokens.PeekKind() != jsontext.KindNumber {

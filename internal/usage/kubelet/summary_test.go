@@ -14,9 +14,9 @@ import (
 
 var measured = time.Date(2026, 11, 20, 14, 0, 7, 0, time.UTC)
 
-// typicalSummary is what a kubelet says about a node with so many pods of two containers: testdata/summary.json, only
-// more of it. With everything, it is what it says to those who do not ask for CPU and memory only: networks, volumes
-// and file systems too.
+// typicalSummary is what a kubelet reports about a node with so many pods of two containers: testdata/summary.json,
+// only more of it. With everything, it is the answer to a request that is not for CPU and memory only: networks,
+// volumes and file systems too.
 func typicalSummary(node, pods int, everything bool) []byte {
 	s := stats.Summary{Node: stats.NodeStats{
 		NodeName: fmt.Sprintf("node-%d", node), StartTime: metav1.NewTime(measured.Add(-240 * time.Hour)),

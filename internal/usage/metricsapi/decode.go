@@ -55,8 +55,8 @@ func (p *portions) Read(into []byte) (int, error) {
 	if p.left <= 0 {
 		return 0, errLongPod
 	}
-	// As much as there is room for: the decoder looks at all space again with every read, and who sends single bytes would
-	// keep it busy.
+	// As much as fits: the decoder reads all space again with every read, and a sender of single bytes would keep it
+	// busy.
 	n, err := io.ReadFull(p.Reader, into[:min(len(into), p.left)])
 	p.left -= n
 	if errors.Is(err, io.ErrUnexpectedEOF) {

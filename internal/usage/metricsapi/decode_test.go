@@ -106,7 +106,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"items":[{"metadata":null,"timestamp":null,"containers":[null,{"usage":{"memory":"9E"}}]},null]}`))
 	f.Add([]byte(list(item("shop", "web-0", container("app", "1e-99999999999")))))
 	take := func(memory.Sample) {}
-	// what is made once per process is no part of the budget
+	// what is allocated once per process is not part of the budget
 	_ = Decode(strings.NewReader(list(item("shop", "web-0", container("app", "1Mi")))), take)
 	f.Fuzz(func(t *testing.T, in []byte) {
 		budget.Check(t, decodeBudget, len(in), func() {

@@ -22,7 +22,7 @@ import (
 // path is the list of all pods' metrics.
 const path = "/apis/metrics.k8s.io/v1beta1/pods"
 
-// Pods tells where a pod runs and which one it is; metrics.k8s.io says neither. Usually the pod cache.
+// Pods returns where a pod runs and its UID, which metrics.k8s.io does not report. Usually the pod cache.
 type Pods interface {
 	// Locate returns the node and UID of a pod, and false for one it does not know. Safe for concurrent use.
 	Locate(namespace, name string) (node string, uid types.UID, known bool)
@@ -129,7 +129,7 @@ func (s *Source) fetch(ctx context.Context) (map[string][]memory.Sample, error) 
 	err = Decode(usage.Limit(resp.Body, s.max), func(sample memory.Sample) {
 		node, uid, known := s.pods.Locate(sample.Container.Namespace, sample.Container.Pod)
 		sample.Container.UID = uid
-		// a list that says the same for ever must not fill the memory
+		// a list that repeats itself forever must not fill the memory
 		if _, again := heard[sample.Container]; known && !again {
 			heard[sample.Container] = struct{}{}
 			byNode[node] = append(byNode[node], sample)

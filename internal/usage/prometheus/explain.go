@@ -21,7 +21,7 @@ import (
 // explain adds to an error what an operator can do about it.
 func (s *Source) explain(name, query string, err error) error {
 	if request, ok := errors.AsType[*url.Error](err); ok {
-		err = request.Err // without the method and URL, which wrap says in fewer words
+		err = request.Err // without the method and URL, which wrap adds in fewer words
 	}
 	if refusal, ok := errors.AsType[*v1.Error](err); ok {
 		return s.wrap(fmt.Errorf("%w%s", said(refusal), refused(refusal, name, query)))

@@ -19,7 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// Options say where Prometheus is and what it calls things.
+// Options are where Prometheus is and how it names things.
 type Options struct {
 	// URL is the base, with the path prefix if there is one: "http://prometheus.monitoring:9090",
 	// "https://mimir.example/prometheus", "http://vmselect:8481/select/0/prometheus". Required. A user and password in it
@@ -29,12 +29,12 @@ type Options struct {
 	BearerToken, BearerTokenFile string
 	// CAFile verifies an https URL; default: the system's authorities.
 	CAFile string
-	// InsecureSkipTLSVerify sends the token to whoever answers. Default false.
+	// InsecureSkipTLSVerify sends the token to any process that answers. Default false.
 	InsecureSkipTLSVerify bool
 	// Headers are sent along, for example X-Scope-OrgID for Mimir's tenants.
 	Headers map[string]string
-	// Timeout is for one query. Default 30s. Prometheus is told of it, so that it stops working when nobody waits any
-	// more.
+	// Timeout is for one query. Default 30s. It is sent to Prometheus, which then stops working on queries that are no
+	// longer awaited.
 	Timeout time.Duration
 	// MaxBytes is the largest answer read. Default 64Mi; decoding takes about the same again.
 	MaxBytes memory.Bytes

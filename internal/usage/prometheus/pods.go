@@ -11,7 +11,7 @@ import (
 )
 
 // Kubernetes ends generated names with five of these characters and makes hashes of pod templates of up to ten. They
-// leave out vowels and what looks alike, which tells most names that people chose from those that were generated.
+// leave out vowels and similar characters, which distinguishes most names that users chose from generated ones.
 const generated = `[bcdfghjklmnpqrstvwxz2456789]`
 
 // longestBase is how much of a name survives in a generated one: 63 characters less the five that are added.
@@ -39,14 +39,13 @@ func podPattern(w memory.WorkloadRef) string {
 	}
 }
 
-// pattern is name, what comes in between - of at most room characters, but for indexes that nobody has - and five
-// generated characters. From names that leave too little room Kubernetes cuts the end.
+// pattern is name, what comes in between - of at most room characters, but for indexes that are not used - and five
+// generated characters. Kubernetes cuts the end of names that are too long.
 func pattern(name, between string, room int) string {
 	if len(name)+room+len("-") <= longestBase {
 		return regexp.QuoteMeta(name) + between + "-" + generated + "{5}"
 	}
-	// A little less than what must be left of the name: those of indexed Jobs are cut further, to leave room for the
-	// index.
+	// A little less than what must be left of the name: those of indexed Jobs are cut further, for the index.
 	kept := longestBase - min(room, len("-99999-"))
 	return regexp.QuoteMeta(name[:min(len(name), kept)]) + "[a-z0-9.-]*" + generated + "{5}"
 }

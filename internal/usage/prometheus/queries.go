@@ -17,12 +17,13 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// Queries are Go text/template strings that give PromQL; an empty one means the default. What they return must have the
-// labels namespace, pod and container; a label id with the container's cgroup path tells pods of the same name apart.
+// Queries are Go text/template strings that give PromQL; an empty one means the default. What they return must have
+// the labels namespace, pod and container; a label id with the container's cgroup path distinguishes pods of the same
+// name.
 //
-// Every value is a PromQL string, quotes included, so no name can change what a query means: {{.Node}} and {{.Address}}
-// of a node (and {{.Instance}}, a regular expression for both with any port), {{.Namespace}} and {{.Pods}} (a regular
-// expression) of a workload. {{.Step}} is a PromQL duration, without quotes.
+// Every value is a PromQL string, quotes included, so no name can change what a query means: {{.Node}} and
+// {{.Address}} of a node (and {{.Instance}}, a regular expression for both with any port), {{.Namespace}} and
+// {{.Pods}} (a regular expression) of a workload. {{.Step}} is a PromQL duration, without quotes.
 type Queries struct {
 	// RSS and WorkingSet are instant queries for the containers of one node, in bytes; Swap is one for what is swapped
 	// out, and may have no answer: nodes without swap have no such series.

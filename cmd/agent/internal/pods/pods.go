@@ -24,11 +24,11 @@ type Pod struct {
 	types.NamespacedName
 
 	UID types.UID
-	// Declined: its owner does not want its processes to be looked into.
+	// Declined: the owner of the pod does not want its processes to be inspected.
 	Declined bool
-	// Asked is for what somebody wants an inspection now: another value is another inspection; "": nobody does.
+	// Asked is the value of the annotation that requests an inspection; another value requests another one, "" none.
 	Asked string
-	// Drawn: somebody wants to see the map of its pages.
+	// Drawn: a map of the pod's pages is requested.
 	Drawn      bool
 	Containers []Container
 }
@@ -37,7 +37,7 @@ type Pod struct {
 type Container struct {
 	Name string
 	ID   string // of the instance that runs or ran last, as its cgroup has it; "" before the first
-	// Killed are the instances that the kubelet says were OOM-killed, as far as the status remembers: one or two.
+	// Killed are the instances that the kubelet reports as OOM-killed, as far as the status keeps them: one or two.
 	Killed []End
 }
 
@@ -53,7 +53,7 @@ type End struct {
 // exitKill is the exit code of a process that was killed by SIGKILL.
 const exitKill = 137
 
-// Set is the pods of a node, as the API server last told them. It is filled by a reflector, of which it is the store.
+// Set is the pods of a node, as the API server last reported them. A reflector fills it and uses it as its store.
 type Set struct {
 	mu      sync.Mutex
 	pods    map[types.UID]Pod
@@ -140,7 +140,7 @@ func (s *Set) Replace(objects []any, _ string) error {
 // Resync is part of what a reflector's store does.
 func (s *Set) Resync() error { return nil }
 
-// containersMost is how many containers of a pod are told, as in the API.
+// containersMost is how many containers of a pod are reported, as in the API.
 const containersMost = 32
 
 // trim takes what is kept of a pod.

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// explainSame is how often a container is looked into that uses what it used at the last look, explainMoved where
-	// that is another amount, because who comes a minute after a burst wants to see what it left, and explainNear while
-	// it is near its limit: what fills it then is what fills it when it is killed. Some are near it for good, and use the
-	// same: explainStays. The Explainer rests between looks, whoever asks.
+	// explainSame is how often a container is inspected whose usage has not changed since the last inspection;
+	// explainMoved, where it has, because a user who comes a minute after a burst wants to see what it left; explainNear,
+	// while it is near its limit, because what fills it then is what fills it when it is killed; explainStays, where it
+	// stays near its limit with the same usage. The Explainer rests between inspections in any case.
 	explainSame  = time.Hour
 	explainMoved = 20 * time.Second
 	explainNear  = 5 * time.Second
 	explainStays = time.Minute
 	// explainAfter is how old a container gets before the first look: most of what starts is not what it will be.
 	explainAfter = 10 * time.Second
-	// explainIdle is how long nobody searches for a container that is due after none was.
+	// explainIdle is for how long no container is searched that is due, after none was.
 	explainIdle = time.Second
 )
 
@@ -38,7 +38,7 @@ func (l *Loop) explain(now time.Time) {
 		case f := <-l.Explain.Found():
 			if c := l.containers[f.Container]; c != nil {
 				if o := l.objects[c.pod]; o != nil && (c.answers || f.Map != nil && (c.finding == nil || c.finding.Map == nil)) {
-					o.trigger = true // somebody waits for it
+					o.trigger = true // a user waits for it
 				}
 				c.finding, c.answers = &f, false
 			}
@@ -77,20 +77,20 @@ func (l *Loop) explain(now time.Time) {
 	}
 }
 
-// drawn tells whether the pod of a container asks for a map of its pages.
+// drawn reports whether the pod of a container requests a map of its pages.
 func (l *Loop) drawn(c *container) bool {
 	o := l.objects[c.pod]
 	return o != nil && o.pod.Drawn
 }
 
-// unmapped tells whether nobody has drawn a map yet. Of a container that could not be read there will be none.
+// unmapped reports whether no map has been drawn yet. A container that could not be read never gets one.
 func (c *container) unmapped() bool {
 	return c.finding == nil || c.finding.Err == nil && c.finding.Map == nil
 }
 
-// awaited tells whether somebody waits for a look into a container. One that has just started is left alone until it is
-// what it will be: what asks may stand in the template of its pod. After that it does not wait for the first looks into
-// all others, which take minutes on a node where much has started.
+// awaited reports whether a user waits for the inspection of a container. A container that has just started is left
+// alone until its usage has settled, because the request may be in the template of its pod. After that it does not wait
+// for the first inspections of all others, which take minutes on a node where many containers have started.
 func (l *Loop) awaited(c *container, now time.Time) bool {
 	if l.drawn(c) && c.unmapped() {
 		return true
@@ -144,7 +144,7 @@ func (l *Loop) mostDue(now time.Time) (most *container) {
 // nearFirst is more than others can have waited, in units of their intervals.
 const nearFirst = 1e6
 
-// waited is how long a container has not been looked into, in units of how often it should be.
+// waited is how long a container has not been inspected, in units of how often it should be.
 func (c *container) waited(now time.Time) float64 {
 	since := now.Sub(c.explained)
 	switch {
@@ -172,7 +172,7 @@ const (
 	stayShare = 64
 )
 
-// usesAsBefore: its usage is within a part of what it was when it was last looked into.
+// usesAsBefore reports whether usage is within a part of what it was at the last inspection.
 func (c *container) usesAsBefore(share memory.Bytes) bool {
 	usage := c.recorder.Usage()
 	return !c.explained.IsZero() && max(usage, c.explainedAt)-min(usage, c.explainedAt) < c.explainedAt/share

@@ -20,28 +20,28 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Pods is what the API server says about the pods of this node.
+// Pods is what the API server reports about the pods of this node.
 type Pods interface {
 	All() (all map[types.UID]pods.Pod, version int, listed bool)
 	Version() int
 }
 
-// Writer takes snapshots and says later what became of them.
+// Writer takes snapshots and reports later whether they were written.
 type Writer interface {
 	Submit(pod *snapshot.Pod, status *v1alpha1.MemorySnapshotStatus) bool
 	Results() <-chan snapshot.Result
 }
 
-// Explainer looks into the processes of one container. It does not wait: what it found comes later, at most one at a
-// time. It rests between looks, and less before one that is urgent.
+// Explainer inspects the processes of one container at a time. It does not wait: results come later. It rests between
+// inspections, and rests less before an urgent one.
 type Explainer interface {
-	// Ready tells whether Start would take a look, so that nobody prepares one in vain.
+	// Ready reports whether Start would accept an inspection, so that none is prepared for nothing.
 	Ready(urgent bool) bool
 	Start(look Look) bool
 	Found() <-chan Finding
 }
 
-// Look is a container to look into.
+// Look is a container to inspect.
 type Look struct {
 	Container string // its ID
 	// Namespace of its pod. What is known of the files of one is not believed in another.
@@ -62,7 +62,7 @@ type Finding struct {
 	Runtime   *v1alpha1.RuntimeFound
 	Err       error         // nothing could be read
 	Spent     time.Duration // of processor time
-	// Unread says why some of it could not be read; empty: all was.
+	// Unread is why some of it could not be read; empty: all of it was.
 	Unread string
 }
 
@@ -73,7 +73,7 @@ type Loop struct {
 	Pods    Pods
 	Writer  Writer
 	Explain Explainer // nil at tier Watch
-	// Created tells whether cgroups were created since it was asked last; nil: not known.
+	// Created reports whether cgroups were created since the last call; nil: unknown.
 	Created func() bool
 	Node    string
 	Log     *slog.Logger
@@ -85,7 +85,7 @@ type Loop struct {
 
 	normalDebts, urgentDebts debts
 
-	idle       time.Time // until then no container is due to be looked into
+	idle       time.Time // until then no container is due to be inspected
 	searched   bool      // the cgroups were listed once, so that what is new is new on the node
 	search     time.Time
 	podVersion int
@@ -96,19 +96,19 @@ type container struct {
 	cgroup.Container
 
 	recorder      *flightrecorder.Recorder
-	pod           types.UID // "" while the API server has not told whose it is
+	pod           types.UID // "" until the API server has reported the pod
 	name          string
 	due           time.Time
 	urgency       flightrecorder.Urgency // as of the last reading
 	processesRead time.Time
 	gone          time.Time // when its cgroup was seen to be gone; zero while it is there
-	trigger       bool      // something should be told as soon as it is known whose it is
+	trigger       bool      // something is to be reported as soon as the pod is known
 	finding       *Finding  // the last
 	explained     time.Time
 	explainedAt   memory.Bytes // its usage then
 	found         time.Time    // when its cgroup was found
 	asked         string       // what the pod asked for when the last look began
-	answers       bool         // what that look finds is what somebody waits for
+	answers       bool         // the result of that inspection is what a user waits for
 }
 
 // object is a pod and its snapshot.
@@ -137,8 +137,8 @@ type history struct {
 const (
 	// TickEvery is how often Tick should be called: the shortest interval of a container.
 	TickEvery = 250 * time.Millisecond
-	// searchEvery is how often cgroups are listed where nothing says that they have changed. A pod that is new to the API
-	// server, or a cgroup that has gone, brings it forward to searchSoon, and one that was created to the next tick.
+	// searchEvery is how often cgroups are listed without a notification of a change. A pod that is new to the API server,
+	// or a cgroup that has gone, shortens it to searchSoon, and a new cgroup to the next tick.
 	searchEvery = 10 * time.Second
 	searchSoon  = time.Second
 	// unknownMost is how long a container is read that no pod of this node names. The name of one that was just started
@@ -215,7 +215,7 @@ func (l *Loop) searchCgroups(now time.Time) {
 	l.searched = true
 }
 
-// matchPods says whose containers are, and takes note of what the kubelet says about their ends.
+// matchPods finds the pods of containers, and notes what the kubelet reports about how containers ended.
 func (l *Loop) matchPods(now time.Time) {
 	if version := l.Pods.Version(); version == l.podVersion {
 		return
@@ -264,7 +264,7 @@ func (l *Loop) match(uid types.UID, told *pods.Container, now time.Time) {
 	}
 }
 
-// spread is where a pod stands among others, from 0 to 1.
+// spread is the position of a pod among others, from 0 to 1.
 func spread(uid types.UID) float64 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(uid))

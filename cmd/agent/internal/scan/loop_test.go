@@ -40,7 +40,7 @@ type node struct {
 	loop    *Loop
 }
 
-// writer keeps what it is given, and says that it was written.
+// writer keeps what it is given, and reports it as written.
 type writer struct {
 	written []submitted
 	results chan snapshot.Result
@@ -123,7 +123,7 @@ func (n *node) end(uid types.UID, id string) {
 	maps.DeleteFunc(n.cgroups, func(name string, _ *fstest.MapFile) bool { return strings.HasPrefix(name, dir(uid, id)) })
 }
 
-// tell is what the API server says about the pod: its container app is this instance, and the one before was killed.
+// tell makes the API server report the pod: its container app is this instance, and the previous one was killed.
 func (n *node) tell(uid types.UID, id, killed string) {
 	n.t.Helper()
 	status := corev1.ContainerStatus{Name: "app", ContainerID: "containerd://" + id}
@@ -226,7 +226,7 @@ func TestAKillOfAChildIsWrittenAtOnce(t *testing.T) {
 	}
 }
 
-// TestAnOrdinaryEndAfterAKillOfAChild: the kubelet calls it OOMKilled all the same.
+// TestAnOrdinaryEndAfterAKillOfAChild: the kubelet reports OOMKilled although the container ended in an ordinary way.
 func TestAnOrdinaryEndAfterAKillOfAChild(t *testing.T) {
 	for exit, kills := range map[int32]int64{3: 1, 137: 2} {
 		n, uid := newNode(t), uidOf(1)
@@ -321,7 +321,7 @@ func TestAKillOfTheMainProcess(t *testing.T) {
 	}
 }
 
-// TestAKillThatTakesLong: the main process is told although the kernel has not ended it yet.
+// TestAKillThatTakesLong: the main process is reported although the kernel has not ended it yet.
 func TestAKillThatTakesLong(t *testing.T) {
 	n, uid := newNode(t), uidOf(1)
 	n.set(uid, idOf(1), 110*memory.MiB, 0, 70)
@@ -382,7 +382,7 @@ func TestNestedNamespaces(t *testing.T) {
 	}
 }
 
-// TestARestartOfTheAgent: kills of before are not told as new ones.
+// TestARestartOfTheAgent: earlier kills are not reported as new ones.
 func TestARestartOfTheAgent(t *testing.T) {
 	n, uid := newNode(t), uidOf(1)
 	n.set(uid, idOf(1), 30*memory.MiB, 3, 70)
@@ -523,9 +523,9 @@ func TestWhatJumpedIsLookedInto(t *testing.T) {
 	}
 }
 
-// TestTheFirstWriteIsOfAnInspection: what an agent knows before it has inspected a container is less than the agent
-// before it has written, and would be written twice. What happens is told at once, and what is never inspected after a
-// while.
+// TestTheFirstWriteIsOfAnInspection: what an agent knows before it has inspected a container is less than what the
+// previous agent wrote, and would be written twice. Kills and stalls are reported immediately, and a container that is
+// never inspected after a while.
 func TestTheFirstWriteIsOfAnInspection(t *testing.T) {
 	for name, c := range map[string]struct {
 		after, within time.Duration // of the inspection, and of the first write
@@ -562,8 +562,8 @@ func TestTheFirstWriteIsOfAnInspection(t *testing.T) {
 	}
 }
 
-// TestWhoAsksDoesNotWaitForFirstLooks: of many containers that have started, the one that somebody asks for is first,
-// though not before it is what it will be.
+// TestWhoAsksDoesNotWaitForFirstLooks: of many containers that have started, a requested one is inspected first, though
+// not before its usage has settled.
 func TestWhoAsksDoesNotWaitForFirstLooks(t *testing.T) {
 	n := newNode(t)
 	e := &finder{node: n, found: make(chan Finding, 1), from: n.now.Add(time.Minute)}
@@ -686,8 +686,8 @@ func TestAStallIsWrittenWithTheMinuteBefore(t *testing.T) {
 	}
 }
 
-// TestWhoAsksIsAnswered: each new value of the annotation is one inspection, whose result is written at once, although
-// nothing has changed; the same value is not another one.
+// TestWhoAsksIsAnswered: each new value of the annotation is one inspection, whose result is written immediately,
+// although nothing has changed; the same value is not another inspection.
 func TestWhoAsksIsAnswered(t *testing.T) {
 	n := newNode(t)
 	e := &finder{node: n, found: make(chan Finding, 1)}

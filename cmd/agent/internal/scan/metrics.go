@@ -22,7 +22,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "memfit_agent_containers", Help: "Containers whose memory is read.",
 		}),
 		pods: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "memfit_agent_pods", Help: "Pods of this node, as the API server tells them.",
+			Name: "memfit_agent_pods", Help: "Pods of this node, as reported by the API server.",
 		}),
 		stretch: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "memfit_agent_interval_stretch",

@@ -16,7 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// read takes one sample of a container and says when the next is due.
+// read takes one sample of a container and returns when the next is due.
 func (l *Loop) read(c *container, now time.Time) {
 	sample, err := l.sample(c, now)
 	if err != nil { // it has gone, or is going
@@ -76,7 +76,8 @@ func processesEvery(r *flightrecorder.Recorder, now time.Time) time.Duration {
 	return 30 * time.Second
 }
 
-// processesMost of a container are told apart. What has more forks all the time, and any of them says the same.
+// processesMost bounds the processes of a container that are read. A container with more forks continuously, and more
+// of its processes add no information.
 const processesMost = 64
 
 // processesOf lists the processes of a container; not nil.
@@ -139,7 +140,7 @@ func nameOf(dir fs.FS) string {
 	return Printable(text)
 }
 
-// Printable is a name that somebody else chose, fit for logs and statuses.
+// Printable is a name that a process or user chose, made safe for logs and statuses.
 func Printable(text []byte) string {
 	name := strings.TrimSpace(string(text[:min(len(text), nameMost)]))
 	if name == "" {

@@ -116,7 +116,7 @@ func (l *Loop) running(told *pods.Container) *container {
 	return nil
 }
 
-// uninspected tells whether an inspection of a container is still to come.
+// uninspected reports whether an inspection of a container is still to come.
 func (l *Loop) uninspected(o *object) bool {
 	if l.Explain == nil || o.pod.Declined {
 		return false
@@ -173,7 +173,7 @@ func (l *Loop) container(o *object, name string, c *container, h history) v1alph
 	return out
 }
 
-// inspected says what the inspection of the processes found, and why where it gave nothing.
+// inspected returns what the inspection of the processes found, or why it found nothing.
 func (l *Loop) inspected(out *v1alpha1.ContainerSnapshot, o *object, c *container) {
 	switch {
 	case l.Explain == nil:

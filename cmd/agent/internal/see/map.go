@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package see
 
 import (
@@ -22,7 +24,7 @@ const (
 	// apartMost: a part with more regions than this, such as the pages of V8, each of which lies somewhere else, is drawn
 	// as one, its regions one behind the other. Arenas and heaps of one piece stay apart.
 	apartMost = 16
-	// mappedMost regions of a process are looked at: a process may have 65,530 mappings, each of which costs a call.
+	// mappedMost bounds the regions of a process that are read: it may have 65,530 mappings, each of which costs a call.
 	mappedMost = 16 << 10
 )
 

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package see
 
 import (
@@ -17,7 +19,7 @@ import (
 const page = procmem.PageSize
 
 // TestMap: two arenas are drawn apart, and the many pages of V8 one behind the other; free pages that are not resident
-// are absent, and what nobody recognized is drawn, too.
+// are absent, and unrecognized memory is drawn as well.
 func TestMap(t *testing.T) {
 	const arena1, arena2, v8, other = 1 << 26, 1 << 27, 1 << 30, 1 << 40
 	p := fakeproc.New().Map(arena1, 8*page, fakeproc.RW, "").Map(arena2, 4*page, fakeproc.RW, "")

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package see
 
 import (
@@ -84,8 +86,8 @@ func (s *sum) part(k attribution.Kind) *partSum {
 	return s.byName[p.name]
 }
 
-// whereFree is the kind in which a reader's free memory lies: the largest of those that hold any. A reader tells a sum
-// over its regions.
+// whereFree is the kind in which a reader's free memory lies: the largest of those that hold any. A reader reports a
+// sum over its regions.
 func whereFree(r *attribution.Result, reader string) (kind attribution.Kind, found bool) {
 	sizes := map[attribution.Kind]memory.Bytes{}
 	for i := range r.Regions {

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package see
 
 import (
@@ -15,13 +17,13 @@ const (
 	// inspectLeast is what they get anyway.
 	agentMost    = 0.9
 	inspectLeast = 0.2
-	// othersEvery is how often the agent looks at what else it takes, and othersSettle how much of a new figure counts at
-	// once; the rest is history.
+	// othersEvery is how often the agent measures its own other work, and othersSettle how much of a new figure counts
+	// immediately; the remainder is history.
 	othersEvery  = 5 * time.Second
 	othersSettle = 0.3
 )
 
-// rest says how long inspections rest.
+// rest computes how long inspections rest.
 type rest struct {
 	others float64 // percent of a core that the agent takes for anything else
 

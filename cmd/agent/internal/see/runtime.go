@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package see
 
 import (
@@ -12,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/attribution/hotspot"
 	"github.com/memfit/memfit/internal/cgroup"
@@ -106,7 +109,7 @@ func (t timed) Identity() (id procmem.FileIdentity, ok bool) {
 	return id, false
 }
 
-// argvMost is how much of a command line is read. Settings of memory stand in front of the program's own arguments.
+// argvMost is how much of a command line is read. Memory settings come before the program's own arguments.
 const argvMost = 64 << 10
 
 // argv are the words of a command line that concern memory. The others may be passwords: what was read is overwritten.
@@ -143,9 +146,10 @@ func found(r detect.Result, v cgroup.Version) *v1alpha1.RuntimeFound {
 		return nil
 	}
 	out := &v1alpha1.RuntimeFound{
-		Type: r.Runtime, Version: cut(r.Version, wordMost),
-		HeapSet: r.HeapSet,
-		Libc:    cut(strings.TrimSpace(r.Libc+" "+r.LibcVersion), wordMost), Allocator: cut(r.Allocator, wordMost),
+		Type: r.Runtime, Version: snapshot.Cut(r.Version, wordMost),
+		HeapSet:   r.HeapSet,
+		Libc:      snapshot.Cut(strings.TrimSpace(r.Libc+" "+r.LibcVersion), wordMost),
+		Allocator: snapshot.Cut(r.Allocator, wordMost),
 	}
 	if out.Allocator == "" {
 		out.Allocator = r.Libc
@@ -155,15 +159,13 @@ func found(r detect.Result, v cgroup.Version) *v1alpha1.RuntimeFound {
 		out.ContainerAware = map[bool]string{true: "Yes", false: "No"}[sees]
 	}
 	for _, flag := range r.Flags[:min(len(r.Flags), flagsMost)] {
-		out.Flags = append(out.Flags, cut(flag.Text+" ("+flag.From+")", sentenceMost))
+		out.Flags = append(out.Flags, snapshot.Cut(flag.Text+" ("+flag.From+")", sentenceMost))
 	}
 	for _, evidence := range r.Evidence[:min(len(r.Evidence), evidenceMost)] {
-		out.Evidence = append(out.Evidence, cut(evidence, sentenceMost))
+		out.Evidence = append(out.Evidence, snapshot.Cut(evidence, sentenceMost))
 	}
 	return out
 }
-
-func cut(text string, most int) string { return strings.ToValidUTF8(text[:min(len(text), most)], "") }
 
 // withHeap is what runs in a process with the largest heap that it allows itself.
 func withHeap(f *v1alpha1.RuntimeFound, usages []attribution.Usage) *v1alpha1.RuntimeFound {

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package see
 
 import (
@@ -179,7 +181,7 @@ func (e *Explainer) refused(j scan.Look) error {
 }
 
 // room waits while too many inspections are blocked. After some minutes the liveness check fails: a restart ends their
-// threads. Not ok: ctx has ended.
+// threads. It returns false when ctx has ended.
 func (e *Explainer) room(ctx context.Context) (ok bool) {
 	if e.returned(); len(e.abandoned) < abandonedMost {
 		return true

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package see
 
 import (
@@ -39,8 +41,8 @@ import (
 	"github.com/memfit/memfit/test/fakeproc/procdir"
 )
 
-// TestItself looks into the process of this test, which may always be read: its parts and what is unexplained add up to
-// what is resident, and it runs Go.
+// TestItself inspects the process of this test, which may always be read: its parts and the unexplained amount add up
+// to what is resident, and it runs Go.
 func TestItself(t *testing.T) {
 	e := newInspector("/proc", cgroup.V2, nil, time.Now)
 	both := []int{os.Getpid(), 1 << 22} // the second is no process
@@ -370,8 +372,8 @@ func TestLargestUnread(t *testing.T) {
 	if f.Err != nil || f.Runtime != nil || f.Memory.Processes != 2 {
 		t.Errorf("without its largest process: %+v", f)
 	}
-	if want := "what would help is not known: the heaps of its processes could not be read"; f.Memory.Helps != want {
-		t.Errorf("it helps that %q, want %q", f.Memory.Helps, want)
+	if want := "what would help is not known: the heaps of its processes could not be read"; f.Memory.Summary != want {
+		t.Errorf("it helps that %q, want %q", f.Memory.Summary, want)
 	}
 }
 
@@ -460,22 +462,22 @@ func TestSum(t *testing.T) {
 			{Name: "glibc arenas", Group: v1alpha1.PartNative, Resident: q("120Mi")},
 			{Name: "program and libraries", Group: v1alpha1.PartFiles, Resident: q("78Mi")},
 		},
-		Helps: "malloc_trim would give back 40Mi of the 200Mi that are resident",
-		Gains: []v1alpha1.PredictedGain{
+		Summary: "malloc_trim would give back 40Mi of the 200Mi that are resident",
+		Savings: []v1alpha1.PredictedSaving{
 			{
-				Action: "malloc_trim", Gain: q("40Mi"), How: "call it after a burst", Method: "resident pages " +
+				Action: "malloc_trim", Amount: q("40Mi"), How: "call it after a burst", Method: "resident pages " +
 					"inside free chunks, " +
 					"and the end of the main arena, counted chunk by chunk; 4Mi more are free on pages that also " +
 					"hold something in use",
 			},
 			{
-				Action: "MALLOC_ARENA_MAX=2", Setting: "MALLOC_ARENA_MAX", Gain: q("0"), How: "tuning.arenaMax: " +
+				Action: "MALLOC_ARENA_MAX=2", Setting: "MALLOC_ARENA_MAX", Amount: q("0"), How: "tuning.arenaMax: " +
 					"2 in the profile, " +
 					"for new pods; threads that allocate all the time then wait for each other",
 				Method: "the process has 2 of its own accord",
 			},
 			{
-				Action: "MALLOC_TRIM_THRESHOLD_=131072", Setting: "MALLOC_TRIM_THRESHOLD_", Gain: q("0"),
+				Action: "MALLOC_TRIM_THRESHOLD_=131072", Setting: "MALLOC_TRIM_THRESHOLD_", Amount: q("0"),
 				How: "tuning.trimThreshold: 128Ki in the profile, for new pods; blocks above 128 KiB are then mapped one by one, " +
 					"which costs page faults",
 				Method: "MALLOC_TRIM_THRESHOLD_ is effective already: it does not give back what is free now",
@@ -489,7 +491,7 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// TestCoverageIsTheLeastOfAll: a heap that could not be read, and one that nobody knows, are not told as covered.
+// TestCoverageIsTheLeastOfAll: a heap that could not be read, and an unknown one, are not reported as covered.
 func TestCoverageIsTheLeastOfAll(t *testing.T) {
 	for name, c := range map[string]struct {
 		result attribution.Result

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package see
 
 import (
@@ -15,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/attribution/glibc"
 	"github.com/memfit/memfit/internal/levers"
@@ -81,7 +84,7 @@ func (s *sum) unread(resident memory.Bytes) {
 	s.levers, s.programs = append(s.levers, levers.Process{RSS: resident, Unread: true}), append(s.programs, "")
 }
 
-// why says what could not be read; empty: all could.
+// why returns what could not be read; empty: all of it was.
 func (s *sum) why(failed error) string {
 	var out []string
 	if s.missed > 0 {
@@ -131,8 +134,8 @@ func (s *sum) parts(now time.Time) *v1alpha1.MemoryParts {
 	return out
 }
 
-// predict says what would help, in whole KiB. What runs in the largest process runs in all that execute the same
-// program.
+// predict returns what would reduce memory, in whole KiB. What runs in the largest process runs in all processes that
+// execute the same program.
 func (s *sum) predict(out *v1alpha1.MemoryParts) {
 	for i := range s.levers {
 		if s.runtime != nil && s.programs[i] == s.exe {
@@ -140,12 +143,12 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 		}
 	}
 	outcome := levers.Predict(s.levers, s.limit)
-	out.Helps = cut(outcome.Summary, helpsMost)
+	out.Summary = snapshot.Cut(outcome.Summary, helpsMost)
 	for i := range outcome.Predictions[:min(len(outcome.Predictions), gainsMost)] {
 		p := &outcome.Predictions[i]
-		gain := v1alpha1.PredictedGain{
-			Action: cut(p.Action, wordMost), Gain: p.Least.FloorTo(memory.KiB).Quantity(), Method: cut(p.Why, sentenceMost),
-			How: cut(p.How, sentenceMost), Setting: cut(p.Knob, wordMost),
+		gain := v1alpha1.PredictedSaving{
+			Action: snapshot.Cut(p.Action, wordMost), Amount: p.Least.FloorTo(memory.KiB).Quantity(), Method: snapshot.Cut(p.Why, sentenceMost),
+			How: snapshot.Cut(p.How, sentenceMost), Setting: snapshot.Cut(p.Knob, wordMost),
 		}
 		if !p.Exact() {
 			most := p.Most.CeilTo(memory.KiB).Quantity()
@@ -155,7 +158,7 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 			limit := p.Limit.Quantity()
 			gain.Limit = &limit
 		}
-		out.Gains = append(out.Gains, gain)
+		out.Savings = append(out.Savings, gain)
 	}
 }
 

@@ -5,7 +5,9 @@ package snapshot
 
 import (
 	"fmt"
+	"math"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,8 +42,8 @@ func Kill(k *flightrecorder.Kill) *v1alpha1.KillSnapshot {
 	if !k.Seen {
 		return out
 	}
-	out.Usage, out.LastReadBefore = amount(k.Usage), format.Short(k.LastRead)
-	out.GrewFor, out.GrowthPerSecond = grew(k.Growth)
+	out.Usage, out.LastReadMillisecondsBefore = amount(k.Usage), milliseconds(k.LastRead)
+	out.GrowthMilliseconds, out.GrowthPerSecond = grew(k.Growth)
 	out.Series = series(k.Series)
 	for _, p := range k.Processes {
 		out.Processes = append(out.Processes, v1alpha1.ProcessDied{
@@ -52,11 +54,15 @@ func Kill(k *flightrecorder.Kill) *v1alpha1.KillSnapshot {
 }
 
 // grew is how long and how fast usage grew, where it did.
-func grew(g flightrecorder.Growth) (duration string, perSecond *resource.Quantity) {
+func grew(g flightrecorder.Growth) (forMilliseconds int32, perSecond *resource.Quantity) {
 	if g.For <= 0 {
-		return "", nil
+		return 0, nil
 	}
-	return format.Short(g.For), amount(rounded(g.PerSecond))
+	return milliseconds(g.For), amount(rounded(g.PerSecond))
+}
+
+func milliseconds(d time.Duration) int32 {
+	return int32(min(max(d.Milliseconds(), 0), math.MaxInt32)) //nolint:gosec // bounded
 }
 
 func series(points []flightrecorder.Point) (out []v1alpha1.UsagePoint) {
@@ -85,7 +91,7 @@ func Stall(s *flightrecorder.Stall) *v1alpha1.StallSnapshot {
 	if s.Seen {
 		out.Usage = amount(s.Usage)
 	}
-	out.GrewFor, out.GrowthPerSecond = grew(s.Growth)
+	out.GrowthMilliseconds, out.GrowthPerSecond = grew(s.Growth)
 	return out
 }
 
@@ -126,8 +132,8 @@ func summary(c *v1alpha1.ContainerSnapshot) string {
 	if c.High != nil && c.Usage != nil {
 		parts = append(parts, fmt.Sprintf("the kernel slows it down from %s on (memory.high)", size(c.High)))
 	}
-	if m := c.Memory; m != nil && m.Helps != "" {
-		parts = append(parts, m.Helps)
+	if m := c.Memory; m != nil && m.Summary != "" {
+		parts = append(parts, m.Summary)
 	}
 	if st := c.LastStall; st != nil && st.Ended == nil {
 		parts = append(parts, "since "+format.Time(st.Started.Time)+" it "+st.Summary)
@@ -151,9 +157,9 @@ func urgency(c *v1alpha1.ContainerSnapshot) int {
 	return 0
 }
 
-// Changed tells how far two snapshots of a pod differ, and so whether one should replace the other: another container,
-// another limit, something found, or usage that is an eighth or more away from what was written; or usage, or what was
-// found resident, that jumped by a half.
+// Changed returns how far two snapshots of a pod differ, and so whether one should replace the other: another
+// container, another limit, something found, or usage that is an eighth or more away from what was written; or usage,
+// or what was found resident, that jumped by a half.
 func Changed(old, now *v1alpha1.MemorySnapshotStatus) flightrecorder.Change {
 	if old == nil || len(old.Containers) != len(now.Containers) || old.Tier != now.Tier ||
 		!same(old.PodLimit, now.PodLimit) {
@@ -175,7 +181,7 @@ func Changed(old, now *v1alpha1.MemorySnapshotStatus) flightrecorder.Change {
 	return change
 }
 
-// resident is how much was resident when a container was looked into; nil: it was not.
+// resident is how much was resident when a container was inspected; nil: it was not inspected.
 func resident(m *v1alpha1.MemoryParts) *resource.Quantity {
 	if m == nil {
 		return nil
@@ -187,7 +193,7 @@ func same(a, b *resource.Quantity) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.Cmp(*b) == 0
 }
 
-// near: within an eighth. A new number that differs by less tells nobody anything.
+// near reports whether two numbers are within an eighth. A smaller difference is not worth a write.
 func near(a, b *resource.Quantity) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -205,7 +211,7 @@ func jumped(a, b *resource.Quantity) bool {
 	return 2*max(x, y) >= 3*min(x, y) && x != y
 }
 
-// limit as the API has it: absent where there is none.
+// limit as the API has it: absent for an unlimited container.
 func limit(b memory.Bytes) *resource.Quantity {
 	if b == cgroup.Unlimited {
 		return nil
@@ -219,7 +225,7 @@ func amount(b memory.Bytes) *resource.Quantity {
 	return &q
 }
 
-// rounded to whole KiB: a rate per second is no exact number.
+// rounded to whole KiB: a rate per second is not an exact number.
 func rounded(perSecond int64) memory.Bytes { return memory.Bytes(perSecond).FloorTo(memory.KiB) }
 
 func size(q *resource.Quantity) string {

@@ -40,7 +40,7 @@ type Result struct {
 // with it.
 var ErrDeleted = errors.New("the namespace is being deleted")
 
-// Writer writes snapshots one after the other, away from whoever reads memory: a slow API server delays no reading.
+// Writer writes snapshots one after the other, apart from the reading loop: a slow API server delays no reading.
 type Writer struct {
 	client  rest.Interface
 	queue   chan job
@@ -67,7 +67,7 @@ func NewWriter(client rest.Interface) *Writer {
 	return &Writer{client: client, queue: make(chan job, queued), results: make(chan Result, queued)}
 }
 
-// Submit hands a snapshot over, and says whether there was room. It does not wait.
+// Submit hands a snapshot over, and reports whether the queue had space. It does not wait.
 func (w *Writer) Submit(pod *Pod, status *v1alpha1.MemorySnapshotStatus) bool {
 	select {
 	case w.queue <- job{pod, status}:

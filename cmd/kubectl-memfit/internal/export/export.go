@@ -140,8 +140,8 @@ func Write(sources []Source, o Options) (Result, error) {
 
 func byName(a, b *v1alpha1.MemoryRecommendation) int {
 	return cmp.Or(
-		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Spec.Workload.Kind, b.Spec.Workload.Kind),
-		cmp.Compare(a.Spec.Workload.Name, b.Spec.Workload.Name), cmp.Compare(a.Name, b.Name),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Status.Workload.Kind, b.Status.Workload.Kind),
+		cmp.Compare(a.Status.Workload.Name, b.Status.Workload.Name), cmp.Compare(a.Name, b.Name),
 	)
 }
 

@@ -41,7 +41,7 @@ func shop(t *testing.T) []Source {
 		if err := yaml.Unmarshal(doc, &rec); err != nil {
 			t.Fatal(err)
 		}
-		s := Source{Recommendation: &rec, Object: live[rec.Spec.Workload.Kind+"/"+rec.Spec.Workload.Name]}
+		s := Source{Recommendation: &rec, Object: live[rec.Status.Workload.Kind+"/"+rec.Status.Workload.Name]}
 		if s.Object == nil {
 			s.Missing = `reading it: jobs.batch "import" not found`
 		}

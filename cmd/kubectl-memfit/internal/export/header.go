@@ -6,7 +6,6 @@ package export
 import (
 	"fmt"
 	"strings"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -15,29 +14,23 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/quote"
 )
 
 // comment collects lines that YAML does not read.
 type comment struct{ strings.Builder }
 
-// say writes a line. Line breaks of any kind in what memfit found would end the comment and begin to be YAML, so they
-// become spaces.
+// say writes a line. Line breaks of any kind in what memfit found would end the comment and begin to be YAML.
 func (c *comment) say(format string, args ...any) {
-	text := strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, fmt.Sprintf(format, args...))
-	c.WriteString(strings.TrimRight("# "+text, " ") + "\n")
+	c.WriteString(strings.TrimRight("# "+quote.Plain(fmt.Sprintf(format, args...)), " ") + "\n")
 }
 
 // header says of a workload what the patch below is made from.
 func (w *workload) header() string {
 	var c comment
 	c.say(
-		"%s: what memfit recommends (MemoryRecommendation %s, %s %s).", w, w.rec.Name, w.rec.Spec.Profile.Kind,
-		w.rec.Spec.Profile.Name,
+		"%s: what memfit recommends (MemoryRecommendation %s, %s %s).", w, w.rec.Name, w.rec.Status.Profile.Kind,
+		w.rec.Status.Profile.Name,
 	)
 	if at := written(w.rec); !at.IsZero() {
 		c.say("As memfit wrote it at %s.", format.Time(at.Time))
@@ -57,7 +50,7 @@ func (w *workload) header() string {
 		c.say("  Running pods: Applied is %s (%s): %s", applied.Status, applied.Reason, applied.Message)
 	}
 	if w.kind.Frozen {
-		c.say("  The template of a %s that exists cannot be changed: this is for the next one.", w.rec.Spec.Workload.Kind)
+		c.say("  The template of a %s that exists cannot be changed: this is for the next one.", w.rec.Status.Workload.Kind)
 	}
 	return c.String()
 }

@@ -10,7 +10,7 @@ type tree = map[string]any
 
 // manifest is the workload with its memory fields only: a strategic merge patch, and what server-side apply takes.
 func (w *workload) manifest(o Options) tree {
-	ref := w.rec.Spec.Workload
+	ref := w.rec.Status.Workload
 	metadata := tree{"name": ref.Name}
 	if !o.NoNamespace || o.Format != Kustomize {
 		metadata["namespace"] = w.rec.Namespace

@@ -53,12 +53,12 @@ type container struct {
 
 // String is "Deployment shop/web".
 func (w *workload) String() string {
-	return fmt.Sprintf("%s %s/%s", w.rec.Spec.Workload.Kind, w.rec.Namespace, w.rec.Spec.Workload.Name)
+	return fmt.Sprintf("%s %s/%s", w.rec.Status.Workload.Kind, w.rec.Namespace, w.rec.Status.Workload.Name)
 }
 
 // take takes a source apart for a format.
 func take(s Source, f Format) workload {
-	ref := s.Recommendation.Spec.Workload
+	ref := s.Recommendation.Status.Workload
 	w := workload{rec: s.Recommendation}
 	kind, known := workloadkind.Of(ref.APIVersion, ref.Kind)
 	w.kind = kind
@@ -95,7 +95,7 @@ func take(s Source, f Format) workload {
 
 // HasTemplate tells whether the workload is of a kind whose live object is needed: one with a pod template.
 func HasTemplate(rec *v1alpha1.MemoryRecommendation) bool {
-	kind, _ := workloadkind.Of(rec.Spec.Workload.APIVersion, rec.Spec.Workload.Kind)
+	kind, _ := workloadkind.Of(rec.Status.Workload.APIVersion, rec.Status.Workload.Kind)
 	return len(kind.Template) > 0
 }
 

@@ -189,7 +189,7 @@ func workloadOf(row *report.Row, id string) workload {
 	var use, request, proposed memory.Bytes
 	for i := range row.Containers {
 		c := &row.Containers[i]
-		use = use.Plus(bytes(c.Use))
+		use = use.Plus(bytes(c.Usage))
 		now, then := requests(c)
 		request, proposed = request.Plus(now), proposed.Plus(then)
 	}

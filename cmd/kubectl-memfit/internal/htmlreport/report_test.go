@@ -53,16 +53,14 @@ func ago(hours time.Duration) metav1.Time { return metav1.NewTime(now.Add(-hours
 func recommendation(name string) v1alpha1.MemoryRecommendation {
 	return v1alpha1.MemoryRecommendation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "deployment-" + name},
-		Spec: v1alpha1.MemoryRecommendationSpec{
+		Status: v1alpha1.MemoryRecommendationStatus{
 			Profile:  v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"},
 			Workload: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: name},
-		},
-		Status: v1alpha1.MemoryRecommendationStatus{
-			Summary:  "Raise limit 256Mi to 384Mi: <b>OOM-killed</b> & restarted",
+			Summary:  "Increase limit 256Mi to 384Mi: <b>OOM-killed</b> & restarted",
 			Coverage: &v1alpha1.Coverage{Governed: 3}, OOMKills: 2,
 			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionOOMObserved, Status: metav1.ConditionTrue}},
 			Containers: []v1alpha1.ContainerRecommendation{{
-				Container: "app", Use: quantity("230Mi"),
+				Container: "app", Usage: quantity("230Mi"),
 				Current:     v1alpha1.Size{Request: quantity("256Mi"), Limit: quantity("256Mi")},
 				Recommended: &v1alpha1.Size{Request: quantity("224Mi"), Limit: quantity("384Mi")},
 			}},

@@ -65,7 +65,7 @@ func TestGivenBack(t *testing.T) {
 			})
 		}
 		rec := v1alpha1.MemoryRecommendation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pod-web"}}
-		rec.Spec.Workload = v1alpha1.WorkloadReference{APIVersion: "v1", Kind: "Pod", Name: "web"}
+		rec.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "v1", Kind: "Pod", Name: "web"}
 		templates := Templates{{"shop", "Pod", "web"}: tc.template}
 		count := func(recs ...v1alpha1.MemoryRecommendation) map[[2]string]Difference {
 			given := NewGivenBack(recs, templates)
@@ -142,7 +142,7 @@ func TestNothingIsGivenBackByWhatFailed(t *testing.T) {
 		rec := v1alpha1.MemoryRecommendation{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pod-web"}, Status: tc.status,
 		}
-		rec.Spec.Workload = v1alpha1.WorkloadReference{APIVersion: "v1", Kind: "Pod", Name: "web"}
+		rec.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "v1", Kind: "Pod", Name: "web"}
 		given := NewGivenBack([]v1alpha1.MemoryRecommendation{rec}, Templates{
 			{"shop", "Pod", "web"}: {"app": 512 * memory.MiB},
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/runtimes"
 	"github.com/memfit/memfit/internal/suggest"
 )
@@ -240,7 +241,7 @@ func (c *Container) fromRecommendation(rec *v1alpha1.MemoryRecommendation) {
 	if rec == nil {
 		return
 	}
-	c.Profile = shared(rec.Spec.Profile.Name)
+	c.Profile = shared(rec.Status.Profile.Name)
 	for i := range rec.Status.Containers {
 		r := &rec.Status.Containers[i]
 		if r.Container != c.Name || r.Identity == nil || r.Identity.Source != v1alpha1.RuntimeDeclared {
@@ -279,7 +280,7 @@ func (c *Container) fromSnapshot(s *v1alpha1.ContainerSnapshot) {
 		c.kill(k.Time)
 	}
 	if s.Memory == nil {
-		c.Missing = clean(report.NotInspected(s))
+		c.Missing = quote.Plain(report.NotInspected(s))
 		return
 	}
 	c.Parts = partsOf(s.Memory)

@@ -21,7 +21,7 @@ type Ref struct{ Namespace, Kind, Name string }
 func byWorkload(recs []v1alpha1.MemoryRecommendation) map[Ref]*v1alpha1.MemoryRecommendation {
 	out := map[Ref]*v1alpha1.MemoryRecommendation{}
 	for i := range recs {
-		w := recs[i].Spec.Workload
+		w := recs[i].Status.Workload
 		out[Ref{recs[i].Namespace, w.Kind, w.Name}] = &recs[i]
 	}
 	return out

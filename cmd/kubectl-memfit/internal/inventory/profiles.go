@@ -15,6 +15,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
@@ -136,9 +137,9 @@ func (g *group) file() File {
 			if c.Runtime.From == FromAgent {
 				how = "found by the agent: "
 			}
-			fmt.Fprintf(&b, "# %s, container %s: %s (%s%s)\n", c.typed(), clean(c.Name),
-				clean(strings.TrimSpace(c.Runtime.Title+" "+c.Runtime.Version)), how,
-				clean(strings.Join(c.Runtime.Evidence, "; ")))
+			fmt.Fprintf(&b, "# %s, container %s: %s (%s%s)\n", c.typed(), quote.Plain(c.Name),
+				quote.Plain(strings.TrimSpace(c.Runtime.Title+" "+c.Runtime.Version)), how,
+				quote.Plain(strings.Join(c.Runtime.Evidence, "; ")))
 		}
 		fmt.Fprintf(&b, "#   kubectl -n %s annotate %s %s %s=%s\n", g.namespace, strings.ToLower(w.kind), w.name,
 			v1alpha1.ProfileAnnotation, g.name)

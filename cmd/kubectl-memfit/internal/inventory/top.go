@@ -185,13 +185,3 @@ func size(q *resource.Quantity) string {
 	}
 	return memory.FromQuantity(*q).String()
 }
-
-// clean is text of others without what a terminal, or a reader of YAML, would take for more than text.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, text)
-}

@@ -22,6 +22,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/quote"
 )
 
 // APIVersion is that of what the plugin prints for machines. No API server serves these kinds.
@@ -219,7 +220,7 @@ func cellOf(text string) string {
 
 // Line makes one line of a text from the cluster: no line breaks, and nothing that a terminal would obey.
 func Line(text string) string {
-	return strings.Join(strings.FieldsFunc(text, breaks), " ")
+	return strings.Join(strings.Fields(quote.Plain(text)), " ")
 }
 
 func (l *List) names(w io.Writer) error {

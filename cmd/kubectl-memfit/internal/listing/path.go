@@ -11,7 +11,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -172,6 +171,3 @@ func compare(a, b any) int {
 	}
 	return cmp.Compare(rankA, rankB)
 }
-
-// breaks tells whether a character ends a line, or is an order to a terminal.
-func breaks(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }

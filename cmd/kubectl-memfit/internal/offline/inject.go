@@ -173,8 +173,8 @@ func silent(plan inject.Plan, name string, settings, skipped map[string][]string
 	switch mode := plan.Mode(name); {
 	case mode == "" || len(settings[name])+len(skipped[name]) > 0:
 		return ""
-	case mode == v1alpha1.TuningOff:
-		return `tuning.mode is "Off"`
+	case mode == v1alpha1.TuningDisabled:
+		return `tuning.mode is Disabled`
 	}
 	return "nothing to set: " + plan.RuntimeOf(name)
 }

@@ -186,7 +186,7 @@ func (w *world) sizesOf(l *workload, n *profile.Profile) map[string]inject.Offer
 func (w *world) recommended(l *workload) []v1alpha1.ContainerRecommendation {
 	for i := range w.recommendations {
 		m := &w.recommendations[i]
-		if m.Spec.Workload.Kind == l.kind && m.Spec.Workload.Name == l.name && m.Namespace == l.namespace {
+		if m.Status.Workload.Kind == l.kind && m.Status.Workload.Name == l.name && m.Namespace == l.namespace {
 			return m.Status.Containers
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
@@ -73,12 +73,12 @@ func (e NoContainer) Error() string {
 // New prepares a snapshot for drawing: all containers, or the one that is asked for.
 func New(s *v1alpha1.MemorySnapshot, container string) (Pod, error) {
 	p := Pod{
-		Namespace: s.Namespace, Name: s.Name, Node: clean(s.Status.NodeName), Read: s.Status.ObservedTime.Time,
+		Namespace: s.Namespace, Name: s.Name, Node: quote.Plain(s.Status.NodeName), Read: s.Status.ObservedTime.Time,
 	}
 	var names []string
 	for i := range s.Status.Containers {
 		c := &s.Status.Containers[i]
-		names = append(names, clean(c.Container))
+		names = append(names, quote.Plain(c.Container))
 		if container == "" || c.Container == container {
 			p.Containers = append(p.Containers, containerOf(c))
 		}
@@ -91,7 +91,7 @@ func New(s *v1alpha1.MemorySnapshot, container string) (Pod, error) {
 
 func containerOf(c *v1alpha1.ContainerSnapshot) Container {
 	out := Container{
-		Name: clean(c.Container), Runtime: Runtime(c.Runtime), Charged: amount(c.Usage), Limit: amount(c.Limit),
+		Name: quote.Plain(c.Container), Runtime: Runtime(c.Runtime), Charged: amount(c.Usage), Limit: amount(c.Limit),
 	}
 	if m := c.Memory; m != nil {
 		out.Resident, out.Processes = amount(&m.Resident), m.Processes
@@ -100,7 +100,7 @@ func containerOf(c *v1alpha1.ContainerSnapshot) Container {
 		out.beside()
 	} else {
 		out.Parts = withoutParts(c)
-		out.Notes = append(out.Notes, clean(report.NotInspected(c)))
+		out.Notes = append(out.Notes, quote.Plain(report.NotInspected(c)))
 	}
 	out.pages(c.Map)
 	return out
@@ -111,9 +111,9 @@ func Runtime(r *v1alpha1.RuntimeFound) string {
 	if r == nil {
 		return ""
 	}
-	text := clean(strings.TrimSpace(runtimes.TitleOf(r.Type) + " " + r.Version))
+	text := quote.Plain(strings.TrimSpace(runtimes.TitleOf(r.Type) + " " + r.Version))
 	if r.Libc != "" {
-		text += ", " + clean(r.Libc)
+		text += ", " + quote.Plain(r.Libc)
 	}
 	return text
 }
@@ -129,7 +129,7 @@ func parts(m *v1alpha1.MemoryParts) []Part {
 		size := amount(&p.Resident)
 		free := min(amount(p.Free), size)
 		if i < ownColors {
-			out = append(out, Part{Letter: byte('A' + i), Name: clean(p.Name), Size: size, Free: free, Color: i})
+			out = append(out, Part{Letter: byte('A' + i), Name: quote.Plain(p.Name), Size: size, Free: free, Color: i})
 			continue
 		}
 		rest.Size, rest.Free = rest.Size.Plus(size), rest.Free.Plus(free)
@@ -192,8 +192,8 @@ const sumTolerance = 2
 const coverageMost = 95
 
 func notes(m *v1alpha1.MemoryParts) (out []string) {
-	if m.Helps != "" {
-		out = append(out, clean(m.Helps))
+	if m.Summary != "" {
+		out = append(out, quote.Plain(m.Summary))
 	}
 	if m.CoveragePercent < coverageMost {
 		out = append(out, fmt.Sprintf("only %d %% of what was inspected could be read: there is more free memory than is "+
@@ -288,14 +288,4 @@ func amount(q *resource.Quantity) memory.Bytes {
 		return 0
 	}
 	return memory.FromQuantity(*q)
-}
-
-// clean is text of a snapshot without what a terminal would obey.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
 }

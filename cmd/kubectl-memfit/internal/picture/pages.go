@@ -10,6 +10,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/pagemap"
+	"github.com/memfit/memfit/internal/quote"
 )
 
 // Pages is one region, block by block.
@@ -29,7 +30,7 @@ func (c *Container) pages(m *v1alpha1.MemoryMap) {
 	for i := range m.Regions {
 		r := &m.Regions[i]
 		d := pagemap.Drawn{
-			Part: clean(r.Part), Process: r.Process, Size: amount(&r.Size), Block: amount(&r.Block),
+			Part: quote.Plain(r.Part), Process: r.Process, Size: amount(&r.Size), Block: amount(&r.Block),
 			Resident: amount(&r.Resident), Free: amount(r.Free),
 		}
 		var err error

@@ -11,7 +11,7 @@ import (
 // Governing finds a recommendation's profile; nil when it is gone or could not be read.
 func Governing(rec *v1alpha1.MemoryRecommendation, profiles []Profile) *profile.Profile {
 	for i := range profiles {
-		if n := &profiles[i].Profile; n.Ref == rec.Spec.Profile && (n.Namespace == "" || n.Namespace == rec.Namespace) {
+		if n := &profiles[i].Profile; n.Ref == rec.Status.Profile && (n.Namespace == "" || n.Namespace == rec.Namespace) {
 			return n
 		}
 	}

@@ -66,8 +66,8 @@ func (p *page) container(c *v1alpha1.ContainerRecommendation, policy *Policy) {
 	if c.Shape != nil {
 		p.item("Memory", shape(c.Shape))
 	}
-	p.list("Filled by", c.FilledBy)
-	p.list("Would help", c.WouldHelp)
+	p.list("Filled by", c.Breakdown)
+	p.list("Would help", c.Suggestions)
 	p.list("Advice", c.Advice)
 }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
@@ -116,8 +117,8 @@ func evidence(e *v1alpha1.Evidence) string {
 	if e.PeakWorkingSet != nil {
 		parts = append(parts, "peak working set "+Amount(e.PeakWorkingSet))
 	}
-	if e.Trough != nil {
-		parts = append(parts, "live set "+Amount(e.Trough))
+	if e.LiveSetMedian != nil {
+		parts = append(parts, "live set "+Amount(e.LiveSetMedian))
 	}
 	if e.LiveSet != nil {
 		parts = append(parts, "up to "+Amount(e.LiveSet)+" alive without a heap cap")
@@ -128,8 +129,8 @@ func evidence(e *v1alpha1.Evidence) string {
 	text := strings.Join(parts, ", ") + fmt.Sprintf(
 		"; %s of %s", format.About(e.Samples, "sample"), format.Count(int64(e.Replicas), "container"),
 	)
-	if e.Window != "" {
-		text += " over " + e.Window
+	if e.WindowSeconds > 0 {
+		text += " over " + format.Duration(time.Duration(e.WindowSeconds)*time.Second)
 	}
 	if e.Source != "" {
 		text += ", from " + e.Source

@@ -51,7 +51,7 @@ func matching(
 }
 
 func isWorkload(rec *v1alpha1.MemoryRecommendation, asked string) bool {
-	w := rec.Spec.Workload
+	w := rec.Status.Workload
 	kind, name, typed := strings.Cut(asked, "/")
 	if !typed {
 		return w.Name == asked
@@ -99,5 +99,5 @@ func severalNamespaces(recs []*v1alpha1.MemoryRecommendation) bool {
 
 // Typed is a recommendation's workload as kubectl takes it: "deployment/web".
 func Typed(rec *v1alpha1.MemoryRecommendation) string {
-	return workloadkind.Typed(rec.Spec.Workload.Kind, rec.Spec.Workload.Name)
+	return workloadkind.Typed(rec.Status.Workload.Kind, rec.Status.Workload.Name)
 }

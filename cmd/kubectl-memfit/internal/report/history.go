@@ -44,7 +44,7 @@ type Entry struct {
 func HistoryOf(rec *v1alpha1.MemoryRecommendation) History {
 	s := &rec.Status
 	h := History{
-		Namespace: rec.Namespace, Workload: rec.Spec.Workload, Applied: finding(s.Conditions, v1alpha1.ConditionApplied),
+		Namespace: rec.Namespace, Workload: rec.Status.Workload, Applied: finding(s.Conditions, v1alpha1.ConditionApplied),
 		Kills: s.OOMKills,
 	}
 	for i := range s.RecentChanges {

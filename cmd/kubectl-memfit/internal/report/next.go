@@ -23,7 +23,7 @@ func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 		return []string{fmt.Sprintf("Not managed (%s): %s", b.Reason, b.Message)}
 	}
 	var steps []string
-	kind, known := workloadkind.Of(rec.Spec.Workload.APIVersion, r.Kind)
+	kind, known := workloadkind.Of(rec.Status.Workload.APIVersion, r.Kind)
 	if r.Drifts() { // first: no limit is large enough for long
 		steps = append(steps, fmt.Sprintf("Memory drifts (%s): %s", r.Drift.Reason, r.Drift.Message))
 	}
@@ -90,7 +90,7 @@ func meanwhile(rec *v1alpha1.MemoryRecommendation, last *v1alpha1.OOMKillRecord)
 	})
 	if !sized {
 		return fmt.Sprintf("The last kill was in container %s, which memfit does not size: list it in spec.containers of "+
-			"%s %s, or raise its limit yourself", last.Container, rec.Spec.Profile.Kind, rec.Spec.Profile.Name)
+			"%s %s, or raise its limit yourself", last.Container, rec.Status.Profile.Kind, rec.Status.Profile.Name)
 	}
 	return fmt.Sprintf("Until then, raise the limit of container %s (%s) yourself; what filled it: kubectl memfit why "+
 		"-n %s pod/%s", last.Container, Amount(last.Limit), rec.Namespace, last.Pod)

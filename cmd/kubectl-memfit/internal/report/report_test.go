@@ -144,12 +144,12 @@ func TestNews(t *testing.T) {
 	if got := news(); len(got) != len(recs) {
 		t.Errorf("at first, %q", got)
 	}
-	recs[0].Status.Containers[0].Use, recs[0].Status.Summary = new(resource.MustParse("1Gi")), "told otherwise"
+	recs[0].Status.Containers[0].Usage, recs[0].Status.Summary = new(resource.MustParse("1Gi")), "told otherwise"
 	if got := news(); got != nil {
 		t.Errorf("after a new use, %q", got)
 	}
 	recs[0].Status.OOMKills++
-	if got := news(); len(got) != 1 || got[0] != recs[0].Spec.Workload.Name {
+	if got := news(); len(got) != 1 || got[0] != recs[0].Status.Workload.Name {
 		t.Errorf("after a kill, %q", got)
 	}
 }
@@ -330,10 +330,10 @@ func TestBound(t *testing.T) {
 	rec := func(namespace string) v1alpha1.MemoryRecommendation {
 		var r v1alpha1.MemoryRecommendation
 		r.Namespace, r.Name = namespace, "deployment-web"
-		r.Spec.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
-		r.Spec.Profile = v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}
+		r.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
+		r.Status.Profile = v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}
 		r.Status.Containers = []v1alpha1.ContainerRecommendation{{
-			Container: "app", Decision: "Raise", Current: v1alpha1.Size{Limit: new(resource.MustParse("64Mi"))},
+			Container: "app", Decision: "Increase", Current: v1alpha1.Size{Limit: new(resource.MustParse("64Mi"))},
 			Recommended: &v1alpha1.Size{Limit: new(resource.MustParse("256Mi")), Request: new(resource.MustParse("200Mi"))},
 		}}
 		return r
@@ -369,7 +369,7 @@ func TestARefusedResizeIsToldWhereNothingElseChanges(t *testing.T) {
 	limit := resource.MustParse("512Mi")
 	size := v1alpha1.Size{Request: &limit, Limit: &limit}
 	applied := func(reason string) []string {
-		rec := v1alpha1.MemoryRecommendation{Spec: v1alpha1.MemoryRecommendationSpec{
+		rec := v1alpha1.MemoryRecommendation{Status: v1alpha1.MemoryRecommendationStatus{
 			Workload: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
 		}}
 		rec.Status.Containers = []v1alpha1.ContainerRecommendation{{Container: "app", Current: size, Recommended: &size}}

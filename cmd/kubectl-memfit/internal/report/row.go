@@ -56,12 +56,14 @@ type Container struct {
 	Confidence  string                    `json:"confidence,omitempty"`
 	Current     v1alpha1.Size             `json:"current"`
 	Recommended *v1alpha1.Size            `json:"recommended,omitempty"`
-	// Use is the most that one replica used lately, UsePercent that as a share of its limit, UseSeen when it was read.
-	Use         *resource.Quantity `json:"use,omitempty"`
-	UsePercent  int64              `json:"usePercent,omitempty"`
-	UseSeen     *metav1.Time       `json:"useSeen,omitempty"`
-	Shape       string             `json:"shape,omitempty"`
-	TimeToLimit string             `json:"timeToLimit,omitempty"`
+	// Usage is the most that one replica used recently, UsagePercent its share of the limit, UsageTime when it was read.
+	Usage        *resource.Quantity `json:"usage,omitempty"`
+	UsagePercent int64              `json:"usagePercent,omitempty"`
+	UsageTime    *metav1.Time       `json:"usageTime,omitempty"`
+	Shape        string             `json:"shape,omitempty"`
+	// TimeToLimitMinSeconds and TimeToLimitMaxSeconds are when the limit is reached at the present growth.
+	TimeToLimitMinSeconds int64 `json:"timeToLimitMinSeconds,omitempty"`
+	TimeToLimitMaxSeconds int64 `json:"timeToLimitMaxSeconds,omitempty"`
 }
 
 // Finding is a condition. Status is empty when memfit has not said anything yet.
@@ -86,9 +88,9 @@ func Rows(cluster string, recs []v1alpha1.MemoryRecommendation) []Row {
 func rowOf(cluster string, rec *v1alpha1.MemoryRecommendation) Row {
 	s := &rec.Status
 	r := Row{
-		Cluster: cluster, Namespace: rec.Namespace, APIVersion: rec.Spec.Workload.APIVersion,
-		Kind: rec.Spec.Workload.Kind, Name: rec.Spec.Workload.Name,
-		Profile: rec.Spec.Profile, Recommendation: rec.Name,
+		Cluster: cluster, Namespace: rec.Namespace, APIVersion: rec.Status.Workload.APIVersion,
+		Kind: rec.Status.Workload.Kind, Name: rec.Status.Workload.Name,
+		Profile: rec.Status.Profile, Recommendation: rec.Name,
 		OOMKills: s.OOMKills, Killed: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionOOMObserved),
 		Stalls: s.Stalls, Stalled: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionMemoryStalled),
 		Drift:    finding(s.Conditions, v1alpha1.ConditionDriftDetected),
@@ -120,10 +122,11 @@ func containerOf(c *v1alpha1.ContainerRecommendation) Container {
 	out := Container{
 		Name: c.Container, Identity: c.Identity, Runtime: c.Runtime, Decision: c.Decision, Confidence: c.Confidence,
 		Current: c.Current, Recommended: c.Recommended,
-		Use: c.Use, UsePercent: percent(c.Use, c.Current.Limit), UseSeen: c.UseSeen,
+		Usage: c.Usage, UsagePercent: percent(c.Usage, c.Current.Limit), UsageTime: c.UsageTime,
 	}
 	if c.Shape != nil {
-		out.Shape, out.TimeToLimit = c.Shape.Kind, c.Shape.TimeToLimit
+		out.Shape = c.Shape.Kind
+		out.TimeToLimitMinSeconds, out.TimeToLimitMaxSeconds = c.Shape.TimeToLimitMinSeconds, c.Shape.TimeToLimitMaxSeconds
 	}
 	return out
 }
@@ -200,8 +203,8 @@ func (s *Status) Sort(by string) {
 func (r *Row) fullest() int64 {
 	most := int64(-1)
 	for i := range r.Containers {
-		if r.Containers[i].Use != nil {
-			most = max(most, r.Containers[i].UsePercent)
+		if r.Containers[i].Usage != nil {
+			most = max(most, r.Containers[i].UsagePercent)
 		}
 	}
 	return most

@@ -19,7 +19,7 @@ import (
 // A stalled workload is dead now: it comes before one that was killed and is up again.
 func TestAStallComesFirst(t *testing.T) {
 	recs := shop(t)
-	name := recs[len(recs)-1].Spec.Workload.Name
+	name := recs[len(recs)-1].Status.Workload.Name
 	status := &recs[len(recs)-1].Status
 	status.Stalls = 1
 	status.RecentStalls = []v1alpha1.StallRecord{
@@ -27,7 +27,7 @@ func TestAStallComesFirst(t *testing.T) {
 			Summary: "Container app stalls at its limit of 256Mi"},
 	}
 	status.Conditions = append(status.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionMemoryStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonStalled,
+		Type: v1alpha1.ConditionMemoryStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonStallOngoing,
 		Message: "Pod p-1: it stalls",
 	})
 	s := NewStatus("", recs, nil)
@@ -52,9 +52,9 @@ func TestAWorkloadThatIsNotManagedComesFirst(t *testing.T) {
 	})
 	s := NewStatus("", recs, nil)
 	first := s.Workloads[0]
-	if want := []string{"Not managed (CheckpointTooNew): Upgrade memfit"}; first.Name != last.Spec.Workload.Name ||
+	if want := []string{"Not managed (CheckpointTooNew): Upgrade memfit"}; first.Name != last.Status.Workload.Name ||
 		!slices.Equal(first.Next, want) {
-		t.Errorf("first is %s with %q, want %s with %q", first.Name, first.Next, last.Spec.Workload.Name, want)
+		t.Errorf("first is %s with %q, want %s with %q", first.Name, first.Next, last.Status.Workload.Name, want)
 	}
 	var out bytes.Buffer
 	if err := s.Write(&out, listing.Options{}); err != nil ||

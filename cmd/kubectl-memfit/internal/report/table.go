@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
@@ -85,12 +87,12 @@ func records(r *Row) [][]string {
 			to.limit, to.request = c.Recommended.Limit, c.Recommended.Request
 		}
 		percent := ""
-		if c.UsePercent > 0 {
-			percent = fmt.Sprint(c.UsePercent)
+		if c.UsagePercent > 0 {
+			percent = fmt.Sprint(c.UsagePercent)
 		}
 		out = append(out, []string{
 			r.Kind, r.Name, c.Name, r.Profile.Name, c.Runtime, c.Decision, c.Confidence, listing.MiB(c.Current.Limit),
-			listing.MiB(to.limit), listing.MiB(c.Current.Request), listing.MiB(to.request), listing.MiB(c.Use),
+			listing.MiB(to.limit), listing.MiB(c.Current.Request), listing.MiB(to.request), listing.MiB(c.Usage),
 			percent, fmt.Sprint(r.OOMKills), fmt.Sprint(r.Killed), c.Shape, string(r.Applied.Status), r.Applied.Reason,
 			r.Summary,
 		})
@@ -122,17 +124,17 @@ func limits(r *Row) string {
 
 // uses is what the fullest replica used lately, and how much of its limit that is.
 func uses(r *Row) string {
-	if !slices.ContainsFunc(r.Containers, func(c Container) bool { return c.Use != nil }) {
+	if !slices.ContainsFunc(r.Containers, func(c Container) bool { return c.Usage != nil }) {
 		return ""
 	}
 	return r.each(func(c *Container) string {
 		switch {
-		case c.Use == nil:
+		case c.Usage == nil:
 			return "-"
-		case c.UsePercent == 0:
-			return Amount(c.Use)
+		case c.UsagePercent == 0:
+			return Amount(c.Usage)
 		}
-		return fmt.Sprintf("%s (%d%%)", Amount(c.Use), c.UsePercent)
+		return fmt.Sprintf("%s (%d%%)", Amount(c.Usage), c.UsagePercent)
 	})
 }
 
@@ -176,8 +178,11 @@ func shapes(r *Row) string {
 	for i := range r.Containers {
 		c := &r.Containers[i]
 		text := c.Shape
-		if c.TimeToLimit != "" {
-			text += ", limit in " + c.TimeToLimit
+		if c.TimeToLimitMaxSeconds > 0 {
+			text += fmt.Sprintf(
+				", limit in %s to %s", format.Duration(time.Duration(c.TimeToLimitMinSeconds)*time.Second),
+				format.Duration(time.Duration(c.TimeToLimitMaxSeconds)*time.Second),
+			)
 		}
 		texts = append(texts, text)
 	}

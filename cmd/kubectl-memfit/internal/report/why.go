@@ -46,7 +46,7 @@ func WhyOf(s *v1alpha1.MemorySnapshot, rec *v1alpha1.MemoryRecommendation) Why {
 func OfOwner(recs []v1alpha1.MemoryRecommendation, owner v1alpha1.WorkloadReference) *v1alpha1.MemoryRecommendation {
 	group := workloadkind.Group(owner.APIVersion)
 	return only(recs, func(rec *v1alpha1.MemoryRecommendation) bool {
-		w := rec.Spec.Workload
+		w := rec.Status.Workload
 		return w.Kind == owner.Kind && w.Name == owner.Name && workloadkind.Group(w.APIVersion) == group
 	})
 }
@@ -200,11 +200,11 @@ func kept(m *v1alpha1.MemoryParts, peak *resource.Quantity) string {
 
 // helping says what would give memory back, each with how that was computed.
 func helping(m *v1alpha1.MemoryParts) []string {
-	lines := []string{m.Helps}
-	for i := range m.Gains {
-		g := &m.Gains[i]
+	lines := []string{m.Summary}
+	for i := range m.Savings {
+		g := &m.Savings[i]
 		one := levers.Prediction{
-			Action: g.Action, Why: g.Method, How: g.How, Least: memory.FromQuantity(g.Gain), Most: memory.FromQuantity(g.Gain),
+			Action: g.Action, Why: g.Method, How: g.How, Least: memory.FromQuantity(g.Amount), Most: memory.FromQuantity(g.Amount),
 		}
 		if g.AtMost != nil {
 			one.Most = memory.FromQuantity(*g.AtMost)
@@ -293,8 +293,8 @@ func (w *Why) next() []string {
 			steps = append(steps, c.Container+": a child process was killed and the container went on, so that neither its "+
 				"status nor its events show it; look for errors of that process in its log")
 		}
-		if m := c.Memory; m != nil && m.Helps != "" {
-			steps = append(steps, c.Container+": "+m.Helps)
+		if m := c.Memory; m != nil && m.Summary != "" {
+			steps = append(steps, c.Container+": "+m.Summary)
 		}
 		if r := c.Runtime; r != nil && r.ContainerAware == "No" && w.Workload == nil && len(r.Flags) == 0 { // nobody set it
 			steps = append(steps, fmt.Sprintf("%s: this version of %s sizes its heap by the memory of the node, and not by the "+

@@ -47,7 +47,7 @@ func TestWhy(t *testing.T) {
 func TestOfOwner(t *testing.T) {
 	rec := func(apiVersion, kind, name string, killed ...string) v1alpha1.MemoryRecommendation {
 		var r v1alpha1.MemoryRecommendation
-		r.Spec.Workload = v1alpha1.WorkloadReference{APIVersion: apiVersion, Kind: kind, Name: name}
+		r.Status.Workload = v1alpha1.WorkloadReference{APIVersion: apiVersion, Kind: kind, Name: name}
 		for _, pod := range killed {
 			r.Status.RecentOOMKills = append(r.Status.RecentOOMKills, v1alpha1.OOMKillRecord{Pod: pod})
 		}
@@ -61,7 +61,7 @@ func TestOfOwner(t *testing.T) {
 		if found == nil {
 			return ""
 		}
-		return found.Spec.Workload.Name
+		return found.Status.Workload.Name
 	}
 	for owner, want := range map[v1alpha1.WorkloadReference]string{
 		{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}:      "web",

@@ -1,0 +1,196 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package before
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// ChangeBudget is what may be done to running pods of all workloads together within an hour. The zero value bounds
+// nothing.
+type ChangeBudget struct {
+	// Bytes is by how much limits and requests may be raised; 0: no bound.
+	Bytes memory.Bytes
+	// Pods is how many pods may be evicted, or restarted for a resize; 0: no bound.
+	Pods int32
+}
+
+// Bounds reports whether there is a bound at all.
+func (b ChangeBudget) Bounds() bool { return b.Bytes > 0 || b.Pods > 0 }
+
+// Spent is what the change of one pod took of the budget.
+type Spent struct {
+	At time.Time `json:"at"`
+	// UID is the pod's; empty for several that were put together.
+	UID types.UID `json:"uid,omitempty"`
+	// Bytes is by how much its containers were raised: of each the larger of limit and request.
+	Bytes memory.Bytes `json:"bytes,omitempty"`
+	// Pods is 1 where it was evicted, or one of its containers restarted; else 0.
+	Pods int32 `json:"pods,omitempty"`
+}
+
+const (
+	// spentFor is how long what was spent counts. The budget is the administrator's: of a real hour.
+	spentFor = time.Hour
+	// maxSpent bounds what is kept of a workload: 80 bytes each. The oldest are put together beyond it, and count for as
+	// long as the later of them.
+	maxSpent = 64
+)
+
+// Allowance is the budget, and what other workloads took of it.
+type Allowance struct {
+	Budget ChangeBudget
+	// Others is what other workloads spent; what is older than an hour does not matter.
+	Others []Spent
+	// Unknown: what was spent before memfit started is not known yet.
+	Unknown bool
+}
+
+// Recent is the part of spent that counts at a time.
+func Recent(spent []Spent, now time.Time) []Spent {
+	return slices.DeleteFunc(slices.Clone(spent), func(s Spent) bool { return now.Sub(s.At) >= spentFor })
+}
+
+// SumOf adds up what was spent.
+func SumOf(spent []Spent) (bytes memory.Bytes, pods int32) {
+	for _, s := range spent {
+		bytes, pods = bytes.Plus(s.Bytes), pods+s.Pods
+	}
+	return bytes, pods
+}
+
+// cost is what it takes of the budget to give a pod new sizes. What it gets as a whole counts where that is more than
+// what its containers get.
+func (p *Pod) cost(to map[string]memory.Size, evict bool) Spent {
+	s := Spent{UID: p.UID}
+	var whole memory.Bytes
+	for name, size := range to {
+		c, _ := p.container(name)
+		from := have(c)
+		request := size.Request.Minus(from.Request) // none is nothing that was promised
+		var limit memory.Bytes
+		if from.Limit > 0 { // none is all there is, and cannot be raised
+			limit = size.Limit.Minus(from.Limit)
+		}
+		if name == WholePod {
+			whole = max(request, limit)
+			continue
+		}
+		s.Bytes = s.Bytes.Plus(max(request, limit))
+		evict = evict || c.RestartsOnResize
+	}
+	s.Bytes = max(s.Bytes, whole)
+	if evict {
+		s.Pods = 1
+	}
+	return s
+}
+
+// refuses says why the budget does not allow a cost now, and when it will; zero: never.
+func (a *Allowance) refuses(cost Spent, own []Spent, now time.Time) (why string, again time.Time) {
+	over := func(bytes memory.Bytes, pods int32) bool {
+		return a.Budget.Bytes > 0 && cost.Bytes > 0 && bytes.Plus(cost.Bytes) > a.Budget.Bytes ||
+			a.Budget.Pods > 0 && cost.Pods > 0 && pods+cost.Pods > a.Budget.Pods
+	}
+	if over(0, 0) {
+		return fmt.Sprintf("the change takes %s, which is more than the cluster's whole change budget of %s an hour: raise "+
+			"the manager's --change-budget-bytes, or resize by hand", cost.Bytes, a.Budget.Bytes), time.Time{}
+	}
+	spent := Recent(slices.Concat(a.Others, own), now)
+	bytes, pods := SumOf(spent)
+	if !over(bytes, pods) {
+		return "", time.Time{}
+	}
+	var used []string
+	if a.Budget.Bytes > 0 {
+		used = append(used, fmt.Sprintf("%s of %s raised", bytes, a.Budget.Bytes))
+	}
+	if a.Budget.Pods > 0 {
+		used = append(used, fmt.Sprintf("%d of %d pods disturbed", pods, a.Budget.Pods))
+	}
+	slices.SortFunc(spent, func(a, b Spent) int { return a.At.Compare(b.At) })
+	for _, s := range spent {
+		bytes, pods, again = bytes.Minus(s.Bytes), pods-s.Pods, s.At.Add(spentFor)
+		if !over(bytes, pods) {
+			break
+		}
+	}
+	return fmt.Sprintf("the cluster's change budget for an hour has no room (%s, and this takes %s): there is at %s",
+		strings.Join(used, ", "), cost.inWords(), format.Time(again)), again
+}
+
+func (s Spent) inWords() string {
+	switch {
+	case s.Pods == 0:
+		return s.Bytes.String()
+	case s.Bytes == 0:
+		return "1 pod"
+	}
+	return s.Bytes.String() + " and 1 pod"
+}
+
+// overChangeBudget says why the budget of the cluster does not allow a cost now; empty: it does, or there is none.
+func (d *decider) overChangeBudget(cost Spent) string {
+	switch {
+	case d.Allowance == nil || cost.Bytes == 0 && cost.Pods == 0:
+		return ""
+	case d.Allowance.Unknown:
+		d.requeueIn(recheckAfter)
+		return "what was taken of the cluster's change budget before memfit started is being read"
+	}
+	why, again := d.Allowance.refuses(cost, d.State.Spent, d.Now)
+	if why != "" && !again.IsZero() {
+		d.requeueIn(max(again.Sub(d.Now), time.Second))
+	}
+	return why
+}
+
+// waitsForNoBudget reports whether a container was killed, or was given less than it bears, and is helped by a raise in
+// place that restarts nothing. It is counted, so that other changes wait for it.
+func (d *decider) waitsForNoBudget(pod *Pod, to map[string]memory.Size) bool {
+	urgent := false
+	for name, size := range to {
+		c, _ := pod.container(name)
+		from := have(c)
+		if c.RestartsOnResize {
+			return false
+		}
+		urgent = urgent || from.Limit < size.Limit && d.Desired[c.key()].Recommendation.Urgent || d.givesBack(c, size, from)
+	}
+	return urgent
+}
+
+// spend notes what is taken of the budget, if there is one.
+func (d *decider) spend(cost Spent) {
+	if d.Allowance == nil || cost.Bytes == 0 && cost.Pods == 0 {
+		return
+	}
+	cost.At = stamp(d.Now)
+	d.State.Spent = bounded(append(d.State.Spent, cost))
+}
+
+// bounded puts the oldest together where there are too many.
+func bounded(spent []Spent) []Spent {
+	for len(spent) > maxSpent {
+		slices.SortStableFunc(spent, func(a, b Spent) int { return cmp.Compare(a.At.Unix(), b.At.Unix()) })
+		a, b := spent[0], spent[1]
+		spent[1] = Spent{At: b.At, Bytes: a.Bytes.Plus(b.Bytes), Pods: a.Pods + b.Pods}
+		spent = spent[1:]
+	}
+	return spent
+}
+
+// unspend takes back what was noted for a pod since a change began that did not come about.
+func (s *State) unspend(uid types.UID, since time.Time) {
+	s.Spent = slices.DeleteFunc(slices.Clone(s.Spent), func(p Spent) bool { return p.UID == uid && !p.At.Before(since) })
+}

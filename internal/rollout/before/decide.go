@@ -1,0 +1,829 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package before
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/quote"
+	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/rollout/before/guards"
+)
+
+// recheckAfter is when to decide again while something is under way that sends no event, or something holds a change
+// up.
+const recheckAfter = 30 * time.Second
+
+// Decide says what to do now, given what [Observe] made of the state. Actions that were written down earlier and are
+// not done yet come again; they are the same, and doing them twice is doing them once.
+func Decide(in Input) Transition {
+	d := decider{Input: in}
+	d.State = in.State.clone()
+	if d.State.Spent = Recent(in.State.Spent, in.Now); in.Allowance == nil {
+		d.State.Spent = nil
+	}
+	d.supersede()
+	d.again()
+	d.restart()
+	d.next()
+	return d.conclude()
+}
+
+type decider struct {
+	Input
+	actions []Action
+	// wanting are the pods that lack what is recommended and are not being changed.
+	wanting []*Pod
+	running int
+	// reason and message are of the first refusal.
+	reason, message string
+	restartHeld     string
+	requeueAfter    time.Duration
+}
+
+// refused keeps the first refusal: it is the one people read.
+func (d *decider) refused(reason, message string) {
+	if d.reason == "" {
+		d.reason, d.message = reason, message
+	}
+}
+
+func (d *decider) requeueIn(t time.Duration) {
+	if t > 0 && (d.requeueAfter == 0 || t < d.requeueAfter) {
+		d.requeueAfter = t
+	}
+}
+
+// target is the size a container of this pod should have, and whether that differs enough from what it has to be worth
+// a change.
+func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
+	desired, found := d.Desired[c.key()]
+	if !found || c.Done {
+		return c.Spec, false
+	}
+	to := desired.Recommendation.Size
+	if fixed, under := d.underWayTo(c.key()); under {
+		to = fixed // numbers move a little every hour; pods of one workload should not differ for that
+	}
+	if c.Shared { // the pod's limit is what holds it, and a request that it has not it does not get
+		if to.Limit = 0; c.Spec.Request == 0 {
+			to.Request = 0
+		}
+	}
+	// What is not recommended stays; what is set cannot be removed by a resize.
+	to = memory.Size{Limit: cmp.Or(to.Limit, c.Spec.Limit), Request: cmp.Or(to.Request, c.Spec.Request)}
+	now := have(c)
+	if limit := (memory.Size{Limit: to.Limit, Request: now.Request}); now.Limit > 0 &&
+		!recommend.Differs(now, limit, desired.Policy) {
+		to.Limit = c.Spec.Limit // it is near enough: if anything, the request is to change
+	}
+	to, _ = desired.Policy.Bound(to, now) // the owner's word is the last for each pod, whatever the others have
+	if pod.QoS == "Guaranteed" && !pod.limited() {
+		to.Request = to.Limit
+	}
+	if d.Now.Before(c.OwnerUntil) {
+		to.Request = max(to.Request, min(c.Owner.Request, now.Request))
+	}
+	// it uses memory that the scheduler has promised to others
+	overdue := c.Demand > now.Request && to.Request > now.Request
+	_, needed := d.sharedNeed(pod, c)
+	return to, overdue || needed || recommend.Differs(now, to, desired.Policy)
+}
+
+// underWayTo is the size that a change under way gives this container.
+func (d *decider) underWayTo(of Key) (memory.Size, bool) {
+	e := d.State.Rollout
+	if e == nil {
+		return memory.Size{}, false
+	}
+	target, under := e.Targets[of]
+	desired := d.Desired[of]
+	return target, under && !outOfBounds(target, desired.Policy) &&
+		(e.Decrease || !recommend.Differs(target, desired.Recommendation.Size, desired.Policy))
+}
+
+// supersede ends a decrease when more is wanted instead. Its pods need no reverting: the increase is for all of them.
+func (d *decider) supersede() {
+	e := d.State.Rollout
+	if e == nil || !e.Decrease {
+		return
+	}
+	for of, target := range e.Targets {
+		desired, known := d.Desired[of]
+		size := desired.Recommendation.Size
+		if !known || size.Limit > target.Limit && desired.Recommendation.Urgent || size.Limit > e.Before[of].Limit ||
+			desired.Policy.DecreaseNever {
+			d.State.Rollout = nil
+			return
+		}
+	}
+}
+
+// again repeats the steps that were written down and are not done yet.
+func (d *decider) again() {
+	e := d.State.Rollout
+	if e == nil {
+		return
+	}
+	e.Steps = slices.DeleteFunc(e.Steps, func(st Step) bool {
+		outdated := d.outdated(st) || d.Policy.OnlyWatch && st.Confirmed.IsZero()
+		if outdated {
+			d.State.unspend(st.UID, st.At)
+		}
+		return outdated
+	})
+	d.State.abandon()
+	for i := range e.Steps {
+		st := &e.Steps[i]
+		pod := d.pod(*st)
+		switch {
+		case pod == nil || !st.Confirmed.IsZero():
+		case st.Back:
+			d.actions = append(
+				d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.From, Undo: true, Why: changes(st.To, st.From)},
+			)
+		case d.stopped(pod, st):
+			// Nothing that was not sent yet is begun. Taking back what memfit did is not beginning.
+		case (st.Evict || pod.restartsFor(st) && !pod.has(st.To, spec)) && d.noLongerAllowed(pod):
+			d.requeueIn(recheckAfter) // others have gone down since it was written down
+		case st.Evict && d.awaitsPermit(st):
+			d.requeueIn(permitReaches)
+		case st.Evict:
+			st.Present = presentOf(d.Pods)
+			d.actions = append(
+				d.actions, Action{Pod: st.Pod, UID: st.UID, Evict: true, Sizes: st.To, Why: changes(st.From, st.To)},
+			)
+		case !pod.has(st.To, spec):
+			if _, down := pod.down(st.To); !down {
+				st.Sent = stamp(d.Now)
+				d.actions = append(d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.To, Why: changes(st.From, st.To)})
+			}
+		case d.resend(st, pod):
+			d.actions = append(d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.To, Why: changes(st.From, st.To)})
+		default:
+			d.requeueIn(settle)
+			d.requeueIn(pod.doubtedUntil(st.To).Sub(d.Now))
+		}
+	}
+}
+
+func (d *decider) pod(st Step) *Pod {
+	for i := range d.Pods {
+		if d.Pods[i].UID == st.UID && !d.Pods[i].Leaving {
+			return &d.Pods[i]
+		}
+	}
+	return nil
+}
+
+// stopped reports whether a step that was not sent yet must wait: for a pause or another writer.
+func (d *decider) stopped(pod *Pod, st *Step) bool {
+	for _, c := range pod.Containers {
+		if desired := d.Desired[c.key()]; desired.Conflict != "" || desired.Paused != "" && !d.restores(pod, st) {
+			return true
+		}
+	}
+	return d.State.ConflictingWriter != nil
+}
+
+// restores reports whether a step only gives back, in place, what a lower limit that did harm had taken.
+func (d *decider) restores(pod *Pod, st *Step) bool {
+	for name, to := range st.To {
+		if c, found := pod.container(name); found && !d.givesBack(c, to, st.From[name]) {
+			return false
+		}
+	}
+	return !st.Evict
+}
+
+// next begins to change as many pods as may be changed now.
+func (d *decider) next() {
+	if d.Policy.OnlyWatch {
+		for of, want := range d.Desired { // new pods get it
+			d.State.raise(of, want.Recommendation.Size.Limit)
+		}
+		for i := range d.Pods {
+			if !d.Pods[i].Leaving {
+				d.running++
+			}
+		}
+		return
+	}
+	for i := range d.Pods {
+		pod := &d.Pods[i]
+		if pod.Leaving {
+			continue
+		}
+		d.running++
+		if st, begun := d.State.step(pod.UID); begun && (st.Confirmed.IsZero() || st.Evict) {
+			continue
+		}
+		if d.lacks(pod) {
+			d.wanting = append(d.wanting, pod)
+		}
+	}
+	slices.SortStableFunc(d.wanting, d.order)
+	for _, pod := range d.wanting {
+		if !d.State.roomForMore() {
+			break
+		}
+		d.change(pod)
+	}
+}
+
+// roomForMore reports whether the change of another pod may be begun: the number of pods that are changed or watched at
+// a time is bounded.
+func (s *State) roomForMore() bool { return s.Rollout == nil || len(s.Rollout.Steps) < maxWatched }
+
+// order puts pods that need more first, the fullest of them before the others, and then goes by name.
+func (d *decider) order(a, b *Pod) int {
+	return cmp.Or(cmp.Compare(d.need(b), d.need(a)), cmp.Compare(a.Name, b.Name))
+}
+
+// need is how full the fullest container that is to be raised is, in percent of its limit; 0 when none is.
+func (d *decider) need(pod *Pod) int64 {
+	var most int64
+	for _, c := range pod.Containers {
+		if to, differs := d.target(pod, c); differs && to.Limit > have(c).Limit && have(c).Limit > 0 {
+			most = max(most, 1+int64(c.Demand)*100/int64(have(c).Limit))
+		}
+	}
+	return most
+}
+
+// change begins to change one pod, if its guards let it.
+func (d *decider) change(pod *Pod) {
+	sizes, refusedInPlace := d.inPlace(pod)
+	if len(sizes) > 0 {
+		if d.affordsAll(pod, sizes, false) {
+			d.begin(pod, sizes, false)
+		}
+		return
+	}
+	if !refusedInPlace || !d.Policy.Evict {
+		return
+	}
+	if sizes := d.byEviction(pod); len(sizes) > 0 {
+		// What an in-place resize could not do is being done: its refusal is of no interest any more.
+		d.reason, d.message = "", ""
+		if d.affordsAll(pod, sizes, true) {
+			d.begin(pod, sizes, true)
+		}
+	}
+}
+
+// affordsAll refuses a change for which the change budget of the cluster has no room.
+func (d *decider) affordsAll(pod *Pod, to map[string]memory.Size, evict bool) bool {
+	if !evict && d.waitsForNoBudget(pod, to) {
+		return true
+	}
+	why := d.overChangeBudget(pod.cost(to, evict))
+	if why != "" {
+		d.refused(v1alpha1.ReasonWaitingForBudget, "pod "+pod.Name+": "+why)
+	}
+	return why == ""
+}
+
+// barred are the guards that speak against changing the pod where it is, and not against the size.
+var barred = []string{
+	v1alpha1.ReasonHeapCapFixed, v1alpha1.ReasonQoSClass, v1alpha1.ReasonNodeTooSmall,
+}
+
+// inPlace are the new sizes of a pod that can be had by a resize now. refused: something speaks against a resize of
+// this pod, and not against the sizes, so that an eviction may bring them.
+func (d *decider) inPlace(pod *Pod) (sizes map[string]memory.Size, refused bool) {
+	if r, stands := d.State.refusal(pod.UID, false); stands && d.stillAsked(pod, r) {
+		d.refused(r.Reason, fmt.Sprintf("pod %s: %s", pod.Name, r.Why))
+		return nil, r.Reason != v1alpha1.ReasonDisruptionBudget // which would not allow an eviction, either
+	}
+	for _, c := range pod.Containers {
+		to, differs := d.target(pod, c)
+		if !differs {
+			continue
+		}
+		if fits, all := pod.within(c, to, d.Desired[c.key()].Policy); !all {
+			d.beyond(pod, c, to)
+			refused = refused || !pod.Whole.Young
+			if to = fits; !recommend.Differs(have(c), to, d.Desired[c.key()].Policy) {
+				continue
+			}
+		}
+		in, progress := d.changeOf(pod, c, to)
+		around := d.surroundings(c, to)
+		in.Restarts = c.RestartsOnResize && !c.Literal
+		if limit, needed := d.sharedNeed(pod, c); needed {
+			in.Current.Limit, in.Recommendation.Size.Limit = pod.Whole.Spec.Limit, limit
+			in.Recommendation.Decision = recommend.Increase
+		}
+		if pod.follows() && pod.limited() { // quotas count the pod as a whole
+			around.Quota = guards.Quota{}
+		}
+		reason, message, no := d.guards(c, in, around, progress)
+		if !no {
+			reason, message, no = d.undercuts(c, to)
+		}
+		if !no {
+			reason, message, no = d.first(pod, c, to)
+		}
+		if !no {
+			reason, message, no = d.affordable(pod, c, to)
+		}
+		if !no {
+			reason, message, no = d.settled(c, to)
+		}
+		if no {
+			d.refused(reason, d.about(pod, c)+message)
+			refused = refused || slices.Contains(barred, reason)
+			continue
+		}
+		if sizes == nil {
+			sizes = map[string]memory.Size{}
+		}
+		if c.Effective > 0 && to.Limit == c.Spec.Limit {
+			to = d.another(c.key(), to) // the spec says so already, and the kubelet does nothing about numbers that it has
+		}
+		sizes[c.Name] = to
+	}
+	if !d.whole(pod, sizes) {
+		return nil, refused || slices.Contains(barred, d.reason)
+	}
+	return sizes, refused
+}
+
+// harmless reports whether a change is a raise in place that restarts nothing.
+func (d *decider) harmless(c Container, to memory.Size) bool {
+	return !c.RestartsOnResize && !lowers(have(c).Limit, to.Limit)
+}
+
+// surroundings are those of a container. A pause does not stop the rollback of a lower limit that did harm.
+func (d *decider) surroundings(c Container, to memory.Size) guards.Surroundings {
+	around := d.Desired[c.key()].Surroundings
+	if d.givesBack(c, to, have(c)) {
+		around.Paused = ""
+	}
+	return around
+}
+
+// affordable refuses what would disturb one pod too many. A raise in place that restarts nothing makes no pod
+// unavailable, so it reaches all pods at once.
+func (d *decider) affordable(pod *Pod, c Container, to memory.Size) (reason, message string, refused bool) {
+	if d.harmless(c, to) {
+		return "", "", false
+	}
+	if why := d.overBudget(pod, lowers(have(c).Limit, to.Limit)); why != "" {
+		return v1alpha1.ReasonDisruptionBudget, why, true
+	}
+	return "", "", false
+}
+
+// stillAsked reports whether what was refused is what would be asked for now.
+func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
+	for _, c := range pod.Containers {
+		size, was := r.Sizes[c.Name]
+		to, differs := d.target(pod, c)
+		to, _ = pod.within(c, to, d.Desired[c.key()].Policy)
+		if was && differs && recommend.Differs(size, to, d.Desired[c.key()].Policy) {
+			return false
+		}
+	}
+	return true
+}
+
+// outOfBounds reports whether a size breaks the owner's bounds, which may have changed since it was decided on and
+// always win.
+func outOfBounds(size memory.Size, p recommend.Policy) bool {
+	bounded, _ := p.Bound(size, size)
+	return bounded.Limit != size.Limit
+}
+
+// outdated reports whether a step that was written down and not done must not be done any more: it would break a bound
+// that the owner has set since or come after its maintenance window, or it waits for its container with a size that is
+// not recommended any more.
+func (d *decider) outdated(st Step) bool {
+	pod := d.pod(st)
+	if pod == nil || st.Back || pod.has(st.To, spec) {
+		return false
+	}
+	waits := !st.Evict && pod.waits(&st)
+	for _, c := range pod.Containers {
+		size, asked := st.To[c.Name]
+		if to, _ := d.target(pod, c); asked && waits && recommend.Differs(size, to, d.Desired[c.key()].Policy) {
+			return true
+		}
+	}
+	for name, size := range st.To {
+		if name == WholePod {
+			continue // it goes with its containers
+		}
+		c, runs := pod.container(name)
+		desired := d.Desired[c.key()]
+		if runs && d.tooLate(c, st, size) {
+			return true
+		}
+		if outOfBounds(size, desired.Policy) || desired.Policy.DecreaseNever && lowers(st.From[name].Limit, size.Limit) {
+			return true
+		}
+	}
+	return false
+}
+
+// byEviction is what the successor of a pod would have, if the pod may be evicted now.
+func (d *decider) byEviction(pod *Pod) map[string]memory.Size {
+	if why := cmp.Or(d.Policy.NoEvict, d.Policy.OnlyRaise); why != "" {
+		d.reason, d.message = "", ""
+		d.refused(v1alpha1.ReasonWaitingForNewPods, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, why))
+		return nil
+	}
+	// A budget covers all pods of a workload: what it does not allow for one it does not allow for the next.
+	if i := slices.IndexFunc(d.State.Refusals, func(r Refusal) bool {
+		return r.Evict && (r.UID == pod.UID || r.Reason == v1alpha1.ReasonDisruptionBudget && !r.Only)
+	}); i >= 0 {
+		r := d.State.Refusals[i]
+		d.reason, d.message = "", ""
+		d.refused(r.Reason, fmt.Sprintf("pod %s is not evicted: %s", r.Pod, r.Why))
+		return nil
+	}
+	why := d.overBudget(pod, false)
+	if d.State.Restart != nil {
+		why = fmt.Sprintf(
+			"pod %s was evicted at %s, and no fresh one is ready yet", d.State.Restart.Pod, format.Time(d.State.Restart.At),
+		)
+	}
+	if why != "" {
+		d.reason, d.message = "", ""
+		d.refused(v1alpha1.ReasonDisruptionBudget, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, why))
+		return nil
+	}
+	sizes := map[string]memory.Size{}
+	for _, c := range pod.Containers {
+		to, differs := d.target(pod, c)
+		if !differs || c.Shared { // whether the next pod is given more as a whole is not known before it is there
+			continue
+		}
+		in, progress := d.changeOf(pod, c, to)
+		around := d.Desired[c.key()].Surroundings
+		if !pod.serves() {
+			progress.SingleReplicaMayRestart = true // it is no loss
+		}
+		// a new pod has a class of its own, and may go to the largest node
+		in.Restarts, in.QoS, in.NodeSize = true, "", around.LargestNode
+		in.Recommendation.Urgent = in.Recommendation.Urgent && (progress.Replicas > 1 || !pod.serves())
+		if reason, message, no := d.guards(c, in, around, progress); no {
+			d.reason, d.message = "", ""
+			d.refused(reason, d.about(pod, c)+message)
+			return nil
+		}
+		reason, message, no := d.first(pod, c, to)
+		if !no {
+			reason, message, no = d.undercuts(c, to)
+		}
+		if no {
+			d.reason, d.message = "", ""
+			d.refused(reason, d.about(pod, c)+message)
+			return nil
+		}
+		sizes[c.Name] = to
+	}
+	return sizes
+}
+
+func (d *decider) about(pod *Pod, c Container) string {
+	if len(pod.Containers) == 1 {
+		return "pod " + pod.Name + ": "
+	}
+	return "pod " + pod.Name + ", container " + c.Name + ": "
+}
+
+func (d *decider) guards(
+	c Container, in guards.Change, around guards.Surroundings, progress guards.Progress,
+) (reason, message string, refused bool) {
+	if d.State.ConflictingWriter != nil {
+		return v1alpha1.ReasonConflict, d.State.ConflictingWriter.Why, true
+	}
+	if in.Recommendation.Size.Limit < in.Current.Limit && d.Policy.OnlyRaise != "" {
+		return v1alpha1.ReasonWaitingForNewPods, d.Policy.OnlyRaise, true
+	}
+	if r := guards.Guard(in, around, progress); r != (guards.Refusal{}) {
+		return r.Reason, r.Message, true
+	}
+	if reason, message, no := d.waitsForQuery(lowers(in.Current.Limit, in.Recommendation.Size.Limit)); no {
+		return reason, message, true
+	}
+	return d.waitsForWindow(c, in) // last, so that what waits for a window has nothing else to wait for
+}
+
+// settled refuses to lower the limit of a container that has only just started: a new version, or a large import at the
+// start, needs what the history of its predecessors does not show.
+func (d *decider) settled(c Container, to memory.Size) (reason, message string, refused bool) {
+	if !lowers(have(c).Limit, to.Limit) {
+		return "", "", false
+	}
+	least := cmp.Or(d.Policy.Watch, DefaultWatch.Duration())
+	if c.Started.IsZero() {
+		return v1alpha1.ReasonStarting, fmt.Sprintf(
+			"container %s does not run now; its limit is lowered when it has been up for %s", c.Name, format.Duration(least),
+		), true
+	}
+	if up := d.Now.Sub(c.Started); up < least {
+		d.requeueIn(least - up)
+		return v1alpha1.ReasonStarting, fmt.Sprintf(
+			"container %s started at %s; its limit is lowered when it has been up for %s", c.Name, format.Time(c.Started),
+			format.Duration(least),
+		), true
+	}
+	return "", "", false
+}
+
+// changeOf is what would be done to one container of one pod, and what else is done to the workload.
+func (d *decider) changeOf(pod *Pod, c Container, to memory.Size) (guards.Change, guards.Progress) {
+	want, now := d.Desired[c.key()], have(c)
+	bound := outOfBounds(now, want.Policy) && !outOfBounds(to, want.Policy)
+	change := guards.Change{
+		Proposal: proposed(want.Proposal, now, to, bound),
+		Running: guards.Running{
+			Current: now, Demand: c.Demand, Usage: c.Usage, FrozenHeap: c.FrozenHeap, NativeOverhead: c.Overhead,
+			QoS: pod.QoS, NodeSize: cmp.Or(pod.NodeSize, want.LargestNode), OwnersBound: bound,
+		},
+	}
+	if pod.limited() {
+		change.QoS = "" // its own size decides, in which what is equal stays equal
+	}
+	progress := guards.Progress{
+		Now: d.Now, LastChange: d.State.LastChange,
+		Replicas:                int32(d.running), //nolint:gosec // a count of pods
+		SingleReplicaMayRestart: d.Policy.SingleReplicaMayRestart,
+	}
+	if bound {
+		progress.LastChange = time.Time{} // the owner's bound needs no evidence and waits for nothing
+	}
+	if _, under := d.underWayTo(c.key()); under && d.State.Rollout.Decrease == (to.Limit < now.Limit) {
+		progress.LastChange = time.Time{} // the change that is under way, one pod further
+	}
+	if r, active := d.State.ActiveRevert(c.key(), d.Now); active && to.Limit < r.Restored.Limit {
+		progress.RevertedAt, progress.RevertedFrom = r.At, max(r.Tried.Limit, to.Limit)
+	} else if active && to.Limit <= r.Restored.Limit {
+		progress.LastChange = time.Time{} // giving back what was taken away waits for nothing
+		change.Recommendation.Urgent = true
+	}
+	return change, progress
+}
+
+// proposed turns the recommendation for all pods into that for one, whose own size decides whether it is raised or
+// lowered.
+func proposed(p guards.Proposal, now, to memory.Size, bound bool) guards.Proposal {
+	lowers := to.Limit < now.Limit || to.Limit == now.Limit && to.Request < now.Request
+	// A published size is carried out in all pods, also while its evidence is missing and the decision is Hold; only to
+	// lower one takes evidence.
+	if p.Recommendation.Decision == recommend.Hold && lowers && !bound {
+		return p
+	}
+	p.Recommendation.Size, p.Recommendation.Decision = to, recommend.Increase
+	if lowers {
+		p.Recommendation.Decision = recommend.Decrease
+	}
+	return p
+}
+
+// begun reports whether the change of some pod is not confirmed yet.
+func (d *decider) begun() bool {
+	e := d.State.Rollout
+	return e != nil && slices.ContainsFunc(e.Steps, func(st Step) bool { return st.Confirmed.IsZero() })
+}
+
+// begin writes a step down and asks for it.
+func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
+	d.spend(pod.cost(to, evict))
+	from, last := map[string]memory.Size{}, map[string]memory.Size{}
+	for name := range to {
+		c, _ := pod.container(name)
+		from[name], last[name] = have(c), c.Spec
+	}
+	if maps.Equal(from, last) {
+		last = nil
+	}
+	lowering := lowersAny(from, to)
+	e := d.State.Rollout
+	if e == nil || e.Decrease != lowering {
+		e = &Rollout{
+			Began: stamp(d.Now), Previous: d.State.LastChange, Decrease: lowering, Targets: map[Key]memory.Size{},
+			Before: map[Key]memory.Size{},
+		}
+		d.State.Rollout = e
+	}
+	for name := range to {
+		c, _ := pod.container(name)
+		if name == WholePod || c.Shared {
+			continue // no size of its own that all pods are to have
+		}
+		// a raise may be raised further on the way, and then for all pods
+		if _, known := e.Targets[c.key()]; !known || !lowering {
+			e.Targets[c.key()], _ = d.target(pod, c)
+		}
+		e.Before[c.key()] = e.Before[c.key()].Max(from[name])
+		switch {
+		case to[name].Limit > from[name].Limit:
+			d.State.raise(c.key(), to[name].Limit)
+		case lowers(from[name].Limit, to[name].Limit):
+			d.State.lower(Lowering{Container: name, Program: c.Program, From: from[name], To: to[name], At: d.Now})
+		}
+	}
+	step := Step{
+		Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Evict: evict, From: from, Last: last, To: maps.Clone(to),
+		Served: pod.serves(), Programs: pod.programs(to), Why: quote.Cut(d.recommended(pod, to), maxWords),
+	}
+	if evict {
+		step.Present = presentOf(d.Pods)
+	}
+	e.Steps = append(e.Steps, step)
+	d.State.LastChange = stamp(d.Now)
+	if evict && d.awaitsPermit(&step) {
+		d.requeueIn(permitReaches)
+		return // it is written down, and sent when the webhooks know that its successor is the canary
+	}
+	if _, down := pod.down(to); down && !evict {
+		d.requeueIn(recheckAfter)
+		return // it is written down, and sent as soon as the container runs
+	}
+	d.actions = append(d.actions, Action{Pod: pod.Name, UID: pod.UID, Evict: evict, Sizes: to, Why: changes(from, to)})
+}
+
+// recommended is what is recommended for the containers of a pod, in words.
+func (d *decider) recommended(pod *Pod, containers map[string]memory.Size) string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(containers)) {
+		c, _ := pod.container(name)
+		if text := d.Desired[c.key()].Recommendation.Summary; text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// conclude puts what was decided into words.
+func (d *decider) conclude() Transition {
+	if e := d.State.Rollout; e != nil && len(e.Steps) == 0 && len(d.wanting) == 0 {
+		d.State.Rollout = nil // every pod has it, and has had it long enough
+	}
+	out := Transition{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}
+	out.UpToDate, out.Reason, out.Message = d.words() // also says when to decide again
+	// What waits for a window, maybe for days, has already asked for a decision when the window opens.
+	if d.State.Rollout != nil || d.reason != "" && d.reason != v1alpha1.ReasonWaitingForWindow {
+		d.requeueIn(recheckAfter)
+	}
+	out.RequeueAfter = d.requeueAfter
+	return out
+}
+
+func (d *decider) words() (upToDate bool, reason, message string) {
+	e := d.State.Rollout
+	switch {
+	case d.running == 0:
+		return false, v1alpha1.ReasonWaitingForNewPods, "No pod runs; new pods get the recommended size"
+	case d.State.ConflictingWriter != nil:
+		return false, v1alpha1.ReasonConflict, d.others(d.State.ConflictingWriter.Why)
+	case d.begun():
+		reason, message = d.underWay()
+		return false, reason, message
+	case e != nil && e.Decrease && len(e.Steps) > 0:
+		return len(d.wanting) == 0, v1alpha1.ReasonWatching, d.watching()
+	case d.reason == v1alpha1.ReasonUpToDate || len(d.wanting) == 0:
+		return true, v1alpha1.ReasonUpToDate, "Every running pod has the recommended size"
+	case d.reason != "":
+		return false, d.reason, d.others(d.message)
+	}
+	return false, v1alpha1.ReasonApplying, d.others("waiting for its turn")
+}
+
+// underWay is about the oldest change that is not confirmed, in the kubelet's words where it has any.
+func (d *decider) underWay() (reason, message string) {
+	for _, st := range d.State.Rollout.Steps {
+		if !st.Confirmed.IsZero() {
+			continue
+		}
+		pod, how := d.pod(st), "is resized in place"
+		if st.Evict {
+			how = "is evicted and replaced"
+		}
+		reason, message = v1alpha1.ReasonApplying, fmt.Sprintf(
+			"Pod %s %s: %s, begun at %s", st.Pod, how, changes(st.From, st.To), format.Time(st.At),
+		)
+		switch {
+		case st.Back:
+			message = fmt.Sprintf("Pod %s: %s did not come about and is rolled back", st.Pod, changes(st.From, st.To))
+			if r, stands := d.State.refusal(st.UID, false); stands {
+				reason, message = r.Reason, message+": "+r.Why
+			}
+		case pod != nil && !st.Evict && pod.waits(&st):
+			c, _ := pod.down(st.To)
+			reason, message = "WaitingForStart", fmt.Sprintf("Pod %s: %s is asked for as soon as the container "+
+				"runs: a resize that comes before may never take effect (kubernetes/kubernetes#138760)%s",
+				st.Pod, changes(st.From, st.To), d.insteadOfWaiting(&st, c))
+		case pod != nil && !st.Evict && pod.has(st.To, actual) && !pod.Resize.InProgress && !pod.Resize.Deferred:
+			reason, message = v1alpha1.ReasonApplying, message+d.heldWords(&st, pod)
+		case pod != nil && !st.Evict && pod.Resize.Deferred:
+			reason, message = v1alpha1.ReasonDeferred, message+"; the kubelet waits for room on the node: "+pod.Resize.Message
+		case pod != nil && !st.Evict && pod.Resize.Failed:
+			reason, message = v1alpha1.ReasonResizeFailed, message+"; the kubelet reports: "+pod.Resize.Message+failedWords(&st)
+		case pod != nil && !st.Evict && !pod.Resize.InProgress:
+			reason, message = v1alpha1.ReasonApplying, message+d.endedWords(&st, pod)
+		}
+		return reason, d.others(message)
+	}
+	return v1alpha1.ReasonApplying, d.others("")
+}
+
+// heldWords are about a resize that the container's status shows and its pod does not have yet. A container that ends
+// within moments is met by luck only, and people need not wait for that.
+func (d *decider) heldWords(st *Step, pod *Pod) string {
+	c, held := pod.held(st.To)
+	if !held {
+		return "; the kubelet shows it, and it is done when the container has run with it for a moment"
+	}
+	return "; the pod's own limit is still the old one (kubernetes/kubernetes#138760), and it is asked for again when " +
+		"the container runs" + d.insteadOfWaiting(st, c)
+}
+
+// endedWords are about a container that ended before the kubelet had reported a resize that was sent while it ran.
+func (d *decider) endedWords(st *Step, pod *Pod) string {
+	for _, c := range pod.Containers {
+		size, asked := st.To[c.Name]
+		if asked && c.Started.IsZero() && !pod.has(map[string]memory.Size{c.Name: size}, actual) {
+			return "; container " + c.Name + " ended before the kubelet had reported it: memfit looks again when the " +
+				"container runs" + d.insteadOfWaiting(st, c)
+		}
+	}
+	return ""
+}
+
+// insteadOfWaiting is what people can do about a container that ends within moments of its start: a resize meets it by
+// luck only. A lower limit is worth no pod.
+func (d *decider) insteadOfWaiting(st *Step, c Container) string {
+	remedy := d.remedy(st.Pod, st.To[c.Name].Limit)
+	if !c.Brief || remedy == "" || lowersAny(st.From, st.To) {
+		return ""
+	}
+	return fmt.Sprintf("; container %s ends within moments of its start: if you cannot wait, %s", c.Name, remedy)
+}
+
+// failedWords are what the kubelet's own words leave open: what is effective now, and what becomes of it. Those of a
+// lower limit name the use of the whole pod, often of a while ago, so that they are repeated and not relied on.
+func failedWords(st *Step) string {
+	until := format.Time(st.sent().Add(patience))
+	if !lowersAny(st.From, st.To) {
+		return "; it tries again by itself, until memfit rolls it back at " + until
+	}
+	return "; it lowers no limit below all memory in use, page cache included: the higher one stays effective, and it " +
+		"tries again by itself, until memfit rolls it back at " + until
+}
+
+// watching is about the pods that run with a lower limit.
+func (d *decider) watching() string {
+	e := d.State.Rollout
+	last := e.Steps[len(e.Steps)-1]
+	until := last.Confirmed.Add(cmp.Or(d.Policy.Watch, DefaultWatch.Duration()))
+	who := "Pod " + last.Pod
+	if e.Completed == 0 && len(d.wanting) > 0 {
+		who += ", the first of " + fmt.Sprint(d.running) + ","
+	}
+	d.requeueIn(max(until.Sub(d.Now), time.Second))
+	text := fmt.Sprintf(
+		"%s is watched for kills and restarts until %s: %s", who, format.Time(until), changes(last.From, last.To),
+	)
+	if n := len(e.Steps) - 1; n > 0 {
+		text += fmt.Sprintf("; %d more are watched", n)
+	}
+	if d.QueryResult != nil && d.QueryResult.against(d.Now) != "" {
+		text += "; " + d.QueryResult.against(d.Now)
+	}
+	return d.others(text)
+}
+
+// others adds how many pods have what is recommended, and effective.
+func (d *decider) others(text string) string {
+	if d.running <= 1 {
+		return text
+	}
+	have := 0
+	for i := range d.Pods {
+		pod := &d.Pods[i]
+		st, begun := d.State.step(pod.UID)
+		if !pod.Leaving && (!begun || !st.Confirmed.IsZero()) && !d.lacks(pod) {
+			have++
+		}
+	}
+	return fmt.Sprintf("%s (%d of %d pods have the recommended size)", text, have, d.running)
+}
+
+// lacks reports whether a pod does not have what is recommended.
+func (d *decider) lacks(pod *Pod) bool {
+	return slices.ContainsFunc(pod.Containers, func(c Container) bool { _, differs := d.target(pod, c); return differs })
+}

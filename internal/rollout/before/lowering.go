@@ -1,0 +1,393 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package before
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// Lowering is a limit that memfit lowered for one container of one program, whichever way the lower limit reached its
+// pods: by resize, by eviction or at creation. It begins with one pod, and is remembered after all pods have it,
+// because a kill below From restores From.
+type Lowering struct {
+	Container string `json:"container"`
+	Program   string `json:"program,omitempty"`
+	// From is the size before it, To the lower one.
+	From memory.Size `json:"from"`
+	To   memory.Size `json:"to"`
+	// At is when the first pod got it.
+	At time.Time `json:"at"`
+	// Proven: a pod ran with To for as long as it was watched.
+	Proven bool `json:"proven,omitempty"`
+}
+
+// maxLowerings bounds the state: 200 bytes each. Beyond it the oldest is forgotten.
+const maxLowerings = 32
+
+// of reports whether the lowering is of that container and program. Evidence without a program is of any.
+func (l *Lowering) of(container, program string) bool {
+	return l.Container == container && sameProgram(l.Program, program)
+}
+
+func sameProgram(a, b string) bool { return a == "" || b == "" || a == b }
+
+// Proven returns the lowest limit that a pod of that container and program was watched with; 0: none.
+func (s *State) Proven(container, program string) memory.Size {
+	var least memory.Size
+	for i := range s.Lowerings {
+		if l := &s.Lowerings[i]; l.Proven && l.of(container, program) &&
+			(least.Limit == 0 || l.To.Limit < least.Limit) {
+			least = l.To
+		}
+	}
+	return least
+}
+
+// lower notes that a pod gets a lower limit. The same limit for further pods is one lowering.
+func (s *State) lower(l Lowering) {
+	s.Lowerings = slices.Clone(s.Lowerings)
+	for i := range s.Lowerings {
+		if old := &s.Lowerings[i]; old.of(l.Container, l.Program) && (!old.Proven || old.To.Limit == l.To.Limit) {
+			old.From, old.To.Limit = old.From.Max(l.From), min(old.To.Limit, l.To.Limit)
+			return
+		}
+	}
+	l.At = stamp(l.At)
+	s.Lowerings = append(s.Lowerings, l)
+	s.Lowerings = s.Lowerings[max(0, len(s.Lowerings)-maxLowerings):]
+}
+
+// unproven returns the lowering that a pod's container runs under, or is about to, and that no pod has proven; false:
+// none.
+func (s *State) unproven(c Container) (Lowering, bool) {
+	for _, l := range s.Lowerings {
+		if !l.Proven && l.of(c.Name, c.Program) && c.Spec.Limit > 0 && c.Spec.Limit <= l.To.Limit {
+			return l, true
+		}
+	}
+	return Lowering{}, false
+}
+
+// programs are what the containers run that get a size.
+func (p *Pod) programs(of map[string]memory.Size) map[string]string {
+	var all map[string]string
+	for _, c := range p.Containers {
+		if _, asked := of[c.Name]; asked && c.Program != "" {
+			if all == nil {
+				all = map[string]string{}
+			}
+			all[c.Name] = c.Program
+		}
+	}
+	return all
+}
+
+// canary reports whether a step gives its pod a lower limit that no pod has proven.
+func (s *State) canary(st *Step) bool {
+	for name, to := range st.To {
+		proven := s.Proven(name, st.Programs[name]).Limit
+		if lowers(st.From[name].Limit, to.Limit) && (proven == 0 || to.Limit < proven) {
+			return true
+		}
+	}
+	return false
+}
+
+// prove notes that a pod bore the lower limits of a step.
+func (s *State) prove(st *Step) {
+	s.Lowerings = slices.Clone(s.Lowerings)
+	for name, size := range st.To {
+		if !lowers(st.From[name].Limit, size.Limit) {
+			continue
+		}
+		for i := range s.Lowerings {
+			if l := &s.Lowerings[i]; l.of(name, st.Programs[name]) && size.Limit <= l.To.Limit {
+				l.Proven = true
+			}
+		}
+	}
+}
+
+// raise notes that pods get a higher limit again: what was proven below it is not proven for what the container needs
+// now.
+func (s *State) raise(of Key, to memory.Bytes) {
+	s.Lowerings = slices.DeleteFunc(slices.Clone(s.Lowerings), func(l Lowering) bool {
+		return l.of(of.Container, of.Program) && to >= l.From.Limit
+	})
+	for i := range s.Lowerings {
+		if l := &s.Lowerings[i]; l.of(of.Container, of.Program) && to > l.To.Limit {
+			l.To.Limit = to
+		}
+	}
+}
+
+// create notes pods that were created with less than their owner asks for: the webhook gave it to them. What was rolled
+// back and still runs is known already.
+func (o *observation) create() {
+	for i := range o.Pods {
+		pod := &o.Pods[i]
+		for _, c := range pod.Containers {
+			if c.Done || !lowers(c.Owner.Limit, c.Actual.Limit) || c.Actual.Limit != c.Spec.Limit || o.state.knows(c) {
+				continue
+			}
+			if r, active := o.state.ActiveRevert(c.key(), o.Now); active && c.Actual.Limit < r.Restored.Limit {
+				continue
+			}
+			o.state.lower(Lowering{
+				Container: c.Name, Program: c.Program, From: c.Owner.Max(c.Spec), To: c.Spec, At: pod.Created,
+			})
+		}
+	}
+}
+
+// knows reports whether a lowering tells how the container came by its limit.
+func (s *State) knows(c Container) bool {
+	return slices.ContainsFunc(s.Lowerings, func(l Lowering) bool {
+		return l.of(c.Name, c.Program) && l.To.Limit <= c.Actual.Limit
+	})
+}
+
+// adopt begins to watch pods that run under an unproven lower limit and are not watched: they were created with it, or
+// a raise of other pods ended their watch.
+func (o *observation) adopt() {
+	if e := o.state.Rollout; e != nil && !e.Decrease && len(e.Steps) > 0 {
+		return // raises end soon
+	}
+	for i := range o.Pods {
+		pod := &o.Pods[i]
+		if _, begun := o.state.step(pod.UID); begun || pod.Leaving {
+			continue
+		}
+		from, to := map[string]memory.Size{}, map[string]memory.Size{}
+		var began, started time.Time
+		for _, c := range pod.Containers {
+			l, found := o.state.unproven(c)
+			if !found || c.Done || c.Started.IsZero() {
+				continue
+			}
+			from[c.Name], to[c.Name], began = l.From, c.Spec, l.At
+			started = later(started, c.Started)
+		}
+		if len(to) == 0 {
+			continue
+		}
+		o.watchFrom(pod, from, to, began, started)
+	}
+}
+
+func (o *observation) watchFrom(pod *Pod, from, to map[string]memory.Size, began, started time.Time) {
+	e := o.state.Rollout
+	if e == nil || !e.Decrease {
+		e = &Rollout{
+			Began: stamp(began), Previous: o.state.LastChange, Decrease: true, Targets: map[Key]memory.Size{},
+			Before: map[Key]memory.Size{},
+		}
+		o.state.Rollout = e
+	}
+	if len(e.Steps) >= maxWatched {
+		return
+	}
+	for name := range to {
+		c, _ := pod.container(name)
+		if _, known := e.Targets[c.key()]; !known {
+			e.Targets[c.key()] = to[name]
+		}
+		e.Before[c.key()] = e.Before[c.key()].Max(from[name])
+	}
+	e.Steps = append(e.Steps, Step{
+		Pod: pod.Name, UID: pod.UID, At: stamp(began), From: from, To: to, Confirmed: stamp(started),
+		Restarts: pod.restarts(), Served: true, Created: true, Programs: pod.programs(to),
+		Why: "new pods are created with the recommended size",
+	})
+}
+
+// killed finds the lowering that a kill speaks against: one of its container and program whose old size was above the
+// limit of the kill. Of several it is the last, whose old size is the least. The limit tells it from a kill in a pod
+// that still has the old size. The node's clock decides nothing: one that is behind by a minute puts a kill before the
+// change that caused it.
+func (o *observation) killed() (l Lowering, pod Pod, why string) {
+	for _, k := range o.kills {
+		for _, old := range o.state.Lowerings {
+			if !old.of(k.Container.Container, k.Program) || later(k.Time, k.Seen).Before(old.At) ||
+				k.Limit == 0 || k.Limit >= old.From.Limit || why != "" && old.From.Limit >= l.From.Limit {
+				continue
+			}
+			died := "was OOM killed"
+			if k.Kind == memory.OOMStall {
+				died = "stalled"
+			}
+			l, pod = old, Pod{Name: k.Container.Pod, UID: k.Container.UID}
+			why = fmt.Sprintf("pod %s %s at it at %s; the change began at %s", k.Container.Pod, died,
+				killedAt(k, old.At), format.Time(old.At))
+		}
+		if why != "" {
+			return l, pod, why
+		}
+	}
+	return Lowering{}, Pod{}, ""
+}
+
+// permitReaches is how long the caches of the webhooks may take to learn that the successor of an evicted pod is to get
+// a lower limit first. They take milliseconds, and so does a ReplicaSet to create it.
+const permitReaches = 2 * time.Second
+
+// awaitsPermit reports whether a pod is not evicted yet, because a webhook that does not know of it would give its
+// successor the old size.
+func (d *decider) awaitsPermit(st *Step) bool {
+	return d.State.canary(st) && d.Now.Sub(st.At) < permitReaches
+}
+
+// canary is the pod that runs, or is about to run, under an unproven lower limit; false: none.
+func (d *decider) canary() (uid types.UID, name string, found bool) {
+	if e := d.State.Rollout; e != nil {
+		for i := range e.Steps {
+			if st := &e.Steps[i]; d.State.canary(st) {
+				return st.UID, st.Pod, true
+			}
+		}
+	}
+	for i := range d.Pods {
+		pod := &d.Pods[i]
+		for _, c := range pod.Containers {
+			if _, unproven := d.State.unproven(c); unproven && !pod.Leaving {
+				return pod.UID, pod.Name, true
+			}
+		}
+	}
+	return "", "", false
+}
+
+// undercuts refuses to lower a limit below what its owner asks for within a day: an owner's edit is evidence, too.
+func (d *decider) undercuts(c Container, to memory.Size) (reason, message string, refused bool) {
+	if !lowers(have(c).Limit, to.Limit) || !lowers(c.Owner.Limit, to.Limit) || !d.Now.Before(c.OwnerUntil) {
+		return "", "", false
+	}
+	d.requeueIn(c.OwnerUntil.Sub(d.Now))
+	return v1alpha1.ReasonNotEnoughEvidence, fmt.Sprintf(
+		"its owner set limit %s within the last day; it is not lowered before %s", c.Owner.Limit, format.Time(c.OwnerUntil),
+	), true
+}
+
+// LoweringByEviction returns when a pod was evicted so that its successor gets a lower limit that no pod has proven, if
+// that one is awaited.
+func (s *State) LoweringByEviction() (at time.Time, awaited bool) {
+	if e := s.Rollout; e != nil && e.Decrease {
+		for _, st := range e.Steps {
+			if st.Evict {
+				return st.At, true
+			}
+		}
+	}
+	return time.Time{}, false
+}
+
+// HasCanary reports whether one of the pods runs under a lower limit that no pod has proven.
+func (s *State) HasCanary(pods []Pod) bool {
+	return slices.ContainsFunc(pods, func(p Pod) bool {
+		return slices.ContainsFunc(p.Containers, func(c Container) bool { _, found := s.unproven(c); return found })
+	})
+}
+
+// first refuses to lower a limit that no pod has proven while another pod is the first to run with it.
+func (d *decider) first(pod *Pod, c Container, to memory.Size) (reason, message string, refused bool) {
+	if proven := d.State.Proven(c.Name, c.Program).Limit; !lowers(have(c).Limit, to.Limit) ||
+		proven > 0 && proven <= to.Limit {
+		return "", "", false
+	}
+	if uid, name, found := d.canary(); found && uid != pod.UID {
+		return v1alpha1.ReasonWatching, fmt.Sprintf("pod %s runs first with a lower limit, and is watched", name), true
+	}
+	return "", "", false
+}
+
+// restore rolls a lowering back from every pod, and what was lowered further after it.
+func (o *observation) restore(l Lowering, pod Pod, why string) {
+	o.state.Lowerings = slices.DeleteFunc(slices.Clone(o.state.Lowerings), func(other Lowering) bool {
+		return other.of(l.Container, l.Program) && other.From.Limit <= l.From.Limit
+	})
+	o.state.revert(Revert{
+		Container: l.Container, Program: l.Program, Tried: l.To, Restored: l.From, At: stamp(o.Now), Why: why,
+	})
+	until := format.Time(o.Now.Add(RevertHold.Duration()))
+	o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID, Container: l.Container,
+		Message: fmt.Sprintf("Limit %s of container %s is rolled back from %s, to %s, because %s. It is not lowered again "+
+			"before %s", l.To.Limit, l.Container, o.rolledBackFrom(), l.From.Limit, why, until)})
+	o.state.record(Change{
+		Kind: Reverted, At: o.Now, Pod: pod.Name, Why: why,
+		Sizes: changes(map[string]memory.Size{l.Container: l.To}, map[string]memory.Size{l.Container: {Limit: l.From.Limit}}),
+	}, l.At)
+}
+
+// rolledBackFrom says which pods get the old limit back.
+func (o *observation) rolledBackFrom() string {
+	if o.Policy.OnlyWatch {
+		return "new pods"
+	}
+	return "every pod"
+}
+
+// revert rolls back lower limits that were followed by kills, and those of watched pods that restart, are not ready, or
+// of which the owner's query speaks.
+func (o *observation) revert() {
+	for range maxLowerings { // each kill may speak against another container's
+		l, pod, why := o.killed()
+		if why == "" {
+			break
+		}
+		o.restore(l, pod, why)
+		o.end(l)
+	}
+	e := o.state.Rollout
+	if e == nil || !e.Decrease {
+		return
+	}
+	pod, why := o.restartStorm()
+	if why == "" {
+		pod, why = o.notReady()
+	}
+	if why == "" {
+		pod, why = o.querySpeaksAgainst()
+	}
+	if why == "" {
+		return
+	}
+	for _, l := range slices.Clone(o.state.Lowerings) {
+		if !l.Proven || e.lowered(l) {
+			o.restore(l, pod, why)
+		}
+	}
+	o.state.Rollout = nil
+}
+
+// lowered reports whether the change under way is that lowering.
+func (e *Rollout) lowered(l Lowering) bool {
+	for key, target := range e.Targets {
+		if l.of(key.Container, key.Program) && target.Limit == l.To.Limit {
+			return true
+		}
+	}
+	return false
+}
+
+// end stops the change under way that lowers what was rolled back.
+func (o *observation) end(l Lowering) {
+	e := o.state.Rollout
+	if e == nil || !e.Decrease {
+		return
+	}
+	for key := range e.Targets {
+		if l.of(key.Container, key.Program) {
+			o.state.Rollout = nil
+			return
+		}
+	}
+}

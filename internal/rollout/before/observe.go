@@ -1,0 +1,398 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package before
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
+)
+
+const (
+	// DefaultWatch is how long a pod with a lower limit is watched when the profile does not say. What a profile says is
+	// real time; the other periods here are the kubelet's and those of starting programs, and so real time, too.
+	DefaultWatch = 10 * period.Minute
+	// patience is how long a resize may be deferred, fail or go unanswered before it is rolled back, or the pod evicted
+	// where that is allowed. The kubelet tries again every 30 s or so; VPA waits as long.
+	patience = 5 * time.Minute
+	// successorPatience is how long the successor of an evicted pod may take to become ready.
+	successorPatience = 10 * time.Minute
+	// storm is the number of restarts within the watch that take a lower limit back although no kill was seen.
+	storm = 2
+	// unreadyPatience is how long a watched pod may be not ready before its lower limit is rolled back: a probe that
+	// fails now and then is none of the limit's doing. One that was restarted for its resize has as long as a successor.
+	unreadyPatience = time.Minute
+)
+
+// Observe compares what pods show with what was begun: it confirms, gives up, rolls back. kills are those of the
+// workload. It must be called before sizes are recommended, because what it rolls back to replaces the recommendation
+// ([State.ActiveRevert]).
+func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
+	o := observation{Input: in, state: in.State.clone(), pods: map[types.UID]*Pod{}, kills: kills}
+	for i := range in.Pods {
+		o.pods[in.Pods[i].UID] = &in.Pods[i]
+	}
+	o.state.forget(o.pods, in.Now)
+	o.create()
+	if o.revert(); o.state.Rollout != nil {
+		o.follow()
+	}
+	o.adopt()
+	o.followRestart()
+	return o.state, o.findings
+}
+
+type observation struct {
+	Input
+	state    State
+	pods     map[types.UID]*Pod
+	kills    []memory.OOMKill
+	findings []Finding
+}
+
+func (o *observation) found(kind FindingKind, st *Step, format string, args ...any) {
+	o.findings = append(o.findings, Finding{Kind: kind, Pod: st.Pod, UID: st.UID, Message: fmt.Sprintf(format, args...)})
+}
+
+// keep adds what became of a step to the changes that people are shown.
+func (o *observation) keep(kind FindingKind, pod string, st *Step, why string) {
+	o.state.record(
+		Change{Kind: kind, At: o.Now, Pod: pod, Sizes: changes(st.From, st.To), Why: why}, o.state.Rollout.Began,
+	)
+}
+
+// follow observes each pod that is being changed or watched.
+func (o *observation) follow() {
+	e := o.state.Rollout
+	kept := e.Steps[:0:0]
+	for i := range e.Steps {
+		st := e.Steps[i]
+		done, passed := o.followStep(&st)
+		if passed {
+			e.Completed++
+		}
+		if !done {
+			kept = append(kept, st)
+		}
+	}
+	e.Steps = kept
+	o.state.abandon()
+}
+
+// followStep says whether there is nothing left to do about a step, and whether that was a success.
+func (o *observation) followStep(st *Step) (done, passed bool) {
+	if st.Evict {
+		return o.followEviction(st), false
+	}
+	pod := o.pods[st.UID]
+	switch {
+	case pod == nil && o.Succeeded[st.UID] && !st.Confirmed.IsZero():
+		o.state.prove(st)
+		return true, true // it ran to completion with the lower limit
+	case pod == nil || pod.Leaving:
+		return true, false // what is to be done to its successor is decided anew
+	case st.Back:
+		return pod.has(st.From, spec), false
+	case !st.Confirmed.IsZero():
+		return o.watch(st, pod)
+	case pod.has(st.To, spec):
+		return o.awaited(st, pod)
+	case pod.has(st.From, spec), len(st.Last) > 0 && pod.has(st.Last, spec):
+		return o.never(st, pod), false // written down and not done: Decide does it
+	}
+	o.foreign(st, pod)
+	return true, false
+}
+
+// awaited looks after a resize that the API server has accepted: whether the kubelet has made it effective, or it is to
+// be given up.
+func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
+	waited := o.Now.Sub(st.sent()) // that the container was down before is not the kubelet's doing
+	r := pod.Resize
+	switch {
+	case pod.has(st.To, actual) && !r.InProgress && !r.Deferred && !r.Infeasible:
+		if c, held := pod.held(st.To); held {
+			return o.unproven(st, c), false
+		}
+		if o.doubted(st, pod) {
+			return false, false
+		}
+		st.Confirmed, st.Restarts = stamp(o.Now), pod.restarts()
+		o.found(
+			Resized, st, "%s, effective %s after it was asked for", changes(st.From, st.To), format.InWords(max(waited, 0)),
+		)
+		o.keep(Resized, st.Pod, st, st.Why)
+		if o.state.Rollout.Decrease && lowersAny(st.From, st.To) {
+			return false, false
+		}
+		return true, true
+	case r.Infeasible:
+		o.giveUp(st, v1alpha1.ReasonInfeasible, "the node cannot hold it: "+r.Message)
+	case r.Failed && waited >= patience:
+		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed at it since "+format.Time(st.sent())+": "+r.Message)
+	case r.Deferred && waited >= patience && o.Policy.Evict && o.Policy.NoEvict == "":
+		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had no room since "+format.Time(st.sent())+": "+r.Message)
+	case !r.Deferred && !r.InProgress && waited >= patience:
+		o.giveUp(
+			st, v1alpha1.ReasonNotActuated, "the kubelet has not actuated it since it was asked for at "+format.Time(st.sent()),
+		)
+	}
+	return false, false
+}
+
+// giveUp takes the resize out of the pod's spec again: a spec that says more than is effective misleads the scheduler,
+// and people.
+func (o *observation) giveUp(st *Step, reason, why string) {
+	st.Back = true
+	o.state.refuse(
+		Refusal{Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: reason, Why: why, Sizes: st.To},
+	)
+	o.found(NotResized, st, "%s is rolled back: %s", changes(st.From, st.To), why)
+	o.keep(NotResized, st.Pod, st, why)
+}
+
+// watch says whether a pod has run with its lower limit for as long as it is watched.
+func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
+	if !pod.has(st.To, spec) {
+		o.foreign(st, pod)
+		return true, false
+	}
+	end := st.Confirmed.Add(cmp.Or(o.Policy.Watch, DefaultWatch.Duration()))
+	over := !o.Now.Before(end) && st.Unready.IsZero() && (pod.Ready || !st.Created) &&
+		(o.QueryResult == nil || o.QueryResult.clearSince(st.Confirmed, o.Now))
+	if over {
+		o.state.prove(st)
+	}
+	return over, over
+}
+
+// foreign notes that somebody else changed what memfit had set. Two writers would undo each other for ever, so memfit
+// stops.
+func (o *observation) foreign(st *Step, pod *Pod) {
+	var now []string
+	for _, name := range slices.Sorted(maps.Keys(st.To)) {
+		if c, found := pod.container(name); found {
+			now = append(now, fmt.Sprintf("%s has limit %s, request %s", called(name), c.Spec.Limit, c.Spec.Request))
+		}
+	}
+	who := "somebody"
+	if pod.Writer != "" {
+		who = "field manager " + pod.Writer
+	}
+	why := fmt.Sprintf(
+		"%s changed the memory of pod %s after memfit had (%s): %s", who, pod.Name, changes(st.From, st.To),
+		strings.Join(now, ", "),
+	)
+	o.state.ConflictingWriter = &conflict{Until: stamp(o.Now.Add(foreignHold.Duration())), Why: why}
+	o.found(
+		ConflictingWriter, st, "%s. Recommend only until %s: let only one of the two size this workload", why,
+		format.Time(o.state.ConflictingWriter.Until),
+	)
+	o.keep(ConflictingWriter, st.Pod, st, why)
+}
+
+// followEviction waits for the pod to go, and for one that takes its place.
+func (o *observation) followEviction(st *Step) (done bool) {
+	if pod := o.pods[st.UID]; pod != nil && !pod.Leaving {
+		return false // Decide asks (again) for its eviction
+	}
+	for i := range o.Pods {
+		next := &o.Pods[i]
+		_, taken := o.state.step(next.UID)
+		if taken || next.Leaving || !st.Present.before(next, st.At) || !next.has(limits(st.To), actual) {
+			continue
+		}
+		if !next.Ready && !o.state.Rollout.Decrease && o.killedWith(next, st.To) {
+			// It is not going to be ready with that, and waiting for it would only put off what it needs.
+			o.found(
+				Replaced, st, "Pod %s was created instead of %s: %s; it was killed with that, too", next.Name, st.Pod,
+				changes(st.From, st.To),
+			)
+			o.keep(Replaced, next.Name, st, st.Why)
+			o.state.Rollout.Completed++
+			return true
+		}
+		if !next.Ready {
+			continue
+		}
+		o.found(Replaced, st, "Pod %s runs instead of %s: %s", next.Name, st.Pod, changes(st.From, st.To))
+		o.keep(Replaced, next.Name, st, st.Why)
+		st.Pod, st.UID, st.Evict, st.Present = next.Name, next.UID, false, present{}
+		st.Confirmed, st.Restarts, st.To, st.Served = stamp(o.Now), next.restarts(), sizesOf(next, st.To), true
+		if !o.state.Rollout.Decrease {
+			o.state.Rollout.Completed++
+			return true
+		}
+		return false
+	}
+	if waited := o.Now.Sub(st.At); waited >= successorPatience {
+		o.found(
+			NotResized, st, "no ready pod with %s has taken the place of %s within %s", changes(st.From, st.To), st.Pod,
+			format.InWords(waited),
+		)
+		o.keep(NotResized, st.Pod, st, "no ready pod has taken its place")
+		return true
+	}
+	return false
+}
+
+// killedWith reports whether a pod was killed with the sizes that it was created with.
+func (o *observation) killedWith(pod *Pod, sizes map[string]memory.Size) bool {
+	return slices.ContainsFunc(o.kills, func(k memory.OOMKill) bool {
+		size, asked := sizes[k.Container.Container]
+		return asked && k.Container.UID == pod.UID && k.Kind != memory.OOMStall && k.Asked == 0 && k.Limit >= size.Limit
+	})
+}
+
+// limits are sizes without their requests: LimitRanges and other webhooks may have a word about those of a new pod.
+func limits(sizes map[string]memory.Size) map[string]memory.Size {
+	out := make(map[string]memory.Size, len(sizes))
+	for name, s := range sizes {
+		out[name] = memory.Size{Limit: s.Limit}
+	}
+	return out
+}
+
+// sizesOf are the sizes a pod has, of the containers that are asked for.
+func sizesOf(pod *Pod, of map[string]memory.Size) map[string]memory.Size {
+	out := make(map[string]memory.Size, len(of))
+	for _, c := range pod.Containers {
+		if _, asked := of[c.Name]; asked {
+			out[c.Name] = c.Spec
+		}
+	}
+	return out
+}
+
+// killedAt is the time of a kill in words that do not contradict the change which it came after.
+func killedAt(k memory.OOMKill, began time.Time) string {
+	if !k.Time.Before(stamp(began)) {
+		return format.Time(k.Time)
+	}
+	return fmt.Sprintf("%s by the clock of its node, which memfit saw at %s", format.Time(k.Time), format.Time(k.Seen))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// restartStorm looks for a watched pod that keeps restarting. Not every application dies of an OOM kill: some notice
+// and give up.
+func (o *observation) restartStorm() (Pod, string) {
+	for _, st := range o.state.Rollout.Steps {
+		pod := o.pods[st.UID]
+		if pod == nil || st.Confirmed.IsZero() || !lowersAny(st.From, st.To) {
+			continue
+		}
+		if n := pod.restarts() - st.Restarts; n >= storm {
+			return *pod, fmt.Sprintf(
+				"pod %s restarted %d times within %s of it", pod.Name, n, format.InWords(o.Now.Sub(st.Confirmed)),
+			)
+		}
+	}
+	return Pod{}, ""
+}
+
+// notReady looks for a watched pod that has not been ready for a while, and was before its limit was lowered: what
+// lacks memory may hang, collect garbage or refuse work instead of dying. While a pod that still has the higher limit
+// is not ready either, it is something else, and the time begins anew.
+func (o *observation) notReady() (Pod, string) {
+	e := o.state.Rollout
+	others := slices.ContainsFunc(o.Pods, func(p Pod) bool {
+		return !p.Leaving && !p.Ready && p.Created.Before(e.Began) && p.above(e)
+	})
+	for i := range e.Steps {
+		st := &e.Steps[i]
+		pod := o.pods[st.UID]
+		if pod == nil || pod.Leaving || st.Confirmed.IsZero() || !st.Served || !lowersAny(st.From, st.To) {
+			continue
+		}
+		if pod.Ready {
+			st.Unready = time.Time{}
+			continue
+		}
+		if st.Unready.IsZero() || others {
+			st.Unready = stamp(o.Now)
+		}
+		most := unreadyPatience
+		if pod.restartsFor(st) || st.Created {
+			most = successorPatience
+		}
+		if o.Now.Sub(st.Unready) >= most {
+			return *pod, fmt.Sprintf(
+				"pod %s has not been ready since %s, and was before it", pod.Name, format.Time(st.Unready),
+			)
+		}
+	}
+	return Pod{}, ""
+}
+
+// above reports whether a container has more than the change under way lowers it to.
+func (p *Pod) above(e *Rollout) bool {
+	return slices.ContainsFunc(p.Containers, func(c Container) bool {
+		target, known := e.Targets[c.key()]
+		return known && lowers(have(c).Limit, target.Limit)
+	})
+}
+
+func lowersAny(from, to map[string]memory.Size) bool {
+	for name, s := range to {
+		if lowers(from[name].Limit, s.Limit) {
+			return true
+		}
+	}
+	return false
+}
+
+// called is how people are told of a container, or of the pod as a whole.
+func called(name string) string {
+	if name == WholePod {
+		return "the whole pod"
+	}
+	return "container " + name
+}
+
+// changes says what happens to sizes: "limit of container app 256Mi to 112Mi (request 128Mi to 90Mi)".
+func changes(from, to map[string]memory.Size) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(to)) {
+		f, t := from[name], to[name]
+		limit := t.Limit != 0 && t.Limit != f.Limit
+		request := t.Request != 0 && t.Request != f.Request
+		switch {
+		case limit && request:
+			parts = append(
+				parts,
+				fmt.Sprintf(
+					"limit of %s %s to %s (request %s to %s)", called(name), none(f.Limit), t.Limit, none(f.Request), t.Request,
+				),
+			)
+		case limit:
+			parts = append(parts, fmt.Sprintf("limit of %s %s to %s", called(name), none(f.Limit), t.Limit))
+		case request:
+			parts = append(parts, fmt.Sprintf("request of %s %s to %s", called(name), none(f.Request), t.Request))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func none(b memory.Bytes) string {
+	if b == 0 {
+		return "none"
+	}
+	return b.String()
+}

@@ -1,0 +1,74 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package before
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
+)
+
+// QueryResult is what Prometheus said of sizing.disruption.rollbackQuery, as of an alerting rule: no series means that
+// all is well.
+type QueryResult struct {
+	// At is when it was asked for the newest answer that there is; zero: there is none.
+	At time.Time
+	// Series is how many series that answer has.
+	Series int
+	// Problem says why there is no newer answer; empty: nothing is wrong.
+	Problem string
+}
+
+// resultHolds is how long a result says something about now: Prometheus itself evaluates rules once a minute by
+// default. A workload that waits or is watched is looked at twice as often (recheckAfter).
+const resultHolds = time.Minute
+
+func (q *QueryResult) holds(now time.Time) bool {
+	return !q.At.IsZero() && now.Sub(q.At) <= resultHolds
+}
+
+// against says why no limit may be lowered; empty: the query has no series now.
+func (q *QueryResult) against(now time.Time) string {
+	switch {
+	case q.holds(now) && q.Series > 0:
+		return fmt.Sprintf("rollbackQuery has %d series in its answer of %s", q.Series, format.Time(q.At))
+	case q.holds(now):
+		return ""
+	case q.Problem != "":
+		return "rollbackQuery has no answer: " + q.Problem
+	}
+	return "rollbackQuery has no answer yet"
+}
+
+// clearSince reports whether the query was sent after t and has no series.
+func (q *QueryResult) clearSince(t, now time.Time) bool { return q.against(now) == "" && q.At.After(t) }
+
+// waitsForQuery refuses to lower a limit while the owner's query speaks against it, or nobody knows whether it does.
+func (d *decider) waitsForQuery(lowering bool) (reason, message string, refused bool) {
+	if d.QueryResult == nil || !lowering {
+		return "", "", false
+	}
+	if why := d.QueryResult.against(d.Now); why != "" {
+		return v1alpha1.ReasonWaitingForQuery, "no limit is lowered while sizing.disruption." + why, true
+	}
+	return "", "", false
+}
+
+// querySpeaksAgainst looks for a series in the result of the owner's query, asked for after a limit was lowered.
+func (o *observation) querySpeaksAgainst() (Pod, string) {
+	if o.QueryResult == nil || !o.QueryResult.holds(o.Now) || o.QueryResult.Series == 0 {
+		return Pod{}, ""
+	}
+	for _, st := range o.state.Rollout.Steps {
+		pod := o.pods[st.UID]
+		if pod != nil && !st.Confirmed.IsZero() && o.QueryResult.At.After(st.Confirmed) && lowersAny(st.From, st.To) {
+			return *pod, fmt.Sprintf(
+				"%s, and had none when the limit of pod %s was lowered", o.QueryResult.against(o.Now), pod.Name,
+			)
+		}
+	}
+	return Pod{}, ""
+}

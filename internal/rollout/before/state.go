@@ -1,0 +1,405 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package before
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+// version of the encoding.
+const version = 1
+
+// State is what must be remembered between two decisions, a restart of memfit included. The zero value remembers
+// nothing.
+type State struct {
+	// Rollout is the change under way; nil: none.
+	Rollout *Rollout `json:"experiment,omitempty"`
+	// LastChange is when a pod was changed last.
+	LastChange time.Time `json:"lastChange,omitzero"`
+	// Lowerings are the limits that memfit lowered. At most maxLowerings.
+	Lowerings []Lowering `json:"lowerings,omitempty"`
+	// Reverts are the sizes that were rolled back within the last week, one per container and program.
+	Reverts []Revert `json:"reverts,omitempty"`
+	// Refusals are pods that could not be changed, each until it may be tried again. At most maxRefusals.
+	Refusals []Refusal `json:"refusals,omitempty"`
+	// Restart is a pod that was evicted for a fresh one which is not ready yet; nil: none.
+	Restart *Restarted `json:"restart,omitempty"`
+	// ConflictingWriter tells of somebody else who resizes these pods.
+	ConflictingWriter *conflict `json:"foreign,omitempty"`
+	// Changes are what was done to pods, for people, oldest first. At most maxChanges.
+	Changes []Change `json:"changes,omitempty"`
+	// Spent is what was taken of the change budget of the cluster within the last hour. It is written down before anything
+	// is done, so that a memfit that dies on the way does not take it again. At most maxSpent.
+	Spent []Spent `json:"spent,omitempty"`
+}
+
+// Rollout is one change of a workload's pods to one set of sizes.
+type Rollout struct {
+	Began time.Time `json:"began"`
+	// Previous is the last change before it, which counts again when nothing comes of this one.
+	Previous time.Time `json:"previous,omitzero"`
+	// Targets are the sizes by container and program; Before are those of the first pod that was changed.
+	Targets map[Key]memory.Size `json:"targets"`
+	Before  map[Key]memory.Size `json:"before"`
+	// Decrease: a limit goes down, so that pods are watched.
+	Decrease bool `json:"lowering,omitempty"`
+	// Completed is the number of pods that were changed and are done with: confirmed, and watched for long enough if a
+	// limit went down.
+	Completed int `json:"passed,omitempty"`
+	// Steps are the pods being changed or watched, in the order in which they were begun. At most maxWatched.
+	Steps []Step `json:"steps,omitempty"`
+}
+
+// Step is one pod being changed.
+type Step struct {
+	Pod string    `json:"pod"`
+	UID types.UID `json:"uid"`
+	At  time.Time `json:"at"`
+	// Why is what was recommended when the step began, in words, at most maxWords.
+	Why string `json:"why,omitempty"`
+	// Evict: the pod is evicted; its successor, which is none of Present, takes its place in the step when it is ready.
+	Evict   bool    `json:"evict,omitempty"`
+	Present present `json:"present,omitzero"`
+	// Programs are what its containers run, From and To sizes, by container.
+	Programs map[string]string      `json:"programs,omitempty"`
+	From     map[string]memory.Size `json:"from"`
+	To       map[string]memory.Size `json:"to"`
+	// Last are the sizes that the spec had when To was asked for, where those are not From. Sent is when, if that was not
+	// at At (the container was down, or this is not the first time), and Tries how often before: what is not effective is
+	// asked for again with another number.
+	Last  map[string]memory.Size `json:"last,omitempty"`
+	Sent  time.Time              `json:"sent,omitzero"`
+	Tries int                    `json:"tries,omitempty"`
+	// Confirmed is when the new size was seen effective.
+	Confirmed time.Time `json:"confirmed,omitzero"`
+	// Restarts is the number of container restarts when it was.
+	Restarts int32 `json:"restarts,omitempty"`
+	// Served: the pod was ready when its change began. Unready is since when it has not been, with the new size effective;
+	// zero: it is ready.
+	Served  bool      `json:"served,omitempty"`
+	Unready time.Time `json:"unready,omitzero"`
+	// Created: the pod was created with To, and did not serve with From before.
+	Created bool `json:"created,omitempty"`
+	// Back: the resize did not come about; From is written again.
+	Back bool `json:"back,omitempty"`
+}
+
+// Revert is a size that led to kills or restarts, or kept a pod from being ready.
+type Revert struct {
+	Container string      `json:"container"`
+	Program   string      `json:"program,omitempty"`
+	Tried     memory.Size `json:"tried"`
+	Restored  memory.Size `json:"restored"`
+	At        time.Time   `json:"at"`
+	Why       string      `json:"why"`
+}
+
+// Refusal is a pod that could not be changed.
+type Refusal struct {
+	Pod   string    `json:"pod"`
+	UID   types.UID `json:"uid"`
+	Until time.Time `json:"until"`
+	// Sizes are those that could not be had, by container: the refusal holds for them, and not for others.
+	Sizes map[string]memory.Size `json:"sizes,omitempty"`
+	// Evict: it was the eviction that was refused. Only: that says nothing of the workload's other pods, although it was
+	// for want of a budget.
+	Evict  bool   `json:"evict,omitempty"`
+	Only   bool   `json:"only,omitempty"`
+	Reason string `json:"reason"`
+	Why    string `json:"why"`
+}
+
+// conflict is with somebody else who writes sizes into these pods.
+type conflict struct {
+	Until time.Time `json:"until"`
+	Why   string    `json:"why"`
+}
+
+const (
+	// RevertHold is how long a size that led to kills is not tried again: a week holds the weekly rhythm.
+	RevertHold = 7 * period.Day
+	// refusalHold is how long memfit does not ask again after a refusal of the API server or the kubelet, budgetHold
+	// after that of a PodDisruptionBudget: replicas come and go. A right that is missing is mostly granted by somebody
+	// who has just read that it is. These wait for others, in real time.
+	refusalHold = time.Hour
+	rightHold   = 10 * time.Minute
+	budgetHold  = time.Minute
+	// foreignHold is how long memfit leaves the field to somebody else who resizes the same pods.
+	foreignHold = period.Day
+	// maxRefusals and maxWatched bound the state: 200 bytes each, and maxWords more for a reason.
+	maxRefusals = 32
+	maxWatched  = 32
+)
+
+// ActiveRevert returns the rollback for a container and program whose restored size is still kept; false: none.
+func (s *State) ActiveRevert(of Key, now time.Time) (Revert, bool) {
+	for _, r := range s.Reverts {
+		if r.Container == of.Container && sameProgram(r.Program, of.Program) && now.Sub(r.At) < RevertHold.Duration() {
+			return r, true
+		}
+	}
+	return Revert{}, false
+}
+
+// Override is the recommendation while a size that was rolled back must not come again: the restored size is kept until
+// RevertHold is over, for new pods as well. A recommendation for more is left as it is.
+func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recommend.Recommendation {
+	same := rec.Size.Limit == r.Restored.Limit // then only its reason is missing, unless the request goes up
+	if rec.Size == (memory.Size{}) || rec.Size.Limit > r.Restored.Limit || same && rec.Decision == recommend.Increase {
+		return rec
+	}
+	rec.Size = r.Restored.Max(memory.Size{Request: rec.Size.Request})
+	rec.Decision = recommend.Keep
+	if have.Limit < rec.Size.Limit {
+		rec.Decision, rec.Urgent = recommend.Increase, true
+	}
+	why := fmt.Sprintf("a limit of %s was rolled back at %s, because %s: %s stands until %s", r.Tried.Limit,
+		format.Time(r.At), r.Why,
+		r.Restored.Limit, format.Time(r.At.Add(RevertHold.Duration())))
+	rec.Reasons = append(slices.Clone(rec.Reasons[:min(len(rec.Reasons), 15)]), why)
+	rec.Summary = fmt.Sprintf("%s limit %s: %s", rec.Decision, rec.Size.Limit, why)
+	return rec
+}
+
+// Refused notes that an action could not be carried out, so that it is not tried again at once. reason is that of the
+// condition Applied; with ReasonDisruptionBudget, for an eviction that a PodDisruptionBudget does not allow now, it is tried
+// again sooner.
+func (s *State) Refused(a Action, reason, why string, now time.Time) {
+	hold := refusalHold
+	if reason == v1alpha1.ReasonDisruptionBudget {
+		hold = budgetHold
+	}
+	s.refused(a, Refusal{Reason: reason, Why: why, Until: now.Add(hold)})
+}
+
+// NoRight notes the same where memfit lacks the right to do it.
+func (s *State) NoRight(a Action, why string, now time.Time) {
+	s.refused(a, Refusal{Reason: v1alpha1.ReasonRefused, Why: why, Until: now.Add(rightHold)})
+}
+
+// TooFew notes that an action was not carried out because fewer pods than the owner allows would serve.
+func (s *State) TooFew(a Action, why string, now time.Time) {
+	s.refused(a, Refusal{Reason: v1alpha1.ReasonDisruptionBudget, Why: why, Until: now.Add(budgetHold), Only: true})
+}
+
+func (s *State) refused(a Action, r Refusal) {
+	if st, begun := s.step(a.UID); begun && st.Tries == 0 && !a.Undo {
+		s.unspend(a.UID, st.At)
+	}
+	s.drop(a.UID)
+	r.Pod, r.UID, r.Evict, r.Sizes = a.Pod, a.UID, a.Evict, a.Sizes
+	s.refuse(r)
+}
+
+// Gone notes that the pod of an action does not exist any more, or is another one by now.
+func (s *State) Gone(uid types.UID) { s.drop(uid) }
+
+// NotRestarted forgets a restart that was decided on and did not happen, and what it took of the budget.
+func (s *State) NotRestarted(uid types.UID) {
+	if s.Restart != nil && s.Restart.UID == uid {
+		s.unspend(uid, s.Restart.At)
+		s.Restart = nil
+	}
+}
+
+func (s *State) refuse(r Refusal) {
+	r.Until = stamp(r.Until)
+	s.Refusals = slices.DeleteFunc(
+		slices.Clone(s.Refusals), func(old Refusal) bool { return old.UID == r.UID && old.Evict == r.Evict },
+	)
+	s.Refusals = append(s.Refusals, r)
+	if extra := len(s.Refusals) - maxRefusals; extra > 0 {
+		s.Refusals = s.Refusals[extra:]
+	}
+}
+
+// drop forgets a step.
+func (s *State) drop(uid types.UID) {
+	if s.Rollout == nil {
+		return
+	}
+	e := *s.Rollout
+	e.Steps = slices.DeleteFunc(slices.Clone(e.Steps), func(st Step) bool { return st.UID == uid })
+	s.Rollout = &e
+	s.abandon()
+}
+
+// abandon ends a rollout that has changed no pod and changes none now.
+func (s *State) abandon() {
+	if e := s.Rollout; e != nil && len(e.Steps) == 0 && e.Completed == 0 {
+		s.Rollout, s.LastChange = nil, e.Previous
+	}
+}
+
+// refusal is that of a pod, as long as it holds; false: there is none.
+func (s *State) refusal(uid types.UID, evict bool) (Refusal, bool) {
+	for _, r := range s.Refusals {
+		if r.UID == uid && r.Evict == evict {
+			return r, true
+		}
+	}
+	return Refusal{}, false
+}
+
+func (s *State) step(uid types.UID) (Step, bool) {
+	if s.Rollout != nil {
+		for _, st := range s.Rollout.Steps {
+			if st.UID == uid {
+				return st, true
+			}
+		}
+	}
+	return Step{}, false
+}
+
+// UnderWay is what was begun with a pod and is not confirmed; false: nothing.
+func (s *State) UnderWay(pod types.UID) (Action, bool) {
+	if s.Restart != nil && s.Restart.UID == pod {
+		return Action{Pod: s.Restart.Pod, UID: pod, Evict: true, Restart: true}, true
+	}
+	st, begun := s.step(pod)
+	return Action{Pod: st.Pod, UID: pod, Evict: st.Evict, Sizes: st.To, Undo: st.Back}, begun && st.Confirmed.IsZero()
+}
+
+// Changing says whether a change of the pod was begun that is not confirmed.
+func (s *State) Changing(pod types.UID) bool {
+	st, begun := s.step(pod)
+	return begun && st.Confirmed.IsZero()
+}
+
+// clone is a copy that shares nothing that is changed in place.
+func (s *State) clone() State {
+	c := *s
+	if s.Rollout != nil {
+		e := *s.Rollout
+		e.Targets, e.Before, e.Steps = maps.Clone(e.Targets), maps.Clone(e.Before), slices.Clone(e.Steps)
+		c.Rollout = &e
+	}
+	if s.Restart != nil {
+		r := *s.Restart
+		c.Restart = &r
+	}
+	c.Reverts, c.Refusals, c.Lowerings = slices.Clone(s.Reverts), slices.Clone(s.Refusals), slices.Clone(s.Lowerings)
+	return c
+}
+
+// forget drops what does not matter any more.
+func (s *State) forget(pods map[types.UID]*Pod, now time.Time) {
+	s.Reverts = slices.DeleteFunc(s.Reverts, func(r Revert) bool { return now.Sub(r.At) >= RevertHold.Duration() })
+	s.Refusals = slices.DeleteFunc(s.Refusals, func(r Refusal) bool { return !now.Before(r.Until) || pods[r.UID] == nil })
+	if s.ConflictingWriter != nil && !now.Before(s.ConflictingWriter.Until) {
+		s.ConflictingWriter = nil
+	}
+}
+
+func (s *State) revert(r Revert) {
+	s.Reverts = slices.DeleteFunc(slices.Clone(s.Reverts), func(old Revert) bool {
+		return old.Container == r.Container && old.Program == r.Program
+	})
+	s.Reverts = append(s.Reverts, r)
+	s.Reverts = s.Reverts[max(0, len(s.Reverts)-maxLowerings):]
+}
+
+// stamp is a time as it is remembered: seconds are enough, and equal states are then equal bytes.
+func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
+
+type encoded struct {
+	Version int `json:"v"`
+	plain
+}
+
+// plain is State without its methods, so that encoding it does not recur.
+type plain State
+
+// MarshalJSON is nothing (null) when there is nothing to remember.
+func (s *State) MarshalJSON() ([]byte, error) {
+	if s.Rollout == nil && s.LastChange.IsZero() && len(s.Reverts) == 0 && len(s.Refusals) == 0 &&
+		s.ConflictingWriter == nil && s.Restart == nil && len(s.Changes) == 0 && len(s.Spent) == 0 &&
+		len(s.Lowerings) == 0 {
+		return []byte("null"), nil
+	}
+	return json.Marshal(encoded{version, plain(*s)})
+}
+
+// ErrTooNew means that a newer memfit wrote the state.
+var ErrTooNew = errors.New("was written by a newer memfit")
+
+// UnmarshalJSON reads what MarshalJSON wrote. A newer version is an error: who does not know what was begun must not go
+// on with it.
+func (s *State) UnmarshalJSON(data []byte) error {
+	var e encoded
+	if err := json.Unmarshal(data, &e); err != nil {
+		return err
+	}
+	if e.Version > version {
+		return fmt.Errorf("the state of resizes %w (version %d, this one reads up to %d)", ErrTooNew, e.Version, version)
+	}
+	*s = State(e.plain)
+	s.Refusals = s.Refusals[max(0, len(s.Refusals)-maxRefusals):]
+	s.Changes = s.Changes[max(0, len(s.Changes)-maxChanges):]
+	s.Spent = bounded(s.Spent)
+	s.Lowerings = s.Lowerings[max(0, len(s.Lowerings)-maxLowerings):]
+	if x := s.Rollout; x != nil {
+		x.Steps = x.Steps[max(0, len(x.Steps)-maxWatched):]
+		for _, sizes := range []*map[Key]memory.Size{&x.Targets, &x.Before} {
+			if *sizes == nil {
+				*sizes = map[Key]memory.Size{} // to be written to
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Pod) container(name string) (Container, bool) {
+	if name == WholePod && p.Whole != nil {
+		return p.Whole.container(), true
+	}
+	for _, c := range p.Containers {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return Container{}, false
+}
+
+func (p *Pod) restarts() int32 {
+	var n int32
+	for _, c := range p.Containers {
+		n += c.Restarts
+	}
+	return n
+}
+
+// has reports whether the containers have the sizes, as get reads them; what a size leaves open may be anything.
+func (p *Pod) has(sizes map[string]memory.Size, get func(Container) memory.Size) bool {
+	for name, want := range sizes {
+		c, found := p.container(name)
+		if !found {
+			continue
+		}
+		have := get(c)
+		if want.Limit != 0 && have.Limit != want.Limit || want.Request != 0 && have.Request != want.Request {
+			return false
+		}
+	}
+	return true
+}
+
+func spec(c Container) memory.Size   { return c.Spec }
+func actual(c Container) memory.Size { return c.Actual }
+
+func lowers(from, to memory.Bytes) bool { return to > 0 && to < from }

@@ -1,0 +1,201 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package before
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/maintenance"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rollout/before/guards"
+)
+
+// Pod is one running pod of a workload, as its status shows it.
+type Pod struct {
+	Name    string
+	UID     types.UID
+	Created time.Time
+	// Ready is the pod's condition; Leaving: somebody deletes or evicts it already.
+	Ready, Leaving bool
+	// QoS is the pod's class: Guaranteed, Burstable or BestEffort.
+	QoS string
+	// NodeSize is the allocatable memory of its node; 0: not known.
+	NodeSize memory.Bytes
+	// Resize is what the kubelet says about a resize that is not effective yet.
+	Resize Resize
+	// Writer is the field manager of the last resize that was not memfit's; empty: there was none.
+	Writer string
+	// Containers are those that memfit sizes.
+	Containers []Container
+	// Whole is the size of all its containers together (spec.resources); nil: it sets none.
+	Whole *Whole
+}
+
+// Resize is the state of an in-place resize according to the pod's conditions PodResizePending and PodResizeInProgress.
+type Resize struct {
+	// Deferred: the node has no room now, and the kubelet tries again by itself. Infeasible: it never will have.
+	Deferred, Infeasible bool
+	// InProgress: the kubelet is at it; Failed: it tried and reports an error.
+	InProgress, Failed bool
+	// Message is the kubelet's.
+	Message string
+}
+
+// Container is one container of a pod, as far as its size goes.
+type Container struct {
+	Name string
+	// Program is what it runs; empty: unknown.
+	Program string
+	// Owner is what the owner of its pod asks for, without memfit; zero: unknown.
+	Owner memory.Size
+	// OwnerUntil is until when the container gets no less than Owner, because the owner set it so recently; zero: it may.
+	OwnerUntil time.Time
+	// Spec is what the pod asks for, Actual what the kubelet has made effective.
+	Spec, Actual memory.Size
+	// Effective is the limit that is proven to be effective for it and its pod where Actual shows more; 0: Actual is
+	// effective.
+	Effective memory.Bytes
+	// DoubtedUntil is how long a death of the instance that runs would tell that a raise is not effective; zero: none
+	// would.
+	DoubtedUntil time.Time
+	Restarts     int32
+	// Started is when the running instance began; zero: none runs.
+	Started time.Time
+	// Brief: it is down, or has just started, and its last instance ended within moments of its start. Done: it has ended
+	// and will not run again (an init container).
+	Brief, Done bool
+	// Demand is the memory in use now that the kernel cannot reclaim, Usage all that counts against the limit, page cache
+	// included; 0: not measured.
+	Demand, Usage memory.Bytes
+	// FrozenHeap is the heap cap the process runs with, Overhead what its runtime needs besides; 0: there is none, or
+	// nobody knows.
+	FrozenHeap, Overhead memory.Bytes
+	// Literal: the cap is a number in the pod's environment, which not even a restart of the container changes.
+	Literal bool
+	// RestartsOnResize: its resizePolicy says RestartContainer.
+	RestartsOnResize bool
+	// Shared: it has no limit of its own, and is held by that of the whole pod.
+	Shared bool
+	// PodLimit and PodRequest are what the pod as a whole leaves it; 0: anything.
+	PodLimit, PodRequest memory.Bytes
+}
+
+// Policy is what the owner's profile allows to be done to running pods.
+type Policy struct {
+	// Evict: what cannot be resized in place is evicted (sizing.mode: InPlaceOrEvict).
+	Evict bool
+	// OnlyWatch: running pods keep their size (sizing.mode: OnCreate). New ones may get another, and are watched.
+	OnlyWatch bool
+	// OnlyRaise says why pods are neither lowered nor evicted ("a Job's run ..."); empty: they may be.
+	OnlyRaise string
+	// NoEvict says why pods are not evicted although Evict is set ("nobody would start it again"); empty: they may be.
+	NoEvict string
+	// MaxUnavailable is the number of pods that may be changed at the same time. 0: 1.
+	MaxUnavailable int32
+	// SingleReplicaMayRestart: a workload of one pod may be restarted or evicted.
+	SingleReplicaMayRestart bool
+	// Watch is how long a pod whose limit was lowered is watched, in real time. 0: [DefaultWatch].
+	Watch time.Duration
+	// Windows are the maintenance windows for what lowers, restarts or evicts; IncreasesInWindows: for every raise, too.
+	Windows            maintenance.Windows
+	IncreasesInWindows bool
+}
+
+// Desired is the recommendation for a container of every pod, and what in its surroundings bounds it.
+type Desired struct {
+	guards.Proposal
+	guards.Surroundings
+}
+
+// Input is everything a decision depends on.
+type Input struct {
+	Now    time.Time
+	Policy Policy
+	// Pods are the workload's governed pods that have not ended.
+	Pods []Pod
+	// Desired are the recommendations, by container and program.
+	Desired map[Key]Desired
+	// Succeeded are pods that ran to completion.
+	Succeeded map[types.UID]bool
+	State     State
+	// Restart is a pod that should make room for a fresh one; nil: none.
+	Restart *Candidate
+	// Allowance is what the change budget of the cluster leaves this workload; nil: there is no budget.
+	Allowance *Allowance
+	// QueryResult is what Prometheus says of the owner's rollbackQuery; nil: there is no such query.
+	QueryResult *QueryResult
+	// Namespace of the pods, for what people are told to do.
+	Namespace string
+}
+
+// Action is one thing to do to one pod.
+type Action struct {
+	Pod string
+	UID types.UID
+	// Evict: by the eviction API. Otherwise Sizes are what its containers are resized to, and the pod as a whole where
+	// they name it ([WholePod]); 0 leaves a request or limit as it is.
+	Evict bool
+	Sizes map[string]memory.Size
+	// Restart: evicted for a fresh one of the same size.
+	Restart bool
+	// Undo: a resize that did not come about is taken out of the pod's spec again.
+	Undo bool
+	// Why says it in words: "limit of container app 64Mi to 160Mi".
+	Why string
+}
+
+// Transition is what comes out of the state machine: the next state, what to do now, and what to say.
+type Transition struct {
+	// State is to be written before Actions are carried out.
+	State   State
+	Actions []Action
+	// RestartHeld says why Input.Restart is not evicted now; empty: it is, or there is none.
+	RestartHeld string
+	// UpToDate: every pod has what is recommended. Reason and Message are those of the Applied condition.
+	UpToDate        bool
+	Reason, Message string
+	// RequeueAfter is when the answer may differ without news; 0: only with news.
+	RequeueAfter time.Duration
+}
+
+// Finding is something that turned out since the last decision, for an event.
+type Finding struct {
+	Kind FindingKind
+	Pod  string
+	UID  types.UID
+	// Container is the one it is about; empty: several, or the pod as a whole.
+	Container string
+	// Message says it in a sentence with numbers.
+	Message string
+}
+
+// FindingKind is the event's reason.
+type FindingKind string
+
+// The findings.
+const (
+	// Resized: the kubelet made the new size effective. Replaced: an evicted pod's successor runs with it.
+	Resized  FindingKind = v1alpha1.EventResized
+	Replaced FindingKind = v1alpha1.EventReplaced
+	// NotResized: the resize was given up and is rolled back.
+	NotResized FindingKind = v1alpha1.EventNotResized
+	// Reverted: a lower limit led to kills, restarts or a pod that is not ready, and is rolled back from every pod.
+	Reverted FindingKind = v1alpha1.EventReverted
+	// ConflictingWriter: somebody else changed a size that memfit had set.
+	ConflictingWriter FindingKind = v1alpha1.EventConflictingWriter
+	// Fresh: a pod that was evicted for its memory has a successor that is ready. It is kept as a change, and no event.
+	Fresh FindingKind = v1alpha1.EventRestartedForMemory
+)
+
+// Known tells whether this version knows a kind. What a newer one kept may have others.
+func (k FindingKind) Known() bool {
+	switch k {
+	case Resized, Replaced, NotResized, Reverted, ConflictingWriter, Fresh:
+		return true
+	}
+	return false
+}

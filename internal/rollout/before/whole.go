@@ -1,0 +1,137 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package before
+
+import (
+	"fmt"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/rollout/before/guards"
+)
+
+// WholePod stands for the pod as a whole (spec.resources) among sizes by container: no container has this name. So what
+// is asked for, seen effective, rolled back and remembered of containers is so of the pod as well.
+const WholePod = ""
+
+// Whole is the size of a pod as a whole.
+type Whole struct {
+	// Spec is what the pod asks for, Actual what the kubelet has made effective.
+	Spec, Actual memory.Size
+	// Stays says why it cannot be changed while the pod runs; empty: it can.
+	Stays string
+	// Young: the kubelet has not reported what the pod has yet, and Stays may be empty once it has.
+	Young bool
+	// Follow says which size of the whole pod goes with new sizes of some containers, while the others keep theirs, and
+	// why it cannot be had; zero: it can. parts are what containers without a limit of their own need of that of the pod.
+	Follow func(sizes, parts map[string]memory.Size) (to memory.Size, refused guards.Refusal)
+}
+
+// container presents the pod as a whole as if it were a container, of which nothing but the size is known.
+func (w *Whole) container() Container {
+	return Container{Name: WholePod, Spec: w.Spec, Actual: w.Actual}
+}
+
+// limited reports whether the pod as a whole has a limit, which decides its QoS class, too.
+func (p *Pod) limited() bool { return p.Whole != nil && p.Whole.Spec.Limit > 0 }
+
+// follows reports whether the pod has a size as a whole that can be changed with those of its containers.
+func (p *Pod) follows() bool { return p.Whole != nil && p.Whole.Stays == "" }
+
+// parts are what containers without a limit of their own need of the pod's.
+func (d *decider) parts(pod *Pod) map[string]memory.Size {
+	parts := map[string]memory.Size{}
+	for _, c := range pod.Containers {
+		if desired, found := d.Desired[c.key()]; found && c.Shared && !c.Done {
+			size := desired.Recommendation.Size
+			parts[c.Name], _ = desired.Policy.Bound(size, size)
+		}
+	}
+	return parts
+}
+
+// sharedNeed is the limit that the pod needs as a whole because of a container without one, and whether that is worth a
+// change.
+func (d *decider) sharedNeed(pod *Pod, c Container) (limit memory.Bytes, needed bool) {
+	if !c.Shared || !pod.follows() {
+		return 0, false
+	}
+	sizes := map[string]memory.Size{}
+	for _, other := range pod.Containers {
+		if !other.Shared {
+			sizes[other.Name], _ = d.target(pod, other)
+		}
+	}
+	to, _ := pod.Whole.Follow(sizes, d.parts(pod))
+	now := memory.Size{Limit: pod.Whole.Spec.Limit}
+	to.Request = 0
+	return to.Limit, to.Limit > now.Limit && recommend.Differs(now, to, d.Desired[c.key()].Policy)
+}
+
+// whole adds to the sizes of a pod's containers that of the pod as a whole; false where it cannot have it.
+func (d *decider) whole(pod *Pod, sizes map[string]memory.Size) bool {
+	if !pod.follows() || len(sizes) == 0 {
+		return true
+	}
+	now := pod.Whole.Spec
+	to, refused := pod.Whole.Follow(sizes, d.parts(pod))
+	if refused == (guards.Refusal{}) && to != now {
+		refused = d.guardWhole(pod, sizes, to)
+	}
+	if refused != (guards.Refusal{}) {
+		d.refused(refused.Reason, fmt.Sprintf("pod %s as a whole (spec.resources): %s", pod.Name, refused.Message))
+		return false
+	}
+	if to != now {
+		sizes[WholePod] = to
+	}
+	return true
+}
+
+// guardWhole are the guards that look at a pod as a whole: quotas and the node count that instead of its containers.
+func (d *decider) guardWhole(pod *Pod, sizes map[string]memory.Size, to memory.Size) guards.Refusal {
+	for _, c := range pod.Containers {
+		if _, asked := sizes[c.Name]; !asked && c.Shared && c.RestartsOnResize && to.Limit > pod.Whole.Spec.Limit {
+			return guards.Refusal{Reason: v1alpha1.ReasonDisruptionBudget, Message: fmt.Sprintf("container %s has no limit of its own "+
+				"and restarts when the pod's changes (its resizePolicy), which it may not now", c.Name)}
+		}
+	}
+	change := guards.Change{
+		Proposal: guards.Proposal{Recommendation: recommend.Recommendation{Decision: recommend.Increase, Size: to}},
+		Running:  guards.Running{Current: pod.Whole.Spec, NodeSize: pod.NodeSize},
+	}
+	var around guards.Surroundings
+	for _, c := range pod.Containers {
+		if _, asked := sizes[c.Name]; asked {
+			around.Quota = d.Desired[c.key()].Quota // of the namespace, for whichever container
+		}
+	}
+	replicas := int32(d.running) //nolint:gosec // a count of pods
+	return guards.Guard(change, around, guards.Progress{Now: d.Now, Replicas: replicas})
+}
+
+// within cuts a size to what the pod has room for, where its size as a whole cannot be changed, and says whether
+// nothing had to be cut.
+func (p *Pod) within(c Container, to memory.Size, policy recommend.Policy) (memory.Size, bool) {
+	if p.Whole == nil || p.follows() {
+		return to, true
+	}
+	policy.PodLimit, policy.PodRequest = c.PodLimit, c.PodRequest
+	size, _ := policy.Bound(to, have(c))
+	if size.Request == 0 {
+		size.Request = c.Spec.Request
+	}
+	return size, size == to
+}
+
+// beyond refuses a size for which the pod has no room, because its size as a whole cannot be changed.
+func (d *decider) beyond(pod *Pod, c Container, to memory.Size) {
+	d.refused(v1alpha1.ReasonPodLimit, fmt.Sprintf("%s%s does not fit in the whole pod (spec.resources), which keeps its "+
+		"%s: %s", d.about(pod, c), inWords(to), inWords(pod.Whole.Spec), pod.Whole.Stays))
+}
+
+func inWords(s memory.Size) string {
+	return fmt.Sprintf("limit %s, request %s", none(s.Limit), none(s.Request))
+}

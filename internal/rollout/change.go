@@ -1,0 +1,162 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+// change is what may be done to one container of a pod, or to a pod: what gates decide about.
+type change struct {
+	kind kinds
+	pod  *Pod
+	// c is the container; zero: it is about the pod.
+	c Container
+	// from is the effective size, to the new one.
+	from, to memory.Size
+	// Desired is what the change comes from, and what bounds it.
+	Desired
+	// nodeSize is the allocatable memory of the node that the pod is on, or may go to; 0: unknown.
+	nodeSize memory.Bytes
+	// bound: the owner's bounds ask for it, whatever the evidence says.
+	bound bool
+	// urgent: a kill asks for it.
+	urgent bool
+	// sizes are those of all containers, where the change is about the pod.
+	sizes map[string]memory.Size
+	evict bool
+	// begun is the pod where its change was written down already, and counts as one.
+	begun types.UID
+}
+
+// kindOf is the kind of change that gives a container another size.
+func (d *decider) kindOf(c Container, from, to memory.Size, evict bool) kinds {
+	kind := raiseQuietly
+	switch {
+	case d.givesBack(c, to, from):
+		kind = giveBackQuietly
+	case to.Limit < from.Limit:
+		kind = lowerQuietly
+	}
+	switch {
+	case evict:
+		return kind * (raiseByEviction / raiseQuietly)
+	case c.RestartsOnResize:
+		return kind * (raiseByRestart / raiseQuietly)
+	}
+	return kind
+}
+
+// changeOf is the change that gives a container of a pod another size, where it runs or by eviction.
+func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *change {
+	ch := &change{
+		pod: pod, c: c, from: have(c), to: to, Desired: d.Desired[c.key()], evict: evict,
+		nodeSize: d.Desired[c.key()].LargestNode,
+	}
+	ch.bound = outOfBounds(ch.from, ch.Policy) && !outOfBounds(to, ch.Policy)
+	if !evict { // a new pod may go to the largest node
+		ch.nodeSize = cmp.Or(pod.NodeSize, ch.nodeSize)
+		if limit, needed := d.sharedNeed(pod, c); needed {
+			ch.from.Limit, ch.to.Limit = pod.Whole.Spec.Limit, limit
+		}
+	}
+	ch.kind = d.kindOf(c, ch.from, ch.to, evict)
+	ch.urgent = ch.kind&givesBack != 0 ||
+		ch.Recommendation.Urgent && ch.kind&lowerings == 0 && !ch.lowersRequest()
+	if evict && d.running <= 1 && pod.serves() {
+		ch.urgent = false // the only replica is not worth it
+	}
+	return ch
+}
+
+// lowersRequest reports whether the limit stays and the request goes down.
+func (ch *change) lowersRequest() bool {
+	return ch.to.Limit == ch.from.Limit && ch.to.Request < ch.from.Request
+}
+
+// rollsBack reports whether a limit is lowered no further than to where it was before a raise that did not help.
+func (ch *change) rollsBack() bool {
+	to := ch.Recommendation.RollBackTo
+	return to > 0 && ch.kind&lowerings != 0 && ch.to.Limit >= to
+}
+
+// cost is what the change takes of the budget of the cluster.
+func (ch *change) cost() Spent { return ch.pod.cost(ch.sizes, ch.evict) }
+
+// givesBack reports whether a change rolls back a size that did harm.
+func (d *decider) givesBack(c Container, to, from memory.Size) bool {
+	r, active := d.State.ActiveRevert(c.key(), d.Now)
+	return active && from.Limit < to.Limit && to.Limit <= r.Restored.Limit
+}
+
+// change begins to change one pod, if the gates let it.
+func (d *decider) change(pod *Pod) {
+	reason, message := d.reason, d.message
+	sizes, bars := d.plan(pod, false)
+	evict := len(sizes) == 0 && bars && d.Policy.Evict
+	if evict {
+		inPlace, why := d.reason, d.message
+		d.reason, d.message = reason, message // what refuses the eviction explains more
+		if sizes, _ = d.plan(pod, true); len(sizes) == 0 {
+			d.refused(inPlace, why)
+		}
+	}
+	if len(sizes) == 0 {
+		return
+	}
+	refused, _ := d.refusal(&change{kind: together, pod: pod, sizes: sizes, evict: evict})
+	if refused != (Verdict{}) {
+		d.refused(refused.Reason, "pod "+pod.Name+": "+refused.Message)
+		return
+	}
+	d.begin(pod, sizes, evict)
+}
+
+// plan returns the new sizes that a pod may get now, by a resize or by eviction. bars: a gate refuses to change the pod
+// where it is, and not the sizes. What is refused for one container of several does not hold up a resize of the others.
+func (d *decider) plan(pod *Pod, evict bool) (sizes map[string]memory.Size, bars bool) {
+	sizes = map[string]memory.Size{}
+	for _, c := range pod.Containers {
+		to, differs := d.target(pod, c)
+		if !differs || evict && c.Shared { // whether the next pod gets more as a whole is unknown before it exists
+			continue
+		}
+		if fits, all := pod.within(c, to, d.Desired[c.key()].Policy); !evict && !all {
+			d.refused(v1alpha1.ReasonPodLimit, fmt.Sprintf("%s%s does not fit in the whole pod (spec.resources), which keeps "+
+				"its %s: %s", d.about(pod, c), inWords(to), inWords(pod.Whole.Spec), pod.Whole.Stays))
+			bars = bars || !pod.Whole.Young
+			if to = fits; !recommend.Differs(have(c), to, d.Desired[c.key()].Policy) {
+				continue
+			}
+		}
+		refused, barred := d.refusal(d.changeOf(pod, c, to, evict))
+		switch {
+		case refused != (Verdict{}) && evict:
+			d.refused(refused.Reason, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, refused.Message))
+			return nil, false
+		case refused != (Verdict{}):
+			d.refused(refused.Reason, d.about(pod, c)+refused.Message)
+			bars = bars || barred
+			continue
+		case !evict && c.Effective > 0 && to.Limit == c.Spec.Limit:
+			to = d.another(c.key(), to) // the spec has it already, and the kubelet does nothing about numbers that it has
+		}
+		sizes[c.Name] = to
+	}
+	if evict {
+		return sizes, bars
+	}
+	if refused, barred := d.whole(pod, sizes); refused != (Verdict{}) {
+		d.refused(refused.Reason, refused.Message)
+		return nil, bars || barred
+	}
+	return sizes, bars
+}

@@ -1,0 +1,557 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+// Verdict is a gate's refusal: a reason for a condition, and a sentence with numbers. The zero Verdict lets a change
+// pass.
+type Verdict struct{ Reason, Message string }
+
+func refuse(reason, text string, args ...any) Verdict {
+	return Verdict{Reason: reason, Message: fmt.Sprintf(text, args...)}
+}
+
+// kinds are ways to change a running pod.
+type kinds uint16
+
+const (
+	// In place, and no container restarts. A change of the request alone is a raise.
+	raiseQuietly kinds = 1 << iota
+	lowerQuietly
+	giveBackQuietly // it gives back what a lower limit that did harm had taken
+	// In place, and the container restarts for it.
+	raiseByRestart
+	lowerByRestart
+	giveBackByRestart
+	// By eviction: the successor gets the size.
+	raiseByEviction
+	lowerByEviction
+	giveBackByEviction
+	// fresh evicts a pod for one of the same size (drift.action: Restart).
+	fresh
+	// podSize is the size of the pod as a whole (spec.resources).
+	podSize
+	// together are the changes of all containers of a pod, each of which has passed by itself.
+	together
+
+	inPlace    = raiseQuietly | lowerQuietly | giveBackQuietly | raiseByRestart | lowerByRestart | giveBackByRestart
+	evictions  = raiseByEviction | lowerByEviction | giveBackByEviction
+	sized      = inPlace | evictions
+	lowerings  = lowerQuietly | lowerByRestart | lowerByEviction
+	givesBack  = giveBackQuietly | giveBackByRestart | giveBackByEviction
+	restarting = raiseByRestart | lowerByRestart | giveBackByRestart | evictions
+)
+
+// gate decides whether a change may be made now.
+type gate struct {
+	// of are the changes that it applies to.
+	of kinds
+	// refuses says why a change must not be made; zero: it may.
+	refuses func(*decider, *change) Verdict
+	// bars: it refuses to change the pod where it is, and not the size, so that an eviction may help.
+	bars bool
+	// again is what a refusal does to a step that was written down and not sent yet.
+	again again
+}
+
+// again is what becomes of a step that was written down and not sent.
+type again uint8
+
+const (
+	goesOn    again = iota // it is sent
+	waits                  // it is sent when the gate lets it pass
+	withdrawn              // it is forgotten
+)
+
+// gates decide whether a pod may be changed now. Order matters: the first refusal is the one users see.
+var gates = []gate{
+	// May memfit touch the pod at all?
+	{of: evictions | fresh, refuses: (*decider).notReplaced},
+	{of: inPlace, refuses: (*decider).refusedInPlace, bars: true},
+	{of: sized | fresh, refuses: (*decider).refusedLately},
+	{of: sized, refuses: (*decider).anotherWriter, again: waits},
+	{of: lowerings, refuses: (*decider).runKeepsLimit},
+	{of: sized&^(giveBackQuietly|giveBackByRestart) | fresh, refuses: (*decider).paused, again: waits},
+	{of: sized, refuses: (*decider).conflict, again: waits},
+	// Is the evidence good enough?
+	{of: sized, refuses: (*decider).noEvidence},
+	{of: fresh, refuses: (*decider).badlyMeasured},
+	{of: lowerings, refuses: (*decider).reverted},
+	// Was there a change lately?
+	{of: sized &^ givesBack, refuses: (*decider).coolingDown},
+	{of: fresh, refuses: (*decider).restartedLately},
+	// Does the size fit?
+	{of: restarting, refuses: (*decider).onlyReplica},
+	{of: inPlace, refuses: (*decider).changesQoS, bars: true},
+	{of: sized, refuses: (*decider).outsideRange},
+	{of: sized | podSize, refuses: (*decider).overQuota},
+	{of: lowerings, refuses: (*decider).inUse},
+	{of: lowerQuietly | lowerByRestart, refuses: (*decider).frozenHeap, bars: true},
+	{of: sized | podSize, refuses: (*decider).beyondNode, bars: true},
+	{of: podSize, refuses: (*decider).restartsShared},
+	// Is it the time for it?
+	{of: lowerings, refuses: (*decider).queryAgainst, again: withdrawn},
+	{of: sized&^givesBack | fresh, refuses: (*decider).windowClosed, again: withdrawn},
+	{of: lowerings, refuses: (*decider).ownersDay},
+	{of: lowerQuietly | lowerByRestart, refuses: (*decider).starting},
+	// Can the other pods bear it?
+	{of: lowerings, refuses: (*decider).otherCanary},
+	{of: evictions | fresh, refuses: (*decider).awaitsFresh},
+	{of: fresh, refuses: (*decider).othersChange},
+	{of: fresh, refuses: (*decider).tooFewRemain},
+	{of: sized&^(raiseQuietly|giveBackQuietly) | fresh, refuses: (*decider).tooFewServe, again: waits},
+	// Does it fit the budget of the cluster?
+	{of: together | fresh, refuses: (*decider).overChangeBudget},
+}
+
+// refusal is that of the first gate that refuses a change; zero: it may be made. bars is the gate's.
+func (d *decider) refusal(ch *change) (refused Verdict, bars bool) {
+	for _, g := range gates {
+		if g.of&ch.kind == 0 {
+			continue
+		}
+		if v := g.refuses(d, ch); v != (Verdict{}) {
+			return v, g.bars
+		}
+	}
+	return Verdict{}, false
+}
+
+// refusedAgain is what becomes of a step that was written down and not sent: the worst that a gate has for it.
+func (d *decider) refusedAgain(ch *change) (worst again) {
+	for _, g := range gates {
+		if g.again > worst && g.of&ch.kind != 0 && g.refuses(d, ch) != (Verdict{}) {
+			worst = g.again
+		}
+	}
+	return worst
+}
+
+// notReplaced refuses to evict a pod that no controller replaces, or the run of a Job.
+func (d *decider) notReplaced(ch *change) Verdict {
+	why := cmp.Or(d.Policy.NoEvict, d.Policy.OnlyRaise)
+	if ch.kind == fresh && d.Policy.OnlyRaise != "" {
+		why = "a Job's pod would lose its work"
+	}
+	if why != "" {
+		return Verdict{v1alpha1.ReasonWaitingForNewPods, why}
+	}
+	return Verdict{}
+}
+
+// refusedInPlace refuses to resize a pod for a while after the API server or the kubelet refused the same sizes.
+func (d *decider) refusedInPlace(ch *change) Verdict {
+	r, found := d.State.refusal(ch.pod.UID, false)
+	if !found || r.Reason == v1alpha1.ReasonDisruptionBudget || !d.stillAsked(ch.pod, r) {
+		return Verdict{}
+	}
+	return Verdict{r.Reason, r.Why}
+}
+
+// refusedLately refuses what was refused moments ago: an eviction, or anything for want of a disruption budget, which
+// covers all pods of a workload: what it does not allow for one it does not allow for the next.
+func (d *decider) refusedLately(ch *change) Verdict {
+	switch {
+	case ch.kind == fresh && d.Restarts.Refused != "":
+		return Verdict{v1alpha1.ReasonRefused, d.Restarts.Refused}
+	case ch.kind == fresh:
+		return Verdict{}
+	}
+	evict := ch.kind&evictions != 0
+	for _, r := range d.State.Refusals {
+		budget := r.Reason == v1alpha1.ReasonDisruptionBudget
+		own := r.UID == ch.pod.UID && (evict || budget && d.stillAsked(ch.pod, r))
+		if r.Evict == evict && (own || evict && budget && !r.Only) {
+			return Verdict{r.Reason, r.Why}
+		}
+	}
+	return Verdict{}
+}
+
+// anotherWriter refuses everything for a day after another writer changed what memfit had set.
+func (d *decider) anotherWriter(*change) Verdict {
+	if d.State.ConflictingWriter != nil {
+		return Verdict{v1alpha1.ReasonConflict, d.State.ConflictingWriter.Why}
+	}
+	return Verdict{}
+}
+
+// runKeepsLimit refuses to lower the limit of a Job's run.
+func (d *decider) runKeepsLimit(*change) Verdict {
+	if d.Policy.OnlyRaise != "" {
+		return Verdict{v1alpha1.ReasonWaitingForNewPods, d.Policy.OnlyRaise}
+	}
+	return Verdict{}
+}
+
+// paused refuses everything while memfit.dev/pause or the kill switch says so.
+func (d *decider) paused(*change) Verdict {
+	if d.Paused != "" {
+		return refuse(v1alpha1.ReasonPaused, "paused by %s", d.Paused)
+	}
+	return Verdict{}
+}
+
+// conflict refuses while another controller sizes this workload's memory: two writers would undo each other.
+func (d *decider) conflict(*change) Verdict {
+	if d.Conflict != "" {
+		return refuse(v1alpha1.ReasonConflict,
+			"recommend only: %s also steers this workload's memory; let only one of the two do it", d.Conflict)
+	}
+	return Verdict{}
+}
+
+// noEvidence refuses to lower anything without a recommendation to, and a limit on less than a day of exact use: most
+// demand has a daily rhythm. The owner's bounds need no evidence.
+func (d *decider) noEvidence(ch *change) Verdict {
+	r, lowers := &ch.Recommendation, ch.kind&lowerings != 0
+	switch {
+	case ch.bound:
+	case r.Decision == recommend.Hold && (lowers || ch.lowersRequest()):
+		return Verdict{v1alpha1.ReasonNotEnoughEvidence, r.Summary}
+	case lowers && r.Evidence.Window < period.Day.Duration() && !ch.rollsBack():
+		return refuse(v1alpha1.ReasonNotEnoughEvidence, "%s of use is too little to lower a limit: %s are needed",
+			format.InWords(r.Evidence.Window), format.InWords(period.Day.Duration()))
+	case lowers && r.Evidence.Estimated:
+		return Verdict{v1alpha1.ReasonNotEnoughEvidence,
+			"demand was not exact for all of the last day, so that no limit is lowered; the reasons say what is missing"}
+	}
+	return Verdict{}
+}
+
+// freshest is how old a reading may be: a pod is not evicted for what it used some time ago.
+const freshest = 2 * time.Minute
+
+// badlyMeasured refuses to restart a pod for an old reading, or one with page cache in it, which kills no process.
+func (d *decider) badlyMeasured(*change) Verdict {
+	switch {
+	case d.Restart.WorkingSetOnly:
+		return Verdict{v1alpha1.ReasonNotEnoughEvidence,
+			"only its working set is known, and page cache in it is no danger"}
+	case d.Now.Sub(d.Restart.Measured) > freshest:
+		return Verdict{v1alpha1.ReasonNotEnoughEvidence, "it was last measured at " + format.Time(d.Restart.Measured)}
+	}
+	return Verdict{}
+}
+
+// reverted refuses to go below what a rollback restored within the last week.
+func (d *decider) reverted(ch *change) Verdict {
+	r, active := d.State.ActiveRevert(ch.c.key(), d.Now)
+	if !active || ch.to.Limit >= r.Restored.Limit {
+		return Verdict{}
+	}
+	return refuse(v1alpha1.ReasonReverted,
+		"a limit of %s was rolled back at %s because it did harm; not tried again until %s", r.Tried.Limit,
+		format.Time(r.At), format.Time(r.At.Add(RevertHold.Duration())))
+}
+
+// coolingDown refuses a second change within the cool-down, unless a kill asks for it, the request is below what is in
+// use, the owner's bounds ask for it, or it is the change under way, one pod further.
+func (d *decider) coolingDown(ch *change) Verdict {
+	cooldown := cmp.Or(ch.Policy.Cooldown, recommend.DefaultPolicy().Cooldown)
+	next := d.State.LastChange.Add(cooldown)
+	_, under := d.underWayTo(ch.c.key())
+	// What is used beyond the request was promised to others. A pod may do so although the one that was sampled does not.
+	overdue := ch.c.Demand > ch.from.Request && ch.to.Request > ch.from.Request && ch.to.Limit == ch.from.Limit
+	switch {
+	case d.State.LastChange.IsZero() || !d.Now.Before(next) || ch.urgent || ch.bound:
+	case under && d.State.Rollout.Decrease == (ch.kind&lowerings != 0):
+	case ch.kind&restarting == 0 && (ch.Recommendation.UseAboveRequest || overdue || ch.rollsBack()):
+	default:
+		return refuse(v1alpha1.ReasonCoolingDown, "last change at %s; the next one waits until %s (cooldown %s)",
+			format.TimeOfDay(d.State.LastChange, d.Now), format.TimeOfDay(next, d.Now), format.Duration(cooldown))
+	}
+	return Verdict{}
+}
+
+// restartedLately bounds the restarts of a day, and the time between two.
+func (d *decider) restartedLately(*change) Verdict {
+	p := &d.Restarts
+	today := slices.DeleteFunc(slices.Clone(p.Done), func(r PastRestart) bool {
+		return period.Of(d.Now.Sub(r.At)) >= period.Day
+	})
+	if len(today) >= p.MaxPerDay {
+		return refuse(v1alpha1.ReasonCoolingDown, "%d pods were restarted in the last %s, and drift.maxPerDay is %d",
+			len(today), format.Duration(period.Day.Duration()), p.MaxPerDay)
+	}
+	if len(p.Done) == 0 {
+		return Verdict{}
+	}
+	last := p.Done[len(p.Done)-1]
+	if next := last.At.Add(p.Cooldown); d.Now.Before(next) {
+		return refuse(v1alpha1.ReasonCoolingDown,
+			"pod %s was restarted at %s; the next one waits until %s (sizing.disruption.cooldown is %s)", last.Pod,
+			format.Time(last.At), format.Time(next), format.Duration(p.Cooldown))
+	}
+	return Verdict{}
+}
+
+// onlyReplica refuses to restart the only replica of a workload, unless its owner allows it, a kill asks for it, or it
+// does not serve anyway.
+func (d *decider) onlyReplica(ch *change) Verdict {
+	evicted := ch.kind&evictions != 0
+	if d.running != 1 || d.Policy.SingleReplicaMayRestart || ch.urgent || evicted && !ch.pod.serves() {
+		return Verdict{}
+	}
+	return Verdict{v1alpha1.ReasonSingleReplica,
+		"the only replica would restart: set sizing.disruption.singleReplica to Allowed to permit it"}
+}
+
+// changesQoS refuses a resize that would move the pod to another QoS class, which the API server does not take. A
+// Burstable pod that would become Guaranteed is left to its refusal: whether every other resource of the pod is
+// guaranteed, CPU among them, memfit does not keep.
+func (d *decider) changesQoS(ch *change) Verdict {
+	switch {
+	case ch.pod.limited(): // its own size decides, in which what is equal stays equal
+	case ch.pod.QoS == "Guaranteed" && ch.to.Request != ch.to.Limit:
+		return refuse(v1alpha1.ReasonQoSClass,
+			"the pod is Guaranteed: request %s must equal limit %s (requestPolicy: EqualsLimit)", ch.to.Request, ch.to.Limit)
+	case ch.pod.QoS == "BestEffort":
+		return Verdict{v1alpha1.ReasonQoSClass,
+			"the pod is BestEffort: a resize cannot give it resources; new pods get them with sizing.mode OnCreate"}
+	}
+	return Verdict{}
+}
+
+// outsideRange refuses a limit that the namespace's LimitRanges do not admit.
+func (d *decider) outsideRange(ch *change) Verdict {
+	r, limit := &ch.Range, ch.to.Limit
+	switch {
+	case r.Max > 0 && limit > r.Max:
+		return refuse(v1alpha1.ReasonLimitRange, "limit %s is above the maximum of %s in LimitRange %s", limit, r.Max, r.Name)
+	case r.Min > 0 && limit > 0 && limit < r.Min:
+		return refuse(v1alpha1.ReasonLimitRange, "limit %s is below the minimum of %s in LimitRange %s", limit, r.Min, r.Name)
+	case r.Refusal != "":
+		return Verdict{v1alpha1.ReasonLimitRange, r.Refusal}
+	}
+	return Verdict{}
+}
+
+// overQuota refuses a raise that would not fit the ResourceQuota once all replicas have it.
+func (d *decider) overQuota(ch *change) Verdict {
+	if ch.kind&inPlace != 0 && ch.pod.follows() && ch.pod.limited() {
+		return Verdict{} // quotas count the pod as a whole
+	}
+	replicas := max(d.running, 1)
+	over := func(what string, from, to, left memory.Bytes) Verdict {
+		need := to.Minus(from) * memory.Bytes(replicas)
+		if left == 0 || need <= left {
+			return Verdict{}
+		}
+		leaves := left.String()
+		if left < memory.KiB { // one byte stands for nothing
+			leaves = "nothing"
+		}
+		return refuse(v1alpha1.ReasonResourceQuota, "%s more %s.memory for %s, but quota %s leaves %s", need, what,
+			format.Count(int64(replicas), "replica"), ch.Quota.Name, leaves)
+	}
+	return cmp.Or(over("limits", ch.from.Limit, ch.to.Limit, ch.Quota.Limits),
+		over("requests", ch.from.Request, ch.to.Request, ch.Quota.Requests))
+}
+
+// inUse refuses to lower a limit onto what is used now or was used within the last day.
+func (d *decider) inUse(ch *change) Verdict {
+	limit, c := ch.to.Limit, &ch.c
+	switch {
+	case c.Demand.Percent(105) >= limit: // what is counted moves by a few percent between two samples
+		return refuse(v1alpha1.ReasonUsageTooHigh, "demand is %s right now: a limit of %s would kill it", c.Demand, limit)
+	case ch.kind == lowerQuietly && c.Usage >= limit: // the kubelet's comparison, which page cache counts in
+		return refuse(v1alpha1.ReasonUsageTooHigh, "memory in use is %s right now, of which %s is page cache: the kubelet refuses "+
+			"to resize to %s until less is in use; the next pod starts with it", c.Usage, c.Usage.Minus(c.Demand), limit)
+	case ch.WindowPeak > limit:
+		day := "day"
+		if period.Compressed() {
+			day = format.InWords(period.Day.Duration())
+		}
+		return refuse(v1alpha1.ReasonUsageTooHigh, "use reached %s within the last %s: a limit of %s would not hold it",
+			ch.WindowPeak, day, limit)
+	}
+	return Verdict{}
+}
+
+// frozenHeap refuses to lower a limit below the heap cap that a process keeps: the runtime would go on filling it.
+func (d *decider) frozenHeap(ch *change) Verdict {
+	c := &ch.c
+	capped := c.FrozenHeap > 0 && (!c.RestartsOnResize || c.Literal)
+	if !capped || c.FrozenHeap.Plus(c.Overhead) <= ch.to.Limit {
+		return Verdict{}
+	}
+	kept := c.FrozenHeap.String()
+	if c.Overhead > 0 {
+		kept += " (and needs " + c.Overhead.String() + " besides)"
+	}
+	return refuse(v1alpha1.ReasonHeapCapFixed,
+		"the process keeps the heap cap of %s it started with: a limit of %s fits after its next start", kept, ch.to.Limit)
+}
+
+// beyondNode refuses a request that the node could not take if it were empty. Its kubelet reports whether it has room.
+func (d *decider) beyondNode(ch *change) Verdict {
+	if ch.nodeSize > 0 && ch.to.Request > ch.nodeSize {
+		return refuse(v1alpha1.ReasonNodeTooSmall, "request %s is more than the node's %s", ch.to.Request, ch.nodeSize)
+	}
+	return Verdict{}
+}
+
+// restartsShared refuses to raise the pod's limit where that restarts a container that has none of its own.
+func (d *decider) restartsShared(ch *change) Verdict {
+	for _, c := range ch.pod.Containers {
+		if _, asked := ch.sizes[c.Name]; !asked && c.Shared && c.RestartsOnResize && ch.to.Limit > ch.from.Limit {
+			return refuse(v1alpha1.ReasonDisruptionBudget, "container %s has no limit of its own and restarts when the pod's changes "+
+				"(its resizePolicy), which it may not now", c.Name)
+		}
+	}
+	return Verdict{}
+}
+
+// queryAgainst refuses to lower a limit while the owner's rollbackQuery has series, or its answer is unknown.
+func (d *decider) queryAgainst(*change) Verdict {
+	if d.QueryResult == nil {
+		return Verdict{}
+	}
+	if why := d.QueryResult.against(d.Now); why != "" {
+		return Verdict{v1alpha1.ReasonWaitingForQuery, "no limit is lowered while sizing.disruption." + why}
+	}
+	return Verdict{}
+}
+
+// windowClosed refuses what lowers a limit, restarts or evicts while no maintenance window is open. A raise that
+// restarts nothing or that a kill asks for waits only where the owner wants all raises to.
+func (d *decider) windowClosed(ch *change) Verdict {
+	harmless := ch.kind == raiseQuietly || ch.urgent && ch.kind&(raiseByRestart|raiseByEviction) != 0
+	if harmless && !d.Policy.IncreasesInWindows || ch.kind == raiseQuietly && ch.lowersRequest() {
+		return Verdict{}
+	}
+	if why := d.outsideWindows(); why != "" {
+		return Verdict{v1alpha1.ReasonWaitingForWindow, why}
+	}
+	return Verdict{}
+}
+
+// ownersDay refuses to lower a limit below what its owner asks for within a day: an owner's edit is evidence, too.
+func (d *decider) ownersDay(ch *change) Verdict {
+	c := &ch.c
+	if !lowers(c.Owner.Limit, ch.to.Limit) || !d.Now.Before(c.OwnerUntil) {
+		return Verdict{}
+	}
+	d.requeueIn(c.OwnerUntil.Sub(d.Now))
+	return refuse(v1alpha1.ReasonNotEnoughEvidence,
+		"its owner set limit %s within the last day; it is not lowered before %s", c.Owner.Limit, format.Time(c.OwnerUntil))
+}
+
+// starting refuses to lower the limit of a container that has only just started: a new version, or a large import at
+// the start, needs what the history of its predecessors does not show.
+func (d *decider) starting(ch *change) Verdict {
+	c, least := &ch.c, cmp.Or(d.Policy.Watch, DefaultWatch.Duration())
+	if c.Started.IsZero() {
+		return refuse(v1alpha1.ReasonStarting,
+			"container %s does not run now; its limit is lowered when it has been up for %s", c.Name, format.Duration(least))
+	}
+	if up := d.Now.Sub(c.Started); up < least {
+		d.requeueIn(least - up)
+		return refuse(v1alpha1.ReasonStarting, "container %s started at %s; its limit is lowered when it has been up for %s",
+			c.Name, format.Time(c.Started), format.Duration(least))
+	}
+	return Verdict{}
+}
+
+// otherCanary refuses to lower a limit that no pod has proven while another pod is the first to run with it.
+func (d *decider) otherCanary(ch *change) Verdict {
+	if proven := d.State.Proven(ch.c.Name, ch.c.Program).Limit; proven > 0 && proven <= ch.to.Limit {
+		return Verdict{}
+	}
+	if uid, name, found := d.canary(); found && uid != ch.pod.UID {
+		return refuse(v1alpha1.ReasonWatching, "pod %s runs first with a lower limit, and is watched", name)
+	}
+	return Verdict{}
+}
+
+// awaitsFresh refuses to evict a pod while the fresh one for another is not ready: it could not be told whose successor
+// a new pod is.
+func (d *decider) awaitsFresh(*change) Verdict {
+	if r := d.State.Restart; r != nil {
+		return refuse(v1alpha1.ReasonDisruptionBudget, "pod %s was evicted at %s, and no fresh one is ready yet", r.Pod,
+			format.Time(r.At))
+	}
+	return Verdict{}
+}
+
+// othersChange refuses to restart a pod whose size is being changed, or while another pod leaves, is not ready, or is
+// evicted for its size.
+func (d *decider) othersChange(ch *change) Verdict {
+	if _, begun := d.State.step(ch.pod.UID); begun {
+		return Verdict{v1alpha1.ReasonDisruptionBudget, "its size is being changed"}
+	}
+	if e := d.State.Rollout; e != nil && slices.ContainsFunc(e.Steps, func(st Step) bool { return st.Evict }) {
+		return Verdict{v1alpha1.ReasonDisruptionBudget, "another pod is evicted for its size: one at a time"}
+	}
+	for i := range d.Pods {
+		switch pod := &d.Pods[i]; {
+		case pod.UID == ch.pod.UID || pod.serves():
+		case pod.Leaving:
+			return Verdict{v1alpha1.ReasonDisruptionBudget, "pod " + pod.Name + " is being deleted: one at a time"}
+		default:
+			return Verdict{v1alpha1.ReasonDisruptionBudget, "pod " + pod.Name + " is not ready: one at a time"}
+		}
+	}
+	return Verdict{}
+}
+
+// tooFewRemain refuses to restart a pod where too few others serve.
+func (d *decider) tooFewRemain(ch *change) Verdict {
+	left := d.State.Availability(d.Pods, 0, "").Serving
+	if ch.pod.serves() {
+		left--
+	}
+	if left < d.Restarts.MinReplicas {
+		return refuse(v1alpha1.ReasonDisruptionBudget, "%d ready pods would remain, and drift.minReplicas is %d", left,
+			d.Restarts.MinReplicas)
+	}
+	return Verdict{}
+}
+
+// tooFewServe refuses to disturb one pod more than maxUnavailable. A pod that does not serve anyway is no loss, unless
+// its limit is lowered where it runs: then only what memfit changes counts.
+func (d *decider) tooFewServe(ch *change) Verdict {
+	a := d.State.Availability(d.Pods, 0, ch.begun)
+	if !ch.pod.serves() && ch.kind&(lowerQuietly|lowerByRestart) == 0 {
+		a.Wanted = a.Serving + a.Changing
+	}
+	if why := a.TooFew(d.Policy.MaxUnavailable); why != "" {
+		return Verdict{v1alpha1.ReasonDisruptionBudget, why}
+	}
+	return Verdict{}
+}
+
+// overChangeBudget refuses a change for which the change budget of the cluster has no room.
+func (d *decider) overChangeBudget(ch *change) Verdict {
+	cost := ch.cost()
+	switch {
+	case d.Allowance == nil || cost.Bytes == 0 && cost.Pods == 0 || d.waitsForNoBudget(ch):
+		return Verdict{}
+	case d.Allowance.Unknown:
+		d.requeueIn(recheckAfter)
+		return Verdict{v1alpha1.ReasonWaitingForBudget,
+			"what was taken of the cluster's change budget before memfit started is being read"}
+	}
+	why, next := d.Allowance.refuses(cost, d.State.Spent, d.Now)
+	if why == "" {
+		return Verdict{}
+	}
+	if !next.IsZero() {
+		d.requeueIn(max(next.Sub(d.Now), time.Second))
+	}
+	return Verdict{v1alpha1.ReasonWaitingForBudget, why}
+}

@@ -1,0 +1,359 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+// gated is a change of a pod's only container, and what gates decide about it by.
+type gated struct {
+	d    decider
+	want Desired
+	pod  Pod
+	c    Container
+	to   memory.Size
+}
+
+func (g *gated) verdict(evict bool) Verdict {
+	g.pod.Containers = []Container{g.c}
+	g.d.Pods = []Pod{g.pod}
+	g.d.Desired = map[Key]Desired{g.c.key(): g.want}
+	v, _ := g.d.refusal(g.d.changeOf(&g.pod, g.c, g.to, evict))
+	return v
+}
+
+func gatedAt(from, to memory.Size, demand, peak memory.Bytes) gated {
+	return gated{
+		d: decider{Input: Input{Now: start}, running: 3},
+		want: Desired{
+			Recommendation: recommend.Recommendation{Evidence: recommend.Evidence{Window: 9 * 24 * time.Hour}},
+			WindowPeak:     peak,
+		},
+		pod: Pod{Name: "web-1", UID: "uid-1", Ready: true, QoS: "Burstable"},
+		c:   Container{Name: "app", Spec: from, Actual: from, Demand: demand, Started: start.Add(-time.Hour)},
+		to:  to,
+	}
+}
+
+// rolledBack is a limit that did harm a while ago.
+func (g *gated) rolledBack(ago time.Duration, tried, restored memory.Bytes) {
+	g.d.State.Reverts = []Revert{{
+		Container: "app", At: start.Add(-ago), Tried: size(0, tried), Restored: size(0, restored),
+	}}
+}
+
+// lower and raise are the changes gates see most.
+func lower() gated {
+	return gatedAt(size(800*mib, 1024*mib), size(300*mib, 400*mib), 200*mib, 350*mib)
+}
+
+func raise(urgent bool) gated {
+	g := gatedAt(size(300*mib, 512*mib), size(700*mib, 1024*mib), 500*mib, 0)
+	g.want.Recommendation.Urgent = urgent
+	return g
+}
+
+func size(request, limit memory.Bytes) memory.Size {
+	return memory.Size{Request: request, Limit: limit}
+}
+
+func TestGates(t *testing.T) {
+	for name, c := range map[string]struct {
+		in     gated
+		change func(*gated)
+		want   string // reason; "" passes
+		says   string
+	}{
+		"a lower that fits": {lower(), func(*gated) {}, "", ""},
+		"a raise that fits": {raise(false), func(*gated) {}, "", ""},
+		"paused": {
+			raise(true), func(in *gated) { in.d.Paused = "memfit.dev/pause on Namespace shop" }, "Paused", "Namespace shop",
+		},
+		"a VPA owns memory": {
+			raise(true), func(in *gated) { in.d.Conflict = "VerticalPodAutoscaler shop/web" }, "Conflict",
+			"VerticalPodAutoscaler shop/web",
+		},
+		"holds": {lower(), func(in *gated) {
+			in.want.Recommendation.Decision, in.want.Recommendation.Summary = recommend.Hold, "Hold: no memory samples yet"
+		}, "NotEnoughEvidence", "no memory samples"},
+		"lower after 5 hours": {
+			lower(), func(in *gated) { in.want.Recommendation.Evidence.Window = 5 * time.Hour }, "NotEnoughEvidence",
+			"5 h of use",
+		},
+		"lower by an estimate of demand": {
+			lower(), func(in *gated) { in.want.Recommendation.Evidence.Estimated = true }, "NotEnoughEvidence", "not exact",
+		},
+		"raise by an estimate of demand": {
+			raise(false), func(in *gated) { in.want.Recommendation.Evidence.Estimated = true }, "", "",
+		},
+		"raise after 5 hours": {
+			raise(false), func(in *gated) { in.want.Recommendation.Evidence.Window = 5 * time.Hour }, "", "",
+		},
+		"reverted yesterday": {
+			lower(), func(in *gated) {
+				in.rolledBack(24*time.Hour, 380*mib, 1024*mib)
+			}, "Reverted",
+			"380Mi was rolled back at 2026-03-01T08:00:00Z because it did harm; not tried again until 2026-03-08T08:00:00Z",
+		},
+		"reverted, but higher": {
+			lower(), func(in *gated) {
+				in.rolledBack(24*time.Hour, 200*mib, 400*mib)
+			}, "", "",
+		},
+		"cooling down": {
+			raise(false), func(in *gated) { in.d.State.LastChange = start.Add(-10 * time.Minute) }, "CoolingDown",
+			"last change at 07:50:00Z; the next one waits until 08:50:00Z",
+		},
+		"uses more than it requests": {raise(false), func(in *gated) {
+			in.d.State.LastChange, in.to.Limit = start.Add(-10*time.Minute), in.c.Spec.Limit
+		}, "", ""},
+		"requests what it uses, and waits": {raise(false), func(in *gated) {
+			in.d.State.LastChange, in.to.Limit, in.c.Demand = start.Add(-10*time.Minute), in.c.Spec.Limit, 290*mib
+		}, "CoolingDown", "last change"},
+		"a kill does not wait": {
+			raise(true), func(in *gated) { in.d.State.LastChange = start.Add(-10 * time.Minute) }, "", "",
+		},
+		"single replica restarts": {
+			lower(), func(in *gated) { in.d.running, in.c.RestartsOnResize = 1, true }, "SingleReplica", "singleReplica",
+		},
+		"single replica, allowed": {
+			lower(), func(in *gated) {
+				in.d.running, in.c.RestartsOnResize, in.d.Policy.SingleReplicaMayRestart = 1, true, true
+			}, "", "",
+		},
+		"guaranteed":  {lower(), func(in *gated) { in.pod.QoS = "Guaranteed" }, "QoSClass", "EqualsLimit"},
+		"best effort": {raise(true), func(in *gated) { in.pod.QoS = "BestEffort" }, "QoSClass", "OnCreate"},
+		"above the LimitRange": {
+			raise(false), func(in *gated) { in.want.Range.Max, in.want.Range.Name = 800*mib, "team" }, "LimitRange",
+			"800Mi in LimitRange team",
+		},
+		"below the LimitRange": {
+			lower(), func(in *gated) { in.want.Range.Min, in.want.Range.Name = 500*mib, "team" }, "LimitRange",
+			"minimum of 500Mi",
+		},
+		"quota of limits": {
+			raise(false), func(in *gated) { in.want.Quota.Limits, in.want.Quota.Name = 1024*mib, "q" }, "ResourceQuota",
+			"1.5Gi more limits.memory for 3 replicas",
+		},
+		"quota of requests": {
+			raise(false), func(in *gated) { in.want.Quota.Requests, in.want.Quota.Name = 1024*mib, "q" }, "ResourceQuota",
+			"requests.memory",
+		},
+		"quota leaves nothing": {
+			raise(false), func(in *gated) { in.want.Quota.Limits, in.want.Quota.Name = 1, "q" }, "ResourceQuota",
+			"quota q leaves nothing",
+		},
+		"the pod's sum": {
+			raise(false), func(in *gated) { in.want.Range.Refusal = "all containers together" }, "LimitRange",
+			"all containers together",
+		},
+		"quota never stops less": {lower(), func(in *gated) { in.want.Quota.Limits, in.want.Quota.Requests = 1, 1 }, "", ""},
+		"used right now": {
+			lower(), func(in *gated) { in.c.Demand = 390 * mib }, "InUse", "demand is 390Mi right now",
+		},
+		"page cache that the kubelet counts": {
+			lower(), func(in *gated) { in.c.Demand, in.c.Usage = 90*mib, 410*mib }, "InUse",
+			"410Mi right now, of which 320Mi is page cache: the kubelet refuses to resize to 400Mi",
+		},
+		"page cache does not matter to a fresh pod": {
+			lower(), func(in *gated) { in.c.Demand, in.c.Usage, in.c.RestartsOnResize = 90*mib, 410*mib, true }, "", "",
+		},
+		"page cache never stops a raise": {raise(false), func(in *gated) { in.c.Usage = 4096 * mib }, "", ""},
+		"used today": {
+			lower(), func(in *gated) { in.want.WindowPeak = 401 * mib }, "InUse", "401Mi within the last day",
+		},
+		"frozen heap": {
+			lower(), func(in *gated) { in.c.FrozenHeap, in.c.Overhead = 384*mib, 60*mib }, "FrozenHeapCap", "384Mi",
+		},
+		"frozen heap, restarts": {
+			lower(), func(in *gated) {
+				in.c.FrozenHeap, in.c.Overhead, in.c.RestartsOnResize = 384*mib, 60*mib, true
+			}, "", "",
+		},
+		"node too small": {raise(true), func(in *gated) { in.pod.NodeSize = 512 * mib }, "NodeTooSmall", "512Mi"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := c.in
+			c.change(&in)
+			got := in.verdict(false)
+			if got.Reason != c.want || !strings.Contains(got.Message, c.says) || (got.Message == "") != (c.want == "") {
+				t.Errorf("got %q %q, want %q with %q", got.Reason, got.Message, c.want, c.says)
+			}
+		})
+	}
+}
+
+func TestTheFirstRefusalIsTheOneSeen(t *testing.T) {
+	in := lower()
+	in.d.Paused, in.d.Conflict, in.c.Demand = "the kill switch", "HPA shop/web", 2048*mib
+	if reason := in.verdict(false).Reason; reason != "Paused" {
+		t.Errorf("first refusal %q, want Paused", reason)
+	}
+	in.d.Paused = ""
+	if reason := in.verdict(false).Reason; reason != "Conflict" {
+		t.Errorf("second refusal %q, want Conflict", reason)
+	}
+}
+
+func TestUseAboveTheRequestDoesNotWait(t *testing.T) {
+	g := gatedAt(size(95*mib, 1332*mib), size(812*mib, 1332*mib), 0, 0)
+	g.want.Recommendation.UseAboveRequest = true
+	g.d.State.LastChange = start.Add(-time.Minute)
+	if got := g.verdict(false); got != (Verdict{}) {
+		t.Errorf("refused: %+v", got)
+	}
+	g.c.RestartsOnResize = true
+	if reason := g.verdict(false).Reason; reason != v1alpha1.ReasonCoolingDown {
+		t.Errorf("with a restart: %q, want CoolingDown", reason)
+	}
+}
+
+func TestARollBackWaitsForNoEvidenceAndNoCoolDown(t *testing.T) {
+	g := gatedAt(size(250*mib, 512*mib), size(250*mib, 256*mib), 235*mib, 0)
+	g.want.Recommendation.RollBackTo, g.want.Recommendation.Evidence.Window = 256*mib, 8*time.Minute
+	g.d.State.LastChange = start.Add(-10 * time.Minute)
+	if got := g.verdict(false); got != (Verdict{}) {
+		t.Errorf("refused: %+v", got)
+	}
+	g.c.Demand = 250 * mib
+	if reason := g.verdict(false).Reason; reason != v1alpha1.ReasonUsageTooHigh {
+		t.Errorf("lowered onto what is in use: %q", reason)
+	}
+	g.c.Demand, g.to.Limit = 100*mib, 128*mib
+	if reason := g.verdict(false).Reason; reason != v1alpha1.ReasonNotEnoughEvidence {
+		t.Errorf("lowered beyond what was before on 8 minutes of use: %q", reason)
+	}
+}
+
+// TestEachKindOfChangeMeetsItsGates: a change that memfit may not make in any case is refused for each kind that its
+// gate names, and a raise in place waits for no other pod.
+func TestEachKindOfChangeMeetsItsGates(t *testing.T) {
+	bare := func(g *gated) { g.d.Policy.NoEvict = "no controller" }
+	shut := func(g *gated) { g.d.Policy.Windows = nightly(t) }
+	for name, tc := range map[string]struct {
+		in    gated
+		edit  func(*gated)
+		evict bool
+		want  string
+	}{
+		"another writer stops a raise": {raise(true), func(g *gated) {
+			g.d.State.ConflictingWriter = &conflict{Why: "vpa did"}
+		}, false, v1alpha1.ReasonConflict},
+		"a Job's run is not lowered": {lower(), func(g *gated) { g.d.Policy.OnlyRaise = "it is a run" }, false,
+			v1alpha1.ReasonWaitingForNewPods},
+		"a Job's run is raised":  {raise(false), func(g *gated) { g.d.Policy.OnlyRaise = "it is a run" }, false, ""},
+		"a bare pod stays":       {raise(true), bare, true, v1alpha1.ReasonWaitingForNewPods},
+		"a bare pod is raised":   {raise(true), bare, false, ""},
+		"a closed window lowers": {lower(), shut, false, v1alpha1.ReasonWaitingForWindow},
+		"a closed window raises": {raise(false), shut, false, ""},
+		"a closed window, and the owner wants raises to wait": {raise(true), func(g *gated) {
+			g.d.Policy.Windows, g.d.Policy.IncreasesInWindows = nightly(t), true
+		}, false, v1alpha1.ReasonWaitingForWindow},
+		"no window opens for a restart": {raise(false), func(g *gated) {
+			g.d.Policy.Windows, g.c.RestartsOnResize = nightly(t), true
+		}, false, v1alpha1.ReasonWaitingForWindow},
+		"the cap that a restart keeps restarts all the same": {raise(false), func(g *gated) {
+			g.d.Policy.Windows, g.c.RestartsOnResize, g.c.Literal = nightly(t), true, true
+		}, false, v1alpha1.ReasonWaitingForWindow},
+		"a rollback needs no window, no cool-down and no end of a pause": {raise(false), func(g *gated) {
+			g.d.Policy.Windows, g.d.Policy.IncreasesInWindows = nightly(t), true
+			g.d.State.LastChange, g.d.Paused = start.Add(-time.Minute), "memfit.dev/pause"
+			g.rolledBack(0, 512*mib, 1024*mib)
+		}, false, ""},
+		"a rollback by eviction waits for the end of a pause": {raise(false), func(g *gated) {
+			g.d.Paused = "memfit.dev/pause"
+			g.rolledBack(0, 512*mib, 1024*mib)
+		}, true, v1alpha1.ReasonPaused},
+		"an eviction waits for a fresh pod": {raise(true), func(g *gated) {
+			g.d.State.Restart = &Restarted{Pod: "web-2", UID: "uid-2"}
+		}, true, v1alpha1.ReasonDisruptionBudget},
+		"a raise in place does not": {raise(true), func(g *gated) {
+			g.d.State.Restart = &Restarted{Pod: "web-2", UID: "uid-2"}
+		}, false, ""},
+		"a lower limit waits for it": {lower(), func(g *gated) {
+			g.d.State.Restart = &Restarted{Pod: "web-2", UID: "uid-2"}
+		}, false, v1alpha1.ReasonDisruptionBudget},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.edit(&tc.in)
+			if got := tc.in.verdict(tc.evict); got.Reason != tc.want || (got.Message == "") != (tc.want == "") {
+				t.Errorf("got %+v, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestRestartsForMemoryMeetTheirGates(t *testing.T) {
+	past := func(ago time.Duration) PastRestart {
+		return PastRestart{Pod: "old", UID: "uid-old", At: start.Add(-ago)}
+	}
+	unready := func(in *Input) { in.Pods[1].Ready = false }
+	for name, tc := range map[string]struct {
+		edit  func(*Input)
+		alone bool
+		want  string // part of what holds it; empty: it is restarted
+	}{
+		"nothing speaks against it": {edit: func(*Input) {}},
+		"paused":                    {edit: func(in *Input) { in.Paused = "memfit.dev/pause" }, want: "paused by memfit.dev"},
+		"no controller":             {edit: func(in *Input) { in.Policy.NoEvict = "a bare pod" }, want: "a bare pod"},
+		"a Job":                     {edit: func(in *Input) { in.Policy.OnlyRaise = "it is a run" }, want: "lose its work"},
+		"refused moments ago":       {edit: func(in *Input) { in.Restarts.Refused = "no right" }, want: "no right"},
+		"an old reading": {
+			edit: func(in *Input) { in.Restart.Measured = start.Add(-3 * time.Minute) },
+			want: "last measured at 2026-03-02T07:57:00Z",
+		},
+		"a working set": {edit: func(in *Input) { in.Restart.WorkingSetOnly = true }, want: "page cache"},
+		"one per cool-down": {
+			edit: func(in *Input) { in.Restarts.Done = []PastRestart{past(59 * time.Minute)} },
+			want: "pod old was restarted at 2026-03-02T07:01:00Z; the next one waits until 2026-03-02T08:01:00Z " +
+				"(sizing.disruption.cooldown is 1h)",
+		},
+		"after the cool-down": {edit: func(in *Input) { in.Restarts.Done = []PastRestart{past(time.Hour)} }},
+		"three a day": {
+			edit: func(in *Input) {
+				in.Restarts.Done = []PastRestart{past(23 * time.Hour), past(9 * time.Hour), past(2 * time.Hour)}
+			},
+			want: "3 pods were restarted in the last 24h, and drift.maxPerDay is 3",
+		},
+		"yesterday does not count": {edit: func(in *Input) {
+			in.Restarts.Done = []PastRestart{past(25 * time.Hour), past(9 * time.Hour), past(2 * time.Hour)}
+		}},
+		"another one is not ready": {edit: unready, want: "pod web-2 is not ready"},
+		"another one is leaving": {
+			edit: func(in *Input) { in.Pods[1].Leaving = true }, want: "pod web-2 is being deleted",
+		},
+		"the only one": {
+			edit: func(*Input) {}, alone: true, want: "0 ready pods would remain, and drift.minReplicas is 1",
+		},
+		"the only one, where its owner takes the gap": {edit: func(in *Input) { in.Restarts.MinReplicas = 0 }, alone: true},
+		"a zero policy": {
+			edit: func(in *Input) { in.Restarts = RestartPolicy{} }, want: "drift.maxPerDay is 0",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 2, big)
+			if tc.alone {
+				c.in.Pods = c.in.Pods[:1]
+			}
+			c.in.Restart = &Candidate{Pod: "web-1", UID: "uid-1", Why: "it climbs", Measured: start}
+			c.in.Restarts = RestartPolicy{MaxPerDay: 3, MinReplicas: 1, Cooldown: time.Hour}
+			tc.edit(&c.in)
+			got := Decide(c.in)
+			if (len(got.Actions) == 1) != (tc.want == "") || !strings.Contains(got.RestartHeld, tc.want) ||
+				(got.RestartHeld == "") != (tc.want == "") {
+				t.Errorf("held %q and %+v, want %q", got.RestartHeld, got.Actions, tc.want)
+			}
+			if got.RestartHeld != "" && got.RequeueAfter == 0 {
+				t.Error("nothing says when to decide again")
+			}
+		})
+	}
+}
