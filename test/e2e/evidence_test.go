@@ -81,8 +81,8 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 				`echo 'class Idle { public static void main(String[] a) throws Exception { Thread.sleep(86400000); } }' > /tmp/Idle.java; exec java -XX:+UseSerialGC /tmp/Idle.java`}
 		})
 	}
-	// jvm asks for three quarters of the limit as heap, and for no restart when the limit changes. The lowest limit is more
-	// than its page cache, because a kubelet lowers no limit below that.
+	// jvm asks for three quarters of the limit as heap, and for no restart when the limit changes. The lowest limit is
+	// more than its page cache, because a kubelet lowers no limit below that.
 	jvm := func() v1alpha1.MemoryProfileSpec {
 		spec := sized(v1alpha1.SizingRecommend, v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: "17"})
 		percent, least := int32(75), resource.MustParse("200Mi")
@@ -127,7 +127,8 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 
 	It("reach one pod first and then the others, and none restarts", func(ctx SpecContext) {
 		before := readyPods(ctx, inPlace, 2)
-		Expect(learns(ctx, inPlace, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching).Message).To(ContainSubstring("256Mi to"))
+		watching := learns(ctx, inPlace, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching)
+		Expect(watching.Message).To(ContainSubstring("256Mi to"))
 		Eventually(func(g Gomega) {
 			rec, err := recommendation(ctx, inPlace)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -165,7 +166,8 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 	It("are rolled back when the first pod dies of it, although memfit was killed meanwhile, and no other gets it",
 		func(ctx SpecContext) {
 			readyPods(ctx, canary, 3)
-			Expect(learns(ctx, canary, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching).Message).To(ContainSubstring("the first of 3"))
+			watching := learns(ctx, canary, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching)
+			Expect(watching.Message).To(ContainSubstring("the first of 3"))
 			some := less(ctx, canary, "256Mi")
 			Expect(some).To(HaveLen(1), "one pod at first")
 			first := &some[0]
