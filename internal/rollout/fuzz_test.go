@@ -67,9 +67,6 @@ func checkState(t testing.TB, stored []byte) {
 		c.killed(0)
 		c.in.State, c.in.Policy.Evict = s, true
 		c.in.State, _ = Observe(c.in, c.kills)
-		was := c.in
-		was.State = s
-		asBefore(t, was, c.kills, c.in)
 		d := Decide(c.in)
 		checkTransition(t, &d, &s)
 	}

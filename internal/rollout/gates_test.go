@@ -157,10 +157,10 @@ func TestGates(t *testing.T) {
 		},
 		"quota never stops less": {lower(), func(in *gated) { in.want.Quota.Limits, in.want.Quota.Requests = 1, 1 }, "", ""},
 		"used right now": {
-			lower(), func(in *gated) { in.c.Demand = 390 * mib }, "InUse", "demand is 390Mi right now",
+			lower(), func(in *gated) { in.c.Demand = 390 * mib }, v1alpha1.ReasonUsageTooHigh, "demand is 390Mi right now",
 		},
 		"page cache that the kubelet counts": {
-			lower(), func(in *gated) { in.c.Demand, in.c.Usage = 90*mib, 410*mib }, "InUse",
+			lower(), func(in *gated) { in.c.Demand, in.c.Usage = 90*mib, 410*mib }, v1alpha1.ReasonUsageTooHigh,
 			"410Mi right now, of which 320Mi is page cache: the kubelet refuses to resize to 400Mi",
 		},
 		"page cache does not matter to a fresh pod": {
@@ -168,10 +168,11 @@ func TestGates(t *testing.T) {
 		},
 		"page cache never stops a raise": {raise(false), func(in *gated) { in.c.Usage = 4096 * mib }, "", ""},
 		"used today": {
-			lower(), func(in *gated) { in.want.WindowPeak = 401 * mib }, "InUse", "401Mi within the last day",
+			lower(), func(in *gated) { in.want.WindowPeak = 401 * mib },
+			v1alpha1.ReasonUsageTooHigh, "401Mi within the last day",
 		},
 		"frozen heap": {
-			lower(), func(in *gated) { in.c.FrozenHeap, in.c.Overhead = 384*mib, 60*mib }, "FrozenHeapCap", "384Mi",
+			lower(), func(in *gated) { in.c.FrozenHeap, in.c.Overhead = 384*mib, 60*mib }, v1alpha1.ReasonHeapCapFixed, "384Mi",
 		},
 		"frozen heap, restarts": {
 			lower(), func(in *gated) {

@@ -171,11 +171,6 @@ func (c *cluster) reconcileAndDie(after int) {
 		}
 		in.Desired[name] = desired
 	}
-	was := in
-	was.State = state
-	if compared++; compared < 500 || compared%20 == 0 {
-		asBefore(c.t, was, c.kills, in)
-	}
 	d := Decide(in)
 	c.last = d
 	c.store(&d.State)
