@@ -3,70 +3,72 @@
 
 package v1alpha1
 
-// Annotations that people write.
+// Annotations that users write.
 const (
 	// ProfileAnnotation opts a workload in and names the MemoryProfile of the same namespace, or the
 	// ClusterMemoryProfile, that governs it. It works on the workload, on its pod template and on the Namespace;
 	// the pod template wins over the workload, the workload over the Namespace.
 	ProfileAnnotation = Group + "/profile"
-	// InjectAnnotation set to "false" on a pod template, workload or Namespace opts out, whatever selects the pod.
+	// InjectAnnotation set to "false" on a pod template, workload or Namespace opts out, even where a selector matches
+	// the pod.
 	InjectAnnotation = Group + "/inject"
-	// RuntimeAnnotation declares the runtime of every container of the pod ("NodeJS", "JVM:17.0.9") when the profile says
-	// Auto.
+	// RuntimeAnnotation declares the runtime of every container of the pod ("NodeJS", "JVM:17.0.9") where the profile
+	// has runtime.type: Auto.
 	RuntimeAnnotation = Group + "/runtime"
-	// PauseAnnotation set to "true" on a workload or Namespace stops every change memfit would make there; it keeps
-	// watching.
+	// PauseAnnotation set to "true" on a workload or Namespace stops every change that memfit would make there; memfit
+	// continues to measure.
 	PauseAnnotation = Group + "/pause"
-	// InspectAnnotation set to "false" on a pod keeps the agent from looking into its processes; what the kernel counts
-	// for its containers is still read. Each other value, such as the time, asks the agent of its node, at tier See, for
-	// an inspection now: what memory holds before and after something is done can be compared then.
+	// InspectAnnotation set to "false" on a pod prevents the agent from inspecting its processes; the kernel's counters
+	// of its containers are still read. Any other value, such as the time, asks the agent of its node, at tier See, for
+	// an inspection now, for example to compare memory before and after an action.
 	InspectAnnotation = Group + "/inspect"
 	// MapAnnotation set to "true" on a pod asks the agent of its node, at tier See, for the map of its pages, which
-	// `kubectl memfit map` draws. Its snapshot has the map for as long as the annotation is there.
+	// `kubectl memfit map` draws. Its snapshot has the map as long as the annotation exists.
 	MapAnnotation = Group + "/map"
 )
 
-// LabLabel set to "true" on memfit's own Namespace says that this cluster is a lab: only there does the manager start
+// LabLabel set to "true" on memfit's own Namespace marks the cluster as a lab: only there does the manager start
 // with --lab-compress-evidence.
 const LabLabel = Group + "/lab"
 
 // Annotations that memfit writes, on pods only.
 const (
-	// InjectedAnnotation records, as JSON, what memfit set on this pod and why it left other things alone.
+	// InjectedAnnotation records, as JSON, what memfit set on this pod, and what it skipped and why.
 	InjectedAnnotation = Group + "/injected"
 )
 
 // Condition types of MemoryProfile and ClusterMemoryProfile.
 const (
-	// ConditionReady is True when the profile is valid and effective. MemoryRecommendation has it too: True when a number
-	// stands.
+	// ConditionReady is True when the profile is valid and effective. MemoryRecommendation has it as well: True when a
+	// size is recommended.
 	ConditionReady = "Ready"
-	// ConditionInjectionUpToDate is False while governed pods run without what the profile would set; the message counts
-	// them and says why.
+	// ConditionInjectionUpToDate is False while governed pods run without the current settings of the profile; the
+	// message has their number and the reason.
 	ConditionInjectionUpToDate = "InjectionUpToDate"
-	// ConditionUsageAvailable is False when memory usage cannot be read, with the nodes and the error.
+	// ConditionUsageAvailable is False when memory usage cannot be read; the message has the nodes and the error.
 	ConditionUsageAvailable = "UsageAvailable"
-	// ConditionConflicted is True when something else sizes the same workload, or two profiles claim one pod; the message
-	// names both.
+	// ConditionConflicted is True when something else sizes the same workload, or two profiles select one pod; the
+	// message names both.
 	ConditionConflicted = "Conflicted"
 )
 
 // Condition types of MemoryRecommendation.
 const (
-	// ConditionOOMObserved is True when an OOM kill was seen within the drift window (24h by default).
+	// ConditionOOMObserved is True when an OOM kill occurred within the drift window (24h by default).
 	ConditionOOMObserved = "OOMObserved"
-	// ConditionMemoryStalled is True while a container stands still just below its limit, without being killed: anonymous
-	// memory leaves no room for its own program and files, which are read back from the disk over and over.
+	// ConditionMemoryStalled is True while a container is stalled just below its limit without being OOM-killed: its
+	// anonymous memory displaces its own program and files, which are read back from the disk again and again.
 	ConditionMemoryStalled = "MemoryStalled"
-	// ConditionDriftDetected is True when memory climbs or was retained after load.
+	// ConditionDriftDetected is True when memory grows steadily or is retained after load.
 	ConditionDriftDetected = "DriftDetected"
-	// ConditionSettingsMatchLimit is False when a running container's frozen settings no longer fit its limit.
+	// ConditionSettingsMatchLimit is False when the settings of a running container were derived from another limit than
+	// its current one.
 	ConditionSettingsMatchLimit = "SettingsMatchLimit"
-	// ConditionApplied is True when running pods have the recommended size; its reason is the guard that refused
-	// otherwise.
+	// ConditionApplied is True when running pods have the recommended size; otherwise its reason is the guard that
+	// refused the change.
 	ConditionApplied = "Applied"
-	// ConditionStalled is kstatus's: True while nothing goes on until somebody changes something, and absent otherwise.
-	// Of a recommendation: reconciles of the workload take too long, or its checkpoint is refused or cannot be read. Of a
-	// profile: its spec is invalid.
+	// ConditionStalled is the condition of kstatus: True while memfit cannot continue without a change by a user, and
+	// absent otherwise. Of a recommendation: reconciles of the workload take too long, or its checkpoint is refused or
+	// unreadable. Of a profile: its spec is invalid.
 	ConditionStalled = "Stalled"
 )

@@ -46,14 +46,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.node, "node-name", os.Getenv("NODE_NAME"), "Node whose pods are read; $NODE_NAME.")
-	flag.StringVar(&o.tier, "tier", "watch", "How far to look: watch (what the kernel counts) or see (into processes).")
-	flag.StringVar(&o.cgroups, "cgroup-root", "/sys/fs/cgroup", "Where the cgroups of the node are mounted.")
-	flag.StringVar(&o.proc, "proc-root", "/proc", "A /proc that shows the processes of the node (hostPID).")
-	flag.StringVar(&o.address, "bind-address", ":8082", "Where /healthz and /metrics are served.")
-	flag.StringVar(&o.server, "api-server", "", "URL of an unauthenticated API server, for tests only; "+
-		"empty: the cluster that this pod is in.")
-	flag.BoolVar(&o.printVersion, "version", false, "Print the version and exit.")
+	o.bind(flag.CommandLine, os.Getenv)
 	flag.Parse()
 	if o.printVersion {
 		fmt.Println(version)
@@ -67,6 +60,19 @@ func main() {
 		log.Error("The agent ends", "error", err)
 		os.Exit(1)
 	}
+}
+
+// bind defines the flags. NODE_NAME in the environment is a default.
+func (o *options) bind(f *flag.FlagSet, env func(string) string) {
+	f.StringVar(&o.node, "node-name", env("NODE_NAME"), "Node whose pods are read; by default $NODE_NAME.")
+	f.StringVar(&o.tier, "tier", "watch", "How much is read: watch (the kernel's counters) or "+
+		"see (also the memory of processes).")
+	f.StringVar(&o.cgroups, "cgroup-root", "/sys/fs/cgroup", "Directory where the cgroups of the node are mounted.")
+	f.StringVar(&o.proc, "proc-root", "/proc", "A /proc with the processes of the node (hostPID).")
+	f.StringVar(&o.address, "bind-address", ":8082", "Address of /healthz and /metrics.")
+	f.StringVar(&o.server, "api-server", "", "URL of an unauthenticated API server, for tests only; "+
+		"empty: the cluster that this pod is in.")
+	f.BoolVar(&o.printVersion, "version", false, "Print the version and exit.")
 }
 
 func run(ctx context.Context, o options, log *slog.Logger) error {

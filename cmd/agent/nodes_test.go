@@ -259,7 +259,7 @@ func TestWritesOfNodes(t *testing.T) {
 		t.Errorf("refused: %v", counting.bad)
 	}
 	if beyond > 0 {
-		t.Errorf("%d pods were written more often than docs/guide/agent.md allows", beyond)
+		t.Errorf("%d pods were written more often than docs/reference/inspection.md allows", beyond)
 	}
 }
 

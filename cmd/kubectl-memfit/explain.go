@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-const explainLong = `Say why memfit recommends what it recommends for one workload: the evidence, the steps from there to the number, what the profile
-allows, the runtime settings, every OOM kill with the limit at that time, the conditions (Applied names the guard that stopped a change), and
+const explainLong = `Explain the recommendation for one workload: the evidence, the steps from there to the number, what the profile allows, the
+runtime settings, every OOM kill with the limit at that time, the conditions (Applied names the guard that stopped a change), and
 what to do next.
 
 WORKLOAD is a name, or kind and name as kubectl takes them: web, deploy/web, deployment.apps/web. Nothing is written to the cluster.`
@@ -26,7 +26,7 @@ const explainExample = `  kubectl memfit explain deployment/web -n shop
 func explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain WORKLOAD [-n NAMESPACE] [-o FORMAT]",
-		Short: "Say why this number: evidence, formula, bounds, guards, kills",
+		Short: "Explain a recommendation: evidence, formula, bounds, guards, kills",
 		Long:  explainLong, Example: explainExample,
 	}
 	o := pageFlags(cmd, listing.OfPage)

@@ -15,7 +15,7 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-const exportLong = `Write the recommended sizes as patches for Git, with a comment above each that says what they were, what they should be and why.
+const exportLong = `Write the recommended sizes as patches for Git, with a comment above each: the current size, the recommended size and why.
 
 Formats:
   kustomize    strategic merge patches, for patches: of a kustomization (default)
@@ -24,7 +24,7 @@ Formats:
   ssa          manifests for server-side apply that hold the memory fields only
 
 Without WORKLOAD, every workload of the namespace is exported. Equal recommendations give equal bytes. A container without a number, and a
-workload without a pod template of its own (a bare pod), is left out with a comment that says why. Nothing is written to the cluster.
+workload without a pod template of its own (a bare pod), is left out with a comment that gives the reason. Nothing is written to the cluster.
 --pull-request writes the same numbers with their reasons as the text of a pull request.
 
 Exit codes:
@@ -85,7 +85,7 @@ func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) e
 		return exit{
 			exitFailed,
 			fmt.Errorf(
-				"no workload in %s is governed by memfit, so there is nothing to export (kubectl memfit status says how to opt in)",
+				"no workload in %s is governed by memfit, so nothing can be exported (kubectl memfit status shows how to opt in)",
 				place(a.namespace),
 			),
 		}

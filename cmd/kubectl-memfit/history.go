@@ -10,16 +10,16 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-const historyLong = `Say what memfit did to the pods of one workload and what came of it, newest first, among the
+const historyLong = `Show what memfit changed on the pods of one workload and the outcome, newest first, among the
 OOM kills and stalls before and after.
 
   Resized             a pod runs with the new size; the line below is what was recommended then
-  Replaced            the successor of an evicted pod does
-  NotResized          it was given up and rolled back; the line below says why
+  Replaced            the successor of an evicted pod runs with the new size
+  NotResized          the resize failed and was rolled back; the line below has the reason
   Reverted            a lower limit led to kills, restarts or a pod that was not ready, and was rolled back from
                       every pod
-  ConflictingWriter   somebody else changed what memfit had set, and memfit leaves the pods alone for 24 hours
-  RestartedForMemory  a pod was evicted for a fresh one, because the profile says drift.action: Restart
+  ConflictingWriter   another writer changed what memfit had set, and memfit ignores the pods for 24 hours
+  RestartedForMemory  a pod was evicted for a fresh one, because the profile has drift.action: Restart
 
 memfit keeps the last 16 changes, 20 kills and 8 stalls of a workload. What a new pod got when it was created is in
 its annotation memfit.dev/injected. Nothing is written to the cluster.`
@@ -35,7 +35,7 @@ const historyExample = `  kubectl memfit history deployment/web -n shop
 func historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history WORKLOAD [-n NAMESPACE] [-o FORMAT]",
-		Short: "Say what memfit did to a workload's pods, and what came of it",
+		Short: "Show what memfit changed on a workload's pods, and the outcome",
 		Long:  historyLong, Example: historyExample,
 	}
 	o := listFlags(cmd, []string{

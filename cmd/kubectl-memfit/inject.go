@@ -27,7 +27,7 @@ that nothing else governs. ConfigMaps in FILE are read for the names of their ke
 MemoryRecommendations for sizes of new pods and for live heaps. What only a cluster knows is not seen: limits that a LimitRange adds
 and what other webhooks change.
 
-What is set, and what is left alone and why, is said on standard error (--quiet silences it).
+Standard error lists what is set, and what is skipped and why (--quiet omits it).
 
 Exit codes:
   0  done; with -o diff: nothing would change
@@ -69,7 +69,7 @@ func injectCommand() *cobra.Command {
 	flags.StringVar(&f.profile, "profile", "", "file with MemoryProfiles or ClusterMemoryProfiles; - reads standard input")
 	flags.StringVarP(&f.output, "output", "o", "yaml", "yaml, diff or json")
 	flags.StringVarP(&f.namespace, "namespace", "n", "default", "namespace of objects that name none")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing about what is set and what is left alone")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing about what is set and what is skipped")
 	return cmd
 }
 

@@ -17,11 +17,11 @@ import (
 )
 
 const mapLong = `Draw where the memory of a pod is: a bar for each container, with a piece for each part of what is resident, the limit as a mark, and
-the numbers below. What is resident and free is hatched (small letters on a terminal). What nobody can explain is always shown.
+the numbers below. What is resident and free is hatched (small letters on a terminal). Unexplained memory is always shown.
 
 Of a workload the pod with the newest kill or stall is drawn, and standard error names the others.
 
-The numbers are those of the pod's MemorySnapshot, which memfit's agent on its node writes; its time stands in the first line.
+The numbers are those of the pod's MemorySnapshot, which memfit's agent on its node writes; the first line has its time.
 
   --pages  also each region of addresses, block by block: in use, free in part, all of it free, not in RAM. Only where the snapshot has a
            map of pages, which the agent draws while the pod has the annotation memfit.dev/map=true; svg and html

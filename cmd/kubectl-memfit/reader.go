@@ -42,10 +42,12 @@ const (
 func reading(cmd *cobra.Command, most scope) *reader {
 	r := &reader{flags: genericclioptions.NewConfigFlags(true)}
 	r.flags.Context = nil // ours takes several
-	r.flags.AddFlags(cmd.Flags())
+	kubectl := pflag.NewFlagSet("kubectl", pflag.ContinueOnError)
+	r.flags.AddFlags(kubectl)
+	kubectl.VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(inHelp, f.Name) })
+	cmd.Flags().AddFlagSet(kubectl)
 	cmd.Flags().StringSliceVar(&r.contexts, "context", nil, contextHelp(most == allClusters))
 	_ = cmd.RegisterFlagCompletionFunc("context", r.completeContexts)
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(inHelp, f.Name) })
 	if most >= allNamespaces {
 		cmd.Flags().BoolVarP(&r.everywhere, "all-namespaces", "A", false, "all namespaces")
 	}

@@ -22,13 +22,13 @@ import (
 )
 
 const reportLong = `Write one page of HTML about the workloads of a namespace, or of the cluster, the one that most
-needs a look first: what was used against requests and limits in the last 35 days and two days, OOM kills and
+needs attention first: what was used against requests and limits in the last 35 days and two days, OOM kills and
 stalls on the curves, what memfit changed and what came of it, what is requested beyond what is recommended, what
 is missing, and what memfit has given back of what owners wrote.
 
 The page loads nothing and runs nothing: it can be sent by mail or put on any web server. Requests and limits are
 drawn as they are now. Use is the most that one replica used in each day or hour. The curves are read from
-MemoryCheckpoints; without the right to read them there is a table alone, and the page says so. Nothing is written
+MemoryCheckpoints; without the right to read them the page has only a table and a note. Nothing is written
 to the cluster.`
 
 const reportExample = `  kubectl memfit report -n shop > shop.html

@@ -28,7 +28,7 @@ Where memfit's agent runs, the runtime is what it found inside. Elsewhere it is 
 question mark: check it before you declare it.
 
   --write DIR  writes a MemoryProfile for each runtime of each namespace, for the workloads that have none, with the commands that
-               opt them in. They recommend; no pod gets a setting or a size. Files that exist stay as they are
+               opt them in. They recommend; no pod gets a setting or a size. Existing files are unchanged
 
 Nothing is written to the cluster.`
 
@@ -91,7 +91,7 @@ func scan(cmd *cobra.Command, sites []site, folder string, options listing.Optio
 // writeProfiles writes files that are not there yet, and says which.
 func writeProfiles(cmd *cobra.Command, folder string, files []inventory.File) error {
 	if len(files) == 0 {
-		fmt.Fprintln(cmd.ErrOrStderr(), "No profile is written: each workload has one, or nothing says what it runs")
+		fmt.Fprintln(cmd.ErrOrStderr(), "No profile is written: each workload has one, or its runtime is unknown")
 	}
 	written := 0
 	for _, f := range files {

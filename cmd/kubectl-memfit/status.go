@@ -17,10 +17,10 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-const statusLong = `Show the workloads that memfit governs, the one that most needs you first: killed lately,
-memory that drifts, a size that waits to be applied, no number yet, the rest.
+const statusLong = `Show the workloads that memfit governs, the one that most needs attention first: killed recently,
+memory that drifts, a size that waits to be applied, no recommendation yet, the rest.
 
-  LIMIT    what running pods have -> what is recommended; (Hold) while there is no number
+  LIMIT    what running pods have -> what is recommended; (Hold) while there is no recommendation
   USE      the most that one replica used in the last two hours, and its share of the limit
   OOMS     OOM kills counted so far; "lately" within the profile's drift.window (24h by default)
   MEMORY   what memory does over time, and how long until the limit is reached
@@ -42,7 +42,7 @@ const statusExample = `  # What should I do next?
   # Two clusters, the fullest first
   kubectl memfit status -A --context east,west --sort-by use
 
-  # Workloads that were killed lately
+  # Workloads that were killed recently
   kubectl memfit status -A -o json | jq -r '.items[] | select(.oomObserved) | .namespace + "/" + .name'
 
   # Columns of your own

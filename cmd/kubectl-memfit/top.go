@@ -22,9 +22,9 @@ const topLong = `List containers with the memory they use, and what it is.
   FREE         resident and holding nothing, in all parts
   NATIVE       what the allocator handed out, stacks, compiled code
   FILES        pages of programs, libraries and other files, and what processes share
-  UNEXPLAINED  resident, and nobody knows what it is
+  UNEXPLAINED  resident, of unknown use
 
-HEAP to UNEXPLAINED add up to what is resident. They need memfit's agent, at tier See; below the table stands what is missing, and
+HEAP to UNEXPLAINED add up to what is resident. They need memfit's agent, at tier See; lines below the table report what is missing, and
 why. kubectl memfit map draws one pod. Nothing is written to the cluster.`
 
 const topExample = `  # Who holds on to free memory?

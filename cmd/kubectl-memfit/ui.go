@@ -24,11 +24,11 @@ import (
 )
 
 const uiLong = `Show the page of "kubectl memfit report" in a browser, live: it is read again every half minute while a
-browser shows it, and more rarely where reading takes seconds. When the API server does not answer, the page stays and
-says since when it is old.
+browser shows it, and more rarely where reading takes seconds. When the API server does not answer, the page remains and
+shows its age.
 
 The page is served on 127.0.0.1 of this machine until you press Ctrl+C. It is read with your kubeconfig, and its
-address, which is printed, holds a token: whoever has the address sees what you may read. Nothing is written to the
+address, which is printed, holds a token: every process that has the address can read what you may read. Nothing is written to the
 cluster.`
 
 const uiExample = `  kubectl memfit ui -n shop

@@ -17,7 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/format"
 )
 
-const whyLong = `Say on one page what happened to the memory of a pod: the last OOM kill with the minute before it and the process that died, what filled
+const whyLong = `Show on one page what happened to the memory of a pod: the last OOM kill with the minute before it and the process that died, what filled
 its containers, what memfit did about its workload, and what to do next.
 
 It reads the pod's MemorySnapshot, which the agent of its node writes (docs/guide/agent.md), the pod's owner, and the recommendations of its
@@ -32,7 +32,7 @@ const whyExample = `  kubectl memfit why pod/web-6d5f7c9b8-x2x7k -n shop
 func whyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why pod/NAME|WORKLOAD [-n NAMESPACE] [-o FORMAT]",
-		Short: "Say what happened to a pod's memory: the kill, the minute before it, what filled it",
+		Short: "Show what happened to a pod's memory: the kill, the minute before it, what filled it",
 		Long:  whyLong, Example: whyExample,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {

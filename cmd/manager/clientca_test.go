@@ -108,11 +108,11 @@ func TestOnlyTheAPIServer(t *testing.T) {
 // names it. What differs is where files are, and that memfit's Service has the port of this test behind its name.
 func filesOfThePage(t *testing.T, dir string, port int) (flag, file string) {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(expect.Root(), "docs", "install.md"))
+	page, err := os.ReadFile(filepath.Join(expect.Root(), "docs", "guide", "install.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(page), "\n### Only the API server\n")
+	_, section, _ := strings.Cut(string(page), "\n## Only the API server\n")
 	_, block, _ := strings.Cut(section, "\n```yaml\n")
 	block, _, _ = strings.Cut(block, "\n```\n")
 	documents := strings.Split(block, "\n---\n")

@@ -62,42 +62,50 @@ type options struct {
 func parse(args []string, env func(string) string) (options, error) {
 	o := options{namespace: env("POD_NAMESPACE"), webhooks: env("ENABLE_WEBHOOKS") != "false"}
 	f := flag.NewFlagSet("manager", flag.ContinueOnError)
-	f.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "address of the metrics endpoint; 0 turns it off")
+	if err := errors.Join(o.bind(f, env), f.Parse(args)); err != nil {
+		return o, err
+	}
+	o.shortenIntervals(f)
+	return o, o.validate()
+}
+
+// bind defines the flags. What env has for them is their default.
+func (o *options) bind(f *flag.FlagSet, env func(string) string) error {
+	f.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "address of the metrics endpoint; 0 disables it")
 	f.BoolVar(
-		&o.metricsSecure, "metrics-secure", true, "serve metrics over HTTPS, to callers the API server lets read /metrics",
+		&o.metricsSecure, "metrics-secure", true, "serve metrics over HTTPS, to callers that RBAC allows to get /metrics",
 	)
 	f.StringVar(
 		&o.metricsCertPath, "metrics-cert-path", "",
-		"directory with tls.crt and tls.key for metrics; empty: a certificate made in memory, which no scraper can verify",
+		"directory with tls.crt and tls.key for metrics; empty: a self-signed certificate, which scrapers cannot verify",
 	)
 	f.StringVar(&o.probeAddr, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
 	f.StringVar(
 		&o.pprofAddr, "pprof-bind-address", "0",
-		"address of /debug/pprof/, which asks nobody who they are: name a loopback address and use kubectl port-forward; "+
-			"0 turns it off",
+		"address of /debug/pprof/, which is unauthenticated: use a loopback address and kubectl port-forward; 0 disables it",
 	)
 	f.IntVar(&o.webhookPort, "webhook-port", 9443, "port of the webhook server")
 	f.StringVar(
 		&o.webhookCertPath, "webhook-cert-path", "/tmp/k8s-webhook-server/serving-certs",
-		"directory with tls.crt and tls.key of the webhook; followed when renewed",
+		"directory with tls.crt and tls.key of the webhook; reloaded when renewed",
 	)
 	f.StringVar(
 		&o.clientCA, "client-ca", env("CLIENT_CA"),
 		"PEM file with the authorities of the API server's client certificate, which is then required on the webhook's "+
-			"port; followed when renewed; empty: everybody who reaches the port is served",
+			"port; reloaded when renewed; empty: every client is served",
 	)
 	f.StringVar(
 		&o.clientNames, "client-names", env("CLIENT_NAMES"),
-		"common names of client certificates that are served, separated by commas; empty: every one that --client-ca has "+
-			"signed",
+		"common names of client certificates that are served, separated by commas; empty: every certificate that "+
+			"--client-ca has signed",
 	)
-	mode := f.String(
-		"cert-mode", string(certManager),
-		"who makes the webhook's certificate: cert-manager (or anybody who fills the directory) or self-managed",
+	f.StringVar(
+		(*string)(&o.certMode), "cert-mode", string(certManager),
+		"issuer of the webhook's certificate: cert-manager (or any other writer of --webhook-cert-path) or self-managed",
 	)
 	f.StringVar(
 		&o.secretName, "cert-secret", "webhook-server-cert",
-		"self-managed: the Secret of memfit's own namespace that holds the certificate",
+		"self-managed: the Secret in memfit's namespace that holds the certificate",
 	)
 	f.StringVar(
 		&o.serviceName, "webhook-service", "memfit-webhook-service", "self-managed: the Service that the certificate is for",
@@ -112,31 +120,30 @@ func parse(args []string, env func(string) string) (options, error) {
 	)
 	f.BoolVar(
 		&o.configMapKeys, "read-configmap-keys", env("READ_CONFIGMAP_KEYS") == "true",
-		"read which keys ConfigMaps have, so that envFrom holds back only the settings it names; needs the right of "+
+		"read the keys of ConfigMaps, so that envFrom prevents only the settings that it sets; needs the RBAC of "+
 			"config/rbac/read-configmap-keys",
 	)
 	f.BoolVar(
 		&o.leaderElect, "leader-elect", true,
-		"let one of several replicas run the controllers; all of them serve the webhook; outside of a cluster, the lease "+
-			"is in the namespace of POD_NAMESPACE; off: at most one replica may run",
+		"run the controllers on one elected replica; all replicas serve the webhook; outside of a cluster, the lease is in "+
+			"the namespace POD_NAMESPACE; false: run at most one replica",
 	)
 	f.DurationVar(
 		&o.usageInterval, "usage-interval", 15*time.Second,
-		"time between two readings of the memory of governed containers; 0 turns them off",
+		"interval between two readings of the memory of governed containers; 0 disables them",
 	)
 	f.DurationVar(
 		&o.checkpointInterval, "checkpoint-interval", workloadctl.DefaultCheckpointEvery,
-		"how much history a crash may lose; kills are never lost",
+		"interval between two writes of a workload's history, at most what a crash loses; OOM kills are written immediately",
 	)
 	f.StringVar(
 		&o.changeBudgetBytes, "change-budget-bytes", "0",
-		"by how much sizes of running pods may be raised within an hour, in all workloads together, for example 16Gi; 0: no "+
-			"bound",
+		"total increase of running pods' sizes within an hour, of all workloads together, for example 16Gi; 0: no limit",
 	)
 	f.IntVar(
 		&o.changeBudgetPods, "change-budget-pods", 0,
-		"how many running pods may be evicted, or restarted for a resize, within an hour, in all workloads together; 0: no "+
-			"bound",
+		"number of running pods that are evicted, or restarted for a resize, within an hour, of all workloads together; 0: "+
+			"no limit",
 	)
 	f.StringVar(
 		&o.kubeletCAFile, "kubelet-ca-file", "",
@@ -144,23 +151,18 @@ func parse(args []string, env func(string) string) (options, error) {
 	)
 	f.BoolVar(
 		&o.kubeletInsecure, "kubelet-insecure-skip-verify", false,
-		"INSECURE: do not verify kubelets; memfit's token goes to whoever answers on a node's address",
+		"INSECURE: do not verify kubelets; memfit sends its token to any server at a node's address",
 	)
 	f.StringVar(&o.usageAccount, "usage-service-account", defaultUsageAccount,
-		"ServiceAccount of memfit's own namespace whose token kubelets see; empty: memfit shows them its own, which may do "+
-			"much more")
+		"ServiceAccount in memfit's namespace whose token is sent to kubelets; empty: memfit sends its own, which has more "+
+			"rights")
 	o.sources.bind(f)
 	f.StringVar(
 		&o.excludeNamespaces, "exclude-namespaces", defaultExcluded,
-		"namespaces out of memfit's reach, besides its own, separated by commas; the webhook configuration excludes the same",
+		"namespaces that memfit ignores, besides its own, separated by commas; must equal those of the webhook configuration",
 	)
 	o.log.BindFlags(f)
-	if err := errors.Join(o.bindLab(f, env), f.Parse(args)); err != nil {
-		return o, err
-	}
-	o.certMode = certMode(*mode)
-	o.shortenIntervals(f)
-	return o, o.validate()
+	return o.bindLab(f, env)
 }
 
 // defaultExcluded is what config/webhook excludes: what a cluster needs to recover, and what memfit needs to start.

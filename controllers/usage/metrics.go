@@ -18,11 +18,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		scrapeErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_usage_scrape_errors_total",
-			Help: "Attempts to read the usage of a node that failed. Nothing is concluded from the silence.",
+			Help: "Failed attempts to read the usage of a node, by source. memfit changes nothing because of missing usage.",
 		}, []string{"source"}),
 		samples: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_usage_samples_total",
-			Help: "Samples of governed containers taken in.",
+			Help: "Samples of governed containers that were read, by source.",
 		}, []string{"source"}),
 	}
 	r.MustRegister(m.scrapeErrors, m.samples)

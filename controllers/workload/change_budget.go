@@ -176,12 +176,12 @@ func (b *ChangeBudget) Register(r prometheus.Registerer) {
 	gauge := func(name, help string, value func() float64) {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 	}
-	gauge("memfit_change_budget_bytes", "By how much sizes of running pods may be raised within an hour; 0: no bound.",
+	gauge("memfit_change_budget_bytes", "Limit of the total increase of running pods' sizes within an hour; 0: no limit.",
 		func() float64 { return float64(b.Limit.Bytes) })
-	gauge("memfit_change_budget_pods", "How many running pods may be evicted or restarted within an hour; 0: no bound.",
+	gauge("memfit_change_budget_pods", "Limit of running pods evicted or restarted within an hour; 0: no limit.",
 		func() float64 { return float64(b.Limit.Pods) })
-	gauge("memfit_change_budget_used_bytes", "By how much sizes of running pods were raised within the last hour.",
+	gauge("memfit_change_budget_used_bytes", "Total increase of running pods' sizes within the last hour.",
 		func() float64 { bytes, _ := b.used(); return float64(bytes) })
-	gauge("memfit_change_budget_used_pods", "How many running pods were evicted or restarted within the last hour.",
+	gauge("memfit_change_budget_used_pods", "Number of running pods evicted or restarted within the last hour.",
 		func() float64 { _, pods := b.used(); return float64(pods) })
 }

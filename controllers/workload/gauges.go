@@ -30,7 +30,7 @@ const (
 // about is the name and the help of each gauge.
 var about = [gaugeKinds]struct{ name, help string }{
 	recommendedLimit: {
-		"memfit_recommended_limit_bytes", "Memory limit recommended for a container; absent while memfit holds.",
+		"memfit_recommended_limit_bytes", "Memory limit recommended for a container; absent while the decision is Hold.",
 	},
 	currentLimit: {
 		"memfit_current_limit_bytes", "Memory limit that running pods have now; absent where they have none.",
@@ -41,20 +41,19 @@ var about = [gaugeKinds]struct{ name, help string }{
 	},
 	drifting: {
 		"memfit_memory_drifting",
-		"1 while a container's memory climbs or keeps what it took (shape Climb or StepRetention, of at least Medium " +
-			"confidence), else 0.",
+		"1 while the shape of a container's memory is Climb or StepRetention with at least Medium confidence, else 0.",
 	},
 	timeToLimit: {
 		"memfit_memory_time_to_limit_seconds",
-		"Least time until a climbing container reaches its limit; absent while it does not climb.",
+		"Shortest expected time until a climbing container reaches its limit; absent while it does not climb.",
 	},
 	outlierReplicas: {
 		"memfit_outlier_replicas",
-		"Pods whose memory is far above that of their replicas (at most 5 are named in status).",
+		"Pods whose memory is far above that of their replicas (status names at most 5).",
 	},
 	stalledPods: {
 		"memfit_workload_stalled_pods",
-		"Pods in which a container stands still just below its limit now. Absent until one ever did.",
+		"Pods in which a container is stalled just below its limit. Absent until the first stall.",
 	},
 }
 

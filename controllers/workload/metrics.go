@@ -30,16 +30,16 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		kills: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_oom_kills_total",
-			Help: "OOM kills counted since memfit started, each once, by workload (Kind/name), container and kind.",
+			Help: "OOM kills since memfit started, each counted once, by workload (Kind/name), container and kind.",
 		}, []string{"namespace", "workload", "container", "kind"}),
 		stalls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_workload_stalls_total",
-			Help: "Times a container stood still just below its limit without being killed, counted since memfit started, " +
-				"by workload (Kind/name). They are not among the kills.",
+			Help: "Memory stalls since memfit started, by workload (Kind/name) and container: the container thrashed just " +
+				"below its limit and was not killed. OOM kills are not included.",
 		}, []string{"namespace", "workload", "container"}),
 		restarts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_drift_restarts_total",
-			Help: "Pods evicted before the kernel killed them (drift.action: Restart), since memfit started.",
+			Help: "Pods evicted because their memory grows (drift.action: Restart), since memfit started.",
 		}, []string{"namespace", "workload"}),
 		gauges: newGauges(r),
 	}
@@ -50,7 +50,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}, []string{"namespace", "workload", "what"})
 	m.givenUp = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "memfit_reconciles_given_up_total",
-		Help: "Reconciles of a workload that took longer than ten seconds and were given up.",
+		Help: "Reconciles of a workload that were canceled after ten seconds.",
 	})
 	r.MustRegister(m.givenUp, m.kills, m.stalls, m.restarts, m.changes)
 	return m

@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // goLimit turns a limit of the article, in MiB, into one of here. The article's smallest is 18. Here it was 176 where
@@ -127,10 +126,10 @@ func goStory() Story {
 	}
 	return Story{
 		Name: "go", Title: "Kubernetes Memory Limits and Go", Program: "sales", Image: "memfit.test/sales:dev",
-		Met: "A Go service is killed at 17 MiB and lives at 18. The author gives it 1, 1.3, 2 and 4 times that, each with " +
-			"and without telling the Go runtime (GOMEMLIMIT the same as the limit, GOGC=off). Without GOMEMLIMIT more " +
-			"memory makes nothing faster; with it the service answers up to 21 % more. At 13 MiB GOMEMLIMIT keeps it " +
-			"alive, at a third of its speed: the collector does little else.",
+		Met: "A Go service is OOM-killed with a limit of 17 MiB and runs with 18 MiB. The author gives it 1, " +
+			"1.3, 2 and 4 times that, with and without GOMEMLIMIT equal to the limit (GOGC=off). Without " +
+			"GOMEMLIMIT more memory makes it no faster; with GOMEMLIMIT it answers up to 21 % more. At 13 MiB " +
+			"GOMEMLIMIT keeps it alive at a third of its speed, because the collector uses most of the CPU.",
 		Profiles: map[string]string{"go": "  runtime: {type: Go}\n  sizing: {mode: Recommend, limit: {min: 64Mi, max: 2Gi}}"},
 		Arms:     arms, LeanArms: goLesser(),
 		// A minute or more, also where each arm has all of its 250m: memfit reads usage four times a minute, and raises a
@@ -140,46 +139,44 @@ func goStory() Story {
 		Look: Place{goTight, "load"},
 		Needed: []Need{
 			{"which limit is in force", `of a limit of \d+Mi`},
-			{"that the Go runtime was told of the limit", `GOMEMLIMIT=\d`},
+			{"that the Go runtime has the limit", `GOMEMLIMIT=\d`},
 			{"how much of it the live heap takes", `last collection found \S+ alive`},
 			{"that the collector does little else: raise the limit", `the collector runs .*a higher one helps`},
 			{"to how much", `Increase limit 88Mi to \d+Mi`},
 		},
-		Known: "Once he asks memfit, yes: one sentence has the limit, what is alive, that the collector runs so many " +
-			"times as often, and the limit that helps. Nothing would have made him ask: by `kubectl describe pod` the pod " +
-			"is healthy, because a spiral kills nobody. And the limit that memfit names goes with its GOMEMLIMIT; whoever " +
-			"leaves that out needs more, and memfit does not say how much before it has seen an hour.",
+		Known: "One sentence has the limit, the live heap, how often the collector runs, and the limit that " +
+			"helps. `kubectl describe pod` shows a healthy pod, because a starved collector kills no process. " +
+			"The limit that memfit names applies together with memfit's GOMEMLIMIT.",
 		Expect: []Expectation{
-			{"Without GOMEMLIMIT, 0.72 of the smallest limit: killed (1: yes)", "OOMKilled at 17 of 18 MiB", 1, 0,
+			{"OOM-killed at 0.72 of the smallest safe limit, no GOMEMLIMIT (1: yes)", "OOMKilled at 17 of 18 MiB", 1, 0,
 				goKilled, ""},
-			{"With GOMEMLIMIT it lives there: killed, of three", "no kill at 13 of 18 MiB", 0, 0.34, goKilledOfThree, ""},
-			{"Smallest limit from which on none was fatal, no GOMEMLIMIT: requests per CPU second, of all arms without " +
-				"GOMEMLIMIT that lived (their median)", "28.4 of 29.6 a second", 0.96, 0.15, goSpeedOfSmallest, ""},
-			{"4 times that, no GOMEMLIMIT", "29.3 of 29.6", 0.99, 0.15, goSpeed(goName(goLimit(72), false)), ""},
-			{"Twice that, with GOMEMLIMIT", "35.4 of 29.6", 1.19, 0.15, goSpeed(goName(goLimit(36), true)), ""},
-			{"4 times that, with GOMEMLIMIT", "35.9 of 29.6", 1.21, 0.15, goSpeed(goName(goLimit(72), true)), ""},
-			{"The spiral: half of the smallest limit, with memfit's GOMEMLIMIT (90 % of it)",
+			{"OOM-killed there with GOMEMLIMIT, share of three pods", "no kill at 13 of 18 MiB", 0, 0.34, goKilledOfThree, ""},
+			{"Speed at the smallest safe limit, no GOMEMLIMIT", "28.4 of 29.6 a second", 0.96, 0.15, goSpeedOfSmallest, ""},
+			{"Speed at 4 times that limit, no GOMEMLIMIT", "29.3 of 29.6", 0.99, 0.15, goSpeed(goName(goLimit(72), false)), ""},
+			{"Speed at 2 times that limit, with GOMEMLIMIT", "35.4 of 29.6", 1.19, 0.15, goSpeed(goName(goLimit(36), true)), ""},
+			{"Speed at 4 times that limit, with GOMEMLIMIT", "35.9 of 29.6", 1.21, 0.15, goSpeed(goName(goLimit(72), true)), ""},
+			{"Speed at half of that limit, with memfit's GOMEMLIMIT (90 % of the limit)",
 				"9.4 of 29.6 (at 13 of 18 MiB)", 0.55, 0.15,
 				goSpeed(goTight), "the article counts time in a throttled container, here it is processor time, of which Go's " +
 					"collector takes half at most (gcCPULimiter): 0.5 of a speed at which it took a tenth. What a Go program needs " +
 					"beside its heap does not grow with it, so that this one has to spare at 13/18 what the article's had not"},
-			{"The collector's share in the spiral, of its share without settings", "-", 3, 1.5, goShares(goTight),
+			{"Collector's share of CPU there / no settings", "-", 3, 1.5, goShares(goTight),
 				"the article shows the time alone"},
-			{"Smallest safe limit without GOMEMLIMIT: the peak that memfit saw without settings, of the smallest limit from " +
-				"which on none was fatal", "found by trying: 18 MiB", 1, 0.15, goFound, ""},
-			{"The same, by what memfit asks for: the request, because a limit takes an hour of evidence",
+			{"Peak that memfit observed without settings / the smallest safe limit",
+				"found by trying: 18 MiB", 1, 0.15, goFound, ""},
+			{"Request that memfit recommends / the smallest safe limit",
 				"found by trying: 18 MiB", 1, eitherWay, goAsked,
 				"a request is what a program held through four readings, a minute, and promises no peak: a Go heap that " +
 					"swings between what is alive and twice that holds less than its peak"},
-			{"Smallest safe limit with GOMEMLIMIT: the limit that memfit found in the spiral, of the smallest limit that " +
-				"memfit told the runtime of and that is as fast as none, ± 0.15", "found by trying: 18 MiB",
+			{"Limit that memfit recommends for the half-size pod / the smallest limit at full speed",
+				"found by trying: 18 MiB",
 				1, 0.15, goRaisedOf(goQuick),
 				"memfit names the limit that leaves as much as is alive, which is what Go aims at by itself"},
-			{"The same, of the smallest one that is no spiral: the collector runs less than twice as often as without " +
-				"settings, which is when memfit says so", "-", 1, eitherWay, goRaisedOf(goCalm),
+			{"The same / the smallest limit at which the collector runs less than twice as often",
+				"-", 1, eitherWay, goRaisedOf(goCalm),
 				"a limit that just is no spiral still costs more processor time"},
-			{"The limit that memfit found in the spiral, of the smallest one without GOMEMLIMIT", "-", 1, eitherWay,
-				goRaisedOf(func(r *Run) (int, error) { return goSurvived(r), nil }),
+			{"Limit that memfit recommends for the half-size pod / the smallest safe limit without GOMEMLIMIT",
+				"-", 1, eitherWay, goRaisedOf(func(r *Run) (int, error) { return goSurvived(r), nil }),
 				"GOMEMLIMIT lets a program live with less than it takes by itself"},
 		},
 		Table: Table{Step: "load", Columns: []Column{
@@ -196,8 +193,8 @@ func goStory() Story {
 			}},
 		}},
 		Pictures: []Picture{goPicture()},
-		Said: "Speed is told as requests per second of processor time, so that it does not depend on what else the machine " +
-			"does; with a limit of 250m a container answers a quarter of that in a second.",
+		Said: "Speed is requests per second of processor time, so that other load on the machine does not " +
+			"count.",
 	}
 }
 
@@ -271,16 +268,13 @@ func goKilled(r *Run) (Measured, error) {
 
 // goKilledOfThree is the part of the arms that were killed of those that GOMEMLIMIT gets through a fatal limit.
 func goKilledOfThree(r *Run) (Measured, error) {
-	var killed int
-	var from []string
-	for _, name := range goThree(r.Story.Lean) {
-		how, dead := r.died(name)
-		if dead {
+	names, killed := goThree(r.Story.Lean), 0
+	for _, name := range names {
+		if _, dead := r.died(name); dead {
 			killed++
 		}
-		from = append(from, name+": "+how)
 	}
-	return Measured{float64(killed) / float64(len(from)), strings.Join(from, "; ")}, nil
+	return Measured{float64(killed) / float64(len(names)), fmt.Sprintf("%d of %d", killed, len(names))}, nil
 }
 
 // goSpeedOfSmallest is the speed of the arm with the smallest limit from which on none was fatal: the author's smallest

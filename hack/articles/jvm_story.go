@@ -19,9 +19,9 @@ func jvmStory() Story {
 		// what 17 compiled.
 		BuildImage: jdk, Build: []string{"javac", "-nowarn", "-d", "/built", "/app/Native.java"},
 		Command: []string{"java", "-cp", "/built", "Native"},
-		Met: "The memory of a JVM grows slowly and steadily; heap, metaspace and direct buffers do not. A table of " +
-			"its regions shows 259 malloc arenas with 2.1 GiB. `jcmd System.trim_native_heap` takes them to 1.3 GiB and " +
-			"leaves all else alone; from 17.0.9 -XX:TrimNativeHeapInterval does it by itself.",
+		Met: "The memory of a JVM grows steadily while heap, metaspace and direct buffers do not. A table of " +
+			"its regions shows 259 malloc arenas with 2.1 GiB. `jcmd System.trim_native_heap` reduces them to " +
+			"1.3 GiB and changes nothing else; from 17.0.9 -XX:TrimNativeHeapInterval does so periodically.",
 		Profiles: map[string]string{"jvm": profile("17"), "jvm-25": profile("25")},
 		Arms: []Arm{
 			{Name: usual, Says: "limit 1536Mi, no settings", LimitMi: 1536},
@@ -42,21 +42,20 @@ func jvmStory() Story {
 			{"how much a trim would give back", `TrimNativeHeapInterval would give back \d+Mi`},
 			{"what to set so that it stays so", `TrimNativeHeapInterval: \d+Mi .*memfit sets it`},
 		},
-		Known: "Yes, without making the table himself: the arenas, what in them is free, and how much a trim gives back " +
-			"stand below each other, with the setting that does it by itself. Not said is which library allocates: that " +
-			"takes a profiler.",
+		Known: "memfit reports the arenas, how much of them is free, how much a trim returns, and the setting " +
+			"that trims periodically. It does not report which library allocates: that needs a profiler.",
 		Expect: []Expectation{
-			{"Arenas after the trim, of before", "1363 of 2170 MiB", 0.63, 0.15,
+			{"glibc arenas after the trim / before", "1363 of 2170 MiB", 0.63, 0.15,
 				partRatio(usual, beforeStep(trim), trim, arenas), ""},
-			{"Java heap after the trim, of before", "10777 of 10778 MiB", 1, 0.05,
+			{"Java heap after the trim / before", "10777 of 10778 MiB", 1, 0.05,
 				partRatio(usual, beforeStep(trim), trim, "Java heap"), ""},
 			{"memfit's prediction of the trim (1: exact)", "-", 1, 0.03, predicted(usual, trim, "trim"),
 				"no article predicts"},
-			{"Java 25: arenas after the trim, of before", "1363 of 2170 MiB (on 17)", 0.63, 0.15,
+			{"Java 25: glibc arenas after the trim / before", "1363 of 2170 MiB (on 17)", 0.63, 0.15,
 				partRatio(newer, beforeStep(trim), trim, arenas), ""},
 			{"Java 25: memfit's prediction of the trim (1: exact)", "-", 1, 0.03, predicted(newer, trim, "trim"),
 				"no article predicts"},
-			{"With memfit's TrimNativeHeapInterval, of what the trim by hand left", "-", 1, 0.15,
+			{"RSS with memfit's TrimNativeHeapInterval / RSS after the trim by hand", "-", 1, 0.15,
 				ratio(point{memfit, again, "rss"}, point{usual, trim, "rss"}), "the article sets it without a number"},
 			{"Java 25: the same", "-", 1, 0.15, ratio(point{newerMemfit, again, "rss"}, point{newer, trim, "rss"}),
 				"the article sets it without a number"},

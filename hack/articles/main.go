@@ -27,7 +27,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	name := flag.String("story", "", "tell these alone, separated by commas")
-	docs := flag.String("docs", "../../docs", "folder for articles.md and articles/*.svg")
+	docs := flag.String("docs", "../../docs/evidence", "folder for articles.md and articles/*.svg")
 	html := flag.String("html", "../../dist/articles.html", "file for the HTML report")
 	times := flag.Int("runs", 1, "tell each story so many times in a row; each of them has to come out")
 	at := flag.Int("at", 1, "tell so many stories at a time: less waiting, more that happens beside")
@@ -143,7 +143,7 @@ func summarize(w io.Writer, r *Report) {
 		fmt.Fprintf(w, "  %-9s %s: %.2f, expected %.2f ± %.2f (%s; article: %s)\n", state, o.What, o.Value, o.Want,
 			o.Within, o.From, o.Article)
 	}
-	fmt.Fprintf(w, "  Would the author have known what to do? %s\n", r.Verdict)
+	fmt.Fprintf(w, "  Facts that the author needed and memfit reports: %s\n", r.Verdict)
 	for _, a := range r.Answers {
 		line := a.Line
 		if a.Same {

@@ -25,9 +25,10 @@ func nodeStory() Story {
 	return Story{
 		Name: "node", Title: "Where did 400 MiB go?", Program: "messages.js", Image: "memfit.test/node:20",
 		Command: []string{"node", "/app/messages.js"},
-		Met: "One of sixty pods of a Node.js service holds 640 MiB, twice as much as the others, since a burst of fetches. " +
-			"V8's own numbers say 129 MiB. A forced collection takes it from 568 to 316 MiB. With MALLOC_ARENA_MAX=2 alone " +
-			"it stays at 576 MiB, with --max-old-space-size=256 alone it comes down to 350, with both to 280.",
+		Met: "One of sixty pods of a Node.js service holds 640 MiB after a burst of fetches, twice as much as " +
+			"the others. V8 reports 129 MiB. A forced collection takes RSS from 568 to 316 MiB. With " +
+			"MALLOC_ARENA_MAX=2 it remains at 576 MiB, with --max-old-space-size=256 it falls to 350, with " +
+			"both to 280.",
 		Profiles: map[string]string{
 			"nodejs": sizing, "nodejs-cap": sizing + "\n  tuning: {heapLimit: 256Mi}",
 			"nodejs-both": sizing + "\n  tuning: {heapLimit: 256Mi, arenaMax: 2}",
@@ -54,31 +55,29 @@ func nodeStory() Story {
 			{"how much of it a full collection would give back", `full collection may give back up to \d+Mi`},
 			{"what to set", `lower one \(heapLimit`},
 		},
-		Known: "What to try, yes: the sick replica is named beside the median of the others, its V8 heap has a line of " +
-			"its own, and so has the cap. How low the cap may be, no: the author's 256 MiB stay a guess, which memfit puts " +
-			"no number to. Nor how much comes back: nobody knows what is garbage before it is collected, and memfit says " +
-			"only between next to nothing and all of the heap.",
+		Known: "memfit names the outlier beside the median of its replicas, and reports V8's heap and its cap. " +
+			"It proposes no value for a lower cap. What a collection returns is a range, because how much of " +
+			"the heap is garbage is unknown before it is collected.",
 		Expect: []Expectation{
-			{"Arenas alone, of the default", "576 of 576 MiB", 1, 0.2,
+			{"RSS with MALLOC_ARENA_MAX=2 / no settings", "576 of 576 MiB", 1, 0.2,
 				ratio(point{nodeArenas, burst, "rss"}, point{nodeNone, burst, "rss"}), ""},
-			{"Heap cap alone, of the default", "350 of 576 MiB", 0.61, 0.2,
+			{"RSS with the heap cap / no settings", "350 of 576 MiB", 0.61, 0.2,
 				ratio(point{nodeCap, burst, "rss"}, point{nodeNone, burst, "rss"}), ""},
-			{"Both, of the default", "280 of 576 MiB", 0.61, 0.2,
+			{"RSS with both / no settings", "280 of 576 MiB", 0.61, 0.2,
 				ratio(point{nodeBoth, burst, "rss"}, point{nodeNone, burst, "rss"}),
 				nodeNoTLS + ": what the cap alone saves is left, 350 of 576"},
-			{"After a forced collection, of before", "316 of 568 MiB", 0.56, 0.2,
+			{"RSS after a forced collection / before", "316 of 568 MiB", 0.56, 0.2,
 				ratio(point{nodeNone, collect, "rss"}, point{nodeNone, beforeStep(collect), "rss"}), ""},
-			{"With memfit and heapLimit: 256Mi, of the default", "350 of 576 MiB", 0.61, 0.2,
+			{"RSS with memfit's heapLimit: 256Mi / no settings", "350 of 576 MiB", 0.61, 0.2,
 				ratio(point{nodeMemfit, burst, "rss"}, point{nodeNone, burst, "rss"}), ""},
-			{"Peak with memfit, heapLimit: 256Mi and arenaMax: 2, of the same without memfit", "-", 1, 0.15,
+			{"Peak with memfit's heapLimit and arenaMax: 2 / the same settings by hand", "-", 1, 0.15,
 				ratio(point{nodeTwo, burst, "peak"}, point{nodeBoth, burst, "peak"}), "memfit sets what the author set"},
-			{"With memfit, both arena settings side by side: RSS after the burst with arenaMax: 2 beside the cap, of the " +
-				"cap alone",
+			{"RSS with memfit's arenaMax: 2 beside the cap / the cap alone",
 				"280 of 350 MiB", 0.8, eitherWay, ratio(point{nodeTwo, burst, "rss"}, point{nodeMemfit, burst, "rss"}),
 				nodeNoTLS},
-			{"The same, of the peaks", "-", 1, 0.15, ratio(point{nodeTwo, burst, "peak"}, point{nodeMemfit, burst, "peak"}),
+			{"Peak, the same comparison", "-", 1, 0.15, ratio(point{nodeTwo, burst, "peak"}, point{nodeMemfit, burst, "peak"}),
 				nodeNoTLS},
-			{"The same, of glibc's arenas as memfit's agent finds them", "-", 0.8, eitherWay,
+			{"glibc arenas as the agent reports them, the same comparison", "-", 0.8, eitherWay,
 				partsRatio(Place{nodeTwo, burst}, Place{nodeMemfit, burst}, "glibc arenas"), nodeNoTLS},
 			{"memfit's prediction of a full collection (1: between its bounds)", "-", 1, 0.03,
 				predicted(nodeNone, collect, "collect"), "no article predicts"},

@@ -172,15 +172,10 @@ func answersFor(run *Run, pod string) ([]Answer, string) {
 		}
 		out = append(out, a)
 	}
-	switch {
-	case len(run.Said) == 0:
-		return out, "Not asked: without a cluster, or it did not come to that."
-	case found == 0:
-		return out, "No: none of what was needed is said."
-	case found < len(out):
-		return out, fmt.Sprintf("Not quite: %d of %d things are said.", found, len(out))
+	if len(run.Said) == 0 {
+		return out, "not asked"
 	}
-	return out, "Yes: all that was needed is said."
+	return out, fmt.Sprintf("%d of %d", found, len(out))
 }
 
 // places are where an author looks first, and what of it is told for each thing that is needed.
@@ -198,7 +193,7 @@ func (r *Report) Alone() string {
 		}
 		all = append(all, fmt.Sprintf("`%s` %d", place, n))
 	}
-	return fmt.Sprintf("Of %d things, by itself says: %s.", len(r.Answers), strings.Join(all, ", "))
+	return fmt.Sprintf("Of %d facts, each command alone reports: %s.", len(r.Answers), strings.Join(all, ", "))
 }
 
 // wrapped is from which length on a line may be followed by the rest of its sentence: memfit's commands wrap at 108.
@@ -284,18 +279,14 @@ var nodeText string
 var htmlText string
 
 var functions = map[string]any{
-	"row":  func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" },
-	"rule": func(cells []string) string { return "|" + strings.Repeat("---|", len(cells)) },
-	"mib":  mib, "prose": prose,
-	"here": Outcome.values,
-	"shown": func(line string) bool { // in the page; the HTML report has all
-		return strings.HasPrefix(line, "kubectl memfit map") ||
-			slices.ContainsFunc(places, func(place string) bool { return strings.HasPrefix(line, place) })
-	},
+	"cell":  cell,
+	"lines": func(text string) string { return strings.ReplaceAll(text, ". ", ".\n") }, // a sentence each
+	"mib":   mib, "prose": prose,
+	"here":   Outcome.values,
 	"places": func() []string { return places },
 	"want": func(o Outcome) string {
 		if math.IsInf(o.Within, 1) {
-			return fmt.Sprintf("%.2f, told either way", o.Want)
+			return fmt.Sprintf("%.2f, no bound", o.Want)
 		}
 		return fmt.Sprintf("%.2f ± %.2f", o.Want, o.Within)
 	},
@@ -304,7 +295,7 @@ var functions = map[string]any{
 		case !o.OK:
 			return "**no**"
 		case math.IsInf(o.Within, 1):
-			return "told"
+			return "reported"
 		}
 		return "yes"
 	},
@@ -315,17 +306,10 @@ var functions = map[string]any{
 		}
 		return strings.Join(words, ", ")
 	},
-	"yes": func(ok bool) string {
-		if ok {
-			return "yes"
-		}
-		return "**no**"
-	},
 	"anchor": func(title string) string { // as GitHub makes it of a heading
 		words := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(title), "")
 		return strings.ReplaceAll(words, " ", "-")
 	},
-	"code": func(text string) string { return strings.ReplaceAll(text, "```", "'''") },
 }
 
 // page is what both reports are made of.
@@ -353,6 +337,18 @@ func (p page) Runs() []time.Duration {
 		}
 	}
 	return all
+}
+
+// mostInCell is how much of a line of output the page quotes; the HTML report has all.
+const mostInCell = 360
+
+// cell returns a text for a cell of a Markdown table: on one line, with single spaces, and cut.
+func cell(text string) string {
+	text = strings.Join(strings.Fields(strings.ReplaceAll(text, "|", "\\|")), " ")
+	if len(text) <= mostInCell {
+		return text
+	}
+	return text[:strings.LastIndex(text[:mostInCell], " ")] + " ..."
 }
 
 func writeMarkdown(w io.Writer, text string, p page) error {

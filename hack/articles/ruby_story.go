@@ -9,9 +9,10 @@ func rubyStory() Story {
 	return Story{
 		Name: "ruby", Title: "What inflates memory in Ruby?", Program: "proxy.rb", Image: "memfit.test/ruby:3.1",
 		Command: []string{"ruby", "/app/proxy.rb"},
-		Met: "A multi-threaded proxy takes 1.3 GB, and hardly any is Ruby's own heap. Everybody says fragmentation, " +
-			"and MALLOC_ARENA_MAX=2. A picture of the system's heaps says otherwise: most of their pages are entirely free. " +
-			"malloc_trim in each full collection brings memory down about as far as two arenas do.",
+		Met: "A multi-threaded proxy takes 1.3 GB, little of it in Ruby's own heap. The usual explanation is " +
+			"fragmentation, the usual answer MALLOC_ARENA_MAX=2. A picture of the system's heaps shows that " +
+			"most of their pages are free. malloc_trim in each full collection reduces memory about as far as " +
+			"two arenas do.",
 		Profiles: map[string]string{"ruby": "  runtime: {type: Ruby, version: \"3.1\"}\n" +
 			"  sizing: {mode: Recommend, limit: {min: 64Mi, max: 2Gi}}"},
 		Arms: []Arm{
@@ -32,20 +33,22 @@ func rubyStory() Story {
 			{"how much a trim would give back", `malloc_trim would give back \d+Mi`},
 			{"what can be set without patching Ruby", `tuning.arenaMax: 2 in the profile`},
 		},
-		Known: "Yes: what he wrote a visualiser for is a map, and that most of the arenas is free is a number. memfit " +
-			"cannot trim a Ruby process, and says so by naming a call that only the program can make; what it can set, two " +
-			"arenas, is what he found everybody to recommend.",
+		Known: "`kubectl memfit map --pages` draws the pages for which the author wrote a visualizer, and the " +
+			"free part of the arenas is a number. memfit cannot trim a Ruby process and names the call that " +
+			"the program can make; memfit sets two arenas.",
 		Expect: []Expectation{
-			{"Ruby's own heap, of all", "hardly any (a picture)", 0.05, 0.05, partShare(usual, again, "Ruby heap"), ""},
-			{"Free memory, of the system's heaps", "most of it (a picture)", 0.75, 0.25, freeShare(usual, again, arenas), ""},
-			{"Two arenas, of the default", "much less (a picture)", 0.65, 0.25,
+			{"Ruby heap, share of RSS", "hardly any (a picture)", 0.05, 0.05, partShare(usual, again, "Ruby heap"), ""},
+			{"Free memory, share of the glibc arenas", "most of it (a picture)", 0.75, 0.25,
+				freeShare(usual, again, arenas), ""},
+			{"RSS with two arenas / no settings", "much less (a picture)", 0.65, 0.25,
 				ratio(point{two, again, "rss"}, point{usual, again, "rss"}), ""},
-			{"With a trim in each full collection, of two arenas, while the threads work",
+			{"RSS under load with a trim in each full collection / two arenas",
 				"almost as little (a picture)", 1, 0.25,
 				ratio(point{trims, again, "working"}, point{two, again, "working"}), ""},
 			{"memfit's prediction of the trim (1: exact)", "-", 1, 0.03, predicted(usual, trim, "trim"),
 				"no article predicts"},
-			{"With memfit, of two arenas", "-", 1, 0.15, ratio(point{memfit, again, "rss"}, point{two, again, "rss"}),
+			{"RSS with memfit / two arenas", "-", 1, 0.15,
+				ratio(point{memfit, again, "rss"}, point{two, again, "rss"}),
 				"memfit sets MALLOC_ARENA_MAX=2 for Ruby"},
 		},
 		Pictures: []Picture{rssPicture("ruby", "RSS of a multi-threaded Ruby server", []string{work, again, trim},

@@ -13,10 +13,10 @@ func udpStory() Story {
 	return Story{
 		Name: "udp", Title: "Why we patched node.js", Program: "datagrams.js", Image: "memfit.test/node:20",
 		Command: []string{"node", "/app/datagrams.js"},
-		Met: "A statsd on Node.js 0.6 takes a gigabyte: each datagram gets a buffer of its own, and what is freed leaves " +
-			"holes. " +
-			"RSS goes from 57 to 100 MiB under load and stays at 59 and more after it, although garbage is collected every " +
-			"two seconds. With buffers taken from slabs, which Node.js has had since 0.6.8, it stays at 15 to 18 MiB.",
+		Met: "A statsd on Node.js 0.6 takes a gigabyte: each datagram gets a buffer of its own, and freed " +
+			"buffers leave holes. RSS goes from 57 to 100 MiB under load and remains at 59 MiB and more, " +
+			"although garbage is collected every two seconds. With buffers from slabs (Node.js 0.6.8 and " +
+			"later) it is 15 to 18 MiB.",
 		Profiles: map[string]string{"nodejs": sizing, "nodejs-threshold": sizing + "\n  tuning: {trimThreshold: 128Ki}"},
 		Arms: []Arm{
 			{Name: usual, Says: "limit 512Mi: a Node.js that has the patch", LimitMi: 512},
@@ -39,28 +39,25 @@ func udpStory() Story {
 			{"which version runs", `20\.\d+\.\d+`},
 			{"what would give it back, and how much", `(would give back|may give back up to) \d+Mi`},
 		},
-		Known: "Half: that memory stays after the load, that it is glibc's and not V8's, and which version runs, he " +
-			"would have known at once. That the buffers of datagrams are what leaves the holes, and so what to " +
-			"patch, he would not: memfit sees the allocator, and not who calls it. And of what a setting gives back it " +
-			"says only that it lies between next to nothing and all that is free.",
+		Known: "memfit reports that memory remains after the load, that glibc and not V8 holds it, and which " +
+			"version runs. It does not report that datagram buffers leave the holes: it reads the allocator, " +
+			"not its callers. What a setting returns is a wide range.",
 		Expect: []Expectation{
-			{"With the patch: after the load, of before", "17.6 of 14.6 MiB", 1.2, 0.2,
+			{"With the patch: RSS after the load / before", "17.6 of 14.6 MiB", 1.2, 0.2,
 				ratio(point{usual, again, "rss"}, point{usual, "start", "rss"}), ""},
-			{"Without slabs: peak under load, of before", "100 of 57 MiB (in the middle of the log)", 3, 1.5,
+			{"Without slabs: peak under load / before", "100 of 57 MiB (in the middle of the log)", 3, 1.5,
 				ratio(point{keeps, again, "peak"}, point{keeps, "start", "rss"}),
 				"the article shows no fresh process; its process ends at a gigabyte, seventeen times as much"},
-			{"Without slabs: after load and collection, of the peak", "58.7 of 100.3 MiB", 0.59, 0.2,
+			{"Without slabs: RSS after load and collection / the peak", "58.7 of 100.3 MiB", 0.59, 0.2,
 				ratio(point{keeps, collect, "rss"}, point{keeps, again, "peak"}), ""},
-			{"V8's heap, of what stays", "-", 0.2, 0.2, partShare(keeps, collect, "V8 heap"),
+			{"V8 heap, share of the RSS that remains", "-", 0.2, 0.2, partShare(keeps, collect, "V8 heap"),
 				"the article does not look inside"},
 			{"memfit's prediction of a full collection (1: between its bounds)", "-", 1, 0.03,
 				predicted(memfit, collect, "collect"), "no article predicts"},
 		},
 		Pictures: []Picture{rssPicture("udp", "RSS of a server of datagrams", []string{"start", again, collect},
 			usual, keeps, memfit, threshold)},
-		Said: fmt.Sprintf("%s is Node.js 20, which has the patch, as all since 2012. %s makes small buffers live as "+
-			"long as the article's did, by keeping a slice of each, so that the same holes open. "+
-			"%s tries what memfit says may help, by between next to nothing and all that is free.", usual, keeps,
-			threshold),
+		Said: fmt.Sprintf("%s is Node.js 20, which has the patch. %s keeps a slice of each datagram, so that small buffers "+
+			"live as long as the article's and leave the same holes.", usual, keeps),
 	}
 }

@@ -23,7 +23,7 @@ plugin:
 	@CGO_ENABLED=0 $(GO_BUILD) -o bin/ ./cmd/kubectl-memfit
 
 .PHONY: articles
-articles: ## Tell the five articles again, without memfit and with it, on a real node; writes docs/evidence/articles.md and dist/articles.html (STORY=go: one).
+articles: ## Repeat the five articles, without memfit and with it, on a real node; writes docs/evidence/articles.md and dist/articles.html (STORY=go: one).
 ifneq ($(BARE),)
 	@hack/steps.sh plugin
 	@PATH="$(CURDIR)/bin:$$PATH" go -C hack/articles run -mod=mod . -bare -story '$(STORY)' $(ARTICLES_FLAGS)

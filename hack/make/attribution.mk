@@ -16,7 +16,7 @@ eval-attribution: ## Start real processes, say from outside where their memory i
 # BENCH_AGENT_FLAGS='-pods 50 -rounds 40' changes how much is measured.
 
 .PHONY: bench-agent
-bench-agent: ## Measure what the agent costs beside 105 containers, and what a process notices of it; fails above the bounds of docs/guide/agent.md (Linux and root; needs gcc; about 5 min).
+bench-agent: ## Measure what the agent costs beside 105 containers, and what a process notices of it; fails above the bounds of docs/evidence/agent.md (Linux and root; needs gcc; about 5 min).
 	@mkdir -p bin && CGO_ENABLED=0 $(GO_BUILD) -o bin/agent ./cmd/agent && go build -o bin/agentbench ./test/agentbench
 	@bin/agentbench -agent bin/agent $(BENCH_AGENT_FLAGS)
 

@@ -15,7 +15,7 @@ KUSTOMIZE := $(TOOL) kustomize
 ##@ Development
 
 .PHONY: generate
-generate: ##* Write generated code, tables of docs and pictures.
+generate: ##* Write generated code and pictures of docs.
 	go run ./hack/runtimetable
 	bash hack/benchfigure.sh
 	$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
@@ -37,6 +37,16 @@ ifneq ($(WEBHOOK_PATHS),)
 	$(TOOL) controller-gen webhook $(WEBHOOK_PATHS) output:webhook:artifacts:config=config/webhook
 endif
 	go run ./hack/chart
+	@$(MAKE) reference
+
+# Each page of docs/reference is the golden file of a test named TestReference; the page of the API is crd-ref-docs'.
+REFERENCE_PAGES := ./hack/reference ./cmd/manager ./cmd/agent ./cmd/kubectl-memfit
+
+.PHONY: reference
+reference: ## Write docs/reference: the API, flags, metrics, conditions, reasons and runtimes, from the code.
+	$(TOOL) crd-ref-docs --log-level=ERROR --source-path=api --config=hack/reference/crd/config.yaml \
+		--renderer=markdown --templates-dir=hack/reference/crd/templates --output-path=docs/reference/api.md
+	go test -count=1 $(REFERENCE_PAGES) -run '^TestReference$$' -update
 
 .PHONY: fmt
 fmt: ##* Format the Go code and sort its imports.

@@ -21,6 +21,11 @@ lint-fix: ## Run the linters and let them mend what they can.
 	$(TOOL) golangci-lint run --fix ./...
 	cd hack/lab && $(TOOL) golangci-lint run --fix --config $(CURDIR)/.golangci.yml ./...
 
+# vale needs gcc to compile, once.
+.PHONY: words
+words: ## Check the words of docs/, README.md and CONTRIBUTING.md (rules: hack/vale/styles/memfit).
+	$(TOOL) vale --output=line docs README.md CONTRIBUTING.md
+
 # Not part of verify: it needs the vulnerability database, and a new entry there must not fail an unrelated change on somebody's machine.
 # GOVULNDB=file://FOLDER is a copy of it.
 .PHONY: govulncheck

@@ -97,7 +97,7 @@ func write(out, file string, document []byte) error {
 	fmt.Fprintf(
 		&text,
 		"# Written by `make map-sample` from %s: %s without memfit's webhook,\n# for Kubernetes 1.36 and later. See "+
-			"docs/guide/webhook-free.md for what it cannot do.\n",
+			"docs/guide/gitops.md for what it cannot do.\n",
 		file, n,
 	)
 	for _, left := range objects.LeftOut {

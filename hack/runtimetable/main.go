@@ -1,9 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command runtimetable writes what follows from the table of runtimes and cannot read it: the enums of the API, which
-// the CRDs repeat, and the tables of docs/guide/runtimes.md. `make generate` runs it at the top of the tree. It imports
-// nothing of the API, because it writes a part of it.
+// Command runtimetable writes the enums of the API that follow from the table of runtimes, and which the CRDs repeat.
+// `make generate` runs it at the top of the tree. It imports nothing of the API, because it writes a part of it.
 package main
 
 import (
@@ -12,11 +11,8 @@ import (
 	"os"
 )
 
-// The files it writes: the whole of the first, and tables of the second.
-const (
-	apiFile = "api/v1alpha1/zz_generated.runtimes.go"
-	page    = "docs/guide/runtimes.md"
-)
+// apiFile is what it writes.
+const apiFile = "api/v1alpha1/zz_generated.runtimes.go"
 
 func main() {
 	if err := run(); err != nil {
@@ -32,23 +28,12 @@ func run() error {
 	}
 	source, err := api(header)
 	if err != nil {
-		return fmt.Errorf("making %s: %w", apiFile, err)
+		return fmt.Errorf("generating %s: %w", apiFile, err)
 	}
-	if err := replace(apiFile, source); err != nil {
-		return err
-	}
-	text, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
-	filled, err := withTables(string(text))
-	if err != nil {
-		return fmt.Errorf("filling the tables of %s: %w", page, err)
-	}
-	return replace(page, []byte(filled))
+	return replace(apiFile, source)
 }
 
-// replace leaves a file alone that says the same already, so that nothing is built anew.
+// replace keeps an equal file, so that nothing is rebuilt.
 func replace(file string, content []byte) error {
 	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, content) {
 		return nil

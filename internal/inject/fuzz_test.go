@@ -17,8 +17,8 @@ import (
 	"github.com/memfit/memfit/test/budget"
 )
 
-// The models below are written from the descriptions of the runtimes' parsers (docs/guide/runtimes.md), not from the
-// code under test.
+// The models below are written from the descriptions of the runtimes' parsers (docs/reference/settings.md), not from
+// the code under test.
 
 // nodeModel is how Node.js reads NODE_OPTIONS: only the space separates, '"' quotes, and "\" escapes inside quotes.
 // starts is false where Node.js exits with 9 before it looks at any option.

@@ -3,7 +3,7 @@
 
 // Package oom says which OOM kills happened, each exactly once, and which containers stalled just below their limit
 // ([Ledger]). It reads no clock and performs no I/O: equal input gives equal output. It reads pods (core/v1) and
-// nothing else of Kubernetes. docs/guide/signals.md is the same for users.
+// nothing else of Kubernetes. docs/design/ledger.md is the same for users.
 //
 // In reading order: observe.go (what a pod's status says), ledger.go and cursor.go (what of that is new), judge.go
 // (what an end of a container was), effective_limit.go and clock.go (at which limit and when), counters.go and

@@ -67,7 +67,7 @@ type verdict struct {
 // noOOM is a verdict too: it ends the search.
 var noOOM = verdict{}
 
-// rules are tried in this order; the first one that knows decides. Every row of the table in docs/guide/signals.md
+// rules are tried in this order; the first one that knows decides. Every row of the table in docs/design/ledger.md
 // is one of them.
 var rules = []func(death) (verdict, bool){
 	lostTrack,       // the kubelet does not know how it ended

@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// TestTruthTable is the table of docs/guide/signals.md, row by row: one pod whose container "app" (limit 256Mi) is
+// TestTruthTable is the table of docs/design/ledger.md, row by row: one pod whose container "app" (limit 256Mi) is
 // looked at once.
 func TestTruthTable(t *testing.T) {
 	const limit = "256Mi"

@@ -9,7 +9,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// What a stall is. Each line excludes something that is none; docs/guide/signals.md shows how far each number can
+// What a stall is. Each line excludes something that is none; docs/design/ledger.md shows how far each number can
 // move on the recorded cases.
 const (
 	// stallAnonPercent of the limit is anonymous memory: a database or a reader of big files, whose memory is mostly

@@ -17,7 +17,7 @@ func limited(mib int, version string) Facts {
 	return Facts{Version: ParseVersion(version), Limit: b, Cgroup: b, LimitText: b.String()}
 }
 
-// TestSemiSpaces is the table of measured defaults in docs/guide/runtimes.md: MiB of one semi-space by limit and
+// TestSemiSpaces is the table of measured defaults in docs/reference/settings.md: MiB of one semi-space by limit and
 // version.
 func TestSemiSpaces(t *testing.T) {
 	for _, tc := range []struct {

@@ -7,5 +7,5 @@
 // internal/inject does.
 //
 // Adding a runtime is one file here and its golden pairs in internal/inject/testdata. Every default, bound and guard
-// has its source in docs/guide/runtimes.md.
+// has its source in docs/evidence/runtimes.md.
 package runtimes

@@ -14,7 +14,7 @@ import (
 )
 
 // The JVM. Everything goes into JAVA_TOOL_OPTIONS, in front of the user's: every HotSpot reads it, and both the user's
-// own text and the command line win over it. Measured with JDK 11 to 25: docs/guide/runtimes.md.
+// own text and the command line win over it. Measured with JDK 11 to 25: docs/evidence/runtimes.md.
 var _ = row(&Runtime{
 	Name: "JVM", Title: "Java", Order: 3,
 	Images: []Image{
@@ -97,7 +97,7 @@ var _ = row(&Runtime{
 				"two collectors does not start"},
 	}, arenaLevers()...),
 	Never: map[string]string{
-		"_JAVA_OPTIONS":           "wins over the command line, so that nobody could override it",
+		"_JAVA_OPTIONS":           "overrides the command line, so that users could not override it",
 		"JDK_JAVA_OPTIONS":        "only the java launcher reads it, and a forbidden option stops it",
 		"-Xmx":                    "belongs to the application; a percentage follows the limit",
 		"-Xms":                    "above a -Xmx on the command line it stops the JVM at start",

@@ -12,7 +12,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Node.js. Measured with 12 to 25: docs/guide/runtimes.md. V8's own default is 259 MiB for every limit up to 512Mi,
+// Node.js. Measured with 12 to 25: docs/evidence/runtimes.md. V8's own default is 259 MiB for every limit up to 512Mi,
 // so that a small pod is killed before V8 feels any pressure.
 var _ = row(&Runtime{
 	Name: "NodeJS", Title: "Node.js", Order: 2,

@@ -22,7 +22,7 @@ var v8LastWords = []string{
 
 // v8MinOfLive is how much heap a cap must leave (see [Knob.MinPercentOfLive]): Node.js aborted with caps of up to 111 %
 // of the live heap and not from 115 % on, measured with a live set that is replaced all the time
-// (docs/guide/runtimes.md).
+// (docs/evidence/runtimes.md).
 const v8MinOfLive = 120
 
 // v8 is a runtime with V8 in it, Node.js or Deno.

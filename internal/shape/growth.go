@@ -19,7 +19,7 @@ const (
 	// fillsPercent: a heap below its cap that grew by less is filling.
 	fillsPercent = 60
 	// muchPercent: less growth than that within a day may be a day's load. Of 92 pods of a Java shop with no known leak
-	// (docs/guide/signals.md), nine grew by 10 to 25 % in half a day without slowing down, and one by more.
+	// (docs/evidence/shapes.md), nine grew by 10 to 25 % in half a day without slowing down, and one by more.
 	muchPercent = 25
 	// stepLeast is the smallest jump that is called one.
 	stepLeast = float64(4 * memory.MiB)

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// What is promised under attack: docs/guide/security.md.
+// What is promised under attack: docs/reference/security.md.
 const (
 	promisedP99    = 10 * time.Millisecond
 	promisedGrowth = 64 << 20

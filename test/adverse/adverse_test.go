@@ -8,6 +8,7 @@ package adverse
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -357,41 +358,43 @@ func dump(ctx context.Context, t *testing.T, namespace string) {
 	}
 }
 
-// table is what is printed at the end, and kept in the docs.
+// table is what is printed at the end, and kept in the docs: a row for each workload, with what each mode did.
 type table struct {
 	mu   sync.Mutex
-	rows []string
+	rows map[string][]string
+	head map[string]string
 }
 
 func (s *table) add(w *workload, mode v1alpha1.SizingMode, r *record, failures []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	well, result := "-", "ok"
-	if r.wellAfter > 0 {
-		well = r.wellAfter.Round(time.Second).String()
+	if s.rows == nil {
+		s.rows, s.head = map[string][]string{}, map[string]string{}
 	}
-	if len(failures) > 0 {
-		result = "**failed**"
+	result := fmt.Sprintf("%s %s", mode, r.asked)
+	if r.wellAfter > 0 {
+		result += " in " + r.wellAfter.Round(time.Second).String()
+	}
+	if n := len(r.disturbed); n > 0 {
+		result += ", " + format.Count(int64(n), "pod") + " disturbed"
 	}
 	if r.told > 0 {
-		result += ", " + format.Count(int64(r.told), "pod") + " deleted as memfit said"
+		result += ", " + format.Count(int64(r.told), "pod") + " deleted as memfit asked"
+	}
+	if len(failures) > 0 {
+		result += " **failed**"
 	}
 	result = strings.Join(append([]string{result}, r.notes...), ", ")
-	need := "-"
-	if w.need > 0 {
-		need = w.need.String()
-	}
-	s.rows = append(s.rows,
-		fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s / %s | %s | %d | %s |", w.name, w.story, mode, w.limit, need,
-			r.asked, w.bound(), r.request, r.use, well, len(r.disturbed), result))
+	s.head[w.name] = fmt.Sprintf("| %s | %s | %s | ", w.name, w.story, w.bound())
+	s.rows[w.name] = append(s.rows[w.name], result)
 }
 
 func (s *table) print(t *testing.T) {
-	slices.Sort(s.rows)
-	text := "| workload | what is odd about it | sizing.mode | limit | need | highest limit asked for | bound | request " +
-		"/ use at the end | " +
-		"well after | pods disturbed | result |\n|---|---|---|---|---|---|---|---|---|---|---|\n" +
-		strings.Join(s.rows, "\n") + "\n"
+	text := "| workload | what is odd about it | bound | highest limit asked for, by sizing.mode |\n|---|---|---|---|\n"
+	for _, name := range slices.Sorted(maps.Keys(s.rows)) {
+		slices.Sort(s.rows[name])
+		text += s.head[name] + strings.Join(s.rows[name], "; ") + " |\n"
+	}
 	fmt.Print("\n", text)
 	if path := os.Getenv("ADVERSE_TABLE"); path != "" {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

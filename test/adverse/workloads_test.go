@@ -98,24 +98,24 @@ func workloads() []workload {
 			objects: deployment("32Mi", holds("300Mi")), disturbedAtMost: 3, failedBefore: true,
 		},
 		{
-			name: "crash-loop-early", story: "the same, under memfit from the start",
+			name: "crash-loop-early", story: "needs 310Mi at start, has 32Mi",
 			modes: []v1alpha1.SizingMode{recommendOnly, onCreate, inPlace, inPlaceOrEvict}, limit: 32 * mi, need: 310 * mi,
 			within: 5 * time.Minute, objects: deployment("32Mi", holds("300Mi")), disturbedAtMost: 3,
 		},
 		{
-			name: "crash-loop-paused", story: "the same, dying while memfit is paused, then not paused any more",
+			name: "crash-loop-paused", story: "needs 310Mi at start, has 32Mi; killed during a pause, which then ends",
 			modes: []v1alpha1.SizingMode{inPlace, inPlaceOrEvict}, optIn: afterPause, limit: 32 * mi, need: 310 * mi,
 			within: 5 * time.Minute, objects: deployment("32Mi", holds("300Mi")), disturbedAtMost: 3, failedBefore: true,
 		},
 		{
-			name: "leak-fast", story: "leaks 6Mi/s without end from 64Mi",
+			name: "leak-fast", story: "leaks 6Mi/s steadily from 64Mi",
 			modes: []v1alpha1.SizingMode{recommendOnly, inPlace, inPlaceOrEvict}, limit: 64 * mi, staysIll: true,
 			within: 5 * time.Minute, deaths: 4,
 			objects: deployment("64Mi", leaks("6Mi")), limitAtMost: 600 * mi, disturbedAtMost: 2, says: "leak",
 			failedBefore: true,
 		},
 		{
-			name: "leak-slow", story: "leaks 1Mi/s without end from 64Mi",
+			name: "leak-slow", story: "leaks 1Mi/s steadily from 64Mi",
 			modes: []v1alpha1.SizingMode{inPlace}, limit: 64 * mi, staysIll: true, within: 7 * time.Minute,
 			objects: deployment("64Mi", leaks("1Mi")), limitAtMost: 600 * mi, disturbedAtMost: 2,
 		},
@@ -141,8 +141,8 @@ func workloads() []workload {
 		},
 		{
 			name: "stalled",
-			story: "fills 90 % of its limit and goes through a mapped file of a fifth of it: nothing kills it, and it serves " +
-				"nobody",
+			story: "fills 90 % of its limit and reads a mapped file of a fifth of it: it stalls, and the kernel does not kill " +
+				"it",
 			modes: []v1alpha1.SizingMode{inPlace, inPlaceOrEvict}, limit: 128 * mi, need: 150 * mi, within: 6 * time.Minute,
 			objects: deployment("128Mi", python(stall), scratch, readyFile), says: "stalled at 128Mi",
 		},
@@ -194,7 +194,7 @@ func workloads() []workload {
 			objects: statefulSet("64Mi", holds("100Mi")), disturbedAtMost: 2,
 		},
 		{
-			name: "quota-full", story: "needs 110Mi, has 64Mi, and a ResourceQuota leaves room for two pods of that",
+			name: "quota-full", story: "needs 110Mi, has 64Mi, and a ResourceQuota leaves space for two pods of that",
 			modes: applying, limit: 64 * mi, need: 110 * mi, staysIll: true, within: 2 * time.Minute, limitAtMost: 330 * mi,
 			objects: with(deployment("64Mi", holds("100Mi")), quota("140Mi")), untouched: true, failedBefore: true,
 		},

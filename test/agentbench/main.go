@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Bounds of what the agent may cost (docs/guide/agent.md).
+// Bounds of what the agent may cost (docs/evidence/agent.md).
 const (
 	boundCPU     = 1.0   // percent of a core
 	boundRSS     = 64.0  // MiB

@@ -20,7 +20,7 @@ import (
 )
 
 // TestFuzzersHaveBudgets: what somebody else writes is read within a budget, which the fuzzer of its reader asserts.
-// The table of docs/guide/security.md has a row for each, with the numbers of the code: a fuzzer without a row, a
+// The table of docs/reference/security.md has a row for each, with the numbers of the code: a fuzzer without a row, a
 // row without a fuzzer and a number that has changed fail.
 func TestFuzzersHaveBudgets(t *testing.T) {
 	want := map[string]string{}
@@ -50,26 +50,26 @@ func TestFuzzersHaveBudgets(t *testing.T) {
 		switch got, ok := documented[fuzzer]; {
 		case !ok:
 			t.Errorf(
-				"docs/guide/security.md has no row for %s of %s: | what is read | how much of it | %s | `%s` | `%s` |",
+				"docs/reference/security.md has no row for %s of %s: | what is read | how much of it | %s | `%s` | `%s` |",
 				name, folder,
 				budgets, name, folder,
 			)
 		case got != budgets:
-			t.Errorf("docs/guide/security.md says that %s of %s may take %q, the code %q", name, folder, got, budgets)
+			t.Errorf("docs/reference/security.md says that %s of %s may take %q, the code %q", name, folder, got, budgets)
 		}
 	}
 	for fuzzer := range documented {
 		if _, ok := want[fuzzer]; !ok {
-			t.Errorf("docs/guide/security.md has a row for %s, and there is no such fuzzer", fuzzer)
+			t.Errorf("docs/reference/security.md has a row for %s, and there is no such fuzzer", fuzzer)
 		}
 	}
 }
 
-// fuzzersOfDocs are the budgets that docs/guide/security.md tells, by the name and folder of the fuzzer.
+// fuzzersOfDocs are the budgets that docs/reference/security.md tells, by the name and folder of the fuzzer.
 func fuzzersOfDocs(t *testing.T) map[string]string {
 	t.Helper()
 	rows := map[string]string{}
-	for line := range bytes.Lines(read(t, "docs/guide/security.md")) {
+	for line := range bytes.Lines(read(t, "docs/reference/security.md")) {
 		cells := strings.Split(strings.Trim(string(line), "| \n"), " | ")
 		if len(cells) == 5 && strings.HasPrefix(cells[3], "`Fuzz") {
 			if strings.TrimSpace(cells[0]) == "" || strings.TrimSpace(cells[1]) == "" {

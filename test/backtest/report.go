@@ -85,7 +85,7 @@ var page = template.Must(template.New("index").Parse(`<!doctype html>
 <meta charset="utf-8"><title>memfit backtest</title>
 <style>body{font:15px sans-serif;margin:2em;max-width:70em}td,th{padding:.2em .8em;text-align:right}td:first-child,td:nth-child(2),th:first-child,th:nth-child(2){text-align:left}img{max-width:100%}</style>
 <h1>memfit backtest</h1>
-<p>The reporting half of each set. Slack is memory held and not used, per memory used. Changes are limits applied after the first. How it is simulated: docs/design/sizing.md.</p>
+<p>The reporting half of each set. Slack is memory held and not used, per memory used. Changes are limits applied after the first. How it is simulated: docs/evidence/backtest.md.</p>
 <table><tr><th>set<th>policy<th>series<th>days<th>kills<th>slack, total<th>slack, median<th>changes per series and day</tr>
 {{range .Rows}}<tr><td>{{.Set}}<td>{{.Policy}}<td>{{.Series}}<td>{{printf "%.1f" .Days}}<td>{{.Kills}}<td>{{printf "%.3f" .SlackTotal}}<td>{{printf "%.3f" .SlackMedian}}<td>{{printf "%.2f" .Churn}}</tr>
 {{end}}</table>

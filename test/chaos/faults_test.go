@@ -30,9 +30,8 @@ import (
 var faults = []fault{
 	{
 		name: "api-restarts", within: time.Minute, exits: 3,
-		story: "the API server is killed three times, 3 s apart, and is away for 3 s and as long as it takes to start each " +
-			"time",
-		promise: "goes on from where it was; a leader ends only where that took longer than it may lead without its lease",
+		story:   "the API server is killed three times, 3 s apart, and away for 3 s each",
+		promise: "continues; a leader exits only if it could not renew its lease",
 		inject: func(t *testing.T, w *world) {
 			for range 3 {
 				w.plane.restartAPI(t, 3*time.Second)
@@ -42,17 +41,16 @@ var faults = []fault{
 	},
 	{
 		name: "api-away", within: 2 * time.Minute, exits: 1,
-		story:   "the API server is away for 45 s, longer than a lease lasts",
-		promise: "the leader ends once, since it may not go on without its lease; started again, it waits and says for what",
+		story:   "the API server is away for 45 s, longer than a lease",
+		promise: "the leader exits once; restarted, it waits and logs why",
 		inject: func(t *testing.T, w *world) {
 			w.plane.restartAPI(t, 45*time.Second)
 		},
 	},
 	{
 		name: "history-gone", within: time.Minute, exits: 1,
-		story: "replicas are cut off for 8 s; meanwhile etcd is compacted and the API server restarted, so that watches " +
-			"cannot go on (410 Gone)",
-		promise: "lists everything again; kills of meanwhile are counted from restart counts",
+		story:   "replicas are cut off for 8 s; etcd is compacted meanwhile (410 Gone)",
+		promise: "lists everything again; kills are found by restart counts",
 		inject: func(t *testing.T, w *world) {
 			for _, r := range w.replicas {
 				r.gate.refuse()
@@ -68,7 +66,7 @@ var faults = []fault{
 	{
 		name: "etcd-compacted", within: 30 * time.Second,
 		story:   "etcd is compacted and defragmented five times, 2 s apart",
-		promise: "does not notice",
+		promise: "no effect",
 		inject: func(t *testing.T, w *world) {
 			for range 5 {
 				w.plane.compact(t)
@@ -79,8 +77,8 @@ var faults = []fault{
 	},
 	{
 		name: "etcd-slow", within: time.Minute, exits: 1,
-		story:   "everything between API server and etcd takes 300 ms longer in each direction, for 30 s",
-		promise: "waits for its writes; nothing is written twice",
+		story:   "300 ms more latency between API server and etcd in each direction, for 30 s",
+		promise: "waits; writes nothing twice",
 		inject: func(t *testing.T, w *world) {
 			w.plane.toEtcd.slow(300 * time.Millisecond)
 			time.Sleep(30 * time.Second)
@@ -90,7 +88,7 @@ var faults = []fault{
 	{
 		name: "etcd-restarts", within: time.Minute, exits: 1,
 		story:   "etcd is killed and away for 8 s",
-		promise: "tries its writes again",
+		promise: "retries its writes",
 		inject: func(t *testing.T, w *world) {
 			w.plane.etcd.kill()
 			time.Sleep(8 * time.Second)
@@ -100,8 +98,8 @@ var faults = []fault{
 	},
 	{
 		name: "watch-gap", within: 30 * time.Second,
-		story:   "for 15 s no event about a pod reaches the leader, and its watches do not notice",
-		promise: "finds with the next event of a pod what it missed of it",
+		story:   "for 15 s the leader's watches deliver no pod event and report no error",
+		promise: "finds what it missed with the pod's next event",
 		inject: func(t *testing.T, w *world) {
 			leader := w.awaitLeader(t)
 			leader.gate.gap.Store(true)
@@ -119,8 +117,8 @@ var faults = []fault{
 	},
 	{
 		name: "certificate-expired", within: time.Minute,
-		story:   "the webhook's certificate expires and is renewed 20 s later, as cert-manager does when it was away",
-		promise: "pods are created without settings meanwhile; the new certificate is used without a restart",
+		story:   "the webhook's certificate expires and is renewed after 20 s",
+		promise: "pods start without settings meanwhile; the new certificate is used without a restart",
 		inject: func(t *testing.T, w *world) {
 			w.plane.authority.signed(t, w.certificates, time.Now().Add(-time.Minute))
 			w.service.reset() // a connection that is open does not ask for the certificate again
@@ -132,7 +130,7 @@ var faults = []fault{
 	{
 		name: "ca-lost", within: time.Minute,
 		story:   "the webhook configuration trusts another CA for 20 s",
-		promise: "pods are created without settings meanwhile",
+		promise: "pods start without settings meanwhile",
 		inject: func(t *testing.T, w *world) {
 			w.trust(t, newAuthority(t).pem)
 			w.awaitNotInjected(t)
@@ -155,15 +153,15 @@ var faults = []fault{
 	}),
 	{
 		name: "two-leaders", within: time.Minute, exits: 1,
-		story: "the leader stops for 40 s with a resize on its way, another takes over and resizes further; then the first " +
-			"goes on and its resize arrives",
-		promise: "the API server refuses the old resize, because it says what the container had; the first leader ends",
+		story: "the leader stops for 40 s with a resize in flight; another takes over and resizes further; " +
+			"then the first resize arrives",
+		promise: "the API server refuses the old resize, which names the size before it; the first leader exits",
 		inject:  twoLeaders,
 	},
 	{
 		name: "kubelets-hang", within: time.Minute,
-		story:   "no kubelet answers for 40 s, though connections are taken",
-		promise: "says which nodes are silent, and counts kills all the same",
+		story:   "no kubelet answers for 40 s, though connections are accepted",
+		promise: "names the silent nodes; kills are counted anyway",
 		inject: func(t *testing.T, w *world) {
 			w.answer(hanging)
 			w.tells(t, "Usage of a node cannot be read")
@@ -173,9 +171,9 @@ var faults = []fault{
 	},
 	{
 		name: "kubelets-lie", within: time.Minute,
-		story: "kubelets report 4 EiB in use, pods of other nodes, times a year ahead, and kill counters that are no " +
-			"numbers, for 30 s",
-		promise: "believes none of it: no kill more, no limit above limit.max",
+		story: "for 30 s kubelets report 4 EiB in use, pods of other nodes, times a year ahead, invalid kill " +
+			"counters",
+		promise: "counts no kill more; no limit exceeds limit.max",
 		inject: func(t *testing.T, w *world) {
 			w.answer(lying)
 			time.Sleep(30 * time.Second)
@@ -184,8 +182,8 @@ var faults = []fault{
 	},
 	{
 		name: "kubelets-flood", within: time.Minute,
-		story:   "every kubelet answers with 64 MiB and more, for 30 s",
-		promise: "stops reading at 8 MiB (counters: 64 MiB) and says so",
+		story:   "every kubelet answers with 64 MiB or more, for 30 s",
+		promise: "stops reading at 8 MiB (counters: 64 MiB) and reports it",
 		inject: func(t *testing.T, w *world) {
 			w.answer(endless)
 			w.tells(t, "the answer is longer than")
@@ -197,8 +195,8 @@ var faults = []fault{
 	clock("clock-behind", "behind", -24*time.Hour),
 	{
 		name: "split-silent", within: 2 * time.Minute, exits: 1,
-		story:   "every packet between the leader and the API server is lost for 60 s",
-		promise: "the other replica takes over; the old leader ends, since it may not go on without its lease",
+		story:   "every packet between leader and API server is lost for 60 s",
+		promise: "the other replica takes over; the old leader exits",
 		inject: func(t *testing.T, w *world) {
 			leader := w.awaitLeader(t)
 			leader.gate.freeze()
@@ -208,8 +206,8 @@ var faults = []fault{
 	},
 	{
 		name: "split-both", within: 2 * time.Minute, exits: 2,
-		story:   "both replicas' connections to the API server are refused for 30 s",
-		promise: "goes on afterwards; kills of meanwhile are counted",
+		story:   "connections of both replicas to the API server are refused for 30 s",
+		promise: "continues; kills are counted",
 		inject: func(t *testing.T, w *world) {
 			for _, r := range w.replicas {
 				r.gate.refuse()
@@ -222,21 +220,19 @@ var faults = []fault{
 	},
 	{
 		name: "crds-removed", within: 2 * time.Minute, exits: 1,
-		story: "all of memfit's CRDs are deleted, and with them every profile, recommendation and checkpoint; 20 s later " +
-			"CRDs and profiles are back",
-		promise: "goes on; it begins afresh with what the statuses of pods still show, and counts exactly from then on",
+		story:   "memfit's CRDs are deleted with all objects; CRDs and profiles return after 20 s",
+		promise: "starts from what pod statuses show; counts exactly from then on",
 		inject:  removeCRDs,
 	},
 	{
 		name: "namespace-deleted", within: 2 * time.Minute, exits: 0,
-		story: "limits are being lowered, the first pod is watched, and the namespace is deleted; it is made again with " +
-			"everything in it",
-		promise: "forgets what was there, and treats what comes as new",
+		story:   "a namespace is deleted and created again while its first pod is watched with a lower limit",
+		promise: "forgets the old workloads; treats the new ones as new",
 		inject:  deleteNamespace,
 	},
 	{
 		name: "thousand-pods", within: 2 * time.Minute, exits: 0,
-		story:   "a workload of 1,000 pods: 300 containers are killed as fast as they go, the leader after the first 150",
+		story:   "1,000 pods: 300 containers are killed as fast as possible, the leader after 150",
 		promise: "one checkpoint holds it; every kill is counted",
 		workloads: []workload{{
 			name: "crowd", replicas: 1000, runtime: v1alpha1.RuntimeNative, mode: v1alpha1.SizingInPlace,
@@ -254,9 +250,8 @@ var faults = []fault{
 	},
 	{
 		name: "checkpoint-refused", within: 2 * time.Minute, exits: 0,
-		story: "etcd takes no request above 24 KiB, and the checkpoint of a workload of 1,000 pods that restarted is " +
-			"larger; then it takes 1.5 MiB again",
-		promise: "says on the workload that its checkpoint cannot be written and why; counts everything when it can",
+		story:   "etcd refuses requests above 24 KiB; the checkpoint of 1,000 pods is larger; then 1.5 MiB again",
+		promise: "an Event names the reason; everything is counted once writes succeed",
 		workloads: []workload{{
 			name: "crowd", replicas: 1000, runtime: v1alpha1.RuntimeNative, mode: v1alpha1.SizingRecommend,
 			limit: 128 * memory.MiB, cause: kubelet.KernelOOM,
@@ -281,8 +276,8 @@ var faults = []fault{
 	},
 	{
 		name: "disk-full", within: 2 * time.Minute, exits: 1,
-		story:   "etcd has no room left (NOSPACE) for 30 s: everything can be read, nothing written",
-		promise: "the leader ends, since it cannot renew its lease; no replica ends again while it waits for the lease",
+		story:   "etcd is full (NOSPACE) for 30 s: reads work, writes fail",
+		promise: "the leader exits once; replicas that wait for the lease keep running",
 		etcd:    []string{"--quota-backend-bytes=16777216"},
 		inject: func(t *testing.T, w *world) {
 			full := false
@@ -386,9 +381,8 @@ func deleteNamespace(t *testing.T, w *world) {
 func leaderDies(name, what string, match func(*http.Request) bool) fault {
 	return fault{
 		name: "leader-dies-" + name, within: time.Minute,
-		story: "the leader is killed while " + what + ": once before it reaches the API server, which happens after its " +
-			"death, once after",
-		promise: "the next leader finds what was done, and does it neither twice nor not at all",
+		story:   "the leader is killed while " + what + ", before and after the write",
+		promise: "done exactly once",
 		inject: func(t *testing.T, w *world) {
 			if name == "eviction" {
 				// A pod that is killed and then deleted before anybody could see that is the one case in which nobody can know.
@@ -458,7 +452,7 @@ func twoLeaders(t *testing.T, w *world) {
 func clock(name, way string, by time.Duration) fault {
 	return fault{
 		name: name, within: time.Minute,
-		story:   "the clock of one node of three is a day " + way + " for 20 s, then right again",
+		story:   "the clock of one node of three is a day " + way + " for 20 s",
 		promise: "counts by instances, not by times",
 		inject: func(_ *testing.T, w *world) {
 			turn := func(by time.Duration) {

@@ -114,7 +114,7 @@ func tell(ctx context.Context, pod *corev1.Pod, what string) {
 	}).WithContext(ctx).Should(Succeed(), what)
 }
 
-// These are the seven things that cgroup v2 does otherwise (docs/guide/signals.md), as promises of memfit's.
+// These are the seven things that cgroup v2 does otherwise (docs/design/ledger.md), as promises of memfit's.
 // test/cgroup2 holds what they rest on. `make test-e2e-cgroup2` runs them on a node of each variant.
 var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 	namespace := inNamespace()

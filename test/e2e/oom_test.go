@@ -196,7 +196,7 @@ var _ = Describe("an OOM kill", func() {
 		Expect(
 			k8s.Create(ctx, workload(*namespace, goImage, "32Mi", nil, replicated(replicas, diesFast(each)))),
 		).To(Succeed())
-		// Of what came before memfit first looked, only the last kill of a pod is counted (docs/guide/signals.md).
+		// Of what came before memfit first looked, only the last kill of a pod is counted (docs/design/ledger.md).
 		Eventually(followed).WithContext(ctx).WithArguments(*namespace).Should(BeTrue())
 
 		By("killing every memfit pod every few seconds until the last container has died")

@@ -15,7 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/oom"
 )
 
-// knownWithin is what docs/guide/signals.md promises: two minutes in which a process starts, one in which it is
+// knownWithin is what docs/design/ledger.md promises: two minutes in which a process starts, one in which it is
 // seen, and a sample or two of a kubelet whose node is busy.
 const knownWithin = 4 * time.Minute
 

@@ -19,7 +19,12 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // Check compares with testdata/name, or writes it.
 func Check(t testing.TB, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
+	CheckFile(t, filepath.Join("testdata", name), got)
+}
+
+// CheckFile compares with the file at path, or writes it.
+func CheckFile(t testing.TB, path, got string) {
+	t.Helper()
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
 			t.Fatal(err)

@@ -17,8 +17,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// TestRightsAreDocumented: whoever reviews memfit reads docs/guide/security.md, and must not be surprised by what is
-// installed.
+// TestRightsAreDocumented: docs/reference/security.md lists every right that the manifests grant, for those who review
+// an installation.
 func TestRightsAreDocumented(t *testing.T) {
 	var want []string
 	for _, tree := range trees {
@@ -34,7 +34,7 @@ func TestRightsAreDocumented(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := cmp.Diff(slices.Compact(want), got); diff != "" {
-		t.Errorf("docs/guide/security.md does not say what the manifests grant (-manifests +page):\n%s", diff)
+		t.Errorf("docs/reference/security.md does not say what the manifests grant (-manifests +page):\n%s", diff)
 	}
 }
 
@@ -75,7 +75,7 @@ var row = regexp.MustCompile(
 
 func documented(t *testing.T) []string {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join(root, "docs/guide/security.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs/reference/security.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func documented(t *testing.T) []string {
 	return out
 }
 
-// TestThiefIsDocumented: docs/guide/security.md says for every identity what its token is worth, right by right.
+// TestThiefIsDocumented: docs/reference/security.md says for every identity what its token is worth, right by right.
 func TestThiefIsDocumented(t *testing.T) {
 	var want []string
 	for _, tree := range trees {
@@ -109,7 +109,7 @@ func TestThiefIsDocumented(t *testing.T) {
 			want = append(want, worth(b.Subjects, rules[b.RoleRef.Kind+" "+b.RoleRef.Name])...)
 		}
 	}
-	page, err := os.ReadFile(filepath.Join(root, "docs/guide/security.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs/reference/security.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestThiefIsDocumented(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := cmp.Diff(slices.Compact(want), got); diff != "" {
-		t.Errorf("docs/guide/security.md does not say what a thief could do (-manifests +page):\n%s", diff)
+		t.Errorf("docs/reference/security.md does not say what a thief could do (-manifests +page):\n%s", diff)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestEveryRoleIsInATree(t *testing.T) {
 				continue
 			}
 			if roles++; !built[kind+" memfit-"+name] {
-				t.Errorf("%s: %s %s is in none of %v, and so in no table of docs/guide/security.md",
+				t.Errorf("%s: %s %s is in none of %v, and so in no table of docs/reference/security.md",
 					path, kind, object.GetName(), trees)
 			}
 		}
@@ -191,7 +191,9 @@ func worth(subjects []rbacv1.Subject, rules []rbacv1.PolicyRule) []string {
 // name in.
 func TestNobodyIsToldToApplyAPlaceholder(t *testing.T) {
 	var pages []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "config/*/kustomization.yaml", "config/*/*/kustomization.yaml"} {
+	for _, pattern := range []string{
+		"*.md", "docs/*/*.md", "config/*/kustomization.yaml", "config/*/*/kustomization.yaml",
+	} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("nothing is %s: %v", pattern, err)

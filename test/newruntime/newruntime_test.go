@@ -38,6 +38,7 @@ func TestARuntimeIsOneFileAndItsGoldenPairs(t *testing.T) {
 		}
 	})
 	c.must(t, "make", "generate", "crds")
+	c.must(t, "go", "test", "./hack/reference", "-run", "^TestReference$", "-update") // a part of make reference
 	t.Run("it keeps the table's promises", func(t *testing.T) {
 		c.must(t, "go", "test", "./internal/runtimes", "./hack/runtimetable")
 		c.must(t, "go", "test", "./test/arch", "-run", "TheAPIKnows|Variants|OneFile|Headers|Links")
@@ -120,14 +121,14 @@ func known(t *testing.T, c tree) {
 }
 
 func documented(t *testing.T, c tree) {
-	page := c.read(t, "docs/guide/runtimes.md")
+	page := c.read(t, "docs/reference/runtimes.md")
 	for _, row := range []string{
 		"| Brook | `Brook` | `brook`, `brookd` | `--heap-bytes` | `MALLOC_ARENA_MAX`, `MALLOC_TRIM_THRESHOLD_` |",
 		"| Brook | `BROOK_PRELOAD` | loads code into every Brook process |",
 		"| Brook | 99 | `brook: the heap is full` | raise --heap-bytes (heapPercent in the profile) |",
 	} {
 		if !strings.Contains(page, "\n"+row+"\n") {
-			t.Errorf("docs/guide/runtimes.md has no row %s", row)
+			t.Errorf("docs/reference/runtimes.md has no row %s", row)
 		}
 	}
 }

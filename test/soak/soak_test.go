@@ -734,7 +734,7 @@ const (
 	// writesOfBeginning: recommendation and profile are written three times for each tenfold of samples, of which a
 	// workload has fewer than two thousand in an hour here, besides being created and told of their pods.
 	writesOfBeginning = 2*10 + 6
-	// writesAnHour of a workload in steady operation (docs/evidence/benchmarks.md).
+	// writesAnHour of a workload in steady operation (docs/evidence/scale.md).
 	writesAnHour = 8
 	// restlessWrites an hour: what a workload uses that climbs, bursts and restarts is written every ten minutes, as is
 	// its checkpoint.
@@ -790,7 +790,7 @@ func kindIn(workload string) string {
 }
 
 // steady holds workloads that nothing happened to, in the second half of the run, to what
-// docs/evidence/benchmarks.md says, and
+// docs/evidence/scale.md says, and
 // to what a change writes where memfit changed their pods, as it does when they have an hour of history.
 func (r *run) steady(t *testing.T, writes map[string]int, since time.Time, hours float64) {
 	r.mu.Lock()

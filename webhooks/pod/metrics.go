@@ -32,12 +32,12 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		injections: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_injections_total",
-			Help: "Containers of governed pods by the runtime they were taken for and what was done: injected, nothing (all " +
-				"set or left alone).",
+			Help: "Containers of governed pods, by runtime and result: injected, nothing (every setting was already set or " +
+				"skipped).",
 		}, []string{"runtime", "result"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_injection_errors_total",
-			Help: "Pods admitted unchanged because memfit could not decide, by the step that went wrong.",
+			Help: "Pods admitted unchanged because of an error, by the step that failed.",
 		}, []string{"step"}),
 		duration: make(map[string]prometheus.Observer, 3),
 	}

@@ -28,7 +28,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_admission_refused_total",
-			Help: "Connections and requests to the webhook's port that were refused or given up, by reason.",
+			Help: "Connections and requests to the webhook's port that were refused or canceled, by reason.",
 		}, []string{"reason"}),
 		connections: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "memfit_admission_connections",

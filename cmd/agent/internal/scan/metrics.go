@@ -33,7 +33,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}, []string{"kind"}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_agent_writes_total",
-			Help: "MemorySnapshots sent to the API server: ok, failed, or deleted (the namespace is being deleted).",
+			Help: "MemorySnapshots sent to the API server, by result: ok, failed, or deleted (the namespace is being deleted).",
 		}, []string{"result"}),
 		kills: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_agent_oom_kills_total", Help: "OOM kills seen, by what they ended.",
