@@ -7,12 +7,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// CheckpointVersion is the version of all encodings in a MemoryCheckpoint: there is no other. memfit refuses a
+// MemoryCheckpoint of a newer version and reports it.
+const CheckpointVersion = 1
+
 // CheckpointContainer is what is known of one program in one container.
 type CheckpointContainer struct {
-	// evidence says whose the history is, as JSON written by internal/workload: program, what its owner asks for, sizes.
+	// evidence identifies the owner of the history, as JSON written by internal/workload: program, what its owner asks
+	// for, sizes.
 	// +optional
 	Evidence []byte `json:"evidence,omitempty"`
-	// history is memfit's own compact encoding (internal/history), versioned by its first byte.
+	// history is memfit's own compact encoding (internal/history).
 	History []byte `json:"history"`
 	// name is the container's name.
 	Name string `json:"name"`

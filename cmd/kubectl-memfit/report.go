@@ -152,7 +152,7 @@ func historiesOf(checkpoint *v1alpha1.MemoryCheckpoint) (of map[string]*history.
 	of = map[string]*history.Container{}
 	for _, packed := range checkpoint.Status.Containers {
 		h := history.New()
-		if h.UnmarshalBinary(packed.History) != nil {
+		if checkpoint.Status.Version > v1alpha1.CheckpointVersion || h.UnmarshalBinary(packed.History) != nil {
 			unread++
 			continue
 		}

@@ -246,7 +246,7 @@ func (r *Reconciler) gather(
 		return nil, fmt.Errorf("listing the recommendations of %s: %w", key, err)
 	}
 	in := &profilestatus.Input{
-		Profile: n, Recommendations: recs.Items, Invalid: append(profile.Invalid(n.Declared()), n.Clashes()...),
+		Profile: n, Recommendations: recs.Items, Invalid: append(n.Invalid(), n.Clashes()...),
 	}
 	if n.GivesDefaults() {
 		in.Counts, in.Heirs = index.Defaults(n.Namespace), index.Heirs(n)

@@ -75,7 +75,7 @@ func (c Finder) Confirm(ctx context.Context, of memory.WorkloadRef) (records.Pre
 }
 
 func presenceOf(obj client.Object) records.Presence {
-	p := records.Presence{State: records.Exists, UID: obj.GetUID(), Created: obj.GetCreationTimestamp().Time}
+	p := records.Presence{State: records.Exists, UID: obj.GetUID()}
 	if obj.GetDeletionTimestamp() != nil {
 		p.State = records.Leaving
 	}

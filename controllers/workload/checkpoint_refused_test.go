@@ -36,17 +36,14 @@ func TestACheckpointThatCannotBeReadIsReported(t *testing.T) {
 		reason string
 	}{
 		"of a newer version": {
-			func(s *v1alpha1.MemoryCheckpointStatus) { s.Version = workload.CheckpointVersion + 1 },
+			func(s *v1alpha1.MemoryCheckpointStatus) { s.Version = v1alpha1.CheckpointVersion + 1 },
 			v1alpha1.ReasonCheckpointTooNew,
 		},
-		"with a newer ledger": {
-			func(s *v1alpha1.MemoryCheckpointStatus) { s.Ledger = []byte{99, 1} }, v1alpha1.ReasonCheckpointTooNew,
-		},
-		"with newer resizes": {
-			func(s *v1alpha1.MemoryCheckpointStatus) { s.Sizing = []byte(`{"v":99}`) }, v1alpha1.ReasonCheckpointTooNew,
-		},
-		"with newer restarts": {
-			func(s *v1alpha1.MemoryCheckpointStatus) { s.Drift = []byte(`{"v":99}`) }, v1alpha1.ReasonCheckpointTooNew,
+		"of a newer version that has another ledger": {
+			func(s *v1alpha1.MemoryCheckpointStatus) {
+				s.Version, s.Ledger = v1alpha1.CheckpointVersion+1, []byte{99, 1}
+			},
+			v1alpha1.ReasonCheckpointTooNew,
 		},
 		"damaged": {
 			func(s *v1alpha1.MemoryCheckpointStatus) { s.Ledger = []byte("{") }, v1alpha1.ReasonCheckpointUnreadable,

@@ -22,7 +22,7 @@ var _ = Describe("The largest checkpoint", func() {
 		c := &v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "full"}}
 		expect.Applied(w.ctx, w.client, c.DeepCopy())
 		c = expect.Exists(w.ctx, w.client, w.namespace, "full", c)
-		c.Status = v1alpha1.MemoryCheckpointStatus{Version: workload.CheckpointVersion}
+		c.Status = v1alpha1.MemoryCheckpointStatus{Version: v1alpha1.CheckpointVersion}
 		for i := range workload.MaxContainers {
 			c.Status.Containers = append(
 				c.Status.Containers, v1alpha1.CheckpointContainer{Name: fmt.Sprintf("app-%02d", i), History: make([]byte, 1536)},

@@ -71,9 +71,9 @@ func TestFlushWritesSeveralAtOnce(t *testing.T) {
 	r.Flush(ctx)
 	for _, key := range all {
 		var c v1alpha1.MemoryCheckpoint
-		if err := api.Get(ctx, key, &c); err != nil || c.Status.Version != workload.CheckpointVersion {
+		if err := api.Get(ctx, key, &c); err != nil || c.Status.Version != v1alpha1.CheckpointVersion {
 			t.Errorf("%s is version %d (%v), want %d: it was not written", key, c.Status.Version, err,
-				workload.CheckpointVersion)
+				v1alpha1.CheckpointVersion)
 		}
 	}
 }

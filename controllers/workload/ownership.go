@@ -77,15 +77,13 @@ func (r *Reconciler) vanished(ctx context.Context, s *workload.Snapshot, err err
 	return unknown == nil && (s.Presence.State == records.Gone || s.Presence.State == records.Leaving)
 }
 
-// claim says whether a stored record may be used for the workload. One that names no owner is given it; one of an
-// earlier workload of the same name is deleted.
+// claim reports whether a stored record may be used for the workload. One of an earlier workload of the same name, or
+// without an owner, is deleted.
 func (r *Reconciler) claim(ctx context.Context, s *workload.Snapshot, record client.Object) (usable bool, err error) {
 	p := s.Presence
 	p.UID = cmp.Or(p.UID, s.Owner.UID)
 	action, _ := records.Judge(sweeper.MetaOf(record), s.Owner.Ref, p)
 	switch uid, owned := records.OwnerUID(record.GetOwnerReferences(), s.Owner.Ref); {
-	case action == records.Adopt:
-		return true, r.adopt(ctx, s, record)
 	case action == records.Delete:
 		deleted, err := sweeper.Sweeper{Client: r.Client, APIReader: r.APIReader}.Judge(ctx, s.Owner.Ref, record)
 		if err == nil && !deleted {
@@ -99,19 +97,6 @@ func (r *Reconciler) claim(ctx context.Context, s *workload.Snapshot, record cli
 		)
 	}
 	return true, nil
-}
-
-// adopt writes the ownerReference that an older memfit did not.
-func (r *Reconciler) adopt(ctx context.Context, s *workload.Snapshot, record client.Object) error {
-	before, ok := record.DeepCopyObject().(client.Object)
-	if !ok {
-		return nil
-	}
-	record.SetOwnerReferences(append(record.GetOwnerReferences(), records.Owner(s.Owner.Ref, s.Owner.UID)))
-	if err := r.Patch(ctx, record, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("making %s the owner of %s: %w", s.Owner.Ref, record.GetName(), err)
-	}
-	return nil
 }
 
 // release stops watching a workload that nobody governs. Its checkpoint stays, so that opting out and in again forgets

@@ -165,7 +165,7 @@ func (f *PodSource) followOwners(ctx context.Context) error {
 func (f *PodSource) ownerChanged(kind schema.GroupVersionKind, before, after client.Object) {
 	if !maps.Equal(
 		informers.OurAnnotations(before.GetAnnotations()), informers.OurAnnotations(after.GetAnnotations()),
-	) {
+	) || !maps.Equal(before.GetLabels(), after.GetLabels()) { // labels are kept of namespaces only
 		f.Enqueue(f.workloadsAffectedBy(kind, after)...)
 	}
 	was, is := metav1.GetControllerOfNoCopy(before), metav1.GetControllerOfNoCopy(after)

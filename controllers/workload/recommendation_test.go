@@ -16,7 +16,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
-	"github.com/memfit/memfit/internal/workload"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
 )
@@ -182,7 +181,7 @@ var _ = Describe("A recommendation", func() {
 
 	It("is refused by a checkpoint of a newer memfit, which is left alone", func() {
 		checkpoint := w.checkpoint(w.alone("web"))
-		checkpoint.Status.Version = workload.CheckpointVersion + 1
+		checkpoint.Status.Version = v1alpha1.CheckpointVersion + 1
 		Expect(w.client.Status().Update(w.ctx, checkpoint)).To(Succeed())
 		w.restart()
 		w.seen(pod)

@@ -140,7 +140,7 @@ func (r *Reconciler) notRead(ctx context.Context, ref memory.WorkloadRef, err er
 	reason, why := v1alpha1.ReasonCheckpointUnreadable, fmt.Sprintf("memfit does not manage this workload: "+
 		"MemoryCheckpoint %s cannot be read. Restore or delete it; deleting forgets its history and sizes: %s", name,
 		quote.Line(err.Error()))
-	if workload.TooNew(err) {
+	if errors.Is(err, workload.ErrTooNew) {
 		reason, why = v1alpha1.ReasonCheckpointTooNew, fmt.Sprintf("memfit does not manage this workload: a newer version "+
 			"wrote MemoryCheckpoint %s. Upgrade memfit, or delete the MemoryCheckpoint, which forgets its history and "+
 			"sizes", name)

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package main
 
 import (
@@ -143,7 +145,7 @@ func (b *bare) command(ctx context.Context) ([]string, error) {
 	}
 	if b.story.Command == nil {
 		out := filepath.Join(b.work, b.story.Program)
-		build := exec.CommandContext(ctx, "go", "build", "-mod=mod", "-o", out, "./programs/"+b.story.Program)
+		build := exec.CommandContext(ctx, "go", "build", "-o", out, "./programs/"+b.story.Program)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if text, err := build.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("%w: %s", err, text)

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Command articles repeats the five articles that memfit was built from, on a real cluster: each program without
 // memfit and with it. It measures the ratios that an article reports and compares them within a stated tolerance, does
 // what memfit predicts and measures the result, and looks for what the author needed to know in the output of memfit's

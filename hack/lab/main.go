@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Command lab runs a real one-node Kubernetes cluster on a Linux machine that has no Docker, no images and no registry:
 // it builds every program from pinned Go modules, starts the node in a network namespace of its own, and makes the
 // workload images from Debian packages. `lab` without arguments lists what it can do; README.md beside this file tells

@@ -14,7 +14,7 @@ BARE  ?=
 # The Go program of a story is an image of its own; those of the others are files that the lab's images run.
 .PHONY: articles-image
 articles-image: ## Build dist/sales.tar, the Go program of hack/articles, and load it into the cluster that demo and e2e use.
-	@CGO_ENABLED=0 GOOS=linux go -C hack/articles build -mod=mod -trimpath -o $(CURDIR)/dist/image/sales ./programs/sales
+	@CGO_ENABLED=0 GOOS=linux go -C hack/articles build -trimpath -o $(CURDIR)/dist/image/sales ./programs/sales
 	@$(LAB) image --binary $(CURDIR)/dist/image/sales --entrypoint /sales --name memfit.test/sales:dev -o $(CURDIR)/dist/sales.tar
 	@$(LAB) load $(CURDIR)/dist/sales.tar
 
@@ -26,14 +26,14 @@ plugin:
 articles: ## Repeat the five articles, without memfit and with it, on a real node; writes docs/evidence/articles.md and dist/articles.html (STORY=go: one).
 ifneq ($(BARE),)
 	@hack/steps.sh plugin
-	@PATH="$(CURDIR)/bin:$$PATH" go -C hack/articles run -mod=mod . -bare -story '$(STORY)' $(ARTICLES_FLAGS)
+	@PATH="$(CURDIR)/bin:$$PATH" go -C hack/articles run . -bare -story '$(STORY)' $(ARTICLES_FLAGS)
 else
 	@mkdir -p dist && date +%s > $(CURDIR)/dist/articles.began
 	@LAB_IMAGES=node,jdk,jre,ruby hack/steps.sh cluster image load-image deploy-lab agent-lab articles-image plugin
-	@export $(WITH_CLUSTER); PATH="$(CURDIR)/bin:$$PATH" go -C hack/articles run -mod=mod . -story '$(STORY)' -began $$(cat $(CURDIR)/dist/articles.began) \
+	@export $(WITH_CLUSTER); PATH="$(CURDIR)/bin:$$PATH" go -C hack/articles run . -story '$(STORY)' -began $$(cat $(CURDIR)/dist/articles.began) \
 		$(if $(LAB_NODE),-node $(LAB_NODE) -html ../../dist/articles-$(LAB_NODE)/index.html) $(ARTICLES_FLAGS)
 endif
 
 .PHONY: test-articles
 test-articles: ## Test the stories of make articles and their report.
-	@go -C hack/articles test -mod=mod ./...
+	@go test ./hack/articles/...

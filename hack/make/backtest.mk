@@ -12,11 +12,11 @@ SEEDS  ?= 1,2
 # the best choice of rules for young containers would reach (for sets of a few days: each is replayed 559 times).
 BACKTEST_FLAGS ?= -check held.txt
 
-# The backtest is a module of its own: VPA's packages must not meet the operator's pins.
+# In the module of peers: the packages of VPA must not meet the pins of the operator.
 .PHONY: backtest
-backtest: ## Replay memory traces for memfit and VPA in one run: make backtest TRACES=DIR; plots in test/backtest/out.
-	@go -C test/backtest run -mod=mod . -traces '$(subst $(space),,$(foreach d,$(subst $(comma), ,$(TRACES)),$(abspath $(d))$(comma)))' -seeds '$(SEEDS)' -out out $(BACKTEST_FLAGS)
+backtest: ## Replay memory traces for memfit and VPA in one run: make backtest TRACES=DIR; plots in test/peers/backtest/out.
+	@go -C test/peers/backtest run -mod=mod . -traces '$(subst $(space),,$(foreach d,$(subst $(comma), ,$(TRACES)),$(abspath $(d))$(comma)))' -seeds '$(SEEDS)' -out out $(BACKTEST_FLAGS)
 
 .PHONY: test-backtest
 test-backtest: ## Test the backtest: its simulator, the published VPA figures (with TRACES), memfit against VPA.
-	@TRACES='$(if $(TRACES),$(abspath $(TRACES)))' go -C test/backtest test -mod=mod ./...
+	@TRACES='$(if $(TRACES),$(abspath $(TRACES)))' go -C test/peers/backtest test -mod=mod ./...

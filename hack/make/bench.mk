@@ -34,7 +34,7 @@ SCALE_CLUSTER_FLAGS ?=
 .PHONY: bench-scale
 bench-scale: ## Measure memfit and VPA's recommender at 1k to 100k containers, and both on 1000 kwok nodes (about 10 min, BENCH_FLAGS, SCALE_CLUSTER_FLAGS).
 	mkdir -p $(BENCH_BIN)
-	go -C test/scalebench build -o $(BENCH_BIN)/ . ./cluster
+	go -C test/peers build -o $(BENCH_BIN)/ ./scalebench ./scalebench/cluster
 	go build -o $(BENCH_BIN)/memfit ./cmd/manager
 	go -C test/peers build -o $(BENCH_BIN)/vpa-recommender k8s.io/autoscaler/vertical-pod-autoscaler/pkg/recommender
 	GOBIN=$(BENCH_BIN) go install $(KWOK)
@@ -52,7 +52,7 @@ START_FLAGS   ?=
 .PHONY: bench-start
 bench-start: ## Measure a start with 100,000 pods and a rollout of 10,000; fails at a minute to the first decision, or behind (START_PODS, ROLLOUT_PODS, START_FLAGS).
 	mkdir -p $(BENCH_BIN)
-	go -C test/scalebench build -o $(BENCH_BIN)/ ./cluster
+	go -C test/peers build -o $(BENCH_BIN)/ ./scalebench/cluster
 	go build -o $(BENCH_BIN)/memfit ./cmd/manager
 	KUBEBUILDER_ASSETS="$$(go -C hack/lab run . binaries --only etcd,kube-apiserver --print-dir)" $(BENCH_BIN)/cluster --start --limit=40m \
 		--memfit $(BENCH_BIN)/memfit --crds config/crd/bases --pods=$(START_PODS) --rollout=$(ROLLOUT_PODS) $(START_FLAGS)

@@ -15,7 +15,7 @@ KUSTOMIZE := $(TOOL) kustomize
 ##@ Development
 
 .PHONY: generate
-generate: ##* Write generated code and pictures of docs.
+generate: ##* Write generated code, tables of docs and pictures.
 	go run ./hack/runtimetable
 	bash hack/benchfigure.sh
 	$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...

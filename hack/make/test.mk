@@ -25,7 +25,7 @@ test-dashboard: ## Check the Grafana dashboard against Grafana's own types (need
 
 .PHONY: test-browser
 test-browser: ## Open the pages of kubectl memfit report and ui in headless Chromium (2 min; installs it as root); pictures in dist/browser.
-	@! hack/chromium.sh || go -C test/browser test -count=1 -parallel 5 .
+	@! hack/chromium.sh || go test -tags e2e -count=1 -parallel 5 ./test/browser
 
 .PHONY: test-race
 test-race: ## The same with the race detector (needs gcc), and what has bounds on time and memory without it, too.

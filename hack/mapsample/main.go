@@ -64,12 +64,13 @@ func run(out string, files []string) error {
 
 // write writes one profile's policy; other kinds are passed over.
 func write(out, file string, document []byte) error {
-	var mp v1alpha1.MemoryProfile
+	var mp v1alpha1.ClusterMemoryProfile // a MemoryProfile has the same fields, but for namespaceSelector
 	if err := yaml.Unmarshal(document, &mp); err != nil {
 		return err
 	}
 	n := &profile.Profile{
-		Ref: v1alpha1.ProfileReference{Kind: mp.Kind, Name: mp.Name}, Namespace: mp.Namespace, Generation: 1, Spec: &mp.Spec,
+		Ref: v1alpha1.ProfileReference{Kind: mp.Kind, Name: mp.Name}, Namespace: mp.Namespace, Generation: 1,
+		NamespaceSelector: mp.Spec.NamespaceSelector, Spec: &mp.Spec.MemoryProfileSpec,
 	}
 	switch mp.Kind {
 	case profile.KindNamespaced:

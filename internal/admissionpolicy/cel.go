@@ -142,7 +142,7 @@ func untold() []string {
 	}
 }
 
-// namespaces: a MemoryProfile is for its own, a ClusterMemoryProfile for all but the system's.
+// namespaces: a MemoryProfile is for its own, a ClusterMemoryProfile for those that it selects, but for the system's.
 func namespaces(n *profile.Profile) *metav1.LabelSelector {
 	r := metav1.LabelSelectorRequirement{
 		Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"kube-system"},
@@ -150,7 +150,12 @@ func namespaces(n *profile.Profile) *metav1.LabelSelector {
 	if n.Namespace != "" {
 		r.Operator, r.Values = metav1.LabelSelectorOpIn, []string{n.Namespace}
 	}
-	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{r}}
+	selector := &metav1.LabelSelector{}
+	if n.NamespaceSelector != nil {
+		selector = n.NamespaceSelector.DeepCopy()
+	}
+	selector.MatchExpressions = append(selector.MatchExpressions, r)
+	return selector
 }
 
 // objects are those of the profile's selector.

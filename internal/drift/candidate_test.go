@@ -145,10 +145,3 @@ func TestStateSurvives(t *testing.T) {
 		t.Errorf("after one that did not happen (-want +got):\n%s", diff)
 	}
 }
-
-func TestStateOfANewerMemfitIsAnError(t *testing.T) {
-	var s State
-	if err := json.Unmarshal([]byte(`{"v":2}`), &s); err == nil {
-		t.Error("a state that is not understood was taken for an empty one")
-	}
-}

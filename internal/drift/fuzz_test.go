@@ -20,11 +20,11 @@ var stateBudget = budget.Budget{Bytes: 256 << 10, PerByte: 64, CPU: time.Second}
 // FuzzState: whatever a checkpoint holds, it is refused, or read within the budget and back as it was written; noting
 // one restart more does not make it grow without bound, and undoing it leaves no trace.
 func FuzzState(f *testing.F) {
-	f.Add([]byte(`{"v":1,"restarts":[{"pod":"web-1","uid":"u1","at":"2026-03-02T08:00:00Z"}]}`))
-	f.Add([]byte(`{"v":2,"restarts":[]}`))
-	f.Add([]byte(`{"v":1,"restarts":[{"at":"9999-12-31T23:59:59Z"},{"at":"0001-01-01T00:00:00Z"},null]}`))
+	f.Add([]byte(`{"restarts":[{"pod":"web-1","uid":"u1","at":"2026-03-02T08:00:00Z"}]}`))
+	f.Add([]byte(`{"restarts":[]}`))
+	f.Add([]byte(`{"restarts":[{"at":"9999-12-31T23:59:59Z"},{"at":"0001-01-01T00:00:00Z"},null]}`))
 	f.Add([]byte(`{"restarts":[` + strings.Repeat(`{},`, 1000) + `{}]}`))
-	checkState(f, []byte(`{"v":1,"restarts":[{}]}`)) // what is made once per process is no part of the budget
+	checkState(f, []byte(`{"restarts":[{}]}`)) // what is made once per process is no part of the budget
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		budget.Check(t, stateBudget, len(stored), func() { checkState(t, stored) })
 	})

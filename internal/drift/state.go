@@ -5,8 +5,6 @@ package drift
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -23,9 +21,6 @@ const (
 	restartsKept = 100
 )
 
-// version of the encoding.
-const version = 1
-
 // Restart is one pod that was evicted for its memory.
 type Restart = rollout.PastRestart
 
@@ -33,7 +28,6 @@ type Restart = rollout.PastRestart
 type State struct{ restarts []Restart }
 
 type encoded struct {
-	Version  int       `json:"v"`
 	Restarts []Restart `json:"restarts"`
 }
 
@@ -58,21 +52,14 @@ func (s *State) MarshalJSON() ([]byte, error) {
 	if len(s.restarts) == 0 {
 		return []byte("null"), nil
 	}
-	return json.Marshal(encoded{version, s.restarts})
+	return json.Marshal(encoded{s.restarts})
 }
 
-// ErrTooNew means that a newer memfit wrote the state.
-var ErrTooNew = errors.New("was written by a newer memfit")
-
-// UnmarshalJSON reads what MarshalJSON wrote. A newer version is an error: who does not know what was done must not do
-// more.
+// UnmarshalJSON reads what MarshalJSON wrote.
 func (s *State) UnmarshalJSON(data []byte) error {
 	var e encoded
 	if err := json.Unmarshal(data, &e); err != nil {
 		return err
-	}
-	if e.Version > version {
-		return fmt.Errorf("the list of restarts %w (version %d, this one reads up to %d)", ErrTooNew, e.Version, version)
 	}
 	s.restarts = e.Restarts[max(0, len(e.Restarts)-restartsKept):]
 	return nil

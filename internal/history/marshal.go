@@ -20,14 +20,11 @@ const (
 	compressed = 0xc0
 )
 
-// MarshalBinary is the versioned, compact form kept in a MemoryCheckpoint: varints, and differences where neighbors
-// are alike. The current window is part of it, so that a restart forgets nothing.
+// MarshalBinary is the compact form kept in a MemoryCheckpoint, which has the version: varints, and differences where
+// neighbors are alike. The current window is part of it, so that a restart forgets nothing.
 func (c *Container) MarshalBinary() ([]byte, error) {
 	w := writer{buf: make([]byte, 0, 512)}
-	if c.factor > 1 {
-		w.buf = binary.AppendUvarint(append(w.buf, compressed), uint64(c.factor))
-	}
-	w.buf = append(w.buf, version)
+	w.buf = binary.AppendUvarint(w.buf, uint64(c.Factor())) //nolint:gosec // 1 to period.MostFactor
 	c.code(&w)
 	return w.buf, nil
 }
@@ -41,11 +38,8 @@ func (c *Container) UnmarshalBinary(data []byte) error {
 	if err != nil {
 		return err
 	}
-	if data[0] != version {
-		return fmt.Errorf("history: version %d is unknown, want %d", data[0], version)
-	}
 	read := Container{factor: factor}
-	r := reader{buf: data[1:]}
+	r := reader{buf: data}
 	read.code(&r)
 	if r.err == nil && len(r.buf) != 0 {
 		r.err = fmt.Errorf("history: %d bytes too many", len(r.buf))
@@ -60,16 +54,16 @@ func (c *Container) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// readFactor takes the factor off the encoding of a history whose evidence is compressed; 0: it is not.
+// readFactor takes the factor by which evidence is compressed off the encoding; 0: it is not.
 func readFactor(data []byte) (factor uint16, rest []byte, err error) {
-	if data[0] != compressed {
-		return 0, data, nil
-	}
-	f, size := binary.Uvarint(data[1:])
-	if size <= 0 || f <= 1 || f > period.MostFactor || period.Valid(int(f)) != nil || len(data) == 1+size {
+	f, size := binary.Uvarint(data)
+	if size <= 0 || f < 1 || f > period.MostFactor || f > 1 && period.Valid(int(f)) != nil {
 		return 0, nil, errors.New("history: the factor of compressed evidence is out of range")
 	}
-	return uint16(f), data[1+size:], nil
+	if f == 1 {
+		f = 0
+	}
+	return uint16(f), data[size:], nil
 }
 
 // coder is a writer or a reader: one list of fields serves both directions, so that they cannot drift apart.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
@@ -163,38 +162,6 @@ func TestNoMixtureBreaksTheBound(t *testing.T) {
 	}
 	if l.NotFollowed() == 0 {
 		t.Error("all of it fitted: the test does not reach the bound")
-	}
-	reborn(t, l)
-}
-
-// TestLedgerOfTheVersionBefore reads what the last memfit stored (testdata), and counts nothing in it again.
-func TestLedgerOfTheVersionBefore(t *testing.T) {
-	data, err := os.ReadFile("testdata/ledger-v1.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &Ledger{}
-	if err := l.UnmarshalBinary(data); err != nil {
-		t.Fatal(err)
-	}
-	web1 := makePod("web-1", "u1").container(
-		"app", "256Mi", after(running(2, 19), oom(1, 10, 18)),
-	).container("proxy", "64Mi", running(0, 0))
-	web2 := makePod("web-2", "u2").container("app", "256Mi", after(running(1, 19), end(0, "Error", 1, 10, 18)))
-	if kills := l.Update(append(Observe(web1.pod), Observe(web2.pod)...), nil, at(23)); len(kills) != 0 {
-		t.Errorf("counted again: %+v", kills)
-	}
-	ref := memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}
-	if kills := l.UpdateCounters(
-		[]Counter{{Container: ref, ContainerID: id(2), Count: 4, Time: at(24)}}, nil, at(24),
-	); len(kills) != 1 {
-		t.Errorf("the counter rose from 3 to 4, which gave %d kills", len(kills))
-	}
-	if got := l.Total("app"); got != 6 {
-		t.Errorf("Total is %d, want the 2 and 3 of before, and 1", got)
-	}
-	if p := l.pods[keyOf("u2")]; p == nil || !p.gone.Equal(at(22)) {
-		t.Errorf("pod web-2 is %+v, want it gone since 08:22", p)
 	}
 	reborn(t, l)
 }

@@ -18,23 +18,17 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// ledgerVersion is the first byte of a stored ledger. Then come the length of a head, the head as JSON, and the packed
-// cursors (pack.go). A ledger of another version is refused, never guessed at.
-const ledgerVersion = 2
-
-// jsonVersion is the version that was JSON throughout, which is still read.
-const jsonVersion = 1
-
-// The head: short keys, Unix seconds, nothing that is zero. A kill takes about 200 bytes, and 500 with what
-// an agent saw of it. Version and Pods are of jsonVersion only.
+// A stored ledger is the length of a head, the head as JSON, and the packed cursors (pack.go). Its version is that of
+// the MemoryCheckpoint (v1alpha1.CheckpointVersion).
+//
+// The head has short keys, Unix seconds, and nothing that is zero. A kill takes about 200 bytes, and 500 with what an
+// agent saw of it.
 type (
 	storedLedger struct {
-		Version   int                                 `json:"v,omitempty"`
 		Namespace string                              `json:"ns,omitempty"`
 		Since     int64                               `json:"since,omitempty"`
 		Names     []string                            `json:"names,omitempty"`
 		Limits    map[string]storedBirth              `json:"limits,omitempty"`
-		Pods      map[types.UID]storedPod             `json:"pods,omitempty"`
 		Kills     map[string][]storedKill             `json:"kills,omitempty"`
 		Totals    map[string]map[memory.OOMKind]int64 `json:"totals,omitempty"`
 		Hours     map[int64]int64                     `json:"hours,omitempty"`
@@ -43,22 +37,6 @@ type (
 	storedBirth struct {
 		Limit memory.Bytes `json:"l,omitempty"`
 		Pod   int64        `json:"b,omitempty"`
-	}
-	storedPod struct {
-		Gone       int64                   `json:"gone,omitempty"`
-		Containers map[string]storedCursor `json:"c,omitempty"`
-	}
-	storedCursor struct {
-		Next      int32         `json:"n,omitempty"`
-		ID        string        `json:"id,omitempty"`
-		Finished  int64         `json:"f,omitempty"`
-		Limit     *memory.Bytes `json:"l,omitempty"`
-		Asked     memory.Bytes  `json:"la,omitempty"`
-		LimitOf   int32         `json:"lo,omitempty"`
-		Count     int64         `json:"k,omitempty"`
-		CounterID string        `json:"ki,omitempty"`
-		CounterOf int32         `json:"ko,omitempty"`
-		CountedAt int64         `json:"kt,omitempty"`
 	}
 	storedKill struct {
 		Pod        string            `json:"p"`
@@ -106,39 +84,20 @@ func (l *Ledger) MarshalBinary() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the OOM ledger: %w", err)
 	}
-	data := append(binary.AppendUvarint([]byte{ledgerVersion}, uint64(len(head))), head...)
+	data := append(binary.AppendUvarint(nil, uint64(len(head))), head...)
 	return l.appendPods(data, names), nil
 }
 
-// ErrTooNew means that a newer memfit wrote the ledger.
-var ErrTooNew = errors.New("was written by a newer memfit")
-
-// UnmarshalBinary replaces the ledger by the one written. A ledger of a newer memfit is an error, and l stays as it
-// was.
+// UnmarshalBinary replaces the ledger by the one written. With an error, l is unchanged.
 func (l *Ledger) UnmarshalBinary(data []byte) error {
-	if len(data) == 0 {
-		return errors.New("reading the OOM ledger: it is empty")
+	size, n := binary.Uvarint(data)
+	if n <= 0 || size > uint64(len(data)-n) { //nolint:gosec // n bytes of data were read
+		return errors.New("reading the OOM ledger: it is cut off")
 	}
-	head, cursors := data, []byte(nil)
-	if data[0] != '{' {
-		if data[0] > ledgerVersion {
-			return fmt.Errorf("the OOM ledger %w (version %d, this one reads up to %d)", ErrTooNew, data[0], ledgerVersion)
-		}
-		if data[0] != ledgerVersion {
-			return fmt.Errorf("reading the OOM ledger: version %d, this memfit knows %d", data[0], ledgerVersion)
-		}
-		size, n := binary.Uvarint(data[1:])
-		if n <= 0 || size > uint64(len(data)-1-n) { //nolint:gosec // n bytes of data[1:] were read
-			return errors.New("reading the OOM ledger: it is cut off")
-		}
-		head, cursors = data[1+n:1+n+int(size)], data[1+n+int(size):] //nolint:gosec // checked above
-	}
+	head, cursors := data[n:n+int(size)], data[n+int(size):] //nolint:gosec // checked above
 	var s storedLedger
 	if err := json.Unmarshal(head, &s); err != nil {
 		return fmt.Errorf("reading the OOM ledger: %w", err)
-	}
-	if data[0] == '{' && s.Version != jsonVersion {
-		return fmt.Errorf("reading the OOM ledger: version %d, this memfit knows %d", s.Version, ledgerVersion)
 	}
 	read := &Ledger{
 		namespace: s.Namespace, since: fromUnix(s.Since), totals: s.Totals, hours: newestHours(s.Hours),
@@ -157,14 +116,6 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 func (l *Ledger) readHead(s *storedLedger) {
 	for name, b := range s.Limits {
 		l.limits[name] = birth{b.Limit, fromUnix(b.Pod)}
-	}
-	for uid, sp := range s.Pods {
-		for name, sc := range sp.Containers {
-			l.readStored(l.add(keyOf(uid), name), sc)
-		}
-		if p := l.pods[keyOf(uid)]; p != nil {
-			p.gone = fromUnix(sp.Gone)
-		}
 	}
 	for name, kills := range s.Kills {
 		for _, k := range kills[max(0, len(kills)-KillsKept):] {
@@ -201,18 +152,6 @@ func (l *Ledger) countKept() {
 			l.totals[name][kind] = max(l.totals[name][kind], n)
 		}
 	}
-}
-
-// readStored reads a cursor of jsonVersion.
-func (l *Ledger) readStored(c *cursor, sc storedCursor) {
-	c.next, c.id, c.finished, c.limitOf = max(sc.Next, 0), instanceOf(sc.ID), fromUnix(sc.Finished), sc.LimitOf
-	c.count = int32(max(min(sc.Count, math.MaxInt32), 0))
-	c.counterID, c.counterOf, c.countedAt = instanceOf(sc.CounterID), sc.CounterOf, fromUnix(sc.CountedAt)
-	c.counter = sc.Count != 0 || sc.CounterID != "" || sc.CountedAt != 0
-	if sc.Limit != nil {
-		c.limited, c.limit, c.asked = true, max(*sc.Limit, 0), max(sc.Asked, 0)
-	}
-	l.bytes += c.cost() - cursorCost
 }
 
 // newestHours are as many hours as are kept, with counts that can be.

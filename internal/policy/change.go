@@ -29,6 +29,7 @@ func changes(before, after *profile.Index) []Change {
 			all = append(all, Change{n.Ref, n.Namespace, true})
 		case old.Generation != n.Generation || old.Inherited() != n.Inherited():
 			chooses := old.GivesDefaults() != n.GivesDefaults() ||
+				!equality.Semantic.DeepEqual(old.NamespaceSelector, n.NamespaceSelector) ||
 				!equality.Semantic.DeepEqual(old.Spec.Selector, n.Spec.Selector)
 			all = append(all, Change{n.Ref, n.Namespace, chooses})
 		}

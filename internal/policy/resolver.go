@@ -91,7 +91,7 @@ func (r *Resolver) govern(
 			"finding the workload of pod %s/%s: %w", pod.GetNamespace(), pod.GetName(), ownerErr,
 		)
 	}
-	onNamespace, err := r.namespaceAnnotations(ctx, pod.GetNamespace())
+	onNamespace, labels, err := r.namespace(ctx, pod.GetNamespace())
 	if err != nil {
 		return Resolution{Owner: owner}, err
 	}
@@ -101,7 +101,7 @@ func (r *Resolver) govern(
 	}
 	match := r.index.Load().Match(profile.Subject{
 		Namespace: pod.GetNamespace(), PodLabels: pod.GetLabels(), PodAnnotations: pod.GetAnnotations(),
-		WorkloadAnnotations: owner.Annotations, NamespaceAnnotations: onNamespace,
+		WorkloadAnnotations: owner.Annotations, NamespaceAnnotations: onNamespace, NamespaceLabels: labels,
 	})
 	if n := match.Profile; n != nil && r.ownPod(pod) && !n.OnlyMeasures() {
 		match = profile.Match{Problem: profile.Excluded, Why: fmt.Sprintf(
@@ -127,7 +127,7 @@ func (r *Resolver) pausedBy(ctx context.Context, owner owners.Owner, onNamespace
 	case r.home == "":
 		return "", nil
 	}
-	home, err := r.namespaceAnnotations(ctx, r.home)
+	home, _, err := r.namespace(ctx, r.home)
 	if err != nil || home[v1alpha1.PauseAnnotation] != "true" {
 		return "", err
 	}
@@ -168,7 +168,9 @@ func (r *Resolver) rebuild(ctx context.Context) ([]Change, int, error) {
 	}
 	for i := range clusterWide.Items {
 		p := &clusterWide.Items[i]
-		profiles = append(profiles, profileOf(KindClusterProfile, &p.ObjectMeta, &p.Spec))
+		n := profileOf(KindClusterProfile, &p.ObjectMeta, &p.Spec.MemoryProfileSpec)
+		n.NamespaceSelector = p.Spec.NamespaceSelector
+		profiles = append(profiles, n)
 	}
 	index := profile.NewIndex(profiles)
 	changed := changes(r.index.Swap(index), index)
@@ -196,20 +198,20 @@ func profileOf(kind string, meta *metav1.ObjectMeta, spec *v1alpha1.MemoryProfil
 	}
 }
 
-// spare are objects to read the cache's into. What leaves, a namespace's annotations, is the cache's own.
+// spare are objects to read the cache's into. What leaves, a namespace's annotations and labels, is the cache's own.
 var spare = sync.Pool{New: func() any { return new(metav1.PartialObjectMetadata) }}
 
-// namespaceAnnotations of a namespace that is not (or not yet) in the cache are none: its pods cannot have been opted
-// in by it.
-func (r *Resolver) namespaceAnnotations(ctx context.Context, name string) (map[string]string, error) {
+// namespace returns the annotations and labels of a namespace. One that is not (or not yet) in the cache has none: its
+// pods cannot have been opted in by it.
+func (r *Resolver) namespace(ctx context.Context, name string) (annotations, labels map[string]string, err error) {
 	ns, _ := spare.Get().(*metav1.PartialObjectMetadata)
 	defer spare.Put(ns)
 	*ns = metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: namespaceKind.Version, Kind: namespaceKind.Kind},
 	}
-	err := r.reader.Get(ctx, client.ObjectKey{Name: name}, ns, client.UnsafeDisableDeepCopy) // only read
+	err = r.reader.Get(ctx, client.ObjectKey{Name: name}, ns, client.UnsafeDisableDeepCopy) // only read
 	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("reading namespace %s: %w", name, err)
+		return nil, nil, fmt.Errorf("reading namespace %s: %w", name, err)
 	}
-	return ns.Annotations, nil
+	return ns.Annotations, ns.Labels, nil
 }

@@ -32,6 +32,21 @@ func Invalid(spec *v1alpha1.MemoryProfileSpec) []string {
 	return append(append(out, wrong...), refused(spec)...)
 }
 
+// Invalid returns what is wrong with what the profile itself declares, its namespaceSelector included.
+func (n *Profile) Invalid() []string {
+	out := Invalid(n.Declared())
+	if n.NamespaceSelector == nil {
+		return out
+	}
+	if _, err := metav1.LabelSelectorAsSelector(n.NamespaceSelector); err != nil {
+		out = append(out, fmt.Sprintf(
+			"spec.namespaceSelector chooses no namespace, because it is invalid (%v): correct it, or remove it to choose every "+
+				"namespace", err,
+		))
+	}
+	return out
+}
+
 // refused says which settings of spec mean nothing beside others of it. All that is looked at is at hand, so that it
 // may be asked for each of many profiles.
 func refused(spec *v1alpha1.MemoryProfileSpec) []string {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 )
@@ -227,8 +228,10 @@ func TestContainerSizingHasEveryDefault(t *testing.T) {
 		Decrease: v1alpha1.DecreaseAllowed, Increase: v1alpha1.IncreaseAllowed,
 		OOM: &v1alpha1.OOMSpec{FactorPercent: new(int32(150)), MinIncrease: quantity("64Mi")},
 		Disruption: &v1alpha1.DisruptionSpec{
-			Cooldown: &metav1.Duration{Duration: time.Hour}, MaxUnavailable: new(int32(1)), MinChangePercent: new(int32(10)),
-			SingleReplica: "Never",
+			Cooldown: &metav1.Duration{Duration: time.Hour}, MaxUnavailable: new(intstr.FromInt32(1)),
+			MinChangePercent: new(int32(10)),
+			Watch:            &metav1.Duration{Duration: 10 * time.Minute},
+			SingleReplica:    "Never",
 		},
 	}
 	if diff := cmp.Diff(want, of(spec).Container("app", nil).Sizing); diff != "" {
@@ -362,5 +365,23 @@ func TestOnlyMeasures(t *testing.T) {
 				t.Errorf("it only measures, and container app is tuned: %s", c.Tuning.Mode)
 			}
 		})
+	}
+}
+
+// TestDriftHasEveryDefault: what a profile leaves open is the built-in default, and what it sets wins.
+func TestDriftHasEveryDefault(t *testing.T) {
+	week := &metav1.Duration{Duration: 168 * time.Hour}
+	n := &Profile{Spec: &v1alpha1.MemoryProfileSpec{
+		Drift:  v1alpha1.DriftSpec{Action: v1alpha1.DriftRestart, Window: week},
+		Sizing: v1alpha1.SizingSpec{Disruption: &v1alpha1.DisruptionSpec{Watch: week}},
+	}}
+	want := v1alpha1.DriftSpec{
+		Action: v1alpha1.DriftRestart, Window: week, MaxPerDay: new(int32(3)), MinReplicas: new(int32(1)),
+	}
+	if diff := cmp.Diff(want, n.Drift()); diff != "" {
+		t.Error(diff)
+	}
+	if d := n.Disruption(); d.Watch != week || d.Cooldown.Duration != time.Hour || d.MaxUnavailable.IntValue() != 1 {
+		t.Errorf("got %+v", d)
 	}
 }

@@ -34,20 +34,30 @@ type Profile struct {
 	Generation int64
 	// Created is metadata.creationTimestamp, which decides between two profiles with role Defaults.
 	Created time.Time
+	// NamespaceSelector limits a ClusterMemoryProfile to namespaces by label; nil: every namespace.
+	NamespaceSelector *metav1.LabelSelector
 	// Spec is what is effective: what the profile says and, once [NewIndex] or [Inherit] has seen it, what it inherits.
 	// Shared, never written.
 	Spec *v1alpha1.MemoryProfileSpec
 
 	// own is what the profile says itself; nil: Spec, because it inherits nothing.
-	own       *v1alpha1.MemoryProfileSpec
-	from      []*Profile
-	clashes   []string
-	held      bool // its sizing.mode would change sizes, but for the clashes
-	inherited string
+	own *v1alpha1.MemoryProfileSpec
+	// namespaces is NamespaceSelector, compiled by [NewIndex]; nil where it cannot be read.
+	namespaces labels.Selector
+	from       []*Profile
+	clashes    []string
+	held       bool // its sizing.mode would change sizes, but for the clashes
+	inherited  string
 	// effective is what is effective for containers, by the name of their entry; "": without one. It was merged from
 	// mergedFrom, and is not used for another Spec.
 	effective  map[string]policy
 	mergedFrom *v1alpha1.MemoryProfileSpec
+}
+
+// Reaches reports whether the profile may govern pods of a namespace with these labels. The profile must be of an
+// [Index].
+func (n *Profile) Reaches(namespaceLabels map[string]string) bool {
+	return n.NamespaceSelector == nil || n.namespaces != nil && n.namespaces.Matches(labels.Set(namespaceLabels))
 }
 
 // String is "MemoryProfile shop/web" or "ClusterMemoryProfile web".
@@ -106,6 +116,9 @@ func (x *Index) add(n *Profile) {
 		x.spaces[n.Namespace] = s
 	}
 	s.byName[n.Ref.Name] = n
+	if n.NamespaceSelector != nil {
+		n.namespaces, _ = metav1.LabelSelectorAsSelector(n.NamespaceSelector) // [Profile.Invalid] reports the error
+	}
 	if n.GivesDefaults() {
 		s.defaults = elder(s.defaults, n)
 	}

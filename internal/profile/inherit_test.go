@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 )
@@ -72,6 +73,8 @@ func sample(t *testing.T, of reflect.Type, n int) reflect.Value {
 		return reflect.ValueOf(resource.NewQuantity(int64(n)<<20, resource.BinarySI))
 	case reflect.TypeFor[*metav1.Duration]():
 		return reflect.ValueOf(&metav1.Duration{Duration: time.Duration(n) * time.Minute})
+	case reflect.TypeFor[*intstr.IntOrString]():
+		return reflect.ValueOf(new(intstr.FromInt(n)))
 	case reflect.TypeFor[[]v1alpha1.MaintenanceWindow]():
 		return reflect.ValueOf([]v1alpha1.MaintenanceWindow{{Schedule: fmt.Sprintf("%d 2 * * *", n)}})
 	}

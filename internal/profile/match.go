@@ -4,7 +4,9 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,7 +22,7 @@ type Subject struct {
 	// WorkloadKind names the workload in messages ("Deployment"); empty is "workload".
 	WorkloadKind string
 
-	PodLabels, PodAnnotations, WorkloadAnnotations, NamespaceAnnotations map[string]string
+	PodLabels, PodAnnotations, WorkloadAnnotations, NamespaceAnnotations, NamespaceLabels map[string]string
 }
 
 // Problem says why a pod that asks for a profile, or is chosen by one, is not governed.
@@ -65,9 +67,11 @@ type Match struct {
 }
 
 // Match finds the profile that governs s: named by annotation on the pod template, else on the workload, else on the
-// namespace, else chosen by selector. memfit.dev/inject: "false" in any of the three places opts out. A MemoryProfile
-// wins over a ClusterMemoryProfile, by name and by selector; two that choose a pod at the same level are a problem and
-// none is applied. The cost depends on the pod's own labels and namespace, not on the number of profiles.
+// namespace, else chosen by selector. A ClusterMemoryProfile governs only pods of the namespaces that its
+// namespaceSelector chooses, also where an annotation names it. memfit.dev/inject: "false" in any of the three places
+// opts out. A MemoryProfile wins over a ClusterMemoryProfile, by name and by selector; two that choose a pod at the
+// same level are a problem and none is applied. The cost depends on the pod's own labels and namespace, not on the
+// number of profiles.
 func (x *Index) Match(s Subject) Match {
 	if where := s.optedOut(); where != "" {
 		return Match{
@@ -76,7 +80,7 @@ func (x *Index) Match(s Subject) Match {
 		}
 	}
 	if name, where := s.asked(); name != "" {
-		return x.byAnnotation(s.Namespace, name, where)
+		return x.byAnnotation(s, name, where)
 	}
 	if chosen := x.space(s.Namespace).chosen(s.PodLabels); len(chosen) > 0 {
 		return bySelector(chosen)
@@ -84,11 +88,18 @@ func (x *Index) Match(s Subject) Match {
 	if s.Namespace == "" {
 		return Match{}
 	}
-	return bySelector(x.space("").chosen(s.PodLabels))
+	elsewhere := func(n *Profile) bool { return !n.Reaches(s.NamespaceLabels) }
+	return bySelector(slices.DeleteFunc(x.space("").chosen(s.PodLabels), elsewhere))
 }
 
-func (x *Index) byAnnotation(namespace, name, where string) Match {
-	if n := x.Find(namespace, name); n != nil {
+func (x *Index) byAnnotation(s Subject, name, where string) Match {
+	if n := x.Find(s.Namespace, name); n != nil {
+		if !n.Reaches(s.NamespaceLabels) {
+			return Match{Problem: NotFound, Why: fmt.Sprintf(
+				"annotation %s on the %s names %s, whose namespaceSelector (%s) does not match the labels of namespace %q: name "+
+					"another profile, or label the namespace", v1alpha1.ProfileAnnotation, where, n, labelText(n.NamespaceSelector),
+				s.Namespace)}
+		}
 		if n.GivesDefaults() {
 			return Match{Problem: NotFound, Why: fmt.Sprintf(
 				"annotation %s on the %s names %s, which governs no pod: its role is Defaults, and other profiles inherit from "+
@@ -99,7 +110,7 @@ func (x *Index) byAnnotation(namespace, name, where string) Match {
 	return Match{Problem: NotFound, Missing: name, Why: fmt.Sprintf(
 		"annotation %s on the %s names %s, but there is no MemoryProfile of that name in namespace %q and no "+
 			"ClusterMemoryProfile: create one or correct the annotation",
-		v1alpha1.ProfileAnnotation, where, quote.Name(name), namespace)}
+		v1alpha1.ProfileAnnotation, where, quote.Name(name), s.Namespace)}
 }
 
 func bySelector(chosen []*Profile) Match {
@@ -130,10 +141,22 @@ func bySelector(chosen []*Profile) Match {
 const claimsNamed = 3
 
 func selectorText(n *Profile) string {
-	if text := metav1.FormatLabelSelector(n.Spec.Selector); text != "" && text != "<none>" {
+	text := labelText(n.Spec.Selector)
+	if text == "" {
+		text = "{} (every pod)"
+	}
+	if n.NamespaceSelector != nil {
+		text += ", namespaceSelector " + cmp.Or(labelText(n.NamespaceSelector), "{} (every namespace)")
+	}
+	return text
+}
+
+// labelText returns a selector as kubectl prints it; empty: it matches everything.
+func labelText(selector *metav1.LabelSelector) string {
+	if text := metav1.FormatLabelSelector(selector); text != "<none>" {
 		return quote.Line(text)
 	}
-	return "{} (every pod)"
+	return ""
 }
 
 // asked is the profile name of the nearest annotation and where it stands. An empty value asks for nothing: templates

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 )
@@ -262,5 +263,96 @@ func BenchmarkNewIndex10kInheriting(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		NewIndex(profiles)
+	}
+}
+
+// TestNamespaceSelector: it limits what a ClusterMemoryProfile governs, by selector and by annotation, and gives no
+// precedence.
+func TestNamespaceSelector(t *testing.T) {
+	cluster := func(name string, namespaces map[string]string, pods map[string]string) Profile {
+		n := Profile{
+			Ref: v1alpha1.ProfileReference{Kind: KindCluster, Name: name}, Spec: &v1alpha1.MemoryProfileSpec{},
+		}
+		if pods != nil {
+			n.Spec.Selector = &metav1.LabelSelector{MatchLabels: pods}
+		}
+		if namespaces != nil {
+			n.NamespaceSelector = &metav1.LabelSelector{MatchLabels: namespaces}
+		}
+		return n
+	}
+	web, shop := map[string]string{"app": "web"}, map[string]string{"team": "shop"}
+	own := Profile{
+		Ref: v1alpha1.ProfileReference{Kind: KindNamespaced, Name: "own"}, Namespace: "a",
+		Spec: &v1alpha1.MemoryProfileSpec{Selector: &metav1.LabelSelector{MatchLabels: web}},
+	}
+	unreadable := cluster("unreadable", nil, web)
+	unreadable.NamespaceSelector = &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Like"}},
+	}
+	for name, tc := range map[string]struct {
+		profiles  []Profile
+		namespace map[string]string
+		asks      string
+		want      string
+		problem   Problem
+		why       string
+	}{
+		"by selector": {
+			profiles: []Profile{cluster("some", shop, web)}, namespace: shop, want: "some",
+			why: "selector app=web, namespaceSelector team=shop",
+		},
+		"another namespace": {profiles: []Profile{cluster("some", shop, web)}, namespace: map[string]string{"team": "bank"}},
+		"no labels":         {profiles: []Profile{cluster("some", shop, web)}},
+		"empty selects every namespace": {
+			profiles: []Profile{cluster("some", map[string]string{}, web)}, want: "some",
+			why: "namespaceSelector {} (every namespace)",
+		},
+		"by annotation": {profiles: []Profile{cluster("some", shop, nil)}, namespace: shop, asks: "some", want: "some"},
+		"by annotation in another namespace": {
+			profiles: []Profile{cluster("some", shop, nil)}, asks: "some", problem: NotFound,
+			why: `names ClusterMemoryProfile some, whose namespaceSelector (team=shop) does not match the labels of namespace "a"`,
+		},
+		"no precedence over one for every namespace": {
+			profiles: []Profile{cluster("some", shop, web), cluster("all", nil, web)}, namespace: shop, problem: Ambiguous,
+			why: "ClusterMemoryProfile all (selector app=web) and ClusterMemoryProfile some (selector app=web, " +
+				"namespaceSelector team=shop) both choose this pod",
+		},
+		"the one for every namespace elsewhere": {
+			profiles: []Profile{cluster("some", shop, web), cluster("all", nil, web)}, want: "all",
+		},
+		"the namespace's own wins": {profiles: []Profile{cluster("some", shop, web), own}, namespace: shop, want: "own"},
+		"one that cannot be read":  {profiles: []Profile{unreadable}, namespace: shop},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := NewIndex(tc.profiles).Match(Subject{
+				Namespace: "a", PodLabels: web, NamespaceLabels: tc.namespace,
+				PodAnnotations: map[string]string{v1alpha1.ProfileAnnotation: tc.asks},
+			})
+			found := ""
+			if got.Profile != nil {
+				found = got.Profile.Ref.Name
+			}
+			if found != tc.want || got.Problem != tc.problem || !strings.Contains(got.Why, tc.why) {
+				t.Errorf("got %q, %q, %q; want %q, %q, %q", found, got.Problem, got.Why, tc.want, tc.problem, tc.why)
+			}
+		})
+	}
+	if wrong := unreadable.Invalid(); len(wrong) != 1 || !strings.Contains(wrong[0], "spec.namespaceSelector") {
+		t.Errorf("unreadable: %q", wrong)
+	}
+}
+
+func TestMaxUnavailable(t *testing.T) {
+	for value, want := range map[intstr.IntOrString]int32{
+		intstr.FromInt32(3): 3, intstr.FromString("25%"): 2, intstr.FromString("1%"): 1, intstr.FromString("100%"): 10,
+		intstr.FromString("many"): 1, intstr.FromInt32(0): 1,
+	} {
+		if got := MaxUnavailable(&v1alpha1.DisruptionSpec{MaxUnavailable: &value}, 10); got != want {
+			t.Errorf("%s of 10: got %d, want %d", value.String(), got, want)
+		}
+	}
+	if got := MaxUnavailable(nil, 10); got != 1 {
+		t.Errorf("nothing said: got %d, want 1", got)
 	}
 }

@@ -8,15 +8,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// builtin returns the defaults of tuning and sizing, as documented on the API's fields, for what neither the profile
-// nor what it inherits sets. Those of drift and of what is left of disruption are with the packages that read them.
-// What a profile sets is real time; a default is a period of evidence.
+// builtin returns the defaults, as documented on the API's fields, for what neither the profile nor what it inherits
+// sets. What a profile sets is real time; a default is a period of evidence.
 func builtin() *v1alpha1.MemoryProfileSpec {
 	return &v1alpha1.MemoryProfileSpec{
 		Tuning: v1alpha1.TuningSpec{
@@ -31,18 +31,30 @@ func builtin() *v1alpha1.MemoryProfileSpec {
 			OOM: &v1alpha1.OOMSpec{FactorPercent: new(int32(150)), MinIncrease: new(resource.MustParse("64Mi"))},
 			Disruption: &v1alpha1.DisruptionSpec{
 				Cooldown:       &metav1.Duration{Duration: period.Hour.Duration()},
-				MaxUnavailable: new(int32(1)), MinChangePercent: new(int32(10)),
+				Watch:          &metav1.Duration{Duration: (10 * period.Minute).Duration()},
+				MaxUnavailable: new(intstr.FromInt32(1)), MinChangePercent: new(int32(10)),
 				SingleReplica: "Never",
 			},
+		},
+		Drift: v1alpha1.DriftSpec{
+			Window:    &metav1.Duration{Duration: period.Day.Duration()},
+			MaxPerDay: new(int32(3)), MinReplicas: new(int32(1)),
 		},
 	}
 }
 
-// policy is what is effective for one container.
+// policy is what is effective for one container; drift is one for all.
 type policy struct {
 	tuning v1alpha1.TuningSpec
 	sizing v1alpha1.SizingSpec
+	drift  v1alpha1.DriftSpec
 }
+
+// Disruption returns what is effective for changes of running pods. It is shared: read only.
+func (n *Profile) Disruption() *v1alpha1.DisruptionSpec { return n.policyFor(nil).sizing.Disruption }
+
+// Drift returns what is effective for memory that drifts. What its pointers refer to is shared: read only.
+func (n *Profile) Drift() v1alpha1.DriftSpec { return n.policyFor(nil).drift }
 
 // policyFor returns what is effective for a container with that entry; nil: for one without.
 func (n *Profile) policyFor(entry *v1alpha1.ContainerPolicy) policy {
@@ -54,7 +66,7 @@ func (n *Profile) policyFor(entry *v1alpha1.ContainerPolicy) policy {
 		return p
 	}
 	spec := under(stated(n.Spec, entry), builtin())
-	return policy{spec.Tuning, spec.Sizing}
+	return policy{spec.Tuning, spec.Sizing, spec.Drift}
 }
 
 // mergeContainers fills effective, so that nothing is merged for a pod.

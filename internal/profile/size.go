@@ -5,8 +5,10 @@ package profile
 
 import (
 	"fmt"
+	"math"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/maintenance"
@@ -46,6 +48,19 @@ func (c *Container) SizePolicy() recommend.Policy {
 		}
 	}
 	return p
+}
+
+// MaxUnavailable returns how many of a workload's replicas may be unavailable at the same time. A share is rounded down,
+// and at least 1, so that a small workload is changed one pod at a time.
+func MaxUnavailable(d *v1alpha1.DisruptionSpec, replicas int) int32 {
+	if d == nil || d.MaxUnavailable == nil {
+		return 1
+	}
+	most, err := intstr.GetScaledValueFromIntOrPercent(d.MaxUnavailable, replicas, false)
+	if err != nil { // the API server refuses it
+		return 1
+	}
+	return int32(min(max(most, 1), math.MaxInt32)) //nolint:gosec // bounded
 }
 
 // Windows are the maintenance windows of a profile, and what is wrong with those that cannot be read, which never open.

@@ -39,6 +39,33 @@ type Input struct {
 
 // Summarize makes a profile's status. It changes nothing and reads no clock.
 func Summarize(in Input) v1alpha1.MemoryProfileStatus {
+	status := summarize(in)
+	status.Problem = problem(status.Conditions)
+	return status
+}
+
+// problem returns the reason of the first condition that needs attention; empty: none does.
+func problem(all []metav1.Condition) string {
+	for _, wrong := range []struct {
+		condition string
+		status    metav1.ConditionStatus
+	}{
+		{v1alpha1.ConditionReady, metav1.ConditionFalse},
+		{v1alpha1.ConditionConflicted, metav1.ConditionTrue},
+		{v1alpha1.ConditionUsageAvailable, metav1.ConditionFalse},
+		{v1alpha1.ConditionInjectionUpToDate, metav1.ConditionFalse},
+	} {
+		if c := meta.FindStatusCondition(all, wrong.condition); c != nil && c.Status == wrong.status {
+			return c.Reason
+		}
+	}
+	if c := meta.FindStatusCondition(all, v1alpha1.ConditionReady); c != nil && c.Reason == v1alpha1.ReasonNoPodsMatched {
+		return c.Reason
+	}
+	return ""
+}
+
+func summarize(in Input) v1alpha1.MemoryProfileStatus {
 	if in.Profile.GivesDefaults() {
 		return summarizeDefaults(in)
 	}
@@ -166,7 +193,11 @@ func noPodsMessage(in Input) string {
 	opt := "annotate a workload, its pod template or its namespace with " + v1alpha1.ProfileAnnotation + ": " +
 		in.Profile.Ref.Name
 	if in.Profile.Spec.Selector != nil {
-		return "No running pod matches spec.selector; check the labels of the pod template, or " + opt
+		where := ""
+		if in.Profile.NamespaceSelector != nil {
+			where = " in a namespace that spec.namespaceSelector selects"
+		}
+		return "No running pod matches spec.selector" + where + "; check the labels of the pod template, or " + opt
 	}
 	return "No running pod asks for this profile: " + opt
 }

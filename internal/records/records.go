@@ -5,7 +5,6 @@ package records
 
 import (
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,10 +27,8 @@ const (
 // Presence is what is known of a workload.
 type Presence struct {
 	State State
-	// UID and Created are those of the object that has the workload's name now; empty when there is none, or it could not
-	// be read.
-	UID     types.UID
-	Created time.Time
+	// UID is that of the object that has the workload's name now; empty when there is none, or it could not be read.
+	UID types.UID
 }
 
 // Action is what is to be done with a stored record.
@@ -40,12 +37,11 @@ type Action int
 // Actions.
 const (
 	Keep   Action = iota
-	Adopt         // it names no owner, and is about the workload that exists: give it an ownerReference
-	Delete        // it is about a workload that does not exist any more, also when another of the same name does
+	Delete        // its workload does not exist any more, also when another of the same name does, or it names no owner
 )
 
-// Judge returns what is to be done with a record of a workload, and why. It only returns deletion if the record's
-// workload is known to be gone.
+// Judge returns what is to be done with a record of a workload, and why. It only returns deletion if the record is known
+// not to be about the workload that exists.
 func Judge(record *metav1.ObjectMeta, of memory.WorkloadRef, p Presence) (Action, string) {
 	uid, owned := OwnerUID(record.OwnerReferences, of)
 	switch {
@@ -59,12 +55,10 @@ func Judge(record *metav1.ObjectMeta, of memory.WorkloadRef, p Presence) (Action
 		return Keep, ""
 	case owned:
 		return Delete, "it was written for an earlier " + of.String() + ", whose UID was " + string(uid)
-	case record.CreationTimestamp.Time.Before(p.Created):
-		return Delete, "it names no owner and is older than " + of.String()
-	case p.State == Leaving:
-		return Keep, ""
+	case p.State == Exists: // memfit writes none without, so it may be about any workload that had this name
+		return Delete, "it names no owner"
 	default:
-		return Adopt, ""
+		return Keep, ""
 	}
 }
 

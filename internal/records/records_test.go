@@ -5,7 +5,6 @@ package records
 
 import (
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,7 +14,6 @@ import (
 
 var (
 	web     = memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
-	noon    = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	someone = metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "web", UID: "c"}
 )
 
@@ -24,12 +22,11 @@ func owned(uid types.UID) []metav1.OwnerReference {
 }
 
 func TestJudge(t *testing.T) {
-	exists := Presence{State: Exists, UID: "now", Created: noon}
+	exists := Presence{State: Exists, UID: "now"}
 	for name, tc := range map[string]struct {
-		refs    []metav1.OwnerReference
-		created time.Time
-		of      Presence
-		want    Action
+		refs []metav1.OwnerReference
+		of   Presence
+		want Action
 	}{
 		"of the workload that exists":    {refs: owned("now"), of: exists, want: Keep},
 		"of an earlier one of that name": {refs: owned("before"), of: exists, want: Delete},
@@ -41,25 +38,23 @@ func TestJudge(t *testing.T) {
 		},
 		"of none that exists":                          {refs: owned("now"), of: Presence{State: Gone}, want: Delete},
 		"of none, unowned: a ghost of an older memfit": {of: Presence{State: Gone}, want: Delete},
-		"unowned, older than the workload":             {created: noon.Add(-time.Second), of: exists, want: Delete},
-		"unowned, as old as the workload":              {created: noon, of: exists, want: Adopt},
+		"unowned, of the workload that exists":         {of: exists, want: Delete},
 		"owned by somebody's ConfigMap only": {
-			refs: []metav1.OwnerReference{someone}, created: noon, of: exists, want: Adopt,
+			refs: []metav1.OwnerReference{someone}, of: exists, want: Delete,
 		},
 		"unowned, of one that is leaving": {
-			created: noon, of: Presence{State: Leaving, UID: "now", Created: noon}, want: Keep,
+			of: Presence{State: Leaving, UID: "now"}, want: Keep,
 		},
 		"nothing is known":                              {refs: owned("before"), of: Presence{}, want: Keep},
 		"nothing is known of an unowned one":            {of: Presence{}, want: Keep},
-		"of a kind that cannot be read, unowned":        {of: Presence{UID: "now"}, want: Adopt},
+		"of a kind that cannot be read, unowned":        {of: Presence{UID: "now"}, want: Keep},
 		"of a kind that cannot be read, of another UID": {refs: owned("before"), of: Presence{UID: "now"}, want: Keep},
 		"of a workload that was read before it had its UID": {
 			refs: owned("before"), of: Presence{State: Exists}, want: Keep,
 		},
-		"unowned, of a workload whose age nobody could read": {of: Presence{State: Exists, UID: "now"}, want: Adopt},
 	} {
 		t.Run(name, func(t *testing.T) {
-			record := &metav1.ObjectMeta{OwnerReferences: tc.refs, CreationTimestamp: metav1.NewTime(tc.created)}
+			record := &metav1.ObjectMeta{OwnerReferences: tc.refs}
 			got, why := Judge(record, web, tc.of)
 			if got != tc.want {
 				t.Errorf("Judge = %d (%s), want %d", got, why, tc.want)

@@ -27,17 +27,17 @@ func FuzzState(f *testing.F) {
 	}
 	f.Add(
 		[]byte(
-			`{"v":1,"experiment":{"began":"9999-12-31T23:59:59Z","lowering":true,"targets":{"app":{"Limit":-1}},"steps":[{"pod":"web-1","uid":"uid-1","evict":true}]}}`,
+			`{"experiment":{"began":"9999-12-31T23:59:59Z","lowering":true,"targets":{"app":{"Limit":-1}},"steps":[{"pod":"web-1","uid":"uid-1","evict":true}]}}`,
 		),
 	)
 	f.Add(
 		[]byte(
-			`{"v":1,"experiment":{"targets":null,"steps":[{"uid":"uid-1","at":"0001-01-01T00:00:00Z","from":{"app":{}},"to":{"app":{"Limit":9223372036854775807}},"tries":99}]}}`,
+			`{"experiment":{"targets":null,"steps":[{"uid":"uid-1","at":"0001-01-01T00:00:00Z","from":{"app":{}},"to":{"app":{"Limit":9223372036854775807}},"tries":99}]}}`,
 		),
 	)
 	f.Add(
 		[]byte(
-			`{"v":1,"restart":{"uid":"uid-2"},"foreign":{"until":"2999-01-01T00:00:00Z","why":"x"},"reverts":[{"container":"app"}]}`,
+			`{"restart":{"uid":"uid-2"},"foreign":{"until":"2999-01-01T00:00:00Z","why":"x"},"reverts":[{"container":"app"}]}`,
 		),
 	)
 	f.Fuzz(func(t *testing.T, stored []byte) {

@@ -5,7 +5,6 @@ package rollout
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,9 +18,6 @@ import (
 	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/recommend"
 )
-
-// version of the encoding.
-const version = 1
 
 // State is what must be remembered between two decisions, a restart of memfit included. The zero value remembers
 // nothing.
@@ -318,11 +314,6 @@ func (s *State) revert(r Revert) {
 // stamp is a time as it is remembered: seconds are enough, and equal states are then equal bytes.
 func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
-type encoded struct {
-	Version int `json:"v"`
-	plain
-}
-
 // plain is State without its methods, so that encoding it does not recur.
 type plain State
 
@@ -333,23 +324,16 @@ func (s *State) MarshalJSON() ([]byte, error) {
 		len(s.Lowerings) == 0 {
 		return []byte("null"), nil
 	}
-	return json.Marshal(encoded{version, plain(*s)})
+	return json.Marshal(plain(*s))
 }
 
-// ErrTooNew means that a newer memfit wrote the state.
-var ErrTooNew = errors.New("was written by a newer memfit")
-
-// UnmarshalJSON reads what MarshalJSON wrote. A newer version is an error: who does not know what was begun must not go
-// on with it.
+// UnmarshalJSON reads what MarshalJSON wrote.
 func (s *State) UnmarshalJSON(data []byte) error {
-	var e encoded
-	if err := json.Unmarshal(data, &e); err != nil {
+	var read plain
+	if err := json.Unmarshal(data, &read); err != nil {
 		return err
 	}
-	if e.Version > version {
-		return fmt.Errorf("the state of resizes %w (version %d, this one reads up to %d)", ErrTooNew, e.Version, version)
-	}
-	*s = State(e.plain)
+	*s = State(read)
 	s.Refusals = s.Refusals[max(0, len(s.Refusals)-maxRefusals):]
 	s.Changes = s.Changes[max(0, len(s.Changes)-maxChanges):]
 	s.Spent = bounded(s.Spent)

@@ -17,10 +17,6 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 )
 
-// CheckpointVersion is the version of what a MemoryCheckpoint holds. Containers and ledger carry versions of their own.
-// 2: the ledger is packed.
-const CheckpointVersion = 2
-
 // MaxCheckpoint bounds what a MemoryCheckpoint takes in etcd, in bytes of JSON. etcd refuses requests above 1.5 MiB for
 // ever, and other stores behind the API server (kine on MySQL) above 1 MiB. The ledger bounds itself so that it fits
 // with all histories; see packHistories.
@@ -28,7 +24,7 @@ const MaxCheckpoint = 1 << 20
 
 // Pack is what the checkpoint should hold, without histories.
 func (st *State) Pack() (v1alpha1.MemoryCheckpointStatus, error) {
-	status := v1alpha1.MemoryCheckpointStatus{Version: CheckpointVersion}
+	status := v1alpha1.MemoryCheckpointStatus{Version: v1alpha1.CheckpointVersion}
 	var err error
 	if status.Ledger, err = st.ledger.MarshalBinary(); err != nil {
 		return status, fmt.Errorf("encoding the ledger: %w", err)
@@ -97,19 +93,13 @@ const MaxContainers = 32
 // ErrTooNew means that a newer memfit wrote the checkpoint.
 var ErrTooNew = errors.New("was written by a newer memfit")
 
-// TooNew reports whether a checkpoint cannot be read because a newer memfit wrote it, or a part of it.
-func TooNew(err error) bool {
-	return errors.Is(err, ErrTooNew) || errors.Is(err, oom.ErrTooNew) || errors.Is(err, drift.ErrTooNew) ||
-		errors.Is(err, rollout.ErrTooNew)
-}
-
 // Unpack replaces ledger and history by what a checkpoint holds. A history that cannot be read is begun afresh and said
 // in lost: usage is measured again, while a workload that is not stepped until somebody deletes its checkpoint would
 // help nobody. A ledger that cannot be read is an error, because kills cannot be counted again.
 func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) {
-	if c.Status.Version > CheckpointVersion {
+	if c.Status.Version > v1alpha1.CheckpointVersion {
 		return nil, fmt.Errorf("MemoryCheckpoint %s/%s %w (version %d, this one reads up to %d)",
-			c.Namespace, c.Name, ErrTooNew, c.Status.Version, CheckpointVersion)
+			c.Namespace, c.Name, ErrTooNew, c.Status.Version, v1alpha1.CheckpointVersion)
 	}
 	var ledger oom.Ledger
 	if len(c.Status.Ledger) > 0 {

@@ -31,14 +31,14 @@ func FuzzCheckpoint(f *testing.F) {
 		f.Fatal(err)
 	}
 	sizing := []byte(
-		`{"v":1,"lastChange":"2026-03-02T08:00:00Z","refusals":[{"pod":"web-1","uid":"u1","until":"2026-03-02T09:00:00Z","reason":"DisruptionBudget","why":"x"}]}`,
+		`{"lastChange":"2026-03-02T08:00:00Z","refusals":[{"pod":"web-1","uid":"u1","until":"2026-03-02T09:00:00Z","reason":"DisruptionBudget","why":"x"}]}`,
 	)
-	drift := []byte(`{"v":1,"restarts":[{"pod":"web-1","uid":"u1","at":"2026-03-02T08:00:00Z"}]}`)
+	drift := []byte(`{"restarts":[{"pod":"web-1","uid":"u1","at":"2026-03-02T08:00:00Z"}]}`)
 	// what is made once per process
-	checkCheckpoint(f, CheckpointVersion, status.Ledger, drift, sizing, status.Containers[0].History, "app")
-	f.Add(int32(CheckpointVersion), status.Ledger, drift, sizing, status.Containers[0].History, "app")
-	f.Add(int32(1), []byte(`{"v":1}`), []byte("null"), []byte("null"), []byte{}, "")
-	f.Add(int32(CheckpointVersion+1), []byte{}, []byte{}, []byte{}, []byte{}, "x")
+	checkCheckpoint(f, v1alpha1.CheckpointVersion, status.Ledger, drift, sizing, status.Containers[0].History, "app")
+	f.Add(int32(v1alpha1.CheckpointVersion), status.Ledger, drift, sizing, status.Containers[0].History, "app")
+	f.Add(int32(1), []byte("\x02{}"), []byte("null"), []byte("null"), []byte{}, "")
+	f.Add(int32(v1alpha1.CheckpointVersion+1), []byte{}, []byte{}, []byte{}, []byte{}, "x")
 	f.Fuzz(func(t *testing.T, version int32, ledger, drift, sizing, history []byte, container string) {
 		size := len(ledger) + len(drift) + len(sizing) + len(history) + len(container)
 		budget.Check(

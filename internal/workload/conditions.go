@@ -16,7 +16,6 @@ import (
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
-	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/shape"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
@@ -26,17 +25,19 @@ func workloadConditions(s *Snapshot, st *State, v *result, cov coverage, now tim
 		readyCondition(s, v),
 		withRestarts(oomCondition(s, st, now), s, v),
 		stallCondition(s, st, now),
-		driftCondition(v),
+		driftCondition(s, v),
 		stepCondition(cov),
 		qualified(appliedCondition(s, v), s, v),
 	}
 }
 
+const modeDisabled = "The profile has sizing.mode: Disabled; set Recommend to get a recommendation"
+
 func readyCondition(s *Snapshot, v *result) metav1.Condition {
 	switch {
 	case s.Profile.Spec.Sizing.Mode == v1alpha1.SizingDisabled:
 		return conditions.New(
-			v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonModeDisabled, `The profile says sizing.mode: Disabled`,
+			v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonModeDisabled, modeDisabled,
 		)
 	case len(v.recommended) == 0 && unmeasured(s):
 		return conditions.New(
@@ -52,9 +53,6 @@ func readyCondition(s *Snapshot, v *result) metav1.Condition {
 		)
 	}
 }
-
-// defaultWindow is drift.window when the profile does not say.
-const defaultWindow = period.Day
 
 func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	window := window(s)
@@ -98,16 +96,16 @@ func ledgerFull(l *oom.Ledger) string {
 }
 
 // driftCondition says what is wrong with memory over time: growth first, because it kills, then pods that stand out.
-func driftCondition(v *result) metav1.Condition {
+func driftCondition(s *Snapshot, v *result) metav1.Condition {
 	var known bool
 	var outlier, filling string
 	for i := range v.status.Containers {
 		name := v.status.Containers[i].Container
-		s := v.shapes[name]
-		known = known || s.Kind != shape.Unknown
-		if len(s.Outliers) > 0 && outlier == "" {
-			outlier = "Container " + name + ": " + v.aboveReplicas(name, s.Outliers[0])
-			if more := s.Outliers[1:]; len(more) > 0 {
+		is := v.shapes[name]
+		known = known || is.Kind != shape.Unknown
+		if len(is.Outliers) > 0 && outlier == "" {
+			outlier = "Container " + name + ": " + v.aboveReplicas(name, is.Outliers[0])
+			if more := is.Outliers[1:]; len(more) > 0 {
 				outlier += "; far above, too: " + join(more)
 			}
 		}
@@ -116,20 +114,20 @@ func driftCondition(v *result) metav1.Condition {
 		} else if leak.Instances > 0 {
 			return conditions.New(
 				v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonLeak,
-				"Container "+name+": leak: "+leak.String()+aboutRestart(v),
+				"Container "+name+": leak: "+leak.String()+aboutRestart(s, v),
 			)
 		}
-		if Drifts(s) {
+		if Drifts(is) {
 			return conditions.New(
-				v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, driftReason(s.Kind),
-				"Container "+name+": "+s.Summary+aboutRestart(v),
+				v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, driftReason(is.Kind),
+				"Container "+name+": "+is.Summary+aboutRestart(s, v),
 			)
 		}
 	}
 	switch {
 	case outlier != "":
 		return conditions.New(
-			v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonOutlierReplica, outlier+aboutRestart(v),
+			v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonOutlierReplica, outlier+aboutRestart(s, v),
 		)
 	case filling != "":
 		return conditions.New(
@@ -155,9 +153,11 @@ func driftReason(kind shape.Kind) string {
 	return v1alpha1.ReasonStepRetention
 }
 
-// aboutRestart says what drift.action: Restart makes of it.
-func aboutRestart(v *result) string {
+// aboutRestart returns what drift.action: Restart makes of it, or what to do without.
+func aboutRestart(s *Snapshot, v *result) string {
 	switch d := v.endangered; {
+	case s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart:
+		return "; find out what holds the memory, or set drift.action: Restart to buy time"
 	case d == nil:
 		return ""
 	case v.rollout.RestartHeld != "":
@@ -186,7 +186,7 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	with, without := applied(s, v)
 	switch mode := s.Profile.Spec.Sizing.Mode; {
 	case mode == v1alpha1.SizingDisabled:
-		return refuse(v1alpha1.ReasonModeDisabled, `The profile says sizing.mode: Disabled`)
+		return refuse(v1alpha1.ReasonModeDisabled, modeDisabled)
 	case s.Facts.Conflict != "":
 		return refuse(v1alpha1.ReasonConflict, conflictMessage(&s.Facts))
 	case len(v.recommended) == 0:
@@ -197,7 +197,7 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 			"Every running pod has the recommended size",
 		)
 	case s.paused != "" && (!resizes(mode) || with+without == 0):
-		return refuse(v1alpha1.ReasonPaused, "Paused by "+s.paused+"; the recommendation is not applied")
+		return refuse(v1alpha1.ReasonPaused, "Paused by "+s.paused+"; the recommendation is not applied until the annotation is removed")
 	case with+without == 0 && (resizes(mode) || mode == v1alpha1.SizingOnCreate):
 		return refuse(v1alpha1.ReasonWaitingForNewPods, nextPod(s, v))
 	case resizes(mode) && v.rollout.UpToDate:
@@ -241,7 +241,7 @@ func newPodsGet(v *result) string {
 // another workload.
 func nextPod(s *Snapshot, v *result) string {
 	size := "the recommended size is in status.containers"
-	if limit := limitColumn(v.status.Containers); limit != "" {
+	if limit := limitColumn(v.status.Containers, recommendedLimit); limit != "" {
 		size = "the recommended limit is " + limit
 	}
 	ref := s.Owner.Ref

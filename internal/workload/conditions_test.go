@@ -130,7 +130,7 @@ func TestALeakInDoubtIsNotToldAsOne(t *testing.T) {
 			for _, container := range []string{"app", "side"} {
 				v.status.Containers = append(v.status.Containers, v1alpha1.ContainerRecommendation{Container: container})
 			}
-			got := driftCondition(v)
+			got := driftCondition(&Snapshot{Profile: &profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{}}}, v)
 			if got.Status != tc.status || got.Reason != tc.reason || !strings.Contains(got.Message, tc.says) {
 				t.Errorf("got %s %s: %s", got.Status, got.Reason, got.Message)
 			}

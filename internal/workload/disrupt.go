@@ -27,21 +27,29 @@ func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
 // be. wanted is how many pods there should be; 0: unknown, and all that have not ended count, those without a node too.
 func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
 	var pods []rollout.Pod
-	living := 0
 	for _, pod := range s.Pods {
 		if ended(pod) {
 			continue
 		}
 		p := rollout.Pod{UID: pod.UID, Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil}
-		if !p.Leaving {
-			living++
-		}
 		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 			p.Containers = append(p.Containers, rollout.Container{Name: c.Name, RestartsOnResize: oom.RestartsOnResize(&c)})
 		}
 		pods = append(pods, p)
 	}
-	return st.rollout.Availability(pods, cmp.Or(wanted, living), a.UID).TooFew(rolloutPolicy(s).MaxUnavailable)
+	wanted = cmp.Or(wanted, living(s))
+	return st.rollout.Availability(pods, wanted, a.UID).TooFew(rolloutPolicy(s, wanted).MaxUnavailable)
+}
+
+// living counts the pods that exist and are not on their way out, with or without a node.
+func living(s *Snapshot) int {
+	count := 0
+	for _, pod := range s.Pods {
+		if pod.DeletionTimestamp == nil && !ended(pod) {
+			count++
+		}
+	}
+	return count
 }
 
 func serves(pod *corev1.Pod) bool { return ready(pod) && pod.DeletionTimestamp == nil && !ended(pod) }

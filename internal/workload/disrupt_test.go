@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
@@ -45,7 +46,7 @@ func TestNoPodIsTakenFromTooFew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := &v1alpha1.MemoryProfileSpec{}
 			if tc.most > 0 {
-				spec.Sizing.Disruption = &v1alpha1.DisruptionSpec{MaxUnavailable: &tc.most}
+				spec.Sizing.Disruption = &v1alpha1.DisruptionSpec{MaxUnavailable: new(intstr.FromInt32(tc.most))}
 			}
 			s := &Snapshot{Profile: &profile.Profile{Spec: spec}}
 			st := &State{}

@@ -10,20 +10,12 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/drift"
-	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/shape"
 )
 
 // The right to evict is not in the manager's role but in config/rbac/evict-pods, a component for those whose profiles
 // say drift.action: Restart or sizing.mode: InPlaceOrEvict.
-
-// Defaults of drift.action: Restart, as the API has them.
-const (
-	defaultRestartsPerDay = 3
-	defaultMinReplicas    = 1
-	defaultCooldown       = period.Hour
-)
 
 // How long the API server's refusal stands before memfit asks again.
 const (
@@ -45,21 +37,12 @@ func endangered(s *Snapshot, pods []rollout.Pod, shapes map[string]shape.Shape) 
 	return drift.Endangered(pods, shapes)
 }
 
-// restartPolicy is what the profile allows of such restarts, and what was done lately.
+// restartPolicy is what the profile allows of such restarts, and what was done recently.
 func (st *State) restartPolicy(s *Snapshot, now time.Time) rollout.RestartPolicy {
-	spec := s.Profile.Spec.Drift
+	spec := s.Profile.Drift()
 	p := rollout.RestartPolicy{
-		MaxPerDay: defaultRestartsPerDay, MinReplicas: defaultMinReplicas, Cooldown: defaultCooldown.Duration(),
-		Done: st.restarts.Restarts(now),
-	}
-	if spec.MaxPerDay != nil {
-		p.MaxPerDay = int(*spec.MaxPerDay)
-	}
-	if spec.MinReplicas != nil {
-		p.MinReplicas = int(*spec.MinReplicas)
-	}
-	if d := s.Profile.Spec.Sizing.Disruption; d != nil && d.Cooldown != nil {
-		p.Cooldown = d.Cooldown.Duration
+		MaxPerDay: int(*spec.MaxPerDay), MinReplicas: int(*spec.MinReplicas),
+		Cooldown: s.Profile.Disruption().Cooldown.Duration, Done: st.restarts.Restarts(now),
 	}
 	if now.Before(st.restartRefused.until) {
 		p.Refused = st.restartRefused.why

@@ -52,6 +52,9 @@ func SpentIn(c *v1alpha1.MemoryCheckpointStatus) ([]rollout.Spent, error) {
 	if len(c.Sizing) == 0 {
 		return nil, nil
 	}
+	if c.Version > v1alpha1.CheckpointVersion {
+		return nil, fmt.Errorf("the MemoryCheckpoint %w", ErrTooNew)
+	}
 	var sizing rollout.State
 	if err := json.Unmarshal(c.Sizing, &sizing); err != nil {
 		return nil, fmt.Errorf("decoding the state of resizes: %w", err)
@@ -62,7 +65,7 @@ func SpentIn(c *v1alpha1.MemoryCheckpointStatus) ([]rollout.Spent, error) {
 // rolloutInput is what a decision about running pods depends on, but for the sizes that are recommended.
 func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, now time.Time) rollout.Input {
 	in := rollout.Input{
-		Now: now, Policy: rolloutPolicy(s), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
+		Now: now, Policy: rolloutPolicy(s, living(s)), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
 		Allowance: s.Allowance, QueryResult: s.QueryResult, Desired: map[rollout.Key]rollout.Desired{},
 		Succeeded: s.succeeded(), Paused: s.paused, Conflict: s.Facts.Conflict, Restarts: st.restartPolicy(s, now),
 	}
@@ -80,27 +83,20 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 	return in
 }
 
-func rolloutPolicy(s *Snapshot) rollout.Policy {
-	sizing := s.Profile.Spec.Sizing
+// rolloutPolicy returns what the profile allows for a workload with so many replicas.
+func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
+	sizing, d := s.Profile.Spec.Sizing, s.Profile.Disruption()
 	p := rollout.Policy{
-		Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict, OnlyWatch: !resizes(sizing.Mode), MaxUnavailable: 1,
+		Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict, OnlyWatch: !resizes(sizing.Mode),
+		SingleReplicaMayRestart: d.SingleReplica == "Allowed", MaxUnavailable: profile.MaxUnavailable(d, replicas),
+		Watch: d.Watch.Duration, IncreasesInWindows: d.Increases == v1alpha1.IncreasesInWindows,
 	}
+	p.Windows, _ = profile.Windows(d) // those that cannot be read never open, and the profile's condition names them
 	switch kind := kindOf(s.Owner.Ref); {
 	case kind.Completes:
 		p.OnlyRaise = "a run of a Job keeps what it began with; the next one begins with the recommended size"
 	case !kind.Recreates:
 		p.NoEvict = "nobody would start it again"
-	}
-	if d := sizing.Disruption; d != nil {
-		p.SingleReplicaMayRestart = d.SingleReplica == "Allowed"
-		if d.MaxUnavailable != nil {
-			p.MaxUnavailable = *d.MaxUnavailable
-		}
-		if d.Watch != nil {
-			p.Watch = d.Watch.Duration
-		}
-		p.Windows, _ = profile.Windows(d) // those that cannot be read never open, and the profile's condition names them
-		p.IncreasesInWindows = d.Increases == v1alpha1.IncreasesInWindows
 	}
 	return p
 }

@@ -133,10 +133,7 @@ func stallSentence(s *memory.Stall) string {
 
 // stallCondition says whether a container stalls, first of all, and then what became of the last one.
 func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
-	window := defaultWindow.Duration()
-	if w := s.Profile.Spec.Drift.Window; w != nil {
-		window = w.Duration
-	}
+	window := window(s)
 	say := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return conditions.New(v1alpha1.ConditionMemoryStalled, status, reason, message)
 	}

@@ -24,7 +24,7 @@ func TestUnreadableHistoryIsBegunAfreshAndTheLedgerKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &v1alpha1.MemoryCheckpoint{Status: v1alpha1.MemoryCheckpointStatus{
-		Version: CheckpointVersion, Ledger: ledger,
+		Version: v1alpha1.CheckpointVersion, Ledger: ledger,
 		Containers: []v1alpha1.CheckpointContainer{{Name: "app", History: []byte("of another time")}},
 	}}
 	m := NewState()
@@ -43,7 +43,7 @@ func TestUnreadableHistoryIsBegunAfreshAndTheLedgerKept(t *testing.T) {
 	if _, err := NewState().Unpack(c); err == nil {
 		t.Error("a ledger that cannot be read was taken for an empty one")
 	}
-	c.Status.Version = CheckpointVersion + 1
+	c.Status.Version = v1alpha1.CheckpointVersion + 1
 	if _, err := NewState().Unpack(c); err == nil || !strings.Contains(err.Error(), "newer memfit") {
 		t.Errorf("got %v, want a refusal that names the newer memfit", err)
 	}

@@ -126,12 +126,23 @@ func kinds(kills []memory.OOMKill) []memory.OOMKind {
 	return all
 }
 
+func recommendedLimit(c *v1alpha1.ContainerRecommendation) *resource.Quantity {
+	if c.Recommended == nil {
+		return nil
+	}
+	return c.Recommended.Limit
+}
+
+func currentLimit(c *v1alpha1.ContainerRecommendation) *resource.Quantity { return c.Current.Limit }
+
 // limitColumn is "256Mi", or "app=256Mi,proxy=64Mi" for several containers.
-func limitColumn(containers []v1alpha1.ContainerRecommendation) string {
+func limitColumn(
+	containers []v1alpha1.ContainerRecommendation, of func(*v1alpha1.ContainerRecommendation) *resource.Quantity,
+) string {
 	var parts []string
 	for i := range containers {
-		if r := containers[i].Recommended; r != nil && r.Limit != nil {
-			parts = append(parts, containers[i].Container+"="+memory.FromQuantity(*r.Limit).String())
+		if limit := of(&containers[i]); limit != nil {
+			parts = append(parts, containers[i].Container+"="+memory.FromQuantity(*limit).String())
 		}
 	}
 	if len(containers) == 1 && len(parts) == 1 {

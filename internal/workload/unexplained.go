@@ -230,12 +230,7 @@ func qualified(c metav1.Condition, s *Snapshot, v *result) metav1.Condition {
 func sentenceCase(clause string) string { return strings.ToUpper(clause[:1]) + clause[1:] }
 
 // window is how long what happened is news: drift.window.
-func window(s *Snapshot) time.Duration {
-	if w := s.Profile.Spec.Drift.Window; w != nil {
-		return w.Duration
-	}
-	return defaultWindow.Duration()
-}
+func window(s *Snapshot) time.Duration { return s.Profile.Drift().Window.Duration }
 
 // withRestarts is the condition that reports no kill, with the first unexplained restarts.
 func withRestarts(c metav1.Condition, s *Snapshot, v *result) metav1.Condition {

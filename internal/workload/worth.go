@@ -92,7 +92,7 @@ func worth(s *v1alpha1.MemoryRecommendationStatus, published map[string]publishe
 			c.Conditions[i].Message = ""
 		}
 	}
-	c.Summary, c.RecommendedLimit, c.ObservedGeneration = "", "", 0
+	c.Summary, c.CurrentLimit, c.RecommendedLimit, c.ObservedGeneration = "", "", "", 0
 	return Worth{News: hashOf(c), Figures: hashOf(moves)}
 }
 

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build e2e
+
 package browser
 
 import (
@@ -244,6 +246,7 @@ func checkpoint(
 	}
 	var c v1alpha1.MemoryCheckpoint
 	c.Namespace, c.Name = namespace, name
+	c.Status.Version = v1alpha1.CheckpointVersion
 	c.Status.Containers = []v1alpha1.CheckpointContainer{{Name: container, History: packed}}
 	return &c
 }

@@ -97,7 +97,7 @@ func ClusterProfile(
 	p := &v1alpha1.ClusterMemoryProfile{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	p.Spec.Runtime.Type = runtime
 	for _, edit := range edits {
-		edit(&p.Spec)
+		edit(&p.Spec.MemoryProfileSpec)
 	}
 	return p
 }

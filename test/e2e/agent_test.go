@@ -135,10 +135,10 @@ var _ = Describe("the agent", Label("agent"), func() {
 		labels := map[string]string{"e2e-agent": *namespace}
 		auto := &v1alpha1.ClusterMemoryProfile{
 			ObjectMeta: metav1.ObjectMeta{Name: *namespace},
-			Spec: v1alpha1.MemoryProfileSpec{
+			Spec: v1alpha1.ClusterMemoryProfileSpec{MemoryProfileSpec: v1alpha1.MemoryProfileSpec{
 				Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeAuto}, Sizing: recommend.Sizing,
 				Selector: &metav1.LabelSelector{MatchLabels: labels},
-			},
+			}},
 		}
 		Expect(k8s.Create(ctx, auto)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) { Expect(k8s.Delete(ctx, auto)).To(Succeed()) })

@@ -8,7 +8,6 @@ package e2e
 import (
 	"slices"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -89,6 +88,7 @@ var _ = Describe("a stall that the agent sees", Label("agent"), func() {
 		By("waiting for memfit, which counts by the kubelet's numbers and leaves out what starts")
 		const account = "; the kernel held it at 128Mi, the limit of its container; "
 		var rec *v1alpha1.MemoryRecommendation
+		var err error
 		Eventually(func(g Gomega) {
 			rec, err = recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
@@ -159,7 +160,7 @@ var _ = Describe("sizing running pods that die", func() {
 	}, SpecTimeout(later*4))
 
 	It("never disturbs more pods than maxUnavailable, whoever wants it", func(ctx SpecContext) {
-		one, least := int32(1), resource.MustParse("192Mi")
+		one, least := intstr.FromInt32(1), resource.MustParse("192Mi")
 		spec := sized(v1alpha1.SizingRecommend, native)
 		spec.Drift.Action = v1alpha1.DriftRestart
 		spec.Tuning.ResizePolicy = v1alpha1.ResizeRestartContainer

@@ -59,7 +59,8 @@ func remembered(ctx context.Context, d *appsv1.Deployment, limit, use memory.Byt
 	// The owner of the program that runs next has asked for its memory since then.
 	evidence := fmt.Appendf(nil, `{"s":%d}`, now.Add(-26*time.Hour).Unix())
 	c.Status = v1alpha1.MemoryCheckpointStatus{
-		Version: 1, Containers: []v1alpha1.CheckpointContainer{{Name: "app", History: data, Evidence: evidence}},
+		Version:    v1alpha1.CheckpointVersion,
+		Containers: []v1alpha1.CheckpointContainer{{Name: "app", History: data, Evidence: evidence}},
 	}
 	Expect(k8s.Status().Update(ctx, c)).To(Succeed())
 	Expect(

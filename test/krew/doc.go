@@ -2,5 +2,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package krew holds the manifest that a release has for krew to krew's own validation, and lets krew install the
-// plugin from it. A module of its own, for krew's packages.
+// plugin from it.
 package krew

@@ -18,6 +18,9 @@ import (
 
 const version = "v9.8.7"
 
+// tools is the flag with which `go tool` finds krew, which is pinned among the other tools.
+const tools = "-modfile=../../hack/tools/go.mod"
+
 // TestKrewInstallsThePlugin: krew finds nothing to say about the manifest, and what it installs from the archive runs.
 func TestKrewInstallsThePlugin(t *testing.T) {
 	dist := t.TempDir()
@@ -34,13 +37,13 @@ func TestKrewInstallsThePlugin(t *testing.T) {
 	run(t, exec.Command("go", "run", "./hack/release", "krew", "-version", version, "-archives", dist,
 		"-from", "https://host.example/"+version, "-o", manifest))
 
-	validate := exec.Command("go", "tool", "validate-krew-manifest", "-skip-install", "-manifest="+manifest)
+	validate := exec.Command("go", "tool", tools, "validate-krew-manifest", "-skip-install", "-manifest="+manifest)
 	if out, err := validate.CombinedOutput(); err != nil || !strings.Contains(string(out), "structural validation OK") {
 		t.Errorf("krew refuses the manifest: %v\n%s", err, out)
 	}
 
 	home := filepath.Join(t.TempDir(), "krew")
-	install := exec.Command("go", "tool", "krew", "install", "--manifest="+manifest, "--archive="+archive)
+	install := exec.Command("go", "tool", tools, "krew", "install", "--manifest="+manifest, "--archive="+archive)
 	install.Env = append(os.Environ(), "KREW_ROOT="+home, "KREW_NO_UPGRADE_CHECK=1")
 	if out, err := install.CombinedOutput(); err != nil {
 		t.Fatalf("krew install: %v\n%s", err, out)
@@ -54,7 +57,7 @@ func TestKrewInstallsThePlugin(t *testing.T) {
 	if err := os.WriteFile(archive, []byte("another"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	again := exec.Command("go", "tool", "krew", "install", "--manifest="+manifest, "--archive="+archive)
+	again := exec.Command("go", "tool", tools, "krew", "install", "--manifest="+manifest, "--archive="+archive)
 	again.Env = append(os.Environ(), "KREW_ROOT="+filepath.Join(t.TempDir(), "krew"), "KREW_NO_UPGRADE_CHECK=1")
 	if out, err := again.CombinedOutput(); err == nil || !strings.Contains(string(out), "checksum does not match") {
 		t.Errorf("krew installs another archive than the manifest's: %v\n%s", err, out)

@@ -98,7 +98,7 @@ func (v clusterProfileValidator) ValidateCreate(
 func (v clusterProfileValidator) ValidateUpdate(
 	_ context.Context, old, p *v1alpha1.ClusterMemoryProfile,
 ) (admission.Warnings, error) {
-	return clusterVerdict(v.known, p, &old.Spec)
+	return clusterVerdict(v.known, p, &old.Spec.MemoryProfileSpec)
 }
 
 func (clusterProfileValidator) ValidateDelete(
@@ -110,13 +110,24 @@ func (clusterProfileValidator) ValidateDelete(
 func clusterVerdict(
 	known Known, p *v1alpha1.ClusterMemoryProfile, old *v1alpha1.MemoryProfileSpec,
 ) (admission.Warnings, error) {
-	warnings, err := verdict(known, profile.KindCluster, p, old, &p.Spec)
-	if s := p.Spec.Selector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
+	root := field.NewPath("spec", "namespaceSelector")
+	if errs := metav1validation.ValidateLabelSelector(
+		p.Spec.NamespaceSelector, metav1validation.LabelSelectorValidationOptions{}, root,
+	); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.Group, Kind: profile.KindCluster}, p.Name, errs)
+	}
+	warnings, err := verdict(known, profile.KindCluster, p, old, &p.Spec.MemoryProfileSpec)
+	if everything(p.Spec.Selector) && (p.Spec.NamespaceSelector == nil || everything(p.Spec.NamespaceSelector)) {
 		warnings = append(
 			warnings, "memfit: spec.selector is empty and chooses every pod of every namespace that no MemoryProfile governs",
 		)
 	}
 	return warnings, err
+}
+
+// everything reports whether a selector is there and matches every object.
+func everything(s *metav1.LabelSelector) bool {
+	return s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0
 }
 
 // verdict refuses what cannot be meant. The schema and its CEL rules have passed already. old is nil where the profile

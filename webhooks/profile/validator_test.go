@@ -148,9 +148,21 @@ func TestInheritance(t *testing.T) {
 func second(_ admission.Warnings, err error) error { return err }
 
 func TestAProfileForTheWholeClusterIsPointedOut(t *testing.T) {
-	everything := &v1alpha1.ClusterMemoryProfile{Spec: v1alpha1.MemoryProfileSpec{Selector: &metav1.LabelSelector{}}}
+	everything := &v1alpha1.ClusterMemoryProfile{Spec: v1alpha1.ClusterMemoryProfileSpec{
+		MemoryProfileSpec: v1alpha1.MemoryProfileSpec{Selector: &metav1.LabelSelector{}},
+	}}
 	warnings, err := clusterProfileValidator{indexed(nil)}.ValidateCreate(t.Context(), everything)
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "every pod") {
 		t.Errorf("got %q, %v; want one warning and no refusal", warnings, err)
+	}
+	everything.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}}
+	warnings, err = clusterProfileValidator{indexed(nil)}.ValidateCreate(t.Context(), everything)
+	if err != nil || len(warnings) != 0 {
+		t.Errorf("for some namespaces: got %q, %v; want no warning and no refusal", warnings, err)
+	}
+	everything.Spec.NamespaceSelector.MatchLabels["team"] = "not a label value"
+	if _, err = (clusterProfileValidator{indexed(nil)}).ValidateCreate(t.Context(), everything); err == nil ||
+		!strings.Contains(err.Error(), "spec.namespaceSelector.matchLabels") {
+		t.Errorf("an invalid namespaceSelector: %v", err)
 	}
 }

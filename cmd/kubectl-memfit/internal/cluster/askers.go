@@ -20,7 +20,7 @@ import (
 // Askers are the workloads of a namespace (of all with "") that may ask for a profile. What may not be listed is left
 // out: the recommendations are what was asked for.
 func (c *Cluster) Askers(ctx context.Context, namespace string) []report.Asker {
-	spaces := c.namespaceAnnotations(ctx, namespace)
+	spaces := c.namespaces(ctx, namespace)
 	var all []report.Asker
 	c.eachAsking(ctx, namespace, func(u *unstructured.Unstructured) {
 		if metav1.GetControllerOf(u) == nil {
@@ -62,10 +62,10 @@ func (c *Cluster) Templates(ctx context.Context, namespace string) inventory.Tem
 	return all
 }
 
-func asker(u *unstructured.Unstructured, onNamespace map[string]string) report.Asker {
+func asker(u *unstructured.Unstructured, of space) report.Asker {
 	a := report.Asker{
 		Namespace: u.GetNamespace(), Kind: u.GetKind(), Name: u.GetName(), Annotations: ours(u.GetAnnotations()),
-		NamespaceAnnotations: onNamespace,
+		NamespaceAnnotations: of.annotations, NamespaceLabels: of.labels,
 	}
 	if kind, known := workloadkind.Of(u.GetAPIVersion(), u.GetKind()); known {
 		path := append(append([]string{}, kind.Template...), "metadata")
@@ -76,19 +76,26 @@ func asker(u *unstructured.Unstructured, onNamespace map[string]string) report.A
 	return a
 }
 
-// namespaceAnnotations are those of one namespace, or of all; none where that may not be read.
-func (c *Cluster) namespaceAnnotations(ctx context.Context, namespace string) map[string]map[string]string {
+// space is what profiles match of a namespace.
+type space struct{ annotations, labels map[string]string }
+
+func spaceOf(u *unstructured.Unstructured) space {
+	return space{ours(u.GetAnnotations()), u.GetLabels()}
+}
+
+// namespaces returns one namespace, or all; none where they may not be read.
+func (c *Cluster) namespaces(ctx context.Context, namespace string) map[string]space {
 	client := c.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
-	found := map[string]map[string]string{}
+	found := map[string]space{}
 	if namespace != "" {
 		if one, err := client.Get(ctx, namespace, metav1.GetOptions{}); err == nil {
-			found[namespace] = ours(one.GetAnnotations())
+			found[namespace] = spaceOf(one)
 		}
 		return found
 	}
 	if all, err := client.List(ctx, metav1.ListOptions{}); err == nil {
 		for i := range all.Items {
-			found[all.Items[i].GetName()] = ours(all.Items[i].GetAnnotations())
+			found[all.Items[i].GetName()] = spaceOf(&all.Items[i])
 		}
 	}
 	return found

@@ -120,7 +120,9 @@ func (c *Cluster) Profiles(ctx context.Context, namespace string) ([]report.Prof
 		out = append(out, profileOf(profile.KindNamespaced, &own[i], &own[i].Spec, &own[i].Status))
 	}
 	for i := range shared {
-		out = append(out, profileOf(profile.KindCluster, &shared[i], &shared[i].Spec, &shared[i].Status))
+		one := profileOf(profile.KindCluster, &shared[i], &shared[i].Spec.MemoryProfileSpec, &shared[i].Status)
+		one.NamespaceSelector = shared[i].Spec.NamespaceSelector
+		out = append(out, one)
 	}
 	all := make([]*profile.Profile, len(out))
 	for i := range out {

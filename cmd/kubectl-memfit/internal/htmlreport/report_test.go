@@ -91,6 +91,7 @@ func made(t *testing.T, in *Input) string {
 func TestPage(t *testing.T) {
 	calm := recommendation("calm")
 	calm.Status = v1alpha1.MemoryRecommendationStatus{
+		Profile: calm.Status.Profile, Workload: calm.Status.Workload,
 		Coverage: &v1alpha1.Coverage{Governed: 10},
 		Containers: []v1alpha1.ContainerRecommendation{{
 			Container: "app", Current: v1alpha1.Size{Request: quantity("1Gi")},

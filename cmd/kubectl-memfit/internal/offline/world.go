@@ -6,9 +6,12 @@ package offline
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
@@ -25,13 +28,15 @@ type world struct {
 	index *profile.Index
 
 	namespaces      map[string]map[string]string   // annotations by namespace
+	labels          map[string]map[string]string   // labels by namespace
 	keys            map[string]map[string][]string // keys by namespace and ConfigMap
 	recommendations []v1alpha1.MemoryRecommendation
 }
 
 func newWorld(o Options) (*world, error) {
 	w := &world{
-		namespace: o.Namespace, namespaces: make(map[string]map[string]string), keys: make(map[string]map[string][]string),
+		namespace: o.Namespace, namespaces: make(map[string]map[string]string), labels: make(map[string]map[string]string),
+		keys: make(map[string]map[string][]string),
 	}
 	if w.namespace == "" {
 		w.namespace = "default"
@@ -71,12 +76,12 @@ func (w *world) learn(n *yaml.Node, onlyProfiles bool) error {
 	case kind == v1alpha1.Group+"/MemoryProfile":
 		var p v1alpha1.MemoryProfile
 		if err = into(n, &p); err == nil {
-			w.add(profile.KindNamespaced, namespace, p.Name, p.Generation, &p.Spec)
+			w.add(profile.KindNamespaced, namespace, &p, &p.Spec, nil)
 		}
 	case kind == v1alpha1.Group+"/ClusterMemoryProfile":
 		var p v1alpha1.ClusterMemoryProfile
 		if err = into(n, &p); err == nil {
-			w.add(profile.KindCluster, "", p.Name, p.Generation, &p.Spec)
+			w.add(profile.KindCluster, "", &p, &p.Spec.MemoryProfileSpec, p.Spec.NamespaceSelector)
 		}
 	case onlyProfiles:
 	case kind == v1alpha1.Group+"/MemoryRecommendation":
@@ -86,11 +91,8 @@ func (w *world) learn(n *yaml.Node, onlyProfiles bool) error {
 			w.recommendations = append(w.recommendations, m)
 		}
 	case kind == "/Namespace":
-		w.namespaces[name] = map[string]string{}
-		annotations := get(n, "metadata", "annotations")
-		for _, key := range keysOf(annotations) {
-			w.namespaces[name][key] = text(annotations, key)
-		}
+		w.namespaces[name] = textsOf(get(n, "metadata", "annotations"))
+		w.labels[name] = textsOf(get(n, "metadata", "labels"))
 	case kind == "/ConfigMap":
 		if w.keys[namespace] == nil {
 			w.keys[namespace] = make(map[string][]string)
@@ -103,6 +105,22 @@ func (w *world) learn(n *yaml.Node, onlyProfiles bool) error {
 	return nil
 }
 
+// textsOf returns a mapping of texts.
+func textsOf(n *yaml.Node) map[string]string {
+	out := map[string]string{}
+	for _, key := range keysOf(n) {
+		out[key] = text(n, key)
+	}
+	return out
+}
+
+// labelsOf returns the labels of a namespace; the API server adds its name.
+func (w *world) labelsOf(namespace string) map[string]string {
+	all := map[string]string{corev1.LabelMetadataName: namespace}
+	maps.Copy(all, w.labels[namespace])
+	return all
+}
+
 // keysOf are the keys of a mapping, sorted.
 func keysOf(n *yaml.Node) (keys []string) {
 	for i := 0; n != nil && n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
@@ -113,10 +131,12 @@ func keysOf(n *yaml.Node) (keys []string) {
 }
 
 // add takes a profile in, once: a profile file may also be part of the manifests.
-func (w *world) add(kind, namespace, name string, generation int64, spec *v1alpha1.MemoryProfileSpec) {
+func (w *world) add(
+	kind, namespace string, of metav1.Object, spec *v1alpha1.MemoryProfileSpec, namespaces *metav1.LabelSelector,
+) {
 	n := profile.Profile{
-		Ref: v1alpha1.ProfileReference{Kind: kind, Name: name}, Namespace: namespace, Generation: max(generation, 1),
-		Spec: spec,
+		Ref: v1alpha1.ProfileReference{Kind: kind, Name: of.GetName()}, Namespace: namespace,
+		Generation: max(of.GetGeneration(), 1), NamespaceSelector: namespaces, Spec: spec,
 	}
 	if !slices.ContainsFunc(
 		w.profiles, func(p profile.Profile) bool { return p.Ref == n.Ref && p.Namespace == n.Namespace },
@@ -138,7 +158,7 @@ func (w *world) complaints() []string {
 	var out []string
 	for i := range w.profiles {
 		n := &w.profiles[i]
-		for _, text := range append(profile.Invalid(n.Declared()), n.Clashes()...) {
+		for _, text := range append(n.Invalid(), n.Clashes()...) {
 			out = append(out, fmt.Sprintf("%s: %s", n, text))
 		}
 		if counts := w.index.Defaults(n.Namespace); n.GivesDefaults() && counts.Ref != n.Ref {
@@ -155,6 +175,7 @@ func (w *world) match(l *workload) (*profile.Profile, profile.Match) {
 	d := w.index.Match(profile.Subject{
 		Namespace: l.namespace, WorkloadKind: l.kind, PodLabels: l.pod.Labels, PodAnnotations: l.pod.Annotations,
 		WorkloadAnnotations: l.annotations, NamespaceAnnotations: w.namespaces[l.namespace],
+		NamespaceLabels: w.labelsOf(l.namespace),
 	})
 	switch {
 	case d.Profile != nil:

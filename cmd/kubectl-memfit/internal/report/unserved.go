@@ -17,7 +17,7 @@ import (
 type Asker struct {
 	Namespace, Kind, Name string
 	// PodLabels and PodAnnotations are those of its pod template.
-	PodLabels, PodAnnotations, Annotations, NamespaceAnnotations map[string]string
+	PodLabels, PodAnnotations, Annotations, NamespaceAnnotations, NamespaceLabels map[string]string
 }
 
 // Unserved is a workload that asks for a profile, or is chosen by several, and gets none.
@@ -44,6 +44,7 @@ func unserved(askers []Asker, profiles []Profile) []Unserved {
 		d := index.Match(profile.Subject{
 			Namespace: a.Namespace, WorkloadKind: a.Kind, PodLabels: a.PodLabels, PodAnnotations: a.PodAnnotations,
 			WorkloadAnnotations: a.Annotations, NamespaceAnnotations: a.NamespaceAnnotations,
+			NamespaceLabels: a.NamespaceLabels,
 		})
 		if d.Problem == profile.NotFound || d.Problem == profile.Ambiguous {
 			found = append(

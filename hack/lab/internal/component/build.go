@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package component
 
 import (
@@ -58,7 +60,7 @@ func (b *Builder) Ensure(ctx context.Context, selected []Component) (view string
 func (b *Builder) view() (string, error) {
 	h := sha256.New()
 	for _, c := range b.All {
-		files, err := sources(filepath.Join(b.Modules, c.Name), c.Modfile)
+		files, err := sources(filepath.Join(b.Modules, c.module()), c.Modfile)
 		if err != nil {
 			return "", err
 		}
@@ -69,7 +71,7 @@ func (b *Builder) view() (string, error) {
 }
 
 func (b *Builder) component(ctx context.Context, c Component, view string) error {
-	module := filepath.Join(b.Modules, c.Name)
+	module := filepath.Join(b.Modules, c.module())
 	files, err := sources(module, c.Modfile)
 	if err != nil {
 		return err
@@ -121,7 +123,7 @@ func (b *Builder) file(ctx context.Context, c Component, file File, entry string
 		return nil
 	}
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", file.Module)
-	cmd.Dir = filepath.Join(b.Modules, c.Name)
+	cmd.Dir = filepath.Join(b.Modules, c.module())
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
 	out, err := cmd.Output()
 	if err != nil {

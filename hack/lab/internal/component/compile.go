@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package component
 
 import (
@@ -66,7 +68,7 @@ func (b *Builder) build(ctx context.Context, c Component, binary Binary, entry s
 
 func (b *Builder) goCommand(ctx context.Context, c Component, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = filepath.Join(b.Modules, c.Name)
+	cmd.Dir = filepath.Join(b.Modules, c.module())
 	cgo := map[bool]string{true: "1", false: "0"}[c.CGO]
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED="+cgo)
 	var output bytes.Buffer

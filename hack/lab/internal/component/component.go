@@ -1,21 +1,25 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package component builds the programs a Kubernetes node is made of from pinned Go modules, and keeps them in a cache.
 //
-// A component is one Go module of ours (hack/lab/modules/NAME) that pins one upstream project; its binaries share one
-// cache entry, named by a hash of everything that determines their bytes. A binary is used only if it still has the
+// A component is one upstream project, pinned by a Go module of ours (hack/lab/modules); its binaries share one cache
+// entry, named by a hash of everything that determines their bytes. A binary is used only if it still has the
 // checksum that was written down when it was built.
 package component
 
 import (
+	"cmp"
 	"path"
 	"slices"
 )
 
 // Component is one pinned module and the binaries built from it.
 type Component struct {
-	Name     string   // the folder below hack/lab/modules
+	Name     string   // the folder below hack/lab/modules, unless Module says another
+	Module   string   // the folder of a component whose pins it shares
 	Modfile  string   // the file of pins in that folder; empty: go.mod
 	Binaries []Binary // built in this order
 	Files    []File   // copied out of the pinned modules
@@ -24,6 +28,8 @@ type Component struct {
 	CGO      bool
 	Fallback string // the Debian package of the same programs, used when they cannot be built
 }
+
+func (c Component) module() string { return cmp.Or(c.Module, c.Name) }
 
 // File is what a node needs of a module besides its programs: the files that match Glob in Module, one after the other.
 type File struct {
@@ -84,7 +90,8 @@ func All(kubernetes Kubernetes) []Component {
 			Fallback: "runc",
 		},
 		{
-			Name: "cni",
+			Name:   "cni",
+			Module: "runc",
 			Binaries: packages(
 				"github.com/containernetworking/plugins/plugins/ipam/host-local",
 				"github.com/containernetworking/plugins/plugins/main/bridge",

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package component
 
 import (
@@ -89,7 +91,7 @@ func TestAnotherVersionIsAnotherEntry(t *testing.T) {
 	keys := map[string]string{}
 	for _, v := range versions {
 		c := All(v)[0]
-		files, err := sources(filepath.Join("..", "..", "modules", c.Name), c.Modfile)
+		files, err := sources(filepath.Join("..", "..", "modules", c.module()), c.Modfile)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +108,7 @@ func TestAnotherVersionIsAnotherEntry(t *testing.T) {
 
 func TestEveryComponentHasItsModule(t *testing.T) {
 	for _, c := range All(versions[0]) {
-		files, err := sources(filepath.Join("..", "..", "modules", c.Name), c.Modfile)
+		files, err := sources(filepath.Join("..", "..", "modules", c.module()), c.Modfile)
 		if err != nil {
 			t.Errorf("%s: %v", c.Name, err)
 			continue

@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package images makes container images without Docker and without a registry: root filesystems of Debian packages
 // (with Node.js from its npm package and a newer Java from its PyPI package), static Go programs, and the tar files
 // that containerd, kind and docker load.

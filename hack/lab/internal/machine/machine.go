@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package machine looks at the machine before the lab uses it: whether a node can run here at all, and which Debian
 // packages are missing. It installs those when it may, and says which and why.
 package machine

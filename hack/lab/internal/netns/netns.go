@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package netns gives the cluster a network namespace of its own, so that nothing it does (bridges, routes, listening
 // ports) touches the machine's network, and lets code and processes of the machine step into it.
 package netns

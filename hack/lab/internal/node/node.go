@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package node runs the one node of the lab: it renders the configuration of every daemon, starts them in the network
 // namespace, tells whether they are well, and takes everything down again, also after a crash.
 //

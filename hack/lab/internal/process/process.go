@@ -1,6 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Package process starts the lab's daemons, remembers them and ends them.
 //
 // A daemon outlives the command that started it. It is remembered by pid, start time and boot, so that a pid that the

@@ -60,7 +60,7 @@ func TestWhatWasHeldIsHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorded, ok, err := ReadRecordings("../recordings")
+	recorded, ok, err := ReadRecordings("../../recordings")
 	if err != nil || !ok {
 		t.Fatalf("the recordings cannot be read: %v", err)
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 // example is the folder that docs/guide/gitops.md points to.
-const example = "../../config/samples/gitops"
+const example = "../../../config/samples/gitops"
 
 // application has the fields of Argo CD's Application that the example uses, by its documentation of version 3. Its own
 // types would bring all of Argo CD into this module.
@@ -167,7 +167,7 @@ func healthCheck(t *testing.T) string {
 	if check == "" || data["resource.customizations.health.memfit.dev_ClusterMemoryProfile"] != check {
 		t.Fatalf("the two kinds have different checks, or none: %v", data)
 	}
-	page, err := os.ReadFile("../../docs/guide/gitops.md")
+	page, err := os.ReadFile("../../../docs/guide/gitops.md")
 	if err != nil {
 		t.Fatal(err)
 	}
