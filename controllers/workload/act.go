@@ -7,9 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -39,17 +39,18 @@ func (r *Reconciler) act(
 	ctx context.Context, s *workload.Snapshot, m *workload.State, actions []rollout.Action, now time.Time,
 ) error {
 	outcomes, failed := make([]workload.Outcome, len(actions)), make([]error, len(actions))
-	var resizes errgroup.Group
-	resizes.SetLimit(resizesAtOnce)
+	var resizes sync.WaitGroup
+	places := make(chan struct{}, resizesAtOnce)
 	for i, a := range actions {
 		if !disturbs(s, a) {
-			resizes.Go(func() error {
+			places <- struct{}{}
+			resizes.Go(func() {
 				outcomes[i], failed[i] = r.carryOut(ctx, s, m, a)
-				return nil
+				<-places
 			})
 		}
 	}
-	_ = resizes.Wait() // each error is in failed
+	resizes.Wait()
 	for _, disturbing := range []bool{false, true} {
 		for i, a := range actions {
 			if disturbs(s, a) != disturbing {

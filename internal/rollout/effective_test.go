@@ -37,9 +37,9 @@ func (c *cluster) writes() (n int) {
 	return n
 }
 
-// Seen on a real node: 20 replicas were OOM-killed in the same second. The one whose kill was seen first was to wait until
-// it ran, and died at its old limit three more times, for up to 48 s: it ran for a second at a time, and its status was
-// older than that.
+// Seen on a real node: 20 replicas were OOM-killed in the same second. The one whose kill was seen first was to wait
+// until it ran, and died at its old limit three more times, for up to 48 s: it ran for a second at a time, and its
+// status was older than that.
 func TestARaiseIsSentWhileTheContainerIsDown(t *testing.T) {
 	for name, tc := range map[string]struct {
 		bug    bool

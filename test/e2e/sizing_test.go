@@ -14,11 +14,8 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -199,137 +196,6 @@ var _ = Describe("sizing running pods", func() {
 			*namespace, "Deployment", "web", "Resized",
 		).WithTimeout(later).ShouldNot(BeEmpty())
 	}, SpecTimeout(later*3))
-
-	It("lowers the limit in place, one pod first and then the others, and none restarts", func(ctx SpecContext) {
-		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingRecommend, native)))).To(Succeed())
-		waitUntilKnown(ctx, *namespace)
-		remembered(ctx, workload(*namespace, goImage, "256Mi", nil, holds("30Mi", 2)), 256*memory.MiB, 45*memory.MiB)
-		before := readyPods(ctx, *namespace, 2)
-		switched(ctx, *namespace, v1alpha1.SizingInPlace)
-		watching := eventuallyApplied(ctx, *namespace, "Watching")
-		Expect(watching.Message).To(ContainSubstring("256Mi to"))
-		Eventually(func(g Gomega) {
-			rec, err := recommendation(ctx, *namespace)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(applied(rec).Reason).To(Equal("UpToDate"), applied(rec).Message)
-			for _, pod := range pods(ctx, *namespace) {
-				g.Expect(effective(&pod)).To(Equal(limitOf(&pod)))
-				g.Expect(pod.Spec.Containers[0].Resources.Limits.Memory().Cmp(resource.MustParse("128Mi"))).To(Equal(-1))
-			}
-		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
-		for i, pod := range readyPods(ctx, *namespace, 2) {
-			Expect(pod.UID).To(Equal(before[i].UID))
-			Expect(restarts(&pod)).To(BeZero())
-		}
-	}, SpecTimeout(later*3))
-
-	It("takes a lower limit back when the first pod dies of it, although memfit was killed meanwhile, and the others "+
-		"never get it", Serial, func(ctx SpecContext) {
-		spec := sized(v1alpha1.SizingRecommend, native)
-		spec.Sizing.Disruption.Watch.Duration = 75 * time.Second
-		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
-		waitUntilKnown(ctx, *namespace)
-		remembered(ctx, workload(*namespace, goImage, "256Mi", nil, holds("30Mi", 3)), 256*memory.MiB, 45*memory.MiB)
-		readyPods(ctx, *namespace, 3)
-		switched(ctx, *namespace, v1alpha1.SizingInPlace)
-		Expect(eventuallyApplied(ctx, *namespace, "Watching").Message).To(ContainSubstring("the first of 3"))
-		var canary *corev1.Pod
-		for _, pod := range pods(ctx, *namespace) {
-			if limitOf(&pod) != "256Mi" {
-				Expect(canary).To(BeNil(), "one pod at first")
-				canary = &pod
-			}
-		}
-		Expect(canary).NotTo(BeNil())
-
-		By("killing memfit while it watches")
-		killManagers(ctx)
-		Eventually(managersReady).WithContext(ctx).WithTimeout(later).Should(Equal(2))
-
-		By("letting it need more than it has")
-		needs(ctx, canary, "150Mi")
-		Eventually(func(g Gomega) {
-			told, err := eventsAbout(ctx, *namespace, "Deployment", "web", "Reverted")
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(told).To(HaveLen(1))
-			g.Expect(told[0].Message).To(
-				And(ContainSubstring("is rolled back from every pod, to 256Mi"), ContainSubstring(canary.Name+" was OOM killed")),
-			)
-			rec, err := recommendation(ctx, *namespace)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(applied(rec).Reason).To(Equal("UpToDate"), applied(rec).Message)
-			g.Expect(rec.Status.Containers[0].Summary).To(ContainSubstring("256Mi stands until"))
-			for _, pod := range pods(ctx, *namespace) {
-				g.Expect(effective(&pod)).To(Equal("256Mi"))
-				if pod.UID != canary.UID {
-					g.Expect(pod.Generation).To(BeEquivalentTo(1), "the others were never changed")
-				}
-			}
-		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
-	}, SpecTimeout(later*3))
-
-	// idles is a JVM that does nothing with most of its heap.
-	idles := func(replicas int32) func(*appsv1.Deployment) {
-		return replicated(replicas, func(d *appsv1.Deployment) {
-			d.Spec.Template.Spec.Containers[0].Command = []string{"sh", "-c",
-				`echo 'class Idle { public static void main(String[] a) throws Exception { Thread.sleep(86400000); } }' > /tmp/Idle.java; exec java -XX:+UseSerialGC /tmp/Idle.java`}
-		})
-	}
-	// jvm asks for three quarters of the limit as heap, and for no restart when the limit changes.
-	jvm := func(mode v1alpha1.SizingMode) v1alpha1.MemoryProfileSpec {
-		spec := sized(mode, v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: "17"})
-		percent := int32(75)
-		spec.Tuning = v1alpha1.TuningSpec{HeapPercent: &percent, ResizePolicy: v1alpha1.ResizeNotRequired}
-		return spec
-	}
-
-	It("does not lower a limit below the heap that a JVM was started with, and says so", func(ctx SpecContext) {
-		Expect(k8s.Create(ctx, profile(*namespace, jvm(v1alpha1.SizingRecommend)))).To(Succeed())
-		waitUntilKnown(ctx, *namespace)
-		remembered(ctx, workload(*namespace, jdkImage, "512Mi", nil, idles(1)), 512*memory.MiB, 90*memory.MiB)
-		pod := runningPod(ctx, *namespace)
-		switched(ctx, *namespace, v1alpha1.SizingInPlace)
-		held := eventuallyApplied(ctx, *namespace, "HeapCapFixed")
-		Expect(held.Message).To(And(ContainSubstring("heap cap of 384Mi"), ContainSubstring(pod.Name)))
-		Expect(limitOf(runningPod(ctx, *namespace))).To(Equal("512Mi"))
-	}, SpecTimeout(later*2))
-
-	It("evicts such a pod where that is allowed, but not against its PodDisruptionBudget", func(ctx SpecContext) {
-		two := intstr.FromInt32(2)
-		budget := &policyv1.PodDisruptionBudget{
-			ObjectMeta: metav1.ObjectMeta{Namespace: *namespace, Name: "web"},
-			Spec: policyv1.PodDisruptionBudgetSpec{
-				MinAvailable: &two, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
-			},
-		}
-		Expect(k8s.Create(ctx, budget)).To(Succeed())
-		Expect(k8s.Create(ctx, profile(*namespace, jvm(v1alpha1.SizingRecommend)))).To(Succeed())
-		waitUntilKnown(ctx, *namespace)
-		remembered(ctx, workload(*namespace, jdkImage, "512Mi", nil, idles(2)), 512*memory.MiB, 90*memory.MiB)
-		before := readyPods(ctx, *namespace, 2)
-		switched(ctx, *namespace, v1alpha1.SizingInPlaceOrEvict)
-		Expect(eventuallyApplied(ctx, *namespace, "DisruptionBudget").Message).To(ContainSubstring("PodDisruptionBudget"))
-		for i, pod := range readyPods(ctx, *namespace, 2) {
-			Expect(pod.UID).To(Equal(before[i].UID), "nobody was evicted")
-		}
-
-		By("taking the budget away")
-		Expect(k8s.Delete(ctx, budget)).To(Succeed())
-		Eventually(func(g Gomega) {
-			rec, err := recommendation(ctx, *namespace)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(applied(rec).Reason).To(Equal("UpToDate"), applied(rec).Message)
-			live := pods(ctx, *namespace)
-			g.Expect(live).To(HaveLen(2))
-			for _, pod := range live {
-				g.Expect([]types.UID{before[0].UID, before[1].UID}).NotTo(ContainElement(pod.UID))
-				g.Expect(pod.Spec.Containers[0].Resources.Limits.Memory().Cmp(resource.MustParse("512Mi"))).To(Equal(-1))
-			}
-		}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
-		Eventually(eventsAbout).WithContext(ctx).WithArguments(
-			*namespace, "Deployment", "web", "Replaced",
-		).WithTimeout(later).Should(HaveLen(2))
-	}, SpecTimeout(later*4))
 
 	It("stops while memfit's own namespace says so, and goes on when it does not", Serial, func(ctx SpecContext) {
 		pauseAll := func(ctx context.Context, on bool) {

@@ -1,0 +1,238 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+// learnt is how long memfit may take to lower a limit from real samples: a compressed day is 6 min
+// (EVIDENCE=240), and the workloads of all specs begin at the same time.
+const learnt = 12 * time.Minute
+
+// learns changes the mode of the profile, under which pods got what their template says, and waits until memfit has a
+// day of evidence and Applied has the reason.
+func learns(ctx context.Context, namespace string, mode v1alpha1.SizingMode, reason string) metav1.Condition {
+	GinkgoHelper()
+	switched(ctx, namespace, mode)
+	var c metav1.Condition
+	Eventually(func(g Gomega) {
+		rec, err := recommendation(ctx, namespace)
+		g.Expect(err).NotTo(HaveOccurred())
+		c = applied(rec)
+		g.Expect(c.Reason).To(Equal(reason), c.Message)
+	}).WithContext(ctx).WithTimeout(learnt).Should(Succeed())
+	return c
+}
+
+// compressed reports whether memfit runs with config/compress-evidence.
+func compressed(ctx context.Context) bool {
+	GinkgoHelper()
+	var d appsv1.Deployment
+	Expect(k8s.Get(ctx, client.ObjectKey{Namespace: systemNamespace, Name: managerName}, &d)).To(Succeed())
+	return slices.ContainsFunc(d.Spec.Template.Spec.Containers[0].Env, func(e corev1.EnvVar) bool {
+		return e.Name == "LAB_COMPRESS_EVIDENCE"
+	})
+}
+
+// restarted is kubectl rollout restart.
+func restarted(ctx context.Context, namespace string) {
+	GinkgoHelper()
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+	text := `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":"` +
+		time.Now().Format(time.RFC3339) + `"}}}}}`
+	Expect(k8s.Patch(ctx, d, client.RawPatch(types.StrategicMergePatchType, []byte(text)))).To(Succeed())
+}
+
+// less are the pods that have a lower limit than this.
+func less(ctx context.Context, namespace, limit string) (some []corev1.Pod) {
+	for _, pod := range pods(ctx, namespace) {
+		if pod.Spec.Containers[0].Resources.Limits.Memory().Cmp(resource.MustParse(limit)) < 0 {
+			some = append(some, pod)
+		}
+	}
+	return some
+}
+
+// A day of evidence is a few minutes here (make test-evidence), and all of it is what the kubelet measured.
+var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure, Label("evidence"), func() {
+	// idles is a JVM that does nothing with most of its heap.
+	idles := func(replicas int32) func(*appsv1.Deployment) {
+		return replicated(replicas, func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers[0].Command = []string{"sh", "-c",
+				`echo 'class Idle { public static void main(String[] a) throws Exception { Thread.sleep(86400000); } }' > /tmp/Idle.java; exec java -XX:+UseSerialGC /tmp/Idle.java`}
+		})
+	}
+	// jvm asks for three quarters of the limit as heap, and for no restart when the limit changes. The lowest limit is
+	// more than its page cache, because a kubelet lowers no limit below that.
+	jvm := func() v1alpha1.MemoryProfileSpec {
+		spec := sized(v1alpha1.SizingRecommend, v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: "17"})
+		percent, least := int32(75), resource.MustParse("200Mi")
+		spec.Sizing.Limit = &v1alpha1.Bounds{Min: &least}
+		spec.Tuning = v1alpha1.TuningSpec{HeapPercent: &percent, ResizePolicy: v1alpha1.ResizeNotRequired}
+		return spec
+	}
+	var inPlace, canary, created, frozen, evicted string
+	begins := func(ctx context.Context, spec v1alpha1.MemoryProfileSpec, image, limit string,
+		change func(*appsv1.Deployment),
+	) string {
+		GinkgoHelper()
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
+		Expect(k8s.Create(ctx, ns)).To(Succeed())
+		DeferCleanup(func(ctx context.Context) {
+			Expect(client.IgnoreNotFound(k8s.Delete(ctx, ns))).To(Succeed())
+		})
+		Expect(k8s.Create(ctx, profile(ns.Name, spec))).To(Succeed())
+		waitUntilKnown(ctx, ns.Name)
+		Expect(k8s.Create(ctx, workload(ns.Name, image, limit, nil, change))).To(Succeed())
+		return ns.Name
+	}
+	BeforeAll(func(ctx SpecContext) {
+		if !compressed(ctx) {
+			Skip("memfit counts real days here: make test-evidence")
+		}
+		watched := sized(v1alpha1.SizingRecommend, native)
+		watched.Sizing.Disruption.Watch.Duration = 75 * time.Second
+		inPlace = begins(ctx, sized(v1alpha1.SizingRecommend, native), goImage, "256Mi", holds("30Mi", 2))
+		canary = begins(ctx, watched, goImage, "256Mi", holds("30Mi", 3))
+		created = begins(ctx, watched, goImage, "256Mi", holds("30Mi", 3))
+		frozen = begins(ctx, jvm(), jdkImage, "512Mi", idles(1))
+		evicted = begins(ctx, jvm(), jdkImage, "512Mi", idles(2))
+	}, NodeTimeout(later))
+	AfterEach(func(ctx SpecContext) {
+		if CurrentSpecReport().Failed() {
+			for _, namespace := range []string{inPlace, canary, created, frozen, evicted} {
+				dump(ctx, namespace)
+			}
+		}
+	})
+
+	It("reach one pod first and then the others, and none restarts", func(ctx SpecContext) {
+		before := readyPods(ctx, inPlace, 2)
+		watching := learns(ctx, inPlace, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching)
+		Expect(watching.Message).To(ContainSubstring("256Mi to"))
+		Eventually(func(g Gomega) {
+			rec, err := recommendation(ctx, inPlace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(applied(rec).Reason).To(Equal("UpToDate"), applied(rec).Message)
+			for _, pod := range pods(ctx, inPlace) {
+				g.Expect(effective(&pod)).To(Equal(limitOf(&pod)))
+				g.Expect(pod.Spec.Containers[0].Resources.Limits.Memory().Cmp(resource.MustParse("256Mi"))).To(Equal(-1))
+			}
+		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+		for i, pod := range readyPods(ctx, inPlace, 2) {
+			Expect(pod.UID).To(Equal(before[i].UID))
+			Expect(restarts(&pod)).To(BeZero())
+		}
+	}, SpecTimeout(learnt+later*2))
+
+	It("reach one of the pods that a rollout restart creates, and the others keep what is proven", func(ctx SpecContext) {
+		before := readyPods(ctx, created, 3)
+		learns(ctx, created, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching)
+		restarted(ctx, created)
+		Eventually(func(g Gomega) {
+			live := pods(ctx, created)
+			g.Expect(live).To(HaveLen(3))
+			for _, pod := range live {
+				for _, old := range before {
+					g.Expect(pod.UID).NotTo(Equal(old.UID))
+				}
+			}
+		}).WithContext(ctx).WithTimeout(soon).WithPolling(200 * time.Millisecond).Should(Succeed())
+		Expect(len(less(ctx, created, "256Mi"))).To(BeNumerically("<=", 1), "of three pods, unwatched")
+		Eventually(func(g Gomega) {
+			g.Expect(less(ctx, created, "256Mi")).To(HaveLen(3), "when one was watched")
+		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+	}, SpecTimeout(learnt+later*2))
+
+	It("are rolled back when the first pod dies of it, although memfit was killed meanwhile, and no other gets it",
+		func(ctx SpecContext) {
+			readyPods(ctx, canary, 3)
+			watching := learns(ctx, canary, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching)
+			Expect(watching.Message).To(ContainSubstring("the first of 3"))
+			some := less(ctx, canary, "256Mi")
+			Expect(some).To(HaveLen(1), "one pod at first")
+			first := &some[0]
+
+			By("killing memfit while it watches")
+			killManagers(ctx)
+			Eventually(managersReady).WithContext(ctx).WithTimeout(later).Should(Equal(2))
+
+			By("letting it need more than it has")
+			needs(ctx, first, "230Mi")
+			Eventually(func(g Gomega) {
+				told, err := eventsAbout(ctx, canary, "Deployment", "web", "Reverted")
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(told).To(HaveLen(1))
+				g.Expect(told[0].Message).To(
+					And(ContainSubstring("is rolled back from every pod, to 256Mi"),
+						ContainSubstring(first.Name+" was OOM killed")),
+				)
+				for _, pod := range pods(ctx, canary) {
+					g.Expect(effective(&pod)).To(Equal("256Mi"))
+					if pod.UID != first.UID {
+						g.Expect(pod.Generation).To(BeEquivalentTo(1), "the others were never changed")
+					}
+				}
+			}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+		}, SpecTimeout(learnt+later*3))
+
+	It("do not fall below the heap that a JVM was started with, and memfit says so", func(ctx SpecContext) {
+		pod := runningPod(ctx, frozen)
+		held := learns(ctx, frozen, v1alpha1.SizingInPlace, v1alpha1.ReasonHeapCapFixed)
+		Expect(held.Message).To(And(ContainSubstring("heap cap of 384Mi"), ContainSubstring(pod.Name)))
+		Expect(limitOf(runningPod(ctx, frozen))).To(Equal("512Mi"))
+	}, SpecTimeout(learnt+later*2))
+
+	It("evict such a pod where that is allowed, but not against its PodDisruptionBudget", func(ctx SpecContext) {
+		two := intstr.FromInt32(2)
+		budget := &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: evicted, Name: "web"},
+			Spec: policyv1.PodDisruptionBudgetSpec{
+				MinAvailable: &two, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+			},
+		}
+		Expect(k8s.Create(ctx, budget)).To(Succeed())
+		before := readyPods(ctx, evicted, 2)
+		held := learns(ctx, evicted, v1alpha1.SizingInPlaceOrEvict, v1alpha1.ReasonDisruptionBudget)
+		Expect(held.Message).To(ContainSubstring("PodDisruptionBudget"))
+		for i, pod := range readyPods(ctx, evicted, 2) {
+			Expect(pod.UID).To(Equal(before[i].UID), "no pod was evicted")
+		}
+
+		By("taking the budget away")
+		Expect(k8s.Delete(ctx, budget)).To(Succeed())
+		Eventually(func(g Gomega) {
+			rec, err := recommendation(ctx, evicted)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(applied(rec).Reason).To(Equal("UpToDate"), applied(rec).Message)
+			live := pods(ctx, evicted)
+			g.Expect(live).To(HaveLen(2))
+			for _, pod := range live {
+				g.Expect([]types.UID{before[0].UID, before[1].UID}).NotTo(ContainElement(pod.UID))
+			}
+			g.Expect(less(ctx, evicted, "512Mi")).To(HaveLen(2))
+		}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
+		Eventually(eventsAbout).WithContext(ctx).WithArguments(
+			evicted, "Deployment", "web", "Replaced",
+		).WithTimeout(later).Should(HaveLen(2))
+	}, SpecTimeout(learnt+later*4))
+})
