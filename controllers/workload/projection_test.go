@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -112,20 +113,20 @@ func fieldsOf(of reflect.Type, path []int, name string, f func(path []int, name 
 		return
 	}
 	for i := range of.NumField() {
-		fieldsOf(of.Field(i).Type, append(path[:len(path):len(path)], i), name+"."+of.Field(i).Name, f)
+		fieldsOf(of.Field(i).Type, append(slices.Clip(path), i), name+"."+of.Field(i).Name, f)
 	}
 }
 
 // forge sets the field with that path to something else. In a list it is that of the first item.
 func forge(v reflect.Value, path []int) {
-	switch v.Kind() {
-	case reflect.Pointer:
+	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			v.Set(reflect.New(v.Type().Elem()))
 		}
 		forge(v.Elem(), path)
 		return
-	case reflect.Slice:
+	}
+	if v.Kind() == reflect.Slice {
 		if v.Len() == 0 {
 			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 			required(v.Index(0))
@@ -174,13 +175,10 @@ func required(item reflect.Value) {
 		if strings.Contains(tag, "omitempty") {
 			continue
 		}
-		switch field.Kind() {
-		case reflect.String:
-			field.SetString("Forged")
-		case reflect.Int32:
-			field.SetInt(1)
+		if field.Kind() == reflect.String || field.CanInt() {
+			set(field)
 		}
-		if at, ok := field.Addr().Interface().(*metav1.Time); ok {
+		if at, ok := reflect.TypeAssert[*metav1.Time](field.Addr()); ok {
 			*at = metav1.NewTime(start)
 		}
 	}

@@ -12,14 +12,6 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-const (
-	// version is the first byte of the encoding. A reader refuses all others: the history then starts anew.
-	version = 4
-	// compressed precedes the version of a history whose evidence is compressed; the factor follows it. Histories that
-	// are not compressed, all but those of a lab, lack both.
-	compressed = 0xc0
-)
-
 // MarshalBinary is the compact form kept in a MemoryCheckpoint, which has the version: varints, and differences where
 // neighbors are alike. The current window is part of it, so that a restart forgets nothing.
 func (c *Container) MarshalBinary() ([]byte, error) {

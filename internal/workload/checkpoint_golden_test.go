@@ -65,7 +65,7 @@ func TestCheckpointFormat(t *testing.T) {
 		t.Fatalf("%d golden files, want one per version (%v)", len(files), err)
 	}
 	for _, file := range files {
-		data, err := os.ReadFile(file) //nolint:gosec // of this package
+		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
