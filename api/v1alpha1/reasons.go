@@ -140,8 +140,8 @@ const (
 	// ReasonCoolingDown: the last change is too recent. It goes on by itself; sizing.disruption.cooldown says how long
 	// it takes.
 	ReasonCoolingDown = "CoolingDown"
-	// ReasonDisruptionBudget: as many pods as may be are under change or not ready, or a PodDisruptionBudget does not allow an
-	// eviction now. It goes on by itself when they are ready.
+	// ReasonDisruptionBudget: as many pods as may be are under change or not ready, or a PodDisruptionBudget does not
+	// allow an eviction now. It goes on by itself when they are ready.
 	ReasonDisruptionBudget = "DisruptionBudget"
 	// ReasonSingleReplica: the only replica would restart. Set sizing.disruption.singleReplica to Allowed, or restart
 	// it yourself.
@@ -158,8 +158,8 @@ const (
 	ReasonLimitRange = "LimitRange"
 	// ReasonResourceQuota: a ResourceQuota leaves too little for all replicas. Raise it, or make room.
 	ReasonResourceQuota = "ResourceQuota"
-	// ReasonUsageTooHigh: more is in use, or was within the last day, than the lower limit would hold. It goes on when use is
-	// lower.
+	// ReasonUsageTooHigh: more is in use, or was within the last day, than the lower limit would hold. It goes on when
+	// use is lower.
 	ReasonUsageTooHigh = "UsageTooHigh"
 	// ReasonHeapCapFixed: the process keeps the heap cap it was started with, which the lower limit would not hold.
 	// It fits after the next start; sizing.mode: InPlaceOrEvict replaces the pod.

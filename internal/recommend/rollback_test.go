@@ -80,7 +80,8 @@ func TestARaiseThatDidNotEndItsStallIsRolledBack(t *testing.T) {
 
 func TestARollBackWaitsForNoEvidenceAndNoCoolDown(t *testing.T) {
 	rec := Recommendation{
-		Decision: Decrease, Size: sizeOf(250*mib, 256*mib), RollBackTo: 256 * mib, Evidence: Evidence{Window: 8 * time.Minute},
+		Decision: Decrease, Size: sizeOf(250*mib, 256*mib), RollBackTo: 256 * mib,
+		Evidence: Evidence{Window: 8 * time.Minute},
 	}
 	in := Change{Proposal{Recommendation: rec}, Running{Current: sizeOf(250*mib, 512*mib), Demand: 235 * mib}}
 	changed := Progress{Now: start.Add(10 * time.Minute), LastChange: start, Replicas: 2}

@@ -176,8 +176,8 @@ func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recomme
 }
 
 // Refused notes that an action could not be carried out, so that it is not tried again at once. reason is that of the
-// condition Applied; with ReasonDisruptionBudget, for an eviction that a PodDisruptionBudget does not allow now, it is tried
-// again sooner.
+// condition Applied; with ReasonDisruptionBudget, for an eviction that a PodDisruptionBudget does not allow now, it is
+// tried again sooner.
 func (s *State) Refused(a Action, reason, why string, now time.Time) {
 	hold := refusalHold
 	if reason == v1alpha1.ReasonDisruptionBudget {

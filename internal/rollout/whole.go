@@ -93,8 +93,9 @@ func (d *decider) whole(pod *Pod, sizes map[string]memory.Size) bool {
 func (d *decider) guardWhole(pod *Pod, sizes map[string]memory.Size, to memory.Size) recommend.Refusal {
 	for _, c := range pod.Containers {
 		if _, asked := sizes[c.Name]; !asked && c.Shared && c.RestartsOnResize && to.Limit > pod.Whole.Spec.Limit {
-			return recommend.Refusal{Reason: v1alpha1.ReasonDisruptionBudget, Message: fmt.Sprintf("container %s has no limit of its own "+
-				"and restarts when the pod's changes (its resizePolicy), which it may not now", c.Name)}
+			return recommend.Refusal{Reason: v1alpha1.ReasonDisruptionBudget, Message: fmt.Sprintf(
+				"container %s has no limit of its own "+
+					"and restarts when the pod's changes (its resizePolicy), which it may not now", c.Name)}
 		}
 	}
 	change := recommend.Change{
