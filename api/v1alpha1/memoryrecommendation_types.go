@@ -161,8 +161,8 @@ type ContainerRecommendation struct {
 	// +kubebuilder:validation:MaxItems=5
 	// +optional
 	Breakdown []string `json:"breakdown,omitempty"`
-	// breakdownOutlier is the pod that breakdown is about, where it holds far more than the other replicas; absent: it does
-	// not.
+	// breakdownOutlier is the pod that breakdown is about, where it holds far more than the other replicas; absent: it
+	// does not.
 	// +optional
 	BreakdownOutlier string `json:"breakdownOutlier,omitempty"`
 	// foundRuntime is what the running replicas really run, as the agents on their nodes found (config/agent); absent

@@ -35,9 +35,9 @@ const (
 	InspectionUnreadable Inspection = "Unreadable"
 )
 
-// RuntimeFound is the language runtime that a container really runs, as its largest process shows it: the first one is
-// often a shell that started it.
-type RuntimeFound struct {
+// InspectedRuntime is the language runtime of one container as its largest process shows it; the first process is often
+// a shell that started it. FoundRuntime is what the replicas of a container have in common.
+type InspectedRuntime struct {
 	// allocator is who hands out memory outside of the managed heap: glibc, musl, jemalloc, tcmalloc, mimalloc or Go.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
@@ -400,7 +400,7 @@ type ContainerSnapshot struct {
 	Peak *resource.Quantity `json:"peak,omitempty"`
 	// runtime is what the container really runs, at tier See.
 	// +optional
-	Runtime *RuntimeFound `json:"runtime,omitempty"`
+	Runtime *InspectedRuntime `json:"runtime,omitempty"`
 	// summary is one line: what was found.
 	// +kubebuilder:validation:MaxLength=1024
 	Summary string `json:"summary"`

@@ -285,7 +285,8 @@ func (c *cluster) keepsABarePod(t *testing.T) {
 			return err
 		}
 		said := meta.FindStatusCondition(rec.Status.Conditions, v1alpha1.ConditionApplied)
-		if rec.Status.OOMKills != 1 || rec.Status.RecommendedLimit == "" || said == nil || said.Reason != v1alpha1.ReasonConflict ||
+		if rec.Status.OOMKills != 1 || rec.Status.RecommendedLimit == "" || said == nil ||
+			said.Reason != v1alpha1.ReasonConflict ||
 			!strings.Contains(said.Message, fromGit+" (applies this pod") {
 			return fmt.Errorf("%d kills, limit %q, Applied is %+v", rec.Status.OOMKills, rec.Status.RecommendedLimit, said)
 		}

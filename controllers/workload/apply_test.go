@@ -338,7 +338,9 @@ var _ = Describe("A recommendation that is applied", func() {
 		f.killed()
 		rec := f.looks()
 		Expect(f.left()).To(HaveLen(2))
-		Expect(rec.Status.Conditions).To(applied(metav1.ConditionFalse, "DisruptionBudget", ContainSubstring("PodDisruptionBudget")))
+		Expect(rec.Status.Conditions).To(
+			applied(metav1.ConditionFalse, "DisruptionBudget", ContainSubstring("PodDisruptionBudget")),
+		)
 		expect.Deleted(w.ctx, w.client, budget)
 		f.passes(2 * time.Minute)
 		Expect(f.reconcile(f.ref)).To(Succeed())

@@ -65,7 +65,7 @@ var _ = Describe("What agents found", func() {
 					CgroupVersion: "v2", NodeName: "node-1", Tier: v1alpha1.AgentSee, ObservedTime: metav1.NewTime(start),
 					Containers: []v1alpha1.ContainerSnapshot{{
 						Container: "app", Inspection: v1alpha1.InspectionDone, Summary: "-",
-						Runtime: &v1alpha1.RuntimeFound{Type: "NodeJS", Version: "20.18.1", Libc: "glibc 2.36"},
+						Runtime: &v1alpha1.InspectedRuntime{Type: "NodeJS", Version: "20.18.1", Libc: "glibc 2.36"},
 						LastKill: &v1alpha1.KillSnapshot{
 							Evidence: "CounterRose", Kind: "MainProcess", Summary: "-", Time: metav1.NewTime(start),
 							Series: []v1alpha1.UsagePoint{{MillisecondsBefore: 250, Usage: resource.MustParse("250Mi")}},

@@ -61,7 +61,8 @@ func TestSlimRecommendationsAnswerTheSame(t *testing.T) {
 		Container: "app", Decision: "Keep", Summary: "keep it", Reasons: []string{"many"}, Settings: []string{"some"},
 		Recommended: &v1alpha1.Size{Limit: q("768Mi")},
 		Evidence: v1alpha1.Evidence{
-			PeakRSS: q("500Mi"), LiveSetMedian: q("400Mi"), LiveSet: q("420Mi"), LiveSetSeen: &metav1.Time{}, HeapCap: q("381Mi"),
+			PeakRSS: q("500Mi"), LiveSetMedian: q("400Mi"), LiveSet: q("420Mi"),
+			LiveSetSeen: &metav1.Time{}, HeapCap: q("381Mi"),
 			Source: "kubelet",
 		},
 	}}

@@ -329,7 +329,8 @@ func TestInvalidNamesTheField(t *testing.T) {
 }
 
 func TestOnlyMeasures(t *testing.T) {
-	off, recommend := v1alpha1.TuningSpec{Mode: v1alpha1.TuningDisabled}, v1alpha1.SizingSpec{Mode: v1alpha1.SizingRecommend}
+	off := v1alpha1.TuningSpec{Mode: v1alpha1.TuningDisabled}
+	recommend := v1alpha1.SizingSpec{Mode: v1alpha1.SizingRecommend}
 	measures := v1alpha1.MemoryProfileSpec{Tuning: off, Sizing: recommend}
 	type spec = v1alpha1.MemoryProfileSpec
 	for name, tc := range map[string]struct {

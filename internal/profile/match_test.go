@@ -311,7 +311,8 @@ func TestNamespaceSelector(t *testing.T) {
 		"by annotation": {profiles: []Profile{cluster("some", shop, nil)}, namespace: shop, asks: "some", want: "some"},
 		"by annotation in another namespace": {
 			profiles: []Profile{cluster("some", shop, nil)}, asks: "some", problem: NotFound,
-			why: `names ClusterMemoryProfile some, whose namespaceSelector (team=shop) does not match the labels of namespace "a"`,
+			why: "names ClusterMemoryProfile some, whose namespaceSelector (team=shop) does not match the labels of " +
+				`namespace "a"`,
 		},
 		"no precedence over one for every namespace": {
 			profiles: []Profile{cluster("some", shop, web), cluster("all", nil, web)}, namespace: shop, problem: Ambiguous,

@@ -50,8 +50,8 @@ func (c *Container) SizePolicy() recommend.Policy {
 	return p
 }
 
-// MaxUnavailable returns how many of a workload's replicas may be unavailable at the same time. A share is rounded down,
-// and at least 1, so that a small workload is changed one pod at a time.
+// MaxUnavailable returns how many of a workload's replicas may be unavailable at the same time. A share is rounded
+// down, and at least 1, so that a small workload is changed one pod at a time.
 func MaxUnavailable(d *v1alpha1.DisruptionSpec, replicas int) int32 {
 	if d == nil || d.MaxUnavailable == nil {
 		return 1

@@ -83,8 +83,9 @@ func TestProfileConditions(t *testing.T) {
 				Profile:         declaring(v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun}}),
 				Recommendations: []v1alpha1.MemoryRecommendation{recommendationOf("web", 0, all)},
 			},
-			condition: v1alpha1.ConditionInjectionUpToDate, status: metav1.ConditionTrue, reason: v1alpha1.ReasonInjectionDisabled,
-			words: []string{"DryRun"},
+			condition: v1alpha1.ConditionInjectionUpToDate, status: metav1.ConditionTrue,
+			reason: v1alpha1.ReasonInjectionDisabled,
+			words:  []string{"DryRun"},
 		},
 		"a node is silent": {
 			in: Input{

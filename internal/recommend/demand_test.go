@@ -96,8 +96,8 @@ func hourly(span time.Duration, use func(time.Duration) memory.Bytes) (above []t
 		}
 		h.Add(sample("pod-0", start.Add(since), b), limit)
 		if since%time.Hour == 0 && since > 0 {
-			if got := Evaluate(Input{History: h, Current: sizeOf(limit, limit), Now: start.Add(since)}); got.Decision == Increase ||
-				got.Decision == Decrease {
+			got := Evaluate(Input{History: h, Current: sizeOf(limit, limit), Now: start.Add(since)})
+			if got.Decision == Increase || got.Decision == Decrease {
 				limit = got.Size.Limit
 			}
 		}

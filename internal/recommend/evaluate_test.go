@@ -114,7 +114,8 @@ func TestAHeapTooSmallForWhatIsAlive(t *testing.T) {
 		})
 	}
 	got := evaluate(88*mib, 10*time.Minute, Policy{})
-	if got.Decision != Increase || got.Size.Limit != 131*mib || got.Confidence != memory.Low || !says(got, "131Mi: "+why) ||
+	if got.Decision != Increase || got.Size.Limit != 131*mib || got.Confidence != memory.Low ||
+		!says(got, "131Mi: "+why) ||
 		!strings.HasPrefix(got.Summary, "Increase limit 88Mi to 131Mi, request 60Mi to 81Mi: "+why) {
 		t.Errorf("%+v", got)
 	}

@@ -105,8 +105,8 @@ func account(k *v1alpha1.KillSnapshot) string {
 	if k.Usage == nil {
 		parts = append(parts, "nothing is known of the time before")
 	} else {
-		parts = append(parts, fmt.Sprintf("%s before, %s were in use", inWords(k.LastReadMillisecondsBefore), amount(*k.Usage))+
-			afterGrowth(k.GrowthPerSecond, k.GrowthMilliseconds))
+		before := fmt.Sprintf("%s before, %s were in use", inWords(k.LastReadMillisecondsBefore), amount(*k.Usage))
+		parts = append(parts, before+afterGrowth(k.GrowthPerSecond, k.GrowthMilliseconds))
 	}
 	if k.LimitsChanged {
 		parts = append(parts, "its limits changed meanwhile")

@@ -56,7 +56,8 @@ func sawKill(at time.Time, kind string) *v1alpha1.KillSnapshot {
 	return &v1alpha1.KillSnapshot{
 		Time: metav1.NewTime(at), Kind: kind, Evidence: "CounterRose", Summary: "-",
 		ContainerLimit: quantity("512Mi"), PodLimit: quantity("512Mi"),
-		Usage: quantity("488Mi"), LastReadMillisecondsBefore: 250, GrowthMilliseconds: 12000, GrowthPerSecond: quantity("9Mi"),
+		Usage: quantity("488Mi"), LastReadMillisecondsBefore: 250,
+		GrowthMilliseconds: 12000, GrowthPerSecond: quantity("9Mi"),
 		Processes: []v1alpha1.ProcessDied{{Name: "node", PID: 1, Resident: quantity("460Mi")}},
 		Memory: &v1alpha1.MemoryParts{Resident: *quantity("470Mi"), Parts: []v1alpha1.MemoryPart{
 			{Name: "V8 heap", Resident: *quantity("301Mi")},
@@ -181,7 +182,8 @@ func FuzzAccount(f *testing.F) {
 		}
 		var got string
 		stall := &v1alpha1.StallSnapshot{
-			Usage: k.Usage, High: k.Usage, ContainerLimit: k.Usage, GrowthMilliseconds: grew, GrowthPerSecond: k.Usage, Memory: k.Memory,
+			Usage: k.Usage, High: k.Usage, ContainerLimit: k.Usage, GrowthMilliseconds: grew,
+			GrowthPerSecond: k.Usage, Memory: k.Memory,
 		}
 		for _, say := range []func() string{
 			func() string { return account(k) }, func() string { return stallAccount(stall) },

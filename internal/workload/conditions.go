@@ -197,7 +197,9 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 			"Every running pod has the recommended size",
 		)
 	case s.paused != "" && (!resizes(mode) || with+without == 0):
-		return refuse(v1alpha1.ReasonPaused, "Paused by "+s.paused+"; the recommendation is not applied until the annotation is removed")
+		return refuse(
+			v1alpha1.ReasonPaused, "Paused by "+s.paused+"; the recommendation is not applied until the annotation is removed",
+		)
 	case with+without == 0 && (resizes(mode) || mode == v1alpha1.SizingOnCreate):
 		return refuse(v1alpha1.ReasonWaitingForNewPods, nextPod(s, v))
 	case resizes(mode) && v.rollout.UpToDate:

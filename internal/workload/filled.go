@@ -49,8 +49,8 @@ func partsOf(s *Snapshot, pod *corev1.Pod, container string) *v1alpha1.MemoryPar
 	return nil
 }
 
-// breakdown is what fills the fullest replica of a container, in lines; nil: no agent read it. outlier is its pod, where
-// it holds far more than the other replicas; empty: it does not.
+// breakdown is what fills the fullest replica of a container, in lines; nil: no agent read it. outlier is its pod,
+// where it holds far more than the other replicas; empty: it does not.
 func breakdown(s *Snapshot, container string) (lines []string, outlier string) {
 	name, fullest := fullest(s, container)
 	if fullest == nil {

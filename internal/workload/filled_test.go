@@ -34,7 +34,7 @@ func TestFilledByTellsTheFullestReplicaInFiveLines(t *testing.T) {
 			},
 		}
 	}
-	runs := &v1alpha1.RuntimeFound{Type: "NodeJS"}
+	runs := &v1alpha1.InspectedRuntime{Type: "NodeJS"}
 	s := withSnapshots(
 		v1alpha1.RuntimeSpec{}, inspectedPod{"app:1", "", runs}, inspectedPod{"app:1", "", runs},
 		inspectedPod{"app:1", "node-z", runs}, inspectedPod{"app:1", "", nil},
@@ -80,7 +80,7 @@ func TestFilledByTellsTheFullestReplicaInFiveLines(t *testing.T) {
 // TestWhoStandsOut: a replica that holds far more than the others is told with what is usual, if there are enough of
 // them.
 func TestWhoStandsOut(t *testing.T) {
-	runs := &v1alpha1.RuntimeFound{Type: "NodeJS"}
+	runs := &v1alpha1.InspectedRuntime{Type: "NodeJS"}
 	of := func(resident ...string) (line, outlier string) {
 		pods := make([]inspectedPod, len(resident))
 		for i := range pods {
@@ -112,7 +112,7 @@ func TestWhoStandsOut(t *testing.T) {
 
 // TestEase: the highest limit that a replica needs for what is alive in it raises the limit within minutes.
 func TestEase(t *testing.T) {
-	runs := &v1alpha1.RuntimeFound{Type: "Go"}
+	runs := &v1alpha1.InspectedRuntime{Type: "Go"}
 	s := withSnapshots(v1alpha1.RuntimeSpec{Type: "Go"}, inspectedPod{"app:1", "", runs}, inspectedPod{"app:1", "", runs})
 	for i, limit := range []string{"131Mi", "120Mi"} {
 		q := resource.MustParse(limit)
@@ -157,7 +157,7 @@ func TestEase(t *testing.T) {
 func TestWouldHelp(t *testing.T) {
 	q := resource.MustParse
 	most := q("30Mi")
-	runs := &v1alpha1.RuntimeFound{Type: "NodeJS"}
+	runs := &v1alpha1.InspectedRuntime{Type: "NodeJS"}
 	s := withSnapshots(v1alpha1.RuntimeSpec{Type: "NodeJS"}, inspectedPod{"app:1", "", runs})
 	seen := &s.Snapshots[s.Governed[0].UID].Status.Containers[0]
 	before := decide(s, NewState(), time.Date(2026, 3, 2, 1, 2, 3, 0, time.UTC)).status.Containers[0]

@@ -90,7 +90,7 @@ func union(a, b []string) []string {
 
 // inspected is what an agent found in a container of a pod, and the container; nil when none looked. Only the agent of
 // the pod's own node is heard.
-func inspected(s *Snapshot, pod *corev1.Pod, container string) (*v1alpha1.RuntimeFound, *corev1.Container) {
+func inspected(s *Snapshot, pod *corev1.Pod, container string) (*v1alpha1.InspectedRuntime, *corev1.Container) {
 	seen := s.Snapshots[pod.UID]
 	spec, _ := containerOf(pod, container)
 	if seen == nil || spec == nil || seen.Status.NodeName != pod.Spec.NodeName {
@@ -106,7 +106,7 @@ func inspected(s *Snapshot, pod *corev1.Pod, container string) (*v1alpha1.Runtim
 
 // asFound takes over what an agent wrote, as far as a profile could say the same; nil: it is no runtime that memfit
 // knows.
-func asFound(r *v1alpha1.RuntimeFound, spec *corev1.Container, limit memory.Bytes) *v1alpha1.FoundRuntime {
+func asFound(r *v1alpha1.InspectedRuntime, spec *corev1.Container, limit memory.Bytes) *v1alpha1.FoundRuntime {
 	row := runtimes.Lookup(r.Type)
 	if row.Name != r.Type || row.Name == string(v1alpha1.RuntimeAuto) {
 		return nil
@@ -130,7 +130,7 @@ func asFound(r *v1alpha1.RuntimeFound, spec *corev1.Container, limit memory.Byte
 // heapPercent is a heap cap that the runtime computed itself, as a share of the limit; 0: none was read, or it is more
 // than the limit, so that the runtime sees another memory. After a resize in place the share does not fit until the
 // container starts again, and then proves nothing.
-func heapPercent(r *v1alpha1.RuntimeFound, limit memory.Bytes) int32 {
+func heapPercent(r *v1alpha1.InspectedRuntime, limit memory.Bytes) int32 {
 	if r.MaxHeap == nil || r.HeapSet || limit == 0 {
 		return 0
 	}

@@ -22,7 +22,7 @@ import (
 type inspectedPod struct {
 	image string
 	node  string // that wrote the snapshot; the pod runs on node-NAME
-	runs  *v1alpha1.RuntimeFound
+	runs  *v1alpha1.InspectedRuntime
 }
 
 func withSnapshots(declared v1alpha1.RuntimeSpec, pods ...inspectedPod) *Snapshot {
@@ -61,12 +61,12 @@ func withSnapshots(declared v1alpha1.RuntimeSpec, pods ...inspectedPod) *Snapsho
 }
 
 func TestFoundRuntime(t *testing.T) {
-	node := func(version string) *v1alpha1.RuntimeFound {
-		return &v1alpha1.RuntimeFound{
+	node := func(version string) *v1alpha1.InspectedRuntime {
+		return &v1alpha1.InspectedRuntime{
 			Type: "NodeJS", Version: version, Libc: "glibc 2.36", Evidence: []string{"the program says v" + version},
 		}
 	}
-	jvm := &v1alpha1.RuntimeFound{
+	jvm := &v1alpha1.InspectedRuntime{
 		Type:     "JVM",
 		Version:  "17.0.15+6",
 		Libc:     "musl 1.2.5",
@@ -115,10 +115,10 @@ func TestFoundRuntime(t *testing.T) {
 			pods: []inspectedPod{{"app:1", "", nil}}, before: before, want: of("18.1.0", "app:0", 3),
 		},
 		"a runtime that memfit does not know": {
-			pods: []inspectedPod{{"app:1", "", &v1alpha1.RuntimeFound{Type: "COBOL"}}}, before: before,
+			pods: []inspectedPod{{"app:1", "", &v1alpha1.InspectedRuntime{Type: "COBOL"}}}, before: before,
 		},
 		"a version that is none": {
-			pods: []inspectedPod{{"app:1", "", &v1alpha1.RuntimeFound{
+			pods: []inspectedPod{{"app:1", "", &v1alpha1.InspectedRuntime{
 				Type: "NodeJS", Version: "; rm -rf", Libc: "glibc", Evidence: []string{"the program says v20.18.1"},
 			}}},
 			want: of("", "app:1", 1),
@@ -136,8 +136,8 @@ func TestFoundRuntime(t *testing.T) {
 // TestHeapPercent: a heap that the runtime computed is a share of the limit that its container has now. Another share
 // in another replica, or a heap that does not fit into the limit, proves nothing.
 func TestHeapPercent(t *testing.T) {
-	jvm := func(heap string) *v1alpha1.RuntimeFound {
-		f := &v1alpha1.RuntimeFound{Type: "JVM", Version: "17.0.15"}
+	jvm := func(heap string) *v1alpha1.InspectedRuntime {
+		f := &v1alpha1.InspectedRuntime{Type: "JVM", Version: "17.0.15"}
 		if heap != "" {
 			f.MaxHeap = new(resource.MustParse(heap))
 		}
@@ -182,9 +182,9 @@ func TestVariablesOfTheImage(t *testing.T) {
 	s := withSnapshots(
 		v1alpha1.RuntimeSpec{},
 		inspectedPod{
-			"app:1", "", &v1alpha1.RuntimeFound{Type: "JVM", Variables: []string{"JAVA_TOOL_OPTIONS", "LD_PRELOAD"}},
+			"app:1", "", &v1alpha1.InspectedRuntime{Type: "JVM", Variables: []string{"JAVA_TOOL_OPTIONS", "LD_PRELOAD"}},
 		},
-		inspectedPod{"app:1", "", &v1alpha1.RuntimeFound{Type: "JVM"}},
+		inspectedPod{"app:1", "", &v1alpha1.InspectedRuntime{Type: "JVM"}},
 	)
 	if got := findRuntimes(s, nil)["app"].ImageVariables; len(got) != 1 || got[0] != "JAVA_TOOL_OPTIONS" {
 		t.Errorf("the image's are %v, want JAVA_TOOL_OPTIONS", got)
@@ -213,7 +213,7 @@ func TestDeclaredAgainstFound(t *testing.T) {
 			"the profile declares JVM 17, but replicas run NodeJS"},
 	} {
 		s := withSnapshots(
-			c.declared, inspectedPod{"app:1", "", &v1alpha1.RuntimeFound{Type: "NodeJS", Version: c.found}},
+			c.declared, inspectedPod{"app:1", "", &v1alpha1.InspectedRuntime{Type: "NodeJS", Version: c.found}},
 		)
 		got := findRuntimes(s, nil)["app"].Declared
 		if !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
@@ -227,7 +227,7 @@ func TestDeclaredAgainstFound(t *testing.T) {
 func TestFoundRuntimeStands(t *testing.T) {
 	s := withSnapshots(
 		v1alpha1.RuntimeSpec{},
-		inspectedPod{"app:1", "", &v1alpha1.RuntimeFound{Type: "NodeJS", Version: "20.18.1", Libc: "glibc 2.36"}},
+		inspectedPod{"app:1", "", &v1alpha1.InspectedRuntime{Type: "NodeJS", Version: "20.18.1", Libc: "glibc 2.36"}},
 	)
 	now := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 	st, e := Step(NewState(), s, now)

@@ -15,8 +15,8 @@ import (
 
 // TestNodeHeap: a heap above the limit that no option sets is a share of the node.
 func TestNodeHeap(t *testing.T) {
-	jvm := func(heap string, set bool) *v1alpha1.RuntimeFound {
-		f := &v1alpha1.RuntimeFound{Type: "JVM", Version: "17.0.12", HeapSet: set}
+	jvm := func(heap string, set bool) *v1alpha1.InspectedRuntime {
+		f := &v1alpha1.InspectedRuntime{Type: "JVM", Version: "17.0.12", HeapSet: set}
 		if heap != "" {
 			f.MaxHeap = new(resource.MustParse(heap))
 		}

@@ -90,8 +90,9 @@ func stallRecords(l *oom.Ledger) (int64, []v1alpha1.StallRecord) {
 		s := &stalls[i]
 		r := v1alpha1.StallRecord{
 			Anonymous: format.Quantity(s.Anon), Container: s.Container.Container, Limit: s.Limit.Quantity(),
-			MajorFaultsPerSecond: s.Faults, Pod: s.Container.Pod, IncreasedTo: format.Exact(s.RaisedTo), IncreaseIneffective: s.NotRelieved,
-			Summary: stallSentence(s), Time: metav1.NewTime(s.Since),
+			MajorFaultsPerSecond: s.Faults, Pod: s.Container.Pod, IncreasedTo: format.Exact(s.RaisedTo),
+			IncreaseIneffective: s.NotRelieved,
+			Summary:             stallSentence(s), Time: metav1.NewTime(s.Since),
 		}
 		if !s.Ended.IsZero() {
 			r.Ended = &metav1.Time{Time: s.Ended}
@@ -152,11 +153,15 @@ func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	}
 	switch {
 	case goesOn != nil && goesOn.NotRelieved:
-		return say(metav1.ConditionTrue, v1alpha1.ReasonIncreaseIneffective, "Pod "+goesOn.Container.Pod+": "+stallSentence(goesOn))
+		return say(
+			metav1.ConditionTrue, v1alpha1.ReasonIncreaseIneffective, "Pod "+goesOn.Container.Pod+": "+stallSentence(goesOn),
+		)
 	case goesOn != nil:
 		return say(metav1.ConditionTrue, v1alpha1.ReasonStallOngoing, "Pod "+goesOn.Container.Pod+": "+stallSentence(goesOn))
 	case inVain != nil:
-		return say(metav1.ConditionTrue, v1alpha1.ReasonIncreaseIneffective, "Pod "+inVain.Container.Pod+": "+stallSentence(inVain))
+		return say(
+			metav1.ConditionTrue, v1alpha1.ReasonIncreaseIneffective, "Pod "+inVain.Container.Pod+": "+stallSentence(inVain),
+		)
 	case last != nil:
 		return say(metav1.ConditionFalse, v1alpha1.ReasonStallEnded,
 			"The last one, in pod "+last.Container.Pod+": "+stallSentence(last))

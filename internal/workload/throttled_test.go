@@ -17,7 +17,7 @@ import (
 // 0.6, memory.high is 332Mi.
 func TestAHeapAboveMemoryHighIsTold(t *testing.T) {
 	jvm := v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}
-	runs := &v1alpha1.RuntimeFound{Type: "JVM"}
+	runs := &v1alpha1.InspectedRuntime{Type: "JVM"}
 	for name, tc := range map[string]struct {
 		runtime v1alpha1.RuntimeSpec
 		node    string

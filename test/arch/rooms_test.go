@@ -25,6 +25,7 @@ var rooms = []room{
 		outside: []string{
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/api/resource",
 			"k8s.io/apimachinery/pkg/runtime", "k8s.io/apimachinery/pkg/runtime/schema", "k8s.io/apimachinery/pkg/types",
+			"k8s.io/apimachinery/pkg/util/intstr",
 		},
 		never: clients,
 	},
@@ -47,7 +48,7 @@ var rooms = []room{
 			"api/v1alpha1", "internal/maintenance", "internal/memory", "internal/period", "internal/quote",
 			"internal/recommend", "internal/runtimes",
 		},
-		outside: slices.Concat(pods, []string{"k8s.io/apimachinery/pkg/labels"}),
+		outside: slices.Concat(pods, []string{"k8s.io/apimachinery/pkg/labels", "k8s.io/apimachinery/pkg/util/intstr"}),
 		never:   clients,
 	},
 	{

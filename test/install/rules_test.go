@@ -64,28 +64,36 @@ func TestRulesNameTheFix(t *testing.T) {
 	const quantity = " is not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)"
 	const exponent = "an exponent has at most two digits: write it with a unit, for example 512Mi"
 	const name = " is not a container name: it has lower-case letters, digits and hyphens; or write * for all others"
-	const maxUnavailable = "maxUnavailable must be at least 1, or a share of the replicas between 1% and 100%, for example 25%"
-	const schedule = "schedule has the five fields of a CronJob's schedule, for example 0 2 * * 1-5, and no time zone: set timeZone"
+	const maxUnavailable = "maxUnavailable must be at least 1, or a share of the replicas between 1% and 100%, " +
+		"for example 25%"
+	const schedule = "schedule has the five fields of a CronJob's schedule, for example 0 2 * * 1-5, and no time zone: " +
+		"set timeZone"
+	const duration = "duration must be between 1m and 168h, for example 3h"
 	const zone = "timeZone is a name of the IANA time zone database, for example Europe/Berlin"
 	for spec, want := range map[string]string{
-		`{sizing: {limit: {max: 200MB}}}`:                                                             "200MB" + quantity,
-		`{sizing: {limit: {min: 64Mi, max: 200 MiB}}}`:                                                "200 MiB" + quantity,
-		`{sizing: {request: {min: 1GB}, limit: {max: 2Gi}}}`:                                          "1GB" + quantity,
-		`{sizing: {oom: {minIncrease: 64mb}}}`:                                                        "64mb" + quantity,
-		`{tuning: {heapLimit: 256MB}}`:                                                                "256MB" + quantity,
-		`{tuning: {reserve: a lot}}`:                                                                  "a lot" + quantity,
-		`{tuning: {trimThreshold: 128KB}}`:                                                            "128KB" + quantity,
-		`{tuning: {nodejs: {semiSpace: 16MB}}}`:                                                       "16MB" + quantity,
-		`{containers: [{name: app, limit: {max: 1GB}}]}`:                                              "1GB" + quantity,
-		`{sizing: {limit: {max: "1e-999999999"}}}`:                                                    exponent,
-		`{sizing: {limit: {max: 512m}}}`:                                                              "max is below 1Mi: write it with a unit, for example 4Gi",
-		`{containers: [{name: App_X}]}`:                                                               "App_X" + name,
-		`{containers: [{name: app-}]}`:                                                                "app-" + name,
-		`{sizing: {disruption: {watch: 99999h}}}`:                                                     "watch must be between 10s and 168h, for example 10m",
-		`{sizing: {disruption: {watch: 1 day}}}`:                                                      "watch must be between 10s and 168h, for example 10m",
-		`{sizing: {disruption: {watch: 1s}}}`:                                                         "watch must be between 10s and 168h, for example 10m",
-		`{sizing: {disruption: {cooldown: 99999h}}}`:                                                  "cooldown must be between 0s and 168h, for example 1h",
-		`{sizing: {disruption: {cooldown: -1h}}}`:                                                     "cooldown must be between 0s and 168h, for example 1h",
+		`{sizing: {limit: {max: 200MB}}}`:                    "200MB" + quantity,
+		`{sizing: {limit: {min: 64Mi, max: 200 MiB}}}`:       "200 MiB" + quantity,
+		`{sizing: {request: {min: 1GB}, limit: {max: 2Gi}}}`: "1GB" + quantity,
+		`{sizing: {oom: {minIncrease: 64mb}}}`:               "64mb" + quantity,
+		`{tuning: {heapLimit: 256MB}}`:                       "256MB" + quantity,
+		`{tuning: {reserve: a lot}}`:                         "a lot" + quantity,
+		`{tuning: {trimThreshold: 128KB}}`:                   "128KB" + quantity,
+		`{tuning: {nodejs: {semiSpace: 16MB}}}`:              "16MB" + quantity,
+		`{containers: [{name: app, limit: {max: 1GB}}]}`:     "1GB" + quantity,
+		`{sizing: {limit: {max: "1e-999999999"}}}`:           exponent,
+		`{sizing: {limit: {max: 512m}}}`:                     "max is below 1Mi: write it with a unit, for example 4Gi",
+		`{containers: [{name: App_X}]}`:                      "App_X" + name,
+		`{containers: [{name: app-}]}`:                       "app-" + name,
+		`{sizing: {disruption: {watch: 99999h}}}`:            "watch must be between 10s and 168h, for example 10m",
+		`{sizing: {disruption: {watch: 1 day}}}`:             "watch must be between 10s and 168h, for example 10m",
+		`{sizing: {disruption: {watch: 1s}}}`:                "watch must be between 10s and 168h, for example 10m",
+		`{sizing: {disruption: {cooldown: 99999h}}}`:         "cooldown must be between 0s and 168h, for example 1h",
+		`{sizing: {disruption: {cooldown: -1h}}}`:            "cooldown must be between 0s and 168h, for example 1h",
+		`{drift: {window: 1d}}`:                              "window must be between 1h and 168h, for example 24h",
+		`{tuning: {trimInterval: 30}}`:                       "trimInterval must be 0s (off) or between 1s and 1h, for example 30s",
+		`{tuning: {jvm: {g1PeriodicGCInterval: soon}}}`:      "g1PeriodicGCInterval must be between 10s and 1h, for example 5m",
+
+		`{sizing: {disruption: {windows: [{schedule: "0 2 * * *", duration: 200h}]}}}`:                duration,
 		`{sizing: {disruption: {maxUnavailable: 0}}}`:                                                 maxUnavailable,
 		`{sizing: {disruption: {maxUnavailable: "25"}}}`:                                              maxUnavailable,
 		`{sizing: {disruption: {maxUnavailable: 0%}}}`:                                                maxUnavailable,
@@ -96,16 +104,16 @@ func TestRulesNameTheFix(t *testing.T) {
 		`{sizing: {disruption: {windows: [{schedule: "TZ=UTC 0 2 * * *", duration: 1h}]}}}`:           schedule,
 		`{sizing: {disruption: {windows: [{schedule: "@daily", duration: 1h, timeZone: Local}]}}}`:    zone,
 		`{sizing: {disruption: {windows: [{schedule: "@daily", duration: 1h, timeZone: "+02:00"}]}}}`: zone,
-		`{sizing: {disruption: {windows: [{schedule: "0 2 * * *", duration: 200h}]}}}`:                "duration must be between 1m and 168h, for example 3h",
-		`{drift: {window: 1d}}`:                                                                       "window must be between 1h and 168h, for example 24h",
-		`{tuning: {trimInterval: 30}}`:                                                                "trimInterval must be 0s (off) or between 1s and 1h, for example 30s",
-		`{tuning: {jvm: {g1PeriodicGCInterval: soon}}}`:                                               "g1PeriodicGCInterval must be between 10s and 1h, for example 5m",
+
 		// Good ones.
-		`{sizing: {limit: {min: 0.1Gi, max: 268435456}, disruption: {watch: 90s, cooldown: 0s}}}`:                                                  "",
-		`{sizing: {limit: {max: "1e9"}, disruption: {watch: 1h30m, cooldown: 1.5h}}}`:                                                              "",
-		`{sizing: {disruption: {maxUnavailable: 3, windows: [{schedule: "0 2 * * MON-FRI", duration: 1h, timeZone: America/Argentina/Ushuaia}]}}}`: "",
-		`{sizing: {disruption: {maxUnavailable: 25%, windows: [{schedule: "*/5 2,3 1-7 * 1-5", duration: 1h, timeZone: Etc/GMT+3}]}}}`:             "",
-		`{containers: [{name: "*"}, {name: app-2}, {name: 0}]}`:                                                                                    "",
+		`{sizing: {limit: {min: 0.1Gi, max: 268435456}, disruption: {watch: 90s, cooldown: 0s}}}`: "",
+		`{sizing: {limit: {max: "1e9"}, disruption: {watch: 1h30m, cooldown: 1.5h}}}`:             "",
+		`{containers: [{name: "*"}, {name: app-2}, {name: 0}]}`:                                   "",
+
+		`{sizing: {disruption: {maxUnavailable: 3, windows: [` +
+			`{schedule: "0 2 * * MON-FRI", duration: 1h, timeZone: America/Argentina/Ushuaia}]}}}`: "",
+		`{sizing: {disruption: {maxUnavailable: 25%, windows: [` +
+			`{schedule: "*/5 2,3 1-7 * 1-5", duration: 1h, timeZone: Etc/GMT+3}]}}}`: "",
 	} {
 		var object map[string]any
 		const head = "apiVersion: memfit.dev/v1alpha1\nkind: MemoryProfile\nspec: "

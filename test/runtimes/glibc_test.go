@@ -117,8 +117,9 @@ func arenaTrials(t *testing.T, p *program, byDefault string) []trial {
 			want: arenas(alone),
 		},
 		trial{
-			name: "mode Disabled", limit: "512Mi", tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2)), Mode: v1alpha1.TuningDisabled},
-			want: arenas(alone),
+			name: "mode Disabled", limit: "512Mi",
+			tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2)), Mode: v1alpha1.TuningDisabled},
+			want:   arenas(alone),
 		},
 	)
 }

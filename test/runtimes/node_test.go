@@ -185,7 +185,9 @@ func nodeTrials(t *testing.T, p *program) []trial {
 			name: "declared wrong: Go", limit: "1Gi", runtime: &v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}, want: itsOwn,
 		},
 		trial{name: "mode DryRun", limit: "1Gi", tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun}, unchanged: true},
-		trial{name: "mode Disabled", limit: "1Gi", tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDisabled}, unchanged: true},
+		trial{
+			name: "mode Disabled", limit: "1Gi", tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDisabled}, unchanged: true,
+		},
 	)
 }
 

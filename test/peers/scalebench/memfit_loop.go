@@ -174,7 +174,8 @@ func newPod(
 		inject.Input{
 			Pod: pod,
 			Profile: &profile.Profile{
-				Ref: v1alpha1.ProfileReference{Kind: policy.KindClusterProfile, Name: governs.Name}, Spec: &governs.Spec,
+				Ref:  v1alpha1.ProfileReference{Kind: policy.KindClusterProfile, Name: governs.Name},
+				Spec: &governs.Spec.MemoryProfileSpec,
 			},
 		},
 	).Apply(pod)

@@ -59,7 +59,7 @@ type Finding struct {
 	Namespace string
 	Memory    *v1alpha1.MemoryParts
 	Map       *v1alpha1.MemoryMap // where the pod asks for one
-	Runtime   *v1alpha1.RuntimeFound
+	Runtime   *v1alpha1.InspectedRuntime
 	Err       error         // nothing could be read
 	Spent     time.Duration // of processor time
 	// Unread is why some of it could not be read; empty: all of it was.

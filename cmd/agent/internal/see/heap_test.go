@@ -17,7 +17,7 @@ func TestWithHeap(t *testing.T) {
 	usages := func(reader string) []attribution.Usage {
 		return []attribution.Usage{{Reader: reader, Details: []attribution.Detail{{Name: "MaxHeapSize", Value: 6 << 30}}}}
 	}
-	jvm := &v1alpha1.RuntimeFound{Type: "JVM"}
+	jvm := &v1alpha1.InspectedRuntime{Type: "JVM"}
 	got := withHeap(jvm, usages("hotspot"))
 	if got.MaxHeap == nil || got.MaxHeap.String() != "6Gi" || jvm.MaxHeap != nil {
 		t.Errorf("%v, and what was detected has %v", got.MaxHeap, jvm.MaxHeap)
@@ -25,7 +25,7 @@ func TestWithHeap(t *testing.T) {
 	if got := withHeap(jvm, usages("v8")); got.MaxHeap != nil {
 		t.Errorf("another reader's number: %v", got.MaxHeap)
 	}
-	if got := withHeap(&v1alpha1.RuntimeFound{Type: "Go"}, usages("go")); got.MaxHeap != nil {
+	if got := withHeap(&v1alpha1.InspectedRuntime{Type: "Go"}, usages("go")); got.MaxHeap != nil {
 		t.Errorf("a runtime without such a number: %v", got.MaxHeap)
 	}
 	if withHeap(nil, usages("hotspot")) != nil {

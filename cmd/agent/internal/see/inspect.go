@@ -29,14 +29,14 @@ type inspector struct {
 	cgroups cgroup.Version
 	readers []attribution.Reader
 	now     func() time.Time
-	files   detect.Cache                       // what was found in programs and libraries, by namespace
-	cmdline []byte                             // for one command line after the other
-	known   map[program]*v1alpha1.RuntimeFound // what runs in processes that were inspected before
+	files   detect.Cache                           // what was found in programs and libraries, by namespace
+	cmdline []byte                                 // for one command line after the other
+	known   map[program]*v1alpha1.InspectedRuntime // what runs in processes that were inspected before
 }
 
 func newInspector(proc string, v cgroup.Version, readers []attribution.Reader, now func() time.Time) *inspector {
 	return &inspector{
-		proc: live.Proc(proc), cgroups: v, readers: readers, now: now, known: map[program]*v1alpha1.RuntimeFound{},
+		proc: live.Proc(proc), cgroups: v, readers: readers, now: now, known: map[program]*v1alpha1.InspectedRuntime{},
 	}
 }
 

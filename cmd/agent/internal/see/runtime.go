@@ -38,7 +38,7 @@ const knownMost = 1024
 // it found in files that could all be read: the next inspection may read others.
 func (e *inspector) runtimeOf(
 	ctx context.Context, namespace string, target *live.Target, s *attribution.Snapshot,
-) *v1alpha1.RuntimeFound {
+) *v1alpha1.InspectedRuntime {
 	which := program{s.Process.PID, s.Process.StartTime, s.Process.Exe}
 	if known := e.known[which]; known != nil {
 		return known
@@ -60,7 +60,7 @@ func (e *inspector) runtimeOf(
 // before: a replica, or the last container. An error means that something could not be read.
 func (e *inspector) detected(
 	ctx context.Context, namespace string, target *live.Target, s *attribution.Snapshot,
-) (*v1alpha1.RuntimeFound, error) {
+) (*v1alpha1.InspectedRuntime, error) {
 	env, err := target.Environ(detect.Variables())
 	if err != nil {
 		return nil, err
@@ -141,11 +141,11 @@ const (
 )
 
 // found is what was detected, as the API has it.
-func found(r detect.Result, v cgroup.Version) *v1alpha1.RuntimeFound {
+func found(r detect.Result, v cgroup.Version) *v1alpha1.InspectedRuntime {
 	if r.Runtime == "" {
 		return nil
 	}
-	out := &v1alpha1.RuntimeFound{
+	out := &v1alpha1.InspectedRuntime{
 		Type: r.Runtime, Version: snapshot.Cut(r.Version, wordMost),
 		HeapSet:   r.HeapSet,
 		Libc:      snapshot.Cut(strings.TrimSpace(r.Libc+" "+r.LibcVersion), wordMost),
@@ -168,7 +168,7 @@ func found(r detect.Result, v cgroup.Version) *v1alpha1.RuntimeFound {
 }
 
 // withHeap is what runs in a process with the largest heap that it allows itself.
-func withHeap(f *v1alpha1.RuntimeFound, usages []attribution.Usage) *v1alpha1.RuntimeFound {
+func withHeap(f *v1alpha1.InspectedRuntime, usages []attribution.Usage) *v1alpha1.InspectedRuntime {
 	if f == nil {
 		return nil
 	}

@@ -555,7 +555,7 @@ func TestLargestHeap(t *testing.T) {
 		"no size":              {usage(byMemory(1)), "", false},
 		"no heap at all":       {nil, "", false},
 	} {
-		remembered := &v1alpha1.RuntimeFound{Type: "JVM"}
+		remembered := &v1alpha1.InspectedRuntime{Type: "JVM"}
 		got := ""
 		f := withHeap(remembered, c.usages)
 		if f.MaxHeap != nil {

@@ -34,10 +34,10 @@ type sum struct {
 	more             bool         // some processes may not be listed
 	rss, unexplained memory.Bytes
 	byName           map[string]*partSum
-	coverage         float64                // the least of all readers; 0 where one could make nothing of its heap
-	exe              string                 // of the first process
-	runtime          *v1alpha1.RuntimeFound // of that; nil: it could not be read, or its files show nothing
-	limit            memory.Bytes           // of the container; 0: none
+	coverage         float64                    // the least of all readers; 0 where one could make nothing of its heap
+	exe              string                     // of the first process
+	runtime          *v1alpha1.InspectedRuntime // of that; nil: it could not be read, or its files show nothing
+	limit            memory.Bytes               // of the container; 0: none
 	levers           []levers.Process
 	programs         []string // of levers
 	drawn            bool     // with pages

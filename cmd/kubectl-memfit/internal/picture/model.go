@@ -107,7 +107,7 @@ func containerOf(c *v1alpha1.ContainerSnapshot) Container {
 }
 
 // Runtime is what an agent found, in a few words: "Node.js 20.18.1, glibc 2.36".
-func Runtime(r *v1alpha1.RuntimeFound) string {
+func Runtime(r *v1alpha1.InspectedRuntime) string {
 	if r == nil {
 		return ""
 	}

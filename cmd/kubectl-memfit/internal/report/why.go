@@ -204,7 +204,8 @@ func helping(m *v1alpha1.MemoryParts) []string {
 	for i := range m.Savings {
 		g := &m.Savings[i]
 		one := levers.Prediction{
-			Action: g.Action, Why: g.Method, How: g.How, Least: memory.FromQuantity(g.Amount), Most: memory.FromQuantity(g.Amount),
+			Action: g.Action, Why: g.Method, How: g.How,
+			Least: memory.FromQuantity(g.Amount), Most: memory.FromQuantity(g.Amount),
 		}
 		if g.AtMost != nil {
 			one.Most = memory.FromQuantity(*g.AtMost)

@@ -91,7 +91,7 @@ func TestCurve(t *testing.T) {
 func TestAHeapSizedByTheNode(t *testing.T) {
 	of := func(aware string, flags ...string) Why {
 		return Why{Seen: v1alpha1.MemorySnapshotStatus{Containers: []v1alpha1.ContainerSnapshot{
-			{Container: "app", Runtime: &v1alpha1.RuntimeFound{Type: "Go", ContainerAware: aware, Flags: flags}},
+			{Container: "app", Runtime: &v1alpha1.InspectedRuntime{Type: "Go", ContainerAware: aware, Flags: flags}},
 		}}}
 	}
 	governed := of("No")

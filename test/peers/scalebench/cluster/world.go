@@ -315,7 +315,7 @@ func (w *world) pod(i int, set *appsv1.ReplicaSet) *corev1.Pod {
 	governs := w.governs(i)
 	by := &profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: policy.KindClusterProfile, Name: governs.Name}, Generation: governs.Generation,
-		Spec: &governs.Spec,
+		Spec: &governs.Spec.MemoryProfileSpec,
 	}
 	inject.MakePlan(inject.Input{Pod: pod, Profile: by}).Apply(pod)
 	return pod
