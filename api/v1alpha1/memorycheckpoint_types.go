@@ -9,7 +9,8 @@ import (
 
 // CheckpointContainer is what is known of one program in one container.
 type CheckpointContainer struct {
-	// evidence says whose the history is, as JSON written by internal/workload: program, what its owner asks for, sizes.
+	// evidence identifies the owner of the history, as JSON written by internal/workload: program, what its owner asks
+	// for, sizes.
 	// +optional
 	Evidence []byte `json:"evidence,omitempty"`
 	// history is memfit's own compact encoding (internal/history), versioned by its first byte.

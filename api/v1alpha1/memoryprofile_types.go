@@ -37,8 +37,8 @@ type RuntimeSpec struct {
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// variant tells builds of one language apart. JVM only: HotSpot (default), OpenJ9, NativeImage (GraalVM) or Buildpack
-	// (a paketo image whose launcher calculates -Xmx itself). Example: Buildpack.
+	// variant distinguishes builds of one language. JVM only: HotSpot (default), OpenJ9, NativeImage (GraalVM) or
+	// Buildpack (a paketo image whose launcher calculates -Xmx itself). Example: Buildpack.
 	// +optional
 	Variant RuntimeVariant `json:"variant,omitempty"`
 
@@ -49,7 +49,7 @@ type RuntimeSpec struct {
 	Libc Libc `json:"libc,omitempty"`
 }
 
-// TuningMode says what the webhook does with runtime settings.
+// TuningMode decides what the webhook does with runtime settings.
 // +kubebuilder:validation:Enum=Inject;DryRun;Disabled
 type TuningMode string
 
@@ -60,7 +60,7 @@ const (
 	TuningDisabled TuningMode = "Disabled"
 )
 
-// ConflictPolicy says what happens to a setting the user already has.
+// ConflictPolicy decides about a setting that the user already set.
 // +kubebuilder:validation:Enum=KeepUser;Replace
 type ConflictPolicy string
 
@@ -81,11 +81,11 @@ const (
 	ResizeKeep             MemoryResizePolicy = "Keep"
 )
 
-// TuningSpec says which runtime settings to inject. Only the settings named here exist: a profile cannot carry
+// TuningSpec selects the runtime settings to inject. Only the settings named here exist: a profile cannot carry
 // free-form environment variables, so writing a profile is not a way to run code in other people's pods.
 //
-// No field has a default in the schema: in spec.containers the API server would fill it in where the author said
-// nothing, and overrule what the profile says for all containers.
+// No field has a default in the schema: in spec.containers the API server would fill it in where the author set
+// nothing, and override the value of the profile for all containers.
 // +kubebuilder:validation:XValidation:rule="!(has(self.heapPercent) && has(self.heapLimit))",message="heapPercent and heapLimit both set the managed heap: keep one of them"
 // +kubebuilder:validation:XValidation:rule="!has(self.replace) || size(self.replace) == 0 || (has(self.conflictPolicy) && self.conflictPolicy == 'Replace')",message="replace lists settings to overwrite, which needs conflictPolicy: Replace"
 type TuningSpec struct {
@@ -116,18 +116,18 @@ type TuningSpec struct {
 	HeapLimit *resource.Quantity `json:"heapLimit,omitempty"`
 
 	// processes is how many processes of the runtime share the container's limit, each with a heap of its own (1-256):
-	// workers of PM2 or node:cluster, Go's prefork, several JVMs. What is derived from the limit is then derived from an
-	// equal part of it, after reserve. Without it, a setting is as large as if one process had the whole limit, and a
-	// container that runs pm2 gets no heap cap. Default: not said. Example: 4.
+	// workers of PM2 or node:cluster, Go's prefork, several JVMs. What is derived from the limit is then derived from
+	// an equal part of it, after reserve. Without it, a setting is as large as if one process had the whole limit, and
+	// a container that runs pm2 gets no heap cap. Default: none. Example: 4.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
 	// +optional
 	Processes *int32 `json:"processes,omitempty"`
 
 	// reserve is how much of the container's limit is kept back for what is not the runtime, at least 1Mi: a process
-	// manager, a log shipper, a headless browser, a mapped file. It is taken off before shares and parts are. Where it is
-	// not below the limit, nothing is derived from that limit, and whoever creates the pod is warned. Default: none.
-	// Example: 256Mi.
+	// manager, a log shipper, a headless browser, a mapped file. It is taken off before shares and parts are. Where it
+	// is not below the limit, nothing is derived from that limit, and the creator of the pod gets a warning. Default:
+	// none. Example: 256Mi.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=20
@@ -269,7 +269,7 @@ type DotNetTuning struct {
 	ConserveMemory *int32 `json:"conserveMemory,omitempty"`
 }
 
-// SizingMode says what memfit does with a recommendation.
+// SizingMode decides what memfit does with a recommendation.
 // +kubebuilder:validation:Enum=Disabled;Recommend;OnCreate;InPlace;InPlaceOrEvict
 type SizingMode string
 
@@ -282,7 +282,7 @@ const (
 	SizingInPlaceOrEvict SizingMode = "InPlaceOrEvict"
 )
 
-// RequestPolicy says how the memory request follows from the limit.
+// RequestPolicy decides how the memory request follows from the limit.
 // +kubebuilder:validation:Enum=Percentile;EqualsLimit
 type RequestPolicy string
 
@@ -292,7 +292,7 @@ const (
 	RequestEqualsLimit RequestPolicy = "EqualsLimit"
 )
 
-// DecreasePolicy says whether memfit may lower a size.
+// DecreasePolicy decides whether memfit may lower a size.
 // +kubebuilder:validation:Enum=Allowed;Never
 type DecreasePolicy string
 
@@ -302,7 +302,7 @@ const (
 	DecreaseNever   DecreasePolicy = "Never"
 )
 
-// IncreasePolicy says when memfit may raise a size.
+// IncreasePolicy decides when memfit may raise a size.
 // +kubebuilder:validation:Enum=Allowed;AfterKill
 type IncreasePolicy string
 
@@ -348,7 +348,7 @@ type Bounds struct {
 	Max *resource.Quantity `json:"max,omitempty"`
 }
 
-// SizingSpec says how to size requests and limits.
+// SizingSpec configures requests and limits.
 // +kubebuilder:validation:XValidation:rule="!has(self.request) || !has(self.request.min) || !has(self.limit) || !has(self.limit.max) || string(self.request.min).matches('[eE][-+]?[0-9]{3}') || string(self.limit.max).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self.request.min)) || !isQuantity(string(self.limit.max)) || quantity(string(self.request.min)).compareTo(quantity(string(self.limit.max))) <= 0",message="request.min must not be above limit.max: no size could satisfy both"
 // +kubebuilder:validation:XValidation:rule="!has(self.increase) || self.increase != 'AfterKill' || has(self.decrease) && self.decrease == 'Never'",message="increase: AfterKill needs decrease: Never: a limit that memfit lowers would be raised again only after a kill"
 type SizingSpec struct {
@@ -391,7 +391,7 @@ type SizingSpec struct {
 	// +optional
 	Increase IncreasePolicy `json:"increase,omitempty"`
 
-	// oom says how to answer an OOM kill.
+	// oom configures the reaction to an OOM kill.
 	// +optional
 	OOM *OOMSpec `json:"oom,omitempty"`
 
@@ -400,7 +400,7 @@ type SizingSpec struct {
 	Disruption *DisruptionSpec `json:"disruption,omitempty"`
 }
 
-// OOMSpec says how the limit grows after an OOM kill.
+// OOMSpec configures how the limit grows after an OOM kill.
 type OOMSpec struct {
 	// factorPercent is the growth from the limit the container died at, in percent (110-400); kills that follow quickly
 	// double it instead. Default: 150.
@@ -442,7 +442,7 @@ type MaintenanceWindow struct {
 	TimeZone string `json:"timeZone,omitempty"`
 }
 
-// IncreasesPolicy says when a limit is increased, where there are maintenance windows.
+// IncreasesPolicy decides when a limit is increased, where there are maintenance windows.
 // +kubebuilder:validation:Enum=AnyTime;InWindows
 type IncreasesPolicy string
 
@@ -457,16 +457,16 @@ const (
 type DisruptionSpec struct {
 	// windows are the maintenance windows: outside of them no limit of a running pod is lowered and no pod is restarted
 	// or evicted for its memory. What has begun is watched to its end, and what went wrong is rolled back at any time.
-	// New pods get the recommended size whenever somebody starts them. Default: none, which means at any time. Example:
-	// [{schedule: "0 2 * * 1-5", duration: 3h, timeZone: Europe/Berlin}].
+	// New pods get the recommended size at any time. Default: none, which means at any time.
+	// Example: [{schedule: "0 2 * * 1-5", duration: 3h, timeZone: Europe/Berlin}].
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	// +optional
 	Windows []MaintenanceWindow `json:"windows,omitempty"`
 
-	// increases says whether a higher limit waits for a window as well. AnyTime (default): a raise in place that restarts
-	// nothing does not wait, and neither does a raise after an OOM kill, whatever it takes. InWindows: every raise waits,
-	// which leaves a container that is killed as it is until a window opens.
+	// increases decides whether a higher limit waits for a window as well. AnyTime (default): an increase in place that
+	// restarts nothing does not wait, and neither does an increase after an OOM kill, even if it restarts or evicts.
+	// InWindows: every increase waits, so a container that is OOM-killed keeps its limit until a window opens.
 	// +optional
 	Increases IncreasesPolicy `json:"increases,omitempty"`
 
@@ -498,12 +498,12 @@ type DisruptionSpec struct {
 	// +optional
 	Watch *metav1.Duration `json:"watch,omitempty"`
 
-	// rollbackQuery is PromQL that has no series in its answer while all is well, like the expression of an alerting
-	// rule. The manager's Prometheus (--prometheus-url) is asked at each look, at most every 15s. While the answer has a
-	// series, or there is no answer, no limit of a running pod is lowered; when it has one while a pod whose limit was
-	// lowered is watched, the lower limit is rolled back from every pod, and a pod has been watched for long enough only
-	// when Prometheus has answered since. Needs the manager's flag --rollback-queries, because a query reads whatever
-	// Prometheus has, of all namespaces. Default: none. Example:
+	// rollbackQuery is a PromQL query that returns no series while the workload is healthy, like the expression of an
+	// alerting rule. memfit queries the manager's Prometheus (--prometheus-url) at most every 15s. While the answer has
+	// a series, or there is no answer, no limit of a running pod is lowered; when it has one while a pod whose limit
+	// was lowered is watched, the lower limit is rolled back from every pod, and a pod has been watched for long enough
+	// only when Prometheus has answered since. Needs the manager's flag --rollback-queries, because a query reads
+	// whatever Prometheus has, of all namespaces. Default: none. Example:
 	// sum(rate(http_requests_total{namespace="shop",code=~"5.."}[2m])) > 1.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -516,13 +516,14 @@ type DisruptionSpec struct {
 	// +optional
 	MinChangePercent *int32 `json:"minChangePercent,omitempty"`
 
-	// singleReplica says whether a workload with one replica may be restarted or evicted: Allowed or Never (default).
+	// singleReplica decides whether a workload with one replica may be restarted or evicted: Allowed or Never
+	// (default).
 	// +kubebuilder:validation:Enum=Allowed;Never
 	// +optional
 	SingleReplica string `json:"singleReplica,omitempty"`
 }
 
-// DriftAction says what to do with a pod that retains or leaks memory.
+// DriftAction is the action for a pod that retains or leaks memory.
 // +kubebuilder:validation:Enum=Report;Restart
 type DriftAction string
 
@@ -532,9 +533,9 @@ const (
 	DriftRestart DriftAction = "Restart"
 )
 
-// DriftSpec says how to watch the shape of memory over time.
+// DriftSpec configures how memfit watches memory over time.
 type DriftSpec struct {
-	// window is how much history a verdict looks at, 1h to 168h. Default: 24h.
+	// window is the length of the history that is classified, 1h to 168h. Default: 24h.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -591,7 +592,7 @@ type ContainerPolicy struct {
 	Request *Bounds `json:"request,omitempty"`
 }
 
-// ProfileRole says what a profile is for.
+// ProfileRole is the purpose of a profile.
 // +kubebuilder:validation:Enum=Profile;Defaults
 type ProfileRole string
 
@@ -603,9 +604,9 @@ const (
 
 // MemoryProfileSpec declares what workloads run on and what memfit may do about their memory.
 //
-// No field of tuning, sizing and drift has a default in the schema: what the API server filled in could not be told
-// from what somebody wrote, and a profile with role Defaults would never get a word in. Their defaults are in
-// internal/profile/merge.go, and in what reads drift and disruption.
+// No field of tuning, sizing and drift has a default in the schema: a default from the API server could not be
+// distinguished from a value of the author, and a profile with role Defaults would never take effect. Their defaults
+// are in internal/profile/merge.go, and in what reads drift and disruption.
 // +kubebuilder:validation:XValidation:rule="!has(self.role) || self.role != 'Defaults' || !has(self.selector) && (!has(self.containers) || size(self.containers) == 0)",message="role: Defaults governs no pod, so that selector and containers mean nothing: remove them, or write a profile of its own for those pods"
 // +kubebuilder:validation:XValidation:rule="!has(self.role) || self.role != 'Defaults' || !has(self.runtime) || (!has(self.runtime.type) || self.runtime.type == 'Auto') && (!has(self.runtime.libc) || self.runtime.libc == 'Auto') && !has(self.runtime.version)",message="role: Defaults hands on tuning, sizing and drift, and no runtime: remove runtime, and declare it where the pods are"
 // +kubebuilder:validation:XValidation:rule="!has(self.runtime) || self.runtime.type != 'JVM' || !has(self.tuning) || !has(self.tuning.heapLimit)",message="heapLimit is not for type JVM, whose flags for a fixed heap would overrule the user's: use heapPercent"
@@ -635,17 +636,17 @@ type MemoryProfileSpec struct {
 	// +optional
 	Containers []ContainerPolicy `json:"containers,omitempty"`
 
-	// tuning says which runtime settings new pods get.
+	// tuning selects the runtime settings of new pods.
 	// +kubebuilder:default={}
 	// +optional
 	Tuning TuningSpec `json:"tuning,omitempty,omitzero"`
 
-	// sizing says how requests and limits are recommended and applied.
+	// sizing configures how requests and limits are recommended and applied.
 	// +kubebuilder:default={}
 	// +optional
 	Sizing SizingSpec `json:"sizing,omitempty,omitzero"`
 
-	// drift says what to do about memory that climbs or is not given back.
+	// drift configures the reaction to memory that grows steadily or is not given back.
 	// +kubebuilder:default={}
 	// +optional
 	Drift DriftSpec `json:"drift,omitempty,omitzero"`
@@ -693,7 +694,7 @@ type WorkloadSummary struct {
 	OOMKills int64 `json:"oomKills"`
 	// recommendation is the name of the MemoryRecommendation that explains the number.
 	Recommendation string `json:"recommendation,omitempty"`
-	// summary says in one line what memfit found and advises.
+	// summary is one line: what memfit found and recommends.
 	Summary string `json:"summary"`
 }
 
@@ -710,7 +711,7 @@ type MemoryProfileStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// summary says in one line how the profile is doing.
+	// summary is one line about the state of the profile.
 	// +optional
 	Summary string `json:"summary,omitempty"`
 
@@ -768,8 +769,8 @@ type MemoryProfile struct {
 	// +kubebuilder:default={}
 	// +optional
 	Spec MemoryProfileSpec `json:"spec,omitempty,omitzero"`
-	// status is written by memfit. Until memfit has seen the profile, observedGeneration is -1, so that whoever waits
-	// for it by kstatus (Flux, kubectl wait) does not take a profile without a status for done.
+	// status is written by memfit. Until memfit has seen the profile, observedGeneration is -1, so that clients that
+	// wait for it by kstatus (Flux, kubectl wait) do not take a profile without a status for done.
 	// +kubebuilder:default={"observedGeneration":-1}
 	// +optional
 	Status MemoryProfileStatus `json:"status,omitempty,omitzero"`
@@ -806,8 +807,8 @@ type ClusterMemoryProfile struct {
 	// +kubebuilder:default={}
 	// +optional
 	Spec ClusterMemoryProfileSpec `json:"spec,omitempty,omitzero"`
-	// status is written by memfit. Until memfit has seen the profile, observedGeneration is -1, so that whoever waits
-	// for it by kstatus (Flux, kubectl wait) does not take a profile without a status for done.
+	// status is written by memfit. Until memfit has seen the profile, observedGeneration is -1, so that clients that
+	// wait for it by kstatus (Flux, kubectl wait) do not take a profile without a status for done.
 	// +kubebuilder:default={"observedGeneration":-1}
 	// +optional
 	Status MemoryProfileStatus `json:"status,omitempty,omitzero"`

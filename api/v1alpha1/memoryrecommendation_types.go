@@ -39,7 +39,7 @@ type Size struct {
 
 // Canary allows one new pod to be the first with a lower limit.
 type Canary struct {
-	// number tells one permission from the next, which is given when the pod was not created.
+	// number distinguishes one permission from the next, which follows when the pod was not created.
 	Number int64 `json:"number"`
 	// replica is the name of the manager's pod whose webhook may use it, once.
 	// +kubebuilder:validation:MaxLength=253
@@ -48,8 +48,8 @@ type Canary struct {
 
 // Evidence is what a recommendation rests on.
 type Evidence struct {
-	// certainty says how well demand is known: Exact, or an estimate, by which no limit is lowered: RSSOnly (shared
-	// memory is missing) or WorkingSetOnly (page cache is included). Absent before the first exact measurement.
+	// certainty is the certainty of demand: Exact, or an estimate, by which no limit is lowered: RSSOnly (shared memory
+	// is missing) or WorkingSetOnly (page cache is included). Absent before the first exact measurement.
 	// +kubebuilder:validation:Enum=Exact;RSSOnly;WorkingSetOnly
 	// +optional
 	Certainty string `json:"certainty,omitempty"`
@@ -61,7 +61,7 @@ type Evidence struct {
 	// +optional
 	HistorySource string `json:"historySource,omitempty"`
 	// liveSet is the most that was alive in a replica without a heap cap: the highest of the low points of six hours
-	// each. No heap cap is set that leaves no room above it. Only for runtimes whose heap can be capped.
+	// each. memfit sets no heap cap that it does not fit under. Only for runtimes whose heap can be capped.
 	// +optional
 	LiveSet *resource.Quantity `json:"liveSet,omitempty"`
 	// liveSetSeen is the day on which a replica last came close to liveSet. Eight days without, and liveSet comes down.
@@ -102,7 +102,7 @@ type Evidence struct {
 	WindowSeconds int64 `json:"windowSeconds,omitempty"`
 }
 
-// Shape says what a container's memory does over time.
+// Shape describes a container's memory over time.
 type Shape struct {
 	// confidence is Low, Medium or High.
 	// +kubebuilder:validation:Enum=Low;Medium;High
@@ -119,7 +119,7 @@ type Shape struct {
 	// +kubebuilder:validation:MaxItems=5
 	// +optional
 	OutlierPods []string `json:"outlierPods,omitempty"`
-	// summary says it in a sentence with numbers.
+	// summary is one sentence with the numbers.
 	Summary string `json:"summary"`
 	// timeToLimitMaxSeconds is the longest time until the limit is reached, at the slowest rate that fits (95 %).
 	// +kubebuilder:validation:Minimum=0
@@ -131,8 +131,8 @@ type Shape struct {
 	TimeToLimitMinSeconds int64 `json:"timeToLimitMinSeconds,omitempty"`
 }
 
-// ContainerRecommendation is the answer for one container. kubectl describe sorts fields by name and prints list items
-// without a separator, so container comes first and summary says it all.
+// ContainerRecommendation is the answer for one container. kubectl describe sorts fields by name and prints list
+// items without a separator, so container comes first and summary has the essentials.
 type ContainerRecommendation struct {
 	// advice are suggestions memfit does not carry out itself, for example a runtime setting to try.
 	// +listType=atomic
@@ -154,9 +154,9 @@ type ContainerRecommendation struct {
 	// evidence is what the number rests on.
 	// +optional
 	Evidence Evidence `json:"evidence,omitempty,omitzero"`
-	// breakdown is what fills the replica that holds the most, as the agent on its node read it: the replica, its three
-	// largest parts, and the rest. It is written when something else changes; the first line says when it was read.
-	// Absent without agents (config/agent, tier See).
+	// breakdown lists what fills the replica that uses the most, as the agent on its node read it: the replica, its
+	// three largest parts, and the rest. It is written when something else changes; the first line has the time of the
+	// reading. Absent without agents (config/agent, tier See).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5
 	// +optional
@@ -207,11 +207,11 @@ type ContainerRecommendation struct {
 	// shape is what memory does over time.
 	// +optional
 	Shape *Shape `json:"shape,omitempty"`
-	// stalls is the number of times this container stood still just below its limit without being killed. They are not
-	// among oomKills.
+	// stalls is the number of times this container was stalled just below its limit without being OOM-killed. oomKills
+	// does not include them.
 	// +optional
 	Stalls int64 `json:"stalls,omitempty"`
-	// summary says in one line what was found and what to do.
+	// summary is one line: what was found and what to do.
 	Summary string `json:"summary"`
 	// unexplainedRestarts are restarts that no OOM kill explains; absent below three, and a day (drift.window) after the
 	// last.
@@ -290,7 +290,7 @@ type RuntimeIdentity struct {
 	Source RuntimeSource `json:"source"`
 	// type is the runtime.
 	Type RuntimeType `json:"type"`
-	// variant tells builds of one language apart, as in a profile.
+	// variant distinguishes builds of one language, as in a profile.
 	// +optional
 	Variant RuntimeVariant `json:"variant,omitempty"`
 	// version is the runtime's version.
@@ -301,11 +301,11 @@ type RuntimeIdentity struct {
 
 // FoundRuntime is what replicas of a container were found to run, by reading their processes.
 type FoundRuntime struct {
-	// declared says where that differs from what was declared, and what to do; absent where it does not.
+	// declared is how that differs from what was declared, and what to do; absent where it does not.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Declared string `json:"declared,omitempty"`
-	// evidence is what showed it. Example: libjvm.so says 17.0.15+6.
+	// evidence is what showed it. Example: libjvm.so has version 17.0.15+6.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Evidence string `json:"evidence,omitempty"`
@@ -331,9 +331,9 @@ type FoundRuntime struct {
 	// libc is the C library, where it was found.
 	// +optional
 	Libc Libc `json:"libc,omitempty"`
-	// nodeHeap is the largest heap that a replica allows itself although its memory limit is lower and no option says so:
-	// the runtime does not see the limit and sizes its heap by the node (JDK-8349988, kernels without CONFIG_MEMCG_V1).
-	// Shares such as heapPercent are then set together with -XX:MaxRAM. Absent: not seen.
+	// nodeHeap is the largest heap that a replica allows itself although its memory limit is lower and no option sets
+	// it: the runtime does not see the limit and sizes its heap by the node (JDK-8349988, kernels without
+	// CONFIG_MEMCG_V1). Shares such as heapPercent are then set together with -XX:MaxRAM. Absent: not seen.
 	// +optional
 	NodeHeap *resource.Quantity `json:"nodeHeap,omitempty"`
 	// replicas is the number of replicas that were found to run it: all that were inspected when it was written, which is
@@ -369,13 +369,13 @@ type OOMKillRecord struct {
 	Peak *resource.Quantity `json:"peak,omitempty"`
 	// pod that was killed.
 	Pod string `json:"pod"`
-	// summary says it in a sentence, with the evidence.
+	// summary is one sentence with the evidence.
 	Summary string `json:"summary"`
 	// time of the kill as the kubelet reported it.
 	Time metav1.Time `json:"time"`
 }
 
-// StallRecord is a time in which a container stood still just below its limit, without being killed.
+// StallRecord is a period in which a container was stalled just below its limit without being OOM-killed.
 type StallRecord struct {
 	// anonymous is the memory that the kernel cannot drop, when the stall became certain.
 	// +optional
@@ -398,7 +398,7 @@ type StallRecord struct {
 	// increaseIneffective is true where the major faults continued at increasedTo: memory is not the bottleneck.
 	// +optional
 	IncreaseIneffective bool `json:"increaseIneffective,omitempty"`
-	// summary says it in a sentence, with the evidence.
+	// summary is one sentence with the evidence.
 	Summary string `json:"summary"`
 	// time is the first sample that showed it.
 	Time metav1.Time `json:"time"`
@@ -511,11 +511,11 @@ type MemoryRecommendationStatus struct {
 	// +optional
 	RecentStalls []StallRecord `json:"recentStalls,omitempty"`
 
-	// stalls is the number of times a container stood still just below its limit without being killed, so far.
+	// stalls is the number of times a container was stalled just below its limit without being OOM-killed, so far.
 	// +optional
 	Stalls int64 `json:"stalls,omitempty"`
 
-	// summary says in one line what was found and what to do.
+	// summary is one line: what was found and what to do.
 	// +optional
 	Summary string `json:"summary,omitempty"`
 

@@ -9,18 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// AgentTier says how far an agent inspects containers.
+// AgentTier is how far an agent inspects containers.
 // +kubebuilder:validation:Enum=Watch;See
 type AgentTier string
 
 const (
 	// AgentWatch reads the memory files that the kernel keeps for each container, and nothing of a process's memory.
 	AgentWatch AgentTier = "Watch"
-	// AgentSee also reads what processes have mapped, and the headers in it that tell used from free.
+	// AgentSee also reads what processes have mapped, and the headers in it that distinguish used from free.
 	AgentSee AgentTier = "See"
 )
 
-// Inspection says whether the processes of a container were inspected.
+// Inspection is the result of an inspection of the processes of a container.
 // +kubebuilder:validation:Enum=Inspected;NotEnabled;Declined;Unreadable
 type Inspection string
 
@@ -31,7 +31,7 @@ const (
 	InspectionNotEnabled Inspection = "NotEnabled"
 	// InspectionDeclined means that the pod has the annotation memfit.dev/inspect: "false".
 	InspectionDeclined Inspection = "Declined"
-	// InspectionUnreadable means that the processes could not be read; inspectionMessage says why.
+	// InspectionUnreadable means that the processes could not be read; inspectionMessage has the reason.
 	InspectionUnreadable Inspection = "Unreadable"
 )
 
@@ -43,17 +43,17 @@ type RuntimeFound struct {
 	// +optional
 	Allocator string `json:"allocator,omitempty"`
 	// containerAware is No where the runtime sizes itself by the memory of the node instead of the limit, and Yes where
-	// it sees the limit; absent: not known, or it has no heap that it sizes.
+	// it detects the limit; absent: unknown, or it sizes no heap.
 	// +kubebuilder:validation:Enum=Yes;No
 	// +optional
 	ContainerAware string `json:"containerAware,omitempty"`
-	// evidence says how that was found, each in a few words. Example: libjvm.so is mapped.
+	// evidence lists how that was detected, each in a few words. Example: libjvm.so is mapped.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	Evidence []string `json:"evidence,omitempty"`
-	// flags are the settings for memory that it was started with, and where they stand. Example: -Xmx300m (command line).
+	// flags are the memory settings that it was started with, and their source. Example: -Xmx300m (command line).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=256
@@ -87,7 +87,7 @@ type RuntimeFound struct {
 	Version string `json:"version,omitempty"`
 }
 
-// PartGroup says what a part of a container's memory is for.
+// PartGroup is the use of a part of a container's memory.
 type PartGroup string
 
 // The groups of parts.
@@ -106,9 +106,9 @@ type MemoryPart struct {
 	// free is how much of it holds nothing: it is resident, and its owner could give it back.
 	// +optional
 	Free *resource.Quantity `json:"free,omitempty"`
-	// group says what the part is for: Heap is the heap that the runtime manages, Native what its allocator handed out
-	// and what threads and compiled code take, Files the pages of programs, libraries and other mapped files, Shared
-	// memory that processes share.
+	// group is the use of the part: Heap is the heap that the runtime manages, Native what its allocator handed out,
+	// thread stacks and compiled code, Files the pages of programs, libraries and other mapped files, Shared memory
+	// that processes share.
 	// +kubebuilder:validation:Enum=Heap;Native;Files;Shared
 	// +optional
 	Group PartGroup `json:"group,omitempty"`
@@ -137,7 +137,7 @@ type PredictedSaving struct {
 	// too little of the limit it has; absent: it has enough, or that is not known.
 	// +optional
 	Limit *resource.Quantity `json:"limit,omitempty"`
-	// method says how amount was computed, with the numbers that it rests on.
+	// method is how amount was computed, with its numbers.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Method string `json:"method,omitempty"`
@@ -160,7 +160,7 @@ type MemoryParts struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +optional
 	Savings []PredictedSaving `json:"savings,omitempty"`
-	// summary says in a sentence which of savings is the largest, or that there is none.
+	// summary is a sentence about the largest of savings, or that savings is empty.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Summary string `json:"summary,omitempty"`
@@ -184,7 +184,7 @@ type MemoryParts struct {
 // MapRegion is a range of addresses, drawn in blocks. A part that lies in many small ranges is one region, each range
 // behind the other.
 type MapRegion struct {
-	// block is how much one block stands for; the last one may stand for less.
+	// block is the size that one block represents; the last one may represent less.
 	Block resource.Quantity `json:"block"`
 	// free is how much of it holds nothing and is resident.
 	// +optional
@@ -249,8 +249,8 @@ type KillSnapshot struct {
 	// containerLimit is the effective limit of the container's own cgroup; absent: none.
 	// +optional
 	ContainerLimit *resource.Quantity `json:"containerLimit,omitempty"`
-	// evidence says what showed the kill: CounterRose (the kernel's count of kills) or PodStatus (the container was gone
-	// before the count was read, and the kubelet says OOMKilled).
+	// evidence is what showed the kill: CounterRose (the kernel's count of kills) or PodStatus (the container was gone
+	// before the count was read, and the kubelet reports OOMKilled).
 	// +kubebuilder:validation:Enum=CounterRose;PodStatus
 	Evidence string `json:"evidence"`
 	// growthMilliseconds is how long usage had been growing before the kill.
@@ -272,7 +272,7 @@ type KillSnapshot struct {
 	// which of them was effective is not certain; the lower ones are reported.
 	// +optional
 	LimitsChanged bool `json:"limitsChanged,omitempty"`
-	// memory is what filled the container when it was last inspected; its time says when that was.
+	// memory is what filled the container when it was last inspected; its time is the time of that inspection.
 	// +optional
 	Memory *MemoryParts `json:"memory,omitempty"`
 	// podLimit is the effective limit of the pod's cgroup, which its containers share; absent: none.
@@ -289,7 +289,7 @@ type KillSnapshot struct {
 	// +kubebuilder:validation:MaxItems=60
 	// +optional
 	Series []UsagePoint `json:"series,omitempty"`
-	// summary says it in a sentence, with the numbers.
+	// summary is one sentence with the numbers.
 	// +kubebuilder:validation:MaxLength=1024
 	Summary string `json:"summary"`
 	// time is when the agent noticed it.
@@ -299,7 +299,8 @@ type KillSnapshot struct {
 	Usage *resource.Quantity `json:"usage,omitempty"`
 }
 
-// StallSnapshot is a time in which a container stood still at its limit without being killed, and the minute before it.
+// StallSnapshot is a period in which a container was stalled at its limit without being OOM-killed, and the minute
+// before it.
 type StallSnapshot struct {
 	// anonymous is the memory that the kernel cannot drop, when the stall became certain.
 	// +optional
@@ -310,7 +311,7 @@ type StallSnapshot struct {
 	// ended is when it was over; absent while it goes on.
 	// +optional
 	Ended *metav1.Time `json:"ended,omitempty"`
-	// growthMilliseconds is how long usage had been growing up to where it stood still.
+	// growthMilliseconds is how long usage had grown until the stall.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	GrowthMilliseconds int32 `json:"growthMilliseconds,omitempty"`
@@ -325,7 +326,7 @@ type StallSnapshot struct {
 	// +optional
 	MajorFaultsPerSecond int32 `json:"majorFaultsPerSecond,omitempty"`
 	// memory is what filled the container when it was last inspected before the stall became certain, a minute after it
-	// started; its time says when that was.
+	// started; its time is the time of that inspection.
 	// +optional
 	Memory *MemoryParts `json:"memory,omitempty"`
 	// podLimit is the effective limit of the pod's cgroup, which its containers share; absent: none.
@@ -345,7 +346,7 @@ type StallSnapshot struct {
 	StalledPercent int32 `json:"stalledPercent,omitempty"`
 	// started is when it began.
 	Started metav1.Time `json:"started"`
-	// summary says it in a sentence, with the numbers.
+	// summary is one sentence with the numbers.
 	// +kubebuilder:validation:MaxLength=1024
 	Summary string `json:"summary"`
 	// usage is the last reading before it showed; absent where nothing was read in the minute before.
@@ -354,7 +355,7 @@ type StallSnapshot struct {
 }
 
 // ContainerSnapshot is what the agent knows of one container. kubectl describe sorts fields by name and prints list
-// items without a separator, so container comes first and summary says it all.
+// items without a separator, so container comes first and summary has the essentials.
 type ContainerSnapshot struct {
 	// container is the container's name.
 	// +kubebuilder:validation:MaxLength=63
@@ -362,14 +363,14 @@ type ContainerSnapshot struct {
 	// demand is the memory that the kernel cannot reclaim: usage without page cache, and swap.
 	// +optional
 	Demand *resource.Quantity `json:"demand,omitempty"`
-	// high is the memory.high that the kernel enforces for the container's own cgroup, below its limit: from there on it
-	// slows the processes down instead of killing one. The kubelet sets it with MemoryQoS; absent: there is none.
+	// high is the memory.high that the kernel enforces for the container's own cgroup, below its limit: from there on
+	// it slows the processes down instead of killing one. The kubelet sets it with MemoryQoS; absent: not set.
 	// +optional
 	High *resource.Quantity `json:"high,omitempty"`
-	// inspection says whether the processes were inspected: Inspected, NotEnabled (tier Watch), Declined (annotation
+	// inspection is the result of the last inspection: Inspected, NotEnabled (tier Watch), Declined (annotation
 	// memfit.dev/inspect) or Unreadable.
 	Inspection Inspection `json:"inspection"`
-	// inspectionMessage says why processes could not be read.
+	// inspectionMessage is the reason why processes could not be read.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	InspectionMessage string `json:"inspectionMessage,omitempty"`
@@ -400,7 +401,7 @@ type ContainerSnapshot struct {
 	// runtime is what the container really runs, at tier See.
 	// +optional
 	Runtime *RuntimeFound `json:"runtime,omitempty"`
-	// summary says in one line what was found.
+	// summary is one line: what was found.
 	// +kubebuilder:validation:MaxLength=1024
 	Summary string `json:"summary"`
 	// swap is the memory of the container that was swapped out. It counts against no memory limit in cgroup v2.
@@ -428,9 +429,8 @@ type MemorySnapshotStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	NodeName string `json:"nodeName"`
 
-	// observedTime is when the numbers were read. In quiet times they are written six times an hour at most, up to
-	// three of these soon after each other, and only when they have changed by an eighth; a kill or a stall is written at
-	// once.
+	// observedTime is when the numbers were read. They are written at most six times an hour, up to three of these in
+	// quick succession, and only when they changed by an eighth; a kill or a stall is written immediately.
 	ObservedTime metav1.Time `json:"observedTime"`
 
 	// podLimit is the memory limit that the kernel enforces for the pod's cgroup, which its containers share; absent:
@@ -442,18 +442,18 @@ type MemorySnapshotStatus struct {
 	// +optional
 	PodUsage *resource.Quantity `json:"podUsage,omitempty"`
 
-	// summary says in one line what was found in the container that most deserves a look.
+	// summary is one line about the container that most needs attention.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Summary string `json:"summary,omitempty"`
 
-	// tier says how far the agent looks: Watch or See.
+	// tier is how far the agent inspects containers: Watch or See.
 	Tier AgentTier `json:"tier"`
 }
 
 // MemorySnapshot is what the agent on a pod's node (config/agent) knows of the pod's memory: its effective limits,
-// what runs, what fills it, and the minute before the last kill. It has the pod's name, belongs to it and goes with it.
-// The agent writes it whole in one request, so status is no subresource.
+// what runs, what fills it, and the minute before the last kill. It has the pod's name, belongs to it and goes with
+// it. The agent writes it as a whole in one request, so status is not a subresource.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:shortName=memsnap,categories=memory
