@@ -716,7 +716,7 @@ type MemoryProfileStatus struct {
 	Summary string `json:"summary,omitempty"`
 
 	// problem is the reason of the first condition that needs attention: Ready, Conflicted, UsageAvailable,
-	// InjectionUpToDate; its message says what to do. Absent: none.
+	// InjectionUpToDate; its message has the next step. Absent: none.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Problem string `json:"problem,omitempty"`

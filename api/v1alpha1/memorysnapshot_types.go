@@ -31,7 +31,7 @@ const (
 	InspectionNotEnabled Inspection = "NotEnabled"
 	// InspectionDeclined means that the pod has the annotation memfit.dev/inspect: "false".
 	InspectionDeclined Inspection = "Declined"
-	// InspectionUnreadable means that the processes could not be read; inspectionMessage says why.
+	// InspectionUnreadable means that the processes could not be read; inspectionMessage has the reason.
 	InspectionUnreadable Inspection = "Unreadable"
 )
 
