@@ -60,7 +60,7 @@ func MaxUnavailable(d *v1alpha1.DisruptionSpec, replicas int) int32 {
 	if err != nil { // the API server refuses it
 		return 1
 	}
-	return int32(min(max(most, 1), math.MaxInt32)) //nolint:gosec // bounded
+	return int32(min(max(most, 1), math.MaxInt32))
 }
 
 // Windows are the maintenance windows of a profile, and what is wrong with those that cannot be read, which never open.

@@ -62,7 +62,7 @@ func grew(g flightrecorder.Growth) (forMilliseconds int32, perSecond *resource.Q
 }
 
 func milliseconds(d time.Duration) int32 {
-	return int32(min(max(d.Milliseconds(), 0), math.MaxInt32)) //nolint:gosec // bounded
+	return int32(min(max(d.Milliseconds(), 0), math.MaxInt32))
 }
 
 func series(points []flightrecorder.Point) (out []v1alpha1.UsagePoint) {
