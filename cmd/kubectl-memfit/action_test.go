@@ -264,7 +264,7 @@ func TestAction(t *testing.T) {
 
 	t.Run("what cannot be exported fails, and writes nothing", func(t *testing.T) {
 		for input, words := range map[string]string{
-			"NAMESPACE=empty": "nothing to export", "FILE=../x": "inside the repository",
+			"NAMESPACE=empty": "nothing can be exported", "FILE=../x": "inside the repository",
 		} {
 			broken := *a
 			broken.env = append(append([]string{}, a.env...), input)

@@ -178,7 +178,7 @@ func TestCluster(t *testing.T) {
 			t.Errorf("for machines: exit %d, %q", code, out)
 		}
 		if _, errs, code := c.run("reader", "export", "-n", "empty"); code != exitFailed ||
-			!strings.Contains(errs, "nothing to export") {
+			!strings.Contains(errs, "nothing can be exported") {
 			t.Errorf("export: exit %d, %q", code, errs)
 		}
 	})

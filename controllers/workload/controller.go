@@ -42,9 +42,9 @@ import (
 // The owner of pods from before Deployments: the same.
 // +kubebuilder:rbac:groups="",resources=replicationcontrollers,verbs=get;list;watch
 // What memfit found is written into objects of its own, and only there.
-// +kubebuilder:rbac:groups=memfit.dev,resources=memoryrecommendations,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=memfit.dev,resources=memoryrecommendations,verbs=get;list;watch;create;delete
 // Its memory across restarts: read once per start, never watched.
-// +kubebuilder:rbac:groups=memfit.dev,resources=memorycheckpoints,verbs=get;list;create;patch;delete
+// +kubebuilder:rbac:groups=memfit.dev,resources=memorycheckpoints,verbs=get;list;create;delete
 // What memfit found, and its memory across restarts.
 // +kubebuilder:rbac:groups=memfit.dev,resources=memoryrecommendations/status;memorycheckpoints/status,verbs=update
 // Events say what happened on the pod and on its workload, where people look first.

@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release writes those files of a release that are neither programs nor manifests of their own: krew's manifest
-// of the plugin, and the bundle for the Operator Lifecycle Manager. Equal input gives equal files: no times and no names
-// of machines.
+// Command release writes those files of a release that are neither programs nor manifests of their own: krew's
+// manifest of the plugin, and the bundle for the Operator Lifecycle Manager. Equal input gives equal files: no times,
+// no names of machines.
 package main
 
 import (

@@ -83,7 +83,7 @@ func isUID(s string) bool {
 	return digits == 32 && len(s) <= 36
 }
 
-// containerID reads the name of a container's cgroup. The cgroup of CRI-O's monitor (crio-conmon-…) is not a container.
+// containerID reads the name of a container's cgroup. The cgroup of CRI-O's monitor (crio-conmon-…) is not one.
 func containerID(name string) (string, bool) {
 	if scope, ok := strings.CutSuffix(name, ".scope"); ok {
 		if strings.Contains(scope, "conmon") {

@@ -40,8 +40,8 @@ const (
 	Delete        // its workload does not exist any more, also when another of the same name does, or it names no owner
 )
 
-// Judge returns what is to be done with a record of a workload, and why. It only returns deletion if the record is known
-// not to be about the workload that exists.
+// Judge returns what is to be done with a record of a workload, and why. It only returns deletion if the record is
+// known not to be about the workload that exists.
 func Judge(record *metav1.ObjectMeta, of memory.WorkloadRef, p Presence) (Action, string) {
 	uid, owned := OwnerUID(record.OwnerReferences, of)
 	switch {

@@ -40,7 +40,7 @@ func TestNoSentenceDecides(t *testing.T) {
 	added := absolute(t, filepath.Join(root, simulated, "zz_decisions_test.go"))
 	overlay[added] = driver
 	want, shown := play(t, overlay)
-	if len(want) < 100_000 || !bytes.Contains(want, []byte(`"Lower"`)) || !bytes.Contains(want, []byte(`"newPods"`)) {
+	if len(want) < 100_000 || !bytes.Contains(want, []byte(`"Decrease"`)) || !bytes.Contains(want, []byte(`"newPods"`)) {
 		t.Fatalf("the simulation decided too little to compare: %d bytes", len(want))
 	}
 

@@ -147,8 +147,9 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 	for i := range outcome.Predictions[:min(len(outcome.Predictions), gainsMost)] {
 		p := &outcome.Predictions[i]
 		gain := v1alpha1.PredictedSaving{
-			Action: snapshot.Cut(p.Action, wordMost), Amount: p.Least.FloorTo(memory.KiB).Quantity(), Method: snapshot.Cut(p.Why, sentenceMost),
-			How: snapshot.Cut(p.How, sentenceMost), Setting: snapshot.Cut(p.Knob, wordMost),
+			Action: snapshot.Cut(p.Action, wordMost), Amount: p.Least.FloorTo(memory.KiB).Quantity(),
+			Method: snapshot.Cut(p.Why, sentenceMost),
+			How:    snapshot.Cut(p.How, sentenceMost), Setting: snapshot.Cut(p.Knob, wordMost),
 		}
 		if !p.Exact() {
 			most := p.Most.CeilTo(memory.KiB).Quantity()
