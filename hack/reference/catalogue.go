@@ -39,10 +39,10 @@ func Conditions(sources ...string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			page += text
+			page.WriteString(text)
 		}
 	}
-	return strings.TrimSuffix(page, "\n"), nil
+	return strings.TrimSuffix(page.String(), "\n"), nil
 }
 
 // constants is a section: the first sentence of the group's comment, and a row for each constant.

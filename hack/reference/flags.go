@@ -74,7 +74,7 @@ func usage(text string) string {
 // prose is help as Markdown: paragraphs are text, and indented lines are code.
 func prose(help string) string {
 	var blocks []string
-	for _, block := range strings.Split(strings.Trim(help, "\n"), "\n\n") {
+	for block := range strings.SplitSeq(strings.Trim(help, "\n"), "\n\n") {
 		lines := strings.Split(block, "\n")
 		at := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, " ") })
 		if at < 0 {

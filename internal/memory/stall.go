@@ -60,7 +60,7 @@ func (s *Stall) Why() string {
 // what memory.high holds was seen at 93 to 96 %, because a process that asks for more gets it, slowly.
 const throttledPercent = 98
 
-// Throttled: it stalled below its limit, which only memory.high causes, and only waiting shows.
+// Throttled reports whether it stalled below its limit, which only memory.high causes, and only waiting shows.
 func (s *Stall) Throttled() bool {
 	return s.Usage < s.Limit.Percent(throttledPercent) && s.PressurePercent > 0
 }
