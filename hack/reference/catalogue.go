@@ -24,7 +24,8 @@ What memfit writes into ` + "`status.conditions`" + ` and Events, what it means,
 // Conditions is the page of everything that automation matches by name. Each source is a file of constants with
 // comments.
 func Conditions(sources ...string) (string, error) {
-	page := conditionsIntro
+	var page strings.Builder
+	page.WriteString(conditionsIntro)
 	for _, source := range sources {
 		file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.ParseComments)
 		if err != nil {
