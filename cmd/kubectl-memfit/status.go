@@ -123,7 +123,7 @@ func statusOf(ctx context.Context, s site, errs io.Writer) (found, error) {
 	return f, nil
 }
 
-// unknownProfile tells whether a workload is governed by a profile that is not among these.
+// unknownProfile reports whether a workload is governed by a profile that is not among these.
 func (a siteRecommendations) unknownProfile(profiles []report.Profile) bool {
 	return slices.ContainsFunc(
 		a.recs, func(rec v1alpha1.MemoryRecommendation) bool { return report.Governing(&rec, profiles) == nil },

@@ -151,7 +151,7 @@ func (c *cluster) recorded(t *testing.T, namespace string, of memory.WorkloadRef
 	c.create(t, &v1alpha1.MemoryCheckpoint{ObjectMeta: name})
 }
 
-// verticals is a kind by the name of the VerticalPodAutoscaler, which is no part of Kubernetes.
+// verticals is a kind by the name of the VerticalPodAutoscaler, which is not a part of Kubernetes.
 const verticals = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "verticalpodautoscalers.autoscaling.k8s.io",
  "annotations": {"api-approved.kubernetes.io": "https://github.com/kubernetes/kubernetes/pull/63797"}}, "spec": {"group": "autoscaling.k8s.io", "scope": "Namespaced",
  "names": {"kind": "VerticalPodAutoscaler", "listKind": "VerticalPodAutoscalerList", "plural": "verticalpodautoscalers", "singular": "verticalpodautoscaler"},

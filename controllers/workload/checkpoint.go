@@ -113,8 +113,8 @@ func (e *entry) adopt(c *v1alpha1.MemoryCheckpoint) {
 	}
 }
 
-// due says whether a checkpoint with this status must be written now. What was counted or begun never waits; history
-// may, because losing minutes of samples changes no number.
+// due reports whether a checkpoint with this status must be written now. What was counted or begun never waits;
+// history may, because losing minutes of samples changes no number.
 func (e *entry) due(status *v1alpha1.MemoryCheckpointStatus, histories bool, every time.Duration, now time.Time) bool {
 	return !bytes.Equal(status.Ledger, e.saved.Ledger) || !bytes.Equal(status.Drift, e.saved.Drift) ||
 		!bytes.Equal(status.Sizing, e.saved.Sizing) || !bytes.Equal(status.Published, e.saved.Published) ||

@@ -71,7 +71,7 @@ type Reconciler struct {
 	// Settings say how often and for how long.
 	Settings Settings
 
-	// Problems are the workloads whose profile cannot be had.
+	// Problems are the workloads whose profile is unavailable.
 	Problems ProfileProblems
 	// Recorder writes Events; nil: none are written.
 	Recorder EventRecorder
@@ -223,8 +223,8 @@ func (r *Reconciler) carryOn(
 	return reconcile.Result{RequeueAfter: r.schedule(e, f.Timing, now)}, nil
 }
 
-// take prepares a step: it tells the inbox which pods are the workload's and where they run, warns about a profile that
-// cannot be had, and asks for the workload's past.
+// take prepares a step: it tells the inbox which pods are the workload's and where they run, warns about a profile
+// that is unavailable, and asks for the workload's past.
 func (r *Reconciler) take(s *workload.Snapshot, e *entry) {
 	e.restUntil, e.owner = time.Time{}, cmp.Or(e.owner, s.Owner.UID)
 	r.Inbox.Govern(s.Owner.Ref, placed(s), policy.KeyOf(s.Profile))

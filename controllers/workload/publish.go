@@ -182,7 +182,7 @@ func (r *Reconciler) withdraw(ctx context.Context, ref memory.WorkloadRef) error
 	return nil
 }
 
-// ProfileProblems are the workloads whose profile cannot be had, and who wants to know.
+// ProfileProblems are the workloads whose profile is unavailable, and who wants to know.
 type ProfileProblems struct {
 	// Known are those that are known. Nil: nobody is told.
 	Known *policy.Problems
@@ -190,7 +190,7 @@ type ProfileProblems struct {
 	OnChange func(...policy.ProfileKey)
 }
 
-// warn tells the workload's owner, once, that the profile it asks for cannot be had, and the profiles that stand in
+// warn tells the workload's owner, once, that the profile it asks for is unavailable, and the profiles that stand in
 // each other's way.
 func (r *Reconciler) warn(s *workload.Snapshot) {
 	if s.Problem != profile.NotFound && s.Problem != profile.Ambiguous {

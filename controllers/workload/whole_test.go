@@ -87,7 +87,7 @@ func (f *wholeFleet) looks() *v1alpha1.MemoryRecommendation {
 	return f.reconciled(f.ref)
 }
 
-// declares is what the kubelet of the node says that it can do, without which the API server takes no such change.
+// declares is what the kubelet of the node reports that it can do, without which the API server takes no such change.
 func declares(w *world, features ...string) {
 	node := expect.Exists(w.ctx, w.client, "", "node-1", &corev1.Node{})
 	node.Status.DeclaredFeatures = features

@@ -28,10 +28,10 @@ import (
 	"github.com/memfit/memfit/internal/procmem/live"
 )
 
-// Bare runs a story without a cluster: each arm is a process of this machine in a memory cgroup (version 1) of its own.
-// What memfit sets is what `kubectl memfit inject` plans for the story's manifests; what fills a process is read by
-// memfit's own attribution, as its agent does it. Nothing is said by `kubectl memfit`, because there is no cluster to
-// ask. It takes a fraction of the time, and tells whether a program has the shape of its article.
+// Bare runs a story without a cluster: each arm is a process of this machine in a memory cgroup (version 1) of its
+// own. What memfit sets is what `kubectl memfit inject` plans for the story's manifests; what fills a process is read
+// by memfit's own attribution, as its agent does it. Nothing is said by `kubectl memfit`, because there is no cluster
+// to ask. It takes a fraction of the time, and reports whether a program has the shape of its article.
 type bare struct {
 	story Story
 	work  string // folder

@@ -219,14 +219,14 @@ func (c *Cluster) ask(ctx context.Context, pod, path string) (map[string]float64
 	return values, nil
 }
 
-// inspect asks memfit's agent to look into a pod now.
+// inspect asks memfit's agent to inspect a pod now.
 func (c *Cluster) inspect(ctx context.Context, pod string, now time.Time) error {
 	_, err := c.run(ctx, "", "annotate", "pod", pod, "--overwrite",
 		"memfit.dev/inspect="+now.UTC().Format(time.RFC3339Nano))
 	return err
 }
 
-// snapshot is what memfit's agent wrote about a pod's only container, and when that was looked into.
+// snapshot is what memfit's agent wrote about a pod's only container, and when that was inspected.
 func (c *Cluster) snapshot(ctx context.Context, pod string) (*Container, time.Time, error) {
 	text, err := c.run(ctx, "", "get", "memorysnapshots", pod, "-o", "json")
 	if err != nil {

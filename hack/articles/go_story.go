@@ -247,7 +247,7 @@ func goSpeed(arm string) func(*Run) (Measured, error) {
 	}
 }
 
-// died says whether an arm was killed, at its start or later.
+// died reports whether an arm was killed, at its start or later.
 func (r *Run) died(arm string) (string, bool) {
 	for _, x := range r.Readings {
 		if x.Arm == arm && x.Dead != "" {

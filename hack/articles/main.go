@@ -53,7 +53,8 @@ func main() {
 	}
 }
 
-// tellAll tells the stories, or those of that name, and writes the reports. It says whether all came out, each time.
+// tellAll tells the stories, or those of that name, and writes the reports. It reports whether all came out, each
+// time.
 func tellAll(
 	ctx context.Context, p page, name, docs, html string, how func(context.Context, Story) (*Run, error),
 ) (bool, error) {

@@ -71,9 +71,9 @@ type Step struct {
 	Arms     []string // nil: all
 	// Settle is how long after the answer RSS is read; 0: it is the one of the answer.
 	Settle time.Duration
-	// Inspect has memfit's agent look into the containers after the step, and keeps what it found.
+	// Inspect has memfit's agent inspect the containers after the step, and keeps what it found.
 	Inspect bool
-	// Inspected are the arms that it looks into; nil: all.
+	// Inspected are the arms that it inspects; nil: all.
 	Inspected []string
 	// Sized keeps the highest request and limit that memfit recommends in the minutes after the step.
 	Sized bool

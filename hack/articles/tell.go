@@ -20,8 +20,7 @@ import (
 
 const (
 	readyMost = 6 * time.Minute // a busy machine starts eight programs at once
-	// lookMost is how long memfit's agent may take to look into a container, once it was asked to, and to write that
-	// down.
+	// lookMost is how long memfit's agent may take to inspect a container, once it was asked to, and to write that down.
 	lookMost = 3 * time.Minute
 	// sizedFor is how long after its answer the recommendation for an arm is followed: a request is what has been held for
 	// four readings, and Go collects a program that does nothing two minutes after the last collection.
@@ -308,7 +307,7 @@ func (t *teller) end(ctx context.Context, arm, name string) (ended string) {
 	return ended
 }
 
-// moving: memory changed while it was looked into.
+// moving: memory changed while it was inspected.
 type moving struct{ before, seen, after float64 }
 
 func (m *moving) Error() string {
@@ -316,8 +315,8 @@ func (m *moving) Error() string {
 		mib(m.seen), mib(m.after))
 }
 
-// inspected asks memfit's agent to look into a pod now, and returns what it found with what the program says of the
-// same moment. Where memory changed meanwhile it asks again, and in the end returns the last of them with a *moving.
+// inspected asks memfit's agent to inspect a pod now, and returns what it found with what the program says of the same
+// moment. Where memory changed meanwhile it asks again, and in the end returns the last of them with a *moving.
 func (t *teller) inspected(ctx context.Context, pod string) (found *Container, values map[string]float64, err error) {
 	for range looksMost {
 		var before map[string]float64

@@ -77,7 +77,7 @@ var (
 	field   = regexp.MustCompile(`(?m)^(version|appVersion): .*$`)
 )
 
-// semver is a version as charts must have it. What is no release comes before all of them.
+// semver is a version as charts must have it. What is not a release comes before all of them.
 func semver(version string) string {
 	if m := release.FindStringSubmatch(version); m != nil {
 		return m[1]

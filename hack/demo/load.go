@@ -37,7 +37,7 @@ type act struct {
 
 type acts []act
 
-// dead says whether the service is of no use: killed or ended again and again, or stalled.
+// dead reports whether the service is of no use: killed or ended again and again, or stalled.
 func (a act) dead() bool { return a.kills+a.aborts >= enoughDeaths || a.stall != nil }
 
 // watchLoad follows one pod until it did enough bursts, or died, and reports what happened.

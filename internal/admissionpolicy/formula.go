@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// oracle answers what a variable becomes for a container limit; 0 is no limit. ok is false when it is left alone.
+// oracle answers what a variable becomes for a container limit; 0 is not a limit. ok is false when it is left alone.
 type oracle func(limit memory.Bytes) (value string, ok bool)
 
 // formula is a variable's value as a function of the container's limit: prefix, number, suffix, where the number is

@@ -112,7 +112,7 @@ type Governor struct {
 }
 
 const (
-	// corePercent is the share of one core that reading may take. As much is for looking into processes.
+	// corePercent is the share of one core that reading may take. As much is for inspecting processes.
 	corePercent = 0.5
 	// stretchMost: a container far below its limit is still read every 16 s.
 	stretchMost = 8

@@ -88,7 +88,7 @@ func moves(image string) bool {
 	return !tagged || tag == "latest"
 }
 
-// repository is an image's name without tag and digest; a port of the registry is no tag.
+// repository is an image's name without tag and digest; a port of the registry is not a tag.
 func repository(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	if colon := strings.LastIndexByte(image, ':'); colon > strings.LastIndexByte(image, '/') {

@@ -187,7 +187,7 @@ func FuzzMakePlan(f *testing.F) {
 			t.Errorf("the second plan would change something")
 		}
 
-		// A record that somebody else wrote must not make it fall over, and it settles at once.
+		// A record that another party wrote must not make it fall over, and it settles at once.
 		if in.Pod.Annotations == nil {
 			in.Pod.Annotations = map[string]string{}
 		}

@@ -95,7 +95,7 @@ type containerPlan struct {
 	memory *memory.Size
 	resize *[]corev1.ContainerResizePolicy
 	sized  *sizeRecord
-	// refused is what of the recommended size cannot be had, and why; empty: nothing.
+	// refused is what of the recommended size is unavailable, and why; empty: nothing.
 	refused string
 	policy  string // the memory resizePolicy that memfit set; empty: none
 }

@@ -132,7 +132,7 @@ func (p Plan) Growth(container string) runtimes.Growth {
 	return g
 }
 
-// CapFollows says whether a process that gives up at its heap cap is known to get a larger one from a higher limit.
+// CapFollows reports whether a process that gives up at its heap cap is known to get a larger one from a higher limit.
 // With frozen, only a new pod does, because memfit wrote the cap into the pod as a number; otherwise a restart is
 // enough. An unknown cap does not follow: raising the limit after each abort would then help nothing.
 func (p Plan) CapFollows(container string) (follows, frozen bool) {

@@ -74,8 +74,8 @@ func oddPart(b memory.Bytes) uint64 {
 	return uint64(b) >> bits.TrailingZeros64(uint64(b))
 }
 
-// fits says whether there is room for more bytes. Pods that are gone make room, those gone for longest first; pods that
-// live never do.
+// fits reports whether there is room for more bytes. Pods that are gone make room, those gone for longest first; pods
+// that live never do.
 func (l *Ledger) fits(more int) bool {
 	if l.bytes+more <= cursorBytes {
 		return true

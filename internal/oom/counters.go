@@ -57,8 +57,8 @@ func (l *Ledger) UpdateCounters(
 	return l.record(found, now)
 }
 
-// News says whether a reading can change the ledger. Nearly none does: a counter stands at zero, or where it was. The
-// first one after a raise tells that what is counted later happened at the higher limit.
+// News reports whether a reading can change the ledger. Nearly none does: a counter stands at zero, or where it was.
+// The first one after a raise tells that what is counted later happened at the higher limit.
 func (l *Ledger) News(r Counter) bool {
 	c := l.cursor(r.Container)
 	if c != nil && c.unread > 0 {

@@ -71,7 +71,7 @@ func containersLimit(pod *corev1.Pod) (sum memory.Bytes, limited bool) {
 	return max(sum, starting), true
 }
 
-// statusLimit is what the kubelet says that a container has, or will have when it starts; the spec while it says
+// statusLimit is what the kubelet reports that a container has, or will have when it starts; the spec while it says
 // nothing.
 func statusLimit(c *corev1.Container, statuses []corev1.ContainerStatus) memory.Bytes {
 	for i := range statuses {
@@ -257,7 +257,7 @@ func (c *cursor) doubted() bool {
 }
 
 // proves: the limit that a container died at was effective beyond doubt. Its pod was created with it, or the kubelet
-// says that the pod's cgroup has it now.
+// reports that the pod's cgroup has it now.
 func (o *Observation) proves(limit, asked memory.Bytes) bool {
 	return limit > 0 && asked == 0 && (!o.Edited || o.PodTold && o.PodShort == 0 && limit == o.Limit)
 }

@@ -98,7 +98,7 @@ func (d death) uptime() time.Duration {
 
 // labeled is whether the kubelet's label says something of this container. A kill at the pod's limit is told to every
 // container of the pod by cgroup v1, and containerd takes it for one of each: it puts the label on all of them,
-// whenever and however they end. A SIGKILL that nobody else can have sent is a kill all the same.
+// whenever and however they end. A SIGKILL that nobody else can have sent is a kill anyway.
 func (d death) labeled() bool {
 	return d.Reason == reasonOOMKilled && (!d.neighbor || d.sigkill() && d.stopping == "")
 }
@@ -114,7 +114,7 @@ func (d death) facts() string {
 	return s
 }
 
-// reasonText is a reason as it is where it looks like one, and quoted where it does not: it is what the node says.
+// reasonText is a reason as it is where it looks like one, and quoted where it does not: it is what the node reports.
 func reasonText(reason string) string {
 	if len(reason) <= 40 && !strings.ContainsFunc(
 		reason, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) },

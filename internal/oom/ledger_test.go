@@ -393,7 +393,7 @@ func TestDamagedLedgerIsRefusedAndNothingLost(t *testing.T) {
 }
 
 // TestKillsWithoutCounters: a stored ledger whose counters lack kills that it holds in detail, which memfit does not
-// write, is read all the same, and a kill in it can turn out to be of another kind.
+// write, is read anyway, and a kill in it can turn out to be of another kind.
 func TestKillsWithoutCounters(t *testing.T) {
 	const (
 		told = `{"p":"web-1","u":"u1","k":"ChildProcess","t":%d,"ao":true}` // by an agent

@@ -121,7 +121,7 @@ func Observe(pod *corev1.Pod) []Observation {
 	return out
 }
 
-// has says whether a status is that of a container the pod was given: the node writes statuses, and cannot add
+// has reports whether a status is that of a container the pod was given: the node writes statuses, and cannot add
 // containers with them.
 func has(specs []corev1.Container, name string) bool {
 	return slices.ContainsFunc(specs, func(c corev1.Container) bool { return c.Name == name })
@@ -219,7 +219,7 @@ func stopping(pod *corev1.Pod) (string, time.Time) {
 }
 
 // podLimit prefers what the kubelet made effective over what the spec asks for. A pod that asks for no pod-level limit
-// has none: the kubelet (seen with 1.36) fills status.resources with the sum of its containers' limits all the same.
+// has none: the kubelet (seen with 1.36) fills status.resources with the sum of its containers' limits anyway.
 func podLimit(pod *corev1.Pod) memory.Bytes {
 	if pod.Spec.Resources == nil || limitOf(pod.Spec.Resources.Limits) == 0 {
 		return 0

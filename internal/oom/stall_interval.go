@@ -86,10 +86,10 @@ func (i interval) waited() time.Duration {
 	return min(waited, i.lasted())
 }
 
-// averaged is at most what the kernel's averages say of the same. They cover averageSpan and forget exponentially: what
-// the first has left of itself in the second is no part of the interval. Waiting at its beginning is forgotten by
-// a factor of e in the longest interval that is looked at, stallGap. Averages are hundredths of a percent, so 30 ms are
-// not told from none.
+// averaged is at most what the kernel's averages say of the same. They cover averageSpan and forget exponentially:
+// what the first has left of itself in the second is not a part of the interval. Waiting at its beginning is forgotten
+// by a factor of e in the longest interval that is looked at, stallGap. Averages are hundredths of a percent, so 30 ms
+// are not told from none.
 func (i interval) averaged() time.Duration {
 	left := float64(i.from.average) * math.Exp(-i.lasted().Seconds()/averageSpan.Seconds())
 	return time.Duration((float64(i.to.average) - left) / 100 * float64(averageSpan))

@@ -95,8 +95,8 @@ type StallBounds struct {
 	High memory.Bytes
 }
 
-// Add looks at one sample, taken under the bounds given, and says whether it changed what [StallWatch.Stall] says. Late
-// samples and the same once more are passed over.
+// Add looks at one sample, taken under the bounds given, and reports whether it changed what [StallWatch.Stall] says.
+// Late samples and the same once more are passed over.
 func (w *StallWatch) Add(sample memory.Sample, bounds StallBounds) bool {
 	s, before := stallSampleOf(sample), w.last
 	if s.at <= before.at {

@@ -271,7 +271,7 @@ func TestPressureHasTheSameSizeInBothUnits(t *testing.T) {
 						a, b := from, to
 						a.Waited, b.Waited = a.Waited*unit, b.Waited*unit
 						got := interval{from: stallSampleOf(a), to: stallSampleOf(b)}.pressure()
-						// What the averages cannot tell from nothing is 30 ms, and less than that is no stall in either unit.
+						// What the averages cannot tell from nothing is 30 ms, and less than that is not a stall in either unit.
 						if most := max(1.01*percent, percent+10*30*time.Millisecond.Seconds()/every.Seconds()*100); got > most ||
 							got < 0.99*percent-10*30*time.Millisecond.Seconds()/every.Seconds()*100 {
 							t.Errorf("%s, %v%% after %v%%, first %t, unit %d: pressure %v%%", every, percent, earlier, first, unit, got)

@@ -36,7 +36,7 @@ func FuzzRecordName(f *testing.F) {
 		if !owners.ValidName(record) {
 			t.Errorf("the record of %+v would be called %q", one, record)
 		}
-		// The version is no part of what a workload is.
+		// The version is not a part of what a workload is.
 		if record == other && (groupOf(one) != groupOf(two) || one.Kind != two.Kind || one.Name != two.Name) {
 			t.Errorf("%+v and %+v share the record %s", one, two, record)
 		}

@@ -62,8 +62,8 @@ func title(kind string) bool {
 	return kind != ""
 }
 
-// hashedName names what no readable name is safe for. The part before the first dash has a dot, so it is no kind that
-// Kubernetes ships.
+// hashedName names what no readable name is safe for. The part before the first dash has a dot, so it is not a kind
+// that Kubernetes ships.
 func hashedName(group string, w memory.WorkloadRef) string {
 	whole, kind := group, strings.ToLower(w.Kind)
 	if !owners.ValidName(kind) || strings.ContainsAny(kind, ".-") || len(kind) > 63 {

@@ -11,7 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Problems are the workloads that ask for a profile and cannot have it, with what to mend. Safe for concurrent use; the
+// Problems are the workloads that ask for a profile and cannot have it, with what to fix. Safe for concurrent use; the
 // zero value is empty.
 type Problems struct {
 	mu  sync.Mutex

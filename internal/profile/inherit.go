@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// GivesDefaults tells whether the profile is one of role Defaults, which governs no pod.
+// GivesDefaults reports whether the profile is one of role Defaults, which governs no pod.
 func (n *Profile) GivesDefaults() bool { return n.Spec != nil && n.Spec.Role == v1alpha1.RoleDefaults }
 
 // Declared is what the profile itself says, without what it inherits.
@@ -138,7 +138,7 @@ func (n *Profile) inheritsFrom() string {
 }
 
 // boundsClash finds bounds for a container between which no size is; "" stands for one without an entry. A bound that
-// nobody stated is no part of it.
+// nobody stated is not a part of it.
 func (n *Profile) boundsClash(container string) []string {
 	entry, _ := n.entry(container)
 	s := stated(n.Spec, entry).Sizing

@@ -54,8 +54,8 @@ func (p Problem) EventReason() string {
 type Match struct {
 	// Profile governs the pod; nil when none does.
 	Profile *Profile
-	// Why says what matched, in words for a status message: "annotation memfit.dev/profile on the Deployment".
-	// With a Problem it says what to mend.
+	// Why says what matched, in words for a status message: "annotation memfit.dev/profile on the Deployment". With a
+	// Problem it says what to fix.
 	Why string
 	// Problem is empty when a profile governs the pod, and when nobody asked for one.
 	Problem Problem

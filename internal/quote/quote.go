@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package quote is how memfit repeats what somebody else wrote: annotations, field managers, what kubelets and API
+// Package quote is how memfit repeats what another party wrote: annotations, field managers, what kubelets and API
 // servers answer. Such text stands in quotes, so that nobody takes it for memfit's own, on one line, and is cut, so
 // that nobody fills a status with it. The sentence around it says who wrote it.
 package quote

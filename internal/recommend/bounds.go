@@ -24,10 +24,10 @@ func (e *evaluation) headroomWords(need memory.Bytes) string {
 	return sprintf("%d %%", e.Policy.HeadroomPercent)
 }
 
-// Bound is a size as the policy allows it now, with a sentence for each bound that changed it. An earlier size is no
-// exception: the policy may have changed since, so every use of a size begins here. current is what the container has,
-// or what its template asks for; with DecreaseNever nothing goes below it. What is 0 stays 0: no limit or request was
-// set there.
+// Bound is a size as the policy allows it now, with a sentence for each bound that changed it. An earlier size is not
+// an exception: the policy may have changed since, so every use of a size begins here. current is what the container
+// has, or what its template asks for; with DecreaseNever nothing goes below it. What is 0 stays 0: no limit or request
+// was set there.
 func (p Policy) Bound(size, current memory.Size) (memory.Size, []string) {
 	p = p.withDefaults()
 	var why []string

@@ -214,7 +214,7 @@ func (e *evaluation) decide(size memory.Size) Recommendation {
 	r.Summary = e.summary()
 	if e.grown.limit > 0 {
 		r.Urgent = r.Decision != Decrease // what this pod has already, others may lack
-		// the first minutes after a kill tell whether it was enough
+		// the first minutes after a kill report whether it was enough
 		r.RequeueAfter = (10 * period.Minute).Duration()
 	}
 	return *r

@@ -250,7 +250,7 @@ func TestWhileAContainerIsNotMetPeopleAreToldWhatToDo(t *testing.T) {
 	})
 }
 
-// Each instance is asked for once at first; later the kubelet has its time, and a crash loop is no loop of writes.
+// Each instance is asked for once at first; later the kubelet has its time, and a crash loop is not a loop of writes.
 func TestTheFirstTriesAreQuickAndTheOthersAreNot(t *testing.T) {
 	c := newCluster(t, 1, small)
 	c.buggy()

@@ -90,7 +90,7 @@ var gates = []gate{
 	{of: sized, refuses: (*decider).noEvidence},
 	{of: fresh, refuses: (*decider).badlyMeasured},
 	{of: lowerings, refuses: (*decider).reverted},
-	// Was there a change lately?
+	// Was there a change recently?
 	{of: sized &^ givesBack, refuses: (*decider).coolingDown},
 	{of: fresh, refuses: (*decider).restartedLately},
 	// Does the size fit?
@@ -522,8 +522,8 @@ func (d *decider) tooFewRemain(ch *change) Verdict {
 	return Verdict{}
 }
 
-// tooFewServe refuses to disturb one pod more than maxUnavailable. A pod that does not serve anyway is no loss, unless
-// its limit is lowered where it runs: then only what memfit changes counts.
+// tooFewServe refuses to disturb one pod more than maxUnavailable. A pod that does not serve anyway is not a loss,
+// unless its limit is lowered where it runs: then only what memfit changes counts.
 func (d *decider) tooFewServe(ch *change) Verdict {
 	a := d.State.Availability(d.Pods, 0, ch.begun)
 	if !ch.pod.serves() && ch.kind&(lowerQuietly|lowerByRestart) == 0 {

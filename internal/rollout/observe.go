@@ -90,7 +90,7 @@ func (o *observation) follow() {
 	o.state.abandon()
 }
 
-// followStep says whether there is nothing left to do about a step, and whether that was a success.
+// followStep reports whether there is nothing left to do about a step, and whether that was a success.
 func (o *observation) followStep(st *Step) (done, passed bool) {
 	if st.evicts() {
 		return o.followEviction(st), false
@@ -163,7 +163,7 @@ func (o *observation) giveUp(st *Step, reason, why string) {
 	o.keep(NotResized, st.Pod, st, why)
 }
 
-// watch says whether a pod has run with its lower limit for as long as it is watched.
+// watch reports whether a pod has run with its lower limit for as long as it is watched.
 func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 	if !pod.has(st.To, spec) {
 		o.foreign(st, pod)

@@ -297,7 +297,7 @@ func (s *State) UnderWay(pod types.UID) (Action, bool) {
 	return a, begun && st.Phase != Watching
 }
 
-// Changing says whether a change of the pod was begun that is not confirmed.
+// Changing reports whether a change of the pod was begun that is not confirmed.
 func (s *State) Changing(pod types.UID) bool {
 	st, begun := s.step(pod)
 	return begun && st.Phase != Watching

@@ -25,7 +25,7 @@ type Pod struct {
 	QoS string
 	// NodeSize is the allocatable memory of its node; 0: not known.
 	NodeSize memory.Bytes
-	// Resize is what the kubelet says about a resize that is not effective yet.
+	// Resize is what the kubelet reports about a resize that is not effective yet.
 	Resize Resize
 	// Writer is the field manager of the last resize that was not memfit's; empty: there was none.
 	Writer string
@@ -220,7 +220,7 @@ const (
 	Fresh FindingKind = v1alpha1.EventRestartedForMemory
 )
 
-// Known tells whether this version knows a kind. What a newer one kept may have others.
+// Known reports whether this version knows a kind. What a newer one kept may have others.
 func (k FindingKind) Known() bool {
 	switch k {
 	case Resized, Replaced, NotResized, Reverted, ConflictingWriter, Fresh:

@@ -23,7 +23,8 @@ type Whole struct {
 	// Young: the kubelet has not reported what the pod has yet, and Stays may be empty once it has.
 	Young bool
 	// Follow says which size of the whole pod goes with new sizes of some containers, while the others keep theirs, and
-	// why it cannot be had; zero: it can. parts are what containers without a limit of their own need of that of the pod.
+	// why it is unavailable; zero: it can. parts are what containers without a limit of their own need of that of the
+	// pod.
 	Follow func(sizes, parts map[string]memory.Size) (to memory.Size, refused Verdict)
 }
 
@@ -98,7 +99,7 @@ func (d *decider) wholeChange(pod *Pod, sizes map[string]memory.Size, to memory.
 	return ch
 }
 
-// within cuts a size to what the pod has room for, where its size as a whole cannot be changed, and says whether
+// within cuts a size to what the pod has room for, where its size as a whole cannot be changed, and reports whether
 // nothing had to be cut.
 func (p *Pod) within(c Container, to memory.Size, policy recommend.Policy) (memory.Size, bool) {
 	if p.Whole == nil || p.follows() {

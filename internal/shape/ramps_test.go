@@ -202,7 +202,7 @@ func TestALeakThatIsFollowedIsKnownBeforeItsSecondKill(t *testing.T) {
 }
 
 // TestALeakIsInDoubtWhileItMayFill: what loads what it needs grows at one rate, too, until it has it. So an instance
-// that runs is no proof within its start, but kills that show the same without it are.
+// that runs is not proof within its start, but kills that show the same without it are.
 func TestALeakIsInDoubtWhileItMayFill(t *testing.T) {
 	kill := func(at time.Duration, limit memory.Bytes, age time.Duration) memory.OOMKill {
 		return memory.OOMKill{

@@ -11,7 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/oom"
 )
 
-// SomethingEnded says whether events tell of something that ended since the last step.
+// SomethingEnded reports whether events tell of something that ended since the last step.
 func (st *State) SomethingEnded(events *PendingEvents) bool {
 	if len(events.Counters) > 0 || events.Last != nil {
 		return true
@@ -22,17 +22,17 @@ func (st *State) SomethingEnded(events *PendingEvents) bool {
 	})
 }
 
-// DropOldCounters drops counters of kills that stand where they were, and says whether there were any. One is read of
-// every container every minute, and nearly none has news.
+// DropOldCounters drops counters of kills that stand where they were, and reports whether there were any. One is read
+// of every container every minute, and nearly none has news.
 func (st *State) DropOldCounters(events *PendingEvents) (dropped bool) {
 	had := len(events.Counters)
 	events.Counters = slices.DeleteFunc(events.Counters, func(c oom.Counter) bool { return !st.ledger.News(c) })
 	return len(events.Counters) < had
 }
 
-// Absorb takes in samples between two steps, and says whether one is pressing. What decisions rest on grows by a sample
-// a minute at most, and a step takes a hundred times as long. An instance that is close to its limit and uses more and
-// more does not wait, nor does a stall that begins or ends.
+// Absorb takes in samples between two steps, and reports whether one is pressing. What decisions rest on grows by a
+// sample a minute at most, and a step takes a hundred times as long. An instance that is close to its limit and uses
+// more and more does not wait, nor does a stall that begins or ends.
 func (st *State) Absorb(events *PendingEvents, now time.Time) (pressing bool) {
 	pressing = st.watchStalls(nil, events.Samples)
 	st.measure(events.Samples, now)

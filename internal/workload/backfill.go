@@ -38,8 +38,8 @@ func (b *backfill) note(samples []memory.Sample) {
 	}
 }
 
-// WantsPast says whether a past is still to be read: none is known, and what memfit saw itself does not reach back for
-// youngHistory.
+// WantsPast reports whether a past is still to be read: none is known, and what memfit saw itself does not reach back
+// for youngHistory.
 func (st *State) WantsPast() bool {
 	if st.pastKnown {
 		return false
@@ -84,5 +84,5 @@ func (st *State) limitOf(c memory.ContainerRef) memory.Bytes {
 	return 0
 }
 
-// KnowsPast says whether what the workload used before memfit saw it was taken over, as far as anybody knows it.
+// KnowsPast reports whether what the workload used before memfit saw it was taken over, as far as anybody knows it.
 func (st *State) KnowsPast() bool { return st.pastKnown }

@@ -39,7 +39,7 @@ func (st *State) Pack() (v1alpha1.MemoryCheckpointStatus, error) {
 	return status, err
 }
 
-// HasHistory says whether there are histories to store.
+// HasHistory reports whether there are histories to store.
 func (st *State) HasHistory() bool { return len(st.containers) > 0 }
 
 // PackHistories adds the histories of containers as far as the checkpoint has room for them, in the order of their

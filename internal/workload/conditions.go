@@ -178,7 +178,7 @@ func stepCondition(cov coverage) metav1.Condition {
 	)
 }
 
-// appliedCondition says whether running pods have what is recommended, and if not, why.
+// appliedCondition reports whether running pods have what is recommended, and if not, why.
 func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	refuse := func(reason, message string) metav1.Condition {
 		return conditions.New(v1alpha1.ConditionApplied, metav1.ConditionFalse, reason, message)

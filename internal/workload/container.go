@@ -100,8 +100,8 @@ func (c *managedContainer) sizePolicy() recommend.Policy {
 	return p
 }
 
-// newSize is the policy within which a size is recommended. The size of the whole pod is no bound where new pods get
-// another; running ones are held to it when they are resized.
+// newSize is the policy within which a size is recommended. The size of the whole pod is not a bound where new pods
+// get another; running ones are held to it when they are resized.
 func (c *managedContainer) newSize() recommend.Policy {
 	p := c.sizePolicy()
 	if mode := c.policy.Sizing.Mode; resizes(mode) || mode == v1alpha1.SizingOnCreate {
@@ -139,7 +139,7 @@ func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 	return all
 }
 
-// sizeEffective is what the kubelet says the container has, else what the pod asks for.
+// sizeEffective is what the kubelet reports the container has, else what the pod asks for.
 func sizeEffective(c *corev1.Container, status *corev1.ContainerStatus) memory.Size {
 	size := sizeOf(c.Resources)
 	if status != nil && status.Resources != nil {

@@ -27,7 +27,7 @@ const evidenceMost = 256
 // versionFound is how versions begin that the agents find: the part that a profile could declare.
 var versionFound = regexp.MustCompile(`^[0-9]{1,9}([.][0-9]{1,9}){0,3}`)
 
-// findRuntimes is what the agents found the managed containers to run, by name. Where no agent has looked into pods of
+// findRuntimes is what the agents found the managed containers to run, by name. Where no agent has inspected pods of
 // the newest image yet, what was found before stands: it names the image that it is about.
 func findRuntimes(s *Snapshot, before map[string]*v1alpha1.FoundRuntime) map[string]*v1alpha1.FoundRuntime {
 	if s.Template == nil || len(s.Snapshots) == 0 && len(before) == 0 {
@@ -48,7 +48,7 @@ func findRuntimes(s *Snapshot, before map[string]*v1alpha1.FoundRuntime) map[str
 	return found
 }
 
-// findRuntime is what the replicas run that have the newest image that was looked into. Where replicas run different
+// findRuntime is what the replicas run that have the newest image that was inspected. Where replicas run different
 // runtimes, nothing counts as found: the report of one node is believed only while no other contradicts it. looked is
 // false when no agent looked.
 func findRuntime(s *Snapshot, container string) (f *v1alpha1.FoundRuntime, looked bool) {
@@ -104,7 +104,7 @@ func inspected(s *Snapshot, pod *corev1.Pod, container string) (*v1alpha1.Inspec
 	return nil, nil
 }
 
-// asFound takes over what an agent wrote, as far as a profile could say the same; nil: it is no runtime that memfit
+// asFound takes over what an agent wrote, as far as a profile could say the same; nil: it is not a runtime that memfit
 // knows.
 func asFound(r *v1alpha1.InspectedRuntime, spec *corev1.Container, limit memory.Bytes) *v1alpha1.FoundRuntime {
 	row := runtimes.Lookup(r.Type)

@@ -177,7 +177,7 @@ func TestHeapPercent(t *testing.T) {
 	}
 }
 
-// TestVariablesOfTheImage: what the pod sets, memfit's own entries among them, is no variable of the image.
+// TestVariablesOfTheImage: what the pod sets, memfit's own entries among them, is not a variable of the image.
 func TestVariablesOfTheImage(t *testing.T) {
 	s := withSnapshots(
 		v1alpha1.RuntimeSpec{},

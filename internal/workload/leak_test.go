@@ -192,7 +192,8 @@ func TestAFastLeakIsBoundedOnANodeThatIsShortOfCPU(t *testing.T) {
 	}
 }
 
-// TestANeedAtStartIsFoundOnABusyNode: what takes 300Mi within seconds of its start gets it there, too, and is no leak.
+// TestANeedAtStartIsFoundOnABusyNode: what takes 300Mi within seconds of its start gets it there, too, and is not a
+// leak.
 func TestANeedAtStartIsFoundOnABusyNode(t *testing.T) {
 	for seed := range uint64(50) {
 		n := busyNode{Rand: rand.New(rand.NewPCG(seed, 2)), late: 5, slow: 0.5} // the same dice in every run
@@ -205,8 +206,8 @@ func TestANeedAtStartIsFoundOnABusyNode(t *testing.T) {
 
 // TestWhatFillsIsNotToldAsALeakMeanwhile: a program that takes its 300Mi at one steady rate, and whose limit follows
 // it, grows like a leak until it has them. All of them were told as one for that time, and none is now: while that is
-// in doubt, nothing is told. A leak at that rate is told all the same, up to two minutes later on average, and its
-// limit does not grow meanwhile.
+// in doubt, nothing is told. A leak at that rate is told anyway, up to two minutes later on average, and its limit
+// does not grow meanwhile.
 func TestWhatFillsIsNotToldAsALeakMeanwhile(t *testing.T) {
 	for _, perSecond := range []float64{1, 2, 4} {
 		var later time.Duration
@@ -241,8 +242,8 @@ func TestWhatFillsIsNotToldAsALeakMeanwhile(t *testing.T) {
 	}
 }
 
-// TestASlowStartIsFollowedOnABusyNode: what takes minutes to load its 300Mi, at one rate or ever more slowly, gets that
-// there, and is no leak in the end.
+// TestASlowStartIsFollowedOnABusyNode: what takes minutes to load its 300Mi, at one rate or ever more slowly, gets
+// that there, and is not a leak in the end.
 func TestASlowStartIsFollowedOnABusyNode(t *testing.T) {
 	for name, use := range map[string]func(seconds float64) float64{
 		"at one rate":           func(seconds float64) float64 { return min(300, 2*seconds) },

@@ -55,7 +55,7 @@ type PendingEvents struct {
 // Departure is a pod that was deleted, and the UID of its workload; empty: unknown.
 type Departure struct{ Pod, Owner types.UID }
 
-// Empty says whether nothing happened. That somebody asks for a step is nothing that must not be lost.
+// Empty reports whether nothing happened. That somebody asks for a step is nothing that must not be lost.
 func (e *PendingEvents) Empty() bool { return len(e.Observations)+len(e.Samples)+len(e.Counters) == 0 }
 
 // Append adds what came in later.
@@ -156,10 +156,10 @@ func (e *PendingEvents) AddCounters(counters ...oom.Counter) {
 
 func sameObservation(a, b *oom.Observation) bool { return reflect.DeepEqual(a, b) }
 
-// OnlySamples says whether nothing came but samples. Nothing at all is not only samples: the step is due.
+// OnlySamples reports whether nothing came but samples. Nothing at all is not only samples: the step is due.
 func (e *PendingEvents) OnlySamples() bool { return len(e.Samples) > 0 && e.Quiet() }
 
-// Quiet says whether nothing came but, at most, samples.
+// Quiet reports whether nothing came but, at most, samples.
 func (e *PendingEvents) Quiet() bool {
 	return !e.Requested && len(e.Observations)+len(e.Counters) == 0 && e.Last == nil
 }

@@ -111,7 +111,7 @@ func (r *readings) most() memory.Bytes {
 }
 
 // low is the lowest of the latest readings, so that a pod in a burst is not taken for an outlier; 0: too few. One that
-// has only just started is no measure for anything.
+// has only just started does not measure anything.
 func (r *readings) low() memory.Bytes {
 	if r.seen < latestKept {
 		return 0

@@ -30,7 +30,7 @@ func resizes(mode v1alpha1.SizingMode) bool {
 	return mode == v1alpha1.SizingInPlace || mode == v1alpha1.SizingInPlaceOrEvict
 }
 
-// Disturbs tells whether the profile lets memfit change or evict running pods.
+// Disturbs reports whether the profile lets memfit change or evict running pods.
 func (s *Snapshot) Disturbs() bool {
 	return s.Profile != nil &&
 		(resizes(s.Profile.Spec.Sizing.Mode) || s.Profile.Spec.Drift.Action == v1alpha1.DriftRestart)

@@ -42,7 +42,7 @@ func (st *State) replicas(container string, pods []*corev1.Pod) []shape.Replica 
 	return all
 }
 
-// use is what the fullest of the running pods' containers of that name used lately, and when it was read last; 0:
+// use is what the fullest of the running pods' containers of that name used recently, and when it was read last; 0:
 // nobody has read.
 func (st *State) use(container string, pods []*corev1.Pod) (most memory.Bytes, seen time.Time) {
 	for _, pod := range pods {
@@ -99,7 +99,7 @@ func (st *State) climbing(container string, pods []*corev1.Pod) (l shape.Running
 	return l
 }
 
-// Drifts says whether memory climbs or stays high, and that is more than a guess.
+// Drifts reports whether memory climbs or stays high, and that is more than a guess.
 func Drifts(s shape.Shape) bool {
 	return s.Confidence != memory.Low && (s.Kind == shape.Climb || s.Kind == shape.StepRetention)
 }

@@ -79,7 +79,7 @@ func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 // cache: read only.
 type Snapshot struct {
 	Owner memory.Workload
-	// Presence says whether the workload exists.
+	// Presence reports whether the workload exists.
 	Presence records.Presence
 	// Profile governs the workload; nil when none does.
 	Profile *profile.Profile

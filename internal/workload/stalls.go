@@ -132,7 +132,7 @@ func stallSentence(s *memory.Stall) string {
 	return words
 }
 
-// stallCondition says whether a container stalls, first of all, and then what became of the last one.
+// stallCondition reports whether a container stalls, first of all, and then what became of the last one.
 func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	window := window(s)
 	say := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {

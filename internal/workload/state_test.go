@@ -78,7 +78,7 @@ func afterRestart(t *testing.T, st *State) *State {
 }
 
 // TestSourcesAreRecalledAsTheyWere: where usage comes from outlives a restart of memfit, also where only the past was
-// read: it is no source of what is used now.
+// read: it is not a source of what is used now.
 func TestSourcesAreRecalledAsTheyWere(t *testing.T) {
 	for _, want := range []struct{ source, past string }{
 		{"kubelet", ""}, {"", "prometheus"}, {"metrics-api", "prometheus"},

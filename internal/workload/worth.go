@@ -112,7 +112,7 @@ const (
 	nearRequestPercent = 10
 )
 
-// near says whether a size is as good as another, the one published before.
+// near reports whether a size is as good as another, the one published before.
 func near(a, b memory.Size) bool {
 	return nearBytes(a.Limit, b.Limit, nearPercent) && nearBytes(a.Request, b.Request, nearRequestPercent)
 }

@@ -265,7 +265,7 @@ func newPod(profile, limit string) *corev1.Pod {
 	return pod
 }
 
-// careful is what a policy makes of a limit that is no whole number of bytes: only what needs no limit.
+// careful is what a policy makes of a limit that is not a whole number of bytes: only what needs no limit.
 func careful(pod, webhook *corev1.Pod) *corev1.Pod {
 	out := pod.DeepCopy()
 	for _, v := range app(webhook).Env {

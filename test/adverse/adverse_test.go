@@ -272,7 +272,7 @@ func awaitKills(t *testing.T, namespace string, n int32) {
 	t.Fatalf("the workload in %s was to be killed %d times without memfit and was not", namespace, n)
 }
 
-// deletePods is a restart by the owner of the pods that have died, and says whether there was one. He waits for his
+// deletePods is a restart by the owner of the pods that have died, and reports whether there was one. He waits for his
 // last restart to be over: on a slow node, pods that still end would fill a quota without any doing of memfit's.
 func (r *record) deletePods(ctx context.Context, t *testing.T, namespace string) (deleted bool) {
 	t.Helper()

@@ -76,7 +76,7 @@ func newRecord(now time.Time) *record {
 	}
 }
 
-// seenEnough says whether it is time to judge. What is waited for is what happened on the node: seconds alone say
+// seenEnough reports whether it is time to judge. What is waited for is what happened on the node: seconds alone say
 // little of one that is slow, where the kubelet measures and resizes late. What got well just before its time was over
 // is looked at as long as any other, because memfit raises a request for what four readings have shown.
 func (r *record) seenEnough(w *workload, since time.Duration) bool {
@@ -203,7 +203,7 @@ func (r *record) sizes(pods []corev1.Pod, recs *v1alpha1.MemoryRecommendationLis
 	}
 }
 
-// well says whether all replicas are ready; a CronJob's are well when one has succeeded.
+// well reports whether all replicas are ready; a CronJob's are well when one has succeeded.
 func (r *record) well(w *workload, pods []corev1.Pod, now time.Time) bool {
 	ready := 0
 	for i := range pods {

@@ -54,7 +54,7 @@ func main() {
 	}
 }
 
-// run measures and prints, and says whether a bound is broken.
+// run measures and prints, and reports whether a bound is broken.
 func run(ctx context.Context, o options) (broken bool, err error) {
 	if os.Geteuid() != 0 {
 		return false, errors.New("it takes root, to make cgroups and to read processes")

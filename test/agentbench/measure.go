@@ -61,7 +61,7 @@ func (b *bench) cost(ctx context.Context, o options) (c cost, err error) {
 	}
 	slices.SortFunc(c.threads, func(a, b float64) int { return cmp.Compare(b, a) })
 	_, c.writes = b.node.Requests()
-	// each is written once after its start, which is no quiet time: what comes above that counts
+	// each is written once after its start, which is not a quiet time: what comes above that counts
 	c.perHour = max(float64(c.writes-len(b.pods)), 0) / float64(len(b.pods)) *
 		float64(time.Hour) / float64(o.settle+took)
 	status, err := procmem.StatusOf(os.DirFS("/proc/" + strconv.Itoa(pid)))

@@ -177,7 +177,7 @@ func load() string {
 	return first
 }
 
-// threadTimes is what each thread of a process has run, by its number, where the kernel tells.
+// threadTimes is what each thread of a process has run, by its number, where the kernel reports it.
 func threadTimes(pid int) map[string]time.Duration {
 	out := map[string]time.Duration{}
 	of := filepath.Join("/proc", strconv.Itoa(pid), "task")

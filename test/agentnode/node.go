@@ -48,7 +48,7 @@ type Node struct {
 	logs   logs
 }
 
-// logs is what the agent says.
+// logs is what the agent reports.
 type logs struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -146,7 +146,7 @@ func TestClusterRolesStaySmall(t *testing.T) {
 				Metadata struct{ Name string }
 				Rules    []struct{ Resources []string }
 			}
-			// A kustomize patch may be a list, which is no role.
+			// A kustomize patch may be a list, which is not a role.
 			if err := yaml.Unmarshal([]byte(doc), &role); err != nil || role.Kind != "ClusterRole" {
 				continue
 			}

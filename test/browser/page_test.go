@@ -20,7 +20,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// look.js measures pages; it is run on them and is no part of them.
+// look.js measures pages; it is run on them and is not a part of them.
 //
 //go:embed look.js
 var look string

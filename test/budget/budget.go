@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package budget holds code that reads what somebody else wrote to the memory and the processor time it may take. Both
+// Package budget holds code that reads what another party wrote to the memory and the processor time it may take. Both
 // are counted, not waited for: bytes allocated by this process, and processor time of this very thread, so that a busy
 // machine changes neither.
 package budget

@@ -5,7 +5,7 @@
 
 package budget
 
-// Race tells whether this test runs under the race detector.
+// Race reports whether this test runs under the race detector.
 const Race = false
 
 const (

@@ -84,7 +84,7 @@ func TestMemoryHigh(t *testing.T) {
 	const page = 4096
 	n.Expect(n.number(cgroup + "/memory.high")).To(BeEquivalentTo((64*mebi + 64*mebi*9/10) / page * page))
 	n.Eventually(func() int { return n.counters(cgroup + "/memory.events")["high"] }).Should(BeNumerically(">", 0))
-	// The kubelet measures now and then: what it tells lies between what the kernel says before and after.
+	// The kubelet measures now and then: what it tells lies between what the kernel reports before and after.
 	n.Eventually(func(g Gomega) {
 		before := n.waitedFull(cgroup)
 		g.Expect(before).To(BeNumerically(">", 100_000), "a tenth of a second")

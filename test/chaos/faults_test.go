@@ -376,8 +376,8 @@ func deleteNamespace(t *testing.T, w *world) {
 	time.Sleep(10 * time.Second)
 }
 
-// leaderDies kills the leader with an effect on its way that arrives all the same, and then with one that has happened
-// and of which it hears nothing.
+// leaderDies kills the leader with an effect on its way that arrives anyway, and then with one that has happened and
+// of which it hears nothing.
 func leaderDies(name, what string, match func(*http.Request) bool) fault {
 	return fault{
 		name: "leader-dies-" + name, within: time.Minute,

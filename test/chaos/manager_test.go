@@ -216,7 +216,7 @@ func (r *replica) ready() bool {
 	return err == nil
 }
 
-// leads says whether the replica believes that it is the leader.
+// leads reports whether the replica believes that it is the leader.
 func (r *replica) leads() bool {
 	text, err := get(http.DefaultClient, "http://"+r.metrics+"/metrics")
 	return err == nil && strings.Contains(text, `leader_election_master_status{name="manager.memfit.dev"} 1`)

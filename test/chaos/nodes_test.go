@@ -450,14 +450,14 @@ func (n *nodes) unknown(workload string) int64 {
 	return n.missed[workload]
 }
 
-// written says whether the API server knows all that happened on the nodes.
+// written reports whether the API server knows all that happened on the nodes.
 func (n *nodes) written() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.settled
 }
 
-// deleting says whether pods that go are taken away by the test.
+// deleting reports whether pods that go are taken away by the test.
 func (n *nodes) deleting(ours bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

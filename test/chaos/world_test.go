@@ -350,7 +350,7 @@ func recommendationOf(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: shop, Name: "deployment-" + name}
 }
 
-// counted says whether memfit has counted every kill, and none twice.
+// counted reports whether memfit has counted every kill, and none twice.
 func (w *world) counted() error {
 	for _, one := range w.workloads {
 		counted, err := w.count(one.name)
@@ -472,7 +472,7 @@ func (w *world) aPod(namespace string) *corev1.Pod {
 		Container("app", build.Limit("256Mi"), build.Request("128Mi")).Obj()
 }
 
-// injects says whether the webhook deals with new pods.
+// injects reports whether the webhook deals with new pods.
 func (w *world) injects() error {
 	pod := w.aPod(shop)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

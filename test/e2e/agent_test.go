@@ -55,7 +55,7 @@ func notes(ctx context.Context, namespace, reason string) (all []string) {
 	return all
 }
 
-// snapshotOf is what the agent says of the container of a pod; nil: nothing yet.
+// snapshotOf is what the agent reports of the container of a pod; nil: nothing yet.
 func snapshotOf(ctx context.Context, pod *corev1.Pod) *v1alpha1.ContainerSnapshot {
 	var s v1alpha1.MemorySnapshot
 	if err := k8s.Get(ctx, client.ObjectKeyFromObject(pod), &s); err != nil || len(s.Status.Containers) == 0 {

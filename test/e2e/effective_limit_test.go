@@ -44,7 +44,7 @@ func takes(size string, after int, replicas int32) func(*appsv1.Deployment) {
 	})
 }
 
-// healthy: so many pods run, the kubelet says that container and pod have the limit that is asked for, and none
+// healthy: so many pods run, the kubelet reports that container and pod have the limit that is asked for, and none
 // restarts any more.
 func healthy(g Gomega, live []corev1.Pod, n int, lived time.Duration) {
 	g.Expect(live).To(HaveLen(n))

@@ -54,7 +54,7 @@ if [ $n -le %d ]; then sleep 1; exec dd if=/dev/zero of=/dev/null bs=128M; fi; e
 }
 
 // losesChildren is a container in which the kernel kills so many children, one after the other, while the shell lives
-// on. Some minutes later it ends by itself, once, which containerd labels OOMKilled all the same.
+// on. Some minutes later it ends by itself, once, which containerd labels OOMKilled anyway.
 func losesChildren(n int) func(*appsv1.Deployment) {
 	script := fmt.Sprintf(`[ -e /state/done ] && exec sleep 86400
 i=0; while [ $i -lt %d ]; do sleep 3; dd if=/dev/zero of=/dev/null bs=256M count=1; i=$((i+1)); done
@@ -71,7 +71,7 @@ sleep 150; touch /state/done; exit 3`, n)
 }
 
 // childrenAreCounted: children that the kernel kills are counted while their container lives, and its ordinary end
-// afterwards, which containerd labels OOMKilled, is no kill.
+// afterwards, which containerd labels OOMKilled, is not a kill.
 func childrenAreCounted(ctx context.Context, namespace string, there func(*appsv1.Deployment)) {
 	GinkgoHelper()
 	const children = 2

@@ -42,7 +42,7 @@ func asAWhole(d *appsv1.Deployment) {
 }
 
 // lives: both containers run, app with what it needs and the pod as a whole with more than it was given, and the
-// kubelet says so. It returns the limit of the pod.
+// kubelet reports it. It returns the limit of the pod.
 func lives(g Gomega, pod *corev1.Pod) memory.Bytes {
 	g.Expect(pod.Status.ContainerStatuses).To(HaveLen(2))
 	for _, s := range pod.Status.ContainerStatuses {

@@ -173,7 +173,7 @@ func (k *Kubelet) Start(p *Pod) {
 	p.phase, p.Started = running, k.Now
 }
 
-// Running says whether the container runs.
+// Running reports whether the container runs.
 func (p *Pod) Running() bool { return p.phase == running }
 
 func (p *Pod) instance() string { return fmt.Sprintf("containerd://%s-%d", p.UID, p.Restarts) }

@@ -29,7 +29,7 @@ type edition struct {
 	// runtime and version are what the profile declares, unless a trial declares something else.
 	runtime v1alpha1.RuntimeType
 	version string
-	// fetch returns the path of the program, and fails when it cannot be had.
+	// fetch returns the path of the program, and fails when it is unavailable.
 	fetch func(t *testing.T) string
 	// probe are the arguments that make the program tell about itself, and facts reads what it said.
 	probe []string

@@ -322,7 +322,7 @@ func (c *cluster) snapshot(t *testing.T) error {
 	return nil
 }
 
-// tries logs what becomes of an agent's writes: they work, or the agent says why not.
+// tries logs what becomes of an agent's writes: they work, or the agent reports why not.
 func (c *cluster) tries(t *testing.T, agent *process) {
 	t.Helper()
 	eventually(t, "the agent writes, or says why it cannot", func() error {

@@ -76,7 +76,7 @@ var kinds = []kind{
 	{"churn", []string{"-hold", "10Mi", "-churn", "4Mi"}, 32 * memory.MiB, 24 * memory.MiB, v1alpha1.RuntimeGo, 4},
 }
 
-// half is one of two equal populations: memfit changes nothing of the second, and counts there all the same.
+// half is one of two equal populations: memfit changes nothing of the second, and counts there anyway.
 type half struct {
 	namespace string
 	mode      v1alpha1.SizingMode
@@ -718,7 +718,7 @@ func (r *run) growth(t *testing.T) {
 
 // What memfit writes down, and why not less.
 const (
-	// writesOfKill: a checkpoint, because a kill must not be lost, another for what the agent tells of it, and one when
+	// writesOfKill: a checkpoint, because a kill must not be lost, another for what the agent reports of it, and one when
 	// the container is back, for the limit it has then; a recommendation for each of the first two; the profile's sum; an
 	// event on the pod and one on the workload.
 	writesOfKill = 3 + 2 + 1 + 2

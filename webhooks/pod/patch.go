@@ -139,8 +139,8 @@ func (p *patch) whole(pod *corev1.Pod, to memory.Size, have resources) {
 	p.memory("/spec/resources", "/requests", was.Requests, to.Request, have.requests, &have)
 }
 
-// annotation writes memfit's own annotation, or removes it when text is empty; present says whether there are any in
-// the raw object.
+// annotation writes memfit's own annotation, or removes it when text is empty; present reports whether there are any
+// in the raw object.
 func (p *patch) annotation(pod *corev1.Pod, text string, present bool) {
 	const path = "/metadata/annotations"
 	own := path + "/" + pointer.Replace(v1alpha1.InjectedAnnotation)
@@ -186,8 +186,8 @@ func sameVariable(a, b *corev1.EnvVar) bool {
 		(a.ValueFrom == b.ValueFrom || equality.Semantic.DeepEqual(a.ValueFrom, b.ValueFrom))
 }
 
-// memory patches the memory of a resource list; memfit writes no other resource. present says whether the list exists
-// in the raw object, outline whether its parent does.
+// memory patches the memory of a resource list; memfit writes no other resource. present reports whether the list
+// exists in the raw object, outline whether its parent does.
 func (p *patch) memory(
 	path, list string, before corev1.ResourceList, after memory.Bytes, present bool, outline *resources,
 ) {

@@ -160,7 +160,7 @@ func under(conn net.Conn) *connection {
 }
 
 // hold takes memory for the body of a request, if need be from whoever has been sending one for longest. False: there
-// is none to be had.
+// is none available.
 func (cs *connections) hold(c *connection, bytes int) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -196,7 +196,7 @@ func (cs *connections) has(c *connection) bool {
 	return open
 }
 
-// setBusy says whether a request of the connection is being answered.
+// setBusy reports whether a request of the connection is being answered.
 func (cs *connections) setBusy(c *connection, busy bool) {
 	cs.mu.Lock()
 	c.busy = busy

@@ -164,8 +164,8 @@ func (s *Server) tls(ctx context.Context) (*tls.Config, error) {
 	return config, nil
 }
 
-// StartedChecker says whether it listens. A connection of its own would only be one more, and with a client CA it would
-// be turned away.
+// StartedChecker reports whether it listens. A connection of its own would only be one more, and with a client CA it
+// would be turned away.
 func (s *Server) StartedChecker() healthz.Checker {
 	return func(*http.Request) error {
 		if !s.listening.Load() {

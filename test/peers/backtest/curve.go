@@ -58,8 +58,8 @@ func (c curve) at(slack float64) float64 {
 	return c[len(c)-1].kills
 }
 
-// below says whether c has fewer kills than other at every slack from its leanest setting to widest; where other has
-// none, none is as good. Both curves are straight between their corners, so that the corners decide.
+// below reports whether c has fewer kills than other at every slack from its leanest setting to widest; where other
+// has none, none is as good. Both curves are straight between their corners, so that the corners decide.
 func (c curve) below(other curve, widest float64) bool {
 	for _, slack := range c.corners(other) {
 		if mine, theirs := c.at(slack), other.at(slack); slack <= widest && mine >= theirs && mine > 0 {

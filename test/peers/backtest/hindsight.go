@@ -124,7 +124,7 @@ func inOrder(rules ...roomRule) bool {
 	return rules[0].atMost(rules[1]) && rules[1].atMost(rules[2])
 }
 
-// dominate says whether the curve through these rules dominates VPA's on every field.
+// dominate reports whether the curve through these rules dominates VPA's on every field.
 func dominate(fields []field, rules ...int) bool {
 	for _, f := range fields {
 		var mine []trade
@@ -138,7 +138,7 @@ func dominate(fields []field, rules ...int) bool {
 	return true
 }
 
-// dominates says whether c is below other at every slack that it can have, and cheaper at every price.
+// dominates reports whether c is below other at every slack that it can have, and cheaper at every price.
 func (c curve) dominates(other curve) bool {
 	for _, price := range prices {
 		if c.cheapest(price).cost(price) >= other.cheapest(price).cost(price) {

@@ -9,7 +9,7 @@ import "time"
 // kill.
 type clairvoyant struct{ peak int64 }
 
-// Start looks into the future.
+// Start simulates the future.
 func (c *clairvoyant) Start(points []Point) int64 {
 	for _, p := range points {
 		c.peak = max(c.peak, p.Bytes)

@@ -26,7 +26,7 @@ const (
 	explainIdle = time.Second
 )
 
-// explain starts looking into the container that is most due, and takes what was found.
+// explain starts inspecting the container that is most due, and takes what was found.
 func (l *Loop) explain(now time.Time) {
 	if l.Explain == nil {
 		return

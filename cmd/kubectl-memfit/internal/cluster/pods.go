@@ -23,7 +23,7 @@ var (
 	podMetrics = schema.GroupVersionResource{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "pods"}
 )
 
-// NotServed tells whether a cluster does not know a kind at all: memfit, or a metrics server, is not installed.
+// NotServed reports whether a cluster does not know a kind at all: memfit, or a metrics server, is not installed.
 func NotServed(err error) bool { return apierrors.IsNotFound(err) }
 
 // EachPod reads the pods of a namespace, of all with "". take must not keep the pod: there may be a hundred thousand.

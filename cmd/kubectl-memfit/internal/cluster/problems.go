@@ -19,7 +19,7 @@ var roles = map[string]string{
 	snapshots:               "memfit-memorysnapshot-viewer-role",
 }
 
-// helpful says how to mend what stopped a list.
+// helpful says how to fix what stopped a list.
 func helpful(err error, resource, namespace string) error {
 	switch {
 	case apierrors.IsNotFound(err): // there may be no such object, but a list is always there: the kind is missing

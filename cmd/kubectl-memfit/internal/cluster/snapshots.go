@@ -31,8 +31,8 @@ func (c *Cluster) EachSnapshot(ctx context.Context, namespace string, take func(
 // ErrNoPod is in the error of [Cluster.Snapshot] where the pod does not exist.
 var ErrNoPod = errors.New("found no pod")
 
-// Snapshot is what the agent of its node knows of one pod. Where there is none, the error says whether the pod exists,
-// and on which node an agent is missing.
+// Snapshot is what the agent of its node knows of one pod. Where there is none, the error reports whether the pod
+// exists, and on which node an agent is missing.
 func (c *Cluster) Snapshot(ctx context.Context, namespace, pod string) (*v1alpha1.MemorySnapshot, error) {
 	found, err := c.client.Resource(v1alpha1.GroupVersion.WithResource(snapshots)).Namespace(namespace).
 		Get(ctx, pod, metav1.GetOptions{})

@@ -93,7 +93,7 @@ func take(s Source, f Format) workload {
 	return w
 }
 
-// HasTemplate tells whether the workload is of a kind whose live object is needed: one with a pod template.
+// HasTemplate reports whether the workload is of a kind whose live object is needed: one with a pod template.
 func HasTemplate(rec *v1alpha1.MemoryRecommendation) bool {
 	kind, _ := workloadkind.Of(rec.Status.Workload.APIVersion, rec.Status.Workload.Kind)
 	return len(kind.Template) > 0

@@ -113,7 +113,7 @@ func TestPartsAddUp(t *testing.T) {
 	}
 }
 
-// TestWhatMemfitSetSaysNothing: a GOMEMLIMIT that the webhook wrote is no sign that Go runs, and memfit needs no
+// TestWhatMemfitSetSaysNothing: a GOMEMLIMIT that the webhook wrote is not a sign that Go runs, and memfit needs no
 // profile.
 func TestWhatMemfitSetSaysNothing(t *testing.T) {
 	pod := corev1.Pod{

@@ -112,7 +112,7 @@ func ungoverned(all []Workload) (out []governable) {
 	return out
 }
 
-// tellable tells whether a profile can declare this type.
+// tellable reports whether a profile can declare this type.
 func tellable(runtime string) bool {
 	return runtime != "" && runtime != string(v1alpha1.RuntimeAuto) && runtimes.Lookup(runtime).Name == runtime
 }

@@ -3,7 +3,7 @@
 
 package listing
 
-// Colors says whether a terminal shows them.
+// Colors reports whether a terminal shows them.
 type Colors bool
 
 // The colors, as terminals number them.

@@ -61,10 +61,10 @@ func Parse(output string, offered []string) (Format, error) {
 	return f, nil
 }
 
-// IsTable tells whether people read it: they get notes below the table, and colors.
+// IsTable reports whether people read it: they get notes below the table, and colors.
 func (f Format) IsTable() bool { return f.name == "" || f.name == Wide }
 
-// IsPage tells whether a command prints its page, and no format for machines.
+// IsPage reports whether a command prints its page, and no format for machines.
 func (f Format) IsPage() bool { return f.name == "" }
 
 // Separator stands between one document and the next.

@@ -263,7 +263,7 @@ func MiB(q *resource.Quantity) string {
 	return strconv.FormatFloat(math.Round(10*q.AsApproximateFloat64()/float64(memory.MiB))/10, 'f', -1, 64)
 }
 
-// plain keeps a spreadsheet from taking what somebody else wrote for a formula.
+// plain keeps a spreadsheet from taking what another party wrote for a formula.
 func plain(text string) string {
 	text = Line(text)
 	if text != "" && strings.ContainsRune("=+-@", rune(text[0])) {

@@ -292,7 +292,7 @@ func bomb(levels int) string {
 
 const aPod = "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: app, resources: {limits: {memory: 512Mi}}}]}\n"
 
-// TestHostileManifestsAreBounded: a pipeline injects what somebody else wrote.
+// TestHostileManifestsAreBounded: a pipeline injects what another party wrote.
 func TestHostileManifestsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct{ manifest, want string }{
 		"aliases, some":      {manifest: aPod + bomb(3)},

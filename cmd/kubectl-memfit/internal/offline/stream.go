@@ -105,8 +105,8 @@ func (d *document) tree() (*yaml.Node, error) {
 	return &root, nil
 }
 
-// measure walks what is written: it counts values and depth, and tells whether there are aliases or merge keys to write
-// out. On the way it counts lines from the beginning of the stream, drops anchors, and spells nulls.
+// measure walks what is written: it counts values and depth, and reports whether there are aliases or merge keys to
+// write out. On the way it counts lines from the beginning of the stream, drops anchors, and spells nulls.
 type measure struct {
 	lines           int
 	values, deepest int
@@ -362,7 +362,7 @@ func compact(n *yaml.Node) bool {
 	return false
 }
 
-// get is the value of key in a mapping; nil when n is no mapping or has no such key.
+// get is the value of key in a mapping; nil when n is not a mapping or has no such key.
 func get(n *yaml.Node, path ...string) *yaml.Node {
 	for _, key := range path {
 		if n == nil || n.Kind != yaml.MappingNode {

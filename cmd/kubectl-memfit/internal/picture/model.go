@@ -163,8 +163,8 @@ func withoutParts(c *v1alpha1.ContainerSnapshot) []Part {
 	}
 }
 
-// beside adds what is charged to the container and is no memory of its processes. Both numbers come from the kernel,
-// and neither contains the other: pages that processes share are resident in each.
+// beside adds what is charged to the container and is not memory of its processes. Both numbers come from the
+// kernel, and neither contains the other: pages that processes share are resident in each.
 func (c *Container) beside() {
 	sum := memory.Bytes(0)
 	for _, p := range c.Parts {

@@ -129,7 +129,7 @@ func rows(runs []pagemap.Run, width int) func(yield func([]pagemap.Run) bool) {
 	}
 }
 
-// Mapped tells whether there is a map of pages.
+// Mapped reports whether there is a map of pages.
 func (p *Pod) Mapped() bool {
 	for i := range p.Containers {
 		if len(p.Containers[i].Pages) > 0 {

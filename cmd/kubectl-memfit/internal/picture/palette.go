@@ -14,7 +14,7 @@ type color struct {
 	background int
 }
 
-// palette has the colors of parts, then those of what is no part.
+// palette has the colors of parts, then those of what is not a part.
 var palette = [...]color{
 	{"#0072B2", 104}, {"#E69F00", 103}, {"#009E73", 102}, {"#CC79A7", 105}, {"#56B4E9", 106}, {"#D55E00", 101},
 	{"#F0E442", 43}, {"#7F5539", 46},

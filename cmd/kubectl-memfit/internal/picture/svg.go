@@ -223,7 +223,8 @@ func blockFill(s pagemap.State, color int) string {
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")
 
-// escape is text as XML and HTML have it. Characters that XML forbids were dropped by [clean], but for what is no text.
+// escape is text as XML and HTML have it. Characters that XML forbids were dropped by [clean], but for what is not a
+// text.
 func escape(text string) string {
 	return escaper.Replace(strings.ToValidUTF8(strings.NewReplacer("\ufffe", "", "\uffff", "").Replace(text), "?"))
 }

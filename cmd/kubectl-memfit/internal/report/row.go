@@ -25,7 +25,7 @@ type Row struct {
 	// Profile governs it; Recommendation is the name of its MemoryRecommendation.
 	Profile        v1alpha1.ProfileReference `json:"profile"`
 	Recommendation string                    `json:"recommendation"`
-	// OOMKills counts all kills so far; Killed is true when one was seen lately (condition OOMObserved).
+	// OOMKills counts all kills so far; Killed is true when one was seen recently (condition OOMObserved).
 	OOMKills int64 `json:"oomKills"`
 	Killed   bool  `json:"oomObserved"`
 	// Stalls counts the times a container stood still just below its limit; Stalled is true while one does (condition
@@ -139,7 +139,7 @@ func percent(use, limit *resource.Quantity) int64 {
 	return int64(100 * float64(use.Value()) / float64(limit.Value()))
 }
 
-// changes tells whether what is recommended differs from what running pods have.
+// changes reports whether what is recommended differs from what running pods have.
 func changes(c *v1alpha1.ContainerRecommendation) bool {
 	r := c.Recommended
 	return r != nil && (differs(r.Limit, c.Current.Limit) || differs(r.Request, c.Current.Request))
@@ -153,10 +153,10 @@ func finding(conditions []metav1.Condition, kind string) Finding {
 	return Finding{Status: c.Status, Reason: c.Reason, Message: c.Message}
 }
 
-// Drifts tells whether memory climbs, in what its condition says.
+// Drifts reports whether memory climbs, in what its condition says.
 func (r *Row) Drifts() bool { return r.Drift.Status == metav1.ConditionTrue }
 
-// Sized tells whether a number stands for any container.
+// Sized reports whether a number stands for any container.
 func (r *Row) Sized() bool {
 	return slices.ContainsFunc(r.Containers, func(c Container) bool { return c.Recommended != nil })
 }

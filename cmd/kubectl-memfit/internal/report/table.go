@@ -122,7 +122,7 @@ func limits(r *Row) string {
 	})
 }
 
-// uses is what the fullest replica used lately, and how much of its limit that is.
+// uses is what the fullest replica used recently, and how much of its limit that is.
 func uses(r *Row) string {
 	if !slices.ContainsFunc(r.Containers, func(c Container) bool { return c.Usage != nil }) {
 		return ""

@@ -59,8 +59,8 @@ func sources(dir, modfile string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// Key names the cache entry of a component: equal keys mean equal binaries. The selection of binaries is no part of it,
-// so that a test that built three of them and a lab that needs all share one entry.
+// Key names the cache entry of a component: equal keys mean equal binaries. The selection of binaries is not a part of
+// it, so that a test that built three of them and a lab that needs all share one entry.
 func Key(c Component, tc Toolchain, files map[string][]byte) string {
 	h := sha256.New()
 	field := func(name string, value []byte) {

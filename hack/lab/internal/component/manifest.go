@@ -54,7 +54,7 @@ func (m manifest) write(dir string) error {
 	return os.Rename(tmp, filepath.Join(dir, manifestName))
 }
 
-// holds says whether dir has the binary with the bytes that were once built. Hashing costs 0.1 s per 100 MB.
+// holds reports whether dir has the binary with the bytes that were once built. Hashing costs 0.1 s per 100 MB.
 func (m manifest) holds(dir, binary string) bool {
 	want := m.SHA256[binary]
 	if want == "" {

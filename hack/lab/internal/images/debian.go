@@ -26,8 +26,8 @@ import (
 // basePackages are in every Debian image, so that they share one layer and `kubectl exec` finds a shell and its tools.
 var basePackages = []string{"dash", "coreutils", "grep", "sed", "procps", "libc6"}
 
-// needless says whether a container does without a package that others depend on: package management, the migration to
-// a merged /usr, and Perl, in which both are written (40 of 77 MB).
+// needless reports whether a container does without a package that others depend on: package management, the migration
+// to a merged /usr, and Perl, in which both are written (40 of 77 MB).
 func needless(pkg string) bool {
 	return slices.Contains([]string{"dpkg", "debconf", "init-system-helpers", "usrmerge", "perl", "perl-base"}, pkg) ||
 		strings.HasPrefix(pkg, "perl-modules-") || strings.HasPrefix(pkg, "libperl") || strings.HasSuffix(pkg, "-perl")

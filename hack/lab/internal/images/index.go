@@ -89,7 +89,7 @@ func WriteHubMetadata(dir string, metadata []byte) (string, error) {
 	})
 }
 
-// writeArtifact writes what is no image: one layer, and a configuration of its own kind.
+// writeArtifact writes what is not an image: one layer, and a configuration of its own kind.
 func writeArtifact(
 	dir, tag string, kind types.MediaType, config []byte, content mutate.Addendum,
 ) (string, error) {

@@ -32,7 +32,7 @@ const useKind = "On such a machine use kind instead, which needs Docker or Podma
 	"or any cluster you have:\n" +
 	"  KUBECONFIG=/path/to/kubeconfig make demo"
 
-// Check says whether a node can run on this machine.
+// Check reports whether a node can run on this machine.
 func Check(l dirs) error {
 	if runtime.GOOS != "linux" {
 		return fmt.Errorf("%w: a Kubernetes node needs Linux, this is %s.\n%s", ErrUnsupported, runtime.GOOS, useKind)
@@ -56,7 +56,7 @@ type dirs []string
 // Dirs names the directories that will grow, for Check.
 func Dirs(paths ...string) dirs { return paths }
 
-// CheckSpace says whether a directory, which is made if it is missing, has room for so many bytes.
+// CheckSpace reports whether a directory, which is made if it is missing, has room for so many bytes.
 func CheckSpace(dir string, need uint64) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making %s: %w", dir, err)

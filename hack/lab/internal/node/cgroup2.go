@@ -52,13 +52,13 @@ func (n *Node) cgroup2Run() string { return filepath.Join(n.Layout.Run, "cgroup2
 
 func (n *Node) cgroup2Identity() string { return n.cgroup2Data("node.json") }
 
-// Cgroup2Asked says whether the running lab was asked for the node, be it well or not.
+// Cgroup2Asked reports whether the running lab was asked for the node, be it well or not.
 func (n *Node) Cgroup2Asked() bool {
 	_, err := n.store().Get(cgroup2Daemon)
 	return err == nil
 }
 
-// Cgroup2Runs says whether the guest's process is there.
+// Cgroup2Runs reports whether the guest's process is there.
 func (n *Node) Cgroup2Runs() bool {
 	r, err := n.store().Get(cgroup2Daemon)
 	return err == nil && r.Alive()

@@ -4,7 +4,7 @@
 //go:build linux
 
 // Package node runs the one node of the lab: it renders the configuration of every daemon, starts them in the network
-// namespace, tells whether they are well, and takes everything down again, also after a crash.
+// namespace, reports whether they are well, and takes everything down again, also after a crash.
 //
 // What is not there, on purpose: DNS (names inside the cluster do not resolve; use the ClusterIP of `kubernetes`, which
 // works, or a pod's address) and kube-proxy (other ClusterIPs answer nobody; webhook Services still work, because the

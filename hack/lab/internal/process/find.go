@@ -40,9 +40,9 @@ func Find(match func(args []string) bool) []Running {
 	return found
 }
 
-// Inside returns the processes that are in the network namespace which is mounted on path. A path that is no namespace
-// any more, as after a reboot, has nobody inside; and whoever asks from inside is not told about the others, because
-// its own parents are among them.
+// Inside returns the processes that are in the network namespace which is mounted on path. A path that is not a
+// namespace any more, as after a reboot, has nobody inside; and whoever asks from inside is not told about the others,
+// because its own parents are among them.
 func Inside(path string) []Running {
 	namespace, err := os.Stat(path)
 	if err != nil {

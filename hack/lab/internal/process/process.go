@@ -79,7 +79,7 @@ func Start(spec Spec) (Record, error) {
 	return Record{Spec: spec, PID: cmd.Process.Pid, Start: ticks, Boot: boot, Started: time.Now().UTC()}, nil
 }
 
-// Alive says whether the daemon still runs: the same process, not another one with its pid, and not a zombie.
+// Alive reports whether the daemon still runs: the same process, not another one with its pid, and not a zombie.
 func (r Record) Alive() bool {
 	boot, err := bootID()
 	if err != nil || boot != r.Boot {

@@ -102,7 +102,7 @@ func TestFindSeesItself(t *testing.T) {
 	}
 }
 
-// TestEndKillsAllOfThem: and who is gone already is no failure.
+// TestEndKillsAllOfThem: and who is gone already is not a failure.
 func TestEndKillsAllOfThem(t *testing.T) {
 	dir := t.TempDir()
 	var records []Record

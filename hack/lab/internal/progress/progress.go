@@ -62,7 +62,7 @@ func (r *Reporter) Skip(name, why string) {
 	close(s.stop)
 }
 
-// Note prints a line that is no step.
+// Note prints a line that is not a step.
 func (r *Reporter) Note(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

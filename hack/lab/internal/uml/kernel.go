@@ -281,7 +281,7 @@ func writeBuilt(dir string, b built) error {
 	return os.WriteFile(filepath.Join(dir, builtName), append(data, '\n'), 0o644)
 }
 
-// matches says whether the file is there and has this checksum.
+// matches reports whether the file is there and has this checksum.
 func matches(path, sum string) bool {
 	got, err := fileSHA256(path)
 	return err == nil && got == sum

@@ -67,7 +67,7 @@ func (s Share) AddImage(name, tar string) (guestPath string, remove func(), err 
 // poll is how often the answer to a command is looked for. The guest looks for commands every 200 ms.
 const poll = 50 * time.Millisecond
 
-// Run runs a shell script in the guest and returns what it printed. alive says whether the guest still runs: a dead
+// Run runs a shell script in the guest and returns what it printed. alive reports whether the guest still runs: a dead
 // one never answers.
 func (s Share) Run(ctx context.Context, alive func() bool, script string) ([]byte, error) {
 	name := s.path("commands", strconv.Itoa(os.Getpid())+"-"+strconv.FormatInt(time.Now().UnixNano(), 36))

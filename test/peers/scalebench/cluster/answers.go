@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// answers are what memfit has decided so far, as the API server tells everybody who watches MemoryRecommendations. A
+// answers are what memfit has decided so far, as the API server sends it to all that watch MemoryRecommendations. A
 // decision is a status with containers[].decision: what memfit would do about a workload, and be it to hold. It is
 // measured when evidence.samples is above 0, too.
 type answers struct {

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// metrics are some of what the manager says of itself, by series.
+// metrics are some of what the manager reports of itself, by series.
 type metrics map[string]float64
 
 // about are the metrics that are read; those of every workload would be a hundred thousand more.

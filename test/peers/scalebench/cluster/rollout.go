@@ -104,7 +104,7 @@ func sinceOr(t, ended time.Time) time.Duration {
 	return t.Sub(ended)
 }
 
-// result is what says whether memfit fell behind.
+// result is what reports whether memfit fell behind.
 type result struct {
 	// drained is the time from the last pod to an empty queue, known that to statuses that know all pods.
 	drained, known time.Duration
@@ -151,7 +151,7 @@ type queue struct {
 	slowest float64
 }
 
-// look reads the metrics, and says whether nothing is queued.
+// look reads the metrics, and reports whether nothing is queued.
 func (q *queue) look(ctx context.Context) (empty bool, err error) {
 	m, err := q.scrape(ctx)
 	if err != nil {
