@@ -96,7 +96,7 @@ func (p *Pod) cost(to map[string]memory.Size, evict bool) Spent {
 	return s
 }
 
-// refuses says why the budget does not allow a cost now, and when it will; zero: never.
+// refuses returns why the budget does not allow a cost now, and when it will; zero: never.
 func (a *Allowance) refuses(cost Spent, own []Spent, now time.Time) (why string, again time.Time) {
 	over := func(bytes memory.Bytes, pods int32) bool {
 		return a.Budget.Bytes > 0 && cost.Bytes > 0 && bytes.Plus(cost.Bytes) > a.Budget.Bytes ||

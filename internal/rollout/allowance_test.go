@@ -20,7 +20,7 @@ func (c *cluster) allowed(budget ChangeBudget, others Spent) {
 	c.in.Allowance = &Allowance{Budget: budget, Others: []Spent{others}}
 }
 
-// spent is what the state says was taken, as it was written last.
+// spent is what the state has as taken, as it was written last.
 func (c *cluster) spent() (memory.Bytes, int32) {
 	c.t.Helper()
 	var s State
@@ -63,7 +63,7 @@ func TestARaiseWaitsForTheChangeBudget(t *testing.T) {
 	c.expectSpent(156*mib, 0)
 }
 
-// After a kill a raise in place is done at once, and is counted.
+// After a kill a raise in place is sent immediately, and is counted.
 func TestARaiseAfterAKillDoesNotWaitForTheBudget(t *testing.T) {
 	c := newCluster(t, 3, small)
 	c.allowed(ChangeBudget{Bytes: 100 * mib, Pods: 1}, Spent{Bytes: 100 * mib, Pods: 1})
@@ -90,7 +90,7 @@ func TestARaiseAfterAKillDoesNotWaitForTheBudget(t *testing.T) {
 	c.expectSpent(156*mib, 1)
 }
 
-// What was taken away is given back whatever the budget says.
+// What was taken away is given back regardless of the budget.
 func TestARollBackDoesNotWaitForTheBudget(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.allowed(ChangeBudget{Bytes: mib}, Spent{Bytes: mib})
@@ -233,7 +233,7 @@ func TestWhatIsKeptOfTheBudgetIsBounded(t *testing.T) {
 	}
 }
 
-// TestWithoutABudgetNothingIsKept: nobody pays for what is off.
+// TestWithoutABudgetNothingIsKept: without a budget nothing is stored for it.
 func TestWithoutABudgetNothingIsKept(t *testing.T) {
 	c := newCluster(t, 1, small)
 	c.wants(big, false)

@@ -46,7 +46,7 @@ func (s *State) Availability(pods []Pod, wanted int, but types.UID) Availability
 // Unavailable is the number of pods that do not serve, or may not soon.
 func (a Availability) Unavailable() int { return max(a.Wanted-a.Serving, 0) }
 
-// TooFew says why one more pod must not be kept from serving; empty: it may be.
+// TooFew returns why one more pod must not be kept from serving; empty: it may be.
 func (a Availability) TooFew(maxUnavailable int32) string {
 	most := int(max(maxUnavailable, 1))
 	if a.Unavailable() < most {

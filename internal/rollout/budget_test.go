@@ -186,7 +186,7 @@ func TestOneSuccessorIsNotThatOfTwo(t *testing.T) {
 	}
 }
 
-// A workload created all at once has more pods of one second than are remembered.
+// A workload whose pods are all created in one second has more of that second than are remembered.
 func TestManyPodsOfOneSecond(t *testing.T) {
 	c := newCluster(t, maxPresent+1, small)
 	was := presentOf(c.in.Pods)

@@ -26,7 +26,7 @@ type change struct {
 	Desired
 	// nodeSize is the allocatable memory of the node that the pod is on, or may go to; 0: unknown.
 	nodeSize memory.Bytes
-	// bound: the owner's bounds ask for it, whatever the evidence says.
+	// bound: the owner's bounds ask for it, regardless of the evidence.
 	bound bool
 	// urgent: a kill asks for it.
 	urgent bool

@@ -13,7 +13,7 @@ import (
 // Change is something that memfit did to pods of a workload, and what came of it. It is kept for people: nothing is
 // decided by it.
 type Change struct {
-	// Kind says what came of it.
+	// Kind is the result.
 	Kind FindingKind `json:"kind"`
 	// At is when it was seen of the last pod, Since of the first.
 	At    time.Time `json:"at"`

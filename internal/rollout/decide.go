@@ -22,8 +22,8 @@ import (
 // up.
 const recheckAfter = 30 * time.Second
 
-// Decide says what to do now, given what [Observe] made of the state. Actions that were written down earlier and are
-// not done yet come again; they are the same, and doing them twice is doing them once.
+// Decide returns what to do now, given what [Observe] made of the state. Actions that were written down earlier and
+// are not done yet are returned again; they are the same, and doing them twice has the effect of doing them once.
 func Decide(in Input) Transition {
 	d := decider{Input: in}
 	d.State = in.State.clone()
@@ -385,7 +385,7 @@ func (d *decider) conclude() Transition {
 		d.State.Rollout = nil // every pod has it, and has had it long enough
 	}
 	out := Transition{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}
-	out.UpToDate, out.Reason, out.Message = d.words() // also says when to decide again
+	out.UpToDate, out.Reason, out.Message = d.words() // also sets when to decide again
 	// What waits for a window, maybe for days, has already asked for a decision when the window opens.
 	if d.State.Rollout != nil || d.reason != "" && d.reason != v1alpha1.ReasonWaitingForWindow {
 		d.requeueIn(recheckAfter)

@@ -14,19 +14,19 @@ import (
 // A resize that reaches the kubelet while the container is down may never reach the cgroup of its pod
 // (kubernetes/kubernetes#138760, kubelets 1.34 to 1.37.0): the container's status shows the new limit, and the kernel
 // kills at the old one. Whether the container is down is known too late, because its status is a second old, and on a
-// busy node several. So a raise is sent at once. It also ends the back-off: the kubelet keeps one for each size of a
-// container. What was sent is done only when it is proven to be effective. What is not is sent again, with another
-// number, because a kubelet takes the same number for nothing new: first to each instance that starts after it, because
-// only an instance that runs when the number arrives gives it to its pod, and later with growing gaps.
+// busy node several. So a raise is sent immediately. It also ends the back-off: the kubelet keeps one for each size of
+// a container. What was sent is done only when it is proven to be effective. Otherwise it is sent again, with another
+// number, because a kubelet ignores a number that it has: first to each instance that starts after it, because only an
+// instance that runs when the number arrives passes it to its pod, and later with growing gaps.
 
 const (
-	// settle is how long the kubelet may take to report what the pod's cgroup has: it looks at its containers every second
-	// and writes a status after each change; 10 s is its own interval for statuses that nothing asked for.
+	// settle is how long the kubelet may take to report what the pod's cgroup has: it syncs its containers every second
+	// and writes a status after each change; 10 s is its own interval for other statuses.
 	settle = 10 * time.Second
 	// quickTries is how often a resize is sent again as soon as another instance is seen, or the end of the one that it
 	// was sent to. A resize is effective 200 ms after the start of an instance is seen (Kubernetes 1.36), so that one
-	// that lives for half a second is met. The kubelet restarts at once what ends with a number that it has not ended
-	// with before.
+	// that lives for half a second gets it. The kubelet restarts a container without delay after a number that it has not
+	// ended with before.
 	quickTries = 3
 	// maxTries is how often a resize is sent where the pod may be evicted instead.
 	maxTries = 3
@@ -57,9 +57,9 @@ func (p *Pod) held(to map[string]memory.Size) (Container, bool) {
 	return Container{}, false
 }
 
-// doubtedUntil is how long a raise may yet turn out not to be effective: until then it is not told as done. Told at
-// once, it was told wrong on Kubernetes 1.35, of a container that dies within a second of its start; and what is done
-// is not sent again, so that the container died on at its old limit for a minute to three.
+// doubtedUntil is how long a raise may yet turn out not to be effective: until then it is not reported as done.
+// Kubernetes 1.35 reports a raise of a container that dies within a second of its start as done when it is not; and
+// what is done is not sent again, so that the container kept dying at its old limit for one to three minutes.
 func (p *Pod) doubtedUntil(to map[string]memory.Size) (until time.Time) {
 	for _, c := range p.Containers {
 		if _, asked := to[c.Name]; asked && until.Before(c.DoubtedUntil) {
@@ -157,7 +157,7 @@ func (p *Policy) tries(c Container) int {
 	return maxTries
 }
 
-// notEffective gives a resize up, and says what people have to know, and to do where memfit may not.
+// notEffective gives a resize up, and reports why, and what users can do where memfit may not act.
 func (o *observation) notEffective(st *Step, c Container) {
 	why := o.whyNotEffective(st, c)
 	o.state.refuse(Refusal{

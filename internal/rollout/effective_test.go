@@ -320,7 +320,7 @@ func TestSuchAPodIsReplacedWhereThatIsAllowed(t *testing.T) {
 	}
 }
 
-// A kubelet that keeps its back-off lets such a container wait, and does not report the size that it is to have.
+// A kubelet that keeps its back-off lets such a container wait, and does not report the size that it should have.
 func TestSuchAPodIsReplacedAlsoWhenNoInstanceIsSeenWithTheSize(t *testing.T) {
 	c := newCluster(t, 1, small)
 	c.in.Policy.Evict = true
@@ -336,8 +336,8 @@ func TestSuchAPodIsReplacedAlsoWhenNoInstanceIsSeenWithTheSize(t *testing.T) {
 	}
 }
 
-// replacedOnce is a pod that was evicted because it died at once, and whose successor, shown as ready or never, dies,
-// too, and needs more.
+// replacedOnce is a pod that was evicted because it died at its start, and whose successor, shown as ready or never,
+// dies as well, and needs more.
 func replacedOnce(t *testing.T, ready bool) *cluster {
 	t.Helper()
 	c := newCluster(t, 1, small)
@@ -400,8 +400,9 @@ func TestASuccessorThatIsNeverReadyIsReplacedWhenItWasKilledWithItsSize(t *testi
 	}
 }
 
-// Seen on Kubernetes 1.35, whose kubelet does not say what the pod's cgroup has: a container that dies within a second
-// of its start was told as resized, and died on at its old limit, while "every running pod" had the recommended size.
+// Seen on Kubernetes 1.35, whose kubelet does not report what the pod's cgroup has: a container that dies within a
+// second of its start was reported as resized, and kept dying at its old limit, while "every running pod" had the
+// recommended size.
 func TestARaiseInDoubtIsNotToldAsDone(t *testing.T) {
 	doubted := func(evict bool) *cluster {
 		c := newCluster(t, 1, small)

@@ -59,7 +59,7 @@ const (
 type gate struct {
 	// of are the changes that it applies to.
 	of kinds
-	// refuses says why a change must not be made; zero: it may.
+	// refuses returns why a change must not be made; zero: it may.
 	refuses func(*decider, *change) Verdict
 	// bars: it refuses to change the pod where it is, and not the size, so that an eviction may help.
 	bars bool
@@ -197,7 +197,7 @@ func (d *decider) runKeepsLimit(*change) Verdict {
 	return Verdict{}
 }
 
-// paused refuses everything while memfit.dev/pause or the kill switch says so.
+// paused refuses everything while memfit.dev/pause or the global switch is set.
 func (d *decider) paused(*change) Verdict {
 	if d.Paused != "" {
 		return refuse(v1alpha1.ReasonPaused, "paused by %s", d.Paused)
@@ -352,7 +352,7 @@ func (d *decider) overQuota(ch *change) Verdict {
 			return Verdict{}
 		}
 		leaves := left.String()
-		if left < memory.KiB { // one byte stands for nothing
+		if left < memory.KiB { // one byte represents nothing
 			leaves = "nothing"
 		}
 		return refuse(v1alpha1.ReasonResourceQuota, "%s more %s.memory for %s, but quota %s leaves %s", need, what,
@@ -397,7 +397,8 @@ func (d *decider) frozenHeap(ch *change) Verdict {
 		"the process keeps the heap cap of %s it started with: a limit of %s fits after its next start", kept, ch.to.Limit)
 }
 
-// beyondNode refuses a request that the node could not take if it were empty. Its kubelet reports whether it has room.
+// beyondNode refuses a request that the node could not take if it were empty. Whether it fits now, its kubelet
+// decides.
 func (d *decider) beyondNode(ch *change) Verdict {
 	if ch.nodeSize > 0 && ch.to.Request > ch.nodeSize {
 		return refuse(v1alpha1.ReasonNodeTooSmall, "request %s is more than the node's %s", ch.to.Request, ch.nodeSize)
@@ -478,7 +479,7 @@ func (d *decider) otherCanary(ch *change) Verdict {
 	return Verdict{}
 }
 
-// awaitsFresh refuses to evict a pod while the fresh one for another is not ready: it could not be told whose successor
+// awaitsFresh refuses to evict a pod while the fresh one for another is not ready: it would be unknown whose successor
 // a new pod is.
 func (d *decider) awaitsFresh(*change) Verdict {
 	if r := d.State.Restart; r != nil {
@@ -535,7 +536,7 @@ func (d *decider) tooFewServe(ch *change) Verdict {
 	return Verdict{}
 }
 
-// overChangeBudget refuses a change for which the change budget of the cluster has no room.
+// overChangeBudget refuses a change that exceeds the change budget of the cluster.
 func (d *decider) overChangeBudget(ch *change) Verdict {
 	cost := ch.cost()
 	switch {

@@ -148,7 +148,7 @@ func (o *observation) create() {
 	}
 }
 
-// knows reports whether a lowering tells how the container came by its limit.
+// knows reports whether a lowering explains how the container got its limit.
 func (s *State) knows(c Container) bool {
 	return slices.ContainsFunc(s.Lowerings, func(l Lowering) bool {
 		return l.of(c.Name, c.Program) && l.To.Limit <= c.Actual.Limit
@@ -209,8 +209,8 @@ func (o *observation) watchFrom(pod *Pod, from, to map[string]memory.Size, began
 	})
 }
 
-// killed finds the lowering that a kill speaks against: one of its container and program whose old size was above the
-// limit of the kill. Of several it is the last, whose old size is the least. The limit tells it from a kill in a pod
+// killed finds the lowering that a kill disproves: one of its container and program whose old size was above the limit
+// of the kill. Of several it is the last, whose old size is the least. The limit distinguishes it from a kill in a pod
 // that still has the old size. The node's clock decides nothing: one that is behind by a minute puts a kill before the
 // change that caused it.
 func (o *observation) killed() (l Lowering, pod Pod, why string) {
@@ -303,7 +303,7 @@ func (o *observation) restore(l Lowering, pod Pod, why string) {
 	}, l.At)
 }
 
-// rolledBackFrom says which pods get the old limit back.
+// rolledBackFrom is which pods get the old limit back.
 func (o *observation) rolledBackFrom() string {
 	if o.Policy.OnlyWatch {
 		return "new pods"

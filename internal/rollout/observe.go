@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// DefaultWatch is how long a pod with a lower limit is watched when the profile does not say. What a profile says is
-	// real time; the other periods here are the kubelet's and those of starting programs, and so real time, too.
+	// DefaultWatch is how long a pod with a lower limit is watched when the profile does not set it. A value of the
+	// profile is real time; the other periods here are the kubelet's and those of starting programs, and so real time.
 	DefaultWatch = 10 * period.Minute
 	// patience is how long a resize may be deferred, fail or go unanswered before it is rolled back, or the pod evicted
 	// where that is allowed. The kubelet tries again every 30 s or so; VPA waits as long.
@@ -31,7 +31,7 @@ const (
 	// storm is the number of restarts within the watch that take a lower limit back although no kill was seen.
 	storm = 2
 	// unreadyPatience is how long a watched pod may be not ready before its lower limit is rolled back: a probe that
-	// fails now and then is none of the limit's doing. One that was restarted for its resize has as long as a successor.
+	// fails now and then is not caused by the limit. One that was restarted for its resize has as long as a successor.
 	unreadyPatience = time.Minute
 )
 
@@ -152,8 +152,8 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	return false, false
 }
 
-// giveUp takes the resize out of the pod's spec again: a spec that says more than is effective misleads the scheduler,
-// and people.
+// giveUp takes the resize out of the pod's spec again: a spec with more than is effective misleads the scheduler and
+// users.
 func (o *observation) giveUp(st *Step, reason, why string) {
 	st.Phase = Undoing
 	o.state.refuse(
@@ -178,8 +178,8 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 	return over, over
 }
 
-// foreign notes that somebody else changed what memfit had set. Two writers would undo each other for ever, so memfit
-// stops.
+// foreign notes that another writer changed what memfit had set. Two writers would undo each other without end, so
+// memfit stops.
 func (o *observation) foreign(st *Step, pod *Pod) {
 	var now []string
 	for _, name := range slices.Sorted(maps.Keys(st.To)) {
@@ -361,7 +361,7 @@ func lowersAny(from, to map[string]memory.Size) bool {
 	return false
 }
 
-// called is how people are told of a container, or of the pod as a whole.
+// called is the name of a container, or of the pod as a whole, in messages.
 func called(name string) string {
 	if name == WholePod {
 		return "the whole pod"
@@ -369,7 +369,7 @@ func called(name string) string {
 	return "container " + name
 }
 
-// changes says what happens to sizes: "limit of container app 256Mi to 112Mi (request 128Mi to 90Mi)".
+// changes describes what happens to sizes: "limit of container app 256Mi to 112Mi (request 128Mi to 90Mi)".
 func changes(from, to map[string]memory.Size) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(to)) {

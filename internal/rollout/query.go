@@ -10,26 +10,26 @@ import (
 	"github.com/memfit/memfit/internal/format"
 )
 
-// QueryResult is what Prometheus said of sizing.disruption.rollbackQuery, as of an alerting rule: no series means that
-// all is well.
+// QueryResult is the answer of Prometheus to sizing.disruption.rollbackQuery, as of an alerting rule: no series means
+// that the workload is healthy.
 type QueryResult struct {
-	// At is when it was asked for the newest answer that there is; zero: there is none.
+	// At is when the newest answer was requested; zero: there is none.
 	At time.Time
 	// Series is how many series that answer has.
 	Series int
-	// Problem says why there is no newer answer; empty: nothing is wrong.
+	// Problem is why there is no newer answer; empty: nothing is wrong.
 	Problem string
 }
 
-// resultHolds is how long a result says something about now: Prometheus itself evaluates rules once a minute by
-// default. A workload that waits or is watched is looked at twice as often (recheckAfter).
+// resultHolds is how long a result is valid: Prometheus itself evaluates rules once a minute by default. A workload
+// that waits or is watched is reconciled twice as often (recheckAfter).
 const resultHolds = time.Minute
 
 func (q *QueryResult) holds(now time.Time) bool {
 	return !q.At.IsZero() && now.Sub(q.At) <= resultHolds
 }
 
-// against says why no limit may be lowered; empty: the query has no series now.
+// against returns why no limit may be lowered; empty: the query has no series now.
 func (q *QueryResult) against(now time.Time) string {
 	switch {
 	case q.holds(now) && q.Series > 0:

@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Candidate is a pod that should make room for a fresh one (drift.action: Restart).
+// Candidate is a pod that should be replaced by a fresh one (drift.action: Restart).
 type Candidate struct {
 	Pod string
 	UID types.UID
-	// Why says what is wrong with it.
+	// Why is what is wrong with it.
 	Why string
 	// Measured is when its memory was read; WorkingSetOnly: the reading contains page cache.
 	Measured       time.Time
@@ -44,9 +44,9 @@ type Restarted struct {
 	Pod string    `json:"pod"`
 	UID types.UID `json:"uid"`
 	At  time.Time `json:"at"`
-	// Present are the pods that were there then: the fresh one is none of them.
+	// Present are the pods that existed then: the fresh one is not among them.
 	Present present `json:"present,omitzero"`
-	// Why says what was wrong with it.
+	// Why is what was wrong with it.
 	Why string `json:"why,omitempty"`
 }
 
@@ -88,7 +88,7 @@ func (p *Pod) restartsFor(st *Step) bool {
 	return false
 }
 
-// restart lets a pod make room for a fresh one, if the gates let it.
+// restart lets a pod be replaced by a fresh one, if the gates allow it.
 func (d *decider) restart() {
 	c := d.Restart
 	if c == nil {

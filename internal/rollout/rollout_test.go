@@ -24,7 +24,7 @@ const mib = memory.MiB
 
 var start = time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
 
-// cluster is a workload on nodes that do what they are told, and a memfit that may die at any moment.
+// cluster is a workload on simulated nodes, and a memfit that may die at any moment.
 type cluster struct {
 	t      testing.TB
 	in     Input
@@ -35,21 +35,21 @@ type cluster struct {
 	node func(p *Pod)
 	// evict answers an eviction; nil replaces the pod by one with what is recommended.
 	evict func(a Action) (reason string)
-	// bug: a resize that finds the container down does not reach the pod's cgroup, which is told of by name. late: the
-	// container dies before the kubelet comes to it. refuse: the API server does not take it. lost: it does, and the
-	// answer never comes.
+	// bug: a resize that finds the container down does not reach the pod's cgroup, by container name. late: the container
+	// dies before the kubelet comes to it. refuse: the API server does not take it. lost: it does, and the answer never
+	// arrives.
 	bug    bool
 	cgroup map[string]memory.Bytes
 	late   func(i int) bool
 	refuse func(a Action) bool
 	right  bool // what is refused is so for want of a right
 	lost   bool
-	// quick: the successor of an evicted pod is ready at once.
+	// quick: the successor of an evicted pod is ready immediately.
 	quick bool
 	// slow: it is created some time after the pod is gone. awaited are those that are not created yet.
 	slow    bool
 	awaited []awaited
-	// wanted is how many pods there are to be, which is looked at before one is kept from serving; 0: nobody says.
+	// wanted is how many pods there should be, which is read before one is kept from serving; 0: unknown.
 	wanted int
 	// ahead is how far the API server's clock is in front of memfit's.
 	ahead time.Duration
@@ -131,7 +131,7 @@ func (c *cluster) wants(size memory.Size, urgent bool) {
 	}
 }
 
-// desired changes what is recommended, or what its surroundings say.
+// desired changes what is recommended, or its surroundings.
 func (c *cluster) desired(edit func(*Desired)) {
 	desired := c.in.Desired[Key{Container: "app"}]
 	edit(&desired)
@@ -283,7 +283,7 @@ func (c *cluster) setClock(ahead time.Duration) {
 	c.ahead = ahead
 }
 
-// tooFew says why an action may not be carried out, as the controller looks at it.
+// tooFew returns why an action may not be carried out, as the controller decides it.
 func (c *cluster) tooFew(a Action, s *State) string {
 	disturbs := func(p *Pod, a Action) bool {
 		return p.serves() && (a.Evict || !a.Undo && p.restartsFor(&Step{To: a.Sizes}))
@@ -415,7 +415,7 @@ func TestAKillInTheCanaryTakesItBackAndTheOthersAreSpared(t *testing.T) {
 	c.expectLimits("100Mi 256Mi 256Mi")
 }
 
-// TestAKillByASlowClockTakesItBack: the node's clock says that the canary died before its limit was lowered.
+// TestAKillByASlowClockTakesItBack: by the node's clock the canary died before its limit was lowered.
 func TestAKillByASlowClockTakesItBack(t *testing.T) {
 	for name, behind := range map[string]time.Duration{
 		"a minute": time.Minute, "a moment": 6 * time.Second, "a year": 365 * 24 * time.Hour,
@@ -675,8 +675,8 @@ func TestWhatTheKubeletDoesNotDoIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestALowerLimitThatTheKubeletRefuses: the kubelet's words name the use of the pod, often of a while ago. What is
-// effective, and what becomes of it, memfit says.
+// TestALowerLimitThatTheKubeletRefuses: the kubelet's message has the use of the pod, often of a while ago. memfit
+// reports what is effective, and what becomes of it.
 func TestALowerLimitThatTheKubeletRefuses(t *testing.T) {
 	c := newCluster(t, 1, big)
 	c.node = func(p *Pod) {

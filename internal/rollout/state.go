@@ -34,7 +34,7 @@ type State struct {
 	Refusals []Refusal `json:"refusals,omitempty"`
 	// Restart is a pod that was evicted for a fresh one which is not ready yet; nil: none.
 	Restart *Restarted `json:"restart,omitempty"`
-	// ConflictingWriter tells of somebody else who resizes these pods.
+	// ConflictingWriter is another writer that resizes these pods.
 	ConflictingWriter *conflict `json:"conflictingWriter,omitempty"`
 	// Changes are what was done to pods, for people, oldest first. At most maxChanges.
 	Changes []Change `json:"changes,omitempty"`
@@ -136,15 +136,15 @@ type Refusal struct {
 	Until time.Time `json:"until"`
 	// Sizes are those that could not be had, by container: the refusal holds for them, and not for others.
 	Sizes map[string]memory.Size `json:"sizes,omitempty"`
-	// Evict: it was the eviction that was refused. Only: that says nothing of the workload's other pods, although it was
-	// for want of a budget.
+	// Evict: it was the eviction that was refused. Only: it does not concern the workload's other pods, although it was
+	// for lack of a budget.
 	Evict  bool   `json:"evict,omitempty"`
 	Only   bool   `json:"only,omitempty"`
 	Reason string `json:"reason"`
 	Why    string `json:"why"`
 }
 
-// conflict is with somebody else who writes sizes into these pods.
+// conflict is with another writer of sizes of these pods.
 type conflict struct {
 	Until time.Time `json:"until"`
 	Why   string    `json:"why"`
@@ -154,12 +154,12 @@ const (
 	// RevertHold is how long a size that led to kills is not tried again: a week holds the weekly rhythm.
 	RevertHold = 7 * period.Day
 	// refusalHold is how long memfit does not ask again after a refusal of the API server or the kubelet, budgetHold
-	// after that of a PodDisruptionBudget: replicas come and go. A right that is missing is mostly granted by somebody
-	// who has just read that it is. These wait for others, in real time.
+	// after that of a PodDisruptionBudget: replicas come and go. A right that is missing is mostly granted by a user who
+	// has just read that it is. These wait for others, in real time.
 	refusalHold = time.Hour
 	rightHold   = 10 * time.Minute
 	budgetHold  = time.Minute
-	// foreignHold is how long memfit leaves the field to somebody else who resizes the same pods.
+	// foreignHold is how long memfit stops after another writer resized the same pods.
 	foreignHold = period.Day
 	// maxRefusals and maxWatched bound the state: 200 bytes each, and maxWords more for a reason.
 	maxRefusals = 32
@@ -196,9 +196,9 @@ func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recomme
 	return rec
 }
 
-// Refused notes that an action could not be carried out, so that it is not tried again at once. reason is that of the
+// Refused notes that an action could not be carried out, so that it is not retried immediately. reason is that of the
 // condition Applied; with ReasonDisruptionBudget, for an eviction that a PodDisruptionBudget does not allow now, it is
-// tried again sooner.
+// retried sooner.
 func (s *State) Refused(a Action, reason, why string, now time.Time) {
 	hold := refusalHold
 	if reason == v1alpha1.ReasonDisruptionBudget {
@@ -266,7 +266,7 @@ func (s *State) abandon() {
 	}
 }
 
-// refusal is that of a pod, as long as it holds; false: there is none.
+// refusal is that of a pod, as long as it is valid; false: there is none.
 func (s *State) refusal(uid types.UID, evict bool) (Refusal, bool) {
 	for _, r := range s.Refusals {
 		if r.UID == uid && r.Evict == evict {

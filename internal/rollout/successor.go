@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// present tells the pods that were there when one was evicted from those that came after it. It asks the clock of the
-// API server alone, which is not memfit's, and knows whole seconds: a pod that is ready in the second of its creation
-// was taken for the successor of the next one as well, which was evicted in that second, so that a third was evicted
-// while only one of three served.
+// present distinguishes the pods that existed when one was evicted from those that came after it. It uses the clock of
+// the API server alone, which is not memfit's, and has whole seconds: a pod that is ready in the second of its
+// creation was taken for the successor of the next one as well, which was evicted in that second, so that a third was
+// evicted while only one of three served.
 type present struct {
 	// Newest is when the youngest of them was created; zero: not known. UIDs are those created in that second.
 	Newest time.Time   `json:"newest,omitzero"`
@@ -40,8 +40,7 @@ func presentOf(pods []Pod) present {
 	return p
 }
 
-// before reports whether a pod was created after all of p. What an older memfit wrote down says only when the eviction
-// was decided on.
+// before reports whether a pod was created after all of p. The zero value only has when the eviction was decided on.
 func (p present) before(pod *Pod, decided time.Time) bool {
 	if p.Newest.IsZero() {
 		return !pod.Created.Before(stamp(decided))

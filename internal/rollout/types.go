@@ -19,7 +19,7 @@ type Pod struct {
 	Name    string
 	UID     types.UID
 	Created time.Time
-	// Ready is the pod's condition; Leaving: somebody deletes or evicts it already.
+	// Ready is the pod's condition; Leaving: it is being deleted or evicted.
 	Ready, Leaving bool
 	// QoS is the pod's class: Guaranteed, Burstable or BestEffort.
 	QoS string
@@ -37,7 +37,7 @@ type Pod struct {
 
 // Resize is the state of an in-place resize according to the pod's conditions PodResizePending and PodResizeInProgress.
 type Resize struct {
-	// Deferred: the node has no room now, and the kubelet tries again by itself. Infeasible: it never will have.
+	// Deferred: the node has no capacity now, and the kubelet retries by itself. Infeasible: it never will have.
 	Deferred, Infeasible bool
 	// InProgress: the kubelet is at it; Failed: it tried and reports an error.
 	InProgress, Failed bool
@@ -73,12 +73,12 @@ type Container struct {
 	Demand, Usage  memory.Bytes
 	Measured       time.Time
 	WorkingSetOnly bool
-	// FrozenHeap is the heap cap the process runs with, Overhead what its runtime needs besides; 0: there is none, or
-	// nobody knows.
+	// FrozenHeap is the heap cap the process runs with, Overhead what its runtime needs besides; 0: there is none, or it
+	// is unknown.
 	FrozenHeap, Overhead memory.Bytes
 	// Literal: the cap is a number in the pod's environment, which not even a restart of the container changes.
 	Literal bool
-	// RestartsOnResize: its resizePolicy says RestartContainer.
+	// RestartsOnResize: its resizePolicy is RestartContainer.
 	RestartsOnResize bool
 	// Shared: it has no limit of its own, and is held by that of the whole pod.
 	Shared bool
@@ -92,9 +92,9 @@ type Policy struct {
 	Evict bool
 	// OnlyWatch: running pods keep their size (sizing.mode: OnCreate). New ones may get another, and are watched.
 	OnlyWatch bool
-	// OnlyRaise says why pods are neither lowered nor evicted ("a Job's run ..."); empty: they may be.
+	// OnlyRaise is why pods are neither lowered nor evicted ("a Job's run ..."); empty: they may be.
 	OnlyRaise string
-	// NoEvict says why pods are not evicted although Evict is set ("nobody would start it again"); empty: they may be.
+	// NoEvict is why pods are not evicted although Evict is set ("nobody would start it again"); empty: they may be.
 	NoEvict string
 	// MaxUnavailable is the number of pods that may be changed at the same time. 0: 1.
 	MaxUnavailable int32
@@ -150,14 +150,14 @@ type Input struct {
 	// Succeeded are pods that ran to completion.
 	Succeeded map[types.UID]bool
 	State     State
-	// Restart is a pod that should make room for a fresh one; nil: none. Restarts bound such restarts.
+	// Restart is a pod that should be replaced by a fresh one; nil: none. Restarts bound such restarts.
 	Restart  *Candidate
 	Restarts RestartPolicy
 	// Allowance is what the change budget of the cluster leaves this workload; nil: there is no budget.
 	Allowance *Allowance
-	// QueryResult is what Prometheus says of the owner's rollbackQuery; nil: there is no such query.
+	// QueryResult is the answer of Prometheus to the owner's rollbackQuery; nil: there is no such query.
 	QueryResult *QueryResult
-	// Namespace of the pods, for what people are told to do.
+	// Namespace of the pods, for commands in messages.
 	Namespace string
 }
 
@@ -173,16 +173,16 @@ type Action struct {
 	Restart bool
 	// Undo: a resize that did not come about is taken out of the pod's spec again.
 	Undo bool
-	// Why says it in words: "limit of container app 64Mi to 160Mi".
+	// Why describes it in words: "limit of container app 64Mi to 160Mi".
 	Why string
 }
 
-// Transition is what comes out of the state machine: the next state, what to do now, and what to say.
+// Transition is the result of the state machine: the next state, what to do now, and what to report.
 type Transition struct {
 	// State is to be written before Actions are carried out.
 	State   State
 	Actions []Action
-	// RestartHeld says why Input.Restart is not evicted now; empty: it is, or there is none.
+	// RestartHeld is why Input.Restart is not evicted now; empty: it is, or there is none.
 	RestartHeld string
 	// UpToDate: every pod has what is recommended. Reason and Message are those of the Applied condition.
 	UpToDate        bool
@@ -198,7 +198,7 @@ type Finding struct {
 	UID  types.UID
 	// Container is the one it is about; empty: several, or the pod as a whole.
 	Container string
-	// Message says it in a sentence with numbers.
+	// Message is a sentence with numbers.
 	Message string
 }
 
@@ -214,7 +214,7 @@ const (
 	NotResized FindingKind = v1alpha1.EventNotResized
 	// Reverted: a lower limit led to kills, restarts or a pod that is not ready, and is rolled back from every pod.
 	Reverted FindingKind = v1alpha1.EventReverted
-	// ConflictingWriter: somebody else changed a size that memfit had set.
+	// ConflictingWriter: another writer changed a size that memfit had set.
 	ConflictingWriter FindingKind = v1alpha1.EventConflictingWriter
 	// Fresh: a pod that was evicted for its memory has a successor that is ready. It is kept as a change, and no event.
 	Fresh FindingKind = v1alpha1.EventRestartedForMemory

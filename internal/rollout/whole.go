@@ -10,20 +10,20 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// WholePod stands for the pod as a whole (spec.resources) among sizes by container: no container has this name. So what
-// is asked for, seen effective, rolled back and remembered of containers is so of the pod as well.
+// WholePod is the key of the pod as a whole (spec.resources) among sizes by container: no container has this name. So
+// what is requested, seen effective, rolled back and remembered of containers is so of the pod as well.
 const WholePod = ""
 
 // Whole is the size of a pod as a whole.
 type Whole struct {
 	// Spec is what the pod asks for, Actual what the kubelet has made effective.
 	Spec, Actual memory.Size
-	// Stays says why it cannot be changed while the pod runs; empty: it can.
+	// Stays is why it cannot be changed while the pod runs; empty: it can.
 	Stays string
 	// Young: the kubelet has not reported what the pod has yet, and Stays may be empty once it has.
 	Young bool
-	// Follow says which size of the whole pod goes with new sizes of some containers, while the others keep theirs, and
-	// why it is unavailable; zero: it can. parts are what containers without a limit of their own need of that of the
+	// Follow returns which size of the whole pod goes with new sizes of some containers, while the others keep theirs,
+	// and why it is unavailable; zero: it can. parts are what containers without a limit of their own need of that of the
 	// pod.
 	Follow func(sizes, parts map[string]memory.Size) (to memory.Size, refused Verdict)
 }
@@ -69,8 +69,8 @@ func (d *decider) sharedNeed(pod *Pod, c Container) (limit memory.Bytes, needed 
 	return to.Limit, to.Limit > now.Limit && recommend.Differs(now, to, d.Desired[c.key()].Policy)
 }
 
-// whole adds to the sizes of a pod's containers that of the pod as a whole, or says why it cannot have it. bars: that
-// is so where it runs.
+// whole adds to the sizes of a pod's containers that of the pod as a whole, or returns why it cannot have it. bars:
+// that is so where it runs.
 func (d *decider) whole(pod *Pod, sizes map[string]memory.Size) (refused Verdict, bars bool) {
 	if !pod.follows() || len(sizes) == 0 {
 		return Verdict{}, false
@@ -99,8 +99,8 @@ func (d *decider) wholeChange(pod *Pod, sizes map[string]memory.Size, to memory.
 	return ch
 }
 
-// within cuts a size to what the pod has room for, where its size as a whole cannot be changed, and reports whether
-// nothing had to be cut.
+// within cuts a size to what the pod allows, where its size as a whole cannot be changed, and reports whether nothing
+// had to be cut.
 func (p *Pod) within(c Container, to memory.Size, policy recommend.Policy) (memory.Size, bool) {
 	if p.Whole == nil || p.follows() {
 		return to, true

@@ -9,7 +9,7 @@ import (
 	"github.com/memfit/memfit/internal/format"
 )
 
-// outsideWindows says that no window is open; empty: one is, or there are none.
+// outsideWindows returns that no window is open; empty: one is, or there are none.
 func (d *decider) outsideWindows() string {
 	open, next := d.Policy.Windows.Open(d.Now)
 	switch {

@@ -51,7 +51,7 @@ func TestLoweringWaitsForAMaintenanceWindow(t *testing.T) {
 	c.expectLimits("100Mi 100Mi 100Mi")
 }
 
-// A canary that is killed after the window has closed gets its limit back at once.
+// A canary that is killed after the window has closed gets its limit back immediately.
 func TestARollBackWaitsForNoWindow(t *testing.T) {
 	for _, raises := range []bool{false, true} {
 		c := newCluster(t, 3, big)
