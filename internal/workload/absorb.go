@@ -22,8 +22,8 @@ func (st *State) SomethingEnded(events *PendingEvents) bool {
 	})
 }
 
-// DropOldCounters drops counters of kills that stand where they were, and reports whether there were any. One is read
-// of every container every minute, and nearly none has news.
+// DropOldCounters drops counters of kills that have not changed, and reports whether there were any. One is read of
+// every container every minute, and nearly none has changed.
 func (st *State) DropOldCounters(events *PendingEvents) (dropped bool) {
 	had := len(events.Counters)
 	events.Counters = slices.DeleteFunc(events.Counters, func(c oom.Counter) bool { return !st.ledger.News(c) })

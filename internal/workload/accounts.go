@@ -139,7 +139,7 @@ func stallAccount(s *v1alpha1.StallSnapshot) string {
 	return quote.Cut(strings.Join(parts, "; "), accountMost)
 }
 
-// afterGrowth says how fast usage grew before; empty: it did not.
+// afterGrowth is how fast usage grew before; empty: it did not.
 func afterGrowth(perSecond *resource.Quantity, milliseconds int32) string {
 	if perSecond == nil || milliseconds <= 0 {
 		return ""
@@ -147,7 +147,7 @@ func afterGrowth(perSecond *resource.Quantity, milliseconds int32) string {
 	return fmt.Sprintf(", after growth by %s/s for %s", amount(*perSecond), inWords(milliseconds))
 }
 
-// largestParts are the largest parts as one phrase; none: nobody looked.
+// largestParts are the largest parts as one phrase; none: it was not inspected.
 func largestParts(m *v1alpha1.MemoryParts) []string {
 	if m == nil || len(m.Parts) == 0 {
 		return nil

@@ -23,7 +23,7 @@ type Past struct {
 
 // backfill is what is known of a workload's past.
 type backfill struct {
-	// past says where it comes from; empty: nowhere. pastKnown: it was read, or is not needed.
+	// past is the source of it; empty: none. pastKnown: it was read, or is not needed.
 	past      string
 	pastKnown bool
 	// asked: it is on its way, and since are the samples that came after it was asked for.

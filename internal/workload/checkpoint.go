@@ -42,9 +42,8 @@ func (st *State) Pack() (v1alpha1.MemoryCheckpointStatus, error) {
 // HasHistory reports whether there are histories to store.
 func (st *State) HasHistory() bool { return len(st.containers) > 0 }
 
-// PackHistories adds the histories of containers as far as the checkpoint has room for them, in the order of their
-// names. They come last because they are the only part that can be had again: usage is measured anew. What was counted
-// and what was begun cannot.
+// PackHistories adds the histories of containers as far as they fit into the checkpoint, in the order of their names.
+// They come last because only they can be measured again; what was counted and what was begun cannot.
 func (st *State) PackHistories(status *v1alpha1.MemoryCheckpointStatus) error {
 	var err error
 	if status.Observed, err = st.packObserved(); err != nil {
@@ -93,9 +92,9 @@ const MaxContainers = 32
 // ErrTooNew means that a newer memfit wrote the checkpoint.
 var ErrTooNew = errors.New("was written by a newer memfit")
 
-// Unpack replaces ledger and history by what a checkpoint holds. A history that cannot be read is begun afresh and said
-// in lost: usage is measured again, while a workload that is not stepped until somebody deletes its checkpoint would
-// help nobody. A ledger that cannot be read is an error, because kills cannot be counted again.
+// Unpack replaces ledger and history by what a checkpoint holds. A history that cannot be read starts again and is
+// listed in lost: usage is measured again, while not stepping a workload until a user deletes its checkpoint would
+// help no one. A ledger that cannot be read is an error, because kills cannot be counted again.
 func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) {
 	if c.Status.Version > v1alpha1.CheckpointVersion {
 		return nil, fmt.Errorf("MemoryCheckpoint %s/%s %w (version %d, this one reads up to %d)",

@@ -83,7 +83,7 @@ func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	return conditions.New(v1alpha1.ConditionOOMObserved, metav1.ConditionTrue, v1alpha1.ReasonOOMKilled, message)
 }
 
-// ledgerFull says that kills are not counted, and what to do; empty while there is room.
+// ledgerFull returns that kills are not counted, and what to do; empty while the ledger has space.
 func ledgerFull(l *oom.Ledger) string {
 	pods := l.NotFollowed()
 	if pods == 0 {
@@ -95,7 +95,8 @@ func ledgerFull(l *oom.Ledger) string {
 		format.Count(pods, "pod"))
 }
 
-// driftCondition says what is wrong with memory over time: growth first, because it kills, then pods that stand out.
+// driftCondition is what is wrong with memory over time: growth first, because it kills, then pods far above the
+// others.
 func driftCondition(s *Snapshot, v *result) metav1.Condition {
 	var known bool
 	var outlier, filling string
@@ -221,7 +222,7 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	}
 }
 
-// newPodsGet says what new pods get: the recommended size, or until when they get more.
+// newPodsGet is what new pods get: the recommended size, or until when they get more.
 func newPodsGet(v *result) string {
 	for i := range v.status.Containers {
 		c := &v.status.Containers[i]
@@ -238,7 +239,7 @@ func newPodsGet(v *result) string {
 	return "new pods get it"
 }
 
-// nextPod says what is recommended for the next pod of a workload without running pods. A Job that has failed, a pod
+// nextPod is what is recommended for the next pod of a workload without running pods. A Job that has failed, a pod
 // without an owner and an owner that is created anew each time may never have another pod, and their successor is
 // another workload.
 func nextPod(s *Snapshot, v *result) string {
@@ -258,13 +259,13 @@ func nextPod(s *Snapshot, v *result) string {
 	return "No pod runs now; for the next pod " + size
 }
 
-// conflictMessage says who else steers the memory, and how to let only one do it.
+// conflictMessage names the other controller of the memory, and how to let only one size it.
 func conflictMessage(f *constraints.Facts) string {
 	return fmt.Sprintf("Recommend only: the memory of this workload is also steered by %s. To let memfit size it, %s; to "+
 		`leave it to the other, set sizing.mode: Disabled in the profile`, f.Conflict, f.Remedy)
 }
 
-// InConflict is the message of the recommendation's conflict with another autoscaler; "" when there is none.
+// InConflict is the message of the recommendation's conflict with another autoscaler; "" without a conflict.
 func InConflict(s *v1alpha1.MemoryRecommendationStatus) string {
 	if c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionApplied); c != nil &&
 		c.Reason == v1alpha1.ReasonConflict {
@@ -273,7 +274,7 @@ func InConflict(s *v1alpha1.MemoryRecommendationStatus) string {
 	return ""
 }
 
-// applied counts running pods that have, in every container, the size that stands.
+// applied counts running pods that have the recommended size in every container.
 func applied(s *Snapshot, v *result) (with, without int32) {
 	var managed []managedContainer
 	for i, pod := range s.Governed {
@@ -281,7 +282,7 @@ func applied(s *Snapshot, v *result) (with, without int32) {
 			managed = Managed(s.Profile, pod)
 		}
 		fits := true
-		for j := range managed { // of replicas, only what the kubelet says differs
+		for j := range managed { // of replicas, only the kubelet's report differs
 			size, found := v.recommended[managed[j].Name]
 			fits = fits && (!found || size == sizeEffective(containerOf(pod, managed[j].Name)))
 		}

@@ -27,7 +27,7 @@ func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) roll
 	facts := &s.Facts
 	size := map[string]memory.Size{q.container.Name: rec.Size}
 	return rollout.Desired{
-		// what the pod around it allows, each pod says itself
+		// each pod has what the pod around it allows
 		Recommendation: rec, Policy: q.container.ownPolicy(), WindowPeak: lastDay(q.history),
 		LargestNode: facts.LargestNode,
 		Range: rollout.LimitRange{
@@ -37,9 +37,9 @@ func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) roll
 	}
 }
 
-// shape says what the container's memory does. The history tells it, which knows days; but it thins what it keeps, so
-// that a leak that kills within minutes is over before it shows there. Instances close to their limit are therefore
-// examined by themselves.
+// shape is what the container's memory does over time. It follows from the history, which covers days; but the history
+// thins what it keeps, so that a leak that kills within minutes is over before it shows there. Instances close to
+// their limit are therefore examined by themselves.
 func (q *containerInput) shape() shape.Shape {
 	in := shape.FromHistory(q.history)
 	in.Limit, in.Replicas, in.Now = q.container.current.Limit, q.replicas, q.now
@@ -189,15 +189,15 @@ type containerInput struct {
 	unrelieved memory.Stall
 	leak       shape.Ramps
 	ease       recommend.Ease
-	// measured are settings of which an agent said what they would do.
+	// measured are settings whose effect an agent has predicted.
 	measured []string
-	// silent says why samples do not come; "": they do.
+	// silent is why samples do not arrive; "": they do.
 	silent string
 }
 
 type containerResult struct {
 	status v1alpha1.ContainerRecommendation
-	// recommendation is what stands: its size is that of status.
+	// recommendation is the current one: its size is that of status.
 	recommendation recommend.Recommendation
 	shape          shape.Shape
 	shapeCache     shapeCache
@@ -220,9 +220,9 @@ func (q *containerInput) result() containerResult {
 	follows, _ := q.plan.CapFollows(name)
 	for _, kind := range kinds(q.kills) {
 		if kind == memory.OOMHeapAbort && follows {
-			continue // the limit raises the cap, which the reasons say
+			continue // the limit raises the cap, which is among the reasons
 		}
-		// the runtime by which the kind of the kill was told
+		// the runtime that determined the kind of the kill
 		runs := cmp.Or(q.plan.Runs(name), string(q.container.policy.Runtime.Type))
 		advice = append(advice, oom.Advice(kind, runs, q.plan.CapSetBy(name)))
 	}

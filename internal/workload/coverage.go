@@ -19,9 +19,9 @@ type coverage struct {
 	v1alpha1.Coverage
 	// off is the number of pods whose profile sets nothing.
 	off int32
-	// outOfDate says about one stale or missed pod what it lacks.
+	// outOfDate is what one stale or missed pod lacks.
 	outOfDate string
-	// outOfStep says about one pod that was resized in place what no longer fits its limit.
+	// outOfStep is what no longer fits the limit of one pod that was resized in place.
 	outOfStep string
 }
 

@@ -37,7 +37,7 @@ type result struct {
 	liveHeaps map[string]liveHeap
 	// found is what agents found replicas to run, by container.
 	found map[string]*v1alpha1.FoundRuntime
-	// recommended are the sizes that stand, by container.
+	// recommended are the current sizes, by container.
 	recommended map[string]memory.Size
 	// used is the highest demand of one running replica, by container.
 	used map[string]used
@@ -50,11 +50,11 @@ type result struct {
 	rollout  rollout.Transition
 	// replicas are what running pods use, by container.
 	replicas map[string][]shape.Replica
-	// timing says when the result may be another although nothing happens.
+	// timing is when the result may change without an event.
 	timing Timing
-	// outgrown reports a pod that was raised in place while its memory-backed volume was not; empty: there is none.
+	// outgrown reports a pod that was raised in place while its memory-backed volume was not; empty: none.
 	outgrown string
-	// unnamed is the advice about init containers that are killed and that nobody named, by container.
+	// unnamed is the advice about init containers that are killed and that the profile does not list, by container.
 	unnamed map[string]string
 }
 
@@ -68,7 +68,7 @@ type decider struct {
 	rollout rollout.Input
 }
 
-// decide derives from what happened to a workload what its status says and what is done to its pods.
+// decide derives from what happened to a workload its status and what is done to its pods.
 func decide(s *Snapshot, st *State, now time.Time) result {
 	d := decider{s: s, st: st, now: now}
 	d.v = result{
@@ -255,7 +255,7 @@ func (d *decider) disturb() {
 	v.timing.Rollout = v.rollout.RequeueAfter
 }
 
-// summarize fills in what the status says about the workload as a whole.
+// summarize fills in the status of the workload as a whole.
 func (d *decider) summarize() {
 	v := &d.v
 	d.reportNodeHeaps()
@@ -286,8 +286,8 @@ func (v *result) summaries() map[string]string {
 	return all
 }
 
-// aboveReplicas says how far a pod's container is above the others: "Pod web-x uses 640Mi, its replicas 330Mi (median
-// of 60)".
+// aboveReplicas is how far a pod's container is above the others: "Pod web-x uses 640Mi, its replicas 330Mi (median of
+// 60)".
 func (v *result) aboveReplicas(container, pod string) string {
 	var use memory.Bytes
 	var all []memory.Bytes

@@ -23,8 +23,9 @@ func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
 	return serves(pod) && (a.Evict || a.Restart || !a.Undo && some)
 }
 
-// TooFewServe says why no other pod than those that are being changed already may be kept from serving; empty: one may
-// be. wanted is how many pods there should be; 0: unknown, and all that have not ended count, those without a node too.
+// TooFewServe returns why no other pod than those that are being changed already may be kept from serving; empty: one
+// may be. wanted is how many pods there should be; 0: unknown, and all that have not ended count, those without a node
+// too.
 func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
 	var pods []rollout.Pod
 	for _, pod := range s.Pods {

@@ -25,12 +25,12 @@ type Event struct {
 	Regarding, Related   *corev1.ObjectReference
 	Kind, Reason, Action string
 	Note                 string
-	// OnRelated is the note of a second Event with Regarding and Related exchanged; empty: there is none.
+	// OnRelated is the note of a second Event with Regarding and Related exchanged; empty: none.
 	OnRelated string
 	// Container is the container that it is about; empty: the pod or the workload.
 	Container string
-	// At is when it happened; zero: now. ID tells it from others of its reason, objects and time; empty: Note does. An
-	// Event that is reported again with both is not written twice.
+	// At is when it happened; zero: now. ID distinguishes it from others of its reason, objects and time; empty: Note
+	// does. An Event that is reported again with both is not written twice.
 	At time.Time
 	ID string
 }
@@ -168,7 +168,7 @@ func driftDetected(o memory.Workload, message string) Event {
 	}
 }
 
-// outlierReplica is told on the pod; on the workload, the condition DriftDetected says it.
+// outlierReplica is an Event of the pod; the workload has the condition DriftDetected.
 func outlierReplica(o memory.Workload, pod *corev1.Pod, sentence string) Event {
 	return Event{
 		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeWarning,
@@ -191,7 +191,7 @@ func Restarted(o memory.Workload, pod *corev1.Pod, why string) Event {
 	}
 }
 
-// ChangedPod is told on the pod when the API server took a change; what the kubelet makes of it comes later.
+// ChangedPod is an Event of the pod when the API server took a change; what the kubelet makes of it comes later.
 func ChangedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action) Event {
 	e := Event{
 		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: corev1.EventTypeNormal,
@@ -207,7 +207,7 @@ func ChangedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action) Event {
 	return e
 }
 
-// RefusedPod is told on the workload when the API server does not allow a change of a pod.
+// RefusedPod is an Event of the workload when the API server does not allow a change of a pod.
 func RefusedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action, why string) Event {
 	return Event{
 		Regarding: WorkloadObject(o), Related: podReference(pod), Kind: corev1.EventTypeWarning,
@@ -231,7 +231,7 @@ func found(o memory.Workload, f rollout.Finding) Event {
 	}
 }
 
-// ProfileProblem is told on a workload that asks for a profile it cannot have.
+// ProfileProblem is an Event of a workload that asks for a profile it cannot have.
 func ProfileProblem(o memory.Workload, problem profile.Problem, why string) Event {
 	return Event{
 		Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: problem.EventReason(), Action: "Decided",
@@ -277,7 +277,7 @@ func restartHint(w memory.WorkloadRef) string {
 
 func kindOf(w memory.WorkloadRef) workloadkind.Kind { return workloadkind.Like(w.APIVersion, w.Kind) }
 
-// killSentence says what happened in one line: "Container app was OOM killed at its limit of 256Mi (peak demand 251Mi,
+// killSentence describes a kill in one line: "Container app was OOM killed at its limit of 256Mi (peak demand 251Mi,
 // up 4m10s): OOMKilled, exit 137, restart 4".
 func killSentence(k *memory.OOMKill) string {
 	s := "Container " + k.Container.Container + " " + killVerb(k)
@@ -300,7 +300,7 @@ func killSentence(k *memory.OOMKill) string {
 	return s
 }
 
-// under is the limit that a heap cap stood under.
+// under is the limit that a heap cap was derived from.
 func under(k *memory.OOMKill) string {
 	if k.Limit == 0 {
 		return ""

@@ -53,7 +53,7 @@ type evidence struct {
 // fresh reports whether the owner's numbers are so new that no evidence undercuts them.
 func (e *evidence) fresh(now time.Time) bool { return now.Before(e.since.Add(ownersDay.Duration())) }
 
-// counts reports whether a kill of a program says something about this one.
+// counts reports whether a kill of a program is evidence about this one.
 func (e *evidence) counts(program string) bool {
 	return program == "" || e.program == "" || slices.Contains(e.kin, program)
 }
@@ -68,7 +68,7 @@ func (st *State) evidenceOf(container, program string) *evidence {
 	return nil
 }
 
-// newest is the evidence of the program that the newest pod runs; nil: there is none.
+// newest is the evidence of the program that the newest pod runs; nil: none.
 func (st *State) newest(container string) *evidence {
 	if all := st.containers[container]; len(all) > 0 {
 		return all[0]
@@ -137,7 +137,7 @@ func (st *State) heed(newestFirst []*corev1.Pod, now time.Time) {
 }
 
 // programIn is the program of a container of a pod. What it runs does not change; what its owner asks for is in its
-// record, or else in its spec, until somebody resizes it.
+// record, or else in its spec, until it is resized.
 func (st *State) programIn(pod *corev1.Pod, name string) inject.Program {
 	p := st.programs[instanceKey{pod.UID, name}]
 	if p.Recorded || !wasResized(pod) {

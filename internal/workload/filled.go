@@ -128,7 +128,7 @@ func gainLine(g *v1alpha1.PredictedSaving) string {
 	return p.String()
 }
 
-// measured are the settings of memfit of which an agent has said what they would do in the fullest replica.
+// measured are the settings of memfit whose effect in the fullest replica an agent has predicted.
 func measured(s *Snapshot, container string) (settings []string) {
 	_, fullest := fullest(s, container)
 	if fullest == nil {
@@ -142,7 +142,7 @@ func measured(s *Snapshot, container string) (settings []string) {
 	return settings
 }
 
-// easeMost is how many times its limit a replica may be told to need. The collector's limit is a share of it that
+// easeMost is how many times its limit a replica may be reported to need. The collector's limit is a share of it that
 // memfit wrote, 90 % by default. Twice what is alive below that, with the rest of the runtime, is 2.3 times the limit.
 const easeMost = 3
 

@@ -27,8 +27,8 @@ const evidenceMost = 256
 // versionFound is how versions begin that the agents find: the part that a profile could declare.
 var versionFound = regexp.MustCompile(`^[0-9]{1,9}([.][0-9]{1,9}){0,3}`)
 
-// findRuntimes is what the agents found the managed containers to run, by name. Where no agent has inspected pods of
-// the newest image yet, what was found before stands: it names the image that it is about.
+// findRuntimes is what the agents found the managed containers to run, by name. Until an agent has inspected pods of
+// the newest image, the previous result remains: it names the image that it is about.
 func findRuntimes(s *Snapshot, before map[string]*v1alpha1.FoundRuntime) map[string]*v1alpha1.FoundRuntime {
 	if s.Template == nil || len(s.Snapshots) == 0 && len(before) == 0 {
 		return nil
@@ -104,7 +104,7 @@ func inspected(s *Snapshot, pod *corev1.Pod, container string) (*v1alpha1.Inspec
 	return nil, nil
 }
 
-// asFound takes over what an agent wrote, as far as a profile could say the same; nil: it is not a runtime that memfit
+// asFound takes over what an agent wrote, as far as a profile could declare it; nil: it is not a runtime that memfit
 // knows.
 func asFound(r *v1alpha1.InspectedRuntime, spec *corev1.Container, limit memory.Bytes) *v1alpha1.FoundRuntime {
 	row := runtimes.Lookup(r.Type)
@@ -168,8 +168,8 @@ func ofTheImage(row *runtimes.Runtime, set []string, spec *corev1.Container) []s
 	return all
 }
 
-// differs says how what was found differs from what was declared, and what to do; empty: it does not, or nobody
-// declared anything.
+// differs is how what was found differs from what was declared, and what to do; empty: it does not, or nothing was
+// declared.
 func differs(declared profile.Container, f *v1alpha1.FoundRuntime) string {
 	spec := declared.Runtime
 	if spec.Type == "" || spec.Type == v1alpha1.RuntimeAuto {

@@ -19,7 +19,7 @@ func (i *instance) nearLimit() bool {
 	return i != nil && i.limit > 0 && i.recent.now() >= i.limit.Percent(urgentPercent) && i.recent.rises()
 }
 
-// instanceKey is what tells one running container from all others: a pod's name and namespace follow from its UID.
+// instanceKey identifies a running container: a pod's name and namespace follow from its UID.
 type instanceKey struct {
 	uid       types.UID
 	container string
@@ -51,10 +51,10 @@ type instance struct {
 	seenRunning memory.Instant
 	// recent are the last readings, to know what the instance uses now.
 	recent readings
-	// lows are what it came down to between collections, under the heap cap that its environment says; 0: none.
+	// lows are what it came down to between collections, under the heap cap of its environment; 0: none.
 	lows    history.Lows
 	heapCap memory.Bytes
-	// stalls looks for times in which it stood still at its limit.
+	// stalls finds times in which it stalled at its limit.
 	stalls oom.StallWatch
 }
 

@@ -39,10 +39,10 @@ func (st *State) knowCaps(pods []*corev1.Pod) {
 	}
 }
 
-// liveHeaps sums up, by container, what instances show now and what was published before. Only instances without a heap
-// cap count for the live set: one that runs with a cap has shown that it can, and what it holds besides its heap, or
-// has not collected yet, says nothing more. What was published therefore stays when all replicas have a cap: nothing is
-// seen then that speaks against it.
+// liveHeaps sums up, by container, what instances show now and what was published before. Only instances without a
+// heap cap count for the live set: one that runs with a cap has shown that it can, and what it holds besides its heap,
+// or has not collected yet, adds nothing. What was published is therefore unchanged when all replicas have a cap:
+// nothing that could disprove it is measured then.
 func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
 	all := make(map[string]liveHeap, len(st.liveSets))
 	for name, set := range st.liveSets {
@@ -78,7 +78,7 @@ func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
 	return all
 }
 
-// observedOf is what plans are told about running replicas: the same numbers that the webhook reads in the
+// observedOf is the input of plans about running replicas: the same numbers that the webhook reads in the
 // recommendation.
 func observedOf(
 	all map[string]liveHeap, recommended map[string]memory.Size, found map[string]*v1alpha1.FoundRuntime,

@@ -22,7 +22,7 @@ func sizesNewPods(mode v1alpha1.SizingMode) bool {
 
 // creation is what decides which size new pods of a program get.
 type creation struct {
-	// recommended is what evidence says; zero: nothing.
+	// recommended follows from the evidence; zero: nothing.
 	recommended memory.Size
 	// owner is what the owner asks for, held the largest size of the running pods, or of the last that ran.
 	owner, held memory.Size

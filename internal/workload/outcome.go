@@ -25,7 +25,7 @@ type Outcome struct {
 type outcomeKind int
 
 const (
-	// outcomeUnknown means that it was done, or nobody knows; the next step sees what there is.
+	// outcomeUnknown means that it was done, or that this is unknown; the next step reads what exists.
 	outcomeUnknown outcomeKind = iota
 	// OutcomeGone means that the pod does not exist any more, or another has its name.
 	OutcomeGone
@@ -35,11 +35,11 @@ const (
 	OutcomeTooFew
 	// OutcomeRefused means that the API server does not allow it.
 	OutcomeRefused
-	// OutcomeNoRight means that memfit has no right to do it, as its installation stands.
+	// OutcomeNoRight means that the installation does not grant memfit the right to do it.
 	OutcomeNoRight
 )
 
-// OutcomeOf says what the API server's answer means, and returns the error again where it means nothing for sure.
+// OutcomeOf returns the meaning of the API server's answer, and the error again if it is not certain.
 func OutcomeOf(a rollout.Action, err error) (Outcome, error) {
 	evicts := a.Evict || a.Restart
 	switch {
@@ -83,7 +83,7 @@ func noRight(err error) bool {
 	return strings.Contains(text, " cannot patch resource ") || strings.Contains(text, " cannot create resource ")
 }
 
-// granted says which part of the installation holds the right that is missing.
+// granted is which part of the installation has the missing right.
 func granted(a rollout.Action) string {
 	if a.Evict {
 		return " (the kustomize component config/rbac/evict-pods grants it, or rights.evictPods of the chart)"
@@ -91,10 +91,9 @@ func granted(a rollout.Action) string {
 	return " (the kustomize component config/rbac/resize-pods grants it, or rights.resizePods of the chart)"
 }
 
-// Note records what became of an action. What was refused is not tried again at once. Any other failure is retried by
-// the next step, because the state says that the action is still to be done; except for a restart (drift.action:
-// Restart), where it is not known whether the pod was evicted, and which counts as done. An action without a note was
-// not sent.
+// Note records the result of an action. What was refused is not retried immediately. Any other failure is retried by
+// the next step, because the action is still pending in the state; except for a restart (drift.action: Restart), where
+// it is unknown whether the pod was evicted, and which counts as done. An action without a note was not sent.
 func (st *State) Note(a rollout.Action, o Outcome, now time.Time) {
 	if a.Restart {
 		st.noteRestart(o, now)

@@ -33,11 +33,11 @@ type PendingEvents struct {
 	Observations []oom.Observation
 	// Samples are in the order in which they were taken.
 	Samples []memory.Sample
-	// Source says where the samples came from.
+	// Source is where the samples came from.
 	Source string
 	// Counters are the kernel's counts of kills in containers that live.
 	Counters []oom.Counter
-	// Requested: something else than samples came, or somebody asks for a step.
+	// Requested: something else than samples came, or a step was requested.
 	Requested bool
 	// Departed are the pods that were deleted since, in that order. When there are more than MaxDeparted, the oldest are
 	// dropped with their observations.
@@ -45,7 +45,7 @@ type PendingEvents struct {
 	// Profile governed Last, a pod that is gone already. They are used when no pod is left to read; nil otherwise.
 	Profile *profile.Profile
 	Last    *corev1.Pod
-	// Past is what the workload used before memfit saw it; nil: nobody asked. It does not come through the Inbox.
+	// Past is what the workload used before memfit saw it; nil: it was not requested. It does not come through the Inbox.
 	Past *Past
 
 	// places are the positions in Observations of those of each pod; nil: unknown.
@@ -55,7 +55,7 @@ type PendingEvents struct {
 // Departure is a pod that was deleted, and the UID of its workload; empty: unknown.
 type Departure struct{ Pod, Owner types.UID }
 
-// Empty reports whether nothing happened. That somebody asks for a step is nothing that must not be lost.
+// Empty reports whether nothing happened. The request of a step alone may be lost.
 func (e *PendingEvents) Empty() bool { return len(e.Observations)+len(e.Samples)+len(e.Counters) == 0 }
 
 // Append adds what came in later.
@@ -138,7 +138,7 @@ func (e *PendingEvents) AddDeparted(d Departure) {
 	e.places = nil
 }
 
-// AddSamples appends samples; when nobody collects them, the oldest go first.
+// AddSamples appends samples; if they are not collected, the oldest go first.
 func (e *PendingEvents) AddSamples(samples ...memory.Sample) {
 	e.Samples = append(e.Samples, samples...)
 	if over := len(e.Samples) - MaxSamples; over > 0 {
@@ -146,7 +146,7 @@ func (e *PendingEvents) AddSamples(samples ...memory.Sample) {
 	}
 }
 
-// AddCounters appends counters; when nobody collects them, the oldest go first: the newest carry the sum.
+// AddCounters appends counters; if they are not collected, the oldest go first: the newest have the sum.
 func (e *PendingEvents) AddCounters(counters ...oom.Counter) {
 	e.Counters = append(e.Counters, counters...)
 	if over := len(e.Counters) - MaxSamples; over > 0 {

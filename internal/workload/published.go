@@ -21,7 +21,7 @@ type published struct {
 
 // announced is what Events reported last, so that nothing is reported twice.
 type announced struct {
-	// drifting is the reason of DriftDetected while it is true, and outliers are the pods that stand out.
+	// drifting is the reason of DriftDetected while it is true, and outliers are the pods far above the others.
 	drifting string
 	outliers []string
 	// outOfDate: pods ran without what the profile would set.

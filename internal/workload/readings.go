@@ -62,7 +62,7 @@ func (r *readings) add(s *memory.Sample) {
 		r.thin()
 	}
 	if r.n > 0 && at-r.from > math.MaxUint16 {
-		r.n, r.spacing = 0, 0 // nobody has read for most of a day: what was before is no series with what is now
+		r.n, r.spacing = 0, 0 // after a gap of most of a day, earlier readings do not continue
 	}
 	if r.n == 0 {
 		r.from = at
@@ -90,7 +90,7 @@ func (r *readings) thin() {
 	r.from, r.n = from, half
 }
 
-// lastAt is when the last reading was taken, in whole seconds; zero: there is none.
+// lastAt is when the last reading was taken, in whole seconds; zero: none was.
 func (r *readings) lastAt() time.Time {
 	if r.last == 0 {
 		return time.Time{}

@@ -14,13 +14,13 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
-// The right to evict is not in the manager's role but in config/rbac/evict-pods, a component for those whose profiles
-// say drift.action: Restart or sizing.mode: InPlaceOrEvict.
+// The right to evict is not in the manager's role but in config/rbac/evict-pods, a component for users whose profiles
+// have drift.action: Restart or sizing.mode: InPlaceOrEvict.
 
-// How long the API server's refusal stands before memfit asks again.
+// How long a refusal of the API server is valid before memfit asks again.
 const (
 	afterBudget    = time.Minute      // a PodDisruptionBudget: replicas come and go
-	afterForbidden = 10 * time.Minute // somebody took the right away
+	afterForbidden = 10 * time.Minute // the right was taken away
 )
 
 // refusal is an eviction that the API server did not want.

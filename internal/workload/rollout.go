@@ -22,8 +22,8 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 )
 
-// The right to resize is not in the manager's role but in config/rbac/resize-pods, a component for those whose profiles
-// say sizing.mode: InPlace or InPlaceOrEvict.
+// The right to resize is not in the manager's role but in config/rbac/resize-pods, a component for users whose
+// profiles have sizing.mode: InPlace or InPlaceOrEvict.
 
 // resizes reports whether a sizing mode lets memfit change running pods.
 func resizes(mode v1alpha1.SizingMode) bool {
@@ -36,7 +36,7 @@ func (s *Snapshot) Disturbs() bool {
 		(resizes(s.Profile.Spec.Sizing.Mode) || s.Profile.Spec.Drift.Action == v1alpha1.DriftRestart)
 }
 
-// RollbackQuery is the profile's, where memfit may lower a limit of a running pod; empty: there is none.
+// RollbackQuery is the profile's, where memfit may lower a limit of a running pod; empty: none.
 func (s *Snapshot) RollbackQuery() string {
 	if s.Profile == nil || s.Profile.Spec.Sizing.Disruption == nil || !resizes(s.Profile.Spec.Sizing.Mode) {
 		return ""
@@ -47,7 +47,7 @@ func (s *Snapshot) RollbackQuery() string {
 // Spent is what the workload took of the change budget of the cluster.
 func (st *State) Spent() []rollout.Spent { return st.rollout.Spent }
 
-// SpentIn is what a checkpoint says of that, read without the rest of it.
+// SpentIn is the entry of a checkpoint for that, read without the rest of it.
 func SpentIn(c *v1alpha1.MemoryCheckpointStatus) ([]rollout.Spent, error) {
 	if len(c.Sizing) == 0 {
 		return nil, nil
@@ -149,7 +149,7 @@ func (st *State) runningPod(
 // second and then acts, which takes up to two; statuses have whole seconds, which takes one more.
 const briefLife = 3 * time.Second
 
-// lifeOf fills in what the status says of the instance that runs, or ran last.
+// lifeOf fills in the status of the instance that runs, or ran last.
 func lifeOf(
 	c *rollout.Container, pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, now time.Time,
 ) {

@@ -11,18 +11,16 @@ import (
 
 // Bounds of the time to the next step.
 const (
-	// maxRequeue is after how long a workload is stepped although nothing was heard of it, so that what a lost event
-	// would have told is found in the cache. minRequeue keeps a workload that always has something under way from being
-	// stepped all the time.
+	// maxRequeue is after how long a workload without events is stepped, so that a lost event is made up for from the
+	// cache. minRequeue keeps a workload that always has something under way from being stepped all the time.
 	maxRequeue = 10 * period.Minute
 	minRequeue = 10 * time.Second
 	// restPart is the part of its history for which a workload rests at most while nothing comes but samples, a quarter:
 	// what is hardly known changes with every sample.
 	restPart = 4
-	// Samples alone cause stepsPerSecond steps at most, of half a millisecond each: 3 % of a core. Where there are more
-	// workloads than can be stepped in an Interval at that rate, each waits longer, but never more than longestRest: what
-	// nothing happened to but samples far from its limit is no other after five minutes. Whatever else happens does not
-	// wait.
+	// Samples alone cause at most stepsPerSecond steps, of half a millisecond each: 3 % of a core. If there are more
+	// workloads than can be stepped in an Interval at that rate, each waits longer, but never more than longestRest:
+	// samples far from the limit change nothing within five minutes. Other events do not wait.
 	stepsPerSecond = 50
 	longestRest    = 5 * time.Minute
 	// restPerPod is the time a workload rests after a step, for each of its pods, whatever happens. A step compares every
@@ -82,12 +80,11 @@ func (t *Timing) Next() (requeueAfter, rest time.Duration) {
 
 // Arrival is all that decides how long a step waits for which an event asks.
 type Arrival struct {
-	// SteppedAt was the last step, and until RestUntil samples alone are no reason for another.
+	// SteppedAt was the last step, and until RestUntil samples alone do not cause another.
 	Now, SteppedAt, RestUntil time.Time
 	// Pods is the number of the workload's pods.
 	Pods int
-	// Ended: a container ended, or a kill was counted. OnlySamples: nothing came but samples and counters that stand where
-	// they were.
+	// Ended: a container ended, or a kill was counted. OnlySamples: only samples and unchanged counters came.
 	Ended, OnlySamples bool
 	// Suspect: it is not known whether the last write succeeded, and so whether the state is the stored one.
 	Suspect bool

@@ -23,8 +23,8 @@ const (
 	urgentPercent = 70
 	// urgentSpan is the least they must span: an application that starts fills its memory, too, and takes real time.
 	urgentSpan = 5 * time.Minute
-	// nearLimitPercent of its limit is where nobody waits for the end of a warm-up any more, which shape takes to last
-	// ten minutes: what has grown steadily since the start, and is there at this rate before as much time has passed
+	// nearLimitPercent of its limit is where the end of a warm-up is no longer waited for, which shape takes to last ten
+	// minutes: what has grown steadily since the start, and reaches the limit at this rate before as much time has passed
 	// again, is killed in the next minutes.
 	nearLimitPercent = 85
 )
@@ -43,7 +43,7 @@ func (st *State) replicas(container string, pods []*corev1.Pod) []shape.Replica 
 }
 
 // use is what the fullest of the running pods' containers of that name used recently, and when it was read last; 0:
-// nobody has read.
+// not read.
 func (st *State) use(container string, pods []*corev1.Pod) (most memory.Bytes, seen time.Time) {
 	for _, pod := range pods {
 		if in := st.instanceIn(pod, container); in != nil && in.recent.most() > most {
@@ -104,7 +104,7 @@ func Drifts(s shape.Shape) bool {
 	return s.Confidence != memory.Low && (s.Kind == shape.Climb || s.Kind == shape.StepRetention)
 }
 
-// outliersIn are the pods that stand out in any container, each once, by name.
+// outliersIn are the pods far above their replicas in any container, each once, by name.
 func outliersIn(status *v1alpha1.MemoryRecommendationStatus) []string {
 	var all []string
 	for i := range status.Containers {
@@ -116,7 +116,7 @@ func outliersIn(status *v1alpha1.MemoryRecommendationStatus) []string {
 	return slices.Compact(all)
 }
 
-// driftingIn is what is wrong with memory as the condition says it: "" for nothing.
+// driftingIn is what is wrong with memory, as in the condition: "" for nothing.
 func driftingIn(status *v1alpha1.MemoryRecommendationStatus) string {
 	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDriftDetected)
 	if c == nil || c.Status != metav1.ConditionTrue {
@@ -125,7 +125,7 @@ func driftingIn(status *v1alpha1.MemoryRecommendationStatus) string {
 	return c.Reason
 }
 
-// shapeEvents are the events about memory that begins to drift, and about pods that begin to stand out: once, not at
+// shapeEvents are the Events about memory that begins to drift, and about pods that begin to be outliers: once, not at
 // every step.
 func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Event) {
 	now.drifting, now.outliers = driftingIn(&v.status), outliersIn(&v.status)
@@ -144,7 +144,7 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Even
 			}
 		}
 	}
-	// Right after a start of memfit little is known yet: what people were told before counts until then.
+	// Right after a start of memfit little is known yet: what was reported before counts until then.
 	for _, name := range st.announced.outliers {
 		if !slices.Contains(now.outliers, name) && !v.compared(name) &&
 			slices.ContainsFunc(s.Governed, func(p *corev1.Pod) bool { return p.Name == name }) {

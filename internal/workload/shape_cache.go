@@ -28,8 +28,8 @@ type shapeCache struct {
 	replicas int
 }
 
-// youngest is how long the history of the container that is known least reaches back; 0: nothing is known. What is
-// hardly known is examined with every sample.
+// youngest is how long the history of the least known container reaches back; 0: nothing is known. What is hardly
+// known is examined with every sample.
 func (st *State) youngest() time.Duration {
 	var span time.Duration
 	for name := range st.containers {

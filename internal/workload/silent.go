@@ -10,7 +10,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// silence says why samples of a workload do not come, and what to do; "": all of its nodes answer.
+// silence is why samples of a workload do not arrive, and what to do; "": all of its nodes answer.
 func silence(s *Snapshot) string {
 	if s.Unmeasured {
 		return "memfit runs without a usage source (--usage-interval=0), and only OOM kills move a size"

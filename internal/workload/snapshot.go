@@ -19,7 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 )
 
-// Pod is the governed pod of that UID; nil: there is none.
+// Pod is the governed pod of that UID; nil: none.
 func (s *Snapshot) Pod(uid types.UID) *corev1.Pod {
 	for _, pod := range s.Governed {
 		if pod.UID == uid {
@@ -34,7 +34,7 @@ func (s *Snapshot) Pod(uid types.UID) *corev1.Pod {
 // program, a size that is not its own.
 func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 	s.Presence = p
-	if s.Owner.UID = p.UID; s.Owner.UID == "" { // its kind cannot be read: the newest pod that knows says it
+	if s.Owner.UID = p.UID; s.Owner.UID == "" { // its kind cannot be read: taken from the newest pod that knows
 		for _, pod := range s.Pods {
 			s.Owner.UID = cmp.Or(s.Owner.UID, of[pod.UID])
 		}
@@ -83,8 +83,7 @@ type Snapshot struct {
 	Presence records.Presence
 	// Profile governs the workload; nil when none does.
 	Profile *profile.Profile
-	// Why says what decided about that, Problem why no profile governs, and Claims are the profiles that stand in each
-	// other's way.
+	// Why is what decided about that, Problem why no profile governs, and Claims are the profiles that conflict.
 	Why     string
 	Problem profile.Problem
 	Claims  []*profile.Profile
@@ -100,21 +99,21 @@ type Snapshot struct {
 	Events PendingEvents
 	// Snapshots are what the agents of nodes found out about pods, by the pod's UID; nil: no agent runs.
 	Snapshots map[types.UID]*v1alpha1.MemorySnapshot
-	// Silent are nodes that have not said for a while what pods use ([memory.Lasting]), of this workload or of others.
+	// Silent are nodes that have not reported usage for a while ([memory.Lasting]), of this workload or of others.
 	Silent []memory.Silence
-	// Facts are what else in the cluster has a say in its memory.
+	// Facts are what else in the cluster determines its memory.
 	Facts constraints.Facts
-	// Allowance is what the change budget of the cluster leaves; nil: there is none.
+	// Allowance is what the change budget of the cluster leaves; nil: there is no budget.
 	Allowance *rollout.Allowance
-	// QueryResult is what Prometheus says of the profile's rollbackQuery; nil: it has none.
+	// QueryResult is the answer of Prometheus to the profile's rollbackQuery; nil: it has none.
 	QueryResult *rollout.QueryResult
 	// Replica is the name of the pod that decides; its webhook may be allowed to create a canary. Empty: unknown.
 	Replica string
-	// Unmeasured: nobody takes samples, so a kill without one says nothing about when it was.
+	// Unmeasured: no samples are taken, so a kill without one is no evidence of when it was.
 	Unmeasured bool
 }
 
-// PodPolicy says which profile governs one pod; its fields are those of [Snapshot].
+// PodPolicy is which profile governs one pod; its fields are those of [Snapshot].
 type PodPolicy struct {
 	Profile *profile.Profile
 	Why     string

@@ -19,11 +19,11 @@ import (
 	"github.com/memfit/memfit/internal/oom"
 )
 
-// stallChanges are the stalls that began and ended at this step, and those of before that an agent tells of only now.
+// stallChanges are the stalls that began and ended at this step, and earlier ones that an agent reports only now.
 type stallChanges struct{ began, ended, explained []memory.Stall }
 
 // watchStalls shows samples to the watches of their containers and reports whether one of them found something. It
-// comes before the ledger is stored, so that nobody acts on a stall that a crash of memfit could lose.
+// comes before the ledger is stored, so that no action follows from a stall that a crash of memfit could lose.
 func (st *State) watchStalls(observations []oom.Observation, samples []memory.Sample) (found bool) {
 	for i := range observations {
 		if in := st.instance(&observations[i].Container); in != nil {
@@ -102,7 +102,7 @@ func stallRecords(l *oom.Ledger) (int64, []v1alpha1.StallRecord) {
 	return total, records
 }
 
-// stallSentence says what happened in one line: "Container app stalls at its limit of 256Mi since 08:20:13Z: 235Mi of
+// stallSentence describes a stall in one line: "Container app stalls at its limit of 256Mi since 08:20:13Z: 235Mi of
 // 256Mi anonymous, ...".
 func stallSentence(s *memory.Stall) string {
 	head := fmt.Sprintf(
@@ -175,7 +175,7 @@ func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	)
 }
 
-// sayInVain says first of all that more memory did not help: whoever reads that memfit holds should know why.
+// sayInVain puts first that more memory did not help, because it is why memfit holds.
 func (st *State) sayInVain(c *v1alpha1.ContainerRecommendation, now time.Time) {
 	s, found := st.ledger.RaisedInVain(c.Container, now)
 	if !found {

@@ -40,15 +40,15 @@ type State struct {
 	// profile governed the workload at the last step, and template was its newest pod.
 	profile  *profile.Profile
 	template *corev1.Pod
-	// source says where samples come from.
+	// source is where samples come from.
 	source string
 	backfill
 	// restarts are those for drift.action: Restart, and restartRefused until when and why the API server refused one.
 	restarts       drift.State
 	restartRefused refusal
-	// pendingRestart is the pod of a restart that the last step decided on and nobody has sent yet; empty: there is none.
+	// pendingRestart is the pod of a restart that the last step decided on and that is not sent yet; empty: none.
 	// restarts and rollout count it already, because memfit may die between writing and sending. It is not checkpointed:
-	// whoever reads the checkpoint does not know, and counts it.
+	// a reader of the checkpoint does not know, and counts it.
 	pendingRestart types.UID
 	// rollout is what was begun to do to running pods.
 	rollout rollout.State
@@ -138,8 +138,8 @@ func (st *State) forgetGone(existing map[types.UID]bool, now time.Time) {
 }
 
 // forgetNames drops the histories of containers that no governed pod has any more, once there are more than a
-// checkpoint holds: names of older versions of the workload would otherwise take the room of those that run, and memory
-// for ever.
+// checkpoint holds: names of older versions of the workload would otherwise displace those that run, and be kept for
+// ever.
 func (st *State) forgetNames(governed []*corev1.Pod) {
 	if len(st.containers) <= MaxContainers {
 		return

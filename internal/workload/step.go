@@ -19,7 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/shape"
 )
 
-// complete adds to observations what a pod's status does not say: what their containers run (exit code 134 is a full
+// complete adds to observations what a pod's status does not have: what their containers run (exit code 134 is a full
 // heap in Node.js, and anything at all elsewhere), since when memory is measured (only then is a kill without a sample
 // one at start), and when memfit last saw them run (a node's clock may be wrong).
 func complete(s *Snapshot, st *State, observations []oom.Observation) {
@@ -53,16 +53,16 @@ func complete(s *Snapshot, st *State, observations []oom.Observation) {
 // Effects are what a step wants the world to know and to do, in this order: the MemoryCheckpoint with the next state,
 // the MemoryRecommendation, events, and changes of pods.
 type Effects struct {
-	// Status is what the MemoryRecommendation should say.
+	// Status is the desired one of the MemoryRecommendation.
 	Status v1alpha1.MemoryRecommendationStatus
-	// Events say what happened. They are recorded once the checkpoint is written, and no later step finds them new again.
-	// Those in Published repeat what the recommendation says, and are recorded once that is written ([State.Announced]).
+	// Events are what happened. They are recorded once the checkpoint is written, and no later step finds them new again.
+	// Those in Published repeat the recommendation, and are recorded once that is written ([State.Announced]).
 	Events, Published []Event
 	// Actions are what is to be done to running pods. They are in the next state already, because memfit may die between
 	// writing and doing. Those of which no outcome is noted ([State.Note]) were not sent: if they are still due, the next
 	// step has them again.
 	Actions []rollout.Action
-	// Timing says when the next step is due, as far as that follows from the workload.
+	// Timing is when the next step is due, as far as that follows from the workload.
 	Timing Timing
 
 	// For metrics: the kills and stalls that are new, every stall on file, what became of changes begun earlier, and what
@@ -103,7 +103,7 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 
 // account takes in what happened, in the order in which it matters: kills are counted with the peaks of the instances
 // that ended, then these are forgotten, and samples of their successors come last. explained are kills that were
-// counted before, and of which an agent tells only now.
+// counted before, and that an agent explains only now.
 func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.OOMKill, stalls stallChanges) {
 	if st.measuredSince.IsZero() && !s.Unmeasured {
 		st.measuredSince = now
@@ -133,7 +133,7 @@ func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.
 	return kills, explained, stalls
 }
 
-// merged are the kills that are new, each with what an agent told of it, and those of explained that are not new.
+// merged are the kills that are new, each with the account of an agent, and those of explained that are not new.
 func merged(kills, explained []memory.OOMKill) (all, before []memory.OOMKill) {
 	for _, e := range explained {
 		i := slices.IndexFunc(kills, func(k memory.OOMKill) bool {

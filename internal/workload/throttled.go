@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// throttledHeap says of a container that the heap of a replica may grow beyond memory.high: the kernel then puts it to
+// throttledHeap returns that the heap of a container's replica may grow beyond memory.high: the kernel then puts it to
 // sleep over and over before its runtime has a reason to collect. Empty: nothing is known of that.
 func throttledHeap(s *Snapshot, container string) string {
 	for _, pod := range s.Governed { // newest first
@@ -32,7 +32,7 @@ func throttledHeap(s *Snapshot, container string) string {
 	return ""
 }
 
-// highOf is the memory.high of a container as the agent of its node reads it; 0: there is none, or no agent.
+// highOf is the memory.high of a container as the agent of its node reads it; 0: unset, or no agent.
 func highOf(s *Snapshot, pod *corev1.Pod, container string) memory.Bytes {
 	seen := s.Snapshots[pod.UID]
 	if seen == nil || seen.Status.NodeName != pod.Spec.NodeName {

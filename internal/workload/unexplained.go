@@ -155,8 +155,8 @@ func deletePod(s *Snapshot, pod string) string {
 	return fmt.Sprintf("delete the pod (kubectl delete pod %s -n %s)", pod, s.Owner.Ref.Namespace)
 }
 
-// outgrown returns a pod that was raised in place and whose memory-backed volume kept its size, with the volume; empty:
-// there is none.
+// outgrown returns a pod that was raised in place and whose memory-backed volume kept its size, with the volume;
+// empty: none.
 func outgrown(s *Snapshot) (pod, volume string) {
 	for _, p := range s.Governed {
 		if p.Generation <= 1 {

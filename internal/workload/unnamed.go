@@ -14,8 +14,8 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// unnamed says, by container, what to do about init containers that were OOM killed and that memfit leaves alone
-// because the profile does not name them. Without it a pod that never gets past such a container has a count of kills
+// unnamed is, by container, what to do about init containers that were OOM killed and that memfit does not size
+// because the profile does not list them. Without it a pod that never gets past such a container has a count of kills
 // and no advice.
 func unnamed(
 	p *profile.Profile, pod *corev1.Pod, kills func(container string) []memory.OOMKill, total func(container string) int64,

@@ -48,7 +48,7 @@ func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rol
 	return w
 }
 
-// wholeAsks are sizes and parts as [constraints.RunningWhole] is told of them, and by container.
+// wholeAsks are sizes and parts as [constraints.RunningWhole] takes them, and by container.
 func wholeAsks(
 	pod *corev1.Pod, managed []managedContainer, sizes, parts map[string]memory.Size,
 ) (asks []constraints.Ask, to map[string]memory.Size) {
@@ -71,8 +71,8 @@ func wholeAsks(
 	return asks, to
 }
 
-// wholeStays is why the size of a running pod as a whole cannot be changed; "": it can. That is told by what is served:
-// where the gate is off, on the API server or on the node, no status reports such a size.
+// wholeStays is why the size of a running pod as a whole cannot be changed; "": it can. That follows from what is
+// served: where the gate is off, on the API server or on the node, no status reports such a size.
 func wholeStays(pod *corev1.Pod) string {
 	if r := pod.Status.Resources; r != nil && (constraints.WholeSize(pod).Limit == 0 || sizeOf(*r).Limit > 0) {
 		return ""
@@ -94,7 +94,7 @@ func RefusedWhole(pod *corev1.Pod) string {
 	return ""
 }
 
-// sayWhole tells, in the reasons of each container that is to have another size, what becomes of the size of the whole
+// sayWhole adds to the reasons of each container that should have another size what happens to the size of the whole
 // pod in new pods.
 func (d *decider) sayWhole(managed []managedContainer) {
 	base := constraints.WholeSize(d.s.Template)

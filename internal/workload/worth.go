@@ -20,7 +20,7 @@ import (
 
 // Worth are hashes of what makes a status worth writing: it is written again when one of them differs.
 type Worth struct {
-	// News is of what is written at once.
+	// News is of what is written immediately.
 	News uint64
 	// Figures is of what moves with every burst and restart of a container, and may wait for a while.
 	Figures uint64
@@ -35,7 +35,7 @@ type figures struct {
 	replicas  int32
 }
 
-// moving takes the figures out of a container's recommendation, rounded. What stays says that there are any.
+// moving takes the figures out of a container's recommendation, rounded. What remains shows that there are any.
 func moving(r *v1alpha1.ContainerRecommendation) figures {
 	var f figures
 	if r.Usage != nil {
