@@ -75,12 +75,12 @@ func (p Plan) Apply(pod *corev1.Pod) {
 type Edit struct {
 	Env          *[]corev1.EnvVar
 	ResizePolicy *[]corev1.ContainerResizePolicy
-	// Memory is the request and the limit; 0 is none.
+	// Memory is the request and the limit; 0: unset.
 	Memory *memory.Size
 }
 
-// Edit is what [Plan.Apply] writes into a container, for those who write a patch instead. Nothing when the plan leaves
-// it alone.
+// Edit is what [Plan.Apply] writes into a container, for callers that write a patch instead. Empty when the plan
+// leaves it alone.
 func (p Plan) Edit(container string) Edit {
 	c := p.of(container)
 	if c == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// State says how a pod that exists compares with what its profile would set on it today.
+// State is how a pod that exists compares with what its profile would set on it today.
 type State string
 
 // The states.
@@ -31,9 +31,9 @@ const (
 	Disabled State = "Disabled"
 )
 
-// Compare says in which state a running pod is, and why, in words for a status message. Only env counts: sizes are the
-// recommendation's business, and a resizePolicy cannot change any more. Observed is what the
-// webhook reads of running replicas, too.
+// Compare returns in which state a running pod is, and why, in words for a status message. Only env counts: sizes are
+// reported by the recommendation, and a resizePolicy cannot change any more. Observed is what the webhook reads of
+// running replicas as well.
 func Compare(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) (State, string) {
 	p := MakePlan(Input{Pod: pod, Profile: n, Observed: observed, Created: true})
 	if p.refused != "" {

@@ -55,8 +55,8 @@ func (c *containerPlan) settleOne(w *working, t target, in Input, k *runtimes.Kn
 	c.set = append(c.set, s)
 }
 
-// launched says that a start script takes the heap cap from a variable of the pod, so that a cap of memfit would have
-// no effect.
+// launched returns that a start script takes the heap cap from a variable of the pod, so that a cap of memfit would
+// have no effect.
 func (c *containerPlan) launched(s setting) string {
 	if s.knob.Caps == nil || !c.owner.launcher {
 		return ""
@@ -64,7 +64,7 @@ func (c *containerPlan) launched(s setting) string {
 	return c.owner.by + ", and the user's value wins" + s.instead()
 }
 
-// unmet says why the tier or the needs of k are not met.
+// unmet returns why the tier or the needs of k are not met.
 func (c *containerPlan) unmet(k *runtimes.Knob) string {
 	if k.Tier == runtimes.TierB && !c.runtime.certain {
 		return "it is not certain what the container runs: declare runtime.type in the profile"
@@ -80,8 +80,8 @@ func (c *containerPlan) unmet(k *runtimes.Knob) string {
 	return fmt.Sprintf("it is safe only together with %s, which was not set", k.Needs)
 }
 
-// userHas says what the user has set already, or took back, so that the setting is left alone; empty when nothing
-// stands against it.
+// userHas returns what the user has set already, or removed, so that the setting is left alone; empty when nothing
+// prevents it.
 func (w *working) userHas(s setting) string {
 	v, count := w.find(s.knob.Env)
 	switch {
@@ -136,7 +136,7 @@ func (w *working) assigned(name string) bool {
 	return found
 }
 
-// sign says where a sign was found that the setting yields to, and why it does; empty when nowhere, or where the
+// sign returns where a sign was found that the setting yields to, and why it does; empty when nowhere, or where the
 // profile replaces it.
 func (w *working) sign(s setting, sign runtimes.Sign) string {
 	where := w.shows(s, sign)
@@ -149,7 +149,7 @@ func (w *working) sign(s setting, sign runtimes.Sign) string {
 	return where + ", and the user's value wins" + s.instead()
 }
 
-// shows says where a sign is: "JAVA_OPTS says -Xmx700m"; empty when nowhere.
+// shows returns where a sign is: "JAVA_OPTS says -Xmx700m"; empty when nowhere.
 func (w *working) shows(s setting, sign runtimes.Sign) string {
 	switch sign.In {
 	case runtimes.AsVariable:
@@ -196,7 +196,7 @@ func matches(pattern, name string) bool {
 	return name == pattern
 }
 
-// elsewhere says that the variable may come from envFrom: an entry in env would silently replace it.
+// elsewhere returns that the variable may come from envFrom: an entry in env would silently replace it.
 func (w *working) elsewhere(s setting, t target, in Input) string {
 	if _, count := w.find(s.knob.Env); count > 0 {
 		return ""
@@ -241,7 +241,7 @@ func (w *working) hasKey(configMap string, keys []string, key string) bool {
 	return has
 }
 
-// unsafe says why nothing may be put in front of the user's own text.
+// unsafe returns why nothing may be put in front of the user's own text.
 func (w *working) unsafe(s setting, version runtimes.Version) string {
 	v, count := w.find(s.knob.Env)
 	if count > 0 && !utf8.ValidString(v.Value) { // the record, which is JSON, could not give it back byte for byte

@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// source is a place where a flag of the user's may stand. folded is its text with the runtime's spellings made one.
+// source is a place that may hold a flag of the user's. folded is its text with the runtime's spellings made one.
 type source struct{ name, title, text, folded string }
 
 // sources are the command line and every literal environment value. All of them, because JAVA_OPTS and its like end up
@@ -109,7 +109,7 @@ func (s setting) it() string {
 	return s.knob.Env
 }
 
-// instead says what memfit would have set; empty when that is not known.
+// instead is what memfit would have set; empty when that is unknown.
 func (s setting) instead() string {
 	if s.verdict.Value == "" {
 		return ""
@@ -125,7 +125,7 @@ func (s setting) setThereIf(from *corev1.EnvVarSource) string {
 	return s.setThere()
 }
 
-// setThere says what to write where memfit cannot.
+// setThere is what to write where memfit cannot.
 func (s setting) setThere() string {
 	switch {
 	case s.verdict.Value == "":

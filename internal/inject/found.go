@@ -70,7 +70,7 @@ func (f *Found) blind(image string, r *runtimes.Runtime) bool {
 // SameRepository reports whether two images are tags of one repository.
 func SameRepository(a, b string) bool { return a != "" && repository(a) == repository(b) }
 
-// supplies says why a variable is left alone that comes with the image; empty: it does not.
+// supplies returns why a variable is left alone that comes with the image; empty: it does not.
 func (f *Found) supplies(image string, s setting) string {
 	if f == nil || repository(image) != repository(f.Image) || !slices.Contains(f.ImageVariables, s.knob.Env) {
 		return ""
@@ -78,7 +78,7 @@ func (f *Found) supplies(image string, s setting) string {
 	return s.it() + " comes with the image, as running replicas show, and an entry in env would replace it" + s.setThere()
 }
 
-// moves says that an image's name is expected to mean another image tomorrow.
+// moves reports whether an image's name is expected to mean another image tomorrow.
 func moves(image string) bool {
 	name := image[strings.LastIndexByte(image, '/')+1:]
 	if strings.Contains(name, "@") {
@@ -97,8 +97,8 @@ func repository(image string) string {
 	return image
 }
 
-// identifyByFound completes an identity by what replicas were found to run: the runtime where nobody declared one and
-// the command names none, the version where the command names the same runtime. What people declare is never changed.
+// identifyByFound completes an identity by what replicas were found to run: the runtime if it is neither declared nor
+// named by the command, the version if the command names the same runtime. A declaration is never changed.
 func identifyByFound(t target, id identity) identity {
 	spec, known := t.found.of(t.container.Image)
 	if !known || id.source == v1alpha1.RuntimeDeclared {

@@ -16,7 +16,7 @@ import (
 
 // Frozen is a heap cap that a running process keeps while its limit is resized.
 type Frozen struct {
-	// Cap of the managed heap, of all processes together; 0: there is none that is known.
+	// Cap of the managed heap, of all processes together; 0: none is known.
 	Cap memory.Bytes
 	// Overhead is what the runtime needs besides, and what the owner keeps back for others.
 	Overhead memory.Bytes
@@ -24,10 +24,9 @@ type Frozen struct {
 	Literal bool
 }
 
-// FrozenIn says what cap a container of a running pod was started with, as far as it is a share of the limit or may be
-// one. Where the cap is a share of the limit, it is
-// taken from the larger of the limit at admission and the effective one: nobody knows under which of them the process
-// started.
+// FrozenIn returns what cap a container of a running pod was started with, as far as it is a share of the limit or may
+// be one. A share of the limit is taken from the larger of the limit at admission and the effective one, because it is
+// unknown under which of them the process started.
 func FrozenIn(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed, container string) Frozen {
 	plan := MakePlan(Input{Pod: pod, Profile: n, Observed: observed, Created: true})
 	growth := plan.Growth(container)

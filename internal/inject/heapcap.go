@@ -20,7 +20,7 @@ type ownersCap struct {
 	fixed bool
 	// launcher: a start script takes the cap from a variable, so a setting of memfit has no effect.
 	launcher bool
-	// unsure says which text that memfit does not read may hold a cap; empty: none.
+	// unsure is which text that memfit does not read may hold a cap; empty: none.
 	unsure string
 	// percent is the owner's own share of the limit; 0: none, or it cannot be read.
 	percent int32
@@ -59,8 +59,8 @@ func knob(r *runtimes.Runtime, name string) *runtimes.Knob {
 	return nil
 }
 
-// launcher says which variable a start script takes a number for the heap cap from; empty: none. Flags are no number:
-// those that a literal holds are found by the signs.
+// launcher returns from which variable a start script takes a number for the heap cap; empty: none. Flags are not a
+// number: those in a literal are found by the signs.
 func (w *working) launcher(in Input, t target, r *runtimes.Runtime) string {
 	for i := range w.env {
 		v := &w.env[i]
@@ -120,7 +120,7 @@ func (w *working) ownersShare(s setting) ownersCap {
 	return ownersCap{}
 }
 
-// unreadable says which text that memfit does not read may hold a heap cap; empty: none.
+// unreadable returns which text that memfit does not read may hold a heap cap; empty: none.
 func (w *working) unreadable(in Input, t target, s setting) string {
 	for i := range w.env {
 		v := &w.env[i]
@@ -162,9 +162,9 @@ func (c *containerPlan) heapSetting() *setting {
 	return &c.set[i]
 }
 
-// following says what the heap cap does under another limit. Known is true only where memfit or the owner set the cap
-// as a share of the limit where the runtime reads it, or an agent read such a cap in running replicas; may is true
-// where the runtime by itself, or through a start script, makes it a share unless the image says otherwise. Percent is
+// following returns what the heap cap does under another limit. Known is true only where memfit or the owner set the
+// cap as a share of the limit where the runtime reads it, or an agent read such a cap in running replicas; may is true
+// where the runtime by itself, or through a start script, makes it a share unless the image overrides it. Percent is
 // that share.
 func (c *containerPlan) following(own int32) (known, may bool, percent int32) {
 	ours := c.heapSetting()
@@ -192,8 +192,8 @@ func alike(read, expected int32) bool {
 	return expected > 0 && read > 0 && max(expected, read)-min(expected, read) <= 1
 }
 
-// CapSetBy says which text of the pod decides the heap cap instead of memfit, as an instruction to change it; empty:
-// the pod shows none.
+// CapSetBy returns which text of the pod decides the heap cap instead of memfit, as an instruction to change it;
+// empty: the pod shows none.
 func (p Plan) CapSetBy(container string) string {
 	c := p.of(container)
 	if c == nil || c.heapSetting() != nil && c.owner.unsure == "" {

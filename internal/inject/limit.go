@@ -25,13 +25,13 @@ type limit struct {
 	size, from, text string
 	// reserve is what of cgroup the owner keeps back for others.
 	reserve memory.Bytes
-	// unfit says why nothing is left to derive from, with what to change; empty: something is.
+	// unfit is why nothing is left to derive from, with what to change; empty: something is.
 	unfit string
 }
 
 // division is how the owner of a container divides what its limit leaves.
 type division struct {
-	processes int32 // 0: it is not said, and one is assumed
+	processes int32 // 0: unspecified, and one is assumed
 	reserve   memory.Bytes
 }
 
@@ -72,8 +72,8 @@ func (d division) of(whole, volumes memory.Bytes, text string) (part memory.Byte
 }
 
 // effectiveLimit is the smaller of the container's own and the whole pod's memory limit, less what the container's
-// memory-backed volumes may take: tmpfs pages are charged to whoever writes them, up to the volume's sizeLimit. What is
-// left is divided as the owner says.
+// memory-backed volumes may take: tmpfs pages are charged to the process that writes them, up to the volume's
+// sizeLimit. What is left is divided as the owner specifies.
 func effectiveLimit(pod *corev1.Pod, c *corev1.Container, own, whole memory.Bytes, by division) limit {
 	l := limit{cgroup: own, text: exact(own)}
 	if whole > 0 && (l.cgroup == 0 || whole < l.cgroup) {
@@ -88,7 +88,7 @@ func effectiveLimit(pod *corev1.Pod, c *corev1.Container, own, whole memory.Byte
 			"limit: lower reserve, or raise the limit", exact(by.reserve), exact(left), l.text)
 	}
 	part, why := by.of(l.cgroup, volumes, l.text)
-	// 1 byte and not 0, which would mean no limit: every knob then says that it is too small.
+	// 1 byte and not 0, which would mean no limit: every knob then refuses it as too small.
 	l.effective, l.reserve, l.size = max(part, 1), by.reserve, exact(part)
 	if why != "" {
 		l.from, l.text = why, fmt.Sprintf("%s (%s)", l.size, why)

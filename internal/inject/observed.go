@@ -18,19 +18,19 @@ import (
 // Observed is what running replicas of a container showed: of their heap, and of what they run.
 type Observed struct {
 	// LiveSet is the most that the live heap can be: the lowest RSS between collections of replicas that ran without a
-	// heap cap. A cap with no room above it would stop a process that runs today, so none is set. 0: not known.
+	// heap cap. A cap with no margin above it would stop a process that runs today, so none is set. 0: unknown.
 	LiveSet memory.Bytes
 	// HeapCap is the least heap cap that replicas run with; 0 while one of them runs without. A cap as large is safe
-	// whatever LiveSet says.
+	// regardless of LiveSet.
 	HeapCap memory.Bytes
-	// Limit is the limit recommended for them, 0: none. What is recommended for replicas that all have a cap rests on
-	// their low points below it, which say more than what they held before they had one.
+	// Limit is the limit recommended for them, 0: none. A recommendation for replicas that all have a cap follows from
+	// their low points below it, which are better evidence than what they held before they had one.
 	Limit memory.Bytes
-	// Found is what the agents saw replicas run; nil: nobody looked, or replicas differ.
+	// Found is what the agents saw replicas run; nil: they were not inspected, or differ.
 	Found *Found
 }
 
-// ObservedIn is what the status of a MemoryRecommendation says of running replicas; nil when it says nothing.
+// ObservedIn is what the status of a MemoryRecommendation has about running replicas; nil when it has nothing.
 func ObservedIn(containers []v1alpha1.ContainerRecommendation) map[string]Observed {
 	var out map[string]Observed
 	for i := range containers {
@@ -74,8 +74,8 @@ func (c *containerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
 	return (seen.LiveSet + parts - 1) / parts, heap
 }
 
-// HeapCap is the heap cap that a process of a container of a running pod was started with, whoever set it; 0: none that
-// shows in its environment.
+// HeapCap is the heap cap that a process of a container of a running pod was started with, by memfit or the user; 0:
+// none that shows in its environment.
 func HeapCap(pod *corev1.Pod, name string) memory.Bytes {
 	c := container(pod, name)
 	if c == nil {
@@ -117,8 +117,8 @@ func RequestBefore(pod *corev1.Pod, name string) (before, given memory.Bytes, ok
 	return parse(size.WasRequest), parse(size.Request), true
 }
 
-// heapCap takes a share of the larger of the limit now and the one at admission: nobody knows under which of them the
-// process started.
+// heapCap takes a share of the larger of the limit now and the one at admission, because it is unknown under which of
+// them the process started.
 func heapCap(c *corev1.Container, limit memory.Bytes, rec *containerRecord) memory.Bytes {
 	limit = max(limit, rec.atAdmission())
 	return runtimes.HeapCapIn(func(name string) string {
@@ -137,7 +137,7 @@ func (p Plan) CapsHeap(container string) bool {
 	return c != nil && c.runtime.runtime.CapsHeap()
 }
 
-// NoRoom says why the heap cap is left out for what is alive in the container; empty when it is not.
+// NoRoom is why the heap cap is left out for what is alive in the container; empty when it is not.
 func (p Plan) NoRoom(container string) string {
 	c := p.of(container)
 	if c == nil {

@@ -22,7 +22,7 @@ type Input struct {
 	// Sizes are the sizes for new pods by container name, for sizing modes that size new pods; a request or limit of 0
 	// leaves the pod's own. Nil: none.
 	Sizes map[string]Offer
-	// Facts are what LimitRanges, quotas and nodes allow the pod. Nil: nobody knows, and sizes are taken as they are.
+	// Facts are what LimitRanges, quotas and nodes allow the pod. Nil: unknown, and sizes are taken as they are.
 	Facts *constraints.Facts
 	// Observed is, by container name, what running replicas showed of their heap. Nil: nothing.
 	Observed map[string]Observed
@@ -33,7 +33,7 @@ type Input struct {
 	// caller knows them.
 	Created bool
 
-	// Filled in by MakePlan: what the pod's annotation says, and the limit that the whole pod gets.
+	// Filled in by MakePlan: the content of the pod's annotation, and the limit that the whole pod gets.
 	before *record
 	whole  memory.Bytes
 }
@@ -53,11 +53,11 @@ type Plan struct {
 // own. It bounds what a plan takes, of which a part is done for each container and each volume.
 const maxContainers = 256
 
-// Refused says why no plan was made for a pod that is beyond all bounds; empty: one was made.
+// Refused is why no plan was made for a pod that exceeds all bounds; empty: one was made.
 func (p Plan) Refused() string { return p.refused }
 
-// tip is one advice. Those about a setting say what it did elsewhere, which is worth nothing where somebody knows what
-// it would do here.
+// tip is one advice. Those about a setting report its effect elsewhere, which is dropped where the effect here is
+// known.
 type tip struct{ setting, text string }
 
 // advise adds advice that is about no setting.
@@ -107,7 +107,7 @@ type setting struct {
 	runtime *runtimes.Runtime
 	// replace: the profile names it in tuning.replace, so the user's own value gives way.
 	replace bool
-	// divided: the profile says how many processes there are.
+	// divided: the profile sets how many processes there are.
 	divided bool
 	// version of the runtime, as far as it is known.
 	version runtimes.Version
@@ -229,7 +229,7 @@ func planContainer(in Input, t target, s sizing, before *containerRecord) (conta
 	c.finish(t.container, w)
 	c.blind = in.Created && c.facts.LimitUnseen && (c.env != nil || c.mode != v1alpha1.TuningInject)
 	if c.mode == v1alpha1.TuningDryRun {
-		w.write(c.set) // after finish: only the record says what would be set
+		w.write(c.set) // after finish: only the record has what would be set
 	}
 	return c, c.record(w, program)
 }

@@ -57,9 +57,9 @@ type Offer struct {
 	Recommended memory.Size
 }
 
-// sizeFor returns the size for a new pod; zero: what its owner asks for. An owner's edit holds at once, unless evidence
-// of the same program shows that it needs more. Evidence of another program may raise a size whose owner did not change
-// it, and lowers none.
+// sizeFor returns the size for a new pod; zero: what its owner asks for. An owner's edit holds immediately, unless
+// evidence of the same program shows that it needs more. Evidence of another program may raise a size whose owner did
+// not change it, and lowers none.
 func (o Offer) sizeFor(program string, owner memory.Size) memory.Size {
 	switch {
 	case o.Program == "":

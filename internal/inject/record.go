@@ -36,10 +36,10 @@ type record struct {
 
 // containerRecord is the part about one container.
 type containerRecord struct {
-	// DryRun: Set says what would be set; nothing was.
+	// DryRun: Set is what would be set; nothing was.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Limit is the effective limit that settings were derived from, a quantity; empty: there is none. LimitFrom says how
-	// it comes about, where it is not the container's own.
+	// Limit is the effective limit that settings were derived from, a quantity; empty: there is none. LimitFrom is how it
+	// was computed, where it is not the container's own.
 	Limit     string `json:"limit,omitempty"`
 	LimitFrom string `json:"limitFrom,omitempty"`
 	// Owner is the memory that the container's owner asks for.
@@ -58,7 +58,7 @@ type containerRecord struct {
 	Size *sizeRecord `json:"size,omitempty"`
 	// Skipped is, by setting, why it was left alone.
 	Skipped map[string]string `json:"skipped,omitempty"`
-	// Taken are variables that somebody removed or changed after memfit had set them. They are not set again.
+	// Taken are variables that were removed or changed after memfit had set them. They are not set again.
 	Taken []string `json:"taken,omitempty"`
 	// Was is, by variable, the text that Set replaced.
 	Was map[string]string `json:"was,omitempty"`
@@ -110,12 +110,12 @@ type sizeRecord struct {
 	Request    string `json:"request,omitempty"`
 	WasLimit   string `json:"wasLimit,omitempty"`
 	WasRequest string `json:"wasRequest,omitempty"`
-	// Why says what made it another size than the recommended one.
+	// Why is what made it another size than the recommended one.
 	Why string `json:"why,omitempty"`
 }
 
 // readRecord reads the annotation; nil when there is none that memfit could have written. Longer ones than the API
-// server takes come only from somebody who sends a pod to the webhook himself.
+// server takes come only from clients that send a pod to the webhook themselves.
 func readRecord(text string) *record {
 	if text == "" || len(text) > annotationsMax {
 		return nil
@@ -155,7 +155,7 @@ func (r *record) add(container string, c *containerRecord) {
 // pod with more.
 const annotationsMax = 256 << 10
 
-// room is what the pod's own annotations leave for memfit's.
+// room is the space that the pod's own annotations leave for memfit's.
 func room(pod *corev1.Pod) int {
 	left := annotationsMax - len(v1alpha1.InjectedAnnotation)
 	for key, value := range pod.Annotations {
@@ -166,8 +166,8 @@ func room(pod *corev1.Pod) int {
 	return left
 }
 
-// text is the annotation's value; empty when there is nothing to say about any container. fits is false where the pod
-// has no room for it: without a record nothing may be set, and with it the API server would refuse the pod.
+// text is the annotation's value; empty when there is nothing to record about any container. fits is false where the
+// pod has no space for it: without a record nothing may be set, and with it the API server would refuse the pod.
 func (r *record) text(room int) (text string, fits bool) {
 	if len(r.Containers) == 0 {
 		return "", true
@@ -193,7 +193,7 @@ func (r *record) encode() string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// record says what was done to the container; nil when tuning is off and nothing was sized.
+// record is what was done to the container; nil when tuning is disabled and nothing was sized.
 func (c *containerPlan) record(w *working, program Program) *containerRecord {
 	r := &containerRecord{
 		DryRun: c.mode == v1alpha1.TuningDryRun, Limit: c.limit.size, LimitFrom: c.limit.from, Processes: c.facts.Processes,

@@ -62,7 +62,7 @@ func (p Plan) Skipped() map[string][]string {
 	return out
 }
 
-// RuntimeOf says what memfit takes the container to run and how it knows: "Node.js 20 (declared by the profile)".
+// RuntimeOf is what memfit takes the container to run and how it knows: "Node.js 20 (declared by the profile)".
 func (p Plan) RuntimeOf(container string) string {
 	if c := p.of(container); c != nil {
 		return c.runtime.String()
@@ -70,7 +70,7 @@ func (p Plan) RuntimeOf(container string) string {
 	return ""
 }
 
-// Identity returns what [Plan.RuntimeOf] says as fields; nil where the runtime is unknown.
+// Identity returns [Plan.RuntimeOf] as fields; nil if the runtime is unknown.
 func (p Plan) Identity(container string) *v1alpha1.RuntimeIdentity {
 	c := p.of(container)
 	if c == nil || !c.runtime.certain {
@@ -83,8 +83,8 @@ func (p Plan) Identity(container string) *v1alpha1.RuntimeIdentity {
 	}
 }
 
-// Runs is what the container certainly runs, as the API spells it ("NodeJS"): declared, or told by its command. Empty:
-// not known.
+// Runs is what the container certainly runs, as the API spells it ("NodeJS"): declared, or shown by its command.
+// Empty: unknown.
 func (p Plan) Runs(container string) string {
 	if c := p.of(container); c != nil && c.runtime.certain {
 		return c.runtime.runtime.Name

@@ -22,8 +22,8 @@ type sizing struct {
 	base, next memory.Size
 	// wanted: a size is recommended, and may be set.
 	wanted bool
-	// left is why a recommended size is not looked at; why is what made next another size than the recommended one, and
-	// short says so for the person who creates the pod.
+	// left is why a recommended size is ignored; why is what made next another size than the recommended one, and short
+	// is the same for the user who creates the pod.
 	left  string
 	why   []string
 	short string
@@ -39,10 +39,10 @@ type wholeSizing struct {
 }
 
 // sizings are decided for all containers before anything is derived from their limits, because LimitRanges, quotas and
-// nodes look at the pod as a whole. The caller passes sizes only for profiles whose sizing mode asks for it, so a pod
-// without requests and limits gets them, and with them a QoS class: that is what was asked for. A Guaranteed pod stays
-// Guaranteed (request = limit), and a request never exceeds its limit, which the API server would refuse. Nil: there is
-// nothing to size. The size of the whole pod follows its containers.
+// nodes count the pod as a whole. The caller passes sizes only for profiles whose sizing mode asks for it, so a pod
+// without requests and limits gets them, and with them a QoS class: that is what was requested. A Guaranteed pod stays
+// Guaranteed (request = limit), and a request never exceeds its limit, which the API server would refuse. Nil: there
+// is nothing to size. The size of the whole pod follows its containers.
 func (in *Input) sizings(managed []target) ([]sizing, wholeSizing) {
 	whole := wholeSizing{next: constraints.WholeSize(in.Pod)}
 	if in.before != nil {
@@ -131,7 +131,7 @@ func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *whol
 		}
 	}
 	facts := in.Facts
-	if facts == nil { // nobody knows of others, but the pod's own size is there to see
+	if facts == nil { // other bounds are unknown, but the pod's own size is visible
 		if template.Size == (memory.Size{}) {
 			return
 		}
@@ -268,7 +268,7 @@ func ownerBefore(c *corev1.Container, rec *containerRecord) memory.Size {
 	return have
 }
 
-// stands reports whether a container still has what the record says memfit wrote.
+// stands reports whether a container still has what memfit wrote by the record.
 func (r *sizeRecord) stands(have memory.Size) bool {
 	return (r.Limit == "" || r.Limit == text(have.Limit)) && (r.Request == "" || r.Request == text(have.Request))
 }
@@ -335,8 +335,8 @@ func parse(s string) memory.Bytes {
 
 // guaranteed reports whether every container of the pod, as it was before memfit sized it, has CPU and memory requests
 // equal to its limits, which makes the kubelet treat it as Guaranteed. A request that is not set is taken from the
-// limit by the API server. What the record says of containers that are not managed is forgotten with this plan, so what
-// they have counts.
+// limit by the API server. The record of containers that are not managed is forgotten with this plan, so what they
+// have counts.
 func (in *Input) guaranteed(managed []target) bool {
 	every := func(containers []corev1.Container) bool {
 		for i := range containers {

@@ -113,7 +113,7 @@ func title(r *runtimes.Runtime, spec v1alpha1.RuntimeSpec) string {
 }
 
 // program is the program that command starts, looking through the small init programs that only pass signals on; empty
-// when it cannot be told. A shell's script is not inspected: what it starts in the end is not certain. args alone say
+// when it is unknown. A shell's script is not inspected: what it starts in the end is not certain. args alone prove
 // nothing, because the image's entrypoint decides what they mean.
 func program(command []string) string {
 	for len(command) > 0 {

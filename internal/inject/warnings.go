@@ -47,7 +47,7 @@ func (p Plan) Warnings() []string {
 	return out
 }
 
-// EveryWarning is [Plan.Warnings] for those who have room for all of them.
+// EveryWarning is [Plan.Warnings] for callers that can show all of them.
 func (p Plan) EveryWarning() []string {
 	var out []string
 	known := map[string]bool{}

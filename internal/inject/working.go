@@ -22,7 +22,7 @@ type working struct {
 	resize   []corev1.ContainerResizePolicy
 	commands []string // command and args
 
-	// before is what an earlier plan wrote; never nil. taken are variables of it that somebody removed or changed since.
+	// before is what an earlier plan wrote; never nil. taken are variables of it that were removed or changed since.
 	before *containerRecord
 	taken  []string
 
@@ -45,7 +45,7 @@ type variable struct {
 	absent bool
 }
 
-// takeBack undoes what the record says memfit wrote into c, as far as it is still there word for word.
+// takeBack undoes what memfit wrote into c by the record, as far as it is unchanged.
 func takeBack(c *corev1.Container, rec *containerRecord) *working {
 	w := &working{
 		env: make([]variable, len(c.Env), len(c.Env)+4), memory: sizeOf(&c.Resources), resize: c.ResizePolicy,
@@ -69,7 +69,7 @@ func takeBack(c *corev1.Container, rec *containerRecord) *working {
 		}
 	}
 	for _, name := range rec.Taken {
-		if _, ours := variables[name]; ours { // others were never set, so nobody could take them back
+		if _, ours := variables[name]; ours { // others were never set, so they cannot have been removed
 			w.take(name)
 		}
 	}
@@ -100,7 +100,7 @@ var variables = func() map[string]*runtimes.Grammar {
 // variableNames are those names, in order.
 var variableNames = slices.Sorted(maps.Keys(variables))
 
-// takeBackOne removes what was written from one variable, or puts back what it replaced; false when it is no longer
+// takeBackOne removes what was written from one variable, or restores what it replaced; false when it is no longer
 // there.
 func (w *working) takeBackOne(name, wrote, was string, replaced bool) bool {
 	v, count := w.find(name)
@@ -210,7 +210,7 @@ func (w *working) writeScalar(s setting) {
 	w.put(s.knob.Env, s.verdict.Value)
 }
 
-// writeList puts words in front of the user's, whose last word wins in both runtimes that have such a variable.
+// writeList puts words before the user's, of which the last one wins in both runtimes that have such a variable.
 func (w *working) writeList(name string, settings []setting) {
 	old, _ := w.find(name)
 	theirs, replaced := "", false
@@ -274,8 +274,8 @@ func frontWords(settings []setting) string {
 	return strings.Join(words, " ")
 }
 
-// replaceFlag puts the setting in place of the user's own words for the same flag; ok is false when there is none in
-// the open.
+// replaceFlag replaces the user's own words for the same flag by the setting; ok is false when there are none in plain
+// text.
 func replaceFlag(value string, s setting) (next string, ok bool) {
 	words := strings.Split(value, " ")
 	for i, word := range words {

@@ -10,9 +10,9 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Advice says in words what helps against a kind of kill, for a runtime as v1alpha1 spells it (may be empty). Heap
-// aborts get another answer than kernel kills: there the limit may be fine. CapSetBy says which text sets the heap cap,
-// as an instruction to change it (empty: not known).
+// Advice is what helps against a kind of kill, for a runtime as v1alpha1 spells it (may be empty). Heap aborts get
+// another answer than kernel kills: there the limit may be right. CapSetBy is which text sets the heap cap, as an
+// instruction to change it (empty: unknown).
 func Advice(kind memory.OOMKind, runtime, capSetBy string) string {
 	switch kind {
 	case memory.OOMMainProcess:

@@ -38,24 +38,24 @@ const (
 	// stallApart is how far the agent's stall may be from the one that the kubelet's numbers show: both take a minute to
 	// be certain, from readings up to 15 s apart, and are over after as long.
 	stallApart = 2 * time.Minute
-	// stallAccountBytes bounds what agents told of all stalls of a workload.
+	// stallAccountBytes bounds the accounts of agents about all stalls of a workload.
 	stallAccountBytes = 8 << 10
 	// statusLead and statusLag are how long before and after the kubelet's time of an end the agent may notice the kill:
-	// the kubelet's time comes by way of the container runtime, and a container with much room is read every 10 s, or
-	// every 16 s on a busy node.
+	// the kubelet's time comes by way of the container runtime, and a container far below its limit is read every 10 s,
+	// or every 16 s on a busy node.
 	statusLead = 5 * time.Second
 	statusLag  = 20 * time.Second
 	// counterLead is how long before the reading of the kernel's counter that showed a kill the agent may notice it: the
 	// kubelet's metrics are read every 15 s, and are up to a minute old while an API server or a kubelet is busy.
 	counterLead = 2 * time.Minute
-	// ahead is how far a node's clock may be in front of memfit's before what its agent says is not counted.
+	// ahead is how far a node's clock may be in front of memfit's before its agent's reports are not counted.
 	ahead = 5 * time.Minute
 )
 
 // UpdateAgents adds what agents saw: to kills on file the minute before them and the limit that was really effective,
-// which ends the guessing of [Ledger.proven], and kills of children that nobody else has told of yet. It returns those
-// that are new, oldest first, and those on file that were told an account for the first time. What agents say may come
-// again with every step.
+// which ends the guessing of [Ledger.proven], and kills of children that no other source has reported yet. It returns
+// those that are new, oldest first, and those on file that got an account for the first time. The same reports may
+// come again with every step.
 func (l *Ledger) UpdateAgents(
 	seen []AgentKill, peak func(memory.ContainerRef) memory.Bytes, now time.Time,
 ) (found, explained []memory.OOMKill) {
@@ -81,9 +81,9 @@ func (l *Ledger) UpdateAgents(
 	return l.record(found, now), explained
 }
 
-// ExplainStalls adds what agents saw to the stalls on file, and returns those that were told an account for the first
-// time. One that only an agent saw is not counted: what is raised is decided by the kubelet's numbers. What agents say
-// may come again with every step.
+// ExplainStalls adds what agents saw to the stalls on file, and returns those that got an account for the first time.
+// One that only an agent saw is not counted: what is raised is decided by the kubelet's numbers. The same reports may
+// come again with every step.
 func (l *Ledger) ExplainStalls(seen []AgentStall, now time.Time) (explained []memory.Stall) {
 	for _, a := range seen {
 		a.Started = plausible(a.Started).Truncate(time.Second)
@@ -96,7 +96,7 @@ func (l *Ledger) ExplainStalls(seen []AgentStall, now time.Time) (explained []me
 	return explained
 }
 
-// stallOnFile is the newest stall on file that an agent saw and that no agent has told of yet; nil: none.
+// stallOnFile is the newest stall on file that an agent saw and that has no account yet; nil: none.
 func (l *Ledger) stallOnFile(a AgentStall, now time.Time) *memory.Stall {
 	until := func(ended time.Time) time.Time {
 		if ended.IsZero() {
@@ -119,7 +119,7 @@ func (l *Ledger) stallOnFile(a AgentStall, now time.Time) *memory.Stall {
 	return nil
 }
 
-// trimAccounts drops what was told of the oldest stalls while that takes too much room. That it was told stays known.
+// trimAccounts drops the accounts of the oldest stalls while they exceed their bound. That they existed stays known.
 func (s *stalls) trimAccounts() {
 	total := 0
 	var told []*memory.Stall
@@ -189,8 +189,8 @@ func explain(k *memory.OOMKill, a AgentKill) {
 	}
 }
 
-// ofChild is the kill of a child that nobody else has told of: after memfit began to count, and not counted before. The
-// end of a container shows in its pod's status, which is waited for.
+// ofChild is the kill of a child that no other source has reported: after memfit began to count, and not counted
+// before. The end of a container shows in its pod's status, which is waited for.
 func (l *Ledger) ofChild(a AgentKill, now time.Time) (kill memory.OOMKill, ok bool) {
 	if !a.Child || a.Time.Before(l.since) || a.Time.After(now.Add(ahead)) {
 		return kill, false
@@ -214,8 +214,8 @@ func (l *Ledger) ofChild(a AgentKill, now time.Time) (kill memory.OOMKill, ok bo
 	return kill, true
 }
 
-// confirm takes kills that only an agent told of for those by which the kernel's counter rose, and returns how many
-// that were.
+// confirm takes kills that only an agent reported for those by which the kernel's counter rose, and returns how many
+// those were.
 func (l *Ledger) confirm(c memory.ContainerRef, rose int64) (confirmed int64) {
 	var finished time.Time
 	if cursor := l.cursor(c); cursor != nil {
@@ -232,7 +232,7 @@ func (l *Ledger) confirm(c memory.ContainerRef, rose int64) (confirmed int64) {
 	return confirmed
 }
 
-// sameAsAgents is true when a kill of the main process was already counted because an agent told of it while its
+// sameAsAgents is true when a kill of the main process was already counted because an agent reported it while its
 // container still seemed to go on. The entry then becomes what it was.
 func (l *Ledger) sameAsAgents(kill memory.OOMKill) bool {
 	kills := l.kills[kill.Container.Container]
@@ -256,7 +256,7 @@ func (l *Ledger) sameAsAgents(kill memory.OOMKill) bool {
 	return false
 }
 
-// agentCounted is true when a kill in this instance of a container was counted because an agent told of it, and the
+// agentCounted is true when a kill in this instance of a container was counted because an agent reported it, and the
 // kernel's counter was not read since.
 func (l *Ledger) agentCounted(ref memory.ContainerRef, t Termination) bool {
 	return slices.ContainsFunc(l.kills[ref.Container], func(k memory.OOMKill) bool {
@@ -266,7 +266,7 @@ func (l *Ledger) agentCounted(ref memory.ContainerRef, t Termination) bool {
 }
 
 // EffectiveLimit is the limit that the kernel held a container to, from the limits that its agent read of its own
-// cgroup and of its pod's (0: none). 0: it cannot be told, because the pod's cgroup holds less than its containers may
+// cgroup and of its pod's (0: none). 0: it is unknown, because the pod's cgroup holds less than its containers may
 // take together.
 func EffectiveLimit(pod *corev1.Pod, container string, own, ofPod memory.Bytes) memory.Bytes {
 	if own == 0 || ofPod == 0 {

@@ -22,8 +22,8 @@ const (
 	// quietBytes is how far containers may fill it that never restarted, and are followed because they are older than the
 	// ledger.
 	quietBytes = cursorBytes / 4
-	// detailBytes bounds the kills kept in detail: KillsKept of some 200 bytes each for a dozen containers,
-	// of some 500 for four where an agent tells of each.
+	// detailBytes bounds the kills kept in detail: KillsKept of some 200 bytes each for a dozen containers, of some 500
+	// for four with an agent's account of each.
 	detailBytes = 48 << 10
 	// namesKept bounds the container names of one workload, over all its versions.
 	namesKept = 256
@@ -74,8 +74,8 @@ func oddPart(b memory.Bytes) uint64 {
 	return uint64(b) >> bits.TrailingZeros64(uint64(b))
 }
 
-// fits reports whether there is room for more bytes. Pods that are gone make room, those gone for longest first; pods
-// that live never do.
+// fits reports whether more bytes fit. Pods that are gone are dropped for them, those gone for longest first; pods
+// that live never are.
 func (l *Ledger) fits(more int) bool {
 	if l.bytes+more <= cursorBytes {
 		return true
@@ -107,15 +107,15 @@ func (l *Ledger) goneLongest() []podKey {
 	return keys
 }
 
-// skip notes that a pod is not followed, because there is no room.
+// skip notes that a pod is not followed, because the ledger is full.
 func (l *Ledger) skip(ref memory.ContainerRef) { l.notFollowed[keyOf(ref.UID)] = struct{}{} }
 
 // NotFollowed is the number of living pods in which containers were killed or restarted that are not followed, because
 // the ledger is full. Their kills are not counted until pods go.
 func (l *Ledger) NotFollowed() int { return len(l.notFollowed) }
 
-// know reports whether a container name is known or can be: when there are too many, one that no cursor needs makes
-// room if it was seen last before this one's pod was born.
+// know reports whether a container name is known or can be: when there are too many, one that no cursor needs is
+// dropped if it was seen last before this one's pod was created.
 func (l *Ledger) know(name string, born time.Time) bool {
 	if _, known := l.names[name]; known {
 		return true
@@ -157,7 +157,7 @@ func (l *Ledger) lastSeen(name string) time.Time {
 	return at
 }
 
-// trimDetails drops the details of the oldest kills of the container that has most, while details take too much room.
+// trimDetails drops the details of the oldest kills of the container that has most, while details exceed their bound.
 // The kills stay counted.
 func (l *Ledger) trimDetails() {
 	total := 0

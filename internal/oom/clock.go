@@ -20,8 +20,8 @@ const toldLate = 5 * time.Second
 // its pod was created and after memfit saw it run, and not in the future. The time of a kill is then when memfit saw it
 // first. Otherwise a clock that runs behind would move a kill to before the change that caused it.
 func when(o Observation, t Termination, now time.Time, kills []memory.OOMKill) []memory.OOMKill {
-	// A pod that is created in memfit's future says that memfit's clock is behind the API server's, and nothing of the
-	// node's.
+	// A pod that is created in memfit's future shows that memfit's clock is behind the API server's, and nothing about
+	// the node's.
 	beforePod := t.Finished.Before(o.PodCreated.Truncate(time.Second)) && !o.PodCreated.After(now)
 	ranLater := !o.SeenRunning.IsZero() && len(o.Ended) > 0 && o.Ended[len(o.Ended)-1] == t &&
 		t.Finished.Before(o.SeenRunning.Add(-toldLate))

@@ -16,7 +16,7 @@ import (
 type Counter struct {
 	Container memory.ContainerRef
 	// ContainerID is the instance the series belongs to, with or without its "containerd://"; empty when the source does
-	// not say.
+	// not report it.
 	ContainerID string
 	Count       int64
 	// Time is when the kubelet took the reading.
@@ -57,8 +57,8 @@ func (l *Ledger) UpdateCounters(
 	return l.record(found, now)
 }
 
-// News reports whether a reading can change the ledger. Nearly none does: a counter stands at zero, or where it was.
-// The first one after a raise tells that what is counted later happened at the higher limit.
+// News reports whether a reading can change the ledger. Nearly none does: a counter is zero, or unchanged. The first
+// one after a raise shows that what is counted later happened at the higher limit.
 func (l *Ledger) News(r Counter) bool {
 	c := l.cursor(r.Container)
 	if c != nil && c.unread > 0 {
@@ -95,7 +95,7 @@ func (l *Ledger) count(r Counter) int64 {
 	return int64(n)
 }
 
-// counting is a cursor with room for a counter; nil when there is none.
+// counting is a cursor with space for a counter; nil when the ledger is full.
 func (l *Ledger) counting(c *cursor, ref memory.ContainerRef) *cursor {
 	if c == nil {
 		if !l.know(ref.Container, time.Time{}) {
@@ -116,9 +116,9 @@ func (l *Ledger) counting(c *cursor, ref memory.ContainerRef) *cursor {
 	return c
 }
 
-// limitRead is the limit that counts for kills of which a reading tells: the lowest since the reading before. Two
-// children that died seconds before their container was raised from 128Mi to 352Mi were read 50 s after it; counted
-// with 352Mi, 916Mi were asked for a need of 230Mi.
+// limitRead is the limit that counts for kills of a reading: the lowest since the reading before. Two children that
+// died seconds before their container was raised from 128Mi to 352Mi were read 50 s after it; counted with 352Mi,
+// 916Mi were recommended for a need of 230Mi.
 func (l *Ledger) limitRead(ref memory.ContainerRef, now time.Time) (limit, asked memory.Bytes) {
 	limit, asked = l.limitNow(ref)
 	c := l.cursor(ref)

@@ -14,8 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// podKey stands for a pod's UID: 64 bits of it, so that among 10,000 pods two share one with a probability below 1 in
-// 10^11.
+// podKey is 64 bits of a pod's UID, so that among 10,000 pods two share one with a probability below 1 in 10^11.
 type podKey uint64
 
 func keyOf(uid types.UID) podKey {
@@ -24,8 +23,8 @@ func keyOf(uid types.UID) podKey {
 	return podKey(h.Sum64())
 }
 
-// instanceID stands for a container ID: 32 bits of it, which are only ever compared with the next instance of the same
-// container. 0: none.
+// instanceID is 32 bits of a container ID, which are only ever compared with the next instance of the same container.
+// 0: none.
 type instanceID uint32
 
 // idTail is how much of a container ID is read, with or without its "containerd://".
@@ -59,7 +58,7 @@ func (p *pod) container(name string) *cursor {
 	return nil
 }
 
-// newCursor begins to follow a container; nil when there is no room.
+// newCursor begins to follow a container; nil when the ledger is full.
 func (l *Ledger) newCursor(ref memory.ContainerRef) *cursor {
 	key := keyOf(ref.UID)
 	cost := cursorCost
@@ -73,7 +72,7 @@ func (l *Ledger) newCursor(ref memory.ContainerRef) *cursor {
 	return l.add(key, ref.Container)
 }
 
-// add makes a cursor, room or not.
+// add makes a cursor, also when the ledger is full.
 func (l *Ledger) add(key podKey, container string) *cursor {
 	p := l.pods[key]
 	if p == nil {
@@ -102,8 +101,8 @@ func (l *Ledger) drop(key podKey) {
 	delete(l.pods, key)
 }
 
-// accounted is true for an end that was seen before. The number alone cannot say: the kubelet may start counting anew
-// when it lost its containers, and then a later end has a smaller number.
+// accounted is true for an end that was seen before. The number alone is not enough: the kubelet may start counting
+// anew when it lost its containers, and then a later end has a smaller number.
 func (c *cursor) accounted(t Termination) bool {
 	if t.ContainerID != "" && instanceOf(t.ContainerID) == c.id {
 		return true

@@ -22,8 +22,8 @@ import (
 // CgroupRounding is what the kernel may take off a limit: it keeps whole pages, of 64 KiB at most (arm64).
 const CgroupRounding = 64 * memory.KiB
 
-// podShort is by how much the limit of the pod's cgroup is below the sum of its containers' limits. told is false
-// where nobody says: kubelets before 1.36 do not report what the pod's cgroup has, and none does before the pod runs.
+// podShort is by how much the limit of the pod's cgroup is below the sum of its containers' limits. told is false if
+// it is not reported: kubelets before 1.36 do not report what the pod's cgroup has, and none does before the pod runs.
 func podShort(pod *corev1.Pod) (short memory.Bytes, told bool) {
 	if pod.Status.Phase != corev1.PodRunning || pod.Status.Resources == nil {
 		return 0, false
@@ -71,7 +71,7 @@ func containersLimit(pod *corev1.Pod) (sum memory.Bytes, limited bool) {
 	return max(sum, starting), true
 }
 
-// statusLimit is what the kubelet reports that a container has, or will have when it starts; the spec while it says
+// statusLimit is what the kubelet reports that a container has, or will have when it starts; the spec while it reports
 // nothing.
 func statusLimit(c *corev1.Container, statuses []corev1.ContainerStatus) memory.Bytes {
 	for i := range statuses {
@@ -97,7 +97,7 @@ func (l *Ledger) proven(o Observation, c *cursor, peak memory.Bytes) (limit, ask
 			least = max(least, min(before, o.Limit)) // but a limit that was effective and did not change still is
 		}
 		return unproven(least, o.Limit)
-	case !known || before == 0 || o.Limit <= before: // no limit holds nobody, and a container gets a lower one by itself
+	case !known || before == 0 || o.Limit <= before: // no limit holds nothing, and a container gets a lower one by itself
 		return o.Limit, 0
 	case c.changedRunning(o):
 		return o.Limit, 0
@@ -152,7 +152,7 @@ func endedByKubelet(o Observation) bool {
 // notSeen is the instance of a limit that no instance ran with yet: a number that no container reaches.
 const notSeen = math.MaxInt32
 
-// sawLimit remembers the effective limit, so that the death of the instance that lives can be told with the limit of
+// sawLimit remembers the effective limit, so that the death of the instance that lives can be filed with the limit of
 // that time.
 func (l *Ledger) sawLimit(c *cursor, o Observation, limit, asked memory.Bytes) {
 	switch {
@@ -174,25 +174,26 @@ func (l *Ledger) sawRaise(c *cursor, o Observation, limit memory.Bytes, now time
 }
 
 // racedRaise: an instance that died this soon after its limit was seen higher may have died before the raise reached
-// it, at the limit of before. 64Mi became 666Mi for a need of 90Mi that way, within two seconds: three replicas that
-// start together, and the first kill raises all of them. When the higher limit is too low as well, the next death
-// tells, also on a node whose clock is behind: only the instance that lived when the limit rose is in question.
+// it, at the previous limit. Otherwise three replicas that start together, of which the first kill raises all, go from
+// 64Mi to 666Mi for a need of 90Mi within two seconds. When the higher limit is too low as well, the next death shows
+// it, also on a node whose clock is behind: only the instance that lived when the limit rose is in question.
 func (c *cursor) racedRaise(t Termination, limit memory.Bytes) bool {
 	return c.raisedOf == t.Index && 0 < c.before && c.before < limit &&
 		t.Finished.Before(c.raised.Add(memory.RaiseReaches))
 }
 
 // disprove forgets what was proven by an instance that died within moments of its raise: status may have shown it as
-// running with the new limit when it was dead already, because status is a second late. Where nobody says what the
-// pod's cgroup has, the pod may then be at the limit of before for good. Kubernetes 1.34 held a container that dies
-// within a second of its start at 64Mi that way; its kills counted with 256Mi, and 666Mi were asked for a need of 90Mi.
+// running with the new limit when it was dead already, because status is a second late. Where the pod's cgroup is not
+// reported, the pod may then keep the previous limit. Kubernetes 1.34 held a container that dies within a second of
+// its start at 64Mi that way; its kills counted with 256Mi, and 666Mi were recommended for a need of 90Mi.
 func (l *Ledger) disprove(o Observation, t Termination, c *cursor) {
 	if !o.PodTold && c.limited && c.racedRaise(t, c.limit) {
 		l.keepLimit(c, c.before, max(c.limit, c.asked), c.limitOf)
 	}
 }
 
-// keepLimit writes down what instance of was seen with. Without room its death is told with the limit of the day.
+// keepLimit writes down what instance of was seen with. When the ledger is full its death is filed with the present
+// limit.
 func (l *Ledger) keepLimit(c *cursor, limit, asked memory.Bytes, of int32) {
 	before := c.cost()
 	c.limited, c.limit, c.asked, c.limitOf = true, max(limit, 0), max(asked, 0), max(of, 0)
@@ -202,8 +203,8 @@ func (l *Ledger) keepLimit(c *cursor, limit, asked memory.Bytes, of int32) {
 	l.bytes += c.cost() - before
 }
 
-// limitOf is the limit instance index had when it died: the one it was seen with, if it was seen. The status of today
-// may already show the resize that was the answer to the kill, so that an instance nobody saw counts with the lower of
+// limitOf is the limit instance index had when it died: the one it was seen with, if it was seen. The present status
+// may already show the resize that was the answer to the kill, so that an unseen instance counts with the lower of
 // before and now. asked is what the spec asked for, where that was not effective.
 func (l *Ledger) limitOf(o Observation, c *cursor, index int32, peak memory.Bytes) (limit, asked memory.Bytes) {
 	if c.limited && c.limitOf == index {
@@ -222,7 +223,7 @@ func (l *Ledger) limitOf(o Observation, c *cursor, index int32, peak memory.Byte
 	return limit, asked
 }
 
-// leastLimit is the lower of two limits, of which 0 is none.
+// leastLimit is the lower of two limits, of which 0 is unlimited.
 func leastLimit(a, b memory.Bytes) memory.Bytes {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -250,8 +251,8 @@ func (l *Ledger) DoubtedUntil(c memory.ContainerRef) time.Time {
 	return time.Time{}
 }
 
-// doubted: the limit rose while an instance was shown as running, and nobody says what the pod's cgroup has. Status is
-// a second late, so that the instance may be dead already (see [Ledger.disprove]).
+// doubted: the limit rose while an instance was shown as running, and the pod's cgroup is not reported. Status is a
+// second late, so that the instance may be dead already (see [Ledger.disprove]).
 func (c *cursor) doubted() bool {
 	return c.untold && c.asked == 0 && c.raisedOf == c.limitOf && 0 < c.before && c.before < c.limit
 }
@@ -262,8 +263,8 @@ func (o *Observation) proves(limit, asked memory.Bytes) bool {
 	return limit > 0 && asked == 0 && (!o.Edited || o.PodTold && o.PodShort == 0 && limit == o.Limit)
 }
 
-// onlyLabeled: it ended with the kubelet's label, and not by SIGKILL, or while its pod was being ended. What the label
-// says is then another's kill, if one was killed at the pod's limit.
+// onlyLabeled: it ended with the kubelet's label, and not by SIGKILL, or while its pod was being ended. The label is
+// then of another's kill, if one was killed at the pod's limit.
 func (o *Observation) onlyLabeled() bool {
 	return slices.ContainsFunc(o.Ended, func(t Termination) bool {
 		return t.Reason == reasonOOMKilled && (o.stopped(t) || t.ExitCode != exitKill)

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// startWindow is how long "at start" lasts when no sample was taken although somebody measured: the kubelet does every
-	// 10 s, and memfit asks every 60 s at most.
+	// startWindow is how long "at start" lasts when no sample was taken although memory is measured: the kubelet does
+	// every 10 s, and memfit asks every 60 s at most.
 	startWindow = time.Minute
 	// nearLimitPercent is how close to its limit a container must have been seen for a bare SIGKILL to be suspected.
 	// Below, there is always another explanation: a liveness probe, the grace period, a person.
@@ -96,9 +96,9 @@ func (d death) uptime() time.Duration {
 	return d.Finished.Sub(d.Started)
 }
 
-// labeled is whether the kubelet's label says something of this container. A kill at the pod's limit is told to every
+// labeled is whether the kubelet's label is about this container. A kill at the pod's limit is reported to every
 // container of the pod by cgroup v1, and containerd takes it for one of each: it puts the label on all of them,
-// whenever and however they end. A SIGKILL that nobody else can have sent is a kill anyway.
+// whenever and however they end. A SIGKILL without another possible sender is a kill anyway.
 func (d death) labeled() bool {
 	return d.Reason == reasonOOMKilled && (!d.neighbor || d.sigkill() && d.stopping == "")
 }
@@ -209,7 +209,7 @@ func childWasKilled(d death) (verdict, bool) {
 	return verdict{memory.OOMChildProcess, memory.High, why}, true
 }
 
-// abortsWhenFull are the runtimes to which an abort says that their heap was full: "Node.js, Java, .NET or Deno".
+// abortsWhenFull are the runtimes in which an abort means that their heap was full: "Node.js, Java, .NET or Deno".
 var abortsWhenFull = func() string {
 	titles := runtimes.EndWith(runtimes.Abort)
 	last := len(titles) - 1
@@ -232,7 +232,7 @@ func heapExit(d death) (verdict, bool) {
 }
 
 // heapFault: a segmentation fault is usually a bug in native code. Where the process was seen to use as much as its
-// heap may hold, V8's fatal handler for a full heap is the better explanation; close to the limit nobody can tell.
+// heap may hold, V8's fatal handler for a full heap is the better explanation; close to the limit it is unknown.
 func heapFault(d death) (verdict, bool) {
 	r := runtimes.Lookup(d.runtime)
 	if !slices.Contains(r.FullHeap.Faults, d.ExitCode) || d.stopping != "" {

@@ -40,7 +40,7 @@ const (
 // cursors is used up, new pods are not followed, and [Ledger.NotFollowed] says how many.
 type Ledger struct {
 	namespace string
-	// since is the first Update: what happened to a pod before it, nobody saw.
+	// since is the first Update: what happened to a pod before it was not seen.
 	since time.Time
 	// limits are the limits containers were born with in the youngest pod seen: not the last one seen, or a rollout would
 	// change the ledger, and so its checkpoint, with every observation of an old pod and of a new one.
@@ -55,11 +55,11 @@ type Ledger struct {
 	names map[string]int
 	// bytes is what the cursors may take when they are stored, at most cursorBytes.
 	bytes int
-	// allExist: no cursor belongs to a pod that is gone, so none can make room.
+	// allExist: no cursor belongs to a pod that is gone, so none can be dropped.
 	allExist bool
-	// notFollowed are pods for which there was no room. It is not stored: after a restart every pod is looked at again.
+	// notFollowed are pods that did not fit. It is not stored: after a restart every pod is read again.
 	notFollowed map[podKey]struct{}
-	// stalls are no kills, and counted by themselves.
+	// stalls are not kills, and counted apart.
 	stalls stalls
 }
 
@@ -74,7 +74,7 @@ type pod struct {
 	containers []*cursor
 }
 
-// cursor says how far one container of one pod has been accounted for.
+// cursor is how far one container of one pod has been accounted for.
 type cursor struct {
 	container string
 	next      int32      // the first instance whose end is not accounted for
@@ -86,9 +86,9 @@ type cursor struct {
 	limit   memory.Bytes
 	asked   memory.Bytes
 	limitOf int32
-	// before is the limit that a raise seen at raised replaced, while instance raisedOf lived, and untold that nobody
-	// said what the pod's cgroup had then. They are forgotten with memfit: they matter for seconds. unread is the lowest
-	// limit that was replaced since the kernel's counter was read last; 0: none was.
+	// before is the limit that a raise seen at raised replaced, while instance raisedOf lived, and untold that the pod's
+	// cgroup was not reported then. They are forgotten with memfit: they matter for seconds. unread is the lowest limit
+	// that was replaced since the kernel's counter was read last; 0: none was.
 	before   memory.Bytes
 	unread   memory.Bytes
 	raised   time.Time
@@ -103,9 +103,9 @@ type cursor struct {
 	countedAt time.Time
 }
 
-// Update adds what the observations show and returns the kills that are new, oldest first. Observations may come in any
-// order, twice, late, or after some were missed. peak returns the highest demand seen in a container instance (0:
-// none); nil means nobody knows.
+// Update adds what the observations show and returns the kills that are new, oldest first. Observations may come in
+// any order, twice, late, or after some were missed. peak returns the highest demand seen in a container instance (0:
+// none); nil means that it is unknown.
 func (l *Ledger) Update(
 	obs []Observation, peak func(memory.ContainerRef) memory.Bytes, now time.Time,
 ) []memory.OOMKill {
@@ -205,7 +205,7 @@ func (l *Ledger) observe(
 		c.advance(t)
 		watched = true
 	}
-	c.next = max(c.next, o.Restarts) // ends nobody can see any more are no evidence
+	c.next = max(c.next, o.Restarts) // ends that can no longer be seen are no evidence
 	limit, asked := l.proven(o, c, peak(o.Container))
 	l.sawRaise(c, o, limit, now)
 	l.sawLimit(c, o, limit, asked)
@@ -269,7 +269,7 @@ func (l *Ledger) died(
 }
 
 // hidden are the kills between two observations that only restartCount shows: the instances that ended since the last
-// one and before the one whose end is visible. They died as it did, or nobody can know.
+// one and before the one whose end is visible. They are taken to have died as it did.
 func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c *cursor) []memory.OOMKill {
 	switch visible.Kind {
 	case memory.OOMMainProcess, memory.OOMAtStart, memory.OOMPodLimit, memory.OOMHeapAbort:

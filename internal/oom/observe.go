@@ -30,11 +30,11 @@ type Observation struct {
 	// Runtime is what the container runs, as v1alpha1 spells it ("NodeJS", "JVM", "DotNet", ...). Observe leaves it empty;
 	// a caller who knows fills it in, and exit codes 134 and 3 become heap aborts instead of hints.
 	Runtime string
-	// HeapCap is the heap cap that the instance runs with, as far as its environment says; Observe leaves it 0, which is
-	// not known.
+	// HeapCap is the heap cap that the instance runs with, as far as its environment shows it; Observe leaves it 0, which
+	// is unknown.
 	HeapCap memory.Bytes
 	// Measured is since when the container's memory is measured; Observe leaves it zero, which is not at all. That an
-	// instance was killed before its first sample says something only when it started after this.
+	// instance was killed before its first sample is evidence only when it started after this.
 	Measured time.Time
 	// SeenRunning is when memfit, by its own clock, saw the instance run whose end is the last of Ended; zero: it did not.
 	// Observe leaves it zero.
@@ -53,7 +53,7 @@ type Observation struct {
 	// 0: none. Whether its pod lets it have that much is for the ledger to find out (see [Ledger.Effective]).
 	Limit memory.Bytes
 	// High is where the kubelet's MemoryQoS puts memory.high of the container by default, in bytes; 0: nowhere. Whether
-	// its node has the feature, the pod does not say.
+	// its node has the feature, the pod does not show.
 	High memory.Bytes
 	// Asked is the limit that the spec asks for where a caller knows that it is not effective; Limit is then the one
 	// before. Observe leaves it 0.
@@ -62,22 +62,21 @@ type Observation struct {
 	// the kubelet reports what the pod's cgroup has (1.36 and later, while the pod runs).
 	PodShort memory.Bytes
 	PodTold  bool
-	// RestartsOnResize: its resizePolicy for memory says RestartContainer.
+	// RestartsOnResize: its resizePolicy for memory is RestartContainer.
 	RestartsOnResize bool
 	// PodLimit is the effective memory limit of the pod; 0: none.
 	PodLimit memory.Bytes
 	// Edited is true when the pod's spec was changed after creation, as an in-place resize does (metadata.generation above
 	// 1): its first instance may have run under another limit than the effective one now.
 	Edited bool
-	// Stopping says why somebody is ending the pod ("deleted", "Evicted", ...); empty when nobody is. A SIGKILL is then no
-	// riddle.
+	// Stopping is why the pod is being ended ("deleted", "Evicted", ...); empty when it is not. It explains a SIGKILL.
 	Stopping string
 	// StoppingSince is when that began; what ended before it was not ended by it. Zero: unknown, taken as before
 	// everything.
 	StoppingSince time.Time
 }
 
-// stopped: the instance ended when somebody was ending its pod.
+// stopped: the instance ended when its pod was being ended.
 func (o *Observation) stopped(t Termination) bool {
 	return o.Stopping != "" && (o.StoppingSince.IsZero() || !t.Finished.Before(o.StoppingSince))
 }
@@ -92,8 +91,8 @@ type Termination struct {
 	Signal      int32
 	Started     time.Time
 	Finished    time.Time
-	// HeapWords is what the termination message says about a heap that ran out ("JavaScript heap out of memory"); empty
-	// when nothing.
+	// HeapWords is the part of the termination message about a heap that ran out ("JavaScript heap out of memory"); empty
+	// when there is none.
 	HeapWords string
 }
 
@@ -165,7 +164,7 @@ func observe(pod *corev1.Pod, cs *corev1.ContainerStatus, specs []corev1.Contain
 	return o
 }
 
-// RestartsOnResize reports whether the container's resizePolicy for memory says RestartContainer.
+// RestartsOnResize reports whether the container's resizePolicy for memory is RestartContainer.
 func RestartsOnResize(c *corev1.Container) bool {
 	for _, p := range c.ResizePolicy {
 		if p.ResourceName == corev1.ResourceMemory {
@@ -230,8 +229,8 @@ func podLimit(pod *corev1.Pod) memory.Bytes {
 	return limitOf(pod.Spec.Resources.Limits)
 }
 
-// throttlingPercent is the kubelet's memoryThrottlingFactor where nobody sets another: with the feature gate MemoryQoS,
-// memory.high of a container lies so far between its request and its limit.
+// throttlingPercent is the kubelet's default memoryThrottlingFactor: with the feature gate MemoryQoS, memory.high of a
+// container lies so far between its request and its limit.
 const throttlingPercent = 90
 
 // highOf is the memory.high that follows from a request and a limit; 0: there is none without a limit, nor where the

@@ -17,7 +17,7 @@ type stallSample struct {
 	waited      time.Duration
 	faults      int64
 	average     float32 // of waiting, in percent
-	counted     bool    // beside average, where it takes no room of its own
+	counted     bool    // beside average, where it takes no additional space
 }
 
 func stallSampleOf(s memory.Sample) stallSample {
@@ -32,7 +32,7 @@ func stallSampleOf(s memory.Sample) stallSample {
 	return out
 }
 
-// run is a series of intervals that say the same.
+// run is a series of intervals with the same result.
 type run struct {
 	says   says
 	n      int32
@@ -51,7 +51,7 @@ const (
 	notRelieved
 )
 
-// interval is what two samples say about the time between them.
+// interval is what follows from two samples for the time between them.
 type interval struct {
 	from, to stallSample
 	bounds   StallBounds
@@ -70,8 +70,8 @@ func (i interval) faults() int64 {
 func (i interval) rate() float64 { return float64(i.faults()) / i.lasted().Seconds() }
 
 // waited is how long nothing could go on. Totals in nanoseconds were read as microseconds, a thousand times too long,
-// which the averages show: they are out by no more than a factor of e. Readings of time and pressure may lie a little
-// apart, but twice the time that passed is none.
+// which the averages show: they are out by at most a factor of e. Readings of time and pressure may lie a little
+// apart, but twice the time that passed is not possible.
 func (i interval) waited() time.Duration {
 	waited := i.to.waited - i.from.waited
 	if waited <= 0 {
@@ -86,10 +86,10 @@ func (i interval) waited() time.Duration {
 	return min(waited, i.lasted())
 }
 
-// averaged is at most what the kernel's averages say of the same. They cover averageSpan and forget exponentially:
+// averaged is at most what the kernel's averages show of the same. They cover averageSpan and forget exponentially:
 // what the first has left of itself in the second is not a part of the interval. Waiting at its beginning is forgotten
-// by a factor of e in the longest interval that is looked at, stallGap. Averages are hundredths of a percent, so 30 ms
-// are not told from none.
+// by a factor of e in the longest interval that is used, stallGap. Averages are hundredths of a percent, so 30 ms
+// cannot be distinguished from none.
 func (i interval) averaged() time.Duration {
 	left := float64(i.from.average) * math.Exp(-i.lasted().Seconds()/averageSpan.Seconds())
 	return time.Duration((float64(i.to.average) - left) / 100 * float64(averageSpan))

@@ -9,8 +9,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// What a stall is. Each line excludes something that is none; docs/design/ledger.md shows how far each number can
-// move on the recorded cases.
+// The thresholds of a stall. Each excludes another situation; docs/design/ledger.md shows how far each number can move
+// on the recorded cases.
 const (
 	// stallAnonPercent of the limit is anonymous memory: a database or a reader of big files, whose memory is mostly
 	// page cache, is at its limit all day and well. What stalls was seen at 91 and 92 %.
@@ -25,8 +25,8 @@ const (
 	stallFaults = 3
 	// stallTimesKnown: the rate is so many times the highest that this instance had away from its limit.
 	stallTimesKnown = 3
-	// stallPressure is the percentage of time in which no task could go on (PSI memory full) that says the same without
-	// counting faults.
+	// stallPressure is the percentage of time in which no task could go on (PSI memory full) that is as good evidence,
+	// without counting faults.
 	stallPressure = 10
 	// stallTime and stallIntervals: a burst of faults, for example when a library is loaded, is over before that.
 	stallTime      = time.Minute
@@ -36,9 +36,9 @@ const (
 	// stallOver and stallOverIntervals: it is over when it has not been seen for so long.
 	stallOver          = time.Minute
 	stallOverIntervals = 2
-	// stallVerify is how long after a raise the faults may go on before the raise is said not to have helped.
+	// stallVerify is how long after a raise the faults may go on before the raise is reported as ineffective.
 	stallVerify = 5 * time.Minute
-	// stallGap is the longest time between two samples that says something about the time in between.
+	// stallGap is the longest time between two samples from which something follows for the time in between.
 	stallGap = 5 * time.Minute
 	// averageSpan is that of the kernel's avg300.
 	averageSpan = 5 * time.Minute
@@ -52,8 +52,8 @@ type StallWatch struct {
 	last stallSample
 	// known is the highest rate of major faults, a second, away from the limit.
 	known float64
-	// run is the time in which every interval said the same about the phase: that there is a stall, that it is over, or
-	// that a raise did not help. Nil where that leads to nothing: while all is well and nothing stalls.
+	// run is the time in which every interval had the same result for the phase: that there is a stall, that it is over,
+	// or that a raise did not help. Nil where that leads to nothing: while nothing stalls.
 	run   *run
 	stall *memory.Stall // the last one
 	phase phase
@@ -87,7 +87,7 @@ func (w *StallWatch) Stall() (s memory.Stall, ok bool) {
 	return *w.stall, true
 }
 
-// StallBounds are what holds a container's memory, in bytes. 0: there is no such bound.
+// StallBounds are what bounds a container's memory, in bytes. 0: there is no such bound.
 type StallBounds struct {
 	// Limit is the effective limit.
 	Limit memory.Bytes
@@ -95,8 +95,8 @@ type StallBounds struct {
 	High memory.Bytes
 }
 
-// Add looks at one sample, taken under the bounds given, and reports whether it changed what [StallWatch.Stall] says.
-// Late samples and the same once more are passed over.
+// Add takes one sample, taken under the bounds given, and reports whether it changed [StallWatch.Stall]. Late samples
+// and repetitions are skipped.
 func (w *StallWatch) Add(sample memory.Sample, bounds StallBounds) bool {
 	s, before := stallSampleOf(sample), w.last
 	if s.at <= before.at {
@@ -145,7 +145,7 @@ func (w *StallWatch) noteLimit(s stallSample, limit memory.Bytes, another bool) 
 	return false
 }
 
-// about is what an interval says in this phase.
+// about is the result of an interval in this phase.
 func (w *StallWatch) about(i interval) says {
 	waits := i.rate() >= max(stallFaults, stallTimesKnown*w.known) || i.pressure() >= stallPressure
 	switch {
@@ -155,10 +155,10 @@ func (w *StallWatch) about(i interval) says {
 		return itStalls
 	case w.phase != relieving || w.below(i):
 		return itIsWell
-	case i.readsBack(), i.rate() < stallFaults: // or it reads nothing, and waits all the same
+	case i.readsBack(), i.rate() < stallFaults: // or it reads nothing, and waits anyway
 		return notRelieved
 	}
-	return nothing // it reads in what there is room for now
+	return nothing // it reads in what fits now
 }
 
 // below: less than half of what the stall showed is left.

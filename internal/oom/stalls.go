@@ -35,7 +35,7 @@ type stalls struct {
 }
 
 // UpdateStalls files what watches found and returns the stalls that are new and those that ended since the last time.
-// It may be told the same again and again. Stalls in pods that do not exist any more end.
+// The same input may come again and again. Stalls in pods that do not exist any more end.
 func (l *Ledger) UpdateStalls(
 	found []memory.Stall, existing map[types.UID]bool, now time.Time,
 ) (began, ended []memory.Stall) {
@@ -85,7 +85,7 @@ func sameStall(onFile, seen *memory.Stall) bool {
 func goOn(onFile, seen *memory.Stall) bool {
 	open := onFile.Ended.IsZero()
 	onFile.Ended = seen.Ended
-	if !onFile.NotRelieved { // what was tried in vain stays known
+	if !onFile.NotRelieved { // what did not help stays known
 		onFile.RaisedTo, onFile.FaultsAfter, onFile.NotRelieved = seen.RaisedTo, seen.FaultsAfter, seen.NotRelieved
 	}
 	return open && !seen.Ended.IsZero()
@@ -169,8 +169,8 @@ func (l *Ledger) AllStalls() []memory.Stall {
 func (l *Ledger) StallTotal(container string) int64 { return l.stalls.totals[container] }
 
 // KillsAndStalls is what asks for a higher limit: the kills of a container, and its stalls as if they were kills,
-// oldest first. A stall that goes on is as of now. Where a higher limit was in vain, stalls at that limit and below ask
-// for nothing for [stallInVain].
+// oldest first. A stall that goes on is as of now. Where a higher limit did not help, stalls at that limit and below
+// ask for nothing for [stallInVain].
 func (l *Ledger) KillsAndStalls(container string, now time.Time) []memory.OOMKill {
 	all := l.Kills(container)
 	kept := l.stalls.kept[container]
