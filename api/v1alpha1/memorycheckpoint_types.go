@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CheckpointVersion is the version of all encodings in a MemoryCheckpoint: there is no other. memfit refuses a
+// CheckpointVersion is the single version of all encodings in a MemoryCheckpoint. memfit refuses a
 // MemoryCheckpoint of a newer version and reports it.
 const CheckpointVersion = 1
 

@@ -500,9 +500,9 @@ type DisruptionSpec struct {
 
 	// rollbackQuery is a PromQL query that returns no series while the workload is healthy, like the expression of an
 	// alerting rule. memfit queries the manager's Prometheus (--prometheus-url) at most every 15s. While the answer has
-	// a series, or there is no answer, no limit of a running pod is lowered; when it has one while a pod whose limit
-	// was lowered is watched, the lower limit is rolled back from every pod, and a pod has been watched for long enough
-	// only when Prometheus has answered since. Needs the manager's flag --rollback-queries, because a query reads
+	// a series, or Prometheus does not answer, no limit of a running pod is lowered; when it has one while a pod whose
+	// limit was lowered is watched, the lower limit is rolled back from every pod, and a pod has been watched for long
+	// enough only when Prometheus has answered since. Needs the manager's flag --rollback-queries, because a query reads
 	// whatever Prometheus has, of all namespaces. Default: none. Example:
 	// sum(rate(http_requests_total{namespace="shop",code=~"5.."}[2m])) > 1.
 	// +kubebuilder:validation:MinLength=1

@@ -20,7 +20,7 @@ import (
 const statusLong = `Show the workloads that memfit governs, the one that most needs attention first: killed recently,
 memory that drifts, a size that waits to be applied, no recommendation yet, the rest.
 
-  LIMIT    what running pods have -> what is recommended; (Hold) while there is no recommendation
+  LIMIT    of running pods -> recommended; (Hold) until there is a recommendation
   USE      the most that one replica used in the last two hours, and its share of the limit
   OOMS     OOM kills counted so far; "lately" within the profile's drift.window (24h by default)
   MEMORY   what memory does over time, and how long until the limit is reached

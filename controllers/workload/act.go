@@ -34,7 +34,8 @@ type Executor struct {
 const resizesAtOnce = 10
 
 // act carries out what the step decided to do to running pods. The checkpoint holds it already. Resizes that disturb
-// no pod do not wait for one another; what does is done one by one, with a look at the pods that serve before each.
+// no pod do not wait for one another; others are carried out one by one, and before each the pods that serve are
+// counted.
 func (r *Reconciler) act(
 	ctx context.Context, s *workload.Snapshot, m *workload.State, actions []rollout.Action, now time.Time,
 ) error {

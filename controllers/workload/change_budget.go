@@ -68,7 +68,7 @@ func (b *ChangeBudget) Start(ctx context.Context) error {
 }
 
 // Recall reads what was spent from all checkpoints. One that cannot be decoded counts nothing: its workload is not
-// changed before somebody fixes it.
+// changed until its checkpoint is fixed.
 func (b *ChangeBudget) Recall(ctx context.Context) error {
 	found := map[client.ObjectKey][]rollout.Spent{}
 	page := &v1alpha1.MemoryCheckpointList{}

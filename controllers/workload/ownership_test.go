@@ -59,7 +59,7 @@ var _ = Describe("What is recorded of a workload", func() {
 		expect.Missing(w.ctx, w.client, of.Namespace, policy.RecordName(of), &v1alpha1.MemoryRecommendation{})
 		expect.Missing(w.ctx, w.client, of.Namespace, policy.RecordName(of), &v1alpha1.MemoryCheckpoint{})
 	}
-	// ghost is a record without an owner, as memfit never writes it, with the kill of somebody long gone in it.
+	// ghost is a record without an owner, as memfit never writes it, with the kill of an earlier pod in it.
 	ghost := func(of memory.WorkloadRef) {
 		GinkgoHelper()
 		meta := metav1.ObjectMeta{Namespace: of.Namespace, Name: policy.RecordName(of)}

@@ -55,7 +55,7 @@ func (p *projection) stored(w memory.WorkloadRef) *v1alpha1.MemoryRecommendation
 	return rec
 }
 
-// publish writes the MemoryRecommendation if it reports something new, or if somebody edited or deleted it.
+// publish writes the MemoryRecommendation if it reports something new, or if another writer edited or deleted it.
 func (r *Reconciler) publish(
 	ctx context.Context, s *workload.Snapshot, e *entry, f *workload.Effects, now time.Time,
 ) error {
@@ -79,7 +79,7 @@ func (r *Reconciler) publish(
 	rec := e.recommendation.stored(s.Owner.Ref)
 	if err := r.writeRecommendation(ctx, s, rec, f.Status); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
-			// Somebody edited or deleted it: identify what is there and try again.
+			// Another writer edited or deleted it: identify what is there and try again.
 			if again := r.identifyRecommendation(ctx, s, e); again != nil {
 				return again
 			}
@@ -167,7 +167,7 @@ func (r *Reconciler) writeRecommendation(
 	return nil
 }
 
-// withdraw deletes the recommendation of a workload that nobody governs any more.
+// withdraw deletes the recommendation of a workload that no profile governs any more.
 func (r *Reconciler) withdraw(ctx context.Context, ref memory.WorkloadRef) error {
 	exists, err := r.exists(ctx, ref)
 	if err != nil || !exists {
@@ -182,16 +182,16 @@ func (r *Reconciler) withdraw(ctx context.Context, ref memory.WorkloadRef) error
 	return nil
 }
 
-// ProfileProblems are the workloads whose profile is unavailable, and who wants to know.
+// ProfileProblems are the workloads whose profile is unavailable, and what is called when that changes.
 type ProfileProblems struct {
-	// Known are those that are known. Nil: nobody is told.
+	// Known are those that are known. Nil: nothing is recorded.
 	Known *policy.Problems
-	// OnChange is called with the profiles that claim such a workload when that changes. Nil: nobody is called.
+	// OnChange is called with the profiles that claim such a workload when that changes. Nil: nothing is called.
 	OnChange func(...policy.ProfileKey)
 }
 
-// warn tells the workload's owner, once, that the profile it asks for is unavailable, and the profiles that stand in
-// each other's way.
+// warn tells the workload's owner, once, that the profile it asks for is unavailable, and the conflicting
+// profiles.
 func (r *Reconciler) warn(s *workload.Snapshot) {
 	if s.Problem != profile.NotFound && s.Problem != profile.Ambiguous {
 		r.solved(s.Owner.Ref)

@@ -54,7 +54,7 @@ type File struct {
 }
 
 // OK reports whether the story came out, in all its runs. What its author needed to know and memfit did not say
-// counts, but without a cluster there is nobody to ask.
+// counts, but without a cluster it cannot be asked.
 func (r *Report) OK() bool {
 	return r.Err == "" && !slices.ContainsFunc(r.Outcomes, func(o Outcome) bool { return !o.OK }) &&
 		(r.Bare || !slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Line == "" || a.Unsaid > 0 }))

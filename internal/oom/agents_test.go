@@ -14,7 +14,7 @@ import (
 )
 
 // TestAgents tells how what agents saw and what the kubelet reports of the same kills become one record of each,
-// whoever comes first. Every story is told again with memfit killed after every step, and every step is taken twice.
+// in any order. Every story is repeated with memfit killed after every step, and every step is taken twice.
 func TestAgents(t *testing.T) {
 	ref := memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}
 	type step func(*Ledger) (found, explained []memory.OOMKill)

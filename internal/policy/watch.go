@@ -77,7 +77,7 @@ func (w *Watcher) Start(ctx context.Context) error {
 }
 
 // restPerProfile is how long profiles rest after they were read, for each of them: reading takes some 5 us each, so
-// that somebody who edits one in a loop gets at most a fifth of a processor for it. It is not a fixed time because
+// that a client that edits one in a loop gets at most a fifth of a processor for it. It is not a fixed time because
 // `kubectl apply` sends profiles and the workloads that name them within milliseconds, and a pod that is made while
 // profiles rest goes without its settings: with 200 ms two of three did.
 const restPerProfile = 20 * time.Microsecond

@@ -137,8 +137,8 @@ func (n *Profile) inheritsFrom() string {
 	return "with what it inherits from " + strings.Join(names, " and ")
 }
 
-// boundsClash finds bounds for a container between which no size is; "" stands for one without an entry. A bound that
-// nobody stated is not a part of it.
+// boundsClash finds bounds for a container between which no size is; "" is one without an entry. A bound that
+// is not stated is not part of it.
 func (n *Profile) boundsClash(container string) []string {
 	entry, _ := n.entry(container)
 	s := stated(n.Spec, entry).Sizing

@@ -287,16 +287,6 @@ func (s *State) step(uid types.UID) (Step, bool) {
 	return Step{}, false
 }
 
-// UnderWay is what was begun with a pod and is not confirmed; false: nothing.
-func (s *State) UnderWay(pod types.UID) (Action, bool) {
-	if s.Restart != nil && s.Restart.UID == pod {
-		return Action{Pod: s.Restart.Pod, UID: pod, Evict: true, Restart: true}, true
-	}
-	st, begun := s.step(pod)
-	a := Action{Pod: st.Pod, UID: pod, Evict: st.evicts(), Sizes: st.To, Undo: st.Phase == Undoing}
-	return a, begun && st.Phase != Watching
-}
-
 // Changing reports whether a change of the pod was begun that is not confirmed.
 func (s *State) Changing(pod types.UID) bool {
 	st, begun := s.step(pod)

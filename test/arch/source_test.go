@@ -124,8 +124,8 @@ func TestOneFormatOfTimes(t *testing.T) {
 	}
 }
 
-// TestNobodyAsksForAVersion: what an API server can do shows in what it serves. A version says nothing about gates that
-// somebody turned off, and nothing about the nodes (docs/reference/kubernetes.md).
+// TestNobodyAsksForAVersion: what an API server can do shows in what it serves. A version does not show gates that
+// are turned off, nor the nodes (docs/reference/kubernetes.md).
 func TestNobodyAsksForAVersion(t *testing.T) {
 	for _, f := range goFiles(t) {
 		if strings.HasSuffix(f, "_test.go") || !shipped(f) {

@@ -28,19 +28,12 @@ import (
 // (EVIDENCE=240), and the workloads of all specs begin at the same time.
 const learnt = 12 * time.Minute
 
-// learns changes the mode of the profile, under which pods got what their template says, and waits until memfit has a
-// day of evidence and Applied has the reason.
+// learns changes the mode of the profile, under which pods got the sizes of their template, and waits until memfit has
+// a day of evidence and Applied has the reason.
 func learns(ctx context.Context, namespace string, mode v1alpha1.SizingMode, reason string) metav1.Condition {
 	GinkgoHelper()
 	switched(ctx, namespace, mode)
-	var c metav1.Condition
-	Eventually(func(g Gomega) {
-		rec, err := recommendation(ctx, namespace)
-		g.Expect(err).NotTo(HaveOccurred())
-		c = applied(rec)
-		g.Expect(c.Reason).To(Equal(reason), c.Message)
-	}).WithContext(ctx).WithTimeout(learnt).Should(Succeed())
-	return c
+	return appliedWithin(ctx, namespace, reason, learnt)
 }
 
 // compressed reports whether memfit runs with config/compress-evidence.

@@ -112,13 +112,18 @@ func applied(rec *v1alpha1.MemoryRecommendation) metav1.Condition {
 // eventuallyApplied waits for the condition to have a reason, and returns it.
 func eventuallyApplied(ctx context.Context, namespace, reason string) metav1.Condition {
 	GinkgoHelper()
+	return appliedWithin(ctx, namespace, reason, later)
+}
+
+func appliedWithin(ctx context.Context, namespace, reason string, within time.Duration) metav1.Condition {
+	GinkgoHelper()
 	var c metav1.Condition
 	Eventually(func(g Gomega) {
 		rec, err := recommendation(ctx, namespace)
 		g.Expect(err).NotTo(HaveOccurred())
 		c = applied(rec)
 		g.Expect(c.Reason).To(Equal(reason), c.Message)
-	}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+	}).WithContext(ctx).WithTimeout(within).Should(Succeed())
 	return c
 }
 

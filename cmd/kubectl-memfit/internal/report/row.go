@@ -156,7 +156,7 @@ func finding(conditions []metav1.Condition, kind string) Finding {
 // Drifts reports whether memory climbs, in what its condition says.
 func (r *Row) Drifts() bool { return r.Drift.Status == metav1.ConditionTrue }
 
-// Sized reports whether a number stands for any container.
+// Sized reports whether any container has a recommended size.
 func (r *Row) Sized() bool {
 	return slices.ContainsFunc(r.Containers, func(c Container) bool { return c.Recommended != nil })
 }

@@ -41,7 +41,7 @@ func Find(match func(args []string) bool) []Running {
 }
 
 // Inside returns the processes that are in the network namespace which is mounted on path. A path that is not a
-// namespace any more, as after a reboot, has nobody inside; and whoever asks from inside is not told about the others,
+// namespace any more, as after a reboot, has none; and a process inside is not shown the others,
 // because its own parents are among them.
 func Inside(path string) []Running {
 	namespace, err := os.Stat(path)
