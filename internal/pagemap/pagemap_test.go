@@ -145,7 +145,7 @@ func TestParseRefuses(t *testing.T) {
 
 // parseBudget is what reading one region's runs may take: a run is 16 bytes in memory for one of text, and the list of
 // them grows by doubling.
-var parseBudget = budget.Budget{Bytes: 64 << 10, PerByte: 64, CPU: 100 * time.Millisecond}
+var parseBudget = budget.Budget{Bytes: 64 << 10, PerByte: 64, CPU: time.Second}
 
 // FuzzParse: invalid runs in a snapshot are refused, or are exactly the blocks of their region.
 func FuzzParse(f *testing.F) {

@@ -461,7 +461,7 @@ func TestTooLittleCountsSamplesOnce(t *testing.T) {
 
 // classifyBudget is what naming a shape may take, per moment that was measured: series of the points of all instances
 // and of the past, cut and compared in several ways. As many moments as a history holds took 0.8 ms and 190 KiB.
-var classifyBudget = budget.Budget{Bytes: 256 << 10, PerByte: 4 << 10, CPU: 100 * time.Millisecond}
+var classifyBudget = budget.Budget{Bytes: 256 << 10, PerByte: 4 << 10, CPU: time.Second}
 
 // FuzzClassify: whatever was measured, there is an answer within the budget, and no number in it is absurd.
 func FuzzClassify(f *testing.F) {

@@ -18,7 +18,8 @@ type Budget struct {
 	// Bytes may be allocated whatever the input, and PerByte bytes more for each of its bytes. Less than 64 KiB is luck:
 	// the machinery of a test and of a fuzzer allocates some KB meanwhile.
 	Bytes, PerByte int
-	// CPU is processor time for an input of any size that is allowed, on a slow machine.
+	// CPU is processor time for an input of any size that is allowed, on a slow machine. Less than a second is luck:
+	// what the host takes from a virtual machine counts as the thread's (156 ms were counted for a call of 1 ms).
 	CPU time.Duration
 }
 
