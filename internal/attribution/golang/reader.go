@@ -41,7 +41,7 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 	if err != nil {
 		return false
 	}
-	_, err = exe.Section(".go.buildinfo")
+	_, err = exe.ELF.Section(".go.buildinfo")
 	return err == nil
 }
 
