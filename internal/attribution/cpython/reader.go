@@ -134,9 +134,7 @@ func (a *arenas) mapping(m *procmem.Mapping) error {
 	}
 	found.committed = last - first
 	a.merge(found)
-	a.regions = append(a.regions, attribution.Region{
-		Start: first, End: last, Kind: attribution.PyArena, Confidence: attribution.Structural,
-	})
+	a.regions = append(a.regions, attribution.Region{Start: first, End: last, Kind: attribution.PyArena})
 	return nil
 }
 

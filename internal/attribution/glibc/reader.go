@@ -137,9 +137,7 @@ func (t *tally) arena(ctx context.Context, a *arena) error {
 		if a.main {
 			_, end = extent(t.s, t.s.MappingOf(h.start))
 		}
-		t.regions = append(t.regions, attribution.Region{
-			Start: h.start, End: end, Kind: kind, Confidence: attribution.Structural,
-		})
+		t.regions = append(t.regions, attribution.Region{Start: h.start, End: end, Kind: kind})
 	}
 	t.add(all)
 	t.perArena = append(t.perArena, all.resident)
@@ -216,9 +214,7 @@ func (t *tally) mapped(ctx context.Context) error {
 				return err
 			}
 			t.mappedBytes += resident
-			t.regions = append(t.regions, attribution.Region{
-				Start: m.Start, End: end, Kind: attribution.GlibcMmap, Confidence: attribution.Structural,
-			})
+			t.regions = append(t.regions, attribution.Region{Start: m.Start, End: end, Kind: attribution.GlibcMmap})
 		}
 	}
 	return nil
@@ -293,11 +289,6 @@ func (t *tally) usage(arenas []arena) attribution.Usage {
 	}
 	if t.size > 0 {
 		u.Coverage = min(1, float64(t.walked)/float64(t.size))
-	}
-	for _, r := range t.regions {
-		for m := t.s.MappingOf(r.Start); m != nil && m.Start < r.End; m = t.s.MappingOf(m.End) {
-			u.CgroupDelayed = u.CgroupDelayed || m.AnonHugePages > 0
-		}
 	}
 	return u
 }

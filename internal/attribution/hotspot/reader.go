@@ -82,9 +82,7 @@ func (j *jvm) read() ([]attribution.Region, attribution.Usage, error) {
 	if h.end == 0 {
 		return nil, attribution.Usage{}, err
 	}
-	regions := append(j.code(flags), attribution.Region{
-		Start: h.start, End: h.end, Kind: attribution.JVMHeap, Confidence: attribution.Exact,
-	})
+	regions := append(j.code(flags), attribution.Region{Start: h.start, End: h.end, Kind: attribution.JVMHeap})
 	if err != nil || h.overlap() { // the range is known, what is in it is not
 		h.spans = nil
 	}
@@ -176,9 +174,7 @@ func (j *jvm) code(flags map[string]uint64) []attribution.Region {
 	high, err2 := j.static("CodeCache::_high_bound")
 	const largest = 2 << 30 // of a code cache, for HotSpot
 	if err == nil && err2 == nil && low < high && high-low <= largest {
-		regions = append(regions, attribution.Region{
-			Start: low, End: high, Kind: attribution.JVMCode, Confidence: attribution.Exact,
-		})
+		regions = append(regions, attribution.Region{Start: low, End: high, Kind: attribution.JVMCode})
 	}
 	base, err := j.static(
 		"CompressedKlassPointers::_base", "CompressedKlassPointers::_narrow_klass._base", "Universe::_narrow_klass._base",
@@ -202,7 +198,7 @@ func (j *jvm) classSpace(base, size uint64) []attribution.Region {
 		length := min(m.Size(), left)
 		left -= length
 		regions = append(regions, attribution.Region{
-			Start: m.Start, End: m.Start + length, Kind: attribution.JVMClass, Confidence: attribution.Structural,
+			Start: m.Start, End: m.Start + length, Kind: attribution.JVMClass,
 		})
 	}
 	return regions

@@ -94,9 +94,7 @@ func (h *heap) all(ctx context.Context) error {
 			continue
 		}
 		if m.Size() == transientSize {
-			h.transient = append(h.transient, attribution.Region{
-				Start: m.Start, End: m.End, Kind: Transient, Confidence: attribution.Heuristic,
-			})
+			h.transient = append(h.transient, attribution.Region{Start: m.Start, End: m.End, Kind: Transient})
 			continue
 		}
 		if err := h.mapping(m); err != nil {
@@ -206,9 +204,7 @@ func (h *heap) page(at uint64) (p page, what verdict, err error) {
 }
 
 func (h *heap) add(at uint64, p page, resident uint64) {
-	h.regions = append(h.regions, attribution.Region{
-		Start: at, End: at + h.size, Kind: attribution.RubyPage, Confidence: attribution.Structural,
-	})
+	h.regions = append(h.regions, attribution.Region{Start: at, End: at + h.size, Kind: attribution.RubyPage})
 	used := min((p.total-p.free)*p.slot, resident)
 	h.pages++
 	h.slots += p.total

@@ -210,9 +210,7 @@ func (h *heap) add(p page, m *procmem.Mapping, runs []procmem.Run) {
 	if m.Has(procmem.Executable) {
 		kind = attribution.V8Code
 	}
-	h.regions = append(h.regions, attribution.Region{
-		Start: p.start, End: p.end(), Kind: kind, Confidence: attribution.Structural,
-	})
+	h.regions = append(h.regions, attribution.Region{Start: p.start, End: p.end(), Kind: kind})
 	resident := procmem.ResidentBytes(runs, p.start, p.end())
 	used := min(p.used()+p.area-p.start, resident) // the header is in use, too
 	h.read += resident
