@@ -30,10 +30,7 @@ var libraries = []struct {
 
 func rulesFor(s *Snapshot) *rules {
 	r := &rules{s: s, jvm: s.HasFile("libjvm.so")}
-	for _, t := range s.Process.Threads {
-		r.threads = append(r.threads, t.RobustList)
-	}
-	slices.Sort(r.threads)
+	r.threads = slices.Sorted(slices.Values(s.Process.RobustLists))
 	for _, l := range libraries {
 		if r.library == "" && s.HasFile(l.prefix) {
 			r.library = l.kind

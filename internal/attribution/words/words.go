@@ -56,15 +56,6 @@ func (r *Reader) Close() {
 	clear(r.files)
 }
 
-// Forget drops what is held, so that the next words are those of now.
-func (r *Reader) Forget() {
-	for _, page := range r.pages {
-		clear(page[:])
-	}
-	clear(r.pages)
-	r.order = r.order[:0]
-}
-
 // Size is an amount of memory of a process: words of it may be any number.
 func Size(n uint64) memory.Bytes { return memory.Bytes(min(n, math.MaxInt64)) }
 

@@ -58,10 +58,6 @@ func TestBudget(t *testing.T) {
 	if _, err := r.Uint64(at + 1000*procmem.PageSize); !errors.Is(err, words.ErrBudget) {
 		t.Errorf("%v, want %v", err, words.ErrBudget)
 	}
-	r.Forget()
-	if _, err := r.Uint64(at); !errors.Is(err, words.ErrBudget) {
-		t.Errorf("what was forgotten is read again: %v", err)
-	}
 }
 
 // file is a file in memory.
