@@ -16,11 +16,9 @@ import (
 
 // Names of what [attribution.Usage.Details] holds besides [Flags].
 const (
-	Reserved  = "reserved"  // address space of the heap
-	Regions   = "regions"   // count of regions or spaces
-	Empty     = "empty"     // how many of them hold nothing
-	Filled    = "filled"    // bytes up to where they are filled, resident or not: what the JVM itself calls used
-	PagesRead = "pagesRead" // of the process
+	Regions = "regions" // count of regions or spaces
+	Empty   = "empty"   // how many of them hold nothing
+	Filled  = "filled"  // bytes up to where they are filled, resident or not: what the JVM itself calls used
 )
 
 // Reader reads the heap of a HotSpot JVM.
@@ -126,9 +124,8 @@ func (j *jvm) usage(h heap, flags map[string]uint64) (attribution.Usage, error) 
 	}
 	u.Coverage = coverage(h, runs)
 	u.Details = append(u.Details,
-		attribution.Detail{Name: Reserved, Value: signed(h.end - h.start)},
 		attribution.Detail{Name: Regions, Value: int64(len(h.spans))}, attribution.Detail{Name: Empty, Value: empty},
-		attribution.Detail{Name: Filled, Value: signed(filled)}, attribution.Detail{Name: PagesRead, Value: int64(j.Reads())},
+		attribution.Detail{Name: Filled, Value: signed(filled)},
 	)
 	for _, name := range append([]string{HeapByMemory}, Flags...) {
 		if value, set := flags[name]; set && value <= math.MaxInt64 {

@@ -22,8 +22,7 @@ const (
 	EmptyPages = "emptyPages"
 	Slots      = "slots" // count
 	FreeSlots  = "freeSlots"
-	PageSize   = "pageSize"  // bytes
-	PagesRead  = "pagesRead" // of the process
+	PageSize   = "pageSize" // bytes
 )
 
 // ErrNone is returned for a process in which no page was found.
@@ -228,7 +227,6 @@ func (h *heap) usage() attribution.Usage {
 		Details: []attribution.Detail{
 			{Name: Pages, Value: h.pages}, {Name: EmptyPages, Value: h.empty}, {Name: Slots, Value: int64(h.slots)},
 			{Name: FreeSlots, Value: int64(h.freeSlots)}, {Name: PageSize, Value: int64(h.size)},
-			{Name: PagesRead, Value: int64(h.words.Reads())},
 		},
 	}
 }
