@@ -332,8 +332,8 @@ type StallSnapshot struct {
 	// podLimit is the effective limit of the pod's cgroup, which its containers share; absent: none.
 	// +optional
 	PodLimit *resource.Quantity `json:"podLimit,omitempty"`
-	// series is the minute before it showed, five seconds after it started, oldest first: up to 40 readings of the last ten
-	// seconds as they were read, and before them the highest of every 2.5 seconds.
+	// series is the minute before it showed, five seconds after it started, oldest first: up to 40 readings of the last
+	// ten seconds as they were read, and before them the highest of every 2.5 seconds.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=60
 	// +optional

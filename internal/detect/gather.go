@@ -37,9 +37,9 @@ type Process struct {
 // Open opens a mapped file by its path, as the process sees it.
 type Open func(path string) (procmem.File, error)
 
-// Gather reads the files of a process for all that a mark asks about, each once, in pieces, unless it read them before in
-// this scope. An error means that a file could not be read, which then matches no mark; a file that is not a 64-bit ELF
-// file is not an error.
+// Gather reads the files of a process for all that a mark asks about, each once, in pieces, unless it read them before
+// in this scope. An error means that a file could not be read, which then matches no mark; a file that is not a 64-bit
+// ELF file is not an error.
 func (c *Cache) Gather(scope string, p Process, open Open) (Facts, error) {
 	f := Facts{Program: p.Program, Argv: p.Argv, Env: p.Env}
 	var failed error

@@ -129,7 +129,8 @@ func TestPasswordsOfAJVMAreNotKept(t *testing.T) {
 			entry{"sun.rt.javaCommand", 0, []byte("app.jar --password=" + secret + "\x00"), 'B'},
 		))}, &buffer}, nil
 	}
-	facts, _ := new(Cache).Gather("", Process{Mappings: []procmem.Mapping{{Path: "/tmp/hsperfdata_app/1", Inode: 1}}}, open)
+	p := Process{Mappings: []procmem.Mapping{{Path: "/tmp/hsperfdata_app/1", Inode: 1}}}
+	facts, _ := new(Cache).Gather("", p, open)
 	if facts.VMArgs != "-Xmx64m -XX:MaxRAMPercentage=50" {
 		t.Errorf("kept %q", facts.VMArgs)
 	}

@@ -19,9 +19,9 @@ const (
 
 var errPerfData = errors.New("no hsperfdata of HotSpot")
 
-// parsePerfData reads the file in which a HotSpot JVM counts ("hsperfdata"), of version 2.0, which JDK 5 to 25 write. It
-// returns the arguments and the contents of a flags file that the JVM was started with, as far as they concern memory,
-// and nothing of the application's. Amounts are not read: they are refreshed at collections only.
+// parsePerfData reads the file in which a HotSpot JVM counts ("hsperfdata"), of version 2.0, which JDK 5 to 25 write.
+// It returns the arguments and the contents of a flags file that the JVM was started with, as far as they concern
+// memory, and nothing of the application's. Amounts are not read: they are refreshed at collections only.
 func parsePerfData(b []byte) (string, error) {
 	b = b[:min(len(b), maxPerfData)]
 	if len(b) < 32 || binary.BigEndian.Uint32(b) != 0xcafec0c0 || b[5] != 2 {

@@ -364,8 +364,8 @@ func TestABurstIsNoStall(t *testing.T) {
 	}
 }
 
-// TestTheMinuteBeforeAStall: a stall is certain half a minute after it began, and the report covers the minute before its
-// first sign, with the growth up to the level at which it stalls and the lower of the limits of container and pod.
+// TestTheMinuteBeforeAStall: a stall is certain half a minute after it began, and the report covers the minute before
+// its first sign, with the growth up to the level at which it stalls and the lower of the limits of container and pod.
 func TestTheMinuteBeforeAStall(t *testing.T) {
 	r := New(true)
 	const climb, every = 80 * time.Second, 250 * time.Millisecond

@@ -161,7 +161,8 @@ func TestAgentsReportEnds(t *testing.T) {
 	l.sample.HasMajorFaults = false
 	l.use(time.Hour, mi(180), mi(40), 0).use(30*time.Second, mi(235), mi(20), 0)
 	a := AgentStall{
-		Container: l.sample.Container, Started: l.sample.Time.Add(-30 * time.Second), Limit: mi(256), Anon: mi(235), Faults: 150,
+		Container: l.sample.Container, Started: l.sample.Time.Add(-30 * time.Second), Limit: mi(256), Anon: mi(235),
+		Faults: 150,
 	}
 	bounds := StallBounds{Limit: l.limit}
 	if !l.watch.Report(a, bounds, l.sample.Time) {

@@ -10,8 +10,8 @@ type Process struct {
 	StartTime uint64
 	// Exe is the path of the program, as seen inside its container. The process chose it: it is not a proof.
 	Exe string
-	// RobustLists are the addresses of the heads of the threads' lists of robust mutexes, as far as they are known, without
-	// the main thread's. The C library keeps each inside its descriptor of the thread, which lies at the top of the
-	// thread's stack.
+	// RobustLists are the addresses of the heads of the threads' lists of robust mutexes, as far as they are known,
+	// without the main thread's. The C library keeps each inside its descriptor of the thread, which lies at the top of
+	// the thread's stack.
 	RobustLists []uint64
 }

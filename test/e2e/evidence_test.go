@@ -210,7 +210,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 			}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		}, SpecTimeout(learnt+later*3))
 
-	It("wait while no window is open, which memfit says until when, and a kill raises all the same", func(ctx SpecContext) {
+	It("wait until a window opens, which memfit says, and a kill raises all the same", func(ctx SpecContext) {
 		pod := readyPods(ctx, windowed, 1)[0]
 		Expect(learns(ctx, windowed, v1alpha1.SizingInPlace, v1alpha1.ReasonWaitingForWindow).Message).To(
 			ContainSubstring("opens at " + opens.Format(time.RFC3339)),
@@ -240,7 +240,8 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 
 	It("are taken back, in an open window, from a pod that is not ready with them", func(ctx SpecContext) {
 		readyPods(ctx, unready, 2)
-		Expect(learns(ctx, unready, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching).Message).To(ContainSubstring("the first of 2"))
+		watching := learns(ctx, unready, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching)
+		Expect(watching.Message).To(ContainSubstring("the first of 2"))
 		var told []corev1.Event
 		Eventually(func(g Gomega) {
 			var err error

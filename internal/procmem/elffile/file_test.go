@@ -27,7 +27,8 @@ const (
 	fileSize = 0x900
 )
 
-// library is an ELF file with the exported symbols "alpha" and "beta", and a section .text. gnu chooses between the two tables of hashes.
+// library is an ELF file with the exported symbols "alpha" and "beta", and a section .text. gnu chooses between the two
+// tables of hashes.
 func library(gnu bool) []byte {
 	b := make([]byte, fileSize)
 	copy(b, "\x7fELF\x02\x01\x01")

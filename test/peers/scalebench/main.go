@@ -38,7 +38,7 @@ type options struct {
 func main() {
 	var o options
 	sizes := flag.String("containers", "1000,10000,100000", "sizes to measure, separated by commas")
-	flag.DurationVar(&o.hours, "hours", 6*time.Hour, "time that passes while writes are counted; 0: writes are not counted")
+	flag.DurationVar(&o.hours, "hours", 6*time.Hour, "time that passes while writes are counted; 0: they are not")
 	flag.IntVar(&o.workloads, "workloads", 50, "workloads whose writes are counted")
 	flag.StringVar(&o.profiles, "profiles", "",
 		"directory for profiles of the loop, loop-CONTAINERS.cpu and .heap, for go tool pprof; empty: none")

@@ -35,7 +35,8 @@ const (
 	killCountersInterval = time.Minute
 )
 
-// A container is sampled for a week and a day before the measurement: every hour, and at the end as often as memfit does.
+// A container is sampled for a week and a day before the measurement: every hour, and at the end as often as memfit
+// does.
 const (
 	lookBack   = 8 * 24 * time.Hour
 	recentSpan = 30 * time.Minute
