@@ -141,7 +141,7 @@ func TestCluster(t *testing.T) {
 	t.Run("without memfit", func(t *testing.T) {
 		for _, verb := range [][]string{{"status"}, {"explain", "web"}, {"export"}} {
 			if out, errs, code := c.run("reader", verb...); code != exitFailed || out != "" ||
-				!strings.Contains(errs, "memfit is not installed there: kubectl apply --server-side") {
+				!strings.Contains(errs, "memfit is not installed: kubectl apply --server-side") {
 				t.Errorf("%v: exit %d, %q, %q", verb, code, out, errs)
 			}
 		}
@@ -190,7 +190,7 @@ func TestCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, _, _ := strings.Cut(string(golden), "\nProfiles that need a look") // these profiles have no status
+		want, _, _ := strings.Cut(string(golden), "\nProfiles that need attention") // these profiles have no status
 		if code != 0 || errs != "" || out != want {
 			t.Errorf("exit %d, stderr %q, got\n%s\nwant what the report's own test has:\n%s", code, errs, out, want)
 		}
@@ -253,12 +253,12 @@ func TestCluster(t *testing.T) {
 			t.Errorf("nothing there is the cluster's, yet: exit %d, %q, %q", code, out, errs)
 		}
 		if out, errs, code := c.run("tenant", "status", "-n", "shop"); code != 0 ||
-			!strings.Contains(errs, "warning: without what profiles say of themselves") ||
+			!strings.Contains(errs, "warning: could not read the status of profiles") ||
 			!strings.Contains(out, "statefulset/orders") {
 			t.Errorf("a profile of the cluster governs there: exit %d, %q, %q", code, out, errs)
 		}
 		if out, errs, code := c.run("tenant", "explain", "-n", "shop", "orders"); code != 0 ||
-			!strings.Contains(errs, "warning: without the bounds of the profile") || strings.Contains(out, "Bounds") {
+			!strings.Contains(errs, "warning: the bounds of the profile are unavailable") || strings.Contains(out, "Bounds") {
 			t.Errorf("explain: exit %d, %q, %q", code, out, errs)
 		}
 	})
@@ -274,7 +274,7 @@ func TestCluster(t *testing.T) {
 			}
 		}
 		for name, want := range map[string]string{
-			"web": "more than one workload in namespace shop", "nope": "memfit knows there: cronjob/report",
+			"web": "several workloads in namespace shop", "nope": "known workloads: cronjob/report",
 		} {
 			if _, errs, code := c.run("reader", "explain", name, "-n", "shop"); code != exitFailed ||
 				!strings.Contains(errs, want) {
@@ -371,11 +371,11 @@ func TestCluster(t *testing.T) {
 		}
 		out, errs, code := c.run("reader", "report", "-n", "shop", "--price-per-gib-month", "3")
 		if code != 0 || !strings.Contains(out, "<td>231Mi</td>") || !strings.Contains(out, "USD a month") ||
-			!strings.Contains(errs, "The histories of 1 container are of another version") {
+			!strings.Contains(errs, "The histories of 1 container are from another version") {
 			t.Errorf("exit %d, %q, %s", code, errs, out)
 		}
 		if _, errs, code := c.run("tenant", "report", "-n", "shop"); code != 0 ||
-			!strings.Contains(errs, "warning: Sizes are as memfit wrote them, without the present bounds of profiles") {
+			!strings.Contains(errs, "warning: Sizes are as memfit wrote them, without the current bounds of profiles") {
 			t.Errorf("without the right to read the cluster's profiles: exit %d, %q", code, errs)
 		}
 		var profile v1alpha1.MemoryProfile

@@ -17,11 +17,11 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-// completionTimeout is how long somebody who pressed Tab waits before it feels broken.
+// completionTimeout is how long a completion may take: after that, pressing Tab feels broken.
 const completionTimeout = 3 * time.Second
 
-// completeWorkloads offers the workloads that memfit knows, by kind and name, and by the name alone to those who began
-// with that. An error offers nothing: there is nowhere to show it.
+// completeWorkloads offers the workloads that memfit governs, by kind and name, or by the name alone where that is
+// what was typed. After an error it offers nothing, as there is no place to show it.
 func (r *reader) completeWorkloads(
 	cmd *cobra.Command, given []string, typed string,
 ) ([]string, cobra.ShellCompDirective) {
@@ -48,7 +48,7 @@ func (r *reader) completeNamespaces(cmd *cobra.Command, _ []string, typed string
 	})
 }
 
-// complete asks the cluster for words, as long as somebody who pressed Tab waits, and keeps those that begin as typed.
+// complete asks the cluster for words within completionTimeout, and keeps those that start with what was typed.
 func (r *reader) complete(
 	cmd *cobra.Command, typed string, ask func(context.Context, *cluster.Cluster, string) []string,
 ) ([]string, cobra.ShellCompDirective) {

@@ -75,9 +75,9 @@ func (r *reader) explain(cmd *cobra.Command, workload string, o *output) error {
 	switch {
 	case unread == nil:
 	case governing == nil:
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: without the bounds of the profile: %v\n", unread)
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: the bounds of the profile are unavailable: %v\n", unread)
 	default:
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: without what the profile may inherit from the cluster: %v\n", unread)
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: what the profile inherits from the cluster is unavailable: %v\n", unread)
 	}
 	explanation := report.Explain(rec, governing)
 	return o.page(cmd, "WorkloadExplanation", explanation, explanation.Write)

@@ -93,7 +93,7 @@ func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) e
 	profiles, err := a.Profiles(cmd.Context(), a.namespace)
 	if err != nil && a.unknownProfile(profiles) {
 		fmt.Fprintf(
-			cmd.ErrOrStderr(), "warning: without the present bounds of the profile, sizes are as memfit wrote them: %v\n", err,
+			cmd.ErrOrStderr(), "warning: without the current bounds of the profile, sizes are as memfit wrote them: %v\n", err,
 		)
 	}
 	report.Bound(a.recs, profiles)

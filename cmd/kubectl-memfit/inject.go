@@ -102,7 +102,7 @@ func (f injectFlags) render(r *offline.Result) ([]byte, error) {
 	return r.YAML(), nil
 }
 
-// conclude tells what was done and chooses the exit code.
+// conclude writes the notes and chooses the exit code.
 func (f injectFlags) conclude(r *offline.Result, out []byte, stderr io.Writer) error {
 	notes := r.Problems
 	if !f.quiet {
@@ -126,7 +126,7 @@ func (f injectFlags) conclude(r *offline.Result, out []byte, stderr io.Writer) e
 func (f injectFlags) read(stdin io.Reader) (manifests, profiles []byte, err error) {
 	switch {
 	case f.file == "":
-		return nil, nil, fmt.Errorf("say which manifests with -f FILE, or -f - for standard input")
+		return nil, nil, fmt.Errorf("name the manifests: -f FILE, or -f - for standard input")
 	case f.file == "-" && f.profile == "-":
 		return nil, nil, fmt.Errorf("-f and --profile cannot both be standard input")
 	case f.output != "yaml" && f.output != "diff" && f.output != "json":

@@ -55,7 +55,7 @@ func (c server) inside(t *testing.T) {
 	node := snapshot.Status.NodeName
 	snapshot.Status.NodeName = "node-2"
 	c.create(t, &snapshot)
-	want(exitFailed, `was written by the agent of node "node-2"`, "map", pod.Name)
+	want(exitFailed, `is from node "node-2"`, "map", pod.Name)
 	snapshot.Status.NodeName = node
 	if err := c.client.Update(t.Context(), &snapshot); err != nil {
 		t.Fatal(err)
@@ -76,11 +76,11 @@ func (c server) inside(t *testing.T) {
 	}
 	folder := t.TempDir()
 	want(
-		0, "nodejs.yaml is written\nCheck what is suggested, then: kubectl apply -R -f "+folder+"\n", "scan", "--write",
+		0, "nodejs.yaml\nCheck what is suggested, then: kubectl apply -R -f "+folder+"\n", "scan", "--write",
 		folder,
 	)
 	if _, errs, _ := c.run("reader", "scan", "-n", "inside", "--write", folder); strings.Contains(errs, "kubectl apply") ||
-		!strings.Contains(errs, "nodejs.yaml exists and stays as it is") {
+		!strings.Contains(errs, "nodejs.yaml: it exists") {
 		t.Errorf("nothing is written again: %q", errs)
 	}
 	written, err := os.ReadFile(filepath.Join(folder, "inside", "nodejs.yaml"))

@@ -25,7 +25,7 @@ const (
 	exitProblem = 3 // everything was written, but a workload asks for a profile that cannot be applied
 )
 
-// exit is an error that decides the exit code. A nil err means that everything has been said.
+// exit is an error with an exit code. With a nil err, nothing is left to be printed.
 type exit struct {
 	code int
 	err  error

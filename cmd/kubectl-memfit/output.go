@@ -52,7 +52,7 @@ func outputFlag(cmd *cobra.Command, value *string, standard string, offered ...s
 	completes(cmd, "output", offered)
 }
 
-// completes offers words for a flag. What ends in "=" goes on without a space.
+// completes offers words for a flag. After a word that ends in "=" no space is added.
 func completes(cmd *cobra.Command, flag string, words []string) {
 	// fails only for a flag that is not there
 	_ = cmd.RegisterFlagCompletionFunc(
@@ -67,8 +67,8 @@ func completes(cmd *cobra.Command, flag string, words []string) {
 	)
 }
 
-// options checks what was asked for, before anything is read. word is what --sort-by says where it is one of the
-// orders, else the usual one.
+// options validates the flags before anything is read. word is the value of --sort-by where it is one of the orders,
+// else the default order.
 func (o *output) options(cmd *cobra.Command) (options listing.Options, word string, err error) {
 	options.Format, err = listing.Parse(o.value, o.offered)
 	if err != nil {
@@ -93,7 +93,7 @@ func (o *output) options(cmd *cobra.Command) (options listing.Options, word stri
 	return options, word, nil
 }
 
-// page prints one thing: by write for people, else its fields. kind names it, unless it says itself what it is.
+// page prints one object: with write for users, else its fields. kind is its kind, unless the value has one.
 func (o *output) page(
 	cmd *cobra.Command, kind string, value any, write func(w io.Writer, c listing.Colors) error,
 ) error {

@@ -104,7 +104,7 @@ func (c server) clusters(t *testing.T) {
 		t.Errorf("for machines: exit %d, %q", code, out)
 	}
 	for want, args := range map[string][]string{
-		"this is about one cluster: name one --context":     {"explain", "deploy/web", "--context", "envtest,twin"},
+		"this command reads one cluster: name one --context":     {"explain", "deploy/web", "--context", "envtest,twin"},
 		"--write is about one cluster: name one --context":  {"scan", "--write", "x", "--context", "envtest,twin"},
 		"context was not found for specified context: nope": {"status", "--context", "envtest,nope"},
 		"--context names an empty context":                  {"status", "--context", "envtest,"},

@@ -29,7 +29,7 @@ type reader struct {
 // inHelp are the flags of kubectl that help shows; the others work as well, and would bury ours.
 var inHelp = []string{"namespace", "context", "kubeconfig", "as", "request-timeout"}
 
-// scope is how much a verb can be about at once.
+// scope is how many namespaces and clusters a verb reads.
 type scope int
 
 const (
@@ -55,14 +55,14 @@ func reading(cmd *cobra.Command, most scope) *reader {
 	return r
 }
 
-// open prepares to read from the one cluster that is asked for, and says which namespace; "" is all of them.
+// open prepares to read from the one selected cluster, and returns the namespace; "" is all of them.
 func (r *reader) open() (*cluster.Cluster, string, error) {
 	sites, err := r.sites()
 	if err != nil {
 		return nil, "", err
 	}
 	if len(sites) > 1 {
-		return nil, "", exit{exitFailed, errors.New("this is about one cluster: name one --context")}
+		return nil, "", exit{exitFailed, errors.New("this command reads one cluster: name one --context")}
 	}
 	return sites[0].Cluster, sites[0].namespace, nil
 }
@@ -86,7 +86,7 @@ func (r *reader) ask(ctx context.Context) (siteRecommendations, error) {
 	return siteRecommendations{site{Cluster: c, namespace: namespace}, recs}, nil
 }
 
-// find is the recommendation of a workload that somebody named.
+// find returns the recommendation of a workload that the user named.
 func (a siteRecommendations) find(workload string) (*v1alpha1.MemoryRecommendation, error) {
 	rec, err := report.Find(a.recs, workload, place(a.namespace))
 	if err != nil {

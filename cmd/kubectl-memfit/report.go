@@ -115,13 +115,13 @@ func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error)
 	profiles, err := s.Profiles(ctx, s.namespace)
 	if err != nil && (siteRecommendations{s, in.Recommendations}).unknownProfile(profiles) {
 		in.Notes = append(in.Notes, fmt.Sprintf(
-			"Sizes are as memfit wrote them, without the present bounds of profiles: %v", err,
+			"Sizes are as memfit wrote them, without the current bounds of profiles: %v", err,
 		))
 	}
 	report.Bound(in.Recommendations, profiles)
 	given := inventory.NewGivenBack(in.Recommendations, s.Templates(ctx, s.namespace))
 	if err := s.EachPod(ctx, s.namespace, given.AddPod); err != nil {
-		in.Notes = append(in.Notes, fmt.Sprintf("What was given back is not known: %v", err))
+		in.Notes = append(in.Notes, fmt.Sprintf("The memory given back is unknown: %v", err))
 	} else {
 		in.GivenBack = map[string]htmlreport.Difference{}
 		for of, d := range given.Differences {
@@ -136,11 +136,11 @@ func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error)
 		unread += more
 	})
 	if err != nil {
-		in.Notes = append(in.Notes, fmt.Sprintf("There are no curves: %v", err))
+		in.Notes = append(in.Notes, fmt.Sprintf("Curves are unavailable: %v", err))
 	}
 	if unread > 0 {
 		in.Notes = append(in.Notes, fmt.Sprintf(
-			"The histories of %s are of another version of memfit than this plugin: they have no curves.",
+			"The histories of %s are from another version of memfit than this plugin, so they have no curves.",
 			format.Count(unread, "container"),
 		))
 	}

@@ -88,10 +88,10 @@ func scan(cmd *cobra.Command, sites []site, folder string, options listing.Optio
 	return writeProfiles(cmd, folder, inventory.Profiles(all))
 }
 
-// writeProfiles writes files that are not there yet, and says which.
+// writeProfiles writes the files that do not exist yet, and lists them.
 func writeProfiles(cmd *cobra.Command, folder string, files []inventory.File) error {
 	if len(files) == 0 {
-		fmt.Fprintln(cmd.ErrOrStderr(), "No profile is written: each workload has one, or its runtime is unknown")
+		fmt.Fprintln(cmd.ErrOrStderr(), "No profiles to write: each workload has one, or its runtime is unknown")
 	}
 	written := 0
 	for _, f := range files {
@@ -99,12 +99,12 @@ func writeProfiles(cmd *cobra.Command, folder string, files []inventory.File) er
 		err := writeNew(path, f.Text)
 		switch {
 		case errors.Is(err, fs.ErrExist):
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s exists and stays as it is\n", path)
+			fmt.Fprintf(cmd.ErrOrStderr(), "Skipped %s: it exists\n", path)
 		case err != nil:
 			return exit{exitFailed, fmt.Errorf("writing profiles: %w", err)}
 		default:
 			written++
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s is written\n", path)
+			fmt.Fprintf(cmd.ErrOrStderr(), "Wrote %s\n", path)
 		}
 	}
 	if written > 0 {
@@ -133,16 +133,16 @@ func inventoryOf(ctx context.Context, s site, errs io.Writer) (*inventory.Invent
 	if err := s.EachPod(ctx, s.namespace, in.AddPod); err != nil {
 		return nil, err
 	}
-	warn := func(without string, err error) {
+	warn := func(what string, err error) {
 		if err != nil && !cluster.NotServed(err) {
-			fmt.Fprintf(errs, "warning: without %s: %v\n", without, err)
+			fmt.Fprintf(errs, "warning: could not read %s: %v\n", what, err)
 		}
 	}
 	recs, err := s.Recommendations(ctx, s.namespace)
-	warn("what profiles declare", err)
+	warn("recommendations", err)
 	in.Recommend(recs)
 	warn("metrics.k8s.io", s.EachUse(ctx, s.namespace, in.AddUse))
-	warn("what agents found", s.EachSnapshot(ctx, s.namespace, in.AddSnapshot))
+	warn("snapshots", s.EachSnapshot(ctx, s.namespace, in.AddSnapshot))
 	return in, nil
 }
 

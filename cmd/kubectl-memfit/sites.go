@@ -88,28 +88,28 @@ func (r *reader) in(name string) *genericclioptions.ConfigFlags {
 	return f
 }
 
-// columns says which columns the table needs before the others.
+// columns sets which columns precede the others.
 func columns(o *listing.Options, sites []site) {
 	o.Clusters = len(sites) > 1
 	o.Namespaces = sites[0].namespace == "" ||
 		slices.ContainsFunc(sites, func(s site) bool { return s.namespace != sites[0].namespace })
 }
 
-// askAll reads all clusters at once, and returns what they answered in the order they were named. One that cannot be
-// read does not keep the others from being shown: its error comes beside what the others answered.
+// askAll reads all clusters in parallel, and returns their answers in the order in which they were named. The error of
+// one comes beside the answers of the others.
 func askAll[T any](
 	cmd *cobra.Command, sites []site, ask func(ctx context.Context, s site, errs io.Writer) (T, error),
 ) ([]T, error) {
 	results, problems := make([]T, len(sites)), make([]error, len(sites))
-	told := make([]bytes.Buffer, len(sites))
+	warnings := make([]bytes.Buffer, len(sites))
 	var all sync.WaitGroup
 	for i, s := range sites {
-		all.Go(func() { results[i], problems[i] = ask(cmd.Context(), s, &told[i]) })
+		all.Go(func() { results[i], problems[i] = ask(cmd.Context(), s, &warnings[i]) })
 	}
 	all.Wait()
 	var answers []T
 	for i, s := range sites {
-		for line := range bytes.Lines(told[i].Bytes()) {
+		for line := range bytes.Lines(warnings[i].Bytes()) {
 			if s.name != "" {
 				line = append([]byte(s.name+": "), line...)
 			}

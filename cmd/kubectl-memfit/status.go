@@ -113,7 +113,7 @@ func statusOf(ctx context.Context, s site, errs io.Writer) (found, error) {
 	// The workloads are what was asked for. Who has a role in one namespace sees no profiles of the cluster, and mostly
 	// misses none.
 	if err != nil && (len(a.recs) == 0 || a.unknownProfile(profiles)) {
-		fmt.Fprintf(errs, "warning: without what profiles say of themselves: %v\n", err)
+		fmt.Fprintf(errs, "warning: could not read the status of profiles: %v\n", err)
 	}
 	report.Bound(a.recs, profiles)
 	f := found{siteRecommendations: a, profiles: profiles, status: report.NewStatus(a.name, a.recs, profiles)}

@@ -36,7 +36,7 @@ const uiExample = `  kubectl memfit ui -n shop
   # On another machine: the same port on both sides, then open the printed address here
   ssh -t -L 8642:127.0.0.1:8642 bastion kubectl memfit ui -A --port 8642`
 
-// stopTimeout is how long a page that is being sent when the command ends may still take.
+// stopTimeout is how long a response may still take when the command ends.
 const stopTimeout = 2 * time.Second
 
 func uiCommand() *cobra.Command {
@@ -61,7 +61,7 @@ func uiCommand() *cobra.Command {
 func (r *reader) ui(cmd *cobra.Command, port uint16, p *price) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// Opened once: when somebody switches the kubeconfig's context elsewhere, the page stays with the cluster it names.
+	// Opened once: when the kubeconfig's context changes, the page remains with the cluster it names.
 	c, namespace, err := r.open()
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (r *reader) ui(cmd *cobra.Command, port uint16, p *price) error {
 	if err != nil {
 		return exit{exitFailed, err}
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "Open this address, which is yours alone; Ctrl+C ends it.\n")
+	fmt.Fprintf(cmd.ErrOrStderr(), "Open this address, and keep it to yourself; press Ctrl+C to stop.\n")
 	fmt.Fprintf(cmd.OutOrStdout(), "http://%s%s\n", address, handler.Path())
 	return serve(ctx, listener, handler)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-// together is how long changes are gathered before their lines are printed: memfit writes several workloads at once.
+// together is how long changes are gathered before their lines are printed: memfit writes several workloads in a row.
 const together = time.Second
 
 // change is a recommendation that was written.
@@ -28,8 +28,8 @@ type change struct {
 	rec  v1alpha1.MemoryRecommendation
 }
 
-// watchStatus prints the status, and from then on the workloads of which it says something else, until it is
-// interrupted or a cluster cannot be read.
+// watchStatus prints the status, then the workloads whose line changes, until it is interrupted or a cluster cannot be
+// read.
 func watchStatus(cmd *cobra.Command, sites []site, options listing.Options, order string) error {
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
@@ -41,9 +41,9 @@ func watchStatus(cmd *cobra.Command, sites []site, options listing.Options, orde
 	for _, a := range answers {
 		statuses = append(statuses, a.status)
 	}
-	all, said := report.Join(statuses), map[string]string{}
+	all, shown := report.Join(statuses), map[string]string{}
 	all.Sort(order)
-	all.News(said)
+	all.News(shown)
 	options.Layout, options.NoNotes = listing.NewLayout(), true
 	if err := all.Write(cmd.OutOrStdout(), options); err != nil {
 		return exit{exitFailed, err}
@@ -74,7 +74,7 @@ func watchStatus(cmd *cobra.Command, sites []site, options listing.Options, orde
 				return exit{exitFailed, err}
 			}
 			news.Sort(order)
-			if news.News(said); len(news.Workloads) == 0 {
+			if news.News(shown); len(news.Workloads) == 0 {
 				continue
 			}
 			_, _ = io.WriteString(cmd.OutOrStdout(), options.Format.Separator())
@@ -120,7 +120,7 @@ func newsOf(
 		s, recs := sites[i], slices.Collect(maps.Values(written[i]))
 		profiles, err := s.Profiles(ctx, s.namespace)
 		if a := (siteRecommendations{s, recs}); err != nil && a.unknownProfile(profiles) {
-			fmt.Fprintf(errs, "warning: sizes are as memfit wrote them, without the present bounds of profiles: %v\n", err)
+			fmt.Fprintf(errs, "warning: sizes are as memfit wrote them, without the current bounds of profiles: %v\n", err)
 		}
 		report.Bound(recs, profiles)
 		statuses = append(statuses, report.NewStatus(s.name, recs, nil))

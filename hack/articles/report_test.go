@@ -42,7 +42,7 @@ func sample() *Run {
 		Gains: []Gain{{"malloc_trim", "counted", 49 * mebi, 49 * mebi}},
 	}
 	return &Run{Story: s, Took: time.Minute, Said: map[string]string{
-		"kubectl memfit why pod/a-1": "Container app\n  60Mi glibc arenas, of which 50Mi hold nothing",
+		"kubectl memfit why pod/a-1": "Container app\n  60Mi glibc arenas, of which 50Mi free",
 		"kubectl describe pod a-1":   "restart everything",
 	}, Readings: []Reading{
 		{Arm: "a", Step: "work", Values: map[string]float64{"rss": 100 * mebi}, Look: look},
@@ -104,7 +104,7 @@ func TestReport(t *testing.T) {
 		"| as in the article | 0.50 ± 0.10 (50 of 100 MiB) | 0.50 (50 MiB of 100 MiB) |",
 		"| not as in the article | 0.90 ± 0.10 (90 of 100 MiB) | 0.50 (50 MiB of 100 MiB) **differs** |",
 		"![RSS](articles/sample.svg)", "| what to do | **missing** |",
-		"| what it is | `60Mi glibc arenas, of which 50Mi hold nothing` |",
+		"| what it is | `60Mi glibc arenas, of which 50Mi free` |",
 		"sample](#a-sample): **differs**, 1 of 2 facts",
 	} {
 		if !strings.Contains(md.String(), want) {

@@ -94,9 +94,9 @@ var _ = Describe("the agent", Label("agent"), func() {
 		Expect(before.LastKill).NotTo(BeNil())
 		page := strings.Join(strings.Fields(plugin(ctx, "why", "pod/"+pod.Name, "-n", *namespace)), " ")
 		Expect(page).To(And(
-			ContainSubstring("Happened "+format.Time(before.LastKill.Time.Time)+": OOM kill of the main process (node, "),
+			ContainSubstring("OOM kill "+format.Time(before.LastKill.Time.Time)+": OOM kill of the main process (node, "),
 			ContainSubstring(" at the limit of 160Mi of the container"),
-			ContainSubstring("Before it "), ContainSubstring("What memfit did"),
+			ContainSubstring("Before "), ContainSubstring("What memfit did"),
 		))
 		killAgents(ctx)
 		Eventually(func(g Gomega) { // a new agent writes, and keeps what the one before it saw

@@ -111,9 +111,9 @@ var _ = Describe("a stall that the agent sees", Label("agent"), func() {
 
 		page := strings.Join(strings.Fields(plugin(ctx, "why", "pod/"+pod.Name, "-n", *namespace)), " ")
 		Expect(page).To(And(
-			ContainSubstring("Happened the agent has seen no OOM kill of it"),
+			ContainSubstring("OOM kill none observed"),
 			ContainSubstring("Stalled since "+format.Time(seen.Started.Time)+" it stands still at its limit of 128Mi"),
-			ContainSubstring("Held by 128Mi of the container"), ContainSubstring("Before it "),
+			ContainSubstring("Limits 128Mi of the container"), ContainSubstring("Before "),
 			MatchRegexp("Filled by .* Go heap"),
 		))
 

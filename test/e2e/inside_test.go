@@ -104,7 +104,7 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 
 		By("saying so to who reads")
 		Expect(verb("why")).To(And(
-			ContainSubstring("Runs       Python 3.11"), ContainSubstring(trim+": "), ContainSubstring("malloc_trim(0)"),
+			ContainSubstring("Runtime    Python 3.11"), ContainSubstring(trim+": "), ContainSubstring("malloc_trim(0)"),
 		))
 		Expect(plugin(ctx, "top", "-n", *namespace)).To(MatchRegexp(pod.Name + ` +app +Python 3\.11`))
 		Eventually(func(g Gomega) {

@@ -107,8 +107,8 @@ func (c *Cluster) EachCheckpoint(ctx context.Context, namespace string, take fun
 	return eachOf(ctx, c, "memorycheckpoints", namespace, take)
 }
 
-// Profiles are the profiles of a namespace (of all with "") and those of the cluster. With an error, those that could
-// be read. Each is given what it inherits from the others.
+// Profiles lists the profiles of a namespace (of all with "") and those of the cluster, each with what it inherits
+// from the others. With an error, it returns those that could be read.
 func (c *Cluster) Profiles(ctx context.Context, namespace string) ([]report.Profile, error) {
 	own, err := list[v1alpha1.MemoryProfile](ctx, c, "memoryprofiles", namespace)
 	if err != nil {
@@ -150,12 +150,12 @@ func (c *Cluster) Workload(
 ) (*unstructured.Unstructured, error) {
 	mapper, err := c.mapper()
 	if err != nil {
-		return nil, fmt.Errorf("asking the API server which kinds it knows: %w", err)
+		return nil, fmt.Errorf("reading the kinds of the API server: %w", err)
 	}
 	gvk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
-		return nil, fmt.Errorf("the API server does not know the kind %s of %s: %w", ref.Kind, ref.APIVersion, err)
+		return nil, fmt.Errorf("the API server has no kind %s of %s: %w", ref.Kind, ref.APIVersion, err)
 	}
 	object, err := c.client.Resource(mapping.Resource).Namespace(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 	if err != nil {
@@ -179,7 +179,7 @@ func (c *Cluster) Names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// list reads all objects of one of memfit's kinds of which there are no more than workloads.
+// list reads all objects of one of memfit's kinds, for kinds with at most one object per workload.
 func list[T any](ctx context.Context, c *Cluster, resource, namespace string) ([]T, error) {
 	var out []T
 	err := eachOf(ctx, c, resource, namespace, func(item *T) { out = append(out, *item) })
@@ -206,7 +206,7 @@ func eachOf[T any](ctx context.Context, c *Cluster, resource, namespace string, 
 	return nil
 }
 
-// each reads objects as they are.
+// each reads objects of any kind without a Go type.
 func (c *Cluster) each(
 	ctx context.Context, resource schema.GroupVersionResource, namespace string,
 	take func(*unstructured.Unstructured) error,

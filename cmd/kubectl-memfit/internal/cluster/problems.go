@@ -19,11 +19,11 @@ var roles = map[string]string{
 	snapshots:               "memfit-memorysnapshot-viewer-role",
 }
 
-// helpful says how to fix what stopped a list.
+// helpful adds to the error of a list how to fix it.
 func helpful(err error, resource, namespace string) error {
 	switch {
 	case apierrors.IsNotFound(err): // there may be no such object, but a list is always there: the kind is missing
-		return fmt.Errorf("this cluster does not know %s.%s, so memfit is not installed there: "+
+		return fmt.Errorf("this cluster has no %s.%s, so memfit is not installed: "+
 			"kubectl apply --server-side -f dist/install.yaml (docs/guide/install.md), or name another cluster with "+
 			"--context: %w",
 			resource, v1alpha1.Group, err)
@@ -36,7 +36,7 @@ func helpful(err error, resource, namespace string) error {
 			"kubectl -n %s create rolebinding memfit-view --clusterrole=%s --user=YOU: %w",
 			resource, v1alpha1.Group, namespace, namespace, roles[resource], err)
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("the API server does not know you; the kubeconfig's credentials may have expired: %w", err)
+		return fmt.Errorf("unauthorized: the credentials of the kubeconfig may have expired: %w", err)
 	}
 	return fmt.Errorf("listing %s.%s: %w", resource, v1alpha1.Group, err)
 }

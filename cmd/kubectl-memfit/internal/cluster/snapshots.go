@@ -31,8 +31,8 @@ func (c *Cluster) EachSnapshot(ctx context.Context, namespace string, take func(
 // ErrNoPod is in the error of [Cluster.Snapshot] where the pod does not exist.
 var ErrNoPod = errors.New("found no pod")
 
-// Snapshot is what the agent of its node knows of one pod. Where there is none, the error reports whether the pod
-// exists, and on which node an agent is missing.
+// Snapshot reads the snapshot of a pod. Where it is missing, the error states whether the pod exists, and on which
+// node the agent is missing.
 func (c *Cluster) Snapshot(ctx context.Context, namespace, pod string) (*v1alpha1.MemorySnapshot, error) {
 	found, err := c.client.Resource(v1alpha1.GroupVersion.WithResource(snapshots)).Namespace(namespace).
 		Get(ctx, pod, metav1.GetOptions{})
@@ -60,13 +60,13 @@ func (c *Cluster) genuine(ctx context.Context, s *v1alpha1.MemorySnapshot) error
 	}
 	node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
 	if !s.IsOf(pod.GetUID(), node) {
-		return fmt.Errorf("MemorySnapshot %s/%s was written by the agent of node %q, or for another pod of this name; the "+
-			"pod runs on node %q, whose agent writes its own within minutes", s.Namespace, s.Name, s.Status.NodeName, node)
+		return fmt.Errorf("MemorySnapshot %s/%s is from node %q, or from another pod of this name; the pod "+
+			"runs on node %q, whose agent writes a snapshot within minutes", s.Namespace, s.Name, s.Status.NodeName, node)
 	}
 	return nil
 }
 
-// noSnapshot says why there is none: the kind, the pod or the agent is missing.
+// noSnapshot returns why a snapshot is missing: the kind, the pod or the agent is.
 func (c *Cluster) noSnapshot(ctx context.Context, namespace, name string) error {
 	if _, err := c.client.Resource(v1alpha1.GroupVersion.WithResource(snapshots)).Namespace(namespace).
 		List(ctx, metav1.ListOptions{Limit: 1}); apierrors.IsNotFound(err) {
@@ -77,11 +77,11 @@ func (c *Cluster) noSnapshot(ctx context.Context, namespace, name string) error 
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%w %s in namespace %s: kubectl -n %s get pods", ErrNoPod, name, namespace, namespace)
 	case err != nil:
-		return fmt.Errorf("pod %s/%s has no MemorySnapshot, and it cannot be read why: %w", namespace, name, err)
+		return fmt.Errorf("pod %s/%s has no MemorySnapshot, and reading the pod failed: %w", namespace, name, err)
 	}
 	node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
 	if node == "" {
-		return errors.New("pod " + namespace + "/" + name + " runs on no node yet")
+		return errors.New("pod " + namespace + "/" + name + " is not scheduled yet")
 	}
 	return fmt.Errorf("pod %s/%s on node %s has %s. The agent is optional and installed on its own (config/agent): "+
 		"kubectl get pods -A -o wide -l app.kubernetes.io/component=agent", namespace, name, node, report.NoSnapshot)

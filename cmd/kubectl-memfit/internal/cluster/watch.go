@@ -17,9 +17,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// Watch tells of each recommendation of a namespace (of all with ""), of those that there are and whenever one is
-// written, until ctx ends or they may not be watched. What is deleted is not told. A connection that breaks is made
-// anew.
+// Watch calls written with each recommendation of a namespace (of all with "") that exists, and again whenever one is
+// written, until ctx ends or watching is forbidden. Deletions are not reported. A broken connection is reestablished.
 func (c *Cluster) Watch(ctx context.Context, namespace string, written func(v1alpha1.MemoryRecommendation)) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -32,7 +31,7 @@ func (c *Cluster) Watch(ctx context.Context, namespace string, written func(v1al
 			return client.Watch(ctx, o)
 		},
 	}, &unstructured.Unstructured{}, 0, nil)
-	tell := func(object any) {
+	handle := func(object any) {
 		var rec v1alpha1.MemoryRecommendation
 		u, ok := object.(*unstructured.Unstructured)
 		if ok && runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &rec) == nil {
@@ -40,7 +39,7 @@ func (c *Cluster) Watch(ctx context.Context, namespace string, written func(v1al
 		}
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: tell, UpdateFunc: func(_, object any) { tell(object) },
+		AddFunc: handle, UpdateFunc: func(_, object any) { handle(object) },
 	})
 	if err != nil {
 		return fmt.Errorf("watching recommendations: %w", err)

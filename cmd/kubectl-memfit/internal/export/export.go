@@ -45,28 +45,28 @@ func ParseFormat(text string) (Format, error) {
 	return "", fmt.Errorf("-o %s is not known: use %s", text, strings.Join(names, ", "))
 }
 
-// merges: containers of the patch are matched with those of the object by name, by whoever applies it.
+// merges reports whether the patch's containers are matched with those of the object by name when it is applied.
 func (f Format) merges() bool { return f == Kustomize || f == SSA }
 
-// usage says once, above everything, what to do with the output.
+// usage returns what to do with the output, for the comment above it.
 func (f Format) usage() []string {
 	switch f {
 	case JSON6902:
 		return []string{
 			"JSON patches (RFC 6902), one YAML document for each workload. Containers are found by their index in the live " +
 				"template, so each",
-			"patch is right for that template only: it tests the name of the container first, and fails if another one stands " +
+			"patch is right for that template only: it tests the name of the container first, and fails if another one is at " +
 				"there now.",
 			"kustomization.yaml: patches: [{target: {kind: KIND, name: NAME}, path: FILE}] with one document in each file.",
 			"Or: kubectl -n NAMESPACE patch KIND NAME --type=json --patch-file=FILE",
 		}
 	case HelmValues:
 		return []string{
-			"Values for Helm, one YAML document for each workload. The first container's resources stand where helm create " +
+			"Values for Helm, one YAML document for each workload. The first container's resources are where helm create " +
 				"puts them (resources),",
 			"those of others under the container's name. Charts differ: compare with the chart's values.yaml, and indent " +
 				"under the name of a",
-			"subchart. cpu is not here; Helm keeps what your other values say.",
+			"subchart. cpu is not here; Helm keeps what your other values set.",
 		}
 	case SSA:
 		return []string{
@@ -84,7 +84,7 @@ func (f Format) usage() []string {
 	}
 }
 
-// Options say how to write patches.
+// Options select the format.
 type Options struct {
 	Format Format
 	// NoNamespace leaves metadata.namespace out, for bases that get theirs from a kustomization.
@@ -95,9 +95,9 @@ type Options struct {
 type Result struct {
 	// Text is the patches with their comments.
 	Text []byte
-	// Markdown says what the patches change and why, for the text of a pull request; at most 65536 characters.
+	// Markdown lists what the patches change and why, for the text of a pull request; at most 65536 characters.
 	Markdown []byte
-	// Exported is the number of workloads that have a patch; LeftOut says of the others why, for people.
+	// Exported is the number of workloads that have a patch; LeftOut has the reason for each of the others.
 	Exported int
 	LeftOut  []string
 }
@@ -129,9 +129,9 @@ func Write(sources []Source, o Options) (Result, error) {
 		text.add(&w)
 	}
 	var top comment
-	top.say("kubectl memfit export -o %s", o.Format)
+	top.line("kubectl memfit export -o %s", o.Format)
 	for _, line := range o.Format.usage() {
-		top.say("%s", line)
+		top.line("%s", line)
 	}
 	top.WriteString(refusals.String() + "#\n")
 	r.Text, r.Markdown = append([]byte(top.String()), documents.Bytes()...), text.text()

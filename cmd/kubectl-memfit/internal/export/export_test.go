@@ -121,7 +121,7 @@ func TestPullRequestIsBounded(t *testing.T) {
 		t.Errorf("the text has %d bytes, want at most 65536", len(got))
 	}
 	shown := strings.Count(got, "\n### ")
-	if want := fmt.Sprintf("\n%d workloads more change;", 500-shown); r.Exported != 500 || shown == 0 ||
+	if want := fmt.Sprintf("\n%d workloads more change and do not fit here", 500-shown); r.Exported != 500 || shown == 0 ||
 		!strings.Contains(got, want) {
 		t.Errorf("%d exported, %d shown; the text does not say %q", r.Exported, shown, want)
 	}

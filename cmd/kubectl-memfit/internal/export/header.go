@@ -20,47 +20,47 @@ import (
 // comment collects lines that YAML does not read.
 type comment struct{ strings.Builder }
 
-// say writes a line. Line breaks of any kind in what memfit found would end the comment and begin to be YAML.
-func (c *comment) say(format string, args ...any) {
+// line writes a line. Line breaks of any kind in what memfit found would end the comment and start YAML.
+func (c *comment) line(format string, args ...any) {
 	c.WriteString(strings.TrimRight("# "+quote.Plain(fmt.Sprintf(format, args...)), " ") + "\n")
 }
 
-// header says of a workload what the patch below is made from.
+// header describes what the patch of a workload is made from.
 func (w *workload) header() string {
 	var c comment
-	c.say(
+	c.line(
 		"%s: what memfit recommends (MemoryRecommendation %s, %s %s).", w, w.rec.Name, w.rec.Status.Profile.Kind,
 		w.rec.Status.Profile.Name,
 	)
 	if at := written(w.rec); !at.IsZero() {
-		c.say("As memfit wrote it at %s.", format.Time(at.Time))
+		c.line("As memfit wrote it at %s.", format.Time(at.Time))
 	}
 	for i := range w.sized {
 		r := w.sized[i].rec
-		c.say("  %s: %s, %s (%s, confidence %s)", r.Container, change("limit", r.Current.Limit, r.Recommended.Limit),
+		c.line("  %s: %s, %s (%s, confidence %s)", r.Container, change("limit", r.Current.Limit, r.Recommended.Limit),
 			change("request", r.Current.Request, r.Recommended.Request), r.Decision, r.Confidence)
 		for _, reason := range r.Reasons {
-			c.say("    - %s", reason)
+			c.line("    - %s", reason)
 		}
 	}
 	for _, text := range w.unsized {
-		c.say("  %s", text)
+		c.line("  %s", text)
 	}
 	if applied := meta.FindStatusCondition(w.rec.Status.Conditions, v1alpha1.ConditionApplied); applied != nil {
-		c.say("  Running pods: Applied is %s (%s): %s", applied.Status, applied.Reason, applied.Message)
+		c.line("  Running pods: Applied is %s (%s): %s", applied.Status, applied.Reason, applied.Message)
 	}
 	if w.kind.Frozen {
-		c.say("  The template of a %s that exists cannot be changed: this is for the next one.", w.rec.Status.Workload.Kind)
+		c.line("  The template of a %s that exists cannot be changed: this is for the next one.", w.rec.Status.Workload.Kind)
 	}
 	return c.String()
 }
 
-// refusal is what stands for a workload that is not exported.
+// refusal is the comment in place of a workload that is not exported.
 func (w *workload) refusal() string {
 	var c comment
-	c.say("%s is left out: %s.", w, strings.TrimSuffix(w.refused, "."))
+	c.line("%s is left out: %s.", w, strings.TrimSuffix(w.refused, "."))
 	for _, text := range w.unsized {
-		c.say("  %s", text)
+		c.line("  %s", text)
 	}
 	return c.String()
 }

@@ -18,7 +18,7 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// operations set the memory of each container, after a test that the right one stands at its index.
+// operations set the memory of each container, after a test that the container at its index has the right name.
 func (w *workload) operations() []operation {
 	var ops []operation
 	for i := range w.sized {
@@ -30,8 +30,8 @@ func (w *workload) operations() []operation {
 	return ops
 }
 
-// operations add the whole block where the template has none of it: what is added replaces what stands there, so the
-// smallest missing piece is added, and cpu stays.
+// operations add the smallest piece that is missing in the template, because an added value replaces the previous one:
+// cpu must remain.
 func (c *container) operations(at string) []operation {
 	if len(c.resources.Limits) == 0 && len(c.resources.Requests) == 0 && len(c.resources.Claims) == 0 {
 		return []operation{{"add", at, c.wanted()}}

@@ -34,8 +34,8 @@ func (w *workload) manifest(o Options) tree {
 	return out
 }
 
-// keepingOrder names the containers before c that are not sized, and says nothing of them. kustomize puts what a patch
-// names first, and the first container is the one that kubectl logs and kubectl exec are about.
+// keepingOrder adds the unsized containers before c by name only. kustomize puts the containers that a patch names
+// first, and kubectl logs and kubectl exec default to the first container.
 func (w *workload) keepingOrder(list []tree, c *container) []tree {
 	for _, name := range w.names[c.list][len(list):c.index] {
 		list = append(list, tree{"name": name})

@@ -21,12 +21,12 @@ const maxMarkdown = 60000
 // markdown collects the text of a pull request: a row for each number that changes, and below why.
 type markdown struct {
 	rows, reasons, left bytes.Buffer
-	// workloads is how many change, same how many have the recommended sizes already; omitted: of those that change, the
-	// ones for which there was no room.
+	// workloads is how many change, same how many have the recommended sizes already; omitted is how many of those that
+	// change exceed the size limit of the text.
 	workloads, same, omitted int32
 }
 
-// add tells of a workload that is exported.
+// add writes the rows and reasons of a workload that is exported.
 func (m *markdown) add(w *workload) {
 	var rows strings.Builder
 	for i := range w.sized {
@@ -52,7 +52,7 @@ func (m *markdown) add(w *workload) {
 	m.reasons.WriteString(why)
 }
 
-// leave tells of a workload that is left out.
+// leave writes the reason of a workload that is left out.
 func (m *markdown) leave(w *workload) {
 	if text := w.refusal(); m.rows.Len()+m.reasons.Len()+m.left.Len()+len(text) <= maxMarkdown {
 		m.left.WriteString(text)
@@ -74,7 +74,7 @@ func (m *markdown) text() []byte {
 		out.Write(m.rows.Bytes())
 	}
 	if m.omitted > 0 {
-		fmt.Fprintf(&out, "\n%s more change; there is no room for them here, and the comments of the files say why.\n",
+		fmt.Fprintf(&out, "\n%s more change and do not fit here: see the comments of the files.\n",
 			format.Count(m.omitted, "workload"))
 	}
 	out.Write(m.reasons.Bytes())
@@ -84,7 +84,7 @@ func (m *markdown) text() []byte {
 	return out.Bytes()
 }
 
-// cell is what the template says now and what it should say; nothing changes where nothing is recommended.
+// cell shows the template's value and the recommended one; without a recommendation nothing changes.
 func cell(list corev1.ResourceList, to *resource.Quantity) (text string, changes bool) {
 	var from *resource.Quantity
 	if now, found := list[corev1.ResourceMemory]; found {
@@ -96,7 +96,7 @@ func cell(list corev1.ResourceList, to *resource.Quantity) (text string, changes
 	return report.Amount(from) + " → **" + report.Amount(to) + "**", true
 }
 
-// code is a word that Markdown and GitHub leave as it is: no link, no mention, no column more.
+// code is a word that Markdown and GitHub show unchanged: no link, no mention, no additional column.
 func code(word string) string {
 	word = strings.Map(func(r rune) rune {
 		if r == '`' || r == '|' || r < ' ' {
@@ -107,8 +107,8 @@ func code(word string) string {
 	return "`" + word + "`"
 }
 
-// fence shows the lines of a comment as they are. What memfit found is text from other people's containers, which is
-// neither markup nor a mention here: no line can end the block, because each begins with more than a fence may.
+// fence shows the lines of a comment verbatim. What memfit found is text from foreign containers, which must be
+// neither markup nor a mention: no line can end the block, because each is indented more than a fence may be.
 func fence(comment string) string {
 	var out strings.Builder
 	out.WriteString("```text\n")

@@ -19,7 +19,7 @@ import (
 // Source is one workload: what is recommended, and the object as it was read.
 type Source struct {
 	Recommendation *v1alpha1.MemoryRecommendation
-	// Object is the live workload; nil when it could not be read, and Missing says why.
+	// Object is the live workload; nil when it could not be read, and Missing has the reason.
 	Object  *unstructured.Unstructured
 	Missing string
 }
@@ -32,13 +32,13 @@ type workload struct {
 	sized []container
 	// names are all containers of each list, in the order of the template.
 	names map[string][]string
-	// unsized says of the others why they have no size here.
+	// unsized has the reason for each container without a size.
 	unsized []string
-	// refused says why nothing is written at all.
+	// refused is why nothing is written at all.
 	refused string
 }
 
-// container is one to write, and where it stands.
+// container is one to write, and its place in the template.
 type container struct {
 	name string
 	// list is "containers" or "initContainers", index its place there.
@@ -46,7 +46,7 @@ type container struct {
 	index int
 	// main: the first of the app containers.
 	main bool
-	// resources are what the template says now.
+	// resources are those of the template.
 	resources corev1.ResourceRequirements
 	rec       *v1alpha1.ContainerRecommendation
 }
@@ -107,7 +107,7 @@ func templateOf(object *unstructured.Unstructured, kind workloadkind.Kind) (*cor
 	}
 	var template corev1.PodTemplateSpec
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(tree, &template); err != nil {
-		return nil, fmt.Errorf("its %s is no pod template: %w", path, err)
+		return nil, fmt.Errorf("its %s is not a pod template: %w", path, err)
 	}
 	return &template, nil
 }
@@ -125,12 +125,12 @@ func (w *workload) find(template *corev1.PodTemplateSpec) {
 			c.rec = w.recommended(c.name)
 			switch {
 			case c.rec == nil && list == "containers":
-				w.unsized = append(w.unsized, c.name+" stays as it is: memfit does not size it")
+				w.unsized = append(w.unsized, c.name+" remains unchanged: memfit does not size it")
 			case c.rec == nil:
 			case c.rec.Recommended == nil || c.rec.Recommended.Limit == nil && c.rec.Recommended.Request == nil:
-				w.unsized = append(w.unsized, fmt.Sprintf("%s stays as it is: %s", c.name, c.rec.Summary))
+				w.unsized = append(w.unsized, fmt.Sprintf("%s remains unchanged: %s", c.name, c.rec.Summary))
 			case beyondPod(template.Spec.Resources, &c):
-				w.unsized = append(w.unsized, c.name+" stays as it is: the pod sets memory for all containers together "+
+				w.unsized = append(w.unsized, c.name+" remains unchanged: the pod sets memory for all containers together "+
 					"(spec.resources), and less than that takes: raise it there first")
 			default:
 				w.sized = append(w.sized, c)

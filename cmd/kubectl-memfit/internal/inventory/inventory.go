@@ -22,9 +22,9 @@ import (
 	"github.com/memfit/memfit/internal/suggest"
 )
 
-// Inventory collects what is known of the running containers of a cluster. It keeps of each object what the lists
-// print, and nothing else, because a cluster has a hundred thousand pods. Objects are added in the order of their
-// trust: pods, recommendations, metrics, snapshots.
+// Inventory collects what is known about the running containers of a cluster. It keeps only what the lists print,
+// because a cluster has a hundred thousand pods. Objects are added in ascending order of trust: pods, recommendations,
+// metrics, snapshots.
 type Inventory struct {
 	// Recommendations are those that were added.
 	Recommendations []v1alpha1.MemoryRecommendation
@@ -43,7 +43,7 @@ func New(cluster string) *Inventory { return &Inventory{cluster: cluster, first:
 // Key names a container of a pod.
 type Key struct{ Namespace, Pod, Container string }
 
-// Source says where an answer is from.
+// Source names where an answer is from.
 type Source string
 
 // The sources, the surest first.
@@ -54,8 +54,7 @@ const (
 	FromSpec    Source = "suggested"
 )
 
-// Container is what is known of one running container. They are the items of
-// `kubectl memfit top -o json`.
+// Container describes one running container. The items of `kubectl memfit top -o json` have these fields.
 type Container struct {
 	// Cluster is the kubeconfig's context, where several were asked.
 	Cluster   string `json:"cluster,omitempty"`
@@ -73,13 +72,13 @@ type Container struct {
 	Use     *resource.Quantity `json:"use,omitempty"`
 	UseFrom Source             `json:"useFrom,omitempty"`
 	Limit   *resource.Quantity `json:"limit,omitempty"`
-	// Parts add up to what is resident; nil: nobody looked inside, and Missing says why.
+	// Parts add up to what is resident; nil: not inspected, and Missing has the reason.
 	Parts   *Parts `json:"parts,omitempty"`
 	Missing string `json:"missing,omitempty"`
-	// LastKill is the last OOM kill that the pod or its snapshot tells of.
+	// LastKill is the last OOM kill that the pod or its snapshot reports.
 	LastKill *metav1.Time `json:"lastKill,omitempty"`
 
-	// kills that are told of; there may have been more.
+	// kills that are reported; there may have been more.
 	kills int
 	// own: it is memfit's, whose webhook leaves it alone.
 	own bool
@@ -87,7 +86,7 @@ type Container struct {
 
 // Runtime is what runs in a container.
 type Runtime struct {
-	// Type is as runtime.type of a profile has it, Title as people say it.
+	// Type is the value of runtime.type in a profile, Title the name for users.
 	Type     string   `json:"type,omitempty"`
 	Title    string   `json:"title,omitempty"`
 	Version  string   `json:"version,omitempty"`
@@ -203,7 +202,7 @@ func (c *Container) fromSpec(spec *corev1.Container, pod *corev1.Pod) {
 	var variables []string
 	wrote := inject.Wrote(pod, spec.Name)
 	for i := range spec.Env {
-		if name := spec.Env[i].Name; !slices.Contains(wrote, name) { // what memfit set says nothing of what runs
+		if name := spec.Env[i].Name; !slices.Contains(wrote, name) { // a variable that memfit set proves nothing
 			variables = append(variables, name)
 		}
 	}

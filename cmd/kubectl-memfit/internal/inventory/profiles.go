@@ -21,13 +21,12 @@ import (
 
 // File is a profile for Git.
 type File struct {
-	// Path is below the folder that somebody chose: "shop/nodejs.yaml".
+	// Path is relative to the folder of --write: "shop/nodejs.yaml".
 	Path, Text string
 }
 
-// Profiles are for the workloads that none governs and of which something is known: one for each runtime of a
-// namespace, and one of its own for a workload whose containers run different things. They recommend; no pod
-// gets a setting before somebody who has read them removes a line.
+// Profiles returns a profile for each runtime of a namespace whose workloads have none, and a separate one for a
+// workload with several runtimes. They only recommend: pods get settings after a user has removed a line.
 func Profiles(all []Workload) []File {
 	var files []File
 	for _, group := range groups(all) {
@@ -45,7 +44,7 @@ type group struct {
 	workloads []governable
 }
 
-// governable is one workload with the containers of which something is known.
+// governable is one workload with its containers whose runtime is known.
 type governable struct {
 	kind, name string
 	containers []*Workload
@@ -77,14 +76,14 @@ func groups(all []Workload) []*group {
 // they become a path and a command.
 var kindName = regexp.MustCompile(`^[A-Za-z]{1,63}$`)
 
-// ungoverned are the workloads without a profile whose runtime somebody found, or something suggests. Sidecars of other
-// tools are none of the application's.
+// ungoverned returns the workloads without a profile whose runtime is known or suggested, without the sidecars of
+// other tools.
 func ungoverned(all []Workload) (out []governable) {
 	index := map[[3]string]int{}
 	for i := range all {
 		w := &all[i]
 		// Settings come with a new pod, so that a bare one has no use for a profile.
-		if w.own || w.Kind == barePod || w.Profile != "" || !tellable(w.Runtime.Type) ||
+		if w.own || w.Kind == barePod || w.Profile != "" || !declarable(w.Runtime.Type) ||
 			slices.Contains(profile.Sidecars(), w.Name) {
 			continue
 		}
@@ -112,8 +111,8 @@ func ungoverned(all []Workload) (out []governable) {
 	return out
 }
 
-// tellable reports whether a profile can declare this type.
-func tellable(runtime string) bool {
+// declarable reports whether a profile can declare this type.
+func declarable(runtime string) bool {
 	return runtime != "" && runtime != string(v1alpha1.RuntimeAuto) && runtimes.Lookup(runtime).Name == runtime
 }
 
@@ -129,7 +128,7 @@ func (g *governable) runtime() string {
 
 func (g *group) file() File {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# kubectl memfit scan --write: what runs in namespace %s. As it stands no pod gets a setting or a "+
+	fmt.Fprintf(&b, "# kubectl memfit scan --write: what runs in namespace %s. Unchanged, it gives no pod a setting or a "+
 		"size.\n# Check a suggestion before you apply it.\n", g.namespace)
 	for _, w := range g.workloads {
 		for _, c := range w.containers {
@@ -154,7 +153,7 @@ func (g *group) file() File {
 			fmt.Fprintf(&b, "  - {name: %q, runtime: {type: %s}}\n", c.Name, c.Runtime.Type)
 		}
 	}
-	b.WriteString("  # DryRun only says what new pods would get. Without this line they get the settings of their " +
-		"runtime, and sizes if\n  # sizing.mode says so.\n  tuning: {mode: DryRun}\n  sizing: {mode: Recommend}\n")
+	b.WriteString("  # DryRun only reports what new pods would get. Without this line they get the settings of their " +
+		"runtime, and sizes if\n  # sizing.mode allows it.\n  tuning: {mode: DryRun}\n  sizing: {mode: Recommend}\n")
 	return File{Path: path.Join(g.namespace, g.name+".yaml"), Text: b.String()}
 }

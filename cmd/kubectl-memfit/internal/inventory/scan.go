@@ -24,8 +24,8 @@ type Workload struct {
 
 	// Replicas are the pods that run.
 	Replicas int `json:"replicas"`
-	// Kills are the OOM kills of the last days that are known. Without a recommendation pods tell of the last kill of each
-	// container only, so that there may have been more.
+	// Kills are the known OOM kills of the last days. Without a recommendation pods report the last kill of each
+	// container only, so there may have been more.
 	Kills int `json:"kills"`
 }
 
@@ -130,7 +130,7 @@ func WriteScan(w io.Writer, all []Workload, o listing.Options) error {
 // WorkloadOrders are the words that order workloads; the first one is what Workloads gives.
 var WorkloadOrders = []string{"kills", "use", "share", "name"}
 
-// SortWorkloads puts those with the most kills first, the largest, the fullest, or goes by name.
+// SortWorkloads sorts by kills, use or share, the largest first, or by name.
 func SortWorkloads(all []Workload, by string) {
 	slices.SortStableFunc(all, func(a, b Workload) int {
 		first := cmp.Compare(b.size(by), a.size(by))

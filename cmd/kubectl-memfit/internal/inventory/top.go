@@ -23,7 +23,7 @@ import (
 // Orders are the words that order containers; the first one is the usual.
 var Orders = []string{"use", "share", "free", "unexplained", "name"}
 
-// Sort puts the largest first; containers of which the number is not known come last, and equal ones by name.
+// Sort puts the largest first; containers with an unknown number come last, equal ones by name.
 func Sort(all []Container, by string) {
 	slices.SortStableFunc(all, func(a, b Container) int {
 		return cmp.Or(
@@ -150,7 +150,7 @@ func (c *Container) use() string {
 	return text
 }
 
-// missing says why some lines have less than others.
+// missing returns why some lines have less than others.
 func missing(all []Container) string {
 	counts := map[string]int{}
 	suggested, noUse := 0, 0
@@ -167,13 +167,13 @@ func missing(all []Container) string {
 	}
 	var b strings.Builder
 	for _, why := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(&b, "Without parts, %s: %s\n", format.Count(counts[why], "container"), why)
+		fmt.Fprintf(&b, "%s without a breakdown: %s\n", format.Count(counts[why], "container"), why)
 	}
 	if suggested > 0 {
-		fmt.Fprintf(&b, "A runtime with a question mark is what image, command and variables suggest: it was not inspected\n")
+		fmt.Fprintf(&b, "A runtime with a question mark is suggested by image, command and variables; the process was not inspected\n")
 	}
 	if noUse > 0 {
-		fmt.Fprintf(&b, "Without use, %s: neither an agent nor metrics.k8s.io reports it\n", format.Count(noUse, "container"))
+		fmt.Fprintf(&b, "%s without use: neither an agent nor metrics.k8s.io reports it\n", format.Count(noUse, "container"))
 	}
 	return b.String()
 }

@@ -35,7 +35,7 @@ type Format struct {
 	columns []column
 }
 
-// Parse reads a value of -o. offered are those that the command knows; "" is always one of them.
+// Parse reads a value of -o; offered are the values of the command, besides "".
 func Parse(output string, offered []string) (Format, error) {
 	name, expression, has := strings.Cut(output, "=")
 	if has {
@@ -67,7 +67,7 @@ func (f Format) IsTable() bool { return f.name == "" || f.name == Wide }
 // IsPage reports whether a command prints its page, and no format for machines.
 func (f Format) IsPage() bool { return f.name == "" }
 
-// Separator stands between one document and the next.
+// Separator is what separates two documents.
 func (f Format) Separator() string {
 	if f.name == YAML {
 		return "---\n"

@@ -37,7 +37,7 @@ type List struct {
 	Items   []Item
 	// Fields are the headings of csv, which has every field, with the unit in its heading ("limit_mib").
 	Fields []string
-	// More stands beside the items, for machines.
+	// More are further fields of the list, for machines.
 	More map[string]any
 }
 
@@ -63,16 +63,16 @@ type Item struct {
 	Color string
 }
 
-// Options say how to print.
+// Options control how a list is printed.
 type Options struct {
 	Format    Format
 	NoHeaders bool
-	// SortBy is a JSONPath expression, as kubectl get --sort-by takes it; empty: as it is.
+	// SortBy is a JSONPath expression, as kubectl get --sort-by takes it; empty: unsorted.
 	SortBy string
 	// Clusters and Namespaces add these columns to the table; csv always has them.
 	Clusters, Namespaces bool
 	Colors               Colors
-	// NoNotes leaves out what stands below the table.
+	// NoNotes omits the lines below the table.
 	NoNotes bool
 	// Layout keeps the widths of columns from one list to the next; nil: each has its own.
 	Layout *Layout
@@ -122,13 +122,13 @@ func (l *List) Print(w io.Writer, o Options) error {
 	return Object(w, o.Format, l.Kind, all)
 }
 
-// Object prints one value for machines. kind names it, unless it says itself what it is.
+// Object prints one value for machines, with this kind unless the value has a kind.
 func Object(w io.Writer, f Format, kind string, value any) error {
 	fields, err := fieldsOf(value)
 	if err != nil {
 		return err
 	}
-	if _, says := fields["kind"]; !says {
+	if _, has := fields["kind"]; !has {
 		fields["apiVersion"], fields["kind"] = APIVersion, kind
 	}
 	object := runtime.Object(&unstructured.Unstructured{Object: fields})
@@ -255,7 +255,7 @@ func (l *List) csv(w io.Writer, noHeaders bool) error {
 	return nil
 }
 
-// MiB is an amount in csv, in MiB; empty where there is none.
+// MiB is an amount in csv, in MiB; empty for nil.
 func MiB(q *resource.Quantity) string {
 	if q == nil {
 		return ""

@@ -54,7 +54,7 @@ func parse(expression string) (*jsonpath.JSONPath, error) {
 	return path, nil
 }
 
-// custom prints the columns that somebody chose, as kubectl does: "<none>" where an object has nothing there.
+// custom prints the columns of -o custom-columns= as kubectl does: "<none>" where an object has no value.
 func custom(w io.Writer, columns []column, objects []any, noHeaders bool) error {
 	var laid bytes.Buffer
 	tabs := printers.GetNewTabWriter(&laid)
@@ -111,8 +111,7 @@ func find(path *jsonpath.JSONPath, fields map[string]any) (values []any, err err
 	return values, nil
 }
 
-// sort orders items by a field, the smallest first and those without it before all, as kubectl does. Equal ones stay
-// as they are.
+// sort orders items by a field as kubectl does, the smallest first and those without it before all. It is stable.
 func (l *List) sort(by string) error {
 	if by == "" || len(l.Items) == 0 {
 		return nil
@@ -141,7 +140,7 @@ func (l *List) sort(by string) error {
 		}
 	}
 	if !found {
-		return fmt.Errorf("--sort-by %s: no item has such a field (-o json shows those that there are)", by)
+		return fmt.Errorf("--sort-by %s: no item has such a field (-o json shows the fields)", by)
 	}
 	slices.SortStableFunc(all, func(a, b keyed) int { return compare(a.value, b.value) })
 	for i := range all {

@@ -15,7 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/inject"
 )
 
-// Options say how to inject.
+// Options are the input besides the manifests.
 type Options struct {
 	// Namespace is that of objects which name none.
 	Namespace string
@@ -28,7 +28,7 @@ type Options struct {
 type Result struct {
 	docs []*document
 
-	// Notes say per container what is set and what is left alone, for people.
+	// Notes list for each container what is set and what is skipped.
 	Notes []string
 	// Problems are documents that cannot be read, which are unchanged, and workloads that ask for a profile which cannot
 	// be applied; their pods would be admitted unchanged.
@@ -58,7 +58,7 @@ func Inject(manifests []byte, o Options) (*Result, error) {
 	return r, nil
 }
 
-// read takes in what a document says besides its workloads.
+// read takes in what a document holds besides its workloads.
 func (r *Result) read(i int, d *document, world *world) {
 	root, err := d.tree()
 	if err != nil {
@@ -136,7 +136,7 @@ func (r *Result) workload(w *workload, world *world) (bool, error) {
 	})
 	r.note(w, plan)
 	if !plan.Changes() {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s: unchanged, there is nothing more that %s would set", w, governed))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: unchanged, %s sets nothing more", w, governed))
 		return false, nil
 	}
 	after := w.pod.DeepCopy()
@@ -168,7 +168,7 @@ func (r *Result) note(w *workload, plan inject.Plan) {
 	}
 }
 
-// silent says why nothing was said about a container; empty when something was, or when the profile does not manage it.
+// silent returns why a container has no notes; empty when it has some, or when the profile does not manage it.
 func silent(plan inject.Plan, name string, settings, skipped map[string][]string) string {
 	switch mode := plan.Mode(name); {
 	case mode == "" || len(settings[name])+len(skipped[name]) > 0:
@@ -195,7 +195,7 @@ func (r *Result) JSON() ([]byte, error) {
 	var items [][]byte
 	for i, d := range r.docs {
 		if d.unreadable {
-			return nil, fmt.Errorf("document %d cannot be read, so that the stream cannot be written as JSON: use -o yaml", i+1)
+			return nil, fmt.Errorf("document %d cannot be read, so the stream cannot be written as JSON: use -o yaml", i+1)
 		}
 		root, err := (&document{raw: d.now()}).tree()
 		if err != nil {

@@ -304,7 +304,7 @@ func TestHostileManifestsAreBounded(t *testing.T) {
 		"many keys":      {manifest: aPod + "a: {" + numbered(10_000) + "}\n"},
 		"many documents": {manifest: strings.Repeat("---\n", 10_000)},
 		"deep": {
-			manifest: aPod + "a: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000), want: "stand more than 1000 deep",
+			manifest: aPod + "a: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000), want: "nested more than 1000 deep",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

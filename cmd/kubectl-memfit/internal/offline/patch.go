@@ -14,8 +14,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// patch carries what a plan changed from a typed pod into the tree it was read from, so that comments, order and fields
-// that no Go type knows stay as they are.
+// patch copies what a plan changed from a typed pod into the tree it was read from, so that comments, order and fields
+// without a Go type remain.
 func patch(template *yaml.Node, before, after *corev1.Pod) error {
 	if value := after.Annotations[v1alpha1.InjectedAnnotation]; value != before.Annotations[v1alpha1.InjectedAnnotation] {
 		metadata := mapping(template, "metadata")
@@ -38,14 +38,14 @@ func patch(template *yaml.Node, before, after *corev1.Pod) error {
 				continue
 			}
 			if list == nil || len(list.Content) != len(pair[1]) {
-				return fmt.Errorf("its %s cannot be told apart: write them out", key)
+				return fmt.Errorf("its %s cannot be distinguished: write them out", key)
 			}
 			if err := patchContainer(list.Content[i], &pair[0][i], &pair[1][i]); err != nil {
 				return err
 			}
 		}
 	}
-	if after.Spec.Resources == nil { // nobody takes it away
+	if after.Spec.Resources == nil { // no plan removes them
 		return nil
 	}
 	was := before.Spec.Resources

@@ -13,7 +13,7 @@ import (
 
 // document is one YAML document of a stream, or one JSON object.
 type document struct {
-	// marker is the "---" line before it, as it is written, or empty; raw is the rest, up to the next marker.
+	// marker is the "---" line before it, verbatim, or empty; raw is the rest, up to the next marker.
 	marker, raw []byte
 	// line is where raw begins in the stream, counted from 1.
 	line int
@@ -34,8 +34,8 @@ func (d *document) now() []byte {
 	return d.raw
 }
 
-// split cuts a stream at its markers. A line that begins with "---" is one wherever it stands, YAML allows no other
-// meaning, and what stands behind it on the line belongs to the document that it begins.
+// split cuts a stream at its markers: each line that starts with "---", to which YAML gives no other meaning. The rest
+// of that line belongs to the document that it starts.
 func split(data []byte) []*document {
 	docs := []*document{{line: 1}}
 	begin, at := 0, 0 // of the document, of the line
@@ -59,7 +59,7 @@ func split(data []byte) []*document {
 	return docs
 }
 
-// cutMarker takes the marker off a line; rest is what of a document stands behind it.
+// cutMarker takes the marker off a line; rest is the part that belongs to the document.
 func cutMarker(line []byte) (marker, rest []byte, ok bool) {
 	after, ok := bytes.CutPrefix(line, []byte("---"))
 	if !ok || len(after) > 0 && !bytes.ContainsRune([]byte(" \t\r\n"), rune(after[0])) {
@@ -97,7 +97,7 @@ func (d *document) tree() (*yaml.Node, error) {
 	}
 	if left < 0 || m.deepest > depthMax {
 		return nil, fmt.Errorf(
-			"with its aliases it has more than %d values, or they stand more than %d deep, as an alias for itself does", most,
+			"with its aliases it has more than %d values, or values nested more than %d deep, as an alias for itself has", most,
 			depthMax,
 		)
 	}
@@ -132,8 +132,8 @@ func spellNull(parent, child *yaml.Node) {
 	}
 }
 
-// directives reports whether it is only what may stand before the first marker ("%YAML 1.2"), which is passed on as it
-// is.
+// directives reports whether the document holds only what may precede the first marker ("%YAML 1.2"), which is passed
+// through unchanged.
 func (d *document) directives() bool {
 	found := false
 	for line := range bytes.Lines(d.raw) {
@@ -147,7 +147,7 @@ func (d *document) directives() bool {
 	return found
 }
 
-// goesOn reports whether something stands behind the line "..." that ends a document. The parser stops there, so it
+// goesOn reports whether content follows the line "..." that ends a document. The parser stops there, so the content
 // would be lost.
 func (d *document) goesOn() bool {
 	ended := false
@@ -164,7 +164,7 @@ func (d *document) goesOn() bool {
 	return false
 }
 
-// placedMax is how many errors are placed in the stream, each of which takes another reading.
+// placedMax is how many errors get a line number of the stream, each of which takes another parse.
 const placedMax = 10
 
 // placed is an error of the parser with the line of the stream, not of the document, where it is one of the first.
@@ -183,15 +183,14 @@ func (d *document) placed(err error, before int) error {
 // values.
 const nodesMax = 2_000_000
 
-// aliasFactor and aliasValues bound what aliases add to what is written: 400 bytes of them may stand for a million
-// values, which took 4.4 GiB and 5 s. Thirty containers that share a long list of variables make a document four times
-// as large.
+// aliasFactor and aliasValues bound what aliases add: 400 bytes of them may expand to a million values, which took 4.4
+// GiB and 5 s. Thirty containers that share a long list of variables make a document four times as large.
 const (
 	aliasFactor = 10
 	aliasValues = 10_000
 )
 
-// depthMax bounds how deep they may stand; an alias for itself stands infinitely deep.
+// depthMax bounds the nesting of values; an alias for itself is infinitely deep.
 const depthMax = 1000
 
 // expand writes aliases and merge keys ("<<") out, so that a change in one place cannot reach another. It stops when
@@ -295,8 +294,8 @@ func write(out *bytes.Buffer, root *yaml.Node, tight bool) error {
 	return e.Close()
 }
 
-// part is a piece of a document that is written by itself. goesOn: it begins with the key of a list of which an item is
-// written already.
+// part is a piece of a document that is encoded separately. goesOn: it starts with the key of a list whose first items
+// are written already.
 type part struct {
 	root   *yaml.Node
 	goesOn bool
@@ -344,7 +343,7 @@ func parts(root *yaml.Node) []part {
 	return all
 }
 
-// compact reports whether the first block list stands at the column of its key ("containers:\n- name: app").
+// compact reports whether the first block list is at the column of its key ("containers:\n- name: app").
 func compact(n *yaml.Node) bool {
 	if n.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(n.Content); i += 2 {

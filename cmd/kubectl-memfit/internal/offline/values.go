@@ -18,8 +18,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// appendJSON appends a tree as JSON. What looks like a date is text, as it is for kubectl. A key that is written twice
-// in one mapping is an error: which of the two counts depends on the reader.
+// appendJSON appends a tree as JSON. Dates are text, as for kubectl. A duplicate key in one mapping is an error,
+// because readers differ in which of the two they take.
 func appendJSON(dst []byte, n *yaml.Node) ([]byte, error) {
 	switch n.Kind { //nolint:exhaustive // scalars and aliases are below
 	case yaml.DocumentNode:
@@ -104,7 +104,7 @@ func into(n *yaml.Node, out any) error {
 	return plainly(n, kjson.UnmarshalCaseSensitivePreserveInts(data, out)) // as the API server reads: "Env" is not env
 }
 
-// plainly says what a value should be, and for sizes, whose error names neither value nor place, which one it is.
+// plainly adds what a value should be, and for sizes, whose error names neither value nor place, which one it is.
 func plainly(n *yaml.Node, err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
@@ -122,7 +122,7 @@ func plainly(n *yaml.Node, err error) error {
 // bytesUnit is a unit as people write it, which Kubernetes does not take.
 var bytesUnit = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?) ?([kKMGT])i?[bB]$`)
 
-// instead says what to write.
+// instead suggests how to write a size.
 func instead(value string) string {
 	if m := bytesUnit.FindStringSubmatch(value); m != nil {
 		unit := strings.ToUpper(m[2])

@@ -19,7 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// world is what the manifests say besides their workloads, and what the webhook would read from a cluster.
+// world is what the manifests hold besides their workloads, and what the webhook would read from a cluster.
 type world struct {
 	namespace string
 	profiles  []profile.Profile
@@ -145,7 +145,7 @@ func (w *world) add(
 	}
 }
 
-// know indexes the profiles, when all are there: those that stand beside the profile file's may give it defaults.
+// know indexes the profiles when all are read: those of the manifests may give defaults to the profile file's.
 func (w *world) know() {
 	w.index = profile.NewIndex(w.profiles)
 	if w.sole != nil { // the list has grown since
@@ -203,7 +203,7 @@ func (w *world) sizesOf(l *workload, n *profile.Profile) map[string]inject.Offer
 	return inject.OffersIn(w.recommended(l))
 }
 
-// recommended is what a MemoryRecommendation in the manifests says of the workload; nil when there is none.
+// recommended returns the containers of a workload's MemoryRecommendation in the manifests; nil when it has none.
 func (w *world) recommended(l *workload) []v1alpha1.ContainerRecommendation {
 	for i := range w.recommendations {
 		m := &w.recommendations[i]

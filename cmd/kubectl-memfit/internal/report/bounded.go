@@ -18,8 +18,8 @@ func Governing(rec *v1alpha1.MemoryRecommendation, profiles []Profile) *profile.
 	return nil
 }
 
-// Bound brings the recommended sizes to what their profiles allow now, as the webhook does, and says so in the reasons:
-// a profile may have changed since memfit wrote the recommendation.
+// Bound limits the recommended sizes to the present bounds of their profiles, as the webhook does, and adds that to
+// the reasons: a profile may have changed since memfit wrote the recommendation.
 func Bound(recs []v1alpha1.MemoryRecommendation, profiles []Profile) {
 	for i := range recs {
 		governing := Governing(&recs[i], profiles)

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// textWidth is where lines are broken: what fits next to a dashboard, and what mail and chat leave alone.
+	// textWidth is where lines are broken: it fits next to a dashboard, and mail and chat do not wrap it again.
 	textWidth = 110
 	// labelWidth is the column in which what a label is about begins.
 	labelWidth = 13
@@ -111,7 +111,7 @@ func (p *page) stalls(s *v1alpha1.MemoryRecommendationStatus) {
 	}
 }
 
-// sentences say what stands now, and which guard stopped a change.
+// sentences are the conditions in words: the present state, and which guard stopped a change.
 func sentences(conditions []metav1.Condition) []string {
 	texts := make([]string, 0, len(conditions))
 	for i := range conditions {

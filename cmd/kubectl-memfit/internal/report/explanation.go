@@ -61,19 +61,19 @@ func (e *Explanation) policy(container string) *Policy {
 	return nil
 }
 
-// origins are the values that somebody chose, by where they are from.
+// origins are the values that a user chose, by where they are from.
 func origins(values []profile.Value) []string {
-	said := map[string][]string{}
+	chosen := map[string][]string{}
 	for _, v := range values {
 		if v.From != profile.FromDefault {
-			said[v.From] = append(said[v.From], v.Field+" "+v.Value)
+			chosen[v.From] = append(chosen[v.From], v.Field+" "+v.Value)
 		}
 	}
 	var texts []string
-	for _, place := range slices.Sorted(maps.Keys(said)) {
-		texts = append(texts, place+": "+strings.Join(said[place], ", "))
+	for _, place := range slices.Sorted(maps.Keys(chosen)) {
+		texts = append(texts, place+": "+strings.Join(chosen[place], ", "))
 	}
-	return append(texts, "default: all other fields (-o json has them)")
+	return append(texts, "default: all other fields (-o json lists them)")
 }
 
 // bounds is what the profile lets a number be.
@@ -93,7 +93,7 @@ func bounds(s *v1alpha1.SizingSpec) string {
 	return strings.Join(parts, ", ")
 }
 
-// between is a range; the smallest size is 16Mi where the profile says nothing (API default).
+// between is a range; the smallest size is 16Mi where the profile sets none (API default).
 func between(b *v1alpha1.Bounds, highest string) string {
 	lowest := "16Mi"
 	if b != nil && b.Min != nil {
@@ -165,12 +165,12 @@ func killed(k *v1alpha1.OOMKillRecord) string {
 	return text + fmt.Sprintf(": pod %s, container %s, confidence %s", k.Pod, k.Container, k.Confidence)
 }
 
-// leftAlone says why nothing is set in pods, of one of them.
-func leftAlone(c *v1alpha1.Coverage) string {
+// skipped returns why nothing is set in pods, for one of them.
+func skipped(c *v1alpha1.Coverage) string {
 	if c.SkippedReason == "" {
-		return "left alone"
+		return "skipped"
 	}
-	return "left alone (" + c.SkippedReason + ")"
+	return "skipped (" + c.SkippedReason + ")"
 }
 
 // covered is how many pods run with the profile's settings, and what is the matter with the others.
@@ -181,7 +181,7 @@ func covered(c *v1alpha1.Coverage) string {
 		are  string
 	}{
 		{c.Missed, "never passed through memfit"}, {c.Stale, "have older settings"},
-		{c.Skipped, leftAlone(c)},
+		{c.Skipped, skipped(c)},
 	} {
 		if other.pods > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", other.pods, other.are))

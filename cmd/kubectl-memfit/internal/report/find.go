@@ -12,9 +12,9 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Find returns the recommendation of the workload that somebody named as kubectl takes it ("web", "deploy/web",
-// "deployment.apps/web"), or by the recommendation's own name ("deployment-web"). where says where recs are from
-// ("namespace shop"). The error says what there is, because the name was typed from memory.
+// Find returns the recommendation of a workload, named as kubectl takes it ("web", "deploy/web",
+// "deployment.apps/web") or by the recommendation's own name ("deployment-web"). where is where recs are from
+// ("namespace shop"). The error lists the known workloads.
 func Find(recs []v1alpha1.MemoryRecommendation, asked, where string) (*v1alpha1.MemoryRecommendation, error) {
 	found := matching(recs, func(rec *v1alpha1.MemoryRecommendation) bool { return isWorkload(rec, asked) })
 	if len(found) == 0 {
@@ -25,16 +25,16 @@ func Find(recs []v1alpha1.MemoryRecommendation, asked, where string) (*v1alpha1.
 		return found[0], nil
 	case len(found) > 1:
 		return nil, fmt.Errorf(
-			"%q is more than one workload in %s: %s; name one of them with its kind%s", asked, where, listed(found),
+			"%q matches several workloads in %s: %s; name one with its kind%s", asked, where, listed(found),
 			orNamespace(found),
 		)
 	case len(recs) == 0:
 		return nil, fmt.Errorf(
-			"%q is not known to memfit: no workload in %s is governed by a profile; opt it in with the annotation %s", asked,
+			"%q is unknown: no workload in %s is governed by a profile; opt it in with the annotation %s", asked,
 			where, v1alpha1.ProfileAnnotation,
 		)
 	}
-	return nil, fmt.Errorf("no profile governs a workload %q in %s; memfit knows there: %s", asked, where,
+	return nil, fmt.Errorf("no profile governs a workload %q in %s; known workloads: %s", asked, where,
 		listed(matching(recs, func(*v1alpha1.MemoryRecommendation) bool { return true })))
 }
 

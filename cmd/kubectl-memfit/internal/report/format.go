@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Amount is an amount as people say it; "none" when it is not set. Whole MiB are told as they are written in manifests
-// ("1200Mi", not "1.2Gi"): these numbers are copied.
+// Amount is an amount for users; "none" for nil. Whole MiB are shown as in manifests ("1200Mi", not "1.2Gi"): users
+// copy them.
 func Amount(q *resource.Quantity) string {
 	if q == nil {
 		return "none"
@@ -33,7 +33,7 @@ func differs(a, b *resource.Quantity) bool {
 	return a.Cmp(*b) != 0
 }
 
-// step is "256Mi -> 512Mi", or "512Mi" where nothing changes. What is not recommended stays as it is.
+// step is "256Mi -> 512Mi", or "512Mi" where nothing changes or is recommended.
 func step(from, to *resource.Quantity) string {
 	if to == nil || !differs(from, to) {
 		return Amount(from)

@@ -20,9 +20,9 @@ import (
 type History struct {
 	Namespace string
 	Workload  v1alpha1.WorkloadReference
-	// Applied is the condition: how things stand now.
+	// Applied is the condition: the present state.
 	Applied Finding
-	// Kills are all OOM kills so far, of which Entries has the last ones.
+	// Kills counts all OOM kills so far; Entries has the last ones.
 	Kills int64
 	// Entries are newest first.
 	Entries []Entry
@@ -108,7 +108,7 @@ func (h *History) Write(w io.Writer, colors listing.Colors) error {
 		p.item("OOM kills", fmt.Sprintf("%d so far, the last %d are listed", h.Kills, listed))
 	}
 	if len(h.Entries) == 0 {
-		p.item("History", "memfit has changed no pod of it, and knows of no OOM kill or stall")
+		p.item("History", "no changes, OOM kills or stalls are recorded")
 	}
 	p.WriteString("\n")
 	for i := range h.Entries {
@@ -131,7 +131,7 @@ func (h *History) listedKills() (n int64) {
 	return n
 }
 
-// Words are the line that says what happened, and what is to be said of it.
+// Words return the line that describes what happened, and the text below it.
 func (e *Entry) Words() (title, text string) {
 	switch {
 	case e.Kill != nil:

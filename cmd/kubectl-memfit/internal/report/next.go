@@ -16,8 +16,8 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// next is what a person may do about a workload. What memfit's conditions say is taken over word by word, because they
-// name the cause; what is added are the commands.
+// next returns what a user may do about a workload: the messages of memfit's conditions, which name the cause, with
+// the commands.
 func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 	if b := r.Blocked; b != nil { // all other conditions are from before
 		return []string{fmt.Sprintf("Not managed (%s): %s", b.Reason, b.Message)}
@@ -35,7 +35,7 @@ func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 		steps = append(steps, step)
 	}
 	if step := finding(rec.Status.Conditions, v1alpha1.ConditionSettingsMatchLimit); step.Status == metav1.ConditionFalse {
-		steps = append(steps, fmt.Sprintf("Settings and limit are out of step (%s): %s", step.Reason, step.Message))
+		steps = append(steps, fmt.Sprintf("Settings do not match the limit (%s): %s", step.Reason, step.Message))
 	}
 	if c := r.Coverage; c != nil && c.Missed+c.Stale > 0 {
 		step := fmt.Sprintf(
@@ -52,13 +52,13 @@ func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 	}
 	if r.Stalled {
 		steps = append(
-			steps, "A container stands still: "+finding(rec.Status.Conditions, v1alpha1.ConditionMemoryStalled).Message,
+			steps, "A container is stalled: "+finding(rec.Status.Conditions, v1alpha1.ConditionMemoryStalled).Message,
 		)
 	}
 	if r.Killed && len(steps) == 0 {
 		steps = append(
 			steps,
-			"The recommended size is unchanged; watch whether kills go on: "+finding(
+			"The recommended size is unchanged; watch for further kills: "+finding(
 				rec.Status.Conditions, v1alpha1.ConditionOOMObserved,
 			).Message,
 		)
@@ -66,11 +66,11 @@ func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 	return steps
 }
 
-// unready says why there is no number.
+// unready returns why there is no recommended size.
 func unready(rec *v1alpha1.MemoryRecommendation) string {
 	ready := finding(rec.Status.Conditions, v1alpha1.ConditionReady)
 	if ready.Status == "" {
-		return "memfit has not evaluated it yet: wait a minute, or see whether it runs: kubectl -n memfit-system get pods"
+		return "memfit has not evaluated it yet: wait a minute, or check that memfit runs: kubectl -n memfit-system get pods"
 	}
 	after := ""
 	if kills := rec.Status.OOMKills; kills > 0 {
@@ -83,7 +83,7 @@ func unready(rec *v1alpha1.MemoryRecommendation) string {
 	return text + ". " + meanwhile(rec, &rec.Status.RecentOOMKills[0])
 }
 
-// meanwhile says what to do about a container that is killed and has no number.
+// meanwhile returns what to do about a container that is OOM-killed and has no recommended size.
 func meanwhile(rec *v1alpha1.MemoryRecommendation, last *v1alpha1.OOMKillRecord) string {
 	sized := slices.ContainsFunc(rec.Status.Containers, func(c v1alpha1.ContainerRecommendation) bool {
 		return c.Container == last.Container
@@ -96,8 +96,8 @@ func meanwhile(rec *v1alpha1.MemoryRecommendation, last *v1alpha1.OOMKillRecord)
 		"-n %s pod/%s", last.Container, Amount(last.Limit), rec.Namespace, last.Pod)
 }
 
-// where says to kubectl in which namespace a workload is, and in which cluster where several were asked: a command that
-// is copied must not end up in another one.
+// where returns kubectl's flags for the namespace of a workload, and for its cluster where several are read: a copied
+// command must not end up in another one.
 func (r *Row) where() string {
 	if r.Cluster != "" {
 		return fmt.Sprintf("--context %s -n %s", r.Cluster, r.Namespace)

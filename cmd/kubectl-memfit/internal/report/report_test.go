@@ -303,8 +303,8 @@ func TestFind(t *testing.T) {
 		}
 	}
 	for asked, want := range map[string]string{
-		"web":     `"web" is more than one workload in namespace shop: deployment/web, rollout/web; name one of them with its kind`,
-		"wbe":     "memfit knows there: shop cronjob/report, shop daemonset/agent",
+		"web":     `"web" matches several workloads in namespace shop: deployment/web, rollout/web; name one with its kind`,
+		"wbe":     "known workloads: shop cronjob/report, shop daemonset/agent",
 		"sts/web": `no profile governs a workload "sts/web" in namespace shop`,
 		"":        `no profile governs a workload ""`,
 	} {
@@ -319,7 +319,7 @@ func TestFind(t *testing.T) {
 	twins[1].Namespace = "other"
 	if _, err := Find(twins, "web", "all namespaces"); err == nil ||
 		!strings.Contains(
-			err.Error(), "other deployment/web, shop deployment/web; name one of them with its kind and namespace (-n)",
+			err.Error(), "other deployment/web, shop deployment/web; name one with its kind and namespace (-n)",
 		) {
 		t.Errorf("twins in two namespaces: %v", err)
 	}

@@ -28,7 +28,7 @@ type Row struct {
 	// OOMKills counts all kills so far; Killed is true when one was seen recently (condition OOMObserved).
 	OOMKills int64 `json:"oomKills"`
 	Killed   bool  `json:"oomObserved"`
-	// Stalls counts the times a container stood still just below its limit; Stalled is true while one does (condition
+	// Stalls counts how often a container stalled just below its limit; Stalled is true while one does (condition
 	// MemoryStalled).
 	Stalls  int64 `json:"stalls,omitempty"`
 	Stalled bool  `json:"memoryStalled,omitempty"`
@@ -49,7 +49,7 @@ type Row struct {
 // Container is what is recommended for one container.
 type Container struct {
 	Name string `json:"name"`
-	// Identity is the runtime; absent: unknown. Runtime says it in words, and how it is known.
+	// Identity is the runtime; absent: unknown. Runtime is its description, with how it is known.
 	Identity    *v1alpha1.RuntimeIdentity `json:"identity,omitempty"`
 	Runtime     string                    `json:"runtime,omitempty"`
 	Decision    string                    `json:"decision"`
@@ -66,7 +66,7 @@ type Container struct {
 	TimeToLimitMaxSeconds int64 `json:"timeToLimitMaxSeconds,omitempty"`
 }
 
-// Finding is a condition. Status is empty when memfit has not said anything yet.
+// Finding is a condition. Status is empty while memfit has not set it.
 type Finding struct {
 	Status  metav1.ConditionStatus `json:"status"`
 	Reason  string                 `json:"reason,omitempty"`
@@ -153,7 +153,7 @@ func finding(conditions []metav1.Condition, kind string) Finding {
 	return Finding{Status: c.Status, Reason: c.Reason, Message: c.Message}
 }
 
-// Drifts reports whether memory climbs, in what its condition says.
+// Drifts reports whether the condition DriftDetected is true: memory grows steadily.
 func (r *Row) Drifts() bool { return r.Drift.Status == metav1.ConditionTrue }
 
 // Sized reports whether any container has a recommended size.
@@ -184,7 +184,7 @@ func byName(a, b Row) int {
 // Orders are the words that order workloads; the first one is what Rows gives.
 var Orders = []string{"urgency", "use", "kills", "name"}
 
-// Sort puts the workload that most needs a person first, the fullest, the one with the most kills, or goes by name.
+// Sort sorts by urgency, use or kills, the largest first, or by name.
 func (s *Status) Sort(by string) {
 	slices.SortStableFunc(s.Workloads, func(a, b Row) int {
 		switch by {
@@ -199,7 +199,7 @@ func (s *Status) Sort(by string) {
 	})
 }
 
-// fullest is the share of its limit that the fullest container uses, in percent; -1: nobody knows.
+// fullest is the share of its limit that the fullest container uses, in percent; -1: unknown.
 func (r *Row) fullest() int64 {
 	most := int64(-1)
 	for i := range r.Containers {

@@ -60,19 +60,19 @@ func Join(clusters []Status) Status {
 	return all
 }
 
-// News leaves the workloads of which something else is to be said than what is in said, and notes it there. A new use
-// alone, or the same told in other words, is no news.
-func (s *Status) News(said map[string]string) {
+// News keeps the workloads whose line differs from the one in shown, and records the new line there. A change of use
+// or wording alone is ignored.
+func (s *Status) News(shown map[string]string) {
 	s.Workloads = slices.DeleteFunc(s.Workloads, func(r Row) bool {
 		name := strings.Join([]string{r.Cluster, r.Namespace, r.resource()}, " ")
 		text := strings.Join([]string{
 			r.Profile.Name, runtimesOf(&r), limits(&r), requests(&r), kills(&r), shapes(&r), applied(&r),
 			confidences(&r), pods(&r),
 		}, "\t")
-		if said[name] == text {
+		if shown[name] == text {
 			return true
 		}
-		said[name] = text
+		shown[name] = text
 		return false
 	})
 }
@@ -90,7 +90,7 @@ func (s *Status) Write(w io.Writer, o listing.Options) error {
 	var text strings.Builder
 	text.WriteString(s.next(o) + s.unserved(o))
 	if len(s.Problems) > 0 && len(s.Workloads) > 0 {
-		text.WriteString("\n" + o.Colors.Paint(listing.Bold, "Profiles that need a look") + "\n")
+		text.WriteString("\n" + o.Colors.Paint(listing.Bold, "Profiles that need attention") + "\n")
 		for _, p := range s.Problems {
 			text.WriteString("  " + listing.Line(p) + "\n")
 		}
@@ -99,8 +99,8 @@ func (s *Status) Write(w io.Writer, o listing.Options) error {
 	return err
 }
 
-// problems are the conditions of a profile that are not as they should be. Pods without their settings stand with their
-// workload.
+// problems lists the conditions of a profile that are not as they should be. Pods without their settings are listed
+// with their workload.
 func problems(p *Profile) []string {
 	var texts []string
 	for i := range p.Status.Conditions {
@@ -122,7 +122,7 @@ kind: MemoryProfile
 metadata: {name: web, namespace: %s}
 spec: {runtime: {type: NodeJS}}`
 
-// NothingGoverned says how to begin. namespace is empty for all of them.
+// NothingGoverned explains how to opt a first workload in. namespace is empty for all of them.
 func NothingGoverned(namespace string, profiles []Profile) string {
 	var text strings.Builder
 	profiles = slices.DeleteFunc(slices.Clone(profiles), func(p Profile) bool { return p.GivesDefaults() })
@@ -132,7 +132,7 @@ func NothingGoverned(namespace string, profiles []Profile) string {
 	}
 	fmt.Fprintf(&text, "No workload %s is governed by memfit.\n\n", where)
 	if len(profiles) == 0 {
-		fmt.Fprintf(&text, "There is no profile yet either. Keep one next to your manifests (kubectl explain "+
+		fmt.Fprintf(&text, "No profile exists. Keep one next to your manifests (kubectl explain "+
 			"memoryprofile.spec has every field):\n\n  %s\n\nThen opt a workload in:\n",
 			strings.ReplaceAll(fmt.Sprintf(exampleProfile, example), "\n", "\n  "))
 	} else {

@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Asker is a workload as it is in the cluster: what may ask for a profile.
+// Asker is a workload as it is in the cluster, which may ask for a profile.
 type Asker struct {
 	Namespace, Kind, Name string
 	// PodLabels and PodAnnotations are those of its pod template.
@@ -69,7 +69,7 @@ func (s *Status) Seek(askers []Asker, profiles []Profile) {
 	}
 }
 
-// unserved says so to people, one line each.
+// unserved lists the workloads without a profile for users, one line each.
 func (s *Status) unserved(o listing.Options) string {
 	if len(s.Unserved) == 0 {
 		return ""

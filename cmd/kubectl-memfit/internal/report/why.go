@@ -21,8 +21,8 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Why is what is known of one pod's memory: what the agent of its node saw, and what memfit did about its workload.
-// -o json and -o yaml of `kubectl memfit why` print these fields.
+// Why describes one pod's memory: what the agent of its node saw, and what memfit did about its workload. -o json and
+// -o yaml of `kubectl memfit why` print these fields.
 type Why struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
@@ -32,7 +32,7 @@ type Why struct {
 	Workload *Explanation `json:"workload,omitempty"`
 }
 
-// WhyOf puts together what is known of a pod. rec is that of its workload; nil: there is none.
+// WhyOf describes a pod. rec is the recommendation of its workload, or nil.
 func WhyOf(s *v1alpha1.MemorySnapshot, rec *v1alpha1.MemoryRecommendation) Why {
 	w := Why{Namespace: s.Namespace, Pod: s.Name, Seen: s.Status}
 	if rec != nil {
@@ -94,7 +94,7 @@ func (p *page) seen(c *v1alpha1.ContainerSnapshot) {
 	p.heading("Container " + c.Container)
 	if r := c.Runtime; r != nil {
 		runs := strings.TrimSpace(runtimes.TitleOf(r.Type) + " " + r.Version)
-		p.item("Runs", strings.Join(distinct([]string{runs, r.Libc}), ", "))
+		p.item("Runtime", strings.Join(distinct([]string{runs, r.Libc}), ", "))
 		p.list("Settings", r.Flags)
 	}
 	if c.Usage != nil {
@@ -103,17 +103,17 @@ func (p *page) seen(c *v1alpha1.ContainerSnapshot) {
 	}
 	filled := c.Memory
 	if k := c.LastKill; k != nil {
-		p.item("Happened", format.Time(k.Time.Time)+": "+k.Summary)
-		p.item("Before it", curve(k.Series))
+		p.item("OOM kill", format.Time(k.Time.Time)+": "+k.Summary)
+		p.item("Before", curve(k.Series))
 		filled = cmp.Or(k.Memory, filled)
 	} else {
-		p.item("Happened", "the agent has seen no OOM kill of it")
+		p.item("OOM kill", "none observed")
 	}
 	if s := c.LastStall; s != nil {
 		p.item("Stalled", stalled(s))
-		p.item("Held by", held(s))
-		p.item("Before it", curve(s.Series))
-		if c.LastKill == nil && s.Ended != nil { // of one that goes on, what is known now is newer
+		p.item("Limits", held(s))
+		p.item("Before", curve(s.Series))
+		if c.LastKill == nil && s.Ended != nil { // of one that has not ended, the present parts are newer
 			filled = cmp.Or(s.Memory, filled)
 		}
 	}
@@ -135,7 +135,7 @@ func stalled(s *v1alpha1.StallSnapshot) string {
 	return when + " it " + s.Summary
 }
 
-// held says which limits were effective; empty: the agent did not write them.
+// held lists the limits that were effective; empty: the agent did not write them.
 func held(s *v1alpha1.StallSnapshot) string {
 	var limits []string
 	for _, l := range []struct {
@@ -149,7 +149,7 @@ func held(s *v1alpha1.StallSnapshot) string {
 	return strings.Join(limits, ", ")
 }
 
-// filled says what was in it, as parts that add up.
+// filled lists what was resident, as parts that add up.
 func (p *page) filled(m *v1alpha1.MemoryParts, c *v1alpha1.ContainerSnapshot) {
 	if m == nil {
 		p.item("Filled by", "unknown: "+NotInspected(c))
@@ -166,20 +166,20 @@ func (p *page) filled(m *v1alpha1.MemoryParts, c *v1alpha1.ContainerSnapshot) {
 		part := &m.Parts[i]
 		text := fmt.Sprintf("%s %s", Amount(&part.Resident), part.Name)
 		if part.Free != nil && !part.Free.IsZero() {
-			text += fmt.Sprintf(", of which %s hold nothing", Amount(part.Free))
+			text += fmt.Sprintf(", of which %s free", Amount(part.Free))
 		}
 		lines = append(lines, text)
 	}
 	lines = append(lines, Amount(&m.Unexplained)+" unexplained")
 	p.list("Filled by", lines)
 	if m == c.Memory { // and not what it was killed with
-		p.item("Stays", kept(m, c.Peak))
+		p.item("Retained", kept(m, c.Peak))
 	}
 	p.list("Would help", helping(m))
 }
 
-// kept says what does not come down after a load: a program has freed it, and its allocator keeps it. Empty: nothing
-// that anybody would act on.
+// kept describes memory that a program has freed and its allocator retains, so that it does not shrink after a load;
+// empty where the amount is not worth an action.
 func kept(m *v1alpha1.MemoryParts, peak *resource.Quantity) string {
 	var free memory.Bytes
 	for i := range m.Parts {
@@ -194,11 +194,11 @@ func kept(m *v1alpha1.MemoryParts, peak *resource.Quantity) string {
 	if peak != nil {
 		highest = ", after a peak of " + Amount(peak)
 	}
-	return fmt.Sprintf("%s of it does not come down after a load: the program has freed it%s, and glibc keeps it for the "+
-		"next one", free, highest)
+	return fmt.Sprintf("%s of it does not come down after a load: the program has freed it%s, and glibc retains it "+
+		"for the next one", free, highest)
 }
 
-// helping says what would give memory back, each with how that was computed.
+// helping lists what would give memory back, each with how that was computed.
 func helping(m *v1alpha1.MemoryParts) []string {
 	lines := []string{m.Summary}
 	for i := range m.Savings {
@@ -215,7 +215,7 @@ func helping(m *v1alpha1.MemoryParts) []string {
 	return distinct(lines)
 }
 
-// NotInspected says why it is unknown what fills a container, and when it will be known.
+// NotInspected returns why a container's parts are unknown, and when they will be known.
 func NotInspected(c *v1alpha1.ContainerSnapshot) string {
 	switch {
 	case c.Inspection == v1alpha1.InspectionNotEnabled:
@@ -228,7 +228,7 @@ func NotInspected(c *v1alpha1.ContainerSnapshot) string {
 	return "not inspected yet: " + FirstInspection
 }
 
-// FirstInspection says when the agent first inspects a container; NoSnapshot why a pod has no snapshot
+// FirstInspection is when the agent first inspects a container; NoSnapshot is why a pod has no snapshot
 // (docs/guide/agent.md).
 const (
 	FirstInspection = "the agent inspects a container 10 s after its start, on a node with many new containers some " +
@@ -291,13 +291,13 @@ func (w *Why) next() []string {
 	for i := range w.Seen.Containers {
 		c := &w.Seen.Containers[i]
 		if c.LastKill != nil && c.LastKill.Kind == "ChildProcess" {
-			steps = append(steps, c.Container+": a child process was killed and the container went on, so that neither its "+
-				"status nor its events show it; look for errors of that process in its log")
+			steps = append(steps, c.Container+": a child process was OOM-killed and the container continued, which neither its "+
+				"status nor its events show: check its log for errors of that process")
 		}
 		if m := c.Memory; m != nil && m.Summary != "" {
 			steps = append(steps, c.Container+": "+m.Summary)
 		}
-		if r := c.Runtime; r != nil && r.ContainerAware == "No" && w.Workload == nil && len(r.Flags) == 0 { // nobody set it
+		if r := c.Runtime; r != nil && r.ContainerAware == "No" && w.Workload == nil && len(r.Flags) == 0 { // no flag sets it
 			steps = append(steps, fmt.Sprintf("%s: this version of %s sizes its heap by the memory of the node, and not by the "+
 				"limit; a profile sets it", c.Container, r.Type))
 		}

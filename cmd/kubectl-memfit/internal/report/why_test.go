@@ -112,9 +112,9 @@ func TestAHeapSizedByTheNode(t *testing.T) {
 	}
 }
 
-// TestStays: what glibc keeps of a running container is told where it is worth something, and of one that was killed it
+// TestRetained: what glibc retains of a running container is reported where it is worth something, and of one that was killed it
 // is not.
-func TestStays(t *testing.T) {
+func TestRetained(t *testing.T) {
 	of := func(free string, killed bool) string {
 		q, peak := resource.MustParse(free), resource.MustParse("117Mi")
 		c := v1alpha1.ContainerSnapshot{Container: "app", Peak: &peak, Memory: &v1alpha1.MemoryParts{
@@ -132,13 +132,13 @@ func TestStays(t *testing.T) {
 		}
 		return strings.Join(strings.Fields(out.String()), " ")
 	}
-	const want = "Stays 38Mi of it does not come down after a load: the program has freed it, after a peak of 117Mi, " +
-		"and glibc keeps it for the next one"
+	const want = "Retained 38Mi of it does not come down after a load: the program has freed it, after a peak of 117Mi, " +
+		"and glibc retains it for the next one"
 	if got := of("38Mi", false); !strings.Contains(got, want) {
 		t.Error(got)
 	}
 	for name, got := range map[string]string{"too little": of("7Mi", false), "killed": of("38Mi", true)} {
-		if strings.Contains(got, "Stays") {
+		if strings.Contains(got, "Retained") {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

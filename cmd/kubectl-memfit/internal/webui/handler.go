@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// freshFor is how long what was read is shown to whoever asks; browsers ask at half that rate.
+	// freshFor is how long a result is served without reading again; browsers ask at half that rate.
 	freshFor = 15 * time.Second
 	// share of the time is spent on reading at most: one part in so many. Reading a large cluster takes seconds.
 	share = 10
-	// readTimeout is how long an API server is waited for until the page says that it does not answer.
+	// readTimeout is how long a read may take before the page reports that the API server does not answer.
 	readTimeout = 30 * time.Second
 )
 
@@ -44,7 +44,7 @@ type Handler struct {
 	problem error     // of that
 }
 
-// New reads once, so that what cannot be read at all is known at once. It answers at Path of 127.0.0.1:port.
+// New reads once, so that an error is reported at the start. It answers at Path of 127.0.0.1:port.
 func New(ctx context.Context, port int, read Read, now func() time.Time) (*Handler, error) {
 	h := &Handler{read: read, now: now, port: strconv.Itoa(port), token: rand.Text()}
 	if h.again(ctx); h.problem != nil {
@@ -82,7 +82,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(page.Bytes()) // whoever asked may be gone
+	_, _ = w.Write(page.Bytes()) // the client may be gone
 }
 
 // contentPolicy lets the page run the one script that it comes with, which may ask for this page again, and load
@@ -90,29 +90,29 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 var contentPolicy = "default-src 'none'; script-src " + htmlreport.ScriptSource() + "; connect-src 'self'; " +
 	"style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// refuses says why a request gets no page; 0: it does.
+// refuses returns why a request gets no page; 0: it gets one.
 func (h *Handler) refuses(r *http.Request) (status int, text string) {
 	host := r.Host
 	if !strings.Contains(host, ":") {
 		host += ":80" // browsers leave it out
 	}
 	if host != "127.0.0.1:"+h.port && host != "localhost:"+h.port {
-		return http.StatusMisdirectedRequest, fmt.Sprintf("This is kubectl memfit ui, which answers as 127.0.0.1:%s or "+
-			"localhost:%s, and was asked as %q.\nThrough ssh, use the same port on both sides: "+
+		return http.StatusMisdirectedRequest, fmt.Sprintf("This is kubectl memfit ui. It answers to 127.0.0.1:%s and "+
+			"localhost:%s only; the request was for %q.\nThrough ssh, use the same port on both sides: "+
 			"ssh -L %s:127.0.0.1:%s HOST", h.port, h.port, r.Host, h.port, h.port)
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return http.StatusMethodNotAllowed, "This is kubectl memfit ui, which only shows: use GET or HEAD."
+		return http.StatusMethodNotAllowed, "This is kubectl memfit ui, which is read-only: use GET or HEAD."
 	}
 	given := strings.Trim(r.URL.Path, "/")
 	if subtle.ConstantTimeCompare([]byte(given), []byte(h.token)) != 1 {
-		return http.StatusForbidden, "This is kubectl memfit ui, and the address lacks its token, or has that of an " +
-			"earlier start.\nOpen the whole address that the command has printed."
+		return http.StatusForbidden, "This is kubectl memfit ui, and the address has no valid token; each start has a " +
+			"new one.\nOpen the whole address that the command printed."
 	}
 	return 0, ""
 }
 
-// input is what the page shows to whoever asks now.
+// input returns what the page shows now.
 func (h *Handler) input(r *http.Request) *htmlreport.Input {
 	h.mu.Lock()
 	defer h.mu.Unlock()
