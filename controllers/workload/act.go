@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -46,8 +47,8 @@ func (r *Reconciler) act(
 		if !disturbs(s, a) {
 			places <- struct{}{}
 			resizes.Go(func() {
-				outcomes[i], failed[i] = r.carryOut(ctx, s, m, a)
-				<-places
+				defer func() { <-places }()
+				outcomes[i], failed[i] = r.carryOutAlone(ctx, s, m, a)
 			})
 		}
 	}
@@ -69,6 +70,19 @@ func (r *Reconciler) act(
 func disturbs(s *workload.Snapshot, a rollout.Action) bool {
 	pod := s.Pod(a.UID)
 	return pod != nil && workload.Disturbs(pod, a)
+}
+
+// carryOutAlone is carryOut for a goroutine of its own, in which a panic would end the process. It becomes an error, as
+// a panic of a reconcile does.
+func (r *Reconciler) carryOutAlone(
+	ctx context.Context, s *workload.Snapshot, m *workload.State, a rollout.Action,
+) (o workload.Outcome, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			o, err = workload.Outcome{}, fmt.Errorf("%s a pod of %s: panic: %v\n%s", verbOf(a), s.Owner.Ref, p, debug.Stack())
+		}
+	}()
+	return r.carryOut(ctx, s, m, a)
 }
 
 // carryOut does one thing to one pod.

@@ -282,6 +282,28 @@ var _ = Describe("A recommendation that is applied", func() {
 		Expect(f.limitOf(0)).NotTo(Equal("256Mi"))
 	})
 
+	It("is an error of its own when it panics, and other pods are resized", func() {
+		profiled()
+		f := newFleet(w, 2)
+		Expect(f.reconcile(f.ref)).To(Succeed())
+		resize := w.reconciler.Executor.Resize
+		w.reconciler.Executor.Resize = func(ctx context.Context, pod *corev1.Pod, sizes map[string]memory.Size) error {
+			if pod.Name == f.pods[0].Name {
+				panic("a nil map")
+			}
+			return resize(ctx, pod, sizes)
+		}
+		f.killed()
+		Expect(f.reconcile(f.ref)).To(MatchError(And(
+			ContainSubstring("resizing a pod of Deployment"), ContainSubstring("panic: a nil map"),
+		)))
+		Expect(f.limitOf(0)).To(Equal("256Mi"))
+		Expect(f.limitOf(1)).NotTo(Equal("256Mi"))
+		w.reconciler.Executor.Resize = resize
+		f.looks()
+		Expect(f.limitOf(0)).NotTo(Equal("256Mi"))
+	})
+
 	It("is left alone when the API server refuses it, with the API server's reason, and is not asked for hot", func() {
 		profiled()
 		f := newFleet(w, 1)
