@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 
 # go tool keeps what it builds in Go's own cache, so nothing needs installing and PATH needs no GOBIN.
 TOOL := go tool -modfile=$(CURDIR)/hack/tools/go.mod
-LAB  := go -C $(CURDIR)/hack/lab run .
+LAB  := CGO_ENABLED=0 go -C $(CURDIR)/hack/lab run -trimpath .
 
 ##@ General
 

@@ -9,8 +9,8 @@ set -uo pipefail
 
 what() {
 	case $1 in
-	cluster) echo "a cluster: the programs of a node are compiled the first time, about 9 min on two cores" ;;
-	image) echo "memfit's image: compiled the first time, 2 to 4 min on two cores" ;;
+	cluster) echo "a cluster: the programs of a node are compiled the first time" ;;
+	image) echo "memfit's image: compiled the first time" ;;
 	load-image) echo "memfit's image, into the cluster" ;;
 	load-vpa) echo "the Vertical Pod Autoscaler's images: compiled the first time, 5 min of processor time" ;;
 	deploy-lab) echo "memfit itself: its certificate, its pods, its webhook" ;;

@@ -65,16 +65,20 @@ func up(ctx context.Context, l layout.Layout, options node.Options) error {
 		return err
 	}
 	options.Kubernetes = kubernetes.Version
+	programs := component.All(kubernetes)
+	if os.Getenv("LAB_CERT_MANAGER") == "0" {
+		options.CertManager, programs = false, component.Without(programs, component.CertManager)
+	}
 	recipes, err := images.Select(os.Getenv("LAB_IMAGES"))
 	if err != nil {
 		return fmt.Errorf("LAB_IMAGES: %w", err)
 	}
-	steps := component.Count(component.All(kubernetes)) + len(recipes) + node.StartSteps
+	steps := component.Count(programs) + len(recipes) + options.StartSteps()
 	if second != nil {
 		steps += node.Cgroup2Steps
 	}
 	report := progress.New(os.Stderr, steps)
-	n, err := build(ctx, l, kubernetes, recipes, options, report)
+	n, err := build(ctx, l, kubernetes, programs, recipes, options, report)
 	if err != nil {
 		return err
 	}
@@ -116,13 +120,13 @@ func upFirst(ctx context.Context, n *node.Node, report *progress.Reporter) error
 
 // build builds what the cache lacks: programs and images at the same time, because images mostly wait for downloads.
 func build(
-	ctx context.Context, l layout.Layout, kubernetes component.Kubernetes, recipes []images.Recipe, options node.Options,
-	report *progress.Reporter,
+	ctx context.Context, l layout.Layout, kubernetes component.Kubernetes, programs []component.Component,
+	recipes []images.Recipe, options node.Options, report *progress.Reporter,
 ) (*node.Node, error) {
 	n := &node.Node{Layout: l, Options: options}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		n.Bin, err = buildBinaries(ctx, l, kubernetes, component.All(kubernetes), report)
+		n.Bin, err = buildBinaries(ctx, l, kubernetes, programs, report)
 		return err
 	})
 	group.Go(func() (err error) {

@@ -2,8 +2,16 @@
 
 ##@ Demo
 
-# KUBECONFIG and kubectl of the cluster that demo and e2e use, whichever it is; resolved when a recipe runs.
-WITH_CLUSTER = KUBECONFIG=$(CLUSTER_KUBECONFIG) PATH="$$($(LAB) binaries --only kubectl --print-dir):$$PATH"
+# KUBECONFIG and kubectl of the cluster that demo and e2e use, whichever it is; resolved when a recipe runs. The lab has
+# its own kubectl; another cluster is used with the machine's, and one is compiled only where there is none.
+WITH_CLUSTER = KUBECONFIG=$(CLUSTER_KUBECONFIG) $(if $(and $(filter-out lab,$(LAB_MODE)),$(shell command -v kubectl)),,PATH="$$($(LAB) binaries --only kubectl --print-dir):$$PATH")
+
+# The lab's kubectl has kustomize built in, which need not be compiled then. Older ones fail: 1.32 panics at our overlays.
+LAB_KUSTOMIZE = $(if $(filter lab,$(LAB_MODE)),kubectl kustomize,$(KUSTOMIZE) build)
+# What is applied to the cluster that demo and e2e use: a tree of config/ with IMG.
+lab_tree = mkdir -p dist/lab && { printf 'resources: [../../%s]\nimages:\n' "$(1)"; image=$(IMG); \
+	printf -- '- {name: %s, newName: "%s", newTag: "%s"}\n' controller "$${image%:*}" "$${image\#\#*:}" \
+	memfit.test/manager "$${image%:*}" "$${image\#\#*:}"; } > dist/lab/kustomization.yaml && $(LAB_KUSTOMIZE) dist/lab
 
 # memfit itself: built from this tree, loaded into the node, rolled out again even when the tag is the same.
 .PHONY: load-image
@@ -22,7 +30,7 @@ compress_evidence = rm -rf dist/lab-evidence && mkdir -p dist/lab-evidence && mv
 	&& cp -r config/compress-evidence dist/lab-evidence/ \
 	&& sed -i 's/value: "144"/value: "$(EVIDENCE)"/' dist/lab-evidence/compress-evidence/manager_patch.yaml \
 	&& printf 'resources: [memfit.yaml]\ncomponents: [compress-evidence]\n' > dist/lab-evidence/kustomization.yaml \
-	&& $(KUSTOMIZE) build dist/lab-evidence > dist/lab.yaml
+	&& $(LAB_KUSTOMIZE) dist/lab-evidence > dist/lab.yaml
 
 .PHONY: deploy-lab
 deploy-lab: ## Install memfit into the cluster that demo and e2e use, and wait until it serves (EVIDENCE=144 compresses evidence).
@@ -30,7 +38,7 @@ deploy-lab: ## Install memfit into the cluster that demo and e2e use, and wait u
 	overlay=config/overlays/lab; \
 	kubectl get crd certificates.cert-manager.io >/dev/null 2>&1 || { \
 		overlay=config/overlays/self-managed-certs; echo "No cert-manager here: memfit manages its certificates itself"; }; \
-	mkdir -p dist; $(call with_image,$$overlay) > dist/lab.yaml; \
+	mkdir -p dist; $(call lab_tree,$$overlay) > dist/lab.yaml; \
 	$(if $(EVIDENCE),$(compress_evidence) || exit 1;) \
 	have=$$(kubectl -n memfit-system get secret webhook-server-cert -o jsonpath='{.type}' --ignore-not-found); \
 	case $$overlay/$$have in *lab/Opaque) echo "Replacing an installation that managed its certificates itself"; \
@@ -50,7 +58,7 @@ ifeq ($(LAB_MODE),existing)
 	@echo "KUBECONFIG is set: push $(AGENT_IMG) where that cluster can pull it, and make deploy TREE=config/overlays/agent-see"
 else
 	@$(LAB) load $(CURDIR)/dist/agent.tar
-	@export $(WITH_CLUSTER); mkdir -p dist; $(KUSTOMIZE) build config/overlays/lab-agent > dist/lab-agent.yaml; \
+	@export $(WITH_CLUSTER); mkdir -p dist; $(LAB_KUSTOMIZE) config/overlays/lab-agent > dist/lab-agent.yaml; \
 	kubectl apply --server-side --force-conflicts -f dist/lab-agent.yaml | tail -n 3; \
 	kubectl -n memfit-agent rollout restart daemonset/memfit-agent; \
 	kubectl -n memfit-agent rollout status daemonset/memfit-agent --timeout=120s
@@ -60,17 +68,26 @@ endif
 DEMO_IMAGES = $$(sed -nE 's,.*image: memfit.test/([a-z]+):.*,\1,p' hack/demo/manifests/*.yaml | sort -u | paste -sd,)
 
 .PHONY: demo
-demo: ##* Bring up a node, install memfit and show what it does (about 15 min cold, 4 warm).
-	@LAB_IMAGES=$(DEMO_IMAGES) hack/steps.sh cluster image load-image deploy-lab
-	@export $(WITH_CLUSTER); go run ./hack/demo
+demo: ##* Show what memfit does, without a cluster first, then on a node that is compiled meanwhile (dist/demo.times: what it took).
+	@mkdir -p dist; LAB_IMAGES=$(DEMO_IMAGES) LAB_CERT_MANAGER=0 hack/demo.sh 2>&1 | tee dist/demo.log
+
+.PHONY: demo-story
+demo-story: # a part of demo
+	@export $(WITH_CLUSTER); dist/demo
+
+.PHONY: demo-times
+demo-times: ## Write into README.md what the last make demo took.
+	@test -s dist/demo.times || { echo "make demo has not written dist/demo.times"; exit 1; }
+	@awk 'FNR == NR { times = $$0; next } /^Measured by `make demo`: / { print "Measured by `make demo`: " times "."; next } { print }' \
+		dist/demo.times README.md > dist/README.md && cp dist/README.md README.md
 
 dist/cast: $(wildcard hack/cast/*.go hack/cast/*.tmpl)
 	@go -C hack/cast build -o $(CURDIR)/$@ .
 
 .PHONY: cast
 cast: dist/cast ## Tell the story in a terminal that is recorded: docs/images/demo.cast, and demo.svg, which plays it (as long as make demo).
-	@LAB_IMAGES=$(DEMO_IMAGES) hack/steps.sh cluster image load-image deploy-lab
-	@go build -o dist/demo ./hack/demo; export $(WITH_CLUSTER); \
+	@LAB_IMAGES=$(DEMO_IMAGES) LAB_CERT_MANAGER=0 hack/steps.sh cluster image load-image deploy-lab
+	@CGO_ENABLED=0 go build -trimpath -o dist/demo ./hack/demo; export $(WITH_CLUSTER); \
 	dist/cast -title 'make demo: a Node.js service dies of its bursts, gets its settings, gets its size, and lives' -o docs/images/demo.cast dist/demo
 	@$(MAKE) cast-picture
 

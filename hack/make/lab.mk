@@ -9,7 +9,7 @@
 #   lab       otherwise: a real one-node cluster on this machine; Linux and root
 # hack/lab decides, so that make and the lab never disagree.
 # MEMFIT_LAB=NAME is another lab beside the first one, with everything of its own.
-# LAB_KUBERNETES=1.34, 1.35 or 1.37 is another version of Kubernetes than the usual one (hack/lab/README.md).
+# LAB_KUBERNETES=1.34, 1.35 or 1.36 is another version of Kubernetes than the usual one (hack/lab/README.md).
 # NODE=cgroup2 adds a second node to the lab, with cgroup v2; NODE_WITH=swap,memory-qos,single-process-oom-kill are its variants (NODE_OPTIONS would
 # be Node.js's own). npm sets NODE to the path of a program, which is none of ours.
 export LAB_NODE      := $(if $(findstring /,$(NODE)),,$(or $(NODE),$(LAB_NODE)))
@@ -18,7 +18,11 @@ LAB_KUBECONFIG := $(if $(MEMFIT_LAB),/var/lib/memfit-labs/$(MEMFIT_LAB),/var/lib
 LAB_MODE := $(if $(filter-out $(LAB_KUBECONFIG),$(KUBECONFIG)),existing,$(if $(filter-out 0,$(KIND)),kind,lab))
 
 # The lab is a Go module of its own, so that its pins never meet those of the operator.
-LAB ?= go -C hack/lab run .
+# Compiled as everything that it compiles, so that both share what they have in common. Without paths in the program it
+# does not know where its modules are.
+LAB ?= CGO_ENABLED=0 go -C hack/lab run -trimpath .
+export MEMFIT_LAB_SOURCE := $(CURDIR)/hack/lab
+# LAB_CERT_MANAGER=0 leaves cert-manager out: memfit manages its certificates itself, as in make demo.
 
 # A recipe that needs a cluster depends on `cluster` and then uses $(CLUSTER_KUBECONFIG), which names the file only when
 # the recipe runs:

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -49,11 +50,29 @@ func (b *Builder) Ensure(ctx context.Context, selected []Component) (view string
 		return "", err
 	}
 	group, ctx := errgroup.WithContext(ctx)
+	go b.prefetch(ctx, selected)
 	group.SetLimit(max(2, runtime.NumCPU()/2))
 	for _, c := range selected {
 		group.Go(func() error { return b.component(ctx, c, view) })
 	}
 	return view, group.Wait()
+}
+
+// prefetch downloads the modules of what was never built beside compiling, in the order in which it is built. What fails
+// here fails again, and is reported, where it is built.
+func (b *Builder) prefetch(ctx context.Context, selected []Component) {
+	for _, c := range selected {
+		entry, err := b.entry(c)
+		if err != nil {
+			return
+		}
+		for _, binary := range c.Binaries {
+			if _, err := os.Stat(filepath.Join(entry, binary.Name)); err == nil {
+				continue
+			}
+			_ = b.goCommand(ctx, c, slices.Concat([]string{"list", "-deps", "-f="}, c.buildFlags(), []string{binary.Package})...)
+		}
+	}
 }
 
 // view names the directory of links after the keys of all components, so that every selection shares it.
@@ -70,13 +89,20 @@ func (b *Builder) view() (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
+// entry is where the cache has a component, built or not.
+func (b *Builder) entry(c Component) (string, error) {
+	files, err := sources(filepath.Join(b.Modules, c.module()), c.Modfile)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(b.Store, c.Name+"-"+Key(c, b.toolchain, files)), nil
+}
+
 func (b *Builder) component(ctx context.Context, c Component, view string) error {
-	module := filepath.Join(b.Modules, c.module())
-	files, err := sources(module, c.Modfile)
+	entry, err := b.entry(c)
 	if err != nil {
 		return err
 	}
-	entry := filepath.Join(b.Store, c.Name+"-"+Key(c, b.toolchain, files))
 	if err := os.MkdirAll(entry, 0o755); err != nil {
 		return fmt.Errorf("making the cache entry of %s: %w", c.Name, err)
 	}

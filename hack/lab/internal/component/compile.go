@@ -41,13 +41,7 @@ func (b *Builder) binary(ctx context.Context, c Component, binary Binary, entry 
 // downloads the modules, and asking for what they export compiles them, so that all that is left for the build is to
 // link.
 func (b *Builder) build(ctx context.Context, c Component, binary Binary, entry string) ([]progress.Part, error) {
-	usual := []string{"-trimpath", "-buildvcs=false"}
-	if c.Modfile != "" {
-		usual = append(usual, "-modfile="+c.Modfile)
-	}
-	if c.Tags != "" {
-		usual = append(usual, "-tags="+c.Tags)
-	}
+	usual := c.buildFlags()
 	var parts []progress.Part
 	for _, part := range []struct {
 		name string
@@ -66,11 +60,24 @@ func (b *Builder) build(ctx context.Context, c Component, binary Binary, entry s
 	return parts, nil
 }
 
+// buildFlags are the flags of every go command about the component.
+func (c Component) buildFlags() []string {
+	flags := []string{"-trimpath", "-buildvcs=false"}
+	if c.Modfile != "" {
+		flags = append(flags, "-modfile="+c.Modfile)
+	}
+	if c.Tags != "" {
+		flags = append(flags, "-tags="+c.Tags)
+	}
+	return flags
+}
+
 func (b *Builder) goCommand(ctx context.Context, c Component, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(b.Modules, c.module())
 	cgo := map[bool]string{true: "1", false: "0"}[c.CGO]
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED="+cgo)
+	// A compiler that collects its garbage less often takes 10 % less processor time.
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED="+cgo, "GOGC=400")
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {

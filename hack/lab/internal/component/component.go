@@ -99,7 +99,7 @@ func All(kubernetes Kubernetes) []Component {
 			LDFlags: "-s -w",
 		},
 		{
-			Name:     "cert-manager",
+			Name:     CertManager,
 			Binaries: []Binary{{Name: "cert-manager", Package: "."}},
 			Files: []File{
 				{Name: "cert-manager-crds.yaml", Module: "github.com/cert-manager/cert-manager", Glob: "deploy/crds/*.yaml"},
@@ -107,6 +107,14 @@ func All(kubernetes Kubernetes) []Component {
 			LDFlags: "-s -w",
 		},
 	}
+}
+
+// CertManager is the component that a lab may leave out: memfit then manages its certificates itself.
+const CertManager = "cert-manager"
+
+// Without returns the components but for the one of a name.
+func Without(all []Component, name string) []Component {
+	return slices.DeleteFunc(slices.Clone(all), func(c Component) bool { return c.Name == name })
 }
 
 // Select keeps the binaries that run under these names, in the order of all. It returns the names it does not know.

@@ -73,7 +73,7 @@ func TestKubernetesVersionsAreThoseThatAreBuilt(t *testing.T) {
 
 func TestFindKubernetes(t *testing.T) {
 	for wanted, want := range map[string]string{
-		"": versions[0].Version, "1.36": "v1.36.3", "1.37": "v1.37.1", "v1.37": "v1.37.1", "v1.37.1": "v1.37.1",
+		"": versions[0].Version, "1.36": "v1.36.3", "1.37": "v1.37.2", "v1.37": "v1.37.2", "v1.37.2": "v1.37.2",
 		"1.35": "v1.35.4", "1.34": "v1.34.4",
 	} {
 		if got, err := FindKubernetes(wanted); err != nil || got.Version != want {
@@ -81,7 +81,7 @@ func TestFindKubernetes(t *testing.T) {
 		}
 	}
 	for _, wanted := range []string{"1.3", "latest", "1.36.99"} {
-		if _, err := FindKubernetes(wanted); err == nil || !strings.Contains(err.Error(), "it has 1.36, 1.37, 1.35, 1.34") {
+		if _, err := FindKubernetes(wanted); err == nil || !strings.Contains(err.Error(), "it has 1.37, 1.36, 1.35, 1.34") {
 			t.Errorf("FindKubernetes(%q) says %v; want what there is", wanted, err)
 		}
 	}

@@ -14,10 +14,15 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/process"
 )
 
-// Daemons are the names of the processes of a healthy lab, in the order they start.
-var Daemons = []string{
-	"etcd", "containerd", "kube-apiserver", "api-forward", "kube-controller-manager", "kube-scheduler", "kubelet",
-	"cert-manager",
+// daemons are the names of the processes of a healthy lab, in the order they start.
+func (n *Node) daemons() []string {
+	names := []string{
+		"etcd", "containerd", "kube-apiserver", "api-forward", "kube-controller-manager", "kube-scheduler", "kubelet",
+	}
+	if n.Options.CertManager {
+		names = append(names, "cert-manager")
+	}
+	return names
 }
 
 // Healthy says what is wrong with the running lab, or nil: every daemon runs, the API server serves, the node takes
@@ -42,7 +47,7 @@ func (n *Node) daemonsAlive() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range Daemons {
+	for _, name := range n.daemons() {
 		i := slices.IndexFunc(records, func(r process.Record) bool { return r.Name == name })
 		if i < 0 || !records[i].Alive() {
 			return fmt.Errorf("%s does not run", name)

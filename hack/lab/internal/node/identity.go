@@ -37,6 +37,7 @@ func (n *Node) Reusable(ctx context.Context) error {
 		return fmt.Errorf("the lab that is up runs Kubernetes %s, and %s is asked for",
 			cmp.Or(id.Options.Kubernetes, "of an older lab"), n.Options.Kubernetes)
 	}
+	n.Options.CertManager = n.Options.CertManager || id.Options.CertManager // one that runs does no harm
 	if id.Bin != n.Bin || id.Options != n.Options {
 		return errors.New("the lab that is up has other programs or options")
 	}

@@ -26,6 +26,8 @@ type Options struct {
 	// s up to 5 min; a demonstration of repeated OOM kills would mostly wait. For labs only: the bound applies to the
 	// whole node.
 	CrashBackoffMax time.Duration `json:"crashBackoffMax"`
+	// CertManager: its controllers run, too. Without them memfit manages its certificates itself.
+	CertManager bool `json:"certManager"`
 	// Kubernetes is the version that runs.
 	Kubernetes string `json:"kubernetes"`
 	// ForwardPort is where the API server is reached on the machine's loopback; 0 picks a free port.
@@ -34,7 +36,7 @@ type Options struct {
 
 // DefaultOptions are those of `lab up` without flags.
 func DefaultOptions() Options {
-	return Options{CrashBackoffMax: 10 * time.Second, ForwardPort: layout.ForwardPort}
+	return Options{CrashBackoffMax: 10 * time.Second, CertManager: true, ForwardPort: layout.ForwardPort}
 }
 
 // Node is the lab's node, running or not.

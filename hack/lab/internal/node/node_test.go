@@ -61,7 +61,7 @@ func TestRenderedConfiguration(t *testing.T) {
 
 // TestGatesOfOlderVersions: what the configuration sets has to be switched on where it is not yet by default.
 func TestGatesOfOlderVersions(t *testing.T) {
-	for version, want := range map[string]bool{"v1.34.4": true, "v1.35.4": false, "v1.36.3": false, "v1.37.1": false} {
+	for version, want := range map[string]bool{"v1.34.4": true, "v1.35.4": false, "v1.36.3": false, "v1.37.2": false} {
 		n := testNode(t)
 		n.Options.Kubernetes = version
 		got, err := render("kubelet.yaml", n.settings())
@@ -133,8 +133,11 @@ func TestEveryDaemonOfAHealthyLabIsOneThatIsStarted(t *testing.T) {
 		n.etcd().Name, n.containerd().Name, n.apiServer().Name, n.forwarder("api-forward", "", "").Name,
 		n.controllerManager().Name, n.scheduler().Name, n.kubelet().Name, n.certManager().Name,
 	}
-	if !slices.Equal(started, Daemons) {
-		t.Errorf("started %v, but a healthy lab has %v", started, Daemons)
+	if n.Options.CertManager = true; !slices.Equal(started, n.daemons()) {
+		t.Errorf("started %v, but a healthy lab has %v", started, n.daemons())
+	}
+	if n.Options.CertManager = false; !slices.Equal(started[:len(started)-1], n.daemons()) {
+		t.Errorf("a healthy lab without cert-manager has %v", n.daemons())
 	}
 }
 

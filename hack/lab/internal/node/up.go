@@ -21,7 +21,12 @@ import (
 )
 
 // StartSteps is how many steps Start reports.
-const StartSteps = 5
+func (o Options) StartSteps() int {
+	if o.CertManager {
+		return 5
+	}
+	return 4
+}
 
 // Start brings up a new node. The machine must be clean: call Down before.
 func (n *Node) Start(ctx context.Context, report *progress.Reporter) error {
@@ -51,6 +56,9 @@ func (n *Node) Start(ctx context.Context, report *progress.Reporter) error {
 		}
 		if err := step(groupCtx, "node", "starting", n.startKubelet); err != nil {
 			return err
+		}
+		if !n.Options.CertManager {
+			return nil
 		}
 		return step(groupCtx, "cert-manager", "starting", n.startCertManager)
 	})
