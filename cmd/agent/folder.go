@@ -15,8 +15,8 @@ import (
 )
 
 // folder is an [os.DirFS] for the files of cgroups, of which the agent opens a hundred a second to read one number of
-// each. os.Open puts each of them into the program's epoll set and takes it out again, and gives it a finalizer, which
-// is more than half of what that takes.
+// each. os.Open adds each of them to the program's epoll set, removes it again, and gives it a finalizer, which is
+// more than half of the cost.
 type folder string
 
 // Open implements [fs.FS].

@@ -104,10 +104,10 @@ func (c server) clusters(t *testing.T) {
 		t.Errorf("for machines: exit %d, %q", code, out)
 	}
 	for want, args := range map[string][]string{
-		"this command reads one cluster: name one --context":     {"explain", "deploy/web", "--context", "envtest,twin"},
-		"--write is about one cluster: name one --context":  {"scan", "--write", "x", "--context", "envtest,twin"},
-		"context was not found for specified context: nope": {"status", "--context", "envtest,nope"},
-		"--context names an empty context":                  {"status", "--context", "envtest,"},
+		"this command reads one cluster: name one --context": {"explain", "deploy/web", "--context", "envtest,twin"},
+		"--write is about one cluster: name one --context":   {"scan", "--write", "x", "--context", "envtest,twin"},
+		"context was not found for specified context: nope":  {"status", "--context", "envtest,nope"},
+		"--context names an empty context":                   {"status", "--context", "envtest,"},
 	} {
 		if out, errs, code := c.run("reader", args...); code != exitFailed || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%q: exit %d, %q, %q; want %q", args, code, out, errs, want)

@@ -139,8 +139,8 @@ func (f *formula) taken(ask oracle, limit memory.Bytes) (less int64, ok bool) {
 	return f.number(limit) - n, set && hasPrefix && hasSuffix && err == nil
 }
 
-// mostSteps is far more than any runtime has; answers that need more follow no formula, which verify then says.
-const mostSteps = 16
+// maxSteps is far more than any runtime has; answers that need more follow no formula, which verify then says.
+const maxSteps = 16
 
 // stepsOf finds where the answer changes between the limits at, and to what.
 func stepsOf(at []memory.Bytes, answer func(memory.Bytes) step) []step {
@@ -149,11 +149,11 @@ func stepsOf(at []memory.Bytes, answer func(memory.Bytes) step) []step {
 		s.upTo = upTo
 		steps = append(steps, s)
 	}
-	for i := 1; i < len(at) && len(steps) < mostSteps; i++ {
+	for i := 1; i < len(at) && len(steps) < maxSteps; i++ {
 		after := answer(at[i])
 		for from := at[i-1]; ; { // more than one step may lie between two limits
 			before := answer(from)
-			if after == before || len(steps) == mostSteps {
+			if after == before || len(steps) == maxSteps {
 				break
 			}
 			from = boundary(from, at[i], func(l memory.Bytes) bool { return answer(l) != before })

@@ -43,7 +43,7 @@ func (r *Result) ByKind() map[Kind]memory.Bytes {
 	return sums
 }
 
-// Attribute asks the readers in order, gives what none of them claims to the rules, and measures each region. It fails
+// Attribute asks the readers in order, classifies unclaimed memory by the rules, and measures each region. It fails
 // only where the process is gone or the context has ended; a reader that fails is reported in the result.
 func Attribute(ctx context.Context, s *Snapshot, readers []Reader) (Result, error) {
 	var result Result

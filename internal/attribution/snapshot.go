@@ -74,7 +74,7 @@ type Reader interface {
 	Claim(context.Context, *Snapshot) ([]Region, Usage, error)
 }
 
-// Source is a process that can be read; procmem/live has those that run.
+// Source is a process that can be read; procmem/live has the running ones.
 type Source interface {
 	procmem.Memory
 	Process() procmem.Process
@@ -103,7 +103,7 @@ func Take(from Source) (*Snapshot, error) {
 	}, nil
 }
 
-// Snapshot is a process as it was at one moment, and its memory as it is.
+// Snapshot is a process at one moment, with access to its present memory.
 type Snapshot struct {
 	Process procmem.Process
 	// Mappings are in ascending order and do not overlap.
@@ -123,12 +123,12 @@ type Snapshot struct {
 	modules map[string]*Module
 }
 
-// MostFree is how many ranges of free memory of a process are kept: 4 MiB of them.
-const MostFree = 1 << 18
+// MaxFree is how many ranges of free memory of a process are kept: 4 MiB of them.
+const MaxFree = 1 << 18
 
-// Free takes note of a range that holds nothing, where that is asked for. Readers tell whole pages, resident or not.
+// Free records a range that holds nothing, if [Snapshot.Locate] is set. Readers report whole pages, resident or not.
 func (s *Snapshot) Free(start, end uint64) {
-	if s.Locate && start < end && len(s.free) < MostFree {
+	if s.Locate && start < end && len(s.free) < MaxFree {
 		s.free = append(s.free, procmem.Run{Start: start, Length: end - start})
 	}
 }

@@ -7,10 +7,9 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Cache remembers what was found in files, so that a program that many processes run, or one process after the other,
-// is looked through once. What was found in a file is used again only within one scope: who can make up a file that
-// looks like another one misleads about its own scope, and no other. It is not safe for concurrent use; its zero value
-// is ready.
+// Cache remembers what was found in files, so that a program that many processes run is read once. Results are reused
+// within one scope only: an attacker who can forge a file that looks like another one misleads its own scope only. It
+// is not safe for concurrent use; its zero value is ready.
 type Cache struct {
 	files map[cached]File
 }
@@ -22,9 +21,9 @@ type cached struct {
 	identity    procmem.FileIdentity
 }
 
-// cachedMost files are remembered. Node.js has one, a JVM two, each has a C library, and what is remembered of each is
+// maxCached files are remembered. Node.js has one, a JVM two, each has a C library, and what is remembered of each is
 // below 1 KiB.
-const cachedMost = 1024
+const maxCached = 1024
 
 func (c *Cache) look(scope string, o *opened) (File, error) {
 	known, ok := o.file.(procmem.Identified)
@@ -46,7 +45,7 @@ func (c *Cache) look(scope string, o *opened) (File, error) {
 	if again, same := known.Identity(); !same || again != identity {
 		return found, nil // it is being written to
 	}
-	if c.files == nil || len(c.files) >= cachedMost {
+	if c.files == nil || len(c.files) >= maxCached {
 		c.files = map[cached]File{}
 	}
 	c.files[key] = found

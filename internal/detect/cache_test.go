@@ -80,12 +80,12 @@ func TestFilesAreLookedThroughOnce(t *testing.T) {
 			t.Errorf("step %d: looked through: %v", i, !step.looks)
 		}
 	}
-	for i := range cachedMost {
+	for i := range maxCached {
 		c.files[cached{scope: "shop", identity: procmem.FileIdentity{Inode: uint64(10 + i)}}] = File{}
 	}
 	identity.Inode = 3
 	looks("shop", "/srv/app")
-	if len(c.files) > cachedMost {
+	if len(c.files) > maxCached {
 		t.Errorf("%d files are remembered", len(c.files))
 	}
 }

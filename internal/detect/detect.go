@@ -29,7 +29,7 @@ type Facts struct {
 	VMArgs string `json:",omitempty"`
 }
 
-// File is a program or library that may bear a mark, with what was looked for in it and found.
+// File is a program or library that may match a mark, with the traces that were searched for and found.
 type File struct {
 	Path    string
 	Program bool `json:",omitempty"`
@@ -76,7 +76,8 @@ type Result struct {
 	HeapSet bool `json:",omitempty"`
 	// Libraries are those it is built from that change what is advised.
 	Libraries []string `json:",omitempty"`
-	// Evidence are half sentences, "libjvm.so exports gHotSpotVMStructs and says 17.0.15+6", the deciding one first.
+	// Evidence are half sentences, "libjvm.so exports gHotSpotVMStructs and has version 17.0.15+6", the deciding one
+	// first.
 	Evidence []string `json:",omitempty"`
 }
 
@@ -109,7 +110,7 @@ func Detect(f Facts) Result {
 func (r *Result) runtime(f Facts) *runtimes.Runtime {
 	for _, program := range []bool{true, false} {
 		for _, row := range runtimes.All() {
-			if r.borne(f, row.Marks, program) {
+			if r.matched(f, row.Marks, program) {
 				return r.is(f, row)
 			}
 		}
@@ -127,13 +128,13 @@ func (r *Result) runtime(f Facts) *runtimes.Runtime {
 		r.Evidence = append(r.Evidence, "the program cannot be read: "+f.Unreadable)
 		return nil
 	}
-	r.Evidence = append(r.Evidence, quote.Name(path.Base(f.Program))+" bears the mark of no runtime")
+	r.Evidence = append(r.Evidence, quote.Name(path.Base(f.Program))+" matches no known runtime")
 	return r.is(f, runtimes.Unmarked())
 }
 
 func (r *Result) unlisted(f Facts) bool {
 	for _, u := range runtimes.OtherPrograms() {
-		if r.borne(f, u.Marks, true) {
+		if r.matched(f, u.Marks, true) {
 			r.Title = u.Title
 			r.version(f, u.Marks)
 			return true
@@ -149,11 +150,11 @@ func (r *Result) is(f Facts, row *runtimes.Runtime) *runtimes.Runtime {
 	return row
 }
 
-// borne looks for a file that bears one of the marks: the program itself, or a library.
-func (r *Result) borne(f Facts, marks []runtimes.Mark, program bool) bool {
+// matched reports whether a file matches one of the marks: the program itself, or a library.
+func (r *Result) matched(f Facts, marks []runtimes.Mark, program bool) bool {
 	for _, m := range marks {
 		for _, file := range f.Files {
-			if file.Program == program && file.bears(m) {
+			if file.Program == program && file.matches(m) {
 				r.Evidence = append(r.Evidence, file.evidence(m))
 				return true
 			}
@@ -162,8 +163,8 @@ func (r *Result) borne(f Facts, marks []runtimes.Mark, program bool) bool {
 	return false
 }
 
-// bears reports whether a file has all that a mark asks for.
-func (f *File) bears(m runtimes.Mark) bool {
+// matches reports whether a file has all that a mark asks for.
+func (f *File) matches(m runtimes.Mark) bool {
 	if !m.Fits(f.Path, f.Program) {
 		return false
 	}
@@ -188,12 +189,12 @@ func (f *File) evidence(m runtimes.Mark) string {
 		how = append(how, "is mapped")
 	}
 	if version := f.version(m); version != "" {
-		how = append(how, "says "+version)
+		how = append(how, "has version "+version)
 	}
 	return quote.Name(path.Base(f.Path)) + " " + strings.Join(how, " and ")
 }
 
-// symbol is a symbol as people write it: "_ZN4node5StartEiPPc" is node::Start. Others stay as they are.
+// symbol is the readable form of a symbol: "_ZN4node5StartEiPPc" is node::Start. Others remain unchanged.
 func symbol(name string) string {
 	rest, ok := strings.CutPrefix(name, "_ZN") // the nested names of the Itanium C++ ABI
 	var parts []string
@@ -215,7 +216,7 @@ func symbol(name string) string {
 func (r *Result) version(f Facts, marks []runtimes.Mark) {
 	for _, m := range marks {
 		for _, file := range f.Files {
-			if !file.bears(m) {
+			if !file.matches(m) {
 				continue
 			}
 			if r.Variant == "" {
@@ -295,7 +296,7 @@ func plain(version string) string {
 func (r *Result) libc(f Facts) {
 	for _, l := range libraries {
 		for _, file := range f.Files {
-			if i := slices.IndexFunc(l.marks, file.bears); i >= 0 {
+			if i := slices.IndexFunc(l.marks, file.matches); i >= 0 {
 				r.library(l, file.version(l.marks[i]))
 				r.Evidence = append(r.Evidence, file.evidence(l.marks[i]))
 				break

@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Variables are the variables of a process that tell about its memory: those that memfit sets, and those that speak
-// against it. Any other may hold a secret, and is not read.
+// Variables are the variables of a process that concern its memory: those that memfit sets, and those that prevent it.
+// Any other may hold a secret, and is not read.
 func Variables() []string {
 	names := []string{"LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_CONF", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_"}
 	for _, row := range runtimes.All() {
@@ -69,8 +69,8 @@ func (r *Result) flags(f Facts, row *runtimes.Runtime) {
 	r.words(row, "hsperfdata", strings.Fields(f.VMArgs))
 }
 
-// Words are the words of a command line, as /proc/PID/cmdline has it, that speak of memory to any runtime, behind an
-// empty one in place of the program. Others may be passwords: nothing is copied of them.
+// Words returns the words of a command line (/proc/PID/cmdline) that concern the memory of any runtime, after an empty
+// one in place of the program. Others may be passwords, and are not copied.
 func Words(cmdline []byte) []string {
 	kept := []string{""}
 	first := true
@@ -116,7 +116,7 @@ func spelled(c byte) byte {
 	return c
 }
 
-// settings are what words that speak of memory hold.
+// settings are the texts that words about memory contain.
 var settings = sync.OnceValue(func() []string {
 	var all []string
 	for _, row := range runtimes.All() {
@@ -134,10 +134,10 @@ var settings = sync.OnceValue(func() []string {
 	return all
 })
 
-// words keeps those words that speak of memory, each once.
+// words keeps the words that concern memory, each once.
 func (r *Result) words(row *runtimes.Runtime, from string, words []string) {
 	for _, word := range words[:min(len(words), maxWords)] {
-		if strings.HasPrefix(word, "-") && speaksOfMemory(row, word) {
+		if strings.HasPrefix(word, "-") && concernsMemory(row, word) {
 			r.flag(word, from)
 		}
 	}
@@ -165,7 +165,7 @@ func (r *Result) flag(text, from string) {
 	r.Flags = append(r.Flags, Flag{Text: text, From: from})
 }
 
-func speaksOfMemory(row *runtimes.Runtime, word string) bool {
+func concernsMemory(row *runtimes.Runtime, word string) bool {
 	fold := row.Fold
 	if fold == nil {
 		fold = func(s string) string { return s }

@@ -20,13 +20,13 @@ import (
 
 // Bounds of what is inspected for one process.
 const (
-	maxFiles   = 16       // a JVM has two that bear marks, and its C library
+	maxFiles   = 16       // a JVM has two that match marks, and its C library
 	maxScanned = 96 << 20 // bytes of one file's constants; those of Node.js 26 are 62 MiB, its version is in the first
 	maxTexts   = 8        // matches that are kept of one pattern
 	maxText    = 64       // bytes of a symbol's text
 )
 
-// Process is what is read of a process.
+// Process is the input from a process.
 type Process struct {
 	Program  string
 	Mappings []procmem.Mapping
@@ -57,7 +57,7 @@ func (c *Cache) Gather(scope string, p Process, open Open) (Facts, error) {
 	return f, failed
 }
 
-// opened is a file that may bear marks.
+// opened is a file that may match marks.
 type opened struct {
 	path    string // as the process sees it
 	program bool
@@ -99,12 +99,12 @@ func vmArgs(p Process, open Open) (string, error) {
 // unreadable returns the reason in memfit's own words: an error may repeat a path, which the process chose.
 func unreadable(err error) string {
 	if errors.Is(err, elffile.ErrFormat) {
-		return "it is no 64-bit ELF file"
+		return "it is not a 64-bit ELF file"
 	}
 	return "its file cannot be opened"
 }
 
-// candidates are the program and the mapped files whose names may bear a mark, each once.
+// candidates are the program and the mapped files whose names may match a mark, each once.
 func candidates(p Process) []File {
 	files := []File{{Path: p.Program, Program: true}}
 	if p.Program == "" {
@@ -124,7 +124,7 @@ func candidates(p Process) []File {
 	return files
 }
 
-// marksFor are the marks that a file of this name may bear.
+// marksFor are the marks that a file of this name may match.
 func marksFor(name string, program bool) []runtimes.Mark {
 	var fitting []runtimes.Mark
 	add := func(marks []runtimes.Mark) {
@@ -161,7 +161,7 @@ func (o *opened) look() (File, error) {
 		l.signs(m)
 	}
 	for _, m := range marks {
-		if found.bears(m) {
+		if found.matches(m) {
 			l.versions(m)
 		}
 	}

@@ -70,7 +70,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}
 	script := opens([]byte("#!/bin/sh\n"))
 	f, err = new(Cache).Gather("", Process{Program: "/srv/app"}, script)
-	if f.Unreadable != "it is no 64-bit ELF file" || err != nil {
+	if f.Unreadable != "it is not a 64-bit ELF file" || err != nil {
 		t.Errorf("%+v, error %v", f, err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 type Found struct {
 	Image   string
 	Runtime v1alpha1.RuntimeSpec
-	// Evidence is half a sentence: "libjvm.so says 17.0.15+6".
+	// Evidence is half a sentence: "libjvm.so has version 17.0.15+6".
 	Evidence string
 	// ImageVariables are set by the image or its start script: an entry in env would replace them.
 	ImageVariables []string

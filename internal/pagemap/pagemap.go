@@ -66,14 +66,14 @@ type Run struct {
 const (
 	// Page is the smallest block.
 	Page = memory.Bytes(4096)
-	// MostRegions are drawn: those with the most resident memory. A process has some 20 regions that matter, or some
+	// maxRegions are drawn: those with the most resident memory. A process has some 20 regions that matter, or some
 	// hundred equal ones, of which more show nothing new.
-	MostRegions = 48
-	// MostText is what the runs of all regions together take as text at most. With MostRegions times some 200 bytes for
+	maxRegions = 48
+	// maxText is what the runs of all regions together take as text at most. With maxRegions times some 200 bytes for
 	// the numbers beside them, a map stays below 32 KiB of the 1.5 MiB that an object may have.
-	MostText = 20 << 10
-	// mostBlocks is how fine a region is drawn at most: what a screen shows.
-	mostBlocks = 16384
+	maxText = 20 << 10
+	// maxBlocks is how fine a region is drawn at most: what a screen shows.
+	maxBlocks = 16384
 )
 
 // Draw makes a map. Small regions are drawn first, each with its share of the bytes, and what they leave goes to the
@@ -82,12 +82,12 @@ func Draw(regions []Region) Map {
 	regions = slices.DeleteFunc(joined(regions), func(r Region) bool { return amount(r.Resident) == 0 })
 	slices.SortStableFunc(regions, func(a, b Region) int { return cmp.Compare(amount(b.Resident), amount(a.Resident)) })
 	var m Map
-	for i := MostRegions; i < len(regions); i++ {
+	for i := maxRegions; i < len(regions); i++ {
 		m.Rest = m.Rest.Plus(amount(regions[i].Resident))
 	}
-	regions = regions[:min(len(regions), MostRegions)]
+	regions = regions[:min(len(regions), maxRegions)]
 	m.Regions = make([]Drawn, len(regions))
-	left := MostText
+	left := maxText
 	for n, i := range bySize(regions) {
 		m.Regions[i] = draw(&regions[i], left/(len(regions)-n))
 		left -= len(Text(m.Regions[i].Runs))
@@ -130,7 +130,7 @@ func draw(r *Region, most int) Drawn {
 		Part: r.Part, Process: r.Process, Size: memory.Bytes(r.End - r.Start), Block: Page, //nolint:gosec // below 2^57
 		Resident: amount(resident), Free: amount(free),
 	}
-	for d.Size/d.Block > mostBlocks {
+	for d.Size/d.Block > maxBlocks {
 		d.Block *= 2
 	}
 	for {

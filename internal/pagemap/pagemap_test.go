@@ -79,7 +79,7 @@ func TestBounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var regions []Region
 	var resident, free memory.Bytes
-	for i := range 3 * MostRegions {
+	for i := range 3 * maxRegions {
 		one := scattered(r, "glibc arenas", uint64(i)<<40, 1<<(i%15))
 		regions = append(regions, one)
 		resident += amount(one.Resident)
@@ -98,9 +98,9 @@ func TestBounds(t *testing.T) {
 		}
 		checkBlocks(t, &d)
 	}
-	if sum != resident || len(m.Regions) != MostRegions || text > MostText || text < MostText/2 {
+	if sum != resident || len(m.Regions) != maxRegions || text > maxText || text < maxText/2 {
 		t.Errorf("%d regions and the rest are %s of %s, in %d bytes of text (%d at most)", len(m.Regions), sum, resident,
-			text, MostText)
+			text, maxText)
 	}
 	if free == 0 || least == 0 {
 		t.Error("nothing was drawn that could go wrong")
@@ -162,7 +162,7 @@ func FuzzParse(f *testing.F) {
 			for _, r := range runs {
 				blocks += int64(r.Blocks)
 			}
-			if (blocks-1)*block >= size && size > 0 || blocks > mostBlocks || blocks*block < size {
+			if (blocks-1)*block >= size && size > 0 || blocks > maxBlocks || blocks*block < size {
 				t.Errorf("%q is %d blocks of %d for %d bytes", text, blocks, block, size)
 			}
 		})

@@ -29,11 +29,11 @@ var errLong = errors.New("more runs than a map may have")
 // Parse reads what [Text] wrote about a region of this size in these blocks. The runs must cover as many blocks as that
 // takes, because any writer of a snapshot can write them.
 func Parse(text string, size, block memory.Bytes) ([]Run, error) {
-	if len(text) > MostText {
+	if len(text) > maxText {
 		return nil, errLong
 	}
-	if block < Page || size < 0 || size/block > mostBlocks {
-		return nil, fmt.Errorf("blocks of %s do not draw %s in at most %d", block, size, mostBlocks)
+	if block < Page || size < 0 || size/block > maxBlocks {
+		return nil, fmt.Errorf("blocks of %s do not draw %s in at most %d", block, size, maxBlocks)
 	}
 	want := int((size + block - 1) / block)
 	var runs []Run
@@ -65,7 +65,7 @@ func parseRun(text string) (run Run, rest string, err error) {
 	}
 	run.Blocks = 1
 	if end > 1 {
-		if run.Blocks, err = strconv.Atoi(text[1:end]); err != nil || run.Blocks < 1 || run.Blocks > mostBlocks {
+		if run.Blocks, err = strconv.Atoi(text[1:end]); err != nil || run.Blocks < 1 || run.Blocks > maxBlocks {
 			return run, "", fmt.Errorf("%q is not a number of blocks", text[1:min(end, 1+10)])
 		}
 	}

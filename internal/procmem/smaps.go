@@ -103,9 +103,9 @@ func (p *smapsParser) header(line []byte) error {
 	return nil
 }
 
-// supersede drops what was read of mappings that reach beyond an address. The kernel writes a few mappings at a time
-// and goes on with the one that holds the end of the last: where that one has grown meanwhile, as [heap] does, or was
-// merged with its neighbor, it comes once more, whole.
+// supersede drops mappings that reach beyond an address. The kernel writes a few mappings at a time and continues with
+// the one that holds the end of the last: if that one has grown meanwhile, as [heap] does, or was merged with its
+// neighbor, it comes once more, whole.
 func (p *smapsParser) supersede(start uint64) {
 	n := len(p.mappings)
 	for n > 0 && p.mappings[n-1].End > start {

@@ -40,8 +40,8 @@ func (p *piece) forget() {
 	clear(p.bytes)
 }
 
-// room is where so many pages fit. Most pieces are of one page.
-func (p *piece) room(pages int) []byte {
+// buffer returns space for so many pages. Most pieces are of one page.
+func (p *piece) buffer(pages int) []byte {
 	if need := pages * PageSize; need > len(p.bytes) {
 		clear(p.bytes)
 		if pages > 1 {
@@ -58,7 +58,7 @@ func NewWindow(m Memory, start, end uint64) (*Window, error) {
 	return w, w.Refresh()
 }
 
-// Move goes on with another range of the same process, and keeps count of reads.
+// Move continues with another range of the same process, and keeps count of reads.
 func (w *Window) Move(start, end uint64) error {
 	w.start, w.end = start, end
 	return w.Refresh()
@@ -140,7 +140,7 @@ func (w *Window) load(p *piece, page uint64) error {
 		}
 	}
 	w.reads += w.pages
-	into := p.room(w.pages)
+	into := p.buffer(w.pages)
 	n, err := w.memory.ReadAt(into, page)
 	whole := n / PageSize
 	if whole == 0 {

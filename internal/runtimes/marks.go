@@ -20,7 +20,7 @@ type Mark struct {
 	Section string
 	// Versions are places where the version may be, the surest first.
 	Versions []VersionAt
-	// Variant is the build that bears the mark, as runtime.variant spells it; empty: any.
+	// Variant is the build that matches the mark, as runtime.variant spells it; empty: any.
 	Variant string
 }
 
@@ -76,7 +76,7 @@ type Unlisted struct {
 	Marks []Mark
 }
 
-// Unmarked is what a program is that bears no mark of any runtime.
+// Unmarked is the row of programs that match no mark.
 func Unmarked() *Runtime { return native }
 
 // OtherPrograms are those that are distinguished from native code, although there is nothing to set.

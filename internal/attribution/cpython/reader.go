@@ -84,8 +84,8 @@ type tally struct {
 // minArena is the size of an arena before 3.10; those of today are 1 MiB.
 const minArena = 256 << 10
 
-// mapping counts the pools of a mapping, and claims it from the first to the last of them where they are the most of
-// what is resident there.
+// mapping counts the pools of a mapping, and claims it from the first to the last of them where most of what is
+// resident there are pools.
 func (a *arenas) mapping(m *procmem.Mapping) error {
 	if !m.Anonymous() || m.Path != "" || !m.Has(procmem.Readable|procmem.Writable) || m.Size() < minArena || m.RSS == 0 {
 		return nil

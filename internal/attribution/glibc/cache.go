@@ -11,8 +11,8 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// caches tell chunks that threads keep for their next malloc (tcache), and those of fast bins, from chunks in use: none
-// of them is marked as free.
+// caches distinguish chunks that threads keep for their next malloc (tcache), and those of fast bins, from chunks in
+// use: none of them is marked as free.
 type caches struct {
 	bases  map[uint64]bool // where heaps of arenas other than the main one begin
 	brk    heap            // the main arena's

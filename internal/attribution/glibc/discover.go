@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Bounds of what is looked for. A process gets 8 arenas for each processor unless it asks for more, and 65,536 heaps
-// are 4 TiB.
+// Bounds of the search. A process gets 8 arenas for each processor unless it asks for more, and 65,536 heaps are 4
+// TiB.
 const (
 	maxHeaps  = 1 << 16
 	maxArenas = 1 << 12

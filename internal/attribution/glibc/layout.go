@@ -95,16 +95,16 @@ func readArena(probe *procmem.Probe, s *attribution.Snapshot, addr uint64) (aren
 func (l layout) parse(s *attribution.Snapshot, addr uint64, words []uint64) (arena, bool) {
 	at := func(offset int) uint64 { return words[int(l.bins)/8+offset/8] } //nolint:gosec // the offset of the bins is at most 112
 	a := arena{addr: addr, layout: l, top: at(topAt), next: at(nextAt), system: at(systemAt)}
-	const mostThreads = 4 << 20 // Linux has no more
+	const maxThreads = 4 << 20 // Linux has no more
 	switch {
 	case a.system == 0 || a.system%8 != 0 || a.system > at(maxSystemAt): // no whole pages in a static program's main arena
 		return arena{}, false
-	case at(attachedAt) >= mostThreads:
+	case at(attachedAt) >= maxThreads:
 		return arena{}, false
 	case !mapped(s, a.next) || !mapped(s, a.top) || a.top%16 != 0:
 		return arena{}, false
 	}
-	const mostMoving = 2
+	const maxMoving = 2
 	moving := 0
 	for i := range binCount {
 		self := addr + l.bins + uint64(16*i) - 16
@@ -116,7 +116,7 @@ func (l layout) parse(s *attribution.Snapshot, addr uint64, words []uint64) (are
 			moving++
 		}
 	}
-	if moving > mostMoving {
+	if moving > maxMoving {
 		return arena{}, false
 	}
 	if l.fast != 0 {

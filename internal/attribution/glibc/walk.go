@@ -91,24 +91,23 @@ const (
 	// stumbles are how often a walk of a heap may go on where a header made no sense, which happens at another place each
 	// time while threads are busy and the reader waits. What it goes back for is bounded by attempts.
 	stumbles = 512
-	// mostMarks are kept of one heap, leastMarked bytes from each other at least.
-	mostMarks   = 512
-	leastMarked = 64 << 10
+	// maxMarks are kept of one heap, minMarkDistance bytes from each other at least.
+	maxMarks        = 512
+	minMarkDistance = 64 << 10
 )
 
 // walk goes from the first chunk to the end of the heap; the longest walk counts. size is how many bytes there were to
 // walk.
 //
-// Where a header makes no sense, a thread may just be writing it, or no chunk begins there any more, because it was
-// freed since and has become part of the one before it: then it does not help to wait. So the walk goes back to where
-// it was before, twice as far each time that it ends at the same place, in the end to the first chunk. A reader that
-// waits for a processor on a busy node is overtaken all the time: where it waited at that place, and began with the
-// first chunk three times, it missed half of a heap now and then. What stays as it is belongs to a thread that waits
-// itself: that one chunk is left out.
+// Where a header makes no sense, a thread may just be writing it, or the chunk was freed and merged with the one
+// before it, so that waiting does not help. Therefore the walk goes back to an earlier mark, twice as far each time
+// that it ends at the same place, in the end to the first chunk: a reader that waits for a processor on a busy node
+// and always starts over misses half of a heap now and then. A chunk that remains inconsistent belongs to a thread
+// that waits as well, and is left out.
 func (w *walker) walk() (best sums, free []procmem.Run, size uint64) {
 	size = w.heap.end - w.heap.base
 	w.at = w.heap.first
-	w.marked = max(leastMarked, size/mostMarks)
+	w.marked = max(minMarkDistance, size/maxMarks)
 	w.marks = []mark{{at: w.at}}
 	var last, again uint64
 	back := 0
@@ -153,7 +152,7 @@ func (w *walker) found() (sums, []procmem.Run) {
 
 // mark remembers where the walk is, from time to time.
 func (w *walker) mark() {
-	if last := len(w.marks) - 1; w.at-w.marks[last].at >= w.marked && len(w.marks) < 2*mostMarks {
+	if last := len(w.marks) - 1; w.at-w.marks[last].at >= w.marked && len(w.marks) < 2*maxMarks {
 		w.marks = append(w.marks, mark{w.at, w.progress})
 	}
 }
@@ -212,7 +211,7 @@ func (w *walker) fits(size, next uint64) bool {
 
 // freePages keeps a range of whole free pages if a map is requested.
 func (w *walker) freePages(start, end uint64) {
-	if w.wanted && start < end && len(w.located) < attribution.MostFree {
+	if w.wanted && start < end && len(w.located) < attribution.MaxFree {
 		w.located = append(w.located, procmem.Run{Start: start, Length: end - start})
 	}
 }

@@ -55,8 +55,8 @@ func (c *counters) fit(heap uint64) bool {
 	}
 	sum, ready := c.inUse+c.released+c.free, c.inUse+c.free
 	objects := c.totalAlloc - c.totalFree
-	// Of a heap that is small beside its mappings, the slack alone would let anything be mapped: six powers of two among
-	// the constants of memfit's manager passed for a heap of 160 KiB of which 8 bytes are mapped.
+	// Of a heap that is small beside its mappings, the slack alone would let anything pass: six powers of two among the
+	// constants of memfit's manager looked like a heap of 160 KiB with 8 mapped bytes.
 	return sum <= heap+slack && sum >= heap/8 && c.totalAlloc > 0 && c.totalAlloc >= c.totalFree &&
 		objects <= c.inUse && c.ready+min(slack/4, ready/2) >= ready && c.ready <= ready+heap+maxOther
 }
@@ -90,7 +90,7 @@ func find(ctx context.Context, m procmem.Memory, ranges []procmem.Run, heap uint
 	return counters{}, fmt.Errorf("%w: %d do", ErrAmbiguous, len(found))
 }
 
-// search reads one range, page by page, and keeps the last words of a page for those that go on in the next.
+// search reads one range, page by page, and keeps the last words of a page for counters that continue in the next.
 func search(ctx context.Context, m procmem.Memory, r procmem.Run, heap uint64) ([]counters, error) {
 	runs, err := m.Resident(r.Start, r.End())
 	if err != nil {
@@ -207,7 +207,7 @@ func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64
 }
 
 const (
-	// moment is for how long collections are watched: a second has several of those that follow each other too fast.
+	// moment is for how long collections are watched: a second has several of those without a pause between them.
 	moment = time.Second
 	// readings is how often the counters are read meanwhile: what is allocated between the last one and the end of a
 	// collection is missed. One costs a microsecond.

@@ -124,7 +124,7 @@ func (p *page) used() uint64 {
 	switch {
 	case p.pooled || p.flags&fromSpace != 0:
 		return 0
-	case p.flags&toSpace != 0 && p.size == pageSize: // at most: where allocation goes on is not in the page
+	case p.flags&toSpace != 0 && p.size == pageSize: // at most: the position of allocation is not in the page
 		return max(p.highWater, header) - header
 	}
 	return min(p.allocated, p.size-header)

@@ -17,7 +17,7 @@ import (
 // Names of what [attribution.Usage.Details] holds. Amounts are bytes; those of pages are whether resident or not.
 const (
 	LargePages = "largePages" // count of those with one large object
-	Young      = "young"      // pages of new objects, and those that wait for them
+	Young      = "young"      // pages of new objects, and those reserved for them
 	Old        = "old"        // all others but the pool
 	OldInUse   = "oldInUse"   // allocated in them
 	Pool       = "pool"       // pages that V8 keeps for later, and counts nowhere

@@ -118,7 +118,7 @@ func (r *Reader) page(base uint64) (*[procmem.PageSize]byte, error) {
 		return nil, ErrBudget
 	}
 	r.left--
-	page := r.room()
+	page := r.free()
 	if err := r.load(page, base); err != nil {
 		return nil, err
 	}
@@ -127,8 +127,8 @@ func (r *Reader) page(base uint64) (*[procmem.PageSize]byte, error) {
 	return page, nil
 }
 
-// room returns a page to read into: the oldest one when the maximum is held.
-func (r *Reader) room() *[procmem.PageSize]byte {
+// free returns a page to read into: the oldest one when the maximum is held.
+func (r *Reader) free() *[procmem.PageSize]byte {
 	if len(r.order) < kept {
 		return new([procmem.PageSize]byte)
 	}

@@ -145,7 +145,7 @@ func (t *Target) robustLists() []uint64 {
 		}
 		var head uintptr
 		var length uintptr
-		//nolint:gosec // the kernel writes two words where it is told to
+		//nolint:gosec // the kernel writes two words at the given addresses
 		_, _, errno := unix.Syscall(
 			unix.SYS_GET_ROBUST_LIST, uintptr(tid), uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&length)),
 		)

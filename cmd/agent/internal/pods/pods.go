@@ -45,7 +45,7 @@ type Container struct {
 type End struct {
 	ID string
 	At time.Time
-	// Exited: its main process was not killed. The kubelet's reason then speaks of a child, which may have been killed at
+	// Exited: its main process was not killed. The kubelet's reason then concerns a child, which may have been killed at
 	// any time before.
 	Exited bool
 }
@@ -140,8 +140,8 @@ func (s *Set) Replace(objects []any, _ string) error {
 // Resync is part of what a reflector's store does.
 func (s *Set) Resync() error { return nil }
 
-// containersMost is how many containers of a pod are reported, as in the API.
-const containersMost = 32
+// maxContainers is how many containers of a pod are reported, as in the API.
+const maxContainers = 32
 
 // trim takes what is kept of a pod.
 func trim(object any) (Pod, error) {
@@ -158,7 +158,7 @@ func trim(object any) (Pod, error) {
 		out.Asked = ""
 	}
 	for _, status := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
-		if len(out.Containers) == containersMost {
+		if len(out.Containers) == maxContainers {
 			break
 		}
 		out.Containers = append(out.Containers, containerOf(&status))

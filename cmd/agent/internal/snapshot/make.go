@@ -100,16 +100,16 @@ func Summarize(s *v1alpha1.MemorySnapshotStatus) {
 	best, worst := "", -1
 	for i := range s.Containers {
 		c := &s.Containers[i]
-		c.Summary = Cut(summary(c), summaryMost)
+		c.Summary = Cut(summary(c), maxSummary)
 		if u := urgency(c); u > worst {
 			best, worst = c.Container+": "+c.Summary, u
 		}
 	}
-	s.Summary = Cut(best, summaryMost)
+	s.Summary = Cut(best, maxSummary)
 }
 
-// summaryMost is the length of a summary in the API, in bytes to be on the safe side.
-const summaryMost = 1024
+// maxSummary is the length of a summary in the API, in bytes to be on the safe side.
+const maxSummary = 1024
 
 // Cut is a text of at most so many bytes.
 func Cut(text string, most int) string { return strings.ToValidUTF8(text[:min(len(text), most)], "") }

@@ -104,9 +104,9 @@ func TestSummarize(t *testing.T) {
 		t.Errorf("%s\nwant ... %s", s.Summary, want)
 	}
 	s.Containers = append(s.Containers, killed)
-	killed.LastKill.Summary = strings.Repeat("é", summaryMost)
+	killed.LastKill.Summary = strings.Repeat("é", maxSummary)
 	Summarize(s)
-	if len(s.Summary) > summaryMost || strings.ToValidUTF8(s.Summary, "?") != s.Summary {
-		t.Errorf("%d bytes: %q", len(s.Summary), s.Summary[summaryMost-10:])
+	if len(s.Summary) > maxSummary || strings.ToValidUTF8(s.Summary, "?") != s.Summary {
+		t.Errorf("%d bytes: %q", len(s.Summary), s.Summary[maxSummary-10:])
 	}
 }
