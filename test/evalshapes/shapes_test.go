@@ -97,7 +97,7 @@ func (s *score) add(r recording, want label, got shape.Shape) bool {
 
 func (s *score) accuracy() float64 { return float64(s.right) / float64(s.all) }
 
-// verdict is the line that says what a way is worth.
+// verdict is the line that reports what a way is worth.
 func (s *score) verdict() string {
 	return fmt.Sprintf("accuracy=%.3f false_climb_on_healthy=%d", s.accuracy(), s.falseClimbs)
 }
