@@ -60,7 +60,7 @@ func (n *Watcher) Facts(
 		err, n.Cache.List(ctx, &hpas, near, about), n.Cache.List(ctx, &ranges, near), n.Cache.List(ctx, &quotas, near),
 	)
 	if err != nil {
-		return constraints.Facts{}, fmt.Errorf("reading what else has a say in the memory of %s: %w", w, err)
+		return constraints.Facts{}, fmt.Errorf("reading what else manages the memory of %s: %w", w, err)
 	}
 	o := constraints.Objects{VPAs: vpas, LimitRanges: ranges.Items, Quotas: quotas.Items}
 	o.NodeSize, o.LargestNode = n.nodes.All()

@@ -109,7 +109,7 @@ var _ = Describe("Growth", func() {
 		Expect(rec.Status.Containers[0].Advice).NotTo(ContainElement(ContainSubstring("does not help")))
 		Expect(w.recorder.all()).To(
 			ContainElement(
-				HavePrefix("Warning Pod/web-1 HeapExhausted: Container app gave up because its runtime's own heap was full"),
+				HavePrefix("Warning Pod/web-1 HeapExhausted: Container app exited because its runtime's heap was full"),
 			),
 		)
 		Expect(w.recorder.all()).NotTo(ContainElement(ContainSubstring("OOMKilled:")))

@@ -111,7 +111,7 @@ var _ = Describe("A stall", func() {
 		f.uses(3*time.Minute, alive, 0)
 		rec = w.recommendation(f.ref)
 		Expect(rec.Status.Conditions).To(
-			stalled(metav1.ConditionFalse, v1alpha1.ReasonStallEnded, ContainSubstring("over after the raise to")),
+			stalled(metav1.ConditionFalse, v1alpha1.ReasonStallEnded, ContainSubstring("ended after the raise to")),
 		)
 		Expect(rec.Status.RecentStalls[0].Ended).NotTo(BeNil())
 		Expect(w.recorder.about("StallEnded")).To(HaveLen(2))
@@ -142,7 +142,7 @@ var _ = Describe("A stall", func() {
 		)
 		Expect(w.recorder.about(v1alpha1.ReasonIncreaseIneffective)).To(HaveLen(2))
 		Expect(rec.Status.Summary).To(
-			MatchRegexp(`^Raised from 256Mi to 512Mi for a stall in vain \(150 major faults a second before, 14\d after\)`),
+			MatchRegexp(`^Raising the limit from 256Mi to 512Mi did not end a stall \(150 major faults a second before, 14\d after\)`),
 		)
 		f.uses(10*time.Minute, dead, 140)
 		Expect(limit(0).Cmp(*first)).To(BeNumerically("<=", 0), "a second raise would be in vain, too")

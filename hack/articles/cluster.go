@@ -44,7 +44,7 @@ func (c *Cluster) run(ctx context.Context, in string, args ...string) (string, e
 	return out.String(), nil
 }
 
-// within bounds a wait, whose end then says what was waited for.
+// within bounds a wait; its error names what was waited for.
 func within(ctx context.Context, most time.Duration, what string) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, most, fmt.Errorf("%s: not within %s", what, most))
 }
@@ -256,7 +256,7 @@ func (c *Cluster) asked(ctx context.Context, deployment string) (request, limit 
 	return request, limit, nil
 }
 
-var errNoLook = errors.New("memfit's agent has not looked into the container")
+var errNoLook = errors.New("memfit's agent has not inspected the container")
 
 func readSnapshot(text []byte) (*Container, time.Time, error) {
 	var s struct {

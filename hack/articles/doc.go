@@ -9,5 +9,5 @@
 // commands. It writes docs/evidence/articles.md with its pictures, and all output as text; it exits with 1 when a story
 // differs. It needs a cluster with memfit, its agent and the images of the stories: make articles brings all.
 //
-// The programs are in programs/; a story is a value (story.go) that says what is done with one of them.
+// The programs are in programs/; a story is a value (story.go) that specifies what is done with one of them.
 package main

@@ -332,7 +332,7 @@ func goSmallest(r *Run, safe func(*Reading) bool) (int, error) {
 		smallest = mi
 	}
 	if smallest == 0 {
-		return 0, errors.New("none of the limits that memfit told the runtime of is safe")
+		return 0, errors.New("none of the limits that memfit set for the runtime is safe")
 	}
 	return smallest, nil
 }
@@ -347,7 +347,7 @@ func goQuick(r *Run) (int, error) {
 	return goSmallest(r, func(x *Reading) bool { return goRate(x) >= 0.85*usual })
 }
 
-// goCalm is the smallest one at which memfit says of no spiral.
+// goCalm is the smallest one at which memfit reports no spiral.
 func goCalm(r *Run) (int, error) {
 	usual, err := r.Value(goNone, "load", "gcCycles")
 	if err != nil {

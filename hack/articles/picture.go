@@ -15,7 +15,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// shades are told apart without telling red from green.
+// shades can be distinguished without red and green.
 var shades = []color.Color{
 	color.RGBA{0x88, 0x88, 0x88, 0xff}, color.RGBA{0x1f, 0x5f, 0xbf, 0xff}, color.RGBA{0xe0, 0x7b, 0x00, 0xff},
 	color.RGBA{0x5a, 0xb4, 0xac, 0xff},

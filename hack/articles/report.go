@@ -110,7 +110,7 @@ func report(run *Run, failed error, pictures string) (*Report, error) {
 	return out, nil
 }
 
-// answers looks for what the author needed in what memfit said.
+// answers looks for what the author needed in what memfit reported.
 func answers(run *Run) ([]Answer, string) {
 	pod := "?"
 	if x, err := run.At(run.Story.Look.Arm, run.Story.Look.Step); err == nil {

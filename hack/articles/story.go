@@ -87,7 +87,7 @@ func beforeStep(step string) string { return "before " + step }
 type Place struct{ Arm, Step string }
 
 // Need is something that the author had to know, and a regular expression that finds it in a sentence of what memfit
-// said. POD stands for the name of the pod that is looked at.
+// reported. POD stands for the name of the pod that is looked at.
 type Need struct{ What, Pattern string }
 
 // Expectation is one ratio, or another number, of an article beside the one that was measured.
@@ -296,7 +296,7 @@ func freeShare(arm, step, name string) func(*Run) (Measured, error) {
 	}
 }
 
-// gain is what memfit says that an action gives back, at a place.
+// gain is what memfit reports that an action gives back, at a place.
 func (r *Run) gain(arm, step, action string) (Gain, error) {
 	x, err := r.At(arm, step)
 	if err != nil {
@@ -313,8 +313,8 @@ func (r *Run) gain(arm, step, action string) (Gain, error) {
 	return Gain{}, fmt.Errorf("memfit predicts nothing for %q of %s after %s", action, arm, step)
 }
 
-// predicted is what a step gave back, of what memfit said right before it that it would: 1 is exactly. Where memfit
-// gives bounds, anything between them is 1, give or take what RSS may change while the agent looks.
+// predicted is what a step gave back, of what memfit reported right before it that it would: 1 is exactly. Where
+// memfit gives bounds, anything between them is 1, give or take what RSS may change while the agent looks.
 func predicted(arm, step, action string) func(*Run) (Measured, error) {
 	return func(r *Run) (Measured, error) {
 		g, err := r.gain(arm, beforeStep(step), action)

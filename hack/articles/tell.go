@@ -222,7 +222,7 @@ func (t *teller) learn(ctx context.Context, pod string) {
 		if !silent || time.Since(began) > lookAgain {
 			t.tell("%s, after %s: %s", pod, time.Since(began).Round(time.Second), verdict)
 			if silent {
-				t.tell("all that it said:\n%s", t.run.Said["kubectl memfit why pod/"+pod])
+				t.tell("all of its output:\n%s", t.run.Said["kubectl memfit why pod/"+pod])
 			}
 			return
 		}
@@ -418,7 +418,7 @@ func (t *teller) drawn(ctx context.Context, pod string) {
 
 func join(args []string) string { return strings.Join(args, " ") }
 
-// await asks every two seconds until it is done or the time is up, and then says what it heard last.
+// await asks every two seconds until it is done or the time is up, and then reports what it heard last.
 func await(ctx context.Context, done func() (bool, error)) error {
 	var last error
 	for {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// row says what becomes of some files of config/.
+// row describes what becomes of some files of config/.
 type row struct {
 	from string // a pattern
 	to   string // a folder of the chart

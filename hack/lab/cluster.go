@@ -36,7 +36,7 @@ const (
 const kindCluster = "memfit"
 
 // chooseMode reads the environment. An existing cluster wins, because whoever sets KUBECONFIG means it; but the lab's
-// own kubeconfig, exported by somebody for kubectl, still means the lab.
+// own kubeconfig, exported by a user for kubectl, still means the lab.
 func chooseMode(getenv func(string) string, l layout.Layout) mode {
 	switch config := getenv("KUBECONFIG"); {
 	case config != "" && config != l.Kubeconfig() && config != kindKubeconfig(l):
@@ -128,7 +128,7 @@ func kindUp(ctx context.Context, l layout.Layout) error {
 }
 
 // kindConfig lets kubelets ask the cluster for their serving certificates, where kubeadm lets each sign its own, which
-// memfit does not believe. It stands in docs/guide/install.md, too.
+// memfit does not believe. It is in docs/guide/install.md, too.
 const kindConfig = `kind: Cluster
 apiVersion: kind.x-k8s.io/v1alpha4
 kubeadmConfigPatches:

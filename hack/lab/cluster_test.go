@@ -52,7 +52,7 @@ func TestChooseMode(t *testing.T) {
 	}
 }
 
-// TestKindConfigIsDocumented: whoever makes the cluster by hand gets the same.
+// TestKindConfigIsDocumented: the one who makes the cluster by hand gets the same.
 func TestKindConfigIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/guide/install.md")
 	if err != nil {

@@ -10,7 +10,7 @@ func commands() []command {
 	return []command{
 		{"up", "[--crash-backoff-max 10s] [--port 16443]",
 			"build what is missing and bring the node up; a healthy lab is kept", runUp},
-		{"status", "[-o json]", "say what runs and where", runStatus},
+		{"status", "[-o json]", "show what runs and where", runStatus},
 		{"kubeconfig", "", "print the path of the kubeconfig of the cluster that demo and e2e use", runKubeconfig},
 		{"down", "", "end everything and clean up, also after a crash; the cache stays", runDown},
 		{"cluster-up", "", "use $KUBECONFIG, kind (KIND=1) or the lab, and print the path of its kubeconfig", runClusterUp},

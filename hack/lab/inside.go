@@ -56,7 +56,7 @@ func runForward(ctx context.Context, l layout.Layout, args []string) error {
 	}
 	host, port, err := net.SplitHostPort(flags.Arg(0))
 	if err != nil {
-		return fmt.Errorf("%q is no address: %w", flags.Arg(0), err)
+		return fmt.Errorf("%q is not an address: %w", flags.Arg(0), err)
 	}
 	if namespace, pod, ok := strings.Cut(host, "/"); ok {
 		if host, err = n.PodIP(ctx, namespace, pod); err != nil {

@@ -113,7 +113,7 @@ func upFirst(ctx context.Context, n *node.Node, report *progress.Reporter) error
 		return fmt.Errorf("cleaning up after a predecessor: %w", err)
 	}
 	if err := n.Start(ctx, report); err != nil {
-		return fmt.Errorf("%w\n`lab status` says what runs, logs are in %s, `lab down` cleans up", err, n.Layout.Logs())
+		return fmt.Errorf("%w\n`lab status` shows what runs, logs are in %s, `lab down` cleans up", err, n.Layout.Logs())
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func TestRefusalByLimitRange(t *testing.T) {
 		},
 		"no limit": {
 			item: item(corev1.LimitTypeContainer, "", "1Gi", ""), size: memory.Size{Request: memory.MiB},
-			want: "container app: there is no limit, but a maximum of 1Gi in LimitRange bounds",
+			want: "container app: no limit is set, and the maximum is 1Gi in LimitRange bounds",
 		},
 		"another container": {
 			item: item(corev1.LimitTypeContainer, "", "600Mi", ""),

@@ -118,7 +118,7 @@ func (t *trial) boundContainer(i int) {
 	case own.Size == (memory.Size{}):
 	case a.Base.Limit == 0 && (a.Part == (memory.Size{}) || own.Stays != ""):
 		t.set(i, a.Base, "it has no limit of its own, and the whole pod keeps its size: "+
-			cmp.Or(own.Stays, "nobody knows what the container needs"))
+			cmp.Or(own.Stays, "the need of the container is unknown"))
 		return
 	case own.Limit > 0 && t.out[i].Limit > own.Limit:
 		t.change(

@@ -93,7 +93,7 @@ func (t *trial) fitQuota() {
 		)
 	}
 	if need := t.need(); !q.Holds(need) && t.grown() {
-		t.keepWhole("ResourceQuota %s has no room for a pod with request %s, limit %s", q.Name, need.Request, need.Limit)
+		t.keepWhole("ResourceQuota %s does not allow a pod with request %s, limit %s", q.Name, need.Request, need.Limit)
 	}
 }
 

@@ -154,7 +154,7 @@ func TestFit(t *testing.T) {
 		"a whole pod that follows": {pod: whole(pod(app()), "300Mi", "512Mi"), want: mib(512, 1000)},
 		"no limit but the whole pod's": {
 			pod: whole(pod(container("app", "128Mi", "")), "", "512Mi"), base: mib(128, 0), want: mib(128, 0),
-			why: "the whole pod keeps its size: nobody knows what the container needs",
+			why: "the whole pod keeps its size: the need of the container is unknown",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -130,7 +130,7 @@ func (b bounds) refusal(s memory.Size) string {
 	case s.Limit > 0 && s.Limit < b.min:
 		return fmt.Sprintf("limit %s is below the minimum of %s", s.Limit, b.min)
 	case b.max > 0 && s.Limit == 0:
-		return fmt.Sprintf("there is no limit, but a maximum of %s", b.max)
+		return fmt.Sprintf("no limit is set, and the maximum is %s", b.max)
 	case b.max > 0 && max(s.Limit, s.Request) > b.max:
 		return fmt.Sprintf("limit %s is above the maximum of %s", max(s.Limit, s.Request), b.max)
 	case b.ratio > 0 && (s.Limit == 0 || s.Request == 0):

@@ -88,8 +88,8 @@ func wholeFrom(base memory.Size, c changes, most memory.Bytes) Whole {
 	w := Whole{Size: memory.Size{Limit: c.limit(base.Limit, most)}}
 	w.Request = c.request(base, w.Limit)
 	if c.shared && c.need.Limit < base.Limit {
-		w.Held = "it is all that holds a container without a limit of its own, and a kill there would not tell which " +
-			"container needs more: give the container a limit, or lower it yourself"
+		w.Held = "it is the only limit of a container without its own, and an OOM kill does not show which container needs " +
+			"more: set a limit on the container, or lower it yourself"
 	}
 	if w.Size != base {
 		w.Why = difference(base, w.Size) + ": it follows its containers"

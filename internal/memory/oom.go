@@ -12,7 +12,7 @@ type OOMKind string
 const (
 	// OOMMainProcess: the kernel killed the container's main process at the container's limit.
 	OOMMainProcess OOMKind = "MainProcess"
-	// OOMChildProcess: the kernel killed a child while the container lived on.
+	// OOMChildProcess: the kernel killed a child process while the container kept running.
 	OOMChildProcess OOMKind = "ChildProcess"
 	// OOMAtStart: killed before memory was ever measured; the limit is below what starting takes.
 	OOMAtStart OOMKind = "AtStart"

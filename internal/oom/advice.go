@@ -21,7 +21,7 @@ func Advice(kind memory.OOMKind, runtime, capSetBy string) string {
 		return "a child process was killed and the container lived on: give it less work at a time or run fewer children, " +
 			"or raise the limit"
 	case memory.OOMAtStart:
-		return "starting takes more than the limit: raise the limit; memory use measured later says nothing about it"
+		return "starting takes more than the limit: raise the limit; usage measured later does not include the start"
 	case memory.OOMPodLimit:
 		return "the pod's limit was reached, not the container's: raise spec.resources.limits.memory, or lower the other " +
 			"containers"
@@ -29,11 +29,10 @@ func Advice(kind memory.OOMKind, runtime, capSetBy string) string {
 		return "the runtime's own heap cap was reached, not the limit: " + cmp.Or(capSetBy, runtimes.RaiseCap(runtime)) +
 			"; raise the limit only if RSS is close to it"
 	case memory.OOMStall:
-		return "it stood still just below its limit: its anonymous memory leaves no room for its own program and files, " +
-			"which are read from the " +
-			"disk over and over. Raise the limit, or give its heap a lower cap"
+		return "it stalled just below its limit: anonymous memory leaves too little page cache for its program and files, " +
+			"which are read from disk again and again. Raise the limit, or lower its heap cap"
 	case memory.OOMSuspected:
-		return "a SIGKILL or an abort nobody explained: look at the liveness probe and the logs before raising the limit"
+		return "an unexplained SIGKILL or abort: check the liveness probe and the logs before raising the limit"
 	}
 	return ""
 }

@@ -213,7 +213,7 @@ func (l *Ledger) ofChild(a AgentKill, now time.Time) (kill memory.OOMKill, ok bo
 	limit, asked := l.limitNow(a.Container)
 	kill = memory.OOMKill{
 		Container: a.Container, Kind: memory.OOMChildProcess, Time: a.Time, Limit: limit, Asked: asked,
-		Confidence: memory.High, Why: "the agent of its node saw the kernel's count rise while the container lived",
+		Confidence: memory.High, Why: "the agent of its node saw the kernel's count rise while the container ran",
 		AgentOnly: true,
 	}
 	explain(&kill, a)

@@ -34,7 +34,7 @@ func when(o Observation, t Termination, now time.Time, kills []memory.OOMKill) [
 			k.Time = now
 			continue
 		}
-		k.Why += "; seen at " + format.TimeOfDay(now, now) + ", while the node's clock says " + format.Time(k.Time)
+		k.Why += "; seen at " + format.TimeOfDay(now, now) + ", the node's clock reports " + format.Time(k.Time)
 		k.Time = now
 	}
 	return kills

@@ -40,7 +40,7 @@ func TestAWrongClockDoesNotMoveAKill(t *testing.T) {
 			t.Errorf("%s: killed at %s, want %s", what, got, tc.want)
 		}
 		if corrected := strings.Contains(
-			kills[0].Why, "while the node's clock says",
+			kills[0].Why, "the node's clock reports",
 		); corrected != (tc.want == "09:00") {
 			t.Errorf("%s: it says %q", what, kills[0].Why)
 		}

@@ -45,7 +45,7 @@ func (l *Ledger) UpdateCounters(
 		kill := memory.OOMKill{
 			Container: r.Container, Kind: memory.OOMChildProcess, Time: r.Time, Limit: limit, Asked: asked,
 			Confidence: memory.High,
-			Why:        fmt.Sprintf("the kernel's counter rose by %d to %d while the container lived", n, r.Count),
+			Why:        fmt.Sprintf("the kernel's counter rose by %d to %d while the container ran", n, r.Count),
 		}
 		if peak != nil {
 			kill.Peak = peak(r.Container)

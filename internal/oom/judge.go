@@ -131,7 +131,7 @@ func heapSaidSo(d death) (verdict, bool) {
 		return noOOM, false
 	}
 	return verdict{
-		memory.OOMHeapAbort, memory.High, fmt.Sprintf("%s; the container's last words: %q", d.facts(), d.HeapWords),
+		memory.OOMHeapAbort, memory.High, fmt.Sprintf("%s; termination message: %q", d.facts(), d.HeapWords),
 	}, true
 }
 
@@ -147,7 +147,7 @@ func killedByKernel(d death) (verdict, bool) {
 	case d.stopping != "":
 		v.confidence = memory.Medium
 		v.why += fmt.Sprintf(
-			"; the pod was being ended (%s), so the SIGKILL may be the grace period's and the kill a child's",
+			"; the pod was terminating (%s): the SIGKILL may end its grace period, and the OOM kill be a child's",
 			reasonText(d.stopping),
 		)
 	case d.hitPodLimit():
@@ -159,7 +159,7 @@ func killedByKernel(d death) (verdict, bool) {
 	case d.peak == 0 && started && d.uptime() <= startWindow:
 		v.why += fmt.Sprintf("; killed %s after its start", format.Duration(d.uptime()))
 		if d.measured.IsZero() || d.Started.Before(d.measured.Truncate(time.Second)) {
-			v.why += ", when memfit was not measuring it"
+			v.why += ", while memfit had no measurements"
 			break
 		}
 		v.kind = memory.OOMAtStart
@@ -220,12 +220,12 @@ func heapExit(d death) (verdict, bool) {
 	switch full := runtimes.Lookup(d.runtime).FullHeap; {
 	case slices.Contains(full.Exits, d.ExitCode):
 		return verdict{
-			memory.OOMHeapAbort, memory.Medium, fmt.Sprintf("%s; %s ends so when its own heap is full", d.facts(), d.runtime),
+			memory.OOMHeapAbort, memory.Medium, fmt.Sprintf("%s; %s exits with this code when its heap is full", d.facts(), d.runtime),
 		}, true
 	case d.ExitCode == runtimes.Abort && (d.runtime == "" || d.runtime == "Auto"):
 		return verdict{memory.OOMSuspected, memory.Low,
 			fmt.Sprintf(
-				"%s; an abort, which is a full heap if it runs %s: declare the runtime in the profile", d.facts(), abortsWhenFull,
+				"%s; an abort, which means a full heap in %s: declare the runtime in the profile", d.facts(), abortsWhenFull,
 			)}, true
 	}
 	return noOOM, false
@@ -241,7 +241,7 @@ func heapFault(d death) (verdict, bool) {
 	switch {
 	case d.heapCap > 0 && d.peak >= d.heapCap:
 		return verdict{memory.OOMHeapAbort, memory.Low,
-			fmt.Sprintf("%s; seen at %s with a heap cap of %s, and some builds of %s end so when their heap is full",
+			fmt.Sprintf("%s; seen at %s with a heap cap of %s, and some builds of %s exit with this code when their heap is full",
 				d.facts(), d.peak, d.heapCap, r.Title)}, true
 	case d.limit > 0 && d.peak >= d.limit.Percent(nearLimitPercent):
 		return verdict{memory.OOMSuspected, memory.Low,

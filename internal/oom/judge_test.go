@@ -150,11 +150,11 @@ func TestTruthTable(t *testing.T) {
 		"killed 4 seconds after its start, when memfit was not there yet": {
 			pod: app(crashLoop(0, end(0, "OOMKilled", 137, 0, 0.0667))), measured: 1,
 			want: memory.OOMMainProcess, wantSure: memory.High,
-			wantSays: "killed 4s after its start, when memfit was not measuring it",
+			wantSays: "killed 4s after its start, while memfit had no measurements",
 		},
 		"killed 4 seconds after its start, usage turned off": {
 			pod: app(crashLoop(0, end(0, "OOMKilled", 137, 0, 0.0667))), measured: -1,
-			want: memory.OOMMainProcess, wantSure: memory.High, wantSays: "when memfit was not measuring it",
+			want: memory.OOMMainProcess, wantSure: memory.High, wantSays: "while memfit had no measurements",
 		},
 		"killed within the second it started": {
 			pod:  app(crashLoop(0, end(0, "OOMKilled", 137, 1, 1))),
@@ -217,7 +217,7 @@ func TestTruthTable(t *testing.T) {
 		"134 of who knows what: a hint, and what to declare": {
 			pod:  app(ended(0, end(0, "Error", 134, 0, 60))),
 			want: memory.OOMSuspected, wantSure: memory.Low,
-			wantSays: "a full heap if it runs Node.js, Java, .NET or Deno: declare the runtime",
+			wantSays: "a full heap in Node.js, Java, .NET or Deno: declare the runtime",
 		},
 		"exit 134, and the last words say why": {
 			pod: app(

@@ -290,7 +290,7 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 		if !t.Started.IsZero() {
 			kill.Time = t.Started // it ended before its successor began
 		}
-		kill.Why = fmt.Sprintf("restart %d, not seen itself: restartCount rose by %d between two observations, and "+
+		kill.Why = fmt.Sprintf("restart %d, inferred from restartCount, which rose by %d between two observations; "+
 			"restart %d was %s, exit %d",
 			i, t.Index-c.next+1, t.Index, reasonText(t.Reason), t.ExitCode)
 		out = append(out, kill)

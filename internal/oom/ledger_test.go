@@ -335,8 +335,8 @@ func TestHiddenKillSaysHowItIsKnown(t *testing.T) {
 	m := makePod("web-1", "u1")
 	l.Update(Observe(m.container("app", "256Mi", running(0, 0)).pod), nil, at(0))
 	kills := l.Update(Observe(m.container("app", "256Mi", after(running(2, 19), oom(1, 10, 18))).pod), nil, at(20))
-	want := "restart 0, not seen itself: restartCount rose by 2 between two observations, " +
-		"and restart 1 was OOMKilled, exit 137"
+	want := "restart 0, inferred from restartCount, which rose by 2 between two observations; " +
+		"restart 1 was OOMKilled, exit 137"
 	if len(kills) != 2 || kills[0].Why != want {
 		t.Errorf("got %+v, want %q first", kills, want)
 	}

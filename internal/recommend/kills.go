@@ -138,7 +138,7 @@ func (e *evaluation) growAfterKills() {
 	if by := e.grown.by; e.grown.limit > 0 {
 		count := sprintf("%s of %s in the ledger, last peak demand", format.Count(int64(len(e.kills)), "kill"), by.Kind)
 		if by.Kind == memory.OOMStall {
-			count = "it stood still without being killed, its anonymous memory at"
+			count = "it stalled without being killed, its anonymous memory at"
 		}
 		e.say("%s at limit %s at %s (%s %s)", diedBy(by.Kind), orNone(by.Limit), e.at(by.Time), count, orNone(by.Peak))
 		if by.Kind == memory.OOMHeapAbort {

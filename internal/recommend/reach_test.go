@@ -222,7 +222,7 @@ func TestALeakInDoubtIsNotFedEither(t *testing.T) {
 		Kills: kills, Leak: "2 instances climbed 360Mi a minute", Doubt: "the last one is young",
 		Current: sizeOf(200*mib, 256*mib), Now: kills[1].Time.Add(time.Second),
 	})
-	const want = "2 instances climbed 360Mi a minute: a leak, or a start that still fills, because the last one is " +
+	const want = "2 instances climbed 360Mi a minute: a leak, or still loading after its start, because the last one is " +
 		"young. Until that is known it stays at 256Mi"
 	if got.Size.Limit != 256*mib || got.Alarm != "" || !strings.Contains(strings.Join(got.Reasons, "\n"), want) {
 		t.Errorf("limit %s, alarm %q, reasons %q", got.Size.Limit, got.Alarm, got.Reasons)

@@ -94,7 +94,7 @@ type Policy struct {
 	OnlyWatch bool
 	// OnlyRaise is why pods are neither lowered nor evicted ("a Job's run ..."); empty: they may be.
 	OnlyRaise string
-	// NoEvict is why pods are not evicted although Evict is set ("nobody would start it again"); empty: they may be.
+	// NoEvict is why pods are not evicted although Evict is set ("no controller recreates this pod"); empty: they may be.
 	NoEvict string
 	// MaxUnavailable is the number of pods that may be changed at the same time. 0: 1.
 	MaxUnavailable int32

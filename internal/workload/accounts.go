@@ -105,7 +105,7 @@ func account(k *v1alpha1.KillSnapshot) string {
 		parts = append(parts, died+" died")
 	}
 	if k.Usage == nil {
-		parts = append(parts, "nothing is known of the time before")
+		parts = append(parts, "no data from before")
 	} else {
 		before := fmt.Sprintf("%s before, %s were in use", inWords(k.LastReadMillisecondsBefore), amount(*k.Usage))
 		parts = append(parts, before+afterGrowth(k.GrowthPerSecond, k.GrowthMilliseconds))
@@ -132,7 +132,7 @@ func stallAccount(s *v1alpha1.StallSnapshot) string {
 		parts = append(parts, fmt.Sprintf("the kernel held it at %s, %s", limit, whose))
 	}
 	if s.Usage == nil {
-		parts = append(parts, "nothing is known of the time before")
+		parts = append(parts, "no data from before")
 	} else {
 		parts = append(parts, fmt.Sprintf("%s were in use", amount(*s.Usage))+
 			afterGrowth(s.GrowthPerSecond, s.GrowthMilliseconds))

@@ -161,7 +161,7 @@ func TestWhatHeldAStall(t *testing.T) {
 		"the kernel held it at 460Mi, its memory.high; ": {ContainerLimit: quantity("512Mi"), High: quantity("460Mi")},
 		"": {},
 	} {
-		if got := stallAccount(&s); got != want+"nothing is known of the time before" {
+		if got := stallAccount(&s); got != want+"no data from before" {
 			t.Error(got)
 		}
 	}

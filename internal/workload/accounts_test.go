@@ -198,7 +198,7 @@ func FuzzAccount(f *testing.F) {
 
 // TestAKillThatNobodySawComing still has an account, which says so.
 func TestAKillThatNobodySawComing(t *testing.T) {
-	if got := account(&v1alpha1.KillSnapshot{}); got != "nothing is known of the time before" {
+	if got := account(&v1alpha1.KillSnapshot{}); got != "no data from before" {
 		t.Error(got)
 	}
 }

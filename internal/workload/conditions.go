@@ -111,7 +111,7 @@ func driftCondition(s *Snapshot, v *result) metav1.Condition {
 			}
 		}
 		if leak := v.leaks[name]; leak.Doubt != "" {
-			filling = "Container " + name + ": " + leak.String() + ": a leak, or a start that still fills, because " + leak.Doubt
+			filling = "Container " + name + ": " + leak.String() + ": a leak, or still loading after its start, because " + leak.Doubt
 		} else if leak.Instances > 0 {
 			return conditions.New(
 				v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonLeak,
@@ -137,7 +137,7 @@ func driftCondition(s *Snapshot, v *result) metav1.Condition {
 	case !known:
 		return conditions.New(
 			v1alpha1.ConditionDriftDetected, metav1.ConditionUnknown, v1alpha1.ReasonNotEnoughEvidence,
-			"Too little was measured to say what memory does over time",
+			"Not enough samples to classify memory over time",
 		)
 	}
 	return conditions.New(
@@ -175,7 +175,7 @@ func stepCondition(cov coverage) metav1.Condition {
 	}
 	return conditions.New(
 		v1alpha1.ConditionSettingsMatchLimit, metav1.ConditionTrue, v1alpha1.ReasonSettingsMatch,
-		"No running container has settings that were derived from another limit than its own",
+		"Runtime settings match the current limit of every running container",
 	)
 }
 
@@ -210,8 +210,8 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	case mode == "" || mode == v1alpha1.SizingRecommend:
 		return refuse(
 			v1alpha1.ReasonModeRecommend,
-			"The profile says sizing.mode: Recommend; set OnCreate to let new pods have the recommended size, or InPlace for "+
-				"running ones, too",
+			"The profile has sizing.mode: Recommend; set OnCreate to give new pods the recommended size, or InPlace to resize "+
+				"running pods as well",
 		)
 	default:
 		return refuse(
@@ -251,18 +251,18 @@ func nextPod(s *Snapshot, v *result) string {
 	kind, known := workloadkind.Of(ref.APIVersion, ref.Kind)
 	switch {
 	case !known || !kind.Recreates || kind.Frozen:
-		return fmt.Sprintf("No pod runs now, and there may be no other of this %s; if there is, %s. Another %s has a "+
-			"recommendation of its own", ref.Kind, size, ref.Kind)
+		return fmt.Sprintf("No running pods, and this %s may create no more; if it does, %s. Another %s has its own "+
+			"recommendation", ref.Kind, size, ref.Kind)
 	case kind.Completes:
-		return "No pod runs now; for the next run " + size
+		return "No running pods; for the next run " + size
 	}
-	return "No pod runs now; for the next pod " + size
+	return "No running pods; for the next pod " + size
 }
 
 // conflictMessage names the other controller of the memory, and how to let only one size it.
 func conflictMessage(f *constraints.Facts) string {
-	return fmt.Sprintf("Recommend only: the memory of this workload is also steered by %s. To let memfit size it, %s; to "+
-		`leave it to the other, set sizing.mode: Disabled in the profile`, f.Conflict, f.Remedy)
+	return fmt.Sprintf("Recommend only: the memory of this workload is also managed by %s. To let memfit size it, %s; "+
+		`otherwise set sizing.mode: Disabled in the profile`, f.Conflict, f.Remedy)
 }
 
 // InConflict is the message of the recommendation's conflict with another autoscaler; "" without a conflict.

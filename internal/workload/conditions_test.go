@@ -58,14 +58,14 @@ func TestNextPod(t *testing.T) {
 		{Container: "app", Recommended: &v1alpha1.Size{Limit: &limit}},
 	}
 	for ref, want := range map[memory.WorkloadRef]string{
-		{APIVersion: "apps/v1", Kind: "Deployment"}: "No pod runs now; for the next pod the recommended limit is 256Mi",
-		{APIVersion: "batch/v1", Kind: "CronJob"}:   "No pod runs now; for the next run the recommended limit is 256Mi",
-		{APIVersion: "batch/v1", Kind: "Job"}: "No pod runs now, and there may be no other of this Job; if there is, the " +
-			"recommended limit is 256Mi. Another Job has a recommendation of its own",
-		{APIVersion: "tekton.dev/v1", Kind: "TaskRun"}: "No pod runs now, and there may be no other of this TaskRun; if " +
-			"there is, the recommended limit is 256Mi. Another TaskRun has a recommendation of its own",
-		{APIVersion: "v1", Kind: "Pod"}: "No pod runs now, and there may be no other of this Pod; if there is, the " +
-			"recommended limit is 256Mi. Another Pod has a recommendation of its own",
+		{APIVersion: "apps/v1", Kind: "Deployment"}: "No running pods; for the next pod the recommended limit is 256Mi",
+		{APIVersion: "batch/v1", Kind: "CronJob"}:   "No running pods; for the next run the recommended limit is 256Mi",
+		{APIVersion: "batch/v1", Kind: "Job"}: "No running pods, and this Job may create no more; if it does, the " +
+			"recommended limit is 256Mi. Another Job has its own recommendation",
+		{APIVersion: "tekton.dev/v1", Kind: "TaskRun"}: "No running pods, and this TaskRun may create no more; if " +
+			"it does, the recommended limit is 256Mi. Another TaskRun has its own recommendation",
+		{APIVersion: "v1", Kind: "Pod"}: "No running pods, and this Pod may create no more; if it does, the " +
+			"recommended limit is 256Mi. Another Pod has its own recommendation",
 	} {
 		if got := nextPod(&Snapshot{Owner: memory.Workload{Ref: ref}}, v); got != want {
 			t.Errorf("%s: %q, want %q", ref.Kind, got, want)
@@ -114,7 +114,7 @@ func TestALeakInDoubtIsNotToldAsOne(t *testing.T) {
 		},
 		"in doubt": {
 			map[string]shape.Ramps{"app": doubted}, nil, metav1.ConditionUnknown, v1alpha1.ReasonNotEnoughEvidence,
-			"after 0s: a leak, or a start that still fills, because it is young",
+			"after 0s: a leak, or still loading after its start, because it is young",
 		},
 		"in doubt beside a leak": {
 			map[string]shape.Ramps{"app": doubted, "side": leak}, nil, metav1.ConditionTrue, v1alpha1.ReasonLeak,

@@ -261,7 +261,7 @@ func (q *containerInput) recommend(a *containerResult) []string {
 	if rec.Size == (memory.Size{}) && q.published != (memory.Size{}) {
 		// Evidence went away; the number found before does not: new pods must not fall back to a size that killed them.
 		rec.Size = q.published
-		s.Reasons = head(append([]string{"evidence is missing now: the last recommendation stands"}, s.Reasons...), 16)
+		s.Reasons = head(append([]string{"no data now: the recommendation is unchanged"}, s.Reasons...), 16)
 	}
 	if rec.Size != (memory.Size{}) { // one published before is bounded as the policy is now
 		var bounded []string

@@ -309,7 +309,7 @@ func (v *result) outlierSentence(pod string) string {
 	for i := range v.status.Containers {
 		if c := &v.status.Containers[i]; c.Shape != nil && slices.Contains(c.Shape.OutlierPods, pod) {
 			return "Container " + c.Container + ": " + v.aboveReplicas(c.Container, pod) +
-				". It is this pod, not the size: look at what it does before you raise the limit"
+				". Only this pod differs: inspect it before you raise the limit"
 		}
 	}
 	return "Its memory is far above that of its replicas"

@@ -314,7 +314,7 @@ func killVerb(k *memory.OOMKill) string {
 		at = " at its limit of " + k.Limit.String()
 	}
 	if k.Asked > 0 {
-		at += " (the pod asks for " + k.Asked.String() + ", which was not effective)"
+		at += " (a limit of " + k.Asked.String() + " was requested and not in effect)"
 	}
 	switch k.Kind {
 	case memory.OOMChildProcess:
@@ -322,7 +322,7 @@ func killVerb(k *memory.OOMKill) string {
 	case memory.OOMAtStart:
 		return "was OOM killed while starting" + at
 	case memory.OOMHeapAbort:
-		return "gave up because its runtime's own heap was full" + under(k)
+		return "exited because its runtime's heap was full" + under(k)
 	case memory.OOMPodLimit:
 		return "was OOM killed at the pod's limit"
 	case memory.OOMSuspected:

@@ -94,9 +94,9 @@ func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 	p.Windows, _ = profile.Windows(d) // those that cannot be read never open, and the profile's condition names them
 	switch kind := kindOf(s.Owner.Ref); {
 	case kind.Completes:
-		p.OnlyRaise = "a run of a Job keeps what it began with; the next one begins with the recommended size"
+		p.OnlyRaise = "running Jobs are not resized; the next run uses the recommended size"
 	case !kind.Recreates:
-		p.NoEvict = "nobody would start it again"
+		p.NoEvict = "no controller recreates this pod"
 	}
 	return p
 }

@@ -13,7 +13,7 @@ import (
 // silence is why samples of a workload do not arrive, and what to do; "": all of its nodes answer.
 func silence(s *Snapshot) string {
 	if s.Unmeasured {
-		return "memfit runs without a usage source (--usage-interval=0), and only OOM kills move a size"
+		return "memfit runs without a usage source (--usage-interval=0): only OOM kills change a size"
 	}
 	silent := silent(s)
 	if len(silent) == 0 {

@@ -121,14 +121,14 @@ func stallSentence(s *memory.Stall) string {
 	words := head + ": " + s.Why()
 	switch {
 	case s.NotRelieved && s.Faults == 0:
-		words += fmt.Sprintf("; raised from %s to %s for it, and its tasks waited for memory all the same, so more memory "+
-			"is not what it lacks", s.Limit, s.RaisedTo)
+		words += fmt.Sprintf("; raising the limit from %s to %s did not reduce memory pressure: memory is not the "+
+			"bottleneck", s.Limit, s.RaisedTo)
 	case s.NotRelieved:
-		words += fmt.Sprintf("; raised from %s to %s for it, major faults did not fall (%d a second before, %d after), "+
-			"so more memory is not what it lacks",
+		words += fmt.Sprintf("; raising the limit from %s to %s did not reduce major faults (%d a second before, %d after): "+
+			"memory is not the bottleneck",
 			s.Limit, s.RaisedTo, s.Faults, s.FaultsAfter)
 	case s.RaisedTo > 0 && !s.Ended.IsZero():
-		words += fmt.Sprintf("; over after the raise to %s (%d major faults a second)", s.RaisedTo, s.FaultsAfter)
+		words += fmt.Sprintf("; ended after the raise to %s (%d major faults a second)", s.RaisedTo, s.FaultsAfter)
 	case s.RaisedTo > 0:
 		words += "; raised to " + s.RaisedTo.String()
 	}
@@ -173,11 +173,11 @@ func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 			"The last one, in pod "+last.Container.Pod+": "+stallSentence(last))
 	case st.source != "" && !st.countsFaults:
 		return say(metav1.ConditionUnknown, v1alpha1.ReasonFaultsNotCounted,
-			"Usage comes from "+st.source+", which counts no major page faults: stalls are not seen")
+			"Usage comes from "+st.source+", which counts no major page faults: stalls are not detected")
 	}
 	return say(
 		metav1.ConditionFalse, v1alpha1.ReasonNoStall,
-		"No container stood still at its limit in the last "+format.Duration(window),
+		"No container stalled at its limit in the last "+format.Duration(window),
 	)
 }
 
@@ -189,12 +189,11 @@ func (st *State) sayInVain(c *v1alpha1.ContainerRecommendation, now time.Time) {
 	}
 	how := fmt.Sprintf("%d major faults a second before, %d after", s.Faults, s.FaultsAfter)
 	if s.Faults == 0 {
-		how = "its tasks waited for memory all the same"
+		how = "memory pressure did not fall"
 	}
-	c.Summary = fmt.Sprintf("Raised from %s to %s for a stall in vain (%s), so not raised again; %s", s.Limit, s.RaisedTo,
+	c.Summary = fmt.Sprintf("Raising the limit from %s to %s did not end a stall (%s), so it is not raised again; %s", s.Limit, s.RaisedTo,
 		how, c.Summary)
-	const advice = "look at the files that it maps or reads, and at its disk: a stall went on although the limit was " +
-		"raised"
+	const advice = "check its disk and the files that it maps or reads: a stall continued after the limit was raised"
 	c.Advice = head(append([]string{advice}, c.Advice...), maxAdvice)
 }
 

@@ -76,7 +76,7 @@ func (c *client) ask(request []byte) error {
 		return err
 	}
 	if !bytes.HasPrefix(status, []byte("HTTP/1.1 200")) {
-		return fmt.Errorf("the server says %q", status)
+		return fmt.Errorf("the server answered %q", status)
 	}
 	length := -1
 	for {

@@ -85,7 +85,7 @@ func main() {
 	case "memfit":
 		err = webhookServer(*certDir, *port).memfit(ctx, *metricsAddr, o.pprof)
 	default:
-		err = fmt.Errorf("--serve=%s: say noop or memfit", *serve)
+		err = fmt.Errorf("--serve must be noop or memfit, not %s", *serve)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "admissionbench:", err)

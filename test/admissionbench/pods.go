@@ -71,7 +71,7 @@ func (c *benchCase) order(i int) *newPod {
 	return &c.workloads[(group*together+within%together)%len(c.workloads)]
 }
 
-// cases are pods of workloads that somebody governs, and of those that nobody does.
+// cases are pods of governed and of ungoverned workloads.
 func (w *world) cases() ([]*benchCase, error) {
 	var theirs, nobodys []newPod
 	for n := range w.workloads {

@@ -46,7 +46,7 @@ func median[T cmp.Ordered](rounds []result, of func(result) T) T {
 	return values[len(values)/2]
 }
 
-// report writes a line per server, case and protocol, what memfit says of itself, and the ratios.
+// report writes a line per server, case and protocol, what memfit reports about itself, and the ratios.
 func report(out io.Writer, servers []*server, all []*series) error {
 	for _, of := range all {
 		r := of.summary()
@@ -60,7 +60,7 @@ func report(out io.Writer, servers []*server, all []*series) error {
 			continue
 		}
 		if err := reportOwn(out, s); err != nil {
-			return fmt.Errorf("reading what %s says of itself: %w", s.name, err)
+			return fmt.Errorf("reading the metrics of %s: %w", s.name, err)
 		}
 	}
 	return ratios(out, all)

@@ -138,7 +138,7 @@ func (s *server) waitUntilReady(ctx context.Context, certs certificates, dir str
 		case <-ctx.Done():
 		}
 		said, _ := os.ReadFile(filepath.Join(dir, s.name+".log"))
-		return fmt.Errorf("%s does not answer on %s: %w; it said:\n%s", s.name, s.address, err, said[:min(len(said), 3000)])
+		return fmt.Errorf("%s does not answer on %s: %w; its log:\n%s", s.name, s.address, err, said[:min(len(said), 3000)])
 	}
 }
 

@@ -110,7 +110,7 @@ func readySince(p *corev1.Pod) (at time.Time, found bool) {
 	return time.Time{}, false
 }
 
-// releaseRaisesLimit deploys a version that needs more memory and has a template that says so.
+// releaseRaisesLimit deploys a version that needs more memory and whose template specifies it.
 func releaseRaisesLimit(ctx context.Context, t *testing.T, s *trial) {
 	if !s.await(ctx, t, "v1 was raised", s.raised) {
 		return
@@ -376,8 +376,8 @@ func volumeKeepsSize(ctx context.Context, t *testing.T, s *trial) {
 		})
 }
 
-// Programs of the acts. fill waits for $WAIT seconds and takes $MIB; burst takes 48 MiB when its annotation says so;
-// spool is OOM-killed in its first life, and then, with a higher limit, writes more into the volume than it holds.
+// Programs of the acts. fill waits for $WAIT seconds and takes $MIB; burst takes 48 MiB when its annotation asks
+// for it; spool is OOM-killed in its first life, and then, with a higher limit, writes more into the volume than fits.
 const (
 	fill = `import os, time
 time.sleep(int(os.environ.get("WAIT", "0")))

@@ -98,7 +98,7 @@ func run(t *testing.T, w *workload, mode v1alpha1.SizingMode, results *table) {
 	failures := append(s.failures, judge(w, mode, r)...)
 	results.add(w, mode, r, failures)
 	if len(failures) > 0 {
-		t.Errorf("%s (%s): %s\nit said:\n%s", w.story, mode, strings.Join(failures, "; "), r.texts)
+		t.Errorf("%s (%s): %s\nits messages:\n%s", w.story, mode, strings.Join(failures, "; "), r.texts)
 		dump(ctx, t, s.namespace)
 	}
 }
@@ -114,7 +114,7 @@ func (s *trial) observe(ctx context.Context, t *testing.T) {
 		if r.seenEnough(s.workload, since) {
 			break
 		}
-		// New pods get the size, and nobody but their owner makes new ones: as one would, he restarts what keeps dying.
+		// New pods get the size, and no one but their owner makes new ones: as one would, he restarts what keeps dying.
 		if mode == onCreate && r.wellAfter == 0 && restarts < 6 && since > time.Duration(restarts+1)*30*time.Second {
 			if r.deletePods(ctx, t, s.namespace) {
 				restarts++
@@ -299,7 +299,7 @@ func (r *record) deletePods(ctx context.Context, t *testing.T, namespace string)
 	return deleted
 }
 
-// deleteAsTold deletes the pod that memfit says is to be deleted, because its kubelet does not get it its size. It
+// deleteAsTold deletes the pod that memfit reports is to be deleted, because its kubelet does not get it its size. It
 // waits a minute with that, in which memfit may yet do without.
 func (r *record) deleteAsTold(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()

@@ -43,7 +43,7 @@ type record struct {
 	recommended memory.Bytes
 	// wellAfter is the time until all replicas had been ready for a while, and no container died afterwards; 0: never.
 	wellAfter time.Duration
-	// told are the pods that were deleted because memfit said that they had to be. It has said so of toldOf since
+	// told are the pods that were deleted because memfit reported that they had to be. It has said so of toldOf since
 	// toldSince.
 	told      int
 	toldOf    string
@@ -94,8 +94,8 @@ func (r *record) seenEnough(w *workload, since time.Duration) bool {
 }
 
 // heldUp is how much longer it may take because of a kubelet that gives a pod no resize which arrives while its
-// container is down: memfit says within some restarts that a pod may have to be deleted, which is done after a minute,
-// and says so again of the next. One that it never sees running is given up after five minutes.
+// container is down: memfit reports within some restarts that a pod may have to be deleted, which is done after a
+// minute, and reports it again of the next. One that it never sees running is given up after five minutes.
 func (r *record) heldUp() time.Duration {
 	pods := r.told
 	if strings.Contains(r.texts, "kubernetes/kubernetes#138760") {

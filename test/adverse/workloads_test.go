@@ -39,7 +39,7 @@ const (
 // workload is one odd workload and what memfit must hold to beside it.
 type workload struct {
 	name string
-	// story says what is odd about it, for the table.
+	// story describes what is odd about it, for the table.
 	story string
 	modes []v1alpha1.SizingMode
 	optIn optIn

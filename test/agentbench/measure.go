@@ -126,8 +126,8 @@ func median(of []float64) float64 {
 	return of[len(of)/2]
 }
 
-// window lets the process allocate for a while, and returns what it says of it: p50, p99, p99.9 and the longest, in
-// nanoseconds.
+// window lets the process allocate for a while, and returns what it reports about it: p50, p99, p99.9 and the longest,
+// in nanoseconds.
 func (b *bench) window(ctx context.Context, kind int) (said [4]float64, looks int64, err error) {
 	agent := b.node.PID()
 	signal := unix.SIGSTOP

@@ -19,7 +19,7 @@ import (
 	"testing"
 )
 
-// TestFuzzersHaveBudgets: what somebody else writes is read within a budget, which the fuzzer of its reader asserts.
+// TestFuzzersHaveBudgets: what another party writes is read within a budget, which the fuzzer of its reader asserts.
 // The table of docs/reference/security.md has a row for each, with the numbers of the code: a fuzzer without a row, a
 // row without a fuzzer and a number that has changed fail.
 func TestFuzzersHaveBudgets(t *testing.T) {

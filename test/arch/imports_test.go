@@ -53,7 +53,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// roomOf returns the room of a package; free packages and those nobody thought of have none.
+// roomOf returns the room of a package; free packages and those no one thought of have none.
 func roomOf(dir string) (room, bool) {
 	i := slices.IndexFunc(rooms, func(r room) bool { return matching(dir)(r.dir) })
 	if i < 0 {
@@ -62,7 +62,7 @@ func roomOf(dir string) (room, bool) {
 	return rooms[i], true
 }
 
-// refuses says why the room may not import a package; "" means that it may.
+// refuses reports why the room may not import a package; "" means that it may.
 func (r room) refuses(imported string) string {
 	inner, isOurs := strings.CutPrefix(imported, module+"/")
 	switch {

@@ -25,7 +25,7 @@ var mayNameKinds = map[string]string{
 }
 
 // TestNobodyElseNamesAKind: what is special about a kind of workload is a column of the table. A list of kinds
-// somewhere else is what nobody who adds one knows of.
+// somewhere else is what no one who adds one knows of.
 func TestNobodyElseNamesAKind(t *testing.T) {
 	named := map[string]bool{}
 	for _, f := range goFiles(t) {

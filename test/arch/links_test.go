@@ -35,7 +35,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// broken says why a link leads nowhere; empty: it leads somewhere, or out of the repository.
+// broken reports why a link leads nowhere; empty: it leads somewhere, or out of the repository.
 func broken(t *testing.T, from, to string) string {
 	t.Helper()
 	if strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") {
@@ -72,7 +72,7 @@ func anchors(page string) (all []string) {
 	return all
 }
 
-// TestPagesThatAreNamedExist: whoever reads "see docs/x.md" in a message or a comment finds it.
+// TestPagesThatAreNamedExist: the one who reads "see docs/x.md" in a message or a comment finds it.
 func TestPagesThatAreNamedExist(t *testing.T) {
 	for _, name := range files(t) {
 		if !slices.Contains([]string{".go", ".md", ".yaml", ".yml", ".mk", ".sh", ".json", ""}, path.Ext(name)) ||

@@ -24,7 +24,7 @@ func manifests(t *testing.T) []string {
 // byIndex is a JSON patch path that counts list items; "-" (append) is fine.
 var byIndex = regexp.MustCompile(`(^|[-\s{,"'])path["']?:\s*["']?/[^\s,}"']*/\d+(/|["']?\s*([,}#]|$))`)
 
-// TestPatchesByName: a patch by list index edits whatever stands there after somebody added an item above it.
+// TestPatchesByName: a patch by list index edits whatever stands there after a user added an item above it.
 func TestPatchesByName(t *testing.T) {
 	for _, f := range manifests(t) {
 		for i, line := range strings.Split(string(read(t, f)), "\n") {

@@ -23,7 +23,7 @@ var giveReasons = []string{
 }
 
 // TestReasonsAreDocumented: whoever automates on a reason looks it up in the API. It is one CamelCase word, has a
-// comment that says what it means, and something gives it.
+// comment that explains it, and something gives it.
 func TestReasonsAreDocumented(t *testing.T) {
 	var sources strings.Builder
 	for _, f := range goFiles(t) {

@@ -125,7 +125,7 @@ func TestARuntimeIsOneFile(t *testing.T) {
 }
 
 // TestNobodyElseAsksForARuntime: what is special about one runtime is a column of the table. An "if" on its name
-// somewhere else is a second place to change, which nobody who adds a runtime knows of.
+// somewhere else is a second place to change, which no one who adds a runtime knows of.
 func TestNobodyElseAsksForARuntime(t *testing.T) {
 	for _, f := range goFiles(t) {
 		if strings.HasSuffix(f, "_test.go") || !shipped(f) || path.Dir(f) == "internal/runtimes" {

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// TestPackageDocs: a package says what it promises, once. Two docs drift apart, and godoc glues them together.
+// TestPackageDocs: a package states what it promises, once. Two docs drift apart, and godoc glues them together.
 func TestPackageDocs(t *testing.T) {
 	dirs := goDirs(t)
 	testsOnly := map[string][]string{} // such as an end-to-end suite: it says so in a test file
@@ -60,7 +60,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestNoDumpingGrounds: a folder whose name says nothing collects everything.
+// TestNoDumpingGrounds: a folder whose name means nothing collects everything.
 func TestNoDumpingGrounds(t *testing.T) {
 	vague := []string{"common", "helper", "helpers", "misc", "util", "utils"}
 	reported := map[string]bool{}
@@ -74,7 +74,7 @@ func TestNoDumpingGrounds(t *testing.T) {
 	}
 }
 
-// TestNoPrograms: a program that somebody built and added by mistake makes every clone larger for ever, and nobody can
+// TestNoPrograms: a program that a user built and added by mistake makes every clone larger for ever, and no one can
 // review it (25 MiB of an agent lay in the tree for a day). The largest file that people wrote is below 100 KiB.
 func TestNoPrograms(t *testing.T) {
 	const most = 1 << 20
@@ -112,7 +112,7 @@ func TestNoRegistryHosts(t *testing.T) {
 	}
 }
 
-// TestOneFormatOfTimes: two ways to write a point in time look like two kinds of times to whoever reads both.
+// TestOneFormatOfTimes: two ways to write a point in time look like two kinds of times to the one who reads both.
 func TestOneFormatOfTimes(t *testing.T) {
 	for _, f := range goFiles(t) {
 		if strings.HasSuffix(f, "_test.go") || !shipped(f) || path.Dir(f) == "internal/format" {

@@ -28,7 +28,7 @@ type Authority struct {
 	key         *ecdsa.PrivateKey
 }
 
-// New is an authority that nobody trusts yet.
+// New is an authority that no one trusts yet.
 func New(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{key: newKey(t), certificate: template("authority")}

@@ -88,7 +88,7 @@ func open(t *testing.T) *window {
 	t.Cleanup(stop)
 	w := &window{Context: bounded, t: t}
 	chromedp.ListenTarget(ctx, w.heard)
-	// Each window is one that somebody looks at, also when others were opened in front of it: a live page that is hidden
+	// Each window is one that a user looks at, also when others were opened in front of it: a live page that is hidden
 	// does not ask again.
 	w.do(network.Enable(), log.Enable(), runtime.Enable(), emulation.SetFocusEmulationEnabled(true))
 	return w

@@ -141,7 +141,7 @@ func recommendations(t *testing.T, now time.Time) []*v1alpha1.MemoryRecommendati
 	web := slices.IndexFunc(all, func(r *v1alpha1.MemoryRecommendation) bool { return r.Name == "deployment-web" })
 	all[web].Status.RecentStalls = []v1alpha1.StallRecord{{
 		Container: "app", Pod: "web-6d4c-x7x2p", Limit: resource.MustParse("256Mi"),
-		Time: metav1.NewTime(now.Add(-20 * time.Hour)), Summary: "Container app stood still at its limit",
+		Time: metav1.NewTime(now.Add(-20 * time.Hour)), Summary: "Container app stalled at its limit",
 	}}
 	all[web].Status.Stalls = 1
 	long := all[web].DeepCopy() // calm, and its names are as long as names get

@@ -56,7 +56,7 @@ func CronJob(namespace, name string, annotations ...string) *batchv1.CronJob {
 	}
 }
 
-// Job is a Job of a CronJob that exists; nil: of nobody.
+// Job is a Job of a CronJob that exists; nil: of no one.
 func Job(namespace, name string, of *batchv1.CronJob) *batchv1.Job {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: jobSpec(name)}
 	if of != nil {

@@ -166,18 +166,18 @@ func Sidecar() ContainerOption {
 	}
 }
 
-// Started says when the running instance started.
+// Started sets when the running instance started.
 func Started(at time.Time) ContainerOption {
 	return func(_ *corev1.Container, s *corev1.ContainerStatus) {
 		s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(at)}}
 	}
 }
 
-// OOMKilled says that the kernel killed the instance at this time, and that the kubelet started the next one a second
-// later.
+// OOMKilled records that the kernel killed the instance at this time, and that the kubelet started the next one a
+// second later.
 func OOMKilled(at time.Time) ContainerOption { return Died(at, "OOMKilled", 137) }
 
-// Died says that an instance ended, and that the kubelet started the next one a second later.
+// Died records that an instance ended, and that the kubelet started the next one a second later.
 func Died(at time.Time, reason string, exitCode int32) ContainerOption {
 	return func(c *corev1.Container, s *corev1.ContainerStatus) {
 		started := at.Add(-time.Minute)
@@ -196,7 +196,7 @@ func Died(at time.Time, reason string, exitCode int32) ContainerOption {
 	}
 }
 
-// Ended says that the instance ended and nothing followed, as in a Job's pod.
+// Ended records that the instance ended and nothing followed, as in a Job's pod.
 func Ended(at time.Time, reason string, exitCode int32) ContainerOption {
 	return func(_ *corev1.Container, s *corev1.ContainerStatus) {
 		s.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{

@@ -126,7 +126,7 @@ func (f *fault) run(t *testing.T, r *row) {
 			return nil
 		})
 	}
-	// What no kubelet has reported nobody can count: a thousand statuses take a busy machine a while.
+	// What no kubelet has reported no one can count: a thousand statuses take a busy machine a while.
 	within(t, 5*time.Minute, "kubelets to report what happened", func() error {
 		if !w.nodes.written() {
 			return errors.New("there are statuses to write")
@@ -307,7 +307,7 @@ func (w *world) keep(t *testing.T, name string) {
 	t.Logf("logs and statuses are in %s", dir)
 }
 
-// said is everything that memfit says to people: conditions, events, logs.
+// said is everything that memfit reports to people: conditions, events, logs.
 func (w *world) said() string {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -352,7 +352,7 @@ func (w *world) said() string {
 	return text.String()
 }
 
-// tells waits until memfit says something, for faults in which something waits.
+// tells waits until memfit reports something, for faults in which something waits.
 func (w *world) tells(t *testing.T, what string) {
 	t.Helper()
 	within(t, time.Minute, fmt.Sprintf("memfit to say %q", what), func() error {

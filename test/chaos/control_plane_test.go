@@ -96,7 +96,7 @@ func startControlPlane(t *testing.T, extra ...string) *controlPlane {
 		"--token-auth-file="+tokens, "--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24",
 		"--service-account-issuer=https://chaos", "--service-account-key-file="+accounts,
 		"--service-account-signing-key-file="+accounts,
-		// nobody here makes ServiceAccounts, nor would pods use them
+		// no one here makes ServiceAccounts, nor would pods use them
 		"--disable-admission-plugins=ServiceAccount", "--profiling=false", "--cert-dir="+c.sub(t, "made"),
 		// an API server that is told to end must not take a minute
 		"--shutdown-delay-duration=0s",
@@ -159,7 +159,7 @@ func (c *controlPlane) awaitAPI(t *testing.T, limit time.Duration) {
 	})
 }
 
-// restartAPI ends the API server at once, and starts it again after a while.
+// restartAPI ends the API server immediately, and starts it again after a while.
 func (c *controlPlane) restartAPI(t *testing.T, down time.Duration) {
 	t.Helper()
 	c.api.kill()
@@ -187,7 +187,7 @@ func (c *controlPlane) put(key string, size int) error {
 		map[string]any{"key": base64.StdEncoding.EncodeToString([]byte(key)), "value": value}, nil)
 }
 
-// empty removes what put wrote, gives the room back, and lets etcd take writes again.
+// empty removes what put wrote, frees the space, and lets etcd take writes again.
 func (c *controlPlane) empty(t *testing.T, prefix string) {
 	t.Helper()
 	encoded := base64.StdEncoding.EncodeToString([]byte(prefix))
@@ -256,7 +256,7 @@ func writeKubeconfig(t *testing.T, path, server string, ca []byte) {
 	}
 }
 
-// freePort is a port that nobody had a moment ago.
+// freePort is a port that no one had a moment ago.
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed in the next line

@@ -7,7 +7,7 @@
 // minute for each fault.
 //
 // Real are etcd, kube-apiserver, kube-controller-manager and two replicas of the manager, each a process of this test.
-// Nodes are made up, because the kubelet is where faults are put: package test/kubelet ends containers and knows how
+// Nodes are synthetic, because the kubelet is where faults are put: package test/kubelet ends containers and knows how
 // many kills there were, and nodes_test.go shows them to the API server and answers /stats/summary. Between a replica
 // and the API server stands a gate (gate_test.go) that cuts, freezes or holds what passes; between the API server and
 // etcd a link that is slow (link_test.go).

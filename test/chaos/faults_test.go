@@ -385,7 +385,7 @@ func leaderDies(name, what string, match func(*http.Request) bool) fault {
 		promise: "done exactly once",
 		inject: func(t *testing.T, w *world) {
 			if name == "eviction" {
-				// A pod that is killed and then deleted before anybody could see that is the one case in which nobody can know.
+				// A pod that is killed and then deleted before anybody could see that is the one case in which no one can know.
 				w.load.spared.Store(new("moved"))
 				defer w.load.spared.Store(nil)
 			}

@@ -122,7 +122,7 @@ func (g *gate) next(after bool, match func(*http.Request) bool) *held {
 	return h
 }
 
-// let lets the request go on, or says that there need not be one any more.
+// let lets the request go on, or reports that there need not be one any more.
 func (g *gate) let(h *held) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

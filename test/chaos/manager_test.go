@@ -36,7 +36,7 @@ type replica struct {
 	mu   sync.Mutex
 	cmd  *exec.Cmd
 	down bool // it is not to run
-	// exits are the times it ended although nobody killed it.
+	// exits are the times it ended although no one killed it.
 	exits  []time.Time
 	killed bool
 	// peak is the most memory it took, in bytes, over all its lives.

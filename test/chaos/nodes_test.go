@@ -44,7 +44,7 @@ type answer int
 
 const (
 	truthful answer = iota
-	// hanging: it takes the request and says nothing.
+	// hanging: it takes the request and reports nothing.
 	hanging
 	// lying: impossible numbers, pods of other nodes, times in the future.
 	lying
@@ -296,7 +296,7 @@ func (n *nodes) adopt(pod *corev1.Pod) *placed {
 	return p
 }
 
-// leave ends a pod a second after somebody asked for it, when its last status is written.
+// leave ends a pod a second after a user asked for it, when its last status is written.
 func (n *nodes) leave(pod *corev1.Pod, p *placed) func(context.Context) {
 	if time.Since(p.leaving) < time.Second {
 		return nil
@@ -317,7 +317,7 @@ func (n *nodes) leave(pod *corev1.Pod, p *placed) func(context.Context) {
 	}
 }
 
-// left notes that a pod goes, which is memfit's doing unless the test says that it is its own.
+// left notes that a pod goes, which is memfit's doing unless the test declares it as its own.
 func (n *nodes) left(p *placed) {
 	if n.ours || !p.leaving.IsZero() && p.Deleted {
 		return
@@ -328,7 +328,7 @@ func (n *nodes) left(p *placed) {
 	}
 }
 
-// resize carries out what the pod's spec asks for, or says that it never will.
+// resize carries out what the pod's spec asks for, or reports that it never will.
 func (n *nodes) resize(pod *corev1.Pod, p *placed) {
 	c := &pod.Spec.Containers[0]
 	limit, request := memory.FromQuantity(*c.Resources.Limits.Memory()), *c.Resources.Requests.Memory()
@@ -443,7 +443,7 @@ func (n *nodes) all(workload string) (all int64) {
 	return all
 }
 
-// unknown is how many of them nobody can know of.
+// unknown is how many of them no one can know of.
 func (n *nodes) unknown(workload string) int64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -555,7 +555,7 @@ func (n *nodes) flood(w io.Writer, path string) {
 	}
 }
 
-// summary is what a kubelet says of its pods' memory: half of the limit is in use.
+// summary is what a kubelet reports about its pods' memory: half of the limit is in use.
 func (n *nodes) summary(node string, how answer) stats.Summary {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -54,7 +54,7 @@ type workload struct {
 	cause kubelet.Cause
 	// infeasible: its nodes resize nothing in place.
 	infeasible bool
-	// every is how often one of its containers ends; 0: only when somebody says so.
+	// every is how often one of its containers ends; 0: only on request.
 	every time.Duration
 }
 
@@ -367,7 +367,7 @@ func (w *world) counted() error {
 // truth is how many kills memfit should have counted by now.
 func (w *world) truth(name string) int64 { return w.nodes.kills(name) - w.before[name] }
 
-// count is what memfit says of a workload. It may never say more than there were.
+// count is what memfit reports of a workload. It may never say more than there were.
 func (w *world) count(name string) (int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -436,7 +436,7 @@ func (w *world) probe(ctx context.Context) {
 		err := w.dry(ctx, shop)
 		took := time.Since(began)
 		if err != nil {
-			// Both again: an API server that just went or came says nothing about memfit.
+			// Both again: an API server that just went or came reports nothing about memfit.
 			if w.dry(ctx, control) != nil {
 				continue
 			}

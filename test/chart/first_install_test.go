@@ -116,7 +116,7 @@ func (c *cluster) dies() string {
 	return ""
 }
 
-// recommended waits until memfit has counted a kill of the workload and says what its limit should be.
+// recommended waits until memfit has counted a kill of the workload and reports what its limit should be.
 func (c *cluster) recommended() {
 	c.Helper()
 	var status map[string]any

@@ -323,7 +323,7 @@ func (c *cluster) remove() {
 	}
 }
 
-// deployed: Helm says that this revision of the release is deployed.
+// deployed: Helm reports that this revision of the release is deployed.
 func (c *cluster) deployed(revision int) {
 	c.Helper()
 	found, err := action.NewStatus(c.helm).Run(releaseName)
@@ -413,7 +413,7 @@ func (c *cluster) declare() string {
 	return string(made.GetUID())
 }
 
-// same: the profile is the one that was made, and says what it said.
+// same: the profile is the one that was made, unchanged.
 func (c *cluster) same(uid, after string) {
 	c.Helper()
 	got, err := c.api.Resource(profileKind).Namespace(shop).Get(c.Context(), "kept", metav1.GetOptions{})

@@ -30,8 +30,8 @@ type securityContext struct {
 	Capabilities                         *struct{ Add, Drop []string }
 }
 
-// refusals is what the SCC restricted-v2 would say, by its published definition: users and groups from the range of the
-// namespace, which nobody knows here, so none may be named; ALL dropped; no part of the host.
+// refusals is what the SCC restricted-v2 would say, by its published definition: users and groups from the range of
+// the namespace, which no one knows here, so none may be named; ALL dropped; no part of the host.
 func refusals(p pod) []string {
 	var no []string
 	refuse := func(wrong bool, why string) {

@@ -115,7 +115,7 @@ func TestTheChartIsTheTree(t *testing.T) {
 	}
 }
 
-// TestAFirstInstallObserves: a chart without values changes nobody's pods.
+// TestAFirstInstallObserves: a chart without values changes no one's pods.
 func TestAFirstInstallObserves(t *testing.T) {
 	sameObjects(t, load(t), naming, pair{resources: []string{"overlays/observe-only"}})
 	if hooks := all(t, load(t), "", "MutatingWebhookConfiguration"); len(hooks) != 0 {

@@ -36,7 +36,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestUnknownValuesAreRefused: a misspelt value that nobody reads is an installation that is not what was asked for.
+// TestUnknownValuesAreRefused: a misspelt value that no one reads is an installation that is not what was asked for.
 // Each message names the value.
 func TestUnknownValuesAreRefused(t *testing.T) {
 	c := load(t)

@@ -23,13 +23,13 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// planted stands in the memory, in the names and in the environment of the hostile program.
+// planted is in the memory, in the names and in the environment of the hostile program.
 const planted = "hunter2-planted"
 
 // hostile makes reading it as hard as an unprivileged program can: as many mappings as Linux allows; names of itself
 // and of a mapped library with line ends and escapes; headers of glibc's heaps that lead in circles; a huge file of a
 // JVM's counters; a thread that remaps without a pause; children that end as soon as they run, and one that is another
-// program five times a second. What it holds besides it frees as freesAndTrims does, and says what a trim gave.
+// program five times a second. What it holds besides it frees as freesAndTrims does, and reports what a trim gave.
 const hostile = `import ctypes, json, mmap, os, struct, threading, time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 libc = ctypes.CDLL(None, use_errno=True)

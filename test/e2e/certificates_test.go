@@ -77,8 +77,8 @@ func changeContainer(deployment *unstructured.Unstructured, change func(map[stri
 	Expect(unstructured.SetNestedSlice(deployment.Object, containers, path...)).To(Succeed())
 }
 
-// apply does what kubectl does, in its name, so that the next `kubectl apply` finds nothing that belongs to somebody
-// else.
+// apply does what kubectl does, in its name, so that the next `kubectl apply` finds nothing that belongs to another
+// party.
 func apply(ctx context.Context, objects []unstructured.Unstructured) {
 	GinkgoHelper()
 	for _, o := range objects {
@@ -139,7 +139,7 @@ func publishedCA(g Gomega, ctx context.Context) {
 	}
 }
 
-// Serial: nobody else is served while memfit is exchanged.
+// Serial: no one else is served while memfit is exchanged.
 var _ = Describe("without cert-manager", Serial, func() {
 	namespace := inNamespace()
 

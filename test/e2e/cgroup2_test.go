@@ -223,8 +223,8 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 		}, SpecTimeout(learnt+later*4))
 	})
 
-	// Where a disk answers at once, PSI says next to nothing of it: on the lab's node 0.4 % of the time at 200 faults a
-	// second. A stall that PSI alone tells is the next spec's.
+	// Where a disk answers immediately, PSI says next to nothing of it: on the lab's node 0.4 % of the time at 200 faults
+	// a second. A stall that PSI alone tells is the next spec's.
 	It("tells a stall of which PSI says little, by its major faults", func(ctx SpecContext) {
 		there := onCgroup2(ctx, plain, labnode.Kubelet.Plain)
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())

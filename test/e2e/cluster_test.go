@@ -157,7 +157,7 @@ func condition(conditions []metav1.Condition, kind string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// plugin runs kubectl memfit, as somebody at a terminal does, and returns what it printed.
+// plugin runs kubectl memfit, as a user at a terminal does, and returns what it printed.
 func plugin(ctx context.Context, args ...string) string {
 	GinkgoHelper()
 	out, err := exec.CommandContext(ctx, "kubectl-memfit", args...).CombinedOutput()

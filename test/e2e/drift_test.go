@@ -137,7 +137,7 @@ var _ = Describe("memory that drifts", func() {
 			Drift:  v1alpha1.DriftSpec{Action: v1alpha1.DriftRestart, MinReplicas: &none},
 		}))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
-		// 160 KiB/s of 96 MiB: killed after nine and a half minutes, if nobody does anything.
+		// 160 KiB/s of 96 MiB: killed after nine and a half minutes, if no one does anything.
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "96Mi", nil, func(d *appsv1.Deployment) {
 			annotated(d)
 			d.Spec.Template.Spec.Containers[0].Args = []string{"-leak", "160Ki"}

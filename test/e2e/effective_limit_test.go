@@ -95,7 +95,7 @@ var _ = Describe("sizing running pods that die", func() {
 			g.Expect(live).NotTo(BeEmpty())
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
-			// Does what it says, after a minute in which memfit may need nobody.
+			// Follows what it reports, after a minute in which memfit may need no one.
 			remedy := fmt.Sprintf("kubectl -n %s delete pod %s", *namespace, live[0].Name)
 			switch c := applied(rec); {
 			case c.Reason == v1alpha1.ReasonNotEffective:

@@ -44,7 +44,7 @@ func scaleManager(ctx context.Context, replicas int32) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// Serial: nobody else is served while memfit is down.
+// Serial: no one else is served while memfit is down.
 var _ = Describe("while memfit is down", Serial, func() {
 	namespace := inNamespace()
 

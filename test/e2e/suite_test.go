@@ -61,7 +61,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Eventually(managersReady).WithContext(ctx).WithTimeout(later).Should(Equal(2))
 }, NodeTimeout(6*time.Minute))
 
-// inNamespace gives a container of specs a fresh namespace for each spec and says what was in it when one fails.
+// inNamespace gives a container of specs a fresh namespace for each spec and reports what was in it when one fails.
 func inNamespace() *string {
 	name := new(string)
 	BeforeEach(func(ctx SpecContext) {

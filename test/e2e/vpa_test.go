@@ -53,8 +53,8 @@ func vpaManifests(ctx context.Context) []unstructured.Unstructured {
 	return objects
 }
 
-// vpaProgram is what differs from a release: images that are on the node, a pace that a test can wait for, and that the
-// spec says where among the webhooks this one is called.
+// vpaProgram is what differs from a release: images that are on the node, a pace that a test can wait for, and that
+// the spec specifies where among the webhooks this one is called.
 func vpaProgram(name string) func(map[string]any) {
 	args := []any{"--v=2", "--register-webhook=false"}
 	if name == "vpa-updater" {

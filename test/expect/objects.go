@@ -64,7 +64,7 @@ func Exists[T client.Object](ctx context.Context, c client.Reader, namespace, na
 	return into
 }
 
-// Missing says that there is no such object.
+// Missing reports that there is no such object.
 func Missing(ctx context.Context, c client.Reader, namespace, name string, obj client.Object) {
 	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj)
 	gomega.ExpectWithOffset(1, apierrors.IsNotFound(err)).To(gomega.BeTrue(), "got %v", err)

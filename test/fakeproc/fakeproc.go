@@ -24,7 +24,7 @@ const (
 	RX = procmem.Readable | procmem.Executable
 )
 
-// Process is a process that was made up. It is a [procmem.Memory].
+// Process is a synthetic process. It is a [procmem.Memory].
 type Process struct {
 	Mappings []procmem.Mapping
 	// Absent counts reads of pages that are not resident.

@@ -79,7 +79,7 @@ func TestAgentPrivileges(t *testing.T) {
 	}
 }
 
-// TestAgentIsOff: nobody gets an agent without asking for it.
+// TestAgentIsOff: no one gets an agent without asking for it.
 func TestAgentIsOff(t *testing.T) {
 	for _, tree := range trees {
 		if tree == watchTree || tree == seeTree {

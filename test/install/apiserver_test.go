@@ -104,7 +104,7 @@ func TestPodsAreRestricted(t *testing.T) {
 		if err := c.Create(t.Context(), pod.DeepCopy(), client.DryRunAll); err != nil {
 			t.Errorf("%s: the namespace refuses the manager's pod: %v", tree, err)
 		}
-		// The namespace must be one that refuses, or the above says nothing.
+		// The namespace must be one that refuses, or the above reports nothing.
 		loose := pod.DeepCopy()
 		loose.Spec.SecurityContext.SeccompProfile = nil
 		if err := c.Create(t.Context(), loose, client.DryRunAll); err == nil ||

@@ -140,8 +140,8 @@ func TestSelfManagedRights(t *testing.T) {
 	}
 }
 
-// TestClientCA: what the component tells the manager to read is mounted, from the ConfigMap that
-// docs/guide/install.md says how to make.
+// TestClientCA: what the component tells the manager to read is mounted, from the ConfigMap that docs/guide/install.md
+// describes how to make.
 func TestClientCA(t *testing.T) {
 	d := deployment(t, "test/install/testdata/client-ca")
 	c := managerOf(t, &d.Spec.Template.Spec)

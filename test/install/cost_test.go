@@ -13,8 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// TestQuantitiesCostTheAPIServerLittle: CEL reads quantities in the API server itself, and parsing "1e-999999999" takes
-// minutes. Whatever somebody writes into a profile is refused, or answered, for a hundred times at most what an
+// TestQuantitiesCostTheAPIServerLittle: CEL reads quantities in the API server itself, and parsing "1e-999999999"
+// takes minutes. Whatever a user writes into a profile is refused, or answered, for a hundred times at most what an
 // ordinary profile costs in the same run. 128 sizes of 2000 digits each are 256 KiB of text and cost 24 times as much
 // on a machine that does other things.
 func TestQuantitiesCostTheAPIServerLittle(t *testing.T) {

@@ -191,7 +191,7 @@ func TestClusterRoles(t *testing.T) {
 	}
 }
 
-// TestBindings: a role that nobody holds, or a binding to nothing, fails at run time and nowhere else.
+// TestBindings: a role that no one holds, or a binding to nothing, fails at run time and nowhere else.
 func TestBindings(t *testing.T) {
 	people := []string{"-admin-role", "-editor-role", "-viewer-role", "memfit-metrics-reader"}
 	for _, tree := range trees {

@@ -49,8 +49,8 @@ type Pod struct {
 	// Restarts is the restartCount, and Started when the last instance began.
 	Restarts int32
 	Started  time.Time
-	// Cause is what ends every instance until somebody has seen the last one: of ends that nobody saw, a status has
-	// nothing but their number, so they must be like the one that is seen.
+	// Cause is what ends every instance until a user has seen the last one: of ends that no one saw, a status has nothing
+	// but their number, so they must be like the one that is seen.
 	Cause Cause
 	// Ends is how often an instance ended, and seen how many of these ends memfit knows.
 	Ends, seen int64
@@ -65,7 +65,7 @@ type phase int
 
 const (
 	running phase = iota
-	// ended: nothing runs, and state.terminated says why.
+	// ended: nothing runs, and state.terminated reports why.
 	ended
 	// waiting for the back-off to pass: the end has moved to lastState, before restartCount rises.
 	waiting
@@ -128,7 +128,7 @@ func (k *Kubelet) Seen(p *Pod, ends int64) {
 	}
 }
 
-// Unseen takes the ends of a deleted pod that were not seen out of the count: nobody can know of them.
+// Unseen takes the ends of a deleted pod that were not seen out of the count: no one can know of them.
 func (k *Kubelet) Unseen(p *Pod) {
 	if kind := endOf[p.Cause].kill; kind != "" {
 		k.Kills[kind] -= p.Ends - p.seen

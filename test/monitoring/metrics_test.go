@@ -97,7 +97,7 @@ func (d described) labelsOf(name string) ([]string, bool) {
 	return append(slices.Clone(own), onTarget...), ok
 }
 
-// check parses an expression and says what it asks for that no series has.
+// check parses an expression and reports what it asks for that no series has.
 func (d described) check(t *testing.T, where, expr string) parser.Expr {
 	t.Helper()
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
@@ -136,7 +136,7 @@ func (d described) check(t *testing.T, where, expr string) parser.Expr {
 }
 
 // TestNamesOfTheMonitorStay: a metric that has a label which the target has too keeps its own only if the
-// ServiceMonitor says so. Else every alert names the namespace of memfit and the container of the manager.
+// ServiceMonitor reports it. Else every alert names the namespace of memfit and the container of the manager.
 func TestNamesOfTheMonitorStay(t *testing.T) {
 	var monitor struct {
 		Spec struct {

@@ -22,7 +22,7 @@ import (
 
 const pairs = "internal/inject/testdata"
 
-// TestARuntimeIsOneFileAndItsGoldenPairs adds Brook, which is made up, the way CONTRIBUTING.md says.
+// TestARuntimeIsOneFileAndItsGoldenPairs adds Brook, which is synthetic, the way CONTRIBUTING.md says.
 func TestARuntimeIsOneFileAndItsGoldenPairs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds parts of memfit in a copy of the tree")
@@ -84,7 +84,7 @@ func outputs(t *testing.T, dir fs.FS) []string {
 	return found
 }
 
-// known: every place that decides by the runtime knows it (testdata/probe says what was asked).
+// known: every place that decides by the runtime knows it (testdata/probe reports what was asked).
 func known(t *testing.T, c tree) {
 	var got map[string]any
 	text := c.must(t, "go", "run", "./test/newruntime/testdata/probe")
@@ -133,7 +133,7 @@ func documented(t *testing.T, c tree) {
 	}
 }
 
-// accepted: with the CRDs of the copy a profile may name it and its setting; one that nobody knows is still refused.
+// accepted: with the CRDs of the copy a profile may name it and its setting; one that no one knows is still refused.
 func accepted(t *testing.T, c tree) {
 	config := expect.APIServer(t, func(e *envtest.Environment) {
 		e.CRDDirectoryPaths = []string{filepath.Join(c.dir, "config/crd/bases")}

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// known are warnings that stay: memfit has no icon, and there are no examples of kinds that nobody writes by hand.
+// known are warnings that stay: memfit has no icon, and there are no examples of kinds that no one writes by hand.
 var known = []string{
 	"csv.Spec.Icon not specified",
 	"Kind=MemoryCheckpoint: provided API should have an example annotation",

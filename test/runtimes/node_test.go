@@ -192,7 +192,7 @@ func nodeTrials(t *testing.T, p *program) []trial {
 }
 
 // workerTrials: V8 prefers its flags to the limits of worker threads (nodejs/node#43991), so that memfit leaves them
-// out where the profile says that workers have limits of their own.
+// out where the profile specifies that workers have limits of their own.
 func workerTrials(t *testing.T, p *program, young int) []trial {
 	t.Helper()
 	alone := p.run(t, nil, nil).facts

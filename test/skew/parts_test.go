@@ -144,7 +144,7 @@ func (r release) manager(t *testing.T, kubeconfig string) *process {
 	return p
 }
 
-// agent reads what lies below cgroups, also its /proc, and talks to an API server that asks nobody who they are.
+// agent reads what lies below cgroups, also its /proc, and talks to an API server that asks no one who they are.
 func (r release) agent(t *testing.T, apiServer, cgroups string) *process {
 	t.Helper()
 	return start(t, filepath.Join(r.programs, "agent"), nil, "--tier=see", "--node-name="+node, "--cgroup-root="+cgroups,

@@ -58,7 +58,7 @@ type cluster struct {
 }
 
 // TestSkew is an upgrade in slow motion, and the way back. Whatever is mixed with what, each kill counts once, no
-// profile loses a field that its CRD knows, and nobody's writes are refused.
+// profile loses a field that its CRD knows, and no one's writes are refused.
 func TestSkew(t *testing.T) {
 	then, now := older(t), built(t, "this tree", expect.Root())
 	c := newCluster(t, then)
@@ -271,7 +271,7 @@ func (c *cluster) recommendation(ctx context.Context, workload string) (*v1alpha
 	return &rec, c.client.Get(ctx, client.ObjectKey{Namespace: shop, Name: "deployment-" + workload}, &rec)
 }
 
-// sees: the recommendation says what an agent found in the pod, which is not what its profile declares.
+// sees: the recommendation reports what an agent found in the pod, which is not what its profile declares.
 func (c *cluster) sees(t *testing.T, runtime string) {
 	t.Helper()
 	eventually(t, "the manager reads the agent's snapshot", func() error {
@@ -431,7 +431,7 @@ func lost(before, after map[string]map[string]any) map[string][]string {
 	return out
 }
 
-// fromTheFuture: a manager leaves alone what it cannot read, and says so.
+// fromTheFuture: a manager leaves alone what it cannot read, and reports it.
 func (c *cluster) fromTheFuture(t *testing.T, r release) {
 	t.Helper()
 	var future v1alpha1.MemoryCheckpoint

@@ -21,9 +21,9 @@ var killLine = regexp.MustCompile(
 	`oom-kill:constraint=CONSTRAINT_MEMCG,.*task_memcg=\S*?/pod([0-9a-f-]{36})/([0-9a-f]{64}),task=([^,]*),`,
 )
 
-// KilledLine reports whether a line of the kernel's log says that a process was killed because its cgroup was full. The
-// kernel writes it for every process that it kills, which the line that ReadKill reads it does not: of those it writes
-// at most ten in five seconds, on the whole machine (oom_kill_process in mm/oom_kill.c).
+// KilledLine reports whether a line of the kernel's log reports that a process was killed because its cgroup was full.
+// The kernel writes it for every process that it kills, which the line that ReadKill reads it does not: of those it
+// writes at most ten in five seconds, on the whole machine (oom_kill_process in mm/oom_kill.c).
 func KilledLine(line string) bool {
 	return strings.Contains(line, "Memory cgroup out of memory: Killed process")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Brook is made up. It reads BROOK_OPTIONS, and its heap grows to a cap, 1 GiB by default, whatever the limit.
+// Brook is synthetic. It reads BROOK_OPTIONS, and its heap grows to a cap, 1 GiB by default, whatever the limit.
 var _ = row(&Runtime{
 	Name: "Brook", Title: "Brook",
 	Commands: []string{"brook", "brookd"},

@@ -3,8 +3,8 @@
 
 //go:build ignore
 
-// One Go process with a memory habit: mem MODE key=value... It runs until it is killed.
-// Sizes are MiB, times are seconds of the recording; test/recordings/README.md says what each mode stands for.
+// One Go process with a memory habit: mem MODE key=value... It runs until it is killed. Sizes are MiB, times are
+// seconds of the recording; test/recordings/README.md describes what each mode stands for.
 package main
 
 import (

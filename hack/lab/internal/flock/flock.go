@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Lock waits until it alone holds the lock file, and returns what gives it back. It says so once if it has to wait.
+// Lock waits until it alone holds the lock file, and returns what gives it back. It reports once that it has to wait.
 func Lock(ctx context.Context, path string, say func(format string, args ...any)) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -32,7 +32,7 @@ import (
 // recipeVersion is part of every cache key: raise it when the way an image is put together changes.
 const recipeVersion = 2
 
-// Recipe says what an image is made of. Everything in it is hashed for the cache key.
+// Recipe describes what an image is made of. Everything in it is hashed for the cache key.
 type Recipe struct {
 	Ref        string            // the name pods use
 	Debian     []string          // packages, with all that they depend on, on top of the base system
@@ -54,7 +54,7 @@ func Workloads() []Recipe {
 		{Ref: "memfit.test/node:20", Debian: []string{"libstdc++6"}, Node: "20.20.2",
 			Entrypoint: []string{"/usr/local/bin/node"}},
 		{
-			// The headless JDK brings jcmd, which says what a JVM made of its flags and trims its native heap.
+			// The headless JDK brings jcmd, which reports what a JVM made of its flags and trims its native heap.
 			Ref: "memfit.test/jdk:17", Debian: []string{"openjdk-17-jdk-headless"},
 			Env: []string{"JAVA_HOME=/usr/lib/jvm/java-17-openjdk-" + runtime.GOARCH},
 			Links: map[string]string{
@@ -142,7 +142,7 @@ func (b *Builder) Ensure(ctx context.Context, r Recipe) (path string, err error)
 	return path, nil
 }
 
-// prune removes what older recipes of the image left: hundreds of megabytes that nobody will ask for again.
+// prune removes what older recipes of the image left: hundreds of megabytes that no one will ask for again.
 func (b *Builder) prune(r Recipe, keep string) {
 	old, _ := filepath.Glob(
 		filepath.Join(b.Store, fileName(short(r.Ref))+"-"+strings.Repeat("[0-9a-f]", keyLength)+".tar*"),

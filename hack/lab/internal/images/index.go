@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// nameAnnotation is where an OCI layout says which tag an entry has.
+// nameAnnotation is the annotation of an OCI layout with the tag of an entry.
 const nameAnnotation = "org.opencontainers.image.ref.name"
 
 // WriteIndex writes an OCI layout into dir: one image of the program for each processor, and the index that a registry

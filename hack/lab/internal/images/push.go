@@ -20,7 +20,7 @@ import (
 func Push(ctx context.Context, dir, ref string) (string, error) {
 	tag, err := name.NewTag(ref, name.StrictValidation)
 	if err != nil {
-		return "", fmt.Errorf("%q is no name with a tag, like registry.example/memfit/manager:v0.1.0: %w", ref, err)
+		return "", fmt.Errorf("%q is not a name with a tag, like registry.example/memfit/manager:v0.1.0: %w", ref, err)
 	}
 	index, err := layout.ImageIndexFromPath(dir)
 	if err != nil {

@@ -36,7 +36,7 @@ const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbi
 func Write(path, ref string, config Config, layers ...string) error {
 	tag, err := name.NewTag(ref, name.StrictValidation)
 	if err != nil {
-		return fmt.Errorf("%q is no image name with a tag, like memfit.test/manager:dev: %w", ref, err)
+		return fmt.Errorf("%q is not an image name with a tag, like memfit.test/manager:dev: %w", ref, err)
 	}
 	image, err := assemble(config, layers)
 	if err != nil {
@@ -116,7 +116,7 @@ func WriteProgram(path string, p Program) error {
 
 func (p Program) layer(file string) error {
 	if !filepath.IsAbs(p.Entrypoint) {
-		return fmt.Errorf("the entrypoint %q is no absolute path", p.Entrypoint)
+		return fmt.Errorf("the entrypoint %q is not an absolute path", p.Entrypoint)
 	}
 	return writeLayer(file, func(l *layer) error {
 		if err := l.skeleton(); err != nil {

@@ -4,8 +4,8 @@
 // Package kubeletcert decides which serving certificates of kubelets may be approved: those that a node asks for
 // itself, for addresses that its Node object has. Pure; what kubectl printed comes in as bytes.
 //
-// It checks what the signer kubernetes.io/kubelet-serving demands, and the addresses, which that signer leaves to
-// whoever approves.
+// It checks what the signer kubernetes.io/kubelet-serving demands, and the addresses, which that signer leaves to the
+// one who approves.
 package kubeletcert
 
 import (
@@ -101,7 +101,7 @@ func ParseNodes(list []byte) ([]Node, error) {
 	return all, nil
 }
 
-// Check says why a request must not be approved, or nil.
+// Check reports why a request must not be approved, or nil.
 func Check(r Request, nodes []Node) error {
 	if err := r.check(nodes); err != nil {
 		return fmt.Errorf("%s, which asks for a serving certificate of node %s: %w", r.Name, r.Node, err)
@@ -115,7 +115,7 @@ func (r Request) check(nodes []Node) error {
 	case r.user != userPrefix+r.Node || !slices.Contains(r.groups, nodesGroup):
 		return errors.New("it was not asked by a node")
 	case at < 0:
-		return errors.New("there is no such node")
+		return errors.New("the node does not exist")
 	}
 	if err := checkUsages(r.usages); err != nil {
 		return err
@@ -149,7 +149,7 @@ func parse(text []byte) (*x509.CertificateRequest, error) {
 		return nil, fmt.Errorf("spec.request: %w", err)
 	}
 	if err := csr.CheckSignature(); err != nil {
-		return nil, fmt.Errorf("whoever asked does not have the key: %w", err)
+		return nil, fmt.Errorf("the requester does not hold the key: %w", err)
 	}
 	return csr, nil
 }

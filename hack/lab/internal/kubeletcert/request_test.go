@@ -101,7 +101,7 @@ func TestCheck(t *testing.T) {
 			func(a *asked) {
 				a.username = "system:node:gone"
 				a.csr.Subject.CommonName = a.username
-			}, "there is no such node",
+			}, "the node does not exist",
 		},
 		"a client's certificate": {func(a *asked) { a.usages = []string{"client auth"} }, `may be used for "client auth"`},
 		"for both":               {func(a *asked) { a.usages = append(a.usages, "client auth") }, `may be used for "client auth"`},
@@ -121,7 +121,7 @@ func TestCheck(t *testing.T) {
 					block.Bytes[len(block.Bytes)-1] ^= 1
 					return pem.EncodeToMemory(block)
 				}
-			}, "does not have the key",
+			}, "does not hold the key",
 		},
 	}
 	for name, tc := range tests {

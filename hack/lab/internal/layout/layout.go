@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package layout says where the lab keeps everything and which addresses it uses. It only names things: it creates
+// Package layout defines where the lab keeps everything and which addresses it uses. It only names things: it creates
 // nothing and reads nothing but the environment it is given.
 package layout
 
@@ -65,7 +65,7 @@ func New(getenv func(string) string) (Layout, error) {
 	if name := getenv("MEMFIT_LAB"); name != "" {
 		if !labName.MatchString(name) {
 			return Layout{}, fmt.Errorf(
-				"MEMFIT_LAB=%q is no name for a lab: use up to 20 lowercase letters, digits and hyphens", name,
+				"invalid MEMFIT_LAB %q: use up to 20 lowercase letters, digits and hyphens", name,
 			)
 		}
 		// Not below the first one's directories: taking that one down removes all of them.

@@ -4,7 +4,7 @@
 //go:build linux
 
 // Package machine looks at the machine before the lab uses it: whether a node can run here at all, and which Debian
-// packages are missing. It installs those when it may, and says which and why.
+// packages are missing. It installs those when it may, and reports which and why.
 package machine
 
 import (
@@ -24,7 +24,7 @@ import (
 // 0.6 GB of packages and images, 1 GB of unpacked containers.
 const minFree = 6 << 30
 
-// ErrUnsupported marks machines and users that cannot run the lab. What it wraps says what to do instead.
+// ErrUnsupported marks machines and users that cannot run the lab. Its message names the alternative.
 var ErrUnsupported = errors.New("the lab cannot run here")
 
 const useKind = "On such a machine use kind instead, which needs Docker or Podman and no root:\n" +
@@ -56,7 +56,7 @@ type dirs []string
 // Dirs names the directories that will grow, for Check.
 func Dirs(paths ...string) dirs { return paths }
 
-// CheckSpace reports whether a directory, which is made if it is missing, has room for so many bytes.
+// CheckSpace reports whether a directory, which is made if it is missing, has space for so many bytes.
 func CheckSpace(dir string, need uint64) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making %s: %w", dir, err)
@@ -91,7 +91,7 @@ func Needs() []Need {
 	}
 }
 
-// Install installs the packages of what is missing. On a machine without apt it says what to install by hand.
+// Install installs the packages of what is missing. On a machine without apt it reports what to install by hand.
 func Install(ctx context.Context, out io.Writer, needs []Need) error {
 	var missing []string
 	for _, n := range needs {

@@ -30,7 +30,7 @@ type Network struct {
 	Local    []string // further addresses the namespace answers on
 }
 
-// Create makes the namespace. One that exists is an error: it is somebody's.
+// Create makes the namespace. One that exists is an error: it belongs to another program.
 func Create(ctx context.Context, n Network) error {
 	if err := pin(n.Path); err != nil {
 		return fmt.Errorf("making the network namespace: %w", err)

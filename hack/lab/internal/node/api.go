@@ -97,16 +97,16 @@ func (a *api) get(ctx context.Context, path string) ([]byte, error) {
 	return body, nil
 }
 
-// ready says why the API server does not serve yet, or nil.
+// ready reports why the API server does not serve yet, or nil.
 func (a *api) ready(ctx context.Context) error {
 	_, err := a.get(ctx, "/readyz")
 	return err
 }
 
-// nodeReady says why the lab's own node takes no pods yet, or nil.
+// nodeReady reports why the lab's own node takes no pods yet, or nil.
 func (a *api) nodeReady(ctx context.Context) error { return a.named(ctx, layout.NodeName) }
 
-// named says why this node takes no pods yet, or nil.
+// named reports why this node takes no pods yet, or nil.
 func (a *api) named(ctx context.Context, node string) error {
 	body, err := a.get(ctx, "/api/v1/nodes/"+node)
 	if err != nil {

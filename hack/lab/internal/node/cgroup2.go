@@ -64,7 +64,7 @@ func (n *Node) Cgroup2Runs() bool {
 	return err == nil && r.Alive()
 }
 
-// Cgroup2Healthy says what is wrong with the node, or nil.
+// Cgroup2Healthy reports what is wrong with the node, or nil.
 func (n *Node) Cgroup2Healthy(ctx context.Context) error {
 	if !n.Cgroup2Runs() {
 		return fmt.Errorf("%s does not run (NODE=cgroup2 starts it again)", cgroup2Daemon)
@@ -79,7 +79,7 @@ func (n *Node) Cgroup2Healthy(ctx context.Context) error {
 	return nil
 }
 
-// Cgroup2Reusable says why the running node cannot be used as it is, or nil.
+// Cgroup2Reusable reports why the running node cannot be used as it is, or nil.
 func (n *Node) Cgroup2Reusable(ctx context.Context, want Cgroup2) error {
 	have, err := n.readCgroup2()
 	if err != nil {

@@ -61,7 +61,7 @@ func (n *Node) writeCredentials(forwardURL string) error {
 	return n.writeKubeconfigs(ca, forwardURL)
 }
 
-// apiServerHosts are all the names under which somebody reaches the API server: pods, the node and the machine.
+// apiServerHosts are all the names under which a user reaches the API server: pods, the node and the machine.
 func apiServerHosts() []string {
 	return []string{
 		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",

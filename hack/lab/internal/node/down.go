@@ -56,9 +56,9 @@ func inRounds(
 
 // downOnce goes through all steps once.
 //
-// The order matters: what starts or restarts others goes first (the kubelet, then containerd, which would send somebody
-// to tidy up after each shim), then containers, then their shims, then whoever those had running, then the daemons;
-// mounts only when nobody uses them, cgroups only when they are empty.
+// The order matters: what starts or restarts others goes first (the kubelet, then containerd, which would start a
+// process to tidy up after each shim), then containers, their shims, the processes that those ran, and the daemons;
+// mounts only when no process uses them, cgroups only when they are empty.
 func (n *Node) downOnce() error {
 	steps := []struct {
 		what string
@@ -69,7 +69,7 @@ func (n *Node) downOnce() error {
 		{"ending the containers", n.stopContainers},
 		{"ending the container shims", func() error { return n.sweep(n.isShim) }},
 		{"ending the daemons", n.stopAll},
-		{"ending processes nobody wrote down", func() error { return n.sweep(n.isStray) }},
+		{"ending unrecorded processes", func() error { return n.sweep(n.isStray) }},
 		// What kubelet, containerd and shims had running: runc, network plugins, mount. They write where files are about to
 		// be removed.
 		{"ending what is in the network namespace", func() error { return process.EndAll(process.Inside(n.Layout.NetNS())) }},

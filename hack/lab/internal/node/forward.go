@@ -36,7 +36,7 @@ func (n *Node) Forward(target, listen string) (string, error) {
 	})
 }
 
-// freeAddress returns the wanted port on the loopback if nobody listens there, else a free one.
+// freeAddress returns the wanted port on the loopback if no one listens there, else a free one.
 func freeAddress(port int) (string, error) {
 	for _, candidate := range []int{port, 0} {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", candidate))

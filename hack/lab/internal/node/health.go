@@ -25,7 +25,7 @@ func (n *Node) daemons() []string {
 	return names
 }
 
-// Healthy says what is wrong with the running lab, or nil: every daemon runs, the API server serves, the node takes
+// Healthy reports what is wrong with the running lab, or nil: every daemon runs, the API server serves, the node takes
 // pods.
 func (n *Node) Healthy(ctx context.Context) error {
 	if err := n.daemonsAlive(); err != nil {
@@ -56,7 +56,7 @@ func (n *Node) daemonsAlive() error {
 	return nil
 }
 
-// wait waits for a check, but not for a daemon that is dead already; then its log says why.
+// wait waits for a check, but not for a daemon that is dead already; then its log reports why.
 func (n *Node) wait(
 	ctx context.Context, limit time.Duration, daemons []string, check func(context.Context) error,
 ) error {

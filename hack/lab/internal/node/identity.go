@@ -26,8 +26,9 @@ type identity struct {
 
 func (n *Node) identityFile() string { return n.data("lab.json") }
 
-// Reusable says why the running lab cannot be used as it is, or nil. A dead daemon is certain; a slow answer may only
-// mean that the machine is compiling something, and replacing a lab ends somebody's pods, so that gets a second chance.
+// Reusable reports why the running lab cannot be used as it is, or nil. A dead daemon is certain; a slow answer may
+// only mean that the machine is compiling something, and replacing a lab ends a user's pods, so that gets a second
+// chance.
 func (n *Node) Reusable(ctx context.Context) error {
 	id, err := n.readIdentity()
 	if err != nil {

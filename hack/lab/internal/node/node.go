@@ -6,9 +6,9 @@
 // Package node runs the one node of the lab: it renders the configuration of every daemon, starts them in the network
 // namespace, reports whether they are well, and takes everything down again, also after a crash.
 //
-// What is not there, on purpose: DNS (names inside the cluster do not resolve; use the ClusterIP of `kubernetes`, which
-// works, or a pod's address) and kube-proxy (other ClusterIPs answer nobody; webhook Services still work, because the
-// API server resolves those to endpoints by itself).
+// What is not there, on purpose: DNS (names inside the cluster do not resolve; use the ClusterIP of `kubernetes`,
+// which works, or a pod's address) and kube-proxy (other ClusterIPs answer no one; webhook Services still work,
+// because the API server resolves those to endpoints by itself).
 package node
 
 import (

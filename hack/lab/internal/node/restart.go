@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Restart ends a daemon at once, as a crash would, and starts it again as it was.
+// Restart ends a daemon immediately, as a crash would, and starts it again as it was.
 func (n *Node) Restart(ctx context.Context, name string) error {
 	r, err := n.store().Get(name)
 	if err != nil {

@@ -65,7 +65,7 @@ func (n *Node) Start(ctx context.Context, report *progress.Reporter) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	// The names of the daemons are checked here, too: one that died meanwhile is noticed now and not in somebody's test.
+	// The names of the daemons are checked here, too: one that died meanwhile is noticed now and not in a user's test.
 	return step(ctx, "health", "checking", func(ctx context.Context) error {
 		if err := waitFor(ctx, 30*time.Second, n.Healthy); err != nil {
 			return fmt.Errorf("the lab came up but is not well: %w", err)

@@ -38,7 +38,7 @@ type Authority struct {
 	key  crypto.Signer
 }
 
-// Subject is what a certificate says of its holder. Servers have hosts; clients have a name and groups, by which
+// Subject is what a certificate reports about its holder. Servers have hosts; clients have a name and groups, by which
 // Kubernetes authorizes them.
 type Subject struct {
 	Name   string

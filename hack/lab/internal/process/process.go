@@ -24,7 +24,7 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/netns"
 )
 
-// Spec says how to run a daemon.
+// Spec specifies how to run a daemon.
 type Spec struct {
 	Name  string   `json:"name"`
 	Path  string   `json:"path"`

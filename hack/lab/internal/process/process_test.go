@@ -127,7 +127,7 @@ func TestEndKillsAllOfThem(t *testing.T) {
 	}
 }
 
-// TestNobodyIsInsideWhatIsNoNamespace: a plain file, as after a reboot, and the namespace of whoever asks.
+// TestNobodyIsInsideWhatIsNoNamespace: a plain file, as after a reboot, and the namespace of the one who asks.
 func TestNobodyIsInsideWhatIsNoNamespace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "netns")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -33,7 +33,7 @@ func (s Store) Run(spec Spec) (Record, error) {
 		return Record{}, errors.Join(err, r.Stop(0))
 	}
 	if err := os.WriteFile(s.file(r.Name), append(data, '\n'), 0o644); err != nil {
-		// A daemon that nobody remembers is never ended.
+		// A daemon that no one remembers is never ended.
 		return Record{}, errors.Join(fmt.Errorf("writing down %s: %w", r.Name, err), r.Stop(0))
 	}
 	return r, nil

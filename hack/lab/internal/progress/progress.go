@@ -1,8 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress prints one line per step, in a form that reads well on a terminal and in a log: a step says what it
-// does when it starts, repeats itself every half minute while it runs, and says how long it took when it is done.
+// Package progress prints one line per step, in a form that reads well on a terminal and in a log: a step reports what
+// it does when it starts, repeats itself every half minute while it runs, and reports how long it took when it is
+// done.
 package progress
 
 import (

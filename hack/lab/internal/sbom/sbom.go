@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sbom says what a Go program or an image of one is made of, as a CycloneDX document. It reads what the linker
-// wrote into the program itself, so it cannot name modules that are only in a go.mod. Equal files give equal documents:
-// no time of writing, no random serial number.
+// Package sbom reports what a Go program or an image of one is made of, as a CycloneDX document. It reads what the
+// linker wrote into the program itself, so it cannot name modules that are only in a go.mod. Equal files give equal
+// documents: no time of writing, no random serial number.
 package sbom
 
 import (
@@ -84,7 +84,7 @@ func sum(h1 string) (*[]cdx.Hash, error) {
 	}
 	digest, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(h1, "h1:"))
 	if err != nil || len(digest) != sha256.Size {
-		return nil, fmt.Errorf("%q is none that go.sum has", h1)
+		return nil, fmt.Errorf("%q is not a checksum of go.sum", h1)
 	}
 	return &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(digest)}}, nil
 }

@@ -57,7 +57,7 @@ func TestTheImageNamesWhatGoVersionMNames(t *testing.T) {
 	}
 }
 
-// TestEqualFilesGiveEqualDocuments, and a document says nothing of when and where it was made.
+// TestEqualFilesGiveEqualDocuments, and a document reports nothing of when and where it was made.
 func TestEqualFilesGiveEqualDocuments(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

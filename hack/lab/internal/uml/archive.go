@@ -79,7 +79,7 @@ func findSite(ctx context.Context) (string, error) {
 		"the node with cgroup v2 is built from Debian's kernel sources")
 }
 
-// find looks for sources in one suite after the other, and says why they are not the pinned ones.
+// find looks for sources in one suite after the other, and reports why they are not the pinned ones.
 func find(ctx context.Context, want Source, dir string) (a *archive, found Source, why string, err error) {
 	site, err := findSite(ctx)
 	if err != nil {
@@ -98,7 +98,7 @@ func find(ctx context.Context, want Source, dir string) (a *archive, found Sourc
 	return nil, Source{}, "", failed
 }
 
-// resolve finds the sources to take, and says why they are not the pinned ones.
+// resolve finds the sources to take, and reports why they are not the pinned ones.
 func (a *archive) resolve(ctx context.Context, want Source) (Source, string, error) {
 	names, err := a.run(ctx, "apt-cache", "pkgnames", packagePrefix)
 	if err != nil {

@@ -44,7 +44,7 @@ func (b Boot) Args() []string {
 		"hostfs=" + string(b.Share),
 		"uml_dir=" + b.Run + "/", "umid=node",
 		"con=null", "con0=null,fd:1", "con1=null",
-		// A kernel that panics ends, and somebody notices.
+		// A kernel that panics ends, so that it is noticed.
 		"panic=-1", "noreboot",
 	}
 	if b.Swap != "" {
@@ -87,7 +87,7 @@ func UnmountMemory(dir string) error {
 // SwapSize is the node's swap device: a container gets its share of it, by its request.
 const SwapSize = 1 << 30
 
-// MakeSparse makes a file of zeros that takes no room until it is written.
+// MakeSparse makes a file of zeros that takes no space until it is written.
 func MakeSparse(path string, size int64) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -100,7 +100,7 @@ func MakeSparse(path string, size int64) error {
 	return f.Close()
 }
 
-// CopyDisk copies a disk image; what is empty in it takes no room in the copy either.
+// CopyDisk copies a disk image; what is empty in it takes no space in the copy either.
 func CopyDisk(from, to string) error {
 	_, err := output(exec.Command("cp", "--sparse=always", "--reflink=auto", from, to))
 	return err

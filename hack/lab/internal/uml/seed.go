@@ -33,7 +33,7 @@ var nodeInit []byte
 // nodePrograms are what a node runs, found in the lab's folder of built programs.
 var nodePrograms = []string{"kubelet", "containerd", "containerd-shim-runc-v2", "ctr", "runc", "bridge", "host-local"}
 
-// diskSize is room for images and for what containers write. The file is sparse.
+// diskSize has space for images and for what containers write. The file is sparse.
 const diskSize = "8G"
 
 // SeedRequest is what a root disk with imported images is made of.

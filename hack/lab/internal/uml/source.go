@@ -27,7 +27,7 @@ type Source struct {
 // Backports have the newest kernels as long as the archive has that Debian; unstable always has one.
 var suites = []string{"trixie-backports", "sid"}
 
-// pinned is what was built and tested. The archive keeps a backport for some months only; choose says what is taken
+// pinned is what was built and tested. The archive keeps a backport for some months only; choose reports what is taken
 // when it is gone.
 var pinned = Source{
 	Package: "linux-source-7.3",
@@ -59,8 +59,8 @@ func (s series) compare(other series) int {
 }
 
 // choose picks from what the archive offers: the pinned version; else the newest one of its series, which differs by
-// fixes only; else the newest of the newest series. Its second result says why it is not the pinned one. offers are as
-// apt lists them: the newest version of a package comes first.
+// fixes only; else the newest of the newest series. Its second result reports why it is not the pinned one. offers are
+// as apt lists them: the newest version of a package comes first.
 func choose(want Source, offers []Source) (Source, string, error) {
 	var best *Source
 	var bestSeries series

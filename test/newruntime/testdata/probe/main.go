@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command probe says what memfit makes of the made-up runtime in this tree, as JSON.
+// Command probe reports what memfit makes of the synthetic runtime in this tree, as JSON.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 	}
 	said["refused"] = profile.Invalid(asked)
 
-	// Nobody declares it: the command tells.
+	// No one declares it: the command tells.
 	byCommand := plan(&v1alpha1.MemoryProfileSpec{})
 	said["by command"], said["settings"] = byCommand.Runs("app"), byCommand.Settings()["app"]
 	said["growth"] = byCommand.Growth("app")

@@ -33,9 +33,9 @@ type answers struct {
 	failed  error
 }
 
-// expected is what a status says that knows a rollout. New pods have another limit, which the status takes from the
-// newest; and as they were all there before the first old one went, it governs their number only when it knows that all
-// old ones are gone, and with that all new ones.
+// expected is what a status reports that knows a rollout. New pods have another limit, which the status takes from the
+// newest; and as they were all there before the first old one went, it governs their number only when it knows that
+// all old ones are gone, and with that all new ones.
 type expected struct {
 	limit    memory.Bytes
 	governed int

@@ -5,9 +5,9 @@
 // kwok nodes and prints what each takes: resident memory, processor time, API requests.
 //
 // etcd and kube-apiserver are real and its own, and so are both operators. kwok plays the nodes. What no kubelet is
-// there to say is made up: one HTTPS server answers /stats/summary on a loopback address for every node, which is where
-// memfit asks, and a proxy in front of the API server answers metrics.k8s.io, which is where VPA asks. Both tell the
-// same numbers. Each operator has a proxy of its own, which counts its requests. Everything is on the loopback
+// there to say is synthetic: one HTTPS server answers /stats/summary on a loopback address for every node, which is
+// where memfit asks, and a proxy in front of the API server answers metrics.k8s.io, which is where VPA asks. Both tell
+// the same numbers. Each operator has a proxy of its own, which counts its requests. Everything is on the loopback
 // interface and ends with the program.
 //
 // With --start it measures something else, without kwok and VPA: how long memfit takes, in a cluster of many pods, from

@@ -100,7 +100,7 @@ func certificate() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
-// summary is what a kubelet says of its pods' memory and processor time.
+// summary is what a kubelet reports about its pods' memory and processor time.
 func (n *node) summary(now time.Time) stats.Summary {
 	s := stats.Summary{Node: stats.NodeStats{NodeName: n.name}, Pods: []stats.PodStats{}}
 	for _, pod := range n.read(now) {

@@ -28,7 +28,7 @@ import (
 	metricsv1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 )
 
-// counted is an API server for one program: it counts its requests and answers metrics.k8s.io, which nobody else does
+// counted is an API server for one program: it counts its requests and answers metrics.k8s.io, which no one else does
 // here.
 type counted struct {
 	reads, writes atomic.Int64

@@ -125,7 +125,7 @@ func (w *world) seen(ctx context.Context) (d done, err error) {
 	return d, nil
 }
 
-// report measures both for a while and says what they took; an error when they have not done what they should have.
+// report measures both for a while and reports what they took; an error when they have not done what they should have.
 func (w *world) report(ctx context.Context, o options, rivals []*program) error {
 	say("measuring for %s", o.measure)
 	samples, err := w.samplesTaken(ctx)

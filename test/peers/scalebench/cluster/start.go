@@ -111,7 +111,7 @@ func (r *reached) reach(p *program) (err error) {
 	return err
 }
 
-// begin waits until every workload has a decision that was measured, and says how long what took. late: the first
+// begin waits until every workload has a decision that was measured, and reports how long what took. late: the first
 // decision did not come in time.
 func (w *world) begin(ctx context.Context, o options, p *program, a *answers) (late, err error) {
 	began, busy := time.Now(), load()
@@ -261,8 +261,8 @@ func (w *world) ready(ctx context.Context) bool {
 	return resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
 }
 
-// works: every pod that was there is enrolled with its workload, and the first are reconciled. controller-runtime says
-// so when the source of a controller has synced.
+// works: every pod that was there is enrolled with its workload, and the first are reconciled. controller-runtime
+// reports it when the source of a controller has synced.
 func (p *program) works() bool {
 	text, err := os.ReadFile(p.log)
 	if err != nil {

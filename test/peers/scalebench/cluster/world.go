@@ -82,7 +82,7 @@ func (n *node) runs() []*corev1.Pod {
 	return slices.Clone(n.pods)
 }
 
-// read are its pods, for a summary. It takes down for how long nobody has asked for one.
+// read are its pods, for a summary. It takes down for how long no one has asked for one.
 func (n *node) read(now time.Time) []*corev1.Pod {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -100,7 +100,7 @@ func (n *node) forget(now time.Time) {
 	n.asked, n.gap = now, 0
 }
 
-// silence is the longest time for which nobody read a node that has pods.
+// silence is the longest time for which no one read a node that has pods.
 func (n *node) silence(now time.Time) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -1,7 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Program goprobe says what the Go runtime made of its environment. It builds with Go 1.18, so it has no main of newer habits.
+// Program goprobe reports what the Go runtime made of its environment. It builds with Go 1.18, so it has no main of
+// newer habits.
 package main
 
 import (

@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
+//go:build linux && runtimes
 
-package main
+package evalattribution
 
 import (
 	"context"
@@ -162,8 +162,8 @@ const churnRounds = 10
 
 // checkChurn compares what is seen while eight threads allocate and free without a pause with what there is right
 // before and right after, when they are stopped: those two are of one moment each. The one of a program that goes on
-// is of the time that it takes, and is right where it says what there was at some moment of it. So it is compared with
-// the nearer of the two, or with itself where it lies between them; how far those two are apart is the program's
+// is of the time that it takes, and is right where it reports what there was at some moment of it. So it is compared
+// with the nearer of the two, or with itself where it lies between them; how far those two are apart is the program's
 // doing, and is printed. In the end the threads stop by themselves, so that malloc_trim can report whether what was
 // taken for the truth is what it gives back of such a heap.
 func checkChurn(ctx context.Context, p *Process) ([]Comparison, error) {

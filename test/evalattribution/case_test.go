@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
+//go:build linux && runtimes
 
-package main
+package evalattribution
 
 import (
 	"bufio"
@@ -36,7 +36,7 @@ type Case struct {
 	Check func(ctx context.Context, p *Process) ([]Comparison, error)
 }
 
-// ErrSkip says that a case cannot run here.
+// ErrSkip reports that a case cannot run here.
 var ErrSkip = errors.New("NOT CHECKED")
 
 // Measure is what a comparison is about; each has a bound of its own.
@@ -57,8 +57,8 @@ type Comparison struct {
 	What            string
 	Estimate, Truth memory.Bytes
 	Of              memory.Bytes
-	// MayDiffer is how far apart they may be for this comparison, where the bound of the measure does not hold; 0 is
-	// that bound. The case's comment says why.
+	// MayDiffer is how far apart they may be for this comparison, where the bound of the measure does not hold; 0 is that
+	// bound. The case's comment explains why.
 	MayDiffer float64
 }
 

@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
+//go:build linux && runtimes
 
-package main
+package evalattribution
 
 import (
 	"fmt"

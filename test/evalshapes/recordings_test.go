@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package evalshapes
 
 import (
 	"slices"
@@ -11,14 +11,6 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/shape"
 )
-
-// TestTheBarHolds runs what `make eval-shapes` runs, so that a change to the classifier that costs accuracy fails in
-// `make test`.
-func TestTheBarHolds(t *testing.T) {
-	if err := run("../recordings", false); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func TestScoreCountsAFalseClimbAndAWrongOutlier(t *testing.T) {
 	var s score

@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build linux
+//go:build linux && runtimes
 
-package main
+package evalattribution
 
 import (
 	"context"
@@ -307,7 +307,7 @@ func checkNode(ctx context.Context, p *Process) ([]Comparison, error) {
 	}, err
 }
 
-// checkNoFigures: a heap whose pages cannot be told apart is reported as not understood, and without an amount.
+// checkNoFigures: a heap whose pages cannot be distinguished is reported as not understood, and without an amount.
 func checkNoFigures(reader string) func(context.Context, *Process) ([]Comparison, error) {
 	return func(ctx context.Context, p *Process) ([]Comparison, error) {
 		look, err := p.Look(ctx)

@@ -1,19 +1,16 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command evalshapes lets the classifier of internal/shape look at recordings of real processes and compares what it
-// says with what the processes were made to do. It prints a confusion matrix and exits 1 below the bar.
-// test/recordings/README.md explains the labels.
-package main
+package evalshapes
 
 import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -41,13 +38,12 @@ var (
 	}
 )
 
-func main() {
-	dir := flag.String("recordings", "test/recordings", "directory with recordings.csv, labels.csv and NAME.csv.gz")
-	verbose := flag.Bool("v", false, "print every recording")
-	flag.Parse()
-	if err := run(*dir, *verbose); err != nil {
-		fmt.Fprintln(os.Stderr, "evalshapes:", err)
-		os.Exit(1)
+var dir = flag.String("recordings", "../recordings", "directory with recordings.csv, labels.csv and NAME.csv.gz")
+
+// TestTheBarHolds classifies all recordings in both ways, and prints confusion matrices.
+func TestTheBarHolds(t *testing.T) {
+	if err := run(*dir, testing.Verbose()); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -101,7 +97,7 @@ func (s *score) add(r recording, want label, got shape.Shape) bool {
 
 func (s *score) accuracy() float64 { return float64(s.right) / float64(s.all) }
 
-// verdict is the line that says what a way is worth.
+// verdict is the line that reports what a way is worth.
 func (s *score) verdict() string {
 	return fmt.Sprintf("accuracy=%.3f false_climb_on_healthy=%d", s.accuracy(), s.falseClimbs)
 }
