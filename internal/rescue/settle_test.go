@@ -41,8 +41,8 @@ func TestSettle(t *testing.T) {
 			then(every(0, hour/4, high), every(hour/4+time.Second, hour+hour/2, low)), 0, hour + hour/2, Return, true,
 		},
 		"high once meanwhile": {
-			then(every(0, hour/2, low), []Reading{{start.Add(hour/2 + time.Second), high}}, every(hour/2+time.Minute, hour, low)),
-			0, hour, Keep, true,
+			then(every(0, hour/2, low), []Reading{{start.Add(hour/2 + time.Second), high}},
+				every(hour/2+time.Minute, hour, low)), 0, hour, Keep, true,
 		},
 		"low, and unknown meanwhile": {
 			then(every(0, hour/2, low), every(hour/2+10*time.Minute, hour, low)), 0, hour, Keep, true,
