@@ -99,24 +99,33 @@ func (w *Watch) Predict(limit memory.Bytes) Prediction {
 	return p
 }
 
-// Alarm returns the prediction of a container that reaches its limit within the horizon, and reports whether it is a
-// new one: one that was not raised yet, or whose limit or expected kill has changed much. ceiling is what the container
-// needs at most by what is known of its runtime; 0: nothing is.
-func (w *Watch) Alarm(limit, ceiling memory.Bytes, horizon time.Duration) (Prediction, bool) {
+// Due returns the prediction, and reports whether an alarm is due: the limit is reached within the horizon, and that
+// was not raised yet, or the limit or the expected kill has changed much since. ceiling is what the container needs at
+// most by what is known of its runtime; 0: nothing is.
+func (w *Watch) Due(limit, ceiling memory.Bytes, horizon time.Duration) (Prediction, bool) {
 	p := w.Predict(limit)
-	if !p.within(horizon) || 0 < ceiling && ceiling <= limit && p.Demand <= ceiling || w.teeth.turned(&p) ||
-		w.raised(&p) {
-		return p, false
-	}
-	w.last = p
-	return p, true
+	fits := 0 < ceiling && ceiling <= limit && p.Demand <= ceiling
+	return p, p.within(horizon) && !fits && !w.teeth.turned(&p) && !w.raised(&p)
 }
 
-// Forget makes the last alarm one that was not raised: it could not be sent.
-func (w *Watch) Forget() { w.last = Prediction{} }
+// Soon reports whether the limit may be reached within a time: by the growth that [Watch.Due] uses, or by that of the
+// last interval alone, which may be a step. It decides how often to read.
+func (w *Watch) Soon(limit memory.Bytes, within time.Duration) bool {
+	p := w.Predict(limit)
+	if w.count > 1 {
+		now, before := w.back(0), w.back(1)
+		if gained := now.demand.Minus(before.demand); gained >= gainLeast {
+			p.PerSecond = max(p.PerSecond, perSecond(gained, now.at.Sub(before.at)))
+		}
+	}
+	return p.within(within)
+}
 
-// Raised is the last alarm; its time is zero if there was none.
-func (w *Watch) Raised() Prediction { return w.last }
+// Raise takes note of an alarm that is sent.
+func (w *Watch) Raise(p Prediction) { w.last = p }
+
+// Forget makes the last alarm one that is due again after alarmEvery: it could not be sent.
+func (w *Watch) Forget() { w.last.Limit = 0 }
 
 // within reports whether the limit is reached within the horizon.
 func (p *Prediction) within(horizon time.Duration) bool {

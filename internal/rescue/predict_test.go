@@ -26,7 +26,8 @@ func alarms(w *Watch, limit, ceiling memory.Bytes, every, length time.Duration, 
 	var h Horizon
 	for at := time.Duration(0); at <= length; at += every {
 		w.Add(Sample{start.Add(at), memory.Bytes(c(at.Seconds()) * float64(mib)), limit})
-		if p, raised := w.Alarm(limit, ceiling, h.Before(every)); raised {
+		if p, due := w.Due(limit, ceiling, h.Before(every)); due {
+			w.Raise(p)
 			out = append(out, p)
 		}
 	}
@@ -121,7 +122,8 @@ func TestSawtooth(t *testing.T) {
 		n := 0
 		for at := time.Minute + often; at < 50*time.Minute; at += often {
 			w.Add(Sample{start.Add(at), memory.Bytes(c(at.Seconds()) * float64(mib)), 512 * mib})
-			if _, raised := w.Alarm(512*mib, 0, 425*time.Millisecond); raised {
+			if p, due := w.Due(512*mib, 0, 425*time.Millisecond); due {
+				w.Raise(p)
 				n++
 			}
 		}
@@ -132,7 +134,8 @@ func TestSawtooth(t *testing.T) {
 		got := 0
 		for at := time.Duration(0); at < 10*time.Second; at += often {
 			w.Add(Sample{start.Add(50*time.Minute + at), memory.Bytes(beyond(at.Seconds()) * float64(mib)), 512 * mib})
-			if _, raised := w.Alarm(512*mib, 0, 425*time.Millisecond); raised {
+			if p, due := w.Due(512*mib, 0, 425*time.Millisecond); due {
+				w.Raise(p)
 				got++
 			}
 		}
@@ -170,8 +173,10 @@ func TestAlarmsAreNotRepeated(t *testing.T) {
 		t.Error("a kill that comes in a third of the time is no other prediction")
 	}
 	w := Watch{last: begin}
-	if w.Forget(); w.raised(&begin) || !w.Raised().At.IsZero() {
-		t.Error("an alarm that was not sent is not raised again")
+	w.Forget()
+	again, early := after(time.Second, 500, 512, 240*time.Millisecond), after(often, 493, 512, 380*time.Millisecond)
+	if w.raised(&again) || !w.raised(&early) {
+		t.Error("an alarm that was not sent is raised again after a second")
 	}
 }
 
@@ -187,7 +192,8 @@ func TestKilled(t *testing.T) {
 				break
 			}
 			w.Add(Sample{start.Add(from + at), demand, 512 * mib})
-			if _, raised := w.Alarm(512*mib, 0, 425*time.Millisecond); raised {
+			if p, due := w.Due(512*mib, 0, 425*time.Millisecond); due {
+				w.Raise(p)
 				n++
 			}
 		}
@@ -195,6 +201,20 @@ func TestKilled(t *testing.T) {
 	}
 	if n != 5 {
 		t.Errorf("%d alarms before 5 kills", n)
+	}
+}
+
+// TestSoon: how often a container is read follows the last interval, an alarm does not.
+func TestSoon(t *testing.T) {
+	var w Watch
+	w.Add(Sample{start, 300 * mib, 512 * mib})
+	w.Add(Sample{start.Add(seldom), 340 * mib, 512 * mib})
+	if _, due := w.Due(512*mib, 0, 2*time.Second); due || !w.Soon(512*mib, 2*time.Second) {
+		t.Errorf("one step of 40Mi: an alarm %t, read more often %t", due, !due)
+	}
+	w.Add(Sample{start.Add(2 * seldom), 340 * mib, 512 * mib})
+	if w.Soon(512*mib, time.Second) {
+		t.Error("read more often although it stopped growing")
 	}
 }
 
@@ -237,13 +257,14 @@ func FuzzWatch(f *testing.F) {
 				at = at.Add(time.Duration(int8(text[0])) * 10 * time.Millisecond)
 				demand := memory.Bytes(binary.LittleEndian.Uint16(text[1:])) * mib / 16
 				w.Add(Sample{at, demand, memory.Bytes(limit)})
-				p, raised := w.Alarm(memory.Bytes(limit), memory.Bytes(text[3])*mib, h.Before(often))
+				p, due := w.Due(memory.Bytes(limit), memory.Bytes(text[3])*mib, h.Before(often))
 				if p.Left < 0 || p.PerSecond < 0 || w.count > kept {
 					t.Fatalf("%+v", p)
 				}
-				if !raised {
+				if !due {
 					continue
 				}
+				w.Raise(p)
 				if p.Limit <= 0 || p.PerSecond <= 0 || p.Demand < p.Limit/2-1 || p.At.Sub(last).Abs() < alarmEvery {
 					t.Fatalf("%+v after %s", p, last)
 				}
@@ -262,6 +283,6 @@ func BenchmarkWatch(b *testing.B) {
 	for i := range b.N {
 		at := time.Duration(i) * often
 		w.Add(Sample{start.Add(at), 300*mib + memory.Bytes(i%200)*mib, 512 * mib})
-		w.Alarm(512*mib, 0, 425*time.Millisecond)
+		w.Due(512*mib, 0, 425*time.Millisecond)
 	}
 }
