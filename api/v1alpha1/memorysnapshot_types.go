@@ -325,15 +325,15 @@ type StallSnapshot struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MajorFaultsPerSecond int32 `json:"majorFaultsPerSecond,omitempty"`
-	// memory is what filled the container when it was last inspected before the stall became certain, a minute after it
-	// started; its time is the time of that inspection.
+	// memory is what filled the container when it was last inspected before the stall became certain, half a minute after
+	// it started; its time is the time of that inspection.
 	// +optional
 	Memory *MemoryParts `json:"memory,omitempty"`
 	// podLimit is the effective limit of the pod's cgroup, which its containers share; absent: none.
 	// +optional
 	PodLimit *resource.Quantity `json:"podLimit,omitempty"`
-	// series is the minute before it showed, ten seconds after it started, oldest first: up to 40 readings of the last ten
-	// seconds as they were read, and before them the highest of every 2.5 seconds.
+	// series is the minute before it showed, five seconds after it started, oldest first: up to 40 readings of the last
+	// ten seconds as they were read, and before them the highest of every 2.5 seconds.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=60
 	// +optional

@@ -181,19 +181,6 @@ func goStory() Story {
 				"-", 1, eitherWay, goRaisedOf(func(r *Run) (int, error) { return goSurvived(r), nil }),
 				"GOMEMLIMIT lets a program live with less than it takes by itself"},
 		},
-		Table: Table{Step: "load", Columns: []Column{
-			{"requests per CPU second", func(r *Reading) string { return fmt.Sprintf("%.0f", goRate(r)) }},
-			{"the collector's share", func(r *Reading) string { return fmt.Sprintf("%.0f %%", 100*goShare(r)) }},
-			{"collections", func(r *Reading) string { return fmt.Sprintf("%.0f", r.Values["gcCycles"]) }},
-			{"seconds", func(r *Reading) string { return fmt.Sprintf("%.1f", r.Values["seconds"]) }},
-			{"peak RSS", func(r *Reading) string { return mib(r.Values["peakRSS"]) }},
-			{"GOMEMLIMIT", func(r *Reading) string {
-				if r.Values["goMemLimit"] == 0 {
-					return "-"
-				}
-				return mib(r.Values["goMemLimit"])
-			}},
-		}},
 		Pictures: []Picture{goPicture()},
 		Said: "Speed is requests per second of processor time, so that other load on the machine does not " +
 			"count.",

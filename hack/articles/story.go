@@ -40,7 +40,6 @@ type Story struct {
 	Needed   []Need
 	Expect   []Expectation
 	Pictures []Picture
-	Table    Table
 	// Said is what this project makes of it, beside what was measured: what memfit lacked, what it learned.
 	Said string
 	// Known is whether its author would have known what to do, in words: beside what is counted, what a person makes of
@@ -125,19 +124,6 @@ const leanReplicas = 4
 // errLeftOut: an arm that is not told here.
 var errLeftOut = errors.New("is not told here")
 
-// Table is what of a run is shown as numbers: what each arm said after one step, or, without columns, the RSS of each
-// arm after each step.
-type Table struct {
-	Step    string
-	Columns []Column
-}
-
-// Column shows something of a reading.
-type Column struct {
-	Title string
-	Show  func(*Reading) string
-}
-
 // Picture is a chart of bars: a group for each label, and in it a bar for each series.
 type Picture struct {
 	Name, Title, Unit string
@@ -195,7 +181,6 @@ type Run struct {
 	Readings []Reading
 	Said     map[string]string // what commands printed, by the command
 	Map      string            // a picture of the pages, as SVG
-	Bare     bool              // without a cluster, where memfit can be asked nothing
 	Began    time.Time
 	Took     time.Duration
 }
@@ -399,12 +384,10 @@ func Judge(r *Run) []Outcome {
 }
 
 // Answer is a need, and the line that answers it; "": none does. Same: it is the line that answers the need before.
-// By says of each of [places] whether it is answered there.
 type Answer struct {
 	Need
 	Line string
 	Same bool
-	By   []bool
 	// Unsaid is in how many earlier runs none did.
 	Unsaid int
 }

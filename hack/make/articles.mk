@@ -8,8 +8,6 @@
 # The story to tell: go, node, jvm, ruby or udp; empty: all. NODE=cgroup2 tells them on that node, without the arms
 # that one processor and 5 GiB are not enough for.
 STORY ?=
-# BARE=1 runs the programs on this machine in memory cgroups (version 1, root), without a cluster: needs node, java and ruby.
-BARE  ?=
 
 # The Go program of a story is an image of its own; those of the others are files that the lab's images run.
 .PHONY: articles-image
@@ -23,16 +21,10 @@ plugin:
 	@CGO_ENABLED=0 $(GO_BUILD) -o bin/ ./cmd/kubectl-memfit
 
 .PHONY: articles
-articles: ## Repeat the five articles, without memfit and with it, on a real node; writes docs/evidence/articles.md and dist/articles.html (STORY=go: one).
-ifneq ($(BARE),)
-	@hack/steps.sh plugin
-	@PATH="$(CURDIR)/bin:$$PATH" go -C hack/articles run . -bare -story '$(STORY)' $(ARTICLES_FLAGS)
-else
-	@mkdir -p dist && date +%s > $(CURDIR)/dist/articles.began
+articles: ## Repeat the five articles, without memfit and with it, on a real node; writes docs/evidence/articles.md and dist/articles (STORY=go: one).
 	@LAB_IMAGES=node,jdk,jre,ruby hack/steps.sh cluster image load-image deploy-lab agent-lab articles-image plugin
-	@export $(WITH_CLUSTER); PATH="$(CURDIR)/bin:$$PATH" go -C hack/articles run . -story '$(STORY)' -began $$(cat $(CURDIR)/dist/articles.began) \
-		$(if $(LAB_NODE),-node $(LAB_NODE) -html ../../dist/articles-$(LAB_NODE)/index.html) $(ARTICLES_FLAGS)
-endif
+	@export $(WITH_CLUSTER); PATH="$(CURDIR)/bin:$$PATH" go -C hack/articles run . -story '$(STORY)' \
+		$(if $(LAB_NODE),-node $(LAB_NODE)) $(ARTICLES_FLAGS)
 
 .PHONY: test-articles
 test-articles: ## Test the stories of make articles and their report.

@@ -32,7 +32,7 @@ SCALE_CLUSTER_FLAGS ?=
 
 # A module of its own: VPA's packages must not meet the operator's pins.
 .PHONY: bench-scale
-bench-scale: ## Measure memfit and VPA's recommender at 1k to 100k containers, and both on 1000 kwok nodes (about 10 min, BENCH_FLAGS, SCALE_CLUSTER_FLAGS).
+bench-scale: ## Measure memfit's control loop at 1k to 100k containers, and memfit and VPA's recommender on 1000 kwok nodes (about 10 min, BENCH_FLAGS, SCALE_CLUSTER_FLAGS).
 	mkdir -p $(BENCH_BIN)
 	go -C test/peers build -o $(BENCH_BIN)/ ./scalebench ./scalebench/cluster
 	go build -o $(BENCH_BIN)/memfit ./cmd/manager

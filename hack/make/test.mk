@@ -64,8 +64,8 @@ test-e2e-cgroup2: ## Run what cgroup v2 does otherwise end to end, on a node of 
 		(export $(WITH_CLUSTER); go test -count=1 -tags e2e ./test/e2e/... -ginkgo.label-filter=cgroup2 $(E2E_FLAGS)) || failed="$$failed $$variant"; \
 	done; $(ALL_VARIANTS_PASSED)
 
-# The programs of an older commit: the latest tag will do once there is one.
-OLDER ?= 113df3e
+# A commit or tag; empty: the one that the test names.
+OLDER ?=
 
 .PHONY: test-skew
 test-skew: ## Mix CRDs, manager, agent and plugin of an older commit with those of this tree on a real API server (OLDER names the commit; no node).
@@ -84,10 +84,10 @@ test-agent: plugin ## Run the agent's specs on a real node: kills, what fills an
 
 # Limits that memfit lowers, from samples of real pods: a day of evidence is 6 min. In test-e2e they are skipped: its memfit counts real days.
 .PHONY: test-evidence
-test-evidence: ## See limits lowered on a real node from real samples, and rolled back (20 min; E2E_SETUP= reuses a lab with EVIDENCE=240).
+test-evidence: plugin ## See limits lowered on a real node from real samples, and rolled back (20 min; E2E_SETUP= reuses a lab with EVIDENCE=240).
 	@hack/steps.sh $(if $(E2E_SETUP),$(filter-out load-vpa deploy-lab,$(E2E_SETUP)))
 	@$(if $(E2E_SETUP),$(MAKE) --no-print-directory deploy-lab EVIDENCE=240)
-	@export $(WITH_CLUSTER) IMG=$(IMG) LAB_MODE=$(LAB_MODE); \
+	@export $(WITH_CLUSTER) IMG=$(IMG) LAB_MODE=$(LAB_MODE); PATH="$(CURDIR)/bin:$$PATH" \
 	go test -count=1 -tags e2e ./test/e2e -ginkgo.label-filter evidence $(E2E_FLAGS)
 
 # Real neighbors for the suite. From the proxy as they are, in images of their own.

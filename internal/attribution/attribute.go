@@ -115,7 +115,7 @@ func (c *claims) add(owner string, regions []Region) {
 		if r.End <= r.Start || len(*c)+len(added) >= maxClaims {
 			continue
 		}
-		r.Owner, r.RSS, r.PSS, r.Swap, r.Huge = owner, 0, 0, 0, 0
+		r.Owner, r.RSS = owner, 0
 		added = append(added, r)
 	}
 	slices.SortStableFunc(added, byStart)
@@ -203,8 +203,7 @@ func measure(s *Snapshot, regions []Region) {
 
 func measureMapping(mem procmem.Memory, m *procmem.Mapping, parts []Region) {
 	if len(parts) == 1 {
-		p := &parts[0]
-		p.RSS, p.PSS, p.Swap, p.Huge = m.RSS, m.PSS, m.Swap, m.AnonHugePages
+		parts[0].RSS = m.RSS
 		return
 	}
 	if m.RSS == 0 {
@@ -218,22 +217,19 @@ func measureMapping(mem procmem.Memory, m *procmem.Mapping, parts []Region) {
 	var before memory.Bytes
 	for i := range parts {
 		after := before.Plus(memory.FromUint64(procmem.ResidentBytes(runs, parts[i].Start, parts[i].End)))
-		share(m, &parts[i], before, after, total)
+		parts[i].RSS = share(m.RSS, before, after, total)
 		before = after
 	}
 }
 
-// share gives a part its share of a mapping's amounts: what lies from one byte to another of those that are resident,
-// of total. Pages came and went since the mapping was read, so that the sum of the parts is brought to the mapping's
-// own figure, to the byte.
-func share(m *procmem.Mapping, part *Region, from, to, total memory.Bytes) {
+// share returns a part's share of a mapping's amount: what lies from one byte to another of those that are resident, of
+// total. Pages came and went since the mapping was read, so the sum of the parts is scaled to the mapping's own figure,
+// to the byte.
+func share(amount, from, to, total memory.Bytes) memory.Bytes {
 	if total == 0 {
-		return
+		return 0
 	}
-	of := func(amount memory.Bytes) memory.Bytes {
-		return proportion(amount, min(to, total), total) - proportion(amount, min(from, total), total)
-	}
-	part.RSS, part.PSS, part.Swap, part.Huge = of(m.RSS), of(m.PSS), of(m.Swap), of(m.AnonHugePages)
+	return proportion(amount, min(to, total), total) - proportion(amount, min(from, total), total)
 }
 
 // proportion is amount * part / total, rounded down; part is at most total, and none is negative. It uses integers: in

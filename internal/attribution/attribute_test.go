@@ -175,7 +175,7 @@ func TestRules(t *testing.T) {
 // TestStacks: a thread's descriptor lies at the top of its stack.
 func TestStacks(t *testing.T) {
 	s := fakeproc.New().Map(0x10000, 0x1000, fakeproc.RW, "").Map(0x20000, 0x8000, fakeproc.RW, "").Snapshot()
-	s.Process.Threads = []procmem.Thread{{TID: 2, RobustList: 0x27700}, {TID: 3, RobustList: 0x90000}}
+	s.Process.RobustLists = []uint64{0x27700, 0x90000}
 	r, err := attribution.Attribute(t.Context(), s, nil)
 	if err != nil {
 		t.Fatal(err)

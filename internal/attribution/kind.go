@@ -39,14 +39,3 @@ const (
 	Tcmalloc    Kind = "tcmalloc"
 	Other       Kind = "anon.other" // unrecognized
 )
-
-// Confidence is how a region was recognized.
-type Confidence uint8
-
-// From the weakest to the strongest.
-const (
-	Unknown    Confidence = iota
-	Heuristic             // by its shape
-	Structural            // its headers point at each other as only this allocator's do
-	Exact                 // the runtime or the kernel names it
-)

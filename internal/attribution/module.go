@@ -38,13 +38,6 @@ func (m *Module) Symbol(name string) (uint64, error) {
 	return m.Bias + s.Value, nil
 }
 
-// Section is a section of the module by name, for example ".gopclntab", at its address in the process.
-func (m *Module) Section(name string) (elffile.Section, error) {
-	s, err := m.ELF.Section(name)
-	s.Addr += m.Bias
-	return s, err
-}
-
 // HasFile reports whether the process has a file mapped whose base name starts with this: "libjvm.so", "libruby".
 func (s *Snapshot) HasFile(prefix string) bool {
 	for i := range s.Mappings {

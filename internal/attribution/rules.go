@@ -30,10 +30,7 @@ var libraries = []struct {
 
 func rulesFor(s *Snapshot) *rules {
 	r := &rules{s: s, jvm: s.HasFile("libjvm.so")}
-	for _, t := range s.Process.Threads {
-		r.threads = append(r.threads, t.RobustList)
-	}
-	slices.Sort(r.threads)
+	r.threads = slices.Sorted(slices.Values(s.Process.RobustLists))
 	for _, l := range libraries {
 		if r.library == "" && s.HasFile(l.prefix) {
 			r.library = l.kind
@@ -48,24 +45,24 @@ func rulesFor(s *Snapshot) *rules {
 // classify returns what a mapping is as a whole; the first rule that matches counts.
 func (r *rules) classify(i int) Region {
 	m := &r.s.Mappings[i]
-	for _, rule := range []func(int, *procmem.Mapping) (Kind, Confidence){
+	for _, rule := range []func(int, *procmem.Mapping) Kind{
 		kernelOwned, named, sharedMemory, reserved, fileBacked, r.bss, r.stack, heap, r.code, r.left,
 	} {
-		if kind, confidence := rule(i, m); kind != "" {
-			return Region{Kind: kind, Confidence: confidence}
+		if kind := rule(i, m); kind != "" {
+			return Region{Kind: kind}
 		}
 	}
 	return Region{Kind: Other}
 }
 
-func kernelOwned(_ int, m *procmem.Mapping) (Kind, Confidence) {
+func kernelOwned(_ int, m *procmem.Mapping) Kind {
 	switch {
 	case m.Kernel():
-		return Kernel, Exact
+		return Kernel
 	case m.Path == "[stack]":
-		return MainStack, Exact
+		return MainStack
 	}
-	return "", Unknown
+	return ""
 }
 
 // names are what runtimes call their anonymous memory, where the kernel can name it (CONFIG_ANON_VMA_NAME). The first
@@ -83,104 +80,104 @@ var names = []struct {
 	{"", Named},
 }
 
-func named(_ int, m *procmem.Mapping) (Kind, Confidence) {
+func named(_ int, m *procmem.Mapping) Kind {
 	name, ok := strings.CutPrefix(m.Path, "[anon:")
 	if !ok {
-		return "", Unknown
+		return ""
 	}
 	name = strings.TrimPrefix(name, " ")
 	for _, n := range names {
 		if strings.HasPrefix(name, n.prefix) {
-			return n.kind, Exact
+			return n.kind
 		}
 	}
-	return "", Unknown
+	return ""
 }
 
 // sharedMemory counts to the container as shmem, whichever process maps it, and no allocator gives it back.
-func sharedMemory(_ int, m *procmem.Mapping) (Kind, Confidence) {
+func sharedMemory(_ int, m *procmem.Mapping) Kind {
 	if !m.Has(procmem.Shared) {
-		return "", Unknown
+		return ""
 	}
 	if strings.HasPrefix(m.Path, "[anon_shmem:") {
-		return Shmem, Exact
+		return Shmem
 	}
 	for _, prefix := range []string{"/dev/zero", "/SYSV", "/memfd:", "/dev/shm/"} {
 		if strings.HasPrefix(m.Path, prefix) {
-			return Shmem, Exact
+			return Shmem
 		}
 	}
-	return "", Unknown
+	return ""
 }
 
-func reserved(_ int, m *procmem.Mapping) (Kind, Confidence) {
+func reserved(_ int, m *procmem.Mapping) Kind {
 	if strings.HasPrefix(m.Path, "/anon_hugepage") || m.HugeTLB > 0 {
-		return HugeTLB, Exact
+		return HugeTLB
 	}
-	return "", Unknown
+	return ""
 }
 
-func fileBacked(_ int, m *procmem.Mapping) (Kind, Confidence) {
+func fileBacked(_ int, m *procmem.Mapping) Kind {
 	switch {
 	case m.Inode == 0:
-		return "", Unknown
+		return ""
 	case path.Ext(m.Path) == ".jsa":
-		return JVMCDS, Exact
+		return JVMCDS
 	case m.Has(procmem.Executable):
-		return Text, Exact
+		return Text
 	case m.Has(procmem.Writable):
-		return Data, Exact
+		return Data
 	}
-	return ReadOnly, Exact
+	return ReadOnly
 }
 
 // maxBSS is the largest mapping that is taken for zeroed variables of the file before it.
 const maxBSS = 16 * memory.MiB
 
-func (r *rules) bss(i int, m *procmem.Mapping) (Kind, Confidence) {
+func (r *rules) bss(i int, m *procmem.Mapping) Kind {
 	if i == 0 || m.Path != "" || !m.Has(procmem.Writable) || m.Has(procmem.Shared) {
-		return "", Unknown
+		return ""
 	}
 	before := &r.s.Mappings[i-1]
 	if before.Inode == 0 || before.End != m.Start || memory.FromUint64(m.Size()) >= maxBSS {
-		return "", Unknown
+		return ""
 	}
-	return BSS, Structural
+	return BSS
 }
 
 // stack: a thread's descriptor lies at the top of its stack. Stacks next to each other may be one mapping (glibc 2.42
 // and newer with guard pages that are not mappings).
-func (r *rules) stack(_ int, m *procmem.Mapping) (Kind, Confidence) {
+func (r *rules) stack(_ int, m *procmem.Mapping) Kind {
 	i, _ := slices.BinarySearchFunc(r.threads, m.Start, cmp.Compare)
 	if i == len(r.threads) || r.threads[i] >= m.End || !m.Has(procmem.Writable) {
-		return "", Unknown
+		return ""
 	}
-	return ThreadStack, Structural
+	return ThreadStack
 }
 
-func heap(_ int, m *procmem.Mapping) (Kind, Confidence) {
+func heap(_ int, m *procmem.Mapping) Kind {
 	if m.Path == "[heap]" {
-		return BrkHeap, Exact
+		return BrkHeap
 	}
-	return "", Unknown
+	return ""
 }
 
-func (r *rules) code(_ int, m *procmem.Mapping) (Kind, Confidence) {
+func (r *rules) code(_ int, m *procmem.Mapping) Kind {
 	if m.Has(procmem.Executable) && !r.jvm {
-		return JIT, Heuristic
+		return JIT
 	}
-	return "", Unknown
+	return ""
 }
 
 // left is the kind of otherwise unrecognized memory, which follows from the process as a whole.
-func (r *rules) left(_ int, m *procmem.Mapping) (Kind, Confidence) {
+func (r *rules) left(_ int, m *procmem.Mapping) Kind {
 	switch {
 	case r.jvm:
-		return JVMOther, Heuristic
+		return JVMOther
 	case r.golang:
-		return GoMeta, Heuristic
+		return GoMeta
 	case r.library != "" && m.Has(procmem.Writable):
-		return r.library, Heuristic
+		return r.library
 	}
-	return "", Unknown
+	return ""
 }

@@ -15,11 +15,10 @@ import (
 type Region struct {
 	Start, End uint64
 	Kind       Kind
-	// RSS, PSS, Swap and Huge are filled by [Attribute]; readers leave them empty.
-	RSS, PSS, Swap, Huge memory.Bytes
+	// RSS is filled by [Attribute]; readers leave it empty.
+	RSS memory.Bytes
 	// Owner is the name of the reader that claimed it, or "" for a rule.
-	Owner      string
-	Confidence Confidence
+	Owner string
 }
 
 // Usage is what one reader found in its regions. All amounts but Committed are resident bytes.
@@ -38,9 +37,6 @@ type Usage struct {
 	FreePartial memory.Bytes
 	// Coverage is the share of the reader's headers that could be read and made sense, between 0 and 1.
 	Coverage float64
-	// CgroupDelayed: memory that is given back leaves the cgroup only when the kernel reclaims, because it was huge
-	// pages.
-	CgroupDelayed bool
 	// Details are further amounts and counts under names that the reader's package documents.
 	Details []Detail
 	// Notes are sentences of the reader, never text of the process.

@@ -12,9 +12,10 @@ import (
 	"strings"
 	"sync"
 
+	gojson "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	gojsonv1 "github.com/go-json-experiment/json/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	sigsjson "sigs.k8s.io/json"
 
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -37,13 +38,18 @@ func (e *BoundsError) Error() string { return strings.TrimPrefix(e.Field, ".") +
 
 var errNotJSON = errors.New("it is not JSON")
 
-// Decode decodes a text the usual way. Before it does, it makes sure that nothing in it takes more than it should: no
-// quantity that takes minutes to read, nothing that becomes much larger in memory than it is.
-func Decode(text []byte, into any) error {
+// asKubernetes are the rules of the decoder of Kubernetes (sigs.k8s.io/json): those of encoding/json, with names that
+// are case-sensitive.
+var asKubernetes = gojson.JoinOptions(gojsonv1.DefaultOptionsV1(), gojson.MatchCaseInsensitiveNames(false))
+
+// Decode decodes a text by the rules of Kubernetes. Before it does, it makes sure that nothing in it takes more than it
+// should: no quantity that takes minutes to read, nothing that becomes much larger in memory than it is. field is what
+// errors call the text; they name its members below it.
+func Decode(text []byte, field string, into any) error {
 	if err := Check(text, into); err != nil {
-		return err
+		return within("."+field, err)
 	}
-	return sigsjson.UnmarshalCaseSensitivePreserveInts(text, into)
+	return gojson.Unmarshal(text, into, asKubernetes)
 }
 
 // Check says why a text may not be decoded into a value of that type; nil when it may. That the text can be decoded it

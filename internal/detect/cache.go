@@ -26,11 +26,6 @@ type cached struct {
 // below 1 KiB.
 const cachedMost = 1024
 
-// Gather is [Gather], but that it does not read files again that it read before in this scope.
-func (c *Cache) Gather(scope string, p Process, open Open) (Facts, error) {
-	return gather(p, open, func(file *opened) (File, error) { return c.look(scope, file) })
-}
-
 func (c *Cache) look(scope string, o *opened) (File, error) {
 	known, ok := o.file.(procmem.Identified)
 	if !ok {

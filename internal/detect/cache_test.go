@@ -48,7 +48,7 @@ func TestFilesAreLookedThroughOnce(t *testing.T) {
 		return counted{bytes.NewReader(program), &identity, &reads}, nil
 	}
 	var c Cache
-	want, err := Gather(Process{Program: "/srv/app"}, open)
+	want, err := new(Cache).Gather("", Process{Program: "/srv/app"}, open)
 	if err != nil || reads == 0 || Detect(want).Title != "Go" {
 		t.Fatalf("%d reads, %+v", reads, want)
 	}
@@ -121,7 +121,7 @@ func TestAFileThatFailsIsNotRemembered(t *testing.T) {
 		t.Fatal(err)
 	}
 	identity, all := procmem.FileIdentity{Inode: 2}, 0
-	if _, err := Gather(Process{Program: "/srv/app"}, func(string) (procmem.File, error) {
+	if _, err := new(Cache).Gather("", Process{Program: "/srv/app"}, func(string) (procmem.File, error) {
 		return counted{bytes.NewReader(program), &identity, &all}, nil
 	}); err != nil || all < 3 {
 		t.Fatalf("%d reads, error %v", all, err)

@@ -4,7 +4,6 @@
 package detect
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strconv"
@@ -26,7 +25,7 @@ type Facts struct {
 	Argv []string `json:",omitempty"`
 	// Env are those of [Variables] that are set.
 	Env map[string]string `json:",omitempty"`
-	// VMArgs are the arguments with which a JVM reports to have been started ([ParsePerfData]).
+	// VMArgs are the arguments with which a JVM was started with.
 	VMArgs string `json:",omitempty"`
 }
 
@@ -311,22 +310,4 @@ func (r *Result) library(l library, version string) {
 		return
 	}
 	r.Libc, r.LibcVersion = l.name, version
-}
-
-// Summary is one line for people: "Node.js 20.20.2, glibc 2.36, jemalloc".
-func (r *Result) Summary() string {
-	parts := []string{"not known"}
-	if r.Title != "" {
-		parts[0] = strings.TrimSpace(r.Title + " " + r.Version)
-	}
-	if r.Variant != "" {
-		parts[0] += fmt.Sprintf(" (%s)", r.Variant)
-	}
-	if r.Libc != "" {
-		parts = append(parts, strings.TrimSpace(r.Libc+" "+r.LibcVersion))
-	}
-	if r.Allocator != "" {
-		parts = append(parts, r.Allocator)
-	}
-	return strings.Join(parts, ", ")
 }

@@ -155,19 +155,6 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-func TestSummary(t *testing.T) {
-	for want, r := range map[string]Result{
-		"not known": {},
-		"Java 17.0.15+6 (HotSpot), glibc 2.36, jemalloc": {
-			Title: "Java", Version: "17.0.15+6", Variant: "HotSpot", Libc: "glibc", LibcVersion: "2.36", Allocator: "jemalloc",
-		},
-	} {
-		if got := r.Summary(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
 // TestWords: of a command line only words are copied that a table knows, however they are spelled.
 func TestWords(t *testing.T) {
 	line := "node\x00--max_old_space_size=300\x00--require\x00./x.js\x00--password=s3cret\x00-XX:+UseG1GC\x00-Xmx1g\x00" +

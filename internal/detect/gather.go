@@ -37,16 +37,15 @@ type Process struct {
 // Open opens a mapped file by its path, as the process sees it.
 type Open func(path string) (procmem.File, error)
 
-// Gather reads the files of a process for all that a mark asks about, each once, in pieces. An error means that a file
-// could not be read, which then matches no mark; a file that is not a 64-bit ELF file is not an error.
-func Gather(p Process, open Open) (Facts, error) { return gather(p, open, (*opened).look) }
-
-func gather(p Process, open Open, look func(*opened) (File, error)) (Facts, error) {
+// Gather reads the files of a process for all that a mark asks about, each once, in pieces, unless it read them before
+// in this scope. An error means that a file could not be read, which then matches no mark; a file that is not a 64-bit
+// ELF file is not an error.
+func (c *Cache) Gather(scope string, p Process, open Open) (Facts, error) {
 	f := Facts{Program: p.Program, Argv: p.Argv, Env: p.Env}
 	var failed error
 	f.VMArgs, failed = vmArgs(p, open)
 	for _, file := range candidates(p) {
-		found, err := lookAt(file, open, look)
+		found, err := c.lookAt(scope, file, open)
 		if err != nil && file.Program {
 			f.Unreadable = unreadable(err)
 		}
@@ -65,13 +64,13 @@ type opened struct {
 	file    procmem.File
 }
 
-func lookAt(which File, open Open, look func(*opened) (File, error)) (File, error) {
+func (c *Cache) lookAt(scope string, which File, open Open) (File, error) {
 	file, err := open(which.Path)
 	if err != nil {
 		return which, err
 	}
 	defer func() { _ = file.Close() }()
-	return look(&opened{which.Path, which.Program, file})
+	return c.look(scope, &opened{which.Path, which.Program, file})
 }
 
 // vmArgs are the arguments that a JVM wrote into its file of counters, which it has mapped: /tmp/hsperfdata_USER/PID.
@@ -94,11 +93,7 @@ func vmArgs(p Process, open Open) (string, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
-	data, err := ParsePerfData(b[:n])
-	if err != nil {
-		return "", err
-	}
-	return strings.TrimSpace(data.VMArgs + " " + data.VMFlags), nil
+	return parsePerfData(b[:n])
 }
 
 // unreadable returns the reason in memfit's own words: an error may repeat a path, which the process chose.

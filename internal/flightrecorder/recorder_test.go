@@ -324,8 +324,8 @@ func TestStall(t *testing.T) {
 	}
 	run(40, 3*time.Minute)
 	s := r.LastStall()
-	if s == nil || !s.Ended.IsZero() || s.FaultsPerSec != 40 || began < 2*time.Minute ||
-		began > 2*time.Minute+stallWindow {
+	if s == nil || !s.Ended.IsZero() || s.FaultsPerSec < 38 || began < time.Minute+stallBegins ||
+		began > time.Minute+stallBegins+stallWindow {
 		t.Fatalf("%+v, noticed after %s", s, began)
 	}
 	if !strings.HasPrefix(s.Summary(), "stands still at its limit of 512Mi without being killed: 480Mi of it is ") {
@@ -337,8 +337,35 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestTheMinuteBeforeAStall: a stall is certain a minute after it began, and the report covers the minute before its
-// first sign, with the growth up to the level at which it stalls and the lower of the limits of container and pod.
+// TestABurstIsNoStall: reading a library in is over before half a minute, and a process that always maps files it does
+// not keep has its usual rate.
+func TestABurstIsNoStall(t *testing.T) {
+	for name, rate := range map[string]func(second int) uint64{
+		"a burst of 20 s every minute": func(second int) uint64 {
+			if second%60 < 20 {
+				return 200
+			}
+			return 0
+		},
+		"as many as it has away from its limit": func(int) uint64 { return 40 },
+	} {
+		r, faults := New(true), uint64(0)
+		for second := range 900 {
+			s := stalled(time.Duration(second)*time.Second, faults)
+			if second < 400 {
+				s.Reading.Usage = 300 * memory.MiB
+			}
+			r.Add(s)
+			faults += rate(second)
+		}
+		if s := r.LastStall(); s != nil {
+			t.Errorf("%s: %s", name, s.Summary())
+		}
+	}
+}
+
+// TestTheMinuteBeforeAStall: a stall is certain half a minute after it began, and the report covers the minute before
+// its first sign, with the growth up to the level at which it stalls and the lower of the limits of container and pod.
 func TestTheMinuteBeforeAStall(t *testing.T) {
 	r := New(true)
 	const climb, every = 80 * time.Second, 250 * time.Millisecond

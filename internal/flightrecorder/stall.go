@@ -31,60 +31,89 @@ const (
 	stallUsagePercent = 95
 	stallFaults       = 3
 	stallPressure     = 10
-	// stallWindow is what is compared; stallWindows of them, a minute, make a stall, and as many without it end it.
-	stallWindow  = 10 * time.Second
-	stallWindows = 6
+	// stallTimesKnown: the rate of faults is so many times the highest that the container had away from its limit.
+	stallTimesKnown = 3
+	// stallWindow is what is compared. At its limit a container is read several times a second.
+	stallWindow = 5 * time.Second
+	// stallBegins is how long every window in a row shows it. The manager takes a minute, because it has a sample every
+	// 15 s; six windows of 5 s exclude a burst of faults, for example when a library is loaded, as well.
+	stallBegins = 6 * stallWindow
+	// stallOver is how long no window shows it until it has ended.
+	stallOver = time.Minute
+	// stallStart is how long a process that starts reads its program in, which says nothing about its usual rate.
+	stallStart = 2 * time.Minute
+	// stallGap is the longest time between two readings from which something follows for the time in between.
+	stallGap = 30 * time.Second
 )
 
-// stallWatch compares readings ten seconds apart.
+// stallWatch compares readings [stallWindow] apart.
 type stallWatch struct {
-	from      cgroup.Reading
-	fromAt    time.Time
-	began     time.Time // of the windows that show it in a row
-	before    Minute    // the first of them showed it
-	in, out   int       // windows in a row that show it, or do not
-	last      *Stall
-	going     bool
-	faults    int
-	stalledPc int
+	first  time.Time // of all readings
+	from   cgroup.Reading
+	fromAt time.Time
+	known  float64 // the highest rate of faults, a second, away from the limit and after its start
+	run    stallRun
+	shown  time.Time // the end of the last window that showed it
+	last   *Stall
+	going  bool
 }
 
-// add reports whether a stall began or ended. approach is what was seen before a time: when a stall is certain, a
-// minute after it began, that would be forgotten.
+// stallRun is a series of windows that all show a stall; began is zero: the last window did not.
+type stallRun struct {
+	began  time.Time
+	before Minute // its first window
+	faults uint64
+	waited time.Duration // PSI memory full
+}
+
+// add reports whether a stall began or ended. approach is what was seen before a time: when a stall is certain, that
+// may be forgotten.
 func (w *stallWatch) add(s Sample, approach func(before time.Time, level memory.Bytes) Minute) bool {
 	took := s.At.Sub(w.fromAt)
-	if w.fromAt.IsZero() || took < 0 || took > 3*stallWindow { // nothing is known about the time of a gap
-		w.from, w.fromAt, w.in = s.Reading, s.At, 0
+	if w.first.IsZero() {
+		w.first = s.At
+	}
+	if w.fromAt.IsZero() || took < 0 || took > stallGap { // nothing is known about the time of a gap
+		w.from, w.fromAt, w.run, w.shown = s.Reading, s.At, stallRun{}, s.At
 		return false
 	}
 	if took < stallWindow {
 		return false
 	}
-	if w.shows(s, took) {
-		if w.in == 0 {
-			w.began, w.before = w.fromAt, approach(s.At, s.bound().Percent(stallUsagePercent))
+	if faults, waited := w.window(s); w.shows(s, took, faults, waited) {
+		if w.run.began.IsZero() {
+			w.run = stallRun{began: w.fromAt, before: approach(s.At, s.bound().Percent(stallUsagePercent))}
 		}
-		w.in, w.out = w.in+1, 0
+		w.run.faults, w.run.waited, w.shown = w.run.faults+faults, w.run.waited+waited, s.At
 	} else {
-		w.in, w.out = 0, w.out+1
+		w.run = stallRun{}
 	}
 	w.from, w.fromAt = s.Reading, s.At
 	return w.judge(s)
 }
 
+// window is how many pages were read back since the last window, and how long no task could go on.
+func (w *stallWatch) window(s Sample) (faults uint64, waited time.Duration) {
+	if s.Reading.Faults > w.from.Faults {
+		faults = s.Reading.Faults - w.from.Faults
+	}
+	if now, before := s.Reading.Pressure, w.from.Pressure; now != nil && before != nil {
+		waited = max(now.Full-before.Full, 0)
+	}
+	return faults, waited
+}
+
 // shows: the time between both readings looks like a stall.
-func (w *stallWatch) shows(s Sample, took time.Duration) bool {
-	limit := s.bound()
-	if limit == cgroup.Unlimited || s.Reading.Usage < limit.Percent(stallUsagePercent) ||
-		s.Reading.Anon < limit.Percent(stallAnonPercent) || s.Reading.Faults < w.from.Faults {
+func (w *stallWatch) shows(s Sample, took time.Duration, faults uint64, waited time.Duration) bool {
+	rate, limit := float64(faults)/took.Seconds(), s.bound()
+	if limit == cgroup.Unlimited || s.Reading.Usage < limit.Percent(stallUsagePercent) {
+		if w.fromAt.Sub(w.first) >= stallStart {
+			w.known = max(w.known, rate)
+		}
 		return false
 	}
-	w.faults = int(float64(s.Reading.Faults-w.from.Faults) / took.Seconds())
-	w.stalledPc = 0
-	if now, before := s.Reading.Pressure, w.from.Pressure; now != nil && before != nil {
-		w.stalledPc = int(min(max(100*(now.Full-before.Full)/took, 0), 100))
-	}
-	return w.faults >= stallFaults || w.stalledPc >= stallPressure
+	return s.Reading.Anon >= limit.Percent(stallAnonPercent) && s.Reading.Faults >= w.from.Faults &&
+		(rate >= max(stallFaults, stallTimesKnown*w.known) || 100*waited >= stallPressure*took)
 }
 
 // bound is what holds the container: its limit, that of its pod, or memory.high, from where on the kernel slows it
@@ -92,19 +121,20 @@ func (w *stallWatch) shows(s Sample, took time.Duration) bool {
 func (s *Sample) bound() memory.Bytes { return min(s.Reading.Limit, s.PodLimit, s.Reading.High) }
 
 func (w *stallWatch) judge(s Sample) bool {
+	lasted := s.At.Sub(w.run.began)
 	switch {
-	case !w.going && w.in >= stallWindows:
-		w.going = true
-		w.last = &Stall{
-			Limits: Limits{s.Reading.Limit, s.PodLimit}, Minute: w.before, Started: w.began, Anon: s.Reading.Anon,
-			FaultsPerSec: w.faults, StalledPercent: w.stalledPc,
+	case !w.going && !w.run.began.IsZero() && lasted >= stallBegins:
+		w.going, w.last = true, &Stall{
+			Limits: Limits{s.Reading.Limit, s.PodLimit}, Minute: w.run.before, Started: w.run.began, Anon: s.Reading.Anon,
+			FaultsPerSec:   int(float64(w.run.faults) / lasted.Seconds()),
+			StalledPercent: int(min(100*w.run.waited/lasted, 100)),
 		}
 		limit, _ := w.last.Limit()
 		if bound := s.bound(); bound < limit {
 			w.last.High = bound
 		}
 		return true
-	case w.going && w.out >= stallWindows:
+	case w.going && s.At.Sub(w.shown) >= stallOver:
 		w.going = false
 		ended := *w.last // what was reported before is unchanged
 		ended.Ended = s.At

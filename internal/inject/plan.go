@@ -166,7 +166,7 @@ func MakePlan(in Input) Plan {
 	in.before = readRecord(in.Pod.Annotations[v1alpha1.InjectedAnnotation])
 	after := newRecord(in.Profile)
 	var p Plan
-	managed := targets(in.Pod, in.Profile, in.Observed)
+	managed := targets(in)
 	p.containers = make([]containerPlan, 0, len(managed))
 	sizings, whole := in.sizings(managed)
 	if have := constraints.WholeSize(in.Pod); whole.next != have {
@@ -178,7 +178,7 @@ func MakePlan(in Input) Plan {
 		if sizings != nil {
 			s = sizings[i]
 		}
-		c, rec := planContainer(in, t, s, in.before.of(t.container.Name))
+		c, rec := planContainer(in, t, s)
 		p.containers = append(p.containers, c)
 		p.notes = append(p.notes, t.policy.Notes...)
 		after.add(c.name, rec)
@@ -203,10 +203,9 @@ func MakePlan(in Input) Plan {
 	return p
 }
 
-// planContainer plans one container, given what an earlier plan wrote into it.
-func planContainer(in Input, t target, s sizing, before *containerRecord) (containerPlan, *containerRecord) {
-	w := takeBack(t.container, before)
-	program := Program{ID: t.program(w), Owner: ownerBefore(t.container, before)} // before anything is written
+// planContainer plans one container.
+func planContainer(in Input, t target, s sizing) (containerPlan, *containerRecord) {
+	w := t.work
 	c := containerPlan{name: t.container.Name, mode: t.policy.Tuning.Mode, runtime: identify(t), sized: w.before.Size}
 	if c.mode != v1alpha1.TuningDryRun {
 		c.size(s, w)
@@ -231,7 +230,7 @@ func planContainer(in Input, t target, s sizing, before *containerRecord) (conta
 	if c.mode == v1alpha1.TuningDryRun {
 		w.write(c.set) // after finish: only the record has what would be set
 	}
-	return c, c.record(w, program)
+	return c, c.record(w, t.program)
 }
 
 // restartHelps reports whether a setting of a known runtime would fit a new limit if only the container started again:

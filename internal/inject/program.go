@@ -8,8 +8,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"hash"
-	"io"
 	"slices"
 	"strings"
 
@@ -86,13 +84,13 @@ func increase(owner, to memory.Size) memory.Size {
 	return more
 }
 
-// program returns the fingerprint of a container as it is admitted.
-func (t *target) program(w *working) string {
+// fingerprint returns the fingerprint of a container as it is admitted.
+func (t *target) fingerprint() string {
 	tuning := t.policy.Tuning
 	if tuning.Mode != v1alpha1.TuningInject {
 		tuning = v1alpha1.TuningSpec{} // the program runs without settings of memfit
 	}
-	return fingerprint(t.container, w, tuning)
+	return fingerprint(t.container, t.work, tuning)
 }
 
 // programBytes of a hash tell apart the few programs that a container ever runs.
@@ -101,53 +99,57 @@ const programBytes = 8
 // fingerprint hashes what the owner wrote into a container. Each part is preceded by its length, so that no two lists
 // give the same text.
 func fingerprint(c *corev1.Container, w *working, tuning v1alpha1.TuningSpec) string {
-	h := sha256.New()
-	add(h, c.Image)
-	addAll(h, c.Command)
-	addAll(h, c.Args)
+	var text hashed
+	text.add(c.Image)
+	text.addAll(c.Command)
+	text.addAll(c.Args)
 	env := slices.DeleteFunc(slices.Clone(w.env), func(v variable) bool { return v.absent })
 	// Other webhooks may add variables before memfit or after it.
 	slices.SortStableFunc(env, func(a, b variable) int { return strings.Compare(a.Name, b.Name) })
 	for i := range env {
 		v := &env[i]
-		add(h, v.Name)
+		text.add(v.Name)
 		if variables[v.Name] != nil { // a list of settings, to which others append in ways of their own
-			addAll(h, strings.Fields(v.Value))
+			text.addAll(strings.Fields(v.Value))
 		} else {
-			add(h, v.Value)
+			text.add(v.Value)
 		}
 		if v.ValueFrom != nil {
-			addJSON(h, v.ValueFrom)
+			text.addJSON(v.ValueFrom)
 		}
 	}
 	for i := range c.EnvFrom {
-		addJSON(h, &c.EnvFrom[i])
+		text.addJSON(&c.EnvFrom[i])
 	}
 	if tuning.Mode != "" {
-		addJSON(h, &tuning)
+		text.addJSON(&tuning)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:programBytes])
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:programBytes])
 }
 
-func addAll(h hash.Hash, texts []string) {
-	addLength(h, len(texts))
+// hashed is a text that is hashed as a whole.
+type hashed []byte
+
+func (h *hashed) addAll(texts []string) {
+	h.addLength(len(texts))
 	for _, text := range texts {
-		add(h, text)
+		h.add(text)
 	}
 }
 
-func add(h hash.Hash, text string) {
-	addLength(h, len(text))
-	_, _ = io.WriteString(h, text)
+func (h *hashed) add(text string) {
+	h.addLength(len(text))
+	*h = append(*h, text...)
 }
 
-func addLength(h hash.Hash, n int) {
-	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n))) //nolint:gosec // a length
+func (h *hashed) addLength(n int) {
+	*h = binary.LittleEndian.AppendUint64(*h, uint64(n)) //nolint:gosec // a length
 }
 
-func addJSON(h hash.Hash, value any) {
+func (h *hashed) addJSON(value any) {
 	data, _ := json.Marshal(value) // of the API: it can always be encoded
-	h.Write(data)
+	*h = append(*h, data...)
 }
 
 // OffersIn returns the sizes that a MemoryRecommendation has for new pods, by container.

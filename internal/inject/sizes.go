@@ -72,7 +72,7 @@ func (in *Input) template(managed []target, sizings []sizing, whole *wholeSizing
 		return out
 	}
 	for i, t := range managed {
-		if before := in.before.of(t.container.Name); before != nil && before.Size != nil && !sizings[i].wanted {
+		if before := t.before; before != nil && before.Size != nil && !sizings[i].wanted {
 			out.Stays = "it holds what memfit set in container " + t.container.Name + " before"
 			return out
 		}
@@ -86,7 +86,7 @@ func (in *Input) template(managed []target, sizings []sizing, whole *wholeSizing
 func (in *Input) sizing(t target, offer Offer, fixed bool) sizing {
 	have := sizeOf(&t.container.Resources)
 	s := sizing{base: have, next: have, wanted: true}
-	if before := in.before.of(t.container.Name); before != nil && before.Size != nil {
+	if before := t.before; before != nil && before.Size != nil {
 		if !before.Size.stands(have) {
 			s.wanted, s.left = false, fmt.Sprintf(
 				"the request or limit was changed to %s after memfit had set %s, so it is not touched again", have,
@@ -97,7 +97,7 @@ func (in *Input) sizing(t target, offer Offer, fixed bool) sizing {
 		s.base = before.Size.takeBack(have)
 		s.next = s.base
 	}
-	want := offer.sizeFor(t.program(takeBack(t.container, in.before.of(t.container.Name))), s.base)
+	want := offer.sizeFor(t.program.ID, s.base)
 	if want == (memory.Size{}) { // nothing is known of this program, or its owner has changed the memory
 		s.wanted = s.base != have
 		return s

@@ -26,23 +26,35 @@ type target struct {
 	sidecar bool
 	// once is a plain init container, which is managed only because the profile names it.
 	once bool
+	// before is what an earlier plan wrote into the container; nil: nothing. work is the container without it, on which
+	// the plan is drawn up, and program what it runs.
+	before  *containerRecord
+	work    *working
+	program Program
 }
 
 // targets are the app containers, native sidecars, and the plain init containers that the profile names, in the order
 // of the pod. Ephemeral containers are never among them: they have no resources and arrive by another road.
-func targets(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) []target {
+func targets(in Input) []target {
+	pod := in.Pod
 	out := make([]target, 0, len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
 	add := func(c *corev1.Container, init bool) {
-		t := target{container: c, policy: n.Container(c.Name, pod.Annotations), found: observed[c.Name].Found}
+		t := target{
+			container: c, policy: in.Profile.Container(c.Name, pod.Annotations), found: in.Observed[c.Name].Found,
+		}
 		if t.policy.Sidecar {
 			t.found = nil // it is another tool's: the settings of its runtime are that tool's business
 		}
 		t.sidecar = init && c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 		t.once = init && !t.sidecar
 		t.volumesHold = memoryVolumes(pod, c)
-		if t.policy.Managed && (!t.once || t.policy.Listed) {
-			out = append(out, t)
+		if !t.policy.Managed || t.once && !t.policy.Listed {
+			return
 		}
+		t.before = in.before.of(c.Name)
+		t.work = takeBack(c, t.before)
+		t.program = Program{ID: t.fingerprint(), Owner: ownerBefore(c, t.before)}
+		out = append(out, t)
 	}
 	for i := range pod.Spec.InitContainers {
 		add(&pod.Spec.InitContainers[i], true)

@@ -30,6 +30,13 @@ type AgentStall struct {
 	Container memory.ContainerRef
 	// Started and Ended are by the node's clock, in whole seconds; Ended is zero while it goes on.
 	Started, Ended time.Time
+	// Limit is the effective limit ([EffectiveLimit]); 0: unknown, or none. High is memory.high where the kernel held it
+	// there, below Limit; 0: it did not.
+	Limit, High memory.Bytes
+	// Anon is the anonymous memory when it was certain.
+	Anon memory.Bytes
+	// Faults are the major page faults a second, PressurePercent the share of time in which no task could go on.
+	Faults, PressurePercent int32
 	// Account is the minute before it in a sentence.
 	Account string
 }
@@ -82,8 +89,7 @@ func (l *Ledger) UpdateAgents(
 }
 
 // ExplainStalls adds what agents saw to the stalls on file, and returns those that got an account for the first time.
-// One that only an agent saw is not counted: what is raised is decided by the kubelet's numbers. The same reports may
-// come again with every step.
+// It counts none: [StallWatch.Report] begins one. The same reports may come again with every step.
 func (l *Ledger) ExplainStalls(seen []AgentStall, now time.Time) (explained []memory.Stall) {
 	for _, a := range seen {
 		a.Started = plausible(a.Started).Truncate(time.Second)

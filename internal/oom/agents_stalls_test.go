@@ -97,3 +97,83 @@ func TestAccountsOfStallsAreBounded(t *testing.T) {
 		t.Errorf("%d are told again", n)
 	}
 }
+
+// TestAgentsReportStalls: an agent's report begins a stall that samples do not show yet, and nothing else.
+func TestAgentsReportStalls(t *testing.T) {
+	report := func(l *life, started time.Time) AgentStall {
+		return AgentStall{
+			Container: l.sample.Container, Started: started, Limit: mi(256), Anon: mi(235), Faults: 150,
+		}
+	}
+	for name, tc := range map[string]struct {
+		life   func() *life
+		change func(*life, *AgentStall)
+		want   bool
+	}{
+		"half a minute after it began": {want: true},
+		"soon after the start of the container": {
+			life: func() *life { return newLife(mi(256)).use(time.Minute, mi(235), mi(20), 150) }, want: true,
+		},
+		"it is over":                    {change: func(l *life, a *AgentStall) { a.Ended = l.sample.Time }},
+		"at a limit that was raised":    {change: func(_ *life, a *AgentStall) { a.Limit = mi(192) }},
+		"of an instance that is gone":   {change: func(l *life, a *AgentStall) { a.Started = lifeBegan.Add(-time.Hour) }},
+		"by a clock far ahead":          {change: func(l *life, a *AgentStall) { a.Started = l.sample.Time.Add(time.Hour) }},
+		"no sample of it is known":      {life: func() *life { return newLife(mi(256)) }},
+		"samples have shown it already": {life: stalledLife},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLife(mi(256)).use(time.Hour, mi(180), mi(40), 0).use(30*time.Second, mi(235), mi(20), 150)
+			if tc.life != nil {
+				l = tc.life()
+			}
+			a := report(l, l.sample.Time.Add(-30*time.Second))
+			if tc.change != nil {
+				tc.change(l, &a)
+			}
+			bounds := StallBounds{Limit: l.limit}
+			if got := l.watch.Report(a, bounds, l.sample.Time); got != tc.want {
+				t.Fatalf("reported: %t, want %t", got, tc.want)
+			}
+			if l.watch.Report(a, bounds, l.sample.Time) {
+				t.Error("the same report began it again")
+			}
+			if !tc.want {
+				return
+			}
+			if s, ok := l.watch.Stall(); !ok || s.Since != a.Started || s.Limit != l.limit || !s.Ended.IsZero() {
+				t.Errorf("got %+v", s)
+			}
+			l.use(5*time.Minute, mi(235), mi(20), 150)
+			if s, _ := l.watch.Stall(); s.Since != a.Started || !s.Ended.IsZero() {
+				t.Errorf("samples say otherwise: %+v", s)
+			}
+			l.use(5*time.Minute, mi(180), mi(40), 0)
+			if s, _ := l.watch.Stall(); s.Ended.IsZero() || l.watch.Report(a, bounds, l.sample.Time) {
+				t.Errorf("it goes on: %+v", s)
+			}
+		})
+	}
+}
+
+// TestAgentsReportEnds: samples without a count of faults show neither a stall nor its end.
+func TestAgentsReportEnds(t *testing.T) {
+	l := newLife(mi(256))
+	l.sample.HasMajorFaults = false
+	l.use(time.Hour, mi(180), mi(40), 0).use(30*time.Second, mi(235), mi(20), 0)
+	a := AgentStall{
+		Container: l.sample.Container, Started: l.sample.Time.Add(-30 * time.Second), Limit: mi(256), Anon: mi(235),
+		Faults: 150,
+	}
+	bounds := StallBounds{Limit: l.limit}
+	if !l.watch.Report(a, bounds, l.sample.Time) {
+		t.Fatal("no stall")
+	}
+	l.use(10*time.Minute, mi(235), mi(20), 0)
+	if s, _ := l.watch.Stall(); !s.Ended.IsZero() {
+		t.Fatal("it ended by samples that show nothing")
+	}
+	a.Ended = l.sample.Time
+	if s := l.watch; !s.Report(a, bounds, l.sample.Time) || s.stall.Ended != a.Ended {
+		t.Errorf("it goes on: %+v", s.stall)
+	}
+}

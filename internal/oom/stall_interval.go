@@ -32,6 +32,9 @@ func stallSampleOf(s memory.Sample) stallSample {
 	return out
 }
 
+// blind: a stall does not show in samples of this source.
+func (s stallSample) blind() bool { return !s.counted && s.waited == 0 }
+
 // run is a series of intervals with the same result.
 type run struct {
 	says   says

@@ -87,6 +87,34 @@ func (w *StallWatch) Stall() (s memory.Stall, ok bool) {
 	return *w.stall, true
 }
 
+// Report takes what the agent of the node saw, and returns whether it changed [StallWatch.Stall]. The agent reads a
+// container at its limit several times a second, and is certain before the samples here are. What follows, its end or
+// whether a higher limit helps, is decided by samples; where those count no faults, the agent reports the end. The same
+// report may come again with every step.
+func (w *StallWatch) Report(a AgentStall, bounds StallBounds, now time.Time) bool {
+	started := a.Started.UTC()
+	switch {
+	case w.phase != calm:
+		return w.last.blind() && !a.Ended.IsZero() && started.Equal(w.stall.Since) && w.end(a.Ended)
+	case !a.Ended.IsZero() || a.Limit == 0 || a.Limit.Minus(bounds.Limit)+bounds.Limit.Minus(a.Limit) > CgroupRounding:
+		return false // over, or from before its limit changed
+	case w.last.at.IsZero() || started.Before(w.last.started.Time()) || started.After(now.Add(ahead)):
+		return false // of an instance that is gone
+	case w.stall != nil && !started.After(w.stall.Ended):
+		return false // on file
+	}
+	usage := bounds.Limit
+	if a.High > 0 {
+		usage = a.High
+	}
+	w.stall = &memory.Stall{
+		Container: a.Container, Limit: bounds.Limit, Since: started, Known: now, Anon: a.Anon, Usage: usage,
+		Faults: a.Faults, PressurePercent: a.PressurePercent,
+	}
+	w.phase, w.run = stalled, nil
+	return true
+}
+
 // StallBounds are what bounds a container's memory, in bytes. 0: there is no such bound.
 type StallBounds struct {
 	// Limit is the effective limit.
@@ -149,6 +177,8 @@ func (w *StallWatch) noteLimit(s stallSample, limit memory.Bytes, another bool) 
 func (w *StallWatch) about(i interval) says {
 	waits := i.rate() >= max(stallFaults, stallTimesKnown*w.known) || i.pressure() >= stallPressure
 	switch {
+	case w.phase != calm && i.to.blind():
+		return nothing
 	case w.phase == stalled && i.full() && !w.below(i): // disks are now faster, now slower
 		return itStalls
 	case w.phase != stalled && i.full() && waits:

@@ -42,7 +42,7 @@ func FuzzStatus(f *testing.F) {
 	for _, file := range []string{"status", "stat", "auxv", "cgroup", "environ"} {
 		f.Add(recordedFile(f, file))
 	}
-	f.Add([]byte("Threads: 99999999999\nNSpid:\nSigCgt: zz\n"))
+	f.Add([]byte("Threads: 99999999999\nNSpid:\nShdPnd: zz\n"))
 	within := budget.Budget{Bytes: 512 << 10, PerByte: 16, CPU: time.Second}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		budget.Check(t, within, len(data), func() {
@@ -52,7 +52,7 @@ func FuzzStatus(f *testing.F) {
 			if start, err := ReadStartTime(bytes.NewReader(data)); err == nil && start == 0 {
 				t.Error("a start time of 0 pins nothing")
 			}
-			_, _ = ReadAuxv(bytes.NewReader(data))
+			_, _ = readPageSize(bytes.NewReader(data))
 			env, _ := ReadEnviron(bytes.NewReader(data), []string{"GOGC"})
 			if len(env) > 1 || len(env["GOGC"]) > maxValue {
 				t.Errorf("%d variables", len(env))

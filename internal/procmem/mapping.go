@@ -21,15 +21,11 @@ type Mapping struct {
 	Start, End uint64
 	Perms      Perms
 	Offset     uint64
-	// Dev is the number of the device, major<<20 | minor.
-	Dev   uint32
-	Inode uint64
+	Inode      uint64
 	// Path is the last column: a path as seen inside the container, "[heap]", "[anon: NAME]" or "". The process chose it.
 	Path string
-	// RSS, PSS and Swap are how much of it is in memory, its share of that, and how much is swapped out.
-	RSS, PSS, Swap memory.Bytes
-	// AnonHugePages is how much of RSS are huge pages, and HugeTLB what is reserved huge pages, which no RSS counts.
-	AnonHugePages, HugeTLB memory.Bytes
+	// RSS is how much of it is in memory, HugeTLB what is reserved huge pages, which no RSS counts.
+	RSS, HugeTLB memory.Bytes
 }
 
 // Size is how much address space it takes.

@@ -10,8 +10,6 @@ import "fmt"
 type Probe struct {
 	memory Memory
 	buffer [PageSize]byte
-	// Reads is how many times memory was read.
-	Reads int
 }
 
 // NewProbe returns a probe of a process.
@@ -32,7 +30,6 @@ func (p *Probe) Words(addr uint64, into []uint64) error {
 	if ResidentBytes(runs, addr, addr+length) != length {
 		return fmt.Errorf("%w: %d words at %#x are not in memory", ErrAbsent, len(into), addr)
 	}
-	p.Reads++
 	b := p.buffer[:length]
 	defer clear(b)
 	if _, err := p.memory.ReadAt(b, addr); err != nil {

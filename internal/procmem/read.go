@@ -17,11 +17,6 @@ func Read(dir fs.FS, pid int) (Process, error) {
 		return p, err
 	}
 	p.StartTime = start
-	status, err := StatusOf(dir)
-	if err != nil {
-		return p, err
-	}
-	p.Caught = status.Caught
 	if p.Exe, err = fs.ReadLink(dir, "exe"); err != nil {
 		return p, fmt.Errorf("reading the path of the program: %w", err)
 	}
@@ -39,8 +34,8 @@ func Environ(dir fs.FS, names []string) (map[string]string, error) {
 	return parsed(dir, "environ", func(r io.Reader) (map[string]string, error) { return ReadEnviron(r, names) })
 }
 
-// Auxiliary reads the auxiliary vector.
-func Auxiliary(dir fs.FS) (Auxv, error) { return parsed(dir, "auxv", ReadAuxv) }
+// PageSizeOf reads the size of the pages of a process.
+func PageSizeOf(dir fs.FS) (uint64, error) { return parsed(dir, "auxv", readPageSize) }
 
 // StatusOf reads the status of a process.
 func StatusOf(dir fs.FS) (Status, error) { return parsed(dir, "status", ReadStatus) }

@@ -69,28 +69,14 @@ func (p *smapsParser) line(line []byte) error {
 	if !ok {
 		return fmt.Errorf("mappings: %w", ErrSyntax)
 	}
-	p.amount(&p.mappings[len(p.mappings)-1], key, value)
-	return nil
-}
-
-func (p *smapsParser) amount(m *Mapping, key, value []byte) {
-	var into *memory.Bytes
+	m := &p.mappings[len(p.mappings)-1]
 	switch string(key) {
 	case "Rss":
-		into = &m.RSS
-	case "Pss":
-		into = &m.PSS
-	case "Swap":
-		into = &m.Swap
-	case "AnonHugePages":
-		into = &m.AnonHugePages
+		m.RSS = kilobytes(value)
 	case "Shared_Hugetlb", "Private_Hugetlb":
 		m.HugeTLB = m.HugeTLB.Plus(kilobytes(value))
-		return
-	default:
-		return
 	}
-	*into = kilobytes(value)
+	return nil
 }
 
 // kilobytes reads "    12 kB".
@@ -134,9 +120,8 @@ func parseHeader(line []byte) (m Mapping, path []byte, ok bool) {
 	m.End = f.hex(' ')
 	m.Perms = f.perms()
 	m.Offset = f.hex(' ')
-	major := f.hex(':')
-	minor := f.hex(' ')
-	m.Dev = uint32(major&(1<<12-1))<<20 | uint32(minor&(1<<20-1))
+	f.hex(':') // the device
+	f.hex(' ')
 	inode, rest, found := number(f.rest, 10)
 	m.Inode = inode
 	return m, bytes.TrimLeft(rest, " "), found && !f.failed

@@ -20,13 +20,9 @@ type Status struct {
 	// make namespaces of its own, so the last number is not the one that its container knows.
 	NSPIDs  []int
 	Threads int
-	Caught  SignalSet
 	// Killed: SIGKILL was sent to it. It runs no code of its own any more, however long the kernel takes to end it.
-	Killed    bool
-	RSS, Swap memory.Bytes
-	RSSAnon   memory.Bytes
-	RSSFile   memory.Bytes
-	RSSShmem  memory.Bytes
+	Killed bool
+	RSS    memory.Bytes
 }
 
 // maxStatus is how much of a file of a few lines is read; the longest status seen has 1.6 KiB.
@@ -54,8 +50,8 @@ func ReadStatus(r io.Reader) (Status, error) {
 // maxNesting is how many numbers a process has at most: Linux nests PID namespaces 32 deep below the first.
 const maxNesting = 33
 
-// sigkill is the number of SIGKILL on Linux.
-const sigkill = 9
+// sigkill is the bit of SIGKILL in a set of signals, which has signal 1 in the lowest bit.
+const sigkill = 1 << 8
 
 func (s *Status) field(key string, value []byte) {
 	switch key {
@@ -68,22 +64,11 @@ func (s *Status) field(key string, value []byte) {
 		}
 	case "Threads":
 		s.Threads = count(value)
-	case "SigCgt":
-		n, _, _ := number(value, 16)
-		s.Caught = SignalSet(n)
 	case "ShdPnd":
 		n, _, _ := number(value, 16)
-		s.Killed = SignalSet(n).Has(sigkill)
+		s.Killed = n&sigkill != 0
 	case "VmRSS":
 		s.RSS = kilobytes(value)
-	case "VmSwap":
-		s.Swap = kilobytes(value)
-	case "RssAnon":
-		s.RSSAnon = kilobytes(value)
-	case "RssFile":
-		s.RSSFile = kilobytes(value)
-	case "RssShmem":
-		s.RSSShmem = kilobytes(value)
 	}
 }
 
@@ -119,36 +104,19 @@ func ReadStartTime(r io.Reader) (uint64, error) {
 	return n, nil
 }
 
-// Auxv are the values of /proc/PID/auxv that memfit uses.
-type Auxv struct {
-	PageSize uint64
-	// Base is where the dynamic linker was loaded; 0 in a static program.
-	Base uint64
-	// Entry is where the program begins.
-	Entry uint64
-}
-
-// ReadAuxv reads /proc/PID/auxv.
-func ReadAuxv(r io.Reader) (Auxv, error) {
+// readPageSize reads AT_PAGESZ of /proc/PID/auxv.
+func readPageSize(r io.Reader) (uint64, error) {
+	const pageSize = 6
 	b, err := io.ReadAll(io.LimitReader(r, maxStatus))
 	if err != nil {
-		return Auxv{}, fmt.Errorf("reading auxv: %w", err)
+		return 0, fmt.Errorf("reading auxv: %w", err)
 	}
-	var a Auxv
 	for ; len(b) >= 16; b = b[16:] {
-		switch value := le.Uint64(b[8:]); le.Uint64(b) {
-		case 6:
-			a.PageSize = value
-		case 7:
-			a.Base = value
-		case 9:
-			a.Entry = value
+		if size := le.Uint64(b[8:]); le.Uint64(b) == pageSize && size > 0 {
+			return size, nil
 		}
 	}
-	if a.PageSize == 0 {
-		return Auxv{}, fmt.Errorf("auxv: %w", ErrSyntax)
-	}
-	return a, nil
+	return 0, fmt.Errorf("auxv: %w", ErrSyntax)
 }
 
 // Bounds of the environment: Linux gives a process at most 128 KiB for one variable, and 6 MiB for all.

@@ -120,12 +120,6 @@ func (w *Window) Word(addr uint64) (uint64, error) {
 	return binary.LittleEndian.Uint64(p.bytes[addr-p.start:]), nil
 }
 
-// Fresh reads 8 bytes as they are now, also where the page was read before.
-func (w *Window) Fresh(addr uint64) (uint64, error) {
-	w.forget()
-	return w.Word(addr)
-}
-
 // load reads a page into a piece, and with it those behind it that are likely to be asked for next.
 func (w *Window) load(p *piece, page uint64) error {
 	p.start, p.end = 0, 0

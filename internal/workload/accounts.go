@@ -77,7 +77,9 @@ func agentKill(pod *corev1.Pod, container string, k *v1alpha1.KillSnapshot) oom.
 func agentStall(pod *corev1.Pod, container string, s *v1alpha1.StallSnapshot) oom.AgentStall {
 	out := oom.AgentStall{
 		Container: memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container},
-		Started:   s.Started.Time, Account: stallAccount(s),
+		Started:   s.Started.Time, Account: stallAccount(s), High: limitOrNone(s.High), Anon: limitOrNone(s.Anonymous),
+		Faults: s.MajorFaultsPerSecond, PressurePercent: s.StalledPercent,
+		Limit: oom.EffectiveLimit(pod, container, limitOrNone(s.ContainerLimit), limitOrNone(s.PodLimit)),
 	}
 	if s.Ended != nil {
 		out.Ended = s.Ended.Time

@@ -21,6 +21,7 @@ func sawStall(at time.Time) *v1alpha1.StallSnapshot {
 	k := sawKill(at, "MainProcess")
 	return &v1alpha1.StallSnapshot{
 		Started: metav1.NewTime(at), Summary: "-", ContainerLimit: quantity("512Mi"), PodLimit: quantity("768Mi"),
+		Anonymous: quantity("480Mi"), MajorFaultsPerSecond: 40,
 		Usage: k.Usage, GrowthMilliseconds: k.GrowthMilliseconds, GrowthPerSecond: k.GrowthPerSecond, Memory: k.Memory,
 	}
 }
@@ -101,13 +102,52 @@ func TestAnAgentTellsOfAStall(t *testing.T) {
 		t.Errorf("the same once more: %+v", e.Events)
 	}
 
-	// the agent of another node is not heard, and one alone counts nothing
+	// the agent of another node is not heard, and nothing is counted while no sample of the instance is known
 	if _, _, notes := stall("node-2", sawStall(at)); len(notes) != 1 || strings.Contains(notes[0], "held it") {
 		t.Errorf("%q", notes)
 	}
 	state, _ = Step(NewState(), seen("", nil), began.Add(time.Minute))
 	if _, e = Step(state, seen("node-1", sawStall(at)), at); e.Status.Stalls != 0 {
 		t.Errorf("%d stalls by the word of an agent", e.Status.Stalls)
+	}
+}
+
+// TestAnAgentIsFirst: a stall counts, and the limit is raised, as soon as the agent reports it, half a minute after it
+// began, and it counts once when samples show it, too.
+func TestAnAgentIsFirst(t *testing.T) {
+	at := began.Add(time.Hour)
+	pod := build.Pod("shop", "web-1").On("node-1").
+		Container("app", build.Limit("512Mi"), build.Started(began)).Obj()
+	pod.CreationTimestamp, pod.UID = metav1.NewTime(began), "u1"
+	ref := memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}
+	state, _ := Step(NewState(), killedPod(pod, "", nil), began.Add(time.Minute))
+	for i := range 12 {
+		now := at.Add(time.Duration(i) * 15 * time.Second)
+		s := killedPod(pod, "", nil)
+		s.Events.Source = "kubelet"
+		s.Events.Samples = []memory.Sample{{
+			Container: ref, Time: now, Started: began, Usage: 510 * memory.MiB, RSS: 480 * memory.MiB, HasRSS: true,
+			Exact: true, MajorFaults: int64(600 * i), HasMajorFaults: true,
+		}}
+		known := now.Sub(at) >= 35*time.Second
+		if known {
+			s.Snapshots = map[types.UID]*v1alpha1.MemorySnapshot{pod.UID: {Status: v1alpha1.MemorySnapshotStatus{
+				NodeName:   "node-1",
+				Containers: []v1alpha1.ContainerSnapshot{{Container: "app", LastStall: sawStall(at)}},
+			}}}
+		}
+		var e Effects
+		state, e = Step(state, s, now)
+		want := int64(0)
+		if known {
+			want = 1
+		}
+		if e.Status.Stalls != want {
+			t.Fatalf("%d stalls %s after it began, want %d", e.Status.Stalls, now.Sub(at), want)
+		}
+		if c := e.Status.Containers[0]; known && (c.Recommended == nil || c.Recommended.Limit.Cmp(*quantity("512Mi")) <= 0) {
+			t.Fatalf("%s after it began the limit is not raised: %+v", now.Sub(at), c)
+		}
 	}
 }
 

@@ -48,8 +48,14 @@ func (st *State) watchStalls(observations []oom.Observation, samples []memory.Sa
 	return found
 }
 
-// fileStalls brings the ledger up to date with what the watches know, and with what agents saw of the same.
+// fileStalls brings the ledger up to date with what the watches know, and with what agents saw, of which a watch may
+// not know yet.
 func (st *State) fileStalls(agents []oom.AgentStall, existing map[types.UID]bool, now time.Time) stallChanges {
+	for i := range agents {
+		if in := st.instance(&agents[i].Container); in != nil && in.stallsKnown {
+			in.stalls.Report(agents[i], oom.StallBounds{Limit: in.limit, High: in.high}, now)
+		}
+	}
 	var found []memory.Stall
 	for _, in := range st.instances {
 		if s, ok := in.stalls.Stall(); ok {

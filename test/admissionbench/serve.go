@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraintindex"
 	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/policy"
 	podwebhook "github.com/memfit/memfit/webhooks/pod"
@@ -84,6 +85,7 @@ func (s served) memfit(ctx context.Context, metricsAddr, pprofAddr string) error
 	}
 	injector := &podwebhook.Injector{
 		Resolver: resolver, Reader: reader, Metrics: podwebhook.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
+		Constraints: &constraintindex.Index{},
 	}
 	s.Register(podwebhook.Path, podwebhook.NewHandler(injector))
 	stopped := make(chan error, 1)

@@ -127,6 +127,7 @@ func (w *world) addResolvers(p int) error {
 		rec.Status.Containers = append(rec.Status.Containers, v1alpha1.ContainerRecommendation{
 			Container: c.name, Decision: "Increase", Summary: "raise",
 			Recommended: &v1alpha1.Size{Limit: quantity(c.limit), Request: quantity(c.request)},
+			NewPods:     &v1alpha1.Size{Limit: quantity(c.limit), Request: quantity(c.request)},
 		})
 	}
 	if err := w.add("/apis/memfit.dev/v1alpha1/memoryprofiles", mp); err != nil {

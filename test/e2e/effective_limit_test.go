@@ -167,7 +167,7 @@ var _ = Describe("sizing running pods that die", func() {
 		spec.Sizing.Disruption.MaxUnavailable = &one
 		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
-		remembered(ctx, workload(*namespace, goImage, "128Mi", nil, replicated(4, func(d *appsv1.Deployment) {
+		Expect(k8s.Create(ctx, workload(*namespace, goImage, "128Mi", nil, replicated(4, func(d *appsv1.Deployment) {
 			c := &d.Spec.Template.Spec.Containers[0]
 			c.Args = []string{"-hold", "20Mi"}
 			c.ResizePolicy = []corev1.ContainerResizePolicy{
@@ -175,7 +175,7 @@ var _ = Describe("sizing running pods that die", func() {
 			}
 			c.ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, InitialDelaySeconds: 5, ProbeHandler: corev1.ProbeHandler{
 				Exec: &corev1.ExecAction{Command: []string{"sh", "-c", "true"}}}}
-		})), 128*memory.MiB, 45*memory.MiB)
+		})))).To(Succeed())
 		readyPods(ctx, *namespace, 4)
 
 		By("asking for more in every pod, which restarts each of them")

@@ -7,6 +7,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -83,7 +84,24 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 		spec.Tuning = v1alpha1.TuningSpec{HeapPercent: &percent, ResizePolicy: v1alpha1.ResizeNotRequired}
 		return spec
 	}
-	var inPlace, canary, created, frozen, evicted string
+	// opens is when the one window of the year opens.
+	opens := time.Date(time.Now().UTC().Year(), time.Now().UTC().Month()+6, 1, 0, 0, 0, 0, time.UTC)
+	window := func(schedule string, open time.Duration) v1alpha1.MemoryProfileSpec {
+		spec := sized(v1alpha1.SizingRecommend, native)
+		spec.Sizing.Disruption.Windows = []v1alpha1.MaintenanceWindow{
+			{Schedule: schedule, Duration: metav1.Duration{Duration: open}},
+		}
+		return spec
+	}
+	// refuses is a program that does no work with less than 200 MB, and does not die of it.
+	refuses := replicated(2, func(d *appsv1.Deployment) {
+		c := &d.Spec.Template.Spec.Containers[0]
+		c.Args = []string{"-hold", "30Mi"}
+		c.ReadinessProbe = &corev1.Probe{PeriodSeconds: 2, TimeoutSeconds: 10, ProbeHandler: corev1.ProbeHandler{
+			Exec: &corev1.ExecAction{Command: []string{"sh", "-c",
+				`[ "$(cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null)" -gt 200000000 ]`}}}}
+	})
+	var inPlace, canary, created, frozen, evicted, windowed, unready string
 	begins := func(ctx context.Context, spec v1alpha1.MemoryProfileSpec, image, limit string,
 		change func(*appsv1.Deployment),
 	) string {
@@ -107,12 +125,16 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 		inPlace = begins(ctx, sized(v1alpha1.SizingRecommend, native), goImage, "256Mi", holds("30Mi", 2))
 		canary = begins(ctx, watched, goImage, "256Mi", holds("30Mi", 3))
 		created = begins(ctx, watched, goImage, "256Mi", holds("30Mi", 3))
+		windowed = begins(
+			ctx, window(fmt.Sprintf("0 0 1 %d *", opens.Month()), time.Hour), goImage, "256Mi", holds("30Mi", 1),
+		)
+		unready = begins(ctx, window("0 0 * * *", 24*time.Hour), goImage, "256Mi", refuses)
 		frozen = begins(ctx, jvm(), jdkImage, "512Mi", idles(1))
 		evicted = begins(ctx, jvm(), jdkImage, "512Mi", idles(2))
 	}, NodeTimeout(later))
 	AfterEach(func(ctx SpecContext) {
 		if CurrentSpecReport().Failed() {
-			for _, namespace := range []string{inPlace, canary, created, frozen, evicted} {
+			for _, namespace := range []string{inPlace, canary, created, frozen, evicted, windowed, unready} {
 				dump(ctx, namespace)
 			}
 		}
@@ -187,6 +209,68 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 				}
 			}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		}, SpecTimeout(learnt+later*3))
+
+	It("wait until a window opens, which memfit says, and a kill raises all the same", func(ctx SpecContext) {
+		pod := readyPods(ctx, windowed, 1)[0]
+		Expect(learns(ctx, windowed, v1alpha1.SizingInPlace, v1alpha1.ReasonWaitingForWindow).Message).To(
+			ContainSubstring("opens at " + opens.Format(time.RFC3339)),
+		)
+		rec, err := recommendation(ctx, windowed)
+		Expect(err).NotTo(HaveOccurred())
+		lower := rec.Status.Containers[0].Recommended.Limit
+		Expect(lower.Cmp(resource.MustParse("256Mi"))).To(Equal(-1), "a lower limit waits")
+		Expect(limitOf(&pods(ctx, windowed)[0])).To(Equal("256Mi"))
+
+		By("letting it die of its limit")
+		needs(ctx, &pod, "300Mi")
+		Eventually(func(g Gomega) {
+			live := pods(ctx, windowed)
+			g.Expect(live).To(HaveLen(1))
+			g.Expect(live[0].UID).To(Equal(pod.UID))
+			limit := live[0].Spec.Containers[0].Resources.Limits.Memory()
+			g.Expect(limit.Cmp(resource.MustParse("256Mi"))).To(Equal(1), limit.String())
+			g.Expect(effective(&live[0])).To(Equal(limit.String()))
+		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+		eventuallyApplied(ctx, windowed, v1alpha1.ReasonUpToDate)
+		Expect(plugin(ctx, "history", "deploy/web", "-n", windowed)).To(And(
+			ContainSubstring("Resized, pod "+pod.Name+": limit of container app 256Mi to"),
+			ContainSubstring("OOM-killed at 256Mi"), ContainSubstring("OOM kill ("),
+		))
+	}, SpecTimeout(learnt+later*3))
+
+	It("are taken back, in an open window, from a pod that is not ready with them", func(ctx SpecContext) {
+		readyPods(ctx, unready, 2)
+		watching := learns(ctx, unready, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching)
+		Expect(watching.Message).To(ContainSubstring("the first of 2"))
+		var told []corev1.Event
+		Eventually(func(g Gomega) {
+			var err error
+			told, err = eventsAbout(ctx, unready, "Deployment", "web", v1alpha1.EventReverted)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(told).To(HaveLen(1))
+			rec, err := recommendation(ctx, unready)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(applied(rec).Reason).To(Equal(v1alpha1.ReasonUpToDate), applied(rec).Message)
+			live, unchanged := pods(ctx, unready), 0
+			for i := range live {
+				g.Expect(effective(&live[i])).To(Equal("256Mi"))
+				if live[i].Generation == 1 {
+					unchanged++
+				}
+			}
+			g.Expect(unchanged).To(Equal(1), "the first pod alone was ever changed")
+		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+		Expect(told[0].Message).To(
+			And(ContainSubstring("to 256Mi"), MatchRegexp("has not been ready since .*, and was before it")),
+		)
+		for _, pod := range readyPods(ctx, unready, 2) {
+			Expect(restarts(&pod)).To(BeZero())
+		}
+		Expect(plugin(ctx, "history", "deploy/web", "-n", unready)).To(And(
+			ContainSubstring("Reverted, pod "), ContainSubstring("has not been ready since"),
+			ContainSubstring("limit of container app 256Mi to"),
+		))
+	}, SpecTimeout(learnt+later*3))
 
 	It("do not fall below the heap that a JVM was started with, and memfit says so", func(ctx SpecContext) {
 		pod := runningPod(ctx, frozen)

@@ -19,6 +19,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -124,6 +125,50 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		GinkgoWriter.Printf("predicted %s, gave %s\n", predicted, gave)
 		Expect(gave).To(BeNumerically("~", predicted, predicted/50))
 	}, NodeTimeout(3*later))
+
+	// The kernel of the lab's second node has no CONFIG_MEMCG_V1, as those of some distributions: a JDK without
+	// JDK-8349988 does not see its limit there.
+	It("tells a JVM that does not see its limit, and new pods get -XX:MaxRAM", func(ctx SpecContext) {
+		if os.Getenv("E2E_NODE") == "" {
+			Skip("needs a node without CONFIG_MEMCG_V1: make test-agent NODE=cgroup2")
+		}
+		const limit = 320 * memory.MiB
+		spec := recommend
+		spec.Runtime = v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}
+		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
+		Expect(k8s.Create(ctx, workload(
+			*namespace, jdkImage, limit.String(), []string{"sh", "-c", idleJava}, annotated,
+		))).To(Succeed())
+		first := runningPod(ctx, *namespace)
+		heap := func(g Gomega, c *v1alpha1.ContainerSnapshot) memory.Bytes {
+			g.Expect(c.Runtime).NotTo(BeNil())
+			g.Expect(c.Runtime.MaxHeap).NotTo(BeNil(), "%+v", c.Runtime)
+			return memory.FromQuantity(*c.Runtime.MaxHeap)
+		}
+		inspected(ctx, first, func(g Gomega, c *v1alpha1.ContainerSnapshot) {
+			g.Expect(heap(g, c)).To(BeNumerically(">", limit), "a share of the node")
+		})
+		Eventually(func(g Gomega) {
+			rec, err := recommendation(ctx, *namespace)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(rec.Status.Advisories).To(ContainElement(ContainSubstring("does not see the limit (JDK-8349988")))
+		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+
+		By("asking for half of the limit as heap, and replacing the pod")
+		half := &v1alpha1.MemoryProfile{ObjectMeta: metav1.ObjectMeta{Namespace: *namespace, Name: profileName}}
+		Expect(k8s.Patch(ctx, half, client.RawPatch(
+			types.MergePatchType, []byte(`{"spec":{"tuning":{"heapPercent":50}}}`),
+		))).To(Succeed())
+		waitUntilKnown(ctx, *namespace)
+		next := replacePod(ctx, first)
+		Expect(env(next)["JAVA_TOOL_OPTIONS"]).To(And(
+			ContainSubstring("-XX:MaxRAM=335544320"), ContainSubstring("-XX:MaxRAMPercentage=50"),
+		))
+		inspected(ctx, next, func(g Gomega, c *v1alpha1.ContainerSnapshot) {
+			g.Expect(heap(g, c)).To(BeNumerically("~", limit/2, limit/16))
+		})
+	}, NodeTimeout(4*later))
 
 	It("is set against what was declared", func(ctx SpecContext) {
 		spec := recommend

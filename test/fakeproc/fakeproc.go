@@ -140,7 +140,6 @@ func (p *Process) Snapshot() *attribution.Snapshot {
 	for page := range p.pages {
 		if m := s.MappingOf(page); m != nil {
 			m.RSS += memory.Bytes(procmem.PageSize)
-			m.PSS = m.RSS
 		}
 	}
 	return s
@@ -155,8 +154,8 @@ func (p *Process) Smaps(w io.Writer) {
 				perms[i] = "rwx"[i]
 			}
 		}
-		_, _ = fmt.Fprintf(w, "%x-%x %s %08x 00:00 %d    %s\nRss:  %d kB\nPss: %d kB\n",
-			m.Start, m.End, perms, m.Offset, m.Inode, m.Path, m.RSS/memory.KiB, m.PSS/memory.KiB)
+		_, _ = fmt.Fprintf(w, "%x-%x %s %08x 00:00 %d    %s\nRss:  %d kB\n",
+			m.Start, m.End, perms, m.Offset, m.Inode, m.Path, m.RSS/memory.KiB)
 	}
 }
 

@@ -68,9 +68,9 @@ func TestDetection(t *testing.T) {
 			}
 			pid := start(t, path, idleArgs(t, kind))
 			got := whatRuns(t, pid)
-			t.Logf("%s: %q", got.Summary(), got.Evidence)
+			t.Logf("%s %s: %q", got.Title, got.Version, got.Evidence)
 			if got.Title != titles[kind] || !sameVersion(got.Version, version) {
-				t.Errorf("%s, want %s %s; %q", got.Summary(), titles[kind], version, got.Evidence)
+				t.Errorf("%s %s, want %s %s; %q", got.Title, got.Version, titles[kind], version, got.Evidence)
 			}
 			if kind != "go" && got.Libc != "glibc" {
 				t.Errorf("C library %q, want glibc", got.Libc)
@@ -161,7 +161,7 @@ func whatRuns(t *testing.T, pid int) detect.Result {
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	facts, err := detect.Gather(detect.Process{
+	facts, err := new(detect.Cache).Gather("", detect.Process{
 		Program: target.Process().Exe, Mappings: mappings, Env: env,
 		Argv: strings.Split(string(bytes.TrimRight(argv, "\x00")), "\x00"),
 	}, target.OpenFile)

@@ -25,10 +25,13 @@ import (
 // release is the programs and the CRDs of one version.
 type release struct{ name, programs, crds string }
 
-// older is of the commit that OLDER names; while there is no tag, of the day before.
+// oldest is the first commit whose API and stored formats are those of v0.1; the tag v0.1.0 takes its place.
+const oldest = "398a4596"
+
+// older builds the commit that OLDER names.
 func older(t *testing.T) release {
 	t.Helper()
-	commit, tree := cmp.Or(os.Getenv("OLDER"), "113df3e"), t.TempDir()
+	commit, tree := cmp.Or(os.Getenv("OLDER"), oldest), t.TempDir()
 	archive := exec.CommandContext(t.Context(), "git", "-C", expect.Root(), "archive", commit)
 	unpack := exec.CommandContext(t.Context(), "tar", "-x", "-C", tree)
 	var said bytes.Buffer

@@ -65,7 +65,7 @@ func BenchmarkPod(b *testing.B) {
 			for b.Loop() {
 				h.ServeHTTP(answer, &http.Request{
 					Method: http.MethodPost, Header: http.Header{"Content-Type": {"application/json"}},
-					Body: io.NopCloser(bytes.NewReader(body)),
+					Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 				})
 			}
 			if patched := answer.size > 500; patched == (name == "ungoverned") {

@@ -31,10 +31,7 @@ func TestPatchIsLinear(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	outline, err := outlineOf(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	asSent := sent(t, raw, pod)
 	for name, edit := range map[string]func([]corev1.EnvVar) []corev1.EnvVar{
 		"first and last changed": func(env []corev1.EnvVar) []corev1.EnvVar {
 			env[0].Value, env[many-1].Value = "a",
@@ -65,7 +62,7 @@ func TestPatchIsLinear(t *testing.T) {
 		var patch []byte
 		t.Run(name, func(t *testing.T) {
 			budget.Check(t, patchBudget, len(raw), func() {
-				if patch, err = podPatch(outline, pod, fixedEdit{change, edited}); err != nil {
+				if patch, err = podPatch(asSent, fixedEdit{change, edited}); err != nil {
 					t.Fatal(err)
 				}
 			})

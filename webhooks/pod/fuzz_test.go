@@ -59,6 +59,12 @@ func FuzzReview(f *testing.F) {
 	changed(`"metadata":{`, `"kind":"Deployment","apiVersion":7,"metadata":{`)
 	changed(`"operation":"CREATE"`, `"operation":"DELETE"`)
 	changed(`"dryRun":false`, `"dryRun":"false"`)
+	changed(`"dryRun":false`, `"dryRun":null`)
+	changed(`"dryRun":false`, `"request":{"uid":null}`)
+	changed(`"uid":"u-1"`, `"uid":7,"uid":"u-1"`)
+	changed(`"metadata":{`, `"metadata":null,"metadata":{`)
+	changed(`"spec":{`, `"spec":7,"spec":{`)
+	changed(`"containers":[`, `"containers":{},"containers":[`)
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, body []byte) { checkReview(t, h, body) })
 }
@@ -68,7 +74,7 @@ func checkReview(t testing.TB, h *testHandler, body []byte) {
 	var answer *admissionv1.AdmissionResponse
 	budget.Check(t, reviewBudget, len(body), func() { answer = answered(h, body) })
 	var asked admissionv1.AdmissionReview
-	if boundedjson.Decode(body, &asked) != nil || asked.APIVersion != "admission.k8s.io/v1" ||
+	if boundedjson.Decode(body, "", &asked) != nil || asked.APIVersion != "admission.k8s.io/v1" ||
 		asked.Kind != "AdmissionReview" || asked.Request == nil || asked.Request.UID == "" {
 		return
 	}

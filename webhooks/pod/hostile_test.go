@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -109,17 +110,42 @@ func TestHostileReviewsAreBounded(t *testing.T) {
 	}
 }
 
-// TestRequestsBeyondTheBounds: a review that would become too large itself is answered without decoding it, and one of
-// which only the beginning is known as well, if its UID is in it.
+// TestOnlyThePodIsRead: what else is in a review costs nothing, and changes no answer.
+func TestOnlyThePodIsRead(t *testing.T) {
+	h, pod, _ := served(t, "../../internal/inject/testdata/size-on-create.yaml")
+	usual := string(reviewOf(pod))
+	want := asked(t, h, []byte(usual))
+	for name, large := range map[string]string{
+		"extra": strings.Replace(
+			usual, `"oldObject":null`, `"userInfo":{"extra":{`+strings.Repeat(`"":[],`, 400_000)+`"":[]}}`, 1,
+		),
+		"managed fields": strings.Replace(
+			usual, `"metadata":{`, `"metadata":{"managedFields":[`+strings.Repeat(`{},`, 400_000)+`{}],`, 1,
+		),
+		"status": strings.Replace(
+			usual, `"spec":{`, `"status":{"containerStatuses":[`+strings.Repeat(`{},`, 400_000)+`{}]},"spec":{`, 1,
+		),
+	} {
+		var got *admissionv1.AdmissionResponse
+		budget.Check(t, reviewBudget, len(large), func() { got = asked(t, h, []byte(large)) })
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -usual +large\n%s", name, diff)
+		}
+	}
+}
+
+// TestRequestsBeyondTheBounds: metadata that would become too large is not decoded, and a review of which only the
+// beginning is known is answered as well, if its UID is in it.
 func TestRequestsBeyondTheBounds(t *testing.T) {
 	h, pod, _ := served(t, "../../internal/inject/testdata/size-on-create.yaml")
 	usual := string(reviewOf(pod))
-	extra := strings.Repeat(`"":[],`, 400_000) + `"":[]`
-	large := strings.Replace(usual, `"oldObject":null`, `"userInfo":{"extra":{`+extra+`}}`, 1)
+	large := strings.Replace(
+		usual, `"metadata":{`, `"metadata":{"ownerReferences":[`+strings.Repeat(`{},`, 400_000)+`{}],`, 1,
+	)
 	before := counted(t, h, outOfBounds, "bounds")
 	if got := asked(t, h, []byte(large)); !got.Allowed || got.UID != "u-1" || len(got.Patch) > 0 ||
-		len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "request.userInfo.extra") {
-		t.Errorf("too much extra: allowed %t, UID %q, warnings %.400q", got.Allowed, got.UID, got.Warnings)
+		len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "metadata.ownerReferences") {
+		t.Errorf("too many owners: allowed %t, UID %q, warnings %.400q", got.Allowed, got.UID, got.Warnings)
 	}
 	if n := counted(t, h, outOfBounds, "bounds") - before; n != 1 {
 		t.Errorf("counted %v times", n)

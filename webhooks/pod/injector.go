@@ -20,7 +20,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/boundedjson"
@@ -47,8 +46,7 @@ const mirrorPod = "kubernetes.io/config.mirror"
 //
 // +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=ignore,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=mpod.memfit.dev,admissionReviewVersions=v1,reinvocationPolicy=IfNeeded,timeoutSeconds=2
 
-// Injector gives new pods what their profile says. It is an [admission.Handler] and not an admission.Defaulter, because
-// a Defaulter cannot return warnings and turns every error into a denial.
+// Injector gives new pods what their profile says.
 type Injector struct {
 	// Resolver knows profiles and owners.
 	Resolver *policy.Resolver
@@ -68,12 +66,12 @@ type Injector struct {
 	Clock clock.PassiveClock
 }
 
-// Handle answers for one pod. It always allows.
-func (h *Injector) Handle(ctx context.Context, req admission.Request) (a admission.Response) {
+// Answer answers for one pod. It always allows.
+func (h *Injector) Answer(ctx context.Context, asked *review) (a *admissionv1.AdmissionResponse) {
 	start, result := h.Clock.Now(), resultError
 	defer func() {
 		if p := recover(); p != nil {
-			a, result = h.failOpen(ctx, "panic", fmt.Errorf("panic: %v\n%s", p, debug.Stack())), resultError
+			a, result = h.failOpen(ctx, asked, "panic", fmt.Errorf("panic: %v\n%s", p, debug.Stack())), resultError
 		}
 		h.Metrics.observe(result, h.Clock.Since(start))
 	}()
@@ -81,76 +79,54 @@ func (h *Injector) Handle(ctx context.Context, req admission.Request) (a admissi
 	defer cancel()
 
 	// Most pods are not governed: their metadata decides, and their spec is never decoded.
-	meta, err := metadataIn(&req)
+	meta, err := asked.meta()
 	if err != nil {
-		return h.failOpen(ctx, "decode", err)
+		return h.failOpen(ctx, asked, "decode", err)
 	}
 	if _, mirrored := meta.Annotations[mirrorPod]; mirrored {
 		result = resultUngoverned
-		return admission.Allowed("")
+		return allowed()
 	}
 	resolved, err := h.Resolver.Resolve(ctx, meta)
 	if err != nil {
-		return h.failOpen(ctx, "lookup", err)
+		return h.failOpen(ctx, asked, "lookup", err)
 	}
 	if resolved.Profile == nil {
 		result = resultUngoverned
 		return notGoverned(resolved)
 	}
-	if a, err = h.inject(ctx, &req, resolved); err != nil {
-		return h.failOpen(ctx, "plan", err)
+	if a, err = h.inject(ctx, asked, meta, resolved); err != nil {
+		return h.failOpen(ctx, asked, "plan", err)
 	}
 	result = resultGoverned
 	return a
 }
 
-// metadataIn decodes the metadata of the pod in a request.
-func metadataIn(req *admission.Request) (*metav1.ObjectMeta, error) {
-	var meta metav1.PartialObjectMetadata
-	if err := boundedjson.Decode(req.Object.Raw, &meta); err != nil {
-		return nil, fmt.Errorf("decoding the pod's metadata: %w", err)
-	}
-	meta.Namespace = req.Namespace
-	return &meta.ObjectMeta, nil
-}
-
-// podIn decodes the pod in a request, and what Go types cannot express of it.
-func podIn(req *admission.Request) (*corev1.Pod, outline, error) {
-	pod := &corev1.Pod{}
-	if err := boundedjson.Decode(req.Object.Raw, pod); err != nil {
-		return nil, outline{}, fmt.Errorf("decoding the pod: %w", err)
-	}
-	pod.Namespace = req.Namespace
-	o, err := outlineOf(req.Object.Raw)
-	return pod, o, err
-}
-
 // inject makes the plan for a governed pod, and the patch that carries it out.
 func (h *Injector) inject(
-	ctx context.Context, req *admission.Request, resolved policy.Resolution,
-) (admission.Response, error) {
+	ctx context.Context, asked *review, meta *metav1.ObjectMeta, resolved policy.Resolution,
+) (*admissionv1.AdmissionResponse, error) {
 	rec, err := h.recommendation(ctx, resolved)
 	if err != nil {
-		return admission.Response{}, err
+		return nil, err
 	}
-	pod, outline, err := podIn(req)
+	pod, err := asked.pod(meta)
 	if err != nil {
-		return admission.Response{}, err
+		return nil, err
 	}
 	in := inject.Input{
-		Pod: pod, Profile: resolved.Profile, Sizes: offersOf(resolved, rec), Facts: h.facts(resolved, rec, pod),
-		Observed: observed(rec), ConfigMapKeys: h.configMapKeys(ctx, pod),
+		Pod: pod.Pod, Profile: resolved.Profile, Sizes: offersOf(resolved, rec), Facts: h.facts(resolved, rec, pod.Pod),
+		Observed: observed(rec), ConfigMapKeys: h.configMapKeys(ctx, pod.Pod),
 	}
-	dryRun := ptr.Deref(req.DryRun, false)
 	var plan inject.Plan
-	if len(in.Sizes) > 0 && !dryRun && h.Canaries.allowed(rec) {
+	if len(in.Sizes) > 0 && !asked.dryRun && h.Canaries.allowed(rec) {
 		plan = h.Canaries.plan(in, rec)
 	} else {
 		plan = inject.MakePlan(in)
 	}
-	a := admission.Allowed("")
-	if a.Patch, err = podPatch(outline, pod, plan); err != nil {
-		return admission.Response{}, err
+	a := allowed()
+	if a.Patch, err = podPatch(pod, plan); err != nil {
+		return nil, err
 	}
 	if len(a.Patch) > 0 {
 		a.PatchType = ptr.To(admissionv1.PatchTypeJSONPatch)
@@ -158,10 +134,11 @@ func (h *Injector) inject(
 	if _, seen := pod.Annotations[v1alpha1.InjectedAnnotation]; seen && len(a.Patch) == 0 {
 		return a, nil // the second call for a pod, after other webhooks: the first one has warned and counted
 	}
-	if !dryRun {
-		h.Metrics.count(plan, pod)
+	if !asked.dryRun {
+		h.Metrics.count(plan, pod.Pod)
 	}
-	return a.WithWarnings(warnings(plan)...), nil
+	a.Warnings = allowed(plan.Warnings()...).Warnings
+	return a, nil
 }
 
 // facts are what the namespace and the nodes allow a new pod that is sized; nil when it is not.
@@ -173,13 +150,6 @@ func (h *Injector) facts(
 	}
 	facts := h.Constraints.In(resolved.Ref.Namespace).FactsFor(pod, h.Constraints.LargestNode())
 	return &facts
-}
-
-func warnings(plan inject.Plan) (all []string) {
-	for _, w := range plan.Warnings() {
-		all = append(all, "memfit: "+w)
-	}
-	return all
 }
 
 // recommendation is what is known of the workload of a new pod; nil when nothing in it matters to the pod.
@@ -268,26 +238,25 @@ func sizesNewPods(p *profile.Profile) bool {
 }
 
 // notGoverned leaves a pod unchanged, with a warning if it names a profile that cannot be used.
-func notGoverned(resolved policy.Resolution) admission.Response {
+func notGoverned(resolved policy.Resolution) *admissionv1.AdmissionResponse {
 	if resolved.Problem == profile.NotFound || resolved.Problem == profile.Ambiguous {
-		return admission.Allowed("").WithWarnings("memfit: " + resolved.Why)
+		return allowed(resolved.Why)
 	}
-	return admission.Allowed("")
+	return allowed()
 }
 
 // failOpen admits the pod as it came, with a warning for the client that creates it, a log line and a count.
-func (h *Injector) failOpen(ctx context.Context, step string, err error) admission.Response {
+func (h *Injector) failOpen(
+	ctx context.Context, asked *review, step string, err error,
+) *admissionv1.AdmissionResponse {
+	log := logf.FromContext(ctx).WithName("admission").WithValues("namespace", asked.namespace, "requestID", asked.uid)
 	// the author of the pod can do something about it
 	if beyond := (*boundedjson.BoundsError)(nil); errors.As(err, &beyond) {
 		h.Metrics.outOfBounds.Inc()
-		logf.FromContext(ctx).Info(
-			"Admitted a pod unchanged, because it is beyond what is read", "field", beyond.Field, "why", beyond.Why,
-		)
-		return admission.Allowed("").WithWarnings("memfit: the pod was admitted unchanged: " + beyond.Error())
+		log.Info("Admitted a pod unchanged, because it is beyond what is read", "field", beyond.Field, "why", beyond.Why)
+		return allowed("the pod was admitted unchanged: " + beyond.Error())
 	}
 	h.Metrics.errors.WithLabelValues(step).Inc()
-	logf.FromContext(ctx).Error(err, "Admitted a pod unchanged", "step", step)
-	return admission.Allowed("").WithWarnings(
-		"memfit: internal error (" + step + "), the pod was admitted unchanged; see the log of memfit",
-	)
+	log.Error(err, "Admitted a pod unchanged", "step", step)
+	return allowed("internal error (" + step + "), the pod was admitted unchanged; see the log of memfit")
 }

@@ -11,9 +11,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/boundedjson"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -37,63 +37,6 @@ func (p *patch) replace(path string, value any) { *p = append(*p, operation{"rep
 
 func (p *patch) remove(path string) { *p = append(*p, operation{Op: "remove", Path: path}) }
 
-// outline is what Go types cannot express of a pod as it was sent: whether a parent is present, or has to be added
-// first.
-type outline struct {
-	annotations                bool
-	whole                      resources // of the pod (spec.resources)
-	initContainers, containers []resources
-}
-
-// resources of one container, or of a pod: whether the field is present, and its parts.
-type resources struct{ present, limits, requests bool }
-
-// skeleton is the pod as the API server sent it, as far as a patch needs to know what is there: a parent that is absent
-// must be added before its child. Go types cannot tell "resources: {}" from no resources.
-type skeleton struct {
-	Metadata struct {
-		Annotations map[string]json.RawMessage `json:"annotations"`
-	} `json:"metadata"`
-	Spec struct {
-		containerSkeleton // the pod's own resources
-
-		InitContainers []containerSkeleton `json:"initContainers"`
-		Containers     []containerSkeleton `json:"containers"`
-	} `json:"spec"`
-}
-
-type containerSkeleton struct {
-	Resources *struct {
-		Limits   map[string]json.RawMessage `json:"limits"` // only their presence matters
-		Requests map[string]json.RawMessage `json:"requests"`
-	} `json:"resources"`
-}
-
-func outlineOf(raw []byte) (outline, error) {
-	var bones skeleton
-	if err := boundedjson.Decode(raw, &bones); err != nil {
-		return outline{}, fmt.Errorf("reading the pod's outline: %w", err)
-	}
-	of := func(list []containerSkeleton) []resources {
-		out := make([]resources, len(list))
-		for i := range list {
-			out[i] = list[i].outline()
-		}
-		return out
-	}
-	return outline{
-		annotations: bones.Metadata.Annotations != nil, whole: bones.Spec.outline(),
-		initContainers: of(bones.Spec.InitContainers), containers: of(bones.Spec.Containers),
-	}, nil
-}
-
-func (c *containerSkeleton) outline() resources {
-	if c.Resources == nil {
-		return resources{}
-	}
-	return resources{present: true, limits: c.Resources.Limits != nil, requests: c.Resources.Requests != nil}
-}
-
 // changes are what becomes of a pod, as [inject.Plan] tells them.
 type changes interface {
 	Edit(container string) inject.Edit
@@ -105,19 +48,16 @@ type changes interface {
 // container env, resizePolicy, and the memory request and limit, which the whole pod may have, too; empty when nothing
 // differs. Fields of newer Kubernetes versions that our Go types do not know remain unchanged: list items that did not
 // change are never rewritten.
-func podPatch(outline outline, pod *corev1.Pod, to changes) ([]byte, error) {
+func podPatch(pod sentPod, to changes) ([]byte, error) {
 	var p patch
 	if text, changed := to.Annotation(); changed {
-		p.annotation(pod, text, outline.annotations)
+		p.annotation(pod.Annotations, text)
 	}
-	if err := p.containers("/spec/initContainers/", pod.Spec.InitContainers, outline.initContainers, to); err != nil {
-		return nil, err
-	}
-	if err := p.containers("/spec/containers/", pod.Spec.Containers, outline.containers, to); err != nil {
-		return nil, err
-	}
+	p.containers("/spec/initContainers/", pod.Spec.InitContainers, pod.initContainers, to)
+	p.containers("/spec/containers/", pod.Spec.Containers, pod.containers, to)
 	if whole := to.Whole(); whole != nil {
-		p.whole(pod, *whole, outline.whole)
+		have := ptr.Deref(pod.Spec.Resources, corev1.ResourceRequirements{})
+		p.resources("/spec/resources", have, pod.Spec.Resources != nil, *whole)
 	}
 	if len(p) == 0 {
 		return nil, nil
@@ -129,37 +69,24 @@ func podPatch(outline outline, pod *corev1.Pod, to changes) ([]byte, error) {
 	return text, nil
 }
 
-// whole writes the memory of the whole pod.
-func (p *patch) whole(pod *corev1.Pod, to memory.Size, have resources) {
-	var was corev1.ResourceRequirements
-	if pod.Spec.Resources != nil {
-		was = *pod.Spec.Resources
-	}
-	p.memory("/spec/resources", "/limits", was.Limits, to.Limit, have.limits, &have)
-	p.memory("/spec/resources", "/requests", was.Requests, to.Request, have.requests, &have)
-}
-
-// annotation writes memfit's own annotation, or removes it when text is empty; present reports whether there are any
-// in the raw object.
-func (p *patch) annotation(pod *corev1.Pod, text string, present bool) {
+// annotation writes memfit's own annotation, or removes it when text is empty.
+func (p *patch) annotation(have map[string]string, text string) {
 	const path = "/metadata/annotations"
 	own := path + "/" + pointer.Replace(v1alpha1.InjectedAnnotation)
-	old, found := pod.Annotations[v1alpha1.InjectedAnnotation]
+	old, found := have[v1alpha1.InjectedAnnotation]
 	switch {
 	case text == "" && found:
 		p.remove(own)
 	case text != "" && text != old:
-		if !present {
+		if have == nil {
 			p.addEmpty(path)
 		}
 		p.add(own, text) // add replaces what is there
 	}
 }
 
-func (p *patch) containers(path string, list []corev1.Container, outline []resources, to changes) error {
-	if len(list) != len(outline) {
-		return fmt.Errorf("%s has %d items as Go types and %d in the request", path, len(list), len(outline))
-	}
+// containers writes the changes of each container of a list; resources reports of each whether it has that field.
+func (p *patch) containers(path string, list []corev1.Container, resources []bool, to changes) {
 	for i := range list {
 		c, e := &list[i], to.Edit(list[i].Name)
 		if e == (inject.Edit{}) {
@@ -173,12 +100,9 @@ func (p *patch) containers(path string, list []corev1.Container, outline []resou
 			listPatch(p, at+"/resizePolicy", c.ResizePolicy, *e.ResizePolicy, policies)
 		}
 		if e.Memory != nil {
-			have, at := outline[i], at+"/resources"
-			p.memory(at, "/limits", c.Resources.Limits, e.Memory.Limit, have.limits, &have)
-			p.memory(at, "/requests", c.Resources.Requests, e.Memory.Request, have.requests, &have)
+			p.resources(at+"/resources", c.Resources, resources[i], *e.Memory)
 		}
 	}
-	return nil
 }
 
 func sameVariable(a, b *corev1.EnvVar) bool {
@@ -186,26 +110,30 @@ func sameVariable(a, b *corev1.EnvVar) bool {
 		(a.ValueFrom == b.ValueFrom || equality.Semantic.DeepEqual(a.ValueFrom, b.ValueFrom))
 }
 
-// memory patches the memory of a resource list; memfit writes no other resource. present reports whether the list
-// exists in the raw object, outline whether its parent does.
-func (p *patch) memory(
-	path, list string, before corev1.ResourceList, after memory.Bytes, present bool, outline *resources,
-) {
-	const key = "/" + string(corev1.ResourceMemory)
-	old, had := before[corev1.ResourceMemory]
-	switch {
-	case had && memory.FromQuantity(old) == after, !had && after == 0:
-	case after == 0:
-		p.remove(path + list + key)
-	default:
-		if !outline.present {
-			p.addEmpty(path)
-			outline.present = true
+// resources writes the memory limit and request of a container or of the whole pod; memfit writes no other resource.
+// present reports whether the field exists.
+func (p *patch) resources(path string, have corev1.ResourceRequirements, present bool, to memory.Size) {
+	for _, list := range []struct {
+		path string
+		have corev1.ResourceList
+		to   memory.Bytes
+	}{{path + "/limits", have.Limits, to.Limit}, {path + "/requests", have.Requests, to.Request}} {
+		const key = "/" + string(corev1.ResourceMemory)
+		old, had := list.have[corev1.ResourceMemory]
+		switch {
+		case had && memory.FromQuantity(old) == list.to, !had && list.to == 0:
+		case list.to == 0:
+			p.remove(list.path + key)
+		default:
+			if !present {
+				p.addEmpty(path)
+				present = true
+			}
+			if list.have == nil {
+				p.addEmpty(list.path)
+			}
+			p.add(list.path+key, list.to.Exact())
 		}
-		if !present {
-			p.addEmpty(path + list)
-		}
-		p.add(path+list+key, after.Exact())
 	}
 }
 

@@ -150,11 +150,7 @@ func TestPatchIsThePlan(t *testing.T) {
 					Profile: &profile.Profile{Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: p.Name}, Spec: &p.Spec},
 				},
 			)
-			outline, err := outlineOf(raw)
-			if err != nil {
-				t.Fatal(err)
-			}
-			patch, err := podPatch(outline, pod, plan)
+			patch, err := podPatch(sent(t, raw, pod), plan)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,11 +188,8 @@ func FuzzPatch(f *testing.F) {
 		}
 		after := before.DeepCopy()
 		change(rng, after)
-		outline, err := outlineOf(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
-		budget.Check(t, patchBudget, len(raw), func() { _, _ = podPatch(outline, before, difference{before, after}) })
+		asSent := sent(t, raw, before)
+		budget.Check(t, patchBudget, len(raw), func() { _, _ = podPatch(asSent, difference{before, after}) })
 		got := decode(t, patched(t, raw, before, after))
 		want, err := json.Marshal(after)
 		if err != nil {
@@ -331,14 +324,25 @@ func someText(rng *rand.Rand) string {
 
 func pick(rng *rand.Rand, options ...string) string { return options[rng.IntN(len(options))] }
 
-// patchOf makes the patch with the outline of the raw pod.
+// patchOf makes the patch of the raw pod.
 func patchOf(t testing.TB, raw []byte, before, after *corev1.Pod) ([]byte, error) {
 	t.Helper()
-	outline, err := outlineOf(raw)
+	return podPatch(sent(t, raw, before), difference{before, after})
+}
+
+// sent is a pod with what the webhook reads of its text besides.
+func sent(t testing.TB, raw []byte, pod *corev1.Pod) sentPod {
+	t.Helper()
+	asked, err := readReview(reviewOf(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return podPatch(outline, before, difference{before, after})
+	p, err := asked.pod(&pod.ObjectMeta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Pod = pod
+	return p
 }
 
 // difference is what became of a pod, as a plan would tell it.

@@ -18,8 +18,6 @@ import (
 const (
 	Pools      = "pools"      // count of those that were used once
 	EmptyPools = "emptyPools" // how many of them hold nothing now
-	PoolSize   = "poolSize"   // bytes
-	PagesRead  = "pagesRead"  // of the process
 )
 
 // ErrNone is returned for a process in which no arena was found, as with PYTHONMALLOC=malloc.
@@ -72,7 +70,6 @@ type arenas struct {
 	s       *attribution.Snapshot
 	pool    uint64
 	pages   int // that may still be read
-	read    int
 	regions []attribution.Region
 	tally
 }
@@ -128,15 +125,12 @@ func (a *arenas) mapping(m *procmem.Mapping) error {
 		}
 	}
 	a.pages -= w.Reads()
-	a.read += w.Reads()
 	if found.pools == 0 || found.pools <= found.odd {
 		return nil
 	}
 	found.committed = last - first
 	a.merge(found)
-	a.regions = append(a.regions, attribution.Region{
-		Start: first, End: last, Kind: attribution.PyArena, Confidence: attribution.Structural,
-	})
+	a.regions = append(a.regions, attribution.Region{Start: first, End: last, Kind: attribution.PyArena})
 	return nil
 }
 
@@ -170,7 +164,6 @@ func (a *arenas) usage() attribution.Usage {
 		Coverage: float64(a.pools) / float64(max(all, 1)),
 		Details: []attribution.Detail{
 			{Name: Pools, Value: int64(a.pools)}, {Name: EmptyPools, Value: int64(a.empty)},
-			{Name: PoolSize, Value: int64(a.pool)}, {Name: PagesRead, Value: int64(a.read)}, //nolint:gosec // 16 KiB
 		},
 	}
 }

@@ -22,16 +22,12 @@ const (
 	Cached      = "cached"      // free, in caches of threads
 	Fast        = "fast"        // free, in fast bins; part of the free amounts
 	Free        = "free"        // all free chunks but the tops, resident or not
-	Top         = "top"         // all tops
-	TopResident = "topResident" // whole resident pages of them
-	TopBeyond   = "topBeyond"   // the part of them that a trim threshold of 128 KiB would give back at the next free
+	TopBeyond   = "topBeyond"   // resident at all tops, beyond what a trim threshold of 128 KiB leaves there
 	Retained    = "retained"    // resident in arenas and not in use
 	BeyondTwo   = "beyondTwo"   // resident in all arenas but the two that hold the most
 	Mapped      = "mapped"      // resident bytes of blocks that are mapped on their own
 	MappedCount = "mappedCount" // how many there are
 	Allocated   = "allocated"   // given to the program from heaps, resident or not
-	Walked      = "walked"      // bytes of chunks that were walked
-	PagesRead   = "pagesRead"   // of the process
 )
 
 // ErrNone is returned for a process in which no arena makes sense: its malloc is another, or it has not been used.
@@ -137,9 +133,7 @@ func (t *tally) arena(ctx context.Context, a *arena) error {
 		if a.main {
 			_, end = extent(t.s, t.s.MappingOf(h.start))
 		}
-		t.regions = append(t.regions, attribution.Region{
-			Start: h.start, End: end, Kind: kind, Confidence: attribution.Structural,
-		})
+		t.regions = append(t.regions, attribution.Region{Start: h.start, End: end, Kind: kind})
 	}
 	t.add(all)
 	t.perArena = append(t.perArena, all.resident)
@@ -216,9 +210,7 @@ func (t *tally) mapped(ctx context.Context) error {
 				return err
 			}
 			t.mappedBytes += resident
-			t.regions = append(t.regions, attribution.Region{
-				Start: m.Start, End: end, Kind: attribution.GlibcMmap, Confidence: attribution.Structural,
-			})
+			t.regions = append(t.regions, attribution.Region{Start: m.Start, End: end, Kind: attribution.GlibcMmap})
 		}
 	}
 	return nil
@@ -279,25 +271,16 @@ func (t *tally) usage(arenas []arena) attribution.Usage {
 			{Name: Cached, Value: int64(memory.FromUint64(t.cached))},
 			{Name: Fast, Value: int64(memory.FromUint64(t.fast))},
 			{Name: Free, Value: int64(memory.FromUint64(t.free))},
-			{Name: Top, Value: int64(memory.FromUint64(t.top))},
-			{Name: TopResident, Value: int64(memory.FromUint64(t.topResident))},
 			{Name: TopBeyond, Value: int64(memory.FromUint64(t.topBeyond))},
 			{Name: Retained, Value: int64(memory.FromUint64(t.sums.resident - min(t.sums.resident, t.inUse)))},
 			{Name: BeyondTwo, Value: int64(memory.FromUint64(beyondTwo(t.perArena)))},
 			{Name: Mapped, Value: int64(t.mappedBytes)},
 			{Name: MappedCount, Value: int64(t.mappedCount)},
 			{Name: Allocated, Value: int64(memory.FromUint64(t.given))},
-			{Name: Walked, Value: int64(memory.FromUint64(t.walked))},
-			{Name: PagesRead, Value: int64(t.read() + t.probe.Reads)},
 		},
 	}
 	if t.size > 0 {
 		u.Coverage = min(1, float64(t.walked)/float64(t.size))
-	}
-	for _, r := range t.regions {
-		for m := t.s.MappingOf(r.Start); m != nil && m.Start < r.End; m = t.s.MappingOf(m.End) {
-			u.CgroupDelayed = u.CgroupDelayed || m.AnonHugePages > 0
-		}
 	}
 	return u
 }

@@ -20,7 +20,6 @@ type sums struct {
 	cached uint64 // in caches of threads: free for their next malloc, in use for everybody else
 	fast   uint64 // in fast bins, which malloc_trim empties
 	free   uint64 // free chunks, those of fast bins included, without the top
-	top    uint64
 
 	whole         uint64 // pages that only free chunks lie on
 	wholeResident uint64
@@ -38,7 +37,6 @@ func (s *sums) add(o sums) {
 	s.cached += o.cached
 	s.fast += o.fast
 	s.free += o.free
-	s.top += o.top
 	s.whole += o.whole
 	s.wholeResident += o.wholeResident
 	s.topResident += o.topResident
@@ -287,7 +285,6 @@ func (w *walker) count(end uint64) {
 	if w.span.end == start {
 		start = w.span.start
 	}
-	w.sums.top = end - w.at
 	from, to := alignUp(start+headerSize, page), alignDown(end, page)
 	w.freePages(from, to)
 	w.topResident = w.window.ResidentBytes(from, to)

@@ -41,7 +41,7 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 	if err != nil {
 		return false
 	}
-	_, err = exe.Section(".go.buildinfo")
+	_, err = exe.ELF.Section(".go.buildinfo")
 	return err == nil
 }
 
@@ -53,9 +53,7 @@ func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attributi
 	for _, m := range heap {
 		size += m.Size()
 		resident += uint64(max(m.RSS, 0))
-		regions = append(regions, attribution.Region{
-			Start: m.Start, End: m.End, Kind: attribution.GoHeap, Confidence: attribution.Structural,
-		})
+		regions = append(regions, attribution.Region{Start: m.Start, End: m.End, Kind: attribution.GoHeap})
 	}
 	c, err := find(ctx, s.Memory, variables(s), size)
 	if err != nil {
@@ -175,9 +173,7 @@ func meta(s *attribution.Snapshot, heap []*procmem.Mapping) []attribution.Region
 			continue
 		}
 		if !adjacent && m.Anonymous() && m.Path == "" {
-			regions = append(regions, attribution.Region{
-				Start: m.Start, End: m.End, Kind: attribution.GoMeta, Confidence: attribution.Heuristic,
-			})
+			regions = append(regions, attribution.Region{Start: m.Start, End: m.End, Kind: attribution.GoMeta})
 		}
 	}
 	return regions

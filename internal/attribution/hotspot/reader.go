@@ -16,11 +16,9 @@ import (
 
 // Names of what [attribution.Usage.Details] holds besides [Flags].
 const (
-	Reserved  = "reserved"  // address space of the heap
-	Regions   = "regions"   // count of regions or spaces
-	Empty     = "empty"     // how many of them hold nothing
-	Filled    = "filled"    // bytes up to where they are filled, resident or not: what the JVM itself calls used
-	PagesRead = "pagesRead" // of the process
+	Regions = "regions" // count of regions or spaces
+	Empty   = "empty"   // how many of them hold nothing
+	Filled  = "filled"  // bytes up to where they are filled, resident or not: what the JVM itself calls used
 )
 
 // Reader reads the heap of a HotSpot JVM.
@@ -82,9 +80,7 @@ func (j *jvm) read() ([]attribution.Region, attribution.Usage, error) {
 	if h.end == 0 {
 		return nil, attribution.Usage{}, err
 	}
-	regions := append(j.code(flags), attribution.Region{
-		Start: h.start, End: h.end, Kind: attribution.JVMHeap, Confidence: attribution.Exact,
-	})
+	regions := append(j.code(flags), attribution.Region{Start: h.start, End: h.end, Kind: attribution.JVMHeap})
 	if err != nil || h.overlap() { // the range is known, what is in it is not
 		h.spans = nil
 	}
@@ -128,9 +124,8 @@ func (j *jvm) usage(h heap, flags map[string]uint64) (attribution.Usage, error) 
 	}
 	u.Coverage = coverage(h, runs)
 	u.Details = append(u.Details,
-		attribution.Detail{Name: Reserved, Value: signed(h.end - h.start)},
 		attribution.Detail{Name: Regions, Value: int64(len(h.spans))}, attribution.Detail{Name: Empty, Value: empty},
-		attribution.Detail{Name: Filled, Value: signed(filled)}, attribution.Detail{Name: PagesRead, Value: int64(j.Reads())},
+		attribution.Detail{Name: Filled, Value: signed(filled)},
 	)
 	for _, name := range append([]string{HeapByMemory}, Flags...) {
 		if value, set := flags[name]; set && value <= math.MaxInt64 {
@@ -176,9 +171,7 @@ func (j *jvm) code(flags map[string]uint64) []attribution.Region {
 	high, err2 := j.static("CodeCache::_high_bound")
 	const largest = 2 << 30 // of a code cache, for HotSpot
 	if err == nil && err2 == nil && low < high && high-low <= largest {
-		regions = append(regions, attribution.Region{
-			Start: low, End: high, Kind: attribution.JVMCode, Confidence: attribution.Exact,
-		})
+		regions = append(regions, attribution.Region{Start: low, End: high, Kind: attribution.JVMCode})
 	}
 	base, err := j.static(
 		"CompressedKlassPointers::_base", "CompressedKlassPointers::_narrow_klass._base", "Universe::_narrow_klass._base",
@@ -202,7 +195,7 @@ func (j *jvm) classSpace(base, size uint64) []attribution.Region {
 		length := min(m.Size(), left)
 		left -= length
 		regions = append(regions, attribution.Region{
-			Start: m.Start, End: m.Start + length, Kind: attribution.JVMClass, Confidence: attribution.Structural,
+			Start: m.Start, End: m.Start + length, Kind: attribution.JVMClass,
 		})
 	}
 	return regions

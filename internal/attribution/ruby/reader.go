@@ -22,8 +22,7 @@ const (
 	EmptyPages = "emptyPages"
 	Slots      = "slots" // count
 	FreeSlots  = "freeSlots"
-	PageSize   = "pageSize"  // bytes
-	PagesRead  = "pagesRead" // of the process
+	PageSize   = "pageSize" // bytes
 )
 
 // ErrNone is returned for a process in which no page was found.
@@ -94,9 +93,7 @@ func (h *heap) all(ctx context.Context) error {
 			continue
 		}
 		if m.Size() == transientSize {
-			h.transient = append(h.transient, attribution.Region{
-				Start: m.Start, End: m.End, Kind: Transient, Confidence: attribution.Heuristic,
-			})
+			h.transient = append(h.transient, attribution.Region{Start: m.Start, End: m.End, Kind: Transient})
 			continue
 		}
 		if err := h.mapping(m); err != nil {
@@ -206,9 +203,7 @@ func (h *heap) page(at uint64) (p page, what verdict, err error) {
 }
 
 func (h *heap) add(at uint64, p page, resident uint64) {
-	h.regions = append(h.regions, attribution.Region{
-		Start: at, End: at + h.size, Kind: attribution.RubyPage, Confidence: attribution.Structural,
-	})
+	h.regions = append(h.regions, attribution.Region{Start: at, End: at + h.size, Kind: attribution.RubyPage})
 	used := min((p.total-p.free)*p.slot, resident)
 	h.pages++
 	h.slots += p.total
@@ -232,7 +227,6 @@ func (h *heap) usage() attribution.Usage {
 		Details: []attribution.Detail{
 			{Name: Pages, Value: h.pages}, {Name: EmptyPages, Value: h.empty}, {Name: Slots, Value: int64(h.slots)},
 			{Name: FreeSlots, Value: int64(h.freeSlots)}, {Name: PageSize, Value: int64(h.size)},
-			{Name: PagesRead, Value: int64(h.words.Reads())},
 		},
 	}
 }

@@ -16,19 +16,14 @@ import (
 
 // Names of what [attribution.Usage.Details] holds. Amounts are bytes; those of pages are whether resident or not.
 const (
-	Pages      = "pages"      // count
 	LargePages = "largePages" // count of those with one large object
 	Young      = "young"      // pages of new objects, and those that wait for them
-	YoungInUse = "youngInUse" // how far the former are filled
 	Old        = "old"        // all others but the pool
 	OldInUse   = "oldInUse"   // allocated in them
 	Pool       = "pool"       // pages that V8 keeps for later, and counts nowhere
 
 	YoungResident = "youngResident" // of Young
 	PoolResident  = "poolResident"  // of Pool
-
-	PagesRead   = "pagesRead"   // of the process
-	unreadPages = "notReadable" // resident pages of V8's size that made no sense
 )
 
 // ErrNone is returned for a process in which no page of V8 was found.
@@ -151,9 +146,9 @@ type heap struct {
 	regions []attribution.Region
 	total   attribution.Usage
 
-	large, young, youngInUse, old, oldInUse, pool uint64
-	youngResident, poolResident                   uint64
-	read, unread                                  uint64 // resident bytes of pages that made sense, and that did not
+	large, young, old, oldInUse, pool uint64
+	youngResident, poolResident       uint64
+	read, unread                      uint64 // resident bytes of pages that made sense, and that did not
 }
 
 // mapping checks each place in a mapping where a page may begin.
@@ -210,9 +205,7 @@ func (h *heap) add(p page, m *procmem.Mapping, runs []procmem.Run) {
 	if m.Has(procmem.Executable) {
 		kind = attribution.V8Code
 	}
-	h.regions = append(h.regions, attribution.Region{
-		Start: p.start, End: p.end(), Kind: kind, Confidence: attribution.Structural,
-	})
+	h.regions = append(h.regions, attribution.Region{Start: p.start, End: p.end(), Kind: kind})
 	resident := procmem.ResidentBytes(runs, p.start, p.end())
 	used := min(p.used()+p.area-p.start, resident) // the header is in use, too
 	h.read += resident
@@ -227,7 +220,6 @@ func (h *heap) add(p page, m *procmem.Mapping, runs []procmem.Run) {
 	case p.flags&(fromSpace|toSpace) != 0:
 		h.young += p.size
 		h.youngResident += resident
-		h.youngInUse += p.used()
 		h.total.FreeResident += words.Size(procmem.ResidentBytes(runs, roundUp(p.area+p.used()), p.end()))
 		h.s.Free(roundUp(p.area+p.used()), p.end())
 	default:
@@ -250,10 +242,8 @@ func (h *heap) usage() attribution.Usage {
 		name  string
 		value uint64
 	}{
-		{Pages, uint64(len(h.pages))}, {LargePages, h.large}, {Young, h.young}, {YoungInUse, h.youngInUse}, {Old, h.old},
-		{OldInUse, h.oldInUse}, {Pool, h.pool}, {YoungResident, h.youngResident},
-		{PoolResident, h.poolResident}, {unreadPages, h.unread},
-		{PagesRead, uint64(h.words.Reads())}, //nolint:gosec // a count
+		{LargePages, h.large}, {Young, h.young}, {Old, h.old}, {OldInUse, h.oldInUse}, {Pool, h.pool},
+		{YoungResident, h.youngResident}, {PoolResident, h.poolResident},
 	} {
 		//nolint:gosec // sums of sizes of mappings, which are below 2^47
 		u.Details = append(u.Details, attribution.Detail{Name: d.name, Value: int64(d.value)})

@@ -28,7 +28,6 @@ const kept = 128
 type Reader struct {
 	s     *attribution.Snapshot
 	left  int
-	reads int
 	pages map[uint64]*[procmem.PageSize]byte
 	order []uint64 // addresses of the pages that are held, the oldest first
 	files map[string]procmem.File
@@ -56,20 +55,8 @@ func (r *Reader) Close() {
 	clear(r.files)
 }
 
-// Forget drops what is held, so that the next words are those of now.
-func (r *Reader) Forget() {
-	for _, page := range r.pages {
-		clear(page[:])
-	}
-	clear(r.pages)
-	r.order = r.order[:0]
-}
-
 // Size is an amount of memory of a process: words of it may be any number.
 func Size(n uint64) memory.Bytes { return memory.Bytes(min(n, math.MaxInt64)) }
-
-// Reads is how many pages were read.
-func (r *Reader) Reads() int { return r.reads }
 
 // Pointer reports whether a word may be a pointer to a structure: it is aligned and lies in a mapping. How many bits an
 // address has depends on the processor and on the kernel.
@@ -131,7 +118,6 @@ func (r *Reader) page(base uint64) (*[procmem.PageSize]byte, error) {
 		return nil, ErrBudget
 	}
 	r.left--
-	r.reads++
 	page := r.room()
 	if err := r.load(page, base); err != nil {
 		return nil, err

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 )
 
 // Errors for a missing answer.
@@ -26,8 +25,6 @@ const (
 	maxDynamic  = 64 << 10 // bytes of the dynamic section: 4,096 entries
 	maxChain    = 4096     // symbols of one bucket
 	maxName     = 1024     // bytes of a name
-	maxScan     = 32 << 20 // bytes of one section that are searched
-	piece       = 96 << 10 // bytes that are searched at a time; a multiple of 24, the size of a symbol
 )
 
 // File is an ELF file. It keeps its headers; everything else is read when it is asked for.
@@ -42,15 +39,12 @@ type File struct {
 
 // Segment is a part of the file that is loaded, at its address in the file.
 type Segment struct {
-	Offset, Addr, FileSize, MemSize uint64
-	Flags                           uint32
+	Offset, Addr, FileSize uint64
+	Flags                  uint32
 }
 
-// Flags of a segment.
-const (
-	Executable = 1
-	Writable   = 2
-)
+// Writable is a flag of a segment.
+const Writable = 2
 
 // Symbol is a symbol of the file, at its address in the file.
 type Symbol struct {
@@ -59,11 +53,9 @@ type Symbol struct {
 
 // Section is a part of the file that has a name.
 type Section struct {
-	Addr, Offset, Size uint64
+	Offset, Size uint64
 
 	name uint32
-	link uint32
-	kind uint32
 }
 
 type sectionTable struct {
@@ -103,7 +95,7 @@ func (f *File) readSegments(offset uint64, size, count int) error {
 		}
 		s := Segment{
 			Flags: le.Uint32(p[4:]), Offset: le.Uint64(p[8:]), Addr: le.Uint64(p[16:]),
-			FileSize: le.Uint64(p[32:]), MemSize: le.Uint64(p[40:]),
+			FileSize: le.Uint64(p[32:]),
 		}
 		switch le.Uint32(p[:]) {
 		case typeLoad:
@@ -158,8 +150,7 @@ func (f *File) readSections() error {
 			return err
 		}
 		all = append(all, Section{
-			name: le.Uint32(h[:]), kind: le.Uint32(h[4:]), Addr: le.Uint64(h[0x10:]), Offset: le.Uint64(h[0x18:]),
-			Size: le.Uint64(h[0x20:]), link: le.Uint32(h[0x28:]),
+			name: le.Uint32(h[:]), Offset: le.Uint64(h[0x18:]), Size: le.Uint64(h[0x20:]),
 		})
 	}
 	f.sections, f.hasSect = all, true
@@ -176,41 +167,6 @@ func (f *File) isName(table Section, index uint32, name string) (bool, error) {
 		return false, err
 	}
 	return string(buf) == name+"\x00", nil
-}
-
-// Search finds a text in a section and returns so many bytes after its first occurrence, fewer at the section's end.
-// It reads at most 32 MiB of the section.
-func (f *File) Search(s Section, text string, behind int) ([]byte, error) {
-	found := []byte(nil)
-	err := f.scan(s, len(text)+behind, func(_ uint64, b []byte) bool {
-		i := indexOf(b, text)
-		if i < 0 {
-			return true
-		}
-		rest := b[i+len(text):]
-		found = slices.Clone(rest[:min(behind, len(rest))])
-		return false
-	})
-	if err == nil && found == nil {
-		err = fmt.Errorf("%w: a text", ErrNotFound)
-	}
-	return found, err
-}
-
-// scan goes over a section in pieces that overlap by so many bytes, until f returns false.
-func (f *File) scan(s Section, overlap int, visit func(offset uint64, b []byte) bool) error {
-	size := min(s.Size, maxScan)
-	buf := make([]byte, min(size, piece+uint64(max(overlap, 0))))
-	for at := uint64(0); at < size; at += piece {
-		b := buf[:min(uint64(len(buf)), size-at)]
-		if err := readFull(f.r, b, s.Offset+at); err != nil {
-			return err
-		}
-		if !visit(at, b) {
-			return nil
-		}
-	}
-	return nil
 }
 
 var le = binary.LittleEndian

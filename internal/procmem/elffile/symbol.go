@@ -4,9 +4,7 @@
 package elffile
 
 import (
-	"bytes"
 	"fmt"
-	"slices"
 )
 
 // dynamic is where the exported symbols are, by their addresses in the file; 0: absent.
@@ -164,59 +162,3 @@ func (f *File) words(addr uint64, count int) ([]uint32, error) {
 	}
 	return words, nil
 }
-
-// maxAliases is how many places in the table of names may end in the name: ".symtab" shares tails of longer names.
-const maxAliases = 64
-
-// Static returns a symbol of the table that linkers write and strip removes (.symtab). It reads both tables, up to 32
-// MiB each, so it is for programs that export nothing, such as those of Go.
-func (f *File) Static(name string) (Symbol, error) {
-	table, err := f.Section(".symtab")
-	if err != nil {
-		return Symbol{}, err
-	}
-	if int(table.link) >= len(f.sections) || len(name) > maxName {
-		return Symbol{}, notExported(name)
-	}
-	at, err := f.namesOf(f.sections[table.link], name)
-	if err != nil {
-		return Symbol{}, err
-	}
-	found := Symbol{}
-	err = f.scan(table, 0, func(_ uint64, b []byte) bool {
-		for ; len(b) >= 24; b = b[24:] {
-			if le.Uint16(b[6:]) != 0 && slices.Contains(at, le.Uint32(b)) {
-				found = Symbol{Value: le.Uint64(b[8:]), Size: le.Uint64(b[16:])}
-				return false
-			}
-		}
-		return true
-	})
-	if err == nil && found.Value == 0 {
-		err = notExported(name)
-	}
-	return found, err
-}
-
-// namesOf are the indices of this name in a table of names.
-func (f *File) namesOf(table Section, name string) ([]uint32, error) {
-	var at []uint32
-	whole := name + "\x00"
-	err := f.scan(table, len(whole), func(offset uint64, b []byte) bool {
-		for from := 0; len(at) < maxAliases; {
-			i := indexOf(b[from:], whole)
-			if i < 0 {
-				break
-			}
-			//nolint:gosec // both are below 32 MiB
-			if index := uint32(offset) + uint32(from+i); !slices.Contains(at, index) {
-				at = append(at, index)
-			}
-			from += i + 1
-		}
-		return len(at) < maxAliases
-	})
-	return at, err
-}
-
-func indexOf(b []byte, text string) int { return bytes.Index(b, []byte(text)) }

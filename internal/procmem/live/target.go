@@ -55,14 +55,14 @@ func (t *Target) open(pid int) (err error) {
 	if t.process, err = procmem.Read(t.dir, pid); err != nil {
 		return err
 	}
-	aux, err := procmem.Auxiliary(t.dir)
+	size, err := procmem.PageSizeOf(t.dir)
 	if err != nil {
 		return err
 	}
-	if aux.PageSize != procmem.PageSize {
-		return fmt.Errorf("pages of %d bytes are not supported", aux.PageSize)
+	if size != procmem.PageSize {
+		return fmt.Errorf("pages of %d bytes are not supported", size)
 	}
-	t.process.Threads = t.threads()
+	t.process.RobustLists = t.robustLists()
 	return nil
 }
 
@@ -129,15 +129,15 @@ func (t *Target) ReadAt(p []byte, addr uint64) (int, error) {
 // maxThreads is how many threads are asked where their stack is.
 const maxThreads = 4096
 
-// threads asks the kernel for the robust list of each thread but the first. A thread that is gone is left out.
-func (t *Target) threads() []procmem.Thread {
+// robustLists asks the kernel for the robust list of each thread but the first. A thread that is gone is left out.
+func (t *Target) robustLists() []uint64 {
 	dir, err := t.dir.open("task", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = dir.Close() }()
 	names, _ := dir.Readdirnames(maxThreads)
-	var threads []procmem.Thread
+	var heads []uint64
 	for _, name := range names {
 		tid, err := strconv.Atoi(name)
 		if err != nil || tid == t.process.PID {
@@ -150,8 +150,8 @@ func (t *Target) threads() []procmem.Thread {
 			unix.SYS_GET_ROBUST_LIST, uintptr(tid), uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&length)),
 		)
 		if errno == 0 && head != 0 {
-			threads = append(threads, procmem.Thread{TID: tid, RobustList: uint64(head)})
+			heads = append(heads, uint64(head))
 		}
 	}
-	return threads
+	return heads
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/records"
 	decision "github.com/memfit/memfit/internal/workload"
 )
 
@@ -27,9 +28,8 @@ type maps struct {
 	// owners are ReplicaSets and Deployments; their names differ.
 	owners   map[client.ObjectKey]*metav1.PartialObjectMetadata
 	profiles []v1alpha1.ClusterMemoryProfile
-	// recommended are the names of MemoryRecommendations that exist. It is made full beforehand, so that it counts for
-	// nobody.
-	recommended map[client.ObjectKey]bool
+	// workloads are those of MemoryRecommendations, by the name of theirs.
+	workloads map[client.ObjectKey]*workload
 
 	writes writes
 	// weigh also adds up the size of checkpoints.
@@ -60,7 +60,10 @@ func (m *maps) Get(_ context.Context, key client.ObjectKey, obj client.Object, _
 			return nil
 		}
 	case *v1alpha1.MemoryRecommendation:
-		if m.recommended[key] {
+		if w := m.workloads[key]; w != nil && w.recommended {
+			owner := m.owners[client.ObjectKey{Namespace: w.ref.Namespace, Name: w.ref.Name}]
+			out.ResourceVersion = "1" // as a cache that lags: no other writer is here
+			out.OwnerReferences = []metav1.OwnerReference{records.Owner(w.ref, owner.UID)}
 			return nil
 		}
 	case *v1alpha1.MemoryCheckpoint:
@@ -82,7 +85,7 @@ func (m *maps) List(_ context.Context, list client.ObjectList, _ ...client.ListO
 
 func (m *maps) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
 	if _, ok := obj.(*v1alpha1.MemoryRecommendation); ok {
-		m.recommended[client.ObjectKeyFromObject(obj)] = true
+		m.workloads[client.ObjectKeyFromObject(obj)].recommended = true
 	}
 	return m.wrote(obj)
 }

@@ -18,20 +18,19 @@ import (
 
 // cost is what one measurement found.
 type cost struct {
-	what, server string
-	containers   int
-	perWorkload  int
-	pass         time.Duration // processor time of one pass over all containers, garbage collection included
-	heap         memory.Bytes  // live, of all containers
-	checkpoint   memory.Bytes  // of all containers, as JSON carries it
+	containers  int
+	perWorkload int
+	pass        time.Duration // processor time of a minute of operation, garbage collection included
+	heap        memory.Bytes  // live, of all containers
+	checkpoint  memory.Bytes  // of all containers, as JSON carries it
 }
 
 func (c cost) perContainer(n int64) int64 { return n / int64(c.containers) }
 
 func (c cost) String() string {
-	return fmt.Sprintf("what=%s containers=%d containers_per_workload=%d server=%s pass_ms=%d ns_per_container=%d "+
+	return fmt.Sprintf("what=loop containers=%d containers_per_workload=%d pass_ms=%d ns_per_container=%d "+
 		"heap_bytes_per_container=%d checkpoint_bytes_per_container=%d",
-		c.what, c.containers, c.perWorkload, c.server, c.pass.Milliseconds(),
+		c.containers, c.perWorkload, c.pass.Milliseconds(),
 		c.perContainer(c.pass.Nanoseconds()), c.perContainer(int64(c.heap)), c.perContainer(int64(c.checkpoint)))
 }
 

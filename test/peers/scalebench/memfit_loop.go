@@ -35,8 +35,23 @@ const (
 	killCountersInterval = time.Minute
 )
 
-// loopSchedule: 312 samples a replica.
-var loopSchedule = schedule{days: time.Hour, recent: 15 * time.Second, span: 30 * time.Minute}
+// A container is sampled for a week and a day before the measurement: every hour, and at the end as often as memfit
+// does.
+const (
+	lookBack   = 8 * 24 * time.Hour
+	recentSpan = 30 * time.Minute
+)
+
+// eachSample calls f with every time of these samples, oldest first; the last is just before the epoch.
+func eachSample(f func(time.Time)) {
+	at := epoch.Add(-lookBack)
+	for ; at.Before(epoch.Add(-recentSpan)); at = at.Add(time.Hour) {
+		f(at)
+	}
+	for at = epoch.Add(-recentSpan); at.Before(epoch); at = at.Add(usageInterval) {
+		f(at)
+	}
+}
 
 // runtimesOf are the profiles of the clusters here, taken in turn.
 var runtimesOf = []v1alpha1.RuntimeType{
@@ -59,6 +74,8 @@ type workload struct {
 	ref  memory.WorkloadRef
 	like *container
 	pods []*corev1.Pod
+
+	recommended bool // it has a MemoryRecommendation
 }
 
 // newOperator is a memfit that has seen nothing of its workloads yet.
@@ -66,7 +83,7 @@ func newOperator(ctx context.Context, workloads, replicas int) (*operator, error
 	o := &operator{
 		maps: &maps{
 			pods: map[client.ObjectKey]*corev1.Pod{}, owners: map[client.ObjectKey]*metav1.PartialObjectMetadata{},
-			recommended: map[client.ObjectKey]bool{},
+			workloads: map[client.ObjectKey]*workload{},
 		},
 		clock: clocktesting.NewFakePassiveClock(epoch.Add(-lookBack)), inbox: inbox.NewInbox(),
 	}
@@ -81,7 +98,7 @@ func newOperator(ctx context.Context, workloads, replicas int) (*operator, error
 			return nil, err
 		}
 		o.workloads = append(o.workloads, w)
-		o.maps.recommended[client.ObjectKey{Namespace: w.ref.Namespace, Name: policy.RecordName(w.ref)}] = false
+		o.maps.workloads[client.ObjectKey{Namespace: w.ref.Namespace, Name: policy.RecordName(w.ref)}] = w
 	}
 	resolver := policy.New(o.maps, nil)
 	if err := resolver.Rebuild(ctx); err != nil {
@@ -229,7 +246,7 @@ func (o *operator) remember(ctx context.Context) error {
 		}
 		var last time.Time
 		var failed error
-		loopSchedule.each(func(at time.Time) {
+		eachSample(func(at time.Time) {
 			o.measure(w, at)
 			last = at
 			if pending += len(w.pods); pending >= 2000 && failed == nil { // the mailbox holds 4096
@@ -281,10 +298,10 @@ func (o *operator) kill(w *workload, at time.Time) {
 	o.inbox.Observe(w.ref, oom.Observe(pod))
 }
 
-// memfitLoop is a minute of the operator: four readings of every container and one of its kill counter taken in, each
+// loop is a minute of the operator: four readings of every container and one of its kill counter taken in, each
 // workload offered for a look at each of them, what is worth it written. It is the mean of eleven, in which every
 // checkpoint is written once.
-func memfitLoop(ctx context.Context, containers, replicas int, profiles string) (cost, error) {
+func loop(ctx context.Context, containers, replicas int, profiles string) (cost, error) {
 	o, err := newOperator(ctx, containers/replicas, replicas)
 	if err != nil {
 		return cost{}, err
@@ -309,7 +326,7 @@ func memfitLoop(ctx context.Context, containers, replicas int, profiles string) 
 	}
 	runtime.KeepAlive(o)
 	return cost{
-		what: "loop", server: "memfit", containers: containers, perWorkload: replicas, pass: pass / minutes, heap: heap,
+		containers: containers, perWorkload: replicas, pass: pass / minutes, heap: heap,
 		checkpoint: memory.Bytes(o.maps.checkpoints * int64(len(o.workloads)) / max(o.maps.writes.checkpoints, 1)),
 	}, err
 }
