@@ -312,6 +312,16 @@ const (
 	IncreaseAfterKill IncreasePolicy = "AfterKill"
 )
 
+// RescuePolicy decides whether memfit raises a limit before the kernel kills.
+// +kubebuilder:validation:Enum=Disabled;Enabled
+type RescuePolicy string
+
+// The rescue policies.
+const (
+	RescueDisabled RescuePolicy = "Disabled"
+	RescueEnabled  RescuePolicy = "Enabled"
+)
+
 // SizingPosture is a point on the curve between OOM kills and unused memory.
 // +kubebuilder:validation:Enum=Frugal;Balanced;Cautious
 type SizingPosture string
@@ -351,6 +361,7 @@ type Bounds struct {
 // SizingSpec configures requests and limits.
 // +kubebuilder:validation:XValidation:rule="!has(self.request) || !has(self.request.min) || !has(self.limit) || !has(self.limit.max) || string(self.request.min).matches('[eE][-+]?[0-9]{3}') || string(self.limit.max).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self.request.min)) || !isQuantity(string(self.limit.max)) || quantity(string(self.request.min)).compareTo(quantity(string(self.limit.max))) <= 0",message="request.min must not be above limit.max: no size could satisfy both"
 // +kubebuilder:validation:XValidation:rule="!has(self.increase) || self.increase != 'AfterKill' || has(self.decrease) && self.decrease == 'Never'",message="increase: AfterKill needs decrease: Never: a limit that memfit lowers would be raised again only after a kill"
+// +kubebuilder:validation:XValidation:rule="!has(self.rescue) || self.rescue != 'Enabled' || !has(self.mode) || self.mode in ['InPlace', 'InPlaceOrEvict']",message="rescue: Enabled needs mode: InPlace or InPlaceOrEvict: a rescue resizes a running pod"
 type SizingSpec struct {
 	// mode is Disabled, Recommend (default: write the number, change
 	// nothing), OnCreate (new pods get it), InPlace (running pods are resized without restart where the kubelet can) or
@@ -390,6 +401,16 @@ type SizingSpec struct {
 	// limit as use asks for it; bounds are kept in any case.
 	// +optional
 	Increase IncreasePolicy `json:"increase,omitempty"`
+
+	// rescue is Disabled (default) or Enabled: when the agent of a node predicts that a container reaches its limit within
+	// about half a second, memfit raises that limit in place before the kernel kills. The raise is a loan to one pod: the
+	// growth of 30s, at least 25% of the limit, at most what limit.max, the node, LimitRange, ResourceQuota and the change
+	// budget allow. It ends when the container has needed no more than its previous limit for 1h, or becomes the
+	// recommended size. Two loans without relief within 1h count as a leak, which gets no third. A rescue never restarts
+	// or evicts. It needs the agent (config/agent) and mode InPlace or InPlaceOrEvict; with an inherited mode other than
+	// these it has no effect. Leave it Disabled where a process that fails early is better than one that fails late.
+	// +optional
+	Rescue RescuePolicy `json:"rescue,omitempty"`
 
 	// oom configures the reaction to an OOM kill.
 	// +optional

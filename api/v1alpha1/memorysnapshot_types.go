@@ -412,8 +412,44 @@ type ContainerSnapshot struct {
 	Usage *resource.Quantity `json:"usage,omitempty"`
 }
 
+// Alarm is the prediction that a container reaches its memory limit within the time that a higher limit takes to become
+// effective, about half a second. It is the last alarm of the pod; time is when it was raised, and it is not removed
+// when the container no longer grows. It claims what the agent read: the manager compares it with the pod before it
+// lends memory (sizing.rescue of a profile).
+type Alarm struct {
+	// container is the container's name.
+	// +kubebuilder:validation:MaxLength=63
+	Container string `json:"container"`
+	// containerID is the instance of the container, as its cgroup has it: status.containerStatuses[].containerID of the
+	// pod without the part up to "://".
+	// +kubebuilder:validation:MaxLength=128
+	ContainerID string `json:"containerID"`
+	// demand is the memory of the container that the kernel could not reclaim at time: usage without page cache, and
+	// swap.
+	Demand resource.Quantity `json:"demand"`
+	// growthPerSecond is how much demand grew in a second, over the last readings. Example: 100Mi.
+	GrowthPerSecond resource.Quantity `json:"growthPerSecond"`
+	// limit is the memory limit that the kernel enforced at time: the lower one of the container's and the pod's cgroup.
+	Limit resource.Quantity `json:"limit"`
+	// sequence is higher than that of every earlier alarm of the pod, also after a restart of the agent. An alarm whose
+	// sequence is not above the last one handled is ignored.
+	// +kubebuilder:validation:Minimum=1
+	Sequence int64 `json:"sequence"`
+	// time is when demand and limit were read, by the node's clock.
+	Time metav1.MicroTime `json:"time"`
+	// timeToLimit is (limit - demand) / growthPerSecond at time: how long until the limit is reached. 0s: it is reached.
+	// Example: 380ms.
+	TimeToLimit metav1.Duration `json:"timeToLimit"`
+}
+
 // MemorySnapshotStatus is what the agent of a node found out about one pod.
 type MemorySnapshotStatus struct {
+	// alarm is the last prediction that a container of the pod is about to reach its memory limit; absent: none since the
+	// agent started. It is written immediately, in a request of its own, at most once a second for each container; all
+	// other fields keep their last values and observedTime.
+	// +optional
+	Alarm *Alarm `json:"alarm,omitempty"`
+
 	// cgroupVersion of the node: v1 or v2.
 	// +kubebuilder:validation:Enum=v1;v2
 	CgroupVersion string `json:"cgroupVersion"`

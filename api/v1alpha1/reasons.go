@@ -250,6 +250,15 @@ const (
 	// EventReverted: kills, restarts or an unready pod followed a lower limit, and it is rolled back from every pod.
 	// memfit does not retry it for a week.
 	EventReverted = "Reverted"
+	// EventMemoryLoaned: memfit raised the limit of a container that was about to reach it, before the kernel killed it
+	// (sizing.rescue: Enabled). The note has the old and the new limit, the growth and when the loan ends. If it happens
+	// again, raise limit.max or find out what grows.
+	EventMemoryLoaned = "MemoryLoaned"
+	// EventLoanReturned: a loan has ended: the limit is back at what it was, or the workload's recommendation covers it.
+	EventLoanReturned = "LoanReturned"
+	// EventOOMExpected: a container is about to be OOM-killed, and memfit lends it no memory. The note has the number of
+	// seconds and the reason, for example a leak, limit.max or a node short of memory; fix what it names.
+	EventOOMExpected = "OOMExpected"
 	// EventConflictingWriter: another writer changed a size that memfit had set, and memfit ignores these pods for 24
 	// hours. Let only one of the two write it.
 	EventConflictingWriter = "ConflictingWriter"

@@ -17,11 +17,12 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// clients returns one for pods, in protobuf, and one for memfit's kinds, which have JSON only.
-func clients(config *rest.Config) (core, own *rest.RESTClient, err error) {
+// clients returns one for pods, in protobuf, and two for memfit's kinds, which have JSON only: urgent holds no request
+// back; who uses it bounds them.
+func clients(config *rest.Config) (core, own, urgent *rest.RESTClient, err error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	codecs := serializer.NewCodecFactory(scheme).WithoutConversion()
 	forGroup := func(group schema.GroupVersion, path, content string) (*rest.RESTClient, error) {
@@ -33,8 +34,13 @@ func clients(config *rest.Config) (core, own *rest.RESTClient, err error) {
 		return rest.RESTClientFor(c)
 	}
 	if core, err = forGroup(corev1.SchemeGroupVersion, "/api", runtime.ContentTypeProtobuf); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	own, err = forGroup(v1alpha1.GroupVersion, "/apis", runtime.ContentTypeJSON)
-	return core, own, err
+	if own, err = forGroup(v1alpha1.GroupVersion, "/apis", runtime.ContentTypeJSON); err != nil {
+		return nil, nil, nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	urgent, err = forGroup(v1alpha1.GroupVersion, "/apis", runtime.ContentTypeJSON)
+	return core, own, urgent, err
 }

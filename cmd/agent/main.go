@@ -27,6 +27,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/memfit/memfit/cmd/agent/internal/pods"
+	"github.com/memfit/memfit/cmd/agent/internal/profiles"
 	"github.com/memfit/memfit/cmd/agent/internal/scan"
 	"github.com/memfit/memfit/cmd/agent/internal/see"
 	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
@@ -93,13 +94,14 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("finding the API server: %w", err)
 	}
-	core, own, err := clients(config)
+	core, own, urgent, err := clients(config)
 	if err != nil {
 		return err
 	}
-	set, writer, watchdog := pods.NewSet(), snapshot.NewWriter(own), liveness.NewWatchdog(clock.RealClock{})
+	set, writer, watchdog := pods.NewSet(), snapshot.NewWriter(own, urgent), liveness.NewWatchdog(clock.RealClock{})
+	rescues := profiles.NewSet()
 	loop := &scan.Loop{
-		Tree: tree, Proc: live.Proc(o.proc), Pods: set, Writer: writer, Node: o.node, Log: log,
+		Rescues: rescues.Rescues, Tree: tree, Proc: live.Proc(o.proc), Pods: set, Writer: writer, Node: o.node, Log: log,
 		Metrics: scan.NewMetrics(prometheus.DefaultRegisterer),
 	}
 	if loop.Created, err = created(ctx, o.cgroups, folder(o.cgroups), log); err != nil {
@@ -116,6 +118,7 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		return err
 	}
 	go set.Watch(ctx, core, o.node)
+	go rescues.Watch(ctx, own)
 	go writer.Run(ctx)
 	log.Info("The agent starts", "version", version, "node", o.node, "tier", o.tier, "cgroup", tree.Version().String())
 	tick(ctx, loop, &lastTick)
@@ -129,7 +132,8 @@ const accountEvery = 5 * time.Second
 func tick(ctx context.Context, loop *scan.Loop, lastTick *atomic.Int64) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	ticker := time.NewTicker(scan.TickEvery)
+	every := scan.TickEvery
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	accounted, used := time.Now(), scan.ThreadTime()
 	for {
@@ -138,6 +142,10 @@ func tick(ctx context.Context, loop *scan.Loop, lastTick *atomic.Int64) {
 			return
 		case now := <-ticker.C:
 			loop.Tick(ctx, now)
+			if next := loop.Every(); next != every {
+				every = next
+				ticker.Reset(every)
+			}
 			lastTick.Store(time.Now().UnixNano())
 			if elapsed := now.Sub(accounted); elapsed >= accountEvery {
 				total := scan.ThreadTime()

@@ -59,8 +59,12 @@ func kindOf(c prometheus.Collector) string {
 		return "histogram"
 	case prometheus.Metric:
 		var one dto.Metric
-		if err := c.Write(&one); err == nil && one.Counter != nil {
+		switch err := c.Write(&one); {
+		case err != nil:
+		case one.Counter != nil:
 			return "counter"
+		case one.Histogram != nil:
+			return "histogram"
 		}
 	}
 	return "gauge"

@@ -103,7 +103,15 @@ func (r *Recorder) killed(s Sample) bool {
 	return rose
 }
 
+// push keeps a point. One that comes no later than fastest after the last but one replaces the last, so that the ring
+// holds a minute however often a container is read.
 func (r *Recorder) push(p point) {
+	if r.count > 1 {
+		last, before := (r.next-1+ringSize)%ringSize, (r.next-2+ringSize)%ringSize
+		if p.at.Sub(r.ring[before].at) <= fastest && p.at.After(r.ring[last].at) {
+			r.next, r.count = last, r.count-1
+		}
+	}
 	r.ring[r.next] = p
 	r.next = (r.next + 1) % ringSize
 	r.count = min(r.count+1, ringSize)
@@ -184,6 +192,10 @@ func (r *Recorder) Usage() memory.Bytes {
 	}
 	return r.ring[(r.next-1+ringSize)%ringSize].usage
 }
+
+// Demand is what the container needed at the last sample: if that was partial, page cache and swap are those of the
+// last full one.
+func (r *Recorder) Demand() memory.Bytes { return r.held().Plus(r.last.Swap) }
 
 // Last is the last reading that was not partial, with its time and the pod's limit; a zero time means that there is
 // none.

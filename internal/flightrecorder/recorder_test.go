@@ -523,3 +523,24 @@ func TestWrites(t *testing.T) {
 		t.Error("a kill is not told at once, or below the floor")
 	}
 }
+
+// TestReadOftenForAMinute: the record of a container that is read every 50 ms goes as far back as that of others, and
+// ends with its last reading.
+func TestReadOftenForAMinute(t *testing.T) {
+	r := New(true)
+	end := 2 * time.Minute
+	for at := time.Duration(0); at <= end; at += hurried {
+		r.Add(full(at, memory.Bytes(at.Milliseconds())*memory.KiB))
+	}
+	points := r.points(start.Add(end))
+	first, last := points[0], points[len(points)-1]
+	back := last.at.Sub(first.at)
+	if back < kept-time.Second || !last.at.Equal(start.Add(end)) || r.Usage() != last.usage {
+		t.Errorf("%d points of %s, the last at %s", len(points), back, last.at)
+	}
+	for i := 1; i < len(points)-1; i++ {
+		if gap := points[i].at.Sub(points[i-1].at); gap != fastest {
+			t.Fatalf("point %d comes %s after the one before", i, gap)
+		}
+	}
+}

@@ -226,7 +226,8 @@ func TestContainerSizingHasEveryDefault(t *testing.T) {
 		Limit:    &v1alpha1.Bounds{Min: quantity("256Mi"), Max: quantity("4Gi")},
 		Request:  &v1alpha1.Bounds{Min: quantity("16Mi")},
 		Decrease: v1alpha1.DecreaseAllowed, Increase: v1alpha1.IncreaseAllowed,
-		OOM: &v1alpha1.OOMSpec{FactorPercent: new(int32(150)), MinIncrease: quantity("64Mi")},
+		Rescue: v1alpha1.RescueDisabled,
+		OOM:    &v1alpha1.OOMSpec{FactorPercent: new(int32(150)), MinIncrease: quantity("64Mi")},
 		Disruption: &v1alpha1.DisruptionSpec{
 			Cooldown: &metav1.Duration{Duration: time.Hour}, MaxUnavailable: new(intstr.FromInt32(1)),
 			MinChangePercent: new(int32(10)),

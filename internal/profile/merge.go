@@ -28,7 +28,8 @@ func builtin() *v1alpha1.MemoryProfileSpec {
 			Limit:    &v1alpha1.Bounds{Min: new(resource.MustParse("16Mi"))},
 			Request:  &v1alpha1.Bounds{Min: new(resource.MustParse("16Mi"))},
 			Decrease: v1alpha1.DecreaseAllowed, Increase: v1alpha1.IncreaseAllowed,
-			OOM: &v1alpha1.OOMSpec{FactorPercent: new(int32(150)), MinIncrease: new(resource.MustParse("64Mi"))},
+			Rescue: v1alpha1.RescueDisabled,
+			OOM:    &v1alpha1.OOMSpec{FactorPercent: new(int32(150)), MinIncrease: new(resource.MustParse("64Mi"))},
 			Disruption: &v1alpha1.DisruptionSpec{
 				Cooldown:       &metav1.Duration{Duration: period.Hour.Duration()},
 				Watch:          &metav1.Duration{Duration: (10 * period.Minute).Duration()},

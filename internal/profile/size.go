@@ -50,6 +50,14 @@ func (c *Container) SizePolicy() recommend.Policy {
 	return p
 }
 
+// Rescues reports whether memfit may raise the limit of the running container before the kernel kills: sizing.rescue is
+// Enabled, and the mode in effect resizes running pods.
+func (c *Container) Rescues() bool {
+	mode := c.Sizing.Mode
+	return c.Sizing.Rescue == v1alpha1.RescueEnabled &&
+		(mode == v1alpha1.SizingInPlace || mode == v1alpha1.SizingInPlaceOrEvict)
+}
+
 // MaxUnavailable returns how many of a workload's replicas may be unavailable at the same time. A share is rounded
 // down, and at least 1, so that a small workload is changed one pod at a time.
 func MaxUnavailable(d *v1alpha1.DisruptionSpec, replicas int) int32 {

@@ -364,6 +364,12 @@ var rooms = []room{
 		never:   slices.Concat(clients, kinds),
 	},
 	{
+		// whether a container that is about to reach its limit is lent memory: asked by the agent and by the manager
+		name: "rescue", dir: "internal/rescue/...", noStd: pure,
+		ours:  []string{"api/v1alpha1", "internal/format", "internal/memory"},
+		never: clients,
+	},
+	{
 		// Runs on every node, so it stays small: of client-go it has the client for one kind and the list-and-watch of
 		// tools/cache (1.3 MB of program), and neither informers nor the clients of all kinds.
 		name: "agent", dir: "cmd/agent/...",
@@ -371,10 +377,11 @@ var rooms = []room{
 			"api/v1alpha1", "cmd/agent/internal/...", "internal/attribution/...", "internal/cgroup", "internal/detect",
 			"internal/flightrecorder",
 			"internal/format", "internal/levers", "internal/liveness", "internal/memory", "internal/pagemap",
-			"internal/procmem/...",
+			"internal/procmem/...", "internal/rescue",
 		},
 		outside: []string{
 			"github.com/fsnotify/fsnotify", // inotify: new cgroups at once
+			"golang.org/x/time/rate",       // token buckets that take the time as an argument
 			"github.com/prometheus/client_golang/...", "k8s.io/api/core/v1", "k8s.io/apimachinery/...",
 			"k8s.io/client-go/rest", "k8s.io/client-go/tools/cache", "k8s.io/klog/v2", "k8s.io/utils/clock",
 		},

@@ -67,6 +67,8 @@ func TestBadProfiles(t *testing.T) {
 		`{role: Defaults, runtime: {version: "20"}}`:  "role: Defaults hands on tuning, sizing and drift",
 		`{role: Defaults, runtime: {libc: Musl}}`:     "role: Defaults hands on tuning, sizing and drift",
 		`{sizing: {increase: AfterKill}}`:             "increase: AfterKill needs decrease: Never",
+		`{sizing: {mode: OnCreate, rescue: Enabled}}`: "rescue: Enabled needs mode: InPlace or InPlaceOrEvict",
+		`{sizing: {rescue: Always}}`:                  `supported values: "Disabled", "Enabled"`,
 		`{sizing: {mode: Auto}}`:                      `supported values: "Disabled", "Recommend", "OnCreate", "InPlace", "InPlaceOrEvict"`,
 		`{sizing: {headroomPercent: 300}}`:            "should be less than or equal to 200",
 		`{sizing: {limit: {min: 64}}}`: "min is below 1Mi: write it with a " +

@@ -29,6 +29,8 @@ type Pods interface {
 // Writer takes snapshots and reports later whether they were written.
 type Writer interface {
 	Submit(pod *snapshot.Pod, status *v1alpha1.MemorySnapshotStatus) bool
+	// Alarm submits the alarm of a status before all snapshots.
+	Alarm(pod *snapshot.Pod, status *v1alpha1.MemorySnapshotStatus) bool
 	Results() <-chan snapshot.Result
 }
 
@@ -73,6 +75,8 @@ type Loop struct {
 	Pods    Pods
 	Writer  Writer
 	Explain Explainer // nil at tier Watch
+	// Rescues reports whether containers of a namespace may be lent memory; nil: no container may.
+	Rescues func(namespace string) bool
 	// Created reports whether cgroups were created since the last call; nil: unknown.
 	Created func() bool
 	Node    string
@@ -82,6 +86,8 @@ type Loop struct {
 	containers map[string]*container // by ID
 	objects    map[types.UID]*object // by pod
 	governor   flightrecorder.Governor
+	alarms     alarms
+	ticked     time.Time // the last tick that read all containers
 
 	normalDebts, urgentDebts debts
 
@@ -109,6 +115,7 @@ type container struct {
 	found         time.Time    // when its cgroup was found
 	asked         string       // what the pod asked for when the last look began
 	answers       bool         // the result of that inspection is what a user waits for
+	rescue        rescued
 }
 
 // object is a pod and its snapshot.
@@ -119,6 +126,7 @@ type object struct {
 	written *v1alpha1.MemorySnapshotStatus // what was handed over last; nil: nothing, or it failed
 	trigger bool
 	found   time.Time // when it was first seen
+	alarm   *v1alpha1.Alarm
 	// history is, by container name, what instances that are gone left behind.
 	history map[string]history
 	check   time.Time // not before then it is compared with what was written
@@ -135,8 +143,11 @@ type history struct {
 }
 
 const (
-	// TickEvery is how often Tick should be called: the shortest interval of a container.
+	// TickEvery is how often Tick should be called, unless [Loop.Every] is less: the shortest interval of a container that
+	// is not about to reach its limit.
 	TickEvery = 250 * time.Millisecond
+	// earlyMost is how much sooner than TickEvery a tick may come.
+	earlyMost = TickEvery / 5
 	// searchEvery is how often cgroups are listed without a notification of a change. A pod that is new to the API server,
 	// or a cgroup that has gone, shortens it to searchSoon, and a new cgroup to the next tick.
 	searchEvery = 10 * time.Second
@@ -149,8 +160,14 @@ const (
 	keptAfter = time.Minute
 )
 
-// Tick does what is due now.
+// Tick does what is due now. Between two ticks that read all containers, it reads those that are about to reach their
+// limit, and nothing else.
 func (l *Loop) Tick(ctx context.Context, now time.Time) {
+	if since := now.Sub(l.ticked); 0 <= since && since < TickEvery-earlyMost {
+		l.hurry(now)
+		return
+	}
+	l.ticked = now
 	if l.containers == nil {
 		l.containers, l.objects = map[string]*container{}, map[types.UID]*object{}
 		l.normalDebts, l.urgentDebts = debts{share: InspectMost, paid: now}, debts{share: UrgentMost, paid: now}
@@ -209,7 +226,7 @@ func (l *Loop) searchCgroups(now time.Time) {
 	}
 	for id, c := range l.containers {
 		if !there[id] && c.gone.IsZero() {
-			c.gone = now
+			l.ended(c, now)
 		}
 	}
 	l.searched = true

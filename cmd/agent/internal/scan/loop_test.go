@@ -31,7 +31,7 @@ import (
 
 // node is a node of cgroup v1 whose files a test writes, with a loop that reads them.
 type node struct {
-	t       *testing.T
+	t       testing.TB
 	now     time.Time
 	cgroups fstest.MapFS
 	proc    fstest.MapFS
@@ -43,6 +43,7 @@ type node struct {
 // writer keeps what it is given, and reports it as written.
 type writer struct {
 	written []submitted
+	alarms  []submitted
 	results chan snapshot.Result
 	fails   error
 }
@@ -59,9 +60,16 @@ func (w *writer) Submit(pod *snapshot.Pod, status *v1alpha1.MemorySnapshotStatus
 	return true
 }
 
+// Alarm keeps what it is given, and reports it as written.
+func (w *writer) Alarm(pod *snapshot.Pod, status *v1alpha1.MemorySnapshotStatus) bool {
+	w.alarms = append(w.alarms, submitted{pod, status})
+	w.results <- snapshot.Result{Pod: pod.UID, Err: w.fails, Alarm: status.Alarm}
+	return true
+}
+
 func (w *writer) Results() <-chan snapshot.Result { return w.results }
 
-func newNode(t *testing.T) *node {
+func newNode(t testing.TB) *node {
 	t.Helper()
 	n := &node{
 		t: t, now: time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC), proc: fstest.MapFS{}, pods: pods.NewSet(),

@@ -13,6 +13,8 @@ import (
 type Metrics struct {
 	containers, pods, stretch, last    prometheus.Gauge
 	readings, writes, kills, explained *prometheus.CounterVec
+	alarms                             *prometheus.CounterVec
+	rescue                             prometheus.Histogram
 }
 
 // NewMetrics registers them.
@@ -41,12 +43,21 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		explained: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_agent_inspections_total", Help: "Inspections of a container's processes (tier See): ok or failed.",
 		}, []string{"result"}),
+		alarms: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memfit_agent_alarms_total",
+			Help: "Alarms that a container is about to reach its limit, by result: ok, failed, or suppressed " +
+				"(more than the node may send).",
+		}, []string{"result"}),
+		rescue: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "memfit_agent_alarm_to_limit_seconds", Help: "Time from an alarm to the higher limit in the cgroup.",
+			Buckets: []float64{.05, .1, .15, .2, .3, .4, .6, 1, 2, 5},
+		}),
 		last: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "memfit_agent_last_inspection_timestamp_seconds",
 			Help: "When the last inspection ended that could read a container (tier See); 0: none did.",
 		}),
 	}
-	r.MustRegister(m.containers, m.pods, m.stretch, m.last, m.readings, m.writes, m.kills, m.explained)
+	r.MustRegister(m.containers, m.pods, m.stretch, m.last, m.readings, m.writes, m.kills, m.explained, m.alarms, m.rescue)
 	return m
 }
 

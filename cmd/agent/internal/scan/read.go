@@ -13,6 +13,7 @@ import (
 
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/flightrecorder"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 )
 
@@ -20,36 +21,60 @@ import (
 func (l *Loop) read(c *container, now time.Time) {
 	sample, err := l.sample(c, now)
 	if err != nil { // it has gone, or is going
-		c.gone = now
+		l.ended(c, now)
 		l.search = time.Time{}
 		l.Metrics.readings.WithLabelValues("failed").Inc()
 		return
 	}
+	l.take(c, sample)
+	c.urgency = c.recorder.Urgency(now)
+	c.due = now.Add(l.governor.Interval(c.urgency))
+	l.predict(c, sample.Partial, now)
+}
+
+// take hands a sample to the recorder, and takes note of what is to be written immediately.
+func (l *Loop) take(c *container, sample flightrecorder.Sample) {
 	kills := c.recorder.Kills()
 	if c.recorder.Add(sample) {
 		c.trigger = true
 		if c.recorder.Kills() > kills {
 			l.kill(c)
+			c.rescue.watch.Killed()
 		}
 	}
 	if sample.Processes != nil {
-		c.processesRead = now
+		c.processesRead = sample.At
 	}
-	c.urgency = c.recorder.Urgency(now)
-	c.due = now.Add(l.governor.Interval(c.urgency))
+}
+
+// ended takes note that the cgroup of a container has gone.
+func (l *Loop) ended(c *container, now time.Time) {
+	c.gone = now
+	delete(l.alarms.hurried, c.ContainerID)
 }
 
 func (l *Loop) sample(c *container, now time.Time) (flightrecorder.Sample, error) {
-	s := flightrecorder.Sample{At: now, PodLimit: cgroup.Unlimited}
 	usage, err := l.Tree.Usage(c.Dir)
 	if err != nil {
-		return s, err
+		return flightrecorder.Sample{}, err
 	}
-	if !c.recorder.WantsFull(usage, now) {
-		s.Partial, s.Reading.Usage = true, usage
-		l.Metrics.readings.WithLabelValues("usage").Inc()
-		return s, nil
+	if c.recorder.WantsFull(usage, now) {
+		return l.sampleFully(c, now)
 	}
+	l.Metrics.readings.WithLabelValues("usage").Inc()
+	return usageOnly(usage, now), nil
+}
+
+// usageOnly is a sample of the usage alone.
+func usageOnly(usage memory.Bytes, now time.Time) flightrecorder.Sample {
+	return flightrecorder.Sample{
+		At: now, PodLimit: cgroup.Unlimited, Partial: true, Reading: cgroup.Reading{Usage: usage},
+	}
+}
+
+// sampleFully reads all that the kernel counts.
+func (l *Loop) sampleFully(c *container, now time.Time) (s flightrecorder.Sample, err error) {
+	s.At, s.PodLimit = now, cgroup.Unlimited
 	if s.Reading, err = l.Tree.Read(c.Dir); err != nil {
 		return s, err
 	}

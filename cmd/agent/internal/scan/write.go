@@ -62,6 +62,10 @@ func (l *Loop) results() {
 	for {
 		select {
 		case r := <-l.Writer.Results():
+			if r.Alarm != nil {
+				l.alarmed(r)
+				continue
+			}
 			outcome := "ok"
 			switch {
 			case errors.Is(r.Err, snapshot.ErrDeleted):
@@ -133,7 +137,7 @@ func (l *Loop) uninspected(o *object) bool {
 func (l *Loop) status(o *object, now time.Time) *v1alpha1.MemorySnapshotStatus {
 	s := &v1alpha1.MemorySnapshotStatus{
 		NodeName: l.Node, Tier: v1alpha1.AgentWatch, CgroupVersion: l.Tree.Version().String(),
-		ObservedTime: metav1.NewTime(now.Truncate(time.Second)),
+		ObservedTime: metav1.NewTime(now.Truncate(time.Second)), Alarm: o.alarm,
 	}
 	if l.Explain != nil {
 		s.Tier = v1alpha1.AgentSee

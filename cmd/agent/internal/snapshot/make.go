@@ -17,6 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/flightrecorder"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rescue"
 )
 
 // Container is what the recorder of a container's running instance knows.
@@ -51,6 +52,15 @@ func Kill(k *flightrecorder.Kill) *v1alpha1.KillSnapshot {
 		})
 	}
 	return out
+}
+
+// Alarm as the API has it.
+func Alarm(container, id string, sequence int64, p rescue.Prediction) *v1alpha1.Alarm {
+	return &v1alpha1.Alarm{
+		Container: container, ContainerID: id, Sequence: sequence, Time: metav1.NewMicroTime(p.At),
+		Demand: *amount(p.Demand), Limit: *amount(p.Limit), GrowthPerSecond: *amount(p.PerSecond),
+		TimeToLimit: metav1.Duration{Duration: p.Left.Round(time.Millisecond)},
+	}
 }
 
 // grew is how long and how fast usage grew, where it did.

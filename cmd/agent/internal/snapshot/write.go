@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,26 +26,34 @@ type Pod struct {
 
 	UID types.UID
 
-	// What an earlier agent left, and whether the API server was asked for it. They are for [Writer.Run] alone.
+	// mu is held during a request, so that requests of one pod do not overtake each other.
+	mu sync.Mutex
+	// What an earlier agent left, and whether the API server was asked for it.
 	earlier *v1alpha1.MemorySnapshotStatus
 	asked   bool
+	// there: the API server has a snapshot of this very pod.
+	there bool
+	alarm *v1alpha1.Alarm // the last that was written
 }
 
 // Result is what became of a write.
 type Result struct {
 	Pod types.UID
 	Err error
+	// Alarm that was written; nil: it was a snapshot.
+	Alarm *v1alpha1.Alarm
 }
 
 // ErrDeleted is the error of a write to a namespace that is being deleted, in which nothing new is taken: the pod ends
 // with it.
 var ErrDeleted = errors.New("the namespace is being deleted")
 
-// Writer writes snapshots one after the other, apart from the reading loop: a slow API server delays no reading.
+// Writer writes snapshots one after the other, apart from the reading loop: a slow API server delays no reading. Alarms
+// do not wait for snapshots.
 type Writer struct {
-	client  rest.Interface
-	queue   chan job
-	results chan Result
+	client, urgent rest.Interface
+	queue, alarms  chan job
+	results        chan Result
 }
 
 type job struct {
@@ -56,15 +65,22 @@ const (
 	plural = "memorysnapshots"
 	// queued writes wait; beyond, the caller keeps what it has for later. A node has 110 to 250 pods.
 	queued = 64
-	// writeTimeout is for one request.
+	// writeTimeout is for one request, and alarmTimeout for an alarm: a later one is of no use.
 	writeTimeout = 10 * time.Second
+	alarmTimeout = 3 * time.Second
+	// alarmsAtOnce are written at the same time; a request takes up to 125 ms on a busy node. As many more wait.
+	alarmsAtOnce = 4
 	// fieldManager owns the fields in server-side apply.
 	fieldManager = "memfit-agent"
 )
 
-// NewWriter returns a writer through a client of memfit's group. [Writer.Run] does the work.
-func NewWriter(client rest.Interface) *Writer {
-	return &Writer{client: client, queue: make(chan job, queued), results: make(chan Result, queued)}
+// NewWriter returns a writer through clients of memfit's group. urgent is for alarms and does not hold requests back.
+// [Writer.Run] does the work.
+func NewWriter(client, urgent rest.Interface) *Writer {
+	return &Writer{
+		client: client, urgent: urgent, queue: make(chan job, queued), alarms: make(chan job, alarmsAtOnce),
+		results: make(chan Result, queued+2*alarmsAtOnce),
+	}
 }
 
 // Submit hands a snapshot over, and reports whether the queue had space. It does not wait.
@@ -77,17 +93,35 @@ func (w *Writer) Submit(pod *Pod, status *v1alpha1.MemorySnapshotStatus) bool {
 	}
 }
 
-// Results are of what was submitted, in order. Whoever submits must read them.
+// Alarm hands the alarm of a status over, and reports whether the queue had space. It does not wait. The rest of the
+// status is written as well only where the API server has no snapshot of the pod yet.
+func (w *Writer) Alarm(pod *Pod, status *v1alpha1.MemorySnapshotStatus) bool {
+	select {
+	case w.alarms <- job{pod, status}:
+		return true
+	default:
+		return false
+	}
+}
+
+// Results are of what was submitted: of snapshots in order, and of alarms. Whoever submits must read them.
 func (w *Writer) Results() <-chan Result { return w.results }
 
 // Run writes until ctx ends.
 func (w *Writer) Run(ctx context.Context) {
+	for range alarmsAtOnce {
+		go w.run(ctx, w.alarms, func(j job) Result { return Result{j.pod.UID, w.writeAlarm(ctx, j), j.status.Alarm} })
+	}
+	w.run(ctx, w.queue, func(j job) Result { return Result{Pod: j.pod.UID, Err: w.write(ctx, j)} })
+}
+
+func (w *Writer) run(ctx context.Context, queue <-chan job, write func(job) Result) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case j := <-w.queue:
-			result := Result{j.pod.UID, w.write(ctx, j)}
+		case j := <-queue:
+			result := write(j)
 			select {
 			case w.results <- result:
 			case <-ctx.Done():
@@ -97,9 +131,46 @@ func (w *Writer) Run(ctx context.Context) {
 	}
 }
 
+// writeAlarm changes one field of the snapshot of a pod, or writes the first snapshot. A snapshot that the API server
+// has under the pod's name may be that of an earlier pod, which must not get this pod's alarm.
+func (w *Writer) writeAlarm(ctx context.Context, j job) error {
+	ctx, cancel := context.WithTimeout(ctx, alarmTimeout)
+	defer cancel()
+	j.pod.mu.Lock()
+	defer j.pod.mu.Unlock()
+	if !j.pod.there {
+		return w.whole(ctx, j, w.urgent)
+	}
+	body, err := json.Marshal(map[string]any{"status": map[string]any{"alarm": j.status.Alarm}})
+	if err != nil {
+		return fmt.Errorf("encoding the alarm of %s: %w", j.pod, err)
+	}
+	err = w.urgent.Patch(types.MergePatchType).Namespace(j.pod.Namespace).Resource(plural).Name(j.pod.Name).
+		Param("fieldManager", fieldManager).Body(body).Do(ctx).Error()
+	switch {
+	case apierrors.IsNotFound(err):
+		return w.whole(ctx, j, w.urgent)
+	case err != nil:
+		return fmt.Errorf("writing the alarm of %s: %w", j.pod, err)
+	}
+	j.pod.alarm = j.status.Alarm
+	return nil
+}
+
 func (w *Writer) write(ctx context.Context, j job) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
+	j.pod.mu.Lock()
+	defer j.pod.mu.Unlock()
+	return w.whole(ctx, j, w.client)
+}
+
+// whole writes a snapshot through a client, with the newest alarm: one that was handed over later may have been written
+// before.
+func (w *Writer) whole(ctx context.Context, j job, client rest.Interface) error {
+	if a := j.pod.alarm; a != nil && (j.status.Alarm == nil || j.status.Alarm.Sequence < a.Sequence) {
+		j.status.Alarm = a
+	}
 	if err := w.ask(ctx, j.pod, j.status.NodeName); err != nil {
 		return err
 	}
@@ -109,7 +180,7 @@ func (w *Writer) write(ctx context.Context, j job) error {
 	if err != nil {
 		return fmt.Errorf("encoding the snapshot of %s: %w", j.pod, err)
 	}
-	err = w.client.Patch(types.ApplyPatchType).Namespace(j.pod.Namespace).Resource(plural).Name(j.pod.Name).
+	err = client.Patch(types.ApplyPatchType).Namespace(j.pod.Namespace).Resource(plural).Name(j.pod.Name).
 		Param("fieldManager", fieldManager).Param("force", "true").Body(body).Do(ctx).Error()
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
@@ -117,6 +188,7 @@ func (w *Writer) write(ctx context.Context, j job) error {
 	case err != nil:
 		return fmt.Errorf("writing the snapshot of %s: %w", j.pod, err)
 	}
+	j.pod.there, j.pod.alarm = true, j.status.Alarm
 	return nil
 }
 
@@ -144,17 +216,20 @@ func (w *Writer) ask(ctx context.Context, pod *Pod, node string) error {
 		return fmt.Errorf("reading the snapshot of %s: %w", pod, err)
 	}
 	if found.IsOf(pod.UID, node) {
-		pod.earlier = &found.Status
+		pod.earlier, pod.there = &found.Status, true
 	}
 	pod.asked = true
 	return nil
 }
 
-// CarryOver takes the last kill and the last stall of each container from what an earlier agent wrote, where this one
-// has seen none.
+// CarryOver takes the last alarm, and the last kill and the last stall of each container, from what an earlier agent
+// wrote, where this one has none.
 func CarryOver(before, now *v1alpha1.MemorySnapshotStatus) {
 	if before == nil {
 		return
+	}
+	if now.Alarm == nil {
+		now.Alarm = before.Alarm
 	}
 	for i := range now.Containers {
 		c := &now.Containers[i]

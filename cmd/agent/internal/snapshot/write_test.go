@@ -26,13 +26,20 @@ type server struct {
 	has   *v1alpha1.MemorySnapshot
 	reads int
 	wrote v1alpha1.MemorySnapshot
+	gone  bool          // the snapshot was deleted
+	slow  chan struct{} // whole snapshots wait for it; nil: they do not
 }
 
 func (s *server) answer(req *http.Request) (*http.Response, error) {
 	code, body := http.StatusNotFound, any(metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Reason: metav1.StatusReasonNotFound, Code: 404,
 	})
+	apply := req.Header.Get("Content-Type") == string(types.ApplyPatchType)
+	if s.slow != nil && (apply || req.Method == http.MethodGet) {
+		<-s.slow
+	}
 	switch {
+	case req.Method == http.MethodPatch && s.gone && !apply:
 	case req.Method == http.MethodPatch:
 		s.wrote = v1alpha1.MemorySnapshot{}
 		if err := json.NewDecoder(req.Body).Decode(&s.wrote); err != nil {
@@ -58,10 +65,11 @@ func writerTo(t *testing.T, s *server) *Writer {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	return NewWriter(&fake.RESTClient{
+	client := &fake.RESTClient{
 		NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(), GroupVersion: v1alpha1.GroupVersion,
 		Client: fake.CreateHTTPClient(s.answer),
-	})
+	}
+	return NewWriter(client, client)
 }
 
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
@@ -119,4 +127,64 @@ func TestNothingIsKeptOfAPod(t *testing.T) {
 		t.Error("the writer keeps a pod that has gone")
 	}
 	runtime.KeepAlive(w)
+}
+
+// TestAlarm: an alarm changes one field of a snapshot that is there, and comes with a whole one otherwise. A snapshot
+// that was queued before has the newest alarm.
+func TestAlarm(t *testing.T) {
+	alarm := func(sequence int64) *v1alpha1.MemorySnapshotStatus {
+		s := status(1)
+		s.NodeName, s.Alarm = "node-a", &v1alpha1.Alarm{Container: "app", ContainerID: "abc", Sequence: sequence}
+		return s
+	}
+	for name, c := range map[string]struct {
+		has   *v1alpha1.MemorySnapshot
+		whole bool // the first alarm comes with a whole snapshot
+	}{
+		"none is there":         {nil, true},
+		"of an earlier pod":     {object(&Pod{NamespacedName: web, UID: "zero"}, alarm(3)), true},
+		"of an earlier agent":   {object(&Pod{NamespacedName: web, UID: "one"}, alarm(3)), true},
+		"of another node's pod": {object(&Pod{NamespacedName: web, UID: "two"}, status(1)), true},
+	} {
+		pod := &Pod{NamespacedName: web, UID: "one"}
+		s := &server{has: c.has}
+		w := writerTo(t, s)
+		for i, sequence := range []int64{7, 8} {
+			if err := w.writeAlarm(t.Context(), job{pod, alarm(sequence)}); err != nil {
+				t.Fatal(err)
+			}
+			whole := len(s.wrote.OwnerReferences) == 1 && s.wrote.Status.NodeName != ""
+			if s.wrote.Status.Alarm == nil || s.wrote.Status.Alarm.Sequence != sequence || whole != (c.whole && i == 0) {
+				t.Errorf("%s: alarm %d is written as %+v", name, sequence, s.wrote)
+			}
+		}
+		if err := w.write(t.Context(), job{pod, alarm(7)}); err != nil || s.wrote.Status.Alarm.Sequence != 8 {
+			t.Errorf("%s: the snapshot has alarm %+v (%v)", name, s.wrote.Status.Alarm, err)
+		}
+		s.gone = true
+		if err := w.writeAlarm(t.Context(), job{pod, alarm(9)}); err != nil || len(s.wrote.OwnerReferences) != 1 {
+			t.Errorf("%s: after the snapshot was deleted: %+v (%v)", name, s.wrote, err)
+		}
+	}
+}
+
+// TestAlarmsDoNotWait: for snapshots that an API server takes its time for.
+func TestAlarmsDoNotWait(t *testing.T) {
+	s := &server{slow: make(chan struct{})}
+	w := writerTo(t, s)
+	first, second := &Pod{NamespacedName: web, UID: "one", there: true}, &Pod{NamespacedName: web, UID: "two", there: true}
+	w.Submit(first, status(1))
+	go w.Run(t.Context())
+	with := status(1)
+	with.Alarm = &v1alpha1.Alarm{Container: "app", ContainerID: "abc", Sequence: 1}
+	if !w.Alarm(second, with) {
+		t.Fatal("the queue is full")
+	}
+	if r := <-w.Results(); r.Pod != "two" || r.Alarm != with.Alarm || r.Err != nil {
+		t.Errorf("%+v comes first", r)
+	}
+	close(s.slow)
+	if r := <-w.Results(); r.Pod != "one" || r.Alarm != nil || r.Err != nil {
+		t.Errorf("%+v comes second", r)
+	}
 }

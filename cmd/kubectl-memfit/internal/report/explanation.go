@@ -89,6 +89,9 @@ func bounds(s *v1alpha1.SizingSpec) string {
 	if s.Increase == v1alpha1.IncreaseAfterKill { // the default is what everybody expects
 		parts = append(parts, "increase "+string(s.Increase))
 	}
+	if s.Rescue == v1alpha1.RescueEnabled {
+		parts = append(parts, "rescue "+string(s.Rescue))
+	}
 	parts = append(parts, "mode "+string(s.Mode))
 	return strings.Join(parts, ", ")
 }

@@ -1,0 +1,197 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scan
+
+import (
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
+	"github.com/memfit/memfit/internal/cgroup"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rescue"
+)
+
+const (
+	// soon is how long before its limit may be reached a container is read as often as possible. Growth is known after
+	// four readings, and each of them moves the alarm by one interval.
+	soon = 2 * time.Second
+	// alarmsEvery and alarmsMost bound the alarms of a node: ten containers may reach their limits at once, and beside
+	// that one a second. A container gives one a second at most.
+	alarmsEvery = time.Second
+	alarmsMost  = 10
+	// raisedWithin is how long after an alarm a higher limit is waited for.
+	raisedWithin = 5 * time.Second
+	// inspectedFor is how long what an inspection found is taken for the most that a container needs.
+	inspectedFor = 10 * time.Minute
+)
+
+// alarms are what the loop keeps for all containers.
+type alarms struct {
+	hurried  map[string]*container // about to reach their limit, by ID
+	limiter  *rate.Limiter
+	sequence int64
+	horizon  rescue.Horizon
+}
+
+// rescued is what is kept of one container.
+type rescued struct {
+	watch rescue.Watch
+	// sent is when an alarm was sent, and limit the one that it was about; zero: none is waited for.
+	sent  time.Time
+	limit memory.Bytes
+}
+
+// Every returns how soon Tick should be called again.
+func (l *Loop) Every() time.Duration {
+	if len(l.alarms.hurried) > 0 {
+		return l.governor.Hurried()
+	}
+	return TickEvery
+}
+
+// hurry reads the usage of the containers that are about to reach their limit.
+func (l *Loop) hurry(now time.Time) {
+	for _, c := range l.alarms.hurried {
+		if usage, err := l.Tree.Usage(c.Dir); err == nil { // otherwise the next tick finds out that it has gone
+			sample := usageOnly(usage, now)
+			l.Metrics.readings.WithLabelValues("usage").Inc()
+			if l.higher(c) {
+				if full, err := l.sampleFully(c, now); err == nil {
+					sample = full
+				}
+			}
+			l.take(c, sample)
+			l.predict(c, sample.Partial, now)
+		}
+	}
+}
+
+// higher reports whether the limit is above that of an alarm whose effect is waited for.
+func (l *Loop) higher(c *container) bool {
+	if c.rescue.sent.IsZero() {
+		return false
+	}
+	limit, err := l.Tree.Limit(c.Dir)
+	return err == nil && limit > c.rescue.limit
+}
+
+// predict raises an alarm if the container is about to reach its limit, and decides whether it is read again soon.
+// partial: the last reading was of the usage alone.
+func (l *Loop) predict(c *container, partial bool, now time.Time) {
+	o := l.objects[c.pod]
+	if o == nil || l.Rescues == nil || !l.Rescues(o.pod.Namespace) {
+		delete(l.alarms.hurried, c.ContainerID)
+		return
+	}
+	limit := c.ownLimit()
+	c.rescue.watch.Add(rescue.Sample{At: now, Demand: c.recorder.Demand(), Limit: limit})
+	l.raised(c, o, limit, now)
+	p, due := c.rescue.watch.Due(limit, c.ceiling(now), l.alarms.horizon.Before(l.governor.Hurried()))
+	if due && partial { // usage may have grown by page cache
+		if sample, err := l.sampleFully(c, now); err == nil {
+			l.take(c, sample)
+			limit = c.ownLimit()
+			c.rescue.watch.Add(rescue.Sample{At: now, Demand: c.recorder.Demand(), Limit: limit})
+			p, due = c.rescue.watch.Due(limit, c.ceiling(now), l.alarms.horizon.Before(l.governor.Hurried()))
+		}
+	}
+	if due {
+		l.alarm(c, o, p, now)
+	}
+	if l.alarms.hurried == nil {
+		l.alarms.hurried = map[string]*container{}
+	}
+	if c.rescue.sent.IsZero() && !c.rescue.watch.Soon(limit, soon) {
+		delete(l.alarms.hurried, c.ContainerID)
+		c.due = now.Add(min(c.due.Sub(now), l.governor.Alert(c.urgency)))
+		return
+	}
+	l.alarms.hurried[c.ContainerID], c.due = c, now
+}
+
+// alarm sends an alarm, unless the node has sent too many: then it is due at the next reading again.
+func (l *Loop) alarm(c *container, o *object, p rescue.Prediction, now time.Time) {
+	if l.alarms.limiter == nil {
+		l.alarms.limiter = rate.NewLimiter(rate.Every(alarmsEvery), alarmsMost)
+	}
+	if !l.alarms.limiter.AllowN(now, 1) {
+		l.Metrics.alarms.WithLabelValues("suppressed").Inc()
+		return
+	}
+	// Microseconds since 1970 go on after a restart of the agent; where the clock was set back, the count does.
+	l.alarms.sequence = max(l.alarms.sequence+1, now.UnixMicro())
+	before := o.alarm
+	o.alarm = snapshot.Alarm(c.name, c.ContainerID, l.alarms.sequence, p)
+	if !l.Writer.Alarm(o.target, l.status(o, now).DeepCopy()) {
+		o.alarm = before
+		l.Metrics.alarms.WithLabelValues("suppressed").Inc()
+		return
+	}
+	c.rescue.watch.Raise(p)
+	c.rescue.sent, c.rescue.limit = now, p.Limit
+	l.Log.Info("Limit is about to be reached", "container", c.ContainerID, "pod", c.PodUID, "demand", p.Demand.String(),
+		"limit", p.Limit.String(), "growthPerSecond", p.PerSecond.String(), "timeToLimit", p.Left.String())
+}
+
+// alarmed takes note of what became of an alarm. One that could not be written is raised again.
+func (l *Loop) alarmed(r snapshot.Result) {
+	if r.Err == nil {
+		l.Metrics.alarms.WithLabelValues("ok").Inc()
+		return
+	}
+	l.Metrics.alarms.WithLabelValues("failed").Inc()
+	l.Log.Error("Writing an alarm", "error", r.Err)
+	if c := l.containers[r.Alarm.ContainerID]; c != nil {
+		c.rescue.watch.Forget()
+		c.rescue.sent = time.Time{}
+	}
+}
+
+// raised takes note of a higher limit after an alarm, and has the ordinary snapshot follow the alarm.
+func (l *Loop) raised(c *container, o *object, limit memory.Bytes, now time.Time) {
+	if c.rescue.sent.IsZero() {
+		return
+	}
+	took := now.Sub(c.rescue.sent)
+	higher := limit > c.rescue.limit
+	if !higher && took <= raisedWithin {
+		return
+	}
+	if higher {
+		l.alarms.horizon.Took(took)
+		l.Metrics.rescue.Observe(took.Seconds())
+		l.Log.Info("Limit was raised after an alarm", "container", c.ContainerID, "pod", c.PodUID, "limit", limit.String(),
+			"after", took.String())
+	}
+	c.rescue.sent, o.trigger = time.Time{}, true
+}
+
+// ownLimit is the effective limit of the container's own cgroup; 0: none, or that of the pod is lower, which no resize
+// of the container raises.
+func (c *container) ownLimit() memory.Bytes {
+	reading, pod, at := c.recorder.Last()
+	if at.IsZero() || reading.Limit == cgroup.Unlimited || pod < reading.Limit {
+		return 0
+	}
+	return reading.Limit
+}
+
+// ceiling is what the container needs at most: its largest heap, and what else was resident when it was inspected; 0:
+// that is not known.
+func (c *container) ceiling(now time.Time) memory.Bytes {
+	f := c.finding
+	if f == nil || f.Memory == nil || f.Runtime == nil || f.Runtime.MaxHeap == nil || now.Sub(c.explained) > inspectedFor {
+		return 0
+	}
+	rest := memory.FromQuantity(f.Memory.Resident)
+	for i := range f.Memory.Parts {
+		if part := &f.Memory.Parts[i]; part.Group == v1alpha1.PartHeap {
+			rest = rest.Minus(memory.FromQuantity(part.Resident))
+		}
+	}
+	return rest.Plus(memory.FromQuantity(*f.Runtime.MaxHeap))
+}

@@ -1,0 +1,231 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rescue
+
+import (
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+const (
+	// Hold is how long a container must need no more than its previous limit until a loan is returned, and how far back
+	// loans count. An hour has four times the longest period of usual cron jobs and caches.
+	Hold = time.Hour
+	// LoansMost without relief within Hold are a leak, which gets no further one.
+	LoansMost = 2
+	// NodeLoansMost bounds what the agent of one node can cause within Hold, whatever it claims. A node of 110 pods that
+	// needs more has another problem than a burst.
+	NodeLoansMost = 12
+	// StaleAfter is how old an alarm may be. It is about half a second, and reaches the manager within one. What is older
+	// was delayed, as after a change of leaders, and its container has been killed or not since. It also bounds how far
+	// clocks differ.
+	StaleAfter = 10 * time.Second
+	// FutureMost is how far the clock of a node may be ahead.
+	FutureMost = 5 * time.Second
+	// Cover is for how much growth a loan is enough: two readings of the kubelet (15 s each), so that the ordinary
+	// recommendation sees the growth before the loan is used up.
+	Cover = 30 * time.Second
+	// leastPercent of the limit is lent at least: growth often rises after it began.
+	leastPercent = 25
+	// worthPercent of the limit is the least that is lent where something bounds the loan: less only delays the kill.
+	worthPercent = 5
+	// mostPercent of the limit is the most that a loan raises it to, whatever the growth: as much as the highest
+	// sizing.oom.factorPercent allows after a kill. Growth over half a second may be wrong, or claimed.
+	mostPercent = 400
+	// pages: the kernel rounds limits down to whole pages, of 64 KiB at most.
+	pages = 64 * memory.KiB
+)
+
+// Known is the manager's own view of the container that an alarm is about.
+type Known struct {
+	// ID of the instance that runs, without the prefix of its runtime; "": none runs.
+	ID string
+	// Limit is the effective limit in the container's status, and Asked the one in the pod's spec; 0: none. They differ
+	// while a resize is in flight.
+	Limit, Asked memory.Bytes
+	// Demand is the newest reading by the kubelet, and DemandAt its time; zero: there is none.
+	Demand   memory.Bytes
+	DemandAt time.Time
+	// Handled is the sequence of the last alarm of the pod that was decided; 0: none was.
+	Handled int64
+}
+
+// Policy is what the owner of the container allows.
+type Policy struct {
+	// Enabled: the profile enables rescues for this container, its mode resizes running pods, and nothing is paused.
+	Enabled bool
+	// RestartsOnResize: the container's resizePolicy is RestartContainer for memory.
+	RestartsOnResize bool
+	// Bounds of the limit. Each has its cause: LimitMax, LimitRange, ResourceQuota, ChangeBudget, NodeFull or PodLimit.
+	Bounds []Bound
+}
+
+// Bound is the largest limit that something allows the container.
+type Bound struct {
+	Cause Cause
+	Most  memory.Bytes
+}
+
+// Node is the state of the pod's node.
+type Node struct {
+	// ShortOfMemory: the node has the condition MemoryPressure, or its tasks stall for memory (PSI).
+	ShortOfMemory bool
+	// Loans is the number of loans to all pods of the node within Hold.
+	Loans int
+}
+
+// Decide returns the loan for an alarm, or why there is none. Exactly one of the two results is not nil. loans are the
+// earlier ones of this container of this pod; those that are older than Hold do not count.
+func Decide(a Alarm, known Known, policy Policy, node Node, loans []Loan, now time.Time) (*Loan, *Refusal) {
+	d := decision{a, known, policy, node, loans, now}
+	for _, refuses := range []func(*decision) Cause{
+		unbelievable,  // it is no claim about this container now
+		contradicted,  // it is not what the manager sees
+		notPermitted,  // the owner did not ask for it
+		nodeHasNoRoom, // others would pay for it
+		leaks,         // it would not help
+	} {
+		if cause := refuses(&d); cause != "" {
+			return nil, d.refusal(Bound{Cause: cause})
+		}
+	}
+	return d.lend()
+}
+
+type decision struct {
+	alarm  Alarm
+	known  Known
+	policy Policy
+	node   Node
+	loans  []Loan
+	now    time.Time
+}
+
+func (d *decision) refusal(b Bound) *Refusal {
+	left := min(max(d.alarm.Kill().Sub(d.now), 0), max(d.alarm.Left, 0))
+	return &Refusal{Alarm: d.alarm, Cause: b.Cause, Most: b.Most, Left: left}
+}
+
+func unbelievable(d *decision) Cause {
+	age := d.now.Sub(d.alarm.At)
+	switch {
+	case d.alarm.ID == "" || d.alarm.ID != d.known.ID:
+		return OtherInstance
+	case d.alarm.Sequence <= d.known.Handled:
+		return Replayed
+	case age > StaleAfter:
+		return Stale
+	case age < -FutureMost:
+		return FromTheFuture
+	}
+	return ""
+}
+
+// contradicted reports a claim that is wrong in itself, about another limit than the effective one, or far above what
+// the kubelet read at the same time or later. The kubelet's readings are seconds older as a rule, and a burst is not in
+// them, so that they prove nothing else.
+func contradicted(d *decision) Cause {
+	a, k := &d.alarm, &d.known
+	sameTime := !k.DemandAt.IsZero() && k.DemandAt.After(a.At.Add(-time.Second))
+	switch {
+	case a.Limit <= 0 || a.PerSecond <= 0 || a.Demand < a.Limit/2 || a.Left < 0 || !plausible(a):
+		return Contradicted
+	case max(k.Limit, k.Asked) > a.Limit.Plus(pages):
+		return AlreadyRaised
+	case k.Limit <= 0 || a.Limit > k.Limit.Plus(pages):
+		return Contradicted
+	case sameTime && k.Demand < a.Demand/2:
+		return Contradicted
+	}
+	return ""
+}
+
+// plausible reports whether the time left follows from the other numbers: within a tenth and 100 ms, because each of
+// them is rounded.
+func plausible(a *Alarm) bool {
+	want := timeTo(a.Limit.Minus(a.Demand), a.PerSecond)
+	return (a.Left - want).Abs() <= want/10+100*time.Millisecond
+}
+
+func notPermitted(d *decision) Cause {
+	switch {
+	case !d.policy.Enabled:
+		return NotEnabled
+	case d.policy.RestartsOnResize:
+		return RestartsOnResize
+	}
+	return ""
+}
+
+func nodeHasNoRoom(d *decision) Cause {
+	switch {
+	case d.node.ShortOfMemory:
+		return NodeShortOfMemory
+	case d.node.Loans >= NodeLoansMost:
+		return NodeBound
+	}
+	return ""
+}
+
+func leaks(d *decision) Cause {
+	ineffective := 0
+	for i := range d.loans {
+		if l := &d.loans[i]; !l.Relieved && d.now.Sub(l.At) < Hold {
+			ineffective++
+		}
+	}
+	if ineffective >= LoansMost {
+		return LeakSuspected
+	}
+	return ""
+}
+
+// lend returns the loan that all bounds allow: growth for Cover, at least leastPercent of the limit. Where the tightest
+// bound leaves less than worthPercent, nothing is lent.
+func (d *decision) lend() (*Loan, *Refusal) {
+	limit := d.alarm.Limit
+	to := limit.Plus(max(growthIn(d.alarm.PerSecond, Cover), limit.Percent(leastPercent)))
+	to = min(to, limit.Percent(mostPercent)).CeilTo(memory.MiB)
+	tightest := Bound{Most: memory.Max}
+	for _, b := range d.policy.Bounds {
+		if b.Most < tightest.Most {
+			tightest = b
+		}
+	}
+	if to > tightest.Most {
+		to = max(tightest.Most, 0).FloorTo(memory.MiB)
+		if worth := max(limit.Percent(worthPercent), memory.MiB); to < limit.Plus(worth) {
+			return nil, d.refusal(tightest)
+		}
+	}
+	return &Loan{
+		Container: d.alarm.Container, ID: d.alarm.ID, Sequence: d.alarm.Sequence, At: d.now, From: limit, To: to,
+		Demand: d.alarm.Demand, PerSecond: d.alarm.PerSecond, Above: d.now, Read: d.now,
+	}, nil
+}
+
+// growthIn is how much something grows in a time.
+func growthIn(perSecond memory.Bytes, d time.Duration) memory.Bytes {
+	grown := float64(perSecond) * d.Seconds()
+	if grown >= float64(memory.Max) {
+		return memory.Max
+	}
+	return memory.Bytes(grown)
+}
+
+// timeTo is how long growth takes to fill what is left; at most a day, which is as good as never here.
+func timeTo(left, perSecond memory.Bytes) time.Duration {
+	if perSecond <= 0 {
+		return never
+	}
+	seconds := float64(left) / float64(perSecond)
+	if seconds >= never.Seconds() {
+		return never
+	}
+	return time.Duration(seconds * float64(time.Second))
+}
+
+// never is longer than any growth is predicted.
+const never = 24 * time.Hour

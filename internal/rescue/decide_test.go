@@ -1,0 +1,255 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rescue
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/budget"
+)
+
+const mib = memory.MiB
+
+var start = time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC)
+
+// question is a set of arguments of Decide that is answered with a loan: 60 MiB below a limit of 512Mi at 100 MiB/s.
+type question struct {
+	alarm  Alarm
+	known  Known
+	policy Policy
+	node   Node
+	loans  []Loan
+	now    time.Time
+}
+
+func lent() question {
+	return question{
+		alarm: Alarm{
+			Container: "app", ID: "abc", Sequence: 7, At: start, Demand: 452 * mib, Limit: 512 * mib, PerSecond: 100 * mib,
+			Left: 600 * time.Millisecond,
+		},
+		known: Known{
+			ID: "abc", Limit: 512 * mib, Asked: 512 * mib, Demand: 100 * mib, DemandAt: start.Add(-10 * time.Second),
+			Handled: 6,
+		},
+		policy: Policy{Enabled: true, Bounds: []Bound{{NodeFull, 64 * memory.GiB}}},
+		now:    start.Add(50 * time.Millisecond),
+	}
+}
+
+func (q *question) ask() (*Loan, *Refusal) {
+	return Decide(q.alarm, q.known, q.policy, q.node, q.loans, q.now)
+}
+
+func TestRefusals(t *testing.T) {
+	ago := func(d time.Duration) Loan { return Loan{At: start.Add(-d), From: 256 * mib, To: 512 * mib} }
+	relieved := func(l Loan) Loan { l.Relieved = true; return l }
+	for name, c := range map[string]struct {
+		change func(*question)
+		want   Cause
+	}{
+		"a loan":                          {func(*question) {}, ""},
+		"another instance":                {func(q *question) { q.known.ID = "def" }, OtherInstance},
+		"no instance":                     {func(q *question) { q.known.ID, q.alarm.ID = "", "" }, OtherInstance},
+		"the same alarm again":            {func(q *question) { q.known.Handled = 7 }, Replayed},
+		"an older alarm":                  {func(q *question) { q.alarm.Sequence = 5 }, Replayed},
+		"an alarm from before a failover": {func(q *question) { q.now = start.Add(11 * time.Second) }, Stale},
+		"a clock that is slightly behind": {func(q *question) { q.now = start.Add(9 * time.Second) }, ""},
+		"a clock that is ahead":           {func(q *question) { q.now = start.Add(-6 * time.Second) }, FromTheFuture},
+		"a clock that is slightly ahead":  {func(q *question) { q.now = start.Add(-4 * time.Second) }, ""},
+		"no limit":                        {func(q *question) { q.alarm.Limit = 0 }, Contradicted},
+		"no growth":                       {func(q *question) { q.alarm.PerSecond = 0 }, Contradicted},
+		"far from its limit": {func(q *question) {
+			q.alarm.Demand, q.alarm.Left = 100*mib, 4120*time.Millisecond
+		}, Contradicted},
+		"numbers that do not add up":  {func(q *question) { q.alarm.Left = 5 * time.Second }, Contradicted},
+		"more than the limit (swap)":  {func(q *question) { q.alarm.Demand, q.alarm.Left = 600*mib, 0 }, ""},
+		"a higher limit than the pod": {func(q *question) { q.known.Limit, q.known.Asked = 400*mib, 400*mib }, Contradicted},
+		"a limit rounded to pages":    {func(q *question) { q.known.Limit, q.known.Asked = 512*mib+999, 512*mib+999 }, ""},
+		"a container without a limit": {func(q *question) { q.known.Limit, q.known.Asked = 0, 0 }, Contradicted},
+		"a raise in flight":           {func(q *question) { q.known.Asked = 600 * mib }, AlreadyRaised},
+		"a raise that took effect": {func(q *question) {
+			q.known.Limit, q.known.Asked = 600*mib, 600*mib
+		}, AlreadyRaised},
+		"a decrease in flight": {func(q *question) { q.known.Asked = 500 * mib }, ""},
+		"the kubelet read far less since": {func(q *question) {
+			q.known.DemandAt, q.known.Demand = start.Add(20*time.Millisecond), 150*mib
+		}, Contradicted},
+		"not enabled":         {func(q *question) { q.policy.Enabled = false }, NotEnabled},
+		"restarts":            {func(q *question) { q.policy.RestartsOnResize = true }, RestartsOnResize},
+		"the node is short":   {func(q *question) { q.node.ShortOfMemory = true }, NodeShortOfMemory},
+		"the node had enough": {func(q *question) { q.node.Loans = NodeLoansMost }, NodeBound},
+		"a second loan":       {func(q *question) { q.loans = []Loan{ago(time.Minute)} }, ""},
+		"a leak": {func(q *question) {
+			q.loans = []Loan{ago(time.Minute), ago(59 * time.Minute)}
+		}, LeakSuspected},
+		"two loans, one earlier": {func(q *question) {
+			q.loans = []Loan{ago(time.Minute), ago(60 * time.Minute)}
+		}, ""},
+		"two loans, one relieved": {func(q *question) {
+			q.loans = []Loan{ago(time.Minute), relieved(ago(2 * time.Minute))}
+		}, ""},
+		"limit.max reached": {func(q *question) {
+			q.policy.Bounds = append(q.policy.Bounds, Bound{LimitMax, 520 * mib})
+		}, LimitMax},
+		"a quota with nothing left": {func(q *question) {
+			q.policy.Bounds = append(q.policy.Bounds, Bound{ResourceQuota, 0})
+		}, ResourceQuota},
+		"limit.max allows a little": {func(q *question) {
+			q.policy.Bounds = append(q.policy.Bounds, Bound{LimitMax, 540 * mib})
+		}, ""},
+	} {
+		q := lent()
+		c.change(&q)
+		loan, refusal := q.ask()
+		var got Cause
+		if refusal != nil {
+			got = refusal.Cause
+		}
+		if got != c.want || (loan == nil) == (refusal == nil) {
+			t.Errorf("%s: refused for %q, want %q (%+v)", name, got, c.want, loan)
+		}
+	}
+}
+
+func TestLoans(t *testing.T) {
+	for name, c := range map[string]struct {
+		limit, growth, most, want memory.Bytes
+	}{
+		"growth of 30 s":          {limit: 512 * mib, growth: 10 * mib, want: 812 * mib},
+		"at least a quarter":      {limit: 1024 * mib, growth: 2 * mib, want: 1280 * mib},
+		"whole MiB":               {limit: 110*mib + 1, growth: mib, want: 141 * mib},
+		"at most four times":      {limit: 128 * mib, growth: 400 * mib, want: 512 * mib},
+		"as much as bounds allow": {limit: 512 * mib, growth: 10 * mib, most: 600*mib + 7, want: 600 * mib},
+	} {
+		q := lent()
+		q.alarm.Limit, q.known.Limit, q.known.Asked = c.limit, c.limit, c.limit
+		q.alarm.PerSecond, q.alarm.Demand = c.growth, c.limit-mib
+		q.alarm.Left = timeTo(mib, c.growth)
+		if c.most > 0 {
+			q.policy.Bounds = append(q.policy.Bounds, Bound{LimitMax, c.most})
+		}
+		loan, refusal := q.ask()
+		if loan == nil || loan.From != c.limit || loan.To != c.want || loan.Relieved || !loan.Above.Equal(q.now) {
+			t.Errorf("%s: %+v (%+v), want %s", name, loan, refusal, c.want)
+		}
+	}
+}
+
+func TestEvents(t *testing.T) {
+	q := lent()
+	loan, _ := q.ask()
+	reason, note := loan.Event()
+	if reason != v1alpha1.EventMemoryLoaned || !strings.Contains(note, "from 512Mi to 2Gi before it was reached") {
+		t.Errorf("%s: %s", reason, note)
+	}
+	for outcome, want := range map[Outcome]string{Return: "goes back from 2Gi", Recommended: "covers the loan of 1.5Gi"} {
+		if reason, note := loan.Returned(outcome); reason != v1alpha1.EventLoanReturned || !strings.Contains(note, want) {
+			t.Errorf("%s: %s", reason, note)
+		}
+	}
+	if reason, note := loan.Returned(Keep); reason != "" || note != "" {
+		t.Errorf("a loan that goes on: %s: %s", reason, note)
+	}
+	q.policy.Bounds = []Bound{{LimitMax, 512 * mib}}
+	_, refusal := q.ask()
+	reason, note = refusal.Event()
+	if want := "container app reaches its limit of 512Mi in about 0.6 s (needs 452Mi, grows by 100Mi/s) and gets no " +
+		"loan: sizing.limit.max of the profile allows no more: raise it, or find what grows (at most 512Mi)"; note != want ||
+		reason != v1alpha1.EventOOMExpected {
+		t.Errorf("%s: %s\nwant %s", reason, note, want)
+	}
+	q.known.Handled = 9
+	_, refusal = q.ask()
+	if reason, note := refusal.Event(); reason != "" || note != "" || refusal.Reported() {
+		t.Errorf("a replayed alarm gives the Event %s: %s", reason, note)
+	}
+}
+
+func TestFromAPI(t *testing.T) {
+	got := FromAPI(&v1alpha1.Alarm{
+		Container: "app", ContainerID: "abc", Sequence: 7, Time: metav1.NewMicroTime(start),
+		Demand: resource.MustParse("452Mi"), Limit: resource.MustParse("512Mi"), GrowthPerSecond: resource.MustParse("100Mi"),
+		TimeToLimit: metav1.Duration{Duration: 600 * time.Millisecond},
+	})
+	if got != lent().alarm {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestBounds: whatever is claimed, a loan keeps every bound, and without one there is a refusal.
+func TestBounds(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	amount := func() memory.Bytes { return memory.Bytes(random.Int64N(int64(4 * memory.GiB))) }
+	loans := 0
+	for range 20_000 {
+		q := lent()
+		q.alarm.Limit = amount()
+		q.known.Limit, q.known.Asked = q.alarm.Limit, q.alarm.Limit
+		q.alarm.Demand = q.alarm.Limit.Minus(amount() / 64)
+		q.alarm.PerSecond = amount()
+		q.alarm.Left = timeTo(q.alarm.Limit.Minus(q.alarm.Demand), q.alarm.PerSecond)
+		for _, cause := range []Cause{LimitMax, LimitRange, ResourceQuota, ChangeBudget, NodeFull, PodLimit} {
+			if random.IntN(3) == 0 {
+				q.policy.Bounds = append(q.policy.Bounds, Bound{cause, amount()})
+			}
+		}
+		loan, refusal := q.ask()
+		if (loan == nil) == (refusal == nil) {
+			t.Fatalf("%+v: %+v and %+v", q, loan, refusal)
+		}
+		if loan == nil {
+			continue
+		}
+		loans++
+		if loan.To <= loan.From || loan.To > loan.From.Percent(mostPercent).CeilTo(mib) {
+			t.Fatalf("%+v: from %s to %s", q, loan.From, loan.To)
+		}
+		for _, b := range q.policy.Bounds {
+			if loan.To > b.Most {
+				t.Fatalf("%+v: %s is above %s (%s)", q, loan.To, b.Most, b.Cause)
+			}
+		}
+	}
+	if loans < 1000 {
+		t.Errorf("%d loans: this test tries the wrong thing", loans)
+	}
+}
+
+// FuzzDecide: an agent claims anything. A loan is of the instance and limit that the manager knows, within all bounds.
+func FuzzDecide(f *testing.F) {
+	f.Add("abc", int64(7), int64(0), int64(452<<20), int64(512<<20), int64(100<<20), int64(600*time.Millisecond))
+	f.Add("abc", int64(7), int64(-1<<62), int64(-5), int64(1<<62), int64(-1), int64(-1))
+	f.Fuzz(func(t *testing.T, id string, sequence, behind, demand, limit, growth, left int64) {
+		q := lent()
+		a := v1alpha1.Alarm{
+			Container: "app", ContainerID: id, Sequence: sequence,
+			Time:   metav1.NewMicroTime(start.Add(time.Duration(behind))),
+			Demand: *resource.NewQuantity(demand, resource.BinarySI), Limit: *resource.NewQuantity(limit, resource.BinarySI),
+			GrowthPerSecond: *resource.NewQuantity(growth, resource.BinarySI),
+			TimeToLimit:     metav1.Duration{Duration: time.Duration(left)},
+		}
+		budget.Check(t, budget.Budget{Bytes: 64 << 10, CPU: time.Second}, len(id), func() {
+			q.alarm = FromAPI(&a)
+			loan, refusal := q.ask()
+			switch {
+			case (loan == nil) == (refusal == nil):
+				t.Errorf("%+v: %+v and %+v", a, loan, refusal)
+			case refusal != nil && (refusal.Left < 0 || refusal.Left > max(time.Duration(left), 0)):
+				t.Errorf("%+v: %s left", a, refusal.Left)
+			case loan != nil && (loan.ID != q.known.ID || loan.From > q.known.Limit+pages || sequence <= q.known.Handled ||
+				loan.To <= loan.From || loan.To > 64*memory.GiB || loan.To > 4*(q.known.Limit+pages)+mib):
+				t.Errorf("%+v: %+v", a, loan)
+			}
+		})
+	})
+}

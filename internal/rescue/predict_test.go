@@ -1,0 +1,288 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rescue
+
+import (
+	"encoding/binary"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/budget"
+)
+
+const (
+	often  = 50 * time.Millisecond
+	seldom = 250 * time.Millisecond
+)
+
+// curve is demand in MiB after so many seconds.
+type curve func(seconds float64) float64
+
+// alarms reads a container of a limit in an interval and returns the alarms that it gives.
+func alarms(w *Watch, limit, ceiling memory.Bytes, every, length time.Duration, c curve) (out []Prediction) {
+	var h Horizon
+	for at := time.Duration(0); at <= length; at += every {
+		w.Add(Sample{start.Add(at), memory.Bytes(c(at.Seconds()) * float64(mib)), limit})
+		if p, due := w.Due(limit, ceiling, h.Before(every)); due {
+			w.Raise(p)
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// ramp is flat for 5 s and then grows to a level.
+func ramp(from, perSecond, to float64) curve {
+	return func(s float64) float64 { return min(from+max(s-5, 0)*perSecond, to) }
+}
+
+// sawtooth climbs from low to high again and again.
+func sawtooth(low, high, seconds float64) curve {
+	return func(s float64) float64 { return low + (high-low)*math.Mod(s, seconds)/seconds }
+}
+
+func TestAlarms(t *testing.T) {
+	steps := func(s float64) float64 { return min(64*math.Floor(s), 3968) }
+	noise := func(s float64) float64 { return 0.4 * math.Sin(40*s) }
+	for name, c := range map[string]struct {
+		curve   curve
+		limit   memory.Bytes
+		ceiling memory.Bytes
+		every   time.Duration
+		want    int
+	}{
+		"a ramp of 5 MiB/s":            {ramp(60, 5, 300), 128 * mib, 0, seldom, 1},
+		"a ramp of 25 MiB/s":           {ramp(60, 25, 300), 128 * mib, 0, often, 1},
+		"a ramp of 100 MiB/s":          {ramp(100, 100, 900), 512 * mib, 0, often, 1},
+		"a ramp of 400 MiB/s":          {ramp(100, 400, 1500), 1024 * mib, 0, often, 1},
+		"a ramp that ends far below":   {ramp(60, 25, 90), 128 * mib, 0, often, 0},
+		"a level near the limit":       {func(s float64) float64 { return 126.5 + noise(s) }, 128 * mib, 0, often, 0},
+		"a slow leak":                  {func(s float64) float64 { return 100 + s/4 }, 128 * mib, 0, seldom, 1},
+		"a start that ends at a third": {func(s float64) float64 { return min(400*s, 170) }, 512 * mib, 0, often, 0},
+		"a sawtooth far below":         {sawtooth(100, 300, 4), 512 * mib, 0, often, 0},
+		"a heap with a known cap":      {ramp(100, 100, 490), 512 * mib, 495 * mib, often, 0},
+		"more than the known cap":      {ramp(100, 100, 900), 512 * mib, 480 * mib, often, 1},
+		"a cap that exceeds the limit": {ramp(100, 100, 900), 512 * mib, 600 * mib, often, 1},
+		"no limit":                     {ramp(100, 100, 900), 0, 0, often, 0},
+		"steps of an allocator":        {steps, 4096 * mib, 0, often, 0},
+		"memory that falls":            {func(s float64) float64 { return 126 - s }, 128 * mib, 0, often, 0},
+	} {
+		got := alarms(&Watch{}, c.limit, c.ceiling, c.every, 2*time.Minute, c.curve)
+		for i := range got {
+			if got[i].Demand > c.limit { // the process is dead
+				got = got[:i]
+				break
+			}
+		}
+		if len(got) != c.want {
+			t.Errorf("%s: %d alarms, want %d: %+v", name, len(got), c.want, got)
+		}
+	}
+}
+
+// TestAlarmsComeInTime: a ramp is reported early enough for the chain, and not long before.
+func TestAlarmsComeInTime(t *testing.T) {
+	for _, c := range []struct{ limit, perSecond float64 }{
+		{128, 5}, {128, 25}, {128, 100}, {512, 5}, {512, 25}, {512, 100}, {512, 400}, {1024, 5}, {1024, 100}, {1024, 400},
+	} {
+		limit := memory.Bytes(c.limit) * mib
+		got := alarms(&Watch{}, limit, 0, often, time.Hour, ramp(c.limit/4, c.perSecond, 3*c.limit))
+		if len(got) == 0 {
+			t.Errorf("%v MiB/s to %v: no alarm", c.perSecond, c.limit)
+			continue
+		}
+		left := time.Duration(float64(limit-got[0].Demand) / float64(mib) / c.perSecond * float64(time.Second))
+		if most := 500*time.Millisecond + 2*time.Duration(1e9/c.perSecond); left < chainDefault || left > most {
+			t.Errorf("%v MiB/s to %v: %s before, want up to %s", c.perSecond, c.limit, left, most)
+		}
+		if (got[0].Left - left).Abs() > left/10 {
+			t.Errorf("%v MiB/s to %v: %s left, reported %s", c.perSecond, c.limit, left, got[0].Left)
+		}
+	}
+}
+
+// TestSawtooth: a heap near its cap may cause two alarms, until it has turned around at that level twice.
+func TestSawtooth(t *testing.T) {
+	for name, c := range map[string]curve{
+		"slow":        sawtooth(300, 500, 10),
+		"fast":        sawtooth(300, 500, 1),
+		"up and down": func(s float64) float64 { return 400 + 95*math.Sin(3*s) },
+	} {
+		var w Watch
+		if early := alarms(&w, 512*mib, 0, often, time.Minute, c); len(early) > teethLeast {
+			t.Errorf("%s: %d alarms in the first minute", name, len(early))
+		}
+		if late := alarms(&w, 512*mib, 0, often, time.Minute, c); len(late) != 0 {
+			// the times of the second minute are those of the first: readings that are older than the newest are ignored
+			t.Errorf("%s: %d alarms of readings that come twice", name, len(late))
+		}
+		n := 0
+		for at := time.Minute + often; at < 50*time.Minute; at += often {
+			w.Add(Sample{start.Add(at), memory.Bytes(c(at.Seconds()) * float64(mib)), 512 * mib})
+			if p, due := w.Due(512*mib, 0, 425*time.Millisecond); due {
+				w.Raise(p)
+				n++
+			}
+		}
+		if n != 0 {
+			t.Errorf("%s: %d alarms in the next 49 minutes", name, n)
+		}
+		beyond := ramp(480, 100, 900)
+		got := 0
+		for at := time.Duration(0); at < 10*time.Second; at += often {
+			w.Add(Sample{start.Add(50*time.Minute + at), memory.Bytes(beyond(at.Seconds()) * float64(mib)), 512 * mib})
+			if p, due := w.Due(512*mib, 0, 425*time.Millisecond); due {
+				w.Raise(p)
+				got++
+			}
+		}
+		if got != 1 {
+			t.Errorf("%s: %d alarms when it grows beyond its level", name, got)
+		}
+	}
+}
+
+// TestAlarmsAreNotRepeated: except for another limit, a kill that comes in half the time, a need that had ended, and an
+// alarm that was not sent.
+func TestAlarmsAreNotRepeated(t *testing.T) {
+	after := func(passed time.Duration, demand, limit memory.Bytes, left time.Duration) Prediction {
+		return Prediction{Sample{start.Add(passed), demand * mib, limit * mib}, 50 * mib, left}
+	}
+	begin := after(0, 490, 512, 440*time.Millisecond)
+	for name, c := range map[string]struct {
+		then Prediction
+		want bool
+	}{
+		"immediately":            {after(often, 493, 512, 380*time.Millisecond), true},
+		"a second later":         {after(time.Second, 500, 512, 400*time.Millisecond), true},
+		"with another limit":     {after(time.Second, 600, 612, 400*time.Millisecond), false},
+		"another limit too soon": {after(often, 600, 612, 400*time.Millisecond), true},
+		"after the need":         {after(11*time.Second, 500, 512, 240*time.Millisecond), false},
+		"the clock was set back": {after(-time.Hour, 500, 512, 240*time.Millisecond), false},
+	} {
+		if got := (&Watch{last: begin}).raised(&c.then); got != c.want {
+			t.Errorf("%s: repeated %t, want %t", name, got, c.want)
+		}
+	}
+	slow := Prediction{Sample{start, 510 * mib, 512 * mib}, mib / 4, 8 * time.Second}
+	soon := Prediction{Sample{start.Add(2 * time.Second), 511 * mib, 512 * mib}, 2 * mib, 500 * time.Millisecond}
+	if (&Watch{last: slow}).raised(&soon) {
+		t.Error("a kill that comes in a third of the time is no other prediction")
+	}
+	w := Watch{last: begin}
+	w.Forget()
+	again, early := after(time.Second, 500, 512, 240*time.Millisecond), after(often, 493, 512, 380*time.Millisecond)
+	if w.raised(&again) || !w.raised(&early) {
+		t.Error("an alarm that was not sent is raised again after a second")
+	}
+}
+
+// TestKilled: what a kill gives back is not a tooth.
+func TestKilled(t *testing.T) {
+	var w Watch
+	n := 0
+	for i := range 5 {
+		from := time.Duration(i) * 20 * time.Second
+		for at := time.Duration(0); at < 6*time.Second; at += often {
+			demand := memory.Bytes(200+60*at.Seconds()) * mib
+			if demand > 512*mib {
+				break
+			}
+			w.Add(Sample{start.Add(from + at), demand, 512 * mib})
+			if p, due := w.Due(512*mib, 0, 425*time.Millisecond); due {
+				w.Raise(p)
+				n++
+			}
+		}
+		w.Killed()
+	}
+	if n != 5 {
+		t.Errorf("%d alarms before 5 kills", n)
+	}
+}
+
+// TestSoon: how often a container is read follows the last interval, an alarm does not.
+func TestSoon(t *testing.T) {
+	var w Watch
+	w.Add(Sample{start, 300 * mib, 512 * mib})
+	w.Add(Sample{start.Add(seldom), 340 * mib, 512 * mib})
+	if _, due := w.Due(512*mib, 0, 2*time.Second); due || !w.Soon(512*mib, 2*time.Second) {
+		t.Errorf("one step of 40Mi: an alarm %t, read more often %t", due, !due)
+	}
+	w.Add(Sample{start.Add(2 * seldom), 340 * mib, 512 * mib})
+	if w.Soon(512*mib, time.Second) {
+		t.Error("read more often although it stopped growing")
+	}
+}
+
+func TestHorizon(t *testing.T) {
+	var h Horizon
+	if got := h.Before(often); got != 425*time.Millisecond {
+		t.Errorf("before it is measured: %s", got)
+	}
+	for range 40 {
+		h.Took(90 * time.Millisecond)
+	}
+	h.Took(180 * time.Millisecond)
+	if got := h.Before(often); got != 330*time.Millisecond {
+		t.Errorf("the longest counts: %s", got)
+	}
+	h.Took(time.Minute)
+	if got := h.Before(seldom); got != 2350*time.Millisecond {
+		t.Errorf("a fault of the chain: %s", got)
+	}
+	for range measuredKept {
+		h.Took(-1)
+	}
+	if got := h.Before(often); got != 250*time.Millisecond {
+		t.Errorf("a chain that takes no time: %s", got)
+	}
+}
+
+// FuzzWatch: a container does anything. Alarms are of a container that is near its limit, grows and was not reported
+// within the last second, and what is claimed adds up.
+func FuzzWatch(f *testing.F) {
+	f.Add([]byte("\x32\x10\x00\x20\x32\x30\x00\x20\x32\x50\x00\x20\x32\xf0\x01\x02"), int64(512<<20))
+	f.Add([]byte("\x00\x00\x00\x00\xff\xff\xff\xff"), int64(-1))
+	f.Fuzz(func(t *testing.T, text []byte, limit int64) {
+		text = text[:min(len(text), 4<<10)]
+		budget.Check(t, budget.Budget{Bytes: 64 << 10, CPU: time.Second}, len(text), func() {
+			var w Watch
+			var h Horizon
+			at, last := start, time.Time{}
+			for ; len(text) >= 4; text = text[4:] {
+				at = at.Add(time.Duration(int8(text[0])) * 10 * time.Millisecond)
+				demand := memory.Bytes(binary.LittleEndian.Uint16(text[1:])) * mib / 16
+				w.Add(Sample{at, demand, memory.Bytes(limit)})
+				p, due := w.Due(memory.Bytes(limit), memory.Bytes(text[3])*mib, h.Before(often))
+				if p.Left < 0 || p.PerSecond < 0 || w.count > kept {
+					t.Fatalf("%+v", p)
+				}
+				if !due {
+					continue
+				}
+				w.Raise(p)
+				if p.Limit <= 0 || p.PerSecond <= 0 || p.Demand < p.Limit/2-1 || p.At.Sub(last).Abs() < alarmEvery {
+					t.Fatalf("%+v after %s", p, last)
+				}
+				if a := (Alarm{Limit: p.Limit, Demand: p.Demand, PerSecond: p.PerSecond, Left: p.Left}); !plausible(&a) {
+					t.Fatalf("%+v does not add up", p)
+				}
+				last = p.At
+			}
+		})
+	})
+}
+
+func BenchmarkWatch(b *testing.B) {
+	var w Watch
+	b.ReportAllocs()
+	for i := range b.N {
+		at := time.Duration(i) * often
+		w.Add(Sample{start.Add(at), 300*mib + memory.Bytes(i%200)*mib, 512 * mib})
+		w.Due(512*mib, 0, 425*time.Millisecond)
+	}
+}
