@@ -29,6 +29,9 @@ type Input struct {
 	// ConfigMapKeys are the keys of ConfigMaps of the pod's namespace, by name, for those that memfit may and did read. A
 	// ConfigMap that is not here may hold any key. Values are never needed.
 	ConfigMapKeys map[string][]string
+	// PerRun: the pod is one run of many that are known by their identity, and its arguments and variables are those of
+	// the run (the name of the run, a commit, a token), so that they do not distinguish programs. The image does.
+	PerRun bool
 	// Created: the pod is there already, so what memfit set in it was set knowing its ConfigMaps, whether or not the
 	// caller knows them.
 	Created bool
@@ -206,7 +209,7 @@ func MakePlan(in Input) Plan {
 // planContainer plans one container, given what an earlier plan wrote into it.
 func planContainer(in Input, t target, s sizing, before *containerRecord) (containerPlan, *containerRecord) {
 	w := takeBack(t.container, before)
-	program := Program{ID: t.program(w), Owner: ownerBefore(t.container, before)} // before anything is written
+	program := Program{ID: t.program(w, in.PerRun), Owner: ownerBefore(t.container, before)} // before anything is written
 	c := containerPlan{name: t.container.Name, mode: t.policy.Tuning.Mode, runtime: identify(t), sized: w.before.Size}
 	if c.mode != v1alpha1.TuningDryRun {
 		c.size(s, w)

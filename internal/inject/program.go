@@ -33,7 +33,8 @@ type Program struct {
 }
 
 // ProgramOf returns the program of a container of a pod that exists; zero for a container that it does not have.
-func ProgramOf(pod *corev1.Pod, name string) Program {
+// perRun is [Input.PerRun].
+func ProgramOf(pod *corev1.Pod, name string, perRun bool) Program {
 	c := container(pod, name)
 	if c == nil {
 		return Program{}
@@ -42,7 +43,7 @@ func ProgramOf(pod *corev1.Pod, name string) Program {
 	if rec != nil && rec.Program != "" && len(rec.Program) <= 2*programBytes {
 		return Program{ID: rec.Program, Owner: rec.Owner.size(), Recorded: true}
 	}
-	return Program{ID: fingerprint(c, takeBack(c, rec), v1alpha1.TuningSpec{}), Owner: sizeOf(&c.Resources)}
+	return Program{ID: fingerprint(c, takeBack(c, rec), v1alpha1.TuningSpec{}, perRun), Owner: sizeOf(&c.Resources)}
 }
 
 // Offer is the size for new pods of a container, and whose evidence it rests on.
@@ -87,12 +88,12 @@ func increase(owner, to memory.Size) memory.Size {
 }
 
 // program returns the fingerprint of a container as it is admitted.
-func (t *target) program(w *working) string {
+func (t *target) program(w *working, perRun bool) string {
 	tuning := t.policy.Tuning
 	if tuning.Mode != v1alpha1.TuningInject {
 		tuning = v1alpha1.TuningSpec{} // the program runs without settings of memfit
 	}
-	return fingerprint(t.container, w, tuning)
+	return fingerprint(t.container, w, tuning, perRun)
 }
 
 // programBytes of a hash tell apart the few programs that a container ever runs.
@@ -100,9 +101,21 @@ const programBytes = 8
 
 // fingerprint hashes what the owner wrote into a container. Each part is preceded by its length, so that no two lists
 // give the same text.
-func fingerprint(c *corev1.Container, w *working, tuning v1alpha1.TuningSpec) string {
+// perRun leaves out what differs between the runs of one identity.
+func fingerprint(c *corev1.Container, w *working, tuning v1alpha1.TuningSpec, perRun bool) string {
 	h := sha256.New()
 	add(h, c.Image)
+	if !perRun {
+		addWritten(h, c, w)
+	}
+	if tuning.Mode != "" {
+		addJSON(h, &tuning)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:programBytes])
+}
+
+// addWritten adds what the owner wrote beside the image.
+func addWritten(h hash.Hash, c *corev1.Container, w *working) {
 	addAll(h, c.Command)
 	addAll(h, c.Args)
 	env := slices.DeleteFunc(slices.Clone(w.env), func(v variable) bool { return v.absent })
@@ -123,10 +136,6 @@ func fingerprint(c *corev1.Container, w *working, tuning v1alpha1.TuningSpec) st
 	for i := range c.EnvFrom {
 		addJSON(h, &c.EnvFrom[i])
 	}
-	if tuning.Mode != "" {
-		addJSON(h, &tuning)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:programBytes])
 }
 
 func addAll(h hash.Hash, texts []string) {

@@ -97,7 +97,7 @@ func (in *Input) sizing(t target, offer Offer, fixed bool) sizing {
 		s.base = before.Size.takeBack(have)
 		s.next = s.base
 	}
-	want := offer.sizeFor(t.program(takeBack(t.container, in.before.of(t.container.Name))), s.base)
+	want := offer.sizeFor(t.program(takeBack(t.container, in.before.of(t.container.Name)), in.PerRun), s.base)
 	if want == (memory.Size{}) { // nothing is known of this program, or its owner has changed the memory
 		s.wanted = s.base != have
 		return s

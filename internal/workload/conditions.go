@@ -248,12 +248,11 @@ func nextPod(s *Snapshot, v *result) string {
 		size = "the recommended limit is " + limit
 	}
 	ref := s.Owner.Ref
-	kind, known := workloadkind.Of(ref.APIVersion, ref.Kind)
 	switch {
-	case !known || !kind.Recreates || kind.Frozen:
+	case !workloadkind.Lasting(ref.APIVersion, ref.Kind) && !workloadkind.IsIdentity(ref.APIVersion, ref.Kind):
 		return fmt.Sprintf("No pod runs now, and there may be no other of this %s; if there is, %s. Another %s has a "+
 			"recommendation of its own", ref.Kind, size, ref.Kind)
-	case kind.Completes:
+	case kindOf(ref).Completes:
 		return "No pod runs now; for the next run " + size
 	}
 	return "No pod runs now; for the next pod " + size
