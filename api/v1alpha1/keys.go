@@ -31,6 +31,10 @@ const (
 // with --lab-compress-evidence.
 const LabLabel = Group + "/lab"
 
+// IdentityLabel is on records of pods that are identified by what they have in common instead of by their owner. Its
+// value is the platform ("tekton"), or "labels" for labels that a profile names.
+const IdentityLabel = Group + "/identity"
+
 // Annotations that memfit writes, on pods only.
 const (
 	// InjectedAnnotation records, as JSON, what memfit set on this pod, and what it skipped and why.
@@ -50,6 +54,9 @@ const (
 	// ConditionConflicted is True when something else sizes the same workload, or two profiles select one pod; the
 	// message names both.
 	ConditionConflicted = "Conflicted"
+	// ConditionIdentitiesBounded is True while a profile has as many identities of pods as it may have, and absent
+	// otherwise.
+	ConditionIdentitiesBounded = "IdentitiesBounded"
 )
 
 // Condition types of MemoryRecommendation.

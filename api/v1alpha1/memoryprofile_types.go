@@ -613,6 +613,27 @@ type ContainerPolicy struct {
 	Request *Bounds `json:"request,omitempty"`
 }
 
+// IdentitySpec selects what identifies pods whose owner does not outlive them.
+type IdentitySpec struct {
+	// labels are the keys of labels whose values identify a kind of pod: pods of one namespace with equal values are one
+	// workload, whichever object owns them, and what one of them needs is known to the next. They count for pods whose
+	// owner does not outlive them (bare pods, Jobs without a CronJob, custom resources); pods of Deployments,
+	// StatefulSets, DaemonSets and CronJobs are identified by their owner. A pod without one of the labels is not
+	// identified by them. Do not name a label that differs from run to run. Default: none; for platforms that memfit knows,
+	// such as Tekton, what the table in docs/reference/platforms.md has. Example: [app.kubernetes.io/name, step].
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=4
+	// +listType=set
+	// +optional
+	Labels []LabelKey `json:"labels,omitempty"`
+}
+
+// LabelKey is the key of a label.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=317
+// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="not the key of a label: it has letters, digits, hyphens, underscores and dots, and may begin with a domain and a slash, for example tekton.dev/pipelineTask"
+type LabelKey string
+
 // ProfileRole is the purpose of a profile.
 // +kubebuilder:validation:Enum=Profile;Defaults
 type ProfileRole string
@@ -629,11 +650,11 @@ const (
 // distinguished from a value of the author, and a profile with role Defaults would never take effect. Their defaults
 // are in internal/profile/merge.go, and in what reads drift and disruption.
 // +kubebuilder:validation:XValidation:rule="!has(self.role) || self.role != 'Defaults' || !has(self.selector) && (!has(self.containers) || size(self.containers) == 0)",message="role: Defaults governs no pod, so that selector and containers mean nothing: remove them, or write a profile of its own for those pods"
-// +kubebuilder:validation:XValidation:rule="!has(self.role) || self.role != 'Defaults' || !has(self.runtime) || (!has(self.runtime.type) || self.runtime.type == 'Auto') && (!has(self.runtime.libc) || self.runtime.libc == 'Auto') && !has(self.runtime.version)",message="role: Defaults hands on tuning, sizing and drift, and no runtime: remove runtime, and declare it where the pods are"
+// +kubebuilder:validation:XValidation:rule="!has(self.role) || self.role != 'Defaults' || !has(self.runtime) || (!has(self.runtime.type) || self.runtime.type == 'Auto') && (!has(self.runtime.libc) || self.runtime.libc == 'Auto') && !has(self.runtime.version)",message="role: Defaults hands on tuning, sizing, drift and identity, and no runtime: remove runtime, and declare it where the pods are"
 // +kubebuilder:validation:XValidation:rule="!has(self.runtime) || self.runtime.type != 'JVM' || !has(self.tuning) || !has(self.tuning.heapLimit)",message="heapLimit is not for type JVM, whose flags for a fixed heap would overrule the user's: use heapPercent"
 type MemoryProfileSpec struct {
 	// role is Profile (default) or Defaults: governs no pod, and gives the profiles of its scope the values of tuning,
-	// sizing and drift that they leave open, field by field. A ClusterMemoryProfile gives them to every profile, a
+	// sizing, drift and identity that they leave open, field by field. A ClusterMemoryProfile gives them to every profile, a
 	// MemoryProfile to those of its namespace, where it wins over the cluster's. One for each scope; of two, the older one
 	// counts.
 	// +optional
@@ -671,6 +692,10 @@ type MemoryProfileSpec struct {
 	// +kubebuilder:default={}
 	// +optional
 	Drift DriftSpec `json:"drift,omitempty,omitzero"`
+
+	// identity selects what identifies pods whose owner does not outlive them: steps of pipelines, runners, executors.
+	// +optional
+	Identity *IdentitySpec `json:"identity,omitempty"`
 }
 
 // ClusterMemoryProfileSpec is what a MemoryProfile declares, and the namespaces that it is for.
@@ -725,8 +750,8 @@ type MemoryProfileStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions: Ready, InjectionUpToDate, UsageAvailable, Conflicted; Stalled while the profile contradicts itself or
-	// what it inherits. One with role Defaults has Ready, Conflicted and Stalled.
+	// conditions: Ready, InjectionUpToDate, UsageAvailable, Conflicted; IdentitiesBounded while the profile has as many
+	// identities of pods as it may have; Stalled while it contradicts itself or what it inherits. One with role Defaults has Ready, Conflicted and Stalled.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

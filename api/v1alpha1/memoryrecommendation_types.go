@@ -18,6 +18,21 @@ type WorkloadReference struct {
 	Name string `json:"name"`
 }
 
+// PodIdentity is what the pods of a workload have in common, where it is not an owner.
+type PodIdentity struct {
+	// lastSeen is the day on which a pod last existed. The records of the identity are deleted 35 days later.
+	LastSeen metav1.Time `json:"lastSeen"`
+	// platform is the platform whose pods they are (docs/reference/platforms.md), or "labels" for labels that the profile
+	// names. Example: tekton.
+	// +kubebuilder:validation:MaxLength=63
+	Platform string `json:"platform"`
+	// values identify the pods, in the order of the platform's row or of spec.identity.labels of the profile. Example:
+	// [build-and-test, unit].
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Values []string `json:"values"`
+}
+
 // ProfileReference names the effective profile.
 type ProfileReference struct {
 	// kind is MemoryProfile or ClusterMemoryProfile.
@@ -439,6 +454,11 @@ type MemoryRecommendationStatus struct {
 	// profile is the profile that governs the workload.
 	// +optional
 	Profile ProfileReference `json:"profile,omitempty,omitzero"`
+
+	// identity is what the pods have in common, where the workload is not their owner: its kind is PodIdentity then, and
+	// there is no such object.
+	// +optional
+	Identity *PodIdentity `json:"identity,omitempty"`
 
 	// profileGeneration is the generation of the profile this status is about.
 	// +optional

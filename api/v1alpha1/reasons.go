@@ -6,7 +6,8 @@ package v1alpha1
 // This file has every reason of the conditions and Events of memfit: what it means, and what to do where something
 // is to be done. test/arch holds the rest of memfit to it.
 
-// Reasons of the conditions Ready and Stalled of profiles, InjectionUpToDate, UsageAvailable and Conflicted.
+// Reasons of the conditions Ready and Stalled of profiles, InjectionUpToDate, UsageAvailable, Conflicted and
+// IdentitiesBounded.
 const (
 	// ReasonEffective: the profile is valid and governs pods. There is nothing to do.
 	ReasonEffective = "Effective"
@@ -44,6 +45,9 @@ const (
 	// a manifest of a bare pod that sets its memory. memfit only recommends until one of the two no longer sizes it.
 	// Also a reason of Applied and of an Event.
 	ReasonConflict = "Conflict"
+	// ReasonTooManyIdentities: the profile has 1,000 identities of pods, and pods of others keep their own size. Set
+	// spec.identity.labels to labels that do not differ from run to run, or split the profile.
+	ReasonTooManyIdentities = "TooManyIdentities"
 )
 
 // Reasons of the condition Ready of recommendations.

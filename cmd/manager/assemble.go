@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -145,6 +146,11 @@ func control(
 	if err := mgr.Add(sweeper.Sweeper{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader()}); err != nil {
 		return fmt.Errorf("adding what deletes records of workloads that do not exist: %w", err)
 	}
+	if err := mgr.Add(sweeper.Expiry{
+		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{},
+	}); err != nil {
+		return fmt.Errorf("adding what deletes records of identities without pods: %w", err)
+	}
 	return mgr.Add(atEnd(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 		defer cancel()
@@ -192,6 +198,19 @@ func atEnd(f func()) manager.Runnable {
 	})
 }
 
+// followKills watches pods that have failed on every replica, for the webhook.
+func followKills(mgr ctrl.Manager, resolver *policy.Resolver) (*podwebhook.PendingKills, error) {
+	failed, err := cache.New(mgr.GetConfig(), informers.FailedPods(mgr.GetScheme()))
+	if err != nil {
+		return nil, fmt.Errorf("making the cache of failed pods: %w", err)
+	}
+	kills := &podwebhook.PendingKills{Resolver: resolver, Clock: clock.RealClock{}}
+	if err := mgr.Add(failed); err != nil {
+		return nil, fmt.Errorf("adding the cache of failed pods: %w", err)
+	}
+	return kills, mgr.Add(everywhere(func(ctx context.Context) error { return kills.Follow(ctx, failed) }))
+}
+
 // serve adds the webhooks. They start when their certificate is there.
 func serve(
 	ctx context.Context, mgr ctrl.Manager, server webhook.Server, resolver *policy.Resolver, reader client.Reader,
@@ -212,6 +231,10 @@ func serve(
 	injector := &podwebhook.Injector{
 		Resolver: resolver, Reader: reader, Constraints: room, Metrics: podwebhook.NewMetrics(metrics.Registry),
 		Clock: clock.RealClock{}, Canaries: &podwebhook.Canaries{Replica: replica()},
+	}
+	var err error
+	if injector.Kills, err = followKills(mgr, resolver); err != nil {
+		return err
 	}
 	if o.configMapKeys {
 		if _, err := mgr.GetCache().GetInformer(ctx, &corev1.ConfigMap{}); err != nil {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/records"
@@ -43,6 +44,9 @@ func (c Finder) Find(ctx context.Context, of memory.WorkloadRef) (records.Presen
 // Cached reads the cache only; false when it does not have the workload. For a kind that cannot be read, the answer is
 // unknown.
 func (c Finder) Cached(ctx context.Context, of memory.WorkloadRef) (records.Presence, bool) {
+	if identity.Is(of) {
+		return records.Presence{State: records.Exists, UID: identity.UID(of)}, true
+	}
 	if workloadkind.IsPod(of.APIVersion, of.Kind) { // pods are cached whole
 		var pod corev1.Pod
 		err := c.Reader.Get(ctx, workloadKey(of), &pod)
@@ -58,6 +62,9 @@ func (c Finder) Cached(ctx context.Context, of memory.WorkloadRef) (records.Pres
 
 // Confirm asks the API server: nothing is deleted because of a cache alone.
 func (c Finder) Confirm(ctx context.Context, of memory.WorkloadRef) (records.Presence, error) {
+	if identity.Is(of) {
+		return records.Presence{State: records.Exists, UID: identity.UID(of)}, nil
+	}
 	m, readable := owners.Metadata(of)
 	if workloadkind.IsPod(of.APIVersion, of.Kind) {
 		m, readable = &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: of.APIVersion, Kind: of.Kind}}, true

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/records"
@@ -144,15 +146,24 @@ func (r *Reconciler) save(
 	return nil
 }
 
+// newRecord is the metadata of a record that does not exist yet.
+func newRecord(of memory.Workload) metav1.ObjectMeta {
+	m := metav1.ObjectMeta{
+		Namespace: of.Ref.Namespace, Name: policy.RecordName(of.Ref), OwnerReferences: records.Owners(of.Ref, of.UID),
+	}
+	if identity.Is(of.Ref) {
+		platform, _, _ := strings.Cut(of.Ref.Name, "-")
+		m.Labels = map[string]string{v1alpha1.IdentityLabel: platform}
+	}
+	return m
+}
+
 func (r *Reconciler) write(
 	ctx context.Context, owner memory.Workload, e *entry, status v1alpha1.MemoryCheckpointStatus,
 ) error {
 	c := &v1alpha1.MemoryCheckpoint{ObjectMeta: e.checkpoint.meta(owner.Ref)}
 	if c.ResourceVersion == "" {
-		c.ObjectMeta = metav1.ObjectMeta{
-			Namespace: owner.Ref.Namespace, Name: policy.RecordName(owner.Ref),
-			OwnerReferences: []metav1.OwnerReference{records.Owner(owner.Ref, owner.UID)},
-		}
+		c.ObjectMeta = newRecord(owner)
 		if err := r.Create(ctx, c); err != nil {
 			return fmt.Errorf("%w: creating MemoryCheckpoint %s/%s: %w", errNotSaved, c.Namespace, c.Name, err)
 		}

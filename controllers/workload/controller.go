@@ -82,8 +82,9 @@ type Reconciler struct {
 	// Clock tells the time.
 	Clock clock.PassiveClock
 
-	states  states
-	overdue backoffs
+	states     states
+	overdue    backoffs
+	identities identities
 }
 
 // Settings of a Reconciler, which the manager's flags say.
@@ -98,6 +99,8 @@ type Settings struct {
 	Timeout time.Duration
 	// Replica is the name of this process's pod; its webhook may be allowed to create a canary. Empty: none is created.
 	Replica string
+	// MaxIdentities is how many identities one profile may have; 0: [identity.MostOfProfile].
+	MaxIdentities int
 	// Unmeasured: nobody takes samples, so a kill without one says nothing about when it was.
 	Unmeasured bool
 }
@@ -179,6 +182,10 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 		return reconcile.Result{}, r.leave(ctx, s)
 	case s.Profile == nil:
 		return reconcile.Result{}, r.release(ctx, s)
+	}
+	if full, err := r.beyond(ctx, s); err != nil || full {
+		r.Inbox.Done(ref)
+		return reconcile.Result{RequeueAfter: countAgain}, err
 	}
 	e, err := r.load(ctx, s)
 	switch {

@@ -55,7 +55,7 @@ func (r *Reconciler) gather(
 			Profile: resolved.Profile, Why: resolved.Why, Problem: resolved.Problem, Claims: resolved.Claims,
 			Paused: resolved.Paused,
 		}
-		of[pod.UID] = resolved.UID
+		of[pod.UID], s.Identity = resolved.UID, cmp.Or(resolved.Identity, s.Identity)
 		governed = governed || resolved.Profile != nil
 		s.Pods = append(s.Pods, pod)
 	}

@@ -72,8 +72,8 @@ var _ = Describe("What is recorded of a workload", func() {
 		d, set := deployed()
 		pods := []*corev1.Pod{runs(set, "web-1").Obj(), runs(set, "web-2", killed).Obj()}
 		w.applied(pods...)
-		Expect(w.reconciled(ref).OwnerReferences).To(Equal([]metav1.OwnerReference{records.Owner(ref, d.UID)}))
-		Expect(w.checkpoint(ref).OwnerReferences).To(Equal([]metav1.OwnerReference{records.Owner(ref, d.UID)}))
+		Expect(w.reconciled(ref).OwnerReferences).To(Equal(records.Owners(ref, d.UID)))
+		Expect(w.checkpoint(ref).OwnerReferences).To(Equal(records.Owners(ref, d.UID)))
 
 		expect.Deleted(w.ctx, w.client, d)
 		w.feed.vanished(appsv1.SchemeGroupVersion.WithKind("Deployment"), d)
@@ -141,10 +141,10 @@ var _ = Describe("What is recorded of a workload", func() {
 		young := w.pod("web-77ff-1").Label("pod-template-hash", "77ff").OwnedBy(newSet, "apps/v1", "ReplicaSet").Obj()
 		w.applied(young, runs(set, "web-1", killed, build.OOMKilled(start)).Obj())
 		rec := w.reconciled(ref)
-		Expect(rec.OwnerReferences).To(Equal([]metav1.OwnerReference{records.Owner(ref, again.UID)}))
+		Expect(rec.OwnerReferences).To(Equal(records.Owners(ref, again.UID)))
 		Expect(rec.Status.OOMKills).To(BeZero())
 		Expect(rec.Status.Coverage.Governed).To(BeEquivalentTo(1))
-		Expect(w.checkpoint(ref).OwnerReferences).To(Equal([]metav1.OwnerReference{records.Owner(ref, again.UID)}))
+		Expect(w.checkpoint(ref).OwnerReferences).To(Equal(records.Owners(ref, again.UID)))
 
 		w.deleted(old.Obj())
 		Expect(w.reconciled(ref).Status.OOMKills).To(BeZero())
@@ -158,7 +158,7 @@ var _ = Describe("What is recorded of a workload", func() {
 		d, set := deployed()
 		before := w.checkpoint(ref).UID
 		w.applied(runs(set, "web-1").Obj())
-		Expect(w.reconciled(ref).OwnerReferences).To(Equal([]metav1.OwnerReference{records.Owner(ref, d.UID)}))
+		Expect(w.reconciled(ref).OwnerReferences).To(Equal(records.Owners(ref, d.UID)))
 		Expect(w.checkpoint(ref).UID).NotTo(Equal(before))
 	})
 
@@ -170,7 +170,7 @@ var _ = Describe("What is recorded of a workload", func() {
 		optedOut := w.job("opted-out")
 		expect.Applied(w.ctx, w.client, &v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{
 			Namespace: w.namespace, Name: "job-opted-out",
-			OwnerReferences: []metav1.OwnerReference{records.Owner(w.jobRef("opted-out"), optedOut.UID)},
+			OwnerReferences: records.Owners(w.jobRef("opted-out"), optedOut.UID),
 		}})
 		gone := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: w.namespace, Name: "db"}
 		ghost(gone)

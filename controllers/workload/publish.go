@@ -19,7 +19,6 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
-	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/workload"
 )
 
@@ -148,10 +147,7 @@ func (r *Reconciler) writeRecommendation(
 	case rec.ResourceVersion == "" && s.Owner.UID == "":
 		return fmt.Errorf("%w: the UID of %s", errNotYet, s.Owner.Ref) // what is written now would be nobody's
 	case rec.ResourceVersion == "":
-		rec.ObjectMeta = metav1.ObjectMeta{
-			Namespace: s.Owner.Ref.Namespace, Name: policy.RecordName(s.Owner.Ref),
-			OwnerReferences: []metav1.OwnerReference{records.Owner(s.Owner.Ref, s.Owner.UID)},
-		}
+		rec.ObjectMeta = newRecord(s.Owner)
 		if err := r.Create(ctx, rec); err != nil {
 			return fmt.Errorf("creating MemoryRecommendation %s/%s: %w", rec.Namespace, rec.Name, err)
 		}

@@ -6,6 +6,7 @@ package workload
 import (
 	"time"
 
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/workload"
 )
@@ -38,6 +39,7 @@ func (r *Reconciler) postpone(
 	old := e.state.DropOldCounters(events)
 	arrival := workload.Arrival{
 		Now: now, SteppedAt: e.state.SteppedAt(), RestUntil: e.restUntil, Pods: pods, Suspect: e.suspect,
+		Runs:  identity.Is(ref),
 		Ended: e.state.SomethingEnded(events), OnlySamples: events.OnlySamples() || old && events.Quiet(),
 	}
 	wait, absorb := arrival.Wait()

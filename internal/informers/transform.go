@@ -10,6 +10,8 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/policy"
 )
@@ -106,6 +109,36 @@ func SlimPod(in any) (any, error) {
 	}
 	shared.template(pod)
 	return pod, nil
+}
+
+// SlimFailedPod is [SlimPod] of pods in which something was OOM-killed, and keeps of others only who they are.
+func SlimFailedPod(in any) (any, error) {
+	pod, ok := in.(*corev1.Pod)
+	if !ok {
+		return in, nil
+	}
+	killed := func(s corev1.ContainerStatus) bool {
+		t := s.State.Terminated
+		return t != nil && t.Reason == "OOMKilled" // as the kubelet reports it
+	}
+	if !slices.ContainsFunc(pod.Status.ContainerStatuses, killed) &&
+		!slices.ContainsFunc(pod.Status.InitContainerStatuses, killed) {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+		}}, nil
+	}
+	return SlimPod(pod)
+}
+
+// FailedPods are the options of a cache that holds the pods that have failed, on every replica.
+func FailedPods(scheme *runtime.Scheme) cache.Options {
+	return cache.Options{
+		Scheme: scheme, ReaderFailOnMissingInformer: true,
+		ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {
+			Field:     fields.OneTermEqualSelector("status.phase", string(corev1.PodFailed)),
+			Transform: SlimFailedPod, UnsafeDisableDeepCopy: new(true),
+		}},
+	}
 }
 
 // managers keeps who resized the pod, and who applies one that no controller makes together with its memory: without
@@ -210,7 +243,12 @@ func slimConfigMap(in any) (any, error) {
 }
 
 // ours are the annotations that mean something to memfit.
-func ours(annotation string) bool { return strings.HasPrefix(annotation, v1alpha1.Group+"/") }
+func ours(annotation string) bool {
+	return strings.HasPrefix(annotation, v1alpha1.Group+"/") || slices.Contains(identifying, annotation)
+}
+
+// identifying are the annotations of others that identify pods.
+var identifying = identity.Annotations()
 
 // OurAnnotations drops what others wrote, above all last-applied configurations. Nil when nothing is left.
 func OurAnnotations(annotations map[string]string) map[string]string {

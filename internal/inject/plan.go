@@ -29,6 +29,9 @@ type Input struct {
 	// ConfigMapKeys are the keys of ConfigMaps of the pod's namespace, by name, for those that memfit may and did read. A
 	// ConfigMap that is not here may hold any key. Values are never needed.
 	ConfigMapKeys map[string][]string
+	// PerRun: the pod is one run of many that are known by their identity, and its arguments and variables are those of
+	// the run (the name of the run, a commit, a token), so that they do not distinguish programs. The image does.
+	PerRun bool
 	// Created: the pod is there already, so what memfit set in it was set knowing its ConfigMaps, whether or not the
 	// caller knows them.
 	Created bool

@@ -31,7 +31,8 @@ type Program struct {
 }
 
 // ProgramOf returns the program of a container of a pod that exists; zero for a container that it does not have.
-func ProgramOf(pod *corev1.Pod, name string) Program {
+// perRun is [Input.PerRun].
+func ProgramOf(pod *corev1.Pod, name string, perRun bool) Program {
 	c := container(pod, name)
 	if c == nil {
 		return Program{}
@@ -40,7 +41,7 @@ func ProgramOf(pod *corev1.Pod, name string) Program {
 	if rec != nil && rec.Program != "" && len(rec.Program) <= 2*programBytes {
 		return Program{ID: rec.Program, Owner: rec.Owner.size(), Recorded: true}
 	}
-	return Program{ID: fingerprint(c, takeBack(c, rec), v1alpha1.TuningSpec{}), Owner: sizeOf(&c.Resources)}
+	return Program{ID: fingerprint(c, takeBack(c, rec), v1alpha1.TuningSpec{}, perRun), Owner: sizeOf(&c.Resources)}
 }
 
 // Offer is the size for new pods of a container, and whose evidence it rests on.
@@ -85,12 +86,12 @@ func increase(owner, to memory.Size) memory.Size {
 }
 
 // fingerprint returns the fingerprint of a container as it is admitted.
-func (t *target) fingerprint() string {
+func (t *target) fingerprint(perRun bool) string {
 	tuning := t.policy.Tuning
 	if tuning.Mode != v1alpha1.TuningInject {
 		tuning = v1alpha1.TuningSpec{} // the program runs without settings of memfit
 	}
-	return fingerprint(t.container, t.work, tuning)
+	return fingerprint(t.container, t.work, tuning, perRun)
 }
 
 // programBytes of a hash tell apart the few programs that a container ever runs.
@@ -98,28 +99,12 @@ const programBytes = 8
 
 // fingerprint hashes what the owner wrote into a container. Each part is preceded by its length, so that no two lists
 // give the same text.
-func fingerprint(c *corev1.Container, w *working, tuning v1alpha1.TuningSpec) string {
+// perRun leaves out what differs between the runs of one identity.
+func fingerprint(c *corev1.Container, w *working, tuning v1alpha1.TuningSpec, perRun bool) string {
 	var text hashed
 	text.add(c.Image)
-	text.addAll(c.Command)
-	text.addAll(c.Args)
-	env := slices.DeleteFunc(slices.Clone(w.env), func(v variable) bool { return v.absent })
-	// Other webhooks may add variables before memfit or after it.
-	slices.SortStableFunc(env, func(a, b variable) int { return strings.Compare(a.Name, b.Name) })
-	for i := range env {
-		v := &env[i]
-		text.add(v.Name)
-		if variables[v.Name] != nil { // a list of settings, to which others append in ways of their own
-			text.addAll(strings.Fields(v.Value))
-		} else {
-			text.add(v.Value)
-		}
-		if v.ValueFrom != nil {
-			text.addJSON(v.ValueFrom)
-		}
-	}
-	for i := range c.EnvFrom {
-		text.addJSON(&c.EnvFrom[i])
+	if !perRun {
+		text.addWritten(c, w)
 	}
 	if tuning.Mode != "" {
 		text.addJSON(&tuning)
@@ -130,6 +115,30 @@ func fingerprint(c *corev1.Container, w *working, tuning v1alpha1.TuningSpec) st
 
 // hashed is a text that is hashed as a whole.
 type hashed []byte
+
+// addWritten adds what the owner wrote beside the image.
+func (h *hashed) addWritten(c *corev1.Container, w *working) {
+	h.addAll(c.Command)
+	h.addAll(c.Args)
+	env := slices.DeleteFunc(slices.Clone(w.env), func(v variable) bool { return v.absent })
+	// Other webhooks may add variables before memfit or after it.
+	slices.SortStableFunc(env, func(a, b variable) int { return strings.Compare(a.Name, b.Name) })
+	for i := range env {
+		v := &env[i]
+		h.add(v.Name)
+		if variables[v.Name] != nil { // a list of settings, to which others append in ways of their own
+			h.addAll(strings.Fields(v.Value))
+		} else {
+			h.add(v.Value)
+		}
+		if v.ValueFrom != nil {
+			h.addJSON(v.ValueFrom)
+		}
+	}
+	for i := range c.EnvFrom {
+		h.addJSON(&c.EnvFrom[i])
+	}
+}
 
 func (h *hashed) addAll(texts []string) {
 	h.addLength(len(texts))

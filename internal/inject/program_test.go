@@ -67,7 +67,7 @@ func TestProgramOf(t *testing.T) {
 		edit(p)
 		return p
 	}
-	first := ProgramOf(pod(func(*corev1.Pod) {}), "app")
+	first := ProgramOf(pod(func(*corev1.Pod) {}), "app", false)
 	if first.ID == "" || first.Owner.Limit != mib(64) || first.Recorded {
 		t.Fatalf("program is %+v", first)
 	}
@@ -89,12 +89,18 @@ func TestProgramOf(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := ProgramOf(pod(tc.edit), "app"); (got.ID == first.ID) != tc.same {
+			if got := ProgramOf(pod(tc.edit), "app", false); (got.ID == first.ID) != tc.same {
 				t.Errorf("program is %s, that of the first pod %s", got.ID, first.ID)
 			}
 		})
 	}
-	if p := ProgramOf(pod(func(*corev1.Pod) {}), "missing"); p != (Program{}) {
+	if a, b := ProgramOf(pod(func(p *corev1.Pod) {
+		p.Spec.Containers[0].Args, p.Spec.Containers[0].Env[0].Value = []string{"--run=x7k2p"}, "run-x7k2p"
+	}), "app", true), ProgramOf(pod(func(p *corev1.Pod) { p.Spec.Containers[0].Image = "app:2" }), "app", true); a.ID !=
+		ProgramOf(pod(func(*corev1.Pod) {}), "app", true).ID || a.ID == b.ID {
+		t.Errorf("of two runs, the image distinguishes programs and the arguments do not: %s, %s", a.ID, b.ID)
+	}
+	if p := ProgramOf(pod(func(*corev1.Pod) {}), "missing", false); p != (Program{}) {
 		t.Errorf("program of a container that is missing is %+v", p)
 	}
 }
@@ -112,13 +118,13 @@ func TestTheRecordNamesTheProgramOfTheOwner(t *testing.T) {
 		in.Pod = once
 		twice := inject(in)
 		for _, pod := range []*corev1.Pod{once, twice} {
-			p := ProgramOf(pod, "app")
+			p := ProgramOf(pod, "app", false)
 			if programs[p.ID] = true; !p.Recorded || p.Owner.Limit != limit {
 				t.Errorf("program of a pod with limit %s is %+v", limit, p)
 			}
 		}
 		in.Sizes = map[string]Offer{"app": {
-			Program: ProgramOf(once, "app").ID, Owner: ProgramOf(once, "app").Owner, Size: memory.Size{Limit: mib(300)},
+			Program: ProgramOf(once, "app", false).ID, Owner: ProgramOf(once, "app", false).Owner, Size: memory.Size{Limit: mib(300)},
 		}}
 		if m := MakePlan(in).Edit("app").Memory; m == nil || m.Limit != mib(300) {
 			t.Errorf("a pod of the program that a size is for gets %v", m)

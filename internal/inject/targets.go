@@ -53,7 +53,7 @@ func targets(in Input) []target {
 		}
 		t.before = in.before.of(c.Name)
 		t.work = takeBack(c, t.before)
-		t.program = Program{ID: t.fingerprint(), Owner: ownerBefore(c, t.before)}
+		t.program = Program{ID: t.fingerprint(in.PerRun), Owner: ownerBefore(c, t.before)}
 		out = append(out, t)
 	}
 	for i := range pod.Spec.InitContainers {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // The API server takes any text as the kind, API version and name of an owner. A reference that no object could have
@@ -27,6 +28,9 @@ func plausible(ref *metav1.OwnerReference) bool {
 	group, version, found := strings.Cut(ref.APIVersion, "/")
 	if !found {
 		group, version = "", group
+	}
+	if workloadkind.IsIdentity(ref.APIVersion, ref.Kind) { // a forged one would take part in the evidence of others
+		return false
 	}
 	return (group == "" || ValidName(group)) && ValidName(version)
 }

@@ -25,8 +25,12 @@ const maxName = 253
 // Kubernetes does not ship carry their group ("rollout.argoproj.io-web"), so that Volcano's Job and ours never share a
 // record. Names that would be too long end in a hash of the whole, so that two long names stay two; so do kinds of
 // which another spelling has the same letters ("cloneset.apps.kruise.io-web-4b2f..."), because anybody may write any
-// kind into an owner reference.
+// kind into an owner reference. An identity's own name is that of its records: it begins with a platform, which is no
+// kind, and ends in a hash.
 func RecordName(w memory.WorkloadRef) string {
+	if workloadkind.IsIdentity(w.APIVersion, w.Kind) {
+		return w.Name
+	}
 	group := workloadkind.Group(w.APIVersion)
 	kind, ours := strings.ToLower(w.Kind), ships(group, w.Kind)
 	if !ours && (!title(w.Kind) || !owners.ValidName(group) || strings.Contains(group, "-")) {

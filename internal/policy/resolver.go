@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/profile"
 )
@@ -64,8 +65,10 @@ func (r *Resolver) Home() string { return r.home }
 // Resolution is what is known of one pod.
 type Resolution struct {
 	profile.Match
-	// Owner is the pod's workload: its topmost controller, or the pod itself.
+	// Owner is the pod's workload: its topmost controller, the pod itself, or its identity.
 	owners.Owner
+	// Identity is what identifies the pod instead of its owner; nil: its owner does.
+	Identity *identity.Identity
 	// Paused names what stops changes: memfit.dev/pause is "true" on the workload, on its namespace, or on memfit's own
 	// namespace, which pauses everything. Paused workloads are watched and not changed. Empty: nothing does.
 	Paused string
@@ -95,21 +98,33 @@ func (r *Resolver) govern(
 	if err != nil {
 		return Resolution{Owner: owner}, err
 	}
-	paused, err := r.pausedBy(ctx, owner, onNamespace)
-	if err != nil {
-		return Resolution{Owner: owner}, err
-	}
 	match := r.index.Load().Match(profile.Subject{
 		Namespace: pod.GetNamespace(), PodLabels: pod.GetLabels(), PodAnnotations: pod.GetAnnotations(),
 		WorkloadAnnotations: owner.Annotations, NamespaceAnnotations: onNamespace, NamespaceLabels: labels,
 	})
+	owner, id := identified(pod, owner, match.Profile)
+	paused, err := r.pausedBy(ctx, owner, onNamespace)
+	if err != nil {
+		return Resolution{Owner: owner}, err
+	}
 	if n := match.Profile; n != nil && r.ownPod(pod) && !n.OnlyMeasures() {
 		match = profile.Match{Problem: profile.Excluded, Why: fmt.Sprintf(
 			"namespace %s is memfit's own, which it measures and never changes: a profile for it says tuning.mode: Disabled, "+
 				"sizing.mode: Recommend and drift.action: Report, for all containers", r.home,
 		)}
 	}
-	return Resolution{Owner: owner, Paused: paused, Match: match}, nil
+	return Resolution{Owner: owner, Identity: id, Paused: paused, Match: match}, nil
+}
+
+// identified replaces the owner by what identifies the pod, where its owner does not outlive it. An annotation that
+// would be on the owner is then on the pod.
+func identified(pod metav1.Object, owner owners.Owner, by *profile.Profile) (owners.Owner, *identity.Identity) {
+	id, found := identity.Of(pod, owner.Ref, by.Identity())
+	if !found {
+		return owner, nil
+	}
+	ref := id.Ref(owner.Ref.Namespace)
+	return owners.Owner{Ref: ref, UID: identity.UID(ref), Annotations: pod.GetAnnotations(), ByReference: true}, &id
 }
 
 // ownPod: it is in memfit's own namespace, which the webhook configuration excludes.

@@ -54,6 +54,18 @@ type policy struct {
 // Disruption returns what is effective for changes of running pods. It is shared: read only.
 func (n *Profile) Disruption() *v1alpha1.DisruptionSpec { return n.policyFor(nil).sizing.Disruption }
 
+// Identity returns the keys of the labels that identify pods whose owner does not outlive them; empty: none.
+func (n *Profile) Identity() []string {
+	if n == nil || n.Spec.Identity == nil {
+		return nil
+	}
+	keys := make([]string, len(n.Spec.Identity.Labels))
+	for i, key := range n.Spec.Identity.Labels {
+		keys[i] = string(key)
+	}
+	return keys
+}
+
 // Drift returns what is effective for memory that drifts. What its pointers refer to is shared: read only.
 func (n *Profile) Drift() v1alpha1.DriftSpec { return n.policyFor(nil).drift }
 
@@ -114,6 +126,8 @@ func under(spec v1alpha1.MemoryProfileSpec, defaults *v1alpha1.MemoryProfileSpec
 	spec.Tuning = fillUnset(spec.Tuning, given)
 	spec.Sizing = fillUnset(spec.Sizing, defaults.Sizing)
 	spec.Drift = fillUnset(spec.Drift, defaults.Drift)
+	type identity struct{ Of *v1alpha1.IdentitySpec }
+	spec.Identity = fillUnset(identity{spec.Identity}, identity{defaults.Identity}).Of
 	return spec
 }
 

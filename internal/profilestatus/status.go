@@ -15,6 +15,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/conditions"
 	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/workload"
@@ -53,6 +54,7 @@ func problem(all []metav1.Condition) string {
 		{v1alpha1.ConditionReady, metav1.ConditionFalse},
 		{v1alpha1.ConditionConflicted, metav1.ConditionTrue},
 		{v1alpha1.ConditionUsageAvailable, metav1.ConditionFalse},
+		{v1alpha1.ConditionIdentitiesBounded, metav1.ConditionTrue},
 		{v1alpha1.ConditionInjectionUpToDate, metav1.ConditionFalse},
 	} {
 		if c := meta.FindStatusCondition(all, wrong.condition); c != nil && c.Status == wrong.status {
@@ -99,8 +101,27 @@ func summarize(in Input) v1alpha1.MemoryProfileStatus {
 		usageCondition(in),
 		conflictCondition(in),
 	}
-	status.Conditions = append(status.Conditions, stalled(in)...)
+	status.Conditions = append(append(status.Conditions, identitiesBounded(in)...), stalled(in)...)
 	return status
+}
+
+// identitiesBounded is a condition while the profile has as many identities as it may have.
+func identitiesBounded(in Input) []metav1.Condition {
+	n := 0
+	for i := range in.Recommendations {
+		if in.Recommendations[i].Status.Identity != nil {
+			n++
+		}
+	}
+	if n < identity.MostOfProfile {
+		return nil
+	}
+	return []metav1.Condition{conditions.New(
+		v1alpha1.ConditionIdentitiesBounded, metav1.ConditionTrue, v1alpha1.ReasonTooManyIdentities,
+		fmt.Sprintf("%d identities of pods are recorded, which is the most of one profile: pods of others are admitted and "+
+			"keep their own size. Set spec.identity.labels to labels that do not differ from run to run, or split the profile; "+
+			"an identity ends 35 days after its last pod", n),
+	)}
 }
 
 // stalled is a condition where kstatus has no other way to tell that waiting does not help.
@@ -149,7 +170,12 @@ func summarizeDefaults(in Input) v1alpha1.MemoryProfileStatus {
 
 func workloadLine(n *profile.Profile, rec *v1alpha1.MemoryRecommendation) v1alpha1.WorkloadSummary {
 	name := rec.Status.Workload.Kind + " " + rec.Status.Workload.Name
-	if n.Namespace == "" {
+	if is := rec.Status.Identity; is != nil {
+		name = identity.Title(is.Platform, is.Values)
+		if n.Namespace == "" {
+			name += " in " + rec.Namespace
+		}
+	} else if n.Namespace == "" {
 		name = rec.Status.Workload.Kind + " " + rec.Namespace + "/" + rec.Status.Workload.Name
 	}
 	return v1alpha1.WorkloadSummary{

@@ -43,6 +43,9 @@ const (
 // Judge returns what is to be done with a record of a workload, and why. It only returns deletion if the record is
 // known not to be about the workload that exists.
 func Judge(record *metav1.ObjectMeta, of memory.WorkloadRef, p Presence) (Action, string) {
+	if workloadkind.IsIdentity(of.APIVersion, of.Kind) { // it has no owner, and ends with its time to live
+		return Keep, ""
+	}
 	uid, owned := OwnerUID(record.OwnerReferences, of)
 	switch {
 	case p.State == Gone:
@@ -80,14 +83,20 @@ func BelongTo(refs []metav1.OwnerReference, of memory.WorkloadRef, uid types.UID
 	if workloadkind.IsPod(of.APIVersion, of.Kind) {
 		return false
 	}
+	if workloadkind.IsIdentity(of.APIVersion, of.Kind) { // whose name is its identity
+		return true
+	}
 	owner, owned := OwnerUID(refs, of)
 	return owned && (uid == "" || uid == owner)
 }
 
-// Owner is the reference that a record of this workload carries, so that the garbage collector removes it with its
-// workload.
-func Owner(of memory.WorkloadRef, uid types.UID) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: of.APIVersion, Kind: of.Kind, Name: of.Name, UID: uid}
+// Owners returns the reference that a record of this workload carries, so that the garbage collector removes it with its
+// workload; none for an identity, which has no object.
+func Owners(of memory.WorkloadRef, uid types.UID) []metav1.OwnerReference {
+	if workloadkind.IsIdentity(of.APIVersion, of.Kind) {
+		return nil
+	}
+	return []metav1.OwnerReference{{APIVersion: of.APIVersion, Kind: of.Kind, Name: of.Name, UID: uid}}
 }
 
 func group(apiVersion string) string {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 var (
@@ -18,7 +19,23 @@ var (
 )
 
 func owned(uid types.UID) []metav1.OwnerReference {
-	return []metav1.OwnerReference{someone, Owner(web, uid)}
+	return append([]metav1.OwnerReference{someone}, Owners(web, uid)...)
+}
+
+// TestIdentity: an identity has no object: its records have no owner, and whether one exists says nothing.
+func TestIdentity(t *testing.T) {
+	of := memory.WorkloadRef{
+		APIVersion: workloadkind.IdentityAPIVersion, Kind: workloadkind.IdentityKind, Namespace: "ci", Name: "tekton-a-1",
+	}
+	if refs := Owners(of, "uid"); refs != nil {
+		t.Errorf("its records are owned by %+v", refs)
+	}
+	if action, why := Judge(&metav1.ObjectMeta{}, of, Presence{State: Gone}); action != Keep {
+		t.Errorf("its record is deleted: %s", why)
+	}
+	if !BelongTo(nil, of, "uid") {
+		t.Error("its record is not used")
+	}
 }
 
 func TestJudge(t *testing.T) {
@@ -85,8 +102,8 @@ func TestBelongTo(t *testing.T) {
 		"the same kind of another group": {
 			owned("now"), memory.WorkloadRef{APIVersion: "example.com/v1", Kind: "Deployment", Name: "web"}, "now", false,
 		},
-		"a pod without a controller, again":  {[]metav1.OwnerReference{Owner(pod, "p")}, pod, "", false},
-		"a pod that has its UID at creation": {[]metav1.OwnerReference{Owner(pod, "p")}, pod, "q", false},
+		"a pod without a controller, again":  {Owners(pod, "p"), pod, "", false},
+		"a pod that has its UID at creation": {Owners(pod, "p"), pod, "q", false},
 	} {
 		if got := BelongTo(tc.refs, tc.of, tc.uid); got != tc.want {
 			t.Errorf("%s: BelongTo = %t, want %t", name, got, tc.want)

@@ -248,12 +248,11 @@ func nextPod(s *Snapshot, v *result) string {
 		size = "the recommended limit is " + limit
 	}
 	ref := s.Owner.Ref
-	kind, known := workloadkind.Of(ref.APIVersion, ref.Kind)
 	switch {
-	case !known || !kind.Recreates || kind.Frozen:
+	case !workloadkind.Lasting(ref.APIVersion, ref.Kind) && !workloadkind.IsIdentity(ref.APIVersion, ref.Kind):
 		return fmt.Sprintf("No running pods, and this %s may create no more; if it does, %s. Another %s has its own "+
 			"recommendation", ref.Kind, size, ref.Kind)
-	case kind.Completes:
+	case kindOf(ref).Completes:
 		return "No running pods; for the next run " + size
 	}
 	return "No running pods; for the next pod " + size

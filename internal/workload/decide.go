@@ -94,7 +94,7 @@ func (d *decider) containers() {
 		d.v.status.Remedies = append(d.v.status.Remedies, d.v.unnamed[container])
 	}
 	observed := observedOf(d.v.liveHeaps, d.st.sizes(), d.v.found)
-	plan := inject.MakePlan(inject.Input{Pod: d.s.Template, Profile: d.s.Profile, Observed: observed, Created: true})
+	plan := inject.MakePlan(inject.Input{Pod: d.s.Template, Profile: d.s.Profile, Observed: observed, Created: true, PerRun: d.s.perRun()})
 	managed := Managed(d.s.Profile, d.s.Template)
 	for _, c := range managed[:min(len(managed), MaxContainers)] {
 		in := d.input(c, plan, d.st.newest(c.Name))
@@ -123,7 +123,7 @@ func (d *decider) older() {
 				continue
 			}
 			if plan == nil {
-				made := inject.MakePlan(inject.Input{Pod: pod, Profile: d.s.Profile, Created: true})
+				made := inject.MakePlan(inject.Input{Pod: pod, Profile: d.s.Profile, Created: true, PerRun: d.s.perRun()})
 				plan = &made
 			}
 			in := d.input(c, *plan, e)
@@ -263,6 +263,7 @@ func (d *decider) summarize() {
 	v.coverage = cover(d.s, observedOf(v.liveHeaps, v.recommended, v.found))
 	v.status.ProfileGeneration = d.s.Profile.Generation
 	v.status.Coverage = &v.coverage.Coverage
+	v.status.Identity = d.st.identity.status()
 	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&d.st.ledger)
 	v.status.Stalls, v.status.RecentStalls = stallRecords(&d.st.ledger)
 	v.status.RecentChanges = changeRecords(&v.rollout.State)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/rollout"
@@ -87,7 +88,14 @@ func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 }
 
 // WorkloadObject refers to the workload. With its UID the event shows in kubectl describe.
+// An identity is no object, so its MemoryRecommendation stands for it.
 func WorkloadObject(o memory.Workload) *corev1.ObjectReference {
+	if identity.Is(o.Ref) {
+		return &corev1.ObjectReference{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: "MemoryRecommendation", Namespace: o.Ref.Namespace,
+			Name: o.Ref.Name,
+		}
+	}
 	return &corev1.ObjectReference{
 		APIVersion: o.Ref.APIVersion, Kind: o.Ref.Kind, Namespace: o.Ref.Namespace, Name: o.Ref.Name, UID: o.UID,
 	}

@@ -98,16 +98,23 @@ func (st *State) learn(s *Snapshot, now time.Time) {
 			if i > 0 && alike(pod, s.Pods[i-1]) { // most replicas are, and reading a record takes its time
 				st.programs[key] = st.programs[instanceKey{s.Pods[i-1].UID, name}]
 			} else {
-				st.programs[key] = inject.ProgramOf(pod, name)
+				st.programs[key] = inject.ProgramOf(pod, name, s.perRun())
 			}
 		}
 	}
-	for _, pod := range slices.Backward(s.Governed) { // oldest first, so that the newest program is in front
+	known := s.Governed
+	if len(known) == 0 && s.Template != nil { // pods that live for seconds may have ended before they were first seen
+		known = []*corev1.Pod{s.Template}
+		for _, name := range ContainersOf(&s.Template.Spec) {
+			st.programs[instanceKey{s.Template.UID, name}] = inject.ProgramOf(s.Template, name, s.perRun())
+		}
+	}
+	for _, pod := range slices.Backward(known) { // oldest first, so that the newest program is in front
 		for _, name := range ContainersOf(&pod.Spec) {
 			st.meet(pod, name, now)
 		}
 	}
-	st.heed(s.Governed, now)
+	st.heed(known, now)
 	for key, in := range st.instances {
 		in.program = cmp.Or(st.programs[key].ID, in.program)
 	}

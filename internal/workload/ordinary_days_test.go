@@ -292,7 +292,7 @@ func (d *day) check() {
 		if p.size.Limit >= p.owner.Limit {
 			continue
 		}
-		program := d.state.evidenceOf("app", inject.ProgramOf(p.shown(), "app").ID)
+		program := d.state.evidenceOf("app", inject.ProgramOf(p.shown(), "app", false).ID)
 		proven := memory.Size{}
 		if program != nil {
 			proven = d.state.rollout.Proven("app", program.program)

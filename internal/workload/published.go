@@ -90,13 +90,14 @@ type storedPublished struct {
 	OutOfDate  bool                 `json:"outOfDate,omitempty"`
 	Conflicted bool                 `json:"conflicted,omitempty"`
 	LedgerFull bool                 `json:"ledgerFull,omitempty"`
+	Identity   *identified          `json:"identity,omitempty"`
 }
 
 func (st *State) packPublished() ([]byte, error) {
 	a := &st.announcing
 	data, err := json.Marshal(storedPublished{
 		Sizes: st.published, Drifting: a.drifting, Outliers: a.outliers, OutOfDate: a.outOfDate, Conflicted: a.conflicted,
-		LedgerFull: a.ledgerFull,
+		LedgerFull: a.ledgerFull, Identity: st.identity,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encoding the published sizes: %w", err)
@@ -105,7 +106,7 @@ func (st *State) packPublished() ([]byte, error) {
 }
 
 func (s *storedPublished) unpack(st *State) {
-	st.published = s.Sizes
+	st.published, st.identity = s.Sizes, s.Identity
 	sizes := make(map[string]memory.Size, len(s.Sizes))
 	for name, p := range s.Sizes {
 		sizes[name] = p.Size

@@ -28,6 +28,8 @@ const (
 	// 1000 comparisons. Up to fewPods it does not rest: a step takes a millisecond.
 	restPerPod = 2 * time.Millisecond
 	fewPods    = 50
+	// restOfRuns is the time between two steps of an identity: at most 24 writes a minute, however many runs there are.
+	restOfRuns = 5 * time.Second
 )
 
 // Timing is all that the time of a workload's next step depends on, once a step is done. [Step] fills in what follows
@@ -84,6 +86,9 @@ type Arrival struct {
 	Now, SteppedAt, RestUntil time.Time
 	// Pods is the number of the workload's pods.
 	Pods int
+	// Runs: the pods are runs of one identity. The webhook consults their kills itself, so that the next run is not created
+	// small while a step waits, and there may be a thousand runs in a minute.
+	Runs bool
 	// Ended: a container ended, or a kill was counted. OnlySamples: only samples and unchanged counters came.
 	Ended, OnlySamples bool
 	// Suspect: it is not known whether the last write succeeded, and so whether the state is the stored one.
@@ -93,6 +98,11 @@ type Arrival struct {
 // Wait is how long a step that something asks for waits; 0: not at all. absorb: meanwhile, the samples that came are
 // taken into the state, which may show that they do not wait ([State.Absorb]).
 func (a *Arrival) Wait() (wait time.Duration, absorb bool) {
+	if a.Runs {
+		if wait := a.SteppedAt.Add(restOfRuns).Sub(a.Now); wait > 0 {
+			return wait, false
+		}
+	}
 	if a.Pods >= fewPods && !a.Ended { // an OOM kill waits for nothing
 		if wait := a.SteppedAt.Add(time.Duration(a.Pods) * restPerPod).Sub(a.Now); wait > 0 {
 			return wait, false

@@ -12,12 +12,16 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/rollout"
 )
+
+// perRun reports whether each pod is one run of many, with arguments of its own.
+func (s *Snapshot) perRun() bool { return identity.Is(s.Owner.Ref) }
 
 // Pod is the governed pod of that UID; nil: none.
 func (s *Snapshot) Pod(uid types.UID) *corev1.Pod {
@@ -79,6 +83,8 @@ func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 // cache: read only.
 type Snapshot struct {
 	Owner memory.Workload
+	// Identity is what the pods have in common, where Owner is their identity; nil: no pod exists that shows it.
+	Identity *identity.Identity
 	// Presence reports whether the workload exists.
 	Presence records.Presence
 	// Profile governs the workload; nil when none does.

@@ -64,6 +64,8 @@ type State struct {
 	liveSets map[string]history.LiveSet
 	// found is what replicas were found to run, by container, as found last.
 	found map[string]*v1alpha1.FoundRuntime
+	// identity is what the workload's pods have in common; nil: an owner.
+	identity *identified
 	// countsFaults: the source of usage counts major page faults.
 	countsFaults bool
 }

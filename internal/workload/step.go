@@ -30,7 +30,7 @@ func complete(s *Snapshot, st *State, observations []oom.Observation) {
 	if s.Template != nil {
 		annotations = s.Template.Annotations
 	}
-	plan := inject.MakePlan(inject.Input{Pod: s.Template, Profile: s.Profile, Created: true})
+	plan := inject.MakePlan(inject.Input{Pod: s.Template, Profile: s.Profile, Created: true, PerRun: s.perRun()})
 	for i := range observations {
 		o := &observations[i]
 		o.Measured = st.measuredSince
@@ -80,6 +80,7 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 	m := before.AtRest()
 	kills, explained, stalls := m.account(s, now)
 	m.knowCaps(s.Governed)
+	m.identify(s, now)
 	v := decide(s, m, now)
 	m.shapes, m.rollout = v.shapeCaches, v.rollout.State
 	for _, a := range v.rollout.Actions {

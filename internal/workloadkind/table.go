@@ -146,12 +146,31 @@ func Like(apiVersion, kind string) Kind {
 	if k, found := Of(apiVersion, kind); found {
 		return k
 	}
-	behavior := Kind{Recreates: true}
+	behavior := Kind{Recreates: true, Completes: IsIdentity(apiVersion, kind)}
 	if i := slices.IndexFunc(table, func(k Kind) bool { return k.Name == kind }); i >= 0 {
 		behavior.Recreates, behavior.Completes = table[i].Recreates, table[i].Completes
 		behavior.PodNames, behavior.HasHash = table[i].PodNames, table[i].HasHash
 	}
 	return behavior
+}
+
+// What stands for the owner of pods that are identified by what they have in common (package identity). There is no such
+// object.
+const (
+	IdentityAPIVersion = "memfit.dev/v1alpha1"
+	IdentityKind       = "PodIdentity"
+)
+
+// IsIdentity reports whether a workload is an identity of pods instead of an owner.
+func IsIdentity(apiVersion, kind string) bool {
+	return kind == IdentityKind && Group(apiVersion) == Group(IdentityAPIVersion)
+}
+
+// Lasting reports whether objects of a kind outlive their pods and have others later. A Job that has failed, a pod
+// without an owner and an owner of an unknown kind may never have another pod.
+func Lasting(apiVersion, kind string) bool {
+	k, known := Of(apiVersion, kind)
+	return known && k.Recreates && !k.Frozen
 }
 
 // IsPod recognizes a pod without an owner, which is its own workload.

@@ -87,15 +87,16 @@ func TestLike(t *testing.T) {
 		recreates, completes, restarts bool
 		names                          PodNames
 	}{
-		"a Deployment":                    {"apps/v1", "Deployment", true, false, true, GeneratedWithHash},
-		"in another version":              {"apps/v1beta1", "Deployment", true, false, true, GeneratedWithHash},
-		"a Job":                           {"batch/v1", "Job", true, true, false, GeneratedWithIndex},
-		"a bare Pod":                      {"v1", "Pod", false, false, false, SameName},
-		"Volcano's Job runs to its end":   {"batch.volcano.sh/v1alpha1", "Job", true, true, false, GeneratedWithIndex},
-		"OpenKruise's StatefulSet":        {"apps.kruise.io/v1beta1", "StatefulSet", true, false, false, Ordinal},
-		"an Argo Rollout":                 {"argoproj.io/v1alpha1", "Rollout", true, false, false, GeneratedWithHash},
-		"something nobody has heard of":   {"example.com/v1", "Database", true, false, false, UnknownNames},
-		"nothing is restarted by kubectl": {"example.com/v1", "Deployment", true, false, false, GeneratedWithHash},
+		"a Deployment":                        {"apps/v1", "Deployment", true, false, true, GeneratedWithHash},
+		"in another version":                  {"apps/v1beta1", "Deployment", true, false, true, GeneratedWithHash},
+		"a Job":                               {"batch/v1", "Job", true, true, false, GeneratedWithIndex},
+		"a bare Pod":                          {"v1", "Pod", false, false, false, SameName},
+		"Volcano's Job runs to its end":       {"batch.volcano.sh/v1alpha1", "Job", true, true, false, GeneratedWithIndex},
+		"OpenKruise's StatefulSet":            {"apps.kruise.io/v1beta1", "StatefulSet", true, false, false, Ordinal},
+		"an Argo Rollout":                     {"argoproj.io/v1alpha1", "Rollout", true, false, false, GeneratedWithHash},
+		"something nobody has heard of":       {"example.com/v1", "Database", true, false, false, UnknownNames},
+		"an identity of pods, which complete": {IdentityAPIVersion, IdentityKind, true, true, false, UnknownNames},
+		"nothing is restarted by kubectl":     {"example.com/v1", "Deployment", true, false, false, GeneratedWithHash},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := Like(tc.apiVersion, tc.kind)
@@ -107,6 +108,13 @@ func TestLike(t *testing.T) {
 	}
 	if k := Like("batch.volcano.sh/v1alpha1", "Job"); len(k.Template) > 0 || k.Watched {
 		t.Errorf("Volcano's Job is taken for the one of Kubernetes: %+v", k)
+	}
+	for kind, want := range map[string]bool{"apps/v1 Deployment": true, "batch/v1 CronJob": true, "batch/v1 Job": false,
+		"v1 Pod": false, "tekton.dev/v1 TaskRun": false, IdentityAPIVersion + " " + IdentityKind: false} {
+		apiVersion, name, _ := strings.Cut(kind, " ")
+		if Lasting(apiVersion, name) != want {
+			t.Errorf("%s outlives its pods: %t, want %t", kind, !want, want)
+		}
 	}
 	if IsPod("example.com/v1", "Pod") || !IsPod("v1", "Pod") || IsPod("apps/v1", "Deployment") {
 		t.Error("a pod is what the core group calls one")

@@ -193,6 +193,12 @@ var rooms = []room{
 		never: slices.Concat(clients, kinds),
 	},
 	{
+		name: "identity", dir: "internal/identity/...", noStd: pure, // what identifies pods instead of their owner
+		ours:    []string{"internal/memory", "internal/workloadkind"},
+		outside: []string{"k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/types"},
+		never:   clients,
+	},
+	{
 		name: "owners", dir: "internal/owners/...", noStd: ownsNoProcess, // reads caches, for the edges
 		ours:    []string{"internal/memory", "internal/workloadkind"},
 		outside: cached,
@@ -204,7 +210,10 @@ var rooms = []room{
 	},
 	{
 		name: "policy", dir: "internal/policy/...", noStd: ownsNoProcess, // reads caches, for the edges
-		ours:    []string{"api/v1alpha1", "internal/memory", "internal/owners", "internal/profile", "internal/workloadkind"},
+		ours: []string{
+			"api/v1alpha1", "internal/identity", "internal/memory", "internal/owners", "internal/profile",
+			"internal/workloadkind",
+		},
 		outside: cached,
 	},
 	{
@@ -229,7 +238,7 @@ var rooms = []room{
 		name: "workload", dir: "internal/workload/...", noStd: pure, // decides about one workload
 		ours: []string{
 			"api/v1alpha1", "internal/rollout", "internal/conditions", "internal/drift", "internal/format", "internal/history",
-			"internal/inject", "internal/levers",
+			"internal/identity", "internal/inject", "internal/levers",
 			"internal/memory", "internal/constraints", "internal/period", "internal/profile", "internal/quote",
 			"internal/recommend", "internal/runtimes", "internal/records", "internal/oom", "internal/shape",
 			"internal/workloadkind",
@@ -242,8 +251,8 @@ var rooms = []room{
 	{
 		name: "profilestatus", dir: "internal/profilestatus/...", noStd: pure, // what the status of a profile tells
 		ours: []string{
-			"api/v1alpha1", "internal/conditions", "internal/format", "internal/memory", "internal/profile",
-			"internal/workload",
+			"api/v1alpha1", "internal/conditions", "internal/format", "internal/identity", "internal/memory",
+			"internal/profile", "internal/workload",
 		},
 		outside: []string{"k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/apis/meta/v1"},
 		never:   clients,
@@ -256,7 +265,10 @@ var rooms = []room{
 	},
 	{
 		name: "informers", dir: "internal/informers/...", noStd: ownsNoProcess, // what caches keep
-		ours:    []string{"api/v1alpha1", "internal/constraints", "internal/policy", "internal/memory", "internal/owners"},
+		ours: []string{
+			"api/v1alpha1", "internal/constraints", "internal/identity", "internal/policy", "internal/memory",
+			"internal/owners",
+		},
 		outside: cached,
 	},
 	{
@@ -269,7 +281,7 @@ var rooms = []room{
 		name: "controllers-workload", dir: "controllers/workload", noStd: ownsNoProcess,
 		ours: []string{
 			"api/v1alpha1", "controllers/sweeper", "internal/rollout", "internal/conditions",
-			"internal/format", "internal/policy", "internal/history", "internal/inbox",
+			"internal/format", "internal/policy", "internal/history", "internal/identity", "internal/inbox",
 			"internal/informers", "internal/liveness", "internal/memory", "internal/constraints", "internal/owners",
 			"internal/profile", "internal/quote",
 			"internal/recommend", "internal/records", "internal/oom", "internal/shape", "internal/workload",
@@ -305,7 +317,8 @@ var rooms = []room{
 	{
 		name: "controllers-sweeper", dir: "controllers/sweeper", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "internal/policy", "internal/memory", "internal/owners", "internal/records", "internal/workloadkind",
+			"api/v1alpha1", "internal/identity", "internal/policy", "internal/memory", "internal/owners", "internal/records",
+			"internal/workloadkind",
 		},
 		outside: edge,
 	},
@@ -317,7 +330,7 @@ var rooms = []room{
 		name: "webhooks-pod", dir: "webhooks/pod", noStd: ownsNoProcess,
 		ours: []string{
 			"api/v1alpha1", "internal/boundedjson", "internal/constraintindex", "internal/policy", "internal/inject",
-			"internal/memory",
+			"internal/memory", "internal/oom", "internal/recommend",
 			"internal/constraints", "internal/profile", "internal/records",
 		},
 		outside: append(slices.Clone(edge), "github.com/go-json-experiment/json/jsontext"),
@@ -463,7 +476,7 @@ var rooms = []room{
 		name: "kubectl-memfit", dir: "cmd/kubectl-memfit/...",
 		ours: []string{
 			"api/v1alpha1", "cmd/kubectl-memfit/internal/...", "internal/constraints", "internal/format", "internal/history",
-			"internal/inject", "internal/levers",
+			"internal/identity", "internal/inject", "internal/levers",
 			"internal/memory", "internal/pagemap", "internal/runtimes", "internal/suggest",
 			"internal/profile", "internal/recommend", "internal/workload", "internal/workloadkind",
 		},

@@ -28,7 +28,7 @@ func TestOnePodIsTheCanary(t *testing.T) {
 		q := resource.MustParse(limit)
 		return &v1alpha1.Size{Limit: &q, Request: &q}
 	}
-	owner := inject.ProgramOf(pod, "app").Owner
+	owner := inject.ProgramOf(pod, "app", false).Owner
 	in := inject.Input{Pod: pod, Profile: &profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Spec: &pair.Profile.Spec,
 	}}
@@ -38,7 +38,7 @@ func TestOnePodIsTheCanary(t *testing.T) {
 	rec := &v1alpha1.MemoryRecommendation{}
 	rec.UID = "rec"
 	rec.Status.Containers = []v1alpha1.ContainerRecommendation{{
-		Container: "app", Program: inject.ProgramOf(injected, "app").ID, Owner: &asked, NewPods: &asked,
+		Container: "app", Program: inject.ProgramOf(injected, "app", false).ID, Owner: &asked, NewPods: &asked,
 		Recommended: size("100Mi"),
 	}}
 	in.Sizes = inject.OffersIn(rec.Status.Containers)
@@ -73,7 +73,7 @@ func TestOnePodIsTheCanary(t *testing.T) {
 	if got := limit(mine); got != 0 {
 		t.Errorf("a pod of another program gets %s", got)
 	}
-	rec.Status.Containers[0].Program = inject.ProgramOf(injected, "app").ID
+	rec.Status.Containers[0].Program = inject.ProgramOf(injected, "app", false).ID
 	if got := limit(mine); got != 100*memory.MiB {
 		t.Errorf("a pod of another program took the permission: %s", got)
 	}

@@ -58,6 +58,8 @@ type Injector struct {
 	// Constraints know what namespaces and nodes allow a new pod. Nil: nobody asks, and recommended sizes are given as
 	// they are.
 	Constraints *constraintindex.Index
+	// Kills are those that the recommendation may not contain yet. Nil: none.
+	Kills *PendingKills
 	// Canaries are the permissions for canaries that this replica has used.
 	Canaries *Canaries
 	// Metrics count what happened.
@@ -110,16 +112,18 @@ func (h *Injector) inject(
 	if err != nil {
 		return nil, err
 	}
+	offers, pending := offersOf(resolved, rec), h.pending(resolved)
+	sizes := raised(resolved, offers, pending, h.Clock.Now())
 	pod, err := asked.pod(meta)
 	if err != nil {
 		return nil, err
 	}
 	in := inject.Input{
-		Pod: pod.Pod, Profile: resolved.Profile, Sizes: offersOf(resolved, rec), Facts: h.facts(resolved, rec, pod.Pod),
-		Observed: observed(rec), ConfigMapKeys: h.configMapKeys(ctx, pod.Pod),
+		Pod: pod.Pod, Profile: resolved.Profile, Sizes: sizes, Facts: h.facts(resolved, sizes, pod.Pod),
+		Observed: observed(rec), ConfigMapKeys: h.configMapKeys(ctx, pod.Pod), PerRun: resolved.Identity != nil,
 	}
 	var plan inject.Plan
-	if len(in.Sizes) > 0 && !asked.dryRun && h.Canaries.allowed(rec) {
+	if len(offers) > 0 && len(pending) == 0 && !asked.dryRun && h.Canaries.allowed(rec) {
 		plan = h.Canaries.plan(in, rec)
 	} else {
 		plan = inject.MakePlan(in)
@@ -141,11 +145,19 @@ func (h *Injector) inject(
 	return a, nil
 }
 
+// pending are the kills of a pod's identity that its recommendation may not contain yet, by container.
+func (h *Injector) pending(resolved policy.Resolution) map[string][]pendingKill {
+	if resolved.Identity == nil {
+		return nil
+	}
+	return h.Kills.Of(resolved.Ref)
+}
+
 // facts are what the namespace and the nodes allow a new pod that is sized; nil when it is not.
 func (h *Injector) facts(
-	resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation, pod *corev1.Pod,
+	resolved policy.Resolution, sizes map[string]inject.Offer, pod *corev1.Pod,
 ) *constraints.Facts {
-	if h.Constraints == nil || rec == nil || !sized(resolved, rec) {
+	if h.Constraints == nil || len(sizes) == 0 {
 		return nil
 	}
 	facts := h.Constraints.In(resolved.Ref.Namespace).FactsFor(pod, h.Constraints.LargestNode())

@@ -1,0 +1,81 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/identity"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
+	"github.com/memfit/memfit/internal/workload"
+)
+
+// countAgain is how long identities of a profile that has reached the bound are not counted again. In between some may
+// have expired.
+const countAgain = time.Minute
+
+// identities bounds how many identities each profile has. Labels are written by everybody who creates pods, and each
+// identity takes two objects on the API server.
+type identities struct {
+	mu       sync.Mutex
+	profiles map[policy.ProfileKey]*counted
+}
+
+// counted are the identities of one profile.
+type counted struct {
+	all map[memory.WorkloadRef]struct{}
+	at  time.Time
+}
+
+// beyond reports whether an identity that has no records yet would be one too many for its profile.
+func (r *Reconciler) beyond(ctx context.Context, s *workload.Snapshot) (bool, error) {
+	if !identity.Is(s.Owner.Ref) {
+		return false, nil
+	}
+	key, most := policy.KeyOf(s.Profile), cmp.Or(r.Settings.MaxIdentities, identity.MostOfProfile)
+	r.identities.mu.Lock()
+	defer r.identities.mu.Unlock()
+	c := r.identities.profiles[key]
+	if c == nil || len(c.all) >= most && r.Clock.Since(c.at) >= countAgain {
+		var err error
+		if c, err = r.countIdentities(ctx, key); err != nil {
+			return false, err
+		}
+		if r.identities.profiles == nil {
+			r.identities.profiles = map[policy.ProfileKey]*counted{}
+		}
+		r.identities.profiles[key] = c
+	}
+	if _, known := c.all[s.Owner.Ref]; !known && len(c.all) >= most {
+		return true, nil
+	}
+	c.all[s.Owner.Ref] = struct{}{}
+	return false, nil
+}
+
+// countIdentities finds the identities that have a recommendation from a profile.
+func (r *Reconciler) countIdentities(ctx context.Context, of policy.ProfileKey) (*counted, error) {
+	var recs v1alpha1.MemoryRecommendationList
+	err := r.List(
+		ctx, &recs, client.InNamespace(of.Namespace), client.HasLabels{v1alpha1.IdentityLabel}, client.UnsafeDisableDeepCopy,
+	)
+	if err != nil {
+		return nil, fmt.Errorf("counting the identities of %s: %w", of, err)
+	}
+	c := &counted{all: map[memory.WorkloadRef]struct{}{}, at: r.Clock.Now()}
+	for i := range recs.Items {
+		if p := recs.Items[i].Status.Profile; p.Kind == of.Kind && p.Name == of.Name {
+			c.all[workloadOf(&recs.Items[i])] = struct{}{}
+		}
+	}
+	return c, nil
+}

@@ -1,0 +1,159 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/workloadkind"
+)
+
+const (
+	// TimeToLive is how long records of an identity are kept after its last pod: four weekly runs and a week. It is in the
+	// documentation of the API.
+	TimeToLive = 35 * 24 * time.Hour
+	// MostOfProfile bounds the identities of one profile: two objects of some 10 KiB each, which is 20 MiB of etcd.
+	MostOfProfile = 1000
+)
+
+// Labeled is the platform of an identity that consists of labels which a profile names.
+const Labeled = "labels"
+
+// Identity is what pods of one kind have in common.
+type Identity struct {
+	// Platform is the name of the row in [Platforms], or [Labeled].
+	Platform string
+	// Values are what identifies the kind of pod, in the order of the row or of the profile's labels.
+	Values []string
+	// keys are the labels that a profile names.
+	keys []string
+}
+
+// Of returns the identity of a pod whose topmost owner is known; false when the owner outlives its pods, or nothing
+// identifies the pod. keys are the labels that the pod's profile names; a pod that lacks one of them has no identity of
+// that profile, because pods without a label have nothing in common.
+func Of(pod metav1.Object, owner memory.WorkloadRef, keys []string) (Identity, bool) {
+	if workloadkind.Lasting(owner.APIVersion, owner.Kind) {
+		return Identity{}, false
+	}
+	if len(keys) > 0 {
+		return labeled(pod.GetLabels(), keys)
+	}
+	for i := range platforms {
+		if values, found := platforms[i].identify(pod, owner); found {
+			return Identity{Platform: platforms[i].Name, Values: values}, true
+		}
+	}
+	return Identity{}, false
+}
+
+func labeled(labels map[string]string, keys []string) (Identity, bool) {
+	id := Identity{Platform: Labeled, keys: keys}
+	for _, key := range keys {
+		value := labels[key]
+		if value == "" {
+			return Identity{}, false
+		}
+		id.Values = append(id.Values, value)
+	}
+	return id, true
+}
+
+// String is "tekton: build-and-test/unit".
+func (id *Identity) String() string { return Title(id.Platform, id.Values) }
+
+// Title is "tekton: build-and-test/unit".
+func Title(platform string, values []string) string {
+	return platform + ": " + strings.Join(values, "/")
+}
+
+// hashBytes of a hash distinguish the identities of a namespace: two of a thousand share one with a chance of 1 in 10^18.
+const hashBytes = 8
+
+// maxReadable bounds the readable part of a name.
+const maxReadable = 120
+
+// Ref returns the name under which records of the identity are kept, as a workload of its own kind:
+// "tekton-build-and-test-unit-4b2f8a9c01d2e3f4". The hash distinguishes values that are written alike.
+func (id *Identity) Ref(namespace string) memory.WorkloadRef {
+	h := sha256.New()
+	for _, list := range [][]string{{id.Platform}, id.keys, id.Values} {
+		for _, text := range list {
+			h.Write([]byte(text))
+			h.Write([]byte{0})
+		}
+		h.Write([]byte{1})
+	}
+	name := readable(append([]string{id.Platform}, id.Values...)) + "-" + hex.EncodeToString(h.Sum(nil)[:hashBytes])
+	return memory.WorkloadRef{
+		APIVersion: workloadkind.IdentityAPIVersion, Kind: workloadkind.IdentityKind, Namespace: namespace, Name: name,
+	}
+}
+
+// readable joins texts to what an object may be called.
+func readable(texts []string) string {
+	var b strings.Builder
+	for _, text := range texts {
+		b.WriteByte('-')
+		for _, c := range strings.ToLower(text) {
+			if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
+				b.WriteRune(c)
+			} else {
+				b.WriteByte('-')
+			}
+		}
+	}
+	parts := strings.FieldsFunc(b.String(), func(c rune) bool { return c == '-' })
+	name := strings.Join(parts, "-")
+	return strings.TrimRight(name[:min(len(name), maxReadable)], "-")
+}
+
+// Is reports whether a workload is an identity.
+func Is(w memory.WorkloadRef) bool { return workloadkind.IsIdentity(w.APIVersion, w.Kind) }
+
+// UID stands for the UID that an owner would have: an identity has no object, and exists as long as its records.
+func UID(of memory.WorkloadRef) types.UID { return types.UID(of.Namespace + "/" + of.Name) }
+
+// Annotations are those that rows of the table read. Caches that drop annotations keep them.
+func Annotations() []string {
+	return []string{gitlabProject, gitlabJob}
+}
+
+// run is how names of one run end: five characters that the API server generates, which have no vowels, or a time.
+func isRun(end string) bool {
+	if len(end) == 5 && strings.Trim(end, "bcdfghjklmnpqrstvwxz2456789") == "" {
+		return true
+	}
+	return len(end) >= 8 && len(end) <= 19 && strings.Trim(end, "0123456789") == ""
+}
+
+// lasting returns a name without what distinguishes a run from the next: "build-x7k2p", "nightly-1764201600". At most
+// two endings are cut, because a run of a run has two.
+func lasting(name string) string {
+	for range 2 {
+		i := strings.LastIndexByte(name, '-')
+		if i < 1 || !isRun(name[i+1:]) {
+			break
+		}
+		name = name[:i]
+	}
+	return name
+}
+
+// first returns the first value that is not empty.
+func first(labels map[string]string, keys ...string) string {
+	i := slices.IndexFunc(keys, func(key string) bool { return labels[key] != "" })
+	if i < 0 {
+		return ""
+	}
+	return labels[keys[i]]
+}

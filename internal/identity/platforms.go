@@ -1,0 +1,192 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/workloadkind"
+)
+
+// Platform is a row of the table: pods of its owners are of one kind if their values are equal.
+type Platform struct {
+	// Name is that of the platform, and the beginning of the names of its records.
+	Name string
+	// Group and Kinds are those of the owner. A group of "" is the core group: the kind is Pod, of a pod without an owner
+	// or one that another pod owns.
+	Group string
+	Kinds []string
+	// Identifies describes the values, for the reference.
+	Identifies string
+	// Source is the file of the platform's own repository that writes what is read here, as "owner/name:path".
+	Source string
+
+	// values returns what identifies a pod; nil: nothing does. An empty value is left out.
+	values func(pod metav1.Object, labels map[string]string, owner string) []string
+}
+
+// Platforms returns the table. It is not to be changed.
+func Platforms() []Platform { return platforms }
+
+const (
+	gitlabProject = "project.runner.gitlab.com/id"
+	gitlabJob     = "job.runner.gitlab.com/name"
+)
+
+var platforms = []Platform{
+	{
+		Name: "tekton", Group: "tekton.dev", Kinds: []string{"TaskRun"},
+		Identifies: "label `tekton.dev/pipeline` (or the PipelineRun's name without its run), and " +
+			"`tekton.dev/pipelineTask` (or `tekton.dev/task`, or the TaskRun's name without its run)",
+		Source: "tektoncd/pipeline:docs/labels.md, pkg/reconciler/pipelinerun/pipelinerun.go",
+		values: func(_ metav1.Object, l map[string]string, owner string) []string {
+			pipeline := l["tekton.dev/pipeline"]
+			if run := l["tekton.dev/pipelineRun"]; pipeline == run { // an embedded pipeline is called after its run
+				pipeline = lasting(run)
+			}
+			task := first(l, "tekton.dev/pipelineTask", "tekton.dev/task", "tekton.dev/clusterTask")
+			if task == "" {
+				task = lasting(owner)
+			}
+			return []string{pipeline, task}
+		},
+	},
+	{
+		Name: "argo", Group: "argoproj.io", Kinds: []string{"Workflow"},
+		Identifies: "the Workflow's name without its run, and the template in the pod's name",
+		Source:     "argoproj/argo-workflows:workflow/controller/workflowpod.go, workflow/util/pod_name.go",
+		values: func(pod metav1.Object, _ map[string]string, owner string) []string {
+			if pod.GetName() == owner { // the entrypoint itself is the step
+				return []string{lasting(owner)}
+			}
+			step, of := strings.CutPrefix(pod.GetName(), owner+"-")
+			i := strings.LastIndexByte(step, '-')
+			if !of || i < 1 { // the names of POD_NAMES=v1 do not show the template
+				return nil
+			}
+			return []string{lasting(owner), step[:i]}
+		},
+	},
+	{
+		Name: "github", Group: "actions.github.com", Kinds: []string{"EphemeralRunner"},
+		Identifies: "label `actions.github.com/scale-set-name`",
+		Source:     "actions/actions-runner-controller:controllers/actions.github.com/resourcebuilder.go",
+		values: func(_ metav1.Object, l map[string]string, _ string) []string {
+			return []string{l["actions.github.com/scale-set-name"]}
+		},
+	},
+	{
+		Name: "gitlab", Kinds: []string{"Pod"},
+		Identifies: "annotations `project.runner.gitlab.com/id` and `job.runner.gitlab.com/name`, without the \"2/5\" of a " +
+			"parallel job",
+		Source: "gitlab-org/gitlab-runner (mirror gitlabhq/gitlab-runner):docs/executors/kubernetes/_index.md, " +
+			"executors/kubernetes/kubernetes.go",
+		values: func(pod metav1.Object, _ map[string]string, _ string) []string {
+			project, job := pod.GetAnnotations()[gitlabProject], pod.GetAnnotations()[gitlabJob]
+			if project == "" || job == "" {
+				return nil
+			}
+			if i := strings.LastIndexByte(job, ' '); i > 0 && strings.Trim(job[i+1:], "0123456789/") == "" {
+				job = job[:i]
+			}
+			return []string{project, job}
+		},
+	},
+	{
+		Name: "jenkins", Kinds: []string{"Pod"},
+		Identifies: "label `jenkins/label`, without the build of a pod template that a pipeline declares",
+		Source:     "jenkinsci/kubernetes-plugin:src/main/java/org/csanchez/jenkins/plugins/kubernetes/PodTemplate.java",
+		values: func(_ metav1.Object, l map[string]string, _ string) []string {
+			label := l["jenkins/label"]
+			i := strings.LastIndexByte(label, '_') // "shop_main_13-5qsdm"
+			if build, run, found := strings.Cut(label[i+1:], "-"); i > 0 && found && len(run) == 5 &&
+				strings.Trim(build, "0123456789") == "" {
+				label = label[:i]
+			}
+			return []string{label}
+		},
+	},
+	{
+		Name: "airflow", Kinds: []string{"Pod"},
+		Identifies: "labels `dag_id` and `task_id`, beside `kubernetes_executor` or `kubernetes_pod_operator`",
+		Source: "apache/airflow:providers/cncf/kubernetes/src/airflow/providers/cncf/kubernetes/pod_generator.py, " +
+			"operators/pod.py",
+		values: func(_ metav1.Object, l map[string]string, _ string) []string {
+			if first(l, "kubernetes_executor", "kubernetes_pod_operator") == "" || l["dag_id"] == "" || l["task_id"] == "" {
+				return nil
+			}
+			return []string{l["dag_id"], l["task_id"]}
+		},
+	},
+	spark("sparkoperator.k8s.io", "SparkApplication"),
+	spark("", "Pod"), // spark-submit: the driver has no owner, and owns its executors
+	{
+		Name: "ray", Group: "ray.io", Kinds: []string{"RayCluster"},
+		Identifies: "label `ray.io/cluster` without its run, and `ray.io/group`",
+		Source:     "ray-project/kuberay:ray-operator/controllers/ray/utils/constant.go",
+		values: func(_ metav1.Object, l map[string]string, _ string) []string {
+			return all(lasting(l["ray.io/cluster"]), l["ray.io/group"])
+		},
+	},
+	{
+		Name: "kubeflow", Group: "kubeflow.org",
+		Kinds: []string{"PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob"},
+		Identifies: "label `training.kubeflow.org/job-name` without its run, and " +
+			"`training.kubeflow.org/replica-type`",
+		Source: "kubeflow/training-operator:pkg/apis/kubeflow.org/v1/common_types.go",
+		values: func(_ metav1.Object, l map[string]string, _ string) []string {
+			return all(lasting(l["training.kubeflow.org/job-name"]), l["training.kubeflow.org/replica-type"])
+		},
+	},
+	{
+		Name: "jobset", Group: "jobset.x-k8s.io", Kinds: []string{"JobSet"},
+		Identifies: "label `jobset.sigs.k8s.io/jobset-name` without its run, and `jobset.sigs.k8s.io/replicatedjob-name`",
+		Source:     "kubernetes-sigs/jobset:api/jobset/v1alpha2/jobset_types.go",
+		values: func(_ metav1.Object, l map[string]string, _ string) []string {
+			return all(lasting(l["jobset.sigs.k8s.io/jobset-name"]), l["jobset.sigs.k8s.io/replicatedjob-name"])
+		},
+	},
+	{
+		Name: "sandbox", Group: "agents.x-k8s.io", Kinds: []string{"Sandbox"},
+		Identifies: "label `agents.x-k8s.io/sandbox-template-ref-hash`",
+		Source:     "kubernetes-sigs/agent-sandbox:extensions/controllers/sandboxwarmpool_controller.go",
+		values: func(_ metav1.Object, l map[string]string, _ string) []string {
+			return []string{l["agents.x-k8s.io/sandbox-template-ref-hash"]}
+		},
+	},
+}
+
+// spark is the row of Spark for one kind of owner.
+func spark(group, kind string) Platform {
+	return Platform{
+		Name: "spark", Group: group, Kinds: []string{kind},
+		Identifies: "label `sparkoperator.k8s.io/app-name` without its run, or `spark-app-name`, and `spark-role`",
+		Source: "kubeflow/spark-operator:pkg/common/spark.go, " +
+			"apache/spark:resource-managers/kubernetes/core/src/main/scala/org/apache/spark/deploy/k8s/KubernetesConf.scala",
+		values: func(_ metav1.Object, l map[string]string, _ string) []string {
+			return all(lasting(first(l, "sparkoperator.k8s.io/app-name", "spark-app-name")), l["spark-role"])
+		},
+	}
+}
+
+// all returns the values; nil when one is missing.
+func all(values ...string) []string {
+	if slices.Contains(values, "") {
+		return nil
+	}
+	return values
+}
+
+// identify returns what identifies a pod of this platform.
+func (p *Platform) identify(pod metav1.Object, owner memory.WorkloadRef) ([]string, bool) {
+	if workloadkind.Group(owner.APIVersion) != p.Group || !slices.Contains(p.Kinds, owner.Kind) {
+		return nil, false
+	}
+	values := slices.DeleteFunc(p.values(pod, pod.GetLabels(), owner.Name), func(v string) bool { return v == "" })
+	return values, len(values) > 0
+}

@@ -1,0 +1,199 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pod
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
+	"github.com/memfit/memfit/internal/policy"
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+const (
+	// pendingFor is how long a kill is consulted: until then the leader has recorded it, also a new leader. Afterwards its
+	// recommendation, which knows more than the kill, is alone.
+	pendingFor = 5 * time.Minute
+	// mostPending identities and mostPendingKills of each are remembered.
+	mostPending      = 10_000
+	mostPendingKills = 16
+)
+
+// PendingKills are the OOM kills of the last minutes in pods that are known by their identity. The retry of such a pod
+// is created within moments of the kill, by a controller that saw it at the same time as memfit's leader, and the
+// webhook that admits it may be in another replica. So every replica follows pods that have failed. A nil PendingKills
+// knows none.
+type PendingKills struct {
+	// Resolver knows identities.
+	Resolver *policy.Resolver
+	// Clock tells the time.
+	Clock clock.PassiveClock
+
+	mu sync.Mutex
+	of map[memory.WorkloadRef][]pendingKill
+}
+
+// pendingKill is a kill, and what the container was.
+type pendingKill struct {
+	memory.OOMKill
+	program inject.Program
+}
+
+// Follow observes the pods of a cache, which should be those that have failed, until ctx ends.
+func (p *PendingKills) Follow(ctx context.Context, failed cache.Cache) error {
+	select {
+	case <-p.Resolver.Built(): // until then no profile governs anything
+	case <-ctx.Done():
+		return nil
+	}
+	pods, err := failed.GetInformer(ctx, &corev1.Pod{})
+	if err != nil {
+		return fmt.Errorf("watching failed pods: %w", err)
+	}
+	observe := func(obj any) {
+		if pod, ok := obj.(*corev1.Pod); ok {
+			p.Observe(ctx, pod)
+		}
+	}
+	_, err = pods.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: observe, UpdateFunc: func(_, after any) { observe(after) },
+	})
+	if err != nil {
+		return fmt.Errorf("watching failed pods: %w", err)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// Observe takes note of the kills that a pod's status shows.
+func (p *PendingKills) Observe(ctx context.Context, pod *corev1.Pod) {
+	now := p.Clock.Now()
+	kills := killsIn(pod, now)
+	if len(kills) == 0 {
+		return
+	}
+	resolved, err := p.Resolver.ResolveCached(ctx, pod, policy.Kept{})
+	if err != nil {
+		logf.FromContext(ctx).V(1).Info("Could not resolve a failed pod", "pod", pod.Name, "err", err.Error())
+	}
+	if err != nil || resolved.Identity == nil || resolved.Profile == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.forget(now)
+	all, known := p.of[resolved.Ref]
+	if !known && len(p.of) >= mostPending {
+		return
+	}
+	if p.of == nil {
+		p.of = map[memory.WorkloadRef][]pendingKill{}
+	}
+	for _, k := range kills {
+		if !slices.ContainsFunc(all, func(o pendingKill) bool { return o.Container == k.Container }) {
+			all = append(all, k)
+		}
+	}
+	p.of[resolved.Ref] = all[max(len(all)-mostPendingKills, 0):]
+}
+
+// forget drops what is too old to be pending.
+func (p *PendingKills) forget(now time.Time) {
+	maps.DeleteFunc(p.of, func(_ memory.WorkloadRef, all []pendingKill) bool {
+		return !slices.ContainsFunc(all, func(k pendingKill) bool { return k.pending(now) })
+	})
+}
+
+func (k *pendingKill) pending(now time.Time) bool { return now.Sub(k.Time) < pendingFor }
+
+// killsIn returns the kills of a pod that has ended. A node's clock may be wrong, so that none is later than now.
+func killsIn(pod *corev1.Pod, now time.Time) (all []pendingKill) {
+	var ledger oom.Ledger
+	for _, k := range ledger.Update(oom.Observe(pod), nil, now) {
+		if k.Time.After(now) {
+			k.Time = now
+		}
+		of := pendingKill{OOMKill: k, program: inject.ProgramOf(pod, k.Container.Container, true)}
+		if of.pending(now) && k.Limit > 0 && k.Kind != memory.OOMPodLimit && k.Kind != memory.OOMHeapAbort {
+			all = append(all, of)
+		}
+	}
+	return all
+}
+
+// Of returns the pending kills of a workload by container, oldest first.
+func (p *PendingKills) Of(ref memory.WorkloadRef) map[string][]pendingKill {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var of map[string][]pendingKill
+	for _, k := range p.of[ref] {
+		if !k.pending(p.Clock.Now()) {
+			continue
+		}
+		if of == nil {
+			of = map[string][]pendingKill{}
+		}
+		of[k.Container.Container] = append(of[k.Container.Container], k)
+	}
+	return of
+}
+
+// raised returns the offers of a recommendation, at least as large as the pending kills ask for. offers is unchanged.
+func raised(
+	resolved policy.Resolution, offers map[string]inject.Offer, pending map[string][]pendingKill, now time.Time,
+) map[string]inject.Offer {
+	if len(pending) == 0 || resolved.Paused != "" || !sizesNewPods(resolved.Profile) {
+		return offers
+	}
+	all := make(map[string]inject.Offer, len(offers)+len(pending))
+	maps.Copy(all, offers)
+	for name, kills := range pending {
+		program := kills[len(kills)-1].program
+		size := sizeAfter(resolved, name, program, kills, now)
+		if size.Limit == 0 || program.Owner.Limit == 0 {
+			continue
+		}
+		offer, found := all[name]
+		switch {
+		case !found:
+			offer = inject.Offer{Program: program.ID, Owner: program.Owner}
+		case offer.Program != program.ID:
+			continue
+		}
+		offer.Size, offer.Recommended = offer.Size.Max(size), offer.Recommended.Max(size)
+		all[name] = offer
+	}
+	return all
+}
+
+// sizeAfter is the size that kills of a program ask for, as the leader will find it from them alone.
+func sizeAfter(
+	resolved policy.Resolution, name string, program inject.Program, kills []pendingKill, now time.Time,
+) memory.Size {
+	container := resolved.Profile.Container(name, resolved.Annotations)
+	in := recommend.Input{Policy: container.SizePolicy(), Now: now}
+	for _, k := range kills {
+		if k.program.ID == program.ID {
+			in.Kills = append(in.Kills, k.OOMKill)
+			in.Current = memory.Size{Limit: max(in.Current.Limit, k.Limit), Request: program.Owner.Request}
+		}
+	}
+	return recommend.Evaluate(in).Size
+}
