@@ -105,6 +105,7 @@ func control(
 		Sources: workloadctl.Sources{Pods: reader, Constraints: around, Snapshots: seen},
 		Executor: workloadctl.Executor{
 			Evict: workloadctl.Evictor(typed.CoreV1().RESTClient()), Resize: workloadctl.Resizer(typed.CoreV1().RESTClient()),
+			HasRight: workloadctl.Rights(typed.AuthorizationV1()),
 		},
 		Settings: workloadctl.Settings{
 			CheckpointEvery: o.checkpointInterval, StepInterval: samplesPerStep * o.usageInterval,

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
@@ -25,6 +28,9 @@ type Executor struct {
 	Evict func(context.Context, *corev1.Pod) error
 	// Resize gives the containers of one pod new sizes (see [Resizer]). Nil: running pods are never resized.
 	Resize func(context.Context, *corev1.Pod, map[string]memory.Size) error
+	// HasRight reports whether memfit has the right to an action (see [Rights]), after the API server refused it. Nil: it
+	// is assumed.
+	HasRight func(context.Context, *corev1.Pod, rollout.Action) (bool, error)
 	// ChangeBudget bounds what is done to running pods of all workloads together. Nil: nothing does.
 	ChangeBudget *ChangeBudget
 }
@@ -114,7 +120,7 @@ func (r *Reconciler) carryOut(
 		// A change of the pod brings the next step, which finds what there is then.
 		return workload.Outcome{}, nil
 	}
-	o, failed := workload.OutcomeOf(a, err)
+	o, failed := workload.OutcomeOf(a, err, r.lacksRight(ctx, pod, a, err))
 	if o.Kind == workload.OutcomeRefused && !evicts {
 		o.Why += workload.RefusedWhole(pod)
 	}
@@ -127,6 +133,19 @@ func (r *Reconciler) carryOut(
 		failed = fmt.Errorf("%s pod %s/%s: %w", verbOf(a), pod.Namespace, pod.Name, failed)
 	}
 	return o, failed
+}
+
+// lacksRight reports whether an action was refused because memfit lacks the right to it. Where that is unknown, another
+// reason is assumed.
+func (r *Reconciler) lacksRight(ctx context.Context, pod *corev1.Pod, a rollout.Action, err error) bool {
+	if !apierrors.IsForbidden(err) || r.Executor.HasRight == nil {
+		return false
+	}
+	has, unknown := r.Executor.HasRight(ctx, pod, a)
+	if unknown != nil {
+		logf.FromContext(ctx).Error(unknown, "Could not find out why an action was refused", "pod", klog.KObj(pod))
+	}
+	return unknown == nil && !has
 }
 
 // changed counts and tells a change that the API server accepted.

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -409,6 +410,36 @@ var _ = Describe("A recommendation that is applied", func() {
 		Expect(f.reconcile(f.ref)).To(Succeed())
 		Expect(f.left()).To(HaveLen(1))
 		Expect(w.recorder.about("EvictedForResize")).To(HaveLen(1))
+	})
+})
+
+var _ = Describe("An action that the API server forbids", func() {
+	It("says which right is missing, and only then", func() {
+		w := newWorld()
+		onNode(w)
+		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative, inPlace()))
+		f := newFleet(w, 1)
+		Expect(f.reconcile(f.ref)).To(Succeed())
+		unprivileged := rest.CopyConfig(config)
+		unprivileged.Impersonate = rest.ImpersonationConfig{UserName: "memfit", Groups: []string{"system:authenticated"}}
+		typed := kubernetes.NewForConfigOrDie(unprivileged)
+		w.reconciler.Executor.Resize = Resizer(typed.CoreV1().RESTClient())
+		w.reconciler.Executor.HasRight = Rights(typed.AuthorizationV1())
+		f.killed()
+		Expect(f.looks().Status.Conditions).To(
+			expect.HaveCondition(
+				v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonRefused,
+				ContainSubstring("config/rbac/resize-pods grants it"),
+			),
+		)
+		for _, a := range []rollout.Action{{}, {Evict: true}, {Restart: true}} {
+			has, err := Rights(typed.AuthorizationV1())(w.ctx, f.pods[0], a)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(has).To(BeFalse())
+			has, err = Rights(kubernetes.NewForConfigOrDie(config).AuthorizationV1())(w.ctx, f.pods[0], a)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(has).To(BeTrue())
+		}
 	})
 })
 

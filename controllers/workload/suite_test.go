@@ -106,8 +106,9 @@ func (w *world) process() memfit {
 			Settings: Settings{CheckpointEvery: DefaultCheckpointEvery},
 			Problems: ProfileProblems{Known: &policy.Problems{}},
 			Executor: Executor{
-				Evict:  Evictor(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
-				Resize: Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
+				Evict:    Evictor(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
+				Resize:   Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
+				HasRight: Rights(kubernetes.NewForConfigOrDie(config).AuthorizationV1()),
 			},
 		},
 	}

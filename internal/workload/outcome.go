@@ -4,7 +4,6 @@
 package workload
 
 import (
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,8 +38,9 @@ const (
 	OutcomeNoRight
 )
 
-// OutcomeOf returns the meaning of the API server's answer, and the error again if it is not certain.
-func OutcomeOf(a rollout.Action, err error) (Outcome, error) {
+// OutcomeOf returns the meaning of the API server's answer, and the error again if it is not certain. noRight reports
+// that memfit lacks the right to the action, which the answer does not show: admission refuses with the same reason.
+func OutcomeOf(a rollout.Action, err error, noRight bool) (Outcome, error) {
 	evicts := a.Evict || a.Restart
 	switch {
 	case err == nil:
@@ -54,18 +54,12 @@ func OutcomeOf(a rollout.Action, err error) (Outcome, error) {
 		return Outcome{Kind: OutcomeGone}, nil
 	case evicts && apierrors.IsTooManyRequests(err):
 		return Outcome{Kind: OutcomeBudget}, nil
-	case a.Restart && apierrors.IsForbidden(err):
-		return Outcome{
-			Kind: OutcomeRefused,
-			Why: "memfit may not evict pods here (the kustomize component config/rbac/evict-pods grants it): " +
-				quote.Line(err.Error()),
-		}, nil
-	case noRight(err):
+	case apierrors.IsForbidden(err) && noRight:
 		return Outcome{
 			Kind: OutcomeNoRight, Why: "the API server refuses it: " + quote.Line(err.Error()) + granted(a),
 		}, nil
-	case !a.Restart && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err) ||
-		apierrors.IsMethodNotSupported(err) || apierrors.IsBadRequest(err)):
+	case apierrors.IsForbidden(err), !a.Restart && (apierrors.IsInvalid(err) || apierrors.IsMethodNotSupported(err) ||
+		apierrors.IsBadRequest(err)):
 		return Outcome{
 			Kind: OutcomeRefused, Why: "the API server refuses it: " + quote.Line(err.Error()),
 		}, nil
@@ -73,19 +67,9 @@ func OutcomeOf(a rollout.Action, err error) (Outcome, error) {
 	return Outcome{}, err
 }
 
-// noRight reports whether an authorizer such as RBAC refuses. Admission plugins and webhooks, whose refusal no right
-// would change, word it differently.
-func noRight(err error) bool {
-	if !apierrors.IsForbidden(err) {
-		return false
-	}
-	text := err.Error()
-	return strings.Contains(text, " cannot patch resource ") || strings.Contains(text, " cannot create resource ")
-}
-
 // granted is which part of the installation has the missing right.
 func granted(a rollout.Action) string {
-	if a.Evict {
+	if a.Evict || a.Restart {
 		return " (the kustomize component config/rbac/evict-pods grants it, or rights.evictPods of the chart)"
 	}
 	return " (the kustomize component config/rbac/resize-pods grants it, or rights.resizePods of the chart)"

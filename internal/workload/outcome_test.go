@@ -15,7 +15,7 @@ import (
 )
 
 // TestWhatTheAPIServersAnswerMeans: a right may be granted at any moment, and what admission forbids no right allows.
-// The texts are those of a 1.36.3.
+// Which of them it was, no text decides.
 func TestWhatTheAPIServersAnswerMeans(t *testing.T) {
 	forbidden := func(why string) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "web-1", errors.New(why))
@@ -24,21 +24,36 @@ func TestWhatTheAPIServersAnswerMeans(t *testing.T) {
 	for name, test := range map[string]struct {
 		action rollout.Action
 		err    error
+		lacks  bool
 		want   Outcome // Why: a part of it
 		not    string
 	}{
 		"no right to resize": {
-			err: forbidden(who + `cannot patch resource "pods/resize" in API group "" in the namespace "shop"`),
+			err:   forbidden(who + `cannot patch resource "pods/resize" in API group "" in the namespace "shop"`),
+			lacks: true,
 			want: Outcome{
 				Kind: OutcomeNoRight, Why: "config/rbac/resize-pods grants it, or rights.resizePods of the chart",
 			},
 		},
 		"no right to evict": {
 			action: rollout.Action{Evict: true},
-			err:    forbidden(who + `cannot create resource "pods/eviction" in API group "" in the namespace "shop"`),
+			err:    forbidden("another authorizer's words"),
+			lacks:  true,
 			want: Outcome{
 				Kind: OutcomeNoRight, Why: "config/rbac/evict-pods grants it, or rights.evictPods of the chart",
 			},
+		},
+		"no right to restart": {
+			action: rollout.Action{Restart: true}, err: forbidden(""), lacks: true,
+			want: Outcome{Kind: OutcomeNoRight, Why: "config/rbac/evict-pods grants it"},
+		},
+		"a policy that words it as an authorizer does": {
+			err:  forbidden(who + `cannot patch resource "pods/resize" at night`),
+			want: Outcome{Kind: OutcomeRefused, Why: "at night"}, not: "grants it",
+		},
+		"a restart that a policy forbids": {
+			action: rollout.Action{Restart: true}, err: forbidden("not at night"),
+			want: Outcome{Kind: OutcomeRefused, Why: "at night"}, not: "grants it",
 		},
 		"a quota": {
 			err: forbidden(
@@ -47,7 +62,7 @@ func TestWhatTheAPIServersAnswerMeans(t *testing.T) {
 			want: Outcome{Kind: OutcomeRefused, Why: "exceeded quota"}, not: "grants it",
 		},
 	} {
-		got, err := OutcomeOf(test.action, test.err)
+		got, err := OutcomeOf(test.action, test.err, test.lacks)
 		if err != nil || got.Kind != test.want.Kind || !strings.Contains(got.Why, test.want.Why) ||
 			test.not != "" && strings.Contains(got.Why, test.not) {
 			t.Errorf("%s: %+v (%v), want %+v", name, got, err, test.want)
