@@ -39,13 +39,8 @@ func (c *Container) SizePolicy() recommend.Policy {
 			p.OOMMinIncrease = memory.FromQuantity(*o.MinIncrease)
 		}
 	}
-	if d := s.Disruption; d != nil {
-		if d.MinChangePercent != nil {
-			p.MinChangePercent = orNone(*d.MinChangePercent)
-		}
-		if d.Cooldown != nil {
-			p.Cooldown = d.Cooldown.Duration
-		}
+	if d := s.Disruption; d != nil && d.MinChangePercent != nil {
+		p.MinChangePercent = orNone(*d.MinChangePercent)
 	}
 	return p
 }

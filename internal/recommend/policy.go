@@ -29,8 +29,5 @@ func (p Policy) withDefaults() Policy {
 	if p.OOMMinIncrease == 0 {
 		p.OOMMinIncrease = d.OOMMinIncrease
 	}
-	if p.Cooldown == 0 {
-		p.Cooldown = d.Cooldown
-	}
 	return p
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/period"
 )
 
 // Decision is what to do with the size a container has now.
@@ -84,9 +83,6 @@ type Policy struct {
 	OOMMinIncrease memory.Bytes
 	// MinChangePercent is the smallest change worth making. Default: 10; -1 means every change.
 	MinChangePercent int32
-	// Cooldown is the least time between two changes that no kill asked for, in real time. Default: an hour of evidence.
-	// Used by the guards.
-	Cooldown time.Duration
 }
 
 // DefaultPolicy is the policy of an empty profile.
@@ -94,7 +90,6 @@ func DefaultPolicy() Policy {
 	return Policy{
 		HeadroomPercent: 15, Posture: Balanced, LimitMin: 16 * memory.MiB, RequestMin: 16 * memory.MiB,
 		OOMFactorPercent: 150, OOMMinIncrease: 64 * memory.MiB, MinChangePercent: 10,
-		Cooldown: period.Hour.Duration(),
 	}
 }
 

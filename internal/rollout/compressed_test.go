@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"time"
@@ -13,10 +14,10 @@ import (
 	"github.com/memfit/memfit/test/compress"
 )
 
-// canary lowers a limit in the first of three pods.
+// canary lowers a limit in the first of three pods, which is watched for as long as the profile says; 0: it does not.
 func canary(t *testing.T, watch time.Duration) *cluster {
 	c := newCluster(t, 3, big)
-	c.in.Policy.Watch = watch
+	c.in.Policy.Watch = cmp.Or(watch, c.in.Policy.Watch)
 	c.wants(small, false)
 	c.reconcile()
 	c.passes(2 * time.Second)

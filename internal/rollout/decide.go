@@ -496,7 +496,7 @@ func failedWords(st *Step) string {
 func (d *decider) watching() string {
 	e := d.State.Rollout
 	last := e.Steps[len(e.Steps)-1]
-	until := last.Watch.Since.Add(cmp.Or(d.Policy.Watch, DefaultWatch.Duration()))
+	until := last.Watch.Since.Add(d.Policy.Watch)
 	who := "Pod " + last.Pod
 	if e.Completed == 0 && len(d.wanting) > 0 {
 		who += ", the first of " + fmt.Sprint(d.running) + ","

@@ -261,7 +261,7 @@ func (d *decider) reverted(ch *change) Verdict {
 // coolingDown refuses a second change within the cool-down, unless a kill asks for it, the request is below what is in
 // use, the owner's bounds ask for it, or it is the change under way, one pod further.
 func (d *decider) coolingDown(ch *change) Verdict {
-	cooldown := cmp.Or(ch.Policy.Cooldown, recommend.DefaultPolicy().Cooldown)
+	cooldown := d.Policy.Cooldown
 	next := d.State.LastChange.Add(cooldown)
 	_, under := d.underWayTo(ch.c.key())
 	// What is used beyond the request was promised to others. A pod may do so although the one that was sampled does not.
@@ -455,7 +455,7 @@ func (d *decider) ownersDay(ch *change) Verdict {
 // starting refuses to lower the limit of a container that has only just started: a new version, or a large import at
 // the start, needs what the history of its predecessors does not show.
 func (d *decider) starting(ch *change) Verdict {
-	c, least := &ch.c, cmp.Or(d.Policy.Watch, DefaultWatch.Duration())
+	c, least := &ch.c, d.Policy.Watch
 	if c.Started.IsZero() {
 		return refuse(v1alpha1.ReasonStarting,
 			"container %s does not run now; its limit is lowered when it has been up for %s", c.Name, format.Duration(least))

@@ -32,7 +32,7 @@ func (g *gated) verdict(evict bool) Verdict {
 
 func gatedAt(from, to memory.Size, demand, peak memory.Bytes) gated {
 	return gated{
-		d: decider{Input: Input{Now: start}, running: 3},
+		d: decider{Input: Input{Now: start, Policy: ownersDefaults()}, running: 3},
 		want: Desired{
 			Recommendation: recommend.Recommendation{Evidence: recommend.Evidence{Window: 9 * 24 * time.Hour}},
 			WindowPeak:     peak,
@@ -107,6 +107,9 @@ func TestGates(t *testing.T) {
 			lower(), func(in *gated) {
 				in.rolledBack(24*time.Hour, 200*mib, 400*mib)
 			}, "", "",
+		},
+		"no cool-down": { // cooldown: 0s in a profile
+			raise(false), func(in *gated) { in.d.State.LastChange, in.d.Policy.Cooldown = start.Add(-time.Second), 0 }, "", "",
 		},
 		"cooling down": {
 			raise(false), func(in *gated) { in.d.State.LastChange = start.Add(-10 * time.Minute) }, "CoolingDown",

@@ -4,7 +4,6 @@
 package rollout
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,13 +15,11 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/period"
 )
 
 const (
-	// DefaultWatch is how long a pod with a lower limit is watched when the profile does not set it. A value of the
-	// profile is real time; the other periods here are the kubelet's and those of starting programs, and so real time.
-	DefaultWatch = 10 * period.Minute
+	// The periods are the kubelet's and those of starting programs, and so real time, as the values of a profile are.
+	//
 	// patience is how long a resize may be deferred, fail or go unanswered before it is rolled back, or the pod evicted
 	// where that is allowed. The kubelet tries again every 30 s or so; VPA waits as long.
 	patience = 5 * time.Minute
@@ -169,7 +166,7 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 		o.foreign(st, pod)
 		return true, false
 	}
-	end := st.Watch.Since.Add(cmp.Or(o.Policy.Watch, DefaultWatch.Duration()))
+	end := st.Watch.Since.Add(o.Policy.Watch)
 	over := !o.Now.Before(end) && st.Watch.Unready.IsZero() && (pod.Ready || !st.Watch.Created) &&
 		(o.QueryResult == nil || o.QueryResult.clearSince(st.Watch.Since, o.Now))
 	if over {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
 )
 
@@ -98,10 +99,18 @@ func (c *cluster) actuates(pod *Pod) {
 	}
 }
 
+// ownersDefaults are what an empty profile allows.
+func ownersDefaults() Policy {
+	d := (&profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{}}).Disruption()
+	return Policy{
+		MaxUnavailable: profile.MaxUnavailable(d, 1), Watch: d.Watch.Duration, Cooldown: d.Cooldown.Duration,
+	}
+}
+
 func newCluster(t testing.TB, n int, size memory.Size) *cluster {
 	c := &cluster{
 		t: t, quick: true, in: Input{
-			Now: start, Desired: map[Key]Desired{}, Policy: Policy{MaxUnavailable: 1},
+			Now: start, Desired: map[Key]Desired{}, Policy: ownersDefaults(),
 			Restarts: RestartPolicy{MaxPerDay: 100},
 		},
 	}

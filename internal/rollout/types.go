@@ -100,8 +100,9 @@ type Policy struct {
 	MaxUnavailable int32
 	// SingleReplicaMayRestart: a workload of one pod may be restarted or evicted.
 	SingleReplicaMayRestart bool
-	// Watch is how long a pod whose limit was lowered is watched, in real time. 0: [DefaultWatch].
-	Watch time.Duration
+	// Watch is how long a pod whose limit was lowered is watched, and Cooldown the least time between two changes that no
+	// kill asked for, both in real time.
+	Watch, Cooldown time.Duration
 	// Windows are the maintenance windows for what lowers, restarts or evicts; IncreasesInWindows: for every raise, too.
 	Windows            maintenance.Windows
 	IncreasesInWindows bool
