@@ -4,6 +4,7 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"github.com/memfit/memfit/internal/history"
@@ -28,6 +29,9 @@ type memfit struct {
 	kills   []memory.OOMKill
 	peak    memory.Bytes // of this process
 	started time.Time
+	// request is what is requested now, 0 before the first recommendation; inUse are the last four readings.
+	request memory.Bytes
+	inUse   [4]memory.Bytes
 	// last is the newest recommendation, for reports.
 	last recommend.Recommendation
 }
@@ -44,6 +48,8 @@ func (m *memfit) Observe(at time.Time, use, limit int64) {
 		m.started = at
 	}
 	m.peak = max(m.peak, memory.Bytes(use))
+	copy(m.inUse[1:], m.inUse[:])
+	m.inUse[0] = memory.Bytes(use)
 	m.history.Add(memory.Sample{
 		Container: theContainer, Time: at, Started: m.started,
 		RSS: memory.Bytes(use), HasRSS: true, Exact: true, WorkingSet: memory.Bytes(use),
@@ -65,17 +71,27 @@ func (m *memfit) Killed(at time.Time, limit int64) {
 		m.kills = m.kills[1:]
 	}
 	m.history.Restarted(theContainer, at)
-	m.started, m.peak = at, 0
+	m.started, m.peak, m.inUse = at, 0, [4]memory.Bytes{}
 }
 
 func (m *memfit) Limit(at time.Time, limit int64) int64 {
 	now := memory.Bytes(limit)
 	m.last = recommend.Evaluate(recommend.Input{
 		History: &m.history, Kills: m.kills, Policy: m.policy, Model: &m.model, Traits: m.traits,
-		Current: memory.Size{Request: now, Limit: now}, LargestNode: traceNode, Now: at,
+		Current: memory.Size{Request: memory.Bytes(m.Request(limit)), Limit: now}, InUse: slices.Min(m.inUse[:]),
+		InUseSeen: at, LargestNode: traceNode, Now: at,
 	})
 	if m.last.Decision != recommend.Increase && m.last.Decision != recommend.Decrease {
 		return 0
 	}
+	m.request = m.last.Size.Request
 	return int64(m.last.Size.Limit)
+}
+
+// Request is what was recommended last; a limit that is lowered takes it along.
+func (m *memfit) Request(limit int64) int64 {
+	if m.request == 0 {
+		return limit
+	}
+	return min(int64(m.request), limit)
 }

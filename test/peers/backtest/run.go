@@ -29,6 +29,9 @@ var contenders = []contender{
 	{"memfit-cautious", func() Policy { return newMemfit(recommend.Cautious) }},
 	{"clairvoyant", func() Policy { return &clairvoyant{} }},
 	{"naive20", func() Policy { return &naive20{} }},
+	{"krr", func() Policy { return newKRR() }},
+	{"attune", func() Policy { return &attune{} }},
+	{"cruisekube", func() Policy { return newCruiseKube() }},
 }
 
 // vpaVariants are the points of VPA's curve.
@@ -96,11 +99,13 @@ func Run(set Set, c contender) Outcome {
 // RunAll replays a set against every policy, and tells those that have a name of their own; the variants of VPA and the
 // settings of memfit are points of a curve.
 func RunAll(set Set, w io.Writer) (outcomes []Outcome) {
+	usual := Usual(set)
 	for _, c := range slices.Concat(contenders, vpaVariants(), settings()) {
 		o := Run(set, c)
 		outcomes = append(outcomes, o)
 		if !strings.HasPrefix(c.name, "vpa-") && !strings.HasPrefix(c.name, settingsPrefix) {
 			o.Print(w)
+			o.Words(usual).Print(w, o)
 		}
 	}
 	return outcomes

@@ -15,6 +15,12 @@ type Policy interface {
 	Limit(at time.Time, limit int64) int64
 }
 
+// requester is a policy whose request is not the limit.
+type requester interface {
+	// Request is what it requests under the effective limit.
+	Request(limit int64) int64
+}
+
 // The rules of the simulator, from the issue that ordered it.
 const (
 	firstHour     = 3600
@@ -31,6 +37,9 @@ type Result struct {
 	Changes  int     // limits applied after the first
 	Slack    float64 // integral of limit - demand, in byte seconds
 	Demand   float64 // integral of demand, in byte seconds
+	Request  float64 // integral of the request, in byte seconds
+	Seconds  float64 // in which it was not killed
+	Days     []day
 	Limits   []int64 // the effective limit at every point; only when asked for
 	KilledAt []int   // indices of points; only when asked for
 }
@@ -67,12 +76,13 @@ func Simulate(s Series, p Policy, keep bool) Result {
 	}
 	asked := s.Points[0].Unix
 	for i, point := range s.Points {
-		at := time.Unix(point.Unix, 0).UTC()
+		at := unixTime(point.Unix)
 		if keep {
 			r.Limits = append(r.Limits, limit)
 		}
 		if point.Bytes > limit {
 			r.Kills++
+			r.day(point.Unix-s.Points[0].Unix).Kills++
 			if keep {
 				r.KilledAt = append(r.KilledAt, i)
 			}
@@ -81,9 +91,7 @@ func Simulate(s Series, p Policy, keep bool) Result {
 			limit = r.apply(p.Limit(at, limit), limit)
 			continue
 		}
-		weight := float64(duration(s.Points, i))
-		r.Slack += float64(limit-point.Bytes) * weight
-		r.Demand += float64(point.Bytes) * weight
+		r.hold(limit, request(p, limit), point.Bytes, point.Unix-s.Points[0].Unix, float64(duration(s.Points, i)))
 		p.Observe(at, point.Bytes, limit)
 		if point.Unix-asked >= askEvery {
 			asked = point.Unix
@@ -91,6 +99,27 @@ func Simulate(s Series, p Policy, keep bool) Result {
 		}
 	}
 	return r
+}
+
+func unixTime(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
+
+// request is what a policy requests under the effective limit: the limit, unless it says otherwise.
+func request(p Policy, limit int64) int64 {
+	if r, ok := p.(requester); ok {
+		return r.Request(limit)
+	}
+	return limit
+}
+
+// hold counts what is held and used from a point on, at so many seconds since the first, for so many seconds.
+func (r *Result) hold(limit, request, use, since int64, seconds float64) {
+	r.Slack += float64(limit-use) * seconds
+	r.Demand += float64(use) * seconds
+	r.Request += float64(request) * seconds
+	r.Seconds += seconds
+	d := r.day(since)
+	d.Limit += float64(limit) * seconds
+	d.Use += float64(use) * seconds
 }
 
 // apply changes the limit when the change is worth it.
