@@ -31,6 +31,9 @@ var contenders = []contender{
 	{"naive20", func() Policy { return &naive20{} }},
 	{"krr", func() Policy { return newKRR() }},
 	{"attune", func() Policy { return &attune{} }},
+	{"rule-1", func() Policy { return newRule(1, recommend.Frugal) }},
+	{"rule-7", func() Policy { return newRule(7, recommend.Balanced) }},
+	{"rule-50", func() Policy { return newRule(50, recommend.Cautious) }},
 	{"cruisekube", func() Policy { return newCruiseKube() }},
 }
 
