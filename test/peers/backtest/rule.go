@@ -220,9 +220,9 @@ func (o outlook) cost(limit float64) float64 {
 
 // candidates are the limits at which a cost can be least.
 func (o outlook) candidates(have float64) []float64 {
-	all := []float64{o.top + o.records.room(o.price*o.rate), have * (100 + leastChange + 1) / 100}
+	all := []float64{o.top + o.records.headroom(o.price*o.rate), have * (100 + leastChange + 1) / 100}
 	if o.killed != nil {
-		all = append(all, o.killLimit+o.killed.room(o.price*24))
+		all = append(all, o.killLimit+o.killed.headroom(o.price*24))
 	}
 	for _, d := range o.days {
 		all = append(all, d.peak)
@@ -244,7 +244,7 @@ func (l lomax) beyond(x float64) float64 {
 	return math.Pow(1+x/l.scale, -l.shape)
 }
 
-// room is the x at which one byte more costs what it saves.
-func (l lomax) room(price float64) float64 {
+// headroom is the x at which one byte more costs what it saves.
+func (l lomax) headroom(price float64) float64 {
 	return max(0, l.scale*(math.Pow(price*l.shape/l.scale, 1/(l.shape+1))-1))
 }

@@ -77,8 +77,8 @@ func TestAKillInARowMakesTheStepLarger(t *testing.T) {
 	}
 }
 
-// TestRoomIsWhereTheCostIsLeast: the closed form against a search.
-func TestRoomIsWhereTheCostIsLeast(t *testing.T) {
+// TestHeadroomIsWhereTheCostIsLeast: the closed form against a search.
+func TestHeadroomIsWhereTheCostIsLeast(t *testing.T) {
 	l := lomax{2.5, 40}
 	cost := func(x float64) float64 { return x + 5000*l.beyond(x) }
 	best := 0.
@@ -87,10 +87,10 @@ func TestRoomIsWhereTheCostIsLeast(t *testing.T) {
 			best = x
 		}
 	}
-	if got := l.room(5000); math.Abs(got-best) > 0.2 {
-		t.Errorf("room %v, a search finds %v", got, best)
+	if got := l.headroom(5000); math.Abs(got-best) > 0.2 {
+		t.Errorf("headroom %v, a search finds %v", got, best)
 	}
-	if l.room(1) != 0 {
-		t.Error("room although it costs more than it saves")
+	if l.headroom(1) != 0 {
+		t.Error("headroom although it costs more than it saves")
 	}
 }
