@@ -24,18 +24,18 @@ type rule struct {
 	containers chosen
 	formula    *formula
 	runtime    *runtimes.Runtime
-	// divided: the profile says how many processes share a container.
+	// divided: the profile sets how many processes share a container.
 	divided bool
 	// version of the runtime that the profile declares.
 	version runtimes.Version
 }
 
-// limitOf is a container's limit in bytes, as CEL says it.
+// limitOf is a container's limit in bytes, in CEL.
 const limitOf = `quantity(c.resources.limits["memory"]).asInteger()`
 
 const hasLimit = `has(c.resources) && has(c.resources.limits) && "memory" in c.resources.limits`
 
-// policy is the object that says the rules.
+// policy returns the object that holds the rules.
 func policy(n *profile.Profile, name string, rules []rule) *admissionregistrationv1.MutatingAdmissionPolicy {
 	fail, create := admissionregistrationv1.Ignore, admissionregistrationv1.OperationType("CREATE")
 	exact := admissionregistrationv1.Equivalent
@@ -69,8 +69,7 @@ func policy(n *profile.Profile, name string, rules []rule) *admissionregistratio
 	return p
 }
 
-// conditions keep the policy from pods that memfit would leave alone, and from those where CEL cannot tell the
-// effective limit.
+// conditions exclude pods that memfit would skip, and those of which CEL cannot compute the effective limit.
 func conditions(n *profile.Profile) []admissionregistrationv1.MatchCondition {
 	all := []admissionregistrationv1.MatchCondition{
 		{Name: "not-opted-out", Expression: notOptedOut("object")},
@@ -102,7 +101,7 @@ func conditions(n *profile.Profile) []admissionregistrationv1.MatchCondition {
 	)
 }
 
-// annotation is the value of an annotation without white space around it, "" when there is none.
+// annotation is the trimmed value of an annotation, "" without one.
 func annotation(of, key string) string {
 	return fmt.Sprintf(
 		`(has(%[1]s.metadata.annotations) && %[2]q in %[1]s.metadata.annotations ? %[1]s.metadata.annotations[%[2]q].trim() : "")`,
@@ -127,9 +126,9 @@ func ofTheNamespace(n *profile.Profile) []string {
 	return all
 }
 
-// untold are conditions for containers whose runtime nobody declared: where the pod's annotation or the command tells
-// it, the webhook sets something else.
-func untold() []string {
+// undeclared are conditions for containers without a declared runtime: the webhook sets something else where the pod's
+// annotation or the command shows the runtime.
+func undeclared() []string {
 	var names []string
 	for _, r := range runtimes.All() {
 		for _, c := range r.Commands {
@@ -142,7 +141,7 @@ func untold() []string {
 	}
 }
 
-// namespaces: a MemoryProfile is for its own, a ClusterMemoryProfile for those that it selects, but for the system's.
+// namespaces selects the namespace of a MemoryProfile, or those of a ClusterMemoryProfile but kube-system.
 func namespaces(n *profile.Profile) *metav1.LabelSelector {
 	r := metav1.LabelSelectorRequirement{
 		Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"kube-system"},
@@ -181,7 +180,7 @@ func (r rule) expression(list string, namespace []string) string {
 }`, list, strings.Join(append(namespace, r.conditions(list)...), " &&\n      "), r.env, r.value())
 }
 
-// conditions say which containers get the variable.
+// conditions select the containers that get the variable.
 func (r rule) conditions(list string) []string {
 	var all []string
 	switch names := r.containers; {
@@ -195,7 +194,7 @@ func (r rule) conditions(list string) []string {
 		all = append(all, fmt.Sprintf("!(c.name in [%s])", strings.Join(quoted, ", ")))
 	}
 	if r.runtime.Name == string(v1alpha1.RuntimeAuto) {
-		all = append(all, untold()...)
+		all = append(all, undeclared()...)
 	}
 	if list == "initContainers" {
 		all = append(all, `has(c.restartPolicy) && c.restartPolicy == "Always"`) // native sidecars
@@ -218,8 +217,8 @@ func (r rule) conditions(list string) []string {
 	return append(all, r.yields()...)
 }
 
-// yields are the signs, from the table of runtimes, that the user has decided. Here they are looked for without regard
-// to words: a policy that leaves a container alone does no harm.
+// yields are the signs of the table of runtimes that the user has decided. Text is searched without regard to word
+// boundaries: a policy that skips a container does no harm.
 func (r rule) yields() []string {
 	var all []string
 	for i := range r.runtime.Knobs {
@@ -263,17 +262,17 @@ func (r rule) without(sign runtimes.Sign) string {
 		}
 		return fmt.Sprintf("(!has(c.env) || !c.env.exists(e, e.name == %q))", sign.Text)
 	}
-	says := func(of string) string {
+	contains := func(of string) string {
 		if r.runtime.Fold != nil && strings.Contains(sign.Text, "-") { // flags with "_" for "-"
 			of += `.replace("_", "-")`
 		}
 		return fmt.Sprintf("%s.contains(%q)", of, sign.Text)
 	}
 	quiet := fmt.Sprintf(
-		"(!has(c.command) || !c.command.exists(w, %[1]s)) && (!has(c.args) || !c.args.exists(w, %[1]s))", says("w"),
+		"(!has(c.command) || !c.command.exists(w, %[1]s)) && (!has(c.args) || !c.args.exists(w, %[1]s))", contains("w"),
 	)
 	if sign.In == runtimes.Anywhere {
-		quiet += fmt.Sprintf(" && (!has(c.env) || !c.env.exists(e, has(e.value) && %s))", says("e.value"))
+		quiet += fmt.Sprintf(" && (!has(c.env) || !c.env.exists(e, has(e.value) && %s))", contains("e.value"))
 	}
 	return quiet
 }

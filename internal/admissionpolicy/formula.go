@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// oracle answers what a variable becomes for a container limit; 0 is not a limit. ok is false when it is left alone.
+// oracle returns the value of a variable for a container limit; 0 is no limit. ok is false when it is not set.
 type oracle func(limit memory.Bytes) (value string, ok bool)
 
 // formula is a variable's value as a function of the container's limit: prefix, number, suffix, where the number is
@@ -38,7 +38,7 @@ type step struct {
 	text string
 }
 
-// The limits that are asked for: from 4Mi to 1Ti, four to each doubling, and some that are no round numbers.
+// limits are the container limits of the fit: from 4Mi to 1Ti, four to each doubling, and some that are not round.
 var limits = func() []memory.Bytes {
 	var all []memory.Bytes
 	for size := 4 * memory.MiB; size <= 1024*memory.GiB; size *= 2 {
@@ -139,7 +139,7 @@ func (f *formula) taken(ask oracle, limit memory.Bytes) (less int64, ok bool) {
 	return f.number(limit) - n, set && hasPrefix && hasSuffix && err == nil
 }
 
-// maxSteps is far more than any runtime has; answers that need more follow no formula, which verify then says.
+// maxSteps is far more than any runtime has; answers that need more follow no formula, which verify then reports.
 const maxSteps = 16
 
 // stepsOf finds where the answer changes between the limits at, and to what.
@@ -194,7 +194,7 @@ func (f *formula) verify(ask oracle) error {
 	return nil
 }
 
-// constant reports whether the value is one text for every container, so that its limit need not be looked at.
+// constant reports whether the value is one text for every container, whatever its limit.
 func (f *formula) constant() bool {
 	return f.withoutLimit && f.percent == 0 && len(f.steps) == 1 && f.steps[0].text == f.unlimited && f.from == 0
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Objects are what stands for a profile in a cluster without memfit's webhook.
+// Objects replace memfit's webhook for one profile.
 type Objects struct {
 	Policy  *admissionregistrationv1.MutatingAdmissionPolicy
 	Binding *admissionregistrationv1.MutatingAdmissionPolicyBinding
@@ -29,11 +29,11 @@ type Objects struct {
 	LeftOut []string
 }
 
-// For says profile n as a policy and its binding, both called memfit-NAMESPACE-NAME. An error means that nothing in the
-// profile can be said in CEL, or that it governs no pod.
+// For returns profile n as a policy and its binding, both named memfit-NAMESPACE-NAME. An error means that nothing in
+// the profile can be expressed in CEL, or that it governs no pod.
 func For(n *profile.Profile) (Objects, error) {
 	if n.GivesDefaults() {
-		return Objects{}, fmt.Errorf("%s has role: Defaults and governs no pod, so that there is no policy of it", n)
+		return Objects{}, fmt.Errorf("%s has role: Defaults and governs no pod, so it has no policy", n)
 	}
 	var out Objects
 	var rules []rule
@@ -69,7 +69,7 @@ type chosen struct {
 	others []string // names with an entry of their own, and sidecars of other tools
 }
 
-// sample is the container name that stands for these in questions to internal/inject.
+// sample is the container name to ask internal/inject about.
 func (c chosen) sample() string {
 	if c.name != "" {
 		return c.name
@@ -94,7 +94,7 @@ func containers(n *profile.Profile) []chosen {
 	return append(all, chosen{others: names})
 }
 
-// rulesFor asks what is set on such a container and turns every variable into a rule.
+// rulesFor returns a rule for each variable that is set on such a container.
 func rulesFor(n *profile.Profile, c chosen) (rules []rule, leftOut []string) {
 	policy := n.Container(c.sample(), nil)
 	if !policy.Managed {

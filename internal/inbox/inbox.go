@@ -53,7 +53,7 @@ type member struct {
 // heardBits is how many containers of a pod have a bit. Pods with more are rare enough for a map.
 const heardBits = 32
 
-// Placement is where a governed pod runs, and which containers it was given: a node speaks for these and for no others.
+// Placement is the node of a governed pod, and its containers: that node may report on these and no others.
 type Placement struct {
 	Node       string
 	Containers []string
@@ -178,8 +178,8 @@ func (r *Inbox) Observe(ref memory.WorkloadRef, observations []oom.Observation) 
 	}
 }
 
-// RemovePod takes down the last that was seen of a pod, with the profile that governed it, and forgets the pod. Its
-// events stay. owner is the UID of its workload, for a pod of which the inbox does not know it.
+// RemovePod records the last observations of a pod, with the profile that governed it, and forgets the pod. Its events
+// remain. owner is the UID of its workload, for a pod whose owner the inbox does not know.
 func (r *Inbox) RemovePod(
 	ref memory.WorkloadRef, owner types.UID, pod *corev1.Pod, observations []oom.Observation,
 	governedBy *profile.Profile,
@@ -215,8 +215,8 @@ func (r *Inbox) Request(ref memory.WorkloadRef) {
 	}
 }
 
-// Sampled puts samples of one node into the events of the workloads their pods belong to, and returns those workloads.
-// A node speaks for its own pods only, and once for each container.
+// Sampled adds samples of one node to the events of the workloads their pods belong to, and returns those workloads. A
+// node may report on its own pods only, and once for each container.
 func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map[memory.WorkloadRef]struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -278,9 +278,9 @@ type spoken struct {
 	container int
 }
 
-// on is the place of the container for which a node may speak among those of the pod: the pod is governed and bound to
-// it, and has that name and that container; -1: it may not. A name that is remembered takes 1.5 KiB, so a node must not
-// invent any.
+// on returns the index of a container among those of the pod, if the node may report on it: the pod is governed, runs
+// on that node, and has that name and container; else -1. A remembered name takes 1.5 KiB, so a node must not invent
+// any.
 func (m *member) on(node string, c *memory.ContainerRef) int {
 	if !m.governed || m.Node != node || m.name != c.Pod || m.workload.ref.Namespace != c.Namespace {
 		return -1
@@ -404,9 +404,8 @@ func (r *Inbox) Workloads() []memory.WorkloadRef {
 	return refs
 }
 
-// Concerned are the workloads that changes of profiles can concern: those that a changed profile governs, and where one
-// may choose others than before, or is new or gone, all that it could ever choose. A namespace's profile never concerns
-// another namespace.
+// Concerned returns the workloads that changes of profiles can concern: those that a changed profile governs, and
+// where its selection changed, all that it could ever select. A namespace's profile never concerns another namespace.
 func (r *Inbox) Concerned(changes []policy.Change) []memory.WorkloadRef {
 	edited, choosing := map[policy.ProfileKey]bool{}, map[string]bool{}
 	for _, c := range changes {

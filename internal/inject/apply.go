@@ -71,7 +71,7 @@ func (p Plan) Apply(pod *corev1.Pod) {
 	pod.Annotations[v1alpha1.InjectedAnnotation] = p.annotation
 }
 
-// Edit is what a plan writes into one container. What is nil stays as it is; what it refers to belongs to the plan.
+// Edit is what a plan writes into one container; nil fields remain unchanged. What it refers to belongs to the plan.
 type Edit struct {
 	Env          *[]corev1.EnvVar
 	ResizePolicy *[]corev1.ContainerResizePolicy
@@ -93,7 +93,7 @@ func (p Plan) Edit(container string) Edit {
 	return e
 }
 
-// Whole is the size that [Plan.Apply] writes for the whole pod; nil: it stays as it is.
+// Whole is the size that [Plan.Apply] writes for the whole pod; nil: unchanged.
 func (p Plan) Whole() *memory.Size { return p.whole }
 
 // Annotation is what [Plan.Apply] makes of the annotation memfit.dev/injected, empty for none; changes is false when it

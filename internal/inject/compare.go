@@ -25,7 +25,7 @@ const (
 	Stale State = "Stale"
 	// Missed: memfit never saw it: created before the profile, or while the webhook was away.
 	Missed State = "Missed"
-	// Skipped: every setting is left alone for a reason.
+	// Skipped: no setting is written, each for a reason.
 	Skipped State = "Skipped"
 	// Disabled: the profile sets nothing (tuning.mode Disabled or DryRun).
 	Disabled State = "Disabled"

@@ -80,13 +80,13 @@ func (c *containerPlan) unmet(k *runtimes.Knob) string {
 	return fmt.Sprintf("it is safe only together with %s, which was not set", k.Needs)
 }
 
-// userHas returns what the user has set already, or removed, so that the setting is left alone; empty when nothing
+// userHas returns what the user has set or removed already, so that the setting is skipped; empty when nothing
 // prevents it.
 func (w *working) userHas(s setting) string {
 	v, count := w.find(s.knob.Env)
 	switch {
 	case count > 1:
-		return fmt.Sprintf("%s stands in env %d times, and only the last one counts: keep one", s.it(), count)
+		return fmt.Sprintf("%s is %d times in env, and only the last one counts: keep one", s.it(), count)
 	case count == 1 && v.ValueFrom != nil:
 		return fmt.Sprintf(
 			"%s comes from %s (valueFrom), which memfit does not read%s", s.it(), fromWhere(v.ValueFrom),
@@ -226,8 +226,8 @@ func (w *working) elsewhere(s setting, t target, in Input) string {
 	return t.found.supplies(t.container.Image, s)
 }
 
-// hasKey reports whether a ConfigMap has the key. A container may name the same large ConfigMap thousands of times: it
-// is looked through once for each key.
+// hasKey reports whether a ConfigMap has the key. A container may name the same large ConfigMap thousands of times:
+// each key is searched once.
 func (w *working) hasKey(configMap string, keys []string, key string) bool {
 	at := [2]string{configMap, key}
 	has, known := w.keys[at]

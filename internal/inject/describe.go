@@ -29,7 +29,7 @@ func (w *working) sources(r *runtimes.Runtime) []source {
 	return all
 }
 
-// plain are the same places with their text as it is. Ask before anything is written.
+// plain are the same places with their unchanged text. Ask before anything is written.
 func (w *working) plain() []source {
 	if w.gathered != nil {
 		return w.gathered

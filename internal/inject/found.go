@@ -11,7 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Found is what agents saw the replicas of a container run, and of which image.
+// Found is the runtime that agents found in the replicas of a container, and its image.
 type Found struct {
 	Image   string
 	Runtime v1alpha1.RuntimeSpec
@@ -46,9 +46,9 @@ func FoundIn(f *v1alpha1.FoundRuntime) *Found {
 	}
 }
 
-// of is what is known from it about a container that is created from an image: all of it for the same image, the
-// runtime alone for another tag of the same repository, nothing for another repository. A tag that moves, as latest
-// does, may hold another version by now, and a setting for the wrong version can keep a process from starting.
+// of returns what applies to a container that is created from an image: everything for the same image, the runtime
+// alone for another tag of the same repository, nothing for another repository. A moving tag, such as latest, may hold
+// another version by now, and a setting for the wrong version can keep a process from starting.
 func (f *Found) of(image string) (spec v1alpha1.RuntimeSpec, known bool) {
 	switch {
 	case f == nil || f.Image == "" || image == "":
@@ -70,7 +70,7 @@ func (f *Found) blind(image string, r *runtimes.Runtime) bool {
 // SameRepository reports whether two images are tags of one repository.
 func SameRepository(a, b string) bool { return a != "" && repository(a) == repository(b) }
 
-// supplies returns why a variable is left alone that comes with the image; empty: it does not.
+// supplies returns why a variable that comes with the image is skipped; empty: it does not come with it.
 func (f *Found) supplies(image string, s setting) string {
 	if f == nil || repository(image) != repository(f.Image) || !slices.Contains(f.ImageVariables, s.knob.Env) {
 		return ""

@@ -24,8 +24,8 @@ type Frozen struct {
 	Literal bool
 }
 
-// FrozenIn returns what cap a container of a running pod was started with, as far as it is a share of the limit or may
-// be one. A share of the limit is taken from the larger of the limit at admission and the effective one, because it is
+// FrozenIn returns the heap cap that a container of a running pod was started with, as far as it is or may be a share
+// of the limit. The share is taken from the larger of the limit at admission and the effective one, because it is
 // unknown under which of them the process started.
 func FrozenIn(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed, container string) Frozen {
 	plan := MakePlan(Input{Pod: pod, Profile: n, Observed: observed, Created: true})

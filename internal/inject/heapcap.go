@@ -14,7 +14,7 @@ import (
 
 // ownersCap is what the pod shows of its owner's decision about the heap cap.
 type ownersCap struct {
-	// by says where the decision is: "KAFKA_HEAP_OPTS says -Xmx2g". Empty: the pod shows none.
+	// by is where the decision was found: "KAFKA_HEAP_OPTS says -Xmx2g". Empty: the pod shows none.
 	by string
 	// fixed: the cap does not follow the limit, or nothing shows that it does.
 	fixed bool
@@ -29,7 +29,7 @@ type ownersCap struct {
 	direct bool
 }
 
-// ownersCap reads the pod as it is without memfit. It must be called before anything is written.
+// ownersCap reads the pod without memfit's settings. It must be called before anything is written.
 func (w *working) ownersCap(in Input, t target, r *runtimes.Runtime) ownersCap {
 	heap := knob(r, r.Heap)
 	if heap == nil {
@@ -162,10 +162,9 @@ func (c *containerPlan) heapSetting() *setting {
 	return &c.set[i]
 }
 
-// following returns what the heap cap does under another limit. Known is true only where memfit or the owner set the
-// cap as a share of the limit where the runtime reads it, or an agent read such a cap in running replicas; may is true
-// where the runtime by itself, or through a start script, makes it a share unless the image overrides it. Percent is
-// that share.
+// following returns the heap cap under another limit. Known is true only where memfit or the owner set the cap as a
+// share of the limit where the runtime reads it, or an agent read such a cap in running replicas; may is true where
+// the runtime or a start script makes it a share unless the image overrides it. Percent is that share.
 func (c *containerPlan) following(own int32) (known, may bool, percent int32) {
 	ours := c.heapSetting()
 	switch {

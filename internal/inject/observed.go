@@ -17,8 +17,8 @@ import (
 
 // Observed is what running replicas of a container showed: of their heap, and of what they run.
 type Observed struct {
-	// LiveSet is the most that the live heap can be: the lowest RSS between collections of replicas that ran without a
-	// heap cap. A cap with no margin above it would stop a process that runs today, so none is set. 0: unknown.
+	// LiveSet is the upper bound of the live heap: the lowest RSS between collections of replicas that ran without a heap
+	// cap. A cap without a margin above it would stop a process that runs today, so none is set. 0: unknown.
 	LiveSet memory.Bytes
 	// HeapCap is the least heap cap that replicas run with; 0 while one of them runs without. A cap as large is safe
 	// regardless of LiveSet.
@@ -56,7 +56,7 @@ func ObservedIn(containers []v1alpha1.ContainerRecommendation) map[string]Observ
 	return out
 }
 
-// proven is what speaks against a heap cap under the limit, and a cap that needs no proof.
+// proven returns what prevents a heap cap under the limit, and a cap that needs no proof.
 func (c *containerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
 	seen := in.Observed[c.name]
 	if seen.LiveSet == 0 || seen.HeapCap > 0 && seen.Limit > 0 && c.limit.cgroup >= seen.Limit {

@@ -22,7 +22,7 @@ type Input struct {
 	// Sizes are the sizes for new pods by container name, for sizing modes that size new pods; a request or limit of 0
 	// leaves the pod's own. Nil: none.
 	Sizes map[string]Offer
-	// Facts are what LimitRanges, quotas and nodes allow the pod. Nil: unknown, and sizes are taken as they are.
+	// Facts are what LimitRanges, quotas and nodes allow the pod. Nil: unknown, and sizes are not bounded by them.
 	Facts *constraints.Facts
 	// Observed is, by container name, what running replicas showed of their heap. Nil: nothing.
 	Observed map[string]Observed
@@ -41,19 +41,19 @@ type Input struct {
 	whole  memory.Bytes
 }
 
-// Plan is what memfit would set on a pod, and what it leaves alone, each with the reason. Its methods change nothing
-// but the pod given to [Plan.Apply].
+// Plan is what memfit would set on a pod, and what it skips, each with the reason. Its methods change nothing but the
+// pod given to [Plan.Apply].
 type Plan struct {
 	containers []containerPlan
-	whole      *memory.Size // what the size of the whole pod becomes; nil: as it is
+	whole      *memory.Size // the new size of the whole pod; nil: unchanged
 	notes      []string     // about the pod's annotations, for warnings
 	annotation string       // what InjectedAnnotation becomes; empty: none
 	annotated  bool         // whether the annotation differs from the pod's
 	refused    string       // why no plan was made at all; empty: one was
 }
 
-// maxContainers is ten times what anybody runs in one pod: each container needs a process, a cgroup and probes of its
-// own. It bounds what a plan takes, of which a part is done for each container and each volume.
+// maxContainers is ten times what users run in one pod: each container needs a process, a cgroup and probes. It bounds
+// the cost of a plan, part of which is for each container and each volume.
 const maxContainers = 256
 
 // Refused is why no plan was made for a pod that exceeds all bounds; empty: one was made.
@@ -93,7 +93,7 @@ type containerPlan struct {
 	// the limit.
 	blind bool
 
-	// env, memory and resize are what the container becomes; nil: as it is.
+	// env, memory and resize are the container's new values; nil: unchanged.
 	env    []corev1.EnvVar
 	memory *memory.Size
 	resize *[]corev1.ContainerResizePolicy
@@ -137,7 +137,7 @@ func (s setting) assignment() string {
 	return s.knob.Env + "=" + s.verdict.Value
 }
 
-// skip is one knob that is left alone.
+// skip is one knob that is not set.
 type skip struct {
 	name, why string
 	// tight: the live heap needs more than the cap would leave it.
@@ -190,7 +190,7 @@ func MakePlan(in Input) Plan {
 	if whole := in.Pod.Spec.Resources; whole != nil && len(p.containers) > 0 {
 		p.containers[0].checkSize("the pod's ", whole, constraints.WholeSize(in.Pod))
 	}
-	text, fits := after.text(room(in.Pod))
+	text, fits := after.text(space(in.Pod))
 	if !fits {
 		return Plan{
 			notes: []string{

@@ -85,7 +85,7 @@ func increase(owner, to memory.Size) memory.Size {
 	return more
 }
 
-// fingerprint returns the fingerprint of a container as it is admitted.
+// fingerprint returns the fingerprint of a container at admission.
 func (t *target) fingerprint(perRun bool) string {
 	tuning := t.policy.Tuning
 	if tuning.Mode != v1alpha1.TuningInject {
@@ -94,7 +94,7 @@ func (t *target) fingerprint(perRun bool) string {
 	return fingerprint(t.container, t.work, tuning, perRun)
 }
 
-// programBytes of a hash tell apart the few programs that a container ever runs.
+// programBytes of a hash distinguish the few programs that a container ever runs.
 const programBytes = 8
 
 // fingerprint hashes what the owner wrote into a container. Each part is preceded by its length, so that no two lists

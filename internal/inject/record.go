@@ -56,7 +56,7 @@ type containerRecord struct {
 	Set map[string]string `json:"set,omitempty"`
 	// Size is the memory request and limit that memfit wrote, and what was there before.
 	Size *sizeRecord `json:"size,omitempty"`
-	// Skipped is, by setting, why it was left alone.
+	// Skipped is the reason for each setting that was skipped.
 	Skipped map[string]string `json:"skipped,omitempty"`
 	// Taken are variables that were removed or changed after memfit had set them. They are not set again.
 	Taken []string `json:"taken,omitempty"`
@@ -114,8 +114,8 @@ type sizeRecord struct {
 	Why string `json:"why,omitempty"`
 }
 
-// readRecord reads the annotation; nil when there is none that memfit could have written. Longer ones than the API
-// server takes come only from clients that send a pod to the webhook themselves.
+// readRecord reads the annotation; nil when it is missing or memfit cannot have written it. Annotations above the API
+// server's limit come only from clients that send a pod to the webhook directly.
 func readRecord(text string) *record {
 	if text == "" || len(text) > annotationsMax {
 		return nil
@@ -155,8 +155,8 @@ func (r *record) add(container string, c *containerRecord) {
 // pod with more.
 const annotationsMax = 256 << 10
 
-// room is the space that the pod's own annotations leave for memfit's.
-func room(pod *corev1.Pod) int {
+// space returns how many bytes the pod's own annotations leave for memfit's.
+func space(pod *corev1.Pod) int {
 	left := annotationsMax - len(v1alpha1.InjectedAnnotation)
 	for key, value := range pod.Annotations {
 		if key != v1alpha1.InjectedAnnotation {
@@ -182,7 +182,7 @@ func (r *record) text(room int) (text string, fits bool) {
 	return out, len(out) <= room
 }
 
-// encode is compact JSON with "<" and "&" as they are: people read it.
+// encode returns compact JSON without escapes of "<" and "&": users read it.
 func (r *record) encode() string {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)

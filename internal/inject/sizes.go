@@ -66,7 +66,7 @@ func (in *Input) sizings(managed []target) ([]sizing, wholeSizing) {
 func (in *Input) template(managed []target, sizings []sizing, whole *wholeSizing) constraints.Template {
 	have := whole.next
 	out := constraints.Template{Size: have}
-	if whole.rec != nil && !whole.rec.stands(have) {
+	if whole.rec != nil && !whole.rec.unchanged(have) {
 		out.Stays = fmt.Sprintf("it was changed to %s after memfit had set %s, so it is not touched again", have,
 			whole.rec.text())
 		return out
@@ -87,7 +87,7 @@ func (in *Input) sizing(t target, offer Offer, fixed bool) sizing {
 	have := sizeOf(&t.container.Resources)
 	s := sizing{base: have, next: have, wanted: true}
 	if before := t.before; before != nil && before.Size != nil {
-		if !before.Size.stands(have) {
+		if !before.Size.unchanged(have) {
 			s.wanted, s.left = false, fmt.Sprintf(
 				"the request or limit was changed to %s after memfit had set %s, so it is not touched again", have,
 				before.Size.text(),
@@ -262,14 +262,14 @@ func recordOf(base, next memory.Size) *sizeRecord {
 // ownerBefore returns the memory of a container without what memfit gave it, according to the record.
 func ownerBefore(c *corev1.Container, rec *containerRecord) memory.Size {
 	have := sizeOf(&c.Resources)
-	if rec != nil && rec.Size != nil && rec.Size.stands(have) {
+	if rec != nil && rec.Size != nil && rec.Size.unchanged(have) {
 		return rec.Size.takeBack(have)
 	}
 	return have
 }
 
-// stands reports whether a container still has what memfit wrote by the record.
-func (r *sizeRecord) stands(have memory.Size) bool {
+// unchanged reports whether a container still has what memfit wrote by the record.
+func (r *sizeRecord) unchanged(have memory.Size) bool {
 	return (r.Limit == "" || r.Limit == text(have.Limit)) && (r.Request == "" || r.Request == text(have.Request))
 }
 
@@ -366,7 +366,7 @@ func fixedCPU(r *corev1.ResourceRequirements) bool {
 func fixedMemory(r *corev1.ResourceRequirements, rec *containerRecord) bool {
 	have := sizeOf(r)
 	_, hasRequest := r.Requests[corev1.ResourceMemory]
-	if rec != nil && rec.Size != nil && rec.Size.stands(have) {
+	if rec != nil && rec.Size != nil && rec.Size.unchanged(have) {
 		have = rec.Size.takeBack(have)
 		if rec.Size.Request != "" {
 			hasRequest = rec.Size.WasRequest != ""

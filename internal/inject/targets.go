@@ -73,7 +73,7 @@ type identity struct {
 	certain bool
 	// source is how it is known; empty: unknown.
 	source v1alpha1.RuntimeSource
-	// spec is what is known of it besides: version, variant, C library.
+	// spec has version, variant and C library, as far as they are known.
 	spec v1alpha1.RuntimeSpec
 	// evidence is how it is known: "declared by the profile".
 	evidence string

@@ -122,8 +122,8 @@ func few(names []string) string {
 }
 
 // checkShares warns of containers that share the limit of the pod without limits of their own, where their heap caps
-// add up to more than it. Each cap is left as it is: a part of the limit for each would starve the largest heap, and
-// which is the largest is not known.
+// add up to more than it. The caps remain unchanged: a part of the limit for each would starve the largest heap, and
+// which heap is the largest is unknown.
 func (p *Plan) checkShares(pod *corev1.Pod, whole memory.Bytes) {
 	if whole == 0 || len(pod.Spec.Containers) < 2 {
 		return

@@ -37,8 +37,8 @@ func (c *containerPlan) warn(format string, args ...any) {
 	c.warned = append(c.warned, warning{text: fmt.Sprintf(format, args...)})
 }
 
-// Warnings are what the person who creates the pod should read now; at most a few short sentences, often none. What was
-// left alone because the user decided otherwise is not a warning.
+// Warnings are for the user who creates the pod: at most a few short sentences, often none. A setting that was skipped
+// because the user decided otherwise is not a warning.
 func (p Plan) Warnings() []string {
 	out := p.EveryWarning()
 	if extra := len(out) - warningsMax; extra > 0 {

@@ -45,7 +45,7 @@ type variable struct {
 	absent bool
 }
 
-// takeBack undoes what memfit wrote into c by the record, as far as it is unchanged.
+// takeBack reverts what memfit wrote into c by the record, as far as it is unchanged.
 func takeBack(c *corev1.Container, rec *containerRecord) *working {
 	w := &working{
 		env: make([]variable, len(c.Env), len(c.Env)+4), memory: sizeOf(&c.Resources), resize: c.ResizePolicy,
@@ -100,8 +100,7 @@ var variables = func() map[string]*runtimes.Grammar {
 // variableNames are those names, in order.
 var variableNames = slices.Sorted(maps.Keys(variables))
 
-// takeBackOne removes what was written from one variable, or restores what it replaced; false when it is no longer
-// there.
+// takeBackOne removes what was written from one variable, or restores what it replaced; false when it is gone.
 func (w *working) takeBackOne(name, wrote, was string, replaced bool) bool {
 	v, count := w.find(name)
 	if count != 1 || v.ValueFrom != nil {
@@ -210,7 +209,7 @@ func (w *working) writeScalar(s setting) {
 	w.put(s.knob.Env, s.verdict.Value)
 }
 
-// writeList puts words before the user's, of which the last one wins in both runtimes that have such a variable.
+// writeList puts words before the user's: the last one wins in both runtimes that have such a variable.
 func (w *working) writeList(name string, settings []setting) {
 	old, _ := w.find(name)
 	theirs, replaced := "", false
@@ -274,7 +273,7 @@ func frontWords(settings []setting) string {
 	return strings.Join(words, " ")
 }
 
-// replaceFlag replaces the user's own words for the same flag by the setting; ok is false when there are none in plain
+// replaceFlag replaces the user's own words for the same flag by the setting; ok is false when they are not in plain
 // text.
 func replaceFlag(value string, s setting) (next string, ok bool) {
 	words := strings.Split(value, " ")

@@ -92,7 +92,7 @@ var hardLimits = []Sign{
 	{Text: "DOTNET_GCHeapAffinitizeMask", In: AsVariable},
 }
 
-// fixedHardLimits are those that are numbers.
+// fixedHardLimits are the limits that are numbers.
 var fixedHardLimits = []Sign{
 	{Text: "DOTNET_GCHeapHardLimit", In: AsVariable}, {Text: "COMPlus_GCHeapHardLimit", In: AsVariable},
 	{Text: "DOTNET_GCHeapHardLimitSOH", In: AsVariable}, {Text: "COMPlus_GCHeapHardLimitSOH", In: AsVariable},

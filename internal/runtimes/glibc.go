@@ -121,7 +121,7 @@ func tooSmallHeap(f Facts) string {
 	)
 }
 
-// noLimit is the answer of a setting derived from the limit when there is no limit.
+// noLimit is the verdict on a setting derived from the limit when no limit is set.
 func noLimit(name string) Verdict {
 	return skip(
 		fmt.Sprintf(

@@ -70,11 +70,11 @@ func collectsOnlyAtLimit(f Facts) bool {
 	return f.Ask.OnlyAtLimit
 }
 
-// ownLimit are flags of programs that set their own memory limit, or were told not to. The first covers the flags and
-// options around the automemlimit library as programs spell them: --auto-gomemlimit.ratio, --no-auto-gomemlimit and
+// ownLimit are flags of programs that set their own memory limit, or were configured not to. The first covers the
+// flags around the automemlimit library as programs spell them: --auto-gomemlimit.ratio, --no-auto-gomemlimit and
 // --enable-feature=auto-gomemlimit (Prometheus, Alertmanager), --auto-gomemlimit-ratio (kube-state-metrics),
-// --enable-auto-gomemlimit (Thanos). With GOMEMLIMIT set the library does nothing, and does not refresh the limit after
-// a resize. An owner who switched it off wants no memory limit, so GOMEMLIMIT is left alone there as well.
+// --enable-auto-gomemlimit (Thanos). With GOMEMLIMIT set the library does nothing, and does not refresh the limit
+// after a resize. An owner who switched it off wants no memory limit, so GOMEMLIMIT is skipped there as well.
 var ownLimit = []Sign{
 	{Text: "auto-gomemlimit",
 		Why: "so its owner decided how the program limits its memory: set GOMEMLIMIT in the pod to overrule that"},
@@ -254,7 +254,7 @@ func autoMemLimit(f Facts) Verdict {
 	case f.Ask.HeapLimit > 0:
 		return skip(
 			fmt.Sprintf(
-				"it is a share of the limit and cannot say heapLimit %s: use heapPercent, or go.memoryLimitBy: GOMEMLIMIT",
+				"it is a share of the limit and excludes heapLimit %s: use heapPercent, or go.memoryLimitBy: GOMEMLIMIT",
 				f.Ask.HeapLimit,
 			),
 		)

@@ -152,8 +152,8 @@ func nativeTrimGain(p Process) (Gain, bool) {
 	return g, ok
 }
 
-// collectionGain is what one full collection gives back, of which only G1 makes anything certain: afterwards its heap
-// is at most so large that MaxHeapFreeRatio of it is free. How much of what is in use is garbage is unknown before.
+// collectionGain is what one full collection gives back. Only G1 makes a part certain: afterwards its heap is at most
+// so large that MaxHeapFreeRatio of it is free. How much of what is in use is garbage is unknown before.
 func collectionGain(p Process) (Gain, bool) {
 	a, ok := p.Amounts[readerHotSpot]
 	if !ok {

@@ -41,7 +41,7 @@ type Gain struct {
 	Why string
 }
 
-// Process is what is known of a process that runs, for [Lever.Gain].
+// Process describes a running process, for [Lever.Gain].
 type Process struct {
 	// Amounts are what readers found, by the names of internal/attribution. A reader that understood too little of its
 	// headers is not among them.
@@ -102,7 +102,7 @@ const (
 	readerRuby    = "ruby"
 )
 
-// Details that levers depend on; a test of internal/levers holds them to those that readers report.
+// Details that levers depend on; a test of internal/levers compares them with those that readers report.
 const (
 	detailArenas    = "arenas"    // glibc: count
 	detailRetained  = "retained"  // glibc: resident in arenas and not in use
@@ -174,8 +174,8 @@ func arenaLevers() []Lever {
 	}
 }
 
-// arenaGain is an upper bound. With two arenas, all that is in use lies in these two: what all of them hold without use
-// is the most that can go, and no more than what lies outside of two.
+// arenaGain is an upper bound. With two arenas, everything in use lies in these two: at most the unused memory of all
+// arenas can go, and no more than lies outside of two.
 func arenaGain(p Process) (Gain, bool) {
 	a, ok := p.Amounts[readerGlibc]
 	if !ok {

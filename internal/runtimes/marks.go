@@ -10,7 +10,7 @@ import (
 
 // Mark is a trace of a runtime in a program or library that a process has mapped. What is not empty must all hold.
 type Mark struct {
-	// Program: only the program itself bears it, and no library.
+	// Program: only the program itself can match it, not a library.
 	Program bool
 	// File is a pattern of the base name, as [path.Match] reads it.
 	File string
@@ -38,7 +38,7 @@ type VersionAt struct {
 	BuildInfo bool
 }
 
-// Fits reports whether a file of this path may bear the mark. Symbol and Section are still to be looked for.
+// Fits reports whether a file of this path may match the mark. It does not check Symbol and Section.
 func (m Mark) Fits(file string, program bool) bool {
 	if m.Program && !program {
 		return false
@@ -79,5 +79,5 @@ type Unlisted struct {
 // Unmarked is the row of programs that match no mark.
 func Unmarked() *Runtime { return native }
 
-// OtherPrograms are those that are distinguished from native code, although there is nothing to set.
+// OtherPrograms are distinguished from native code, although they have no settings.
 func OtherPrograms() []Unlisted { return unlisted }

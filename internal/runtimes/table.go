@@ -86,8 +86,8 @@ type Runtime struct {
 	launchers map[string]Launcher // by name; see [Runtime.Launcher]
 	// NoHeapLimit is why a profile for it may not state tuning.heapLimit: "is not for ...: use ...". Empty: it may.
 	NoHeapLimit string
-	// Growth is what the runtime does with a limit when the heap knob is set by memfit (set) or left alone (not set). It
-	// returns the share of the heap; whether the heap is known to follow the limit depends on who set its cap.
+	// Growth is how the runtime uses a limit when memfit set the heap knob (set) or skipped it (not set). It returns the
+	// share of the heap; whether the heap is known to follow the limit depends on who set its cap.
 	Growth func(f Facts, set bool) Growth
 	// Never are settings that memfit does not have and must not get (tier C), each with why, as in "PYTHONMALLOC, which
 	// ...".
@@ -131,16 +131,16 @@ type Knob struct {
 	Form string
 	// Derive computes the setting.
 	Derive func(Facts) Verdict
-	// Caps is the heap that a text of the variable allows under a limit, for settings that stop or starve a process which
-	// needs more; 0: unknown. Nil: the setting is not such a cap.
+	// Caps returns the heap that a text of the variable allows under a limit, for settings that stop or starve a process
+	// which needs more; 0: unknown. Nil: the setting is not such a cap.
 	Caps func(text string, limit memory.Bytes) memory.Bytes
-	// MinPercentOfLive is what such a cap must be at least, in percent of the live heap that was seen (see
-	// [Knob.BelowLiveHeap]): the lowest RSS that processes without a cap came down to between collections. That is an
-	// upper bound of what is alive: it also holds garbage that no collection met, and the process besides its heap.
+	// MinPercentOfLive is the least that such a cap must be, in percent of the observed live heap (see
+	// [Knob.BelowLiveHeap]): the lowest RSS of processes without a cap between collections. That is an upper bound of the
+	// live heap: it includes garbage that no collection freed, and the process besides its heap.
 	MinPercentOfLive int32
 }
 
-// Sign is something in a container whose presence means that a setting is left alone.
+// Sign is something in a container whose presence means that a setting is skipped.
 type Sign struct {
 	// Text is searched literally, both sides after [Runtime.Fold].
 	Text string
@@ -220,8 +220,8 @@ type Facts struct {
 	Processes int32
 	// LimitText is Limit as users read it: "448Mi (512Mi less 64Mi of memory-backed volumes)".
 	LimitText string
-	// Live is the most that the live heap of one process can be, from what was measured in replicas that ran without a
-	// cap. 0: not measured.
+	// Live is the upper bound of the live heap of one process, measured in replicas that ran without a cap. 0: not
+	// measured.
 	Live memory.Bytes
 	// Proven is a heap cap under which replicas run: one as large needs no other evidence. 0: none is known.
 	Proven memory.Bytes
@@ -292,7 +292,7 @@ type Verdict struct {
 	AtCreation bool
 	// Warning is what the person who creates the pod should know about the value.
 	Warning string
-	// SkipReason is why the setting is left alone although it was requested or is the default.
+	// SkipReason is why the setting is skipped although it was requested or is the default.
 	SkipReason string
 	// Suggest is advice to try the setting by hand, with why memfit does not do it unasked.
 	Suggest string
@@ -448,7 +448,7 @@ func (r *Runtime) Known(f Facts) []string {
 }
 
 func (a Advisory) holds(f Facts) bool {
-	// what is known of versions is known of HotSpot
+	// without a variant, versions are those of HotSpot
 	if a.Variant != "" || f.Variant == openJ9 || f.Variant == nativeImage {
 		return a.Variant == f.Variant
 	}
