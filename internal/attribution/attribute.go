@@ -8,6 +8,7 @@ import (
 	"context"
 	"math/bits"
 	"slices"
+	"sort"
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
@@ -130,12 +131,7 @@ func merge(first, second []Region) []Region {
 	var reached uint64 // end of what was added of the second list
 	for _, r := range second {
 		r.Start = max(r.Start, reached)
-		i, _ := slices.BinarySearchFunc(first, r.Start, func(f Region, start uint64) int {
-			if f.End <= start {
-				return -1
-			}
-			return 1
-		})
+		i := sort.Search(len(first), func(i int) bool { return first[i].End > r.Start })
 		for ; r.Start < r.End; i++ {
 			part := r
 			if i < len(first) {

@@ -5,7 +5,7 @@ package attribution
 
 import (
 	"context"
-	"slices"
+	"sort"
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
@@ -142,12 +142,7 @@ func (s *Snapshot) FreeAll(runs []procmem.Run) {
 
 // MappingOf returns the mapping that an address lies in, or nil.
 func (s *Snapshot) MappingOf(addr uint64) *procmem.Mapping {
-	i, _ := slices.BinarySearchFunc(s.Mappings, addr, func(m procmem.Mapping, a uint64) int {
-		if m.End <= a {
-			return -1
-		}
-		return 1
-	})
+	i := sort.Search(len(s.Mappings), func(i int) bool { return s.Mappings[i].End > addr })
 	if i < len(s.Mappings) && s.Mappings[i].Contains(addr) {
 		return &s.Mappings[i]
 	}

@@ -24,6 +24,9 @@ var ErrBudget = errors.New("as many pages were read as are allowed")
 // ErrGone is returned when the process has ended, or its number belongs to another one by now.
 var ErrGone = errors.New("the process is gone")
 
+// AlignUp is the first multiple of a unit, a power of two, that is not below an address.
+func AlignUp(addr, unit uint64) uint64 { return (addr + unit - 1) &^ (unit - 1) }
+
 // Run is a range of pages that are in memory.
 type Run struct {
 	Start, Length uint64

@@ -6,7 +6,7 @@ package procmem
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
+	"sort"
 )
 
 // Window reads words of one range of a process, and only pages that were in memory when the range was asked about. It
@@ -158,12 +158,7 @@ func (w *Window) load(p *piece, page uint64) error {
 // ResidentBytes is how many bytes of these runs lie between two addresses.
 func ResidentBytes(runs []Run, start, end uint64) uint64 {
 	var sum uint64
-	i, _ := slices.BinarySearchFunc(runs, start, func(r Run, a uint64) int {
-		if r.End() <= a {
-			return -1
-		}
-		return 1
-	})
+	i := sort.Search(len(runs), func(i int) bool { return runs[i].End() > start })
 	for ; i < len(runs) && runs[i].Start < end; i++ {
 		if from, to := max(start, runs[i].Start), min(end, runs[i].End()); to > from {
 			sum += to - from
@@ -174,16 +169,8 @@ func ResidentBytes(runs []Run, start, end uint64) uint64 {
 
 // runOf is the index of the run that an address lies in, or -1.
 func runOf(runs []Run, addr uint64) int {
-	i, found := slices.BinarySearchFunc(runs, addr, func(r Run, a uint64) int {
-		switch {
-		case r.End() <= a:
-			return -1
-		case r.Start > a:
-			return 1
-		}
-		return 0
-	})
-	if !found {
+	i := sort.Search(len(runs), func(i int) bool { return runs[i].End() > addr })
+	if i == len(runs) || runs[i].Start > addr {
 		return -1
 	}
 	return i

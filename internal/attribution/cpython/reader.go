@@ -97,7 +97,7 @@ func (a *arenas) mapping(m *procmem.Mapping) error {
 	defer w.Close()
 	var found tally
 	var first, last uint64
-	for at := alignUp(m.Start, a.pool); at+a.pool <= m.End; at += a.pool {
+	for at := procmem.AlignUp(m.Start, a.pool); at+a.pool <= m.End; at += a.pool {
 		if !w.Resident(at) {
 			continue
 		}
@@ -167,5 +167,3 @@ func (a *arenas) usage() attribution.Usage {
 		},
 	}
 }
-
-func alignUp(addr, to uint64) uint64 { return (addr + to - 1) &^ (to - 1) }

@@ -57,7 +57,7 @@ func find(ctx context.Context, s *attribution.Snapshot, probe *procmem.Probe) ([
 func (f *finder) findHeaps(ctx context.Context) error {
 	for i := range f.s.Mappings {
 		m := &f.s.Mappings[i]
-		if !isHeap(m) || alignUp(m.Start, heapMax) >= m.End {
+		if !isHeap(m) || procmem.AlignUp(m.Start, heapMax) >= m.End {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -68,7 +68,7 @@ func (f *finder) findHeaps(ctx context.Context) error {
 			return err
 		}
 		for _, run := range runs {
-			for at := alignUp(run.Start, heapMax); at < run.End() && len(f.heaps) < maxHeaps; at += heapMax {
+			for at := procmem.AlignUp(run.Start, heapMax); at < run.End() && len(f.heaps) < maxHeaps; at += heapMax {
 				f.tryHeap(at)
 			}
 		}
@@ -242,7 +242,7 @@ func (f *finder) assignHeaps() {
 		a := &f.arenas[i]
 		first := at + h.arena&(heapMax-1) // behind the header, which is as long in all heaps
 		if at == h.arena&^uint64(heapMax-1) {
-			first = alignUp(a.addr+a.layout.bins+stateEnd, 16)
+			first = procmem.AlignUp(a.addr+a.layout.bins+stateEnd, 16)
 		}
 		a.heaps = append(a.heaps, heap{start: at, base: at, first: first, end: at + h.size})
 	}
@@ -273,7 +273,7 @@ func (f *finder) mainHeap(a *arena) {
 	}
 	// A static program takes some of the [heap] before malloc does.
 	if base := h.end - a.system; m.Path == "[heap]" && base > start && base < a.top {
-		h.base, h.first = base, alignUp(base, 16)
+		h.base, h.first = base, procmem.AlignUp(base, 16)
 	}
 	a.heaps = []heap{h}
 }
@@ -294,7 +294,5 @@ func extent(s *attribution.Snapshot, m *procmem.Mapping) (start, end uint64) {
 func alike(a, b *procmem.Mapping) bool {
 	return a.Path == b.Path && a.Perms == b.Perms && a.Inode == 0 && b.Inode == 0
 }
-
-func alignUp(addr, unit uint64) uint64 { return (addr + unit - 1) &^ (unit - 1) }
 
 func alignDown(addr, unit uint64) uint64 { return addr &^ (unit - 1) }

@@ -104,7 +104,7 @@ func (m *malloc) firstHeap(at, size, next uint64, blocks ...block) {
 	m.Map(at+size, heapMax-size, 0, "")
 	arena := at + m.header
 	m.Put(at, arena, 0, size, size)
-	first := alignUp(arena+m.layout.bins+stateEnd, 16)
+	first := procmem.AlignUp(arena+m.layout.bins+stateEnd, 16)
 	end := m.chunks(first, blocks...)
 	m.top(end, at+size)
 	m.state(arena, end, next, size)

@@ -250,7 +250,7 @@ func (t *tally) blocks(m *procmem.Mapping) uint64 {
 			length > m.End-at {
 			break
 		}
-		at += alignUp(length, page)
+		at += procmem.AlignUp(length, page)
 		t.mappedCount++
 	}
 	return at

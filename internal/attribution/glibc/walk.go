@@ -284,14 +284,14 @@ func (w *walker) count(end uint64) {
 	if w.span.end == start {
 		start = w.span.start
 	}
-	from, to := alignUp(start+headerSize, page), alignDown(end, page)
+	from, to := procmem.AlignUp(start+headerSize, page), alignDown(end, page)
 	w.freePages(from, to)
 	w.topResident = w.window.ResidentBytes(from, to)
 	// The main arena gives the end of the [heap] back; what is at the top of another is kept by every version. Where the
 	// end is not that of a page, the kernel takes whole pages anyway.
 	if free := end - start; w.arena.main && free > minChunk+1 {
 		cut := end - alignDown(free-minChunk-1, w.caches.trimUnit)
-		w.topReturnable = w.window.ResidentBytes(max(from, alignUp(cut, page)), to)
+		w.topReturnable = w.window.ResidentBytes(max(from, procmem.AlignUp(cut, page)), to)
 	}
 	w.span = span{}
 	w.at = end
@@ -343,7 +343,7 @@ func (w *walker) freed(length uint64) {
 // flush counts the whole pages of a span of free chunks. The first 48 bytes hold its header and links, also the last
 // chunk's end is left out where it is on a page with another.
 func (w *walker) flush() {
-	from, to := alignUp(w.span.start+headerSize, page), alignDown(w.span.end, page)
+	from, to := procmem.AlignUp(w.span.start+headerSize, page), alignDown(w.span.end, page)
 	if w.span.end > 0 && from < to {
 		w.whole += to - from
 		w.freePages(from, to)

@@ -118,7 +118,7 @@ func (j *jvm) usage(h heap, flags map[string]uint64) (attribution.Usage, error) 
 		}
 		filled += one.top - one.start
 		u.InUse += words.Size(procmem.ResidentBytes(runs, one.start, one.top))
-		whole := (one.top + procmem.PageSize - 1) &^ (procmem.PageSize - 1)
+		whole := procmem.AlignUp(one.top, procmem.PageSize)
 		u.FreeResident += words.Size(procmem.ResidentBytes(runs, whole, one.end))
 		j.s.Free(whole, one.end)
 	}

@@ -120,7 +120,7 @@ func (h *heap) mapping(m *procmem.Mapping) error {
 		return err
 	}
 	var found, odd, others int64
-	for at := (m.Start + h.size - 1) &^ (h.size - 1); at+h.size <= m.End; at += h.size {
+	for at := procmem.AlignUp(m.Start, h.size); at+h.size <= m.End; at += h.size {
 		if procmem.ResidentBytes(runs, at, at+procmem.PageSize) == 0 {
 			continue
 		}

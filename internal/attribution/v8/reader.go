@@ -157,7 +157,7 @@ func (h *heap) mapping(m *procmem.Mapping) error {
 		return nil
 	}
 	var runs []procmem.Run
-	for at := alignUp(max(m.Start, h.reached)); at < m.End; {
+	for at := procmem.AlignUp(max(m.Start, h.reached), pageSize); at < m.End; {
 		p, ok, err := readPage(h.words, at)
 		if errors.Is(err, words.ErrBudget) || errors.Is(err, procmem.ErrGone) {
 			return err
@@ -174,7 +174,7 @@ func (h *heap) mapping(m *procmem.Mapping) error {
 			continue
 		}
 		h.add(p, m, runs)
-		at = max(at+pageSize, alignUp(p.end()))
+		at = max(at+pageSize, procmem.AlignUp(p.end(), pageSize))
 	}
 	return nil
 }
@@ -216,12 +216,13 @@ func (h *heap) add(p page, m *procmem.Mapping, runs []procmem.Run) {
 		h.pool += p.size
 		h.poolResident += resident
 		h.total.FreeResident += words.Size(resident - used)
-		h.s.Free(roundUp(p.area), p.end())
+		h.s.Free(procmem.AlignUp(p.area, procmem.PageSize), p.end())
 	case p.flags&(fromSpace|toSpace) != 0:
 		h.young += p.size
 		h.youngResident += resident
-		h.total.FreeResident += words.Size(procmem.ResidentBytes(runs, roundUp(p.area+p.used()), p.end()))
-		h.s.Free(roundUp(p.area+p.used()), p.end())
+		unused := procmem.AlignUp(p.area+p.used(), procmem.PageSize)
+		h.total.FreeResident += words.Size(procmem.ResidentBytes(runs, unused, p.end()))
+		h.s.Free(unused, p.end())
 	default:
 		h.old += p.size
 		h.oldInUse += p.used()
@@ -250,7 +251,3 @@ func (h *heap) usage() attribution.Usage {
 	}
 	return u
 }
-
-func alignUp(addr uint64) uint64 { return (addr + pageSize - 1) &^ (pageSize - 1) }
-
-func roundUp(addr uint64) uint64 { return (addr + procmem.PageSize - 1) &^ (procmem.PageSize - 1) }
