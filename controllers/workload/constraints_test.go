@@ -310,7 +310,7 @@ var _ = Describe("A conflict with another autoscaler", func() {
 		}
 		applied(
 			v1alpha1.ReasonConflict,
-			And(ContainSubstring("steered by VerticalPodAutoscaler shop/web"), ContainSubstring(`set its updateMode to "Off"`)),
+			And(ContainSubstring("managed by VerticalPodAutoscaler shop/web"), ContainSubstring(`set its updateMode to "Off"`)),
 		)
 		told := ContainElement(
 			And(HavePrefix("Warning Pod/web Conflict: "), ContainSubstring("VerticalPodAutoscaler shop/web")),

@@ -40,7 +40,7 @@ var _ = Describe("A number that was found", func() {
 		Expect(left.Decision).To(Equal("Hold"))
 		Expect(left.Recommended).NotTo(BeNil())
 		expectNear(left.Recommended.Limit, found.Recommended.Limit)
-		Expect(left.Reasons).To(ContainElement(ContainSubstring("the last recommendation stands")))
+		Expect(left.Reasons).To(ContainElement(ContainSubstring("the recommendation is unchanged")))
 	})
 
 	It("is bounded by the profile as it is now, and says so", func() {

@@ -128,7 +128,7 @@ var _ = Describe("A stall", func() {
 		Expect(w.recommendation(f.ref).Status.Stalls).To(BeEquivalentTo(1))
 	})
 
-	It("ends with a raise in vain when the faults go on, and is not raised again", func() {
+	It("ends without effect when the faults go on, and is not raised again", func() {
 		f.uses(90*time.Second, dead, 150)
 		first := limit(0)
 		f.uses(7*time.Minute, dead, 140) // reads a file far larger than any cache: nothing stays
@@ -137,7 +137,7 @@ var _ = Describe("A stall", func() {
 		Expect(rec.Status.Conditions).To(
 			stalled(
 				metav1.ConditionTrue, v1alpha1.ReasonIncreaseIneffective,
-				MatchRegexp(`major faults did not fall \(150 a second before, 14\d after\)`),
+				MatchRegexp(`did not reduce major faults \(150 a second before, 14\d after\)`),
 			),
 		)
 		Expect(w.recorder.about(v1alpha1.ReasonIncreaseIneffective)).To(HaveLen(2))
@@ -145,7 +145,7 @@ var _ = Describe("A stall", func() {
 			MatchRegexp(`^Raising the limit from 256Mi to 512Mi did not end a stall \(150 major faults a second before, 14\d after\)`),
 		)
 		f.uses(10*time.Minute, dead, 140)
-		Expect(limit(0).Cmp(*first)).To(BeNumerically("<=", 0), "a second raise would be in vain, too")
+		Expect(limit(0).Cmp(*first)).To(BeNumerically("<=", 0), "a second increase would have no effect either")
 		f.uses(10*time.Minute, dead, 140)
 		Expect(f.limitOf(0)).To(Equal("256Mi"), "%v", w.recommendation(f.ref).Status)
 	})

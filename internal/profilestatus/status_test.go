@@ -29,7 +29,7 @@ func inConflictWith(name string) v1alpha1.MemoryRecommendation {
 	rec := recommendationOf(name, 0, v1alpha1.Coverage{Governed: 1})
 	rec.Status.Conditions = []metav1.Condition{
 		conditions.New(
-			v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonConflict, "steered by VerticalPodAutoscaler "+name,
+			v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonConflict, "managed by VerticalPodAutoscaler "+name,
 		),
 	}
 	return rec
@@ -114,7 +114,7 @@ func TestProfileConditions(t *testing.T) {
 				},
 			},
 			condition: v1alpha1.ConditionConflicted, status: metav1.ConditionTrue, reason: v1alpha1.ReasonConflict,
-			words: []string{"Deployment a: steered by VerticalPodAutoscaler a; Deployment b: ", "and 1 more"},
+			words: []string{"Deployment a: managed by VerticalPodAutoscaler a; Deployment b: ", "and 1 more"},
 		},
 		"others inherit from it": {
 			in:        Input{Profile: defaults, Counts: defaults, Heirs: 2},
