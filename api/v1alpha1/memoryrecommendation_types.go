@@ -419,6 +419,19 @@ type StallRecord struct {
 	Time metav1.Time `json:"time"`
 }
 
+// SizeChange is what a change made of the size of one container.
+type SizeChange struct {
+	// container that was changed; absent: the pod as a whole.
+	// +optional
+	Container string `json:"container,omitempty"`
+	// from is its size before.
+	// +optional
+	From Size `json:"from,omitempty,omitzero"`
+	// to is its size after.
+	// +optional
+	To Size `json:"to,omitempty,omitzero"`
+}
+
 // ChangeRecord is something that memfit did to running pods, and what came of it.
 type ChangeRecord struct {
 	// change of sizes in words, at most 512 bytes; absent where the size stayed.
@@ -433,6 +446,11 @@ type ChangeRecord struct {
 	Pod string `json:"pod"`
 	// pods is how many pods it happened to, one after the other.
 	Pods int32 `json:"pods"`
+	// sizes are those that change has in words, by container; absent where the size stayed.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +optional
+	Sizes []SizeChange `json:"sizes,omitempty"`
 	// since is when it was seen of the first pod; absent where there is one.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`

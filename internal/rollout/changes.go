@@ -4,9 +4,11 @@
 package rollout
 
 import (
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
 )
 
@@ -23,6 +25,10 @@ type Change struct {
 	Pods int    `json:"pods"`
 	// Sizes are the change in words, as in Action.Why; empty: the size stayed.
 	Sizes string `json:"sizes,omitempty"`
+	// From and To are the sizes of the containers that changed, and of the pod as a whole ([WholePod]); at most maxSizes. A
+	// request or limit that is 0 in To stayed.
+	From map[string]memory.Size `json:"from,omitempty"`
+	To   map[string]memory.Size `json:"to,omitempty"`
 	// Why is what was recommended then, or why it came to nothing.
 	Why string `json:"why,omitempty"`
 }
@@ -30,6 +36,8 @@ type Change struct {
 const (
 	// maxChanges bounds what is kept of a workload: 400 bytes each, and never more than 1.5 KiB.
 	maxChanges = 16
+	// maxSizes bounds the sizes of a change; the API has the same number.
+	maxSizes = 8
 	// maxWords bounds the texts of a change, in bytes; the API has the same number.
 	maxWords = 512
 )
@@ -37,6 +45,19 @@ const (
 // Bounded is a change as it is kept and shown. What an earlier version kept may be longer.
 func (c Change) Bounded() Change {
 	c.Sizes, c.Why = quote.Cut(c.Sizes, maxWords), quote.Cut(c.Why, maxWords)
+	if len(c.To) > maxSizes {
+		from, to := map[string]memory.Size{}, map[string]memory.Size{}
+		for _, name := range slices.Sorted(maps.Keys(c.To))[:maxSizes] {
+			from[name], to[name] = c.From[name], c.To[name]
+		}
+		c.From, c.To = from, to
+	}
+	return c
+}
+
+// resized is a change of sizes.
+func resized(c Change, from, to map[string]memory.Size) Change {
+	c.Sizes, c.From, c.To = changes(from, to), maps.Clone(from), maps.Clone(to)
 	return c
 }
 

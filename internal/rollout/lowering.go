@@ -297,10 +297,8 @@ func (o *observation) restore(l Lowering, pod Pod, why string) {
 	o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID, Container: l.Container,
 		Message: fmt.Sprintf("Limit %s of container %s is rolled back from %s, to %s, because %s. It is not lowered again "+
 			"before %s", l.To.Limit, l.Container, o.rolledBackFrom(), l.From.Limit, why, until)})
-	o.state.record(Change{
-		Kind: Reverted, At: o.Now, Pod: pod.Name, Why: why,
-		Sizes: changes(map[string]memory.Size{l.Container: l.To}, map[string]memory.Size{l.Container: {Limit: l.From.Limit}}),
-	}, l.At)
+	from, to := map[string]memory.Size{l.Container: l.To}, map[string]memory.Size{l.Container: {Limit: l.From.Limit}}
+	o.state.record(resized(Change{Kind: Reverted, At: o.Now, Pod: pod.Name, Why: why}, from, to), l.At)
 }
 
 // rolledBackFrom is which pods get the old limit back.

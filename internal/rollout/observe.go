@@ -64,9 +64,8 @@ func (o *observation) found(kind FindingKind, st *Step, format string, args ...a
 
 // keep adds what became of a step to the changes that people are shown.
 func (o *observation) keep(kind FindingKind, pod string, st *Step, why string) {
-	o.state.record(
-		Change{Kind: kind, At: o.Now, Pod: pod, Sizes: changes(st.From, st.To), Why: why}, o.state.Rollout.Began,
-	)
+	c := resized(Change{Kind: kind, At: o.Now, Pod: pod, Why: why}, st.From, st.To)
+	o.state.record(c, o.state.Rollout.Began)
 }
 
 // follow observes each pod that is being changed or watched.

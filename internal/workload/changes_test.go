@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,9 +15,19 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/test/expect"
 )
+
+// many are the sizes of more containers than are kept.
+func many(limit, request memory.Bytes) map[string]memory.Size {
+	all := map[string]memory.Size{}
+	for i := range 20 {
+		all[fmt.Sprintf("c%02d", i)] = memory.Size{Limit: limit * memory.MiB, Request: request * memory.MiB}
+	}
+	return all
+}
 
 // TestChangesFitTheAPI: the API server refuses a whole status for one text that is too long or one kind that it does
 // not know. Both may be in what another version of memfit kept.
@@ -41,7 +52,7 @@ func TestChangesFitTheAPI(t *testing.T) {
 	for _, kind := range append(kinds, "FromTheFuture") {
 		state.Changes = append(state.Changes, rollout.Change{
 			Kind: kind, At: time.Unix(1e9, 0), Since: time.Unix(1e9, 0), Pod: "web-0", Pods: 1,
-			Sizes: strings.Repeat("é", 4000), Why: strings.Repeat("w", 4000),
+			Sizes: strings.Repeat("é", 4000), Why: strings.Repeat("w", 4000), From: many(100, 0), To: many(200, 50),
 		})
 	}
 	records := changeRecords(&state)
@@ -53,6 +64,12 @@ func TestChangesFitTheAPI(t *testing.T) {
 		known[strings.Trim(string(value.Raw), `"`)] = true
 	}
 	for _, r := range records {
+		if most := fields["sizes"].MaxItems; most == nil || int64(len(r.Sizes)) != *most {
+			t.Errorf("%d sizes, the API takes %v", len(r.Sizes), most)
+		} else if s := r.Sizes[1]; s.Container != "c01" || s.From.Limit.String() != "100Mi" || s.From.Request != nil ||
+			s.To.Limit.String() != "200Mi" || s.To.Request.String() != "50Mi" {
+			t.Errorf("sizes are %+v", s)
+		}
 		if !known[r.Kind] {
 			t.Errorf("the API server would refuse kind %s", r.Kind)
 		}

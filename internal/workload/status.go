@@ -4,6 +4,8 @@
 package workload
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -104,7 +106,7 @@ func changeRecords(s *rollout.State) (records []v1alpha1.ChangeRecord) {
 		}
 		r := v1alpha1.ChangeRecord{
 			Change: c.Sizes, Kind: string(c.Kind), Pod: c.Pod, Pods: int32(min(c.Pods, 1<<30)), //nolint:gosec // bounded
-			Time: metav1.NewTime(c.At), Why: c.Why,
+			Time: metav1.NewTime(c.At), Why: c.Why, Sizes: sizeChanges(c.From, c.To),
 		}
 		if c.Pods > 1 {
 			r.Since = &metav1.Time{Time: c.Since}
@@ -112,6 +114,20 @@ func changeRecords(s *rollout.State) (records []v1alpha1.ChangeRecord) {
 		records = append(records, r)
 	}
 	return records
+}
+
+// sizeChanges are what a change made of each container's size, and of that of the pod as a whole ([rollout.WholePod]).
+func sizeChanges(from, to map[string]memory.Size) (all []v1alpha1.SizeChange) {
+	for _, name := range slices.Sorted(maps.Keys(to)) {
+		f, t := from[name], to[name]
+		all = append(all, v1alpha1.SizeChange{
+			Container: name, From: v1alpha1.Size{Request: format.Exact(f.Request), Limit: format.Exact(f.Limit)},
+			To: v1alpha1.Size{
+				Request: format.Exact(cmp.Or(t.Request, f.Request)), Limit: format.Exact(cmp.Or(t.Limit, f.Limit)),
+			},
+		})
+	}
+	return all
 }
 
 // kinds are the kinds of kill among the last ones, in a fixed order.
