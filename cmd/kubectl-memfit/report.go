@@ -27,7 +27,7 @@ stalls on the curves, what memfit changed and what came of it, what is requested
 is missing, and what memfit has given back of what owners wrote.
 
 The page loads nothing and runs nothing: it can be sent by mail or put on any web server. Requests and limits are
-drawn as they are now. Use is the most that one replica used in each day or hour. The curves are read from
+drawn as they were, as far as changes by memfit, OOM kills and stalls show it. Use is the most that one replica used in each day or hour. The curves are read from
 MemoryCheckpoints; without the right to read them the page has only a table and a note. Nothing is written
 to the cluster.`
 

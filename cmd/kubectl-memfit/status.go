@@ -22,7 +22,7 @@ memory that drifts, a size that waits to be applied, no recommendation yet, the 
 
   LIMIT    of running pods -> recommended; (Hold) until there is a recommendation
   USE      the most that one replica used in the last two hours, and its share of the limit
-  OOMS     OOM kills counted so far; "lately" within the profile's drift.window (24h by default)
+  OOMS     OOM kills counted so far; "recently" within the profile's drift.window (24h by default)
   MEMORY   what memory does over time, and how long until the limit is reached
   APPLIED  whether running pods have the recommended size, and if not, why
   PODS     (-o wide) pods that run with the profile's settings / pods it governs

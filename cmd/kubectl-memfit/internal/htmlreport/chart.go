@@ -17,10 +17,10 @@ import (
 // Measures of a chart, in units of its viewBox. The margins hold the amounts on the left, the times below.
 const (
 	chartWidth, chartHeight = 520, 200
-	left, right, top, below = 70, 12, 12, 34
+	left, right, top, below = 80, 12, 12, 34
 	plotWidth               = chartWidth - left - right
 	plotHeight              = chartHeight - top - below
-	tickWidth               = 84 // of a time below
+	tickWidth               = 100 // of a time below, in the largest letters
 )
 
 // chart is the use of one container over one stretch of time.
@@ -36,10 +36,9 @@ type chart struct {
 	Times         []tick // below
 }
 
-// line is a request or limit, across the chart.
+// line is a request or limit, step by step.
 type line struct {
-	Class, Title string
-	Y            float64
+	Class, Title, Path string
 }
 
 // mark is something that happened.
@@ -73,10 +72,10 @@ func chartsOf(
 	}
 	var charts []chart
 	if len(days) > 1 {
-		charts = append(charts, draw(c, s, "daily peaks", days, now, axis{7 * day, format.Day}))
+		charts = append(charts, draw(c, s, "daily peaks", days, now, axis{day, format.Day}))
 	}
 	if len(hours) > 0 {
-		charts = append(charts, draw(c, s, "hourly peaks", hours, now, axis{12 * time.Hour, format.Hour}))
+		charts = append(charts, draw(c, s, "hourly peaks", hours, now, axis{6 * time.Hour, format.Hour}))
 	}
 	return charts
 }
@@ -105,7 +104,6 @@ func draw(
 	c *v1alpha1.ContainerRecommendation, s *v1alpha1.MemoryRecommendationStatus, what string, peaks []peak,
 	now time.Time, times axis,
 ) chart {
-	lines := linesOf(c)
 	sc := scale{from: peaks[0].start, to: now}
 	if last := peaks[len(peaks)-1]; sc.to.Before(last.start.Add(last.length)) {
 		sc.to = last.start.Add(last.length)
@@ -114,9 +112,12 @@ func draw(
 	for _, p := range peaks {
 		highest = max(highest, p.amount)
 	}
+	lines := linesOf(c, s, &sc)
 	sc.most = highest
 	for i := range lines {
-		sc.most = max(sc.most, lines[i].amount)
+		for _, st := range lines[i].steps {
+			sc.most = max(sc.most, st.amount)
+		}
 	}
 	sc.most = max(sc.most.Plus(sc.most.Percent(10)), memory.MiB)
 
@@ -128,8 +129,9 @@ func draw(
 		Use: area(&sc, peaks),
 	}
 	for _, l := range lines {
-		ch.Lines = append(ch.Lines, line{l.class, l.name + " " + l.amount.String(), sc.y(l.amount)})
-		ch.Words += " " + capital(l.name) + " " + l.amount.String() + "."
+		title := l.name + " " + l.steps.words(times.text)
+		ch.Lines = append(ch.Lines, line{l.class, title, l.steps.path(&sc)})
+		ch.Words += " " + capital(title) + "."
 	}
 	ch.marks(&sc, c.Container, s)
 	ch.Words += counted(ch.Marks)
@@ -137,41 +139,22 @@ func draw(
 		amount := sc.most / 2 * share
 		ch.Amounts = append(ch.Amounts, tick{sc.y(amount), amount.String()})
 	}
-	for t := sc.from.Truncate(times.every).Add(times.every); t.Before(sc.to); t = t.Add(times.every) {
-		if at := sc.x(t); at < chartWidth-right-tickWidth/2 { // else it would stick out
-			ch.Times = append(ch.Times, tick{at, times.text(t)})
-		}
-	}
-	if len(ch.Times) == 0 { // it is known for less than that
-		ch.Times = append(ch.Times, tick{left + tickWidth/2, times.text(sc.from)})
-	}
+	ch.Times = ticks(&sc, times)
 	return ch
 }
 
-type namedLine struct {
-	class, name string
-	amount      memory.Bytes
-}
-
-// linesOf are the sizes that running pods have, and those recommended where they differ.
-func linesOf(c *v1alpha1.ContainerRecommendation) (lines []namedLine) {
-	add := func(class, name string, amount memory.Bytes) {
-		if amount > 0 {
-			lines = append(lines, namedLine{class, name, amount})
+// ticks are the times below a chart, far enough apart to be read.
+func ticks(sc *scale, times axis) (all []tick) {
+	last := float64(left - tickWidth)
+	for t := sc.from.Truncate(times.every).Add(times.every); t.Before(sc.to); t = t.Add(times.every) {
+		if at := sc.x(t); at-last >= tickWidth && at <= chartWidth-tickWidth/2 { // else it would stick out
+			all, last = append(all, tick{at, times.text(t)}), at
 		}
 	}
-	limit, request := bytes(c.Current.Limit), bytes(c.Current.Request)
-	add("limit", "limit", limit)
-	add("request", "request", request)
-	if r := c.Recommended; r != nil {
-		if to := bytes(r.Limit); to != limit {
-			add("limit proposed", "recommended limit", to)
-		}
-		if to := bytes(r.Request); to != request {
-			add("request proposed", "recommended request", to)
-		}
+	if len(all) == 0 { // it is known for less than that
+		all = append(all, tick{left + tickWidth/2, times.text(sc.from)})
 	}
-	return lines
+	return all
 }
 
 // area is the path under the peaks. Where nothing was measured there is none.

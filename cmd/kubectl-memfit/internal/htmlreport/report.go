@@ -178,7 +178,7 @@ func workloadOf(row *report.Row, id string) workload {
 		text string
 	}{
 		{row.Stalled, "stalls now"},
-		{row.Killed, "killed lately"},
+		{row.Killed, "OOM-killed recently"},
 		{row.Drifts(), "memory drifts"},
 		{row.Waiting, "a size waits to be applied"},
 	} {
@@ -229,7 +229,7 @@ type sums struct {
 	workloads, pods       int64
 	kills, stalls         int64
 	requested, less, more memory.Bytes
-	killedLately          int
+	killedRecently        int
 	given                 Difference
 }
 
@@ -268,7 +268,7 @@ func (s *sums) add(row *report.Row) Difference {
 	s.kills, s.stalls = s.kills+row.OOMKills, s.stalls+row.Stalls
 	s.less, s.more = s.less.Plus(d.Less), s.more.Plus(d.More)
 	if row.Killed {
-		s.killedLately++
+		s.killedRecently++
 	}
 	return d
 }
@@ -276,7 +276,7 @@ func (s *sums) add(row *report.Row) Difference {
 func (s *sums) totals(in *Input) []total {
 	all := []total{
 		{"Workloads", fmt.Sprint(s.workloads), format.Count(s.pods, "pod")},
-		{"OOM kills", fmt.Sprint(s.kills), format.Count(s.killedLately, "workload") + " lately"},
+		{"OOM kills", fmt.Sprint(s.kills), format.Count(s.killedRecently, "workload") + " recently"},
 		{"Stalls", fmt.Sprint(s.stalls), "just below a limit, without a kill"},
 		{"Requested now", amount(s.requested), "by the running pods"},
 		{"Can be given back", amount(s.less), "requested beyond what is recommended" + in.money(s.less)},

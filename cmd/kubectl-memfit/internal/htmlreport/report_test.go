@@ -73,7 +73,10 @@ func recommendation(name string) v1alpha1.MemoryRecommendation {
 				{Container: "app", Pod: "web-1", Limit: resource.MustParse("256Mi"), Time: ago(26)},
 			},
 			RecentChanges: []v1alpha1.ChangeRecord{
-				{Kind: "Resized", Pod: "web-1", Pods: 1, Change: "limit 192Mi to 256Mi", Time: ago(30)},
+				{Kind: "Resized", Pod: "web-1", Pods: 1, Change: "limit 192Mi to 256Mi", Time: ago(30), Sizes: []v1alpha1.SizeChange{{
+					Container: "app", From: v1alpha1.Size{Limit: quantity("192Mi"), Request: quantity("128Mi")},
+					To: v1alpha1.Size{Limit: quantity("256Mi"), Request: quantity("256Mi")},
+				}}},
 			},
 		},
 	}
@@ -113,9 +116,10 @@ func TestPage(t *testing.T) {
 		"&lt;b&gt;OOM-killed&lt;/b&gt; &amp; restarted", // nothing of the cluster is markup
 		"<dd class=\"value\">5.1Gi</dd>",                // 10 pods of 1Gi, 3 of 256Mi, less 10 of 512Mi and 3 of 32Mi
 		"requested beyond what is recommended: 15.28 EUR a month",
-		"killed lately", "OOM kill (MainProcess) at 256Mi", "stalled at 256Mi", "Resized limit 192Mi to 256Mi",
+		"OOM-killed recently", "OOM kill (MainProcess) at 256Mi", "stalled at 256Mi", "Resized limit 192Mi to 256Mi",
 		"recommended limit 384Mi", "app: daily peaks", "app: hourly peaks",
-		"Hourly peaks of container app from 2026-11-21T17:00:00Z on, the highest 280Mi. Limit 256Mi. Request 256Mi. " +
+		"Hourly peaks of container app from 2026-11-21T17:00:00Z on, the highest 280Mi. " +
+			"Limit 256Mi, before Sun 10:00 192Mi. Request 256Mi, before Sun 10:00 128Mi. " +
 			"Recommended limit 384Mi. Recommended request 224Mi. 1 OOM kill. 1 stall. 1 change.",
 		`<th scope="row"><a href="#shop%2fdeployment-web">`, `<article id="shop/deployment-web">`,
 	} {
@@ -124,7 +128,7 @@ func TestPage(t *testing.T) {
 		}
 	}
 	if web, other := strings.Index(page, "shop/web"), strings.Index(page, "shop/calm"); web > other {
-		t.Error("a workload that was killed lately stands behind one that is calm")
+		t.Error("a workload that was OOM-killed recently comes after one that was not")
 	}
 	if n := strings.Count(page, `class="mark kill"`); n != 2 {
 		t.Errorf("%d kills are drawn, want the one of this container and time in each of two charts", n)
@@ -228,7 +232,7 @@ func TestGap(t *testing.T) {
 		{now, time.Hour, 50 * memory.MiB}, {now.Add(time.Hour), time.Hour, 100 * memory.MiB},
 		{now.Add(3 * time.Hour), time.Hour, 25 * memory.MiB},
 	})
-	if want := "M70.0 166.0V89.0H179.5V12.0H289.0V166.0ZM398.5 166.0V127.5H508.0V166.0Z"; got != want {
+	if want := "M80.0 166.0V89.0H187.0V12.0H294.0V166.0ZM401.0 166.0V127.5H508.0V166.0Z"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

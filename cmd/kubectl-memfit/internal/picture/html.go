@@ -22,6 +22,8 @@ table { border-collapse: collapse; margin: 1em 0; }
 caption { text-align: left; font-weight: bold; }
 th, td { text-align: right; padding: 0.15em 0.8em; border-bottom: 1px solid #d0d0d0; }
 th:first-child, td:first-child { text-align: left; }
+:root { color-scheme: light dark; }
+@media (prefers-color-scheme: dark) { body { color: #ececec; background: #16181b; } th, td { border-color: #3a3f45; } }
 </style>
 </head>
 <body>

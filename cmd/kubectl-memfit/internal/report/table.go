@@ -30,7 +30,7 @@ var (
 	statusFields = []string{
 		"kind", "workload", "container", "profile", "runtime", "decision", "confidence", "limit_mib",
 		"recommended_limit_mib", "request_mib", "recommended_request_mib", "use_mib", "use_percent", "oom_kills",
-		"killed_lately", "memory", "applied", "reason", "summary",
+		"killed_recently", "memory", "applied", "reason", "summary",
 	}
 )
 
@@ -167,7 +167,7 @@ func confidences(r *Row) string {
 
 func kills(r *Row) string {
 	if r.Killed {
-		return fmt.Sprintf("%d, lately", r.OOMKills)
+		return fmt.Sprintf("%d, recently", r.OOMKills)
 	}
 	return fmt.Sprint(r.OOMKills)
 }

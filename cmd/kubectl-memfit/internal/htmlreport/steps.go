@@ -1,0 +1,186 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package htmlreport
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// steps are a request or limit over time, oldest first: each amount lasts until the next; 0: there was none.
+type steps []step
+
+type step struct {
+	from   time.Time
+	amount memory.Bytes
+}
+
+// namedSteps are the steps of one line.
+type namedSteps struct {
+	class, name string
+	steps       steps
+}
+
+// linesOf are the sizes that pods had, as far as the status tells, and those recommended now where they differ. A
+// recommendation is drawn at the end of the chart only: it says nothing about the time before.
+func linesOf(
+	c *v1alpha1.ContainerRecommendation, s *v1alpha1.MemoryRecommendationStatus, sc *scale,
+) (lines []namedSteps) {
+	add := func(class, name string, steps steps) {
+		if slices.ContainsFunc(steps, func(s step) bool { return s.amount > 0 }) {
+			lines = append(lines, namedSteps{class, name, steps})
+		}
+	}
+	limit, request := bytes(c.Current.Limit), bytes(c.Current.Request)
+	add("limit", "limit", limitsOf(c.Container, s, limit).within(sc))
+	add("request", "request", requestsOf(c.Container, s, request).within(sc))
+	if r := c.Recommended; r != nil {
+		end := sc.to.Add(-sc.to.Sub(sc.from) / recommendedPart)
+		if to := bytes(r.Limit); to != limit {
+			add("limit proposed", "recommended limit", steps{{end, to}})
+		}
+		if to := bytes(r.Request); to != request {
+			add("request proposed", "recommended request", steps{{end, to}})
+		}
+	}
+	return lines
+}
+
+// recommendedPart: what is recommended takes this part of the width.
+const recommendedPart = 6
+
+// known is what a limit or request was just before a time, and from then on.
+type known struct {
+	at            time.Time
+	before, after memory.Bytes
+}
+
+// limitsOf are the limits of a container: those that memfit changed and, before the first change, those at which
+// containers were killed or stalled, which their owner may have changed.
+func limitsOf(container string, s *v1alpha1.MemoryRecommendationStatus, now memory.Bytes) steps {
+	all := changed(container, s, func(z *v1alpha1.Size) memory.Bytes { return bytes(z.Limit) })
+	changes := len(all)
+	observed := func(name string, at time.Time, limit memory.Bytes) {
+		if name == container && limit > 0 && (changes == 0 || at.Before(all[0].at)) {
+			all = append(all, known{at, limit, limit})
+		}
+	}
+	for i := range s.RecentOOMKills {
+		k := &s.RecentOOMKills[i]
+		observed(k.Container, k.Time.Time, bytes(k.Limit))
+	}
+	for i := range s.RecentStalls {
+		st := &s.RecentStalls[i]
+		observed(st.Container, st.Time.Time, memory.FromQuantity(st.Limit))
+	}
+	return joined(all, now)
+}
+
+func requestsOf(container string, s *v1alpha1.MemoryRecommendationStatus, now memory.Bytes) steps {
+	return joined(changed(container, s, func(z *v1alpha1.Size) memory.Bytes { return bytes(z.Request) }), now)
+}
+
+// changed are the changes that took effect, oldest first, from the first pod on.
+func changed(
+	container string, s *v1alpha1.MemoryRecommendationStatus, of func(*v1alpha1.Size) memory.Bytes,
+) (all []known) {
+	for i := range s.RecentChanges {
+		c := &s.RecentChanges[i]
+		if c.Kind != v1alpha1.EventResized && c.Kind != v1alpha1.EventReplaced && c.Kind != v1alpha1.EventReverted {
+			continue
+		}
+		at := c.Time.Time
+		if c.Since != nil {
+			at = c.Since.Time
+		}
+		for j := range c.Sizes {
+			if z := &c.Sizes[j]; z.Container == container {
+				all = append(all, known{at, of(&z.From), of(&z.To)})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b known) int { return a.at.Compare(b.at) })
+	return all
+}
+
+// joined are the steps through all that is known, which end with what is now. Where the owner changed a size between
+// two times, the step is at the first: a kill is what owners react to.
+func joined(all []known, now memory.Bytes) (out steps) {
+	slices.SortStableFunc(all, func(a, b known) int { return a.at.Compare(b.at) })
+	to := func(at time.Time, amount memory.Bytes) {
+		if len(out) == 0 || out[len(out)-1].amount != amount {
+			out = append(out, step{at, amount})
+		}
+	}
+	last := time.Time{} // as long as is known
+	for _, k := range all {
+		to(last, k.before)
+		to(k.at, k.after)
+		last = k.at
+	}
+	if len(out) == 0 {
+		return steps{{amount: now}}
+	}
+	to(last, now)
+	return out
+}
+
+// within are the steps that a chart shows: the first begins with it.
+func (s steps) within(sc *scale) (out steps) {
+	for _, st := range s {
+		switch {
+		case st.from.After(sc.to):
+		case !st.from.After(sc.from):
+			out = steps{{sc.from, st.amount}}
+		default:
+			out = append(out, st)
+		}
+	}
+	return out
+}
+
+// path is the line; where there was no limit or request there is none.
+func (s steps) path(sc *scale) string {
+	var b strings.Builder
+	drawn := false
+	for i, st := range s {
+		end := sc.to
+		if i+1 < len(s) {
+			end = s[i+1].from
+		}
+		switch {
+		case st.amount == 0:
+		case drawn:
+			fmt.Fprintf(&b, "V%.1fH%.1f", sc.y(st.amount), sc.x(end))
+		default:
+			fmt.Fprintf(&b, "M%.1f %.1fH%.1f", sc.x(st.from), sc.y(st.amount), sc.x(end))
+		}
+		drawn = st.amount != 0
+	}
+	return b.String()
+}
+
+// words are the last amounts with their times: "256Mi, before 21 Nov 192Mi".
+func (s steps) words(text func(time.Time) string) string {
+	var parts []string
+	for i := len(s) - 1; i >= 0 && len(parts) < wordsMost; i-- {
+		amount := "none"
+		if s[i].amount > 0 {
+			amount = s[i].amount.String()
+		}
+		if i+1 < len(s) {
+			amount = "before " + text(s[i+1].from) + " " + amount
+		}
+		parts = append(parts, amount)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// wordsMost bounds the amounts below a chart.
+const wordsMost = 4
