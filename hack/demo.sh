@@ -33,10 +33,10 @@ beat() {
 }
 
 echo "--- 1/3 what memfit does, without a cluster: its program is compiled, about 100 s of processor time the first time"
-go list -deps -f= ./cmd/manager ./hack/demo >/dev/null 2>&1 & # downloads
+go list -deps -f= ./cmd/manager ./cmd/agent ./hack/demo >/dev/null 2>&1 & # downloads
 go build -trimpath -o dist/preview ./cmd/kubectl-memfit/internal/preview &
 beat "compiling" $! || exit
-setsid hack/steps.sh cluster image load-image deploy-lab >"$node_log" 2>&1 &
+setsid hack/steps.sh cluster image load-image deploy-lab agent-lab >"$node_log" 2>&1 &
 node=$!
 dist/preview || exit
 preview=$((SECONDS - begin))

@@ -18,7 +18,7 @@ import (
 )
 
 // enough is how many bursts a pod must survive: more than any pod lived through without memfit in our runs (three).
-const enough = 6
+const enough = 4
 
 // enoughDeaths is how many OOM kills show that a death was no accident. A stall needs no second one: it does not end.
 const enoughDeaths = 2

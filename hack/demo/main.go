@@ -50,18 +50,38 @@ func run(ctx context.Context, kubectl, manifests string) error {
 	for i, act := range []struct {
 		title string
 		play  func(context.Context, *story, *acts) error
+		learn string
 	}{
-		{"A Node.js service, a JVM and a Go program; nobody looks after the first", withManifests(manifests)},
-		{"Without memfit it does not survive its bursts", withoutMemfit},
-		{"Opt in with one annotation: the next pod fits its heap to its limit", withSettings},
-		{"Read what memfit found", readRecommendation},
-		{"Let new pods have the recommended size", withRecommendation},
-		{"The JVM and the Go program got what they understand", others},
+		{
+			"A Node.js service, a JVM and a Go program; nobody looks after the first", withManifests(manifests),
+			"profiles are manifests like any other, and a workload without the annotation is left alone.",
+		},
+		{
+			"Without memfit it does not survive its bursts", withoutMemfit,
+			"a runtime that does not know its limit grows beyond it, and is killed or stalls.",
+		},
+		{
+			"Opt in with one annotation: the next pod fits its heap to its limit", withSettings,
+			"settings come with the next pod; a heap that fits may still need a larger limit.",
+		},
+		{
+			"Read what memfit found", readRecommendation,
+			"kubectl describe has every kill and stall, the recommendation and its reason.",
+		},
+		{
+			"Let new pods have the recommended size", withRecommendation,
+			"with sizing.mode OnCreate new pods get the size; the Deployment in Git stays as it is.",
+		},
+		{
+			"The JVM and the Go program got what they understand", others,
+			"each runtime has settings of its own, and the process itself confirms them.",
+		},
 	} {
 		s.heading(i+1, act.title)
 		if err := act.play(ctx, s, &told); err != nil {
 			return fmt.Errorf("act %d (%s): %w", i+1, act.title, err)
 		}
+		fmt.Printf("\nLearn: %s\n", act.learn)
 	}
 	s.heading(7, "Before and after")
 	return told.print(os.Stdout)

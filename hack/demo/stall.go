@@ -19,8 +19,8 @@ import (
 // program itself, and reads them back from the disk a moment later. The process gets nowhere, and nobody kills it.
 // Whether that happens or a kill depends on the disk, its read-ahead and what else runs on the machine.
 const (
-	// patience is how long a running process may take for a burst: one takes 2 s on an idle machine.
-	patience = time.Minute
+	// patience is how long a running process may take for a burst: one takes 2 s on an idle machine, 20 s beside builds.
+	patience = 40 * time.Second
 	// fullPercent of the limit counts as full: the kernel frees in batches of a few MiB.
 	fullPercent = 97
 	// faultsPerSecond tells a stall from a process that waits for a processor: 10 (beside many builds) to 200 were seen in

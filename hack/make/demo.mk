@@ -86,7 +86,7 @@ dist/cast: $(wildcard hack/cast/*.go hack/cast/*.tmpl)
 
 .PHONY: cast
 cast: dist/cast ## Tell the story in a terminal that is recorded: docs/images/demo.cast, and demo.svg, which plays it (as long as make demo).
-	@LAB_IMAGES=$(DEMO_IMAGES) LAB_CERT_MANAGER=0 hack/steps.sh cluster image load-image deploy-lab
+	@LAB_IMAGES=$(DEMO_IMAGES) LAB_CERT_MANAGER=0 hack/steps.sh cluster image load-image deploy-lab agent-lab
 	@CGO_ENABLED=0 go build -trimpath -o dist/demo ./hack/demo; export $(WITH_CLUSTER); \
 	dist/cast -title 'make demo: a Node.js service dies of its bursts, gets its settings, gets its size, and lives' -o docs/images/demo.cast dist/demo
 	@$(MAKE) cast-picture
