@@ -16,6 +16,16 @@ if [ -n "${TEST_RACE:-}" ]; then
 	export CGO_ENABLED=1
 fi
 started=$SECONDS
+# What it does and how long it takes: the times are those of the last run here, which wrote them.
+times=dist/test${TEST_RACE:+-race}.times
+mkdir -p dist
+echo "--- test: an API server and etcd (compiled when missing), then the operator, memfit against its peers, the chart, alerts and dashboard, the bundle for OLM, the lab"
+if [ -s "$times" ]; then
+	echo "    the last run here: $(paste -sd';' "$times" | sed 's/;/; /g')"
+else
+	echo "    no run here so far: most of the first one is compiling, each part says what it took"
+fi
+took=()
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
@@ -25,6 +35,7 @@ else
 	echo "--- test: building etcd, kube-apiserver and kubectl from Go modules, unless an earlier run did (some minutes the first time)"
 	KUBEBUILDER_ASSETS=$(CGO_ENABLED=0 MEMFIT_LAB_SOURCE=$PWD/hack/lab go -C hack/lab run -trimpath . binaries --only etcd,kube-apiserver,kubectl --print-dir)
 	echo "    ready in $KUBEBUILDER_ASSETS ($((SECONDS - started)) s)"
+	took+=("API server and etcd $((SECONDS - started)) s")
 fi
 export KUBEBUILDER_ASSETS
 
@@ -35,6 +46,7 @@ run() { # run NAME GO-ARGUMENTS...
 	echo "--- test: $name"
 	go "$@" 2>&1 | tee -a "$log" || status=1
 	echo "    $name took $((SECONDS - start)) s"
+	took+=("$name $((SECONDS - start)) s")
 }
 
 # test/e2e needs a node: make test-e2e.
@@ -55,5 +67,6 @@ run "the lab" -C hack/lab test -p "$parallel" "${race[@]}" "${flags[@]}" ./...
 passed=$(grep -c '^ok  ' "$log" || true)
 broken=$(grep -c -E '^FAIL[[:space:]]+[^[:space:]]' "$log" || true)
 echo "--- test: done in $((SECONDS - started)) s"
+printf '%s\n' "${took[@]}" "in all $((SECONDS - started)) s, $(date +%F), $(nproc) processors" >"$times"
 echo "packages: $passed passed, $broken failed"
 exit "$status"

@@ -14,7 +14,7 @@ unit: ##* Run the tests of internal/, which need no API server, network or root.
 	go test -p $(TEST_PARALLEL) $(TEST_FLAGS) ./internal/...
 
 .PHONY: test
-test: ##* Run every test that needs no cluster (builds an API server and etcd when missing).
+test: ##* Run every test that needs no cluster (builds an API server and etcd when missing); says what it does and what the last run took.
 	TEST_RACE=$(TEST_RACE) TEST_PARALLEL=$(TEST_PARALLEL) TEST_FLAGS='$(TEST_FLAGS)' hack/test.sh
 
 .PHONY: test-dashboard

@@ -1,0 +1,63 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package component
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// keptApart are modules with several versions: containerd and runc talk to the kernel with what they were released with.
+var keptApart = map[string]bool{"github.com/cilium/ebpf": true}
+
+// TestOneVersionOfEveryModule: a package of another version is compiled again, and so is all that imports it.
+func TestOneVersionOfEveryModule(t *testing.T) {
+	lab := filepath.Join("..", "..")
+	lists := []string{filepath.Join(lab, "go.mod"), filepath.Join(lab, "..", "..", "go.mod")}
+	for _, c := range Without(All(versions[0]), CertManager) {
+		modfile := c.Modfile
+		if modfile == "" {
+			modfile = "go.mod"
+		}
+		lists = append(lists, filepath.Join(lab, "modules", c.module(), modfile))
+	}
+	type pin struct{ version, list string }
+	known := map[string]pin{}
+	for _, list := range lists {
+		for module, version := range pinsOf(t, list) {
+			if first, found := known[module]; found && first.version != version && !keptApart[module] {
+				t.Errorf("%s is %s in %s and %s in %s: take the newer one in both", module, first.version, first.list, version, list)
+			}
+			known[module] = pin{version, list}
+		}
+	}
+	if len(known) < 200 {
+		t.Errorf("only %d modules were found in %v", len(known), lists)
+	}
+}
+
+// pinsOf are the versions that a go.mod requires, or replaces them by.
+func pinsOf(t *testing.T, path string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pins := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "//")
+		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require "))
+		switch {
+		case len(fields) == 4 && fields[1] == "=>":
+			pins[fields[0]] = fields[3]
+		case len(fields) == 2 && strings.HasPrefix(fields[1], "v"):
+			pins[fields[0]] = fields[1]
+		}
+	}
+	return pins
+}
