@@ -73,10 +73,13 @@ func recommendation(name string) v1alpha1.MemoryRecommendation {
 				{Container: "app", Pod: "web-1", Limit: resource.MustParse("256Mi"), Time: ago(26)},
 			},
 			RecentChanges: []v1alpha1.ChangeRecord{
-				{Kind: "Resized", Pod: "web-1", Pods: 1, Change: "limit 192Mi to 256Mi", Time: ago(30), Sizes: []v1alpha1.SizeChange{{
-					Container: "app", From: v1alpha1.Size{Limit: quantity("192Mi"), Request: quantity("128Mi")},
-					To: v1alpha1.Size{Limit: quantity("256Mi"), Request: quantity("256Mi")},
-				}}},
+				{
+					Kind: "Resized", Pod: "web-1", Pods: 1, Change: "limit 192Mi to 256Mi", Time: ago(30),
+					Sizes: []v1alpha1.SizeChange{{
+						Container: "app", From: v1alpha1.Size{Limit: quantity("192Mi"), Request: quantity("128Mi")},
+						To: v1alpha1.Size{Limit: quantity("256Mi"), Request: quantity("256Mi")},
+					}},
+				},
 			},
 		},
 	}

@@ -50,7 +50,9 @@ const svgHead = `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" 
 <desc id="words">%s</desc>
 <defs>
 %s</defs>
-<style>@media (prefers-color-scheme: dark) { svg { fill: #ececec; } .page { fill: #16181b; } .bound { stroke: #ffffff; } }</style>
+<style>@media (prefers-color-scheme: dark) {
+svg { fill: #ececec; } .page { fill: #16181b; } .bound { stroke: #ffffff; }
+}</style>
 <rect class="page" width="100%%" height="100%%" fill="#ffffff"/>
 `
 
@@ -144,7 +146,8 @@ func (v *canvas) limit(c *Container) {
 	if x < pictureWidth/2 {
 		anchor = "start"
 	}
-	fmt.Fprintf(&v.b, `<path class="bound" d="M%d %dV%d" stroke="#000000" stroke-width="3"/>`+"\n", x, v.y-6, v.y+barHeight+6)
+	fmt.Fprintf(&v.b, `<path class="bound" d="M%d %dV%d" stroke="#000000" stroke-width="3"/>`+"\n", x, v.y-6,
+		v.y+barHeight+6)
 	fmt.Fprintf(&v.b, `<text x="%d" y="%d" font-size="14" text-anchor="%s">limit %s</text>`+"\n", x,
 		v.y+barHeight+lineHeight, anchor, c.Limit)
 	v.y += lineHeight

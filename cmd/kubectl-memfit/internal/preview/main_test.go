@@ -45,7 +45,8 @@ func TestPreview(t *testing.T) {
 // TestNoRecording: what cannot be replayed is named.
 func TestNoRecording(t *testing.T) {
 	var out bytes.Buffer
-	err := run(&out, root+"hack/demo/manifests", root+"test/recordings/labels.csv", filepath.Join(t.TempDir(), "page.html"))
+	page := filepath.Join(t.TempDir(), "page.html")
+	err := run(&out, root+"hack/demo/manifests", root+"test/recordings/labels.csv", page)
 	if err == nil || !strings.Contains(err.Error(), "labels.csv") {
 		t.Errorf("got %v", err)
 	}

@@ -64,7 +64,8 @@ func replay(w io.Writer, recording, page string) error {
 	for _, next := range report.Rows("", []v1alpha1.MemoryRecommendation{rec})[0].Next {
 		fmt.Fprintf(w, "  Next: %s\n", next)
 	}
-	fmt.Fprint(w, "\nLearn: a kill is counted once, with its limit, and a leak is reported as one, with the time that is left.\n")
+	fmt.Fprint(w, "\nLearn: a kill is counted once, with its limit, and a leak is reported as one, with the time that is "+
+		"left.\n")
 	return r.write(page, rec, rows[len(rows)-1].at)
 }
 

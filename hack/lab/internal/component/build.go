@@ -70,7 +70,8 @@ func (b *Builder) prefetch(ctx context.Context, selected []Component) {
 			if _, err := os.Stat(filepath.Join(entry, binary.Name)); err == nil {
 				continue
 			}
-			_ = b.goCommand(ctx, c, slices.Concat([]string{"list", "-deps", "-f="}, c.buildFlags(), []string{binary.Package})...)
+			args := slices.Concat([]string{"list", "-deps", "-f="}, c.buildFlags(), []string{binary.Package})
+			_ = b.goCommand(ctx, c, args...)
 		}
 	}
 }

@@ -31,7 +31,8 @@ func TestOneVersionOfEveryModule(t *testing.T) {
 	for _, list := range lists {
 		for module, version := range pinsOf(t, list) {
 			if first, found := known[module]; found && first.version != version && !keptApart[module] {
-				t.Errorf("%s is %s in %s and %s in %s: take the newer one in both", module, first.version, first.list, version, list)
+				t.Errorf("%s is %s in %s and %s in %s: take the newer one in both",
+					module, first.version, first.list, version, list)
 			}
 			known[module] = pin{version, list}
 		}
