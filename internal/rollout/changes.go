@@ -25,8 +25,8 @@ type Change struct {
 	Pods int    `json:"pods"`
 	// Sizes are the change in words, as in Action.Why; empty: the size stayed.
 	Sizes string `json:"sizes,omitempty"`
-	// From and To are the sizes of the containers that changed, and of the pod as a whole ([WholePod]); at most maxSizes. A
-	// request or limit that is 0 in To stayed.
+	// From and To are the sizes of the containers that changed, and of the pod as a whole ([WholePod]); at most maxSizes.
+	// A request or limit that is 0 in To stayed.
 	From map[string]memory.Size `json:"from,omitempty"`
 	To   map[string]memory.Size `json:"to,omitempty"`
 	// Why is what was recommended then, or why it came to nothing.

@@ -470,7 +470,9 @@ var rooms = []room{
 			"cmd/kubectl-memfit/internal/report", "internal/format", "internal/history", "internal/memory", "internal/oom",
 			"internal/profile", "internal/workload",
 		},
-		outside: []string{"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1"},
+		outside: []string{
+			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1", "sigs.k8s.io/yaml",
+		},
 	},
 	{
 		name: "kubectl-memfit", dir: "cmd/kubectl-memfit/...",

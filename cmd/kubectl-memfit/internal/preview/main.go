@@ -3,8 +3,8 @@
 
 // Command preview shows what memfit does without a cluster, in the time that compiling one takes: the settings that the
 // webhook gives to the workloads of hack/demo, with the reason of each, and what the manager decides about a recorded
-// process, minute by minute. It writes the report of `kubectl memfit report` about that process. The code is that of the
-// webhook, the manager and the plugin.
+// process, minute by minute. It writes the report of `kubectl memfit report` about that process. The code is that of
+// the webhook, the manager and the plugin.
 package main
 
 import (
@@ -37,7 +37,7 @@ func run(w io.Writer, manifests, recording, page string) error {
 	}
 	fmt.Fprint(w, "\nLearn: each runtime gets the settings that it understands, from the limit that it has.\n")
 	fmt.Fprintf(w, "\n=== What memfit decides about a recorded process (%s, half a day in two seconds)\n\n", recording)
-	if err := replay(w, recording, page); err != nil {
+	if err := replay(w, manifests, recording, page); err != nil {
 		return fmt.Errorf("replaying %s: %w", recording, err)
 	}
 	fmt.Fprintf(w, "\nThe curve with limit, kills and recommendation: %s (open it in a browser)\n", page)

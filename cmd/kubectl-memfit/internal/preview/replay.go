@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/htmlreport"
@@ -41,24 +42,27 @@ type row struct {
 var began = time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 
 const (
-	namespace, deployment, container, podName = "preview", "recorded", "app", "recorded-0"
+	namespace, name, container, podName = "preview", "recorded", "app", "recorded-0"
 
 	decideEvery = 5 * time.Minute // between two decisions without news
 )
 
 // replay prints what memfit decides while the recording goes on, and writes the report at its end.
-func replay(w io.Writer, recording, page string) error {
+func replay(w io.Writer, manifests, recording, page string) error {
 	rows, err := read(recording)
 	if err != nil {
 		return err
 	}
-	r := replayed{w: w, state: workload.NewState(), history: history.New(), profile: governing(), pod: podOf(rows[0])}
+	r := replayed{w: w, state: workload.NewState(), history: history.New(), pod: podOf(rows[0])}
+	if err := r.like(manifests); err != nil {
+		return err
+	}
 	for _, row := range rows {
 		r.minute(row)
 	}
 	r.hourly(rows[len(rows)-1].limit)
 	rec := v1alpha1.MemoryRecommendation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "deployment-" + deployment}, Status: r.last.Status,
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: strings.ToLower(r.owner.Ref.Kind) + "-" + name}, Status: r.last.Status,
 	}
 	fmt.Fprintf(w, "\n  %s\n", rec.Status.Summary)
 	for _, next := range report.Rows("", []v1alpha1.MemoryRecommendation{rec})[0].Next {
@@ -73,6 +77,7 @@ func replay(w io.Writer, recording, page string) error {
 type replayed struct {
 	w       io.Writer
 	state   *workload.State
+	owner   memory.Workload
 	history *history.Container
 	profile *profile.Profile
 	pod     *corev1.Pod
@@ -128,10 +133,7 @@ func (r *replayed) restart(row row) {
 func (r *replayed) step(now time.Time) {
 	pod := r.pod.DeepCopy()
 	s := &workload.Snapshot{
-		Owner: memory.Workload{
-			Ref: memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: deployment},
-			UID: deployment,
-		},
+		Owner:   r.owner,
 		Profile: r.profile, Pods: []*corev1.Pod{pod}, Governed: []*corev1.Pod{pod}, Template: pod,
 		Events: workload.PendingEvents{Observations: oom.Observe(pod), Samples: r.samples, Source: "kubelet"},
 	}
@@ -185,15 +187,31 @@ func (r *replayed) write(page string, rec v1alpha1.MemoryRecommendation, now tim
 	return err
 }
 
-// governing is a profile that only recommends.
-func governing() *profile.Profile {
-	return &profile.Profile{
-		Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "nodejs"}, Namespace: namespace, Generation: 1,
-		Spec: &v1alpha1.MemoryProfileSpec{
-			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"},
-			Sizing:  v1alpha1.SizingSpec{Mode: v1alpha1.SizingRecommend},
-		},
+// like makes the workload one of the kind of the demo's Node.js service, governed by its profile.
+func (r *replayed) like(manifests string) error {
+	var service metav1.TypeMeta
+	text, err := os.ReadFile(filepath.Join(manifests, "bursts.yaml"))
+	if err == nil {
+		err = yaml.Unmarshal(text, &service)
 	}
+	if err != nil {
+		return fmt.Errorf("reading the service of the demo: %w", err)
+	}
+	r.owner = memory.Workload{UID: name, Ref: memory.WorkloadRef{
+		APIVersion: service.APIVersion, Kind: service.Kind, Namespace: namespace, Name: name,
+	}}
+	if text, err = os.ReadFile(filepath.Join(manifests, "profiles.yaml")); err != nil {
+		return fmt.Errorf("reading the profiles of the demo: %w", err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n---\n")
+	var p v1alpha1.MemoryProfile
+	if err := yaml.Unmarshal([]byte(first), &p); err != nil {
+		return fmt.Errorf("reading the profile of the service: %w", err)
+	}
+	r.profile = &profile.Profile{
+		Ref: v1alpha1.ProfileReference{Kind: p.Kind, Name: p.Name}, Namespace: namespace, Generation: 1, Spec: &p.Spec,
+	}
+	return nil
 }
 
 // podOf is the pod that runs the recorded process.

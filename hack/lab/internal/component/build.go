@@ -58,8 +58,8 @@ func (b *Builder) Ensure(ctx context.Context, selected []Component) (view string
 	return view, group.Wait()
 }
 
-// prefetch downloads the modules of what was never built beside compiling, in the order in which it is built. What fails
-// here fails again, and is reported, where it is built.
+// prefetch downloads the modules of what was never built beside compiling, in the order in which it is built. What
+// fails here fails again, and is reported, where it is built.
 func (b *Builder) prefetch(ctx context.Context, selected []Component) {
 	for _, c := range selected {
 		entry, err := b.entry(c)
