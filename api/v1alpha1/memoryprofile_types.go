@@ -619,8 +619,8 @@ type IdentitySpec struct {
 	// workload, whichever object owns them, and what one of them needs is known to the next. They count for pods whose
 	// owner does not outlive them (bare pods, Jobs without a CronJob, custom resources); pods of Deployments,
 	// StatefulSets, DaemonSets and CronJobs are identified by their owner. A pod without one of the labels is not
-	// identified by them. Do not name a label that differs from run to run. Default: none; for platforms that memfit knows,
-	// such as Tekton, what the table in docs/reference/platforms.md has. Example: [app.kubernetes.io/name, step].
+	// identified by them. Do not name a label that differs from run to run. Default: none; for platforms that memfit
+	// knows, such as Tekton, what the table in docs/reference/platforms.md has. Example: [app.kubernetes.io/name, step].
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set
@@ -654,9 +654,9 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.runtime) || self.runtime.type != 'JVM' || !has(self.tuning) || !has(self.tuning.heapLimit)",message="heapLimit is not for type JVM, whose flags for a fixed heap would overrule the user's: use heapPercent"
 type MemoryProfileSpec struct {
 	// role is Profile (default) or Defaults: governs no pod, and gives the profiles of its scope the values of tuning,
-	// sizing, drift and identity that they leave open, field by field. A ClusterMemoryProfile gives them to every profile, a
-	// MemoryProfile to those of its namespace, where it wins over the cluster's. One for each scope; of two, the older one
-	// counts.
+	// sizing, drift and identity that they leave open, field by field. A ClusterMemoryProfile gives them to every profile,
+	// a MemoryProfile to those of its namespace, where it wins over the cluster's. One for each scope; of two, the older
+	// one counts.
 	// +optional
 	Role ProfileRole `json:"role,omitempty"`
 
@@ -751,7 +751,8 @@ type MemoryProfileStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// conditions: Ready, InjectionUpToDate, UsageAvailable, Conflicted; IdentitiesBounded while the profile has as many
-	// identities of pods as it may have; Stalled while it contradicts itself or what it inherits. One with role Defaults has Ready, Conflicted and Stalled.
+	// identities of pods as it may have; Stalled while it contradicts itself or what it inherits. One with role Defaults
+	// has Ready, Conflicted and Stalled.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

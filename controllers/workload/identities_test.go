@@ -135,7 +135,9 @@ var _ = Describe("Pods without a lasting owner", func() {
 			}
 		}
 		Expect(w.reconcile(ref)).To(Succeed())
-		Expect(writes).To(And(BeNumerically(">", 0), BeNumerically("<=", 26)), "writes for 1,000 pods of one identity within a minute")
+		Expect(writes).To(
+			And(BeNumerically(">", 0), BeNumerically("<=", 26)), "writes for 1,000 pods of one identity within a minute",
+		)
 		GinkgoWriter.Printf("%d writes\n", writes)
 	})
 

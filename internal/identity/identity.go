@@ -76,7 +76,8 @@ func Title(platform string, values []string) string {
 	return platform + ": " + strings.Join(values, "/")
 }
 
-// hashBytes of a hash distinguish the identities of a namespace: two of a thousand share one with a chance of 1 in 10^18.
+// hashBytes of a hash distinguish the identities of a namespace: two of a thousand share one with a chance of 1 in
+// 10^13.
 const hashBytes = 8
 
 // maxReadable bounds the readable part of a name.

@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/workloadkind"
+	"github.com/memfit/memfit/test/budget"
 )
 
 // pod is the metadata of a pod: its name, then labels, and annotations after a "#".
@@ -47,8 +49,9 @@ func TestPlatforms(t *testing.T) {
 			"app.kubernetes.io/managed-by=tekton-pipelines", "tekton.dev/memberOf=tasks", "tekton.dev/pipeline=build-and-test",
 			"tekton.dev/pipelineRun=ci-x7k2p", "tekton.dev/pipelineTask=unit", "tekton.dev/task=go-test",
 			"tekton.dev/taskRun=ci-x7k2p-unit"), "tekton: build-and-test/unit"},
-		"a task of a pipeline that is embedded in its run": {"tekton.dev/v1 TaskRun/on-push-b4c6d-unit", pod("on-push-b4c6d-unit-pod",
-			"tekton.dev/pipeline=on-push-b4c6d", "tekton.dev/pipelineRun=on-push-b4c6d", "tekton.dev/pipelineTask=unit",
+		"a task of a pipeline that is embedded in its run": {"tekton.dev/v1 TaskRun/on-push-b4c6d-unit", pod(
+			"on-push-b4c6d-unit-pod", "tekton.dev/pipeline=on-push-b4c6d", "tekton.dev/pipelineRun=on-push-b4c6d",
+			"tekton.dev/pipelineTask=unit",
 			"tekton.dev/taskRun=on-push-b4c6d-unit"), "tekton: on-push/unit"},
 		"a task without a pipeline": {"tekton.dev/v1 TaskRun/lint-9wz2q", pod("lint-9wz2q-pod", "tekton.dev/task=lint",
 			"tekton.dev/taskRun=lint-9wz2q"), "tekton: lint"},
@@ -56,15 +59,16 @@ func TestPlatforms(t *testing.T) {
 			"tekton.dev/taskRun=lint-9wz2q"), "tekton: lint"},
 		"a step of a workflow": {"argoproj.io/v1alpha1 Workflow/train-kx8vd", pod("train-kx8vd-fit-model-2843519087",
 			"workflows.argoproj.io/workflow=train-kx8vd", "workflows.argoproj.io/completed=false"), "argo: train/fit-model"},
-		"a step of a CronWorkflow": {"argoproj.io/v1alpha1 Workflow/nightly-1764201600", pod("nightly-1764201600-load-77120934",
-			"workflows.argoproj.io/workflow=nightly-1764201600"), "argo: nightly/load"},
+		"a step of a CronWorkflow": {"argoproj.io/v1alpha1 Workflow/nightly-1764201600", pod(
+			"nightly-1764201600-load-77120934", "workflows.argoproj.io/workflow=nightly-1764201600"), "argo: nightly/load"},
 		"a workflow of one step": {"argoproj.io/v1alpha1 Workflow/hello-7dhtp", pod("hello-7dhtp",
 			"workflows.argoproj.io/workflow=hello-7dhtp"), "argo: hello"},
 		"a step whose pod's name does not show its template": {"argoproj.io/v1alpha1 Workflow/train-kx8vd",
 			pod("train-kx8vd-2843519087", "workflows.argoproj.io/workflow=train-kx8vd"), ""},
 		"a GitHub runner": {"actions.github.com/v1alpha1 EphemeralRunner/linux-large-4dqcm-runner-9xk2v",
 			pod("linux-large-4dqcm-runner-9xk2v", "actions-ephemeral-runner=True",
-				"actions.github.com/scale-set-name=linux-large", "actions.github.com/scale-set-namespace=ci"), "github: linux-large"},
+				"actions.github.com/scale-set-name=linux-large", "actions.github.com/scale-set-namespace=ci"),
+			"github: linux-large"},
 		"a GitLab job": {"v1 Pod/runner-xdnsadt3-project-2806-concurrent-0-rg4lh", pod(
 			"runner-xdnsadt3-project-2806-concurrent-0-rg4lh", "#job.runner.gitlab.com/id=16326",
 			"#job.runner.gitlab.com/name=test 2/5", "#project.runner.gitlab.com/id=2806"), "gitlab: 2806/test"},
@@ -91,7 +95,8 @@ func TestPlatforms(t *testing.T) {
 		"a pod of a JobSet": {"jobset.x-k8s.io/v1alpha2 JobSet/bert", pod("bert-node-0-0-x7k2p",
 			"jobset.sigs.k8s.io/jobset-name=bert", "jobset.sigs.k8s.io/replicatedjob-name=node"), "jobset: bert/node"},
 		"an agent's sandbox": {"agents.x-k8s.io/v1alpha1 Sandbox/python-m5zh6", pod("python-m5zh6",
-			"agents.x-k8s.io/sandbox-name-hash=10316c17", "agents.x-k8s.io/sandbox-template-ref-hash=0d20a304"), "sandbox: 0d20a304"},
+			"agents.x-k8s.io/sandbox-name-hash=10316c17", "agents.x-k8s.io/sandbox-template-ref-hash=0d20a304"),
+			"sandbox: 0d20a304"},
 		"a Deployment's pod with a pipeline's labels": {"apps/v1 Deployment/web", pod("web-1", "tekton.dev/pipeline=a",
 			"tekton.dev/pipelineTask=b"), ""},
 		"a bare pod":          {"v1 Pod/debug", pod("debug", "app=web"), ""},
@@ -127,7 +132,9 @@ func TestLabels(t *testing.T) {
 	if !found || id.String() != "labels: shop/unit" {
 		t.Errorf("identity is %q", id.String())
 	}
-	for name, m := range map[string]*metav1.ObjectMeta{"without": pod("a", "app=shop"), "empty": pod("a", "app=shop", "step=")} {
+	for name, m := range map[string]*metav1.ObjectMeta{
+		"without": pod("a", "app=shop"), "empty": pod("a", "app=shop", "step="),
+	} {
 		if id, found := Of(m, run, keys); found {
 			t.Errorf("%s the label: %q", name, id.String())
 		}
@@ -174,16 +181,26 @@ func FuzzOf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, kind, apiVersion, by, key, value, job string) {
 		m := pod(name, key+"="+value, "#"+gitlabJob+"="+job, "#"+gitlabProject+"="+value)
 		ref := memory.WorkloadRef{APIVersion: apiVersion, Kind: kind, Namespace: "ci", Name: by}
-		for _, keys := range [][]string{nil, {key}} {
-			id, found := Of(m, ref, keys)
-			if !found {
-				continue
-			}
-			got := id.Ref("ci").Name
-			if len(id.Values) == 0 || slices.Contains(id.Values, "") || len(got) > maxReadable+17 ||
-				strings.Trim(got, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || got[0] == '-' {
-				t.Errorf("%q is called %q", id.String(), got)
-			}
-		}
+		size := len(name) + len(kind) + len(apiVersion) + len(by) + len(key) + len(value) + len(job)
+		budget.Check(t, identityBudget, size, func() { checkNames(t, m, ref, key) })
 	})
+}
+
+// identityBudget is what finding the identity of any pod may take.
+var identityBudget = budget.Budget{Bytes: 64 << 10, PerByte: 64, CPU: time.Second}
+
+// checkNames checks what the identities of a pod are called.
+func checkNames(t *testing.T, m *metav1.ObjectMeta, ref memory.WorkloadRef, key string) {
+	t.Helper()
+	for _, keys := range [][]string{nil, {key}} {
+		id, found := Of(m, ref, keys)
+		if !found {
+			continue
+		}
+		got := id.Ref("ci").Name
+		if len(id.Values) == 0 || slices.Contains(id.Values, "") || len(got) > maxReadable+17 ||
+			strings.Trim(got, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || got[0] == '-' {
+			t.Errorf("%q is called %q", id.String(), got)
+		}
+	}
 }

@@ -17,8 +17,7 @@ import (
 type Platform struct {
 	// Name is that of the platform, and the beginning of the names of its records.
 	Name string
-	// Group and Kinds are those of the owner. A group of "" is the core group: the kind is Pod, of a pod without an owner
-	// or one that another pod owns.
+	// Group and Kinds are those of the owner. Without kinds, the pod has no owner, or another pod owns it.
 	Group string
 	Kinds []string
 	// Identifies describes the values, for the reference.
@@ -43,7 +42,7 @@ var platforms = []Platform{
 		Name: "tekton", Group: "tekton.dev", Kinds: []string{"TaskRun"},
 		Identifies: "label `tekton.dev/pipeline` (or the PipelineRun's name without its run), and " +
 			"`tekton.dev/pipelineTask` (or `tekton.dev/task`, or the TaskRun's name without its run)",
-		Source: "tektoncd/pipeline:docs/labels.md, pkg/reconciler/pipelinerun/pipelinerun.go",
+		Source: "tektoncd/pipeline:pkg/reconciler/pipelinerun/pipelinerun.go",
 		values: func(_ metav1.Object, l map[string]string, owner string) []string {
 			pipeline := l["tekton.dev/pipeline"]
 			if run := l["tekton.dev/pipelineRun"]; pipeline == run { // an embedded pipeline is called after its run
@@ -81,11 +80,10 @@ var platforms = []Platform{
 		},
 	},
 	{
-		Name: "gitlab", Kinds: []string{"Pod"},
+		Name: "gitlab",
 		Identifies: "annotations `project.runner.gitlab.com/id` and `job.runner.gitlab.com/name`, without the \"2/5\" of a " +
 			"parallel job",
-		Source: "gitlab-org/gitlab-runner (mirror gitlabhq/gitlab-runner):docs/executors/kubernetes/_index.md, " +
-			"executors/kubernetes/kubernetes.go",
+		Source: "gitlab-org/gitlab-runner:executors/kubernetes/kubernetes.go",
 		values: func(pod metav1.Object, _ map[string]string, _ string) []string {
 			project, job := pod.GetAnnotations()[gitlabProject], pod.GetAnnotations()[gitlabJob]
 			if project == "" || job == "" {
@@ -98,7 +96,7 @@ var platforms = []Platform{
 		},
 	},
 	{
-		Name: "jenkins", Kinds: []string{"Pod"},
+		Name: "jenkins",
 		Identifies: "label `jenkins/label`, without the build of a pod template that a pipeline declares",
 		Source:     "jenkinsci/kubernetes-plugin:src/main/java/org/csanchez/jenkins/plugins/kubernetes/PodTemplate.java",
 		values: func(_ metav1.Object, l map[string]string, _ string) []string {
@@ -112,7 +110,7 @@ var platforms = []Platform{
 		},
 	},
 	{
-		Name: "airflow", Kinds: []string{"Pod"},
+		Name: "airflow",
 		Identifies: "labels `dag_id` and `task_id`, beside `kubernetes_executor` or `kubernetes_pod_operator`",
 		Source: "apache/airflow:providers/cncf/kubernetes/src/airflow/providers/cncf/kubernetes/pod_generator.py, " +
 			"operators/pod.py",
@@ -124,7 +122,7 @@ var platforms = []Platform{
 		},
 	},
 	spark("sparkoperator.k8s.io", "SparkApplication"),
-	spark("", "Pod"), // spark-submit: the driver has no owner, and owns its executors
+	spark(""), // spark-submit: the driver has no owner, and owns its executors
 	{
 		Name: "ray", Group: "ray.io", Kinds: []string{"RayCluster"},
 		Identifies: "label `ray.io/cluster` without its run, and `ray.io/group`",
@@ -161,10 +159,10 @@ var platforms = []Platform{
 	},
 }
 
-// spark is the row of Spark for one kind of owner.
-func spark(group, kind string) Platform {
+// spark is the row of Spark for some kinds of owner.
+func spark(group string, kinds ...string) Platform {
 	return Platform{
-		Name: "spark", Group: group, Kinds: []string{kind},
+		Name: "spark", Group: group, Kinds: kinds,
 		Identifies: "label `sparkoperator.k8s.io/app-name` without its run, or `spark-app-name`, and `spark-role`",
 		Source: "kubeflow/spark-operator:pkg/common/spark.go, " +
 			"apache/spark:resource-managers/kubernetes/core/src/main/scala/org/apache/spark/deploy/k8s/KubernetesConf.scala",
@@ -184,7 +182,11 @@ func all(values ...string) []string {
 
 // identify returns what identifies a pod of this platform.
 func (p *Platform) identify(pod metav1.Object, owner memory.WorkloadRef) ([]string, bool) {
-	if workloadkind.Group(owner.APIVersion) != p.Group || !slices.Contains(p.Kinds, owner.Kind) {
+	mine := workloadkind.Group(owner.APIVersion) == p.Group && slices.Contains(p.Kinds, owner.Kind)
+	if len(p.Kinds) == 0 {
+		mine = workloadkind.IsPod(owner.APIVersion, owner.Kind)
+	}
+	if !mine {
 		return nil, false
 	}
 	values := slices.DeleteFunc(p.values(pod, pod.GetLabels(), owner.Name), func(v string) bool { return v == "" })

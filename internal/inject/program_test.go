@@ -94,11 +94,13 @@ func TestProgramOf(t *testing.T) {
 			}
 		})
 	}
-	if a, b := ProgramOf(pod(func(p *corev1.Pod) {
+	run := ProgramOf(pod(func(*corev1.Pod) {}), "app", true)
+	other := ProgramOf(pod(func(p *corev1.Pod) {
 		p.Spec.Containers[0].Args, p.Spec.Containers[0].Env[0].Value = []string{"--run=x7k2p"}, "run-x7k2p"
-	}), "app", true), ProgramOf(pod(func(p *corev1.Pod) { p.Spec.Containers[0].Image = "app:2" }), "app", true); a.ID !=
-		ProgramOf(pod(func(*corev1.Pod) {}), "app", true).ID || a.ID == b.ID {
-		t.Errorf("of two runs, the image distinguishes programs and the arguments do not: %s, %s", a.ID, b.ID)
+	}), "app", true)
+	image := ProgramOf(pod(func(p *corev1.Pod) { p.Spec.Containers[0].Image = "app:2" }), "app", true)
+	if run.ID != other.ID || run.ID == image.ID {
+		t.Errorf("programs of two runs: %s, %s, and of another image: %s", run.ID, other.ID, image.ID)
 	}
 	if p := ProgramOf(pod(func(*corev1.Pod) {}), "missing", false); p != (Program{}) {
 		t.Errorf("program of a container that is missing is %+v", p)
@@ -124,7 +126,8 @@ func TestTheRecordNamesTheProgramOfTheOwner(t *testing.T) {
 			}
 		}
 		in.Sizes = map[string]Offer{"app": {
-			Program: ProgramOf(once, "app", false).ID, Owner: ProgramOf(once, "app", false).Owner, Size: memory.Size{Limit: mib(300)},
+			Program: ProgramOf(once, "app", false).ID, Owner: ProgramOf(once, "app", false).Owner,
+			Size: memory.Size{Limit: mib(300)},
 		}}
 		if m := MakePlan(in).Edit("app").Memory; m == nil || m.Limit != mib(300) {
 			t.Errorf("a pod of the program that a size is for gets %v", m)

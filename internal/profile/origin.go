@@ -30,11 +30,13 @@ const (
 )
 
 // Values are the fields of sizing, tuning, drift and identity that are effective for the container called name, in
-// alphabetical order. They are those of [Profile.Container], which webhook and controllers ask; what is looked up here is only where
-// each of them stands. Of drift and identity, which are one for all containers, only what somebody said is listed.
+// alphabetical order. They are those of [Profile.Container], which webhook and controllers use; only where each of them
+// is set is found here. Of drift and identity, which are one for all containers, only what a profile sets is listed.
 func (n *Profile) Values(name string) []Value {
 	c := n.Container(name, nil)
-	inForce := fields(map[string]any{"sizing": c.Sizing, "tuning": c.Tuning, "drift": n.Spec.Drift, "identity": n.Spec.Identity})
+	inForce := fields(map[string]any{
+		"sizing": c.Sizing, "tuning": c.Tuning, "drift": n.Spec.Drift, "identity": n.Spec.Identity,
+	})
 	places := n.places(name)
 	var out []Value
 	for _, field := range slices.Sorted(maps.Keys(inForce)) {
@@ -69,7 +71,9 @@ func (n *Profile) places(name string) []said {
 }
 
 func declared(spec *v1alpha1.MemoryProfileSpec) map[string]string {
-	return fields(map[string]any{"sizing": spec.Sizing, "tuning": spec.Tuning, "drift": spec.Drift, "identity": spec.Identity})
+	return fields(map[string]any{
+		"sizing": spec.Sizing, "tuning": spec.Tuning, "drift": spec.Drift, "identity": spec.Identity,
+	})
 }
 
 // from is the nearest place that says value. A sidecar has values that no place says.

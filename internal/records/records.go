@@ -90,8 +90,8 @@ func BelongTo(refs []metav1.OwnerReference, of memory.WorkloadRef, uid types.UID
 	return owned && (uid == "" || uid == owner)
 }
 
-// Owners returns the reference that a record of this workload carries, so that the garbage collector removes it with its
-// workload; none for an identity, which has no object.
+// Owners returns the reference that a record of this workload carries, so that the garbage collector removes it with
+// its workload; none for an identity, which has no object.
 func Owners(of memory.WorkloadRef, uid types.UID) []metav1.OwnerReference {
 	if workloadkind.IsIdentity(of.APIVersion, of.Kind) {
 		return nil

@@ -94,7 +94,9 @@ func (d *decider) containers() {
 		d.v.status.Remedies = append(d.v.status.Remedies, d.v.unnamed[container])
 	}
 	observed := observedOf(d.v.liveHeaps, d.st.sizes(), d.v.found)
-	plan := inject.MakePlan(inject.Input{Pod: d.s.Template, Profile: d.s.Profile, Observed: observed, Created: true, PerRun: d.s.perRun()})
+	plan := inject.MakePlan(inject.Input{
+		Pod: d.s.Template, Profile: d.s.Profile, Observed: observed, Created: true, PerRun: d.s.perRun(),
+	})
 	managed := Managed(d.s.Profile, d.s.Template)
 	for _, c := range managed[:min(len(managed), MaxContainers)] {
 		in := d.input(c, plan, d.st.newest(c.Name))

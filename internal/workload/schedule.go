@@ -86,8 +86,8 @@ type Arrival struct {
 	Now, SteppedAt, RestUntil time.Time
 	// Pods is the number of the workload's pods.
 	Pods int
-	// Runs: the pods are runs of one identity. The webhook consults their kills itself, so that the next run is not created
-	// small while a step waits, and there may be a thousand runs in a minute.
+	// Runs: the pods are runs of one identity, of which there may be a thousand in a minute. The webhook consults their
+	// kills itself, so that the next run is not created small while a step waits.
 	Runs bool
 	// Ended: a container ended, or a kill was counted. OnlySamples: only samples and unchanged counters came.
 	Ended, OnlySamples bool

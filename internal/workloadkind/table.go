@@ -154,8 +154,8 @@ func Like(apiVersion, kind string) Kind {
 	return behavior
 }
 
-// What stands for the owner of pods that are identified by what they have in common (package identity). There is no such
-// object.
+// The workload of pods that are identified by what they have in common (package identity) is not an object; its records
+// name it like this.
 const (
 	IdentityAPIVersion = "memfit.dev/v1alpha1"
 	IdentityKind       = "PodIdentity"

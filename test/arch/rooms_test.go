@@ -414,7 +414,7 @@ var rooms = []room{
 	{
 		name: "kubectl-report", dir: "cmd/kubectl-memfit/internal/report", noStd: pure, // recommendations as text
 		ours: []string{
-			"api/v1alpha1", "cmd/kubectl-memfit/internal/listing", "internal/format", "internal/levers",
+			"api/v1alpha1", "cmd/kubectl-memfit/internal/listing", "internal/format", "internal/identity", "internal/levers",
 			"internal/memory", "internal/profile", "internal/runtimes",
 			"internal/workloadkind",
 		},
@@ -426,8 +426,9 @@ var rooms = []room{
 		name: "kubectl-inventory", dir: "cmd/kubectl-memfit/internal/inventory", noStd: pure, // what runs in a cluster
 		ours: []string{
 			"api/v1alpha1", "cmd/kubectl-memfit/internal/listing", "cmd/kubectl-memfit/internal/report",
-			"internal/constraints", "internal/format", "internal/inject", "internal/memory", "internal/profile",
-			"internal/quote", "internal/runtimes", "internal/suggest", "internal/workload", "internal/workloadkind",
+			"internal/constraints", "internal/format", "internal/identity", "internal/inject", "internal/memory",
+			"internal/profile", "internal/quote", "internal/runtimes", "internal/suggest", "internal/workload",
+			"internal/workloadkind",
 		},
 		outside: []string{
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",

@@ -4,6 +4,7 @@
 package pod
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -73,9 +74,13 @@ func admitted(t *testing.T, h *Injector, pod *corev1.Pod) *corev1.Pod {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := strings.Replace(string(reviewOf(raw)), `"namespace":"shop","operation"`, `"namespace":"ci","operation"`, 1)
-	a := asked(t, NewHandler(h), []byte(body))
-	if !a.Allowed || slices.ContainsFunc(a.Warnings, func(w string) bool { return strings.Contains(w, "internal error") }) {
+	r, err := readReview(bytes.Replace(reviewOf(raw), []byte(`"namespace":"shop"`), []byte(`"namespace":"ci"`), 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := h.Answer(t.Context(), &r)
+	failed := func(w string) bool { return strings.Contains(w, "internal error") }
+	if !a.Allowed || slices.ContainsFunc(a.Warnings, failed) {
 		t.Fatalf("%+v", a)
 	}
 	patch, err := jsonpatch.DecodePatch(a.Patch)
@@ -102,7 +107,8 @@ func killed(pod *corev1.Pod, at time.Time) *corev1.Pod {
 	pod.Status.Phase = corev1.PodFailed
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "step-main", State: corev1.ContainerState{
 		Terminated: &corev1.ContainerStateTerminated{
-			Reason: "OOMKilled", ExitCode: 137, StartedAt: metav1.NewTime(at.Add(-2 * time.Second)), FinishedAt: metav1.NewTime(at),
+			Reason: "OOMKilled", ExitCode: 137,
+			StartedAt: metav1.NewTime(at.Add(-2 * time.Second)), FinishedAt: metav1.NewTime(at),
 			ContainerID: "containerd://0",
 		},
 	}}}
@@ -188,7 +194,9 @@ func TestRaisedKeepsTheOffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	pending := h.Kills.Of(resolved.Ref)
-	for name, program := range map[string]string{"the same program": inject.ProgramOf(pod, "step-main", true).ID, "another": "x"} {
+	for name, program := range map[string]string{
+		"the same program": inject.ProgramOf(pod, "step-main", true).ID, "another": "x",
+	} {
 		offer := inject.Offer{Program: program}
 		offer.Size.Limit = 1 << 30
 		got := raised(resolved, map[string]inject.Offer{"step-main": offer}, pending, clock.Now())["step-main"]

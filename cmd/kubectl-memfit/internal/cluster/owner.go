@@ -47,6 +47,7 @@ func (c *Cluster) Owner(ctx context.Context, namespace, pod string) (*v1alpha1.W
 		}
 		owner = v1alpha1.WorkloadReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name}
 	}
+	owner = inventory.Identified(object, owner)
 	return &owner, nil
 }
 

@@ -63,6 +63,9 @@ func take(s Source, f Format) workload {
 	kind, known := workloadkind.Of(ref.APIVersion, ref.Kind)
 	w.kind = kind
 	switch {
+	case s.Recommendation.Status.Identity != nil:
+		w.refused = "its pods have an owner each, and no template that memfit knows; set the size where the platform takes " +
+			"that of a step, from kubectl memfit explain"
 	case known && len(kind.Template) == 0:
 		w.refused = "a " + ref.Kind + " has no pod template; set the size where the pod is made"
 	case !known:

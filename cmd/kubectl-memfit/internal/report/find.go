@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
@@ -51,6 +52,9 @@ func matching(
 }
 
 func isWorkload(rec *v1alpha1.MemoryRecommendation, asked string) bool {
+	if is := rec.Status.Identity; is != nil && identity.Title(is.Platform, is.Values) == asked {
+		return true
+	}
 	w := rec.Status.Workload
 	kind, name, typed := strings.Cut(asked, "/")
 	if !typed {
@@ -97,7 +101,19 @@ func severalNamespaces(recs []*v1alpha1.MemoryRecommendation) bool {
 	)
 }
 
-// Typed is a recommendation's workload as kubectl takes it: "deployment/web".
+// title is a workload as a heading: "Deployment shop/web", "tekton: build-and-test/unit in namespace ci".
+func title(namespace string, of v1alpha1.WorkloadReference, is *v1alpha1.PodIdentity) string {
+	if is != nil {
+		return identity.Title(is.Platform, is.Values) + " in namespace " + namespace
+	}
+	return fmt.Sprintf("%s %s/%s", of.Kind, namespace, of.Name)
+}
+
+// Typed is a recommendation's workload as kubectl takes it: "deployment/web". An identity has the name of its
+// recommendation.
 func Typed(rec *v1alpha1.MemoryRecommendation) string {
+	if rec.Status.Identity != nil {
+		return rec.Name
+	}
 	return workloadkind.Typed(rec.Status.Workload.Kind, rec.Status.Workload.Name)
 }

@@ -20,6 +20,8 @@ import (
 type History struct {
 	Namespace string
 	Workload  v1alpha1.WorkloadReference
+	// PodIdentity is what the pods have in common, where Workload is not their owner.
+	PodIdentity *v1alpha1.PodIdentity
 	// Applied is the condition: the present state.
 	Applied Finding
 	// Kills counts all OOM kills so far; Entries has the last ones.
@@ -45,7 +47,7 @@ func HistoryOf(rec *v1alpha1.MemoryRecommendation) History {
 	s := &rec.Status
 	h := History{
 		Namespace: rec.Namespace, Workload: rec.Status.Workload, Applied: finding(s.Conditions, v1alpha1.ConditionApplied),
-		Kills: s.OOMKills,
+		Kills: s.OOMKills, PodIdentity: s.Identity,
 	}
 	for i := range s.RecentChanges {
 		c := &s.RecentChanges[i]
@@ -100,7 +102,7 @@ func (h *History) Print(w io.Writer, o listing.Options) error {
 // Write prints it for people.
 func (h *History) Write(w io.Writer, colors listing.Colors) error {
 	p := &page{colors: colors}
-	p.heading(fmt.Sprintf("%s %s/%s", h.Workload.Kind, h.Namespace, h.Workload.Name))
+	p.heading(title(h.Namespace, h.Workload, h.PodIdentity))
 	if h.Applied.Reason != "" {
 		p.item("Now", fmt.Sprintf("Applied is %s (%s): %s", h.Applied.Status, h.Applied.Reason, h.Applied.Message))
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
@@ -106,7 +107,17 @@ func (r *Row) where() string {
 }
 
 // resource is a workload as kubectl -o name has it: "deployment.apps/web".
-func (r *Row) resource() string { return workloadkind.Resource(r.APIVersion, r.Kind, r.Name) }
+func (r *Row) resource() string {
+	if r.PodIdentity != nil {
+		return identity.Title(r.PodIdentity.Platform, r.PodIdentity.Values)
+	}
+	return workloadkind.Resource(r.APIVersion, r.Kind, r.Name)
+}
 
 // typed is the workload as kubectl takes it: "deployment/web".
-func (r *Row) typed() string { return workloadkind.Typed(r.Kind, r.Name) }
+func (r *Row) typed() string {
+	if r.PodIdentity != nil {
+		return r.Recommendation
+	}
+	return workloadkind.Typed(r.Kind, r.Name)
+}

@@ -35,6 +35,8 @@ type Row struct {
 	// Drift and Applied are the conditions DriftDetected and Applied.
 	Drift   Finding `json:"drift"`
 	Applied Finding `json:"applied"`
+	// PodIdentity is what the pods have in common, where the workload is not their owner.
+	PodIdentity *v1alpha1.PodIdentity `json:"podIdentity,omitempty"`
 	// Blocked is the condition Stalled while it is True: memfit does not manage the workload, and the rest is from before.
 	Blocked *Finding `json:"blocked,omitempty"`
 	// Waiting: a changed size is recommended, or one was to be carried out, and running pods do not have it.
@@ -95,7 +97,7 @@ func rowOf(cluster string, rec *v1alpha1.MemoryRecommendation) Row {
 		Stalls: s.Stalls, Stalled: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionMemoryStalled),
 		Drift:    finding(s.Conditions, v1alpha1.ConditionDriftDetected),
 		Applied:  finding(s.Conditions, v1alpha1.ConditionApplied),
-		Coverage: s.Coverage, Summary: s.Summary,
+		Coverage: s.Coverage, Summary: s.Summary, PodIdentity: s.Identity,
 	}
 	for i := range s.Containers {
 		c := &s.Containers[i]

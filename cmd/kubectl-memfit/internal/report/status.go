@@ -106,7 +106,7 @@ func problems(p *Profile) []string {
 	for i := range p.Status.Conditions {
 		c := &p.Status.Conditions[i]
 		bad := metav1.ConditionFalse
-		if c.Type == v1alpha1.ConditionConflicted {
+		if c.Type == v1alpha1.ConditionConflicted || c.Type == v1alpha1.ConditionIdentitiesBounded {
 			bad = metav1.ConditionTrue
 		}
 		if c.Status == bad && c.Type != v1alpha1.ConditionInjectionUpToDate {

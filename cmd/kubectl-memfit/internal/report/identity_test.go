@@ -1,0 +1,45 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
+)
+
+// TestIdentity: pods without a lasting owner are a row of their own, which is found by its title and by its name.
+func TestIdentity(t *testing.T) {
+	recs := []v1alpha1.MemoryRecommendation{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ci", Name: "tekton-build-unit-4b2f"},
+		Status: v1alpha1.MemoryRecommendationStatus{
+			Workload: v1alpha1.WorkloadReference{
+				APIVersion: "memfit.dev/v1alpha1", Kind: "PodIdentity", Name: "tekton-build-unit-4b2f",
+			},
+			Identity: &v1alpha1.PodIdentity{Platform: "tekton", Values: []string{"build", "unit"}}, OOMKills: 2,
+		},
+	}}
+	var out strings.Builder
+	s := NewStatus("", recs, nil)
+	if err := s.Write(&out, listing.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "tekton: build/unit") {
+		t.Errorf("status is\n%s", &out)
+	}
+	for _, asked := range []string{"tekton: build/unit", "tekton-build-unit-4b2f"} {
+		if rec, err := Find(recs, asked, "namespace ci"); err != nil || rec != &recs[0] {
+			t.Errorf("%q: %v", asked, err)
+		}
+	}
+	out.Reset()
+	h := HistoryOf(&recs[0])
+	if err := h.Write(&out, false); err != nil || !strings.Contains(out.String(), "tekton: build/unit in namespace ci") {
+		t.Errorf("history is\n%s%v", &out, err)
+	}
+}
