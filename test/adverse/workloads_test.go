@@ -98,6 +98,12 @@ func workloads() []workload {
 			objects: deployment("32Mi", holds("300Mi")), disturbedAtMost: 3, failedBefore: true,
 		},
 		{
+			name: "one-off-runs", story: "steps of a pipeline that need 100Mi and have 64Mi, each run with an owner of its own",
+			modes: []v1alpha1.SizingMode{onCreate, inPlace}, limit: 64 * mi, need: 95 * mi, within: 5 * time.Minute,
+			objects: func(string) []client.Object { return nil }, then: oneOffRuns, disturbedAtMost: 0,
+			limitAtMost: 400 * mi, failedBefore: true,
+		},
+		{
 			name: "crash-loop-early", story: "needs 310Mi at start, has 32Mi",
 			modes: []v1alpha1.SizingMode{recommendOnly, onCreate, inPlace, inPlaceOrEvict}, limit: 32 * mi, need: 310 * mi,
 			within: 5 * time.Minute, objects: deployment("32Mi", holds("300Mi")), disturbedAtMost: 3,

@@ -115,6 +115,14 @@ func (r *Row) resource() string {
 }
 
 // typed is the workload as kubectl takes it: "deployment/web".
+// title is the workload in the table, typed what the commands take.
+func (r *Row) title() string {
+	if r.PodIdentity != nil {
+		return r.resource()
+	}
+	return r.typed()
+}
+
 func (r *Row) typed() string {
 	if r.PodIdentity != nil {
 		return r.Recommendation

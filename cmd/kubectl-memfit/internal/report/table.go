@@ -68,7 +68,7 @@ func alarm(r *Row) string {
 
 func cells(r *Row) []string {
 	return []string{
-		r.typed(), r.Profile.Name, runtimesOf(r), limits(r), uses(r), kills(r), shapes(r), applied(r), requests(r),
+		r.title(), r.Profile.Name, runtimesOf(r), limits(r), uses(r), kills(r), shapes(r), applied(r), requests(r),
 		confidences(r), pods(r), r.Summary,
 	}
 }

@@ -1,0 +1,123 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package adverse
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+const (
+	// step takes 85 MiB, some 95 with its interpreter, keeps them for three seconds and ends.
+	step = `import time; x = bytearray(85<<20); time.sleep(3)`
+	// runsInARow and runsAtOnce are the runs of a step.
+	runsInARow = 5
+	runsAtOnce = 10
+)
+
+// oneOffRuns starts runs of a pipeline's step, each with an owner of its own: in a row, each as soon as the one before
+// has ended, as a retry is; then of another step, several at a time.
+func oneOffRuns(ctx context.Context, t *testing.T, s *trial) {
+	died := 0
+	for run := range runsInARow {
+		r := startRun(ctx, t, s.namespace, "row", run)
+		if r.await(ctx, t) {
+			died++
+		}
+		t.Logf("run %d in a row: created with %s, died: %t", run, r.limit, r.died)
+		s.look(ctx, t)
+	}
+	if died > 1 {
+		s.fail("%d of %d runs in a row died, at most 1 may", died, runsInARow)
+	}
+	var killed time.Time
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for run := range runsAtOnce {
+		before := time.Now()
+		r := startRun(ctx, t, s.namespace, "once", run)
+		mu.Lock()
+		seen := !killed.IsZero() && killed.Before(before)
+		mu.Unlock()
+		if seen && r.limit < s.workload.need {
+			s.fail("run %d was created with %s, %s after a kill was seen", run, r.limit, before.Sub(killed))
+		}
+		t.Logf("run %d at once: created with %s, after a kill was seen: %t", run, r.limit, seen)
+		all.Go(func() {
+			if r.await(ctx, t) {
+				mu.Lock()
+				defer mu.Unlock()
+				if killed.IsZero() {
+					killed = time.Now()
+				}
+			}
+		})
+		time.Sleep(400 * time.Millisecond) // as a controller does that starts them one after the other
+	}
+	all.Wait()
+	s.look(ctx, t)
+}
+
+// oneOffRun is a run of a step.
+type oneOffRun struct {
+	key   client.ObjectKey
+	limit memory.Bytes
+	died  bool
+}
+
+// startRun creates the pod of a run, as the controller of TaskRuns labels it.
+func startRun(ctx context.Context, t *testing.T, namespace, task string, run int) *oneOffRun {
+	t.Helper()
+	taskRun := fmt.Sprintf("ci-%d-%s", run, task)
+	spec := podSpec("64Mi", python(step))
+	spec.RestartPolicy = corev1.RestartPolicyNever
+	spec.Containers[0].Env = []corev1.EnvVar{{Name: "RUN", Value: taskRun}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: taskRun + "-pod",
+		Labels: map[string]string{
+			"app": appName, "tekton.dev/pipeline": "build", "tekton.dev/pipelineTask": task, "tekton.dev/taskRun": taskRun,
+		},
+		Annotations: map[string]string{v1alpha1.ProfileAnnotation: profileName},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "tekton.dev/v1", Kind: "TaskRun", Name: taskRun, UID: types.UID("uid-of-" + taskRun), Controller: new(true),
+		}},
+	}, Spec: spec}
+	if err := k8s.Create(ctx, pod); err != nil {
+		t.Fatalf("creating pod %s: %v", pod.Name, err)
+	}
+	return &oneOffRun{key: client.ObjectKeyFromObject(pod), limit: sizeOf(pod).Limit}
+}
+
+// await waits until the run has ended, and reports whether it was OOM-killed.
+func (r *oneOffRun) await(ctx context.Context, t *testing.T) bool {
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		var pod corev1.Pod
+		if err := k8s.Get(ctx, r.key, &pod); err != nil {
+			t.Errorf("reading pod %s: %v", r.key, err)
+			return false
+		}
+		switch pod.Status.Phase {
+		case corev1.PodFailed:
+			r.died = true
+			return true
+		case corev1.PodSucceeded:
+			return false
+		}
+	}
+	t.Errorf("pod %s did not end within three minutes", r.key)
+	return false
+}
