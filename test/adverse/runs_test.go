@@ -66,7 +66,7 @@ func oneOffRuns(ctx context.Context, t *testing.T, s *trial) {
 				}
 			}
 		})
-		time.Sleep(400 * time.Millisecond) // as a controller does that starts them one after the other
+		time.Sleep(1500 * time.Millisecond) // so that the first is killed while some are still to be created
 	}
 	all.Wait()
 	s.look(ctx, t)
@@ -93,7 +93,8 @@ func startRun(ctx context.Context, t *testing.T, namespace, task string, run int
 		},
 		Annotations: map[string]string{v1alpha1.ProfileAnnotation: profileName},
 		OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: "tekton.dev/v1", Kind: "TaskRun", Name: taskRun, UID: types.UID("uid-of-" + taskRun), Controller: new(true),
+			APIVersion: "tekton.dev/v1", Kind: "TaskRun", Name: taskRun, UID: types.UID("uid-of-" + taskRun),
+			Controller: new(true),
 		}},
 	}, Spec: spec}
 	if err := k8s.Create(ctx, pod); err != nil {
