@@ -347,12 +347,7 @@ func newSimNode(
 ) *simNode {
 	t.Helper()
 	name := nodeName(index)
-	as := rest.CopyConfig(config)
-	as.Impersonate = rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:memfit-agent:memfit-agent",
-		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:memfit-agent", "system:authenticated"},
-		Extra:    map[string][]string{"authentication.kubernetes.io/node-name": {name}},
-	}
+	as := agentOf(config, name)
 	as.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		r := counting
 		r.next = next
