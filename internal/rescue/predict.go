@@ -103,20 +103,32 @@ func (w *Watch) Predict(limit memory.Bytes) Prediction {
 // was not raised yet, or the limit or the expected kill has changed much since. ceiling is what the container needs at
 // most by what is known of its runtime; 0: nothing is.
 func (w *Watch) Due(limit, ceiling memory.Bytes, horizon time.Duration) (Prediction, bool) {
+	if !w.near(limit) {
+		return Prediction{Left: never}, false
+	}
 	p := w.Predict(limit)
 	fits := 0 < ceiling && ceiling <= limit && p.Demand <= ceiling
 	return p, p.within(horizon) && !fits && !w.teeth.turned(&p) && !w.raised(&p)
 }
 
+// near reports whether enough of the limit is needed for an alarm.
+func (w *Watch) near(limit memory.Bytes) bool {
+	return w.count > 0 && limit > 0 && w.back(0).demand >= limit.Percent(nearPercent)
+}
+
 // Soon reports whether the limit may be reached within a time: by the growth that [Watch.Due] uses, or by that of the
 // last interval alone, which may be a step. It decides how often to read.
 func (w *Watch) Soon(limit memory.Bytes, within time.Duration) bool {
-	p := w.Predict(limit)
+	var gained memory.Bytes // in the last interval
 	if w.count > 1 {
-		now, before := w.back(0), w.back(1)
-		if gained := now.demand.Minus(before.demand); gained >= gainLeast {
-			p.PerSecond = max(p.PerSecond, perSecond(gained, now.at.Sub(before.at)))
-		}
+		gained = w.back(0).demand.Minus(w.back(1).demand)
+	}
+	if limit <= 0 || gained < gainLeast && !w.near(limit) {
+		return false
+	}
+	p := w.Predict(limit)
+	if gained >= gainLeast {
+		p.PerSecond = max(p.PerSecond, perSecond(gained, w.back(0).at.Sub(w.back(1).at)))
 	}
 	return p.within(within)
 }
@@ -129,7 +141,7 @@ func (w *Watch) Forget() { w.last.Limit = 0 }
 
 // within reports whether the limit is reached within the horizon.
 func (p *Prediction) within(horizon time.Duration) bool {
-	if p.Limit <= 0 || p.PerSecond <= 0 || p.Demand < p.Limit.Percent(nearPercent) {
+	if p.PerSecond <= 0 {
 		return false
 	}
 	room := p.Limit.Minus(p.Demand).Minus(min(reserveMost, p.Limit/reserveShare))
