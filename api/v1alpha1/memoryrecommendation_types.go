@@ -439,8 +439,8 @@ type ChangeRecord struct {
 	// +optional
 	Change string `json:"change,omitempty"`
 	// kind is the outcome: Resized, Replaced (by eviction), NotResized, Reverted, ConflictingWriter (another writer
-	// changed the pod) or RestartedForMemory.
-	// +kubebuilder:validation:Enum=Resized;Replaced;NotResized;Reverted;ConflictingWriter;RestartedForMemory
+	// changed the pod), RestartedForMemory, MemoryLoaned or LoanReturned (sizing.rescue).
+	// +kubebuilder:validation:Enum=Resized;Replaced;NotResized;Reverted;ConflictingWriter;RestartedForMemory;MemoryLoaned;LoanReturned
 	Kind string `json:"kind"`
 	// pod is the last one that it happened to.
 	Pod string `json:"pod"`

@@ -36,6 +36,8 @@ type Watcher struct {
 	Cache cache.Cache
 	// Workload returns the workload of a pod; not ok: none that memfit governs.
 	Workload func(pod types.UID) (w memory.WorkloadRef, ok bool)
+	// OnAlarm is called with each snapshot whose alarm is new; it must not wait. Nil: nobody is interested.
+	OnAlarm func(*v1alpha1.MemorySnapshot)
 	// Clock triggers the next attempt.
 	Clock clock.Clock
 
@@ -88,10 +90,12 @@ func (w *Watcher) begin(ctx context.Context, queue interface{ Enqueue(...memory.
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			w.known.Add(1)
+			w.alarmed(nil, obj)
 			news(obj)
 		},
 		DeleteFunc: func(any) { w.known.Add(-1) },
 		UpdateFunc: func(before, after any) {
+			w.alarmed(before, after)
 			if !informers.SameSnapshot(before, after) {
 				news(after)
 			}
@@ -103,6 +107,19 @@ func (w *Watcher) begin(ctx context.Context, queue interface{ Enqueue(...memory.
 	synced := registration.HasSynced
 	w.synced.Store(&synced)
 	return nil
+}
+
+// alarmed hands on a snapshot with an alarm that the version before it did not have.
+func (w *Watcher) alarmed(before, after any) {
+	s, ok := after.(*v1alpha1.MemorySnapshot)
+	if !ok || w.OnAlarm == nil || s.Status.Alarm == nil {
+		return
+	}
+	old, had := before.(*v1alpha1.MemorySnapshot)
+	if had && old.UID == s.UID && old.Status.Alarm != nil && old.Status.Alarm.Sequence == s.Status.Alarm.Sequence {
+		return
+	}
+	w.OnAlarm(s)
 }
 
 // Of is what the agents of their nodes wrote of pods, by UID; nil: nothing. A pod of a StatefulSet has the name of the

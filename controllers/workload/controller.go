@@ -71,6 +71,8 @@ type Reconciler struct {
 	// Settings say how often and for how long.
 	Settings Settings
 
+	// Loans knows the loans of all workloads; nil: nobody asks.
+	Loans *LoanBook
 	// Problems are the workloads whose profile is unavailable.
 	Problems ProfileProblems
 	// Recorder writes Events; nil: none are written.
@@ -258,6 +260,7 @@ func (r *Reconciler) done(ref memory.WorkloadRef, e *entry, f *workload.Effects)
 	if r.Sources.Past != nil && e.state.KnowsPast() {
 		r.Sources.Past.Forget(ref)
 	}
+	r.lent(ref, e)
 	r.Metrics.killed(ref, f.Kills)
 	r.Metrics.stalled(ref, f.NewStalls, f.Stalls)
 	r.Metrics.shaped(ref, f.Shapes)

@@ -24,6 +24,7 @@ const (
 	timeToLimit
 	outlierReplicas
 	stalledPods
+	loaned
 	gaugeKinds
 )
 
@@ -54,6 +55,10 @@ var about = [gaugeKinds]struct{ name, help string }{
 	stalledPods: {
 		"memfit_workload_stalled_pods",
 		"Pods in which a container is stalled just below its limit. Absent until the first stall.",
+	},
+	loaned: {
+		"memfit_loaned_bytes", "By how much limits of running pods are higher on loan (sizing.rescue); absent while nothing " +
+			"is lent.",
 	},
 }
 

@@ -58,6 +58,9 @@ func (r *Reconciler) drop(w memory.WorkloadRef) {
 	r.states.drop(w)
 	r.overdue.done(w)
 	r.Metrics.forget(w)
+	if r.Loans != nil {
+		r.Loans.set(w, nil)
+	}
 	if r.Sources.Past != nil {
 		r.Sources.Past.Forget(w)
 	}

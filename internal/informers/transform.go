@@ -264,16 +264,26 @@ func OurAnnotations(annotations map[string]string) map[string]string {
 	return kept
 }
 
-// slimNode keeps what it takes to ask a kubelet, and how much memory pods may have there.
+// slimNode keeps what it takes to ask a kubelet, how much memory pods may have there, and whether it is short of it.
 func slimNode(in any) (any, error) {
 	if node, ok := in.(*corev1.Node); ok {
 		node.ManagedFields, node.Labels, node.Annotations, node.Spec = nil, nil, nil, corev1.NodeSpec{}
 		node.Status = corev1.NodeStatus{
 			Addresses: node.Status.Addresses, DaemonEndpoints: node.Status.DaemonEndpoints,
-			Allocatable: shared.memory(node.Status.Allocatable),
+			Allocatable: shared.memory(node.Status.Allocatable), Conditions: pressure(node.Status.Conditions),
 		}
 	}
 	return in, nil
+}
+
+// pressure keeps the condition that the node is short of memory, while it is: such a node is lent nothing.
+func pressure(conditions []corev1.NodeCondition) []corev1.NodeCondition {
+	for _, c := range conditions {
+		if c.Type == corev1.NodeMemoryPressure && c.Status == corev1.ConditionTrue {
+			return []corev1.NodeCondition{{Type: c.Type, Status: c.Status}}
+		}
+	}
+	return nil
 }
 
 // SlimRecommendation keeps what the webhook and the summary of a profile read. The workload reconciler, which writes

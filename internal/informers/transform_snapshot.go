@@ -19,7 +19,9 @@ func slimSnapshot(in any) (any, error) {
 		return in, nil
 	}
 	s.ManagedFields, s.Annotations, s.Labels = nil, nil, nil
-	kept := v1alpha1.MemorySnapshotStatus{NodeName: s.Status.NodeName, ObservedTime: s.Status.ObservedTime}
+	kept := v1alpha1.MemorySnapshotStatus{
+		NodeName: s.Status.NodeName, ObservedTime: s.Status.ObservedTime, Alarm: s.Status.Alarm,
+	}
 	for i := range s.Status.Containers {
 		c := &s.Status.Containers[i]
 		kept.Containers = append(kept.Containers, v1alpha1.ContainerSnapshot{

@@ -155,6 +155,12 @@ func (d *decider) waitsForNoBudget(ch *change) bool {
 	return urgent
 }
 
+// Left is what may still be raised of the budget; 0: nothing, or there is no such bound.
+func (a *Allowance) Left(own []Spent, now time.Time) memory.Bytes {
+	bytes, _ := SumOf(Recent(slices.Concat(a.Others, own), now))
+	return a.Budget.Bytes.Minus(bytes)
+}
+
 // spend notes what is taken of the budget, if there is one.
 func (d *decider) spend(cost Spent) {
 	if d.Allowance == nil || cost.Bytes == 0 && cost.Pods == 0 {

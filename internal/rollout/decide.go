@@ -91,6 +91,7 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 		!recommend.Differs(now, limit, desired.Policy) {
 		to.Limit = c.Spec.Limit // it is near enough: if anything, the request is to change
 	}
+	to = d.keepLoans(pod, c, to)
 	to, _ = desired.Policy.Bound(to, now) // the owner's word is the last for each pod, whatever the others have
 	if pod.QoS == "Guaranteed" && !pod.limited() {
 		to.Request = to.Limit
@@ -407,7 +408,7 @@ func (d *decider) words() (upToDate bool, reason, message string) {
 	case e != nil && e.Decrease && len(e.Steps) > 0:
 		return len(d.wanting) == 0, v1alpha1.ReasonWatching, d.watching()
 	case d.reason == v1alpha1.ReasonUpToDate || len(d.wanting) == 0:
-		return true, v1alpha1.ReasonUpToDate, "Every running pod has the recommended size"
+		return true, v1alpha1.ReasonUpToDate, "Every running pod has the recommended size" + d.onLoan()
 	case d.reason != "":
 		return false, d.reason, d.others(d.message)
 	}

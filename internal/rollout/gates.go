@@ -219,7 +219,7 @@ func (d *decider) conflict(*change) Verdict {
 func (d *decider) noEvidence(ch *change) Verdict {
 	r, lowers := &ch.Recommendation, ch.kind&lowerings != 0
 	switch {
-	case ch.bound:
+	case ch.bound || d.returnsLoan(ch):
 	case r.Decision == recommend.Hold && (lowers || ch.lowersRequest()):
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence, r.Summary}
 	case lowers && r.Evidence.Window < period.Day.Duration() && !ch.rollsBack():
@@ -267,7 +267,7 @@ func (d *decider) coolingDown(ch *change) Verdict {
 	// What is used beyond the request was promised to others. A pod may do so although the one that was sampled does not.
 	overdue := ch.c.Demand > ch.from.Request && ch.to.Request > ch.from.Request && ch.to.Limit == ch.from.Limit
 	switch {
-	case d.State.LastChange.IsZero() || !d.Now.Before(next) || ch.urgent || ch.bound:
+	case d.State.LastChange.IsZero() || !d.Now.Before(next) || ch.urgent || ch.bound || d.returnsLoan(ch):
 	case under && d.State.Rollout.Decrease == (ch.kind&lowerings != 0):
 	case ch.kind&restarting == 0 && (ch.Recommendation.UseAboveRequest || overdue || ch.rollsBack()):
 	default:

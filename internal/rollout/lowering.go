@@ -214,15 +214,18 @@ func (o *observation) watchFrom(pod *Pod, from, to map[string]memory.Size, began
 // that still has the old size. The node's clock decides nothing: one that is behind by a minute puts a kill before the
 // change that caused it.
 func (o *observation) killed() (l Lowering, pod Pod, why string) {
-	for _, k := range o.kills {
+	for _, k := range slices.Concat(o.kills, o.state.prevented()) {
 		for _, old := range o.state.Lowerings {
 			if !old.of(k.Container.Container, k.Program) || later(k.Time, k.Seen).Before(old.At) ||
 				k.Limit == 0 || k.Limit >= old.From.Limit || why != "" && old.From.Limit >= l.From.Limit {
 				continue
 			}
 			died := "was OOM killed"
-			if k.Kind == memory.OOMStall {
+			switch k.Kind {
+			case memory.OOMStall:
 				died = "stalled"
+			case notKilled:
+				died = "needed more (sizing.rescue)"
 			}
 			l, pod = old, Pod{Name: k.Container.Pod, UID: k.Container.UID}
 			why = fmt.Sprintf("pod %s %s at it at %s; the change began at %s", k.Container.Pod, died,

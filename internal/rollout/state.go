@@ -41,6 +41,9 @@ type State struct {
 	// Spent is what was taken of the change budget of the cluster within the last hour. It is written down before anything
 	// is done, so that a memfit that dies on the way does not take it again. At most maxSpent.
 	Spent []Spent `json:"spent,omitempty"`
+	// Loans are higher limits of single containers (sizing.rescue), oldest first: those that last, and those of the last
+	// hour. At most maxLoans.
+	Loans []Loan `json:"loans,omitempty"`
 }
 
 // Rollout is one change of a workload's pods to one set of sizes.
@@ -306,6 +309,7 @@ func (s *State) clone() State {
 		c.Restart = &r
 	}
 	c.Reverts, c.Refusals, c.Lowerings = slices.Clone(s.Reverts), slices.Clone(s.Refusals), slices.Clone(s.Lowerings)
+	c.Loans = slices.Clone(s.Loans)
 	return c
 }
 
@@ -336,7 +340,7 @@ type plain State
 func (s *State) MarshalJSON() ([]byte, error) {
 	if s.Rollout == nil && s.LastChange.IsZero() && len(s.Reverts) == 0 && len(s.Refusals) == 0 &&
 		s.ConflictingWriter == nil && s.Restart == nil && len(s.Changes) == 0 && len(s.Spent) == 0 &&
-		len(s.Lowerings) == 0 {
+		len(s.Lowerings) == 0 && len(s.Loans) == 0 {
 		return []byte("null"), nil
 	}
 	return json.Marshal(plain(*s))
@@ -353,6 +357,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	s.Changes = s.Changes[max(0, len(s.Changes)-maxChanges):]
 	s.Spent = bounded(s.Spent)
 	s.Lowerings = s.Lowerings[max(0, len(s.Lowerings)-maxLowerings):]
+	s.Loans = s.Loans[max(0, len(s.Loans)-maxLoans):]
 	if x := s.Rollout; x != nil {
 		x.Steps = x.Steps[max(0, len(x.Steps)-maxWatched):]
 		for _, sizes := range []*map[Key]memory.Size{&x.Targets, &x.Before} {

@@ -219,12 +219,16 @@ const (
 	ConflictingWriter FindingKind = v1alpha1.EventConflictingWriter
 	// Fresh: a pod that was evicted for its memory has a successor that is ready. It is kept as a change, and no event.
 	Fresh FindingKind = v1alpha1.EventRestartedForMemory
+	// Loaned: a container got a higher limit before the kernel would have killed it. It is kept as a change; its Event is
+	// of whoever sent it. Returned: the loan has ended.
+	Loaned   FindingKind = v1alpha1.EventMemoryLoaned
+	Returned FindingKind = v1alpha1.EventLoanReturned
 )
 
 // Known reports whether this version knows a kind. What a newer one kept may have others.
 func (k FindingKind) Known() bool {
 	switch k {
-	case Resized, Replaced, NotResized, Reverted, ConflictingWriter, Fresh:
+	case Resized, Replaced, NotResized, Reverted, ConflictingWriter, Fresh, Loaned, Returned:
 		return true
 	}
 	return false

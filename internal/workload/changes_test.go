@@ -47,6 +47,7 @@ func TestChangesFitTheAPI(t *testing.T) {
 
 	kinds := []rollout.FindingKind{
 		rollout.Resized, rollout.Replaced, rollout.NotResized, rollout.Reverted, rollout.ConflictingWriter, rollout.Fresh,
+		rollout.Loaned, rollout.Returned,
 	}
 	var state rollout.State
 	for _, kind := range append(kinds, "FromTheFuture") {

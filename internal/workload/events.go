@@ -227,7 +227,7 @@ func RefusedPod(o memory.Workload, pod *corev1.Pod, a rollout.Action, why string
 // found reports what became of a change, on the pod and on its workload.
 func found(o memory.Workload, f rollout.Finding) Event {
 	kind := corev1.EventTypeWarning
-	if f.Kind == rollout.Resized || f.Kind == rollout.Replaced {
+	if f.Kind == rollout.Resized || f.Kind == rollout.Replaced || f.Kind == rollout.Returned {
 		kind = corev1.EventTypeNormal
 	}
 	return Event{

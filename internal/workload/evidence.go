@@ -214,7 +214,11 @@ func (st *State) hold(governed []*corev1.Pod) {
 					continue
 				}
 				if spec, _ := containerOf(pod, name); spec != nil {
-					held = held.Max(sizeOf(spec.Resources))
+					size := sizeOf(spec.Resources)
+					if from, _, on := st.rollout.Lent(pod.UID, name); on {
+						size = from // a loan is one pod's
+					}
+					held = held.Max(size)
 				}
 			}
 			if held != (memory.Size{}) {

@@ -1,0 +1,282 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
+	"github.com/memfit/memfit/internal/rollout"
+	"github.com/memfit/memfit/internal/workload"
+)
+
+// ErrNotLoaded means that the workload's past is not read yet, as moments after a change of leader, or that it is
+// unknown whether the last write succeeded. Its reconcile was asked for; ask again after it.
+var ErrNotLoaded = errors.New("the workload's checkpoint is not read yet")
+
+// Lending is what a loan is decided from, besides what the caller knows.
+type Lending struct {
+	Owner memory.Workload
+	// Loans are those of the workload that last, and those of the last hour. Program is what the container runs; empty:
+	// unknown.
+	Loans   []rollout.Loan
+	Program string
+	// Budget is what the change budget of the cluster leaves. Bounded: there is one. BudgetUnknown: what was spent before
+	// memfit started is being read.
+	Budget                 memory.Bytes
+	Bounded, BudgetUnknown bool
+}
+
+// Lend writes a loan to one container into the workload's checkpoint and then resizes its pod, if decide returns one.
+// decide may be called more than once and must be free of side effects. The checkpoint is written under its optimistic
+// lock, and the resize names the previous size: of two leaders one lends. A loan that was written and not sent is
+// returned by decide again and sent without another entry.
+func (r *Reconciler) Lend(
+	ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
+	decide func(Lending) (loan *rollout.Loan, why string),
+) error {
+	loan, owner, err := r.writeLoan(ctx, ref, pod, container, decide)
+	if err != nil || loan == nil {
+		return err
+	}
+	a := rollout.Action{Pod: pod.Name, UID: pod.UID, Sizes: map[string]memory.Size{container: loan.To}}
+	sent := r.Executor.Resize(ctx, pod, a.Sizes)
+	switch o, uncertain := workload.OutcomeOf(a, sent); {
+	case sent == nil:
+		r.Metrics.applied(ref, actionName(a))
+	case errors.Is(sent, errChanged) || o.Kind != workload.Outcome{}.Kind:
+		return errors.Join(notLent(o, sent), r.takeBack(ctx, owner, loan))
+	default:
+		return fmt.Errorf("resizing pod %s/%s: %w", pod.Namespace, pod.Name, uncertain)
+	}
+	if r.PodSource != nil {
+		r.PodSource.Enqueue(ref)
+	}
+	return nil
+}
+
+// NotLentError is why the API server did not take a loan.
+type NotLentError struct{ Why string }
+
+func (e *NotLentError) Error() string { return "the loan was not given: " + e.Why }
+
+func notLent(o workload.Outcome, err error) error {
+	if o.Why != "" {
+		return &NotLentError{o.Why}
+	}
+	return &NotLentError{err.Error()}
+}
+
+// writeLoan saves the loan that decide returns; nil: there is none.
+func (r *Reconciler) writeLoan(
+	ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
+	decide func(Lending) (*rollout.Loan, string),
+) (loan *rollout.Loan, owner memory.Workload, err error) {
+	e, known := r.states.get(ref)
+	if !known {
+		return nil, owner, r.notLoaded(ref)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.suspect {
+		return nil, owner, r.notLoaded(ref)
+	}
+	owner = memory.Workload{Ref: ref, UID: e.owner}
+	of := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
+	var next *workload.State
+	try := func(a *rollout.Allowance) []rollout.Spent {
+		in := Lending{Owner: owner, Loans: e.state.Loans(), Program: e.state.ProgramOf(of)}
+		if a != nil {
+			in.Bounded, in.BudgetUnknown = a.Budget.Bytes > 0, a.Unknown
+			in.Budget = a.Left(e.state.Spent(), r.Clock.Now())
+		}
+		var why string
+		loan, why = decide(in)
+		next = e.state.AtRest()
+		if loan != nil && !written(in.Loans, loan) {
+			next.Lend(*loan, why, a != nil)
+		}
+		return next.Spent()
+	}
+	if b := r.Executor.ChangeBudget; b != nil {
+		b.reserve(ref, try)
+	} else {
+		try(nil)
+	}
+	if loan == nil {
+		return nil, owner, nil
+	}
+	err = r.save(ctx, owner, e, next, r.Clock.Now())
+	if err != nil {
+		return nil, owner, errors.Join(err, r.notLoaded(ref)) // another leader may have written it
+	}
+	r.lent(ref, e)
+	return loan, owner, nil
+}
+
+// written reports whether a loan is in the checkpoint already.
+func written(loans []rollout.Loan, l *rollout.Loan) bool {
+	return slices.ContainsFunc(loans, func(old rollout.Loan) bool {
+		return old.UID == l.UID && old.Container == l.Container && old.Sequence == l.Sequence
+	})
+}
+
+// notLoaded asks for the reconcile that reads the checkpoint.
+func (r *Reconciler) notLoaded(ref memory.WorkloadRef) error {
+	if r.PodSource != nil {
+		r.PodSource.enqueue(ref, priorityKill)
+	}
+	return ErrNotLoaded
+}
+
+// takeBack removes a loan that was not sent from the checkpoint.
+func (r *Reconciler) takeBack(ctx context.Context, owner memory.Workload, l *rollout.Loan) error {
+	e, known := r.states.get(owner.Ref)
+	if !known {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	next := e.state.AtRest()
+	next.NotLent(l.UID, l.Container, l.Sequence)
+	if b := r.Executor.ChangeBudget; b != nil {
+		b.reserve(owner.Ref, func(*rollout.Allowance) []rollout.Spent { return next.Spent() })
+	}
+	if err := r.save(ctx, owner, e, next, r.Clock.Now()); err != nil {
+		return fmt.Errorf("removing a loan that was not sent: %w", err)
+	}
+	r.lent(owner.Ref, e)
+	return nil
+}
+
+// lent tells the book and the metrics about the loans of a workload.
+func (r *Reconciler) lent(ref memory.WorkloadRef, e *entry) {
+	loans := e.state.Loans()
+	if r.Loans != nil {
+		r.Loans.set(ref, loans)
+	}
+	r.Metrics.lent(ref, loans)
+}
+
+// LoanBook knows the loans of all workloads, as their checkpoints have them, so that loans to one node are bounded.
+// Safe for concurrent use.
+type LoanBook struct {
+	// APIReader reads the checkpoints from the API server.
+	APIReader client.Reader
+
+	mu    sync.Mutex
+	known bool
+	loans map[client.ObjectKey][]rollout.Loan
+}
+
+// Recall reads the loans from all checkpoints. One that cannot be decoded counts nothing: its workload is not changed
+// until its checkpoint is fixed.
+func (b *LoanBook) Recall(ctx context.Context) error {
+	found := map[client.ObjectKey][]rollout.Loan{}
+	page := &v1alpha1.MemoryCheckpointList{}
+	for {
+		if err := b.APIReader.List(ctx, page, client.Limit(checkpointPage), client.Continue(page.Continue)); err != nil {
+			return fmt.Errorf("listing MemoryCheckpoints: %w", err)
+		}
+		for i := range page.Items {
+			c := &page.Items[i]
+			var sizing rollout.State
+			if len(c.Status.Sizing) == 0 || c.Status.Version > v1alpha1.CheckpointVersion {
+				continue
+			}
+			if err := json.Unmarshal(c.Status.Sizing, &sizing); err != nil {
+				logf.FromContext(ctx).Error(err, "Loans not counted", "checkpoint", client.ObjectKeyFromObject(c))
+				continue
+			}
+			if len(sizing.Loans) > 0 {
+				found[client.ObjectKeyFromObject(c)] = sizing.Loans
+			}
+		}
+		if page.Continue == "" {
+			break
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for key, loans := range b.loans {
+		found[key] = loans // written meanwhile
+	}
+	b.loans, b.known = found, true
+	return nil
+}
+
+func (b *LoanBook) set(of memory.WorkloadRef, loans []rollout.Loan) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := client.ObjectKey{Namespace: of.Namespace, Name: policy.RecordName(of)}
+	switch {
+	case b.loans == nil:
+		b.loans = map[client.ObjectKey][]rollout.Loan{}
+		fallthrough
+	case len(loans) > 0 || !b.known:
+		b.loans[key] = loans
+	default:
+		delete(b.loans, key)
+	}
+}
+
+// On is what pods of a node have on loan, and what was lent there within the last hour, returned or not. Known is false
+// until the checkpoints were read.
+func (b *LoanBook) On(node string, now time.Time) (outstanding, lastHour memory.Bytes, known bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, loans := range b.loans {
+		for i := range loans {
+			l := &loans[i]
+			if l.Node != node {
+				continue
+			}
+			if l.Returned.IsZero() {
+				outstanding = outstanding.Plus(l.Extra())
+			}
+			if now.Sub(l.At) < time.Hour {
+				lastHour = lastHour.Plus(l.Extra())
+			}
+		}
+	}
+	return outstanding, lastHour, b.known
+}
+
+// loanedBytes are the bytes on loan, by container.
+func loanedBytes(loans []rollout.Loan) map[string]memory.Bytes {
+	all := map[string]memory.Bytes{}
+	for i := range loans {
+		l := &loans[i]
+		now := all[l.Container]
+		if l.Returned.IsZero() {
+			now = now.Plus(l.Extra())
+		}
+		all[l.Container] = now
+	}
+	return all
+}
+
+// lent shows what containers have on loan.
+func (m *Metrics) lent(w memory.WorkloadRef, loans []rollout.Loan) {
+	for container, bytes := range loanedBytes(loans) {
+		m.gauges.change(w, container, func(r *row) {
+			r.hide(loaned)
+			if bytes > 0 {
+				r.show(loaned, float64(bytes))
+			}
+		})
+	}
+}

@@ -1,0 +1,269 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rescue"
+)
+
+// Loan is a higher limit that one container of one pod got before the kernel would have killed it (sizing.rescue). It
+// is written down before the resize is sent. While it lasts, the limit is not lowered; it ends when demand has stayed
+// below the previous limit for rescue.Hold, or when the recommendation asks for as much.
+type Loan struct {
+	Pod       string    `json:"pod"`
+	UID       types.UID `json:"uid"`
+	Node      string    `json:"node,omitempty"`
+	Container string    `json:"container"`
+	Program   string    `json:"program,omitempty"`
+	// From is the size before the loan, To the size with it.
+	From memory.Size `json:"from"`
+	To   memory.Size `json:"to"`
+	// At is when it was written down, by the leader's clock.
+	At time.Time `json:"at"`
+	// Sequence is the number of the agent's alarm, which is answered once.
+	Sequence int64 `json:"sequence"`
+	// Peak is the highest demand seen since: above From.Limit, the loan prevented a kill.
+	Peak memory.Bytes `json:"peak,omitempty"`
+	// Above, Read and Relieved are those of [rescue.Loan].
+	Above    time.Time `json:"above,omitzero"`
+	Read     time.Time `json:"read,omitzero"`
+	Relieved bool      `json:"relieved,omitempty"`
+	// Ended is when the container no longer needed it; zero: it does. Until Returned the limit is still to be lowered.
+	Ended time.Time `json:"ended,omitzero"`
+	// Returned is when the limit was lowered again, the recommendation took over, or the pod was gone; zero: not yet.
+	Returned time.Time `json:"returned,omitzero"`
+}
+
+const (
+	// unsent is how long after it was written down a loan that no pod shows counts as not sent.
+	unsent = time.Minute
+	// maxLoans bounds the state: 300 bytes each. The oldest returned one is forgotten first.
+	maxLoans = 32
+)
+
+// Extra is what the loan added to the limit.
+func (l *Loan) Extra() memory.Bytes { return l.To.Limit.Minus(l.From.Limit) }
+
+func (l *Loan) of(uid types.UID, container string) bool {
+	return l.UID == uid && l.Container == container
+}
+
+// Lend writes down a loan, which is sent next. A change of the same pod that is under way ends: what it asked for is
+// decided anew from what the pod has then. The cost counts against the change budget where there is one.
+func (s *State) Lend(l Loan, why string, budget bool) {
+	l.At = l.At.UTC()
+	l.Above, l.Read = l.At, l.At
+	s.drop(l.UID)
+	s.Loans = append(slices.Clone(s.Loans), l)
+	if len(s.Loans) > maxLoans {
+		oldest := max(slices.IndexFunc(s.Loans, func(l Loan) bool { return !l.Returned.IsZero() }), 0)
+		s.Loans = slices.Delete(s.Loans, oldest, oldest+1)
+	}
+	from, to := map[string]memory.Size{l.Container: l.From}, map[string]memory.Size{l.Container: l.To}
+	s.record(Change{Kind: Loaned, At: l.At, Pod: l.Pod, Sizes: changes(from, to), Why: why}, l.At)
+	if budget {
+		s.Spent = bounded(append(slices.Clone(s.Spent), Spent{At: stamp(l.At), UID: l.UID, Bytes: l.Extra()}))
+	}
+}
+
+// NotLent forgets a loan that the API server refused, and what it took of the budget.
+func (s *State) NotLent(uid types.UID, container string, sequence int64) {
+	s.Loans = slices.DeleteFunc(slices.Clone(s.Loans), func(l Loan) bool {
+		undone := l.of(uid, container) && l.Sequence == sequence
+		if undone {
+			s.unspend(uid, stamp(l.At))
+			s.forgetLoanChange(&l)
+		}
+		return undone
+	})
+}
+
+func (s *State) forgetLoanChange(l *Loan) {
+	s.Changes = slices.DeleteFunc(slices.Clone(s.Changes), func(c Change) bool {
+		return c.Kind == Loaned && c.Pod == l.Pod && c.At.Equal(stamp(l.At))
+	})
+}
+
+// Lent returns the size of a container before its loans, and with them; false: it has none.
+func (s *State) Lent(uid types.UID, container string) (from, to memory.Size, on bool) {
+	for i := range s.Loans {
+		l := &s.Loans[i]
+		if !l.of(uid, container) || !l.Returned.IsZero() {
+			continue
+		}
+		if !on {
+			from = l.From
+		}
+		to, on = l.To.Max(to), true
+	}
+	return from, to, on
+}
+
+// ended returns the size to which the limit of a container goes back whose loans have ended; false: they have not.
+func (s *State) ended(uid types.UID, container string) (from memory.Size, over bool) {
+	for i := range s.Loans {
+		l := &s.Loans[i]
+		switch {
+		case !l.of(uid, container) || !l.Returned.IsZero():
+		case l.Ended.IsZero():
+			return memory.Size{}, false
+		case !over:
+			from, over = l.From, true
+		}
+	}
+	return from, over
+}
+
+// prevented are the loans without which a container would have been killed: it used more than the limit before.
+func (s *State) prevented() []memory.OOMKill {
+	var all []memory.OOMKill
+	for i := range s.Loans {
+		if l := &s.Loans[i]; l.Peak >= l.From.Limit && l.From.Limit > 0 {
+			all = append(all, memory.OOMKill{
+				Container: memory.ContainerRef{Pod: l.Pod, UID: l.UID, Container: l.Container}, Program: l.Program,
+				Kind: notKilled, Time: l.At, Seen: l.At, Limit: l.From.Limit,
+			})
+		}
+	}
+	return all
+}
+
+// notKilled marks a kill that a loan prevented. It speaks against a lower limit as a kill does.
+const notKilled memory.OOMKind = "Prevented"
+
+// settle follows the loans: what demand was, which have ended, and which were returned.
+func (o *observation) settle() {
+	kept := make([]Loan, 0, len(o.state.Loans))
+	for i := range o.state.Loans {
+		l := o.state.Loans[i]
+		if !l.Returned.IsZero() {
+			if o.Now.Sub(l.Returned) < rescue.Hold || o.Now.Sub(l.At) < rescue.Hold {
+				kept = append(kept, l)
+			}
+			continue
+		}
+		if o.settleLoan(&l) {
+			kept = append(kept, l)
+		}
+	}
+	o.state.Loans = kept
+}
+
+// settleLoan reports whether a loan is still to be remembered.
+func (o *observation) settleLoan(l *Loan) bool {
+	pod := o.pods[l.UID]
+	c, found := Container{}, false
+	if pod != nil && !pod.Leaving {
+		c, found = pod.container(l.Container)
+	}
+	base, top, _ := o.state.Lent(l.UID, l.Container)
+	switch {
+	case !found:
+		l.Ended = cmp.Or(l.Ended, stamp(o.Now))
+		l.Returned = stamp(o.Now) // the pod took it with it
+		return true
+	case c.Spec.Limit < top.Limit && c.Spec.Limit <= base.Limit && l.Ended.IsZero():
+		if o.Now.Sub(l.At) < unsent {
+			return true // it is on its way
+		}
+		if _, under := o.state.step(l.UID); !under && l.Peak == 0 {
+			o.state.forgetLoanChange(l)
+			return false // it was written down and not sent
+		}
+		l.Ended, l.Returned = stamp(o.Now), stamp(o.Now)
+		return true
+	}
+	if taken := o.takenOver(c, top); taken || !l.Ended.IsZero() && c.Spec.Limit <= base.Limit {
+		o.returned(l, taken)
+		return true
+	}
+	o.watchLoan(l, &c, base)
+	return true
+}
+
+// watchLoan notes what a container with a loan uses, and since when that is less than before the loan.
+func (o *observation) watchLoan(l *Loan, c *Container, base memory.Size) {
+	if c.Measured.IsZero() || c.Measured.Before(l.At) || c.WorkingSetOnly {
+		return // unknown: no reason to end it
+	}
+	l.Peak = max(l.Peak, c.Demand)
+	settled, outcome := rescue.Settle(
+		rescue.Loan{At: l.At, From: base.Limit, To: l.To.Limit, Above: l.Above, Read: l.Read, Relieved: l.Relieved},
+		[]rescue.Reading{{At: c.Measured, Demand: c.Demand}}, 0, o.Now,
+	)
+	l.Above, l.Read, l.Relieved = settled.Above, settled.Read, settled.Relieved
+	switch {
+	case outcome != rescue.Return:
+		l.Ended = time.Time{}
+	case l.Ended.IsZero():
+		l.Ended = stamp(o.Now)
+	}
+}
+
+// takenOver reports whether the last decision recommends as much as a container has with its loan.
+func (o *observation) takenOver(c Container, top memory.Size) bool {
+	desired, known := o.Desired[c.key()]
+	return known && desired.Recommendation.Size.Limit >= top.Limit
+}
+
+// returned notes the end of a loan, for people.
+func (o *observation) returned(l *Loan, taken bool) {
+	l.Ended, l.Returned, l.Relieved = cmp.Or(l.Ended, stamp(o.Now)), stamp(o.Now), l.Relieved || taken
+	why := fmt.Sprintf("demand stayed below %s for %s", l.From.Limit, format.InWords(rescue.Hold))
+	if taken {
+		why = "it is recommended for all pods now"
+	}
+	sizes := changes(map[string]memory.Size{l.Container: l.To}, map[string]memory.Size{l.Container: l.From})
+	if taken {
+		sizes = ""
+	}
+	o.findings = append(o.findings, Finding{
+		Kind: Returned, Pod: l.Pod, UID: l.UID, Container: l.Container,
+		Message: fmt.Sprintf("The loan of %s to container %s of %s has ended: %s", l.Extra(), l.Container,
+			format.Time(l.At), why),
+	})
+	o.state.record(Change{Kind: Returned, At: o.Now, Pod: l.Pod, Sizes: sizes, Why: why}, o.Now)
+}
+
+// keepLoans returns the size that a container with loans is to have at least; a loan that has ended goes back to the
+// previous limit, unless more is recommended.
+func (d *decider) keepLoans(pod *Pod, c Container, to memory.Size) memory.Size {
+	if from, over := d.State.ended(pod.UID, c.Name); over {
+		return to.Max(from)
+	}
+	if _, lent, on := d.State.Lent(pod.UID, c.Name); on && c.Spec.Limit >= lent.Limit {
+		return to.Max(lent) // one that is on its way is not sent from here
+	}
+	return to
+}
+
+// returnsLoan reports whether a limit is lowered no further than to where it was before a loan that has ended.
+func (d *decider) returnsLoan(ch *change) bool {
+	from, over := d.State.ended(ch.pod.UID, ch.c.Name)
+	return over && ch.kind&lowerings != 0 && ch.to.Limit >= from.Limit
+}
+
+// onLoan describes the loans of running pods; empty: there is none.
+func (d *decider) onLoan() string {
+	var sum memory.Bytes
+	var last *Loan
+	for i := range d.State.Loans {
+		if l := &d.State.Loans[i]; l.Returned.IsZero() {
+			sum, last = sum.Plus(l.Extra()), l
+		}
+	}
+	if last == nil {
+		return ""
+	}
+	return fmt.Sprintf("; %s on loan (sizing.rescue), the last to pod %s at %s", sum, last.Pod, format.Time(last.At))
+}
