@@ -23,6 +23,7 @@ import (
 
 	constraintsctl "github.com/memfit/memfit/controllers/constraints"
 	profilectl "github.com/memfit/memfit/controllers/profile"
+	rescuectl "github.com/memfit/memfit/controllers/rescue"
 	snapshotsctl "github.com/memfit/memfit/controllers/snapshots"
 	"github.com/memfit/memfit/controllers/sweeper"
 	usagectl "github.com/memfit/memfit/controllers/usage"
@@ -138,6 +139,9 @@ func control(
 	if err := boundChanges(mgr, workloads, o); err != nil {
 		return err
 	}
+	if err := rescues(mgr, workloads, reader, seen); err != nil {
+		return err
+	}
 	if err := workloads.Setup(mgr); err != nil {
 		return fmt.Errorf("adding the workload controller: %w", err)
 	}
@@ -157,6 +161,23 @@ func control(
 		defer cancel()
 		workloads.Flush(ctx)
 	}))
+}
+
+// rescues lets the leader answer alarms of agents.
+func rescues(
+	mgr ctrl.Manager, workloads *workloadctl.Reconciler, reader *policy.InformerReader, seen *snapshotsctl.Watcher,
+) error {
+	workloads.Loans = &workloadctl.LoanBook{APIReader: mgr.GetAPIReader()}
+	alarms := &rescuectl.Controller{
+		Cache: mgr.GetCache(), Pods: reader, Resolver: workloads.Resolver, Inbox: workloads.Inbox,
+		Constraints: workloads.Sources.Constraints, Lender: workloads, Loans: workloads.Loans,
+		Recorder: workloads.Recorder, Metrics: rescuectl.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
+	}
+	seen.OnAlarm = alarms.OnAlarm
+	if err := mgr.Add(alarms); err != nil {
+		return fmt.Errorf("adding what answers alarms: %w", err)
+	}
+	return nil
 }
 
 // replica is the name of this process's pod, by which the leader allows a webhook to create a canary. Empty where the

@@ -34,6 +34,9 @@ type Lending struct {
 	// unknown.
 	Loans   []rollout.Loan
 	Program string
+	// Demand is the last that the kubelet reported, at DemandAt; zero: unknown.
+	Demand   memory.Bytes
+	DemandAt time.Time
 	// Budget is what the change budget of the cluster leaves. Bounded: there is one. BudgetUnknown: what was spent before
 	// memfit started is being read.
 	Budget                 memory.Bytes
@@ -99,6 +102,7 @@ func (r *Reconciler) writeLoan(
 	var next *workload.State
 	try := func(a *rollout.Allowance) []rollout.Spent {
 		in := Lending{Owner: owner, Loans: e.state.Loans(), Program: e.state.ProgramOf(of)}
+		in.Demand, in.DemandAt = e.state.DemandOf(of)
 		if a != nil {
 			in.Bounded, in.BudgetUnknown = a.Budget.Bytes > 0, a.Unknown
 			in.Budget = a.Left(e.state.Spent(), r.Clock.Now())
@@ -233,9 +237,9 @@ func (b *LoanBook) set(of memory.WorkloadRef, loans []rollout.Loan) {
 	}
 }
 
-// On is what pods of a node have on loan, and what was lent there within the last hour, returned or not. Known is false
-// until the checkpoints were read.
-func (b *LoanBook) On(node string, now time.Time) (outstanding, lastHour memory.Bytes, known bool) {
+// On is what pods of a node have on loan, and how many loans were given there within the last hour, returned or not.
+// Known is false until the checkpoints were read.
+func (b *LoanBook) On(node string, now time.Time) (outstanding memory.Bytes, lastHour int, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, loans := range b.loans {
@@ -248,7 +252,7 @@ func (b *LoanBook) On(node string, now time.Time) (outstanding, lastHour memory.
 				outstanding = outstanding.Plus(l.Extra())
 			}
 			if now.Sub(l.At) < time.Hour {
-				lastHour = lastHour.Plus(l.Extra())
+				lastHour++
 			}
 		}
 	}

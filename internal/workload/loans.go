@@ -5,12 +5,18 @@ package workload
 
 import (
 	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/rescue"
 	"github.com/memfit/memfit/internal/rollout"
 )
 
@@ -44,4 +50,107 @@ func aboutRescue(o memory.Workload, pod *corev1.Pod, container, note, kind, reas
 		Container: container, Note: "Container " + container + ": " + note,
 		OnRelated: "Pod " + pod.Name + ", container " + container + ": " + note,
 	}
+}
+
+// Rescue is what memfit knows about a container whose node's agent raised an alarm.
+type Rescue struct {
+	Known  rescue.Known
+	Policy rescue.Policy
+	// Size is what the pod asks for. Guaranteed: the request follows the limit, because a resize must not change the QoS
+	// class.
+	Size       memory.Size
+	Guaranteed bool
+}
+
+// RescueOf gathers what decides about a loan to a container, but for the change budget and the node; false: memfit does
+// not size it.
+func RescueOf(
+	p *profile.Profile, pod *corev1.Pod, container string, f *constraints.Facts, paused string,
+) (r Rescue, found bool) {
+	managed := Managed(p, pod)
+	i := slices.IndexFunc(managed, func(c managedContainer) bool { return c.Name == container })
+	if i < 0 || pod.DeletionTimestamp != nil || ended(pod) {
+		return r, false
+	}
+	c := &managed[i]
+	spec, status := containerOf(pod, container)
+	r.Size, r.Guaranteed = sizeOf(spec.Resources), pod.Status.QOSClass == corev1.PodQOSGuaranteed
+	r.Known = rescue.Known{Limit: c.current.Limit, Asked: r.Size.Limit}
+	if status != nil && status.State.Running != nil {
+		_, r.Known.ID, _ = strings.Cut(status.ContainerID, "://")
+	}
+	r.Policy = rescue.Policy{
+		Enabled: c.policy.Rescues() && paused == "" && f.Conflict == "", RestartsOnResize: oom.RestartsOnResize(spec),
+	}
+	limit := r.Size.Limit
+	r.bound(rescue.LimitMax, c.sizePolicy().LimitMax)
+	r.bound(rescue.LimitRange, f.Range.Max)
+	r.bound(rescue.PodLimit, c.podLimit)
+	if left := f.Quota.Limits; left > 0 {
+		r.bound(rescue.ResourceQuota, limit.Plus(left))
+	}
+	if left := f.Quota.Requests; left > 0 && r.Guaranteed {
+		r.bound(rescue.ResourceQuota, limit.Plus(left))
+	}
+	return r, true
+}
+
+// bound adds the largest limit that something allows; 0: it does not bound.
+func (r *Rescue) bound(cause rescue.Cause, most memory.Bytes) {
+	if most > 0 {
+		r.Policy.Bounds = append(r.Policy.Bounds, rescue.Bound{Cause: cause, Most: most})
+	}
+}
+
+// With returns the size with another limit.
+func (r *Rescue) With(limit memory.Bytes) memory.Size {
+	size := memory.Size{Request: r.Size.Request, Limit: limit}
+	if r.Guaranteed {
+		size.Request = limit
+	}
+	return size
+}
+
+// LoansTo returns the loans to one container as [rescue.Decide] counts them.
+func LoansTo(loans []rollout.Loan, pod types.UID, container string) []rescue.Loan {
+	var all []rescue.Loan
+	for i := range loans {
+		if l := &loans[i]; l.UID == pod && l.Container == container {
+			all = append(all, rescue.Loan{
+				Container: l.Container, Sequence: l.Sequence, At: l.At, From: l.From.Limit, To: l.To.Limit,
+				Above: l.Above, Read: l.Read, Relieved: l.Relieved,
+			})
+		}
+	}
+	return all
+}
+
+// RequestOf is the memory that a pod takes of its node: its own request, or those of its containers together.
+func RequestOf(pod *corev1.Pod) memory.Bytes {
+	if whole := constraints.WholeSize(pod).Request; whole > 0 {
+		return whole
+	}
+	var sum, start memory.Bytes
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		request := sizeOf(c.Resources).Request
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			sum = sum.Plus(request)
+			continue
+		}
+		start = max(start, sum.Plus(request))
+	}
+	for i := range pod.Spec.Containers {
+		sum = sum.Plus(sizeOf(pod.Spec.Containers[i].Resources).Request)
+	}
+	return max(sum, start)
+}
+
+// DemandOf is the last demand read of a container by its kubelet; zero: unknown.
+func (st *State) DemandOf(c memory.ContainerRef) (demand memory.Bytes, at time.Time) {
+	in := st.instance(&c)
+	if in == nil || in.recent.workingSetOnly {
+		return 0, time.Time{}
+	}
+	return in.recent.now(), in.recent.lastAt()
 }

@@ -105,7 +105,7 @@ var rooms = []room{
 		name: "rollout", dir: "internal/rollout/...", noStd: pure,
 		ours: []string{
 			"api/v1alpha1", "internal/format", "internal/maintenance", "internal/memory", "internal/period",
-			"internal/quote", "internal/recommend",
+			"internal/quote", "internal/recommend", "internal/rescue",
 		},
 		outside: []string{"k8s.io/apimachinery/pkg/types"},
 		never:   clients,
@@ -240,8 +240,8 @@ var rooms = []room{
 			"api/v1alpha1", "internal/rollout", "internal/conditions", "internal/drift", "internal/format", "internal/history",
 			"internal/identity", "internal/inject", "internal/levers",
 			"internal/memory", "internal/constraints", "internal/period", "internal/profile", "internal/quote",
-			"internal/recommend", "internal/runtimes", "internal/records", "internal/oom", "internal/shape",
-			"internal/workloadkind",
+			"internal/recommend", "internal/rescue", "internal/runtimes", "internal/records", "internal/oom",
+			"internal/shape", "internal/workloadkind",
 		},
 		outside: slices.Concat(pods, []string{
 			"k8s.io/apimachinery/pkg/api/errors", "k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/runtime",
@@ -304,6 +304,14 @@ var rooms = []room{
 	{
 		name: "controllers-snapshots", dir: "controllers/snapshots", noStd: ownsNoProcess,
 		ours:    []string{"api/v1alpha1", "internal/informers", "internal/memory"},
+		outside: edge,
+	},
+	{
+		name: "controllers-rescue", dir: "controllers/rescue", noStd: ownsNoProcess, // alarms of agents, outside of the queue
+		ours: []string{
+			"api/v1alpha1", "controllers/workload", "internal/constraints", "internal/inbox", "internal/memory",
+			"internal/policy", "internal/rescue", "internal/rollout", "internal/workload",
+		},
 		outside: edge,
 	},
 	{

@@ -1,0 +1,387 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rescue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	workloadctl "github.com/memfit/memfit/controllers/workload"
+	"github.com/memfit/memfit/internal/constraints"
+	"github.com/memfit/memfit/internal/inbox"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
+	lending "github.com/memfit/memfit/internal/rescue"
+	"github.com/memfit/memfit/internal/rollout"
+	"github.com/memfit/memfit/internal/workload"
+)
+
+// The resize of pods is the component config/rbac/resize-pods. Snapshots, pods, nodes, LimitRanges and ResourceQuotas
+// are in caches that memfit has anyway, and the loan is written into the workload's MemoryCheckpoint: a rescue needs no
+// right of its own.
+
+const (
+	// workers is the number of alarms handled in parallel. A loan is two requests of some 10 to 100 ms, and replicas often
+	// burst together.
+	workers = 16
+	// soon is the delay after which an alarm is handled again whose workload is not loaded or whose write failed. It is
+	// tried until the alarm is stale.
+	soon = 50 * time.Millisecond
+	// recallEvery is how often it is tried to read the loans of an earlier leader.
+	recallEvery = time.Second
+	// warnEvery is the least time between two Events about the same refusal for one container.
+	warnEvery = 5 * time.Minute
+	// nodeIndex is the cache index of pods by node.
+	nodeIndex = "memfit.node"
+)
+
+// Lender writes loans down and sends them: the workload reconciler.
+type Lender interface {
+	Lend(
+		ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
+		decide func(workloadctl.Lending) (*rollout.Loan, string),
+	) error
+}
+
+// Controller handles alarms.
+type Controller struct {
+	// Cache has nodes, and pods by node.
+	Cache cache.Cache
+	// Pods are those of the cache, which nobody may change.
+	Pods interface {
+		Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error)
+	}
+	// Resolver knows profiles and owners, Inbox what was found of each pod before.
+	Resolver *policy.Resolver
+	Inbox    *inbox.Inbox
+	// Constraints say what else bounds a container's memory. Nil: nothing does.
+	Constraints interface {
+		Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (constraints.Facts, error)
+	}
+	Lender Lender
+	// Loans knows what is lent on each node.
+	Loans *workloadctl.LoanBook
+	// Recorder writes Events; nil: none are written.
+	Recorder workloadctl.EventRecorder
+	Metrics  *Metrics
+	Clock    clock.PassiveClock
+
+	once  sync.Once
+	queue workqueue.TypedDelayingInterface[types.NamespacedName]
+	// alarms are the snapshots that are queued, by the pod's name.
+	alarms sync.Map
+
+	mu sync.Mutex
+	// handled is the last alarm that was decided, by pod; warned when an Event about a refusal was written.
+	handled map[types.UID]int64
+	warned  map[warning]time.Time
+}
+
+// warning identifies refusals that are reported once in warnEvery.
+type warning struct {
+	pod       types.UID
+	container string
+	cause     lending.Cause
+}
+
+func (c *Controller) init() {
+	c.once.Do(func() {
+		c.queue = workqueue.NewTypedDelayingQueueWithConfig(
+			workqueue.TypedDelayingQueueConfig[types.NamespacedName]{Name: "rescue"})
+		c.handled, c.warned = map[types.UID]int64{}, map[warning]time.Time{}
+	})
+}
+
+// NeedLeaderElection is true: one replica lends.
+func (*Controller) NeedLeaderElection() bool { return true }
+
+// OnAlarm queues a snapshot with a new alarm. It does not wait.
+func (c *Controller) OnAlarm(s *v1alpha1.MemorySnapshot) {
+	c.init()
+	key := client.ObjectKeyFromObject(s)
+	c.alarms.Store(key, s)
+	c.queue.Add(key)
+}
+
+// Start handles alarms until ctx ends.
+func (c *Controller) Start(ctx context.Context) error {
+	c.init()
+	ctx = logf.IntoContext(ctx, logf.FromContext(ctx).WithName("rescue"))
+	if err := c.Cache.IndexField(ctx, &corev1.Pod{}, nodeIndex, byNode); err != nil {
+		return fmt.Errorf("indexing pods by node: %w", err)
+	}
+	err := wait.PollUntilContextCancel(ctx, recallEvery, true, func(ctx context.Context) (bool, error) {
+		err := c.Loans.Recall(ctx)
+		if err != nil && ctx.Err() == nil {
+			logf.FromContext(ctx).Error(err, "Nothing is lent: earlier loans are not known", "again", recallEvery.String())
+		}
+		return err == nil, nil
+	})
+	if err != nil {
+		return nil //nolint:nilerr // ctx has ended
+	}
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(func() { c.work(ctx) })
+	}
+	<-ctx.Done()
+	c.queue.ShutDown()
+	running.Wait()
+	return nil
+}
+
+func byNode(obj client.Object) []string {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok || pod.Spec.NodeName == "" {
+		return nil
+	}
+	return []string{pod.Spec.NodeName}
+}
+
+func (c *Controller) work(ctx context.Context) {
+	for {
+		key, over := c.queue.Get()
+		if over {
+			return
+		}
+		if s, found := c.alarms.LoadAndDelete(key); found {
+			snapshot, _ := s.(*v1alpha1.MemorySnapshot)
+			if err := c.Handle(ctx, snapshot); err != nil {
+				c.again(ctx, key, snapshot, err)
+			}
+		}
+		c.queue.Done(key)
+	}
+}
+
+// again queues an alarm that could not be decided, unless a newer one came.
+func (c *Controller) again(ctx context.Context, key types.NamespacedName, s *v1alpha1.MemorySnapshot, err error) {
+	if !errors.Is(err, workloadctl.ErrNotLoaded) {
+		c.Metrics.count(outcomeFailed)
+		logf.FromContext(ctx).Error(err, "Could not lend memory", "pod", key)
+	}
+	if c.Clock.Since(s.Status.Alarm.Time.Time) > lending.StaleAfter {
+		return
+	}
+	c.alarms.LoadOrStore(key, s)
+	c.queue.AddAfter(key, soon)
+}
+
+// Handle decides about the alarm of a snapshot and lends. An error means that it may be handled again.
+func (c *Controller) Handle(ctx context.Context, s *v1alpha1.MemorySnapshot) error {
+	c.init()
+	began := c.Clock.Now()
+	pod, err := c.Pods.Pod(ctx, client.ObjectKeyFromObject(s))
+	switch {
+	case err != nil:
+		return fmt.Errorf("reading the pod of an alarm: %w", err)
+	case pod == nil || s.Status.Alarm == nil:
+		return nil
+	case !s.IsOf(pod.UID, pod.Spec.NodeName):
+		c.Metrics.count(outcomeForeign)
+		return nil
+	}
+	a := alarm{Alarm: lending.FromAPI(s.Status.Alarm), pod: pod, began: began}
+	if err := c.gather(ctx, &a); err != nil || !a.governed {
+		return err
+	}
+	return c.lend(ctx, &a)
+}
+
+// alarm is an alarm with what caches know about its container.
+type alarm struct {
+	lending.Alarm
+	pod   *corev1.Pod
+	began time.Time
+	// governed: a profile sizes the container. The rest is valid only then.
+	governed bool
+	ref      memory.WorkloadRef
+	facts    constraints.Facts
+	view     workload.Rescue
+	node     lending.Node
+	room     memory.Bytes
+	paused   string
+	// refusal is the last one; nil: a loan was decided. owner is the workload of both.
+	refusal *lending.Refusal
+	loan    *lending.Loan
+	owner   memory.Workload
+	resent  bool
+}
+
+// gather reads from caches what decides about an alarm.
+func (c *Controller) gather(ctx context.Context, a *alarm) error {
+	resolved, err := c.Resolver.ResolveKept(ctx, a.pod, c.Inbox.Kept(a.pod.UID))
+	if err != nil {
+		return fmt.Errorf("finding the profile of pod %s/%s: %w", a.pod.Namespace, a.pod.Name, err)
+	}
+	if resolved.Profile == nil {
+		return nil
+	}
+	a.ref, a.paused = resolved.Ref, resolved.Paused
+	if c.Constraints != nil {
+		names := workload.ContainersOf(&a.pod.Spec)
+		if a.facts, err = c.Constraints.Facts(ctx, a.ref, names, a.pod); err != nil {
+			return fmt.Errorf("reading what bounds %s: %w", a.ref, err)
+		}
+	}
+	a.view, a.governed = workload.RescueOf(resolved.Profile, a.pod, a.Container, &a.facts, a.paused)
+	if !a.governed || !a.view.Policy.Enabled {
+		c.Metrics.count(string(lending.NotEnabled))
+		a.governed = false
+		return nil
+	}
+	return c.nodeOf(ctx, a)
+}
+
+// nodeOf reads what the node of an alarm can lend: half of what neither its pods request nor other pods have on loan,
+// so that no loan takes the whole node.
+func (c *Controller) nodeOf(ctx context.Context, a *alarm) error {
+	name := a.pod.Spec.NodeName
+	node := &corev1.Node{}
+	if err := c.Cache.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+		return fmt.Errorf("reading node %s: %w", name, err)
+	}
+	var pods corev1.PodList
+	if err := c.Cache.List(ctx, &pods, client.MatchingFields{nodeIndex: name}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing the pods of node %s: %w", name, err)
+	}
+	outstanding, lastHour, known := c.Loans.On(name, c.Clock.Now())
+	if !known {
+		return workloadctl.ErrNotLoaded
+	}
+	a.node = lending.Node{Loans: lastHour}
+	for _, condition := range node.Status.Conditions {
+		short := condition.Type == corev1.NodeMemoryPressure && condition.Status == corev1.ConditionTrue
+		a.node.ShortOfMemory = a.node.ShortOfMemory || short
+	}
+	left := memory.FromQuantity(*node.Status.Allocatable.Memory()).Minus(outstanding)
+	for i := range pods.Items {
+		if p := &pods.Items[i]; p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+			left = left.Minus(workload.RequestOf(p))
+		}
+	}
+	a.room = left / 2
+	return nil
+}
+
+// lend has a loan written down and sent, and reports it or its refusal.
+func (c *Controller) lend(ctx context.Context, a *alarm) error {
+	err := c.Lender.Lend(ctx, a.ref, a.pod, a.Container, func(in workloadctl.Lending) (*rollout.Loan, string) {
+		return c.decide(a, in)
+	})
+	var refused *workloadctl.NotLentError
+	switch {
+	case errors.As(err, &refused):
+		c.decided(a)
+		c.refusedByServer(ctx, a, refused.Why)
+		return nil
+	case err != nil:
+		return err
+	case a.refusal != nil:
+		c.decided(a)
+		c.refused(ctx, a)
+		return nil
+	}
+	c.decided(a)
+	c.given(ctx, a)
+	return nil
+}
+
+// decide is called with the workload's loans and budget, while its state is locked.
+func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*rollout.Loan, string) {
+	a.owner, a.refusal, a.loan, a.resent = in.Owner, nil, nil, false
+	now := c.Clock.Now()
+	if again := unsent(a, in.Loans, now); again != nil {
+		a.resent = true
+		a.loan = &lending.Loan{
+			Container: a.Container, ID: a.ID, Sequence: a.Sequence, At: again.At, From: again.From.Limit, To: again.To.Limit,
+			Demand: a.Demand, PerSecond: a.PerSecond,
+		}
+		return again, ""
+	}
+	known, terms := a.view.Known, a.view.Policy
+	known.Demand, known.DemandAt = in.Demand, in.DemandAt
+	known.Handled = max(c.last(a.pod.UID), lastOf(in.Loans, a.pod.UID))
+	terms.Bounds = append(terms.Bounds[:len(terms.Bounds):len(terms.Bounds)],
+		lending.Bound{Cause: lending.NodeFull, Most: a.Limit.Plus(a.room)})
+	if in.Bounded {
+		budget := in.Budget
+		if in.BudgetUnknown {
+			budget = 0
+		}
+		terms.Bounds = append(terms.Bounds, lending.Bound{Cause: lending.ChangeBudget, Most: a.Limit.Plus(budget)})
+	}
+	loans := workload.LoansTo(in.Loans, a.pod.UID, a.Container)
+	a.loan, a.refusal = lending.Decide(a.Alarm, known, terms, a.node, loans, now)
+	if a.loan == nil {
+		return nil, ""
+	}
+	to := a.view.With(a.loan.To)
+	if why := a.facts.Refusal(a.pod, map[string]memory.Size{a.Container: to}); why != "" {
+		a.loan, a.refusal = nil, &lending.Refusal{Alarm: a.Alarm, Cause: lending.LimitRange, Left: a.Kill().Sub(now)}
+		return nil, ""
+	}
+	_, note := a.loan.Event()
+	return &rollout.Loan{
+		Pod: a.pod.Name, UID: a.pod.UID, Node: a.pod.Spec.NodeName, Container: a.Container, Program: in.Program,
+		From: a.view.Size, To: to, At: a.loan.At, Sequence: a.Sequence,
+	}, note
+}
+
+// unsent is the loan for this alarm that was written down and that the pod does not show: an earlier leader ended
+// before it sent it. Nil: there is none.
+func unsent(a *alarm, loans []rollout.Loan, now time.Time) *rollout.Loan {
+	if now.Sub(a.At) > lending.StaleAfter {
+		return nil
+	}
+	for i := range loans {
+		l := &loans[i]
+		if l.UID == a.pod.UID && l.Container == a.Container && l.Sequence == a.Sequence && l.From == a.view.Size {
+			return l
+		}
+	}
+	return nil
+}
+
+// lastOf is the highest sequence that was lent for in a pod.
+func lastOf(loans []rollout.Loan, pod types.UID) (last int64) {
+	for i := range loans {
+		if loans[i].UID == pod {
+			last = max(last, loans[i].Sequence)
+		}
+	}
+	return last
+}
+
+// handledMost bounds what is kept of pods; the oldest do not matter, because their alarms are stale.
+const handledMost = 10_000
+
+func (c *Controller) last(pod types.UID) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.handled[pod]
+}
+
+// decided notes that an alarm was decided, whatever the result.
+func (c *Controller) decided(a *alarm) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.handled) >= handledMost {
+		clear(c.handled)
+	}
+	c.handled[a.pod.UID] = max(c.handled[a.pod.UID], a.Sequence)
+}

@@ -1,0 +1,103 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rescue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	lending "github.com/memfit/memfit/internal/rescue"
+	"github.com/memfit/memfit/internal/workload"
+)
+
+// Outcomes of alarms beside the causes of refusals, as labels of memfit_rescues_total.
+const (
+	outcomeLent    = "Lent"
+	outcomeRefused = "ResizeRefused"
+	outcomeFailed  = "Failed"
+	// outcomeForeign: the snapshot is not of the pod of that name, or not by its node's agent.
+	outcomeForeign = "OtherPod"
+)
+
+// Metrics are about alarms.
+type Metrics struct {
+	rescues *prometheus.CounterVec
+	sent    prometheus.Histogram
+}
+
+// NewMetrics registers the metrics of rescues.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		rescues: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memfit_rescues_total",
+			Help: "Alarms of agents that a container is about to reach its limit, by what became of them: Lent, or why " +
+				"nothing was lent.",
+		}, []string{"outcome"}),
+		sent: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "memfit_rescue_sent_seconds",
+			Help: "Time from an alarm, by the clock of its node, until the API server had accepted the higher limit.",
+			Buckets: []float64{
+				.025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2, 5, 10,
+			},
+		}),
+	}
+	r.MustRegister(m.rescues, m.sent)
+	return m
+}
+
+func (m *Metrics) count(outcome string) { m.rescues.WithLabelValues(outcome).Inc() }
+
+// given reports a loan that the API server has accepted.
+func (c *Controller) given(ctx context.Context, a *alarm) {
+	now := c.Clock.Now()
+	c.Metrics.count(outcomeLent)
+	c.Metrics.sent.Observe(max(now.Sub(a.At), 0).Seconds())
+	logf.FromContext(ctx).Info("Lent memory", "pod", a.pod.Namespace+"/"+a.pod.Name, "container", a.Container,
+		"from", a.loan.From.String(), "to", a.loan.To.String(), "sequence", a.Sequence,
+		"alarmAge", a.began.Sub(a.At).Round(time.Millisecond).String(),
+		"took", now.Sub(a.began).Round(time.Millisecond).String())
+	if c.Recorder != nil {
+		_, note := a.loan.Event()
+		c.Recorder.Record(a.owner, workload.MemoryLoaned(a.owner, a.pod, a.Container, note))
+	}
+}
+
+// refused reports that nothing is lent. What is no claim about this container now is counted only.
+func (c *Controller) refused(ctx context.Context, a *alarm) {
+	c.Metrics.count(string(a.refusal.Cause))
+	logf.FromContext(ctx).V(1).Info("Lent nothing", "pod", a.pod.Namespace+"/"+a.pod.Name, "container", a.Container,
+		"cause", a.refusal.Cause, "sequence", a.Sequence)
+	if _, note := a.refusal.Event(); note != "" {
+		c.expect(a, a.refusal.Cause, note)
+	}
+}
+
+// refusedByServer reports that the API server did not take the higher limit.
+func (c *Controller) refusedByServer(ctx context.Context, a *alarm, why string) {
+	c.Metrics.count(outcomeRefused)
+	logf.FromContext(ctx).Info("The API server refused a loan", "pod", a.pod.Namespace+"/"+a.pod.Name,
+		"container", a.Container, "why", why)
+	left := max(a.Kill().Sub(c.Clock.Now()), 0)
+	c.expect(a, lending.Cause(outcomeRefused), fmt.Sprintf(
+		"it reaches its limit of %s in about %.1f s and gets no loan: %s", a.Limit, left.Seconds(), why))
+}
+
+// expect writes an Event that a kill is expected, once in warnEvery for each cause.
+func (c *Controller) expect(a *alarm, cause lending.Cause, note string) {
+	now, key := c.Clock.Now(), warning{a.pod.UID, a.Container, cause}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if last, warned := c.warned[key]; warned && now.Sub(last) < warnEvery || c.Recorder == nil {
+		return
+	}
+	if len(c.warned) >= handledMost {
+		clear(c.warned)
+	}
+	c.warned[key] = now
+	c.Recorder.Record(a.owner, workload.OOMExpected(a.owner, a.pod, a.Container, note))
+}
