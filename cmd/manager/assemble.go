@@ -169,7 +169,7 @@ func rescues(
 ) error {
 	workloads.Loans = &workloadctl.LoanBook{APIReader: mgr.GetAPIReader()}
 	alarms := &rescuectl.Controller{
-		Cache: mgr.GetCache(), Pods: reader, Resolver: workloads.Resolver, Inbox: workloads.Inbox,
+		Reader: mgr.GetCache(), Indexer: mgr.GetCache(), Pods: reader, Resolver: workloads.Resolver, Inbox: workloads.Inbox,
 		Constraints: workloads.Sources.Constraints, Lender: workloads, Loans: workloads.Loans,
 		Recorder: workloads.Recorder, Metrics: rescuectl.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
 	}

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -45,8 +44,8 @@ const (
 	recallEvery = time.Second
 	// warnEvery is the least time between two Events about the same refusal for one container.
 	warnEvery = 5 * time.Minute
-	// nodeIndex is the cache index of pods by node.
-	nodeIndex = "memfit.node"
+	// nodeIndex is the cache index of pods by node; the API server has a field of this name.
+	nodeIndex = "spec.nodeName"
 )
 
 // Lender writes loans down and sends them: the workload reconciler.
@@ -59,8 +58,9 @@ type Lender interface {
 
 // Controller handles alarms.
 type Controller struct {
-	// Cache has nodes, and pods by node.
-	Cache cache.Cache
+	// Reader has nodes, and pods by [nodeIndex], which Indexer adds to the cache; nil: the reader needs none.
+	Reader  client.Reader
+	Indexer client.FieldIndexer
 	// Pods are those of the cache, which nobody may change.
 	Pods interface {
 		Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error)
@@ -121,8 +121,10 @@ func (c *Controller) OnAlarm(s *v1alpha1.MemorySnapshot) {
 func (c *Controller) Start(ctx context.Context) error {
 	c.init()
 	ctx = logf.IntoContext(ctx, logf.FromContext(ctx).WithName("rescue"))
-	if err := c.Cache.IndexField(ctx, &corev1.Pod{}, nodeIndex, byNode); err != nil {
-		return fmt.Errorf("indexing pods by node: %w", err)
+	if c.Indexer != nil {
+		if err := c.Indexer.IndexField(ctx, &corev1.Pod{}, nodeIndex, byNode); err != nil {
+			return fmt.Errorf("indexing pods by node: %w", err)
+		}
 	}
 	err := wait.PollUntilContextCancel(ctx, recallEvery, true, func(ctx context.Context) (bool, error) {
 		err := c.Loans.Recall(ctx)
@@ -252,11 +254,11 @@ func (c *Controller) gather(ctx context.Context, a *alarm) error {
 func (c *Controller) nodeOf(ctx context.Context, a *alarm) error {
 	name := a.pod.Spec.NodeName
 	node := &corev1.Node{}
-	if err := c.Cache.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+	if err := c.Reader.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
 		return fmt.Errorf("reading node %s: %w", name, err)
 	}
 	var pods corev1.PodList
-	if err := c.Cache.List(ctx, &pods, client.MatchingFields{nodeIndex: name}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := c.Reader.List(ctx, &pods, client.MatchingFields{nodeIndex: name}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing the pods of node %s: %w", name, err)
 	}
 	outstanding, lastHour, known := c.Loans.On(name, c.Clock.Now())
@@ -288,6 +290,10 @@ func (c *Controller) lend(ctx context.Context, a *alarm) error {
 	case errors.As(err, &refused):
 		c.decided(a)
 		c.refusedByServer(ctx, a, refused.Why)
+		return nil
+	case errors.Is(err, workloadctl.ErrPodChanged):
+		c.decided(a)
+		c.Metrics.count(outcomeChanged)
 		return nil
 	case err != nil:
 		return err

@@ -20,6 +20,8 @@ const (
 	outcomeLent    = "Lent"
 	outcomeRefused = "ResizeRefused"
 	outcomeFailed  = "Failed"
+	// outcomeChanged: the pod got another size meanwhile.
+	outcomeChanged = "PodChanged"
 	// outcomeForeign: the snapshot is not of the pod of that name, or not by its node's agent.
 	outcomeForeign = "OtherPod"
 )
@@ -84,7 +86,7 @@ func (c *Controller) refusedByServer(ctx context.Context, a *alarm, why string) 
 		"container", a.Container, "why", why)
 	left := max(a.Kill().Sub(c.Clock.Now()), 0)
 	c.expect(a, lending.Cause(outcomeRefused), fmt.Sprintf(
-		"it reaches its limit of %s in about %.1f s and gets no loan: %s", a.Limit, left.Seconds(), why))
+		"container %s reaches its limit of %s in about %.1f s and gets no loan: %s", a.Container, a.Limit, left.Seconds(), why))
 }
 
 // expect writes an Event that a kill is expected, once in warnEvery for each cause.

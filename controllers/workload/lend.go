@@ -27,6 +27,9 @@ import (
 // unknown whether the last write succeeded. Its reconcile was asked for; ask again after it.
 var ErrNotLoaded = errors.New("the workload's checkpoint is not read yet")
 
+// ErrPodChanged means that the pod has another size than the one that was decided about, so that nothing was sent.
+var ErrPodChanged = errors.New("the pod has another size by now")
+
 // Lending is what a loan is decided from, besides what the caller knows.
 type Lending struct {
 	Owner memory.Workload
@@ -60,7 +63,9 @@ func (r *Reconciler) Lend(
 	switch o, uncertain := workload.OutcomeOf(a, sent); {
 	case sent == nil:
 		r.Metrics.applied(ref, actionName(a))
-	case errors.Is(sent, errChanged) || o.Kind != workload.Outcome{}.Kind:
+	case errors.Is(sent, errChanged): // maybe by another leader with this very loan: the next steps see which
+		return ErrPodChanged
+	case o.Kind != workload.Outcome{}.Kind:
 		return errors.Join(notLent(o, sent), r.takeBack(ctx, owner, loan))
 	default:
 		return fmt.Errorf("resizing pod %s/%s: %w", pod.Namespace, pod.Name, uncertain)

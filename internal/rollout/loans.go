@@ -177,6 +177,7 @@ func (o *observation) settleLoan(l *Loan) bool {
 			return true // it is on its way
 		}
 		if _, under := o.state.step(l.UID); !under && l.Peak == 0 {
+			o.state.unspend(l.UID, stamp(l.At))
 			o.state.forgetLoanChange(l)
 			return false // it was written down and not sent
 		}

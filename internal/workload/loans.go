@@ -47,8 +47,7 @@ func OOMExpected(o memory.Workload, pod *corev1.Pod, container, note string) Eve
 func aboutRescue(o memory.Workload, pod *corev1.Pod, container, note, kind, reason string) Event {
 	return Event{
 		Regarding: podReference(pod), Related: WorkloadObject(o), Kind: kind, Reason: reason, Action: "Rescued",
-		Container: container, Note: "Container " + container + ": " + note,
-		OnRelated: "Pod " + pod.Name + ", container " + container + ": " + note,
+		Container: container, Note: strings.ToUpper(note[:1]) + note[1:], OnRelated: "Pod " + pod.Name + ": " + note,
 	}
 }
 

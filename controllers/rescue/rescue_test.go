@@ -1,0 +1,259 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rescue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	workloadctl "github.com/memfit/memfit/controllers/workload"
+	"github.com/memfit/memfit/internal/constraints"
+	"github.com/memfit/memfit/internal/memory"
+	lending "github.com/memfit/memfit/internal/rescue"
+	"github.com/memfit/memfit/internal/rollout"
+	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/test/expect"
+)
+
+const lent = 556 * memory.MiB // 256Mi and 30 s of 10 MiB/s
+
+var _ = Describe("An alarm of an agent", func() {
+	It("raises the limit of that pod, is written down first, and is reported", func() {
+		w := newWorld()
+		w.resize = func(context.Context, *corev1.Pod, map[string]memory.Size) error {
+			Expect(w.loans()).To(HaveLen(1), "before it is sent")
+			return errors.New("the API server does not answer")
+		}
+		Expect(w.controller.Handle(w.ctx, w.alarmed(1))).To(MatchError(ContainSubstring("does not answer")))
+		Expect(w.limit()).To(Equal(256 * memory.MiB))
+		w.resize = nil
+		w.handled(1) // the same alarm again
+		Expect(w.limit()).To(Equal(lent))
+		Expect(w.loans()).To(HaveLen(1))
+		Expect(w.outcomes(outcomeLent)).To(Equal(1))
+		Expect(w.events.all()).To(ContainElement(ContainSubstring(v1alpha1.EventMemoryLoaned)))
+		pod := expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
+		Expect(pod.Spec.Containers[0].Resources.Requests.Memory().String()).To(Equal("128Mi"))
+	})
+
+	It("is answered once: not when it is repeated, nor by a process that knows nothing", func() {
+		w := newWorld()
+		first := w.alarmed(1)
+		Expect(w.controller.Handle(w.ctx, first)).To(Succeed())
+		w.actuated()
+		Expect(w.controller.Handle(w.ctx, first)).To(Succeed())
+		Expect(w.outcomes(string(lending.Replayed))).To(Equal(1))
+		w.process = w.begin()
+		Expect(w.controller.Handle(w.ctx, first)).To(Succeed())
+		Expect(w.limit()).To(Equal(lent))
+		Expect(w.loans()).To(HaveLen(1))
+	})
+
+	It("is answered by one of two leaders", func() {
+		w := newWorld()
+		other, alarm := w.begin(), w.alarmed(1)
+		before, err := w.controller.Pods.Pod(w.ctx, client.ObjectKeyFromObject(w.pod))
+		Expect(err).NotTo(HaveOccurred())
+		other.controller.Pods = stale{before} // its cache is behind
+		Expect(w.controller.Handle(w.ctx, alarm)).To(Succeed())
+		err = other.controller.Handle(w.ctx, alarm)
+		Expect(errors.Is(err, workloadctl.ErrNotLoaded)).To(BeTrue(), "its checkpoint is another one: %v", err)
+		_, err = other.reconciler.Reconcile(w.ctx, w.ref())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(other.controller.Handle(w.ctx, alarm)).To(Succeed())
+		Expect(w.limit()).To(Equal(lent))
+		Expect(w.loans()).To(HaveLen(1))
+	})
+
+	It("is answered by the next leader where one ended before it sent the resize", func() {
+		w := newWorld()
+		w.resize = func(context.Context, *corev1.Pod, map[string]memory.Size) error { return context.Canceled }
+		Expect(w.controller.Handle(w.ctx, w.alarmed(1))).NotTo(Succeed())
+		w.process = w.begin() // resizes are sent again
+		w.handled(1)
+		Expect(w.limit()).To(Equal(lent))
+		Expect(w.loans()).To(HaveLen(1))
+	})
+
+	It("is not answered twice in a row for a leak, and the third time a kill is expected", func() {
+		w := newWorld()
+		for i := range int64(2) {
+			w.handled(i + 1)
+			w.actuated()
+			w.clock.SetTime(w.clock.Now().Add(time.Minute))
+		}
+		Expect(w.loans()).To(HaveLen(2))
+		w.refuses(3, lending.LeakSuspected)
+	})
+
+	It("leaves the limit where it is while the loan lasts, whatever the workload controller decides", func() {
+		w := newWorld()
+		w.handled(1)
+		w.actuated()
+		for range 5 {
+			w.clock.SetTime(w.clock.Now().Add(time.Minute))
+			_, err := w.reconciler.Reconcile(w.ctx, w.ref())
+			Expect(err).NotTo(HaveOccurred())
+		}
+		Expect(w.limit()).To(Equal(lent))
+		Expect(w.events.all()).NotTo(ContainElement(ContainSubstring(v1alpha1.EventConflictingWriter)))
+		rec := expect.Exists(w.ctx, w.client, w.namespace, w.name(), &v1alpha1.MemoryRecommendation{})
+		Expect(rec.Status.RecentChanges).To(ContainElement(HaveField("Kind", v1alpha1.EventMemoryLoaned)))
+	})
+
+	It("outlives an agent that dies: the loan ends with the pod, and nothing more is lent", func() {
+		w := newWorld()
+		w.handled(1)
+		w.actuated()
+		w.clock.SetTime(w.clock.Now().Add(2 * time.Hour)) // no sample, no alarm
+		_, err := w.reconciler.Reconcile(w.ctx, w.ref())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(w.limit()).To(Equal(lent), "what is not measured is not lowered")
+		w.refuses(1, lending.Replayed)
+	})
+
+	Context("is refused", func() {
+		refused := func(cause lending.Cause, set func(*world), edits ...func(*v1alpha1.MemorySnapshot)) {
+			GinkgoHelper()
+			w := newWorld()
+			set(w)
+			w.refuses(1, cause, edits...)
+		}
+		nothing := func(*world) {}
+		of := func(edit func(*v1alpha1.Alarm)) func(*v1alpha1.MemorySnapshot) {
+			return func(s *v1alpha1.MemorySnapshot) { edit(s.Status.Alarm) }
+		}
+		facts := func(f constraints.Facts) func(*world) { return func(w *world) { w.facts = f } }
+
+		It("for another instance", func() {
+			refused(lending.OtherInstance, nothing, of(func(a *v1alpha1.Alarm) { a.ContainerID = "other" }))
+		})
+		It("when it is old, or from the future: a lying clock", func() {
+			refused(lending.Stale, nothing, of(func(a *v1alpha1.Alarm) { a.Time.Time = a.Time.Add(-time.Minute) }))
+			refused(lending.FromTheFuture, nothing, of(func(a *v1alpha1.Alarm) { a.Time.Time = a.Time.Add(time.Minute) }))
+		})
+		It("when it is forged: numbers that contradict one another, another limit", func() {
+			refused(lending.Contradicted, nothing, of(func(a *v1alpha1.Alarm) { a.TimeToLimit.Duration = time.Hour }))
+			refused(lending.Contradicted, nothing, of(func(a *v1alpha1.Alarm) { a.Limit = resource.MustParse("1Gi") }))
+		})
+		It("while a higher limit is on its way", func() {
+			w := newWorld()
+			w.handled(1) // and the kubelet does not report it yet
+			w.refuses(2, lending.AlreadyRaised, of(func(a *v1alpha1.Alarm) {
+				a.Limit, a.Demand = resource.MustParse("256Mi"), resource.MustParse("236Mi")
+			}))
+		})
+		It("beyond what the namespace allows", func() {
+			refused(lending.LimitRange, facts(constraints.Facts{Range: constraints.Range{Name: "r", Max: 260 * memory.MiB}}))
+			refused(lending.ResourceQuota, facts(constraints.Facts{Quota: constraints.Quota{Name: "q", Limits: memory.MiB}}))
+		})
+		It("beyond limit.max", func() {
+			w := newWorld(func(spec *v1alpha1.MemoryProfileSpec) {
+				spec.Sizing.Limit = &v1alpha1.Bounds{Max: new(resource.MustParse("260Mi"))}
+			})
+			w.refuses(1, lending.LimitMax)
+		})
+		It("on a node that is full or short of memory", func() {
+			refused(lending.NodeFull, func(w *world) {
+				expect.Applied(w.ctx, w.client, build.Pod(w.namespace, "other").On(w.pod.Spec.NodeName).Container(
+					"big", build.Limit("16Gi"), build.Request("16300Mi")).Obj())
+			})
+			refused(lending.NodeShortOfMemory, func(w *world) {
+				node := expect.Exists(w.ctx, w.client, "", w.pod.Spec.NodeName, &corev1.Node{})
+				node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue}}
+				Expect(w.client.Status().Update(w.ctx, node)).To(Succeed())
+			})
+		})
+		It("beyond the change budget of the cluster", func() {
+			refused(lending.ChangeBudget, func(w *world) {
+				w.reconciler.Executor.ChangeBudget = &workloadctl.ChangeBudget{APIReader: w.client, Clock: w.clock}
+				w.reconciler.Executor.ChangeBudget.Limit.Bytes = 2 * memory.MiB
+				Expect(w.reconciler.Executor.ChangeBudget.Recall(w.ctx)).To(Succeed())
+			})
+		})
+		It("when the API server refuses the resize, which is not counted as a loan", func() {
+			w := newWorld()
+			w.resize = func(context.Context, *corev1.Pod, map[string]memory.Size) error {
+				return errForbidden
+			}
+			w.handled(1)
+			Expect(w.outcomes(outcomeRefused)).To(Equal(1))
+			Expect(w.loans()).To(BeEmpty())
+			Expect(w.events.all()).To(ContainElement(ContainSubstring(v1alpha1.EventOOMExpected)))
+		})
+		It("by a profile without rescue, in mode Recommend, and while the workload is paused", func() {
+			disabled := newWorld(func(spec *v1alpha1.MemoryProfileSpec) { spec.Sizing.Rescue = v1alpha1.RescueDisabled })
+			disabled.refuses(1, lending.NotEnabled)
+			recommend := newWorld(func(spec *v1alpha1.MemoryProfileSpec) {
+				spec.Sizing = v1alpha1.SizingSpec{Mode: v1alpha1.SizingRecommend}
+			})
+			recommend.refuses(1, lending.NotEnabled)
+			paused := newWorld()
+			namespace := expect.Exists(paused.ctx, paused.client, "", paused.namespace, &corev1.Namespace{})
+			namespace.Annotations = map[string]string{v1alpha1.PauseAnnotation: "true"}
+			Expect(paused.client.Update(paused.ctx, namespace)).To(Succeed())
+			paused.refuses(1, lending.NotEnabled)
+		})
+		It("of a container that would restart", func() {
+			w := newWorld()
+			expect.Deleted(w.ctx, w.client, w.pod)
+			w.pod = build.Pod(w.namespace, "web").Annotate(v1alpha1.ProfileAnnotation, "web").On(w.pod.Spec.NodeName).Container(
+				"app", build.Limit("256Mi"), build.Request("128Mi"), build.Started(start.Add(-time.Hour)), restarts,
+			).Obj()
+			expect.Applied(w.ctx, w.client, w.pod)
+			w.process = w.begin()
+			w.refuses(1, lending.RestartsOnResize)
+		})
+		It("of another pod, or by another node's agent", func() {
+			w := newWorld()
+			w.handled(1, func(s *v1alpha1.MemorySnapshot) { s.Status.NodeName = "elsewhere" })
+			w.handled(1, func(s *v1alpha1.MemorySnapshot) { s.OwnerReferences[0].UID = "other" })
+			Expect(w.outcomes(outcomeForeign)).To(Equal(2))
+			Expect(w.limit()).To(Equal(256 * memory.MiB))
+		})
+		It("for the thirteenth time in an hour on one node", func() {
+			w := newWorld()
+			var state rollout.State
+			for i := range int64(12) {
+				state.Loans = append(state.Loans, rollout.Loan{Node: w.pod.Spec.NodeName, At: start, Sequence: i})
+			}
+			sizing, err := json.Marshal(&state)
+			Expect(err).NotTo(HaveOccurred())
+			c := &v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "others"}}
+			Expect(w.client.Create(w.ctx, c)).To(Succeed())
+			c.Status = v1alpha1.MemoryCheckpointStatus{Version: v1alpha1.CheckpointVersion, Sizing: sizing}
+			Expect(w.client.Status().Update(w.ctx, c)).To(Succeed())
+			w.process = w.begin()
+			w.refuses(1, lending.NodeBound)
+		})
+	})
+})
+
+// stale is a cache that does not know the last change of a pod.
+type stale struct{ pod *corev1.Pod }
+
+func (s stale) Pod(context.Context, client.ObjectKey) (*corev1.Pod, error) { return s.pod, nil }
+
+func restarts(c *corev1.Container, _ *corev1.ContainerStatus) {
+	c.ResizePolicy = []corev1.ContainerResizePolicy{
+		{ResourceName: corev1.ResourceMemory, RestartPolicy: corev1.RestartContainer},
+	}
+}
+
+var errForbidden = &statusError{metav1.Status{Reason: metav1.StatusReasonForbidden, Code: 403, Message: "pods is forbidden"}}
+
+type statusError struct{ status metav1.Status }
+
+func (e *statusError) Error() string         { return e.status.Message }
+func (e *statusError) Status() metav1.Status { return e.status }

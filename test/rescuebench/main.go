@@ -1,0 +1,155 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+// Command rescuebench measures how many containers survive that grow beyond their memory limit (`make bench-rescue`):
+// with nothing, with memfit without rescue, and with rescue. Every container is a pod on the lab's node, whose cgroups
+// this machine has; limits are read there every few milliseconds. It prints a table for each arm.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+type options struct {
+	arms, kinds   []string
+	rates, limits []int // MiB/s, MiB
+	factors       []float64
+	runs, atOnce  int
+	hold          time.Duration
+	out           string
+}
+
+func main() {
+	var o options
+	list(&o.arms, "arms", "nothing,memfit,rescue", "Arms: nothing, memfit (without rescue), rescue.")
+	list(&o.kinds, "kinds", "ramp,sawtooth,leak", "Kinds of programs: ramp, sawtooth, leak.")
+	rates := flag.String("rates", "5,25,100,400", "Growth of ramps, MiB/s.")
+	limits := flag.String("limits", "128,256,512,1024", "Limits, MiB.")
+	factors := flag.String("factors", "1.2,1.5,2,3", "Where ramps level off, in limits.")
+	flag.IntVar(&o.runs, "runs", 1, "Runs of each combination of rate and limit; factors take turns.")
+	flag.IntVar(&o.atOnce, "at-once", 2, "Containers at the same time.")
+	flag.DurationVar(&o.hold, "hold", 15*time.Second, "How long a program runs on after it has grown.")
+	flag.StringVar(&o.out, "out", "", "File that the tables are written to, beside stdout.")
+	flag.Parse()
+	o.rates, o.limits = numbers(*rates), numbers(*limits)
+	for _, f := range strings.Split(*factors, ",") {
+		n, err := strconv.ParseFloat(f, 64)
+		exitOn(err)
+		o.factors = append(o.factors, n)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	exitOn(run(ctx, &o))
+}
+
+func list(into *[]string, name, value, help string) {
+	*into = strings.Split(value, ",")
+	flag.Func(name, help+" Default: "+value+".", func(s string) error { *into = strings.Split(s, ","); return nil })
+}
+
+func numbers(s string) (all []int) {
+	for _, f := range strings.Split(s, ",") {
+		n, err := strconv.Atoi(f)
+		exitOn(err)
+		all = append(all, n)
+	}
+	return all
+}
+
+func exitOn(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "rescuebench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o *options) error {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return err
+	}
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return err
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	config.QPS, config.Burst = 200, 400
+	k8s, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return err
+	}
+	var all []result
+	for _, arm := range o.arms {
+		results, err := runArm(ctx, k8s, o, arm)
+		all = append(all, results...)
+		if err != nil {
+			return fmt.Errorf("arm %s: %w", arm, err)
+		}
+	}
+	text := tables(o, all)
+	fmt.Print(text)
+	if o.out == "" {
+		return nil
+	}
+	return os.WriteFile(o.out, []byte(text), 0o644) //nolint:gosec // a report
+}
+
+// runArm runs every program of an arm, some at a time.
+func runArm(ctx context.Context, k8s client.Client, o *options, arm string) ([]result, error) {
+	namespace, err := prepare(ctx, k8s, arm)
+	if err != nil {
+		return nil, err
+	}
+	defer remove(k8s, namespace)
+	programs := programsOf(o)
+	results, errs := make([]result, len(programs)), make([]error, len(programs))
+	turns := make(chan struct{}, o.atOnce)
+	var jobs sync.WaitGroup
+	for i := range programs {
+		turns <- struct{}{}
+		jobs.Go(func() {
+			defer func() { <-turns }()
+			results[i], errs[i] = runProgram(ctx, k8s, namespace, &programs[i], o)
+			results[i].arm = arm
+			fmt.Fprintln(os.Stderr, results[i].line(), errText(errs[i]))
+		})
+	}
+	jobs.Wait()
+	ok := results[:0]
+	for i := range results {
+		if errs[i] == nil {
+			ok = append(ok, results[i])
+		}
+	}
+	if len(ok) == 0 && len(errs) > 0 {
+		return nil, errs[0]
+	}
+	return slices.Clip(ok), nil
+}
+
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return "not counted: " + err.Error()
+}

@@ -1,0 +1,271 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+const (
+	image = "memfit.test/goprobe:dev"
+	// before is how long a container runs before it grows: as long as the agent and the leader need to know it.
+	before = 20 * time.Second
+	// every is how often a limit is read.
+	every = 5 * time.Millisecond
+)
+
+// program is what runs in one pod.
+type program struct {
+	name, kind string
+	rate       int // MiB/s; 0: none
+	limit      int // MiB
+	level      int // MiB; where it levels off
+	args       []string
+	lasts      time.Duration
+}
+
+// programsOf are the programs of each arm, the same for all.
+func programsOf(o *options) (all []program) {
+	for _, kind := range o.kinds {
+		for run := range o.runs {
+			for i, limit := range o.limits {
+				switch kind {
+				case "ramp":
+					for j, rate := range o.rates {
+						factor := o.factors[(run+i+j)%len(o.factors)]
+						all = append(all, ramp(rate, limit, int(float64(limit)*factor), run, o.hold))
+					}
+				case "sawtooth":
+					all = append(all, sawtooth(limit, run, o.hold))
+				case "leak":
+					all = append(all, leak(limit, run))
+				}
+			}
+		}
+	}
+	return all
+}
+
+func ramp(rate, limit, level, run int, hold time.Duration) program {
+	over := time.Duration(level) * time.Second / time.Duration(rate)
+	return program{
+		name: fmt.Sprintf("ramp-%d-%d-%d", rate, limit, run), kind: "ramp", rate: rate, limit: limit, level: level,
+		args: []string{"-hold", fmt.Sprintf("%dMi", level), "-hold-over", over.String()}, lasts: over + hold,
+	}
+}
+
+// sawtooth takes and gives back a tenth of the limit, up to 97 % of it, as a collected heap near its cap does.
+func sawtooth(limit, run int, hold time.Duration) program {
+	return program{
+		name: fmt.Sprintf("sawtooth-%d-%d", limit, run), kind: "sawtooth", limit: limit, level: limit * 97 / 100,
+		args: []string{
+			"-hold", fmt.Sprintf("%dMi", limit*85/100), "-burst", fmt.Sprintf("%dMi", limit*10/100), "-burst-every", "5s",
+			"-burst-for", "1s",
+		},
+		lasts: 4 * hold,
+	}
+}
+
+// leak grows by 5 % of the limit a second until it is killed.
+func leak(limit, run int) program {
+	rate := max(limit/20, 1)
+	return program{
+		name: fmt.Sprintf("leak-%d-%d", limit, run), kind: "leak", rate: rate, limit: limit, level: 1 << 20,
+		args: []string{"-leak", fmt.Sprintf("%dMi", rate)}, lasts: 90 * time.Second,
+	}
+}
+
+// prepare makes the namespace of an arm, and its profile.
+func prepare(ctx context.Context, k8s client.Client, arm string) (string, error) {
+	name := fmt.Sprintf("rescuebench-%s-%d", arm, time.Now().Unix()%100000)
+	if err := k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		return "", err
+	}
+	rescue := v1alpha1.RescueDisabled
+	switch arm {
+	case "nothing":
+		return name, nil
+	case "rescue":
+		rescue = v1alpha1.RescueEnabled
+	}
+	p := &v1alpha1.MemoryProfile{
+		ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "bench"},
+		Spec: v1alpha1.MemoryProfileSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "rescuebench"}},
+			Runtime:  v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNative},
+			Sizing:   v1alpha1.SizingSpec{Mode: v1alpha1.SizingInPlace, Rescue: rescue},
+		},
+	}
+	if err := k8s.Create(ctx, p); err != nil {
+		return "", err
+	}
+	time.Sleep(2 * time.Second) // until memfit knows the profile
+	return name, nil
+}
+
+func remove(k8s client.Client, namespace string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	_ = k8s.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+}
+
+func podOf(namespace string, p *program) *corev1.Pod {
+	command := fmt.Sprintf("sleep %d; exec goprobe %s", int(before.Seconds()), strings.Join(p.args, " "))
+	limit := resource.MustParse(fmt.Sprintf("%dMi", p.limit))
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: p.name, Labels: map[string]string{"app": "rescuebench"},
+		},
+		Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(0)),
+			Containers: []corev1.Container{{
+				Name: "app", Image: image, ImagePullPolicy: corev1.PullNever, Command: []string{"sh", "-c", command},
+				Env: []corev1.EnvVar{{Name: "GOGC", Value: "off"}},
+				Resources: corev1.ResourceRequirements{
+					Limits:   corev1.ResourceList{corev1.ResourceMemory: limit},
+					Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
+				},
+			}},
+		},
+	}
+}
+
+// runProgram runs one program in a pod of its own and follows it.
+func runProgram(
+	ctx context.Context, k8s client.Client, namespace string, p *program, o *options,
+) (result, error) {
+	pod := podOf(namespace, p)
+	r := result{program: *p, peak: 0}
+	if err := k8s.Create(ctx, pod); err != nil {
+		return r, fmt.Errorf("creating pod %s: %w", p.name, err)
+	}
+	defer func() {
+		_ = k8s.Delete(context.WithoutCancel(ctx), pod, client.GracePeriodSeconds(0))
+	}()
+	key := client.ObjectKeyFromObject(pod)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		if err := k8s.Get(ctx, key, pod); err != nil {
+			return r, err
+		}
+		if len(pod.Status.ContainerStatuses) == 1 && pod.Status.ContainerStatuses[0].State.Running != nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			return r, fmt.Errorf("pod %s does not run", p.name)
+		}
+	}
+	started := pod.Status.ContainerStatuses[0].State.Running.StartedAt.Time
+	dir, err := cgroupOf(pod)
+	if err != nil {
+		return r, err
+	}
+	end := started.Add(before + p.lasts + 2*time.Second)
+	f := follower{dir: dir, limit: int64(p.limit) << 20, result: &r}
+	done := make(chan struct{})
+	go f.follow(end, done)
+	r.alarms = alarmsOf(ctx, k8s, key, end, done)
+	<-done
+	if err := k8s.Get(ctx, key, pod); err != nil {
+		return r, err
+	}
+	for i := 0; i < 20 && f.gone && pod.Status.ContainerStatuses[0].State.Terminated == nil; i++ {
+		time.Sleep(500 * time.Millisecond)
+		if err := k8s.Get(ctx, key, pod); err != nil {
+			return r, err
+		}
+	}
+	if t := pod.Status.ContainerStatuses[0].State.Terminated; t != nil {
+		r.killed = true
+		r.reason = fmt.Sprintf("%s %d", t.Reason, t.ExitCode)
+	}
+	return r, nil
+}
+
+// alarmsOf collects the times of a pod's alarms, by sequence.
+func alarmsOf(
+	ctx context.Context, k8s client.Client, key client.ObjectKey, end time.Time, done <-chan struct{},
+) map[int64]time.Time {
+	all := map[int64]time.Time{}
+	for time.Now().Before(end) && ctx.Err() == nil {
+		var s v1alpha1.MemorySnapshot
+		if err := k8s.Get(ctx, key, &s); err == nil && s.Status.Alarm != nil {
+			all[s.Status.Alarm.Sequence] = s.Status.Alarm.Time.Time
+		}
+		select {
+		case <-done:
+			return all
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+	return all
+}
+
+// cgroupOf finds the memory cgroup of a pod's only container on this machine (cgroup v1 of the lab, or v2).
+func cgroupOf(pod *corev1.Pod) (string, error) {
+	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
+	for _, pattern := range []string{
+		"/sys/fs/cgroup/memory/*/kubepods/*/pod" + string(pod.UID) + "/" + id,
+		"/sys/fs/cgroup/*/kubepods/*/pod" + string(pod.UID) + "/" + id,
+	} {
+		if found, err := filepath.Glob(pattern); err == nil && len(found) > 0 {
+			return found[0], nil
+		}
+	}
+	return "", fmt.Errorf("no memory cgroup of pod %s on this machine: the bench runs on the node", pod.Name)
+}
+
+// follower reads the limit and the use of one cgroup.
+type follower struct {
+	dir    string
+	limit  int64
+	result *result
+	gone   bool
+}
+
+func (f *follower) follow(end time.Time, done chan<- struct{}) {
+	defer close(done)
+	for time.Now().Before(end) {
+		limit, err := f.number("memory.limit_in_bytes", "memory.max")
+		if err != nil {
+			f.gone = true
+			break
+		}
+		if limit > f.limit {
+			f.result.raises = append(f.result.raises, raise{time.Now(), f.limit, limit})
+			f.limit = limit
+		}
+		if used, err := f.number("memory.usage_in_bytes", "memory.current"); err == nil {
+			f.result.peak = max(f.result.peak, used)
+		}
+		time.Sleep(every)
+	}
+	f.result.ended = time.Now()
+}
+
+func (f *follower) number(files ...string) (int64, error) {
+	var last error
+	for _, file := range files {
+		data, err := os.ReadFile(filepath.Join(f.dir, file))
+		if err == nil {
+			return strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+		}
+		last = err
+	}
+	return 0, last
+}

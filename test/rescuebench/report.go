@@ -1,0 +1,127 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// result is what became of one program.
+type result struct {
+	program
+	arm    string
+	killed bool
+	reason string
+	peak   int64
+	ended  time.Time
+	raises []raise
+	alarms map[int64]time.Time
+}
+
+// raise is a higher limit that the kernel enforces.
+type raise struct {
+	at       time.Time
+	from, to int64
+}
+
+// inForce are the times from the last alarm before a raise until the kernel enforced it.
+func (r *result) inForce() (all []time.Duration) {
+	for _, x := range r.raises {
+		var last time.Time
+		for _, at := range r.alarms {
+			if at.Before(x.at) && at.After(last) {
+				last = at
+			}
+		}
+		if !last.IsZero() && x.at.Sub(last) < 10*time.Second {
+			all = append(all, x.at.Sub(last))
+		}
+	}
+	return all
+}
+
+// lent is by how much limits were raised, for how long: GiB-minutes.
+func (r *result) lent() (sum float64) {
+	for _, x := range r.raises {
+		sum += float64(x.to-x.from) / (1 << 30) * r.ended.Sub(x.at).Minutes()
+	}
+	return sum
+}
+
+func (r *result) line() string {
+	return fmt.Sprintf("%-8s %-18s level %5dMi peak %5dMi killed %-5t %-14s alarms %d raises %d in force %v",
+		r.arm, r.name, r.level, r.peak>>20, r.killed, r.reason, len(r.alarms), len(r.raises), r.inForce())
+}
+
+// tables are the figures of all arms, as Markdown.
+func tables(o *options, all []result) string {
+	var b strings.Builder
+	if slices.Contains(o.kinds, "ramp") {
+		ramps(&b, o, all)
+	}
+	others(&b, o, all)
+	return b.String()
+}
+
+func ramps(b *strings.Builder, o *options, all []result) {
+	fmt.Fprintf(b, "\n| arm | growth | ramps | survived | killed | alarm to in force p50 | p99 | GiB-minutes lent |\n")
+	fmt.Fprintf(b, "|---|---|---|---|---|---|---|---|\n")
+	for _, arm := range o.arms {
+		for _, rate := range o.rates {
+			var n, survived int
+			var delays []time.Duration
+			var lent float64
+			for i := range all {
+				r := &all[i]
+				if r.arm != arm || r.kind != "ramp" || r.rate != rate {
+					continue
+				}
+				n++
+				if !r.killed {
+					survived++
+				}
+				delays, lent = append(delays, r.inForce()...), lent+r.lent()
+			}
+			fmt.Fprintf(b, "| %s | %d MiB/s | %d | %d | %d | %s | %s | %.2f |\n", arm, rate, n, survived, n-survived,
+				quantile(delays, .5), quantile(delays, .99), lent)
+		}
+	}
+}
+
+func others(b *strings.Builder, o *options, all []result) {
+	fmt.Fprintf(b, "\n| arm | program | containers | killed | loans | container-minutes |\n|---|---|---|---|---|---|\n")
+	for _, arm := range o.arms {
+		for _, kind := range []string{"sawtooth", "leak"} {
+			var n, killed, loans int
+			var minutes float64
+			for i := range all {
+				r := &all[i]
+				if r.arm != arm || r.kind != kind {
+					continue
+				}
+				n++
+				if r.killed {
+					killed++
+				}
+				loans, minutes = loans+len(r.raises), minutes+r.lasts.Minutes()
+			}
+			if n > 0 {
+				fmt.Fprintf(b, "| %s | %s | %d | %d | %d | %.1f |\n", arm, kind, n, killed, loans, minutes)
+			}
+		}
+	}
+}
+
+func quantile(all []time.Duration, q float64) string {
+	if len(all) == 0 {
+		return "-"
+	}
+	slices.Sort(all)
+	return all[min(int(q*float64(len(all))), len(all)-1)].Round(time.Millisecond).String()
+}
