@@ -126,7 +126,7 @@ func remove(k8s client.Client, namespace string) {
 }
 
 func podOf(namespace string, p *program) *corev1.Pod {
-	command := fmt.Sprintf("sleep %d; exec goprobe %s", int(before.Seconds()), strings.Join(p.args, " "))
+	command := fmt.Sprintf("sleep %d; exec /goprobe %s", int(before.Seconds()), strings.Join(p.args, " "))
 	limit := resource.MustParse(fmt.Sprintf("%dMi", p.limit))
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
