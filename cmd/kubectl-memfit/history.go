@@ -20,6 +20,8 @@ OOM kills and stalls before and after.
                       every pod
   ConflictingWriter   another writer changed what memfit had set, and memfit ignores the pods for 24 hours
   RestartedForMemory  a pod was evicted for a fresh one, because the profile has drift.action: Restart
+  MemoryLoaned        a container got a higher limit before the kernel killed it (sizing.rescue)
+  LoanReturned        the loan has ended, for the reason in the line below
 
 memfit keeps the last 16 changes, 20 kills and 8 stalls of a workload. What a new pod got when it was created is in
 its annotation memfit.dev/injected. Nothing is written to the cluster.`

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	rescuectl "github.com/memfit/memfit/controllers/rescue"
 	usagectl "github.com/memfit/memfit/controllers/usage"
 	workloadctl "github.com/memfit/memfit/controllers/workload"
 	"github.com/memfit/memfit/hack/reference"
@@ -34,6 +35,7 @@ func TestReference(t *testing.T) {
 	workloadctl.NewMetrics(&metrics)
 	(&workloadctl.ChangeBudget{Clock: clock.RealClock{}}).Register(&metrics)
 	usagectl.NewMetrics(&metrics)
+	rescuectl.NewMetrics(&metrics)
 	podwebhook.NewMetrics(&metrics)
 	server.NewMetrics(&metrics)
 	text, err := metrics.Page()

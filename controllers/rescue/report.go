@@ -85,8 +85,8 @@ func (c *Controller) refusedByServer(ctx context.Context, a *alarm, why string) 
 	logf.FromContext(ctx).Info("The API server refused a loan", "pod", a.pod.Namespace+"/"+a.pod.Name,
 		"container", a.Container, "why", why)
 	left := max(a.Kill().Sub(c.Clock.Now()), 0)
-	c.expect(a, lending.Cause(outcomeRefused), fmt.Sprintf(
-		"container %s reaches its limit of %s in about %.1f s and gets no loan: %s", a.Container, a.Limit, left.Seconds(), why))
+	c.expect(a, lending.Cause(outcomeRefused), fmt.Sprintf("container %s reaches its limit of %s in about %.1f s and "+
+		"gets no loan: %s", a.Container, a.Limit, left.Seconds(), why))
 }
 
 // expect writes an Event that a kill is expected, once in warnEvery for each cause.

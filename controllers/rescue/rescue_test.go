@@ -251,7 +251,9 @@ func restarts(c *corev1.Container, _ *corev1.ContainerStatus) {
 	}
 }
 
-var errForbidden = &statusError{metav1.Status{Reason: metav1.StatusReasonForbidden, Code: 403, Message: "pods is forbidden"}}
+var errForbidden = &statusError{metav1.Status{
+	Reason: metav1.StatusReasonForbidden, Code: 403, Message: "pods is forbidden",
+}}
 
 type statusError struct{ status metav1.Status }
 

@@ -84,7 +84,8 @@ func newWorld(edits ...func(*v1alpha1.MemoryProfileSpec)) *world {
 	Expect(err).NotTo(HaveOccurred())
 	worlds++
 	w := &world{
-		ctx: suite, namespace: fmt.Sprintf("rescue-%d", worlds), clock: clocktesting.NewFakePassiveClock(start), client: direct,
+		ctx: suite, namespace: fmt.Sprintf("rescue-%d", worlds), clock: clocktesting.NewFakePassiveClock(start),
+		client: direct,
 	}
 	size := corev1.ResourceList{
 		corev1.ResourceMemory: resource.MustParse("16Gi"), corev1.ResourceCPU: resource.MustParse("16"),
@@ -92,7 +93,8 @@ func newWorld(edits ...func(*v1alpha1.MemoryProfileSpec)) *world {
 	node := fmt.Sprintf("node-%d", worlds)
 	expect.Applied(w.ctx, w.client, build.Namespace(w.namespace),
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}, Status: corev1.NodeStatus{Allocatable: size, Capacity: size}},
-		build.Profile(w.namespace, "web", v1alpha1.RuntimeNative, append([]func(*v1alpha1.MemoryProfileSpec){enabled}, edits...)...),
+		build.Profile(w.namespace, "web", v1alpha1.RuntimeNative,
+			append([]func(*v1alpha1.MemoryProfileSpec){enabled}, edits...)...),
 	)
 	w.pod = build.Pod(w.namespace, "web").Annotate(v1alpha1.ProfileAnnotation, "web").On(node).Container(
 		"app", build.Limit("256Mi"), build.Request("128Mi"), build.Started(start.Add(-time.Hour)),

@@ -57,8 +57,8 @@ var about = [gaugeKinds]struct{ name, help string }{
 		"Pods in which a container is stalled just below its limit. Absent until the first stall.",
 	},
 	loaned: {
-		"memfit_loaned_bytes", "By how much limits of running pods are higher on loan (sizing.rescue); absent while nothing " +
-			"is lent.",
+		"memfit_loaned_bytes", "By how much limits of running pods are higher on loan (sizing.rescue); absent while " +
+			"nothing is lent.",
 	},
 }
 

@@ -35,6 +35,7 @@ func Decide(in Input) Transition {
 			d.running++
 		}
 	}
+	d.takeOver()
 	d.supersede()
 	d.again()
 	d.restart()

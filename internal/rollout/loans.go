@@ -40,6 +40,8 @@ type Loan struct {
 	Relieved bool      `json:"relieved,omitempty"`
 	// Ended is when the container no longer needed it; zero: it does. Until Returned the limit is still to be lowered.
 	Ended time.Time `json:"ended,omitzero"`
+	// Taken: the recommendation asks for as much. It ends with the next observation.
+	Taken bool `json:"taken,omitempty"`
 	// Returned is when the limit was lowered again, the recommendation took over, or the pod was gone; zero: not yet.
 	Returned time.Time `json:"returned,omitzero"`
 }
@@ -184,8 +186,8 @@ func (o *observation) settleLoan(l *Loan) bool {
 		l.Ended, l.Returned = stamp(o.Now), stamp(o.Now)
 		return true
 	}
-	if taken := o.takenOver(c, top); taken || !l.Ended.IsZero() && c.Spec.Limit <= base.Limit {
-		o.returned(l, taken)
+	if l.Taken || !l.Ended.IsZero() && c.Spec.Limit <= base.Limit {
+		o.returned(l, l.Taken)
 		return true
 	}
 	o.watchLoan(l, &c, base)
@@ -211,10 +213,15 @@ func (o *observation) watchLoan(l *Loan, c *Container, base memory.Size) {
 	}
 }
 
-// takenOver reports whether the last decision recommends as much as a container has with its loan.
-func (o *observation) takenOver(c Container, top memory.Size) bool {
-	desired, known := o.Desired[c.key()]
-	return known && desired.Recommendation.Size.Limit >= top.Limit
+// takeOver ends the loans of containers for which as much is recommended: all pods get that.
+func (d *decider) takeOver() {
+	for i := range d.State.Loans {
+		l := &d.State.Loans[i]
+		desired, known := d.Desired[Key{Container: l.Container, Program: l.Program}]
+		if known && l.Returned.IsZero() && desired.Recommendation.Size.Limit >= l.To.Limit {
+			l.Taken = true
+		}
+	}
 }
 
 // returned notes the end of a loan, for people.

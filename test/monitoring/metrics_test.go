@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"sigs.k8s.io/yaml"
 
+	"github.com/memfit/memfit/controllers/rescue"
 	"github.com/memfit/memfit/controllers/usage"
 	"github.com/memfit/memfit/controllers/workload"
 	"github.com/memfit/memfit/webhooks/pod"
@@ -70,6 +71,7 @@ func registered(t *testing.T) described {
 	d := described{}
 	workload.NewMetrics(d)
 	usage.NewMetrics(d)
+	rescue.NewMetrics(d)
 	pod.NewMetrics(d)
 	server.NewMetrics(d)
 	if got := d["memfit_oom_kills_total"]; !slices.Equal(got, []string{"namespace", "workload", "container", "kind"}) {

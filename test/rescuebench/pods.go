@@ -70,15 +70,16 @@ func ramp(rate, limit, level, run int, hold time.Duration) program {
 	}
 }
 
-// sawtooth takes and gives back a tenth of the limit, up to 97 % of it, as a collected heap near its cap does.
+// sawtooth takes and gives back a tenth of the limit, up to 97 % of it, as a collected heap near its cap does. It fills
+// slowly first, so that its start is no ramp.
 func sawtooth(limit, run int, hold time.Duration) program {
 	return program{
 		name: fmt.Sprintf("sawtooth-%d-%d", limit, run), kind: "sawtooth", limit: limit, level: limit * 97 / 100,
 		args: []string{
-			"-hold", fmt.Sprintf("%dMi", limit*85/100), "-burst", fmt.Sprintf("%dMi", limit*10/100), "-burst-every", "5s",
-			"-burst-for", "1s",
+			"-hold", fmt.Sprintf("%dMi", limit*85/100), "-hold-over", "30s",
+			"-burst", fmt.Sprintf("%dMi", limit*10/100), "-burst-every", "5s", "-burst-for", "1s",
 		},
-		lasts: 4 * hold,
+		lasts: 30*time.Second + 4*hold,
 	}
 }
 

@@ -276,6 +276,12 @@ func (w *Why) did(p *page) {
 		c := &e.Status.Containers[i]
 		lines = append(lines, "Container "+c.Container+": "+decision(c))
 	}
+	for i := range e.Status.RecentChanges {
+		c := &e.Status.RecentChanges[i]
+		if c.Pod == w.Pod && (c.Kind == v1alpha1.EventMemoryLoaned || c.Kind == v1alpha1.EventLoanReturned) {
+			lines = append(lines, fmt.Sprintf("%s at %s: %s", c.Kind, format.Time(c.Time.Time), cmp.Or(c.Change, c.Why)))
+		}
+	}
 	if applied := finding(e.Status.Conditions, v1alpha1.ConditionApplied); applied.Message != "" {
 		lines = append(lines, fmt.Sprintf("Applied is %s (%s): %s", applied.Status, applied.Reason, applied.Message))
 	}

@@ -1,0 +1,163 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// lends writes a loan down, and sends it unless the leader ends before.
+func (c *cluster) lends(i int, to memory.Bytes, sent bool) {
+	c.t.Helper()
+	var state State
+	if len(c.stored) > 0 {
+		if err := json.Unmarshal(c.stored, &state); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	pod := &c.in.Pods[i]
+	app := &pod.Containers[0]
+	size := memory.Size{Request: app.Spec.Request, Limit: to}
+	state.Lend(Loan{
+		Pod: pod.Name, UID: pod.UID, Node: "node-1", Container: "app", From: app.Spec, To: size, At: c.in.Now, Sequence: 1,
+	}, "it grew", true)
+	c.store(&state)
+	if sent {
+		app.Spec, app.Actual = size, size
+	}
+}
+
+// uses is what a container needs as of now.
+func (c *cluster) uses(i int, demand memory.Bytes) {
+	app := &c.in.Pods[i].Containers[0]
+	app.Demand, app.Measured = demand, c.in.Now
+}
+
+func (c *cluster) state() (s State) {
+	c.t.Helper()
+	if err := json.Unmarshal(c.stored, &s); err != nil {
+		c.t.Fatal(err)
+	}
+	return s
+}
+
+var lendable = memory.Size{Request: 64 * mib, Limit: 128 * mib}
+
+func TestALoanIsKeptAndReturnedAfterAnHourBelow(t *testing.T) {
+	c := newCluster(t, 2, lendable)
+	c.wants(lendable, false)
+	c.desired(func(d *Desired) { d.Recommendation.Evidence.Window = 2 * time.Hour }) // too little to lower a limit
+	c.lends(0, 256*mib, true)
+	for range 7 {
+		c.passes(5 * time.Minute)
+		c.uses(0, 150*mib)
+		c.uses(1, 50*mib)
+		c.reconcile()
+	}
+	c.expectLimits("256Mi 128Mi")
+	if c.told(string(ConflictingWriter)) {
+		t.Errorf("the loan is taken for another writer: %v", c.log)
+	}
+	for range 14 {
+		c.passes(5 * time.Minute)
+		c.uses(0, 60*mib)
+		c.uses(1, 50*mib)
+		c.reconcile()
+	}
+	c.expectLimits("128Mi 128Mi")
+	if !c.told(v1alpha1.EventLoanReturned) {
+		t.Errorf("people are not told that the loan ended: %v", c.log)
+	}
+}
+
+func TestALoanOfAContainerThatIsNotMeasuredLasts(t *testing.T) {
+	c := newCluster(t, 1, lendable)
+	c.wants(lendable, false)
+	c.lends(0, 256*mib, true)
+	for range 60 {
+		c.passes(5 * time.Minute)
+		c.reconcile()
+	}
+	c.expectLimits("256Mi")
+}
+
+func TestALoanThatWasNotSentIsForgotten(t *testing.T) {
+	c := newCluster(t, 1, lendable)
+	c.wants(lendable, false)
+	c.lends(0, 256*mib, false)
+	c.passes(unsent / 2)
+	c.reconcile()
+	if len(c.state().Loans) != 1 {
+		t.Error("the next leader does not find a loan that it may have to send")
+	}
+	c.passes(unsent)
+	c.reconcile()
+	s := c.state()
+	if len(s.Loans)+len(s.Changes)+len(s.Spent) != 0 {
+		t.Errorf("loans %v, changes %v, spent %v are left", s.Loans, s.Changes, s.Spent)
+	}
+	c.expectLimits("128Mi")
+}
+
+func TestARecommendationTakesALoanOver(t *testing.T) {
+	c := newCluster(t, 2, lendable)
+	c.lends(0, 256*mib, true)
+	c.wants(memory.Size{Request: 64 * mib, Limit: 300 * mib}, true)
+	for range 3 {
+		c.passes(time.Minute)
+		c.reconcile()
+	}
+	c.expectLimits("300Mi 300Mi")
+	if !c.told("it is recommended for all pods now") {
+		t.Errorf("people are not told: %v", c.log)
+	}
+	for i := range c.state().Loans {
+		if l := &c.state().Loans[i]; l.Returned.IsZero() || !l.Relieved {
+			t.Errorf("the loan goes on, or counts for a leak: %+v", l)
+		}
+	}
+}
+
+func TestALoanThatWasNeededSpeaksAgainstALowerLimit(t *testing.T) {
+	c := newCluster(t, 1, memory.Size{Request: 64 * mib, Limit: 256 * mib})
+	c.wants(memory.Size{Request: 64 * mib, Limit: 128 * mib}, false)
+	for range 30 {
+		c.passes(time.Minute)
+		c.reconcile()
+	}
+	c.expectLimits("128Mi")
+	c.lends(0, 192*mib, true)
+	c.passes(time.Minute)
+	c.uses(0, 150*mib)
+	c.reconcile()
+	c.passes(time.Minute)
+	c.uses(0, 150*mib)
+	c.reconcile()
+	c.expectLimits("256Mi")
+	if !c.told("needed more (sizing.rescue)") {
+		t.Errorf("the lower limit is not rolled back for it: %v", c.log)
+	}
+}
+
+func TestALoanOfAPodThatIsGoneEnds(t *testing.T) {
+	c := newCluster(t, 2, lendable)
+	c.wants(lendable, false)
+	c.lends(0, 256*mib, true)
+	c.in.Pods = c.in.Pods[1:]
+	c.passes(time.Minute)
+	c.reconcile()
+	if l := c.state().Loans; len(l) != 1 || l[0].Returned.IsZero() {
+		t.Errorf("%+v", l)
+	}
+	c.passes(2 * time.Hour)
+	c.reconcile()
+	if l := c.state().Loans; len(l) != 0 {
+		t.Errorf("it is remembered for ever: %+v", l)
+	}
+}
