@@ -60,7 +60,7 @@ func (r *Reconciler) Lend(
 	}
 	a := rollout.Action{Pod: pod.Name, UID: pod.UID, Sizes: map[string]memory.Size{container: loan.To}}
 	sent := r.Executor.Resize(ctx, pod, a.Sizes)
-	switch o, uncertain := workload.OutcomeOf(a, sent); {
+	switch o, uncertain := workload.OutcomeOf(a, sent, r.lacksRight(ctx, pod, a, sent)); {
 	case sent == nil:
 		r.Metrics.applied(ref, actionName(a))
 	case errors.Is(sent, errChanged): // maybe by another leader with this very loan: the next steps see which
