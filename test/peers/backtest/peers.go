@@ -101,7 +101,9 @@ func (a *attune) add(at time.Time, bytes int64) {
 func (a *attune) Limit(at time.Time, limit int64) int64 {
 	h := at.Hour()
 	for _, slot := range []int{(h + 23) % 24, h} { // no other has changed since the last time
-		a.hours[slot] = slices.DeleteFunc(a.hours[slot], func(s attuneSample) bool { return at.Unix()-s.unix > attuneSeconds })
+		a.hours[slot] = slices.DeleteFunc(a.hours[slot], func(s attuneSample) bool {
+			return at.Unix()-s.unix > attuneSeconds
+		})
 		a.p99[slot] = quantile(a.hours[slot], attuneQuantile)
 	}
 	want := int64(slices.Max(a.p99[:])) * attunePercent / 100

@@ -67,8 +67,10 @@ func (o Outcome) Words(usual []int64) Words {
 
 // Print writes the line that scripts read.
 func (w Words) Print(out io.Writer, o Outcome) {
-	fmt.Fprintf(out, "set=%s policy=%s relative_slack=%.3f days_without_kill=%.4f request_over_p95=%.2f changes_per_day=%.3f\n",
-		o.Set, o.Policy, w.RelativeSlack, w.Quiet, w.RequestOverP95, w.ChangesPerDay)
+	fmt.Fprintf(
+		out, "set=%s policy=%s relative_slack=%.3f days_without_kill=%.4f request_over_p95=%.2f changes_per_day=%.3f\n",
+		o.Set, o.Policy, w.RelativeSlack, w.Quiet, w.RequestOverP95, w.ChangesPerDay,
+	)
 }
 
 // Usual is the P95 use of every series of a set, by time.

@@ -26,7 +26,8 @@ func TestWordsOfTheField(t *testing.T) {
 		}
 	}
 	values[3] = 160 // the first limit is 1.2 times as much: 192 MiB
-	set := Set{Name: "s", Series: []Series{everyTenMinutes(values...), {Name: "never ran", Points: []Point{{0, 0}, {600, 0}}}}}
+	idle := Series{Name: "never ran", Points: []Point{{0, 0}, {600, 0}}}
+	set := Set{Name: "s", Series: []Series{everyTenMinutes(values...), idle}}
 	o := Outcome{Set: "s", Policy: "p"}
 	for _, s := range set.Series {
 		o.Results = append(o.Results, Simulate(s, &half{}, false))
