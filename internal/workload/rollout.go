@@ -89,7 +89,8 @@ func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 	p := rollout.Policy{
 		Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict, OnlyWatch: !resizes(sizing.Mode),
 		SingleReplicaMayRestart: d.SingleReplica == "Allowed", MaxUnavailable: profile.MaxUnavailable(d, replicas),
-		Watch: d.Watch.Duration, Cooldown: d.Cooldown.Duration, IncreasesInWindows: d.Increases == v1alpha1.IncreasesInWindows,
+		Watch: d.Watch.Duration, Cooldown: d.Cooldown.Duration,
+		IncreasesInWindows: d.Increases == v1alpha1.IncreasesInWindows,
 	}
 	p.Windows, _ = profile.Windows(d) // those that cannot be read never open, and the profile's condition names them
 	switch kind := kindOf(s.Owner.Ref); {
