@@ -81,8 +81,8 @@ func eventOn(pod, container, reason, note string, both bool) workload.Event {
 	return e
 }
 
-// written runs f beside a writer, in virtual time.
-func written(t *testing.T, sink *eventSink, f func(w *EventWriter)) {
+// withWriter runs f beside a writer, in virtual time.
+func withWriter(t *testing.T, sink *eventSink, f func(w *EventWriter)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := NewEventWriter(sink, "host", clock.RealClock{})
@@ -109,7 +109,7 @@ func TestEachEventHasItsOwnNote(t *testing.T) {
 		eventOn("web-1", "", "Resizing", "limit of container second 32Mi to 160Mi", false),
 		eventOn("web-1", "", "Resizing", "limit of container first 32Mi to 160Mi", false),
 	}
-	written(t, sink, func(w *EventWriter) {
+	withWriter(t, sink, func(w *EventWriter) {
 		for _, e := range want {
 			w.Record(shopWeb, e)
 			time.Sleep(15 * time.Second)
@@ -139,7 +139,7 @@ func TestEachEventHasItsOwnNote(t *testing.T) {
 func TestEventsAreBounded(t *testing.T) {
 	sink := &eventSink{}
 	kills := 0
-	written(t, sink, func(w *EventWriter) {
+	withWriter(t, sink, func(w *EventWriter) {
 		for range 6 * 12 {
 			for pod := range 100 {
 				container := []string{"app", "proxy"}[pod%2]
@@ -176,7 +176,7 @@ func TestEventsAreBounded(t *testing.T) {
 func TestARareEventIsNotLostAmongKills(t *testing.T) {
 	sink := &eventSink{}
 	const rollback = "Limit 64Mi of container app is rolled back from every pod"
-	written(t, sink, func(w *EventWriter) {
+	withWriter(t, sink, func(w *EventWriter) {
 		for i := range 5 * eventBurst {
 			w.Record(shopWeb, eventOn(fmt.Sprint("web-", i), "app", "OOMKilled", "was OOM killed", true))
 			time.Sleep(time.Second)
@@ -195,7 +195,7 @@ func TestARareEventIsNotLostAmongKills(t *testing.T) {
 func TestAllWorkloadsShareABound(t *testing.T) {
 	sink := &eventSink{}
 	const workloads, kills = 500, 10
-	written(t, sink, func(w *EventWriter) {
+	withWriter(t, sink, func(w *EventWriter) {
 		for i := range workloads {
 			of := shopWeb
 			of.Ref.Name = fmt.Sprint("web-", i)
@@ -230,7 +230,7 @@ func TestEventsOutliveAnAPIServer(t *testing.T) {
 		"for a moment": 3 * time.Second, "for ten minutes": 10 * time.Minute,
 	} {
 		sink := &eventSink{}
-		written(t, sink, func(w *EventWriter) {
+		withWriter(t, sink, func(w *EventWriter) {
 			back := time.Now().Add(outage)
 			sink.fails = func() error {
 				if time.Now().Before(back) {
@@ -253,7 +253,7 @@ func TestEventsOutliveAnAPIServer(t *testing.T) {
 		tries++
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "events"}, "", errors.New("the namespace is ending"))
 	}
-	written(t, sink, func(w *EventWriter) {
+	withWriter(t, sink, func(w *EventWriter) {
 		w.Record(shopWeb, eventOn("web-1", "app", "OOMKilled", "was OOM killed", false))
 		time.Sleep(time.Hour)
 	})
