@@ -72,7 +72,7 @@ func (s *State) Lend(l Loan, why string, budget bool) {
 		s.Loans = slices.Delete(s.Loans, oldest, oldest+1)
 	}
 	from, to := map[string]memory.Size{l.Container: l.From}, map[string]memory.Size{l.Container: l.To}
-	s.record(Change{Kind: Loaned, At: l.At, Pod: l.Pod, Sizes: changes(from, to), Why: why}, l.At)
+	s.record(resized(Change{Kind: Loaned, At: l.At, Pod: l.Pod, Why: why}, from, to), l.At)
 	if budget {
 		s.Spent = bounded(append(slices.Clone(s.Spent), Spent{At: stamp(l.At), UID: l.UID, Bytes: l.Extra()}))
 	}
@@ -231,16 +231,17 @@ func (o *observation) returned(l *Loan, taken bool) {
 	if taken {
 		why = "it is recommended for all pods now"
 	}
-	sizes := changes(map[string]memory.Size{l.Container: l.To}, map[string]memory.Size{l.Container: l.From})
-	if taken {
-		sizes = ""
+	change := Change{Kind: Returned, At: o.Now, Pod: l.Pod, Why: why}
+	if !taken {
+		from, to := map[string]memory.Size{l.Container: l.To}, map[string]memory.Size{l.Container: l.From}
+		change = resized(change, from, to)
 	}
 	o.findings = append(o.findings, Finding{
 		Kind: Returned, Pod: l.Pod, UID: l.UID, Container: l.Container,
 		Message: fmt.Sprintf("The loan of %s to container %s of %s has ended: %s", l.Extra(), l.Container,
 			format.Time(l.At), why),
 	})
-	o.state.record(Change{Kind: Returned, At: o.Now, Pod: l.Pod, Sizes: sizes, Why: why}, o.Now)
+	o.state.record(change, o.Now)
 }
 
 // keepLoans returns the size that a container with loans is to have at least; a loan that has ended goes back to the
