@@ -170,23 +170,33 @@ func nodeHasNoRoom(d *decision) Cause {
 }
 
 func leaks(d *decision) Cause {
-	ineffective := 0
-	for i := range d.loans {
-		if l := &d.loans[i]; !l.Relieved && d.now.Sub(l.At) < Hold {
-			ineffective++
-		}
-	}
-	if ineffective >= LoansMost {
+	if d.ineffective() >= LoansMost {
 		return LeakSuspected
 	}
 	return ""
 }
 
-// lend returns the loan that all bounds allow: growth for Cover, at least leastPercent of the limit. Where the tightest
-// bound leaves less than worthPercent, nothing is lent.
+// ineffective counts the loans of the last hour without relief.
+func (d *decision) ineffective() int {
+	n := 0
+	for i := range d.loans {
+		if l := &d.loans[i]; !l.Relieved && d.now.Sub(l.At) < Hold {
+			n++
+		}
+	}
+	return n
+}
+
+// lend returns the loan that all bounds allow: growth for Cover, at least leastPercent of the limit, and twice that
+// after a loan without relief, because no third one follows. Where the tightest bound leaves less than worthPercent,
+// nothing is lent.
 func (d *decision) lend() (*Loan, *Refusal) {
 	limit := d.alarm.Limit
-	to := limit.Plus(max(growthIn(d.alarm.PerSecond, Cover), limit.Percent(leastPercent)))
+	more := max(growthIn(d.alarm.PerSecond, Cover), limit.Percent(leastPercent))
+	if d.ineffective() > 0 {
+		more = more.Plus(more)
+	}
+	to := limit.Plus(more)
 	to = min(to, limit.Percent(mostPercent)).CeilTo(memory.MiB)
 	tightest := Bound{Most: memory.Max}
 	for _, b := range d.policy.Bounds {

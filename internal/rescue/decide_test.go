@@ -122,14 +122,18 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestLoans(t *testing.T) {
+	earlier := []Loan{{At: start.Add(-time.Minute)}}
 	for name, c := range map[string]struct {
 		limit, growth, most, want memory.Bytes
+		loans                     []Loan
 	}{
-		"growth of 30 s":          {limit: 512 * mib, growth: 10 * mib, want: 812 * mib},
-		"at least a quarter":      {limit: 1024 * mib, growth: 2 * mib, want: 1280 * mib},
-		"whole MiB":               {limit: 110*mib + 1, growth: mib, want: 141 * mib},
-		"at most four times":      {limit: 128 * mib, growth: 400 * mib, want: 512 * mib},
-		"as much as bounds allow": {limit: 512 * mib, growth: 10 * mib, most: 600*mib + 7, want: 600 * mib},
+		"twice after another loan":    {limit: 512 * mib, growth: 10 * mib, want: 1112 * mib, loans: earlier},
+		"four times, twice after one": {limit: 128 * mib, growth: 400 * mib, want: 512 * mib, loans: earlier},
+		"growth of 30 s":              {limit: 512 * mib, growth: 10 * mib, want: 812 * mib},
+		"at least a quarter":          {limit: 1024 * mib, growth: 2 * mib, want: 1280 * mib},
+		"whole MiB":                   {limit: 110*mib + 1, growth: mib, want: 141 * mib},
+		"at most four times":          {limit: 128 * mib, growth: 400 * mib, want: 512 * mib},
+		"as much as bounds allow":     {limit: 512 * mib, growth: 10 * mib, most: 600*mib + 7, want: 600 * mib},
 	} {
 		q := lent()
 		q.alarm.Limit, q.known.Limit, q.known.Asked = c.limit, c.limit, c.limit
@@ -138,6 +142,7 @@ func TestLoans(t *testing.T) {
 		if c.most > 0 {
 			q.policy.Bounds = append(q.policy.Bounds, Bound{LimitMax, c.most})
 		}
+		q.loans = c.loans
 		loan, refusal := q.ask()
 		if loan == nil || loan.From != c.limit || loan.To != c.want || loan.Relieved || !loan.Above.Equal(q.now) {
 			t.Errorf("%s: %+v (%+v), want %s", name, loan, refusal, c.want)
