@@ -26,7 +26,7 @@ func alarms(w *Watch, limit, ceiling memory.Bytes, every, length time.Duration, 
 	var h Horizon
 	for at := time.Duration(0); at <= length; at += every {
 		w.Add(Sample{start.Add(at), memory.Bytes(c(at.Seconds()) * float64(mib)), limit})
-		if p, due := w.Due(limit, ceiling, h.Before(every)); due {
+		if p, due := w.Due(limit, ceiling, h.Before(every, start)); due {
 			w.Raise(p)
 			out = append(out, p)
 		}
@@ -95,7 +95,8 @@ func TestAlarmsComeInTime(t *testing.T) {
 			continue
 		}
 		left := time.Duration(float64(limit-got[0].Demand) / float64(mib) / c.perSecond * float64(time.Second))
-		if most := 500*time.Millisecond + 2*time.Duration(1e9/c.perSecond); left < chainDefault || left > most {
+		least, most := actuation+requests*requestDefault, 500*time.Millisecond+2*time.Duration(1e9/c.perSecond)
+		if left < least || left > most {
 			t.Errorf("%v MiB/s to %v: %s before, want up to %s", c.perSecond, c.limit, left, most)
 		}
 		if (got[0].Left - left).Abs() > left/10 {
@@ -220,25 +221,28 @@ func TestSoon(t *testing.T) {
 
 func TestHorizon(t *testing.T) {
 	var h Horizon
-	if got := h.Before(often); got != 425*time.Millisecond {
-		t.Errorf("before it is measured: %s", got)
-	}
-	for range 40 {
-		h.Took(90 * time.Millisecond)
-	}
-	h.Took(180 * time.Millisecond)
-	if got := h.Before(often); got != 330*time.Millisecond {
-		t.Errorf("the longest counts: %s", got)
-	}
-	h.Took(time.Minute)
-	if got := h.Before(seldom); got != 2350*time.Millisecond {
-		t.Errorf("a fault of the chain: %s", got)
-	}
-	for range measuredKept {
-		h.Took(-1)
-	}
-	if got := h.Before(often); got != 250*time.Millisecond {
-		t.Errorf("a chain that takes no time: %s", got)
+	now := start
+	for _, step := range []struct {
+		name string
+		do   func()
+		want time.Duration
+	}{
+		{"before it is measured", func() {}, 420 * time.Millisecond},
+		{"a fast API server", func() { h.Wrote(10*time.Millisecond, now) }, 330 * time.Millisecond},
+		{"a fast chain", func() { h.Took(90*time.Millisecond, now) }, 330 * time.Millisecond},
+		{"the longest counts", func() { h.Took(230*time.Millisecond, now) }, 380 * time.Millisecond},
+		{"a slow API server", func() { h.Wrote(300*time.Millisecond, now) }, 1200 * time.Millisecond},
+		{"ten minutes later", func() { now = now.Add(measuredFor + time.Second) }, 420 * time.Millisecond},
+		{"a fault of the chain", func() { h.Took(time.Minute, now) }, 2150 * time.Millisecond},
+		{"many without a fault", func() {
+			for range measuredKept {
+				h.Took(-1, now)
+			}
+		}, 250 * time.Millisecond},
+	} {
+		if step.do(); h.Before(often, now) != step.want {
+			t.Errorf("%s: %s, want %s", step.name, h.Before(often, now), step.want)
+		}
 	}
 }
 
@@ -257,7 +261,7 @@ func FuzzWatch(f *testing.F) {
 				at = at.Add(time.Duration(int8(text[0])) * 10 * time.Millisecond)
 				demand := memory.Bytes(binary.LittleEndian.Uint16(text[1:])) * mib / 16
 				w.Add(Sample{at, demand, memory.Bytes(limit)})
-				p, due := w.Due(memory.Bytes(limit), memory.Bytes(text[3])*mib, h.Before(often))
+				p, due := w.Due(memory.Bytes(limit), memory.Bytes(text[3])*mib, h.Before(often, at))
 				if p.Left < 0 || p.PerSecond < 0 || w.count > kept {
 					t.Fatalf("%+v", p)
 				}

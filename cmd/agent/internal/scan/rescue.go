@@ -90,13 +90,13 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	limit := c.ownLimit()
 	c.rescue.watch.Add(rescue.Sample{At: now, Demand: c.recorder.Demand(), Limit: limit})
 	l.raised(c, o, limit, now)
-	p, due := c.rescue.watch.Due(limit, c.ceiling(now), l.alarms.horizon.Before(l.governor.Hurried()))
+	p, due := c.rescue.watch.Due(limit, c.ceiling(now), l.alarms.horizon.Before(l.governor.Hurried(), now))
 	if due && partial { // usage may have grown by page cache
 		if sample, err := l.sampleFully(c, now); err == nil {
 			l.take(c, sample)
 			limit = c.ownLimit()
 			c.rescue.watch.Add(rescue.Sample{At: now, Demand: c.recorder.Demand(), Limit: limit})
-			p, due = c.rescue.watch.Due(limit, c.ceiling(now), l.alarms.horizon.Before(l.governor.Hurried()))
+			p, due = c.rescue.watch.Due(limit, c.ceiling(now), l.alarms.horizon.Before(l.governor.Hurried(), now))
 		}
 	}
 	if due {
@@ -162,7 +162,7 @@ func (l *Loop) raised(c *container, o *object, limit memory.Bytes, now time.Time
 		return
 	}
 	if higher {
-		l.alarms.horizon.Took(took)
+		l.alarms.horizon.Took(took, now)
 		l.Metrics.rescue.Observe(took.Seconds())
 		l.Log.Info("Limit was raised after an alarm", "container", c.ContainerID, "pod", c.PodUID, "limit", limit.String(),
 			"after", took.String())

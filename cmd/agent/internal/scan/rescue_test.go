@@ -153,7 +153,7 @@ func TestTheLimitIsRaised(t *testing.T) {
 	if raisedAt.IsZero() || len(n.writer.alarms) != 1 {
 		t.Fatalf("%d alarms", len(n.writer.alarms))
 	}
-	if got := n.loop.alarms.horizon.Before(0); got != 300*time.Millisecond { // and the margin
+	if got := n.loop.alarms.horizon.Before(0, n.now); got != 300*time.Millisecond { // and the margin
 		t.Errorf("the horizon is %s", got)
 	}
 	if len(n.writer.written) == written {

@@ -36,7 +36,7 @@ const (
 
 // write hands over the snapshots that are due.
 func (l *Loop) write(now time.Time) {
-	l.results()
+	l.results(now)
 	l.settle()
 	for _, o := range l.objects {
 		if !o.writes.Due(now, o.trigger, flightrecorder.Jumped) ||
@@ -58,10 +58,13 @@ func (l *Loop) write(now time.Time) {
 
 // results reads what became of earlier writes. One that failed is tried again within the same budget, unless the pod
 // goes with its namespace.
-func (l *Loop) results() {
+func (l *Loop) results(now time.Time) {
 	for {
 		select {
 		case r := <-l.Writer.Results():
+			if r.Took > 0 {
+				l.alarms.horizon.Wrote(r.Took, now)
+			}
 			if r.Alarm != nil {
 				l.alarmed(r)
 				continue

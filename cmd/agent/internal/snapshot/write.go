@@ -42,6 +42,8 @@ type Result struct {
 	Err error
 	// Alarm that was written; nil: it was a snapshot.
 	Alarm *v1alpha1.Alarm
+	// Took is how long the API server took for the write; 0: it failed, or the client may have held it back.
+	Took time.Duration
 }
 
 // ErrDeleted is the error of a write to a namespace that is being deleted, in which nothing new is taken: the pod ends
@@ -54,6 +56,7 @@ type Writer struct {
 	client, urgent rest.Interface
 	queue, alarms  chan job
 	results        chan Result
+	wrote          time.Time // when the last snapshot was written
 }
 
 type job struct {
@@ -68,6 +71,9 @@ const (
 	// writeTimeout is for one request, and alarmTimeout for an alarm: a later one is of no use.
 	writeTimeout = 10 * time.Second
 	alarmTimeout = 3 * time.Second
+	// unhurried is how long after a write the client does not hold the next one back, whatever it wrote before: by
+	// default it sends five requests a second.
+	unhurried = time.Second
 	// alarmsAtOnce are written at the same time; a request takes up to 125 ms on a busy node. As many more wait.
 	alarmsAtOnce = 4
 	// fieldManager owns the fields in server-side apply.
@@ -110,9 +116,15 @@ func (w *Writer) Results() <-chan Result { return w.results }
 // Run writes until ctx ends.
 func (w *Writer) Run(ctx context.Context) {
 	for range alarmsAtOnce {
-		go w.run(ctx, w.alarms, func(j job) Result { return Result{j.pod.UID, w.writeAlarm(ctx, j), j.status.Alarm} })
+		go w.run(ctx, w.alarms, func(j job) Result {
+			took, err := w.writeAlarm(ctx, j)
+			return Result{j.pod.UID, err, j.status.Alarm, took}
+		})
 	}
-	w.run(ctx, w.queue, func(j job) Result { return Result{Pod: j.pod.UID, Err: w.write(ctx, j)} })
+	w.run(ctx, w.queue, func(j job) Result {
+		took, err := w.write(ctx, j)
+		return Result{Pod: j.pod.UID, Err: err, Took: took}
+	})
 }
 
 func (w *Writer) run(ctx context.Context, queue <-chan job, write func(job) Result) {
@@ -133,7 +145,7 @@ func (w *Writer) run(ctx context.Context, queue <-chan job, write func(job) Resu
 
 // writeAlarm changes one field of the snapshot of a pod, or writes the first snapshot. A snapshot that the API server
 // has under the pod's name may be that of an earlier pod, which must not get this pod's alarm.
-func (w *Writer) writeAlarm(ctx context.Context, j job) error {
+func (w *Writer) writeAlarm(ctx context.Context, j job) (took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, alarmTimeout)
 	defer cancel()
 	j.pod.mu.Lock()
@@ -143,53 +155,60 @@ func (w *Writer) writeAlarm(ctx context.Context, j job) error {
 	}
 	body, err := json.Marshal(map[string]any{"status": map[string]any{"alarm": j.status.Alarm}})
 	if err != nil {
-		return fmt.Errorf("encoding the alarm of %s: %w", j.pod, err)
+		return 0, fmt.Errorf("encoding the alarm of %s: %w", j.pod, err)
 	}
+	sent := time.Now()
 	err = w.urgent.Patch(types.MergePatchType).Namespace(j.pod.Namespace).Resource(plural).Name(j.pod.Name).
 		Param("fieldManager", fieldManager).Body(body).Do(ctx).Error()
 	switch {
 	case apierrors.IsNotFound(err):
 		return w.whole(ctx, j, w.urgent)
 	case err != nil:
-		return fmt.Errorf("writing the alarm of %s: %w", j.pod, err)
+		return 0, fmt.Errorf("writing the alarm of %s: %w", j.pod, err)
 	}
 	j.pod.alarm = j.status.Alarm
-	return nil
+	return time.Since(sent), nil
 }
 
-func (w *Writer) write(ctx context.Context, j job) error {
+func (w *Writer) write(ctx context.Context, j job) (took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	j.pod.mu.Lock()
 	defer j.pod.mu.Unlock()
-	return w.whole(ctx, j, w.client)
+	held := time.Since(w.wrote) < unhurried
+	if took, err = w.whole(ctx, j, w.client); held {
+		took = 0
+	}
+	w.wrote = time.Now()
+	return took, err
 }
 
 // whole writes a snapshot through a client, with the newest alarm: one that was handed over later may have been written
 // before.
-func (w *Writer) whole(ctx context.Context, j job, client rest.Interface) error {
+func (w *Writer) whole(ctx context.Context, j job, client rest.Interface) (took time.Duration, err error) {
 	if a := j.pod.alarm; a != nil && (j.status.Alarm == nil || j.status.Alarm.Sequence < a.Sequence) {
 		j.status.Alarm = a
 	}
 	if err := w.ask(ctx, j.pod, j.status.NodeName); err != nil {
-		return err
+		return 0, err
 	}
 	CarryOver(j.pod.earlier, j.status)
 	Summarize(j.status)
 	body, err := json.Marshal(object(j.pod, j.status))
 	if err != nil {
-		return fmt.Errorf("encoding the snapshot of %s: %w", j.pod, err)
+		return 0, fmt.Errorf("encoding the snapshot of %s: %w", j.pod, err)
 	}
+	sent := time.Now()
 	err = client.Patch(types.ApplyPatchType).Namespace(j.pod.Namespace).Resource(plural).Name(j.pod.Name).
 		Param("fieldManager", fieldManager).Param("force", "true").Body(body).Do(ctx).Error()
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return fmt.Errorf("writing the snapshot of %s: %w", j.pod, ErrDeleted)
+		return 0, fmt.Errorf("writing the snapshot of %s: %w", j.pod, ErrDeleted)
 	case err != nil:
-		return fmt.Errorf("writing the snapshot of %s: %w", j.pod, err)
+		return 0, fmt.Errorf("writing the snapshot of %s: %w", j.pod, err)
 	}
 	j.pod.there, j.pod.alarm = true, j.status.Alarm
-	return nil
+	return time.Since(sent), nil
 }
 
 // object is what is applied. The pod owns it, so that it goes with the pod and never outlives it under its name.

@@ -97,7 +97,7 @@ func TestEarlierAgent(t *testing.T) {
 		for range 2 {
 			now := status(1)
 			now.NodeName = "node-a"
-			if err := w.write(t.Context(), job{pod, now}); err != nil {
+			if _, err := w.write(t.Context(), job{pod, now}); err != nil {
 				t.Fatal(err)
 			}
 			if kill := s.wrote.Status.Containers[0].LastKill; (kill != nil) != c.want || s.reads != 1 {
@@ -150,7 +150,7 @@ func TestAlarm(t *testing.T) {
 		s := &server{has: c.has}
 		w := writerTo(t, s)
 		for i, sequence := range []int64{7, 8} {
-			if err := w.writeAlarm(t.Context(), job{pod, alarm(sequence)}); err != nil {
+			if _, err := w.writeAlarm(t.Context(), job{pod, alarm(sequence)}); err != nil {
 				t.Fatal(err)
 			}
 			whole := len(s.wrote.OwnerReferences) == 1 && s.wrote.Status.NodeName != ""
@@ -158,11 +158,11 @@ func TestAlarm(t *testing.T) {
 				t.Errorf("%s: alarm %d is written as %+v", name, sequence, s.wrote)
 			}
 		}
-		if err := w.write(t.Context(), job{pod, alarm(7)}); err != nil || s.wrote.Status.Alarm.Sequence != 8 {
+		if _, err := w.write(t.Context(), job{pod, alarm(7)}); err != nil || s.wrote.Status.Alarm.Sequence != 8 {
 			t.Errorf("%s: the snapshot has alarm %+v (%v)", name, s.wrote.Status.Alarm, err)
 		}
 		s.gone = true
-		if err := w.writeAlarm(t.Context(), job{pod, alarm(9)}); err != nil || len(s.wrote.OwnerReferences) != 1 {
+		if _, err := w.writeAlarm(t.Context(), job{pod, alarm(9)}); err != nil || len(s.wrote.OwnerReferences) != 1 {
 			t.Errorf("%s: after the snapshot was deleted: %+v (%v)", name, s.wrote, err)
 		}
 	}
