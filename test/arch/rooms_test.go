@@ -480,7 +480,8 @@ var rooms = []room{
 			"internal/profile", "internal/workload",
 		},
 		outside: []string{
-			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1", "sigs.k8s.io/yaml",
+			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",
+			"sigs.k8s.io/yaml",
 		},
 	},
 	{

@@ -62,14 +62,14 @@ func replay(w io.Writer, manifests, recording, page string) error {
 	}
 	r.hourly(rows[len(rows)-1].limit)
 	rec := v1alpha1.MemoryRecommendation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: strings.ToLower(r.owner.Ref.Kind) + "-" + name}, Status: r.last.Status,
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: strings.ToLower(r.owner.Ref.Kind) + "-" + name},
+		Status:     r.last.Status,
 	}
 	fmt.Fprintf(w, "\n  %s\n", rec.Status.Summary)
 	for _, next := range report.Rows("", []v1alpha1.MemoryRecommendation{rec})[0].Next {
 		fmt.Fprintf(w, "  Next: %s\n", next)
 	}
-	fmt.Fprint(w, "\nLearn: a kill is counted once, with its limit, and a leak is reported as one, with the time that is "+
-		"left.\n")
+	fmt.Fprint(w, "\nLearn: a kill is counted once, with its limit; a leak is reported as one, with the time left.\n")
 	return r.write(page, rec, rows[len(rows)-1].at)
 }
 
