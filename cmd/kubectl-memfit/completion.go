@@ -43,7 +43,7 @@ func (r *reader) completeWorkloads(
 
 func (r *reader) completeNamespaces(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return r.complete(cmd, typed, func(ctx context.Context, c *cluster.Cluster, _ string) []string {
-		names, _ := c.Names(ctx)
+		names, _ := c.Namespaces(ctx)
 		return names
 	})
 }

@@ -19,7 +19,8 @@ import (
 
 // reader is what the verbs that read a cluster have in common: kubectl's own flags, and completion.
 type reader struct {
-	flags *genericclioptions.ConfigFlags
+	flags   *genericclioptions.ConfigFlags
+	kubectl *pflag.FlagSet
 	// contexts are those of --context; none: that of the kubeconfig.
 	contexts []string
 	// everywhere is -A.
@@ -40,12 +41,13 @@ const (
 
 // reading gives a verb kubectl's flags, and those for its scope.
 func reading(cmd *cobra.Command, most scope) *reader {
-	r := &reader{flags: genericclioptions.NewConfigFlags(true)}
+	r := &reader{
+		flags: genericclioptions.NewConfigFlags(true), kubectl: pflag.NewFlagSet("kubectl", pflag.ContinueOnError),
+	}
 	r.flags.Context = nil // ours takes several
-	kubectl := pflag.NewFlagSet("kubectl", pflag.ContinueOnError)
-	r.flags.AddFlags(kubectl)
-	kubectl.VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(inHelp, f.Name) })
-	cmd.Flags().AddFlagSet(kubectl)
+	r.flags.AddFlags(r.kubectl)
+	r.kubectl.VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(inHelp, f.Name) })
+	cmd.Flags().AddFlagSet(r.kubectl)
 	cmd.Flags().StringSliceVar(&r.contexts, "context", nil, contextHelp(most == allClusters))
 	_ = cmd.RegisterFlagCompletionFunc("context", r.completeContexts)
 	if most >= allNamespaces {

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
@@ -70,20 +71,18 @@ func (r *reader) sites() ([]site, error) {
 	return sites, nil
 }
 
-// in are kubectl's flags for one context. Flags keep what they have read of a kubeconfig, so that each has its own.
+// in returns kubectl's flags for one context, each with its own copy, because they cache what they read of a kubeconfig.
 func (r *reader) in(name string) *genericclioptions.ConfigFlags {
 	f := genericclioptions.NewConfigFlags(true)
-	f.CacheDir, f.KubeConfig, f.ClusterName, f.AuthInfoName = r.flags.CacheDir, r.flags.KubeConfig, r.flags.ClusterName,
-		r.flags.AuthInfoName
-	f.Namespace, f.APIServer, f.TLSServerName, f.Insecure = r.flags.Namespace, r.flags.APIServer, r.flags.TLSServerName,
-		r.flags.Insecure
-	f.CertFile, f.KeyFile, f.CAFile, f.BearerToken = r.flags.CertFile, r.flags.KeyFile, r.flags.CAFile,
-		r.flags.BearerToken
-	f.Impersonate, f.ImpersonateUID, f.ImpersonateGroup = r.flags.Impersonate, r.flags.ImpersonateUID,
-		r.flags.ImpersonateGroup
-	f.ImpersonateUserExtra, f.ProxyURL = r.flags.ImpersonateUserExtra, r.flags.ProxyURL
-	f.Username, f.Password, f.Timeout, f.DisableCompression = r.flags.Username, r.flags.Password, r.flags.Timeout,
-		r.flags.DisableCompression
+	own := pflag.NewFlagSet("kubectl", pflag.ContinueOnError)
+	f.AddFlags(own)
+	r.kubectl.VisitAll(func(given *pflag.Flag) {
+		if list, ok := given.Value.(pflag.SliceValue); ok {
+			_ = own.Lookup(given.Name).Value.(pflag.SliceValue).Replace(list.GetSlice()) // the same type
+		} else if given.Changed {
+			_ = own.Set(given.Name, given.Value.String()) // it was parsed before
+		}
+	})
 	f.Context = &name
 	return f
 }

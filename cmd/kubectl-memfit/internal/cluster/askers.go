@@ -79,13 +79,11 @@ func asker(u *unstructured.Unstructured, of space) report.Asker {
 // space is what profiles match of a namespace.
 type space struct{ annotations, labels map[string]string }
 
-func spaceOf(u *unstructured.Unstructured) space {
-	return space{ours(u.GetAnnotations()), u.GetLabels()}
-}
+func spaceOf(n *corev1.Namespace) space { return space{ours(n.Annotations), n.Labels} }
 
 // namespaces returns one namespace, or all; none where they may not be read.
 func (c *Cluster) namespaces(ctx context.Context, namespace string) map[string]space {
-	client := c.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+	client := c.core.Namespaces()
 	found := map[string]space{}
 	if namespace != "" {
 		if one, err := client.Get(ctx, namespace, metav1.GetOptions{}); err == nil {
@@ -95,7 +93,7 @@ func (c *Cluster) namespaces(ctx context.Context, namespace string) map[string]s
 	}
 	if all, err := client.List(ctx, metav1.ListOptions{}); err == nil {
 		for i := range all.Items {
-			found[all.Items[i].GetName()] = spaceOf(&all.Items[i])
+			found[all.Items[i].Name] = spaceOf(&all.Items[i])
 		}
 	}
 	return found

@@ -164,17 +164,15 @@ func (c *Cluster) Workload(
 	return object, nil
 }
 
-// Names are the namespaces, for completion.
-func (c *Cluster) Names(ctx context.Context) ([]string, error) {
-	spaces, err := c.client.Resource(
-		schema.GroupVersionResource{Version: "v1", Resource: "namespaces"},
-	).List(ctx, metav1.ListOptions{})
+// Namespaces lists the names of namespaces, for completion.
+func (c *Cluster) Namespaces(ctx context.Context) ([]string, error) {
+	all, err := c.core.Namespaces().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("listing namespaces: %w", err)
 	}
-	names := make([]string, 0, len(spaces.Items))
-	for i := range spaces.Items {
-		names = append(names, spaces.Items[i].GetName())
+	names := make([]string, 0, len(all.Items))
+	for i := range all.Items {
+		names = append(names, all.Items[i].Name)
 	}
 	return names, nil
 }

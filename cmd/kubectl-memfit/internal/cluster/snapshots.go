@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -54,12 +53,11 @@ func (c *Cluster) Snapshot(ctx context.Context, namespace, pod string) (*v1alpha
 
 // genuine returns an error where a snapshot is not of the pod that has its name, or another node's agent wrote it.
 func (c *Cluster) genuine(ctx context.Context, s *v1alpha1.MemorySnapshot) error {
-	pod, err := c.client.Resource(pods).Namespace(s.Namespace).Get(ctx, s.Name, metav1.GetOptions{})
+	pod, err := c.core.Pods(s.Namespace).Get(ctx, s.Name, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("reading the pod of MemorySnapshot %s/%s: %w", s.Namespace, s.Name, err)
 	}
-	node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
-	if !s.IsOf(pod.GetUID(), node) {
+	if node := pod.Spec.NodeName; !s.IsOf(pod.UID, node) {
 		return fmt.Errorf("MemorySnapshot %s/%s is from node %q, or from another pod of this name; the pod "+
 			"runs on node %q, whose agent writes a snapshot within minutes", s.Namespace, s.Name, s.Status.NodeName, node)
 	}
@@ -72,14 +70,14 @@ func (c *Cluster) noSnapshot(ctx context.Context, namespace, name string) error 
 		List(ctx, metav1.ListOptions{Limit: 1}); apierrors.IsNotFound(err) {
 		return helpful(err, snapshots, namespace)
 	}
-	pod, err := c.client.Resource(pods).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	pod, err := c.core.Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%w %s in namespace %s: kubectl -n %s get pods", ErrNoPod, name, namespace, namespace)
 	case err != nil:
 		return fmt.Errorf("pod %s/%s has no MemorySnapshot, and reading the pod failed: %w", namespace, name, err)
 	}
-	node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName")
+	node := pod.Spec.NodeName
 	if node == "" {
 		return errors.New("pod " + namespace + "/" + name + " is not scheduled yet")
 	}

@@ -106,16 +106,13 @@ func (l *List) Print(w io.Writer, o Options) error {
 		return l.names(w)
 	case CSV:
 		return l.csv(w, o.NoHeaders)
-	case CustomColumns:
-		objects := make([]any, 0, len(l.Items))
-		for i := range l.Items {
-			objects = append(objects, l.Items[i].Object)
-		}
-		return custom(w, o.Format.columns, objects, o.NoHeaders)
 	}
 	objects := make([]any, 0, len(l.Items))
 	for i := range l.Items {
 		objects = append(objects, l.Items[i].Object)
+	}
+	if o.Format.name == CustomColumns {
+		return custom(w, o.Format.columns, objects, o.NoHeaders)
 	}
 	all := map[string]any{"items": objects}
 	maps.Copy(all, l.More)
