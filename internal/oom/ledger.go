@@ -120,10 +120,12 @@ func (l *Ledger) Update(
 		}
 	}
 	var found []memory.OOMKill
+	inPod := map[types.UID][]memory.OOMKill{}
 	for _, doubtful := range []bool{false, true} { // what is judged by its neighbors comes after them
 		for _, o := range obs {
-			if o.onlyLabeled() == doubtful {
-				found = append(found, l.observe(o, peak, podPeaks[o.Container.UID], found, now)...)
+			if uid := o.Container.UID; o.onlyLabeled() == doubtful {
+				kills := l.observe(o, peak, podPeaks[uid], inPod[uid], now)
+				inPod[uid], found = append(inPod[uid], kills...), append(found, kills...)
 			}
 		}
 	}
@@ -162,7 +164,8 @@ func (l *Ledger) make() {
 	}
 }
 
-// observe accounts for everything one observation shows of one container. others are new kills, not on file yet.
+// observe accounts for everything one observation shows of one container. others are new kills of its pod, not on file
+// yet.
 func (l *Ledger) observe(
 	o Observation, peak func(memory.ContainerRef) memory.Bytes, podPeak memory.Bytes, others []memory.OOMKill,
 	now time.Time,

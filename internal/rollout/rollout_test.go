@@ -189,7 +189,7 @@ func (c *cluster) reconcileAndDie(after int) {
 		}
 		c.do(a, &d.State)
 	}
-	if !c.lost {
+	if len(d.Actions) > 0 && !c.lost {
 		c.store(&d.State)
 	}
 }
