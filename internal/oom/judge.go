@@ -220,7 +220,8 @@ func heapExit(d death) (verdict, bool) {
 	switch full := runtimes.Lookup(d.runtime).FullHeap; {
 	case slices.Contains(full.Exits, d.ExitCode):
 		return verdict{
-			memory.OOMHeapAbort, memory.Medium, fmt.Sprintf("%s; %s exits with this code when its heap is full", d.facts(), d.runtime),
+			memory.OOMHeapAbort, memory.Medium,
+			fmt.Sprintf("%s; %s exits with this code when its heap is full", d.facts(), d.runtime),
 		}, true
 	case d.ExitCode == runtimes.Abort && (d.runtime == "" || d.runtime == "Auto"):
 		return verdict{memory.OOMSuspected, memory.Low,
@@ -241,8 +242,8 @@ func heapFault(d death) (verdict, bool) {
 	switch {
 	case d.heapCap > 0 && d.peak >= d.heapCap:
 		return verdict{memory.OOMHeapAbort, memory.Low,
-			fmt.Sprintf("%s; seen at %s with a heap cap of %s, and some builds of %s exit with this code when their heap is full",
-				d.facts(), d.peak, d.heapCap, r.Title)}, true
+			fmt.Sprintf("%s; seen at %s with a heap cap of %s, and some builds of %s exit with this code when their heap is "+
+				"full", d.facts(), d.peak, d.heapCap, r.Title)}, true
 	case d.limit > 0 && d.peak >= d.limit.Percent(nearLimitPercent):
 		return verdict{memory.OOMSuspected, memory.Low,
 			fmt.Sprintf("%s; a segmentation fault, which may be a full heap of %s or a bug: seen at %s of its %s",

@@ -120,8 +120,8 @@ func (e *evaluation) stopLeak(limit memory.Bytes) memory.Bytes {
 	if most := max(e.leakBound(), e.Current.Limit); limit > most || e.grown.limit > 0 {
 		limit = min(limit, most)
 		if e.Doubt != "" {
-			e.say("%s: a leak, or still loading after its start, because %s. Until that is known it stays at %s; if it only loads "+
-				"data at its start, set sizing.limit.min to what that takes", e.Leak, e.Doubt, limit.CeilTo(memory.MiB))
+			e.say("%s: a leak, or still loading after its start, because %s. Until that is known it stays at %s; if it only "+
+				"loads data at its start, set sizing.limit.min to what that takes", e.Leak, e.Doubt, limit.CeilTo(memory.MiB))
 			return limit
 		}
 		e.alarm("leak: %s. A higher limit only delays the next kill, so it stays at %s: find what holds the memory (a heap "+

@@ -111,7 +111,8 @@ func driftCondition(s *Snapshot, v *result) metav1.Condition {
 			}
 		}
 		if leak := v.leaks[name]; leak.Doubt != "" {
-			filling = "Container " + name + ": " + leak.String() + ": a leak, or still loading after its start, because " + leak.Doubt
+			filling = fmt.Sprintf("Container %s: %s: a leak, or still loading after its start, because %s", name, leak,
+				leak.Doubt)
 		} else if leak.Instances > 0 {
 			return conditions.New(
 				v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonLeak,

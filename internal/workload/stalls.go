@@ -191,8 +191,8 @@ func (st *State) sayInVain(c *v1alpha1.ContainerRecommendation, now time.Time) {
 	if s.Faults == 0 {
 		how = "memory pressure did not fall"
 	}
-	c.Summary = fmt.Sprintf("Raising the limit from %s to %s did not end a stall (%s), so it is not raised again; %s", s.Limit, s.RaisedTo,
-		how, c.Summary)
+	c.Summary = fmt.Sprintf("Raising the limit from %s to %s did not end a stall (%s), so it is not raised again; %s",
+		s.Limit, s.RaisedTo, how, c.Summary)
 	const advice = "check its disk and the files that it maps or reads: a stall continued after the limit was raised"
 	c.Advice = head(append([]string{advice}, c.Advice...), maxAdvice)
 }

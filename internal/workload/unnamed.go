@@ -33,8 +33,8 @@ func unnamed(
 		if last.Limit > 0 {
 			limit = "limit " + last.Limit.String()
 		}
-		texts[name] = fmt.Sprintf("Init container %s was OOM killed %s, last at %s with %s; init containers are only sized when "+
-			"the profile lists them: add {name: %s} to spec.containers of %s, or raise its limit yourself", name,
+		texts[name] = fmt.Sprintf("Init container %s was OOM killed %s, last at %s with %s; init containers are only "+
+			"sized when the profile lists them: add {name: %s} to spec.containers of %s, or raise its limit yourself", name,
 			format.Count(total(name), "time"), format.Time(last.Time), limit, name, p)
 	}
 	return texts
