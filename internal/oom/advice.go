@@ -18,8 +18,8 @@ func Advice(kind memory.OOMKind, runtime, capSetBy string) string {
 	case memory.OOMMainProcess:
 		return "the limit was reached: raise it, or find what holds the memory"
 	case memory.OOMChildProcess:
-		return "a child process was killed and the container kept running: give it less work at a time, run fewer children, " +
-			"or raise the limit"
+		return "a child process was killed and the container kept running: give it less work at a time, run fewer " +
+			"children, or raise the limit"
 	case memory.OOMAtStart:
 		return "starting takes more than the limit: raise the limit; usage measured later does not include the start"
 	case memory.OOMPodLimit:

@@ -16,6 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
+	"github.com/memfit/memfit/internal/report"
 	"github.com/memfit/memfit/internal/shape"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
@@ -72,7 +73,7 @@ func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	message := fmt.Sprintf("%s in the last %s", format.Count(recent, "OOM kill"), format.Duration(window))
 	if !last.Time.IsZero() {
 		message += fmt.Sprintf(
-			"; the last one, in pod %s at %s: %s", last.Container.Pod, format.Time(last.Time), killSentence(&last),
+			"; the last one, in pod %s at %s: %s", last.Container.Pod, format.Time(last.Time), report.Kill(&last),
 		)
 	}
 	if full != "" {

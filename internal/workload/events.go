@@ -15,6 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/report"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
@@ -121,7 +122,7 @@ func containerObject(s *Snapshot, c memory.ContainerRef) *corev1.ObjectReference
 // oomKilled reports a kill on the pod, where Kubernetes itself writes no Event about it (k/k#69676), and on the
 // workload with what memfit recommends.
 func oomKilled(s *Snapshot, k *memory.OOMKill, summary string) Event {
-	sentence := killSentence(k)
+	sentence := report.Kill(k)
 	onWorkload := "Pod " + k.Container.Pod + ": " + sentence
 	if summary != "" {
 		onWorkload += ". " + summary
@@ -144,7 +145,7 @@ func killReason(k *memory.OOMKill) string {
 // killExplained reports what an agent saw of a kill that was reported before without it.
 func killExplained(s *Snapshot, k *memory.OOMKill) Event {
 	sentence := fmt.Sprintf(
-		"Container %s %s at %s: %s", k.Container.Container, killVerb(k), format.Time(k.Time), k.Account,
+		"Container %s %s at %s: %s", k.Container.Container, report.KillVerb(k), format.Time(k.Time), k.Account,
 	)
 	return Event{
 		Regarding: containerObject(s, k.Container), Related: WorkloadObject(s.Owner), Container: k.Container.Container,
@@ -284,58 +285,3 @@ func restartHint(w memory.WorkloadRef) string {
 }
 
 func kindOf(w memory.WorkloadRef) workloadkind.Kind { return workloadkind.Like(w.APIVersion, w.Kind) }
-
-// killSentence describes a kill in one line: "Container app was OOM killed at its limit of 256Mi (peak demand 251Mi,
-// up 4m10s): OOMKilled, exit 137, restart 4".
-func killSentence(k *memory.OOMKill) string {
-	s := "Container " + k.Container.Container + " " + killVerb(k)
-	var facts []string
-	if k.Peak > 0 {
-		facts = append(facts, "peak demand "+k.Peak.String())
-	}
-	if k.Uptime > 0 {
-		facts = append(facts, "up "+format.Duration(k.Uptime))
-	}
-	if len(facts) > 0 {
-		s += " (" + join(facts) + ")"
-	}
-	if k.Why != "" {
-		s += ": " + k.Why
-	}
-	if k.Account != "" {
-		s += "; " + k.Account
-	}
-	return s
-}
-
-// under is the limit that a heap cap was derived from.
-func under(k *memory.OOMKill) string {
-	if k.Limit == 0 {
-		return ""
-	}
-	return " (heap cap, under a limit of " + k.Limit.String() + ")"
-}
-
-func killVerb(k *memory.OOMKill) string {
-	at := ""
-	if k.Limit > 0 {
-		at = " at its limit of " + k.Limit.String()
-	}
-	if k.Asked > 0 {
-		at += " (a limit of " + k.Asked.String() + " was requested and not in effect)"
-	}
-	switch k.Kind {
-	case memory.OOMChildProcess:
-		return "lost a child process to the OOM killer" + at
-	case memory.OOMAtStart:
-		return "was OOM killed while starting" + at
-	case memory.OOMHeapAbort:
-		return "exited because its runtime's heap was full" + under(k)
-	case memory.OOMPodLimit:
-		return "was OOM killed at the pod's limit"
-	case memory.OOMSuspected:
-		return "was probably OOM killed" + at
-	default:
-		return "was OOM killed" + at
-	}
-}

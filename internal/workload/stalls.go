@@ -17,6 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
+	"github.com/memfit/memfit/internal/report"
 )
 
 // stallChanges are the stalls that began and ended at this step, and earlier ones that an agent reports only now.
@@ -98,7 +99,7 @@ func stallRecords(l *oom.Ledger) (int64, []v1alpha1.StallRecord) {
 			Anonymous: format.Quantity(s.Anon), Container: s.Container.Container, Limit: s.Limit.Quantity(),
 			MajorFaultsPerSecond: s.Faults, Pod: s.Container.Pod, IncreasedTo: format.Exact(s.RaisedTo),
 			IncreaseIneffective: s.NotRelieved,
-			Summary:             stallSentence(s), Time: metav1.NewTime(s.Since),
+			Summary:             report.Stall(s), Time: metav1.NewTime(s.Since),
 		}
 		if !s.Ended.IsZero() {
 			r.Ended = &metav1.Time{Time: s.Ended}
@@ -106,36 +107,6 @@ func stallRecords(l *oom.Ledger) (int64, []v1alpha1.StallRecord) {
 		records = append(records, r)
 	}
 	return total, records
-}
-
-// stallSentence describes a stall in one line: "Container app stalls at its limit of 256Mi since 08:20:13Z: 235Mi of
-// 256Mi anonymous, ...".
-func stallSentence(s *memory.Stall) string {
-	head := fmt.Sprintf(
-		"Container %s stalls at its limit of %s since %s", s.Container.Container, s.Limit, format.Time(s.Since),
-	)
-	if !s.Ended.IsZero() {
-		head = fmt.Sprintf("Container %s stalled at its limit of %s from %s to %s",
-			s.Container.Container, s.Limit, format.Time(s.Since), format.Time(s.Ended))
-	}
-	words := head + ": " + s.Why()
-	switch {
-	case s.NotRelieved && s.Faults == 0:
-		words += fmt.Sprintf("; raising the limit from %s to %s did not reduce memory pressure: memory is not the "+
-			"bottleneck", s.Limit, s.RaisedTo)
-	case s.NotRelieved:
-		words += fmt.Sprintf("; raising the limit from %s to %s did not reduce major faults (%d a second before, %d after): "+
-			"memory is not the bottleneck",
-			s.Limit, s.RaisedTo, s.Faults, s.FaultsAfter)
-	case s.RaisedTo > 0 && !s.Ended.IsZero():
-		words += fmt.Sprintf("; ended after the raise to %s (%d major faults a second)", s.RaisedTo, s.FaultsAfter)
-	case s.RaisedTo > 0:
-		words += "; raised to " + s.RaisedTo.String()
-	}
-	if s.Account != "" {
-		words += "; " + s.Account
-	}
-	return words
 }
 
 // stallCondition reports whether a container stalls, first of all, and then what became of the last one.
@@ -160,17 +131,17 @@ func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	switch {
 	case goesOn != nil && goesOn.NotRelieved:
 		return say(
-			metav1.ConditionTrue, v1alpha1.ReasonIncreaseIneffective, "Pod "+goesOn.Container.Pod+": "+stallSentence(goesOn),
+			metav1.ConditionTrue, v1alpha1.ReasonIncreaseIneffective, "Pod "+goesOn.Container.Pod+": "+report.Stall(goesOn),
 		)
 	case goesOn != nil:
-		return say(metav1.ConditionTrue, v1alpha1.ReasonStallOngoing, "Pod "+goesOn.Container.Pod+": "+stallSentence(goesOn))
+		return say(metav1.ConditionTrue, v1alpha1.ReasonStallOngoing, "Pod "+goesOn.Container.Pod+": "+report.Stall(goesOn))
 	case inVain != nil:
 		return say(
-			metav1.ConditionTrue, v1alpha1.ReasonIncreaseIneffective, "Pod "+inVain.Container.Pod+": "+stallSentence(inVain),
+			metav1.ConditionTrue, v1alpha1.ReasonIncreaseIneffective, "Pod "+inVain.Container.Pod+": "+report.Stall(inVain),
 		)
 	case last != nil:
 		return say(metav1.ConditionFalse, v1alpha1.ReasonStallEnded,
-			"The last one, in pod "+last.Container.Pod+": "+stallSentence(last))
+			"The last one, in pod "+last.Container.Pod+": "+report.Stall(last))
 	case st.source != "" && !st.countsFaults:
 		return say(metav1.ConditionUnknown, v1alpha1.ReasonFaultsNotCounted,
 			"Usage comes from "+st.source+", which counts no major page faults: stalls are not detected")
@@ -224,7 +195,7 @@ func stallEvents(snapshot *Snapshot, c stallChanges, summaries map[string]string
 }
 
 func stalled(snapshot *Snapshot, s *memory.Stall, kind, reason string) Event {
-	sentence := stallSentence(s)
+	sentence := report.Stall(s)
 	return Event{
 		Regarding: containerObject(snapshot, s.Container), Related: WorkloadObject(snapshot.Owner),
 		Container: s.Container.Container, Kind: kind, Reason: reason, Action: "Observed", Note: sentence,

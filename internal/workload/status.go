@@ -20,6 +20,7 @@ import (
 	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/report"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/shape"
 )
@@ -92,7 +93,7 @@ func killRecords(l *oom.Ledger) (int64, []v1alpha1.OOMKillRecord) {
 		records = append(records, v1alpha1.OOMKillRecord{
 			Confidence: string(k.Confidence), Container: k.Container.Container, Kind: string(k.Kind),
 			Limit: format.Exact(k.Limit), Peak: format.Quantity(k.Peak),
-			Pod: k.Container.Pod, Summary: killSentence(k), Time: metav1.NewTime(k.Time),
+			Pod: k.Container.Pod, Summary: report.Kill(k), Time: metav1.NewTime(k.Time),
 		})
 	}
 	return total, records

@@ -229,6 +229,11 @@ var rooms = []room{
 		never:   slices.Concat(clients, kinds),
 	},
 	{
+		name: "report", dir: "internal/report/...", noStd: pure, // sentences for users
+		ours:  []string{"internal/format", "internal/memory"},
+		never: slices.Concat(clients, kinds),
+	},
+	{
 		name: "conditions", dir: "internal/conditions/...", noStd: pure,
 		ours:    []string{"internal/quote"},
 		outside: []string{"k8s.io/apimachinery/pkg/apis/meta/v1"},
@@ -240,7 +245,7 @@ var rooms = []room{
 			"api/v1alpha1", "internal/rollout", "internal/conditions", "internal/drift", "internal/format", "internal/history",
 			"internal/identity", "internal/inject", "internal/levers",
 			"internal/memory", "internal/constraints", "internal/period", "internal/profile", "internal/quote",
-			"internal/recommend", "internal/rescue", "internal/runtimes", "internal/records", "internal/oom",
+			"internal/recommend", "internal/report", "internal/rescue", "internal/runtimes", "internal/records", "internal/oom",
 			"internal/shape", "internal/workloadkind",
 		},
 		outside: slices.Concat(pods, []string{

@@ -29,7 +29,7 @@ const (
 // packages are those that make sentences for users while they decide.
 var packages = []string{
 	"internal/constraints", "internal/drift", "internal/inject", "internal/oom", "internal/profile", "internal/recommend",
-	"internal/rollout", "internal/shape", "internal/workload", "internal/workloadkind",
+	"internal/report", "internal/rollout", "internal/shape", "internal/workload", "internal/workloadkind",
 }
 
 // TestNoSentenceDecides plays the same simulation with the sentences as they are and with each of them replaced by a
