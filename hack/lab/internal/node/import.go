@@ -48,15 +48,6 @@ func (n *Node) Import(ctx context.Context, path string) error {
 	return nil
 }
 
-// ImageRefs lists the names of the images the node has.
-func (n *Node) ImageRefs(ctx context.Context) ([]string, error) {
-	out, err := n.ctr(ctx, "images", "list", "--quiet")
-	if err != nil {
-		return nil, fmt.Errorf("listing the node's images: %w", err)
-	}
-	return strings.Fields(string(out)), nil
-}
-
 func (n *Node) ctr(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(
 		ctx, n.binary("ctr"),
