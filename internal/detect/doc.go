@@ -5,6 +5,6 @@
 // allocator, and the memory settings that are effective. It only reads; nothing is executed in the process.
 //
 // [Cache.Gather] inspects the programs and libraries that a process has mapped, within bounds, and returns [Facts];
-// [Detect] decides from facts alone. The traces of each runtime are listed in the runtime's own file of internal/runtimes
-// ([runtimes.Mark]).
+// [Detect] decides from facts alone. The traces of each runtime are listed in the runtime's own file of
+// internal/runtimes ([runtimes.Mark]).
 package detect
