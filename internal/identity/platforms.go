@@ -96,7 +96,7 @@ var platforms = []Platform{
 		},
 	},
 	{
-		Name: "jenkins",
+		Name:       "jenkins",
 		Identifies: "label `jenkins/label`, without the build of a pod template that a pipeline declares",
 		Source:     "jenkinsci/kubernetes-plugin:src/main/java/org/csanchez/jenkins/plugins/kubernetes/PodTemplate.java",
 		values: func(_ metav1.Object, l map[string]string, _ string) []string {
@@ -110,7 +110,7 @@ var platforms = []Platform{
 		},
 	},
 	{
-		Name: "airflow",
+		Name:       "airflow",
 		Identifies: "labels `dag_id` and `task_id`, beside `kubernetes_executor` or `kubernetes_pod_operator`",
 		Source: "apache/airflow:providers/cncf/kubernetes/src/airflow/providers/cncf/kubernetes/pod_generator.py, " +
 			"operators/pod.py",

@@ -117,6 +117,7 @@ func (r *oneOffRun) await(ctx context.Context, t *testing.T) bool {
 			return true
 		case corev1.PodSucceeded:
 			return false
+		case corev1.PodPending, corev1.PodRunning, corev1.PodUnknown:
 		}
 	}
 	t.Errorf("pod %s did not end within three minutes", r.key)
