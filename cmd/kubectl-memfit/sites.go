@@ -71,8 +71,7 @@ func (r *reader) sites() ([]site, error) {
 	return sites, nil
 }
 
-// in returns kubectl's flags for one context, each with its own copy, because they cache what they read of a
-// kubeconfig.
+// in returns a copy of kubectl's flags for one context: flags cache what they read of a kubeconfig.
 func (r *reader) in(name string) *genericclioptions.ConfigFlags {
 	f := genericclioptions.NewConfigFlags(true)
 	own := pflag.NewFlagSet("kubectl", pflag.ContinueOnError)

@@ -170,8 +170,8 @@ func missing(all []Container) string {
 		fmt.Fprintf(&b, "%s without a breakdown: %s\n", format.Count(counts[why], "container"), why)
 	}
 	if suggested > 0 {
-		b.WriteString("A runtime with a question mark is suggested by image, command and variables; the process was not " +
-			"inspected\n")
+		fmt.Fprintf(&b, "A runtime with a question mark is suggested by image, command and variables; "+
+			"the process was not inspected\n")
 	}
 	if noUse > 0 {
 		fmt.Fprintf(&b, "%s without use: neither an agent nor metrics.k8s.io reports it\n", format.Count(noUse, "container"))

@@ -112,8 +112,8 @@ func TestAHeapSizedByTheNode(t *testing.T) {
 	}
 }
 
-// TestRetained: what glibc retains of a running container is reported where it is worth something, and of one that
-// was killed it is not.
+// TestRetained: what glibc retains of a running container is shown where it is worth something, and of one that was
+// killed it is not.
 func TestRetained(t *testing.T) {
 	of := func(free string, killed bool) string {
 		q, peak := resource.MustParse(free), resource.MustParse("117Mi")
