@@ -79,7 +79,8 @@ func ramps(b *strings.Builder, o *options, all []result) {
 			var lent float64
 			for i := range all {
 				r := &all[i]
-				if r.arm != arm || r.kind != "ramp" || r.rate != rate {
+				short := !r.killed && r.peak < int64(r.limit)<<20 // it ended before it had reached its limit
+				if r.arm != arm || r.kind != "ramp" || r.rate != rate || short {
 					continue
 				}
 				n++
