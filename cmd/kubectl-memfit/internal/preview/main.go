@@ -12,8 +12,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/offline"
@@ -51,7 +51,7 @@ const optIn = "metadata:\n  name: bursts\n"
 func settings(w io.Writer, dir string) error {
 	var all strings.Builder
 	for _, name := range []string{"profiles.yaml", "bursts.yaml", "others.yaml"} {
-		text, err := os.ReadFile(filepath.Join(dir, name))
+		text, err := fs.ReadFile(os.DirFS(dir), name)
 		if err != nil {
 			return fmt.Errorf("reading the manifests: %w", err)
 		}

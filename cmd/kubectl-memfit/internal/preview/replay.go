@@ -8,6 +8,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -168,10 +169,10 @@ func (r *replayed) hourly(limit memory.Bytes) {
 }
 
 func (r *replayed) write(page string, rec v1alpha1.MemoryRecommendation, now time.Time) error {
-	if err := os.MkdirAll(filepath.Dir(page), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(page), 0o750); err != nil {
 		return err
 	}
-	out, err := os.Create(page)
+	out, err := os.Create(page) //nolint:gosec // the user names it
 	if err != nil {
 		return err
 	}
@@ -190,7 +191,7 @@ func (r *replayed) write(page string, rec v1alpha1.MemoryRecommendation, now tim
 // like makes the workload one of the kind of the demo's Node.js service, governed by its profile.
 func (r *replayed) like(manifests string) error {
 	var service metav1.TypeMeta
-	text, err := os.ReadFile(filepath.Join(manifests, "bursts.yaml"))
+	text, err := fs.ReadFile(os.DirFS(manifests), "bursts.yaml")
 	if err == nil {
 		err = yaml.Unmarshal(text, &service)
 	}
@@ -200,7 +201,7 @@ func (r *replayed) like(manifests string) error {
 	r.owner = memory.Workload{UID: name, Ref: memory.WorkloadRef{
 		APIVersion: service.APIVersion, Kind: service.Kind, Namespace: namespace, Name: name,
 	}}
-	if text, err = os.ReadFile(filepath.Join(manifests, "profiles.yaml")); err != nil {
+	if text, err = fs.ReadFile(os.DirFS(manifests), "profiles.yaml"); err != nil {
 		return fmt.Errorf("reading the profiles of the demo: %w", err)
 	}
 	first, _, _ := strings.Cut(string(text), "\n---\n")
@@ -234,7 +235,7 @@ func podOf(first row) *corev1.Pod {
 
 // read reads the first replica of a recording.
 func read(path string) (rows []row, err error) {
-	file, err := os.Open(path)
+	file, err := os.Open(path) //nolint:gosec // the user names it
 	if err != nil {
 		return nil, err
 	}
