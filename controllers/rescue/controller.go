@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -322,7 +323,7 @@ func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*rollout.Loan, st
 	known, terms := a.view.Known, a.view.Policy
 	known.Demand, known.DemandAt = in.Demand, in.DemandAt
 	known.Handled = max(c.last(a.pod.UID), lastOf(in.Loans, a.pod.UID))
-	terms.Bounds = append(terms.Bounds[:len(terms.Bounds):len(terms.Bounds)],
+	terms.Bounds = append(slices.Clip(terms.Bounds),
 		lending.Bound{Cause: lending.NodeFull, Most: a.Limit.Plus(a.room)})
 	if in.Bounded {
 		budget := in.Budget

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -220,9 +221,7 @@ func (b *LoanBook) Recall(ctx context.Context) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for key, loans := range b.loans {
-		found[key] = loans // written meanwhile
-	}
+	maps.Copy(found, b.loans) // written meanwhile
 	b.loans, b.known = found, true
 	return nil
 }

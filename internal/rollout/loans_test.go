@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// lends writes a loan down, and sends it unless the leader ends before.
-func (c *cluster) lends(i int, to memory.Bytes, sent bool) {
+// lends writes a loan to the first pod down, and sends it unless the leader ends before.
+func (c *cluster) lends(to memory.Bytes, sent bool) {
 	c.t.Helper()
 	var state State
 	if len(c.stored) > 0 {
@@ -21,7 +21,7 @@ func (c *cluster) lends(i int, to memory.Bytes, sent bool) {
 			c.t.Fatal(err)
 		}
 	}
-	pod := &c.in.Pods[i]
+	pod := &c.in.Pods[0]
 	app := &pod.Containers[0]
 	size := memory.Size{Request: app.Spec.Request, Limit: to}
 	state.Lend(Loan{
@@ -53,7 +53,7 @@ func TestALoanIsKeptAndReturnedAfterAnHourBelow(t *testing.T) {
 	c := newCluster(t, 2, lendable)
 	c.wants(lendable, false)
 	c.desired(func(d *Desired) { d.Recommendation.Evidence.Window = 2 * time.Hour }) // too little to lower a limit
-	c.lends(0, 256*mib, true)
+	c.lends(256*mib, true)
 	for range 7 {
 		c.passes(5 * time.Minute)
 		c.uses(0, 150*mib)
@@ -79,7 +79,7 @@ func TestALoanIsKeptAndReturnedAfterAnHourBelow(t *testing.T) {
 func TestALoanOfAContainerThatIsNotMeasuredLasts(t *testing.T) {
 	c := newCluster(t, 1, lendable)
 	c.wants(lendable, false)
-	c.lends(0, 256*mib, true)
+	c.lends(256*mib, true)
 	for range 60 {
 		c.passes(5 * time.Minute)
 		c.reconcile()
@@ -90,7 +90,7 @@ func TestALoanOfAContainerThatIsNotMeasuredLasts(t *testing.T) {
 func TestALoanThatWasNotSentIsForgotten(t *testing.T) {
 	c := newCluster(t, 1, lendable)
 	c.wants(lendable, false)
-	c.lends(0, 256*mib, false)
+	c.lends(256*mib, false)
 	c.passes(unsent / 2)
 	c.reconcile()
 	if len(c.state().Loans) != 1 {
@@ -107,7 +107,7 @@ func TestALoanThatWasNotSentIsForgotten(t *testing.T) {
 
 func TestARecommendationTakesALoanOver(t *testing.T) {
 	c := newCluster(t, 2, lendable)
-	c.lends(0, 256*mib, true)
+	c.lends(256*mib, true)
 	c.wants(memory.Size{Request: 64 * mib, Limit: 300 * mib}, true)
 	for range 3 {
 		c.passes(time.Minute)
@@ -132,7 +132,7 @@ func TestALoanThatWasNeededSpeaksAgainstALowerLimit(t *testing.T) {
 		c.reconcile()
 	}
 	c.expectLimits("128Mi")
-	c.lends(0, 192*mib, true)
+	c.lends(192*mib, true)
 	c.passes(time.Minute)
 	c.uses(0, 150*mib)
 	c.reconcile()
@@ -148,7 +148,7 @@ func TestALoanThatWasNeededSpeaksAgainstALowerLimit(t *testing.T) {
 func TestALoanOfAPodThatIsGoneEnds(t *testing.T) {
 	c := newCluster(t, 2, lendable)
 	c.wants(lendable, false)
-	c.lends(0, 256*mib, true)
+	c.lends(256*mib, true)
 	c.in.Pods = c.in.Pods[1:]
 	c.passes(time.Minute)
 	c.reconcile()

@@ -221,10 +221,9 @@ func (o *observation) killed() (l Lowering, pod Pod, why string) {
 				continue
 			}
 			died := "was OOM killed"
-			switch k.Kind {
-			case memory.OOMStall:
+			if k.Kind == memory.OOMStall {
 				died = "stalled"
-			case notKilled:
+			} else if k.Kind == notKilled {
 				died = "needed more (sizing.rescue)"
 			}
 			l, pod = old, Pod{Name: k.Container.Pod, UID: k.Container.UID}

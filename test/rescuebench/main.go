@@ -50,7 +50,7 @@ func main() {
 	flag.StringVar(&o.out, "out", "", "File that the tables are written to, beside stdout.")
 	flag.Parse()
 	o.rates, o.limits = numbers(*rates), numbers(*limits)
-	for _, f := range strings.Split(*factors, ",") {
+	for f := range strings.SplitSeq(*factors, ",") {
 		n, err := strconv.ParseFloat(f, 64)
 		exitOn(err)
 		o.factors = append(o.factors, n)
@@ -66,7 +66,7 @@ func list(into *[]string, name, value, help string) {
 }
 
 func numbers(s string) (all []int) {
-	for _, f := range strings.Split(s, ",") {
+	for f := range strings.SplitSeq(s, ",") {
 		n, err := strconv.Atoi(f)
 		exitOn(err)
 		all = append(all, n)
@@ -111,7 +111,7 @@ func run(ctx context.Context, o *options) error {
 	if o.out == "" {
 		return nil
 	}
-	return os.WriteFile(o.out, []byte(text), 0o644) //nolint:gosec // a report
+	return os.WriteFile(o.out, []byte(text), 0o644)
 }
 
 // runArm runs every program of an arm, some at a time.
@@ -129,7 +129,7 @@ func runArm(ctx context.Context, k8s client.Client, o *options, arm string) ([]r
 		turns <- struct{}{}
 		jobs.Go(func() {
 			defer func() { <-turns }()
-			results[i], errs[i] = runProgram(ctx, k8s, namespace, &programs[i], o)
+			results[i], errs[i] = runProgram(ctx, k8s, namespace, &programs[i])
 			results[i].arm = arm
 			fmt.Fprintln(os.Stderr, results[i].line(), errText(errs[i]))
 		})

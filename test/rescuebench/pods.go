@@ -148,9 +148,7 @@ func podOf(namespace string, p *program) *corev1.Pod {
 }
 
 // runProgram runs one program in a pod of its own and follows it.
-func runProgram(
-	ctx context.Context, k8s client.Client, namespace string, p *program, o *options,
-) (result, error) {
+func runProgram(ctx context.Context, k8s client.Client, namespace string, p *program) (result, error) {
 	pod := podOf(namespace, p)
 	r := result{program: *p, peak: 0}
 	if err := k8s.Create(ctx, pod); err != nil {

@@ -63,7 +63,7 @@ func (m *maps) Get(_ context.Context, key client.ObjectKey, obj client.Object, _
 		if w := m.workloads[key]; w != nil && w.recommended {
 			owner := m.owners[client.ObjectKey{Namespace: w.ref.Namespace, Name: w.ref.Name}]
 			out.ResourceVersion = "1" // as a cache that lags: no other writer is here
-			out.OwnerReferences = []metav1.OwnerReference{records.Owner(w.ref, owner.UID)}
+			out.OwnerReferences = records.Owners(w.ref, owner.UID)
 			return nil
 		}
 	case *v1alpha1.MemoryCheckpoint:

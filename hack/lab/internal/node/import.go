@@ -20,8 +20,7 @@ const criNamespace = "k8s.io"
 
 func (n *Node) importAll(ctx context.Context) error {
 	err := n.wait(ctx, time.Minute, []string{"containerd"}, func(ctx context.Context) error {
-		_, err := n.ctr(ctx, "version")
-		return err
+		return n.ctr(ctx, "version")
 	})
 	if err != nil {
 		return err
@@ -39,7 +38,7 @@ func (n *Node) Import(ctx context.Context, path string) error {
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("reading the image: %w", err)
 	}
-	if _, err := n.ctr(ctx, "images", "import", "--local", path); err != nil {
+	if err := n.ctr(ctx, "images", "import", "--local", path); err != nil {
 		return fmt.Errorf("importing %s: %w", path, err)
 	}
 	if n.Cgroup2Runs() {
@@ -48,15 +47,15 @@ func (n *Node) Import(ctx context.Context, path string) error {
 	return nil
 }
 
-func (n *Node) ctr(ctx context.Context, args ...string) ([]byte, error) {
+func (n *Node) ctr(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(
 		ctx, n.binary("ctr"),
 		append([]string{"--address", n.Layout.ContainerdSocket(), "--namespace", criNamespace}, args...)...,
 	)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("ctr %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(stderr.Bytes()))
+		return fmt.Errorf("ctr %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(stderr.Bytes()))
 	}
-	return stdout.Bytes(), nil
+	return nil
 }
