@@ -256,9 +256,8 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{Runtime: native}))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		hold := []string{"python3", "-c", "import time\nx = b'x' * (135 << 20)\ntime.sleep(86400)"}
-		Expect(k8s.Create(
-			ctx, workload(*namespace, pythonImage, "128Mi", hold, all(there, requests("64Mi"))),
-		)).To(Succeed())
+		remembered(ctx, workload(*namespace, pythonImage, "128Mi", hold, all(there, requests("64Mi"))),
+			128*memory.MiB, 100*memory.MiB)
 		pod := runningPod(ctx, *namespace)
 		Eventually(func(g Gomega) {
 			rec, err := recommendation(ctx, *namespace)

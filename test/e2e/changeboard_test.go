@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
 )
 
 // What those ask for who have to allow changes in production: when, how much, and what if it goes wrong.
@@ -27,7 +28,7 @@ var _ = Describe("sizing within what a change board allows", func() {
 		spec.Sizing.Increase, spec.Sizing.Decrease = v1alpha1.IncreaseAfterKill, v1alpha1.DecreaseNever
 		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
-		Expect(k8s.Create(ctx, workload(*namespace, goImage, "128Mi", nil, holds("30Mi", 1)))).To(Succeed())
+		remembered(ctx, workload(*namespace, goImage, "128Mi", nil, holds("30Mi", 1)), 128*memory.MiB, 124*memory.MiB)
 		pod := readyPods(ctx, *namespace, 1)[0]
 		Expect(limitOf(&pod)).To(Equal("128Mi"))
 		eventuallyApplied(ctx, *namespace, v1alpha1.ReasonUpToDate)
@@ -72,7 +73,7 @@ var _ = Describe("sizing within what a change board allows", func() {
 		for _, in := range []string{*namespace, *other} {
 			Expect(k8s.Create(ctx, profile(in, sized(v1alpha1.SizingRecommend, native)))).To(Succeed())
 			waitUntilKnown(ctx, in)
-			Expect(k8s.Create(ctx, workload(in, goImage, "64Mi", nil, holds("20Mi", 1)))).To(Succeed())
+			remembered(ctx, workload(in, goImage, "64Mi", nil, holds("20Mi", 1)), 64*memory.MiB, 30*memory.MiB)
 			readyPods(ctx, in, 1)
 		}
 		began := time.Now().Truncate(time.Second)

@@ -95,7 +95,7 @@ var _ = Describe("sizing running pods that die", func() {
 			g.Expect(live).NotTo(BeEmpty())
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
-			// Follows what it reports, after a minute in which memfit may need no one.
+			// Does what it says, after a minute in which memfit may need nobody.
 			remedy := fmt.Sprintf("kubectl -n %s delete pod %s", *namespace, live[0].Name)
 			switch c := applied(rec); {
 			case c.Reason == v1alpha1.ReasonNotEffective:
@@ -167,7 +167,7 @@ var _ = Describe("sizing running pods that die", func() {
 		spec.Sizing.Disruption.MaxUnavailable = &one
 		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
-		Expect(k8s.Create(ctx, workload(*namespace, goImage, "128Mi", nil, replicated(4, func(d *appsv1.Deployment) {
+		remembered(ctx, workload(*namespace, goImage, "128Mi", nil, replicated(4, func(d *appsv1.Deployment) {
 			c := &d.Spec.Template.Spec.Containers[0]
 			c.Args = []string{"-hold", "20Mi"}
 			c.ResizePolicy = []corev1.ContainerResizePolicy{
@@ -175,7 +175,7 @@ var _ = Describe("sizing running pods that die", func() {
 			}
 			c.ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, InitialDelaySeconds: 5, ProbeHandler: corev1.ProbeHandler{
 				Exec: &corev1.ExecAction{Command: []string{"sh", "-c", "true"}}}}
-		})))).To(Succeed())
+		})), 128*memory.MiB, 45*memory.MiB)
 		readyPods(ctx, *namespace, 4)
 
 		By("asking for more in every pod, which restarts each of them")
