@@ -220,14 +220,8 @@ func (o *observation) killed() (l Lowering, pod Pod, why string) {
 				k.Limit == 0 || k.Limit >= old.From.Limit || why != "" && old.From.Limit >= l.From.Limit {
 				continue
 			}
-			died := "was OOM killed"
-			if k.Kind == memory.OOMStall {
-				died = "stalled"
-			} else if k.Kind == notKilled {
-				died = "needed more (sizing.rescue)"
-			}
 			l, pod = old, Pod{Name: k.Container.Pod, UID: k.Container.UID}
-			why = fmt.Sprintf("pod %s %s at it at %s; the change began at %s", k.Container.Pod, died,
+			why = fmt.Sprintf("pod %s %s at it at %s; the change began at %s", k.Container.Pod, suffered(k.Kind),
 				killedAt(k, old.At), format.Time(old.At))
 		}
 		if why != "" {
@@ -235,6 +229,17 @@ func (o *observation) killed() (l Lowering, pod Pod, why string) {
 		}
 	}
 	return Lowering{}, Pod{}, ""
+}
+
+// suffered says what happened to a container at a limit that was too low.
+func suffered(kind memory.OOMKind) string {
+	if kind == memory.OOMStall {
+		return "stalled"
+	}
+	if kind == notKilled {
+		return "needed more (sizing.rescue)"
+	}
+	return "was OOM killed"
 }
 
 // permitReaches is how long the caches of the webhooks may take to learn that the successor of an evicted pod is to get
