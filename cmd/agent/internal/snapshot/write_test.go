@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+	"sync"
 	"testing"
 	"weak"
 
@@ -23,6 +24,7 @@ import (
 
 // server answers with the snapshot that it has, and keeps what is written.
 type server struct {
+	mu    sync.Mutex
 	has   *v1alpha1.MemorySnapshot
 	reads int
 	wrote v1alpha1.MemorySnapshot
@@ -38,6 +40,8 @@ func (s *server) answer(req *http.Request) (*http.Response, error) {
 	if s.slow != nil && (apply || req.Method == http.MethodGet) {
 		<-s.slow
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
 	case req.Method == http.MethodPatch && s.gone && !apply:
 	case req.Method == http.MethodPatch:
@@ -65,11 +69,13 @@ func writerTo(t *testing.T, s *server) *Writer {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	client := &fake.RESTClient{
-		NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(), GroupVersion: v1alpha1.GroupVersion,
-		Client: fake.CreateHTTPClient(s.answer),
+	client := func() *fake.RESTClient { // which keeps its last request: each queue has its own
+		return &fake.RESTClient{
+			NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
+			GroupVersion:         v1alpha1.GroupVersion, Client: fake.CreateHTTPClient(s.answer),
+		}
 	}
-	return NewWriter(client, client)
+	return NewWriter(client(), client())
 }
 
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
