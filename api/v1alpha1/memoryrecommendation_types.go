@@ -473,8 +473,8 @@ type MemoryRecommendationStatus struct {
 	// +optional
 	Profile ProfileReference `json:"profile,omitempty,omitzero"`
 
-	// identity is what the pods have in common, where the workload is not their owner: its kind is PodIdentity then, and
-	// there is no such object.
+	// identity is what the pods have in common, where the workload is not their owner. The kind of the workload is then
+	// PodIdentity, which is not an object of the API.
 	// +optional
 	Identity *PodIdentity `json:"identity,omitempty"`
 

@@ -21,7 +21,7 @@ import (
 const completionTimeout = 3 * time.Second
 
 // completeWorkloads offers the workloads that memfit governs, by kind and name, or by the name alone where that is
-// what was typed. After an error it offers nothing, as there is no place to show it.
+// what was typed. After an error it offers nothing, because a shell cannot show the error.
 func (r *reader) completeWorkloads(
 	cmd *cobra.Command, given []string, typed string,
 ) ([]string, cobra.ShellCompDirective) {

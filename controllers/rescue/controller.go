@@ -62,7 +62,7 @@ type Controller struct {
 	// Reader has nodes, and pods by [nodeIndex], which Indexer adds to the cache; nil: the reader needs none.
 	Reader  client.Reader
 	Indexer client.FieldIndexer
-	// Pods are those of the cache, which nobody may change.
+	// Pods returns pods of the cache, which must not be changed.
 	Pods interface {
 		Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error)
 	}
@@ -216,13 +216,12 @@ type alarm struct {
 	facts    constraints.Facts
 	view     workload.Rescue
 	node     lending.Node
-	room     memory.Bytes
+	left     memory.Bytes
 	paused   string
 	// refusal is the last one; nil: a loan was decided. owner is the workload of both.
 	refusal *lending.Refusal
 	loan    *lending.Loan
 	owner   memory.Workload
-	resent  bool
 }
 
 // gather reads from caches what decides about an alarm.
@@ -250,8 +249,7 @@ func (c *Controller) gather(ctx context.Context, a *alarm) error {
 	return c.nodeOf(ctx, a)
 }
 
-// nodeOf reads what the node of an alarm can lend: half of what neither its pods request nor other pods have on loan,
-// so that no loan takes the whole node.
+// nodeOf reads the state of the node of an alarm, and the memory that its pods neither request nor have on loan.
 func (c *Controller) nodeOf(ctx context.Context, a *alarm) error {
 	name := a.pod.Spec.NodeName
 	node := &corev1.Node{}
@@ -277,7 +275,7 @@ func (c *Controller) nodeOf(ctx context.Context, a *alarm) error {
 			left = left.Minus(workload.RequestOf(p))
 		}
 	}
-	a.room = left / 2
+	a.left = left
 	return nil
 }
 
@@ -310,10 +308,9 @@ func (c *Controller) lend(ctx context.Context, a *alarm) error {
 
 // decide is called with the workload's loans and budget, while its state is locked.
 func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*rollout.Loan, string) {
-	a.owner, a.refusal, a.loan, a.resent = in.Owner, nil, nil, false
+	a.owner, a.refusal, a.loan = in.Owner, nil, nil
 	now := c.Clock.Now()
 	if again := unsent(a, in.Loans, now); again != nil {
-		a.resent = true
 		a.loan = &lending.Loan{
 			Container: a.Container, ID: a.ID, Sequence: a.Sequence, At: again.At, From: again.From.Limit, To: again.To.Limit,
 			Demand: a.Demand, PerSecond: a.PerSecond,
@@ -323,8 +320,7 @@ func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*rollout.Loan, st
 	known, terms := a.view.Known, a.view.Policy
 	known.Demand, known.DemandAt = in.Demand, in.DemandAt
 	known.Handled = max(c.last(a.pod.UID), lastOf(in.Loans, a.pod.UID))
-	terms.Bounds = append(slices.Clip(terms.Bounds),
-		lending.Bound{Cause: lending.NodeFull, Most: a.Limit.Plus(a.room)})
+	terms.Bounds = append(slices.Clip(terms.Bounds), lending.NodeRoom(a.Limit, a.left))
 	if in.Bounded {
 		budget := in.Budget
 		if in.BudgetUnknown {

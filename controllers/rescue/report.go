@@ -69,7 +69,7 @@ func (c *Controller) given(ctx context.Context, a *alarm) {
 	}
 }
 
-// refused reports that nothing is lent. What is no claim about this container now is counted only.
+// refused reports that nothing is lent. An alarm that is not about this container now is only counted.
 func (c *Controller) refused(ctx context.Context, a *alarm) {
 	c.Metrics.count(string(a.refusal.Cause))
 	logf.FromContext(ctx).V(1).Info("Lent nothing", "pod", a.pod.Namespace+"/"+a.pod.Name, "container", a.Container,

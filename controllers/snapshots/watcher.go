@@ -36,7 +36,7 @@ type Watcher struct {
 	Cache cache.Cache
 	// Workload returns the workload of a pod; not ok: none that memfit governs.
 	Workload func(pod types.UID) (w memory.WorkloadRef, ok bool)
-	// OnAlarm is called with each snapshot whose alarm is new; it must not wait. Nil: nobody is interested.
+	// OnAlarm is called with each snapshot whose alarm is new; it must not wait. Nil: alarms are ignored.
 	OnAlarm func(*v1alpha1.MemorySnapshot)
 	// Clock triggers the next attempt.
 	Clock clock.Clock

@@ -71,24 +71,17 @@ func (b *ChangeBudget) Start(ctx context.Context) error {
 // changed until its checkpoint is fixed.
 func (b *ChangeBudget) Recall(ctx context.Context) error {
 	found := map[client.ObjectKey][]rollout.Spent{}
-	page := &v1alpha1.MemoryCheckpointList{}
-	for {
-		if err := b.APIReader.List(ctx, page, client.Limit(checkpointPage), client.Continue(page.Continue)); err != nil {
-			return fmt.Errorf("listing MemoryCheckpoints: %w", err)
+	err := eachCheckpoint(ctx, b.APIReader, func(c *v1alpha1.MemoryCheckpoint) {
+		spent, err := workload.SpentIn(&c.Status)
+		if err != nil {
+			logf.FromContext(ctx).Error(err, "Not counted in the change budget", "checkpoint", client.ObjectKeyFromObject(c))
 		}
-		for i := range page.Items {
-			c := &page.Items[i]
-			spent, err := workload.SpentIn(&c.Status)
-			if err != nil {
-				logf.FromContext(ctx).Error(err, "Not counted in the change budget", "checkpoint", client.ObjectKeyFromObject(c))
-			}
-			if len(spent) > 0 {
-				found[client.ObjectKeyFromObject(c)] = spent
-			}
+		if len(spent) > 0 {
+			found[client.ObjectKeyFromObject(c)] = spent
 		}
-		if page.Continue == "" {
-			break
-		}
+	})
+	if err != nil {
+		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,6 +89,22 @@ func (b *ChangeBudget) Recall(ctx context.Context) error {
 	b.spent, b.known = found, true
 	b.version++
 	return nil
+}
+
+// eachCheckpoint reads all checkpoints from the API server, a page at a time.
+func eachCheckpoint(ctx context.Context, from client.Reader, use func(*v1alpha1.MemoryCheckpoint)) error {
+	page := &v1alpha1.MemoryCheckpointList{}
+	for {
+		if err := from.List(ctx, page, client.Limit(checkpointPage), client.Continue(page.Continue)); err != nil {
+			return fmt.Errorf("listing MemoryCheckpoints: %w", err)
+		}
+		for i := range page.Items {
+			use(&page.Items[i])
+		}
+		if page.Continue == "" {
+			return nil
+		}
+	}
 }
 
 // reserve calls decide with what other workloads have spent, and keeps what it returns: all that its own workload has

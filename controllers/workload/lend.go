@@ -196,28 +196,19 @@ type LoanBook struct {
 // until its checkpoint is fixed.
 func (b *LoanBook) Recall(ctx context.Context) error {
 	found := map[client.ObjectKey][]rollout.Loan{}
-	page := &v1alpha1.MemoryCheckpointList{}
-	for {
-		if err := b.APIReader.List(ctx, page, client.Limit(checkpointPage), client.Continue(page.Continue)); err != nil {
-			return fmt.Errorf("listing MemoryCheckpoints: %w", err)
+	err := eachCheckpoint(ctx, b.APIReader, func(c *v1alpha1.MemoryCheckpoint) {
+		var sizing rollout.State
+		if len(c.Status.Sizing) == 0 || c.Status.Version > v1alpha1.CheckpointVersion {
+			return
 		}
-		for i := range page.Items {
-			c := &page.Items[i]
-			var sizing rollout.State
-			if len(c.Status.Sizing) == 0 || c.Status.Version > v1alpha1.CheckpointVersion {
-				continue
-			}
-			if err := json.Unmarshal(c.Status.Sizing, &sizing); err != nil {
-				logf.FromContext(ctx).Error(err, "Loans not counted", "checkpoint", client.ObjectKeyFromObject(c))
-				continue
-			}
-			if len(sizing.Loans) > 0 {
-				found[client.ObjectKeyFromObject(c)] = sizing.Loans
-			}
+		if err := json.Unmarshal(c.Status.Sizing, &sizing); err != nil {
+			logf.FromContext(ctx).Error(err, "Loans not counted", "checkpoint", client.ObjectKeyFromObject(c))
+		} else if len(sizing.Loans) > 0 {
+			found[client.ObjectKeyFromObject(c)] = sizing.Loans
 		}
-		if page.Continue == "" {
-			break
-		}
+	})
+	if err != nil {
+		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

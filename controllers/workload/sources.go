@@ -20,7 +20,7 @@ import (
 
 // Sources tell what a step decides from, beside the events in the inbox. Each may be nil, as in tests of other things.
 type Sources struct {
-	// Pods are those of the cache, which nobody may change. Nil: the client is asked, which copies them.
+	// Pods returns pods of the cache, which must not be changed. Nil: the client is asked, which copies them.
 	Pods interface {
 		Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error)
 	}

@@ -76,6 +76,12 @@ type Node struct {
 	Loans int
 }
 
+// NodeRoom bounds a limit by what the node can lend: half of what its pods neither request nor have on loan, so that no
+// loan takes the whole node.
+func NodeRoom(limit, left memory.Bytes) Bound {
+	return Bound{Cause: NodeFull, Most: limit.Plus(left / 2)}
+}
+
 // Decide returns the loan for an alarm, or why there is none. Exactly one of the two results is not nil. loans are the
 // earlier ones of this container of this pod; those that are older than Hold do not count.
 func Decide(a Alarm, known Known, policy Policy, node Node, loans []Loan, now time.Time) (*Loan, *Refusal) {

@@ -110,7 +110,7 @@ func (w *Writer) Alarm(pod *Pod, status *v1alpha1.MemorySnapshotStatus) bool {
 	}
 }
 
-// Results are of what was submitted: of snapshots in order, and of alarms. Whoever submits must read them.
+// Results returns the results of snapshots, in order, and of alarms. The submitter must read them.
 func (w *Writer) Results() <-chan Result { return w.results }
 
 // Run writes until ctx ends.

@@ -31,7 +31,7 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// row is a second of a recording, which stands for a minute (test/recordings/README.md).
+// row is a second of a recording, which represents a minute (test/recordings/README.md).
 type row struct {
 	at       time.Time
 	instance int32

@@ -67,7 +67,7 @@ func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 	return steps
 }
 
-// unready returns why there is no recommended size.
+// unready explains a missing recommended size.
 func unready(rec *v1alpha1.MemoryRecommendation) string {
 	ready := finding(rec.Status.Conditions, v1alpha1.ConditionReady)
 	if ready.Status == "" {
