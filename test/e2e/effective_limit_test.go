@@ -159,7 +159,8 @@ var _ = Describe("sizing running pods that die", func() {
 		}).WithContext(ctx).WithTimeout(3 * later).Should(Succeed())
 	}, SpecTimeout(later*4))
 
-	It("never disturbs more pods than maxUnavailable, whoever wants it", func(ctx SpecContext) {
+	It("never disturbs more pods than maxUnavailable, whoever wants it", Label("evidence"), func(ctx SpecContext) {
+		needsCompressed(ctx)
 		one, least := intstr.FromInt32(1), resource.MustParse("192Mi")
 		spec := sized(v1alpha1.SizingRecommend, native)
 		spec.Drift.Action = v1alpha1.DriftRestart
@@ -167,7 +168,7 @@ var _ = Describe("sizing running pods that die", func() {
 		spec.Sizing.Disruption.MaxUnavailable = &one
 		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
-		remembered(ctx, workload(*namespace, goImage, "128Mi", nil, replicated(4, func(d *appsv1.Deployment) {
+		Expect(k8s.Create(ctx, workload(*namespace, goImage, "128Mi", nil, replicated(4, func(d *appsv1.Deployment) {
 			c := &d.Spec.Template.Spec.Containers[0]
 			c.Args = []string{"-hold", "20Mi"}
 			c.ResizePolicy = []corev1.ContainerResizePolicy{
@@ -175,7 +176,7 @@ var _ = Describe("sizing running pods that die", func() {
 			}
 			c.ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, InitialDelaySeconds: 5, ProbeHandler: corev1.ProbeHandler{
 				Exec: &corev1.ExecAction{Command: []string{"sh", "-c", "true"}}}}
-		})), 128*memory.MiB, 45*memory.MiB)
+		})))).To(Succeed())
 		readyPods(ctx, *namespace, 4)
 
 		By("asking for more in every pod, which restarts each of them")

@@ -47,6 +47,14 @@ func compressed(ctx context.Context) bool {
 	})
 }
 
+// needsCompressed skips a spec that waits for hours of use where they are not compressed.
+func needsCompressed(ctx context.Context) {
+	GinkgoHelper()
+	if !compressed(ctx) {
+		Skip("memfit counts real hours here: make test-evidence")
+	}
+}
+
 // restarted is kubectl rollout restart.
 func restarted(ctx context.Context, namespace string) {
 	GinkgoHelper()
@@ -117,9 +125,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 		return ns.Name
 	}
 	BeforeAll(func(ctx SpecContext) {
-		if !compressed(ctx) {
-			Skip("memfit counts real days here: make test-evidence")
-		}
+		needsCompressed(ctx)
 		watched := sized(v1alpha1.SizingRecommend, native)
 		watched.Sizing.Disruption.Watch.Duration = 75 * time.Second
 		inPlace = begins(ctx, sized(v1alpha1.SizingRecommend, native), goImage, "256Mi", holds("30Mi", 2))

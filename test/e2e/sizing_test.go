@@ -19,8 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/history"
-	"github.com/memfit/memfit/internal/memory"
 )
 
 // sized is a profile that changes running pods and watches them only as long as a test can wait.
@@ -31,41 +29,6 @@ func sized(mode v1alpha1.SizingMode, runtime v1alpha1.RuntimeSpec) v1alpha1.Memo
 			Watch: &metav1.Duration{Duration: 20 * time.Second}, Cooldown: &metav1.Duration{Duration: time.Minute},
 		}},
 	}
-}
-
-// remembered starts a workload of which memfit knows what it would have measured in the last 26 hours: a limit is not
-// lowered on less than a day of use, and a test cannot wait for one. It takes the way of a restart of memfit, which
-// reads the same object, and gives it to the workload before that has pods: what names no owner, or is older than the
-// workload, is another's.
-func remembered(ctx context.Context, d *appsv1.Deployment, limit, use memory.Bytes) {
-	GinkgoHelper()
-	namespace, replicas := d.Namespace, *d.Spec.Replicas
-	d.Spec.Replicas = new(int32(0))
-	Expect(k8s.Create(ctx, d)).To(Succeed())
-	h, now := history.New(), time.Now()
-	for at := now.Add(-26 * time.Hour); at.Before(now); at = at.Add(time.Minute) {
-		h.Add(memory.Sample{
-			Container: memory.ContainerRef{Namespace: namespace, Pod: "web-before", UID: "before", Container: "app"}, Time: at,
-			Started: now.Add(-27 * time.Hour), RSS: use, HasRSS: true, WorkingSet: use.Plus(8 * memory.MiB),
-		}.WithDemand(use.Plus(8*memory.MiB)), limit)
-	}
-	data, err := h.MarshalBinary()
-	Expect(err).NotTo(HaveOccurred())
-	c := &v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "deployment-web",
-		OwnerReferences: []metav1.OwnerReference{
-			{APIVersion: "apps/v1", Kind: "Deployment", Name: d.Name, UID: d.UID},
-		}}}
-	Expect(k8s.Create(ctx, c)).To(Succeed())
-	// The owner of the program that runs next has asked for its memory since then.
-	evidence := fmt.Appendf(nil, `{"s":%d}`, now.Add(-26*time.Hour).Unix())
-	c.Status = v1alpha1.MemoryCheckpointStatus{
-		Version:    v1alpha1.CheckpointVersion,
-		Containers: []v1alpha1.CheckpointContainer{{Name: "app", History: data, Evidence: evidence}},
-	}
-	Expect(k8s.Status().Update(ctx, c)).To(Succeed())
-	Expect(
-		k8s.Patch(ctx, d, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))),
-	).To(Succeed())
 }
 
 // holds is a Go program that keeps so much and nothing else; the environment is left as it is.
