@@ -134,9 +134,9 @@ func goStory() Story {
 			"GOMEMLIMIT keeps it alive at a third of its speed, because the collector uses most of the CPU.",
 		Profiles: map[string]string{"go": "  runtime: {type: Go}\n  sizing: {mode: Recommend, limit: {min: 64Mi, max: 2Gi}}"},
 		Arms:     arms, LeanArms: goLesser(),
-		// A minute or more, also where each arm has all of its 250m: memfit reads usage four times a minute, and raises a
-		// request for what four readings show.
-		Steps: []Step{{Name: "load", Path: "load?requests=18000&at=10", LeanPath: "load?requests=6000&at=10",
+		// 72 seconds or more, because an arm has 250m: memfit reads usage four times a minute, and raises a request for
+		// what four readings show. All arms together take 8.5 minutes of processor time on every machine.
+		Steps: []Step{{Name: "load", Path: "load?cpu=18s&at=10", LeanPath: "load?cpu=6s&at=10",
 			Inspect: true, Inspected: []string{goNone, goMemfit, goTight}, Sized: true}},
 		Look: Place{goTight, "load"},
 		Needed: []Need{
@@ -347,13 +347,20 @@ func goQuick(r *Run) (int, error) {
 	return goSmallest(r, func(x *Reading) bool { return goRate(x) >= 0.85*usual })
 }
 
+// goCycles is how often the collector ran for one request.
+func goCycles(r *Reading) float64 { return r.Values["gcCycles"] / r.Values["requests"] }
+
 // goCalm is the smallest one at which memfit reports no spiral.
 func goCalm(r *Run) (int, error) {
-	usual, err := r.Value(goNone, "load", "gcCycles")
+	if _, err := r.Value(goNone, "load", "gcCycles"); err != nil {
+		return 0, err
+	}
+	x, err := r.At(goNone, "load")
 	if err != nil {
 		return 0, err
 	}
-	return goSmallest(r, func(x *Reading) bool { return x.Values["gcCycles"] < 2*usual })
+	usual := goCycles(x)
+	return goSmallest(r, func(x *Reading) bool { return goCycles(x) < 2*usual })
 }
 
 // goRaisedOf compares the limit that memfit found in the spiral with the smallest of some kind.

@@ -4,8 +4,8 @@
 // Command sales is the program of the story "Go and GOMEMLIMIT": a small HTTP service with a live set (its users) whose
 // requests make garbage. It is given a memory limit, with and without telling the Go runtime of it.
 //
-//	GET /load?requests=1000&at=10   answers as many requests of its own, so many at a time, and says what they took
-//	GET /stats                      what the runtime says of its memory
+//	GET /load?cpu=18s&at=10   answers requests of its own, so many at a time, until they took that much processor time
+//	GET /stats                what the runtime says of its memory
 package main
 
 import (
@@ -13,12 +13,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
-	"math"
 	"net/http"
 	"os"
 	"os/signal"
-	"runtime"
-	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
 	"strings"
@@ -55,9 +52,9 @@ func main() {
 
 	http.HandleFunc("GET /stats", func(w http.ResponseWriter, _ *http.Request) { answer(w, read()) })
 	http.HandleFunc("GET /load", func(w http.ResponseWriter, r *http.Request) {
-		n, _ := strconv.Atoi(r.FormValue("requests"))
+		budget, _ := time.ParseDuration(r.FormValue("cpu"))
 		at, _ := strconv.Atoi(r.FormValue("at"))
-		answer(w, load(max(n, 1), max(at, 1)))
+		answer(w, load(budget, max(at, 1)))
 	})
 	fmt.Fprintln(os.Stderr, http.ListenAndServe(":"+strconv.Itoa(flag("PORT", 8080)), nil))
 	os.Exit(1)
@@ -88,53 +85,51 @@ func request(n int) uint32 {
 	return crc32.ChecksumIEEE(text.Bytes())
 }
 
-// load answers n requests, at of them at a time.
-func load(n, at int) map[string]float64 {
-	before, began := read(), time.Now()
-	var next atomic.Int64
+// load answers requests, at of them at a time, until the process used so much processor time: the same work for the
+// machine, however fast it is and however much of it the collector takes.
+func load(budget time.Duration, at int) map[string]float64 {
+	before := read()
+	until := before["cpuSeconds"] + budget.Seconds()
+	var answered atomic.Int64
 	var group sync.WaitGroup
 	for range at {
 		group.Go(func() {
-			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
-				request(int(i))
+			for processor() < until {
+				request(int(answered.Add(1)))
 			}
 		})
 	}
 	group.Wait()
 	after := read()
-	after["seconds"] = time.Since(began).Seconds()
 	for _, counter := range []string{"cpuSeconds", "gcCPUSeconds", "busySeconds", "gcCycles"} {
 		after[counter] -= before[counter]
 	}
-	after["requests"] = float64(n)
+	after["requests"] = float64(answered.Load())
 	return after
 }
 
-// read is what the runtime and the kernel say; sizes are bytes.
+// processor returns the processor time of the process in seconds.
+func processor() float64 {
+	var use syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &use)
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano()).Seconds()
+}
+
+// read is what the runtime and the kernel report.
 func read() map[string]float64 {
 	samples := []metrics.Sample{
-		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"},
-		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}, {Name: "/cpu/classes/gc/total:cpu-seconds"},
+		{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/cpu/classes/gc/total:cpu-seconds"},
 		{Name: "/cpu/classes/total:cpu-seconds"}, {Name: "/cpu/classes/idle:cpu-seconds"},
 	}
 	metrics.Read(samples)
-	var use syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &use)
-	limit := float64(debug.SetMemoryLimit(-1))
-	if limit >= math.MaxInt64 {
-		limit = 0 // none
-	}
 	return map[string]float64{
-		"heapAlloc": float64(samples[0].Value.Uint64()), "sys": float64(samples[1].Value.Uint64()),
-		"heapLive": float64(samples[2].Value.Uint64()), "gcCycles": float64(samples[3].Value.Uint64()),
-		"gcCPUSeconds": samples[4].Value.Float64(), "goMemLimit": limit, "procs": float64(runtime.GOMAXPROCS(0)),
-		"busySeconds": samples[5].Value.Float64() - samples[6].Value.Float64(), // by the runtime, as gcCPUSeconds is
-		"cpuSeconds":  seconds(use.Utime) + seconds(use.Stime), "peakRSS": float64(use.Maxrss) * 1024, "rss": resident(),
+		"gcCycles": float64(samples[0].Value.Uint64()), "gcCPUSeconds": samples[1].Value.Float64(),
+		"busySeconds": samples[2].Value.Float64() - samples[3].Value.Float64(), // by the runtime, as gcCPUSeconds is
+		"cpuSeconds":  processor(), "rss": resident(),
 	}
 }
 
-func seconds(t syscall.Timeval) float64 { return float64(t.Sec) + float64(t.Usec)/1e6 }
-
+// resident is in bytes.
 func resident() float64 {
 	text, _ := os.ReadFile("/proc/self/statm")
 	fields := strings.Fields(string(text))
