@@ -127,9 +127,9 @@ func ofTheNamespace(n *profile.Profile) []string {
 }
 
 // undeclared are conditions for containers without a declared runtime: the webhook sets something else where the pod's
-// annotation or the command shows the runtime.
+// annotation or the command shows the runtime. The entrypoint of Tekton's steps has the command in its arguments.
 func undeclared() []string {
-	var names []string
+	names := []string{"tekton/bin/entrypoint"}
 	for _, r := range runtimes.All() {
 		for _, c := range r.Commands {
 			names = append(names, strings.Replace(regexp.QuoteMeta(c), `\*`, `[0-9.]*`, 1))

@@ -5,6 +5,7 @@ package inject
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -100,7 +101,7 @@ func identifyBySpec(t target) identity {
 			evidence: "declared by " + t.policy.RuntimeDeclaredBy,
 		}
 	}
-	if name := program(t.container.Command); name != "" {
+	if name := program(t.container.Command, t.container.Args); name != "" {
 		if r := runtimes.ByCommand(name); r != nil {
 			return identity{
 				runtime: r, certain: true, source: v1alpha1.RuntimeFromCommand,
@@ -124,10 +125,24 @@ func title(r *runtimes.Runtime, spec v1alpha1.RuntimeSpec) string {
 	return strings.Join(strings.Fields(r.Title+" "+string(spec.Variant)+" "+spec.Version), " ")
 }
 
-// program is the program that command starts, looking through the small init programs that only pass signals on; empty
-// when it is unknown. A shell's script is not inspected: what it starts in the end is not certain. args alone prove
-// nothing, because the image's entrypoint decides what they mean.
-func program(command []string) string {
+// Programs that a platform puts before that of each step; they pass signals and the exit code on.
+const (
+	argoExecutor     = "/var/run/argo/argoexec" // argoproj/argo-workflows:workflow/controller/workflowpod.go
+	tektonEntrypoint = "/tekton/bin/entrypoint" // tektoncd/pipeline:pkg/pod/entrypoint.go
+)
+
+// program is the program that command starts, looking through the small init programs that only pass signals on and
+// through those of platforms; empty when it is unknown. A shell's script is not inspected: what it starts in the end is
+// not certain. Otherwise args alone prove nothing, because the image's entrypoint decides what they mean.
+func program(command, args []string) string {
+	if len(command) > 0 {
+		switch command[0] {
+		case argoExecutor: // argoexec emissary --loglevel info -- node server.js
+			command = following(command, "--")
+		case tektonEntrypoint: // entrypoint -wait_file ready -entrypoint node -- server.js
+			command = following(args, "-entrypoint")
+		}
+	}
 	for len(command) > 0 {
 		switch path.Base(command[0]) {
 		case "tini", "tini-static", "dumb-init", "docker-init", "catatonit":
@@ -142,6 +157,15 @@ func program(command []string) string {
 		}
 	}
 	return ""
+}
+
+// following are the words behind the first mark; none: it is missing.
+func following(words []string, mark string) []string {
+	i := slices.Index(words, mark)
+	if i < 0 {
+		return nil
+	}
+	return words[i+1:]
 }
 
 // afterOptions skips "--" and options known to take no value; any other option makes the rest uncertain.
