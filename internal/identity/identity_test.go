@@ -61,6 +61,8 @@ func TestPlatforms(t *testing.T) {
 			"workflows.argoproj.io/workflow=train-kx8vd", "workflows.argoproj.io/completed=false"), "argo: train/fit-model"},
 		"a step of a CronWorkflow": {"argoproj.io/v1alpha1 Workflow/nightly-1764201600", pod(
 			"nightly-1764201600-load-77120934", "workflows.argoproj.io/workflow=nightly-1764201600"), "argo: nightly/load"},
+		"the agent of a workflow": {"argoproj.io/v1alpha1 Workflow/train-kx8vd", pod("train-kx8vd-1340600742-agent",
+			"workflows.argoproj.io/workflow=train-kx8vd", "workflows.argoproj.io/component=agent"), "argo: train/agent"},
 		"a workflow of one step": {"argoproj.io/v1alpha1 Workflow/hello-7dhtp", pod("hello-7dhtp",
 			"workflows.argoproj.io/workflow=hello-7dhtp"), "argo: hello"},
 		"a step whose pod's name does not show its template": {"argoproj.io/v1alpha1 Workflow/train-kx8vd",

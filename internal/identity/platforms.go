@@ -59,9 +59,12 @@ var platforms = []Platform{
 		Name: "argo", Group: "argoproj.io", Kinds: []string{"Workflow"},
 		Identifies: "the Workflow's name without its run, and the template in the pod's name",
 		Source:     "argoproj/argo-workflows:workflow/controller/workflowpod.go, workflow/util/pod_name.go",
-		values: func(pod metav1.Object, _ map[string]string, owner string) []string {
+		values: func(pod metav1.Object, l map[string]string, owner string) []string {
 			if pod.GetName() == owner { // the entrypoint itself is the step
 				return []string{lasting(owner)}
+			}
+			if l["workflows.argoproj.io/component"] == "agent" { // it runs the HTTP templates of a workflow
+				return []string{lasting(owner), "agent"}
 			}
 			step, of := strings.CutPrefix(pod.GetName(), owner+"-")
 			i := strings.LastIndexByte(step, '-')
