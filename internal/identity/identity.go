@@ -11,6 +11,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -36,6 +38,9 @@ type Identity struct {
 	Values []string
 	// keys are the labels that a profile names.
 	keys []string
+	// labels are those of the pod. All pods of the identity have the values of the labels equal, and the labels present.
+	labels         map[string]string
+	equal, present []string
 }
 
 // Of returns the identity of a pod whose topmost owner is known; false when the owner outlives its pods, or nothing
@@ -50,22 +55,47 @@ func Of(pod metav1.Object, owner memory.WorkloadRef, keys []string) (Identity, b
 	}
 	for i := range platforms {
 		if values, found := platforms[i].identify(pod, owner); found {
-			return Identity{Platform: platforms[i].Name, Values: values}, true
+			p := &platforms[i]
+			return Identity{
+				Platform: p.Name, Values: values, labels: pod.GetLabels(), equal: p.equal, present: p.present,
+			}, true
 		}
 	}
 	return Identity{}, false
 }
 
-func labeled(labels map[string]string, keys []string) (Identity, bool) {
-	id := Identity{Platform: Labeled, keys: keys}
+func labeled(of map[string]string, keys []string) (Identity, bool) {
+	id := Identity{Platform: Labeled, keys: keys, labels: of, equal: keys}
 	for _, key := range keys {
-		value := labels[key]
+		value := of[key]
 		if value == "" {
 			return Identity{}, false
 		}
 		id.Values = append(id.Values, value)
 	}
 	return id, true
+}
+
+// Selector selects the pods of the identity in its namespace, and maybe others. It selects everything when the pods of
+// the identity have no label in common, or one whose value the API server would refuse.
+func (id *Identity) Selector() labels.Selector {
+	selector := labels.NewSelector()
+	add := func(key string, op selection.Operator, values ...string) {
+		if r, err := labels.NewRequirement(key, op, values); err == nil {
+			selector = selector.Add(*r)
+		}
+	}
+	for _, key := range id.equal {
+		if value, found := id.labels[key]; found {
+			add(key, selection.Equals, value)
+		}
+	}
+	for _, key := range id.present {
+		if _, found := id.labels[key]; found {
+			add(key, selection.Exists)
+		}
+	}
+	return selector
 }
 
 // String is "tekton: build-and-test/unit".
@@ -151,10 +181,10 @@ func lasting(name string) string {
 }
 
 // first returns the first value that is not empty.
-func first(labels map[string]string, keys ...string) string {
-	i := slices.IndexFunc(keys, func(key string) bool { return labels[key] != "" })
+func first(of map[string]string, keys ...string) string {
+	i := slices.IndexFunc(keys, func(key string) bool { return of[key] != "" })
 	if i < 0 {
 		return ""
 	}
-	return labels[keys[i]]
+	return of[keys[i]]
 }

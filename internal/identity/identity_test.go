@@ -126,6 +126,37 @@ func TestPlatforms(t *testing.T) {
 	}
 }
 
+// TestSelector: it selects the pods of each run of a step, and where labels show the step, no other.
+func TestSelector(t *testing.T) {
+	run := owner("tekton.dev/v1 TaskRun/x")
+	unit := []string{
+		"tekton.dev/pipeline=build", "tekton.dev/pipelineRun=b", "tekton.dev/pipelineTask=unit", "tekton.dev/taskRun=b-unit",
+	}
+	for name, tc := range map[string]struct {
+		owner  memory.WorkloadRef
+		labels []string
+		keys   []string
+		want   string
+	}{
+		"a task of a pipeline":    {run, unit, nil, "tekton.dev/pipelineTask=unit,tekton.dev/taskRun"},
+		"a task that is embedded": {run, []string{"tekton.dev/taskRun=x"}, nil, "tekton.dev/taskRun"},
+		"labels of a profile":     {run, unit, []string{"tekton.dev/pipeline"}, "tekton.dev/pipeline=build"},
+		"a step of a workflow": {
+			owner("argoproj.io/v1alpha1 Workflow/x"), []string{"workflows.argoproj.io/workflow=x"}, nil,
+			"workflows.argoproj.io/workflow",
+		},
+		"annotations": {
+			owner("v1 Pod/x"), []string{"#" + gitlabProject + "=1", "#" + gitlabJob + "=b"}, nil, "",
+		},
+		"a value that is no label": {run, []string{"step=a b"}, []string{"step"}, ""},
+	} {
+		id, found := Of(pod("x-main-1", tc.labels...), tc.owner, tc.keys)
+		if got := id.Selector().String(); !found || got != tc.want {
+			t.Errorf("%s: selected by %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
 // TestLabels: labels that a profile names identify a pod if it has all of them, and win over the table.
 func TestLabels(t *testing.T) {
 	keys := []string{"app", "step"}

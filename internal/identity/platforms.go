@@ -25,6 +25,9 @@ type Platform struct {
 	// Source is the file of the platform's own repository that writes what is read here, as "owner/name:path".
 	Source string
 
+	// equal are labels that have the same value in all pods of an identity, and present are labels that differ by run. Of
+	// both, a pod has some or none.
+	equal, present []string
 	// values returns what identifies a pod; nil: nothing does. An empty value is left out.
 	values func(pod metav1.Object, labels map[string]string, owner string) []string
 }
@@ -43,6 +46,7 @@ var platforms = []Platform{
 		Identifies: "label `tekton.dev/pipeline` (or the PipelineRun's name without its run), and " +
 			"`tekton.dev/pipelineTask` (or `tekton.dev/task`, or the TaskRun's name without its run)",
 		Source: "tektoncd/pipeline:pkg/reconciler/pipelinerun/pipelinerun.go",
+		equal:  []string{"tekton.dev/pipelineTask", "tekton.dev/task"}, present: []string{"tekton.dev/taskRun"},
 		values: func(_ metav1.Object, l map[string]string, owner string) []string {
 			pipeline := l["tekton.dev/pipeline"]
 			if run := l["tekton.dev/pipelineRun"]; pipeline == run { // an embedded pipeline is called after its run
@@ -59,6 +63,7 @@ var platforms = []Platform{
 		Name: "argo", Group: "argoproj.io", Kinds: []string{"Workflow"},
 		Identifies: "the Workflow's name without its run, and the template in the pod's name",
 		Source:     "argoproj/argo-workflows:workflow/controller/workflowpod.go, workflow/util/pod_name.go",
+		present:    []string{"workflows.argoproj.io/workflow"},
 		values: func(pod metav1.Object, l map[string]string, owner string) []string {
 			if pod.GetName() == owner { // the entrypoint itself is the step
 				return []string{lasting(owner)}
@@ -78,6 +83,7 @@ var platforms = []Platform{
 		Name: "github", Group: "actions.github.com", Kinds: []string{"EphemeralRunner"},
 		Identifies: "label `actions.github.com/scale-set-name`",
 		Source:     "actions/actions-runner-controller:controllers/actions.github.com/resourcebuilder.go",
+		equal:      []string{"actions.github.com/scale-set-name"},
 		values: func(_ metav1.Object, l map[string]string, _ string) []string {
 			return []string{l["actions.github.com/scale-set-name"]}
 		},
@@ -102,6 +108,7 @@ var platforms = []Platform{
 		Name:       "jenkins",
 		Identifies: "label `jenkins/label`, without the build of a pod template that a pipeline declares",
 		Source:     "jenkinsci/kubernetes-plugin:src/main/java/org/csanchez/jenkins/plugins/kubernetes/PodTemplate.java",
+		present:    []string{"jenkins/label"},
 		values: func(_ metav1.Object, l map[string]string, _ string) []string {
 			label := l["jenkins/label"]
 			i := strings.LastIndexByte(label, '_') // "shop_main_13-5qsdm"
@@ -117,6 +124,7 @@ var platforms = []Platform{
 		Identifies: "labels `dag_id` and `task_id`, beside `kubernetes_executor` or `kubernetes_pod_operator`",
 		Source: "apache/airflow:providers/cncf/kubernetes/src/airflow/providers/cncf/kubernetes/pod_generator.py, " +
 			"operators/pod.py",
+		equal: []string{"dag_id", "task_id"},
 		values: func(_ metav1.Object, l map[string]string, _ string) []string {
 			if first(l, "kubernetes_executor", "kubernetes_pod_operator") == "" || l["dag_id"] == "" || l["task_id"] == "" {
 				return nil
@@ -130,6 +138,7 @@ var platforms = []Platform{
 		Name: "ray", Group: "ray.io", Kinds: []string{"RayCluster"},
 		Identifies: "label `ray.io/cluster` without its run, and `ray.io/group`",
 		Source:     "ray-project/kuberay:ray-operator/controllers/ray/utils/constant.go",
+		equal:      []string{"ray.io/group"}, present: []string{"ray.io/cluster"},
 		values: func(_ metav1.Object, l map[string]string, _ string) []string {
 			return all(lasting(l["ray.io/cluster"]), l["ray.io/group"])
 		},
@@ -140,6 +149,7 @@ var platforms = []Platform{
 		Identifies: "label `training.kubeflow.org/job-name` without its run, and " +
 			"`training.kubeflow.org/replica-type`",
 		Source: "kubeflow/training-operator:pkg/apis/kubeflow.org/v1/common_types.go",
+		equal:  []string{"training.kubeflow.org/replica-type"}, present: []string{"training.kubeflow.org/job-name"},
 		values: func(_ metav1.Object, l map[string]string, _ string) []string {
 			return all(lasting(l["training.kubeflow.org/job-name"]), l["training.kubeflow.org/replica-type"])
 		},
@@ -148,6 +158,7 @@ var platforms = []Platform{
 		Name: "jobset", Group: "jobset.x-k8s.io", Kinds: []string{"JobSet"},
 		Identifies: "label `jobset.sigs.k8s.io/jobset-name` without its run, and `jobset.sigs.k8s.io/replicatedjob-name`",
 		Source:     "kubernetes-sigs/jobset:api/jobset/v1alpha2/jobset_types.go",
+		equal:      []string{"jobset.sigs.k8s.io/replicatedjob-name"}, present: []string{"jobset.sigs.k8s.io/jobset-name"},
 		values: func(_ metav1.Object, l map[string]string, _ string) []string {
 			return all(lasting(l["jobset.sigs.k8s.io/jobset-name"]), l["jobset.sigs.k8s.io/replicatedjob-name"])
 		},
@@ -156,6 +167,7 @@ var platforms = []Platform{
 		Name: "sandbox", Group: "agents.x-k8s.io", Kinds: []string{"Sandbox"},
 		Identifies: "label `agents.x-k8s.io/sandbox-template-ref-hash`",
 		Source:     "kubernetes-sigs/agent-sandbox:extensions/controllers/sandboxwarmpool_controller.go",
+		equal:      []string{"agents.x-k8s.io/sandbox-template-ref-hash"},
 		values: func(_ metav1.Object, l map[string]string, _ string) []string {
 			return []string{l["agents.x-k8s.io/sandbox-template-ref-hash"]}
 		},
@@ -169,6 +181,7 @@ func spark(group string, kinds ...string) Platform {
 		Identifies: "label `sparkoperator.k8s.io/app-name` without its run, or `spark-app-name`, and `spark-role`",
 		Source: "kubeflow/spark-operator:pkg/common/spark.go, " +
 			"apache/spark:resource-managers/kubernetes/core/src/main/scala/org/apache/spark/deploy/k8s/KubernetesConf.scala",
+		equal: []string{"spark-role"},
 		values: func(_ metav1.Object, l map[string]string, _ string) []string {
 			return all(lasting(first(l, "sparkoperator.k8s.io/app-name", "spark-app-name")), l["spark-role"])
 		},

@@ -135,10 +135,15 @@ func FailedPods(scheme *runtime.Scheme) cache.Options {
 	return cache.Options{
 		Scheme: scheme, ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {
-			Field:     fields.OneTermEqualSelector("status.phase", string(corev1.PodFailed)),
+			Field:     HasFailed(),
 			Transform: SlimFailedPod, UnsafeDisableDeepCopy: new(true),
 		}},
 	}
+}
+
+// HasFailed selects pods that have failed.
+func HasFailed() fields.Selector {
+	return fields.OneTermEqualSelector("status.phase", string(corev1.PodFailed))
 }
 
 // managers keeps who resized the pod, and who applies one that no controller makes together with its memory: without

@@ -194,9 +194,12 @@ var rooms = []room{
 	},
 	{
 		name: "identity", dir: "internal/identity/...", noStd: pure, // what identifies pods instead of their owner
-		ours:    []string{"internal/memory", "internal/workloadkind"},
-		outside: []string{"k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/types"},
-		never:   clients,
+		ours: []string{"internal/memory", "internal/workloadkind"},
+		outside: []string{
+			"k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/labels", "k8s.io/apimachinery/pkg/selection",
+			"k8s.io/apimachinery/pkg/types",
+		},
+		never: clients,
 	},
 	{
 		name: "owners", dir: "internal/owners/...", noStd: ownsNoProcess, // reads caches, for the edges
@@ -342,8 +345,8 @@ var rooms = []room{
 	{
 		name: "webhooks-pod", dir: "webhooks/pod", noStd: ownsNoProcess,
 		ours: []string{
-			"api/v1alpha1", "internal/boundedjson", "internal/constraintindex", "internal/policy", "internal/inject",
-			"internal/memory", "internal/oom", "internal/recommend",
+			"api/v1alpha1", "internal/boundedjson", "internal/constraintindex", "internal/policy", "internal/identity",
+			"internal/informers", "internal/inject", "internal/memory", "internal/oom", "internal/recommend",
 			"internal/constraints", "internal/profile", "internal/records",
 		},
 		outside: append(slices.Clone(edge), "github.com/go-json-experiment/json/jsontext"),
