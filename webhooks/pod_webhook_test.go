@@ -6,6 +6,7 @@ package webhooks_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -14,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -30,6 +32,11 @@ func created(pod *corev1.Pod, opts ...client.CreateOption) *corev1.Pod {
 	GinkgoHelper()
 	Expect(api.Create(ctx, pod, opts...)).To(Succeed())
 	return pod
+}
+
+// taskRun is the metadata of a TaskRun.
+func taskRun(name string) client.Object {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
 }
 
 func envOf(pod *corev1.Pod) map[string]string {
@@ -103,6 +110,37 @@ var _ = Describe("A pod", func() {
 			profiled(build.ClusterProfile("everywhere-"+ns, v1alpha1.RuntimeNodeJS, build.Selecting("team", ns)))
 			Expect(envOf(created(node(ns, "other").Label("team", ns).Obj()))).To(injected)
 		})
+	})
+
+	It("is created with the raised limit as soon as the API server has the kill of its predecessor", func() {
+		ns := namespace()
+		profiled(build.Profile(ns, "steps", v1alpha1.RuntimeAuto, build.Sizing(v1alpha1.SizingOnCreate)))
+		step := func(task string, run int) *corev1.Pod {
+			name := fmt.Sprintf("ci-%d-%s", run, task)
+			return build.Pod(ns, name+"-pod").Annotate(v1alpha1.ProfileAnnotation, "steps").
+				Container("step-main", build.Limit("64Mi"), build.Request("64Mi")).RestartPolicy(corev1.RestartPolicyNever).
+				Label("tekton.dev/pipeline", "build", "tekton.dev/pipelineTask", task, "tekton.dev/taskRun", name).
+				OwnedBy(taskRun(name), "tekton.dev/v1", "TaskRun").Obj()
+		}
+		limit := func(pod *corev1.Pod) int64 { return pod.Spec.Containers[0].Resources.Limits.Memory().Value() }
+		died := 0
+		for run := range 5 {
+			pod := created(step("unit", run))
+			if limit(pod) >= 100<<20 {
+				continue
+			}
+			died++
+			now := metav1.NewTime(time.Now())
+			pod.Status.Phase = corev1.PodFailed
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+				Name: "step-main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+					Reason: "OOMKilled", ExitCode: 137, StartedAt: now, FinishedAt: now, ContainerID: "containerd://0",
+				}},
+			}}
+			Expect(api.Status().Update(ctx, pod)).To(Succeed())
+		}
+		Expect(died).To(Equal(1))
+		Expect(limit(created(step("lint", 0)))).To(BeEquivalentTo(64 << 20))
 	})
 
 	Describe("is governed by what its profile inherits", func() {

@@ -99,6 +99,9 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 	injector := &podwebhook.Injector{
 		Resolver: resolver, Reader: faulty, Constraints: room, Metrics: podwebhook.NewMetrics(registry),
 		Clock: clock.RealClock{},
+		Kills: &podwebhook.PendingKills{ // which follow no informer
+			Resolver: resolver, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{},
+		},
 	}
 	mgr.GetWebhookServer().Register(podwebhook.Path, podwebhook.NewHandler(injector))
 	Expect(profilewebhook.SetupValidators(mgr, resolver)).To(Succeed())

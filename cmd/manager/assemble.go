@@ -220,13 +220,13 @@ func atEnd(f func()) manager.Runnable {
 	})
 }
 
-// followKills watches pods that have failed on every replica, for the webhook.
+// followKills watches pods that have failed on every replica, for the webhook, which also reads them.
 func followKills(mgr ctrl.Manager, resolver *policy.Resolver) (*podwebhook.PendingKills, error) {
 	failed, err := cache.New(mgr.GetConfig(), informers.FailedPods(mgr.GetScheme()))
 	if err != nil {
 		return nil, fmt.Errorf("making the cache of failed pods: %w", err)
 	}
-	kills := &podwebhook.PendingKills{Resolver: resolver, Clock: clock.RealClock{}}
+	kills := &podwebhook.PendingKills{Resolver: resolver, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}}
 	if err := mgr.Add(failed); err != nil {
 		return nil, fmt.Errorf("adding the cache of failed pods: %w", err)
 	}

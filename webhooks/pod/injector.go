@@ -34,9 +34,9 @@ import (
 // Path is where the API server sends pods.
 const Path = "/mutate--v1-pod"
 
-// lookupTimeout bounds all lookups of one admission. They are answered from caches in microseconds; the time is for a
-// cache that is not synced yet. It is well below the webhook's own timeout of 2s, so that the pod goes on with a reason
-// instead of without.
+// lookupTimeout bounds the lookups of one admission before its kills are read, and again those after. They are answered
+// from caches in microseconds; the time is for a cache that is not synced yet. It is well below the webhook's own
+// timeout of 2s, so that the pod goes on with a reason instead of without.
 const lookupTimeout = 300 * time.Millisecond
 
 // mirrorPod is the annotation on the API server's picture of a static pod: changing it changes nothing that runs.
@@ -77,9 +77,6 @@ func (h *Injector) Answer(ctx context.Context, asked *review) (a *admissionv1.Ad
 		}
 		h.Metrics.observe(result, h.Clock.Since(start))
 	}()
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
-	defer cancel()
-
 	// Most pods are not governed: their metadata decides, and their spec is never decoded.
 	meta, err := asked.meta()
 	if err != nil {
@@ -89,7 +86,7 @@ func (h *Injector) Answer(ctx context.Context, asked *review) (a *admissionv1.Ad
 		result = resultUngoverned
 		return allowed()
 	}
-	resolved, err := h.Resolver.Resolve(ctx, meta)
+	resolved, err := h.resolve(ctx, meta)
 	if err != nil {
 		return h.failOpen(ctx, asked, "lookup", err)
 	}
@@ -104,20 +101,29 @@ func (h *Injector) Answer(ctx context.Context, asked *review) (a *admissionv1.Ad
 	return a
 }
 
+func (h *Injector) resolve(ctx context.Context, meta *metav1.ObjectMeta) (policy.Resolution, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	return h.Resolver.Resolve(ctx, meta)
+}
+
 // inject makes the plan for a governed pod, and the patch that carries it out.
 func (h *Injector) inject(
 	ctx context.Context, asked *review, meta *metav1.ObjectMeta, resolved policy.Resolution,
 ) (*admissionv1.AdmissionResponse, error) {
-	rec, err := h.recommendation(ctx, resolved)
-	if err != nil {
-		return nil, err
-	}
-	offers, pending := offersOf(resolved, rec), h.pending(resolved)
-	sizes := raised(resolved, offers, pending, h.Clock.Now())
 	pod, err := asked.pod(meta)
 	if err != nil {
 		return nil, err
 	}
+	pending := h.pending(ctx, resolved, pod.Pod)
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	rec, err := h.recommendation(ctx, resolved)
+	if err != nil {
+		return nil, err
+	}
+	offers := offersOf(resolved, rec)
+	sizes := raised(resolved, offers, pending, h.Clock.Now())
 	in := inject.Input{
 		Pod: pod.Pod, Profile: resolved.Profile, Sizes: sizes, Facts: h.facts(resolved, sizes, pod.Pod),
 		Observed: observed(rec), ConfigMapKeys: h.configMapKeys(ctx, pod.Pod), PerRun: resolved.Identity != nil,
@@ -145,12 +151,30 @@ func (h *Injector) inject(
 	return a, nil
 }
 
-// pending are the kills of a pod's identity that its recommendation may not contain yet, by container.
-func (h *Injector) pending(resolved policy.Resolution) map[string][]pendingKill {
-	if resolved.Identity == nil {
+// pending are the kills of a pod's identity that its recommendation may not contain yet, by container. They are read
+// from the API server if a kill would change the pod. When that fails, the pod gets what is known.
+func (h *Injector) pending(
+	ctx context.Context, resolved policy.Resolution, pod *corev1.Pod,
+) map[string][]pendingKill {
+	if h.Kills == nil || resolved.Identity == nil || resolved.Paused != "" || !sizesNewPods(resolved.Profile) ||
+		!hasMemoryLimit(pod) {
 		return nil
 	}
+	err := h.Kills.Read(ctx, resolved.Ref.Namespace, resolved.Identity)
+	h.Metrics.countRead(err)
+	if err != nil {
+		logf.FromContext(ctx).WithName("admission").Info(
+			"Could not read the failed pods of an identity; an OOM kill of the last seconds may be missing", "workload",
+			resolved.Ref, "err", err.Error(),
+		)
+	}
 	return h.Kills.Of(resolved.Ref)
+}
+
+// hasMemoryLimit reports whether a container of the pod can be OOM-killed at its own limit.
+func hasMemoryLimit(pod *corev1.Pod) bool {
+	limited := func(c corev1.Container) bool { return !c.Resources.Limits.Memory().IsZero() }
+	return slices.ContainsFunc(pod.Spec.Containers, limited) || slices.ContainsFunc(pod.Spec.InitContainers, limited)
 }
 
 // facts are what the namespace and the nodes allow a new pod that is sized; nil when it is not.

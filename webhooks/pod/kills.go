@@ -12,11 +12,16 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/memfit/memfit/internal/identity"
+	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
@@ -31,20 +36,27 @@ const (
 	// mostPending identities and mostPendingKills of each are remembered.
 	mostPending      = 10_000
 	mostPendingKills = 16
+	// failedPage pods are decoded at a time, some 2 MiB, and at most mostFailedPages of them in a read.
+	failedPage      = 100
+	mostFailedPages = 10
 )
 
 // PendingKills are the OOM kills of the last minutes in pods that are known by their identity. The retry of such a pod
-// is created within moments of the kill, by a controller that saw it at the same time as memfit's leader, and the
-// webhook that admits it may be in another replica. So every replica follows pods that have failed. A nil PendingKills
-// knows none.
+// is created within moments of the kill, by a controller that may have seen it before any informer of memfit did. That
+// controller has seen the failed pod in the API server, so a consistent read that begins after the retry was sent sees
+// it, too: [PendingKills.Read]. Some controllers delete the failed pod first, as Spark does with executors. So every
+// replica also follows pods that fail, and remembers their kills: [PendingKills.Follow]. A nil PendingKills knows none.
 type PendingKills struct {
 	// Resolver knows identities.
 	Resolver *policy.Resolver
+	// APIReader reads from the API server, never from a cache.
+	APIReader client.Reader
 	// Clock tells the time.
 	Clock clock.PassiveClock
 
-	mu sync.Mutex
-	of map[memory.WorkloadRef][]pendingKill
+	reads sharedReads
+	mu    sync.Mutex
+	of    map[memory.WorkloadRef][]pendingKill
 }
 
 // pendingKill is a kill, and what the container was.
@@ -79,14 +91,54 @@ func (p *PendingKills) Follow(ctx context.Context, failed cache.Cache) error {
 	return nil
 }
 
+// Read observes the failed pods of an identity as the API server has them when Read is called, or later. It returns an
+// error after [readTimeout]. Concurrent calls share reads.
+func (p *PendingKills) Read(ctx context.Context, namespace string, of *identity.Identity) error {
+	selector := of.Selector()
+	return p.reads.await(ctx, readKey{namespace, selector.String()}, func(ctx context.Context) error {
+		return p.list(ctx, namespace, selector)
+	})
+}
+
+// list observes the failed pods that a selector selects. Without a resource version, a list is consistent.
+func (p *PendingKills) list(ctx context.Context, namespace string, of labels.Selector) error {
+	options := &client.ListOptions{
+		Namespace: namespace, LabelSelector: of, FieldSelector: informers.HasFailed(), Limit: failedPage,
+	}
+	for range mostFailedPages {
+		var page corev1.PodList
+		if err := p.APIReader.List(ctx, &page, options); err != nil {
+			return fmt.Errorf("reading failed pods with labels %q from the API server: %w", of, err)
+		}
+		for i := range page.Items {
+			p.observe(ctx, &page.Items[i], p.Resolver.Resolve)
+		}
+		if options.Continue = page.Continue; page.Continue == "" {
+			return nil
+		}
+	}
+	return fmt.Errorf(
+		"more than %d pods with labels %q have failed in namespace %s; delete failed pods", mostFailedPages*failedPage, of,
+		namespace,
+	)
+}
+
 // Observe takes note of the kills that a pod's status shows.
 func (p *PendingKills) Observe(ctx context.Context, pod *corev1.Pod) {
+	p.observe(ctx, pod, func(ctx context.Context, pod metav1.Object) (policy.Resolution, error) {
+		return p.Resolver.ResolveCached(ctx, pod, policy.Kept{})
+	})
+}
+
+func (p *PendingKills) observe(
+	ctx context.Context, pod *corev1.Pod, resolve func(context.Context, metav1.Object) (policy.Resolution, error),
+) {
 	now := p.Clock.Now()
 	kills := killsIn(pod, now)
 	if len(kills) == 0 {
 		return
 	}
-	resolved, err := p.Resolver.ResolveCached(ctx, pod, policy.Kept{})
+	resolved, err := resolve(ctx, pod)
 	if err != nil {
 		logf.FromContext(ctx).V(1).Info("Could not resolve a failed pod", "pod", pod.Name, "err", err.Error())
 	}
@@ -108,6 +160,7 @@ func (p *PendingKills) Observe(ctx context.Context, pod *corev1.Pod) {
 			all = append(all, k)
 		}
 	}
+	slices.SortStableFunc(all, func(a, b pendingKill) int { return a.Time.Compare(b.Time) })
 	p.of[resolved.Ref] = all[max(len(all)-mostPendingKills, 0):]
 }
 

@@ -46,9 +46,16 @@ func replicaOfWebhook(t *testing.T, mode v1alpha1.SizingMode) (*Injector, *clock
 		t.Fatal(err)
 	}
 	return &Injector{
-		Resolver: resolver, Reader: reader, Clock: clock, Kills: &PendingKills{Resolver: resolver, Clock: clock},
+		Resolver: resolver, Reader: reader, Clock: clock,
+		Kills:   &PendingKills{Resolver: resolver, APIReader: &apiServer{}, Clock: clock},
 		Metrics: NewMetrics(prometheus.NewRegistry()),
 	}, clock
+}
+
+// liveOf is the API server that a webhook reads.
+func liveOf(h *Injector) *apiServer {
+	live, _ := h.Kills.APIReader.(*apiServer)
+	return live
 }
 
 // taskPod is the pod of a TaskRun that asks for 64Mi.

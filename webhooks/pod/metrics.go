@@ -25,6 +25,7 @@ type Metrics struct {
 	errors      *prometheus.CounterVec
 	outOfBounds prometheus.Counter             // pods for which no plan was made
 	duration    map[string]prometheus.Observer // by result
+	reads       *prometheus.CounterVec
 }
 
 // NewMetrics registers the webhook's metrics.
@@ -39,6 +40,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "memfit_injection_errors_total",
 			Help: "Pods admitted unchanged because of an error, by the step that failed.",
 		}, []string{"step"}),
+		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memfit_admission_reads_total",
+			Help: "New pods for which the failed pods of their identity were read from the API server, by result: ok, error " +
+				"(an OOM kill of the last seconds may be missing). Concurrent admissions share a read.",
+		}, []string{"result"}),
 		duration: make(map[string]prometheus.Observer, 3),
 	}
 	duration := prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -51,12 +57,21 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		m.duration[result] = duration.WithLabelValues(result)
 	}
 	m.outOfBounds = m.errors.WithLabelValues("bounds")
-	r.MustRegister(m.injections, m.errors, duration)
+	r.MustRegister(m.injections, m.errors, m.reads, duration)
 	return m
 }
 
 func (m *Metrics) observe(result string, took time.Duration) {
 	m.duration[result].Observe(took.Seconds())
+}
+
+// countRead counts a read of failed pods.
+func (m *Metrics) countRead(err error) {
+	result := "ok"
+	if err != nil {
+		result = "error"
+	}
+	m.reads.WithLabelValues(result).Inc()
 }
 
 // count counts what a plan does to each container that it manages.
