@@ -130,7 +130,7 @@ var _ = Describe("a pod with a size as a whole", func() {
 			ReportEntryVisibilityAlways)
 	}, SpecTimeout(later*4))
 
-	It("is given more where a container without a limit needs it, and the container gets none", Label("evidence"), func(ctx SpecContext) {
+	It("is given more where a container without a limit needs it", Label("evidence"), func(ctx SpecContext) {
 		needsCompressed(ctx)
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingRecommend, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
