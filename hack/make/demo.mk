@@ -81,19 +81,5 @@ demo-times: ## Write into README.md what the last make demo took.
 	@awk 'FNR == NR { times = $$0; next } /^Measured by `make demo`: / { print "Measured by `make demo`: " times "."; next } { print }' \
 		dist/demo.times README.md > dist/README.md && cp dist/README.md README.md
 
-dist/cast: $(wildcard hack/cast/*.go hack/cast/*.tmpl)
-	@go -C hack/cast build -o $(CURDIR)/$@ .
-
-.PHONY: cast
-cast: dist/cast ## Tell the story in a terminal that is recorded: docs/images/demo.cast, and demo.svg, which plays it (as long as make demo).
-	@LAB_IMAGES=$(DEMO_IMAGES) LAB_CERT_MANAGER=0 hack/steps.sh cluster image load-image deploy-lab agent-lab
-	@CGO_ENABLED=0 go build -trimpath -o dist/demo ./hack/demo; export $(WITH_CLUSTER); \
-	dist/cast -title 'make demo: a Node.js service dies of its bursts, gets its settings, gets its size, and lives' -o docs/images/demo.cast dist/demo
-	@$(MAKE) cast-picture
-
-.PHONY: cast-picture
-cast-picture: dist/cast ## Draw docs/images/demo.svg from docs/images/demo.cast.
-	@dist/cast -draw docs/images/demo.cast -o docs/images/demo.svg
-
 .PHONY: demo-down
 demo-down: lab-down ## Remove everything the demo made, the node included; the cache of built programs stays.
