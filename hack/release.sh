@@ -69,7 +69,7 @@ for platform in "${plugins[@]}"; do
 	tar --create --format=ustar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C "$folder" LICENSE "kubectl-memfit$suffix" |
 		gzip --no-name >"$out/kubectl-memfit_${os}_$arch.tar.gz"
 done
-go run ./hack/release krew -version "$version" -archives "$out" -from "$from" -o "$out/krew/memfit.yaml"
+hack/krew.sh "$version" "$out" "$from" "$out/krew/memfit.yaml"
 
 step "the chart"
 go run ./hack/chart package -version "$version" -images "$repository" -o "$programs/chart" >/dev/null
@@ -78,14 +78,13 @@ digest[chart]=$($lab chart-layout --archive "$out/memfit-$number.tgz" --metadata
 echo "    ${digest[chart]}"
 $lab hub-layout --file "$PWD/artifacthub-repo.yml" -o "$out/image-artifacthub" >/dev/null
 
-step "manifests for kubectl, and the bundle for OLM"
+step "manifests for kubectl"
 for tree in default overlays/observe-only overlays/self-managed-certs overlays/agent-watch overlays/agent-see; do
 	name=install-$(basename "$tree").yaml
 	make --no-print-directory build-installer TREE="config/$tree" VERSION="$version" \
 		IMG="$repository/manager@${digest[manager]}" AGENT_IMG="$repository/agent@${digest[agent]}" >/dev/null
 	mv dist/install.yaml "$out/${name/-default/}"
 done
-go run ./hack/release bundle -version "$number" -manifests "$out/install.yaml" -o "$out/bundle"
 
 step "checksums"
 (cd "$out" && find . -type f -not -path './image-*' -not -name checksums.txt -printf '%P\n' | sort | xargs -d '\n' sha256sum >checksums.txt)

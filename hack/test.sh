@@ -19,7 +19,7 @@ started=$SECONDS
 # What it does and how long it takes: the times are those of the last run here, which wrote them.
 times=dist/test${TEST_RACE:+-race}.times
 mkdir -p dist
-echo "--- test: an API server and etcd (compiled when missing), then the operator, memfit against its peers, the chart, alerts and dashboard, the bundle for OLM, the lab"
+echo "--- test: an API server and etcd (compiled when missing), then the operator, memfit against its peers, the chart, alerts and dashboard, the lab"
 if [ -s "$times" ]; then
 	echo "    the last run here: $(paste -sd';' "$times" | sed 's/;/; /g')"
 else
@@ -61,7 +61,6 @@ fi
 run "memfit against its peers" -C test/peers test -mod=mod -p "$parallel" "${flags[@]}" ./...
 run "the chart" -C test/chart test -p "$parallel" "${flags[@]}" ./...
 run "alerts and dashboard" -C test/monitoring test -p "$parallel" "${flags[@]}" ./...
-run "the bundle for OLM" -C test/olm test -p "$parallel" "${flags[@]}" ./...
 run "the lab" -C hack/lab test -p "$parallel" "${race[@]}" "${flags[@]}" ./...
 
 passed=$(grep -c '^ok  ' "$log" || true)

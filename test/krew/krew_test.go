@@ -34,8 +34,7 @@ func TestKrewInstallsThePlugin(t *testing.T) {
 		}
 	}
 	manifest := filepath.Join(dist, "memfit.yaml")
-	run(t, exec.Command("go", "run", "./hack/release", "krew", "-version", version, "-archives", dist,
-		"-from", "https://host.example/"+version, "-o", manifest))
+	run(t, exec.Command("hack/krew.sh", version, dist, "https://host.example/"+version, manifest))
 
 	validate := exec.Command("go", "tool", tools, "validate-krew-manifest", "-skip-install", "-manifest="+manifest)
 	if out, err := validate.CombinedOutput(); err != nil || !strings.Contains(string(out), "structural validation OK") {
