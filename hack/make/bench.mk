@@ -25,22 +25,19 @@ bench-hostile: ## Measure the webhook's p99 and RSS without and with 1000 idle a
 	go build -o $(BENCH_BIN)/admissionbench ./test/admissionbench
 	$(BENCH_CPU) $(BENCH_BIN)/admissionbench --hostile $(ATTACKERS) --workloads 2000 --profiles 1000 --warmup 5000 --limit 3m $(BENCH_FLAGS)
 
-# Pinned here: the proxy serves it as it is, and nothing of it meets our modules.
-KWOK := sigs.k8s.io/kwok/cmd/kwok@v0.8.0
-# Flags of the part that runs on a cluster of kwok nodes, for instance --nodes=50 --workloads=50.
+# Flags of the part that runs on a simulated cluster, for instance --nodes=50 --workloads=50.
 SCALE_CLUSTER_FLAGS ?=
 
 # A module of its own: VPA's packages must not meet the operator's pins.
 .PHONY: bench-scale
-bench-scale: ## Measure memfit's control loop at 1k to 100k containers, and memfit and VPA's recommender on 1000 kwok nodes (about 10 min, BENCH_FLAGS, SCALE_CLUSTER_FLAGS).
+bench-scale: ## Measure memfit's control loop at 1k to 100k containers, and memfit and VPA's recommender on 1000 simulated nodes (about 10 min, BENCH_FLAGS, SCALE_CLUSTER_FLAGS).
 	mkdir -p $(BENCH_BIN)
 	go -C test/peers build -o $(BENCH_BIN)/ ./scalebench ./scalebench/cluster
 	go build -o $(BENCH_BIN)/memfit ./cmd/manager
 	go -C test/peers build -o $(BENCH_BIN)/vpa-recommender k8s.io/autoscaler/vertical-pod-autoscaler/pkg/recommender
-	GOBIN=$(BENCH_BIN) go install $(KWOK)
 	$(BENCH_BIN)/scalebench $(BENCH_FLAGS)
 	KUBEBUILDER_ASSETS="$$(go -C hack/lab run . binaries --only etcd,kube-apiserver --print-dir)" $(BENCH_BIN)/cluster \
-		--memfit $(BENCH_BIN)/memfit --vpa $(BENCH_BIN)/vpa-recommender --kwok $(BENCH_BIN)/kwok --crds config/crd/bases \
+		--memfit $(BENCH_BIN)/memfit --vpa $(BENCH_BIN)/vpa-recommender --crds config/crd/bases \
 		--vpa-crds "$$(go -C test/peers list -m -f '{{.Dir}}' k8s.io/autoscaler/vertical-pod-autoscaler)/deploy/vpa-v1-crd-gen.yaml" $(SCALE_CLUSTER_FLAGS)
 
 # What runs when memfit starts, and what is rolled out then. 100,000 pods take some 7 GiB of memory and 15 minutes of two cores.

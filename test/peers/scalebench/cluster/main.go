@@ -19,7 +19,7 @@ import (
 type options struct {
 	nodes, workloads, replicas int
 	measure, limit             time.Duration
-	memfit, vpa, vpaCRDs, kwok string
+	memfit, vpa, vpaCRDs       string
 	crds                       string
 	keep                       bool
 
@@ -31,7 +31,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.IntVar(&o.nodes, "nodes", 1000, "nodes that kwok plays, at most 60000")
+	flag.IntVar(&o.nodes, "nodes", 1000, "simulated nodes, at most 60000")
 	flag.IntVar(&o.workloads, "workloads", 1000, "Deployments, each with a VerticalPodAutoscaler in mode Off")
 	flag.IntVar(&o.replicas, "replicas", 10, "pods of each Deployment")
 	flag.DurationVar(&o.measure, "measure", 3*time.Minute, "time that is measured, once both know every workload")
@@ -39,7 +39,6 @@ func main() {
 	flag.StringVar(&o.memfit, "memfit", "", "memfit's manager")
 	flag.StringVar(&o.vpa, "vpa", "", "VPA's recommender")
 	flag.StringVar(&o.vpaCRDs, "vpa-crds", "", "file with the definitions of VPA's kinds")
-	flag.StringVar(&o.kwok, "kwok", "", "kwok")
 	flag.StringVar(&o.crds, "crds", "", "folder with the definitions of memfit's kinds")
 	flag.BoolVar(&o.keep, "keep", false, "keep the logs of all programs")
 	flag.BoolVar(
@@ -76,7 +75,7 @@ func main() {
 func (o options) validate() error {
 	needed := map[string]string{"memfit": o.memfit, "crds": o.crds}
 	if !o.start {
-		needed["vpa"], needed["vpa-crds"], needed["kwok"] = o.vpa, o.vpaCRDs, o.kwok
+		needed["vpa"], needed["vpa-crds"] = o.vpa, o.vpaCRDs
 	}
 	for name, path := range needed {
 		if _, err := os.Stat(path); err != nil {
@@ -111,26 +110,14 @@ func (o options) run(ctx context.Context) (err error) {
 	if o.start {
 		return o.beginAndRoll(ctx, dir)
 	}
-	w, stop, err := start(o)
+	o.pods = o.workloads * o.replicas
+	w, stop, err := simulate(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	if err := w.fill(ctx, o); err != nil {
-		return fmt.Errorf("filling the cluster: %w", err)
-	}
-	kubelets, err := w.serveKubelets(ctx)
-	if err != nil {
-		return fmt.Errorf("serving kubelets: %w", err)
-	}
-	defer kubelets()
-	player, err := w.play(ctx, o.kwok, dir)
-	if err != nil {
-		return fmt.Errorf("starting kwok: %w", err)
-	}
-	defer player.stop()
-	if err := w.running(ctx); err != nil {
-		return errors.Join(fmt.Errorf("waiting for pods to run: %w", err), player.said())
+	if err := w.autoscaled(ctx); err != nil {
+		return fmt.Errorf("creating VerticalPodAutoscalers: %w", err)
 	}
 	rivals, err := w.compete(ctx, o, dir)
 	defer func() {

@@ -5,12 +5,10 @@ package main
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"math"
 	"net"
-	"os"
 	"strconv"
 	"time"
 
@@ -20,19 +18,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 )
-
-//go:embed stages.yaml
-var stages []byte
-
-// play lets kwok make nodes ready and pods run.
-func (w *world) play(ctx context.Context, kwok, dir string) (*program, error) {
-	if err := os.WriteFile(within(dir, "stages.yaml"), stages, 0o600); err != nil {
-		return nil, err
-	}
-	return w.launch(
-		ctx, dir, kwok, "--kubeconfig="+kubeconfig(dir, kwok), "--config", within(dir, "stages.yaml"), "--manage-all-nodes",
-	)
-}
 
 // compete starts both operators at the same time and waits until each knows every workload.
 func (w *world) compete(ctx context.Context, o options, dir string) ([]*program, error) {

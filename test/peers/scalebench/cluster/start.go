@@ -29,19 +29,11 @@ func (o options) beginAndRoll(ctx context.Context, dir string) (err error) {
 	o.workloads = o.pods / o.replicas
 	o.pods = o.workloads * o.replicas
 	o.nodes = (o.pods + podsPerNode - 1) / podsPerNode
-	w, stop, err := start(o)
+	w, stop, err := simulate(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	if err := w.store(ctx, o); err != nil {
-		return fmt.Errorf("filling the cluster: %w", err)
-	}
-	kubelets, err := w.serveKubelets(ctx)
-	if err != nil {
-		return fmt.Errorf("serving kubelets: %w", err)
-	}
-	defer kubelets()
 	a, err := w.follow(ctx)
 	if err != nil {
 		return err

@@ -12,13 +12,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	vpav1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -26,7 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
@@ -37,7 +36,7 @@ import (
 
 const (
 	namespaces = 20
-	// writers fill the cluster at once.
+	// writers create and replace objects concurrently.
 	writers = 16
 )
 
@@ -112,7 +111,7 @@ func (n *node) silence(now time.Time) time.Duration {
 
 // start starts etcd and a kube-apiserver.
 func start(o options) (*world, func() error, error) {
-	logf.SetLogger(zap.New(zap.WriteTo(discard{})))
+	logf.SetLogger(logr.Discard())
 	say("starting etcd and kube-apiserver")
 	crds := []string{o.crds}
 	if o.vpaCRDs != "" {
@@ -141,36 +140,23 @@ func start(o options) (*world, func() error, error) {
 	return &world{config: config, client: c, scheme: s, etcd: env.ControlPlane.Etcd.URL.String()}, env.Stop, nil
 }
 
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
-
-// fill creates namespaces, profiles, nodes, and workloads with their pods and VerticalPodAutoscalers.
-func (w *world) fill(ctx context.Context, o options) error {
-	began := time.Now()
-	say("creating %d nodes and %d pods of %d Deployments", o.nodes, o.workloads*o.replicas, o.workloads)
-	if err := w.found(ctx, o); err != nil {
-		return err
+// simulate starts a cluster whose pods run, with kubelets that answer for its nodes.
+func simulate(ctx context.Context, o options) (*world, func() error, error) {
+	w, stop, err := start(o)
+	if err != nil {
+		return nil, nil, err
 	}
-	pods := make([]*corev1.Pod, o.workloads*o.replicas)
-	jobs, ctx := errgroup.WithContext(ctx)
-	jobs.SetLimit(writers)
-	for _, n := range w.nodes {
-		jobs.Go(func() error { return w.client.Create(ctx, w.node(n)) }) // its status may come with its creation
+	if err := w.store(ctx, o); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("filling the cluster: %w", err), stop())
 	}
-	for i := range o.workloads {
-		jobs.Go(func() error { return w.createWorkload(ctx, i, pods[i*o.replicas:(i+1)*o.replicas]) })
+	kubelets, err := w.serveKubelets(ctx)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("serving kubelets: %w", err), stop())
 	}
-	if err := jobs.Wait(); err != nil {
-		return err
-	}
-	for i, pod := range pods {
-		n := w.nodes[i%len(w.nodes)]
-		n.pods = append(n.pods, pod)
-	}
-	w.pods = len(pods)
-	say("created in %s", time.Since(began).Round(time.Second))
-	return nil
+	return w, func() error {
+		kubelets()
+		return stop()
+	}, nil
 }
 
 // found creates what there are few of: namespaces, memfit's own with the account that kubelets see, and profiles; and
@@ -234,38 +220,26 @@ const (
 	nextHash  = "7b9f8d5c44"
 )
 
-// createWorkload creates a Deployment with its ReplicaSet, VerticalPodAutoscaler and pods, as controllers would have.
-func (w *world) createWorkload(ctx context.Context, i int, pods []*corev1.Pod) error {
-	deployment := w.deployment(i, len(pods))
-	if err := w.client.Create(ctx, deployment); err != nil {
-		return err
-	}
-	set := replicaSet(deployment, firstHash, limitOf(i))
-	if err := w.client.Create(ctx, set); err != nil {
-		return err
-	}
+// autoscaled creates a VerticalPodAutoscaler for each workload.
+func (w *world) autoscaled(ctx context.Context) error {
 	off := vpav1.UpdateModeOff
-	vpa := &vpav1.VerticalPodAutoscaler{
-		ObjectMeta: metav1.ObjectMeta{Namespace: deployment.Namespace, Name: deployment.Name},
-		Spec: vpav1.VerticalPodAutoscalerSpec{
-			TargetRef: &autoscalingv1.CrossVersionObjectReference{
-				APIVersion: "apps/v1", Kind: "Deployment", Name: deployment.Name,
-			},
-			UpdatePolicy: &vpav1.PodUpdatePolicy{UpdateMode: &off},
-		},
+	jobs, ctx := errgroup.WithContext(ctx)
+	jobs.SetLimit(writers)
+	for i := range w.workloads {
+		of := w.workloads[i].deployment
+		jobs.Go(func() error {
+			return w.client.Create(ctx, &vpav1.VerticalPodAutoscaler{
+				ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: of.Name},
+				Spec: vpav1.VerticalPodAutoscalerSpec{
+					TargetRef: &autoscalingv1.CrossVersionObjectReference{
+						APIVersion: "apps/v1", Kind: "Deployment", Name: of.Name,
+					},
+					UpdatePolicy: &vpav1.PodUpdatePolicy{UpdateMode: &off},
+				},
+			})
+		})
 	}
-	if err := w.client.Create(ctx, vpa); err != nil {
-		return err
-	}
-	like := w.pod(i, set)
-	for n := range pods {
-		pod := replica(like, n, w.nodes[(i*len(pods)+n)%len(w.nodes)])
-		if err := w.client.Create(ctx, pod); err != nil {
-			return err
-		}
-		pods[n] = pod
-	}
-	return nil
+	return jobs.Wait()
 }
 
 // deployment is workload i.
@@ -352,19 +326,6 @@ func use(pod *corev1.Pod, at time.Time) memory.Bytes {
 	limit := memory.FromQuantity(*pod.Spec.Containers[0].Resources.Limits.Memory())
 	phase := float64(pod.UID[0]) + 2*math.Pi*float64(at.Unix()%3600)/3600
 	return memory.Bytes(float64(limit) * (0.5 + 0.05*math.Sin(phase)))
-}
-
-// running waits until kwok has started every pod.
-func (w *world) running(ctx context.Context) error {
-	say("waiting for kwok to start %d pods", w.pods)
-	return until(ctx, 3*time.Second, func() (bool, error) {
-		var left corev1.PodList
-		err := w.client.List(
-			ctx, &left, client.MatchingFieldsSelector{Selector: fields.OneTermNotEqualSelector("status.phase", "Running")},
-			client.Limit(1),
-		)
-		return err == nil && len(left.Items) == 0, err
-	})
 }
 
 // until asks again and again, until the answer is yes or an error, or ctx ends.
