@@ -17,7 +17,6 @@ KUSTOMIZE := $(TOOL) kustomize
 .PHONY: generate
 generate: ##* Write generated code, tables of docs and pictures.
 	go run ./hack/runtimetable
-	bash hack/benchfigure.sh
 	$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
 # controller-gen refuses paths that hold no Go files, and the rooms are filled one after the other.

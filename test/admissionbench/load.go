@@ -14,9 +14,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httputil"
 	"slices"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -42,8 +40,8 @@ type asker interface {
 	close()
 }
 
-// client is one kept-alive HTTP/1.1 connection. Requests are written as they were prepared and answers are hardly
-// looked at, so that the client costs little.
+// client is one kept-alive HTTP/1.1 connection. Requests are written as they were prepared, so that the client costs
+// little.
 type client struct {
 	conn   *tls.Conn
 	reader *bufio.Reader
@@ -68,39 +66,14 @@ func (c *client) do(request []byte) (*http.Response, error) {
 }
 
 func (c *client) ask(request []byte) error {
-	if _, err := c.conn.Write(request); err != nil {
-		return err
-	}
-	status, err := c.reader.ReadSlice('\n')
+	resp, err := c.do(request)
 	if err != nil {
 		return err
 	}
-	if !bytes.HasPrefix(status, []byte("HTTP/1.1 200")) {
-		return fmt.Errorf("the server answered %q", status)
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("the server answered %q", resp.Status)
 	}
-	length := -1
-	for {
-		line, err := c.reader.ReadSlice('\n')
-		if err != nil {
-			return err
-		}
-		if line = bytes.TrimRight(line, "\r\n"); len(line) == 0 {
-			break
-		}
-		if value, ok := bytes.CutPrefix(line, []byte("Content-Length: ")); ok {
-			if length, err = strconv.Atoi(string(value)); err != nil {
-				return err
-			}
-		}
-	}
-	if length >= 0 {
-		_, err = c.reader.Discard(length)
-		return err
-	}
-	_, err = io.Copy(io.Discard, httputil.NewChunkedReader(c.reader))
-	if err == nil {
-		_, err = c.reader.Discard(len("\r\n")) // no trailers
-	}
+	_, err = io.Copy(io.Discard, resp.Body)
 	return err
 }
 

@@ -7,6 +7,7 @@ package main
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"sync/atomic"
@@ -14,11 +15,10 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 )
 
 // benchCase are the new pods of one kind of workload, in the order in which a cluster makes them.
@@ -146,99 +146,22 @@ func review(i int) (newPod, error) {
 	}
 }
 
-// template is a usual pod: an application and a proxy with probes, some variables, mounts, and what the API server's
-// own plugins add.
+//go:embed pod.yaml
+var podYAML []byte
+
+// usual is the pod template of all workloads, but for its label app.
+var usual = func() (t corev1.PodTemplateSpec) {
+	if err := yaml.UnmarshalStrict(podYAML, &t); err != nil {
+		panic(err) // our own file
+	}
+	return t
+}()
+
+// template is that of a workload.
 func template(i int) corev1.PodTemplateSpec {
-	variables := []corev1.EnvVar{
-		{Name: "NODE_OPTIONS", Value: "--require ./tracing.js"}, {Name: "PORT", Value: "8080"},
-		{Name: "LOG_LEVEL", Value: "info"},
-	}
-	for _, name := range []string{"DATABASE", "CACHE", "QUEUE", "SEARCH"} {
-		variables = append(
-			variables, corev1.EnvVar{Name: name + "_URL", Value: "tcp://" + name + ".shop.svc.cluster.local:5432"},
-		)
-	}
-	variables = append(
-		variables,
-		corev1.EnvVar{
-			Name:      "POD_NAME",
-			ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}},
-		},
-	)
-	probe := func(path string) *corev1.Probe {
-		p := &corev1.Probe{PeriodSeconds: 10, TimeoutSeconds: 1, SuccessThreshold: 1, FailureThreshold: 3}
-		p.HTTPGet = &corev1.HTTPGetAction{Path: path, Scheme: corev1.URISchemeHTTP}
-		p.HTTPGet.Port.IntVal = 8080
-		return p
-	}
-	mounts := []corev1.VolumeMount{
-		{Name: "config", MountPath: "/etc/app"},
-		{Name: serviceAccount, ReadOnly: true, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount"},
-	}
-	container := func(name, cpu, request, limit string, env []corev1.EnvVar) corev1.Container {
-		return corev1.Container{
-			Name: name, Image: "registry.example.test/shop/" + name + ":1.42.0", ImagePullPolicy: corev1.PullIfNotPresent,
-			Env: env, VolumeMounts: mounts,
-			Ports:         []corev1.ContainerPort{{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}},
-			LivenessProbe: probe("/healthz"), ReadinessProbe: probe("/readyz"),
-			Resources: corev1.ResourceRequirements{
-				Requests: corev1.ResourceList{
-					corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(request),
-				},
-				Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)},
-			},
-			SecurityContext: &corev1.SecurityContext{
-				AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
-				Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-			},
-			TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: corev1.TerminationMessageReadFile,
-		}
-	}
-	labels := map[string]string{"app": workload(i), "app.kubernetes.io/part-of": "shop"}
-	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{
-			Labels: labels, Annotations: map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "9090"},
-		},
-		Spec: corev1.PodSpec{
-			Containers: []corev1.Container{
-				container("app", "100m", "512Mi", "576Mi", variables), container("proxy", "20m", "96Mi", "128Mi", nil),
-			},
-			Volumes:       volumes(),
-			RestartPolicy: corev1.RestartPolicyAlways, DNSPolicy: corev1.DNSClusterFirst, SchedulerName: "default-scheduler",
-			ServiceAccountName:            "web",
-			TerminationGracePeriodSeconds: new(int64(30)), EnableServiceLinks: new(true),
-			PreemptionPolicy: ptr.To(corev1.PreemptLowerPriority), Priority: new(int32(0)),
-			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
-			Tolerations: []corev1.Toleration{
-				{Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
-					TolerationSeconds: new(int64(300))},
-				{Key: "node.kubernetes.io/unreachable", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
-					TolerationSeconds: new(int64(300))},
-			},
-		},
-	}
-}
-
-// serviceAccount is the volume that the API server adds, under a name that is different for each pod.
-const serviceAccount = "kube-api-access-" + hole
-
-func volumes() []corev1.Volume {
-	named := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
-	return []corev1.Volume{
-		{Name: "config", VolumeSource: corev1.VolumeSource{
-			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: named("web"), DefaultMode: new(int32(420))},
-		}},
-		{Name: serviceAccount,
-			VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{DefaultMode: new(int32(420)),
-				Sources: []corev1.VolumeProjection{
-					{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{ExpirationSeconds: new(int64(3607)), Path: "token"}},
-					{ConfigMap: &corev1.ConfigMapProjection{
-						LocalObjectReference: named("kube-root-ca.crt"), Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
-					}},
-				}}}},
-	}
+	t := usual.DeepCopy()
+	t.Labels["app"] = workload(i)
+	return *t
 }
 
 // managedFields is what the API server has noted about a pod's owner by the time it asks webhooks.

@@ -6,17 +6,16 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"io"
 	"math"
 	"net/http"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
 // summary takes the median of each number over the rounds, but the mean of processor time: a server with a large cache
@@ -120,10 +119,6 @@ func ratio(a, b *series, better func(result) float64) float64 {
 	return values[len(values)/2]
 }
 
-var bucket = regexp.MustCompile(
-	`^memfit_admission_duration_seconds_(bucket|sum|count)\{(?:le="([^"]+)",)?result="(\w+)"(?:,le="([^"]+)")?\} (\S+)$`,
-)
-
 // reportOwn reads memfit's own histogram: the time of the handler alone, for every request of the run.
 func reportOwn(out io.Writer, s *server) error {
 	resp, err := http.Get(s.metrics)
@@ -131,45 +126,26 @@ func reportOwn(out io.Writer, s *server) error {
 		return err
 	}
 	defer resp.Body.Close()
-	type bound struct{ le, count float64 }
-	bounds, sums, counts := map[string][]bound{}, map[string]float64{}, map[string]float64{}
-	lines := bufio.NewScanner(resp.Body)
-	for lines.Scan() {
-		m := bucket.FindStringSubmatch(lines.Text())
-		if m == nil {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(resp.Body)
+	if err != nil {
+		return err
+	}
+	for _, m := range families["memfit_admission_duration_seconds"].GetMetric() {
+		h, name := m.GetHistogram(), m.GetLabel()[0].GetValue()
+		total, most := float64(h.GetSampleCount()), math.Inf(1)
+		if name != governed && name != ungoverned || total == 0 {
 			continue
 		}
-		value, err := strconv.ParseFloat(m[5], 64)
-		if err != nil {
-			return err
-		}
-		switch m[1] {
-		case "sum":
-			sums[m[3]] = value
-		case "count":
-			counts[m[3]] = value
-		default:
-			le, err := strconv.ParseFloat(strings.Replace(m[2]+m[4], "+Inf", "Inf", 1), 64)
-			if err != nil {
-				return err
+		for _, b := range h.GetBucket() {
+			if float64(b.GetCumulativeCount()) >= 0.99*total {
+				most = min(most, b.GetUpperBound())
 			}
-			bounds[m[3]] = append(bounds[m[3]], bound{le, value})
-		}
-	}
-	for _, name := range []string{governed, ungoverned} {
-		total := counts[name]
-		if total == 0 {
-			return fmt.Errorf("it has not counted any %s pod", name)
-		}
-		at := slices.IndexFunc(bounds[name], func(b bound) bool { return b.count >= 0.99*total })
-		most := math.Inf(1)
-		if at >= 0 {
-			most = bounds[name][at].le
 		}
 		fmt.Fprintf(
 			out, "handler=%s case=%s requests=%.0f mean_us=%.0f p99_us_at_most=%.0f\n", s.name, name, total,
-			sums[name]/total*1e6, most*1e6,
+			h.GetSampleSum()/total*1e6, most*1e6,
 		)
 	}
-	return lines.Err()
+	return nil
 }
