@@ -18,15 +18,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -34,6 +31,7 @@ import (
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/suite"
 	podwebhook "github.com/memfit/memfit/webhooks/pod"
 	profilewebhook "github.com/memfit/memfit/webhooks/profile"
 	"github.com/memfit/memfit/webhooks/server"
@@ -41,7 +39,7 @@ import (
 
 var (
 	ctx      context.Context
-	scheme   = runtime.NewScheme()
+	scheme   *runtime.Scheme
 	api      client.Client // the API server, as a user's kubectl with warnings taken down
 	warnings = &warningLog{}
 	watcher  *policy.Watcher
@@ -52,12 +50,9 @@ var (
 )
 
 func TestWebhooks(t *testing.T) {
-	logf.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
-	RegisterFailHandler(Fail)
-	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
-	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
 	var options *envtest.WebhookInstallOptions
-	config := expect.APIServer(t, func(env *envtest.Environment) {
+	var config *rest.Config
+	config, scheme = suite.Start(t, func(env *envtest.Environment) {
 		env.WebhookInstallOptions.Paths = []string{filepath.Join(expect.Root(), "config", "webhook", "manifests.yaml")}
 		options = &env.WebhookInstallOptions
 	})

@@ -20,12 +20,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	workloadctl "github.com/memfit/memfit/controllers/workload"
@@ -39,22 +36,20 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/suite"
 )
 
 var (
-	suite  context.Context
-	config *rest.Config
-	scheme = runtime.NewScheme()
-	start  = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	worlds int
+	suiteContext context.Context
+	config       *rest.Config
+	scheme       *runtime.Scheme
+	start        = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	worlds       int
 )
 
 func TestRescues(t *testing.T) {
-	logf.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
-	RegisterFailHandler(Fail)
-	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
-	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	config, suite = expect.APIServer(t), t.Context()
+	config, scheme = suite.Start(t)
+	suiteContext = t.Context()
 	RunSpecs(t, "rescues")
 }
 
@@ -84,7 +79,7 @@ func newWorld(edits ...func(*v1alpha1.MemoryProfileSpec)) *world {
 	Expect(err).NotTo(HaveOccurred())
 	worlds++
 	w := &world{
-		ctx: suite, namespace: fmt.Sprintf("rescue-%d", worlds), clock: clocktesting.NewFakePassiveClock(start),
+		ctx: suiteContext, namespace: fmt.Sprintf("rescue-%d", worlds), clock: clocktesting.NewFakePassiveClock(start),
 		client: direct,
 	}
 	size := corev1.ResourceList{

@@ -46,7 +46,7 @@ type namespaceWatch struct {
 
 // startWatch follows the objects, as a leader does, until the spec ends.
 func startWatch() *namespaceWatch {
-	ctx, cancel := context.WithCancel(suite)
+	ctx, cancel := context.WithCancel(suiteContext)
 	DeferCleanup(cancel)
 	options := informers.CacheOptions()
 	options.Scheme = scheme
@@ -76,7 +76,7 @@ func (s *namespaceWatch) conflict(w memory.WorkloadRef) func(Gomega) string {
 }
 
 func (s *namespaceWatch) facts(g Gomega, w memory.WorkloadRef) constraints.Facts {
-	facts, err := s.Facts(suite, w, []string{"app"}, nil)
+	facts, err := s.Facts(suiteContext, w, []string{"app"}, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	return facts
 }

@@ -61,7 +61,7 @@ var _ = Describe("A kubelet that does not answer", func() {
 		for _, name := range []string{"answers", "overloaded"} {
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + name}}
 			Expect(w.client.Create(w.ctx, node)).To(Succeed())
-			DeferCleanup(func() { Expect(w.client.Delete(suite, node)).To(Succeed()) })
+			DeferCleanup(func() { Expect(w.client.Delete(suiteContext, node)).To(Succeed()) })
 		}
 		pod = w.pod("web").On(w.namespace + "-overloaded").Obj()
 		w.applied(pod)

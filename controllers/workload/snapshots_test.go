@@ -36,7 +36,7 @@ var _ = Describe("What agents found", func() {
 		pod := w.pod("web-1").Obj()
 		w.applied(pod)
 
-		ctx, cancel := context.WithCancel(suite)
+		ctx, cancel := context.WithCancel(suiteContext)
 		DeferCleanup(cancel)
 		options := informers.CacheOptions()
 		options.Scheme = scheme

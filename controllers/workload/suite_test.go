@@ -18,14 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inbox"
@@ -35,20 +32,18 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/suite"
 )
 
 var (
-	suite  context.Context // a spec's own ends with its BeforeEach
-	config *rest.Config
-	scheme = runtime.NewScheme()
+	suiteContext context.Context // a spec's own ends with its BeforeEach
+	config       *rest.Config
+	scheme       *runtime.Scheme
 )
 
 func TestControllers(t *testing.T) {
-	logf.SetLogger(zap.New(zap.WriteTo(GinkgoWriter), zap.UseDevMode(true)))
-	RegisterFailHandler(Fail)
-	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
-	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
-	config, suite = expect.APIServer(t), t.Context()
+	config, scheme = suite.Start(t)
+	suiteContext = t.Context()
 	RunSpecs(t, "controllers")
 }
 
@@ -75,7 +70,7 @@ var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 var namespaces int
 
 func newWorld() *world {
-	ctx := suite
+	ctx := suiteContext
 	direct, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 	namespaces++
