@@ -168,9 +168,6 @@ func TestReadV1(t *testing.T) {
 	if limit, err := tree.Limit(containers[0].PodDir); err != nil || limit != Unlimited {
 		t.Errorf("the pod's limit is %v (%v), want none", limit, err)
 	}
-	if kills, err := tree.Kills(containers[0].Dir); err != nil || kills != 2 {
-		t.Errorf("%d kills (%v), want 2", kills, err)
-	}
 	if pids, all, err := tree.Processes(containers[0].Dir); err != nil || !all || !slices.Equal(pids, []int{17, 42}) {
 		t.Errorf("processes %v, all %t (%v)", pids, all, err)
 	}
@@ -269,9 +266,6 @@ func TestReadV2(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if kills, err := tree.Kills(containers[0].Dir); err != nil || kills != 2 {
-		t.Errorf("%d kills (%v), want 2", kills, err)
 	}
 }
 

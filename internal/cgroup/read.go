@@ -156,25 +156,6 @@ func (t *Tree) events(dir string) (kills, refused uint64, err error) {
 	return kills, refused, nil
 }
 
-// Kills reads only the count of kills: processes of this cgroup and, in version 2, of all below it.
-func (t *Tree) Kills(dir string) (uint64, error) {
-	if t.version == V2 {
-		kills, _, err := t.events(dir)
-		return kills, err
-	}
-	text, err := t.read(path.Join(dir, "memory.oom_control"))
-	if err != nil {
-		return 0, err
-	}
-	var kills uint64
-	parseFlat(text, func(name []byte, value uint64) {
-		if string(name) == "oom_kill" {
-			kills = value
-		}
-	})
-	return kills, nil
-}
-
 const (
 	// processesMost bounds the processes of one container that are reported.
 	processesMost = 4096
