@@ -210,7 +210,7 @@ type page struct {
 }
 
 // mostInCell is how much of a line of output the page quotes; the file with the output has all.
-const mostInCell = 360
+const mostInCell = 240
 
 // cell returns a text for a cell of a Markdown table: on one line, with single spaces, and cut.
 func cell(text string) string {
