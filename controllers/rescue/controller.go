@@ -310,16 +310,9 @@ func (c *Controller) lend(ctx context.Context, a *alarm) error {
 func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*rollout.Loan, string) {
 	a.owner, a.refusal, a.loan = in.Owner, nil, nil
 	now := c.Clock.Now()
-	if again := unsent(a, in.Loans, now); again != nil {
-		a.loan = &lending.Loan{
-			Container: a.Container, ID: a.ID, Sequence: a.Sequence, At: again.At, From: again.From.Limit, To: again.To.Limit,
-			Demand: a.Demand, PerSecond: a.PerSecond,
-		}
-		return again, ""
-	}
 	known, terms := a.view.Known, a.view.Policy
 	known.Demand, known.DemandAt = in.Demand, in.DemandAt
-	known.Handled = max(c.last(a.pod.UID), lastOf(in.Loans, a.pod.UID))
+	known.Handled, known.Loans = c.last(a.pod.UID), len(in.Loans)
 	terms.Bounds = append(slices.Clip(terms.Bounds), lending.NodeRoom(a.Limit, a.left))
 	if in.Bounded {
 		budget := in.Budget
@@ -328,7 +321,7 @@ func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*rollout.Loan, st
 		}
 		terms.Bounds = append(terms.Bounds, lending.Bound{Cause: lending.ChangeBudget, Most: a.Limit.Plus(budget)})
 	}
-	loans := workload.LoansTo(in.Loans, a.pod.UID, a.Container)
+	loans := workload.LoansTo(in.Loans, a.pod.UID)
 	a.loan, a.refusal = lending.Decide(a.Alarm, known, terms, a.node, loans, now)
 	if a.loan == nil {
 		return nil, ""
@@ -343,31 +336,6 @@ func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*rollout.Loan, st
 		Pod: a.pod.Name, UID: a.pod.UID, Node: a.pod.Spec.NodeName, Container: a.Container, Program: in.Program,
 		From: a.view.Size, To: to, At: a.loan.At, Sequence: a.Sequence,
 	}, note
-}
-
-// unsent is the loan for this alarm that was written down and that the pod does not show: an earlier leader ended
-// before it sent it. Nil: there is none.
-func unsent(a *alarm, loans []rollout.Loan, now time.Time) *rollout.Loan {
-	if now.Sub(a.At) > lending.StaleAfter {
-		return nil
-	}
-	for i := range loans {
-		l := &loans[i]
-		if l.UID == a.pod.UID && l.Container == a.Container && l.Sequence == a.Sequence && l.From == a.view.Size {
-			return l
-		}
-	}
-	return nil
-}
-
-// lastOf is the highest sequence that was lent for in a pod.
-func lastOf(loans []rollout.Loan, pod types.UID) (last int64) {
-	for i := range loans {
-		if loans[i].UID == pod {
-			last = max(last, loans[i].Sequence)
-		}
-	}
-	return last
 }
 
 // handledMost bounds what is kept of pods; the oldest do not matter, because their alarms are stale.

@@ -5,7 +5,6 @@ package rescue
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -192,18 +191,21 @@ var _ = Describe("An alarm of an agent", func() {
 			Expect(w.loans()).To(BeEmpty())
 			Expect(w.events.all()).To(ContainElement(ContainSubstring(v1alpha1.EventOOMExpected)))
 		})
-		It("by a profile without rescue, in mode Recommend, and while the workload is paused", func() {
+		It("by a profile without rescue, and in mode Recommend", func() {
 			disabled := newWorld(func(spec *v1alpha1.MemoryProfileSpec) { spec.Sizing.Rescue = v1alpha1.RescueDisabled })
 			disabled.refuses(1, lending.NotEnabled)
 			recommend := newWorld(func(spec *v1alpha1.MemoryProfileSpec) {
 				spec.Sizing = v1alpha1.SizingSpec{Mode: v1alpha1.SizingRecommend}
 			})
 			recommend.refuses(1, lending.NotEnabled)
+		})
+		It("while the workload is paused, or another autoscaler manages its memory: the kill is expected", func() {
 			paused := newWorld()
 			namespace := expect.Exists(paused.ctx, paused.client, "", paused.namespace, &corev1.Namespace{})
 			namespace.Annotations = map[string]string{v1alpha1.PauseAnnotation: "true"}
 			Expect(paused.client.Update(paused.ctx, namespace)).To(Succeed())
-			paused.refuses(1, lending.NotEnabled)
+			paused.refuses(1, lending.Paused)
+			refused(lending.Conflict, facts(constraints.Facts{Conflict: "VerticalPodAutoscaler web"}))
 		})
 		It("of a container that would restart", func() {
 			w := newWorld()
@@ -224,18 +226,18 @@ var _ = Describe("An alarm of an agent", func() {
 		})
 		It("for the thirteenth time in an hour on one node", func() {
 			w := newWorld()
-			var state rollout.State
-			for i := range int64(12) {
-				state.Loans = append(state.Loans, rollout.Loan{Node: w.pod.Spec.NodeName, At: start, Sequence: i})
-			}
-			sizing, err := json.Marshal(&state)
-			Expect(err).NotTo(HaveOccurred())
-			c := &v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "others"}}
-			Expect(w.client.Create(w.ctx, c)).To(Succeed())
-			c.Status = v1alpha1.MemoryCheckpointStatus{Version: v1alpha1.CheckpointVersion, Sizing: sizing}
-			Expect(w.client.Status().Update(w.ctx, c)).To(Succeed())
+			w.remembers("others", 12, func(l *rollout.Loan) { l.Node = w.pod.Spec.NodeName })
 			w.process = w.begin()
 			w.refuses(1, lending.NodeBound)
+		})
+		It("beyond the loans that a checkpoint keeps: what is lent is neither forgotten nor lowered", func() {
+			w := newWorld()
+			w.remembers(w.name(), lending.WorkloadLoansMost, func(l *rollout.Loan) {
+				l.Node, l.UID, l.Pod = "elsewhere", "other", "other"
+			})
+			w.process = w.begin()
+			w.refuses(1, lending.WorkloadBound)
+			Expect(w.loans()).To(HaveLen(lending.WorkloadLoansMost))
 		})
 	})
 })

@@ -5,6 +5,7 @@ package rescue
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -207,6 +208,24 @@ func (w *world) loans() []rollout.Loan {
 	_, err := state.Unpack(c)
 	Expect(err).NotTo(HaveOccurred())
 	return state.Loans()
+}
+
+// remembers writes loans into a checkpoint, which the next process reads.
+func (w *world) remembers(name string, loans int64, edit func(*rollout.Loan)) {
+	GinkgoHelper()
+	c := &v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
+	Expect(client.IgnoreAlreadyExists(w.client.Create(w.ctx, c))).To(Succeed())
+	c = expect.Exists(w.ctx, w.client, w.namespace, name, c)
+	var state rollout.State
+	for i := range loans {
+		l := rollout.Loan{At: start, Sequence: i}
+		edit(&l)
+		state.Loans = append(state.Loans, l)
+	}
+	sizing, err := json.Marshal(&state)
+	Expect(err).NotTo(HaveOccurred())
+	c.Status.Version, c.Status.Sizing = v1alpha1.CheckpointVersion, sizing
+	Expect(w.client.Status().Update(w.ctx, c)).To(Succeed())
 }
 
 // refuses: an alarm is answered by no loan, for one cause, and people are told where they can act on it.

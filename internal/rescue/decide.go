@@ -18,6 +18,9 @@ const (
 	// NodeLoansMost bounds what the agent of one node can cause within Hold, whatever it claims. A node of 110 pods that
 	// needs more has another problem than a burst.
 	NodeLoansMost = 12
+	// WorkloadLoansMost bounds the loans that the checkpoint of a workload keeps: those that last, and those of the last
+	// Hold. A loan that the checkpoint does not have is neither returned nor counted, so none is given beyond that.
+	WorkloadLoansMost = 32
 	// StaleAfter is how old an alarm may be. It is about half a second, and reaches the manager within one. What is older
 	// was delayed, as after a change of leaders, and its container has been killed or not since. It also bounds how far
 	// clocks differ.
@@ -48,14 +51,18 @@ type Known struct {
 	// Demand is the newest reading by the kubelet, and DemandAt its time; zero: there is none.
 	Demand   memory.Bytes
 	DemandAt time.Time
-	// Handled is the sequence of the last alarm of the pod that was decided; 0: none was.
+	// Handled is the sequence of the last alarm of the pod that this process decided; 0: none was.
 	Handled int64
+	// Loans is the number of loans to pods of the workload that its checkpoint has.
+	Loans int
 }
 
 // Policy is what the owner of the container allows.
 type Policy struct {
-	// Enabled: the profile enables rescues for this container, its mode resizes running pods, and nothing is paused.
+	// Enabled: the profile enables rescues for this container, and its mode resizes running pods.
 	Enabled bool
+	// Paused: the workload, its namespace or memfit is paused. Conflict: something else manages the workload's memory.
+	Paused, Conflict bool
 	// RestartsOnResize: the container's resizePolicy is RestartContainer for memory.
 	RestartsOnResize bool
 	// Bounds of the limit. Each has its cause: LimitMax, LimitRange, ResourceQuota, ChangeBudget, NodeFull or PodLimit.
@@ -83,19 +90,22 @@ func NodeRoom(limit, left memory.Bytes) Bound {
 }
 
 // Decide returns the loan for an alarm, or why there is none. Exactly one of the two results is not nil. loans are the
-// earlier ones of this container of this pod; those that are older than Hold do not count.
+// earlier ones to this pod, to whatever container; those that are older than Hold do not count. A loan for this very
+// alarm that was written down and not sent is returned again.
 func Decide(a Alarm, known Known, policy Policy, node Node, loans []Loan, now time.Time) (*Loan, *Refusal) {
 	d := decision{a, known, policy, node, loans, now}
 	for _, refuses := range []func(*decision) Cause{
-		unbelievable,  // it is no claim about this container now
-		contradicted,  // it is not what the manager sees
-		notPermitted,  // the owner did not ask for it
-		nodeHasNoRoom, // others would pay for it
-		leaks,         // it would not help
+		unbelievable, // it is not a claim about this container now
+		contradicted, // it is not what the manager sees
+		notPermitted, // the owner did not ask for it, or the node's other pods would pay for it
+		tooMany,      // another loan would not help, or is more than loans may cause
 	} {
 		if cause := refuses(&d); cause != "" {
 			return nil, d.refusal(Bound{Cause: cause})
 		}
+	}
+	if unsent := d.unsent(); unsent != nil {
+		return unsent, nil
 	}
 	return d.lend()
 }
@@ -119,7 +129,7 @@ func unbelievable(d *decision) Cause {
 	switch {
 	case d.alarm.ID == "" || d.alarm.ID != d.known.ID:
 		return OtherInstance
-	case d.alarm.Sequence <= d.known.Handled:
+	case d.alarm.Sequence <= d.handled() && d.unsent() == nil:
 		return Replayed
 	case age > StaleAfter:
 		return Stale
@@ -127,6 +137,28 @@ func unbelievable(d *decision) Cause {
 		return FromTheFuture
 	}
 	return ""
+}
+
+// handled is the highest sequence of the pod that was decided or lent for, by whatever process.
+func (d *decision) handled() int64 {
+	last := d.known.Handled
+	for i := range d.loans {
+		last = max(last, d.loans[i].Sequence)
+	}
+	return last
+}
+
+// unsent is the loan for this alarm that was written down and that the pod does not show: its resize failed, or an
+// earlier leader ended before it sent it. Nil: there is none.
+func (d *decision) unsent() *Loan {
+	for i := range d.loans {
+		l := d.loans[i]
+		if l.Container == d.alarm.Container && l.Sequence == d.alarm.Sequence && l.From == d.known.Asked {
+			l.ID, l.Demand, l.PerSecond = d.alarm.ID, d.alarm.Demand, d.alarm.PerSecond
+			return &l
+		}
+	}
+	return nil
 }
 
 // contradicted reports a claim that is wrong in itself, about another limit than the effective one, or far above what
@@ -159,34 +191,39 @@ func notPermitted(d *decision) Cause {
 	switch {
 	case !d.policy.Enabled:
 		return NotEnabled
+	case d.policy.Paused:
+		return Paused
+	case d.policy.Conflict:
+		return Conflict
 	case d.policy.RestartsOnResize:
 		return RestartsOnResize
-	}
-	return ""
-}
-
-func nodeHasNoRoom(d *decision) Cause {
-	switch {
 	case d.node.ShortOfMemory:
 		return NodeShortOfMemory
-	case d.node.Loans >= NodeLoansMost:
-		return NodeBound
 	}
 	return ""
 }
 
-func leaks(d *decision) Cause {
-	if d.ineffective() >= LoansMost {
+// tooMany refuses a loan beyond those that were given. One that was not sent is among them.
+func tooMany(d *decision) Cause {
+	switch {
+	case d.unsent() != nil:
+		return ""
+	case d.node.Loans >= NodeLoansMost:
+		return NodeBound
+	case d.known.Loans >= WorkloadLoansMost:
+		return WorkloadBound
+	case d.ineffective() >= LoansMost:
 		return LeakSuspected
 	}
 	return ""
 }
 
-// ineffective counts the loans of the last hour without relief.
+// ineffective counts the container's loans of the last hour without relief.
 func (d *decision) ineffective() int {
 	n := 0
 	for i := range d.loans {
-		if l := &d.loans[i]; !l.Relieved && d.now.Sub(l.At) < Hold {
+		l := &d.loans[i]
+		if l.Container == d.alarm.Container && !l.Relieved && d.now.Sub(l.At) < Hold {
 			n++
 		}
 	}

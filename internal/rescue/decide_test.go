@@ -51,7 +51,16 @@ func (q *question) ask() (*Loan, *Refusal) {
 }
 
 func TestRefusals(t *testing.T) {
-	ago := func(d time.Duration) Loan { return Loan{At: start.Add(-d), From: 256 * mib, To: 512 * mib} }
+	ago := func(d time.Duration) Loan {
+		return Loan{Container: "app", At: start.Add(-d), From: 256 * mib, To: 512 * mib}
+	}
+	of := func(container string, sequence int64, l Loan) Loan {
+		l.Container, l.Sequence = container, sequence
+		return l
+	}
+	unsent := func(q *question) {
+		q.loans = []Loan{{Container: "app", Sequence: 7, At: start, From: 512 * mib, To: 812 * mib}}
+	}
 	relieved := func(l Loan) Loan { l.Relieved = true; return l }
 	for name, c := range map[string]struct {
 		change func(*question)
@@ -84,11 +93,44 @@ func TestRefusals(t *testing.T) {
 		"the kubelet read far less since": {func(q *question) {
 			q.known.DemandAt, q.known.Demand = start.Add(20*time.Millisecond), 150*mib
 		}, Contradicted},
-		"not enabled":         {func(q *question) { q.policy.Enabled = false }, NotEnabled},
-		"restarts":            {func(q *question) { q.policy.RestartsOnResize = true }, RestartsOnResize},
-		"the node is short":   {func(q *question) { q.node.ShortOfMemory = true }, NodeShortOfMemory},
-		"the node had enough": {func(q *question) { q.node.Loans = NodeLoansMost }, NodeBound},
-		"a second loan":       {func(q *question) { q.loans = []Loan{ago(time.Minute)} }, ""},
+		"not enabled":                {func(q *question) { q.policy.Enabled = false }, NotEnabled},
+		"restarts":                   {func(q *question) { q.policy.RestartsOnResize = true }, RestartsOnResize},
+		"the node is short":          {func(q *question) { q.node.ShortOfMemory = true }, NodeShortOfMemory},
+		"the node had enough":        {func(q *question) { q.node.Loans = NodeLoansMost }, NodeBound},
+		"paused":                     {func(q *question) { q.policy.Paused = true }, Paused},
+		"another autoscaler":         {func(q *question) { q.policy.Conflict = true }, Conflict},
+		"the workload had its loans": {func(q *question) { q.known.Loans = WorkloadLoansMost }, WorkloadBound},
+		"a replayed alarm of a paused workload": {func(q *question) {
+			q.policy.Paused, q.known.Handled = true, 7
+		}, Replayed},
+		"a loan of this alarm": {func(q *question) {
+			q.loans = []Loan{of("app", 7, ago(time.Second))}
+		}, Replayed},
+		"a loan of a later alarm, for another container": {func(q *question) {
+			q.loans = []Loan{of("proxy", 8, ago(time.Second))}
+		}, Replayed},
+		"loans for another container": {func(q *question) {
+			q.loans = []Loan{of("proxy", 5, ago(time.Minute)), of("proxy", 6, ago(time.Second))}
+		}, ""},
+		"a loan that was not sent": {unsent, ""},
+		"a loan that was not sent, by another process": {func(q *question) {
+			unsent(q)
+			q.known.Handled, q.known.Loans, q.node.Loans = 7, WorkloadLoansMost, NodeLoansMost
+			q.loans = append(q.loans, ago(time.Minute))
+		}, ""},
+		"a loan that was not sent in time": {func(q *question) {
+			unsent(q)
+			q.now = start.Add(11 * time.Second)
+		}, Stale},
+		"a loan that was not sent, and a restart since": {func(q *question) {
+			unsent(q)
+			q.known.ID = "def"
+		}, OtherInstance},
+		"a loan that was not sent, and a pause since": {func(q *question) {
+			unsent(q)
+			q.policy.Paused = true
+		}, Paused},
+		"a second loan": {func(q *question) { q.loans = []Loan{ago(time.Minute)} }, ""},
 		"a leak": {func(q *question) {
 			q.loans = []Loan{ago(time.Minute), ago(59 * time.Minute)}
 		}, LeakSuspected},
@@ -122,7 +164,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestLoans(t *testing.T) {
-	earlier := []Loan{{At: start.Add(-time.Minute)}}
+	earlier := []Loan{{Container: "app", At: start.Add(-time.Minute)}}
 	for name, c := range map[string]struct {
 		limit, growth, most, want memory.Bytes
 		loans                     []Loan
@@ -147,6 +189,20 @@ func TestLoans(t *testing.T) {
 		if loan == nil || loan.From != c.limit || loan.To != c.want || loan.Relieved || !loan.Above.Equal(q.now) {
 			t.Errorf("%s: %+v (%+v), want %s", name, loan, refusal, c.want)
 		}
+	}
+}
+
+// TestUnsent: a loan that was written down and not sent is given once more, as it was.
+func TestUnsent(t *testing.T) {
+	q := lent()
+	first, _ := q.ask()
+	q.loans, q.known.Handled, q.now = []Loan{*first}, 7, start.Add(time.Second)
+	if again, refusal := q.ask(); again == nil || *again != *first {
+		t.Errorf("%+v (%+v), want %+v", again, refusal, first)
+	}
+	q.known.Limit, q.known.Asked = first.To, first.To
+	if again, refusal := q.ask(); again != nil || refusal.Cause != Replayed {
+		t.Errorf("it was sent, and is given again: %+v (%+v)", again, refusal)
 	}
 }
 

@@ -30,12 +30,16 @@ const (
 	Contradicted Cause = "Contradicted"
 	// AlreadyRaised: a higher limit was requested and is not effective yet.
 	AlreadyRaised Cause = "AlreadyRaised"
-	// NotEnabled: the profile does not enable rescues, or the pod or its workload is paused.
+	// NotEnabled: the profile does not enable rescues.
 	NotEnabled Cause = "NotEnabled"
 )
 
 // The causes that a user can act on.
 const (
+	// Paused: the workload, its namespace or memfit is paused.
+	Paused Cause = "Paused"
+	// Conflict: an autoscaler or another client manages the memory of the workload.
+	Conflict Cause = "Conflict"
 	// RestartsOnResize: the container's resizePolicy restarts it when its limit changes.
 	RestartsOnResize Cause = "RestartsOnResize"
 	// NodeShortOfMemory: the node reports MemoryPressure, or its tasks stall for memory.
@@ -44,6 +48,8 @@ const (
 	LeakSuspected Cause = "LeakSuspected"
 	// NodeBound: the node was lent NodeLoansMost loans within Hold.
 	NodeBound Cause = "NodeBound"
+	// WorkloadBound: the workload's checkpoint has WorkloadLoansMost loans.
+	WorkloadBound Cause = "WorkloadBound"
 	// LimitMax: sizing.limit.max of the profile.
 	LimitMax Cause = "LimitMax"
 	// LimitRange: a LimitRange of the namespace.
@@ -60,10 +66,13 @@ const (
 
 // fixes has, for each cause that a user can act on, what happened and what to do.
 var fixes = map[Cause]string{
+	Paused:            "memfit.dev/pause is set: remove the annotation, or raise the limit yourself",
+	Conflict:          "something else manages its memory: see the condition Applied of its MemoryRecommendation",
 	RestartsOnResize:  "its resizePolicy restarts it when its limit changes: set NotRequired for memory",
 	NodeShortOfMemory: "the node is short of memory: add nodes, or move pods from it",
 	LeakSuspected:     "two loans within an hour brought no relief, which suggests a leak: find what grows",
 	NodeBound:         "the node had its loans of this hour: raise the limit in the profile or the pod template",
+	WorkloadBound:     "its workload has as many loans as a checkpoint keeps: raise the limit in the profile",
 	LimitMax:          "sizing.limit.max of the profile allows no more: raise it, or find what grows",
 	LimitRange:        "a LimitRange of the namespace allows no more: raise its maximum",
 	ResourceQuota:     "a ResourceQuota of the namespace has too little left: raise it",

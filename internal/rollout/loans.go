@@ -46,12 +46,8 @@ type Loan struct {
 	Returned time.Time `json:"returned,omitzero"`
 }
 
-const (
-	// unsent is how long after it was written down a loan that no pod shows counts as not sent.
-	unsent = time.Minute
-	// maxLoans bounds the state: 300 bytes each. The oldest returned one is forgotten first.
-	maxLoans = 32
-)
+// unsent is how long after it was written down a loan that no pod shows counts as not sent.
+const unsent = time.Minute
 
 // Extra is what the loan added to the limit.
 func (l *Loan) Extra() memory.Bytes { return l.To.Limit.Minus(l.From.Limit) }
@@ -67,10 +63,6 @@ func (s *State) Lend(l Loan, why string, budget bool) {
 	l.Above, l.Read = l.At, l.At
 	s.drop(l.UID)
 	s.Loans = append(slices.Clone(s.Loans), l)
-	if len(s.Loans) > maxLoans {
-		oldest := max(slices.IndexFunc(s.Loans, func(l Loan) bool { return !l.Returned.IsZero() }), 0)
-		s.Loans = slices.Delete(s.Loans, oldest, oldest+1)
-	}
 	from, to := map[string]memory.Size{l.Container: l.From}, map[string]memory.Size{l.Container: l.To}
 	s.record(resized(Change{Kind: Loaned, At: l.At, Pod: l.Pod, Why: why}, from, to), l.At)
 	if budget {

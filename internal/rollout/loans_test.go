@@ -5,11 +5,15 @@ package rollout
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rescue"
 )
 
 // lends writes a loan to the first pod down, and sends it unless the leader ends before.
@@ -159,5 +163,31 @@ func TestALoanOfAPodThatIsGoneEnds(t *testing.T) {
 	c.reconcile()
 	if l := c.state().Loans; len(l) != 0 {
 		t.Errorf("it is remembered for ever: %+v", l)
+	}
+}
+
+// TestNoLoanIsForgottenWhileItLasts: its limit would be lowered while the container needs it. How many there may be is
+// decided before one is written down.
+func TestNoLoanIsForgottenWhileItLasts(t *testing.T) {
+	var state State
+	pod := func(i int) types.UID { return types.UID(fmt.Sprintf("uid-%d", i)) }
+	for i := range rescue.WorkloadLoansMost + 1 {
+		state.Lend(Loan{
+			Pod: string(pod(i)), UID: pod(i), Container: "app", From: lendable,
+			To: memory.Size{Request: lendable.Request, Limit: 256 * mib}, At: time.Unix(0, 0), Sequence: int64(i),
+		}, "it grew", true)
+	}
+	stored, err := json.Marshal(&state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read State
+	if err := json.Unmarshal(stored, &read); err != nil {
+		t.Fatal(err)
+	}
+	for i := range rescue.WorkloadLoansMost + 1 {
+		if _, _, on := read.Lent(pod(i), "app"); !on {
+			t.Errorf("the loan of pod %d is forgotten", i)
+		}
 	}
 }

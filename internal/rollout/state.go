@@ -42,7 +42,7 @@ type State struct {
 	// is done, so that a memfit that dies on the way does not take it again. At most maxSpent.
 	Spent []Spent `json:"spent,omitempty"`
 	// Loans are higher limits of single containers (sizing.rescue), oldest first: those that last, and those of the last
-	// hour. At most maxLoans.
+	// hour. [rescue.Decide] gives at most rescue.WorkloadLoansMost of 300 bytes.
 	Loans []Loan `json:"loans,omitempty"`
 }
 
@@ -357,7 +357,6 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	s.Changes = s.Changes[max(0, len(s.Changes)-maxChanges):]
 	s.Spent = bounded(s.Spent)
 	s.Lowerings = s.Lowerings[max(0, len(s.Lowerings)-maxLowerings):]
-	s.Loans = s.Loans[max(0, len(s.Loans)-maxLoans):]
 	if x := s.Rollout; x != nil {
 		x.Steps = x.Steps[max(0, len(x.Steps)-maxWatched):]
 		for _, sizes := range []*map[Key]memory.Size{&x.Targets, &x.Before} {

@@ -79,7 +79,8 @@ func RescueOf(
 		_, r.Known.ID, _ = strings.Cut(status.ContainerID, "://")
 	}
 	r.Policy = rescue.Policy{
-		Enabled: c.policy.Rescues() && paused == "" && f.Conflict == "", RestartsOnResize: oom.RestartsOnResize(spec),
+		Enabled: c.policy.Rescues(), Paused: paused != "", Conflict: f.Conflict != "",
+		RestartsOnResize: oom.RestartsOnResize(spec),
 	}
 	limit := r.Size.Limit
 	r.bound(rescue.LimitMax, c.sizePolicy().LimitMax)
@@ -110,11 +111,11 @@ func (r *Rescue) With(limit memory.Bytes) memory.Size {
 	return size
 }
 
-// LoansTo returns the loans to one container as [rescue.Decide] counts them.
-func LoansTo(loans []rollout.Loan, pod types.UID, container string) []rescue.Loan {
+// LoansTo returns the loans to the containers of one pod as [rescue.Decide] counts them.
+func LoansTo(loans []rollout.Loan, pod types.UID) []rescue.Loan {
 	var all []rescue.Loan
 	for i := range loans {
-		if l := &loans[i]; l.UID == pod && l.Container == container {
+		if l := &loans[i]; l.UID == pod {
 			all = append(all, rescue.Loan{
 				Container: l.Container, Sequence: l.Sequence, At: l.At, From: l.From.Limit, To: l.To.Limit,
 				Above: l.Above, Read: l.Read, Relieved: l.Relieved,
