@@ -54,7 +54,7 @@ type Watch struct {
 	ring  [kept]reading
 	next  int // where the next one goes
 	count int
-	teeth teeth
+	turns turns
 	// last is the last alarm, zero if there was none.
 	last Prediction
 }
@@ -77,11 +77,11 @@ func (w *Watch) Add(s Sample) {
 	}
 	w.ring[w.next] = reading{at, s.Demand}
 	w.next, w.count = (w.next+1)%kept, min(w.count+1, kept)
-	w.teeth.add(at, s.Demand, s.Limit)
+	w.turns.add(at, s.Demand, s.Limit)
 }
 
 // Killed forgets what a kill made look like memory that was given back.
-func (w *Watch) Killed() { w.teeth, w.count = teeth{}, 0 }
+func (w *Watch) Killed() { w.turns, w.count = turns{}, 0 }
 
 // back is the reading so many before the newest one.
 func (w *Watch) back(i int) reading { return w.ring[(w.next-1-i+2*kept)%kept] }
@@ -108,7 +108,7 @@ func (w *Watch) Due(limit, ceiling memory.Bytes, horizon time.Duration) (Predict
 	}
 	p := w.Predict(limit)
 	fits := 0 < ceiling && ceiling <= limit && p.Demand <= ceiling
-	return p, p.within(horizon) && !fits && !w.teeth.turned(&p) && !w.raised(&p)
+	return p, p.within(horizon) && !fits && !w.turns.turned(&p) && !w.raised(&p)
 }
 
 // near reports whether enough of the limit is needed for an alarm.

@@ -4,35 +4,35 @@
 package rescue
 
 import (
-	"time"
+	"slices"
 
 	"github.com/memfit/memfit/internal/memory"
 )
 
 const (
-	// teethKept bounds what is remembered of a sawtooth.
-	teethKept = 16
-	// toothShare of the limit, and at least a MiB, must be gained and given back to be a tooth.
-	toothShare = 32
+	// turnShare of the limit, and at least a MiB, must be gained and given back to be a turn.
+	turnShare = 32
 	// levelShare of the limit is the same level.
 	levelShare = 64
-	// teethLeast at a level show that memory turns around there by itself: one may have been the end of a request.
-	teethLeast = 2
-	// teethFor is how long they show that. A heap whose live data has grown for an hour turns around elsewhere.
-	teethFor = time.Hour
+	// turnHours is for how many hours the highest turn of each is remembered: what a job does once a day is known when it
+	// comes back.
+	turnHours = 24
 )
 
-// teeth are the levels at which demand turned around by itself, as a garbage-collected heap does.
-type teeth struct {
-	all       [teethKept]reading
-	next      int
-	low, high memory.Bytes // of the climb that goes on
+// turns are the levels at which demand turned around by itself, as that of a garbage-collected heap or of a batch of
+// work does: the highest of each of the last turnHours. Highest and not last ones, because the many small turns between
+// two bursts say nothing about the next.
+type turns struct {
+	highest   [turnHours]memory.Bytes // by hour since 1970, modulo turnHours
+	hour      int64                   // of the newest reading
+	low, high memory.Bytes            // of the climb that goes on
 	begun     bool
 }
 
 // add takes the next reading.
-func (t *teeth) add(at memory.Instant, demand, limit memory.Bytes) {
-	fall := max(limit/toothShare, memory.MiB)
+func (t *turns) add(at memory.Instant, demand, limit memory.Bytes) {
+	t.forget(at.Time().Unix() / 3600)
+	fall := max(limit/turnShare, memory.MiB)
 	switch {
 	case !t.begun:
 		t.low, t.high, t.begun = demand, demand, true
@@ -40,8 +40,8 @@ func (t *teeth) add(at memory.Instant, demand, limit memory.Bytes) {
 		t.high = demand
 	case t.high-demand >= fall:
 		if t.high-t.low >= fall {
-			t.all[t.next] = reading{at, t.high}
-			t.next = (t.next + 1) % teethKept
+			of := &t.highest[t.hour%turnHours]
+			*of = max(*of, t.high)
 		}
 		t.low, t.high = demand, demand
 	case demand < t.low: // the climb has not begun
@@ -49,14 +49,18 @@ func (t *teeth) add(at memory.Instant, demand, limit memory.Bytes) {
 	}
 }
 
-// turned reports whether memory has turned around at the predicted container's level before.
-func (t *teeth) turned(p *Prediction) bool {
-	there := 0
-	for _, tooth := range t.all {
-		if !tooth.at.IsZero() && p.At.Sub(tooth.at.Time()) <= teethFor &&
-			tooth.demand.Plus(p.Limit/levelShare) >= p.Demand {
-			there++
-		}
+// forget drops the hours that are too old.
+func (t *turns) forget(hour int64) {
+	if hour-t.hour > turnHours {
+		t.highest, t.hour = [turnHours]memory.Bytes{}, hour
 	}
-	return there >= teethLeast
+	for t.hour < hour {
+		t.hour++
+		t.highest[t.hour%turnHours] = 0
+	}
+}
+
+// turned reports whether memory has turned around at the predicted container's level, or above it.
+func (t *turns) turned(p *Prediction) bool {
+	return slices.Max(t.highest[:]).Plus(p.Limit/levelShare) >= p.Demand
 }
