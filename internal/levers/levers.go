@@ -140,6 +140,12 @@ func MaxHeap(runtime string, usages []attribution.Usage) memory.Bytes {
 	return 0
 }
 
+// HeapTurn returns the size at which the settings of a runtime have its heap collected (see
+// [runtimes.Runtime.HeapTurn]); 0: not known.
+func HeapTurn(runtime string, settings []string, limit memory.Bytes) memory.Bytes {
+	return runtimes.Lookup(runtime).HeapTurn(settings, limit)
+}
+
 // amounts are what the readers found, without those that understood too little.
 func amounts(p *Process) map[string]runtimes.Amounts {
 	all := map[string]runtimes.Amounts{}

@@ -88,7 +88,8 @@ var goMemLimit = Knob{
 		{Text: "AUTOMEMLIMIT", In: AsVariable,
 			Why: "so the program follows its limit itself, and GOMEMLIMIT would switch that off"},
 	}, ownLimit...),
-	Form: `^[1-9][0-9]*$`,
+	Form:  `^[1-9][0-9]*$`,
+	Turns: goMemory,
 	Derive: func(f Facts) Verdict {
 		if f.Ask.AutoMemLimit {
 			return notAsked()
@@ -126,12 +127,11 @@ func goFree(p Process) (Gain, bool) {
 // is left between two collections, they are at least twice as frequent as with GOGC=100, which leaves as much as is
 // alive, and the program pays for them with its processor time.
 func goHurried(p Process, a Amounts, text string) (Gain, bool) {
-	q, err := memory.ParseQuantity(strings.TrimSuffix(text, "B")) // Go's MiB is the API's Mi
+	limit := goMemory(text)
 	live := a.bytes(detailGoLive)
-	if err != nil || live == 0 {
+	if limit == 0 || live == 0 {
 		return effective("GOMEMLIMIT")
 	}
-	limit := memory.FromQuantity(q)
 	// As the runtime itself computes the heap that its limit leaves (memoryLimitHeapGoal in runtime/mgcpacer.go).
 	beside := a.bytes(detailGoReady).Minus(a.bytes(detailGoIdle)).Minus(a.bytes(detailGoObjects))
 	headroom := max(limit.Percent(3), memory.MiB)
@@ -156,6 +156,15 @@ func goHurried(p Process, a Amounts, text string) (Gain, bool) {
 		"%s, or less that is alive", live, leaves, limit, often, higher)
 	g.Limit = at
 	return g, ok
+}
+
+// goMemory reads an amount as Go spells it, whose MiB is the API's Mi; 0: it is none.
+func goMemory(text string) memory.Bytes {
+	q, err := memory.ParseQuantity(strings.TrimSuffix(text, "B"))
+	if err != nil {
+		return 0
+	}
+	return max(memory.FromQuantity(q), 0)
 }
 
 // goEased is the GOMEMLIMIT that leaves as much as is alive between two collections.

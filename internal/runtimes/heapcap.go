@@ -87,6 +87,31 @@ func HeapCapIn(value func(name string) string, limit memory.Bytes) memory.Bytes 
 	return least
 }
 
+// HeapTurn is the size that the heap of a process grows to before its runtime collects all it can, as far as one of the
+// settings says that the process was started with: words of its command line, or NAME=value of its environment; 0: none
+// does. limit is what shares are taken of. Of several the smallest counts.
+func (r *Runtime) HeapTurn(settings []string, limit memory.Bytes) memory.Bytes {
+	var least memory.Bytes
+	for i := range r.Knobs {
+		k := &r.Knobs[i]
+		for _, text := range settings {
+			text, named := strings.CutPrefix(text, k.Env+"=")
+			var heap memory.Bytes
+			switch {
+			case named == (k.List != nil): // a word of a list goes without the name of the variable, and a value with it
+			case k.Caps != nil:
+				heap = k.Caps(text, limit)
+			case k.Turns != nil:
+				heap = k.Turns(text)
+			}
+			if heap > 0 && (least == 0 || heap < least) {
+				least = heap
+			}
+		}
+	}
+	return least
+}
+
 // caps are all knobs that cap a heap.
 var caps []*Knob
 

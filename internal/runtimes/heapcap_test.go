@@ -154,3 +154,30 @@ func TestHeapCapIn(t *testing.T) {
 		}
 	}
 }
+
+// TestHeapTurn: settings as internal/detect reports them.
+func TestHeapTurn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		runtime  string
+		settings []string
+		want     memory.Bytes
+	}{
+		"Node.js":             {"NodeJS", []string{"--max-old-space-size=381"}, 381 * memory.MiB},
+		"V8's other spelling": {"NodeJS", []string{"--max_old_space_size=200"}, 200 * memory.MiB},
+		"the smallest":        {"NodeJS", []string{"--max-old-space-size=381", "--max-old-space-size=200"}, 200 * memory.MiB},
+		"no cap":              {"NodeJS", []string{"--max-semi-space-size=1"}, 0},
+		"not a word of it":    {"NodeJS", []string{"NODE_OPTIONS=--max-old-space-size=381"}, 0},
+		"Go, in bytes":        {"Go", []string{"GOMEMLIMIT=483183820"}, 483183820},
+		"Go, in its units":    {"Go", []string{"GOGC=off", "GOMEMLIMIT=460MiB"}, 460 * memory.MiB},
+		"Go without a limit":  {"Go", []string{"GOMEMLIMIT=off"}, 0},
+		"a negative amount":   {"Go", []string{"GOMEMLIMIT=-5MiB"}, 0},
+		".NET":                {"DotNet", []string{"DOTNET_GCHeapHardLimit=0x10000000"}, 256 * memory.MiB},
+		"a share of 512Mi":    {"JVM", []string{"-XX:MaxRAMPercentage=50.0"}, 256 * memory.MiB},
+		"native code":         {"Native", []string{"MALLOC_ARENA_MAX=2"}, 0},
+		"nothing":             {"Go", nil, 0},
+	} {
+		if got := Lookup(tc.runtime).HeapTurn(tc.settings, 512*memory.MiB); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}

@@ -134,6 +134,9 @@ type Knob struct {
 	// Caps returns the heap that a text of the variable allows under a limit, for settings that stop or starve a process
 	// which needs more; 0: unknown. Nil: the setting is not such a cap.
 	Caps func(text string, limit memory.Bytes) memory.Bytes
+	// Turns returns the heap at which a text of the variable has the runtime collect all it can, for settings that give
+	// way when more is alive; 0: unknown. Nil: Caps, or nothing, is that.
+	Turns func(text string) memory.Bytes
 	// MinPercentOfLive is the least that such a cap must be, in percent of the observed live heap (see
 	// [Knob.BelowLiveHeap]): the lowest RSS of processes without a cap between collections. That is an upper bound of the
 	// live heap: it includes garbage that no collection freed, and the process besides its heap.

@@ -62,8 +62,11 @@ type Finding struct {
 	Memory    *v1alpha1.MemoryParts
 	Map       *v1alpha1.MemoryMap // where the pod asks for one
 	Runtime   *v1alpha1.InspectedRuntime
-	Err       error         // nothing could be read
-	Spent     time.Duration // of processor time
+	// HeapTurn is the size at which the settings of the runtime have its heap collected; 0: not known. What the runtime
+	// itself reports (Runtime.MaxHeap) counts before it.
+	HeapTurn memory.Bytes
+	Err      error         // nothing could be read
+	Spent    time.Duration // of processor time
 	// Unread is why some of it could not be read; empty: all of it was.
 	Unread string
 }

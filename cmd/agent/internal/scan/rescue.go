@@ -180,11 +180,18 @@ func (c *container) ownLimit() memory.Bytes {
 	return reading.Limit
 }
 
-// ceiling is what the container needs at most: its largest heap, and what else was resident when it was inspected; 0:
-// that is not known.
+// ceiling is what the container needs before its memory turns around: its largest heap, and what else was resident when
+// it was inspected; 0: that is not known.
 func (c *container) ceiling(now time.Time) memory.Bytes {
 	f := c.finding
-	if f == nil || f.Memory == nil || f.Runtime == nil || f.Runtime.MaxHeap == nil || now.Sub(c.explained) > inspectedFor {
+	if f == nil || f.Memory == nil || now.Sub(c.explained) > inspectedFor {
+		return 0
+	}
+	heap := f.HeapTurn
+	if f.Runtime != nil && f.Runtime.MaxHeap != nil {
+		heap = memory.FromQuantity(*f.Runtime.MaxHeap)
+	}
+	if heap == 0 {
 		return 0
 	}
 	rest := memory.FromQuantity(f.Memory.Resident)
@@ -193,5 +200,5 @@ func (c *container) ceiling(now time.Time) memory.Bytes {
 			rest = rest.Minus(memory.FromQuantity(part.Resident))
 		}
 	}
-	return rest.Plus(memory.FromQuantity(*f.Runtime.MaxHeap))
+	return rest.Plus(heap)
 }

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/agent/internal/scan"
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/cgroup"
@@ -29,14 +28,14 @@ type inspector struct {
 	cgroups cgroup.Version
 	readers []attribution.Reader
 	now     func() time.Time
-	files   detect.Cache                           // what was found in programs and libraries, by namespace
-	cmdline []byte                                 // for one command line after the other
-	known   map[program]*v1alpha1.InspectedRuntime // what runs in processes that were inspected before
+	files   detect.Cache      // what was found in programs and libraries, by namespace
+	cmdline []byte            // for one command line after the other
+	known   map[program]*runs // what runs in processes that were inspected before
 }
 
 func newInspector(proc string, v cgroup.Version, readers []attribution.Reader, now func() time.Time) *inspector {
 	return &inspector{
-		proc: live.Proc(proc), cgroups: v, readers: readers, now: now, known: map[program]*v1alpha1.InspectedRuntime{},
+		proc: live.Proc(proc), cgroups: v, readers: readers, now: now, known: map[program]*runs{},
 	}
 }
 
@@ -68,7 +67,9 @@ func (e *inspector) explain(ctx context.Context, j scan.Look) scan.Finding {
 	if sum.processes == sum.missed {
 		return scan.Finding{Err: errors.Join(errNoProcess, failed)}
 	}
-	finding := scan.Finding{Memory: sum.parts(e.now()), Runtime: sum.runtime, Unread: sum.why(failed)}
+	finding := scan.Finding{
+		Memory: sum.parts(e.now()), Runtime: sum.runtime, HeapTurn: sum.heapTurn, Unread: sum.why(failed),
+	}
 	if j.Drawn {
 		finding.Map = drawn(sum.pages, sum.missing, e.now())
 	}
@@ -151,7 +152,10 @@ func (e *inspector) process(ctx context.Context, j scan.Look, pid int, sum *sum)
 	}
 	if sum.processes == 1 {
 		sum.exe = s.Process.Exe
-		sum.runtime = withHeap(e.runtimeOf(ctx, j.Namespace, target, s), result.Usages)
+		if found := e.runtimeOf(ctx, j.Namespace, target, s); found != nil {
+			sum.runtime = withHeap(found.InspectedRuntime, result.Usages)
+			sum.heapTurn = found.heapTurn(j.Limit)
+		}
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/detect"
 	"github.com/memfit/memfit/internal/levers"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 	"github.com/memfit/memfit/internal/procmem/live"
 )
@@ -34,11 +35,23 @@ type program struct {
 // knownMost programs are remembered: a large program is looked through for marks, and each replica's is the same again.
 const knownMost = 1024
 
+// runs is what runs in a process.
+type runs struct {
+	*v1alpha1.InspectedRuntime
+
+	settings []string // of memory, that it was started with
+}
+
+// heapTurn is the size at which its settings have its heap collected; 0: not known. limit is that of the container.
+func (r *runs) heapTurn(limit memory.Bytes) memory.Bytes {
+	return levers.HeapTurn(r.Type, r.settings, limit)
+}
+
 // runtimeOf returns what runs in a process, or nil where its files show nothing or could not be read. It remembers what
 // it found in files that could all be read: the next inspection may read others.
 func (e *inspector) runtimeOf(
 	ctx context.Context, namespace string, target *live.Target, s *attribution.Snapshot,
-) *v1alpha1.InspectedRuntime {
+) *runs {
 	which := program{s.Process.PID, s.Process.StartTime, s.Process.Exe}
 	if known := e.known[which]; known != nil {
 		return known
@@ -60,7 +73,7 @@ func (e *inspector) runtimeOf(
 // before: a replica, or the last container. An error means that something could not be read.
 func (e *inspector) detected(
 	ctx context.Context, namespace string, target *live.Target, s *attribution.Snapshot,
-) (*v1alpha1.InspectedRuntime, error) {
+) (*runs, error) {
 	env, err := target.Environ(detect.Variables())
 	if err != nil {
 		return nil, err
@@ -78,10 +91,15 @@ func (e *inspector) detected(
 		}
 		return timed{file, ctx}, nil
 	})
-	f := found(detect.Detect(facts), e.cgroups)
-	if f != nil {
-		names := slices.Sorted(maps.Keys(env))
-		f.Variables = names[:min(len(names), variablesMost)]
+	result := detect.Detect(facts)
+	f := &runs{InspectedRuntime: found(result, e.cgroups)}
+	if f.InspectedRuntime == nil {
+		return nil, errors.Join(failed, err)
+	}
+	names := slices.Sorted(maps.Keys(env))
+	f.Variables = names[:min(len(names), variablesMost)]
+	for _, flag := range result.Flags {
+		f.settings = append(f.settings, flag.Text)
 	}
 	return f, errors.Join(failed, err)
 }

@@ -36,6 +36,7 @@ type sum struct {
 	byName           map[string]*partSum
 	coverage         float64                    // the least of all readers; 0 where one could make nothing of its heap
 	exe              string                     // of the first process
+	heapTurn         memory.Bytes               // of that; 0: not known
 	runtime          *v1alpha1.InspectedRuntime // of that; nil: it could not be read, or its files show nothing
 	limit            memory.Bytes               // of the container; 0: none
 	levers           []levers.Process
