@@ -194,10 +194,23 @@ func (e *evaluation) ask(i int) ask {
 	}
 	room := 2 * e.headroom(bare)
 	a := ask{by: k, bare: bare, limit: bare.Plus(room), words: sprintf("twice the headroom (%s)", room)}
-	if young := e.burstRoom(); bare.Plus(young) > a.limit {
+	young := e.burstRoom()
+	if most := e.mostGuess(k.Limit); most > 0 {
+		young = min(young, max(k.Limit, e.highestDay()).Plus(most).Minus(bare))
+	}
+	if bare.Plus(young) > a.limit {
 		a.limit, a.words = bare.Plus(young), young.String()+" for bursts a young container has not shown yet"
 	}
 	return a
+}
+
+// mostGuess returns the most that a container which was killed at a limit gets beyond what was seen; 0: there is no
+// bound.
+func (e *evaluation) mostGuess(killedAt memory.Bytes) memory.Bytes {
+	if e.Policy.Posture == Cautious {
+		return 0
+	}
+	return killedAt.Percent(e.model.GuessPercent)
 }
 
 // grow is the need that kill i asks for: more than the limit that was effective. What was only asked for does not
@@ -240,6 +253,14 @@ func (e *evaluation) diedAt(i int) memory.Bytes {
 		}
 	}
 	return died
+}
+
+// killedAt is the highest limit that the container was killed at; 0: none.
+func (e *evaluation) killedAt() (limit memory.Bytes) {
+	for _, k := range e.kills {
+		limit = max(limit, k.Limit)
+	}
+	return limit
 }
 
 // highestDay is the highest demand of the days kept.

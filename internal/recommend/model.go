@@ -61,6 +61,9 @@ type Model struct {
 	RepeatPercent int32
 	// RememberedPercent bounds how far a kill may jump towards a peak seen before: what was seen long ago is a guess.
 	RememberedPercent int32
+	// GuessPercent bounds what a container gets after a kill beyond what was seen or asked for, in percent of the limit
+	// that it was killed at. Not with Cautious.
+	GuessPercent int32
 }
 
 // DefaultModel is the model that memfit sizes with.
@@ -73,7 +76,7 @@ func DefaultModel() Model {
 		DayHalfLife: 8, GoneHalfLife: 1, KillBeyondPercent: 115, LeastHeadroom: 8 * memory.MiB,
 		BurstPerDoubling: 23 * memory.MiB, BurstSpan: 2 * period.Day, BurstUse: 64 * memory.MiB, BurstEnds: 400 * memory.MiB,
 		StepHalfLife: 5 * period.Hour, EatenPercent: 33,
-		RepeatPercent: 200, RememberedPercent: 400,
+		RepeatPercent: 200, RememberedPercent: 400, GuessPercent: 300,
 	}
 }
 

@@ -59,9 +59,9 @@ func TestAResizeThatNeverArrivesDoesNotRunAway(t *testing.T) {
 		most memory.Bytes
 		says string
 	}{
-		"nobody knows": {asIs, 3 * need, "growth stops at 544Mi"},
+		"nobody knows": {asIs, 3 * need, "growth stops at 384Mi"},
 		"samples below the limit": {
-			func(k *memory.OOMKill) { k.Peak = 31 * mib }, 3 * need, "use above 32Mi was never seen: growth stops at 544Mi",
+			func(k *memory.OOMKill) { k.Peak = 31 * mib }, 3 * need, "use above 32Mi was never seen: growth stops at 384Mi",
 		},
 		"the one before is known": {
 			func(k *memory.OOMKill) { k.Asked, k.Limit = k.Limit, 32*mib }, 3 * need, "asked for were not effective yet",
@@ -105,7 +105,7 @@ func TestAKillBesideALimitNotEffectiveIsNoNewStep(t *testing.T) {
 	if got.Size.Limit != before.Size.Limit || got.Decision != Keep {
 		t.Errorf("got %s, want the %s of before", got.Summary, before.Size.Limit)
 	}
-	want := "OOM-killed at 32Mi at 00:01:00Z, when the 224Mi asked for were not effective yet"
+	want := "OOM-killed at 32Mi at 00:01:00Z, when the 128Mi asked for were not effective yet"
 	if !strings.Contains(got.Summary, want) {
 		t.Errorf("summary %q, want %q in it", got.Summary, want)
 	}
@@ -120,7 +120,7 @@ func TestANeedAtStartIsFound(t *testing.T) {
 	}
 	// A pod that was created with its limit, as in mode OnCreate, proves it.
 	created := func(k *memory.OOMKill) { k.Proven = true }
-	for need, want := range map[memory.Bytes]int{300 * mib: 2, gib: 3, 4 * gib: 5, 8 * gib: 6} {
+	for need, want := range map[memory.Bytes]int{300 * mib: 2, gib: 4, 4 * gib: 5, 8 * gib: 6} {
 		limits, last := crashLoop(32*mib, need, 20, created, works)
 		if got := limits[len(limits)-1]; got < need || got > 3*need || len(limits) > want {
 			t.Errorf("32Mi to %s: %v, %s; want at most %d kills", need, limits, last.Summary, want)

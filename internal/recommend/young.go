@@ -21,6 +21,9 @@ const youngQuantile = 0.5
 func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 	usual := e.History.Quantile(youngQuantile)
 	room := e.tapered(e.burstRoom(), usual)
+	if most := e.mostGuess(e.killedAt()); most > 0 {
+		room = min(room, most)
+	}
 	if room == 0 {
 		return 0
 	}

@@ -389,8 +389,8 @@ func TestARaiseIsJudgedByThePodAsItIsSeen(t *testing.T) {
 	step()
 	c.Start(p)
 	c.listed(memfit)
-	if step(); p.Limit != 224*memory.MiB {
-		t.Fatalf("a limit of %s was asked for, want 224Mi", p.Limit)
+	if step(); p.Limit != 128*memory.MiB {
+		t.Fatalf("a limit of %s was asked for, want 128Mi", p.Limit)
 	}
 	c.End(p, kubelet.KernelOOM)
 	step() // nothing has been listed since

@@ -109,7 +109,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 			Exec: &corev1.ExecAction{Command: []string{"sh", "-c",
 				`[ "$(cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null)" -gt 200000000 ]`}}}}
 	})
-	var inPlace, canary, created, frozen, evicted, windowed, unready string
+	var inPlace, canary, created, frozen, evicted, windowed, unready, small string
 	begins := func(ctx context.Context, spec v1alpha1.MemoryProfileSpec, image, limit string,
 		change func(*appsv1.Deployment),
 	) string {
@@ -134,17 +134,33 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 		windowed = begins(
 			ctx, window(fmt.Sprintf("0 0 1 %d *", opens.Month()), time.Hour), goImage, "256Mi", holds("30Mi", 1),
 		)
+		small = begins(ctx, sized(v1alpha1.SizingInPlace, native), goImage, "32Mi", holds("60Mi", 2))
 		unready = begins(ctx, window("0 0 * * *", 24*time.Hour), goImage, "256Mi", refuses)
 		frozen = begins(ctx, jvm(), jdkImage, "512Mi", idles(1))
 		evicted = begins(ctx, jvm(), jdkImage, "512Mi", idles(2))
 	}, NodeTimeout(later))
 	AfterEach(func(ctx SpecContext) {
 		if CurrentSpecReport().Failed() {
-			for _, namespace := range []string{inPlace, canary, created, frozen, evicted, windowed, unready} {
+			for _, namespace := range []string{inPlace, canary, created, frozen, evicted, windowed, unready, small} {
 				dump(ctx, namespace)
 			}
 		}
 	})
+
+	It("are not needed after a kill at a small limit: less than three times the need answers it", func(ctx SpecContext) {
+		limits := func(g Gomega) {
+			for _, pod := range pods(ctx, small) {
+				limit := pod.Spec.Containers[0].Resources.Limits.Memory()
+				g.Expect(limit.Cmp(resource.MustParse("180Mi"))).To(Equal(-1), limit.String())
+				g.Expect(limit.Cmp(resource.MustParse("60Mi"))).To(Equal(1), limit.String())
+				g.Expect(effective(&pod)).To(Equal(limit.String()))
+			}
+		}
+		readyPods(ctx, small, 2)
+		Eventually(limits).WithContext(ctx).WithTimeout(later).Should(Succeed())
+		By("letting four hours of evidence pass")
+		Consistently(limits).WithContext(ctx).WithTimeout(time.Minute).Should(Succeed())
+	}, SpecTimeout(later*2))
 
 	It("reach one pod first and then the others, and none restarts", func(ctx SpecContext) {
 		before := readyPods(ctx, inPlace, 2)

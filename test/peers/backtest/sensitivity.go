@@ -32,6 +32,7 @@ var constants = []struct {
 	{"LeastHeadroom", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.LeastHeadroom, by) }},
 	{"EatenPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.EatenPercent, by) }},
 	{"RepeatPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.RepeatPercent, by) }},
+	{"GuessPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.GuessPercent, by) }},
 	{"RememberedPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.RememberedPercent, by) }},
 	{"sizing.headroomPercent",
 		func(_ *recommend.Model, p *recommend.Policy, by float64) { scale(&p.HeadroomPercent, by) }},
