@@ -211,6 +211,11 @@ func (e *evaluation) decide(size memory.Size) Recommendation {
 		r.Decision, r.Size = Keep, cur
 		e.keptBy(size.Limit, cur.Limit, "limit")
 	}
+	r.Answered = e.answered()
+	if a := r.Answered; a != nil && r.Decision == Decrease && size.Limit < cur.Limit && e.age() < period.Day {
+		e.say("the answer to the kill at %s was a guess; an hour of use since shows what is needed, so that correcting it "+
+			"once does not wait for a day of evidence", a.Limit)
+	}
 	r.Summary = e.summary()
 	if e.grown.limit > 0 {
 		r.Urgent = r.Decision != Decrease // what this pod has already, others may lack

@@ -307,3 +307,34 @@ func diedBy(kind memory.OOMKind) string {
 	}
 	return "OOM-killed"
 }
+
+// answered returns the kills of a day, when the last is so long ago that use since has shown what is needed; nil: there
+// are none, or the last one was within the hour.
+func (e *evaluation) answered() *Answered {
+	var a Answered
+	for _, k := range e.Kills {
+		if e.since(latest(k)) < killHold {
+			return nil
+		}
+	}
+	for _, k := range e.kills {
+		if at := latest(k); k.Limit > 0 && e.since(at) < period.Day {
+			a.Limit = max(a.Limit, k.Limit)
+			if at.After(a.At) {
+				a.At = at
+			}
+		}
+	}
+	if a.Limit == 0 {
+		return nil
+	}
+	return &a
+}
+
+// latest is when a kill was, by the clock that puts it last.
+func latest(k memory.OOMKill) time.Time {
+	if k.Seen.After(k.Time) {
+		return k.Seen
+	}
+	return k.Time
+}

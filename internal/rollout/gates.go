@@ -215,14 +215,14 @@ func (d *decider) conflict(*change) Verdict {
 }
 
 // noEvidence refuses to lower anything without a recommendation to, and a limit on less than a day of exact use: most
-// demand has a daily rhythm. The owner's bounds need no evidence.
+// demand has a daily rhythm. The owner's bounds need no evidence, and memfit's own answer to a kill needs an hour.
 func (d *decider) noEvidence(ch *change) Verdict {
 	r, lowers := &ch.Recommendation, ch.kind&lowerings != 0
 	switch {
 	case ch.bound || d.returnsLoan(ch):
 	case r.Decision == recommend.Hold && (lowers || ch.lowersRequest()):
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence, r.Summary}
-	case lowers && r.Evidence.Window < period.Day.Duration() && !ch.rollsBack():
+	case lowers && r.Evidence.Window < period.Day.Duration() && !ch.rollsBack() && !d.corrects(ch):
 		return refuse(v1alpha1.ReasonNotEnoughEvidence, "%s of use is too little to lower a limit: %s are needed",
 			format.InWords(r.Evidence.Window), format.InWords(period.Day.Duration()))
 	case lowers && r.Evidence.Estimated:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 // Lowering is a limit that memfit lowered for one container of one program, whichever way the lower limit reached its
@@ -74,6 +75,30 @@ func (s *State) unproven(c Container) (Lowering, bool) {
 		}
 	}
 	return Lowering{}, false
+}
+
+// corrects reports whether a limit is lowered because memfit's answer to a kill was more than what an hour under it has
+// shown: no further than to what the owner asks for and what the container was killed at, and once for a kill.
+func (d *decider) corrects(ch *change) bool {
+	a, c := ch.Recommendation.Answered, &ch.c
+	if a == nil || ch.kind&lowerings == 0 || c.Owner.Limit == 0 || ch.to.Limit < max(c.Owner.Limit, a.Limit) ||
+		c.Started.IsZero() {
+		return false
+	}
+	began := later(c.Started, d.State.LastChange)
+	for _, l := range d.State.Lowerings {
+		if l.of(c.Name, c.Program) && l.At.After(a.At) {
+			if l.To.Limit > ch.to.Limit {
+				return false
+			}
+			began = c.Started // that change is the correction
+		}
+	}
+	if up := period.Of(d.Now.Sub(began)); up < period.Hour {
+		d.requeueIn((period.Hour - up).Duration())
+		return false
+	}
+	return true
 }
 
 // programs are what the containers run that get a size.
