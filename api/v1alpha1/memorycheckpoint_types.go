@@ -32,10 +32,6 @@ type MemoryCheckpointStatus struct {
 	// +optional
 	Containers []CheckpointContainer `json:"containers,omitempty"`
 
-	// drift is the restarts for drift.action: Restart in the last day, as JSON written by internal/drift.
-	// +optional
-	Drift []byte `json:"drift,omitempty"`
-
 	// ledger is the OOM ledger with its cursors, as packed by internal/oom.
 	// +optional
 	Ledger []byte `json:"ledger,omitempty"`
@@ -50,7 +46,7 @@ type MemoryCheckpointStatus struct {
 	// +optional
 	Published []byte `json:"published,omitempty"`
 
-	// sizing is the state of sizing decisions (last change, holds), as JSON written by internal/rollout.
+	// sizing is the state of changes of running pods, as JSON written by internal/rollout.
 	// +optional
 	Sizing []byte `json:"sizing,omitempty"`
 

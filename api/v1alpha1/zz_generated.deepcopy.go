@@ -832,11 +832,6 @@ func (in *MemoryCheckpointStatus) DeepCopyInto(out *MemoryCheckpointStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
-	if in.Drift != nil {
-		in, out := &in.Drift, &out.Drift
-		*out = make([]byte, len(*in))
-		copy(*out, *in)
-	}
 	if in.Ledger != nil {
 		in, out := &in.Ledger, &out.Ledger
 		*out = make([]byte, len(*in))

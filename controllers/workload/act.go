@@ -96,8 +96,7 @@ func (r *Reconciler) carryOut(
 	ctx context.Context, s *workload.Snapshot, m *workload.State, a rollout.Action,
 ) (workload.Outcome, error) {
 	pod := s.Pod(a.UID)
-	evicts := a.Evict || a.Restart
-	if pod == nil || evicts && r.Executor.Evict == nil || !evicts && r.Executor.Resize == nil {
+	if pod == nil || a.Evict && r.Executor.Evict == nil || !a.Evict && r.Executor.Resize == nil {
 		return workload.Outcome{Kind: workload.OutcomeGone}, nil
 	}
 	if workload.Disturbs(pod, a) {
@@ -111,7 +110,7 @@ func (r *Reconciler) carryOut(
 		}
 	}
 	var err error
-	if evicts {
+	if a.Evict {
 		err = r.Executor.Evict(ctx, pod)
 	} else {
 		err = r.Executor.Resize(ctx, pod, a.Sizes)
@@ -121,7 +120,7 @@ func (r *Reconciler) carryOut(
 		return workload.Outcome{}, nil
 	}
 	o, failed := workload.OutcomeOf(a, err, r.lacksRight(ctx, pod, a, err))
-	if o.Kind == workload.OutcomeRefused && !evicts {
+	if o.Kind == workload.OutcomeRefused && !a.Evict {
 		o.Why += workload.RefusedWhole(pod)
 	}
 	switch {
@@ -160,7 +159,7 @@ func (r *Reconciler) changed(s *workload.Snapshot, pod *corev1.Pod, a rollout.Ac
 }
 
 func verbOf(a rollout.Action) string {
-	if a.Evict || a.Restart {
+	if a.Evict {
 		return "evicting"
 	}
 	return "resizing"

@@ -110,7 +110,7 @@ func (e *entry) restore(ctx context.Context, stored *v1alpha1.MemoryCheckpoint) 
 func (e *entry) adopt(c *v1alpha1.MemoryCheckpoint) {
 	e.checkpoint, e.suspect = objectOf(c), false
 	e.saved = v1alpha1.MemoryCheckpointStatus{
-		Ledger: slices.Clone(c.Status.Ledger), Drift: slices.Clone(c.Status.Drift), Sizing: slices.Clone(c.Status.Sizing),
+		Ledger: slices.Clone(c.Status.Ledger), Sizing: slices.Clone(c.Status.Sizing),
 		Published: slices.Clone(c.Status.Published),
 	}
 }
@@ -118,8 +118,8 @@ func (e *entry) adopt(c *v1alpha1.MemoryCheckpoint) {
 // due reports whether a checkpoint with this status must be written now. What was counted or begun never waits;
 // history may, because losing minutes of samples changes no number.
 func (e *entry) due(status *v1alpha1.MemoryCheckpointStatus, histories bool, every time.Duration, now time.Time) bool {
-	return !bytes.Equal(status.Ledger, e.saved.Ledger) || !bytes.Equal(status.Drift, e.saved.Drift) ||
-		!bytes.Equal(status.Sizing, e.saved.Sizing) || !bytes.Equal(status.Published, e.saved.Published) ||
+	return !bytes.Equal(status.Ledger, e.saved.Ledger) || !bytes.Equal(status.Sizing, e.saved.Sizing) ||
+		!bytes.Equal(status.Published, e.saved.Published) ||
 		histories && now.Sub(e.savedAt) >= every
 }
 

@@ -49,7 +49,7 @@ var _ = Describe("A recommendation is a projection of the checkpoint, so that no
 	decided := func() string {
 		status := &w.recommendation(w.alone("web")).Status
 		stored := w.checkpoint(w.alone("web")).Status
-		all := []any{status.Canary, string(stored.Published), string(stored.Sizing), string(stored.Drift)}
+		all := []any{status.Canary, string(stored.Published), string(stored.Sizing)}
 		for _, c := range status.Containers {
 			all = append(all, c.Container, c.Program, c.Decision, c.Recommended, c.NewPods, c.Owner, c.FoundRuntime,
 				c.Evidence.LiveSet, c.Evidence.HeapCap, c.Evidence.Source)

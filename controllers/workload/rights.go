@@ -28,7 +28,7 @@ func Rights(
 		ctx, cancel := context.WithTimeout(ctx, rightsTimeout)
 		defer cancel()
 		verb, subresource := "patch", "resize"
-		if a.Evict || a.Restart {
+		if a.Evict {
 			verb, subresource = "create", "eviction"
 		}
 		review, err := reviews.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{

@@ -4,12 +4,10 @@
 package drift
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -35,10 +33,6 @@ func leaving(p *rollout.Pod) { p.Leaving = true }
 
 func climbs(left time.Duration) shape.Shape {
 	return shape.Shape{Kind: shape.Climb, Confidence: memory.Medium, TimeToLimit: [2]time.Duration{left, 2 * left}}
-}
-
-func restarted(ago time.Duration) Restart {
-	return Restart{Pod: "old", UID: "uid-old", At: now.Add(-ago)}
 }
 
 func TestEndangered(t *testing.T) {
@@ -120,28 +114,5 @@ func TestEndangered(t *testing.T) {
 				t.Errorf("got %+v, want pod %q, why %q", got, tc.wantPod, tc.wantWhy)
 			}
 		})
-	}
-}
-
-func TestStateSurvives(t *testing.T) {
-	var s State
-	s.Add(restarted(25 * time.Hour))
-	s.Add(restarted(2 * time.Hour))
-	s.Add(Restart{Pod: "new", UID: "uid-new", At: now})
-	data, err := json.Marshal(&s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var again State
-	if err := json.Unmarshal(data, &again); err != nil {
-		t.Fatal(err)
-	}
-	want := []Restart{restarted(2 * time.Hour), {Pod: "new", UID: "uid-new", At: now}}
-	if diff := cmp.Diff(want, again.Restarts(now)); diff != "" {
-		t.Errorf("the restarts of the last day (-want +got):\n%s", diff)
-	}
-	again.Undo("uid-new")
-	if diff := cmp.Diff(want[:1], again.Restarts(now)); diff != "" {
-		t.Errorf("after one that did not happen (-want +got):\n%s", diff)
 	}
 }

@@ -37,7 +37,7 @@ func FuzzState(f *testing.F) {
 	)
 	f.Add(
 		[]byte(
-			`{"restart":{"uid":"uid-2"},"conflictingWriter":{"until":"2999-01-01T00:00:00Z","why":"x"},"reverts":[{"container":"app"}]}`,
+			`{"restart":{"uid":"uid-2"},"pastRestarts":[{"at":"9999-12-31T23:59:59Z"},{"at":"0001-01-01T00:00:00Z"}],"conflictingWriter":{"until":"2999-01-01T00:00:00Z","why":"x"},"reverts":[{"container":"app"}]}`,
 		),
 	)
 	f.Fuzz(func(t *testing.T, stored []byte) {

@@ -164,13 +164,7 @@ func (d *decider) refusedInPlace(ch *change) Verdict {
 // refusedLately refuses what was refused moments ago: an eviction, or anything for want of a disruption budget, which
 // covers all pods of a workload: what it does not allow for one it does not allow for the next.
 func (d *decider) refusedLately(ch *change) Verdict {
-	switch {
-	case ch.kind == fresh && d.Restarts.Refused != "":
-		return Verdict{v1alpha1.ReasonRefused, d.Restarts.Refused}
-	case ch.kind == fresh:
-		return Verdict{}
-	}
-	evict := ch.kind&evictions != 0
+	evict := ch.kind&(evictions|fresh) != 0
 	for _, r := range d.State.Refusals {
 		budget := r.Reason == v1alpha1.ReasonDisruptionBudget
 		own := r.UID == ch.pod.UID && (evict || budget && d.stillAsked(ch.pod, r))
@@ -279,18 +273,15 @@ func (d *decider) coolingDown(ch *change) Verdict {
 
 // restartedLately bounds the restarts of a day, and the time between two.
 func (d *decider) restartedLately(*change) Verdict {
-	p := &d.Restarts
-	today := slices.DeleteFunc(slices.Clone(p.Done), func(r PastRestart) bool {
-		return period.Of(d.Now.Sub(r.At)) >= period.Day
-	})
+	p, today := &d.Restarts, lastDay(d.State.PastRestarts, d.Now)
 	if len(today) >= p.MaxPerDay {
 		return refuse(v1alpha1.ReasonCoolingDown, "%d pods were restarted in the last %s, and drift.maxPerDay is %d",
 			len(today), format.Duration(period.Day.Duration()), p.MaxPerDay)
 	}
-	if len(p.Done) == 0 {
+	if len(today) == 0 {
 		return Verdict{}
 	}
-	last := p.Done[len(p.Done)-1]
+	last := today[len(today)-1]
 	if next := last.At.Add(p.Cooldown); d.Now.Before(next) {
 		return refuse(v1alpha1.ReasonCoolingDown,
 			"pod %s was restarted at %s; the next one waits until %s (sizing.disruption.cooldown is %s)", last.Pod,

@@ -299,6 +299,9 @@ func TestRestartsForMemoryMeetTheirGates(t *testing.T) {
 		return PastRestart{Pod: "old", UID: "uid-old", At: start.Add(-ago)}
 	}
 	unready := func(in *Input) { in.Pods[1].Ready = false }
+	refused := func(in *Input) {
+		in.State.NoRight(Action{Pod: "web-1", UID: "uid-1", Evict: true, Restart: true}, "no right", start)
+	}
 	for name, tc := range map[string]struct {
 		edit  func(*Input)
 		alone bool
@@ -308,26 +311,34 @@ func TestRestartsForMemoryMeetTheirGates(t *testing.T) {
 		"paused":                    {edit: func(in *Input) { in.Paused = "memfit.dev/pause" }, want: "paused by memfit.dev"},
 		"no controller":             {edit: func(in *Input) { in.Policy.NoEvict = "a bare pod" }, want: "a bare pod"},
 		"a Job":                     {edit: func(in *Input) { in.Policy.OnlyRaise = "it is a run" }, want: "lose its work"},
-		"refused moments ago":       {edit: func(in *Input) { in.Restarts.Refused = "no right" }, want: "no right"},
+		"refused moments ago":       {edit: refused, want: "no right"},
+		"a disruption budget, for the size of another pod": {
+			edit: func(in *Input) {
+				in.State.Refused(
+					Action{Pod: "web-2", UID: "uid-2", Evict: true}, v1alpha1.ReasonDisruptionBudget, "one must be available", start,
+				)
+			},
+			want: "one must be available",
+		},
 		"an old reading": {
 			edit: func(in *Input) { in.Restart.Measured = start.Add(-3 * time.Minute) },
 			want: "last measured at 2026-03-02T07:57:00Z",
 		},
 		"a working set": {edit: func(in *Input) { in.Restart.WorkingSetOnly = true }, want: "page cache"},
 		"one per cool-down": {
-			edit: func(in *Input) { in.Restarts.Done = []PastRestart{past(59 * time.Minute)} },
+			edit: func(in *Input) { in.State.PastRestarts = []PastRestart{past(59 * time.Minute)} },
 			want: "pod old was restarted at 2026-03-02T07:01:00Z; the next one waits until 2026-03-02T08:01:00Z " +
 				"(sizing.disruption.cooldown is 1h)",
 		},
-		"after the cool-down": {edit: func(in *Input) { in.Restarts.Done = []PastRestart{past(time.Hour)} }},
+		"after the cool-down": {edit: func(in *Input) { in.State.PastRestarts = []PastRestart{past(time.Hour)} }},
 		"three a day": {
 			edit: func(in *Input) {
-				in.Restarts.Done = []PastRestart{past(23 * time.Hour), past(9 * time.Hour), past(2 * time.Hour)}
+				in.State.PastRestarts = []PastRestart{past(23 * time.Hour), past(9 * time.Hour), past(2 * time.Hour)}
 			},
 			want: "3 pods were restarted in the last 24h, and drift.maxPerDay is 3",
 		},
 		"yesterday does not count": {edit: func(in *Input) {
-			in.Restarts.Done = []PastRestart{past(25 * time.Hour), past(9 * time.Hour), past(2 * time.Hour)}
+			in.State.PastRestarts = []PastRestart{past(25 * time.Hour), past(9 * time.Hour), past(2 * time.Hour)}
 		}},
 		"another one is not ready": {edit: unready, want: "pod web-2 is not ready"},
 		"another one is leaving": {

@@ -4,9 +4,12 @@
 package rollout
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/internal/period"
 )
 
 // Candidate is a pod that should be replaced by a fresh one (drift.action: Restart).
@@ -26,17 +29,21 @@ type RestartPolicy struct {
 	// between two.
 	MaxPerDay, MinReplicas int
 	Cooldown               time.Duration
-	// Done are the restarts of the last day, oldest first.
-	Done []PastRestart
-	// Refused is why the API server refused one moments ago; empty: it did not.
-	Refused string
 }
+
+// maxRestarts bounds the state: 100 bytes each. It is the most that drift.maxPerDay can be.
+const maxRestarts = 100
 
 // PastRestart is one pod that was evicted for a fresh one.
 type PastRestart struct {
 	Pod string    `json:"pod"`
 	UID types.UID `json:"uid"`
 	At  time.Time `json:"at"`
+}
+
+// lastDay returns the restarts since a day before now.
+func lastDay(all []PastRestart, now time.Time) []PastRestart {
+	return slices.DeleteFunc(slices.Clone(all), func(r PastRestart) bool { return period.Of(now.Sub(r.At)) >= period.Day })
 }
 
 // Restarted is a pod that was evicted for a fresh one, until that one is ready.
@@ -105,6 +112,8 @@ func (d *decider) restart() {
 		return
 	}
 	d.spend(ch.cost())
+	done := PastRestart{Pod: c.Pod, UID: c.UID, At: stamp(d.Now)}
+	d.State.PastRestarts = append(lastDay(d.State.PastRestarts, d.Now), done)
 	d.State.Restart = &Restarted{Pod: c.Pod, UID: c.UID, At: stamp(d.Now), Present: presentOf(d.Pods), Why: c.Why}
 	d.actions = append(d.actions, Action{Pod: c.Pod, UID: c.UID, Evict: true, Restart: true, Why: c.Why})
 }

@@ -239,11 +239,9 @@ func (c *cluster) do(a Action, s *State) {
 	if a.Evict {
 		if c.evict != nil {
 			if reason := c.evict(a); reason != "" {
-				if a.Restart {
+				if s.Refused(a, reason, "the budget web allows no disruption", c.in.Now); a.Restart {
 					s.NotRestarted(a.UID)
-					return
 				}
-				s.Refused(a, reason, "the budget web allows no disruption", c.in.Now)
 				return
 			}
 		}

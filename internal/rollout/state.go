@@ -34,6 +34,8 @@ type State struct {
 	Refusals []Refusal `json:"refusals,omitempty"`
 	// Restart is a pod that was evicted for a fresh one which is not ready yet; nil: none.
 	Restart *Restarted `json:"restart,omitempty"`
+	// PastRestarts are the pods that were evicted for a fresh one within the last day, oldest first. At most maxRestarts.
+	PastRestarts []PastRestart `json:"pastRestarts,omitempty"`
 	// ConflictingWriter is another writer that resizes these pods.
 	ConflictingWriter *conflict `json:"conflictingWriter,omitempty"`
 	// Changes are what was done to pods, for people, oldest first. At most maxChanges.
@@ -237,6 +239,7 @@ func (s *State) NotRestarted(uid types.UID) {
 	if s.Restart != nil && s.Restart.UID == uid {
 		s.unspend(uid, s.Restart.At)
 		s.Restart = nil
+		s.PastRestarts = slices.DeleteFunc(slices.Clone(s.PastRestarts), func(r PastRestart) bool { return r.UID == uid })
 	}
 }
 
@@ -317,6 +320,7 @@ func (s *State) clone() State {
 func (s *State) forget(pods map[types.UID]*Pod, now time.Time) {
 	s.Reverts = slices.DeleteFunc(s.Reverts, func(r Revert) bool { return now.Sub(r.At) >= RevertHold.Duration() })
 	s.Refusals = slices.DeleteFunc(s.Refusals, func(r Refusal) bool { return !now.Before(r.Until) || pods[r.UID] == nil })
+	s.PastRestarts = lastDay(s.PastRestarts, now)
 	if s.ConflictingWriter != nil && !now.Before(s.ConflictingWriter.Until) {
 		s.ConflictingWriter = nil
 	}
@@ -338,12 +342,11 @@ type plain State
 
 // MarshalJSON is nothing (null) when there is nothing to remember.
 func (s *State) MarshalJSON() ([]byte, error) {
-	if s.Rollout == nil && s.LastChange.IsZero() && len(s.Reverts) == 0 && len(s.Refusals) == 0 &&
-		s.ConflictingWriter == nil && s.Restart == nil && len(s.Changes) == 0 && len(s.Spent) == 0 &&
-		len(s.Lowerings) == 0 && len(s.Loans) == 0 {
+	data, err := json.Marshal(plain(*s))
+	if string(data) == "{}" {
 		return []byte("null"), nil
 	}
-	return json.Marshal(plain(*s))
+	return data, err
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -357,6 +360,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	s.Changes = s.Changes[max(0, len(s.Changes)-maxChanges):]
 	s.Spent = bounded(s.Spent)
 	s.Lowerings = s.Lowerings[max(0, len(s.Lowerings)-maxLowerings):]
+	s.PastRestarts = s.PastRestarts[max(0, len(s.PastRestarts)-maxRestarts):]
 	if x := s.Rollout; x != nil {
 		x.Steps = x.Steps[max(0, len(x.Steps)-maxWatched):]
 		for _, sizes := range []*map[Key]memory.Size{&x.Targets, &x.Before} {

@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/rollout"
 )
@@ -28,9 +27,6 @@ func (st *State) Pack() (v1alpha1.MemoryCheckpointStatus, error) {
 	var err error
 	if status.Ledger, err = st.ledger.MarshalBinary(); err != nil {
 		return status, fmt.Errorf("encoding the ledger: %w", err)
-	}
-	if status.Drift, err = packed("the restarts", &st.restarts); err != nil {
-		return status, err
 	}
 	if status.Sizing, err = packed("the state of resizes", &st.rollout); err != nil {
 		return status, err
@@ -50,7 +46,7 @@ func (st *State) PackHistories(status *v1alpha1.MemoryCheckpointStatus) error {
 		return err
 	}
 	room := MaxCheckpoint - envelope
-	for _, part := range [][]byte{status.Ledger, status.Drift, status.Sizing, status.Published, status.Observed} {
+	for _, part := range [][]byte{status.Ledger, status.Sizing, status.Published, status.Observed} {
 		room -= base64.StdEncoding.EncodedLen(len(part))
 	}
 	for _, name := range slices.Sorted(maps.Keys(st.containers)) {
@@ -119,12 +115,6 @@ func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) 
 		}
 		containers[packed.Name] = append(containers[packed.Name], e)
 	}
-	var restarts drift.State
-	if len(c.Status.Drift) > 0 {
-		if err := json.Unmarshal(c.Status.Drift, &restarts); err != nil {
-			return nil, fmt.Errorf("decoding the restarts in MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
-		}
-	}
 	var sizing rollout.State
 	if len(c.Status.Sizing) > 0 {
 		if err := json.Unmarshal(c.Status.Sizing, &sizing); err != nil {
@@ -145,7 +135,7 @@ func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) 
 			observed = storedObserved{}
 		}
 	}
-	st.ledger, st.containers, st.restarts, st.rollout = ledger, containers, restarts, sizing
+	st.ledger, st.containers, st.rollout = ledger, containers, sizing
 	published.unpack(st)
 	observed.unpack(st)
 	st.pendingRestart = ""

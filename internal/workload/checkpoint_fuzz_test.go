@@ -31,26 +31,25 @@ func FuzzCheckpoint(f *testing.F) {
 		f.Fatal(err)
 	}
 	sizing := []byte(
-		`{"lastChange":"2026-03-02T08:00:00Z","refusals":[{"pod":"web-1","uid":"u1","until":"2026-03-02T09:00:00Z","reason":"DisruptionBudget","why":"x"}]}`,
+		`{"lastChange":"2026-03-02T08:00:00Z","refusals":[{"pod":"web-1","uid":"u1","until":"2026-03-02T09:00:00Z","reason":"DisruptionBudget","why":"x"}],"pastRestarts":[{"pod":"web-1","uid":"u1","at":"2026-03-02T08:00:00Z"}]}`,
 	)
-	drift := []byte(`{"restarts":[{"pod":"web-1","uid":"u1","at":"2026-03-02T08:00:00Z"}]}`)
 	// what is made once per process
-	checkCheckpoint(f, v1alpha1.CheckpointVersion, status.Ledger, drift, sizing, status.Containers[0].History, "app")
-	f.Add(int32(v1alpha1.CheckpointVersion), status.Ledger, drift, sizing, status.Containers[0].History, "app")
-	f.Add(int32(1), []byte("\x02{}"), []byte("null"), []byte("null"), []byte{}, "")
-	f.Add(int32(v1alpha1.CheckpointVersion+1), []byte{}, []byte{}, []byte{}, []byte{}, "x")
-	f.Fuzz(func(t *testing.T, version int32, ledger, drift, sizing, history []byte, container string) {
-		size := len(ledger) + len(drift) + len(sizing) + len(history) + len(container)
+	checkCheckpoint(f, v1alpha1.CheckpointVersion, status.Ledger, sizing, status.Containers[0].History, "app")
+	f.Add(int32(v1alpha1.CheckpointVersion), status.Ledger, sizing, status.Containers[0].History, "app")
+	f.Add(int32(1), []byte("\x02{}"), []byte("null"), []byte{}, "")
+	f.Add(int32(v1alpha1.CheckpointVersion+1), []byte{}, []byte{}, []byte{}, "x")
+	f.Fuzz(func(t *testing.T, version int32, ledger, sizing, history []byte, container string) {
+		size := len(ledger) + len(sizing) + len(history) + len(container)
 		budget.Check(
-			t, checkpointBudget, size, func() { checkCheckpoint(t, version, ledger, drift, sizing, history, container) },
+			t, checkpointBudget, size, func() { checkCheckpoint(t, version, ledger, sizing, history, container) },
 		)
 	})
 }
 
-func checkCheckpoint(t testing.TB, version int32, ledger, drift, sizing, history []byte, container string) {
+func checkCheckpoint(t testing.TB, version int32, ledger, sizing, history []byte, container string) {
 	t.Helper()
 	c := &v1alpha1.MemoryCheckpoint{Status: v1alpha1.MemoryCheckpointStatus{
-		Version: version, Ledger: ledger, Drift: drift, Sizing: sizing,
+		Version: version, Ledger: ledger, Sizing: sizing,
 		Containers: []v1alpha1.CheckpointContainer{{Name: container, History: history}},
 	}}
 	m := NewState()
@@ -106,7 +105,7 @@ func packedWhole(t testing.TB, st *State) v1alpha1.MemoryCheckpointStatus {
 
 func sameCheckpoint(a, b *v1alpha1.MemoryCheckpointStatus) bool {
 	same := bytes.Equal(a.Published, b.Published) && bytes.Equal(a.Observed, b.Observed) &&
-		bytes.Equal(a.Ledger, b.Ledger) && bytes.Equal(a.Drift, b.Drift) && bytes.Equal(a.Sizing, b.Sizing) &&
+		bytes.Equal(a.Ledger, b.Ledger) && bytes.Equal(a.Sizing, b.Sizing) &&
 		len(a.Containers) == len(b.Containers)
 	for i := range a.Containers {
 		same = same && a.Containers[i].Name == b.Containers[i].Name &&

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/rollout"
@@ -37,8 +36,9 @@ func remembered() *State {
 		program: "p1", owner: memory.Size{Limit: 256 * memory.MiB}, since: began, seen: began.Add(5 * time.Hour),
 		kin: []string{"p1", "p0"}, held: size, history: h,
 	}}
-	st.restarts.Add(drift.Restart{Pod: "web-00001", UID: "u1", At: began})
-	st.rollout = rollout.State{LastChange: began}
+	st.rollout = rollout.State{
+		LastChange: began, PastRestarts: []rollout.PastRestart{{Pod: "web-00001", UID: "u1", At: began}},
+	}
 	st.source, st.past = "kubelet", "prometheus"
 	st.published = map[string]published{"app": {Size: size, Program: "p1"}}
 	st.announcing = announced{drifting: v1alpha1.ReasonClimb, outliers: []string{"web-00001"}, outOfDate: true}

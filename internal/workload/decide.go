@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
@@ -252,7 +253,9 @@ func (d *decider) use(status *v1alpha1.ContainerRecommendation) {
 // internal/rollout decides, within one budget for that and for sizes.
 func (d *decider) disturb() {
 	v := &d.v
-	d.rollout.Restart = endangered(d.s, d.rollout.Pods, v.shapes)
+	if d.s.Profile.Spec.Drift.Action == v1alpha1.DriftRestart {
+		d.rollout.Restart = drift.Endangered(d.rollout.Pods, v.shapes)
+	}
 	v.endangered, v.rollout = d.rollout.Restart, rollout.Decide(d.rollout)
 	v.timing.Rollout = v.rollout.RequeueAfter
 }

@@ -20,7 +20,7 @@ func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
 		return asked && oom.RestartsOnResize(&c)
 	}
 	some := slices.ContainsFunc(pod.Spec.Containers, restarts) || slices.ContainsFunc(pod.Spec.InitContainers, restarts)
-	return serves(pod) && (a.Evict || a.Restart || !a.Undo && some)
+	return serves(pod) && (a.Evict || !a.Undo && some)
 }
 
 // TooFewServe returns why no other pod than those that are being changed already may be kept from serving; empty: one
@@ -51,6 +51,15 @@ func living(s *Snapshot) int {
 		}
 	}
 	return count
+}
+
+func ready(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }
 
 func serves(pod *corev1.Pod) bool { return ready(pod) && pod.DeletionTimestamp == nil && !ended(pod) }

@@ -90,7 +90,7 @@ func TestWhatDisturbs(t *testing.T) {
 		want   bool
 	}{
 		"eviction":                        {rollout.Action{Evict: true}, true},
-		"a fresh pod":                     {rollout.Action{Restart: true}, true},
+		"a fresh pod":                     {rollout.Action{Evict: true, Restart: true}, true},
 		"a resize that restarts":          {rollout.Action{Sizes: sizes("app")}, true},
 		"one that does not":               {rollout.Action{Sizes: sizes("log")}, false},
 		"taking back what did not happen": {rollout.Action{Sizes: sizes("app"), Undo: true}, false},

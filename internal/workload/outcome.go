@@ -41,25 +41,24 @@ const (
 // OutcomeOf returns the meaning of the API server's answer, and the error again if it is not certain. noRight reports
 // that memfit lacks the right to the action, which the answer does not show: admission refuses with the same reason.
 func OutcomeOf(a rollout.Action, err error, noRight bool) (Outcome, error) {
-	evicts := a.Evict || a.Restart
 	switch {
 	case err == nil:
 		return Outcome{}, nil
-	case !evicts && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+	case !a.Evict && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		// Not the pod is missing, but the path.
 		return Outcome{Kind: OutcomeRefused,
 			Why: "this API server does not know pods/resize, which is on by default since Kubernetes 1.33: " +
 				"was the feature gate InPlacePodVerticalScaling turned off?"}, nil
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return Outcome{Kind: OutcomeGone}, nil
-	case evicts && apierrors.IsTooManyRequests(err):
+	case a.Evict && apierrors.IsTooManyRequests(err):
 		return Outcome{Kind: OutcomeBudget}, nil
 	case apierrors.IsForbidden(err) && noRight:
 		return Outcome{
 			Kind: OutcomeNoRight, Why: "the API server refuses it: " + quote.Line(err.Error()) + granted(a),
 		}, nil
-	case apierrors.IsForbidden(err), !a.Restart && (apierrors.IsInvalid(err) || apierrors.IsMethodNotSupported(err) ||
-		apierrors.IsBadRequest(err)):
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsMethodNotSupported(err),
+		apierrors.IsBadRequest(err):
 		return Outcome{
 			Kind: OutcomeRefused, Why: "the API server refuses it: " + quote.Line(err.Error()),
 		}, nil
@@ -69,7 +68,7 @@ func OutcomeOf(a rollout.Action, err error, noRight bool) (Outcome, error) {
 
 // granted is which part of the installation has the missing right.
 func granted(a rollout.Action) string {
-	if a.Evict || a.Restart {
+	if a.Evict {
 		return " (the kustomize component config/rbac/evict-pods grants it, or rights.evictPods of the chart)"
 	}
 	return " (the kustomize component config/rbac/resize-pods grants it, or rights.resizePods of the chart)"
@@ -79,10 +78,6 @@ func granted(a rollout.Action) string {
 // the next step, because the action is still pending in the state; except for a restart (drift.action: Restart), where
 // it is unknown whether the pod was evicted, and which counts as done. An action without a note was not sent.
 func (st *State) Note(a rollout.Action, o Outcome, now time.Time) {
-	if a.Restart {
-		st.noteRestart(o, now)
-		return
-	}
 	switch o.Kind {
 	case OutcomeGone:
 		st.rollout.Gone(a.UID)
@@ -95,22 +90,10 @@ func (st *State) Note(a rollout.Action, o Outcome, now time.Time) {
 	case OutcomeNoRight:
 		st.rollout.NoRight(a, o.Why, now)
 	case outcomeUnknown:
+		if a.Restart {
+			st.pendingRestart = "" // of any other outcome it stays pending, and so did not happen
+		}
 	}
 }
 
 const budgetRefusal = "a PodDisruptionBudget does not allow it now"
-
-// noteRestart notes that a restart was sent, or why there was none: the latter stays pending, and so did not happen.
-func (st *State) noteRestart(o Outcome, now time.Time) {
-	switch o.Kind {
-	case outcomeUnknown:
-		st.pendingRestart = ""
-	case OutcomeBudget:
-		st.restartRefused = refusal{now.Add(afterBudget), budgetRefusal}
-	case OutcomeTooFew:
-		st.restartRefused = refusal{now.Add(afterBudget), o.Why}
-	case OutcomeRefused, OutcomeNoRight:
-		st.restartRefused = refusal{now.Add(afterForbidden), o.Why}
-	case OutcomeGone:
-	}
-}

@@ -44,7 +44,7 @@ func TestWhatTheAPIServersAnswerMeans(t *testing.T) {
 			},
 		},
 		"no right to restart": {
-			action: rollout.Action{Restart: true}, err: forbidden(""), lacks: true,
+			action: rollout.Action{Evict: true, Restart: true}, err: forbidden(""), lacks: true,
 			want: Outcome{Kind: OutcomeNoRight, Why: "config/rbac/evict-pods grants it"},
 		},
 		"a policy that words it as an authorizer does": {
@@ -52,7 +52,7 @@ func TestWhatTheAPIServersAnswerMeans(t *testing.T) {
 			want: Outcome{Kind: OutcomeRefused, Why: "at night"}, not: "grants it",
 		},
 		"a restart that a policy forbids": {
-			action: rollout.Action{Restart: true}, err: forbidden("not at night"),
+			action: rollout.Action{Evict: true, Restart: true}, err: forbidden("not at night"),
 			want: Outcome{Kind: OutcomeRefused, Why: "at night"}, not: "grants it",
 		},
 		"a quota": {

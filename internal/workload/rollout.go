@@ -22,8 +22,9 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 )
 
-// The right to resize is not in the manager's role but in config/rbac/resize-pods, a component for users whose
-// profiles have sizing.mode: InPlace or InPlaceOrEvict.
+// The rights to resize and to evict are not in the manager's role but in components: config/rbac/resize-pods for users
+// whose profiles have sizing.mode: InPlace or InPlaceOrEvict, config/rbac/evict-pods for InPlaceOrEvict and
+// drift.action: Restart.
 
 // resizes reports whether a sizing mode lets memfit change running pods.
 func resizes(mode v1alpha1.SizingMode) bool {
@@ -67,7 +68,7 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 	in := rollout.Input{
 		Now: now, Policy: rolloutPolicy(s, living(s)), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
 		Allowance: s.Allowance, QueryResult: s.QueryResult, Desired: map[rollout.Key]rollout.Desired{},
-		Succeeded: s.succeeded(), Paused: s.paused, Conflict: s.Facts.Conflict, Restarts: st.restartPolicy(s, now),
+		Succeeded: s.succeeded(), Paused: s.paused, Conflict: s.Facts.Conflict, Restarts: restartPolicy(s),
 	}
 	if mode := s.Profile.Spec.Sizing.Mode; !sizesNewPods(mode) {
 		in.State.Rollout = nil // memfit changes no size
@@ -81,6 +82,15 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 		}
 	}
 	return in
+}
+
+// restartPolicy returns how many pods the profile lets memfit evict for their memory.
+func restartPolicy(s *Snapshot) rollout.RestartPolicy {
+	spec := s.Profile.Drift()
+	return rollout.RestartPolicy{
+		MaxPerDay: int(*spec.MaxPerDay), MinReplicas: int(*spec.MinReplicas),
+		Cooldown: s.Profile.Disruption().Cooldown.Duration,
+	}
 }
 
 // rolloutPolicy returns what the profile allows for a workload with so many replicas.

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/oom"
@@ -43,15 +42,12 @@ type State struct {
 	// source is where samples come from.
 	source string
 	backfill
-	// restarts are those for drift.action: Restart, and restartRefused until when and why the API server refused one.
-	restarts       drift.State
-	restartRefused refusal
-	// pendingRestart is the pod of a restart that the last step decided on and that is not sent yet; empty: none.
-	// restarts and rollout count it already, because memfit may die between writing and sending. It is not checkpointed:
-	// a reader of the checkpoint does not know, and counts it.
-	pendingRestart types.UID
 	// rollout is what was begun to do to running pods.
 	rollout rollout.State
+	// pendingRestart is the pod of a restart (drift.action) that the last step decided on and that is not sent yet; empty:
+	// none. rollout counts it already, because memfit may die between writing and sending. It is not checkpointed: a
+	// reader of the checkpoint does not know, and counts it.
+	pendingRestart types.UID
 	// announced is what Events reported last, announcing what those of the last step report once they are written.
 	announced, announcing announced
 	// shapes are the shapes of memory found last, by container.
@@ -90,7 +86,6 @@ func (st *State) Last() (*profile.Profile, *corev1.Pod) { return st.profile, st.
 func (st *State) AtRest() *State {
 	c := st.clone()
 	if c.pendingRestart != "" {
-		c.restarts.Undo(c.pendingRestart)
 		c.rollout.NotRestarted(c.pendingRestart)
 		c.pendingRestart = ""
 	}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
@@ -84,9 +83,7 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 	v := decide(s, m, now)
 	m.shapes, m.rollout = v.shapeCaches, v.rollout.State
 	for _, a := range v.rollout.Actions {
-		// noted before it is done: of two memfits that die in between, none evicts one more than the owner allows
 		if a.Restart {
-			m.restarts.Add(drift.Restart{Pod: a.Pod, UID: a.UID, At: now})
 			m.pendingRestart = a.UID
 		}
 	}
