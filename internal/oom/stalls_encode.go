@@ -70,7 +70,7 @@ func restoreStalls(in *storedStalls, namespace string) (out stalls) {
 				Container: memory.ContainerRef{Namespace: namespace, Pod: k.Pod, UID: k.UID, Container: name}, Limit: k.Limit,
 				Since: fromUnix(k.Since), Known: fromUnix(k.Known), Ended: fromUnix(k.Ended), Anon: k.Anon, Usage: k.Usage,
 				Faults: k.Faults, PressurePercent: k.Pressure, RaisedTo: k.RaisedTo, FaultsAfter: k.After, NotRelieved: k.InVain,
-				Account: k.Account, AccountAt: fromUnix(k.AccountAt),
+				Account: k.Account, AccountAt: fromUnix(k.AccountAt), Program: k.Program,
 			})
 		}
 	}

@@ -127,6 +127,18 @@ func TestStallsSurviveARestartWhole(t *testing.T) {
 	}
 }
 
+// TestAStallKeepsItsProgram: after a restart of memfit a stall counts for the program that stalled, not for all.
+func TestAStallKeepsItsProgram(t *testing.T) {
+	var l Ledger
+	s := over(stallAt("web-1", 0, mi(256)), 5)
+	l.UpdateStalls([]memory.Stall{s}, map[types.UID]bool{}, at(10))
+	l.Attribute(func(memory.ContainerRef) string { return "p1" })
+	got := reborn(t, &l).Stalls(s.Container.Container)
+	if len(got) != 1 || got[0].Program != "p1" {
+		t.Errorf("after a restart: %+v", got)
+	}
+}
+
 func TestStallsAreBounded(t *testing.T) {
 	var l Ledger
 	existing := map[types.UID]bool{}
