@@ -169,7 +169,7 @@ func (d *decider) again() {
 			st.Present = presentOf(d.Pods)
 			d.send(st)
 		case !pod.has(st.To, spec):
-			st.Sent, st.Lives = stamp(d.Now), pod.lives(st.To)
+			st.Request.At, st.Request.Lives = stamp(d.Now), pod.lives(st.To)
 			d.send(st)
 		case d.resend(st, pod):
 			d.send(st)
@@ -353,12 +353,13 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		}
 	}
 	step := Step{
-		Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Phase: Resizing, From: from, Last: last, To: maps.Clone(to),
-		Lives: pod.lives(to), Served: pod.serves(), Programs: pod.programs(to),
-		Why: quote.Cut(d.recommended(pod, to), maxWords),
+		Pod: pod.Name, UID: pod.UID, At: stamp(d.Now), Phase: Resizing, From: from, To: maps.Clone(to),
+		Served: pod.serves(), Programs: pod.programs(to),
+		Why:     quote.Cut(d.recommended(pod, to), maxWords),
+		Request: request{At: stamp(d.Now), Spec: last, Lives: pod.lives(to)},
 	}
 	if evict {
-		step.Phase, step.Present = Evicting, presentOf(d.Pods)
+		step.Phase, step.Request, step.Present = Evicting, request{}, presentOf(d.Pods)
 	}
 	e.Steps = append(e.Steps, step)
 	d.State.LastChange = stamp(d.Now)
@@ -486,7 +487,7 @@ func (d *decider) insteadOfWaiting(st *Step, c Container) string {
 // failedWords are what the kubelet's own words leave open: what is effective now, and what becomes of it. Those of a
 // lower limit name the use of the whole pod, often of a while ago, so that they are repeated and not relied on.
 func failedWords(st *Step) string {
-	until := format.Time(st.sent().Add(patience))
+	until := format.Time(st.Request.At.Add(patience))
 	if !lowersAny(st.From, st.To) {
 		return "; it tries again by itself, until memfit rolls it back at " + until
 	}

@@ -100,18 +100,10 @@ func (p *Pod) lives(to map[string]memory.Size) (n int32) {
 	return n
 }
 
-// sent is when a step was asked for last.
-func (st *Step) sent() time.Time {
-	if st.Sent.IsZero() {
-		return st.At
-	}
-	return st.Sent
-}
-
 // ignored reports whether the kubelet did nothing about a resize for as long as it has patience, while the containers
 // ran: that one is down is not the kubelet's doing.
 func (o *observation) ignored(st *Step, pod *Pod) bool {
-	since := st.sent()
+	since := st.Request.At
 	for _, c := range pod.Containers {
 		if _, asked := st.To[c.Name]; asked {
 			since = later(since, c.Started)
@@ -128,7 +120,7 @@ const untilMet = time.Minute
 // notMet gives up a resize that no instance was seen with, where the pod may be replaced instead.
 func (o *observation) notMet(st *Step, pod *Pod) bool {
 	c, down := pod.down(st)
-	if !down || !c.Brief || o.Policy.tries(c) > 1 || o.Now.Sub(st.sent()) < untilMet {
+	if !down || !c.Brief || o.Policy.tries(c) > 1 || o.Now.Sub(st.Request.At) < untilMet {
 		return false
 	}
 	o.giveUp(st, v1alpha1.ReasonNotEffective, o.whyNotEffective(st, c))
@@ -139,7 +131,7 @@ func (o *observation) notMet(st *Step, pod *Pod) bool {
 // given up, or left to Decide, which sends it again.
 func (o *observation) unproven(st *Step, c Container) (done bool) {
 	late := c.Brief && c.Started.IsZero() && o.Now.Sub(st.At) >= patience // it is not seen running for another try
-	if o.Now.Sub(st.sent()) < settle || st.Tries+1 < o.Policy.tries(c) && !late {
+	if o.Now.Sub(st.Request.At) < settle || st.Request.Tries+1 < o.Policy.tries(c) && !late {
 		return false
 	}
 	o.notEffective(st, c)
@@ -198,21 +190,19 @@ func (in *Input) remedy(pod string, limit memory.Bytes) string {
 // resend asks again for what is not effective, with another number.
 func (d *decider) resend(st *Step, pod *Pod) bool {
 	c, held := pod.held(st.To)
-	if !held || st.Tries+1 >= d.Policy.tries(c) {
+	if !held || st.Request.Tries+1 >= d.Policy.tries(c) {
 		return false
 	}
 	lives := pod.lives(st.To)
-	if quick := st.Tries < quickTries && lives != st.Lives; !quick {
-		gap := settle << max(0, st.Tries-quickTries+1)
-		if c.Started.IsZero() || d.Now.Sub(st.sent()) < gap {
+	if quick := st.Request.Tries < quickTries && lives != st.Request.Lives; !quick {
+		gap := settle << max(0, st.Request.Tries-quickTries+1)
+		if c.Started.IsZero() || d.Now.Sub(st.Request.At) < gap {
 			return false
 		}
 	}
-	st.Lives = lives
-	st.Last, st.Sent = st.To, stamp(d.Now)
-	st.Tries++
+	st.Request = request{At: stamp(d.Now), Spec: st.To, Lives: lives, Tries: st.Request.Tries + 1}
 	st.To = map[string]memory.Size{}
-	for name, size := range st.Last {
+	for name, size := range st.Request.Spec {
 		if c, found := pod.container(name); found && c.Effective > 0 && c.Effective < size.Limit {
 			size = d.another(c.key(), size)
 		}

@@ -32,7 +32,7 @@ func FuzzState(f *testing.F) {
 	)
 	f.Add(
 		[]byte(
-			`{"rollout":{"targets":null,"steps":[{"uid":"uid-1","at":"0001-01-01T00:00:00Z","from":{"app":{}},"to":{"app":{"Limit":9223372036854775807}},"tries":99}]}}`,
+			`{"rollout":{"targets":null,"steps":[{"uid":"uid-1","at":"0001-01-01T00:00:00Z","from":{"app":{}},"to":{"app":{"Limit":9223372036854775807}},"request":{"tries":99}}]}}`,
 		),
 	)
 	f.Add(

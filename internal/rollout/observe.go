@@ -105,18 +105,16 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 		return o.watch(st, pod)
 	case pod.has(st.To, spec):
 		return o.awaited(st, pod)
-	case pod.has(st.From, spec), len(st.Last) > 0 && pod.has(st.Last, spec):
+	case pod.has(st.From, spec), len(st.Request.Spec) > 0 && pod.has(st.Request.Spec, spec):
 		return false, false // written down and not done: Decide does it
 	}
 	o.foreign(st, pod)
 	return true, false
 }
 
-// awaited looks after a resize that the API server has accepted: whether the kubelet has made it effective, or it is to
-// be given up.
+// awaited follows a resize that the API server has accepted: the kubelet has made it effective, or it is given up.
 func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
-	waited := o.Now.Sub(st.sent())
-	r := pod.Resize
+	waited, since, r := o.Now.Sub(st.Request.At), format.Time(st.Request.At), pod.Resize
 	switch {
 	case pod.has(st.To, actual) && !r.InProgress && !r.Deferred && !r.Infeasible:
 		if c, held := pod.held(st.To); held {
@@ -125,7 +123,8 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		if o.doubted(st, pod) {
 			return false, false
 		}
-		st.Phase, st.Watch = Watching, watch{Since: stamp(o.Now), Restarts: pod.restarts()}
+		st.Phase, st.Request = Watching, request{}
+		st.Watch = watch{Since: stamp(o.Now), Restarts: pod.restarts()}
 		o.found(
 			Resized, st, "%s, effective %s after it was asked for", changes(st.From, st.To), format.InWords(max(waited, 0)),
 		)
@@ -137,14 +136,12 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	case r.Infeasible:
 		o.giveUp(st, v1alpha1.ReasonInfeasible, "the node cannot hold it: "+r.Message)
 	case r.Failed && waited >= patience:
-		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed at it since "+format.Time(st.sent())+": "+r.Message)
+		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed at it since "+since+": "+r.Message)
 	case r.Deferred && waited >= patience && o.Policy.Evict && o.Policy.NoEvict == "":
-		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had no room since "+format.Time(st.sent())+": "+r.Message)
+		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had no room since "+since+": "+r.Message)
 	case !r.Deferred && o.notMet(st, pod):
 	case !r.Deferred && !r.InProgress && o.ignored(st, pod):
-		o.giveUp(
-			st, v1alpha1.ReasonNotActuated, "the kubelet has not actuated it since it was asked for at "+format.Time(st.sent()),
-		)
+		o.giveUp(st, v1alpha1.ReasonNotActuated, "the kubelet has not actuated it since the request at "+since)
 	}
 	return false, false
 }
@@ -152,7 +149,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 // giveUp takes the resize out of the pod's spec again: a spec with more than is effective misleads the scheduler and
 // users.
 func (o *observation) giveUp(st *Step, reason, why string) {
-	st.Phase = Undoing
+	st.Phase, st.Request = Undoing, request{}
 	o.state.refuse(
 		Refusal{Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: reason, Why: why, Sizes: st.To},
 	)

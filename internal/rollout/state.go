@@ -79,18 +79,26 @@ type Step struct {
 	// Served: the pod was ready when its change began.
 	Served bool `json:"served,omitempty"`
 
+	// Phase is how far the change is, and each of the fields after it belongs to one or two phases.
 	Phase Phase `json:"phase"`
-	// Of Resizing: Last are the sizes that the spec had when To was asked for, where those are not From. Sent is when, if
-	// that was not at At, Lives what [Pod.lives] was then, and Tries how often before: what is not effective is asked for
-	// again with another number.
-	Last  map[string]memory.Size `json:"last,omitempty"`
-	Sent  time.Time              `json:"sent,omitzero"`
-	Lives int32                  `json:"lives,omitempty"`
-	Tries int                    `json:"tries,omitempty"`
+	// Request is of Resizing.
+	Request request `json:"request,omitzero"`
 	// Present is of Evicting and AwaitingSuccessor: the pods of which none is the successor.
 	Present present `json:"present,omitzero"`
 	// Watch is of Watching.
 	Watch watch `json:"watch,omitzero"`
+}
+
+// request is the resize that was sent last. What does not take effect is sent again with another number.
+type request struct {
+	// At is when it was sent.
+	At time.Time `json:"at,omitzero"`
+	// Spec are the sizes that the pod's spec had then, where those are not Step.From.
+	Spec map[string]memory.Size `json:"spec,omitempty"`
+	// Lives is what [Pod.lives] was then.
+	Lives int32 `json:"lives,omitempty"`
+	// Tries is how many requests came before it.
+	Tries int `json:"tries,omitempty"`
 }
 
 // Phase is how far the change of a pod is.
@@ -223,7 +231,7 @@ func (s *State) TooFew(a Action, why string, now time.Time) {
 }
 
 func (s *State) refused(a Action, r Refusal) {
-	if st, begun := s.step(a.UID); begun && st.Tries == 0 && !a.Undo {
+	if st, begun := s.step(a.UID); begun && st.Request.Tries == 0 && !a.Undo {
 		s.unspend(a.UID, st.At)
 	}
 	s.drop(a.UID)
