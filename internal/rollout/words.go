@@ -1,0 +1,149 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
+)
+
+// words returns the reason and message of the condition Applied.
+func (d *decider) words() (upToDate bool, reason, message string) {
+	e := d.State.Rollout
+	switch {
+	case d.running == 0:
+		return false, v1alpha1.ReasonWaitingForNewPods, "No pod runs; new pods get the recommended size"
+	case d.State.ConflictingWriter != nil:
+		return false, v1alpha1.ReasonConflict, d.others(d.State.ConflictingWriter.Why)
+	case d.begun():
+		reason, message = d.underWay()
+		return false, reason, message
+	case e != nil && e.Decrease && len(e.Steps) > 0:
+		return len(d.wanting) == 0, v1alpha1.ReasonWatching, d.watching()
+	case d.reason == v1alpha1.ReasonUpToDate || len(d.wanting) == 0:
+		return true, v1alpha1.ReasonUpToDate, "Every running pod has the recommended size" + d.onLoan()
+	case d.reason != "":
+		return false, d.reason, d.others(d.message)
+	}
+	return false, v1alpha1.ReasonApplying, d.others("waiting for its turn")
+}
+
+// underWay is about the oldest change that is not confirmed, in the kubelet's words where it has any.
+func (d *decider) underWay() (reason, message string) {
+	for _, st := range d.State.Rollout.Steps {
+		if st.Phase == Watching {
+			continue
+		}
+		pod, how := d.pod(st), "is resized in place"
+		if st.evicts() {
+			how = "is evicted and replaced"
+		}
+		reason, message = v1alpha1.ReasonApplying, fmt.Sprintf(
+			"Pod %s %s: %s, begun at %s", st.Pod, how, changes(st.From, st.To), format.Time(st.At),
+		)
+		switch {
+		case st.Phase == Undoing:
+			message = fmt.Sprintf("Pod %s: %s did not come about and is rolled back", st.Pod, changes(st.From, st.To))
+			if r, stands := d.State.refusal(st.UID, false); stands {
+				reason, message = r.Reason, message+": "+r.Why
+			}
+		case pod == nil || st.evicts():
+		case pod.has(st.To, actual) && !pod.Resize.InProgress && !pod.Resize.Deferred:
+			reason, message = v1alpha1.ReasonApplying, message+d.heldWords(&st, pod)
+		case pod.Resize.Deferred:
+			reason, message = v1alpha1.ReasonDeferred, message+"; the kubelet waits for room on the node: "+pod.Resize.Message
+		case pod.Resize.Failed:
+			reason, message = v1alpha1.ReasonResizeFailed, message+"; the kubelet reports: "+pod.Resize.Message+failedWords(&st)
+		case !pod.Resize.InProgress:
+			reason, message = v1alpha1.ReasonApplying, message+d.endedWords(&st, pod)
+		}
+		return reason, d.others(message)
+	}
+	return v1alpha1.ReasonApplying, d.others("")
+}
+
+// heldWords are about a resize that the container's status shows and its pod does not have yet. A container that ends
+// within moments is met by luck only, and people need not wait for that.
+func (d *decider) heldWords(st *Step, pod *Pod) string {
+	c, held := pod.held(st.To)
+	if !held {
+		return "; the kubelet shows it, and it is done when the container has run with it for a moment"
+	}
+	return "; the pod's own limit is still the old one (kubernetes/kubernetes#138760), and it is asked for again when " +
+		"the container runs" + d.insteadOfWaiting(st, c)
+}
+
+// endedWords are about a container that ended before the kubelet had reported a resize that was sent while it ran.
+func (d *decider) endedWords(st *Step, pod *Pod) string {
+	for _, c := range pod.Containers {
+		size, asked := st.To[c.Name]
+		if asked && c.Started.IsZero() && !pod.has(map[string]memory.Size{c.Name: size}, actual) {
+			return "; container " + c.Name + " ended before the kubelet had reported it: memfit checks again when the " +
+				"container runs" + d.insteadOfWaiting(st, c)
+		}
+	}
+	return ""
+}
+
+// insteadOfWaiting is what people can do about a container that ends within moments of its start: a resize meets it by
+// luck only. A lower limit is worth no pod.
+func (d *decider) insteadOfWaiting(st *Step, c Container) string {
+	remedy := d.remedy(st.Pod, st.To[c.Name].Limit)
+	if !c.Brief || remedy == "" || lowersAny(st.From, st.To) {
+		return ""
+	}
+	return fmt.Sprintf("; container %s ends within moments of its start: if you cannot wait, %s", c.Name, remedy)
+}
+
+// failedWords are what the kubelet's own words leave open: what is effective now, and what becomes of it. Those of a
+// lower limit name the use of the whole pod, often of a while ago, so that they are repeated and not relied on.
+func failedWords(st *Step) string {
+	until := format.Time(st.Request.At.Add(patience))
+	if !lowersAny(st.From, st.To) {
+		return "; it tries again by itself, until memfit rolls it back at " + until
+	}
+	return "; it lowers no limit below all memory in use, page cache included: the higher one stays effective, and it " +
+		"tries again by itself, until memfit rolls it back at " + until
+}
+
+// watching is about the pods that run with a lower limit.
+func (d *decider) watching() string {
+	e := d.State.Rollout
+	last := e.Steps[len(e.Steps)-1]
+	until := last.Watch.Since.Add(d.Policy.Watch)
+	who := "Pod " + last.Pod
+	if e.Completed == 0 && len(d.wanting) > 0 {
+		who += ", the first of " + fmt.Sprint(d.running) + ","
+	}
+	d.requeueIn(max(until.Sub(d.Now), time.Second))
+	text := fmt.Sprintf(
+		"%s is watched for kills and restarts until %s: %s", who, format.Time(until), changes(last.From, last.To),
+	)
+	if n := len(e.Steps) - 1; n > 0 {
+		text += fmt.Sprintf("; %d more are watched", n)
+	}
+	if d.QueryResult != nil && d.QueryResult.against(d.Now) != "" {
+		text += "; " + d.QueryResult.against(d.Now)
+	}
+	return d.others(text)
+}
+
+// others adds how many pods have what is recommended, and effective.
+func (d *decider) others(text string) string {
+	if d.running <= 1 {
+		return text
+	}
+	have := 0
+	for i := range d.Pods {
+		pod := &d.Pods[i]
+		st, begun := d.State.step(pod.UID)
+		if !pod.Leaving && (!begun || st.Phase == Watching) && !d.lacks(pod) {
+			have++
+		}
+	}
+	return fmt.Sprintf("%s (%d of %d pods have the recommended size)", text, have, d.running)
+}
