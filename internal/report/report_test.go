@@ -4,6 +4,7 @@
 package report
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -42,5 +43,34 @@ func TestStall(t *testing.T) {
 		"; raising the limit from 256Mi to 512Mi did not reduce memory pressure: memory is not the bottleneck"
 	if got := Stall(&s); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestEveryKindHasAdvice(t *testing.T) {
+	for _, kind := range []memory.OOMKind{
+		memory.OOMMainProcess, memory.OOMChildProcess, memory.OOMAtStart, memory.OOMPodLimit, memory.OOMHeapAbort,
+		memory.OOMStall, memory.OOMSuspected,
+	} {
+		for _, runtime := range []string{"", "JVM", "Go"} {
+			if Advice(kind, runtime, "") == "" {
+				t.Errorf("no advice for %s of %q", kind, runtime)
+			}
+		}
+	}
+}
+
+func TestAdviceForAHeapAbortIsAboutTheCap(t *testing.T) {
+	for runtime, want := range map[string]string{
+		"NodeJS": "--max-old-space-size", "JVM": "MaxRAMPercentage", "DotNet": "HeapHardLimitPercent",
+		"Deno": "DENO_V8_FLAGS", "PHP": "memory_limit in php.ini",
+	} {
+		got := Advice(memory.OOMHeapAbort, runtime, "")
+		if !strings.Contains(got, want) || !strings.Contains(got, "not the limit") {
+			t.Errorf("%s: %q should name %s and say that it is not the limit", runtime, got, want)
+		}
+	}
+	own := Advice(memory.OOMHeapAbort, "JVM", "KAFKA_HEAP_OPTS has -Xmx2g: raise the heap cap there")
+	if !strings.Contains(own, "not the limit: KAFKA_HEAP_OPTS has -Xmx2g: ") || strings.Contains(own, "heapPercent") {
+		t.Errorf("%q should name the variable and not the profile", own)
 	}
 }

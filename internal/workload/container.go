@@ -15,9 +15,9 @@ import (
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/report"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/shape"
 )
@@ -224,7 +224,7 @@ func (q *containerInput) result() containerResult {
 		}
 		// the runtime that determined the kind of the kill
 		runs := cmp.Or(q.plan.Runs(name), string(q.container.policy.Runtime.Type))
-		advice = append(advice, oom.Advice(kind, runs, q.plan.CapSetBy(name)))
+		advice = append(advice, report.Advice(kind, runs, q.plan.CapSetBy(name)))
 	}
 	if q.container.policy.Sizing.Mode == v1alpha1.SizingDisabled {
 		a.status.Decision, a.status.Summary = string(recommend.Hold), `Sizing is off in the profile (sizing.mode: Disabled)`

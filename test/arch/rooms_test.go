@@ -233,7 +233,7 @@ var rooms = []room{
 	},
 	{
 		name: "report", dir: "internal/report/...", noStd: pure, // sentences for users
-		ours:  []string{"internal/format", "internal/memory"},
+		ours:  []string{"internal/format", "internal/memory", "internal/runtimes"},
 		never: slices.Concat(clients, kinds),
 	},
 	{

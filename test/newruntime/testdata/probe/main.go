@@ -19,6 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/report"
 )
 
 func main() {
@@ -46,7 +47,7 @@ func main() {
 	said["exit 99"] = killed("Brook", 99, "")
 	said["exit 99 of another"] = killed("Go", 99, "")
 	said["last words"] = killed("", 1, "working\nbrook: the heap is full\n")
-	said["what helps"] = oom.Advice(memory.OOMHeapAbort, "Brook", "")
+	said["what helps"] = report.Advice(memory.OOMHeapAbort, "Brook", "")
 
 	if err := json.NewEncoder(os.Stdout).Encode(said); err != nil {
 		fmt.Fprintln(os.Stderr, err)
