@@ -116,9 +116,8 @@ func (l *Ledger) counting(c *cursor, ref memory.ContainerRef) *cursor {
 	return c
 }
 
-// limitRead is the limit that counts for kills of a reading: the lowest since the reading before. Two children that
-// died seconds before their container was raised from 128Mi to 352Mi were read 50 s after it; counted with 352Mi,
-// 916Mi were recommended for a need of 230Mi.
+// limitRead returns the limit that counts for kills of a reading, which may have come before a raise: the lowest since
+// the previous reading.
 func (l *Ledger) limitRead(ref memory.ContainerRef, now time.Time) (limit, asked memory.Bytes) {
 	limit, asked = l.limitNow(ref)
 	c := l.cursor(ref)
@@ -126,7 +125,7 @@ func (l *Ledger) limitRead(ref memory.ContainerRef, now time.Time) (limit, asked
 		return limit, asked
 	}
 	least := c.unread
-	if since := now.Sub(c.raised); since >= counterLag || since < 0 { // the clock went back
+	if since := now.Sub(c.raise.seen); since >= counterLag || since < 0 { // the clock went back
 		c.unread = 0
 	}
 	if limit == 0 || least < limit {

@@ -165,30 +165,45 @@ func (l *Ledger) sawLimit(c *cursor, o Observation, limit, asked memory.Bytes) {
 	}
 }
 
+// raise is a limit that was seen to be higher. A status is a second late, so that for [memory.RaiseReaches] it is unknown
+// whether the raise came before the death of the instance that it was seen with (docs/design/ledger.md).
+type raise struct {
+	// from is the limit that it replaced, while instance of lived; 0: there was no raise.
+	from memory.Bytes
+	of   int32
+	// seen is when, by memfit's clock.
+	seen time.Time
+	// unreported: the kubelet did not report then what the pod's cgroup has.
+	unreported bool
+}
+
+// to reports whether the raise was to a limit of an instance.
+func (r *raise) to(limit memory.Bytes, of int32) bool {
+	return r.of == of && 0 < r.from && r.from < limit
+}
+
+// reaches is from when a death is at the higher limit.
+func (r *raise) reaches() time.Time { return r.seen.Add(memory.RaiseReaches) }
+
 // sawRaise remembers when a limit was first seen higher, before that is written down.
 func (l *Ledger) sawRaise(c *cursor, o Observation, limit memory.Bytes, now time.Time) {
 	if before, known := l.limitBefore(o, c); known && 0 < before && before < limit {
-		c.before, c.raised, c.raisedOf, c.untold = before, now, o.Restarts, !o.PodTold
+		c.raise = raise{from: before, of: o.Restarts, seen: now, unreported: !o.PodTold}
 		c.unread = leastLimit(c.unread, before)
 	}
 }
 
-// racedRaise: an instance that died this soon after its limit was seen higher may have died before the raise reached
-// it, at the previous limit. Otherwise three replicas that start together, of which the first kill raises all, go from
-// 64Mi to 666Mi for a need of 90Mi within two seconds. When the higher limit is too low as well, the next death shows
-// it, also on a node whose clock is behind: only the instance that lived when the limit rose is in question.
+// racedRaise reports whether an instance may have died before the raise to its limit reached it: it then died at the
+// previous limit. When the higher one is too low as well, the next death shows it.
 func (c *cursor) racedRaise(t Termination, limit memory.Bytes) bool {
-	return c.raisedOf == t.Index && 0 < c.before && c.before < limit &&
-		t.Finished.Before(c.raised.Add(memory.RaiseReaches))
+	return c.raise.to(limit, t.Index) && t.Finished.Before(c.raise.reaches())
 }
 
-// disprove forgets what was proven by an instance that died within moments of its raise: status may have shown it as
-// running with the new limit when it was dead already, because status is a second late. Where the pod's cgroup is not
-// reported, the pod may then keep the previous limit. Kubernetes 1.34 held a container that dies within a second of
-// its start at 64Mi that way; its kills counted with 256Mi, and 666Mi were recommended for a need of 90Mi.
+// disprove takes back a raise whose instance may have died before it, because the pod then keeps the previous limit;
+// not where the kubelet reports what the pod's cgroup has.
 func (l *Ledger) disprove(o Observation, t Termination, c *cursor) {
 	if !o.PodTold && c.limited && c.racedRaise(t, c.limit) {
-		l.keepLimit(c, c.before, max(c.limit, c.asked), c.limitOf)
+		l.keepLimit(c, c.raise.from, max(c.limit, c.asked), c.limitOf)
 	}
 }
 
@@ -246,15 +261,14 @@ func (l *Ledger) EffectiveLimit(c memory.ContainerRef) (limit, asked memory.Byte
 // instance; zero: it will not.
 func (l *Ledger) DoubtedUntil(c memory.ContainerRef) time.Time {
 	if cursor := l.cursor(c); cursor != nil && cursor.doubted() {
-		return cursor.raised.Add(memory.RaiseReaches)
+		return cursor.raise.reaches()
 	}
 	return time.Time{}
 }
 
-// doubted: the limit rose while an instance was shown as running, and the pod's cgroup is not reported. Status is a
-// second late, so that the instance may be dead already (see [Ledger.disprove]).
+// doubted reports whether the death of the instance that lives would take a raise back (see [Ledger.disprove]).
 func (c *cursor) doubted() bool {
-	return c.untold && c.asked == 0 && c.raisedOf == c.limitOf && 0 < c.before && c.before < c.limit
+	return c.raise.unreported && c.asked == 0 && c.raise.to(c.limit, c.limitOf)
 }
 
 // proves: the limit that a container died at was effective beyond doubt. Its pod was created with it, or the kubelet

@@ -86,14 +86,10 @@ type cursor struct {
 	limit   memory.Bytes
 	asked   memory.Bytes
 	limitOf int32
-	// before is the limit that a raise seen at raised replaced, while instance raisedOf lived, and untold that the pod's
-	// cgroup was not reported then. They are forgotten with memfit: they matter for seconds. unread is the lowest limit
-	// that was replaced since the kernel's counter was read last; 0: none was.
-	before   memory.Bytes
-	unread   memory.Bytes
-	raised   time.Time
-	raisedOf int32
-	untold   bool
+	// raise is the last one, and unread the lowest limit that was replaced since the kernel's counter was read last; 0:
+	// none was. They are forgotten with memfit: they matter for seconds.
+	raise  raise
+	unread memory.Bytes
 	// count is the kernel's counter for instance counterID (counterOf where the source names no IDs), at the reading that
 	// last raised it; counter is false before the first reading.
 	counter   bool
@@ -237,7 +233,7 @@ func (l *Ledger) died(
 ) []memory.OOMKill {
 	limit, asked := l.limitOf(o, c, t.Index, peak)
 	if c.racedRaise(t, limit) {
-		limit, asked = c.before, max(limit, asked)
+		limit, asked = c.raise.from, max(limit, asked)
 	}
 	d := death{
 		Termination: t, class: o.Class, runtime: o.Runtime, heapCap: o.HeapCap, measured: o.Measured, limit: limit,
