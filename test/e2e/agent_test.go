@@ -68,7 +68,7 @@ var _ = Describe("the agent", Label("agent"), func() {
 	namespace := inNamespace()
 	recommend := v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Mode: v1alpha1.SizingRecommend}}
 
-	It("says why a container died, in the record and in an event, and when it is killed itself", func(ctx SpecContext) {
+	It("reports why a container was killed, in record and Event, and survives its own kill", func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, profile(*namespace, recommend))).To(Succeed())
 		Expect(k8s.Create(ctx, workload(*namespace, nodeImage, "160Mi", nil, diesTimes(1)))).To(Succeed())
 		var summary string
@@ -111,7 +111,7 @@ var _ = Describe("the agent", Label("agent"), func() {
 		Expect(rec.Status.OOMKills).To(Equal(int64(1)), "counted again")
 	}, NodeTimeout(2*later))
 
-	It("says that a child was killed", func(ctx SpecContext) {
+	It("reports the kill of a child process", func(ctx SpecContext) {
 		if os.Getenv("E2E_NODE") != "" {
 			Skip("cgroup v2 kills a container with its child (memory.oom.group), unless the kubelet says otherwise")
 		}
@@ -131,7 +131,7 @@ var _ = Describe("the agent", Label("agent"), func() {
 		}).WithContext(ctx).WithTimeout(soon / 2).Should(Succeed())
 	}, NodeTimeout(2*later))
 
-	It("lets one profile with Auto serve five runtimes that declare nothing", func(ctx SpecContext) {
+	It("detects five undeclared runtimes for one profile with runtime Auto", func(ctx SpecContext) {
 		labels := map[string]string{"e2e-agent": *namespace}
 		auto := &v1alpha1.ClusterMemoryProfile{
 			ObjectMeta: metav1.ObjectMeta{Name: *namespace},

@@ -160,7 +160,7 @@ var _ = Describe("an agent and a program", Label("agent"), func() {
 	namespace := inNamespace()
 	recommend := v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Mode: v1alpha1.SizingRecommend}}
 
-	It("that does its worst: nothing wrong is said of it or its neighbor, in bounded time", func(ctx SpecContext) {
+	It("that is hostile: reports about it and its neighbor stay correct, in bounded time", func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, profile(*namespace, recommend))).To(Succeed())
 		before := agentsRestarts(ctx)
 		neighbor := beside(ctx, *namespace)
@@ -193,7 +193,7 @@ var _ = Describe("an agent and a program", Label("agent"), func() {
 			Expect(gave).To(BeNumerically("~", predicted, trimmed.Before/50+9*memory.MiB), "it remaps 8 MiB all the time")
 		}
 
-		By("saying nothing that the program has written")
+		By("reporting no text that the program has written")
 		var whole v1alpha1.MemorySnapshot
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(pod), &whole)).To(Succeed())
 		text, err := json.Marshal(whole.Status)
@@ -207,7 +207,7 @@ var _ = Describe("an agent and a program", Label("agent"), func() {
 			Expect(strings.IndexFunc(printed, func(r rune) bool { return unicode.IsControl(r) && r != '\n' })).To(Equal(-1))
 		}
 
-		By("reading its neighbor as if it were not there")
+		By("reading its neighbor without interference")
 		// Whoever asks waits for at most twenty times what the look before took.
 		again := inspectedNow(ctx, neighbor)
 		Expect(again.Memory.CoveragePercent).To(BeNumerically(">=", 95))
@@ -215,7 +215,7 @@ var _ = Describe("an agent and a program", Label("agent"), func() {
 		Expect(agentsRestarts(ctx)).To(Equal(before), "the agent ended")
 	}, NodeTimeout(4*later))
 
-	It("of many processes: all of them count, and what was not inspected is told", func(ctx SpecContext) {
+	It("of many processes: all count, and those that were not inspected are reported", func(ctx SpecContext) {
 		const children = 44
 		Expect(k8s.Create(ctx, profile(*namespace, recommend))).To(Succeed())
 		command := []string{"python3", "-c", manyProcesses}

@@ -42,7 +42,7 @@ var _ = Describe("a stall that the agent sees", Label("agent"), func() {
 
 	// It takes what memory it holds within a minute, and then lives on just below its limit, where the kernel drops the
 	// pages of its mapped file as fast as it reads them back. No one raises the limit.
-	It("is told with the limit, the minute before, the growth and what filled the memory", func(ctx SpecContext) {
+	It("is reported with the limit, the minute before, the growth and what filled the memory", func(ctx SpecContext) {
 		const limit, held = 128 * memory.MiB, 115 * memory.MiB
 		recommend := v1alpha1.MemoryProfileSpec{
 			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNative},
@@ -71,7 +71,7 @@ var _ = Describe("a stall that the agent sees", Label("agent"), func() {
 		GinkgoWriter.Println(seen.Summary)
 		Expect(seen.Ended).To(BeNil())
 		Expect(seen.ContainerLimit.String()).To(Equal(limit.String()))
-		Expect(seen.Summary).To(HavePrefix("stands still at its limit of 128Mi without being killed: "))
+		Expect(seen.Summary).To(HavePrefix("stalls at its limit of 128Mi without being killed: "))
 		Expect(memory.FromQuantity(*seen.Usage)).To(BeNumerically(">=", limit.Percent(90)))
 		// 2 MiB a second by the program's own clock; the kernel and the file add to it and take from it.
 		Expect(seen.GrowthPerSecond).NotTo(BeNil(), seen.Summary)
@@ -112,7 +112,7 @@ var _ = Describe("a stall that the agent sees", Label("agent"), func() {
 		page := strings.Join(strings.Fields(plugin(ctx, "why", "pod/"+pod.Name, "-n", *namespace)), " ")
 		Expect(page).To(And(
 			ContainSubstring("OOM kill none observed"),
-			ContainSubstring("Stalled since "+format.Time(seen.Started.Time)+" it stands still at its limit of 128Mi"),
+			ContainSubstring("Stalled since "+format.Time(seen.Started.Time)+" it stalls at its limit of 128Mi"),
 			ContainSubstring("Limits 128Mi of the container"), ContainSubstring("Before "),
 			MatchRegexp("Filled by .* Go heap"),
 		))

@@ -89,7 +89,7 @@ func rights() (of []string) {
 var _ = Describe("an agent at tier Watch", Label("agent"), func() {
 	namespace := inNamespace()
 
-	It("explains kills, and may not and does not read the memory of a process", func(ctx SpecContext) {
+	It("explains kills without reading the memory of a process, for which it has no right", func(ctx SpecContext) {
 		watching(ctx)
 		if os.Getenv("LAB_MODE") == "lab" { // its processes are this machine's
 			Expect(rights()).To(HaveExactElements("uid 65532, capabilities 0000000000000000"))

@@ -191,7 +191,7 @@ var _ = Describe("without cert-manager", Serial, func() {
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		Expect(secret.Data["ca.crt"]).To(Equal(ca))
 
-		By("making everything anew when the Secret was lost and applied again")
+		By("creating new certificates after the Secret was deleted and applied again")
 		Expect(k8s.Delete(ctx, secret)).To(Succeed())
 		apply(ctx, own)
 		Eventually(publishedCA).WithContext(ctx).WithTimeout(later).Should(Succeed())

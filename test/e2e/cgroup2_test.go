@@ -142,7 +142,7 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 		Consistently(counted).WithContext(ctx).WithTimeout(countersRead).Should(Succeed())
 	}, SpecTimeout(later*3))
 
-	It("counts children that die alone, of which neither status nor events tell", func(ctx SpecContext) {
+	It("counts kills of children that neither status nor Events show", func(ctx SpecContext) {
 		there := onCgroup2(
 			ctx, "NODE_WITH=single-process-oom-kill", func(k labnode.Kubelet) bool { return k.SingleProcessOOMKill },
 		)
@@ -191,7 +191,7 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 			lowered(ctx, *namespace, pod)
 		}, SpecTimeout(learnt+later*3))
 
-		It("that the kubelet refuses all the same is told plainly", func(ctx SpecContext) {
+		It("that the kubelet refuses anyway is reported with the reason", func(ctx SpecContext) {
 			pod := runs(ctx)
 			// The page cache comes between two readings of memfit's, and memfit decides before the second. Sometimes the
 			// reading comes first.
@@ -223,7 +223,7 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 
 	// Where a disk answers immediately, PSI says next to nothing of it: on the lab's node 0.4 % of the time at 200 faults
 	// a second. A stall that PSI alone tells is the next spec's.
-	It("tells a stall of which PSI says little, by its major faults", func(ctx SpecContext) {
+	It("detects a stall with little PSI by its major faults", func(ctx SpecContext) {
 		there := onCgroup2(ctx, plain, labnode.Kubelet.Plain)
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
@@ -236,7 +236,7 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 		eventuallyRelieved(ctx, *namespace)
 	}, SpecTimeout(later*4))
 
-	It("tells a stall at memory.high, below the limit, by PSI, and raises both", func(ctx SpecContext) {
+	It("detects a stall at memory.high, below the limit, by PSI, and raises both", func(ctx SpecContext) {
 		there := onCgroup2(ctx, "NODE_WITH=memory-qos", labnode.Kubelet.Throttles)
 		// In place, the request would follow use, and memory.high the request, before anything could stall.
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingRecommend, native)))).To(Succeed())
@@ -249,7 +249,7 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 		eventuallyRelieved(ctx, *namespace)
 	}, SpecTimeout(later*4))
 
-	It("sizes by what is swapped out, too", Label("evidence"), func(ctx SpecContext) {
+	It("counts swapped memory as demand", Label("evidence"), func(ctx SpecContext) {
 		needsCompressed(ctx)
 		there := onCgroup2(ctx, "NODE_WITH=swap", labnode.Kubelet.Swaps)
 		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{Runtime: native}))).To(Succeed())
@@ -275,7 +275,7 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 		Expect(restarts(runningPod(ctx, *namespace))).To(Equal(restarts(pod)))
 	}, SpecTimeout(later*2))
 
-	It("tells a kill at the limit of the pod from one at the container's", func(ctx SpecContext) {
+	It("distinguishes a kill at the pod's limit from one at the container's", func(ctx SpecContext) {
 		there := onCgroup2(ctx, plain, labnode.Kubelet.Plain)
 		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{Runtime: native}))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)

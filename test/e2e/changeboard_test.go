@@ -22,7 +22,7 @@ var _ = Describe("sizing within what a change board allows", func() {
 	namespace := inNamespace()
 	other := inNamespace()
 
-	It("raises only after a kill where the profile says so", Label("evidence"), func(ctx SpecContext) {
+	It("raises only after a kill where the profile asks for it", Label("evidence"), func(ctx SpecContext) {
 		needsCompressed(ctx)
 		spec := sized(v1alpha1.SizingInPlace, native)
 		spec.Sizing.Increase, spec.Sizing.Decrease = v1alpha1.IncreaseAfterKill, v1alpha1.DecreaseNever
@@ -42,7 +42,7 @@ var _ = Describe("sizing within what a change board allows", func() {
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		Expect(limitOf(&pods(ctx, *namespace)[0])).To(Equal("128Mi"))
 
-		By("letting it die of its limit")
+		By("exceeding its limit")
 		needs(ctx, &pod, "160Mi")
 		Eventually(func(g Gomega) {
 			live := pods(ctx, *namespace)
@@ -103,7 +103,7 @@ var _ = Describe("sizing within what a change board allows", func() {
 		pod := pods(ctx, *other)[0]
 		Expect(limitOf(&pod)).To(Equal("64Mi"))
 
-		By("letting the second die of its limit, which does not wait")
+		By("exceeding the limit of the second, whose raise does not wait")
 		needs(ctx, &pod, "100Mi")
 		Eventually(func(g Gomega) {
 			live := pods(ctx, *other)

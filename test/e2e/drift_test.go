@@ -79,7 +79,7 @@ func everOOMKilled(pod *corev1.Pod) bool {
 var _ = Describe("memory that drifts", func() {
 	namespace := inNamespace()
 
-	It("of one retaining Node.js pod among healthy replicas is told with the pod's name", func(ctx SpecContext) {
+	It("in one Node.js pod among healthy replicas is reported with the pod's name", func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{
 			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"},
 		}))).To(Succeed())
@@ -90,7 +90,7 @@ var _ = Describe("memory that drifts", func() {
 		all := readyPods(ctx, *namespace, 5)
 		outlier := all[2].Name
 
-		By("waiting until all five are measured, and seeing nobody blamed")
+		By("waiting until all five are measured, without a report")
 		Eventually(func(g Gomega) {
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -101,7 +101,7 @@ var _ = Describe("memory that drifts", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(rec.Status.Containers[0].Shape).To(Or(BeNil(), HaveField("OutlierPods", BeEmpty())))
 
-		By("telling one of them to keep 96 MiB")
+		By("making one of them retain 96 MiB")
 		Eventually(
 			func() (string, error) { return getFrom(ctx, &all[2], "/retain") },
 		).WithContext(ctx).Should(Equal("1"))
@@ -116,7 +116,7 @@ var _ = Describe("memory that drifts", func() {
 			g.Expect(drift.Message).To(ContainSubstring(outlier))
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 
-		By("reading it where people look first: on the pod")
+		By("reading the report on the pod")
 		Eventually(eventsAbout).WithContext(ctx).WithArguments(
 			*namespace, "Pod", outlier, "OutlierReplica",
 		).Should(HaveLen(1))
@@ -128,7 +128,7 @@ var _ = Describe("memory that drifts", func() {
 		Expect(pods(ctx, *namespace)).To(HaveLen(5), "Report only reports")
 	}, SpecTimeout(later*4))
 
-	It("of a leaking Go pod ends in a restart before its kill, where the profile says Restart", func(ctx SpecContext) {
+	It("in a leaking Go pod leads to a restart before the kill, with drift.action Restart", func(ctx SpecContext) {
 		none := int32(0)
 		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{
 			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo},

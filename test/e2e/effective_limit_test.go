@@ -85,7 +85,7 @@ var _ = Describe("sizing running pods that die", func() {
 		}
 	}
 
-	It("never grows from a limit that was not effective: a crash loop from before, in place", func(ctx SpecContext) {
+	It("never grows from a limit that was not effective: an earlier crash loop, in place", func(ctx SpecContext) {
 		crashLoop(ctx, v1alpha1.SizingInPlace)
 		var told string // which pod is to be deleted, since when
 		var since time.Time
@@ -112,7 +112,7 @@ var _ = Describe("sizing running pods that die", func() {
 		}).WithContext(ctx).WithTimeout(4 * later).WithPolling(time.Second).Should(Succeed())
 	}, SpecTimeout(later*5))
 
-	It("replaces a pod that no resize reaches, where that is allowed, and then it lives", func(ctx SpecContext) {
+	It("replaces a pod that no resize reaches, where evictions are allowed", func(ctx SpecContext) {
 		crashLoop(ctx, v1alpha1.SizingInPlaceOrEvict)
 		Eventually(func(g Gomega) {
 			live := pods(ctx, *namespace)
@@ -124,7 +124,7 @@ var _ = Describe("sizing running pods that die", func() {
 		}).WithContext(ctx).WithTimeout(4 * later).WithPolling(time.Second).Should(Succeed())
 	}, SpecTimeout(later*5))
 
-	It("raises a container that died, and its pod has the limit, too", func(ctx SpecContext) {
+	It("raises a killed container, and the cgroup of its pod", func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, takes("100Mi", 8, 1)))).To(Succeed())
@@ -143,7 +143,7 @@ var _ = Describe("sizing running pods that die", func() {
 		}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
 	}, SpecTimeout(later*3))
 
-	It("raises all of three replicas that die, and not only the first", func(ctx SpecContext) {
+	It("raises all of three killed replicas, not only the first", func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, takes("80Mi", 8, 3)))).To(Succeed())
@@ -159,7 +159,7 @@ var _ = Describe("sizing running pods that die", func() {
 		}).WithContext(ctx).WithTimeout(3 * later).Should(Succeed())
 	}, SpecTimeout(later*4))
 
-	It("never disturbs more pods than maxUnavailable, whoever wants it", Label("evidence"), func(ctx SpecContext) {
+	It("never disturbs more pods than maxUnavailable", Label("evidence"), func(ctx SpecContext) {
 		needsCompressed(ctx)
 		one, least := intstr.FromInt32(1), resource.MustParse("192Mi")
 		spec := sized(v1alpha1.SizingRecommend, native)

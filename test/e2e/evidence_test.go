@@ -200,7 +200,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 	}, SpecTimeout(learnt+later*2))
 
-	It("are rolled back when the first pod dies of it, although memfit was killed meanwhile, and no other gets it",
+	It("are rolled back when the first pod is killed by it, also across a restart of memfit, and no other pod gets it",
 		func(ctx SpecContext) {
 			readyPods(ctx, canary, 3)
 			watching := learns(ctx, canary, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching)
@@ -213,7 +213,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 			killManagers(ctx)
 			Eventually(managersReady).WithContext(ctx).WithTimeout(later).Should(Equal(2))
 
-			By("letting it need more than it has")
+			By("exceeding the lower limit")
 			needs(ctx, first, "230Mi")
 			Eventually(func(g Gomega) {
 				told, err := eventsAbout(ctx, canary, "Deployment", "web", "Reverted")
@@ -232,7 +232,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 			}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		}, SpecTimeout(learnt+later*3))
 
-	It("wait until a window opens, which memfit says, and a kill raises all the same", func(ctx SpecContext) {
+	It("wait for a maintenance window, as the condition reports, while a kill raises immediately", func(ctx SpecContext) {
 		pod := readyPods(ctx, windowed, 1)[0]
 		Expect(learns(ctx, windowed, v1alpha1.SizingInPlace, v1alpha1.ReasonWaitingForWindow).Message).To(
 			ContainSubstring("opens at " + opens.Format(time.RFC3339)),
@@ -243,7 +243,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 		Expect(lower.Cmp(resource.MustParse("256Mi"))).To(Equal(-1), "a lower limit waits")
 		Expect(limitOf(&pods(ctx, windowed)[0])).To(Equal("256Mi"))
 
-		By("letting it die of its limit")
+		By("exceeding its limit")
 		needs(ctx, &pod, "300Mi")
 		Eventually(func(g Gomega) {
 			live := pods(ctx, windowed)
@@ -260,7 +260,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 		))
 	}, SpecTimeout(learnt+later*3))
 
-	It("are taken back, in an open window, from a pod that is not ready with them", func(ctx SpecContext) {
+	It("are rolled back, in an open window, for a pod that is not ready with them", func(ctx SpecContext) {
 		readyPods(ctx, unready, 2)
 		watching := learns(ctx, unready, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching)
 		Expect(watching.Message).To(ContainSubstring("the first of 2"))
@@ -294,7 +294,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 		))
 	}, SpecTimeout(learnt+later*3))
 
-	It("do not fall below the heap that a JVM was started with, and memfit says so", func(ctx SpecContext) {
+	It("do not fall below the heap that a JVM was started with, as the condition reports", func(ctx SpecContext) {
 		pod := runningPod(ctx, frozen)
 		held := learns(ctx, frozen, v1alpha1.SizingInPlace, v1alpha1.ReasonHeapCapFixed)
 		Expect(held.Message).To(And(ContainSubstring("heap cap of 384Mi"), ContainSubstring(pod.Name)))
@@ -317,7 +317,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 			Expect(pod.UID).To(Equal(before[i].UID), "no pod was evicted")
 		}
 
-		By("taking the budget away")
+		By("deleting the budget")
 		Expect(k8s.Delete(ctx, budget)).To(Succeed())
 		Eventually(func(g Gomega) {
 			rec, err := recommendation(ctx, evicted)

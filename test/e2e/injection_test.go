@@ -51,7 +51,7 @@ var _ = Describe("opting in", func() {
 		}, false, nil),
 	)
 
-	It("is undone by memfit.dev/inject: false, whatever selects the pod", func(ctx SpecContext) {
+	It("is disabled by memfit.dev/inject: false, whatever selects the pod", func(ctx SpecContext) {
 		spec := goProfile
 		spec.Selector = &metav1.LabelSelector{}
 		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
@@ -122,7 +122,7 @@ console.log("heap", v8.getHeapStatistics().heap_size_limit / 1048576, "rss", pro
 	})
 })
 
-var _ = Describe("a MemoryProfile that cannot be meant", func() {
+var _ = Describe("an invalid MemoryProfile", func() {
 	namespace := inNamespace()
 
 	DescribeTable("is refused with a message that names the fix",

@@ -74,7 +74,7 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 	namespace := inNamespace()
 	recommend := v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Mode: v1alpha1.SizingRecommend}}
 
-	It("is predicted as a real trim gives it back, in snapshot, recommendation, why, top and map", func(ctx SpecContext) {
+	It("predicts what a real trim returns, in snapshot, recommendation, why, top and map", func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, profile(*namespace, recommend))).To(Succeed())
 		command := []string{"python3", "-c", freesAndTrims}
 		Expect(k8s.Create(ctx, workload(*namespace, pythonImage, "256Mi", command, annotated))).To(Succeed())
@@ -89,7 +89,7 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 			g.Expect(resident(s.Memory).Cmp(s.Memory.Resident)).To(BeZero(), "parts add up")
 		})
 
-		By("drawing a map of its pages for who asks")
+		By("drawing a map of its pages")
 		marked := pod.DeepCopy()
 		marked.Annotations = map[string]string{v1alpha1.MapAnnotation: "true"}
 		Expect(k8s.Patch(ctx, marked, client.MergeFrom(pod))).To(Succeed())
@@ -102,7 +102,7 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		Expect(verb("map", "--pages")).To(And(ContainSubstring("Pages:"), ContainSubstring("glibc")))
 		Expect(verb("map", "-o", "html")).To(And(ContainSubstring("<svg"), ContainSubstring("glibc")))
 
-		By("saying so to who reads")
+		By("reporting it in the commands")
 		Expect(verb("why")).To(And(
 			ContainSubstring("Runtime    Python 3.11"), ContainSubstring(trim+": "), ContainSubstring("malloc_trim(0)"),
 		))
@@ -128,7 +128,7 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 
 	// The kernel of the lab's second node has no CONFIG_MEMCG_V1, as those of some distributions: a JDK without
 	// JDK-8349988 does not see its limit there.
-	It("tells a JVM that does not see its limit, and new pods get -XX:MaxRAM", func(ctx SpecContext) {
+	It("detects a JVM that does not see its limit, and new pods get -XX:MaxRAM", func(ctx SpecContext) {
 		if os.Getenv("E2E_NODE") == "" {
 			Skip("needs a node without CONFIG_MEMCG_V1: make test-agent NODE=cgroup2")
 		}
@@ -170,7 +170,7 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		})
 	}, NodeTimeout(4*later))
 
-	It("is set against what was declared", func(ctx SpecContext) {
+	It("is compared with the declared runtime", func(ctx SpecContext) {
 		spec := recommend
 		spec.Runtime = v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}
 		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
@@ -189,7 +189,7 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		Expect(plugin(ctx, "explain", "deploy/web", "-n", *namespace)).To(ContainSubstring("but replicas run NodeJS 20."))
 	}, NodeTimeout(2*later))
 
-	It("becomes profiles that a scan writes, and that the next pods start with when told to", func(ctx SpecContext) {
+	It("becomes profiles that a scan writes, which new pods start with once they are applied", func(ctx SpecContext) {
 		d := workload(*namespace, jdkImage, "256Mi", []string{"sh", "-c", idleJava}, nil)
 		Expect(k8s.Create(ctx, d)).To(Succeed())
 		pod := runningPod(ctx, *namespace)
@@ -263,7 +263,7 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		killAgents(ctx)
 		done(comeAndGo)
 
-		By("looking at what is left")
+		By("checking what remains")
 		Eventually(func(g Gomega) { // each death once, whoever was dead himself meanwhile
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())

@@ -145,7 +145,7 @@ var _ = Describe("an OOM kill", func() {
 		}
 	}
 
-	It("is counted, told on pod and workload, answered with a number, and new pods get it", func(ctx SpecContext) {
+	It("is counted, reported on pod and workload, answered with a size, and new pods get it", func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, profile(*namespace, node(v1alpha1.SizingOnCreate)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, nodeImage, "96Mi", nil, diesTimes(1)))).To(Succeed())
@@ -184,7 +184,7 @@ var _ = Describe("an OOM kill", func() {
 	}, SpecTimeout(later*2))
 
 	// Only where children die alone: on cgroup v1, as in the lab, or with the kubelet's singleProcessOOMKill.
-	It("of a child is seen while the container lives, and its ordinary end afterwards is no kill", func(ctx SpecContext) {
+	It("of a child is counted while the container runs, and its later end is not a kill", func(ctx SpecContext) {
 		childrenAreCounted(ctx, *namespace, annotated)
 	}, SpecTimeout(later*3))
 
@@ -199,7 +199,7 @@ var _ = Describe("an OOM kill", func() {
 		// Of what came before memfit first looked, only the last kill of a pod is counted (docs/design/ledger.md).
 		Eventually(followed).WithContext(ctx).WithArguments(*namespace).Should(BeTrue())
 
-		By("killing every memfit pod every few seconds until the last container has died")
+		By("killing every memfit pod every few seconds until the last container was killed")
 		crashes := 0
 		for deadline := time.Now().Add(later); died(ctx, *namespace) < kills; crashes++ {
 			Expect(time.Now()).To(BeTemporally("<", deadline), "the containers do not die")

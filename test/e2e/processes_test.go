@@ -47,7 +47,7 @@ type worker struct {
 var _ = Describe("several processes in one container", func() {
 	namespace := inNamespace()
 
-	It("have heaps that fit together where the profile says how many, and die where it does not", func(ctx SpecContext) {
+	It("have heaps that fit together only where the profile has their number", func(ctx SpecContext) {
 		const limit = 512
 		p := profile(*namespace, v1alpha1.MemoryProfileSpec{
 			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"},
@@ -71,7 +71,7 @@ var _ = Describe("several processes in one container", func() {
 			GinkgoWriter.Println(rec.Status.RecentOOMKills[0].Summary)
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 
-		By("saying that there are two")
+		By("setting tuning.processes to 2")
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 		p.Spec.Tuning.Processes = new(int32(2))
 		Expect(k8s.Update(ctx, p)).To(Succeed())

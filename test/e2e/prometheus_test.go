@@ -146,8 +146,8 @@ func memfitOnThisMachine(ctx context.Context, args ...string) {
 var _ = Describe("history from a real Prometheus", Serial, func() {
 	namespace := inNamespace()
 
-	It("is there at the first sight of a workload that ran before memfit looked", func(ctx SpecContext) {
-		By("running a workload that nobody governs, and Prometheus")
+	It("is available at the first step of a workload that ran before memfit was installed", func(ctx SpecContext) {
+		By("running a workload without a profile, and Prometheus")
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "128Mi", nil, func(d *appsv1.Deployment) {
 			d.Spec.Template.Spec.Containers[0].Args = []string{"-hold", "60Mi"}
 		}))).To(Succeed())

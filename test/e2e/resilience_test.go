@@ -48,7 +48,7 @@ func scaleManager(ctx context.Context, replicas int32) {
 var _ = Describe("while memfit is down", Serial, func() {
 	namespace := inNamespace()
 
-	It("pods start as if it did not exist, and it says so when it is back", func(ctx SpecContext) {
+	It("pods start unchanged, and it reports them when it is back", func(ctx SpecContext) {
 		Expect(
 			k8s.Create(
 				ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}}),

@@ -143,7 +143,7 @@ var _ = Describe("sizing running pods", func() {
 				r.recommended.Sub(r.killed).Round(time.Millisecond), r.accepted.Sub(r.killed).Round(time.Millisecond),
 				r.effective.Sub(r.killed).Round(time.Millisecond)), ReportEntryVisibilityAlways)
 
-		By("waiting until it lives with what it was given")
+		By("waiting until it runs with the new limit")
 		var rec *v1alpha1.MemoryRecommendation
 		Eventually(func(g Gomega) {
 			var err error
@@ -165,7 +165,7 @@ var _ = Describe("sizing running pods", func() {
 		).WithTimeout(later).ShouldNot(BeEmpty())
 	}, SpecTimeout(later*3))
 
-	It("stops while memfit's own namespace says so, and goes on when it does not", Serial, func(ctx SpecContext) {
+	It("stops while memfit's own namespace is paused, and goes on afterwards", Serial, func(ctx SpecContext) {
 		pauseAll := func(ctx context.Context, on bool) {
 			value := `null`
 			if on {

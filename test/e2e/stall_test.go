@@ -58,7 +58,7 @@ var _ = Describe("a stall", func() {
 
 	// One spec for both, because a stall takes its time: two minutes in which a process starts, and one in which it is
 	// seen.
-	It("is told, answered in place and over, while a reader of big files beside it is left alone", func(ctx SpecContext) {
+	It("is reported, ended by a raise in place, and a reader of big files beside it is unchanged", func(ctx SpecContext) {
 		spec := sized(v1alpha1.SizingInPlace, v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNative})
 		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
@@ -103,7 +103,7 @@ var _ = Describe("a stall", func() {
 		Expect(now.UID).To(Equal(first.UID))
 		Expect(restarts(now)).To(BeZero())
 
-		By("seeing that the faults fall")
+		By("checking that the faults fall")
 		Eventually(func(g Gomega) {
 			rec = recommended(ctx, g, "web")
 			c := condition(rec.Status.Conditions, v1alpha1.ConditionMemoryStalled)

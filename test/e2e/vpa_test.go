@@ -295,7 +295,7 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 			ready := readyPods(ctx, *namespace, 1)
 			Expect(ready[0].UID).To(Equal(after.UID))
 
-			By("seeing that nobody changes it again")
+			By("checking that the pod is unchanged")
 			Consistently(func(g Gomega) {
 				live := pods(ctx, *namespace)
 				g.Expect(live).To(HaveLen(1))
@@ -313,7 +313,7 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 		Entry("when memfit's webhook comes first", SpecTimeout(later*3), "vpa-webhook-config", "Recreate"),
 	)
 
-	It("memfit says which settings are behind when VPA resizes the pod in place", func(ctx SpecContext) {
+	It("memfit reports outdated settings when VPA resizes the pod in place", func(ctx SpecContext) {
 		registered(ctx, "vpa-webhook-config", *namespace, ca)
 		v := vertical(*namespace, "InPlaceOrRecreate")
 		Expect(k8s.Create(ctx, v)).To(Succeed())
@@ -335,7 +335,7 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 			g.Expect(behind.Message).To(ContainSubstring("GOMEMLIMIT"))
 		}).WithContext(ctx).WithTimeout(soon).Should(Succeed())
 
-		By("taking VPA away: memfit had set nothing that VPA could have changed, so it goes on at once")
+		By("deleting the VPA: memfit had set nothing that VPA could have changed, so it continues immediately")
 		Expect(k8s.Delete(ctx, v)).To(Succeed())
 		Eventually(func(g Gomega) {
 			rec, err := recommendation(ctx, *namespace)
@@ -344,7 +344,7 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 		}).WithContext(ctx).WithTimeout(soon).Should(Succeed())
 	}, SpecTimeout(later*2))
 
-	It("is no conflict when VPA leaves memory alone, and ends when VPA does", func(ctx SpecContext) {
+	It("is not a conflict when VPA does not size memory, and ends when the VPA is deleted", func(ctx SpecContext) {
 		registered(ctx, "vpa-webhook-config", *namespace, ca)
 		v := vertical(*namespace, "Initial")
 		Expect(k8s.Create(ctx, v)).To(Succeed())
@@ -444,7 +444,7 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 			after, value := sizeOf(next, "app", "GOMEMLIMIT")
 			Expect([]string{after, value}).To(Equal([]string{size, goMemLimit}))
 
-			By("letting the program need more than its limit, after which memfit raises it and leaves the CPU")
+			By("exceeding the memory limit, which memfit raises without changing the CPU")
 			needs(ctx, next, "400Mi")
 			Eventually(func(g Gomega) {
 				live := pods(ctx, *namespace)
@@ -455,7 +455,7 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 			raised := both("250m/500m")
 			Expect(raised.UID).To(Equal(next.UID))
 
-			By("seeing that they have come to rest")
+			By("checking that sizes are stable")
 			Consistently(func(g Gomega) { // VPA's updater looks every 5 s
 				live := pods(ctx, *namespace)
 				g.Expect(live).To(HaveLen(1))

@@ -97,7 +97,7 @@ func keepsItsSize(ctx SpecContext, pod *corev1.Pod) bool {
 var _ = Describe("a pod with a size as a whole", func() {
 	namespace := inNamespace()
 
-	It("grows in place beyond it, and the pod stays", func(ctx SpecContext) {
+	It("grows in place beyond its size, and the pod keeps running", func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, asAWhole))).To(Succeed())
@@ -130,7 +130,7 @@ var _ = Describe("a pod with a size as a whole", func() {
 			ReportEntryVisibilityAlways)
 	}, SpecTimeout(later*4))
 
-	It("is given more where a container without a limit needs it", Label("evidence"), func(ctx SpecContext) {
+	It("is raised where a container without a limit needs it", Label("evidence"), func(ctx SpecContext) {
 		needsCompressed(ctx)
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingRecommend, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
@@ -165,7 +165,7 @@ var _ = Describe("a pod with a size as a whole", func() {
 		AddReportEntry("size", "the pod as a whole "+limit.String(), ReportEntryVisibilityAlways)
 	}, SpecTimeout(later*2))
 
-	It("is created with a size that goes with its containers", func(ctx SpecContext) {
+	It("is created with a size that matches its containers", func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingOnCreate, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, asAWhole))).To(Succeed())
