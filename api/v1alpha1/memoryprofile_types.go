@@ -726,7 +726,7 @@ type Coverage struct {
 	// skipped is the number in which every setting was left alone for a reason, for example because the user set it.
 	Skipped int32 `json:"skipped"`
 	// skippedReason is why, of one of them; absent in the status of profiles. Example: pod web-0: container app:
-	// GOMEMLIMIT left alone: the pod sets GOMEMLIMIT=1GiB itself.
+	// GOMEMLIMIT skipped: the pod sets GOMEMLIMIT=1GiB itself.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	SkippedReason string `json:"skippedReason,omitempty"`

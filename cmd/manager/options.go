@@ -183,10 +183,10 @@ func listed(text string) []string {
 func (o *options) validate() error {
 	var errs []error
 	if o.clientNames != "" && o.clientCA == "" {
-		errs = append(errs, errors.New("--client-names needs --client-ca: without it nobody shows a certificate"))
+		errs = append(errs, errors.New("--client-names needs --client-ca: without it no client presents a certificate"))
 	}
 	if o.certMode != certManager && o.certMode != selfManaged {
-		errs = append(errs, fmt.Errorf("--cert-mode=%s: say cert-manager or self-managed", o.certMode))
+		errs = append(errs, fmt.Errorf("--cert-mode=%s: must be cert-manager or self-managed", o.certMode))
 	}
 	if o.certMode == selfManaged && o.namespace == "" {
 		errs = append(
@@ -200,7 +200,7 @@ func (o *options) validate() error {
 		errs = append(
 			errs,
 			fmt.Errorf(
-				"--usage-interval=%s: the kubelet measures every 10s or so; say at least 1s, or 0 to turn usage off",
+				"--usage-interval=%s: must be at least 1s, or 0 to turn usage off; the kubelet measures every 10s or so",
 				o.usageInterval,
 			),
 		)
@@ -209,7 +209,7 @@ func (o *options) validate() error {
 		errs = append(
 			errs,
 			fmt.Errorf(
-				"--checkpoint-interval=%s: say at least 1s; every workload is written once per interval", o.checkpointInterval,
+				"--checkpoint-interval=%s: must be at least 1s; every workload is written once per interval", o.checkpointInterval,
 			),
 		)
 	}
@@ -224,12 +224,12 @@ func (o *options) readChangeBudget() error {
 	o.changeBudget.Bytes = memory.FromQuantity(q)
 	if b := o.changeBudget.Bytes; err != nil || q.Sign() != 0 && b < memory.MiB {
 		errs = append(errs, fmt.Errorf(
-			"--change-budget-bytes=%s: say an amount of at least 1Mi, for example 16Gi, or 0 for no bound", o.changeBudgetBytes,
+			"--change-budget-bytes=%s: must be at least 1Mi, for example 16Gi, or 0 for no bound", o.changeBudgetBytes,
 		))
 	}
 	if o.changeBudgetPods < 0 || o.changeBudgetPods > math.MaxInt32 {
 		errs = append(errs, fmt.Errorf(
-			"--change-budget-pods=%d: say how many pods, for example 20, or 0 for no bound", o.changeBudgetPods,
+			"--change-budget-pods=%d: must be a number of pods, for example 20, or 0 for no bound", o.changeBudgetPods,
 		))
 		return errors.Join(errs...)
 	}

@@ -124,12 +124,12 @@ func (s *sources) validate() []error {
 		errs = append(
 			errs,
 			fmt.Errorf(
-				"--prometheus-history=%s: memfit keeps 35 days (840h); say at most that, or 0 to read none", s.prometheusSpan,
+				"--prometheus-history=%s: must be at most 840h, the 35 days that memfit keeps, or 0 to read none", s.prometheusSpan,
 			),
 		)
 	}
 	if s.prometheusStep < 15*time.Second || s.prometheusStep > time.Hour {
-		errs = append(errs, fmt.Errorf("--prometheus-step=%s: say 15s to 1h", s.prometheusStep))
+		errs = append(errs, fmt.Errorf("--prometheus-step=%s: must be 15s to 1h", s.prometheusStep))
 	}
 	if s.rollbackQueries && s.prometheusURL == "" {
 		errs = append(errs, errors.New("--rollback-queries needs --prometheus-url"))
@@ -171,7 +171,7 @@ func (s *sources) queries() (prometheus.Queries, error) {
 		errs = append(
 			errs,
 			fmt.Errorf(
-				"--prometheus-query=%s=...: there is no such query; say one of %s", name,
+				"--prometheus-query=%s=...: unknown query; must be one of %s", name,
 				strings.Join(slices.Sorted(maps.Keys(known)), ", "),
 			),
 		)
@@ -205,7 +205,7 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 		if o.namespace == "" {
 			return nil, errors.New("--usage-service-account needs POD_NAMESPACE in the environment: the ServiceAccount is in " +
 				"memfit's own namespace. " +
-				"Outside of a cluster, say --usage-service-account= to show kubelets your own identity")
+				"Outside of a cluster, set --usage-service-account= to show kubelets your own identity")
 		}
 		t, err := requestTokens(mgr.GetConfig(), mgr.GetHTTPClient(), o.namespace, o.usageAccount)
 		if err != nil {

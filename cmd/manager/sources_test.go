@@ -45,7 +45,7 @@ func TestSourceOptions(t *testing.T) {
 			},
 		},
 		"a query nobody asks": {
-			args: []string{"--prometheus-query=Peak=x"}, want: "there is no such query; say one of LowDemand, LowRSS",
+			args: []string{"--prometheus-query=Peak=x"}, want: "unknown query; must be one of LowDemand, LowRSS",
 		},
 		"a query that is no template": {
 			args: []string{"--prometheus-url=http://p", "--prometheus-query=RSS={{.Nod}}"}, want: "RSS",

@@ -187,7 +187,7 @@ var _ = Describe("A recommendation that is applied", func() {
 				ContainSubstring("is rolled back from every pod, to 256Mi, because pod web-0 was OOM killed at it"),
 			),
 			HavePrefix("Warning Deployment/web")))
-		Expect(rec.Status.Containers[0].Summary).To(ContainSubstring("256Mi stands until"))
+		Expect(rec.Status.Containers[0].Summary).To(ContainSubstring("256Mi is kept until"))
 		Expect(rec.Status.Containers[0].Recommended.Limit.String()).To(Equal("256Mi"), "new pods get it, too")
 		f.livesFor(48 * time.Hour)
 		Expect([]string{f.limitOf(0), f.limitOf(1), f.limitOf(2)}).To(HaveEach("256Mi"))

@@ -94,7 +94,7 @@ var _ = Describe("What is alive in a heap without a cap", func() {
 		Expect(rec.Status.Coverage).To(HaveField("Skipped", BeEquivalentTo(1)))
 		Expect(rec.Status.Coverage).To(HaveField("Missed", BeEquivalentTo(0)), "a new pod gets nothing else")
 		Expect(rec.Status.Containers[0].Advice).To(
-			ContainElement(And(HavePrefix("--max-old-space-size left alone: "), ContainSubstring("raise the limit to"))),
+			ContainElement(And(HavePrefix("--max-old-space-size skipped: "), ContainSubstring("raise the limit to"))),
 		)
 	})
 

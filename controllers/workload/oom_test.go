@@ -223,7 +223,7 @@ var _ = Describe("An OOM kill", func() {
 		}
 		Expect(w.reconciled(w.alone("plain")).Status.RecentOOMKills[0].Kind).To(Equal("HeapAbort"))
 		Expect(w.reconciled(w.alone("own-cap")).Status.Containers[0].Advice).To(
-			ContainElement(ContainSubstring("the command line says --max-old-space-size=99: raise the heap cap there")),
+			ContainElement(ContainSubstring("the command line has --max-old-space-size=99: raise the heap cap there")),
 		)
 		Expect(w.reconciled(w.alone("script")).Status.RecentOOMKills[0].Kind).To(
 			Equal("Suspected"), "what a script starts in the end is not certain",

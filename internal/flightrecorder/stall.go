@@ -157,7 +157,7 @@ func (s *Stall) Summary() string {
 			where += " of " + limit.String()
 		}
 	}
-	text := fmt.Sprintf("stands still at %s without being killed: %s of it is anonymous memory, and %d "+
+	text := fmt.Sprintf("stalls at %s without being killed: %s of it is anonymous memory, and %d "+
 		"times a second a page of its program or files is read back from disk", where, s.Anon, s.FaultsPerSec)
 	if s.StalledPercent > 0 {
 		text += fmt.Sprintf("; no task of it could go on for %d %% of the time", s.StalledPercent)

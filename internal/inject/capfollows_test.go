@@ -168,7 +168,7 @@ func TestCapSetBy(t *testing.T) {
 	}{
 		"flags": {
 			nodePod("4Gi", of("JVM", none), env("KAFKA_HEAP_OPTS", "-Xmx2g")),
-			"KAFKA_HEAP_OPTS says -Xmx2g: raise the heap cap there",
+			"KAFKA_HEAP_OPTS has -Xmx2g: raise the heap cap there",
 		},
 		"a size": {
 			nodePod("4Gi", of("JVM", percent), env("MAX_HEAP_SIZE", "2G")),

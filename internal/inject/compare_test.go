@@ -96,7 +96,7 @@ func TestCompare(t *testing.T) {
 			in: injected(
 				nodePod("512Mi", mode(""), corev1.EnvVar{Name: "NODE_OPTIONS", Value: "--max-old-space-size=300"}),
 			),
-			wantState: Skipped, wantWhy: "container app: --max-old-space-size left alone: NODE_OPTIONS says",
+			wantState: Skipped, wantWhy: "container app: --max-old-space-size skipped: NODE_OPTIONS has",
 		},
 		"the user decided, never seen": {
 			in: nodePod("128Mi", mode("")), wantState: Skipped, wantWhy: "128Mi is below 192Mi",

@@ -102,7 +102,7 @@ func (w *working) userHas(s setting) string {
 		return fmt.Sprintf("the pod sets %s=%s itself, and the user's value wins%s", s.knob.Env, short(v.Value), s.instead())
 	}
 	if w.assigned(s.knob.Env) {
-		return fmt.Sprintf("the command line sets %s itself, which replaces what the pod says", s.knob.Env)
+		return fmt.Sprintf("the command line sets %s itself, which replaces the value in the pod", s.knob.Env)
 	}
 	for _, sign := range s.knob.SkipIf {
 		if sign.UnlessDivided && s.divided || sign.UnlessSince.Known() && s.version.AtLeast(sign.UnlessSince) {
@@ -149,7 +149,7 @@ func (w *working) sign(s setting, sign runtimes.Sign) string {
 	return where + ", and the user's value wins" + s.instead()
 }
 
-// shows returns where a sign is: "JAVA_OPTS says -Xmx700m"; empty when nowhere.
+// shows returns where a sign is: "JAVA_OPTS has -Xmx700m"; empty when nowhere.
 func (w *working) shows(s setting, sign runtimes.Sign) string {
 	switch sign.In {
 	case runtimes.AsVariable:
@@ -173,7 +173,7 @@ func (w *working) shows(s setting, sign runtimes.Sign) string {
 				text = withoutFlag(text, s.knob.Name)
 			}
 			if i := strings.Index(text, s.fold(sign.Text)); i >= 0 {
-				return fmt.Sprintf("%s says %s", src.title, short(wordAt(src.text, i)))
+				return fmt.Sprintf("%s has %s", src.title, short(wordAt(src.text, i)))
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // ownersCap is what the pod shows of its owner's decision about the heap cap.
 type ownersCap struct {
-	// by is where the decision was found: "KAFKA_HEAP_OPTS says -Xmx2g". Empty: the pod shows none.
+	// by is where the decision was found: "KAFKA_HEAP_OPTS has -Xmx2g". Empty: the pod shows none.
 	by string
 	// fixed: the cap does not follow the limit, or nothing shows that it does.
 	fixed bool

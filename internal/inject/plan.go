@@ -144,7 +144,7 @@ type skip struct {
 	tight bool
 }
 
-func (s skip) text() string { return s.name + " left alone: " + s.why }
+func (s skip) text() string { return s.name + " skipped: " + s.why }
 
 // MakePlan decides what to set on in.Pod. It never panics and changes nothing. A nil pod or profile gives an empty
 // plan, and so does a mirror pod, which the kubelet owns.
@@ -195,7 +195,7 @@ func MakePlan(in Input) Plan {
 		return Plan{
 			notes: []string{
 				fmt.Sprintf(
-					"nothing is set: the pod's annotations leave no room for %s, which says what was set", v1alpha1.InjectedAnnotation,
+					"nothing is set: the pod's annotations exceed 256 KiB with %s, which records what was set", v1alpha1.InjectedAnnotation,
 				),
 			},
 		}
@@ -260,7 +260,7 @@ func facts(in Input, t target, w *working, id identity, l limit) runtimes.Facts 
 	}
 	switch {
 	case spec.Libc == v1alpha1.LibcMusl:
-		f.NoGlibc = "the profile says musl, whose malloc has no such setting"
+		f.NoGlibc = "the profile sets musl, whose malloc has no such setting"
 	case in.Pod.Spec.OS != nil && in.Pod.Spec.OS.Name == corev1.Windows:
 		f.NoGlibc = "Windows has no glibc"
 	}

@@ -46,7 +46,7 @@ func (p Plan) Sets(container string) bool {
 	return c != nil && len(c.set) > 0
 }
 
-// Skipped is container -> what is skipped and why: "GOMEMLIMIT left alone: the pod sets GOMEMLIMIT=1GiB itself, ...".
+// Skipped is container -> what is skipped and why: "GOMEMLIMIT skipped: the pod sets GOMEMLIMIT=1GiB itself, ...".
 func (p Plan) Skipped() map[string][]string {
 	var out map[string][]string
 	for i := range p.containers {

@@ -109,7 +109,7 @@ func (r *Resolver) govern(
 	}
 	if n := match.Profile; n != nil && r.ownPod(pod) && !n.OnlyMeasures() {
 		match = profile.Match{Problem: profile.Excluded, Why: fmt.Sprintf(
-			"namespace %s is memfit's own, which it measures and never changes: a profile for it says tuning.mode: Disabled, "+
+			"namespace %s is memfit's own, which it measures and never changes: a profile for it must have tuning.mode: Disabled, "+
 				"sizing.mode: Recommend and drift.action: Report, for all containers", r.home,
 		)}
 	}
@@ -152,10 +152,10 @@ func (r *Resolver) pausedBy(ctx context.Context, owner owners.Owner, onNamespace
 // outOfReach says why memfit has nothing to say about a pod, whoever asks.
 func (r *Resolver) outOfReach(pod metav1.Object) string {
 	if r.excluded[pod.GetNamespace()] && !r.ownPod(pod) {
-		return "namespace " + pod.GetNamespace() + " is kept out of memfit's reach (--exclude-namespaces)"
+		return "namespace " + pod.GetNamespace() + " is excluded (--exclude-namespaces)"
 	}
 	if c := metav1.GetControllerOfNoCopy(pod); c != nil && c.Kind == "Node" {
-		return "a static pod is what a file on its node says: change that file"
+		return "static pods are not supported: change the file on the node"
 	}
 	return ""
 }

@@ -136,7 +136,7 @@ func ParseRuntime(text string) (v1alpha1.RuntimeSpec, error) {
 	name, version, hasVersion := strings.Cut(strings.TrimSpace(text), ":")
 	version = strings.TrimSpace(version)
 	if hasVersion && (len(version) > 32 || !versionPattern.MatchString(version)) {
-		return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s says %s, but %s is no version: write numbers and dots, "+
+		return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s is %s, but %s is not a version: write numbers and dots, "+
 			"for example %q",
 			v1alpha1.RuntimeAnnotation, quote.Name(text), quote.Name(version), "JVM:17.0.9")
 	}
@@ -145,7 +145,7 @@ func ParseRuntime(text string) (v1alpha1.RuntimeSpec, error) {
 			return v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeType(r.Name), Version: version}, nil
 		}
 	}
-	return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s says %s, which is no runtime memfit knows: write one of %s",
+	return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s is %s, which is not a runtime that memfit knows: write one of %s",
 		v1alpha1.RuntimeAnnotation, quote.Name(text), typeNames())
 }
 

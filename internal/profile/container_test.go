@@ -79,11 +79,11 @@ func TestContainerRuntime(t *testing.T) {
 		},
 		"an unknown runtime is reported, not taken": {
 			container: "proxy", annotations: says("Nodejs20"), want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"},
-			wantNote: `says "Nodejs20", which is no runtime memfit knows: write one of Auto, NodeJS, JVM`,
+			wantNote: `is "Nodejs20", which is not a runtime that memfit knows: write one of Auto, NodeJS, JVM`,
 		},
 		"a bad version is reported, not taken": {
 			container: "proxy", annotations: says("JVM:latest"), want: v1alpha1.RuntimeSpec{Type: "Auto", Libc: "Auto"},
-			wantNote: `"latest" is no version`,
+			wantNote: `"latest" is not a version`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -229,15 +229,15 @@ func noPodsMessage(in Input) string {
 }
 
 func injectionCondition(in Input, cov v1alpha1.Coverage) metav1.Condition {
-	mode, says := in.Profile.Spec.Tuning.Mode, "says"
+	mode, has := in.Profile.Spec.Tuning.Mode, "has"
 	if in.Profile.Declared().Tuning.Mode == "" {
-		says = "inherits"
+		has = "inherits"
 	}
 	switch {
 	case mode == v1alpha1.TuningDisabled || mode == v1alpha1.TuningDryRun:
 		return conditions.New(
 			v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonInjectionDisabled,
-			"The profile "+says+" tuning.mode: "+string(mode)+"; nothing is set on pods",
+			"The profile "+has+" tuning.mode: "+string(mode)+"; nothing is set on pods",
 		)
 	case cov.Governed == 0:
 		return conditions.New(
@@ -253,7 +253,7 @@ func injectionCondition(in Input, cov v1alpha1.Coverage) metav1.Condition {
 		text := format.OfPods(cov.Injected, cov.Governed) + " run with the profile's settings"
 		if cov.Skipped > 0 {
 			text += fmt.Sprintf(
-				"; in %d every setting is left alone for a reason, which the pod's %s annotation names", cov.Skipped,
+				"; in %d every setting is skipped for a reason that the pod's annotation %s has", cov.Skipped,
 				v1alpha1.InjectedAnnotation,
 			)
 		}

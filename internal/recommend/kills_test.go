@@ -103,9 +103,9 @@ func TestAHeapAbortNamesWhatSetsItsCap(t *testing.T) {
 	got := Evaluate(Input{
 		History: h, Kills: []memory.OOMKill{k}, Current: sizeOf(4*gib, 4*gib), Now: now.Add(time.Minute),
 		Policy: Policy{DecreaseNever: true},
-		Traits: Traits{Name: "Java", CapSetBy: "KAFKA_HEAP_OPTS says -Xmx2g: raise the heap cap there"},
+		Traits: Traits{Name: "Java", CapSetBy: "KAFKA_HEAP_OPTS has -Xmx2g: raise the heap cap there"},
 	})
-	want := "1 heap abort: KAFKA_HEAP_OPTS says -Xmx2g: raise the heap cap there; a higher limit alone does not help"
+	want := "1 heap abort: KAFKA_HEAP_OPTS has -Xmx2g: raise the heap cap there; a higher limit alone does not help"
 	if got.Size.Limit != 4*gib || !slices.Contains(got.Advice, want) {
 		t.Errorf("got %s, advice %q, want the limit kept and %q", got.Summary, got.Advice, want)
 	}

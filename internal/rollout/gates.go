@@ -221,7 +221,7 @@ func (d *decider) noEvidence(ch *change) Verdict {
 			format.InWords(r.Evidence.Window), format.InWords(period.Day.Duration()))
 	case lowers && r.Evidence.Estimated:
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence,
-			"demand was not exact for all of the last day, so that no limit is lowered; the reasons say what is missing"}
+			"demand was not exact for all of the last day, so that no limit is lowered; the reasons name what is missing"}
 	}
 	return Verdict{}
 }

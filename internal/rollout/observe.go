@@ -181,7 +181,7 @@ func (o *observation) foreign(st *Step, pod *Pod) {
 			now = append(now, fmt.Sprintf("%s has limit %s, request %s", called(name), c.Spec.Limit, c.Spec.Request))
 		}
 	}
-	who := "somebody"
+	who := "another writer"
 	if pod.Writer != "" {
 		who = "field manager " + pod.Writer
 	}

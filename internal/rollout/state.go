@@ -201,7 +201,7 @@ func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recomme
 	if have.Limit < rec.Size.Limit {
 		rec.Decision, rec.Urgent = recommend.Increase, true
 	}
-	why := fmt.Sprintf("a limit of %s was rolled back at %s, because %s: %s stands until %s", r.Tried.Limit,
+	why := fmt.Sprintf("a limit of %s was rolled back at %s, because %s: %s is kept until %s", r.Tried.Limit,
 		format.Time(r.At), r.Why,
 		r.Restored.Limit, format.Time(r.At.Add(RevertHold.Duration())))
 	rec.Reasons = append(slices.Clone(rec.Reasons[:min(len(rec.Reasons), 15)]), why)

@@ -113,14 +113,14 @@ var clusters = []Sign{cluster("pm2"), cluster("pm2-runtime"), cluster("pm2-docke
 func cluster(program string) Sign {
 	return Sign{
 		Text: program, In: InCommand, UnlessDivided: true,
-		Why: "which starts several processes, and each would get the whole heap: say how many with tuning.processes, or " +
+		Why: "which starts several processes, and each would get the whole heap: set their number with tuning.processes, or " +
 			"set the flag in its configuration",
 	}
 }
 
 // overridesWorkers is why a flag that V8 prefers to resourceLimits of worker threads is left out (nodejs/node#43991):
 // a worker with 64 MB had a heap of 112 MiB without the flag and 429 MiB with --max-old-space-size=381 (measured, 20).
-const overridesWorkers = "the profile says that worker threads have limits of their own (nodejs.workerThreads: " +
+const overridesWorkers = "the profile sets limits of their own for worker threads (nodejs.workerThreads: " +
 	"OwnLimits), and V8 prefers the flag to them (nodejs/node#43991)"
 
 func nodeOldSpace(f Facts) Verdict {

@@ -149,7 +149,7 @@ type Sign struct {
 	Text string
 	// In is where.
 	In Where
-	// Why ends the sentence "X left alone: PLACE says TEXT, ...". Empty: "and the user's value wins".
+	// Why ends the sentence "X skipped: PLACE has TEXT, ...". Empty: "and the user's value wins".
 	Why string
 	// UnlessDivided: the sign shows processes of unknown number, so it counts only where the profile does not set how
 	// many there are ([Facts.Processes]).

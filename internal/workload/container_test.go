@@ -27,7 +27,7 @@ func TestHeapAbortsOfALauncherRaiseNoLimit(t *testing.T) {
 	}{
 		"Cassandra":            {env: []string{"MAX_HEAP_SIZE", "400m"}, advice: "MAX_HEAP_SIZE=400m sets the heap cap"},
 		"ZooKeeper":            {env: []string{"ZOO_HEAP_SIZE", "400"}, advice: "ZOO_HEAP_SIZE=400 sets the heap cap"},
-		"Kafka":                {env: []string{"KAFKA_HEAP_OPTS", "-Xmx400m"}, advice: "KAFKA_HEAP_OPTS says -Xmx400m"},
+		"Kafka":                {env: []string{"KAFKA_HEAP_OPTS", "-Xmx400m"}, advice: "KAFKA_HEAP_OPTS has -Xmx400m"},
 		"Spark, a share asked": {[]string{"SPARK_EXECUTOR_MEMORY", "400m"}, share, "SPARK_EXECUTOR_MEMORY=400m sets"},
 		"nothing is known":     {advice: "raise -XX:MaxRAMPercentage or -Xmx (heapPercent in the profile)"},
 		"memfit's share":       {tuning: share},

@@ -102,7 +102,7 @@ func known(t *testing.T, c tree) {
 			"FollowsLimit": true, "MayFollow": false, "HeapPercent": 70.0, "Soft": false, "Overhead": float64(24 << 20),
 			"Reserve": 0.0, "Name": "Brook",
 		},
-		"skipped": []any{"--heap-bytes left alone: Brook before 2 does not read it"},
+		"skipped": []any{"--heap-bytes skipped: Brook before 2 does not read it"},
 		"advice": []any{
 			"Brook gives memory back at its checkpoints only: take one every hour",
 			"Brook before 2 does not read BROOK_OPTIONS: upgrade",

@@ -37,7 +37,7 @@ func TestAStallComesFirst(t *testing.T) {
 	}
 	var out bytes.Buffer
 	if err := s.Write(&out, listing.Options{}); err != nil ||
-		!strings.Contains(strings.Split(out.String(), "\n")[1], "stands still") {
+		!strings.Contains(strings.Split(out.String(), "\n")[1], "stalled") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }

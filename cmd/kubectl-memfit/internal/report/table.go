@@ -187,7 +187,7 @@ func shapes(r *Row) string {
 		texts = append(texts, text)
 	}
 	if r.Stalled {
-		return "stands still"
+		return "stalled"
 	}
 	// The reason of the condition is mostly the shape, which comes with more.
 	if r.Drifts() && !slices.ContainsFunc(r.Containers, func(c Container) bool { return c.Shape == r.Drift.Reason }) {
