@@ -179,7 +179,7 @@ var _ = Describe("A pod whose recommended size cannot be had", func() {
 		set := b.workload(v1alpha1.SizingOnCreate)
 		b.eventually(set, "200Mi")
 		spec := expect.Exists(ctx, api, set.Namespace, "web", &v1alpha1.MemoryProfile{})
-		spec.Spec.Sizing.Limit = &v1alpha1.Bounds{Max: new(resource.MustParse("150Mi"))}
+		spec.Spec.Sizing.Limit = &v1alpha1.Bounds{Max: v1alpha1.NewMemoryQuantity(resource.MustParse("150Mi"))}
 		Expect(api.Update(ctx, spec)).To(Succeed())
 		b.eventually(set, "400Mi")
 	})

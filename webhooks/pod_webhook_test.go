@@ -184,11 +184,11 @@ var _ = Describe("A pod", func() {
 			profiled(build.Profile(
 				ns, "web", v1alpha1.RuntimeGo, build.Selecting("app", "web"), build.Sizing(v1alpha1.SizingOnCreate),
 				func(s *v1alpha1.MemoryProfileSpec) {
-					s.Sizing.Limit = &v1alpha1.Bounds{Min: new(resource.MustParse("2Gi"))}
+					s.Sizing.Limit = &v1alpha1.Bounds{Min: v1alpha1.NewMemoryQuantity(resource.MustParse("2Gi"))}
 				},
 			))
 			profiled(build.Profile(ns, "team", "", heap(60), func(s *v1alpha1.MemoryProfileSpec) {
-				s.Sizing.Limit = &v1alpha1.Bounds{Max: new(resource.MustParse("1Gi"))}
+				s.Sizing.Limit = &v1alpha1.Bounds{Max: v1alpha1.NewMemoryQuantity(resource.MustParse("1Gi"))}
 			}))
 			Expect(given(ns, "web")).To(HaveKeyWithValue("GOMEMLIMIT", "62914560"))
 		})

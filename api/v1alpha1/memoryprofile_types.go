@@ -4,7 +4,6 @@
 package v1alpha1
 
 import (
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -106,14 +105,9 @@ type TuningSpec struct {
 	// heapLimit is an absolute size for the managed heap instead of a share, at least 16Mi. NodeJS: the old space. Go:
 	// GOMEMLIMIT. JVM: refused, use heapPercent. Ignored, with the reason reported, when it does not fit below the limit.
 	// With processes it is the heap of each. Example: 256Mi.
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || isQuantity(string(self))",messageExpression="string(self) + ' is not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)'",message="not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)"
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('16Mi')) >= 0",message="heapLimit must be at least 16Mi: write it with a unit, for example 256Mi"
 	// +optional
-	HeapLimit *resource.Quantity `json:"heapLimit,omitempty"`
+	HeapLimit *MemoryQuantity `json:"heapLimit,omitempty"`
 
 	// processes is how many processes of the runtime share the container's limit, each with a heap of its own (1-256):
 	// workers of PM2 or node:cluster, Go's prefork, several JVMs. What is derived from the limit is then derived from
@@ -128,14 +122,9 @@ type TuningSpec struct {
 	// manager, a log shipper, a headless browser, a mapped file. It is taken off before shares and parts are. Where it
 	// is not below the limit, nothing is derived from that limit, and the creator of the pod gets a warning. Default:
 	// none. Example: 256Mi.
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || isQuantity(string(self))",messageExpression="string(self) + ' is not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)'",message="not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)"
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="reserve must be at least 1Mi: write it with a unit, for example 256Mi"
 	// +optional
-	Reserve *resource.Quantity `json:"reserve,omitempty"`
+	Reserve *MemoryQuantity `json:"reserve,omitempty"`
 
 	// arenaMax is MALLOC_ARENA_MAX, the number of glibc malloc arenas of each process (1-64). 0 leaves it alone. Default:
 	// 2 for Ruby, elsewhere only suggested: measured results go both ways. Example: 2.
@@ -146,14 +135,9 @@ type TuningSpec struct {
 
 	// trimThreshold is MALLOC_TRIM_THRESHOLD_ for glibc, 64Ki to 1Gi. It also freezes the dynamic mmap threshold.
 	// Default: not set. Example: 128Ki.
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || isQuantity(string(self))",messageExpression="string(self) + ' is not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)'",message="not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)"
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || (quantity(string(self)).compareTo(quantity('64Ki')) >= 0 && quantity(string(self)).compareTo(quantity('1Gi')) <= 0)",message="trimThreshold must be between 64Ki and 1Gi, for example 128Ki"
 	// +optional
-	TrimThreshold *resource.Quantity `json:"trimThreshold,omitempty"`
+	TrimThreshold *MemoryQuantity `json:"trimThreshold,omitempty"`
 
 	// trimInterval is how often a HotSpot JVM on glibc gives free native memory back to the kernel
 	// (-XX:TrimNativeHeapInterval), 1s to 1h; 0s turns it off. Default: 60s. Example: 30s.
@@ -241,15 +225,10 @@ type JVMTuning struct {
 type NodeJSTuning struct {
 	// semiSpace is --max-semi-space-size, 1Mi to 128Mi in whole MiB; needs runtime.version 18.13 or later, because older
 	// releases do not start with it. Default: not set (Node.js 24 and later quadrupled its own default). Example: 16Mi.
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || isQuantity(string(self))",messageExpression="string(self) + ' is not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)'",message="not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)"
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || (quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('128Mi')) <= 0)",message="semiSpace must be between 1Mi and 128Mi, for example 16Mi"
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || (quantity(string(self)).isInteger() && quantity(string(self)).asInteger() % 1048576 == 0)",message="semiSpace must be whole MiB, because Node.js takes no less: for example 16Mi"
 	// +optional
-	SemiSpace *resource.Quantity `json:"semiSpace,omitempty"`
+	SemiSpace *MemoryQuantity `json:"semiSpace,omitempty"`
 
 	// workerThreads is Inherit (default) or OwnLimits, for programs that start worker threads with resourceLimits. V8
 	// prefers --max-old-space-size and --max-semi-space-size in NODE_OPTIONS to those limits (nodejs/node#43991): a worker
@@ -337,25 +316,15 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || string(self.min).matches('[eE][-+]?[0-9]{3}') || string(self.max).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self.min)) || !isQuantity(string(self.max)) || quantity(string(self.min)).compareTo(quantity(string(self.max))) <= 0",message="min must not be above max: swap them or raise max"
 type Bounds struct {
 	// min is the smallest size memfit recommends, at least 1Mi. Default: 16Mi. Example: 64Mi.
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || isQuantity(string(self))",messageExpression="string(self) + ' is not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)'",message="not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)"
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="min is below 1Mi: write it with a unit, for example 64Mi"
 	// +optional
-	Min *resource.Quantity `json:"min,omitempty"`
+	Min *MemoryQuantity `json:"min,omitempty"`
 	// max is the largest size memfit recommends, at least 1Mi; it also stops growth after OOM kills. Default: none, but
 	// without limit.max a limit grows to at most half of the largest node's allocatable memory (8Gi where no node is
 	// known). Example: 4Gi.
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || isQuantity(string(self))",messageExpression="string(self) + ' is not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)'",message="not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)"
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="max is below 1Mi: write it with a unit, for example 4Gi"
 	// +optional
-	Max *resource.Quantity `json:"max,omitempty"`
+	Max *MemoryQuantity `json:"max,omitempty"`
 }
 
 // SizingSpec configures requests and limits.
@@ -432,14 +401,9 @@ type OOMSpec struct {
 	FactorPercent *int32 `json:"factorPercent,omitempty"`
 
 	// minIncrease is the smallest step, whatever the factor gives, at least 1Mi. Default: 64Mi. Example: 128Mi.
-	// +kubebuilder:validation:Schemaless
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:XValidation:rule="!string(self).matches('[eE][-+]?[0-9]{3}')",message="an exponent has at most two digits: write it with a unit, for example 512Mi"
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || isQuantity(string(self))",messageExpression="string(self) + ' is not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)'",message="not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)"
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="minIncrease is below 1Mi: write it with a unit, for example 64Mi"
 	// +optional
-	MinIncrease *resource.Quantity `json:"minIncrease,omitempty"`
+	MinIncrease *MemoryQuantity `json:"minIncrease,omitempty"`
 }
 
 // MaintenanceWindow is a time that comes again and again.

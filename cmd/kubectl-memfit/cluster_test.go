@@ -384,7 +384,7 @@ func TestCluster(t *testing.T) {
 		}
 		before := profile.DeepCopy()
 		most := resource.MustParse("200Mi")
-		profile.Spec.Sizing.Limit = &v1alpha1.Bounds{Max: &most}
+		profile.Spec.Sizing.Limit = &v1alpha1.Bounds{Max: v1alpha1.NewMemoryQuantity(most)}
 		if err := c.client.Patch(t.Context(), &profile, client.MergeFrom(before)); err != nil {
 			t.Fatal(err)
 		}

@@ -159,7 +159,7 @@ var _ = Describe("An alarm of an agent", func() {
 		})
 		It("beyond limit.max", func() {
 			w := newWorld(func(spec *v1alpha1.MemoryProfileSpec) {
-				spec.Sizing.Limit = &v1alpha1.Bounds{Max: new(resource.MustParse("260Mi"))}
+				spec.Sizing.Limit = &v1alpha1.Bounds{Max: v1alpha1.NewMemoryQuantity(resource.MustParse("260Mi"))}
 			})
 			w.refuses(1, lending.LimitMax)
 		})

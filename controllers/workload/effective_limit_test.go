@@ -293,7 +293,7 @@ var _ = Describe("Two reasons to evict", func() {
 		least := resource.MustParse("400Mi")
 		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative, restarting,
 			inPlace(orEvict, func(s *v1alpha1.SizingSpec) {
-				s.Limit = &v1alpha1.Bounds{Min: &least} // and all of them are to have more
+				s.Limit = &v1alpha1.Bounds{Min: v1alpha1.NewMemoryQuantity(least)} // and all of them are to have more
 			})))
 		for range 4 {
 			f.passes(15 * time.Second)

@@ -65,7 +65,9 @@ var _ = Describe("A number that was found", func() {
 			w.seen(pod)
 			return w.reconciled(w.alone("web")).Status.Containers[0]
 		}
-		below := bounded(func(s *v1alpha1.SizingSpec) { s.Limit = &v1alpha1.Bounds{Max: new(resource.MustParse("100Mi"))} })
+		below := bounded(func(s *v1alpha1.SizingSpec) {
+			s.Limit = &v1alpha1.Bounds{Max: v1alpha1.NewMemoryQuantity(resource.MustParse("100Mi"))}
+		})
 		Expect(below.Decision).To(Equal("Hold"), "nothing was measured yet")
 		Expect(
 			[]string{below.Recommended.Limit.String(), below.Recommended.Request.String()},

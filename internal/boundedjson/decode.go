@@ -201,7 +201,7 @@ func shapeOfType(t reflect.Type, shapes map[reflect.Type]*shape) *shape {
 	s := &shape{size: int(t.Size())}
 	shapes[t] = s
 	switch {
-	case t == reflect.TypeFor[resource.Quantity]():
+	case holdsQuantity(t):
 		s.quantity = true
 	case reflect.PointerTo(t).Implements(unmarshaler): // reads a text of its own, which has no quantities
 	case t.Kind() == reflect.Pointer:
@@ -220,6 +220,13 @@ func shapeOfType(t reflect.Type, shapes map[reflect.Type]*shape) *shape {
 		s.add(t, shapes)
 	}
 	return s
+}
+
+// holdsQuantity reports whether t is a quantity, or a type of an API that has one and its text.
+func holdsQuantity(t reflect.Type) bool {
+	quantity := reflect.TypeFor[resource.Quantity]()
+	return t == quantity ||
+		t.Kind() == reflect.Struct && t.NumField() == 1 && t.Field(0).Anonymous && t.Field(0).Type == quantity
 }
 
 // add adds the fields of a struct. They are part of its size already, so only what they refer to costs more.

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 )
@@ -26,7 +25,7 @@ func TestCapFollows(t *testing.T) {
 	}
 	none, percent := v1alpha1.TuningSpec{}, v1alpha1.TuningSpec{HeapPercent: new(int32(60))}
 	off := v1alpha1.TuningSpec{Mode: v1alpha1.TuningDisabled}
-	literal := v1alpha1.TuningSpec{HeapLimit: new(resource.MustParse("256Mi"))}
+	literal := v1alpha1.TuningSpec{HeapLimit: quantity("256Mi")}
 	args := func(in Input, words ...string) Input {
 		in.Pod.Spec.Containers[0].Args = words
 		return in

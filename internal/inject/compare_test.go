@@ -137,7 +137,7 @@ func TestCompareKeepsTheSizeOfCreation(t *testing.T) {
 
 func TestGrowth(t *testing.T) {
 	percent := v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{HeapPercent: new(int32(60))}}
-	fixed := v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{HeapLimit: new(resource.MustParse("256Mi"))}}
+	fixed := v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{HeapLimit: quantity("256Mi")}}
 	atLimit := v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{Go: &v1alpha1.GoTuning{GC: "OnlyAtLimit"}}}
 	fromSecret := func(name string) corev1.EnvVar {
 		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: name}}}

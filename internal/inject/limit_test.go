@@ -15,10 +15,14 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
+func quantity(text string) *v1alpha1.MemoryQuantity {
+	return v1alpha1.NewMemoryQuantity(resource.MustParse(text))
+}
+
 func shared(processes int32, reserve string) v1alpha1.TuningSpec {
 	t := v1alpha1.TuningSpec{Processes: new(processes)}
 	if reserve != "" {
-		t.Reserve = new(resource.MustParse(reserve))
+		t.Reserve = quantity(reserve)
 	}
 	return t
 }
@@ -81,7 +85,7 @@ func TestPM2NeedsTheNumberOfItsProcesses(t *testing.T) {
 		sets   bool
 	}{
 		"not said": {v1alpha1.TuningSpec{}, false},
-		"reserved": {v1alpha1.TuningSpec{Reserve: new(resource.MustParse("64Mi"))}, false},
+		"reserved": {v1alpha1.TuningSpec{Reserve: quantity("64Mi")}, false},
 		"one":      {shared(1, ""), true},
 		"four":     {shared(4, ""), true},
 	} {

@@ -276,10 +276,10 @@ func ask(t v1alpha1.TuningSpec) runtimes.Ask {
 		a.HeapPercent = *t.HeapPercent
 	}
 	if t.HeapLimit != nil {
-		a.HeapLimit = memory.FromQuantity(*t.HeapLimit)
+		a.HeapLimit = memory.FromQuantity(t.HeapLimit.Quantity)
 	}
 	if t.TrimThreshold != nil {
-		a.TrimThreshold = memory.FromQuantity(*t.TrimThreshold)
+		a.TrimThreshold = memory.FromQuantity(t.TrimThreshold.Quantity)
 	}
 	if t.TrimInterval != nil {
 		a.TrimInterval = &t.TrimInterval.Duration
@@ -294,7 +294,7 @@ func ask(t v1alpha1.TuningSpec) runtimes.Ask {
 	if t.NodeJS != nil {
 		a.WorkersLimited = t.NodeJS.WorkerThreads == "OwnLimits"
 		if t.NodeJS.SemiSpace != nil {
-			a.SemiSpace = memory.FromQuantity(*t.NodeJS.SemiSpace)
+			a.SemiSpace = memory.FromQuantity(t.NodeJS.SemiSpace.Quantity)
 		}
 	}
 	if t.DotNet != nil {

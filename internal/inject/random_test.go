@@ -160,11 +160,11 @@ func (c chance) tuning() v1alpha1.TuningSpec {
 		}
 	}
 	maybe(func() { t.HeapPercent = new(pick(c, int32(-1), 10, 50, 75, 90, 100, 1000)) })
-	maybe(func() { t.HeapLimit = new(resource.MustParse(pick(c, "1", "100Mi", "256Mi", "4Gi"))) })
+	maybe(func() { t.HeapLimit = quantity(pick(c, "1", "100Mi", "256Mi", "4Gi")) })
 	maybe(func() { t.Processes = new(pick(c, int32(-1), 1, 2, 8, 1000)) })
-	maybe(func() { t.Reserve = new(resource.MustParse(pick(c, "1", "64Mi", "200Mi", "8Ei"))) })
+	maybe(func() { t.Reserve = quantity(pick(c, "1", "64Mi", "200Mi", "8Ei")) })
 	maybe(func() { t.ArenaMax = new(pick(c, int32(-1), 0, 1, 2, 64, 65)) })
-	maybe(func() { t.TrimThreshold = new(resource.MustParse(pick(c, "1", "128Ki", "2Gi"))) })
+	maybe(func() { t.TrimThreshold = quantity(pick(c, "1", "128Ki", "2Gi")) })
 	maybe(func() {
 		t.TrimInterval = &metav1.Duration{Duration: pick(c, -time.Second, 0, time.Millisecond, 30*time.Second, 48*time.Hour)}
 	})
@@ -183,7 +183,7 @@ func (c chance) tuning() v1alpha1.TuningSpec {
 		t.JVM = &v1alpha1.JVMTuning{G1PeriodicGCInterval: &metav1.Duration{Duration: pick(c, time.Nanosecond, time.Minute)}}
 	})
 	maybe(func() {
-		t.NodeJS = &v1alpha1.NodeJSTuning{SemiSpace: new(resource.MustParse(pick(c, "1", "16Mi", "1Gi")))}
+		t.NodeJS = &v1alpha1.NodeJSTuning{SemiSpace: quantity(pick(c, "1", "16Mi", "1Gi"))}
 	})
 	maybe(func() { t.DotNet = &v1alpha1.DotNetTuning{ConserveMemory: new(pick(c, int32(-1), 5, 10))} })
 	return t
@@ -303,7 +303,7 @@ func (c chance) input() Input {
 	in := Input{Pod: c.pod(), Profile: c.profile(), Sizes: c.sizes(), Observed: c.observed()}
 	in.Facts = c.facts(in.Pod)
 	if c.one(4) {
-		in.Profile.Spec.Sizing.Limit = &v1alpha1.Bounds{Max: new(resource.MustParse(pick(c, "100Mi", "400Mi")))}
+		in.Profile.Spec.Sizing.Limit = &v1alpha1.Bounds{Max: quantity(pick(c, "100Mi", "400Mi"))}
 	}
 	if c.one(4) {
 		in.Profile.Spec.Sizing.Decrease = v1alpha1.DecreaseNever

@@ -6,7 +6,6 @@ package profile
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -91,8 +90,8 @@ func heapLimitRefused(r v1alpha1.RuntimeSpec, t v1alpha1.TuningSpec) string {
 
 // reserveRefused says that no limit within the bounds would leave anything besides the reserve; empty: one does, or
 // nothing is reserved.
-func reserveRefused(reserve *resource.Quantity, limit *v1alpha1.Bounds) string {
-	if reserve == nil || limit == nil || limit.Max == nil || reserve.Cmp(*limit.Max) < 0 {
+func reserveRefused(reserve *v1alpha1.MemoryQuantity, limit *v1alpha1.Bounds) string {
+	if reserve == nil || limit == nil || limit.Max == nil || reserve.Cmp(limit.Max.Quantity) < 0 {
 		return ""
 	}
 	return fmt.Sprintf("reserve: %s is not below the largest limit of %s (limit.max), so that nothing would be left for "+

@@ -16,9 +16,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-func quantity(s string) *resource.Quantity {
-	q := resource.MustParse(s)
-	return &q
+func quantity(s string) *v1alpha1.MemoryQuantity {
+	return v1alpha1.NewMemoryQuantity(resource.MustParse(s))
 }
 
 func of(spec v1alpha1.MemoryProfileSpec) *Profile {

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
@@ -146,13 +144,13 @@ func (n *Profile) boundsClash(container string) []string {
 	var out []string
 	for _, pair := range []struct {
 		lowField, highField string
-		low, high           *resource.Quantity
+		low, high           *v1alpha1.MemoryQuantity
 	}{
 		{"limit.min", "limit.max", limit.Min, limit.Max},
 		{"request.min", "request.max", request.Min, request.Max},
 		{"request.min", "limit.max", request.Min, limit.Max},
 	} {
-		if pair.low == nil || pair.high == nil || pair.low.Cmp(*pair.high) <= 0 {
+		if pair.low == nil || pair.high == nil || pair.low.Cmp(pair.high.Quantity) <= 0 {
 			continue
 		}
 		low, high := "sizing."+pair.lowField, "sizing."+pair.highField

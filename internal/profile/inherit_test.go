@@ -69,8 +69,8 @@ func sample(t *testing.T, of reflect.Type, n int) reflect.Value {
 	t.Helper()
 	v := reflect.New(of).Elem()
 	switch of {
-	case reflect.TypeFor[*resource.Quantity]():
-		return reflect.ValueOf(resource.NewQuantity(int64(n)<<20, resource.BinarySI))
+	case reflect.TypeFor[*v1alpha1.MemoryQuantity]():
+		return reflect.ValueOf(v1alpha1.NewMemoryQuantity(*resource.NewQuantity(int64(n)<<20, resource.BinarySI)))
 	case reflect.TypeFor[*metav1.Duration]():
 		return reflect.ValueOf(&metav1.Duration{Duration: time.Duration(n) * time.Minute})
 	case reflect.TypeFor[*intstr.IntOrString]():

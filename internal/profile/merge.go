@@ -25,11 +25,13 @@ func builtin() *v1alpha1.MemoryProfileSpec {
 		Sizing: v1alpha1.SizingSpec{
 			Mode: v1alpha1.SizingRecommend, RequestPolicy: v1alpha1.RequestPercentile, HeadroomPercent: new(int32(15)),
 			Posture:  v1alpha1.PostureBalanced,
-			Limit:    &v1alpha1.Bounds{Min: new(resource.MustParse("16Mi"))},
-			Request:  &v1alpha1.Bounds{Min: new(resource.MustParse("16Mi"))},
+			Limit:    &v1alpha1.Bounds{Min: v1alpha1.NewMemoryQuantity(resource.MustParse("16Mi"))},
+			Request:  &v1alpha1.Bounds{Min: v1alpha1.NewMemoryQuantity(resource.MustParse("16Mi"))},
 			Decrease: v1alpha1.DecreaseAllowed, Increase: v1alpha1.IncreaseAllowed,
 			Rescue: v1alpha1.RescueDisabled,
-			OOM:    &v1alpha1.OOMSpec{FactorPercent: new(int32(150)), MinIncrease: new(resource.MustParse("64Mi"))},
+			OOM: &v1alpha1.OOMSpec{
+				FactorPercent: new(int32(150)), MinIncrease: v1alpha1.NewMemoryQuantity(resource.MustParse("64Mi")),
+			},
 			Disruption: &v1alpha1.DisruptionSpec{
 				Cooldown:       &metav1.Duration{Duration: period.Hour.Duration()},
 				Watch:          &metav1.Duration{Duration: (10 * period.Minute).Duration()},
@@ -156,7 +158,8 @@ func fill(value, defaults reflect.Value) {
 
 // group tells a pointer to several fields of the API from one to a single value, as a quantity or a duration is.
 func group(t reflect.Type) bool {
-	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == reflect.TypeFor[v1alpha1.Bounds]().PkgPath()
+	return t.Kind() == reflect.Pointer && t.Elem().PkgPath() == reflect.TypeFor[v1alpha1.Bounds]().PkgPath() &&
+		t != reflect.TypeFor[*v1alpha1.MemoryQuantity]()
 }
 
 func orDefault[T ~string](value, fallback T) T {

@@ -36,7 +36,7 @@ func (c *Container) SizePolicy() recommend.Policy {
 			p.OOMFactorPercent = *o.FactorPercent
 		}
 		if o.MinIncrease != nil {
-			p.OOMMinIncrease = memory.FromQuantity(*o.MinIncrease)
+			p.OOMMinIncrease = memory.FromQuantity(o.MinIncrease.Quantity)
 		}
 	}
 	if d := s.Disruption; d != nil && d.MinChangePercent != nil {
@@ -96,10 +96,10 @@ func bytesOf(b *v1alpha1.Bounds, lowest, highest *memory.Bytes) {
 		return
 	}
 	if b.Min != nil {
-		*lowest = memory.FromQuantity(*b.Min)
+		*lowest = memory.FromQuantity(b.Min.Quantity)
 	}
 	if b.Max != nil {
-		*highest = memory.FromQuantity(*b.Max)
+		*highest = memory.FromQuantity(b.Max.Quantity)
 	}
 }
 

@@ -43,7 +43,7 @@ func profiles() map[string]v1alpha1.MemoryProfileSpec {
 		},
 		"ruby": {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeRuby}},
 		"article": {Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS}, Tuning: v1alpha1.TuningSpec{
-			HeapLimit: new(resource.MustParse("256Mi")), ArenaMax: new(int32(2)),
+			HeapLimit: v1alpha1.NewMemoryQuantity(resource.MustParse("256Mi")), ArenaMax: new(int32(2)),
 		}},
 		"auto": {Tuning: v1alpha1.TuningSpec{ArenaMax: new(int32(2))}},
 		"jvm40": {

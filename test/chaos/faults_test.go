@@ -349,7 +349,7 @@ func deleteNamespace(t *testing.T, w *world) {
 		if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: shop, Name: "web"}, &profile); err != nil {
 			return err
 		}
-		profile.Spec.Sizing.Limit.Max = new((128 * memory.MiB).Quantity())
+		profile.Spec.Sizing.Limit.Max = v1alpha1.NewMemoryQuantity((128 * memory.MiB).Quantity())
 		return w.client.Update(t.Context(), &profile)
 	})
 	w.tells(t, v1alpha1.ReasonWatching)

@@ -191,7 +191,7 @@ func (w *workload) deployment() *appsv1.Deployment {
 // profile lets memfit answer at once: what a cool-down holds back would only make each run longer.
 func (w *workload) profile() *v1alpha1.MemoryProfile {
 	return build.Profile(shop, w.name, w.runtime, build.Sizing(w.mode), func(s *v1alpha1.MemoryProfileSpec) {
-		s.Sizing.Limit = &v1alpha1.Bounds{Max: new(highestLimit.Quantity())}
+		s.Sizing.Limit = &v1alpha1.Bounds{Max: v1alpha1.NewMemoryQuantity(highestLimit.Quantity())}
 		s.Sizing.Disruption = &v1alpha1.DisruptionSpec{Watch: &metav1.Duration{Duration: 20 * time.Second}}
 	})
 }

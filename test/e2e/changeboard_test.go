@@ -67,8 +67,8 @@ var _ = Describe("sizing within what a change board allows", func() {
 			GinkgoHelper()
 			p := profile(namespace, v1alpha1.MemoryProfileSpec{})
 			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
-			least := resource.MustParse("96Mi")
-			p.Spec.Sizing.Mode, p.Spec.Sizing.Limit = v1alpha1.SizingInPlace, &v1alpha1.Bounds{Min: &least}
+			least := v1alpha1.NewMemoryQuantity(resource.MustParse("96Mi"))
+			p.Spec.Sizing.Mode, p.Spec.Sizing.Limit = v1alpha1.SizingInPlace, &v1alpha1.Bounds{Min: least}
 			Expect(k8s.Update(ctx, p)).To(Succeed())
 		}
 		for _, in := range []string{*namespace, *other} {

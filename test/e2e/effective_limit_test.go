@@ -161,7 +161,7 @@ var _ = Describe("sizing running pods that die", func() {
 
 	It("never disturbs more pods than maxUnavailable", Label("evidence"), func(ctx SpecContext) {
 		needsCompressed(ctx)
-		one, least := intstr.FromInt32(1), resource.MustParse("192Mi")
+		one, least := intstr.FromInt32(1), v1alpha1.NewMemoryQuantity(resource.MustParse("192Mi"))
 		spec := sized(v1alpha1.SizingRecommend, native)
 		spec.Drift.Action = v1alpha1.DriftRestart
 		spec.Tuning.ResizePolicy = v1alpha1.ResizeRestartContainer
@@ -180,7 +180,7 @@ var _ = Describe("sizing running pods that die", func() {
 		readyPods(ctx, *namespace, 4)
 
 		By("asking for more in every pod, which restarts each of them")
-		spec.Sizing.Mode, spec.Sizing.Limit = v1alpha1.SizingInPlaceOrEvict, &v1alpha1.Bounds{Min: &least}
+		spec.Sizing.Mode, spec.Sizing.Limit = v1alpha1.SizingInPlaceOrEvict, &v1alpha1.Bounds{Min: least}
 		p := profile(*namespace, spec)
 		Expect(k8s.Get(ctx, types.NamespacedName{Namespace: *namespace, Name: profileName}, p)).To(Succeed())
 		p.Spec = spec

@@ -88,7 +88,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 	jvm := func() v1alpha1.MemoryProfileSpec {
 		spec := sized(v1alpha1.SizingRecommend, v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: "17"})
 		percent, least := int32(75), resource.MustParse("200Mi")
-		spec.Sizing.Limit = &v1alpha1.Bounds{Min: &least}
+		spec.Sizing.Limit = &v1alpha1.Bounds{Min: v1alpha1.NewMemoryQuantity(least)}
 		spec.Tuning = v1alpha1.TuningSpec{HeapPercent: &percent, ResizePolicy: v1alpha1.ResizeNotRequired}
 		return spec
 	}

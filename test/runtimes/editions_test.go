@@ -81,7 +81,6 @@ func vars(pairs ...string) []corev1.EnvVar {
 	return out
 }
 
-func size(text string) *resource.Quantity {
-	q := resource.MustParse(text)
-	return &q
+func size(text string) *v1alpha1.MemoryQuantity {
+	return v1alpha1.NewMemoryQuantity(resource.MustParse(text))
 }

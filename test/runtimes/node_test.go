@@ -14,8 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
@@ -201,7 +199,7 @@ func workerTrials(t *testing.T, p *program, young int) []trial {
 		t.Fatalf("a worker that is limited to 64 MB has a heap of %q MiB, and the main thread %d: %v", alone["worker"], main,
 			err)
 	}
-	own := func(semiSpace *resource.Quantity) v1alpha1.TuningSpec {
+	own := func(semiSpace *v1alpha1.MemoryQuantity) v1alpha1.TuningSpec {
 		return v1alpha1.TuningSpec{
 			NodeJS: &v1alpha1.NodeJSTuning{WorkerThreads: "OwnLimits", SemiSpace: semiSpace}, HeapPercent: new(int32(60)),
 		}

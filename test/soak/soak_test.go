@@ -233,7 +233,7 @@ func (r *run) populate(t *testing.T, each int, second bool) (count int) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: strings.ToLower(string(runtime))},
 			}
 			p.Spec.Runtime.Type, p.Spec.Sizing.Mode, p.Spec.Tuning.Mode = runtime, h.mode, h.tuning
-			p.Spec.Sizing.Limit = &v1alpha1.Bounds{Max: new((256 * memory.MiB).Quantity())}
+			p.Spec.Sizing.Limit = &v1alpha1.Bounds{Max: v1alpha1.NewMemoryQuantity((256 * memory.MiB).Quantity())}
 			r.create(t, p)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -199,7 +198,8 @@ func validateSizes(at *field.Path, limit, request *v1alpha1.Bounds) field.ErrorL
 		errs = append(errs, validateAmount(at.Child("request", "min"), request.Min)...)
 		errs = append(errs, validateAmount(at.Child("request", "max"), request.Max)...)
 	}
-	if request != nil && request.Min != nil && limit != nil && limit.Max != nil && request.Min.Cmp(*limit.Max) > 0 {
+	if request != nil && request.Min != nil && limit != nil && limit.Max != nil &&
+		request.Min.Cmp(limit.Max.Quantity) > 0 {
 		errs = append(errs, field.Invalid(at.Child("request", "min"), request.Min.String(),
 			fmt.Sprintf(
 				"is above limit.max %s, and a request above its limit is refused by Kubernetes: lower request.min or raise "+
@@ -213,8 +213,8 @@ func validateSizes(at *field.Path, limit, request *v1alpha1.Bounds) field.ErrorL
 // smallest is the least memory anything runs in; below it, a unit is missing.
 const smallest = memory.MiB
 
-func validateAmount(at *field.Path, q *resource.Quantity) field.ErrorList {
-	if q == nil || q.IsZero() || memory.FromQuantity(*q) >= smallest {
+func validateAmount(at *field.Path, q *v1alpha1.MemoryQuantity) field.ErrorList {
+	if q == nil || q.IsZero() || memory.FromQuantity(q.Quantity) >= smallest {
 		return nil
 	}
 	return field.ErrorList{

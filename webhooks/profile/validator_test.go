@@ -105,10 +105,10 @@ func TestInheritance(t *testing.T) {
 	bounds := func(low, high string) v1alpha1.SizingSpec {
 		b := &v1alpha1.Bounds{}
 		if low != "" {
-			b.Min = new(resource.MustParse(low))
+			b.Min = v1alpha1.NewMemoryQuantity(resource.MustParse(low))
 		}
 		if high != "" {
-			b.Max = new(resource.MustParse(high))
+			b.Max = v1alpha1.NewMemoryQuantity(resource.MustParse(high))
 		}
 		return v1alpha1.SizingSpec{Limit: b}
 	}

@@ -100,10 +100,10 @@ func bounds(s *v1alpha1.SizingSpec) string {
 func between(b *v1alpha1.Bounds, highest string) string {
 	lowest := "16Mi"
 	if b != nil && b.Min != nil {
-		lowest = Amount(b.Min)
+		lowest = Amount(&b.Min.Quantity)
 	}
 	if b != nil && b.Max != nil {
-		highest = Amount(b.Max)
+		highest = Amount(&b.Max.Quantity)
 	}
 	return lowest + " to " + highest
 }

@@ -45,9 +45,9 @@ func recommendations(t *testing.T, file string) []v1alpha1.MemoryRecommendation 
 }
 
 func web() Profile {
-	limit := resource.MustParse("512Mi")
+	limit := v1alpha1.NewMemoryQuantity(resource.MustParse("512Mi"))
 	spec := &v1alpha1.MemoryProfileSpec{
-		Sizing: v1alpha1.SizingSpec{Limit: &v1alpha1.Bounds{Max: &limit}, Mode: v1alpha1.SizingRecommend},
+		Sizing: v1alpha1.SizingSpec{Limit: &v1alpha1.Bounds{Max: limit}, Mode: v1alpha1.SizingRecommend},
 	}
 	return Profile{
 		Profile: profile.Profile{
@@ -195,7 +195,9 @@ func TestExplain(t *testing.T) {
 // TestExplainNamesTheLayers: each value stands with the profile that says it, and what clashes stands above.
 func TestExplainNamesTheLayers(t *testing.T) {
 	bounds := func(low, high string) *v1alpha1.Bounds {
-		return &v1alpha1.Bounds{Min: new(resource.MustParse(low)), Max: new(resource.MustParse(high))}
+		return &v1alpha1.Bounds{
+			Min: v1alpha1.NewMemoryQuantity(resource.MustParse(low)), Max: v1alpha1.NewMemoryQuantity(resource.MustParse(high)),
+		}
 	}
 	giving := func(kind, namespace, name string, spec v1alpha1.MemoryProfileSpec) *profile.Profile {
 		spec.Role = v1alpha1.RoleDefaults
@@ -339,7 +341,7 @@ func TestBound(t *testing.T) {
 		return r
 	}
 	spec := v1alpha1.MemoryProfileSpec{
-		Sizing: v1alpha1.SizingSpec{Limit: &v1alpha1.Bounds{Max: new(resource.MustParse("128Mi"))}},
+		Sizing: v1alpha1.SizingSpec{Limit: &v1alpha1.Bounds{Max: v1alpha1.NewMemoryQuantity(resource.MustParse("128Mi"))}},
 	}
 	named := profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Spec: &spec,

@@ -30,9 +30,9 @@ func main() {
 		said["annotation"] = declared.Type
 	}
 
-	heapLimit := resource.MustParse("256Mi")
+	heapLimit := v1alpha1.NewMemoryQuantity(resource.MustParse("256Mi"))
 	asked := &v1alpha1.MemoryProfileSpec{
-		Runtime: v1alpha1.RuntimeSpec{Type: "Brook"}, Tuning: v1alpha1.TuningSpec{HeapLimit: &heapLimit},
+		Runtime: v1alpha1.RuntimeSpec{Type: "Brook"}, Tuning: v1alpha1.TuningSpec{HeapLimit: heapLimit},
 	}
 	said["refused"] = profile.Invalid(asked)
 
