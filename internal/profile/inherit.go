@@ -110,12 +110,12 @@ func (n *Profile) contradictions() []string {
 	for _, container := range places {
 		say(n.boundsClash(container)...)
 	}
-	s := &n.Spec.Sizing
+	s := n.policyFor(nil).sizing
 	if s.Increase == v1alpha1.IncreaseAfterKill && s.Decrease != v1alpha1.DecreaseNever {
 		say(fmt.Sprintf(
 			"sizing.increase: AfterKill (%s) needs sizing.decrease: Never, but it is %s (%s): a limit that memfit lowers would "+
 				"be raised again only after a kill; change one of them",
-			n.origin("", "sizing.increase"), orDefault(s.Decrease, v1alpha1.DecreaseAllowed), n.origin("", "sizing.decrease"),
+			n.origin("", "sizing.increase"), s.Decrease, n.origin("", "sizing.decrease"),
 		))
 	}
 	for _, text := range refused(n.Spec) {

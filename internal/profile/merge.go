@@ -162,13 +162,6 @@ func group(t reflect.Type) bool {
 		t != reflect.TypeFor[*v1alpha1.MemoryQuantity]()
 }
 
-func orDefault[T ~string](value, fallback T) T {
-	if value == "" {
-		return fallback
-	}
-	return value
-}
-
 func orPointer[T any](value, fallback *T) *T {
 	if value == nil {
 		return fallback

@@ -16,33 +16,23 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// SizePolicy is the owner's word about the size of the container in the terms of recommend.
+// SizePolicy returns how the container is sized, in the terms of recommend. The container has the defaults already.
 func (c *Container) SizePolicy() recommend.Policy {
 	s := &c.Sizing
-	p := recommend.DefaultPolicy()
-	p.RequestEqualsLimit = s.RequestPolicy == v1alpha1.RequestEqualsLimit
-	p.DecreaseNever = s.Decrease == v1alpha1.DecreaseNever
-	p.IncreaseAfterKill = s.Increase == v1alpha1.IncreaseAfterKill
-	if s.HeadroomPercent != nil {
-		p.HeadroomPercent = orNone(*s.HeadroomPercent)
+	return recommend.Policy{
+		RequestEqualsLimit: s.RequestPolicy == v1alpha1.RequestEqualsLimit,
+		HeadroomPercent:    *s.HeadroomPercent,
+		Posture:            recommend.Posture(s.Posture),
+		LimitMin:           bytesOf(s.Limit.Min),
+		LimitMax:           bytesOf(s.Limit.Max),
+		RequestMin:         bytesOf(s.Request.Min),
+		RequestMax:         bytesOf(s.Request.Max),
+		DecreaseNever:      s.Decrease == v1alpha1.DecreaseNever,
+		IncreaseAfterKill:  s.Increase == v1alpha1.IncreaseAfterKill,
+		OOMFactorPercent:   *s.OOM.FactorPercent,
+		OOMMinIncrease:     bytesOf(s.OOM.MinIncrease),
+		MinChangePercent:   *s.Disruption.MinChangePercent,
 	}
-	if s.Posture != "" {
-		p.Posture = recommend.Posture(s.Posture)
-	}
-	bytesOf(s.Limit, &p.LimitMin, &p.LimitMax)
-	bytesOf(s.Request, &p.RequestMin, &p.RequestMax)
-	if o := s.OOM; o != nil {
-		if o.FactorPercent != nil {
-			p.OOMFactorPercent = *o.FactorPercent
-		}
-		if o.MinIncrease != nil {
-			p.OOMMinIncrease = memory.FromQuantity(o.MinIncrease.Quantity)
-		}
-	}
-	if d := s.Disruption; d != nil && d.MinChangePercent != nil {
-		p.MinChangePercent = orNone(*d.MinChangePercent)
-	}
-	return p
 }
 
 // Rescues reports whether memfit may raise the limit of the running container before the kernel kills: sizing.rescue is
@@ -56,9 +46,6 @@ func (c *Container) Rescues() bool {
 // MaxUnavailable returns how many of a workload's replicas may be unavailable at the same time. A share is rounded
 // down, and at least 1, so that a small workload is changed one pod at a time.
 func MaxUnavailable(d *v1alpha1.DisruptionSpec, replicas int) int32 {
-	if d == nil || d.MaxUnavailable == nil {
-		return 1
-	}
 	most, err := intstr.GetScaledValueFromIntOrPercent(d.MaxUnavailable, replicas, false)
 	if err != nil { // the API server refuses it
 		return 1
@@ -83,24 +70,11 @@ func Windows(d *v1alpha1.DisruptionSpec) (maintenance.Windows, []string) {
 	return out, wrong
 }
 
-// orNone: recommend reads 0 as "the default" and -1 as none, because its zero value must work.
-func orNone(percent int32) int32 {
-	if percent == 0 {
-		return -1
+func bytesOf(q *v1alpha1.MemoryQuantity) memory.Bytes {
+	if q == nil {
+		return 0
 	}
-	return percent
-}
-
-func bytesOf(b *v1alpha1.Bounds, lowest, highest *memory.Bytes) {
-	if b == nil {
-		return
-	}
-	if b.Min != nil {
-		*lowest = memory.FromQuantity(b.Min.Quantity)
-	}
-	if b.Max != nil {
-		*highest = memory.FromQuantity(b.Max.Quantity)
-	}
+	return memory.FromQuantity(q.Quantity)
 }
 
 // SizeOf is a size of the API in the terms of recommend, and APISize the way back. What is not set is 0.

@@ -29,7 +29,6 @@ func (e *evaluation) headroomWords(need memory.Bytes) string {
 // has, or what its template asks for; with DecreaseNever nothing goes below it. What is 0 stays 0: no limit or request
 // was set there.
 func (p Policy) Bound(size, current memory.Size) (memory.Size, []string) {
-	p = p.withDefaults()
 	var why []string
 	if size.Limit > 0 {
 		size.Limit, why = p.boundLimit(size.Limit, current.Limit)

@@ -105,7 +105,7 @@ func TestBound(t *testing.T) {
 			policy: Policy{RequestMin: 64 * mib}, size: memory.Size{Limit: 256 * mib}, want: memory.Size{Limit: 256 * mib},
 		},
 		"below what the API defaults": {
-			size: memory.Size{Limit: mib, Request: mib}, want: memory.Size{Limit: 16 * mib, Request: 16 * mib},
+			policy: defaults, size: memory.Size{Limit: mib, Request: mib}, want: memory.Size{Limit: 16 * mib, Request: 16 * mib},
 			why: "limit.min 16Mi",
 		},
 	} {
@@ -148,6 +148,7 @@ func TestOutsideTheBounds(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			tc.policy.MinChangePercent = defaults.MinChangePercent
 			if got := Differs(have, tc.want, tc.policy); got != tc.differ {
 				t.Errorf("worth a change: %t, want %t", got, tc.differ)
 			}
@@ -160,14 +161,15 @@ func TestWhatIsOutsideTheBoundsIsNotKept(t *testing.T) {
 	h := history.New()
 	now := feed(h, 9*day, 240*mib, flat(200*mib))
 	have := memory.Size{Request: 215 * mib, Limit: 240 * mib}
-	if got := Evaluate(Input{History: h, Current: have, Now: now}); got.Decision != Keep || got.Size != have {
+	got := Evaluate(Input{Policy: defaults, History: h, Current: have, Now: now})
+	if got.Decision != Keep || got.Size != have {
 		t.Fatalf("got %s %v, want Keep %v", got.Decision, got.Size, have)
 	}
-	got := Evaluate(Input{History: h, Current: have, Now: now, Policy: Policy{LimitMax: 229 * mib}})
+	got = Evaluate(Input{History: h, Current: have, Now: now, Policy: limitMax(229 * mib)})
 	if got.Decision != Decrease || got.Size.Limit != 229*mib || !says(got, "limit.max 229Mi") {
 		t.Errorf("got %s %v, want Lower to 229Mi:\n%s", got.Decision, got.Size, strings.Join(got.Reasons, "\n"))
 	}
-	got = Evaluate(Input{History: h, Current: have, Now: now, Policy: Policy{RequestMax: 205 * mib}})
+	got = Evaluate(Input{History: h, Current: have, Now: now, Policy: with(func(p *Policy) { p.RequestMax = 205 * mib })})
 	if got.Decision != Decrease || got.Size != (memory.Size{Request: 205 * mib, Limit: 240 * mib}) {
 		t.Errorf("got %s %v, want the request lowered to 205Mi", got.Decision, got.Size)
 	}
@@ -179,7 +181,7 @@ func TestIncreaseAfterKill(t *testing.T) {
 	now := feed(h, 9*day, 240*mib, flat(235*mib))
 	in := Input{
 		History: h, Current: memory.Size{Request: 120 * mib, Limit: 240 * mib}, Now: now,
-		Policy: Policy{IncreaseAfterKill: true, DecreaseNever: true},
+		Policy: with(func(p *Policy) { p.IncreaseAfterKill, p.DecreaseNever = true, true }),
 	}
 	got := Evaluate(in)
 	if got.Size.Limit != 240*mib || !says(got, "limit stays at 240Mi although use asks for") {
@@ -220,12 +222,13 @@ func TestALimitIsNotLoweredBelowWhatVolumesMayHold(t *testing.T) {
 	now := feed(h, 26*time.Hour, 512*mib, flat(60*mib))
 	for limit, want := range map[memory.Bytes]memory.Bytes{512 * mib: 260 * mib, 240 * mib: 240 * mib, 0: 260 * mib} {
 		rec := Evaluate(Input{
-			History: h, Current: sizeOf(0, limit), Now: now, Policy: Policy{VolumesHold: 200 * mib},
+			History: h, Current: sizeOf(0, limit), Now: now, Policy: with(func(p *Policy) { p.VolumesHold = 200 * mib }),
 		})
 		if rec.Size.Limit != want || !says(rec, "memory-backed volumes may hold 200Mi") {
 			t.Errorf("limit %s becomes %s, want %s: %q", limit, rec.Size.Limit, want, rec.Reasons)
 		}
-		if low := Evaluate(Input{History: h, Current: sizeOf(0, limit), Now: now}); low.Size.Limit >= 200*mib {
+		low := Evaluate(Input{Policy: defaults, History: h, Current: sizeOf(0, limit), Now: now})
+		if low.Size.Limit >= 200*mib {
 			t.Errorf("without a volume the limit is %s, so this tests nothing", low.Size.Limit)
 		}
 	}

@@ -37,15 +37,15 @@ func TestYoungContainersGetRoomForBursts(t *testing.T) {
 		atLeast memory.Bytes
 		atMost  memory.Bytes
 	}{
-		"an hour":               {time.Hour, Policy{}, flat(30 * mib), 155 * mib, 165 * mib},
-		"two hours":             {2 * time.Hour, Policy{}, flat(30 * mib), 130 * mib, 140 * mib},
-		"two hours, frugal":     {2 * time.Hour, Policy{Posture: Frugal}, flat(30 * mib), 65 * mib, 75 * mib},
-		"eight hours, frugal":   {8 * time.Hour, Policy{Posture: Frugal}, flat(30 * mib), 38 * mib, 39 * mib},
-		"steady for half a day": {12 * time.Hour, Policy{}, flat(30 * mib), 70 * mib, 80 * mib},
-		"steady for two days":   {48 * time.Hour, Policy{}, flat(30 * mib), 38 * mib, 39 * mib},
-		"burst, half a day":     {12 * time.Hour, Policy{}, burst, 115 * mib, 130 * mib},
-		"burst, five days":      {5 * day, Policy{}, burst, 110 * mib, 116 * mib},
-		"large, two hours":      {2 * time.Hour, Policy{}, flat(400 * mib), 460 * mib, 460 * mib},
+		"an hour":               {time.Hour, defaults, flat(30 * mib), 155 * mib, 165 * mib},
+		"two hours":             {2 * time.Hour, defaults, flat(30 * mib), 130 * mib, 140 * mib},
+		"two hours, frugal":     {2 * time.Hour, posed(Frugal), flat(30 * mib), 65 * mib, 75 * mib},
+		"eight hours, frugal":   {8 * time.Hour, posed(Frugal), flat(30 * mib), 38 * mib, 39 * mib},
+		"steady for half a day": {12 * time.Hour, defaults, flat(30 * mib), 70 * mib, 80 * mib},
+		"steady for two days":   {48 * time.Hour, defaults, flat(30 * mib), 38 * mib, 39 * mib},
+		"burst, half a day":     {12 * time.Hour, defaults, burst, 115 * mib, 130 * mib},
+		"burst, five days":      {5 * day, defaults, burst, 110 * mib, 116 * mib},
+		"large, two hours":      {2 * time.Hour, defaults, flat(400 * mib), 460 * mib, 460 * mib},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := sizedAfter(c.span, gib, c.policy, c.use)
@@ -62,7 +62,7 @@ func TestTheHazardCurveFalls(t *testing.T) {
 	room := func(posture Posture, age time.Duration, use memory.Bytes) memory.Bytes {
 		h := history.New()
 		feed(h, age, gib, flat(use))
-		e := newEvaluation(Input{History: h, Policy: Policy{Posture: posture}, Now: start.Add(age)})
+		e := newEvaluation(Input{History: h, Policy: posed(posture), Now: start.Add(age)})
 		return e.tapered(e.burstRoom(), use)
 	}
 	if got := room(Balanced, time.Hour, 30*mib); got != 128*mib {
@@ -96,7 +96,7 @@ func hourly(span time.Duration, use func(time.Duration) memory.Bytes) (above []t
 		}
 		h.Add(sample("pod-0", start.Add(since), b), limit)
 		if since%time.Hour == 0 && since > 0 {
-			got := Evaluate(Input{History: h, Current: sizeOf(limit, limit), Now: start.Add(since)})
+			got := Evaluate(Input{Policy: defaults, History: h, Current: sizeOf(limit, limit), Now: start.Add(since)})
 			if got.Decision == Increase || got.Decision == Decrease {
 				limit = got.Size.Limit
 			}
@@ -135,14 +135,14 @@ func TestRoomForTheNextStepIsGivenBack(t *testing.T) {
 		}
 		return 130 * mib
 	}
-	got := sizedAfter(8*time.Hour, 140*mib, Policy{}, oneStep)
+	got := sizedAfter(8*time.Hour, 140*mib, defaults, oneStep)
 	if got.Size.Limit < 195*mib || !says(got, "record 130Mi", "for the next step") {
 		t.Errorf("an hour after a step of 70Mi: %s; want room for another:\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
-	if got := sizedAfter(30*time.Hour, 300*mib, Policy{}, oneStep); got.Size.Limit > 153*mib {
+	if got := sizedAfter(30*time.Hour, 300*mib, defaults, oneStep); got.Size.Limit > 153*mib {
 		t.Errorf("a day later: %s; want hardly more than the headroom:\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
-	if got := sizedAfter(10*time.Hour, 140*mib, Policy{Posture: Frugal}, oneStep); got.Size.Limit > 151*mib {
+	if got := sizedAfter(10*time.Hour, 140*mib, posed(Frugal), oneStep); got.Size.Limit > 151*mib {
 		t.Errorf("frugal, three hours after the step: %s", got.Summary)
 	}
 }
@@ -156,17 +156,17 @@ func TestALargeContainerIsNotRaisedForItsRecord(t *testing.T) {
 		}
 		return 1900 * mib
 	}
-	if got := sizedAfter(40*time.Hour, 2200*mib, Policy{}, settled); got.Decision != Keep || got.Size.Limit != 2200*mib {
+	if got := sizedAfter(40*time.Hour, 2200*mib, defaults, settled); got.Decision != Keep || got.Size.Limit != 2200*mib {
 		t.Errorf("a limit 10 %% above yesterday's record: %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
 }
 
 // A change below minChangePercent is not worth a disruption, until it is all that is left.
 func TestARaiseIsNotHeldBackUntilNothingIsLeft(t *testing.T) {
-	if got := sizedAfter(9*day, 430*mib, Policy{}, flat(400*mib)); got.Decision != Keep {
+	if got := sizedAfter(9*day, 430*mib, defaults, flat(400*mib)); got.Decision != Keep {
 		t.Errorf("30Mi of 60Mi headroom left: %s", got.Summary)
 	}
-	if got := sizedAfter(9*day, 430*mib, Policy{}, flat(412*mib)); got.Decision != Increase || got.Size.Limit < 473*mib ||
+	if got := sizedAfter(9*day, 430*mib, defaults, flat(412*mib)); got.Decision != Increase || got.Size.Limit < 473*mib ||
 		!says(got, "only 18Mi of the limit left") {
 		t.Errorf("18Mi of 62Mi headroom left: %s; want a raise that minChangePercent lets through", got.Summary)
 	}
@@ -176,10 +176,10 @@ func TestARaiseIsNotHeldBackUntilNothingIsLeft(t *testing.T) {
 		}
 		return 424 * mib
 	}
-	if got := sizedAfter(9*day, 446*mib, Policy{}, grewBy24); got.Decision != Increase {
+	if got := sizedAfter(9*day, 446*mib, defaults, grewBy24); got.Decision != Increase {
 		t.Errorf("22Mi of 63Mi headroom left, and 24Mi more in the last hour: %s", got.Summary)
 	}
-	if got := sizedAfter(9*day, 450*mib, Policy{}, grewBy24); got.Decision != Keep {
+	if got := sizedAfter(9*day, 450*mib, defaults, grewBy24); got.Decision != Keep {
 		t.Errorf("26Mi of 63Mi headroom left, and 24Mi more in the last hour: %s", got.Summary)
 	}
 }
@@ -191,10 +191,10 @@ func TestAStepDownIsBelievedAfterDays(t *testing.T) {
 		}
 		return 500 * mib
 	}
-	if got := sizedAfter(20*day+6*time.Hour, 3*gib, Policy{}, stepDown); got.Size.Limit < 2*gib {
+	if got := sizedAfter(20*day+6*time.Hour, 3*gib, defaults, stepDown); got.Size.Limit < 2*gib {
 		t.Errorf("hours after the step: %s; too soon", got.Summary)
 	}
-	if got := sizedAfter(26*day, 3*gib, Policy{}, stepDown); got.Size.Limit > 600*mib {
+	if got := sizedAfter(26*day, 3*gib, defaults, stepDown); got.Size.Limit > 600*mib {
 		t.Errorf("six days after the step: %s; want it to be believed", got.Summary)
 	}
 }
@@ -207,7 +207,7 @@ func TestAWeekendDoesNotLowerTheWeek(t *testing.T) {
 		}
 		return 300 * mib
 	}
-	if got := sizedAfter(4*7*day-time.Hour, gib, Policy{}, office); got.Size.Limit < 900*mib { // Sunday night
+	if got := sizedAfter(4*7*day-time.Hour, gib, defaults, office); got.Size.Limit < 900*mib { // Sunday night
 		t.Errorf("on Sunday night: %s, want Monday's 800Mi held:\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
 }
@@ -221,7 +221,7 @@ func TestPosturesAreOrdered(t *testing.T) {
 	}
 	var limits []memory.Bytes
 	for _, posture := range []Posture{Frugal, Balanced, Cautious} {
-		limits = append(limits, sizedAfter(30*day, 8*gib, Policy{Posture: posture}, rare).Size.Limit)
+		limits = append(limits, sizedAfter(30*day, 8*gib, posed(posture), rare).Size.Limit)
 	}
 	if limits[0] > limits[1] || limits[1] >= limits[2] || limits[2] < 6*gib {
 		t.Errorf("a rare burst to 6Gi ten days ago: limits %v; want Cautious to hold it and Balanced not", limits)

@@ -72,7 +72,6 @@ type evaluation struct {
 
 func newEvaluation(in Input) *evaluation {
 	e := &evaluation{Input: in}
-	e.Policy = in.Policy.withDefaults()
 	if e.model = DefaultModel(); in.Model != nil {
 		e.model = *in.Model
 	}
@@ -309,6 +308,6 @@ func Differs(have, want memory.Size, p Policy) bool {
 	if have != want && p.outside(have) {
 		return true
 	}
-	percent := p.withDefaults().MinChangePercent
+	percent := p.MinChangePercent
 	return !within(have.Limit, want.Limit, percent) || !within(have.Request, want.Request, percent)
 }

@@ -23,6 +23,25 @@ const (
 
 var start = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC) // a Monday
 
+// defaults is what an empty profile asks for (internal/profile).
+var defaults = Policy{
+	HeadroomPercent: 15, Posture: Balanced, LimitMin: 16 * mib, RequestMin: 16 * mib, OOMFactorPercent: 150,
+	OOMMinIncrease: 64 * mib, MinChangePercent: 10,
+}
+
+// with returns the defaults with something else in some fields.
+func with(edit func(p *Policy)) Policy {
+	p := defaults
+	edit(&p)
+	return p
+}
+
+func limitMax(limit memory.Bytes) Policy { return with(func(p *Policy) { p.LimitMax = limit }) }
+
+func posed(posture Posture) Policy { return with(func(p *Policy) { p.Posture = posture }) }
+
+var decreaseNever = with(func(p *Policy) { p.DecreaseNever = true })
+
 func sizeOf(request, limit memory.Bytes) memory.Size {
 	return memory.Size{Request: request, Limit: limit}
 }
@@ -92,7 +111,7 @@ func TestEvaluateHoldsUntilEvidenceSuffices(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := history.New()
 			now := c.feed(h)
-			got := Evaluate(Input{History: h, Current: sizeOf(256*mib, 512*mib), Now: now})
+			got := Evaluate(Input{Policy: defaults, History: h, Current: sizeOf(256*mib, 512*mib), Now: now})
 			if got.Decision != Hold || got.Size != (memory.Size{}) || got.Summary != c.want {
 				t.Errorf("got %s %+v %q, want Hold without a size: %q", got.Decision, got.Size, got.Summary, c.want)
 			}
@@ -113,22 +132,23 @@ func TestAHeapTooSmallForWhatIsAlive(t *testing.T) {
 			Ease: Ease{Limit: 131 * mib, Why: why},
 		})
 	}
-	got := evaluate(88*mib, 10*time.Minute, Policy{})
+	got := evaluate(88*mib, 10*time.Minute, defaults)
 	if got.Decision != Increase || got.Size.Limit != 131*mib || got.Confidence != memory.Low ||
 		!says(got, "131Mi: "+why) ||
 		!strings.HasPrefix(got.Summary, "Increase limit 88Mi to 131Mi, request 60Mi to 81Mi: "+why) {
 		t.Errorf("%+v", got)
 	}
-	if got = evaluate(88*mib, 10*time.Minute, Policy{LimitMax: 100 * mib}); got.Size.Limit != 100*mib {
+	if got = evaluate(88*mib, 10*time.Minute, limitMax(100*mib)); got.Size.Limit != 100*mib {
 		t.Errorf("limit.max 100Mi: %+v", got)
 	}
-	if got = evaluate(88*mib, 10*time.Minute, Policy{IncreaseAfterKill: true}); got.Size.Limit != 88*mib {
+	afterKill := with(func(p *Policy) { p.IncreaseAfterKill = true })
+	if got = evaluate(88*mib, 10*time.Minute, afterKill); got.Size.Limit != 88*mib {
 		t.Errorf("increase is AfterKill: %+v", got)
 	}
-	if got = evaluate(512*mib, 10*time.Minute, Policy{}); got.Size.Limit != 512*mib {
+	if got = evaluate(512*mib, 10*time.Minute, defaults); got.Size.Limit != 512*mib {
 		t.Errorf("a limit with room: %+v", got)
 	}
-	if got = evaluate(512*mib, 48*time.Hour, Policy{}); got.Decision != Decrease || got.Size.Limit != 131*mib {
+	if got = evaluate(512*mib, 48*time.Hour, defaults); got.Decision != Decrease || got.Size.Limit != 131*mib {
 		t.Errorf("a limit with room, after two days: %+v", got)
 	}
 }
@@ -137,7 +157,7 @@ func TestReasonsReadFromEvidenceToNumber(t *testing.T) {
 	h := history.New()
 	now := feed(h, 9*day, gib, flat(412*mib))
 	got := Evaluate(Input{
-		History: h, Policy: Policy{LimitMax: 448 * mib}, Current: sizeOf(gib, gib), Now: now,
+		History: h, Policy: limitMax(448 * mib), Current: sizeOf(gib, gib), Now: now,
 	})
 	want := []string{
 		"peak demand 412Mi over 9 days (1 replica, 3k samples)",
@@ -165,28 +185,33 @@ func TestBoundsAreNamedWhenTheyApply(t *testing.T) {
 		want   memory.Bytes
 		says   []string
 	}{
-		"limit.min": {Policy{LimitMin: gib}, memory.Size{}, gib, []string{"raised from 230Mi to limit.min 1Gi"}},
+		"limit.min": {
+			with(func(p *Policy) { p.LimitMin = gib }), memory.Size{}, gib, []string{"raised from 230Mi to limit.min 1Gi"},
+		},
 		"limit.max": {
-			Policy{LimitMax: 210 * mib}, memory.Size{}, 210 * mib, []string{"clamped from 230Mi to limit.max 210Mi"},
+			limitMax(210 * mib), memory.Size{}, 210 * mib, []string{"clamped from 230Mi to limit.max 210Mi"},
 		},
 		"decrease Never": {
-			Policy{DecreaseNever: true}, sizeOf(512*mib, 512*mib), 512 * mib, []string{"decrease is Never"},
+			decreaseNever, sizeOf(512*mib, 512*mib), 512 * mib, []string{"decrease is Never"},
 		},
 		"max beats Never": {
-			Policy{DecreaseNever: true, LimitMax: 400 * mib}, sizeOf(512*mib, 512*mib), 400 * mib, []string{"limit.max 400Mi"},
+			with(func(p *Policy) { p.DecreaseNever, p.LimitMax = true, 400*mib }), sizeOf(512*mib, 512*mib), 400 * mib,
+			[]string{"limit.max 400Mi"},
 		},
 		"minChange": {
-			Policy{}, sizeOf(213*mib, 240*mib), 240 * mib,
+			defaults, sizeOf(213*mib, 240*mib), 240 * mib,
 			[]string{"limit stays at 240Mi: 230Mi is less than minChangePercent 10 % away"},
 		},
-		"every change": {Policy{MinChangePercent: -1}, sizeOf(213*mib, 240*mib), 230 * mib, nil},
+		"every change": {with(func(p *Policy) { p.MinChangePercent = 0 }), sizeOf(213*mib, 240*mib), 230 * mib, nil},
 		"headroom 50": {
-			Policy{HeadroomPercent: 50}, memory.Size{}, 300 * mib, []string{"200Mi + 50 % headroom = 300Mi"},
+			with(func(p *Policy) { p.HeadroomPercent = 50 }), memory.Size{}, 300 * mib,
+			[]string{"200Mi + 50 % headroom = 300Mi"},
 		},
 		"no headroom": {
-			Policy{HeadroomPercent: -1}, memory.Size{}, 208 * mib, []string{"200Mi + 8Mi headroom = 208Mi"},
+			with(func(p *Policy) { p.HeadroomPercent = 0 }), memory.Size{}, 208 * mib,
+			[]string{"200Mi + 8Mi headroom = 208Mi"},
 		},
-		"nothing to change": {Policy{}, sizeOf(210*mib, 230*mib), 230 * mib, nil},
+		"nothing to change": {defaults, sizeOf(210*mib, 230*mib), 230 * mib, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := history.New()
@@ -204,7 +229,7 @@ func TestSmallContainersAreSizedByTheirNeed(t *testing.T) {
 	for need := 20 * mib; need <= 100*mib; need += 5 * mib {
 		h := history.New()
 		now := feed(h, 9*day, 512*mib, flat(need))
-		got := Evaluate(Input{History: h, Current: sizeOf(512*mib, 512*mib), Now: now})
+		got := Evaluate(Input{Policy: defaults, History: h, Current: sizeOf(512*mib, 512*mib), Now: now})
 		if most := need.Percent(115).Plus(8 * mib); got.Size.Limit < need || got.Size.Limit > most ||
 			got.Size.Limit%mib != 0 {
 			t.Errorf("need %s: limit %s, want whole MiB up to %s", need, got.Size.Limit, most)
@@ -223,11 +248,11 @@ func TestRequestFollowsUsualUseOrTheLimit(t *testing.T) {
 		policy Policy
 		want   memory.Bytes
 	}{
-		"usual use":   {Policy{}, 215 * mib},
-		"as limit":    {Policy{RequestEqualsLimit: true}, 920 * mib},
-		"never down":  {Policy{DecreaseNever: true}, 500 * mib},
-		"request.max": {Policy{RequestMax: 128 * mib}, 128 * mib},
-		"request.min": {Policy{RequestMin: 300 * mib}, 300 * mib},
+		"usual use":   {defaults, 215 * mib},
+		"as limit":    {with(func(p *Policy) { p.RequestEqualsLimit = true }), 920 * mib},
+		"never down":  {decreaseNever, 500 * mib},
+		"request.max": {with(func(p *Policy) { p.RequestMax = 128 * mib }), 128 * mib},
+		"request.min": {with(func(p *Policy) { p.RequestMin = 300 * mib }), 300 * mib},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := history.New()
@@ -243,7 +268,7 @@ func TestRequestFollowsUsualUseOrTheLimit(t *testing.T) {
 func TestARequestAloneMayChange(t *testing.T) {
 	h := history.New()
 	now := feed(h, 9*day, 240*mib, flat(200*mib))
-	got := Evaluate(Input{History: h, Current: memory.Size{Request: 64 * mib, Limit: 240 * mib}, Now: now})
+	got := Evaluate(Input{Policy: defaults, History: h, Current: sizeOf(64*mib, 240*mib), Now: now})
 	want := memory.Size{Request: 210 * mib, Limit: 240 * mib}
 	if got.Decision != Increase || got.Size.Limit != want.Limit ||
 		!within(want.Request, got.Size.Request, 5) {
@@ -260,7 +285,7 @@ func TestPageCacheIsNotDemand(t *testing.T) {
 		h.Add(s, 4*gib)
 		now = s.Time
 	}
-	got := Evaluate(Input{History: h, Current: sizeOf(4*gib, 4*gib), Now: now})
+	got := Evaluate(Input{Policy: defaults, History: h, Current: sizeOf(4*gib, 4*gib), Now: now})
 	if got.Size.Limit > 150*mib || !says(got, "peak working set 3Gi", "page cache") {
 		t.Errorf(
 			"limit %s, want at most 150Mi and the page cache named:\n%s", got.Size.Limit, strings.Join(got.Reasons, "\n"),
@@ -279,7 +304,7 @@ func TestSharedMemoryIsHeld(t *testing.T) {
 		h.Add(s.WithDemand(94*mib), 256*mib)
 		now = s.Time
 	}
-	got := Evaluate(Input{History: h, Current: sizeOf(256*mib, 256*mib), InUse: 94 * mib, Now: now})
+	got := Evaluate(Input{Policy: defaults, History: h, Current: sizeOf(256*mib, 256*mib), InUse: 94 * mib, Now: now})
 	if got.Decision != Decrease || got.Size.Limit < (94*mib).Percent(115) || got.Size.Request < 94*mib ||
 		got.Evidence.PeakDemand.MiB() != 94 || !says(got, "peak demand 94Mi") ||
 		!says(got, "peak RSS 21Mi", "shared memory") {
@@ -292,7 +317,8 @@ func TestALimitHoldsWhatMemoryBackedVolumesMayHold(t *testing.T) {
 	h := history.New()
 	now := feed(h, 9*day, gib, flat(50*mib))
 	for volumes, want := range map[memory.Bytes]memory.Bytes{0: 58 * mib, 100 * mib: 150 * mib, 4 * gib: gib} {
-		got := Evaluate(Input{History: h, Current: sizeOf(gib, gib), Policy: Policy{VolumesHold: volumes}, Now: now})
+		holds := with(func(p *Policy) { p.VolumesHold = volumes })
+		got := Evaluate(Input{Policy: holds, History: h, Current: sizeOf(gib, gib), Now: now})
 		if got.Size.Limit != want || volumes > 0 && !says(got, "sizeLimit", volumes.String()) {
 			t.Errorf("with %s of volumes the limit is %s, want %s:\n%s", volumes, got.Size.Limit, want,
 				strings.Join(got.Reasons, "\n"))
@@ -329,7 +355,7 @@ func TestAnEstimateLowersNothing(t *testing.T) {
 				h.Add(s, 256*mib)
 				now = s.Time
 			}
-			in := Input{History: h, Current: sizeOf(200*mib, 256*mib), InUse: 21 * mib, Now: now}
+			in := Input{Policy: defaults, History: h, Current: sizeOf(200*mib, 256*mib), InUse: 21 * mib, Now: now}
 			got := Evaluate(in)
 			if got.Decision != Keep || !says(got, "peak demand "+test.words) || !says(got, "limit stays at 256Mi", "estimate") {
 				t.Errorf("%s to %s, want Keep:\n%s", got.Decision, got.Size, strings.Join(got.Reasons, "\n"))
@@ -351,7 +377,9 @@ func TestARequestFollowsDemandWithoutALimit(t *testing.T) {
 	for name, span := range map[string]time.Duration{"10 minutes": 10 * time.Minute, "a day": day} {
 		h := history.New()
 		now := feed(h, span, 0, flat(56*mib))
-		got := Evaluate(Input{History: h, Current: sizeOf(16*mib, 0), InUse: 56 * mib, InUseSeen: now, Now: now})
+		got := Evaluate(Input{
+			Policy: defaults, History: h, Current: sizeOf(16*mib, 0), InUse: 56 * mib, InUseSeen: now, Now: now,
+		})
 		if got.Decision != Increase || !got.UseAboveRequest || got.Size.Request < 56*mib ||
 			span < time.Hour && got.Size.Limit != 0 {
 			t.Errorf("%s: %s %s, want a request of at least 56Mi at once", name, got.Decision, got.Size)
@@ -365,6 +393,7 @@ func TestEqualInputGivesEqualOutput(t *testing.T) {
 		h, 3*day, gib, func(since time.Duration) memory.Bytes { return 100*mib + memory.Bytes(since.Minutes())*10_000 },
 	)
 	in := Input{
+		Policy:  defaults,
 		History: h, Kills: []memory.OOMKill{kill(now.Add(-time.Minute), 256*mib)}, Current: sizeOf(256*mib, 256*mib),
 		Now: now,
 	}
@@ -387,7 +416,7 @@ func BenchmarkEvaluate100kContainers(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for i := range n {
-			in := Input{History: &histories[i%len(histories)], Current: sizeOf(256*mib, 512*mib), Now: now}
+			in := Input{Policy: defaults, History: &histories[i%len(histories)], Current: sizeOf(256*mib, 512*mib), Now: now}
 			if i%20 == 0 {
 				in.Kills = kills
 			}
@@ -402,7 +431,7 @@ func BenchmarkEvaluate100kContainers(b *testing.B) {
 func ExampleEvaluate() {
 	h := history.New()
 	now := feed(h, 9*day, gib, flat(412*mib))
-	r := Evaluate(Input{History: h, Current: memory.Size{Request: gib, Limit: gib}, Now: now})
+	r := Evaluate(Input{Policy: defaults, History: h, Current: memory.Size{Request: gib, Limit: gib}, Now: now})
 	fmt.Println(r.Summary)
 	for _, reason := range r.Reasons {
 		fmt.Println("-", reason)

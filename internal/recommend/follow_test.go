@@ -23,7 +23,7 @@ func rounds(
 			now = now.Add(20 * time.Minute)
 			h.Add(sample("pod-0", now, use(limit, step)), limit)
 		}
-		last = Evaluate(Input{History: h, Traits: traits, Current: sizeOf(limit, limit), Now: now})
+		last = Evaluate(Input{Policy: defaults, History: h, Traits: traits, Current: sizeOf(limit, limit), Now: now})
 		if last.Decision == Increase || last.Decision == Decrease {
 			limit = last.Size.Limit
 		}
@@ -96,6 +96,7 @@ func TestPeaksUnderTwoLimitsAreComparedAfterADay(t *testing.T) {
 	now := feed(h, 26*time.Hour, 256*mib, flat(158*mib))
 	evaluate := func() Recommendation {
 		return Evaluate(Input{
+			Policy:  defaults,
 			History: h, Traits: Traits{Name: "Go", FollowsLimit: true, HeapPercent: 90}, Current: sizeOf(64*mib, 128*mib),
 			Now: now,
 		})
@@ -118,6 +119,7 @@ func TestAKillRaisesARuntimeThatFollows(t *testing.T) {
 	h := history.New()
 	now := feed(h, 9*day, 512*mib, flat(480*mib))
 	got := Evaluate(Input{
+		Policy:  defaults,
 		History: h, Kills: []memory.OOMKill{kill(now, 512*mib)}, Traits: Traits{FollowsLimit: true, HeapPercent: 75},
 		Current: sizeOf(512*mib, 512*mib), Now: now.Add(time.Minute),
 	})
@@ -138,7 +140,10 @@ func TestNoRatchetInTheFirstHours(t *testing.T) {
 						h.Add(sample("pod-0", now, limit.Percent(share*int32(80+step*4)/100)), limit)
 					}
 					got := Evaluate(
-						Input{History: h, Traits: Traits{FollowsLimit: true, HeapPercent: heap}, Current: sizeOf(limit, limit), Now: now},
+						Input{
+							Policy: defaults, History: h, Traits: Traits{FollowsLimit: true, HeapPercent: heap},
+							Current: sizeOf(limit, limit), Now: now,
+						},
 					)
 					if got.Decision == Increase || got.Decision == Decrease {
 						limit = got.Size.Limit
@@ -200,7 +205,7 @@ func TestAHeapAbortOfUnknownCapRaisesNoLimit(t *testing.T) {
 	k := kill(now, gib)
 	k.Kind = memory.OOMHeapAbort
 	got := Evaluate(Input{
-		History: h, Kills: []memory.OOMKill{k}, Current: sizeOf(gib, gib), Now: now.Add(time.Minute),
+		Policy: defaults, History: h, Kills: []memory.OOMKill{k}, Current: sizeOf(gib, gib), Now: now.Add(time.Minute),
 		Traits: Traits{Name: "Java", MayFollow: true, HeapPercent: 25},
 	})
 	if got.Size.Limit > gib || !says(got, "1 heap abort not counted") {

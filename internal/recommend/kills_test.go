@@ -40,7 +40,7 @@ func TestTheNeedIsFoundInFewKills(t *testing.T) {
 		{64 * mib, 4 * gib, 7}, {256 * mib, 4 * gib, 5}, {64 * mib, 8 * gib, 8}, {20 * mib, 100 * mib, 2}, {gib, 2 * gib, 2},
 	} {
 		for _, between := range []time.Duration{10 * time.Second, 5 * time.Minute, 50 * time.Minute} {
-			kills, last := climb(c.first, c.need, between, Policy{})
+			kills, last := climb(c.first, c.need, between, defaults)
 			if len(kills) > c.want || last.Decision != Increase {
 				t.Errorf(
 					"%s to %s, a kill every %s: %d kills, then %s; want at most %d", c.first, c.need, between, len(kills),
@@ -54,7 +54,8 @@ func TestTheNeedIsFoundInFewKills(t *testing.T) {
 func TestAKillIsAnsweredAtOnce(t *testing.T) {
 	got := Evaluate(
 		Input{
-			Kills: []memory.OOMKill{kill(start, 256*mib)}, Current: sizeOf(128*mib, 256*mib), Now: start.Add(time.Second),
+			Policy: defaults,
+			Kills:  []memory.OOMKill{kill(start, 256*mib)}, Current: sizeOf(128*mib, 256*mib), Now: start.Add(time.Second),
 		},
 	)
 	// 256Mi x 150 % = 384Mi, and 128Mi for what a young container has not shown yet.
@@ -75,9 +76,12 @@ func TestOneReplicaAmongAHundredMovesTheNumber(t *testing.T) {
 			h.Add(sample("pod-"+string(rune('a'+pod/26))+string(rune('a'+pod%26)), now, 200*mib), 256*mib)
 		}
 	}
-	before := Evaluate(Input{History: h, Current: sizeOf(256*mib, 256*mib), Now: now})
+	before := Evaluate(Input{Policy: defaults, History: h, Current: sizeOf(256*mib, 256*mib), Now: now})
 	after := Evaluate(
-		Input{History: h, Kills: []memory.OOMKill{kill(now, 256*mib)}, Current: sizeOf(256*mib, 256*mib), Now: now},
+		Input{
+			Policy: defaults, History: h, Kills: []memory.OOMKill{kill(now, 256*mib)},
+			Current: sizeOf(256*mib, 256*mib), Now: now,
+		},
 	)
 	if after.Decision != Increase || after.Size.Limit < 384*mib || before.Decision == Increase {
 		t.Errorf("before %s, after one kill among 100: %s; want a raise to at least 384Mi", before.Summary, after.Summary)
@@ -85,6 +89,7 @@ func TestOneReplicaAmongAHundredMovesTheNumber(t *testing.T) {
 	// It still counts when the first hour is over: more than the limit it died at stays.
 	later := Evaluate(
 		Input{
+			Policy:  defaults,
 			History: h, Kills: []memory.OOMKill{kill(now.Add(-20*time.Hour), 256*mib)}, Current: sizeOf(512*mib, 512*mib),
 			Now: now,
 		},
@@ -102,7 +107,7 @@ func TestAHeapAbortNamesWhatSetsItsCap(t *testing.T) {
 	k.Kind = memory.OOMHeapAbort
 	got := Evaluate(Input{
 		History: h, Kills: []memory.OOMKill{k}, Current: sizeOf(4*gib, 4*gib), Now: now.Add(time.Minute),
-		Policy: Policy{DecreaseNever: true},
+		Policy: decreaseNever,
 		Traits: Traits{Name: "Java", CapSetBy: "KAFKA_HEAP_OPTS has -Xmx2g: raise the heap cap there"},
 	})
 	want := "1 heap abort: KAFKA_HEAP_OPTS has -Xmx2g: raise the heap cap there; a higher limit alone does not help"
@@ -140,7 +145,10 @@ func TestKillsThatALimitDoesNotHelp(t *testing.T) {
 			k := kill(now, 512*mib)
 			k.Kind, k.Peak = c.kind, c.peak
 			got := Evaluate(
-				Input{History: h, Kills: []memory.OOMKill{k}, Current: sizeOf(430*mib, 512*mib), Now: now.Add(time.Minute)},
+				Input{
+					Policy: defaults, History: h, Kills: []memory.OOMKill{k}, Current: sizeOf(430*mib, 512*mib),
+					Now: now.Add(time.Minute),
+				},
 			)
 			if raised := got.Decision == Increase; raised != (c.want == Increase) {
 				t.Errorf("got %s, want %s", got.Summary, c.want)
@@ -157,7 +165,7 @@ func TestKillsThatALimitDoesNotHelp(t *testing.T) {
 
 func TestALeakStopsWithAnAlarm(t *testing.T) {
 	t.Run("at limit.max", func(t *testing.T) {
-		kills, last := climb(64*mib, 1000*gib, 5*time.Minute, Policy{LimitMax: gib})
+		kills, last := climb(64*mib, 1000*gib, 5*time.Minute, limitMax(gib))
 		if last.Size.Limit != gib || last.Decision != Keep || last.Alarm == "" || !says(last, "ALARM", "limit.max 1Gi") {
 			t.Errorf("after %d kills: %s\n%s", len(kills), last.Summary, strings.Join(last.Reasons, "\n"))
 		}
@@ -173,7 +181,9 @@ func TestALeakStopsWithAnAlarm(t *testing.T) {
 				now = now.Add(5 * time.Minute)
 			}
 			kills = append(kills, kill(now, limit))
-			last = Evaluate(Input{History: h, Kills: kills, Current: sizeOf(limit, limit), Climbing: true, Now: now})
+			last = Evaluate(Input{
+				Policy: defaults, History: h, Kills: kills, Current: sizeOf(limit, limit), Climbing: true, Now: now,
+			})
 			if last.Decision == Increase {
 				limit = last.Size.Limit
 			}
@@ -196,21 +206,21 @@ func TestAMonthlyJobIsRemembered(t *testing.T) {
 	}
 	h := history.New()
 	now := feed(h, 30*day-time.Hour, 4*gib, job)
-	got := Evaluate(Input{History: h, Current: sizeOf(230*mib, 230*mib), Now: now})
+	got := Evaluate(Input{Policy: defaults, History: h, Current: sizeOf(230*mib, 230*mib), Now: now})
 	if got.Decision != Increase || got.Size.Limit < 2*gib || !says(got, "monthly job") {
 		t.Errorf("an hour before the second run: %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
 	h = history.New()
 	now = feed(h, 15*day, 4*gib, job)
 	if got := Evaluate(
-		Input{History: h, Policy: Policy{Posture: Frugal}, Current: sizeOf(3*gib, 3*gib), Now: now},
+		Input{History: h, Policy: posed(Frugal), Current: sizeOf(3*gib, 3*gib), Now: now},
 	); got.Size.Limit > gib {
 		t.Errorf("two weeks later, frugal: %s; want the job's size given back", got.Summary)
 	}
 	h = history.New()
 	now = feed(h, 20*day, 4*gib, job)
 	if got := Evaluate(
-		Input{History: h, Policy: Policy{Posture: Cautious}, Current: sizeOf(3*gib, 3*gib), Now: now},
+		Input{History: h, Policy: posed(Cautious), Current: sizeOf(3*gib, 3*gib), Now: now},
 	); got.Size.Limit < 2*gib {
 		t.Errorf("three weeks later, cautious: %s; want the job's size held", got.Summary)
 	}
@@ -220,7 +230,7 @@ func TestSizesNeverCollapseWhenDataStops(t *testing.T) {
 	h := history.New()
 	now := feed(h, 9*day, gib, flat(700*mib))
 	for gap := time.Duration(0); gap < 60*day; gap += 7 * time.Hour {
-		got := Evaluate(Input{History: h, Current: sizeOf(800*mib, 805*mib), Now: now.Add(gap)})
+		got := Evaluate(Input{Policy: defaults, History: h, Current: sizeOf(800*mib, 805*mib), Now: now.Add(gap)})
 		if got.Decision == Decrease || got.Size.Limit != 0 && got.Size.Limit < 700*mib {
 			t.Fatalf("%s without data: %s", gap, got.Summary)
 		}
@@ -230,7 +240,7 @@ func TestSizesNeverCollapseWhenDataStops(t *testing.T) {
 	for i := range 30 {
 		h.Add(sample("pod-1", back.Add(time.Duration(i)*2*time.Minute), 50*mib), gib)
 	}
-	got := Evaluate(Input{History: h, Current: sizeOf(800*mib, 805*mib), Now: back.Add(time.Hour)})
+	got := Evaluate(Input{Policy: defaults, History: h, Current: sizeOf(800*mib, 805*mib), Now: back.Add(time.Hour)})
 	if got.Size.Limit < 700*mib {
 		t.Errorf("an hour after data came back: %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
@@ -239,12 +249,14 @@ func TestSizesNeverCollapseWhenDataStops(t *testing.T) {
 // TestWhatAKillAsksForStaysUrgent for the replicas that do not have it yet, when the one that was read does.
 func TestWhatAKillAsksForStaysUrgent(t *testing.T) {
 	kills := []memory.OOMKill{kill(start, 256*mib)}
-	first := Evaluate(Input{Kills: kills, Current: sizeOf(64*mib, 256*mib), Now: start.Add(time.Minute)})
-	got := Evaluate(Input{Kills: kills, Current: first.Size, Now: start.Add(2 * time.Minute)})
+	first := Evaluate(Input{Policy: defaults, Kills: kills, Current: sizeOf(64*mib, 256*mib), Now: start.Add(time.Minute)})
+	got := Evaluate(Input{Policy: defaults, Kills: kills, Current: first.Size, Now: start.Add(2 * time.Minute)})
 	if got.Decision != Keep || !got.Urgent {
 		t.Errorf("%s, urgent %t; want Keep, and urgent", got.Summary, got.Urgent)
 	}
-	later := Evaluate(Input{Kills: kills, Current: first.Size, Now: start.Add(killHold.Duration() + time.Minute)})
+	later := Evaluate(Input{
+		Policy: defaults, Kills: kills, Current: first.Size, Now: start.Add(killHold.Duration() + time.Minute),
+	})
 	if later.Urgent {
 		t.Errorf("still urgent after %s: %s", killHold.Duration(), later.Summary)
 	}
@@ -268,7 +280,7 @@ func TestAChildThatIsKilledAgainRaisesTheLimit(t *testing.T) {
 		"once in each of two": {[]memory.OOMKill{child("web-0", now), child("web-1", now.Add(time.Second))}, 0},
 	} {
 		got := Evaluate(Input{
-			History: h, Kills: test.kills, Current: sizeOf(32*mib, 64*mib), Now: now.Add(2 * time.Minute),
+			Policy: defaults, History: h, Kills: test.kills, Current: sizeOf(32*mib, 64*mib), Now: now.Add(2 * time.Minute),
 		})
 		if raised := got.Size.Limit > 64*mib; raised == (test.want > 0) {
 			t.Errorf("%s: %s", name, got.Summary)

@@ -31,7 +31,7 @@ func crashLoop(first, need memory.Bytes, rounds int, edit func(*memory.OOMKill),
 		kills = append(kills, k)
 		last = Evaluate(
 			Input{
-				History: h, Kills: oom.Thinned(kills), Current: sizeOf(asked, asked), LargestNode: 64 * gib,
+				Policy: defaults, History: h, Kills: oom.Thinned(kills), Current: sizeOf(asked, asked), LargestNode: 64 * gib,
 				Now: now.Add(time.Second),
 			},
 		)
@@ -93,13 +93,17 @@ func TestAResizeThatNeverArrivesDoesNotRunAway(t *testing.T) {
 func TestAKillBesideALimitNotEffectiveIsNoNewStep(t *testing.T) {
 	first := kill(start, 32*mib)
 	before := Evaluate(
-		Input{Kills: []memory.OOMKill{first}, Current: sizeOf(32*mib, 32*mib), Now: start.Add(time.Second)},
+		Input{
+			Policy: defaults, Kills: []memory.OOMKill{first}, Current: sizeOf(32*mib, 32*mib), Now: start.Add(time.Second),
+		},
 	)
 	again := kill(start.Add(time.Minute), 32*mib)
 	again.Asked = before.Size.Limit
 	got := Evaluate(
 		Input{
-			Kills: []memory.OOMKill{first, again}, Current: sizeOf(32*mib, before.Size.Limit), Now: start.Add(61 * time.Second),
+			Policy: defaults,
+			Kills:  []memory.OOMKill{first, again}, Current: sizeOf(32*mib, before.Size.Limit),
+			Now: start.Add(61 * time.Second),
 		},
 	)
 	if got.Size.Limit != before.Size.Limit || got.Decision != Keep {
@@ -155,7 +159,8 @@ func TestGrowthHasACeilingWithoutLimitMax(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := Evaluate(
 				Input{
-					Kills: []memory.OOMKill{kill(start, tc.have)}, Current: sizeOf(tc.have, tc.have), LargestNode: tc.node,
+					Policy: defaults,
+					Kills:  []memory.OOMKill{kill(start, tc.have)}, Current: sizeOf(tc.have, tc.have), LargestNode: tc.node,
 					Now: start.Add(time.Second),
 				},
 			)
@@ -167,7 +172,8 @@ func TestGrowthHasACeilingWithoutLimitMax(t *testing.T) {
 	// Killed at the ceiling: nothing more, and an alarm.
 	got := Evaluate(
 		Input{
-			Kills: []memory.OOMKill{kill(start, 4*gib)}, Current: sizeOf(4*gib, 4*gib), LargestNode: 8 * gib,
+			Policy: defaults,
+			Kills:  []memory.OOMKill{kill(start, 4*gib)}, Current: sizeOf(4*gib, 4*gib), LargestNode: 8 * gib,
 			Now: start.Add(time.Second),
 		},
 	)
@@ -177,7 +183,7 @@ func TestGrowthHasACeilingWithoutLimitMax(t *testing.T) {
 	// Where the owner gives a maximum, that is the only one.
 	got = Evaluate(
 		Input{
-			Kills: []memory.OOMKill{kill(start, 4*gib)}, Policy: Policy{LimitMax: 6 * gib}, Current: sizeOf(4*gib, 4*gib),
+			Kills: []memory.OOMKill{kill(start, 4*gib)}, Policy: limitMax(6 * gib), Current: sizeOf(4*gib, 4*gib),
 			LargestNode: 8 * gib, Now: start.Add(time.Second),
 		},
 	)
@@ -201,7 +207,7 @@ func TestALeakIsNotFed(t *testing.T) {
 		}
 		got := Evaluate(
 			Input{
-				History: h, Kills: kills, Leak: "each of the last 3 instances climbed 360Mi a minute",
+				Policy: defaults, History: h, Kills: kills, Leak: "each of the last 3 instances climbed 360Mi a minute",
 				Current: sizeOf(200*mib, 256*mib), Now: now,
 			},
 		)
@@ -219,7 +225,7 @@ func TestALeakIsNotFed(t *testing.T) {
 func TestALeakInDoubtIsNotFedEither(t *testing.T) {
 	kills := []memory.OOMKill{kill(start, 64*mib), kill(start.Add(time.Minute), 256*mib)}
 	got := Evaluate(Input{
-		Kills: kills, Leak: "2 instances climbed 360Mi a minute", Doubt: "the last one is young",
+		Policy: defaults, Kills: kills, Leak: "2 instances climbed 360Mi a minute", Doubt: "the last one is young",
 		Current: sizeOf(200*mib, 256*mib), Now: kills[1].Time.Add(time.Second),
 	})
 	const want = "2 instances climbed 360Mi a minute: a leak, or still loading after its start, because the last one is " +
@@ -233,7 +239,8 @@ func TestALeakInDoubtIsNotFedEither(t *testing.T) {
 // reports why.
 func TestAKillIsRememberedAfterItWasActedOn(t *testing.T) {
 	got := Evaluate(Input{
-		Kills: []memory.OOMKill{kill(start, 64*mib)}, Current: sizeOf(64*mib, 256*mib), Now: start.Add(time.Minute),
+		Policy: defaults,
+		Kills:  []memory.OOMKill{kill(start, 64*mib)}, Current: sizeOf(64*mib, 256*mib), Now: start.Add(time.Minute),
 	})
 	if want := "Keep limit 256Mi, request 64Mi: OOM-killed at 64Mi at 00:00:00Z"; got.Decision != Keep ||
 		got.Summary != want {
@@ -241,7 +248,10 @@ func TestAKillIsRememberedAfterItWasActedOn(t *testing.T) {
 	}
 	// A larger size than the kill asks for is not taken away because of the kill.
 	got = Evaluate(
-		Input{Kills: []memory.OOMKill{kill(start, 64*mib)}, Current: sizeOf(64*mib, 2*gib), Now: start.Add(time.Minute)},
+		Input{
+			Policy: defaults, Kills: []memory.OOMKill{kill(start, 64*mib)}, Current: sizeOf(64*mib, 2*gib),
+			Now: start.Add(time.Minute),
+		},
 	)
 	if got.Decision != Keep || got.Size.Limit != 2*gib {
 		t.Errorf("got %s", got.Summary)
@@ -253,7 +263,9 @@ func TestAStallIsNotCalledAKill(t *testing.T) {
 	stall := kill(start, 256*mib)
 	stall.Kind = memory.OOMStall
 	got := Evaluate(
-		Input{Kills: []memory.OOMKill{stall}, Current: sizeOf(128*mib, 256*mib), Now: start.Add(time.Second)},
+		Input{
+			Policy: defaults, Kills: []memory.OOMKill{stall}, Current: sizeOf(128*mib, 256*mib), Now: start.Add(time.Second),
+		},
 	)
 	if got.Decision != Increase || got.Size.Limit != 512*mib ||
 		!strings.HasSuffix(got.Summary, ": stalled at 256Mi at 00:00:00Z") {
@@ -270,7 +282,7 @@ func TestAHeapCapThatFollowsTheLimitGrowsWithIt(t *testing.T) {
 	}
 	share := Traits{Name: "Java", FollowsLimit: true, HeapPercent: 25, CapFollowsLimit: true}
 	in := Input{
-		Kills: []memory.OOMKill{abort(start, 256*mib)}, Traits: share, Current: sizeOf(256*mib, 256*mib),
+		Policy: defaults, Kills: []memory.OOMKill{abort(start, 256*mib)}, Traits: share, Current: sizeOf(256*mib, 256*mib),
 		Now: start.Add(time.Second),
 	}
 	if got := Evaluate(in); got.Decision != Increase || got.Size.Limit != 512*mib ||
@@ -306,6 +318,7 @@ func TestADeathWithinARaiseIsNoSecondStep(t *testing.T) {
 	}
 	evaluate := func(kills ...memory.OOMKill) Recommendation {
 		return Evaluate(Input{
+			Policy:  defaults,
 			History: history.New(), Kills: kills, Current: memory.Size{Request: 256 * mib, Limit: 256 * mib},
 			LargestNode: 64 * gib, Now: start.Add(time.Minute),
 		})
@@ -329,6 +342,7 @@ func TestADeathWithinARaiseIsNoSecondStep(t *testing.T) {
 		return k
 	}
 	got := Evaluate(Input{
+		Policy:  defaults,
 		History: history.New(), Kills: []memory.OOMKill{abort(first), abort(at(20*time.Second, 256*mib, 0))},
 		LargestNode: 64 * gib,
 		Traits:      Traits{Name: "Java", FollowsLimit: true, CapFollowsLimit: true},

@@ -19,7 +19,7 @@ func TestARequestIsNotLoweredByAKill(t *testing.T) {
 	h.Add(sample("pod-0", start.Add(-time.Minute), 9*mib), 256*mib)
 	got := Evaluate(
 		Input{
-			History: h, Kills: []memory.OOMKill{kill(start, 256*mib)}, Current: sizeOf(64*mib, 256*mib),
+			Policy: defaults, History: h, Kills: []memory.OOMKill{kill(start, 256*mib)}, Current: sizeOf(64*mib, 256*mib),
 			Now: start.Add(time.Second),
 		},
 	)
@@ -31,7 +31,7 @@ func TestARequestIsNotLoweredByAKill(t *testing.T) {
 	now := feed(h, 9*day, 256*mib, flat(20*mib))
 	got = Evaluate(
 		Input{
-			History: h, Kills: []memory.OOMKill{kill(now, 256*mib)}, Current: sizeOf(64*mib, 256*mib),
+			Policy: defaults, History: h, Kills: []memory.OOMKill{kill(now, 256*mib)}, Current: sizeOf(64*mib, 256*mib),
 			Now: now.Add(time.Second),
 		},
 	)
@@ -48,7 +48,7 @@ func TestARequestIsNotLoweredOnLessThanADay(t *testing.T) {
 		h := history.New()
 		now := feed(h, span, 224*mib, flat(100*mib))
 		if got := Evaluate(
-			Input{History: h, Current: sizeOf(160*mib, 224*mib), Now: now},
+			Input{Policy: defaults, History: h, Current: sizeOf(160*mib, 224*mib), Now: now},
 		); !within(got.Size.Request, want, 5) {
 			t.Errorf("after %s: %s, want a request of about %s", span, got.Summary, want)
 		}
@@ -71,36 +71,47 @@ func TestARequestHoldsWhatIsInUse(t *testing.T) {
 	}{
 		"too young for a size": {
 			Input{
-				History: young, Current: sizeOf(95*mib, 1332*mib), InUse: 706 * mib,
+				Policy: defaults, History: young, Current: sizeOf(95*mib, 1332*mib), InUse: 706 * mib,
 				InUseSeen: start.Add(170 * time.Second), Now: start.Add(3 * time.Minute),
 			},
 			812 * mib, Increase,
 			"Increase request 95Mi to 812Mi, limit stays 1.3Gi: 706Mi was in use at 00:02:50Z; 3 samples over 2 min so far",
 		},
 		"no samples kept": {
-			Input{Current: sizeOf(95*mib, 1332*mib), InUse: 706 * mib, Now: start}, 812 * mib, Increase, "Increase request",
+			Input{
+				Policy: defaults, Current: sizeOf(95*mib, 1332*mib), InUse: 706 * mib, Now: start,
+			}, 812 * mib, Increase, "Increase request",
 		},
 		"enough already": {
-			Input{History: young, Current: sizeOf(706*mib, 1332*mib), InUse: 706 * mib, Now: start.Add(3 * time.Minute)}, 0,
+			Input{
+				Policy: defaults, History: young, Current: sizeOf(706*mib, 1332*mib), InUse: 706 * mib,
+				Now: start.Add(3 * time.Minute),
+			}, 0,
 			Hold, "Hold: 3 samples",
 		},
 		"far above usual use": {
 			Input{
-				History: old, Current: sizeOf(104*mib, 1332*mib), InUse: 706 * mib, Policy: Policy{DecreaseNever: true}, Now: now,
+				History: old, Current: sizeOf(104*mib, 1332*mib), InUse: 706 * mib, Policy: decreaseNever, Now: now,
 			}, 812 * mib, Increase, "706Mi was in use at",
 		},
 		"a little above": {
-			Input{History: old, Current: sizeOf(96*mib, 104*mib), InUse: 97 * mib, Now: now}, 104 * mib, Increase,
+			Input{
+				Policy: defaults, History: old, Current: sizeOf(96*mib, 104*mib), InUse: 97 * mib, Now: now,
+			}, 104 * mib, Increase,
 			"97Mi was in use at",
 		},
 		"never above the limit": {
-			Input{History: young, Current: sizeOf(95*mib, 720*mib), InUse: 706 * mib, Now: start.Add(3 * time.Minute)},
+			Input{
+				Policy: defaults, History: young, Current: sizeOf(95*mib, 720*mib), InUse: 706 * mib,
+				Now: start.Add(3 * time.Minute),
+			},
 			720 * mib, Increase, "Increase request",
 		},
 		"as far as the owner lets it": {
 			Input{
-				History: young, Current: sizeOf(95*mib, 1332*mib), InUse: 706 * mib, Policy: Policy{RequestMax: 256 * mib},
-				Now: start.Add(3 * time.Minute),
+				History: young, Current: sizeOf(95*mib, 1332*mib), InUse: 706 * mib,
+				Policy: with(func(p *Policy) { p.RequestMax = 256 * mib }),
+				Now:    start.Add(3 * time.Minute),
 			}, 256 * mib, Increase, "Increase request 95Mi to 256Mi",
 		},
 	} {
@@ -123,7 +134,7 @@ func TestARequestHoldsWhatIsInUse(t *testing.T) {
 func TestARequestDoesNotFollowEachMiB(t *testing.T) {
 	h, have, changes := history.New(), sizeOf(100*mib, gib), 0
 	for use := 100 * mib; use < 200*mib; use += mib {
-		got := Evaluate(Input{History: h, Current: have, InUse: use, Now: start})
+		got := Evaluate(Input{Policy: defaults, History: h, Current: have, InUse: use, Now: start})
 		if have.Request < use && got.Decision != Increase {
 			t.Fatalf("%s in use, request %s: %s", use, have.Request, got.Summary)
 		}

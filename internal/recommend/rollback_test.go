@@ -36,31 +36,33 @@ func TestARaiseThatDidNotEndItsStallIsRolledBack(t *testing.T) {
 		says string
 	}{
 		"at once, on minutes of use": {
-			Input{History: young(235 * mib), Current: sizeOf(250*mib, 512*mib), Unrelieved: unrelieved()},
+			Input{Policy: defaults, History: young(235 * mib), Current: sizeOf(250*mib, 512*mib), Unrelieved: unrelieved()},
 			Decrease, sizeOf(250*mib, 256*mib), "the raise to 512Mi did not end the stall of 00:00:00Z and is rolled back",
 		},
 		"and then it stays": {
-			Input{History: young(235 * mib), Current: sizeOf(250*mib, 256*mib), Unrelieved: unrelieved()},
+			Input{Policy: defaults, History: young(235 * mib), Current: sizeOf(250*mib, 256*mib), Unrelieved: unrelieved()},
 			Keep, sizeOf(250*mib, 256*mib), "Keep limit 256Mi",
 		},
 		"not onto what is in use": {
-			Input{History: young(260 * mib), Current: sizeOf(300*mib, 512*mib), Unrelieved: unrelieved()},
+			Input{Policy: defaults, History: young(260 * mib), Current: sizeOf(300*mib, 512*mib), Unrelieved: unrelieved()},
 			Hold, memory.Size{}, "it is not rolled back to 256Mi: use has reached 260Mi",
 		},
 		"not when a kill has asked for more since": {
 			Input{
-				History: young(235 * mib), Current: sizeOf(250*mib, 512*mib), Unrelieved: unrelieved(),
+				Policy: defaults, History: young(235 * mib), Current: sizeOf(250*mib, 512*mib), Unrelieved: unrelieved(),
 				Kills: []memory.OOMKill{kill(now.Add(-time.Minute), 512*mib)},
 			}, Increase, memory.Size{}, "OOM-killed at limit 512Mi",
 		},
 		"not when somebody has raised it further": {
-			Input{History: young(235 * mib), Current: sizeOf(250*mib, 1024*mib), Unrelieved: unrelieved()}, Hold, memory.Size{},
+			Input{
+				Policy: defaults, History: young(235 * mib), Current: sizeOf(250*mib, 1024*mib), Unrelieved: unrelieved(),
+			}, Hold, memory.Size{},
 			"5 samples over",
 		},
 		"not where limits are never lowered": {
 			Input{
 				History: young(235 * mib), Current: sizeOf(250*mib, 512*mib), Unrelieved: unrelieved(),
-				Policy: Policy{DecreaseNever: true},
+				Policy: decreaseNever,
 			},
 			Keep, sizeOf(250*mib, 512*mib), "decrease is Never",
 		},

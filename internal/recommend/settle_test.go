@@ -28,6 +28,7 @@ func TestASmallNeedSettlesWithoutADay(t *testing.T) {
 				h.Add(sample("a", now, need), limit)
 			}
 			got := Evaluate(Input{
+				Policy:  defaults,
 				History: h, Kills: kills, Current: sizeOf(32*mib, limit), InUse: need, InUseSeen: now, Now: now,
 			})
 			if got.Decision == Increase {
@@ -53,11 +54,11 @@ func TestASmallNeedSettlesWithoutADay(t *testing.T) {
 
 // TestNoGuessIsMoreThanThreeTimesTheLimitInForce: whatever is added to what was asked for and seen.
 func TestNoGuessIsMoreThanThreeTimesTheLimitInForce(t *testing.T) {
-	p := DefaultPolicy()
+	p := defaults
 	for _, posture := range []Posture{Frugal, Balanced} {
 		for limit := 16 * mib; limit <= 4*gib; limit = limit.Percent(137) {
 			got := Evaluate(Input{
-				Kills: []memory.OOMKill{kill(start, limit)}, Current: sizeOf(limit, limit), Policy: Policy{Posture: posture},
+				Kills: []memory.OOMKill{kill(start, limit)}, Current: sizeOf(limit, limit), Policy: posed(posture),
 				Now: start.Add(time.Second),
 			})
 			asked := max(limit.Percent(p.OOMFactorPercent), limit.Plus(p.OOMMinIncrease))

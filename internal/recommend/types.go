@@ -56,15 +56,15 @@ type Traits struct {
 	CapSetBy string
 }
 
-// Policy is the owner's word. The zero value of a field means its default; see [DefaultPolicy].
+// Policy is what the owner of a container asks for. Every field counts as it is; internal/profile fills in what the
+// owner leaves unset.
 type Policy struct {
 	// RequestEqualsLimit: the request is the limit (requestPolicy: EqualsLimit).
 	RequestEqualsLimit bool
-	// HeadroomPercent is added to the need found from evidence. Default: 15; -1 means none.
+	// HeadroomPercent is added to the need found from evidence.
 	HeadroomPercent int32
-	// Posture. Default: Balanced.
-	Posture Posture
-	// Bounds of the limit and the request. Default: 16Mi and none (0).
+	Posture         Posture
+	// Bounds of the limit and the request; 0: none.
 	LimitMin, LimitMax, RequestMin, RequestMax memory.Bytes
 	// PodLimit is spec.resources.limits.memory of the pod, above which the API server takes no limit of a container;
 	// PodRequest is what spec.resources.requests.memory leaves for this container beside the others. 0: the pod has none
@@ -77,20 +77,12 @@ type Policy struct {
 	DecreaseNever bool
 	// IncreaseAfterKill: a limit is raised only after a kill or a stall at the one the container has.
 	IncreaseAfterKill bool
-	// OOMFactorPercent is the growth from the limit a container died at. Default: 150; quick repeats double instead.
+	// OOMFactorPercent is the growth from the limit a container died at; quick repeats double instead.
 	OOMFactorPercent int32
-	// OOMMinIncrease is the smallest step after a kill. Default: 64Mi.
+	// OOMMinIncrease is the smallest step after a kill.
 	OOMMinIncrease memory.Bytes
-	// MinChangePercent is the smallest change worth making. Default: 10; -1 means every change.
+	// MinChangePercent is the smallest change worth making; 0: every change is.
 	MinChangePercent int32
-}
-
-// DefaultPolicy is the policy of an empty profile.
-func DefaultPolicy() Policy {
-	return Policy{
-		HeadroomPercent: 15, Posture: Balanced, LimitMin: 16 * memory.MiB, RequestMin: 16 * memory.MiB,
-		OOMFactorPercent: 150, OOMMinIncrease: 64 * memory.MiB, MinChangePercent: 10,
-	}
 }
 
 // Ease is a limit with which a runtime collects no more often than by itself. Below, the program pays for it with its

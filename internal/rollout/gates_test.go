@@ -35,6 +35,7 @@ func gatedAt(from, to memory.Size, demand, peak memory.Bytes) gated {
 		d: decider{Input: Input{Now: start, Policy: ownersDefaults()}, running: 3},
 		want: Desired{
 			Recommendation: recommend.Recommendation{Evidence: recommend.Evidence{Window: 9 * 24 * time.Hour}},
+			Policy:         ownersSizes(),
 			WindowPeak:     peak,
 		},
 		pod: Pod{Name: "web-1", UID: "uid-1", Ready: true, QoS: "Burstable"},

@@ -107,6 +107,12 @@ func ownersDefaults() Policy {
 	}
 }
 
+// ownersSizes is how an empty profile sizes.
+func ownersSizes() recommend.Policy {
+	app := (&profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{}}).Container("app", nil)
+	return app.SizePolicy()
+}
+
 func newCluster(t testing.TB, n int, size memory.Size) *cluster {
 	c := &cluster{
 		t: t, quick: true, in: Input{
@@ -136,6 +142,7 @@ func (c *cluster) wants(size memory.Size, urgent bool) {
 			Decision: recommend.Keep, Size: size, Urgent: urgent, Evidence: recommend.Evidence{Window: 9 * 24 * time.Hour},
 			Summary: "limit " + size.Limit.String() + ": nine days of evidence",
 		},
+		Policy:     ownersSizes(),
 		WindowPeak: 60 * mib,
 	}
 }

@@ -11,8 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/shape"
 )
@@ -128,7 +130,9 @@ func (n busyNode) resize() time.Duration {
 func recommended(
 	h *history.Container, kills []memory.OOMKill, leak shape.Ramps, limit memory.Bytes, now time.Time,
 ) memory.Bytes {
+	app := (&profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{}}).Container("app", nil)
 	return recommend.Evaluate(recommend.Input{
+		Policy:  app.SizePolicy(),
 		History: h, Kills: kills, Current: memory.Size{Limit: limit}, Now: now, LargestNode: 16 * memory.GiB,
 		Leak: leak.String(), Doubt: leak.Doubt,
 	}).Size.Limit

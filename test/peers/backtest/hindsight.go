@@ -33,7 +33,9 @@ type roomRule struct {
 func (r roomRule) contender() contender {
 	m := recommend.DefaultModel()
 	m.BurstPerDoubling, m.BurstSpan, m.BurstUse, m.BurstEnds = r.perDoubling, period.Evidence(r.span), r.use, r.ends
-	return contender{make: func() Policy { return &memfit{model: m, policy: recommend.Policy{LimitMin: r.least}} }}
+	p := defaultPolicy()
+	p.LimitMin = max(p.LimitMin, r.least)
+	return contender{make: func() Policy { return &memfit{model: m, policy: p} }}
 }
 
 // atMost: no container gets more by r than by other.

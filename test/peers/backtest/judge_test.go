@@ -168,9 +168,6 @@ func TestSettingsAreLikeForLike(t *testing.T) {
 	names, policies := map[string]bool{}, map[recommend.Policy]string{}
 	for _, c := range all {
 		p := c.make().(*memfit).policy
-		if p.HeadroomPercent == 0 {
-			p.HeadroomPercent = recommend.DefaultPolicy().HeadroomPercent
-		}
 		if names[c.name] || policies[p] != "" {
 			t.Errorf("%s is there twice, or sizes as %q does", c.name, policies[p])
 		}
@@ -207,9 +204,9 @@ func TestSettingsAreJudgedByThemselves(t *testing.T) {
 func TestEveryConstantIsWeighed(t *testing.T) {
 	changed := map[string]bool{}
 	for _, c := range constants {
-		m, p := recommend.DefaultModel(), recommend.DefaultPolicy()
+		m, p := recommend.DefaultModel(), defaultPolicy()
 		c.scale(&m, &p, 1.25)
-		if m == recommend.DefaultModel() && cmp.Equal(p, recommend.DefaultPolicy(), cmpopts.EquateComparable()) {
+		if m == recommend.DefaultModel() && cmp.Equal(p, defaultPolicy(), cmpopts.EquateComparable()) {
 			t.Errorf("%s: nothing changed", c.name)
 		}
 		now, was := reflect.ValueOf(m), reflect.ValueOf(recommend.DefaultModel())

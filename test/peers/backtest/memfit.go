@@ -7,8 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
 )
 
@@ -40,7 +42,15 @@ var theContainer = memory.ContainerRef{Namespace: "trace", Pod: "pod", UID: "1",
 
 // newMemfit sizes with the defaults of an empty profile, at one posture.
 func newMemfit(posture recommend.Posture) *memfit {
-	return &memfit{policy: recommend.Policy{Posture: posture}, model: recommend.DefaultModel()}
+	p := defaultPolicy()
+	p.Posture = posture
+	return &memfit{policy: p, model: recommend.DefaultModel()}
+}
+
+// defaultPolicy is that of an empty profile.
+func defaultPolicy() recommend.Policy {
+	container := (&profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{}}).Container(theContainer.Container, nil)
+	return container.SizePolicy()
 }
 
 func (m *memfit) Observe(at time.Time, use, limit int64) {

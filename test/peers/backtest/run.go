@@ -54,10 +54,12 @@ func settings() (all []contender) {
 	for _, posture := range []recommend.Posture{recommend.Frugal, recommend.Balanced, recommend.Cautious} {
 		for _, margin := range margins {
 			for _, floor := range floorsMiB {
-				p := recommend.Policy{
-					Posture: posture, HeadroomPercent: int32(math.Round(100 * margin)), LimitMin: memory.Bytes(floor) * memory.MiB,
-				}
-				if p.HeadroomPercent == recommend.DefaultPolicy().HeadroomPercent && p.LimitMin == 0 {
+				p := defaultPolicy()
+				p.Posture = posture
+				ours := p
+				p.HeadroomPercent = int32(math.Round(100 * margin))
+				p.LimitMin = max(p.LimitMin, memory.Bytes(floor)*memory.MiB)
+				if p == ours {
 					continue
 				}
 				name := fmt.Sprintf("%s%s-m%d-f%g", settingsPrefix, strings.ToLower(string(posture)), p.HeadroomPercent, floor)

@@ -62,7 +62,7 @@ func Sensitivity(w io.Writer, sets []Set) {
 		halves[0], halves[1] = append(halves[0], tuning), append(halves[1], reporting)
 	}
 	costs := func(half []Set, edit func(*recommend.Model, *recommend.Policy)) (costs []float64) {
-		m, p := recommend.DefaultModel(), recommend.DefaultPolicy()
+		m, p := recommend.DefaultModel(), defaultPolicy()
 		edit(&m, &p)
 		for _, set := range half {
 			o := Run(set, contender{"memfit", func() Policy { return &memfit{policy: p, model: m} }})

@@ -82,10 +82,8 @@ func bounds(s *v1alpha1.SizingSpec) string {
 	if s.RequestPolicy == v1alpha1.RequestEqualsLimit {
 		parts[1] = "request equals limit"
 	}
-	if s.HeadroomPercent != nil {
-		parts = append(parts, fmt.Sprintf("headroom %d %%", *s.HeadroomPercent))
-	}
-	parts = append(parts, "posture "+string(s.Posture), "decrease "+string(s.Decrease))
+	parts = append(parts, fmt.Sprintf("headroom %d %%", *s.HeadroomPercent), "posture "+string(s.Posture),
+		"decrease "+string(s.Decrease))
 	if s.Increase == v1alpha1.IncreaseAfterKill { // the default is what everybody expects
 		parts = append(parts, "increase "+string(s.Increase))
 	}
@@ -96,16 +94,12 @@ func bounds(s *v1alpha1.SizingSpec) string {
 	return strings.Join(parts, ", ")
 }
 
-// between is a range; the smallest size is 16Mi where the profile sets none (API default).
+// between is a range of sizes.
 func between(b *v1alpha1.Bounds, highest string) string {
-	lowest := "16Mi"
-	if b != nil && b.Min != nil {
-		lowest = Amount(&b.Min.Quantity)
-	}
-	if b != nil && b.Max != nil {
+	if b.Max != nil {
 		highest = Amount(&b.Max.Quantity)
 	}
-	return lowest + " to " + highest
+	return Amount(&b.Min.Quantity) + " to " + highest
 }
 
 // evidence is what a number rests on, in one line.
