@@ -437,9 +437,10 @@ type Alarm struct {
 	Sequence int64 `json:"sequence"`
 	// time is when demand and limit were read, by the node's clock.
 	Time metav1.MicroTime `json:"time"`
-	// timeToLimit is (limit - demand) / growthPerSecond at time: how long until the limit is reached. 0s: it is reached.
-	// Example: 380ms.
-	TimeToLimit metav1.Duration `json:"timeToLimit"`
+	// timeToLimitMilliseconds is (limit - demand) / growthPerSecond at time: how long until the limit is reached. 0: it is
+	// reached.
+	// +kubebuilder:validation:Minimum=0
+	TimeToLimitMilliseconds int32 `json:"timeToLimitMilliseconds"`
 }
 
 // MemorySnapshotStatus is what the agent of a node found out about one pod.

@@ -102,7 +102,7 @@ func TestAlarmsBeforeAnAPIServer(t *testing.T) {
 	}
 	read(&after)
 	a := after.Status.Alarm
-	if a == nil || a.Sequence != 2 || a.TimeToLimit.Duration != 440*time.Millisecond || a.Limit.String() != "512Mi" ||
+	if a == nil || a.Sequence != 2 || a.TimeToLimitMilliseconds != 440 || a.Limit.String() != "512Mi" ||
 		!after.IsOf(pod.UID, "node-a") || !after.Status.ObservedTime.Equal(&before.Status.ObservedTime) {
 		t.Errorf("%+v of %+v", a, after)
 	}

@@ -143,7 +143,7 @@ var _ = Describe("An alarm of an agent", func() {
 			refused(lending.FromTheFuture, nothing, of(func(a *v1alpha1.Alarm) { a.Time.Time = a.Time.Add(time.Minute) }))
 		})
 		It("when it is forged: numbers that contradict one another, another limit", func() {
-			refused(lending.Contradicted, nothing, of(func(a *v1alpha1.Alarm) { a.TimeToLimit.Duration = time.Hour }))
+			refused(lending.Contradicted, nothing, of(func(a *v1alpha1.Alarm) { a.TimeToLimitMilliseconds = 3_600_000 }))
 			refused(lending.Contradicted, nothing, of(func(a *v1alpha1.Alarm) { a.Limit = resource.MustParse("1Gi") }))
 		})
 		It("while a higher limit is on its way", func() {

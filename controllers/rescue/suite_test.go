@@ -164,7 +164,7 @@ func (w *world) alarmed(sequence int64, edits ...func(*v1alpha1.MemorySnapshot))
 		Status: v1alpha1.MemorySnapshotStatus{NodeName: w.pod.Spec.NodeName, Alarm: &v1alpha1.Alarm{
 			Container: "app", ContainerID: id, Sequence: sequence, Time: metav1.NewMicroTime(w.clock.Now()),
 			Demand: demand.Quantity(), Limit: limit.Quantity(), GrowthPerSecond: resource.MustParse("10Mi"),
-			TimeToLimit: metav1.Duration{Duration: 2 * time.Second},
+			TimeToLimitMilliseconds: 2000,
 		}},
 	}
 	for _, edit := range edits {

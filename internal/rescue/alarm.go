@@ -32,7 +32,8 @@ func FromAPI(a *v1alpha1.Alarm) Alarm {
 	return Alarm{
 		Container: a.Container, ID: a.ContainerID, Sequence: a.Sequence, At: a.Time.Time,
 		Demand: memory.FromQuantity(a.Demand), Limit: memory.FromQuantity(a.Limit),
-		PerSecond: memory.FromQuantity(a.GrowthPerSecond), Left: a.TimeToLimit.Duration,
+		PerSecond: memory.FromQuantity(a.GrowthPerSecond),
+		Left:      time.Duration(a.TimeToLimitMilliseconds) * time.Millisecond,
 	}
 }
 

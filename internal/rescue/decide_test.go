@@ -240,7 +240,7 @@ func TestFromAPI(t *testing.T) {
 	got := FromAPI(&v1alpha1.Alarm{
 		Container: "app", ContainerID: "abc", Sequence: 7, Time: metav1.NewMicroTime(start),
 		Demand: resource.MustParse("452Mi"), Limit: resource.MustParse("512Mi"), GrowthPerSecond: resource.MustParse("100Mi"),
-		TimeToLimit: metav1.Duration{Duration: 600 * time.Millisecond},
+		TimeToLimitMilliseconds: 600,
 	})
 	if got != lent().alarm {
 		t.Errorf("%+v", got)
@@ -288,24 +288,25 @@ func TestBounds(t *testing.T) {
 
 // FuzzDecide: an agent claims anything. A loan is of the instance and limit that the manager knows, within all bounds.
 func FuzzDecide(f *testing.F) {
-	f.Add("abc", int64(7), int64(0), int64(452<<20), int64(512<<20), int64(100<<20), int64(600*time.Millisecond))
-	f.Add("abc", int64(7), int64(-1<<62), int64(-5), int64(1<<62), int64(-1), int64(-1))
-	f.Fuzz(func(t *testing.T, id string, sequence, behind, demand, limit, growth, left int64) {
+	f.Add("abc", int64(7), int64(0), int64(452<<20), int64(512<<20), int64(100<<20), int32(600))
+	f.Add("abc", int64(7), int64(-1<<62), int64(-5), int64(1<<62), int64(-1), int32(-1))
+	f.Fuzz(func(t *testing.T, id string, sequence, behind, demand, limit, growth int64, milliseconds int32) {
 		q := lent()
 		a := v1alpha1.Alarm{
 			Container: "app", ContainerID: id, Sequence: sequence,
 			Time:   metav1.NewMicroTime(start.Add(time.Duration(behind))),
 			Demand: *resource.NewQuantity(demand, resource.BinarySI), Limit: *resource.NewQuantity(limit, resource.BinarySI),
-			GrowthPerSecond: *resource.NewQuantity(growth, resource.BinarySI),
-			TimeToLimit:     metav1.Duration{Duration: time.Duration(left)},
+			GrowthPerSecond:         *resource.NewQuantity(growth, resource.BinarySI),
+			TimeToLimitMilliseconds: milliseconds,
 		}
+		left := time.Duration(milliseconds) * time.Millisecond
 		budget.Check(t, budget.Budget{Bytes: 64 << 10, CPU: time.Second}, len(id), func() {
 			q.alarm = FromAPI(&a)
 			loan, refusal := q.ask()
 			switch {
 			case (loan == nil) == (refusal == nil):
 				t.Errorf("%+v: %+v and %+v", a, loan, refusal)
-			case refusal != nil && (refusal.Left < 0 || refusal.Left > max(time.Duration(left), 0)):
+			case refusal != nil && (refusal.Left < 0 || refusal.Left > max(left, 0)):
 				t.Errorf("%+v: %s left", a, refusal.Left)
 			case loan != nil && (loan.ID != q.known.ID || loan.From > q.known.Limit+pages || sequence <= q.known.Handled ||
 				loan.To <= loan.From || loan.To > 64*memory.GiB || loan.To > 4*(q.known.Limit+pages)+mib):

@@ -59,7 +59,7 @@ func Alarm(container, id string, sequence int64, p rescue.Prediction) *v1alpha1.
 	return &v1alpha1.Alarm{
 		Container: container, ContainerID: id, Sequence: sequence, Time: metav1.NewMicroTime(p.At),
 		Demand: *amount(p.Demand), Limit: *amount(p.Limit), GrowthPerSecond: *amount(p.PerSecond),
-		TimeToLimit: metav1.Duration{Duration: p.Left.Round(time.Millisecond)},
+		TimeToLimitMilliseconds: milliseconds(p.Left.Round(time.Millisecond)),
 	}
 }
 
