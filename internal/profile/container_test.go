@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
 )
 
 func quantity(s string) *v1alpha1.MemoryQuantity {
@@ -247,6 +249,25 @@ func TestContainerSizingHasEveryDefault(t *testing.T) {
 }
 
 // Windows that cannot be read are closed windows, not none: none would be open at any time.
+// TestSizePolicy: an empty profile sizes with the defaults, and 0 is a value like any other.
+func TestSizePolicy(t *testing.T) {
+	want := recommend.Policy{
+		HeadroomPercent: 15, Posture: recommend.Balanced, LimitMin: 16 * memory.MiB, RequestMin: 16 * memory.MiB,
+		OOMFactorPercent: 150, OOMMinIncrease: 64 * memory.MiB, MinChangePercent: 10,
+	}
+	app := of(v1alpha1.MemoryProfileSpec{}).Container("app", nil)
+	if got := app.SizePolicy(); got != want {
+		t.Errorf("of an empty profile: %+v, want %+v", got, want)
+	}
+	app = of(v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{
+		HeadroomPercent: new(int32(0)), Disruption: &v1alpha1.DisruptionSpec{MinChangePercent: new(int32(0))},
+	}}).Container("app", nil)
+	want.HeadroomPercent, want.MinChangePercent = 0, 0
+	if got := app.SizePolicy(); got != want {
+		t.Errorf("without headroom: %+v, want %+v", got, want)
+	}
+}
+
 func TestAWindowThatCannotBeReadNeverOpens(t *testing.T) {
 	windows, wrong := Windows(&v1alpha1.DisruptionSpec{Windows: []v1alpha1.MaintenanceWindow{{Schedule: "at night"}}})
 	if open, next := windows.Open(time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC)); open || !next.IsZero() || len(wrong) != 1 {

@@ -12,6 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/memfit/memfit/api/v1alpha1"
 )
 
 // editions is everything that is tried. .NET, OpenJ9 and GraalVM native images are missing: no package registry carries
