@@ -530,6 +530,13 @@ type MemoryRecommendationStatus struct {
 	// +optional
 	OOMKills int64 `json:"oomKills,omitempty"`
 
+	// problem is the reason of the first condition that needs attention: Stalled, MemoryStalled, DriftDetected,
+	// OOMObserved while running pods lack the recommended size, SettingsMatchLimit, Ready while usage is missing. The
+	// message of that condition, or of Applied, has the next step. Absent: none.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Problem string `json:"problem,omitempty"`
+
 	// recentChanges are the last 16 things that memfit did to running pods, newest first. kubectl memfit history shows
 	// them among kills and stalls.
 	// +listType=atomic
@@ -574,6 +581,7 @@ type MemoryRecommendationStatus struct {
 // +kubebuilder:printcolumn:name="Current",type=string,JSONPath=`.status.currentLimit`,description="Limit of the running pods per container"
 // +kubebuilder:printcolumn:name="Recommended",type=string,JSONPath=`.status.recommendedLimit`,description="Recommended limit per container"
 // +kubebuilder:printcolumn:name="Applied",type=string,JSONPath=`.status.conditions[?(@.type=="Applied")].reason`,description="Reason of the condition Applied"
+// +kubebuilder:printcolumn:name="Problem",type=string,JSONPath=`.status.problem`,description="Reason of the first condition that needs attention"
 // +kubebuilder:printcolumn:name="OOMs",type=integer,JSONPath=`.status.oomKills`
 // +kubebuilder:printcolumn:name="Stalls",type=integer,JSONPath=`.status.stalls`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

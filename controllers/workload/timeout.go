@@ -190,5 +190,6 @@ func (r *Reconciler) setStalled(rec *v1alpha1.MemoryRecommendation, reason, why 
 			ObservedGeneration: rec.Generation,
 		}) || changed
 	}
+	rec.Status.Problem = workload.Problem(rec.Status.Conditions)
 	return changed
 }

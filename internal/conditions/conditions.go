@@ -6,6 +6,7 @@ package conditions
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/internal/quote"
@@ -32,4 +33,20 @@ func Settle(conditions, before []metav1.Condition, generation int64, now time.Ti
 		}
 	}
 	return conditions
+}
+
+// Problem is a condition with a status that needs attention.
+type Problem struct {
+	Type   string
+	Status metav1.ConditionStatus
+}
+
+// First returns the reason of the first of the problems that all have; empty: they have none.
+func First(all []metav1.Condition, problems ...Problem) string {
+	for _, p := range problems {
+		if c := meta.FindStatusCondition(all, p.Type); c != nil && c.Status == p.Status {
+			return c.Reason
+		}
+	}
+	return ""
 }

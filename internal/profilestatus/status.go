@@ -47,24 +47,18 @@ func Summarize(in Input) v1alpha1.MemoryProfileStatus {
 
 // problem returns the reason of the first condition that needs attention; empty: none does.
 func problem(all []metav1.Condition) string {
-	for _, wrong := range []struct {
-		condition string
-		status    metav1.ConditionStatus
-	}{
-		{v1alpha1.ConditionReady, metav1.ConditionFalse},
-		{v1alpha1.ConditionConflicted, metav1.ConditionTrue},
-		{v1alpha1.ConditionUsageAvailable, metav1.ConditionFalse},
-		{v1alpha1.ConditionIdentitiesBounded, metav1.ConditionTrue},
-		{v1alpha1.ConditionInjectionUpToDate, metav1.ConditionFalse},
-	} {
-		if c := meta.FindStatusCondition(all, wrong.condition); c != nil && c.Status == wrong.status {
-			return c.Reason
-		}
+	first := conditions.First(all,
+		conditions.Problem{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse},
+		conditions.Problem{Type: v1alpha1.ConditionConflicted, Status: metav1.ConditionTrue},
+		conditions.Problem{Type: v1alpha1.ConditionUsageAvailable, Status: metav1.ConditionFalse},
+		conditions.Problem{Type: v1alpha1.ConditionIdentitiesBounded, Status: metav1.ConditionTrue},
+		conditions.Problem{Type: v1alpha1.ConditionInjectionUpToDate, Status: metav1.ConditionFalse},
+	)
+	ready := meta.FindStatusCondition(all, v1alpha1.ConditionReady)
+	if first == "" && ready != nil && ready.Reason == v1alpha1.ReasonNoPodsMatched {
+		return ready.Reason
 	}
-	if c := meta.FindStatusCondition(all, v1alpha1.ConditionReady); c != nil && c.Reason == v1alpha1.ReasonNoPodsMatched {
-		return c.Reason
-	}
-	return ""
+	return first
 }
 
 func summarize(in Input) v1alpha1.MemoryProfileStatus {

@@ -32,6 +32,27 @@ func workloadConditions(s *Snapshot, st *State, v *result, cov coverage, now tim
 	}
 }
 
+// Problem returns the reason of the first condition that needs attention; empty: none does. A kill is one as long as
+// running pods do not have the recommended size.
+func Problem(all []metav1.Condition) string {
+	problems := []conditions.Problem{
+		{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue},
+		{Type: v1alpha1.ConditionMemoryStalled, Status: metav1.ConditionTrue},
+		{Type: v1alpha1.ConditionDriftDetected, Status: metav1.ConditionTrue},
+	}
+	if !meta.IsStatusConditionTrue(all, v1alpha1.ConditionApplied) {
+		problems = append(problems, conditions.Problem{Type: v1alpha1.ConditionOOMObserved, Status: metav1.ConditionTrue})
+	}
+	problems = append(
+		problems, conditions.Problem{Type: v1alpha1.ConditionSettingsMatchLimit, Status: metav1.ConditionFalse},
+	)
+	if ready := meta.FindStatusCondition(all, v1alpha1.ConditionReady); ready != nil &&
+		ready.Reason == v1alpha1.ReasonUsageMissing {
+		problems = append(problems, conditions.Problem{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse})
+	}
+	return conditions.First(all, problems...)
+}
+
 const modeDisabled = "The profile has sizing.mode: Disabled; set Recommend to get a recommendation"
 
 func readyCondition(s *Snapshot, v *result) metav1.Condition {

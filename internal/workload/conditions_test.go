@@ -201,3 +201,41 @@ func TestAllKillsOfADayAreCounted(t *testing.T) {
 		}
 	}
 }
+
+// TestProblem: the column names what is wrong, the worst first, and a kill only as long as the size is not applied.
+func TestProblem(t *testing.T) {
+	condition := func(kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: status, Reason: reason}
+	}
+	killed := condition(v1alpha1.ConditionOOMObserved, metav1.ConditionTrue, v1alpha1.ReasonOOMKilled)
+	applied := condition(v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonUpToDate)
+	waits := condition(v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonModeRecommend)
+	leaks := condition(v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonLeak)
+	unsure := condition(v1alpha1.ConditionDriftDetected, metav1.ConditionUnknown, v1alpha1.ReasonNotEnoughEvidence)
+	for name, c := range map[string]struct {
+		all  []metav1.Condition
+		want string
+	}{
+		"nothing known":      {nil, ""},
+		"killed":             {[]metav1.Condition{killed, waits}, v1alpha1.ReasonOOMKilled},
+		"killed and resized": {[]metav1.Condition{killed, applied}, ""},
+		"a leak":             {[]metav1.Condition{killed, leaks, waits}, v1alpha1.ReasonLeak},
+		"not yet classified": {[]metav1.Condition{unsure, waits}, ""},
+		"stalled": {
+			[]metav1.Condition{
+				leaks, condition(v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonCheckpointTooNew),
+			}, v1alpha1.ReasonCheckpointTooNew,
+		},
+		"no usage": {
+			[]metav1.Condition{condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonUsageMissing)},
+			v1alpha1.ReasonUsageMissing,
+		},
+		"young": {
+			[]metav1.Condition{condition(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotEnoughEvidence)}, "",
+		},
+	} {
+		if got := Problem(c.all); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -278,6 +278,7 @@ func (d *decider) summarize() {
 	v.status.Summary = workloadSummary(d.s, v.status.Containers)
 	v.status.Advisories, v.status.Remedies = head(v.status.Advisories, 8), head(v.status.Remedies, 8)
 	v.status.Conditions = workloadConditions(d.s, d.st, v, v.coverage, d.now)
+	v.status.Problem = Problem(v.status.Conditions)
 }
 
 // summaries are what is made of each container, by name.

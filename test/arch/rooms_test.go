@@ -239,7 +239,7 @@ var rooms = []room{
 	{
 		name: "conditions", dir: "internal/conditions/...", noStd: pure,
 		ours:    []string{"internal/quote"},
-		outside: []string{"k8s.io/apimachinery/pkg/apis/meta/v1"},
+		outside: []string{"k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/apis/meta/v1"},
 		never:   slices.Concat(clients, kinds),
 	},
 	{
