@@ -614,8 +614,8 @@ const (
 // No field of tuning, sizing and drift has a default in the schema: a default from the API server could not be
 // distinguished from a value of the author, and a profile with role Defaults would never take effect. Their defaults
 // are in internal/profile/merge.go, and in what reads drift and disruption.
-// +kubebuilder:validation:XValidation:rule="!has(self.role) || self.role != 'Defaults' || !has(self.selector) && (!has(self.containers) || size(self.containers) == 0)",message="role: Defaults governs no pod, so that selector and containers mean nothing: remove them, or write a profile of its own for those pods"
-// +kubebuilder:validation:XValidation:rule="!has(self.role) || self.role != 'Defaults' || !has(self.runtime) || (!has(self.runtime.type) || self.runtime.type == 'Auto') && (!has(self.runtime.libc) || self.runtime.libc == 'Auto') && !has(self.runtime.version)",message="role: Defaults hands on tuning, sizing, drift and identity, and no runtime: remove runtime, and declare it where the pods are"
+// +kubebuilder:validation:XValidation:rule="!has(self.role) || self.role != 'Defaults' || !has(self.selector) && (!has(self.containers) || size(self.containers) == 0)",message="selector and containers must not be set when role is Defaults, which governs no pod: remove them, or set them in the profile of those pods"
+// +kubebuilder:validation:XValidation:rule="!has(self.role) || self.role != 'Defaults' || !has(self.runtime) || (!has(self.runtime.type) || self.runtime.type == 'Auto') && (!has(self.runtime.libc) || self.runtime.libc == 'Auto') && !has(self.runtime.version)",message="runtime must not be set when role is Defaults: remove it, and set it in the profiles that govern the pods"
 // +kubebuilder:validation:XValidation:rule="!has(self.runtime) || self.runtime.type != 'JVM' || !has(self.tuning) || !has(self.tuning.heapLimit)",message="heapLimit is not for type JVM, whose flags for a fixed heap would overrule the user's: use heapPercent"
 type MemoryProfileSpec struct {
 	// role is Profile (default) or Defaults: governs no pod, and gives the profiles of its scope the values of tuning,
@@ -664,7 +664,7 @@ type MemoryProfileSpec struct {
 }
 
 // ClusterMemoryProfileSpec is what a MemoryProfile declares, and the namespaces that it is for.
-// +kubebuilder:validation:XValidation:rule="!has(self.namespaceSelector) || !has(self.role) || self.role != 'Defaults'",message="role: Defaults gives values to the profiles of every namespace: remove namespaceSelector"
+// +kubebuilder:validation:XValidation:rule="!has(self.namespaceSelector) || !has(self.role) || self.role != 'Defaults'",message="namespaceSelector must not be set when role is Defaults, which is for the profiles of every namespace: remove it"
 type ClusterMemoryProfileSpec struct {
 	MemoryProfileSpec `json:",inline"`
 

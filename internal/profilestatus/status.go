@@ -148,7 +148,7 @@ func summarizeDefaults(in Input) v1alpha1.MemoryProfileStatus {
 		)
 	default:
 		status.Summary = fmt.Sprintf(
-			"Gives what they leave open to %s", format.Count(in.Heirs, "profile"),
+			"Provides defaults for %s", format.Count(in.Heirs, "profile"),
 		)
 	}
 	is := conditions.New(v1alpha1.ConditionReady, ready, v1alpha1.ReasonInherited, status.Summary)
@@ -286,7 +286,7 @@ func usageCondition(in Input) metav1.Condition {
 	}
 	return conditions.New(
 		v1alpha1.ConditionUsageAvailable, metav1.ConditionFalse, v1alpha1.ReasonUsageMissing,
-		"Nothing is concluded from silence: usage cannot be read from "+format.Silent(in.Gaps),
+		"Usage unavailable from "+format.Silent(in.Gaps)+"; memfit changes no size because of it",
 	)
 }
 
@@ -305,7 +305,7 @@ func conflictCondition(in Input) metav1.Condition {
 	case len(in.Ambiguous)+len(others) == 0:
 		return conditions.New(
 			v1alpha1.ConditionConflicted, metav1.ConditionFalse, v1alpha1.ReasonNoConflict,
-			"No other profile claims these pods, and no other autoscaler steers their memory",
+			"No other profile claims these pods, and no other autoscaler sizes their memory",
 		)
 	case len(in.Ambiguous) == 0:
 		reason = v1alpha1.ReasonConflict

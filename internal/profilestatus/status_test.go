@@ -119,7 +119,7 @@ func TestProfileConditions(t *testing.T) {
 		"others inherit from it": {
 			in:        Input{Profile: defaults, Counts: defaults, Heirs: 2},
 			condition: v1alpha1.ConditionReady, status: metav1.ConditionTrue, reason: v1alpha1.ReasonInherited,
-			words: []string{"to 2 profiles"},
+			words: []string{"for 2 profiles"},
 		},
 		"an older one counts": {
 			in:        Input{Profile: declaring(giving), Counts: defaults},
