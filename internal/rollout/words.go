@@ -9,6 +9,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/memory"
 )
 
 // words returns the reason and message of the condition Applied.
