@@ -28,7 +28,8 @@ const monthFrom, monthTo = 27, 32
 func (e *evaluation) demandLimit() memory.Bytes {
 	var buf [history.DaysKept + 1]window
 	days := e.windows(buf[:0])
-	level := e.cheapest(days)
+	costs := e.costs(days)
+	level := costs.cheapest(e.plusHeadroom)
 	recent := days[0].peak
 	e.sayPeaks(level, recent)
 	level = max(level, recent, e.firstLimit())
@@ -40,7 +41,11 @@ func (e *evaluation) demandLimit() memory.Bytes {
 	}
 	limit = max(limit, e.youngLimit(limit))
 	limit = max(limit, e.recordLimit(limit))
-	return e.notEaten(limit, recent)
+	limit = e.notEaten(limit, recent)
+	if e.age() >= e.model.BurstSpan { // before, days say little
+		e.say("%s", costs.words(limit, recent, e.Policy.Posture))
+	}
+	return limit
 }
 
 // sayPeaks adds the reason that the size is based on.
@@ -160,33 +165,6 @@ func (e *evaluation) lastDay() (peak memory.Bytes) {
 		}
 	}
 	return peak
-}
-
-// cheapest is the peak to size for: the one at which a day of holding the limit, plus the price of a kill times the
-// share of days that went above it, is least. A peak that comes often is held; one that came once, long ago, is held
-// only where memory is cheap.
-func (e *evaluation) cheapest(days []window) memory.Bytes {
-	var total, use float64
-	for _, d := range days {
-		total += d.weight
-		use += d.weight * float64(d.peak)
-	}
-	price := e.model.price(e.Policy.Posture)
-	kill := float64(price.Fixed) + price.Times*use/total
-	best, least := days[0].peak, math.Inf(1)
-	for _, candidate := range days {
-		limit := e.plusHeadroom(candidate.peak)
-		var above float64
-		for _, d := range days {
-			if d.peak > limit {
-				above += d.weight
-			}
-		}
-		if cost := float64(limit) + kill*above/total; cost < least {
-			best, least = candidate.peak, cost
-		}
-	}
-	return best
 }
 
 // monthly is the peak of a lone high day about a month ago that limit would not hold: a monthly job is due again. 0:

@@ -30,6 +30,8 @@ func (e *evaluation) request(limit memory.Bytes) memory.Bytes {
 			usual = min(max(e.reach.proven, e.Current.Request), limit)
 		}
 		request = usual.Plus(e.headroom(usual) / 3).CeilTo(memory.MiB)
+		e.say("request: %.0f %% of hours peaked at %s or less, + a third of the headroom = %s", 100*usualQuantile, usual,
+			request)
 	}
 	request = max(request, e.requestInUse(limit))
 	if least := e.leastRequest(); request < least {
