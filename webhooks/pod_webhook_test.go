@@ -39,6 +39,19 @@ func taskRun(name string) client.Object {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
 }
 
+// failed makes a pod one whose container was OOM-killed.
+func failed(pod *corev1.Pod) {
+	GinkgoHelper()
+	now := metav1.NewTime(time.Now())
+	pod.Status.Phase = corev1.PodFailed
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: pod.Spec.Containers[0].Name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			Reason: "OOMKilled", ExitCode: 137, StartedAt: now, FinishedAt: now, ContainerID: "containerd://0",
+		}},
+	}}
+	Expect(api.Status().Update(ctx, pod)).To(Succeed())
+}
+
 func envOf(pod *corev1.Pod) map[string]string {
 	env := map[string]string{}
 	for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
@@ -130,14 +143,7 @@ var _ = Describe("A pod", func() {
 				continue
 			}
 			died++
-			now := metav1.NewTime(time.Now())
-			pod.Status.Phase = corev1.PodFailed
-			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-				Name: "step-main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-					Reason: "OOMKilled", ExitCode: 137, StartedAt: now, FinishedAt: now, ContainerID: "containerd://0",
-				}},
-			}}
-			Expect(api.Status().Update(ctx, pod)).To(Succeed())
+			failed(pod)
 		}
 		Expect(died).To(Equal(1))
 		Expect(limit(created(step("lint", 0)))).To(BeEquivalentTo(64 << 20))

@@ -32,6 +32,9 @@ type Input struct {
 	// PerRun: the pod is one run of many that are known by their identity, and its arguments and variables are those of
 	// the run (the name of the run, a commit, a token), so that they do not distinguish programs. The image does.
 	PerRun bool
+	// SizesOnly: the pod is the template of an object, which gets no other change than memory. Its pods are planned again
+	// when they are created.
+	SizesOnly bool
 	// Created: the pod is there already, so what memfit set in it was set knowing its ConfigMaps, whether or not the
 	// caller knows them.
 	Created bool
@@ -210,6 +213,9 @@ func MakePlan(in Input) Plan {
 func planContainer(in Input, t target, s sizing) (containerPlan, *containerRecord) {
 	w := t.work
 	c := containerPlan{name: t.container.Name, mode: t.policy.Tuning.Mode, runtime: identify(t), sized: w.before.Size}
+	if in.SizesOnly && c.mode == v1alpha1.TuningInject {
+		c.mode = v1alpha1.TuningDisabled
+	}
 	if c.mode != v1alpha1.TuningDryRun {
 		c.size(s, w)
 	}

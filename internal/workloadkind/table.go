@@ -43,6 +43,9 @@ type Kind struct {
 	MergedByName bool
 	// Frozen: the template of an object that exists cannot be changed.
 	Frozen bool
+	// Queued: queue controllers such as Kueue let such objects wait, with spec.suspend, and reserve what their template
+	// asks for before they have pods.
+	Queued bool
 
 	short string
 }
@@ -102,6 +105,7 @@ var table = []Kind{
 		Template: inSpec, Frozen: true, MergedByName: true,
 		Recreates: true, Completes: true, PodNames: GeneratedWithIndex, Asks: true,
 		Watched: true, Intermediate: true, // owned by a CronJob, a JobSet, ... or written by hand
+		Queued: true,
 	},
 	{
 		Group: "batch", Version: "v1", Name: "CronJob", Resource: "cronjobs", short: "cj",
@@ -137,6 +141,15 @@ func Of(apiVersion, kind string) (Kind, bool) {
 		}
 	}
 	return Kind{}, false
+}
+
+// Queued returns the kind with that plural whose objects wait for queue controllers; false: they do not.
+func Queued(resource string) (Kind, bool) {
+	i := slices.IndexFunc(table, func(k Kind) bool { return k.Queued && k.Resource == resource })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return table[i], true
 }
 
 // Like is how workloads of a kind behave: as in the table, or as the kind of that name where another group has one as

@@ -347,7 +347,7 @@ var rooms = []room{
 		ours: []string{
 			"api/v1alpha1", "internal/boundedjson", "internal/constraintindex", "internal/policy", "internal/identity",
 			"internal/informers", "internal/inject", "internal/memory", "internal/oom", "internal/recommend",
-			"internal/constraints", "internal/profile", "internal/records",
+			"internal/constraints", "internal/profile", "internal/records", "internal/workloadkind",
 		},
 		outside: append(slices.Clone(edge), "github.com/go-json-experiment/json/jsontext"),
 	},
@@ -472,8 +472,10 @@ var rooms = []room{
 	},
 	{
 		name: "kubectl-export", dir: "cmd/kubectl-memfit/internal/export", noStd: pure, // recommendations as patches
-		ours: []string{"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/format", "internal/quote",
-			"internal/workloadkind"},
+		ours: []string{
+			"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/format", "internal/identity", "internal/quote",
+			"internal/workloadkind",
+		},
 		outside: []string{
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/api/resource",
 			"k8s.io/apimachinery/pkg/apis/meta/v1",

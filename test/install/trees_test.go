@@ -78,7 +78,7 @@ func TestPodWebhook(t *testing.T) {
 			w.ClientConfig.Service.Namespace + "/" + w.ClientConfig.Service.Name,
 		}
 		want := promises{
-			"Ignore", "IfNeeded", "None", 2, []string{"pods"}, []admissionregistrationv1.OperationType{"CREATE"},
+			"Ignore", "IfNeeded", "None", 2, []string{"pods", "jobs"}, []admissionregistrationv1.OperationType{"CREATE"},
 			namespace + "/memfit-webhook-service",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -62,7 +62,7 @@ func TestPatchIsLinear(t *testing.T) {
 		var patch []byte
 		t.Run(name, func(t *testing.T) {
 			budget.Check(t, patchBudget, len(raw), func() {
-				if patch, err = podPatch(asSent, fixedEdit{change, edited}); err != nil {
+				if patch, err = podPatch(asSent, fixedEdit{change, edited}, ""); err != nil {
 					t.Fatal(err)
 				}
 			})

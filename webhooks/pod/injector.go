@@ -29,6 +29,7 @@ import (
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/records"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // Path is where the API server sends pods.
@@ -44,7 +45,7 @@ const mirrorPod = "kubernetes.io/config.mirror"
 
 // The marker names the settings of the configuration; selectors and match conditions are in config/webhook.
 //
-// +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=ignore,sideEffects=None,groups="",resources=pods,verbs=create,versions=v1,name=mpod.memfit.dev,admissionReviewVersions=v1,reinvocationPolicy=IfNeeded,timeoutSeconds=2
+// +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=ignore,sideEffects=None,groups={"",batch},resources=pods;jobs,verbs=create,versions=v1,name=mpod.memfit.dev,admissionReviewVersions=v1,reinvocationPolicy=IfNeeded,timeoutSeconds=2
 
 // Injector gives new pods what their profile says.
 type Injector struct {
@@ -68,7 +69,7 @@ type Injector struct {
 	Clock clock.PassiveClock
 }
 
-// Answer answers for one pod. It always allows.
+// Answer answers for one pod, or for a suspended Job. It always allows.
 func (h *Injector) Answer(ctx context.Context, asked *review) (a *admissionv1.AdmissionResponse) {
 	start, result := h.Clock.Now(), resultError
 	defer func() {
@@ -77,6 +78,10 @@ func (h *Injector) Answer(ctx context.Context, asked *review) (a *admissionv1.Ad
 		}
 		h.Metrics.observe(result, h.Clock.Since(start))
 	}()
+	if kind, queued := workloadkind.Queued(asked.resource); queued {
+		a, result = h.job(ctx, asked, kind)
+		return a
+	}
 	// Most pods are not governed: their metadata decides, and their spec is never decoded.
 	meta, err := asked.meta()
 	if err != nil {
@@ -115,27 +120,18 @@ func (h *Injector) inject(
 	if err != nil {
 		return nil, err
 	}
-	pending := h.pending(ctx, resolved, pod.Pod)
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
-	defer cancel()
-	rec, err := h.recommendation(ctx, resolved)
+	in, err := h.input(ctx, resolved, pod.Pod)
 	if err != nil {
 		return nil, err
 	}
-	offers := offersOf(resolved, rec)
-	sizes := raised(resolved, offers, pending, h.Clock.Now())
-	in := inject.Input{
-		Pod: pod.Pod, Profile: resolved.Profile, Sizes: sizes, Facts: h.facts(resolved, sizes, pod.Pod),
-		Observed: observed(rec), ConfigMapKeys: h.configMapKeys(ctx, pod.Pod), PerRun: resolved.Identity != nil,
-	}
 	var plan inject.Plan
-	if len(offers) > 0 && len(pending) == 0 && !asked.dryRun && h.Canaries.allowed(rec) {
-		plan = h.Canaries.plan(in, rec)
+	if in.canary && !asked.dryRun && h.Canaries.allowed(in.rec) {
+		plan = h.Canaries.plan(in.Input, in.rec)
 	} else {
-		plan = inject.MakePlan(in)
+		plan = inject.MakePlan(in.Input)
 	}
 	a := allowed()
-	if a.Patch, err = podPatch(pod, plan); err != nil {
+	if a.Patch, err = podPatch(pod, plan, ""); err != nil {
 		return nil, err
 	}
 	if len(a.Patch) > 0 {
@@ -149,6 +145,32 @@ func (h *Injector) inject(
 	}
 	a.Warnings = allowed(plan.Warnings()...).Warnings
 	return a, nil
+}
+
+// input is what a plan is made from, and the recommendation behind it.
+type input struct {
+	inject.Input
+
+	rec *v1alpha1.MemoryRecommendation
+	// canary: the pod may be a canary.
+	canary bool
+}
+
+// input gathers what a plan for a governed pod is made from.
+func (h *Injector) input(ctx context.Context, resolved policy.Resolution, pod *corev1.Pod) (input, error) {
+	pending := h.pending(ctx, resolved, pod)
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	rec, err := h.recommendation(ctx, resolved)
+	if err != nil {
+		return input{}, err
+	}
+	offers := offersOf(resolved, rec)
+	sizes := raised(resolved, offers, pending, h.Clock.Now())
+	return input{rec: rec, canary: len(offers) > 0 && len(pending) == 0, Input: inject.Input{
+		Pod: pod, Profile: resolved.Profile, Sizes: sizes, Facts: h.facts(resolved, sizes, pod),
+		Observed: observed(rec), ConfigMapKeys: h.configMapKeys(ctx, pod), PerRun: resolved.Identity != nil,
+	}}, nil
 }
 
 // pending are the kills of a pod's identity that its recommendation may not contain yet, by container. They are read

@@ -47,8 +47,8 @@ type changes interface {
 // podPatch is the smallest JSON patch that makes changes to a pod, in the fields memfit writes: its annotation, and per
 // container env, resizePolicy, and the memory request and limit, which the whole pod may have, too; empty when nothing
 // differs. Fields of newer Kubernetes versions that our Go types do not know remain unchanged: list items that did not
-// change are never rewritten.
-func podPatch(pod sentPod, to changes) ([]byte, error) {
+// change are never rewritten. at is the path of the pod in its object.
+func podPatch(pod sentPod, to changes, at string) ([]byte, error) {
 	var p patch
 	if text, changed := to.Annotation(); changed {
 		p.annotation(pod.Annotations, text)
@@ -61,6 +61,9 @@ func podPatch(pod sentPod, to changes) ([]byte, error) {
 	}
 	if len(p) == 0 {
 		return nil, nil
+	}
+	for i := range p {
+		p[i].Path = at + p[i].Path
 	}
 	text, err := json.Marshal(p)
 	if err != nil {

@@ -150,7 +150,7 @@ func TestPatchIsThePlan(t *testing.T) {
 					Profile: &profile.Profile{Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: p.Name}, Spec: &p.Spec},
 				},
 			)
-			patch, err := podPatch(sent(t, raw, pod), plan)
+			patch, err := podPatch(sent(t, raw, pod), plan, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +189,7 @@ func FuzzPatch(f *testing.F) {
 		after := before.DeepCopy()
 		change(rng, after)
 		asSent := sent(t, raw, before)
-		budget.Check(t, patchBudget, len(raw), func() { _, _ = podPatch(asSent, difference{before, after}) })
+		budget.Check(t, patchBudget, len(raw), func() { _, _ = podPatch(asSent, difference{before, after}, "") })
 		got := decode(t, patched(t, raw, before, after))
 		want, err := json.Marshal(after)
 		if err != nil {
@@ -327,7 +327,7 @@ func pick(rng *rand.Rand, options ...string) string { return options[rng.IntN(le
 // patchOf makes the patch of the raw pod.
 func patchOf(t testing.TB, raw []byte, before, after *corev1.Pod) ([]byte, error) {
 	t.Helper()
-	return podPatch(sent(t, raw, before), difference{before, after})
+	return podPatch(sent(t, raw, before), difference{before, after}, "")
 }
 
 // sent is a pod with what the webhook reads of its text besides.

@@ -23,9 +23,10 @@ import (
 type review struct {
 	kind, apiVersion string
 	uid              types.UID
+	resource         string // of the object, "pods"
 	namespace        string
 	dryRun           bool
-	metadata, spec   []byte // of the pod, as the API server sent them; nil: absent
+	metadata, spec   []byte // of the object, as the API server sent them; nil: absent
 }
 
 // readReview reads a review in one pass. What comes before an error is in the review, for a request of which only the
@@ -66,20 +67,30 @@ func (r *review) request(s scanner, name string) error {
 	switch name {
 	case "uid":
 		return s.text((*string)(&r.uid))
+	case "resource":
+		return s.object(func(name string) error {
+			if name == "resource" {
+				return s.text(&r.resource)
+			}
+			return s.tokens.SkipValue()
+		})
 	case "namespace":
 		return s.text(&r.namespace)
 	case "dryRun":
 		return s.flag(&r.dryRun)
 	case "object":
-		return s.object(func(name string) error {
-			switch name {
-			case "metadata":
-				return s.raw(&r.metadata)
-			case "spec":
-				return s.raw(&r.spec)
-			}
-			return s.tokens.SkipValue()
-		})
+		return s.object(func(name string) error { return r.part(s, name) })
+	}
+	return s.tokens.SkipValue()
+}
+
+// part reads one member of an object.
+func (r *review) part(s scanner, name string) error {
+	switch name {
+	case "metadata":
+		return s.raw(&r.metadata)
+	case "spec":
+		return s.raw(&r.spec)
 	}
 	return s.tokens.SkipValue()
 }

@@ -1,0 +1,121 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pod
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/workloadkind"
+)
+
+// job answers for a new Job.
+func (h *Injector) job(
+	ctx context.Context, asked *review, kind workloadkind.Kind,
+) (a *admissionv1.AdmissionResponse, result string) {
+	a, err := h.sizeTemplate(ctx, asked, kind)
+	switch {
+	case err != nil:
+		return h.failOpen(ctx, asked, "template", err), resultError
+	case a == nil:
+		return allowed(), resultUngoverned
+	}
+	return a, resultGoverned
+}
+
+// sizeTemplate gives a new suspended Job the memory that its pods will get when they are created, so that a queue
+// controller such as Kueue reserves what they need. It changes nothing else, and no Job that may be applied again: the
+// next application would fail, because the template of a Job that exists is immutable before Kubernetes 1.36, or take
+// the sizes back. Nil: the Job is not governed, or nothing can be known of its pods.
+func (h *Injector) sizeTemplate(
+	ctx context.Context, asked *review, kind workloadkind.Kind,
+) (*admissionv1.AdmissionResponse, error) {
+	job, err := asked.meta()
+	if err != nil {
+		return nil, err
+	}
+	template, suspended, err := asked.template(kind.Template)
+	if err != nil || !suspended || template.metadata == nil {
+		return nil, err
+	}
+	meta, err := template.meta()
+	if err != nil {
+		return nil, err
+	}
+	meta.OwnerReferences = []metav1.OwnerReference{ownerOfPods(job, kind)}
+	resolved, err := h.resolve(ctx, meta)
+	controlled := metav1.GetControllerOfNoCopy(job) != nil
+	if err != nil || resolved.Profile == nil || resolved.Paused != "" || !sizesNewPods(resolved.Profile) ||
+		resolved.Identity == nil && !controlled { // it is its own workload, of which nothing is known before it runs
+		return nil, err
+	}
+	pod, err := template.pod(meta)
+	if err != nil {
+		return nil, err
+	}
+	in, err := h.input(ctx, resolved, pod.Pod)
+	if err != nil {
+		return nil, err
+	}
+	in.SizesOnly = true
+	patch, err := podPatch(pod, inject.MakePlan(in.Input), "/"+strings.Join(kind.Template, "/"))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(patch) == 0:
+		return allowed(), nil
+	case job.Name != "" && !controlled:
+		return allowed(
+			"the suspended Job was admitted unchanged, because a Job with metadata.name may be applied again; with " +
+				"metadata.generateName it would get the size of its pods now",
+		), nil
+	}
+	a := allowed()
+	a.Patch, a.PatchType = patch, ptr.To(admissionv1.PatchTypeJSONPatch)
+	return a, nil
+}
+
+// ownerOfPods is the controller that stands for the owner of a Job's pods: that of the Job, or the Job, which has no
+// name or UID yet.
+func ownerOfPods(job *metav1.ObjectMeta, kind workloadkind.Kind) metav1.OwnerReference {
+	if above := metav1.GetControllerOfNoCopy(job); above != nil {
+		return *above
+	}
+	return metav1.OwnerReference{
+		APIVersion: kind.APIVersion(), Kind: kind.Name, Name: cmp.Or(job.Name, job.GenerateName+"new"), Controller: new(true),
+	}
+}
+
+// template returns the template of a Job, at a path in its spec, as if it were a pod, and whether the Job is suspended.
+func (r *review) template(path []string) (of review, suspended bool, err error) {
+	of = review{uid: r.uid, namespace: r.namespace, dryRun: r.dryRun}
+	if r.spec == nil {
+		return of, false, nil
+	}
+	s := scanner{r.spec, jsontext.NewDecoder(
+		bytes.NewBuffer(r.spec), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
+	)}
+	err = s.object(func(name string) error {
+		switch name {
+		case "suspend":
+			return s.flag(&suspended)
+		case path[len(path)-1]:
+			return s.object(func(name string) error { return of.part(s, name) })
+		}
+		return s.tokens.SkipValue()
+	})
+	if err != nil {
+		return of, false, fmt.Errorf("decoding the Job: %w", err)
+	}
+	return of, suspended, nil
+}
