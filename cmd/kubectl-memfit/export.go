@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/export"
@@ -24,7 +25,8 @@ Formats:
   ssa          manifests for server-side apply that hold the memory fields only
 
 Without WORKLOAD, every workload of the namespace is exported. Equal recommendations give equal bytes. A container without a number, and a
-workload without a pod template of its own (a bare pod), is left out with a comment that gives the reason. Nothing is written to the cluster.
+workload without a pod template of its own (a bare pod), is left out with a comment that gives the reason. A step is exported as json6902 for the
+Task or Pipeline (Tekton), WorkflowTemplate or CronWorkflow (Argo Workflows) that has its template. Nothing is written to the cluster.
 --pull-request writes the same numbers with their reasons as the text of a pull request.
 
 Exit codes:
@@ -153,11 +155,18 @@ func (a siteRecommendations) sources(ctx context.Context, recs []*v1alpha1.Memor
 	all := make([]export.Source, 0, len(recs))
 	for _, rec := range recs {
 		s := export.Source{Recommendation: rec}
-		if export.HasTemplate(rec) {
-			var err error
-			if s.Object, err = a.Workload(ctx, rec.Namespace, rec.Status.Workload); err != nil {
-				s.Missing = err.Error()
-			}
+		read := func(ref v1alpha1.WorkloadReference) (*unstructured.Unstructured, error) {
+			return a.Workload(ctx, rec.Namespace, ref)
+		}
+		var err error
+		switch is := rec.Status.Identity; {
+		case export.HasStep(is):
+			s.Object, err = export.StepOf(is, read)
+		case export.HasTemplate(rec):
+			s.Object, err = read(rec.Status.Workload)
+		}
+		if err != nil {
+			s.Object, s.Missing = nil, err.Error()
 		}
 		all = append(all, s)
 	}

@@ -32,6 +32,9 @@ func (w *workload) header() string {
 		"%s: what memfit recommends (MemoryRecommendation %s, %s %s).", w, w.rec.Name, w.rec.Status.Profile.Kind,
 		w.rec.Status.Profile.Name,
 	)
+	if w.target != "" {
+		c.line("The patch is for %s.", w.target)
+	}
 	if at := written(w.rec); !at.IsZero() {
 		c.line("As memfit wrote it at %s.", format.Time(at.Time))
 	}

@@ -4,9 +4,6 @@
 package export
 
 import (
-	"strconv"
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -23,9 +20,8 @@ func (w *workload) operations() []operation {
 	var ops []operation
 	for i := range w.sized {
 		c := &w.sized[i]
-		at := "/" + strings.Join(w.kind.Template, "/") + "/spec/" + c.list + "/" + strconv.Itoa(c.index)
-		ops = append(ops, operation{"test", at + "/name", c.name})
-		ops = append(ops, c.operations(at+"/resources")...)
+		ops = append(ops, c.test)
+		ops = append(ops, c.operations(c.at+"/"+c.field)...)
 	}
 	return ops
 }

@@ -5,7 +5,9 @@ package export
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
@@ -36,14 +39,20 @@ type workload struct {
 	unsized []string
 	// refused is why nothing is written at all.
 	refused string
+	// target is the object that has the template of an identity's pods, "Task lint"; empty: the workload is patched.
+	target string
 }
 
 // container is one to write, and its place in the template.
 type container struct {
 	name string
-	// list is "containers" or "initContainers", index its place there.
+	// list is "containers" or "initContainers", index its place there; empty for a step of a pipeline or workflow.
 	list  string
 	index int
+	// at is the path of the container in the object, test finds another one there, and field has its resources.
+	at    string
+	test  operation
+	field string
 	// main: the first of the app containers.
 	main bool
 	// resources are those of the template.
@@ -51,8 +60,11 @@ type container struct {
 	rec       *v1alpha1.ContainerRecommendation
 }
 
-// String is "Deployment shop/web".
+// String is "Deployment shop/web", or "tekton: lint in namespace ci".
 func (w *workload) String() string {
+	if is := w.rec.Status.Identity; is != nil {
+		return identity.Title(is.Platform, is.Values) + " in namespace " + w.rec.Namespace
+	}
 	return fmt.Sprintf("%s %s/%s", w.rec.Status.Workload.Kind, w.rec.Namespace, w.rec.Status.Workload.Name)
 }
 
@@ -60,12 +72,13 @@ func (w *workload) String() string {
 func take(s Source, f Format) workload {
 	ref := s.Recommendation.Status.Workload
 	w := workload{rec: s.Recommendation}
+	if s.Recommendation.Status.Identity != nil {
+		w.takeStep(s, f)
+		return w
+	}
 	kind, known := workloadkind.Of(ref.APIVersion, ref.Kind)
 	w.kind = kind
 	switch {
-	case s.Recommendation.Status.Identity != nil:
-		w.refused = "its pods have an owner each, and no template that memfit knows; set the size where the platform takes " +
-			"that of a step, from kubectl memfit explain"
 	case known && len(kind.Template) == 0:
 		w.refused = "a " + ref.Kind + " has no pod template; set the size where the pod is made"
 	case !known:
@@ -90,13 +103,52 @@ func take(s Source, f Format) workload {
 		return w
 	}
 	w.find(template)
-	if len(w.sized) == 0 {
-		w.refused = "no container has a recommended size"
-	}
+	w.close()
 	return w
 }
 
-// HasTemplate reports whether the workload is of a kind whose live object is needed: one with a pod template.
+// takeStep takes the source of an identity apart.
+func (w *workload) takeStep(s Source, f Format) {
+	is := s.Recommendation.Status.Identity
+	switch {
+	case !HasStep(is):
+		w.refused = errNoStep.Error()
+	case s.Object == nil:
+		w.refused = s.Missing
+	case f != JSON6902:
+		w.refused = "the steps of a " + s.Object.GetKind() + " have no keys by which they are merged; use -o json6902"
+	}
+	if w.refused != "" {
+		return
+	}
+	steps, err := stepContainers(is, s.Object)
+	if err != nil {
+		w.refused = err.Error()
+		return
+	}
+	w.target = s.Object.GetKind() + " " + s.Object.GetName()
+	for _, c := range steps {
+		w.add(c, nil)
+	}
+	w.close()
+}
+
+// close notes what is recommended for containers that the template does not have, and refuses a workload without sizes.
+func (w *workload) close() {
+	for i := range w.rec.Status.Containers {
+		name := w.rec.Status.Containers[i].Container
+		if !slices.ContainsFunc(slices.Collect(maps.Values(w.names)), func(names []string) bool {
+			return slices.Contains(names, name)
+		}) {
+			w.unsized = append(w.unsized, name+" is not in the template; something adds it to the pods")
+		}
+	}
+	if len(w.sized) == 0 {
+		w.refused = "no container has a recommended size"
+	}
+}
+
+// HasTemplate reports whether the workload is of a kind with a pod template, whose live object is needed.
 func HasTemplate(rec *v1alpha1.MemoryRecommendation) bool {
 	kind, _ := workloadkind.Of(rec.Status.Workload.APIVersion, rec.Status.Workload.Kind)
 	return len(kind.Template) > 0
@@ -117,36 +169,38 @@ func templateOf(object *unstructured.Unstructured, kind workloadkind.Kind) (*cor
 
 // find matches what is recommended with the containers of the template.
 func (w *workload) find(template *corev1.PodTemplateSpec) {
-	w.names = map[string][]string{}
 	look := func(list string, containers []corev1.Container) {
 		for i := range containers {
-			c := container{
+			at := "/" + strings.Join(w.kind.Template, "/") + "/spec/" + list + "/" + strconv.Itoa(i)
+			w.add(container{
 				name: containers[i].Name, list: list, index: i, main: list == "containers" && i == 0,
+				at: at, test: operation{"test", at + "/name", containers[i].Name}, field: "resources",
 				resources: containers[i].Resources,
-			}
-			w.names[list] = append(w.names[list], c.name)
-			c.rec = w.recommended(c.name)
-			switch {
-			case c.rec == nil && list == "containers":
-				w.unsized = append(w.unsized, c.name+" remains unchanged: memfit does not size it")
-			case c.rec == nil:
-			case c.rec.Recommended == nil || c.rec.Recommended.Limit == nil && c.rec.Recommended.Request == nil:
-				w.unsized = append(w.unsized, fmt.Sprintf("%s remains unchanged: %s", c.name, c.rec.Summary))
-			case beyondPod(template.Spec.Resources, &c):
-				w.unsized = append(w.unsized, c.name+" remains unchanged: the pod sets memory for all containers together "+
-					"(spec.resources), and less than that takes: raise it there first")
-			default:
-				w.sized = append(w.sized, c)
-			}
+			}, template.Spec.Resources)
 		}
 	}
 	look("containers", template.Spec.Containers)
 	look("initContainers", template.Spec.InitContainers)
-	inTemplate := slices.Concat(w.names["containers"], w.names["initContainers"])
-	for i := range w.rec.Status.Containers {
-		if name := w.rec.Status.Containers[i].Container; !slices.Contains(inTemplate, name) {
-			w.unsized = append(w.unsized, name+" is not in the template; something adds it to the pods")
-		}
+}
+
+// add matches a container with what is recommended. whole are the resources of the whole pod.
+func (w *workload) add(c container, whole *corev1.ResourceRequirements) {
+	if w.names == nil {
+		w.names = map[string][]string{}
+	}
+	w.names[c.list] = append(w.names[c.list], c.name)
+	c.rec = w.recommended(c.name)
+	switch {
+	case c.rec == nil && c.list != "initContainers":
+		w.unsized = append(w.unsized, c.name+" remains unchanged: memfit does not size it")
+	case c.rec == nil:
+	case c.rec.Recommended == nil || c.rec.Recommended.Limit == nil && c.rec.Recommended.Request == nil:
+		w.unsized = append(w.unsized, fmt.Sprintf("%s remains unchanged: %s", c.name, c.rec.Summary))
+	case beyondPod(whole, &c):
+		w.unsized = append(w.unsized, c.name+" remains unchanged: the pod sets memory for all containers together "+
+			"(spec.resources), and less than that takes: raise it there first")
+	default:
+		w.sized = append(w.sized, c)
 	}
 }
 

@@ -1,0 +1,175 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package export
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+)
+
+// Reader reads an object by its kind and name.
+type Reader func(ref v1alpha1.WorkloadReference) (*unstructured.Unstructured, error)
+
+// errNoStep is why the pods of an identity have no patch.
+var errNoStep = errors.New(
+	"its pods have an owner each, and no template that memfit knows; set the size where the platform takes that of a " +
+		"step, from kubectl memfit explain",
+)
+
+// HasStep reports whether the pods of an identity come from a template that [StepOf] finds.
+func HasStep(is *v1alpha1.PodIdentity) bool {
+	return is != nil && len(is.Values) > 0 && (is.Platform == "tekton" || is.Platform == "argo")
+}
+
+// StepOf reads the object that has the template of an identity's pods: a Task or Pipeline of Tekton, a WorkflowTemplate
+// or CronWorkflow of Argo Workflows.
+func StepOf(is *v1alpha1.PodIdentity, read Reader) (*unstructured.Unstructured, error) {
+	switch {
+	case !HasStep(is):
+		return nil, errNoStep
+	case is.Platform == "argo":
+		return workflowOf(is.Values[0], read)
+	case len(is.Values) == 1:
+		return read(v1alpha1.WorkloadReference{APIVersion: "tekton.dev/v1", Kind: "Task", Name: is.Values[0]})
+	}
+	pipeline, err := read(v1alpha1.WorkloadReference{APIVersion: "tekton.dev/v1", Kind: "Pipeline", Name: is.Values[0]})
+	if err != nil {
+		return nil, err
+	}
+	task, _ := pipelineTask(pipeline, is.Values[1])
+	if name := textAt(task, "taskRef", "name"); name != "" {
+		return read(v1alpha1.WorkloadReference{APIVersion: "tekton.dev/v1", Kind: "Task", Name: name})
+	}
+	return pipeline, nil
+}
+
+// workflowOf reads what Workflows of a name are made from.
+func workflowOf(name string, read Reader) (*unstructured.Unstructured, error) {
+	const argo = "argoproj.io/v1alpha1"
+	cron, err := read(v1alpha1.WorkloadReference{APIVersion: argo, Kind: "CronWorkflow", Name: name})
+	if err != nil {
+		return read(v1alpha1.WorkloadReference{APIVersion: argo, Kind: "WorkflowTemplate", Name: name})
+	}
+	if of := textAt(cron.Object, "spec", "workflowSpec", "workflowTemplateRef", "name"); of != "" {
+		return read(v1alpha1.WorkloadReference{APIVersion: argo, Kind: "WorkflowTemplate", Name: of})
+	}
+	return cron, nil
+}
+
+// stepContainers returns the containers of an identity's pods in the object that [StepOf] returns, as the platform
+// names them in a pod.
+func stepContainers(is *v1alpha1.PodIdentity, object *unstructured.Unstructured) ([]container, error) {
+	last := is.Values[len(is.Values)-1]
+	switch object.GetKind() {
+	case "Task":
+		return taskContainers(object.Object, "spec"), nil
+	case "Pipeline":
+		task, at := pipelineTask(object, last)
+		if task["taskSpec"] == nil {
+			return nil, fmt.Errorf(
+				"the pipeline %s has no task %s with a taskSpec or the name of a Task", object.GetName(), last,
+			)
+		}
+		return taskContainers(task, "taskSpec").under(at), nil
+	case "CronWorkflow":
+		return templateContainer(object, last, len(is.Values) == 1, "spec", "workflowSpec")
+	default:
+		return templateContainer(object, last, len(is.Values) == 1, "spec")
+	}
+}
+
+type containers []container
+
+// under puts containers below a path.
+func (all containers) under(at string) containers {
+	for i := range all {
+		all[i].at, all[i].test.Path = at+all[i].at, at+all[i].test.Path
+	}
+	return all
+}
+
+// pipelineTask returns a task of a Pipeline, and its path; nil: it has none of that name.
+func pipelineTask(pipeline *unstructured.Unstructured, name string) (task map[string]any, at string) {
+	for _, list := range []string{"tasks", "finally"} {
+		for i, task := range mapsAt(pipeline.Object, "spec", list) {
+			if textAt(task, "name") == name {
+				return task, "/spec/" + list + "/" + strconv.Itoa(i)
+			}
+		}
+	}
+	return nil, ""
+}
+
+// taskContainers returns the steps and sidecars of a Task's spec.
+func taskContainers(object map[string]any, spec string) (all containers) {
+	for _, list := range []struct{ name, prefix string }{{"steps", "step-"}, {"sidecars", "sidecar-"}} {
+		for i, c := range mapsAt(object, spec, list.name) {
+			name, at := textAt(c, "name"), "/"+spec+"/"+list.name+"/"+strconv.Itoa(i)
+			if name == "" { // Tekton numbers steps without a name, and the patch could not test which one it is
+				continue
+			}
+			all = append(all, container{
+				name: list.prefix + name, at: at, test: operation{"test", at + "/name", name}, field: "computeResources",
+				resources: resourcesAt(c, "computeResources"),
+			})
+		}
+	}
+	return all
+}
+
+// templateContainer returns the main container of a template of a Workflow: that of a name, or the entrypoint.
+func templateContainer(
+	object *unstructured.Unstructured, name string, entrypoint bool, spec ...string,
+) ([]container, error) {
+	if entrypoint {
+		name = textAt(object.Object, append(slices.Clip(spec), "entrypoint")...)
+	}
+	path := append(slices.Clip(spec), "templates")
+	for i, template := range mapsAt(object.Object, path...) {
+		if textAt(template, "name") != name {
+			continue
+		}
+		for _, kind := range []string{"container", "script"} {
+			c, found, err := unstructured.NestedMap(template, kind)
+			if !found || err != nil {
+				continue
+			}
+			at := "/" + strings.Join(path, "/") + "/" + strconv.Itoa(i)
+			return []container{{
+				name: "main", at: at + "/" + kind, test: operation{"test", at + "/name", name}, field: "resources",
+				resources: resourcesAt(c, "resources"),
+			}}, nil
+		}
+	}
+	return nil, fmt.Errorf("%s %s has no template %s with a container or script", object.GetKind(), object.GetName(), name)
+}
+
+func mapsAt(object map[string]any, path ...string) (all []map[string]any) {
+	list, _, _ := unstructured.NestedSlice(object, path...)
+	for _, item := range list {
+		m, _ := item.(map[string]any) // an item of another type keeps its place
+		all = append(all, m)
+	}
+	return all
+}
+
+func textAt(object map[string]any, path ...string) string {
+	text, _, _ := unstructured.NestedString(object, path...)
+	return text
+}
+
+func resourcesAt(c map[string]any, field string) (r corev1.ResourceRequirements) {
+	tree, _, _ := unstructured.NestedMap(c, field)
+	_ = runtime.DefaultUnstructuredConverter.FromUnstructured(tree, &r) // what is not resources is replaced
+	return r
+}
