@@ -138,7 +138,9 @@ var _ = Describe("A pod", func() {
 		limit := func(pod *corev1.Pod) int64 { return pod.Spec.Containers[0].Resources.Limits.Memory().Value() }
 		died := 0
 		for run := range 5 {
+			began := time.Now()
 			pod := created(step("unit", run))
+			GinkgoWriter.Printf("created in %s\n", time.Since(began))
 			if limit(pod) >= 100<<20 {
 				continue
 			}

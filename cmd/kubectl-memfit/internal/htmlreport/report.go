@@ -173,6 +173,9 @@ func workloadOf(row *report.Row, id string) workload {
 		ID: id, Namespace: row.Namespace, Kind: row.Kind, Name: row.Name, Profile: row.Profile.Name,
 		Summary: row.Summary, Kills: row.OOMKills, Stalls: row.Stalls, Next: row.Next,
 	}
+	if is := row.PodIdentity; is != nil { // rather than the name of its records
+		w.Kind, w.Name = is.Platform, strings.Join(is.Values, "/")
+	}
 	for _, one := range []struct {
 		is   bool
 		text string

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -193,6 +194,17 @@ func TestGivenBack(t *testing.T) {
 	page := made(t, &Input{Now: now, Recommendations: []v1alpha1.MemoryRecommendation{recommendation("web")}})
 	if strings.Contains(page, "Given back") {
 		t.Error("what is not known is told")
+	}
+}
+
+// TestIdentity: pods without a lasting owner are a row with what they have in common.
+func TestIdentity(t *testing.T) {
+	row := report.Row{
+		Kind: "PodIdentity", Name: "tekton-build-unit-4b2f",
+		PodIdentity: &v1alpha1.PodIdentity{Platform: "tekton", Values: []string{"build", "unit"}},
+	}
+	if w := workloadOf(&row, "ci/podidentity-x"); w.Kind != "tekton" || w.Name != "build/unit" {
+		t.Errorf("the row is %s %s", w.Kind, w.Name)
 	}
 }
 
