@@ -199,7 +199,7 @@ func step(t *testing.T, n int) *identity.Identity {
 }
 
 // TestAReadThatFailsAdmits: an API server that is overloaded, or has more failed pods than are read, delays a pod by
-// half a second at most, and what is known counts.
+// a second at most, and what is known counts.
 func TestAReadThatFailsAdmits(t *testing.T) {
 	for name, breaks := range map[string]func(*apiServer){
 		"refused":  func(a *apiServer) { a.err = errors.New("too many requests") },

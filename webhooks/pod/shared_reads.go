@@ -12,8 +12,9 @@ import (
 
 const (
 	// readTimeout is how long an admission waits for a read, with the time until it begins. Together with two times
-	// [lookupTimeout] it is well below the webhook's own timeout of 2 s.
-	readTimeout = 500 * time.Millisecond
+	// [lookupTimeout] it is below the webhook's own timeout of 2 s. With 500 ms, a read timed out on two cores at a load
+	// of 27.
+	readTimeout = time.Second
 	// readInterval is the time from the beginning of a read to that of the next with the same key, so that there are at
 	// most 20 a second, however many pods are created. Controllers create at most as many with the default settings of
 	// client-go and Argo Workflows (20 a second) and of Tekton (5).
