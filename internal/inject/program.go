@@ -44,6 +44,19 @@ func ProgramOf(pod *corev1.Pod, name string, perRun bool) Program {
 	return Program{ID: fingerprint(c, takeBack(c, rec), v1alpha1.TuningSpec{}, perRun), Owner: sizeOf(&c.Resources)}
 }
 
+// LimitAtCreation returns the limit with which memfit let a container of a pod be created; 0: unknown. A later resize
+// may not have taken effect.
+func LimitAtCreation(pod *corev1.Pod, name string) memory.Bytes {
+	rec := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name)
+	switch {
+	case rec == nil:
+		return 0
+	case rec.Size != nil:
+		return parse(rec.Size.Limit)
+	}
+	return rec.Owner.size().Limit
+}
+
 // Offer is the size for new pods of a container, and whose evidence it rests on.
 type Offer struct {
 	// Program is the program that it was found for, and Owner what its owner asked for then. With an empty Program the

@@ -173,12 +173,17 @@ func (p *PendingKills) forget(now time.Time) {
 
 func (k *pendingKill) pending(now time.Time) bool { return now.Sub(k.Time) < pendingFor }
 
-// killsIn returns the kills of a pod that has ended. A node's clock may be wrong, so that none is later than now.
+// killsIn returns the kills of a pod that has ended. A node's clock may be wrong, so that none is later than now. A pod
+// that was resized in place may have been killed before that took effect, so the limit that it was created with counts:
+// otherwise the answer would be a multiple of a limit that the container never had.
 func killsIn(pod *corev1.Pod, now time.Time) (all []pendingKill) {
 	var ledger oom.Ledger
 	for _, k := range ledger.Update(oom.Observe(pod), nil, now) {
 		if k.Time.After(now) {
 			k.Time = now
+		}
+		if created := inject.LimitAtCreation(pod, k.Container.Container); created > 0 {
+			k.Limit = min(k.Limit, created)
 		}
 		of := pendingKill{OOMKill: k, program: inject.ProgramOf(pod, k.Container.Container, true)}
 		if of.pending(now) && k.Limit > 0 && k.Kind != memory.OOMPodLimit && k.Kind != memory.OOMHeapAbort {

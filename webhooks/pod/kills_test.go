@@ -15,6 +15,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -156,6 +157,24 @@ func TestTheRetryLives(t *testing.T) {
 	clock.SetTime(clock.Now().Add(pendingFor))
 	if pod := admitted(t, h, taskPod("unit", 40)); limitOf(pod) != 64<<20 {
 		t.Errorf("a kill that the recommendation does not contain after %s counts: %d", pendingFor, limitOf(pod))
+	}
+}
+
+// TestAResizeThatMayNotBeEffective: a pod that was killed while it was raised in place counts with the limit that it
+// was created with.
+func TestAResizeThatMayNotBeEffective(t *testing.T) {
+	h, clock := replicaOfWebhook(t, v1alpha1.SizingInPlace)
+	pod := killed(admitted(t, h, taskPod("unit", 1)), clock.Now())
+	h.Kills.Observe(t.Context(), pod)
+	want := limitOf(admitted(t, h, taskPod("unit", 2)))
+
+	h, clock = replicaOfWebhook(t, v1alpha1.SizingInPlace)
+	pod = killed(admitted(t, h, taskPod("unit", 1)), clock.Now())
+	pod.Generation = 2
+	pod.Spec.Containers[0].Resources.Limits[corev1.ResourceMemory] = resource.MustParse("256Mi")
+	h.Kills.Observe(t.Context(), pod)
+	if got := limitOf(admitted(t, h, taskPod("unit", 2))); got != want {
+		t.Errorf("the retry of a pod that was raised to 256Mi gets %d, want %d", got, want)
 	}
 }
 
