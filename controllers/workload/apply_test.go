@@ -305,7 +305,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		Expect(f.limitOf(0)).NotTo(Equal("256Mi"))
 	})
 
-	It("is left alone when the API server refuses it, with the API server's reason, and is not asked for hot", func() {
+	It("keeps its size when the API server refuses the resize, reports why, and does not retry immediately", func() {
 		profiled()
 		f := newFleet(w, 1)
 		Expect(f.reconcile(f.ref)).To(Succeed())

@@ -166,7 +166,7 @@ var _ = Describe("A pod that leaks", func() {
 		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative, edits...))
 	}
 
-	It("is reported with numbers and left alone by default", func() {
+	It("is reported with numbers and not restarted by default", func() {
 		profiled()
 		f := newFleet(w, 2)
 		f.leaks()
@@ -180,7 +180,7 @@ var _ = Describe("A pod that leaks", func() {
 		Expect(sum(w.reconciler.Metrics.gauges, w.reconciler.Metrics.gauges.of[drifting])).To(BeEquivalentTo(1))
 	})
 
-	It("makes room before it is killed, once, where the profile says Restart", func() {
+	It("is restarted before it is killed, once, with drift.action Restart", func() {
 		profiled(restarting)
 		f := newFleet(w, 2)
 		f.leaks()
@@ -193,7 +193,7 @@ var _ = Describe("A pod that leaks", func() {
 		Expect(w.recommendation(f.ref).Status.OOMKills).To(BeZero())
 	})
 
-	It("makes room in its first minutes, too, when the limit is close", func() {
+	It("is restarted in its first minutes, too, when the limit is close", func() {
 		profiled(restarting)
 		f := newFleet(w, 2)
 		f.born = start
@@ -204,7 +204,7 @@ var _ = Describe("A pod that leaks", func() {
 		)
 	})
 
-	It("is left alone while the workload is paused", func() {
+	It("is not restarted while the workload is paused", func() {
 		profiled(restarting)
 		f := newFleet(w, 2, v1alpha1.PauseAnnotation, "true")
 		f.leaks()
@@ -212,7 +212,7 @@ var _ = Describe("A pod that leaks", func() {
 		Expect(f.drift()).To(ContainSubstring(v1alpha1.PauseAnnotation))
 	})
 
-	It("is left alone when it is the last one", func() {
+	It("is not restarted when it is the last one", func() {
 		profiled(restarting)
 		f := newFleet(w, 1)
 		f.leaks()
@@ -220,7 +220,7 @@ var _ = Describe("A pod that leaks", func() {
 		Expect(f.drift()).To(ContainSubstring("drift.minReplicas is 1"))
 	})
 
-	It("is left alone while a PodDisruptionBudget says so", func() {
+	It("is not restarted while a PodDisruptionBudget refuses it", func() {
 		profiled(restarting)
 		two := intstr.FromInt32(2)
 		expect.Applied(w.ctx, w.client, &policyv1.PodDisruptionBudget{
@@ -239,7 +239,7 @@ var _ = Describe("A pod that leaks", func() {
 		Expect(f.restarts()).To(BeEmpty(), "what did not happen does not count")
 	})
 
-	It("is not evicted while another pod is not there", func() {
+	It("is not evicted while another pod is missing", func() {
 		profiled(restarting)
 		f := newFleet(w, 2)
 		f.scaled(3)
@@ -249,7 +249,7 @@ var _ = Describe("A pod that leaks", func() {
 		Expect(w.recorder.about("RestartedForMemory")).To(BeEmpty())
 	})
 
-	It("is not evicted twice when nobody knows what became of the first time", func() {
+	It("is not evicted twice when the result of the first eviction is unknown", func() {
 		profiled(restarting)
 		f := newFleet(w, 3)
 		attempts := 0
