@@ -268,7 +268,7 @@ func TestARecordThatDoesNotFit(t *testing.T) {
 		case !strings.Contains(record, "skipped"):
 			got = "without reasons"
 		}
-		if got != want || (want == "nothing") != strings.Contains(strings.Join(plan.Warnings(), ""), "no room") {
+		if got != want || (want == "nothing") != strings.Contains(strings.Join(plan.Warnings(), ""), "exceed 256 KiB") {
 			t.Errorf("%d bytes of annotations: %s, want %s; record %q, warnings %q", used, got, want, record, plan.Warnings())
 		}
 	}

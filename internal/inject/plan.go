@@ -197,9 +197,8 @@ func MakePlan(in Input) Plan {
 	if !fits {
 		return Plan{
 			notes: []string{
-				fmt.Sprintf(
-					"nothing is set: the pod's annotations exceed 256 KiB with %s, which records what was set", v1alpha1.InjectedAnnotation,
-				),
+				fmt.Sprintf("nothing is set: the pod's annotations exceed 256 KiB with %s, which records what was set",
+					v1alpha1.InjectedAnnotation),
 			},
 		}
 	}

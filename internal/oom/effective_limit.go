@@ -165,8 +165,8 @@ func (l *Ledger) sawLimit(c *cursor, o Observation, limit, asked memory.Bytes) {
 	}
 }
 
-// raise is a limit that was seen to be higher. A status is a second late, so that for [memory.RaiseReaches] it is unknown
-// whether the raise came before the death of the instance that it was seen with (docs/design/ledger.md).
+// raise is a limit that was seen to be higher. A status is a second late, so that for [memory.RaiseReaches] it is
+// unknown whether the raise came before the death of the instance that it was seen with (docs/design/ledger.md).
 type raise struct {
 	// from is the limit that it replaced, while instance of lived; 0: there was no raise.
 	from memory.Bytes

@@ -109,8 +109,8 @@ func (r *Resolver) govern(
 	}
 	if n := match.Profile; n != nil && r.ownPod(pod) && !n.OnlyMeasures() {
 		match = profile.Match{Problem: profile.Excluded, Why: fmt.Sprintf(
-			"namespace %s is memfit's own, which it measures and never changes: a profile for it must have tuning.mode: Disabled, "+
-				"sizing.mode: Recommend and drift.action: Report, for all containers", r.home,
+			"namespace %s is memfit's own, which it measures and never changes: a profile for it must have tuning.mode: "+
+				"Disabled, sizing.mode: Recommend and drift.action: Report, for all containers", r.home,
 		)}
 	}
 	return Resolution{Owner: owner, Identity: id, Paused: paused, Match: match}, nil

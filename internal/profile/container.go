@@ -145,8 +145,9 @@ func ParseRuntime(text string) (v1alpha1.RuntimeSpec, error) {
 			return v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeType(r.Name), Version: version}, nil
 		}
 	}
-	return v1alpha1.RuntimeSpec{}, fmt.Errorf("annotation %s is %s, which is not a runtime that memfit knows: write one of %s",
-		v1alpha1.RuntimeAnnotation, quote.Name(text), typeNames())
+	return v1alpha1.RuntimeSpec{}, fmt.Errorf(
+		"annotation %s is %s, which is not a runtime that memfit knows: write one of %s", v1alpha1.RuntimeAnnotation, quote.Name(text), typeNames(),
+	)
 }
 
 func typeNames() string {

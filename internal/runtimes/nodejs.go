@@ -113,8 +113,8 @@ var clusters = []Sign{cluster("pm2"), cluster("pm2-runtime"), cluster("pm2-docke
 func cluster(program string) Sign {
 	return Sign{
 		Text: program, In: InCommand, UnlessDivided: true,
-		Why: "which starts several processes, and each would get the whole heap: set their number with tuning.processes, or " +
-			"set the flag in its configuration",
+		Why: "which starts several processes, and each would get the whole heap: set their number with tuning.processes, " +
+			"or set the flag in its configuration",
 	}
 }
 
