@@ -72,11 +72,8 @@ done
 hack/krew.sh "$version" "$out" "$from" "$out/krew/memfit.yaml"
 
 step "the chart"
-go run ./hack/chart package -version "$version" -images "$repository" -o "$programs/chart" >/dev/null
+go run ./hack/chart package -version "$version" -o "$programs/chart" >/dev/null
 cp "$programs/chart/memfit-$number.tgz" "$out/"
-digest[chart]=$($lab chart-layout --archive "$out/memfit-$number.tgz" --metadata "$programs/chart/chart.json" --tag "$number" -o "$out/image-chart")
-echo "    ${digest[chart]}"
-$lab hub-layout --file "$PWD/artifacthub-repo.yml" -o "$out/image-artifacthub" >/dev/null
 
 step "manifests for kubectl"
 for tree in default overlays/observe-only overlays/self-managed-certs overlays/agent-watch overlays/agent-see; do
@@ -97,14 +94,14 @@ fi
 
 # cosign asks whoever runs this to say who they are, or takes the identity of the workflow. Pinned like everything else.
 cosign() { go run github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3 "$@"; }
-for what in manager agent chart; do
-	name=$repository/$what:$version
-	[ "$what" != chart ] || name=$repository/charts/memfit:$number
-	step "sending $name"
-	$lab push "$out/image-$what" "$name"
-	cosign sign --yes "${name%:*}@${digest[$what]}"
+for program in manager agent; do
+	step "sending $repository/$program:$version"
+	$lab push "$out/image-$program" "$repository/$program:$version"
+	cosign sign --yes "$repository/$program@${digest[$program]}"
 done
-step "sending $repository/charts/memfit:artifacthub.io, by which Artifact Hub knows whose the chart is"
-$lab push "$out/image-artifacthub" "$repository/charts/memfit:artifacthub.io"
+step "sending $repository/charts/memfit:$number"
+# Helm of the chart's tests; it takes the credentials that `docker login` or `helm registry login` has left.
+pushed=$(go -C test/chart tool helm push "$out/memfit-$number.tgz" "oci://$repository/charts")
+cosign sign --yes "$repository/charts/memfit@$(sed -n 's/^Digest: //p' <<<"$pushed")"
 step "signing checksums.txt, which names every file"
 cosign sign-blob --yes --bundle "$out/checksums.txt.sigstore.json" "$out/checksums.txt"

@@ -18,17 +18,13 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"sigs.k8s.io/yaml"
 )
 
-// pack writes the chart with the version of a release: OUT/chart (the folder), OUT/memfit-VERSION.tgz (equal for equal
-// input: no times, no users, a fixed order, which `helm package` does not promise) and OUT/chart.json (Chart.yaml as
-// registries keep it).
+// pack writes the chart with the version of a release: OUT/chart (the folder) and OUT/memfit-VERSION.tgz (equal for
+// equal input: no times, no users, a fixed order, which `helm package` does not promise).
 func pack(args []string) error {
 	flags := flag.NewFlagSet("package", flag.ContinueOnError)
 	version := flags.String("version", "", "version of memfit, for example v0.1.0 or what git describe says")
-	images := flags.String("images", "memfit", "where the images of the release are, for Artifact Hub: a host and a path")
 	out := flags.String("o", "dist", "folder to write into")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -36,9 +32,6 @@ func pack(args []string) error {
 	number := semver(*version)
 	files, err := stamped(number)
 	if err != nil {
-		return err
-	}
-	if files["Chart.yaml"], err = annotated(files["Chart.yaml"], number, *images); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(filepath.Join(*out, "chart")); err != nil {
@@ -61,15 +54,8 @@ func pack(args []string) error {
 	if err != nil {
 		return err
 	}
-	metadata, err := yaml.YAMLToJSON(files["Chart.yaml"])
-	if err != nil {
-		return fmt.Errorf("reading Chart.yaml: %w", err)
-	}
 	fmt.Println(number)
-	return errors.Join(
-		replace(filepath.Join(*out, "memfit-"+number+".tgz"), archive),
-		replace(filepath.Join(*out, "chart.json"), metadata),
-	)
+	return replace(filepath.Join(*out, "memfit-"+number+".tgz"), archive)
 }
 
 var (

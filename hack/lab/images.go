@@ -13,8 +13,6 @@ import (
 	"fmt"
 	"os"
 
-	cdx "github.com/CycloneDX/cyclonedx-go"
-
 	"github.com/memfit/memfit/hack/lab/internal/images"
 	"github.com/memfit/memfit/hack/lab/internal/layout"
 	"github.com/memfit/memfit/hack/lab/internal/node"
@@ -87,25 +85,16 @@ func runDigest(_ context.Context, _ layout.Layout, args []string) error {
 	return err
 }
 
-// runSBOM describes an image or a program.
+// runSBOM describes a program.
 func runSBOM(_ context.Context, _ layout.Layout, args []string) error {
 	flags := flag.NewFlagSet("sbom", flag.ContinueOnError)
-	image := flags.String("image", "", "image tar to describe")
-	name := flags.String("name", "memfit", "what the image is called")
 	binary := flags.String("binary", "", "Go program to describe")
 	version := flags.String("version", "unknown", "version of what is described")
 	out := flags.String("o", "sbom.cdx.json", "file to write")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if (*image == "") == (*binary == "") {
-		return errors.New("name an --image or a --binary")
-	}
-	describe := func() (*cdx.BOM, error) { return sbom.Binary(*binary, *version) }
-	if *image != "" {
-		describe = func() (*cdx.BOM, error) { return sbom.Image(*image, *name, *version) }
-	}
-	bom, err := describe()
+	bom, err := sbom.Binary(*binary, *version)
 	if err != nil {
 		return err
 	}

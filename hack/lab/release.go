@@ -10,7 +10,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/memfit/memfit/hack/lab/internal/images"
@@ -46,50 +45,6 @@ func into(pairs map[string]string) func(string) error {
 		pairs[key] = value
 		return nil
 	}
-}
-
-// runChartLayout puts a packaged chart where `oras` and others expect what a registry holds.
-func runChartLayout(_ context.Context, _ layout.Layout, args []string) error {
-	flags := flag.NewFlagSet("chart-layout", flag.ContinueOnError)
-	archive := flags.String("archive", "", "packaged chart, .tgz")
-	metadata := flags.String("metadata", "", "Chart.yaml as JSON")
-	tag := flags.String("tag", "", "version of the chart")
-	out := flags.String("o", "chart", "folder to write: an OCI layout")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	packed, err := os.ReadFile(*archive)
-	if err != nil {
-		return fmt.Errorf("reading the chart: %w", err)
-	}
-	described, err := os.ReadFile(*metadata)
-	if err != nil {
-		return fmt.Errorf("reading the chart's metadata: %w", err)
-	}
-	digest, err := images.WriteChart(*out, *tag, packed, described)
-	if err == nil {
-		fmt.Println(digest)
-	}
-	return err
-}
-
-// runHubLayout puts the metadata of the chart's repository where Artifact Hub looks for it.
-func runHubLayout(_ context.Context, _ layout.Layout, args []string) error {
-	flags := flag.NewFlagSet("hub-layout", flag.ContinueOnError)
-	file := flags.String("file", "artifacthub-repo.yml", "metadata of the repository")
-	out := flags.String("o", "hub", "folder to write: an OCI layout")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	text, err := os.ReadFile(*file)
-	if err != nil {
-		return fmt.Errorf("reading the metadata of the repository: %w", err)
-	}
-	digest, err := images.WriteHubMetadata(*out, text)
-	if err == nil {
-		fmt.Println(digest)
-	}
-	return err
 }
 
 // runPush sends a layout to a registry.

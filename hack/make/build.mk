@@ -76,9 +76,9 @@ image-digest: image ## Build the image and print its digest: equal source, VERSI
 	@$(LAB) digest $(CURDIR)/dist/manager.tar
 
 .PHONY: sbom
-sbom: image agent-image build ## Write dist/manager.cdx.json, agent.cdx.json and kubectl-memfit.cdx.json: what images and plugin are made of (CycloneDX).
-	$(LAB) sbom --image $(CURDIR)/dist/manager.tar --name memfit --version $(VERSION) -o $(CURDIR)/dist/manager.cdx.json
-	$(LAB) sbom --image $(CURDIR)/dist/agent.tar --name memfit-agent --version $(VERSION) -o $(CURDIR)/dist/agent.cdx.json
+sbom: image agent-image build ## Write dist/manager.cdx.json, agent.cdx.json and kubectl-memfit.cdx.json: what manager, agent and plugin are made of (CycloneDX).
+	$(LAB) sbom --binary $(CURDIR)/dist/image/manager --version $(VERSION) -o $(CURDIR)/dist/manager.cdx.json
+	$(LAB) sbom --binary $(CURDIR)/dist/image/agent --version $(VERSION) -o $(CURDIR)/dist/agent.cdx.json
 	$(LAB) sbom --binary $(CURDIR)/bin/kubectl-memfit --version $(VERSION) -o $(CURDIR)/dist/kubectl-memfit.cdx.json
 
 .PHONY: verify-reproducible

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -334,7 +333,6 @@ func TestPackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hubShows(t, packed)
 	if packed.Metadata.Version != "9.8.7-rc.1" || packed.AppVersion() != "9.8.7-rc.1" {
 		t.Errorf("version %s, appVersion %s", packed.Metadata.Version, packed.AppVersion())
 	}
@@ -348,56 +346,5 @@ func TestPackage(t *testing.T) {
 	}
 	if diff := cmp.Diff(byName(t, want), byName(t, got)); diff != "" {
 		t.Errorf("the packed chart renders something else:\n%s", diff)
-	}
-}
-
-// hubShows: Artifact Hub gets the images that the chart runs, every kind that it installs, and what has changed.
-func hubShows(t *testing.T, packed *chartv2.Chart) {
-	t.Helper()
-	var images []struct{ Name, Image string }
-	var crds []struct{ Kind, Name, Version, Description string }
-	var examples []struct{ Kind string }
-	var changes []struct{ Kind, Description string }
-	for key, into := range map[string]any{
-		"images": &images, "crds": &crds, "crdsExamples": &examples, "changes": &changes,
-	} {
-		if err := yaml.Unmarshal([]byte(packed.Metadata.Annotations["artifacthub.io/"+key]), into); err != nil {
-			t.Fatalf("artifacthub.io/%s: %v", key, err)
-		}
-	}
-	got := map[string]bool{}
-	for _, i := range images {
-		got[strconv.Quote(i.Image)] = true
-	}
-	for _, kind := range []string{"Deployment", "DaemonSet"} {
-		if image := container(t, packed, "agent: {tier: watch}", kind, "image"); !got[image] {
-			t.Errorf("the %s runs %s, Artifact Hub is told of %v", kind, image, images)
-		}
-	}
-	named := map[string]bool{}
-	for _, c := range crds {
-		named[c.Name] = c.Kind != "" && c.Version == "v1alpha1" && c.Description != ""
-	}
-	for _, o := range all(t, packed, "", "CustomResourceDefinition") {
-		if !named[o.GetName()] {
-			t.Errorf("Artifact Hub is not told of %s: %+v", o.GetName(), crds)
-		}
-	}
-	if len(examples) == 0 {
-		t.Error("there are no examples")
-	}
-	for _, e := range examples {
-		if e.Kind != "MemoryProfile" && e.Kind != "ClusterMemoryProfile" {
-			t.Errorf("an example is a %s", e.Kind)
-		}
-	}
-	kinds := []string{"added", "changed", "deprecated", "removed", "fixed", "security"}
-	if len(changes) == 0 {
-		t.Error("nothing has changed")
-	}
-	for _, c := range changes {
-		if !slices.Contains(kinds, c.Kind) || c.Description == "" || strings.Contains(c.Description, "\n") {
-			t.Errorf("a change of the kind %q: %q", c.Kind, c.Description)
-		}
 	}
 }

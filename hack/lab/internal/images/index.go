@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
@@ -58,53 +57,6 @@ func WriteIndex(dir, tag string, p Program, binaries map[string]string, labels m
 		return "", err
 	}
 	digest, err := index.Digest()
-	return digest.String(), err
-}
-
-// The media types of Helm's charts in registries.
-const (
-	chartConfig  types.MediaType = "application/vnd.cncf.helm.config.v1+json"
-	chartContent types.MediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
-)
-
-// WriteChart writes an OCI layout into dir with a packaged Helm chart, as `helm push` would send it: metadata is
-// Chart.yaml as JSON. It returns the digest of the manifest.
-func WriteChart(dir, tag string, archive, metadata []byte) (string, error) {
-	return writeArtifact(dir, tag, chartConfig, metadata, mutate.Addendum{Layer: static.NewLayer(archive, chartContent)})
-}
-
-// What Artifact Hub looks for beside a chart, about the repository as a whole.
-const (
-	hubTag                      = "artifacthub.io"
-	hubConfig   types.MediaType = "application/vnd.cncf.artifacthub.config.v1+yaml"
-	hubMetadata types.MediaType = "application/vnd.cncf.artifacthub.repository-metadata.layer.v1.yaml"
-)
-
-// WriteHubMetadata writes an OCI layout into dir with artifacthub-repo.yml, as `oras push` would send it. It returns
-// the digest of the manifest.
-func WriteHubMetadata(dir string, metadata []byte) (string, error) {
-	return writeArtifact(dir, hubTag, hubConfig, nil, mutate.Addendum{
-		Layer:       static.NewLayer(metadata, hubMetadata),
-		Annotations: map[string]string{"org.opencontainers.image.title": "artifacthub-repo.yml"},
-	})
-}
-
-// writeArtifact writes what is not an image: one layer, and a configuration of its own kind.
-func writeArtifact(
-	dir, tag string, kind types.MediaType, config []byte, content mutate.Addendum,
-) (string, error) {
-	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), kind)
-	image, err := mutate.Append(image, content)
-	if err != nil {
-		return "", fmt.Errorf("adding the content: %w", err)
-	}
-	artifact := withConfig{Image: image, config: config}
-	if err := writeLayout(dir, func(to layout.Path) error {
-		return to.AppendImage(artifact, layout.WithAnnotations(map[string]string{nameAnnotation: tag}))
-	}); err != nil {
-		return "", err
-	}
-	digest, err := artifact.Digest()
 	return digest.String(), err
 }
 

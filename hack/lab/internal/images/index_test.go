@@ -6,7 +6,6 @@
 package images
 
 import (
-	"io"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -98,50 +97,6 @@ func pushed(t *testing.T, dir, path, digest string) (name.Reference, v1.Image, *
 		t.Fatal(err)
 	}
 	return at, got, manifest
-}
-
-// TestAChartIsWhatHelmExpects: the media types and the bytes, as a registry gives them back.
-func TestAChartIsWhatHelmExpects(t *testing.T) {
-	dir := t.TempDir()
-	archive, metadata := []byte("a chart"), []byte(`{"apiVersion":"v2","name":"memfit","version":"0.1.0"}`)
-	digest, err := WriteChart(filepath.Join(dir, "chart"), "0.1.0", archive, metadata)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, got, manifest := pushed(t, filepath.Join(dir, "chart"), "memfit/charts/memfit:0.1.0", digest)
-	if manifest.Config.MediaType != chartConfig || len(manifest.Layers) != 1 ||
-		manifest.Layers[0].MediaType != chartContent || manifest.Layers[0].Size != int64(len(archive)) {
-		t.Errorf("manifest %+v", manifest)
-	}
-	if config, err := got.RawConfigFile(); err != nil || string(config) != string(metadata) {
-		t.Errorf("config %s, %v", config, err)
-	}
-}
-
-// TestHubMetadataIsWhatArtifactHubLooksFor: media types and bytes, as a registry gives them back.
-func TestHubMetadataIsWhatArtifactHubLooksFor(t *testing.T) {
-	dir, metadata := filepath.Join(t.TempDir(), "hub"), "owners: []\n"
-	digest, err := WriteHubMetadata(dir, []byte(metadata))
-	if err != nil {
-		t.Fatal(err)
-	}
-	at, _, manifest := pushed(t, dir, "memfit/charts/memfit:artifacthub.io", digest)
-	if manifest.Config.MediaType != "application/vnd.cncf.artifacthub.config.v1+yaml" || manifest.Config.Size != 0 ||
-		len(manifest.Layers) != 1 ||
-		manifest.Layers[0].MediaType != "application/vnd.cncf.artifacthub.repository-metadata.layer.v1.yaml" {
-		t.Fatalf("manifest %+v", manifest)
-	}
-	layer, err := remote.Layer(at.Context().Digest(manifest.Layers[0].Digest.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := layer.Compressed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text, err := io.ReadAll(content); err != nil || string(text) != metadata {
-		t.Errorf("it holds %q, %v", text, err)
-	}
 }
 
 func TestPushRefusesANameWithoutTag(t *testing.T) {

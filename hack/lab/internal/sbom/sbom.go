@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sbom reports what a Go program or an image of one is made of, as a CycloneDX document. It reads what the
+// Package sbom reports what a Go program is made of, as a CycloneDX document. It reads what the
 // linker wrote into the program itself, so it cannot name modules that are only in a go.mod. Equal files give equal
 // documents: no time of writing, no random serial number.
 package sbom
@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 
@@ -32,15 +31,11 @@ func Binary(file, version string) (*cdx.BOM, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading what %s is built from: %w", file, err)
 	}
-	return document(program, parts, cdx.Dependency{Ref: program.BOMRef, Dependencies: refs(parts)}), nil
-}
-
-func document(subject cdx.Component, parts []cdx.Component, dependencies ...cdx.Dependency) *cdx.BOM {
 	bom := cdx.NewBOM()
-	bom.Metadata = &cdx.Metadata{Component: &subject}
+	bom.Metadata = &cdx.Metadata{Component: &program}
 	bom.Components = &parts
-	bom.Dependencies = &dependencies
-	return bom
+	bom.Dependencies = &[]cdx.Dependency{{Ref: program.BOMRef, Dependencies: refs(parts)}}
+	return bom, nil
 }
 
 // describe is the program and the modules that are linked into it, Go's own library among them. Which of them needs
@@ -100,12 +95,6 @@ func refs(parts []cdx.Component) *[]string {
 		names[i] = p.BOMRef
 	}
 	return &names
-}
-
-func plainFile(name string, content []byte) cdx.Component {
-	return cdx.Component{
-		BOMRef: "file:/" + name, Type: cdx.ComponentTypeFile, Name: path.Join("/", name), Hashes: hashes(content),
-	}
 }
 
 // Write writes a document for people and programs.
