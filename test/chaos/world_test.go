@@ -56,6 +56,8 @@ type workload struct {
 	infeasible bool
 	// every is how often one of its containers ends; 0: only on request.
 	every time.Duration
+	// rescue: its profile enables sizing.rescue.
+	rescue bool
 }
 
 // usual are the workloads of every fault, unless it brings its own.
@@ -193,6 +195,9 @@ func (w *workload) profile() *v1alpha1.MemoryProfile {
 	return build.Profile(shop, w.name, w.runtime, build.Sizing(w.mode), func(s *v1alpha1.MemoryProfileSpec) {
 		s.Sizing.Limit = &v1alpha1.Bounds{Max: v1alpha1.NewMemoryQuantity(highestLimit.Quantity())}
 		s.Sizing.Disruption = &v1alpha1.DisruptionSpec{Watch: &metav1.Duration{Duration: 20 * time.Second}}
+		if w.rescue {
+			s.Sizing.Rescue = v1alpha1.RescueEnabled
+		}
 	})
 }
 

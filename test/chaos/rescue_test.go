@@ -1,0 +1,306 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rollout"
+	"github.com/memfit/memfit/test/kubelet"
+)
+
+const (
+	// ramp is a workload of one pod whose limit only a loan changes while its container is not killed.
+	ramp = "ramp"
+	// rampLimit is what it has, and oneLoan what a loan to growth of a MiB a second makes of it.
+	rampLimit = 128 * memory.MiB
+	oneLoan   = rampLimit + rampLimit/4
+	// twoLoans is what a second one, without relief by the first, makes of it: no third one follows within an hour.
+	twoLoans = 2 * rampLimit
+)
+
+// rescueFault is one of alarms and loans.
+func rescueFault(name, story, promise string, inject func(*testing.T, *world)) fault {
+	return fault{
+		name: name, story: story, promise: promise, inject: inject, within: 2 * time.Minute, exits: 1,
+		workloads: []workload{{
+			name: ramp, replicas: 1, runtime: v1alpha1.RuntimeNative, mode: v1alpha1.SizingInPlace, limit: rampLimit,
+			cause: kubelet.KernelOOM, rescue: true,
+		}},
+	}
+}
+
+// ramping is the pod of the workload, once its container runs.
+func (w *world) ramping(t *testing.T) *corev1.Pod {
+	t.Helper()
+	var found *corev1.Pod
+	within(t, time.Minute, "a container to run", func() error {
+		var pods corev1.PodList
+		of := client.MatchingLabels{"app": ramp}
+		if err := w.client.List(t.Context(), &pods, client.InNamespace(shop), of); err != nil {
+			return err
+		}
+		for i := range pods.Items {
+			p := &pods.Items[i]
+			if len(p.Status.ContainerStatuses) == 1 && p.Status.ContainerStatuses[0].State.Running != nil {
+				found = p
+				return nil
+			}
+		}
+		return errors.New("none does")
+	})
+	return found
+}
+
+// alarmed is a snapshot of a pod whose container needs 5 MiB less than its limit and grows by a MiB a second.
+func alarmed(pod *corev1.Pod, sequence int64) *v1alpha1.MemorySnapshot {
+	status := &pod.Status.ContainerStatuses[0]
+	_, id, _ := strings.Cut(status.ContainerID, "://")
+	limit := memory.FromQuantity(*status.Resources.Limits.Memory())
+	return &v1alpha1.MemorySnapshot{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}},
+		},
+		Status: v1alpha1.MemorySnapshotStatus{
+			NodeName: pod.Spec.NodeName, Tier: v1alpha1.AgentWatch, CgroupVersion: "v1", ObservedTime: metav1.Now(),
+			Alarm: &v1alpha1.Alarm{
+				Container: kubelet.Container, ContainerID: id, Sequence: sequence, Time: metav1.NowMicro(),
+				Demand: (limit - 5*memory.MiB).Quantity(), Limit: limit.Quantity(),
+				GrowthPerSecond: resource.MustParse("1Mi"), TimeToLimitMilliseconds: 5000,
+			},
+		},
+	}
+}
+
+// alarm writes an alarm as the agent of the pod's node does.
+func (w *world) alarm(t *testing.T, s *v1alpha1.MemorySnapshot) {
+	t.Helper()
+	within(t, time.Minute, "an alarm to be written", func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		var old v1alpha1.MemorySnapshot
+		err := w.client.Get(ctx, client.ObjectKeyFromObject(s), &old)
+		switch {
+		case client.IgnoreNotFound(err) != nil:
+			return err
+		case err != nil:
+			s.ResourceVersion = ""
+			return w.client.Create(ctx, s)
+		}
+		s.ResourceVersion = old.ResourceVersion
+		return w.client.Update(ctx, s)
+	})
+}
+
+// loans are those that the workload's checkpoint has.
+func (w *world) loans(t *testing.T) []rollout.Loan {
+	t.Helper()
+	var state rollout.State
+	within(t, time.Minute, "the checkpoint to be read", func() error {
+		var c v1alpha1.MemoryCheckpoint
+		if err := w.client.Get(t.Context(), recommendationOf(ramp), &c); err != nil {
+			return err
+		}
+		if len(c.Status.Sizing) == 0 {
+			return nil
+		}
+		return json.Unmarshal(c.Status.Sizing, &state)
+	})
+	return state.Loans
+}
+
+// limitOf is what the pod asks for now.
+func (w *world) limitOf(t *testing.T) memory.Bytes {
+	t.Helper()
+	return memory.FromQuantity(*w.ramping(t).Spec.Containers[0].Resources.Limits.Memory())
+}
+
+// lends raises alarms, as an agent does while a container grows, until a higher limit is effective.
+func (w *world) lends(t *testing.T, sequence *int64) {
+	t.Helper()
+	began := time.Now()
+	for {
+		pod := w.ramping(t)
+		effective := memory.FromQuantity(*pod.Status.ContainerStatuses[0].Resources.Limits.Memory())
+		switch {
+		case effective > rampLimit:
+			return
+		case time.Since(began) > 2*time.Minute:
+			t.Fatalf("no loan within 2 minutes: %s", w.said())
+		}
+		*sequence++
+		w.alarm(t, alarmed(pod, *sequence))
+		time.Sleep(2 * time.Second)
+	}
+}
+
+// bounded: what was lent is in the checkpoint, no pod has more, and none was killed or taken away for it.
+func (w *world) bounded(t *testing.T, most memory.Bytes) {
+	t.Helper()
+	if highest := w.nodes.highestOf(ramp); highest > most {
+		t.Errorf("a pod had a limit of %s, and loans make it %s at most", highest, most)
+	}
+	limit, lent := w.limitOf(t), rampLimit
+	for _, l := range w.loans(t) {
+		if l.Returned.IsZero() {
+			lent = max(lent, l.To.Limit)
+		}
+	}
+	if limit > lent {
+		t.Errorf("the limit is %s, and the checkpoint has loans up to %s", limit, lent)
+	}
+}
+
+// lyingAlarms are claims that no container bears out.
+func lyingAlarms(t *testing.T, w *world) {
+	w.awaitLeader(t)
+	sequence := int64(100)
+	lies := map[string]func(*v1alpha1.MemorySnapshot){
+		"another instance": func(s *v1alpha1.MemorySnapshot) { s.Status.Alarm.ContainerID = "other" },
+		"another pod":      func(s *v1alpha1.MemorySnapshot) { s.OwnerReferences[0].UID = "other" },
+		"another node":     func(s *v1alpha1.MemorySnapshot) { s.Status.NodeName = nodeName(0) + "-other" },
+		"no growth":        func(s *v1alpha1.MemorySnapshot) { s.Status.Alarm.GrowthPerSecond = resource.MustParse("0") },
+		"negative growth":  func(s *v1alpha1.MemorySnapshot) { s.Status.Alarm.GrowthPerSecond = resource.MustParse("-1Mi") },
+		"another limit":    func(s *v1alpha1.MemorySnapshot) { s.Status.Alarm.Limit = resource.MustParse("1Gi") },
+		"no sum":           func(s *v1alpha1.MemorySnapshot) { s.Status.Alarm.TimeToLimitMilliseconds = 3_600_000 },
+		"an hour ahead":    func(s *v1alpha1.MemorySnapshot) { s.Status.Alarm.Time.Time = time.Now().Add(time.Hour) },
+		"an hour behind":   func(s *v1alpha1.MemorySnapshot) { s.Status.Alarm.Time.Time = time.Now().Add(-time.Hour) },
+	}
+	for began := time.Now(); time.Since(began) < 30*time.Second; {
+		for name, lie := range lies {
+			sequence++
+			s := alarmed(w.ramping(t), sequence)
+			lie(s)
+			w.alarm(t, s)
+			time.Sleep(300 * time.Millisecond)
+			if limit := w.limitOf(t); limit != rampLimit {
+				t.Fatalf("%s: a limit of %s", name, limit)
+			}
+		}
+	}
+	honest := alarmed(w.ramping(t), sequence+1)
+	w.alarm(t, honest)
+	within(t, time.Minute, "an honest alarm to get a loan", func() error {
+		if w.limitOf(t) != oneLoan {
+			return fmt.Errorf("%s is the limit", w.limitOf(t))
+		}
+		return nil
+	})
+	for range 20 {
+		honest.Annotations = map[string]string{"again": time.Now().String()} // or nothing is written
+		w.alarm(t, honest)
+		time.Sleep(100 * time.Millisecond)
+	}
+	w.bounded(t, oneLoan)
+	if n := len(w.loans(t)); n != 1 {
+		t.Errorf("%d loans for one honest alarm", n)
+	}
+}
+
+// lendsNow holds a request of the leader that is about a loan, which an alarm causes.
+func (w *world) lendsNow(t *testing.T, r *replica, sequence *int64, after bool, match func(*http.Request) bool) *held {
+	t.Helper()
+	h := r.gate.next(after, match)
+	for began := time.Now(); ; {
+		*sequence++
+		w.alarm(t, alarmed(w.ramping(t), *sequence))
+		select {
+		case <-h.reached:
+			return h
+		case <-time.After(2 * time.Second):
+		}
+		if time.Since(began) > 90*time.Second {
+			r.gate.let(h)
+			t.Fatalf("the leader does not come to a loan: %s", w.said())
+		}
+	}
+}
+
+func checkpoints(r *http.Request) bool {
+	return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/memorycheckpoints/")
+}
+
+// dyingLender kills the leader while it lends. What is on its way arrives anyway.
+func dyingLender(t *testing.T, w *world) {
+	var sequence int64
+	for _, c := range []struct {
+		after bool
+		match func(*http.Request) bool
+	}{{false, checkpoints}, {false, resizes}} {
+		leader := w.awaitLeader(t)
+		h := w.lendsNow(t, leader, &sequence, c.after, c.match)
+		leader.kill()
+		time.Sleep(time.Second)
+		leader.gate.let(h)
+		<-h.done
+		w.bounded(t, twoLoans)
+		if w.limitOf(t) > rampLimit {
+			break
+		}
+	}
+	w.awaitLeader(t)
+	w.lends(t, &sequence)
+	time.Sleep(5 * time.Second)
+	w.bounded(t, twoLoans)
+	if n := len(w.loans(t)); n > 2 {
+		t.Errorf("%d loans", n)
+	}
+}
+
+// twoLenders lets the loan of the old leader arrive after the new one has lent.
+func twoLenders(t *testing.T, w *world) {
+	var sequence int64
+	old := w.awaitLeader(t)
+	h := w.lendsNow(t, old, &sequence, false, resizes)
+	old.pause()
+	within(t, time.Minute, "the other replica to lead", func() error {
+		if !w.other(old).leads() {
+			return errors.New("it does not yet")
+		}
+		return nil
+	})
+	w.lends(t, &sequence)
+	lent := w.limitOf(t)
+	old.resume()
+	old.gate.let(h)
+	<-h.done
+	time.Sleep(2 * time.Second)
+	if limit := w.limitOf(t); limit < lent {
+		t.Errorf("the old leader's resize made the limit %s, after %s", limit, lent)
+	}
+	w.bounded(t, twoLoans)
+}
+
+// dyingAgent deletes what the agent wrote, after its alarm was answered.
+func dyingAgent(t *testing.T, w *world) {
+	var sequence int64
+	w.awaitLeader(t)
+	w.lends(t, &sequence)
+	lent := w.limitOf(t)
+	if err := w.client.DeleteAllOf(t.Context(), &v1alpha1.MemorySnapshot{}, client.InNamespace(shop)); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(20 * time.Second)
+	if limit := w.limitOf(t); limit != lent {
+		t.Errorf("the limit is %s, and %s is lent", limit, lent)
+	}
+	w.bounded(t, lent)
+}
