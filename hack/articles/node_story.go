@@ -5,6 +5,8 @@
 
 package main
 
+import "fmt"
+
 // nodeNoTLS is why two arenas save less here.
 const nodeNoTLS = "the 70 MiB that two arenas saved there were TLS's and HTTP's, which are not here"
 
@@ -17,12 +19,19 @@ const (
 	nodeMemfit = "memfit"
 	nodeTwo    = "memfit-both"
 	nodeFleet  = "fleet"
+	// A service that bursts to twice its limit, without memfit and with rescue.
+	nodeTight   = "tight"
+	nodeRescued = "rescued"
 )
+
+// nodeTightMi is the limit of those two: the service needs about 150 MiB between bursts, and twice the limit in one.
+const nodeTightMi = 224
 
 func nodeStory() Story {
 	heap := map[string]string{"NODE_OPTIONS": "--max-old-space-size=256"}
 	arenas := map[string]string{"MALLOC_ARENA_MAX": "2"}
 	sizing := "  runtime: {type: NodeJS, version: \"20\"}\n  sizing: {mode: Recommend, limit: {min: 64Mi, max: 2Gi}}"
+	tight := map[string]string{"NODE_OPTIONS": "--max-old-space-size=2048", "SESSIONS_MIB": "40", "BUFFERS_MIB": "20"}
 	burst, collect := "burst", "collect"
 	return Story{
 		Name: "node", Title: "Where did 400 MiB go?", Program: "messages.js", Image: "memfit.test/node:20",
@@ -34,6 +43,8 @@ func nodeStory() Story {
 		Profiles: map[string]string{
 			"nodejs": sizing, "nodejs-cap": sizing + "\n  tuning: {heapLimit: 256Mi}",
 			"nodejs-both": sizing + "\n  tuning: {heapLimit: 256Mi, arenaMax: 2}",
+			"nodejs-rescue": "  runtime: {type: NodeJS, version: \"20\"}\n" +
+				"  sizing: {mode: InPlace, rescue: Enabled, limit: {max: 2Gi}}",
 		},
 		Arms: []Arm{
 			{Name: nodeNone, Says: "limit 4Gi, so that V8 takes up to 2 GiB by itself; no settings", LimitMi: 4096},
@@ -43,6 +54,10 @@ func nodeStory() Story {
 				Env: map[string]string{"NODE_OPTIONS": heap["NODE_OPTIONS"], "MALLOC_ARENA_MAX": "2"}},
 			{Name: nodeMemfit, Says: "with memfit, heapLimit: 256Mi", LimitMi: 4096, Profile: "nodejs-cap"},
 			{Name: nodeTwo, Says: "with memfit, heapLimit: 256Mi and arenaMax: 2", LimitMi: 4096, Profile: "nodejs-both"},
+			{Name: nodeTight, Says: "a smaller live set and a limit that it needs twice in a burst", LimitMi: nodeTightMi,
+				Env: tight, MayDie: true, Wide: true},
+			{Name: nodeRescued, Says: "the same with memfit and sizing.rescue", LimitMi: nodeTightMi, Env: tight,
+				Profile: "nodejs-rescue", MayDie: true, Wide: true},
 			{Name: nodeFleet, Says: "one of six replicas", LimitMi: 4096, Profile: "nodejs", Replicas: 6},
 		},
 		Steps: []Step{
@@ -81,10 +96,35 @@ func nodeStory() Story {
 				nodeNoTLS},
 			{"glibc arenas as the agent reports them, the same comparison", "-", 0.8, eitherWay,
 				partsRatio(Place{nodeTwo, burst}, Place{nodeMemfit, burst}, "glibc arenas"), nodeNoTLS},
+			{"OOM-killed in the first burst to twice the limit (1: yes)", "-", 1, 0, killedArm(nodeTight),
+				"the articles' author gave it 4 GiB"},
+			{"The same with sizing.rescue", "-", 0, 0, killedArm(nodeRescued), "no article has it"},
+			{"Peak of that burst / the limit before it", "-", 2, 0.8, burstOfLimit, "no article has it"},
 			{"memfit's prediction of a full collection (1: between its bounds)", "-", 1, 0.03,
 				predicted(nodeNone, collect, "collect"), "no article predicts"},
 		},
 		Pictures: []Picture{rssPicture("node", "RSS after the burst", []string{burst, collect},
 			nodeNone, nodeArenas, nodeCap, nodeBoth, nodeMemfit, nodeTwo)},
 	}
+}
+
+// killedArm is 1 where an arm was killed.
+func killedArm(arm string) func(*Run) (Measured, error) {
+	return func(r *Run) (Measured, error) {
+		how, dead := r.died(arm)
+		m := Measured{From: how}
+		if dead {
+			m.Value = 1
+		}
+		return m, nil
+	}
+}
+
+// burstOfLimit is how many times its first limit a service needed in a burst that it survived.
+func burstOfLimit(r *Run) (Measured, error) {
+	peak, err := r.Value(nodeRescued, "burst", "peak")
+	if err != nil {
+		return Measured{}, err
+	}
+	return Measured{peak / (nodeTightMi * mebi), fmt.Sprintf("%s of %dMi", mib(peak), nodeTightMi)}, nil
 }

@@ -62,6 +62,6 @@ RESCUE_RUNS  ?= 1
 RESCUE_FLAGS ?=
 
 .PHONY: bench-rescue
-bench-rescue: ## Count which containers survive that grow beyond their limit, with nothing, memfit, and rescue (on the lab's node, with memfit and the agent: make deploy-lab agent-lab; about 12 min; RESCUE_ARMS=rescue RESCUE_KINDS=ramp: 3).
+bench-rescue: ## Count which containers survive that grow beyond their limit, with nothing, memfit, and rescue (on the lab's node, with memfit and the agent: make deploy-lab agent-lab; about 12 min; RESCUE_ARMS=rescue RESCUE_KINDS=ramp: 3; RESCUE_KINDS=heap: Node.js, Go and the JVM near their caps).
 	@mkdir -p dist; export $(WITH_CLUSTER); go run ./test/rescuebench -arms $(RESCUE_ARMS) -kinds $(RESCUE_KINDS) \
 		-rates $(RESCUE_RATES) -runs $(RESCUE_RUNS) -at-once 4 -hold 8s -out dist/bench-rescue.md $(RESCUE_FLAGS)

@@ -96,6 +96,8 @@ func startControlPlane(t *testing.T, extra ...string) *controlPlane {
 		"--token-auth-file="+tokens, "--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24",
 		"--service-account-issuer=https://chaos", "--service-account-key-file="+accounts,
 		"--service-account-signing-key-file="+accounts,
+		// its own address is a loopback one, which Kubernetes 1.37 does not publish
+		"--endpoint-reconciler-type=none",
 		// no one here makes ServiceAccounts, nor would pods use them
 		"--disable-admission-plugins=ServiceAccount", "--profiling=false", "--cert-dir="+c.sub(t, "made"),
 		// an API server that is told to end must not take a minute

@@ -33,20 +33,21 @@ type options struct {
 	rates, limits []int // MiB/s, MiB
 	factors       []float64
 	runs, atOnce  int
-	hold          time.Duration
+	hold, heap    time.Duration
 	out           string
 }
 
 func main() {
 	var o options
 	list(&o.arms, "arms", "nothing,memfit,rescue", "Arms: nothing, memfit (without rescue), rescue.")
-	list(&o.kinds, "kinds", "ramp,sawtooth,leak", "Kinds of programs: ramp, sawtooth, leak.")
+	list(&o.kinds, "kinds", "ramp,sawtooth,leak", "Kinds of programs: ramp, sawtooth, leak, heap.")
 	rates := flag.String("rates", "5,25,100,400", "Growth of ramps, MiB/s.")
 	limits := flag.String("limits", "128,256,512,1024", "Limits, MiB.")
 	factors := flag.String("factors", "1.2,1.5,2,3", "Where ramps level off, in limits.")
 	flag.IntVar(&o.runs, "runs", 1, "Runs of each combination of rate and limit; factors take turns.")
 	flag.IntVar(&o.atOnce, "at-once", 2, "Containers at the same time.")
 	flag.DurationVar(&o.hold, "hold", 15*time.Second, "How long a program runs on after it has grown.")
+	flag.DurationVar(&o.heap, "heap", 5*time.Minute, "How long a collected heap is followed.")
 	flag.StringVar(&o.out, "out", "", "File that the tables are written to, beside stdout.")
 	flag.Parse()
 	o.rates, o.limits = numbers(*rates), numbers(*limits)

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -38,6 +39,10 @@ type program struct {
 	level      int // MiB; where it levels off
 	args       []string
 	lasts      time.Duration
+	// image and command of another program than goprobe; env of both.
+	image   string
+	command []string
+	env     []corev1.EnvVar
 }
 
 // programsOf are the programs of each arm, the same for all.
@@ -55,6 +60,8 @@ func programsOf(o *options) (all []program) {
 					all = append(all, sawtooth(limit, run, o.hold))
 				case "leak":
 					all = append(all, leak(limit, run))
+				case "heap":
+					all = append(all, heaps(limit, run, o.heap)...)
 				}
 			}
 		}
@@ -67,8 +74,11 @@ func ramp(rate, limit, level, run int, hold time.Duration) program {
 	return program{
 		name: fmt.Sprintf("ramp-%d-%d-%d", rate, limit, run), kind: "ramp", rate: rate, limit: limit, level: level,
 		args: []string{"-hold", fmt.Sprintf("%dMi", level), "-hold-over", over.String()}, lasts: over + hold,
+		env: uncollected,
 	}
 }
+
+var uncollected = []corev1.EnvVar{{Name: "GOGC", Value: "off"}}
 
 // sawtooth takes and gives back a tenth of the limit, up to 97 % of it, as a collected heap near its cap does. It fills
 // slowly first, so that its start is no ramp.
@@ -79,8 +89,47 @@ func sawtooth(limit, run int, hold time.Duration) program {
 			"-hold", fmt.Sprintf("%dMi", limit*85/100), "-hold-over", "30s",
 			"-burst", fmt.Sprintf("%dMi", limit*10/100), "-burst-every", "5s", "-burst-for", "1s",
 		},
-		lasts: 30*time.Second + 4*hold,
+		lasts: 30*time.Second + 4*hold, env: uncollected,
 	}
+}
+
+const (
+	// nodeHeap keeps as many arrays of a MiB as its argument says, and drops half of them whenever it has more.
+	nodeHeap = `const keep = []; const most = Number(process.argv[1]);
+		setInterval(() => { keep.push(new Array(131072).fill(1)); if (keep.length > most) keep.splice(0, most / 2); }, 25)`
+	// javaHeap is the same for the JVM.
+	javaHeap = `import java.util.*; public class Heap { public static void main(String[] a) throws Exception {
+		int most = Integer.parseInt(a[0]); var keep = new ArrayDeque<byte[]>();
+		for (;;) { var b = new byte[1 << 20]; Arrays.fill(b, (byte) 1); keep.add(b); Thread.sleep(25);
+			if (keep.size() > most) for (int i = 0; i < most / 2; i++) keep.poll(); } } }`
+)
+
+// heaps are collected heaps of runtimes with a cap of three quarters of the limit, of which up to 45 % of the limit is
+// alive, at 40 MiB of new objects a second.
+func heaps(limit, run int, lasts time.Duration) (all []program) {
+	capMi, live := strconv.Itoa(limit*3/4), strconv.Itoa(limit*45/100)
+	of := func(runtime string) program {
+		return program{
+			name: fmt.Sprintf("heap-%s-%d-%d", runtime, limit, run), kind: "heap", limit: limit, level: limit, lasts: lasts,
+		}
+	}
+	node := of("node")
+	node.image = "memfit.test/node:20"
+	node.command = []string{"node", "--max-old-space-size=" + capMi, "-e", nodeHeap, live}
+	goes := of("go")
+	goes.args = []string{
+		"-hold", live + "Mi", "-burst", fmt.Sprintf("%dMi", limit/5), "-burst-every", "3s", "-burst-for", "1s",
+	}
+	goes.env = []corev1.EnvVar{{Name: "GOMEMLIMIT", Value: strconv.Itoa(limit*85/100) + "MiB"}}
+	all = append(all, node, goes)
+	if limit >= 512 { // the compiler of a single file needs that much at first
+		jvm := of("jvm")
+		jvm.image, jvm.env = "memfit.test/jdk:17", []corev1.EnvVar{{Name: "PROGRAM", Value: javaHeap}}
+		jvm.command = []string{"sh", "-c", `printf %s "$PROGRAM" > /tmp/Heap.java && exec java -Xmx` + capMi +
+			`m /tmp/Heap.java ` + live}
+		all = append(all, jvm)
+	}
+	return all
 }
 
 // leak grows by 5 % of the limit a second until it is killed.
@@ -88,7 +137,7 @@ func leak(limit, run int) program {
 	rate := max(limit/20, 1)
 	return program{
 		name: fmt.Sprintf("leak-%d-%d", limit, run), kind: "leak", rate: rate, limit: limit, level: 1 << 20,
-		args: []string{"-leak", fmt.Sprintf("%dMi", rate)}, lasts: 90 * time.Second,
+		args: []string{"-leak", fmt.Sprintf("%dMi", rate)}, lasts: 90 * time.Second, env: uncollected,
 	}
 }
 
@@ -127,7 +176,11 @@ func remove(k8s client.Client, namespace string) {
 }
 
 func podOf(namespace string, p *program) *corev1.Pod {
-	command := fmt.Sprintf("sleep %d; exec /goprobe %s", int(before.Seconds()), strings.Join(p.args, " "))
+	command := p.command
+	if command == nil {
+		words := fmt.Sprintf("sleep %d; exec /goprobe %s", int(before.Seconds()), strings.Join(p.args, " "))
+		command = []string{"sh", "-c", words}
+	}
 	limit := resource.MustParse(fmt.Sprintf("%dMi", p.limit))
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -136,8 +189,7 @@ func podOf(namespace string, p *program) *corev1.Pod {
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(0)),
 			Containers: []corev1.Container{{
-				Name: "app", Image: image, ImagePullPolicy: corev1.PullNever, Command: []string{"sh", "-c", command},
-				Env: []corev1.EnvVar{{Name: "GOGC", Value: "off"}},
+				Name: "app", Image: cmp.Or(p.image, image), ImagePullPolicy: corev1.PullNever, Command: command, Env: p.env,
 				Resources: corev1.ResourceRequirements{
 					Limits:   corev1.ResourceList{corev1.ResourceMemory: limit},
 					Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},

@@ -98,7 +98,7 @@ func ramps(b *strings.Builder, o *options, all []result) {
 func others(b *strings.Builder, o *options, all []result) {
 	fmt.Fprintf(b, "\n| arm | program | containers | killed | loans | container-minutes |\n|---|---|---|---|---|---|\n")
 	for _, arm := range o.arms {
-		for _, kind := range []string{"sawtooth", "leak"} {
+		for _, kind := range []string{"sawtooth", "heap", "leak"} {
 			var n, killed, loans int
 			var minutes float64
 			for i := range all {
