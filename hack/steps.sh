@@ -13,6 +13,7 @@ what() {
 	image) echo "memfit's image: compiled the first time" ;;
 	load-image) echo "memfit's image, into the cluster" ;;
 	load-vpa) echo "the Vertical Pod Autoscaler's images: compiled the first time, 5 min of processor time" ;;
+	load-argo) echo "Argo Workflows' images: compiled the first time, 10 min of processor time" ;;
 	agent-lab) echo "the agent of the node, which recognizes a stall within a minute" ;;
 	deploy-lab) echo "memfit itself: its certificate, its pods, its webhook" ;;
 	*) echo "make $1" ;;

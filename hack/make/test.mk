@@ -105,6 +105,19 @@ else
 	done
 endif
 
+# A platform whose steps have a new owner in each run, as its release has it.
+ARGO_VERSION ?= v4.0.5
+
+.PHONY: load-argo
+load-argo: ## Build Argo Workflows' controller and executor, and load them into the node (10 min of processor time at first).
+	@ARGO_VERSION=$(ARGO_VERSION) LAB='$(LAB)' hack/load-argo.sh dist/argo
+
+.PHONY: test-platforms
+test-platforms: plugin ## Run workflows of a real Argo Workflows whose steps are killed (3 min; E2E_SETUP= reuses the lab).
+	@hack/steps.sh $(if $(E2E_SETUP),$(filter-out load-vpa,$(E2E_SETUP)) load-argo)
+	@export $(WITH_CLUSTER); PATH="$(CURDIR)/bin:$$PATH" ARGO_SOURCE=$(CURDIR)/dist/argo/src \
+	go test -count=1 -tags e2e ./test/e2e -ginkgo.label-filter platforms $(E2E_FLAGS)
+
 # Odd workloads on a real node, each held to bounds. ADVERSE=failed-before runs only those that memfit once failed; ADVERSE_TABLE=FILE keeps
 # the table. Eight at a time: more on two cores, and starting takes longer than what is watched. NODE=cgroup2 runs them on that node, which has
 # one processor, three at a time: of eight, pods took 90 s to start, and its kubelet 28 s to answer.
