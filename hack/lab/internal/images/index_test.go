@@ -77,28 +77,6 @@ func TestAnIndexReachesARegistry(t *testing.T) {
 	}
 }
 
-// pushed sends a layout to a registry of the test's own, which has to name that digest, and gets back what is there.
-func pushed(t *testing.T, dir, path, digest string) (name.Reference, v1.Image, *v1.Manifest) {
-	t.Helper()
-	ref := aRegistry(t) + "/" + path
-	if pushed, err := Push(t.Context(), dir, ref); err != nil || pushed != digest {
-		t.Fatalf("pushed %s, want %s: %v", pushed, digest, err)
-	}
-	at, err := name.ParseReference(ref)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := remote.Image(at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest, err := got.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return at, got, manifest
-}
-
 func TestPushRefusesANameWithoutTag(t *testing.T) {
 	if _, err := Push(t.Context(), t.TempDir(), "registry.example/memfit"); err == nil {
 		t.Error("a name without a tag was accepted")
