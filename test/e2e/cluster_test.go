@@ -33,7 +33,9 @@ import (
 const (
 	nodeImage = "memfit.test/node:20"
 	jdkImage  = "memfit.test/jdk:17"
-	goImage   = "memfit.test/goprobe:dev"
+	// oldJREImage has a JVM without JDK-8349988, and no compiler.
+	oldJREImage = "memfit.test/old-jre:21"
+	goImage     = "memfit.test/goprobe:dev"
 )
 
 // profileName is the profile of every spec: each has a namespace of its own.

