@@ -429,6 +429,7 @@ func (a *gitApp) difference(t *testing.T, obj client.Object) string {
 	}
 	for _, object := range []*unstructured.Unstructured{live, manifest} {
 		object.SetManagedFields(nil)
+		object.SetResourceVersion("") // a status is written between the two reads now and then
 		unstructured.RemoveNestedField(object.Object, "status")
 	}
 	return cmp.Diff(live.Object, manifest.Object)

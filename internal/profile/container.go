@@ -146,7 +146,8 @@ func ParseRuntime(text string) (v1alpha1.RuntimeSpec, error) {
 		}
 	}
 	return v1alpha1.RuntimeSpec{}, fmt.Errorf(
-		"annotation %s is %s, which is not a runtime that memfit knows: write one of %s", v1alpha1.RuntimeAnnotation, quote.Name(text), typeNames(),
+		"annotation %s is %s, which is not a runtime that memfit knows: write one of %s",
+		v1alpha1.RuntimeAnnotation, quote.Name(text), typeNames(),
 	)
 }
 

@@ -90,7 +90,7 @@ func TestAPodWithoutRoomForTheRecord(t *testing.T) {
 		t.Errorf("there is room for the record: %+v", got)
 	}
 	if got := asked(t, h, reviewOf(note(256<<10-10))); len(got.Patch) > 0 || len(got.Warnings) != 1 ||
-		!strings.Contains(got.Warnings[0], "no room") {
+		!strings.Contains(got.Warnings[0], "exceed 256 KiB") {
 		t.Errorf("there is no room for the record, and yet %+v", got)
 	}
 }
