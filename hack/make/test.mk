@@ -85,7 +85,7 @@ test-agent: plugin ## Run the agent's specs on a real node: kills, what fills an
 # Limits that memfit lowers, from samples of real pods: a day of evidence is 6 min. In test-e2e they are skipped: its memfit counts real days.
 .PHONY: test-evidence
 test-evidence: plugin ## See limits lowered on a real node from real samples, and rolled back (20 min; E2E_SETUP= reuses a lab with EVIDENCE=240).
-	@hack/steps.sh $(if $(E2E_SETUP),$(filter-out load-vpa deploy-lab,$(E2E_SETUP)))
+	@hack/steps.sh $(if $(E2E_SETUP),$(filter-out deploy-lab,$(E2E_SETUP)))
 	@$(if $(E2E_SETUP),$(MAKE) --no-print-directory deploy-lab EVIDENCE=240)
 	@export $(WITH_CLUSTER) IMG=$(IMG) LAB_MODE=$(LAB_MODE); PATH="$(CURDIR)/bin:$$PATH" \
 	go test -count=1 -tags e2e ./test/e2e -ginkgo.label-filter evidence $(E2E_FLAGS)
