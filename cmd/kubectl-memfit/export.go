@@ -25,8 +25,9 @@ Formats:
   ssa          manifests for server-side apply that hold the memory fields only
 
 Without WORKLOAD, every workload of the namespace is exported. Equal recommendations give equal bytes. A container without a number, and a
-workload without a pod template of its own (a bare pod), is left out with a comment that gives the reason. A step is exported as json6902 for the
-Task or Pipeline (Tekton), WorkflowTemplate or CronWorkflow (Argo Workflows) that has its template. Nothing is written to the cluster.
+workload without a pod template of its own (a bare pod), is left out with a comment that gives the reason.
+A step is exported as json6902 for the object that has its template: Task or Pipeline (Tekton),
+WorkflowTemplate or CronWorkflow (Argo Workflows). Nothing is written to the cluster.
 --pull-request writes the same numbers with their reasons as the text of a pull request.
 
 Exit codes:

@@ -33,8 +33,8 @@ const (
 	oneMoment = 64
 	// endMost is how long a kubelet may take to say how a container ended: on a node with one processor, more than 30 s.
 	endMost = 2 * time.Minute
-	// stepMost is how long a step may take. It decides nothing on a machine that works: the longest takes 4 min on two
-	// processors of which nobody else wants any, and 8 min were not enough beside the build of a kernel.
+	// stepMost is how long a step may take. The longest takes 5 min on two idle processors; a bound of 8 min was too short
+	// while a kernel was compiled on the same machine.
 	stepMost = 25 * time.Minute
 )
 

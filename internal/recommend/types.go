@@ -176,14 +176,14 @@ type Recommendation struct {
 	// RollBackTo is the limit before a raise that did not end the stall it was for. To lower as far as this takes no day
 	// of evidence and no cool-down. 0: there is no such raise.
 	RollBackTo memory.Bytes
-	// Answered is the last kill, when it was answered so long ago that use since has shown what is needed: what the limit
-	// is above that of the kill was a guess. To correct it once takes no day of evidence. nil: there is no such kill.
+	// Answered describes the kills of the last day when the last one is at least an hour old: use since then shows the
+	// need, so the limit may be corrected once without a day of evidence. nil: there are none.
 	Answered *Answered
 	// Alarm is set when growth was stopped because memory climbs without end; the same words are in Reasons.
 	Alarm string
 }
 
-// Answered is a kill within a day that a higher limit has answered, without another kill in the hour after it.
+// Answered describes kills within a day that a higher limit has answered, without another kill in the hour after them.
 type Answered struct {
 	// At is when the last kill was, Limit the highest limit of those of a day.
 	At    time.Time

@@ -49,7 +49,7 @@ func (d *decider) underWay() (reason, message string) {
 		switch {
 		case st.Phase == Undoing:
 			message = fmt.Sprintf("Pod %s: %s did not come about and is rolled back", st.Pod, changes(st.From, st.To))
-			if r, stands := d.State.refusal(st.UID, false); stands {
+			if r, refused := d.State.refusal(st.UID, false); refused {
 				reason, message = r.Reason, message+": "+r.Why
 			}
 		case pod == nil || st.evicts():

@@ -85,8 +85,8 @@ func (h *Injector) sizeTemplate(
 	return a, nil
 }
 
-// ownerOfPods is the controller that stands for the owner of a Job's pods: that of the Job, or the Job, which has no
-// name or UID yet.
+// ownerOfPods returns the controller that owns the Job or, without one, the Job itself, which may have no name or UID
+// yet.
 func ownerOfPods(job *metav1.ObjectMeta, kind workloadkind.Kind) metav1.OwnerReference {
 	if above := metav1.GetControllerOfNoCopy(job); above != nil {
 		return *above

@@ -82,7 +82,7 @@ func (s *sharedReads) join(ctx context.Context, key readKey, do func(context.Con
 	return next
 }
 
-// work does the reads of a queue until there is no next one.
+// work runs the reads of a queue, one after another, until none is waiting.
 func (s *sharedReads) work(ctx context.Context, key readKey, q *readQueue) {
 	for s.more(key, q) {
 		s.slots <- struct{}{}

@@ -45,7 +45,8 @@ spec:
     entrypoint: all
     templates:
     - {name: all, steps: [[{name: load, template: load}]]}
-    - {name: load, container: {image: example.com/load:1, resources: {limits: {memory: 64Mi}, requests: {memory: 64Mi}}}}
+    - name: load
+      container: {image: example.com/load:1, resources: {limits: {memory: 64Mi}, requests: {memory: 64Mi}}}
 ---
 apiVersion: argoproj.io/v1alpha1
 kind: WorkflowTemplate
