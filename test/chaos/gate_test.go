@@ -73,7 +73,11 @@ func newGate(t *testing.T, config *rest.Config, pair tls.Certificate) *gate {
 	g := &gate{target: target, transport: transport, conns: map[*gatedConn]struct{}{}}
 	quiet := log.New(io.Discard, "", 0)
 	g.proxy = &httputil.ReverseProxy{
-		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			// filter reads the events of a watch, which an API server since 1.37 compresses when its list comes with it.
+			r.Out.Header.Set("Accept-Encoding", "identity")
+		},
 		Transport: transport, FlushInterval: -1, ErrorLog: quiet,
 		ModifyResponse: g.filter,
 		// Without an API server there is no connection either.
