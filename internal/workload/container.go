@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
@@ -78,6 +79,7 @@ func (q *containerInput) findShape() shapeCache {
 // managedContainer is one container that the profile sizes.
 type managedContainer struct {
 	Name    string
+	pod     types.UID
 	policy  profile.Container
 	current memory.Size
 	// podLimit and podRequest are what the size of the whole pod (spec.resources) allows this container; 0: anything.
@@ -118,7 +120,7 @@ func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 		policy := p.Container(c.Name, pod.Annotations)
 		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 		if policy.Managed && (!init || sidecar || policy.Listed) {
-			m := managedContainer{Name: c.Name, policy: policy, current: sizeEffective(c, statusOf(c.Name, statuses))}
+			m := managedContainer{Name: c.Name, policy: policy, current: sizeEffective(c, statusOf(c.Name, statuses)), pod: pod.UID}
 			m.podLimit, m.podRequest = constraints.PodLeaves(pod, c.Name)
 			m.volumesHold = inject.VolumesHold(pod, c.Name)
 			all = append(all, m)
@@ -169,6 +171,8 @@ func sizeOf(r corev1.ResourceRequirements) memory.Size {
 // containerInput is everything the result for one container depends on.
 type containerInput struct {
 	container managedContainer
+	// current is the size of the container without a loan, which is one pod's and no evidence of a need.
+	current memory.Size
 	// program is what the evidence is of; empty: unknown.
 	program   string
 	plan      inject.Plan
@@ -241,7 +245,7 @@ func (q *containerInput) recommend(a *containerResult) []string {
 	policy := q.container.newSize()
 	follows, frozen := q.plan.CapFollows(q.container.Name)
 	rec := recommend.Evaluate(recommend.Input{
-		History: q.history, Kills: q.kills, Policy: policy, Current: q.container.current, Now: q.now,
+		History: q.history, Kills: q.kills, Policy: policy, Current: q.current, Now: q.now,
 		Traits: recommend.Traits{
 			Name: growth.Name, FollowsLimit: growth.FollowsLimit, MayFollow: growth.MayFollow,
 			HeapPercent: growth.HeapPercent, Overhead: growth.Overhead, Reserve: growth.Reserve,
@@ -252,7 +256,7 @@ func (q *containerInput) recommend(a *containerResult) []string {
 		Climbing: a.shape.Kind == shape.Climb && a.shape.Confidence != memory.Low,
 	})
 	if q.reverted != nil {
-		rec = q.reverted.Override(rec, q.container.current)
+		rec = q.reverted.Override(rec, q.current)
 	}
 	s := &a.status
 	s.Decision, s.Confidence = string(rec.Decision), string(rec.Confidence)

@@ -141,10 +141,13 @@ func (d *decider) older() {
 func (d *decider) input(c managedContainer, plan inject.Plan, e *evidence) containerInput {
 	st, pods := d.st, d.s.Governed
 	in := containerInput{
-		container: c, plan: plan, kills: st.ledger.KillsAndStalls(c.Name, d.now),
+		container: c, current: c.current, plan: plan, kills: st.ledger.KillsAndStalls(c.Name, d.now),
 		before: st.shapes[c.Name], now: d.now,
 		largestNode: d.s.Facts.LargestNode,
 		measured:    measured(d.s, c.Name), silent: silence(d.s),
+	}
+	if from, _, lent := st.rollout.Lent(c.pod, c.Name); lent {
+		in.current = from
 	}
 	if e != nil {
 		in.program, in.history = e.program, e.history

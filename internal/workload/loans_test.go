@@ -1,0 +1,40 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rollout"
+)
+
+// TestALoanIsNotRecommended: while a workload is too young for its use to move a limit, what holds is the limit before
+// a loan. The loan is one pod's, and it does not end because the recommendation has copied it.
+func TestALoanIsNotRecommended(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 224), 100*memory.MiB, 1)
+	d.run(2*time.Minute, 15*time.Second)
+	p := d.pods[0]
+	to := sizeMi(64, 896)
+	d.state.Lend(rollout.Loan{
+		Pod: p.name, UID: p.uid, Node: "node-1", Container: "app", From: p.size, To: to, At: d.now, Sequence: 1,
+	}, "it grew", true)
+	p.size, p.resized = to, true
+	d.need[d.image] = 437 * memory.MiB
+	d.run(5*time.Minute, 15*time.Second)
+	if got := d.shown.Containers[0].Recommended; got != nil && got.Limit != nil && memory.FromQuantity(*got.Limit) >= to.Limit {
+		d.fail("the lent limit is recommended: %s", got.Limit)
+	}
+	if loans := d.state.Loans(); len(loans) != 1 || !loans[0].Ended.IsZero() {
+		d.fail("the loan ended within minutes: %+v", loans)
+	}
+	if got := p.size.Limit; got != to.Limit {
+		d.fail("the pod has %s during the loan, want %s", got, to.Limit)
+	}
+	if d.kills != 0 {
+		d.fail("%d kills", d.kills)
+	}
+}
