@@ -4,8 +4,9 @@
 //go:build linux
 
 // Command rescuebench measures how many containers survive that grow beyond their memory limit (`make bench-rescue`):
-// with nothing, with memfit without rescue, and with rescue. Every container is a pod on the lab's node, whose cgroups
-// this machine has; limits are read there every few milliseconds. It prints a table for each arm.
+// with nothing, with VPA, with memfit without rescue, and with rescue. Every container is the pod of a Deployment on the
+// lab's node, whose cgroups this machine has; limits are read there every few milliseconds. It prints a table for each
+// arm.
 package main
 
 import (
@@ -22,6 +23,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,11 +37,13 @@ type options struct {
 	runs, atOnce  int
 	hold, heap    time.Duration
 	out           string
+	// vpa is the folder of VPA's programs, vpaCRDs the file with its definitions.
+	vpa, vpaCRDs string
 }
 
 func main() {
 	var o options
-	list(&o.arms, "arms", "nothing,memfit,rescue", "Arms: nothing, memfit (without rescue), rescue.")
+	list(&o.arms, "arms", "nothing,memfit,rescue", "Arms: nothing, vpa, memfit (without rescue), rescue.")
 	list(&o.kinds, "kinds", "ramp,sawtooth,leak", "Kinds of programs: ramp, sawtooth, leak, heap.")
 	rates := flag.String("rates", "5,25,100,400", "Growth of ramps, MiB/s.")
 	limits := flag.String("limits", "128,256,512,1024", "Limits, MiB.")
@@ -49,6 +53,8 @@ func main() {
 	flag.DurationVar(&o.hold, "hold", 15*time.Second, "How long a program runs on after it has grown.")
 	flag.DurationVar(&o.heap, "heap", 5*time.Minute, "How long a collected heap is followed.")
 	flag.StringVar(&o.out, "out", "", "File that the tables are written to, beside stdout.")
+	flag.StringVar(&o.vpa, "vpa", "", "Folder with vpa-recommender and vpa-updater, for the arm vpa.")
+	flag.StringVar(&o.vpaCRDs, "vpa-crds", "", "File with VPA's CustomResourceDefinitions, for the arm vpa.")
 	flag.Parse()
 	o.rates, o.limits = numbers(*rates), numbers(*limits)
 	for f := range strings.SplitSeq(*factors, ",") {
@@ -101,7 +107,7 @@ func run(ctx context.Context, o *options) error {
 	}
 	var all []result
 	for _, arm := range o.arms {
-		results, err := runArm(ctx, k8s, o, arm)
+		results, err := runArm(ctx, k8s, config, o, arm)
 		all = append(all, results...)
 		if err != nil {
 			return fmt.Errorf("arm %s: %w", arm, err)
@@ -116,12 +122,19 @@ func run(ctx context.Context, o *options) error {
 }
 
 // runArm runs every program of an arm, some at a time.
-func runArm(ctx context.Context, k8s client.Client, o *options, arm string) ([]result, error) {
+func runArm(ctx context.Context, k8s client.Client, config *rest.Config, o *options, arm string) ([]result, error) {
 	namespace, err := prepare(ctx, k8s, arm)
 	if err != nil {
 		return nil, err
 	}
 	defer remove(k8s, namespace)
+	if arm == vpaArm {
+		stop, err := startVPA(ctx, k8s, config, o, namespace)
+		if err != nil {
+			return nil, err
+		}
+		defer stop()
+	}
 	programs := programsOf(o)
 	results, errs := make([]result, len(programs)), make([]error, len(programs))
 	turns := make(chan struct{}, o.atOnce)
@@ -130,7 +143,7 @@ func runArm(ctx context.Context, k8s client.Client, o *options, arm string) ([]r
 		turns <- struct{}{}
 		jobs.Go(func() {
 			defer func() { <-turns }()
-			results[i], errs[i] = runProgram(ctx, k8s, namespace, &programs[i])
+			results[i], errs[i] = runProgram(ctx, k8s, namespace, arm, &programs[i])
 			results[i].arm = arm
 			fmt.Fprintln(os.Stderr, results[i].line(), errText(errs[i]))
 		})

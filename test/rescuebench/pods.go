@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,8 @@ const (
 	before = 20 * time.Second
 	// every is how often a limit is read.
 	every = 5 * time.Millisecond
+	// vpaArm is the arm in which VPA sizes the containers.
+	vpaArm = "vpa"
 )
 
 // program is what runs in one pod.
@@ -149,7 +152,7 @@ func prepare(ctx context.Context, k8s client.Client, arm string) (string, error)
 	}
 	rescue := v1alpha1.RescueDisabled
 	switch arm {
-	case "nothing":
+	case "nothing", vpaArm:
 		return name, nil
 	case "rescue":
 		rescue = v1alpha1.RescueEnabled
@@ -175,58 +178,84 @@ func remove(k8s client.Client, namespace string) {
 	_ = k8s.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 }
 
-func podOf(namespace string, p *program) *corev1.Pod {
+// deploymentOf is a Deployment of one pod. Its request is its limit, so that VPA, which keeps their ratio, sets what it
+// recommends.
+func deploymentOf(namespace string, p *program) *appsv1.Deployment {
 	command := p.command
 	if command == nil {
 		words := fmt.Sprintf("sleep %d; exec /goprobe %s", int(before.Seconds()), strings.Join(p.args, " "))
 		command = []string{"sh", "-c", words}
 	}
-	limit := resource.MustParse(fmt.Sprintf("%dMi", p.limit))
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: p.name, Labels: map[string]string{"app": "rescuebench"},
-		},
-		Spec: corev1.PodSpec{
-			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(0)),
-			Containers: []corev1.Container{{
-				Name: "app", Image: cmp.Or(p.image, image), ImagePullPolicy: corev1.PullNever, Command: command, Env: p.env,
-				Resources: corev1.ResourceRequirements{
-					Limits:   corev1.ResourceList{corev1.ResourceMemory: limit},
-					Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
+	memory := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(fmt.Sprintf("%dMi", p.limit))}
+	labels := map[string]string{"app": "rescuebench", "program": p.name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: p.name},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{
+					TerminationGracePeriodSeconds: new(int64(0)),
+					Containers: []corev1.Container{{
+						Name: "app", Image: cmp.Or(p.image, image), ImagePullPolicy: corev1.PullNever, Command: command, Env: p.env,
+						Resources: corev1.ResourceRequirements{Limits: memory, Requests: memory},
+					}},
 				},
-			}},
+			},
 		},
 	}
 }
 
-// runProgram runs one program in a pod of its own and follows it.
-func runProgram(ctx context.Context, k8s client.Client, namespace string, p *program) (result, error) {
-	pod := podOf(namespace, p)
+// started returns the pod of a program when its container runs.
+func started(ctx context.Context, k8s client.Client, namespace string, p *program) (*corev1.Pod, error) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		var pods corev1.PodList
+		err := k8s.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"program": p.name})
+		if err != nil {
+			return nil, err
+		}
+		for i := range pods.Items {
+			status := pods.Items[i].Status.ContainerStatuses
+			if len(status) == 1 && status[0].State.Running != nil {
+				return &pods.Items[i], nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("the pod of %s does not run", p.name)
+}
+
+// ended is how a pod's container ended; nil: it has not.
+func ended(pod *corev1.Pod) *corev1.ContainerStateTerminated {
+	status := &pod.Status.ContainerStatuses[0]
+	return cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
+}
+
+// runProgram runs one program in a Deployment of its own and follows its pod until its container ends.
+func runProgram(ctx context.Context, k8s client.Client, namespace, arm string, p *program) (result, error) {
+	deployment := deploymentOf(namespace, p)
 	r := result{program: *p, peak: 0}
-	if err := k8s.Create(ctx, pod); err != nil {
-		return r, fmt.Errorf("creating pod %s: %w", p.name, err)
+	if err := k8s.Create(ctx, deployment); err != nil {
+		return r, fmt.Errorf("creating Deployment %s: %w", p.name, err)
 	}
 	defer func() {
-		_ = k8s.Delete(context.WithoutCancel(ctx), pod, client.GracePeriodSeconds(0))
+		_ = k8s.Delete(context.WithoutCancel(ctx), deployment, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	}()
-	key := client.ObjectKeyFromObject(pod)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
-		if err := k8s.Get(ctx, key, pod); err != nil {
-			return r, err
-		}
-		if len(pod.Status.ContainerStatuses) == 1 && pod.Status.ContainerStatuses[0].State.Running != nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			return r, fmt.Errorf("pod %s does not run", p.name)
+	if arm == vpaArm {
+		if err := k8s.Create(ctx, vertical(namespace, p.name)); err != nil {
+			return r, fmt.Errorf("creating VerticalPodAutoscaler %s: %w", p.name, err)
 		}
 	}
-	started := pod.Status.ContainerStatuses[0].State.Running.StartedAt.Time
+	pod, err := started(ctx, k8s, namespace, p)
+	if err != nil {
+		return r, err
+	}
+	key := client.ObjectKeyFromObject(pod)
+	since := pod.Status.ContainerStatuses[0].State.Running.StartedAt.Time
 	dir, err := cgroupOf(pod)
 	if err != nil {
 		return r, err
 	}
-	end := started.Add(before + p.lasts + 2*time.Second)
+	end := since.Add(before + p.lasts + 2*time.Second)
 	f := follower{dir: dir, limit: int64(p.limit) << 20, result: &r}
 	done := make(chan struct{})
 	go f.follow(end, done)
@@ -235,13 +264,13 @@ func runProgram(ctx context.Context, k8s client.Client, namespace string, p *pro
 	if err := k8s.Get(ctx, key, pod); err != nil {
 		return r, err
 	}
-	for i := 0; i < 20 && f.gone && pod.Status.ContainerStatuses[0].State.Terminated == nil; i++ {
+	for i := 0; i < 20 && f.gone && ended(pod) == nil; i++ {
 		time.Sleep(500 * time.Millisecond)
 		if err := k8s.Get(ctx, key, pod); err != nil {
 			return r, err
 		}
 	}
-	if t := pod.Status.ContainerStatuses[0].State.Terminated; t != nil {
+	if t := ended(pod); t != nil {
 		r.killed = true
 		r.reason = fmt.Sprintf("%s %d", t.Reason, t.ExitCode)
 	}
