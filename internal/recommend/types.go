@@ -98,7 +98,10 @@ type Input struct {
 	// History of the container name; nil is an empty one.
 	History *history.Container
 	// Kills of this container, oldest first. The ledger's last 20 are enough.
-	Kills  []memory.OOMKill
+	Kills []memory.OOMKill
+	// Runs are the peaks of the last runs of a container that runs to completion, in any order. They are described, and
+	// move no size.
+	Runs   []memory.Bytes
 	Traits Traits
 	Policy Policy
 	// Current is what running containers have now.
@@ -151,6 +154,8 @@ type Evidence struct {
 	Window time.Duration
 	// Kills is the number of kills that moved the number.
 	Kills int
+	// Modes are the kinds of runs.
+	Modes Modes
 }
 
 // Recommendation is the answer for one container.

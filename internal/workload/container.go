@@ -178,6 +178,8 @@ type containerInput struct {
 	plan      inject.Plan
 	history   *history.Container
 	kills     []memory.OOMKill
+	// runs are the peaks of the last runs.
+	runs      []memory.Bytes
 	replicas  []shape.Replica
 	urgent    []shape.Instance
 	published memory.Size
@@ -251,7 +253,7 @@ func (q *containerInput) recommend(a *containerResult) []string {
 			HeapPercent: growth.HeapPercent, Overhead: growth.Overhead, Reserve: growth.Reserve,
 			CapFollowsLimit: follows, CapFrozen: frozen, CapSetBy: q.plan.CapSetBy(q.container.Name),
 		},
-		InUse: q.inUse, InUseSeen: q.inUseSeen, Unrelieved: q.unrelieved, Ease: q.ease, LargestNode: q.largestNode,
+		Runs: q.runs, InUse: q.inUse, InUseSeen: q.inUseSeen, Unrelieved: q.unrelieved, Ease: q.ease, LargestNode: q.largestNode,
 		Leak: q.leak.String(), Doubt: q.leak.Doubt, Silent: q.silent,
 		Climbing: a.shape.Kind == shape.Climb && a.shape.Confidence != memory.Low,
 	})

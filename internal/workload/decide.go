@@ -152,6 +152,7 @@ func (d *decider) input(c managedContainer, plan inject.Plan, e *evidence) conta
 	if e != nil {
 		in.program, in.history = e.program, e.history
 		in.kills = slices.DeleteFunc(in.kills, func(k memory.OOMKill) bool { return !e.counts(k.Program) })
+		in.runs = peaks(e.runs, in.kills)
 		pods = st.ofProgram(pods, c.Name, e.program)
 	}
 	if last := st.published[c.Name]; e == nil || e == st.newest(c.Name) && e.counts(last.Program) {

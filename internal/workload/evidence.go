@@ -20,6 +20,7 @@ import (
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 const (
@@ -48,6 +49,8 @@ type evidence struct {
 	// held is the largest size that its running pods have, or had when they last ran.
 	held    memory.Size
 	history *history.Container
+	// runs are the last runs, oldest first, of a workload whose pods run to completion.
+	runs []run
 }
 
 // fresh reports whether the owner's numbers are so new that no evidence undercuts them.
@@ -91,6 +94,7 @@ func (st *State) historyOf(in *instance, container string) *history.Container {
 // learn finds out what the workload's pods run and what their owners ask for. It must come before anything that is
 // counted or measured is filed.
 func (st *State) learn(s *Snapshot, now time.Time) {
+	st.completes = workloadkind.Like(s.Owner.Ref.APIVersion, s.Owner.Ref.Kind).Completes
 	st.programs = make(map[instanceKey]inject.Program, len(s.Pods))
 	for i, pod := range s.Pods {
 		for _, name := range ContainersOf(&pod.Spec) {
@@ -187,7 +191,7 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) {
 		copied := *before.history
 		e = &evidence{
 			program: p.ID, owner: p.Owner, since: before.since, held: before.held, history: &copied,
-			kin: append([]string{p.ID}, before.kin[:min(len(before.kin), kinKept-1)]...),
+			kin: append([]string{p.ID}, before.kin[:min(len(before.kin), kinKept-1)]...), runs: slices.Clone(before.runs),
 		}
 	case e == nil:
 		e = &evidence{
@@ -263,6 +267,7 @@ type storedEvidence struct {
 	Seen    int64       `json:"t,omitempty"`
 	Kin     []string    `json:"k,omitempty"`
 	Held    memory.Size `json:"h,omitzero"`
+	Runs    []run       `json:"r,omitempty"`
 }
 
 func (e *evidence) pack(name string) (v1alpha1.CheckpointContainer, error) {
@@ -272,6 +277,7 @@ func (e *evidence) pack(name string) (v1alpha1.CheckpointContainer, error) {
 	}
 	stored := storedEvidence{
 		Program: e.program, Owner: e.owner, Since: unix(e.since), Seen: unix(e.seen), Kin: e.kin, Held: e.held,
+		Runs: e.runs,
 	}
 	of, err := json.Marshal(stored)
 	return v1alpha1.CheckpointContainer{Name: name, History: data, Evidence: of}, err
@@ -297,7 +303,7 @@ func unpackEvidence(packed *v1alpha1.CheckpointContainer) (*evidence, error) {
 		return e, errors.Join(err, wrong)
 	}
 	e.program, e.owner, e.since, e.seen, e.held = s.Program, s.Owner, fromUnix(s.Since), fromUnix(s.Seen), s.Held
-	e.kin = s.Kin[:min(len(s.Kin), kinKept)]
+	e.kin, e.runs = s.Kin[:min(len(s.Kin), kinKept)], s.Runs[:min(len(s.Runs), runsKept)]
 	return e, err
 }
 

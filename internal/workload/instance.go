@@ -114,6 +114,9 @@ func (st *State) measure(samples []memory.Sample, now time.Time) {
 		if h := st.historyOf(in, s.Container.Container); h != nil {
 			h.Add(*s, in.limit)
 		}
+		if e := st.evidenceOf(s.Container.Container, in.program); e != nil && st.completes && (s.HasRSS || s.Exact) {
+			e.ran(s.Container.UID, s.Demand())
+		}
 	}
 	st.note(samples)
 }

@@ -62,6 +62,8 @@ type State struct {
 	found map[string]*v1alpha1.FoundRuntime
 	// identity is what the workload's pods have in common; nil: an owner.
 	identity *identified
+	// completes: the workload's pods run to completion, and each is a run.
+	completes bool
 	// countsFaults: the source of usage counts major page faults.
 	countsFaults bool
 }
@@ -100,7 +102,7 @@ func (st *State) clone() *State {
 	for name, all := range st.containers {
 		for _, e := range all {
 			of, copied := *e, *e.history
-			of.history = &copied
+			of.history, of.runs = &copied, slices.Clone(e.runs)
 			c.containers[name] = append(c.containers[name], &of)
 		}
 	}

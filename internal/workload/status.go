@@ -45,6 +45,12 @@ func apiEvidence(e recommend.Evidence) v1alpha1.Evidence {
 		Replicas: int32(min(e.Replicas, 1<<30)), Samples: e.Samples, //nolint:gosec // bounded above
 		WindowSeconds: int64(e.Window.Seconds()),
 	}
+	if m := e.Modes; m != (recommend.Modes{}) {
+		out.Runs = &v1alpha1.RunModes{
+			SmallRuns: int32(m.Small), SmallPeak: m.SmallPeak.Quantity(), //nolint:gosec // runsKept at most
+			LargeRuns: int32(m.Large), LargePeak: m.LargePeak.Quantity(), //nolint:gosec // runsKept at most
+		}
+	}
 	return out
 }
 

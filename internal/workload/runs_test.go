@@ -1,0 +1,124 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/workloadkind"
+	"github.com/memfit/memfit/test/build"
+)
+
+// runOnce lets one pod of a workload run for some minutes with a demand, and end.
+func runOnce(
+	t *testing.T, st *State, of memory.WorkloadRef, n int, demand memory.Bytes, at time.Time,
+) (*State, Effects) {
+	t.Helper()
+	name := fmt.Sprintf("run-%d", n)
+	pod := build.Pod("ci", name).On("n1").Phase(corev1.PodRunning).
+		Container("step", build.Limit("1Gi"), build.Request("64Mi"), build.Started(at)).Obj()
+	pod.UID = types.UID(name)
+	p := build.Profile("ci", "steps", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingOnCreate))
+	var e Effects
+	for i := range 10 {
+		now := at.Add(time.Duration(i+1) * time.Minute)
+		s := &Snapshot{
+			Owner: memory.Workload{Ref: of, UID: "steps"},
+			Profile: &profile.Profile{
+				Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "steps"}, Namespace: "ci", Spec: &p.Spec,
+			},
+			Pods: []*corev1.Pod{pod}, Governed: []*corev1.Pod{pod}, Template: pod,
+			Events: PendingEvents{Observations: oom.Observe(pod), Source: "kubelet"},
+		}
+		s.Events.AddSamples(memory.Sample{
+			Container: memory.ContainerRef{Namespace: "ci", Pod: name, UID: pod.UID, Container: "step"},
+			Time:      now, Started: at, RSS: demand, HasRSS: true, WorkingSet: demand,
+		}.WithDemand(demand))
+		st, e = Step(st, s, now)
+	}
+	return st, e
+}
+
+// TestRunsThatDifferByInput: a step of a pipeline that needs 480Mi for one input in four has the distribution in its
+// evidence, also after memfit has restarted; a Deployment has none.
+func TestRunsThatDifferByInput(t *testing.T) {
+	step := memory.WorkloadRef{
+		APIVersion: workloadkind.IdentityAPIVersion, Kind: workloadkind.IdentityKind, Namespace: "ci", Name: "tekton-build-1",
+	}
+	for name, c := range map[string]struct {
+		of   memory.WorkloadRef
+		runs bool
+	}{
+		"an identity":  {step, true},
+		"a CronJob":    {memory.WorkloadRef{APIVersion: "batch/v1", Kind: "CronJob", Namespace: "ci", Name: "report"}, true},
+		"a Deployment": {memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ci", Name: "web"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st, now := NewState(), began
+			var last Effects
+			for n := range 12 {
+				demand := 110 * memory.MiB
+				if n%4 == 1 {
+					demand = 480 * memory.MiB
+				}
+				st, last = runOnce(t, st, c.of, n, demand, now)
+				now = now.Add(2 * time.Hour)
+				if n == 6 {
+					st = afterRestart(t, st)
+				}
+			}
+			got := last.Status.Containers[0]
+			if !c.runs {
+				if got.Evidence.Runs != nil {
+					t.Errorf("replicas are described as runs: %+v", got.Evidence.Runs)
+				}
+				return
+			}
+			r := got.Evidence.Runs
+			if r == nil || r.SmallRuns != 9 || r.LargeRuns != 3 || r.SmallPeak.String() != "110Mi" ||
+				r.LargePeak.String() != "480Mi" {
+				t.Errorf("runs are %+v, want 9 of 110Mi and 3 of 480Mi", r)
+			}
+			if want := "9 of 12 runs used at most 110Mi, 3 up to 480Mi"; !slices.Contains(got.Reasons, want) {
+				t.Errorf("the reasons %q do not have %q", got.Reasons, want)
+			}
+			if got.Recommended == nil || got.Recommended.Limit.Cmp(r.LargePeak) < 0 {
+				t.Errorf("recommended %+v, and a run with 480Mi comes several times a day", got.Recommended)
+			}
+		})
+	}
+}
+
+func TestARunThatWasKilledNeededItsLimit(t *testing.T) {
+	var runs []run
+	for n := range runsKept + 5 {
+		runs = withRun(runs, runID(types.UID(fmt.Sprint(n))), memory.Bytes(n)*memory.MiB)
+	}
+	if len(runs) != runsKept || runs[0].Peak != 5*memory.MiB {
+		t.Fatalf("%d runs, the oldest with %s, want the last %d", len(runs), runs[0].Peak, runsKept)
+	}
+	killed := func(pod string, limit memory.Bytes, kind memory.OOMKind) memory.OOMKill {
+		return memory.OOMKill{Container: memory.ContainerRef{UID: types.UID(pod)}, Limit: limit, Kind: kind}
+	}
+	got := peaks(runs, []memory.OOMKill{
+		killed("7", 64*memory.MiB, memory.OOMMainProcess), killed("8", 64*memory.MiB, memory.OOMHeapAbort),
+		killed("unmeasured", 64*memory.MiB, memory.OOMMainProcess),
+	})
+	if len(got) != runsKept || got[1] != 64*memory.MiB || got[2] != 8*memory.MiB || got[runsKept-1] != 64*memory.MiB {
+		t.Errorf("peaks are %v", got)
+	}
+	if runs[2].Peak != 7*memory.MiB {
+		t.Errorf("the stored peak became %s", runs[2].Peak)
+	}
+}
