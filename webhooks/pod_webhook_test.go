@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/build"
@@ -314,11 +315,12 @@ var _ = Describe("A pod", func() {
 	})
 
 	Describe("gets a size", func() {
-		recommended := func(ns, workload, limit string, owner ...metav1.OwnerReference) *v1alpha1.MemoryRecommendation {
-			ref := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: ns, Name: workload}
+		recommendedFor := func(
+			ref memory.WorkloadRef, limit string, owner ...metav1.OwnerReference,
+		) *v1alpha1.MemoryRecommendation {
 			rec := &v1alpha1.MemoryRecommendation{}
-			rec.Namespace, rec.Name, rec.OwnerReferences = ns, policy.RecordName(ref), owner
-			rec.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: workload}
+			rec.Namespace, rec.Name, rec.OwnerReferences = ref.Namespace, policy.RecordName(ref), owner
+			rec.Status.Workload = v1alpha1.WorkloadReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name}
 			rec.Status.Profile = v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}
 			expect.Applied(ctx, api, rec)
 			q := resource.MustParse(limit)
@@ -327,6 +329,10 @@ var _ = Describe("A pod", func() {
 			}
 			Expect(api.Status().Update(ctx, rec)).To(Succeed())
 			return rec
+		}
+		recommended := func(ns, workload, limit string, owner ...metav1.OwnerReference) *v1alpha1.MemoryRecommendation {
+			ref := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: ns, Name: workload}
+			return recommendedFor(ref, limit, owner...)
 		}
 		// owned is a ReplicaSet whose pods a profile of this mode governs.
 		owned := func(ns string, mode v1alpha1.SizingMode) *appsv1.ReplicaSet {
@@ -348,6 +354,39 @@ var _ = Describe("A pod", func() {
 			}).WithTimeout(5 * time.Second).Should(Succeed())
 			return pod
 		}
+		It("of the class of its node, for the pod of a DaemonSet", func() {
+			ns := namespace()
+			const label = "example.com/size"
+			profiled(build.Profile(ns, "web", v1alpha1.RuntimeNodeJS, build.Sizing(v1alpha1.SizingOnCreate),
+				func(s *v1alpha1.MemoryProfileSpec) { s.Identity = &v1alpha1.IdentitySpec{NodeClass: label} }))
+			daemons := build.DaemonSet(ns, "log")
+			expect.Applied(ctx, api, daemons)
+			for name, size := range map[string]string{"small": "small", "large": "large", "bare": ""} {
+				of := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: ns + "-" + name}}
+				if size != "" {
+					of.Labels = map[string]string{label: size}
+				}
+				expect.Applied(ctx, api, of)
+			}
+			for class, limit := range map[string]string{"small": "640Mi", "large": "1Gi", "": "768Mi"} {
+				recommendedFor(memory.WorkloadRef{
+					APIVersion: "apps/v1", Kind: "DaemonSet", Namespace: ns, Name: "log", NodeClass: class,
+				}, limit, build.ControllerRef(daemons, "apps/v1", "DaemonSet"))
+			}
+			for name, want := range map[string]string{
+				"small": "640Mi", "large": "1Gi", "bare": "768Mi", "unknown": "768Mi", "": "768Mi",
+			} {
+				Eventually(func(g Gomega) {
+					pod := node(ns, "log-1").OwnedBy(daemons, "apps/v1", "DaemonSet").Annotate(v1alpha1.ProfileAnnotation, "web").Obj()
+					if name != "" { // as the DaemonSet controller writes it
+						pod.Spec.Affinity = identity.PinnedTo(ns + "-" + name)
+					}
+					g.Expect(api.Create(ctx, pod, client.DryRunAll)).To(Succeed())
+					g.Expect(pod.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal(want))
+				}).WithTimeout(5*time.Second).Should(Succeed(), "on node %q", name)
+			}
+		})
+
 		for _, tc := range []struct {
 			mode v1alpha1.SizingMode
 			want string

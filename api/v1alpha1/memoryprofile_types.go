@@ -578,7 +578,8 @@ type ContainerPolicy struct {
 	Request *Bounds `json:"request,omitempty"`
 }
 
-// IdentitySpec selects what identifies pods whose owner does not outlive them.
+// IdentitySpec selects what identifies pods that their owner alone does not: pods whose owner does not outlive them,
+// and pods of DaemonSets, which differ by node.
 type IdentitySpec struct {
 	// labels are the keys of labels whose values identify a kind of pod: pods of one namespace with equal values are one
 	// workload, whichever object owns them, and what one of them needs is known to the next. They count for pods whose
@@ -591,6 +592,14 @@ type IdentitySpec struct {
 	// +listType=set
 	// +optional
 	Labels []LabelKey `json:"labels,omitempty"`
+
+	// nodeClass is the key of a label of nodes: pods of a DaemonSet whose nodes have the same value have a request, a
+	// limit, a history and raises of their own. It counts for DaemonSets only; pods of other workloads may run on any node
+	// and are not kept apart. A pod whose node is unknown or has no such label belongs to the DaemonSet without a class.
+	// What is known of the whole DaemonSet is not evidence about a class. Do not name a label that differs on each node.
+	// Default: none. Example: node.kubernetes.io/instance-type.
+	// +optional
+	NodeClass LabelKey `json:"nodeClass,omitempty"`
 }
 
 // LabelKey is the key of a label.
@@ -658,7 +667,8 @@ type MemoryProfileSpec struct {
 	// +optional
 	Drift DriftSpec `json:"drift,omitempty,omitzero"`
 
-	// identity selects what identifies pods whose owner does not outlive them: steps of pipelines, runners, executors.
+	// identity selects what identifies pods whose owner does not outlive them (steps of pipelines, runners, executors),
+	// and by which nodes pods of DaemonSets are kept apart.
 	// +optional
 	Identity *IdentitySpec `json:"identity,omitempty"`
 }

@@ -18,16 +18,22 @@ type WorkloadReference struct {
 	Name string `json:"name"`
 }
 
-// PodIdentity is what the pods of a workload have in common, where it is not an owner.
+// PodIdentity is what the pods of a workload have in common, where that is not their owner alone.
 type PodIdentity struct {
+	// labels are the keys of the labels that the profile names: of pods (spec.identity.labels), or of nodes
+	// (spec.identity.nodeClass). Absent for a platform.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	// +optional
+	Labels []string `json:"labels,omitempty"`
 	// lastSeen is the day on which a pod last existed. The records of the identity are deleted 35 days later.
 	LastSeen metav1.Time `json:"lastSeen"`
-	// platform is the platform whose pods they are (docs/reference/platforms.md), or "labels" for labels that the profile
-	// names. Example: tekton.
+	// platform is the platform whose pods they are (docs/reference/platforms.md), "labels" for labels that the profile
+	// names, or "nodeclass" for pods of a DaemonSet on one class of nodes. Example: tekton.
 	// +kubebuilder:validation:MaxLength=63
 	Platform string `json:"platform"`
-	// values identify the pods, in the order of the platform's row or of spec.identity.labels of the profile. Example:
-	// [build-and-test, unit].
+	// values identify the pods, in the order of the platform's row or of spec.identity.labels of the profile; for a class
+	// of nodes the name of the DaemonSet and the class. Example: [build-and-test, unit].
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	Values []string `json:"values"`
@@ -491,8 +497,8 @@ type MemoryRecommendationStatus struct {
 	// +optional
 	Profile ProfileReference `json:"profile,omitempty,omitzero"`
 
-	// identity is what the pods have in common, where the workload is not their owner. The kind of the workload is then
-	// PodIdentity, which is not an object of the API.
+	// identity is what the pods have in common, where that is not their owner alone. The kind of the workload is
+	// PodIdentity, which is not an object of the API, or DaemonSet for a class of nodes.
 	// +optional
 	Identity *PodIdentity `json:"identity,omitempty"`
 

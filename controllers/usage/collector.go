@@ -19,7 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// Where kubelets answer, and how much memory pods may have there.
+// Where kubelets answer, how much memory pods may have there, and the labels by which profiles keep DaemonSets apart.
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
 // What containers use is read from kubelets with the identity of another ServiceAccount, whose rights are in
 // config/rbac/usage_reader_role.yaml.

@@ -91,6 +91,16 @@ func (r *Reconciler) carryOutAlone(
 	return r.carryOut(ctx, s, m, a)
 }
 
+// podCount is how many pods a workload is to have; 0: unknown. A DaemonSet's number is for all nodes: those that have a
+// pod of another class do not count for this one. A pod that is missing may be of any class.
+func (r *Reconciler) podCount(ctx context.Context, ref memory.WorkloadRef) (int, error) {
+	wanted, err := r.census().PodCount(ctx, ref)
+	if err != nil || ref.NodeClass == "" {
+		return wanted, err
+	}
+	return max(wanted-r.Inbox.NodesOfOthers(ref), 0), nil
+}
+
 // carryOut does one thing to one pod.
 func (r *Reconciler) carryOut(
 	ctx context.Context, s *workload.Snapshot, m *workload.State, a rollout.Action,
@@ -100,7 +110,7 @@ func (r *Reconciler) carryOut(
 		return workload.Outcome{Kind: workload.OutcomeGone}, nil
 	}
 	if workload.Disturbs(pod, a) {
-		wanted, err := r.census().PodCount(ctx, s.Owner.Ref)
+		wanted, err := r.podCount(ctx, s.Owner.Ref)
 		why := m.TooFewServe(s, a, wanted)
 		if err != nil {
 			why = quote.Line(err.Error())

@@ -151,8 +151,11 @@ func newRecord(of memory.Workload) metav1.ObjectMeta {
 	m := metav1.ObjectMeta{
 		Namespace: of.Ref.Namespace, Name: policy.RecordName(of.Ref), OwnerReferences: records.Owners(of.Ref, of.UID),
 	}
-	if identity.Is(of.Ref) {
-		platform, _, _ := strings.Cut(of.Ref.Name, "-")
+	platform, _, _ := strings.Cut(of.Ref.Name, "-")
+	switch {
+	case of.Ref.NodeClass != "":
+		m.Labels = map[string]string{v1alpha1.IdentityLabel: identity.ByNode}
+	case identity.Is(of.Ref):
 		m.Labels = map[string]string{v1alpha1.IdentityLabel: platform}
 	}
 	return m

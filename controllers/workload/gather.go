@@ -204,7 +204,7 @@ func placed(s *workload.Snapshot) map[types.UID]inbox.Placement {
 // past is what the workload used before memfit saw it, which is asked for as long as the state wants it; nil: it does
 // not, or nobody knows.
 func (r *Reconciler) past(w memory.WorkloadRef, m *workload.State) *workload.Past {
-	if r.Sources.Past == nil || !m.WantsPast() {
+	if r.Sources.Past == nil || !m.WantsPast() || w.NodeClass != "" { // names of pods do not show the class of their node
 		return nil
 	}
 	containers, there := r.Sources.Past.Get(w)

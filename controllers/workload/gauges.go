@@ -91,7 +91,7 @@ func newGauges(r prometheus.Registerer) *gauges {
 	return g
 }
 
-func labeledAs(w memory.WorkloadRef) labeled { return labeled{w.Namespace, w.Kind, w.Name} }
+func labeledAs(w memory.WorkloadRef) labeled { return labeled{w.Namespace, w.Kind, w.Title()} }
 
 // change lets f change the row of a container, which is made when it is needed.
 func (g *gauges) change(w memory.WorkloadRef, container string, f func(*row)) {

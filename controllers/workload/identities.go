@@ -23,8 +23,8 @@ import (
 // have expired.
 const countAgain = time.Minute
 
-// identities bounds how many identities each profile has. Labels are written by everybody who creates pods, and each
-// identity takes two objects on the API server.
+// identities bounds how many identities each profile has, classes of nodes included. Labels are written by everybody
+// who creates pods, and each identity takes two objects on the API server.
 type identities struct {
 	mu       sync.Mutex
 	profiles map[policy.ProfileKey]*counted
@@ -38,7 +38,7 @@ type counted struct {
 
 // beyond reports whether an identity that has no records yet would be one too many for its profile.
 func (r *Reconciler) beyond(ctx context.Context, s *workload.Snapshot) (bool, error) {
-	if !identity.Is(s.Owner.Ref) {
+	if !identity.Is(s.Owner.Ref) && s.Owner.Ref.NodeClass == "" {
 		return false, nil
 	}
 	key, most := policy.KeyOf(s.Profile), cmp.Or(r.Settings.MaxIdentities, identity.MostOfProfile)

@@ -58,8 +58,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 
 func (m *Metrics) gaveUp() { m.givenUp.Inc() }
 
-// label is the workload as it stands in metrics: "Deployment/web".
-func label(w memory.WorkloadRef) string { return w.Kind + "/" + w.Name }
+// label is the workload in metrics: "Deployment/web", and "DaemonSet/log/m5.large" for a class of nodes.
+func label(w memory.WorkloadRef) string { return w.Kind + "/" + w.Title() }
 
 func (m *Metrics) killed(w memory.WorkloadRef, kills []memory.OOMKill) {
 	for i := range kills {

@@ -109,7 +109,8 @@ func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 	r.Inbox.Done(ref)
 	r.Inbox.Govern(ref, nil, policy.ProfileKey{})
 	e, known := r.states.get(ref)
-	scaledToNothing := len(s.Pods) == 0 // the recommendation stays: the next pods begin with it
+	// the recommendation stays, because the next pods begin with it, unless they have those of their classes of nodes
+	scaledToNothing := len(s.Pods) == 0 && len(r.Inbox.NodeClasses(ref)) == 0
 	if !scaledToNothing {
 		r.warn(s)
 	}

@@ -21,6 +21,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/memory"
@@ -187,7 +188,7 @@ func (f *PodSource) vanished(kind schema.GroupVersionKind, obj any) {
 	}
 	if m, ok := obj.(client.Object); ok && m.GetNamespace() != "" {
 		f.Resolver.OwnerDeleted(refOf(kind, m), m.GetUID())
-		f.enqueue(refOf(kind, m), priorityRefresh)
+		f.Enqueue(refOf(kind, m))
 	}
 }
 
@@ -203,7 +204,7 @@ func (f *PodSource) workloadsAffectedBy(kind schema.GroupVersionKind, obj client
 	for _, w := range f.Inbox.Workloads() {
 		inNamespace := kind.Kind == "Namespace" && kind.Group == "" &&
 			(w.Namespace == obj.GetName() || f.Resolver.Home() == obj.GetName())
-		itself := w == refOf(kind, obj)
+		itself := w.Whole() == refOf(kind, obj)
 		if inNamespace || itself {
 			all = append(all, w)
 		}
@@ -308,10 +309,13 @@ func (f *PodSource) unrecommended(obj any) {
 	}
 }
 
-// Enqueue queues workloads, behind those that something happened to.
+// Enqueue queues workloads, on all classes of nodes, behind those that something happened to.
 func (f *PodSource) Enqueue(workloads ...memory.WorkloadRef) {
 	for _, w := range workloads {
 		f.enqueue(w, priorityRefresh)
+		for _, of := range f.Inbox.NodeClasses(w) {
+			f.enqueue(of, priorityRefresh)
+		}
 	}
 }
 
@@ -356,5 +360,9 @@ func priorityOf(observations []oom.Observation) int {
 
 func workloadOf(rec *v1alpha1.MemoryRecommendation) memory.WorkloadRef {
 	w := rec.Status.Workload
-	return memory.WorkloadRef{APIVersion: w.APIVersion, Kind: w.Kind, Namespace: rec.Namespace, Name: w.Name}
+	ref := memory.WorkloadRef{APIVersion: w.APIVersion, Kind: w.Kind, Namespace: rec.Namespace, Name: w.Name}
+	if is := rec.Status.Identity; is != nil {
+		ref.NodeClass = identity.NodeClassOf(is.Platform, is.Values)
+	}
+	return ref
 }

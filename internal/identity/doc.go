@@ -7,5 +7,8 @@
 //
 // An identity is found from a table of platforms ([Platforms]) or from labels that a profile names. Both are written by
 // users who may create pods, so an identity never proves anything: the namespace is part of it, and every bound of a
-// profile holds for it. The package is pure.
+// profile holds for it.
+//
+// A DaemonSet outlives its pods, but these differ by node: [InClass] adds the class of a pod's node to the workload.
+// The package is pure.
 package identity

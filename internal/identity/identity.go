@@ -32,12 +32,12 @@ const Labeled = "labels"
 
 // Identity is what pods of one kind have in common.
 type Identity struct {
-	// Platform is the name of the row in [Platforms], or [Labeled].
+	// Platform is the name of the row in [Platforms], [Labeled] or [ByNode].
 	Platform string
 	// Values are what identifies the kind of pod, in the order of the row or of the profile's labels.
 	Values []string
-	// keys are the labels that a profile names.
-	keys []string
+	// Keys are the labels that a profile names.
+	Keys []string
 	// labels are those of the pod. All pods of the identity have the values of the labels equal, and the labels present.
 	labels         map[string]string
 	equal, present []string
@@ -65,7 +65,7 @@ func Of(pod metav1.Object, owner memory.WorkloadRef, keys []string) (Identity, b
 }
 
 func labeled(of map[string]string, keys []string) (Identity, bool) {
-	id := Identity{Platform: Labeled, keys: keys, labels: of, equal: keys}
+	id := Identity{Platform: Labeled, Keys: keys, labels: of, equal: keys}
 	for _, key := range keys {
 		value := of[key]
 		if value == "" {
@@ -117,7 +117,7 @@ const maxReadable = 120
 // "tekton-build-and-test-unit-4b2f8a9c01d2e3f4". The hash distinguishes values that are written alike.
 func (id *Identity) Ref(namespace string) memory.WorkloadRef {
 	h := sha256.New()
-	for _, list := range [][]string{{id.Platform}, id.keys, id.Values} {
+	for _, list := range [][]string{{id.Platform}, id.Keys, id.Values} {
 		for _, text := range list {
 			h.Write([]byte(text))
 			h.Write([]byte{0})
@@ -148,7 +148,7 @@ func readable(texts []string) string {
 	return strings.TrimRight(name[:min(len(name), maxReadable)], "-")
 }
 
-// Is reports whether a workload is an identity.
+// Is reports whether a workload is an identity of pods.
 func Is(w memory.WorkloadRef) bool { return workloadkind.IsIdentity(w.APIVersion, w.Kind) }
 
 // UID stands for the UID that an owner would have: an identity has no object, and exists as long as its records.

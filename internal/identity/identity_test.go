@@ -184,8 +184,8 @@ func TestRef(t *testing.T) {
 		{Platform: "tekton", Values: []string{"build-and", "test-unit"}},
 		{Platform: "tekton", Values: []string{"build.and.test", "unit"}},
 		{Platform: "tekton", Values: []string{"Build-and-test", "unit"}},
-		{Platform: Labeled, Values: []string{"a"}, keys: []string{"x"}},
-		{Platform: Labeled, Values: []string{"a"}, keys: []string{"y"}},
+		{Platform: Labeled, Values: []string{"a"}, Keys: []string{"x"}},
+		{Platform: Labeled, Values: []string{"a"}, Keys: []string{"y"}},
 		{Platform: "gitlab", Values: []string{"1", "тест ---"}},
 		{Platform: "gitlab", Values: []string{"1", strings.Repeat("long ", 200)}},
 	}

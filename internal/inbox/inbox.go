@@ -17,6 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/workload"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // Inbox knows which pods belong to which workload, and what happened to each workload. It is what the pod informer
@@ -402,6 +403,39 @@ func (r *Inbox) Workloads() []memory.WorkloadRef {
 		refs = append(refs, ref)
 	}
 	return refs
+}
+
+// NodeClasses are the classes of nodes by which the pods of a workload are kept apart; none for a class itself.
+func (r *Inbox) NodeClasses(of memory.WorkloadRef) (all []memory.WorkloadRef) {
+	if of.NodeClass != "" || !workloadkind.PerNode(of.APIVersion, of.Kind) {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for ref := range r.workloads {
+		if ref.NodeClass != "" && ref.Whole() == of {
+			all = append(all, ref)
+		}
+	}
+	return all
+}
+
+// NodesOfOthers counts the nodes that have a governed pod of the same owner, but of another class of nodes.
+func (r *Inbox) NodesOfOthers(of memory.WorkloadRef) int {
+	nodes := map[string]bool{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for ref, h := range r.workloads {
+		if ref == of || ref.Whole() != of.Whole() {
+			continue
+		}
+		for _, m := range h.pods {
+			if m.governed && m.Node != "" {
+				nodes[m.Node] = true
+			}
+		}
+	}
+	return len(nodes)
 }
 
 // Concerned returns the workloads that changes of profiles can concern: those that a changed profile governs, and

@@ -6,6 +6,7 @@ package informers
 import (
 	"maps"
 	"sync"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -79,6 +80,16 @@ func (s *interner) template(pod *corev1.Pod) {
 		labels: pod.Labels, annotations: pod.Annotations, init: pod.Spec.InitContainers, containers: pod.Spec.Containers,
 		volumes: pod.Spec.Volumes,
 	}
+}
+
+// sharedTexts returns a copy of labels whose texts are shared with all equal ones. A text that nothing refers to any
+// more is forgotten.
+func sharedTexts(labels map[string]string) map[string]string {
+	of := make(map[string]string, len(labels))
+	for key, value := range labels {
+		of[unique.Make(key).Value()] = unique.Make(value).Value()
+	}
+	return of
 }
 
 // memory is the memory entry of a resource list, as a list that everybody with the same amount shares. A map of one

@@ -16,10 +16,27 @@ type WorkloadRef struct {
 	Kind       string
 	Namespace  string
 	Name       string
+	// NodeClass is the class of the nodes that its pods run on, where a profile keeps the pods of a DaemonSet apart by it;
+	// empty: all nodes, or those whose class is unknown.
+	NodeClass string
 }
 
-// String is "Deployment shop/web".
-func (w WorkloadRef) String() string { return w.Kind + " " + w.Namespace + "/" + w.Name }
+// String is "Deployment shop/web", and "DaemonSet shop/log/m5.large" for a class of nodes.
+func (w WorkloadRef) String() string { return w.Kind + " " + w.Namespace + "/" + w.Title() }
+
+// Title is its name, and "log/m5.large" for a class of nodes.
+func (w WorkloadRef) Title() string {
+	if w.NodeClass == "" {
+		return w.Name
+	}
+	return w.Name + "/" + w.NodeClass
+}
+
+// Whole returns the workload on all nodes, which is the object that owns its pods.
+func (w WorkloadRef) Whole() WorkloadRef {
+	w.NodeClass = ""
+	return w
+}
 
 // Workload is a workload that exists, or existed: another of the same name has another UID.
 type Workload struct {

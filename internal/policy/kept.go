@@ -56,6 +56,14 @@ func controllerOf(pod metav1.Object) types.UID {
 // missing, it goes by what was kept. [owners.ErrNotSeen] means that the owner is missing and nothing was kept; the
 // Resolution then has the best name of the workload.
 func (r *Resolver) ResolveCached(ctx context.Context, pod metav1.Object, kept Kept) (Resolution, error) {
+	resolved, err := r.resolveCached(ctx, pod, kept)
+	if kept.of(pod) {
+		r.stayInClass(ctx, pod, kept.Workload, &resolved)
+	}
+	return resolved, err
+}
+
+func (r *Resolver) resolveCached(ctx context.Context, pod metav1.Object, kept Kept) (Resolution, error) {
 	cached := r.owners
 	cached.APIReader = nil
 	owner, err := cached.Owner(ctx, pod)
@@ -84,9 +92,11 @@ func (r *Resolver) ResolveKept(ctx context.Context, pod metav1.Object, kept Kept
 }
 
 // OwnerDeleted notes that an owner of pods was deleted.
-func (r *Resolver) OwnerDeleted(ref memory.WorkloadRef, uid types.UID) { r.owners.Gone.Add(ref, uid) }
+func (r *Resolver) OwnerDeleted(ref memory.WorkloadRef, uid types.UID) {
+	r.owners.Gone.Add(ref.Whole(), uid)
+}
 
 // OwnerGone reports whether the owner with that name and UID is known to be deleted.
 func (r *Resolver) OwnerGone(ref memory.WorkloadRef, uid types.UID) bool {
-	return r.owners.Gone.Has(ref, uid)
+	return r.owners.Gone.Has(ref.Whole(), uid)
 }

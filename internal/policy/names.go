@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/workloadkind"
@@ -26,8 +27,11 @@ const maxName = 253
 // record. Names that would be too long end in a hash of the whole, so that two long names stay two; so do kinds of
 // which another spelling has the same letters ("cloneset.apps.kruise.io-web-4b2f..."), because anybody may write any
 // kind into an owner reference. An identity's own name is that of its records: it begins with a platform, which is no
-// kind, and ends in a hash.
+// kind, and ends in a hash. That of a class of nodes begins with what is neither ("nodeclass-log-m5-large-4b2f...").
 func RecordName(w memory.WorkloadRef) string {
+	if w.NodeClass != "" {
+		return identity.ClassName(w)
+	}
 	if workloadkind.IsIdentity(w.APIVersion, w.Kind) {
 		return w.Name
 	}

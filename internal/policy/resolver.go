@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -65,9 +66,10 @@ func (r *Resolver) Home() string { return r.home }
 // Resolution is what is known of one pod.
 type Resolution struct {
 	profile.Match
-	// Owner is the pod's workload: its topmost controller, the pod itself, or its identity.
+	// Owner is the pod's workload: its topmost controller, the pod itself, or its identity. Its Ref may have the class of
+	// the pod's node.
 	owners.Owner
-	// Identity is what identifies the pod instead of its owner; nil: its owner does.
+	// Identity is what identifies the pod instead of its owner, or besides it ([identity.ByNode]); nil: its owner does.
 	Identity *identity.Identity
 	// Paused names what stops changes: memfit.dev/pause is "true" on the workload, on its namespace, or on memfit's own
 	// namespace, which pauses everything. Paused workloads are watched and not changed. Empty: nothing does.
@@ -103,6 +105,9 @@ func (r *Resolver) govern(
 		WorkloadAnnotations: owner.Annotations, NamespaceAnnotations: onNamespace, NamespaceLabels: labels,
 	})
 	owner, id := identified(pod, owner, match.Profile)
+	if whole, read := pod.(*corev1.Pod); read && id == nil {
+		owner.Ref, id = r.inNodeClass(ctx, whole, owner.Ref, match.Profile)
+	}
 	paused, err := r.pausedBy(ctx, owner, onNamespace)
 	if err != nil {
 		return Resolution{Owner: owner}, err
@@ -136,7 +141,7 @@ func (r *Resolver) ownPod(pod metav1.Object) bool {
 func (r *Resolver) pausedBy(ctx context.Context, owner owners.Owner, onNamespace map[string]string) (string, error) {
 	switch {
 	case owner.Annotations[v1alpha1.PauseAnnotation] == "true":
-		return v1alpha1.PauseAnnotation + " on " + owner.Ref.String(), nil
+		return v1alpha1.PauseAnnotation + " on " + owner.Ref.Whole().String(), nil
 	case onNamespace[v1alpha1.PauseAnnotation] == "true":
 		return v1alpha1.PauseAnnotation + " on Namespace " + owner.Ref.Namespace, nil
 	case r.home == "":

@@ -68,6 +68,14 @@ func (n *Profile) Identity() []string {
 	return keys
 }
 
+// NodeClass returns the key of the node label by which pods of a DaemonSet are kept apart; empty: they are not.
+func (n *Profile) NodeClass() string {
+	if n == nil || n.Spec.Identity == nil {
+		return ""
+	}
+	return string(n.Spec.Identity.NodeClass)
+}
+
 // Drift returns what is effective for memory that drifts. What its pointers refer to is shared: read only.
 func (n *Profile) Drift() v1alpha1.DriftSpec { return n.policyFor(nil).drift }
 

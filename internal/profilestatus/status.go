@@ -113,7 +113,8 @@ func identitiesBounded(in Input) []metav1.Condition {
 	return []metav1.Condition{conditions.New(
 		v1alpha1.ConditionIdentitiesBounded, metav1.ConditionTrue, v1alpha1.ReasonTooManyIdentities,
 		fmt.Sprintf("%d identities of pods are recorded, which is the most of one profile: pods of others are admitted and "+
-			"keep their own size. Set spec.identity.labels to labels that do not differ from run to run, or split the profile; "+
+			"keep their own size. Set spec.identity.labels to labels that do not differ from run to run, and nodeClass to one "+
+			"that does not differ from node to node, or split the profile; "+
 			"an identity ends 35 days after its last pod", n),
 	)}
 }

@@ -29,7 +29,9 @@ func TestRunsOfTwoKinds(t *testing.T) {
 		"two kinds": {
 			runsOf(100, 480, 104, 110, 96, 470, 101, 99, 108, 475, 103, 97), "9 of 12 runs used at most 110Mi, 3 up to 480Mi",
 		},
-		"mostly large":             {runsOf(400, 60, 410, 420, 64, 415, 402, 408), "2 of 8 runs used at most 64Mi, 6 up to 420Mi"},
+		"mostly large": {
+			runsOf(400, 60, 410, 420, 64, 415, 402, 408), "2 of 8 runs used at most 64Mi, 6 up to 420Mi",
+		},
 		"one exception":            {runsOf(100, 101, 102, 103, 480, 104, 105, 106, 107), ""},
 		"too few":                  {runsOf(100, 101, 102, 480, 481, 482, 483), ""},
 		"spread evenly":            {runsOf(100, 140, 190, 260, 350, 480, 650, 900, 1200), ""},

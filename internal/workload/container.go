@@ -174,10 +174,10 @@ type containerInput struct {
 	// current is the size of the container without a loan, which is one pod's and no evidence of a need.
 	current memory.Size
 	// program is what the evidence is of; empty: unknown.
-	program   string
-	plan      inject.Plan
-	history   *history.Container
-	kills     []memory.OOMKill
+	program string
+	plan    inject.Plan
+	history *history.Container
+	kills   []memory.OOMKill
 	// runs are the peaks of the last runs.
 	runs      []memory.Bytes
 	replicas  []shape.Replica
@@ -253,8 +253,9 @@ func (q *containerInput) recommend(a *containerResult) []string {
 			HeapPercent: growth.HeapPercent, Overhead: growth.Overhead, Reserve: growth.Reserve,
 			CapFollowsLimit: follows, CapFrozen: frozen, CapSetBy: q.plan.CapSetBy(q.container.Name),
 		},
-		Runs: q.runs, InUse: q.inUse, InUseSeen: q.inUseSeen, Unrelieved: q.unrelieved, Ease: q.ease, LargestNode: q.largestNode,
-		Leak: q.leak.String(), Doubt: q.leak.Doubt, Silent: q.silent,
+		Runs: q.runs, InUse: q.inUse, InUseSeen: q.inUseSeen, Unrelieved: q.unrelieved, Ease: q.ease,
+		LargestNode: q.largestNode,
+		Leak:        q.leak.String(), Doubt: q.leak.Doubt, Silent: q.silent,
 		Climbing: a.shape.Kind == shape.Climb && a.shape.Confidence != memory.Low,
 	})
 	if q.reverted != nil {

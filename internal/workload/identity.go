@@ -15,6 +15,7 @@ import (
 type identified struct {
 	Platform string   `json:"platform"`
 	Values   []string `json:"values"`
+	Labels   []string `json:"labels,omitempty"`
 	// Seen is the day on which a pod last existed, in Unix seconds: a date costs one write a day.
 	Seen int64 `json:"seen"`
 }
@@ -23,7 +24,9 @@ type identified struct {
 func (st *State) identify(s *Snapshot, now time.Time) {
 	if s.Identity != nil {
 		day := now.UTC().Truncate(24 * time.Hour)
-		st.identity = &identified{Platform: s.Identity.Platform, Values: s.Identity.Values, Seen: day.Unix()}
+		st.identity = &identified{
+			Platform: s.Identity.Platform, Values: s.Identity.Values, Labels: s.Identity.Keys, Seen: day.Unix(),
+		}
 	}
 }
 
@@ -33,6 +36,6 @@ func (i *identified) status() *v1alpha1.PodIdentity {
 		return nil
 	}
 	return &v1alpha1.PodIdentity{
-		Platform: i.Platform, Values: i.Values, LastSeen: metav1.NewTime(time.Unix(i.Seen, 0).UTC()),
+		Platform: i.Platform, Values: i.Values, Labels: i.Labels, LastSeen: metav1.NewTime(time.Unix(i.Seen, 0).UTC()),
 	}
 }

@@ -28,7 +28,9 @@ func runID(pod types.UID) uint32 {
 }
 
 // ran notes the demand of a run.
-func (e *evidence) ran(pod types.UID, demand memory.Bytes) { e.runs = withRun(e.runs, runID(pod), demand) }
+func (e *evidence) ran(pod types.UID, demand memory.Bytes) {
+	e.runs = withRun(e.runs, runID(pod), demand)
+}
 
 // withRun returns the runs with a demand of one of them, which may be new.
 func withRun(runs []run, id uint32, demand memory.Bytes) []run {

@@ -83,7 +83,8 @@ func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 // cache: read only.
 type Snapshot struct {
 	Owner memory.Workload
-	// Identity is what the pods have in common, where Owner is their identity; nil: no pod exists that shows it.
+	// Identity is what the pods have in common, where Owner is their identity or a class of nodes; nil: no pod exists that
+	// shows it.
 	Identity *identity.Identity
 	// Presence reports whether the workload exists.
 	Presence records.Presence

@@ -23,6 +23,9 @@ type Kind struct {
 	// Completes: its pods run to completion. One that is evicted loses its work, and what is changed is for the next
 	// run.
 	Completes bool
+	// PerNode: its controller determines the node of each pod before it creates it, and nodes differ, so that its pods may
+	// be kept apart by a class of nodes.
+	PerNode bool
 	// Watched: memfit keeps the metadata of all objects of this kind, to find who owns a pod.
 	Watched bool
 	// Intermediate: controllers create such objects, and users do not edit them: their own controller, if they have one,
@@ -98,7 +101,7 @@ var table = []Kind{
 	{
 		Group: "apps", Version: "v1", Name: "DaemonSet", Resource: "daemonsets", short: "ds",
 		Template: inSpec, PodCount: []string{"status", "desiredNumberScheduled"}, MergedByName: true,
-		Recreates: true, Restarts: true, PodNames: Generated, Watched: true, Asks: true,
+		Recreates: true, Restarts: true, PodNames: Generated, Watched: true, Asks: true, PerNode: true,
 	},
 	{
 		Group: "batch", Version: "v1", Name: "Job", Resource: "jobs",
@@ -184,6 +187,12 @@ func IsIdentity(apiVersion, kind string) bool {
 func Lasting(apiVersion, kind string) bool {
 	k, known := Of(apiVersion, kind)
 	return known && k.Recreates && !k.Frozen
+}
+
+// PerNode reports whether pods of a kind may be kept apart by classes of nodes.
+func PerNode(apiVersion, kind string) bool {
+	k, _ := Of(apiVersion, kind)
+	return k.PerNode
 }
 
 // IsPod recognizes a pod without an owner, which is its own workload.

@@ -196,8 +196,8 @@ var rooms = []room{
 		name: "identity", dir: "internal/identity/...", noStd: pure, // what identifies pods instead of their owner
 		ours: []string{"internal/memory", "internal/workloadkind"},
 		outside: []string{
-			"k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/labels", "k8s.io/apimachinery/pkg/selection",
-			"k8s.io/apimachinery/pkg/types",
+			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/labels",
+			"k8s.io/apimachinery/pkg/selection", "k8s.io/apimachinery/pkg/types",
 		},
 		never: clients,
 	},
@@ -268,7 +268,10 @@ var rooms = []room{
 	{
 		// what the informers write to; it keeps a lock, and reads no clock
 		name: "inbox", dir: "internal/inbox/...", noStd: ownsNoProcess,
-		ours:    []string{"internal/memory", "internal/oom", "internal/policy", "internal/profile", "internal/workload"},
+		ours: []string{
+			"internal/memory", "internal/oom", "internal/policy", "internal/profile", "internal/workload",
+			"internal/workloadkind",
+		},
 		outside: []string{"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/types"},
 	},
 	{

@@ -34,6 +34,15 @@ func Deployment(namespace, name string, annotations ...string) *appsv1.Deploymen
 	}
 }
 
+// DaemonSet is a DaemonSet with annotations of its own, given as key, value, key, value.
+func DaemonSet(namespace, name string, annotations ...string) *appsv1.DaemonSet {
+	labels := map[string]string{"app": name}
+	return &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: with(nil, annotations)},
+		Spec:       appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template(labels)},
+	}
+}
+
 // ReplicaSet is a ReplicaSet of a Deployment that exists.
 func ReplicaSet(d *appsv1.Deployment, hash string) *appsv1.ReplicaSet {
 	labels := map[string]string{"app": d.Name, "pod-template-hash": hash}

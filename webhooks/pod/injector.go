@@ -25,6 +25,7 @@ import (
 	"github.com/memfit/memfit/internal/boundedjson"
 	"github.com/memfit/memfit/internal/constraintindex"
 	"github.com/memfit/memfit/internal/constraints"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
@@ -120,6 +121,7 @@ func (h *Injector) inject(
 	if err != nil {
 		return nil, err
 	}
+	resolved = h.Resolver.InNodeClass(ctx, pod.Pod, resolved)
 	in, err := h.input(ctx, resolved, pod.Pod)
 	if err != nil {
 		return nil, err
@@ -169,7 +171,7 @@ func (h *Injector) input(ctx context.Context, resolved policy.Resolution, pod *c
 	sizes := raised(resolved, offers, pending, h.Clock.Now())
 	return input{rec: rec, canary: len(offers) > 0 && len(pending) == 0, Input: inject.Input{
 		Pod: pod, Profile: resolved.Profile, Sizes: sizes, Facts: h.facts(resolved, sizes, pod),
-		Observed: observed(rec), ConfigMapKeys: h.configMapKeys(ctx, pod), PerRun: resolved.Identity != nil,
+		Observed: observed(rec), ConfigMapKeys: h.configMapKeys(ctx, pod), PerRun: identity.Is(resolved.Ref),
 	}}, nil
 }
 
@@ -178,7 +180,7 @@ func (h *Injector) input(ctx context.Context, resolved policy.Resolution, pod *c
 func (h *Injector) pending(
 	ctx context.Context, resolved policy.Resolution, pod *corev1.Pod,
 ) map[string][]pendingKill {
-	if h.Kills == nil || resolved.Identity == nil || resolved.Paused != "" || !sizesNewPods(resolved.Profile) ||
+	if h.Kills == nil || !identity.Is(resolved.Ref) || resolved.Paused != "" || !sizesNewPods(resolved.Profile) ||
 		!hasMemoryLimit(pod) {
 		return nil
 	}

@@ -142,7 +142,7 @@ func (p *PendingKills) observe(
 	if err != nil {
 		logf.FromContext(ctx).V(1).Info("Could not resolve a failed pod", "pod", pod.Name, "err", err.Error())
 	}
-	if err != nil || resolved.Identity == nil || resolved.Profile == nil {
+	if err != nil || !identity.Is(resolved.Ref) || resolved.Profile == nil {
 		return
 	}
 	p.mu.Lock()

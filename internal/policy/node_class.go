@@ -1,0 +1,64 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/memfit/memfit/internal/identity"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/workloadkind"
+)
+
+// InNodeClass returns the resolution of a pod with the class of its node, for a resolution that was made from metadata
+// alone.
+func (r *Resolver) InNodeClass(ctx context.Context, pod *corev1.Pod, resolved Resolution) Resolution {
+	if resolved.Identity == nil {
+		resolved.Ref, resolved.Identity = r.inNodeClass(ctx, pod, resolved.Ref, resolved.Profile)
+	}
+	return resolved
+}
+
+// inNodeClass returns the workload of a pod on its class of nodes, and its identity, where the profile names a label of
+// nodes; or else the workload and nil.
+func (r *Resolver) inNodeClass(
+	ctx context.Context, pod *corev1.Pod, w memory.WorkloadRef, by *profile.Profile,
+) (memory.WorkloadRef, *identity.Identity) {
+	label := by.NodeClass()
+	if label == "" || !workloadkind.PerNode(w.APIVersion, w.Kind) {
+		return w.Whole(), nil
+	}
+	labels, _ := r.nodeLabels(ctx, identity.NodeOf(pod))
+	return identity.InClass(w, label, labels[label])
+}
+
+// stayInClass leaves a pod in its class when its node is unknown: a node may be deleted before its pods.
+func (r *Resolver) stayInClass(ctx context.Context, pod metav1.Object, before memory.WorkloadRef, now *Resolution) {
+	label := now.Profile.NodeClass()
+	whole, read := pod.(*corev1.Pod)
+	if before.NodeClass == "" || before.Whole() != now.Ref || label == "" || !read {
+		return
+	}
+	if _, found := r.nodeLabels(ctx, identity.NodeOf(whole)); !found {
+		now.Ref, now.Identity = identity.InClass(before, label, before.NodeClass)
+	}
+}
+
+// nodeLabels returns the labels of a node as the cache has them; false: it has no such node. An error means the same:
+// a pod without a class is as well off as one of a DaemonSet that is not kept apart.
+func (r *Resolver) nodeLabels(ctx context.Context, name string) (map[string]string, bool) {
+	if name == "" {
+		return nil, false
+	}
+	var node corev1.Node
+	if err := r.reader.Get(ctx, client.ObjectKey{Name: name}, &node, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, false
+	}
+	return node.Labels, true
+}
