@@ -5,8 +5,10 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // trade is what a policy costs on one set: memory held for nothing in GiB-days, and kills.
@@ -103,3 +105,12 @@ func (c curve) cheapest(price float64) trade {
 }
 
 func (t trade) cost(price float64) float64 { return t.slack + price*t.kills }
+
+// String is each corner's slack in GiB-days and its kills.
+func (c curve) String() string {
+	var corners []string
+	for _, t := range c {
+		corners = append(corners, fmt.Sprintf("%.2f/%g", t.slack, t.kills))
+	}
+	return strings.Join(corners, ",")
+}

@@ -33,9 +33,6 @@ func run() error {
 	weigh := flag.Bool(
 		"sensitivity", false, "print what a quarter less and more of every constant does to total cost, and nothing else",
 	)
-	hindsight := flag.Bool(
-		"hindsight", false, "print what the best choice of rules for young containers reaches on each set, and nothing else",
-	)
 	flag.Parse()
 
 	sets, err := load(*traces, *seeds, *out)
@@ -47,10 +44,6 @@ func run() error {
 	}
 	if *weigh {
 		Sensitivity(os.Stdout, sets)
-		return nil
-	}
-	if *hindsight {
-		Hindsight(os.Stdout, sets)
 		return nil
 	}
 	var before held
