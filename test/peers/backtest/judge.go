@@ -28,17 +28,12 @@ type Verdict struct {
 
 // Judge compares the outcomes of all policies on one set.
 func Judge(set string, outcomes []Outcome) Verdict {
-	trades := map[string]trade{}
+	v := Verdict{Set: set, trades: map[string]trade{}}
 	for _, o := range outcomes {
-		trades[o.Policy] = o.Trade()
+		v.trades[o.Policy] = o.Trade()
 	}
-	return judge(set, trades)
-}
-
-func judge(set string, trades map[string]trade) Verdict {
-	v := Verdict{Set: set, trades: trades}
 	var mine, wider, vpa []trade
-	for policy, t := range trades {
+	for policy, t := range v.trades {
 		switch {
 		case strings.HasPrefix(policy, "memfit"):
 			mine, wider = append(mine, t), append(wider, t)
@@ -71,8 +66,8 @@ func (v Verdict) Held() (claims []string) {
 	claim("settings curve", v.wider.below(v.vpa, max(v.wider.widest(), v.vpa.widest())))
 	for _, price := range prices {
 		best := v.vpa.cheapest(price).cost(price)
-		claim(costClaim(price), v.mine.cheapest(price).cost(price) < best)
-		claim(balancedClaim(price), v.trades["memfit"].cost(price) < best)
+		claim(fmt.Sprintf("cost %g", price), v.mine.cheapest(price).cost(price) < best)
+		claim(fmt.Sprintf("balanced %g", price), v.trades["memfit"].cost(price) < best)
 	}
 	return claims
 }

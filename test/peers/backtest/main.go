@@ -70,9 +70,6 @@ func run() error {
 		verdict := Judge(set.Name, outcomes)
 		verdict.Print(os.Stdout)
 		verdict.PrintCurves(os.Stdout, "reporting")
-		for _, s := range Supports(outcomes) {
-			s.Print(os.Stdout, set.Name)
-		}
 		if i < drawn && len(tuning.Series) > 0 {
 			others := RunAll(tuning, io.Discard)
 			Judge(set.Name, others).PrintCurves(os.Stdout, "tuning")
