@@ -158,36 +158,3 @@ func TestTheBacktestSeesOnlyWhatAClusterWould(t *testing.T) {
 		t.Errorf("the history of a long replay cannot be checkpointed: %v", err)
 	}
 }
-
-func TestVariantsArePartsAndStretchedCopies(t *testing.T) {
-	set := Set{Name: "s"}
-	for _, name := range []string{"a", "b", "c", "d"} {
-		s := Series{Name: name}
-		for h := range int64(12) {
-			s.Points = append(s.Points, Point{h * 3600, (h + 1) << 20})
-		}
-		set.Series = append(set.Series, s)
-	}
-	got := map[string]Set{}
-	for _, v := range Vary(set) {
-		got[v.Name] = v
-	}
-	for name, want := range map[string][]Point{
-		"s/first-half":         set.Series[0].Points[:6],
-		"s/second-half":        set.Series[0].Points[6:],
-		"s/first-6h":           set.Series[0].Points[:6],
-		"s/without-6h":         set.Series[0].Points[6:],
-		"s/half-an-hour-later": {{1800, 1 << 20}, {5400, 2 << 20}},
-		"s/memory-x4":          {{0, 4 << 20}, {3600, 8 << 20}},
-		"s/time-x0.5":          {{0, 1 << 20}, {1800, 2 << 20}},
-	} {
-		v := got[name]
-		if len(v.Series) != 4 {
-			t.Fatalf("%s has %d series, want 4", name, len(v.Series))
-		}
-		points := v.Series[0].Points
-		if diff := cmp.Diff(want, points[:min(len(want), len(points))]); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}

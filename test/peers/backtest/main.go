@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -29,7 +28,6 @@ func run() error {
 	seeds := flag.String("seeds", "1", "seeds of the generated sets, separated by commas; empty for none")
 	out := flag.String("out", "", "directory for plots, tables and the generated sets; empty for none")
 	check := flag.String("check", "", "fail when a claim that this file says was held is lost; see held.txt")
-	vary := flag.Bool("variants", false, "judge parts and stretched copies of every set as well; they are not drawn")
 	weigh := flag.Bool(
 		"sensitivity", false, "print what a quarter less and more of every constant does to total cost, and nothing else",
 	)
@@ -52,15 +50,9 @@ func run() error {
 			return err
 		}
 	}
-	drawn := len(sets)
-	if *vary {
-		for _, set := range slices.Clone(sets) {
-			sets = append(sets, Vary(set)...)
-		}
-	}
 	report := Report{Dir: *out}
 	var lost []string
-	for i, set := range sets {
+	for _, set := range sets {
 		var tuning Set
 		tuning, set = Halves(set)
 		if len(set.Series) == 0 {
@@ -70,7 +62,7 @@ func run() error {
 		verdict := Judge(set.Name, outcomes)
 		verdict.Print(os.Stdout)
 		verdict.PrintCurves(os.Stdout, "reporting")
-		if i < drawn && len(tuning.Series) > 0 {
+		if len(tuning.Series) > 0 {
 			others := RunAll(tuning, io.Discard)
 			Judge(set.Name, others).PrintCurves(os.Stdout, "tuning")
 			for _, p := range Pair(others, outcomes) {
@@ -79,7 +71,7 @@ func run() error {
 		}
 		lost = append(lost, before.lost(verdict)...)
 		report.Add(outcomes, verdict)
-		if *out == "" || i >= drawn {
+		if *out == "" {
 			continue
 		}
 		if err := report.Draw(set); err != nil {
