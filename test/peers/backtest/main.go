@@ -26,7 +26,7 @@ func run() error {
 		"traces", "", "directories with NAME.csv.gz or NAME.csv (series,unix_seconds,bytes), separated by commas",
 	)
 	seeds := flag.String("seeds", "1", "seeds of the generated sets, separated by commas; empty for none")
-	out := flag.String("out", "", "directory for plots, tables and the generated sets; empty for none")
+	out := flag.String("out", "", "directory for plots and the generated sets; empty for none")
 	check := flag.String("check", "", "fail when a claim that this file says was held is lost; see held.txt")
 	weigh := flag.Bool(
 		"sensitivity", false, "print what a quarter less and more of every constant does to total cost, and nothing else",
@@ -50,7 +50,6 @@ func run() error {
 			return err
 		}
 	}
-	report := Report{Dir: *out}
 	var lost []string
 	for _, set := range sets {
 		var tuning Set
@@ -70,16 +69,12 @@ func run() error {
 			}
 		}
 		lost = append(lost, before.lost(verdict)...)
-		report.Add(outcomes, verdict)
 		if *out == "" {
 			continue
 		}
-		if err := report.Draw(set); err != nil {
+		if err := drawSet(*out, set, outcomes, verdict); err != nil {
 			return fmt.Errorf("drawing %s: %w", set.Name, err)
 		}
-	}
-	if err := report.Write(); err != nil {
-		return err
 	}
 	if len(lost) > 0 {
 		return fmt.Errorf("memfit no longer holds against VPA what %s says it held: %s", *check, strings.Join(lost, "; "))

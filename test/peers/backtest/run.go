@@ -124,22 +124,6 @@ func (o Outcome) Kills() (n int) {
 	return n
 }
 
-// Changes is the number of limits applied.
-func (o Outcome) Changes() (n int) {
-	for _, r := range o.Results {
-		n += r.Changes
-	}
-	return n
-}
-
-// Churn is the number of limits applied per series and day.
-func (o Outcome) Churn() float64 {
-	if o.Days == 0 || o.Series == 0 {
-		return 0
-	}
-	return float64(o.Changes()) / o.Days / float64(o.Series)
-}
-
 // Trade is what the policy costs: GiB-days held for nothing, and kills. Series that used nothing at all never ran.
 func (o Outcome) Trade() trade {
 	t := trade{kills: float64(o.Kills())}

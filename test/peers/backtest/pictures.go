@@ -1,0 +1,53 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// drawSet draws the curve of one set and some of its series into a folder.
+func drawSet(dir string, set Set, outcomes []Outcome, v Verdict) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := drawCurve(filepath.Join(dir, set.Name+"-curve.png"), v); err != nil {
+		return err
+	}
+	for _, i := range chosen(set, outcomes) {
+		name := set.Name + "-" + strings.NewReplacer("/", "-", " ", "-").Replace(set.Series[i].Name) + ".png"
+		if err := drawSeries(filepath.Join(dir, name), set.Series[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chosen are the series of a set worth a picture: where VPA was killed most, where memfit was, where memfit held most
+// for nothing, and where VPA held more than memfit.
+func chosen(set Set, outcomes []Outcome) (picked []int) {
+	of := func(policy string) []Result {
+		return outcomes[slices.IndexFunc(outcomes, func(o Outcome) bool { return o.Policy == policy })].Results
+	}
+	mine, vpa := of("memfit"), of("vpa")
+	pick := func(score func(i int) float64) {
+		best, most := -1, 0.
+		for i := range set.Series {
+			if s := score(i); s > most && !slices.Contains(picked, i) {
+				best, most = i, s
+			}
+		}
+		if best >= 0 {
+			picked = append(picked, best)
+		}
+	}
+	pick(func(i int) float64 { return float64(vpa[i].Kills) })
+	pick(func(i int) float64 { return float64(mine[i].Kills) })
+	pick(func(i int) float64 { return mine[i].Slack })
+	pick(func(i int) float64 { return vpa[i].Ratio() - mine[i].Ratio() })
+	return picked
+}
