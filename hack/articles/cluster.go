@@ -6,7 +6,7 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,7 +16,9 @@ import (
 	"text/template"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
 )
 
 // Cluster is reached through kubectl, so that whatever is done here a person can do as well.
@@ -32,7 +34,7 @@ const commandMost = stepMost
 func (c *Cluster) run(ctx context.Context, in string, args ...string) (string, error) {
 	ctx, cancel := within(ctx, commandMost, "kubectl "+strings.Join(args, " "))
 	defer cancel()
-	var out, errs bytes.Buffer
+	var out, errs strings.Builder
 	cmd := exec.CommandContext(ctx, c.Kubectl, append([]string{"-n", c.Namespace}, args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(in), &out, &errs
 	if err := cmd.Run(); err != nil {
@@ -53,7 +55,7 @@ func within(ctx context.Context, most time.Duration, what string) (context.Conte
 func (c *Cluster) plugin(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := within(ctx, commandMost, "kubectl memfit "+strings.Join(args, " "))
 	defer cancel()
-	var out bytes.Buffer
+	var out strings.Builder
 	cmd := exec.CommandContext(ctx, "kubectl-memfit", append(args, "-n", c.Namespace)...)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
@@ -145,7 +147,7 @@ func render(s Story, node string) (string, error) {
 		}
 		words[build] = string(text)
 	}
-	var out bytes.Buffer
+	var out strings.Builder
 	err := manifests.Execute(&out, struct {
 		Story                Story
 		Command, Build, Node string
@@ -153,57 +155,44 @@ func render(s Story, node string) (string, error) {
 	return out.String(), err
 }
 
-// pod is what this program reads of a pod.
-type pod struct {
-	Metadata struct{ Name string }
-	Status   struct {
-		Phase             string
-		ContainerStatuses []struct {
-			Ready        bool
-			RestartCount int
-			State        struct{ Terminated *terminated }
-			LastState    struct{ Terminated *terminated }
-		}
-	}
-}
-
-type terminated struct {
-	Reason   string
-	ExitCode int
-}
-
-func (p *pod) ready() bool {
+// ready reports whether a pod's only container is ready.
+func ready(p *corev1.Pod) bool {
 	return len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].Ready
 }
 
-func (p *pod) restarts() int {
+// restarts counts those of a pod's only container.
+func restarts(p *corev1.Pod) int32 {
 	if len(p.Status.ContainerStatuses) == 0 {
 		return 0
 	}
 	return p.Status.ContainerStatuses[0].RestartCount
 }
 
-// ended is how its container ended; "": it did not.
-func (p *pod) ended() string {
+// ended is how a pod's only container ended; "": it did not.
+func ended(p *corev1.Pod) string {
 	if len(p.Status.ContainerStatuses) == 0 {
 		return ""
 	}
 	s := p.Status.ContainerStatuses[0]
-	for _, t := range []*terminated{s.State.Terminated, s.LastState.Terminated} {
-		if t != nil {
-			return fmt.Sprintf("%s, exit %d", t.Reason, t.ExitCode)
-		}
+	if t := cmp.Or(s.State.Terminated, s.LastTerminationState.Terminated); t != nil {
+		return fmt.Sprintf("%s, exit %d", t.Reason, t.ExitCode)
 	}
 	return ""
 }
 
-func (c *Cluster) pods(ctx context.Context, arm string) ([]pod, error) {
-	text, err := c.run(ctx, "", "get", "pods", "-l", "app="+arm, "--sort-by=.metadata.name", "-o", "json")
+// get reads what `kubectl get` finds.
+func (c *Cluster) get(ctx context.Context, into any, args ...string) error {
+	text, err := c.run(ctx, "", append([]string{"get", "-o", "json"}, args...)...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var list struct{ Items []pod }
-	return list.Items, json.Unmarshal([]byte(text), &list)
+	return json.Unmarshal([]byte(text), into)
+}
+
+func (c *Cluster) pods(ctx context.Context, arm string) ([]corev1.Pod, error) {
+	var list corev1.PodList
+	err := c.get(ctx, &list, "pods", "-l", "app="+arm, "--sort-by=.metadata.name")
+	return list.Items, err
 }
 
 // ask sends a request to the program in a pod, through the API server, and returns the numbers of its answer.
@@ -222,100 +211,42 @@ func (c *Cluster) ask(ctx context.Context, pod, path string) (map[string]float64
 // inspect asks memfit's agent to inspect a pod now.
 func (c *Cluster) inspect(ctx context.Context, pod string, now time.Time) error {
 	_, err := c.run(ctx, "", "annotate", "pod", pod, "--overwrite",
-		"memfit.dev/inspect="+now.UTC().Format(time.RFC3339Nano))
+		v1alpha1.InspectAnnotation+"="+now.UTC().Format(time.RFC3339Nano))
 	return err
 }
 
-// snapshot is what memfit's agent wrote about a pod's only container, and when that was inspected.
-func (c *Cluster) snapshot(ctx context.Context, pod string) (*Container, time.Time, error) {
-	text, err := c.run(ctx, "", "get", "memorysnapshots", pod, "-o", "json")
-	if err != nil {
-		return nil, time.Time{}, err
+// snapshot is what memfit's agent wrote about a pod's only container.
+func (c *Cluster) snapshot(ctx context.Context, pod string) (*v1alpha1.ContainerSnapshot, error) {
+	var s v1alpha1.MemorySnapshot
+	if err := c.get(ctx, &s, "memorysnapshots", pod); err != nil {
+		return nil, err
 	}
-	return readSnapshot([]byte(text))
+	return onlyContainer(&s)
 }
 
 // asked is the request that memfit recommends for a Deployment's only container, and the limit; 0: none.
 func (c *Cluster) asked(ctx context.Context, deployment string) (request, limit float64, err error) {
-	text, err := c.run(ctx, "", "get", "memoryrecommendation", "deployment-"+deployment, "-o", "jsonpath="+
-		"{.status.containers[0].recommended.request} {.status.containers[0].recommended.limit}")
-	if err != nil {
+	var r v1alpha1.MemoryRecommendation
+	if err := c.get(ctx, &r, "memoryrecommendation", "deployment-"+deployment); err != nil {
 		return 0, 0, err
 	}
-	fields := strings.Fields(text)
-	if len(fields) == 0 {
+	if len(r.Status.Containers) == 0 || r.Status.Containers[0].Recommended == nil {
 		return 0, 0, fmt.Errorf("memfit recommends nothing for %s so far", deployment)
 	}
-	for i, to := range []*float64{&request, &limit}[:min(len(fields), 2)] {
-		q, err := resource.ParseQuantity(fields[i])
-		if err != nil {
-			return 0, 0, fmt.Errorf("what memfit recommends for %s: %q: %w", deployment, text, err)
-		}
-		*to = q.AsApproximateFloat64()
-	}
-	return request, limit, nil
+	size := r.Status.Containers[0].Recommended
+	return bytes(size.Request), bytes(size.Limit), nil
 }
 
 var errNoLook = errors.New("memfit's agent has not inspected the container")
 
-func readSnapshot(text []byte) (*Container, time.Time, error) {
-	var s struct {
-		Status struct {
-			Containers []struct {
-				InspectionMessage string // why there is no Memory
-
-				Limit   *resource.Quantity
-				Peak    *resource.Quantity
-				Runtime *struct{ Type, Version, Libc string }
-				Memory  *struct {
-					Time                  time.Time
-					Resident, Unexplained resource.Quantity
-					Summary               string
-					Parts                 []struct {
-						Name           string
-						Resident, Free resource.Quantity
-					}
-					Savings []struct {
-						Action, Method string
-						Amount         resource.Quantity
-						AtMost         *resource.Quantity
-					}
-				}
-			}
-		}
-	}
-	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, time.Time{}, fmt.Errorf("reading the snapshot: %w", err)
-	}
+// onlyContainer has Memory; errNoLook where the agent has not inspected it.
+func onlyContainer(s *v1alpha1.MemorySnapshot) (*v1alpha1.ContainerSnapshot, error) {
 	if len(s.Status.Containers) != 1 {
-		return nil, time.Time{}, errNoLook
+		return nil, errNoLook
 	}
-	from := s.Status.Containers[0]
-	if from.Memory == nil {
-		return nil, time.Time{}, fmt.Errorf("%w: %s", errNoLook, from.InspectionMessage)
+	c := &s.Status.Containers[0]
+	if c.Memory == nil {
+		return nil, fmt.Errorf("%w: %s", errNoLook, c.InspectionMessage)
 	}
-	c := &Container{
-		Resident: from.Memory.Resident.AsApproximateFloat64(), Unexplained: from.Memory.Unexplained.AsApproximateFloat64(),
-		Helps: from.Memory.Summary,
-	}
-	if from.Limit != nil {
-		c.Limit = from.Limit.AsApproximateFloat64()
-	}
-	if from.Peak != nil {
-		c.Peak = from.Peak.AsApproximateFloat64()
-	}
-	if r := from.Runtime; r != nil {
-		c.Runs = strings.TrimSpace(r.Type + " " + r.Version + " " + r.Libc)
-	}
-	for _, p := range from.Memory.Parts {
-		c.Parts = append(c.Parts, Part{p.Name, p.Resident.AsApproximateFloat64(), p.Free.AsApproximateFloat64()})
-	}
-	for _, g := range from.Memory.Savings {
-		gain := Gain{g.Action, g.Method, g.Amount.AsApproximateFloat64(), g.Amount.AsApproximateFloat64()}
-		if g.AtMost != nil {
-			gain.Most = g.AtMost.AsApproximateFloat64()
-		}
-		c.Gains = append(c.Gains, gain)
-	}
-	return c, from.Memory.Time, nil
+	return c, nil
 }

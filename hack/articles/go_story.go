@@ -401,9 +401,8 @@ func goFound(r *Run) (Measured, error) {
 	if err != nil || x.Look == nil || smallest == 0 {
 		return Measured{}, fmt.Errorf("no limit without a kill, or memfit saw nothing: %w", err)
 	}
-	return Measured{
-		x.Look.Peak / float64(smallest<<20), fmt.Sprintf("a peak of %s, %dMi needed", mib(x.Look.Peak), smallest),
-	}, nil
+	peak := bytes(x.Look.Peak)
+	return Measured{peak / float64(smallest<<20), fmt.Sprintf("a peak of %s, %dMi needed", mib(peak), smallest)}, nil
 }
 
 func goPicture() Picture {

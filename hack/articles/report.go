@@ -17,6 +17,8 @@ import (
 	"strings"
 	"text/template"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // Report is what is written of a story.
@@ -187,7 +189,7 @@ var outputText string
 var functions = map[string]any{
 	"cell":  cell,
 	"lines": func(text string) string { return strings.ReplaceAll(text, ". ", ".\n") }, // a sentence each
-	"mib":   mib,
+	"size":  func(q *resource.Quantity) string { return mib(bytes(q)) },
 	"here":  Outcome.values,
 	"want": func(o Outcome) string {
 		if math.IsInf(o.Within, 1) {

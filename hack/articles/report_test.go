@@ -13,7 +13,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/memfit/memfit/api/v1alpha1"
 )
+
+func amount(mi int64) *resource.Quantity { return resource.NewQuantity(mi*mebi, resource.BinarySI) }
 
 // sample is a story of two arms, of which one is killed, with a trim that was predicted.
 func sample() *Run {
@@ -37,9 +43,13 @@ func sample() *Run {
 		},
 		Pictures: []Picture{rssPicture("sample", "RSS", []string{"work", "trim"}, "a", "b")},
 	}
-	look := &Container{
-		Resident: 100 * mebi, Parts: []Part{{"glibc arenas", 60 * mebi, 50 * mebi}}, Runs: "NodeJS 20",
-		Gains: []Gain{{"malloc_trim", "counted", 49 * mebi, 49 * mebi}},
+	look := &v1alpha1.ContainerSnapshot{
+		Runtime: &v1alpha1.InspectedRuntime{Type: "NodeJS", Version: "20"},
+		Memory: &v1alpha1.MemoryParts{
+			Resident: *amount(100),
+			Parts:    []v1alpha1.MemoryPart{{Name: "glibc arenas", Resident: *amount(60), Free: amount(50)}},
+			Savings:  []v1alpha1.PredictedSaving{{Action: "malloc_trim", Method: "counted", Amount: *amount(49)}},
+		},
 	}
 	return &Run{Story: s, Took: time.Minute, Said: map[string]string{
 		"kubectl memfit why pod/a-1": "Container app\n  60Mi glibc arenas, of which 50Mi free",
@@ -63,15 +73,22 @@ func TestJudge(t *testing.T) {
 // TestPredictedWithinBounds: what memfit gives bounds of is right between them, and how far off otherwise.
 func TestPredictedWithinBounds(t *testing.T) {
 	r := sample()
-	for _, tc := range []struct{ least, most, want float64 }{
-		{10, 90, 1}, {50, 50, 1}, {51, 90, 1}, {100, 200, 0.5}, {100, 100, 0.5}, {5, 25, 2},
+	saving := &r.Readings[0].Look.Memory.Savings[0]
+	for _, tc := range []struct {
+		least, most int64 // most 0: absent
+		want        float64
+	}{
+		{10, 90, 1}, {50, 0, 1}, {51, 90, 1}, {100, 200, 0.5}, {100, 0, 0.5}, {5, 25, 2},
 	} {
-		r.Readings[0].Look.Gains[0].Least, r.Readings[0].Look.Gains[0].Most = tc.least*mebi, tc.most*mebi
+		saving.Amount, saving.AtMost = *amount(tc.least), nil
+		if tc.most > 0 {
+			saving.AtMost = amount(tc.most)
+		}
 		if m, err := predicted("a", "trim", "trim")(r); err != nil || m.Value != tc.want {
-			t.Errorf("%g to %g MiB predicted, 50 given back: %+v, %v, want %g", tc.least, tc.most, m, err, tc.want)
+			t.Errorf("%d to %d MiB predicted, 50 given back: %+v, %v, want %g", tc.least, tc.most, m, err, tc.want)
 		}
 	}
-	r.Readings[0].Look.Gains[0].Least, r.Readings[0].Look.Gains[0].Most = 0, 0
+	saving.Amount, saving.AtMost = *amount(0), nil
 	if m, err := predicted("a", "trim", "trim")(r); err == nil {
 		t.Errorf("nothing predicted, 50 given back: %+v", m)
 	}
@@ -251,20 +268,19 @@ func TestGoSmallest(t *testing.T) {
 	}
 }
 
-func TestReadSnapshot(t *testing.T) {
-	c, at, err := readSnapshot([]byte(`{"status":{"containers":[{"container":"app","limit":"512Mi","peak":"300Mi",
-		"runtime":{"type":"Ruby","version":"3.1.2","libc":"glibc 2.36"},
-		"memory":{"time":"2026-11-23T08:00:00Z","resident":"200Mi","unexplained":"1Mi","summary":"a trim",
-		"parts":[{"name":"glibc arenas","resident":"150Mi","free":"100Mi"}],
-		"savings":[{"action":"malloc_trim","amount":"90Mi"},{"action":"a collection","amount":"0","atMost":"8Mi"}]}}]}}`))
-	if err != nil || at.Hour() != 8 || c.Resident != 200*mebi || c.Peak != 300*mebi || c.Runs != "Ruby 3.1.2 glibc 2.36" {
-		t.Fatalf("%+v at %s, %v", c, at, err)
+// TestOnlyInspectedContainersAreRead: without an inspection the agent's reason is the error.
+func TestOnlyInspectedContainersAreRead(t *testing.T) {
+	var s v1alpha1.MemorySnapshot
+	if _, err := onlyContainer(&s); !errors.Is(err, errNoLook) {
+		t.Errorf("a snapshot without containers: %v", err)
 	}
-	if c.Gains[0].Most != 90*mebi || c.Gains[1].Least != 0 || c.Gains[1].Most != 8*mebi || c.Parts[0].Free != 100*mebi {
-		t.Errorf("%+v", c)
+	s.Status.Containers = []v1alpha1.ContainerSnapshot{{Container: "app", InspectionMessage: "declined"}}
+	if _, err := onlyContainer(&s); !errors.Is(err, errNoLook) || !strings.Contains(err.Error(), "declined") {
+		t.Errorf("a container that was not inspected: %v", err)
 	}
-	if _, _, err := readSnapshot([]byte(`{"status":{"containers":[{"container":"app"}]}}`)); !errors.Is(err, errNoLook) {
-		t.Errorf("a container that was not looked into: %v", err)
+	s.Status.Containers[0].Memory = &v1alpha1.MemoryParts{}
+	if c, err := onlyContainer(&s); err != nil || c.Container != "app" {
+		t.Errorf("%+v, %v", c, err)
 	}
 }
 

@@ -13,6 +13,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/memfit/memfit/api/v1alpha1"
 )
 
 const mebi = 1 << 20
@@ -148,31 +152,11 @@ type Reading struct {
 	Arm, Step string
 	Pod       string
 	Values    map[string]float64
-	Dead      string     // how it ended, instead of an answer
-	Look      *Container // what memfit's agent found afterwards
-	Asked     float64    // the highest request that memfit recommended then, in bytes; 0: none
-	Limit     float64    // and the highest limit
-}
-
-// Container is what this program reads of a container in a MemorySnapshot. Amounts are bytes.
-type Container struct {
-	Limit, Peak, Resident, Unexplained float64 // Peak: the highest usage that the agent read
-	Runs                               string
-	Parts                              []Part
-	Gains                              []Gain
-	Helps                              string
-}
-
-// Part is a named part of what is resident.
-type Part struct {
-	Name           string
-	Resident, Free float64
-}
-
-// Gain is what an action is said to give back: from Least to Most.
-type Gain struct {
-	Action, Method string
-	Least, Most    float64
+	Dead      string // how it ended, instead of an answer
+	// Look is what memfit's agent found afterwards; it has Memory.
+	Look  *v1alpha1.ContainerSnapshot
+	Asked float64 // the highest request that memfit recommended then, in bytes; 0: none
+	Limit float64 // and the highest limit
 }
 
 // Run is what came of a story.
@@ -231,21 +215,38 @@ func ratio(of, to point) func(*Run) (Measured, error) {
 	}
 }
 
-// part of what memfit found resident, at a place.
-func (r *Run) part(arm, step, name string) (Part, error) {
+// inspected is what memfit's agent found at a place.
+func (r *Run) inspected(arm, step string) (*v1alpha1.MemoryParts, error) {
 	x, err := r.At(arm, step)
 	if err != nil {
-		return Part{}, err
+		return nil, err
 	}
 	if x.Look == nil {
-		return Part{}, fmt.Errorf("memfit's agent was not asked about %s after %s", arm, step)
+		return nil, fmt.Errorf("memfit's agent was not asked about %s after %s", arm, step)
 	}
-	for _, p := range x.Look.Parts {
+	return x.Look.Memory, nil
+}
+
+// bytes of an amount; 0: it is absent.
+func bytes(q *resource.Quantity) float64 {
+	if q == nil {
+		return 0
+	}
+	return q.AsApproximateFloat64()
+}
+
+// part of what memfit found resident, at a place, and how much of it is free.
+func (r *Run) part(arm, step, name string) (resident, free float64, err error) {
+	found, err := r.inspected(arm, step)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, p := range found.Parts {
 		if p.Name == name {
-			return p, nil
+			return bytes(&p.Resident), bytes(p.Free), nil
 		}
 	}
-	return Part{}, fmt.Errorf("memfit found no %s in %s after %s", name, arm, step)
+	return 0, 0, fmt.Errorf("memfit found no %s in %s after %s", name, arm, step)
 }
 
 // partRatio compares a part of what is resident after two steps.
@@ -256,68 +257,65 @@ func partRatio(arm, before, after, name string) func(*Run) (Measured, error) {
 // partsRatio compares a part of what is resident at two places.
 func partsRatio(of, to Place, name string) func(*Run) (Measured, error) {
 	return func(r *Run) (Measured, error) {
-		a, err := r.part(of.Arm, of.Step, name)
+		a, _, err := r.part(of.Arm, of.Step, name)
 		if err != nil {
 			return Measured{}, err
 		}
-		b, err := r.part(to.Arm, to.Step, name)
-		if err != nil || b.Resident == 0 {
-			return Measured{}, fmt.Errorf("%s: %g, %w", name, b.Resident, err)
+		b, _, err := r.part(to.Arm, to.Step, name)
+		if err != nil || b == 0 {
+			return Measured{}, fmt.Errorf("%s: %g, %w", name, b, err)
 		}
-		return Measured{a.Resident / b.Resident, fmt.Sprintf("%s of %s", mib(a.Resident), mib(b.Resident))}, nil
+		return Measured{a / b, fmt.Sprintf("%s of %s", mib(a), mib(b))}, nil
 	}
 }
 
 // partShare is a part's share of all that is resident, by memfit.
 func partShare(arm, step, name string) func(*Run) (Measured, error) {
 	return func(r *Run) (Measured, error) {
-		p, err := r.part(arm, step, name)
+		p, _, err := r.part(arm, step, name)
 		if err != nil {
 			return Measured{}, err
 		}
-		x, err := r.At(arm, step)
+		found, err := r.inspected(arm, step)
 		if err != nil {
 			return Measured{}, err
 		}
-		return Measured{
-			p.Resident / x.Look.Resident, fmt.Sprintf("%s of %s", mib(p.Resident), mib(x.Look.Resident)),
-		}, nil
+		all := bytes(&found.Resident)
+		return Measured{p / all, fmt.Sprintf("%s of %s", mib(p), mib(all))}, nil
 	}
 }
 
 // freeShare is how much of a part holds nothing, by memfit.
 func freeShare(arm, step, name string) func(*Run) (Measured, error) {
 	return func(r *Run) (Measured, error) {
-		p, err := r.part(arm, step, name)
-		if err != nil || p.Resident == 0 {
-			return Measured{}, fmt.Errorf("%s: %g, %w", name, p.Resident, err)
+		resident, free, err := r.part(arm, step, name)
+		if err != nil || resident == 0 {
+			return Measured{}, fmt.Errorf("%s: %g, %w", name, resident, err)
 		}
-		return Measured{p.Free / p.Resident, fmt.Sprintf("%s of %s are free", mib(p.Free), mib(p.Resident))}, nil
+		return Measured{free / resident, fmt.Sprintf("%s of %s are free", mib(free), mib(resident))}, nil
 	}
 }
 
-// gain is what memfit reports that an action gives back, at a place.
-func (r *Run) gain(arm, step, action string) (Gain, error) {
-	x, err := r.At(arm, step)
+// saving is what memfit reports that an action gives back, at a place: from least to most.
+func (r *Run) saving(arm, step, action string) (least, most float64, err error) {
+	found, err := r.inspected(arm, step)
 	if err != nil {
-		return Gain{}, err
+		return 0, 0, err
 	}
-	if x.Look == nil {
-		return Gain{}, fmt.Errorf("memfit's agent was not asked about %s after %s", arm, step)
-	}
-	for _, g := range x.Look.Gains {
-		if strings.Contains(strings.ToLower(g.Action), action) {
-			return g, nil
+	for _, s := range found.Savings {
+		if strings.Contains(strings.ToLower(s.Action), action) {
+			least = bytes(&s.Amount)
+			return least, max(least, bytes(s.AtMost)), nil
 		}
 	}
-	return Gain{}, fmt.Errorf("memfit predicts nothing for %q of %s after %s", action, arm, step)
+	return 0, 0, fmt.Errorf("memfit predicts nothing for %q of %s after %s", action, arm, step)
 }
 
 // predicted is what a step gave back, of what memfit reported right before it that it would: 1 is exactly. Where
 // memfit gives bounds, anything between them is 1, give or take what RSS may change while the agent looks.
 func predicted(arm, step, action string) func(*Run) (Measured, error) {
 	return func(r *Run) (Measured, error) {
-		g, err := r.gain(arm, beforeStep(step), action)
+		least, most, err := r.saving(arm, beforeStep(step), action)
 		if err != nil {
 			return Measured{}, err
 		}
@@ -333,19 +331,19 @@ func predicted(arm, step, action string) func(*Run) (Measured, error) {
 		if by, err := r.Value(arm, step, "gaveBack"); err == nil { // the program read RSS around nothing but that
 			gave = by
 		}
-		says := mib(g.Least)
-		if g.Most > g.Least {
-			says += " to " + mib(g.Most)
+		says := mib(least)
+		if most > least {
+			says += " to " + mib(most)
 		}
 		m := Measured{1, fmt.Sprintf("predicted %s, given back %s", says, mib(gave))}
 		slack := a / oneMoment // of a process that runs, as in the look itself
 		switch {
-		case g.Most > g.Least && gave > g.Least-slack && gave < g.Most+slack:
-		case gave < g.Least && g.Least > 0:
-			m.Value = gave / g.Least
-		case gave > g.Most && g.Most > 0:
-			m.Value = gave / g.Most
-		case gave < g.Least, gave > g.Most:
+		case most > least && gave > least-slack && gave < most+slack:
+		case gave < least && least > 0:
+			m.Value = gave / least
+		case gave > most && most > 0:
+			m.Value = gave / most
+		case gave < least, gave > most:
 			return m, fmt.Errorf("%s", m.From)
 		}
 		return m, nil

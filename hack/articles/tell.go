@@ -16,6 +16,10 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
 )
 
 const (
@@ -133,18 +137,19 @@ func (t *teller) started(ctx context.Context) (map[string]string, error) {
 			if err != nil || len(pods) < max(arm.Replicas, 1) {
 				return false, err
 			}
-			if arm.MayDie && pods[0].restarts() > 0 {
-				names[arm.Name] = pods[0].Metadata.Name
-				t.keep(Reading{Arm: arm.Name, Step: "start", Pod: pods[0].Metadata.Name, Dead: pods[0].ended()})
+			first := &pods[0]
+			if arm.MayDie && restarts(first) > 0 {
+				names[arm.Name] = first.Name
+				t.keep(Reading{Arm: arm.Name, Step: "start", Pod: first.Name, Dead: ended(first)})
 				return true, nil
 			}
-			if slices.ContainsFunc(pods, func(p pod) bool { return !p.ready() }) {
+			if slices.ContainsFunc(pods, func(p corev1.Pod) bool { return !ready(&p) }) {
 				return false, nil
 			}
-			names[arm.Name] = pods[0].Metadata.Name
-			values, err := t.ask(ctx, pods[0].Metadata.Name, "stats")
+			names[arm.Name] = first.Name
+			values, err := t.ask(ctx, first.Name, "stats")
 			if err == nil {
-				t.keep(Reading{Arm: arm.Name, Step: "start", Pod: pods[0].Metadata.Name, Values: values})
+				t.keep(Reading{Arm: arm.Name, Step: "start", Pod: first.Name, Values: values})
 			}
 			return err == nil, err
 		})
@@ -262,11 +267,11 @@ func (t *teller) one(ctx context.Context, step Step, arm Arm, pod string) error 
 		}
 	}
 	if err != nil {
-		ended := t.end(ctx, arm.Name, pod)
-		if ended == "" || !arm.MayDie {
-			return fmt.Errorf("%s: %w; its container: %q", arm.Name, err, ended)
+		how := t.end(ctx, arm.Name, pod)
+		if how == "" || !arm.MayDie {
+			return fmt.Errorf("%s: %w; its container: %q", arm.Name, err, how)
 		}
-		r.Dead = ended
+		r.Dead = how
 		t.keep(r)
 		return nil
 	}
@@ -293,19 +298,19 @@ func (t *teller) one(ctx context.Context, step Step, arm Arm, pod string) error 
 }
 
 // end waits for the kubelet to say how the container of a pod ended.
-func (t *teller) end(ctx context.Context, arm, name string) (ended string) {
+func (t *teller) end(ctx context.Context, arm, name string) (how string) {
 	ctx, cancel := context.WithTimeout(ctx, endMost)
 	defer cancel()
 	_ = await(ctx, func() (bool, error) {
 		pods, err := t.pods(ctx, arm)
 		for i := range pods {
-			if pods[i].Metadata.Name == name {
-				ended = pods[i].ended()
+			if pods[i].Name == name {
+				how = ended(&pods[i])
 			}
 		}
-		return ended != "", err
+		return how != "", err
 	})
-	return ended
+	return how
 }
 
 // moving: memory changed while it was inspected.
@@ -318,7 +323,9 @@ func (m *moving) Error() string {
 
 // inspected asks memfit's agent to inspect a pod now, and returns what it found with what the program says of the same
 // moment. Where memory changed meanwhile it asks again, and in the end returns the last of them with a *moving.
-func (t *teller) inspected(ctx context.Context, pod string) (found *Container, values map[string]float64, err error) {
+func (t *teller) inspected(
+	ctx context.Context, pod string,
+) (found *v1alpha1.ContainerSnapshot, values map[string]float64, err error) {
 	for range looksMost {
 		var before map[string]float64
 		if before, err = t.ask(ctx, pod, "stats"); err != nil {
@@ -330,7 +337,7 @@ func (t *teller) inspected(ctx context.Context, pod string) (found *Container, v
 		if values, err = t.ask(ctx, pod, "stats"); err != nil {
 			return nil, nil, err
 		}
-		m := &moving{before["rss"], found.Resident, values["rss"]}
+		m := &moving{before["rss"], bytes(&found.Memory.Resident), values["rss"]}
 		if least, most := min(m.before, m.seen, m.after), max(m.before, m.seen, m.after); most-least <= most/oneMoment {
 			return found, values, nil
 		}
@@ -340,7 +347,7 @@ func (t *teller) inspected(ctx context.Context, pod string) (found *Container, v
 }
 
 // looked asks for one look, and waits for it.
-func (t *teller) looked(ctx context.Context, pod string) (found *Container, err error) {
+func (t *teller) looked(ctx context.Context, pod string) (found *v1alpha1.ContainerSnapshot, err error) {
 	ctx, cancel := within(ctx, lookMost, "a look of memfit's agent into "+pod)
 	defer cancel()
 	began := time.Now()
@@ -349,12 +356,12 @@ func (t *teller) looked(ctx context.Context, pod string) (found *Container, err 
 		return nil, err
 	}
 	err = await(ctx, func() (bool, error) {
-		var at time.Time
-		if found, at, err = t.snapshot(ctx, pod); errors.Is(err, errNoLook) && time.Since(asked) > askAgain {
+		if found, err = t.snapshot(ctx, pod); errors.Is(err, errNoLook) && time.Since(asked) > askAgain {
 			asked = time.Now() // a look that took too long is one all the same
 			return false, errors.Join(err, t.inspect(ctx, pod, asked))
 		}
-		return err == nil && !at.Before(began.Truncate(time.Second)), err // a snapshot has whole seconds
+		// A snapshot has whole seconds.
+		return err == nil && !found.Memory.Time.Time.Before(began.Truncate(time.Second)), err
 	})
 	return found, err
 }
@@ -405,7 +412,7 @@ func (t *teller) drawn(ctx context.Context, pod string) {
 	if t.run.Map != "" {
 		return
 	}
-	_, err := t.Cluster.run(ctx, "", "annotate", "pod", pod, "--overwrite", "memfit.dev/map=true")
+	_, err := t.Cluster.run(ctx, "", "annotate", "pod", pod, "--overwrite", v1alpha1.MapAnnotation+"=true")
 	if err == nil {
 		_, err = t.looked(ctx, pod)
 	}
