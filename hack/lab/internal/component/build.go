@@ -22,7 +22,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/memfit/memfit/hack/lab/internal/flock"
-	"github.com/memfit/memfit/hack/lab/internal/machine"
 	"github.com/memfit/memfit/hack/lab/internal/progress"
 )
 
@@ -67,7 +66,7 @@ func (b *Builder) prefetch(ctx context.Context, selected []Component) {
 			return
 		}
 		for _, binary := range c.Binaries {
-			if _, err := os.Stat(filepath.Join(entry, binary.Name)); err == nil {
+			if cached(filepath.Join(entry, binary.Name)) {
 				continue
 			}
 			args := slices.Concat([]string{"list", "-deps", "-f="}, c.buildFlags(), []string{binary.Package})
@@ -113,19 +112,10 @@ func (b *Builder) component(ctx context.Context, c Component, view string) error
 		return err
 	}
 	defer unlock()
-	m, err := readManifest(entry)
-	if err != nil {
-		return err
-	}
 	for _, binary := range c.Binaries {
 		path := filepath.Join(entry, binary.Name)
-		if err := b.binary(ctx, c, binary, entry, m); err != nil {
-			if c.Fallback == "" || ctx.Err() != nil {
-				return err
-			}
-			if path, err = b.fallback(ctx, c, binary, err); err != nil {
-				return err
-			}
+		if err := b.binary(ctx, c, binary, path); err != nil {
+			return err
 		}
 		for _, name := range binary.names() {
 			if err := link(path, filepath.Join(view, name)); err != nil {
@@ -134,19 +124,26 @@ func (b *Builder) component(ctx context.Context, c Component, view string) error
 		}
 	}
 	for _, file := range c.Files {
-		if err := b.file(ctx, c, file, entry, m); err != nil {
+		path := filepath.Join(entry, file.Name)
+		if err := b.file(ctx, c, file, path); err != nil {
 			return err
 		}
-		if err := link(filepath.Join(entry, file.Name), filepath.Join(view, file.Name)); err != nil {
+		if err := link(path, filepath.Join(view, file.Name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// cached reports whether the cache has a file: each gets its name when it is complete.
+func cached(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // file copies files of a pinned module into the cache, so that a node starts without the Go module cache.
-func (b *Builder) file(ctx context.Context, c Component, file File, entry string, m manifest) error {
-	if m.holds(entry, file.Name) {
+func (b *Builder) file(ctx context.Context, c Component, file File, path string) error {
+	if cached(path) {
 		return nil
 	}
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", file.Module)
@@ -168,46 +165,18 @@ func (b *Builder) file(ctx context.Context, c Component, file File, entry string
 		return fmt.Errorf("the module %s has no %s any more", file.Module, file.Glob)
 	}
 	var joined bytes.Buffer
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
+	for _, from := range paths {
+		data, err := os.ReadFile(from)
 		if err != nil {
 			return fmt.Errorf("reading a file of %s: %w", file.Module, err)
 		}
 		joined.WriteString("---\n")
 		joined.Write(data)
 	}
-	if err := os.WriteFile(filepath.Join(entry, file.Name), joined.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(path+".new", joined.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("caching %s: %w", file.Name, err)
 	}
-	return b.remember(entry, file.Name, m)
-}
-
-// fallback finds the machine's own program in place of one that could not be built, and says so.
-func (b *Builder) fallback(ctx context.Context, c Component, binary Binary, cause error) (string, error) {
-	need := machine.Need{Package: c.Fallback, Why: binary.Name + " could not be built from its module",
-		Present: func() bool {
-			_, err := exec.LookPath(binary.Name)
-			return err == nil
-		}}
-	if err := machine.Install(ctx, os.Stderr, []machine.Need{need}); err != nil {
-		return "", errors.Join(cause, err)
-	}
-	path, err := exec.LookPath(binary.Name)
-	if err != nil {
-		return "", errors.Join(cause, err)
-	}
-	b.Report.Note("Using the machine's own %s instead, because this failed: %v", path, cause)
-	return path, nil
-}
-
-// remember writes down the checksum of what was just built.
-func (b *Builder) remember(entry, name string, m manifest) error {
-	sum, err := fileSHA256(filepath.Join(entry, name))
-	if err != nil {
-		return fmt.Errorf("hashing %s: %w", name, err)
-	}
-	m.GoVersion, m.SHA256[name] = b.toolchain.Version, sum
-	return m.write(entry)
+	return os.Rename(path+".new", path)
 }
 
 // link points name at target, whatever was there before.

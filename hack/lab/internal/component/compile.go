@@ -19,15 +19,15 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/progress"
 )
 
-func (b *Builder) binary(ctx context.Context, c Component, binary Binary, entry string, m manifest) error {
-	if m.holds(entry, binary.Name) {
+func (b *Builder) binary(ctx context.Context, c Component, binary Binary, path string) error {
+	if cached(path) {
 		b.Report.Skip(binary.Name, "cached")
 		return nil
 	}
 	step := b.Report.Start(binary.Name, "building")
-	took, err := b.build(ctx, c, binary, entry)
+	took, err := b.build(ctx, c, binary, path+".new")
 	if err == nil {
-		err = b.remember(entry, binary.Name, m)
+		err = os.Rename(path+".new", path)
 	}
 	if err != nil {
 		step.Fail()
@@ -40,7 +40,7 @@ func (b *Builder) binary(ctx context.Context, c Component, binary Binary, entry 
 // build takes the go command's work apart, so that a person sees what the time goes into: asking for the packages
 // downloads the modules, and asking for what they export compiles them, so that all that is left for the build is to
 // link.
-func (b *Builder) build(ctx context.Context, c Component, binary Binary, entry string) ([]progress.Part, error) {
+func (b *Builder) build(ctx context.Context, c Component, binary Binary, out string) ([]progress.Part, error) {
 	usual := c.buildFlags()
 	var parts []progress.Part
 	for _, part := range []struct {
@@ -49,7 +49,7 @@ func (b *Builder) build(ctx context.Context, c Component, binary Binary, entry s
 	}{
 		{"download", []string{"list", "-deps", "-f="}},
 		{"compile", []string{"list", "-deps", "-f=", "-export"}},
-		{"link", []string{"build", "-ldflags=" + c.LDFlags, "-o", filepath.Join(entry, binary.Name)}},
+		{"link", []string{"build", "-ldflags=" + c.LDFlags, "-o", out}},
 	} {
 		begin := time.Now()
 		if err := b.goCommand(ctx, c, slices.Concat(part.args, usual, []string{binary.Package})...); err != nil {

@@ -6,8 +6,7 @@
 // Package component builds the programs a Kubernetes node is made of from pinned Go modules, and keeps them in a cache.
 //
 // A component is one upstream project, pinned by a Go module of ours (hack/lab/modules); its binaries share one cache
-// entry, named by a hash of everything that determines their bytes. A binary is used only if it still has the
-// checksum that was written down when it was built.
+// entry, named by a hash of everything that determines their bytes.
 package component
 
 import (
@@ -26,7 +25,6 @@ type Component struct {
 	LDFlags  string
 	Tags     string
 	CGO      bool
-	Fallback string // the Debian package of the same programs, used when they cannot be built
 }
 
 func (c Component) module() string { return cmp.Or(c.Module, c.Name) }
@@ -86,8 +84,6 @@ func All(kubernetes Kubernetes) []Component {
 			// keep the C library's resolver out of the static binary.
 			Tags: "seccomp netgo osusergo",
 			CGO:  true,
-			// 1.1 instead of 1.4, good enough for everything the lab does.
-			Fallback: "runc",
 		},
 		{
 			Name:   "cni",

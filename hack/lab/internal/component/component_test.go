@@ -6,11 +6,15 @@
 package component
 
 import (
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/memfit/memfit/hack/lab/internal/progress"
 )
 
 func TestKeyChangesWithEverythingThatChangesTheBytes(t *testing.T) {
@@ -121,36 +125,51 @@ func TestEveryComponentHasItsModule(t *testing.T) {
 	}
 }
 
-func TestManifestNoticesChangedBytes(t *testing.T) {
+// TestBuiltOnce: what was cut off is built again, what is complete is not, and each is found by its names.
+func TestBuiltOnce(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, "etcd")
-	if err := os.WriteFile(path, []byte("binary"), 0o755); err != nil {
+	module := filepath.Join(dir, "modules", "tiny")
+	if err := os.MkdirAll(module, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	sum, err := fileSHA256(path)
+	for name, text := range map[string]string{
+		"go.mod": "module tiny\n\ngo 1.26\n", "main.go": "package main\n\nfunc main() { print(\"built\") }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(module, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := []Component{{Name: "tiny", Binaries: []Binary{{Name: "tiny", Package: ".", Names: []string{"one", "two"}}}}}
+	b := Builder{
+		All: all, Modules: filepath.Dir(module), Store: filepath.Join(dir, "store"), Report: progress.New(io.Discard, 1),
+	}
+	view, err := b.Ensure(t.Context(), all)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := (manifest{GoVersion: "go1.26.0", SHA256: map[string]string{"etcd": sum}}).write(dir); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"one", "two"} {
+		if out, err := exec.Command(filepath.Join(view, name)).CombinedOutput(); string(out) != "built" {
+			t.Errorf("%s prints %q, %v", name, out, err)
+		}
 	}
-	m, err := readManifest(dir)
+	entry, err := b.entry(all[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !m.holds(dir, "etcd") {
-		t.Error("the binary is as it was built, but the manifest does not know it")
-	}
-	if err := os.WriteFile(path, []byte("binarz"), 0o755); err != nil {
+	path := filepath.Join(entry, "tiny")
+	if err := os.Rename(path, path+".new"); err != nil {
 		t.Fatal(err)
 	}
-	if m.holds(dir, "etcd") {
-		t.Error("the binary changed, but the manifest did not notice")
+	var built [2]os.FileInfo
+	for i := range built {
+		if _, err := b.Ensure(t.Context(), all); err != nil {
+			t.Fatal(err)
+		}
+		if built[i], err = os.Stat(path); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, manifestName), []byte(`{"sha256":`), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if m, err := readManifest(dir); err != nil || m.holds(dir, "etcd") {
-		t.Errorf("half a manifest: got %v, %v; want an empty one, so that everything is built again", m, err)
+	if !os.SameFile(built[0], built[1]) {
+		t.Error("a program that was complete was built again")
 	}
 }
