@@ -265,7 +265,7 @@ func (n *Node) cgroup2Credentials(share uml.Share) error {
 // RemoveCgroup2 takes the node out of the lab and removes what it left, whether it runs, was killed or never came up.
 func (n *Node) RemoveCgroup2(ctx context.Context) error {
 	if r, err := n.store().Get(cgroup2Daemon); err == nil {
-		if err := errors.Join(r.Stop(0), n.store().Forget(cgroup2Daemon)); err != nil {
+		if err := errors.Join(r.Stop(), n.store().Forget(cgroup2Daemon)); err != nil {
 			return err
 		}
 		// Pods of a node that is gone are taken away by the control plane.

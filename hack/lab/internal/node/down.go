@@ -72,7 +72,7 @@ func (n *Node) downOnce() error {
 		{"ending unrecorded processes", func() error { return n.sweep(n.isStray) }},
 		// What kubelet, containerd and shims had running: runc, network plugins, mount. They write where files are about to
 		// be removed.
-		{"ending what is in the network namespace", func() error { return process.EndAll(process.Inside(n.Layout.NetNS())) }},
+		{"ending what is in the network namespace", func() error { return process.End(process.Inside(n.Layout.NetNS())) }},
 		{"ending builds that were cut off", func() error { return uml.EndOrphans(n.Layout.Kernels()) }},
 		{"ending late containers", n.stopContainers},
 		{"removing the network namespace", func() error { return netns.Delete(n.Layout.NetNS()) }},
@@ -97,7 +97,7 @@ func (n *Node) stop(name string) error {
 	}
 	for _, r := range records {
 		if r.Name == name {
-			return r.Stop(0)
+			return r.Stop()
 		}
 	}
 	return nil // not remembered: the sweep looks for it
@@ -133,7 +133,7 @@ func (n *Node) stopAll() error {
 	}
 	var failed error
 	for _, r := range slices.Backward(records) {
-		if err := r.Stop(0); err != nil {
+		if err := r.Stop(); err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
@@ -160,7 +160,7 @@ func (n *Node) isStray(args []string) bool {
 }
 
 func (n *Node) sweep(match func(args []string) bool) error {
-	return process.EndAll(process.Find(match))
+	return process.End(process.Find(match))
 }
 
 // unmount removes every mount below the lab's own directories, the deepest first.

@@ -16,7 +16,7 @@ func (n *Node) Restart(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.Stop(0); err != nil {
+	if err := r.Stop(); err != nil {
 		return err
 	}
 	if _, err := n.store().Run(r.Spec); err != nil {

@@ -13,37 +13,21 @@ import (
 	"strings"
 )
 
-// Running is a process of the machine, as far as the lab needs to know it.
-type Running struct {
-	PID  int
-	Args []string
-}
-
-// Find returns the processes whose command line satisfies match. Processes that end meanwhile are left out.
-func Find(match func(args []string) bool) []Running {
-	var found []Running
-	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well-formed, which is all that Glob can complain about
-	for _, dir := range dirs {
-		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
+// Find returns the processes whose command line satisfies match.
+func Find(match func(args []string) bool) []Record {
+	return find(func(dir string) bool {
 		data, err := os.ReadFile(filepath.Join(dir, "cmdline"))
 		if err != nil || len(data) == 0 {
-			continue // gone, or a kernel thread
+			return false // gone, or a kernel thread
 		}
-		args := strings.Split(string(bytes.TrimRight(data, "\x00")), "\x00")
-		if match(args) {
-			found = append(found, Running{PID: pid, Args: args})
-		}
-	}
-	return found
+		return match(strings.Split(string(bytes.TrimRight(data, "\x00")), "\x00"))
+	})
 }
 
 // Inside returns the processes that are in the network namespace which is mounted on path. A path that is not a
 // namespace any more, as after a reboot, has none; and a process inside is not shown the others,
 // because its own parents are among them.
-func Inside(path string) []Running {
+func Inside(path string) []Record {
 	namespace, err := os.Stat(path)
 	if err != nil {
 		return nil
@@ -51,50 +35,38 @@ func Inside(path string) []Running {
 	if own, err := os.Stat("/proc/self/ns/net"); err != nil || os.SameFile(own, namespace) {
 		return nil
 	}
-	var found []Running
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil {
-			continue
-		}
-		if its, err := os.Stat(filepath.Join(dir, "ns/net")); err == nil && os.SameFile(its, namespace) {
-			found = append(found, Running{PID: pid, Args: []string{"pid-" + strconv.Itoa(pid)}})
-		}
-	}
-	return found
+	return find(func(dir string) bool {
+		its, err := os.Stat(filepath.Join(dir, "ns/net"))
+		return err == nil && os.SameFile(its, namespace)
+	})
 }
 
 // Working returns the processes whose working directory is dir or below it.
-func Working(dir string) []Running {
-	var found []Running
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, proc := range dirs {
-		pid, err := strconv.Atoi(filepath.Base(proc))
-		if err != nil || pid == os.Getpid() {
+func Working(dir string) []Record {
+	return find(func(proc string) bool {
+		cwd, err := os.Readlink(filepath.Join(proc, "cwd"))
+		return err == nil && strings.HasPrefix(cwd+"/", dir+"/")
+	})
+}
+
+// find returns the processes whose folder in /proc satisfies match, but for this one and those that end meanwhile.
+func find(match func(dir string) bool) (found []Record) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well-formed, which is all that Glob can complain about
+	for _, dir := range dirs {
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil || pid == os.Getpid() || !match(dir) {
 			continue
 		}
-		if cwd, err := os.Readlink(filepath.Join(proc, "cwd")); err == nil && strings.HasPrefix(cwd+"/", dir+"/") {
-			found = append(found, Running{PID: pid, Args: []string{"pid-" + strconv.Itoa(pid)}})
+		if r, ok := ByPID(pid); ok {
+			found = append(found, r)
 		}
 	}
 	return found
 }
 
-// EndAll ends what was found, as far as it still runs.
-func EndAll(found []Running) error {
-	var records []Record
-	for _, p := range found {
-		if r, ok := p.Record(); ok {
-			records = append(records, r)
-		}
-	}
-	return End(records)
-}
-
-// Record turns a found process into one that can be stopped safely; ok is false when it is gone already.
-func (p Running) Record() (r Record, ok bool) {
-	ticks, _, err := stat(p.PID)
+// ByPID makes a stoppable record of a process known by its pid alone; ok is false when it is gone already.
+func ByPID(pid int) (r Record, ok bool) {
+	ticks, _, err := stat(pid)
 	if err != nil {
 		return Record{}, false
 	}
@@ -102,10 +74,6 @@ func (p Running) Record() (r Record, ok bool) {
 	if err != nil {
 		return Record{}, false
 	}
-	return Record{Spec: Spec{Name: filepath.Base(p.Args[0])}, PID: p.PID, Start: ticks, Boot: boot}, true
-}
-
-// ByPID makes a stoppable record of a process known by its pid alone; ok is false when it is gone already.
-func ByPID(pid int) (r Record, ok bool) {
-	return Running{PID: pid, Args: []string{"pid-" + strconv.Itoa(pid)}}.Record()
+	name, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm")) // for messages
+	return Record{Spec: Spec{Name: strings.TrimSpace(string(name))}, PID: pid, Start: ticks, Boot: boot}, true
 }

@@ -93,18 +93,8 @@ func (r Record) Alive() bool {
 // mean that it hangs in a call that cannot be interrupted.
 const patience = 20 * time.Second
 
-// Stop asks the daemon to end, and after grace ends it. No grace means no asking.
-func (r Record) Stop(grace time.Duration) error {
-	if grace > 0 {
-		if err := r.signal(syscall.SIGTERM); err != nil {
-			return fmt.Errorf("asking %s (pid %d) to end: %w", r.Name, r.PID, err)
-		}
-		if r.gone(grace) {
-			return nil
-		}
-	}
-	return End([]Record{r})
-}
+// Stop kills the daemon and waits until it is gone.
+func (r Record) Stop() error { return End([]Record{r}) }
 
 // End kills processes and waits for all of them together: one after the other, hundreds take long enough for new ones
 // to come.

@@ -43,7 +43,6 @@ func TestParseStat(t *testing.T) {
 func TestADaemonIsStartedRememberedAndEnded(t *testing.T) {
 	dir := t.TempDir()
 	store := Store{Dir: filepath.Join(dir, "processes")}
-	// A shell that ignores SIGTERM has to be killed.
 	started, err := store.Run(
 		Spec{
 			Name: "stubborn", Path: "/bin/sh", Args: []string{"-c", "trap '' TERM; echo hello; while :; do sleep 0.1; done"},
@@ -53,7 +52,7 @@ func TestADaemonIsStartedRememberedAndEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = started.Stop(0) })
+	t.Cleanup(func() { _ = started.Stop() })
 
 	remembered, err := store.Get("stubborn")
 	if err != nil {
@@ -77,7 +76,7 @@ func TestADaemonIsStartedRememberedAndEnded(t *testing.T) {
 			break
 		}
 	}
-	if err := remembered.Stop(100 * time.Millisecond); err != nil {
+	if err := remembered.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	if remembered.Alive() {
@@ -97,7 +96,7 @@ func TestFindSeesItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	mine := Find(func(args []string) bool { return args[0] == self })
-	if i := slices.IndexFunc(mine, func(p Running) bool { return p.PID == os.Getpid() }); i >= 0 {
+	if i := slices.IndexFunc(mine, func(r Record) bool { return r.PID == os.Getpid() }); i >= 0 {
 		t.Error("Find returned the process that asked, which would then end itself")
 	}
 }
@@ -111,10 +110,10 @@ func TestEndKillsAllOfThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = r.Stop(0) })
+		t.Cleanup(func() { _ = r.Stop() })
 		records = append(records, r)
 	}
-	if err := records[1].Stop(0); err != nil {
+	if err := records[1].Stop(); err != nil {
 		t.Fatal(err)
 	}
 	if err := End(records); err != nil {

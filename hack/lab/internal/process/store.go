@@ -27,14 +27,14 @@ func (s Store) Run(spec Spec) (Record, error) {
 	}
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
-		return Record{}, errors.Join(err, r.Stop(0))
+		return Record{}, errors.Join(err, r.Stop())
 	}
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		return Record{}, errors.Join(err, r.Stop(0))
+		return Record{}, errors.Join(err, r.Stop())
 	}
 	if err := os.WriteFile(s.file(r.Name), append(data, '\n'), 0o644); err != nil {
 		// A daemon that no one remembers is never ended.
-		return Record{}, errors.Join(fmt.Errorf("writing down %s: %w", r.Name, err), r.Stop(0))
+		return Record{}, errors.Join(fmt.Errorf("writing down %s: %w", r.Name, err), r.Stop())
 	}
 	return r, nil
 }

@@ -34,7 +34,7 @@ func clearWork(work string) error {
 	if _, err := os.Stat(work); err != nil {
 		return removed(err)
 	}
-	return errors.Join(process.EndAll(process.Working(work)), os.RemoveAll(work))
+	return errors.Join(process.End(process.Working(work)), os.RemoveAll(work))
 }
 
 // EndOrphans ends what builds that were cut off left running, and removes their files. A build that goes on, of
