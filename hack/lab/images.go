@@ -66,7 +66,6 @@ func runImage(_ context.Context, _ layout.Layout, args []string) error {
 	flags.StringVar(&p.Binary, "binary", "", "static binary to put into the image")
 	flags.StringVar(&p.Ref, "name", "", "name of the image, for example memfit.test/manager:dev")
 	flags.StringVar(&p.Entrypoint, "entrypoint", "/manager", "path of the binary in the image")
-	flags.StringVar(&p.CACerts, "ca-certificates", "", "PEM file of CA certificates to include; empty leaves them out")
 	out := flags.String("o", "image.tar", "file to write")
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -91,13 +91,12 @@ func assemble(config Config, layers []string) (v1.Image, error) {
 	return mutate.ConfigFile(image, file)
 }
 
-// Program is an image with nothing but a static binary and what a Go program looks for: users, and optionally CA
-// certificates. It is how memfit's own images are made where there is no Docker.
+// Program is an image with nothing but a static binary and users. It is how memfit's own images are made where there is
+// no Docker.
 type Program struct {
 	Ref        string
 	Binary     string // on this machine
 	Entrypoint string // its path in the image
-	CACerts    string // a PEM file of this machine; empty leaves it out
 }
 
 // WriteProgram saves the image of a program.
@@ -121,11 +120,6 @@ func (p Program) layer(file string) error {
 	return writeLayer(file, func(l *layer) error {
 		if err := l.skeleton(); err != nil {
 			return err
-		}
-		if p.CACerts != "" {
-			if err := l.file("etc/ssl/certs/ca-certificates.crt", 0o644, p.CACerts); err != nil {
-				return err
-			}
 		}
 		return l.file(p.Entrypoint[1:], 0o755, p.Binary)
 	})
