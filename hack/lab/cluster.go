@@ -141,7 +141,7 @@ kubeadmConfigPatches:
 // kindImages loads the workload images into a new kind cluster. They are made of Debian packages, so elsewhere than on
 // Debian the cluster comes up without them.
 func kindImages(ctx context.Context, l layout.Layout) error {
-	if !installed("dpkg-deb") {
+	if !machine.Command("dpkg-deb")() {
 		fmt.Fprintln(os.Stderr,
 			"The workload images memfit.test/* are made of Debian packages and not in this cluster: make them on",
 			"Debian or Ubuntu with `go -C hack/lab run . images`, copy the tar files and load them with `KIND=1 go -C "+
@@ -187,11 +187,6 @@ func runLoad(ctx context.Context, l layout.Layout, args []string) error {
 		}
 		return nil
 	}
-}
-
-func installed(program string) bool {
-	_, err := exec.LookPath(program)
-	return err == nil
 }
 
 // kind runs a kind command and lets it talk, but not on stdout, which carries our answer.

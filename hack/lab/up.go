@@ -40,7 +40,7 @@ func runUp(ctx context.Context, l layout.Layout, args []string) error {
 
 // up makes sure that a healthy lab with these options runs.
 func up(ctx context.Context, l layout.Layout, options node.Options) error {
-	if err := machine.Check(machine.Dirs(l.Cache, l.State)); err != nil {
+	if err := machine.Check(l.Cache, l.State); err != nil {
 		return err
 	}
 	second, err := secondNode(os.Getenv)

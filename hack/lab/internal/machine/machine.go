@@ -15,7 +15,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"syscall"
 )
@@ -32,29 +31,20 @@ const useKind = "On such a machine use kind instead, which needs Docker or Podma
 	"or any cluster you have:\n" +
 	"  KUBECONFIG=/path/to/kubeconfig make demo"
 
-// Check reports whether a node can run on this machine.
-func Check(l dirs) error {
-	if runtime.GOOS != "linux" {
-		return fmt.Errorf("%w: a Kubernetes node needs Linux, this is %s.\n%s", ErrUnsupported, runtime.GOOS, useKind)
-	}
+// Check reports whether a node can run on this machine, whose directories will grow.
+func Check(dirs ...string) error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf(
 			"%w: namespaces, mounts and cgroups need root. Run it again with sudo -E.\n%s", ErrUnsupported, useKind,
 		)
 	}
-	for _, dir := range l {
+	for _, dir := range dirs {
 		if err := CheckSpace(dir, minFree); err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-// dirs are the directories that will grow.
-type dirs []string
-
-// Dirs names the directories that will grow, for Check.
-func Dirs(paths ...string) dirs { return paths }
 
 // CheckSpace reports whether a directory, which is made if it is missing, has space for so many bytes.
 func CheckSpace(dir string, need uint64) error {
@@ -83,11 +73,11 @@ type Need struct {
 // Needs lists what the lab uses of the machine.
 func Needs() []Need {
 	return []Need{
-		{"iproute2", "`ip` makes the network namespace", command("ip")},
-		{"gcc", "runc is partly C", command("gcc")},
-		{"pkg-config", "finds libseccomp when runc is built", command("pkg-config")},
-		{"npm", "carries the Node.js 20 binary of the Node.js workload image", command("npm")},
-		{"libseccomp-dev", "runc filters system calls with it", file("/usr/include/seccomp.h")},
+		{"iproute2", "`ip` makes the network namespace", Command("ip")},
+		{"gcc", "runc is partly C", Command("gcc")},
+		{"pkg-config", "finds libseccomp when runc is built", Command("pkg-config")},
+		{"npm", "carries the Node.js 20 binary of the Node.js workload image", Command("npm")},
+		{"libseccomp-dev", "runc filters system calls with it", File("/usr/include/seccomp.h")},
 	}
 }
 
@@ -104,7 +94,7 @@ func Install(ctx context.Context, out io.Writer, needs []Need) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	if !command("apt-get")() {
+	if !Command("apt-get")() {
 		return fmt.Errorf("this machine has no apt-get: install what your distribution calls %s", strings.Join(missing, ", "))
 	}
 	if err := AptUpdate(ctx); err != nil {
@@ -129,14 +119,16 @@ func apt(ctx context.Context, args ...string) error {
 	return nil
 }
 
-func command(name string) func() bool {
+// Command reports, when it is asked, whether there is a program of a name.
+func Command(name string) func() bool {
 	return func() bool {
 		_, err := exec.LookPath(name)
 		return err == nil
 	}
 }
 
-func file(path string) func() bool {
+// File reports, when it is asked, whether there is a file.
+func File(path string) func() bool {
 	return func() bool {
 		_, err := os.Stat(path)
 		return err == nil

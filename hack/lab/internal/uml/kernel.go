@@ -11,7 +11,6 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,36 +37,22 @@ var config []byte
 // Needs lists what building the kernel and the disk uses of the machine.
 func Needs() []machine.Need {
 	return []machine.Need{
-		{Package: "make", Why: "builds the kernel of the node with cgroup v2", Present: has("make")},
-		{Package: "gcc", Why: "compiles the kernel", Present: has("gcc")},
-		{Package: "libc6-dev", Why: "the kernel is linked as a program", Present: exists("/usr/include/stdlib.h")},
-		{Package: "flex", Why: "reads the kernel's configuration", Present: has("flex")},
-		{Package: "bison", Why: "reads the kernel's configuration", Present: has("bison")},
-		{Package: "bc", Why: "computes constants of the kernel", Present: has("bc")},
-		{Package: "xz-utils", Why: "unpacks the kernel's sources", Present: has("xz")},
-		{Package: "e2fsprogs", Why: "makes the node's disk", Present: has("mke2fs")},
-		{Package: "debian-archive-keyring", Why: "checks who signed the sources", Present: exists(keyring)},
+		{Package: "make", Why: "builds the kernel of the node with cgroup v2", Present: machine.Command("make")},
+		{Package: "gcc", Why: "compiles the kernel", Present: machine.Command("gcc")},
+		{Package: "libc6-dev", Why: "the kernel is linked as a program", Present: machine.File("/usr/include/stdlib.h")},
+		{Package: "flex", Why: "reads the kernel's configuration", Present: machine.Command("flex")},
+		{Package: "bison", Why: "reads the kernel's configuration", Present: machine.Command("bison")},
+		{Package: "bc", Why: "computes constants of the kernel", Present: machine.Command("bc")},
+		{Package: "xz-utils", Why: "unpacks the kernel's sources", Present: machine.Command("xz")},
+		{Package: "e2fsprogs", Why: "makes the node's disk", Present: machine.Command("mke2fs")},
+		{Package: "debian-archive-keyring", Why: "checks who signed the sources", Present: machine.File(keyring)},
 	}
-}
-
-func has(program string) func() bool {
-	return func() bool { _, err := exec.LookPath(program); return err == nil }
-}
-
-func exists(path string) func() bool {
-	return func() bool { _, err := os.Stat(path); return err == nil }
 }
 
 // Builder builds kernels and disks into a store.
 type Builder struct {
 	Store  string // the cache
 	Report *progress.Reporter
-}
-
-// built is what is written beside a kernel: what it was made of, and its checksum.
-type built struct {
-	Source Source `json:"source"`
-	SHA256 string `json:"sha256"` // of the kernel
 }
 
 // recipe is part of every cache key: raise it when the way a kernel or a disk is made changes.
@@ -88,8 +73,8 @@ func (b *Builder) Kernel(ctx context.Context) (string, error) {
 	}
 	defer unlock()
 	path := filepath.Join(entry, "linux")
-	if have, ok := readBuilt(entry); ok && matches(path, have.SHA256) {
-		b.Report.Skip("linux", "cached, of "+have.Source.Package+" "+have.Source.Version)
+	if _, err := os.Stat(path); err == nil {
+		b.Report.Skip("linux", "cached")
 		return path, nil
 	}
 	step := b.Report.Start("linux", "building the kernel of the node with cgroup v2")
@@ -128,11 +113,7 @@ func (b *Builder) buildKernel(ctx context.Context, entry string) ([]progress.Par
 		}
 		parts = append(parts, progress.Part{Name: part.name, Took: time.Since(begin)})
 	}
-	sum, err := fileSHA256(k.out)
-	if err != nil {
-		return nil, err
-	}
-	return parts, writeBuilt(entry, built{Source: k.source, SHA256: sum})
+	return parts, nil
 }
 
 // kernelBuild is one build on its way.
@@ -264,21 +245,6 @@ func key(parts ...string) string {
 		fmt.Fprintf(h, "%d %s\n", len(part), part)
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16]
-}
-
-const builtName = "built.json"
-
-func readBuilt(dir string) (b built, ok bool) {
-	data, err := os.ReadFile(filepath.Join(dir, builtName))
-	return b, err == nil && json.Unmarshal(data, &b) == nil
-}
-
-func writeBuilt(dir string, b built) error {
-	data, err := json.MarshalIndent(b, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, builtName), append(data, '\n'), 0o644)
 }
 
 // matches reports whether the file is there and has this checksum.
