@@ -23,9 +23,6 @@ import (
 
 // runExec runs a command inside the network namespace, for example curl against a pod's address.
 func runExec(ctx context.Context, l layout.Layout, args []string) error {
-	if len(args) > 0 && args[0] == "--" {
-		args = args[1:]
-	}
 	if len(args) == 0 {
 		return errors.New("nothing to run: lab exec -- COMMAND")
 	}

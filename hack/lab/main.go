@@ -61,13 +61,17 @@ func dispatch(ctx context.Context, args []string) error {
 		printUsage()
 		return flag.ErrHelp
 	}
+	name, args := args[0], args[1:]
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	}
 	for _, c := range commands() {
-		if c.name == args[0] {
-			return c.run(ctx, l, args[1:])
+		if c.name == name {
+			return c.run(ctx, l, args)
 		}
 	}
 	printUsage()
-	return fmt.Errorf("unknown command %q", args[0])
+	return fmt.Errorf("unknown command %q", name)
 }
 
 func printUsage() {

@@ -79,9 +79,6 @@ func upSecond(ctx context.Context, n *node.Node, s *second, report *progress.Rep
 
 // runNodeExec runs a command on the node with cgroup v2.
 func runNodeExec(ctx context.Context, l layout.Layout, args []string) error {
-	if len(args) > 0 && args[0] == "--" {
-		args = args[1:]
-	}
 	if len(args) == 0 {
 		return errors.New("nothing to run: lab node-exec -- COMMAND")
 	}
