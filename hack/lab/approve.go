@@ -6,7 +6,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -22,6 +21,7 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/kubeletcert"
 	"github.com/memfit/memfit/hack/lab/internal/layout"
 	"github.com/memfit/memfit/hack/lab/internal/progress"
+	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
 // approveWithin: a kubelet asks within seconds of its start, and the controller manager signs at once.
@@ -109,14 +109,7 @@ func (k kubectl) approve(ctx context.Context) (waiting []string, err error) {
 }
 
 func (k kubectl) run(ctx context.Context, args ...string) ([]byte, error) {
-	var complaint bytes.Buffer
 	cmd := exec.CommandContext(ctx, k.path, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+k.kubeconfig)
-	cmd.Stderr = &complaint
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("running `kubectl %s`: %w: %s", strings.Join(args, " "), err,
-			strings.TrimSpace(complaint.String()))
-	}
-	return out, nil
+	return run.Output(cmd)
 }

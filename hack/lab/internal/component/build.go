@@ -23,6 +23,7 @@ import (
 
 	"github.com/memfit/memfit/hack/lab/internal/flock"
 	"github.com/memfit/memfit/hack/lab/internal/progress"
+	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
 // Builder builds components into a store.
@@ -149,9 +150,9 @@ func (b *Builder) file(ctx context.Context, c Component, file File, path string)
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", file.Module)
 	cmd.Dir = filepath.Join(b.Modules, c.module())
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
-	out, err := cmd.Output()
+	out, err := run.Output(cmd)
 	if err != nil {
-		return fmt.Errorf("downloading the module %s: %w", file.Module, err)
+		return err
 	}
 	var module struct{ Dir string }
 	if err := json.Unmarshal(out, &module); err != nil {

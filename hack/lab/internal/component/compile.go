@@ -6,17 +6,16 @@
 package component
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/memfit/memfit/hack/lab/internal/progress"
+	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
 func (b *Builder) binary(ctx context.Context, c Component, binary Binary, path string) error {
@@ -78,15 +77,8 @@ func (b *Builder) goCommand(ctx context.Context, c Component, args ...string) er
 	cgo := map[bool]string{true: "1", false: "0"}[c.CGO]
 	// A compiler that collects its garbage less often takes 10 % less processor time.
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED="+cgo, "GOGC=400")
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("go %s in %s: %w\n%s", args[0], cmd.Dir, err, lastLines(output.String(), 20))
+	if err := run.Quiet(cmd); err != nil {
+		return fmt.Errorf("in %s: %w", cmd.Dir, err)
 	}
 	return nil
-}
-
-func lastLines(text string, n int) string {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/memfit/memfit/hack/lab/internal/flock"
 	"github.com/memfit/memfit/hack/lab/internal/machine"
+	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
 // basePackages are in every Debian image, so that they share one layer and `kubectl exec` finds a shell and its tools.
@@ -149,12 +150,7 @@ func debFiles(dir string, list []byte) ([]string, error) {
 func aptGet(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "apt-get", args...)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("apt-get: %w: %s", err, bytes.TrimSpace(stderr.Bytes()))
-	}
-	return stdout.Bytes(), nil
+	return run.Output(cmd)
 }
 
 // mergedDirs are links into /usr on every Debian since 12, but packages still ship files below the old names.

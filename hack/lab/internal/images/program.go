@@ -7,7 +7,6 @@ package images
 
 import (
 	"archive/tar"
-	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -18,6 +17,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
 // compile builds a static Go program of the lab's module.
@@ -28,10 +29,7 @@ func (b *Builder) compile(ctx context.Context, folder, work string) (string, err
 	)
 	cmd.Dir = b.Source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("compiling %s: %w: %s", folder, err, bytes.TrimSpace(output))
-	}
-	return out, nil
+	return out, run.Quiet(cmd)
 }
 
 // nodeArchs are npm's names of processors.
@@ -49,13 +47,12 @@ func nodeBinary(ctx context.Context, version, work string) (string, error) {
 		fmt.Sprintf("node-linux-%s@%s", arch, version),
 	)
 	cmd.Dir = work // away from the .npmrc of whatever folder the lab was called from
-	output, err := cmd.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("fetching Node.js %s with npm: %w: %s", version, err, bytes.TrimSpace(output))
+	if err := run.Quiet(cmd); err != nil {
+		return "", fmt.Errorf("fetching Node.js %s with npm: %w", version, err)
 	}
 	archives, err := filepath.Glob(filepath.Join(work, "node-linux-*.tgz"))
 	if err != nil || len(archives) != 1 {
-		return "", fmt.Errorf("npm left no archive of Node.js %s: %s", version, bytes.TrimSpace(output))
+		return "", fmt.Errorf("npm left no archive of Node.js %s", version)
 	}
 	out := filepath.Join(work, "node")
 	return out, extract(archives[0], "/bin/node", out)

@@ -8,7 +8,6 @@
 package machine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +16,8 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
+
+	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
 // minFree is what a cold start leaves on disk, rounded up: 2.5 GB of Go module and build cache, 0.7 GB of binaries,
@@ -111,12 +112,7 @@ func AptUpdate(ctx context.Context) error {
 func apt(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, "apt-get", args...)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("running `apt-get %s`: %w\n%s", strings.Join(args, " "), err, output.String())
-	}
-	return nil
+	return run.Quiet(cmd)
 }
 
 // Command reports, when it is asked, whether there is a program of a name.

@@ -8,7 +8,6 @@
 package netns
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,9 +16,10 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
 // Network is what the namespace holds besides its loopback device.
@@ -153,8 +153,8 @@ func Detach(ctx context.Context, path, podCIDR string) error {
 
 func ip(ctx context.Context, steps ...[]string) error {
 	for _, step := range steps {
-		if out, err := exec.CommandContext(ctx, "ip", step...).CombinedOutput(); err != nil {
-			return fmt.Errorf("running `ip %s`: %w: %s", strings.Join(step, " "), err, bytes.TrimSpace(out))
+		if err := run.Quiet(exec.CommandContext(ctx, "ip", step...)); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/hack/lab/internal/netns"
+	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
 // startCertManager installs the CRDs, which the build copied out of the module, and runs the controllers.
@@ -73,8 +74,5 @@ func (n *Node) kubectl(ctx context.Context, stdin []byte, args ...string) error 
 		ctx, n.binary("kubectl"), append([]string{"--kubeconfig=" + n.Layout.Kubeconfig()}, args...)...,
 	)
 	cmd.Stdin = bytes.NewReader(stdin)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("kubectl %s: %w: %s", args[0], err, bytes.TrimSpace(out))
-	}
-	return nil
+	return run.Quiet(cmd)
 }

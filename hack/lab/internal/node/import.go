@@ -6,13 +6,13 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"time"
+
+	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
 // criNamespace is where the kubelet's images and containers are in containerd.
@@ -52,10 +52,5 @@ func (n *Node) ctr(ctx context.Context, args ...string) error {
 		ctx, n.binary("ctr"),
 		append([]string{"--address", n.Layout.ContainerdSocket(), "--namespace", criNamespace}, args...)...,
 	)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("ctr %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(stderr.Bytes()))
-	}
-	return nil
+	return run.Quiet(cmd)
 }

@@ -6,7 +6,6 @@
 package uml
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/memfit/memfit/hack/lab/internal/machine"
+	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
 // keyring has the keys of Debian's archive, of every Debian since 11.
@@ -123,7 +123,7 @@ func (a *archive) resolve(ctx context.Context, want Source) (Source, string, err
 func (a *archive) download(ctx context.Context, s Source, dir string) (string, error) {
 	cmd := a.command(ctx, "apt-get", "download", "--quiet", s.Package+"="+s.Version)
 	cmd.Dir = dir
-	if _, err := output(cmd); err != nil {
+	if err := run.Quiet(cmd); err != nil {
 		return "", err
 	}
 	files, err := filepath.Glob(filepath.Join(dir, s.Package+"_*.deb"))
@@ -140,16 +140,5 @@ func (a *archive) command(ctx context.Context, program string, args ...string) *
 }
 
 func (a *archive) run(ctx context.Context, program string, args ...string) ([]byte, error) {
-	return output(a.command(ctx, program, args...))
-}
-
-// output runs a command; what it complains about becomes the error.
-func output(cmd *exec.Cmd) ([]byte, error) {
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		text := strings.TrimSpace(stderr.String())
-		return nil, fmt.Errorf("running `%s`: %w: %s", strings.Join(cmd.Args, " "), err, text[max(0, len(text)-2000):])
-	}
-	return stdout.Bytes(), nil
+	return run.Output(a.command(ctx, program, args...))
 }

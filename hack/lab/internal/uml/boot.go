@@ -15,6 +15,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
 // Memory is what a guest has at most; the host gives what is touched. It is more than the largest limit of a pod of
@@ -102,8 +104,7 @@ func MakeSparse(path string, size int64) error {
 
 // CopyDisk copies a disk image; what is empty in it takes no space in the copy either.
 func CopyDisk(from, to string) error {
-	_, err := output(exec.Command("cp", "--sparse=always", "--reflink=auto", from, to))
-	return err
+	return run.Quiet(exec.Command("cp", "--sparse=always", "--reflink=auto", from, to))
 }
 
 // linkOrCopy gives a file another name, or copies it when the other name is on another disk.
@@ -115,8 +116,7 @@ func linkOrCopy(from, to string) error {
 	if os.Link(from, to) == nil {
 		return nil
 	}
-	_, err = output(exec.Command("cp", from, to))
-	return err
+	return run.Quiet(exec.Command("cp", from, to))
 }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -6,7 +6,6 @@
 package uml
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -27,6 +26,7 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/flock"
 	"github.com/memfit/memfit/hack/lab/internal/machine"
 	"github.com/memfit/memfit/hack/lab/internal/progress"
+	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
 // config is what the kernel must have; `make olddefconfig` fills in the rest.
@@ -159,7 +159,7 @@ func (k *kernelBuild) fetch(ctx context.Context) error {
 }
 
 func (k *kernelBuild) unpack(ctx context.Context) error {
-	if _, err := output(exec.CommandContext(ctx, "dpkg-deb", "-x", k.deb, filepath.Join(k.work, "deb"))); err != nil {
+	if err := run.Quiet(exec.CommandContext(ctx, "dpkg-deb", "-x", k.deb, filepath.Join(k.work, "deb"))); err != nil {
 		return err
 	}
 	archives, err := filepath.Glob(filepath.Join(k.work, "deb/usr/src/linux-source-*.tar.xz"))
@@ -170,8 +170,7 @@ func (k *kernelBuild) unpack(ctx context.Context) error {
 	if err := os.Mkdir(k.tree, 0o755); err != nil {
 		return err
 	}
-	_, err = output(exec.CommandContext(ctx, "tar", "-xf", archives[0], "-C", k.tree, "--strip-components=1"))
-	return err
+	return run.Quiet(exec.CommandContext(ctx, "tar", "-xf", archives[0], "-C", k.tree, "--strip-components=1"))
 }
 
 // compile builds the kernel. What the configuration asks for and the sources do not have any more is told before
@@ -203,23 +202,17 @@ func (k *kernelBuild) make(ctx context.Context, args ...string) error {
 	// Asked to end, make ends its compilers, too; killed, it leaves them running.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Run(); err != nil {
-		text := log.Bytes()
-		return fmt.Errorf("make %s: %w\n%s", strings.Join(args, " "), err, text[max(0, len(text)-3000):])
-	}
-	return nil
+	return run.Quiet(cmd)
 }
 
 // install puts the kernel into the store without its symbols, 10 MB instead of 100, and starts it to see that it runs.
 func (k *kernelBuild) install(ctx context.Context) error {
 	fresh := k.out + ".new"
 	strip := exec.CommandContext(ctx, "strip", "-o", fresh, filepath.Join(k.tree, "linux"))
-	if _, err := output(strip); err != nil {
+	if err := run.Quiet(strip); err != nil {
 		return err
 	}
-	if _, err := output(exec.CommandContext(ctx, fresh, "--version")); err != nil {
+	if err := run.Quiet(exec.CommandContext(ctx, fresh, "--version")); err != nil {
 		return fmt.Errorf("the new kernel does not start: %w", err)
 	}
 	return os.Rename(fresh, k.out)

@@ -23,6 +23,7 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/flock"
 	"github.com/memfit/memfit/hack/lab/internal/machine"
 	"github.com/memfit/memfit/hack/lab/internal/progress"
+	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
 // nodeInit is the first process of a guest.
@@ -183,9 +184,8 @@ func makeDisk(ctx context.Context, programs, busybox, root, path string) error {
 	if err := MakeSparse(path, 0); err != nil {
 		return err
 	}
-	_, err := output(exec.CommandContext(ctx, "mke2fs", "-q", "-t", "ext4", "-E", "lazy_itable_init=1",
+	return run.Quiet(exec.CommandContext(ctx, "mke2fs", "-q", "-t", "ext4", "-E", "lazy_itable_init=1",
 		"-J", "size=16", "-d", root, path, diskSize))
-	return err
 }
 
 // installBusybox links every name that busybox runs as.
@@ -193,7 +193,7 @@ func installBusybox(ctx context.Context, busybox, bin string) error {
 	if err := linkOrCopy(busybox, filepath.Join(bin, "busybox")); err != nil {
 		return err
 	}
-	names, err := output(exec.CommandContext(ctx, busybox, "--list"))
+	names, err := run.Output(exec.CommandContext(ctx, busybox, "--list"))
 	if err != nil {
 		return err
 	}
@@ -239,8 +239,7 @@ func fetchBusybox(ctx context.Context, work string) error {
 	fetch := func() error {
 		cmd := exec.CommandContext(ctx, "apt-get", "download", "--quiet", "-o", "APT::Sandbox::User=root", "busybox-static")
 		cmd.Dir = work
-		_, err := output(cmd)
-		return err
+		return run.Quiet(cmd)
 	}
 	if err := fetch(); err != nil {
 		// A machine without package lists, or with old ones that name files which are gone.
@@ -255,8 +254,7 @@ func fetchBusybox(ctx context.Context, work string) error {
 	if err != nil || len(debs) != 1 {
 		return fmt.Errorf("apt-get download of busybox-static left %d files", len(debs))
 	}
-	_, err = output(exec.CommandContext(ctx, "dpkg-deb", "-x", debs[0], filepath.Join(work, "tree")))
-	return err
+	return run.Quiet(exec.CommandContext(ctx, "dpkg-deb", "-x", debs[0], filepath.Join(work, "tree")))
 }
 
 // keptSeeds is how many disks stay in the store: one for each of two versions of Kubernetes, and one for other images.
