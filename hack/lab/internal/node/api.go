@@ -9,7 +9,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,8 +16,6 @@ import (
 	"net/http"
 	"os"
 	"time"
-
-	"github.com/memfit/memfit/hack/lab/internal/layout"
 )
 
 // api is the little that the lab itself asks the API server, so that it needs no Kubernetes client library.
@@ -32,13 +29,13 @@ type kubeconfig struct {
 	Clusters []struct {
 		Cluster struct {
 			Server string `json:"server"`
-			CA     string `json:"certificate-authority-data"`
+			CA     []byte `json:"certificate-authority-data"`
 		} `json:"cluster"`
 	} `json:"clusters"`
 	Users []struct {
 		User struct {
-			Cert string `json:"client-certificate-data"`
-			Key  string `json:"client-key-data"`
+			Cert []byte `json:"client-certificate-data"`
+			Key  []byte `json:"client-key-data"`
 		} `json:"user"`
 	} `json:"users"`
 }
@@ -56,17 +53,11 @@ func newAPI(path string) (*api, error) {
 	if len(config.Clusters) == 0 || len(config.Users) == 0 {
 		return nil, fmt.Errorf("%s names no cluster: `lab down` and `lab up` make a new one", path)
 	}
-	var decodeErr error
-	decode := func(text string) []byte {
-		out, err := base64.StdEncoding.DecodeString(text)
-		decodeErr = errors.Join(decodeErr, err)
-		return out
-	}
 	cluster, user := config.Clusters[0].Cluster, config.Users[0].User
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(decode(cluster.CA))
-	cert, err := tls.X509KeyPair(decode(user.Cert), decode(user.Key))
-	if err := errors.Join(decodeErr, err); err != nil {
+	roots.AppendCertsFromPEM(cluster.CA)
+	cert, err := tls.X509KeyPair(user.Cert, user.Key)
+	if err != nil {
 		return nil, fmt.Errorf("reading the certificates in %s: %w", path, err)
 	}
 	return &api{url: cluster.Server, client: &http.Client{
@@ -103,11 +94,8 @@ func (a *api) ready(ctx context.Context) error {
 	return err
 }
 
-// nodeReady reports why the lab's own node takes no pods yet, or nil.
-func (a *api) nodeReady(ctx context.Context) error { return a.named(ctx, layout.NodeName) }
-
-// named reports why this node takes no pods yet, or nil.
-func (a *api) named(ctx context.Context, node string) error {
+// nodeReady reports why a node takes no pods yet, or nil.
+func (a *api) nodeReady(ctx context.Context, node string) error {
 	body, err := a.get(ctx, "/api/v1/nodes/"+node)
 	if err != nil {
 		return err

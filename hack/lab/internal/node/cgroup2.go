@@ -7,10 +7,8 @@ package node
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,7 +71,7 @@ func (n *Node) Cgroup2Healthy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.named(ctx, layout.Cgroup2Name); err != nil {
+	if err := a.nodeReady(ctx, layout.Cgroup2Name); err != nil {
 		return fmt.Errorf("%s: %w", layout.Cgroup2Name, err)
 	}
 	return nil
@@ -112,7 +110,7 @@ func (n *Node) RefreshCgroup2(ctx context.Context, want Cgroup2) error {
 		}
 		have.Images = append(have.Images, image)
 	}
-	return n.writeCgroup2(have)
+	return writeRecord(n.cgroup2Identity(), have)
 }
 
 // StartCgroup2 adds the node to the lab, which must be up. What is left of a predecessor goes first.
@@ -186,7 +184,7 @@ func (n *Node) startCgroup2(ctx context.Context, seed string, want Cgroup2) erro
 	if err := n.wait(ctx, 2*time.Minute, []string{cgroup2Daemon}, n.Cgroup2Healthy); err != nil {
 		return err
 	}
-	return n.writeCgroup2(want)
+	return writeRecord(n.cgroup2Identity(), want)
 }
 
 func (n *Node) cgroup2Process(boot uml.Boot) process.Spec {
@@ -316,25 +314,7 @@ func (n *Node) RunInCgroup2(ctx context.Context, script string) ([]byte, error) 
 	return n.cgroup2Share().Run(ctx, n.Cgroup2Runs, script)
 }
 
-func (n *Node) readCgroup2() (Cgroup2, error) {
-	var c Cgroup2
-	data, err := os.ReadFile(n.cgroup2Identity())
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, errors.New("it never came up")
-	}
-	if err != nil {
-		return c, fmt.Errorf("reading what the node with cgroup v2 was started with: %w", err)
-	}
-	if err := json.Unmarshal(data, &c); err != nil {
-		return c, fmt.Errorf("reading %s: %w", n.cgroup2Identity(), err)
-	}
-	return c, nil
-}
-
-func (n *Node) writeCgroup2(c Cgroup2) error {
-	data, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(n.cgroup2Identity(), append(data, '\n'), 0o644)
+func (n *Node) readCgroup2() (c Cgroup2, err error) {
+	err = readRecord(n.cgroup2Identity(), &c, "it never came up")
+	return c, err
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/memfit/memfit/hack/lab/internal/layout"
 	"github.com/memfit/memfit/hack/lab/internal/process"
 )
 
@@ -38,7 +39,7 @@ func (n *Node) Healthy(ctx context.Context) error {
 	if err := a.ready(ctx); err != nil {
 		return fmt.Errorf("the API server is not ready: %w", err)
 	}
-	return a.nodeReady(ctx)
+	return a.nodeReady(ctx, layout.NodeName)
 }
 
 // daemonsAlive names the first daemon that is missing, or nil.

@@ -71,26 +71,35 @@ func (n *Node) Refresh(ctx context.Context) error {
 }
 
 func (n *Node) writeIdentity() error {
-	data, err := json.MarshalIndent(identity{Bin: n.Bin, Options: n.Options, Images: n.Images}, "", "  ")
+	return writeRecord(n.identityFile(), identity{Bin: n.Bin, Options: n.Options, Images: n.Images})
+}
+
+func (n *Node) readIdentity() (id identity, err error) {
+	err = readRecord(n.identityFile(), &id, "no lab is up: `make lab-up` starts one")
+	return id, err
+}
+
+// readRecord reads what a node was started with; missing is the error when there is no such file.
+func readRecord(path string, into any, missing string) error {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New(missing)
+	}
+	if err != nil {
+		return fmt.Errorf("reading what the node was started with: %w", err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("reading %s: %w", path, err)
+	}
+	return nil
+}
+
+func writeRecord(path string, record any) error {
+	data, err := json.MarshalIndent(record, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(n.identityFile(), append(data, '\n'), 0o644)
-}
-
-func (n *Node) readIdentity() (identity, error) {
-	var id identity
-	data, err := os.ReadFile(n.identityFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return id, errors.New("no lab is up: `make lab-up` starts one")
-	}
-	if err != nil {
-		return id, fmt.Errorf("reading what the lab was started with: %w", err)
-	}
-	if err := json.Unmarshal(data, &id); err != nil {
-		return id, fmt.Errorf("reading %s: %w", n.identityFile(), err)
-	}
-	return id, nil
+	return os.WriteFile(path, append(data, '\n'), 0o644)
 }
 
 // Attach fills in what the running lab was started with.

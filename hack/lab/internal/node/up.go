@@ -140,5 +140,6 @@ func (n *Node) startKubelet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.wait(ctx, 2*time.Minute, []string{"kubelet", "containerd", "kube-apiserver"}, a.nodeReady)
+	ready := func(ctx context.Context) error { return a.nodeReady(ctx, layout.NodeName) }
+	return n.wait(ctx, 2*time.Minute, []string{"kubelet", "containerd", "kube-apiserver"}, ready)
 }
