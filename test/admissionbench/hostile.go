@@ -119,11 +119,11 @@ func (p *patient) measure(n int) (r result, err error) {
 		}
 		took[i] = time.Since(start)
 		if i%100 == 0 {
-			rss, err := p.server.rss()
+			stat, err := p.server.stat()
 			if err != nil {
 				return r, err
 			}
-			r.rss = max(r.rss, rss)
+			r.rss = max(r.rss, stat.ResidentMemory())
 		}
 	}
 	slices.Sort(took)

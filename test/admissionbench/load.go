@@ -31,7 +31,7 @@ type result struct {
 	cpuPerRequest, clientPerRequest time.Duration
 	// clientBusy is the share of one core that the client took: near 1, the client is what was measured.
 	clientBusy float64
-	rss        int64
+	rss        int // bytes
 }
 
 // asker asks one server, one request at a time. Its answers are read to their end and thrown away.
@@ -281,7 +281,7 @@ func (of *series) load(ctx context.Context, o options, certs certificates, r *re
 		}
 		askers[i] = c
 	}
-	server, err := of.server.cpu()
+	before, err := of.server.stat()
 	if err != nil {
 		return err
 	}
@@ -301,15 +301,16 @@ func (of *series) load(ctx context.Context, o options, certs certificates, r *re
 		return err
 	}
 	elapsed, ownAfter := time.Since(start), ownCPU()
-	after, err := of.server.cpu()
+	after, err := of.server.stat()
 	if err != nil {
 		return err
 	}
 	r.perSecond = float64(of.flood) / elapsed.Seconds()
-	r.cpuPerRequest, r.clientPerRequest = (after-server)/time.Duration(of.flood), (ownAfter-own)/time.Duration(of.flood)
+	cpu := time.Duration((after.CPUTime() - before.CPUTime()) * float64(time.Second))
+	r.cpuPerRequest, r.clientPerRequest = cpu/time.Duration(of.flood), (ownAfter-own)/time.Duration(of.flood)
 	r.clientBusy = float64(ownAfter-own) / float64(elapsed)
-	r.rss, err = of.server.rss()
-	return err
+	r.rss = after.ResidentMemory()
+	return nil
 }
 
 // ownCPU is the processor time of this process: the client, and a stand-in for an API server that has nothing to do

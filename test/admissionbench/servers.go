@@ -8,7 +8,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -16,9 +15,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	podwebhook "github.com/memfit/memfit/webhooks/pod"
 )
@@ -142,30 +142,13 @@ func (s *server) waitUntilReady(ctx context.Context, certs certificates, dir str
 	}
 }
 
-// rss is the process's resident memory in bytes, and cpu the processor time it has used, from /proc.
-func (s *server) rss() (int64, error) {
-	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.command.Process.Pid))
+// stat is what the process has taken, from /proc.
+func (s *server) stat() (procfs.ProcStat, error) {
+	p, err := procfs.NewProc(s.command.Process.Pid)
 	if err != nil {
-		return 0, err
+		return procfs.ProcStat{}, err
 	}
-	pages, err := strconv.ParseInt(strings.Fields(string(statm))[1], 10, 64)
-	return pages * int64(os.Getpagesize()), err
-}
-
-func (s *server) cpu() (time.Duration, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.command.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	_, after, ok := strings.Cut(string(stat), ") ") // the program's name may hold spaces
-	fields := strings.Fields(after)
-	if !ok || len(fields) < 13 {
-		return 0, errors.New("/proc/PID/stat is not as expected")
-	}
-	const tick = 10 * time.Millisecond // USER_HZ is 100 on every Linux architecture Go runs on
-	user, err := strconv.Atoi(fields[11])
-	system, err2 := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * tick, errors.Join(err, err2)
+	return p.Stat()
 }
 
 func freePorts(n int) ([]int, error) {

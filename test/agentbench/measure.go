@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -21,14 +20,13 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/attribution/readers"
-	"github.com/memfit/memfit/internal/procmem"
 	"github.com/memfit/memfit/internal/procmem/live"
 )
 
 // cost is what the agent takes for itself.
 type cost struct {
 	cpu       float64 // percent of a core
-	rss       float64 // MiB, the most since it started
+	rss       float64 // MiB
 	inspected int     // containers that it has looked into
 	writes    int
 	perHour   float64   // writes for each container
@@ -42,7 +40,7 @@ func (b *bench) cost(ctx context.Context, o options) (c cost, err error) {
 	if err := wait(ctx, o.settle); err != nil {
 		return c, err
 	}
-	before, err := processorTime(pid)
+	before, _, err := taken(pid)
 	if err != nil {
 		return c, err
 	}
@@ -50,7 +48,7 @@ func (b *bench) cost(ctx context.Context, o options) (c cost, err error) {
 	if err := wait(ctx, o.steady); err != nil {
 		return c, err
 	}
-	after, err := processorTime(pid)
+	after, rss, err := taken(pid)
 	if err != nil {
 		return c, err
 	}
@@ -64,11 +62,7 @@ func (b *bench) cost(ctx context.Context, o options) (c cost, err error) {
 	// each is written once after its start, which is not a quiet time: what comes above that counts
 	c.perHour = max(float64(c.writes-len(b.pods)), 0) / float64(len(b.pods)) *
 		float64(time.Hour) / float64(o.settle+took)
-	status, err := procmem.StatusOf(os.DirFS("/proc/" + strconv.Itoa(pid)))
-	if err != nil {
-		return c, err
-	}
-	c.rss = float64(status.RSS) / (1 << 20)
+	c.rss = float64(rss) / (1 << 20)
 	for _, pod := range b.pods {
 		s, ok := b.node.Snapshot(pod.Name)
 		if ok && len(s.Containers) > 0 && s.Containers[0].Inspection == v1alpha1.InspectionDone {

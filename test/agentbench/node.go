@@ -16,10 +16,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -178,36 +178,23 @@ func load() string {
 }
 
 // threadTimes is what each thread of a process has run, by its number, where the kernel reports it.
-func threadTimes(pid int) map[string]time.Duration {
-	out := map[string]time.Duration{}
-	of := filepath.Join("/proc", strconv.Itoa(pid), "task")
-	threads, _ := os.ReadDir(of) // none: it has ended, which others notice
+func threadTimes(pid int) map[int]time.Duration {
+	out := map[int]time.Duration{}
+	threads, _ := procfs.AllThreads(pid) // none: it has ended, which others notice
 	for _, t := range threads {
-		text, err := os.ReadFile(filepath.Join(of, t.Name(), "schedstat"))
-		if err != nil {
-			continue
-		}
-		ran, _, _ := strings.Cut(string(text), " ")
-		if n, err := strconv.ParseInt(ran, 10, 64); err == nil {
-			out[t.Name()] = time.Duration(n)
+		if ran, err := t.Schedstat(); err == nil {
+			out[t.PID] = time.Duration(ran.RunningNanoseconds)
 		}
 	}
 	return out
 }
 
-// processorTime is what a process has used, in clock ticks of 10 ms each.
-func processorTime(pid int) (time.Duration, error) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+// taken is the processor time that a process has used, and its resident memory in bytes.
+func taken(pid int) (cpu time.Duration, rss int, err error) {
+	p, err := procfs.NewProc(pid)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	const user, system, tick = 11, 12, 10 * time.Millisecond
-	if len(fields) <= system {
-		return 0, errors.New("a stat of a process is too short")
-	}
-	u, err := strconv.ParseInt(fields[user], 10, 64)
-	s, err2 := strconv.ParseInt(fields[system], 10, 64)
-	return time.Duration(u+s) * tick, errors.Join(err, err2)
+	stat, err := p.Stat()
+	return time.Duration(stat.CPUTime() * float64(time.Second)), stat.ResidentMemory(), err
 }

@@ -10,10 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -92,35 +92,13 @@ type taken struct {
 
 func (p *program) taken() (taken, error) {
 	t := taken{reads: p.api.reads.Load(), writes: p.api.writes.Load()}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	proc, err := procfs.NewProc(p.command.Process.Pid)
 	if err != nil {
 		return t, err
 	}
-	for line := range strings.Lines(string(status)) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 {
-			continue
-		}
-		kib, _ := strconv.ParseInt(fields[1], 10, 64) // other lines are no numbers
-		switch fields[0] {
-		case "VmRSS:":
-			t.rss = memory.Bytes(kib) * memory.KiB
-		case "VmHWM:":
-			t.most = memory.Bytes(kib) * memory.KiB
-		}
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))
-	if err != nil {
-		return t, err
-	}
-	_, after, _ := strings.Cut(string(stat), ") ") // the program's name may hold spaces
-	fields := strings.Fields(after)
-	if len(fields) < 13 || t.rss == 0 {
-		return t, errors.New("/proc is not as expected")
-	}
-	const tick = 10 * time.Millisecond // USER_HZ is 100 on every Linux architecture Go runs on
-	user, err := strconv.Atoi(fields[11])
-	system, err2 := strconv.Atoi(fields[12])
-	t.cpu = time.Duration(user+system) * tick
+	status, err := proc.NewStatus()
+	stat, err2 := proc.Stat()
+	t.rss, t.most = memory.Bytes(status.VmRSS), memory.Bytes(status.VmHWM)
+	t.cpu = time.Duration(stat.CPUTime() * float64(time.Second))
 	return t, errors.Join(err, err2)
 }
