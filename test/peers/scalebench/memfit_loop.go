@@ -27,6 +27,7 @@ import (
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/test/build"
 )
 
 // The defaults of memfit's --usage-interval and --kill-counters-interval.
@@ -148,15 +149,9 @@ func metadata(
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(kind + namespace + name)},
 	}
 	if owner != nil {
-		m.OwnerReferences = []metav1.OwnerReference{controlledBy(owner)}
+		m.OwnerReferences = []metav1.OwnerReference{build.ControllerRef(owner, owner.APIVersion, owner.Kind)}
 	}
 	return m
-}
-
-func controlledBy(owner *metav1.PartialObjectMetadata) metav1.OwnerReference {
-	return metav1.OwnerReference{
-		APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID, Controller: new(true),
-	}
 }
 
 // newPod is a running pod that memfit's webhook has seen, as memfit's cache keeps it.
@@ -169,7 +164,7 @@ func newPod(
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: set.Namespace, Name: podName, UID: types.UID(podName + "-0123-4567-89abcdef"),
 			CreationTimestamp: metav1.NewTime(epoch.Add(-lookBack)),
-			OwnerReferences:   []metav1.OwnerReference{controlledBy(set)},
+			OwnerReferences:   []metav1.OwnerReference{build.ControllerRef(set, set.APIVersion, set.Kind)},
 		},
 		Spec: corev1.PodSpec{
 			NodeName: "node-1",

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -198,7 +199,7 @@ func (w *world) known(ctx context.Context) error {
 	last := w.workloads[len(w.workloads)-1]
 	key := client.ObjectKeyFromObject(last.pods[len(last.pods)-1])
 	cached := &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}}
-	return until(ctx, time.Second, func() (bool, error) {
+	return wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 		err := w.client.Get(ctx, key, &corev1.Pod{}, cached)
 		return err == nil, client.IgnoreNotFound(err)
 	})

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -132,6 +131,3 @@ func (o options) run(ctx context.Context) (err error) {
 }
 
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, "cluster: "+format+"\n", args...) }
-
-// within is a path next to the logs.
-func within(dir, name string) string { return filepath.Join(dir, name) }

@@ -29,7 +29,7 @@ type program struct {
 // launch starts a program with an API server of its own; it dies with this one.
 func (w *world) launch(ctx context.Context, dir, path string, args ...string) (*program, error) {
 	p := &program{name: filepath.Base(path), ended: make(chan struct{})}
-	p.log = within(dir, p.name+".log")
+	p.log = filepath.Join(dir, p.name+".log")
 	var err error
 	if p.api, err = w.front(ctx, kubeconfig(dir, path)); err != nil {
 		return nil, err
@@ -60,7 +60,9 @@ func (w *world) launch(ctx context.Context, dir, path string, args ...string) (*
 }
 
 // kubeconfig is the file with the address of a program's API server.
-func kubeconfig(dir, path string) string { return within(dir, filepath.Base(path)+".kubeconfig") }
+func kubeconfig(dir, path string) string {
+	return filepath.Join(dir, filepath.Base(path)+".kubeconfig")
+}
 
 func (p *program) stop() {
 	_ = p.command.Process.Kill()

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -33,7 +34,7 @@ func (w *world) rollOut(ctx context.Context, o options, p *program, a *answers) 
 	chosen := w.workloads[:min(len(w.workloads), o.rollout/o.replicas)]
 	say("waiting until nothing is queued, then replacing %d pods", len(chosen)*o.replicas)
 	q := &queue{world: w}
-	if err := until(ctx, lookEvery, func() (bool, error) { return q.look(ctx) }); err != nil {
+	if err := wait.PollUntilContextCancel(ctx, lookEvery, true, q.look); err != nil {
 		return nil, err
 	}
 	before, busy := q.newest, load()
@@ -54,7 +55,7 @@ func (w *world) rollOut(ctx context.Context, o options, p *program, a *answers) 
 	say("replaced in %s; waiting until memfit knows", ended.Sub(began).Round(time.Second))
 	var drained time.Time
 	left := 0
-	err = until(ctx, lookEvery, func() (bool, error) {
+	err = wait.PollUntilContextCancel(ctx, lookEvery, true, func(ctx context.Context) (bool, error) {
 		empty, err := q.look(ctx)
 		if empty && drained.IsZero() {
 			drained = time.Now()
@@ -178,7 +179,7 @@ func (w *world) replace(
 	jobs.SetLimit(writers + 1)
 	all := make(chan struct{})
 	jobs.Go(func() error {
-		return until(ctx, lookEvery, func() (bool, error) {
+		return wait.PollUntilContextCancel(ctx, lookEvery, true, func(ctx context.Context) (bool, error) {
 			select {
 			case <-all:
 				return true, nil

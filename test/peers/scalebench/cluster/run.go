@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	vpav1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,7 +41,7 @@ func (w *world) compete(ctx context.Context, o options, dir string) ([]*program,
 	}
 	began, last := time.Now(), ""
 	say("memfit and VPA's recommender run; waiting until both have looked at all %d workloads", o.workloads)
-	err = until(ctx, 5*time.Second, func() (bool, error) {
+	err = wait.PollUntilContextCancel(ctx, 5*time.Second, true, func(ctx context.Context) (bool, error) {
 		for _, r := range rivals {
 			if err := r.alive(); err != nil {
 				return false, err

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -109,7 +111,7 @@ func (w *world) begin(ctx context.Context, o options, p *program, a *answers) (l
 	began, busy := time.Now(), load()
 	var ready, synced, first, decided, measured reached
 	told := began
-	err = until(ctx, 200*time.Millisecond, func() (bool, error) {
+	err = wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		if err := p.alive(); err != nil {
 			return false, err
 		}
@@ -194,7 +196,7 @@ func (w *world) takeOver(ctx context.Context, leader, next *program) error {
 		return err
 	}
 	q := &queue{world: w}
-	err = until(ctx, time.Second, func() (bool, error) {
+	err = wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 		empty, err := q.look(ctx)
 		return empty, errors.Join(err, next.alive())
 	})
@@ -214,7 +216,7 @@ func (w *world) takeOver(ctx context.Context, leader, next *program) error {
 
 // first waits until something is seen of a program that lives.
 func first(ctx context.Context, p *program, r *reached, seen func() bool) error {
-	return until(ctx, 200*time.Millisecond, func() (bool, error) {
+	return wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(context.Context) (bool, error) {
 		if err := p.alive(); err != nil || !seen() {
 			return false, err
 		}

@@ -32,6 +32,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/test/build"
 )
 
 const (
@@ -273,7 +274,7 @@ func replicaSet(d *appsv1.Deployment, hash string, limit memory.Bytes) *appsv1.R
 	return &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: d.Namespace, Name: d.Name + "-" + hash,
-			OwnerReferences: []metav1.OwnerReference{controlledBy(d, "Deployment")},
+			OwnerReferences: []metav1.OwnerReference{build.ControllerRef(d, "apps/v1", "Deployment")},
 		},
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas: d.Spec.Replicas, Selector: d.Spec.Selector, Template: template(d.Name, hash, limit),
@@ -285,7 +286,7 @@ func replicaSet(d *appsv1.Deployment, hash string, limit memory.Bytes) *appsv1.R
 func (w *world) pod(i int, set *appsv1.ReplicaSet) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: *set.Spec.Template.ObjectMeta.DeepCopy(), Spec: *set.Spec.Template.Spec.DeepCopy()}
 	pod.Namespace, pod.Name = set.Namespace, set.Name
-	pod.OwnerReferences = []metav1.OwnerReference{controlledBy(set, "ReplicaSet")}
+	pod.OwnerReferences = []metav1.OwnerReference{build.ControllerRef(set, "apps/v1", "ReplicaSet")}
 	governs := w.governs(i)
 	by := &profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: policy.KindClusterProfile, Name: governs.Name}, Generation: governs.Generation,
@@ -304,12 +305,6 @@ func replica(like *corev1.Pod, n int, on *node) *corev1.Pod {
 
 func replicaName(like *corev1.Pod, n int) string { return fmt.Sprintf("%s-%05d", like.Name, n) }
 
-func controlledBy(owner client.Object, kind string) metav1.OwnerReference {
-	return metav1.OwnerReference{
-		APIVersion: "apps/v1", Kind: kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true),
-	}
-}
-
 // limitOf is the limit of workload i: 128Mi to 2Gi.
 func limitOf(i int) memory.Bytes { return memory.Bytes(128+i*37%1920) * memory.MiB }
 
@@ -326,20 +321,4 @@ func use(pod *corev1.Pod, at time.Time) memory.Bytes {
 	limit := memory.FromQuantity(*pod.Spec.Containers[0].Resources.Limits.Memory())
 	phase := float64(pod.UID[0]) + 2*math.Pi*float64(at.Unix()%3600)/3600
 	return memory.Bytes(float64(limit) * (0.5 + 0.05*math.Sin(phase)))
-}
-
-// until asks again and again, until the answer is yes or an error, or ctx ends.
-func until(ctx context.Context, every time.Duration, ask func() (bool, error)) error {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		if done, err := ask(); done || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
 }
