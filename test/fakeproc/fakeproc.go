@@ -8,8 +8,6 @@ package fakeproc
 import (
 	"cmp"
 	"encoding/binary"
-	"fmt"
-	"io"
 	"slices"
 	"testing"
 
@@ -143,20 +141,6 @@ func (p *Process) Snapshot() *attribution.Snapshot {
 		}
 	}
 	return s
-}
-
-// Smaps is what /proc/PID/smaps would show.
-func (p *Process) Smaps(w io.Writer) {
-	for _, m := range p.Snapshot().Mappings {
-		perms := []byte("---p")
-		for i, flag := range []procmem.Perms{procmem.Readable, procmem.Writable, procmem.Executable} {
-			if m.Has(flag) {
-				perms[i] = "rwx"[i]
-			}
-		}
-		_, _ = fmt.Fprintf(w, "%x-%x %s %08x 00:00 %d    %s\nRss:  %d kB\n",
-			m.Start, m.End, perms, m.Offset, m.Inode, m.Path, m.RSS/memory.KiB)
-	}
 }
 
 // NothingAbsent fails the test if a page was read that is not resident.
