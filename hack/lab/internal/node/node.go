@@ -14,6 +14,7 @@ package node
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/memfit/memfit/hack/lab/internal/layout"
@@ -72,17 +73,6 @@ func logTail(path string, lines int) string {
 	if err != nil {
 		return "(no log: " + err.Error() + ")"
 	}
-	end := len(data)
-	for end > 0 && data[end-1] == '\n' {
-		end--
-	}
-	start := end
-	for ; start > 0; start-- {
-		if data[start-1] == '\n' {
-			if lines--; lines == 0 {
-				break
-			}
-		}
-	}
-	return string(data[start:end])
+	all := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }

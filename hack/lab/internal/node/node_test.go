@@ -263,6 +263,39 @@ func TestParseNodeReady(t *testing.T) {
 	}
 }
 
+// TestWhatIsWrittenIsReadBack: the kubeconfig by the lab's own client, and what each node was started with.
+func TestWhatIsWrittenIsReadBack(t *testing.T) {
+	n := testNode(t)
+	n.Layout.State = t.TempDir()
+	if _, err := n.readIdentity(); err == nil || !strings.Contains(err.Error(), "no lab is up") {
+		t.Errorf("a lab that never came up: %v", err)
+	}
+	if err := errors.Join(n.writeCredentials("https://127.0.0.1:1"), n.writeIdentity()); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := newAPI(n.Layout.Kubeconfig()); err != nil || a.url != "https://127.0.0.1:1" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	var again Node
+	again.Layout = n.Layout
+	if err := again.Attach(); err != nil || again.Bin != n.Bin || again.Options != n.Options {
+		t.Errorf("%+v, %v, want %+v", again, err, n)
+	}
+	if _, err := n.readCgroup2(); err == nil || !strings.Contains(err.Error(), "never came up") {
+		t.Errorf("a second node that never came up: %v", err)
+	}
+	want := Cgroup2{Kernel: "/kernel", Bin: n.Bin, Variants: uml.Variants{Swap: true}}
+	if err := os.MkdirAll(n.cgroup2Data(""), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeRecord(n.cgroup2Identity(), want); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := n.readCgroup2(); err != nil || got.Kernel != want.Kernel || got.Variants != want.Variants {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+}
+
 func TestLogTail(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	for content, want := range map[string]string{
