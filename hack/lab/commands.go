@@ -10,7 +10,7 @@ func commands() []command {
 	return []command{
 		{"up", "[--crash-backoff-max 10s] [--port 16443]",
 			"build what is missing and bring the node up; a healthy lab is kept", runUp},
-		{"status", "[-o json]", "show what runs and where", runStatus},
+		{"status", "", "show what runs and where", runStatus},
 		{"kubeconfig", "", "print the path of the kubeconfig of the cluster that demo and e2e use", runKubeconfig},
 		{"down", "", "end everything and clean up, also after a crash; the cache stays", runDown},
 		{"cluster-up", "", "use $KUBECONFIG, kind (KIND=1) or the lab, and print the path of its kubeconfig", runClusterUp},
@@ -23,9 +23,6 @@ func commands() []command {
 		{"push", "DIR REF", "send an OCI layout to a registry", runPush},
 		{"digest", "IMAGE.tar", "print the digest that a registry will know an image tar by", runDigest},
 		{"sbom", "--binary FILE -o FILE", "write what a Go program is made of, as CycloneDX", runSBOM},
-		{"forward", "NAMESPACE/POD:PORT | IP:PORT",
-			"make an address of the lab reachable on the machine's loopback, and print where", runForward},
-		{"exec", "-- COMMAND", "run a command inside the lab's network namespace", runExec},
 		{"node-exec", "-- COMMAND", "run a command on the node with cgroup v2, as root", runNodeExec},
 		{"logs", "NAME", "print the log of a daemon", runLogs},
 		{"restart", "NAME", "kill a daemon and start it again", runRestart},

@@ -8,7 +8,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -21,17 +20,12 @@ import (
 )
 
 func runStatus(ctx context.Context, l layout.Layout, args []string) error {
-	flags := flag.NewFlagSet("status", flag.ContinueOnError)
-	output := flags.String("o", "", "json, or empty for a table")
-	if err := flags.Parse(args); err != nil {
+	if err := flag.NewFlagSet("status", flag.ContinueOnError).Parse(args); err != nil {
 		return err
 	}
 	status, err := (&node.Node{Layout: l}).Status(ctx)
 	if err != nil {
 		return err
-	}
-	if *output == "json" {
-		return json.NewEncoder(os.Stdout).Encode(status)
 	}
 	printStatus(status)
 	return nil
@@ -47,7 +41,7 @@ func printStatus(s node.Status) {
 	fmt.Fprintln(w, "NAME\tPID\tSTATE\tUPTIME")
 	for _, p := range s.Processes {
 		state, uptime := "running", progress.Round(time.Since(p.Started)).String()
-		if !p.Running {
+		if !p.Alive() {
 			state, uptime = "DEAD", "-"
 		}
 		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", p.Name, p.PID, state, uptime)

@@ -6,35 +6,11 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
-	"time"
 )
-
-// Forward makes an address inside the namespace reachable on the machine's loopback and returns where.
-func (n *Node) Forward(target, listen string) (string, error) {
-	if listen == "" {
-		var err error
-		if listen, err = freeAddress(0); err != nil {
-			return "", err
-		}
-	}
-	name := "forward-" + filepath.Base(listen)
-	if _, err := n.store().Run(n.forwarder(name, listen, target)); err != nil {
-		return "", err
-	}
-	return listen, waitFor(context.Background(), 5*time.Second, func(context.Context) error {
-		conn, err := net.Dial("tcp", listen)
-		if err != nil {
-			return err
-		}
-		return conn.Close()
-	})
-}
 
 // freeAddress returns the wanted port on the loopback if no one listens there, else a free one.
 func freeAddress(port int) (string, error) {

@@ -7,29 +7,15 @@ package node
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"net/url"
-	"time"
+
+	"github.com/memfit/memfit/hack/lab/internal/process"
 )
 
-// Status is what `lab status` tells.
+// Status is what `lab status` reports.
 type Status struct {
-	Processes  []ProcessStatus `json:"processes"`
-	Healthy    bool            `json:"healthy"`
-	Problem    string          `json:"problem,omitempty"`    // why it is not healthy
-	Kubernetes string          `json:"kubernetes,omitempty"` // the version
-	APIServer  string          `json:"apiServer,omitempty"`
-	Kubeconfig string          `json:"kubeconfig,omitempty"`
-	Logs       string          `json:"logs,omitempty"`
-}
-
-// ProcessStatus is one daemon.
-type ProcessStatus struct {
-	Name    string    `json:"name"`
-	PID     int       `json:"pid"`
-	Running bool      `json:"running"`
-	Started time.Time `json:"started"`
+	Processes                               []process.Record
+	Problem                                 string // why it is not healthy
+	Kubernetes, APIServer, Kubeconfig, Logs string
 }
 
 // Status looks at the lab without changing anything.
@@ -38,13 +24,9 @@ func (n *Node) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	s := Status{Processes: []ProcessStatus{}}
+	s := Status{Processes: records}
 	if len(records) == 0 {
-		s.Problem = "no lab is up"
 		return s, nil
-	}
-	for _, r := range records {
-		s.Processes = append(s.Processes, ProcessStatus{Name: r.Name, PID: r.PID, Running: r.Alive(), Started: r.Started})
 	}
 	if id, err := n.readIdentity(); err == nil {
 		s.Kubernetes = id.Options.Kubernetes
@@ -60,28 +42,5 @@ func (n *Node) Status(ctx context.Context) (Status, error) {
 			s.Problem = err.Error()
 		}
 	}
-	s.Healthy = s.Problem == ""
 	return s, nil
-}
-
-// PodIP returns the address of a running pod.
-func (n *Node) PodIP(ctx context.Context, namespace, pod string) (string, error) {
-	a, err := newAPI(n.Layout.Kubeconfig())
-	if err != nil {
-		return "", err
-	}
-	body, err := a.get(ctx, "/api/v1/namespaces/"+url.PathEscape(namespace)+"/pods/"+url.PathEscape(pod))
-	if err != nil {
-		return "", fmt.Errorf("looking up the pod %s/%s: %w", namespace, pod, err)
-	}
-	var p struct {
-		Status struct{ PodIP string }
-	}
-	if err := json.Unmarshal(body, &p); err != nil {
-		return "", fmt.Errorf("parsing the pod %s/%s: %w", namespace, pod, err)
-	}
-	if p.Status.PodIP == "" {
-		return "", fmt.Errorf("the pod %s/%s has no address yet: wait until it runs", namespace, pod)
-	}
-	return p.Status.PodIP, nil
 }
