@@ -24,7 +24,7 @@ import (
 
 // options are the flags.
 type options struct {
-	vpa, pprof  string
+	vpa         string
 	workloads   int
 	profiles    int
 	warmup      int
@@ -67,9 +67,6 @@ func main() {
 	certDir := flag.String("certificates", "", "folder with tls.crt and tls.key")
 	port := flag.Int("port", 0, "port of the webhook")
 	metricsAddr := flag.String("metrics", "0", "address of the metrics")
-	flag.StringVar(
-		&o.pprof, "pprof", "", "address at which memfit's server offers profiles during the run; empty: it does not",
-	)
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -83,7 +80,7 @@ func main() {
 	case "noop":
 		err = webhookServer(*certDir, *port).noop(ctx)
 	case "memfit":
-		err = webhookServer(*certDir, *port).memfit(ctx, *metricsAddr, o.pprof)
+		err = webhookServer(*certDir, *port).memfit(ctx, *metricsAddr)
 	default:
 		err = fmt.Errorf("--serve must be noop or memfit, not %s", *serve)
 	}

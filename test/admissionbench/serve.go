@@ -53,7 +53,7 @@ func (s served) noop(ctx context.Context) error {
 
 // memfit is what cmd/manager runs on a replica that is not the leader: the caches with their transforms, the profiles'
 // index and the webhook. Nothing is left out on the way from the socket to the patch.
-func (s served) memfit(ctx context.Context, metricsAddr, pprofAddr string) error {
+func (s served) memfit(ctx context.Context, metricsAddr string) error {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return err
@@ -65,7 +65,6 @@ func (s served) memfit(ctx context.Context, metricsAddr, pprofAddr string) error
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Cache: informers.CacheOptions(), Metrics: metricsserver.Options{BindAddress: metricsAddr},
 		HealthProbeBindAddress: "0",
-		PprofBindAddress:       pprofAddr,
 	})
 	if err != nil {
 		return err

@@ -57,7 +57,7 @@ func startServers(
 			name: "memfit", path: podwebhook.Path, address: at(1), metrics: "http://" + at(2) + "/metrics", patches: true,
 			command: exec.CommandContext(
 				ctx, self, "--serve", "memfit", "--certificates", certs.dir, "--port", strconv.Itoa(ports[1]), "--metrics", at(2),
-				"--pprof", o.pprof, "--limit", o.limit.String(),
+				"--limit", o.limit.String(),
 			),
 		},
 	}

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -32,7 +31,6 @@ type options struct {
 	sizes     []int
 	hours     time.Duration
 	workloads int
-	profiles  string
 }
 
 func main() {
@@ -40,12 +38,7 @@ func main() {
 	sizes := flag.String("containers", "1000,10000,100000", "sizes to measure, separated by commas")
 	flag.DurationVar(&o.hours, "hours", 6*time.Hour, "time that passes while writes are counted; 0: they are not")
 	flag.IntVar(&o.workloads, "workloads", 50, "workloads whose writes are counted")
-	flag.StringVar(&o.profiles, "profiles", "",
-		"directory for profiles of the loop, loop-CONTAINERS.cpu and .heap, for go tool pprof; empty: none")
 	flag.Parse()
-	if o.profiles != "" {
-		runtime.MemProfileRate = 4 << 10 // the usual 512 KiB misses what is many and small
-	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -76,7 +69,7 @@ func run(ctx context.Context, o options) error {
 	var missed []error
 	for _, n := range o.sizes {
 		fmt.Fprintf(os.Stderr, "scalebench: %d containers in %d workloads\n", n, n/loopReplicas)
-		c, err := loop(ctx, n, loopReplicas, o.profiles)
+		c, err := loop(ctx, n, loopReplicas)
 		if err != nil {
 			return errors.Join(append(missed, err)...)
 		}

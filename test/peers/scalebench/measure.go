@@ -4,12 +4,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
-	"runtime/pprof"
 	"syscall"
 	"time"
 
@@ -63,31 +59,6 @@ func processorTime(f func() error) (time.Duration, error) {
 	}
 	after, err := used()
 	return after - before, err
-}
-
-// profiled writes profiles of f, and of the heap before it, into the directory; empty: none.
-func profiled(dir, name string, f func() error) (err error) {
-	if dir == "" {
-		return f()
-	}
-	heap, err := os.Create(filepath.Join(dir, name+".heap"))
-	if err != nil {
-		return err
-	}
-	err = errors.Join(pprof.WriteHeapProfile(heap), heap.Close())
-	if err != nil {
-		return err
-	}
-	cpu, err := os.Create(filepath.Join(dir, name+".cpu"))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cpu.Close()) }()
-	if err := pprof.StartCPUProfile(cpu); err != nil {
-		return err
-	}
-	defer pprof.StopCPUProfile()
-	return f()
 }
 
 // used is the processor time of this process on all cores.

@@ -296,7 +296,7 @@ func (o *operator) kill(w *workload, at time.Time) {
 // loop is a minute of the operator: four readings of every container and one of its kill counter taken in, each
 // workload offered for a look at each of them, what is worth it written. It is the mean of eleven, in which every
 // checkpoint is written once.
-func loop(ctx context.Context, containers, replicas int, profiles string) (cost, error) {
+func loop(ctx context.Context, containers, replicas int) (cost, error) {
 	o, err := newOperator(ctx, containers/replicas, replicas)
 	if err != nil {
 		return cost{}, err
@@ -311,11 +311,7 @@ func loop(ctx context.Context, containers, replicas int, profiles string) (cost,
 	}
 	o.maps.weigh, o.maps.writes = true, writes{}
 	const minutes = 11
-	var pass time.Duration
-	err = profiled(profiles, fmt.Sprintf("loop-%d", containers), func() (err error) {
-		pass, err = processorTime(func() error { return o.run(ctx, minutes*time.Minute) })
-		return err
-	})
+	pass, err := processorTime(func() error { return o.run(ctx, minutes*time.Minute) })
 	if written := o.maps.writes.checkpoints; err == nil && written < int64(len(o.workloads)) {
 		err = fmt.Errorf("memfit wrote %d checkpoints of %d workloads in eleven minutes", written, len(o.workloads))
 	}

@@ -22,7 +22,7 @@ type options struct {
 	crds                       string
 	keep                       bool
 
-	start, elect          bool
+	start                 bool
 	pods, rollout         int
 	firstDecision, behind time.Duration
 	goMemLimit            string
@@ -47,11 +47,6 @@ func main() {
 	)
 	flag.IntVar(&o.pods, "pods", 100_000, "with --start: pods that are there when memfit starts")
 	flag.IntVar(&o.rollout, "rollout", 10_000, "with --start: pods that are replaced then")
-	flag.BoolVar(
-		&o.elect, "leader-elect", true,
-		"with --start: elect a leader, as installed; without, a machine that is too busy to renew a lease in time still "+
-			"tells processor time and memory",
-	)
 	flag.DurationVar(&o.firstDecision, "first-decision", time.Minute, "with --start: fail when the first comes later")
 	flag.DurationVar(
 		&o.behind, "behind", time.Minute,

@@ -53,9 +53,6 @@ func (o options) beginAndRoll(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return errors.Join(late, err, p.said())
 	}
-	if !o.elect { // a second one would not wait
-		return errors.Join(late, behind)
-	}
 	next, err := w.operate(ctx, o, dir)
 	if err != nil {
 		return errors.Join(late, behind, err)
@@ -84,8 +81,7 @@ func (w *world) operate(ctx context.Context, o options, dir string) (*program, e
 		w.environment = []string{"GOMEMLIMIT=" + o.goMemLimit}
 	}
 	return w.launch(
-		ctx, dir, o.memfit, fmt.Sprintf("--leader-elect=%t", o.elect), "--metrics-bind-address="+w.metrics,
-		"--metrics-secure=false",
+		ctx, dir, o.memfit, "--metrics-bind-address="+w.metrics, "--metrics-secure=false",
 		"--health-probe-bind-address="+w.probes, "--kubelet-insecure-skip-verify",
 	)
 }
@@ -142,12 +138,7 @@ func (w *world) begin(ctx context.Context, o options, p *program, a *answers) (l
 	if err != nil {
 		return nil, err
 	}
-	since := func(t time.Time) float64 {
-		if t.IsZero() { // there is no lease without leader election
-			return 0
-		}
-		return t.Sub(began).Seconds()
-	}
+	since := func(t time.Time) float64 { return t.Sub(began).Seconds() }
 	firstAt, lastAt, firstMeasured, lastMeasured := a.times()
 	fmt.Printf("what=start gomemlimit=%s nodes=%d workloads=%d pods=%d load_before=%s load_after=%s leader_s=%.1f "+
 		"ready_s=%.1f "+
