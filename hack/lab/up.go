@@ -93,7 +93,6 @@ func up(ctx context.Context, l layout.Layout, options node.Options) error {
 	if err := upSecond(ctx, n, second, report); err != nil {
 		return err
 	}
-	report.Parts()
 	report.Total(fmt.Sprintf("The lab is up with Kubernetes %s. Kubeconfig: %s", options.Kubernetes, l.Kubeconfig()))
 	return nil
 }

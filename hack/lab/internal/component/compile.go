@@ -12,9 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"time"
 
-	"github.com/memfit/memfit/hack/lab/internal/progress"
 	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
@@ -24,7 +22,9 @@ func (b *Builder) binary(ctx context.Context, c Component, binary Binary, path s
 		return nil
 	}
 	step := b.Report.Start(binary.Name, "building")
-	took, err := b.build(ctx, c, binary, path+".new")
+	args := slices.Concat([]string{"build", "-ldflags=" + c.LDFlags, "-o", path + ".new"}, c.buildFlags(),
+		[]string{binary.Package})
+	err := b.goCommand(ctx, c, args...)
 	if err == nil {
 		err = os.Rename(path+".new", path)
 	}
@@ -32,31 +32,8 @@ func (b *Builder) binary(ctx context.Context, c Component, binary Binary, path s
 		step.Fail()
 		return err
 	}
-	step.Done("built", took...)
+	step.Done("built")
 	return nil
-}
-
-// build takes the go command's work apart, so that a person sees what the time goes into: asking for the packages
-// downloads the modules, and asking for what they export compiles them, so that all that is left for the build is to
-// link.
-func (b *Builder) build(ctx context.Context, c Component, binary Binary, out string) ([]progress.Part, error) {
-	usual := c.buildFlags()
-	var parts []progress.Part
-	for _, part := range []struct {
-		name string
-		args []string
-	}{
-		{"download", []string{"list", "-deps", "-f="}},
-		{"compile", []string{"list", "-deps", "-f=", "-export"}},
-		{"link", []string{"build", "-ldflags=" + c.LDFlags, "-o", out}},
-	} {
-		begin := time.Now()
-		if err := b.goCommand(ctx, c, slices.Concat(part.args, usual, []string{binary.Package})...); err != nil {
-			return nil, fmt.Errorf("building %s (%s): %w", binary.Name, part.name, err)
-		}
-		parts = append(parts, progress.Part{Name: part.name, Took: time.Since(begin)})
-	}
-	return parts, nil
 }
 
 // buildFlags are the flags of every go command about the component.

@@ -109,15 +109,12 @@ func (b *Builder) download(ctx context.Context, packages []string) ([]string, er
 	if err := os.MkdirAll(filepath.Join(nothing, "partial"), 0o755); err != nil {
 		return nil, err
 	}
-	_, err = install(dir, "--download-only")
+	err = machine.WithLists(ctx, func() error {
+		_, err := install(dir, "--download-only")
+		return err
+	})
 	if err != nil {
-		// A machine without package lists, or with old ones that name files which are gone.
-		if updateErr := machine.AptUpdate(ctx); updateErr != nil {
-			return nil, errors.Join(err, updateErr)
-		}
-		if _, err = install(dir, "--download-only"); err != nil {
-			return nil, err
-		}
+		return nil, err
 	}
 	list, err := install(nothing, "--print-uris")
 	if err != nil {

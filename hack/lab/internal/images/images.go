@@ -143,7 +143,7 @@ func (b *Builder) Ensure(ctx context.Context, r Recipe) (path string, err error)
 		step.Fail()
 		return "", fmt.Errorf("building the image %s: %w", r.Ref, err)
 	}
-	step.Done("built", step.Part("images"))
+	step.Done("built")
 	b.prune(r, path)
 	return path, nil
 }

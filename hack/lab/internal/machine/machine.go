@@ -98,16 +98,26 @@ func Install(ctx context.Context, out io.Writer, needs []Need) error {
 	if !Command("apt-get")() {
 		return fmt.Errorf("this machine has no apt-get: install what your distribution calls %s", strings.Join(missing, ", "))
 	}
-	if err := AptUpdate(ctx); err != nil {
+	if err := aptUpdate(ctx); err != nil {
 		return err
 	}
 	return apt(ctx, append([]string{"install", "-y", "--no-install-recommends"}, missing...)...)
 }
 
-// AptUpdate refreshes the package lists: on a new machine there are none, and old ones name files that are gone.
-func AptUpdate(ctx context.Context) error {
-	return apt(ctx, "update", "-q")
+// WithLists does what needs apt's lists of packages, and again with new ones when it fails: a new machine has none, and
+// old ones name files that are gone.
+func WithLists(ctx context.Context, do func() error) error {
+	err := do()
+	if err == nil {
+		return nil
+	}
+	if updateErr := aptUpdate(ctx); updateErr != nil {
+		return errors.Join(err, updateErr)
+	}
+	return do()
 }
+
+func aptUpdate(ctx context.Context) error { return apt(ctx, "update", "-q") }
 
 func apt(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, "apt-get", args...)

@@ -127,7 +127,7 @@ func (n *Node) StartCgroup2(ctx context.Context, builder *uml.Builder, want Cgro
 		step.Fail()
 		return fmt.Errorf("starting the node with cgroup v2: %w", err)
 	}
-	step.Done("ready", step.Part("start"))
+	step.Done("ready")
 	return nil
 }
 

@@ -39,7 +39,7 @@ func (n *Node) Start(ctx context.Context, report *progress.Reporter) error {
 			s.Fail()
 			return err
 		}
-		s.Done("done", s.Part("start"))
+		s.Done("done")
 		return nil
 	}
 	// Unpacking half a gigabyte of images takes as long as everything else together, so both go on at the same time.

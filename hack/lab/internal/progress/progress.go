@@ -9,8 +9,6 @@ package progress
 import (
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -25,13 +23,6 @@ type Reporter struct {
 	total   int
 	started int
 	begin   time.Time
-	parts   []Part // of all steps together
-}
-
-// Part is a kind of work, and the time that went into it.
-type Part struct {
-	Name string
-	Took time.Duration
 }
 
 // New returns a reporter of total steps that writes to out.
@@ -82,49 +73,10 @@ func (r *Reporter) step(name string) *Step {
 	return &Step{r: r, number: r.started, name: name, begin: time.Now(), stop: make(chan struct{})}
 }
 
-// Done ends the step. Parts say what its time went into.
-func (s *Step) Done(what string, parts ...Part) {
+// Done ends the step.
+func (s *Step) Done(what string) {
 	close(s.stop)
-	text := fmt.Sprintf("%s in %s", what, Round(time.Since(s.begin)))
-	if len(parts) > 1 {
-		text += " (" + join(parts) + ")"
-	}
-	s.r.spent(parts)
-	s.line(text)
-}
-
-// Part is the whole step as one kind of work.
-func (s *Step) Part(name string) Part { return Part{Name: name, Took: time.Since(s.begin)} }
-
-func (r *Reporter) spent(parts []Part) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, p := range parts {
-		i := slices.IndexFunc(r.parts, func(known Part) bool { return known.Name == p.Name })
-		if i < 0 {
-			r.parts, i = append(r.parts, Part{Name: p.Name}), len(r.parts)
-		}
-		r.parts[i].Took += p.Took
-	}
-}
-
-// Parts prints what the time of all steps went into, in the order in which each kind of work was first done, unless
-// there was none.
-func (r *Reporter) Parts() {
-	r.mu.Lock()
-	parts := slices.Clone(r.parts)
-	r.mu.Unlock()
-	if len(parts) > 0 {
-		r.Note("Steps added up, some of which ran at the same time: %s", join(parts))
-	}
-}
-
-func join(parts []Part) string {
-	words := make([]string, len(parts))
-	for i, p := range parts {
-		words[i] = p.Name + " " + Round(p.Took).String()
-	}
-	return strings.Join(words, ", ")
+	s.line(fmt.Sprintf("%s in %s", what, Round(time.Since(s.begin))))
 }
 
 // Fail ends the step; the error itself is reported by whoever gets it.

@@ -56,27 +56,22 @@ APT::Sandbox::User "root";
 }
 
 // findSite asks apt where it gets Debian's own packages from. It knows only after the lists were fetched once.
-func findSite(ctx context.Context) (string, error) {
-	ask := func() (string, bool) {
-		out, err := exec.CommandContext(
+func findSite(ctx context.Context) (site string, err error) {
+	err = machine.WithLists(ctx, func() error {
+		out, err := run.Output(exec.CommandContext(
 			ctx, "apt-get", "indextargets", "--format", "$(SITE)|$(ORIGIN)|$(LABEL)", "Created-By: Packages",
-		).Output()
+		))
 		if err != nil {
-			return "", false
+			return err
 		}
-		return parseSite(out)
-	}
-	if site, ok := ask(); ok {
-		return site, nil
-	}
-	if err := machine.AptUpdate(ctx); err != nil {
-		return "", err
-	}
-	if site, ok := ask(); ok {
-		return site, nil
-	}
-	return "", errors.New("apt on this machine has no source of Debian packages: " +
-		"the node with cgroup v2 is built from Debian's kernel sources")
+		var ok bool
+		if site, ok = parseSite(out); !ok {
+			return errors.New("apt on this machine has no source of Debian packages: " +
+				"the node with cgroup v2 is built from Debian's kernel sources")
+		}
+		return nil
+	})
+	return site, err
 }
 
 // find looks for sources in one suite after the other, and reports why they are not the pinned ones.

@@ -78,42 +78,33 @@ func (b *Builder) Kernel(ctx context.Context) (string, error) {
 		return path, nil
 	}
 	step := b.Report.Start("linux", "building the kernel of the node with cgroup v2")
-	parts, err := b.buildKernel(ctx, entry)
-	if err != nil {
+	if err := b.buildKernel(ctx, path); err != nil {
 		step.Fail()
 		return "", fmt.Errorf("building the kernel of the node with cgroup v2: %w", err)
 	}
-	step.Done("built", parts...)
+	step.Done("built")
 	return path, nil
 }
 
 // buildSpace is what the sources and what is compiled of them take while a kernel is built, rounded up.
 const buildSpace = 4 << 30
 
-func (b *Builder) buildKernel(ctx context.Context, entry string) ([]progress.Part, error) {
+func (b *Builder) buildKernel(ctx context.Context, path string) error {
 	if err := machine.CheckSpace(b.Store, buildSpace); err != nil {
-		return nil, err
+		return err
 	}
-	work, err := workDir(entry)
+	work, err := workDir(filepath.Dir(path))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer os.RemoveAll(work)
-	k := kernelBuild{Builder: b, work: work, out: filepath.Join(entry, "linux")}
-	var parts []progress.Part
-	for _, part := range []struct {
-		name string
-		do   func(context.Context) error
-	}{
-		{"download", k.fetch}, {"unpack", k.unpack}, {"compile", k.compile}, {"link", k.install},
-	} {
-		begin := time.Now()
-		if err := part.do(ctx); err != nil {
-			return nil, err
+	k := kernelBuild{Builder: b, work: work, out: path}
+	for _, do := range []func(context.Context) error{k.fetch, k.unpack, k.compile, k.install} {
+		if err := do(ctx); err != nil {
+			return err
 		}
-		parts = append(parts, progress.Part{Name: part.name, Took: time.Since(begin)})
 	}
-	return parts, nil
+	return nil
 }
 
 // kernelBuild is one build on its way.

@@ -75,7 +75,7 @@ func (b *Builder) Seed(ctx context.Context, r SeedRequest) (string, error) {
 		step.Fail()
 		return "", fmt.Errorf("making the disk of the node with cgroup v2: %w", err)
 	}
-	step.Done("made", step.Part("seed"))
+	step.Done("made")
 	b.prune(path)
 	return path, nil
 }
@@ -236,19 +236,13 @@ func (b *Builder) busybox(ctx context.Context) (string, error) {
 }
 
 func fetchBusybox(ctx context.Context, work string) error {
-	fetch := func() error {
+	err := machine.WithLists(ctx, func() error {
 		cmd := exec.CommandContext(ctx, "apt-get", "download", "--quiet", "-o", "APT::Sandbox::User=root", "busybox-static")
 		cmd.Dir = work
 		return run.Quiet(cmd)
-	}
-	if err := fetch(); err != nil {
-		// A machine without package lists, or with old ones that name files which are gone.
-		if updateErr := machine.AptUpdate(ctx); updateErr != nil {
-			return errors.Join(err, updateErr)
-		}
-		if err := fetch(); err != nil {
-			return err
-		}
+	})
+	if err != nil {
+		return err
 	}
 	debs, err := filepath.Glob(filepath.Join(work, "*.deb"))
 	if err != nil || len(debs) != 1 {
