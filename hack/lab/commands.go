@@ -8,7 +8,7 @@ package main
 // commands lists the subcommands in the order in which a newcomer meets them.
 func commands() []command {
 	return []command{
-		{"up", "[--crash-backoff-max 10s] [--port 16443]",
+		{"up", "[--crash-backoff-max 10s]",
 			"build what is missing and bring the node up; a healthy lab is kept", runUp},
 		{"status", "", "show what runs and where", runStatus},
 		{"kubeconfig", "", "print the path of the kubeconfig of the cluster that demo and e2e use", runKubeconfig},

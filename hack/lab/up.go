@@ -28,10 +28,6 @@ func runUp(ctx context.Context, l layout.Layout, args []string) error {
 	options := node.DefaultOptions()
 	flags.DurationVar(&options.CrashBackoffMax, "crash-backoff-max", options.CrashBackoffMax,
 		"longest pause before a crashed container is started again (Kubernetes: 5m). For labs only")
-	flags.IntVar(
-		&options.ForwardPort, "port", options.ForwardPort,
-		"port of the API server on the machine's loopback; a taken one is replaced by a free one",
-	)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

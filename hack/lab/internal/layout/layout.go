@@ -42,7 +42,7 @@ const (
 	// APIPort is 443, not the usual 6443: bound to every address of the namespace, the API server then answers on the
 	// ClusterIP of the Service `kubernetes` itself, and pods reach it without kube-proxy.
 	APIPort = 443
-	// ForwardPort is where the machine's own processes reach the API server.
+	// ForwardPort is where the machine's own processes reach the API server, unless the port is taken.
 	ForwardPort = 16443
 )
 

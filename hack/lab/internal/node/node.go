@@ -31,13 +31,11 @@ type Options struct {
 	CertManager bool `json:"certManager"`
 	// Kubernetes is the version that runs.
 	Kubernetes string `json:"kubernetes"`
-	// ForwardPort is where the API server is reached on the machine's loopback; 0 picks a free port.
-	ForwardPort int `json:"forwardPort"`
 }
 
 // DefaultOptions are those of `lab up` without flags.
 func DefaultOptions() Options {
-	return Options{CrashBackoffMax: 10 * time.Second, CertManager: true, ForwardPort: layout.ForwardPort}
+	return Options{CrashBackoffMax: 10 * time.Second, CertManager: true}
 }
 
 // Node is the lab's node, running or not.

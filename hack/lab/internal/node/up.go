@@ -100,7 +100,7 @@ func (n *Node) prepare(ctx context.Context) error {
 }
 
 func (n *Node) startControlPlane(ctx context.Context) error {
-	listen, err := freeAddress(n.Options.ForwardPort)
+	listen, err := freeAddress(layout.ForwardPort)
 	if err != nil {
 		return err
 	}
