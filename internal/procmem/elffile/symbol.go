@@ -4,6 +4,7 @@
 package elffile
 
 import (
+	"cmp"
 	"fmt"
 )
 
@@ -40,125 +41,113 @@ func (f *File) readDynamic(s Segment) error {
 
 // Symbol returns a symbol that the file exports and defines.
 func (f *File) Symbol(name string) (Symbol, error) {
-	d := f.dynamic
-	if d.symbols == 0 || d.names == 0 {
+	l := lookup{f: f, name: name}
+	var s Symbol
+	var found bool
+	switch d := f.dynamic; {
+	case d.symbols == 0 || d.names == 0:
 		return Symbol{}, fmt.Errorf("%w: it exports nothing", ErrNotFound)
+	case d.gnuHash != 0:
+		s, found = l.byGNUHash()
+	case d.hash != 0:
+		s, found = l.byHash()
+	default:
+		return Symbol{}, fmt.Errorf("%w: it has no table of hashes", ErrNotFound)
 	}
-	if d.gnuHash != 0 {
-		return f.byGNUHash(name)
+	if !found {
+		return Symbol{}, cmp.Or(l.err, fmt.Errorf("%w: symbol %s", ErrNotFound, name))
 	}
-	if d.hash != 0 {
-		return f.byHash(name)
-	}
-	return Symbol{}, fmt.Errorf("%w: it has no table of hashes", ErrNotFound)
+	return s, nil
 }
 
-func (f *File) byGNUHash(name string) (Symbol, error) {
+// lookup looks for one symbol. Its first error stays, and what is read after it is 0.
+type lookup struct {
+	f    *File
+	name string
+	err  error
+}
+
+// read reads what is loaded at an address.
+func (l *lookup) read(p []byte, addr uint64) {
+	var offset uint64
+	if l.err == nil {
+		offset, l.err = l.f.offsetOf(addr)
+	}
+	if l.err == nil {
+		l.err = readFull(l.f.r, p, offset)
+	}
+	if l.err != nil {
+		clear(p)
+	}
+}
+
+func (l *lookup) word(addr uint64) uint32 {
+	var b [4]byte
+	l.read(b[:], addr)
+	return le.Uint32(b[:])
+}
+
+func (l *lookup) byGNUHash() (s Symbol, found bool) {
 	h := uint32(5381)
-	for _, c := range []byte(name) {
+	for _, c := range []byte(l.name) {
 		h = h*33 + uint32(c)
 	}
-	table, err := f.words(f.dynamic.gnuHash, 3)
-	if err != nil {
-		return Symbol{}, err
-	}
-	buckets, first, bloom := uint64(table[0]), table[1], uint64(table[2])
+	table := l.f.dynamic.gnuHash
+	buckets, first, bloom := uint64(l.word(table)), l.word(table+4), uint64(l.word(table+8))
 	if buckets == 0 {
-		return Symbol{}, notExported(name)
+		return s, false
 	}
-	at := f.dynamic.gnuHash + 16 + 8*bloom
-	start, err := f.words(at+4*(uint64(h)%buckets), 1)
-	if err != nil {
-		return Symbol{}, err
+	table += 16 + 8*bloom
+	start := l.word(table + 4*(uint64(h)%buckets))
+	if start < first {
+		return s, false
 	}
-	if start[0] < first {
-		return Symbol{}, notExported(name)
-	}
-	at += 4 * buckets
-	for i := start[0]; i-start[0] < maxChain; i++ {
-		entry, err := f.words(at+4*uint64(i-first), 1)
-		if err != nil {
-			return Symbol{}, err
-		}
-		if entry[0]|1 == h|1 {
-			if s, ok, err := f.symbol(i, name); ok || err != nil {
-				return s, err
+	table += 4 * buckets
+	for i := start; i-start < maxChain && l.err == nil; i++ {
+		entry := l.word(table + 4*uint64(i-first))
+		if entry|1 == h|1 {
+			if s, found = l.symbol(i); found {
+				return s, true
 			}
 		}
-		if entry[0]&1 != 0 {
+		if entry&1 != 0 {
 			break
 		}
 	}
-	return Symbol{}, notExported(name)
+	return Symbol{}, false
 }
 
-func (f *File) byHash(name string) (Symbol, error) {
+func (l *lookup) byHash() (s Symbol, found bool) {
 	var h uint32
-	for _, c := range []byte(name) {
+	for _, c := range []byte(l.name) {
 		h = h<<4 + uint32(c)
 		high := h & 0xf0000000
 		h ^= high>>24 ^ high
 	}
-	table, err := f.words(f.dynamic.hash, 2)
-	if err != nil {
-		return Symbol{}, err
-	}
-	buckets := uint64(table[0])
+	table := l.f.dynamic.hash
+	buckets := uint64(l.word(table))
 	if buckets == 0 {
-		return Symbol{}, notExported(name)
+		return s, false
 	}
-	next, err := f.words(f.dynamic.hash+8+4*(uint64(h)%buckets), 1)
-	for range maxChain {
-		if err != nil || next[0] == 0 {
-			break
+	next := l.word(table + 8 + 4*(uint64(h)%buckets))
+	for i := 0; i < maxChain && next != 0; i++ {
+		if s, found = l.symbol(next); found {
+			return s, true
 		}
-		if s, ok, err := f.symbol(next[0], name); ok || err != nil {
-			return s, err
-		}
-		next, err = f.words(f.dynamic.hash+8+4*(buckets+uint64(next[0])), 1)
+		next = l.word(table + 8 + 4*(buckets+uint64(next)))
 	}
-	if err != nil {
-		return Symbol{}, err
-	}
-	return Symbol{}, notExported(name)
+	return Symbol{}, false
 }
 
-func notExported(name string) error { return fmt.Errorf("%w: symbol %s", ErrNotFound, name) }
-
-// symbol reads the symbol of an index, if it has this name and is defined here.
-func (f *File) symbol(index uint32, name string) (Symbol, bool, error) {
-	at, err := f.offsetOf(f.dynamic.symbols + 24*uint64(index))
-	if err != nil {
-		return Symbol{}, false, err
-	}
+// symbol reads the symbol of an index, which is found if it has the name and is defined in this file.
+func (l *lookup) symbol(index uint32) (s Symbol, found bool) {
 	var b [24]byte
-	if err := readFull(f.r, b[:], at); err != nil {
-		return Symbol{}, false, err
+	l.read(b[:], l.f.dynamic.symbols+24*uint64(index))
+	at := uint64(le.Uint32(b[:]))
+	if le.Uint16(b[6:]) == 0 || at+uint64(len(l.name)) >= l.f.dynamic.namesSize {
+		return s, false
 	}
-	names, err := f.offsetOf(f.dynamic.names)
-	if err != nil {
-		return Symbol{}, false, err
-	}
-	same, err := f.isName(Section{Offset: names, Size: f.dynamic.namesSize}, le.Uint32(b[:]), name)
-	if err != nil || !same || le.Uint16(b[6:]) == 0 {
-		return Symbol{}, false, err
-	}
-	return Symbol{Value: le.Uint64(b[8:]), Size: le.Uint64(b[16:])}, true, nil
-}
-
-// words reads 32-bit words at an address.
-func (f *File) words(addr uint64, count int) ([]uint32, error) {
-	at, err := f.offsetOf(addr)
-	if err != nil {
-		return nil, err
-	}
-	buf := make([]byte, 4*count)
-	if err := readFull(f.r, buf, at); err != nil {
-		return nil, err
-	}
-	words := make([]uint32, count)
-	for i := range words {
-		words[i] = le.Uint32(buf[4*i:])
-	}
-	return words, nil
+	name := make([]byte, len(l.name)+1)
+	l.read(name, l.f.dynamic.names+at)
+	return Symbol{Value: le.Uint64(b[8:]), Size: le.Uint64(b[16:])}, string(name) == l.name+"\x00"
 }
