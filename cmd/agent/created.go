@@ -67,11 +67,7 @@ func (w *watch) run(ctx context.Context, log *slog.Logger) {
 // all watches all cgroups that are there.
 func (w *watch) all() error {
 	defer w.changed.Store(true) // what came before the watch
-	parents, err := w.tree.Parents()
-	for _, dir := range parents {
-		err = errors.Join(err, w.add(dir))
-	}
-	return err
+	return w.add(w.tree.Top())
 }
 
 // created watches a cgroup that is new. Of other cgroups nothing is read: on a node where a hundred pods start, each
@@ -86,11 +82,12 @@ func (w *watch) created(path string) error {
 }
 
 // add watches a cgroup and then what it holds, so that a cgroup is either listed or has an event.
-func (w *watch) add(dir string) error {
-	if err := w.watcher.Add(filepath.Join(w.root, dir)); err != nil {
-		return err
+func (w *watch) add(dir string) (err error) {
+	if cgroup.Parent(dir) {
+		err = w.watcher.Add(filepath.Join(w.root, dir))
 	}
-	below, err := w.tree.ParentsIn(dir)
+	below, failed := w.tree.Below(dir)
+	err = errors.Join(err, failed)
 	for _, child := range below {
 		err = errors.Join(err, w.add(child))
 	}

@@ -4,6 +4,7 @@
 package cgroup
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"slices"
@@ -21,7 +22,7 @@ type Reading struct {
 	Shmem   memory.Bytes // shared memory and tmpfs, which only swap takes away
 	Swap    memory.Bytes
 	Faults  uint64 // major faults: pages that were read from disk
-	Kills   uint64 // processes that the OOM killer ended; see [Tree.Kills]
+	Kills   uint64 // processes that the OOM killer ended; see [Reading.event]
 	Refused uint64 // how often the limit was met and the kernel had to reclaim
 	// UnderOOM: tasks wait for memory at this moment, with nothing left to reclaim (v1).
 	UnderOOM bool
@@ -36,95 +37,91 @@ func (r *Reading) Demand() memory.Bytes { return r.Usage.Minus(r.File).Plus(r.Sw
 
 // Usage reads only what counts against the limit: one file, for containers far below their limit.
 func (t *Tree) Usage(dir string) (memory.Bytes, error) {
-	return t.size(dir, map[Version]string{V1: "memory.usage_in_bytes", V2: "memory.current"}[t.version])
+	return t.size(dir, t.pick("memory.usage_in_bytes", "memory.current"))
 }
 
 // Limit reads only the effective limit.
 func (t *Tree) Limit(dir string) (memory.Bytes, error) {
-	return t.size(dir, map[Version]string{V1: "memory.limit_in_bytes", V2: "memory.max"}[t.version])
+	return t.size(dir, t.pick("memory.limit_in_bytes", "memory.max"))
+}
+
+// pick returns what version 1 or version 2 has.
+func (t *Tree) pick(v1, v2 string) string {
+	if t.version == V1 {
+		return v1
+	}
+	return v2
 }
 
 // Read reads a cgroup. The error of a cgroup that has gone matches fs.ErrNotExist, or is ENODEV of a file that was
 // open.
-func (t *Tree) Read(dir string) (Reading, error) {
-	if t.version == V2 {
-		return t.readV2(dir)
-	}
-	return t.readV1(dir)
-}
-
-func (t *Tree) readV1(dir string) (r Reading, err error) {
+func (t *Tree) Read(dir string) (r Reading, err error) {
 	if r.Usage, err = t.Usage(dir); err != nil {
 		return r, err
 	}
 	if r.Limit, err = t.Limit(dir); err != nil {
 		return r, err
 	}
-	r.High = Unlimited
 	stat, err := t.read(path.Join(dir, "memory.stat"))
 	if err != nil {
 		return r, err
 	}
+	all := []byte(t.pick("total_", "")) // of version 1: with the cgroups below
 	parseFlat(stat, func(name []byte, value uint64) {
-		switch string(name) {
-		case "total_rss":
-			r.Anon = size(value)
-		case "total_active_file", "total_inactive_file":
-			r.File = r.File.Plus(size(value))
-		case "total_shmem":
-			r.Shmem = size(value)
-		case "total_swap":
-			r.Swap = size(value)
-		case "total_pgmajfault":
-			r.Faults = value
+		if name, ok := bytes.CutPrefix(name, all); ok {
+			r.stat(string(name), value)
 		}
 	})
-	control, err := t.read(path.Join(dir, "memory.oom_control"))
+	events, err := t.read(path.Join(dir, t.pick("memory.oom_control", "memory.events")))
 	if err != nil {
 		return r, err
 	}
-	parseFlat(control, func(name []byte, value uint64) {
-		switch string(name) {
-		case "oom_kill":
-			r.Kills = value
-		case "under_oom":
-			r.UnderOOM = value != 0
-		}
-	})
+	parseFlat(events, func(name []byte, value uint64) { r.event(string(name), value) })
+	if t.version == V2 {
+		err = t.readV2(dir, &r)
+		return r, err
+	}
+	r.High = Unlimited
 	if failed, err := t.size(dir, "memory.failcnt"); err == nil {
 		r.Refused = uint64(max(failed, 0))
 	}
 	return r, nil
 }
 
-func (t *Tree) readV2(dir string) (r Reading, err error) {
-	if r.Usage, err = t.Usage(dir); err != nil {
-		return r, err
+// stat takes a line of memory.stat, whose names of the two versions have nothing else in common.
+func (r *Reading) stat(name string, value uint64) {
+	switch name {
+	case "rss", "anon":
+		r.Anon = size(value)
+	case "active_file", "inactive_file":
+		r.File = r.File.Plus(size(value))
+	case "shmem":
+		r.Shmem = size(value)
+	case "swap": // version 1
+		r.Swap = size(value)
+	case "pgmajfault":
+		r.Faults = value
 	}
-	if r.Limit, err = t.Limit(dir); err != nil {
-		return r, err
+}
+
+// event takes a line of memory.oom_control or memory.events. Of processes killed together (memory.oom.group) version 2
+// counts the victim twice in oom_kill, and the group once in oom_group_kill, so that the exact number is unavailable;
+// callers only need to know whether the number rises.
+func (r *Reading) event(name string, value uint64) {
+	switch name {
+	case "oom_kill":
+		r.Kills = value
+	case "under_oom":
+		r.UnderOOM = value != 0
+	case "max":
+		r.Refused = value
 	}
+}
+
+// readV2 reads what only version 2 has.
+func (t *Tree) readV2(dir string, r *Reading) (err error) {
 	if r.High, err = t.size(dir, "memory.high"); err != nil {
-		return r, err
-	}
-	stat, err := t.read(path.Join(dir, "memory.stat"))
-	if err != nil {
-		return r, err
-	}
-	parseFlat(stat, func(name []byte, value uint64) {
-		switch string(name) {
-		case "anon":
-			r.Anon = size(value)
-		case "active_file", "inactive_file":
-			r.File = r.File.Plus(size(value))
-		case "shmem":
-			r.Shmem = size(value)
-		case "pgmajfault":
-			r.Faults = value
-		}
-	})
-	if r.Kills, r.Refused, err = t.events(dir); err != nil {
-		return r, err
+		return err
 	}
 	if swapped, err := t.size(dir, "memory.swap.current"); err == nil { // absent without swap accounting
 		r.Swap = swapped
@@ -134,26 +131,7 @@ func (t *Tree) readV2(dir string) (r Reading, err error) {
 			r.Pressure = &p
 		}
 	}
-	return r, nil
-}
-
-// events reads memory.events of version 2. Of processes killed together (memory.oom.group) the kernel counts the victim
-// twice in oom_kill, and the group once in oom_group_kill, so that the exact number is unavailable; callers only need
-// to know whether the number rises.
-func (t *Tree) events(dir string) (kills, refused uint64, err error) {
-	text, err := t.read(path.Join(dir, "memory.events"))
-	if err != nil {
-		return 0, 0, err
-	}
-	parseFlat(text, func(name []byte, value uint64) {
-		switch string(name) {
-		case "oom_kill":
-			kills = value
-		case "max":
-			refused = value
-		}
-	})
-	return kills, refused, nil
+	return nil
 }
 
 const (

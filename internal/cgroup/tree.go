@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -89,41 +88,54 @@ const (
 // Containers lists the containers of pods, by the names of their cgroups.
 func (t *Tree) Containers() ([]Container, error) {
 	var found []Container
-	err := t.search(t.top, 0, func(dir, uid string) error {
-		if uid == "" || len(found) >= containersMost {
-			return nil
-		}
-		return t.ofPod(dir, uid, &found)
-	})
+	err := t.search(t.top, &found)
 	return found, err
 }
 
-// Parents lists the cgroups in which those of pods and containers are created.
-func (t *Tree) Parents() ([]string, error) {
-	var found []string
-	err := t.search(t.top, 0, func(dir, _ string) error {
-		if len(found) < containersMost && Parent(dir) {
-			found = append(found, dir)
+func (t *Tree) search(dir string, found *[]Container) error {
+	below, err := t.Below(dir)
+	if err != nil {
+		return err
+	}
+	for _, child := range below {
+		if uid, isPod := podUID(path.Base(child)); isPod {
+			err = t.ofPod(child, uid, found)
+		} else {
+			err = t.search(child, found)
 		}
-		return nil
-	})
-	return found, err
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it went away meanwhile
+			return err
+		}
+	}
+	return nil
 }
 
-// ParentsIn lists those of them that are in a cgroup, not what these hold. It reads one directory, and none for a pod.
-func (t *Tree) ParentsIn(dir string) ([]string, error) {
-	if _, isPod := podUID(path.Base(dir)); isPod || !Parent(dir) {
+// Top is the cgroup of the whole node.
+func (t *Tree) Top() string { return t.top }
+
+// Below lists the cgroups in a cgroup that are those of pods, or may hold them. It reads one directory, and none for a
+// pod.
+func (t *Tree) Below(dir string) ([]string, error) {
+	if _, isPod := podUID(path.Base(dir)); isPod {
 		return nil, nil
+	}
+	depth := 0
+	if dir != t.top {
+		depth = 1 + strings.Count(strings.TrimPrefix(dir, t.top+"/"), "/")
 	}
 	names, err := t.children(dir)
 	if err != nil {
 		return nil, err
 	}
-	found := make([]string, 0, len(names))
+	var found []string
 	for _, name := range names {
-		found = append(found, path.Join(dir, name))
+		child := path.Join(dir, name)
+		_, isPod := podUID(name)
+		if isPod || depth < searchAll || depth < searchMost && strings.Contains(child, "kubepods") {
+			found = append(found, child)
+		}
 	}
-	return slices.DeleteFunc(found, func(dir string) bool { return !Parent(dir) }), nil
+	return found, nil
 }
 
 // Parent reports whether cgroups of pods or containers are created in a cgroup, by its path.
@@ -134,34 +146,13 @@ func Parent(dir string) bool {
 	return isPod || strings.Contains(dir, "kubepods") && !isContainer
 }
 
-// search visits the cgroups in dir, which is so deep below the top, and in what it holds, down to those of pods. Of any
-// other the uid is empty.
-func (t *Tree) search(dir string, depth int, visit func(dir, uid string) error) error {
-	names, err := t.children(dir)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		child := path.Join(dir, name)
-		uid, isPod := podUID(name)
-		err = visit(child, uid)
-		if err == nil && !isPod && (depth < searchAll || depth < searchMost && strings.Contains(child, "kubepods")) {
-			err = t.search(child, depth+1, visit)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it went away meanwhile
-			return err
-		}
-	}
-	return nil
-}
-
 func (t *Tree) ofPod(dir, uid string, found *[]Container) error {
 	names, err := t.children(dir)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if id, ok := containerID(name); ok {
+		if id, ok := containerID(name); ok && len(*found) < containersMost {
 			*found = append(*found, Container{Ref: Ref{uid, id}, Dir: path.Join(dir, name), PodDir: dir})
 		}
 	}
