@@ -11,7 +11,7 @@ import (
 
 // Growth is a climb that lasts until the last reading.
 type Growth struct {
-	PerSecond int64 // bytes
+	PerSecond memory.Bytes
 	For       time.Duration
 }
 
@@ -47,7 +47,7 @@ func growth(points []point) Growth {
 	if took <= 0 || last.usage-start.usage < growthLeast {
 		return Growth{}
 	}
-	return Growth{int64(float64(last.usage-start.usage) / took.Seconds()), took}
+	return Growth{memory.Bytes(float64(last.usage-start.usage) / took.Seconds()), took}
 }
 
 // partOfClimb: from p to start it went up too, at a rate that is not nothing beside the one from start on. What is

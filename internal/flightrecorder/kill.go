@@ -182,7 +182,7 @@ func (k *Kill) Summary() string {
 		return b.String() // what was seen of growth does not explain it
 	}
 	if g := k.Growth; g.For > 0 {
-		fmt.Fprintf(&b, "; it had grown by %s/s for %s", memory.Bytes(g.PerSecond), format.Short(g.For))
+		fmt.Fprintf(&b, "; it had grown by %s/s for %s", g.PerSecond, format.Short(g.For))
 	}
 	return b.String()
 }

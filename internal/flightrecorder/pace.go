@@ -67,10 +67,7 @@ func (r *Recorder) Urgency(now time.Time) Urgency {
 }
 
 // held is what the kernel could not drop, as of now: the page cache of the last full reading is taken to be the same.
-func (r *Recorder) held() memory.Bytes {
-	newest := r.ring[(r.next-1+ringSize)%ringSize]
-	return newest.usage.Minus(r.last.File)
-}
+func (r *Recorder) held() memory.Bytes { return r.Usage().Minus(r.last.File) }
 
 // growthWindow is how far back growth is looked for to decide how often to read. Longer, and a start that is over
 // counts.

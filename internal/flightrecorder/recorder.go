@@ -31,7 +31,7 @@ type Sample struct {
 	Processes []Process
 }
 
-// point is what the ring keeps of a sample.
+// point is what is kept of a sample.
 type point struct {
 	at    time.Time
 	usage memory.Bytes
@@ -40,16 +40,13 @@ type point struct {
 const (
 	// kept is how far back a record goes.
 	kept = time.Minute
-	// ringSize holds a minute at the shortest interval.
-	ringSize = int(kept/fastest) + 1
+	// keptMost points hold a minute at the shortest interval.
+	keptMost = int(kept/fastest) + 1
 )
 
 // Recorder is what is known of one container instance. Its zero value is not ready; use [New].
 type Recorder struct {
-	ring  [ringSize]point
-	next  int // where the next point goes
-	count int
-
+	recent    []point        // the oldest first
 	last      cgroup.Reading // of the last sample that was not partial
 	lastFull  time.Time
 	podLimit  memory.Bytes
@@ -103,31 +100,37 @@ func (r *Recorder) killed(s Sample) bool {
 	return rose
 }
 
-// push keeps a point. One that comes no later than fastest after the last but one replaces the last, so that the ring
-// holds a minute however often a container is read.
+// push keeps a point. One that comes no later than fastest after the last but one replaces the last, so that a minute
+// is kept however often a container is read.
 func (r *Recorder) push(p point) {
-	if r.count > 1 {
-		last, before := (r.next-1+ringSize)%ringSize, (r.next-2+ringSize)%ringSize
-		if p.at.Sub(r.ring[before].at) <= fastest && p.at.After(r.ring[last].at) {
-			r.next, r.count = last, r.count-1
-		}
+	if n := len(r.recent); n > 1 && p.at.Sub(r.recent[n-2].at) <= fastest && p.at.After(r.recent[n-1].at) {
+		r.recent = r.recent[:n-1]
 	}
-	r.ring[r.next] = p
-	r.next = (r.next + 1) % ringSize
-	r.count = min(r.count+1, ringSize)
+	if len(r.recent) == keptMost {
+		r.recent = slices.Delete(r.recent, 0, 1)
+	}
+	r.recent = append(r.recent, p)
 	r.peak = max(r.peak, p.usage)
 }
 
 // points are those of the last minute before a time, oldest first.
 func (r *Recorder) points(before time.Time) []point {
-	out := make([]point, 0, r.count)
-	for i := range r.count {
-		p := r.ring[(r.next-r.count+i+ringSize)%ringSize]
-		if ago := before.Sub(p.at); 0 <= ago && ago <= kept {
-			out = append(out, p)
-		}
+	out := r.recent
+	for len(out) > 0 && before.Sub(out[0].at) > kept {
+		out = out[1:]
+	}
+	for len(out) > 0 && out[len(out)-1].at.After(before) {
+		out = out[:len(out)-1]
 	}
 	return out
+}
+
+// newest is the last point; the zero point where there is none.
+func (r *Recorder) newest() point {
+	if len(r.recent) == 0 {
+		return point{}
+	}
+	return r.recent[len(r.recent)-1]
 }
 
 // Terminated records that the kubelet reported this container as OOM-killed at a time. noticed is when its cgroup was
@@ -148,7 +151,7 @@ func (r *Recorder) Terminated(at, noticed, now time.Time) bool {
 	if now.Sub(at) > kept {
 		return false // older than this agent's readings
 	}
-	if newest := r.ring[(r.next-1+ringSize)%ringSize].at; newest.After(at) {
+	if newest := r.newest().at; newest.After(at) {
 		at = newest
 	}
 	r.record(Sample{At: at, Reading: r.last, PodLimit: r.podLimit, Processes: []Process{}}, PodStatus)
@@ -186,12 +189,7 @@ func (r *Recorder) LastStall() *Stall { return r.stall.last }
 func (r *Recorder) Peak() memory.Bytes { return r.peak }
 
 // Usage is that of the last sample, partial or not; 0: there is no sample.
-func (r *Recorder) Usage() memory.Bytes {
-	if r.count == 0 {
-		return 0
-	}
-	return r.ring[(r.next-1+ringSize)%ringSize].usage
-}
+func (r *Recorder) Usage() memory.Bytes { return r.newest().usage }
 
 // Demand is what the container needed at the last sample: if that was partial, page cache and swap are those of the
 // last full one.

@@ -55,7 +55,7 @@ func TestKillAfterARamp(t *testing.T) {
 	if k.LastRead != 200*time.Millisecond || len(k.Processes) != 2 || k.Processes[0] != node {
 		t.Errorf("read %s before, processes %+v", k.LastRead, k.Processes)
 	}
-	if mib := memory.Bytes(k.Growth.PerSecond); mib < 9*memory.MiB-64*memory.KiB || mib > 9*memory.MiB+64*memory.KiB ||
+	if mib := k.Growth.PerSecond; mib < 9*memory.MiB-64*memory.KiB || mib > 9*memory.MiB+64*memory.KiB ||
 		(k.Growth.For-30*time.Second).Abs() > time.Second {
 		t.Errorf("grew by %s/s for %s, want 9Mi/s for 30s", mib, k.Growth.For)
 	}
@@ -221,8 +221,8 @@ func TestGrowth(t *testing.T) {
 		"up, and down at the end": {at(time.Second, 100, 200, 150), 0, 0},
 	} {
 		got := growth(tc.points)
-		if got.For != tc.lasts || (memory.Bytes(got.PerSecond)-tc.perSec) > 1 || (tc.perSec-memory.Bytes(got.PerSecond)) > 1 {
-			t.Errorf("%s: %s/s for %s, want %s/s for %s", name, memory.Bytes(got.PerSecond), got.For, tc.perSec, tc.lasts)
+		if got.For != tc.lasts || (got.PerSecond-tc.perSec) > 1 || (tc.perSec-got.PerSecond) > 1 {
+			t.Errorf("%s: %s/s for %s, want %s/s for %s", name, got.PerSecond, got.For, tc.perSec, tc.lasts)
 		}
 	}
 }
@@ -388,7 +388,7 @@ func TestTheMinuteBeforeAStall(t *testing.T) {
 		t.Fatalf("it started %s after it came to its limit", late)
 	}
 	if s.Growth.PerSecond < 4<<20 || s.Growth.PerSecond > 5<<20 || s.Growth.For < 40*time.Second {
-		t.Errorf("growth by %s/s for %s", memory.Bytes(s.Growth.PerSecond), s.Growth.For)
+		t.Errorf("growth by %s/s for %s", s.Growth.PerSecond, s.Growth.For)
 	}
 	first, last := s.Series[0], s.Series[len(s.Series)-1]
 	if first.Before < 55*time.Second || first.Before > time.Minute || last.Before > every || len(s.Series) > SeriesMost ||

@@ -163,7 +163,7 @@ func (s *Stall) Summary() string {
 		text += fmt.Sprintf("; no task of it could go on for %d %% of the time", s.StalledPercent)
 	}
 	if g := s.Growth; g.For > 0 {
-		text += fmt.Sprintf("; before that it had grown by %s/s for %s", memory.Bytes(g.PerSecond), format.Short(g.For))
+		text += fmt.Sprintf("; before that it had grown by %s/s for %s", g.PerSecond, format.Short(g.For))
 	}
 	return text
 }

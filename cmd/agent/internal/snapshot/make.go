@@ -68,7 +68,7 @@ func grew(g flightrecorder.Growth) (forMilliseconds int32, perSecond *resource.Q
 	if g.For <= 0 {
 		return 0, nil
 	}
-	return milliseconds(g.For), amount(rounded(g.PerSecond))
+	return milliseconds(g.For), amount(g.PerSecond.FloorTo(memory.KiB)) // a rate is not an exact number
 }
 
 func milliseconds(d time.Duration) int32 {
@@ -234,9 +234,6 @@ func amount(b memory.Bytes) *resource.Quantity {
 	q := b.Quantity()
 	return &q
 }
-
-// rounded to whole KiB: a rate per second is not an exact number.
-func rounded(perSecond int64) memory.Bytes { return memory.Bytes(perSecond).FloorTo(memory.KiB) }
 
 func size(q *resource.Quantity) string {
 	if q == nil {
