@@ -86,11 +86,8 @@ func vetted(u Usage) Usage {
 	if u.Coverage >= MinCoverage {
 		return u
 	}
-	return Usage{Reader: u.Reader, Coverage: u.Coverage, Notes: append(u.Notes, TooLittle)}
+	return Usage{Reader: u.Reader, Coverage: u.Coverage}
 }
-
-// TooLittle is the note of a reader whose amounts were dropped.
-const TooLittle = "less than 95 % of the headers could be read: no amount is reported"
 
 func (r *Result) sum(s *Snapshot) {
 	for i := range s.Mappings {

@@ -13,20 +13,15 @@ import (
 	"github.com/memfit/memfit/internal/procmem/elffile"
 )
 
-// ErrNoModule is returned where the process has no such file mapped, or it is not an ELF file that can be read.
+// ErrNoModule is returned where the process has no such file mapped, or it cannot be read as an ELF file.
 var ErrNoModule = errors.New("no such module")
 
 // Module is a program or library that the process has mapped.
 type Module struct {
-	Path string
 	// Bias is what is added to an address of the file to get one of the process.
 	Bias uint64
-	// Mappings are its mappings, in ascending order.
-	Mappings []procmem.Mapping
-	// ELF are its headers and symbols. Readers of symbols close nothing: the file is open as long as the snapshot.
+	// ELF are its headers and symbols.
 	ELF *elffile.File
-
-	file procmem.File
 }
 
 // Symbol is the address in the process of a symbol that the module exports (.dynsym).
@@ -38,95 +33,94 @@ func (m *Module) Symbol(name string) (uint64, error) {
 	return m.Bias + s.Value, nil
 }
 
-// HasFile reports whether the process has a file mapped whose base name starts with this: "libjvm.so", "libruby".
-func (s *Snapshot) HasFile(prefix string) bool {
+// mapped is the path of the first mapped file whose base name starts with a prefix; "": none.
+func (s *Snapshot) mapped(prefix string) string {
 	for i := range s.Mappings {
 		m := &s.Mappings[i]
 		if m.Inode != 0 && strings.HasPrefix(path.Base(m.Path), prefix) {
-			return true
+			return m.Path
 		}
 	}
-	return false
+	return ""
 }
 
+// HasFile reports whether the process has a file mapped whose base name starts with this: "libjvm.so", "libruby".
+func (s *Snapshot) HasFile(prefix string) bool { return s.mapped(prefix) != "" }
+
 // Module opens the first mapped file whose base name starts with a prefix.
-func (s *Snapshot) Module(prefix string) (*Module, error) {
-	for i := range s.Mappings {
-		m := &s.Mappings[i]
-		if m.Inode != 0 && strings.HasPrefix(path.Base(m.Path), prefix) {
-			return s.open(m.Path)
-		}
-	}
-	return nil, ErrNoModule
-}
+func (s *Snapshot) Module(prefix string) (*Module, error) { return s.open(s.mapped(prefix)) }
 
 // Exe opens the program itself.
 func (s *Snapshot) Exe() (*Module, error) { return s.open(s.Process.Exe) }
 
-// Close closes the files of modules that were opened.
+// Close closes the files that were opened.
 func (s *Snapshot) Close() {
-	for _, m := range s.modules {
-		if m != nil {
-			_ = m.file.Close()
+	for _, file := range s.files {
+		if file != nil {
+			_ = file.Close()
 		}
 	}
-	s.modules = nil
+	s.modules, s.files = nil, nil
 }
 
-// maxModules is how many files are inspected for one snapshot: the program, its C library and its runtime are three.
-const maxModules = 16
+// maxFiles is how many files are opened for one snapshot: the program, its C library and its runtime are three.
+const maxFiles = 16
+
+// File opens a mapped file, which stays open as long as the snapshot. What cannot be opened once is not tried again.
+func (s *Snapshot) File(name string) (procmem.File, error) {
+	file, known := s.files[name]
+	if !known && s.OpenFile != nil && len(s.files) < maxFiles {
+		if s.files == nil {
+			s.files = map[string]procmem.File{}
+		}
+		opened, err := s.OpenFile(name)
+		if err == nil {
+			file = opened
+		}
+		s.files[name] = file
+	}
+	if file == nil {
+		return nil, ErrNoModule
+	}
+	return file, nil
+}
 
 func (s *Snapshot) open(name string) (*Module, error) {
 	if m, known := s.modules[name]; known {
-		if m == nil {
-			return nil, ErrNoModule
-		}
 		return m, nil
 	}
-	if s.OpenFile == nil || len(s.modules) >= maxModules {
+	var mappings []procmem.Mapping
+	for i := range s.Mappings {
+		if m := &s.Mappings[i]; name != "" && m.Path == name && m.Inode != 0 {
+			mappings = append(mappings, *m)
+		}
+	}
+	if len(mappings) == 0 {
 		return nil, ErrNoModule
+	}
+	file, err := s.File(name)
+	if err != nil {
+		return nil, err
+	}
+	elf, err := elffile.Open(io.NewSectionReader(file, 0, file.Size()))
+	if err != nil {
+		return nil, errors.Join(ErrNoModule, err)
+	}
+	bias, err := biasOf(elf, mappings)
+	if err != nil {
+		return nil, errors.Join(ErrNoModule, err)
 	}
 	if s.modules == nil {
 		s.modules = map[string]*Module{}
 	}
-	s.modules[name] = nil // what cannot be opened once is not tried again
-	m := &Module{Path: name}
-	for i := range s.Mappings {
-		if one := s.Mappings[i]; one.Path == name && one.Inode != 0 {
-			m.Mappings = append(m.Mappings, one)
-		}
-	}
-	if len(m.Mappings) == 0 {
-		return nil, ErrNoModule
-	}
-	if err := m.read(s.OpenFile); err != nil {
-		return nil, errors.Join(ErrNoModule, err)
-	}
-	s.modules[name] = m
-	return m, nil
+	s.modules[name] = &Module{bias, elf}
+	return s.modules[name], nil
 }
 
-func (m *Module) read(open func(string) (procmem.File, error)) error {
-	file, err := open(m.Path)
-	if err != nil {
-		return err
-	}
-	m.ELF, err = elffile.Open(io.NewSectionReader(file, 0, file.Size()))
-	if err == nil {
-		m.Bias, err = m.bias()
-	}
-	if err != nil {
-		_ = file.Close()
-		return err
-	}
-	m.file = file
-	return nil
-}
-
-// bias compares where the file's first loaded segment should be with where it is.
-func (m *Module) bias() (uint64, error) {
-	for _, load := range m.ELF.Loads() {
-		for _, one := range m.Mappings {
+// biasOf compares where the file's first loaded segment should be with where it is.
+func biasOf(elf *elffile.File, mappings []procmem.Mapping) (uint64, error) {
+	for _, load := range elf.Loads() {
+		for _, one := range mappings {
 			if one.Offset == load.Offset&^(procmem.PageSize-1) {
 				return one.Start - load.Addr&^(procmem.PageSize-1), nil
 			}

@@ -38,29 +38,11 @@ type Usage struct {
 	// Coverage is the share of the reader's headers that could be read and made sense, between 0 and 1.
 	Coverage float64
 	// Details are further amounts and counts under names that the reader's package documents.
-	Details []Detail
-	// Notes are sentences of the reader, never text of the process.
-	Notes []string
-}
-
-// Detail is one further number of a reader.
-type Detail struct {
-	Name  string
-	Value int64
-}
-
-// Detail returns a further number by its name, or 0.
-func (u *Usage) Detail(name string) int64 {
-	for _, d := range u.Details {
-		if d.Name == name {
-			return d.Value
-		}
-	}
-	return 0
+	Details map[string]int64
 }
 
 // MinCoverage is what a reader must have understood of its headers for its amounts to be reported: with less, all but
-// Coverage and Notes are dropped. It is the figure at which the errors of the research's tables were measured.
+// Coverage are dropped. It is the figure at which the errors of the research's tables were measured.
 const MinCoverage = 0.95
 
 // Reader knows the memory of one allocator or runtime.
@@ -121,6 +103,7 @@ type Snapshot struct {
 	free []procmem.Run // of the reader that is asked
 
 	modules map[string]*Module
+	files   map[string]procmem.File // that are open; nil: it cannot be opened
 }
 
 // MaxFree is how many ranges of free memory of a process are kept: 4 MiB of them.
@@ -130,13 +113,6 @@ const MaxFree = 1 << 18
 func (s *Snapshot) Free(start, end uint64) {
 	if s.Locate && start < end && len(s.free) < MaxFree {
 		s.free = append(s.free, procmem.Run{Start: start, Length: end - start})
-	}
-}
-
-// FreeAll is Free for several ranges.
-func (s *Snapshot) FreeAll(runs []procmem.Run) {
-	for _, r := range runs {
-		s.Free(r.Start, r.End())
 	}
 }
 

@@ -134,7 +134,7 @@ func MaxHeap(runtime string, usages []attribution.Usage) memory.Bytes {
 	}
 	for i := range usages {
 		if usages[i].Reader == row.HeapReader {
-			return memory.Bytes(max(usages[i].Detail(row.MaxHeap), 0))
+			return memory.Bytes(max(usages[i].Details[row.MaxHeap], 0))
 		}
 	}
 	return 0
@@ -154,13 +154,9 @@ func amounts(p *Process) map[string]runtimes.Amounts {
 		if u.Coverage < attribution.MinCoverage {
 			continue
 		}
-		details := map[string]int64{}
-		for _, d := range u.Details {
-			details[d.Name] = d.Value
-		}
 		all[u.Reader] = runtimes.Amounts{
 			InUse: u.InUse, FreeResident: u.FreeResident, Returnable: u.Returnable, FreePartial: u.FreePartial,
-			Unread: unread(u), Details: details,
+			Unread: unread(u), Details: u.Details,
 		}
 	}
 	return all

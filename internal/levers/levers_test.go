@@ -4,6 +4,7 @@
 package levers
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -57,11 +58,15 @@ func TestReadersTellWhatLeversAsk(t *testing.T) {
 }
 
 // usage is what a reader found, in MiB.
-func usage(reader string, inUse, free, returnable, partial int64, details ...attribution.Detail) attribution.Usage {
+func usage(reader string, inUse, free, returnable, partial int64, details ...map[string]int64) attribution.Usage {
+	all := map[string]int64{}
+	for _, d := range details {
+		maps.Copy(all, d)
+	}
 	return attribution.Usage{
 		Reader: reader, InUse: memory.Bytes(inUse) * memory.MiB, FreeResident: memory.Bytes(free) * memory.MiB,
 		Returnable: memory.Bytes(returnable) * memory.MiB, FreePartial: memory.Bytes(partial) * memory.MiB, Coverage: 1,
-		Details: details,
+		Details: all,
 	}
 }
 
@@ -71,11 +76,9 @@ func readTo(u attribution.Usage, coverage float64) attribution.Usage {
 	return u
 }
 
-func mib(name string, n int64) attribution.Detail {
-	return attribution.Detail{Name: name, Value: n << 20}
-}
+func mib(name string, n int64) map[string]int64 { return map[string]int64{name: n << 20} }
 
-func count(name string, n int64) attribution.Detail { return attribution.Detail{Name: name, Value: n} }
+func count(name string, n int64) map[string]int64 { return map[string]int64{name: n} }
 
 // arenas are glibc's in a process with many threads: 4 arenas with 100 MiB, of which 40 are in use.
 func arenas() attribution.Usage {

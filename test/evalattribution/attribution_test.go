@@ -111,8 +111,8 @@ func show(t *testing.T, l *Look) {
 		t.Logf("    %-16s %8d KiB", k, sums[k]/memory.KiB)
 	}
 	for _, u := range l.Usages {
-		t.Logf("    %s: in use %s, free resident %s, returnable %s, free partial %s, coverage %.4f, %v %v",
-			u.Reader, u.InUse, u.FreeResident, u.Returnable, u.FreePartial, u.Coverage, u.Details, u.Notes)
+		t.Logf("    %s: in use %s, free resident %s, returnable %s, free partial %s, coverage %.4f, %v",
+			u.Reader, u.InUse, u.FreeResident, u.Returnable, u.FreePartial, u.Coverage, u.Details)
 	}
 	for _, f := range l.Failed {
 		t.Logf("    %s: %v", f.Reader, f.Err)

@@ -153,7 +153,7 @@ func glibcUsage(ctx context.Context, p *Process) (usage, error) {
 		return usage{}, fmt.Errorf("coverage is %.4f", u.Coverage)
 	}
 	// For mallinfo2 chunks in caches of threads are in use.
-	allocated := memory.Bytes(u.Detail(glibc.Cached) + u.Detail(glibc.Allocated))
+	allocated := memory.Bytes(u.Details[glibc.Cached] + u.Details[glibc.Allocated])
 	return usage{Returnable: u.Returnable, allocated: allocated, took: look.Took.Round(time.Millisecond)}, nil
 }
 

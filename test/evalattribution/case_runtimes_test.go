@@ -221,11 +221,11 @@ func checkJava(ctx context.Context, p *Process) ([]Comparison, error) {
 			return nil, err
 		}
 		all = append(all,
-			Comparison{Measure: Heap, What: "filled after " + ask, Estimate: bytes(u.Detail(hotspot.Filled)),
+			Comparison{Measure: Heap, What: "filled after " + ask, Estimate: bytes(u.Details[hotspot.Filled]),
 				Truth: bytes(said[0])},
-			Comparison{Measure: Heap, What: "MaxHeapSize", Estimate: bytes(u.Detail("MaxHeapSize")), Truth: memory.GiB},
+			Comparison{Measure: Heap, What: "MaxHeapSize", Estimate: bytes(u.Details["MaxHeapSize"]), Truth: memory.GiB},
 		)
-		if regions := u.Detail(hotspot.Regions); regions > generations {
+		if regions := u.Details[hotspot.Regions]; regions > generations {
 			all = append(all, Comparison{
 				Measure: Heap, What: "committed after " + ask, Estimate: u.Committed, Truth: bytes(said[1]),
 			})
@@ -293,16 +293,16 @@ func checkNode(ctx context.Context, p *Process) ([]Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	old := bytes(u.Detail(v8.Old))
+	old := bytes(u.Details[v8.Old])
 	collected, err := p.pull(ctx, "a full collection", func() error {
 		_, err := p.Numbers("collect")
 		return err
 	})
 	return []Comparison{
 		collected,
-		{Measure: Heap, What: "heap without the pool", Estimate: old + bytes(u.Detail(v8.Young)), Truth: bytes(said[0])},
+		{Measure: Heap, What: "heap without the pool", Estimate: old + bytes(u.Details[v8.Young]), Truth: bytes(said[0])},
 		{Measure: Heap, What: "old generation", Estimate: old, Truth: bytes(said[1]), Of: bytes(said[0])},
-		{Measure: Heap, What: "allocated in it", Estimate: bytes(u.Detail(v8.OldInUse)), Truth: bytes(said[2]),
+		{Measure: Heap, What: "allocated in it", Estimate: bytes(u.Details[v8.OldInUse]), Truth: bytes(said[2]),
 			Of: max(bytes(said[2]), 16*memory.MiB)},
 	}, err
 }
@@ -346,13 +346,13 @@ func checkGo(ctx context.Context, p *Process) ([]Comparison, error) {
 	after, err := p.RSS()
 	all := []Comparison{
 		freed,
-		{Measure: Heap, What: "HeapInuse", Estimate: bytes(u.Detail(golang.HeapInUse)), Truth: bytes(said[0])},
+		{Measure: Heap, What: "HeapInuse", Estimate: bytes(u.Details[golang.HeapInUse]), Truth: bytes(said[0])},
 		{Measure: Heap, What: "HeapAlloc", Estimate: u.InUse, Truth: bytes(said[3])},
 		{Measure: Trim, What: "FreeOSMemory", Estimate: u.Returnable, Truth: before.Minus(after)},
 	}
 	if live := bytes(said[5]); live > 0 {
 		all = append(all, Comparison{
-			Measure: Heap, What: "/gc/heap/live", Estimate: bytes(u.Detail(golang.Live)), Truth: live,
+			Measure: Heap, What: "/gc/heap/live", Estimate: bytes(u.Details[golang.Live]), Truth: live,
 		})
 	}
 	return all, err
@@ -390,9 +390,9 @@ func checkRuby(ctx context.Context, p *Process) ([]Comparison, error) {
 	}
 	const shown = memory.KiB // a count is printed as so many KiB
 	return []Comparison{
-		{Measure: Heap, What: "pages (count)", Estimate: bytes(u.Detail(ruby.Pages)) * shown, Truth: bytes(said[0]) * shown},
-		{Measure: Heap, What: "slots (count)", Estimate: bytes(u.Detail(ruby.Slots)) * shown, Truth: bytes(said[1]) * shown},
-		{Measure: Heap, What: "free slots (count)", Estimate: bytes(u.Detail(ruby.FreeSlots)) * shown,
+		{Measure: Heap, What: "pages (count)", Estimate: bytes(u.Details[ruby.Pages]) * shown, Truth: bytes(said[0]) * shown},
+		{Measure: Heap, What: "slots (count)", Estimate: bytes(u.Details[ruby.Slots]) * shown, Truth: bytes(said[1]) * shown},
+		{Measure: Heap, What: "free slots (count)", Estimate: bytes(u.Details[ruby.FreeSlots]) * shown,
 			Truth: bytes(said[2]) * shown},
 	}, nil
 }

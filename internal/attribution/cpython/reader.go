@@ -24,13 +24,11 @@ const (
 var ErrNone = errors.New("no arena of pymalloc was found")
 
 // Reader reads the arenas of pymalloc.
-type Reader struct {
-	// MaxPages is how many pages of the process are read at most; 0 is DefaultMaxPages.
-	MaxPages int
-}
+type Reader struct{}
 
-// DefaultMaxPages are enough for 4 GiB of arenas, of which one page in four is read.
-const DefaultMaxPages = 256 << 10
+// maxPages is how many pages of the process are read at most, enough for 4 GiB of arenas, of which one page in four is
+// read.
+const maxPages = 256 << 10
 
 // Name implements [attribution.Reader].
 func (Reader) Name() string { return "cpython" }
@@ -44,12 +42,13 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 var poolSizes = []uint64{16 << 10, 4 << 10}
 
 // Claim implements [attribution.Reader].
-func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
-	if r.MaxPages == 0 {
-		r.MaxPages = DefaultMaxPages
-	}
+func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
+	return claim(ctx, s, maxPages)
+}
+
+func claim(ctx context.Context, s *attribution.Snapshot, pages int) ([]attribution.Region, attribution.Usage, error) {
 	for _, size := range poolSizes {
-		a := arenas{s: s, pool: size, pages: r.MaxPages}
+		a := arenas{s: s, pool: size, pages: pages}
 		for i := range s.Mappings {
 			if err := ctx.Err(); err != nil {
 				return nil, attribution.Usage{}, err
@@ -162,8 +161,6 @@ func (a *arenas) usage() attribution.Usage {
 		Committed: memory.Bytes(a.committed), InUse: memory.Bytes(a.used), //nolint:gosec // at most the address space
 		FreeResident: memory.Bytes(a.freeWhole), FreePartial: memory.Bytes(a.freePartial), //nolint:gosec // as above
 		Coverage: float64(a.pools) / float64(max(all, 1)),
-		Details: []attribution.Detail{
-			{Name: Pools, Value: int64(a.pools)}, {Name: EmptyPools, Value: int64(a.empty)},
-		},
+		Details:  map[string]int64{Pools: int64(a.pools), EmptyPools: int64(a.empty)},
 	}
 }

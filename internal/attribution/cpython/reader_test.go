@@ -38,7 +38,7 @@ func TestPools(t *testing.T) {
 		}
 		used := memory.Bytes(10*64 + 2*512)
 		if u.InUse != used || u.FreeResident != memory.Bytes(size) || u.FreePartial != memory.Bytes(2*size)-used ||
-			u.Detail(Pools) != 3 || u.Detail(EmptyPools) != 1 || u.Coverage != 1 {
+			u.Details[Pools] != 3 || u.Details[EmptyPools] != 1 || u.Coverage != 1 {
 			t.Errorf("%+v", u)
 		}
 		p.NothingAbsent(t)
@@ -69,7 +69,7 @@ func TestBudgetIsTold(t *testing.T) {
 	for i := range uint64(64) {
 		put(p, base+i*16<<10, 16<<10, 10, 3)
 	}
-	_, u, err := Reader{MaxPages: 16}.Claim(t.Context(), p.Snapshot())
+	_, u, err := claim(t.Context(), p.Snapshot(), 16)
 	if err != nil || u.Coverage != 0.25 {
 		t.Errorf("coverage %f, %v", u.Coverage, err)
 	}

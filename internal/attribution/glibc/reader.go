@@ -34,14 +34,11 @@ const (
 var ErrNone = errors.New("no arena of glibc was found")
 
 // Reader reads the heaps of glibc's malloc.
-type Reader struct {
-	// MaxPages is how many pages of a process are read at most; what is beyond is missing from the coverage. 0 is
-	// DefaultMaxPages.
-	MaxPages int
-}
+type Reader struct{}
 
-// DefaultMaxPages are 8 GiB, which take about a second where chunks are small.
-const DefaultMaxPages = 2 << 20
+// maxPages of a process are read at most: 8 GiB, which take about a second where chunks are small. What is beyond is
+// missing from the coverage.
+const maxPages = 2 << 20
 
 // Name implements [attribution.Reader].
 func (Reader) Name() string { return "glibc" }
@@ -55,7 +52,7 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 }
 
 // Claim implements [attribution.Reader].
-func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
+func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
 	probe := procmem.NewProbe(s.Memory)
 	arenas, err := find(ctx, s, probe)
 	if err != nil {
@@ -64,12 +61,14 @@ func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attributi
 	if len(arenas) == 0 {
 		return nil, attribution.Usage{}, ErrNone
 	}
-	if r.MaxPages == 0 {
-		r.MaxPages = DefaultMaxPages
+	window, err := procmem.NewWindow(s.Memory, 0, 0) // one for all heaps, because it keeps its buffers
+	if err != nil {
+		return nil, attribution.Usage{}, err
 	}
-	total := tally{s: s, probe: probe, caches: readCaches(arenas, probe), pages: r.MaxPages}
+	defer window.Close()
+	window.Limit(maxPages)
+	total := tally{s: s, probe: probe, caches: readCaches(arenas, probe), window: window}
 	total.caches.trimUnit = trimUnit(s)
-	defer total.close()
 	for i := range arenas {
 		if err := total.arena(ctx, &arenas[i]); err != nil {
 			return nil, attribution.Usage{}, err
@@ -95,8 +94,7 @@ type tally struct {
 	s       *attribution.Snapshot
 	probe   *procmem.Probe
 	caches  *caches
-	window  *procmem.Window // one for all heaps, because it keeps its buffers; nil before the first
-	pages   int             // that may be read
+	window  *procmem.Window
 	regions []attribution.Region
 
 	sums
@@ -144,43 +142,21 @@ func (t *tally) arena(ctx context.Context, a *arena) error {
 }
 
 func (t *tally) walk(ctx context.Context, a *arena, h heap, limit uint64) (sums, uint64, error) {
-	if t.read() >= t.pages {
+	if t.window.Reads() >= maxPages {
 		return sums{}, h.end - h.base, nil
 	}
-	if err := t.over(h.start, limit); err != nil {
+	if err := t.window.Move(h.start, limit); err != nil {
 		return sums{}, 0, err
 	}
 	w := walker{
 		ctx: ctx, window: t.window, probe: t.probe, arena: a, heap: h, caches: t.caches, wanted: t.s.Locate,
 	}
 	found, free, size := w.walk()
-	t.s.FreeAll(free)
+	for _, r := range free {
+		t.s.Free(r.Start, r.End())
+	}
 	found.resident = t.window.ResidentBytes(h.start, h.base+size)
 	return found, size, nil
-}
-
-// over moves the window over a range.
-func (t *tally) over(start, end uint64) (err error) {
-	if t.window != nil {
-		return t.window.Move(start, end)
-	}
-	t.window, err = procmem.NewWindow(t.s.Memory, start, end)
-	t.window.Limit(t.pages)
-	return err
-}
-
-// read is how many pages were read.
-func (t *tally) read() int {
-	if t.window == nil {
-		return 0
-	}
-	return t.window.Reads()
-}
-
-func (t *tally) close() {
-	if t.window != nil {
-		t.window.Close()
-	}
 }
 
 // beyondTwo is the sum of all but the two largest.
@@ -265,18 +241,18 @@ func (t *tally) usage(arenas []arena) attribution.Usage {
 		FreePartial:  memory.FromUint64(t.free - t.whole),
 		Committed:    memory.FromUint64(t.size),
 		Coverage:     1,
-		Details: []attribution.Detail{
-			{Name: Arenas, Value: int64(len(arenas))},
-			{Name: Heaps, Value: int64(t.heaps)},
-			{Name: Cached, Value: int64(memory.FromUint64(t.cached))},
-			{Name: Fast, Value: int64(memory.FromUint64(t.fast))},
-			{Name: Free, Value: int64(memory.FromUint64(t.free))},
-			{Name: TopBeyond, Value: int64(memory.FromUint64(t.topBeyond))},
-			{Name: Retained, Value: int64(memory.FromUint64(t.sums.resident - min(t.sums.resident, t.inUse)))},
-			{Name: BeyondTwo, Value: int64(memory.FromUint64(beyondTwo(t.perArena)))},
-			{Name: Mapped, Value: int64(t.mappedBytes)},
-			{Name: MappedCount, Value: int64(t.mappedCount)},
-			{Name: Allocated, Value: int64(memory.FromUint64(t.given))},
+		Details: map[string]int64{
+			Arenas:      int64(len(arenas)),
+			Heaps:       int64(t.heaps),
+			Cached:      int64(memory.FromUint64(t.cached)),
+			Fast:        int64(memory.FromUint64(t.fast)),
+			Free:        int64(memory.FromUint64(t.free)),
+			TopBeyond:   int64(memory.FromUint64(t.topBeyond)),
+			Retained:    int64(memory.FromUint64(t.sums.resident - min(t.sums.resident, t.inUse))),
+			BeyondTwo:   int64(memory.FromUint64(beyondTwo(t.perArena))),
+			Mapped:      int64(t.mappedBytes),
+			MappedCount: int64(t.mappedCount),
+			Allocated:   int64(memory.FromUint64(t.given)),
 		},
 	}
 	if t.size > 0 {

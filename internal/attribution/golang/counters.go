@@ -5,7 +5,6 @@ package golang
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -90,55 +89,53 @@ func find(ctx context.Context, m procmem.Memory, ranges []procmem.Run, heap uint
 	return counters{}, fmt.Errorf("%w: %d do", ErrAmbiguous, len(found))
 }
 
-// search reads one range, page by page, and keeps the last words of a page for counters that continue in the next.
+// search looks for counters in one range.
 func search(ctx context.Context, m procmem.Memory, r procmem.Run, heap uint64) ([]counters, error) {
-	runs, err := m.Resident(r.Start, r.End())
+	window, err := procmem.NewWindow(m, r.Start, r.End())
 	if err != nil {
 		return nil, err
 	}
-	const before = 8 * (liveBefore + counterWords - 1)
+	defer window.Close()
 	var found []counters
-	var buf [before + procmem.PageSize]byte
-	defer clear(buf[:])
-	for _, run := range runs {
-		held := 0 // bytes of the page before
-		for at := run.Start; at < run.End(); at += procmem.PageSize {
-			if err := ctx.Err(); err != nil {
-				return nil, err
+	for _, run := range window.Runs() {
+		for at := run.Start; at < run.End() && len(found) < maxFound; at += 8 {
+			if at%procmem.PageSize == 0 && ctx.Err() != nil {
+				return nil, ctx.Err()
 			}
-			if n, err := m.ReadAt(buf[held:held+procmem.PageSize], at); err != nil || n < procmem.PageSize {
-				held = 0
+			inUse, err := window.Word(at)
+			if err != nil {
+				at |= procmem.PageSize - 8 // the next page
 				continue
 			}
-			found = appendFitting(found, buf[:held+procmem.PageSize], held, at-uint64(held), heap)
-			copy(buf[:], buf[held+procmem.PageSize-before:held+procmem.PageSize])
-			held = before
+			if inUse == 0 || inUse%spanSize != 0 {
+				continue
+			}
+			var around surroundings
+			for i := range around { // those that cannot be read are 0
+				around[i], _ = window.Word(at + 8*uint64(i) - 8*triggeredBefore)
+			}
+			if c, ok := around.counters(at, heap); ok {
+				found = append(found, c)
+			}
 		}
 	}
 	return found, nil
 }
 
-// appendFitting searches for counters that end after the first seen bytes, which were searched before. b is the memory
-// at an address.
-func appendFitting(found []counters, b []byte, seen int, address, heap uint64) []counters {
-	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
-	for i := max(seen-8*(counterWords-1), 0); i+8*counterWords <= len(b); i += 8 {
-		c := counters{
-			inUse: word(i), released: word(i + 8), free: word(i + 16), totalAlloc: word(i + 24), totalFree: word(i + 32),
-			ready: word(i + 40), at: address + uint64(i),
-		}
-		if !c.fit(heap) || len(found) >= maxFound {
-			continue
-		}
-		if i >= 8*liveBefore {
-			c.live = c.alive(word(i-8*markedBefore), word(i-8*liveBefore))
-		}
-		if i >= 8*triggeredBefore && c.live > 0 {
-			c.fresh = c.allocated(word(i-8*triggeredBefore), word(i-8*liveBefore))
-		}
-		found = append(found, c)
+// surroundings are the counters and the words before them that belong to them.
+type surroundings [triggeredBefore + counterWords]uint64
+
+// counters are those in the last words, if they fit; at is their address.
+func (s *surroundings) counters(at, heap uint64) (c counters, ok bool) {
+	own := s[triggeredBefore:]
+	c = counters{
+		inUse: own[0], released: own[1], free: own[2], totalAlloc: own[3], totalFree: own[4], ready: own[5], at: at,
 	}
-	return found
+	triggered, alive, marked := s[0], s[triggeredBefore-liveBefore], s[triggeredBefore-markedBefore]
+	if c.live = c.alive(marked, alive); c.live > 0 {
+		c.fresh = c.allocated(triggered, alive)
+	}
+	return c, c.fit(heap)
 }
 
 // uncollected: no result of a collection precedes them.
@@ -173,9 +170,8 @@ func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64
 	}
 	every := time.NewTicker(moment / readings)
 	defer every.Stop()
-	const before = 8 * triggeredBefore
-	var buf [before + 8*counterWords]byte
-	defer clear(buf[:])
+	probe := procmem.NewProbe(m)
+	var around surroundings
 	var fresh uint64 // of the collection that runs; the last reading before its end may miss a little
 	found := c.live  // by the last one
 	for i := range readings {
@@ -184,23 +180,22 @@ func (c *counters) leastAlive(ctx context.Context, m procmem.Memory, heap uint64
 			return least
 		case <-every.C:
 		}
-		if n, err := m.ReadAt(buf[:], c.at-before); err != nil || n < len(buf) {
+		if probe.Words(c.at-8*triggeredBefore, around[:]) != nil {
 			return least
 		}
-		for _, again := range appendFitting(nil, buf[:], before, c.at-before, heap) {
-			if again.at != c.at {
-				continue
+		again, ok := around.counters(c.at, heap)
+		if !ok {
+			continue
+		}
+		if again.live > 0 && again.live != found {
+			if fresh < again.live {
+				least = min(least, again.live-fresh)
 			}
-			if again.live > 0 && again.live != found {
-				if fresh < again.live {
-					least = min(least, again.live-fresh)
-				}
-				found, fresh = again.live, 0
-			}
-			fresh = max(fresh, again.fresh)
-			if i == readings/5 && again.totalAlloc-c.totalAlloc < c.live/64 {
-				return least // it hardly allocates: no collection will come
-			}
+			found, fresh = again.live, 0
+		}
+		fresh = max(fresh, again.fresh)
+		if i == readings/5 && again.totalAlloc-c.totalAlloc < c.live/64 {
+			return least // it hardly allocates: no collection will come
 		}
 	}
 	return least

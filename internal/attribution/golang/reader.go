@@ -75,14 +75,13 @@ func (c *counters) usage(resident uint64) attribution.Usage {
 		Returnable:   memory.Bytes(free),
 		FreePartial:  memory.Bytes(c.inUse - objects),
 		Coverage:     1,
-		Details: []attribution.Detail{
-			{Name: HeapInUse, Value: int64(c.inUse)}, {Name: HeapReleased, Value: int64(c.released)},
-			{Name: HeapIdle, Value: int64(c.free)}, {Name: Objects, Value: int64(objects)},
-			{Name: MappedReady, Value: int64(c.ready)},
+		Details: map[string]int64{
+			HeapInUse: int64(c.inUse), HeapReleased: int64(c.released), HeapIdle: int64(c.free), Objects: int64(objects),
+			MappedReady: int64(c.ready),
 		},
 	}
 	if c.live > 0 {
-		u.Details = append(u.Details, attribution.Detail{Name: Live, Value: int64(c.live)}) //nolint:gosec // as above
+		u.Details[Live] = int64(c.live) //nolint:gosec // as above
 	}
 	return u
 }

@@ -51,7 +51,7 @@ func TestCounters(t *testing.T) {
 				t.Fatal(err)
 			}
 			if u.InUse != 5*memory.MiB || u.FreePartial != 3*memory.MiB || u.FreeResident != 20*memory.MiB ||
-				u.Returnable != u.FreeResident || u.Detail(HeapReleased) != 2<<20 || u.Coverage != 1 {
+				u.Returnable != u.FreeResident || u.Details[HeapReleased] != 2<<20 || u.Coverage != 1 {
 				t.Errorf("%+v", u)
 			}
 			var heap, meta uint64
@@ -92,8 +92,8 @@ func TestLive(t *testing.T) {
 			p.Put(tc.at-8*liveBefore, tc.live)
 		}
 		_, u, err := Reader{}.Claim(t.Context(), p.Snapshot())
-		if err != nil || u.Detail(Live) != tc.want {
-			t.Errorf("%s: live %d, %v, want %d", name, u.Detail(Live), err, tc.want)
+		if err != nil || u.Details[Live] != tc.want {
+			t.Errorf("%s: live %d, %v, want %d", name, u.Details[Live], err, tc.want)
 		}
 	}
 }
@@ -172,8 +172,8 @@ func TestLeastAlive(t *testing.T) {
 					ctx = bounded
 				}
 				_, u, err := Reader{Now: time.Now}.Claim(ctx, s)
-				if err != nil || u.Detail(Live) != tc.want || m.reads != tc.reads {
-					t.Errorf("live %d after %d reads, %v, want %d after %d", u.Detail(Live), m.reads, err, tc.want, tc.reads)
+				if err != nil || u.Details[Live] != tc.want || m.reads != tc.reads {
+					t.Errorf("live %d after %d reads, %v, want %d after %d", u.Details[Live], m.reads, err, tc.want, tc.reads)
 				}
 			})
 		})
@@ -189,8 +189,8 @@ func TestCollectedCounters(t *testing.T) {
 		p.Put(at-8*markedBefore, 3<<20)
 		p.Put(at-8*liveBefore, 4<<20)
 		_, u, err := Reader{}.Claim(t.Context(), p.Snapshot())
-		if err != nil || u.Detail(Live) != 3<<20 {
-			t.Errorf("counters at %#x: live %d, %v, want 3 MiB", at, u.Detail(Live), err)
+		if err != nil || u.Details[Live] != 3<<20 {
+			t.Errorf("counters at %#x: live %d, %v, want 3 MiB", at, u.Details[Live], err)
 		}
 	}
 }

@@ -28,81 +28,42 @@ const (
 const maxFlags = 4096
 
 // flags reads the flags of this package from the JVM's own table.
-func (s *structs) flags() (map[string]uint64, error) {
-	start, err := s.static("JVMFlag::flags")
-	if err != nil {
-		return nil, err
-	}
-	count, err := s.static("JVMFlag::numFlags")
-	if err != nil {
-		return nil, err
-	}
-	size := s.sizes["JVMFlag"]
+func (j *jvm) flags() map[string]uint64 {
+	start, count, size := j.static("JVMFlag::flags"), j.static("JVMFlag::numFlags"), j.sizes["JVMFlag"]
 	if start == 0 || count > maxFlags || size < 16 || size > 256 {
-		return nil, fmt.Errorf("%w: %d flags of %d bytes", ErrNoTables, count, size)
+		j.fail(fmt.Errorf("%w: %d flags of %d bytes", ErrNoTables, count, size))
 	}
 	wanted := map[string]bool{}
 	for _, name := range Flags {
 		wanted[name] = true
 	}
-	for _, c := range collectors {
-		wanted[c.flag] = true
-	}
 	found := map[string]uint64{}
-	for i := range count {
-		if err := s.flag(start+i*size, wanted, found); err != nil {
-			return nil, err
-		}
+	for i := uint64(0); i < count && j.err == nil; i++ {
+		j.flag(start+i*size, wanted, found)
 	}
-	return found, nil
+	return found
 }
 
 // flag reads one flag. Those that choose a collector are one byte, the others a word or half of one.
-func (s *structs) flag(at uint64, wanted map[string]bool, found map[string]uint64) error {
-	pointer, err := s.word(at, "JVMFlag::_name")
-	if err != nil || pointer == 0 {
-		return err // the last entry has no name
-	}
-	name, err := s.Text(pointer, maxName)
-	if err != nil || !wanted[name] {
-		return err
-	}
-	value, err := s.word(at, "JVMFlag::_addr")
-	if err != nil {
-		return err
-	}
-	if name[:3] == "Use" {
-		var b [1]byte
-		err = s.Read(b[:], value)
-		found[name] = uint64(b[0])
-		return err
-	}
-	if narrow[name] {
-		number, err := s.Uint32(value)
-		found[name] = uint64(number)
-		return err
-	}
-	if name == "MaxHeapSize" {
-		s.heapOrigin(at, found)
-	}
-	number, err := s.Uint64(value)
-	found[name] = number
-	return err
-}
-
-// heapOrigin reads who set MaxHeapSize. A JVM that does not export that is read without.
-func (s *structs) heapOrigin(at uint64, found map[string]uint64) {
-	f, err := s.lookup("JVMFlag::_flags")
-	if err != nil {
+func (j *jvm) flag(at uint64, wanted map[string]bool, found map[string]uint64) {
+	name, there := j.nameAt(at + j.lookup("JVMFlag::_name").offset)
+	if !there || !wanted[name] { // the last entry has no name
 		return
 	}
-	flags, err := s.Uint32(at + f.offset)
-	if err != nil {
-		return
+	bytes := 8
+	switch {
+	case name[:3] == "Use":
+		bytes = 1
+	case narrow[name]:
+		bytes = 4
 	}
-	found[HeapByMemory] = 0
-	if flags&originMask == ergonomic {
-		found[HeapByMemory] = 1
+	found[name] = j.number(j.word(at, "JVMFlag::_addr"), bytes)
+	// Who set MaxHeapSize; a JVM that does not export that is read without.
+	if _, exported := j.fields["JVMFlag::_flags"]; exported && name == "MaxHeapSize" {
+		found[HeapByMemory] = 0
+		if j.half(at, "JVMFlag::_flags")&originMask == ergonomic {
+			found[HeapByMemory] = 1
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ package hotspot
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 )
@@ -19,7 +18,6 @@ type span struct {
 // heap is the Java heap.
 type heap struct {
 	start, end uint64 // what is reserved
-	collector  string
 	spans      []span
 }
 
@@ -27,64 +25,49 @@ type heap struct {
 // smallest regions, or 2 TiB of the largest, fit.
 const maxRegions = 1 << 16
 
-// ErrCollector is returned for collectors whose heap is not read.
-var ErrCollector = errors.New("the heap of this collector cannot be read")
-
-// collectors are the flags that choose one, with how its heap is read; nil: it cannot be.
+// collectors are the flags that choose one, with how its heap is read. That of others, such as ZGC, is not.
 var collectors = []struct {
-	flag, name string
-	read       func(*structs, *heap, uint64) error
+	flag string
+	read func(*jvm, *heap, uint64)
 }{
-	{"UseG1GC", "G1", (*structs).g1},
-	{"UseSerialGC", "Serial", (*structs).serial},
-	{"UseParallelGC", "Parallel", (*structs).parallel},
-	{"UseShenandoahGC", "Shenandoah", (*structs).shenandoah},
-	{"UseZGC", "ZGC", nil},
-	{"UseConcMarkSweepGC", "CMS", nil},
-	{"UseEpsilonGC", "Epsilon", nil},
+	{"UseG1GC", (*jvm).g1},
+	{"UseSerialGC", (*jvm).serial},
+	{"UseParallelGC", (*jvm).parallel},
+	{"UseShenandoahGC", (*jvm).shenandoah},
 }
 
-// heap reads where the heap is, and its parts. The range is known even where the parts are not.
-func (s *structs) heap(flags map[string]uint64) (heap, error) {
-	var h heap
-	at, err := s.static("Universe::_collectedHeap")
-	if err != nil || at == 0 {
-		return h, errors.Join(ErrNoTables, err)
+// heap reads where the heap is, and its parts. The range is known even where the parts are not; an end of 0: it is not.
+func (j *jvm) heap(flags map[string]uint64) heap {
+	at := j.static("Universe::_collectedHeap")
+	if at == 0 {
+		j.fail(fmt.Errorf("%w: no heap", ErrNoTables))
 	}
-	reserved, err := s.member(at, "CollectedHeap::_reserved")
-	if err != nil {
-		return h, err
+	reserved := j.member(at, "CollectedHeap::_reserved")
+	start, size := j.word(reserved, "MemRegion::_start"), j.word(reserved, "MemRegion::_word_size")
+	h := heap{start: start, end: start + size*8}
+	if h.start == 0 || h.end <= h.start || size > 1<<44 {
+		j.fail(fmt.Errorf("%w: a heap of %d words", ErrNoTables, size))
 	}
-	if h.start, err = s.word(reserved, "MemRegion::_start"); err != nil {
-		return h, err
-	}
-	size, err := s.word(reserved, "MemRegion::_word_size")
-	if err != nil {
-		return h, err
-	}
-	if h.end = h.start + size*8; h.start == 0 || h.end <= h.start || size > 1<<44 {
-		return h, fmt.Errorf("%w: a heap of %d words", ErrNoTables, size)
+	if j.err != nil {
+		return heap{}
 	}
 	for _, c := range collectors {
-		if flags[c.flag] == 0 {
-			continue
+		if flags[c.flag] != 0 {
+			c.read(j, &h, at)
+			return h
 		}
-		h.collector = c.name
-		if c.read == nil {
-			return h, ErrCollector
-		}
-		return h, c.read(s, &h, at)
 	}
-	return h, ErrCollector
+	j.fail(fmt.Errorf("%w: a heap of another collector", ErrNoTables))
+	return h
 }
 
-// add takes a span that makes sense; what does not is counted by the caller as not understood.
-func (h *heap) add(one span) error {
+// add reads the three addresses of a region or space, each by the first of its names that the tables have.
+func (j *jvm) add(h *heap, at uint64, free bool, bottom, top, end []string) {
+	one := span{start: j.word(at, bottom...), top: j.word(at, top...), end: j.word(at, end...), free: free}
 	if one.start < h.start || one.end > h.end || one.start > one.top || one.top > one.end {
-		return fmt.Errorf("%w: a part from %#x to %#x, filled to %#x", ErrNoTables, one.start, one.end, one.top)
+		j.fail(fmt.Errorf("%w: a part from %#x to %#x, filled to %#x", ErrNoTables, one.start, one.end, one.top))
 	}
 	h.spans = append(h.spans, one)
-	return nil
 }
 
 // overlap reports whether two spans share an address, which no heap's do. It sorts them.
@@ -99,153 +82,63 @@ func (h *heap) overlap() bool {
 }
 
 // g1 reads the table of regions. Its entries exist once a region was committed, and stay.
-func (s *structs) g1(h *heap, at uint64) error {
-	manager, err := s.member(at, "G1CollectedHeap::_hrm")
-	if err != nil {
-		return err
-	}
-	table, err := s.member(manager, "HeapRegionManager::_regions", "G1HeapRegionManager::_regions")
-	if err != nil {
-		return err
-	}
-	base, err := s.word(table, "G1HeapRegionTable::_base")
-	if err != nil {
-		return err
-	}
-	length, err := s.word(table, "G1HeapRegionTable::_length")
-	if err != nil || length > maxRegions {
-		return errors.Join(ErrNoTables, err)
-	}
-	return s.each(base, length, func(region uint64) error {
-		one, err := s.span(region, []string{"HeapRegion::_bottom", "G1HeapRegion::_bottom", "Space::_bottom"},
+func (j *jvm) g1(h *heap, at uint64) {
+	manager := j.member(at, "G1CollectedHeap::_hrm")
+	table := j.member(manager, "HeapRegionManager::_regions", "G1HeapRegionManager::_regions")
+	base, length := j.word(table, "G1HeapRegionTable::_base"), j.word(table, "G1HeapRegionTable::_length")
+	j.each(base, length, func(region uint64) {
+		kind := j.member(region, "HeapRegion::_type", "G1HeapRegion::_type")
+		free := j.half(kind, "HeapRegionType::_tag", "G1HeapRegionType::_tag") == 0
+		j.add(h, region, free, []string{"HeapRegion::_bottom", "G1HeapRegion::_bottom", "Space::_bottom"},
 			[]string{"HeapRegion::_top", "G1HeapRegion::_top", "G1ContiguousSpace::_top"},
 			[]string{"HeapRegion::_end", "G1HeapRegion::_end", "Space::_end"})
-		if err != nil {
-			return err
-		}
-		kind, err := s.member(region, "HeapRegion::_type", "G1HeapRegion::_type")
-		if err != nil {
-			return err
-		}
-		tag, err := s.lookup("HeapRegionType::_tag", "G1HeapRegionType::_tag")
-		if err != nil {
-			return err
-		}
-		value, err := s.Uint32(kind + tag.offset)
-		one.free = value == 0
-		return errors.Join(err, h.add(one))
 	})
 }
 
 // shenandoah reads its regions; the first two states are those of empty ones.
-func (s *structs) shenandoah(h *heap, at uint64) error {
-	base, err := s.word(at, "ShenandoahHeap::_regions")
-	if err != nil {
-		return err
-	}
-	length, err := s.word(at, "ShenandoahHeap::_num_regions")
-	if err != nil || length > maxRegions {
-		return errors.Join(ErrNoTables, err)
-	}
-	return s.each(base, length, func(region uint64) error {
-		one, err := s.span(region, []string{"ShenandoahHeapRegion::_bottom"}, []string{"ShenandoahHeapRegion::_top"},
+func (j *jvm) shenandoah(h *heap, at uint64) {
+	base, length := j.word(at, "ShenandoahHeap::_regions"), j.word(at, "ShenandoahHeap::_num_regions")
+	j.each(base, length, func(region uint64) {
+		free := j.half(region, "ShenandoahHeapRegion::_state") <= 1
+		j.add(h, region, free, []string{"ShenandoahHeapRegion::_bottom"}, []string{"ShenandoahHeapRegion::_top"},
 			[]string{"ShenandoahHeapRegion::_end"})
-		if err != nil {
-			return err
-		}
-		state, err := s.lookup("ShenandoahHeapRegion::_state")
-		if err != nil {
-			return err
-		}
-		value, err := s.Uint32(region + state.offset)
-		one.free = value <= 1
-		return errors.Join(err, h.add(one))
 	})
 }
 
 // each visits the structures that an array of pointers points at.
-func (s *structs) each(base, length uint64, visit func(at uint64) error) error {
-	for i := range length {
-		at, err := s.Uint64(base + 8*i)
-		if err != nil {
-			return err
-		}
-		if at == 0 {
-			continue
-		}
-		if err := visit(at); err != nil {
-			return err
+func (j *jvm) each(base, length uint64, visit func(at uint64)) {
+	if length > maxRegions {
+		j.fail(fmt.Errorf("%w: %d regions", ErrNoTables, length))
+	}
+	for i := uint64(0); i < length && j.err == nil; i++ {
+		if at := j.number(base+8*i, 8); at != 0 {
+			visit(at)
 		}
 	}
-	return nil
-}
-
-// span reads the three addresses of a region or space.
-func (s *structs) span(at uint64, start, top, end []string) (span, error) {
-	var one span
-	for _, f := range []struct {
-		value *uint64
-		names []string
-	}{{&one.start, start}, {&one.top, top}, {&one.end, end}} {
-		value, err := s.word(at, f.names...)
-		if err != nil {
-			return one, err
-		}
-		*f.value = value
-	}
-	return one, nil
 }
 
 // serial reads three spaces of the young generation and one of the old.
-func (s *structs) serial(h *heap, at uint64) error {
-	young, err := s.word(at, "GenCollectedHeap::_young_gen", "SerialHeap::_young_gen")
-	if err != nil {
-		return err
-	}
-	old, err := s.word(at, "GenCollectedHeap::_old_gen", "SerialHeap::_old_gen")
-	if err != nil {
-		return err
-	}
-	bottom := []string{"Space::_bottom", "ContiguousSpace::_bottom"}
-	end := []string{"Space::_end", "ContiguousSpace::_end"}
-	return s.spaces(h, bottom, []string{"ContiguousSpace::_top"}, end, map[string]uint64{
+func (j *jvm) serial(h *heap, at uint64) {
+	young := j.word(at, "GenCollectedHeap::_young_gen", "SerialHeap::_young_gen")
+	old := j.word(at, "GenCollectedHeap::_old_gen", "SerialHeap::_old_gen")
+	for name, generation := range map[string]uint64{
 		"DefNewGeneration::_eden_space": young, "DefNewGeneration::_from_space": young,
 		"DefNewGeneration::_to_space": young, "TenuredGeneration::_the_space": old,
-	})
+	} {
+		j.add(h, j.word(generation, name), false, []string{"Space::_bottom", "ContiguousSpace::_bottom"},
+			[]string{"ContiguousSpace::_top"}, []string{"Space::_end", "ContiguousSpace::_end"})
+	}
 }
 
 // parallel has the same under other names; its generations are static.
-func (s *structs) parallel(h *heap, at uint64) error {
-	young, err := s.word(at, "ParallelScavengeHeap::_young_gen")
-	if err != nil {
-		return err
-	}
-	old, err := s.word(at, "ParallelScavengeHeap::_old_gen")
-	if err != nil {
-		return err
-	}
-	bottom := []string{"MutableSpace::_bottom", "ImmutableSpace::_bottom"}
-	end := []string{"MutableSpace::_end", "ImmutableSpace::_end"}
-	return s.spaces(h, bottom, []string{"MutableSpace::_top"}, end, map[string]uint64{
+func (j *jvm) parallel(h *heap, at uint64) {
+	young := j.word(at, "ParallelScavengeHeap::_young_gen")
+	old := j.word(at, "ParallelScavengeHeap::_old_gen")
+	for name, generation := range map[string]uint64{
 		"PSYoungGen::_eden_space": young, "PSYoungGen::_from_space": young, "PSYoungGen::_to_space": young,
 		"PSOldGen::_object_space": old,
-	})
-}
-
-// spaces reads the spaces that fields of generations point at.
-func (s *structs) spaces(h *heap, bottom, top, end []string, fields map[string]uint64) error {
-	for name, generation := range fields {
-		at, err := s.word(generation, name)
-		if err != nil {
-			return err
-		}
-		one, err := s.span(at, bottom, top, end)
-		if err != nil {
-			return err
-		}
-		if err := h.add(one); err != nil {
-			return err
-		}
+	} {
+		j.add(h, j.word(generation, name), false, []string{"MutableSpace::_bottom", "ImmutableSpace::_bottom"},
+			[]string{"MutableSpace::_top"}, []string{"MutableSpace::_end", "ImmutableSpace::_end"})
 	}
-	return nil
 }

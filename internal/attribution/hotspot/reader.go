@@ -5,7 +5,6 @@ package hotspot
 
 import (
 	"context"
-	"errors"
 	"math"
 
 	"github.com/memfit/memfit/internal/attribution"
@@ -22,13 +21,11 @@ const (
 )
 
 // Reader reads the heap of a HotSpot JVM.
-type Reader struct {
-	// MaxPages is how many pages of a process are read at most; 0 is DefaultMaxPages.
-	MaxPages int
-}
+type Reader struct{}
 
-// DefaultMaxPages are enough for 65,536 regions of G1; a JVM with 2,048 takes some 300.
-const DefaultMaxPages = 16 << 10
+// maxPages is how many pages of a process are read at most, enough for 65,536 regions of G1; a JVM with 2,048 takes
+// some 300.
+const maxPages = 16 << 10
 
 // Name implements [attribution.Reader].
 func (Reader) Name() string { return "hotspot" }
@@ -40,10 +37,7 @@ const library = "libjvm.so"
 func (Reader) Detect(s *attribution.Snapshot) bool { return s.HasFile(library) }
 
 // Claim implements [attribution.Reader].
-func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
-	if r.MaxPages == 0 {
-		r.MaxPages = DefaultMaxPages
-	}
+func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
 	module, err := s.Module(library)
 	if err != nil {
 		return nil, attribution.Usage{}, err
@@ -51,59 +45,30 @@ func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attributi
 	if err := ctx.Err(); err != nil {
 		return nil, attribution.Usage{}, err
 	}
-	reader := words.New(s, r.MaxPages)
+	reader := words.New(s, maxPages)
 	defer reader.Close()
 	return claim(module, s, reader)
 }
 
 func claim(m exports, s *attribution.Snapshot, r *words.Reader) ([]attribution.Region, attribution.Usage, error) {
-	tables, err := readTables(m, r)
-	if err != nil {
-		return nil, attribution.Usage{}, err
-	}
-	j := jvm{structs: structs{tables: tables, Reader: r}, s: s}
-	return j.read()
-}
-
-// jvm is one JVM.
-type jvm struct {
-	structs
-	s *attribution.Snapshot
-}
-
-func (j *jvm) read() ([]attribution.Region, attribution.Usage, error) {
-	flags, err := j.flags()
-	if err != nil {
-		return nil, attribution.Usage{}, err
-	}
-	h, err := j.heap(flags)
+	j := jvm{s: s, words: r, fields: map[string]field{}, sizes: map[string]uint64{}}
+	j.readTables(m)
+	flags := j.flags()
+	h := j.heap(flags)
 	if h.end == 0 {
-		return nil, attribution.Usage{}, err
+		return nil, attribution.Usage{}, j.err
 	}
 	regions := append(j.code(flags), attribution.Region{Start: h.start, End: h.end, Kind: attribution.JVMHeap})
-	if err != nil || h.overlap() { // the range is known, what is in it is not
+	if j.err != nil || h.overlap() { // the range is known, what is in it is not
 		h.spans = nil
 	}
-	usage, measured := j.usage(h, flags)
-	if errors.Is(err, ErrCollector) {
-		usage.Notes = append(usage.Notes, "the heap of "+known(h.collector)+" is not split: only its size is known")
-	}
-	return regions, usage, measured
-}
-
-func known(collector string) string {
-	if collector == "" {
-		return "an unknown collector"
-	}
-	return collector
+	usage, err := j.usage(h, flags)
+	return regions, usage, err
 }
 
 // usage sums up what the spans hold, and which of their pages are in memory without need.
 func (j *jvm) usage(h heap, flags map[string]uint64) (attribution.Usage, error) {
 	u := attribution.Usage{Committed: j.committed(h)}
-	if h.collector != "" {
-		u.Notes = append(u.Notes, "the collector is "+h.collector)
-	}
 	runs, err := j.s.Memory.Resident(h.start, h.end)
 	if err != nil {
 		return u, err
@@ -117,25 +82,20 @@ func (j *jvm) usage(h heap, flags map[string]uint64) (attribution.Usage, error) 
 			empty++
 		}
 		filled += one.top - one.start
-		u.InUse += words.Size(procmem.ResidentBytes(runs, one.start, one.top))
+		u.InUse += memory.FromUint64(procmem.ResidentBytes(runs, one.start, one.top))
 		whole := procmem.AlignUp(one.top, procmem.PageSize)
-		u.FreeResident += words.Size(procmem.ResidentBytes(runs, whole, one.end))
+		u.FreeResident += memory.FromUint64(procmem.ResidentBytes(runs, whole, one.end))
 		j.s.Free(whole, one.end)
 	}
 	u.Coverage = coverage(h, runs)
-	u.Details = append(u.Details,
-		attribution.Detail{Name: Regions, Value: int64(len(h.spans))}, attribution.Detail{Name: Empty, Value: empty},
-		attribution.Detail{Name: Filled, Value: signed(filled)},
-	)
+	u.Details = map[string]int64{Regions: int64(len(h.spans)), Empty: empty, Filled: int64(memory.FromUint64(filled))}
 	for _, name := range append([]string{HeapByMemory}, Flags...) {
 		if value, set := flags[name]; set && value <= math.MaxInt64 {
-			u.Details = append(u.Details, attribution.Detail{Name: name, Value: signed(value)})
+			u.Details[name] = int64(value)
 		}
 	}
 	return u, nil
 }
-
-func signed(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
 // coverage is the share of the heap's resident bytes that lie in a span.
 func coverage(h heap, runs []procmem.Run) float64 {
@@ -158,7 +118,7 @@ func (j *jvm) committed(h heap) (sum memory.Bytes) {
 	for i := range j.s.Mappings {
 		m := &j.s.Mappings[i]
 		if from, to := max(m.Start, h.start), min(m.End, h.end); from < to && m.Has(procmem.Writable) {
-			sum += words.Size(to - from)
+			sum += memory.FromUint64(to - from)
 		}
 	}
 	return sum
@@ -167,16 +127,17 @@ func (j *jvm) committed(h heap) (sum memory.Bytes) {
 // code are the code cache and the class space, whose ranges are static fields. A JVM without them has none.
 func (j *jvm) code(flags map[string]uint64) []attribution.Region {
 	var regions []attribution.Region
-	low, err := j.static("CodeCache::_low_bound")
-	high, err2 := j.static("CodeCache::_high_bound")
+	cache, class := *j, *j
+	cache.err, class.err = nil, nil
+	low, high := cache.static("CodeCache::_low_bound"), cache.static("CodeCache::_high_bound")
 	const largest = 2 << 30 // of a code cache, for HotSpot
-	if err == nil && err2 == nil && low < high && high-low <= largest {
+	if low < high && high-low <= largest {
 		regions = append(regions, attribution.Region{Start: low, End: high, Kind: attribution.JVMCode})
 	}
-	base, err := j.static(
+	base := class.static(
 		"CompressedKlassPointers::_base", "CompressedKlassPointers::_narrow_klass._base", "Universe::_narrow_klass._base",
 	)
-	if err == nil && base != 0 {
+	if base != 0 {
 		regions = append(regions, j.classSpace(base, flags["CompressedClassSpaceSize"])...)
 	}
 	return regions

@@ -5,7 +5,6 @@ package hotspot
 
 import (
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -155,8 +154,8 @@ func TestG1(t *testing.T) {
 	}
 	half := memory.Bytes(region / 2)
 	if u.InUse != half || u.FreeResident != 3*half || u.Committed != 8*region || u.Coverage != 1 ||
-		u.Detail("MaxHeapSize") != 16*region || u.Detail(Filled) != region/2 || u.Detail(Regions) != 3 ||
-		u.Detail(Empty) != 2 {
+		u.Details["MaxHeapSize"] != 16*region || u.Details[Filled] != region/2 || u.Details[Regions] != 3 ||
+		u.Details[Empty] != 2 {
 		t.Errorf("%+v", u)
 	}
 	j.NothingAbsent(t)
@@ -170,14 +169,14 @@ func TestHeapOrigin(t *testing.T) {
 		j.g1()
 		j.Put(j.flags+2*24+16, origin) // the third flag is MaxHeapSize
 		_, u, err := j.claim(1000)
-		if got := u.Detail(HeapByMemory); err != nil || got != want {
+		if got := u.Details[HeapByMemory]; err != nil || got != want {
 			t.Errorf("origin %d: %d, %v; want %d", origin, got, err, want)
 		}
 	}
 	j := newJVM()
 	j.g1()
 	_, u, err := j.claim(1000)
-	known := slices.ContainsFunc(u.Details, func(d attribution.Detail) bool { return d.Name == HeapByMemory })
+	_, known := u.Details[HeapByMemory]
 	if err != nil || known {
 		t.Errorf("a JVM that does not export the origin: %+v, %v", u.Details, err)
 	}
@@ -189,7 +188,7 @@ func TestSerial(t *testing.T) {
 	for touched, inUse := range map[int]memory.Bytes{4: used, 3: used - 3*0x10000} {
 		_, u, err := serial(touched).claim(1000)
 		if err != nil || u.InUse != inUse || u.FreeResident != memory.Bytes(touched)*region-inUse || u.Coverage != 1 ||
-			u.Detail(Filled) != int64(used) {
+			u.Details[Filled] != int64(used) {
 			t.Errorf("%d spaces are resident: %+v, %v", touched, u, err)
 		}
 	}
@@ -227,7 +226,7 @@ func TestWhatIsNotSplit(t *testing.T) {
 	j.flag("UseZGC", 1)
 	j.Touch(heapAt, 10)
 	regions, u, err := j.claim(1000)
-	if err != nil || len(regions) != 1 || u.Coverage != 0 || u.InUse != 0 || len(u.Notes) != 2 {
+	if err != nil || len(regions) != 1 || u.Coverage != 0 || u.InUse != 0 {
 		t.Errorf("%v, %+v, %v", regions, u, err)
 	}
 	j = newJVM()
@@ -252,12 +251,13 @@ func TestWhatIsNotSplit(t *testing.T) {
 
 func TestNoTables(t *testing.T) {
 	for name, change := range map[string]func(j *made){
-		"a symbol is missing":     func(j *made) { delete(j.symbols, "gHotSpotVMTypes") },
-		"a table that is nowhere": func(j *made) { j.Put(j.symbols["gHotSpotVMStructs"], 0) },
-		"entries without size":    func(j *made) { j.Put(j.symbols["gHotSpotVMStructEntryArrayStride"], 0) },
-		"a column behind":         func(j *made) { j.Put(j.symbols["gHotSpotVMStructEntryAddressOffset"], 4096) },
-		"more flags than can be":  func(j *made) { j.static("JVMFlag", "numFlags", "size_t", 1<<40) },
-		"no heap yet":             func(j *made) { j.static("Universe", "_collectedHeap", "CollectedHeap*", 0) },
+		"a symbol is missing":      func(j *made) { delete(j.symbols, "gHotSpotVMTypes") },
+		"a table that is nowhere":  func(j *made) { j.Put(j.symbols["gHotSpotVMStructs"], 0) },
+		"entries without size":     func(j *made) { j.Put(j.symbols["gHotSpotVMStructEntryArrayStride"], 0) },
+		"a column behind":          func(j *made) { j.Put(j.symbols["gHotSpotVMStructEntryAddressOffset"], 4096) },
+		"more flags than can be":   func(j *made) { j.static("JVMFlag", "numFlags", "size_t", 1<<40) },
+		"no heap yet":              func(j *made) { j.static("Universe", "_collectedHeap", "CollectedHeap*", 0) },
+		"a heap of too many words": func(j *made) { j.Put(java+24, 1<<50) },
 	} {
 		j := newJVM()
 		j.g1()
@@ -300,7 +300,7 @@ func FuzzTables(f *testing.F) {
 			j.Write(java, data[part:])
 		}
 		s := j.Snapshot()
-		r := words.New(s, DefaultMaxPages)
+		r := words.New(s, maxPages)
 		var u attribution.Usage
 		var err error
 		budget.Check(t, tablesBudget, len(data), func() { _, u, err = claim(j.symbols, s, r) })

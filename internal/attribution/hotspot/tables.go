@@ -4,10 +4,12 @@
 package hotspot
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/attribution/words"
 )
 
@@ -20,16 +22,79 @@ const (
 	maxName    = 96
 )
 
+// jvm reads structures of a JVM by the names of their fields. Its first error stays, and what is read after it is 0, so
+// that callers check for an error only where they decide or repeat.
+type jvm struct {
+	s      *attribution.Snapshot
+	words  *words.Reader
+	fields map[string]field  // "Type::field"
+	sizes  map[string]uint64 // of types
+	err    error
+}
+
 // field is where one field is: its offset in a structure, or its address where it is static.
 type field struct {
 	offset, address uint64
 	pointer         bool // it points at another structure, and does not hold it
 }
 
-// tables are the fields and sizes that this package asks for.
-type tables struct {
-	fields map[string]field  // "Type::field"
-	sizes  map[string]uint64 // of types
+// fail records an error, unless there is one.
+func (j *jvm) fail(err error) {
+	if j.err == nil {
+		j.err = err
+	}
+}
+
+// number reads an integer of so many bytes.
+func (j *jvm) number(at uint64, bytes int) uint64 {
+	var b [8]byte
+	if j.err == nil {
+		j.err = j.words.Read(b[:bytes], at)
+	}
+	if j.err != nil {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// nameAt follows a pointer to a name; there is none at the end of a table.
+func (j *jvm) nameAt(at uint64) (name string, there bool) {
+	p := j.number(at, 8)
+	if p == 0 {
+		return "", false
+	}
+	name, j.err = j.words.Text(p, maxName)
+	return name, j.err == nil
+}
+
+// exports are the exported symbols of libjvm.so.
+type exports interface {
+	Symbol(name string) (uint64, error)
+}
+
+// variable reads an exported variable.
+func (j *jvm) variable(m exports, name string) uint64 {
+	at, err := m.Symbol(name)
+	if err != nil {
+		j.fail(errors.Join(ErrNoTables, err))
+	}
+	return j.number(at, 8)
+}
+
+// readTables reads the tables, and keeps the fields and sizes of wanted types.
+func (j *jvm) readTables(m exports) {
+	structs := j.table(m, "Struct", "TypeName", "FieldName", "TypeString", "IsStatic", "Offset", "Address")
+	for i := range uint64(maxEntries) {
+		if !j.readField(structs, i) {
+			break
+		}
+	}
+	types := j.table(m, "Type", "TypeName", "Size")
+	for i := range uint64(maxEntries) {
+		if !j.readType(types, i) {
+			break
+		}
+	}
 }
 
 // entryTable is where a table is and where in an entry its columns are.
@@ -38,121 +103,52 @@ type entryTable struct {
 	columns       map[string]uint64
 }
 
-// exports are the exported symbols of libjvm.so.
-type exports interface {
-	Symbol(name string) (uint64, error)
+// at is the address of a column of an entry.
+func (t *entryTable) at(entry uint64, column string) uint64 {
+	return t.start + entry*t.stride + t.columns[column]
 }
 
-// readTables reads the tables, and keeps of them what is wanted.
-func readTables(m exports, r *words.Reader) (tables, error) {
-	t := tables{fields: map[string]field{}, sizes: map[string]uint64{}}
-	structs, err := findTable(m, r, "Struct", "TypeName", "FieldName", "TypeString", "IsStatic", "Offset", "Address")
-	if err != nil {
-		return t, err
-	}
-	for i := range uint64(maxEntries) {
-		more, err := t.readField(r, structs, structs.start+i*structs.stride)
-		if err != nil {
-			return t, err
-		}
-		if !more {
-			break
-		}
-	}
-	types, err := findTable(m, r, "Type", "TypeName", "Size")
-	if err != nil {
-		return t, err
-	}
-	for i := range uint64(maxEntries) {
-		more, err := t.readType(r, types, types.start+i*types.stride)
-		if err != nil || !more {
-			return t, err
-		}
-	}
-	return t, nil
-}
-
-// findTable reads where the table of "Struct" or "Type" is: gHotSpotVMStructs, gHotSpotVMStructEntryOffsetOffset ...
-func findTable(m exports, r *words.Reader, kind string, columns ...string) (entryTable, error) {
-	t := entryTable{columns: map[string]uint64{}}
-	var err error
-	if t.start, err = variable(m, r, "gHotSpotVM"+kind+"s"); err != nil {
-		return t, err
-	}
-	if t.stride, err = variable(m, r, "gHotSpotVM"+kind+"EntryArrayStride"); err != nil {
-		return t, err
-	}
+// table reads where the table of "Struct" or "Type" is: gHotSpotVMStructs, gHotSpotVMStructEntryOffsetOffset ...
+func (j *jvm) table(m exports, kind string, columns ...string) *entryTable {
+	t := &entryTable{columns: map[string]uint64{}}
+	t.start = j.variable(m, "gHotSpotVM"+kind+"s")
+	t.stride = j.variable(m, "gHotSpotVM"+kind+"EntryArrayStride")
 	for _, c := range columns {
-		if t.columns[c], err = variable(m, r, "gHotSpotVM"+kind+"Entry"+c+"Offset"); err != nil {
-			return t, err
-		}
+		t.columns[c] = j.variable(m, "gHotSpotVM"+kind+"Entry"+c+"Offset")
 		if t.columns[c] >= t.stride {
-			return t, fmt.Errorf("%w: a column behind the entry", ErrNoTables)
+			j.fail(fmt.Errorf("%w: a column behind the entry", ErrNoTables))
 		}
 	}
 	if t.start == 0 || t.stride < 16 || t.stride > 256 {
-		return t, fmt.Errorf("%w: entries of %d bytes", ErrNoTables, t.stride)
+		j.fail(fmt.Errorf("%w: entries of %d bytes", ErrNoTables, t.stride))
 	}
-	return t, nil
-}
-
-func variable(m exports, r *words.Reader, name string) (uint64, error) {
-	at, err := m.Symbol(name)
-	if err != nil {
-		return 0, errors.Join(ErrNoTables, err)
-	}
-	value, err := r.Uint64(at)
-	if err != nil {
-		return 0, errors.Join(ErrNoTables, err)
-	}
-	return value, nil
+	return t
 }
 
 // readField keeps a field of a type that is wanted; more is false at the end of the table.
-func (t *tables) readField(r *words.Reader, table entryTable, at uint64) (more bool, err error) {
-	typeName, more, err := nameAt(r, at+table.columns["TypeName"])
-	if err != nil || !more || !wantedTypes[typeName] {
-		return more, err
+func (j *jvm) readField(table *entryTable, entry uint64) (more bool) {
+	typeName, more := j.nameAt(table.at(entry, "TypeName"))
+	if !more || !wantedTypes[typeName] {
+		return more
 	}
-	name, _, err := nameAt(r, at+table.columns["FieldName"])
-	if err != nil {
-		return false, err
-	}
-	kind, _, err := nameAt(r, at+table.columns["TypeString"])
-	if err != nil {
-		return false, err
-	}
-	static, err := r.Uint32(at + table.columns["IsStatic"])
-	if err != nil {
-		return false, err
-	}
+	name, _ := j.nameAt(table.at(entry, "FieldName"))
+	kind, _ := j.nameAt(table.at(entry, "TypeString"))
 	f := field{pointer: strings.HasSuffix(kind, "*")}
-	if static != 0 {
-		f.address, err = r.Uint64(at + table.columns["Address"])
+	if j.number(table.at(entry, "IsStatic"), 4) != 0 {
+		f.address = j.number(table.at(entry, "Address"), 8)
 	} else {
-		f.offset, err = r.Uint64(at + table.columns["Offset"])
+		f.offset = j.number(table.at(entry, "Offset"), 8)
 	}
-	t.fields[typeName+"::"+name] = f
-	return true, err
+	j.fields[typeName+"::"+name] = f
+	return j.err == nil
 }
 
-func (t *tables) readType(r *words.Reader, table entryTable, at uint64) (more bool, err error) {
-	name, more, err := nameAt(r, at+table.columns["TypeName"])
-	if err != nil || !more || !wantedTypes[name] {
-		return more, err
+func (j *jvm) readType(table *entryTable, entry uint64) (more bool) {
+	name, more := j.nameAt(table.at(entry, "TypeName"))
+	if more && wantedTypes[name] {
+		j.sizes[name] = j.number(table.at(entry, "Size"), 8)
 	}
-	t.sizes[name], err = r.Uint64(at + table.columns["Size"])
-	return true, err
-}
-
-// nameAt follows a pointer to a name; the end of a table has none.
-func nameAt(r *words.Reader, at uint64) (name string, there bool, err error) {
-	p, err := r.Uint64(at)
-	if err != nil || p == 0 {
-		return "", false, err
-	}
-	name, err = r.Text(p, maxName)
-	return name, true, err
+	return more && j.err == nil
 }
 
 // wantedTypes are the structures whose fields are kept; names changed from JDK 11 to 25.
@@ -172,53 +168,42 @@ var wantedTypes = func() map[string]bool {
 	return wanted
 }()
 
-// structs reads fields of structures by their names.
-type structs struct {
-	tables
-	*words.Reader
-}
-
 // lookup returns the first of these fields that the tables have.
-func (s *structs) lookup(names ...string) (field, error) {
+func (j *jvm) lookup(names ...string) field {
 	for _, name := range names {
-		if f, ok := s.fields[name]; ok {
-			return f, nil
+		if f, ok := j.fields[name]; ok {
+			return f
 		}
 	}
-	return field{}, fmt.Errorf("%w: no %s", ErrNoTables, names[0])
+	j.fail(fmt.Errorf("%w: no %s", ErrNoTables, names[0]))
+	return field{}
 }
 
 // static reads a static field.
-func (s *structs) static(names ...string) (uint64, error) {
-	f, err := s.lookup(names...)
-	if err != nil {
-		return 0, err
-	}
-	return s.Uint64(f.address)
-}
+func (j *jvm) static(names ...string) uint64 { return j.number(j.lookup(names...).address, 8) }
 
 // word reads a field of a structure.
-func (s *structs) word(object uint64, names ...string) (uint64, error) {
-	f, err := s.lookup(names...)
-	if err != nil {
-		return 0, err
-	}
+func (j *jvm) word(object uint64, names ...string) uint64 {
+	f := j.lookup(names...)
 	if f.address != 0 { // static in some versions
-		return s.Uint64(f.address)
+		return j.number(f.address, 8)
 	}
-	return s.Uint64(object + f.offset)
+	return j.number(object+f.offset, 8)
+}
+
+// half reads a field of four bytes.
+func (j *jvm) half(object uint64, names ...string) uint64 {
+	return j.number(object+j.lookup(names...).offset, 4)
 }
 
 // member is the address of a structure that another holds, or points at.
-func (s *structs) member(object uint64, names ...string) (uint64, error) {
-	f, err := s.lookup(names...)
+func (j *jvm) member(object uint64, names ...string) uint64 {
+	f := j.lookup(names...)
 	switch {
-	case err != nil:
-		return 0, err
 	case f.pointer:
-		return s.word(object, names...)
+		return j.word(object, names...)
 	case f.address != 0:
-		return f.address, nil
+		return f.address
 	}
-	return object + f.offset, nil
+	return object + f.offset
 }

@@ -29,13 +29,11 @@ const (
 var ErrNone = errors.New("no page of Ruby's object heap was found")
 
 // Reader reads the object heap of CRuby.
-type Reader struct {
-	// MaxPages is how many pages of the process are read at most; 0 is DefaultMaxPages.
-	MaxPages int
-}
+type Reader struct{}
 
-// DefaultMaxPages are enough for 1 GiB of pages of 16 KiB, each with its structure.
-const DefaultMaxPages = 128 << 10
+// maxPages is how many pages of the process are read at most, enough for 1 GiB of pages of 16 KiB, each with its
+// structure.
+const maxPages = 128 << 10
 
 // Name implements [attribution.Reader].
 func (Reader) Name() string { return "ruby" }
@@ -50,12 +48,9 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 var pageSizes = []uint64{64 << 10, 16 << 10}
 
 // Claim implements [attribution.Reader].
-func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
-	if r.MaxPages == 0 {
-		r.MaxPages = DefaultMaxPages
-	}
+func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
 	for _, size := range pageSizes {
-		reader := words.New(s, r.MaxPages)
+		reader := words.New(s, maxPages)
 		h := heap{s: s, words: reader, size: size}
 		err := h.all(ctx)
 		reader.Close()
@@ -224,9 +219,9 @@ func (h *heap) usage() attribution.Usage {
 		Committed: memory.Bytes(uint64(h.pages) * h.size), InUse: memory.Bytes(h.used),
 		FreeResident: memory.Bytes(h.freeWhole), FreePartial: memory.Bytes(h.freePartial),
 		Coverage: float64(h.pages) / float64(h.pages+h.odd),
-		Details: []attribution.Detail{
-			{Name: Pages, Value: h.pages}, {Name: EmptyPages, Value: h.empty}, {Name: Slots, Value: int64(h.slots)},
-			{Name: FreeSlots, Value: int64(h.freeSlots)}, {Name: PageSize, Value: int64(h.size)},
+		Details: map[string]int64{
+			Pages: h.pages, EmptyPages: h.empty, Slots: int64(h.slots), FreeSlots: int64(h.freeSlots),
+			PageSize: int64(h.size),
 		},
 	}
 }

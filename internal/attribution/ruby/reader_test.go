@@ -45,8 +45,8 @@ func TestPages(t *testing.T) {
 		}
 		used := memory.Bytes((2*total - 10) * c.slot)
 		if u.InUse != used || u.FreeResident != memory.Bytes(c.size) || u.Coverage != 1 ||
-			u.FreePartial != memory.Bytes(2*c.size)-used || u.Detail(EmptyPages) != 1 ||
-			u.Detail(FreeSlots) != int64(total+10) || u.Detail(PageSize) != int64(c.size) {
+			u.FreePartial != memory.Bytes(2*c.size)-used || u.Details[EmptyPages] != 1 ||
+			u.Details[FreeSlots] != int64(total+10) || u.Details[PageSize] != int64(c.size) {
 			t.Errorf("%+v", u)
 		}
 		p.NothingAbsent(t)
@@ -63,7 +63,7 @@ func TestHighAddresses(t *testing.T) {
 	p.Put(info, slot|(size-0x40)/slot<<16|10<<32)
 	p.Put(info+4*8, at+0x10)
 	regions, u, err := Reader{}.Claim(t.Context(), p.Snapshot())
-	if err != nil || len(regions) != 1 || u.Coverage != 1 || u.Detail(FreeSlots) != 10 {
+	if err != nil || len(regions) != 1 || u.Coverage != 1 || u.Details[FreeSlots] != 10 {
 		t.Errorf("%d regions, %+v, %v", len(regions), u, err)
 	}
 }

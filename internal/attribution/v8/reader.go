@@ -6,11 +6,11 @@ package v8
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/attribution/words"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 )
 
@@ -30,13 +30,11 @@ const (
 var ErrNone = errors.New("no page of V8 was found")
 
 // Reader reads the heap of V8.
-type Reader struct {
-	// MaxPages is how many pages of the process are read at most; 0 is DefaultMaxPages.
-	MaxPages int
-}
+type Reader struct{}
 
-// DefaultMaxPages are enough for heaps of 8 GiB, of which each page of V8 takes at most two.
-const DefaultMaxPages = 64 << 10
+// maxPages is how many pages of the process are read at most, enough for heaps of 8 GiB, of which each page of V8 takes
+// at most two.
+const maxPages = 64 << 10
 
 // Name implements [attribution.Reader].
 func (Reader) Name() string { return "v8" }
@@ -59,24 +57,15 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 }
 
 // Claim implements [attribution.Reader].
-func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
-	if r.MaxPages == 0 {
-		r.MaxPages = DefaultMaxPages
-	}
-	reader := words.New(s, r.MaxPages)
+func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
+	reader := words.New(s, maxPages)
 	defer reader.Close()
 	v, known := versionOf(s, reader) // first: the heap may use up what may be read
 	regions, u, err := pagesOf(ctx, s, reader)
-	if err != nil || known && slices.Contains(measured, v) {
-		return regions, u, err
+	if !known || !slices.Contains(measured, v) { // which pages it freed is not known
+		u.Coverage = 0
 	}
-	name := "of a version that cannot be read"
-	if known {
-		name = fmt.Sprintf("%d.%d", v.major, v.minor)
-	}
-	u.Coverage = 0
-	u.Notes = append(u.Notes, fmt.Sprintf("which pages V8 %s freed is not known", name))
-	return regions, u, nil
+	return regions, u, err
 }
 
 // pagesOf finds the pages of a heap of one of the measured versions.
@@ -209,24 +198,24 @@ func (h *heap) add(p page, m *procmem.Mapping, runs []procmem.Run) {
 	resident := procmem.ResidentBytes(runs, p.start, p.end())
 	used := min(p.used()+p.area-p.start, resident) // the header is in use, too
 	h.read += resident
-	h.total.Committed += words.Size(p.size)
-	h.total.InUse += words.Size(used)
+	h.total.Committed += memory.FromUint64(p.size)
+	h.total.InUse += memory.FromUint64(used)
 	switch {
 	case p.pooled:
 		h.pool += p.size
 		h.poolResident += resident
-		h.total.FreeResident += words.Size(resident - used)
+		h.total.FreeResident += memory.FromUint64(resident - used)
 		h.s.Free(procmem.AlignUp(p.area, procmem.PageSize), p.end())
 	case p.flags&(fromSpace|toSpace) != 0:
 		h.young += p.size
 		h.youngResident += resident
 		unused := procmem.AlignUp(p.area+p.used(), procmem.PageSize)
-		h.total.FreeResident += words.Size(procmem.ResidentBytes(runs, unused, p.end()))
+		h.total.FreeResident += memory.FromUint64(procmem.ResidentBytes(runs, unused, p.end()))
 		h.s.Free(unused, p.end())
 	default:
 		h.old += p.size
 		h.oldInUse += p.used()
-		h.total.FreePartial += words.Size(resident - used)
+		h.total.FreePartial += memory.FromUint64(resident - used)
 	}
 	if p.size > pageSize {
 		h.large++
@@ -239,15 +228,10 @@ func (h *heap) usage() attribution.Usage {
 	if all := h.read + h.unread; all > 0 {
 		u.Coverage = float64(h.read) / float64(all)
 	}
-	for _, d := range []struct {
-		name  string
-		value uint64
-	}{
-		{LargePages, h.large}, {Young, h.young}, {Old, h.old}, {OldInUse, h.oldInUse}, {Pool, h.pool},
-		{YoungResident, h.youngResident}, {PoolResident, h.poolResident},
-	} {
-		//nolint:gosec // sums of sizes of mappings, which are below 2^47
-		u.Details = append(u.Details, attribution.Detail{Name: d.name, Value: int64(d.value)})
+	//nolint:gosec // sums of sizes of mappings, which are below 2^47
+	u.Details = map[string]int64{
+		LargePages: int64(h.large), Young: int64(h.young), Old: int64(h.old), OldInUse: int64(h.oldInUse),
+		Pool: int64(h.pool), YoungResident: int64(h.youngResident), PoolResident: int64(h.poolResident),
 	}
 	return u
 }

@@ -51,7 +51,7 @@ func write(p *fakeproc.Process, index int, m made) {
 
 // claim reads the pages of a heap as of a version that was measured.
 func claim(t *testing.T, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
-	reader := words.New(s, DefaultMaxPages)
+	reader := words.New(s, maxPages)
 	defer reader.Close()
 	return pagesOf(t.Context(), s, reader)
 }
@@ -61,7 +61,7 @@ func TestUnknownVersion(t *testing.T) {
 	p := fakeproc.New()
 	write(p, 1, made{at: base, size: pageSize, allocated: 1000})
 	regions, u, err := Reader{}.Claim(t.Context(), p.Snapshot())
-	if err != nil || len(regions) != 1 || u.Coverage != 0 || len(u.Notes) != 1 {
+	if err != nil || len(regions) != 1 || u.Coverage != 0 {
 		t.Errorf("%d regions, %+v, %v", len(regions), u, err)
 	}
 }
@@ -87,13 +87,13 @@ func TestLayouts(t *testing.T) {
 			if index == 0 { // this layout has no flag that is known
 				pool = 0
 			}
-			if got := u.Detail(Pool); got != pool || u.Detail(LargePages) != 1 {
+			if got := u.Details[Pool]; got != pool || u.Details[LargePages] != 1 {
 				t.Errorf("pool %d, %+v", got, u.Details)
 			}
-			if got := u.Detail(Young); got != 2*pageSize {
+			if got := u.Details[Young]; got != 2*pageSize {
 				t.Errorf("young generation %d", got)
 			}
-			old := u.Detail(OldInUse)
+			old := u.Details[OldInUse]
 			if index == 0 {
 				old -= 1000
 			}
@@ -117,7 +117,7 @@ func TestHighAddresses(t *testing.T) {
 	p.Put(at, 0, header)
 	p.Put(header, 1, at, pageSize, 100<<10, 0, pageSize, 0x40000, at+pageSize, header+0x1000, at+0x10, 1)
 	regions, u, err := claim(t, p.Snapshot())
-	if err != nil || len(regions) != 1 || u.Coverage != 1 || u.Detail(OldInUse) != 100<<10 {
+	if err != nil || len(regions) != 1 || u.Coverage != 1 || u.Details[OldInUse] != 100<<10 {
 		t.Errorf("%d regions, %+v, %v", len(regions), u, err)
 	}
 }

@@ -11,10 +11,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/memfit/memfit/internal/attribution"
-	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 )
 
@@ -30,33 +28,21 @@ type Reader struct {
 	left  int
 	pages map[uint64]*[procmem.PageSize]byte
 	order []uint64 // addresses of the pages that are held, the oldest first
-	files map[string]procmem.File
 }
 
 // New returns a reader that reads at most so many pages.
 func New(s *attribution.Snapshot, pages int) *Reader {
-	return &Reader{
-		s: s, left: pages, pages: map[uint64]*[procmem.PageSize]byte{}, files: map[string]procmem.File{},
-	}
+	return &Reader{s: s, left: pages, pages: map[uint64]*[procmem.PageSize]byte{}}
 }
 
-// Close overwrites what was read of the process, and closes files.
+// Close overwrites what was read of the process.
 func (r *Reader) Close() {
 	for _, page := range r.pages {
 		clear(page[:])
 	}
 	clear(r.pages)
 	r.order = nil
-	for _, file := range r.files {
-		if file != nil {
-			_ = file.Close()
-		}
-	}
-	clear(r.files)
 }
-
-// Size is an amount of memory of a process: words of it may be any number.
-func Size(n uint64) memory.Bytes { return memory.Bytes(min(n, math.MaxInt64)) }
 
 // Pointer reports whether a word may be a pointer to a structure: it is aligned and lies in a mapping. How many bits an
 // address has depends on the processor and on the kernel.
@@ -167,22 +153,15 @@ func (r *Reader) load(page *[procmem.PageSize]byte, base uint64) error {
 }
 
 func (r *Reader) fromFile(page *[procmem.PageSize]byte, m *procmem.Mapping, base uint64) error {
-	file, known := r.files[m.Path]
-	if !known && r.s.OpenFile != nil {
-		opened, err := r.s.OpenFile(m.Path)
-		if err == nil {
-			file = opened
-		}
-		r.files[m.Path] = file
-	}
-	if file == nil {
+	file, err := r.s.File(m.Path)
+	if err != nil {
 		return fmt.Errorf("%w: the file of %#x cannot be read", procmem.ErrAbsent, base)
 	}
 	offset := m.Offset + base - m.Start
 	if offset >= uint64(max(file.Size(), 0)) {
 		return fmt.Errorf("%w: %#x lies behind the end of its file", procmem.ErrAbsent, base)
 	}
-	_, err := file.ReadAt(page[:], int64(offset)) //nolint:gosec // it is below the file's size
+	_, err = file.ReadAt(page[:], int64(offset)) //nolint:gosec // it is below the file's size
 	if err != nil && offset+procmem.PageSize <= uint64(max(file.Size(), 0)) {
 		return fmt.Errorf("reading a mapped file: %w", err)
 	}

@@ -15,7 +15,7 @@ import (
 // TestWithHeap: what was detected is kept for the process's life, and the heap comes with each reading.
 func TestWithHeap(t *testing.T) {
 	usages := func(reader string) []attribution.Usage {
-		return []attribution.Usage{{Reader: reader, Details: []attribution.Detail{{Name: "MaxHeapSize", Value: 6 << 30}}}}
+		return []attribution.Usage{{Reader: reader, Details: map[string]int64{"MaxHeapSize": 6 << 30}}}
 	}
 	jvm := &v1alpha1.InspectedRuntime{Type: "JVM"}
 	got := withHeap(jvm, usages("hotspot"))

@@ -46,8 +46,7 @@ const processesMost = 32
 func (e *inspector) explain(ctx context.Context, j scan.Look) scan.Finding {
 	ctx, cancel := context.WithTimeout(ctx, explainMost)
 	defer cancel()
-	sum := newSum()
-	sum.limit, sum.drawn, sum.more = j.Limit, j.Drawn, j.More
+	sum := newSum(j)
 	var failed error
 	for i, pid := range e.largestFirst(j) {
 		err := errManyProcesses
@@ -141,13 +140,13 @@ func (e *inspector) process(ctx context.Context, j scan.Look, pid int, sum *sum)
 		return fmt.Errorf("reading: %w", err)
 	}
 	defer s.Close()
-	s.Locate = sum.drawn
+	s.Locate = j.Drawn
 	result, err := attribution.Attribute(ctx, s, e.readers)
 	if err != nil {
 		return fmt.Errorf("attributing: %w", err)
 	}
 	sum.add(&result, s)
-	if sum.drawn {
+	if j.Drawn {
 		sum.pages = append(sum.pages, pages(&result, s, int32(sum.processes))...) //nolint:gosec // thousands at most
 	}
 	if sum.processes == 1 {

@@ -47,8 +47,8 @@ func pages(r *attribution.Result, s *attribution.Snapshot, process int32) []page
 			name = partOf(one.Kind).name
 		}
 		byPart[name] = append(byPart[name], pagemap.Region{
-			Part: name, Process: process, Span: pagemap.Span{Start: one.Start, End: one.End}, Resident: spans(runs),
-			Free: spans(between(r.Free, one.Start, one.End)),
+			Part: name, Process: process, Span: pagemap.Span{Start: one.Start, End: one.End},
+			Resident: spans(runs, one.Start, one.End), Free: spans(r.Free, one.Start, one.End),
 		})
 	}
 	var all []pagemap.Region
@@ -64,24 +64,18 @@ func pages(r *attribution.Result, s *attribution.Snapshot, process int32) []page
 	return all
 }
 
-func spans(runs []procmem.Run) []pagemap.Span {
-	out := make([]pagemap.Span, len(runs))
-	for i, r := range runs {
-		out[i] = pagemap.Span{Start: r.Start, End: r.End()}
-	}
-	return out
-}
-
-// between are the ranges that reach into a region; they are in ascending order.
-func between(runs []procmem.Run, start, end uint64) []procmem.Run {
+// spans are the ranges that reach into a region; they are in ascending order.
+func spans(runs []procmem.Run, start, end uint64) (out []pagemap.Span) {
 	first, _ := slices.BinarySearchFunc(runs, start, func(r procmem.Run, at uint64) int {
 		return cmp.Compare(r.End(), at+1)
 	})
-	last := first
-	for last < len(runs) && runs[last].Start < end {
-		last++
+	for _, r := range runs[first:] {
+		if r.Start >= end {
+			break
+		}
+		out = append(out, pagemap.Span{Start: r.Start, End: r.End()})
 	}
-	return runs[first:last]
+	return out
 }
 
 // packed puts regions one behind the other, from the address of the first on.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/agent/internal/scan"
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -34,7 +35,7 @@ func TestPartsAddUp(t *testing.T) {
 		},
 		RSS: 86 * memory.MiB, Unexplained: 2 * memory.MiB,
 	}
-	s := newSum()
+	s := newSum(scan.Look{})
 	s.add(&process, &attribution.Snapshot{})
 	s.add(&process, &attribution.Snapshot{})
 	got := map[string]string{}

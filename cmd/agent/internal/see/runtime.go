@@ -197,10 +197,8 @@ func withHeap(f *v1alpha1.InspectedRuntime, usages []attribution.Usage) *v1alpha
 	f = f.DeepCopy() // what was detected is kept for the process's life
 	f.MaxHeap = new(most.Quantity())
 	for i := range usages {
-		for _, d := range usages[i].Details {
-			if d.Name == hotspot.HeapByMemory { // the JVM's own word, whatever its options look like
-				f.HeapSet = d.Value == 0
-			}
+		if computed, known := usages[i].Details[hotspot.HeapByMemory]; known { // the JVM's word, whatever its options are
+			f.HeapSet = computed == 0
 		}
 	}
 	return f

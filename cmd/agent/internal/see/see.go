@@ -26,7 +26,6 @@ type Explainer struct {
 	watchdog     *liveness.Watchdog
 	patience     time.Duration // how long an inspection may take before it is abandoned
 	jobs         chan scan.Look
-	urgent       chan scan.Look
 	found        chan scan.Finding
 	ready        atomic.Int32 // for which look, one of these
 
@@ -70,8 +69,7 @@ func New(
 	e := &Explainer{
 		newInspector: func() *inspector { return newInspector(proc, v, readers, now) },
 		now:          now, watchdog: w, patience: patience,
-		jobs: make(chan scan.Look), urgent: make(chan scan.Look), found: make(chan scan.Finding, 1),
-		abandoned: map[string]blocked{},
+		jobs: make(chan scan.Look), found: make(chan scan.Finding, 1), abandoned: map[string]blocked{},
 	}
 	e.inspector = e.newInspector()
 	return e
@@ -86,12 +84,11 @@ func (e *Explainer) Ready(urgent bool) bool {
 // Start hands a container over, and reports whether it is inspected now. What is urgent does not wait for all of the
 // rest after the last inspection.
 func (e *Explainer) Start(look scan.Look) bool {
-	to := e.jobs
-	if look.Urgent {
-		to = e.urgent
+	if !e.Ready(look.Urgent) {
+		return false
 	}
 	select {
-	case to <- look:
+	case e.jobs <- look:
 		return true
 	default:
 		return false
@@ -218,20 +215,15 @@ func (e *Explainer) next(ctx context.Context, last time.Duration) (j scan.Look, 
 	soon, later := time.NewTimer(urgently), time.NewTimer(normally)
 	defer soon.Stop()
 	defer later.Stop()
-	var urgent, all <-chan scan.Look // nil while it rests
 	for {
 		select {
 		case <-ctx.Done():
 			return scan.Look{}, false
 		case <-soon.C:
-			urgent = e.urgent
 			e.ready.CompareAndSwap(nothing, whatIsUrgent)
 		case <-later.C:
-			urgent, all = e.urgent, e.jobs
 			e.ready.Store(everything)
-		case j = <-urgent:
-			return j, true
-		case j = <-all:
+		case j = <-e.jobs:
 			return j, true
 		}
 	}

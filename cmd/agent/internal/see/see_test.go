@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -441,7 +442,7 @@ func TestDetectionEndsWithItsTime(t *testing.T) {
 }
 
 func TestSum(t *testing.T) {
-	s := newSum()
+	s := newSum(scan.Look{})
 	for range 2 {
 		s.add(&attribution.Result{
 			RSS: 100 * memory.MiB, Unexplained: memory.MiB,
@@ -451,7 +452,7 @@ func TestSum(t *testing.T) {
 			},
 			Usages: []attribution.Usage{{
 				Reader: "glibc", InUse: 30 * memory.MiB, Returnable: 20 * memory.MiB, FreePartial: 4 * memory.MiB, Coverage: 0.999,
-				Details: []attribution.Detail{{Name: glibc.Arenas, Value: 2}},
+				Details: map[string]int64{glibc.Arenas: 2},
 			}},
 		}, &attribution.Snapshot{Env: map[string]string{"MALLOC_TRIM_THRESHOLD_": "131072"}})
 	}
@@ -511,7 +512,7 @@ func TestCoverageIsTheLeastOfAll(t *testing.T) {
 			attribution.Result{RSS: 100 * memory.MiB, Usages: []attribution.Usage{{Reader: "hotspot", Coverage: 0}}}, 0,
 		},
 	} {
-		s := newSum()
+		s := newSum(scan.Look{})
 		s.add(&c.result, &attribution.Snapshot{})
 		if got := s.parts(time.Time{}).CoveragePercent; got != c.want {
 			t.Errorf("%s: %d %%, want %d", name, got, c.want)
@@ -539,11 +540,15 @@ func TestFound(t *testing.T) {
 // TestLargestHeap: the largest heap is reported with the JVM's own word on where it comes from. What is remembered of a
 // program is not changed by one of its processes.
 func TestLargestHeap(t *testing.T) {
-	usage := func(details ...attribution.Detail) []attribution.Usage {
-		return []attribution.Usage{{Reader: "hotspot", Details: details}}
+	usage := func(details ...map[string]int64) []attribution.Usage {
+		all := map[string]int64{}
+		for _, d := range details {
+			maps.Copy(all, d)
+		}
+		return []attribution.Usage{{Reader: "hotspot", Details: all}}
 	}
-	most := attribution.Detail{Name: "MaxHeapSize", Value: 128 << 20}
-	byMemory := func(yes int64) attribution.Detail { return attribution.Detail{Name: hotspot.HeapByMemory, Value: yes} }
+	most := map[string]int64{"MaxHeapSize": 128 << 20}
+	byMemory := func(yes int64) map[string]int64 { return map[string]int64{hotspot.HeapByMemory: yes} }
 	for name, c := range map[string]struct {
 		usages []attribution.Usage
 		want   string

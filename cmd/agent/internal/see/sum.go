@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/agent/internal/scan"
 	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/attribution/glibc"
@@ -28,25 +29,23 @@ import (
 // sum is what the processes of one container have together, added in the order of their size. Pages that they share
 // count for each.
 type sum struct {
+	look             scan.Look
 	processes        int
 	missed           int          // of them: they are there and could not be read
 	missing          memory.Bytes // what is resident in those
-	more             bool         // some processes may not be listed
 	rss, unexplained memory.Bytes
 	byName           map[string]*partSum
 	coverage         float64                    // the least of all readers; 0 where one could make nothing of its heap
 	exe              string                     // of the first process
 	heapTurn         memory.Bytes               // of that; 0: not known
 	runtime          *v1alpha1.InspectedRuntime // of that; nil: it could not be read, or its files show nothing
-	limit            memory.Bytes               // of the container; 0: none
 	levers           []levers.Process
 	programs         []string // of levers
-	drawn            bool     // with pages
 	pages            []pagemap.Region
 }
 
-func newSum() *sum {
-	return &sum{byName: map[string]*partSum{}, coverage: 1}
+func newSum(look scan.Look) *sum {
+	return &sum{look: look, byName: map[string]*partSum{}, coverage: 1}
 }
 
 func (s *sum) add(r *attribution.Result, of *attribution.Snapshot) {
@@ -92,7 +91,7 @@ func (s *sum) why(failed error) string {
 		out = append(out, fmt.Sprintf("%d of %d processes, with %s resident, could not be read: %v", s.missed, s.processes,
 			s.missing, failed))
 	}
-	if s.more {
+	if s.look.More {
 		out = append(out, fmt.Sprintf("it has more processes or cgroups than the %d that are listed", s.processes))
 	}
 	return strings.Join(out, "; ")
@@ -101,7 +100,7 @@ func (s *sum) why(failed error) string {
 // explained is the share of what is resident that is in a part. A heap that no reader knows, such as .NET's, is in
 // none, and how much of it is free is unknown.
 func (s *sum) explained() float64 {
-	if s.more {
+	if s.look.More {
 		return 0
 	}
 	if s.rss == 0 {
@@ -143,7 +142,7 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 			s.levers[i].Runtime, s.levers[i].Version = s.runtime.Type, s.runtime.Version
 		}
 	}
-	outcome := levers.Predict(s.levers, s.limit)
+	outcome := levers.Predict(s.levers, s.look.Limit)
 	out.Summary = snapshot.Cut(outcome.Summary, helpsMost)
 	for i := range outcome.Predictions[:min(len(outcome.Predictions), gainsMost)] {
 		p := &outcome.Predictions[i]
