@@ -8,10 +8,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -25,12 +26,15 @@ type Pod struct {
 
 	UID types.UID
 	// Declined: the owner of the pod does not want its processes to be inspected.
-	Declined bool
-	// Asked is the value of the annotation that requests an inspection; another value requests another one, "" none.
-	Asked string
-	// Drawn: a map of the pod's pages is requested.
-	Drawn      bool
+	Declined   bool
+	Request    Request
 	Containers []Container
+}
+
+// Request asks for an inspection of a pod; the zero value asks for none, and another request for another inspection.
+type Request struct {
+	Value string // of the annotation
+	Map   bool   // of the pod's pages
 }
 
 // Container is what is kept of a container.
@@ -53,16 +57,15 @@ type End struct {
 // exitKill is the exit code of a process that was killed by SIGKILL.
 const exitKill = 137
 
-// Set is the pods of a node, as the API server last reported them. A reflector fills it and uses it as its store.
+// Set is the pods of a node, as the API server last reported them: the store of a reflector, of each a [Pod].
 type Set struct {
-	mu      sync.Mutex
-	pods    map[types.UID]Pod
-	version int
-	listed  bool
+	cache.Store
+
+	version atomic.Int64 // 0: nothing was listed yet
 }
 
 // NewSet returns an empty set.
-func NewSet() *Set { return &Set{pods: map[types.UID]Pod{}} }
+func NewSet() *Set { return &Set{Store: cache.NewStore(uidOf, cache.WithTransformer(trim))} }
 
 // Watch keeps the set up to date until ctx ends. It outlives API servers that go away.
 func (s *Set) Watch(ctx context.Context, client cache.Getter, node string) {
@@ -74,89 +77,70 @@ func (s *Set) Watch(ctx context.Context, client cache.Getter, node string) {
 
 // All returns the pods, and a number that changes when they do. ok is false before the first list: a pod that is not
 // there then may well exist.
-func (s *Set) All() (pods map[types.UID]Pod, version int, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := make(map[types.UID]Pod, len(s.pods))
-	for uid := range s.pods {
-		out[uid] = s.pods[uid]
-	}
-	return out, s.version, s.listed
-}
-
-// Version changes when the pods do.
-func (s *Set) Version() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.version
-}
-
-// Add is part of what a reflector's store does.
-func (s *Set) Add(object any) error { return s.Update(object) }
-
-// Update is part of what a reflector's store does.
-func (s *Set) Update(object any) error {
-	pod, err := trim(object)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pods[pod.UID] = pod
-	s.version++
-	return nil
-}
-
-// Delete is part of what a reflector's store does.
-func (s *Set) Delete(object any) error {
-	pod, err := trim(object)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.pods, pod.UID)
-	s.version++
-	return nil
-}
-
-// Replace is part of what a reflector's store does.
-func (s *Set) Replace(objects []any, _ string) error {
-	pods := make(map[types.UID]Pod, len(objects))
-	for _, object := range objects {
-		pod, err := trim(object)
-		if err != nil {
-			return err
+func (s *Set) All() (pods map[types.UID]Pod, version int64, ok bool) {
+	version = s.Version()
+	list := s.List()
+	pods = make(map[types.UID]Pod, len(list))
+	for _, kept := range list {
+		if pod, ok := kept.(Pod); ok {
+			pods[pod.UID] = pod
 		}
-		pods[pod.UID] = pod
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pods, s.listed = pods, true
-	s.version++
-	return nil
+	return pods, version, version > 0
 }
 
-// Resync is part of what a reflector's store does.
-func (s *Set) Resync() error { return nil }
+// Version changes after the pods do.
+func (s *Set) Version() int64 { return s.version.Load() }
+
+// Add implements [cache.Store].
+func (s *Set) Add(object any) error {
+	defer s.version.Add(1)
+	return s.Store.Add(object)
+}
+
+// Update implements [cache.Store].
+func (s *Set) Update(object any) error {
+	defer s.version.Add(1)
+	return s.Store.Update(object)
+}
+
+// Delete implements [cache.Store].
+func (s *Set) Delete(object any) error {
+	defer s.version.Add(1)
+	return s.Store.Delete(object)
+}
+
+// Replace implements [cache.Store].
+func (s *Set) Replace(objects []any, version string) error {
+	defer s.version.Add(1)
+	return s.Store.Replace(objects, version)
+}
+
+func uidOf(object any) (string, error) {
+	pod, err := meta.Accessor(object)
+	if err != nil {
+		return "", err
+	}
+	return string(pod.GetUID()), nil
+}
 
 // maxContainers is how many containers of a pod are reported, as in the API.
 const maxContainers = 32
 
 // trim takes what is kept of a pod.
-func trim(object any) (Pod, error) {
+func trim(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
-		return Pod{}, fmt.Errorf("the watch for pods returned a %T", object)
+		return nil, fmt.Errorf("the watch for pods returned a %T", object)
 	}
 	out := Pod{
 		NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, UID: pod.UID,
-		Asked: strings.TrimSpace(pod.Annotations[v1alpha1.InspectAnnotation]),
-		Drawn: strings.EqualFold(strings.TrimSpace(pod.Annotations[v1alpha1.MapAnnotation]), "true"),
+		Request: Request{
+			Value: strings.TrimSpace(pod.Annotations[v1alpha1.InspectAnnotation]),
+			Map:   strings.EqualFold(strings.TrimSpace(pod.Annotations[v1alpha1.MapAnnotation]), "true"),
+		},
 	}
-	if out.Declined = strings.EqualFold(out.Asked, "false"); out.Declined {
-		out.Asked = ""
-	}
+	out.Declined = strings.EqualFold(out.Request.Value, "false")
 	for _, status := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
 		if len(out.Containers) == maxContainers {
 			break

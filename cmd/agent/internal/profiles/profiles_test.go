@@ -25,7 +25,7 @@ func profile(namespace, name string, rescue v1alpha1.RescuePolicy) any {
 
 func TestRescues(t *testing.T) {
 	set := NewSet()
-	namespaced, cluster := &store{set, false}, &store{set, true}
+	namespaced, cluster := set.namespaced, set.cluster
 	const on, off = v1alpha1.RescueEnabled, v1alpha1.RescueDisabled
 	for _, step := range []struct {
 		name       string
@@ -50,8 +50,8 @@ func TestRescues(t *testing.T) {
 			t.Errorf("%s: shop %t, bank %t", step.name, shop, bank)
 		}
 	}
-	if len(set.enabling) != 0 {
-		t.Errorf("%v is kept", set.enabling)
+	if kept := namespaced.ListIndexFuncValues(byNamespace); len(kept) != 0 {
+		t.Errorf("%v is kept", kept)
 	}
 	if err := namespaced.Add(&corev1.Pod{}); err == nil {
 		t.Error("a pod is taken for a profile")

@@ -26,9 +26,8 @@ func Rest(spent time.Duration, share float64) time.Duration {
 // debts together are paid at a share of a core, of which each namespace pays as much: a small debt does not wait for a
 // large one.
 type debts struct {
-	share float64 // in percent
-	owed  map[string]time.Duration
-	paid  time.Time // until then
+	owed map[string]time.Duration
+	paid time.Time // until then
 }
 
 // charge takes note of an inspection.
@@ -42,9 +41,9 @@ func (d *debts) charge(namespace string, spent time.Duration) {
 	d.owed[namespace] += spent
 }
 
-// pay pays debts with the time since the last call.
-func (d *debts) pay(now time.Time) {
-	each := float64(now.Sub(d.paid)) * d.share / 100 / float64(max(len(d.owed), 1))
+// pay pays debts with a share, in percent, of the time since the last call.
+func (d *debts) pay(now time.Time, share float64) {
+	each := float64(now.Sub(d.paid)) * share / 100 / float64(max(len(d.owed), 1))
 	for namespace := range d.owed {
 		if d.owed[namespace] -= time.Duration(each); d.owed[namespace] <= 0 {
 			delete(d.owed, namespace)

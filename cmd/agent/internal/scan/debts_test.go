@@ -11,13 +11,13 @@ import (
 // TestDebts: together they are paid at the share, and a small one does not wait for a large one.
 func TestDebts(t *testing.T) {
 	start := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
-	d := debts{share: InspectMost, paid: start}
+	d := debts{paid: start}
 	d.charge("cheap", SharedMost)
 	d.charge("hostile", 5*time.Second)
 	d.charge("shop", 400*time.Millisecond)
 	free := map[string]time.Duration{}
 	for passed := time.Duration(0); passed < time.Hour; passed += TickEvery {
-		d.pay(start.Add(passed))
+		d.pay(start.Add(passed), InspectMost)
 		for _, namespace := range []string{"cheap", "hostile", "shop"} {
 			if _, known := free[namespace]; !known && !d.owes(namespace) {
 				free[namespace] = passed.Round(time.Second)

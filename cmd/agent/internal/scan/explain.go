@@ -6,6 +6,7 @@ package scan
 import (
 	"time"
 
+	"github.com/memfit/memfit/cmd/agent/internal/pods"
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/flightrecorder"
 	"github.com/memfit/memfit/internal/memory"
@@ -31,13 +32,13 @@ func (l *Loop) explain(now time.Time) {
 	if l.Explain == nil {
 		return
 	}
-	l.normalDebts.pay(now)
-	l.urgentDebts.pay(now)
+	l.normalDebts.pay(now, InspectMost)
+	l.urgentDebts.pay(now, UrgentMost)
 	for {
 		select {
 		case f := <-l.Explain.Found():
 			if c := l.containers[f.Container]; c != nil {
-				if o := l.objects[c.pod]; o != nil && (c.answers || f.Map != nil && (c.finding == nil || c.finding.Map == nil)) {
+				if o := l.objects[c.pod]; o != nil && c.answers {
 					o.trigger = true // a user waits for it
 				}
 				c.finding, c.answers = &f, false
@@ -66,38 +67,28 @@ func (l *Loop) explain(now time.Time) {
 	if err != nil {
 		return
 	}
+	pod := &l.objects[c.pod].pod
 	look := Look{
-		Container: c.ContainerID, Namespace: l.objects[c.pod].pod.Namespace, PIDs: pids, More: !all, Limit: c.limit(),
-		Drawn: l.drawn(c), Urgent: urgent,
+		Container: c.ContainerID, Namespace: pod.Namespace, PIDs: pids, More: !all, Limit: c.limit(),
+		Drawn: pod.Request.Map, Urgent: urgent,
 	}
 	if l.Explain.Start(look) {
 		c.explained, c.explainedAt = now, c.recorder.Usage()
-		asked := l.objects[c.pod].pod.Asked
-		c.answers, c.asked = asked != "" && asked != c.asked, asked
+		c.answers, c.request = l.asked(c), pod.Request
 	}
 }
 
-// drawn reports whether the pod of a container requests a map of its pages.
-func (l *Loop) drawn(c *container) bool {
+// asked reports whether the pod of a container requests another inspection than the last one.
+func (l *Loop) asked(c *container) bool {
 	o := l.objects[c.pod]
-	return o != nil && o.pod.Drawn
-}
-
-// unmapped reports whether no map has been drawn yet. A container that could not be read never gets one.
-func (c *container) unmapped() bool {
-	return c.finding == nil || c.finding.Err == nil && c.finding.Map == nil
+	return o != nil && o.pod.Request != pods.Request{} && o.pod.Request != c.request
 }
 
 // awaited reports whether a user waits for the inspection of a container. A container that has just started is left
 // alone until its usage has settled, because the request may be in the template of its pod. After that it does not wait
 // for the first inspections of all others, which take minutes on a node where many containers have started.
 func (l *Loop) awaited(c *container, now time.Time) bool {
-	if l.drawn(c) && c.unmapped() {
-		return true
-	}
-	o := l.objects[c.pod]
-	return o != nil && o.pod.Asked != "" && o.pod.Asked != c.asked &&
-		(!c.explained.IsZero() || now.Sub(c.found) >= explainAfter)
+	return l.asked(c) && (!c.explained.IsZero() || now.Sub(c.found) >= explainAfter)
 }
 
 // urgent reports whether a container is near its limit, or a request for its inspection waits.

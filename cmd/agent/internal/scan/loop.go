@@ -20,12 +20,6 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Pods is what the API server reports about the pods of this node.
-type Pods interface {
-	All() (all map[types.UID]pods.Pod, version int, listed bool)
-	Version() int
-}
-
 // Writer takes snapshots and reports later whether they were written.
 type Writer interface {
 	Submit(pod *snapshot.Pod, status *v1alpha1.MemorySnapshotStatus) bool
@@ -75,7 +69,7 @@ type Finding struct {
 type Loop struct {
 	Tree    *cgroup.Tree
 	Proc    fs.FS // of the node; its Sub may return a directory to close, as that of [live.Proc] does
-	Pods    Pods
+	Pods    *pods.Set
 	Writer  Writer
 	Explain Explainer // nil at tier Watch
 	// Rescues reports whether containers of a namespace may be lent memory; nil: no container may.
@@ -97,7 +91,7 @@ type Loop struct {
 	idle       time.Time // until then no container is due to be inspected
 	searched   bool      // the cgroups were listed once, so that what is new is new on the node
 	search     time.Time
-	podVersion int
+	podVersion int64
 }
 
 // container is one instance of a container, as long as its cgroup is there and a minute more.
@@ -116,7 +110,7 @@ type container struct {
 	explained     time.Time
 	explainedAt   memory.Bytes // its usage then
 	found         time.Time    // when its cgroup was found
-	asked         string       // what the pod asked for when the last look began
+	request       pods.Request // of the pod when the last inspection began
 	answers       bool         // the result of that inspection is what a user waits for
 	rescue        rescued
 }
@@ -173,7 +167,6 @@ func (l *Loop) Tick(ctx context.Context, now time.Time) {
 	l.ticked = now
 	if l.containers == nil {
 		l.containers, l.objects = map[string]*container{}, map[types.UID]*object{}
-		l.normalDebts, l.urgentDebts = debts{share: InspectMost, paid: now}, debts{share: UrgentMost, paid: now}
 	}
 	l.searchCgroups(now)
 	l.matchPods(now)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
-	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/rescue"
 )
@@ -94,9 +93,8 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	if due && partial { // usage may have grown by page cache
 		if sample, err := l.sampleFully(c, now); err == nil {
 			l.take(c, sample)
-			limit = c.ownLimit()
-			c.rescue.watch.Add(rescue.Sample{At: now, Demand: c.recorder.Demand(), Limit: limit})
-			p, due = c.rescue.watch.Due(limit, c.ceiling(now), l.alarms.horizon.Before(l.governor.Hurried(), now))
+			l.predict(c, false, now)
+			return
 		}
 	}
 	if due {
@@ -173,11 +171,10 @@ func (l *Loop) raised(c *container, o *object, limit memory.Bytes, now time.Time
 // ownLimit is the effective limit of the container's own cgroup; 0: none, or that of the pod is lower, which no resize
 // of the container raises.
 func (c *container) ownLimit() memory.Bytes {
-	reading, pod, at := c.recorder.Last()
-	if at.IsZero() || reading.Limit == cgroup.Unlimited || pod < reading.Limit {
+	if _, pod, _ := c.recorder.Last(); pod < c.limit() {
 		return 0
 	}
-	return reading.Limit
+	return c.limit()
 }
 
 // ceiling is what the container needs before its memory turns around: its largest heap, and what else was resident when

@@ -196,7 +196,7 @@ func (l *Loop) inspected(out *v1alpha1.ContainerSnapshot, o *object, c *containe
 	default:
 		out.Inspection, out.Memory, out.Runtime = v1alpha1.InspectionDone, c.finding.Memory, c.finding.Runtime
 		out.InspectionMessage = snapshot.Cut(c.finding.Unread, 512)
-		if o.pod.Drawn {
+		if o.pod.Request.Map {
 			out.Map = c.finding.Map
 		}
 	}
