@@ -32,9 +32,10 @@ const (
 func Evaluate(in Input) Recommendation {
 	e := newEvaluation(in)
 	e.judgeKills()
-	missing, back := e.missing(), e.rollBack()
-	if missing != "" && back > 0 {
-		return e.decide(memory.Size{Limit: e.boundLimit(back), Request: e.Current.Request})
+	e.back = e.rollBack()
+	missing := e.missing()
+	if missing != "" && e.back > 0 {
+		return e.decide(memory.Size{Limit: e.boundLimit(e.back), Request: e.Current.Request})
 	}
 	if missing != "" && e.Silent != "" {
 		missing += "; " + e.Silent
@@ -44,7 +45,7 @@ func Evaluate(in Input) Recommendation {
 	}
 	limit := e.keepUnlessExact(e.boundGrowth(e.stopClimb(e.need())))
 	if e.age() < period.Day {
-		limit = max(limit, back)
+		limit = max(limit, e.back)
 	}
 	if e.grown.limit > 0 || e.childKilled { // a kill asks for more, never for less
 		limit = max(limit, e.Current.Limit)
@@ -64,6 +65,8 @@ type evaluation struct {
 	// newest is the last recent kill of kills; unhelped is the last of those that a higher limit does not help against.
 	newest, unhelped memory.OOMKill
 	reach            reach
+	// back is the limit before a raise that did not end its stall; 0: there is none, or it is not taken back.
+	back memory.Bytes
 	// childKilled: a child process was killed recently, and that is not counted.
 	childKilled bool
 	// certainty is that of the demand of the last day.
@@ -214,10 +217,8 @@ func (e *evaluation) decide(size memory.Size) Recommendation {
 		r.Decision, r.Size = Keep, cur
 		e.keptBy(size.Limit, cur.Limit, "limit")
 	}
-	r.Answered = e.answered()
-	if a := r.Answered; a != nil && r.Decision == Decrease && size.Limit < cur.Limit && e.age() < period.Day {
-		e.say("the answer to the kill at %s was a guess; an hour of use since shows what is needed, so that correcting it "+
-			"once does not wait for a day of evidence", a.Limit)
+	if r.Guess == nil {
+		e.correctAnswer(size.Limit)
 	}
 	r.Summary = e.summary()
 	if e.grown.limit > 0 {
@@ -278,7 +279,7 @@ func (e *evaluation) summary() string {
 			e.at(e.newest.Time), e.newest.Asked)
 	case e.grown.limit > 0:
 		return fmt.Sprintf("%s: %s at %s at %s", head, diedBy(e.newest.Kind), orNone(e.newest.Limit), e.at(e.newest.Time))
-	case e.rec.Decision == Decrease && e.rec.RollBackTo > 0:
+	case e.rec.Decision == Decrease && e.back > 0:
 		return sprintf(
 			"%s: the raise to %s did not end the stall of %s and is rolled back", head, e.Unrelieved.RaisedTo,
 			e.at(e.Unrelieved.Since),

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
 )
@@ -308,27 +309,34 @@ func diedBy(kind memory.OOMKind) string {
 	return "OOM-killed"
 }
 
-// answered returns the kills of a day, when the last is so long ago that use since has shown what is needed; nil: there
-// are none, or the last one was within the hour.
-func (e *evaluation) answered() *Answered {
-	var a Answered
+// correctAnswer sets the guess with which the kills of a day were answered, when the last is so long ago that use since
+// has shown what is needed. limit is what that is.
+func (e *evaluation) correctAnswer(limit memory.Bytes) {
+	if e.certainty != history.Exact || e.age() >= period.Day {
+		return // there is no evidence, or enough of it
+	}
 	for _, k := range e.Kills {
 		if e.since(latest(k)) < killHold {
-			return nil
+			return
 		}
 	}
+	var answer Raise
 	for _, k := range e.kills {
 		if at := latest(k); k.Limit > 0 && e.since(at) < period.Day {
-			a.Limit = max(a.Limit, k.Limit)
-			if at.After(a.At) {
-				a.At = at
+			answer.From = max(answer.From, k.Limit)
+			if at.After(answer.At) {
+				answer.At = at
 			}
 		}
 	}
-	if a.Limit == 0 {
-		return nil
+	if answer.From == 0 {
+		return
 	}
-	return &a
+	e.rec.Guess = &answer
+	if e.rec.Decision == Decrease && limit < e.Current.Limit {
+		e.say("the answer to the kill at %s was a guess; an hour of use since shows what is needed, so that correcting it "+
+			"once does not wait for a day of evidence", answer.From)
+	}
 }
 
 // latest is when a kill was, by the clock that puts it last.

@@ -27,7 +27,7 @@ func (e *evaluation) rollBack() memory.Bytes {
 		)
 		return 0
 	}
-	e.rec.RollBackTo = s.Limit
+	e.rec.Guess = &Raise{From: s.Limit, At: s.Since}
 	e.say("the raise from %s to %s did not end the stall of %s (%d major faults a second before, %d after): %s is "+
 		"enough for what is in use",
 		s.Limit, s.RaisedTo, e.at(s.Since), s.Faults, s.FaultsAfter, s.Limit)

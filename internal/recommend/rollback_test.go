@@ -79,3 +79,41 @@ func TestARaiseThatDidNotEndItsStallIsRolledBack(t *testing.T) {
 		})
 	}
 }
+
+// TestTheAnswerToKillsIsAGuess for an hour after the last one, and until there is a day of evidence.
+func TestTheAnswerToKillsIsAGuess(t *testing.T) {
+	h := history.New()
+	now := feed(h, 3*time.Hour, 352*mib, flat(70*mib))
+	killed := func(ago time.Duration, limit memory.Bytes) memory.OOMKill { return kill(now.Add(-ago), limit) }
+	long := history.New()
+	feed(long, 27*time.Hour, 352*mib, flat(70*mib))
+	estimated := history.New()
+	feed(estimated, 3*time.Hour, 352*mib, flat(70*mib))
+	working := sample("pod-0", now.Add(time.Minute), 70*mib)
+	working.HasRSS, working.Exact = false, false
+	estimated.Add(working, 352*mib)
+	for name, tc := range map[string]struct {
+		kills   []memory.OOMKill
+		history *history.Container
+		now     time.Time
+		want    memory.Bytes
+	}{
+		"an hour after the last": {[]memory.OOMKill{killed(70*time.Minute, 64*mib), killed(61*time.Minute, 96*mib)}, h, now,
+			96 * mib},
+		"within the hour":     {[]memory.OOMKill{killed(70*time.Minute, 64*mib), killed(59*time.Minute, 96*mib)}, h, now, 0},
+		"no kill":             {nil, h, now, 0},
+		"a day of evidence":   {[]memory.OOMKill{killed(-23*time.Hour, 64*mib)}, long, start.Add(27 * time.Hour), 0},
+		"demand is estimated": {[]memory.OOMKill{killed(70*time.Minute, 64*mib)}, estimated, now.Add(time.Minute), 0},
+	} {
+		got := Evaluate(Input{
+			History: tc.history, Kills: tc.kills, Policy: defaults, Current: sizeOf(64*mib, 352*mib), Now: tc.now,
+		})
+		var from memory.Bytes
+		if got.Guess != nil {
+			from = got.Guess.From
+		}
+		if from != tc.want {
+			t.Errorf("%s: a guess from %s, want %s: %s", name, from, tc.want, got.Summary)
+		}
+	}
+}

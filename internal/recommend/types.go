@@ -178,19 +178,16 @@ type Recommendation struct {
 	// UseAboveRequest: the request goes up because more is in use than it says. No cool-down may delay that, and nothing
 	// restarts for it.
 	UseAboveRequest bool
-	// RollBackTo is the limit before a raise that did not end the stall it was for. To lower as far as this takes no day
-	// of evidence and no cool-down. 0: there is no such raise.
-	RollBackTo memory.Bytes
-	// Answered describes the kills of the last day when the last one is at least an hour old: use since then shows the
-	// need, so the limit may be corrected once without a day of evidence. nil: there are none.
-	Answered *Answered
+	// Guess is a raise of memfit's own that was more than needed, so that taking it back needs no day of evidence; nil:
+	// there is none.
+	Guess *Raise
 	// Alarm is set when growth was stopped because memory climbs without end; the same words are in Reasons.
 	Alarm string
 }
 
-// Answered describes kills within a day that a higher limit has answered, without another kill in the hour after them.
-type Answered struct {
-	// At is when the last kill was, Limit the highest limit of those of a day.
-	At    time.Time
-	Limit memory.Bytes
+// Raise is a limit that memfit raised because of kills or a stall, which show that more is needed and not how much.
+type Raise struct {
+	// From is the limit before it, At when the last of these kills, or the stall, was.
+	From memory.Bytes
+	At   time.Time
 }

@@ -82,12 +82,6 @@ func (ch *change) lowersRequest() bool {
 	return ch.to.Limit == ch.from.Limit && ch.to.Request < ch.from.Request
 }
 
-// rollsBack reports whether a limit is lowered no further than to where it was before a raise that did not help.
-func (ch *change) rollsBack() bool {
-	to := ch.Recommendation.RollBackTo
-	return to > 0 && ch.kind&lowerings != 0 && ch.to.Limit >= to
-}
-
 // cost is what the change takes of the budget of the cluster.
 func (ch *change) cost() Spent { return ch.pod.cost(ch.sizes, ch.evict) }
 

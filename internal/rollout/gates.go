@@ -209,14 +209,14 @@ func (d *decider) conflict(*change) Verdict {
 }
 
 // noEvidence refuses to lower anything without a recommendation to, and a limit on less than a day of exact use: most
-// demand has a daily rhythm. The owner's bounds need no evidence, and memfit's own answer to a kill needs an hour.
+// demand has a daily rhythm. The owner's bounds need no evidence, and neither does taking back a raise of memfit's own.
 func (d *decider) noEvidence(ch *change) Verdict {
 	r, lowers := &ch.Recommendation, ch.kind&lowerings != 0
 	switch {
-	case ch.bound || d.returnsLoan(ch):
+	case ch.bound || d.takesBack(ch):
 	case r.Decision == recommend.Hold && (lowers || ch.lowersRequest()):
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence, r.Summary}
-	case lowers && r.Evidence.Window < period.Day.Duration() && !ch.rollsBack() && !d.corrects(ch):
+	case lowers && r.Evidence.Window < period.Day.Duration():
 		return refuse(v1alpha1.ReasonNotEnoughEvidence, "%s of use is too little to lower a limit: %s are needed",
 			format.InWords(r.Evidence.Window), format.InWords(period.Day.Duration()))
 	case lowers && r.Evidence.Estimated:
@@ -252,8 +252,9 @@ func (d *decider) reverted(ch *change) Verdict {
 		format.Time(r.At), format.Time(r.At.Add(RevertHold.Duration())))
 }
 
-// coolingDown refuses a second change within the cool-down, unless a kill asks for it, the request is below what is in
-// use, the owner's bounds ask for it, or it is the change under way, one pod further.
+// coolingDown refuses a second change within the cool-down, unless a kill or the owner's bounds ask for it, it is the
+// change under way, one pod further, or it restarts nothing and takes back a raise of memfit's own or raises a request
+// that is below what is in use.
 func (d *decider) coolingDown(ch *change) Verdict {
 	cooldown := d.Policy.Cooldown
 	next := d.State.LastChange.Add(cooldown)
@@ -261,9 +262,9 @@ func (d *decider) coolingDown(ch *change) Verdict {
 	// What is used beyond the request was promised to others. A pod may do so although the one that was sampled does not.
 	overdue := ch.c.Demand > ch.from.Request && ch.to.Request > ch.from.Request && ch.to.Limit == ch.from.Limit
 	switch {
-	case d.State.LastChange.IsZero() || !d.Now.Before(next) || ch.urgent || ch.bound || d.returnsLoan(ch):
+	case d.State.LastChange.IsZero() || !d.Now.Before(next) || ch.urgent || ch.bound:
 	case under && d.State.Rollout.Decrease == (ch.kind&lowerings != 0):
-	case ch.kind&restarting == 0 && (ch.Recommendation.UseAboveRequest || overdue || ch.rollsBack()):
+	case ch.kind&restarting == 0 && (ch.Recommendation.UseAboveRequest || overdue || d.takesBack(ch)):
 	default:
 		return refuse(v1alpha1.ReasonCoolingDown, "last change at %s; the next one waits until %s (cooldown %s)",
 			format.TimeOfDay(d.State.LastChange, d.Now), format.TimeOfDay(next, d.Now), format.Duration(cooldown))

@@ -222,7 +222,8 @@ func TestUseAboveTheRequestDoesNotWait(t *testing.T) {
 
 func TestARollBackWaitsForNoEvidenceAndNoCoolDown(t *testing.T) {
 	g := gatedAt(size(250*mib, 512*mib), size(250*mib, 256*mib), 235*mib, 0)
-	g.want.Recommendation.RollBackTo, g.want.Recommendation.Evidence.Window = 256*mib, 8*time.Minute
+	g.want.Recommendation.Guess = &recommend.Raise{From: 256 * mib, At: start.Add(-10 * time.Minute)}
+	g.want.Recommendation.Evidence.Window = 8 * time.Minute
 	g.d.State.LastChange = start.Add(-10 * time.Minute)
 	if got := g.verdict(false); got != (Verdict{}) {
 		t.Errorf("refused: %+v", got)
@@ -373,9 +374,9 @@ func TestRestartsForMemoryMeetTheirGates(t *testing.T) {
 	}
 }
 
-// TestAnAnswerToAKillIsCorrectedOnAnHourOfUse: no further than to what the owner asks for and what it was killed at,
-// once, when the container has run for an hour under the answer.
-func TestAnAnswerToAKillIsCorrectedOnAnHourOfUse(t *testing.T) {
+// TestAGuessIsTakenBackWithoutADayOfEvidence: no further than to what the owner asks for and where it was before, once,
+// and without a cool-down where nothing restarts.
+func TestAGuessIsTakenBackWithoutADayOfEvidence(t *testing.T) {
 	lowered := func(to memory.Bytes, ago time.Duration) []Lowering {
 		return []Lowering{{Container: "app", To: size(0, to), At: start.Add(-ago), Proven: true}}
 	}
@@ -383,21 +384,18 @@ func TestAnAnswerToAKillIsCorrectedOnAnHourOfUse(t *testing.T) {
 		change func(*gated)
 		passes bool
 	}{
-		"an hour":               {func(*gated) {}, true},
-		"no kill":               {func(g *gated) { g.want.Recommendation.Answered = nil }, false},
-		"it started later":      {func(g *gated) { g.c.Started = start.Add(-59 * time.Minute) }, false},
+		"a guess":               {func(*gated) {}, true},
+		"none":                  {func(g *gated) { g.want.Recommendation.Guess = nil }, false},
+		"it has just started":   {func(g *gated) { g.c.Started = start.Add(-9 * time.Minute) }, false},
 		"it does not run":       {func(g *gated) { g.c.Started = time.Time{} }, false},
-		"it was raised later":   {func(g *gated) { g.d.State.LastChange = start.Add(-59 * time.Minute) }, false},
 		"the owner's is more":   {func(g *gated) { g.c.Owner.Limit = 191 * mib }, false},
-		"the owner sets none":   {func(g *gated) { g.c.Owner.Limit = 0 }, false},
-		"it was killed at more": {func(g *gated) { g.want.Recommendation.Answered.Limit = 191 * mib }, false},
-		"an estimate":           {func(g *gated) { g.want.Recommendation.Evidence.Estimated = true }, false},
+		"the owner sets none":   {func(g *gated) { g.c.Owner.Limit = 0 }, true},
+		"it was killed at more": {func(g *gated) { g.want.Recommendation.Guess.From = 191 * mib }, false},
+		"a restart cools down":  {func(g *gated) { g.c.RestartsOnResize = true }, false},
 		"corrected before": {func(g *gated) {
 			g.d.State.Lowerings = lowered(220*mib, 30*time.Minute)
 		}, false},
 		"another pod is corrected": {func(g *gated) {
-			g.d.State.LastChange = start.Add(-30 * time.Minute)
-			g.d.State.Rollout = &Rollout{Decrease: true, Targets: map[Key]memory.Size{g.c.key(): g.to}}
 			g.d.State.Lowerings = lowered(g.to.Limit, 30*time.Minute)
 		}, true},
 		"lowered before the kill": {func(g *gated) {
@@ -407,8 +405,8 @@ func TestAnAnswerToAKillIsCorrectedOnAnHourOfUse(t *testing.T) {
 		g := gatedAt(size(64*mib, 256*mib), size(64*mib, 190*mib), 70*mib, 100*mib)
 		g.c.Owner = size(64*mib, 64*mib)
 		g.want.Recommendation.Evidence.Window = time.Hour
-		g.want.Recommendation.Answered = &recommend.Answered{At: start.Add(-61 * time.Minute), Limit: 100 * mib}
-		g.d.State.LastChange = start.Add(-time.Hour)
+		g.want.Recommendation.Guess = &recommend.Raise{At: start.Add(-61 * time.Minute), From: 100 * mib}
+		g.d.State.LastChange = start.Add(-59 * time.Minute)
 		c.change(&g)
 		if got := g.verdict(false); (got == Verdict{}) != c.passes {
 			t.Errorf("%s: %+v, want it to pass: %t", name, got, c.passes)

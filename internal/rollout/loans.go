@@ -248,12 +248,6 @@ func (d *decider) keepLoans(pod *Pod, c Container, to memory.Size) memory.Size {
 	return to
 }
 
-// returnsLoan reports whether a limit is lowered no further than to where it was before a loan that has ended.
-func (d *decider) returnsLoan(ch *change) bool {
-	from, over := d.State.ended(ch.pod.UID, ch.c.Name)
-	return over && ch.kind&lowerings != 0 && ch.to.Limit >= from.Limit
-}
-
 // onLoan describes the loans of running pods; empty: there is none.
 func (d *decider) onLoan() string {
 	var sum memory.Bytes

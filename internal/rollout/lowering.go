@@ -12,7 +12,7 @@ import (
 
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/period"
+	"github.com/memfit/memfit/internal/recommend"
 )
 
 // Lowering is a limit that memfit lowered for one container of one program, whichever way the lower limit reached its
@@ -70,35 +70,30 @@ func (s *State) lower(l Lowering) {
 // none.
 func (s *State) unproven(c Container) (Lowering, bool) {
 	for _, l := range s.Lowerings {
-		if !l.Proven && l.of(c.Name, c.Program) && c.Spec.Limit > 0 && c.Spec.Limit <= l.To.Limit {
+		never := c.Spec.Limit <= c.Owner.Limit && l.To.Limit > c.Owner.Limit // it has not been raised yet
+		if !l.Proven && l.of(c.Name, c.Program) && c.Spec.Limit > 0 && c.Spec.Limit <= l.To.Limit && !never {
 			return l, true
 		}
 	}
 	return Lowering{}, false
 }
 
-// corrects reports whether a limit is lowered because memfit's answer to a kill was more than what an hour under it has
-// shown: no further than to what the owner asks for and what the container was killed at, and once for a kill.
-func (d *decider) corrects(ch *change) bool {
-	a, c := ch.Recommendation.Answered, &ch.c
-	if a == nil || ch.kind&lowerings == 0 || c.Owner.Limit == 0 || ch.to.Limit < max(c.Owner.Limit, a.Limit) ||
-		c.Started.IsZero() {
+// takesBack reports whether a limit is lowered no further than to where it was before memfit raised it: for a loan that
+// has ended, or by a guess that was more than needed.
+func (d *decider) takesBack(ch *change) bool {
+	if ch.kind&lowerings == 0 {
 		return false
 	}
-	began := later(c.Started, d.State.LastChange)
-	for _, l := range d.State.Lowerings {
-		if l.of(c.Name, c.Program) && l.At.After(a.At) {
-			if l.To.Limit > ch.to.Limit {
-				return false
-			}
-			began = c.Started // that change is the correction
-		}
-	}
-	if up := period.Of(d.Now.Sub(began)); up < period.Hour {
-		d.requeueIn((period.Hour - up).Duration())
-		return false
-	}
-	return true
+	before, over := d.State.ended(ch.pod.UID, ch.c.Name)
+	return over && ch.to.Limit >= before.Limit ||
+		d.State.TakesBack(ch.c.key(), ch.Recommendation.Guess, ch.c.Owner.Limit, ch.to.Limit)
+}
+
+// TakesBack reports whether a limit takes back a guess: once, and not below what the owner asks for.
+func (s *State) TakesBack(of Key, guess *recommend.Raise, owner, limit memory.Bytes) bool {
+	return guess != nil && limit >= max(guess.From, owner) && !slices.ContainsFunc(s.Lowerings, func(l Lowering) bool {
+		return l.of(of.Container, of.Program) && l.At.After(guess.At) && l.To.Limit > limit
+	})
 }
 
 // programs are what the containers run that get a size.
@@ -154,20 +149,22 @@ func (s *State) raise(of Key, to memory.Bytes) {
 	}
 }
 
-// create notes pods that were created with less than their owner asks for: the webhook gave it to them. What was rolled
-// back and still runs is known already.
+// create notes pods that were created with less than their owner asks for, or than memfit had given to others: the
+// webhook gave it to them. What was rolled back and still runs is known already.
 func (o *observation) create() {
 	for i := range o.Pods {
 		pod := &o.Pods[i]
 		for _, c := range pod.Containers {
-			if c.Done || !lowers(c.Owner.Limit, c.Actual.Limit) || c.Actual.Limit != c.Spec.Limit || o.state.knows(c) {
+			before := c.Owner.Max(memory.Size{Limit: c.Before})
+			if c.Done || !lowers(before.Limit, c.Actual.Limit) || c.Actual.Limit != c.Spec.Limit || o.state.knows(c) ||
+				c.Spec.Limit == c.Owner.Limit {
 				continue
 			}
 			if r, active := o.state.ActiveRevert(c.key(), o.Now); active && c.Actual.Limit < r.Restored.Limit {
 				continue
 			}
 			o.state.lower(Lowering{
-				Container: c.Name, Program: c.Program, From: c.Owner.Max(c.Spec), To: c.Spec, At: pod.Created,
+				Container: c.Name, Program: c.Program, From: before.Max(c.Spec), To: c.Spec, At: pod.Created,
 			})
 		}
 	}

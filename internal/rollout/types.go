@@ -54,6 +54,8 @@ type Container struct {
 	Owner memory.Size
 	// OwnerUntil is until when the container gets no less than Owner, because the owner set it so recently; zero: it may.
 	OwnerUntil time.Time
+	// Before is the highest limit that pods of its program had when its pod was created; 0: unknown.
+	Before memory.Bytes
 	// Spec is what the pod asks for, Actual what the kubelet has made effective.
 	Spec, Actual memory.Size
 	// Effective is the limit that is proven to be effective for it and its pod where Actual shows more; 0: Actual is

@@ -98,6 +98,50 @@ func TestAKillAtACorrectedLimitRestoresTheAnswer(t *testing.T) {
 	}
 }
 
+// TestAnAnswerIsCorrectedInNewPods: with OnCreate, a pod that is created an hour after the kills is the first with
+// less, and the next ones follow when it was watched. A kill at the corrected limit restores the answer for new pods.
+func TestAnAnswerIsCorrectedInNewPods(t *testing.T) {
+	const owner, need = 64, 70
+	for _, replicas := range []int{1, 3} {
+		d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(16, owner), need*memory.MiB, replicas)
+		d.run(3*time.Minute, 10*time.Second)
+		d.deploy("with the answer")
+		answer, kills := slices.Min(d.limits()), d.kills
+		d.run(30*time.Minute, 30*time.Second)
+		d.deploy("within the hour")
+		if answer < need*memory.MiB || slices.Min(d.limits()) < answer {
+			d.fail("an answer of %s, and then %v", answer, d.limits())
+		}
+		d.run(40*time.Minute, 30*time.Second)
+		d.deploy("after an hour")
+		corrected := slices.Min(d.limits())
+		if lower := slices.DeleteFunc(d.limits(), func(l memory.Bytes) bool { return l >= answer }); len(lower) != 1 {
+			d.fail("%v, want one below %s", d.limits(), answer)
+		}
+		d.run(15*time.Minute, 30*time.Second)
+		d.deploy("after the watch")
+		if slices.Max(d.limits()) != corrected || corrected < need*memory.MiB {
+			d.fail("%v, want %s", d.limits(), corrected)
+		}
+		for range 8 { // the first day is not over
+			d.run(time.Hour, 2*time.Minute)
+			if d.deploy("later"); slices.Min(d.limits()) < corrected {
+				d.fail("corrected to %s, and then %v", corrected, d.limits())
+			}
+		}
+		if d.kills > kills {
+			d.fail("%d kills after the answer", d.kills-kills)
+		}
+		d.burst = corrected - need*memory.MiB + 4*memory.MiB
+		d.run(10*time.Second, 10*time.Second)
+		d.burst = 0
+		d.run(time.Minute, 10*time.Second)
+		if d.deploy("after a kill"); slices.Min(d.limits()) < answer {
+			d.fail("the kill at %s did not restore %s: %v", corrected, answer, d.limits())
+		}
+	}
+}
+
 // TestAnAnswerIsNotCorrectedBelowWhatTheOwnerAsksFor: what is too small for a moment at the start, and then far too
 // large, waits for its day.
 func TestAnAnswerIsNotCorrectedBelowWhatTheOwnerAsksFor(t *testing.T) {

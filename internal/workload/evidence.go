@@ -46,8 +46,12 @@ type evidence struct {
 	seen time.Time
 	// kin are the programs whose kills count for this one: itself, and those that it replaced without new numbers.
 	kin []string
-	// held is the largest size that its running pods have, or had when they last ran.
-	held    memory.Size
+	// held is the largest size that its running pods with the owner's numbers have, or had when they last ran.
+	held memory.Size
+	// most is the highest limit that memfit or the owner gave it, and mostAt when a pod was first seen with that: a pod
+	// that is created later with less has a lower limit.
+	most    memory.Bytes
+	mostAt  time.Time
 	history *history.Container
 	// runs are the last runs, oldest first, of a workload whose pods run to completion.
 	runs []run
@@ -122,7 +126,7 @@ func (st *State) learn(s *Snapshot, now time.Time) {
 	for key, in := range st.instances {
 		in.program = cmp.Or(st.programs[key].ID, in.program)
 	}
-	st.hold(s.Governed)
+	st.hold(s.Governed, now)
 }
 
 // heed takes the owner's numbers of each program from its newest pod, and since when they hold from the oldest pod with
@@ -136,7 +140,7 @@ func (st *State) heed(newestFirst []*corev1.Pod, now time.Time) {
 			switch {
 			case e == nil: // of more programs than are remembered
 			case !heard[e] && e.owner != p.Owner:
-				e.owner, e.since, e.held = p.Owner, since, memory.Size{}
+				e.owner, e.since, e.held, e.most = p.Owner, since, memory.Size{}, 0
 			case e.owner == p.Owner && since.Before(e.since):
 				e.since = since
 			}
@@ -190,8 +194,9 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) {
 	case e == nil && before != nil && before.owner == p.Owner:
 		copied := *before.history
 		e = &evidence{
-			program: p.ID, owner: p.Owner, since: before.since, held: before.held, history: &copied,
-			kin: append([]string{p.ID}, before.kin[:min(len(before.kin), kinKept-1)]...), runs: slices.Clone(before.runs),
+			program: p.ID, owner: p.Owner, since: before.since, held: before.held, most: before.most, mostAt: before.mostAt,
+			history: &copied, runs: slices.Clone(before.runs),
+			kin: append([]string{p.ID}, before.kin[:min(len(before.kin), kinKept-1)]...),
 		}
 	case e == nil:
 		e = &evidence{
@@ -208,13 +213,15 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) {
 	st.containers[name] = all
 }
 
-// hold notes the largest size that running pods of each program have. While none runs, the last one stays.
-func (st *State) hold(governed []*corev1.Pod) {
+// hold notes the largest size that running pods of each program have. While none runs, the last one stays. A pod of
+// earlier numbers of the owner does not count.
+func (st *State) hold(governed []*corev1.Pod, now time.Time) {
 	for name, all := range st.containers {
 		for _, e := range all {
 			var held memory.Size
 			for _, pod := range governed {
-				if st.runs(pod.UID, name) != e.program || pod.DeletionTimestamp != nil {
+				if st.runs(pod.UID, name) != e.program || pod.DeletionTimestamp != nil ||
+					st.programIn(pod, name).Owner != e.owner {
 					continue
 				}
 				if spec, _ := containerOf(pod, name); spec != nil {
@@ -227,6 +234,9 @@ func (st *State) hold(governed []*corev1.Pod) {
 			}
 			if held != (memory.Size{}) {
 				e.held = held
+			}
+			if held.Limit > e.most {
+				e.most, e.mostAt = held.Limit, now.UTC().Truncate(time.Second)
 			}
 		}
 	}
@@ -261,13 +271,15 @@ func (st *State) ofProgram(pods []*corev1.Pod, container, program string) []*cor
 
 // storedEvidence is the stored form of evidence, beside the history: Unix seconds, bytes.
 type storedEvidence struct {
-	Program string      `json:"p,omitempty"`
-	Owner   memory.Size `json:"o,omitzero"`
-	Since   int64       `json:"s,omitempty"`
-	Seen    int64       `json:"t,omitempty"`
-	Kin     []string    `json:"k,omitempty"`
-	Held    memory.Size `json:"h,omitzero"`
-	Runs    []run       `json:"r,omitempty"`
+	Program string       `json:"p,omitempty"`
+	Owner   memory.Size  `json:"o,omitzero"`
+	Since   int64        `json:"s,omitempty"`
+	Seen    int64        `json:"t,omitempty"`
+	Kin     []string     `json:"k,omitempty"`
+	Held    memory.Size  `json:"h,omitzero"`
+	Most    memory.Bytes `json:"m,omitempty"`
+	MostAt  int64        `json:"a,omitempty"`
+	Runs    []run        `json:"r,omitempty"`
 }
 
 func (e *evidence) pack(name string) (v1alpha1.CheckpointContainer, error) {
@@ -277,7 +289,7 @@ func (e *evidence) pack(name string) (v1alpha1.CheckpointContainer, error) {
 	}
 	stored := storedEvidence{
 		Program: e.program, Owner: e.owner, Since: unix(e.since), Seen: unix(e.seen), Kin: e.kin, Held: e.held,
-		Runs: e.runs,
+		Most: e.most, MostAt: unix(e.mostAt), Runs: e.runs,
 	}
 	of, err := json.Marshal(stored)
 	return v1alpha1.CheckpointContainer{Name: name, History: data, Evidence: of}, err
@@ -303,7 +315,8 @@ func unpackEvidence(packed *v1alpha1.CheckpointContainer) (*evidence, error) {
 		return e, errors.Join(err, wrong)
 	}
 	e.program, e.owner, e.since, e.seen, e.held = s.Program, s.Owner, fromUnix(s.Since), fromUnix(s.Seen), s.Held
-	e.kin, e.runs = s.Kin[:min(len(s.Kin), kinKept)], s.Runs[:min(len(s.Runs), runsKept)]
+	e.kin, e.most, e.mostAt = s.Kin[:min(len(s.Kin), kinKept)], s.Most, fromUnix(s.MostAt)
+	e.runs = s.Runs[:min(len(s.Runs), runsKept)]
 	return e, err
 }
 

@@ -24,8 +24,10 @@ func sizesNewPods(mode v1alpha1.SizingMode) bool {
 type creation struct {
 	// recommended follows from the evidence; zero: nothing.
 	recommended memory.Size
-	// owner is what the owner asks for, held the largest size of the running pods, or of the last that ran.
+	// owner is what the owner asks for, held the largest size of the running pods, or of the last that ran, and most the
+	// highest limit that a pod had.
 	owner, held memory.Size
+	most        memory.Bytes
 	// proven is the lowest size that a pod of the program was watched with; zero: none.
 	proven memory.Size
 	// fresh: the owner's numbers are so new that no evidence undercuts them.
@@ -42,19 +44,23 @@ func (c *creation) size() memory.Size {
 		return c.held
 	case c.recommended == (memory.Size{}):
 		return memory.Size{}
-	case c.fresh:
-		return c.least(c.owner, c.recommended)
-	case c.unproven():
-		return c.least(c.least(cmp.Or(c.proven, c.owner), c.held), c.recommended)
 	}
-	return c.recommended
+	size := c.recommended
+	if c.unproven() {
+		given := c.owner.Max(memory.Size{Limit: c.most})
+		size = c.least(c.least(cmp.Or(c.proven, given), c.held), size)
+	}
+	if c.fresh {
+		size = c.least(c.owner, size)
+	}
+	return size
 }
 
-// unproven reports whether the recommended limit is lower than what pods have or their owner asks for, and no pod was
-// watched with it.
+// unproven reports whether the recommended limit is lower than what pods have or had, or their owner asks for, and no
+// pod was watched with it.
 func (c *creation) unproven() bool {
 	to := c.recommended.Limit
-	lower := c.owner.Limit == 0 || to < c.owner.Limit || to < c.held.Limit
+	lower := c.owner.Limit == 0 || to < max(c.owner.Limit, c.held.Limit, c.most)
 	return to > 0 && lower && (c.proven.Limit == 0 || to < c.proven.Limit)
 }
 
@@ -74,7 +80,7 @@ func (c *creation) least(a, b memory.Size) memory.Size {
 func (d *decider) creationOf(name string, recommended memory.Size) creation {
 	c := creation{recommended: recommended, paused: d.s.paused != ""}
 	if e := d.st.newest(name); e != nil {
-		c.owner, c.held, c.fresh = e.owner, e.held, e.fresh(d.now)
+		c.owner, c.held, c.most, c.fresh = e.owner, e.held, e.most, e.fresh(d.now)
 		c.proven = d.rollout.State.Proven(name, e.program)
 	}
 	return c
@@ -143,17 +149,21 @@ func (d *decider) permit() *v1alpha1.Canary {
 }
 
 // mayLowerNew reports whether a new pod may be the first with the recommended limit: a day of evidence speaks for it,
-// and nothing was rolled back.
+// or it takes back a raise of memfit's own, and nothing was rolled back.
 func (d *decider) mayLowerNew(c *v1alpha1.ContainerRecommendation) bool {
 	e := d.st.newest(c.Container)
-	if c.Recommended == nil || e == nil || period.Of(e.history.Span()) < ownersDay {
+	if c.Recommended == nil || e == nil {
 		return false
 	}
-	recommended := profile.SizeOf(*c.Recommended)
-	of := d.creationOf(c.Container, recommended)
-	if of.fresh || !of.unproven() {
+	recommended, key := profile.SizeOf(*c.Recommended), rollout.Key{Container: c.Container, Program: e.program}
+	of, guess := d.creationOf(c.Container, recommended), d.rollout.Desired[key].Recommendation.Guess
+	switch {
+	case !of.unproven(), of.fresh && recommended.Limit < of.owner.Limit:
+		return false
+	case period.Of(e.history.Span()) < ownersDay &&
+		!d.rollout.State.TakesBack(key, guess, of.owner.Limit, recommended.Limit):
 		return false
 	}
-	reverted, active := d.rollout.State.ActiveRevert(rollout.Key{Container: c.Container, Program: e.program}, d.now)
+	reverted, active := d.rollout.State.ActiveRevert(key, d.now)
 	return !active || recommended.Limit >= reverted.Restored.Limit
 }

@@ -133,8 +133,13 @@ func (st *State) runningPod(
 			PodLimit: c.podLimit, PodRequest: c.podRequest,
 		}
 		running.Program, running.Owner = st.runs(pod.UID, c.Name), st.programIn(pod, c.Name).Owner
-		if e := st.evidenceOf(c.Name, running.Program); e != nil && e.fresh(now) {
-			running.OwnerUntil = e.since.Add(ownersDay.Duration())
+		if e := st.evidenceOf(c.Name, running.Program); e != nil {
+			if e.fresh(now) {
+				running.OwnerUntil = e.since.Add(ownersDay.Duration())
+			}
+			if p.Created.After(e.mostAt) && running.Owner == e.owner {
+				running.Before = e.most
+			}
 		}
 		running.Shared = running.Spec.Limit == 0 && p.Whole != nil && p.Whole.Spec.Limit > 0
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.Name}
