@@ -533,16 +533,12 @@ type DriftSpec struct {
 	// +optional
 	Action DriftAction `json:"action,omitempty"`
 
-	// maxPerDay is the largest number of pods of one workload that Restart evicts in 24 hours. Default: 3.
+	// maxPerDay is the largest number of pods of one workload that Restart evicts in 24 hours. Default: 3. What else
+	// bounds restarts is in sizing.disruption: maxUnavailable, singleReplica, windows and cooldown.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	MaxPerDay *int32 `json:"maxPerDay,omitempty"`
-
-	// minReplicas is the number of ready pods that must remain for Restart to evict one. Default: 1.
-	// +kubebuilder:validation:Minimum=0
-	// +optional
-	MinReplicas *int32 `json:"minReplicas,omitempty"`
 }
 
 // ContainerPolicy overrides the profile for one container.

@@ -217,7 +217,7 @@ var _ = Describe("A pod that leaks", func() {
 		f := newFleet(w, 1)
 		f.leaks()
 		Expect(f.left()).To(HaveLen(1))
-		Expect(f.drift()).To(ContainSubstring("drift.minReplicas is 1"))
+		Expect(f.drift()).To(ContainSubstring("singleReplica"))
 	})
 
 	It("is not restarted while a PodDisruptionBudget refuses it", func() {

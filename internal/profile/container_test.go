@@ -398,7 +398,7 @@ func TestDriftHasEveryDefault(t *testing.T) {
 		Sizing: v1alpha1.SizingSpec{Disruption: &v1alpha1.DisruptionSpec{Watch: week}},
 	}}
 	want := v1alpha1.DriftSpec{
-		Action: v1alpha1.DriftRestart, Window: week, MaxPerDay: new(int32(3)), MinReplicas: new(int32(1)),
+		Action: v1alpha1.DriftRestart, Window: week, MaxPerDay: new(int32(3)),
 	}
 	if diff := cmp.Diff(want, n.Drift()); diff != "" {
 		t.Error(diff)

@@ -41,7 +41,7 @@ func builtin() *v1alpha1.MemoryProfileSpec {
 		},
 		Drift: v1alpha1.DriftSpec{
 			Window:    &metav1.Duration{Duration: period.Day.Duration()},
-			MaxPerDay: new(int32(3)), MinReplicas: new(int32(1)),
+			MaxPerDay: new(int32(3)),
 		},
 	}
 }

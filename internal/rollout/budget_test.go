@@ -15,7 +15,7 @@ import (
 
 func TestARestartAndAnEvictionForSizeShareOneBudget(t *testing.T) {
 	c := newCluster(t, 4, big)
-	c.in.Policy.Evict = true
+	c.in.Policy.Evict, c.in.Policy.Cooldown = true, 0
 	for i := range c.in.Pods {
 		c.app(i).FrozenHeap, c.app(i).Overhead = 192*mib, 20*mib // so that a lower limit takes an eviction
 	}

@@ -91,7 +91,7 @@ func TestMaxPerDayCountsOverACompressedDay(t *testing.T) {
 	compress.By(t, 144)
 	c := newCluster(t, 2, big)
 	c.in.Restart = &Candidate{Pod: "web-1", UID: "uid-1", Measured: start}
-	c.in.Restarts = RestartPolicy{MaxPerDay: 1, MinReplicas: 1, Cooldown: time.Minute}
+	c.in.Policy.RestartsPerDay, c.in.Policy.Cooldown = 1, time.Minute
 	c.in.State.PastRestarts = []PastRestart{{Pod: "old", At: start.Add(-9 * time.Minute)}}
 	if held := Decide(c.in).RestartHeld; held != "1 pods were restarted in the last 10m, and drift.maxPerDay is 1" {
 		t.Errorf("nine minutes later: %q", held)

@@ -94,7 +94,7 @@ var gates = []gate{
 	{of: sized &^ givesBack, refuses: (*decider).coolingDown},
 	{of: fresh, refuses: (*decider).restartedLately},
 	// Does the size fit?
-	{of: restarting, refuses: (*decider).onlyReplica},
+	{of: restarting | fresh, refuses: (*decider).onlyReplica},
 	{of: inPlace, refuses: (*decider).changesQoS, bars: true},
 	{of: sized, refuses: (*decider).outsideRange},
 	{of: sized | podSize, refuses: (*decider).overQuota},
@@ -111,7 +111,6 @@ var gates = []gate{
 	{of: lowerings, refuses: (*decider).otherCanary},
 	{of: evictions | fresh, refuses: (*decider).awaitsFresh},
 	{of: fresh, refuses: (*decider).othersChange},
-	{of: fresh, refuses: (*decider).tooFewRemain},
 	{of: sized&^(raiseQuietly|giveBackQuietly) | fresh, refuses: (*decider).tooFewServe, again: waits},
 	// Does it fit the budget of the cluster?
 	{of: together | fresh, refuses: (*decider).overChangeBudget},
@@ -274,10 +273,10 @@ func (d *decider) coolingDown(ch *change) Verdict {
 
 // restartedLately bounds the restarts of a day, and the time between two.
 func (d *decider) restartedLately(*change) Verdict {
-	p, today := &d.Restarts, lastDay(d.State.PastRestarts, d.Now)
-	if len(today) >= p.MaxPerDay {
+	p, today := &d.Policy, lastDay(d.State.PastRestarts, d.Now)
+	if len(today) >= p.RestartsPerDay {
 		return refuse(v1alpha1.ReasonCoolingDown, "%d pods were restarted in the last %s, and drift.maxPerDay is %d",
-			len(today), format.Duration(period.Day.Duration()), p.MaxPerDay)
+			len(today), format.Duration(period.Day.Duration()), p.RestartsPerDay)
 	}
 	if len(today) == 0 {
 		return Verdict{}
@@ -294,7 +293,7 @@ func (d *decider) restartedLately(*change) Verdict {
 // onlyReplica refuses to restart the only replica of a workload, unless its owner allows it, a kill asks for it, or it
 // does not serve anyway.
 func (d *decider) onlyReplica(ch *change) Verdict {
-	evicted := ch.kind&evictions != 0
+	evicted := ch.kind&(evictions|fresh) != 0
 	if d.running != 1 || d.Policy.SingleReplicaMayRestart || ch.urgent || evicted && !ch.pod.serves() {
 		return Verdict{}
 	}
@@ -481,36 +480,13 @@ func (d *decider) awaitsFresh(*change) Verdict {
 	return Verdict{}
 }
 
-// othersChange refuses to restart a pod whose size is being changed, or while another pod leaves, is not ready, or is
-// evicted for its size.
+// othersChange refuses to restart a pod whose size is being changed, or while another pod is evicted for its size.
 func (d *decider) othersChange(ch *change) Verdict {
 	if _, begun := d.State.step(ch.pod.UID); begun {
 		return Verdict{v1alpha1.ReasonDisruptionBudget, "its size is being changed"}
 	}
 	if e := d.State.Rollout; e != nil && slices.ContainsFunc(e.Steps, func(st Step) bool { return st.evicts() }) {
 		return Verdict{v1alpha1.ReasonDisruptionBudget, "another pod is evicted for its size: one at a time"}
-	}
-	for i := range d.Pods {
-		switch pod := &d.Pods[i]; {
-		case pod.UID == ch.pod.UID || pod.serves():
-		case pod.Leaving:
-			return Verdict{v1alpha1.ReasonDisruptionBudget, "pod " + pod.Name + " is being deleted: one at a time"}
-		default:
-			return Verdict{v1alpha1.ReasonDisruptionBudget, "pod " + pod.Name + " is not ready: one at a time"}
-		}
-	}
-	return Verdict{}
-}
-
-// tooFewRemain refuses to restart a pod where too few others serve.
-func (d *decider) tooFewRemain(ch *change) Verdict {
-	left := d.State.Availability(d.Pods, 0, "").Serving
-	if ch.pod.serves() {
-		left--
-	}
-	if left < d.Restarts.MinReplicas {
-		return refuse(v1alpha1.ReasonDisruptionBudget, "%d ready pods would remain, and drift.minReplicas is %d", left,
-			d.Restarts.MinReplicas)
 	}
 	return Verdict{}
 }

@@ -342,16 +342,25 @@ func TestRestartsForMemoryMeetTheirGates(t *testing.T) {
 		"yesterday does not count": {edit: func(in *Input) {
 			in.State.PastRestarts = []PastRestart{past(25 * time.Hour), past(9 * time.Hour), past(2 * time.Hour)}
 		}},
-		"another one is not ready": {edit: unready, want: "pod web-2 is not ready"},
+		"another one is not ready": {edit: unready, want: "1 of 2 pods unavailable"},
+		"another one is not ready, and two may be": {edit: func(in *Input) {
+			unready(in)
+			in.Policy.MaxUnavailable = 2
+		}},
 		"another one is leaving": {
-			edit: func(in *Input) { in.Pods[1].Leaving = true }, want: "pod web-2 is being deleted",
+			edit: func(in *Input) {
+				in.Pods = append(in.Pods, Pod{Name: "web-3", UID: "uid-3", Ready: true})
+				in.Pods[1].Leaving = true
+			}, want: "1 of 3 pods unavailable",
 		},
 		"the only one": {
-			edit: func(*Input) {}, alone: true, want: "0 ready pods would remain, and drift.minReplicas is 1",
+			edit: func(*Input) {}, alone: true, want: "set sizing.disruption.singleReplica to Allowed",
 		},
-		"the only one, where its owner takes the gap": {edit: func(in *Input) { in.Restarts.MinReplicas = 0 }, alone: true},
+		"the only one, where its owner takes the gap": {
+			edit: func(in *Input) { in.Policy.SingleReplicaMayRestart = true }, alone: true,
+		},
 		"a zero policy": {
-			edit: func(in *Input) { in.Restarts = RestartPolicy{} }, want: "drift.maxPerDay is 0",
+			edit: func(in *Input) { in.Policy.RestartsPerDay = 0 }, want: "drift.maxPerDay is 0",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -360,7 +369,7 @@ func TestRestartsForMemoryMeetTheirGates(t *testing.T) {
 				c.in.Pods = c.in.Pods[:1]
 			}
 			c.in.Restart = &Candidate{Pod: "web-1", UID: "uid-1", Why: "it climbs", Measured: start}
-			c.in.Restarts = RestartPolicy{MaxPerDay: 3, MinReplicas: 1, Cooldown: time.Hour}
+			c.in.Policy.RestartsPerDay = 3
 			tc.edit(&c.in)
 			got := Decide(c.in)
 			if (len(got.Actions) == 1) != (tc.want == "") || !strings.Contains(got.RestartHeld, tc.want) ||

@@ -23,14 +23,6 @@ type Candidate struct {
 	WorkingSetOnly bool
 }
 
-// RestartPolicy bounds such restarts. The zero value allows none.
-type RestartPolicy struct {
-	// MaxPerDay is the most restarts in 24 hours, MinReplicas the pods that must go on serving, Cooldown the least time
-	// between two.
-	MaxPerDay, MinReplicas int
-	Cooldown               time.Duration
-}
-
 // maxRestarts bounds the state: 100 bytes each. It is the most that drift.maxPerDay can be.
 const maxRestarts = 100
 

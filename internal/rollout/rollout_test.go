@@ -117,9 +117,9 @@ func newCluster(t testing.TB, n int, size memory.Size) *cluster {
 	c := &cluster{
 		t: t, quick: true, in: Input{
 			Now: start, Desired: map[Key]Desired{}, Policy: ownersDefaults(),
-			Restarts: RestartPolicy{MaxPerDay: 100},
 		},
 	}
+	c.in.Policy.RestartsPerDay = 100
 	for range n {
 		c.in.Pods = append(c.in.Pods, c.pod(size))
 	}

@@ -102,8 +102,10 @@ type Policy struct {
 	MaxUnavailable int32
 	// SingleReplicaMayRestart: a workload of one pod may be restarted or evicted.
 	SingleReplicaMayRestart bool
+	// RestartsPerDay is the most pods that are restarted for their memory in 24 hours.
+	RestartsPerDay int
 	// Watch is how long a pod whose limit was lowered is watched, and Cooldown the least time between two changes that no
-	// kill asked for, both in real time.
+	// kill asked for, or between two restarts, both in real time.
 	Watch, Cooldown time.Duration
 	// Windows are the maintenance windows for what lowers, restarts or evicts; IncreasesInWindows: for every raise, too.
 	Windows            maintenance.Windows
@@ -153,9 +155,8 @@ type Input struct {
 	// Succeeded are pods that ran to completion.
 	Succeeded map[types.UID]bool
 	State     State
-	// Restart is a pod that should be replaced by a fresh one; nil: none. Restarts bound such restarts.
-	Restart  *Candidate
-	Restarts RestartPolicy
+	// Restart is a pod that should be replaced by a fresh one; nil: none.
+	Restart *Candidate
 	// Allowance is what the change budget of the cluster leaves this workload; nil: there is no budget.
 	Allowance *Allowance
 	// QueryResult is the answer of Prometheus to the owner's rollbackQuery; nil: there is no such query.

@@ -68,7 +68,7 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 	in := rollout.Input{
 		Now: now, Policy: rolloutPolicy(s, living(s)), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
 		Allowance: s.Allowance, QueryResult: s.QueryResult, Desired: map[rollout.Key]rollout.Desired{},
-		Succeeded: s.succeeded(), Paused: s.paused, Conflict: s.Facts.Conflict, Restarts: restartPolicy(s),
+		Succeeded: s.succeeded(), Paused: s.paused, Conflict: s.Facts.Conflict,
 	}
 	if mode := s.Profile.Spec.Sizing.Mode; !sizesNewPods(mode) {
 		in.State.Rollout = nil // memfit changes no size
@@ -84,22 +84,13 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 	return in
 }
 
-// restartPolicy returns how many pods the profile lets memfit evict for their memory.
-func restartPolicy(s *Snapshot) rollout.RestartPolicy {
-	spec := s.Profile.Drift()
-	return rollout.RestartPolicy{
-		MaxPerDay: int(*spec.MaxPerDay), MinReplicas: int(*spec.MinReplicas),
-		Cooldown: s.Profile.Disruption().Cooldown.Duration,
-	}
-}
-
 // rolloutPolicy returns what the profile allows for a workload with so many replicas.
 func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 	sizing, d := s.Profile.Spec.Sizing, s.Profile.Disruption()
 	p := rollout.Policy{
 		Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict, OnlyWatch: !resizes(sizing.Mode),
 		SingleReplicaMayRestart: d.SingleReplica == "Allowed", MaxUnavailable: profile.MaxUnavailable(d, replicas),
-		Watch: d.Watch.Duration, Cooldown: d.Cooldown.Duration,
+		Watch: d.Watch.Duration, Cooldown: d.Cooldown.Duration, RestartsPerDay: int(*s.Profile.Drift().MaxPerDay),
 		IncreasesInWindows: d.Increases == v1alpha1.IncreasesInWindows,
 	}
 	p.Windows, _ = profile.Windows(d) // those that cannot be read never open, and the profile's condition names them

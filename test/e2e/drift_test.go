@@ -129,12 +129,12 @@ var _ = Describe("memory that drifts", func() {
 	}, SpecTimeout(later*4))
 
 	It("in a leaking Go pod leads to a restart before the kill, with drift.action Restart", func(ctx SpecContext) {
-		none := int32(0)
 		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{
 			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo},
 			// Without GOMEMLIMIT the process is what it would be without memfit: a leak that nothing slows down.
 			Tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDisabled},
-			Drift:  v1alpha1.DriftSpec{Action: v1alpha1.DriftRestart, MinReplicas: &none},
+			Sizing: v1alpha1.SizingSpec{Disruption: &v1alpha1.DisruptionSpec{SingleReplica: "Allowed"}},
+			Drift:  v1alpha1.DriftSpec{Action: v1alpha1.DriftRestart},
 		}))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		// 160 KiB/s of 96 MiB: killed after nine and a half minutes, if no one does anything.
