@@ -33,16 +33,16 @@ func remembered() *State {
 	}
 	size := memory.Size{Request: 128 * memory.MiB, Limit: 160 * memory.MiB}
 	st.containers["app"] = []*evidence{{
-		program: "p1", owner: memory.Size{Limit: 256 * memory.MiB}, since: began, seen: began.Add(5 * time.Hour),
-		kin: []string{"p1", "p0"}, held: size, history: h,
+		Program: "p1", Owner: memory.Size{Limit: 256 * memory.MiB}, Since: began, Seen: began.Add(5 * time.Hour),
+		Kin: []string{"p1", "p0"}, Held: size, history: h,
 	}}
 	st.rollout = rollout.State{
 		LastChange: began, PastRestarts: []rollout.PastRestart{{Pod: "web-00001", UID: "u1", At: began}},
 	}
 	st.source, st.past = "kubelet", "prometheus"
 	st.published = map[string]published{"app": {Size: size, Program: "p1"}}
-	st.announcing = announced{drifting: v1alpha1.ReasonClimb, outliers: []string{"web-00001"}, outOfDate: true}
-	st.used = map[string]used{"app": {most: 106 * memory.MiB, seen: began}}
+	st.announcing = announced{Drifting: v1alpha1.ReasonClimb, Outliers: []string{"web-00001"}, OutOfDate: true}
+	st.used = map[string]used{"app": {Most: 106 * memory.MiB, Seen: began}}
 	st.liveSets = map[string]history.LiveSet{"app": {Bytes: 90 * memory.MiB, Seen: began}}
 	st.found = map[string]*v1alpha1.FoundRuntime{
 		"app": {Type: v1alpha1.RuntimeJVM, Version: "21.0.4", Image: "web:1", HeapPercent: 75, Replicas: 2},

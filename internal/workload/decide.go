@@ -121,7 +121,7 @@ func (d *decider) older() {
 			if e == nil || e == d.st.newest(c.Name) {
 				continue
 			}
-			key := rollout.Key{Container: c.Name, Program: e.program}
+			key := rollout.Key{Container: c.Name, Program: e.Program}
 			if _, done := d.rollout.Desired[key]; done {
 				continue
 			}
@@ -150,10 +150,10 @@ func (d *decider) input(c managedContainer, plan inject.Plan, e *evidence) conta
 		in.current = from
 	}
 	if e != nil {
-		in.program, in.history = e.program, e.history
+		in.program, in.history = e.Program, e.history
 		in.kills = slices.DeleteFunc(in.kills, func(k memory.OOMKill) bool { return !e.counts(k.Program) })
-		in.runs = peaks(e.runs, in.kills)
-		pods = st.ofProgram(pods, c.Name, e.program)
+		in.runs = peaks(e.Runs, in.kills)
+		pods = st.ofProgram(pods, c.Name, e.Program)
 	}
 	if last := st.published[c.Name]; e == nil || e == st.newest(c.Name) && e.counts(last.Program) {
 		in.published = last.Size
@@ -244,9 +244,9 @@ func (d *decider) use(status *v1alpha1.ContainerRecommendation) {
 	name := status.Container
 	most, seen := d.st.use(name, d.s.Governed)
 	if most > 0 {
-		d.v.used[name] = used{most: most, seen: seen.UTC().Truncate(time.Second)}
+		d.v.used[name] = used{Most: most, Seen: seen.UTC().Truncate(time.Second)}
 	} else if last := d.st.used[name]; last.recalled {
-		most, seen = last.most, last.seen
+		most, seen = last.Most, last.Seen
 	}
 	if most > 0 {
 		status.Usage, status.UsageTime = format.Quantity(most), &metav1.Time{Time: seen.UTC().Truncate(time.Second)}

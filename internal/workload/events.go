@@ -65,8 +65,8 @@ func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 		all = append(all, recommendationChanged(s.Owner, c, summaries[c]))
 	}
 	outOfDate := v.coverage.Missed + v.coverage.Stale
-	now.outOfDate = outOfDate > 0
-	if now.outOfDate && !st.announced.outOfDate {
+	now.OutOfDate = outOfDate > 0
+	if now.OutOfDate && !st.announced.OutOfDate {
 		all = append(
 			all,
 			injectionOutOfDate(
@@ -78,11 +78,11 @@ func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 		)
 	}
 	full := ledgerFull(&st.ledger)
-	if now.ledgerFull = full != ""; now.ledgerFull && !st.announced.ledgerFull {
+	if now.LedgerFull = full != ""; now.LedgerFull && !st.announced.LedgerFull {
 		all = append(all, ledgerIsFull(s.Owner, full))
 	}
 	conflict := InConflict(&v.status)
-	if now.conflicted = conflict != ""; now.conflicted && !st.announced.conflicted {
+	if now.Conflicted = conflict != ""; now.Conflicted && !st.announced.Conflicted {
 		all = append(all, conflictAppeared(s, conflict))
 	}
 	return all, now

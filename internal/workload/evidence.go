@@ -35,40 +35,40 @@ const (
 	ownersDay = period.Day
 )
 
-// evidence is what is known of one program in one container.
+// evidence is what is known of one program in one container. It is stored as it is, with its history beside it.
 type evidence struct {
-	// program is its fingerprint (see [inject.Program]); empty: what was measured before memfit saw a pod.
-	program string
-	// owner is the memory that the owner asks for it, since the creation of the first pod with these numbers.
-	owner memory.Size
-	since time.Time
-	// seen is when a pod of it last existed.
-	seen time.Time
-	// kin are the programs whose kills count for this one: itself, and those that it replaced without new numbers.
-	kin []string
-	// held is the largest size that its running pods with the owner's numbers have, or had when they last ran.
-	held memory.Size
-	// most is the highest limit that memfit or the owner gave it, and mostAt when a pod was first seen with that: a pod
+	// Program is its fingerprint (see [inject.Program]); empty: what was measured before memfit saw a pod.
+	Program string `json:"p,omitempty"`
+	// Owner is the memory that the owner asks for it, Since the creation of the first pod with these numbers.
+	Owner memory.Size `json:"o,omitzero"`
+	Since time.Time   `json:"s,omitzero"`
+	// Seen is when a pod of it last existed.
+	Seen time.Time `json:"t,omitzero"`
+	// Kin are the programs whose kills count for this one: itself, and those that it replaced without new numbers.
+	Kin []string `json:"k,omitempty"`
+	// Held is the largest size that its running pods with the owner's numbers have, or had when they last ran.
+	Held memory.Size `json:"h,omitzero"`
+	// Most is the highest limit that a pod with the owner's numbers had, and MostAt when one was first seen with it: a pod
 	// that is created later with less has a lower limit.
-	most    memory.Bytes
-	mostAt  time.Time
+	Most   memory.Bytes `json:"m,omitempty"`
+	MostAt time.Time    `json:"a,omitzero"`
+	// Runs are the last runs, oldest first, of a workload whose pods run to completion.
+	Runs    []run `json:"r,omitempty"`
 	history *history.Container
-	// runs are the last runs, oldest first, of a workload whose pods run to completion.
-	runs []run
 }
 
 // fresh reports whether the owner's numbers are so new that no evidence undercuts them.
-func (e *evidence) fresh(now time.Time) bool { return now.Before(e.since.Add(ownersDay.Duration())) }
+func (e *evidence) fresh(now time.Time) bool { return now.Before(e.Since.Add(ownersDay.Duration())) }
 
 // counts reports whether a kill of a program is evidence about this one.
 func (e *evidence) counts(program string) bool {
-	return program == "" || e.program == "" || slices.Contains(e.kin, program)
+	return program == "" || e.Program == "" || slices.Contains(e.Kin, program)
 }
 
 // evidenceOf returns what is known of a program in a container; nil: nothing.
 func (st *State) evidenceOf(container, program string) *evidence {
 	for _, e := range st.containers[container] {
-		if e.program == program {
+		if e.Program == program {
 			return e
 		}
 	}
@@ -139,10 +139,10 @@ func (st *State) heed(newestFirst []*corev1.Pod, now time.Time) {
 			e := st.evidenceOf(name, p.ID)
 			switch {
 			case e == nil: // of more programs than are remembered
-			case !heard[e] && e.owner != p.Owner:
-				e.owner, e.since, e.held, e.most = p.Owner, since, memory.Size{}, 0
-			case e.owner == p.Owner && since.Before(e.since):
-				e.since = since
+			case !heard[e] && e.Owner != p.Owner:
+				e.Owner, e.Since, e.Held, e.Most = p.Owner, since, memory.Size{}, 0
+			case e.Owner == p.Owner && since.Before(e.Since):
+				e.Since = since
 			}
 			if e != nil {
 				heard[e] = true
@@ -160,7 +160,7 @@ func (st *State) programIn(pod *corev1.Pod, name string) inject.Program {
 	}
 	p.Owner = memory.Size{}
 	if e := st.evidenceOf(name, p.ID); e != nil {
-		p.Owner = e.owner
+		p.Owner = e.Owner
 	}
 	return p
 }
@@ -177,7 +177,7 @@ func earliest(pod *corev1.Pod, now time.Time) time.Time {
 	if created := pod.CreationTimestamp.UTC(); created.Before(now) {
 		return created
 	}
-	return now.UTC()
+	return now.UTC().Truncate(time.Second)
 }
 
 // meet notes that a pod exists. Evidence of a program that is new goes on from the one that it replaces while the owner
@@ -186,28 +186,28 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) {
 	p := st.programIn(pod, name)
 	e, before := st.evidenceOf(name, p.ID), st.newest(name)
 	switch {
-	case e == nil && before != nil && before.program == "": // it was measured before memfit saw a pod
-		e, before.program, before.kin = before, p.ID, []string{p.ID}
-		if e.owner = p.Owner; e.since.IsZero() {
-			e.since = earliest(pod, now)
+	case e == nil && before != nil && before.Program == "": // it was measured before memfit saw a pod
+		e, before.Program, before.Kin = before, p.ID, []string{p.ID}
+		if e.Owner = p.Owner; e.Since.IsZero() {
+			e.Since = earliest(pod, now)
 		}
-	case e == nil && before != nil && before.owner == p.Owner:
+	case e == nil && before != nil && before.Owner == p.Owner:
 		copied := *before.history
 		e = &evidence{
-			program: p.ID, owner: p.Owner, since: before.since, held: before.held, most: before.most, mostAt: before.mostAt,
-			history: &copied, runs: slices.Clone(before.runs),
-			kin: append([]string{p.ID}, before.kin[:min(len(before.kin), kinKept-1)]...),
+			Program: p.ID, Owner: p.Owner, Since: before.Since, Held: before.Held, Most: before.Most, MostAt: before.MostAt,
+			Runs: slices.Clone(before.Runs), history: &copied,
+			Kin: append([]string{p.ID}, before.Kin[:min(len(before.Kin), kinKept-1)]...),
 		}
 	case e == nil:
 		e = &evidence{
-			program: p.ID, owner: p.Owner, since: earliest(pod, now), kin: []string{p.ID}, history: history.New(),
+			Program: p.ID, Owner: p.Owner, Since: earliest(pod, now), Kin: []string{p.ID}, history: history.New(),
 		}
 	}
-	e.seen = now
+	e.Seen = now.UTC().Truncate(time.Second)
 	all := slices.DeleteFunc(slices.Clone(st.containers[name]), func(other *evidence) bool { return other == e })
 	all = append([]*evidence{e}, all...)
 	if len(all) > programsKept {
-		oldest := slices.MinFunc(all[1:], func(a, b *evidence) int { return a.seen.Compare(b.seen) })
+		oldest := slices.MinFunc(all[1:], func(a, b *evidence) int { return a.Seen.Compare(b.Seen) })
 		all = slices.DeleteFunc(all, func(e *evidence) bool { return e == oldest })
 	}
 	st.containers[name] = all
@@ -220,8 +220,8 @@ func (st *State) hold(governed []*corev1.Pod, now time.Time) {
 		for _, e := range all {
 			var held memory.Size
 			for _, pod := range governed {
-				if st.runs(pod.UID, name) != e.program || pod.DeletionTimestamp != nil ||
-					st.programIn(pod, name).Owner != e.owner {
+				if st.runs(pod.UID, name) != e.Program || pod.DeletionTimestamp != nil ||
+					st.programIn(pod, name).Owner != e.Owner {
 					continue
 				}
 				if spec, _ := containerOf(pod, name); spec != nil {
@@ -233,10 +233,10 @@ func (st *State) hold(governed []*corev1.Pod, now time.Time) {
 				}
 			}
 			if held != (memory.Size{}) {
-				e.held = held
+				e.Held = held
 			}
-			if held.Limit > e.most {
-				e.most, e.mostAt = held.Limit, now.UTC().Truncate(time.Second)
+			if held.Limit > e.Most {
+				e.Most, e.MostAt = held.Limit, now.UTC().Truncate(time.Second)
 			}
 		}
 	}
@@ -269,29 +269,12 @@ func (st *State) ofProgram(pods []*corev1.Pod, container, program string) []*cor
 	return some
 }
 
-// storedEvidence is the stored form of evidence, beside the history: Unix seconds, bytes.
-type storedEvidence struct {
-	Program string       `json:"p,omitempty"`
-	Owner   memory.Size  `json:"o,omitzero"`
-	Since   int64        `json:"s,omitempty"`
-	Seen    int64        `json:"t,omitempty"`
-	Kin     []string     `json:"k,omitempty"`
-	Held    memory.Size  `json:"h,omitzero"`
-	Most    memory.Bytes `json:"m,omitempty"`
-	MostAt  int64        `json:"a,omitempty"`
-	Runs    []run        `json:"r,omitempty"`
-}
-
 func (e *evidence) pack(name string) (v1alpha1.CheckpointContainer, error) {
 	data, err := e.history.MarshalBinary()
 	if err != nil {
 		return v1alpha1.CheckpointContainer{}, err
 	}
-	stored := storedEvidence{
-		Program: e.program, Owner: e.owner, Since: unix(e.since), Seen: unix(e.seen), Kin: e.kin, Held: e.held,
-		Most: e.most, MostAt: unix(e.mostAt), Runs: e.runs,
-	}
-	of, err := json.Marshal(stored)
+	of, err := json.Marshal(e)
 	return v1alpha1.CheckpointContainer{Name: name, History: data, Evidence: of}, err
 }
 
@@ -310,27 +293,9 @@ func unpackEvidence(packed *v1alpha1.CheckpointContainer) (*evidence, error) {
 	if len(packed.Evidence) == 0 {
 		return e, err
 	}
-	var s storedEvidence
-	if wrong := json.Unmarshal(packed.Evidence, &s); wrong != nil {
-		return e, errors.Join(err, wrong)
+	if wrong := json.Unmarshal(packed.Evidence, e); wrong != nil {
+		return &evidence{history: e.history}, errors.Join(err, wrong)
 	}
-	e.program, e.owner, e.since, e.seen, e.held = s.Program, s.Owner, fromUnix(s.Since), fromUnix(s.Seen), s.Held
-	e.kin, e.most, e.mostAt = s.Kin[:min(len(s.Kin), kinKept)], s.Most, fromUnix(s.MostAt)
-	e.runs = s.Runs[:min(len(s.Runs), runsKept)]
+	e.Kin, e.Runs = e.Kin[:min(len(e.Kin), kinKept)], e.Runs[:min(len(e.Runs), runsKept)]
 	return e, err
-}
-
-// unix is 0 for the zero time.
-func unix(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.Unix()
-}
-
-func fromUnix(s int64) time.Time {
-	if s == 0 {
-		return time.Time{}
-	}
-	return time.Unix(s, 0).UTC()
 }

@@ -80,8 +80,8 @@ func (c *creation) least(a, b memory.Size) memory.Size {
 func (d *decider) creationOf(name string, recommended memory.Size) creation {
 	c := creation{recommended: recommended, paused: d.s.paused != ""}
 	if e := d.st.newest(name); e != nil {
-		c.owner, c.held, c.most, c.fresh = e.owner, e.held, e.most, e.fresh(d.now)
-		c.proven = d.rollout.State.Proven(name, e.program)
+		c.owner, c.held, c.most, c.fresh = e.Owner, e.Held, e.Most, e.fresh(d.now)
+		c.proven = d.rollout.State.Proven(name, e.Program)
 	}
 	return c
 }
@@ -92,9 +92,9 @@ func (d *decider) offer(status *v1alpha1.ContainerRecommendation) {
 	if e == nil {
 		return
 	}
-	status.Program = e.program
-	if e.owner != (memory.Size{}) {
-		owner := apiSize(e.owner)
+	status.Program = e.Program
+	if e.Owner != (memory.Size{}) {
+		owner := apiSize(e.Owner)
 		status.Owner = &owner
 	}
 	if !sizesNewPods(d.s.Profile.Spec.Sizing.Mode) || d.s.Facts.Conflict != "" {
@@ -155,7 +155,7 @@ func (d *decider) mayLowerNew(c *v1alpha1.ContainerRecommendation) bool {
 	if c.Recommended == nil || e == nil {
 		return false
 	}
-	recommended, key := profile.SizeOf(*c.Recommended), rollout.Key{Container: c.Container, Program: e.program}
+	recommended, key := profile.SizeOf(*c.Recommended), rollout.Key{Container: c.Container, Program: e.Program}
 	of, guess := d.creationOf(c.Container, recommended), d.rollout.Desired[key].Recommendation.Guess
 	switch {
 	case !of.unproven(), of.fresh && recommended.Limit < of.owner.Limit:

@@ -299,8 +299,8 @@ func (d *day) check() {
 		program := d.state.evidenceOf("app", inject.ProgramOf(p.shown(), "app", false).ID)
 		proven := memory.Size{}
 		if program != nil {
-			proven = d.state.rollout.Proven("app", program.program)
-			key := rollout.Key{Container: "app", Program: program.program}
+			proven = d.state.rollout.Proven("app", program.Program)
+			key := rollout.Key{Container: "app", Program: program.Program}
 			if _, reverted := d.state.rollout.ActiveRevert(key, d.now); reverted {
 				continue // OnCreate does not change running pods, and in place it is being given back
 			}

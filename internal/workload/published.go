@@ -21,23 +21,23 @@ type published struct {
 
 // announced is what Events reported last, so that nothing is reported twice.
 type announced struct {
-	// drifting is the reason of DriftDetected while it is true, and outliers are the pods far above the others.
-	drifting string
-	outliers []string
-	// outOfDate: pods ran without what the profile would set.
-	outOfDate bool
-	// conflicted: another autoscaler manages this memory.
-	conflicted bool
-	// ledgerFull: kills are not counted any more.
-	ledgerFull bool
-	// sizes are the recommended sizes, by container.
+	// Drifting is the reason of DriftDetected while it is true, and Outliers are the pods far above the others.
+	Drifting string   `json:"drifting,omitempty"`
+	Outliers []string `json:"outliers,omitempty"`
+	// OutOfDate: pods ran without what the profile would set.
+	OutOfDate bool `json:"outOfDate,omitempty"`
+	// Conflicted: another autoscaler manages this memory.
+	Conflicted bool `json:"conflicted,omitempty"`
+	// LedgerFull: kills are not counted any more.
+	LedgerFull bool `json:"ledgerFull,omitempty"`
+	// sizes are the recommended sizes, by container. What is stored as published was announced.
 	sizes map[string]memory.Size
 }
 
 // used is the highest demand of one running replica of a container.
 type used struct {
-	most memory.Bytes
-	seen time.Time
+	Most memory.Bytes `json:"most"`
+	Seen time.Time    `json:"seen"`
 	// recalled: an earlier process of memfit read it. It is reported until this process reads usage.
 	recalled bool
 }
@@ -60,7 +60,7 @@ func (st *State) publish(v *result) {
 			st.published[c.Container] = published{size, c.Program}
 		}
 		switch last := usedBefore[c.Container]; {
-		case v.used[c.Container].most > 0:
+		case v.used[c.Container].Most > 0:
 			st.used[c.Container] = v.used[c.Container]
 		case last.recalled:
 			st.used[c.Container] = last
@@ -84,21 +84,13 @@ func (st *State) Announced() { st.announced = st.announcing }
 
 // storedPublished is the stored form of what was decided and reported. It is written before the MemoryRecommendation.
 type storedPublished struct {
-	Sizes      map[string]published `json:"sizes,omitempty"`
-	Drifting   string               `json:"drifting,omitempty"`
-	Outliers   []string             `json:"outliers,omitempty"`
-	OutOfDate  bool                 `json:"outOfDate,omitempty"`
-	Conflicted bool                 `json:"conflicted,omitempty"`
-	LedgerFull bool                 `json:"ledgerFull,omitempty"`
-	Identity   *identified          `json:"identity,omitempty"`
+	Sizes map[string]published `json:"sizes,omitempty"`
+	announced
+	Identity *identified `json:"identity,omitempty"`
 }
 
 func (st *State) packPublished() ([]byte, error) {
-	a := &st.announcing
-	data, err := json.Marshal(storedPublished{
-		Sizes: st.published, Drifting: a.drifting, Outliers: a.outliers, OutOfDate: a.outOfDate, Conflicted: a.conflicted,
-		LedgerFull: a.ledgerFull, Identity: st.identity,
-	})
+	data, err := json.Marshal(storedPublished{st.published, st.announcing, st.identity})
 	if err != nil {
 		return nil, fmt.Errorf("encoding the published sizes: %w", err)
 	}
@@ -106,50 +98,22 @@ func (st *State) packPublished() ([]byte, error) {
 }
 
 func (s *storedPublished) unpack(st *State) {
-	st.published, st.identity = s.Sizes, s.Identity
-	sizes := make(map[string]memory.Size, len(s.Sizes))
-	for name, p := range s.Sizes {
-		sizes[name] = p.Size
-	}
-	st.announced = announced{
-		drifting: s.Drifting, outliers: s.Outliers, outOfDate: s.OutOfDate, conflicted: s.Conflicted,
-		ledgerFull: s.LedgerFull, sizes: sizes,
-	}
+	st.published, st.identity, st.announced = s.Sizes, s.Identity, s.announced
+	st.announced.sizes = st.sizes()
 	st.announcing = st.announced
 }
 
 // storedObserved is the stored form of what was observed besides histories. Like them it may be minutes old.
 type storedObserved struct {
-	Source     string                       `json:"source,omitempty"`
-	Past       string                       `json:"past,omitempty"`
-	Containers map[string]observedContainer `json:"containers,omitempty"`
-}
-
-// observedContainer is the part of one container: Unix seconds, bytes.
-type observedContainer struct {
-	Used        memory.Bytes           `json:"used,omitempty"`
-	UsedSeen    int64                  `json:"usedSeen,omitempty"`
-	LiveSet     memory.Bytes           `json:"liveSet,omitempty"`
-	LiveSetSeen int64                  `json:"liveSetSeen,omitempty"`
-	Found       *v1alpha1.FoundRuntime `json:"found,omitempty"`
+	Source   string                            `json:"source,omitempty"`
+	Past     string                            `json:"past,omitempty"`
+	Used     map[string]used                   `json:"used,omitempty"`
+	LiveSets map[string]history.LiveSet        `json:"liveSets,omitempty"`
+	Found    map[string]*v1alpha1.FoundRuntime `json:"found,omitempty"`
 }
 
 func (st *State) packObserved() ([]byte, error) {
-	s := storedObserved{Source: st.source, Past: st.past, Containers: map[string]observedContainer{}}
-	for name, u := range st.used {
-		s.Containers[name] = observedContainer{Used: u.most, UsedSeen: unix(u.seen)}
-	}
-	for name, set := range st.liveSets {
-		c := s.Containers[name]
-		c.LiveSet, c.LiveSetSeen = set.Bytes, unix(set.Seen)
-		s.Containers[name] = c
-	}
-	for name, found := range st.found {
-		c := s.Containers[name]
-		c.Found = found
-		s.Containers[name] = c
-	}
-	data, err := json.Marshal(s)
+	data, err := json.Marshal(storedObserved{st.source, st.past, st.used, st.liveSets, st.found})
 	if err != nil {
 		return nil, fmt.Errorf("encoding what was observed: %w", err)
 	}
@@ -157,19 +121,10 @@ func (st *State) packObserved() ([]byte, error) {
 }
 
 func (s *storedObserved) unpack(st *State) {
-	st.source, st.past = s.Source, s.Past
-	st.used, st.liveSets = map[string]used{}, map[string]history.LiveSet{}
-	st.found = map[string]*v1alpha1.FoundRuntime{}
-	for name, c := range s.Containers {
-		if c.Used > 0 {
-			st.used[name] = used{most: c.Used, seen: fromUnix(c.UsedSeen), recalled: true}
-		}
-		if c.LiveSet > 0 {
-			st.liveSets[name] = history.LiveSet{Bytes: c.LiveSet, Seen: fromUnix(c.LiveSetSeen)}
-		}
-		if c.Found != nil {
-			st.found[name] = c.Found
-		}
+	st.source, st.past, st.used, st.liveSets, st.found = s.Source, s.Past, s.Used, s.LiveSets, s.Found
+	for name, u := range s.Used {
+		u.recalled = true
+		s.Used[name] = u
 	}
 }
 

@@ -126,10 +126,10 @@ func (st *State) runningPod(
 		running.Program, running.Owner = st.runs(pod.UID, c.Name), st.programIn(pod, c.Name).Owner
 		if e := st.evidenceOf(c.Name, running.Program); e != nil {
 			if e.fresh(now) {
-				running.OwnerUntil = e.since.Add(ownersDay.Duration())
+				running.OwnerUntil = e.Since.Add(ownersDay.Duration())
 			}
-			if p.Created.After(e.mostAt) && running.Owner == e.owner {
-				running.Before = e.most
+			if p.Created.After(e.MostAt) && running.Owner == e.Owner {
+				running.Before = e.Most
 			}
 		}
 		running.Shared = running.Spec.Limit == 0 && p.Whole != nil && p.Whole.Spec.Limit > 0

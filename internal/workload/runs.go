@@ -29,7 +29,7 @@ func runID(pod types.UID) uint32 {
 
 // ran notes the demand of a run.
 func (e *evidence) ran(pod types.UID, demand memory.Bytes) {
-	e.runs = withRun(e.runs, runID(pod), demand)
+	e.Runs = withRun(e.Runs, runID(pod), demand)
 }
 
 // withRun returns the runs with a demand of one of them, which may be new.

@@ -128,14 +128,14 @@ func driftingIn(status *v1alpha1.MemoryRecommendationStatus) string {
 // shapeEvents are the Events about memory that begins to drift, and about pods that begin to be outliers: once, not at
 // every step.
 func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Event) {
-	now.drifting, now.outliers = driftingIn(&v.status), outliersIn(&v.status)
-	if now.drifting != "" && now.drifting != st.announced.drifting {
+	now.Drifting, now.Outliers = driftingIn(&v.status), outliersIn(&v.status)
+	if now.Drifting != "" && now.Drifting != st.announced.Drifting {
 		all = append(
 			all, driftDetected(s.Owner, meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected).Message),
 		)
 	}
-	for _, name := range now.outliers {
-		if slices.Contains(st.announced.outliers, name) {
+	for _, name := range now.Outliers {
+		if slices.Contains(st.announced.Outliers, name) {
 			continue
 		}
 		for _, pod := range s.Governed {
@@ -145,14 +145,14 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Even
 		}
 	}
 	// Right after a start of memfit little is known yet: what was reported before counts until then.
-	for _, name := range st.announced.outliers {
-		if !slices.Contains(now.outliers, name) && !v.compared(name) &&
+	for _, name := range st.announced.Outliers {
+		if !slices.Contains(now.Outliers, name) && !v.compared(name) &&
 			slices.ContainsFunc(s.Governed, func(p *corev1.Pod) bool { return p.Name == name }) {
-			now.outliers = append(now.outliers, name)
+			now.Outliers = append(now.Outliers, name)
 		}
 	}
-	if now.drifting == "" && (len(now.outliers) > 0 || unknownDrift(&v.status)) {
-		now.drifting = st.announced.drifting
+	if now.Drifting == "" && (len(now.Outliers) > 0 || unknownDrift(&v.status)) {
+		now.Drifting = st.announced.Drifting
 	}
 	return all
 }

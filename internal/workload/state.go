@@ -102,7 +102,7 @@ func (st *State) clone() *State {
 	for name, all := range st.containers {
 		for _, e := range all {
 			of, copied := *e, *e.history
-			of.history, of.runs = &copied, slices.Clone(e.runs)
+			of.history, of.Runs = &copied, slices.Clone(e.Runs)
 			c.containers[name] = append(c.containers[name], &of)
 		}
 	}

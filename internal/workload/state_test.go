@@ -97,11 +97,11 @@ func TestWhatWasPublishedIsRecalledFromTheCheckpoint(t *testing.T) {
 	st := NewState()
 	size := memory.Size{Request: memory.GiB, Limit: 2 * memory.GiB}
 	st.published = map[string]published{"app": {Size: size, Program: "p1"}}
-	st.used = map[string]used{"app": {most: memory.MiB, seen: began}}
+	st.used = map[string]used{"app": {Most: memory.MiB, Seen: began}}
 	st.liveSets = map[string]history.LiveSet{"app": {Bytes: 3 * memory.MiB, Seen: began}}
 	st.found = map[string]*v1alpha1.FoundRuntime{"app": {Type: v1alpha1.RuntimeJVM, Version: "21", Replicas: 2}}
 	st.announcing = announced{
-		drifting: v1alpha1.ReasonClimb, outliers: []string{"web-1"}, outOfDate: true, conflicted: true, ledgerFull: true,
+		Drifting: v1alpha1.ReasonClimb, Outliers: []string{"web-1"}, OutOfDate: true, Conflicted: true, LedgerFull: true,
 		sizes: st.sizes(),
 	}
 	again := afterRestart(t, st)
@@ -115,7 +115,7 @@ func TestWhatWasPublishedIsRecalledFromTheCheckpoint(t *testing.T) {
 	if diff := cmp.Diff(st.announcing, again.announced, all); diff != "" {
 		t.Error(diff)
 	}
-	if want := (used{most: memory.MiB, seen: began, recalled: true}); again.used["app"] != want {
+	if want := (used{Most: memory.MiB, Seen: began, recalled: true}); again.used["app"] != want {
 		t.Errorf("used %+v, want %+v", again.used["app"], want)
 	}
 }
