@@ -212,10 +212,10 @@ func (e *evaluation) decide(size memory.Size) Recommendation {
 	case r.UseAboveRequest || !within(cur.Request, request, percent), e.Policy.outside(cur):
 		r.Size = memory.Size{Limit: cur.Limit, Request: request}
 		r.Decision = direction(cur.Request, request)
-		e.keptBy(size.Limit, cur.Limit, "limit")
+		e.keptBy(size.Limit)
 	default:
 		r.Decision, r.Size = Keep, cur
-		e.keptBy(size.Limit, cur.Limit, "limit")
+		e.keptBy(size.Limit)
 	}
 	if r.Guess == nil {
 		e.correctAnswer(size.Limit)
@@ -229,10 +229,10 @@ func (e *evaluation) decide(size memory.Size) Recommendation {
 	return *r
 }
 
-// keptBy names minChangePercent when it is what kept a size.
-func (e *evaluation) keptBy(want, have memory.Bytes, what string) {
-	if want != have {
-		e.say("%s stays at %s: %s is less than minChangePercent %d %% away", what, have, want, e.Policy.MinChangePercent)
+// keptBy names minChangePercent when it is what kept the limit.
+func (e *evaluation) keptBy(want memory.Bytes) {
+	if have := e.Current.Limit; want != have {
+		e.say("limit stays at %s: %s is less than minChangePercent %d %% away", have, want, e.Policy.MinChangePercent)
 	}
 }
 

@@ -19,8 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// agentKills are the last kills that agents saw in the workload's pods, also in those that ended with it: a Job's. Only
-// the agent of the pod's own node is heard.
+// agentKills are the last kills that agents saw in the workload's pods, also in those that ended with it: a Job's.
 func (s *Snapshot) agentKills() (all []oom.AgentKill) {
 	for pod, c := range s.seenByAgents() {
 		if c.LastKill != nil {
@@ -44,18 +43,28 @@ func (s *Snapshot) agentStalls() (all []oom.AgentStall) {
 func (s *Snapshot) seenByAgents() iter.Seq2[*corev1.Pod, *v1alpha1.ContainerSnapshot] {
 	return func(yield func(*corev1.Pod, *v1alpha1.ContainerSnapshot) bool) {
 		for _, pod := range s.Pods {
-			seen := s.Snapshots[pod.UID]
-			if seen == nil || seen.Status.NodeName != pod.Spec.NodeName {
-				continue
-			}
-			for i := range seen.Status.Containers {
-				c := &seen.Status.Containers[i]
-				if spec, _ := containerOf(pod, c.Container); spec != nil && !yield(pod, c) {
+			for _, name := range ContainersOf(&pod.Spec) {
+				if c := s.seenByAgent(pod, name); c != nil && !yield(pod, c) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// seenByAgent is what the agent of its node wrote of a container of a pod; nil: nothing. No agent of another node is
+// heard.
+func (s *Snapshot) seenByAgent(pod *corev1.Pod, container string) *v1alpha1.ContainerSnapshot {
+	seen := s.Snapshots[pod.UID]
+	if seen == nil || seen.Status.NodeName != pod.Spec.NodeName {
+		return nil
+	}
+	for i := range seen.Status.Containers {
+		if c := &seen.Status.Containers[i]; c.Container == container {
+			return c
+		}
+	}
+	return nil
 }
 
 // childProcess is the kind of a kill that a container survived, as agents write it.

@@ -16,6 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
+	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/report"
 	"github.com/memfit/memfit/internal/shape"
 	"github.com/memfit/memfit/internal/workloadkind"
@@ -249,7 +250,8 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 func newPodsGet(v *result) string {
 	for i := range v.status.Containers {
 		c := &v.status.Containers[i]
-		if c.Recommended == nil || c.NewPods == nil || c.Recommended.Limit == nil || sameSize(*c.NewPods, *c.Recommended) {
+		if c.Recommended == nil || c.NewPods == nil || c.Recommended.Limit == nil ||
+			profile.SizeOf(*c.NewPods) == profile.SizeOf(*c.Recommended) {
 			continue
 		}
 		get := "no limit"

@@ -159,7 +159,7 @@ func (d *decider) input(c managedContainer, plan inject.Plan, e *evidence) conta
 		in.published = last.Size
 	}
 	in.replicas, in.urgent = st.replicas(c.Name, pods), st.urgent(c.Name, pods, c.current.Limit)
-	in.inUse, in.inUseSeen = st.inUse(c.Name, pods)
+	in.inUse, in.inUseSeen = st.fullest(c.Name, pods, (*readings).low) // a burst between two readings does not count
 	if s, found := st.ledger.RaisedInVain(c.Name, d.now); found && (e == nil || e.counts(s.Program)) {
 		in.unrelieved = s
 	}
@@ -242,7 +242,7 @@ func (d *decider) take(in *containerInput, r containerResult) {
 // use fills in the highest demand of one running replica: as read now, or by an earlier process of memfit.
 func (d *decider) use(status *v1alpha1.ContainerRecommendation) {
 	name := status.Container
-	most, seen := d.st.use(name, d.s.Governed)
+	most, seen := d.st.fullest(name, d.s.Governed, (*readings).most)
 	if most > 0 {
 		d.v.used[name] = used{Most: most, Seen: seen.UTC().Truncate(time.Second)}
 	} else if last := d.st.used[name]; last.recalled {

@@ -37,14 +37,8 @@ func fullest(s *Snapshot, container string) (name string, parts *v1alpha1.Memory
 
 // partsOf is what the agent of its node found in a container of a pod; nil: it did not look.
 func partsOf(s *Snapshot, pod *corev1.Pod, container string) *v1alpha1.MemoryParts {
-	seen := s.Snapshots[pod.UID]
-	if seen == nil || seen.Status.NodeName != pod.Spec.NodeName {
-		return nil
-	}
-	for i := range seen.Status.Containers {
-		if c := &seen.Status.Containers[i]; c.Container == container && c.Memory != nil {
-			return c.Memory
-		}
+	if c := s.seenByAgent(pod, container); c != nil {
+		return c.Memory
 	}
 	return nil
 }

@@ -88,20 +88,14 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// inspected is what an agent found in a container of a pod, and the container; nil when none looked. Only the agent of
-// the pod's own node is heard.
+// inspected is what an agent found in a container of a pod, and the container; nil when none looked.
 func inspected(s *Snapshot, pod *corev1.Pod, container string) (*v1alpha1.InspectedRuntime, *corev1.Container) {
-	seen := s.Snapshots[pod.UID]
+	c := s.seenByAgent(pod, container)
 	spec, _ := containerOf(pod, container)
-	if seen == nil || spec == nil || seen.Status.NodeName != pod.Spec.NodeName {
+	if c == nil || spec == nil || c.Inspection != v1alpha1.InspectionDone {
 		return nil, nil
 	}
-	for i := range seen.Status.Containers {
-		if c := &seen.Status.Containers[i]; c.Container == container && c.Inspection == v1alpha1.InspectionDone {
-			return c.Runtime, spec
-		}
-	}
-	return nil, nil
+	return c.Runtime, spec
 }
 
 // asFound takes over what an agent wrote, as far as a profile could declare it; nil: it is not a runtime that memfit

@@ -42,23 +42,14 @@ func (st *State) replicas(container string, pods []*corev1.Pod) []shape.Replica 
 	return all
 }
 
-// use is what the fullest of the running pods' containers of that name used recently, and when it was read last; 0:
-// not read.
-func (st *State) use(container string, pods []*corev1.Pod) (most memory.Bytes, seen time.Time) {
+// fullest is the demand of the fullest of the running pods' containers of that name, and when it was read last; 0: not
+// read. of is what counts of its readings.
+func (st *State) fullest(
+	container string, pods []*corev1.Pod, of func(*readings) memory.Bytes,
+) (most memory.Bytes, seen time.Time) {
 	for _, pod := range pods {
-		if in := st.instanceIn(pod, container); in != nil && in.recent.most() > most {
-			most, seen = in.recent.most(), in.recent.lastAt()
-		}
-	}
-	return most, seen
-}
-
-// inUse is the demand that the fullest replica has had for the last readings, so that a burst between two of them does
-// not count, and when the last of them was taken; 0: not known.
-func (st *State) inUse(container string, pods []*corev1.Pod) (most memory.Bytes, seen time.Time) {
-	for _, pod := range pods {
-		if in := st.instanceIn(pod, container); in != nil && in.recent.low() > most {
-			most, seen = in.recent.low(), in.recent.lastAt()
+		if in := st.instanceIn(pod, container); in != nil && of(&in.recent) > most {
+			most, seen = of(&in.recent), in.recent.lastAt()
 		}
 	}
 	return most, seen

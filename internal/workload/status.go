@@ -27,17 +27,6 @@ import (
 
 func apiSize(s memory.Size) v1alpha1.Size { return profile.APISize(s) }
 
-func sameSize(a, b v1alpha1.Size) bool {
-	return sameQuantity(a.Limit, b.Limit) && sameQuantity(a.Request, b.Request)
-}
-
-func sameQuantity(a, b *resource.Quantity) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Cmp(*b) == 0
-}
-
 func apiEvidence(e recommend.Evidence) v1alpha1.Evidence {
 	out := v1alpha1.Evidence{
 		PeakDemand: format.Quantity(e.PeakDemand), PeakRSS: format.Quantity(e.PeakRSS), PeakSwap: format.Quantity(e.PeakSwap),

@@ -7,20 +7,18 @@ import (
 	"cmp"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/memfit/memfit/internal/inject"
-	"github.com/memfit/memfit/internal/memory"
 )
 
 // throttledHeap returns that the heap of a container's replica may grow beyond memory.high: the kernel then puts it to
 // sleep over and over before its runtime has a reason to collect. Empty: nothing is known of that.
 func throttledHeap(s *Snapshot, container string) string {
 	for _, pod := range s.Governed { // newest first
-		high := highOf(s, pod, container)
-		if high == 0 {
+		seen := s.seenByAgent(pod, container)
+		if seen == nil || seen.High == nil {
 			continue
 		}
+		high := amount(*seen.High)
 		heap := cmp.Or(inject.FrozenIn(pod, s.Profile, nil, container).Cap, inject.HeapCap(pod, container))
 		if heap <= high {
 			continue
@@ -30,18 +28,4 @@ func throttledHeap(s *Snapshot, container string) string {
 			"have less (heapPercent)", pod.Name, heap, high)
 	}
 	return ""
-}
-
-// highOf is the memory.high of a container as the agent of its node reads it; 0: unset, or no agent.
-func highOf(s *Snapshot, pod *corev1.Pod, container string) memory.Bytes {
-	seen := s.Snapshots[pod.UID]
-	if seen == nil || seen.Status.NodeName != pod.Spec.NodeName {
-		return 0
-	}
-	for i := range seen.Status.Containers {
-		if c := &seen.Status.Containers[i]; c.Container == container && c.High != nil {
-			return amount(*c.High)
-		}
-	}
-	return 0
 }
