@@ -62,24 +62,20 @@ func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 	summaries := v.summaries()
 	all = st.shapeEvents(s, v, &now)
 	for _, c := range v.changed {
-		all = append(all, recommendationChanged(s.Owner, c, summaries[c]))
+		e := ofWorkload(s.Owner, corev1.EventTypeNormal, v1alpha1.EventRecommendationChanged, "Recommended",
+			fmt.Sprintf("Container %s: %s", c, summaries[c]))
+		e.Container = c
+		all = append(all, e)
 	}
 	outOfDate := v.coverage.Missed + v.coverage.Stale
-	now.OutOfDate = outOfDate > 0
-	if now.OutOfDate && !st.announced.OutOfDate {
-		all = append(
-			all,
-			injectionOutOfDate(
-				s.Owner,
-				format.OfPods(
-					outOfDate, v.coverage.Governed,
-				)+" run without what profile "+s.Profile.Ref.Name+" sets today; "+v.coverage.outOfDate,
-			),
-		)
+	if now.OutOfDate = outOfDate > 0; now.OutOfDate && !st.announced.OutOfDate {
+		note := fmt.Sprintf("%s run without what profile %s sets today; %s. New pods get it: %s",
+			format.OfPods(outOfDate, v.coverage.Governed), s.Profile.Ref.Name, v.coverage.outOfDate, restartHint(s.Owner.Ref))
+		all = append(all, ofWorkload(s.Owner, corev1.EventTypeWarning, v1alpha1.EventInjectionOutOfDate, "Compared", note))
 	}
 	full := ledgerFull(&st.ledger)
 	if now.LedgerFull = full != ""; now.LedgerFull && !st.announced.LedgerFull {
-		all = append(all, ledgerIsFull(s.Owner, full))
+		all = append(all, ofWorkload(s.Owner, corev1.EventTypeWarning, v1alpha1.ReasonLedgerFull, "Counted", full))
 	}
 	conflict := InConflict(&v.status)
 	if now.Conflicted = conflict != ""; now.Conflicted && !st.announced.Conflicted {
@@ -154,27 +150,9 @@ func killExplained(s *Snapshot, k *memory.OOMKill) Event {
 	}
 }
 
-func recommendationChanged(o memory.Workload, container, summary string) Event {
-	return Event{
-		Regarding: WorkloadObject(o), Kind: corev1.EventTypeNormal, Reason: v1alpha1.EventRecommendationChanged,
-		Action: "Recommended", Container: container,
-		Note: fmt.Sprintf("Container %s: %s", container, summary),
-	}
-}
-
-func injectionOutOfDate(o memory.Workload, message string) Event {
-	return Event{
-		Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: v1alpha1.EventInjectionOutOfDate,
-		Action: "Compared",
-		Note:   message + ". New pods get it: " + restartHint(o.Ref),
-	}
-}
-
-func driftDetected(o memory.Workload, message string) Event {
-	return Event{
-		Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: v1alpha1.EventDriftDetected, Action: "Observed",
-		Note: message,
-	}
+// ofWorkload is an Event about the workload.
+func ofWorkload(o memory.Workload, kind, reason, action, note string) Event {
+	return Event{Regarding: WorkloadObject(o), Kind: kind, Reason: reason, Action: action, Note: note}
 }
 
 // outlierReplica is an Event of the pod; the workload has the condition DriftDetected.
@@ -242,10 +220,7 @@ func found(o memory.Workload, f rollout.Finding) Event {
 
 // ProfileProblem is an Event of a workload that asks for a profile it cannot have.
 func ProfileProblem(o memory.Workload, problem profile.Problem, why string) Event {
-	return Event{
-		Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: problem.EventReason(), Action: "Decided",
-		Note: why,
-	}
+	return ofWorkload(o, corev1.EventTypeWarning, problem.EventReason(), "Decided", why)
 }
 
 // conflictAppeared is a warning where memfit would change pods, and a hint where it only recommends anyway.
@@ -254,16 +229,7 @@ func conflictAppeared(s *Snapshot, message string) Event {
 	if mode := s.Profile.Spec.Sizing.Mode; mode == "" || mode == v1alpha1.SizingRecommend {
 		kind = corev1.EventTypeNormal
 	}
-	return Event{
-		Regarding: WorkloadObject(s.Owner), Kind: kind, Reason: v1alpha1.ReasonConflict, Action: "Compared", Note: message,
-	}
-}
-
-func ledgerIsFull(o memory.Workload, message string) Event {
-	return Event{
-		Regarding: WorkloadObject(o), Kind: corev1.EventTypeWarning, Reason: v1alpha1.ReasonLedgerFull, Action: "Counted",
-		Note: message,
-	}
+	return ofWorkload(s.Owner, kind, v1alpha1.ReasonConflict, "Compared", message)
 }
 
 // restartHint is how the workload's pods are replaced, where something does.

@@ -121,9 +121,8 @@ func driftingIn(status *v1alpha1.MemoryRecommendationStatus) string {
 func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Event) {
 	now.Drifting, now.Outliers = driftingIn(&v.status), outliersIn(&v.status)
 	if now.Drifting != "" && now.Drifting != st.announced.Drifting {
-		all = append(
-			all, driftDetected(s.Owner, meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected).Message),
-		)
+		message := meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected).Message
+		all = append(all, ofWorkload(s.Owner, corev1.EventTypeWarning, v1alpha1.EventDriftDetected, "Observed", message))
 	}
 	for _, name := range now.Outliers {
 		if slices.Contains(st.announced.Outliers, name) {
