@@ -78,20 +78,17 @@ func exportCommand() *cobra.Command {
 func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) error {
 	format, err := export.ParseFormat(f.output)
 	if err != nil {
-		return exit{exitFailed, err}
+		return err
 	}
 	a, err := r.ask(cmd.Context())
 	if err != nil {
 		return err
 	}
 	if len(a.recs) == 0 {
-		return exit{
-			exitFailed,
-			fmt.Errorf(
-				"no workload in %s is governed by memfit, so nothing can be exported (kubectl memfit status shows how to opt in)",
-				place(a.namespace),
-			),
-		}
+		return fmt.Errorf(
+			"no workload in %s is governed by memfit, so nothing can be exported (kubectl memfit status shows how to opt in)",
+			place(a.namespace),
+		)
 	}
 	profiles, err := a.Profiles(cmd.Context(), a.namespace)
 	if err != nil && a.unknownProfile(profiles) {
@@ -108,21 +105,21 @@ func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) e
 		a.sources(cmd.Context(), chosen), export.Options{Format: format, NoNamespace: f.noNamespace},
 	)
 	if err != nil {
-		return exit{exitFailed, err}
+		return err
 	}
 	if f.pullRequest != "" {
 		if err := os.WriteFile(f.pullRequest, result.Markdown, 0o600); err != nil {
-			return exit{exitFailed, fmt.Errorf("--pull-request: %w", err)}
+			return fmt.Errorf("--pull-request: %w", err)
 		}
 	}
 	if _, err := cmd.OutOrStdout().Write(result.Text); err != nil {
-		return exit{exitFailed, fmt.Errorf("writing the patches: %w", err)}
+		return fmt.Errorf("writing the patches: %w", err)
 	}
 	for _, text := range result.LeftOut {
 		fmt.Fprintln(cmd.ErrOrStderr(), text)
 	}
 	if result.Exported == 0 {
-		return exit{code: exitFailed}
+		return exit(exitFailed)
 	}
 	return nil
 }

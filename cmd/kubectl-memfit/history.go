@@ -57,6 +57,6 @@ func historyCommand() *cobra.Command {
 			return err
 		}
 		history := report.HistoryOf(rec)
-		return printed(history.Print(cmd.OutOrStdout(), options))
+		return history.Print(cmd.OutOrStdout(), options)
 	})
 }

@@ -56,7 +56,7 @@ func injectCommand() *cobra.Command {
 		Long:  injectLong, Example: injectExample,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return exit{exitFailed, fmt.Errorf("%s: name manifests with -f, for example -f %s", args[0], args[0])}
+				return fmt.Errorf("%s: name manifests with -f, for example -f %s", args[0], args[0])
 			}
 			return nil
 		},
@@ -76,18 +76,18 @@ func injectCommand() *cobra.Command {
 func runInject(f injectFlags, stdin io.Reader, stdout, stderr io.Writer) error {
 	manifests, profiles, err := f.read(stdin)
 	if err != nil {
-		return exit{exitFailed, err}
+		return err
 	}
 	result, err := offline.Inject(manifests, offline.Options{Namespace: f.namespace, Profiles: profiles})
 	if err != nil {
-		return exit{exitFailed, fmt.Errorf("%s: %w", f.file, err)}
+		return fmt.Errorf("%s: %w", f.file, err)
 	}
 	out, err := f.render(result)
 	if err != nil {
-		return exit{exitFailed, err}
+		return err
 	}
 	if _, err := stdout.Write(out); err != nil {
-		return exit{exitFailed, fmt.Errorf("writing the result: %w", err)}
+		return fmt.Errorf("writing the result: %w", err)
 	}
 	return f.conclude(result, out, stderr)
 }
@@ -110,14 +110,14 @@ func (f injectFlags) conclude(r *offline.Result, out []byte, stderr io.Writer) e
 	}
 	for _, n := range notes {
 		if _, err := fmt.Fprintln(stderr, n); err != nil {
-			return exit{exitFailed, fmt.Errorf("writing notes: %w", err)}
+			return fmt.Errorf("writing notes: %w", err)
 		}
 	}
 	switch {
 	case len(r.Problems) > 0:
-		return exit{code: exitProblem}
+		return exit(exitProblem)
 	case f.output == "diff" && len(out) > 0:
-		return exit{code: exitDiffers}
+		return exit(exitDiffers)
 	}
 	return nil
 }

@@ -36,11 +36,9 @@ func run(stdin string, args ...string) (stdout, stderr string, code int) {
 	var e exit
 	switch {
 	case errors.As(err, &e):
-		code = e.code
+		code = int(e)
 	case err != nil:
 		code = exitFailed
-	}
-	if err != nil {
 		errs.WriteString(err.Error())
 	}
 	return out.String(), errs.String(), code

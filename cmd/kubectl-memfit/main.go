@@ -25,20 +25,11 @@ const (
 	exitProblem = 3 // everything was written, but a workload asks for a profile that cannot be applied
 )
 
-// exit is an error with an exit code. With a nil err, nothing is left to be printed.
-type exit struct {
-	code int
-	err  error
-}
+// exit is the exit code of a command that has printed what there was to print. Any other error is printed, and exits
+// with exitFailed.
+type exit int
 
-func (e exit) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-
-func (e exit) Unwrap() error { return e.err }
+func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 func main() {
 	cmd := root()
@@ -47,14 +38,11 @@ func main() {
 	if err == nil {
 		return
 	}
-	code := exitFailed
-	if e, ok := errors.AsType[exit](err); ok {
-		code = e.code
+	if code, ok := errors.AsType[exit](err); ok {
+		os.Exit(int(code))
 	}
-	if text := err.Error(); text != "" {
-		fmt.Fprintln(os.Stderr, "error: "+text)
-	}
-	os.Exit(code)
+	fmt.Fprintln(os.Stderr, "error: "+err.Error())
+	os.Exit(exitFailed)
 }
 
 // completer is the name under which kubectl looks for a program that completes a plugin's words: a link to this one.

@@ -77,7 +77,7 @@ func (r *reader) draw(
 	pod := snapshot.Name
 	drawn, err := picture.New(snapshot, container)
 	if err != nil {
-		return exit{exitFailed, fmt.Errorf("pod %s/%s: %w", namespace, pod, err)}
+		return fmt.Errorf("pod %s/%s: %w", namespace, pod, err)
 	}
 	out := cmd.OutOrStdout()
 	switch {
@@ -86,7 +86,7 @@ func (r *reader) draw(
 	case picked == "html":
 		return drawn.WriteHTML(out)
 	case picked != "":
-		return printed(listing.Object(out, options.Format, snapshot.Kind, snapshot))
+		return listing.Object(out, options.Format, snapshot.Kind, snapshot)
 	}
 	if pages && !drawn.Mapped() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: the snapshot has no map of pages; ask for one (and take it "+

@@ -72,7 +72,7 @@ func completes(cmd *cobra.Command, flag string, words []string) {
 func (o *output) options(cmd *cobra.Command) (options listing.Options, word string, err error) {
 	options.Format, err = listing.Parse(o.value, o.offered)
 	if err != nil {
-		return options, "", exit{exitFailed, err}
+		return options, "", err
 	}
 	options.NoHeaders, options.Colors = o.noHeaders, colors(cmd)
 	if len(o.orders) > 0 {
@@ -84,9 +84,7 @@ func (o *output) options(cmd *cobra.Command) (options listing.Options, word stri
 		word = o.sortBy
 	case !strings.ContainsAny(o.sortBy, ".{"):
 		words := append(slices.Clone(o.orders), "a field of the items of -o json, as in .name")
-		return options, "", exit{
-			exitFailed, fmt.Errorf("--sort-by %s is not known: use %s", o.sortBy, strings.Join(words, ", ")),
-		}
+		return options, "", fmt.Errorf("--sort-by %s is not known: use %s", o.sortBy, strings.Join(words, ", "))
 	default:
 		options.SortBy = o.sortBy
 	}
@@ -105,14 +103,6 @@ func (o *output) page(
 		return write(cmd.OutOrStdout(), options.Colors)
 	}
 	return printed(listing.Object(cmd.OutOrStdout(), options.Format, kind, value))
-}
-
-// printed is the error of a list that cannot be printed as asked: a field that is not there, an output that is closed.
-func printed(err error) error {
-	if err != nil {
-		return exit{exitFailed, err}
-	}
-	return nil
 }
 
 // colors are for terminals that have them and people who want them.

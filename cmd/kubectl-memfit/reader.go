@@ -64,7 +64,7 @@ func (r *reader) open() (*cluster.Cluster, string, error) {
 		return nil, "", err
 	}
 	if len(sites) > 1 {
-		return nil, "", exit{exitFailed, errors.New("this command reads one cluster: name one --context")}
+		return nil, "", errors.New("this command reads one cluster: name one --context")
 	}
 	return sites[0].Cluster, sites[0].namespace, nil
 }
@@ -83,7 +83,7 @@ func (r *reader) ask(ctx context.Context) (siteRecommendations, error) {
 	}
 	recs, err := c.Recommendations(ctx, namespace)
 	if err != nil {
-		return siteRecommendations{}, exit{exitFailed, err}
+		return siteRecommendations{}, err
 	}
 	return siteRecommendations{site{Cluster: c, namespace: namespace}, recs}, nil
 }
@@ -92,7 +92,7 @@ func (r *reader) ask(ctx context.Context) (siteRecommendations, error) {
 func (a siteRecommendations) find(workload string) (*v1alpha1.MemoryRecommendation, error) {
 	rec, err := report.Find(a.recs, workload, place(a.namespace))
 	if err != nil {
-		return nil, exit{exitFailed, err}
+		return nil, err
 	}
 	return rec, nil
 }

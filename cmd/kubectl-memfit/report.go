@@ -48,13 +48,13 @@ func reportCommand() *cobra.Command {
 	price := priceFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if _, err := listing.Parse(output, []string{"html"}); err != nil {
-			return exit{exitFailed, err}
+			return err
 		}
 		if err := price.check(); err != nil {
 			return err
 		}
 		if printers.IsTerminal(cmd.OutOrStdout()) {
-			return exit{exitFailed, errors.New("send the page to a file: kubectl memfit report > memfit.html")}
+			return errors.New("send the page to a file: kubectl memfit report > memfit.html")
 		}
 		return r.report(cmd, price)
 	}
@@ -68,7 +68,7 @@ func (r *reader) report(cmd *cobra.Command, p *price) error {
 	}
 	in, err := pageInput(cmd.Context(), site{Cluster: c, namespace: namespace}, p)
 	if err != nil {
-		return exit{exitFailed, err}
+		return err
 	}
 	for _, note := range in.Notes {
 		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", note)
@@ -93,9 +93,9 @@ func priceFlags(cmd *cobra.Command) *price {
 
 func (p *price) check() error {
 	if !(p.perGiBMonth >= 0) { // NaN neither
-		return exit{exitFailed, fmt.Errorf(
+		return fmt.Errorf(
 			"--price-per-gib-month is %v: give what a GiB costs a month, or 0", p.perGiBMonth,
-		)}
+		)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func scanCommand() *cobra.Command {
 		case err != nil:
 			return err
 		case folder != "" && len(sites) > 1:
-			return exit{exitFailed, errors.New("--write is about one cluster: name one --context")}
+			return errors.New("--write is about one cluster: name one --context")
 		}
 		columns(&options, sites)
 		return scan(cmd, sites, folder, options, order)
@@ -80,7 +80,7 @@ func scan(cmd *cobra.Command, sites []site, folder string, options listing.Optio
 		fmt.Fprintf(cmd.ErrOrStderr(), "No pod runs in %s\n", whereAll(sites))
 	} else {
 		inventory.SortWorkloads(all, order)
-		err = errors.Join(printed(inventory.WriteScan(cmd.OutOrStdout(), all, options)), err)
+		err = errors.Join(inventory.WriteScan(cmd.OutOrStdout(), all, options), err)
 	}
 	if err != nil || folder == "" {
 		return err
@@ -101,7 +101,7 @@ func writeProfiles(cmd *cobra.Command, folder string, files []inventory.File) er
 		case errors.Is(err, fs.ErrExist):
 			fmt.Fprintf(cmd.ErrOrStderr(), "Skipped %s: it exists\n", path)
 		case err != nil:
-			return exit{exitFailed, fmt.Errorf("writing profiles: %w", err)}
+			return fmt.Errorf("writing profiles: %w", err)
 		default:
 			written++
 			fmt.Fprintf(cmd.ErrOrStderr(), "Wrote %s\n", path)

@@ -43,7 +43,7 @@ func (r *reader) sites() ([]site, error) {
 		names = nil
 		for _, name := range r.contexts {
 			if name == "" {
-				return nil, exit{exitFailed, errors.New("--context names an empty context: remove it, or the comma beside it")}
+				return nil, errors.New("--context names an empty context: remove it, or the comma beside it")
 			}
 			if !slices.Contains(names, name) {
 				names = append(names, name)
@@ -57,7 +57,7 @@ func (r *reader) sites() ([]site, error) {
 			if name != "" {
 				err = fmt.Errorf("context %s: %w", name, err)
 			}
-			return nil, exit{exitFailed, err}
+			return nil, err
 		}
 		s := site{Cluster: c, namespace: c.Namespace}
 		if r.everywhere {
@@ -122,7 +122,7 @@ func askAll[T any](
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
-		return answers, exit{exitFailed, err}
+		return answers, err
 	}
 	return answers, nil
 }

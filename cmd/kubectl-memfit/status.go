@@ -100,7 +100,7 @@ func status(cmd *cobra.Command, sites []site, options listing.Options, order str
 	}
 	all := report.Join(statuses)
 	all.Sort(order)
-	return errors.Join(printed(all.Write(cmd.OutOrStdout(), options)), err)
+	return errors.Join(all.Write(cmd.OutOrStdout(), options), err)
 }
 
 func statusOf(ctx context.Context, s site, errs io.Writer) (found, error) {

@@ -69,7 +69,7 @@ func top(cmd *cobra.Command, sites []site, names []string, options listing.Optio
 	if len(names) > 0 {
 		var missing error
 		if all, missing = chosen(all, names, whereAll(sites)); missing != nil {
-			return errors.Join(exit{exitFailed, missing}, err)
+			return errors.Join(missing, err)
 		}
 	}
 	if len(all) == 0 && options.Format.IsTable() {
@@ -77,5 +77,5 @@ func top(cmd *cobra.Command, sites []site, names []string, options listing.Optio
 		return err
 	}
 	inventory.Sort(all, order)
-	return errors.Join(printed(inventory.WriteTop(cmd.OutOrStdout(), all, options)), err)
+	return errors.Join(inventory.WriteTop(cmd.OutOrStdout(), all, options), err)
 }

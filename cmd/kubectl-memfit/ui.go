@@ -70,7 +70,7 @@ func (r *reader) ui(cmd *cobra.Command, port uint16, p *price) error {
 
 	listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
 	if err != nil {
-		return exit{exitFailed, fmt.Errorf("choose another --port, or leave it out for a free one: %w", err)}
+		return fmt.Errorf("choose another --port, or leave it out for a free one: %w", err)
 	}
 	defer listener.Close()
 	address := listener.Addr().(*net.TCPAddr)
@@ -78,7 +78,7 @@ func (r *reader) ui(cmd *cobra.Command, port uint16, p *price) error {
 		return pageInput(ctx, s, p)
 	}, time.Now)
 	if err != nil {
-		return exit{exitFailed, err}
+		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "Open this address, and keep it to yourself; press Ctrl+C to stop.\n")
 	fmt.Fprintf(cmd.OutOrStdout(), "http://%s%s\n", address, handler.Path())
@@ -95,7 +95,7 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	go func() { ended <- server.Serve(listener) }()
 	select {
 	case err := <-ended:
-		return exit{exitFailed, fmt.Errorf("serving the page: %w", err)}
+		return fmt.Errorf("serving the page: %w", err)
 	case <-ctx.Done():
 	}
 	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)

@@ -46,7 +46,7 @@ func watchStatus(cmd *cobra.Command, sites []site, options listing.Options, orde
 	all.News(shown)
 	options.Layout, options.NoNotes = listing.NewLayout(), true
 	if err := all.Write(cmd.OutOrStdout(), options); err != nil {
-		return exit{exitFailed, err}
+		return err
 	}
 	options.NoHeaders = options.NoHeaders || len(all.Workloads) > 0 || !options.Format.IsTable()
 
@@ -67,11 +67,11 @@ func watchStatus(cmd *cobra.Command, sites []site, options listing.Options, orde
 			if errors.Is(err, context.Canceled) || err == nil {
 				return nil
 			}
-			return exit{exitFailed, err}
+			return err
 		case first := <-changes:
 			news, err := newsOf(ctx, sites, gathered(ctx, first, changes), cmd.ErrOrStderr())
 			if err != nil {
-				return exit{exitFailed, err}
+				return err
 			}
 			news.Sort(order)
 			if news.News(shown); len(news.Workloads) == 0 {
@@ -79,7 +79,7 @@ func watchStatus(cmd *cobra.Command, sites []site, options listing.Options, orde
 			}
 			_, _ = io.WriteString(cmd.OutOrStdout(), options.Format.Separator())
 			if err := news.Write(cmd.OutOrStdout(), options); err != nil {
-				return exit{exitFailed, err}
+				return err
 			}
 			options.NoHeaders = true
 		}

@@ -90,22 +90,22 @@ func (s site) snapshot(cmd *cobra.Command, name string) (*v1alpha1.MemorySnapsho
 			return snapshot, nil
 		}
 		if !errors.Is(err, cluster.ErrNoPod) || strings.Contains(name, "/") {
-			return nil, exit{exitFailed, err}
+			return nil, err
 		}
 		missing = err
 	}
 	choice, err := s.Choose(ctx, s.namespace, name)
 	switch {
 	case err != nil && missing != nil && errors.Is(err, cluster.ErrNoPod):
-		return nil, exit{exitFailed, missing}
+		return nil, missing
 	case err != nil:
-		return nil, exit{exitFailed, err}
+		return nil, err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "Pod %s of %s has the newest %s (%s)%s\n", choice.Pod, choice.Workload, choice.Event,
 		format.Time(choice.Newest), others(choice.Others))
 	snapshot, err := s.Snapshot(ctx, s.namespace, choice.Pod)
 	if err != nil {
-		return nil, exit{exitFailed, err}
+		return nil, err
 	}
 	return snapshot, nil
 }
