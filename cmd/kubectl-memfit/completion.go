@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
@@ -25,8 +24,8 @@ const completionTimeout = 3 * time.Second
 func (r *reader) completeWorkloads(
 	cmd *cobra.Command, given []string, typed string,
 ) ([]string, cobra.ShellCompDirective) {
-	return r.complete(cmd, typed, func(ctx context.Context, c *cluster.Cluster, namespace string) []string {
-		recs, _ := c.Recommendations(ctx, namespace)
+	return r.complete(cmd, typed, func(ctx context.Context, s site) []string {
+		recs, _ := s.Recommendations(ctx, s.Namespace)
 		var names []string
 		for i := range recs {
 			name := report.Typed(&recs[i])
@@ -42,23 +41,23 @@ func (r *reader) completeWorkloads(
 }
 
 func (r *reader) completeNamespaces(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return r.complete(cmd, typed, func(ctx context.Context, c *cluster.Cluster, _ string) []string {
-		names, _ := c.Namespaces(ctx)
+	return r.complete(cmd, typed, func(ctx context.Context, s site) []string {
+		names, _ := s.Namespaces(ctx)
 		return names
 	})
 }
 
 // complete asks the cluster for words within completionTimeout, and keeps those that start with what was typed.
 func (r *reader) complete(
-	cmd *cobra.Command, typed string, ask func(context.Context, *cluster.Cluster, string) []string,
+	cmd *cobra.Command, typed string, ask func(context.Context, site) []string,
 ) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
-	c, namespace, err := r.open()
+	s, err := r.one()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	words := slices.DeleteFunc(ask(ctx, c, namespace), func(word string) bool { return !strings.HasPrefix(word, typed) })
+	words := slices.DeleteFunc(ask(ctx, s), func(word string) bool { return !strings.HasPrefix(word, typed) })
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
@@ -67,11 +66,11 @@ func (r *reader) completePods(cmd *cobra.Command, args []string, typed string) (
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return r.complete(cmd, typed, func(ctx context.Context, c *cluster.Cluster, namespace string) []string {
+	return r.complete(cmd, typed, func(ctx context.Context, s site) []string {
 		var names []string
-		_ = c.EachSnapshot(ctx, namespace, func(s *v1alpha1.MemorySnapshot) {
-			if name := "pod/" + s.Name; strings.HasPrefix(name, typed) {
-				names = append(names, cobra.CompletionWithDesc(name, s.Status.Summary))
+		_ = s.EachSnapshot(ctx, s.Namespace, func(of *v1alpha1.MemorySnapshot) {
+			if name := "pod/" + of.Name; strings.HasPrefix(name, typed) {
+				names = append(names, cobra.CompletionWithDesc(name, of.Status.Summary))
 			}
 		})
 		return names // after an error, those that were read in time
@@ -82,9 +81,9 @@ func (r *reader) completePods(cmd *cobra.Command, args []string, typed string) (
 func (r *reader) completeRunning(
 	cmd *cobra.Command, given []string, typed string,
 ) ([]string, cobra.ShellCompDirective) {
-	return r.complete(cmd, typed, func(ctx context.Context, c *cluster.Cluster, namespace string) []string {
+	return r.complete(cmd, typed, func(ctx context.Context, s site) []string {
 		var names []string
-		_ = c.EachPodName(ctx, namespace, func(pod *metav1.PartialObjectMetadata) {
+		_ = s.EachPodName(ctx, s.Namespace, func(pod *metav1.PartialObjectMetadata) {
 			if strings.HasPrefix(pod.Name, typed) && !slices.Contains(given, pod.Name) {
 				names = append(names, pod.Name)
 			}

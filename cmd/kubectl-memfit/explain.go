@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
@@ -29,18 +30,13 @@ func explainCommand() *cobra.Command {
 		Short: "Explain a recommendation: evidence, formula, bounds, guards, kills",
 		Long:  explainLong, Example: explainExample,
 	}
-	o := pageFlags(cmd, listing.OfPage)
-	return aboutWorkload(cmd, func(r *reader, cmd *cobra.Command, workload string) error {
-		if _, _, err := o.options(cmd); err != nil {
-			return err
-		}
-		return r.explain(cmd, workload, o)
-	})
+	return aboutWorkload(cmd, pageFlags(cmd, listing.OfPage), explain)
 }
 
 // aboutWorkload makes cmd a verb about one workload: its name is checked, and completes.
 func aboutWorkload(
-	cmd *cobra.Command, run func(r *reader, cmd *cobra.Command, workload string) error,
+	cmd *cobra.Command, o *output,
+	run func(cmd *cobra.Command, v view, rec *v1alpha1.MemoryRecommendation, options listing.Options) error,
 ) *cobra.Command {
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -56,29 +52,33 @@ func aboutWorkload(
 		}
 		return r.completeWorkloads(cmd, args, typed)
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(r, cmd, args[0]) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		options, _, err := o.options(cmd)
+		if err != nil {
+			return err
+		}
+		v, err := r.view(cmd.Context())
+		if err != nil {
+			return err
+		}
+		rec, err := v.find(args[0])
+		if err != nil {
+			return err
+		}
+		return run(cmd, v, rec, options)
+	}
 	return cmd
 }
 
-func (r *reader) explain(cmd *cobra.Command, workload string, o *output) error {
-	a, err := r.ask(cmd.Context())
-	if err != nil {
-		return err
-	}
-	profiles, unread := a.Profiles(cmd.Context(), a.namespace)
-	report.Bound(a.recs, profiles)
-	rec, err := a.find(workload)
-	if err != nil {
-		return err
-	}
-	governing := report.Governing(rec, profiles)
+func explain(cmd *cobra.Command, v view, rec *v1alpha1.MemoryRecommendation, options listing.Options) error {
+	governing := report.Governing(rec, v.profiles)
 	switch {
-	case unread == nil:
+	case v.unread == nil:
 	case governing == nil:
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: the bounds of the profile are unavailable: %v\n", unread)
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: the bounds of the profile are unavailable: %v\n", v.unread)
 	default:
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: what the profile inherits from the cluster is unavailable: %v\n", unread)
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: what the profile inherits from the cluster is unavailable: %v\n", v.unread)
 	}
 	explanation := report.Explain(rec, governing)
-	return o.page(cmd, "WorkloadExplanation", explanation, explanation.Write)
+	return page(cmd, options, "WorkloadExplanation", explanation, explanation.Write)
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/export"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
 const exportLong = `Write the recommended sizes as patches for Git, with a comment above each: the current size, the recommended size and why.
@@ -80,29 +79,25 @@ func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) e
 	if err != nil {
 		return err
 	}
-	a, err := r.ask(cmd.Context())
+	v, err := r.view(cmd.Context())
 	if err != nil {
 		return err
 	}
-	if len(a.recs) == 0 {
+	if len(v.recs) == 0 {
 		return fmt.Errorf(
 			"no workload in %s is governed by memfit, so nothing can be exported (kubectl memfit status shows how to opt in)",
-			place(a.namespace),
+			place(v.Namespace),
 		)
 	}
-	profiles, err := a.Profiles(cmd.Context(), a.namespace)
-	if err != nil && a.unknownProfile(profiles) {
-		fmt.Fprintf(
-			cmd.ErrOrStderr(), "warning: without the current bounds of the profile, sizes are as memfit wrote them: %v\n", err,
-		)
+	if text := v.unbounded(); text != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", text)
 	}
-	report.Bound(a.recs, profiles)
-	chosen, err := a.choose(workloads)
+	chosen, err := v.choose(workloads)
 	if err != nil {
 		return err
 	}
 	result, err := export.Write(
-		a.sources(cmd.Context(), chosen), export.Options{Format: format, NoNamespace: f.noNamespace},
+		v.sources(cmd.Context(), chosen), export.Options{Format: format, NoNamespace: f.noNamespace},
 	)
 	if err != nil {
 		return err
@@ -126,17 +121,17 @@ func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) e
 
 // choose returns the recommendations of the workloads that were named; all of them when none was. One named twice comes
 // once.
-func (a siteRecommendations) choose(workloads []string) ([]*v1alpha1.MemoryRecommendation, error) {
+func (v view) choose(workloads []string) ([]*v1alpha1.MemoryRecommendation, error) {
 	var chosen []*v1alpha1.MemoryRecommendation
 	if len(workloads) == 0 {
-		for i := range a.recs {
-			chosen = append(chosen, &a.recs[i])
+		for i := range v.recs {
+			chosen = append(chosen, &v.recs[i])
 		}
 		return chosen, nil
 	}
 	seen := map[*v1alpha1.MemoryRecommendation]bool{}
 	for _, name := range workloads {
-		rec, err := a.find(name)
+		rec, err := v.find(name)
 		if err != nil {
 			return nil, err
 		}
@@ -149,12 +144,12 @@ func (a siteRecommendations) choose(workloads []string) ([]*v1alpha1.MemoryRecom
 
 // sources reads the live workloads. One that cannot be read is left out with the reason; the others are still worth a
 // patch.
-func (a siteRecommendations) sources(ctx context.Context, recs []*v1alpha1.MemoryRecommendation) []export.Source {
+func (v view) sources(ctx context.Context, recs []*v1alpha1.MemoryRecommendation) []export.Source {
 	all := make([]export.Source, 0, len(recs))
 	for _, rec := range recs {
 		s := export.Source{Recommendation: rec}
 		read := func(ref v1alpha1.WorkloadReference) (*unstructured.Unstructured, error) {
-			return a.Workload(ctx, rec.Namespace, ref)
+			return v.Workload(ctx, rec.Namespace, ref)
 		}
 		var err error
 		switch is := rec.Status.Identity; {

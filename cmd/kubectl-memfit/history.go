@@ -6,6 +6,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
@@ -43,20 +44,10 @@ func historyCommand() *cobra.Command {
 	o := listFlags(cmd, []string{
 		listing.Wide, listing.JSON, listing.YAML, listing.JSONPath, listing.CustomColumns, listing.CSV,
 	}, nil)
-	return aboutWorkload(cmd, func(r *reader, cmd *cobra.Command, workload string) error {
-		options, _, err := o.options(cmd)
-		if err != nil {
-			return err
-		}
-		a, err := r.ask(cmd.Context())
-		if err != nil {
-			return err
-		}
-		rec, err := a.find(workload)
-		if err != nil {
-			return err
-		}
-		history := report.HistoryOf(rec)
-		return history.Print(cmd.OutOrStdout(), options)
-	})
+	return aboutWorkload(cmd, o, showHistory)
+}
+
+func showHistory(cmd *cobra.Command, _ view, rec *v1alpha1.MemoryRecommendation, options listing.Options) error {
+	h := report.HistoryOf(rec)
+	return h.Print(cmd.OutOrStdout(), options)
 }

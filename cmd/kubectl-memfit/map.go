@@ -66,15 +66,15 @@ func mapCommand() *cobra.Command {
 func (r *reader) draw(
 	cmd *cobra.Command, name, container, picked string, options listing.Options, pages bool,
 ) error {
-	c, namespace, err := r.open()
+	s, err := r.one()
 	if err != nil {
 		return err
 	}
-	snapshot, err := site{Cluster: c, namespace: namespace}.snapshot(cmd, name)
+	snapshot, err := s.snapshot(cmd, name)
 	if err != nil {
 		return err
 	}
-	pod := snapshot.Name
+	namespace, pod := snapshot.Namespace, snapshot.Name
 	drawn, err := picture.New(snapshot, container)
 	if err != nil {
 		return fmt.Errorf("pod %s/%s: %w", namespace, pod, err)

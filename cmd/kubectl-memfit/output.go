@@ -92,17 +92,13 @@ func (o *output) options(cmd *cobra.Command) (options listing.Options, word stri
 }
 
 // page prints one object: with write for users, else its fields. kind is its kind, unless the value has one.
-func (o *output) page(
-	cmd *cobra.Command, kind string, value any, write func(w io.Writer, c listing.Colors) error,
+func page(
+	cmd *cobra.Command, options listing.Options, kind string, value any, write func(w io.Writer, c listing.Colors) error,
 ) error {
-	options, _, err := o.options(cmd)
-	if err != nil {
-		return err
-	}
 	if options.Format.IsPage() {
 		return write(cmd.OutOrStdout(), options.Colors)
 	}
-	return printed(listing.Object(cmd.OutOrStdout(), options.Format, kind, value))
+	return listing.Object(cmd.OutOrStdout(), options.Format, kind, value)
 }
 
 // colors are for terminals that have them and people who want them.

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -13,7 +14,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
@@ -48,7 +48,11 @@ func reading(cmd *cobra.Command, most scope) *reader {
 	r.flags.AddFlags(r.kubectl)
 	r.kubectl.VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(inHelp, f.Name) })
 	cmd.Flags().AddFlagSet(r.kubectl)
-	cmd.Flags().StringSliceVar(&r.contexts, "context", nil, contextHelp(most == allClusters))
+	context := "the kubeconfig context to use"
+	if most == allClusters {
+		context += "; several (repeated, or with commas between them) add a column CLUSTER"
+	}
+	cmd.Flags().StringSliceVar(&r.contexts, "context", nil, context)
 	_ = cmd.RegisterFlagCompletionFunc("context", r.completeContexts)
 	if most >= allNamespaces {
 		cmd.Flags().BoolVarP(&r.everywhere, "all-namespaces", "A", false, "all namespaces")
@@ -57,44 +61,71 @@ func reading(cmd *cobra.Command, most scope) *reader {
 	return r
 }
 
-// open prepares to read from the one selected cluster, and returns the namespace; "" is all of them.
-func (r *reader) open() (*cluster.Cluster, string, error) {
+// one prepares to read from the one selected cluster.
+func (r *reader) one() (site, error) {
 	sites, err := r.sites()
 	if err != nil {
-		return nil, "", err
+		return site{}, err
 	}
 	if len(sites) > 1 {
-		return nil, "", errors.New("this command reads one cluster: name one --context")
+		return site{}, errors.New("this command reads one cluster: name one --context")
 	}
-	return sites[0].Cluster, sites[0].namespace, nil
+	return sites[0], nil
 }
 
-// siteRecommendations is what a verb begins with: the recommendations, and where they are from.
-type siteRecommendations struct {
+// view is what memfit knows of the workloads of a site.
+type view struct {
 	site
-	recs []v1alpha1.MemoryRecommendation
+	// recs are within the present bounds of their profiles, as far as these could be read.
+	recs     []v1alpha1.MemoryRecommendation
+	profiles []report.Profile
+	// unread is why profiles are missing; nil: none is.
+	unread error
 }
 
-// ask reads the recommendations that a verb about one cluster is about.
-func (r *reader) ask(ctx context.Context) (siteRecommendations, error) {
-	c, namespace, err := r.open()
+// view reads what a verb about one cluster is about.
+func (r *reader) view(ctx context.Context) (view, error) {
+	s, err := r.one()
 	if err != nil {
-		return siteRecommendations{}, err
+		return view{}, err
 	}
-	recs, err := c.Recommendations(ctx, namespace)
+	return s.view(ctx)
+}
+
+func (s site) view(ctx context.Context) (view, error) {
+	recs, err := s.Recommendations(ctx, s.Namespace)
 	if err != nil {
-		return siteRecommendations{}, err
+		return view{}, err
 	}
-	return siteRecommendations{site{Cluster: c, namespace: namespace}, recs}, nil
+	return s.viewOf(ctx, recs), nil
+}
+
+// viewOf is the view of recommendations that were read before.
+func (s site) viewOf(ctx context.Context, recs []v1alpha1.MemoryRecommendation) view {
+	v := view{site: s, recs: recs}
+	v.profiles, v.unread = s.Profiles(ctx, s.Namespace)
+	report.Bound(v.recs, v.profiles)
+	return v
+}
+
+// unknownProfile reports whether a workload is governed by a profile that could not be read.
+func (v view) unknownProfile() bool {
+	return v.unread != nil && slices.ContainsFunc(
+		v.recs, func(rec v1alpha1.MemoryRecommendation) bool { return report.Governing(&rec, v.profiles) == nil },
+	)
+}
+
+// unbounded states that sizes may be outside the bounds of their profiles; empty where they are not.
+func (v view) unbounded() string {
+	if !v.unknownProfile() {
+		return ""
+	}
+	return fmt.Sprintf("Sizes are as memfit wrote them, without the current bounds of profiles: %v", v.unread)
 }
 
 // find returns the recommendation of a workload that the user named.
-func (a siteRecommendations) find(workload string) (*v1alpha1.MemoryRecommendation, error) {
-	rec, err := report.Find(a.recs, workload, place(a.namespace))
-	if err != nil {
-		return nil, err
-	}
-	return rec, nil
+func (v view) find(workload string) (*v1alpha1.MemoryRecommendation, error) {
+	return report.Find(v.recs, workload, place(v.Namespace))
 }
 
 // place is a namespace in words.

@@ -16,7 +16,6 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/htmlreport"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
 )
@@ -62,11 +61,11 @@ func reportCommand() *cobra.Command {
 }
 
 func (r *reader) report(cmd *cobra.Command, p *price) error {
-	c, namespace, err := r.open()
+	s, err := r.one()
 	if err != nil {
 		return err
 	}
-	in, err := pageInput(cmd.Context(), site{Cluster: c, namespace: namespace}, p)
+	in, err := pageInput(cmd.Context(), s, p)
 	if err != nil {
 		return err
 	}
@@ -102,25 +101,22 @@ func (p *price) check() error {
 
 // pageInput reads what the page of `report` and `ui` is made of.
 func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error) {
+	v, err := s.view(ctx)
+	if err != nil {
+		return nil, err
+	}
 	in := &htmlreport.Input{
-		Place: place(s.namespace), PricePerGiBMonth: p.perGiBMonth, Currency: p.currency, Now: time.Now(),
+		Place: place(s.Namespace), PricePerGiBMonth: p.perGiBMonth, Currency: p.currency, Now: time.Now(),
+		Recommendations: v.recs,
 	}
 	if s.Context != "" {
 		in.Place += " of " + s.Context
 	}
-	var err error
-	if in.Recommendations, err = s.Recommendations(ctx, s.namespace); err != nil {
-		return nil, err
+	if text := v.unbounded(); text != "" {
+		in.Notes = append(in.Notes, text)
 	}
-	profiles, err := s.Profiles(ctx, s.namespace)
-	if err != nil && (siteRecommendations{s, in.Recommendations}).unknownProfile(profiles) {
-		in.Notes = append(in.Notes, fmt.Sprintf(
-			"Sizes are as memfit wrote them, without the current bounds of profiles: %v", err,
-		))
-	}
-	report.Bound(in.Recommendations, profiles)
-	given := inventory.NewGivenBack(in.Recommendations, s.Templates(ctx, s.namespace))
-	if err := s.EachPod(ctx, s.namespace, given.AddPod); err != nil {
+	given := inventory.NewGivenBack(in.Recommendations, s.Templates(ctx, s.Namespace))
+	if err := s.EachPod(ctx, s.Namespace, given.AddPod); err != nil {
 		in.Notes = append(in.Notes, fmt.Sprintf("The memory given back is unknown: %v", err))
 	} else {
 		in.GivenBack = map[string]htmlreport.Difference{}
@@ -130,7 +126,7 @@ func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error)
 	}
 	in.Histories = map[string]map[string]*history.Container{}
 	unread := 0
-	err = s.EachCheckpoint(ctx, s.namespace, func(checkpoint *v1alpha1.MemoryCheckpoint) {
+	err = s.EachCheckpoint(ctx, s.Namespace, func(checkpoint *v1alpha1.MemoryCheckpoint) {
 		of, more := historiesOf(checkpoint)
 		in.Histories[htmlreport.Key(checkpoint.Namespace, checkpoint.Name)] = of
 		unread += more

@@ -18,7 +18,6 @@ import (
 
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 )
 
 const scanLong = `List what runs in a cluster: every workload with its runtime and how that is known, the use of its fullest pod against the limit,
@@ -45,29 +44,18 @@ func scanCommand() *cobra.Command {
 		Short: "List every workload with its runtime, use and kills, and write profiles",
 		Long:  scanLong, Example: scanExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	r := reading(cmd, allClusters)
-	o := listFlags(cmd, listing.OfList, inventory.WorkloadOrders)
 	cmd.Flags().StringVar(&folder, "write", "", "folder for profiles")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		options, order, err := o.options(cmd)
-		if err != nil {
-			return err
-		}
-		sites, err := r.sites()
-		switch {
-		case err != nil:
-			return err
-		case folder != "" && len(sites) > 1:
+	lists(cmd, inventory.WorkloadOrders, func(cmd *cobra.Command, _ []string, q query) error {
+		if folder != "" && len(q.sites) > 1 {
 			return errors.New("--write is about one cluster: name one --context")
 		}
-		columns(&options, sites)
-		return scan(cmd, sites, folder, options, order)
-	}
+		return scan(cmd, folder, q)
+	})
 	return cmd
 }
 
-func scan(cmd *cobra.Command, sites []site, folder string, options listing.Options, order string) error {
-	answers, err := askAll(cmd, sites, inventoryOf)
+func scan(cmd *cobra.Command, folder string, q query) error {
+	answers, err := askAll(cmd, q.sites, inventoryOf)
 	if len(answers) == 0 {
 		return err
 	}
@@ -76,11 +64,11 @@ func scan(cmd *cobra.Command, sites []site, folder string, options listing.Optio
 	for _, in := range answers {
 		all = append(all, inventory.Workloads(in.Containers(), in.Recommendations, now)...)
 	}
-	if len(all) == 0 && options.Format.IsTable() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "No pod runs in %s\n", whereAll(sites))
+	if len(all) == 0 && q.options.Format.IsTable() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "No pod runs in %s\n", whereAll(q.sites))
 	} else {
-		inventory.SortWorkloads(all, order)
-		err = errors.Join(inventory.WriteScan(cmd.OutOrStdout(), all, options), err)
+		inventory.SortWorkloads(all, q.order)
+		err = errors.Join(inventory.WriteScan(cmd.OutOrStdout(), all, q.options), err)
 	}
 	if err != nil || folder == "" {
 		return err
@@ -130,7 +118,7 @@ func writeNew(path, text string) error {
 // read is reported.
 func inventoryOf(ctx context.Context, s site, errs io.Writer) (*inventory.Inventory, error) {
 	in := inventory.New(s.name)
-	if err := s.EachPod(ctx, s.namespace, in.AddPod); err != nil {
+	if err := s.EachPod(ctx, s.Namespace, in.AddPod); err != nil {
 		return nil, err
 	}
 	warn := func(what string, err error) {
@@ -138,11 +126,11 @@ func inventoryOf(ctx context.Context, s site, errs io.Writer) (*inventory.Invent
 			fmt.Fprintf(errs, "warning: could not read %s: %v\n", what, err)
 		}
 	}
-	recs, err := s.Recommendations(ctx, s.namespace)
+	recs, err := s.Recommendations(ctx, s.Namespace)
 	warn("recommendations", err)
 	in.Recommend(recs)
-	warn("metrics.k8s.io", s.EachUse(ctx, s.namespace, in.AddUse))
-	warn("snapshots", s.EachSnapshot(ctx, s.namespace, in.AddSnapshot))
+	warn("metrics.k8s.io", s.EachUse(ctx, s.Namespace, in.AddUse))
+	warn("snapshots", s.EachSnapshot(ctx, s.Namespace, in.AddSnapshot))
 	return in, nil
 }
 
@@ -172,7 +160,7 @@ func chosen(all []inventory.Container, names []string, where string) ([]inventor
 func whereAll(sites []site) string {
 	var places []string
 	for _, s := range sites {
-		text := place(s.namespace)
+		text := place(s.Namespace)
 		if s.name != "" {
 			text += " of " + s.name
 		}

@@ -25,15 +25,6 @@ type site struct {
 	*cluster.Cluster
 	// name is its context where several are asked, else empty.
 	name string
-	// namespace is "" for all of them.
-	namespace string
-}
-
-func contextHelp(several bool) string {
-	if several {
-		return "the kubeconfig context to use; several (repeated, or with commas between them) add a column CLUSTER"
-	}
-	return "the kubeconfig context to use"
 }
 
 // sites prepare to read from the clusters that are asked for. Nothing is read yet.
@@ -59,9 +50,9 @@ func (r *reader) sites() ([]site, error) {
 			}
 			return nil, err
 		}
-		s := site{Cluster: c, namespace: c.Namespace}
+		s := site{Cluster: c}
 		if r.everywhere {
-			s.namespace = ""
+			s.Namespace = ""
 		}
 		if len(names) > 1 {
 			s.name = name
@@ -87,11 +78,35 @@ func (r *reader) in(name string) *genericclioptions.ConfigFlags {
 	return f
 }
 
-// columns sets which columns precede the others.
-func columns(o *listing.Options, sites []site) {
-	o.Clusters = len(sites) > 1
-	o.Namespaces = sites[0].namespace == "" ||
-		slices.ContainsFunc(sites, func(s site) bool { return s.namespace != sites[0].namespace })
+// query is what a verb that lists was asked for.
+type query struct {
+	sites   []site
+	options listing.Options
+	// order is the word of --sort-by, or the usual one.
+	order string
+}
+
+// lists makes cmd a verb that lists what one or several clusters have. orders are words for --sort-by, the usual one
+// first.
+func lists(
+	cmd *cobra.Command, orders []string, run func(cmd *cobra.Command, args []string, q query) error,
+) *reader {
+	r, o := reading(cmd, allClusters), listFlags(cmd, listing.OfList, orders)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		options, order, err := o.options(cmd)
+		if err != nil {
+			return err
+		}
+		sites, err := r.sites()
+		if err != nil {
+			return err
+		}
+		options.Clusters = len(sites) > 1
+		options.Namespaces = sites[0].Namespace == "" ||
+			slices.ContainsFunc(sites, func(s site) bool { return s.Namespace != sites[0].Namespace })
+		return run(cmd, args, query{sites, options, order})
+	}
+	return r
 }
 
 // askAll reads all clusters in parallel, and returns their answers in the order in which they were named. The error of

@@ -8,12 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
@@ -54,43 +51,31 @@ func statusCommand() *cobra.Command {
 		Short: "Show what memfit found, worst first, and what to do next",
 		Long:  statusLong, Example: statusExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	r := reading(cmd, allClusters)
-	o := listFlags(cmd, listing.OfList, report.Orders)
 	watch := cmd.Flags().BoolP("watch", "w", false, "then print the line of each workload that changes, until interrupted")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		options, order, err := o.options(cmd)
-		if err != nil {
-			return err
-		}
-		sites, err := r.sites()
-		if err != nil {
-			return err
-		}
-		columns(&options, sites)
+	lists(cmd, report.Orders, func(cmd *cobra.Command, _ []string, q query) error {
 		if *watch {
-			return watchStatus(cmd, sites, options, order)
+			return watchStatus(cmd, q)
 		}
-		return status(cmd, sites, options, order)
-	}
+		return status(cmd, q)
+	})
 	return cmd
 }
 
 // found is what one cluster answered.
 type found struct {
-	siteRecommendations
-	profiles []report.Profile
-	status   report.Status
+	view
+	status report.Status
 }
 
-func status(cmd *cobra.Command, sites []site, options listing.Options, order string) error {
-	answers, err := askAll(cmd, sites, statusOf)
+func status(cmd *cobra.Command, q query) error {
+	answers, err := askAll(cmd, q.sites, statusOf)
 	if len(answers) == 0 {
 		return err
 	}
 	statuses := make([]report.Status, 0, len(answers))
 	for _, a := range answers {
-		if len(a.recs) == 0 && options.Format.IsTable() {
-			text := report.NothingGoverned(a.namespace, a.profiles)
+		if len(a.recs) == 0 && q.options.Format.IsTable() {
+			text := report.NothingGoverned(a.Namespace, a.profiles)
 			if a.name != "" {
 				text = "Cluster " + a.name + ": " + text
 			}
@@ -99,33 +84,23 @@ func status(cmd *cobra.Command, sites []site, options listing.Options, order str
 		statuses = append(statuses, a.status)
 	}
 	all := report.Join(statuses)
-	all.Sort(order)
-	return errors.Join(all.Write(cmd.OutOrStdout(), options), err)
+	all.Sort(q.order)
+	return errors.Join(all.Write(cmd.OutOrStdout(), q.options), err)
 }
 
 func statusOf(ctx context.Context, s site, errs io.Writer) (found, error) {
-	recs, err := s.Recommendations(ctx, s.namespace)
+	v, err := s.view(ctx)
 	if err != nil {
 		return found{}, err
 	}
-	a := siteRecommendations{s, recs}
-	profiles, err := a.Profiles(ctx, a.namespace)
 	// The workloads are what was asked for. Who has a role in one namespace sees no profiles of the cluster, and mostly
 	// misses none.
-	if err != nil && (len(a.recs) == 0 || a.unknownProfile(profiles)) {
-		fmt.Fprintf(errs, "warning: could not read the status of profiles: %v\n", err)
+	if v.unread != nil && (len(v.recs) == 0 || v.unknownProfile()) {
+		fmt.Fprintf(errs, "warning: could not read the status of profiles: %v\n", v.unread)
 	}
-	report.Bound(a.recs, profiles)
-	f := found{siteRecommendations: a, profiles: profiles, status: report.NewStatus(a.name, a.recs, profiles)}
-	if err == nil { // else a profile may be there that could not be read
-		f.status.Seek(a.Askers(ctx, a.namespace), profiles)
+	f := found{view: v, status: report.NewStatus(v.name, v.recs, v.profiles)}
+	if v.unread == nil { // else a profile may be there that could not be read
+		f.status.Seek(v.Askers(ctx, v.Namespace), v.profiles)
 	}
 	return f, nil
-}
-
-// unknownProfile reports whether a workload is governed by a profile that is not among these.
-func (a siteRecommendations) unknownProfile(profiles []report.Profile) bool {
-	return slices.ContainsFunc(
-		a.recs, func(rec v1alpha1.MemoryRecommendation) bool { return report.Governing(&rec, profiles) == nil },
-	)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 )
 
 const topLong = `List containers with the memory they use, and what it is.
@@ -39,26 +38,13 @@ func topCommand() *cobra.Command {
 		Short: "List containers by the memory they use, and what it is",
 		Long:  topLong, Example: topExample, Args: cobra.ArbitraryArgs,
 	}
-	r := reading(cmd, allClusters)
-	o := listFlags(cmd, listing.OfList, inventory.Orders)
+	r := lists(cmd, inventory.Orders, top)
 	cmd.ValidArgsFunction = r.completeRunning
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		options, order, err := o.options(cmd)
-		if err != nil {
-			return err
-		}
-		sites, err := r.sites()
-		if err != nil {
-			return err
-		}
-		columns(&options, sites)
-		return top(cmd, sites, args, options, order)
-	}
 	return cmd
 }
 
-func top(cmd *cobra.Command, sites []site, names []string, options listing.Options, order string) error {
-	answers, err := askAll(cmd, sites, inventoryOf)
+func top(cmd *cobra.Command, names []string, q query) error {
+	answers, err := askAll(cmd, q.sites, inventoryOf)
 	if len(answers) == 0 {
 		return err
 	}
@@ -68,14 +54,14 @@ func top(cmd *cobra.Command, sites []site, names []string, options listing.Optio
 	}
 	if len(names) > 0 {
 		var missing error
-		if all, missing = chosen(all, names, whereAll(sites)); missing != nil {
+		if all, missing = chosen(all, names, whereAll(q.sites)); missing != nil {
 			return errors.Join(missing, err)
 		}
 	}
-	if len(all) == 0 && options.Format.IsTable() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "No pod runs in %s\n", whereAll(sites))
+	if len(all) == 0 && q.options.Format.IsTable() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "No pod runs in %s\n", whereAll(q.sites))
 		return err
 	}
-	inventory.Sort(all, order)
-	return errors.Join(inventory.WriteTop(cmd.OutOrStdout(), all, options), err)
+	inventory.Sort(all, q.order)
+	return errors.Join(inventory.WriteTop(cmd.OutOrStdout(), all, q.options), err)
 }

@@ -62,12 +62,10 @@ func (r *reader) ui(cmd *cobra.Command, port uint16, p *price) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// Opened once: when the kubeconfig's context changes, the page remains with the cluster it names.
-	c, namespace, err := r.open()
+	s, err := r.one()
 	if err != nil {
 		return err
 	}
-	s := site{Cluster: c, namespace: namespace}
-
 	listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
 	if err != nil {
 		return fmt.Errorf("choose another --port, or leave it out for a free one: %w", err)

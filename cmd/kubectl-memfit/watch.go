@@ -30,10 +30,10 @@ type change struct {
 
 // watchStatus prints the status, then the workloads whose line changes, until it is interrupted or a cluster cannot be
 // read.
-func watchStatus(cmd *cobra.Command, sites []site, options listing.Options, order string) error {
+func watchStatus(cmd *cobra.Command, q query) error {
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
-	answers, err := askAll(cmd, sites, statusOf)
+	answers, err := askAll(cmd, q.sites, statusOf)
 	if err != nil {
 		return err
 	}
@@ -42,18 +42,19 @@ func watchStatus(cmd *cobra.Command, sites []site, options listing.Options, orde
 		statuses = append(statuses, a.status)
 	}
 	all, shown := report.Join(statuses), map[string]string{}
-	all.Sort(order)
+	all.Sort(q.order)
 	all.News(shown)
+	options := q.options
 	options.Layout, options.NoNotes = listing.NewLayout(), true
 	if err := all.Write(cmd.OutOrStdout(), options); err != nil {
 		return err
 	}
 	options.NoHeaders = options.NoHeaders || len(all.Workloads) > 0 || !options.Format.IsTable()
 
-	changes, ended := make(chan change), make(chan error, len(sites))
-	for i, s := range sites {
+	changes, ended := make(chan change), make(chan error, len(q.sites))
+	for i, s := range q.sites {
 		go func() {
-			ended <- s.Watch(ctx, s.namespace, func(rec v1alpha1.MemoryRecommendation) {
+			ended <- s.Watch(ctx, s.Namespace, func(rec v1alpha1.MemoryRecommendation) {
 				select {
 				case changes <- change{i, rec}:
 				case <-ctx.Done():
@@ -69,11 +70,11 @@ func watchStatus(cmd *cobra.Command, sites []site, options listing.Options, orde
 			}
 			return err
 		case first := <-changes:
-			news, err := newsOf(ctx, sites, gathered(ctx, first, changes), cmd.ErrOrStderr())
+			news, err := newsOf(ctx, q.sites, gathered(ctx, first, changes), cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
-			news.Sort(order)
+			news.Sort(q.order)
 			if news.News(shown); len(news.Workloads) == 0 {
 				continue
 			}
@@ -117,13 +118,11 @@ func newsOf(
 ) (report.Status, error) {
 	var statuses []report.Status
 	for _, i := range slices.Sorted(maps.Keys(written)) {
-		s, recs := sites[i], slices.Collect(maps.Values(written[i]))
-		profiles, err := s.Profiles(ctx, s.namespace)
-		if a := (siteRecommendations{s, recs}); err != nil && a.unknownProfile(profiles) {
-			fmt.Fprintf(errs, "warning: sizes are as memfit wrote them, without the current bounds of profiles: %v\n", err)
+		v := sites[i].viewOf(ctx, slices.Collect(maps.Values(written[i])))
+		if text := v.unbounded(); text != "" {
+			fmt.Fprintln(errs, "warning:", text)
 		}
-		report.Bound(recs, profiles)
-		statuses = append(statuses, report.NewStatus(s.name, recs, nil))
+		statuses = append(statuses, report.NewStatus(v.name, v.recs, nil))
 	}
 	return report.Join(statuses), ctx.Err()
 }

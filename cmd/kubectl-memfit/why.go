@@ -45,37 +45,38 @@ func whyCommand() *cobra.Command {
 	o := pageFlags(cmd, listing.OfPage)
 	cmd.ValidArgsFunction = r.completePods
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if _, _, err := o.options(cmd); err != nil {
+		options, _, err := o.options(cmd)
+		if err != nil {
 			return err
 		}
-		return r.why(cmd, args[0], o)
+		v, err := r.view(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return v.why(cmd, args[0], options)
 	}
 	return cmd
 }
 
-func (r *reader) why(cmd *cobra.Command, name string, o *output) error {
-	a, err := r.ask(cmd.Context())
+func (v view) why(cmd *cobra.Command, name string, options listing.Options) error {
+	snapshot, err := v.snapshot(cmd, name)
 	if err != nil {
 		return err
 	}
-	snapshot, err := a.snapshot(cmd, name)
-	if err != nil {
-		return err
-	}
-	why := report.WhyOf(snapshot, a.recommendationOf(cmd, snapshot.Name))
-	return o.page(cmd, "PodExplanation", why, why.Write)
+	why := report.WhyOf(snapshot, v.recommendationOf(cmd, snapshot.Name))
+	return page(cmd, options, "PodExplanation", why, why.Write)
 }
 
 // recommendationOf finds the recommendation of a pod's workload; nil: no profile governs it.
-func (a siteRecommendations) recommendationOf(cmd *cobra.Command, pod string) *v1alpha1.MemoryRecommendation {
-	owner, err := a.Owner(cmd.Context(), a.namespace, pod)
+func (v view) recommendationOf(cmd *cobra.Command, pod string) *v1alpha1.MemoryRecommendation {
+	owner, err := v.Owner(cmd.Context(), v.Namespace, pod)
 	if err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %v; its workload is known only where memfit recorded a kill of it\n", err)
 	}
 	if owner == nil {
-		return report.OfRecord(a.recs, pod)
+		return report.OfRecord(v.recs, pod)
 	}
-	return report.OfOwner(a.recs, *owner)
+	return report.OfOwner(v.recs, *owner)
 }
 
 // snapshot reads the snapshot of a pod as kubectl takes it: web-7d9f8, pod/web-7d9f8. Of a workload it is that of the
@@ -85,7 +86,7 @@ func (s site) snapshot(cmd *cobra.Command, name string) (*v1alpha1.MemorySnapsho
 	pod, isPod := podName(name)
 	var missing error
 	if isPod {
-		snapshot, err := s.Snapshot(ctx, s.namespace, pod)
+		snapshot, err := s.Snapshot(ctx, s.Namespace, pod)
 		if err == nil {
 			return snapshot, nil
 		}
@@ -94,7 +95,7 @@ func (s site) snapshot(cmd *cobra.Command, name string) (*v1alpha1.MemorySnapsho
 		}
 		missing = err
 	}
-	choice, err := s.Choose(ctx, s.namespace, name)
+	choice, err := s.Choose(ctx, s.Namespace, name)
 	switch {
 	case err != nil && missing != nil && errors.Is(err, cluster.ErrNoPod):
 		return nil, missing
@@ -103,7 +104,7 @@ func (s site) snapshot(cmd *cobra.Command, name string) (*v1alpha1.MemorySnapsho
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "Pod %s of %s has the newest %s (%s)%s\n", choice.Pod, choice.Workload, choice.Event,
 		format.Time(choice.Newest), others(choice.Others))
-	snapshot, err := s.Snapshot(ctx, s.namespace, choice.Pod)
+	snapshot, err := s.Snapshot(ctx, s.Namespace, choice.Pod)
 	if err != nil {
 		return nil, err
 	}
