@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -61,6 +62,7 @@ func (c server) inside(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(0, "A V8 heap ", "map", "pod/"+pod.Name)
+	want(exitFailed, "found no pod of deploy/web in namespace inside", "why", "deploy/web")
 	want(0, "glibc arenas, 64Mi: 48Mi resident", "map", pod.Name, "-c", "app", "--pages")
 	want(0, "<svg ", "map", pod.Name, "-o", "svg")
 	want(exitFailed, `it has no container "nope": name one of app, proxy, over`, "map", pod.Name, "-c", "nope")
@@ -92,4 +94,31 @@ func (c server) inside(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.create(t, &profile) // the API server takes it
+}
+
+// finished asks about a workload whose pods do not exist any more.
+func (c server) finished(t *testing.T) {
+	t.Helper()
+	c.recommend(t, documents(t, "internal/report/testdata/finished.yaml")[0])
+	for _, name := range []string{
+		"tekton: build/unit", "tekton-build-unit-4b2f", "pod/build-x7k2p-unit-pod", // which was killed
+	} {
+		out, errs, code := c.run("reader", "why", name, "-n", "shop")
+		if code != 0 || !strings.HasPrefix(out, "tekton: build/unit in namespace shop\n") ||
+			!strings.Contains(out, "MainProcess at limit 256Mi") ||
+			!strings.Contains(errs, "warning: the answer is from the recommendation alone: found no pod") {
+			t.Errorf("why %q: exit %d, %q,\n%s", name, code, errs, out)
+		}
+		if out, _, code := c.run("reader", "why", name, "-n", "shop", "-o", "jsonpath={.workload.oomKills}{.seen}"); code != 0 ||
+			out != "3\n" {
+			t.Errorf("why %q for machines: exit %d, %q", name, code, out)
+		}
+	}
+	if err := c.client.DeleteAllOf(
+		t.Context(), &v1alpha1.MemoryRecommendation{}, client.InNamespace("shop"), client.MatchingFields{
+			"metadata.name": "tekton-build-unit-4b2f",
+		},
+	); err != nil {
+		t.Fatal(err)
+	}
 }

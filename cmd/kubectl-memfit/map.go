@@ -13,6 +13,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/picture"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
@@ -70,7 +71,9 @@ func (r *reader) draw(
 	if err != nil {
 		return err
 	}
-	snapshot, err := s.snapshot(cmd, name)
+	recs, _ := s.Recommendations(cmd.Context(), s.Namespace) // without this right, workloads go by the owners of pods
+	rec, _ := report.Find(recs, name, place(s.Namespace))
+	snapshot, err := s.snapshot(cmd, name, rec)
 	if err != nil {
 		return err
 	}

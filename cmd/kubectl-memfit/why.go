@@ -21,13 +21,16 @@ const whyLong = `Show on one page what happened to the memory of a pod: the last
 its containers, what memfit did about its workload, and what to do next.
 
 It reads the pod's MemorySnapshot, which the agent of its node writes (docs/guide/agent.md), the pod's owner, and the recommendations of its
-namespace. Of a workload it reads the pod with the newest kill or stall, and standard error names the others. Nothing is written to
-the cluster.`
+namespace. Of a workload it reads the pod with the newest kill or stall, and standard error names the others. Where no such pod exists
+any more, it shows what the recommendation recorded. Nothing is written to the cluster.`
 
 const whyExample = `  kubectl memfit why pod/web-6d5f7c9b8-x2x7k -n shop
 
   # The pod of a workload that was killed last
-  kubectl memfit why deployment/web -n shop`
+  kubectl memfit why deployment/web -n shop
+
+  # A step of a pipeline, as status shows it
+  kubectl memfit why "tekton: build/unit" -n ci`
 
 func whyCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -59,11 +62,20 @@ func whyCommand() *cobra.Command {
 }
 
 func (v view) why(cmd *cobra.Command, name string, options listing.Options) error {
-	snapshot, err := v.snapshot(cmd, name)
-	if err != nil {
-		return err
+	rec, _ := v.find(name) // nil: a pod is named, or a workload that no profile governs
+	snapshot, err := v.snapshot(cmd, name, rec)
+	if err == nil {
+		rec = v.recommendationOf(cmd, snapshot.Name)
+	} else {
+		if pod, isPod := podName(name); isPod && rec == nil {
+			rec = report.OfRecord(v.recs, pod)
+		}
+		if rec == nil {
+			return err
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: the answer is from the recommendation alone: %v\n", err)
 	}
-	why := report.WhyOf(snapshot, v.recommendationOf(cmd, snapshot.Name))
+	why := report.WhyOf(snapshot, rec)
 	return page(cmd, options, "PodExplanation", why, why.Write)
 }
 
@@ -80,35 +92,30 @@ func (v view) recommendationOf(cmd *cobra.Command, pod string) *v1alpha1.MemoryR
 }
 
 // snapshot reads the snapshot of a pod as kubectl takes it: web-7d9f8, pod/web-7d9f8. Of a workload it is that of the
-// pod with the newest kill or stall, and standard error names the others.
-func (s site) snapshot(cmd *cobra.Command, name string) (*v1alpha1.MemorySnapshot, error) {
-	ctx := cmd.Context()
+// pod with the newest kill or stall, and standard error names the others. rec is the recommendation of the workload
+// that is named; nil: its name is compared with those of the pods' owners.
+func (s site) snapshot(
+	cmd *cobra.Command, name string, rec *v1alpha1.MemoryRecommendation,
+) (*v1alpha1.MemorySnapshot, error) {
 	pod, isPod := podName(name)
-	var missing error
+	var noPod error
 	if isPod {
-		snapshot, err := s.Snapshot(ctx, s.Namespace, pod)
-		if err == nil {
-			return snapshot, nil
+		snapshot, err := s.Snapshot(cmd.Context(), s.Namespace, pod)
+		if err == nil || !errors.Is(err, cluster.ErrNoPod) || strings.Contains(name, "/") {
+			return snapshot, err
 		}
-		if !errors.Is(err, cluster.ErrNoPod) || strings.Contains(name, "/") {
-			return nil, err
-		}
-		missing = err
+		noPod = err
 	}
-	choice, err := s.Choose(ctx, s.Namespace, name)
-	switch {
-	case err != nil && missing != nil && errors.Is(err, cluster.ErrNoPod):
-		return nil, missing
-	case err != nil:
+	choice, err := s.Choose(cmd.Context(), s.Namespace, name, rec)
+	if err != nil {
+		if noPod != nil && errors.Is(err, cluster.ErrNoPod) {
+			err = noPod
+		}
 		return nil, err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "Pod %s of %s has the newest %s (%s)%s\n", choice.Pod, choice.Workload, choice.Event,
 		format.Time(choice.Newest), others(choice.Others))
-	snapshot, err := s.Snapshot(ctx, s.Namespace, choice.Pod)
-	if err != nil {
-		return nil, err
-	}
-	return snapshot, nil
+	return s.Snapshot(cmd.Context(), s.Namespace, choice.Pod)
 }
 
 // others lists the other pods of a workload.

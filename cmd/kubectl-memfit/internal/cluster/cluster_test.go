@@ -153,7 +153,7 @@ func TestChoose(t *testing.T) {
 		"deployment/web": "web-1-ccccc OOM kill 70 web-1-aaaaa web-1-bbbbb web-1-ddddd",
 		"deploy/web-api": "web-api-2-aaaaa OOM kill 980", "web-api": "web-api-2-aaaaa OOM kill 980",
 	} {
-		choice, err := c.Choose(t.Context(), "shop", asked)
+		choice, err := c.Choose(t.Context(), "shop", asked, nil)
 		got := strings.TrimSpace(fmt.Sprint(
 			choice.Pod, " ", choice.Event, " ", choice.Newest.Unix(), " ", strings.Join(choice.Others, " "),
 		))
@@ -161,7 +161,7 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s: %v, got %q, want %q", asked, err, got, want)
 		}
 	}
-	if _, err := c.Choose(t.Context(), "shop", "daemonset/web"); !errors.Is(err, ErrNoPod) ||
+	if _, err := c.Choose(t.Context(), "shop", "daemonset/web", nil); !errors.Is(err, ErrNoPod) ||
 		!strings.Contains(err.Error(), "kubectl memfit scan -n shop") {
 		t.Errorf("of a workload that is not there: %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
@@ -65,20 +66,31 @@ type Choice struct {
 	Others []string
 }
 
-// Choose finds the pods of a workload that is named as kubectl takes it ("deployment/web"), or by its name alone, and
-// chooses the one with the newest kill or stall, else with the newest snapshot.
-func (c *Cluster) Choose(ctx context.Context, namespace, asked string) (Choice, error) {
+// Choose finds the pods of a workload, and chooses the one with the newest kill or stall, else with the newest snapshot.
+// The workload is that of a recommendation, or for nil the one that is named as kubectl takes it ("deployment/web"), or
+// by its name alone.
+func (c *Cluster) Choose(
+	ctx context.Context, namespace, asked string, rec *v1alpha1.MemoryRecommendation,
+) (Choice, error) {
 	kind, name, typed := strings.Cut(asked, "/")
 	if !typed {
 		name = asked
 	}
+	is := func(owner v1alpha1.WorkloadReference) bool {
+		if rec != nil {
+			return report.IsOf(rec, owner)
+		}
+		return owner.Name == name && (!typed || workloadkind.Called(owner.APIVersion, owner.Kind, kind))
+	}
 	var choice Choice
 	of := map[string]bool{}
+	if rec != nil {
+		choice.Workload = report.Typed(rec)
+	}
 	err := c.EachPodName(ctx, namespace, func(pod *metav1.PartialObjectMetadata) {
-		owner := inventory.Owner(pod)
-		if owner.Name == name && (!typed || workloadkind.Called(owner.APIVersion, owner.Kind, kind)) {
+		if owner := inventory.Owner(pod); is(owner) {
 			of[pod.Name] = true
-			choice.Workload = workloadkind.Typed(owner.Kind, owner.Name)
+			choice.Workload = cmp.Or(choice.Workload, workloadkind.Typed(owner.Kind, owner.Name))
 		}
 	})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/identity"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
@@ -61,12 +61,7 @@ type container struct {
 }
 
 // String is "Deployment shop/web", or "tekton: lint in namespace ci".
-func (w *workload) String() string {
-	if is := w.rec.Status.Identity; is != nil {
-		return identity.Title(is.Platform, is.Values) + " in namespace " + w.rec.Namespace
-	}
-	return fmt.Sprintf("%s %s/%s", w.rec.Status.Workload.Kind, w.rec.Namespace, w.rec.Status.Workload.Name)
-}
+func (w *workload) String() string { return report.Title(w.rec.Namespace, &w.rec.Status) }
 
 // take takes a source apart for a format.
 func take(s Source, f Format) workload {

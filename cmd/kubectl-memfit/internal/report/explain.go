@@ -30,8 +30,7 @@ type page struct {
 // Write prints an explanation for people.
 func (e *Explanation) Write(w io.Writer, colors listing.Colors) error {
 	p := &page{colors: colors}
-	of := v1alpha1.WorkloadReference{APIVersion: e.APIVersion, Kind: e.Kind, Name: e.Name}
-	p.heading(title(e.Namespace, of, e.PodIdentity))
+	p.heading(Title(e.Namespace, &e.Status))
 	p.item("Profile", e.Profile.Kind+" "+e.Profile.Name)
 	p.item("Found", e.Summary)
 	if c := e.Coverage; c != nil {

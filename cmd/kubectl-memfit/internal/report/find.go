@@ -101,12 +101,12 @@ func severalNamespaces(recs []*v1alpha1.MemoryRecommendation) bool {
 	)
 }
 
-// title is a workload as a heading: "Deployment shop/web", "tekton: build-and-test/unit in namespace ci".
-func title(namespace string, of v1alpha1.WorkloadReference, is *v1alpha1.PodIdentity) string {
-	if is != nil {
+// Title is a workload as a heading: "Deployment shop/web", "tekton: build-and-test/unit in namespace ci".
+func Title(namespace string, s *v1alpha1.MemoryRecommendationStatus) string {
+	if is := s.Identity; is != nil {
 		return identity.Title(is.Platform, is.Values) + " in namespace " + namespace
 	}
-	return fmt.Sprintf("%s %s/%s", of.Kind, namespace, of.Name)
+	return fmt.Sprintf("%s %s/%s", s.Workload.Kind, namespace, s.Workload.Name)
 }
 
 // Typed is a recommendation's workload as kubectl takes it: "deployment/web". An identity has the name of its

@@ -18,14 +18,7 @@ import (
 
 // History is what memfit did to the pods of a workload, among the kills and stalls before and after.
 type History struct {
-	Namespace string
-	Workload  v1alpha1.WorkloadReference
-	// PodIdentity is what the pods have in common, where Workload is not their owner.
-	PodIdentity *v1alpha1.PodIdentity
-	// Applied is the condition: the present state.
-	Applied Finding
-	// Kills counts all OOM kills so far; Entries has the last ones.
-	Kills int64
+	of *v1alpha1.MemoryRecommendation
 	// Entries are newest first.
 	Entries []Entry
 }
@@ -45,10 +38,7 @@ type Entry struct {
 // HistoryOf puts what a recommendation keeps in the order of time.
 func HistoryOf(rec *v1alpha1.MemoryRecommendation) History {
 	s := &rec.Status
-	h := History{
-		Namespace: rec.Namespace, Workload: rec.Status.Workload, Applied: finding(s.Conditions, v1alpha1.ConditionApplied),
-		Kills: s.OOMKills, PodIdentity: s.Identity,
-	}
+	h := History{of: rec}
 	for i := range s.RecentChanges {
 		c := &s.RecentChanges[i]
 		h.Entries = append(h.Entries, Entry{Time: c.Time, What: c.Kind, Pod: c.Pod, Change: c})
@@ -75,7 +65,10 @@ func (h *History) Print(w io.Writer, o listing.Options) error {
 	}
 	l := listing.List{
 		Kind: "WorkloadHistoryList", Fields: historyFields,
-		More: map[string]any{"namespace": h.Namespace, "workload": h.Workload, "applied": h.Applied, "oomKills": h.Kills},
+		More: map[string]any{
+			"namespace": h.of.Namespace, "workload": h.of.Status.Workload, "applied": h.applied(),
+			"oomKills": h.of.Status.OOMKills,
+		},
 	}
 	for _, field := range historyFields {
 		l.Columns = append(l.Columns, listing.Column{Heading: strings.ToUpper(field)})
@@ -93,7 +86,7 @@ func (h *History) Print(w io.Writer, o listing.Options) error {
 		}
 		line := []string{format.Time(e.Time.Time), e.What, e.Pod, pods, change, why}
 		l.Items = append(l.Items, listing.Item{
-			Object: e, Namespace: h.Namespace, Name: "pod/" + e.Pod, Cells: line, Records: [][]string{line},
+			Object: e, Namespace: h.of.Namespace, Name: "pod/" + e.Pod, Cells: line, Records: [][]string{line},
 		})
 	}
 	return l.Print(w, o)
@@ -102,12 +95,12 @@ func (h *History) Print(w io.Writer, o listing.Options) error {
 // Write prints it for people.
 func (h *History) Write(w io.Writer, colors listing.Colors) error {
 	p := &page{colors: colors}
-	p.heading(title(h.Namespace, h.Workload, h.PodIdentity))
-	if h.Applied.Reason != "" {
-		p.item("Now", fmt.Sprintf("Applied is %s (%s): %s", h.Applied.Status, h.Applied.Reason, h.Applied.Message))
+	p.heading(Title(h.of.Namespace, &h.of.Status))
+	if applied := h.applied(); applied.Reason != "" {
+		p.item("Now", fmt.Sprintf("Applied is %s (%s): %s", applied.Status, applied.Reason, applied.Message))
 	}
-	if listed := h.listedKills(); h.Kills > listed {
-		p.item("OOM kills", fmt.Sprintf("%d so far, the last %d are listed", h.Kills, listed))
+	if s := &h.of.Status; s.OOMKills > int64(len(s.RecentOOMKills)) {
+		p.item("OOM kills", fmt.Sprintf("%d so far, the last %d are listed", s.OOMKills, len(s.RecentOOMKills)))
 	}
 	if len(h.Entries) == 0 {
 		p.item("History", "no changes, OOM kills or stalls are recorded")
@@ -124,13 +117,9 @@ func (h *History) Write(w io.Writer, colors listing.Colors) error {
 	return err
 }
 
-func (h *History) listedKills() (n int64) {
-	for i := range h.Entries {
-		if h.Entries[i].Kill != nil {
-			n++
-		}
-	}
-	return n
+// applied is the condition: the present state.
+func (h *History) applied() Finding {
+	return finding(h.of.Status.Conditions, v1alpha1.ConditionApplied)
 }
 
 // Words return the line that describes what happened, and the text below it.

@@ -114,8 +114,7 @@ func (r *Row) resource() string {
 	return workloadkind.Resource(r.APIVersion, r.Kind, r.Name)
 }
 
-// typed is the workload as kubectl takes it: "deployment/web".
-// title is the workload in the table, typed what the commands take.
+// title is the workload in the table.
 func (r *Row) title() string {
 	if r.PodIdentity != nil {
 		return r.resource()
@@ -123,6 +122,7 @@ func (r *Row) title() string {
 	return r.typed()
 }
 
+// typed is the workload as kubectl takes it: "deployment/web".
 func (r *Row) typed() string {
 	if r.PodIdentity != nil {
 		return r.Recommendation

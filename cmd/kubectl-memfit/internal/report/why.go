@@ -25,30 +25,37 @@ import (
 // -o yaml of `kubectl memfit why` print these fields.
 type Why struct {
 	Namespace string `json:"namespace"`
-	Pod       string `json:"pod"`
-	// Seen is what the agent saw.
-	Seen v1alpha1.MemorySnapshotStatus `json:"seen"`
+	// Pod is the pod, and Seen what the agent saw of it. Both are absent where no pod has a snapshot: then Workload holds
+	// what is known.
+	Pod  string                         `json:"pod,omitempty"`
+	Seen *v1alpha1.MemorySnapshotStatus `json:"seen,omitempty"`
 	// Workload is what memfit knows of the pod's workload; absent where no profile governs it.
 	Workload *Explanation `json:"workload,omitempty"`
 }
 
-// WhyOf describes a pod. rec is the recommendation of its workload, or nil.
+// WhyOf describes a pod by its snapshot and the recommendation of its workload. One of them may be nil.
 func WhyOf(s *v1alpha1.MemorySnapshot, rec *v1alpha1.MemoryRecommendation) Why {
-	w := Why{Namespace: s.Namespace, Pod: s.Name, Seen: s.Status}
+	var w Why
 	if rec != nil {
 		e := Explain(rec, nil)
-		w.Workload = &e
+		w.Namespace, w.Workload = rec.Namespace, &e
+	}
+	if s != nil {
+		w.Namespace, w.Pod, w.Seen = s.Namespace, s.Name, &s.Status
 	}
 	return w
 }
 
 // OfOwner returns the recommendation of the workload that owns a pod; nil: none.
 func OfOwner(recs []v1alpha1.MemoryRecommendation, owner v1alpha1.WorkloadReference) *v1alpha1.MemoryRecommendation {
-	group := workloadkind.Group(owner.APIVersion)
-	return only(recs, func(rec *v1alpha1.MemoryRecommendation) bool {
-		w := rec.Status.Workload
-		return w.Kind == owner.Kind && w.Name == owner.Name && workloadkind.Group(w.APIVersion) == group
-	})
+	return only(recs, func(rec *v1alpha1.MemoryRecommendation) bool { return IsOf(rec, owner) })
+}
+
+// IsOf reports whether a recommendation is that of a workload, whatever version of its kind is named.
+func IsOf(rec *v1alpha1.MemoryRecommendation, w v1alpha1.WorkloadReference) bool {
+	of := rec.Status.Workload
+	return of.Kind == w.Kind && of.Name == w.Name &&
+		workloadkind.Group(of.APIVersion) == workloadkind.Group(w.APIVersion)
 }
 
 // OfRecord returns the recommendation that records a kill or a stall of a pod; nil: none does, or several do. It is for
@@ -74,6 +81,19 @@ func recordsPod(s *v1alpha1.MemoryRecommendationStatus, pod string) bool {
 // Write prints it for people: what happened, what filled it, what memfit did, what to do next.
 func (w *Why) Write(out io.Writer, colors listing.Colors) error {
 	p := &page{colors: colors}
+	if w.Seen != nil {
+		p.pod(w)
+	} else {
+		p.recorded(w.Workload)
+	}
+	w.did(p)
+	p.section("What to do next", w.next())
+	_, err := io.WriteString(out, p.String())
+	return err
+}
+
+// pod is what the agent saw of a pod.
+func (p *page) pod(w *Why) {
 	p.heading(fmt.Sprintf("Pod %s/%s", w.Namespace, w.Pod))
 	p.item("Node", fmt.Sprintf("%s, read by its agent (tier %s, cgroup %s) at %s", w.Seen.NodeName, w.Seen.Tier,
 		w.Seen.CgroupVersion, format.Time(w.Seen.ObservedTime.Time)))
@@ -83,10 +103,23 @@ func (w *Why) Write(out io.Writer, colors listing.Colors) error {
 	for i := range w.Seen.Containers {
 		p.seen(&w.Seen.Containers[i])
 	}
-	w.did(p)
-	p.section("What to do next", w.next())
-	_, err := io.WriteString(out, p.String())
-	return err
+}
+
+// recorded is what the recommendation of a workload has of its pods.
+func (p *page) recorded(e *Explanation) {
+	p.heading(Title(e.Namespace, &e.Status))
+	for i := range e.Status.Containers {
+		c := &e.Status.Containers[i]
+		p.heading("Container " + c.Container)
+		if c.Runtime != "" {
+			p.item("Runtime", c.Runtime)
+		}
+		p.item("Evidence", evidence(&c.Evidence))
+		p.list("Filled by", c.Breakdown)
+		p.list("Would help", c.Suggestions)
+	}
+	p.kills(&e.Status)
+	p.stalls(&e.Status)
 }
 
 // seen is one container.
@@ -271,7 +304,11 @@ func (w *Why) did(p *page) {
 		})
 		return
 	}
-	lines := []string{fmt.Sprintf("%s %s, by %s %s: %s", e.Kind, e.Name, e.Profile.Kind, e.Profile.Name, e.Summary)}
+	name := e.Kind + " " + e.Name
+	if e.PodIdentity != nil {
+		name = e.resource()
+	}
+	lines := []string{fmt.Sprintf("%s, by %s %s: %s", name, e.Profile.Kind, e.Profile.Name, e.Summary)}
 	for i := range e.Status.Containers {
 		c := &e.Status.Containers[i]
 		lines = append(lines, "Container "+c.Container+": "+decision(c))
@@ -293,6 +330,9 @@ func (w *Why) next() []string {
 	var steps []string
 	if w.Workload != nil {
 		steps = append(steps, w.Workload.Next...)
+	}
+	if w.Seen == nil {
+		return steps
 	}
 	for i := range w.Seen.Containers {
 		c := &w.Seen.Containers[i]

@@ -42,6 +42,16 @@ func TestWhy(t *testing.T) {
 	}
 }
 
+// TestWhyWithoutASnapshot: of a workload whose pods have finished, the recommendation holds what happened.
+func TestWhyWithoutASnapshot(t *testing.T) {
+	var out bytes.Buffer
+	why := WhyOf(nil, &recommendations(t, "testdata/finished.yaml")[0])
+	if err := why.Write(&out, false); err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, "why-finished.txt", out.String())
+}
+
 // TestOfOwner: a pod's recommendation is that of its owner, and not of a workload whose name begins likewise. A pod
 // without an owner that can be read is found by the kills that are recorded of it.
 func TestOfOwner(t *testing.T) {
@@ -90,7 +100,7 @@ func TestCurve(t *testing.T) {
 // TestAHeapSizedByTheNode: a profile is advised only where nobody has set anything.
 func TestAHeapSizedByTheNode(t *testing.T) {
 	of := func(aware string, flags ...string) Why {
-		return Why{Seen: v1alpha1.MemorySnapshotStatus{Containers: []v1alpha1.ContainerSnapshot{
+		return Why{Seen: &v1alpha1.MemorySnapshotStatus{Containers: []v1alpha1.ContainerSnapshot{
 			{Container: "app", Runtime: &v1alpha1.InspectedRuntime{Type: "Go", ContainerAware: aware, Flags: flags}},
 		}}}
 	}
@@ -125,7 +135,7 @@ func TestRetained(t *testing.T) {
 			c.LastKill = &v1alpha1.KillSnapshot{Memory: c.Memory}
 			c.Memory = nil
 		}
-		w := Why{Seen: v1alpha1.MemorySnapshotStatus{Containers: []v1alpha1.ContainerSnapshot{c}}}
+		w := Why{Seen: &v1alpha1.MemorySnapshotStatus{Containers: []v1alpha1.ContainerSnapshot{c}}}
 		var out strings.Builder
 		if err := w.Write(&out, false); err != nil {
 			t.Fatal(err)
