@@ -96,7 +96,7 @@ func (r *reader) draw(
 			"back with %s-):\n"+
 			"  kubectl annotate pod -n %s %s %s=true\n", v1alpha1.MapAnnotation, namespace, pod, v1alpha1.MapAnnotation)
 	}
-	return drawn.WriteText(out, picture.Colors(options.Colors), pages)
+	return drawn.WriteText(out, options.Colors, pages)
 }
 
 // podName is the name of a pod as kubectl takes it: web-7d9f8, pod/web-7d9f8, po/web-7d9f8. False: another kind is

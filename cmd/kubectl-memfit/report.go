@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -119,16 +120,13 @@ func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error)
 	if err := s.EachPod(ctx, s.Namespace, given.AddPod); err != nil {
 		in.Notes = append(in.Notes, fmt.Sprintf("The memory given back is unknown: %v", err))
 	} else {
-		in.GivenBack = map[string]htmlreport.Difference{}
-		for of, d := range given.Differences {
-			in.GivenBack[htmlreport.Key(of[0], of[1])] = htmlreport.Difference(d)
-		}
+		in.GivenBack = given.Differences
 	}
-	in.Histories = map[string]map[string]*history.Container{}
+	in.Histories = map[types.NamespacedName]map[string]*history.Container{}
 	unread := 0
 	err = s.EachCheckpoint(ctx, s.Namespace, func(checkpoint *v1alpha1.MemoryCheckpoint) {
 		of, more := historiesOf(checkpoint)
-		in.Histories[htmlreport.Key(checkpoint.Namespace, checkpoint.Name)] = of
+		in.Histories[types.NamespacedName{Namespace: checkpoint.Namespace, Name: checkpoint.Name}] = of
 		unread += more
 	})
 	if err != nil {

@@ -434,8 +434,7 @@ var rooms = []room{
 		name: "kubectl-report", dir: "cmd/kubectl-memfit/internal/report", noStd: pure, // recommendations as text
 		ours: []string{
 			"api/v1alpha1", "cmd/kubectl-memfit/internal/listing", "internal/format", "internal/identity", "internal/levers",
-			"internal/memory", "internal/profile", "internal/runtimes",
-			"internal/workloadkind",
+			"internal/memory", "internal/profile", "internal/quote", "internal/runtimes", "internal/workloadkind",
 		},
 		outside: []string{
 			"k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",
@@ -451,23 +450,23 @@ var rooms = []room{
 		},
 		outside: []string{
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",
-			"k8s.io/apimachinery/pkg/util/validation",
+			"k8s.io/apimachinery/pkg/types", "k8s.io/apimachinery/pkg/util/validation",
 		},
 	},
 	{
 		name: "kubectl-picture", dir: "cmd/kubectl-memfit/internal/picture", noStd: pure, // what fills a pod, as a drawing
 		ours: []string{
-			"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/format", "internal/memory", "internal/pagemap",
-			"internal/quote", "internal/runtimes",
+			"api/v1alpha1", "cmd/kubectl-memfit/internal/listing", "cmd/kubectl-memfit/internal/report", "internal/format",
+			"internal/memory", "internal/pagemap", "internal/quote",
 		},
-		outside: []string{"k8s.io/apimachinery/pkg/api/resource"},
 	},
 	{
 		name: "kubectl-htmlreport", dir: "cmd/kubectl-memfit/internal/htmlreport", noStd: pure, // recommendations as a page
 		ours: []string{
-			"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/format", "internal/history", "internal/memory",
+			"api/v1alpha1", "cmd/kubectl-memfit/internal/inventory", "cmd/kubectl-memfit/internal/report", "internal/format",
+			"internal/history", "internal/memory",
 		},
-		outside: []string{"k8s.io/apimachinery/pkg/api/resource"},
+		outside: []string{"k8s.io/apimachinery/pkg/types"},
 	},
 	{
 		name: "kubectl-webui", dir: "cmd/kubectl-memfit/internal/webui", // that page, served to one person
@@ -476,7 +475,7 @@ var rooms = []room{
 	{
 		name: "kubectl-export", dir: "cmd/kubectl-memfit/internal/export", noStd: pure, // recommendations as patches
 		ours: []string{
-			"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/format", "internal/identity", "internal/quote",
+			"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/format", "internal/quote",
 			"internal/workloadkind",
 		},
 		outside: []string{
@@ -494,7 +493,7 @@ var rooms = []room{
 		},
 		outside: []string{
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",
-			"sigs.k8s.io/yaml",
+			"k8s.io/apimachinery/pkg/types", "sigs.k8s.io/yaml",
 		},
 	},
 	{

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
@@ -199,8 +200,8 @@ func (ch *chart) marks(sc *scale, container string, s *v1alpha1.MemoryRecommenda
 	}
 	for i := range s.RecentOOMKills {
 		if k := &s.RecentOOMKills[i]; k.Container == container {
-			at := min(bytes(k.Limit), sc.most)
-			title := fmt.Sprintf("%s: OOM kill (%s) at %s", format.Time(k.Time.Time), k.Kind, amount(bytes(k.Limit)))
+			at := min(report.Bytes(k.Limit), sc.most)
+			title := fmt.Sprintf("%s: OOM kill (%s) at %s", format.Time(k.Time.Time), k.Kind, amount(report.Bytes(k.Limit)))
 			add(k.Time.Time, "kill", "m-6 -6h12l-6 10z", sc.y(at), title)
 		}
 	}

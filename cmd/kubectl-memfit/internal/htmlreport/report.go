@@ -13,9 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
@@ -32,23 +33,14 @@ type Input struct {
 	PricePerGiBMonth float64
 	Currency         string
 	Recommendations  []v1alpha1.MemoryRecommendation
-	// Histories by [Key] and container; those that could not be read are not there.
-	Histories map[string]map[string]*history.Container
-	// GivenBack by [Key] is what memfit made of requests; nil: that could not be read.
-	GivenBack map[string]Difference
+	// Histories by the name of a recommendation, and by container; those that could not be read are not there.
+	Histories map[types.NamespacedName]map[string]*history.Container
+	// GivenBack by the name of a recommendation is what memfit made of requests; nil: that could not be read.
+	GivenBack map[types.NamespacedName]inventory.Difference
 	// Notes are said at the head of the page: what could not be read.
 	Notes []string
 	// Served is what a page that is served says of itself; nil in a file.
 	Served *Served
-}
-
-// Difference is what the running pods of a workload request less and more than their owners wrote, by memfit's doing.
-type Difference struct {
-	Less, More memory.Bytes
-	// Unknown pods are not in these amounts: what their owners wrote is not known.
-	Unknown int
-	// Failed pods request less, and were OOM-killed, stalled or rolled back since. Less does not count them.
-	Failed int
 }
 
 // Served is how a page that is served is made again.
@@ -76,9 +68,6 @@ func ScriptSource() string {
 	sum := sha256.Sum256([]byte(script))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
-
-// Key of a recommendation and its checkpoint, which have one name.
-func Key(namespace, name string) string { return namespace + "/" + name }
 
 // mostCharts bounds the page: a workload takes about 8 KB. The table has all of them.
 const mostCharts = 500
@@ -141,24 +130,21 @@ func (in *Input) page() *page {
 		p.Old = fmt.Sprintf("The cluster could not be read again. Everything here is as it was %s before that, at %s.",
 			format.InWords(l.Refused.Sub(in.Now)), p.Time)
 	}
-	byKey := map[string]*v1alpha1.MemoryRecommendation{}
+	recs := map[types.NamespacedName]*v1alpha1.MemoryRecommendation{}
 	for i := range in.Recommendations {
-		byKey[Key(in.Recommendations[i].Namespace, in.Recommendations[i].Name)] = &in.Recommendations[i]
+		rec := &in.Recommendations[i]
+		recs[types.NamespacedName{Namespace: rec.Namespace, Name: rec.Name}] = rec
 	}
 	var sum sums
 	for i, row := range report.Rows("", in.Recommendations) {
-		id := Key(row.Namespace, row.Recommendation) // not its place, which is another one on the next page
-		rec := byKey[id]
-		w := workloadOf(&row, id)
-		w.Change = sum.add(&row).change()
-		given := in.GivenBack[id]
-		w.Given = given.back()
-		sum.given = Difference{
-			sum.given.Less.Plus(given.Less), sum.given.More.Plus(given.More), sum.given.Unknown + given.Unknown,
-			sum.given.Failed + given.Failed,
-		}
+		name := types.NamespacedName{Namespace: row.Namespace, Name: row.Recommendation}
+		w := workloadOf(&row, name.String()) // not its place, which is another one on the next page
+		w.Change = change(sum.add(&row))
+		given := in.GivenBack[name]
+		w.Given = back(&given)
+		sum.given.Add(given)
 		if i < mostCharts {
-			in.details(&w, rec)
+			in.details(&w, recs[name], in.Histories[name])
 		} else {
 			p.Omitted++
 		}
@@ -192,7 +178,7 @@ func workloadOf(row *report.Row, id string) workload {
 	var use, request, proposed memory.Bytes
 	for i := range row.Containers {
 		c := &row.Containers[i]
-		use = use.Plus(bytes(c.Usage))
+		use = use.Plus(report.Bytes(c.Usage))
 		now, then := requests(c)
 		request, proposed = request.Plus(now), proposed.Plus(then)
 	}
@@ -205,15 +191,16 @@ func workloadOf(row *report.Row, id string) workload {
 
 // requests of a container: what pods have, and what is recommended, which is the same where nothing is.
 func requests(c *report.Container) (now, then memory.Bytes) {
-	now = bytes(c.Current.Request)
+	now = report.Bytes(c.Current.Request)
 	if c.Recommended == nil || c.Recommended.Request == nil {
 		return now, now
 	}
-	return now, bytes(c.Recommended.Request)
+	return now, report.Bytes(c.Recommended.Request)
 }
 
-func (in *Input) details(w *workload, rec *v1alpha1.MemoryRecommendation) {
-	histories := in.Histories[Key(rec.Namespace, rec.Name)]
+func (in *Input) details(
+	w *workload, rec *v1alpha1.MemoryRecommendation, histories map[string]*history.Container,
+) {
 	for i := range rec.Status.Containers {
 		c := &rec.Status.Containers[i]
 		if h := histories[c.Container]; h != nil {
@@ -233,11 +220,11 @@ type sums struct {
 	kills, stalls         int64
 	requested, less, more memory.Bytes
 	killedRecently        int
-	given                 Difference
+	given                 inventory.Difference
 }
 
 // change is how the sum of requests changes.
-func (d Difference) change() string {
+func change(d inventory.Difference) string {
 	switch {
 	case d.Less > d.More:
 		return "−" + amount(d.Less.Minus(d.More))
@@ -248,19 +235,19 @@ func (d Difference) change() string {
 }
 
 // back is how much was given back; where more was added, that is less than nothing.
-func (d Difference) back() string {
+func back(d *inventory.Difference) string {
 	if d.More > d.Less {
 		return "−" + amount(d.More.Minus(d.Less))
 	}
 	return amount(d.Less.Minus(d.More))
 }
 
-func (s *sums) add(row *report.Row) Difference {
+func (s *sums) add(row *report.Row) inventory.Difference {
 	pods := int64(1)
 	if row.Coverage != nil {
 		pods = int64(row.Coverage.Governed)
 	}
-	var d Difference
+	var d inventory.Difference
 	for i := range row.Containers {
 		now, then := requests(&row.Containers[i])
 		s.requested = s.requested.Plus(now * memory.Bytes(pods))
@@ -288,11 +275,11 @@ func (s *sums) totals(in *Input) []total {
 	if in.GivenBack == nil {
 		return all
 	}
-	return append(all, total{"Given back so far", s.given.back(), in.given(&s.given)})
+	return append(all, total{"Given back so far", back(&s.given), in.given(&s.given)})
 }
 
 // given says what a difference is made of.
-func (in *Input) given(d *Difference) string {
+func (in *Input) given(d *inventory.Difference) string {
 	text := "of what owners wrote"
 	switch {
 	case d.Less == 0 && d.More == 0 && d.Failed > 0:
@@ -324,13 +311,6 @@ func (in *Input) money(b memory.Bytes, sign ...string) string {
 	}
 	costs := in.PricePerGiBMonth * float64(b) / float64(memory.GiB)
 	return fmt.Sprintf(": %s%.2f %s a month", strings.Join(sign, ""), costs, in.Currency)
-}
-
-func bytes(q *resource.Quantity) memory.Bytes {
-	if q == nil {
-		return 0
-	}
-	return memory.FromQuantity(*q)
 }
 
 // amount in a table; nothing known is a dash.

@@ -16,14 +16,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 )
 
 var keep = flag.String("keep", "", "write the page of the test to this file, to look at it in a browser")
+
+// deploymentWeb is the name of a recommendation.
+var deploymentWeb = types.NamespacedName{Namespace: "shop", Name: "deployment-web"}
 
 var now = time.Date(2026, 11, 23, 16, 20, 0, 0, time.UTC)
 
@@ -108,7 +113,7 @@ func TestPage(t *testing.T) {
 	in := &Input{
 		Place: "namespace shop of production", Now: now, PricePerGiBMonth: 3, Currency: "EUR",
 		Recommendations: []v1alpha1.MemoryRecommendation{calm, recommendation("web")},
-		Histories:       map[string]map[string]*history.Container{"shop/deployment-web": {"app": used()}},
+		Histories:       map[types.NamespacedName]map[string]*history.Container{deploymentWeb: {"app": used()}},
 	}
 	page := made(t, in)
 	if *keep != "" {
@@ -160,25 +165,25 @@ func wellFormed(t *testing.T, page string) {
 // TestGivenBack: what memfit has changed is told with its sign, in money, and with what is not known of it.
 func TestGivenBack(t *testing.T) {
 	for name, tc := range map[string]struct {
-		given       map[string]Difference
+		given       map[types.NamespacedName]inventory.Difference
 		value, text string
 		cell        string
 	}{
 		"less": {
-			map[string]Difference{"shop/deployment-web": {Less: 2 * memory.GiB}},
+			map[types.NamespacedName]inventory.Difference{deploymentWeb: {Less: 2 * memory.GiB}},
 			"2Gi", "of what owners wrote: 6.00 EUR a month", "2Gi",
 		},
 		"more": {
-			map[string]Difference{"shop/deployment-web": {Less: memory.GiB, More: 3 * memory.GiB, Unknown: 1}},
+			map[types.NamespacedName]inventory.Difference{deploymentWeb: {Less: memory.GiB, More: 3 * memory.GiB, Unknown: 1}},
 			"−2Gi", "of what owners wrote, 1Gi less by memfit, 3Gi more: −6.00 EUR a month; " +
 				"without 1 pod whose owner's size is not known",
 			"−2Gi",
 		},
 		"less, and killed": {
-			map[string]Difference{"shop/deployment-web": {Failed: 2}}, "–",
+			map[types.NamespacedName]inventory.Difference{deploymentWeb: {Failed: 2}}, "–",
 			"no lower request has lasted; without 2 pods with less, OOM-killed, stalled or rolled back since", "–",
 		},
-		"nothing": {map[string]Difference{}, "–", "memfit changed no request of these pods", "–"},
+		"nothing": {map[types.NamespacedName]inventory.Difference{}, "–", "memfit changed no request of these pods", "–"},
 	} {
 		page := made(t, &Input{
 			Now: now, PricePerGiBMonth: 3, Currency: "EUR", GivenBack: tc.given,
@@ -225,12 +230,12 @@ func TestNothingToDraw(t *testing.T) {
 
 // TestManyWorkloads: the table has all of them, charts are drawn of so many.
 func TestManyWorkloads(t *testing.T) {
-	in := &Input{Now: now, Histories: map[string]map[string]*history.Container{}}
+	in := &Input{Now: now, Histories: map[types.NamespacedName]map[string]*history.Container{}}
 	h := map[string]*history.Container{"app": used()}
 	for range mostCharts + 7 {
 		in.Recommendations = append(in.Recommendations, recommendation("web"))
 	}
-	in.Histories["shop/deployment-web"] = h
+	in.Histories[deploymentWeb] = h
 	page := made(t, in)
 	if !strings.Contains(page, "7 more are in the table alone") || strings.Count(page, "<figure>") != 2*mostCharts {
 		t.Errorf("%d charts", strings.Count(page, "<figure>"))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -37,15 +38,15 @@ func linesOf(
 			lines = append(lines, namedSteps{class, name, steps})
 		}
 	}
-	limit, request := bytes(c.Current.Limit), bytes(c.Current.Request)
+	limit, request := report.Bytes(c.Current.Limit), report.Bytes(c.Current.Request)
 	add("limit", "limit", limitsOf(c.Container, s, limit).within(sc))
 	add("request", "request", requestsOf(c.Container, s, request).within(sc))
 	if r := c.Recommended; r != nil {
 		end := sc.to.Add(-sc.to.Sub(sc.from) / recommendedPart)
-		if to := bytes(r.Limit); to != limit {
+		if to := report.Bytes(r.Limit); to != limit {
 			add("limit proposed", "recommended limit", steps{{end, to}})
 		}
-		if to := bytes(r.Request); to != request {
+		if to := report.Bytes(r.Request); to != request {
 			add("request proposed", "recommended request", steps{{end, to}})
 		}
 	}
@@ -64,7 +65,7 @@ type known struct {
 // limitsOf are the limits of a container: those that memfit changed and, before the first change, those at which
 // containers were killed or stalled, which their owner may have changed.
 func limitsOf(container string, s *v1alpha1.MemoryRecommendationStatus, now memory.Bytes) steps {
-	all := changed(container, s, func(z *v1alpha1.Size) memory.Bytes { return bytes(z.Limit) })
+	all := changed(container, s, func(z *v1alpha1.Size) memory.Bytes { return report.Bytes(z.Limit) })
 	changes := len(all)
 	observed := func(name string, at time.Time, limit memory.Bytes) {
 		if name == container && limit > 0 && (changes == 0 || at.Before(all[0].at)) {
@@ -73,7 +74,7 @@ func limitsOf(container string, s *v1alpha1.MemoryRecommendationStatus, now memo
 	}
 	for i := range s.RecentOOMKills {
 		k := &s.RecentOOMKills[i]
-		observed(k.Container, k.Time.Time, bytes(k.Limit))
+		observed(k.Container, k.Time.Time, report.Bytes(k.Limit))
 	}
 	for i := range s.RecentStalls {
 		st := &s.RecentStalls[i]
@@ -83,7 +84,7 @@ func limitsOf(container string, s *v1alpha1.MemoryRecommendationStatus, now memo
 }
 
 func requestsOf(container string, s *v1alpha1.MemoryRecommendationStatus, now memory.Bytes) steps {
-	return joined(changed(container, s, func(z *v1alpha1.Size) memory.Bytes { return bytes(z.Request) }), now)
+	return joined(changed(container, s, func(z *v1alpha1.Size) memory.Bytes { return report.Bytes(z.Request) }), now)
 }
 
 // changed are the changes that took effect, oldest first, from the first pod on.

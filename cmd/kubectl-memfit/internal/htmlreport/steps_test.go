@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
@@ -69,7 +71,7 @@ func TestLimitsOverTime(t *testing.T) {
 func TestChart(t *testing.T) {
 	page := made(t, &Input{
 		Place: "namespace shop", Now: now, Recommendations: []v1alpha1.MemoryRecommendation{recommendation("web")},
-		Histories: map[string]map[string]*history.Container{"shop/deployment-web": {"app": used()}},
+		Histories: map[types.NamespacedName]map[string]*history.Container{deploymentWeb: {"app": used()}},
 	})
 	_, charts, _ := strings.Cut(page, `<div class="charts">`)
 	charts, _, _ = strings.Cut(charts, "</div>")

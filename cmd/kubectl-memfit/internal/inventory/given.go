@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
@@ -32,11 +33,17 @@ type Difference struct {
 	Failed int
 }
 
+// Add adds the difference of another workload.
+func (d *Difference) Add(other Difference) {
+	d.Less, d.More = d.Less.Plus(other.Less), d.More.Plus(other.More)
+	d.Unknown, d.Failed = d.Unknown+other.Unknown, d.Failed+other.Failed
+}
+
 // GivenBack is the difference for each recommendation, by namespace and name. It only counts what memfit did itself:
 // sizes that it gave to pods when they were created and that they still have, and pods that no other writer resized
 // after it. A lower size that was followed by an OOM kill, a stall or a rollback has given nothing back.
 type GivenBack struct {
-	Differences map[[2]string]Difference
+	Differences map[types.NamespacedName]Difference
 
 	known     map[Ref]*v1alpha1.MemoryRecommendation
 	templates Templates
@@ -44,7 +51,7 @@ type GivenBack struct {
 
 // NewGivenBack returns a count for the workloads of recs.
 func NewGivenBack(recs []v1alpha1.MemoryRecommendation, templates Templates) *GivenBack {
-	return &GivenBack{Differences: map[[2]string]Difference{}, known: byWorkload(recs), templates: templates}
+	return &GivenBack{Differences: map[types.NamespacedName]Difference{}, known: byWorkload(recs), templates: templates}
 }
 
 // AddPod counts a pod that runs.
@@ -55,7 +62,7 @@ func (g *GivenBack) AddPod(pod *corev1.Pod) {
 	if rec == nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return
 	}
-	key := [2]string{rec.Namespace, rec.Name}
+	key := types.NamespacedName{Namespace: rec.Namespace, Name: rec.Name}
 	d := g.Differences[key]
 	d.add(pod, g.templates[w], rec)
 	g.Differences[key] = d

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
@@ -67,12 +68,12 @@ func TestGivenBack(t *testing.T) {
 		rec := v1alpha1.MemoryRecommendation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pod-web"}}
 		rec.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "v1", Kind: "Pod", Name: "web"}
 		templates := Templates{{"shop", "Pod", "web"}: tc.template}
-		count := func(recs ...v1alpha1.MemoryRecommendation) map[[2]string]Difference {
+		count := func(recs ...v1alpha1.MemoryRecommendation) map[types.NamespacedName]Difference {
 			given := NewGivenBack(recs, templates)
 			given.AddPod(&pod)
 			return given.Differences
 		}
-		if got := count(rec)[[2]string{"shop", "pod-web"}]; got != tc.want {
+		if got := count(rec)[types.NamespacedName{Namespace: "shop", Name: "pod-web"}]; got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
 		if none := count(); len(none) != 0 {
@@ -147,7 +148,7 @@ func TestNothingIsGivenBackByWhatFailed(t *testing.T) {
 			{"shop", "Pod", "web"}: {"app": 512 * memory.MiB},
 		})
 		given.AddPod(&pod)
-		got := given.Differences[[2]string{"shop", "pod-web"}]
+		got := given.Differences[types.NamespacedName{Namespace: "shop", Name: "pod-web"}]
 		if got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
@@ -32,13 +33,13 @@ type Inventory struct {
 	cluster    string
 	containers []Container
 	// first is the position of a pod's first container.
-	first map[podKey]int
+	first map[types.NamespacedName]int
 }
 
-type podKey struct{ namespace, name string }
-
 // New returns an empty inventory. cluster is the name of the cluster, where several are asked.
-func New(cluster string) *Inventory { return &Inventory{cluster: cluster, first: map[podKey]int{}} }
+func New(cluster string) *Inventory {
+	return &Inventory{cluster: cluster, first: map[types.NamespacedName]int{}}
+}
 
 // Key names a container of a pod.
 type Key struct{ Namespace, Pod, Container string }
@@ -110,7 +111,7 @@ func (in *Inventory) AddPod(pod *corev1.Pod) {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return
 	}
-	at := podKey{pod.Namespace, pod.Name}
+	at := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 	if _, twice := in.first[at]; twice {
 		return
 	}
@@ -143,7 +144,7 @@ func (in *Inventory) Recommend(recs []v1alpha1.MemoryRecommendation) {
 
 // AddUse adds the working set of a container.
 func (in *Inventory) AddUse(key Key, used memory.Bytes) {
-	for c := range in.of(podKey{key.Namespace, key.Pod}) {
+	for c := range in.of(key.Namespace, key.Pod) {
 		if c.Name == key.Container {
 			c.fromMetrics(used)
 		}
@@ -152,7 +153,7 @@ func (in *Inventory) AddUse(key Key, used memory.Bytes) {
 
 // AddSnapshot adds what an agent found in a pod.
 func (in *Inventory) AddSnapshot(s *v1alpha1.MemorySnapshot) {
-	for c := range in.of(podKey{s.Namespace, s.Name}) {
+	for c := range in.of(s.Namespace, s.Name) {
 		if c.Node != s.Status.NodeName {
 			continue // another node's agent may write under the name of any pod
 		}
@@ -166,12 +167,12 @@ func (in *Inventory) AddSnapshot(s *v1alpha1.MemorySnapshot) {
 }
 
 // of yields the containers of a pod.
-func (in *Inventory) of(pod podKey) iter.Seq[*Container] {
+func (in *Inventory) of(namespace, pod string) iter.Seq[*Container] {
 	return func(yield func(*Container) bool) {
-		at, known := in.first[pod]
+		at, known := in.first[types.NamespacedName{Namespace: namespace, Name: pod}]
 		for ; known && at < len(in.containers); at++ {
 			c := &in.containers[at]
-			if c.Namespace != pod.namespace || c.Pod != pod.name || !yield(c) {
+			if c.Namespace != namespace || c.Pod != pod || !yield(c) {
 				return
 			}
 		}

@@ -8,14 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
-	"github.com/memfit/memfit/internal/runtimes"
 )
 
 // Pod is what is drawn.
@@ -63,13 +60,6 @@ const (
 	besideMark      = '+'
 )
 
-// NoContainer is returned where a pod has no such container.
-type NoContainer struct{ Asked, There string }
-
-func (e NoContainer) Error() string {
-	return fmt.Sprintf("it has no container %q: name one of %s", e.Asked, e.There)
-}
-
 // New prepares a snapshot for drawing: all containers, or the one that is asked for.
 func New(s *v1alpha1.MemorySnapshot, container string) (Pod, error) {
 	p := Pod{
@@ -84,17 +74,17 @@ func New(s *v1alpha1.MemorySnapshot, container string) (Pod, error) {
 		}
 	}
 	if container != "" && len(p.Containers) == 0 {
-		return p, NoContainer{container, strings.Join(names, ", ")}
+		return p, fmt.Errorf("it has no container %q: name one of %s", container, strings.Join(names, ", "))
 	}
 	return p, nil
 }
 
 func containerOf(c *v1alpha1.ContainerSnapshot) Container {
 	out := Container{
-		Name: quote.Plain(c.Container), Runtime: Runtime(c.Runtime), Charged: amount(c.Usage), Limit: amount(c.Limit),
+		Name: quote.Plain(c.Container), Runtime: report.RuntimeOf(c.Runtime), Charged: report.Bytes(c.Usage), Limit: report.Bytes(c.Limit),
 	}
 	if m := c.Memory; m != nil {
-		out.Resident, out.Processes = amount(&m.Resident), m.Processes
+		out.Resident, out.Processes = report.Bytes(&m.Resident), m.Processes
 		out.Parts = parts(m)
 		out.Notes = notes(m)
 		out.beside()
@@ -106,18 +96,6 @@ func containerOf(c *v1alpha1.ContainerSnapshot) Container {
 	return out
 }
 
-// Runtime is what an agent found, in a few words: "Node.js 20.18.1, glibc 2.36".
-func Runtime(r *v1alpha1.InspectedRuntime) string {
-	if r == nil {
-		return ""
-	}
-	text := quote.Plain(strings.TrimSpace(runtimes.TitleOf(r.Type) + " " + r.Version))
-	if r.Libc != "" {
-		text += ", " + quote.Plain(r.Libc)
-	}
-	return text
-}
-
 // parts are those of a container that was inspected. The largest have a color each; smaller ones are one piece, so
 // that every color means one thing.
 func parts(m *v1alpha1.MemoryParts) []Part {
@@ -126,8 +104,8 @@ func parts(m *v1alpha1.MemoryParts) []Part {
 	more := 0
 	for i := range m.Parts {
 		p := &m.Parts[i]
-		size := amount(&p.Resident)
-		free := min(amount(p.Free), size)
+		size := report.Bytes(&p.Resident)
+		free := min(report.Bytes(p.Free), size)
 		if i < ownColors {
 			out = append(out, Part{Letter: byte('A' + i), Name: quote.Plain(p.Name), Size: size, Free: free, Color: i})
 			continue
@@ -146,7 +124,7 @@ func parts(m *v1alpha1.MemoryParts) []Part {
 	}
 	return append(out, Part{
 		Letter: unexplainedMark, Name: "unexplained", Color: unexplainedColor,
-		Size: max(amount(&m.Unexplained), amount(&m.Resident).Minus(named)),
+		Size: max(report.Bytes(&m.Unexplained), report.Bytes(&m.Resident).Minus(named)),
 	})
 }
 
@@ -155,8 +133,8 @@ func withoutParts(c *v1alpha1.ContainerSnapshot) []Part {
 	if c.Usage == nil {
 		return nil
 	}
-	all := amount(c.Usage)
-	kept := min(amount(c.Demand), all)
+	all := report.Bytes(c.Usage)
+	kept := min(report.Bytes(c.Demand), all)
 	return []Part{
 		{Letter: unexplainedMark, Name: "not inspected", Size: kept, Color: unexplainedColor},
 		{Letter: besideMark, Name: "page cache, which the kernel can drop", Size: all.Minus(kept), Color: besideColor},
@@ -281,11 +259,4 @@ func (c *Container) cells(width int) (inUse, free []int) {
 		free = append(free, next(p.Free))
 	}
 	return inUse, free
-}
-
-func amount(q *resource.Quantity) memory.Bytes {
-	if q == nil {
-		return 0
-	}
-	return memory.FromQuantity(*q)
 }

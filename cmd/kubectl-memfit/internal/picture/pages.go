@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/pagemap"
 	"github.com/memfit/memfit/internal/quote"
 )
@@ -26,12 +27,12 @@ func (c *Container) pages(m *v1alpha1.MemoryMap) {
 	if m == nil {
 		return
 	}
-	c.NotDrawn = amount(m.Rest)
+	c.NotDrawn = report.Bytes(m.Rest)
 	for i := range m.Regions {
 		r := &m.Regions[i]
 		d := pagemap.Drawn{
-			Part: quote.Plain(r.Part), Process: r.Process, Size: amount(&r.Size), Block: amount(&r.Block),
-			Resident: amount(&r.Resident), Free: amount(r.Free),
+			Part: quote.Plain(r.Part), Process: r.Process, Size: report.Bytes(&r.Size), Block: report.Bytes(&r.Block),
+			Resident: report.Bytes(&r.Resident), Free: report.Bytes(r.Free),
 		}
 		var err error
 		if d.Runs, err = pagemap.Parse(r.Pages, d.Size, d.Block); err != nil {

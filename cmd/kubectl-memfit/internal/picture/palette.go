@@ -3,7 +3,11 @@
 
 package picture
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
+)
 
 // color is one color of the palette, for a picture and for a terminal.
 type color struct {
@@ -29,29 +33,12 @@ const (
 	besideColor      = 10
 )
 
-// Colors turns colors on. Only for terminals; the text is complete without them.
-type Colors bool
-
 // solid is text on the part's color, for what is in use.
-func (c Colors) solid(part *Part, text string) string {
-	if !c || text == "" {
-		return text
-	}
-	return "\x1b[30;" + strconv.Itoa(palette[part.Color].background) + "m" + text + "\x1b[0m"
+func (p *Part) solid(c listing.Colors, text string) string {
+	return c.Paint("30;"+strconv.Itoa(palette[p.Color].background), text)
 }
 
 // faint is text in reverse, for what is free: the letters have the color, and the background has none.
-func (c Colors) faint(part *Part, text string) string {
-	if !c || text == "" {
-		return text
-	}
-	// A background becomes the foreground of the same color 10 below.
-	return "\x1b[" + strconv.Itoa(palette[part.Color].background-10) + "m" + text + "\x1b[0m"
-}
-
-func (c Colors) bold(text string) string {
-	if !c {
-		return text
-	}
-	return "\x1b[1m" + text + "\x1b[0m"
+func (p *Part) faint(c listing.Colors, text string) string {
+	return c.Paint(strconv.Itoa(palette[p.Color].background-10), text) // a foreground is 10 below the background of its color
 }

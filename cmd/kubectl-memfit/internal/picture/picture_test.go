@@ -148,7 +148,7 @@ func TestHTML(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), "<script") ||
-		!strings.Contains(out.String(), "<td>&lt;script&gt;alert(&quot;&amp;&quot;)&lt;/script&gt;</td><td>301Mi</td>") {
+		!strings.Contains(out.String(), "<td>&lt;script&gt;alert(&#34;&amp;&#34;)&lt;/script&gt;</td><td>301Mi</td>") {
 		t.Errorf("a part's name is not text:\n%s", out.String())
 	}
 }

@@ -4,6 +4,7 @@
 package picture
 
 import (
+	"encoding/xml"
 	"fmt"
 	"io"
 	"strings"
@@ -225,10 +226,9 @@ func blockFill(s pagemap.State, color int) string {
 	return ""
 }
 
-var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")
-
-// escape is text as XML and HTML have it. Characters that XML forbids were dropped by [clean], but for what is not a
-// text.
+// escape is text as XML and HTML have it, without the characters that XML forbids.
 func escape(text string) string {
-	return escaper.Replace(strings.ToValidUTF8(strings.NewReplacer("\ufffe", "", "\uffff", "").Replace(text), "?"))
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(text)) // a strings.Builder returns no error
+	return b.String()
 }

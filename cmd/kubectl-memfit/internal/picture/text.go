@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/format"
 )
 
@@ -16,7 +17,7 @@ import (
 const barWidth = 76
 
 // WriteText draws a pod on a terminal. With pages, the map of pages stands below each bar.
-func (p *Pod) WriteText(w io.Writer, colors Colors, pages bool) error {
+func (p *Pod) WriteText(w io.Writer, colors listing.Colors, pages bool) error {
 	var b strings.Builder
 	b.WriteString(p.heading() + "\n")
 	for i := range p.Containers {
@@ -34,8 +35,8 @@ func (p *Pod) heading() string {
 	return fmt.Sprintf("Pod %s/%s on node %s, read at %s", p.Namespace, p.Name, p.Node, format.Time(p.Read))
 }
 
-func (c *Container) text(b *strings.Builder, colors Colors) {
-	b.WriteString(colors.bold(c.heading()) + "\n  " + c.summary() + "\n")
+func (c *Container) text(b *strings.Builder, colors listing.Colors) {
+	b.WriteString(colors.Paint(listing.Bold, c.heading()) + "\n  " + c.summary() + "\n")
 	if len(c.Parts) > 0 {
 		b.WriteString("  " + c.bar(colors) + "\n")
 		b.WriteString(c.limitMark())
@@ -47,13 +48,13 @@ func (c *Container) text(b *strings.Builder, colors Colors) {
 }
 
 // bar has a letter for each cell: a capital for what is in use, a small one for what is free.
-func (c *Container) bar(colors Colors) string {
+func (c *Container) bar(colors listing.Colors) string {
 	var b strings.Builder
 	inUse, free := c.cells(barWidth)
 	for i := range c.Parts {
 		p := &c.Parts[i]
-		b.WriteString(colors.solid(p, strings.Repeat(string(p.Letter), inUse[i])))
-		b.WriteString(colors.faint(p, strings.Repeat(strings.ToLower(string(p.Letter)), free[i])))
+		b.WriteString(p.solid(colors, strings.Repeat(string(p.Letter), inUse[i])))
+		b.WriteString(p.faint(colors, strings.Repeat(strings.ToLower(string(p.Letter)), free[i])))
 	}
 	return b.String()
 }
@@ -71,7 +72,7 @@ func (c *Container) limitMark() string {
 	return "  " + strings.Repeat(" ", at) + "^ " + label + "\n"
 }
 
-func (c *Container) legend(b *strings.Builder, colors Colors) {
+func (c *Container) legend(b *strings.Builder, colors listing.Colors) {
 	width := 0
 	for i := range c.Parts {
 		width = max(width, utf8.RuneCountInString(c.Parts[i].Name))
@@ -85,7 +86,7 @@ func (c *Container) legend(b *strings.Builder, colors Colors) {
 		if p.Free > 0 {
 			line += fmt.Sprintf("  %s free", p.Free)
 		}
-		b.WriteString("  " + colors.solid(p, string(p.Letter)) + line + "\n")
+		b.WriteString("  " + p.solid(colors, string(p.Letter)) + line + "\n")
 	}
 	if c.free() > 0 {
 		b.WriteString("  Capital letters: in use. Small letters: resident, and free.\n")

@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -178,8 +179,8 @@ func (r *replayed) write(page string, rec v1alpha1.MemoryRecommendation, now tim
 	}
 	err = htmlreport.Write(out, &htmlreport.Input{
 		Place: "a recorded process", Now: now, Recommendations: []v1alpha1.MemoryRecommendation{rec},
-		Histories: map[string]map[string]*history.Container{
-			htmlreport.Key(namespace, rec.Name): {container: r.history},
+		Histories: map[types.NamespacedName]map[string]*history.Container{
+			{Namespace: namespace, Name: rec.Name}: {container: r.history},
 		},
 	})
 	if closed := out.Close(); err == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/levers"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/runtimes"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
@@ -126,8 +127,7 @@ func (p *page) recorded(e *Explanation) {
 func (p *page) seen(c *v1alpha1.ContainerSnapshot) {
 	p.heading("Container " + c.Container)
 	if r := c.Runtime; r != nil {
-		runs := strings.TrimSpace(runtimes.TitleOf(r.Type) + " " + r.Version)
-		p.item("Runtime", strings.Join(distinct([]string{runs, r.Libc}), ", "))
+		p.item("Runtime", RuntimeOf(r))
 		p.list("Settings", r.Flags)
 	}
 	if c.Usage != nil {
@@ -151,6 +151,15 @@ func (p *page) seen(c *v1alpha1.ContainerSnapshot) {
 		}
 	}
 	p.filled(filled, c)
+}
+
+// RuntimeOf is what an agent found, on one line: "Node.js 20.18.1, glibc 2.36"; empty for nil.
+func RuntimeOf(r *v1alpha1.InspectedRuntime) string {
+	if r == nil {
+		return ""
+	}
+	runs := strings.TrimSpace(runtimes.TitleOf(r.Type) + " " + r.Version)
+	return quote.Plain(strings.Join(distinct([]string{runs, r.Libc}), ", "))
 }
 
 func limitOf(q *resource.Quantity) string {
