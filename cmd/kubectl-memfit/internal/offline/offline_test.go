@@ -434,6 +434,38 @@ func TestWhichProfileGoverns(t *testing.T) {
 	}
 }
 
+// TestSizesComeInOneOrder: equal manifests give equal bytes, so that a pipeline has no changes without a reason.
+func TestSizesComeInOneOrder(t *testing.T) {
+	manifests := strings.Replace(goProfile, "spec:", "spec:\n  sizing: {mode: OnCreate}", 1) + `---
+apiVersion: memfit.dev/v1alpha1
+kind: MemoryRecommendation
+metadata: {name: pod-a, namespace: shop}
+status:
+  workload: {apiVersion: v1, kind: Pod, name: a}
+  containers:
+  - {container: app, decision: Increase, newPods: {limit: 512Mi, request: 300Mi}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a, namespace: shop, annotations: {memfit.dev/profile: web}}
+spec:
+  containers:
+    - name: app
+`
+	const want = `
+      resources:
+        limits:
+          memory: 512Mi
+        requests:
+          memory: 300Mi
+`
+	for range 20 {
+		if _, out := offline(t, manifests, Options{}); !strings.Contains(out, want) {
+			t.Fatalf("got\n%s\nwant in it%s", out, want)
+		}
+	}
+}
+
 // TestDefaultsInFiles: profiles with role Defaults govern nothing and give the others what they leave open, wherever in
 // the files they stand.
 func TestDefaultsInFiles(t *testing.T) {
