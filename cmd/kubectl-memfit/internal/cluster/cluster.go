@@ -209,32 +209,17 @@ func (c *Cluster) each(
 	ctx context.Context, resource schema.GroupVersionResource, namespace string,
 	take func(*unstructured.Unstructured) error,
 ) error {
-	client := c.client.Resource(resource).Namespace(namespace)
-	return eachPage(ctx, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		return client.List(ctx, o)
-	}, func(object runtime.Object) error { return take(object.(*unstructured.Unstructured)) })
-}
-
-// eachMetadata reads what every object has: name, labels, annotations, owners.
-func (c *Cluster) eachMetadata(
-	ctx context.Context, resource schema.GroupVersionResource, namespace string,
-	take func(*metav1.PartialObjectMetadata),
-) error {
-	client := c.metadata.Resource(resource).Namespace(namespace)
-	return eachPage(ctx, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		return client.List(ctx, o)
-	}, func(object runtime.Object) error {
-		take(object.(*metav1.PartialObjectMetadata))
-		return nil
-	})
+	return eachPage(ctx, c.client.Resource(resource).Namespace(namespace).List, take)
 }
 
 // eachPage lists in pages of 500 objects, and reads one page ahead: a cluster with ten thousand workloads is not one
 // answer of 50 MiB, and one with a hundred thousand pods is never in memory as a whole.
-func eachPage(ctx context.Context, list pager.ListPageFunc, take func(runtime.Object) error) error {
-	pages := pager.New(list)
+func eachPage[L, T runtime.Object](
+	ctx context.Context, list func(context.Context, metav1.ListOptions) (L, error), take func(T) error,
+) error {
+	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return list(ctx, o) })
 	pages.PageBufferSize = 1
-	return pages.EachListItem(ctx, metav1.ListOptions{}, take)
+	return pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error { return take(object.(T)) })
 }
 
 // ours keeps the annotations that memfit reads: that of kubectl apply alone can be as large as the object.

@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
@@ -28,18 +27,19 @@ func NotServed(err error) bool { return apierrors.IsNotFound(err) }
 
 // EachPod reads the pods of a namespace, of all with "". take must not keep the pod: there may be a hundred thousand.
 func (c *Cluster) EachPod(ctx context.Context, namespace string, take func(*corev1.Pod)) error {
-	client := c.core.Pods(namespace)
-	return podsError(eachPage(ctx, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		return client.List(ctx, o)
-	}, func(object runtime.Object) error {
-		take(object.(*corev1.Pod))
+	return podsError(eachPage(ctx, c.core.Pods(namespace).List, func(pod *corev1.Pod) error {
+		take(pod)
 		return nil
 	}), namespace)
 }
 
 // EachPodName reads names, labels and owners of the pods of a namespace, of all with "".
 func (c *Cluster) EachPodName(ctx context.Context, namespace string, take func(*metav1.PartialObjectMetadata)) error {
-	return podsError(c.eachMetadata(ctx, pods, namespace, take), namespace)
+	list := c.metadata.Resource(pods).Namespace(namespace).List
+	return podsError(eachPage(ctx, list, func(pod *metav1.PartialObjectMetadata) error {
+		take(pod)
+		return nil
+	}), namespace)
 }
 
 func podsError(err error, namespace string) error {

@@ -94,6 +94,22 @@ func NewLayout() *Layout {
 	return l
 }
 
+// lay aligns the cells of lines, which are separated by tabs.
+func (l *Layout) lay(lines []string) ([]string, error) {
+	l.laid.Reset()
+	for _, line := range lines {
+		fmt.Fprintln(l.tabs, line)
+	}
+	if err := l.tabs.Flush(); err != nil {
+		return nil, fmt.Errorf("laying out the table: %w", err)
+	}
+	laid := strings.Split(l.laid.String(), "\n")[:len(lines)] // behind the last line is nothing
+	for i := range laid {
+		laid[i] = strings.TrimRight(laid[i], " ")
+	}
+	return laid, nil
+}
+
 // Print prints a list.
 func (l *List) Print(w io.Writer, o Options) error {
 	if err := l.sort(o.SortBy); err != nil {
@@ -181,30 +197,29 @@ func (l *List) table(w io.Writer, o Options) error {
 	if layout == nil {
 		layout = NewLayout()
 	}
-	layout.laid.Reset()
-	var colors []string
+	var lines, colors []string
 	if !o.NoHeaders {
 		headings := make([]string, 0, len(l.Columns))
 		for _, c := range l.Columns {
 			headings = append(headings, c.Heading)
 		}
-		fmt.Fprintln(layout.tabs, shown(headings, &Item{Cluster: "CLUSTER", Namespace: "NAMESPACE"}))
+		lines = append(lines, shown(headings, &Item{Cluster: "CLUSTER", Namespace: "NAMESPACE"}))
 		colors = append(colors, Bold)
 	}
 	for i := range l.Items {
-		fmt.Fprintln(layout.tabs, shown(l.Items[i].Cells, &l.Items[i]))
+		lines = append(lines, shown(l.Items[i].Cells, &l.Items[i]))
 		colors = append(colors, l.Items[i].Color)
 	}
-	if err := layout.tabs.Flush(); err != nil {
-		return fmt.Errorf("laying out the table: %w", err)
+	laid, err := layout.lay(lines)
+	if err != nil {
+		return err
 	}
 	// Colors come last: the layout counts their bytes as columns.
 	var out strings.Builder
-	lines := strings.Split(strings.TrimSuffix(layout.laid.String(), "\n"), "\n")
 	for i, color := range colors {
-		out.WriteString(o.Colors.Paint(color, strings.TrimRight(lines[i], " ")) + "\n")
+		out.WriteString(o.Colors.Paint(color, laid[i]) + "\n")
 	}
-	_, err := io.WriteString(w, out.String())
+	_, err = io.WriteString(w, out.String())
 	return err
 }
 

@@ -4,7 +4,6 @@
 package listing
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -56,14 +54,13 @@ func parse(expression string) (*jsonpath.JSONPath, error) {
 
 // custom prints the columns of -o custom-columns= as kubectl does: "<none>" where an object has no value.
 func custom(w io.Writer, columns []column, objects []any, noHeaders bool) error {
-	var laid bytes.Buffer
-	tabs := printers.GetNewTabWriter(&laid)
+	var lines []string
 	cells := make([]string, len(columns))
 	if !noHeaders {
 		for i := range columns {
 			cells[i] = Line(columns[i].heading)
 		}
-		fmt.Fprintln(tabs, strings.Join(cells, "\t"))
+		lines = append(lines, strings.Join(cells, "\t"))
 	}
 	for _, object := range objects {
 		fields, err := fieldsOf(object)
@@ -71,29 +68,38 @@ func custom(w io.Writer, columns []column, objects []any, noHeaders bool) error 
 			return err
 		}
 		for i := range columns {
-			values, err := find(columns[i].path, fields)
-			if err != nil {
-				return fmt.Errorf("column %s: %w", columns[i].heading, err)
-			}
-			texts := make([]string, 0, len(values))
-			for _, v := range values {
-				texts = append(texts, Line(fmt.Sprint(v)))
-			}
-			if cells[i] = strings.Join(texts, ","); len(values) == 0 {
-				cells[i] = "<none>"
+			if cells[i], err = columns[i].of(fields); err != nil {
+				return err
 			}
 		}
-		fmt.Fprintln(tabs, strings.Join(cells, "\t"))
+		lines = append(lines, strings.Join(cells, "\t"))
 	}
-	if err := tabs.Flush(); err != nil {
-		return fmt.Errorf("laying out the table: %w", err)
+	laid, err := NewLayout().lay(lines)
+	if err != nil {
+		return err
 	}
-	for line := range strings.Lines(laid.String()) {
-		if _, err := io.WriteString(w, strings.TrimRight(line, " \n")+"\n"); err != nil {
+	for _, line := range laid {
+		if _, err := io.WriteString(w, line+"\n"); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// of is the cell of an object.
+func (c *column) of(fields map[string]any) (string, error) {
+	values, err := find(c.path, fields)
+	if err != nil {
+		return "", fmt.Errorf("column %s: %w", c.heading, err)
+	}
+	if len(values) == 0 {
+		return "<none>", nil
+	}
+	texts := make([]string, 0, len(values))
+	for _, v := range values {
+		texts = append(texts, Line(fmt.Sprint(v)))
+	}
+	return strings.Join(texts, ","), nil
 }
 
 func find(path *jsonpath.JSONPath, fields map[string]any) (values []any, err error) {
