@@ -61,11 +61,18 @@ func (r *reader) complete(
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completePods offers the pods that have a snapshot.
-func (r *reader) completePods(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+// firstOf completes the first argument only.
+func firstOf(complete cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return complete(cmd, args, typed)
 	}
+}
+
+// completePods offers the pods that have a snapshot.
+func (r *reader) completePods(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return r.complete(cmd, typed, func(ctx context.Context, s site) []string {
 		var names []string
 		_ = s.EachSnapshot(ctx, s.Namespace, func(of *v1alpha1.MemorySnapshot) {

@@ -38,20 +38,10 @@ func aboutWorkload(
 	cmd *cobra.Command, o *output,
 	run func(cmd *cobra.Command, v view, rec *v1alpha1.MemoryRecommendation, options listing.Options) error,
 ) *cobra.Command {
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return fmt.Errorf("name one workload, as in: kubectl memfit %s deployment/web (kubectl memfit status lists them)",
-				cmd.Name())
-		}
-		return nil
-	}
+	cmd.Args = oneOf("name one workload, as in: kubectl memfit " + cmd.Name() +
+		" deployment/web (kubectl memfit status lists them)")
 	r := reading(cmd, oneNamespace)
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return r.completeWorkloads(cmd, args, typed)
-	}
+	cmd.ValidArgsFunction = firstOf(r.completeWorkloads)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		options, _, err := o.options(cmd)
 		if err != nil {

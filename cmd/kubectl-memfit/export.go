@@ -13,6 +13,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/export"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 )
 
 const exportLong = `Write the recommended sizes as patches for Git, with a comment above each: the current size, the recommended size and why.
@@ -70,15 +71,16 @@ func exportCommand() *cobra.Command {
 		&f.pullRequest, "pull-request", "", "also write to this file what the patches change and why, in Markdown",
 	)
 	cmd.ValidArgsFunction = r.completeWorkloads
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return r.export(cmd, args, f) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if _, err := listing.Parse(f.output, formats); err != nil {
+			return err
+		}
+		return r.export(cmd, args, f)
+	}
 	return cmd
 }
 
 func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) error {
-	format, err := export.ParseFormat(f.output)
-	if err != nil {
-		return err
-	}
 	v, err := r.view(cmd.Context())
 	if err != nil {
 		return err
@@ -97,7 +99,7 @@ func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) e
 		return err
 	}
 	result, err := export.Write(
-		v.sources(cmd.Context(), chosen), export.Options{Format: format, NoNamespace: f.noNamespace},
+		v.sources(cmd.Context(), chosen), export.Options{Format: export.Format(f.output), NoNamespace: f.noNamespace},
 	)
 	if err != nil {
 		return err

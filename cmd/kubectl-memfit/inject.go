@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/offline"
 )
 
@@ -48,6 +49,8 @@ type injectFlags struct {
 	quiet                            bool
 }
 
+var injectFormats = []string{"yaml", "diff", "json"}
+
 func injectCommand() *cobra.Command {
 	var f injectFlags
 	cmd := &cobra.Command{
@@ -67,7 +70,7 @@ func injectCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.file, "filename", "f", "", "manifests to inject into; - reads standard input (required)")
 	flags.StringVar(&f.profile, "profile", "", "file with MemoryProfiles or ClusterMemoryProfiles; - reads standard input")
-	flags.StringVarP(&f.output, "output", "o", "yaml", "yaml, diff or json")
+	outputFlag(cmd, &f.output, injectFormats[0], injectFormats...)
 	flags.StringVarP(&f.namespace, "namespace", "n", "default", "namespace of objects that name none")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing about what is set and what is skipped")
 	return cmd
@@ -129,8 +132,9 @@ func (f injectFlags) read(stdin io.Reader) (manifests, profiles []byte, err erro
 		return nil, nil, fmt.Errorf("name the manifests: -f FILE, or -f - for standard input")
 	case f.file == "-" && f.profile == "-":
 		return nil, nil, fmt.Errorf("-f and --profile cannot both be standard input")
-	case f.output != "yaml" && f.output != "diff" && f.output != "json":
-		return nil, nil, fmt.Errorf("-o %s is not known: use yaml, diff or json", f.output)
+	}
+	if _, err := listing.Parse(f.output, injectFormats); err != nil {
+		return nil, nil, err
 	}
 	if manifests, err = readFile(f.file, stdin); err != nil {
 		return nil, nil, fmt.Errorf("reading manifests: %w", err)

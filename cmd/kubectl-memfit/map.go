@@ -42,18 +42,13 @@ func mapCommand() *cobra.Command {
 		Use:   "map POD|WORKLOAD [-n NAMESPACE] [-c CONTAINER] [--pages] [-o FORMAT]",
 		Short: "Draw where the memory of a pod is",
 		Long:  mapLong, Example: mapExample,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("name one pod or workload, as in: kubectl memfit map pod/web-7d9f8 (kubectl get pods lists them)")
-			}
-			return nil
-		},
+		Args: oneOf("name one pod or workload, as in: kubectl memfit map pod/web-7d9f8 (kubectl get pods lists them)"),
 	}
 	r := reading(cmd, oneNamespace)
 	o := pageFlags(cmd, slices.Concat([]string{"svg", "html"}, listing.OfPage))
 	cmd.Flags().StringVarP(&container, "container", "c", "", "only this container")
 	cmd.Flags().BoolVar(&pages, "pages", false, "also draw the regions of addresses, block by block")
-	cmd.ValidArgsFunction = r.completePods
+	cmd.ValidArgsFunction = firstOf(r.completePods)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		options, _, err := o.options(cmd)
 		if err != nil {

@@ -128,6 +128,16 @@ func (v view) find(workload string) (*v1alpha1.MemoryRecommendation, error) {
 	return report.Find(v.recs, workload, place(v.Namespace))
 }
 
+// oneOf accepts one argument; with fewer or more, the error has this text.
+func oneOf(text string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return errors.New(text)
+		}
+		return nil
+	}
+}
+
 // place is a namespace in words.
 func place(namespace string) string {
 	if namespace == "" {

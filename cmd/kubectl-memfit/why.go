@@ -37,16 +37,11 @@ func whyCommand() *cobra.Command {
 		Use:   "why pod/NAME|WORKLOAD [-n NAMESPACE] [-o FORMAT]",
 		Short: "Show what happened to a pod's memory: the kill, the minute before it, what filled it",
 		Long:  whyLong, Example: whyExample,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("name one pod or workload, as in: kubectl memfit why pod/web-6d5f7c9b8-x2x7k")
-			}
-			return nil
-		},
+		Args: oneOf("name one pod or workload, as in: kubectl memfit why pod/web-6d5f7c9b8-x2x7k"),
 	}
 	r := reading(cmd, oneNamespace)
 	o := pageFlags(cmd, listing.OfPage)
-	cmd.ValidArgsFunction = r.completePods
+	cmd.ValidArgsFunction = firstOf(r.completePods)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		options, _, err := o.options(cmd)
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -32,18 +31,6 @@ const (
 
 // Formats are all of them, in the order in which help names them.
 var Formats = []Format{Kustomize, JSON6902, HelmValues, SSA}
-
-// ParseFormat reads the value of -o.
-func ParseFormat(text string) (Format, error) {
-	if f := Format(text); slices.Contains(Formats, f) {
-		return f, nil
-	}
-	names := make([]string, len(Formats))
-	for i, f := range Formats {
-		names[i] = string(f)
-	}
-	return "", fmt.Errorf("-o %s is not known: use %s", text, strings.Join(names, ", "))
-}
 
 // merges reports whether the patch's containers are matched with those of the object by name when it is applied.
 func (f Format) merges() bool { return f == Kustomize || f == SSA }

@@ -405,13 +405,3 @@ func TestJSONPatchRefusesAnotherTemplate(t *testing.T) {
 		t.Error("the patch of container app was applied to container cache")
 	}
 }
-
-func TestParseFormat(t *testing.T) {
-	if _, err := ParseFormat("yaml"); err == nil ||
-		!strings.Contains(err.Error(), "-o yaml is not known: use kustomize, json6902, helm-values, ssa") {
-		t.Errorf("-o yaml: %v", err)
-	}
-	if f, err := ParseFormat("ssa"); err != nil || f != SSA {
-		t.Errorf("-o ssa: %q, %v", f, err)
-	}
-}
