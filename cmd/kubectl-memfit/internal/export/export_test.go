@@ -111,11 +111,7 @@ func TestPullRequestWithoutChange(t *testing.T) {
 
 // TestPullRequestIsBounded: GitHub takes 65536 characters, and what is left out is counted.
 func TestPullRequestIsBounded(t *testing.T) {
-	var many []Source
-	for range 500 {
-		many = append(many, shop(t)[0])
-	}
-	r := exported(t, many, Options{Format: Kustomize})
+	r := exported(t, slices.Repeat(shop(t)[:1], 500), Options{Format: Kustomize})
 	got := string(r.Markdown)
 	if len(got) > 65536 {
 		t.Errorf("the text has %d bytes, want at most 65536", len(got))
