@@ -109,9 +109,9 @@ func (c server) finished(t *testing.T) {
 			!strings.Contains(errs, "warning: the answer is from the recommendation alone: found no pod") {
 			t.Errorf("why %q: exit %d, %q,\n%s", name, code, errs, out)
 		}
-		if out, _, code := c.run("reader", "why", name, "-n", "shop", "-o", "jsonpath={.workload.oomKills}{.seen}"); code != 0 ||
-			out != "3\n" {
-			t.Errorf("why %q for machines: exit %d, %q", name, code, out)
+		fields, _, code := c.run("reader", "why", name, "-n", "shop", "-o", "jsonpath={.workload.oomKills}{.seen}")
+		if code != 0 || fields != "3\n" {
+			t.Errorf("why %q for machines: exit %d, %q", name, code, fields)
 		}
 	}
 	if err := c.client.DeleteAllOf(

@@ -66,9 +66,9 @@ type Choice struct {
 	Others []string
 }
 
-// Choose finds the pods of a workload, and chooses the one with the newest kill or stall, else with the newest snapshot.
-// The workload is that of a recommendation, or for nil the one that is named as kubectl takes it ("deployment/web"), or
-// by its name alone.
+// Choose finds the pods of a workload, and chooses the one with the newest kill or stall, else with the newest
+// snapshot. The workload is that of a recommendation, or for nil the one that is named as kubectl takes it
+// ("deployment/web"), or by its name alone.
 func (c *Cluster) Choose(
 	ctx context.Context, namespace, asked string, rec *v1alpha1.MemoryRecommendation,
 ) (Choice, error) {

@@ -81,7 +81,8 @@ func New(s *v1alpha1.MemorySnapshot, container string) (Pod, error) {
 
 func containerOf(c *v1alpha1.ContainerSnapshot) Container {
 	out := Container{
-		Name: quote.Plain(c.Container), Runtime: report.RuntimeOf(c.Runtime), Charged: report.Bytes(c.Usage), Limit: report.Bytes(c.Limit),
+		Name: quote.Plain(c.Container), Runtime: report.RuntimeOf(c.Runtime),
+		Charged: report.Bytes(c.Usage), Limit: report.Bytes(c.Limit),
 	}
 	if m := c.Memory; m != nil {
 		out.Resident, out.Processes = report.Bytes(&m.Resident), m.Processes

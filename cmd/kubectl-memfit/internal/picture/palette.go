@@ -40,5 +40,6 @@ func (p *Part) solid(c listing.Colors, text string) string {
 
 // faint is text in reverse, for what is free: the letters have the color, and the background has none.
 func (p *Part) faint(c listing.Colors, text string) string {
-	return c.Paint(strconv.Itoa(palette[p.Color].background-10), text) // a foreground is 10 below the background of its color
+	const foreground = -10 // from the background of the same color
+	return c.Paint(strconv.Itoa(palette[p.Color].background+foreground), text)
 }
