@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -53,7 +52,9 @@ func podsError(err error, namespace string) error {
 }
 
 // EachUse reads the working sets of containers from metrics.k8s.io.
-func (c *Cluster) EachUse(ctx context.Context, namespace string, take func(inventory.Key, memory.Bytes)) error {
+func (c *Cluster) EachUse(
+	ctx context.Context, namespace string, take func(namespace, pod, container string, used memory.Bytes),
+) error {
 	err := c.each(ctx, podMetrics, namespace, func(u *unstructured.Unstructured) error {
 		containers, _, _ := unstructured.NestedSlice(u.Object, "containers")
 		for _, one := range containers {
@@ -61,7 +62,7 @@ func (c *Cluster) EachUse(ctx context.Context, namespace string, take func(inven
 			name, _, _ := unstructured.NestedString(fields, "name")
 			text, _, _ := unstructured.NestedString(fields, "usage", "memory")
 			if amount, err := memory.ParseQuantity(text); err == nil {
-				take(inventory.Key{Namespace: u.GetNamespace(), Pod: u.GetName(), Container: name}, memory.FromQuantity(amount))
+				take(u.GetNamespace(), u.GetName(), name, memory.FromQuantity(amount))
 			}
 		}
 		return nil

@@ -41,9 +41,6 @@ func New(cluster string) *Inventory {
 	return &Inventory{cluster: cluster, first: map[types.NamespacedName]int{}}
 }
 
-// Key names a container of a pod.
-type Key struct{ Namespace, Pod, Container string }
-
 // Source names where an answer is from.
 type Source string
 
@@ -143,9 +140,9 @@ func (in *Inventory) Recommend(recs []v1alpha1.MemoryRecommendation) {
 }
 
 // AddUse adds the working set of a container.
-func (in *Inventory) AddUse(key Key, used memory.Bytes) {
-	for c := range in.of(key.Namespace, key.Pod) {
-		if c.Name == key.Container {
+func (in *Inventory) AddUse(namespace, pod, container string, used memory.Bytes) {
+	for c := range in.of(namespace, pod) {
+		if c.Name == container {
 			c.fromMetrics(used)
 		}
 	}

@@ -56,7 +56,7 @@ func shopWith(t *testing.T, change func(*v1alpha1.MemorySnapshot)) *Inventory {
 	}
 	all.Recommend(in.Recommendations)
 	for _, u := range in.Used {
-		all.AddUse(Key{u.Namespace, u.Pod, u.Container}, memory.FromQuantity(u.Use))
+		all.AddUse(u.Namespace, u.Pod, u.Container, memory.FromQuantity(u.Use))
 	}
 	for i := range in.Snapshots {
 		change(&in.Snapshots[i])

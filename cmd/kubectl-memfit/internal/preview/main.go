@@ -8,7 +8,6 @@
 package main
 
 import (
-	"cmp"
 	"flag"
 	"fmt"
 	"io"
@@ -75,5 +74,5 @@ func settings(w io.Writer, dir string) error {
 func bar(used, limit int64, events string) string {
 	const width = 40
 	filled := int(min(width*used/max(limit, 1), width))
-	return strings.Repeat("#", filled) + strings.Repeat(".", width-filled) + "|" + cmp.Or(events, "")
+	return strings.Repeat("#", filled) + strings.Repeat(".", width-filled) + "|" + events
 }

@@ -87,16 +87,25 @@ func (s *Status) Write(w io.Writer, o listing.Options) error {
 	if o.NoHeaders || o.NoNotes || !o.Format.IsTable() {
 		return nil
 	}
-	var text strings.Builder
-	text.WriteString(s.next(o) + s.unserved(o))
-	if len(s.Problems) > 0 && len(s.Workloads) > 0 {
-		text.WriteString("\n" + o.Colors.Paint(listing.Bold, "Profiles that need attention") + "\n")
-		for _, p := range s.Problems {
-			text.WriteString("  " + listing.Line(p) + "\n")
-		}
+	text := s.next(o) + s.unserved(o)
+	if len(s.Workloads) > 0 {
+		text += section(o, "Profiles that need attention", s.Problems)
 	}
-	_, err := io.WriteString(w, text.String())
+	_, err := io.WriteString(w, text)
 	return err
+}
+
+// section is a heading with lines; empty when there are none.
+func section(o listing.Options, title string, lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	var text strings.Builder
+	text.WriteString("\n" + o.Colors.Paint(listing.Bold, title) + "\n")
+	for _, line := range lines {
+		text.WriteString("  " + listing.Line(line) + "\n")
+	}
+	return text.String()
 }
 
 // problems lists the conditions of a profile that are not as they should be. Pods without their settings are listed

@@ -220,35 +220,26 @@ func pods(r *Row) string {
 
 // next is what to do about the first rows that need somebody.
 func (s *Status) next(o listing.Options) string {
-	var text strings.Builder
-	shown, more, where := 0, 0, ""
+	var steps []string
+	for i := range s.Workloads {
+		if r := &s.Workloads[i]; len(r.Next) > 0 {
+			steps = append(steps, called(r.Cluster, r.Namespace, r.typed(), o)+": "+r.Next[0])
+		}
+	}
+	if len(steps) == 0 {
+		return ""
+	}
+	if more := len(steps) - stepsShown; more > 0 {
+		steps = append(steps[:stepsShown], fmt.Sprintf("and %d more", more))
+	}
+	where := ""
 	if o.Clusters {
 		where = "--context CLUSTER "
 	}
 	if o.Namespaces {
 		where += "-n NAMESPACE "
 	}
-	for i := range s.Workloads {
-		r := &s.Workloads[i]
-		switch {
-		case len(r.Next) == 0:
-			continue
-		case shown == stepsShown:
-			more++
-			continue
-		}
-		if shown++; shown == 1 {
-			text.WriteString("\n" + o.Colors.Paint(listing.Bold, "What to do next") + "\n")
-		}
-		fmt.Fprintf(&text, "  %s: %s\n", called(r.Cluster, r.Namespace, r.typed(), o), listing.Line(r.Next[0]))
-	}
-	if more > 0 {
-		fmt.Fprintf(&text, "  and %d more\n", more)
-	}
-	if shown > 0 {
-		text.WriteString("Why these numbers: kubectl memfit explain " + where + "WORKLOAD\n")
-	}
-	return text.String()
+	return section(o, "What to do next", steps) + "Why these numbers: kubectl memfit explain " + where + "WORKLOAD\n"
 }
 
 // called is a workload with what the table has before it.
@@ -259,5 +250,5 @@ func called(cluster, namespace, name string, o listing.Options) string {
 	if o.Clusters {
 		name = cluster + " " + name
 	}
-	return listing.Line(name)
+	return name
 }

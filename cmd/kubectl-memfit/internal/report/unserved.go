@@ -71,15 +71,11 @@ func (s *Status) Seek(askers []Asker, profiles []Profile) {
 
 // unserved lists the workloads without a profile for users, one line each.
 func (s *Status) unserved(o listing.Options) string {
-	if len(s.Unserved) == 0 {
-		return ""
-	}
-	var text strings.Builder
-	text.WriteString("\n" + o.Colors.Paint(listing.Bold, "Workloads that get no profile") + "\n")
+	var lines []string
 	for i := range s.Unserved {
 		u := &s.Unserved[i]
 		name := called(u.Cluster, u.Namespace, workloadkind.Typed(u.Kind, u.Name), o)
-		text.WriteString("  " + name + ": " + u.Reason + ": " + listing.Line(u.Message) + "\n")
+		lines = append(lines, name+": "+u.Reason+": "+u.Message)
 	}
-	return text.String()
+	return section(o, "Workloads that get no profile", lines)
 }
