@@ -6,17 +6,12 @@
 package images
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/memfit/memfit/hack/lab/internal/run"
 )
@@ -54,38 +49,7 @@ func nodeBinary(ctx context.Context, version, work string) (string, error) {
 	if err != nil || len(archives) != 1 {
 		return "", fmt.Errorf("npm left no archive of Node.js %s", version)
 	}
-	out := filepath.Join(work, "node")
-	return out, extract(archives[0], "/bin/node", out)
-}
-
-// extract copies the one file whose path ends in suffix out of a gzipped tar.
-func extract(archive, suffix, to string) error {
-	f, err := os.Open(archive)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	zr, err := gzip.NewReader(f)
-	if err != nil {
-		return err
-	}
-	in := tar.NewReader(zr)
-	for {
-		h, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("%s holds no %s", filepath.Base(archive), suffix)
-		}
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", filepath.Base(archive), err)
-		}
-		if h.Typeflag != tar.TypeReg || !strings.HasSuffix(h.Name, suffix) {
-			continue
-		}
-		out, err := os.Create(to)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(out, in) //nolint:gosec // the archive is pinned and npm checked its digest
-		return errors.Join(err, out.Close())
-	}
+	unpack := exec.CommandContext(ctx, "tar", "-xzf", archives[0], "-C", work, "--strip-components=2",
+		"--wildcards", "*/bin/node")
+	return filepath.Join(work, "node"), run.Quiet(unpack)
 }
