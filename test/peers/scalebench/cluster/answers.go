@@ -26,7 +26,6 @@ type answers struct {
 	decided, measured map[types.NamespacedName]bool
 	// first and firstMeasured are when the first of each came, last and lastMeasured the newest.
 	first, firstMeasured, last, lastMeasured time.Time
-	statuses                                 int
 	// awaited are workloads that were rolled out, and told when the status of each knew.
 	awaited map[types.NamespacedName]expected
 	told    map[types.NamespacedName]time.Time
@@ -73,7 +72,6 @@ func (a *answers) take(event watch.Event, now time.Time) {
 	if len(rec.Status.Containers) == 0 || rec.Status.Containers[0].Decision == "" {
 		return
 	}
-	a.statuses++
 	c, key := &rec.Status.Containers[0], client.ObjectKeyFromObject(rec)
 	if !a.decided[key] {
 		a.decided[key], a.last = true, now
