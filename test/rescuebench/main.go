@@ -4,9 +4,9 @@
 //go:build linux
 
 // Command rescuebench measures how many containers survive that grow beyond their memory limit (`make bench-rescue`):
-// with nothing, with VPA, with memfit without rescue, and with rescue. Every container is the pod of a Deployment on the
-// lab's node, whose cgroups this machine has; limits are read there every few milliseconds. It prints a table for each
-// arm.
+// with nothing, with VPA, with memfit without rescue, and with rescue. Every container is the pod of a Deployment on
+// the lab's node, whose cgroups this machine has; limits are read there every few milliseconds. It prints a table for
+// each arm.
 package main
 
 import (

@@ -23,7 +23,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -34,7 +33,9 @@ import (
 // startVPA runs VPA's recommender and updater on this machine as their release configures them, but that they look at
 // one namespace and do without VPA's webhook: pods are resized in place. The cluster needs no metrics server, because
 // they reach the API server through [metrics]. stop ends them.
-func startVPA(ctx context.Context, k8s client.Client, config *rest.Config, o *options, namespace string) (stop func(), err error) {
+func startVPA(
+	ctx context.Context, k8s client.Client, config *rest.Config, o *options, namespace string,
+) (stop func(), err error) {
 	definitions, err := create(ctx, k8s, o.vpaCRDs)
 	if err != nil {
 		return nil, fmt.Errorf("creating VPA's definitions in a cluster that must be without VPA: %w", err)
@@ -114,7 +115,8 @@ func vertical(namespace, name string) *unstructured.Unstructured {
 		"updatePolicy":   map[string]any{"updateMode": "InPlaceOrRecreate"},
 		"resourcePolicy": map[string]any{"containerPolicies": []any{memoryOnly}},
 	}}}
-	v.SetGroupVersionKind(schema.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler"})
+	v.SetAPIVersion("autoscaling.k8s.io/v1")
+	v.SetKind("VerticalPodAutoscaler")
 	v.SetNamespace(namespace)
 	v.SetName(name)
 	return v
