@@ -127,7 +127,6 @@ func (c *counted) Submit(pod *snapshot.Pod, status *v1alpha1.MemorySnapshotStatu
 // filled is what tier See would find: as much as it finds of a Node.js server.
 type filled struct{ found chan scan.Finding }
 
-func (f filled) Ready(bool) bool            { return true }
 func (f filled) Found() <-chan scan.Finding { return f.found }
 
 func (f filled) Start(look scan.Look) bool {

@@ -16,7 +16,7 @@ const (
 	// explainSame is how often a container is inspected whose usage has not changed since the last inspection;
 	// explainMoved, where it has, because a user who comes a minute after a burst wants to see what it left; explainNear,
 	// while it is near its limit, because what fills it then is what fills it when it is killed; explainStays, where it
-	// stays near its limit with the same usage. The Explainer rests between inspections in any case.
+	// stays near its limit with the same usage. The [allowance] bounds all of them.
 	explainSame  = time.Hour
 	explainMoved = 20 * time.Second
 	explainNear  = 5 * time.Second
@@ -32,8 +32,7 @@ func (l *Loop) explain(now time.Time) {
 	if l.Explain == nil {
 		return
 	}
-	l.normalDebts.pay(now, InspectMost)
-	l.urgentDebts.pay(now, UrgentMost)
+	l.allowance.pay(now)
 	for {
 		select {
 		case f := <-l.Explain.Found():
@@ -43,15 +42,15 @@ func (l *Loop) explain(now time.Time) {
 				}
 				c.finding, c.answers = &f, false
 			}
-			l.normalDebts.charge(f.Namespace, f.Spent)
-			l.urgentDebts.charge(f.Namespace, f.Spent)
+			l.inspecting = false
+			l.allowance.charge(f.Namespace, f.Spent, ProcessTime(), now)
 			l.Metrics.inspected(&f, now)
 			continue
 		default:
 		}
 		break
 	}
-	if now.Before(l.idle) || !l.Explain.Ready(true) {
+	if now.Before(l.idle) || l.inspecting || !l.allowance.rested(true, now) {
 		return
 	}
 	c := l.mostDue(now)
@@ -59,8 +58,7 @@ func (l *Loop) explain(now time.Time) {
 		l.idle = now.Add(explainIdle)
 		return
 	}
-	urgent := l.urgent(c, now)
-	if !l.Explain.Ready(urgent) {
+	if !l.allowance.rested(l.urgent(c, now), now) {
 		return
 	}
 	pids, all, err := l.Tree.Processes(c.Dir)
@@ -70,9 +68,9 @@ func (l *Loop) explain(now time.Time) {
 	pod := &l.objects[c.pod].pod
 	look := Look{
 		Container: c.ContainerID, Namespace: pod.Namespace, PIDs: pids, More: !all, Limit: c.limit(),
-		Drawn: pod.Request.Map, Urgent: urgent,
+		Drawn: pod.Request.Map,
 	}
-	if l.Explain.Start(look) {
+	if l.inspecting = l.Explain.Start(look); l.inspecting {
 		c.explained, c.explainedAt = now, c.recorder.Usage()
 		c.answers, c.request = l.asked(c), pod.Request
 	}
@@ -96,14 +94,6 @@ func (l *Loop) urgent(c *container, now time.Time) bool {
 	return c.urgency == flightrecorder.Near || l.awaited(c, now)
 }
 
-// owes reports whether the namespace of a container has to pay for earlier inspections first.
-func (l *Loop) owes(c *container, namespace string, now time.Time) bool {
-	if l.urgent(c, now) {
-		return l.urgentDebts.owes(namespace)
-	}
-	return l.normalDebts.owes(namespace)
-}
-
 // limit is what was effective when the container was read last; 0: none, or not known.
 func (c *container) limit() memory.Bytes {
 	reading, _, at := c.recorder.Last()
@@ -118,7 +108,8 @@ func (c *container) limit() memory.Bytes {
 func (l *Loop) mostDue(now time.Time) (most *container) {
 	worst := 1.0
 	for _, c := range l.containers {
-		if o := l.objects[c.pod]; o == nil || o.pod.Declined || !c.gone.IsZero() || l.owes(c, o.pod.Namespace, now) {
+		o := l.objects[c.pod]
+		if o == nil || o.pod.Declined || !c.gone.IsZero() || l.allowance.owes(o.pod.Namespace, l.urgent(c, now)) {
 			continue
 		}
 		waited := c.waited(now)

@@ -28,11 +28,9 @@ type Writer interface {
 	Results() <-chan snapshot.Result
 }
 
-// Explainer inspects the processes of one container at a time. It does not wait: results come later. It rests between
-// inspections, and rests less before an urgent one.
+// Explainer inspects the processes of one container at a time. Start reports whether it begins, and does not wait: what
+// was found comes later.
 type Explainer interface {
-	// Ready reports whether Start would accept an inspection, so that none is prepared for nothing.
-	Ready(urgent bool) bool
 	Start(look Look) bool
 	Found() <-chan Finding
 }
@@ -42,9 +40,8 @@ type Look struct {
 	Container string // its ID
 	// Namespace of its pod. What is known of the files of one is not believed in another.
 	Namespace string
-	PIDs      []int // of its processes, as the node numbers them
-	More      bool  // it may have others
-	Urgent    bool
+	PIDs      []int        // of its processes, as the node numbers them
+	More      bool         // it may have others
 	Limit     memory.Bytes // of the container; 0: none
 	Drawn     bool         // with a map of its pages
 }
@@ -86,8 +83,8 @@ type Loop struct {
 	alarms     alarms
 	ticked     time.Time // the last tick that read all containers
 
-	normalDebts, urgentDebts debts
-
+	allowance  allowance // of inspections
+	inspecting bool      // the finding of an inspection is still to come
 	idle       time.Time // until then no container is due to be inspected
 	searched   bool      // the cgroups were listed once, so that what is new is new on the node
 	search     time.Time

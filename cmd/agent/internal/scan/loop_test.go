@@ -269,16 +269,16 @@ type looks struct {
 
 func (l *looks) Start(look Look) bool {
 	l.at, l.last = append(l.at, l.now()), look
+	l.found <- Finding{Container: look.Container, Namespace: look.Namespace}
 	return true
 }
 
-func (l *looks) Ready(bool) bool       { return true }
 func (l *looks) Found() <-chan Finding { return l.found }
 
 // TestWhatDoesNotChangeIsLookedIntoRarely: looks are most of what the agent costs.
 func TestWhatDoesNotChangeIsLookedIntoRarely(t *testing.T) {
 	n, uid := newNode(t), uidOf(1)
-	explainer := &looks{now: func() time.Time { return n.now }, found: make(chan Finding)}
+	explainer := &looks{now: func() time.Time { return n.now }, found: make(chan Finding, 1)}
 	n.loop.Explain = explainer
 	n.set(uid, idOf(1), 30*memory.MiB, 0, 70)
 	n.tell(uid, idOf(1), "")
@@ -487,7 +487,6 @@ type finder struct {
 	found chan Finding
 	count int
 	order []string
-	from  time.Time                // it rests until then
 	spent map[string]time.Duration // of one inspection, by namespace
 }
 
@@ -502,7 +501,6 @@ func (e *finder) Start(look Look) bool {
 	return true
 }
 
-func (e *finder) Ready(bool) bool       { return !e.node.now.Before(e.from) }
 func (e *finder) Found() <-chan Finding { return e.found }
 
 // TestWhatJumpedIsLookedInto: who comes a minute after a burst finds what it left, and a container that does not
@@ -544,8 +542,9 @@ func TestTheFirstWriteIsOfAnInspection(t *testing.T) {
 		"killed before":   {after: time.Hour, within: 20 * time.Second, killed: true},
 	} {
 		n := newNode(t)
-		e := &finder{node: n, found: make(chan Finding, 1), from: n.now.Add(c.after)}
+		e := &finder{node: n, found: make(chan Finding, 1)}
 		n.loop.Explain = e
+		n.loop.allowance.soon, n.loop.allowance.later = n.now.Add(c.after), n.now.Add(c.after)
 		n.set(uidOf(1), idOf(1), 30*memory.MiB, 0, 11)
 		n.tell(uidOf(1), idOf(1), "")
 		n.pass(10 * time.Second)
@@ -574,8 +573,9 @@ func TestTheFirstWriteIsOfAnInspection(t *testing.T) {
 // not before its usage has settled.
 func TestWhoAsksDoesNotWaitForFirstLooks(t *testing.T) {
 	n := newNode(t)
-	e := &finder{node: n, found: make(chan Finding, 1), from: n.now.Add(time.Minute)}
+	e := &finder{node: n, found: make(chan Finding, 1)}
 	n.loop.Explain = e
+	n.loop.allowance.soon, n.loop.allowance.later = n.now.Add(time.Minute), n.now.Add(time.Minute)
 	for i := 1; i <= 9; i++ {
 		n.set(uidOf(i), idOf(i), 30*memory.MiB, 0, i)
 		n.tell(uidOf(i), idOf(i), "")
@@ -638,12 +638,13 @@ func TestExpensiveInspectionsMakeTheirNamespaceWait(t *testing.T) {
 	}
 }
 
-// TestNothingIsPreparedForAnExplainerThatRests: to list the processes of the container that is most due costs more than
+// TestNothingIsPreparedWhileInspectionsRest: to list the processes of the container that is most due costs more than
 // reading its usage.
-func TestNothingIsPreparedForAnExplainerThatRests(t *testing.T) {
+func TestNothingIsPreparedWhileInspectionsRest(t *testing.T) {
 	n := newNode(t)
-	e := &finder{node: n, found: make(chan Finding, 1), from: n.now.Add(time.Hour)}
+	e := &finder{node: n, found: make(chan Finding, 1)}
 	n.loop.Explain = e
+	n.loop.allowance.soon = n.now.Add(time.Hour)
 	n.set(uidOf(1), idOf(1), 30*memory.MiB, 0, 11)
 	n.tell(uidOf(1), idOf(1), "")
 	n.pass(5 * time.Minute)

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync/atomic"
 	"time"
 
 	"github.com/memfit/memfit/cmd/agent/internal/scan"
@@ -22,15 +21,12 @@ import (
 // Explainer inspects one container after the other. [Explainer.Run] does the work.
 type Explainer struct {
 	newInspector func() *inspector
-	now          func() time.Time
 	watchdog     *liveness.Watchdog
 	patience     time.Duration // how long an inspection may take before it is abandoned
 	jobs         chan scan.Look
 	found        chan scan.Finding
-	ready        atomic.Int32 // for which look, one of these
 
 	// What follows is for Run alone.
-	rest      rest
 	inspector *inspector
 	abandoned map[string]blocked // by container
 }
@@ -40,13 +36,6 @@ type blocked struct {
 	namespace string
 	finding   <-chan scan.Finding // has one once it returned
 }
-
-// What the Explainer would take.
-const (
-	nothing = iota
-	whatIsUrgent
-	everything
-)
 
 const (
 	// explainMost is how long one container may take. The largest of the research took 0.4 s.
@@ -68,25 +57,15 @@ func New(
 ) *Explainer {
 	e := &Explainer{
 		newInspector: func() *inspector { return newInspector(proc, v, readers, now) },
-		now:          now, watchdog: w, patience: patience,
+		watchdog:     w, patience: patience,
 		jobs: make(chan scan.Look), found: make(chan scan.Finding, 1), abandoned: map[string]blocked{},
 	}
 	e.inspector = e.newInspector()
 	return e
 }
 
-// Ready reports whether a look would be taken now.
-func (e *Explainer) Ready(urgent bool) bool {
-	ready := e.ready.Load()
-	return ready == everything || urgent && ready == whatIsUrgent
-}
-
-// Start hands a container over, and reports whether it is inspected now. What is urgent does not wait for all of the
-// rest after the last inspection.
+// Start hands a container over, and reports whether it is inspected now.
 func (e *Explainer) Start(look scan.Look) bool {
-	if !e.Ready(look.Urgent) {
-		return false
-	}
 	select {
 	case e.jobs <- look:
 		return true
@@ -98,24 +77,18 @@ func (e *Explainer) Start(look scan.Look) bool {
 // Found is what was found.
 func (e *Explainer) Found() <-chan scan.Finding { return e.found }
 
-// Run works until ctx ends. Its rest follows from the processor time of an inspection: on a busy node inspections take
-// long without costing more. Of what costs more than [scan.SharedMost], the Loop makes the namespace wait instead.
+// Run works until ctx ends.
 func (e *Explainer) Run(ctx context.Context) {
-	var last, sum time.Duration // what the last inspection and all of them took, at most SharedMost each
-	for {
-		if !e.room(ctx) {
+	for e.room(ctx) {
+		var j scan.Look
+		select {
+		case <-ctx.Done():
 			return
-		}
-		e.rest.note(e.now(), sum, scan.ProcessTime())
-		j, ok := e.next(ctx, last)
-		if !ok {
-			return
+		case j = <-e.jobs:
 		}
 		done := e.watchdog.Begin(errand("the inspection of container " + j.Container))
 		finding := e.inspect(ctx, j)
 		finding.Container, finding.Namespace = j.Container, j.Namespace
-		last = min(finding.Spent, scan.SharedMost)
-		sum += last
 		select {
 		case e.found <- finding:
 		case <-ctx.Done():
@@ -204,27 +177,6 @@ func (e *Explainer) returned() {
 		case <-b.finding:
 			delete(e.abandoned, container)
 		default:
-		}
-	}
-}
-
-// next waits for something to do, after a rest that depends on what the last inspection took.
-func (e *Explainer) next(ctx context.Context, last time.Duration) (j scan.Look, ok bool) {
-	defer e.ready.Store(nothing)
-	urgently, normally := e.rest.after(last)
-	soon, later := time.NewTimer(urgently), time.NewTimer(normally)
-	defer soon.Stop()
-	defer later.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return scan.Look{}, false
-		case <-soon.C:
-			e.ready.CompareAndSwap(nothing, whatIsUrgent)
-		case <-later.C:
-			e.ready.Store(everything)
-		case j = <-e.jobs:
-			return j, true
 		}
 	}
 }

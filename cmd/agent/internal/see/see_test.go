@@ -297,7 +297,7 @@ func TestBlockedInspection(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { e.Run(ctx); close(ended) }()
 	inspect := func(pid int) scan.Finding {
-		for !e.Start(scan.Look{Container: app, Namespace: "shop", PIDs: []int{pid}, Urgent: true}) {
+		for !e.Start(scan.Look{Container: app, Namespace: "shop", PIDs: []int{pid}}) {
 			time.Sleep(time.Millisecond)
 		}
 		return <-e.Found()
@@ -572,55 +572,5 @@ func TestLargestHeap(t *testing.T) {
 	}
 	if withHeap(nil, usage(most, byMemory(1))) != nil {
 		t.Error("a process whose runtime is unknown has a heap")
-	}
-}
-
-// TestRest: after a look that took long, only what is urgent is begun soon.
-func TestRest(t *testing.T) {
-	e := New("/proc", cgroup.V2, nil, time.Now, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	got := make(chan scan.Look)
-	go func() {
-		j, _ := e.next(ctx, time.Hour) // rests for longer than this test takes
-		got <- j
-	}()
-	if e.Ready(true) || e.Start(scan.Look{Container: "a"}) || e.Start(scan.Look{Container: "b", Urgent: true}) {
-		t.Error("something is begun while it rests")
-	}
-	cancel()
-	<-got
-	go func() {
-		j, _ := e.next(t.Context(), 0)
-		got <- j
-	}()
-	for !e.Ready(false) || !e.Start(scan.Look{Container: "c"}) {
-		runtime.Gosched()
-	}
-	if j := <-got; j.Container != "c" || e.Ready(true) {
-		t.Errorf("%+v, ready %d", j, e.ready.Load())
-	}
-}
-
-// TestRestLeavesTheAgentItsShare: inspections take half a percent of a core, and less where the rest of the agent takes
-// more than it should.
-func TestRestLeavesTheAgentItsShare(t *testing.T) {
-	const took = 10 * time.Millisecond
-	for others, want := range map[float64]float64{0: 0.5, 0.3: 0.5, 0.6: 0.3, 3: inspectLeast} {
-		var r rest
-		now, inspected, spent := time.Now(), time.Duration(0), time.Second // what it took to start does not count
-		for range 40 {
-			r.note(now, inspected, spent)
-			urgently, normally := r.after(took)
-			if urgently != 20*took {
-				t.Errorf("what is urgent waits %s after %s", urgently, took)
-			}
-			now, inspected = now.Add(normally), inspected+took
-			spent += took + time.Duration(others/100*float64(normally))
-		}
-		_, normally := r.after(took)
-		if got := 100 * float64(took) / float64(normally); got < want-0.02 || got > want+0.02 {
-			t.Errorf("inspections take %.2f %% beside %.1f %% for anything else, want %.2f", got, others, want)
-		}
 	}
 }
