@@ -118,9 +118,6 @@ func writeNew(path, text string) error {
 // read is reported.
 func inventoryOf(ctx context.Context, s site, errs io.Writer) (*inventory.Inventory, error) {
 	in := inventory.New(s.name)
-	if err := s.EachPod(ctx, s.Namespace, in.AddPod); err != nil {
-		return nil, err
-	}
 	warn := func(what string, err error) {
 		if err != nil && !cluster.NotServed(err) {
 			fmt.Fprintf(errs, "warning: could not read %s: %v\n", what, err)
@@ -128,6 +125,10 @@ func inventoryOf(ctx context.Context, s site, errs io.Writer) (*inventory.Invent
 	}
 	recs, err := s.Recommendations(ctx, s.Namespace)
 	warn("recommendations", err)
+	in.Declared = inventory.DeclaredIn(recs)
+	if err := s.EachPod(ctx, s.Namespace, in.AddPod); err != nil {
+		return nil, err
+	}
 	in.Recommend(recs)
 	warn("metrics.k8s.io", s.EachUse(ctx, s.Namespace, in.AddUse))
 	warn("snapshots", s.EachSnapshot(ctx, s.Namespace, in.AddSnapshot))

@@ -6,12 +6,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/format"
@@ -60,7 +62,7 @@ func (v view) why(cmd *cobra.Command, name string, options listing.Options) erro
 	rec, _ := v.find(name) // nil: a pod is named, or a workload that no profile governs
 	snapshot, err := v.snapshot(cmd, name, rec)
 	if err == nil {
-		rec = v.recommendationOf(cmd, snapshot.Name)
+		rec = v.recommendationOf(cmd, snapshot.Name, snapshot.Status.NodeName)
 	} else {
 		if pod, isPod := podName(name); isPod && rec == nil {
 			rec = report.OfRecord(v.recs, pod)
@@ -75,15 +77,28 @@ func (v view) why(cmd *cobra.Command, name string, options listing.Options) erro
 }
 
 // recommendationOf finds the recommendation of a pod's workload; nil: no profile governs it.
-func (v view) recommendationOf(cmd *cobra.Command, pod string) *v1alpha1.MemoryRecommendation {
-	owner, err := v.Owner(cmd.Context(), v.Namespace, pod)
+func (v view) recommendationOf(cmd *cobra.Command, pod, node string) *v1alpha1.MemoryRecommendation {
+	owner, err := v.Owner(cmd.Context(), v.Namespace, pod, inventory.DeclaredIn(v.recs))
 	if err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %v; its workload is known only where memfit recorded a kill of it\n", err)
 	}
 	if owner == nil {
 		return report.OfRecord(v.recs, pod)
 	}
-	return report.OfOwner(v.recs, *owner)
+	return report.OfOwner(v.onNode(cmd, node), *owner)
+}
+
+// onNode leaves out recommendations for other classes of nodes than a node's.
+func (v view) onNode(cmd *cobra.Command, node string) []v1alpha1.MemoryRecommendation {
+	if !slices.ContainsFunc(v.recs, report.OfNodeClass) {
+		return v.recs
+	}
+	labels, err := v.NodeLabels(cmd.Context(), node)
+	if err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %v; its class is unknown\n", err)
+		return v.recs
+	}
+	return report.OnNode(v.recs, labels)
 }
 
 // snapshot reads the snapshot of a pod as kubectl takes it: web-7d9f8, pod/web-7d9f8. Of a workload it is that of the

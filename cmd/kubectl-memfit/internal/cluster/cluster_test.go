@@ -132,7 +132,7 @@ func TestOwner(t *testing.T) {
 		"train-0-0-x": "jobset.x-k8s.io/v1alpha2 JobSet train", "db-0": "apps/v1 StatefulSet db", "web": "v1 Pod web",
 		"gone": "",
 	} {
-		owner, err := c.Owner(t.Context(), "shop", pod)
+		owner, err := c.Owner(t.Context(), "shop", pod, inventory.Declared{})
 		if err != nil {
 			t.Fatal(err)
 		}

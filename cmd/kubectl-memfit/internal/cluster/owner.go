@@ -23,8 +23,10 @@ import (
 // ownersMax is how many owners are read above a pod: a Job of a JobSet is one.
 const ownersMax = 3
 
-// Owner reads the workload that owns a pod; nil: the pod does not exist.
-func (c *Cluster) Owner(ctx context.Context, namespace, pod string) (*v1alpha1.WorkloadReference, error) {
+// Owner reads the workload that owns a pod, or what identifies it instead; nil: the pod does not exist.
+func (c *Cluster) Owner(
+	ctx context.Context, namespace, pod string, declared inventory.Declared,
+) (*v1alpha1.WorkloadReference, error) {
 	object, err := c.metadata.Resource(pods).Namespace(namespace).Get(ctx, pod, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -48,7 +50,7 @@ func (c *Cluster) Owner(ctx context.Context, namespace, pod string) (*v1alpha1.W
 		}
 		owner = v1alpha1.WorkloadReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name}
 	}
-	owner = inventory.Identified(object, owner)
+	owner = declared.Identified(object, owner)
 	return &owner, nil
 }
 
@@ -84,11 +86,13 @@ func (c *Cluster) Choose(
 	}
 	var choice Choice
 	of := map[string]bool{}
+	var declared inventory.Declared
 	if rec != nil {
 		choice.Workload = report.Typed(rec)
+		declared = inventory.DeclaredIn([]v1alpha1.MemoryRecommendation{*rec})
 	}
 	err := c.EachPodName(ctx, namespace, func(pod *metav1.PartialObjectMetadata) {
-		if owner := inventory.Owner(pod); is(owner) {
+		if owner := declared.Owner(pod); is(owner) {
 			of[pod.Name] = true
 			choice.Workload = cmp.Or(choice.Workload, workloadkind.Typed(owner.Kind, owner.Name))
 		}

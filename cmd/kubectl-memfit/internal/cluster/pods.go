@@ -18,6 +18,7 @@ import (
 
 var (
 	pods       = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	nodes      = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 	podMetrics = schema.GroupVersionResource{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "pods"}
 )
 
@@ -30,6 +31,15 @@ func (c *Cluster) EachPod(ctx context.Context, namespace string, take func(*core
 		take(pod)
 		return nil
 	}), namespace)
+}
+
+// NodeLabels reads the labels of a node.
+func (c *Cluster) NodeLabels(ctx context.Context, name string) (map[string]string, error) {
+	node, err := c.metadata.Resource(nodes).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("reading the labels of node %s: %w", name, err)
+	}
+	return node.Labels, nil
 }
 
 // EachPodName reads names, labels and owners of the pods of a namespace, of all with "".

@@ -46,17 +46,21 @@ type GivenBack struct {
 	Differences map[types.NamespacedName]Difference
 
 	known     map[Ref]*v1alpha1.MemoryRecommendation
+	declared  Declared
 	templates Templates
 }
 
 // NewGivenBack returns a count for the workloads of recs.
 func NewGivenBack(recs []v1alpha1.MemoryRecommendation, templates Templates) *GivenBack {
-	return &GivenBack{Differences: map[types.NamespacedName]Difference{}, known: byWorkload(recs), templates: templates}
+	return &GivenBack{
+		Differences: map[types.NamespacedName]Difference{}, known: byWorkload(recs), declared: DeclaredIn(recs),
+		templates: templates,
+	}
 }
 
 // AddPod counts a pod that runs.
 func (g *GivenBack) AddPod(pod *corev1.Pod) {
-	owner := Owner(pod)
+	owner := g.declared.Owner(pod)
 	w := Ref{pod.Namespace, owner.Kind, owner.Name}
 	rec := g.known[w]
 	if rec == nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {

@@ -29,6 +29,8 @@ import (
 type Inventory struct {
 	// Recommendations are those that were added.
 	Recommendations []v1alpha1.MemoryRecommendation
+	// Declared identifies pods, and is set before they are added.
+	Declared Declared
 
 	cluster    string
 	containers []Container
@@ -113,7 +115,7 @@ func (in *Inventory) AddPod(pod *corev1.Pod) {
 		return
 	}
 	in.first[at] = len(in.containers)
-	owner := Owner(pod)
+	owner := in.Declared.Owner(pod)
 	for _, spec := range running(pod) {
 		c := Container{
 			Cluster:   in.cluster,

@@ -12,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/identity"
-	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
@@ -32,20 +30,7 @@ func byWorkload(recs []v1alpha1.MemoryRecommendation) map[Ref]*v1alpha1.MemoryRe
 // Owner returns the workload of a pod as far as the pod itself shows it: a ReplicaSet's owner is known by the label
 // with which it marks its pods, a CronJob by the minute in its Job's name. Other owners of ReplicaSets and Jobs would
 // take a read for each; of their pods it returns the ReplicaSet or Job.
-func Owner(pod metav1.Object) v1alpha1.WorkloadReference { return Identified(pod, ownerOf(pod)) }
-
-// Identified returns what identifies a pod instead of its owner, where the table of platforms does, or else the owner.
-// Labels that its profile names are not known here.
-func Identified(pod metav1.Object, owner v1alpha1.WorkloadReference) v1alpha1.WorkloadReference {
-	id, found := identity.Of(pod, memory.WorkloadRef{
-		APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: pod.GetNamespace(), Name: owner.Name,
-	}, nil)
-	if !found {
-		return owner
-	}
-	ref := id.Ref(pod.GetNamespace())
-	return v1alpha1.WorkloadReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name}
-}
+func Owner(pod metav1.Object) v1alpha1.WorkloadReference { return Declared{}.Owner(pod) }
 
 func ownerOf(pod metav1.Object) v1alpha1.WorkloadReference {
 	ref := metav1.GetControllerOf(pod)

@@ -15,6 +15,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/levers"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
@@ -57,6 +58,34 @@ func IsOf(rec *v1alpha1.MemoryRecommendation, w v1alpha1.WorkloadReference) bool
 	of := rec.Status.Workload
 	return of.Kind == w.Kind && of.Name == w.Name &&
 		workloadkind.Group(of.APIVersion) == workloadkind.Group(w.APIVersion)
+}
+
+// OfNodeClass reports whether a recommendation is for a DaemonSet on one class of nodes.
+func OfNodeClass(rec v1alpha1.MemoryRecommendation) bool {
+	return rec.Status.Identity != nil && rec.Status.Identity.Platform == identity.ByNode
+}
+
+// OnNode leaves out recommendations that are not for pods on a node with these labels: those for other classes of
+// nodes, and that of a DaemonSet without a class where there is one for the node's.
+func OnNode(recs []v1alpha1.MemoryRecommendation, labels map[string]string) (all []v1alpha1.MemoryRecommendation) {
+	type workload struct{ namespace, kind, name string }
+	of := func(rec *v1alpha1.MemoryRecommendation) workload {
+		return workload{rec.Namespace, rec.Status.Workload.Kind, rec.Status.Workload.Name}
+	}
+	classed := map[workload]bool{}
+	for i := range recs {
+		if is := recs[i].Status.Identity; OfNodeClass(recs[i]) && len(is.Labels) == 1 &&
+			identity.NodeClassOf(is.Platform, is.Values) == labels[is.Labels[0]] {
+			classed[of(&recs[i])] = true
+			all = append(all, recs[i])
+		}
+	}
+	for i := range recs {
+		if !OfNodeClass(recs[i]) && !classed[of(&recs[i])] {
+			all = append(all, recs[i])
+		}
+	}
+	return all
 }
 
 // OfRecord returns the recommendation that records a kill or a stall of a pod; nil: none does, or several do. It is for

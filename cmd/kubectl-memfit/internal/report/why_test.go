@@ -10,9 +10,11 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/test/golden"
 )
 
@@ -50,6 +52,27 @@ func TestWhyWithoutASnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Check(t, "why-finished.txt", out.String())
+}
+
+// TestOnNode: the pod of a DaemonSet has the recommendation for the class of its node, or that without a class.
+func TestOnNode(t *testing.T) {
+	log := v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "log"}
+	rec := func(name, class string) v1alpha1.MemoryRecommendation {
+		r := v1alpha1.MemoryRecommendation{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if r.Status.Workload = log; class != "" {
+			r.Status.Identity = &v1alpha1.PodIdentity{
+				Platform: identity.ByNode, Values: []string{"log", class}, Labels: []string{"size"},
+			}
+		}
+		return r
+	}
+	recs := []v1alpha1.MemoryRecommendation{rec("whole", ""), rec("small", "small"), rec("large", "large")}
+	for size, want := range map[string]string{"small": "small", "large": "large", "huge": "whole", "": "whole"} {
+		found := OfOwner(OnNode(recs, map[string]string{"size": size, "zone": "large"}), log)
+		if found == nil || found.Name != want {
+			t.Errorf("on a node with size %q: %+v, want %s", size, found, want)
+		}
+	}
 }
 
 // TestOfOwner: a pod's recommendation is that of its owner, and not of a workload whose name begins likewise. A pod
