@@ -120,7 +120,8 @@ func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 		policy := p.Container(c.Name, pod.Annotations)
 		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 		if policy.Managed && (!init || sidecar || policy.Listed) {
-			m := managedContainer{Name: c.Name, policy: policy, current: sizeEffective(c, statusOf(c.Name, statuses)), pod: pod.UID}
+			m := managedContainer{Name: c.Name, policy: policy, pod: pod.UID}
+			m.current = sizeEffective(c, statusOf(c.Name, statuses))
 			m.podLimit, m.podRequest = constraints.PodLeaves(pod, c.Name)
 			m.volumesHold = inject.VolumesHold(pod, c.Name)
 			all = append(all, m)

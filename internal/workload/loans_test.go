@@ -9,6 +9,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/rollout"
 )
 
@@ -25,7 +26,7 @@ func TestALoanIsNotRecommended(t *testing.T) {
 	p.size, p.resized = to, true
 	d.need[d.image] = 437 * memory.MiB
 	d.run(5*time.Minute, 15*time.Second)
-	if got := d.shown.Containers[0].Recommended; got != nil && got.Limit != nil && memory.FromQuantity(*got.Limit) >= to.Limit {
+	if got := d.shown.Containers[0].Recommended; got != nil && profile.SizeOf(*got).Limit >= to.Limit {
 		d.fail("the lent limit is recommended: %s", got.Limit)
 	}
 	if loans := d.state.Loans(); len(loans) != 1 || !loans[0].Ended.IsZero() {
