@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/build"
@@ -215,7 +216,11 @@ var _ = Describe("A pod whose recommended size cannot be had", func() {
 			}).WithTimeout(5 * time.Second).Should(Succeed())
 			got = append(got, pod.Spec.Containers[0].Resources.Limits.Memory().String())
 			Eventually(func(g Gomega) { // the next one is created when this one is counted
-				g.Expect(room.In(set.Namespace).FactsFor(pod, 0).Quota.Limits).To(Equal(expected(got, 2560*memory.MiB)))
+				bounds, err := room.In(ctx, set.Namespace)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(constraints.About(memory.WorkloadRef{}, nil, pod, bounds).Quota.Limits).To(
+					Equal(expected(got, 2560*memory.MiB)),
+				)
 			}).WithTimeout(5 * time.Second).Should(Succeed())
 		}
 		Expect(got).To(Equal([]string{"1Gi", "1Gi", "256Mi", "256Mi"}))

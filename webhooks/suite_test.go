@@ -90,6 +90,7 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 		_, err := mgr.GetCache().GetInformer(ctx, obj)
 		Expect(err).NotTo(HaveOccurred())
 	}
+	room.Reader = mgr.GetCache()
 	Expect(room.Follow(ctx, mgr.GetCache())).To(Succeed())
 	injector := &podwebhook.Injector{
 		Resolver: resolver, Reader: faulty, Constraints: room, Metrics: podwebhook.NewMetrics(registry),

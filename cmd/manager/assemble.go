@@ -65,18 +65,22 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 	if err := mgr.AddReadyzCheck("caches", watcher.Ready); err != nil {
 		return fmt.Errorf("adding the cache readiness check: %w", err)
 	}
+	bounds := &constraintindex.Index{Reader: mgr.GetCache()}
+	if err := bounds.Follow(ctx, mgr.GetCache()); err != nil {
+		return err
+	}
 	if o.webhooks {
-		if err := serve(ctx, mgr, server, resolver, reader, o); err != nil {
+		if err := serve(ctx, mgr, server, resolver, reader, bounds, o); err != nil {
 			return err
 		}
 	}
-	return control(mgr, resolver, reader, events, feed, profiles, o)
+	return control(mgr, resolver, reader, bounds, events, feed, profiles, o)
 }
 
 // control adds what runs on the leader.
 func control(
-	mgr ctrl.Manager, resolver *policy.Resolver, reader *policy.InformerReader, events *inbox.Inbox,
-	feed *workloadctl.PodSource, profiles *profilectl.Reconciler, o options,
+	mgr ctrl.Manager, resolver *policy.Resolver, reader *policy.InformerReader, bounds *constraintindex.Index,
+	events *inbox.Inbox, feed *workloadctl.PodSource, profiles *profilectl.Reconciler, o options,
 ) error {
 	measures := workloadctl.NewMetrics(metrics.Registry)
 	watchdog := liveness.NewWatchdog(clock.RealClock{})
@@ -90,6 +94,7 @@ func control(
 	}
 	around := &constraintsctl.Watcher{
 		Cache:      mgr.GetCache(),
+		Bounds:     bounds,
 		ServesVPAs: constraintsctl.ServesVPAs(discovery.ToDiscoveryInterfaceWithContext(typed.Discovery())),
 		Clock:      clock.RealClock{},
 	}
@@ -236,22 +241,15 @@ func followKills(mgr ctrl.Manager, resolver *policy.Resolver) (*podwebhook.Pendi
 // serve adds the webhooks. They start when their certificate is there.
 func serve(
 	ctx context.Context, mgr ctrl.Manager, server webhook.Server, resolver *policy.Resolver, reader client.Reader,
-	o options,
+	bounds *constraintindex.Index, o options,
 ) error {
 	if err := mgr.AddReadyzCheck(
 		"webhook", func(r *http.Request) error { return server.StartedChecker()(r) },
 	); err != nil {
 		return fmt.Errorf("adding the webhook readiness check: %w", err)
 	}
-	room := &constraintindex.Index{}
-	if err := room.Follow(ctx, mgr.GetCache()); err != nil {
-		return err
-	}
-	if err := mgr.AddReadyzCheck("constraints", room.Ready); err != nil {
-		return fmt.Errorf("adding the readiness check of what bounds new pods: %w", err)
-	}
 	injector := &podwebhook.Injector{
-		Resolver: resolver, Reader: reader, Constraints: room, Metrics: podwebhook.NewMetrics(metrics.Registry),
+		Resolver: resolver, Reader: reader, Constraints: bounds, Metrics: podwebhook.NewMetrics(metrics.Registry),
 		Clock: clock.RealClock{}, Canaries: &podwebhook.Canaries{Replica: replica()},
 	}
 	var err error

@@ -32,13 +32,14 @@ import (
 // starts it, on the leader, before the first pod is read.
 type Watcher struct {
 	Cache cache.Cache
+	// Bounds reads LimitRanges, ResourceQuotas and nodes.
+	Bounds *constraintindex.Index
 	// ServesVPA asks the API server whether VerticalPodAutoscalers exist there at all: see [ServesVPA].
 	ServesVPAs func(context.Context) (bool, error)
 	// Clock triggers the next check.
 	Clock clock.WithTicker
 
-	nodes constraintindex.Nodes
-	vpas  vpas
+	vpas vpas
 }
 
 // targetIndex is the cache index of autoscalers by the kind and name of the workload they are for.
@@ -52,18 +53,13 @@ func (n *Watcher) Facts(
 	ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod,
 ) (constraints.Facts, error) {
 	var hpas autoscalingv2.HorizontalPodAutoscalerList
-	var ranges corev1.LimitRangeList
-	var quotas corev1.ResourceQuotaList
 	near, about := client.InNamespace(w.Namespace), client.MatchingFields{targetIndex: targetKey(w.Kind, w.Name)}
+	o, failed := n.Bounds.In(ctx, w.Namespace)
 	vpas, err := n.vpas.list(ctx, n.Cache, near, about)
-	err = errors.Join(
-		err, n.Cache.List(ctx, &hpas, near, about), n.Cache.List(ctx, &ranges, near), n.Cache.List(ctx, &quotas, near),
-	)
-	if err != nil {
+	if err := errors.Join(failed, err, n.Cache.List(ctx, &hpas, near, about)); err != nil {
 		return constraints.Facts{}, fmt.Errorf("reading what else manages the memory of %s: %w", w, err)
 	}
-	o := constraints.Objects{VPAs: vpas, LimitRanges: ranges.Items, Quotas: quotas.Items}
-	o.NodeSize, o.LargestNode = n.nodes.All()
+	o.VPAs = vpas
 	for i := range hpas.Items {
 		o.HPAs = append(o.HPAs, constraints.ReadHPA(&hpas.Items[i]))
 	}
@@ -93,7 +89,6 @@ func (n *Watcher) Follow(
 		{&autoscalingv2.HorizontalPodAutoscaler{}, onNews(f, sameHPA, targetOfHPA)},
 		{&corev1.LimitRange{}, onNews(f, sameLimits, inNamespaceOf[*corev1.LimitRange](f))},
 		{&corev1.ResourceQuota{}, onNews(f, sameBounds, inNamespaceOf[*corev1.ResourceQuota](f))},
-		{&corev1.Node{}, n.nodes.Handler()},
 	} {
 		informer, err := n.Cache.GetInformer(ctx, watched.kind)
 		if err != nil {
@@ -106,6 +101,9 @@ func (n *Watcher) Follow(
 		if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
 			return ctx.Err()
 		}
+	}
+	if !toolscache.WaitForCacheSync(ctx.Done(), n.Bounds.HasSynced) {
+		return ctx.Err()
 	}
 	n.vpas.check(ctx, n, f)
 	go n.vpas.keepChecking(ctx, n, f)

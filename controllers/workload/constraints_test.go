@@ -28,6 +28,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	constraintwatch "github.com/memfit/memfit/controllers/constraints"
+	"github.com/memfit/memfit/internal/constraintindex"
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/informers"
@@ -65,7 +66,11 @@ func startWatch() *namespaceWatch {
 	s.queued = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[memory.WorkloadRef]())
 	DeferCleanup(s.queued.ShutDown)
 	s.feed.queue.Store(&workloadQueue{s.queued})
-	s.Watcher = &constraintwatch.Watcher{Cache: informers, ServesVPAs: constraintwatch.ServesVPAs(asked), Clock: s.clock}
+	bounds := &constraintindex.Index{Reader: informers}
+	Expect(bounds.Follow(ctx, informers)).To(Succeed())
+	s.Watcher = &constraintwatch.Watcher{
+		Cache: informers, Bounds: bounds, ServesVPAs: constraintwatch.ServesVPAs(asked), Clock: s.clock,
+	}
 	Expect(s.Follow(ctx, s.feed, s.feed.Inbox.Workloads)).To(Succeed())
 	return s
 }

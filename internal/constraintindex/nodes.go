@@ -6,7 +6,6 @@ package constraintindex
 import (
 	"maps"
 	"sync"
-	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -14,17 +13,16 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Nodes keep the allocatable memory of nodes by name. The zero value knows none; it is safe for concurrent use.
-type Nodes struct {
-	mu     sync.Mutex
-	byName map[string]memory.Bytes
-	shared map[string]memory.Bytes // nil: to be made anew
-	// largest is kept beside them for readers that only need it.
-	largest atomic.Int64
+// nodes keep the allocatable memory of nodes by name. The zero value knows none; it is safe for concurrent use.
+type nodes struct {
+	mu      sync.Mutex
+	byName  map[string]memory.Bytes
+	shared  map[string]memory.Bytes // nil: to be made anew, with largest
+	largest memory.Bytes
 }
 
-// Handler takes in the events of an informer of nodes.
-func (s *Nodes) Handler() toolscache.ResourceEventHandler {
+// handler takes in the events of an informer of nodes.
+func (s *nodes) handler() toolscache.ResourceEventHandler {
 	seen := func(obj any) {
 		if node, ok := obj.(*corev1.Node); ok {
 			s.set(node.Name, memory.FromQuantity(*node.Status.Allocatable.Memory()))
@@ -45,12 +43,11 @@ func (s *Nodes) Handler() toolscache.ResourceEventHandler {
 }
 
 // set notes a size; 0 forgets the node.
-func (s *Nodes) set(name string, size memory.Bytes) {
+func (s *nodes) set(name string, size memory.Bytes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := s.byName[name]
 	switch {
-	case before == size:
+	case s.byName[name] == size:
 		return
 	case size == 0:
 		delete(s.byName, name)
@@ -60,27 +57,18 @@ func (s *Nodes) set(name string, size memory.Bytes) {
 		s.byName[name] = size
 	}
 	s.shared = nil
-	switch largest := memory.Bytes(s.largest.Load()); {
-	case size >= largest:
-		s.largest.Store(int64(size))
-	case before == largest: // it was the largest, and is not any more
-		largest = 0
-		for _, b := range s.byName {
-			largest = max(largest, b)
-		}
-		s.largest.Store(int64(largest))
-	}
 }
 
-// All are the sizes by name, and the largest. The returned map is never changed, so that readers share it.
-func (s *Nodes) All() (map[string]memory.Bytes, memory.Bytes) {
+// all are the sizes by name, and the largest; 0 when none is known. The returned map is never changed, so that readers
+// share it.
+func (s *nodes) all() (map[string]memory.Bytes, memory.Bytes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.shared == nil {
-		s.shared = maps.Clone(s.byName)
+		s.shared, s.largest = maps.Clone(s.byName), 0
+		for _, size := range s.shared {
+			s.largest = max(s.largest, size)
+		}
 	}
-	return s.shared, s.Largest()
+	return s.shared, s.largest
 }
-
-// Largest is the most of them; 0 when none is known.
-func (s *Nodes) Largest() memory.Bytes { return memory.Bytes(s.largest.Load()) }

@@ -168,7 +168,7 @@ func TestFit(t *testing.T) {
 			if ask == (memory.Size{}) {
 				ask = mib(512, 1000)
 			}
-			f := ReadNamespace(tc.objects.LimitRanges, tc.objects.Quotas).FactsFor(p, tc.objects.LargestNode)
+			f := About(memory.WorkloadRef{}, nil, p, tc.objects)
 			asks := []Ask{{Container: "app", Base: base, Want: ask, Equal: tc.equal}}
 			got := fitOne(&f, p, asks)
 			if got.Size != tc.want {
@@ -197,9 +197,9 @@ func fitOne(f *Facts, p *corev1.Pod, asks []Ask) Fitted {
 // what it needs.
 func TestTheLastContainersGiveFirst(t *testing.T) {
 	p := pod(container("app", "100Mi", "100Mi"), container("proxy", "50Mi", "50Mi"))
-	f := ReadNamespace(
-		[]corev1.LimitRange{limitRange("bounds", item(corev1.LimitTypePod, "", "400Mi", ""))}, nil,
-	).FactsFor(p, 0)
+	f := About(memory.WorkloadRef{}, nil, p, Objects{
+		LimitRanges: []corev1.LimitRange{limitRange("bounds", item(corev1.LimitTypePod, "", "400Mi", ""))},
+	})
 	got, _ := f.Fit(
 		p, Template{},
 		[]Ask{

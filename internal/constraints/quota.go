@@ -21,6 +21,11 @@ type Quota struct {
 	Limits, Requests memory.Bytes
 }
 
+// Holds reports whether a pod that takes so much fits.
+func (q Quota) Holds(need memory.Size) bool {
+	return (q.Limits == 0 || need.Limit <= q.Limits) && (q.Requests == 0 || need.Request <= q.Requests)
+}
+
 // Exhausted is what an exhausted quota leaves: a byte, because 0 means that there is no quota.
 const Exhausted memory.Bytes = 1
 

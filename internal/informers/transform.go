@@ -69,7 +69,7 @@ func withLabels(strip toolscache.TransformFunc) toolscache.TransformFunc {
 }
 
 // Informed are the objects that must have an informer before the cache starts, on every replica: what the webhook
-// reads, besides what internal/constraintindex follows for it. Pods and autoscalers are the leader's business; their
+// reads, besides what internal/constraintindex follows. Pods and autoscalers are the leader's business; their
 // source asks for them when it starts, so that a replica that only serves the webhook holds none.
 func Informed() []client.Object {
 	return append(

@@ -295,7 +295,9 @@ func (c chance) facts(pod *corev1.Pod) *constraints.Facts {
 			},
 		)
 	}
-	facts := constraints.ReadNamespace(ranges, quotas).FactsFor(pod, pick(c, 0, 500*memory.MiB, 8*memory.GiB))
+	facts := constraints.About(memory.WorkloadRef{}, nil, pod, constraints.Objects{
+		LimitRanges: ranges, Quotas: quotas, LargestNode: pick(c, 0, 500*memory.MiB, 8*memory.GiB),
+	})
 	return &facts
 }
 

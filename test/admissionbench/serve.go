@@ -82,9 +82,13 @@ func (s served) memfit(ctx context.Context, metricsAddr string) error {
 	if err := mgr.Add(&policy.Watcher{Resolver: resolver, Cache: mgr.GetCache()}); err != nil {
 		return err
 	}
+	bounds := &constraintindex.Index{Reader: mgr.GetCache()}
+	if err := bounds.Follow(ctx, mgr.GetCache()); err != nil {
+		return err
+	}
 	injector := &podwebhook.Injector{
 		Resolver: resolver, Reader: reader, Metrics: podwebhook.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
-		Constraints: &constraintindex.Index{},
+		Constraints: bounds,
 	}
 	s.Register(podwebhook.Path, podwebhook.NewHandler(injector))
 	stopped := make(chan error, 1)

@@ -119,7 +119,7 @@ func benchHandler(b *testing.B, governed bool) *Handler {
 	}
 	return NewHandler(
 		&Injector{
-			Resolver: resolver, Reader: cache, Constraints: &constraintindex.Index{},
+			Resolver: resolver, Reader: cache, Constraints: &constraintindex.Index{Reader: cache},
 			Metrics: NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{},
 		},
 	)

@@ -229,8 +229,9 @@ func served(t testing.TB, file string) (*testHandler, []byte, *v1alpha1.MemoryPr
 // TestLimitsFollowLimitRangesAndQuotas: each pod is sized by what they allow when it is created.
 func TestLimitsFollowLimitRangesAndQuotas(t *testing.T) {
 	h, pod, _ := served(t, "../../internal/inject/testdata/size-on-create.yaml") // 256Mi, and 512Mi recommended
-	room := &constraintindex.Index{}
-	h.injector.Constraints = room
+	exist := func(objects ...client.Object) {
+		h.injector.Constraints = &constraintindex.Index{Reader: fake.NewClientBuilder().WithObjects(objects...).Build()}
+	}
 	limit := func(step, want string) {
 		t.Helper()
 		got := asked(t, h, reviewOf(pod))
@@ -255,21 +256,21 @@ func TestLimitsFollowLimitRangesAndQuotas(t *testing.T) {
 		q.Status.Used = corev1.ResourceList{corev1.ResourceLimitsMemory: resource.MustParse(used)}
 		return q
 	}
+	exist()
 	limit("unbounded", "512Mi")
-	room.Note(ranges("400Mi"))
+	exist(ranges("400Mi"))
 	limit("under a LimitRange", "400Mi")
-	room.Note(ranges("300Mi"))
+	exist(ranges("300Mi"))
 	limit("a tighter one", "300Mi")
-	room.Forget(ranges("300Mi"))
-	room.Note(quota("1Gi"))
+	exist(quota("1Gi"))
 	limit("none, and a quota with room", "512Mi")
-	room.Note(quota("1536Mi"))
+	exist(quota("1536Mi"))
 	limit("with just enough", "512Mi")
-	room.Note(quota("1600Mi"))
+	exist(quota("1600Mi"))
 	limit("with too little", "")
-	room.Note(quota("512Mi"))
+	exist(quota("512Mi"))
 	limit("with room again", "512Mi")
-	room.Note(quota("1600Mi", corev1.ResourceQuotaScopeTerminating))
+	exist(quota("1600Mi", corev1.ResourceQuotaScopeTerminating))
 	limit("one that is for other pods", "512Mi")
 }
 

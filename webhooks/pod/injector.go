@@ -169,8 +169,12 @@ func (h *Injector) input(ctx context.Context, resolved policy.Resolution, pod *c
 	}
 	offers := offersOf(resolved, rec)
 	sizes := raised(resolved, offers, pending, h.Clock.Now())
+	facts, err := h.facts(ctx, resolved, sizes, pod)
+	if err != nil {
+		return input{}, err
+	}
 	return input{rec: rec, canary: len(offers) > 0 && len(pending) == 0, Input: inject.Input{
-		Pod: pod, Profile: resolved.Profile, Sizes: sizes, Facts: h.facts(resolved, sizes, pod),
+		Pod: pod, Profile: resolved.Profile, Sizes: sizes, Facts: facts,
 		Observed: observed(rec), ConfigMapKeys: h.configMapKeys(ctx, pod), PerRun: identity.Is(resolved.Ref),
 	}}, nil
 }
@@ -203,13 +207,17 @@ func hasMemoryLimit(pod *corev1.Pod) bool {
 
 // facts are what the namespace and the nodes allow a new pod that is sized; nil when it is not.
 func (h *Injector) facts(
-	resolved policy.Resolution, sizes map[string]inject.Offer, pod *corev1.Pod,
-) *constraints.Facts {
+	ctx context.Context, resolved policy.Resolution, sizes map[string]inject.Offer, pod *corev1.Pod,
+) (*constraints.Facts, error) {
 	if h.Constraints == nil || len(sizes) == 0 {
-		return nil
+		return nil, nil
 	}
-	facts := h.Constraints.In(resolved.Ref.Namespace).FactsFor(pod, h.Constraints.LargestNode())
-	return &facts
+	objects, err := h.Constraints.In(ctx, resolved.Ref.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	facts := constraints.About(resolved.Ref, nil, pod, objects)
+	return &facts, nil
 }
 
 // recommendation is what is known of the workload of a new pod; nil when nothing in it matters to the pod.

@@ -1,0 +1,44 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package constraintindex
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+func amount(q string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(q)}
+}
+
+// TestTheLargestNode stays known while nodes come, shrink and go.
+func TestTheLargestNode(t *testing.T) {
+	n := &nodes{}
+	h := n.handler()
+	node := func(name, allocatable string) *corev1.Node {
+		return &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Allocatable: amount(allocatable)},
+		}
+	}
+	for _, step := range []struct {
+		what string
+		do   func()
+		want string
+	}{
+		{"two nodes", func() { h.OnAdd(node("a", "8Gi"), true); h.OnAdd(node("b", "4Gi"), true) }, "8Gi"},
+		{"the largest shrinks", func() { h.OnUpdate(nil, node("a", "2Gi")) }, "4Gi"},
+		{"a larger one comes", func() { h.OnAdd(node("c", "16Gi"), false) }, "16Gi"},
+		{"and goes", func() { h.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: node("c", "16Gi")}) }, "4Gi"},
+		{"and the last ones", func() { h.OnDelete(node("a", "2Gi")); h.OnDelete(node("b", "4Gi")) }, "0"},
+	} {
+		step.do()
+		if sizes, largest := n.all(); largest.String() != step.want {
+			t.Errorf("%s: the largest is %s of %v, want %s", step.what, largest, sizes, step.want)
+		}
+	}
+}
