@@ -98,7 +98,7 @@ func control(
 		ServesVPAs: constraintsctl.ServesVPAs(discovery.ToDiscoveryInterfaceWithContext(typed.Discovery())),
 		Clock:      clock.RealClock{},
 	}
-	seen := &snapshotsctl.Watcher{Cache: mgr.GetCache(), Workload: events.Workload, Clock: clock.RealClock{}}
+	seen := &snapshotsctl.Watcher{Cache: mgr.GetCache(), Workload: events.Workload}
 	feed.Constraints, feed.Snapshots = around, seen
 	profiles.Problems, profiles.Watchdog = problems, watchdog
 	hostname, _ := os.Hostname() // an Event without it is better than none

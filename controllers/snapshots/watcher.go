@@ -8,16 +8,12 @@ package snapshots
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/informers"
@@ -27,10 +23,6 @@ import (
 // What agents found out about pods: what runs in them, and what fills their memory.
 // +kubebuilder:rbac:groups=memfit.dev,resources=memorysnapshots,verbs=list;watch
 
-// RetryInterval is how long after a failure it is tried again to watch MemorySnapshots: the CRD may be older than this
-// memfit.
-const RetryInterval = 2 * time.Minute
-
 // Watcher knows the MemorySnapshots of pods, from an informer cache.
 type Watcher struct {
 	Cache cache.Cache
@@ -38,40 +30,13 @@ type Watcher struct {
 	Workload func(pod types.UID) (w memory.WorkloadRef, ok bool)
 	// OnAlarm is called with each snapshot whose alarm is new; it must not wait. Nil: alarms are ignored.
 	OnAlarm func(*v1alpha1.MemorySnapshot)
-	// Clock triggers the next attempt.
-	Clock clock.Clock
 
-	synced atomic.Pointer[func() bool] // nil until MemorySnapshots are watched
-	// known counts the MemorySnapshots that exist. Most clusters have none, and then those of pods are not looked up.
-	known atomic.Int64
+	synced func() bool // nil until MemorySnapshots are watched
 }
 
-// Follow watches MemorySnapshots until ctx ends, and queues the workload of a pod when something in its snapshot
-// matters that was not there before. It does not wait.
-func (w *Watcher) Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }) {
-	go func() {
-		for said := ""; ; {
-			err := w.begin(ctx, queue)
-			if err == nil || ctx.Err() != nil {
-				return
-			}
-			if err.Error() != said {
-				said = err.Error()
-				logf.FromContext(ctx).Error(
-					err, "MemorySnapshots are not watched, so what agents find is not used; apply the CRDs of this version. "+
-						"Tried again every two minutes",
-				)
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-w.Clock.After(RetryInterval):
-			}
-		}
-	}()
-}
-
-func (w *Watcher) begin(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }) error {
+// Follow watches MemorySnapshots, and queues the workload of a pod when something in its snapshot matters that was not
+// there before. It does not wait for the first list. Call it before [Watcher.Of].
+func (w *Watcher) Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }) error {
 	informer, err := w.Cache.GetInformer(ctx, &v1alpha1.MemorySnapshot{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watching MemorySnapshots: %w", err)
@@ -89,11 +54,9 @@ func (w *Watcher) begin(ctx context.Context, queue interface{ Enqueue(...memory.
 	}
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
-			w.known.Add(1)
 			w.alarmed(nil, obj)
 			news(obj)
 		},
-		DeleteFunc: func(any) { w.known.Add(-1) },
 		UpdateFunc: func(before, after any) {
 			w.alarmed(before, after)
 			if !informers.SameSnapshot(before, after) {
@@ -104,8 +67,7 @@ func (w *Watcher) begin(ctx context.Context, queue interface{ Enqueue(...memory.
 	if err != nil {
 		return fmt.Errorf("watching MemorySnapshots: %w", err)
 	}
-	synced := registration.HasSynced
-	w.synced.Store(&synced)
+	w.synced = registration.HasSynced
 	return nil
 }
 
@@ -126,7 +88,7 @@ func (w *Watcher) alarmed(before, after any) {
 // one before it, and another node's agent may write under the name of any pod. Snapshots belong to the cache: read
 // only.
 func (w *Watcher) Of(ctx context.Context, pods []*corev1.Pod) map[types.UID]*v1alpha1.MemorySnapshot {
-	if synced := w.synced.Load(); synced == nil || !(*synced)() || w.known.Load() == 0 {
+	if w.synced == nil || !w.synced() {
 		return nil
 	}
 	var all map[types.UID]*v1alpha1.MemorySnapshot

@@ -50,13 +50,10 @@ func TestOnlyTheAgentOfThePodsNodeCounts(t *testing.T) {
 	} {
 		pod := build.Pod("shop", "web").On(tc.runs).Obj()
 		pod.UID = "one"
-		w := &Watcher{Cache: holds{snapshot: &v1alpha1.MemorySnapshot{
+		w := &Watcher{synced: func() bool { return true }, Cache: holds{snapshot: &v1alpha1.MemorySnapshot{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", OwnerReferences: tc.owners},
 			Status:     v1alpha1.MemorySnapshotStatus{NodeName: tc.written},
 		}}}
-		synced := func() bool { return true }
-		w.synced.Store(&synced)
-		w.known.Store(1)
 		if got := w.Of(t.Context(), []*corev1.Pod{pod}); (got["one"] != nil) != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}

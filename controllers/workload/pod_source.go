@@ -55,7 +55,7 @@ type PodSource struct {
 
 	// Snapshots are followed beside the pods. Nil: there are none.
 	Snapshots interface {
-		Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) })
+		Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }) error
 	}
 
 	queue  atomic.Pointer[workloadQueue] // set when the controller starts, which only the leader's does
@@ -104,7 +104,9 @@ func (f *PodSource) follow(ctx context.Context) error {
 		}
 	}
 	if f.Snapshots != nil {
-		f.Snapshots.Follow(ctx, f)
+		if err := f.Snapshots.Follow(ctx, f); err != nil {
+			return err
+		}
 	}
 	pods, err := f.Cache.GetInformer(ctx, &corev1.Pod{})
 	if err != nil {

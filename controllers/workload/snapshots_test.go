@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -46,13 +45,11 @@ var _ = Describe("What agents found", func() {
 			defer GinkgoRecover()
 			Expect(cached.Start(ctx)).To(Succeed())
 		}()
-		watcher := &snapshots.Watcher{
-			Cache: cached, Workload: w.reconciler.Inbox.Workload, Clock: clocktesting.NewFakeClock(start),
-		}
+		watcher := &snapshots.Watcher{Cache: cached, Workload: w.reconciler.Inbox.Workload}
 		queued := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[memory.WorkloadRef]())
 		DeferCleanup(queued.ShutDown)
 		w.feed.queue.Store(&workloadQueue{queued})
-		watcher.Follow(ctx, w.feed)
+		Expect(watcher.Follow(ctx, w.feed)).To(Succeed())
 		w.reconciler.Sources.Snapshots = watcher
 
 		snapshot := func(name string, of types.UID) *v1alpha1.MemorySnapshot {
