@@ -153,13 +153,10 @@ func control(
 	if err := profiles.Setup(mgr); err != nil {
 		return fmt.Errorf("adding the profile controller: %w", err)
 	}
-	if err := mgr.Add(sweeper.Sweeper{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader()}); err != nil {
-		return fmt.Errorf("adding what deletes records of workloads that do not exist: %w", err)
-	}
-	if err := mgr.Add(sweeper.Expiry{
+	if err := mgr.Add(sweeper.Sweeper{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{},
 	}); err != nil {
-		return fmt.Errorf("adding what deletes records of identities without pods: %w", err)
+		return fmt.Errorf("adding what deletes records of workloads that do not exist: %w", err)
 	}
 	return mgr.Add(atEnd(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)

@@ -112,7 +112,7 @@ func (c *cluster) scenario(t *testing.T, p *process) {
 	c.killed(t, pod)
 	eventually(t, 2*time.Minute, func() error { return c.kills(t, 1) })
 
-	// A Deployment with records that an older memfit wrote, without an owner and for another profile.
+	// A Deployment with records that lost their owner and for another profile.
 	api := build.Deployment("shop", "api", v1alpha1.ProfileAnnotation, "web")
 	c.applied(t, api)
 	set := build.ReplicaSet(api, "6d4f8c7b9")

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/internal/identity"
@@ -18,13 +19,6 @@ import (
 	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
-
-// MetaOf is what identifies the workload of a record.
-func MetaOf(record client.Object) *metav1.ObjectMeta {
-	return &metav1.ObjectMeta{
-		OwnerReferences: record.GetOwnerReferences(), CreationTimestamp: record.GetCreationTimestamp(),
-	}
-}
 
 // Finder answers whether workloads exist.
 type Finder struct {
@@ -91,4 +85,22 @@ func presenceOf(obj client.Object) records.Presence {
 
 func workloadKey(w memory.WorkloadRef) client.ObjectKey {
 	return client.ObjectKey{Namespace: w.Namespace, Name: w.Name}
+}
+
+// PodCount is how many pods a workload is to have; 0: unknown. The cache has metadata only, so this asks the API
+// server each time.
+func (c Finder) PodCount(ctx context.Context, ref memory.WorkloadRef) (int, error) {
+	kind, known := workloadkind.Of(ref.APIVersion, ref.Kind)
+	if !known || len(kind.PodCount) == 0 {
+		return 0, nil
+	}
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion(ref.APIVersion)
+	object.SetKind(ref.Kind)
+	err := c.APIReader.Get(ctx, workloadKey(ref), object)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return 0, fmt.Errorf("reading how many pods %s is to have: %w", ref, err)
+	}
+	count, _, _ := unstructured.NestedInt64(object.Object, kind.PodCount...)
+	return int(count), nil
 }

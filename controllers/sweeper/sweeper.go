@@ -1,6 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package sweeper deletes records that the garbage collector does not: of workloads that do not exist, where the record
+// has lost its owner, as after `kubectl delete --cascade=orphan`, and of identities without pods, which have no owner.
+// Whether a workload exists is asked of the API server, not of a cache.
 package sweeper
 
 import (
@@ -9,52 +12,54 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/records"
 )
 
-// Sweeper deletes records of workloads that do not exist. Its Start checks all of them once, on the leader: an older
-// memfit left records without an owner, which the garbage collector never removes, and workloads may have gone while no
-// memfit ran.
+// Sweeper deletes records of workloads that do not exist. Its Start checks all of them, on the leader.
 type Sweeper struct {
-	// Client reads workloads from the cache, and deletes.
+	// Client reads workloads and MemoryRecommendations from the cache, and deletes.
 	client.Client
 	// APIReader lists records, metadata only, and confirms from the API server that a workload is gone before anything is
 	// deleted.
 	APIReader client.Reader
+	// Clock tells the time.
+	Clock clock.PassiveClock
 }
 
 const (
 	// sweepPage is how many records one request reads: some 0.5 MB of metadata.
 	sweepPage = 500
-	// sweepAgain is when records are checked again of which something could not be read.
-	sweepAgain = 10 * time.Minute
+	// sweepEvery is how often all records are checked. The time to live of identities is counted in days.
+	sweepEvery = 6 * time.Hour
 )
 
 // NeedLeaderElection is true: one that deletes is enough.
 func (Sweeper) NeedLeaderElection() bool { return true }
 
-// Start sweeps, and again while the API server does not answer. One record is checked after the other: 10,000 orphaned
-// ones take minutes, in which the API server serves less load than for a few kubectl commands.
+// Start sweeps until ctx ends. One record is checked after the other: 10,000 orphaned ones take minutes, in which the
+// API server serves less load than for a few kubectl commands.
 func (w Sweeper) Start(ctx context.Context) error {
 	log := logf.FromContext(ctx).WithName("sweep")
-	_ = wait.PollUntilContextCancel(ctx, sweepAgain, true, func(ctx context.Context) (bool, error) {
-		deleted, err := w.Sweep(ctx)
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		deleted, err := w.Sweep(logf.IntoContext(ctx, log))
 		if deleted > 0 {
-			log.Info("Deleted records of workloads that do not exist", "records", deleted)
+			log.Info("Deleted records of workloads and identities that do not exist", "records", deleted)
 		}
 		if err != nil && ctx.Err() == nil {
-			log.Error(err, "Could not check every record; they are checked again", "after", sweepAgain.String())
+			log.Error(err, "Could not check every record; they are checked again", "after", sweepEvery.String())
 		}
-		return err == nil, nil
-	})
+	}, sweepEvery)
 	return nil
 }
 
@@ -77,7 +82,11 @@ func (w Sweeper) sweepKind(ctx context.Context, kind string) (deleted int, faile
 		for i := range page.Items {
 			record := &page.Items[i]
 			record.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
-			gone, err := w.check(ctx, record)
+			check := w.check
+			if _, is := record.Labels[v1alpha1.IdentityLabel]; is {
+				check = w.expire
+			}
+			gone, err := check(ctx, record)
 			if gone {
 				deleted++
 			}
@@ -95,12 +104,14 @@ func (w Sweeper) check(ctx context.Context, record client.Object) (deleted bool,
 	if !known {
 		return false, nil
 	}
-	presence, err := Finder{Reader: w.Client, APIReader: w.APIReader}.Find(ctx, of)
-	if action, _ := records.Judge(MetaOf(record), of, presence); err != nil || action != records.Delete {
+	presence, err := w.finder().Find(ctx, of)
+	if err != nil || records.Orphaned(record.GetOwnerReferences(), of, presence) == "" {
 		return false, err
 	}
 	return w.Judge(ctx, of, record)
 }
+
+func (w Sweeper) finder() Finder { return Finder{Reader: w.Client, APIReader: w.APIReader} }
 
 // recordedFor is the workload that a record is about: its owner, or the one in its name.
 func recordedFor(record client.Object) (memory.WorkloadRef, bool) {
@@ -111,6 +122,26 @@ func recordedFor(record client.Object) (memory.WorkloadRef, bool) {
 		}
 	}
 	return policy.WorkloadNamed(record.GetNamespace(), record.GetName())
+}
+
+// expire deletes a record of an identity of which no pod has existed for [identity.TimeToLive], or that has no
+// recommendation and is as old, as those of pods that no profile governs any more.
+func (w Sweeper) expire(ctx context.Context, record client.Object) (deleted bool, err error) {
+	seen := record.GetCreationTimestamp()
+	var rec v1alpha1.MemoryRecommendation
+	err = w.Get(ctx, client.ObjectKeyFromObject(record), &rec, client.UnsafeDisableDeepCopy)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return false, fmt.Errorf("reading a MemoryRecommendation of an identity: %w", err)
+	case err == nil && rec.Status.Identity == nil: // not written yet
+		return false, nil
+	case err == nil:
+		seen = rec.Status.Identity.LastSeen
+	}
+	if w.Clock.Since(seen.Time) < identity.TimeToLive {
+		return false, nil
+	}
+	return w.delete(ctx, record, "its identity has had no pod for 35 days")
 }
 
 // Clear deletes both records of a workload, if the API server confirms that they are orphaned.
@@ -129,18 +160,24 @@ func (w Sweeper) Clear(ctx context.Context, of memory.WorkloadRef) error {
 	return failed
 }
 
-// Judge asks the API server for the workload of a record, and deletes the record if it is orphaned: this very version
-// of it, and no later one.
+// Judge asks the API server for the workload of a record, and deletes the record if it is orphaned.
 func (w Sweeper) Judge(ctx context.Context, of memory.WorkloadRef, record client.Object) (deleted bool, err error) {
-	presence, err := Finder{Reader: w.Client, APIReader: w.APIReader}.Confirm(ctx, of)
-	action, why := records.Judge(MetaOf(record), of, presence)
-	if err != nil || action != records.Delete {
+	presence, err := w.finder().Confirm(ctx, of)
+	why := records.Orphaned(record.GetOwnerReferences(), of, presence)
+	if err != nil || why == "" {
 		return false, err
 	}
+	return w.delete(ctx, record, why)
+}
+
+// delete deletes this very version of a record: one that was written meanwhile has a workload or a pod again.
+func (w Sweeper) delete(ctx context.Context, record client.Object, why string) (deleted bool, err error) {
 	uid, version := record.GetUID(), record.GetResourceVersion()
-	if err := w.Delete(
-		ctx, record, client.Preconditions{UID: &uid, ResourceVersion: &version},
-	); client.IgnoreNotFound(err) != nil {
+	err = w.Delete(ctx, record, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return false, nil
+	case err != nil:
 		return false, fmt.Errorf("deleting %s/%s, because %s: %w", record.GetNamespace(), record.GetName(), why, err)
 	}
 	logf.FromContext(ctx).Info("Deleted a record", "record", client.ObjectKeyFromObject(record), "why", why)

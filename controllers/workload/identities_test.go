@@ -163,13 +163,13 @@ var _ = Describe("Pods without a lasting owner", func() {
 		w.applied(pod)
 		w.reconciled(w.stepRef("unit"))
 		w.deleted(pod)
-		expiry := sweeper.Expiry{Client: w.client, APIReader: w.client, Clock: w.clock}
+		sweep := sweeper.Sweeper{Client: w.client, APIReader: w.client, Clock: w.clock}.Sweep
 		w.passes(34 * 24 * time.Hour)
-		_, err := expiry.Expire(w.ctx)
+		_, err := sweep(w.ctx)
 		Expect(err).NotTo(HaveOccurred())
 		w.checkpoint(w.stepRef("unit"))
 		w.passes(2 * 24 * time.Hour)
-		_, err = expiry.Expire(w.ctx)
+		_, err = sweep(w.ctx)
 		Expect(err).NotTo(HaveOccurred())
 		key := client.ObjectKey{Namespace: w.namespace, Name: w.stepRef("unit").Name}
 		Expect(client.IgnoreNotFound(w.client.Get(w.ctx, key, &v1alpha1.MemoryRecommendation{}))).To(Succeed())

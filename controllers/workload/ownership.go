@@ -35,8 +35,8 @@ func (r *Reconciler) census() sweeper.Finder {
 }
 
 // leave forgets a workload that is deleted or being deleted; nothing is written for it any more. Of one that is gone it
-// deletes the records that an earlier memfit or a race left: those that name their owner, the garbage collector removes
-// anyway.
+// deletes the records that the garbage collector does not: those that lost their owner, as after
+// `kubectl delete --cascade=orphan`.
 func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 	w := s.Owner.Ref
 	r.Inbox.Done(w)
@@ -85,9 +85,9 @@ func (r *Reconciler) vanished(ctx context.Context, s *workload.Snapshot, err err
 func (r *Reconciler) claim(ctx context.Context, s *workload.Snapshot, record client.Object) (usable bool, err error) {
 	p := s.Presence
 	p.UID = cmp.Or(p.UID, s.Owner.UID)
-	action, _ := records.Judge(sweeper.MetaOf(record), s.Owner.Ref, p)
-	switch uid, owned := records.OwnerUID(record.GetOwnerReferences(), s.Owner.Ref); {
-	case action == records.Delete:
+	owners := record.GetOwnerReferences()
+	switch uid, owned := records.OwnerUID(owners, s.Owner.Ref); {
+	case records.Orphaned(owners, s.Owner.Ref, p) != "":
 		deleted, err := sweeper.Sweeper{Client: r.Client, APIReader: r.APIReader}.Judge(ctx, s.Owner.Ref, record)
 		if err == nil && !deleted {
 			err = fmt.Errorf("%w: the cache is behind: whose %s/%s is", errNotYet, record.GetNamespace(), record.GetName())

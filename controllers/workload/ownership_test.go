@@ -66,7 +66,9 @@ var _ = Describe("What is recorded of a workload", func() {
 		expect.Applied(w.ctx, w.client, &v1alpha1.MemoryCheckpoint{ObjectMeta: meta},
 			&v1alpha1.MemoryRecommendation{ObjectMeta: meta})
 	}
-	sweep := func() (int, error) { return sweeper.Sweeper{Client: w.faulty, APIReader: w.faulty}.Sweep(w.ctx) }
+	sweep := func() (int, error) {
+		return sweeper.Sweeper{Client: w.faulty, APIReader: w.faulty, Clock: w.clock}.Sweep(w.ctx)
+	}
 
 	It("goes with it, and does not come back when its last pods end", func() {
 		d, set := deployed()

@@ -31,37 +31,28 @@ type Presence struct {
 	UID types.UID
 }
 
-// Action is what is to be done with a stored record.
-type Action int
-
-// Actions.
-const (
-	Keep   Action = iota
-	Delete        // its workload does not exist any more, also when another of the same name does, or it names no owner
-)
-
-// Judge returns what is to be done with a record of a workload, and why. It only returns deletion if the record is
-// known not to be about the workload that exists.
-func Judge(record *metav1.ObjectMeta, of memory.WorkloadRef, p Presence) (Action, string) {
+// Orphaned returns why a record of a workload, which names these owners, is to be deleted: it is known not to be about
+// the workload that exists. "": it is kept.
+func Orphaned(owners []metav1.OwnerReference, of memory.WorkloadRef, p Presence) (why string) {
 	if workloadkind.IsIdentity(of.APIVersion, of.Kind) { // it has no owner, and ends with its time to live
-		return Keep, ""
+		return ""
 	}
-	uid, owned := OwnerUID(record.OwnerReferences, of)
+	uid, owned := OwnerUID(owners, of)
 	switch {
 	case p.State == Gone:
-		return Delete, of.String() + " does not exist"
+		return of.String() + " does not exist"
 	case p.UID == "": // unknown
-		return Keep, ""
+		return ""
 	case owned && uid == p.UID:
-		return Keep, ""
+		return ""
 	case owned && p.State == Unknown: // the UID comes from a pod's reference: good enough to write with, not to delete by
-		return Keep, ""
+		return ""
 	case owned:
-		return Delete, "it was written for an earlier " + of.String() + ", whose UID was " + string(uid)
+		return "it was written for an earlier " + of.String() + ", whose UID was " + string(uid)
 	case p.State == Exists: // memfit writes none without, so it may be about any workload that had this name
-		return Delete, "it names no owner"
+		return "it names no owner"
 	default:
-		return Keep, ""
+		return ""
 	}
 }
 

@@ -30,7 +30,7 @@ func TestIdentity(t *testing.T) {
 	if refs := Owners(of, "uid"); refs != nil {
 		t.Errorf("its records are owned by %+v", refs)
 	}
-	if action, why := Judge(&metav1.ObjectMeta{}, of, Presence{State: Gone}); action != Keep {
+	if why := Orphaned(nil, of, Presence{State: Gone}); why != "" {
 		t.Errorf("its record is deleted: %s", why)
 	}
 	if !BelongTo(nil, of, "uid") {
@@ -38,46 +38,41 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestOrphaned(t *testing.T) {
 	exists := Presence{State: Exists, UID: "now"}
 	for name, tc := range map[string]struct {
 		refs []metav1.OwnerReference
 		of   Presence
-		want Action
+		want bool
 	}{
-		"of the workload that exists":    {refs: owned("now"), of: exists, want: Keep},
-		"of an earlier one of that name": {refs: owned("before"), of: exists, want: Delete},
+		"of the workload that exists":    {refs: owned("now"), of: exists, want: false},
+		"of an earlier one of that name": {refs: owned("before"), of: exists, want: true},
 		"of an earlier one, and this one is leaving": {
-			refs: owned("before"), of: Presence{State: Leaving, UID: "now"}, want: Delete,
+			refs: owned("before"), of: Presence{State: Leaving, UID: "now"}, want: true,
 		},
 		"of one that is leaving: the garbage collector's": {
-			refs: owned("now"), of: Presence{State: Leaving, UID: "now"}, want: Keep,
+			refs: owned("now"), of: Presence{State: Leaving, UID: "now"}, want: false,
 		},
-		"of none that exists":                          {refs: owned("now"), of: Presence{State: Gone}, want: Delete},
-		"of none, unowned: a ghost of an older memfit": {of: Presence{State: Gone}, want: Delete},
-		"unowned, of the workload that exists":         {of: exists, want: Delete},
+		"of none that exists":                  {refs: owned("now"), of: Presence{State: Gone}, want: true},
+		"of none, unowned":                     {of: Presence{State: Gone}, want: true},
+		"unowned, of the workload that exists": {of: exists, want: true},
 		"owned by somebody's ConfigMap only": {
-			refs: []metav1.OwnerReference{someone}, of: exists, want: Delete,
+			refs: []metav1.OwnerReference{someone}, of: exists, want: true,
 		},
 		"unowned, of one that is leaving": {
-			of: Presence{State: Leaving, UID: "now"}, want: Keep,
+			of: Presence{State: Leaving, UID: "now"}, want: false,
 		},
-		"nothing is known":                              {refs: owned("before"), of: Presence{}, want: Keep},
-		"nothing is known of an unowned one":            {of: Presence{}, want: Keep},
-		"of a kind that cannot be read, unowned":        {of: Presence{UID: "now"}, want: Keep},
-		"of a kind that cannot be read, of another UID": {refs: owned("before"), of: Presence{UID: "now"}, want: Keep},
+		"nothing is known":                              {refs: owned("before"), of: Presence{}, want: false},
+		"nothing is known of an unowned one":            {of: Presence{}, want: false},
+		"of a kind that cannot be read, unowned":        {of: Presence{UID: "now"}, want: false},
+		"of a kind that cannot be read, of another UID": {refs: owned("before"), of: Presence{UID: "now"}, want: false},
 		"of a workload that was read before it had its UID": {
-			refs: owned("before"), of: Presence{State: Exists}, want: Keep,
+			refs: owned("before"), of: Presence{State: Exists}, want: false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			record := &metav1.ObjectMeta{OwnerReferences: tc.refs}
-			got, why := Judge(record, web, tc.of)
-			if got != tc.want {
-				t.Errorf("Judge = %d (%s), want %d", got, why, tc.want)
-			}
-			if (why != "") != (got == Delete) {
-				t.Errorf("action %d says %q", got, why)
+			if why := Orphaned(tc.refs, web, tc.of); (why != "") != tc.want {
+				t.Errorf("Orphaned = %q, want %t", why, tc.want)
 			}
 		})
 	}
