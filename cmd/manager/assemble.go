@@ -118,6 +118,9 @@ func control(
 			Unmeasured: o.usageInterval == 0, Replica: replica(),
 		},
 		Problems: workloadctl.ProfileProblems{Known: problems, OnChange: profiles.Trigger.Enqueue},
+		Accounts: workloadctl.Accounts{
+			Limit: o.changeBudget, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{},
+		},
 		Recorder: recorder, Metrics: measures, Watchdog: watchdog, Clock: clock.RealClock{},
 	}
 	if o.usageInterval > 0 {
@@ -141,8 +144,11 @@ func control(
 	if err := askQueries(workloads, o); err != nil {
 		return err
 	}
-	if err := boundChanges(mgr, workloads, o); err != nil {
-		return err
+	if o.changeBudget.Bounds() {
+		workloads.Accounts.Register(metrics.Registry)
+	}
+	if err := mgr.Add(&workloads.Accounts); err != nil {
+		return fmt.Errorf("adding what reads the change budget and loans: %w", err)
 	}
 	if err := rescues(mgr, workloads, reader, seen); err != nil {
 		return err
@@ -169,10 +175,9 @@ func control(
 func rescues(
 	mgr ctrl.Manager, workloads *workloadctl.Reconciler, reader *policy.InformerReader, seen *snapshotsctl.Watcher,
 ) error {
-	workloads.Loans = &workloadctl.LoanBook{APIReader: mgr.GetAPIReader()}
 	alarms := &rescuectl.Controller{
 		Reader: mgr.GetCache(), Indexer: mgr.GetCache(), Pods: reader, Resolver: workloads.Resolver, Inbox: workloads.Inbox,
-		Constraints: workloads.Sources.Constraints, Lender: workloads, Loans: workloads.Loans,
+		Constraints: workloads.Sources.Constraints, Lender: workloads, Accounts: &workloads.Accounts,
 		Recorder: workloads.Recorder, Metrics: rescuectl.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
 	}
 	seen.OnAlarm = alarms.OnAlarm
@@ -190,20 +195,6 @@ func replica() string {
 		return ""
 	}
 	return name
-}
-
-// boundChanges lets the workloads share the change budget, if there is one.
-func boundChanges(mgr ctrl.Manager, workloads *workloadctl.Reconciler, o options) error {
-	if !o.changeBudget.Bounds() {
-		return nil
-	}
-	budget := &workloadctl.ChangeBudget{Limit: o.changeBudget, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}}
-	budget.Register(metrics.Registry)
-	workloads.Executor.ChangeBudget = budget
-	if err := mgr.Add(budget); err != nil {
-		return fmt.Errorf("adding what reads the change budget: %w", err)
-	}
-	return nil
 }
 
 // samplesPerStep: a workload of which there is nothing but samples is stepped every fourth time, which is once a

@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,8 +40,6 @@ const (
 	// soon is the delay after which an alarm is handled again whose workload is not loaded or whose write failed. It is
 	// tried until the alarm is stale.
 	soon = 50 * time.Millisecond
-	// recallEvery is how often it is tried to read the loans of an earlier leader.
-	recallEvery = time.Second
 	// warnEvery is the least time between two Events about the same refusal for one container.
 	warnEvery = 5 * time.Minute
 	// nodeIndex is the cache index of pods by node; the API server has a field of this name.
@@ -74,8 +71,8 @@ type Controller struct {
 		Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (constraints.Facts, error)
 	}
 	Lender Lender
-	// Loans knows what is lent on each node.
-	Loans *workloadctl.LoanBook
+	// Accounts know what is lent on each node.
+	Accounts *workloadctl.Accounts
 	// Recorder writes Events; nil: none are written.
 	Recorder workloadctl.EventRecorder
 	Metrics  *Metrics
@@ -126,16 +123,6 @@ func (c *Controller) Start(ctx context.Context) error {
 		if err := c.Indexer.IndexField(ctx, &corev1.Pod{}, nodeIndex, byNode); err != nil {
 			return fmt.Errorf("indexing pods by node: %w", err)
 		}
-	}
-	err := wait.PollUntilContextCancel(ctx, recallEvery, true, func(ctx context.Context) (bool, error) {
-		err := c.Loans.Recall(ctx)
-		if err != nil && ctx.Err() == nil {
-			logf.FromContext(ctx).Error(err, "Nothing is lent: earlier loans are not known", "again", recallEvery.String())
-		}
-		return err == nil, nil
-	})
-	if err != nil {
-		return nil //nolint:nilerr // ctx has ended
 	}
 	var running sync.WaitGroup
 	for range workers {
@@ -260,7 +247,7 @@ func (c *Controller) nodeOf(ctx context.Context, a *alarm) error {
 	if err := c.Reader.List(ctx, &pods, client.MatchingFields{nodeIndex: name}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing the pods of node %s: %w", name, err)
 	}
-	outstanding, lastHour, known := c.Loans.On(name, c.Clock.Now())
+	outstanding, lastHour, known := c.Accounts.LoansOn(name, c.Clock.Now())
 	if !known {
 		return workloadctl.ErrNotLoaded
 	}

@@ -176,9 +176,7 @@ var _ = Describe("An alarm of an agent", func() {
 		})
 		It("beyond the change budget of the cluster", func() {
 			refused(lending.ChangeBudget, func(w *world) {
-				w.reconciler.Executor.ChangeBudget = &workloadctl.ChangeBudget{APIReader: w.client, Clock: w.clock}
-				w.reconciler.Executor.ChangeBudget.Limit.Bytes = 2 * memory.MiB
-				Expect(w.reconciler.Executor.ChangeBudget.Recall(w.ctx)).To(Succeed())
+				w.reconciler.Accounts.Limit.Bytes = 2 * memory.MiB
 			})
 		})
 		It("when the API server refuses the resize, which is not counted as a loan", func() {

@@ -114,7 +114,7 @@ func (w *world) begin() process {
 	send := workloadctl.Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient())
 	p.reconciler = &workloadctl.Reconciler{
 		Client: w.client, APIReader: w.client, Resolver: resolver, Inbox: box, Recorder: p.events,
-		Metrics: workloadctl.NewMetrics(registry), Clock: w.clock, Loans: &workloadctl.LoanBook{APIReader: w.client},
+		Metrics: workloadctl.NewMetrics(registry), Clock: w.clock, Accounts: workloadctl.Accounts{APIReader: w.client, Clock: w.clock},
 		Settings: workloadctl.Settings{CheckpointEvery: workloadctl.DefaultCheckpointEvery},
 		Problems: workloadctl.ProfileProblems{Known: &policy.Problems{}},
 		Executor: workloadctl.Executor{Resize: func(
@@ -126,10 +126,10 @@ func (w *world) begin() process {
 			return send(ctx, pod, sizes)
 		}},
 	}
-	Expect(p.reconciler.Loans.Recall(w.ctx)).To(Succeed())
+	Expect(p.reconciler.Accounts.Recall(w.ctx)).To(Succeed())
 	p.controller = &Controller{
 		Reader: w.client, Pods: pods{w.client}, Resolver: resolver, Inbox: box, Constraints: w, Lender: p.reconciler,
-		Loans: p.reconciler.Loans, Recorder: p.events, Metrics: NewMetrics(registry), Clock: w.clock,
+		Accounts: &p.reconciler.Accounts, Recorder: p.events, Metrics: NewMetrics(registry), Clock: w.clock,
 	}
 	box.AddPod(w.pod.UID, client.ObjectKeyFromObject(w.pod), w.ref())
 	_, err := p.reconciler.Reconcile(w.ctx, w.ref())

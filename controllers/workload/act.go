@@ -31,8 +31,6 @@ type Executor struct {
 	// HasRight reports whether memfit has the right to an action (see [Rights]), after the API server refused it. Nil: it
 	// is assumed.
 	HasRight func(context.Context, *corev1.Pod, rollout.Action) (bool, error)
-	// ChangeBudget bounds what is done to running pods of all workloads together. Nil: nothing does.
-	ChangeBudget *ChangeBudget
 }
 
 // resizesAtOnce bounds how many pods of one workload are resized at the same time. On a busy node of two cores one

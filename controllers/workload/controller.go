@@ -71,8 +71,8 @@ type Reconciler struct {
 	// Settings say how often and for how long.
 	Settings Settings
 
-	// Loans knows the loans of all workloads; nil: nobody asks.
-	Loans *LoanBook
+	// Accounts know what all workloads take of the cluster.
+	Accounts Accounts
 	// Problems are the workloads whose profile is unavailable.
 	Problems ProfileProblems
 	// Recorder writes Events; nil: none are written.
@@ -243,10 +243,10 @@ func (r *Reconciler) take(s *workload.Snapshot, e *entry) {
 
 // step decides about one workload, within the change budget where there is one.
 func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *workload.State, f workload.Effects) {
-	if r.Executor.ChangeBudget == nil || !s.Disturbs() {
+	if !s.Disturbs() {
 		return workload.Step(e.state, s, now)
 	}
-	r.Executor.ChangeBudget.reserve(s.Owner.Ref, func(a *rollout.Allowance) []rollout.Spent {
+	r.Accounts.reserve(s.Owner.Ref, func(a *rollout.Allowance) []rollout.Spent {
 		s.Allowance = a
 		next, f = workload.Step(e.state, s, now)
 		return next.Spent()

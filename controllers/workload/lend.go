@@ -5,21 +5,14 @@ package workload
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/workload"
 )
@@ -121,11 +114,7 @@ func (r *Reconciler) writeLoan(
 		}
 		return next.Spent()
 	}
-	if b := r.Executor.ChangeBudget; b != nil {
-		b.reserve(ref, try)
-	} else {
-		try(nil)
-	}
+	r.Accounts.reserve(ref, try)
 	if loan == nil {
 		return nil, owner, nil
 	}
@@ -162,9 +151,7 @@ func (r *Reconciler) takeBack(ctx context.Context, owner memory.Workload, l *rol
 	defer e.mu.Unlock()
 	next := e.state.AtRest()
 	next.NotLent(l.UID, l.Container, l.Sequence)
-	if b := r.Executor.ChangeBudget; b != nil {
-		b.reserve(owner.Ref, func(*rollout.Allowance) []rollout.Spent { return next.Spent() })
-	}
+	r.Accounts.reserve(owner.Ref, func(*rollout.Allowance) []rollout.Spent { return next.Spent() })
 	if err := r.save(ctx, owner, e, next, r.Clock.Now()); err != nil {
 		return fmt.Errorf("removing a loan that was not sent: %w", err)
 	}
@@ -172,86 +159,11 @@ func (r *Reconciler) takeBack(ctx context.Context, owner memory.Workload, l *rol
 	return nil
 }
 
-// lent tells the book and the metrics about the loans of a workload.
+// lent notes the loans of a workload for others and for the metrics.
 func (r *Reconciler) lent(ref memory.WorkloadRef, e *entry) {
 	loans := e.state.Loans()
-	if r.Loans != nil {
-		r.Loans.set(ref, loans)
-	}
+	r.Accounts.lent(ref, loans)
 	r.Metrics.lent(ref, loans)
-}
-
-// LoanBook knows the loans of all workloads, as their checkpoints have them, so that loans to one node are bounded.
-// Safe for concurrent use.
-type LoanBook struct {
-	// APIReader reads the checkpoints from the API server.
-	APIReader client.Reader
-
-	mu    sync.Mutex
-	known bool
-	loans map[client.ObjectKey][]rollout.Loan
-}
-
-// Recall reads the loans from all checkpoints. One that cannot be decoded counts nothing: its workload is not changed
-// until its checkpoint is fixed.
-func (b *LoanBook) Recall(ctx context.Context) error {
-	found := map[client.ObjectKey][]rollout.Loan{}
-	err := eachCheckpoint(ctx, b.APIReader, func(c *v1alpha1.MemoryCheckpoint) {
-		var sizing rollout.State
-		if len(c.Status.Sizing) == 0 || c.Status.Version > v1alpha1.CheckpointVersion {
-			return
-		}
-		if err := json.Unmarshal(c.Status.Sizing, &sizing); err != nil {
-			logf.FromContext(ctx).Error(err, "Loans not counted", "checkpoint", client.ObjectKeyFromObject(c))
-		} else if len(sizing.Loans) > 0 {
-			found[client.ObjectKeyFromObject(c)] = sizing.Loans
-		}
-	})
-	if err != nil {
-		return err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	maps.Copy(found, b.loans) // written meanwhile
-	b.loans, b.known = found, true
-	return nil
-}
-
-func (b *LoanBook) set(of memory.WorkloadRef, loans []rollout.Loan) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	key := client.ObjectKey{Namespace: of.Namespace, Name: policy.RecordName(of)}
-	switch {
-	case b.loans == nil:
-		b.loans = map[client.ObjectKey][]rollout.Loan{}
-		fallthrough
-	case len(loans) > 0 || !b.known:
-		b.loans[key] = loans
-	default:
-		delete(b.loans, key)
-	}
-}
-
-// On is what pods of a node have on loan, and how many loans were given there within the last hour, returned or not.
-// Known is false until the checkpoints were read.
-func (b *LoanBook) On(node string, now time.Time) (outstanding memory.Bytes, lastHour int, known bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, loans := range b.loans {
-		for i := range loans {
-			l := &loans[i]
-			if l.Node != node {
-				continue
-			}
-			if l.Returned.IsZero() {
-				outstanding = outstanding.Plus(l.Extra())
-			}
-			if now.Sub(l.At) < time.Hour {
-				lastHour++
-			}
-		}
-	}
-	return outstanding, lastHour, b.known
 }
 
 // loanedBytes are the bytes on loan, by container.

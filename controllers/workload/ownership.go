@@ -58,9 +58,7 @@ func (r *Reconciler) drop(w memory.WorkloadRef) {
 	r.states.drop(w)
 	r.overdue.done(w)
 	r.Metrics.forget(w)
-	if r.Loans != nil {
-		r.Loans.set(w, nil)
-	}
+	r.Accounts.lent(w, nil)
 	if r.Sources.Past != nil {
 		r.Sources.Past.Forget(w)
 	}

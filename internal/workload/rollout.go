@@ -48,19 +48,18 @@ func (s *Snapshot) RollbackQuery() string {
 // Spent is what the workload took of the change budget of the cluster.
 func (st *State) Spent() []rollout.Spent { return st.rollout.Spent }
 
-// SpentIn is the entry of a checkpoint for that, read without the rest of it.
-func SpentIn(c *v1alpha1.MemoryCheckpointStatus) ([]rollout.Spent, error) {
-	if len(c.Sizing) == 0 {
-		return nil, nil
+// RolloutIn decodes what a checkpoint has of changes of running pods.
+func RolloutIn(c *v1alpha1.MemoryCheckpointStatus) (sizing rollout.State, err error) {
+	switch {
+	case len(c.Sizing) == 0:
+		return sizing, nil
+	case c.Version > v1alpha1.CheckpointVersion:
+		return sizing, fmt.Errorf("the MemoryCheckpoint %w", ErrTooNew)
 	}
-	if c.Version > v1alpha1.CheckpointVersion {
-		return nil, fmt.Errorf("the MemoryCheckpoint %w", ErrTooNew)
-	}
-	var sizing rollout.State
 	if err := json.Unmarshal(c.Sizing, &sizing); err != nil {
-		return nil, fmt.Errorf("decoding the state of resizes: %w", err)
+		return rollout.State{}, fmt.Errorf("decoding the state of resizes: %w", err)
 	}
-	return sizing.Spent, nil
+	return sizing, nil
 }
 
 // rolloutInput is what a decision about running pods depends on, but for the sizes that are recommended.

@@ -24,11 +24,12 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// ChangeBudget keeps account of what is done to running pods of all workloads. What a workload spends is written to its
-// MemoryCheckpoint before the change is made; [ChangeBudget.Start] adds those up when memfit becomes the leader. Until
-// then no change is allowed that the budget has to pay for. Safe for concurrent use.
-type ChangeBudget struct {
-	// Limit is what the cluster's administrator allows.
+// Accounts keep account of what all workloads take of the cluster together: what is done to running pods, which the
+// change budget bounds, and the memory that they have on loan. What a workload takes is written to its MemoryCheckpoint
+// first; [Accounts.Start] adds that up when memfit becomes the leader. Until then no change is allowed that the budget
+// has to pay for, and nothing is lent. Safe for concurrent use; create it with Limit, APIReader and Clock.
+type Accounts struct {
+	// Limit is what the cluster's administrator allows. The zero value allows everything.
 	Limit rollout.ChangeBudget
 	// APIReader reads the checkpoints from the API server.
 	APIReader client.Reader
@@ -38,6 +39,7 @@ type ChangeBudget struct {
 	mu    sync.Mutex
 	known bool
 	spent map[client.ObjectKey][]rollout.Spent
+	loans map[client.ObjectKey][]rollout.Loan
 	// version counts the changes of spent that leave others another allowance.
 	version int
 }
@@ -46,72 +48,68 @@ const (
 	// checkpointPage is how many checkpoints are read at once: some 2 MB for workloads of one container.
 	checkpointPage = 500
 	// readAgain is when they are read again after the API server did not answer.
-	readAgain = 10 * time.Second
+	readAgain = time.Second
 	// reserveTries is how often a workload decides beside others before it decides while they wait.
 	reserveTries = 3
 )
 
 // NeedLeaderElection is true: who does not lead changes nothing.
-func (*ChangeBudget) NeedLeaderElection() bool { return true }
+func (*Accounts) NeedLeaderElection() bool { return true }
 
-// Start reads what was spent before, and tries until it has.
-func (b *ChangeBudget) Start(ctx context.Context) error {
-	log := logf.FromContext(ctx).WithName("change-budget")
+// Start reads what was taken before, and tries until it has.
+func (b *Accounts) Start(ctx context.Context) error {
+	log := logf.FromContext(ctx).WithName("accounts")
 	_ = wait.PollUntilContextCancel(ctx, readAgain, true, func(ctx context.Context) (bool, error) {
 		err := b.Recall(logf.IntoContext(ctx, log))
 		if err != nil && ctx.Err() == nil {
-			log.Error(err, "Changes wait: what was taken of the change budget is not known", "again", readAgain.String())
+			log.Error(err, "Changes and loans wait: what was taken before is not known", "again", readAgain.String())
 		}
 		return err == nil, nil
 	})
 	return nil
 }
 
-// Recall reads what was spent from all checkpoints. One that cannot be decoded counts nothing: its workload is not
+// Recall reads what was taken from all checkpoints. One that cannot be decoded counts nothing: its workload is not
 // changed until its checkpoint is fixed.
-func (b *ChangeBudget) Recall(ctx context.Context) error {
-	found := map[client.ObjectKey][]rollout.Spent{}
-	err := eachCheckpoint(ctx, b.APIReader, func(c *v1alpha1.MemoryCheckpoint) {
-		spent, err := workload.SpentIn(&c.Status)
-		if err != nil {
-			logf.FromContext(ctx).Error(err, "Not counted in the change budget", "checkpoint", client.ObjectKeyFromObject(c))
+func (b *Accounts) Recall(ctx context.Context) error {
+	spent, loans := map[client.ObjectKey][]rollout.Spent{}, map[client.ObjectKey][]rollout.Loan{}
+	page := &v1alpha1.MemoryCheckpointList{}
+	for more := true; more; more = page.Continue != "" {
+		if err := b.APIReader.List(ctx, page, client.Limit(checkpointPage), client.Continue(page.Continue)); err != nil {
+			return fmt.Errorf("listing MemoryCheckpoints: %w", err)
 		}
-		if len(spent) > 0 {
-			found[client.ObjectKeyFromObject(c)] = spent
+		for i := range page.Items {
+			key := client.ObjectKeyFromObject(&page.Items[i])
+			state, err := workload.RolloutIn(&page.Items[i].Status)
+			if err != nil {
+				logf.FromContext(ctx).Error(err, "Not counted in the change budget and in loans", "checkpoint", key)
+			}
+			if len(state.Spent) > 0 {
+				spent[key] = state.Spent
+			}
+			if len(state.Loans) > 0 {
+				loans[key] = state.Loans
+			}
 		}
-	})
-	if err != nil {
-		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	maps.Copy(found, b.spent) // what a step has spent meanwhile is newer
-	b.spent, b.known = found, true
+	maps.Copy(spent, b.spent) // what was written meanwhile is newer
+	maps.Copy(loans, b.loans)
+	b.spent, b.loans, b.known = spent, loans, true
 	b.version++
 	return nil
 }
 
-// eachCheckpoint reads all checkpoints from the API server, a page at a time.
-func eachCheckpoint(ctx context.Context, from client.Reader, use func(*v1alpha1.MemoryCheckpoint)) error {
-	page := &v1alpha1.MemoryCheckpointList{}
-	for {
-		if err := from.List(ctx, page, client.Limit(checkpointPage), client.Continue(page.Continue)); err != nil {
-			return fmt.Errorf("listing MemoryCheckpoints: %w", err)
-		}
-		for i := range page.Items {
-			use(&page.Items[i])
-		}
-		if page.Continue == "" {
-			return nil
-		}
-	}
-}
-
 // reserve calls decide with what other workloads have spent, and keeps what it returns: all that its own workload has
 // spent. Workloads decide at the same time; one that spends something while another did decides again, so that two
-// cannot spend the same budget. decide must be free of side effects.
-func (b *ChangeBudget) reserve(of memory.WorkloadRef, decide func(*rollout.Allowance) []rollout.Spent) {
-	own := client.ObjectKey{Namespace: of.Namespace, Name: policy.RecordName(of)}
+// cannot spend the same budget. decide must be free of side effects. Without a budget it is given nil.
+func (b *Accounts) reserve(of memory.WorkloadRef, decide func(*rollout.Allowance) []rollout.Spent) {
+	if !b.Limit.Bounds() {
+		decide(nil)
+		return
+	}
+	own := accountOf(of)
 	for range reserveTries {
 		b.mu.Lock()
 		a, version := b.allowance(own), b.version
@@ -131,7 +129,7 @@ func (b *ChangeBudget) reserve(of memory.WorkloadRef, decide func(*rollout.Allow
 }
 
 // allowance is what other workloads leave. The caller holds mu.
-func (b *ChangeBudget) allowance(own client.ObjectKey) *rollout.Allowance {
+func (b *Accounts) allowance(own client.ObjectKey) *rollout.Allowance {
 	now := b.Clock.Now()
 	a := &rollout.Allowance{Budget: b.Limit, Unknown: !b.known}
 	for key, spent := range b.spent {
@@ -146,7 +144,7 @@ func (b *ChangeBudget) allowance(own client.ObjectKey) *rollout.Allowance {
 }
 
 // same reports whether a workload has spent nothing else than before. The caller holds mu.
-func (b *ChangeBudget) same(own client.ObjectKey, spent []rollout.Spent) bool {
+func (b *Accounts) same(own client.ObjectKey, spent []rollout.Spent) bool {
 	return slices.EqualFunc(rollout.Recent(b.spent[own], b.Clock.Now()), spent, func(x, y rollout.Spent) bool {
 		at := x.At.Equal(y.At)
 		x.At, y.At = time.Time{}, time.Time{}
@@ -155,22 +153,15 @@ func (b *ChangeBudget) same(own client.ObjectKey, spent []rollout.Spent) bool {
 }
 
 // commit keeps what a workload has spent. The caller holds mu.
-func (b *ChangeBudget) commit(own client.ObjectKey, spent []rollout.Spent) {
+func (b *Accounts) commit(own client.ObjectKey, spent []rollout.Spent) {
 	if !b.same(own, spent) {
 		b.version++
 	}
-	if b.spent == nil {
-		b.spent = map[client.ObjectKey][]rollout.Spent{}
-	}
-	if len(spent) > 0 || !b.known {
-		b.spent[own] = slices.Clone(spent)
-	} else {
-		delete(b.spent, own)
-	}
+	b.spent = noted(b.spent, own, slices.Clone(spent), b.known)
 }
 
 // used is what all workloads took within the last hour.
-func (b *ChangeBudget) used() (bytes memory.Bytes, pods int32) {
+func (b *Accounts) used() (bytes memory.Bytes, pods int32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, spent := range b.spent {
@@ -181,7 +172,7 @@ func (b *ChangeBudget) used() (bytes memory.Bytes, pods int32) {
 }
 
 // Register adds the metrics of the budget: its bounds, where there are any, and what was taken.
-func (b *ChangeBudget) Register(r prometheus.Registerer) {
+func (b *Accounts) Register(r prometheus.Registerer) {
 	gauge := func(name, help string, value func() float64) {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 	}
@@ -193,4 +184,49 @@ func (b *ChangeBudget) Register(r prometheus.Registerer) {
 		func() float64 { bytes, _ := b.used(); return float64(bytes) })
 	gauge("memfit_change_budget_used_pods", "Number of running pods evicted or restarted within the last hour.",
 		func() float64 { _, pods := b.used(); return float64(pods) })
+}
+
+// lent keeps the loans of a workload.
+func (b *Accounts) lent(of memory.WorkloadRef, loans []rollout.Loan) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.loans = noted(b.loans, accountOf(of), loans, b.known)
+}
+
+// LoansOn is what pods of a node have on loan, and how many loans were given there within the last hour, returned or
+// not. Known is false until the checkpoints were read.
+func (b *Accounts) LoansOn(node string, now time.Time) (outstanding memory.Bytes, lastHour int, known bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, loans := range b.loans {
+		for i := range loans {
+			l := &loans[i]
+			if l.Node != node {
+				continue
+			}
+			if l.Returned.IsZero() {
+				outstanding = outstanding.Plus(l.Extra())
+			}
+			if now.Sub(l.At) < time.Hour {
+				lastHour++
+			}
+		}
+	}
+	return outstanding, lastHour, b.known
+}
+
+func accountOf(w memory.WorkloadRef) client.ObjectKey {
+	return client.ObjectKey{Namespace: w.Namespace, Name: policy.RecordName(w)}
+}
+
+// noted is all with the entries of one workload; none are kept, too, until the checkpoints were read, where they replace
+// older ones.
+func noted[T any](all map[client.ObjectKey][]T, of client.ObjectKey, entries []T, known bool) map[client.ObjectKey][]T {
+	if all == nil {
+		all = map[client.ObjectKey][]T{}
+	}
+	if all[of] = entries; len(entries) == 0 && known {
+		delete(all, of)
+	}
+	return all
 }

@@ -26,11 +26,11 @@ import (
 var _ = Describe("The change budget of the cluster", func() {
 	var w *world
 	// budgeted is a memfit that knows nothing but the budget's flags, as it starts.
-	budgeted := func(b rollout.ChangeBudget) *ChangeBudget {
+	budgeted := func(b rollout.ChangeBudget) *Accounts {
 		// checkpoints of other tests are of other times
-		budget := &ChangeBudget{Limit: b, APIReader: client.NewNamespacedClient(w.client, w.namespace), Clock: w.clock}
-		w.reconciler.Executor.ChangeBudget = budget
-		return budget
+		w.reconciler.Accounts.APIReader = client.NewNamespacedClient(w.client, w.namespace)
+		w.reconciler.Accounts.Limit = b
+		return &w.reconciler.Accounts
 	}
 	// evicts is a node that resizes nothing, so that a kill ends in an eviction.
 	evicts := func() {
