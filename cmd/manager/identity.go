@@ -7,13 +7,14 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
+	"golang.org/x/oauth2"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 )
 
 // A kubelet sees the token of whoever asks it, and a compromised node keeps it. The manager's own token may evict and
@@ -25,87 +26,50 @@ import (
 // defaultUsageAccount is the ServiceAccount that kubelets see.
 const defaultUsageAccount = "memfit-usage-reader"
 
-// tokenLife is what is asked for: short, because a token cannot be taken back. tokenSpare is how long before its end
-// another is asked for.
 const (
+	// tokenLife is what is asked for: short, because a token cannot be taken back. tokenSpare is how long before its end
+	// another is asked for.
 	tokenLife  = time.Hour
 	tokenSpare = 15 * time.Minute
 	// tokenTimeout is for one request.
 	tokenTimeout = 10 * time.Second
 )
 
-// tokens are tokens of a ServiceAccount, renewed in time. Safe for concurrent use.
-type tokens struct {
-	request func(context.Context) (token string, ends time.Time, err error)
-	now     func() time.Time
+// tokenSource returns tokens of a ServiceAccount.
+type tokenSource func() (*oauth2.Token, error)
 
-	mu    sync.Mutex
-	token string
-	ends  time.Time
-}
+// Token implements oauth2.TokenSource.
+func (s tokenSource) Token() (*oauth2.Token, error) { return s() }
 
 // requestTokens asks the API server for tokens of a ServiceAccount.
-func requestTokens(config *rest.Config, client *http.Client, namespace, account string) (*tokens, error) {
+func requestTokens(config *rest.Config, client *http.Client, namespace, account string) (tokenSource, error) {
 	typed, err := kubernetes.NewForConfigAndClient(config, client)
 	if err != nil {
 		return nil, fmt.Errorf("preparing to ask for tokens of ServiceAccount %s/%s: %w", namespace, account, err)
 	}
-	life := int64(tokenLife.Seconds())
-	return &tokens{now: time.Now, request: func(ctx context.Context) (string, time.Time, error) {
-		ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
+	request := &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenLife.Seconds()))},
+	}
+	return func() (*oauth2.Token, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), tokenTimeout)
 		defer cancel()
-		answer, err := typed.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, account, &authenticationv1.TokenRequest{
-			Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &life},
-		}, metav1.CreateOptions{})
+		accounts := typed.CoreV1().ServiceAccounts(namespace)
+		answer, err := accounts.CreateToken(ctx, account, request, metav1.CreateOptions{})
 		if err != nil {
-			return "", time.Time{}, fmt.Errorf("asking for a token of ServiceAccount %s/%s, which is all that kubelets may "+
-				"see: %w. It comes with config/rbac",
-				namespace, account, err)
+			return nil, fmt.Errorf("asking for a token of ServiceAccount %s/%s, which is all that kubelets may see: %w. It "+
+				"comes with config/rbac", namespace, account, err)
 		}
-		return answer.Status.Token, answer.Status.ExpirationTimestamp.Time, nil
-	}}, nil
-}
-
-// get is a token that is good for a while. One that is still good is used when the API server gives no other.
-func (t *tokens) get(ctx context.Context) (string, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := t.now()
-	if now.Before(t.ends.Add(-tokenSpare)) {
-		return t.token, nil
-	}
-	token, ends, err := t.request(ctx)
-	switch {
-	case err == nil:
-		t.token, t.ends = token, ends
-	case now.Before(t.ends): // the old one will do, and the next reading asks again
-	default:
-		return "", err
-	}
-	return t.token, nil
+		return &oauth2.Token{
+			AccessToken: answer.Status.Token, Expiry: answer.Status.ExpirationTimestamp.Add(-tokenSpare),
+		}, nil
+	}, nil
 }
 
 // asUsageReader is config with another identity: what proves that it is the manager is taken out, and each request gets
-// a token of the other ServiceAccount. Requests without one are not sent.
-func asUsageReader(config *rest.Config, t *tokens) *rest.Config {
+// a token of the other ServiceAccount. client-go keeps it until its expiry, and longer while there is no other. Requests
+// without one are not sent.
+func asUsageReader(config *rest.Config, tokens oauth2.TokenSource) *rest.Config {
 	anonymous := rest.AnonymousClientConfig(config)
-	anonymous.Wrap(func(next http.RoundTripper) http.RoundTripper { return bearer{t, next} })
+	anonymous.Wrap(transport.TokenSourceWrapTransport(transport.NewCachedTokenSource(tokens)))
 	return anonymous
-}
-
-// bearer adds a token to requests.
-type bearer struct {
-	tokens *tokens
-	next   http.RoundTripper
-}
-
-// RoundTrip implements http.RoundTripper.
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	token, err := b.tokens.get(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+token)
-	return b.next.RoundTrip(r)
 }

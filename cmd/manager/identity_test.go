@@ -4,9 +4,9 @@
 package main
 
 import (
-	"context"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,10 +16,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"golang.org/x/oauth2"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 
 	"github.com/memfit/memfit/internal/usage"
 	"github.com/memfit/memfit/internal/usage/kubelet"
@@ -61,10 +64,10 @@ func TestKubeletsNeverSeeTheManagersToken(t *testing.T) {
 		config.CAData = ca
 		given := 0
 		source, err := kubelet.New(asUsageReader(config,
-			&tokens{now: time.Now, request: func(context.Context) (string, time.Time, error) {
+			tokenSource(func() (*oauth2.Token, error) {
 				given++
-				return others, time.Now().Add(tokenLife), nil
-			}}), kubelet.Options{NoCounters: true})
+				return &oauth2.Token{AccessToken: others, Expiry: time.Now().Add(tokenLife)}, nil
+			})), kubelet.Options{NoCounters: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,9 +107,9 @@ func TestWithoutATokenNothingIsSent(t *testing.T) {
 		},
 	}
 	source, err := kubelet.New(asUsageReader(config,
-		&tokens{now: time.Now, request: func(context.Context) (string, time.Time, error) {
-			return "", time.Time{}, errors.New("serviceaccounts/token is forbidden")
-		}}), kubelet.Options{NoCounters: true})
+		tokenSource(func() (*oauth2.Token, error) {
+			return nil, errors.New("serviceaccounts/token is forbidden")
+		})), kubelet.Options{NoCounters: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,31 +119,44 @@ func TestWithoutATokenNothingIsSent(t *testing.T) {
 	}
 }
 
+// TestTokensAreRenewedInTime: a token is used until a quarter of an hour before its end, and longer while the API
+// server gives no other.
 func TestTokensAreRenewedInTime(t *testing.T) {
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	var fail error
-	n := 0
-	tokens := &tokens{now: func() time.Time { return now }, request: func(context.Context) (string, time.Time, error) {
-		if fail != nil {
-			return "", time.Time{}, fail
+	var given atomic.Int64
+	var refused atomic.Bool
+	ends := time.Now().Add(tokenLife)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if refused.Load() {
+			http.Error(w, "no", http.StatusInternalServerError)
+			return
 		}
-		n++
-		return strconv.Itoa(n), now.Add(tokenLife), nil
-	}}
-	refused := errors.New("refused")
+		token := strconv.Itoa(int(given.Add(1)))
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"kind":"TokenRequest","apiVersion":"authentication.k8s.io/v1","status":{"token":%q,`+
+			`"expirationTimestamp":%q}}`, token, ends.UTC().Format(time.RFC3339))
+	}))
+	defer server.Close()
+	source, err := requestTokens(&rest.Config{Host: server.URL}, server.Client(), "memfit", "usage-reader")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cached := transport.NewCachedTokenSource(source)
 	for _, step := range []struct {
-		after time.Duration
-		fail  error
-		want  string
+		name string
+		ends time.Duration
+		want string
 	}{
-		{0, nil, "1"}, {44 * time.Minute, nil, "1"}, {2 * time.Minute, nil, "2"}, {50 * time.Minute, refused, "2"},
-		{5 * time.Minute, refused, "2"},
-		{6 * time.Minute, refused, ""}, {0, nil, "3"},
+		{"the first is about to end", tokenSpare - time.Minute, "1"},
+		{"so there is another", tokenSpare + time.Minute, "2"},
+		{"which lasts", tokenSpare - time.Minute, "2"},
 	} {
-		now, fail = now.Add(step.after), step.fail
-		got, err := tokens.get(t.Context())
-		if got != step.want || (err != nil) != (step.want == "") {
-			t.Errorf("at %s: %q and error %v, want %q", now.Format(time.TimeOnly), got, err, step.want)
+		ends = time.Now().Add(step.ends)
+		if token, err := cached.Token(); err != nil || token.AccessToken != step.want {
+			t.Errorf("%s: %+v, %v; want %s", step.name, token, err, step.want)
 		}
+	}
+	refused.Store(true)
+	if _, err := source(); err == nil || !strings.Contains(err.Error(), "ServiceAccount memfit/usage-reader") {
+		t.Errorf("a refusal gives %v", err)
 	}
 }

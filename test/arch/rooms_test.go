@@ -380,7 +380,9 @@ var rooms = []room{
 			"internal/usage/...", "webhooks/pod/...", "webhooks/profile", "webhooks/server",
 		},
 		outside: slices.Concat(
-			edge, []string{"github.com/open-policy-agent/cert-controller/...", "golang.org/x/crypto/x509roots/fallback"},
+			edge, []string{
+				"github.com/open-policy-agent/cert-controller/...", "golang.org/x/crypto/x509roots/fallback", "golang.org/x/oauth2",
+			},
 		),
 	},
 	{
