@@ -52,7 +52,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 	events := inbox.NewInbox()
 	feed := &workloadctl.PodSource{Cache: mgr.GetCache(), Resolver: resolver, Inbox: events}
 	profiles := &profilectl.Reconciler{
-		Client: mgr.GetClient(), Profiles: resolver, Trigger: &profilectl.Trigger[policy.ProfileKey]{},
+		Client: mgr.GetClient(), Profiles: resolver, Trigger: &profilectl.Trigger{},
 		Clock: clock.RealClock{},
 	}
 	watcher := &policy.Watcher{Resolver: resolver, Cache: mgr.GetCache(), OnChange: func(changes []policy.Change) {

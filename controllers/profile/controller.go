@@ -5,14 +5,12 @@ package profile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -20,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -52,7 +49,7 @@ type Reconciler struct {
 	// Problems lists workloads that nobody governs because two profiles claim them.
 	Problems *policy.Problems
 	// Trigger queues profiles for which there is news that no object carries.
-	Trigger *Trigger[policy.ProfileKey]
+	Trigger *Trigger
 	// Watchdog is told what workers are on. Nil: nobody is.
 	Watchdog *liveness.Watchdog
 	// Clock tells the time.
@@ -75,20 +72,20 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 	if err := IndexRecommendations(context.Background(), mgr.GetFieldIndexer()); err != nil { //nolint:forbidigo // registration, before anything runs
 		return err
 	}
-	return builder.TypedControllerManagedBy[policy.ProfileKey](mgr).
+	return builder.TypedControllerManagedBy[profile.Key](mgr).
 		Named("profile").
 		Watches(
-			&v1alpha1.MemoryProfile{}, handler.TypedEnqueueRequestsFromMapFunc(keyOf(policy.KindProfile)),
+			&v1alpha1.MemoryProfile{}, handler.TypedEnqueueRequestsFromMapFunc(keyOf(profile.KindNamespaced)),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{}),
 		).
 		Watches(
-			&v1alpha1.ClusterMemoryProfile{}, handler.TypedEnqueueRequestsFromMapFunc(keyOf(policy.KindClusterProfile)),
+			&v1alpha1.ClusterMemoryProfile{}, handler.TypedEnqueueRequestsFromMapFunc(keyOf(profile.KindCluster)),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{}),
 		).
 		Watches(&v1alpha1.MemoryRecommendation{}, debounce(followed)).
 		WatchesRawSource(r.Trigger).
-		WithOptions(controller.TypedOptions[policy.ProfileKey]{MaxConcurrentReconciles: 2}).
-		WithLogConstructor(func(k *policy.ProfileKey) logr.Logger {
+		WithOptions(controller.TypedOptions[profile.Key]{MaxConcurrentReconciles: 2}).
+		WithLogConstructor(func(k *profile.Key) logr.Logger {
 			log := mgr.GetLogger().WithName("profile")
 			if k != nil {
 				log = log.WithValues("profile", k.String())
@@ -115,52 +112,27 @@ func IndexRecommendations(ctx context.Context, indexer client.FieldIndexer) erro
 
 // debounce queues what f maps to after a moment, so that the news of many workloads become one write.
 func debounce(
-	f handler.TypedMapFunc[client.Object, policy.ProfileKey],
-) handler.TypedEventHandler[client.Object, policy.ProfileKey] {
-	add := func(ctx context.Context, obj client.Object, q workqueue.TypedRateLimitingInterface[policy.ProfileKey]) {
+	f handler.TypedMapFunc[client.Object, profile.Key],
+) handler.TypedEventHandler[client.Object, profile.Key] {
+	add := func(ctx context.Context, obj client.Object, q queue) {
 		for _, key := range f(ctx, obj) {
 			q.AddAfter(key, summaryDelay)
 		}
 	}
-	return handler.TypedFuncs[client.Object, policy.ProfileKey]{
-		CreateFunc: func(
-			ctx context.Context, e event.TypedCreateEvent[client.Object],
-			q workqueue.TypedRateLimitingInterface[policy.ProfileKey],
-		) {
-			add(ctx, e.Object, q)
-		},
-		UpdateFunc: func(
-			ctx context.Context, e event.TypedUpdateEvent[client.Object],
-			q workqueue.TypedRateLimitingInterface[policy.ProfileKey],
-		) {
+	return handler.TypedFuncs[client.Object, profile.Key]{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { add(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			add(ctx, e.ObjectOld, q) // the profile it followed until now
 			add(ctx, e.ObjectNew, q)
 		},
-		DeleteFunc: func(
-			ctx context.Context, e event.TypedDeleteEvent[client.Object],
-			q workqueue.TypedRateLimitingInterface[policy.ProfileKey],
-		) {
-			add(ctx, e.Object, q)
-		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { add(ctx, e.Object, q) },
 	}
 }
 
 // EnqueueAll queues every profile.
-func (r *Reconciler) EnqueueAll(ctx context.Context) {
-	var namespaced v1alpha1.MemoryProfileList
-	var clusterWide v1alpha1.ClusterMemoryProfileList
-	if err := errors.Join(r.List(ctx, &namespaced), r.List(ctx, &clusterWide)); err != nil {
-		logf.FromContext(ctx).Error(err, "Could not list profiles; their conditions are renewed within ten minutes")
-	}
-	for i := range namespaced.Items {
-		r.Trigger.Enqueue(
-			policy.ProfileKey{
-				Kind: policy.KindProfile, Namespace: namespaced.Items[i].Namespace, Name: namespaced.Items[i].Name,
-			},
-		)
-	}
-	for i := range clusterWide.Items {
-		r.Trigger.Enqueue(policy.ProfileKey{Kind: policy.KindClusterProfile, Name: clusterWide.Items[i].Name})
+func (r *Reconciler) EnqueueAll(context.Context) {
+	for n := range r.Profiles.Profiles().All() {
+		r.Trigger.Enqueue(n.Key())
 	}
 }
 
@@ -168,36 +140,36 @@ func (r *Reconciler) EnqueueAll(ctx context.Context) {
 // them, which is among the changes, and those with role Defaults, which count their heirs. It does not block.
 func (r *Reconciler) ProfilesChanged(changes []policy.Change) {
 	for _, c := range changes {
-		r.Trigger.Enqueue(policy.ProfileKey{Kind: c.Ref.Kind, Namespace: c.Namespace, Name: c.Ref.Name})
+		r.Trigger.Enqueue(c.Key)
 	}
 	for n := range r.Profiles.Profiles().All() {
 		if n.GivesDefaults() {
-			r.Trigger.Enqueue(policy.KeyOf(n))
+			r.Trigger.Enqueue(n.Key())
 		}
 	}
 }
 
-func keyOf(kind string) handler.TypedMapFunc[client.Object, policy.ProfileKey] {
-	return func(_ context.Context, obj client.Object) []policy.ProfileKey {
-		return []policy.ProfileKey{{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}}
+func keyOf(kind string) handler.TypedMapFunc[client.Object, profile.Key] {
+	return func(_ context.Context, obj client.Object) []profile.Key {
+		return []profile.Key{{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 	}
 }
 
 // followed is the profile that a recommendation follows.
-func followed(_ context.Context, obj client.Object) []policy.ProfileKey {
+func followed(_ context.Context, obj client.Object) []profile.Key {
 	rec, ok := obj.(*v1alpha1.MemoryRecommendation)
 	if !ok {
 		return nil
 	}
-	key := policy.ProfileKey{Kind: rec.Status.Profile.Kind, Name: rec.Status.Profile.Name}
-	if key.Kind == policy.KindProfile {
+	key := profile.Key{Kind: rec.Status.Profile.Kind, Name: rec.Status.Profile.Name}
+	if key.Kind == profile.KindNamespaced {
 		key.Namespace = rec.Namespace
 	}
-	return []policy.ProfileKey{key}
+	return []profile.Key{key}
 }
 
 // Reconcile writes the status of one profile, once, if it says something new.
-func (r *Reconciler) Reconcile(ctx context.Context, key policy.ProfileKey) (reconcile.Result, error) {
+func (r *Reconciler) Reconcile(ctx context.Context, key profile.Key) (reconcile.Result, error) {
 	defer r.Watchdog.Begin(key)()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -230,12 +202,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, key policy.ProfileKey) (reco
 
 // gather reads what the status of a profile depends on; nil while the effective profiles are older than obj.
 func (r *Reconciler) gather(
-	ctx context.Context, key policy.ProfileKey, obj client.Object,
+	ctx context.Context, key profile.Key, obj client.Object,
 ) (*profilestatus.Input, error) {
 	index := r.Profiles.Profiles()
-	n := index.Exactly(&profile.Profile{
-		Ref: v1alpha1.ProfileReference{Kind: key.Kind, Name: key.Name}, Namespace: key.Namespace,
-	})
+	n := index.Exactly(key)
 	if n == nil || n.UID != obj.GetUID() || n.Generation < obj.GetGeneration() {
 		return nil, nil //nolint:nilnil // documented: there is nothing to say yet
 	}
@@ -263,11 +233,11 @@ func (r *Reconciler) gather(
 }
 
 // read returns the profile, and where its status is.
-func (r *Reconciler) read(ctx context.Context, key policy.ProfileKey) (
+func (r *Reconciler) read(ctx context.Context, key profile.Key) (
 	client.Object, *v1alpha1.MemoryProfileStatus, error,
 ) {
 	name := client.ObjectKey{Namespace: key.Namespace, Name: key.Name}
-	if key.Kind == policy.KindClusterProfile {
+	if key.Kind == profile.KindCluster {
 		p := &v1alpha1.ClusterMemoryProfile{}
 		err := r.Get(ctx, name, p)
 		return p, &p.Status, err

@@ -9,31 +9,30 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/memfit/memfit/internal/profile"
 )
 
-// Trigger is a source that anybody may call: it queues the keys it is given once its controller has started, and drops
-// them before. A controller reconciles everything when it starts, so nothing is missed.
-type Trigger[key comparable] struct {
-	queue atomic.Pointer[triggerQueue[key]]
-}
+// queue is the controller's.
+type queue = workqueue.TypedRateLimitingInterface[profile.Key]
 
-type triggerQueue[key comparable] struct {
-	workqueue.TypedRateLimitingInterface[key]
-}
+// Trigger is a source that queues the profiles it is given once its controller has started, and drops them before. A
+// controller reconciles everything when it starts, so nothing is missed.
+type Trigger struct{ queue atomic.Pointer[queue] }
 
 // Start takes the controller's queue.
-func (t *Trigger[key]) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[key]) error {
-	t.queue.Store(&triggerQueue[key]{queue})
+func (t *Trigger) Start(_ context.Context, q queue) error {
+	t.queue.Store(&q)
 	return nil
 }
 
-// Enqueue queues keys, each at most once until it is dealt with.
-func (t *Trigger[key]) Enqueue(keys ...key) {
-	queue := t.queue.Load()
-	if queue == nil {
+// Enqueue queues profiles, each at most once until it is dealt with.
+func (t *Trigger) Enqueue(keys ...profile.Key) {
+	q := t.queue.Load()
+	if q == nil {
 		return
 	}
 	for _, k := range keys {
-		queue.AddAfter(k, 100*time.Millisecond)
+		(*q).AddAfter(k, 100*time.Millisecond)
 	}
 }

@@ -236,7 +236,7 @@ func (r *Reconciler) carryOn(
 // that is unavailable, and asks for the workload's past.
 func (r *Reconciler) take(s *workload.Snapshot, e *entry) {
 	e.restUntil, e.owner = time.Time{}, cmp.Or(e.owner, s.Owner.UID)
-	r.Inbox.Govern(s.Owner.Ref, placed(s), policy.KeyOf(s.Profile))
+	r.Inbox.Govern(s.Owner.Ref, placed(s), s.Profile.Key())
 	r.warn(s)
 	s.Events.Past = r.past(s.Owner.Ref, e.state)
 }

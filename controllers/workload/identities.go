@@ -15,7 +15,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/policy"
+	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/workload"
 )
 
@@ -27,7 +27,7 @@ const countAgain = time.Minute
 // who creates pods, and each identity takes two objects on the API server.
 type identities struct {
 	mu       sync.Mutex
-	profiles map[policy.ProfileKey]*counted
+	profiles map[profile.Key]*counted
 }
 
 // counted are the identities of one profile.
@@ -41,7 +41,7 @@ func (r *Reconciler) beyond(ctx context.Context, s *workload.Snapshot) (bool, er
 	if !identity.Is(s.Owner.Ref) && s.Owner.Ref.NodeClass == "" {
 		return false, nil
 	}
-	key, most := policy.KeyOf(s.Profile), cmp.Or(r.Settings.MaxIdentities, identity.MostOfProfile)
+	key, most := s.Profile.Key(), cmp.Or(r.Settings.MaxIdentities, identity.MostOfProfile)
 	r.identities.mu.Lock()
 	defer r.identities.mu.Unlock()
 	c := r.identities.profiles[key]
@@ -51,7 +51,7 @@ func (r *Reconciler) beyond(ctx context.Context, s *workload.Snapshot) (bool, er
 			return false, err
 		}
 		if r.identities.profiles == nil {
-			r.identities.profiles = map[policy.ProfileKey]*counted{}
+			r.identities.profiles = map[profile.Key]*counted{}
 		}
 		r.identities.profiles[key] = c
 	}
@@ -63,7 +63,7 @@ func (r *Reconciler) beyond(ctx context.Context, s *workload.Snapshot) (bool, er
 }
 
 // countIdentities finds the identities that have a recommendation from a profile.
-func (r *Reconciler) countIdentities(ctx context.Context, of policy.ProfileKey) (*counted, error) {
+func (r *Reconciler) countIdentities(ctx context.Context, of profile.Key) (*counted, error) {
 	var recs v1alpha1.MemoryRecommendationList
 	err := r.List(
 		ctx, &recs, client.InNamespace(of.Namespace), client.HasLabels{v1alpha1.IdentityLabel}, client.UnsafeDisableDeepCopy,

@@ -17,7 +17,7 @@ import (
 	"github.com/memfit/memfit/controllers/sweeper"
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/policy"
+	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/workload"
 )
@@ -40,7 +40,7 @@ func (r *Reconciler) census() sweeper.Finder {
 func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 	w := s.Owner.Ref
 	r.Inbox.Done(w)
-	r.Inbox.Govern(w, nil, policy.ProfileKey{})
+	r.Inbox.Govern(w, nil, profile.Key{})
 	_, known := r.states.get(w)
 	r.drop(w)
 	r.solved(w)
@@ -105,7 +105,7 @@ func (r *Reconciler) claim(ctx context.Context, s *workload.Snapshot, record cli
 func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 	ref := s.Owner.Ref
 	r.Inbox.Done(ref)
-	r.Inbox.Govern(ref, nil, policy.ProfileKey{})
+	r.Inbox.Govern(ref, nil, profile.Key{})
 	e, known := r.states.get(ref)
 	// the recommendation stays, because the next pods begin with it, unless they have those of their classes of nodes
 	scaledToNothing := len(s.Pods) == 0 && len(r.Inbox.NodeClasses(ref)) == 0

@@ -183,7 +183,7 @@ type ProfileProblems struct {
 	// Known are those that are known. Nil: nothing is recorded.
 	Known *policy.Problems
 	// OnChange is called with the profiles that claim such a workload when that changes. Nil: nothing is called.
-	OnChange func(...policy.ProfileKey)
+	OnChange func(...profile.Key)
 }
 
 // warn tells the workload's owner, once, that the profile it asks for is unavailable, and the conflicting
@@ -210,7 +210,7 @@ func (r *Reconciler) solved(w memory.WorkloadRef) {
 	}
 }
 
-func (r *Reconciler) concern(profiles []policy.ProfileKey) {
+func (r *Reconciler) concern(profiles []profile.Key) {
 	if len(profiles) > 0 && r.Problems.OnChange != nil {
 		r.Problems.OnChange(profiles...)
 	}

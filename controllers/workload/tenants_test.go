@@ -11,7 +11,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/policy"
+	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/test/build"
 )
 
@@ -19,9 +19,9 @@ var _ = Describe("A tenant", func() {
 	It("cannot speak on another's profile, nor at length on its own workload", func() {
 		shop, evil := newWorld(), newWorld()
 		shop.profiled(build.Profile(shop.namespace, "web", v1alpha1.RuntimeNodeJS))
-		var rung []policy.ProfileKey
-		evil.reconciler.Problems.OnChange = func(keys ...policy.ProfileKey) { rung = append(rung, keys...) }
-		key := policy.ProfileKey{Kind: "MemoryProfile", Namespace: shop.namespace, Name: "web"}
+		var rung []profile.Key
+		evil.reconciler.Problems.OnChange = func(keys ...profile.Key) { rung = append(rung, keys...) }
+		key := profile.Key{Kind: "MemoryProfile", Namespace: shop.namespace, Name: "web"}
 
 		words := key.String() + " is broken, ask evil.example\nReady: False " + strings.Repeat("ü", 100_000)
 		evil.applied(
@@ -42,8 +42,8 @@ var _ = Describe("A tenant", func() {
 		w := newWorld()
 		w.profiled(build.Profile(w.namespace, "one", v1alpha1.RuntimeNodeJS, build.Selecting("app", "web")),
 			build.Profile(w.namespace, "two", v1alpha1.RuntimeNodeJS, build.Selecting("app", "web")))
-		var rung []policy.ProfileKey
-		w.reconciler.Problems.OnChange = func(keys ...policy.ProfileKey) { rung = append(rung, keys...) }
+		var rung []profile.Key
+		w.reconciler.Problems.OnChange = func(keys ...profile.Key) { rung = append(rung, keys...) }
 		pod := build.Pod(w.namespace, "x").Label("app", "web").On("node-1").Container("app").Obj()
 		w.applied(pod)
 		Expect(
@@ -51,8 +51,8 @@ var _ = Describe("A tenant", func() {
 		).To(Succeed())
 		Expect(rung).To(
 			ConsistOf(
-				policy.ProfileKey{Kind: "MemoryProfile", Namespace: w.namespace, Name: "one"},
-				policy.ProfileKey{Kind: "MemoryProfile", Namespace: w.namespace, Name: "two"},
+				profile.Key{Kind: "MemoryProfile", Namespace: w.namespace, Name: "one"},
+				profile.Key{Kind: "MemoryProfile", Namespace: w.namespace, Name: "two"},
 			),
 		)
 		Expect(w.reconciler.Problems.Known.Claiming(rung[0])).To(HaveLen(1))

@@ -39,7 +39,7 @@ type member struct {
 	owner types.UID
 	// controller and profile are those of [policy.Kept]; profile is the zero value where none governs.
 	controller types.UID
-	profile    unique.Handle[policy.ProfileKey]
+	profile    unique.Handle[profile.Key]
 	// resolved: owner, controller and profile are those of the pod's last complete resolution.
 	resolved bool
 	// at is its place among the workload's pods.
@@ -66,7 +66,7 @@ type workloadEntry struct {
 	// handed are events that a reconcile has been given and has not acknowledged; newer came in since.
 	handed, newer workload.PendingEvents
 	// profile governed the workload at its last step; empty: none did, or there was none.
-	profile policy.ProfileKey
+	profile profile.Key
 	// released: the last reconcile found that no profile governs any pod, with this answer, and nothing is stored.
 	released bool
 	answer   Answer
@@ -92,7 +92,7 @@ func (r *Inbox) Kept(uid types.UID) policy.Kept {
 		return policy.Kept{}
 	}
 	k := policy.Kept{Workload: m.workload.ref, Owner: m.owner, Controller: m.controller}
-	if m.profile != (unique.Handle[policy.ProfileKey]{}) {
+	if m.profile != (unique.Handle[profile.Key]{}) {
 		k.Profile = m.profile.Value()
 	}
 	return k
@@ -108,8 +108,8 @@ func (r *Inbox) Keep(uid types.UID, key types.NamespacedName, k policy.Kept) {
 		return
 	}
 	m.resolved, m.controller, m.owner = true, k.Controller, cmp.Or(k.Owner, m.owner)
-	m.profile = unique.Handle[policy.ProfileKey]{}
-	if k.Profile != (policy.ProfileKey{}) {
+	m.profile = unique.Handle[profile.Key]{}
+	if k.Profile != (profile.Key{}) {
 		m.profile = unique.Make(k.Profile)
 	}
 }
@@ -345,7 +345,7 @@ func (r *Inbox) Done(ref memory.WorkloadRef) {
 }
 
 // Govern records which pods of a workload are governed by a profile and where they run; all others are not.
-func (r *Inbox) Govern(ref memory.WorkloadRef, placed map[types.UID]Placement, by policy.ProfileKey) {
+func (r *Inbox) Govern(ref memory.WorkloadRef, placed map[types.UID]Placement, by profile.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h, found := r.workloads[ref]
@@ -441,9 +441,9 @@ func (r *Inbox) NodesOfOthers(of memory.WorkloadRef) int {
 // Concerned returns the workloads that changes of profiles can concern: those that a changed profile governs, and
 // where its selection changed, all that it could ever select. A namespace's profile never concerns another namespace.
 func (r *Inbox) Concerned(changes []policy.Change) []memory.WorkloadRef {
-	edited, choosing := map[policy.ProfileKey]bool{}, map[string]bool{}
+	edited, choosing := map[profile.Key]bool{}, map[string]bool{}
 	for _, c := range changes {
-		edited[policy.ProfileKey{Kind: c.Ref.Kind, Namespace: c.Namespace, Name: c.Ref.Name}] = true
+		edited[c.Key] = true
 		if c.Chooses {
 			choosing[c.Namespace] = true
 		}

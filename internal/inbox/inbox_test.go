@@ -15,10 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/policy"
+	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/workload"
 )
 
@@ -49,7 +49,7 @@ func TestMailIsBounded(t *testing.T) {
 	for restarts := range int32(1000) {
 		r.Observe(rosterWeb, []oom.Observation{look("app", restarts), look("app", restarts), look("proxy", 0)})
 	}
-	r.Govern(rosterWeb, map[types.UID]Placement{"uid-1": {"node-1", []string{"app"}}}, policy.ProfileKey{})
+	r.Govern(rosterWeb, map[types.UID]Placement{"uid-1": {"node-1", []string{"app"}}}, profile.Key{})
 	for i := range 3 * workload.MaxSamples {
 		s := memory.Sample{
 			Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "uid-1", Container: "app"},
@@ -121,7 +121,7 @@ func TestLateOwnersMovePods(t *testing.T) {
 // each container.
 func TestSamplesOfOthersAreDropped(t *testing.T) {
 	r := rosterWith("1", "2")
-	r.Govern(rosterWeb, map[types.UID]Placement{"uid-1": {"node-1", []string{"app"}}}, policy.ProfileKey{})
+	r.Govern(rosterWeb, map[types.UID]Placement{"uid-1": {"node-1", []string{"app"}}}, profile.Key{})
 	sample := func(uid types.UID, pod string) memory.Sample {
 		return memory.Sample{
 			Container: memory.ContainerRef{Namespace: "shop", Pod: pod, UID: uid, Container: "app"}, RSS: memory.MiB,
@@ -166,7 +166,7 @@ func TestANodeSpeaksOnceForEachContainer(t *testing.T) {
 	}
 	r.Govern(rosterWeb, map[types.UID]Placement{
 		"uid-1": {"node-1", containers}, "uid-2": {"node-1", containers[:1]},
-	}, policy.ProfileKey{})
+	}, profile.Key{})
 	var samples []memory.Sample
 	for range 2 {
 		for i := range containers {
@@ -202,7 +202,7 @@ func TestWhatIsKeptOfAPod(t *testing.T) {
 	}
 	kept := policy.Kept{
 		Workload: rosterWeb, Owner: "web", Controller: "set",
-		Profile: policy.ProfileKey{Kind: "MemoryProfile", Namespace: "shop", Name: "web"},
+		Profile: profile.Key{Kind: "MemoryProfile", Namespace: "shop", Name: "web"},
 	}
 	r.Keep("uid-1", name, kept)
 	if diff := cmp.Diff(kept, r.Kept("uid-1")); diff != "" || r.Owner(rosterWeb) != "web" {
@@ -244,7 +244,7 @@ func BenchmarkObserve(b *testing.B) {
 // TestAChangedProfileConcernsItsOwnWorkloads: one tenant's edits cause no work for the workloads of others.
 func TestAChangedProfileConcernsItsOwnWorkloads(t *testing.T) {
 	r := NewInbox()
-	governed := map[string]policy.ProfileKey{
+	governed := map[string]profile.Key{
 		"shop/web": {Kind: "MemoryProfile", Namespace: "shop", Name: "web"},
 		"shop/api": {Kind: "MemoryProfile", Namespace: "shop", Name: "api"}, "shop/none": {},
 		"other/web": {Kind: "ClusterMemoryProfile", Namespace: "", Name: "all"}, "other/none": {},
@@ -260,7 +260,7 @@ func TestAChangedProfileConcernsItsOwnWorkloads(t *testing.T) {
 		if namespace == "" {
 			kind = "ClusterMemoryProfile"
 		}
-		return policy.Change{Ref: v1alpha1.ProfileReference{Kind: kind, Name: name}, Namespace: namespace, Chooses: chooses}
+		return policy.Change{Key: profile.Key{Kind: kind, Namespace: namespace, Name: name}, Chooses: chooses}
 	}
 	for what, tc := range map[string]struct {
 		changes []policy.Change
@@ -298,14 +298,14 @@ func TestGovernIsAboutItsOwnPods(t *testing.T) {
 	api.Name = "api"
 	at := func(node string) Placement { return Placement{node, []string{"app"}} }
 	r.AddPod("uid-3", types.NamespacedName{Namespace: "shop", Name: "api-3"}, api)
-	r.Govern(api, map[types.UID]Placement{"uid-3": at("node-3")}, policy.ProfileKey{})
+	r.Govern(api, map[types.UID]Placement{"uid-3": at("node-3")}, profile.Key{})
 	r.Govern(rosterWeb, map[types.UID]Placement{
 		"uid-1": at("node-1"), "uid-2": at("node-2"), "uid-3": at("node-1"), "uid-4": at("node-4"),
-	}, policy.ProfileKey{})
+	}, profile.Key{})
 	if diff := cmp.Diff(map[string]int{"node-1": 1, "node-2": 1, "node-3": 1}, r.GovernedNodes()); diff != "" {
 		t.Errorf("nodes of governed pods (-want +got):\n%s", diff)
 	}
-	r.Govern(rosterWeb, map[types.UID]Placement{"uid-2": at("node-2")}, policy.ProfileKey{})
+	r.Govern(rosterWeb, map[types.UID]Placement{"uid-2": at("node-2")}, profile.Key{})
 	if diff := cmp.Diff(map[string]int{"node-2": 1, "node-3": 1}, r.GovernedNodes()); diff != "" {
 		t.Errorf("nodes of governed pods (-want +got):\n%s", diff)
 	}
@@ -330,7 +330,7 @@ func BenchmarkSampled(b *testing.B) {
 				Container: memory.ContainerRef{Namespace: "shop", Pod: name, UID: uid, Container: "app"}, RSS: memory.MiB,
 			})
 		}
-		r.Govern(ref, placed, policy.ProfileKey{})
+		r.Govern(ref, placed, profile.Key{})
 	}
 	b.ReportAllocs()
 	for b.Loop() {

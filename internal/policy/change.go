@@ -6,15 +6,13 @@ package policy
 import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/profile"
 )
 
 // Change is a profile that is new, gone, or says something else than before.
 type Change struct {
-	Ref v1alpha1.ProfileReference
-	// Namespace is empty for a ClusterMemoryProfile.
-	Namespace string
+	profile.Key
+
 	// Chooses: it may govern other workloads than before, because it is new, gone or has another selector.
 	Chooses bool
 }
@@ -23,20 +21,20 @@ type Change struct {
 func changes(before, after *profile.Index) []Change {
 	var all []Change
 	for n := range after.All() {
-		old := before.Exactly(n)
+		old := before.Exactly(n.Key())
 		switch {
 		case old == nil || old.UID != n.UID:
-			all = append(all, Change{n.Ref, n.Namespace, true})
+			all = append(all, Change{n.Key(), true})
 		case old.Generation != n.Generation || old.Inherited() != n.Inherited():
 			chooses := old.GivesDefaults() != n.GivesDefaults() ||
 				!equality.Semantic.DeepEqual(old.NamespaceSelector, n.NamespaceSelector) ||
 				!equality.Semantic.DeepEqual(old.Spec.Selector, n.Spec.Selector)
-			all = append(all, Change{n.Ref, n.Namespace, chooses})
+			all = append(all, Change{n.Key(), chooses})
 		}
 	}
 	for n := range before.All() {
-		if after.Exactly(n) == nil {
-			all = append(all, Change{n.Ref, n.Namespace, true})
+		if after.Exactly(n.Key()) == nil {
+			all = append(all, Change{n.Key(), true})
 		}
 	}
 	return all

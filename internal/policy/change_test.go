@@ -21,31 +21,31 @@ func TestChanges(t *testing.T) {
 	index := func(generation int64, uid, app string) *profile.Index {
 		return profile.NewIndex([]profile.Profile{
 			profileOf(
-				KindProfile, &metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: generation, UID: types.UID(uid)},
+				profile.KindNamespaced, &metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: generation, UID: types.UID(uid)},
 				&v1alpha1.MemoryProfileSpec{Selector: choosing(app)},
 			),
 			profileOf(
-				KindClusterProfile, &metav1.ObjectMeta{Name: "web", Generation: 1, UID: "c"}, &v1alpha1.MemoryProfileSpec{},
+				profile.KindCluster, &metav1.ObjectMeta{Name: "web", Generation: 1, UID: "c"}, &v1alpha1.MemoryProfileSpec{},
 			),
 		})
 	}
-	web := Change{Ref: v1alpha1.ProfileReference{Kind: KindProfile, Name: "web"}, Namespace: "shop"}
+	web := Change{Key: profile.Key{Kind: profile.KindNamespaced, Namespace: "shop", Name: "web"}}
 	chooses := web
 	chooses.Chooses = true
-	both := []Change{{Ref: v1alpha1.ProfileReference{Kind: KindClusterProfile, Name: "web"}, Chooses: true}, chooses}
+	both := []Change{{Key: profile.Key{Kind: profile.KindCluster, Name: "web"}, Chooses: true}, chooses}
 	under := func(generation int64, role v1alpha1.ProfileRole) *profile.Index {
 		return profile.NewIndex([]profile.Profile{
 			profileOf(
-				KindProfile, &metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 1, UID: "a"},
+				profile.KindNamespaced, &metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 1, UID: "a"},
 				&v1alpha1.MemoryProfileSpec{},
 			),
 			profileOf(
-				KindClusterProfile, &metav1.ObjectMeta{Name: "web", Generation: generation, UID: "c"},
+				profile.KindCluster, &metav1.ObjectMeta{Name: "web", Generation: generation, UID: "c"},
 				&v1alpha1.MemoryProfileSpec{Role: role},
 			),
 		})
 	}
-	base := Change{Ref: v1alpha1.ProfileReference{Kind: KindClusterProfile, Name: "web"}}
+	base := Change{Key: profile.Key{Kind: profile.KindCluster, Name: "web"}}
 	chosen := base
 	chosen.Chooses = true
 	for what, tc := range map[string]struct {

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/owners"
 	"github.com/memfit/memfit/internal/profile"
@@ -26,7 +25,7 @@ type Kept struct {
 	// another one, and is resolved afresh.
 	Controller types.UID
 	// Profile governed the pod; empty: none did.
-	Profile ProfileKey
+	Profile profile.Key
 }
 
 // Keep returns what is kept of a resolution of the pod; false where an owner was missing.
@@ -36,7 +35,7 @@ func (r *Resolution) Keep(pod metav1.Object) (Kept, bool) {
 	}
 	k := Kept{Workload: r.Ref, Owner: r.UID, Controller: controllerOf(pod)}
 	if r.Profile != nil {
-		k.Profile = KeyOf(r.Profile)
+		k.Profile = r.Profile.Key()
 	}
 	return k, true
 }
@@ -75,11 +74,7 @@ func (r *Resolver) resolveCached(ctx context.Context, pod metav1.Object, kept Ke
 	if found || err != nil {
 		return r.govern(ctx, pod, owner, err)
 	}
-	governing := &profile.Profile{
-		Ref:       v1alpha1.ProfileReference{Kind: kept.Profile.Kind, Name: kept.Profile.Name},
-		Namespace: kept.Profile.Namespace,
-	}
-	return Resolution{Owner: owner, Match: profile.Match{Profile: r.Profiles().Exactly(governing)}}, nil
+	return Resolution{Owner: owner, Match: profile.Match{Profile: r.Profiles().Exactly(kept.Profile)}}, nil
 }
 
 // ResolveKept decides for one pod like [Resolver.ResolveCached], but where an owner is missing and nothing was kept, it

@@ -58,7 +58,7 @@ func TestWhatIsKeptAnswersForAMissingOwner(t *testing.T) {
 	want := policy.Kept{
 		Workload: memory.WorkloadRef{APIVersion: "batch/v1", Kind: "CronJob", Namespace: "shop", Name: "nightly"},
 		Owner:    "cronjob", Controller: "job",
-		Profile: policy.ProfileKey{Kind: "MemoryProfile", Namespace: "shop", Name: "web"},
+		Profile: profile.Key{Kind: "MemoryProfile", Namespace: "shop", Name: "web"},
 	}
 	if !complete || kept != want {
 		t.Fatalf("kept %+v (%t), want %+v", kept, complete, want)

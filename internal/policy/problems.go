@@ -22,22 +22,17 @@ type Problems struct {
 // the workload's owner wrote, and must not be able to name one.
 type problem struct {
 	why    string
-	claims []ProfileKey
-}
-
-// KeyOf is a profile's key.
-func KeyOf(n *profile.Profile) ProfileKey {
-	return ProfileKey{Kind: n.Ref.Kind, Namespace: n.Namespace, Name: n.Ref.Name}
+	claims []profile.Key
 }
 
 // Set notes why nobody governs a workload, and which profiles stand in each other's way, and reports whether it is
 // news, and for which profiles: those that claim the workload, or did.
 func (p *Problems) Set(
 	w memory.WorkloadRef, why string, claims []*profile.Profile,
-) (news bool, concerned []ProfileKey) {
+) (news bool, concerned []profile.Key) {
 	now := problem{why: why}
 	for _, n := range claims {
-		now.claims = append(now.claims, KeyOf(n))
+		now.claims = append(now.claims, n.Key())
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +48,7 @@ func (p *Problems) Set(
 }
 
 // Clear forgets a problem and returns the profiles that claimed the workload.
-func (p *Problems) Clear(w memory.WorkloadRef) (concerned []ProfileKey) {
+func (p *Problems) Clear(w memory.WorkloadRef) (concerned []profile.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	concerned = p.all[w].claims
@@ -62,7 +57,7 @@ func (p *Problems) Clear(w memory.WorkloadRef) (concerned []ProfileKey) {
 }
 
 // Claiming are the problems of workloads that a profile claims together with another, sorted.
-func (p *Problems) Claiming(key ProfileKey) []string {
+func (p *Problems) Claiming(key profile.Key) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var texts []string

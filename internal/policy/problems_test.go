@@ -16,8 +16,8 @@ import (
 func TestProblemsNameTheirProfiles(t *testing.T) {
 	var p Problems
 	web := memory.WorkloadRef{Kind: "Deployment", Namespace: "shop", Name: "web"}
-	api, all := ProfileKey{"MemoryProfile", "shop", "web-api"}, ProfileKey{"MemoryProfile", "shop", "all"}
-	named := func(k ProfileKey) *profile.Profile {
+	api, all := profile.Key{"MemoryProfile", "shop", "web-api"}, profile.Key{"MemoryProfile", "shop", "all"}
+	named := func(k profile.Key) *profile.Profile {
 		return &profile.Profile{Ref: v1alpha1.ProfileReference{Kind: k.Kind, Name: k.Name}, Namespace: k.Namespace}
 	}
 	const clash = "MemoryProfile shop/web-api (selector app=web) and MemoryProfile shop/all (selector {}) both choose " +
@@ -34,7 +34,7 @@ func TestProblemsNameTheirProfiles(t *testing.T) {
 		len(concerned) != 0 {
 		t.Errorf("the text of an annotation is news for the profiles %v", concerned)
 	}
-	for key, want := range map[ProfileKey]int{
+	for key, want := range map[profile.Key]int{
 		api: 1, all: 1, {"MemoryProfile", "shop", "web"}: 0, {"MemoryProfile", "other", "all"}: 0,
 	} {
 		if got := p.Claiming(key); len(got) != want {

@@ -184,11 +184,11 @@ func (r *Resolver) rebuild(ctx context.Context) ([]Change, int, error) {
 	profiles := make([]profile.Profile, 0, len(namespaced.Items)+len(clusterWide.Items))
 	for i := range namespaced.Items {
 		p := &namespaced.Items[i]
-		profiles = append(profiles, profileOf(KindProfile, &p.ObjectMeta, &p.Spec))
+		profiles = append(profiles, profileOf(profile.KindNamespaced, &p.ObjectMeta, &p.Spec))
 	}
 	for i := range clusterWide.Items {
 		p := &clusterWide.Items[i]
-		n := profileOf(KindClusterProfile, &p.ObjectMeta, &p.Spec.MemoryProfileSpec)
+		n := profileOf(profile.KindCluster, &p.ObjectMeta, &p.Spec.MemoryProfileSpec)
 		n.NamespaceSelector = p.Spec.NamespaceSelector
 		profiles = append(profiles, n)
 	}
@@ -203,12 +203,6 @@ func (r *Resolver) Profiles() *profile.Index { return r.index.Load() }
 
 // Built is closed when profiles have been read for the first time. Until then nobody governs anything.
 func (r *Resolver) Built() <-chan struct{} { return r.built }
-
-// The kinds of profile, as they stand in references.
-const (
-	KindProfile        = "MemoryProfile"
-	KindClusterProfile = "ClusterMemoryProfile"
-)
 
 func profileOf(kind string, meta *metav1.ObjectMeta, spec *v1alpha1.MemoryProfileSpec) profile.Profile {
 	return profile.Profile{

@@ -22,6 +22,17 @@ const (
 	KindCluster    = "ClusterMemoryProfile"
 )
 
+// Key names one profile; the namespace is empty for a ClusterMemoryProfile.
+type Key struct{ Kind, Namespace, Name string }
+
+// String is "MemoryProfile shop/web" or "ClusterMemoryProfile web".
+func (k Key) String() string {
+	if k.Namespace == "" {
+		return k.Kind + " " + k.Name
+	}
+	return k.Kind + " " + k.Namespace + "/" + k.Name
+}
+
 // Profile is one profile as it was read. It must not change after [NewIndex] has seen it.
 type Profile struct {
 	// Ref is MemoryProfile or ClusterMemoryProfile and the name.
@@ -60,13 +71,10 @@ func (n *Profile) Reaches(namespaceLabels map[string]string) bool {
 	return n.NamespaceSelector == nil || n.namespaces != nil && n.namespaces.Matches(labels.Set(namespaceLabels))
 }
 
-// String is "MemoryProfile shop/web" or "ClusterMemoryProfile web".
-func (n *Profile) String() string {
-	if n.Namespace == "" {
-		return n.Ref.Kind + " " + n.Ref.Name
-	}
-	return n.Ref.Kind + " " + n.Namespace + "/" + n.Ref.Name
-}
+// Key names the profile.
+func (n *Profile) Key() Key { return Key{n.Ref.Kind, n.Namespace, n.Ref.Name} }
+
+func (n *Profile) String() string { return n.Key().String() }
 
 // Index finds the profile of a pod without looking at profiles of other namespaces. It is immutable, so any number of
 // goroutines may share it: build a new one when a profile changes. The zero value and nil govern nothing.
@@ -221,8 +229,8 @@ func (x *Index) Heirs(n *Profile) int {
 	return count
 }
 
-// Exactly is the profile of the same kind, namespace and name; nil when there is none.
-func (x *Index) Exactly(n *Profile) *Profile { return x.space(n.Namespace).get(n.Ref.Name) }
+// Exactly is the profile with that kind, namespace and name; nil when there is none.
+func (x *Index) Exactly(k Key) *Profile { return x.space(k.Namespace).get(k.Name) }
 
 func (x *Index) space(namespace string) *space {
 	if x == nil {

@@ -186,7 +186,7 @@ func newPod(
 		inject.Input{
 			Pod: pod,
 			Profile: &profile.Profile{
-				Ref:  v1alpha1.ProfileReference{Kind: policy.KindClusterProfile, Name: governs.Name},
+				Ref:  v1alpha1.ProfileReference{Kind: profile.KindCluster, Name: governs.Name},
 				Spec: &governs.Spec.MemoryProfileSpec,
 			},
 		},

@@ -149,7 +149,7 @@ func (w *world) add(
 func (w *world) know() {
 	w.index = profile.NewIndex(w.profiles)
 	if w.sole != nil { // the list has grown since
-		w.sole = w.index.Exactly(w.sole)
+		w.sole = w.index.Exactly(w.sole.Key())
 	}
 }
 

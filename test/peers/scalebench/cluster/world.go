@@ -30,7 +30,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/test/build"
 )
@@ -289,7 +288,7 @@ func (w *world) pod(i int, set *appsv1.ReplicaSet) *corev1.Pod {
 	pod.OwnerReferences = []metav1.OwnerReference{build.ControllerRef(set, "apps/v1", "ReplicaSet")}
 	governs := w.governs(i)
 	by := &profile.Profile{
-		Ref: v1alpha1.ProfileReference{Kind: policy.KindClusterProfile, Name: governs.Name}, Generation: governs.Generation,
+		Ref: v1alpha1.ProfileReference{Kind: profile.KindCluster, Name: governs.Name}, Generation: governs.Generation,
 		Spec: &governs.Spec.MemoryProfileSpec,
 	}
 	inject.MakePlan(inject.Input{Pod: pod, Profile: by}).Apply(pod)
