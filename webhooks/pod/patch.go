@@ -146,23 +146,22 @@ var pointer = strings.NewReplacer("~", "~0", "/", "~1")
 // list is how a patch compares the items of one kind of list.
 type list[T any, K comparable] struct {
 	same func(a, b *T) bool
-	key  func(*T) K // equal for items that are the same
+	name func(*T) K
 }
 
 var (
-	variables = list[corev1.EnvVar, [2]string]{
-		same: sameVariable, key: func(v *corev1.EnvVar) [2]string { return [2]string{v.Name, v.Value} },
+	variables = list[corev1.EnvVar, string]{
+		same: sameVariable, name: func(v *corev1.EnvVar) string { return v.Name },
 	}
-	policies = list[corev1.ContainerResizePolicy, corev1.ContainerResizePolicy]{
+	policies = list[corev1.ContainerResizePolicy, corev1.ResourceName]{
 		same: func(a, b *corev1.ContainerResizePolicy) bool { return *a == *b },
-		key:  func(v *corev1.ContainerResizePolicy) corev1.ContainerResizePolicy { return *v },
+		name: func(v *corev1.ContainerResizePolicy) corev1.ResourceName { return v.ResourceName },
 	}
 )
 
 // listPatch edits a list item by item: items that remain are not mentioned. It goes once over both lists, whose length
-// any client can choose, and knows of each item only how often it is still to come: enough to recognize a new item, a
-// removed one and a changed one, which is all that a plan does. A list that was reordered is patched correctly, too,
-// with more operations than necessary.
+// any client can choose, and recognizes new, removed and changed items by their names. A list that was reordered, or has
+// a name twice, is patched correctly, too, with more operations than necessary.
 func listPatch[T any, K comparable](p *patch, path string, before, after []T, of list[T, K]) {
 	if len(before) == 0 {
 		if len(after) > 0 {
@@ -170,58 +169,32 @@ func listPatch[T any, K comparable](p *patch, path string, before, after []T, of
 		}
 		return
 	}
-	position := 0
-	for len(before) > 0 && len(after) > 0 && of.same(&before[0], &after[0]) {
-		before, after, position = before[1:], after[1:], position+1
-	}
-	for len(before) > 0 && len(after) > 0 && of.same(&before[len(before)-1], &after[len(after)-1]) {
-		before, after = before[:len(before)-1], after[:len(after)-1]
-	}
-	had, have := of.remaining(before), of.remaining(after)
-	for len(had.items) > 0 || len(have.items) > 0 {
+	had, have := of.names(before), of.names(after)
+	for position := 0; len(before) > 0 || len(after) > 0; {
+		gone := len(before) > 0 && !have[of.name(&before[0])]
+		added := len(after) > 0 && !had[of.name(&after[0])]
+		named := len(before) > 0 && len(after) > 0 && of.name(&before[0]) == of.name(&after[0])
 		at := path + "/" + strconv.Itoa(position)
-		gone := len(had.items) > 0 && !have.has(&had.items[0])
-		added := len(have.items) > 0 && !had.has(&have.items[0])
 		switch {
-		case len(had.items) > 0 && len(have.items) > 0 && of.same(&had.items[0], &have.items[0]):
-			had.next()
-			have.next()
-			position++
-		case gone && added:
-			p.replace(at, &have.items[0])
-			had.next()
-			have.next()
-			position++
-		case len(had.items) == 0 || added:
-			p.add(at, &have.items[0])
-			have.next()
-			position++
+		case named || gone && added:
+			if !of.same(&before[0], &after[0]) {
+				p.replace(at, &after[0])
+			}
+			before, after, position = before[1:], after[1:], position+1
+		case len(before) == 0 || added:
+			p.add(at, &after[0])
+			after, position = after[1:], position+1
 		default:
 			p.remove(at)
-			had.next()
+			before = before[1:]
 		}
 	}
 }
 
-// remaining are the items of a list that are still to come.
-type remaining[T any, K comparable] struct {
-	items []T
-	key   func(*T) K
-	count map[K]int // how often each of them is among the items
-}
-
-func (of list[T, K]) remaining(items []T) remaining[T, K] {
-	r := remaining[T, K]{items: items, key: of.key, count: make(map[K]int, len(items))}
+func (of list[T, K]) names(items []T) map[K]bool {
+	names := make(map[K]bool, len(items))
 	for i := range items {
-		r.count[r.key(&items[i])]++
+		names[of.name(&items[i])] = true
 	}
-	return r
-}
-
-// has reports whether an item with the same key is still to come.
-func (r *remaining[T, K]) has(item *T) bool { return r.count[r.key(item)] > 0 }
-
-func (r *remaining[T, K]) next() {
-	r.count[r.key(&r.items[0])]--
-	r.items = r.items[1:]
+	return names
 }

@@ -11,7 +11,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"sync"
 	"time"
 )
 
@@ -26,8 +25,7 @@ const (
 	// beginning is what a connection gets before anything of a body has come. The UID of a review is in its first 200
 	// bytes.
 	beginning = 4 << 10
-	// usual is the room for a usual body, which is used again. Larger ones are not kept: a rare large pod must not stay
-	// for ever.
+	// usual is the size of a usual body at most, which does not wait for others.
 	usual = 64 << 10
 	// patience is how long a body that is larger than usual waits for its turn. API servers give the webhook 2 s.
 	patience = time.Second
@@ -45,20 +43,15 @@ type bodies struct {
 	// turns are for large bodies: what is made of one takes many times its size, so they share MaxBody bytes at a time.
 	// One takes its turns at a time, so that two do not wait for each other.
 	turns, taking chan struct{}
-
-	small, medium sync.Pool // *[]byte of beginning and of usual size
 }
 
 // turnOf is the size of a body that takes one turn.
 const turnOf = 64 << 10
 
 func newBodies(cs *connections, metrics *Metrics) *bodies {
-	b := &bodies{
+	return &bodies{
 		connections: cs, metrics: metrics, turns: make(chan struct{}, MaxBody/turnOf), taking: make(chan struct{}, 1),
 	}
-	b.small.New = func() any { return new(make([]byte, beginning)) }
-	b.medium.New = func() any { return new(make([]byte, usual)) }
-	return b
 }
 
 // handler is a webhook behind the bounds.
@@ -108,9 +101,8 @@ func refuse(w http.ResponseWriter, hook http.Handler, beginning []byte, r *refus
 type keeping struct {
 	*bodies
 
-	connection    *connection
-	small, medium *[]byte
-	held, turns   int
+	connection  *connection
+	held, turns int
 }
 
 // end gives everything back.
@@ -119,12 +111,6 @@ func (k *keeping) end() {
 		<-k.bodies.turns
 	}
 	k.connections.release(k.connection, k.held)
-	if k.small != nil {
-		k.bodies.small.Put(k.small)
-	}
-	if k.medium != nil {
-		k.bodies.medium.Put(k.medium)
-	}
 }
 
 // read reads a body into memory that grows as it arrives: what a sender announces costs nothing.
@@ -133,8 +119,7 @@ func (k *keeping) read(r *http.Request) (text []byte, because *refusal) {
 		return nil, tooBusy()
 	}
 	k.held = beginning
-	k.small = k.bodies.small.Get().(*[]byte) //nolint:forcetypeassert // nothing else is in there
-	text = (*k.small)[:0]
+	text = make([]byte, 0, beginning)
 	tooLarge := &refusal{
 		reasonTooLarge, http.StatusRequestEntityTooLarge,
 		fmt.Sprintf("the request has more than the %d bytes that are read", MaxBody),
@@ -155,37 +140,26 @@ func (k *keeping) read(r *http.Request) (text []byte, because *refusal) {
 		if len(text) < cap(text) {
 			continue
 		}
-		if text, err = k.grow(text, r.ContentLength); err != nil {
+		larger, ok := k.grow(text, r.ContentLength)
+		if !ok {
 			return text, tooBusy()
 		}
+		text = larger
 	}
 }
 
-var errNoMemory = errors.New("no memory is to be had")
-
-// grow moves a body of which so much is announced to where there is more room.
-func (k *keeping) grow(text []byte, announced int64) ([]byte, error) {
-	size := usual
-	if k.medium != nil {
-		size = min(4*cap(text), MaxBody+1)
-		if announced >= int64(cap(text)) && announced < int64(size) {
-			size = int(announced) + 1 // the end shows only where there would be room for more
-		}
+// grow moves a body of which so much is announced to where there is more room; false: no memory is left.
+func (k *keeping) grow(text []byte, announced int64) ([]byte, bool) {
+	size := min(4*cap(text), MaxBody+1)
+	if announced >= int64(cap(text)) && announced < int64(size) {
+		size = int(announced) + 1 // the end shows only where there would be room for more
 	}
 	if !k.connections.hold(k.connection, size) {
-		return text, errNoMemory
+		return nil, false
 	}
-	k.held += size
-	if k.medium == nil {
-		k.medium = k.bodies.medium.Get().(*[]byte) //nolint:forcetypeassert // nothing else is in there
-		return (*k.medium)[:copy(*k.medium, text)], nil
-	}
-	larger := make([]byte, size)
-	if cap(text) > usual { // nobody has it any more
-		k.connections.release(k.connection, cap(text))
-		k.held -= cap(text)
-	}
-	return larger[:copy(larger, text)], nil
+	k.connections.release(k.connection, cap(text))
+	k.held = size
+	return append(make([]byte, 0, size), text...), true
 }
 
 // turn waits until what is made of so large a body fits beside what is made of others.
