@@ -26,8 +26,6 @@ type Inbox struct {
 	mu        sync.Mutex
 	pods      map[types.UID]*member
 	workloads map[memory.WorkloadRef]*workloadEntry
-	// reading counts the calls of Sampled.
-	reading uint32
 }
 
 // member is a pod. There is one for each pod of the cluster, so it holds nothing that its workload knows.
@@ -46,13 +44,8 @@ type member struct {
 	at int32
 	// governed and placement are set by the workload's reconcile; the usage collector reads them.
 	governed bool
-	// heard are the first containers, a bit each, of which reading had a sample.
-	reading, heard uint32
 	Placement
 }
-
-// heardBits is how many containers of a pod have a bit. Pods with more are rare enough for a map.
-const heardBits = 32
 
 // Placement is the node of a governed pod, and its containers: that node may report on these and no others.
 type Placement struct {
@@ -221,32 +214,19 @@ func (r *Inbox) Request(ref memory.WorkloadRef) {
 func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map[memory.WorkloadRef]struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.reading++
 	touched := map[memory.WorkloadRef]struct{}{}
-	var beyond map[spoken]struct{} // of containers that have no bit
-	var last *workloadEntry        // pods of one workload often follow each other
+	heard := make(map[spoken]struct{}, min(len(samples), 256)) // a node may send anything
+	var last *workloadEntry // pods of one workload often follow each other
 	for i := range samples {
 		m, found := r.pods[samples[i].Container.UID]
 		if !found {
 			continue
 		}
-		place := m.on(node, &samples[i].Container)
-		switch {
-		case place < 0:
+		of := spoken{m, m.on(node, &samples[i].Container)}
+		if _, again := heard[of]; again || of.container < 0 {
 			continue
-		case place < heardBits:
-			if m.again(r.reading, place) {
-				continue
-			}
-		default:
-			if _, again := beyond[spoken{m, place}]; again {
-				continue
-			}
-			if beyond == nil {
-				beyond = map[spoken]struct{}{}
-			}
-			beyond[spoken{m, place}] = struct{}{}
 		}
+		heard[of] = struct{}{}
 		events := &m.workload.newer
 		if events.Samples == nil {
 			events.Samples = make([]memory.Sample, 0, min(len(m.workload.pods), workload.MaxSamples))
@@ -259,18 +239,6 @@ func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map
 		}
 	}
 	return touched
-}
-
-// again reports whether a reading has had a sample of the container at that place before, and notes that it has had
-// one.
-func (m *member) again(reading uint32, place int) bool {
-	if m.reading != reading {
-		m.reading, m.heard = reading, 0
-	}
-	bit := uint32(1) << place
-	again := m.heard&bit != 0
-	m.heard |= bit
-	return again
 }
 
 // spoken is the container that a sample is of, by its place among those of its pod.
