@@ -25,9 +25,7 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	hook := checked(
-		admission.WithValidator(scheme, profileValidator{indexed(nil)}), func() any { return &v1alpha1.MemoryProfile{} },
-	)
+	hook := checked(scheme, profileValidator(indexed(nil)))
 	ask := func(spec string) (answer admission.Response) {
 		raw := `{"apiVersion":"memfit.dev/v1alpha1","kind":"MemoryProfile","metadata":{"name":"p","namespace":"n"},"spec":` +
 			spec + `}`

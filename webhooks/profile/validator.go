@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -26,20 +27,9 @@ import (
 
 // SetupValidators registers the validators of both kinds of profile. known are the effective profiles.
 func SetupValidators(mgr ctrl.Manager, known Known) error {
-	server := mgr.GetWebhookServer()
-	server.Register(
-		profilePath,
-		checked(
-			admission.WithValidator(mgr.GetScheme(), profileValidator{known}), func() any { return &v1alpha1.MemoryProfile{} },
-		),
-	)
-	server.Register(
-		clusterProfilePath,
-		checked(
-			admission.WithValidator(mgr.GetScheme(), clusterProfileValidator{known}),
-			func() any { return &v1alpha1.ClusterMemoryProfile{} },
-		),
-	)
+	server, scheme := mgr.GetWebhookServer(), mgr.GetScheme()
+	server.Register(profilePath, checked(scheme, profileValidator(known)))
+	server.Register(clusterProfilePath, checked(scheme, clusterProfileValidator(known)))
 	return nil
 }
 
@@ -49,16 +39,17 @@ const (
 	clusterProfilePath = "/validate-memfit-dev-v1alpha1-clustermemoryprofile"
 )
 
-// checked is a validator of objects that are within the bounds of [boundedjson.Check]: whoever reaches the port can
+// checked serves a validator of objects that are within the bounds of [boundedjson.Check]: whoever reaches the port can
 // send it any.
-func checked(hook *admission.Webhook, object func() any) *admission.Webhook {
+func checked[T runtime.Object](scheme *runtime.Scheme, v validator[T]) *admission.Webhook {
+	hook := admission.WithValidator(scheme, v)
 	validate := hook.Handler
 	hook.Handler = admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
 		for _, raw := range [][]byte{req.Object.Raw, req.OldObject.Raw} {
 			if len(raw) == 0 {
 				continue
 			}
-			if err := boundedjson.Check(raw, object()); err != nil {
+			if err := boundedjson.Check(raw, *new(T)); err != nil {
 				return admission.Denied(err.Error())
 			}
 		}
@@ -70,58 +61,53 @@ func checked(hook *admission.Webhook, object func() any) *admission.Webhook {
 // Known are the effective profiles, as they are known to this replica.
 type Known interface{ Profiles() *profile.Index }
 
-type profileValidator struct{ known Known }
+// validator gives a verdict on a profile that is created, where old is nil, or updated. It implements
+// admission.Validator.
+type validator[T runtime.Object] func(old, p T) (admission.Warnings, error)
 
-func (v profileValidator) ValidateCreate(_ context.Context, p *v1alpha1.MemoryProfile) (admission.Warnings, error) {
-	return verdict(v.known, profile.KindNamespaced, p, nil, &p.Spec)
+// ValidateCreate gives the verdict.
+func (v validator[T]) ValidateCreate(_ context.Context, p T) (admission.Warnings, error) {
+	return v(*new(T), p)
 }
 
-func (v profileValidator) ValidateUpdate(
-	_ context.Context, old, p *v1alpha1.MemoryProfile,
-) (admission.Warnings, error) {
-	return verdict(v.known, profile.KindNamespaced, p, &old.Spec, &p.Spec)
+// ValidateUpdate gives the verdict.
+func (v validator[T]) ValidateUpdate(_ context.Context, old, p T) (admission.Warnings, error) {
+	return v(old, p)
 }
 
-func (profileValidator) ValidateDelete(context.Context, *v1alpha1.MemoryProfile) (admission.Warnings, error) {
-	return nil, nil
-}
+// ValidateDelete allows it.
+func (validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }
 
-type clusterProfileValidator struct{ known Known }
-
-func (v clusterProfileValidator) ValidateCreate(
-	_ context.Context, p *v1alpha1.ClusterMemoryProfile,
-) (admission.Warnings, error) {
-	return clusterVerdict(v.known, p, nil)
-}
-
-func (v clusterProfileValidator) ValidateUpdate(
-	_ context.Context, old, p *v1alpha1.ClusterMemoryProfile,
-) (admission.Warnings, error) {
-	return clusterVerdict(v.known, p, &old.Spec.MemoryProfileSpec)
-}
-
-func (clusterProfileValidator) ValidateDelete(
-	context.Context, *v1alpha1.ClusterMemoryProfile,
-) (admission.Warnings, error) {
-	return nil, nil
-}
-
-func clusterVerdict(
-	known Known, p *v1alpha1.ClusterMemoryProfile, old *v1alpha1.MemoryProfileSpec,
-) (admission.Warnings, error) {
-	root := field.NewPath("spec", "namespaceSelector")
-	if errs := metav1validation.ValidateLabelSelector(
-		p.Spec.NamespaceSelector, metav1validation.LabelSelectorValidationOptions{}, root,
-	); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.Group, Kind: profile.KindCluster}, p.Name, errs)
+func profileValidator(known Known) validator[*v1alpha1.MemoryProfile] {
+	return func(old, p *v1alpha1.MemoryProfile) (admission.Warnings, error) {
+		var before *v1alpha1.MemoryProfileSpec
+		if old != nil {
+			before = &old.Spec
+		}
+		return verdict(known, profile.KindNamespaced, p, before, &p.Spec)
 	}
-	warnings, err := verdict(known, profile.KindCluster, p, old, &p.Spec.MemoryProfileSpec)
-	if everything(p.Spec.Selector) && (p.Spec.NamespaceSelector == nil || everything(p.Spec.NamespaceSelector)) {
-		warnings = append(
-			warnings, "memfit: spec.selector is empty and chooses every pod of every namespace that no MemoryProfile governs",
-		)
+}
+
+func clusterProfileValidator(known Known) validator[*v1alpha1.ClusterMemoryProfile] {
+	return func(old, p *v1alpha1.ClusterMemoryProfile) (admission.Warnings, error) {
+		root := field.NewPath("spec", "namespaceSelector")
+		if errs := metav1validation.ValidateLabelSelector(
+			p.Spec.NamespaceSelector, metav1validation.LabelSelectorValidationOptions{}, root,
+		); len(errs) > 0 {
+			return nil, apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.Group, Kind: profile.KindCluster}, p.Name, errs)
+		}
+		var before *v1alpha1.MemoryProfileSpec
+		if old != nil {
+			before = &old.Spec.MemoryProfileSpec
+		}
+		warnings, err := verdict(known, profile.KindCluster, p, before, &p.Spec.MemoryProfileSpec)
+		if everything(p.Spec.Selector) && (p.Spec.NamespaceSelector == nil || everything(p.Spec.NamespaceSelector)) {
+			warnings = append(
+				warnings, "memfit: spec.selector is empty and chooses every pod of every namespace that no MemoryProfile governs",
+			)
+		}
+		return warnings, err
 	}
-	return warnings, err
 }
 
 // everything reports whether a selector is there and matches every object.

@@ -69,7 +69,7 @@ func TestVerdict(t *testing.T) {
 			if err := yaml.UnmarshalStrict([]byte(tc.spec), &spec); err != nil {
 				t.Fatal(err)
 			}
-			warnings, err := profileValidator{indexed(nil)}.ValidateCreate(
+			warnings, err := profileValidator(indexed(nil)).ValidateCreate(
 				t.Context(), &v1alpha1.MemoryProfile{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: spec},
 			)
 			if (err != nil) != (len(tc.want) > 0) {
@@ -113,9 +113,9 @@ func TestInheritance(t *testing.T) {
 		return v1alpha1.SizingSpec{Limit: b}
 	}
 	base := v1alpha1.MemoryProfileSpec{Role: v1alpha1.RoleDefaults, Sizing: bounds("", "1Gi")}
-	v := profileValidator{indexed([]profile.Profile{{
+	v := profileValidator(indexed([]profile.Profile{{
 		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "base"}, Namespace: "shop", Spec: &base,
-	}})}
+	}}))
 	of := func(namespace, name string, spec v1alpha1.MemoryProfileSpec) *v1alpha1.MemoryProfile {
 		return &v1alpha1.MemoryProfile{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec}
 	}
@@ -151,17 +151,17 @@ func TestAProfileForTheWholeClusterIsPointedOut(t *testing.T) {
 	everything := &v1alpha1.ClusterMemoryProfile{Spec: v1alpha1.ClusterMemoryProfileSpec{
 		MemoryProfileSpec: v1alpha1.MemoryProfileSpec{Selector: &metav1.LabelSelector{}},
 	}}
-	warnings, err := clusterProfileValidator{indexed(nil)}.ValidateCreate(t.Context(), everything)
+	warnings, err := clusterProfileValidator(indexed(nil)).ValidateCreate(t.Context(), everything)
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "every pod") {
 		t.Errorf("got %q, %v; want one warning and no refusal", warnings, err)
 	}
 	everything.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}}
-	warnings, err = clusterProfileValidator{indexed(nil)}.ValidateCreate(t.Context(), everything)
+	warnings, err = clusterProfileValidator(indexed(nil)).ValidateCreate(t.Context(), everything)
 	if err != nil || len(warnings) != 0 {
 		t.Errorf("for some namespaces: got %q, %v; want no warning and no refusal", warnings, err)
 	}
 	everything.Spec.NamespaceSelector.MatchLabels["team"] = "not a label value"
-	if _, err = (clusterProfileValidator{indexed(nil)}).ValidateCreate(t.Context(), everything); err == nil ||
+	if _, err = clusterProfileValidator(indexed(nil)).ValidateCreate(t.Context(), everything); err == nil ||
 		!strings.Contains(err.Error(), "spec.namespaceSelector.matchLabels") {
 		t.Errorf("an invalid namespaceSelector: %v", err)
 	}
