@@ -26,7 +26,7 @@ func (r Resolver) follow(ctx context.Context, pod metav1.Object, ref *metav1.Own
 	found, _ := spare.Get().(*metav1.PartialObjectMetadata)
 	defer spare.Put(found)
 	for {
-		k := r.kindOf(ref.APIVersion, ref.Kind)
+		k := kindOf(ref.APIVersion, ref.Kind)
 		at := byReference(k, ref, namespace)
 		if k == nil {
 			return at, nil
@@ -84,6 +84,10 @@ func (r Resolver) cached(
 	return nil, fmt.Errorf("reading %s %s/%s from the cache: %w", ref.Kind, namespace, ref.Name, err)
 }
 
+// apiTimeout bounds one read from the API server; a pod takes two at most in any chain Kubernetes makes, and a webhook
+// has 2s in all.
+const apiTimeout = 500 * time.Millisecond
+
 // fromAPI reads an owner from the API server, where the cache had none and returned cacheErr. Nil without an error: the
 // owner no longer exists. The API server is asked once for each owner that is gone: a UID is never used again.
 func (r Resolver) fromAPI(
@@ -99,7 +103,7 @@ func (r Resolver) fromAPI(
 		}
 		return nil, fmt.Errorf("%w: %s %s/%s is not in the cache", ErrNotSeen, ref.Kind, namespace, ref.Name)
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.apiTimeout())
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	m := k.object()
 	err := r.APIReader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, m)
@@ -113,13 +117,6 @@ func (r Resolver) fromAPI(
 		return nil, fmt.Errorf("%w: reading %s %s/%s from the API server: %w", ErrNotSeen, ref.Kind, namespace, ref.Name, err)
 	}
 	return m, nil
-}
-
-func (r Resolver) apiTimeout() time.Duration {
-	if r.APITimeout > 0 {
-		return r.APITimeout
-	}
-	return 500 * time.Millisecond
 }
 
 // same distinguishes an owner from a later or earlier one of the same name: only the UID is identity.

@@ -29,7 +29,10 @@ var Kinds = watched()
 func watched() (kinds []Kind) {
 	for _, k := range workloadkind.All() {
 		if k.Watched {
-			kinds = append(kinds, kind(k.Group, k.Version, k.Name, k.Intermediate))
+			kinds = append(kinds, Kind{
+				GVK:          schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Name},
+				Intermediate: k.Intermediate, apiVersion: k.APIVersion(),
+			})
 		}
 	}
 	return kinds
@@ -88,16 +91,11 @@ func once(text string) string { return unique.Make(text).Value() }
 // Metadata is an empty object to read the metadata of a workload with; false for a kind that is known by reference
 // only.
 func Metadata(of memory.WorkloadRef) (*metav1.PartialObjectMetadata, bool) {
-	k := Resolver{}.kindOf(of.APIVersion, of.Kind)
+	k := kindOf(of.APIVersion, of.Kind)
 	if k == nil {
 		return nil, false
 	}
 	return k.object(), true
-}
-
-func kind(group, version, name string, intermediate bool) Kind {
-	gvk := schema.GroupVersionKind{Group: group, Version: version, Kind: name}
-	return Kind{GVK: gvk, Intermediate: intermediate, apiVersion: gvk.GroupVersion().String()}
 }
 
 // object is what to ask a reader with. The TypeMeta is set directly: SetGroupVersionKind would build a string each

@@ -6,10 +6,8 @@ package owners
 import (
 	"context"
 	"errors"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,13 +28,8 @@ type Resolver struct {
 	Reader client.Reader
 	// APIReader is uncached, and asked only for owners that the cache does not have, as in the first moments of a rollout.
 	// Nil: never. Its rest.Config should have QPS -1, as controller-runtime's own has: with client-go's default of 5 a
-	// second, the pods of one rollout wait for each other until APITimeout (seen: 10 pods, the last after 430 ms).
+	// second, the pods of one rollout wait for each other until apiTimeout (seen: 10 pods, the last after 430 ms).
 	APIReader client.Reader
-	// APITimeout bounds one read from the API server, besides ctx; a pod takes two at most in any chain Kubernetes makes.
-	// Default 500ms: a webhook has 2s in all.
-	APITimeout time.Duration
-	// Also are further kinds that Reader has a metadata cache for, such as Argo's Rollout.
-	Also []schema.GroupVersionKind
 	// Gone are owners that no longer exist; APIReader is not asked for them again. Nil: none is remembered.
 	Gone *Gone
 }
@@ -53,12 +46,6 @@ type Owner struct {
 	ByReference bool
 	// Gone is true when an owner of the pod no longer exists. Ref and Annotations are then the best guess.
 	Gone bool
-}
-
-// Workload returns the workload of pod and that workload's own annotations. See [Resolver.Owner].
-func (r Resolver) Workload(ctx context.Context, pod metav1.Object) (memory.WorkloadRef, map[string]string, error) {
-	o, err := r.Owner(ctx, pod)
-	return o.Ref, o.Annotations, err
 }
 
 // Owner returns the workload of pod, whose namespace must be set: an admission request may have it outside the pod
@@ -85,7 +72,7 @@ func (r Resolver) Owner(ctx context.Context, pod metav1.Object) (Owner, error) {
 // when it no longer exists. A kind without a cache is found by reference.
 func (r Resolver) Named(ctx context.Context, of memory.WorkloadRef, uid types.UID) (o Owner, found bool, err error) {
 	o = Owner{Ref: of, UID: uid, ByReference: true}
-	k := r.kindOf(of.APIVersion, of.Kind)
+	k := kindOf(of.APIVersion, of.Kind)
 	if k == nil {
 		return o, true, nil
 	}
@@ -100,15 +87,10 @@ func (r Resolver) Named(ctx context.Context, of memory.WorkloadRef, uid types.UI
 }
 
 // kindOf finds the line of the table for an owner reference; nil means by reference only.
-func (r Resolver) kindOf(apiVersion, name string) *Kind {
+func kindOf(apiVersion, name string) *Kind {
 	for i := range Kinds {
 		if Kinds[i].is(apiVersion, name) {
 			return &Kinds[i]
-		}
-	}
-	for _, gvk := range r.Also {
-		if k := kind(gvk.Group, gvk.Version, gvk.Kind, false); k.is(apiVersion, name) {
-			return &k
 		}
 	}
 	return nil

@@ -86,13 +86,11 @@ func podOf(above string, labels ...string) *metav1.ObjectMeta {
 }
 
 func TestOwner(t *testing.T) {
-	rollout := schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Rollout"}
 	deployment := func(name string) Owner { return read("apps/v1", "Deployment", name) }
 	for name, test := range map[string]struct {
 		pod       *metav1.ObjectMeta
 		cache     *cluster
 		live      *cluster
-		also      []schema.GroupVersionKind
 		want      Owner
 		wantErr   error
 		wantAsked []string // of the cache; nil: not checked
@@ -142,12 +140,6 @@ func TestOwner(t *testing.T) {
 			cache:     holding("ReplicaSet/web-6d4c < argoproj.io/v1alpha1 Rollout/web"),
 			want:      referenced("argoproj.io/v1alpha1", "Rollout", "web"),
 			wantAsked: []string{"ReplicaSet/web-6d4c"},
-		},
-		"an Argo Rollout that is cached too": {
-			pod:   podOf("apps/v1 ReplicaSet/web-6d4c", "rollouts-pod-template-hash=6d4c"),
-			cache: holding("ReplicaSet/web-6d4c < argoproj.io/v1alpha1 Rollout/web", "Rollout/web"),
-			also:  []schema.GroupVersionKind{rollout},
-			want:  read("argoproj.io/v1alpha1", "Rollout", "web"),
 		},
 		"a kind nobody heard of is never asked for": {
 			pod:       podOf("apps.kruise.io/v1alpha1 CloneSet/web"),
@@ -282,7 +274,7 @@ func TestOwner(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := Resolver{Reader: test.cache, Also: test.also}
+			r := Resolver{Reader: test.cache}
 			if test.live != nil {
 				r.APIReader = test.live
 			}

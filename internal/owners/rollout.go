@@ -38,7 +38,7 @@ func (r Resolver) inferred(ctx context.Context, pod metav1.Object, ref *metav1.O
 	if !ok {
 		return Owner{}, false
 	}
-	k := r.kindOf(o.Ref.APIVersion, o.Ref.Kind)
+	k := kindOf(o.Ref.APIVersion, o.Ref.Kind)
 	if k == nil {
 		return o, true
 	}

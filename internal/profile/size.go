@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"math"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/maintenance"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
@@ -91,13 +91,5 @@ func SizeOf(s v1alpha1.Size) memory.Size {
 
 // APISize is a size in the terms of the API.
 func APISize(s memory.Size) v1alpha1.Size {
-	return v1alpha1.Size{Limit: amount(s.Limit), Request: amount(s.Request)}
-}
-
-func amount(b memory.Bytes) *resource.Quantity {
-	if b <= 0 {
-		return nil
-	}
-	q := b.Quantity()
-	return &q
+	return v1alpha1.Size{Limit: format.Exact(s.Limit), Request: format.Exact(s.Request)}
 }

@@ -45,7 +45,7 @@ var rooms = []room{
 	{
 		name: "profile", dir: "internal/profile/...", noStd: pure,
 		ours: []string{
-			"api/v1alpha1", "internal/maintenance", "internal/memory", "internal/period", "internal/quote",
+			"api/v1alpha1", "internal/format", "internal/maintenance", "internal/memory", "internal/period", "internal/quote",
 			"internal/recommend", "internal/runtimes",
 		},
 		outside: slices.Concat(pods, []string{"k8s.io/apimachinery/pkg/labels", "k8s.io/apimachinery/pkg/util/intstr"}),
