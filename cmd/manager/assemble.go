@@ -87,7 +87,7 @@ func control(
 	if err := mgr.AddHealthzCheck("workers", watchdog.Check); err != nil {
 		return fmt.Errorf("adding the liveness check: %w", err)
 	}
-	problems := &policy.Problems{}
+	problems := &policy.Problems{OnChange: profiles.Trigger.Enqueue}
 	typed, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("preparing to evict and resize pods: %w", err)
@@ -117,7 +117,7 @@ func control(
 			CheckpointEvery: o.checkpointInterval, StepInterval: samplesPerStep * o.usageInterval,
 			Unmeasured: o.usageInterval == 0, Replica: replica(),
 		},
-		Problems: workloadctl.ProfileProblems{Known: problems, OnChange: profiles.Trigger.Enqueue},
+		Problems: problems,
 		Accounts: workloadctl.Accounts{
 			Limit: o.changeBudget, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{},
 		},

@@ -116,7 +116,7 @@ func (w *world) begin() process {
 		Client: w.client, APIReader: w.client, Resolver: resolver, Inbox: box, Recorder: p.events,
 		Metrics: workloadctl.NewMetrics(registry), Clock: w.clock, Accounts: workloadctl.Accounts{APIReader: w.client, Clock: w.clock},
 		Settings: workloadctl.Settings{CheckpointEvery: workloadctl.DefaultCheckpointEvery},
-		Problems: workloadctl.ProfileProblems{Known: &policy.Problems{}},
+		Problems: &policy.Problems{},
 		Executor: workloadctl.Executor{Resize: func(
 			ctx context.Context, pod *corev1.Pod, sizes map[string]memory.Size,
 		) error {

@@ -74,7 +74,7 @@ type Reconciler struct {
 	// Accounts know what all workloads take of the cluster.
 	Accounts Accounts
 	// Problems are the workloads whose profile is unavailable.
-	Problems ProfileProblems
+	Problems *policy.Problems
 	// Recorder writes Events; nil: none are written.
 	Recorder EventRecorder
 	// Metrics for the workload.
@@ -172,7 +172,7 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	}
 	if len(pods) == 0 && events.Profile == nil && r.unknown(ctx, ref) {
 		r.Inbox.Done(ref)
-		r.solved(ref)
+		r.Problems.Clear(ref)
 		return reconcile.Result{}, nil
 	}
 	s, err := r.gather(ctx, ref, events, pods)

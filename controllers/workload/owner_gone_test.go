@@ -90,7 +90,7 @@ func (d *deletion) start() {
 			Client: d.store, APIReader: api, Resolver: resolver, Inbox: box,
 			Metrics: NewMetrics(prometheus.NewRegistry()), Clock: clocktesting.NewFakePassiveClock(start),
 			Settings: Settings{CheckpointEvery: DefaultCheckpointEvery},
-			Problems: ProfileProblems{Known: &policy.Problems{}},
+			Problems: &policy.Problems{},
 		},
 	}
 	for _, pod := range d.pods {

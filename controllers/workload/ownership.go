@@ -43,7 +43,7 @@ func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 	r.Inbox.Govern(w, nil, profile.Key{})
 	_, known := r.states.get(w)
 	r.drop(w)
-	r.solved(w)
+	r.Problems.Clear(w)
 	if s.Presence.State != records.Gone {
 		return nil
 	}

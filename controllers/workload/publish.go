@@ -178,40 +178,12 @@ func (r *Reconciler) withdraw(ctx context.Context, ref memory.WorkloadRef) error
 	return nil
 }
 
-// ProfileProblems are the workloads whose profile is unavailable, and what is called when that changes.
-type ProfileProblems struct {
-	// Known are those that are known. Nil: nothing is recorded.
-	Known *policy.Problems
-	// OnChange is called with the profiles that claim such a workload when that changes. Nil: nothing is called.
-	OnChange func(...profile.Key)
-}
-
 // warn tells the workload's owner, once, that the profile it asks for is unavailable, and the conflicting
 // profiles.
 func (r *Reconciler) warn(s *workload.Snapshot) {
 	if s.Problem != profile.NotFound && s.Problem != profile.Ambiguous {
-		r.solved(s.Owner.Ref)
-		return
-	}
-	if r.Problems.Known == nil {
-		return
-	}
-	news, concerned := r.Problems.Known.Set(s.Owner.Ref, s.Why, s.Claims)
-	if news {
+		r.Problems.Clear(s.Owner.Ref)
+	} else if r.Problems.Set(s.Owner.Ref, s.Why, s.Claims) {
 		r.recordEvent(s.Owner, workload.ProfileProblem(s.Owner, s.Problem, s.Why))
-	}
-	r.concern(concerned)
-}
-
-// solved forgets the problem of a workload, and tells the profiles that stood in each other's way.
-func (r *Reconciler) solved(w memory.WorkloadRef) {
-	if r.Problems.Known != nil {
-		r.concern(r.Problems.Known.Clear(w))
-	}
-}
-
-func (r *Reconciler) concern(profiles []profile.Key) {
-	if len(profiles) > 0 && r.Problems.OnChange != nil {
-		r.Problems.OnChange(profiles...)
 	}
 }

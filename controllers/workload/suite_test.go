@@ -99,7 +99,7 @@ func (w *world) process() memfit {
 			Client: w.faulty, APIReader: w.faulty, Resolver: resolver, Inbox: inbox, Recorder: w.recorder,
 			Metrics: NewMetrics(prometheus.NewRegistry()), Clock: w.clock, Accounts: Accounts{Clock: w.clock},
 			Settings: Settings{CheckpointEvery: DefaultCheckpointEvery},
-			Problems: ProfileProblems{Known: &policy.Problems{}},
+			Problems: &policy.Problems{},
 			Executor: Executor{
 				Evict:    Evictor(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
 				Resize:   Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),

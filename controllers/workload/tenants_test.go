@@ -29,7 +29,7 @@ var _ = Describe("A tenant", func() {
 		)
 		Expect(evil.reconcile(evil.alone("x"))).To(Succeed())
 
-		Expect(evil.reconciler.Problems.Known.Claiming(key)).To(BeEmpty())
+		Expect(evil.reconciler.Problems.Claiming(key)).To(BeEmpty())
 		Expect(rung).To(BeEmpty(), "no profile is concerned")
 		events := evil.recorder.all()
 		Expect(events).To(HaveLen(1))
@@ -55,6 +55,6 @@ var _ = Describe("A tenant", func() {
 				profile.Key{Kind: "MemoryProfile", Namespace: w.namespace, Name: "two"},
 			),
 		)
-		Expect(w.reconciler.Problems.Known.Claiming(rung[0])).To(HaveLen(1))
+		Expect(w.reconciler.Problems.Claiming(rung[0])).To(HaveLen(1))
 	})
 })

@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // Target is the workload that an autoscaler calls its own.
@@ -20,15 +20,7 @@ type Target struct{ APIVersion, Kind, Name string }
 
 // is: the version does not matter, only the group does; without one, kind and name decide.
 func (t Target) is(w memory.WorkloadRef) bool {
-	return t.Kind == w.Kind && t.Name == w.Name && (t.APIVersion == "" || group(t.APIVersion) == group(w.APIVersion))
-}
-
-func group(apiVersion string) string {
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
-		return apiVersion
-	}
-	return gv.Group
+	return t.Kind == w.Kind && t.Name == w.Name && (t.APIVersion == "" || workloadkind.Group(t.APIVersion) == workloadkind.Group(w.APIVersion))
 }
 
 // VPA is what memfit reads of a VerticalPodAutoscaler.
@@ -105,7 +97,7 @@ func ReadHPA(h *autoscalingv2.HorizontalPodAutoscaler) HPA {
 		Namespace: h.Namespace, Name: h.Name, Target: Target{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name},
 	}
 	if owner := metav1.GetControllerOfNoCopy(h); owner != nil && owner.Kind == "ScaledObject" &&
-		group(owner.APIVersion) == "keda.sh" {
+		workloadkind.Group(owner.APIVersion) == "keda.sh" {
 		out.ScaledObject = owner.Name
 	}
 	for i := range h.Spec.Metrics {

@@ -216,7 +216,7 @@ func (r *Inbox) Sampled(node string, samples []memory.Sample, source string) map
 	defer r.mu.Unlock()
 	touched := map[memory.WorkloadRef]struct{}{}
 	heard := make(map[spoken]struct{}, min(len(samples), 256)) // a node may send anything
-	var last *workloadEntry // pods of one workload often follow each other
+	var last *workloadEntry                                    // pods of one workload often follow each other
 	for i := range samples {
 		m, found := r.pods[samples[i].Container.UID]
 		if !found {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/memfit/memfit/internal/identity"
@@ -118,9 +117,3 @@ var recorded = sync.OnceValue(func() []schema.GroupVersionKind {
 	}
 	return all
 })
-
-func partial(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {
-	m := &metav1.PartialObjectMetadata{}
-	m.SetGroupVersionKind(gvk)
-	return m
-}

@@ -14,6 +14,9 @@ import (
 // Problems are the workloads that ask for a profile and cannot have it, with what to fix. Safe for concurrent use; the
 // zero value is empty.
 type Problems struct {
+	// OnChange is called with the profiles that claim a workload whose problem changed, or did. Nil: it is not called.
+	OnChange func(...profile.Key)
+
 	mu  sync.Mutex
 	all map[memory.WorkloadRef]problem
 }
@@ -26,34 +29,39 @@ type problem struct {
 }
 
 // Set notes why nobody governs a workload, and which profiles stand in each other's way, and reports whether it is
-// news, and for which profiles: those that claim the workload, or did.
-func (p *Problems) Set(
-	w memory.WorkloadRef, why string, claims []*profile.Profile,
-) (news bool, concerned []profile.Key) {
+// news.
+func (p *Problems) Set(w memory.WorkloadRef, why string, claims []*profile.Profile) (news bool) {
 	now := problem{why: why}
 	for _, n := range claims {
 		now.claims = append(now.claims, n.Key())
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.all == nil {
 		p.all = map[memory.WorkloadRef]problem{}
 	}
 	old, known := p.all[w]
-	if known && old.why == now.why && slices.Equal(old.claims, now.claims) {
-		return false, nil
-	}
 	p.all[w] = now
-	return true, append(slices.Clone(old.claims), now.claims...)
+	p.mu.Unlock()
+	if known && old.why == now.why && slices.Equal(old.claims, now.claims) {
+		return false
+	}
+	p.changed(append(slices.Clone(old.claims), now.claims...))
+	return true
 }
 
-// Clear forgets a problem and returns the profiles that claimed the workload.
-func (p *Problems) Clear(w memory.WorkloadRef) (concerned []profile.Key) {
+// Clear forgets a problem.
+func (p *Problems) Clear(w memory.WorkloadRef) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	concerned = p.all[w].claims
+	concerned := p.all[w].claims
 	delete(p.all, w)
-	return concerned
+	p.mu.Unlock()
+	p.changed(concerned)
+}
+
+func (p *Problems) changed(concerned []profile.Key) {
+	if len(concerned) > 0 && p.OnChange != nil {
+		p.OnChange(concerned...)
+	}
 }
 
 // Claiming are the problems of workloads that a profile claims together with another, sorted.

@@ -220,9 +220,7 @@ var spare = sync.Pool{New: func() any { return new(metav1.PartialObjectMetadata)
 func (r *Resolver) namespace(ctx context.Context, name string) (annotations, labels map[string]string, err error) {
 	ns, _ := spare.Get().(*metav1.PartialObjectMetadata)
 	defer spare.Put(ns)
-	*ns = metav1.PartialObjectMetadata{
-		TypeMeta: metav1.TypeMeta{APIVersion: namespaceKind.Version, Kind: namespaceKind.Kind},
-	}
+	*ns = metav1.PartialObjectMetadata{TypeMeta: namespaceKind}
 	err = r.reader.Get(ctx, client.ObjectKey{Name: name}, ns, client.UnsafeDisableDeepCopy) // only read
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, nil, fmt.Errorf("reading namespace %s: %w", name, err)

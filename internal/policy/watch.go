@@ -11,8 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,7 +21,7 @@ import (
 	"github.com/memfit/memfit/internal/owners"
 )
 
-var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+var namespaceKind = metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}
 
 // Watcher keeps a [Resolver] current. It is a manager Runnable that runs on every replica, leader or not: all of them
 // serve the webhook.
@@ -119,7 +118,7 @@ func (w *Watcher) rebuild(ctx context.Context) int {
 // Informers are the objects a Resolver reads besides profiles, metadata only. Asking the cache for them before it
 // starts makes readiness wait for them, so that the first pod is not judged by an empty cache.
 func Informers() []client.Object {
-	return append(owners.Objects(), partial(corev1.SchemeGroupVersion.WithKind("Namespace")))
+	return append(owners.Objects(), &metav1.PartialObjectMetadata{TypeMeta: namespaceKind})
 }
 
 // onSpecChange calls f when a profile appears, goes, or changes its spec. Status writes, of which there are many,

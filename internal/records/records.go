@@ -4,8 +4,6 @@
 package records
 
 import (
-	"strings"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -59,8 +57,9 @@ func Orphaned(owners []metav1.OwnerReference, of memory.WorkloadRef, p Presence)
 // OwnerUID is the UID of the workload that a record names as its owner; owned is false when it does not name one of
 // that kind and name.
 func OwnerUID(refs []metav1.OwnerReference, of memory.WorkloadRef) (uid types.UID, owned bool) {
+	group := workloadkind.Group(of.APIVersion)
 	for i := range refs {
-		if refs[i].Kind == of.Kind && refs[i].Name == of.Name && group(refs[i].APIVersion) == group(of.APIVersion) {
+		if refs[i].Kind == of.Kind && refs[i].Name == of.Name && workloadkind.Group(refs[i].APIVersion) == group {
 			return refs[i].UID, true
 		}
 	}
@@ -88,12 +87,4 @@ func Owners(of memory.WorkloadRef, uid types.UID) []metav1.OwnerReference {
 		return nil
 	}
 	return []metav1.OwnerReference{{APIVersion: of.APIVersion, Kind: of.Kind, Name: of.Name, UID: uid}}
-}
-
-func group(apiVersion string) string {
-	group, _, grouped := strings.Cut(apiVersion, "/")
-	if !grouped {
-		return ""
-	}
-	return group
 }

@@ -111,7 +111,7 @@ func newOperator(ctx context.Context, workloads, replicas int) (*operator, error
 		Settings: workloadctl.Settings{
 			CheckpointEvery: workloadctl.DefaultCheckpointEvery, StepInterval: 4 * usageInterval,
 		},
-		Problems: workloadctl.ProfileProblems{Known: &policy.Problems{}},
+		Problems: &policy.Problems{},
 		Recorder: o.maps, Metrics: workloadctl.NewMetrics(prometheus.NewRegistry()), Clock: o.clock,
 	}
 	return o, nil
