@@ -66,8 +66,8 @@ func requestTokens(config *rest.Config, client *http.Client, namespace, account 
 }
 
 // asUsageReader is config with another identity: what proves that it is the manager is taken out, and each request gets
-// a token of the other ServiceAccount. client-go keeps it until its expiry, and longer while there is no other. Requests
-// without one are not sent.
+// a token of the other ServiceAccount. client-go keeps it until its expiry, and longer while there is no other.
+// Requests without one are not sent.
 func asUsageReader(config *rest.Config, tokens oauth2.TokenSource) *rest.Config {
 	anonymous := rest.AnonymousClientConfig(config)
 	anonymous.Wrap(transport.TokenSourceWrapTransport(transport.NewCachedTokenSource(tokens)))

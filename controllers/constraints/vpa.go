@@ -62,8 +62,6 @@ func ServesVPAs(d discoverer) func(context.Context) (bool, error) {
 type vpas struct {
 	// informer is nil while they are not served.
 	informer atomic.Pointer[cache.Informer]
-	// trouble is what went wrong last, so that it is logged once. Only check uses it.
-	trouble string
 }
 
 // list is empty while the kind is not served, or its first list is still under way: reading would wait for it.
@@ -116,10 +114,7 @@ func (v *vpas) check(ctx context.Context, n *Watcher, f audience) {
 	case !served && watched:
 		err = v.end(ctx, n.Cache, f)
 	}
-	if err == nil {
-		v.trouble = ""
-	} else if err.Error() != v.trouble && ctx.Err() == nil {
-		v.trouble = err.Error()
+	if err != nil && ctx.Err() == nil {
 		logf.FromContext(ctx).Error(
 			err, "Could not ask whether VerticalPodAutoscalers are served; tried again every few minutes",
 		)

@@ -114,7 +114,8 @@ func (w *world) begin() process {
 	send := workloadctl.Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient())
 	p.reconciler = &workloadctl.Reconciler{
 		Client: w.client, APIReader: w.client, Resolver: resolver, Inbox: box, Recorder: p.events,
-		Metrics: workloadctl.NewMetrics(registry), Clock: w.clock, Accounts: workloadctl.Accounts{APIReader: w.client, Clock: w.clock},
+		Metrics: workloadctl.NewMetrics(registry), Clock: w.clock,
+		Accounts: workloadctl.Accounts{APIReader: w.client, Clock: w.clock},
 		Settings: workloadctl.Settings{CheckpointEvery: workloadctl.DefaultCheckpointEvery},
 		Problems: &policy.Problems{},
 		Executor: workloadctl.Executor{Resize: func(

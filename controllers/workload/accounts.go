@@ -219,8 +219,8 @@ func accountOf(w memory.WorkloadRef) client.ObjectKey {
 	return client.ObjectKey{Namespace: w.Namespace, Name: policy.RecordName(w)}
 }
 
-// noted is all with the entries of one workload; none are kept, too, until the checkpoints were read, where they replace
-// older ones.
+// noted is all with the entries of one workload; none are kept, too, until the checkpoints were read, where they
+// replace older ones.
 func noted[T any](all map[client.ObjectKey][]T, of client.ObjectKey, entries []T, known bool) map[client.ObjectKey][]T {
 	if all == nil {
 		all = map[client.ObjectKey][]T{}

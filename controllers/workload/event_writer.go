@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,7 +66,7 @@ type EventWriter struct {
 	queue    chan pendingEvent
 
 	mu        sync.Mutex
-	all       bucket
+	all       *rate.Limiter
 	workloads map[memory.WorkloadRef]*workloadEvents
 }
 
@@ -79,14 +80,14 @@ type pendingEvent struct {
 func NewEventWriter(c client.Writer, hostname string, clock clock.WithTicker) *EventWriter {
 	return &EventWriter{
 		client: c, instance: reportingController + "-" + hostname, clock: clock, queue: make(chan pendingEvent, eventQueue),
-		workloads: map[memory.WorkloadRef]*workloadEvents{},
+		all: rate.NewLimiter(rate.Every(allEventEvery), allEventBurst), workloads: map[memory.WorkloadRef]*workloadEvents{},
 	}
 }
 
 // workloadEvents are the bounds of one workload, and what was not written for them.
 type workloadEvents struct {
 	of     memory.Workload
-	bucket bucket
+	bucket *rate.Limiter
 	groups map[eventGroup]*heldEvents
 	// written is when an Event of a group was written last, within summaryEvery.
 	written map[eventGroup]time.Time
@@ -105,18 +106,6 @@ type heldEvents struct {
 	about *corev1.ObjectReference
 }
 
-// bucket holds up to burst tokens, of which one comes back in each interval.
-type bucket struct {
-	used float64
-	at   time.Time
-}
-
-func (b *bucket) refill(now time.Time, every time.Duration) {
-	if past := now.Sub(b.at); past > 0 {
-		b.used, b.at = max(b.used-float64(past)/float64(every), 0), now
-	}
-}
-
 // Record writes the Event, or counts it where its workload, or all together, have too many.
 func (w *EventWriter) Record(of memory.Workload, e workload.Event) {
 	now := w.clock.Now()
@@ -125,24 +114,28 @@ func (w *EventWriter) Record(of memory.Workload, e workload.Event) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := 1.0
+	n := 1
 	if e.OnRelated != "" {
 		n = 2
 	}
 	its := w.workload(of)
-	w.all.refill(now, allEventEvery)
-	its.bucket.refill(now, eventEvery)
-	if w.all.used+n > allEventBurst || its.bucket.used+n > its.most(&e, now) || !w.enqueue(pendingEvent{of, e}) {
+	if w.all.TokensAt(now) < float64(n) || its.bucket.TokensAt(now) < float64(n+its.reserve(&e, now)) ||
+		!w.enqueue(pendingEvent{of, e}) {
 		its.hold(&e, now)
 		return
 	}
-	w.all.used, its.bucket.used, its.written[groupOf(&e)] = w.all.used+n, its.bucket.used+n, now
+	w.all.AllowN(now, n)
+	its.bucket.AllowN(now, n)
+	its.written[groupOf(&e)] = now
 }
 
 func (w *EventWriter) workload(of memory.Workload) *workloadEvents {
 	its, known := w.workloads[of.Ref]
 	if !known {
-		its = &workloadEvents{groups: map[eventGroup]*heldEvents{}, written: map[eventGroup]time.Time{}}
+		its = &workloadEvents{
+			bucket: rate.NewLimiter(rate.Every(eventEvery), eventBurst),
+			groups: map[eventGroup]*heldEvents{}, written: map[eventGroup]time.Time{},
+		}
 		w.workloads[of.Ref] = its
 	}
 	its.of = of
@@ -163,12 +156,12 @@ func groupOf(e *workload.Event) eventGroup {
 	return eventGroup{e.Kind, e.Reason, e.Action, e.Container}
 }
 
-// most is how many tokens may be used with an Event.
-func (its *workloadEvents) most(e *workload.Event, now time.Time) float64 {
+// reserve is how many tokens an Event must leave for those of other groups.
+func (its *workloadEvents) reserve(e *workload.Event, now time.Time) int {
 	if last, written := its.written[groupOf(e)]; written && now.Sub(last) < summaryEvery {
-		return eventBurst - eventReserve
+		return eventReserve
 	}
-	return eventBurst
+	return 0
 }
 
 // hold counts an Event that is not written.
@@ -197,7 +190,6 @@ func (w *EventWriter) summarize(now time.Time, all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for ref, its := range w.workloads {
-		its.bucket.refill(now, eventEvery)
 		maps.DeleteFunc(its.written, func(_ eventGroup, at time.Time) bool { return now.Sub(at) >= summaryEvery })
 		if len(its.groups) > 0 && (all || !now.Before(its.due)) {
 			for group, held := range its.groups {
@@ -210,7 +202,7 @@ func (w *EventWriter) summarize(now time.Time, all bool) {
 				its.due = now.Add(firstSummary)
 			}
 		}
-		if len(its.groups) == 0 && its.bucket.used == 0 && now.Sub(its.summed) >= summaryEvery {
+		if len(its.groups) == 0 && its.bucket.TokensAt(now) >= eventBurst && now.Sub(its.summed) >= summaryEvery {
 			delete(w.workloads, ref)
 		}
 	}

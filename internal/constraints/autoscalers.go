@@ -20,7 +20,8 @@ type Target struct{ APIVersion, Kind, Name string }
 
 // is: the version does not matter, only the group does; without one, kind and name decide.
 func (t Target) is(w memory.WorkloadRef) bool {
-	return t.Kind == w.Kind && t.Name == w.Name && (t.APIVersion == "" || workloadkind.Group(t.APIVersion) == workloadkind.Group(w.APIVersion))
+	return t.Kind == w.Kind && t.Name == w.Name &&
+		(t.APIVersion == "" || workloadkind.Group(t.APIVersion) == workloadkind.Group(w.APIVersion))
 }
 
 // VPA is what memfit reads of a VerticalPodAutoscaler.

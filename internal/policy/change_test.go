@@ -21,7 +21,8 @@ func TestChanges(t *testing.T) {
 	index := func(generation int64, uid, app string) *profile.Index {
 		return profile.NewIndex([]profile.Profile{
 			profileOf(
-				profile.KindNamespaced, &metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: generation, UID: types.UID(uid)},
+				profile.KindNamespaced,
+				&metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: generation, UID: types.UID(uid)},
 				&v1alpha1.MemoryProfileSpec{Selector: choosing(app)},
 			),
 			profileOf(

@@ -160,8 +160,8 @@ var (
 )
 
 // listPatch edits a list item by item: items that remain are not mentioned. It goes once over both lists, whose length
-// any client can choose, and recognizes new, removed and changed items by their names. A list that was reordered, or has
-// a name twice, is patched correctly, too, with more operations than necessary.
+// any client can choose, and recognizes new, removed and changed items by their names. A list that was reordered, or
+// has a name twice, is patched correctly, too, with more operations than necessary.
 func listPatch[T any, K comparable](p *patch, path string, before, after []T, of list[T, K]) {
 	if len(before) == 0 {
 		if len(after) > 0 {

@@ -18,7 +18,6 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/boundedjson"
-	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 )
 
@@ -146,14 +145,13 @@ func verdict(
 			"%s has role: Defaults already, and there is one for each scope: put the values there", other,
 		)))
 	}
-	errs = append(errs, validateSizes(root.Child("sizing"), spec.Sizing.Limit, spec.Sizing.Request)...)
+	for _, text := range (*profile.Index)(nil).Inheriting(n).Clashes() { // of what it says itself
+		errs = append(errs, field.Forbidden(root, text))
+	}
 	errs = append(errs, validateTuning(root.Child("tuning"), &spec.Tuning)...)
 	for i := range spec.Containers {
-		c := &spec.Containers[i]
-		at := root.Child("containers").Key(c.Name)
-		errs = append(errs, validateSizes(at, or(c.Limit, spec.Sizing.Limit), or(c.Request, spec.Sizing.Request))...)
-		if c.Tuning != nil {
-			errs = append(errs, validateTuning(at.Child("tuning"), c.Tuning)...)
+		if c := &spec.Containers[i]; c.Tuning != nil {
+			errs = append(errs, validateTuning(root.Child("containers").Key(c.Name).Child("tuning"), c.Tuning)...)
 		}
 	}
 	if len(errs) > 0 {
@@ -166,75 +164,14 @@ func verdict(
 	return warnings, nil
 }
 
-func or(own, common *v1alpha1.Bounds) *v1alpha1.Bounds {
-	if own != nil {
-		return own
-	}
-	return common
-}
-
-// validateSizes refuses bounds that no size can satisfy, and amounts that are no memory: "512m" is half a byte.
-func validateSizes(at *field.Path, limit, request *v1alpha1.Bounds) field.ErrorList {
-	var errs field.ErrorList
-	if limit != nil {
-		errs = append(errs, validateAmount(at.Child("limit", "min"), limit.Min)...)
-		errs = append(errs, validateAmount(at.Child("limit", "max"), limit.Max)...)
-	}
-	if request != nil {
-		errs = append(errs, validateAmount(at.Child("request", "min"), request.Min)...)
-		errs = append(errs, validateAmount(at.Child("request", "max"), request.Max)...)
-	}
-	if request != nil && request.Min != nil && limit != nil && limit.Max != nil &&
-		request.Min.Cmp(limit.Max.Quantity) > 0 {
-		errs = append(errs, field.Invalid(at.Child("request", "min"), request.Min.String(),
-			fmt.Sprintf(
-				"is above limit.max %s, and a request above its limit is refused by Kubernetes: lower request.min or raise "+
-					"limit.max",
-				limit.Max,
-			)))
-	}
-	return errs
-}
-
-// smallest is the least memory anything runs in; below it, a unit is missing.
-const smallest = memory.MiB
-
-func validateAmount(at *field.Path, q *v1alpha1.MemoryQuantity) field.ErrorList {
-	if q == nil || q.IsZero() || memory.FromQuantity(q.Quantity) >= smallest {
-		return nil
-	}
-	return field.ErrorList{
-		field.Invalid(
-			at, q.String(),
-			"is less than 1Mi: write memory with a unit, for example 512Mi (512M is megabytes, 512m is half a byte)",
-		),
-	}
-}
-
+// validateTuning refuses an interval that is not in the JVM's unit; the schema has the bounds.
 func validateTuning(at *field.Path, t *v1alpha1.TuningSpec) field.ErrorList {
-	var errs field.ErrorList
-	if s := t.NodeJS; s != nil && s.SemiSpace != nil && s.SemiSpace.Value()%int64(memory.MiB) != 0 {
-		errs = append(
-			errs,
-			field.Invalid(
-				at.Child("nodejs", "semiSpace"), s.SemiSpace.String(),
-				"must be whole MiB, which is the unit V8 takes: for example 16Mi",
-			),
-		)
-	}
-	if d := t.TrimInterval; d != nil {
-		errs = append(errs, wholeMillis(at.Child("trimInterval"), *d)...)
-	}
-	return errs
-}
-
-func wholeMillis(at *field.Path, d metav1.Duration) field.ErrorList {
-	if d.Milliseconds()*1e6 == d.Nanoseconds() {
+	d := t.TrimInterval
+	if d == nil || d.Milliseconds()*1e6 == d.Nanoseconds() {
 		return nil
 	}
-	return field.ErrorList{
-		field.Invalid(
-			at, d.Duration.String(), "must be whole milliseconds, which is the unit the JVM takes: for example 30s",
-		),
-	}
+	return field.ErrorList{field.Invalid(
+		at.Child("trimInterval"), d.Duration.String(),
+		"must be whole milliseconds, which is the unit the JVM takes: for example 30s",
+	)}
 }

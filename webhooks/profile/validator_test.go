@@ -39,25 +39,19 @@ func TestVerdict(t *testing.T) {
 			spec: `{selector: {matchExpressions: [{key: app, operator: Is, values: [web]}]}}`,
 			want: []string{"matchExpressions[0].operator", "Is"},
 		},
-		"half a byte": {
-			spec: `{sizing: {limit: {max: 512m}}}`, want: []string{"spec.sizing.limit.max", "512Mi"},
-		},
-		"a number without its unit": {
-			spec: `{sizing: {request: {min: 512}}}`, want: []string{"spec.sizing.request.min", "512Mi"},
-		},
 		"a request no limit can hold": {
 			spec: `{sizing: {limit: {max: 1Gi}, request: {min: 2Gi}}}`,
-			want: []string{"spec.sizing.request.min", "1Gi", "lower request.min or raise limit.max"},
+			want: []string{"sizing.request.min 2Gi", "sizing.limit.max 1Gi", "lower the first"},
 		},
 		"the same for one container": {
 			spec: `{sizing: {limit: {max: 1Gi}}, containers: [{name: app, request: {min: 2Gi}}]}`,
-			want: []string{"spec.containers[app].request.min"},
+			want: []string{"sizing.request.min 2Gi (MemoryProfile web, containers[app])"},
 		},
 		"a container with other bounds": {
 			spec: `{sizing: {limit: {max: 1Gi}}, containers: [{name: app, limit: {max: 4Gi}, request: {min: 2Gi}}]}`,
 		},
-		"half a MiB of semi-space": {
-			spec: `{tuning: {nodejs: {semiSpace: 1536Ki}}}`, want: []string{"semiSpace", "whole MiB"},
+		"half a millisecond": {
+			spec: `{tuning: {trimInterval: 1000500us}}`, want: []string{"spec.tuning.trimInterval", "whole milliseconds"},
 		},
 		"a heap size for the JVM": {
 			spec: `{runtime: {type: JVM}, tuning: {heapLimit: 256Mi}}`, want: []string{"heapLimit", "heapPercent"},
