@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/workloadkind"
@@ -40,27 +41,10 @@ func Plausible(w memory.WorkloadRef) bool {
 	return plausible(&metav1.OwnerReference{APIVersion: w.APIVersion, Kind: w.Kind, Name: w.Name})
 }
 
-// ValidName reports whether the API server takes a name for a custom resource, or for most others: a DNS subdomain.
+// ValidName reports whether the API server takes a name for a custom resource, or for most others: a DNS subdomain. What
+// is too long is not read.
 func ValidName(name string) bool {
-	if name == "" || len(name) > mostName {
-		return false
-	}
-	border := true // the start, or after a dot: no dash, no dot
-	for i := range len(name) {
-		switch c := name[i]; {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
-			border = false
-		case c == '-' && !border:
-			if i+1 == len(name) || name[i+1] == '.' {
-				return false
-			}
-		case c == '.' && !border:
-			border = true
-		default:
-			return false
-		}
-	}
-	return !border
+	return len(name) <= mostName && len(validation.IsDNS1123Subdomain(name)) == 0
 }
 
 func validKind(kind string) bool {

@@ -175,7 +175,9 @@ func (h *Injector) input(ctx context.Context, resolved policy.Resolution, pod *c
 	}
 	return input{rec: rec, canary: len(offers) > 0 && len(pending) == 0, Input: inject.Input{
 		Pod: pod, Profile: resolved.Profile, Sizes: sizes, Facts: facts,
-		Observed: observed(rec), ConfigMapKeys: h.configMapKeys(ctx, pod), PerRun: identity.Is(resolved.Ref),
+		// in every mode: no cap may be set that a running process could not live with
+		Observed:      inject.ObservedIn(rec.Status.Containers),
+		ConfigMapKeys: h.configMapKeys(ctx, pod), PerRun: identity.Is(resolved.Ref),
 	}}, nil
 }
 
@@ -220,7 +222,7 @@ func (h *Injector) facts(
 	return &facts, nil
 }
 
-// recommendation is what is known of the workload of a new pod; nil when nothing in it matters to the pod.
+// recommendation is what is known of the workload of a new pod; an empty one when nothing is.
 func (h *Injector) recommendation(
 	ctx context.Context, resolved policy.Resolution,
 ) (*v1alpha1.MemoryRecommendation, error) {
@@ -229,46 +231,24 @@ func (h *Injector) recommendation(
 	// rec is the cache's own: only read it
 	if err := h.Reader.Get(ctx, key, rec, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, nil // nothing seen yet
+			return rec, nil // nothing seen yet
 		}
 		return nil, fmt.Errorf("reading MemoryRecommendation %s: %w", key, err)
 	}
 	if !records.BelongTo(rec.OwnerReferences, resolved.Ref, resolved.UID) {
-		return nil, nil // what was recorded of an earlier workload of that name is about another program
-	}
-	if !sized(resolved, rec) && !slices.ContainsFunc(
-		rec.Status.Containers, func(c v1alpha1.ContainerRecommendation) bool {
-			return c.Evidence.LiveSet != nil || c.FoundRuntime != nil
-		},
-	) {
-		return nil, nil
+		// what was recorded of an earlier workload of that name is about another program
+		return &v1alpha1.MemoryRecommendation{}, nil
 	}
 	return rec, nil
 }
 
-// sized reports whether new pods get a size: the profile's mode asks for it, and the recommendation offers one. It
-// offers none while another autoscaler sizes these pods, and during a pause the size that the running pods have.
-func sized(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) bool {
-	return sizesNewPods(resolved.Profile) && slices.ContainsFunc(
-		rec.Status.Containers, func(c v1alpha1.ContainerRecommendation) bool { return c.NewPods != nil },
-	)
-}
-
-// offersOf are the sizes for a new pod by container, if it is sized.
+// offersOf are the sizes for a new pod by container, if the profile's mode asks for them. The recommendation offers none
+// while another autoscaler sizes these pods, and during a pause the size that the running pods have.
 func offersOf(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) map[string]inject.Offer {
-	if rec == nil || !sized(resolved, rec) {
+	if !sizesNewPods(resolved.Profile) {
 		return nil
 	}
 	return inject.OffersIn(rec.Status.Containers)
-}
-
-// observed is what replicas showed of their heaps, and of what they run. It counts in every mode: no cap may be set
-// that a running process could not live with.
-func observed(rec *v1alpha1.MemoryRecommendation) map[string]inject.Observed {
-	if rec == nil {
-		return nil
-	}
-	return inject.ObservedIn(rec.Status.Containers)
 }
 
 // configMapKeys are the keys of the ConfigMaps from which the pod's containers take variables. One that cannot be read
