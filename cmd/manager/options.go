@@ -181,58 +181,40 @@ func listed(text string) []string {
 }
 
 func (o *options) validate() error {
-	var errs []error
-	if o.clientNames != "" && o.clientCA == "" {
-		errs = append(errs, errors.New("--client-names needs --client-ca: without it no client presents a certificate"))
+	var errs refusals
+	errs.when(o.clientNames != "" && o.clientCA == "",
+		"--client-names needs --client-ca: without it no client presents a certificate")
+	errs.when(o.certMode != certManager && o.certMode != selfManaged,
+		"--cert-mode=%s: must be cert-manager or self-managed", o.certMode)
+	errs.when(o.certMode == selfManaged && o.namespace == "",
+		"--cert-mode=self-managed needs POD_NAMESPACE in the environment: the Secret lives in memfit's own namespace")
+	errs.when(o.usageInterval != 0 && o.usageInterval < time.Second,
+		"--usage-interval=%s: must be at least 1s, or 0 to turn usage off; the kubelet measures every 10s or so",
+		o.usageInterval)
+	errs.when(o.checkpointInterval < time.Second,
+		"--checkpoint-interval=%s: must be at least 1s; every workload is written once per interval", o.checkpointInterval)
+	return errors.Join(errors.Join(errs...), o.readChangeBudget(), o.validateLab(), o.sources.validate())
+}
+
+// refusals are what is wrong with flags.
+type refusals []error
+
+func (r *refusals) when(wrong bool, format string, args ...any) {
+	if wrong {
+		*r = append(*r, fmt.Errorf(format, args...))
 	}
-	if o.certMode != certManager && o.certMode != selfManaged {
-		errs = append(errs, fmt.Errorf("--cert-mode=%s: must be cert-manager or self-managed", o.certMode))
-	}
-	if o.certMode == selfManaged && o.namespace == "" {
-		errs = append(
-			errs,
-			errors.New(
-				"--cert-mode=self-managed needs POD_NAMESPACE in the environment: the Secret lives in memfit's own namespace",
-			),
-		)
-	}
-	if o.usageInterval != 0 && o.usageInterval < time.Second {
-		errs = append(
-			errs,
-			fmt.Errorf(
-				"--usage-interval=%s: must be at least 1s, or 0 to turn usage off; the kubelet measures every 10s or so",
-				o.usageInterval,
-			),
-		)
-	}
-	if o.checkpointInterval < time.Second {
-		errs = append(
-			errs,
-			fmt.Errorf(
-				"--checkpoint-interval=%s: must be at least 1s; every workload is written once per interval", o.checkpointInterval,
-			),
-		)
-	}
-	errs = append(errs, o.readChangeBudget(), o.validateLab())
-	return errors.Join(append(errs, o.sources.validate()...)...)
 }
 
 // readChangeBudget makes a budget of its flags.
 func (o *options) readChangeBudget() error {
-	var errs []error
+	var errs refusals
 	q, err := memory.ParseQuantity(o.changeBudgetBytes)
-	o.changeBudget.Bytes = memory.FromQuantity(q)
-	if b := o.changeBudget.Bytes; err != nil || q.Sign() != 0 && b < memory.MiB {
-		errs = append(errs, fmt.Errorf(
-			"--change-budget-bytes=%s: must be at least 1Mi, for example 16Gi, or 0 for no bound", o.changeBudgetBytes,
-		))
+	o.changeBudget = rollout.ChangeBudget{
+		Bytes: memory.FromQuantity(q), Pods: int32(min(max(o.changeBudgetPods, 0), math.MaxInt32)),
 	}
-	if o.changeBudgetPods < 0 || o.changeBudgetPods > math.MaxInt32 {
-		errs = append(errs, fmt.Errorf(
-			"--change-budget-pods=%d: must be a number of pods, for example 20, or 0 for no bound", o.changeBudgetPods,
-		))
-		return errors.Join(errs...)
-	}
-	o.changeBudget.Pods = int32(o.changeBudgetPods)
+	errs.when(err != nil || q.Sign() != 0 && o.changeBudget.Bytes < memory.MiB,
+		"--change-budget-bytes=%s: must be at least 1Mi, for example 16Gi, or 0 for no bound", o.changeBudgetBytes)
+	errs.when(int(o.changeBudget.Pods) != o.changeBudgetPods,
+		"--change-budget-pods=%d: must be a number of pods, for example 20, or 0 for no bound", o.changeBudgetPods)
 	return errors.Join(errs...)
 }

@@ -100,49 +100,28 @@ func (s *sources) bind(f *flag.FlagSet) {
 	)
 }
 
-func (s *sources) validate() []error {
-	var errs []error
+func (s *sources) validate() error {
+	var errs refusals
 	for _, name := range s.list() {
-		switch {
-		case name != fromKubelet && name != fromPrometheus && name != fromMetricsAPI:
-			errs = append(errs, fmt.Errorf("--usage-sources=%s: %q is none of kubelet, prometheus, metrics-api", s.names, name))
-		case name == fromPrometheus && s.prometheusURL == "":
-			errs = append(errs, fmt.Errorf("--usage-sources=%s: prometheus needs --prometheus-url", s.names))
-		}
+		errs.when(name != fromKubelet && name != fromPrometheus && name != fromMetricsAPI,
+			"--usage-sources=%s: %q is none of kubelet, prometheus, metrics-api", s.names, name)
+		errs.when(name == fromPrometheus && s.prometheusURL == "",
+			"--usage-sources=%s: prometheus needs --prometheus-url", s.names)
 	}
-	if s.killCounters != 0 && (s.killCounters < 10*time.Second || s.killCounters > 5*time.Minute) {
-		errs = append(
-			errs,
-			fmt.Errorf(
-				"--kill-counters-interval=%s: set 10s to 5m, or 0 to turn them off: the kubelet counts every 10s or so, a reading "+
-					"is large, and demand is exact for 10m after one",
-				s.killCounters,
-			),
-		)
-	}
-	if s.prometheusSpan < 0 || s.prometheusSpan > 35*24*time.Hour {
-		errs = append(
-			errs,
-			fmt.Errorf(
-				"--prometheus-history=%s: must be at most 840h, the 35 days that memfit keeps, or 0 to read none", s.prometheusSpan,
-			),
-		)
-	}
-	if s.prometheusStep < 15*time.Second || s.prometheusStep > time.Hour {
-		errs = append(errs, fmt.Errorf("--prometheus-step=%s: must be 15s to 1h", s.prometheusStep))
-	}
-	if s.rollbackQueries && s.prometheusURL == "" {
-		errs = append(errs, errors.New("--rollback-queries needs --prometheus-url"))
-	}
+	errs.when(s.killCounters != 0 && (s.killCounters < 10*time.Second || s.killCounters > 5*time.Minute),
+		"--kill-counters-interval=%s: set 10s to 5m, or 0 to turn them off: the kubelet counts every 10s or so, a reading is "+
+			"large, and demand is exact for 10m after one", s.killCounters)
+	errs.when(s.prometheusSpan < 0 || s.prometheusSpan > 35*24*time.Hour,
+		"--prometheus-history=%s: must be at most 840h, the 35 days that memfit keeps, or 0 to read none", s.prometheusSpan)
+	errs.when(s.prometheusStep < 15*time.Second || s.prometheusStep > time.Hour,
+		"--prometheus-step=%s: must be 15s to 1h", s.prometheusStep)
+	errs.when(s.rollbackQueries && s.prometheusURL == "", "--rollback-queries needs --prometheus-url")
 	if s.prometheusURL != "" {
-		if _, err := prometheus.New(s.prometheus()); err != nil {
-			errs = append(errs, fmt.Errorf("--prometheus-url and what goes with it: %w", err))
-		}
+		_, err := prometheus.New(s.prometheus())
+		errs.when(err != nil, "--prometheus-url and what goes with it: %w", err)
 	}
-	if _, err := s.queries(); err != nil {
-		errs = append(errs, err)
-	}
-	return errs
+	_, err := s.queries()
+	return errors.Join(errors.Join(errs...), err)
 }
 
 func (s *sources) list() []string { return strings.Split(s.names, ",") }
@@ -162,19 +141,14 @@ func (s *sources) queries() (prometheus.Queries, error) {
 		"PeakDemand": &q.PeakDemand, "PeakRSS": &q.PeakRSS, "PeakWorkingSet": &q.PeakWorkingSet,
 		"LowDemand": &q.LowDemand, "LowRSS": &q.LowRSS, "LowWorkingSet": &q.LowWorkingSet,
 	}
-	var errs []error
+	var errs refusals
 	for _, name := range slices.Sorted(maps.Keys(s.prometheusQueries)) {
-		if into, found := known[name]; found {
+		into, found := known[name]
+		if found {
 			*into = s.prometheusQueries[name]
-			continue
 		}
-		errs = append(
-			errs,
-			fmt.Errorf(
-				"--prometheus-query=%s=...: unknown query; must be one of %s", name,
-				strings.Join(slices.Sorted(maps.Keys(known)), ", "),
-			),
-		)
+		errs.when(!found, "--prometheus-query=%s=...: unknown query; must be one of %s", name,
+			strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 	}
 	return q, errors.Join(errs...)
 }

@@ -343,7 +343,7 @@ var rooms = []room{
 	},
 	{
 		name: "webhooks-server", dir: "webhooks/server", // a port within bounds; reads the client CA from a file
-		outside: edge,
+		outside: append(slices.Clone(edge), "golang.org/x/sync/semaphore", "golang.org/x/time/rate"),
 	},
 	{
 		name: "webhooks-pod", dir: "webhooks/pod", noStd: ownsNoProcess,

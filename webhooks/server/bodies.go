@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 const (
@@ -41,17 +43,11 @@ type bodies struct {
 	connections *connections
 	metrics     *Metrics
 	// turns are for large bodies: what is made of one takes many times its size, so they share MaxBody bytes at a time.
-	// One takes its turns at a time, so that two do not wait for each other.
-	turns, taking chan struct{}
+	turns *semaphore.Weighted
 }
 
-// turnOf is the size of a body that takes one turn.
-const turnOf = 64 << 10
-
 func newBodies(cs *connections, metrics *Metrics) *bodies {
-	return &bodies{
-		connections: cs, metrics: metrics, turns: make(chan struct{}, MaxBody/turnOf), taking: make(chan struct{}, 1),
-	}
+	return &bodies{connections: cs, metrics: metrics, turns: semaphore.NewWeighted(MaxBody)}
 }
 
 // handler is a webhook behind the bounds.
@@ -101,15 +97,14 @@ func refuse(w http.ResponseWriter, hook http.Handler, beginning []byte, r *refus
 type keeping struct {
 	*bodies
 
-	connection  *connection
-	held, turns int
+	connection *connection
+	held       int
+	turns      int64
 }
 
 // end gives everything back.
 func (k *keeping) end() {
-	for range k.turns {
-		<-k.bodies.turns
-	}
+	k.bodies.turns.Release(k.turns)
 	k.connections.release(k.connection, k.held)
 }
 
@@ -169,20 +164,11 @@ func (k *keeping) turn(ctx context.Context, size int) *refusal {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	select {
-	case k.taking <- struct{}{}:
-		defer func() { <-k.taking }()
-	case <-ctx.Done():
+	turns := int64(min(size, MaxBody))
+	if k.bodies.turns.Acquire(ctx, turns) != nil {
 		return tooBusy()
 	}
-	for range min((size+turnOf-1)/turnOf, cap(k.bodies.turns)) {
-		select {
-		case k.bodies.turns <- struct{}{}:
-			k.turns++
-		case <-ctx.Done():
-			return tooBusy()
-		}
-	}
+	k.turns = turns
 	return nil
 }
 

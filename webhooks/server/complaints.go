@@ -7,15 +7,11 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
-
-// sayEvery is how often the log says that somebody has no certificate. Whoever connects could fill it otherwise.
-const sayEvery = time.Minute
 
 // complaints takes what net/http says of its connections. Whoever connects could fill the log with it, so it is counted
 // instead. That a client shows no certificate is said now and then: if it is the API server, no pod gets its settings.
@@ -24,9 +20,8 @@ type complaints struct {
 
 	metrics *Metrics
 	clock   clock.PassiveClock
-
-	mu   sync.Mutex
-	said time.Time
+	// says bounds how often the log says that somebody has no certificate. Whoever connects could fill it otherwise.
+	says *rate.Limiter
 }
 
 // withoutCertificate is how crypto/tls, and [clients.verify], say that a client does not have the certificate that is
@@ -43,7 +38,7 @@ func (c *complaints) Write(line []byte) (int, error) {
 	case !strings.Contains(text, "TLS handshake error"):
 	case slices.ContainsFunc(withoutCertificate, func(why string) bool { return strings.Contains(text, why) }):
 		c.metrics.refused.WithLabelValues(reasonCertificate).Inc()
-		if c.mayBeSaid() {
+		if c.says.AllowN(c.clock.Now(), 1) {
 			log.Info(
 				"Refused a client without the certificate that --client-ca asks for; if it is the API server, pods are admitted "+
 					"without their settings",
@@ -56,15 +51,4 @@ func (c *complaints) Write(line []byte) (int, error) {
 	}
 	log.V(1).Info("A connection ended", "why", text)
 	return len(line), nil
-}
-
-func (c *complaints) mayBeSaid() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := c.clock.Now()
-	if !c.said.IsZero() && now.Sub(c.said) < sayEvery {
-		return false
-	}
-	c.said = now
-	return true
 }

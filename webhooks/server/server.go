@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -124,7 +125,9 @@ func (s *Server) http(ctx context.Context) *http.Server {
 		WriteTimeout:      requestTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          log.New(&complaints{Context: ctx, metrics: s.options.Metrics, clock: s.options.Clock}, "", 0),
+		ErrorLog: log.New(&complaints{
+			Context: ctx, metrics: s.options.Metrics, clock: s.options.Clock, says: rate.NewLimiter(rate.Every(time.Minute), 1),
+		}, "", 0),
 	}
 }
 
