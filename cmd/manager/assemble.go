@@ -39,11 +39,6 @@ import (
 
 // assemble puts the parts together.
 func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o options) error {
-	for _, obj := range informers.Informed() {
-		if _, err := mgr.GetCache().GetInformer(ctx, obj); err != nil {
-			return fmt.Errorf("preparing the cache for %T: %w", obj, err)
-		}
-	}
 	reader, err := policy.NewInformerReader(ctx, mgr.GetCache())
 	if err != nil {
 		return err

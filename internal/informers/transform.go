@@ -68,15 +68,6 @@ func withLabels(strip toolscache.TransformFunc) toolscache.TransformFunc {
 	}
 }
 
-// Informed are the objects that must have an informer before the cache starts, on every replica: what the webhook
-// reads, besides what internal/constraintindex follows. Pods and autoscalers are the leader's business; their
-// source asks for them when it starts, so that a replica that only serves the webhook holds none.
-func Informed() []client.Object {
-	return append(
-		policy.Informers(), &v1alpha1.MemoryProfile{}, &v1alpha1.ClusterMemoryProfile{}, &v1alpha1.MemoryRecommendation{},
-	)
-}
-
 // SlimPod drops what memfit does not read: managed fields (but for who resized the pod or applies it), foreign
 // annotations, probes, ports, mounts and volumes (but for in-memory emptyDirs, which count against the limit), security
 // contexts, affinities (but for the node that a DaemonSet has chosen) and tolerations. What is left is shared between

@@ -30,9 +30,10 @@ type InformerReader struct {
 	pods            atomic.Pointer[store] // nil until somebody asks for a pod
 }
 
-// NewInformerReader reads from c, which must be the cache of a manager. It starts no informer that [Informers] and the
-// webhook do not need anyway: pods are the leader's business, and a replica that only serves the webhook must neither
-// hold all pods of the cluster nor wait for them before it is ready.
+// NewInformerReader reads from c, which must be the cache of a manager. It starts the informers that every replica
+// needs for the webhook, besides those of profiles ([Watcher]) and of what bounds pods (internal/constraintindex). Pods
+// are the leader's business, and a replica that only serves the webhook must neither hold all pods of the cluster nor
+// wait for them before it is ready.
 func NewInformerReader(ctx context.Context, c cache.Cache) (*InformerReader, error) {
 	s := &InformerReader{Reader: c, cache: c, metadata: map[metav1.TypeMeta]*store{}}
 	var err error

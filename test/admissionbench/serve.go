@@ -69,11 +69,6 @@ func (s served) memfit(ctx context.Context, metricsAddr string) error {
 	if err != nil {
 		return err
 	}
-	for _, obj := range informers.Informed() {
-		if _, err := mgr.GetCache().GetInformer(ctx, obj); err != nil {
-			return err
-		}
-	}
 	reader, err := policy.NewInformerReader(ctx, mgr.GetCache())
 	if err != nil {
 		return err
