@@ -112,7 +112,8 @@ func (s *sources) validate() error {
 		"--kill-counters-interval=%s: set 10s to 5m, or 0 to turn them off: the kubelet counts every 10s or so, a reading is "+
 			"large, and demand is exact for 10m after one", s.killCounters)
 	errs.when(s.prometheusSpan < 0 || s.prometheusSpan > 35*24*time.Hour,
-		"--prometheus-history=%s: must be at most 840h, the 35 days that memfit keeps, or 0 to read none", s.prometheusSpan)
+		"--prometheus-history=%s: must be at most 840h, the 35 days that memfit keeps, or 0 to read none",
+		s.prometheusSpan)
 	errs.when(s.prometheusStep < 15*time.Second || s.prometheusStep > time.Hour,
 		"--prometheus-step=%s: must be 15s to 1h", s.prometheusStep)
 	errs.when(s.rollbackQueries && s.prometheusURL == "", "--rollback-queries needs --prometheus-url")

@@ -41,8 +41,8 @@ func Plausible(w memory.WorkloadRef) bool {
 	return plausible(&metav1.OwnerReference{APIVersion: w.APIVersion, Kind: w.Kind, Name: w.Name})
 }
 
-// ValidName reports whether the API server takes a name for a custom resource, or for most others: a DNS subdomain. What
-// is too long is not read.
+// ValidName reports whether the API server takes a name for a custom resource, or for most others: a DNS subdomain.
+// What is too long is not read.
 func ValidName(name string) bool {
 	return len(name) <= mostName && len(validation.IsDNS1123Subdomain(name)) == 0
 }

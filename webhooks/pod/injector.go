@@ -242,8 +242,8 @@ func (h *Injector) recommendation(
 	return rec, nil
 }
 
-// offersOf are the sizes for a new pod by container, if the profile's mode asks for them. The recommendation offers none
-// while another autoscaler sizes these pods, and during a pause the size that the running pods have.
+// offersOf are the sizes for a new pod by container, if the profile's mode asks for them. The recommendation offers
+// none while another autoscaler sizes these pods, and during a pause the size that the running pods have.
 func offersOf(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) map[string]inject.Offer {
 	if !sizesNewPods(resolved.Profile) {
 		return nil
