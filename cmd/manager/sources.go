@@ -109,8 +109,8 @@ func (s *sources) validate() error {
 			"--usage-sources=%s: prometheus needs --prometheus-url", s.names)
 	}
 	errs.when(s.killCounters != 0 && (s.killCounters < 10*time.Second || s.killCounters > 5*time.Minute),
-		"--kill-counters-interval=%s: set 10s to 5m, or 0 to turn them off: the kubelet counts every 10s or so, a reading is "+
-			"large, and demand is exact for 10m after one", s.killCounters)
+		"--kill-counters-interval=%s: set 10s to 5m, or 0 to turn them off: the kubelet counts every 10s or so, a reading "+
+			"is large, and demand is exact for 10m after one", s.killCounters)
 	errs.when(s.prometheusSpan < 0 || s.prometheusSpan > 35*24*time.Hour,
 		"--prometheus-history=%s: must be at most 840h, the 35 days that memfit keeps, or 0 to read none",
 		s.prometheusSpan)
