@@ -179,9 +179,7 @@ func (r *Reconciler) governedBefore(s *workload.Snapshot) {
 func (r *Reconciler) move(pod *corev1.Pod, to memory.WorkloadRef) {
 	r.Inbox.AddPod(pod.UID, client.ObjectKeyFromObject(pod), to)
 	r.Inbox.Observe(to, oom.Observe(pod))
-	if r.PodSource != nil {
-		r.PodSource.enqueue(to, priorityUsual)
-	}
+	r.PodSource.enqueue(to, priorityUsual)
 }
 
 // placed says where governed pods run and with which containers, by pod. Nearly all pods of a workload have the same

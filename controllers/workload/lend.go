@@ -64,9 +64,7 @@ func (r *Reconciler) Lend(
 	default:
 		return fmt.Errorf("resizing pod %s/%s: %w", pod.Namespace, pod.Name, uncertain)
 	}
-	if r.PodSource != nil {
-		r.PodSource.Enqueue(ref)
-	}
+	r.PodSource.enqueue(ref, priorityRefresh)
 	return nil
 }
 
@@ -135,9 +133,7 @@ func written(loans []rollout.Loan, l *rollout.Loan) bool {
 
 // notLoaded asks for the reconcile that reads the checkpoint.
 func (r *Reconciler) notLoaded(ref memory.WorkloadRef) error {
-	if r.PodSource != nil {
-		r.PodSource.enqueue(ref, priorityKill)
-	}
+	r.PodSource.enqueue(ref, priorityKill)
 	return ErrNotLoaded
 }
 

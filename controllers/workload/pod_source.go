@@ -333,7 +333,11 @@ func (f *PodSource) ProfilesChanged(changes []policy.Change) {
 	f.Enqueue(f.Inbox.Concerned(changes)...)
 }
 
+// enqueue queues a workload for a step, whatever happened. A nil PodSource queues nothing.
 func (f *PodSource) enqueue(w memory.WorkloadRef, priority int) {
+	if f == nil {
+		return
+	}
 	f.Inbox.Request(w)
 	f.queued(w, priority)
 }
