@@ -42,6 +42,13 @@ var errNotJSON = errors.New("it is not JSON")
 // are case-sensitive.
 var asKubernetes = gojson.JoinOptions(gojsonv1.DefaultOptionsV1(), gojson.MatchCaseInsensitiveNames(false))
 
+// asParts are the same rules; decoding ends with the first error.
+var asParts = gojson.JoinOptions(asKubernetes, gojsonv1.ReportErrorsWithLegacySemantics(false))
+
+// Parts decodes a text into a type that keeps as text ([jsontext.Value]) all that can become larger than it is, so that
+// it needs no bounds. What comes before an error is decoded.
+func Parts(text []byte, into any) error { return gojson.Unmarshal(text, into, asParts) }
+
 // Decode decodes a text by the rules of Kubernetes. Before it does, it makes sure that nothing in it takes more than it
 // should: no quantity that takes minutes to read, nothing that becomes much larger in memory than it is. field is what
 // errors call the text; they name its members below it.

@@ -34,7 +34,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer := h.injector.Answer(r.Context(), &asked)
-	answer.UID = asked.uid
+	answer.UID = asked.UID
 	write(w, answer)
 }
 
@@ -46,12 +46,12 @@ const usualBody = 64 << 10
 // failurePolicy, which admits the pod unchanged as well.
 func (h *Handler) Refuse(w http.ResponseWriter, beginning []byte, why string) {
 	asked, _ := readReview(beginning)
-	if asked.uid == "" {
+	if asked.UID == "" {
 		http.Error(w, why, http.StatusServiceUnavailable)
 		return
 	}
 	answer := allowed("the pod was admitted unchanged: " + why)
-	answer.UID = asked.uid
+	answer.UID = asked.UID
 	write(w, answer)
 }
 

@@ -79,7 +79,7 @@ func (h *Injector) Answer(ctx context.Context, asked *review) (a *admissionv1.Ad
 		}
 		h.Metrics.observe(result, h.Clock.Since(start))
 	}()
-	if kind, queued := workloadkind.Queued(asked.resource); queued {
+	if kind, queued := workloadkind.Queued(asked.Resource.Resource); queued {
 		a, result = h.job(ctx, asked, kind)
 		return a
 	}
@@ -127,7 +127,7 @@ func (h *Injector) inject(
 		return nil, err
 	}
 	var plan inject.Plan
-	if in.canary && !asked.dryRun && h.Canaries.allowed(in.rec) {
+	if in.canary && !asked.DryRun && h.Canaries.allowed(in.rec) {
 		plan = h.Canaries.plan(in.Input, in.rec)
 	} else {
 		plan = inject.MakePlan(in.Input)
@@ -142,7 +142,7 @@ func (h *Injector) inject(
 	if _, seen := pod.Annotations[v1alpha1.InjectedAnnotation]; seen && len(a.Patch) == 0 {
 		return a, nil // the second call for a pod, after other webhooks: the first one has warned and counted
 	}
-	if !asked.dryRun {
+	if !asked.DryRun {
 		h.Metrics.count(plan, pod.Pod)
 	}
 	a.Warnings = allowed(plan.Warnings()...).Warnings
@@ -297,7 +297,7 @@ func notGoverned(resolved policy.Resolution) *admissionv1.AdmissionResponse {
 func (h *Injector) failOpen(
 	ctx context.Context, asked *review, step string, err error,
 ) *admissionv1.AdmissionResponse {
-	log := logf.FromContext(ctx).WithName("admission").WithValues("namespace", asked.namespace, "requestID", asked.uid)
+	log := logf.FromContext(ctx).WithName("admission").WithValues("namespace", asked.Namespace, "requestID", asked.UID)
 	// the author of the pod can do something about it
 	if beyond := (*boundedjson.BoundsError)(nil); errors.As(err, &beyond) {
 		h.Metrics.outOfBounds.Inc()

@@ -4,17 +4,16 @@
 package pod
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/memfit/memfit/internal/boundedjson"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
@@ -44,8 +43,8 @@ func (h *Injector) sizeTemplate(
 	if err != nil {
 		return nil, err
 	}
-	template, suspended, err := asked.template(kind.Template)
-	if err != nil || !suspended || template.metadata == nil {
+	template, suspended, err := asked.template()
+	if err != nil || !suspended || template.Object.Metadata == nil {
 		return nil, err
 	}
 	meta, err := template.meta()
@@ -96,26 +95,16 @@ func ownerOfPods(job *metav1.ObjectMeta, kind workloadkind.Kind) metav1.OwnerRef
 	}
 }
 
-// template returns the template of a Job, at a path in its spec, as if it were a pod, and whether the Job is suspended.
-func (r *review) template(path []string) (of review, suspended bool, err error) {
-	of = review{uid: r.uid, namespace: r.namespace, dryRun: r.dryRun}
-	if r.spec == nil {
-		return of, false, nil
+// template returns the template of a Job as if it were a pod, and whether the Job is suspended.
+func (r *review) template() (of review, suspended bool, err error) {
+	var sent struct {
+		Suspend  bool  `json:"suspend"`
+		Template parts `json:"template"`
 	}
-	s := scanner{r.spec, jsontext.NewDecoder(
-		bytes.NewBuffer(r.spec), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
-	)}
-	err = s.object(func(name string) error {
-		switch name {
-		case "suspend":
-			return s.flag(&suspended)
-		case path[len(path)-1]:
-			return s.object(func(name string) error { return of.part(s, name) })
+	if r.Object.Spec != nil {
+		if err := boundedjson.Parts(r.Object.Spec, &sent); err != nil {
+			return review{}, false, fmt.Errorf("decoding the Job: %w", err)
 		}
-		return s.tokens.SkipValue()
-	})
-	if err != nil {
-		return of, false, fmt.Errorf("decoding the Job: %w", err)
 	}
-	return of, suspended, nil
+	return review{UID: r.UID, Namespace: r.Namespace, DryRun: r.DryRun, Object: sent.Template}, sent.Suspend, nil
 }

@@ -4,10 +4,8 @@
 package pod
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/go-json-experiment/json/jsontext"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -18,157 +16,46 @@ import (
 	"github.com/memfit/memfit/internal/boundedjson"
 )
 
-// review is what memfit reads of an AdmissionReview. The parts of the pod are decoded when they are needed: most pods
-// are not governed, which their metadata decides.
+// review is what memfit reads of the request in an AdmissionReview. The parts of the pod are decoded when they are
+// needed: most pods are not governed, which their metadata decides.
 type review struct {
-	kind, apiVersion string
-	uid              types.UID
-	resource         string // of the object, "pods"
-	namespace        string
-	dryRun           bool
-	metadata, spec   []byte // of the object, as the API server sent them; nil: absent
+	UID      types.UID `json:"uid"`
+	Resource struct {
+		Resource string `json:"resource"` // "pods"
+	} `json:"resource"`
+	Namespace string `json:"namespace"`
+	DryRun    bool   `json:"dryRun"`
+	Object    parts  `json:"object"`
 }
 
-// readReview reads a review in one pass. What comes before an error is in the review, for a request of which only the
-// beginning is present.
+// parts are those of an object, as the API server sent them; nil: absent.
+type parts struct {
+	Metadata jsontext.Value `json:"metadata"`
+	Spec     jsontext.Value `json:"spec"`
+}
+
+// readReview reads a review. What comes before an error is in it, for a request of which only the beginning is present.
 func readReview(body []byte) (review, error) {
-	s := scanner{body, jsontext.NewDecoder(
-		bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
-	)}
-	var r review
-	err := s.object(func(name string) error {
-		switch name {
-		case "kind":
-			return s.text(&r.kind)
-		case "apiVersion":
-			return s.text(&r.apiVersion)
-		case "request":
-			return s.object(func(name string) error { return r.request(s, name) })
-		}
-		return s.tokens.SkipValue()
-	})
-	if err != nil {
-		return r, fmt.Errorf("reading the AdmissionReview: %w", err)
+	var sent struct {
+		Kind       string `json:"kind"`
+		APIVersion string `json:"apiVersion"`
+		Request    review `json:"request"`
 	}
-	if _, err := s.tokens.ReadToken(); !errors.Is(err, io.EOF) {
-		return r, errors.New("reading the AdmissionReview: there is text behind it")
+	if err := boundedjson.Parts(body, &sent); err != nil {
+		return sent.Request, fmt.Errorf("reading the AdmissionReview: %w", err)
 	}
-	if r.kind != "AdmissionReview" || r.apiVersion != admissionv1.SchemeGroupVersion.String() {
-		return r, fmt.Errorf(
-			"the request is %.60q of %.60q, and must be an AdmissionReview of %s", r.kind, r.apiVersion,
+	if sent.Kind != "AdmissionReview" || sent.APIVersion != admissionv1.SchemeGroupVersion.String() {
+		return sent.Request, fmt.Errorf(
+			"the request is %.60q of %.60q, and must be an AdmissionReview of %s", sent.Kind, sent.APIVersion,
 			admissionv1.SchemeGroupVersion,
 		)
 	}
-	return r, nil
-}
-
-// request reads one member of the request.
-func (r *review) request(s scanner, name string) error {
-	switch name {
-	case "uid":
-		return s.text((*string)(&r.uid))
-	case "resource":
-		return s.object(func(name string) error {
-			if name == "resource" {
-				return s.text(&r.resource)
-			}
-			return s.tokens.SkipValue()
-		})
-	case "namespace":
-		return s.text(&r.namespace)
-	case "dryRun":
-		return s.flag(&r.dryRun)
-	case "object":
-		return s.object(func(name string) error { return r.part(s, name) })
-	}
-	return s.tokens.SkipValue()
-}
-
-// part reads one member of an object.
-func (r *review) part(s scanner, name string) error {
-	switch name {
-	case "metadata":
-		return s.raw(&r.metadata)
-	case "spec":
-		return s.raw(&r.spec)
-	}
-	return s.tokens.SkipValue()
-}
-
-// scanner goes once over a text. null leaves a value as it is.
-type scanner struct {
-	all    []byte
-	tokens *jsontext.Decoder
-}
-
-// object calls member for each member of the object at the cursor, with the cursor at its value.
-func (s scanner) object(member func(name string) error) error {
-	token, err := s.tokens.ReadToken()
-	switch {
-	case err != nil:
-		return err
-	case token.Kind() == jsontext.KindNull:
-		return nil
-	case token.Kind() != jsontext.KindBeginObject:
-		return s.not("an object")
-	}
-	for s.tokens.PeekKind() == jsontext.KindString {
-		name, err := s.tokens.ReadToken()
-		if err != nil {
-			return err
-		}
-		if err := member(name.String()); err != nil {
-			return err
-		}
-	}
-	_, err = s.tokens.ReadToken()
-	return err
-}
-
-func (s scanner) text(into *string) error {
-	token, err := s.tokens.ReadToken()
-	switch {
-	case err != nil:
-		return err
-	case token.Kind() == jsontext.KindString:
-		*into = token.String()
-	case token.Kind() != jsontext.KindNull:
-		return s.not("a string")
-	}
-	return nil
-}
-
-func (s scanner) flag(into *bool) error {
-	token, err := s.tokens.ReadToken()
-	switch {
-	case err != nil:
-		return err
-	case token.Kind() == jsontext.KindTrue, token.Kind() == jsontext.KindFalse:
-		*into = token.Bool()
-	case token.Kind() != jsontext.KindNull:
-		return s.not("true or false")
-	}
-	return nil
-}
-
-// raw is the text of a value, which is part of the whole text.
-func (s scanner) raw(into *[]byte) error {
-	value, err := s.tokens.ReadValue()
-	if err != nil {
-		return err
-	}
-	end := int(s.tokens.InputOffset())
-	*into = s.all[end-len(value) : end]
-	return nil
-}
-
-func (s scanner) not(what string) error {
-	return fmt.Errorf("%s is not %s", s.tokens.StackPointer(), what)
+	return sent.Request, nil
 }
 
 // meta decodes the metadata of the pod.
 func (r *review) meta() (*metav1.ObjectMeta, error) {
-	if r.metadata == nil {
+	if r.Object.Metadata == nil {
 		return nil, errors.New("decoding the pod's metadata: the request has none")
 	}
 	var sent struct {
@@ -176,10 +63,10 @@ func (r *review) meta() (*metav1.ObjectMeta, error) {
 
 		ManagedFields unread `json:"managedFields"` // the largest part of it
 	}
-	if err := boundedjson.Decode(r.metadata, "metadata", &sent); err != nil {
+	if err := boundedjson.Decode(r.Object.Metadata, "metadata", &sent); err != nil {
 		return nil, fmt.Errorf("decoding the pod's metadata: %w", err)
 	}
-	sent.Namespace = r.namespace
+	sent.Namespace = r.Namespace
 	return &sent.ObjectMeta, nil
 }
 
@@ -215,11 +102,11 @@ type sentContainer struct {
 // pod decodes the rest of a pod whose metadata is known.
 func (r *review) pod(meta *metav1.ObjectMeta) (sentPod, error) {
 	p := sentPod{Pod: &corev1.Pod{ObjectMeta: *meta}}
-	if r.spec == nil {
+	if r.Object.Spec == nil {
 		return p, nil
 	}
 	var spec sentSpec
-	if err := boundedjson.Decode(r.spec, "spec", &spec); err != nil {
+	if err := boundedjson.Decode(r.Object.Spec, "spec", &spec); err != nil {
 		return sentPod{}, fmt.Errorf("decoding the pod: %w", err)
 	}
 	p.Spec = spec.PodSpec

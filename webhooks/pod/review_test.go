@@ -52,7 +52,7 @@ func TestPodsAreReadAsTheAPIServerReadsThem(t *testing.T) {
 		var want corev1.Pod
 		wantErr := sigsjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &want)
 		want.TypeMeta, want.Namespace, want.ManagedFields, want.Status = metav1.TypeMeta{}, "shop", nil, corev1.PodStatus{}
-		if asked.metadata == nil { // refused: an API server sends none without
+		if asked.Object.Metadata == nil { // refused: an API server sends none without
 			continue
 		}
 		got, err := podOf(&asked)
