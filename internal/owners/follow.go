@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,15 +22,13 @@ import (
 func (r Resolver) follow(ctx context.Context, pod metav1.Object, ref *metav1.OwnerReference) (Owner, error) {
 	namespace := pod.GetNamespace()
 	visited := make([]*metav1.OwnerReference, 0, maxHops)
-	found, _ := spare.Get().(*metav1.PartialObjectMetadata)
-	defer spare.Put(found)
 	for {
 		k := kindOf(ref.APIVersion, ref.Kind)
 		at := byReference(k, ref, namespace)
 		if k == nil {
 			return at, nil
 		}
-		owner, err := r.cached(ctx, k, namespace, ref, found)
+		owner, err := r.cached(ctx, k, namespace, ref)
 		if owner == nil && len(visited) == 0 {
 			if skipped, ok := r.inferred(ctx, pod, ref); ok {
 				return skipped, nil
@@ -64,16 +61,12 @@ func circular(visited []*metav1.OwnerReference, above *metav1.OwnerReference) bo
 	)
 }
 
-// spare are objects to read the cache's into: every pod of a cluster passes here, two of them each. What leaves, an
-// owner's annotations and references, is the cache's own.
-var spare = sync.Pool{New: func() any { return new(metav1.PartialObjectMetadata) }}
-
-// cached reads an owner from the cache into m. Nil without an error: it is not there yet, or what is there is another
-// one of the same name.
+// cached reads an owner from the cache; its annotations and references are the cache's own. Nil without an error: it is
+// not there yet, or what is there is another one of the same name.
 func (r Resolver) cached(
-	ctx context.Context, k *Kind, namespace string, ref *metav1.OwnerReference, m *metav1.PartialObjectMetadata,
+	ctx context.Context, k *Kind, namespace string, ref *metav1.OwnerReference,
 ) (*metav1.PartialObjectMetadata, error) {
-	k.reset(m)
+	m := k.object()
 	err := r.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, m, client.UnsafeDisableDeepCopy)
 	switch {
 	case err == nil && same(m, ref): // first: to ask what kind of error none is takes an allocation for each pod

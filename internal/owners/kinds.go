@@ -101,14 +101,7 @@ func Metadata(of memory.WorkloadRef) (*metav1.PartialObjectMetadata, bool) {
 // object is what to ask a reader with. The TypeMeta is set directly: SetGroupVersionKind would build a string each
 // time.
 func (k *Kind) object() *metav1.PartialObjectMetadata {
-	m := &metav1.PartialObjectMetadata{}
-	k.reset(m)
-	return m
-}
-
-// reset makes m an empty object of this kind.
-func (k *Kind) reset(m *metav1.PartialObjectMetadata) {
-	*m = metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: k.apiVersion, Kind: k.GVK.Kind}}
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: k.apiVersion, Kind: k.GVK.Kind}}
 }
 
 // is reports whether an owner reference is of this kind; the version does not matter, the API server serves every

@@ -77,7 +77,7 @@ func (r Resolver) Named(ctx context.Context, of memory.WorkloadRef, uid types.UI
 		return o, true, nil
 	}
 	ref := &metav1.OwnerReference{APIVersion: of.APIVersion, Kind: of.Kind, Name: of.Name, UID: uid}
-	m, err := r.cached(ctx, k, of.Namespace, ref, new(metav1.PartialObjectMetadata))
+	m, err := r.cached(ctx, k, of.Namespace, ref)
 	if m == nil || err != nil {
 		o.Gone = err == nil
 		return o, false, err

@@ -42,10 +42,7 @@ func (r Resolver) inferred(ctx context.Context, pod metav1.Object, ref *metav1.O
 	if k == nil {
 		return o, true
 	}
-	m, err := r.cached(
-		ctx, k, o.Ref.Namespace, &metav1.OwnerReference{Kind: o.Ref.Kind, Name: o.Ref.Name},
-		new(metav1.PartialObjectMetadata),
-	)
+	m, err := r.cached(ctx, k, o.Ref.Namespace, &metav1.OwnerReference{Kind: o.Ref.Kind, Name: o.Ref.Name})
 	if err != nil || m == nil || olderThan(pod, m) {
 		return Owner{}, false
 	}

@@ -212,15 +212,10 @@ func profileOf(kind string, meta *metav1.ObjectMeta, spec *v1alpha1.MemoryProfil
 	}
 }
 
-// spare are objects to read the cache's into. What leaves, a namespace's annotations and labels, is the cache's own.
-var spare = sync.Pool{New: func() any { return new(metav1.PartialObjectMetadata) }}
-
 // namespace returns the annotations and labels of a namespace. One that is not (or not yet) in the cache has none: its
-// pods cannot have been opted in by it.
+// pods cannot have been opted in by it. They are the cache's own: only read them.
 func (r *Resolver) namespace(ctx context.Context, name string) (annotations, labels map[string]string, err error) {
-	ns, _ := spare.Get().(*metav1.PartialObjectMetadata)
-	defer spare.Put(ns)
-	*ns = metav1.PartialObjectMetadata{TypeMeta: namespaceKind}
+	ns := &metav1.PartialObjectMetadata{TypeMeta: namespaceKind}
 	err = r.reader.Get(ctx, client.ObjectKey{Name: name}, ns, client.UnsafeDisableDeepCopy) // only read
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, nil, fmt.Errorf("reading namespace %s: %w", name, err)
