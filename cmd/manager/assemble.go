@@ -96,8 +96,7 @@ func control(
 	seen := &snapshotsctl.Watcher{Cache: mgr.GetCache(), Workload: events.Workload}
 	feed.Constraints, feed.Snapshots = around, seen
 	profiles.Problems, profiles.Watchdog = problems, watchdog
-	hostname, _ := os.Hostname() // an Event without it is better than none
-	recorder := workloadctl.NewEventWriter(mgr.GetClient(), hostname, clock.RealClock{})
+	recorder := workloadctl.NewEventWriter(mgr.GetClient(), replica(), clock.RealClock{})
 	if err := mgr.Add(recorder); err != nil {
 		return fmt.Errorf("adding the writer of Events: %w", err)
 	}
@@ -182,8 +181,8 @@ func rescues(
 	return nil
 }
 
-// replica is the name of this process's pod, by which the leader allows a webhook to create a canary. Empty where the
-// name of the host is unknown: no canary is created then.
+// replica is the name of this process's pod, for Events, and by which the leader allows a webhook to create a canary.
+// Empty where the name of the host is unknown: no canary is created then.
 func replica() string {
 	name, err := os.Hostname()
 	if err != nil {
