@@ -145,7 +145,7 @@ var _ = Describe("Pods of a DaemonSet on nodes of two classes", func() {
 		w.deleted(on("n1"))
 		Expect(w.reconcile(class("small"))).To(Succeed())
 		w.passes(identity.TimeToLive + 48*time.Hour)
-		deleted, err := sweeper.Expiry{Client: w.client, APIReader: w.client, Clock: w.clock}.Expire(w.ctx)
+		deleted, err := sweeper.Sweeper{Client: w.client, APIReader: w.client, Clock: w.clock}.Sweep(w.ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(deleted).To(BeNumerically(">=", 1))
 		Expect(recommendations()).To(BeEmpty())
