@@ -179,12 +179,25 @@ func (a *action) calls() string {
 	return strings.Join(verbs, " ")
 }
 
-// TestAction runs the script of the GitHub Action with the plugin, git and an API server, all real, from the first pull
+// exports runs the script of the GitHub Action with the plugin, git and an API server, all real, from the first pull
 // request to the one that is not needed any more.
-func TestAction(t *testing.T) {
-	c, install := newServer(t)
-	install()
-	c.fill(t)
+func (c server) exports(t *testing.T) {
+	t.Helper()
+	before := &v1alpha1.MemoryRecommendation{}
+	web := client.ObjectKey{Namespace: "shop", Name: "deployment-web"}
+	if err := c.client.Get(t.Context(), web, before); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { // the tests after this one have its number
+		status := before.Status
+		if err := c.client.Get(t.Context(), web, before); err != nil {
+			t.Fatal(err)
+		}
+		before.Status = status
+		if err := c.client.Status().Update(t.Context(), before); err != nil {
+			t.Fatal(err)
+		}
+	}()
 	const url, proposal = "https://github.example/pull/1", "origin/memfit/sizes"
 	a := newAction(t, c.kubeconfig, map[string]string{
 		"file": "apps/shop/memory.yaml", "namespace": "shop", "base": "main", "token": "none",
@@ -226,7 +239,7 @@ func TestAction(t *testing.T) {
 
 	t.Run("another number renews the pull request", func(t *testing.T) {
 		rec := &v1alpha1.MemoryRecommendation{}
-		if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "deployment-web"}, rec); err != nil {
+		if err := c.client.Get(t.Context(), web, rec); err != nil {
 			t.Fatal(err)
 		}
 		for i := range rec.Status.Containers {

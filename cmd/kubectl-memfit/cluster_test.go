@@ -184,6 +184,7 @@ func TestCluster(t *testing.T) {
 	})
 	c.fill(t)
 
+	t.Run("the GitHub Action", func(t *testing.T) { c.exports(t) })
 	t.Run("status", func(t *testing.T) {
 		out, errs, code := c.run("reader", "status", "-A")
 		golden, err := os.ReadFile("internal/report/testdata/status.txt")
