@@ -13,7 +13,7 @@ import (
 )
 
 // finish compares the drawn-up container with the pod's own and keeps what differs.
-func (c *containerPlan) finish(have *corev1.Container, w *working) {
+func (c *ContainerPlan) finish(have *corev1.Container, w *working) {
 	c.policy = w.resizeSet
 	env := make([]corev1.EnvVar, 0, len(w.env))
 	for i := range w.env {
@@ -82,10 +82,7 @@ type Edit struct {
 // Edit is what [Plan.Apply] writes into a container, for callers that write a patch instead. Empty when the plan
 // leaves it alone.
 func (p Plan) Edit(container string) Edit {
-	c := p.of(container)
-	if c == nil {
-		return Edit{}
-	}
+	c := p.Container(container)
 	e := Edit{ResizePolicy: c.resize, Memory: c.memory}
 	if c.env != nil {
 		e.Env = &c.env
@@ -100,7 +97,7 @@ func (p Plan) Whole() *memory.Size { return p.whole }
 // stays.
 func (p Plan) Annotation() (text string, changes bool) { return p.annotation, p.annotated }
 
-func (c *containerPlan) apply(have *corev1.Container) {
+func (c *ContainerPlan) apply(have *corev1.Container) {
 	if c.env != nil {
 		have.Env = slices.Clone(c.env)
 		if len(have.Env) == 0 {
@@ -136,7 +133,7 @@ func container(pod *corev1.Pod, name string) *corev1.Container {
 
 // Changes reports whether Apply would change the pod it was made for.
 func (p Plan) Changes() bool {
-	return p.annotated || p.whole != nil || slices.ContainsFunc(p.containers, func(c containerPlan) bool {
+	return p.annotated || p.whole != nil || slices.ContainsFunc(p.containers, func(c ContainerPlan) bool {
 		return c.env != nil || c.resize != nil || c.memory != nil
 	})
 }

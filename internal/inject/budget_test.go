@@ -161,14 +161,17 @@ func TestPlansOfHostilePodsAreBounded(t *testing.T) {
 				"MakePlan": func() {
 					p := MakePlan(in)
 					p.Apply(pod.DeepCopy())
-					if texts := fmt.Sprint(p.Warnings(), p.Settings(), p.Skipped()); len(texts) > 64<<10 && p.Refused() == "" &&
-						name[:4] != "many" {
+					texts := fmt.Sprint(p.Warnings())
+					for i := range p.containers {
+						texts += fmt.Sprint(p.containers[i].Settings(), p.containers[i].Skipped())
+					}
+					if len(texts) > 64<<10 && p.Refused() == "" && name[:4] != "many" {
 						t.Errorf("%d bytes of reasons: %.300s", len(texts), texts)
 					}
 				},
-				"Compare":  func() { Compare(pod, n, observed) },
-				"HeapCap":  func() { HeapCap(pod, "app") },
-				"FrozenIn": func() { FrozenIn(pod, n, observed, "app") },
+				"Compare": func() { Compare(pod, n, observed) },
+				"HeapCap": func() { HeapCap(pod, "app") },
+				"Frozen":  func() { OfRunning(pod, n, observed).Container("app").Frozen() },
 			} {
 				t.Run(what, func(t *testing.T) { budget.Check(t, planBudget, len(raw), f) })
 			}

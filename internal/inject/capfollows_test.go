@@ -140,10 +140,10 @@ func TestCapFollows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.in.Created = true
 			plan := MakePlan(tc.in)
-			if follows, frozen := plan.CapFollows("app"); follows != tc.follows || frozen != tc.frozen {
+			if follows, frozen := plan.Container("app").CapFollows(); follows != tc.follows || frozen != tc.frozen {
 				t.Errorf("follows %t, frozen %t; want %t, %t", follows, frozen, tc.follows, tc.frozen)
 			}
-			g := plan.Growth("app")
+			g := plan.Container("app").Growth()
 			if g.FollowsLimit != tc.follows || g.MayFollow != (tc.may > 0) || g.MayFollow && g.HeapPercent != tc.may {
 				t.Errorf("%+v, want a heap that follows: %t, or may at %d %%", g, tc.follows, tc.may)
 			}

@@ -35,11 +35,11 @@ const (
 // reported by the recommendation, and a resizePolicy cannot change any more. Observed is what the webhook reads of
 // running replicas as well.
 func Compare(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) (State, string) {
-	p := MakePlan(Input{Pod: pod, Profile: n, Observed: observed, Created: true})
+	p := OfRunning(pod, n, observed)
 	if p.refused != "" {
 		return Skipped, p.refused
 	}
-	if !slices.ContainsFunc(p.containers, func(c containerPlan) bool { return c.mode == v1alpha1.TuningInject }) {
+	if !slices.ContainsFunc(p.containers, func(c ContainerPlan) bool { return c.mode == v1alpha1.TuningInject }) {
 		return Disabled, p.offText()
 	}
 	differ, settings := p.differences(pod)

@@ -209,12 +209,12 @@ func TestGrowth(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := MakePlan(tc.in).Growth("app"); got != tc.want {
+			if got := MakePlan(tc.in).Container("app").Growth(); got != tc.want {
 				t.Errorf("got %+v\nwant %+v", got, tc.want)
 			}
 		})
 	}
-	if got := MakePlan(nodePod("512Mi", percent)).Growth("nobody"); got != (runtimes.Growth{}) {
+	if got := MakePlan(nodePod("512Mi", percent)).Container("nobody").Growth(); got != (runtimes.Growth{Name: "unknown"}) {
 		t.Errorf("a container that is not there: %+v, want nothing", got)
 	}
 }
@@ -282,7 +282,9 @@ func TestEmptyInputsGiveEmptyPlans(t *testing.T) {
 	} {
 		p := MakePlan(in)
 		p.Apply(nil)
-		if p.Changes() || p.Warnings() != nil || p.Settings() != nil || p.RuntimeOf("app") != "" || p.Advice("app") != nil {
+		c := p.Container("app")
+		if p.Changes() || p.Warnings() != nil || c.Settings() != nil || c.Identity() != nil || len(c.Advice()) > 0 ||
+			c.Mode() != "" || c.Growth().HeapPercent != 0 || c.CapsHeap() || c.Frozen() != (Frozen{}) {
 			t.Errorf("%s: the plan is not empty: %+v", name, p)
 		}
 	}
@@ -307,7 +309,7 @@ func TestTheLimitInTheRecordIsExact(t *testing.T) {
 	in.Pod.Spec.Resources = whole("1500Mi")
 	created := inject(in)
 	created.Spec.Resources = whole("1000Mi")
-	if got, want := FrozenIn(created, in.Profile, nil, "app").Cap, parse("1500Mi").Percent(75); got != want {
+	if got, want := OfRunning(created, in.Profile, nil).Container("app").Frozen().Cap, parse("1500Mi").Percent(75); got != want {
 		t.Errorf("after the pod's limit shrank the cap is %s, want %s of the creation", got, want)
 	}
 }
@@ -316,12 +318,12 @@ func TestTheLimitInTheRecordIsExact(t *testing.T) {
 // ConfigMaps.
 func TestFrozenCapIsKnownWithoutTheConfigMap(t *testing.T) {
 	in := nodePod("512Mi", v1alpha1.MemoryProfileSpec{})
-	want := FrozenIn(inject(in), in.Profile, in.Observed, "app")
+	want := OfRunning(inject(in), in.Profile, in.Observed).Container("app").Frozen()
 	in.Pod.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{
 		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}},
 	}
 	in.ConfigMapKeys = map[string][]string{"settings": {"PORT"}}
-	if got := FrozenIn(inject(in), in.Profile, in.Observed, "app"); got != want || got.Cap == 0 {
+	if got := OfRunning(inject(in), in.Profile, in.Observed).Container("app").Frozen(); got != want || got.Cap == 0 {
 		t.Errorf("the cap is %+v, want %+v", got, want)
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // settle asks every knob of the container's runtime and sorts the answers into settings, skips and advice.
-func (c *containerPlan) settle(w *working, t target, in Input) {
+func (c *ContainerPlan) settle(w *working, t target, in Input) {
 	r := c.runtime.runtime
 	for i := range r.Knobs {
 		k := &r.Knobs[i]
@@ -32,7 +32,7 @@ func (c *containerPlan) settle(w *working, t target, in Input) {
 	c.advise(r.Advise(c.facts))
 }
 
-func (c *containerPlan) settleOne(w *working, t target, in Input, k *runtimes.Knob, v runtimes.Verdict) {
+func (c *ContainerPlan) settleOne(w *working, t target, in Input, k *runtimes.Knob, v runtimes.Verdict) {
 	s := setting{knob: k, verdict: v, runtime: c.runtime.runtime}
 	s.replace = t.policy.Tuning.ConflictPolicy == v1alpha1.Replace &&
 		slices.Contains(t.policy.Tuning.Replace, v1alpha1.Setting(k.Name))
@@ -57,7 +57,7 @@ func (c *containerPlan) settleOne(w *working, t target, in Input, k *runtimes.Kn
 
 // launched returns that a start script takes the heap cap from a variable of the pod, so that a cap of memfit would
 // have no effect.
-func (c *containerPlan) launched(s setting) string {
+func (c *ContainerPlan) launched(s setting) string {
 	if s.knob.Caps == nil || !c.owner.launcher {
 		return ""
 	}
@@ -65,7 +65,7 @@ func (c *containerPlan) launched(s setting) string {
 }
 
 // unmet returns why the tier or the needs of k are not met.
-func (c *containerPlan) unmet(k *runtimes.Knob) string {
+func (c *ContainerPlan) unmet(k *runtimes.Knob) string {
 	if k.Tier == runtimes.TierB && !c.runtime.certain {
 		return "it is not certain what the container runs: declare runtime.type in the profile"
 	}

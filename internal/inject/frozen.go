@@ -6,11 +6,7 @@ package inject
 import (
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
@@ -24,18 +20,15 @@ type Frozen struct {
 	Literal bool
 }
 
-// FrozenIn returns the heap cap that a container of a running pod was started with, as far as it is or may be a share
-// of the limit. The share is taken from the larger of the limit at admission and the effective one, because it is
-// unknown under which of them the process started.
-func FrozenIn(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed, container string) Frozen {
-	plan := MakePlan(Input{Pod: pod, Profile: n, Observed: observed, Created: true})
-	growth := plan.Growth(container)
-	c := plan.of(container)
-	if c == nil || growth.HeapPercent == 0 {
+// Frozen returns the heap cap that a container of a running pod was started with, as far as it is or may be a share of
+// the limit. The share is taken from the larger of the limit at admission and the effective one, because it is unknown
+// under which of them the process started.
+func (c *ContainerPlan) Frozen() Frozen {
+	growth := c.Growth()
+	if growth.HeapPercent == 0 {
 		return Frozen{}
 	}
-	before := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(container)
-	atAdmission := before.atAdmission() * before.parts()
+	atAdmission := c.before.atAdmission() * c.before.parts()
 	literal := slices.ContainsFunc(c.set, func(s setting) bool {
 		return s.knob.Name == c.runtime.runtime.Heap && s.follows() == runtimes.Literal
 	})

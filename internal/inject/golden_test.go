@@ -124,11 +124,11 @@ func render(t *testing.T, pod *corev1.Pod, p Plan) string {
 		}
 	}
 	for i := range p.containers {
-		name := p.containers[i].name
-		comment(name+" runs", []string{p.RuntimeOf(name)})
-		comment(name+" gets", p.Settings()[name])
-		comment(name+" skips", p.Skipped()[name])
-		comment(name+" advice", p.Advice(name))
+		c := &p.containers[i]
+		comment(c.name+" runs", []string{c.Runtime()})
+		comment(c.name+" gets", c.Settings())
+		comment(c.name+" skips", c.Skipped())
+		comment(c.name+" advice", c.Advice())
 	}
 	comment("warning", p.Warnings())
 	return text

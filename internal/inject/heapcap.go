@@ -151,7 +151,7 @@ func (w *working) unreadable(in Input, t target, s setting) string {
 }
 
 // heapSetting is the setting of memfit that caps the heap; nil: memfit sets none.
-func (c *containerPlan) heapSetting() *setting {
+func (c *ContainerPlan) heapSetting() *setting {
 	r := c.runtime.runtime
 	i := slices.IndexFunc(c.set, func(s setting) bool {
 		return s.knob.Name == r.Heap || r.HeapByProgram != "" && s.knob.Name == r.HeapByProgram
@@ -165,7 +165,7 @@ func (c *containerPlan) heapSetting() *setting {
 // following returns the heap cap under another limit. Known is true only where memfit or the owner set the cap as a
 // share of the limit where the runtime reads it, or an agent read such a cap in running replicas; may is true where
 // the runtime or a start script makes it a share unless the image overrides it. Percent is that share.
-func (c *containerPlan) following(own int32) (known, may bool, percent int32) {
+func (c *ContainerPlan) following(own int32) (known, may bool, percent int32) {
 	ours := c.heapSetting()
 	switch {
 	case c.blind, ours == nil && c.facts.LimitUnseen: // any share is one of the node
@@ -193,9 +193,8 @@ func alike(read, expected int32) bool {
 
 // CapSetBy returns which text of the pod decides the heap cap instead of memfit, as an instruction to change it;
 // empty: the pod shows none.
-func (p Plan) CapSetBy(container string) string {
-	c := p.of(container)
-	if c == nil || c.heapSetting() != nil && c.owner.unsure == "" {
+func (c *ContainerPlan) CapSetBy() string {
+	if c.heapSetting() != nil && c.owner.unsure == "" {
 		return ""
 	}
 	switch o := c.owner; {
@@ -208,7 +207,7 @@ func (p Plan) CapSetBy(container string) string {
 }
 
 // adviseCap reports a heap cap of the owner's that no skipped setting reports.
-func (c *containerPlan) adviseCap() {
+func (c *ContainerPlan) adviseCap() {
 	reported := slices.ContainsFunc(c.skips, func(s skip) bool { return s.name == c.runtime.runtime.Heap })
 	if c.owner.fixed && !reported && c.heapSetting() == nil {
 		c.advise([]string{

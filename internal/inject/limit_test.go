@@ -64,8 +64,8 @@ func TestNothingIsDerivedFromWhatIsReserved(t *testing.T) {
 	for _, reserve := range []string{"512Mi", "1Gi", "8Ei"} {
 		in := nodePod("512Mi", of("NodeJS", shared(2, reserve)))
 		plan := MakePlan(in)
-		if plan.Sets("app") {
-			t.Errorf("reserve %s of 512Mi: %v is set", reserve, plan.Settings())
+		if plan.Container("app").Sets() {
+			t.Errorf("reserve %s of 512Mi: %v is set", reserve, plan.Container("app").Settings())
 		}
 		const want = "is not below what there is (512Mi of 512Mi), so nothing is derived from the limit: lower reserve, or " +
 			"raise the limit"
@@ -101,22 +101,22 @@ func TestPM2NeedsTheNumberOfItsProcesses(t *testing.T) {
 // the profile has changed since the pod was created.
 func TestWhatRunsCountsAllProcesses(t *testing.T) {
 	one := nodePod("2Gi", of("NodeJS", v1alpha1.TuningSpec{}))
-	whole := FrozenIn(inject(one), one.Profile, nil, "app")
+	whole := OfRunning(inject(one), one.Profile, nil).Container("app").Frozen()
 	in := nodePod("2Gi", of("NodeJS", shared(4, "")))
 	pod := inject(in)
-	got := FrozenIn(pod, in.Profile, nil, "app")
+	got := OfRunning(pod, in.Profile, nil).Container("app").Frozen()
 	if got.Cap != whole.Cap || !got.Literal || got.Overhead <= 2*whole.Overhead {
 		t.Errorf("four processes of 2Gi: %+v, and one %+v", got, whole)
 	}
-	if later := FrozenIn(pod, one.Profile, nil, "app"); later.Cap != whole.Cap {
+	if later := OfRunning(pod, one.Profile, nil).Container("app").Frozen(); later.Cap != whole.Cap {
 		t.Errorf("four processes of 2Gi, and the profile says one by now: %+v", later)
 	}
 	kept := nodePod("2Gi", of("NodeJS", shared(1, "512Mi")))
-	if got := FrozenIn(inject(kept), kept.Profile, nil, "app"); got.Cap != (1536*memory.MiB).Percent(75) ||
+	if got := OfRunning(inject(kept), kept.Profile, nil).Container("app").Frozen(); got.Cap != (1536*memory.MiB).Percent(75) ||
 		got.Overhead < whole.Overhead+512*memory.MiB {
 		t.Errorf("one process of 2Gi with 512Mi kept back: %+v", got)
 	}
-	if g := MakePlan(kept).Growth("app"); g.Reserve != 512*memory.MiB || g.HeapPercent != 75 {
+	if g := MakePlan(kept).Container("app").Growth(); g.Reserve != 512*memory.MiB || g.HeapPercent != 75 {
 		t.Errorf("one process of 2Gi with 512Mi kept back: %+v", g)
 	}
 }
@@ -129,7 +129,7 @@ func TestAForgedRecordOfProcesses(t *testing.T) {
 		pod.Annotations[v1alpha1.InjectedAnnotation] = strings.Replace(
 			pod.Annotations[v1alpha1.InjectedAnnotation], `"processes":2`, `"processes":`+processes, 1,
 		)
-		if got := FrozenIn(pod, in.Profile, nil, "app").Cap; got <= 0 || got > 256*2*memory.GiB {
+		if got := OfRunning(pod, in.Profile, nil).Container("app").Frozen().Cap; got <= 0 || got > 256*2*memory.GiB {
 			t.Errorf("processes %s: a cap of %s", processes, got)
 		}
 	}

@@ -57,7 +57,7 @@ func ObservedIn(containers []v1alpha1.ContainerRecommendation) map[string]Observ
 }
 
 // proven returns what prevents a heap cap under the limit, and a cap that needs no proof.
-func (c *containerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
+func (c *ContainerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
 	seen := in.Observed[c.name]
 	if seen.LiveSet == 0 || seen.HeapCap > 0 && seen.Limit > 0 && c.limit.cgroup >= seen.Limit {
 		return 0, 0
@@ -132,17 +132,10 @@ func heapCap(c *corev1.Container, limit memory.Bytes, rec *containerRecord) memo
 }
 
 // CapsHeap reports whether the container runs something that memfit can set a hard heap cap for.
-func (p Plan) CapsHeap(container string) bool {
-	c := p.of(container)
-	return c != nil && c.runtime.runtime.CapsHeap()
-}
+func (c *ContainerPlan) CapsHeap() bool { return c.runtime.runtime.CapsHeap() }
 
 // NoRoom is why the heap cap is left out for what is alive in the container; empty when it is not.
-func (p Plan) NoRoom(container string) string {
-	c := p.of(container)
-	if c == nil {
-		return ""
-	}
+func (c *ContainerPlan) NoRoom() string {
 	for _, s := range c.skips {
 		if s.tight {
 			return s.text()

@@ -59,14 +59,14 @@ func TestHeapCapsAndTheLiveHeap(t *testing.T) {
 			if tc.size > 0 {
 				in.Sizes = map[string]Offer{"app": {Size: memory.Size{Limit: tc.size}}}
 			}
-			plan := MakePlan(in)
-			if plan.Sets("app") != tc.want || (plan.NoRoom("app") == "") != tc.want {
-				t.Errorf("sets %q, skips %q, want a cap: %t", plan.Settings()["app"], plan.Skipped()["app"], tc.want)
+			plan := MakePlan(in).Container("app")
+			if plan.Sets() != tc.want || (plan.NoRoom() == "") != tc.want {
+				t.Errorf("sets %q, skips %q, want a cap: %t", plan.Settings(), plan.Skipped(), tc.want)
 			}
 			again := in
 			again.Pod = inject(in)
 			if p := MakePlan(again); p.Changes() {
-				t.Errorf("asked again, it would change %q, %q", p.Settings(), p.Skipped())
+				t.Errorf("asked again, it would change %q, %q", p.Container("app").Settings(), p.Container("app").Skipped())
 			}
 			again.Sizes = nil
 			if state, why := Compare(again.Pod, again.Profile, again.Observed); state == Stale || state == Missed {
@@ -127,12 +127,12 @@ func TestEvidenceThatMovesMakesNoPodStale(t *testing.T) {
 	}
 }
 
-// TestFrozenInGoesByWhatTheProcessHas: others' evidence does not change what this process was started with.
-func TestFrozenInGoesByWhatTheProcessHas(t *testing.T) {
+// TestFrozenGoesByWhatTheProcessHas: others' evidence does not change what this process was started with.
+func TestFrozenGoesByWhatTheProcessHas(t *testing.T) {
 	in := nodePod("512Mi", v1alpha1.MemoryProfileSpec{})
 	pod := inject(in)
-	want := FrozenIn(pod, in.Profile, nil, "app")
-	if got := FrozenIn(pod, in.Profile, map[string]Observed{"app": {LiveSet: 500 * memory.MiB}}, "app"); got != want ||
+	want := OfRunning(pod, in.Profile, nil).Container("app").Frozen()
+	if got := OfRunning(pod, in.Profile, map[string]Observed{"app": {LiveSet: 500 * memory.MiB}}).Container("app").Frozen(); got != want ||
 		!got.Literal {
 		t.Errorf("with evidence of others %+v, without %+v", got, want)
 	}

@@ -47,7 +47,7 @@ type Input struct {
 // Plan is what memfit would set on a pod, and what it skips, each with the reason. Its methods change nothing but the
 // pod given to [Plan.Apply].
 type Plan struct {
-	containers []containerPlan
+	containers []ContainerPlan
 	whole      *memory.Size // the new size of the whole pod; nil: unchanged
 	notes      []string     // about the pod's annotations, for warnings
 	annotation string       // what InjectedAnnotation becomes; empty: none
@@ -67,15 +67,16 @@ func (p Plan) Refused() string { return p.refused }
 type tip struct{ setting, text string }
 
 // advise adds advice that is about no setting.
-func (c *containerPlan) advise(texts []string) {
+func (c *ContainerPlan) advise(texts []string) {
 	for _, text := range texts {
 		c.advice = append(c.advice, tip{text: text})
 	}
 }
 
-// containerPlan is the outcome for one container.
-type containerPlan struct {
+// ContainerPlan is the outcome for one container.
+type ContainerPlan struct {
 	name    string
+	before  *containerRecord // what the pod's annotation has; nil: nothing
 	mode    v1alpha1.TuningMode
 	runtime identity
 	limit   limit
@@ -173,7 +174,7 @@ func MakePlan(in Input) Plan {
 	after := newRecord(in.Profile)
 	var p Plan
 	managed := targets(in)
-	p.containers = make([]containerPlan, 0, len(managed))
+	p.containers = make([]ContainerPlan, 0, len(managed))
 	sizings, whole := in.sizings(managed)
 	if have := constraints.WholeSize(in.Pod); whole.next != have {
 		p.whole = &whole.next
@@ -208,10 +209,17 @@ func MakePlan(in Input) Plan {
 	return p
 }
 
+// OfRunning makes the plan that a running pod would get today. observed is what running replicas showed; nil: nothing.
+func OfRunning(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) Plan {
+	return MakePlan(Input{Pod: pod, Profile: n, Observed: observed, Created: true})
+}
+
 // planContainer plans one container.
-func planContainer(in Input, t target, s sizing) (containerPlan, *containerRecord) {
+func planContainer(in Input, t target, s sizing) (ContainerPlan, *containerRecord) {
 	w := t.work
-	c := containerPlan{name: t.container.Name, mode: t.policy.Tuning.Mode, runtime: identify(t), sized: w.before.Size}
+	c := ContainerPlan{
+		name: t.container.Name, before: t.before, mode: t.policy.Tuning.Mode, runtime: identify(t), sized: w.before.Size,
+	}
 	if in.SizesOnly && c.mode == v1alpha1.TuningInject {
 		c.mode = v1alpha1.TuningDisabled
 	}
@@ -243,7 +251,7 @@ func planContainer(in Input, t target, s sizing) (containerPlan, *containerRecor
 
 // restartHelps reports whether a setting of a known runtime would fit a new limit if only the container started again:
 // a share of the limit does, a number in the environment is the same after every restart until the pod is replaced.
-func (c *containerPlan) restartHelps() bool {
+func (c *ContainerPlan) restartHelps() bool {
 	for _, s := range c.set {
 		if s.follows() == runtimes.AtStart && !s.verdict.Fixed && c.runtime.certain {
 			return true

@@ -194,7 +194,7 @@ func (r *record) encode() string {
 }
 
 // record is what was done to the container; nil when tuning is disabled and nothing was sized.
-func (c *containerPlan) record(w *working, program Program) *containerRecord {
+func (c *ContainerPlan) record(w *working, program Program) *containerRecord {
 	r := &containerRecord{
 		DryRun: c.mode == v1alpha1.TuningDryRun, Limit: c.limit.size, LimitFrom: c.limit.from, Processes: c.facts.Processes,
 		ResizePolicy: c.policy, Runtime: c.runtime.String(), Set: w.written, Was: w.was, Size: c.sized, Taken: w.taken,

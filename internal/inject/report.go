@@ -12,67 +12,41 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// Settings is container -> what is set, for status: "GOMEMLIMIT=483183820 (90 % of 512Mi)". In DryRun, what would be
-// set, and that it is not.
-func (p Plan) Settings() map[string][]string {
-	var out map[string][]string
-	for i := range p.containers {
-		c := &p.containers[i]
-		for _, s := range c.set {
-			if out == nil {
-				out = make(map[string][]string)
-			}
-			text := s.text()
-			if c.mode == v1alpha1.TuningDryRun {
-				text = strings.TrimSuffix(text, ")") + "; not set: tuning.mode is DryRun)"
-			}
-			out[c.name] = append(out[c.name], text)
+// Settings are what is set in the container, for status: "GOMEMLIMIT=483183820 (90 % of 512Mi)". In DryRun, what would
+// be set, and that it is not.
+func (c *ContainerPlan) Settings() []string {
+	var out []string
+	for _, s := range c.set {
+		text := s.text()
+		if c.mode == v1alpha1.TuningDryRun {
+			text = strings.TrimSuffix(text, ")") + "; not set: tuning.mode is DryRun)"
 		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// Skipped is what is skipped and why: "GOMEMLIMIT skipped: the pod sets GOMEMLIMIT=1GiB itself, ...".
+func (c *ContainerPlan) Skipped() []string {
+	var out []string
+	for _, s := range c.skips {
+		out = append(out, s.text())
 	}
 	return out
 }
 
 // Mode is the effective tuning mode for the container; empty when the profile does not manage it.
-func (p Plan) Mode(container string) v1alpha1.TuningMode {
-	if c := p.of(container); c != nil {
-		return c.mode
-	}
-	return ""
-}
+func (c *ContainerPlan) Mode() v1alpha1.TuningMode { return c.mode }
 
 // Sets reports whether anything is set in the container, or in DryRun would be.
-func (p Plan) Sets(container string) bool {
-	c := p.of(container)
-	return c != nil && len(c.set) > 0
-}
+func (c *ContainerPlan) Sets() bool { return len(c.set) > 0 }
 
-// Skipped is container -> what is skipped and why: "GOMEMLIMIT skipped: the pod sets GOMEMLIMIT=1GiB itself, ...".
-func (p Plan) Skipped() map[string][]string {
-	var out map[string][]string
-	for i := range p.containers {
-		c := &p.containers[i]
-		for _, s := range c.skips {
-			if out == nil {
-				out = make(map[string][]string)
-			}
-			out[c.name] = append(out[c.name], s.text())
-		}
-	}
-	return out
-}
+// Runtime is what memfit takes the container to run and how it knows: "Node.js 20 (declared by the profile)".
+func (c *ContainerPlan) Runtime() string { return c.runtime.String() }
 
-// RuntimeOf is what memfit takes the container to run and how it knows: "Node.js 20 (declared by the profile)".
-func (p Plan) RuntimeOf(container string) string {
-	if c := p.of(container); c != nil {
-		return c.runtime.String()
-	}
-	return ""
-}
-
-// Identity returns [Plan.RuntimeOf] as fields; nil if the runtime is unknown.
-func (p Plan) Identity(container string) *v1alpha1.RuntimeIdentity {
-	c := p.of(container)
-	if c == nil || !c.runtime.certain {
+// Identity returns [ContainerPlan.Runtime] as fields; nil if the runtime is unknown.
+func (c *ContainerPlan) Identity() *v1alpha1.RuntimeIdentity {
+	if !c.runtime.certain {
 		return nil
 	}
 	id := &c.runtime
@@ -84,8 +58,8 @@ func (p Plan) Identity(container string) *v1alpha1.RuntimeIdentity {
 
 // Runs is what the container certainly runs, as the API spells it ("NodeJS"): declared, or shown by its command.
 // Empty: unknown.
-func (p Plan) Runs(container string) string {
-	if c := p.of(container); c != nil && c.runtime.certain {
+func (c *ContainerPlan) Runs() string {
+	if c.runtime.certain {
 		return c.runtime.runtime.Name
 	}
 	return ""
@@ -93,11 +67,7 @@ func (p Plan) Runs(container string) string {
 
 // Advice is what the container's owner should change or may try, the warnings first. It leaves out settings that are
 // measured: what they would do in this workload is known and reported elsewhere.
-func (p Plan) Advice(container string, measured ...string) []string {
-	c := p.of(container)
-	if c == nil {
-		return nil
-	}
+func (c *ContainerPlan) Advice(measured ...string) []string {
 	texts := make([]string, 0, len(c.warned)+len(c.advice))
 	for _, w := range c.warned {
 		texts = append(texts, w.text)
@@ -110,45 +80,46 @@ func (p Plan) Advice(container string, measured ...string) []string {
 	return texts
 }
 
-// Advisories are the part of [Plan.Advice] that is known about the declared version of the container's runtime.
-func (p Plan) Advisories(container string) []string {
-	if c := p.of(container); c != nil {
-		return c.runtime.runtime.Known(c.facts)
-	}
-	return nil
-}
+// Advisories are the part of [ContainerPlan.Advice] that is known about the declared version of the container's
+// runtime.
+func (c *ContainerPlan) Advisories() []string { return c.runtime.runtime.Known(c.facts) }
 
 // Growth is what the container's runtime does with its limit, given the settings in this plan.
-func (p Plan) Growth(container string) runtimes.Growth {
-	c := p.of(container)
-	if c == nil {
-		return runtimes.Growth{}
-	}
-	g := c.runtime.runtime.Growth(c.facts, c.heapSetting() != nil)
+func (c *ContainerPlan) Growth() runtimes.Growth {
+	g := c.growth()
+	g.Name = c.runtime.runtime.Title
 	g.Overhead *= memory.Bytes(max(c.facts.Processes, 1))
 	g.Reserve = c.limit.reserve
 	g.FollowsLimit, g.MayFollow, g.HeapPercent = c.following(g.HeapPercent)
 	return g
 }
 
+// growth is what the runtime does with any limit.
+func (c *ContainerPlan) growth() (g runtimes.Growth) {
+	if of := c.runtime.runtime.Growth; of != nil {
+		g = of(c.facts, c.heapSetting() != nil)
+	}
+	return g
+}
+
 // CapFollows reports whether a process that gives up at its heap cap is known to get a larger one from a higher limit.
 // With frozen, only a new pod does, because memfit wrote the cap into the pod as a number; otherwise a restart is
 // enough. An unknown cap does not follow: raising the limit after each abort would then help nothing.
-func (p Plan) CapFollows(container string) (follows, frozen bool) {
-	c := p.of(container)
-	if c == nil || c.facts.Limit == 0 || c.blind {
+func (c *ContainerPlan) CapFollows() (follows, frozen bool) {
+	if c.facts.Limit == 0 || c.blind {
 		return false, false
 	}
 	ours := c.heapSetting()
-	follows, _, _ = c.following(c.runtime.runtime.Growth(c.facts, ours != nil).HeapPercent)
+	follows, _, _ = c.following(c.growth().HeapPercent)
 	return follows, ours != nil && ours.follows() == runtimes.Literal
 }
 
-func (p Plan) of(container string) *containerPlan {
+// Container returns the outcome for a container. Nothing is set in one that the plan is not about.
+func (p Plan) Container(name string) *ContainerPlan {
 	for i := range p.containers {
-		if p.containers[i].name == container {
+		if p.containers[i].name == name {
 			return &p.containers[i]
 		}
 	}
-	return nil
+	return &ContainerPlan{name: name, runtime: unmanaged}
 }

@@ -196,7 +196,7 @@ func (s *sizing) take(t target, fitted constraints.Fitted) (allowed bool) {
 }
 
 // size takes over what was decided about the container's memory, with the reasons.
-func (c *containerPlan) size(s sizing, w *working) {
+func (c *ContainerPlan) size(s sizing, w *working) {
 	switch {
 	case s.left != "":
 		c.skips = append(c.skips, skip{name: sizeName, why: s.left})

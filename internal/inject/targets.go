@@ -80,6 +80,9 @@ type identity struct {
 	evidence string
 }
 
+// unmanaged is what is known of a container that the profile does not manage.
+var unmanaged = identity{runtime: runtimes.Lookup(string(v1alpha1.RuntimeAuto)), evidence: "memfit does not manage it"}
+
 // String is the identity with its evidence: "Node.js 20 (declared by the profile)".
 func (id identity) String() string {
 	if !id.certain {

@@ -45,21 +45,21 @@ func TestAPodFromBeforeTheProof(t *testing.T) {
 	in := nodePod("1Gi", of("JVM", v1alpha1.TuningSpec{HeapPercent: new(int32(60))}))
 	in.Pod.Spec.Containers[0].Image = "app:1"
 	in.Pod, in.Created = inject(in), true
-	if g := MakePlan(in).Growth("app"); !g.FollowsLimit {
+	if g := MakePlan(in).Container("app").Growth(); !g.FollowsLimit {
 		t.Errorf("before the proof: %+v", g)
 	}
 	in.Observed = map[string]Observed{"app": {Found: &Found{
 		Image: "app:1", Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, LimitUnseen: true,
 	}}}
 	plan := MakePlan(in)
-	if follows, _ := plan.CapFollows("app"); follows || plan.Growth("app").FollowsLimit {
-		t.Errorf("it runs with a share of the node: %t, %+v", follows, plan.Growth("app"))
+	if follows, _ := plan.Container("app").CapFollows(); follows || plan.Container("app").Growth().FollowsLimit {
+		t.Errorf("it runs with a share of the node: %t, %+v", follows, plan.Container("app").Growth())
 	}
 	if state, why := Compare(in.Pod, in.Profile, in.Observed); state != Stale {
 		t.Errorf("it is %s: %s", state, why)
 	}
 	in.Created = false
-	if g := MakePlan(in).Growth("app"); !g.FollowsLimit || g.HeapPercent != 60 {
+	if g := MakePlan(in).Container("app").Growth(); !g.FollowsLimit || g.HeapPercent != 60 {
 		t.Errorf("a new pod: %+v", g)
 	}
 }

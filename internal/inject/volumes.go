@@ -81,7 +81,7 @@ func sizeLimit(v *corev1.Volume) memory.Bytes {
 
 // checkVolumes warns of memory-backed volumes without a size limit, where memfit sizes the container or has set what
 // depends on its limit. Elsewhere it is advice.
-func (c *containerPlan) checkVolumes(pod *corev1.Pod, t target) {
+func (c *ContainerPlan) checkVolumes(pod *corev1.Pod, t target) {
 	var names []string
 	for _, v := range inMemory(pod, t.container) {
 		if sizeLimit(v) == 0 {
@@ -154,7 +154,7 @@ func (p *Plan) checkShares(pod *corev1.Pod, whole memory.Bytes) {
 }
 
 // heapSet is the heap cap that the plan sets, of all processes together; 0: none.
-func (c *containerPlan) heapSet() memory.Bytes {
+func (c *ContainerPlan) heapSet() memory.Bytes {
 	r := c.runtime.runtime
 	for _, s := range c.set {
 		if s.knob.Name != r.Heap {
@@ -175,6 +175,5 @@ func RaisedInPlace(pod *corev1.Pod, n *profile.Profile, container string) bool {
 		return false
 	}
 	created := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(container).atAdmission()
-	c := MakePlan(Input{Pod: pod, Profile: n, Created: true}).of(container)
-	return created == 0 || c != nil && c.limit.effective > created
+	return created == 0 || OfRunning(pod, n, nil).Container(container).limit.effective > created
 }

@@ -33,7 +33,7 @@ type warning struct {
 	ofPod bool
 }
 
-func (c *containerPlan) warn(format string, args ...any) {
+func (c *ContainerPlan) warn(format string, args ...any) {
 	c.warned = append(c.warned, warning{text: fmt.Sprintf(format, args...)})
 }
 
@@ -76,7 +76,7 @@ func cut(text string) string {
 	return string([]rune(text)[:warningMost-3]) + "..."
 }
 
-func (c *containerPlan) warnings() []string {
+func (c *ContainerPlan) warnings() []string {
 	var out []string
 	add := func(format string, args ...any) {
 		out = append(out, "container "+c.name+" "+fmt.Sprintf(format, args...))
@@ -109,7 +109,7 @@ func (c *containerPlan) warnings() []string {
 }
 
 // lacksLimit reports whether the runtime has a setting that follows the limit, and none was set.
-func (c *containerPlan) lacksLimit() bool {
+func (c *ContainerPlan) lacksLimit() bool {
 	for _, s := range c.set {
 		if s.knob.Follows == runtimes.Literal {
 			return false
@@ -124,7 +124,7 @@ func (c *containerPlan) lacksLimit() bool {
 const leastMemory = memory.MiB
 
 // checkSize warns of a memory limit or request that lacks its unit, or has the unit m, a thousandth of a byte.
-func (c *containerPlan) checkSize(of string, r *corev1.ResourceRequirements, now memory.Size) {
+func (c *ContainerPlan) checkSize(of string, r *corev1.ResourceRequirements, now memory.Size) {
 	if q, set := r.Limits[corev1.ResourceMemory]; set && now.Limit > 0 && now.Limit < leastMemory {
 		c.warn("%slimits.memory: %s is %s, so the container does not start: set %s", of, q.String(), tiny(q), meant(q))
 	}
@@ -148,7 +148,7 @@ func meant(q resource.Quantity) string { return strings.TrimRight(q.String(), "m
 
 // checkValues warns of values that the user set and that cannot work. They are never changed. Where it is not certain
 // what the container runs, the checks of every runtime apply: a variable or flag belongs to one runtime only.
-func (c *containerPlan) checkValues(w *working) {
+func (c *ContainerPlan) checkValues(w *working) {
 	rows := []*runtimes.Runtime{c.runtime.runtime}
 	if !c.runtime.certain {
 		rows = runtimes.All()
@@ -171,7 +171,7 @@ func (c *containerPlan) checkValues(w *working) {
 }
 
 // replaces: the profile puts memfit's value in place of the one that the check is about.
-func (c *containerPlan) replaces(check *runtimes.Check) bool {
+func (c *ContainerPlan) replaces(check *runtimes.Check) bool {
 	return slices.ContainsFunc(c.set, func(s setting) bool {
 		return s.replace && (s.knob.Env == check.Env || check.Flag == s.knob.Name+"=")
 	})

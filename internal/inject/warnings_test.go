@@ -101,8 +101,8 @@ func TestValuesThatCannotWork(t *testing.T) {
 			if len(warnings) != 1 || !strings.Contains(warnings[0], tc.want) {
 				t.Errorf("the warnings are %q, want one with %q", warnings, tc.want)
 			}
-			if !strings.Contains(strings.Join(plan.Advice("app"), "\n"), tc.want) {
-				t.Errorf("status does not say it: %q", plan.Advice("app"))
+			if !strings.Contains(strings.Join(plan.Container("app").Advice(), "\n"), tc.want) {
+				t.Errorf("status does not say it: %q", plan.Container("app").Advice())
 			}
 			after := inject(tc.in).Spec.Containers[0]
 			for _, v := range before.Env {
@@ -268,7 +268,7 @@ func TestVolumesWithoutASizeLimitWarn(t *testing.T) {
 		if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
-		if advice := strings.Join(plan.Advice("app"), "\n"); tc.limit == "" && !strings.Contains(advice, "no sizeLimit") {
+		if advice := strings.Join(plan.Container("app").Advice(), "\n"); tc.limit == "" && !strings.Contains(advice, "no sizeLimit") {
 			t.Errorf("%s: status does not name it: %q", name, advice)
 		}
 	}

@@ -44,7 +44,7 @@ func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) roll
 func (q *containerInput) shape() shape.Shape {
 	in := shape.FromHistory(q.history)
 	in.Limit, in.Replicas, in.Now = q.container.current.Limit, q.replicas, q.now
-	growth := q.plan.Growth(q.container.Name)
+	growth := q.plan.Growth()
 	in.Overhead = growth.Overhead.Plus(growth.Reserve)
 	if growth.HeapPercent > 0 && !growth.Soft {
 		in.Cap = in.Limit.Minus(growth.Reserve).Percent(growth.HeapPercent)
@@ -176,7 +176,7 @@ type containerInput struct {
 	current memory.Size
 	// program is what the evidence is of; empty: unknown.
 	program string
-	plan    inject.Plan
+	plan    *inject.ContainerPlan
 	history *history.Container
 	kills   []memory.OOMKill
 	// runs are the peaks of the last runs.
@@ -216,22 +216,22 @@ func (q *containerInput) result() containerResult {
 	name := q.container.Name
 	a.status = v1alpha1.ContainerRecommendation{
 		Container: name, Current: apiSize(q.container.current),
-		Runtime: q.plan.RuntimeOf(name), Identity: q.plan.Identity(name),
-		Settings: head(q.plan.Settings()[name], 16), Shape: apiShape(a.shape),
+		Runtime: q.plan.Runtime(), Identity: q.plan.Identity(),
+		Settings: head(q.plan.Settings(), 16), Shape: apiShape(a.shape),
 	}
-	known := q.plan.Advisories(name)
+	known := q.plan.Advisories()
 	advice := slices.DeleteFunc(
-		append([]string{q.plan.NoRoom(name)}, q.plan.Advice(name, q.measured...)...),
+		append([]string{q.plan.NoRoom()}, q.plan.Advice(q.measured...)...),
 		func(text string) bool { return slices.Contains(known, text) },
 	)
-	follows, _ := q.plan.CapFollows(name)
+	follows, _ := q.plan.CapFollows()
 	for _, kind := range kinds(q.kills) {
 		if kind == memory.OOMHeapAbort && follows {
 			continue // the limit raises the cap, which is among the reasons
 		}
 		// the runtime that determined the kind of the kill
-		runs := cmp.Or(q.plan.Runs(name), string(q.container.policy.Runtime.Type))
-		advice = append(advice, report.Advice(kind, runs, q.plan.CapSetBy(name)))
+		runs := cmp.Or(q.plan.Runs(), string(q.container.policy.Runtime.Type))
+		advice = append(advice, report.Advice(kind, runs, q.plan.CapSetBy()))
 	}
 	if q.container.policy.Sizing.Mode == v1alpha1.SizingDisabled {
 		a.status.Decision, a.status.Summary = string(recommend.Hold), `Sizing is off in the profile (sizing.mode: Disabled)`
@@ -244,15 +244,15 @@ func (q *containerInput) result() containerResult {
 
 // recommend fills in the recommendation and returns its advice.
 func (q *containerInput) recommend(a *containerResult) []string {
-	growth := q.plan.Growth(q.container.Name)
+	growth := q.plan.Growth()
 	policy := q.container.newSize()
-	follows, frozen := q.plan.CapFollows(q.container.Name)
+	follows, frozen := q.plan.CapFollows()
 	rec := recommend.Evaluate(recommend.Input{
 		History: q.history, Kills: q.kills, Policy: policy, Current: q.current, Now: q.now,
 		Traits: recommend.Traits{
 			Name: growth.Name, FollowsLimit: growth.FollowsLimit, MayFollow: growth.MayFollow,
 			HeapPercent: growth.HeapPercent, Overhead: growth.Overhead, Reserve: growth.Reserve,
-			CapFollowsLimit: follows, CapFrozen: frozen, CapSetBy: q.plan.CapSetBy(q.container.Name),
+			CapFollowsLimit: follows, CapFrozen: frozen, CapSetBy: q.plan.CapSetBy(),
 		},
 		Runs: q.runs, InUse: q.inUse, InUseSeen: q.inUseSeen, Unrelieved: q.unrelieved, Ease: q.ease,
 		LargestNode: q.largestNode,

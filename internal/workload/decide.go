@@ -100,7 +100,7 @@ func (d *decider) containers() {
 	})
 	managed := Managed(d.s.Profile, d.s.Template)
 	for _, c := range managed[:min(len(managed), MaxContainers)] {
-		in := d.input(c, plan, d.st.newest(c.Name))
+		in := d.input(c, plan.Container(c.Name), d.st.newest(c.Name))
 		in.ease = ease(d.s, c.Name, c.current.Limit, observed)
 		d.take(&in, in.result())
 	}
@@ -129,7 +129,7 @@ func (d *decider) older() {
 				made := inject.MakePlan(inject.Input{Pod: pod, Profile: d.s.Profile, Created: true, PerRun: d.s.perRun()})
 				plan = &made
 			}
-			in := d.input(c, *plan, e)
+			in := d.input(c, plan.Container(c.Name), e)
 			in.container.policy.Sizing.Decrease = v1alpha1.DecreaseNever
 			r := in.result()
 			d.rollout.Desired[key] = in.desired(d.s, r.recommendation)
@@ -138,7 +138,7 @@ func (d *decider) older() {
 }
 
 // input is what is known of one program in one container; e is nil when nothing is.
-func (d *decider) input(c managedContainer, plan inject.Plan, e *evidence) containerInput {
+func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evidence) containerInput {
 	st, pods := d.st, d.s.Governed
 	in := containerInput{
 		container: c, current: c.current, plan: plan, kills: st.ledger.KillsAndStalls(c.Name, d.now),
@@ -226,12 +226,12 @@ func (d *decider) take(in *containerInput, r containerResult) {
 			v.changed = append(v.changed, name)
 		}
 	}
-	if in.plan.CapsHeap(name) {
+	if in.plan.CapsHeap() {
 		v.liveHeaps[name].publish(&r.status.Evidence)
 	}
 	setSources(&r.status.Evidence, st.source, st.past, in.history)
 	v.shapes[name], v.shapeCaches[name], v.replicas[name], v.leaks[name] = r.shape, r.shapeCache, in.replicas, in.leak
-	for _, text := range in.plan.Advisories(name) {
+	for _, text := range in.plan.Advisories() {
 		v.status.Advisories = append(v.status.Advisories, "Container "+name+": "+text)
 	}
 	d.offer(&r.status)

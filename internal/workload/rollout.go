@@ -116,6 +116,7 @@ func (st *State) runningPod(
 	}
 	managed := Managed(s.Profile, pod)
 	p.Whole = runningWhole(s, pod, managed)
+	plan := inject.OfRunning(pod, s.Profile, observed)
 	for _, c := range managed {
 		spec, status := containerOf(pod, c.Name)
 		running := rollout.Container{
@@ -144,7 +145,7 @@ func (st *State) runningPod(
 			running.Demand, running.Usage = in.recent.now(), memory.Bytes(in.recent.usage)*memory.KiB
 			running.Measured, running.WorkingSetOnly = in.recent.lastAt(), in.recent.workingSetOnly
 		}
-		frozen := inject.FrozenIn(pod, s.Profile, observed, c.Name)
+		frozen := plan.Container(c.Name).Frozen()
 		running.FrozenHeap, running.Overhead, running.Literal = frozen.Cap, frozen.Overhead, frozen.Literal
 		p.Containers = append(p.Containers, running)
 	}

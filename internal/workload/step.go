@@ -44,7 +44,7 @@ func complete(s *Snapshot, st *State, observations []oom.Observation) {
 		).Runtime.Type; declared != v1alpha1.RuntimeAuto {
 			o.Runtime = string(declared)
 		} else {
-			o.Runtime = plan.Runs(o.Container.Container)
+			o.Runtime = plan.Container(o.Container.Container).Runs()
 		}
 	}
 }

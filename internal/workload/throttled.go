@@ -19,7 +19,8 @@ func throttledHeap(s *Snapshot, container string) string {
 			continue
 		}
 		high := amount(*seen.High)
-		heap := cmp.Or(inject.FrozenIn(pod, s.Profile, nil, container).Cap, inject.HeapCap(pod, container))
+		frozen := inject.OfRunning(pod, s.Profile, nil).Container(container).Frozen()
+		heap := cmp.Or(frozen.Cap, inject.HeapCap(pod, container))
 		if heap <= high {
 			continue
 		}

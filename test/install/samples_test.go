@@ -60,9 +60,9 @@ func TestSamplesGetTheirSettings(t *testing.T) {
 			continue
 		}
 		pod := &corev1.Pod{ObjectMeta: d.Spec.Template.ObjectMeta, Spec: d.Spec.Template.Spec}
-		settings := inject.MakePlan(inject.Input{Pod: pod, Profile: match.Profile}).Settings()
+		plan := inject.MakePlan(inject.Input{Pod: pod, Profile: match.Profile})
 		for container, want := range promised[d.Name] {
-			if got := strings.Join(settings[container], "\n"); !strings.Contains(got, want) {
+			if got := strings.Join(plan.Container(container).Settings(), "\n"); !strings.Contains(got, want) {
 				t.Errorf("%s/%s gets\n%s\nwant %s", d.Name, container, got, want)
 			}
 		}

@@ -82,16 +82,15 @@ func (m *Metrics) count(plan inject.Plan, pod *corev1.Pod) {
 	}
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
-			name := containers[i].Name
-			runtime := plan.Growth(name).Name
-			if runtime == "" {
+			c := plan.Container(containers[i].Name)
+			if c.Mode() == "" {
 				continue // not managed
 			}
 			result := "nothing"
-			if plan.Sets(name) {
+			if c.Sets() {
 				result = "injected"
 			}
-			m.injections.WithLabelValues(runtime, result).Inc()
+			m.injections.WithLabelValues(c.Growth().Name, result).Inc()
 		}
 	}
 }

@@ -6,7 +6,6 @@ package offline
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -148,17 +147,9 @@ func (r *Result) workload(w *workload, world *world) (bool, error) {
 }
 
 func (r *Result) note(w *workload, plan inject.Plan) {
-	settings, skipped := plan.Settings(), plan.Skipped()
-	for _, texts := range []map[string][]string{settings, skipped} {
-		for _, name := range slices.Sorted(maps.Keys(texts)) {
-			for _, text := range texts[name] {
-				r.Notes = append(r.Notes, fmt.Sprintf("%s, container %s: %s", w, name, text))
-			}
-		}
-	}
 	for _, list := range [][]corev1.Container{w.pod.Spec.InitContainers, w.pod.Spec.Containers} {
 		for i := range list {
-			if text := silent(plan, list[i].Name, settings, skipped); text != "" {
+			for _, text := range texts(plan.Container(list[i].Name)) {
 				r.Notes = append(r.Notes, fmt.Sprintf("%s, container %s: %s", w, list[i].Name, text))
 			}
 		}
@@ -168,15 +159,17 @@ func (r *Result) note(w *workload, plan inject.Plan) {
 	}
 }
 
-// silent returns why a container has no notes; empty when it has some, or when the profile does not manage it.
-func silent(plan inject.Plan, name string, settings, skipped map[string][]string) string {
-	switch mode := plan.Mode(name); {
-	case mode == "" || len(settings[name])+len(skipped[name]) > 0:
-		return ""
+// texts are the notes about a container: what is set and skipped in it, or why nothing is; none where the profile does
+// not manage it.
+func texts(c *inject.ContainerPlan) []string {
+	texts := slices.Concat(c.Settings(), c.Skipped())
+	switch mode := c.Mode(); {
+	case mode == "" || len(texts) > 0:
+		return texts
 	case mode == v1alpha1.TuningDisabled:
-		return `tuning.mode is Disabled`
+		return []string{`tuning.mode is Disabled`}
 	}
-	return "nothing to set: " + plan.RuntimeOf(name)
+	return []string{"nothing to set: " + c.Runtime()}
 }
 
 // YAML is the stream with its changed documents written anew and all others byte for byte.

@@ -37,12 +37,12 @@ func main() {
 	said["refused"] = profile.Invalid(asked)
 
 	// No one declares it: the command tells.
-	byCommand := plan(&v1alpha1.MemoryProfileSpec{})
-	said["by command"], said["settings"] = byCommand.Runs("app"), byCommand.Settings()["app"]
-	said["growth"] = byCommand.Growth("app")
+	byCommand := plan(&v1alpha1.MemoryProfileSpec{}).Container("app")
+	said["by command"], said["settings"] = byCommand.Runs(), byCommand.Settings()
+	said["growth"] = byCommand.Growth()
 
-	old := plan(&v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: "Brook", Version: "1.9"}})
-	said["skipped"], said["advice"], said["advisories"] = old.Skipped()["app"], old.Advice("app"), old.Advisories("app")
+	old := plan(&v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: "Brook", Version: "1.9"}}).Container("app")
+	said["skipped"], said["advice"], said["advisories"] = old.Skipped(), old.Advice(), old.Advisories()
 
 	said["exit 99"] = killed("Brook", 99, "")
 	said["exit 99 of another"] = killed("Go", 99, "")
