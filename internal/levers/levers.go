@@ -95,7 +95,7 @@ func predict(all map[string]*Prediction, p *Process, limit memory.Bytes) {
 	}
 	for i := range row.Levers {
 		lever := &row.Levers[i]
-		gain, ok := lever.Gain(of)
+		gain, ok := lever.Predict(of)
 		if !ok {
 			continue
 		}

@@ -12,7 +12,6 @@ var auto = row(&Runtime{
 	Name: "Auto", Title: "unknown", Order: 1,
 	Knobs:  append([]Knob{goMemLimit}, glibc(0, "", "")...),
 	Levers: glibcLevers("call it after a burst"),
-	Growth: func(Facts, bool) Growth { return capped("unknown", 0, 0) },
 	Advice: "declare what it runs (runtime.type in the profile, or annotation memfit.dev/runtime) to get the settings " +
 		"of that runtime",
 })

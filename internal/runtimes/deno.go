@@ -38,9 +38,9 @@ var _ = row(&Runtime{
 	Levers: glibcLevers("call it after a burst"),
 	Growth: func(f Facts, set bool) Growth {
 		if !set {
-			return capped("Deno", 0, nodeBare)
+			return Growth{Overhead: nodeBare}
 		}
-		return capped("Deno", percentOr(f.Ask, nodePercent), nodeBare+3*denoSemiSpace)
+		return Growth{HeapPercent: percentOr(f.Ask, nodePercent), Overhead: nodeBare + 3*denoSemiSpace}
 	},
 })
 

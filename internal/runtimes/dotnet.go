@@ -50,7 +50,7 @@ var _ = row(&Runtime{
 		if set {
 			percent = f.Ask.HeapPercent
 		}
-		return capped(".NET", percent, 0)
+		return Growth{HeapPercent: percent}
 	},
 	Never: map[string]string{
 		"DOTNET_GCHeapHardLimitSOH": "limits per heap can be a combination that does not start",

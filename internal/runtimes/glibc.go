@@ -130,11 +130,6 @@ func noLimit(name string) Verdict {
 	)
 }
 
-// capped is [Growth] of a heap that fills a share of the limit.
-func capped(name string, percent int32, overhead memory.Bytes) Growth {
-	return Growth{FollowsLimit: percent > 0, HeapPercent: percent, Overhead: overhead, Name: name}
-}
-
 func percentOr(a Ask, byDefault int32) int32 {
 	if a.HeapPercent != 0 {
 		return a.HeapPercent

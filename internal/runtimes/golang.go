@@ -37,17 +37,15 @@ var _ = row(&Runtime{
 	}, cgoOnly(glibc(0, "", ""))...),
 	Growth: func(f Facts, set bool) Growth {
 		if !set && !f.Ask.AutoMemLimit {
-			return capped("Go", 0, 0)
+			return Growth{}
 		}
-		g := capped("Go", percentOr(f.Ask, goPercent(f)), 0)
-		g.Soft = !collectsOnlyAtLimit(f)
-		return g
+		return Growth{HeapPercent: percentOr(f.Ask, goPercent(f)), Soft: !collectsOnlyAtLimit(f)}
 	},
 	HeapReader: readerGo,
 	Levers: append([]Lever{
-		{Action: "debug.FreeOSMemory", Gain: goFree,
+		{Action: "debug.FreeOSMemory", Reader: readerGo, Gain: goFree,
 			How: "call it after a burst; by itself the runtime gives free memory back within minutes, or near GOMEMLIMIT"},
-		{Action: "GOMEMLIMIT", Knob: "GOMEMLIMIT", Gain: goLimitGain,
+		{Action: "GOMEMLIMIT", Knob: "GOMEMLIMIT", Reader: readerGo, Gain: goLimitGain,
 			How: "memfit sets it where it governs the pod (heapPercent or heapLimit in the profile), for new pods"},
 	}, glibcLevers("call it through cgo after a burst")...),
 	Advisories: []Advisory{
@@ -113,11 +111,7 @@ func cgoOnly(knobs []Knob) []Knob {
 }
 
 // goFree: spans without objects go for certain. The collection that comes first may free more.
-func goFree(p Process) (Gain, bool) {
-	a, ok := p.Amounts[readerGo]
-	if !ok {
-		return noLever()
-	}
+func goFree(_ Process, a Amounts) (Gain, bool) {
 	return between(a.Returnable, a.resident(), "%s of spans without objects go for certain; of %s of objects "+
 		"nobody knows how "+
 		"much is garbage before it is collected", a.Returnable, a.bytes(detailGoObjects))
@@ -174,11 +168,7 @@ func goEased(beside, live memory.Bytes) memory.Bytes {
 }
 
 // goLimitGain: the runtime keeps below its limit as long as enough is free or garbage.
-func goLimitGain(p Process) (Gain, bool) {
-	a, ok := p.Amounts[readerGo]
-	if !ok {
-		return noLever()
-	}
+func goLimitGain(p Process, a Amounts) (Gain, bool) {
 	if text := p.Env["GOMEMLIMIT"]; text != "" {
 		return goHurried(p, a, text)
 	}

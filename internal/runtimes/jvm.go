@@ -79,7 +79,7 @@ var _ = row(&Runtime{
 		case f.LimitUnseen:
 			percent = 0
 		}
-		return capped("Java", percent, 0)
+		return Growth{HeapPercent: percent}
 	},
 	FullHeap: FullHeap{
 		Exits: []int32{exitOnOutOfMemoryError, Abort}, Words: []string{"java.lang.OutOfMemoryError"},
@@ -88,11 +88,11 @@ var _ = row(&Runtime{
 	NoHeapLimit: noXmx,
 	HeapReader:  readerHotSpot, MaxHeap: "MaxHeapSize",
 	Levers: append([]Lever{
-		{Action: trimName, Knob: trimName, Gain: nativeTrimGain,
+		{Action: trimName, Knob: trimName, Reader: readerGlibc, Gain: nativeTrimGain,
 			How: "memfit sets it by itself where it governs the pod; at once: jcmd PID System.trim_native_heap"},
-		{Action: "a full collection", Gain: collectionGain,
+		{Action: "a full collection", Reader: readerHotSpot, Gain: collectionGain,
 			How: "jcmd PID GC.run, which stops the program meanwhile; G1 does it by itself with jvm.g1PeriodicGCInterval"},
-		{Action: "-XX:+UseG1GC", Gain: collectorGain,
+		{Action: "-XX:+UseG1GC", Reader: readerHotSpot, Gain: collectorGain,
 			How: "on the command line, instead of the collector that stands there; memfit does not set it, because a JVM with " +
 				"two collectors does not start"},
 	}, arenaLevers()...),
@@ -140,11 +140,11 @@ func knowsTrim(v Version) bool {
 const firstWithTrim = "17.0.9, 21.0.1 and 22"
 
 // nativeTrimGain is what a trim gives back now, which is what the setting gives back from its first minute on.
-func nativeTrimGain(p Process) (Gain, bool) {
+func nativeTrimGain(p Process, a Amounts) (Gain, bool) {
 	if every := p.Amounts[readerHotSpot].Details[detailTrimmed]; every > 0 {
 		return effective(fmt.Sprintf("%s=%d", trimName, every))
 	}
-	g, ok := trimGain(p)
+	g, ok := trimGain(p, a)
 	if ok && lacksTrim(p.Version) {
 		return exactly(0, "this JDK does not know it, "+firstWithTrim+" are the first; %s could be given back, by jcmd PID "+
 			"System.trim_native_heap from 11.0.18 on", g.Most)
@@ -154,11 +154,7 @@ func nativeTrimGain(p Process) (Gain, bool) {
 
 // collectionGain is what one full collection gives back. Only G1 makes a part certain: afterwards its heap is at most
 // so large that MaxHeapFreeRatio of it is free. How much of what is in use is garbage is unknown before.
-func collectionGain(p Process) (Gain, bool) {
-	a, ok := p.Amounts[readerHotSpot]
-	if !ok {
-		return noLever()
-	}
+func collectionGain(_ Process, a Amounts) (Gain, bool) {
 	all := a.resident()
 	switch {
 	case a.Details["UseSerialGC"] > 0:
@@ -182,9 +178,8 @@ func collectionGain(p Process) (Gain, bool) {
 }
 
 // collectorGain is an upper bound of what a collector gives back that does not keep all that it frees.
-func collectorGain(p Process) (Gain, bool) {
-	a, ok := p.Amounts[readerHotSpot]
-	if !ok || a.Details["UseSerialGC"] == 0 && a.Details["UseParallelGC"] == 0 {
+func collectorGain(_ Process, a Amounts) (Gain, bool) {
+	if a.Details["UseSerialGC"] == 0 && a.Details["UseParallelGC"] == 0 {
 		return noLever()
 	}
 	return between(0, a.FreeResident, "%s of the heap are free, which the collector that runs keeps; G1 gives a part of "+

@@ -25,9 +25,20 @@ type Lever struct {
 	// Unreachable: programs of this runtime cannot do it. What it would give is then a measure of what is free, and no
 	// advice.
 	Unreachable bool
-	// Gain computes what it gives back; ok is false where it means nothing to the process, or where what it depends on
-	// could not be read.
-	Gain func(Process) (g Gain, ok bool)
+	// Reader is whose amounts Gain depends on, as internal/attribution names readers.
+	Reader string
+	// Gain computes what it gives back from those amounts; ok is false where it means nothing to the process.
+	Gain func(Process, Amounts) (g Gain, ok bool)
+}
+
+// Predict returns what the lever gives back in a process; ok is false where it means nothing to the process, or where
+// what it depends on could not be read.
+func (l *Lever) Predict(p Process) (g Gain, ok bool) {
+	a, ok := p.Amounts[l.Reader]
+	if !ok {
+		return noLever()
+	}
+	return l.Gain(p, a)
 }
 
 // Gain is what a lever would give back, of what is resident now.
@@ -41,7 +52,7 @@ type Gain struct {
 	Why string
 }
 
-// Process describes a running process, for [Lever.Gain].
+// Process describes a running process, for [Lever.Predict].
 type Process struct {
 	// Amounts are what readers found, by the names of internal/attribution. A reader that understood too little of its
 	// headers is not among them.
@@ -145,15 +156,11 @@ const (
 
 // mallocTrim is malloc_trim(0), which a runtime reaches in its own way.
 func mallocTrim(how string) Lever {
-	return Lever{Action: "malloc_trim", How: how, Gain: trimGain}
+	return Lever{Action: "malloc_trim", How: how, Reader: readerGlibc, Gain: trimGain}
 }
 
 // trimGain is exact where the whole heap was read: docs/design/attribution.md has its error against real calls.
-func trimGain(p Process) (Gain, bool) {
-	a, ok := p.Amounts[readerGlibc]
-	if !ok {
-		return noLever()
-	}
+func trimGain(_ Process, a Amounts) (Gain, bool) {
 	why := fmt.Sprintf("resident pages inside free chunks, and the end of the main arena, counted chunk by chunk; "+
 		"%s more are free on pages that also hold something in use", a.FreePartial)
 	if a.Unread > 0 {
@@ -169,18 +176,17 @@ func glibcLevers(trim string) []Lever {
 
 func arenaLevers() []Lever {
 	return []Lever{
-		{Action: arenaMaxName + "=2", Knob: arenaMaxName, How: howArenas, Gain: arenaGain},
-		{Action: trimThresholdName + "=131072", Knob: trimThresholdName, How: howThreshold, Gain: thresholdGain},
+		{Action: arenaMaxName + "=2", Knob: arenaMaxName, How: howArenas, Reader: readerGlibc, Gain: arenaGain},
+		{
+			Action: trimThresholdName + "=131072", Knob: trimThresholdName, How: howThreshold,
+			Reader: readerGlibc, Gain: thresholdGain,
+		},
 	}
 }
 
 // arenaGain is an upper bound. With two arenas, everything in use lies in these two: at most the unused memory of all
 // arenas can go, and no more than lies outside of two.
-func arenaGain(p Process) (Gain, bool) {
-	a, ok := p.Amounts[readerGlibc]
-	if !ok {
-		return noLever()
-	}
+func arenaGain(p Process, a Amounts) (Gain, bool) {
 	if n, err := strconv.Atoi(p.Env[arenaMaxName]); err == nil && n > 0 && n <= 2 {
 		return effective(arenaMaxName + "=" + strconv.Itoa(n))
 	}
@@ -199,11 +205,7 @@ func arenaGain(p Process) (Gain, bool) {
 
 // thresholdGain: the threshold cuts the top of every arena, and maps blocks above it one by one, which go when they are
 // freed. Small blocks stay.
-func thresholdGain(p Process) (Gain, bool) {
-	a, ok := p.Amounts[readerGlibc]
-	if !ok {
-		return noLever()
-	}
+func thresholdGain(p Process, a Amounts) (Gain, bool) {
 	if text := p.Env[trimThresholdName]; text != "" {
 		return effective(trimThresholdName)
 	}
@@ -214,11 +216,7 @@ func thresholdGain(p Process) (Gain, bool) {
 }
 
 // freshProcess is an upper bound: a new process has the working set of the old one, and none of what is free between.
-func freshProcess(p Process, heap string) (Gain, bool) {
-	a, ok := p.Amounts[heap]
-	if !ok {
-		return noLever()
-	}
+func freshProcess(p Process, a Amounts) (Gain, bool) {
 	free := a.FreeResident.Plus(a.FreePartial)
 	native := p.Amounts[readerGlibc].bytes(detailRetained)
 	return between(0, free.Plus(native), "%s are free between objects, and %s in malloc's arenas; what is in "+

@@ -19,7 +19,6 @@ var native = row(&Runtime{
 		"BUN_JSC_gcMaxHeapSize": "an unknown or invalid BUN_JSC_ setting stops Bun at start",
 	},
 	Levers: glibcLevers("call it after a burst"),
-	Growth: func(Facts, bool) Growth { return capped("native code", 0, 0) },
 })
 
 // unlisted are seen in clusters, have a heap of their own, and nothing that memfit could set.

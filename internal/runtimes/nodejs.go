@@ -51,7 +51,7 @@ var _ = row(&Runtime{
 		if !set {
 			percent = 50 // above 512Mi V8 takes half the limit, up to 2 or 4 GiB
 		}
-		return capped("Node.js", percent, nodeBare+3*semiSpace(f))
+		return Growth{HeapPercent: percent, Overhead: nodeBare + 3*semiSpace(f)}
 	},
 	FullHeap: FullHeap{
 		Exits: v8Exits, Faults: []int32{fault}, Words: v8LastWords,
@@ -59,12 +59,12 @@ var _ = row(&Runtime{
 	},
 	HeapReader: readerV8,
 	Levers: append([]Lever{
-		{Action: "a full collection", Gain: v8Collection,
+		{Action: "a full collection", Reader: readerV8, Gain: v8Collection,
 			How: "HeapProfiler.collectGarbage of the inspector (module node:inspector), not global.gc(), which " +
 				"keeps freed pages"},
-		{Action: oldSpaceFlag, Knob: oldSpaceFlag, Gain: nodeCapGain,
+		{Action: oldSpaceFlag, Knob: oldSpaceFlag, Reader: readerV8, Gain: nodeCapGain,
 			How: "memfit sets it where it governs the pod (heapPercent or heapLimit in the profile), for new pods"},
-		{Action: semiSpaceFlag + "=16", Knob: semiSpaceFlag, Gain: nodeYoungGain,
+		{Action: semiSpaceFlag + "=16", Knob: semiSpaceFlag, Reader: readerV8, Gain: nodeYoungGain,
 			How: "nodejs.semiSpace: 16Mi in the profile, for new pods; more of what is short-lived is then copied"},
 	}, append([]Lever{nodeTrim}, arenaLevers()...)...),
 	Never: map[string]string{
@@ -180,11 +180,7 @@ func semiSpace(f Facts) memory.Bytes {
 
 // nodeCapGain: a cap leaves at most itself in the old generation. Below it V8 may collect earlier, which cannot be
 // predicted.
-func nodeCapGain(p Process) (Gain, bool) {
-	a, ok := p.Amounts[readerV8]
-	if !ok {
-		return noLever()
-	}
+func nodeCapGain(p Process, a Amounts) (Gain, bool) {
 	const lower = "; with a lower one (heapLimit in the profile) V8 collects earlier"
 	old := a.bytes(detailOldInUse)
 	if options := foldV8(p.Env["NODE_OPTIONS"]); strings.Contains(options, oldSpaceFlag) {
@@ -207,9 +203,8 @@ func nodeCapGain(p Process) (Gain, bool) {
 }
 
 // nodeYoungGain: three semi-spaces of 16 MiB are all that is left of the young generation.
-func nodeYoungGain(p Process) (Gain, bool) {
-	a, ok := p.Amounts[readerV8]
-	if !ok || !nodeKnowsSemiSpace(p.Version) {
+func nodeYoungGain(p Process, a Amounts) (Gain, bool) {
+	if !nodeKnowsSemiSpace(p.Version) {
 		return noLever()
 	}
 	if strings.Contains(foldV8(p.Env["NODE_OPTIONS"]), semiSpaceFlag) {
@@ -288,5 +283,5 @@ func splitNode(value string) (words []string, ok bool) {
 // nodeTrim shows how much is free, which only a native addon could give back.
 var nodeTrim = Lever{
 	Action: "malloc_trim", How: "Node.js has no call for it: this is how much is free, and not a way to get it back",
-	Unreachable: true, Gain: trimGain,
+	Unreachable: true, Reader: readerGlibc, Gain: trimGain,
 }

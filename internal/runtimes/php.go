@@ -18,7 +18,6 @@ var _ = row(&Runtime{
 	},
 	Knobs:  glibc(0, "", ""),
 	Levers: glibcLevers("call it after a burst"),
-	Growth: func(Facts, bool) Growth { return capped("PHP", 0, 0) },
 	FullHeap: FullHeap{ // of one request: no process ends
 		Words: []string{"Allowed memory size of"},
 		Raise: "raise memory_limit in php.ini, which no profile reaches",

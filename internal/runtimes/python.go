@@ -27,14 +27,13 @@ var _ = row(&Runtime{
 		"MALLOC_ARENA_MAX is not set unasked: with 16 pool threads that stay arenaMax: 2 took 1137 to about 700 MB, with "+
 			"threads that end it raised 50 to over 600 MB. Try it on one replica first",
 	),
-	Growth: func(Facts, bool) Growth { return capped("Python", 0, 0) },
 	Never: map[string]string{
 		"PYTHONMALLOC": "an allocator the version does not know is a fatal error at start",
 	},
 	HeapReader: readerCPython,
 	Levers: append([]Lever{{
 		Action: "a fresh worker process", How: "gunicorn --max-requests, celery --max-tasks-per-child",
-		Gain: func(p Process) (Gain, bool) { return freshProcess(p, readerCPython) },
+		Reader: readerCPython, Gain: freshProcess,
 	}}, glibcLevers("ctypes.CDLL(None).malloc_trim(0) after a burst")...),
 	Advisories: []Advisory{
 		{Since: V(3, 14), Before: V(3, 14, 5),

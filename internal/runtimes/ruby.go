@@ -23,11 +23,10 @@ var _ = row(&Runtime{
 		{File: "libruby*.so*", Versions: rubyVersions},
 	},
 	Knobs:      glibc(2, "Ruby's usual number of malloc arenas; more of them retain freed memory", ""),
-	Growth:     func(Facts, bool) Growth { return capped("Ruby", 0, 0) },
 	HeapReader: readerRuby,
 	Levers: append([]Lever{{
 		Action: "a fresh worker process", How: "let the server replace its workers (puma_worker_killer, pitchfork)",
-		Gain: func(p Process) (Gain, bool) { return freshProcess(p, readerRuby) },
+		Reader: readerRuby, Gain: freshProcess,
 	}}, glibcLevers("Process.warmup (3.3 and later), or malloc_trim(0) through Fiddle, after a burst")...),
 	Never: map[string]string{
 		"RUBYOPT": "a bad option stops Ruby at start, and it can load code",

@@ -86,8 +86,8 @@ type Runtime struct {
 	launchers map[string]Launcher // by name; see [Runtime.Launcher]
 	// NoHeapLimit is why a profile for it may not state tuning.heapLimit: "is not for ...: use ...". Empty: it may.
 	NoHeapLimit string
-	// Growth is how the runtime uses a limit when memfit set the heap knob (set) or skipped it (not set). It returns the
-	// share of the heap; whether the heap is known to follow the limit depends on who set its cap.
+	// Growth is how the runtime uses a limit when memfit set the heap knob (set) or skipped it (not set): HeapPercent,
+	// Soft and Overhead. Nil: none of them is known.
 	Growth func(f Facts, set bool) Growth
 	// Never are settings that memfit does not have and must not get (tier C), each with why, as in "PYTHONMALLOC, which
 	// ...".
@@ -308,7 +308,7 @@ func suggest(advice string) Verdict { return Verdict{Suggest: advice} }
 func notAsked() Verdict             { return Verdict{} }
 
 // Growth is what a runtime does with the memory it is given, which a sizing rule needs to distinguish demand from
-// habit.
+// habit. What depends on the container, internal/inject fills in.
 type Growth struct {
 	// FollowsLimit is true when the managed heap is known to grow towards a cap that is derived from the limit: memfit or
 	// the owner set it so where the runtime reads it, or an agent read it. The peak is then no demand.

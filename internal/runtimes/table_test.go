@@ -87,8 +87,8 @@ func btoi(b bool) int {
 
 func TestTheTableKeepsItsPromises(t *testing.T) {
 	for _, r := range All() {
-		if r.Title == "" || r.Growth == nil || r.Growth(Facts{}, false).Name == "" {
-			t.Errorf("%s: a row needs a title and what the runtime does with a limit", r.Name)
+		if r.Title == "" {
+			t.Errorf("%s: a row needs a title", r.Name)
 		}
 		for _, k := range r.Knobs {
 			if !strings.HasPrefix(k.Form, "^") || !strings.HasSuffix(k.Form, "$") {

@@ -85,11 +85,7 @@ func (v8) checked(f Facts, old memory.Bytes, why string) Verdict {
 
 // v8Collection: pages that V8 keeps in its pool go for certain, and so does whatever is garbage, which cannot be
 // distinguished from what is alive before the collection.
-func v8Collection(p Process) (Gain, bool) {
-	a, ok := p.Amounts[readerV8]
-	if !ok {
-		return noLever()
-	}
+func v8Collection(_ Process, a Amounts) (Gain, bool) {
 	pool := a.bytes(detailPool)
 	return between(pool, a.resident(), "V8 keeps %s of freed pages for certain; of %s that are allocated "+
 		"nobody knows how "+

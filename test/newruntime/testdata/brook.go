@@ -25,9 +25,9 @@ var _ = row(&Runtime{
 	NoHeapLimit: brookNoHeapLimit,
 	Growth: func(f Facts, set bool) Growth {
 		if !set {
-			return capped("Brook", 0, brookBare)
+			return Growth{Overhead: brookBare}
 		}
-		return capped("Brook", percentOr(f.Ask, brookPercent), brookBare)
+		return Growth{HeapPercent: percentOr(f.Ask, brookPercent), Overhead: brookBare}
 	},
 	Never: map[string]string{"BROOK_PRELOAD": "loads code into every Brook process"},
 	FullHeap: FullHeap{
