@@ -17,7 +17,6 @@ import (
 func Variables() []string {
 	names := []string{"LD_PRELOAD", "GLIBC_TUNABLES", "MALLOC_CONF", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_"}
 	for _, row := range runtimes.All() {
-		names = append(names, row.ReadsEnv...)
 		for _, k := range row.Knobs {
 			names = append(names, k.Env)
 		}
@@ -56,7 +55,7 @@ func (r *Result) flags(f Facts, row *runtimes.Runtime) {
 	for _, name := range Variables() {
 		value, set := f.Env[name]
 		switch grammar, ofRuntime := grammars[name]; {
-		case !set || !ofRuntime && !slices.Contains(row.ReadsEnv, name):
+		case !set || !ofRuntime:
 		case grammar != nil:
 			r.words(row, name, grammar.Words(value))
 		default:

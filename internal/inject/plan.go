@@ -278,7 +278,7 @@ func facts(in Input, t target, w *working, id identity, l limit) runtimes.Facts 
 		f.NoGlibc = "Windows has no glibc"
 	}
 	f.LimitUnseen = t.found.blind(t.container.Image, id.runtime)
-	f.Given, f.Texts = w.given(id.runtime), w.texts(id.runtime)
+	f.Own = w.owns(id.runtime)
 	return f
 }
 

@@ -6,7 +6,6 @@ package inject
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -285,44 +284,15 @@ func replaceFlag(value string, s setting) (next string, ok bool) {
 	return strings.Join(words, " "), ok
 }
 
-// given are the user's numbers for the flags the runtime's other settings depend on. The last one wins, as in the
-// runtime.
-func (w *working) given(r *runtimes.Runtime) map[string]int64 {
-	var out map[string]int64
-	for _, flag := range r.Reads {
-		for _, src := range w.sources(r) {
-			i := strings.LastIndex(src.folded, flag+"=")
-			if i < 0 {
-				continue
-			}
-			digits := src.folded[i+len(flag)+1:]
-			if end := strings.IndexFunc(digits, func(c rune) bool { return c < '0' || c > '9' }); end >= 0 {
-				digits = digits[:end]
-			}
-			if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
-				if out == nil {
-					out = make(map[string]int64)
-				}
-				out[flag] = n
-			}
-		}
-	}
-	return out
-}
-
-// texts are the user's values of the variables that the runtime's answers depend on.
-func (w *working) texts(r *runtimes.Runtime) map[string]string {
-	var out map[string]string
-	for _, name := range r.ReadsEnv {
-		v, count := w.find(name)
-		if count == 0 {
-			continue
-		}
-		if out == nil {
-			out = make(map[string]string)
-		}
-		if out[name] = v.Value; v.ValueFrom != nil {
-			out[name] = runtimes.FromElsewhere
+// owns are the user's own values of the knobs that the runtime's other answers depend on. A value that the pod does not
+// show is empty.
+func (w *working) owns(r *runtimes.Runtime) map[string]string {
+	out := make(map[string]string, len(r.Reads))
+	for _, name := range r.Reads {
+		if k := knob(r, name); k.List != nil {
+			out[name] = w.flag(r, name+"=").value
+		} else if v, count := w.find(k.Env); count > 0 {
+			out[name] = v.Value
 		}
 	}
 	return out

@@ -17,7 +17,7 @@ var _ = row(&Runtime{
 	Images: []Image{
 		{Name: "golang", Tagged: true}, {Name: "caddy"}, {Name: "traefik"}, {Name: "etcd"}, {Name: "prometheus"},
 	},
-	Heap: "GOMEMLIMIT", HeapByProgram: "AUTOMEMLIMIT", ReadsEnv: []string{"GOGC"}, Checks: goChecks,
+	Heap: "GOMEMLIMIT", HeapByProgram: "AUTOMEMLIMIT", Reads: []string{"GOGC"}, Checks: goChecks,
 	// strip leaves this section; only packers (upx) hide it
 	Marks: []Mark{{Program: true, Section: ".go.buildinfo", Versions: []VersionAt{{BuildInfo: true}}}},
 	// the library takes GOMEMLIMIT from the cgroup, unless the variable is set
@@ -62,7 +62,7 @@ var _ = row(&Runtime{
 // collectsOnlyAtLimit: GOGC=off. With any other value the heap is about twice what is alive, and GOMEMLIMIT matters
 // only where that would be more. The user's own value wins over the profile's.
 func collectsOnlyAtLimit(f Facts) bool {
-	if own, set := f.Texts["GOGC"]; set {
+	if own, set := f.Own["GOGC"]; set {
 		return own == "off"
 	}
 	return f.Ask.OnlyAtLimit

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/bits"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -161,8 +162,8 @@ func nodeKnowsSemiSpace(v Version) bool {
 // at most 16 MiB; Node.js 24 and later take 1/32, at most 64 MiB. An unknown version is taken for a new one, which
 // leaves more memory.
 func semiSpace(f Facts) memory.Bytes {
-	if given := f.Given[semiSpaceFlag]; given > 0 && given <= 1024 {
-		return memory.Bytes(given) * memory.MiB
+	if own, err := strconv.Atoi(f.Own[semiSpaceFlag]); err == nil && own > 0 && own <= 1024 {
+		return memory.Bytes(own) * memory.MiB
 	}
 	if v := nodeSemiSpace(f); v.Value != "" {
 		return f.Ask.SemiSpace.FloorTo(memory.MiB)

@@ -66,10 +66,8 @@ type Runtime struct {
 	// Fold brings text into the form in which signs are written, for runtimes that accept several spellings of a flag.
 	// Nil: as is.
 	Fold func(string) string
-	// Reads are flags of the user whose number other settings depend on; see [Facts.Given].
+	// Reads are names of knobs: what the user set in their place, other answers depend on; see [Facts.Own].
 	Reads []string
-	// ReadsEnv are variables of the user whose text other answers depend on; see [Facts.Texts].
-	ReadsEnv []string
 	// Sources are the variables that it takes flags from by itself, the weakest first; "" is its command line, on which
 	// scripts also put the text of other variables.
 	Sources []string
@@ -230,11 +228,8 @@ type Facts struct {
 	Proven memory.Bytes
 	// LimitUnseen: replicas showed that the runtime sizes its heap by the node, whatever its version promises.
 	LimitUnseen bool
-	// Given are the user's own numbers for the flags in [Runtime.Reads].
-	Given map[string]int64
-	// Texts are the user's own values of the variables in [Runtime.ReadsEnv]; [FromElsewhere] where the pod does not show
-	// the value.
-	Texts map[string]string
+	// Own are the user's own values of the knobs in [Runtime.Reads]; empty where the pod does not show the value.
+	Own map[string]string
 	// Ask is what the profile asks for.
 	Ask Ask
 }
@@ -261,9 +256,6 @@ func shareWhy(f Facts, percent int32) string {
 }
 
 func oneDecimal(tenths int64) string { return fmt.Sprintf("%d.%d", tenths/10, tenths%10) }
-
-// FromElsewhere represents a value that the pod takes from a ConfigMap, a Secret or the like.
-const FromElsewhere = "(from elsewhere)"
 
 // Ask is what a profile asks for; zero values and nil are unspecified.
 type Ask struct {
