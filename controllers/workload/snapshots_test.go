@@ -19,7 +19,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/controllers/snapshots"
 	"github.com/memfit/memfit/internal/informers"
-	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
@@ -88,6 +87,6 @@ var _ = Describe("What agents found", func() {
 		Expect(found.FoundRuntime).NotTo(BeNil())
 		Expect(found.FoundRuntime.Version).To(Equal("20.18.1"))
 		Expect(found.Runtime).To(HavePrefix("Node.js 20.18.1 (found in running replicas"))
-		Expect(inject.FoundIn(found.FoundRuntime).Runtime.Type).To(Equal(v1alpha1.RuntimeNodeJS))
+		Expect(found.FoundRuntime.Type).To(Equal(v1alpha1.RuntimeNodeJS))
 	})
 })

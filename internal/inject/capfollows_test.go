@@ -41,8 +41,8 @@ func TestCapFollows(t *testing.T) {
 	read := func(in Input, share int32) Input {
 		const image = "example.test/app:1"
 		in.Pod.Spec.Containers[0].Image = image
-		in.Observed = map[string]Observed{"app": {Found: &Found{
-			Image: image, Runtime: v1alpha1.RuntimeSpec{Type: "JVM"}, HeapPercent: share,
+		in.Observed = map[string]Observed{"app": {Found: &v1alpha1.FoundRuntime{
+			Image: image, Type: "JVM", HeapPercent: share,
 		}}}
 		return in
 	}
@@ -149,7 +149,7 @@ func TestCapFollows(t *testing.T) {
 			}
 		})
 	}
-	if follows, _ := MakePlan(nodePod("512Mi", of("JVM", none))).CapFollows("nobody"); follows {
+	if follows, _ := MakePlan(nodePod("512Mi", of("JVM", none))).Container("nobody").CapFollows(); follows {
 		t.Error("a container that is not there follows")
 	}
 }
@@ -186,11 +186,11 @@ func TestCapSetBy(t *testing.T) {
 		"ours":    {nodePod("4Gi", of("JVM", percent)), ""},
 		"nothing": {nodePod("4Gi", of("JVM", none)), ""},
 	} {
-		if got := MakePlan(tc.in).CapSetBy("app"); got != tc.want {
+		if got := MakePlan(tc.in).Container("app").CapSetBy(); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
-	if got := MakePlan(nodePod("4Gi", of("JVM", none))).CapSetBy("nobody"); got != "" {
+	if got := MakePlan(nodePod("4Gi", of("JVM", none))).Container("nobody").CapSetBy(); got != "" {
 		t.Errorf("a container that is not there: %q", got)
 	}
 }

@@ -223,7 +223,7 @@ func (w *working) elsewhere(s setting, t target, in Input) string {
 		}
 		return fmt.Sprintf("%s may come from %s, which memfit does not read%s", s.it(), where, s.setThere())
 	}
-	return t.found.supplies(t.container.Image, s)
+	return t.fromImage(s)
 }
 
 // hasKey reports whether a ConfigMap has the key. A container may name the same large ConfigMap thousands of times:

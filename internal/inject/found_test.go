@@ -6,6 +6,8 @@ package inject
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
@@ -33,8 +35,10 @@ func TestWhatWasFoundHoldsForTheSameImage(t *testing.T) {
 		{"", "", none},
 		{"r.test/app:1", "", none},
 	} {
-		f := &Found{Image: c.found, Runtime: all}
-		if got, known := f.of(c.image); got != c.want || known != (c.want != none) {
+		one := target{container: &corev1.Container{Image: c.image}, found: &v1alpha1.FoundRuntime{
+			Image: c.found, Type: all.Type, Version: all.Version, Variant: all.Variant, Libc: all.Libc,
+		}}
+		if got, known := one.foundSpec(); got != c.want || known != (c.want != none) {
 			t.Errorf("found in %q, created from %q: %+v %t, want %+v", c.found, c.image, got, known, c.want)
 		}
 	}
@@ -42,9 +46,16 @@ func TestWhatWasFoundHoldsForTheSameImage(t *testing.T) {
 
 // TestNothingFoundChangesNothing: without agents a plan is what it was, whatever else is known of replicas.
 func TestNothingFoundChangesNothing(t *testing.T) {
-	for _, f := range []*v1alpha1.FoundRuntime{nil, {}, {Type: v1alpha1.RuntimeAuto, Image: "a:1"}} {
-		if got := FoundIn(f); got != nil {
-			t.Errorf("%+v: found %+v", f, got)
+	for _, f := range []*v1alpha1.FoundRuntime{
+		nil, {}, {Image: "app:1", HeapPercent: 50}, {Type: v1alpha1.RuntimeAuto, Image: "app:1", HeapPercent: 50},
+	} {
+		in := nodePod("1Gi", v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeAuto}})
+		in.Pod.Spec.Containers[0].Image = "app:1"
+		want := MakePlan(in)
+		in.Observed = map[string]Observed{"app": {Found: f}}
+		got := MakePlan(in)
+		if got.annotation != want.annotation || got.Container("app").Growth() != want.Container("app").Growth() {
+			t.Errorf("%+v: %s, without it %s", f, got.annotation, want.annotation)
 		}
 	}
 }

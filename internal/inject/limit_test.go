@@ -91,7 +91,7 @@ func TestPM2NeedsTheNumberOfItsProcesses(t *testing.T) {
 	} {
 		in := nodePod("2Gi", of("NodeJS", tc.tuning))
 		in.Pod.Spec.Containers[0].Command = []string{"pm2-runtime", "start", "app.js"}
-		if got := MakePlan(in).Sets("app"); got != tc.sets {
+		if got := MakePlan(in).Container("app").Sets(); got != tc.sets {
 			t.Errorf("%s: a heap cap is set: %t", name, got)
 		}
 	}

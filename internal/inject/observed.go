@@ -27,7 +27,7 @@ type Observed struct {
 	// their low points below it, which are better evidence than what they held before they had one.
 	Limit memory.Bytes
 	// Found is what the agents saw replicas run; nil: they were not inspected, or differ.
-	Found *Found
+	Found *v1alpha1.FoundRuntime
 }
 
 // ObservedIn is what the status of a MemoryRecommendation has about running replicas; nil when it has nothing.
@@ -41,7 +41,7 @@ func ObservedIn(containers []v1alpha1.ContainerRecommendation) map[string]Observ
 		if out == nil {
 			out = make(map[string]Observed, len(containers))
 		}
-		o := Observed{Found: FoundIn(c.FoundRuntime)}
+		o := Observed{Found: c.FoundRuntime}
 		if q := c.Evidence.LiveSet; q != nil {
 			o.LiveSet = memory.FromQuantity(*q)
 		}

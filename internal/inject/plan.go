@@ -231,7 +231,7 @@ func planContainer(in Input, t target, s sizing) (ContainerPlan, *containerRecor
 	c.limit = effectiveLimit(in.Pod, t.container, w.memory.Limit, in.whole, divided(t.policy.Tuning))
 	c.facts = facts(in, t, w, c.runtime, c.limit)
 	c.facts.Live, c.facts.Proven = c.proven(in, t)
-	c.owner, c.found = w.ownersCap(in, t, c.runtime.runtime), t.found.heapPercent(t.container.Image, c.runtime.runtime)
+	c.owner, c.found = w.ownersCap(in, t, c.runtime.runtime), t.heapShare(c.runtime.runtime)
 	if c.mode != v1alpha1.TuningDisabled {
 		c.settle(w, t, in)
 		c.checkValues(w)
@@ -277,7 +277,7 @@ func facts(in Input, t target, w *working, id identity, l limit) runtimes.Facts 
 	case in.Pod.Spec.OS != nil && in.Pod.Spec.OS.Name == corev1.Windows:
 		f.NoGlibc = "Windows has no glibc"
 	}
-	f.LimitUnseen = t.found.blind(t.container.Image, id.runtime)
+	f.LimitUnseen = t.limitUnseen(id.runtime)
 	f.Own = w.owns(id.runtime)
 	return f
 }

@@ -20,7 +20,7 @@ import (
 type target struct {
 	container *corev1.Container
 	policy    profile.Container
-	found     *Found
+	found     *v1alpha1.FoundRuntime
 	// volumesHold is what its memory-backed volumes may hold, see [VolumesHold].
 	volumesHold memory.Bytes
 	// sidecar is a native sidecar: an init container that runs as long as the pod.
@@ -40,11 +40,9 @@ func targets(in Input) []target {
 	pod := in.Pod
 	out := make([]target, 0, len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
 	add := func(c *corev1.Container, init bool) {
-		t := target{
-			container: c, policy: in.Profile.Container(c.Name, pod.Annotations), found: in.Observed[c.Name].Found,
-		}
-		if t.policy.Sidecar {
-			t.found = nil // it is another tool's: the settings of its runtime are that tool's business
+		t := target{container: c, policy: in.Profile.Container(c.Name, pod.Annotations)}
+		if f := in.Observed[c.Name].Found; f != nil && f.Type != "" && f.Type != v1alpha1.RuntimeAuto && !t.policy.Sidecar {
+			t.found = f // not of a sidecar: the settings of its runtime are the business of the tool that it belongs to
 		}
 		t.sidecar = init && c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 		t.once = init && !t.sidecar

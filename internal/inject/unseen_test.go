@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 )
@@ -30,11 +31,11 @@ func TestACapUnderAnUnseenLimit(t *testing.T) {
 	} {
 		in := nodePod("1Gi", of("JVM", tc.tuning), tc.env...)
 		in.Pod.Spec.Containers[0].Image = tc.image
-		in.Observed = map[string]Observed{"app": {Found: &Found{
-			Image: "app:1", Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, LimitUnseen: true,
+		in.Observed = map[string]Observed{"app": {Found: &v1alpha1.FoundRuntime{
+			Image: "app:1", Type: v1alpha1.RuntimeJVM, NodeHeap: resource.NewQuantity(8<<30, resource.BinarySI),
 		}}}
 		in.Pod, in.Created = inject(in), true
-		if follows, frozen := MakePlan(in).CapFollows("app"); follows != tc.follows || frozen != tc.frozen {
+		if follows, frozen := MakePlan(in).Container("app").CapFollows(); follows != tc.follows || frozen != tc.frozen {
 			t.Errorf("%s: a higher limit raises the cap: %t, only of a new pod: %t", name, follows, frozen)
 		}
 	}
@@ -48,8 +49,8 @@ func TestAPodFromBeforeTheProof(t *testing.T) {
 	if g := MakePlan(in).Container("app").Growth(); !g.FollowsLimit {
 		t.Errorf("before the proof: %+v", g)
 	}
-	in.Observed = map[string]Observed{"app": {Found: &Found{
-		Image: "app:1", Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, LimitUnseen: true,
+	in.Observed = map[string]Observed{"app": {Found: &v1alpha1.FoundRuntime{
+		Image: "app:1", Type: v1alpha1.RuntimeJVM, NodeHeap: resource.NewQuantity(8<<30, resource.BinarySI),
 	}}}
 	plan := MakePlan(in)
 	if follows, _ := plan.Container("app").CapFollows(); follows || plan.Container("app").Growth().FollowsLimit {

@@ -88,7 +88,7 @@ func observedOf(
 		out = make(map[string]inject.Observed, len(all)+len(found))
 	}
 	for name, f := range found {
-		out[name] = inject.Observed{Found: inject.FoundIn(f)}
+		out[name] = inject.Observed{Found: f}
 	}
 	for name, a := range all {
 		if a.set.Bytes == 0 {
