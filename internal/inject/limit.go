@@ -74,7 +74,7 @@ func (d division) of(whole, volumes memory.Bytes, text string) (part memory.Byte
 // effectiveLimit is the smaller of the container's own and the whole pod's memory limit, less what the container's
 // memory-backed volumes may take: tmpfs pages are charged to the process that writes them, up to the volume's
 // sizeLimit. What is left is divided as the owner specifies.
-func effectiveLimit(pod *corev1.Pod, c *corev1.Container, own, whole memory.Bytes, by division) limit {
+func effectiveLimit(own, whole, volumes memory.Bytes, by division) limit {
 	l := limit{cgroup: own, text: exact(own)}
 	if whole > 0 && (l.cgroup == 0 || whole < l.cgroup) {
 		l.cgroup, l.from, l.text = whole, "the pod's limit", "the pod's "+exact(whole)
@@ -82,7 +82,6 @@ func effectiveLimit(pod *corev1.Pod, c *corev1.Container, own, whole memory.Byte
 	if l.cgroup == 0 {
 		return limit{from: "no limit", text: "no limit"}
 	}
-	volumes := memoryVolumes(pod, c)
 	if left := l.cgroup.Minus(volumes); by.reserve > 0 && by.reserve >= left {
 		l.unfit = fmt.Sprintf("tuning.reserve %s is not below what there is (%s of %s), so nothing is derived from the "+
 			"limit: lower reserve, or raise the limit", exact(by.reserve), exact(left), l.text)
@@ -112,37 +111,6 @@ func exact(b memory.Bytes) string {
 		return strconv.FormatInt(int64(b/memory.KiB), 10) + "Ki"
 	}
 	return b.String()
-}
-
-// inMemory are the emptyDir volumes with medium Memory that c mounts.
-func inMemory(pod *corev1.Pod, c *corev1.Container) (out []*corev1.Volume) {
-	var mounted map[string]bool
-	for i := range pod.Spec.Volumes {
-		v := &pod.Spec.Volumes[i]
-		if !isMemory(v) {
-			continue
-		}
-		if mounted == nil {
-			mounted = make(map[string]bool, len(c.VolumeMounts))
-			for j := range c.VolumeMounts {
-				mounted[c.VolumeMounts[j].Name] = true
-			}
-		}
-		if mounted[v.Name] {
-			out = append(out, v)
-		}
-	}
-	return out
-}
-
-// memoryVolumes is the sum of the size limits of the emptyDir volumes with medium Memory that c mounts, each counted
-// once. One without a size limit counts nothing: what it may take is not known.
-func memoryVolumes(pod *corev1.Pod, c *corev1.Container) memory.Bytes {
-	var sum memory.Bytes
-	for _, v := range inMemory(pod, c) {
-		sum = sum.Plus(sizeLimit(v))
-	}
-	return sum
 }
 
 // memoryOf is the memory of a resource list, 0 when it has none.

@@ -228,7 +228,7 @@ func planContainer(in Input, t target, s sizing) (ContainerPlan, *containerRecor
 	}
 	c.checkSize("", &t.container.Resources, w.memory)
 	c.shares = w.memory.Limit == 0 && in.whole > 0
-	c.limit = effectiveLimit(in.Pod, t.container, w.memory.Limit, in.whole, divided(t.policy.Tuning))
+	c.limit = effectiveLimit(w.memory.Limit, in.whole, t.volumesHold, divided(t.policy.Tuning))
 	c.facts = facts(in, t, w, c.runtime, c.limit)
 	c.facts.Live, c.facts.Proven = c.proven(in, t)
 	c.owner, c.found = w.ownersCap(in, t, c.runtime.runtime), t.heapShare(c.runtime.runtime)

@@ -52,7 +52,7 @@ func LimitAtCreation(pod *corev1.Pod, name string) memory.Bytes {
 	case rec == nil:
 		return 0
 	case rec.Size != nil:
-		return parse(rec.Size.Limit)
+		return rec.Size.size().Limit
 	}
 	return rec.Owner.size().Limit
 }

@@ -43,7 +43,7 @@ type containerRecord struct {
 	Limit     string `json:"limit,omitempty"`
 	LimitFrom string `json:"limitFrom,omitempty"`
 	// Owner is the memory that the container's owner asks for.
-	Owner *ownerSize `json:"owner,omitempty"`
+	Owner *sizeRecord `json:"owner,omitempty"`
 	// Processes is how many processes share the container, each with that limit; 0: one.
 	Processes int32 `json:"processes,omitempty"`
 	// Program is the fingerprint of what the container runs (see [Program]).
@@ -82,27 +82,6 @@ func (r *containerRecord) parts() memory.Bytes {
 
 // processesMost is the bound of tuning.processes.
 const processesMost = 256
-
-// ownerSize is the memory that the owner of a container asks for: canonical quantities, empty for not set.
-type ownerSize struct {
-	Limit   string `json:"limit,omitempty"`
-	Request string `json:"request,omitempty"`
-}
-
-// size is nothing for a record without it.
-func (o *ownerSize) size() memory.Size {
-	if o == nil {
-		return memory.Size{}
-	}
-	return memory.Size{Limit: parse(o.Limit), Request: parse(o.Request)}
-}
-
-func ownerOf(s memory.Size) *ownerSize {
-	if s == (memory.Size{}) {
-		return nil
-	}
-	return &ownerSize{Limit: text(s.Limit), Request: text(s.Request)}
-}
 
 // sizeRecord is a memory size that memfit wrote: canonical quantities, empty for not set.
 type sizeRecord struct {
@@ -208,6 +187,6 @@ func (c *ContainerPlan) record(w *working, program Program) *containerRecord {
 	if c.mode == v1alpha1.TuningDisabled && r.Size == nil && len(r.Skipped) == 0 && len(r.Taken) == 0 {
 		return nil
 	}
-	r.Program, r.Owner = program.ID, ownerOf(program.Owner)
+	r.Program, r.Owner = program.ID, recordOf(memory.Size{}, program.Owner)
 	return r
 }

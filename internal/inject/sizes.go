@@ -284,6 +284,14 @@ func (r *sizeRecord) takeBack(have memory.Size) memory.Size {
 	return have
 }
 
+// size is the size that was written; zero for a record without it.
+func (r *sizeRecord) size() memory.Size {
+	if r == nil {
+		return memory.Size{}
+	}
+	return memory.Size{Limit: parse(r.Limit), Request: parse(r.Request)}
+}
+
 // added: it claims a request or limit where there was none, which memfit never gives a pod as a whole.
 func (r *sizeRecord) added() bool {
 	return r != nil && (r.Limit != "" && parse(r.WasLimit) == 0 || r.Request != "" && parse(r.WasRequest) == 0)

@@ -46,7 +46,7 @@ func targets(in Input) []target {
 		}
 		t.sidecar = init && c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 		t.once = init && !t.sidecar
-		t.volumesHold = memoryVolumes(pod, c)
+		t.volumesHold = VolumesHold(pod, c)
 		if !t.policy.Managed || t.once && !t.policy.Listed {
 			return
 		}

@@ -22,34 +22,25 @@ type MemoryVolume struct {
 	Name string
 	// SizeLimit is the volume's sizeLimit; 0: it has none.
 	SizeLimit memory.Bytes
-	// Containers mount it, in the order of the pod, init containers first. What a container writes into it is charged to
-	// that container.
-	Containers []string
 }
 
-// MemoryVolumes returns the memory-backed volumes of a pod, in the order of the pod.
-func MemoryVolumes(pod *corev1.Pod) []MemoryVolume {
-	var out []MemoryVolume
-	at := map[string]int{}
+// MemoryVolumes returns the memory-backed volumes that a container of the pod mounts, in the order of the pod's
+// volumes. What the container writes into them is charged to it.
+func MemoryVolumes(pod *corev1.Pod, c *corev1.Container) (out []MemoryVolume) {
+	var mounted map[string]bool
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
-		if _, twice := at[v.Name]; twice || !isMemory(v) {
+		if !isMemory(v) {
 			continue
 		}
-		at[v.Name] = len(out)
-		out = append(out, MemoryVolume{Name: v.Name, SizeLimit: sizeLimit(v)})
-	}
-	if len(out) == 0 {
-		return nil
-	}
-	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			for _, m := range list[i].VolumeMounts {
-				n, known := at[m.Name]
-				if known && !slices.Contains(out[n].Containers, list[i].Name) {
-					out[n].Containers = append(out[n].Containers, list[i].Name)
-				}
+		if mounted == nil {
+			mounted = make(map[string]bool, len(c.VolumeMounts))
+			for j := range c.VolumeMounts {
+				mounted[c.VolumeMounts[j].Name] = true
 			}
+		}
+		if mounted[v.Name] {
+			out = append(out, MemoryVolume{Name: v.Name, SizeLimit: sizeLimit(v)})
 		}
 	}
 	return out
@@ -57,12 +48,10 @@ func MemoryVolumes(pod *corev1.Pod) []MemoryVolume {
 
 // VolumesHold returns what the memory-backed volumes that a container mounts may hold: the sum of their size limits. A
 // volume without a size limit counts nothing, because what it may hold depends on the limit itself.
-func VolumesHold(pod *corev1.Pod, container string) memory.Bytes {
+func VolumesHold(pod *corev1.Pod, c *corev1.Container) memory.Bytes {
 	var sum memory.Bytes
-	for _, v := range MemoryVolumes(pod) {
-		if slices.Contains(v.Containers, container) {
-			sum = sum.Plus(v.SizeLimit)
-		}
+	for _, v := range MemoryVolumes(pod, c) {
+		sum = sum.Plus(v.SizeLimit)
 	}
 	return sum
 }
@@ -83,8 +72,8 @@ func sizeLimit(v *corev1.Volume) memory.Bytes {
 // depends on its limit. Elsewhere it is advice.
 func (c *ContainerPlan) checkVolumes(pod *corev1.Pod, t target) {
 	var names []string
-	for _, v := range inMemory(pod, t.container) {
-		if sizeLimit(v) == 0 {
+	for _, v := range MemoryVolumes(pod, t.container) {
+		if v.SizeLimit == 0 {
 			names = append(names, short(v.Name))
 		}
 	}

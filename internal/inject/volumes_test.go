@@ -35,11 +35,9 @@ func TestVolumesHold(t *testing.T) {
 		},
 		InitContainers: []corev1.Container{{Name: "init", VolumeMounts: mounts("shm")}},
 	}}
-	for container, want := range map[string]memory.Bytes{
-		"db": 64 * memory.MiB, "side": 0, "init": 64 * memory.MiB, "absent": 0,
-	} {
-		if got := VolumesHold(pod, container); got != want {
-			t.Errorf("volumes of %s hold %s, want %s", container, got, want)
+	for name, want := range map[string]memory.Bytes{"db": 64 * memory.MiB, "side": 0, "init": 64 * memory.MiB} {
+		if got := VolumesHold(pod, container(pod, name)); got != want {
+			t.Errorf("volumes of %s hold %s, want %s", name, got, want)
 		}
 	}
 }

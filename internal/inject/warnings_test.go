@@ -231,16 +231,11 @@ func TestMemoryVolumes(t *testing.T) {
 			{Name: "side", VolumeMounts: []corev1.VolumeMount{{Name: "shm"}, {Name: "zero"}}},
 		},
 	}}
-	var got []string
-	for _, v := range MemoryVolumes(pod) {
-		got = append(got, fmt.Sprintf("%s %s %v", v.Name, v.SizeLimit, v.Containers))
-	}
-	want := []string{"shm 64Mi [app side]", "cache 0 [fill app]", "unused 1Gi []", "zero 0 [side]"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if app, side := VolumesHold(pod, "app"), VolumesHold(pod, "side"); app != parse("64Mi") || side != parse("64Mi") {
-		t.Errorf("app may hold %s and side %s in memory-backed volumes, want 64Mi each", app, side)
+	shm, cache, zero := MemoryVolume{"shm", 64 * memory.MiB}, MemoryVolume{Name: "cache"}, MemoryVolume{Name: "zero"}
+	for name, want := range map[string][]MemoryVolume{"app": {shm, cache}, "side": {shm, zero}, "fill": {cache}} {
+		if got := MemoryVolumes(pod, container(pod, name)); !slices.Equal(got, want) {
+			t.Errorf("%s mounts %v, want %v", name, got, want)
+		}
 	}
 }
 

@@ -123,7 +123,7 @@ func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 			m := managedContainer{Name: c.Name, policy: policy, pod: pod.UID}
 			m.current = sizeEffective(c, statusOf(c.Name, statuses))
 			m.podLimit, m.podRequest = constraints.PodLeaves(pod, c.Name)
-			m.volumesHold = inject.VolumesHold(pod, c.Name)
+			m.volumesHold = inject.VolumesHold(pod, c)
 			all = append(all, m)
 		}
 	}

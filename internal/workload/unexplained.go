@@ -66,8 +66,9 @@ func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.
 		ExitCode: last.ExitCode, LastLines: lastLines(last.Message), Pod: in.Name, Time: last.FinishedAt,
 	}
 	unsized := false
-	for _, v := range inject.MemoryVolumes(in) {
-		if slices.Contains(v.Containers, container) && len(u.MemoryVolumes) < volumesMost {
+	spec, _ := containerOf(in, container)
+	for _, v := range inject.MemoryVolumes(in, spec) {
+		if len(u.MemoryVolumes) < volumesMost {
 			u.MemoryVolumes, unsized = append(u.MemoryVolumes, v.Name), unsized || v.SizeLimit == 0
 		}
 	}
@@ -162,11 +163,13 @@ func outgrown(s *Snapshot) (pod, volume string) {
 		if p.Generation <= 1 {
 			continue
 		}
-		for _, v := range inject.MemoryVolumes(p) {
-			if v.SizeLimit == 0 && slices.ContainsFunc(v.Containers, func(c string) bool {
-				return inject.RaisedInPlace(p, s.Profile, c)
-			}) {
-				return p.Name, v.Name
+		for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
+			for i := range list {
+				volumes := inject.MemoryVolumes(p, &list[i])
+				n := slices.IndexFunc(volumes, func(v inject.MemoryVolume) bool { return v.SizeLimit == 0 })
+				if n >= 0 && inject.RaisedInPlace(p, s.Profile, list[i].Name) {
+					return p.Name, volumes[n].Name
+				}
 			}
 		}
 	}
