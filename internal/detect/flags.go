@@ -57,7 +57,8 @@ func (r *Result) flags(f Facts, row *runtimes.Runtime) {
 		switch grammar, ofRuntime := grammars[name]; {
 		case !set || !ofRuntime:
 		case grammar != nil:
-			r.words(row, name, grammar.Words(value))
+			words, _ := grammar.Split(value)
+			r.words(row, name, words)
 		default:
 			r.flag(name+"="+value, name)
 		}
@@ -87,12 +88,17 @@ func mayBeSetting(word []byte) bool {
 	if len(word) == 0 || word[0] != '-' {
 		return false
 	}
-	return slices.ContainsFunc(settings(), func(known string) bool { return holds(word, known) })
+	return concerns(word, allTexts())
+}
+
+// concerns reports whether a word contains one of the texts.
+func concerns[T string | []byte](word T, texts []string) bool {
+	return slices.ContainsFunc(texts, func(known string) bool { return holds(word, known) })
 }
 
 // holds looks for a text without regard to capital letters, and with - and _ as the same: some runtime takes each
 // spelling. It makes no copy.
-func holds(word []byte, text string) bool {
+func holds[T string | []byte](word T, text string) bool {
 	for at := 0; at+len(text) <= len(word); at++ {
 		i := 0
 		for i < len(text) && spelled(word[at+i]) == spelled(text[i]) {
@@ -115,28 +121,34 @@ func spelled(c byte) byte {
 	return c
 }
 
-// settings are the texts that words about memory contain.
-var settings = sync.OnceValue(func() []string {
-	var all []string
+// allTexts are the texts that words about the memory of any runtime contain.
+var allTexts = sync.OnceValue(func() (all []string) {
 	for _, row := range runtimes.All() {
-		for _, s := range allSigns(row) {
-			if s.In == runtimes.Anywhere {
-				all = append(all, s.Text)
-			}
-		}
-		for _, k := range row.Knobs {
-			if strings.HasPrefix(k.Name, "-") {
-				all = append(all, k.Name)
-			}
-		}
+		all = append(all, textsOf(row)...)
 	}
 	return all
 })
 
+// textsOf are the texts that words about the memory of a runtime contain.
+func textsOf(row *runtimes.Runtime) (texts []string) {
+	for _, s := range allSigns(row) {
+		if s.In == runtimes.Anywhere {
+			texts = append(texts, s.Text)
+		}
+	}
+	for _, k := range row.Knobs {
+		if strings.HasPrefix(k.Name, "-") {
+			texts = append(texts, k.Name)
+		}
+	}
+	return texts
+}
+
 // words keeps the words that concern memory, each once.
 func (r *Result) words(row *runtimes.Runtime, from string, words []string) {
+	texts := textsOf(row)
 	for _, word := range words[:min(len(words), maxWords)] {
-		if strings.HasPrefix(word, "-") && concernsMemory(row, word) {
+		if strings.HasPrefix(word, "-") && concerns(word, texts) {
 			r.flag(word, from)
 		}
 	}
@@ -162,20 +174,4 @@ func (r *Result) flag(text, from string) {
 		return
 	}
 	r.Flags = append(r.Flags, Flag{Text: text, From: from})
-}
-
-func concernsMemory(row *runtimes.Runtime, word string) bool {
-	fold := row.Fold
-	if fold == nil {
-		fold = func(s string) string { return s }
-	}
-	word = fold(word)
-	for _, s := range allSigns(row) {
-		if s.In == runtimes.Anywhere && strings.Contains(word, fold(s.Text)) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(row.Knobs, func(k runtimes.Knob) bool {
-		return strings.HasPrefix(k.Name, "-") && strings.HasPrefix(word, fold(k.Name))
-	})
 }

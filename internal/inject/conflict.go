@@ -251,7 +251,8 @@ func (w *working) unsafe(s setting, version runtimes.Version) string {
 		return ""
 	}
 	g := s.knob.List
-	if hazard := g.Hazard(v.Value); hazard != "" {
+	words, hazard := g.Split(v.Value)
+	if hazard != "" {
 		return fmt.Sprintf("the pod's own %s %s", s.knob.Env, hazard)
 	}
 	if g.MaxLength == 0 || !g.Strict(version) {
@@ -259,7 +260,7 @@ func (w *working) unsafe(s setting, version runtimes.Version) string {
 	}
 	// Room for every word memfit could add, not only this one: together they must fit.
 	const ours, ourWords = 256, 7
-	if len(v.Value)+ours > g.MaxLength || len(g.Words(v.Value))+ourWords > g.MaxWords {
+	if len(v.Value)+ours > g.MaxLength || len(words)+ourWords > g.MaxWords {
 		return fmt.Sprintf(
 			"%s is long already (%d bytes), and %s: declare runtime.version if it is a newer one", s.knob.Env, len(v.Value),
 			g.StrictWhy,

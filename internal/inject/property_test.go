@@ -193,7 +193,7 @@ func meaning(pod *corev1.Pod) map[string]any {
 		env := make(map[string]any)
 		for _, v := range c.Env {
 			if g := variables[v.Name]; g != nil && v.ValueFrom == nil {
-				env[v.Name] = g.Words(v.Value)
+				env[v.Name], _ = g.Split(v.Value)
 			} else {
 				env[v.Name] = v
 			}

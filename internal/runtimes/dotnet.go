@@ -110,16 +110,10 @@ func dotnetPercent(f Facts) Verdict {
 		return notAsked()
 	case f.Version.Below(V(5)):
 		return skip(dotnetPrefix)
-	case badPercent(p) != "":
-		return skip(badPercent(p))
 	case p == 100:
 		return skip("100 % is not a hard limit to .NET, which drops it: ask for less than 100")
-	case f.Limit == 0:
-		return skip(
-			"the container has no memory limit, so it would be a share of the whole node: set resources.limits.memory",
-		)
-	case tooSmallHeap(f) != "":
-		return skip(tooSmallHeap(f))
+	case badShare(f) != "":
+		return skip(badShare(f))
 	}
 	return set(fmt.Sprintf("0x%X", f.share(p)/10), shareWhy(f, p)+", in hexadecimal as .NET reads it")
 }

@@ -108,17 +108,21 @@ func badHeapLimit(b memory.Bytes) string {
 	return fmt.Sprintf("heapLimit %s is below %s", b, heapLimitMin)
 }
 
-// tooSmallHeap returns an error text if the requested share is less than any profile may ask for outright; else empty.
-// HotSpot does not start with less than 2 to 4 MiB ("Too small maximum heap", measured).
-func tooSmallHeap(f Facts) string {
+// badShare returns why the requested share of the limit cannot be a heap cap; empty when it can. A heap is too small
+// that no profile may ask for outright: HotSpot does not start with less than 2 to 4 MiB ("Too small maximum heap",
+// measured).
+func badShare(f Facts) string {
 	heap := f.Limit.Percent(f.Ask.HeapPercent)
-	if heap >= heapLimitMin && f.share(f.Ask.HeapPercent) >= 10 {
-		return ""
+	switch bad := badPercent(f.Ask.HeapPercent); {
+	case bad != "":
+		return bad
+	case f.Limit == 0:
+		return "the container has no memory limit, so it would be a share of the whole node: set resources.limits.memory"
+	case heap < heapLimitMin || f.share(f.Ask.HeapPercent) < 10:
+		return fmt.Sprintf("%s (%d %% of %s) is too small a heap to start with: raise the limit or heapPercent", heap,
+			f.Ask.HeapPercent, f.LimitText)
 	}
-	return fmt.Sprintf(
-		"%s (%d %% of %s) is too small a heap to start with: raise the limit or heapPercent", heap, f.Ask.HeapPercent,
-		f.LimitText,
-	)
+	return ""
 }
 
 // noLimit is the verdict on a setting derived from the limit when no limit is set.

@@ -6,11 +6,9 @@ package runtimes
 // Grammar is how a runtime splits the value of a variable that carries several settings, and what makes it unsafe to
 // add a word in front. Words are always added in front: later words win, so the user's do.
 type Grammar struct {
-	// Hazard is why nothing may be added to value, in words that end the sentence "NAME skipped: its value ..."; empty
-	// when it is safe.
-	Hazard func(value string) string
-	// Words splits value as the runtime does.
-	Words func(value string) []string
+	// Split splits value into words as the runtime does. hazard is why nothing may be added to value, in words that end
+	// the sentence "NAME skipped: its value ..."; empty when it is safe.
+	Split func(value string) (words []string, hazard string)
 	// MaxLength and MaxWords are what the strictest version reads; Strict names those versions. 0: no limit.
 	MaxLength, MaxWords int
 	Strict              func(Version) bool

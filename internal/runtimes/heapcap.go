@@ -5,6 +5,7 @@ package runtimes
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,12 +15,7 @@ import (
 // CapsHeap reports whether the runtime has a knob that caps its heap for good: a process with more alive stops, or does
 // nothing but collect. Go has none: GOMEMLIMIT gives way.
 func (r *Runtime) CapsHeap() bool {
-	for i := range r.Knobs {
-		if r.Knobs[i].Caps != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Knobs, func(k Knob) bool { return k.Caps != nil })
 }
 
 // BelowLiveHeap returns why a value of the knob would leave the live heap too little, by what was seen in running
@@ -75,13 +71,15 @@ func (k *Knob) limitFor(f Facts, need memory.Bytes) memory.Bytes {
 // visible. Value gives the text of a variable, limit is what shares are taken of. Of several the smallest counts.
 func HeapCapIn(value func(name string) string, limit memory.Bytes) memory.Bytes {
 	var least memory.Bytes
-	for _, k := range caps {
-		text := value(k.Env)
-		if text == "" {
-			continue
-		}
-		if heap := k.Caps(text, limit); heap > 0 && (least == 0 || heap < least) {
-			least = heap
+	for _, r := range table {
+		for i := range r.Knobs {
+			k := &r.Knobs[i]
+			if k.Caps == nil {
+				continue
+			}
+			if heap := k.Caps(value(k.Env), limit); heap > 0 && (least == 0 || heap < least) {
+				least = heap
+			}
 		}
 	}
 	return least
@@ -110,20 +108,6 @@ func (r *Runtime) HeapTurn(settings []string, limit memory.Bytes) memory.Bytes {
 		}
 	}
 	return least
-}
-
-// caps are all knobs that cap a heap.
-var caps []*Knob
-
-func hardCaps(of []*Runtime) (all []*Knob) {
-	for _, r := range of {
-		for i := range r.Knobs {
-			if r.Knobs[i].Caps != nil {
-				all = append(all, &r.Knobs[i])
-			}
-		}
-	}
-	return all
 }
 
 // flagPercent reads a flag that is a share of the limit, such as "60.0".

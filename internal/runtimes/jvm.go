@@ -304,14 +304,8 @@ func maxRAM(f Facts) Verdict {
 		)
 	case f.Version.Below(V(8, 0, 191)) || f.Version.AtLeast(V(9)) && f.Version.Below(V(10)):
 		return skip("this JDK does not know it: 8u191 and 10 were the first")
-	case badPercent(f.Ask.HeapPercent) != "":
-		return skip(badPercent(f.Ask.HeapPercent))
-	case f.Limit == 0:
-		return skip(
-			"the container has no memory limit, so it would be a share of the whole node: set resources.limits.memory",
-		)
-	case tooSmallHeap(f) != "":
-		return skip(tooSmallHeap(f))
+	case badShare(f) != "":
+		return skip(badShare(f))
 	}
 	// JDK 8 is reported to need the decimal point.
 	v := set(fmt.Sprintf("%s=%s", maxRAMName, oneDecimal(f.share(f.Ask.HeapPercent))), shareWhy(f, f.Ask.HeapPercent))
@@ -381,7 +375,7 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 
 // javaToolOptions is JAVA_TOOL_OPTIONS: words are separated by white space; ' and " quote, and nothing escapes.
 var javaToolOptions = &Grammar{
-	Hazard: javaHazard, Words: javaWords,
+	Split: splitJava,
 	// JDK-8288483: JDK 8 cuts the value off after 1024 bytes and ignores options after the 64th. What is cut is the
 	// user's.
 	MaxLength: 1024, MaxWords: 64,
@@ -389,20 +383,7 @@ var javaToolOptions = &Grammar{
 	StrictWhy: "JDK 8 reads only 1024 bytes and 64 options of it",
 }
 
-func javaHazard(value string) string {
-	if _, ok := splitJava(value); !ok {
-		return "has a quote that is not closed, which stops the JVM at start: close it"
-	}
-	return ""
-}
-
-func javaWords(value string) []string {
-	words, _ := splitJava(value)
-	return words
-}
-
-// splitJava reads value as HotSpot reads JAVA_TOOL_OPTIONS; ok is false where it refuses to start.
-func splitJava(value string) (words []string, ok bool) {
+func splitJava(value string) (words []string, hazard string) {
 	var word strings.Builder
 	inWord := false
 	var quote byte
@@ -429,7 +410,10 @@ func splitJava(value string) (words []string, ok bool) {
 	if inWord {
 		words = append(words, word.String())
 	}
-	return words, quote == 0
+	if quote != 0 {
+		hazard = "has a quote that is not closed, which stops the JVM at start: close it"
+	}
+	return words, hazard
 }
 
 // jvmLaunchers are in order of the alphabet. A row that is missing does no harm where no heapPercent is asked for: a

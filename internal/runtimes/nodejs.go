@@ -226,31 +226,26 @@ func powerOfTwo(b memory.Bytes) memory.Bytes {
 
 // nodeOptions is NODE_OPTIONS: words are separated by the space character only; '"' quotes, and inside quotes "\"
 // escapes.
-var nodeOptions = &Grammar{Hazard: nodeHazard, Words: nodeWords}
+var nodeOptions = &Grammar{Split: splitNode}
 
-func nodeHazard(value string) string {
+func splitNode(value string) (words []string, hazard string) {
+	words, closed := nodeWords(value)
 	switch {
 	case strings.ContainsRune(value, '\n'):
-		return "contains a newline, which Node.js does not take as a separator and refuses to start with: write it on one " +
+		hazard = "contains a newline, which Node.js does not take as a separator and refuses to start with: write it on one " +
 			"line (YAML: use >- instead of |)"
 	case strings.ContainsRune(value, '\t'):
-		return "contains a tab, which Node.js does not take as a separator and refuses to start with: use spaces"
+		hazard = "contains a tab, which Node.js does not take as a separator and refuses to start with: use spaces"
 	case strings.ContainsRune(value, '\r'):
-		return "contains a carriage return, which Node.js does not take as a separator: save the manifest with Unix line ends"
+		hazard = "contains a carriage return, which Node.js does not take as a separator: save the manifest with Unix line ends"
+	case !closed:
+		hazard = "has a \" that is not closed or a \\ that escapes nothing, which stops Node.js at start: close the quote"
 	}
-	if _, ok := splitNode(value); !ok {
-		return "has a \" that is not closed or a \\ that escapes nothing, which stops Node.js at start: close the quote"
-	}
-	return ""
+	return words, hazard
 }
 
-func nodeWords(value string) []string {
-	words, _ := splitNode(value)
-	return words
-}
-
-// splitNode reads value as Node.js reads NODE_OPTIONS; ok is false where Node.js refuses to start.
-func splitNode(value string) (words []string, ok bool) {
+// nodeWords returns the words of value; closed is false where a quote or an escape is not complete.
+func nodeWords(value string) (words []string, closed bool) {
 	var word strings.Builder
 	inWord, quoted := false, false
 	for i := 0; i < len(value); i++ {

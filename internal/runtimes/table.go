@@ -79,9 +79,8 @@ type Runtime struct {
 	HeapByProgram string
 	// HeapFixed are the user's own words for a heap cap that is a number.
 	HeapFixed []Sign
-	// Launchers are variables from which start scripts in images take the heap cap.
+	// Launchers are variables from which start scripts in images take the heap cap, in order of their names.
 	Launchers []Launcher
-	launchers map[string]Launcher // by name; see [Runtime.Launcher]
 	// NoHeapLimit is why a profile for it may not state tuning.heapLimit: "is not for ...: use ...". Empty: it may.
 	NoHeapLimit string
 	// Growth is how the runtime uses a limit when memfit set the heap knob (set) or skipped it (not set): HeapPercent,
@@ -199,8 +198,12 @@ const (
 
 // Launcher returns the row for a variable.
 func (r *Runtime) Launcher(variable string) (l Launcher, ok bool) {
-	l, ok = r.launchers[variable]
-	return l, ok
+	byName := func(l Launcher, name string) int { return strings.Compare(l.Name, name) }
+	i, ok := slices.BinarySearchFunc(r.Launchers, variable, byName)
+	if !ok {
+		return Launcher{}, false
+	}
+	return r.Launchers[i], true
 }
 
 // Facts are what a setting is derived from.
@@ -344,20 +347,13 @@ var rows []*Runtime
 //
 //	var _ = row(&Runtime{Name: "NodeJS", ...})
 func row(r *Runtime) *Runtime {
-	r.launchers = make(map[string]Launcher, len(r.Launchers))
-	for _, l := range r.Launchers {
-		r.launchers[l.Name] = l
-	}
 	rows = append(rows, r)
 	return r
 }
 
 // init comes after all package variables, and so after all rows. What is sorted here does not depend on the names of
 // files.
-func init() {
-	table = sorted(rows)
-	caps = hardCaps(table)
-}
+func init() { table = sorted(rows) }
 
 // sorted puts rows in the order in which people read them.
 func sorted(rows []*Runtime) []*Runtime {

@@ -50,12 +50,11 @@ const (
 
 // brookOptions is BROOK_OPTIONS: words are separated by spaces, and a comma stops Brook at start.
 var brookOptions = &Grammar{
-	Words: strings.Fields,
-	Hazard: func(value string) string {
+	Split: func(value string) (words []string, hazard string) {
 		if strings.Contains(value, ",") {
-			return "has a comma, which stops Brook at start: separate the words by spaces"
+			hazard = "has a comma, which stops Brook at start: separate the words by spaces"
 		}
-		return ""
+		return strings.Fields(value), hazard
 	},
 }
 
