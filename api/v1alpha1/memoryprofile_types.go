@@ -28,9 +28,8 @@ type RuntimeSpec struct {
 	// +optional
 	Type RuntimeType `json:"type,omitempty"`
 
-	// version is the runtime's own version as far as it is known, most significant part first ("20", "17.0.9", "1.22"). It
-	// unlocks settings that older versions refuse, and version advisories. Default: unknown, which limits injection to
-	// what every supported version accepts. Example: "20".
+	// version is the version of the runtime as far as it is known. It unlocks settings that older versions refuse, and
+	// advisories. Default: unknown: only what every supported version accepts is set. Example: "20", "17.0.9".
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+){0,3}([+_u][0-9]+)?$')",message="version is up to four numbers joined by dots, without a leading v: for example 20 or 17.0.9, in quotes"
 	// +optional
@@ -41,8 +40,7 @@ type RuntimeSpec struct {
 	// +optional
 	Variant RuntimeVariant `json:"variant,omitempty"`
 
-	// libc is the C library of the image. Default: Auto. Set Musl for Alpine images: MALLOC_* settings are then left out
-	// as useless.
+	// libc is the C library of the image. Default: Auto. With Musl (Alpine images) MALLOC_* settings are left out.
 	// +kubebuilder:default=Auto
 	// +optional
 	Libc Libc `json:"libc,omitempty"`
@@ -88,15 +86,13 @@ const (
 // +kubebuilder:validation:XValidation:rule="!(has(self.heapPercent) && has(self.heapLimit))",message="heapPercent and heapLimit both set the managed heap: keep one of them"
 // +kubebuilder:validation:XValidation:rule="!has(self.replace) || size(self.replace) == 0 || (has(self.conflictPolicy) && self.conflictPolicy == 'Replace')",message="replace lists settings to overwrite, which needs conflictPolicy: Replace"
 type TuningSpec struct {
-	// mode is Inject (default), DryRun (write into the memfit.dev/injected annotation what would be set, and set nothing)
-	// or Disabled.
+	// mode is Inject (default), DryRun (the annotation memfit.dev/injected has what would be set) or Disabled.
 	// +optional
 	Mode TuningMode `json:"mode,omitempty"`
 
-	// heapPercent is the share of the container's effective memory limit given to the managed heap, in percent (10-100).
-	// Default by runtime (docs/guide/runtimes.md): for instance NodeJS 75 (less three semi-spaces), Go 90, JVM none
-	// (its own 25
-	// % stays). For Go, 100 means GOMEMLIMIT equals the limit and is answered with a warning. Example: 60.
+	// heapPercent is the share of the effective memory limit for the managed heap, in percent (10-100). Default by runtime
+	// (docs/guide/runtimes.md): NodeJS 75 (less three semi-spaces), Go 90 (80 with cgo; 100 gives a warning), JVM none (its
+	// own is 25). Example: 60.
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=100
 	// +optional
@@ -110,18 +106,16 @@ type TuningSpec struct {
 	HeapLimit *MemoryQuantity `json:"heapLimit,omitempty"`
 
 	// processes is how many processes of the runtime share the container's limit, each with a heap of its own (1-256):
-	// workers of PM2 or node:cluster, Go's prefork, several JVMs. What is derived from the limit is then derived from
-	// an equal part of it, after reserve. Without it, a setting is as large as if one process had the whole limit, and
-	// a container that runs pm2 gets no heap cap. Default: none. Example: 4.
+	// workers of PM2 or node:cluster, Go's prefork, several JVMs. Settings are derived from an equal part of the limit,
+	// after reserve. Default: none, as if one process had the whole limit; pm2 then gets no heap cap. Example: 4.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
 	// +optional
 	Processes *int32 `json:"processes,omitempty"`
 
-	// reserve is how much of the container's limit is kept back for what is not the runtime, at least 1Mi: a process
-	// manager, a log shipper, a headless browser, a mapped file. It is taken off before shares and parts are. Where it
-	// is not below the limit, nothing is derived from that limit, and the creator of the pod gets a warning. Default:
-	// none. Example: 256Mi.
+	// reserve is how much of the limit is kept for others than the runtime (process managers, log shippers, mapped files),
+	// at least 1Mi. It is taken off before shares and parts. Where it is not below the limit, nothing is derived from that
+	// limit, and the creator of the pod gets a warning. Default: none. Example: 256Mi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="reserve must be at least 1Mi: write it with a unit, for example 256Mi"
 	// +optional
 	Reserve *MemoryQuantity `json:"reserve,omitempty"`
@@ -153,20 +147,17 @@ type TuningSpec struct {
 	// +optional
 	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
 
-	// replace names settings that memfit may overwrite with its own value when conflictPolicy is Replace: names of
-	// environment variables or flags that memfit can set. Values from valueFrom and envFrom are never replaced. Example:
-	// [GOMEMLIMIT, --max-old-space-size].
+	// replace names settings (variables or flags) that memfit may overwrite when conflictPolicy is Replace. Values from
+	// valueFrom and envFrom are never replaced. Example: [GOMEMLIMIT, --max-old-space-size].
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=set
 	// +optional
 	Replace []Setting `json:"replace,omitempty"`
 
-	// resizePolicy is the memory resizePolicy given to containers whose injected settings are a share of the limit, which
-	// the runtime reads when it starts (the JVM's MaxRAMPercentage, AUTOMEMLIMIT, .NET's percentages): RestartContainer
-	// (default: a resized container starts again and fits), NotRequired, or Keep (leave the pod's own). Settings that are
-	// numbers (GOMEMLIMIT, --max-old-space-size) do not change with a restart, only with a new pod, so they add no policy.
-	// A policy the pod already has always wins; with restartPolicy: Never it stays NotRequired, because the API server
-	// refuses the rest.
+	// resizePolicy is the memory resizePolicy of containers with a setting that is a share of the limit, which the runtime
+	// reads when it starts (MaxRAMPercentage, AUTOMEMLIMIT, .NET's percentages): RestartContainer (default: a resized
+	// container restarts and fits), NotRequired, or Keep (add none). Numbers (GOMEMLIMIT, --max-old-space-size) change
+	// only with a new pod and add no policy. A policy of the pod wins; with restartPolicy: Never it is NotRequired.
 	// +optional
 	ResizePolicy MemoryResizePolicy `json:"resizePolicy,omitempty"`
 
@@ -189,15 +180,14 @@ type TuningSpec struct {
 
 // GoTuning holds settings only Go understands.
 type GoTuning struct {
-	// memoryLimitBy is GOMEMLIMIT (default) or AUTOMEMLIMIT, for programs that link the automemlimit library: it follows
-	// an in-place resize, and GOMEMLIMIT would switch it off.
+	// memoryLimitBy is GOMEMLIMIT (default) or AUTOMEMLIMIT, for programs with the automemlimit library: it follows an
+	// in-place resize, and GOMEMLIMIT would switch it off.
 	// +kubebuilder:validation:Enum=GOMEMLIMIT;AUTOMEMLIMIT
 	// +optional
 	MemoryLimitBy string `json:"memoryLimitBy,omitempty"`
 
-	// gc is Default or OnlyAtLimit, which sets GOGC=off: the collector then runs only when GOMEMLIMIT is near. An opt-in
-	// that is answered with an admission warning: a live heap above the limit turns into a severe slowdown instead of an
-	// OOM kill.
+	// gc is Default or OnlyAtLimit, which sets GOGC=off: the collector then runs only near GOMEMLIMIT, and a live heap
+	// above it becomes a severe slowdown instead of an OOM kill (with an admission warning).
 	// +kubebuilder:validation:Enum=Default;OnlyAtLimit
 	// +optional
 	GC string `json:"gc,omitempty"`
@@ -231,8 +221,7 @@ type NodeJSTuning struct {
 	SemiSpace *MemoryQuantity `json:"semiSpace,omitempty"`
 
 	// workerThreads is Inherit (default) or OwnLimits, for programs that start worker threads with resourceLimits. V8
-	// prefers --max-old-space-size and --max-semi-space-size in NODE_OPTIONS to those limits (nodejs/node#43991): a worker
-	// that is limited to 64 MB then grows to the cap of the main thread. With OwnLimits memfit leaves both flags out.
+	// prefers --max-old-space-size and --max-semi-space-size to these (nodejs/node#43991): OwnLimits leaves both out.
 	// +kubebuilder:validation:Enum=Inherit;OwnLimits
 	// +optional
 	WorkerThreads string `json:"workerThreads,omitempty"`
@@ -332,9 +321,8 @@ type Bounds struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.increase) || self.increase != 'AfterKill' || has(self.decrease) && self.decrease == 'Never'",message="increase: AfterKill needs decrease: Never: a limit that memfit lowers would be raised again only after a kill"
 // +kubebuilder:validation:XValidation:rule="!has(self.rescue) || self.rescue != 'Enabled' || !has(self.mode) || self.mode in ['InPlace', 'InPlaceOrEvict']",message="rescue: Enabled needs mode: InPlace or InPlaceOrEvict: a rescue resizes a running pod"
 type SizingSpec struct {
-	// mode is Disabled, Recommend (default: write the number, change
-	// nothing), OnCreate (new pods get it), InPlace (running pods are resized without restart where the kubelet can) or
-	// InPlaceOrEvict (evict, within PodDisruptionBudgets, what cannot be resized).
+	// mode is Disabled, Recommend (default: change nothing), OnCreate (new pods get the size), InPlace (running pods are
+	// resized without restart where the kubelet can) or InPlaceOrEvict (evict, within PodDisruptionBudgets, the others).
 	// +optional
 	Mode SizingMode `json:"mode,omitempty"`
 
@@ -366,8 +354,7 @@ type SizingSpec struct {
 	Decrease DecreasePolicy `json:"decrease,omitempty"`
 
 	// increase is Allowed (default) or AfterKill: a limit is raised only after the container was killed, or stalled, at
-	// the one it has. Until then it stays, and the reasons name the limit that use asks for. A request is raised up to the
-	// limit as use asks for it; bounds are kept in any case.
+	// it. A request is raised up to the limit as use asks for it; bounds are kept in any case.
 	// +optional
 	Increase IncreasePolicy `json:"increase,omitempty"`
 
@@ -442,8 +429,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.increases) || self.increases != 'InWindows' || has(self.windows) && size(self.windows) > 0",message="increases: InWindows needs windows: name at least one, or remove increases"
 type DisruptionSpec struct {
 	// windows are the maintenance windows: outside of them no limit of a running pod is lowered and no pod is restarted
-	// or evicted for its memory. What has begun is watched to its end, and what went wrong is rolled back at any time.
-	// New pods get the recommended size at any time. Default: none, which means at any time.
+	// or evicted for its memory. Watches, rollbacks and the sizes of new pods do not wait. Default: none: at any time.
 	// Example: [{schedule: "0 2 * * 1-5", duration: 3h, timeZone: Europe/Berlin}].
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
@@ -486,10 +472,9 @@ type DisruptionSpec struct {
 
 	// rollbackQuery is a PromQL query that returns no series while the workload is healthy, like the expression of an
 	// alerting rule. memfit queries the manager's Prometheus (--prometheus-url) at most every 15s. While the answer has
-	// a series, or Prometheus does not answer, no limit of a running pod is lowered; when it has one while a pod whose
-	// limit was lowered is watched, the lower limit is rolled back from every pod, and a pod has been watched for long
-	// enough only when Prometheus has answered since. Needs the manager's flag --rollback-queries, because a query reads
-	// whatever Prometheus has, of all namespaces. Default: none. Example:
+	// a series, or Prometheus does not answer, no limit of a running pod is lowered; a series while a pod with a lower
+	// limit is watched rolls that limit back from every pod, and the watch ends only when Prometheus has answered since.
+	// Needs the manager's flag --rollback-queries: a query reads all namespaces. Default: none. Example:
 	// sum(rate(http_requests_total{namespace="shop",code=~"5.."}[2m])) > 1.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -577,12 +562,11 @@ type ContainerPolicy struct {
 // IdentitySpec selects what identifies pods that their owner alone does not: pods whose owner does not outlive them,
 // and pods of DaemonSets, which differ by node.
 type IdentitySpec struct {
-	// labels are the keys of labels whose values identify a kind of pod: pods of one namespace with equal values are one
-	// workload, whichever object owns them, and what one of them needs is known to the next. They count for pods whose
-	// owner does not outlive them (bare pods, Jobs without a CronJob, custom resources); pods of Deployments,
-	// StatefulSets, DaemonSets and CronJobs are identified by their owner. A pod without one of the labels is not
-	// identified by them. Do not name a label that differs from run to run. Default: none; for platforms that memfit
-	// knows, such as Tekton, what the table in docs/reference/platforms.md has. Example: [app.kubernetes.io/name, step].
+	// labels are the keys of labels whose values identify a kind of pod: pods of one namespace that have all of them, with
+	// equal values, are one workload, whichever object owns them. They count for pods whose owner does not outlive them
+	// (bare pods, Jobs without a CronJob, custom resources); other pods are identified by their owner. Do not name a label
+	// that differs from run to run. Default: none; for platforms that memfit knows, such as Tekton, what the table in
+	// docs/reference/platforms.md has. Example: [app.kubernetes.io/name, step].
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set
@@ -674,10 +658,9 @@ type MemoryProfileSpec struct {
 type ClusterMemoryProfileSpec struct {
 	MemoryProfileSpec `json:",inline"`
 
-	// namespaceSelector limits the profile to the pods of namespaces with these labels, whether spec.selector chooses them
-	// or an annotation names the profile. It gives no precedence: of two ClusterMemoryProfiles that choose the same pod,
-	// none is applied, and a MemoryProfile of the namespace wins over both. Default: every namespace. Example:
-	// {matchLabels: {team: shop}}.
+	// namespaceSelector limits the profile to namespaces with these labels, also where an annotation names the profile. It
+	// gives no precedence: of two ClusterMemoryProfiles that choose the same pod, none is applied, and a MemoryProfile of
+	// the namespace wins over both. Default: every namespace. Example: {matchLabels: {team: shop}}.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 }
@@ -688,8 +671,7 @@ type Coverage struct {
 	Governed int32 `json:"governed"`
 	// injected is the number of them that run with what the profile would set today.
 	Injected int32 `json:"injected"`
-	// missed is the number created without passing through memfit: before the profile existed or while the webhook was
-	// away.
+	// missed is the number created without memfit: before the profile existed or while the webhook was unavailable.
 	Missed int32 `json:"missed"`
 	// stale is the number that were injected, but would get other settings today.
 	Stale int32 `json:"stale"`
@@ -704,8 +686,7 @@ type Coverage struct {
 
 // WorkloadSummary is one line about one workload. kubectl describe sorts fields by name, so the name comes first.
 type WorkloadSummary struct {
-	// name is "Namespace/Name" for a ClusterMemoryProfile and the workload's name otherwise, with its kind: "Deployment
-	// web".
+	// name is the kind and name of the workload, for a ClusterMemoryProfile with its namespace. Example: Deployment web.
 	Name string `json:"name"`
 	// oomKills is the number of OOM kills counted so far.
 	OOMKills int64 `json:"oomKills"`
@@ -787,8 +768,8 @@ type MemoryProfile struct {
 	// +kubebuilder:default={}
 	// +optional
 	Spec MemoryProfileSpec `json:"spec,omitempty,omitzero"`
-	// status is written by memfit. Until memfit has seen the profile, observedGeneration is -1, so that clients that
-	// wait for it by kstatus (Flux, kubectl wait) do not take a profile without a status for done.
+	// status is written by memfit. Until memfit has seen the profile, observedGeneration is -1, for clients that wait for
+	// it by kstatus (Flux, kubectl wait).
 	// +kubebuilder:default={"observedGeneration":-1}
 	// +optional
 	Status MemoryProfileStatus `json:"status,omitempty,omitzero"`
@@ -825,8 +806,8 @@ type ClusterMemoryProfile struct {
 	// +kubebuilder:default={}
 	// +optional
 	Spec ClusterMemoryProfileSpec `json:"spec,omitempty,omitzero"`
-	// status is written by memfit. Until memfit has seen the profile, observedGeneration is -1, so that clients that
-	// wait for it by kstatus (Flux, kubectl wait) do not take a profile without a status for done.
+	// status is written by memfit. Until memfit has seen the profile, observedGeneration is -1, for clients that wait for
+	// it by kstatus (Flux, kubectl wait).
 	// +kubebuilder:default={"observedGeneration":-1}
 	// +optional
 	Status MemoryProfileStatus `json:"status,omitempty,omitzero"`

@@ -69,8 +69,8 @@ type Canary struct {
 
 // Evidence is what a recommendation rests on.
 type Evidence struct {
-	// certainty is the certainty of demand: Exact, or an estimate, by which no limit is lowered: RSSOnly (shared memory
-	// is missing) or WorkingSetOnly (page cache is included). Absent before the first exact measurement.
+	// certainty of demand: Exact, or an estimate, by which no limit is lowered: RSSOnly (shared memory is missing) or
+	// WorkingSetOnly (page cache is included). Absent before the first exact measurement.
 	// +kubebuilder:validation:Enum=Exact;RSSOnly;WorkingSetOnly
 	// +optional
 	Certainty string `json:"certainty,omitempty"`
@@ -96,8 +96,7 @@ type Evidence struct {
 	// peakRSS is the highest anonymous memory seen in one container, in the window.
 	// +optional
 	PeakRSS *resource.Quantity `json:"peakRSS,omitempty"`
-	// peakSwap is the most that the node had swapped out of one container, in the window; absent when nothing was. It is
-	// part of demand: a limit sized without it would make the container swap again.
+	// peakSwap is the most swap that one container used, in the window; absent: none. It is part of demand.
 	// +optional
 	PeakSwap *resource.Quantity `json:"peakSwap,omitempty"`
 	// peakWorkingSet is the highest working set seen in one container, in the window.
@@ -113,8 +112,7 @@ type Evidence struct {
 	// samples is the number of measurements.
 	// +optional
 	Samples int64 `json:"samples,omitempty"`
-	// source is where usage is read, as in --usage-sources: kubelet, prometheus or metrics-api; absent: it was not read
-	// yet.
+	// source is where usage is read, as in --usage-sources; absent: it was not read yet.
 	// +kubebuilder:validation:Enum=kubelet;prometheus;metrics-api
 	// +optional
 	Source string `json:"source,omitempty"`
@@ -193,27 +191,25 @@ type ContainerRecommendation struct {
 	// evidence is what the number rests on.
 	// +optional
 	Evidence Evidence `json:"evidence,omitempty,omitzero"`
-	// breakdown lists what fills the replica that uses the most, as the agent on its node read it: the replica, its
-	// three largest parts, and the rest. It is written when something else changes; the first line has the time of the
-	// reading. Absent without agents (config/agent, tier See).
+	// breakdown lists what fills the replica that uses the most, as the agent on its node read it: the replica and the
+	// time, its three largest parts, and the rest. It is written when something else changes. Absent without agents
+	// (config/agent, tier See).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5
 	// +optional
 	Breakdown []string `json:"breakdown,omitempty"`
-	// breakdownOutlier is the pod that breakdown is about, where it holds far more than the other replicas; absent: it
-	// does not.
+	// breakdownOutlier is the pod that breakdown is about, where it holds far more than the other replicas.
 	// +optional
 	BreakdownOutlier string `json:"breakdownOutlier,omitempty"`
-	// foundRuntime is what the running replicas really run, as the agents on their nodes found (config/agent); absent
-	// without agents, and while replicas differ. Where runtime.type is Auto, new pods get the settings of that runtime.
+	// foundRuntime is what the replicas run, as agents (config/agent) found; absent without agents, and while replicas
+	// differ. Where runtime.type is Auto, new pods get the settings of that runtime.
 	// +optional
 	FoundRuntime *FoundRuntime `json:"foundRuntime,omitempty"`
 	// identity is the runtime that memfit takes the container to run; absent: unknown.
 	// +optional
 	Identity *RuntimeIdentity `json:"identity,omitempty"`
-	// newPods is what new pods of this program get. It is the recommended size, or more: until one pod has been watched
-	// with a lower limit, new pods get what the running ones have, and at least what their owner asks for. Only where
-	// sizing.mode sizes new pods.
+	// newPods is what new pods of this program get, where sizing.mode sizes new pods. It is the recommended size, or more:
+	// until one pod has been watched with a lower limit, what running pods have, and at least what their owner asks for.
 	// +optional
 	NewPods *Size `json:"newPods,omitempty"`
 	// oomKills is the number of OOM kills of this container so far.
@@ -222,8 +218,8 @@ type ContainerRecommendation struct {
 	// owner is the memory that the container's owner asks for in its pod template.
 	// +optional
 	Owner *Size `json:"owner,omitempty"`
-	// program is a fingerprint of what the container runs (image, command, args, env, tuning). The recommendation rests
-	// on the evidence of this program and is for its pods; the record in memfit.dev/injected of a pod names the pod's.
+	// program is a fingerprint of what the container runs (image, command, args, env, tuning), for whose pods the
+	// recommendation is; the annotation memfit.dev/injected of a pod has that of the pod.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Program string `json:"program,omitempty"`
@@ -246,28 +242,24 @@ type ContainerRecommendation struct {
 	// shape is what memory does over time.
 	// +optional
 	Shape *Shape `json:"shape,omitempty"`
-	// stalls is the number of times this container was stalled just below its limit without being OOM-killed. oomKills
-	// does not include them.
+	// stalls is the number of times this container was stalled just below its limit without being OOM-killed.
 	// +optional
 	Stalls int64 `json:"stalls,omitempty"`
 	// summary is one line: what was found and what to do.
 	Summary string `json:"summary"`
-	// unexplainedRestarts are restarts that no OOM kill explains; absent below three, and a day (drift.window) after the
-	// last.
+	// unexplainedRestarts are restarts that no OOM kill explains; absent below three, and drift.window after the last.
 	// +optional
 	UnexplainedRestarts *UnexplainedRestarts `json:"unexplainedRestarts,omitempty"`
-	// usage is the highest demand of one running replica in the last two hours at most: the memory that the kernel cannot
-	// reclaim (see evidence.peakDemand), or the working set where the source knows nothing else. It is written when it
-	// has changed by an eighth or so, and once in ten minutes (the manager's --checkpoint-interval) unless there is other
-	// news.
+	// usage is the highest demand of one running replica in the last two hours at most (see evidence.peakDemand), or its
+	// working set where demand is unknown. It is written when it has changed by an eighth or so, and once in ten minutes
+	// (the manager's --checkpoint-interval).
 	// +optional
 	Usage *resource.Quantity `json:"usage,omitempty"`
 	// usageTime is when that replica was last read before usage was written.
 	// +optional
 	UsageTime *metav1.Time `json:"usageTime,omitempty"`
-	// suggestions are what would give memory of the replica in breakdown back: a sentence that sums it up, and what each
-	// action would give, with how that was computed. Actions that would give nothing back are listed as such. Absent
-	// without agents (config/agent, tier See).
+	// suggestions are what would give memory of the replica in breakdown back: a summary, and what each action would
+	// give, which may be nothing, with how that was computed. Absent without agents (config/agent, tier See).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=6
 	// +optional
@@ -287,8 +279,7 @@ type UnexplainedRestarts struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	LastLines string `json:"lastLines,omitempty"`
-	// memoryVolumes are the memory-backed volumes that the container mounts. They keep their files and their size when
-	// the container restarts.
+	// memoryVolumes that the container mounts: they keep their files and their size when it restarts.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=63
@@ -348,20 +339,20 @@ type FoundRuntime struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Evidence string `json:"evidence,omitempty"`
-	// heapPercent is the share of the limit, in percent, that the runtime gave its heap, as read in the processes of the
-	// replicas; absent where a flag sets the heap as a number, where replicas differ, and where it was not read. A heap
-	// without it is not taken to grow with the limit, unless memfit set its share.
+	// heapPercent is the share of the limit, in percent, that the runtime gave its heap, as read in the replicas; absent
+	// where a flag sets a number, where replicas differ, and where it was not read: such a heap counts as one that does
+	// not grow with the limit, unless memfit set its share.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	HeapPercent int32 `json:"heapPercent,omitempty"`
-	// image is the one that they run. A pod created from the same image gets settings for this version; from another tag
-	// of it, settings that every supported version takes; from another repository, none.
+	// image of the replicas. A pod with the same image gets settings for this version; with another tag of it, those that
+	// every supported version takes; from another repository, none.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Image string `json:"image,omitempty"`
-	// imageVariables are variables for settings of memory that replicas run with although the pod does not set them: they
-	// come from the image or its start script. memfit does not set one of them, because an entry in env replaces it.
+	// imageVariables are variables for memory settings that come from the image or its start script. memfit sets none of
+	// them, because an entry in env replaces the image's.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=64
@@ -375,8 +366,8 @@ type FoundRuntime struct {
 	// CONFIG_MEMCG_V1). Shares such as heapPercent are then set together with -XX:MaxRAM. Absent: not seen.
 	// +optional
 	NodeHeap *resource.Quantity `json:"nodeHeap,omitempty"`
-	// replicas is the number of replicas that were found to run it: all that were inspected when it was written, which is
-	// once in ten minutes unless there is other news.
+	// replicas is the number of inspected replicas, all of which run it. It is written at most once in ten minutes, unless
+	// there is other news.
 	// +kubebuilder:validation:Minimum=1
 	Replicas int32 `json:"replicas"`
 	// type is the runtime.
@@ -488,8 +479,7 @@ type ChangeRecord struct {
 
 // MemoryRecommendationStatus is what memfit found and advises.
 type MemoryRecommendationStatus struct {
-	// observedGeneration is the generation of this object that the status is about, as tools that wait for objects to be
-	// ready read it.
+	// observedGeneration is the generation of this object that the status is about.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -512,8 +502,8 @@ type MemoryRecommendationStatus struct {
 	// +optional
 	Advisories []string `json:"advisories,omitempty"`
 
-	// remedies are what to do about OOM kills that memfit does not act on, as those of an init container that the profile
-	// does not name.
+	// remedies are what to do about OOM kills that memfit does not act on, for example in an init container that the
+	// profile does not name.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +optional
@@ -533,8 +523,7 @@ type MemoryRecommendationStatus struct {
 	// +optional
 	Containers []ContainerRecommendation `json:"containers,omitempty"`
 
-	// canary allows one new pod to get the recommended size although no pod has been watched with so low a limit; absent
-	// while none may.
+	// canary allows one new pod to be the first with the lower recommended limit; absent while none may.
 	// +optional
 	Canary *Canary `json:"canary,omitempty"`
 
@@ -561,8 +550,7 @@ type MemoryRecommendationStatus struct {
 	// +optional
 	Problem string `json:"problem,omitempty"`
 
-	// recentChanges are the last 16 things that memfit did to running pods, newest first. kubectl memfit history shows
-	// them among kills and stalls.
+	// recentChanges are the last 16 things that memfit did to running pods, newest first (see kubectl memfit history).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +optional

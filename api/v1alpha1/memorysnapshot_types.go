@@ -42,8 +42,8 @@ type InspectedRuntime struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Allocator string `json:"allocator,omitempty"`
-	// containerAware is No where the runtime sizes itself by the memory of the node instead of the limit, and Yes where
-	// it detects the limit; absent: unknown, or it sizes no heap.
+	// containerAware is whether the runtime sizes its heap by the limit (Yes) or by the memory of the node (No); absent:
+	// unknown, or it sizes no heap.
 	// +kubebuilder:validation:Enum=Yes;No
 	// +optional
 	ContainerAware string `json:"containerAware,omitempty"`
@@ -59,23 +59,20 @@ type InspectedRuntime struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	// +optional
 	Flags []string `json:"flags,omitempty"`
-	// heapSet is true where the process was started with an option that sets its largest heap, or what it takes for its
-	// limit, as a number. Example: -Xmx300m.
+	// heapSet is true where an option sets the largest heap, or the limit that the runtime assumes, as a number.
 	// +optional
 	HeapSet bool `json:"heapSet,omitempty"`
 	// libc is the C library and its version. Example: glibc 2.36.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Libc string `json:"libc,omitempty"`
-	// maxHeap is the largest heap that the process allows itself, as read from it; absent where that cannot be read. JVM
-	// only.
+	// maxHeap is the largest heap that the process allows itself, where that can be read. JVM only.
 	// +optional
 	MaxHeap *resource.Quantity `json:"maxHeap,omitempty"`
 	// type is the runtime, as runtime.type of a profile names it. Example: NodeJS.
 	// +kubebuilder:validation:MaxLength=32
 	Type string `json:"type"`
-	// variables are the names of variables for settings of memory that the process was started with, wherever they come
-	// from. Example: JAVA_TOOL_OPTIONS.
+	// variables are the names of the variables for memory settings of the process. Example: JAVA_TOOL_OPTIONS.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=64
@@ -133,8 +130,8 @@ type PredictedSaving struct {
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	How string `json:"how,omitempty"`
-	// limit of the container with which the runtime collects no more often than by itself, where what is alive leaves it
-	// too little of the limit it has; absent: it has enough, or that is not known.
+	// limit of the container with which the runtime collects no more often than by itself; absent: it has enough, or that
+	// is unknown.
 	// +optional
 	Limit *resource.Quantity `json:"limit,omitempty"`
 	// method is how amount was computed, with its numbers.
@@ -244,22 +241,48 @@ type ProcessDied struct {
 	Resident *resource.Quantity `json:"resident,omitempty"`
 }
 
-// KillSnapshot is what an agent saw of an OOM kill and of the minute before it.
-type KillSnapshot struct {
+// MinuteBefore is what an agent recorded of a container in the minute before a kill, or before a stall showed, which is
+// five seconds after it started.
+type MinuteBefore struct {
 	// containerLimit is the effective limit of the container's own cgroup; absent: none.
 	// +optional
 	ContainerLimit *resource.Quantity `json:"containerLimit,omitempty"`
-	// evidence is what showed the kill: CounterRose (the kernel's count of kills) or PodStatus (the container was gone
-	// before the count was read, and the kubelet reports OOMKilled).
-	// +kubebuilder:validation:Enum=CounterRose;PodStatus
-	Evidence string `json:"evidence"`
-	// growthMilliseconds is how long usage had been growing before the kill.
+	// growthMilliseconds is how long usage had been growing.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	GrowthMilliseconds int32 `json:"growthMilliseconds,omitempty"`
 	// growthPerSecond is how fast.
 	// +optional
 	GrowthPerSecond *resource.Quantity `json:"growthPerSecond,omitempty"`
+	// memory is what filled the container when it was last inspected before the kill, or before the stall became certain,
+	// half a minute after it started; its time is the time of that inspection.
+	// +optional
+	Memory *MemoryParts `json:"memory,omitempty"`
+	// podLimit is the effective limit of the pod's cgroup, which its containers share; absent: none.
+	// +optional
+	PodLimit *resource.Quantity `json:"podLimit,omitempty"`
+	// series is the minute, oldest first: up to 40 readings of the last ten seconds as they were read, and before them the
+	// highest of every 2.5 seconds.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=60
+	// +optional
+	Series []UsagePoint `json:"series,omitempty"`
+	// summary is one sentence with the numbers.
+	// +kubebuilder:validation:MaxLength=1024
+	Summary string `json:"summary"`
+	// usage is the last reading; absent where nothing was read in the minute.
+	// +optional
+	Usage *resource.Quantity `json:"usage,omitempty"`
+}
+
+// KillSnapshot is what an agent saw of an OOM kill and of the minute before it.
+type KillSnapshot struct {
+	MinuteBefore `json:",inline"`
+
+	// evidence is what showed the kill: CounterRose (the kernel's count of kills) or PodStatus (the container was gone
+	// before the count was read, and the kubelet reports OOMKilled).
+	// +kubebuilder:validation:Enum=CounterRose;PodStatus
+	Evidence string `json:"evidence"`
 	// kind is MainProcess when the container ended with it, and ChildProcess when it went on.
 	// +kubebuilder:validation:Enum=MainProcess;ChildProcess
 	Kind string `json:"kind"`
@@ -268,56 +291,30 @@ type KillSnapshot struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	LastReadMillisecondsBefore int32 `json:"lastReadMillisecondsBefore,omitempty"`
-	// limitsChanged is true where containerLimit or podLimit were other ones before the kill was noticed than after it, so
-	// which of them was effective is not certain; the lower ones are reported.
+	// limitsChanged is true where containerLimit or podLimit changed before the kill was noticed, so which of them was
+	// effective is not certain; the lower ones are reported.
 	// +optional
 	LimitsChanged bool `json:"limitsChanged,omitempty"`
-	// memory is what filled the container when it was last inspected; its time is the time of that inspection.
-	// +optional
-	Memory *MemoryParts `json:"memory,omitempty"`
-	// podLimit is the effective limit of the pod's cgroup, which its containers share; absent: none.
-	// +optional
-	PodLimit *resource.Quantity `json:"podLimit,omitempty"`
 	// processes that were there before the kill and not after it, the largest first.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4
 	// +optional
 	Processes []ProcessDied `json:"processes,omitempty"`
-	// series is the last minute, oldest first: up to 40 readings of the last ten seconds as they were read, and before
-	// them the highest of every 2.5 seconds.
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=60
-	// +optional
-	Series []UsagePoint `json:"series,omitempty"`
-	// summary is one sentence with the numbers.
-	// +kubebuilder:validation:MaxLength=1024
-	Summary string `json:"summary"`
 	// time is when the agent noticed it.
 	Time metav1.Time `json:"time"`
-	// usage is the last reading before the kill; absent where nothing was read in the minute before.
-	// +optional
-	Usage *resource.Quantity `json:"usage,omitempty"`
 }
 
 // StallSnapshot is a period in which a container was stalled at its limit without being OOM-killed, and the minute
 // before it.
 type StallSnapshot struct {
+	MinuteBefore `json:",inline"`
+
 	// anonymous is the memory that the kernel cannot drop, when the stall became certain.
 	// +optional
 	Anonymous *resource.Quantity `json:"anonymous,omitempty"`
-	// containerLimit is the effective limit of the container's own cgroup; absent: none.
-	// +optional
-	ContainerLimit *resource.Quantity `json:"containerLimit,omitempty"`
 	// ended is when it was over; absent while it goes on.
 	// +optional
 	Ended *metav1.Time `json:"ended,omitempty"`
-	// growthMilliseconds is how long usage had grown until the stall.
-	// +kubebuilder:validation:Minimum=0
-	// +optional
-	GrowthMilliseconds int32 `json:"growthMilliseconds,omitempty"`
-	// growthPerSecond is how fast.
-	// +optional
-	GrowthPerSecond *resource.Quantity `json:"growthPerSecond,omitempty"`
 	// high is the memory.high at which the kernel held it, below its limit; absent: it did not.
 	// +optional
 	High *resource.Quantity `json:"high,omitempty"`
@@ -325,19 +322,6 @@ type StallSnapshot struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	MajorFaultsPerSecond int32 `json:"majorFaultsPerSecond,omitempty"`
-	// memory is what filled the container when it was last inspected before the stall became certain, half a minute after
-	// it started; its time is the time of that inspection.
-	// +optional
-	Memory *MemoryParts `json:"memory,omitempty"`
-	// podLimit is the effective limit of the pod's cgroup, which its containers share; absent: none.
-	// +optional
-	PodLimit *resource.Quantity `json:"podLimit,omitempty"`
-	// series is the minute before it showed, five seconds after it started, oldest first: up to 40 readings of the last
-	// ten seconds as they were read, and before them the highest of every 2.5 seconds.
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=60
-	// +optional
-	Series []UsagePoint `json:"series,omitempty"`
 	// stalledPercent is the share of time in which no task of the container could go on for want of memory (PSI memory
 	// full), where the kernel reports it.
 	// +kubebuilder:validation:Minimum=0
@@ -346,12 +330,6 @@ type StallSnapshot struct {
 	StalledPercent int32 `json:"stalledPercent,omitempty"`
 	// started is when it began.
 	Started metav1.Time `json:"started"`
-	// summary is one sentence with the numbers.
-	// +kubebuilder:validation:MaxLength=1024
-	Summary string `json:"summary"`
-	// usage is the last reading before it showed; absent where nothing was read in the minute before.
-	// +optional
-	Usage *resource.Quantity `json:"usage,omitempty"`
 }
 
 // ContainerSnapshot is what the agent knows of one container. kubectl describe sorts fields by name and prints list
@@ -367,8 +345,7 @@ type ContainerSnapshot struct {
 	// it slows the processes down instead of killing one. The kubelet sets it with MemoryQoS; absent: not set.
 	// +optional
 	High *resource.Quantity `json:"high,omitempty"`
-	// inspection is the result of the last inspection: Inspected, NotEnabled (tier Watch), Declined (annotation
-	// memfit.dev/inspect) or Unreadable.
+	// inspection is the result of the last inspection. NotEnabled: tier Watch; Declined: annotation memfit.dev/inspect.
 	Inspection Inspection `json:"inspection"`
 	// inspectionMessage is the reason why processes could not be read.
 	// +kubebuilder:validation:MaxLength=512
@@ -384,8 +361,7 @@ type ContainerSnapshot struct {
 	// the pod's spec while a resize has not arrived.
 	// +optional
 	Limit *resource.Quantity `json:"limit,omitempty"`
-	// map is where its memory lies, for kubectl memfit map. It is large, and so it is there only while the pod has the
-	// annotation memfit.dev/map: "true".
+	// map is where its memory lies, for kubectl memfit map, while the pod has the annotation memfit.dev/map: "true".
 	// +optional
 	Map *MemoryMap `json:"map,omitempty"`
 	// memory is what fills the container, at tier See.
@@ -412,10 +388,9 @@ type ContainerSnapshot struct {
 	Usage *resource.Quantity `json:"usage,omitempty"`
 }
 
-// Alarm is the prediction that a container reaches its memory limit within the time that a higher limit takes to become
-// effective, about half a second. It is the last alarm of the pod; time is when it was raised, and it is not removed
-// when the container no longer grows. It claims what the agent read: the manager compares it with the pod before it
-// lends memory (sizing.rescue of a profile).
+// Alarm is the last prediction that a container of a pod reaches its memory limit within the time that a higher limit
+// takes to become effective, about half a second. It is not removed when the container no longer grows. The manager
+// compares it with the pod before it lends memory (sizing.rescue of a profile).
 type Alarm struct {
 	// container is the container's name.
 	// +kubebuilder:validation:MaxLength=63

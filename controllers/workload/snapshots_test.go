@@ -63,8 +63,11 @@ var _ = Describe("What agents found", func() {
 						Container: "app", Inspection: v1alpha1.InspectionDone, Summary: "-",
 						Runtime: &v1alpha1.InspectedRuntime{Type: "NodeJS", Version: "20.18.1", Libc: "glibc 2.36"},
 						LastKill: &v1alpha1.KillSnapshot{
-							Evidence: "CounterRose", Kind: "MainProcess", Summary: "-", Time: metav1.NewTime(start),
-							Series: []v1alpha1.UsagePoint{{MillisecondsBefore: 250, Usage: resource.MustParse("250Mi")}},
+							Evidence: "CounterRose", Kind: "MainProcess", Time: metav1.NewTime(start),
+							MinuteBefore: v1alpha1.MinuteBefore{
+								Summary: "-",
+								Series:  []v1alpha1.UsagePoint{{MillisecondsBefore: 250, Usage: resource.MustParse("250Mi")}},
+							},
 						},
 					}},
 				},

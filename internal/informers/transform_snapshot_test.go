@@ -16,12 +16,12 @@ func TestSlimSnapshot(t *testing.T) {
 		filled := &v1alpha1.MemoryParts{Parts: make([]v1alpha1.MemoryPart, 9), Savings: make([]v1alpha1.PredictedSaving, 3)}
 		c := v1alpha1.ContainerSnapshot{
 			Container: "app",
-			LastKill: &v1alpha1.KillSnapshot{
+			LastKill: &v1alpha1.KillSnapshot{MinuteBefore: v1alpha1.MinuteBefore{
 				GrowthMilliseconds: 12000, Series: make([]v1alpha1.UsagePoint, 60), Memory: filled,
-			},
-			LastStall: &v1alpha1.StallSnapshot{
+			}},
+			LastStall: &v1alpha1.StallSnapshot{MinuteBefore: v1alpha1.MinuteBefore{
 				GrowthMilliseconds: 9000, Series: make([]v1alpha1.UsagePoint, 60), Memory: filled,
-			},
+			}},
 		}
 		change(&c)
 		s := &v1alpha1.MemorySnapshot{}

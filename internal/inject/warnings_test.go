@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
 )
 
 // ownPod is a pod of the type with a limit of 512Mi and one variable, or with arguments where name is empty.

@@ -20,9 +20,11 @@ import (
 func sawStall(at time.Time) *v1alpha1.StallSnapshot {
 	k := sawKill(at, "MainProcess")
 	return &v1alpha1.StallSnapshot{
-		Started: metav1.NewTime(at), Summary: "-", ContainerLimit: quantity("512Mi"), PodLimit: quantity("768Mi"),
-		Anonymous: quantity("480Mi"), MajorFaultsPerSecond: 40,
-		Usage: k.Usage, GrowthMilliseconds: k.GrowthMilliseconds, GrowthPerSecond: k.GrowthPerSecond, Memory: k.Memory,
+		Started: metav1.NewTime(at), Anonymous: quantity("480Mi"), MajorFaultsPerSecond: 40,
+		MinuteBefore: v1alpha1.MinuteBefore{
+			Summary: "-", ContainerLimit: quantity("512Mi"), PodLimit: quantity("768Mi"), Usage: k.Usage,
+			GrowthMilliseconds: k.GrowthMilliseconds, GrowthPerSecond: k.GrowthPerSecond, Memory: k.Memory,
+		},
 	}
 }
 
@@ -153,12 +155,13 @@ func TestAnAgentIsFirst(t *testing.T) {
 
 // TestWhatHeldAStall: the lowest of memory.high and both limits.
 func TestWhatHeldAStall(t *testing.T) {
+	own := v1alpha1.MinuteBefore{ContainerLimit: quantity("512Mi")}
 	for want, s := range map[string]v1alpha1.StallSnapshot{
-		"the kernel held it at 512Mi, the limit of its container; ": {ContainerLimit: quantity("512Mi")},
-		"the kernel held it at 256Mi, the limit of its pod; ": {
+		"the kernel held it at 512Mi, the limit of its container; ": {MinuteBefore: own},
+		"the kernel held it at 256Mi, the limit of its pod; ": {MinuteBefore: v1alpha1.MinuteBefore{
 			ContainerLimit: quantity("512Mi"), PodLimit: quantity("256Mi"),
-		},
-		"the kernel held it at 460Mi, its memory.high; ": {ContainerLimit: quantity("512Mi"), High: quantity("460Mi")},
+		}},
+		"the kernel held it at 460Mi, its memory.high; ": {MinuteBefore: own, High: quantity("460Mi")},
 		"": {},
 	} {
 		if got := stallAccount(&s); got != want+"no data from before" {

@@ -54,16 +54,17 @@ func quantity(text string) *resource.Quantity {
 // sawKill is what an agent writes of a kill.
 func sawKill(at time.Time, kind string) *v1alpha1.KillSnapshot {
 	return &v1alpha1.KillSnapshot{
-		Time: metav1.NewTime(at), Kind: kind, Evidence: "CounterRose", Summary: "-",
-		ContainerLimit: quantity("512Mi"), PodLimit: quantity("512Mi"),
-		Usage: quantity("488Mi"), LastReadMillisecondsBefore: 250,
-		GrowthMilliseconds: 12000, GrowthPerSecond: quantity("9Mi"),
+		Time: metav1.NewTime(at), Kind: kind, Evidence: "CounterRose", LastReadMillisecondsBefore: 250,
 		Processes: []v1alpha1.ProcessDied{{Name: "node", PID: 1, Resident: quantity("460Mi")}},
-		Memory: &v1alpha1.MemoryParts{Resident: *quantity("470Mi"), Parts: []v1alpha1.MemoryPart{
-			{Name: "V8 heap", Resident: *quantity("301Mi")},
-			{Name: "glibc arenas", Resident: *quantity("96Mi"), Free: quantity("61Mi")},
-			{Name: "program and libraries", Resident: *quantity("40Mi")}, {Name: "thread stacks", Resident: *quantity("1Mi")},
-		}},
+		MinuteBefore: v1alpha1.MinuteBefore{
+			Summary: "-", ContainerLimit: quantity("512Mi"), PodLimit: quantity("512Mi"),
+			Usage: quantity("488Mi"), GrowthMilliseconds: 12000, GrowthPerSecond: quantity("9Mi"),
+			Memory: &v1alpha1.MemoryParts{Resident: *quantity("470Mi"), Parts: []v1alpha1.MemoryPart{
+				{Name: "V8 heap", Resident: *quantity("301Mi")},
+				{Name: "glibc arenas", Resident: *quantity("96Mi"), Free: quantity("61Mi")},
+				{Name: "program and libraries", Resident: *quantity("40Mi")}, {Name: "thread stacks", Resident: *quantity("1Mi")},
+			}},
+		},
 	}
 }
 
@@ -181,10 +182,9 @@ func FuzzAccount(f *testing.F) {
 			k.Memory.Parts[i].Name = part
 		}
 		var got string
-		stall := &v1alpha1.StallSnapshot{
-			Usage: k.Usage, High: k.Usage, ContainerLimit: k.Usage, GrowthMilliseconds: grew,
-			GrowthPerSecond: k.Usage, Memory: k.Memory,
-		}
+		stall := &v1alpha1.StallSnapshot{High: k.Usage, MinuteBefore: v1alpha1.MinuteBefore{
+			Usage: k.Usage, ContainerLimit: k.Usage, GrowthMilliseconds: grew, GrowthPerSecond: k.Usage, Memory: k.Memory,
+		}}
 		for _, say := range []func() string{
 			func() string { return account(k) }, func() string { return stallAccount(stall) },
 		} {

@@ -40,7 +40,7 @@ func TestHeapAbortsOfALauncherRaiseNoLimit(t *testing.T) {
 			inject.MakePlan(inject.Input{Pod: pod, Profile: p}).Apply(pod)
 			plan := inject.MakePlan(inject.Input{Pod: pod, Profile: p, Created: true})
 			m := Managed(p, pod)[0]
-			q := containerInput{container: m, plan: plan}
+			q := containerInput{container: m, plan: plan.Container("app")}
 			for i := range 3 {
 				at := start.Add(time.Duration(i) * time.Minute)
 				q.kills = append(q.kills, memory.OOMKill{

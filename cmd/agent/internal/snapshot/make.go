@@ -37,9 +37,9 @@ func Container(name string, r *flightrecorder.Recorder) v1alpha1.ContainerSnapsh
 func Kill(k *flightrecorder.Kill) *v1alpha1.KillSnapshot {
 	out := &v1alpha1.KillSnapshot{
 		Time: metav1.NewTime(k.Time.Truncate(1e9)), Kind: string(k.Kind), Evidence: string(k.Detection),
-		ContainerLimit: limit(k.ContainerLimit), PodLimit: limit(k.PodLimit), LimitsChanged: k.LimitsChanged,
-		Summary: k.Summary(),
+		LimitsChanged: k.LimitsChanged,
 	}
+	out.ContainerLimit, out.PodLimit, out.Summary = limit(k.ContainerLimit), limit(k.PodLimit), k.Summary()
 	if !k.Seen {
 		return out
 	}
@@ -88,12 +88,12 @@ func series(points []flightrecorder.Point) (out []v1alpha1.UsagePoint) {
 // Stall as the API has it.
 func Stall(s *flightrecorder.Stall) *v1alpha1.StallSnapshot {
 	out := &v1alpha1.StallSnapshot{
-		Anonymous: amount(s.Anon), ContainerLimit: limit(s.ContainerLimit), PodLimit: limit(s.PodLimit),
-		High: format.Exact(s.High), Series: series(s.Series),
-		Started: metav1.NewTime(s.Started.Truncate(1e9)), Summary: s.Summary(),
+		Anonymous: amount(s.Anon), High: format.Exact(s.High), Started: metav1.NewTime(s.Started.Truncate(1e9)),
 		MajorFaultsPerSecond: int32(min(s.FaultsPerSec, 1<<30)), //nolint:gosec // bounded
 		StalledPercent:       int32(s.StalledPercent),           //nolint:gosec // at most 100
 	}
+	out.ContainerLimit, out.PodLimit, out.Summary = limit(s.ContainerLimit), limit(s.PodLimit), s.Summary()
+	out.Series = series(s.Series)
 	if !s.Ended.IsZero() {
 		ended := metav1.NewTime(s.Ended.Truncate(1e9))
 		out.Ended = &ended

@@ -73,12 +73,12 @@ func TestChanged(t *testing.T) {
 
 func TestCarryOver(t *testing.T) {
 	old, now := status(memory.MiB), status(memory.MiB)
-	old.Containers[0].LastKill = &v1alpha1.KillSnapshot{Summary: "of before"}
+	old.Containers[0].LastKill = &v1alpha1.KillSnapshot{MinuteBefore: v1alpha1.MinuteBefore{Summary: "of before"}}
 	CarryOver(old, now)
 	if k := now.Containers[0].LastKill; k == nil || k.Summary != "of before" {
 		t.Errorf("%+v", k)
 	}
-	now.Containers[0].LastKill = &v1alpha1.KillSnapshot{Summary: "seen by itself"}
+	now.Containers[0].LastKill = &v1alpha1.KillSnapshot{MinuteBefore: v1alpha1.MinuteBefore{Summary: "seen by itself"}}
 	CarryOver(old, now)
 	if k := now.Containers[0].LastKill; k.Summary != "seen by itself" {
 		t.Errorf("%+v", k)
@@ -90,7 +90,8 @@ func TestSummarize(t *testing.T) {
 	s := status(100 * memory.MiB)
 	killed := s.Containers[0]
 	killed.Container = "side"
-	killed.LastKill = &v1alpha1.KillSnapshot{Time: metav1.NewTime(start), Summary: "OOM kill of it"}
+	killed.LastKill = &v1alpha1.KillSnapshot{Time: metav1.NewTime(start)}
+	killed.LastKill.Summary = "OOM kill of it"
 	s.Containers = append(s.Containers, killed)
 	Summarize(s)
 	want := "side: uses 100Mi of 512Mi, of which 90Mi cannot be reclaimed; 2026-11-22T10:00:00Z: OOM kill of it"

@@ -97,7 +97,7 @@ func TestEarlierAgent(t *testing.T) {
 		pod := &Pod{NamespacedName: web, UID: "one"}
 		was := status(1)
 		was.NodeName = c.node
-		was.Containers[0].LastKill = &v1alpha1.KillSnapshot{Summary: "killed"}
+		was.Containers[0].LastKill = &v1alpha1.KillSnapshot{MinuteBefore: v1alpha1.MinuteBefore{Summary: "killed"}}
 		s := &server{has: object(&Pod{NamespacedName: web, UID: c.uid}, was)}
 		w := writerTo(t, s)
 		for range 2 {

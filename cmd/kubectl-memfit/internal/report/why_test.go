@@ -155,7 +155,7 @@ func TestRetained(t *testing.T) {
 			Parts:    []v1alpha1.MemoryPart{{Name: v1alpha1.PartArenas, Resident: resource.MustParse("42Mi"), Free: &q}},
 		}}
 		if killed {
-			c.LastKill = &v1alpha1.KillSnapshot{Memory: c.Memory}
+			c.LastKill = &v1alpha1.KillSnapshot{MinuteBefore: v1alpha1.MinuteBefore{Memory: c.Memory}}
 			c.Memory = nil
 		}
 		w := Why{Seen: &v1alpha1.MemorySnapshotStatus{Containers: []v1alpha1.ContainerSnapshot{c}}}
