@@ -25,20 +25,20 @@ type cached struct {
 // below 1 KiB.
 const maxCached = 1024
 
-func (c *Cache) look(scope string, o *opened) (File, error) {
-	known, ok := o.file.(procmem.Identified)
+func (c *Cache) look(scope string, which File, file procmem.File) (File, error) {
+	known, ok := file.(procmem.Identified)
 	if !ok {
-		return o.look()
+		return look(which, file)
 	}
 	identity, ok := known.Identity()
 	if !ok {
-		return o.look()
+		return look(which, file)
 	}
-	key := cached{scope, o.path, o.program, identity}
+	key := cached{scope, which.Path, which.Program, identity}
 	if found, ok := c.files[key]; ok {
 		return found, nil
 	}
-	found, err := o.look()
+	found, err := look(which, file)
 	if err != nil { // not to be remembered: the next may be readable
 		return found, err
 	}

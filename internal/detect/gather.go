@@ -57,20 +57,13 @@ func (c *Cache) Gather(scope string, p Process, open Open) (Facts, error) {
 	return f, failed
 }
 
-// opened is a file that may match marks.
-type opened struct {
-	path    string // as the process sees it
-	program bool
-	file    procmem.File
-}
-
 func (c *Cache) lookAt(scope string, which File, open Open) (File, error) {
 	file, err := open(which.Path)
 	if err != nil {
 		return which, err
 	}
 	defer func() { _ = file.Close() }()
-	return c.look(scope, &opened{which.Path, which.Program, file})
+	return c.look(scope, which, file)
 }
 
 // vmArgs are the arguments that a JVM wrote into its file of counters, which it has mapped: /tmp/hsperfdata_USER/PID.
@@ -147,16 +140,15 @@ func marksFor(name string, program bool) []runtimes.Mark {
 }
 
 // look looks for what the marks of a file ask about.
-func (o *opened) look() (File, error) {
-	found := File{Path: o.path, Program: o.program}
-	size := o.file.Size()
-	file := &recording{ReaderAt: o.file}
+func look(found File, opened procmem.File) (File, error) {
+	size := opened.Size()
+	file := &recording{ReaderAt: opened}
 	elf, err := elffile.Open(io.NewSectionReader(file, 0, size))
 	if err != nil {
 		return found, cmp.Or(file.failed, err)
 	}
 	l := looker{file: file, size: size, elf: elf, found: &found}
-	marks := marksFor(o.path, o.program)
+	marks := marksFor(found.Path, found.Program)
 	for _, m := range marks {
 		l.signs(m)
 	}
