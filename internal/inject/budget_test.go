@@ -142,9 +142,9 @@ func TestPlansOfHostilePodsAreBounded(t *testing.T) {
 		Replace: []v1alpha1.Setting{"--max-old-space-size"},
 	}
 	n := &profile.Profile{Spec: &spec}
-	var keys []string
+	keys := make(map[string]bool)
 	for i := range 20_000 {
-		keys = append(keys, "key-"+strconv.Itoa(i))
+		keys["key-"+strconv.Itoa(i)] = true
 	}
 	observed := map[string]Observed{"app": {LiveSet: 100 * memory.MiB}}
 	for name, pod := range hostile() {
@@ -154,7 +154,7 @@ func TestPlansOfHostilePodsAreBounded(t *testing.T) {
 		}
 		in := Input{
 			Pod: pod, Profile: n, Observed: observed, Sizes: map[string]Offer{"app": {Size: memory.Size{Limit: memory.GiB}}},
-			ConfigMapKeys: map[string][]string{"large": keys},
+			ConfigMapKeys: map[string]map[string]bool{"large": keys},
 		}
 		t.Run(name, func(t *testing.T) {
 			for what, f := range map[string]func(){

@@ -34,7 +34,7 @@ func TestCapFollows(t *testing.T) {
 		in.Pod.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{
 			ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}},
 		}}
-		in.ConfigMapKeys = map[string][]string{"settings": {"KAFKA_HEAP_OPTS"}}
+		in.ConfigMapKeys = map[string]map[string]bool{"settings": {"KAFKA_HEAP_OPTS": true}}
 		return in
 	}
 	// An agent read that the runtime computed its heap as that share of the limit.
@@ -65,7 +65,7 @@ func TestCapFollows(t *testing.T) {
 		"our share, and envFrom of unknown keys": {
 			func() Input {
 				in := envFrom(nodePod("512Mi", ours))
-				in.Pod = inject(Input{Pod: in.Pod, Profile: in.Profile, ConfigMapKeys: map[string][]string{"settings": {"A"}}})
+				in.Pod = inject(Input{Pod: in.Pod, Profile: in.Profile, ConfigMapKeys: map[string]map[string]bool{"settings": {"A": true}}})
 				in.ConfigMapKeys = nil
 				return in
 			}(), false, false, 60,

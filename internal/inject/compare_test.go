@@ -48,7 +48,7 @@ func TestCompare(t *testing.T) {
 		in.Profile = nodePod("", spec).Profile
 		return in
 	}
-	withSettings := func(in Input, keys map[string][]string) Input {
+	withSettings := func(in Input, keys map[string]map[string]bool) Input {
 		in.Pod.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{
 			{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}},
 		}
@@ -66,7 +66,7 @@ func TestCompare(t *testing.T) {
 			in: injected(nodePod("512Mi", mode(""))), wantState: UpToDate, wantWhy: "all settings are in place (1)",
 		},
 		"injected knowing its ConfigMap": {
-			in:        injected(withSettings(nodePod("512Mi", mode("")), map[string][]string{"settings": {"PORT"}})),
+			in:        injected(withSettings(nodePod("512Mi", mode("")), map[string]map[string]bool{"settings": {"PORT": true}})),
 			wantState: UpToDate, wantWhy: "all settings are in place (1)",
 		},
 		"injected not knowing it": {
@@ -322,7 +322,7 @@ func TestFrozenCapIsKnownWithoutTheConfigMap(t *testing.T) {
 	in.Pod.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{
 		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}},
 	}
-	in.ConfigMapKeys = map[string][]string{"settings": {"PORT"}}
+	in.ConfigMapKeys = map[string]map[string]bool{"settings": {"PORT": true}}
 	if got := OfRunning(inject(in), in.Profile, in.Observed).Container("app").Frozen(); got != want || got.Cap == 0 {
 		t.Errorf("the cap is %+v, want %+v", got, want)
 	}

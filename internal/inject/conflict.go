@@ -211,7 +211,7 @@ func (w *working) elsewhere(s setting, t target, in Input) string {
 		case from.ConfigMapRef != nil:
 			keys, known := in.ConfigMapKeys[from.ConfigMapRef.Name]
 			_, ours := w.before.Set[s.knob.Env]
-			if known && !w.hasKey(from.ConfigMapRef.Name, keys, key) || !known && in.Created && ours {
+			if known && !keys[key] || !known && in.Created && ours {
 				continue
 			}
 			where = fmt.Sprintf("ConfigMap %s (envFrom)", short(from.ConfigMapRef.Name))
@@ -224,21 +224,6 @@ func (w *working) elsewhere(s setting, t target, in Input) string {
 		return fmt.Sprintf("%s may come from %s, which memfit does not read%s", s.it(), where, s.setThere())
 	}
 	return t.fromImage(s)
-}
-
-// hasKey reports whether a ConfigMap has the key. A container may name the same large ConfigMap thousands of times:
-// each key is searched once.
-func (w *working) hasKey(configMap string, keys []string, key string) bool {
-	at := [2]string{configMap, key}
-	has, known := w.keys[at]
-	if !known {
-		if w.keys == nil {
-			w.keys = make(map[[2]string]bool)
-		}
-		has = slices.Contains(keys, key)
-		w.keys[at] = has
-	}
-	return has
 }
 
 // unsafe returns why nothing may be put in front of the user's own text.

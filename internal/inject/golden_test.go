@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -162,9 +161,12 @@ func readCase(t *testing.T, file string) Input {
 			var m corev1.ConfigMap
 			must(t, yaml.UnmarshalStrict(doc, &m))
 			if in.ConfigMapKeys == nil {
-				in.ConfigMapKeys = make(map[string][]string)
+				in.ConfigMapKeys = make(map[string]map[string]bool)
 			}
-			in.ConfigMapKeys[m.Name] = slices.Collect(maps.Keys(m.Data))
+			in.ConfigMapKeys[m.Name] = make(map[string]bool)
+			for key := range m.Data {
+				in.ConfigMapKeys[m.Name][key] = true
+			}
 		case "MemoryRecommendation":
 			var r v1alpha1.MemoryRecommendation
 			must(t, yaml.UnmarshalStrict(doc, &r))

@@ -78,7 +78,7 @@ func (w *working) launcher(in Input, t target, r *runtimes.Runtime) string {
 		if l.Holds == runtimes.HoldsFlags {
 			continue
 		}
-		if from := w.configMapWith(in, t, l.Name); from != "" {
+		if from := configMapWith(in, t, l.Name); from != "" {
 			return fmt.Sprintf("%s from ConfigMap %s (envFrom) sets the heap cap in the start script of %s", l.Name, short(from),
 				l.Of)
 		}
@@ -87,14 +87,13 @@ func (w *working) launcher(in Input, t target, r *runtimes.Runtime) string {
 }
 
 // configMapWith is the ConfigMap of known keys that supplies the variable through envFrom; empty: none.
-func (w *working) configMapWith(in Input, t target, variable string) string {
+func configMapWith(in Input, t target, variable string) string {
 	for _, from := range t.container.EnvFrom {
 		key, fits := strings.CutPrefix(variable, from.Prefix)
 		if !fits || from.ConfigMapRef == nil {
 			continue
 		}
-		name := from.ConfigMapRef.Name
-		if keys, known := in.ConfigMapKeys[name]; known && w.hasKey(name, keys, key) {
+		if name := from.ConfigMapRef.Name; in.ConfigMapKeys[name][key] {
 			return name
 		}
 	}
@@ -143,7 +142,7 @@ func (w *working) unreadable(in Input, t target, s setting) string {
 		}
 	}
 	for _, l := range s.runtime.Launchers {
-		if from := w.configMapWith(in, t, l.Name); from != "" {
+		if from := configMapWith(in, t, l.Name); from != "" {
 			return fmt.Sprintf("%s comes from ConfigMap %s (envFrom), which memfit does not read", l.Name, short(from))
 		}
 	}

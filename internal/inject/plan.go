@@ -28,7 +28,7 @@ type Input struct {
 	Observed map[string]Observed
 	// ConfigMapKeys are the keys of ConfigMaps of the pod's namespace, by name, for those that memfit may and did read. A
 	// ConfigMap that is not here may hold any key. Values are never needed.
-	ConfigMapKeys map[string][]string
+	ConfigMapKeys map[string]map[string]bool
 	// PerRun: the pod is one run of many that are known by their identity, and its arguments and variables are those of
 	// the run (the name of the run, a commit, a token), so that they do not distinguish programs. The image does.
 	PerRun bool

@@ -28,9 +28,6 @@ type working struct {
 	gathered []source // see plain
 	folded   bool     // their folded texts are filled in
 
-	// keys remembers which variables are keys of which ConfigMaps, see hasKey.
-	keys map[[2]string]bool
-
 	// resizeSet is the memory resizePolicy that this plan added.
 	resizeSet string
 

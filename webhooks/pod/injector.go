@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -253,11 +252,11 @@ func offersOf(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) ma
 
 // configMapKeys are the keys of the ConfigMaps from which the pod's containers take variables. One that cannot be read
 // may hold any key and is not among them; the plan then says so.
-func (h *Injector) configMapKeys(ctx context.Context, pod *corev1.Pod) map[string][]string {
+func (h *Injector) configMapKeys(ctx context.Context, pod *corev1.Pod) map[string]map[string]bool {
 	if h.ConfigMaps == nil {
 		return nil
 	}
-	keys := map[string][]string{}
+	keys := map[string]map[string]bool{}
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			for _, from := range containers[i].EnvFrom {
@@ -267,7 +266,10 @@ func (h *Injector) configMapKeys(ctx context.Context, pod *corev1.Pod) map[strin
 				var m corev1.ConfigMap
 				name := client.ObjectKey{Namespace: pod.Namespace, Name: from.ConfigMapRef.Name}
 				if h.ConfigMaps.Get(ctx, name, &m, client.UnsafeDisableDeepCopy) == nil { // m is the cache's own: only read it
-					keys[name.Name] = slices.AppendSeq(make([]string, 0, len(m.Data)), maps.Keys(m.Data))
+					keys[name.Name] = make(map[string]bool, len(m.Data))
+					for key := range m.Data {
+						keys[name.Name][key] = true
+					}
 				}
 			}
 		}

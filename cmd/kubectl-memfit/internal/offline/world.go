@@ -27,16 +27,16 @@ type world struct {
 	sole  *profile.Profile
 	index *profile.Index
 
-	namespaces      map[string]map[string]string   // annotations by namespace
-	labels          map[string]map[string]string   // labels by namespace
-	keys            map[string]map[string][]string // keys by namespace and ConfigMap
+	namespaces      map[string]map[string]string          // annotations by namespace
+	labels          map[string]map[string]string          // labels by namespace
+	keys            map[string]map[string]map[string]bool // keys by namespace and ConfigMap
 	recommendations []v1alpha1.MemoryRecommendation
 }
 
 func newWorld(o Options) (*world, error) {
 	w := &world{
 		namespace: o.Namespace, namespaces: make(map[string]map[string]string), labels: make(map[string]map[string]string),
-		keys: make(map[string]map[string][]string),
+		keys: make(map[string]map[string]map[string]bool),
 	}
 	if w.namespace == "" {
 		w.namespace = "default"
@@ -95,9 +95,12 @@ func (w *world) learn(n *yaml.Node, onlyProfiles bool) error {
 		w.labels[name] = textsOf(get(n, "metadata", "labels"))
 	case kind == "/ConfigMap":
 		if w.keys[namespace] == nil {
-			w.keys[namespace] = make(map[string][]string)
+			w.keys[namespace] = make(map[string]map[string]bool)
 		}
-		w.keys[namespace][name] = keysOf(get(n, "data"))
+		w.keys[namespace][name] = make(map[string]bool)
+		for _, key := range keysOf(get(n, "data")) {
+			w.keys[namespace][name][key] = true
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", text(n, "kind"), name, err)
