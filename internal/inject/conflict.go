@@ -29,16 +29,15 @@ func (c *ContainerPlan) settle(w *working, t target, in Input) {
 		}
 	}
 	c.adviseCap()
-	c.advise(r.Advise(c.facts))
+	c.advise(r.Advise(c.facts)...)
 }
 
 func (c *ContainerPlan) settleOne(w *working, t target, in Input, k *runtimes.Knob, v runtimes.Verdict) {
 	s := setting{knob: k, verdict: v, runtime: c.runtime.runtime}
 	s.replace = t.policy.Tuning.ConflictPolicy == v1alpha1.Replace &&
 		slices.Contains(t.policy.Tuning.Replace, v1alpha1.Setting(k.Name))
-	s.divided, s.version = c.facts.Processes > 0, c.facts.Version
 	checks := []func() string{
-		func() string { return w.userHas(s) },
+		func() string { return w.userHas(s, c.facts) },
 		func() string { return c.launched(s) },
 		func() string { return v.SkipReason },
 		func() string { return w.elsewhere(s, t, in) },
@@ -69,20 +68,15 @@ func (c *ContainerPlan) unmet(k *runtimes.Knob) string {
 	if k.Tier == runtimes.TierB && !c.runtime.certain {
 		return "it is not certain what the container runs: declare runtime.type in the profile"
 	}
-	if k.Needs == "" {
+	if k.Needs == "" || slices.ContainsFunc(c.set, func(s setting) bool { return s.knob.Name == k.Needs }) {
 		return ""
-	}
-	for _, s := range c.set {
-		if s.knob.Name == k.Needs {
-			return ""
-		}
 	}
 	return fmt.Sprintf("it is safe only together with %s, which was not set", k.Needs)
 }
 
 // userHas returns what the user has set or removed already, so that the setting is skipped; empty when nothing
 // prevents it.
-func (w *working) userHas(s setting) string {
+func (w *working) userHas(s setting, f runtimes.Facts) string {
 	v, count := w.find(s.knob.Env)
 	switch {
 	case count > 1:
@@ -105,7 +99,7 @@ func (w *working) userHas(s setting) string {
 		return fmt.Sprintf("the command line sets %s itself, which replaces the value in the pod", s.knob.Env)
 	}
 	for _, sign := range s.knob.SkipIf {
-		if sign.UnlessDivided && s.divided || sign.UnlessSince.Known() && s.version.AtLeast(sign.UnlessSince) {
+		if sign.UnlessDivided && f.Processes > 0 || sign.UnlessSince.Known() && f.Version.AtLeast(sign.UnlessSince) {
 			continue
 		}
 		if why := w.sign(s, sign); why != "" {

@@ -209,8 +209,6 @@ func (c *ContainerPlan) CapSetBy() string {
 func (c *ContainerPlan) adviseCap() {
 	reported := slices.ContainsFunc(c.skips, func(s skip) bool { return s.name == c.runtime.runtime.Heap })
 	if c.owner.fixed && !reported && c.heapSetting() == nil {
-		c.advise([]string{
-			c.owner.by + ": that is the owner's decision, and a higher limit does not raise it, so change both together",
-		})
+		c.advise(c.owner.by + ": that is the owner's decision, and a higher limit does not raise it, so change both together")
 	}
 }

@@ -5,6 +5,7 @@ package inject
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -67,7 +68,7 @@ func (p Plan) Refused() string { return p.refused }
 type tip struct{ setting, text string }
 
 // advise adds advice that is about no setting.
-func (c *ContainerPlan) advise(texts []string) {
+func (c *ContainerPlan) advise(texts ...string) {
 	for _, text := range texts {
 		c.advice = append(c.advice, tip{text: text})
 	}
@@ -114,10 +115,6 @@ type setting struct {
 	runtime *runtimes.Runtime
 	// replace: the profile names it in tuning.replace, so the user's own value gives way.
 	replace bool
-	// divided: the profile sets how many processes there are.
-	divided bool
-	// version of the runtime, as far as it is known.
-	version runtimes.Version
 }
 
 // text is "GOMEMLIMIT=483183820 (90 % of 512Mi)" or, for a variable of several settings, "NODE_OPTIONS:
@@ -252,12 +249,9 @@ func planContainer(in Input, t target, s sizing) (ContainerPlan, *containerRecor
 // restartHelps reports whether a setting of a known runtime would fit a new limit if only the container started again:
 // a share of the limit does, a number in the environment is the same after every restart until the pod is replaced.
 func (c *ContainerPlan) restartHelps() bool {
-	for _, s := range c.set {
-		if s.follows() == runtimes.AtStart && !s.verdict.Fixed && c.runtime.certain {
-			return true
-		}
-	}
-	return false
+	return c.runtime.certain && slices.ContainsFunc(c.set, func(s setting) bool {
+		return s.follows() == runtimes.AtStart && !s.verdict.Fixed
+	})
 }
 
 // facts gathers what knobs are derived from.

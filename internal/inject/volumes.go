@@ -97,7 +97,7 @@ func (c *ContainerPlan) checkVolumes(pod *corev1.Pod, t target) {
 	case slices.ContainsFunc(c.set, func(s setting) bool { return s.knob.Follows != "" }):
 		c.warned = append(c.warned, warning{ofPod: true, text: text})
 	default:
-		c.advise([]string{text})
+		c.advise(text)
 	}
 }
 
@@ -136,8 +136,8 @@ func (p *Plan) checkShares(pod *corev1.Pod, whole memory.Bytes) {
 				"above the pod's memory limit of %s, which they share: give each a memory limit of its own, or lower heapPercent",
 				few(names), heaps.CeilTo(memory.MiB), whole)})
 		default:
-			c.advise([]string{fmt.Sprintf("it shares the pod's limit of %s with the pod's other containers, and each may fill "+
-				"it: give it a limit of its own", whole)})
+			c.advise(fmt.Sprintf("it shares the pod's limit of %s with the pod's other containers, and each may fill it: "+
+				"give it a limit of its own", whole))
 		}
 	}
 }
