@@ -22,13 +22,13 @@ func (c *ContainerPlan) finish(have *corev1.Container, w *working) {
 		}
 	}
 	if !slices.EqualFunc(env, have.Env, sameVariable) {
-		c.env = env
+		c.edit.Env = &env
 	}
 	if !slices.Equal(w.resize, have.ResizePolicy) {
-		c.resize = &w.resize
+		c.edit.ResizePolicy = &w.resize
 	}
 	if w.memory != sizeOf(&have.Resources) {
-		c.memory = &w.memory
+		c.edit.Memory = &w.memory
 	}
 }
 
@@ -46,7 +46,7 @@ func (p Plan) Apply(pod *corev1.Pod) {
 	}
 	for i := range p.containers {
 		if have := container(pod, p.containers[i].name); have != nil {
-			p.containers[i].apply(have)
+			p.containers[i].edit.apply(have)
 		}
 	}
 	if p.whole != nil {
@@ -81,14 +81,7 @@ type Edit struct {
 
 // Edit is what [Plan.Apply] writes into a container, for callers that write a patch instead. Empty when the plan
 // leaves it alone.
-func (p Plan) Edit(container string) Edit {
-	c := p.Container(container)
-	e := Edit{ResizePolicy: c.resize, Memory: c.memory}
-	if c.env != nil {
-		e.Env = &c.env
-	}
-	return e
-}
+func (p Plan) Edit(container string) Edit { return p.Container(container).edit }
 
 // Whole is the size that [Plan.Apply] writes for the whole pod; nil: unchanged.
 func (p Plan) Whole() *memory.Size { return p.whole }
@@ -97,19 +90,19 @@ func (p Plan) Whole() *memory.Size { return p.whole }
 // stays.
 func (p Plan) Annotation() (text string, changes bool) { return p.annotation, p.annotated }
 
-func (c *ContainerPlan) apply(have *corev1.Container) {
-	if c.env != nil {
-		have.Env = slices.Clone(c.env)
+func (e Edit) apply(have *corev1.Container) {
+	if e.Env != nil {
+		have.Env = slices.Clone(*e.Env)
 		if len(have.Env) == 0 {
 			have.Env = nil
 		}
 	}
-	if c.resize != nil {
-		have.ResizePolicy = slices.Clone(*c.resize)
+	if e.ResizePolicy != nil {
+		have.ResizePolicy = slices.Clone(*e.ResizePolicy)
 	}
-	if c.memory != nil {
-		setMemory(&have.Resources.Limits, c.memory.Limit)
-		setMemory(&have.Resources.Requests, c.memory.Request)
+	if e.Memory != nil {
+		setMemory(&have.Resources.Limits, e.Memory.Limit)
+		setMemory(&have.Resources.Requests, e.Memory.Request)
 	}
 }
 
@@ -133,7 +126,6 @@ func container(pod *corev1.Pod, name string) *corev1.Container {
 
 // Changes reports whether Apply would change the pod it was made for.
 func (p Plan) Changes() bool {
-	return p.annotated || p.whole != nil || slices.ContainsFunc(p.containers, func(c ContainerPlan) bool {
-		return c.env != nil || c.resize != nil || c.memory != nil
-	})
+	return p.annotated || p.whole != nil ||
+		slices.ContainsFunc(p.containers, func(c ContainerPlan) bool { return c.edit != (Edit{}) })
 }

@@ -75,10 +75,10 @@ func (p Plan) differences(pod *corev1.Pod) (differ []string, settings int) {
 	for i := range p.containers {
 		c := &p.containers[i]
 		settings += len(c.set)
-		if c.env == nil {
+		if c.edit.Env == nil {
 			continue
 		}
-		differ = append(differ, envDifferences(container(pod, c.name).Env, c.env, c.name)...)
+		differ = append(differ, envDifferences(container(pod, c.name).Env, *c.edit.Env, c.name)...)
 	}
 	return differ, settings
 }

@@ -98,11 +98,8 @@ type ContainerPlan struct {
 	// the limit.
 	blind bool
 
-	// env, memory and resize are the container's new values; nil: unchanged.
-	env    []corev1.EnvVar
-	memory *memory.Size
-	resize *[]corev1.ContainerResizePolicy
-	sized  *sizeRecord
+	edit  Edit
+	sized *sizeRecord
 	// refused is what of the recommended size is unavailable, and why; empty: nothing.
 	refused string
 	policy  string // the memory resizePolicy that memfit set; empty: none
@@ -239,7 +236,7 @@ func planContainer(in Input, t target, s sizing) (ContainerPlan, *containerRecor
 		w.write(c.set)
 	}
 	c.finish(t.container, w)
-	c.blind = in.Created && c.facts.LimitUnseen && (c.env != nil || c.mode != v1alpha1.TuningInject)
+	c.blind = in.Created && c.facts.LimitUnseen && (c.edit.Env != nil || c.mode != v1alpha1.TuningInject)
 	if c.mode == v1alpha1.TuningDryRun {
 		w.write(c.set) // after finish: only the record has what would be set
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/shape"
 )
@@ -30,7 +31,9 @@ func TestJudge(t *testing.T) {
 		shape: shape.Shape{Kind: shape.Burst}, until: now.Add(time.Minute), limit: 256 * memory.MiB, kills: 1,
 	}
 	ask := func(edit func(*containerInput)) shapeCache {
-		q := containerInput{history: h, kills: make([]memory.OOMKill, 1), before: before, now: now}
+		q := containerInput{
+			plan: inject.Plan{}.Container("app"), history: h, kills: make([]memory.OOMKill, 1), before: before, now: now,
+		}
 		q.container.current.Limit = 256 * memory.MiB
 		edit(&q)
 		return q.findShape()
