@@ -91,8 +91,8 @@ type TuningSpec struct {
 	Mode TuningMode `json:"mode,omitempty"`
 
 	// heapPercent is the share of the effective memory limit for the managed heap, in percent (10-100). Default by runtime
-	// (docs/guide/runtimes.md): NodeJS 75 (less three semi-spaces), Go 90 (80 with cgo; 100 gives a warning), JVM none (its
-	// own is 25). Example: 60.
+	// (docs/guide/runtimes.md): NodeJS 75 (less three semi-spaces), Go 90 (80 with cgo; 100 gives a warning), JVM none
+	// (its own is 25). Example: 60.
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=100
 	// +optional

@@ -65,8 +65,8 @@ func TestCapFollows(t *testing.T) {
 		"our share, and envFrom of unknown keys": {
 			func() Input {
 				in := envFrom(nodePod("512Mi", ours))
-				in.Pod = inject(Input{Pod: in.Pod, Profile: in.Profile, ConfigMapKeys: map[string]map[string]bool{"settings": {"A": true}}})
-				in.ConfigMapKeys = nil
+				in.ConfigMapKeys = map[string]map[string]bool{"settings": {"A": true}}
+				in.Pod, in.ConfigMapKeys = inject(in), nil
 				return in
 			}(), false, false, 60,
 		},

@@ -45,15 +45,15 @@ func Compare(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) 
 	differ, settings := p.differences(pod)
 	if len(differ) > 0 {
 		if readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]) == nil {
-			return Missed, "memfit has not seen this pod; a new one gets " + sentence(differ)
+			return Missed, "memfit has not seen this pod; a new one gets " + few(differ, "; ")
 		}
-		return Stale, "a new pod gets " + sentence(differ)
+		return Stale, "a new pod gets " + few(differ, "; ")
 	}
 	if settings > 0 {
 		return UpToDate, fmt.Sprintf("all settings are in place (%d)", settings)
 	}
 	if skipped := p.skipTexts(); len(skipped) > 0 {
-		return Skipped, sentence(skipped)
+		return Skipped, few(skipped, "; ")
 	}
 	return UpToDate, "there is nothing to set"
 }
@@ -113,11 +113,11 @@ func (p Plan) skipTexts() []string {
 	return out
 }
 
-// sentence joins a few texts and counts the rest.
-func sentence(texts []string) string {
+// few joins the first three texts and counts the rest.
+func few(texts []string, separator string) string {
 	const most = 3
 	if extra := len(texts) - most; extra > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(texts[:most], "; "), extra)
+		return fmt.Sprintf("%s and %d more", strings.Join(texts[:most], separator), extra)
 	}
-	return strings.Join(texts, "; ")
+	return strings.Join(texts, separator)
 }

@@ -55,6 +55,7 @@ func TestCompare(t *testing.T) {
 		in.ConfigMapKeys = keys
 		return in
 	}
+	port := map[string]map[string]bool{"settings": {"PORT": true}}
 	python := v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimePython}}
 
 	for name, tc := range map[string]struct {
@@ -66,7 +67,7 @@ func TestCompare(t *testing.T) {
 			in: injected(nodePod("512Mi", mode(""))), wantState: UpToDate, wantWhy: "all settings are in place (1)",
 		},
 		"injected knowing its ConfigMap": {
-			in:        injected(withSettings(nodePod("512Mi", mode("")), map[string]map[string]bool{"settings": {"PORT": true}})),
+			in:        injected(withSettings(nodePod("512Mi", mode("")), port)),
 			wantState: UpToDate, wantWhy: "all settings are in place (1)",
 		},
 		"injected not knowing it": {
@@ -309,7 +310,8 @@ func TestTheLimitInTheRecordIsExact(t *testing.T) {
 	in.Pod.Spec.Resources = whole("1500Mi")
 	created := inject(in)
 	created.Spec.Resources = whole("1000Mi")
-	if got, want := OfRunning(created, in.Profile, nil).Container("app").Frozen().Cap, parse("1500Mi").Percent(75); got != want {
+	plan := OfRunning(created, in.Profile, nil)
+	if got, want := plan.Container("app").Frozen().Cap, parse("1500Mi").Percent(75); got != want {
 		t.Errorf("after the pod's limit shrank the cap is %s, want %s of the creation", got, want)
 	}
 }

@@ -112,7 +112,8 @@ func TestWhatRunsCountsAllProcesses(t *testing.T) {
 		t.Errorf("four processes of 2Gi, and the profile says one by now: %+v", later)
 	}
 	kept := nodePod("2Gi", of("NodeJS", shared(1, "512Mi")))
-	if got := OfRunning(inject(kept), kept.Profile, nil).Container("app").Frozen(); got.Cap != (1536*memory.MiB).Percent(75) ||
+	got = OfRunning(inject(kept), kept.Profile, nil).Container("app").Frozen()
+	if got.Cap != (1536*memory.MiB).Percent(75) ||
 		got.Overhead < whole.Overhead+512*memory.MiB {
 		t.Errorf("one process of 2Gi with 512Mi kept back: %+v", got)
 	}

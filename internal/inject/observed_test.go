@@ -132,7 +132,8 @@ func TestFrozenGoesByWhatTheProcessHas(t *testing.T) {
 	in := nodePod("512Mi", v1alpha1.MemoryProfileSpec{})
 	pod := inject(in)
 	want := OfRunning(pod, in.Profile, nil).Container("app").Frozen()
-	if got := OfRunning(pod, in.Profile, map[string]Observed{"app": {LiveSet: 500 * memory.MiB}}).Container("app").Frozen(); got != want ||
+	others := map[string]Observed{"app": {LiveSet: 500 * memory.MiB}}
+	if got := OfRunning(pod, in.Profile, others).Container("app").Frozen(); got != want ||
 		!got.Literal {
 		t.Errorf("with evidence of others %+v, without %+v", got, want)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
 )
 
 // Program is what a container runs, and the memory that its owner asks for it.
@@ -197,23 +198,12 @@ func CanariesIn(containers []v1alpha1.ContainerRecommendation) map[string]Offer 
 }
 
 func offerOf(c *v1alpha1.ContainerRecommendation, size *v1alpha1.Size) Offer {
-	o := Offer{Program: c.Program, Size: bytesOf(size)}
+	o := Offer{Program: c.Program, Size: profile.SizeOf(*size)}
 	if c.Owner != nil {
-		o.Owner = bytesOf(c.Owner)
+		o.Owner = profile.SizeOf(*c.Owner)
 	}
 	if c.Recommended != nil {
-		o.Recommended = bytesOf(c.Recommended)
+		o.Recommended = profile.SizeOf(*c.Recommended)
 	}
 	return o
-}
-
-func bytesOf(s *v1alpha1.Size) memory.Size {
-	var size memory.Size
-	if s.Limit != nil {
-		size.Limit = memory.FromQuantity(*s.Limit)
-	}
-	if s.Request != nil {
-		size.Request = memory.FromQuantity(*s.Request)
-	}
-	return size
 }

@@ -6,7 +6,6 @@ package inject
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -82,7 +81,7 @@ func (c *ContainerPlan) checkVolumes(pod *corev1.Pod, t target) {
 	}
 	have := "volume " + names[0] + " (medium Memory) has"
 	if len(names) > 1 {
-		have = "volumes " + few(names) + " (medium Memory) have"
+		have = "volumes " + few(names, ", ") + " (medium Memory) have"
 	}
 	if mode := t.policy.Sizing.Mode; mode == v1alpha1.SizingOnCreate || mode == v1alpha1.SizingInPlace ||
 		mode == v1alpha1.SizingInPlaceOrEvict {
@@ -99,15 +98,6 @@ func (c *ContainerPlan) checkVolumes(pod *corev1.Pod, t target) {
 	default:
 		c.advise(text)
 	}
-}
-
-// few names the first three and counts the rest.
-func few(names []string) string {
-	const most = 3
-	if extra := len(names) - most; extra > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), extra)
-	}
-	return strings.Join(names, ", ")
 }
 
 // checkShares warns of containers that share the limit of the pod without limits of their own, where their heap caps
@@ -134,7 +124,7 @@ func (p *Plan) checkShares(pod *corev1.Pod, whole memory.Bytes) {
 		case over && slices.Contains(names, c.name):
 			c.warned = append(c.warned, warning{ofPod: true, text: fmt.Sprintf("the heap caps of containers %s add up to %s, "+
 				"above the pod's memory limit of %s, which they share: give each a memory limit of its own, or lower heapPercent",
-				few(names), heaps.CeilTo(memory.MiB), whole)})
+				few(names, ", "), heaps.CeilTo(memory.MiB), whole)})
 		default:
 			c.advise(fmt.Sprintf("it shares the pod's limit of %s with the pod's other containers, and each may fill it: "+
 				"give it a limit of its own", whole))

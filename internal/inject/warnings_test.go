@@ -264,7 +264,8 @@ func TestVolumesWithoutASizeLimitWarn(t *testing.T) {
 		if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
-		if advice := strings.Join(plan.Container("app").Advice(), "\n"); tc.limit == "" && !strings.Contains(advice, "no sizeLimit") {
+		advice := strings.Join(plan.Container("app").Advice(), "\n")
+		if tc.limit == "" && !strings.Contains(advice, "no sizeLimit") {
 			t.Errorf("%s: status does not name it: %q", name, advice)
 		}
 	}

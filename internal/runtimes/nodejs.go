@@ -232,12 +232,13 @@ func splitNode(value string) (words []string, hazard string) {
 	words, closed := nodeWords(value)
 	switch {
 	case strings.ContainsRune(value, '\n'):
-		hazard = "contains a newline, which Node.js does not take as a separator and refuses to start with: write it on one " +
-			"line (YAML: use >- instead of |)"
+		hazard = "contains a newline, which Node.js does not take as a separator and refuses to start with: write it on " +
+			"one line (YAML: use >- instead of |)"
 	case strings.ContainsRune(value, '\t'):
 		hazard = "contains a tab, which Node.js does not take as a separator and refuses to start with: use spaces"
 	case strings.ContainsRune(value, '\r'):
-		hazard = "contains a carriage return, which Node.js does not take as a separator: save the manifest with Unix line ends"
+		hazard = "contains a carriage return, which Node.js does not take as a separator: save the manifest with Unix " +
+			"line ends"
 	case !closed:
 		hazard = "has a \" that is not closed or a \\ that escapes nothing, which stops Node.js at start: close the quote"
 	}
