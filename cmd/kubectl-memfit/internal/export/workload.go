@@ -106,6 +106,9 @@ func take(s Source, f Format) workload {
 func (w *workload) takeStep(s Source, f Format) {
 	is := s.Recommendation.Status.Identity
 	switch {
+	case report.OfNodeClass(*s.Recommendation):
+		w.refused = "its DaemonSet has one pod template for all classes of nodes; with sizing.mode OnCreate memfit gives " +
+			"new pods the size of their class"
 	case !HasStep(is):
 		w.refused = errNoStep.Error()
 	case s.Object == nil:
