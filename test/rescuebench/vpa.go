@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +40,9 @@ func startVPA(
 	definitions, err := create(ctx, k8s, o.vpaCRDs)
 	if err != nil {
 		return nil, fmt.Errorf("creating VPA's definitions in a cluster that must be without VPA: %w", err)
+	}
+	if err := served(ctx, k8s, namespace); err != nil {
+		return nil, err
 	}
 	server, err := metrics(config, k8s)
 	if err != nil {
@@ -106,6 +110,20 @@ func create(ctx context.Context, k8s client.Client, file string) (all []*unstruc
 		all = append(all, o)
 	}
 	return all, nil
+}
+
+// served waits until the API server serves VPA's objects.
+func served(ctx context.Context, k8s client.Client, namespace string) (err error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("autoscaling.k8s.io/v1")
+	list.SetKind("VerticalPodAutoscalerList")
+	for range 20 {
+		if err = k8s.List(ctx, list, client.InNamespace(namespace)); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return fmt.Errorf("listing VerticalPodAutoscalers: %w", err)
 }
 
 // vertical lets VPA size the Deployment of a program in place.
