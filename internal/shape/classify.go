@@ -51,7 +51,6 @@ func Classify(in Input) Shape {
 	if s.Kind == StepRetention {
 		s.Steps = winner.steps()
 	}
-	s.NotDownAfterLoad = slices.ContainsFunc(in.Instances, notDownAfterLoad)
 	s.Summary = summary(s, winner, len(recent))
 	return s
 }

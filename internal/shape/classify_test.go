@@ -31,7 +31,7 @@ func sampled(pod string, span, interval time.Duration, f curve) Instance {
 	in := Instance{Container: memory.ContainerRef{Namespace: "shop", Pod: pod, Container: "app"}, Started: t0}
 	for at := interval; at <= span; at += interval {
 		rss := f(at.Hours()) * (1 + 0.01*(noise.Float64()-0.5))
-		in.Points = append(in.Points, Point{Time: t0.Add(at), RSS: toBytes(rss * mib), Load: -1})
+		in.Points = append(in.Points, Point{Time: t0.Add(at), RSS: toBytes(rss * mib)})
 	}
 	return in
 }
@@ -312,38 +312,6 @@ func TestFollowsALimitThatWasRaised(t *testing.T) {
 	}
 }
 
-// TestNotDownAfterLoad is the second article: packets stopped, RSS did not drop.
-func TestNotDownAfterLoad(t *testing.T) {
-	with := func(f curve) Instance {
-		in := sampled("statsd", 6*time.Hour, time.Minute, f)
-		for i := range in.Points {
-			in.Points[i].Load = 0.05
-			if h := in.Points[i].Time.Sub(t0).Hours(); h > 2 && h < 4 {
-				in.Points[i].Load = 0.9
-			}
-		}
-		return in
-	}
-	hump := func(h float64) float64 {
-		if h > 2 && h < 4.1 {
-			return 100
-		}
-		return 30
-	}
-	if got := Classify(Input{Instances: []Instance{with(steps(30, 2, 60, 3, 100))}}); !got.NotDownAfterLoad ||
-		!strings.Contains(got.Summary, "did not come down") {
-		t.Errorf("memory that stayed up after load: %+v", got)
-	}
-	if Classify(Input{Instances: []Instance{with(hump)}}).NotDownAfterLoad {
-		t.Error("memory that came down with the load was accused")
-	}
-	if Classify(
-		Input{Instances: []Instance{sampled("statsd", 6*time.Hour, time.Minute, steps(30, 2, 100))}},
-	).NotDownAfterLoad {
-		t.Error("nobody knows the load, yet it was judged by it")
-	}
-}
-
 // TestDiedClimbing: three lives of four hours each, every one from 60 MiB to the limit.
 func TestDiedClimbing(t *testing.T) {
 	var in Input
@@ -475,7 +443,7 @@ func FuzzClassify(f *testing.F) {
 		for i, v := range values {
 			at := t0.Add(time.Duration(i*int(interval)) * time.Second)
 			one.Points = append(
-				one.Points, Point{Time: at, RSS: memory.Bytes(v) << 20, Limit: memory.Bytes(limit), Load: float64(v) - 100},
+				one.Points, Point{Time: at, RSS: memory.Bytes(v) << 20, Limit: memory.Bytes(limit)},
 			)
 			in.Past = append(in.Past, Span{
 				Start: at, Length: time.Duration(interval) * time.Second, Low: memory.Bytes(v/2) << 20,

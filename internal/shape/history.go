@@ -23,7 +23,7 @@ func FromHistory(h *history.Container) Input {
 			at[p.Instance] = i
 			in.Instances = append(in.Instances, Instance{})
 		}
-		in.Instances[i].Points = append(in.Instances[i].Points, Point{Time: p.Time, RSS: p.Demand, Load: -1})
+		in.Instances[i].Points = append(in.Instances[i].Points, Point{Time: p.Time, RSS: p.Demand})
 	}
 	spans := h.AppendSpans(nil)
 	in.Past = make([]Span, 0, len(spans))

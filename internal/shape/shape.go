@@ -30,15 +30,13 @@ const (
 	Burst Kind = "Burst"
 )
 
-// Point is one sample of one instance. Load is any measure of work done (CPU cores, requests per second); negative
-// means unknown.
+// Point is one sample of one instance.
 type Point struct {
 	Time time.Time
 	// RSS is the memory of the instance: its demand where memfit measured it, RSS alone in recordings.
 	RSS memory.Bytes
 	// Limit is the effective limit; 0: none or unknown.
 	Limit memory.Bytes
-	Load  float64
 }
 
 // Instance is one running container between its start and its end: a restart begins a new one.
@@ -113,8 +111,6 @@ type Shape struct {
 	Steps []Step
 	// Outliers names pods whose memory is far above their replicas', highest first, at most 5.
 	Outliers []string
-	// NotDownAfterLoad is true when load fell and memory did not.
-	NotDownAfterLoad bool
 	// Summary is a sentence with numbers.
 	Summary string
 }

@@ -22,9 +22,6 @@ func summary(s Shape, j classified, n int) string {
 	if n > 1 {
 		words += fmt.Sprintf(" (%d instances looked at)", n)
 	}
-	if s.NotDownAfterLoad {
-		words += "; it did not come down when the load did"
-	}
 	if len(s.Outliers) > 0 {
 		words += "; far above its replicas: " + strings.Join(s.Outliers, ", ")
 	}

@@ -140,7 +140,7 @@ func (r *readings) instance(c memory.ContainerRef, started time.Time) shape.Inst
 	for i := range int(r.n) {
 		in.Points = append(
 			in.Points,
-			shape.Point{Time: time.Unix(int64(r.at(i)), 0).UTC(), RSS: memory.Bytes(r.kib[i]) * memory.KiB, Load: -1},
+			shape.Point{Time: time.Unix(int64(r.at(i)), 0).UTC(), RSS: memory.Bytes(r.kib[i]) * memory.KiB},
 		)
 	}
 	return in

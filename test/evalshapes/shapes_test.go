@@ -236,7 +236,7 @@ func input(r recording, share float64) shape.Input {
 			in.Instances = append(in.Instances, shape.Instance{Container: r.container(s), Started: when})
 		}
 		in.Instances[i].Points = append(
-			in.Instances[i].Points, shape.Point{Time: when, RSS: s.memory, Limit: s.limit, Load: -1},
+			in.Instances[i].Points, shape.Point{Time: when, RSS: s.memory, Limit: s.limit},
 		)
 	}
 	return r.facts(in, share)
