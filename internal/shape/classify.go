@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/stats"
 )
@@ -41,7 +42,7 @@ func Classify(in Input) Shape {
 		Kind: winner.kind, Confidence: winner.confidence, Outliers: outliers, Trough: toBytes(winner.growth.to),
 		Peak: peak(recent, long),
 	}
-	if followsAcrossLimits(in.Regimes, recent, judgeAll(allSeries(resized(in.Instances)), in)) {
+	if followsAcrossLimits(in.Regimes) {
 		s.Kind, s.Confidence = FollowsLimit, memory.High
 	}
 	if s.Kind == Climb {
@@ -73,32 +74,8 @@ func judgeAll(lives []series, in Input) []classified {
 	return all
 }
 
-// resized are the parts of instances before and after in-place resizes of more than a twentieth.
-func resized(instances []Instance) []Instance {
-	var parts []Instance
-	for _, in := range instances {
-		if !slices.ContainsFunc(in.Points, func(p Point) bool { return p.Limit > 0 }) {
-			continue // a history does not hold limits
-		}
-		points := slices.Clone(in.Points)
-		slices.SortStableFunc(points, func(a, b Point) int { return a.Time.Compare(b.Time) })
-		from := 0
-		for i := 1; i < len(points); i++ {
-			if was, is := points[i-1].Limit, points[i].Limit; was > 0 && is > 0 &&
-				(is > was.Percent(105) || is < was.Percent(95)) {
-				parts = append(parts, Instance{Container: in.Container, Started: in.Started, Points: points[from:i]})
-				from = i
-			}
-		}
-		if from > 0 {
-			parts = append(parts, Instance{Container: in.Container, Started: in.Started, Points: points[from:]})
-		}
-	}
-	return parts
-}
-
 // instancesOf cuts the past where an instance ended. What follows is a new life.
-func instancesOf(past []Span) []series {
+func instancesOf(past []history.Span) []series {
 	var out []series
 	from := 0
 	for i := 1; i <= len(past); i++ {
@@ -126,9 +103,10 @@ func crashedWhileGrowing(lives []series, limit float64) []classified {
 		if slow <= 0 || !stats.Rises(lows, trendZ) || lows[len(lows)-1] < 1.3*lows[len(lows)/8] {
 			continue
 		}
-		if atLimit := s.last >= 0.85*cmp.Or(s.limit, limit); ended && !atLimit {
-			continue
-		} else if ended {
+		if ended {
+			if s.last < 0.85*limit {
+				continue
+			}
 			died++
 		}
 		g := growth{from: lows[0], to: lows[len(lows)-1], slope: slope, slow: slow, fast: fast}
@@ -230,7 +208,6 @@ const rateMargin = 1.2
 func soonest(climbing []classified, limit memory.Bytes) [2]time.Duration {
 	var first [2]time.Duration
 	for _, j := range climbing {
-		l := cmp.Or(float64(limit), j.limit)
 		half := j.cells[j.growth.skip+(len(j.cells)-j.growth.skip)/2:]
 		late, slow, fast := stats.TheilSen(
 			each(half, func(c cell) float64 { return c.hours }), each(half, func(c cell) float64 { return c.low }),
@@ -239,7 +216,7 @@ func soonest(climbing []classified, limit memory.Bytes) [2]time.Duration {
 		if slow <= 0 {
 			slow = min(j.growth.slow, j.growth.slope) / 2
 		}
-		when := toLimit(j.last, l, fast, slow)
+		when := toLimit(j.last, float64(limit), fast, slow)
 		if when[1] != 0 && (first[1] == 0 || when[0] < first[0]) {
 			first = when
 		}

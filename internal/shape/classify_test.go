@@ -134,7 +134,7 @@ func TestClassify(t *testing.T) {
 				span = 24 * time.Hour
 			}
 			in := Input{
-				Instances: []Instance{sampled("web-1", span, time.Minute, tc.f)}, Limit: limit, Cap: tc.cap, Now: t0.Add(span),
+				Instances: []Instance{sampled("web-1", span, time.Minute, tc.f)}, Limit: limit, Cap: tc.cap,
 			}
 			got := Classify(in)
 			if got.Kind != tc.want {
@@ -277,12 +277,6 @@ func TestRetainingReplicaGivesTheShape(t *testing.T) {
 }
 
 func TestFollowsALimitThatWasRaised(t *testing.T) {
-	limited := func(in Instance, limit memory.Bytes) Instance {
-		for i := range in.Points {
-			in.Points[i].Limit = limit
-		}
-		return in
-	}
 	later := func(in Instance, by time.Duration) Instance {
 		in.Started = in.Started.Add(by)
 		for i := range in.Points {
@@ -290,22 +284,27 @@ func TestFollowsALimitThatWasRaised(t *testing.T) {
 		}
 		return in
 	}
-	before := limited(sampled("web-1", 6*time.Hour, time.Minute, leaks(200, 0)), 256*memory.MiB)
-	after := later(limited(sampled("web-1", 6*time.Hour, time.Minute, leaks(310, 0)), 400*memory.MiB), 7*time.Hour)
+	before := sampled("web-1", 6*time.Hour, time.Minute, leaks(200, 0))
+	after := later(sampled("web-1", 6*time.Hour, time.Minute, leaks(310, 0)), 7*time.Hour)
 	inPlace := before
 	inPlace.Points = slices.Concat(before.Points, after.Points)
-	same := later(limited(sampled("web-1", 6*time.Hour, time.Minute, leaks(200, 0)), 400*memory.MiB), 7*time.Hour)
+	same := later(sampled("web-1", 6*time.Hour, time.Minute, leaks(200, 0)), 7*time.Hour)
 
 	for name, tc := range map[string]struct {
 		instances []Instance
+		peak      memory.Bytes
 		want      Kind
 	}{
-		"restarted with a higher limit, and it fills that too": {[]Instance{before, after}, FollowsLimit},
-		"resized in place, and it fills that too":              {[]Instance{inPlace}, FollowsLimit},
-		"restarted with a higher limit, and it needs no more":  {[]Instance{before, same}, Flat},
+		"restarted with a higher limit, and it fills that too": {[]Instance{before, after}, 310 * memory.MiB, FollowsLimit},
+		"resized in place, and it fills that too":              {[]Instance{inPlace}, 310 * memory.MiB, FollowsLimit},
+		"restarted with a higher limit, and it needs no more":  {[]Instance{before, same}, 200 * memory.MiB, Flat},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Classify(Input{Instances: tc.instances, Limit: 400 * memory.MiB}); got.Kind != tc.want {
+			regimes := []history.Regime{
+				{Limit: 400 * memory.MiB, Peak: tc.peak}, {Limit: 256 * memory.MiB, Peak: 200 * memory.MiB},
+			}
+			got := Classify(Input{Instances: tc.instances, Regimes: regimes, Limit: 400 * memory.MiB})
+			if got.Kind != tc.want {
 				t.Errorf("got %s (%s), want %s", got.Kind, got.Summary, tc.want)
 			}
 		})
@@ -322,7 +321,6 @@ func TestDiedClimbing(t *testing.T) {
 		i.Started = i.Started.Add(shift)
 		for p := range i.Points {
 			i.Points[p].Time = i.Points[p].Time.Add(shift)
-			i.Points[p].Limit = in.Limit
 		}
 		in.Instances = append(in.Instances, i)
 	}
@@ -332,12 +330,12 @@ func TestDiedClimbing(t *testing.T) {
 }
 
 // spans are the past as a history has it: f is what was used, in MiB, h hours after t0.
-func spans(n int, length time.Duration, f func(h float64) float64) []Span {
-	var past []Span
+func spans(n int, length time.Duration, f func(h float64) float64) []history.Span {
+	var past []history.Span
 	for i := range n {
 		start := time.Duration(i) * length
 		from, to := f(start.Hours()), f((start + length).Hours())
-		past = append(past, Span{
+		past = append(past, history.Span{
 			Start: t0.Add(start), Length: length, Low: toBytes(min(from, to) * mib), Usual: toBytes((from + to) / 2 * mib),
 			Peak: toBytes(max(from, to) * mib),
 		})
@@ -443,9 +441,9 @@ func FuzzClassify(f *testing.F) {
 		for i, v := range values {
 			at := t0.Add(time.Duration(i*int(interval)) * time.Second)
 			one.Points = append(
-				one.Points, Point{Time: at, RSS: memory.Bytes(v) << 20, Limit: memory.Bytes(limit)},
+				one.Points, Point{Time: at, RSS: memory.Bytes(v) << 20},
 			)
-			in.Past = append(in.Past, Span{
+			in.Past = append(in.Past, history.Span{
 				Start: at, Length: time.Duration(interval) * time.Second, Low: memory.Bytes(v/2) << 20,
 				Usual: memory.Bytes(v) << 20,
 				Peak:  memory.Bytes(v) << 21, Another: v == 0,
@@ -484,7 +482,7 @@ func TestAFastLeakIsToldBeforeItsKill(t *testing.T) {
 		}
 		h.Add(memory.Sample{Container: ref, Time: t0.Add(at), Started: t0, RSS: rss, HasRSS: true, WorkingSet: rss}, limit)
 		in := FromHistory(h)
-		in.Limit, in.Now = limit, t0.Add(at)
+		in.Limit = limit
 		if got := Classify(in); got.Kind == Climb {
 			if got.Confidence == memory.Low {
 				t.Errorf("confidence is %s: nobody acts on that", got.Confidence)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/stats"
 )
@@ -83,28 +84,16 @@ func farAbove(use map[string]float64) (outliers []string, usual float64) {
 	return outliers, usual
 }
 
-// followsAcrossLimits is true when instances with different limits settled at the same share of them, at least half:
-// only the limit determines how much they use.
-func followsAcrossLimits(regimes []Regime, all ...[]classified) bool {
-	type settled struct{ limit, share float64 }
-	var seen []settled
-	for _, r := range regimes {
-		if r.Limit > 0 && r.Peak > 0 {
-			seen = append(seen, settled{float64(r.Limit), float64(r.Peak) / float64(r.Limit)})
-		}
-	}
-	for _, some := range all {
-		for i := range some {
-			j := &some[i]
-			if j.limit > 0 && !j.resized && (j.kind == Flat || j.kind == FollowsLimit || j.kind == Sawtooth) {
-				seen = append(seen, settled{j.limit, j.level.usual / j.limit})
-			}
-		}
-	}
+// followsAcrossLimits is true when memory rose to the same share of different limits, at least half: only the limit
+// determines how much is used.
+func followsAcrossLimits(regimes []history.Regime) bool {
+	seen := slices.DeleteFunc(slices.Clone(regimes), func(r history.Regime) bool { return r.Limit == 0 || r.Peak == 0 })
+	share := func(r history.Regime) float64 { return float64(r.Peak) / float64(r.Limit) }
 	for i, a := range seen {
 		for _, b := range seen[i+1:] {
-			if b.limit > 1.2*a.limit || a.limit > 1.2*b.limit {
-				return min(a.share, b.share) >= 0.5 && max(a.share, b.share) < 0.97 && math.Abs(a.share-b.share) < 0.08
+			if max(a.Limit, b.Limit) > min(a.Limit, b.Limit).Percent(120) {
+				low, high := min(share(a), share(b)), max(share(a), share(b))
+				return low >= 0.5 && high < 0.97 && high-low < 0.08
 			}
 		}
 	}

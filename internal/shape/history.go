@@ -8,8 +8,7 @@ import (
 )
 
 // FromHistory is what a history still knows, as evidence for [Classify]: the last two hours instance by instance, and
-// the spans of the last days for the fullest. The caller adds the limit, the runtime's cap, the running replicas and
-// the time.
+// the spans of the last days for the fullest. The caller adds the limit, the runtime's cap and the running replicas.
 func FromHistory(h *history.Container) Input {
 	var in Input
 	if h == nil {
@@ -25,14 +24,8 @@ func FromHistory(h *history.Container) Input {
 		}
 		in.Instances[i].Points = append(in.Instances[i].Points, Point{Time: p.Time, RSS: p.Demand})
 	}
-	spans := h.AppendSpans(nil)
-	in.Past = make([]Span, 0, len(spans))
-	for _, s := range spans {
-		in.Past = append(
-			in.Past, Span{Start: s.Start, Length: s.Length, Low: s.Low, Usual: s.Usual, Peak: s.Peak, Another: s.Another},
-		)
-	}
+	in.Past = h.AppendSpans(nil)
 	now, before := h.Regimes()
-	in.Regimes = []Regime{{now.Limit, now.Peak}, {before.Limit, before.Peak}}
+	in.Regimes = []history.Regime{now, before}
 	return in
 }

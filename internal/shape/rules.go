@@ -62,18 +62,14 @@ func judgeSeries(s series, in Input) (classified, bool) {
 }
 
 func followsLimit(j classified, in Input) (memory.Confidence, bool) {
-	limit := j.limit
-	if limit == 0 {
-		limit = float64(in.Limit)
-	}
 	if in.Cap == 0 || in.CapUnknown {
 		return "", false
 	}
 	half := stats.Sorted(j.mids()[len(j.cells)/2:])
 	settled, bottom := stats.Quantile(half, 0.5), stats.Quantile(half, 0.1)
 	low, high := float64(in.Cap)*capLow/100, float64(in.Cap)*capHigh/100+float64(in.Overhead)
-	if limit > 0 {
-		high = min(high, limit)
+	if in.Limit > 0 {
+		high = min(high, float64(in.Limit))
 	}
 	if settled < low || settled > high || bottom < 0.8*settled || j.growth.all.late > settled/25 ||
 		j.growth.significant() && j.growth.all.endless() {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/stats"
@@ -30,17 +31,15 @@ type cell struct {
 
 // series is one instance's memory, cut into cells of equal length; cells without points are left out.
 type series struct {
-	pod     string
-	began   time.Time
-	span    period.Evidence
-	age     period.Evidence // of the instance at the first point; negative: unknown
-	points  int
-	limit   float64 // of the newest point that has one
-	resized bool    // the limit changed within the series
-	cells   []cell
-	top     float64 // the highest point
-	newest  time.Time
-	last    float64
+	pod    string
+	began  time.Time
+	span   period.Evidence
+	age    period.Evidence // of the instance at the first point; negative: unknown
+	points int
+	cells  []cell
+	top    float64 // the highest point
+	newest time.Time
+	last   float64
 }
 
 // newSeries sorts the points, drops duplicates and empty ones, and cuts.
@@ -61,17 +60,13 @@ func newSeries(in Instance) series {
 	}
 	for _, p := range points {
 		s.top = max(s.top, float64(p.RSS))
-		if l := float64(p.Limit); l > 0 {
-			s.resized = s.resized || s.limit != 0 && l != s.limit
-			s.limit = l
-		}
 	}
 	s.cut(points)
 	return s
 }
 
 // pastSeries is the same of spans, which are cells already.
-func pastSeries(spans []Span) series {
+func pastSeries(spans []history.Span) series {
 	s := series{points: pointsOfSpan * len(spans), age: -1}
 	if len(spans) == 0 {
 		return s

@@ -6,6 +6,7 @@ package shape
 import (
 	"time"
 
+	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -35,8 +36,6 @@ type Point struct {
 	Time time.Time
 	// RSS is the memory of the instance: its demand where memfit measured it, RSS alone in recordings.
 	RSS memory.Bytes
-	// Limit is the effective limit; 0: none or unknown.
-	Limit memory.Bytes
 }
 
 // Instance is one running container between its start and its end: a restart begins a new one.
@@ -48,18 +47,6 @@ type Instance struct {
 	Points []Point
 }
 
-// Span is a piece of time of one instance: its lowest, its mean and its highest memory.
-type Span struct {
-	Start            time.Time
-	Length           time.Duration
-	Low, Usual, Peak memory.Bytes
-	// Another is true when the instance of the span before ended: this is another life.
-	Another bool
-}
-
-// Regime is the highest demand seen under one limit.
-type Regime struct{ Limit, Peak memory.Bytes }
-
 // Replica is the demand of one pod's container now.
 type Replica struct {
 	Pod string
@@ -70,9 +57,9 @@ type Replica struct {
 type Input struct {
 	Instances []Instance
 	// Past reaches further back than Instances, oldest first: the fullest instance of each time.
-	Past []Span
+	Past []history.Span
 	// Regimes are what was seen under the limit of now and under those before.
-	Regimes []Regime
+	Regimes []history.Regime
 	// Replicas are all running pods, for finding one that is far above the others.
 	Replicas []Replica
 	// Limit is the effective limit now; 0: none.
@@ -85,7 +72,6 @@ type Input struct {
 	CapUnknown bool
 	// Overhead is what the runtime needs on top of its heap (code, threads, buffers), as far as known.
 	Overhead memory.Bytes
-	Now      time.Time
 }
 
 // Step is one jump that stayed.

@@ -43,7 +43,7 @@ func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) roll
 // their limit are therefore examined by themselves.
 func (q *containerInput) shape() shape.Shape {
 	in := shape.FromHistory(q.history)
-	in.Limit, in.Replicas, in.Now = q.container.current.Limit, q.replicas, q.now
+	in.Limit, in.Replicas = q.container.current.Limit, q.replicas
 	growth := q.plan.Growth()
 	in.Overhead = growth.Overhead.Plus(growth.Reserve)
 	if growth.HeapPercent > 0 && !growth.Soft {

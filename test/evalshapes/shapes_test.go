@@ -236,7 +236,7 @@ func input(r recording, share float64) shape.Input {
 			in.Instances = append(in.Instances, shape.Instance{Container: r.container(s), Started: when})
 		}
 		in.Instances[i].Points = append(
-			in.Instances[i].Points, shape.Point{Time: when, RSS: s.memory, Limit: s.limit},
+			in.Instances[i].Points, shape.Point{Time: when, RSS: s.memory},
 		)
 	}
 	return r.facts(in, share)
@@ -277,7 +277,7 @@ func remembered(r recording, share float64) shape.Input {
 func (r recording) facts(in shape.Input, share float64) shape.Input {
 	samples := r.until(share)
 	last := samples[len(samples)-1]
-	in.Limit, in.Cap, in.Overhead, in.Now = last.limit, last.cap, r.overhead, r.when(last)
+	in.Limit, in.Cap, in.Overhead = last.limit, last.cap, r.overhead
 	return in
 }
 
