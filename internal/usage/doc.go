@@ -5,7 +5,6 @@
 // implementations.
 //
 // "Unknown" never reads as "uses nothing": a node that does not answer is a [Gap] with its error and since when, a
-// field that a source cannot see has its Has… flag false, and a source that only knows the working set sets
-// [Reading.WorkingSetOnly]. The package itself opens no connection and reads no clock; [Collector] takes both as
-// arguments.
+// field that a source cannot see has its Has… flag false. The package itself opens no connection and reads no clock;
+// [Collector] takes both as arguments.
 package usage

@@ -13,7 +13,7 @@ import (
 // Fallback asks a, and b for the nodes where a does not answer.
 //
 //   - A reading of a is an answer, also an empty one: b is not asked for a second opinion, and the two are never mixed.
-//   - When b had to answer, the reading says so: its Source and WorkingSetOnly are b's, and Degraded is a's error.
+//   - When b had to answer, the reading's Source is b's.
 //   - When neither answers the error has both, a's first. When ctx ends during a's attempt, b is not asked.
 //   - A node where a fails again and again is asked through a less and less often: after n failures in a row the next
 //     2^(n-1)-1 reads (at most 31) go straight to b. So a cluster whose firewall drops connections to kubelets does not
@@ -65,11 +65,6 @@ func (f *fallback) Read(ctx context.Context, node Node) (Reading, error) {
 	r, err := f.b.Read(ctx, node)
 	if err != nil {
 		return Reading{}, fmt.Errorf("%s: %w; %s: %w", f.a.Name(), aErr, f.b.Name(), err)
-	}
-	if r.Degraded == nil {
-		r.Degraded = aErr
-	} else { // b is a Fallback that fell back
-		r.Degraded = fmt.Errorf("%s: %w; %w", f.a.Name(), aErr, r.Degraded)
 	}
 	return r, nil
 }

@@ -36,8 +36,6 @@ func TestFallback(t *testing.T) {
 	for name, test := range map[string]struct {
 		a, b, c       *script // c: b is itself a Fallback of b and c
 		wantSource    string
-		wantOnly      bool
-		wantDegraded  []error
 		wantErr       []error
 		wantReads     string // of a, b, c
 		wantErrString string
@@ -51,8 +49,8 @@ func TestFallback(t *testing.T) {
 			wantSource: "a", wantReads: "1 0 0",
 		},
 		"the second answers and says so": {
-			a: &script{err: errA}, b: &script{reading: Reading{Source: "b", WorkingSetOnly: true}},
-			wantSource: "b", wantOnly: true, wantDegraded: []error{errA}, wantReads: "1 1 0",
+			a: &script{err: errA}, b: &script{reading: Reading{Source: "b"}},
+			wantSource: "b", wantReads: "1 1 0",
 		},
 		"nobody answers": {
 			a: &script{err: errA}, b: &script{err: errB},
@@ -60,7 +58,7 @@ func TestFallback(t *testing.T) {
 		},
 		"three, the last answers": {
 			a: &script{err: errA}, b: &script{err: errB}, c: &script{reading: Reading{Source: "c"}},
-			wantSource: "c", wantDegraded: []error{errA, errB}, wantReads: "1 1 1",
+			wantSource: "c", wantReads: "1 1 1",
 		},
 		"three, nobody answers": {
 			a: &script{err: errA}, b: &script{err: errB}, c: &script{err: errC},
@@ -77,13 +75,10 @@ func TestFallback(t *testing.T) {
 				reads = func() string { return fmt.Sprint(test.a.reads, " ", test.b.reads, " ", test.c.reads) }
 			}
 			r, err := Fallback(test.a, second).Read(t.Context(), Node{Name: "n"})
-			if r.Source != test.wantSource || r.WorkingSetOnly != test.wantOnly {
-				t.Errorf(
-					"reading is from %q, working set only %t; want %q, %t", r.Source, r.WorkingSetOnly, test.wantSource, test.wantOnly,
-				)
+			if r.Source != test.wantSource {
+				t.Errorf("reading is from %q, want %q", r.Source, test.wantSource)
 			}
-			checkErrors(t, "degraded", r.Degraded, test.wantDegraded)
-			checkErrors(t, "error", err, test.wantErr)
+			checkErrors(t, err, test.wantErr)
 			if err != nil && err.Error() != test.wantErrString {
 				t.Errorf("error is %q, want %q", err, test.wantErrString)
 			}
@@ -94,14 +89,14 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-func checkErrors(t *testing.T, what string, got error, want []error) {
+func checkErrors(t *testing.T, got error, want []error) {
 	t.Helper()
 	if (got == nil) != (len(want) == 0) {
-		t.Errorf("%s is %v, want %v", what, got, want)
+		t.Errorf("error is %v, want %v", got, want)
 	}
 	for _, w := range want {
 		if !errors.Is(got, w) {
-			t.Errorf("%s is %v, without %v", what, got, w)
+			t.Errorf("error is %v, without %v", got, w)
 		}
 	}
 }
@@ -111,9 +106,8 @@ func TestFallbackAsksLessAndLessOften(t *testing.T) {
 	f := Fallback(a, b)
 	read := func(node string) {
 		t.Helper()
-		r, err := f.Read(t.Context(), Node{Name: node})
-		if err != nil || r.Degraded == nil && a.err != nil {
-			t.Fatalf("reading %s: %v, degraded %v", node, err, r.Degraded)
+		if _, err := f.Read(t.Context(), Node{Name: node}); err != nil {
+			t.Fatalf("reading %s: %v", node, err)
 		}
 	}
 	var asked []int

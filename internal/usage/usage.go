@@ -26,11 +26,6 @@ type Reading struct {
 	Samples []memory.Sample
 	// Source is the Name of the source that answered, which behind a [Fallback] is not the one that was asked first.
 	Source string
-	// WorkingSetOnly is true when the source cannot see RSS, so that page cache inflates its values.
-	WorkingSetOnly bool
-	// Degraded is why this is less than it could be: a better source did not answer and a [Fallback] asked another one, or
-	// the source itself had to leave something out. Nil: nothing is missing.
-	Degraded error
 }
 
 // Source is one place that knows what containers use.

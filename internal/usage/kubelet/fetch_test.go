@@ -108,7 +108,7 @@ func TestReadAsksTheKubeletItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Samples) != 4 || got.Source != "kubelet" || got.WorkingSetOnly || !got.Samples[0].HasRSS {
+	if len(got.Samples) != 4 || got.Source != "kubelet" || !got.Samples[0].HasRSS {
 		t.Errorf("reading %+v, want 4 samples with RSS from the kubelet", got)
 	}
 	r := k.seen[0]

@@ -107,7 +107,7 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 			"metrics.k8s.io has no pod of node %s: metrics-server may not reach its kubelet (see its log)", node.Name,
 		)
 	}
-	return usage.Reading{Source: s.Name(), Samples: samples, WorkingSetOnly: true}, nil
+	return usage.Reading{Source: s.Name(), Samples: samples}, nil
 }
 
 // fetch lists everything, by node.

@@ -81,7 +81,7 @@ func TestRead(t *testing.T) {
 		return r
 	}
 	want := usage.Reading{
-		Source: "metrics-api", WorkingSetOnly: true,
+		Source: "metrics-api",
 		Samples: []memory.Sample{{
 			Container: memory.ContainerRef{Namespace: "shop", Pod: "web-0", UID: "uid-web-0", Container: "app"}, Time: measured,
 			WorkingSet: 300 * memory.MiB,

@@ -24,11 +24,7 @@ func (s *Source) Name() string { return "prometheus" }
 // is an error: every node runs some, so it is the labels that differ, or the node is not scraped. Containers that ended
 // are in it for up to five minutes more, with the time at which they were last seen.
 func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
-	var (
-		v       = nodeValues(node)
-		at      = readings{}
-		partial []error
-	)
+	v, at := nodeValues(node), readings{}
 	for _, q := range []struct {
 		*template.Template
 		set func(*reading, float64)
@@ -39,21 +35,17 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 		{s.queries.workingSet, (*reading).setWorkingSet},
 		{s.queries.time, (*reading).setTime},
 	} {
-		vector, warned, err := s.instant(ctx, q.Template, v)
+		vector, err := s.instant(ctx, q.Template, v)
 		if err != nil {
 			return usage.Reading{}, err
 		}
-		partial = append(partial, warned...)
 		at.add(vector, q.set)
 	}
-	r := usage.Reading{Source: s.Name(), Samples: at.samples(), WorkingSetOnly: true, Degraded: errors.Join(partial...)}
+	r := usage.Reading{Source: s.Name(), Samples: at.samples()}
 	if len(r.Samples) == 0 {
 		return usage.Reading{}, s.wrap(fmt.Errorf("%s of node %s has no container: is it scraped, and under which label is "+
 			"its name? "+
 			"The queries can be overridden", rss, node.Name))
-	}
-	for _, sample := range r.Samples {
-		r.WorkingSetOnly = r.WorkingSetOnly && !sample.HasRSS && !sample.Exact
 	}
 	return r, nil
 }
@@ -79,22 +71,22 @@ func (s *Source) Count(ctx context.Context, query string) (int, error) {
 }
 
 // instant asks for values of now.
-func (s *Source) instant(ctx context.Context, t *template.Template, v values) (model.Vector, []error, error) {
+func (s *Source) instant(ctx context.Context, t *template.Template, v values) (model.Vector, error) {
 	query, err := fill(t, v)
 	if err != nil {
-		return nil, nil, s.wrap(err)
+		return nil, s.wrap(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	value, warnings, err := s.api.Query(ctx, query, time.Time{}, v1.WithTimeout(s.timeout))
+	value, _, err := s.api.Query(ctx, query, time.Time{}, v1.WithTimeout(s.timeout))
 	if err != nil {
-		return nil, nil, s.explain(t.Name(), query, err)
+		return nil, s.explain(t.Name(), query, err)
 	}
 	vector, ok := value.(model.Vector)
 	if !ok {
-		return nil, nil, s.wrap(fmt.Errorf("the query %s gives no vector: %s", t.Name(), shorten(query)))
+		return nil, s.wrap(fmt.Errorf("the query %s gives no vector: %s", t.Name(), shorten(query)))
 	}
-	return vector, warned(warnings), nil
+	return vector, nil
 }
 
 // series asks for values over time.

@@ -90,9 +90,8 @@ func sec(n int64) time.Time { return time.Unix(n, 0).UTC() }
 
 func TestRead(t *testing.T) {
 	for name, test := range map[string]struct {
-		answers  map[string]string
-		want     []memory.Sample
-		wantOnly bool
+		answers map[string]string
+		want    []memory.Sample
 	}{
 		"RSS, working set and the time of both": {
 			answers: map[string]string{
@@ -125,16 +124,14 @@ func TestRead(t *testing.T) {
 			want: []memory.Sample{{Container: app, Time: sec(1000), RSS: 300, HasRSS: true, WorkingSet: 400}},
 		},
 		"a Prometheus that drops RSS": {
-			answers:  map[string]string{"container_memory_working_set_bytes": at(c1, "400")},
-			want:     []memory.Sample{{Container: app, Time: sec(1000), WorkingSet: 400}},
-			wantOnly: true,
+			answers: map[string]string{"container_memory_working_set_bytes": at(c1, "400")},
+			want:    []memory.Sample{{Container: app, Time: sec(1000), WorkingSet: 400}},
 		},
 		"RSS is no number: unknown, not 0": {
 			answers: map[string]string{
 				"container_memory_rss": at(c1, "NaN"), "container_memory_working_set_bytes": at(c1, "400"),
 			},
-			want:     []memory.Sample{{Container: app, Time: sec(1000), WorkingSet: 400}},
-			wantOnly: true,
+			want: []memory.Sample{{Container: app, Time: sec(1000), WorkingSet: 400}},
 		},
 		"right after a restart the newer life counts": {
 			answers: map[string]string{
@@ -164,7 +161,7 @@ func TestRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(
-				usage.Reading{Samples: test.want, Source: "prometheus", WorkingSetOnly: test.wantOnly}, got,
+				usage.Reading{Samples: test.want, Source: "prometheus"}, got,
 			); diff != "" {
 				t.Errorf("reading (-want +got):\n%s", diff)
 			}
@@ -221,24 +218,6 @@ func TestReadWithOwnQueries(t *testing.T) {
 	}
 	if got, want := s.asked[0].Form.Get("query"), `my_rss{host="\"} or vector(1) or x{y=\""}`; got != want {
 		t.Errorf("asked %s, want %s", got, want)
-	}
-}
-
-func TestReadSaysWhenTheAnswerIsPartial(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintf(
-			w, `{"status":"success","warnings":["store n2 unavailable"],"data":{"resultType":"vector","result":[%s]}}`,
-			at(c1, "300"),
-		)
-	}))
-	defer s.Close()
-	source, err := New(Options{URL: s.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := source.Read(t.Context(), node)
-	if err != nil || r.Degraded == nil || !strings.Contains(r.Degraded.Error(), "store n2 unavailable") {
-		t.Errorf("reading %+v, %v, want it degraded by the store that is missing", r, err)
 	}
 }
 
