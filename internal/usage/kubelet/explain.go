@@ -12,10 +12,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/memfit/memfit/internal/usage"
 )
 
 // attempt is one request, for the words about it.
@@ -23,55 +24,35 @@ type attempt struct {
 	node, host, path string
 }
 
-// StatusError is an answer other than 200.
-type StatusError struct {
-	Code int
-	// Said is the first line of the body, shortened.
-	Said   string
-	advice string
-}
-
-func (e *StatusError) Error() string {
-	text := strconv.Itoa(e.Code) + " " + http.StatusText(e.Code)
-	if e.Said != "" {
-		text += ": " + e.Said
-	}
-	if e.advice != "" {
-		text += ". " + e.advice
-	}
-	return text
-}
-
 // refused turns an answer other than 200 into what to do about it.
 func (a attempt) refused(resp *http.Response) error {
+	text := strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // what came of it, if it breaks off
+	if said := usage.FirstLine(string(body)); said != "" && said != http.StatusText(resp.StatusCode) {
+		text += ": " + said
+	}
 	subresource := "nodes/stats"
 	if strings.HasPrefix(a.path, "/metrics") {
 		subresource = "nodes/metrics"
 	}
-	e := &StatusError{Code: resp.StatusCode, Said: firstLine(resp.Body)}
-	if e.Said == http.StatusText(e.Code) {
-		e.Said = ""
-	}
 	switch resp.StatusCode {
 	case http.StatusUnauthorized:
-		e.advice = "The kubelet does not accept memfit's token: it needs authentication.webhook.enabled: true in its " +
+		text += ". The kubelet does not accept memfit's token: it needs authentication.webhook.enabled: true in its " +
 			"configuration"
 	case http.StatusForbidden:
-		e.advice = "Grant memfit's service account `get` on " + subresource +
+		text += ". Grant memfit's service account `get` on " + subresource +
 			" (a ClusterRole; never nodes/proxy, which allows commands in any pod)"
 	case http.StatusNotFound:
-		e.advice = "Is this the kubelet's port? Its Node says so in status.daemonEndpoints"
+		text += ". Is this the kubelet's port? Its Node says so in status.daemonEndpoints"
 	case http.StatusInternalServerError:
-		e.advice = "The kubelet itself has trouble reading its cgroups or its container runtime; see its log"
+		text += ". The kubelet itself has trouble reading its cgroups or its container runtime; see its log"
 	}
-	return a.wrap(e)
+	return a.wrap(errors.New(text))
 }
 
 // explain adds to an error what an operator can do about it.
 func (a attempt) explain(err error) error {
-	if request, ok := errors.AsType[*url.Error](err); ok {
-		err = request.Err // without the method and URL, which wrap adds in fewer words
-	}
+	err = usage.Cause(err)
 	if advice := a.advice(err); advice != "" {
 		return a.wrap(fmt.Errorf("%w. %s", err, advice))
 	}
@@ -121,23 +102,4 @@ func timedOut(err error) bool {
 func (a attempt) wrap(err error) error {
 	path, _, _ := strings.Cut(a.path, "?")
 	return fmt.Errorf("kubelet of node %s (%s%s): %w", a.node, a.host, path, err)
-}
-
-// firstLine is the first line of a body, at most 200 printable characters.
-func firstLine(body io.Reader) string {
-	start, err := io.ReadAll(io.LimitReader(body, 1<<10))
-	if err != nil && len(start) == 0 {
-		return ""
-	}
-	line, _, _ := strings.Cut(strings.TrimSpace(string(start)), "\n")
-	line = strings.Map(func(r rune) rune {
-		if !strconv.IsPrint(r) || r == '\uFFFD' {
-			return -1
-		}
-		return r
-	}, line)
-	if runes := []rune(line); len(runes) > 200 {
-		line = string(runes[:200]) + "..."
-	}
-	return line
 }

@@ -29,8 +29,16 @@ const (
 	cadvisorPath = "/metrics/cadvisor"
 )
 
-// defaultPort is the kubelet's unless its Node has another.
-const defaultPort = 10250
+const (
+	// defaultPort is the kubelet's unless its Node has another.
+	defaultPort = 10250
+	// mostSummary is the largest summary that is read: some 2 KiB per container make 1 MiB for a node with the usual 110
+	// pods of 4 containers, and 4 MiB for one with 500.
+	mostSummary = 8 * memory.MiB
+	// mostCounters is the same for the cAdvisor metrics: about 40 KiB per container (Kubernetes 1.36), of which 4% are
+	// kept.
+	mostCounters = 64 * memory.MiB
+)
 
 // Options are how kubelets are trusted and how much they may take. The zero value verifies against the CA of the
 // rest.Config.
@@ -43,12 +51,6 @@ type Options struct {
 	InsecureSkipKubeletTLSVerify bool
 	// Timeout is for one request, body included. Default 10s. Connecting alone may take 3s of it.
 	Timeout time.Duration
-	// MaxSummary is the largest summary read; a longer one is an error. Default 8Mi: some 2 KiB per container make 1 MiB
-	// for a node with the usual 110 pods of 4 containers, and 4 MiB for one with 500.
-	MaxSummary memory.Bytes
-	// MaxCounters is the same for the kubelet's cAdvisor metrics. Default 64Mi: they are about 40 KiB per container
-	// (Kubernetes 1.36), of which 4% are kept.
-	MaxCounters memory.Bytes
 	// NoCounters: cAdvisor metrics are never read, so that no sample has an exact demand.
 	NoCounters bool
 	// Name finds containers whose series have no names, on the first reading of a node (see [DecodeCounters]). Nil: they
@@ -87,17 +89,11 @@ func New(config *rest.Config, o Options) (*Source, error) {
 	}
 	client.Timeout = 0 // each request has its own deadline
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return errRedirect }
-	s := &Source{
-		client: client, timeout: o.Timeout, room: keptConnections, kept: map[string]bool{}, noCounters: o.NoCounters,
-		name: o.Name, beyond: newBeyondRSS(o.Now),
-	}
-	s.most = map[string]memory.Bytes{
-		summaryPath: cmp.Or(o.MaxSummary, 8*memory.MiB), cadvisorPath: cmp.Or(o.MaxCounters, 64*memory.MiB),
-	}
-	if s.timeout <= 0 {
-		s.timeout = 10 * time.Second
-	}
-	return s, nil
+	return &Source{
+		client: client, timeout: cmp.Or(o.Timeout, 10*time.Second), room: keptConnections, kept: map[string]bool{},
+		most:       map[string]memory.Bytes{summaryPath: mostSummary, cadvisorPath: mostCounters},
+		noCounters: o.NoCounters, name: o.Name, beyond: newBeyondRSS(o.Now),
+	}, nil
 }
 
 // errRedirect: kubelets do not redirect, and following one would send the token elsewhere.
@@ -189,7 +185,7 @@ func (s *Source) get(ctx context.Context, node usage.Node, path string, read fun
 	if resp.StatusCode != http.StatusOK {
 		return a.refused(resp)
 	}
-	body := usage.Limit(resp.Body, s.most[path])
+	body := http.MaxBytesReader(nil, resp.Body, int64(s.most[path]))
 	if err := read(body); err != nil {
 		if ctx.Err() != nil { // a body cut off by the deadline may well read as torn
 			err = ctx.Err()

@@ -148,7 +148,7 @@ func TestReadSaysWhatToDo(t *testing.T) {
 		},
 		"503": {status(503, ""), Options{}, []string{"503 Service Unavailable"}},
 		"a body that is a book": {
-			status(403, strings.Repeat("book ", 1000)+"\x1b[31m"), Options{}, []string{strings.Repeat("book ", 40) + "..."},
+			status(403, strings.Repeat("book ", 1000)+"\x1b[31m"), Options{}, []string{strings.Repeat("book ", 59) + "bo..."},
 		},
 		"a redirect": {
 			func(w http.ResponseWriter, r *http.Request) {
@@ -161,7 +161,7 @@ func TestReadSaysWhatToDo(t *testing.T) {
 			[]string{"unexpected EOF"},
 		},
 		"a summary without end": {
-			summaryOf(50), Options{MaxSummary: 96 * memory.KiB}, []string{"longer than 96Ki"},
+			summaryOf(50), Options{}, []string{"longer than 96Ki"},
 		},
 		"an answer that takes for ever": {
 			func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
@@ -177,7 +177,10 @@ func TestReadSaysWhatToDo(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := serving(t, test.answer).read(t, test.o)
+			k := serving(t, test.answer)
+			s := source(t, k.config(), test.o)
+			s.most[summaryPath] = 96 * memory.KiB
+			got, err := s.Read(t.Context(), k.node)
 			if err == nil || got.Samples != nil {
 				t.Fatalf("reading %v, error %v, want an error and nothing else", got, err)
 			}

@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/usage"
 )
 
 // endless repeats a text after another one, for ever.
@@ -40,11 +40,11 @@ func TestAHostileKubeletCostsLittle(t *testing.T) {
 	series := `container_oom_events_total{container="app",id="/kubepods/pod` + uid +
 		`/c1",namespace="shop",pod="web-0"} 1` + "\n"
 	summaries := func(r io.Reader) (kept int, err error) {
-		err = DecodeSummary(usage.Limit(r, 8*memory.MiB), func(memory.Sample) { kept++ })
+		err = DecodeSummary(http.MaxBytesReader(nil, io.NopCloser(r), int64(mostSummary)), func(memory.Sample) { kept++ })
 		return kept, err
 	}
 	counters := func(r io.Reader) (int, error) {
-		c, err := DecodeCounters(usage.Limit(r, 64*memory.MiB), nil)
+		c, err := DecodeCounters(http.MaxBytesReader(nil, io.NopCloser(r), int64(mostCounters)), nil)
 		return len(c), err
 	}
 	for what, tc := range map[string]struct {

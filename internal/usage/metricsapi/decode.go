@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/bits"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,9 +16,8 @@ import (
 
 var errNoList = errors.New("there is no list of items in it")
 
-// podMetrics is the part of k8s.io/metrics/pkg/apis/metrics/v1beta1 that is read. The amount of memory is not read as a
-// resource.Quantity: parsing "1e-9999999" as one takes five seconds, and each further 9 many times as long
-// (apimachinery 0.37, found by FuzzDecode).
+// podMetrics is the part of k8s.io/metrics/pkg/apis/metrics/v1beta1 that is read. The amount of memory is not decoded as
+// a resource.Quantity, which takes minutes for some (see [memory.ParseQuantity]).
 type podMetrics struct {
 	Metadata   struct{ Name, Namespace string }
 	Timestamp  string
@@ -145,28 +142,11 @@ func samples(pod *podMetrics, take func(memory.Sample)) {
 	}
 }
 
-// units are the suffixes of canonical quantities.
-var units = map[string]memory.Bytes{
-	"": 1, "Ki": memory.KiB, "Mi": memory.MiB, "Gi": memory.GiB, "Ti": memory.GiB << 10, "Pi": memory.GiB << 20,
-	"Ei": memory.GiB << 30,
-	"k":  1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
-}
-
-// amount reads a quantity in canonical form, which has no fraction: whole numbers with a unit, or thousandths
-// ("128974848000m"), rounded up. Anything else, and more than fits, is unknown: 0.
+// amount reads a quantity that another party wrote; what is not one is unknown: 0.
 func amount(quantity string) memory.Bytes {
-	digits := strings.TrimRight(quantity, "EGKMPTikm")
-	n, err := strconv.ParseUint(digits, 10, 63)
+	q, err := memory.ParseQuantity(quantity)
 	if err != nil {
 		return 0
 	}
-	suffix := quantity[len(digits):]
-	if suffix == "m" {
-		return memory.Bytes((n + 999) / 1000) //nolint:gosec // n has 63 bits
-	}
-	hi, lo := bits.Mul64(n, uint64(units[suffix])) //nolint:gosec // units are positive, an unknown one is 0
-	if hi > 0 || lo > uint64(memory.Max) {
-		return 0
-	}
-	return memory.Bytes(lo)
+	return memory.FromQuantity(q)
 }

@@ -4,11 +4,11 @@
 package metricsapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -19,8 +19,12 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// path is the list of all pods' metrics.
-const path = "/apis/metrics.k8s.io/v1beta1/pods"
+const (
+	// path is the list of all pods' metrics.
+	path = "/apis/metrics.k8s.io/v1beta1/pods"
+	// maxAge is how long one list, or the error instead of it, serves all nodes: metrics-server itself scrapes every 15s.
+	maxAge = 10 * time.Second
+)
 
 // Pods returns where a pod runs and its UID, which metrics.k8s.io does not report. Usually the pod cache.
 type Pods interface {
@@ -32,9 +36,6 @@ type Pods interface {
 type Options struct {
 	// Now is the clock. Required.
 	Now func() time.Time
-	// MaxAge is how long one list, or the error instead of it, serves all nodes. Default 10s: metrics-server itself
-	// scrapes every 15s.
-	MaxAge time.Duration
 	// MaxBytes is the largest list read. Default 512Mi: some 400 bytes per container.
 	MaxBytes memory.Bytes
 }
@@ -45,7 +46,6 @@ type Source struct {
 	url     string
 	pods    Pods
 	now     func() time.Time
-	maxAge  time.Duration
 	max     memory.Bytes
 	turn    chan struct{} // holds one token; who has it may list
 	list    map[string][]memory.Sample
@@ -66,23 +66,16 @@ func New(config *rest.Config, pods Pods, o Options) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing to talk to metrics.k8s.io: %w", err)
 	}
-	s := &Source{
+	return &Source{
 		client: client, url: strings.TrimSuffix(base.String(), "/") + path, pods: pods,
-		now: o.Now, maxAge: o.MaxAge, max: o.MaxBytes, turn: make(chan struct{}, 1),
-	}
-	if s.maxAge <= 0 {
-		s.maxAge = 10 * time.Second
-	}
-	if s.max <= 0 {
-		s.max = 512 * memory.MiB
-	}
-	return s, nil
+		now: o.Now, max: cmp.Or(o.MaxBytes, 512*memory.MiB), turn: make(chan struct{}, 1),
+	}, nil
 }
 
 // Name is "metrics-api".
 func (s *Source) Name() string { return "metrics-api" }
 
-// Read returns the working sets of the containers on node, from a list that serves all nodes for MaxAge. A node without
+// Read returns the working sets of the containers on node, from a list that serves all nodes for maxAge. A node without
 // any container in it is an error: every node runs some, so it is metrics-server that does not reach it.
 func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
 	select {
@@ -91,7 +84,7 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	case <-ctx.Done():
 		return usage.Reading{}, fmt.Errorf("waiting for the list of metrics.k8s.io: %w", ctx.Err())
 	}
-	if s.fetched.IsZero() || s.now().Sub(s.fetched) >= s.maxAge {
+	if s.fetched.IsZero() || s.now().Sub(s.fetched) >= maxAge {
 		list, err := s.fetch(ctx)
 		if ctx.Err() != nil { // one caller's haste is not everybody's error
 			return usage.Reading{}, err
@@ -126,7 +119,7 @@ func (s *Source) fetch(ctx context.Context) (map[string][]memory.Sample, error) 
 		return nil, refused(resp.StatusCode)
 	}
 	byNode, heard := map[string][]memory.Sample{}, map[memory.ContainerRef]struct{}{}
-	err = Decode(usage.Limit(resp.Body, s.max), func(sample memory.Sample) {
+	err = Decode(http.MaxBytesReader(nil, resp.Body, int64(s.max)), func(sample memory.Sample) {
 		node, uid, known := s.pods.Locate(sample.Container.Namespace, sample.Container.Pod)
 		sample.Container.UID = uid
 		// a list that repeats itself forever must not fill the memory
@@ -155,8 +148,5 @@ func refused(code int) error {
 }
 
 func explain(err error) error {
-	if request, ok := errors.AsType[*url.Error](err); ok {
-		err = request.Err
-	}
-	return fmt.Errorf("metrics.k8s.io: %w", err)
+	return fmt.Errorf("metrics.k8s.io: %w", usage.Cause(err))
 }

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
+	"net/http"
 	"strings"
 	"syscall"
 
@@ -20,29 +20,27 @@ import (
 
 // explain adds to an error what an operator can do about it.
 func (s *Source) explain(name, query string, err error) error {
-	if request, ok := errors.AsType[*url.Error](err); ok {
-		err = request.Err // without the method and URL, which wrap adds in fewer words
-	}
 	if refusal, ok := errors.AsType[*v1.Error](err); ok {
 		return s.wrap(fmt.Errorf("%w%s", said(refusal), refused(refusal, name, query)))
 	}
+	cause := usage.Cause(err)
 	if advice := unreachable(err); advice != "" {
-		return s.wrap(fmt.Errorf("%w. %s", err, advice))
+		return s.wrap(fmt.Errorf("%w. %s", cause, advice))
 	}
-	return s.wrap(err)
+	return s.wrap(cause)
 }
 
 // said shortens an answer that may be a whole page.
 func said(e *v1.Error) error {
 	short := *e
-	short.Msg, short.Detail = shorten(e.Msg), ""
+	short.Msg, short.Detail = usage.FirstLine(e.Msg), ""
 	return &short
 }
 
 func refused(e *v1.Error, name, query string) string {
 	switch {
 	case e.Type == v1.ErrBadData:
-		return fmt.Sprintf(". The query %s is %s", name, shorten(query))
+		return fmt.Sprintf(". The query %s is %s", name, usage.FirstLine(query))
 	case e.Type == v1.ErrTimeout, e.Type == v1.ErrCanceled, strings.Contains(e.Msg, "503"), strings.Contains(e.Msg, "504"):
 		return ". Prometheus is slow or overloaded: give it more time, or memfit less history"
 	case strings.Contains(e.Msg, "401"), strings.Contains(e.Msg, "403"):
@@ -61,7 +59,7 @@ func unreachable(err error) string {
 	_, hostname := errors.AsType[x509.HostnameError](err)
 	_, unresolved := errors.AsType[*net.DNSError](err)
 	timeout, ok := errors.AsType[net.Error](err)
-	_, tooLong := errors.AsType[usage.TooLongError](err)
+	_, tooLong := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case unknown:
 		return "Its certificate is not signed by an authority memfit trusts: name the CA file"
@@ -83,12 +81,3 @@ func unreachable(err error) string {
 
 // wrap names the server, once.
 func (s *Source) wrap(err error) error { return fmt.Errorf("prometheus at %s: %w", s.host, err) }
-
-// shorten keeps the first line, up to 300 characters.
-func shorten(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if runes := []rune(line); len(runes) > 300 {
-		line = string(runes[:300]) + "..."
-	}
-	return line
-}

@@ -4,9 +4,9 @@
 package prometheus
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/usage"
 )
 
 // Options are where Prometheus is and how it names things.
@@ -25,12 +24,10 @@ type Options struct {
 	// "https://mimir.example/prometheus", "http://vmselect:8481/select/0/prometheus". Required. A user and password in it
 	// are sent as basic authentication.
 	URL string
-	// BearerTokenFile is read again every minute; it wins over BearerToken.
-	BearerToken, BearerTokenFile string
+	// BearerTokenFile is read again every minute.
+	BearerTokenFile string
 	// CAFile verifies an https URL; default: the system's authorities.
 	CAFile string
-	// InsecureSkipTLSVerify sends the token to any process that answers. Default false.
-	InsecureSkipTLSVerify bool
 	// Headers are sent along, for example X-Scope-OrgID for Mimir's tenants.
 	Headers map[string]string
 	// Timeout is for one query. Default 30s. It is sent to Prometheus, which then stops working on queries that are no
@@ -73,25 +70,18 @@ func New(o Options) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing to talk to Prometheus: %w", err)
 	}
-	s := &Source{api: v1.NewAPI(c), host: base.Host + base.Path, timeout: o.Timeout, queries: queries}
-	if s.timeout <= 0 {
-		s.timeout = 30 * time.Second
-	}
-	return s, nil
+	return &Source{
+		api: v1.NewAPI(c), host: base.Host + base.Path, timeout: cmp.Or(o.Timeout, 30*time.Second), queries: queries,
+	}, nil
 }
 
 // httpClient uses client-go's transport, which reads token files again as they rotate.
 func httpClient(o Options) (*http.Client, error) {
 	client, err := rest.HTTPClientFor(&rest.Config{
-		BearerToken: o.BearerToken, BearerTokenFile: o.BearerTokenFile,
-		TLSClientConfig: rest.TLSClientConfig{CAFile: o.CAFile, Insecure: o.InsecureSkipTLSVerify},
+		BearerTokenFile: o.BearerTokenFile, TLSClientConfig: rest.TLSClientConfig{CAFile: o.CAFile},
 	})
 	if err != nil {
 		return nil, err
-	}
-	limit := o.MaxBytes
-	if limit <= 0 {
-		limit = 64 * memory.MiB
 	}
 	// client-go answers http.DefaultClient when there is nothing to configure; that one is everybody's.
 	next := client.Transport
@@ -99,7 +89,7 @@ func httpClient(o Options) (*http.Client, error) {
 		next = http.DefaultTransport
 	}
 	return &http.Client{
-		Transport: &transport{next: next, headers: o.Headers, limit: limit}, CheckRedirect: refuseRedirect,
+		Transport: &transport{next: next, headers: o.Headers, limit: cmp.Or(o.MaxBytes, 64*memory.MiB)}, CheckRedirect: refuseRedirect,
 	}, nil
 }
 
@@ -120,10 +110,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{usage.Limit(resp.Body, t.limit), resp.Body}
+	resp.Body = http.MaxBytesReader(nil, resp.Body, int64(t.limit))
 	return resp, nil
 }
 

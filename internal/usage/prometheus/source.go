@@ -62,7 +62,7 @@ func (s *Source) Count(ctx context.Context, query string) (int, error) {
 	vector, ok := value.(model.Vector)
 	if !ok {
 		return 0, s.wrap(fmt.Errorf("%s gives a %s; write an expression like that of an alerting rule, whose answer is "+
-			"empty while all is well", shorten(query), value.Type()))
+			"empty while all is well", usage.FirstLine(query), value.Type()))
 	}
 	if partial := warned(warnings); len(partial) > 0 && len(vector) == 0 {
 		return 0, s.wrap(errors.Join(partial...)) // what does not answer may have the series
@@ -84,7 +84,7 @@ func (s *Source) instant(ctx context.Context, t *template.Template, v values) (m
 	}
 	vector, ok := value.(model.Vector)
 	if !ok {
-		return nil, s.wrap(fmt.Errorf("the query %s gives no vector: %s", t.Name(), shorten(query)))
+		return nil, s.wrap(fmt.Errorf("the query %s gives no vector: %s", t.Name(), usage.FirstLine(query)))
 	}
 	return vector, nil
 }
@@ -103,7 +103,7 @@ func (s *Source) series(ctx context.Context, t *template.Template, v values, r v
 	}
 	matrix, ok := value.(model.Matrix)
 	if !ok {
-		return nil, s.wrap(fmt.Errorf("the query %s gives no series: %s", t.Name(), shorten(query)))
+		return nil, s.wrap(fmt.Errorf("the query %s gives no series: %s", t.Name(), usage.FirstLine(query)))
 	}
 	return matrix, nil
 }
@@ -113,7 +113,7 @@ func warned(warnings v1.Warnings) []error {
 	var partial []error
 	for _, w := range warnings {
 		if !strings.HasPrefix(w, "PromQL info") {
-			partial = append(partial, errors.New("prometheus answers in part: "+shorten(w)))
+			partial = append(partial, errors.New("prometheus answers in part: "+usage.FirstLine(w)))
 		}
 	}
 	return partial
