@@ -24,8 +24,8 @@ import (
 // Unknown is a counter that the kubelet does not report.
 const Unknown int64 = -1
 
-// Counters are the kill and failure counters of one node's live containers, from /metrics/cadvisor. A container that is
-// not in it is unknown.
+// Counters are the kill counters of one node's live containers, from /metrics/cadvisor. A container that is not in it is
+// unknown.
 type Counters map[memory.ContainerRef]Counter
 
 // Counter is what one container instance has counted. Counts restart at zero with the instance, and OOMEvents with the
@@ -40,16 +40,6 @@ type Counter struct {
 	// OOMEvents is container_oom_events_total: processes that the kernel killed in this container while it lived. The kill
 	// that ends a container takes its series along, so this counts children, where the pod's status counts main processes.
 	OOMEvents int64
-	// LimitHits is container_memory_events_max_total (cgroup v2, Kubernetes 1.37): how often usage reached the limit and
-	// memory had to be reclaimed first. Its forerunner container_memory_failcnt is not read: it is 0 on cgroup v2, and on
-	// v1 (Linux 6.18) after three kills as well.
-	LimitHits int64
-	// Throttled is container_memory_events_high_total (as above): how often the container was slowed down at memory.high,
-	// which MemoryQoS sets below the limit.
-	Throttled int64
-	// MajorFaults is container_memory_failures_total{failure_type="pgmajfault",scope="container"}: pages that had to be
-	// read from disk.
-	MajorFaults int64
 	// SharedAndKernel is what of the usage is neither page cache nor anonymous memory (see
 	// [memory.Sample.SharedAndKernel]): container_memory_usage_bytes less the active and inactive file pages and less
 	// RSS, on cgroup v1 and v2. Swap is not part of usage. Measured is when; zero: it is unknown.
@@ -60,9 +50,6 @@ type Counter struct {
 // The series that are read; every other line is skipped unparsed. They are about 4% of a kubelet's answer.
 const (
 	oomEvents   = "container_oom_events_total"
-	limitHits   = "container_memory_events_max_total"
-	throttled   = "container_memory_events_high_total"
-	failures    = "container_memory_failures_total"
 	startedTime = "container_start_time_seconds"
 	usageBytes  = "container_memory_usage_bytes"
 	activeFile  = "container_memory_total_active_file_bytes"
@@ -73,7 +60,7 @@ const (
 const (
 	// longestLine is what one series may take; labels of containers are some 500 bytes.
 	longestLine = 16 << 10
-	// mostKept is what the series that are read may take together: nine of 500 bytes for each of 900 containers.
+	// mostKept is what the series that are read may take together: six of 500 bytes for each of 1,400 containers.
 	mostKept = 4 << 20
 )
 
@@ -147,11 +134,8 @@ func wanted(line []byte) bool {
 		return false
 	}
 	switch string(name) {
-	case oomEvents, limitHits, throttled, startedTime, usageBytes, activeFile, inactive, rssBytes:
+	case oomEvents, startedTime, usageBytes, activeFile, inactive, rssBytes:
 		return !ofPod(labels)
-	case failures:
-		return bytes.Contains(labels, []byte(`failure_type="pgmajfault"`)) &&
-			bytes.Contains(labels, []byte(`scope="container"`)) && !ofPod(labels)
 	}
 	return false
 }
@@ -178,9 +162,7 @@ func collect(families map[string]*dto.MetricFamily, name Namer) Counters {
 			}
 			c := lives[at]
 			if c == nil {
-				c = &life{Counter: Counter{
-					Instance: at.id, OOMEvents: Unknown, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown,
-				}}
+				c = &life{Counter: Counter{Instance: at.id, OOMEvents: Unknown}}
 				lives[at] = c
 			}
 			c.set(series, m.GetUntyped().GetValue(), m.GetTimestampMs())
@@ -259,12 +241,6 @@ func (l *life) set(series string, v float64, at int64) {
 		l.rss = amount{memory.Bytes(v), at}
 	case oomEvents:
 		l.OOMEvents = int64(v)
-	case limitHits:
-		l.LimitHits = int64(v)
-	case throttled:
-		l.Throttled = int64(v)
-	case failures:
-		l.MajorFaults = int64(v)
 	case startedTime:
 		if v > 0 && v < 1<<40 { // seconds: some 35,000 years, well inside of what time.Time can hold
 			l.Started = time.Unix(int64(v), 0).UTC()

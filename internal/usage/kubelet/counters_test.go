@@ -39,31 +39,24 @@ func TestDecodeCounters(t *testing.T) {
 container_oom_events_total{` + app + `} 3 1763647207000
 # TYPE container_memory_failcnt counter
 container_memory_failcnt{` + app + `} 0
-# TYPE container_memory_events_max_total counter
-container_memory_events_max_total{` + app + `} 17
-# TYPE container_memory_events_high_total counter
-container_memory_events_high_total{` + app + `} 5
 # TYPE container_memory_failures_total counter
 container_memory_failures_total{` + app + `,failure_type="pgfault",scope="container"} 99999
-container_memory_failures_total{` + app + `,failure_type="pgmajfault",scope="container"} 12
-container_memory_failures_total{` + app + `,failure_type="pgmajfault",scope="hierarchy"} 99999
 container_start_time_seconds{` + app + `} 1.763640007e+09
 `,
 			Counters{
 				web: {
-					Instance: "c1", Started: time.Unix(1763640007, 0).UTC(), OOMEvents: 3, LimitHits: 17, Throttled: 5,
-					MajorFaults: 12,
+					Instance: "c1", Started: time.Unix(1763640007, 0).UTC(), OOMEvents: 3,
 				},
 			},
 		},
 		"what is not said is unknown, not 0": {
 			"container_oom_events_total{" + app + "} 0\n",
-			Counters{web: {Instance: "c1", OOMEvents: 0, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown}},
+			Counters{web: {Instance: "c1", OOMEvents: 0}},
 		},
 		"numbers that are no counts": {
-			"container_oom_events_total{" + app + "} NaN\ncontainer_memory_events_max_total{" + app +
+			"container_oom_events_total{" + app + "} NaN\ncontainer_memory_rss{" + app +
 				"} -4\ncontainer_start_time_seconds{" + app + "} +Inf\n",
-			Counters{web: {Instance: "c1", OOMEvents: Unknown, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown}},
+			Counters{web: {Instance: "c1", OOMEvents: Unknown}},
 		},
 		"right after a restart the newer life counts, wherever it stands": {
 			strings.ReplaceAll(
@@ -72,8 +65,7 @@ container_start_time_seconds{` + app + `} 1.763640007e+09
 				"container_oom_events_total{" + app + "} 9\ncontainer_start_time_seconds{" + app + "} 900\n",
 			Counters{
 				web: {
-					Instance: "c2", Started: time.Unix(1000, 0).UTC(), OOMEvents: 1, LimitHits: Unknown, Throttled: Unknown,
-					MajorFaults: Unknown,
+					Instance: "c2", Started: time.Unix(1000, 0).UTC(), OOMEvents: 1,
 				},
 			},
 		},
@@ -87,7 +79,7 @@ container_oom_events_total{container="",id="/",namespace="",pod=""} 1
 		},
 		"labels with everything in them": {
 			"container_oom_events_total{" + strings.ReplaceAll(app, `image="web"`, `image="a\"}{\\\n b"`) + "} 2\n",
-			Counters{web: {Instance: "c1", OOMEvents: 2, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown}},
+			Counters{web: {Instance: "c1", OOMEvents: 2}},
 		},
 		"shared and kernel memory is usage without file pages and RSS, measured together": {
 			"container_memory_usage_bytes{" + app + "} 1.2e+08 1763647207000\n" +
@@ -97,7 +89,7 @@ container_oom_events_total{container="",id="/",namespace="",pod=""} 1
 				"container_memory_swap{" + app + "} 5e+06 1763647207000\n",
 			Counters{
 				web: {
-					Instance: "c1", OOMEvents: Unknown, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown,
+					Instance: "c1", OOMEvents: Unknown,
 					SharedAndKernel: 77_000_000, Measured: time.UnixMilli(1763647207000).UTC(),
 				},
 			},
@@ -107,11 +99,11 @@ container_oom_events_total{container="",id="/",namespace="",pod=""} 1
 				"container_memory_total_active_file_bytes{" + app + "} 2e+07 1763647207000\n" +
 				"container_memory_total_inactive_file_bytes{" + app + "} 1e+06 1763647207000\n" +
 				"container_memory_rss{" + app + "} 2.2e+07 1763647197000\n",
-			Counters{web: {Instance: "c1", OOMEvents: Unknown, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown}},
+			Counters{web: {Instance: "c1", OOMEvents: Unknown}},
 		},
 		"a longer name that starts the same": {
 			"container_oom_events_total_of_another_kind{" + app + "} 2\ncontainer_oom_events_total{" + app + "} 5\n",
-			Counters{web: {Instance: "c1", OOMEvents: 5, LimitHits: Unknown, Throttled: Unknown, MajorFaults: Unknown}},
+			Counters{web: {Instance: "c1", OOMEvents: 5}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,9 +133,9 @@ func TestDecodeCountersNamesWhatHasNoName(t *testing.T) {
 	other.Container = "other"
 	named := Counters{
 		web: {
-			Instance: "c7", Started: time.Unix(1000, 0).UTC(), OOMEvents: 2, LimitHits: -1, Throttled: -1, MajorFaults: -1,
+			Instance: "c7", Started: time.Unix(1000, 0).UTC(), OOMEvents: 2,
 		},
-		other: {Instance: "c1", OOMEvents: 1, LimitHits: -1, Throttled: -1, MajorFaults: -1},
+		other: {Instance: "c1", OOMEvents: 1},
 	}
 	name := func(pod types.UID, id string) (memory.ContainerRef, bool) {
 		if pod != uid || id == "c1" {
@@ -179,9 +171,9 @@ func TestDecodeCountersReadsWhatAKubeletSaid(t *testing.T) {
 	}
 	want := Counters{
 		{Namespace: "usage-check", Pod: "childkill", UID: "31894953-b0ec-431b-adf8-828911e28042", Container: "app"}: {
-			Instance:  "4e895e93d18fc530fc2f30d966588f116cbfea765766dfdb4bb8346bddfa9b9a",
-			Started:   time.Date(2026, 11, 20, 14, 49, 2, 0, time.UTC),
-			OOMEvents: 3, LimitHits: Unknown, Throttled: Unknown, MajorFaults: 1,
+			Instance:        "4e895e93d18fc530fc2f30d966588f116cbfea765766dfdb4bb8346bddfa9b9a",
+			Started:         time.Date(2026, 11, 20, 14, 49, 2, 0, time.UTC),
+			OOMEvents:       3,
 			SharedAndKernel: 208_896, Measured: time.UnixMilli(1795187502476).UTC(), // the container_memory_kernel_usage of it
 		},
 	}
@@ -225,9 +217,9 @@ func FuzzDecodeCounters(f *testing.F) {
 		[]byte("container_oom_events_total{" + app + "} 3 1763647207000\ncontainer_start_time_seconds{" + app + "} 1.7e9\n"),
 	)
 	f.Add(
-		[]byte("# TYPE container_memory_events_max_total counter\ncontainer_memory_events_max_total{" + app + "} 0x1p9\n"),
+		[]byte("# TYPE container_memory_rss gauge\ncontainer_memory_rss{" + app + "} 0x1p9\n"),
 	)
-	f.Add([]byte("container_memory_failures_total{" + app + `,failure_type="pgmajfault",scope="container"} 1e300` + "\n"))
+	f.Add([]byte("container_memory_usage_bytes{" + app + "} 1e300\n"))
 	// the text parser makes four objects of each label
 	within := budget.Budget{Bytes: 256 << 10, PerByte: 256, CPU: time.Second}
 	// what is allocated once per process is not part of the budget
@@ -243,8 +235,7 @@ func FuzzDecodeCounters(f *testing.F) {
 			if ref.Namespace == "" || ref.Pod == "" || ref.Container == "" {
 				t.Errorf("a container without a name: %+v", ref)
 			}
-			if c.OOMEvents < Unknown || c.LimitHits < Unknown || c.Throttled < Unknown || c.MajorFaults < Unknown ||
-				c.Started.Year() > math.MaxUint16 {
+			if c.OOMEvents < Unknown || c.Started.Year() > math.MaxUint16 {
 				t.Errorf("impossible counter %+v", c)
 			}
 		}

@@ -149,8 +149,8 @@ func (s *Source) askedForCounters(node usage.Node) bool {
 	return s.beyond.asked(node.Name)
 }
 
-// Counters asks for /metrics/cadvisor: kills, reclaim failures, and the memory from which [Source.Read] knows the
-// demand of containers. It costs the kubelet more than a summary; once a minute is plenty. name may be nil (see
+// Counters asks for /metrics/cadvisor: kills, and the memory from which [Source.Read] knows the demand of containers.
+// It costs the kubelet more than a summary; once a minute is plenty. name may be nil (see
 // [DecodeCounters]).
 func (s *Source) Counters(ctx context.Context, node usage.Node, name Namer) (Counters, error) {
 	var c Counters
