@@ -4,6 +4,7 @@
 package usage
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -43,13 +44,6 @@ type Collector struct {
 	MinBackoff, MaxBackoff time.Duration
 
 	silent map[string]*Gap // by node name
-}
-
-// Collect reads all nodes and holds everything in memory: about 250 bytes per container. [Collector.Each] does not.
-func (c *Collector) Collect(ctx context.Context, nodes []Node) ([]Reading, []Gap) {
-	all := make([]Reading, 0, len(nodes))
-	gaps := c.Each(ctx, nodes, func(_ Node, r Reading) { all = append(all, r) })
-	return all, gaps
 }
 
 // Each reads all nodes and hands over each reading as it comes, in no particular order; calls of take do not overlap.
@@ -94,7 +88,7 @@ func (c *Collector) read(ctx context.Context, node Node) (Reading, error) {
 	if err := ctx.Err(); err != nil {
 		return Reading{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, or(c.Timeout, 30*time.Second))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, 30*time.Second))
 	defer cancel()
 	r, err := c.Source.Read(ctx, node)
 	if err != nil {
@@ -105,21 +99,16 @@ func (c *Collector) read(ctx context.Context, node Node) (Reading, error) {
 
 // parallel runs work(0) to work(n-1), at most Concurrency of them concurrently and the starts spread over Spread.
 func (c *Collector) parallel(ctx context.Context, n int, work func(turn int)) {
-	workers, starts, started := min(n, or(c.Concurrency, 16)), c.starts(n), c.Now()
-	turns := make(chan int)
+	running, started := make(chan struct{}, cmp.Or(c.Concurrency, 16)), c.Now()
 	var wg sync.WaitGroup
-	for range workers {
+	for turn, start := range c.starts(n) {
+		c.wait(ctx, start-c.Now().Sub(started))
+		running <- struct{}{}
 		wg.Go(func() {
-			for turn := range turns {
-				work(turn)
-			}
+			work(turn)
+			<-running
 		})
 	}
-	for turn, start := range starts {
-		c.wait(ctx, start-c.Now().Sub(started))
-		turns <- turn
-	}
-	close(turns)
 	wg.Wait()
 }
 
@@ -158,7 +147,7 @@ func (c *Collector) failed(node Node, err error, at time.Time) *Gap {
 	}
 	g.Node, g.Err = node, err
 	g.Failures++
-	backoff, limit := or(c.MinBackoff, 15*time.Second), or(c.MaxBackoff, 5*time.Minute)
+	backoff, limit := cmp.Or(c.MinBackoff, 15*time.Second), cmp.Or(c.MaxBackoff, 5*time.Minute)
 	for n := 1; n < g.Failures && backoff < limit; n++ {
 		backoff *= 2
 	}
@@ -215,12 +204,4 @@ func present(gaps []*Gap) []Gap {
 		}
 	}
 	return all
-}
-
-// or is v, or def when v is not set.
-func or[T int | time.Duration](v, def T) T {
-	if v > 0 {
-		return v
-	}
-	return def
 }

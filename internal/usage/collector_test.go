@@ -64,6 +64,12 @@ func (f *fake) Read(ctx context.Context, n Node) (Reading, error) {
 	}, nil
 }
 
+// collect is one cycle, with all that was read.
+func collect(ctx context.Context, c *Collector, nodes []Node) (all []Reading, gaps []Gap) {
+	gaps = c.Each(ctx, nodes, func(_ Node, r Reading) { all = append(all, r) })
+	return all, gaps
+}
+
 func nodes(n int) []Node {
 	all := make([]Node, n)
 	for i := range all {
@@ -78,7 +84,7 @@ func TestCollectReadsEveryNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &fake{name: "kubelet", took: time.Second, begin: time.Now()}
 		c := &Collector{Source: source, Now: time.Now, Rand: rand.New(rand.NewPCG(1, 2)).Float64, Concurrency: 4}
-		readings, gaps := c.Collect(t.Context(), nodes(10))
+		readings, gaps := collect(t.Context(), c, nodes(10))
 		if len(gaps) != 0 {
 			t.Errorf("gaps: %v", gaps)
 		}
@@ -107,7 +113,7 @@ func TestCollectSpreadsTheStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &fake{name: "kubelet", begin: time.Now()}
 		c := &Collector{Source: source, Now: time.Now, Rand: rand.New(rand.NewPCG(1, 2)).Float64, Spread: 30 * time.Second}
-		c.Collect(t.Context(), nodes(30))
+		collect(t.Context(), c, nodes(30))
 		for i, at := range source.at { // each has a second of its own
 			if low, high := time.Duration(i)*time.Second, time.Duration(i+1)*time.Second; at < low || at > high {
 				t.Errorf("read %d started after %s, want between %s and %s", i, at, low, high)
@@ -124,7 +130,7 @@ func TestCollectLeavesSilentNodesAloneForAWhile(t *testing.T) {
 		cycle := func(wantAsked []string, wantGaps []Gap) {
 			t.Helper()
 			source.asked = nil
-			_, gaps := c.Collect(t.Context(), nodes(2))
+			_, gaps := collect(t.Context(), c, nodes(2))
 			slices.Sort(source.asked)
 			if diff := cmp.Diff(wantAsked, source.asked); diff != "" {
 				t.Errorf("after %s, asked (-want +got):\n%s", time.Since(start), diff)
@@ -169,7 +175,7 @@ func TestCollectJittersTheBackoff(t *testing.T) {
 		c := &Collector{
 			Source: source, Now: time.Now, Rand: rand.New(rand.NewPCG(1, 2)).Float64, MinBackoff: 10 * time.Second,
 		}
-		_, gaps := c.Collect(t.Context(), nodes(50))
+		_, gaps := collect(t.Context(), c, nodes(50))
 		next := map[time.Duration]bool{}
 		for _, g := range gaps {
 			d := time.Until(g.NextTry)
@@ -188,10 +194,10 @@ func TestCollectForgetsNodesThatAreGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &fake{name: "kubelet", refuse: map[string]error{"n1": errDown}}
 		c := &Collector{Source: source, Now: time.Now}
-		c.Collect(t.Context(), nodes(2))
-		c.Collect(t.Context(), nodes(1)) // n1 is deleted
+		collect(t.Context(), c, nodes(2))
+		collect(t.Context(), c, nodes(1)) // n1 is deleted
 		source.refuse = nil
-		if readings, gaps := c.Collect(t.Context(), nodes(2)); len(readings) != 2 || len(gaps) != 0 {
+		if readings, gaps := collect(t.Context(), c, nodes(2)); len(readings) != 2 || len(gaps) != 0 {
 			t.Errorf("a new node of the same name: %d readings and gaps %v, want 2 and none", len(readings), gaps)
 		}
 	})
@@ -201,7 +207,7 @@ func TestCollectGivesOneNodeOnlySoMuchTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		c := &Collector{Source: &fake{name: "kubelet", took: time.Hour}, Now: time.Now, Timeout: 10 * time.Second}
-		_, gaps := c.Collect(t.Context(), nodes(1))
+		_, gaps := collect(t.Context(), c, nodes(1))
 		want := []Gap{{
 			Node: Node{Name: "n0"}, Err: context.DeadlineExceeded, Since: start, Failures: 1,
 			NextTry: start.Add(10*time.Second + 15*time.Second),
@@ -218,7 +224,7 @@ func TestCollectThatIsCutShortBlamesNobody(t *testing.T) {
 		c := &Collector{Source: source, Now: time.Now, Concurrency: 1}
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
-		readings, gaps := c.Collect(ctx, nodes(3))
+		readings, gaps := collect(ctx, c, nodes(3))
 		if len(readings) != 1 || len(gaps) != 2 {
 			t.Fatalf("%d readings and %d gaps, want 1 and 2", len(readings), len(gaps))
 		}
@@ -227,7 +233,7 @@ func TestCollectThatIsCutShortBlamesNobody(t *testing.T) {
 				t.Errorf("gap %s: %v after %d failures, want the deadline and 0", g.Node.Name, g.Err, g.Failures)
 			}
 		}
-		if readings, gaps := c.Collect(t.Context(), nodes(3)); len(readings) != 3 || len(gaps) != 0 {
+		if readings, gaps := collect(t.Context(), c, nodes(3)); len(readings) != 3 || len(gaps) != 0 {
 			t.Errorf("the next cycle has %d readings and gaps %v: want all three nodes asked at once", len(readings), gaps)
 		}
 	})

@@ -180,7 +180,7 @@ func TestFallbackReachesTheSecondAlthoughTheFirstTakesAllTheTime(t *testing.T) {
 		c := &Collector{Source: f, Now: time.Now, Timeout: 10 * time.Second, MinBackoff: 1}
 		var answered []int
 		for cycle := range 4 {
-			if readings, _ := c.Collect(t.Context(), nodes(1)); len(readings) == 1 {
+			if readings, _ := collect(t.Context(), c, nodes(1)); len(readings) == 1 {
 				answered = append(answered, cycle)
 			}
 			time.Sleep(time.Minute)
