@@ -117,41 +117,20 @@ func (s *sources) validate() error {
 	errs.when(s.prometheusStep < 15*time.Second || s.prometheusStep > time.Hour,
 		"--prometheus-step=%s: must be 15s to 1h", s.prometheusStep)
 	errs.when(s.rollbackQueries && s.prometheusURL == "", "--rollback-queries needs --prometheus-url")
-	if s.prometheusURL != "" {
+	if s.prometheusURL != "" || len(s.prometheusQueries) > 0 {
 		_, err := prometheus.New(s.prometheus())
 		errs.when(err != nil, "--prometheus-url and what goes with it: %w", err)
 	}
-	_, err := s.queries()
-	return errors.Join(errors.Join(errs...), err)
+	return errors.Join(errs...)
 }
 
 func (s *sources) list() []string { return strings.Split(s.names, ",") }
 
 func (s *sources) prometheus() prometheus.Options {
-	queries, _ := s.queries() // validate said so already
 	return prometheus.Options{
 		URL: s.prometheusURL, BearerTokenFile: s.prometheusToken, CAFile: s.prometheusCA, Headers: s.prometheusHeaders,
-		Queries: queries,
+		Queries: prometheus.Queries(s.prometheusQueries),
 	}
-}
-
-func (s *sources) queries() (prometheus.Queries, error) {
-	var q prometheus.Queries
-	known := map[string]*string{
-		"RSS": &q.RSS, "WorkingSet": &q.WorkingSet, "Swap": &q.Swap, "Usage": &q.Usage, "Time": &q.Time,
-		"PeakDemand": &q.PeakDemand, "PeakRSS": &q.PeakRSS, "PeakWorkingSet": &q.PeakWorkingSet,
-		"LowDemand": &q.LowDemand, "LowRSS": &q.LowRSS, "LowWorkingSet": &q.LowWorkingSet,
-	}
-	var errs refusals
-	for _, name := range slices.Sorted(maps.Keys(s.prometheusQueries)) {
-		into, found := known[name]
-		if found {
-			*into = s.prometheusQueries[name]
-		}
-		errs.when(!found, "--prometheus-query=%s=...: unknown query; must be one of %s", name,
-			strings.Join(slices.Sorted(maps.Keys(known)), ", "))
-	}
-	return q, errors.Join(errs...)
 }
 
 // assignments is a flag that is given as NAME=VALUE, and may be repeated.

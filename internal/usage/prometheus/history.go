@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"text/template"
 	"time"
 
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
@@ -67,18 +66,18 @@ func (s *Source) stretch(ctx context.Context, w memory.WorkloadRef, r v1.Range, 
 	v := workloadValues(w, r.Step)
 	peaks, lows := map[moment]*reading{}, map[moment]*reading{}
 	for _, q := range []struct {
-		*template.Template
-		into map[moment]*reading
-		set  func(*reading, float64)
+		query string
+		into  map[moment]*reading
+		set   func(*reading, float64)
 	}{
-		{s.queries.peakDemand, peaks, (*reading).setDemand},
-		{s.queries.peakRSS, peaks, (*reading).setRSS},
-		{s.queries.peakWorkingSet, peaks, (*reading).setWorkingSet},
-		{s.queries.lowDemand, lows, (*reading).setDemand},
-		{s.queries.lowRSS, lows, (*reading).setRSS},
-		{s.queries.lowWorkingSet, lows, (*reading).setWorkingSet},
+		{"PeakDemand", peaks, (*reading).setDemand},
+		{"PeakRSS", peaks, (*reading).setRSS},
+		{"PeakWorkingSet", peaks, (*reading).setWorkingSet},
+		{"LowDemand", lows, (*reading).setDemand},
+		{"LowRSS", lows, (*reading).setRSS},
+		{"LowWorkingSet", lows, (*reading).setWorkingSet},
 	} {
-		matrix, err := s.series(ctx, q.Template, v, r)
+		matrix, err := s.series(ctx, q.query, v, r)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"text/template"
 	"time"
 
 	"github.com/prometheus/client_golang/api"
@@ -44,11 +45,15 @@ type Source struct {
 	api     v1.API
 	host    string
 	timeout time.Duration
-	queries compiled
+	queries map[string]*template.Template
 }
 
 // New checks the options and parses the templates; it does not connect.
 func New(o Options) (*Source, error) {
+	queries, err := o.Queries.compile()
+	if err != nil {
+		return nil, err
+	}
 	base, err := url.Parse(o.URL)
 	if err != nil {
 		return nil, fmt.Errorf("the URL of Prometheus: %w", err)
@@ -57,10 +62,6 @@ func New(o Options) (*Source, error) {
 		return nil, fmt.Errorf(
 			"the URL of Prometheus is %q: write it as http://HOST:PORT or https://HOST/PREFIX", base.Redacted(),
 		)
-	}
-	queries, err := o.Queries.compile()
-	if err != nil {
-		return nil, err
 	}
 	client, err := httpClient(o)
 	if err != nil {

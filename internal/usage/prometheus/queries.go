@@ -4,8 +4,11 @@
 package prometheus
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -17,27 +20,21 @@ import (
 	"github.com/memfit/memfit/internal/usage"
 )
 
-// Queries are Go text/template strings that give PromQL; an empty one means the default. What they return must have
-// the labels namespace, pod and container; a label id with the container's cgroup path distinguishes pods of the same
-// name.
+// Queries are Go text/template strings that give PromQL, by name; one that is missing means the default. What they
+// return must have the labels namespace, pod and container; a label id with the container's cgroup path distinguishes
+// pods of the same name.
+//
+// RSS, WorkingSet, Swap and Usage are instant queries for the containers of one node, in bytes: Swap for what is
+// swapped out, which nodes without swap do not have, and Usage for what counts against the limit without page cache,
+// which is demand without swap. Installations that drop the series of file pages have no answer to it; demand is then
+// an estimate by RSS. Time is the instant query for when those were measured, in Unix seconds; a container without one
+// counts as measured now. PeakDemand, PeakRSS, PeakWorkingSet, LowDemand, LowRSS and LowWorkingSet are range queries
+// for the containers of one workload: the highest and lowest of each step, in bytes.
 //
 // Every value is a PromQL string, quotes included, so no name can change what a query means: {{.Node}} and
 // {{.Address}} of a node (and {{.Instance}}, a regular expression for both with any port), {{.Namespace}} and
 // {{.Pods}} (a regular expression) of a workload. {{.Step}} is a PromQL duration, without quotes.
-type Queries struct {
-	// RSS and WorkingSet are instant queries for the containers of one node, in bytes; Swap is one for what is swapped
-	// out, and may have no answer: nodes without swap have no such series.
-	RSS, WorkingSet, Swap string
-	// Usage is the instant query for what counts against the limit without page cache, in bytes: demand without swap.
-	// Installations that drop the series of file pages have no answer; demand is then an estimate by RSS.
-	Usage string
-	// Time is the instant query for when those were measured, in Unix seconds. A container without one counts as measured
-	// now.
-	Time string
-	// PeakDemand, PeakRSS, PeakWorkingSet, LowDemand, LowRSS and LowWorkingSet are range queries for the containers of one
-	// workload: the highest and lowest of each step, in bytes.
-	PeakDemand, PeakRSS, PeakWorkingSet, LowDemand, LowRSS, LowWorkingSet string
-}
+type Queries map[string]string
 
 // The default queries are for cAdvisor's series as the kubelet exports them. The label that names the node differs
 // between installations: kube-prometheus has node, plain Kubernetes discovery has instance. Both are asked for; equal
@@ -66,40 +63,40 @@ func demandOf(selector string) string {
 	return "(" + unreclaimable(selector) + " + " + swap + selector + " or " + unreclaimable(selector) + ")"
 }
 
-func (q Queries) compile() (c compiled, err error) {
-	for _, t := range []struct {
-		into                  **template.Template
-		name, text, otherwise string
-	}{
-		{&c.rss, "RSS", q.RSS, rss + onNode + " or " + rss + onInstance},
-		{&c.workingSet, "WorkingSet", q.WorkingSet, workingSet + onNode + " or " + workingSet + onInstance},
-		{&c.swap, "Swap", q.Swap, swap + onNode + " or " + swap + onInstance},
-		{&c.usage, "Usage", q.Usage, unreclaimable(onNode) + " or " + unreclaimable(onInstance)},
-		{&c.time, "Time", q.Time, "timestamp(" + workingSet + onNode + ") or timestamp(" + workingSet + onInstance + ")"},
-		{&c.peakDemand, "PeakDemand", q.PeakDemand, "max_over_time(" + demandOf(ofWorkload) + subStep + ")"},
-		{&c.peakRSS, "PeakRSS", q.PeakRSS, "max_over_time(" + rss + ofWorkload + step + ")"},
-		{&c.peakWorkingSet, "PeakWorkingSet", q.PeakWorkingSet, "max_over_time(" + workingSet + ofWorkload + step + ")"},
-		{&c.lowDemand, "LowDemand", q.LowDemand, "min_over_time(" + demandOf(ofWorkload) + subStep + ")"},
-		{&c.lowRSS, "LowRSS", q.LowRSS, "min_over_time(" + rss + ofWorkload + step + ")"},
-		{&c.lowWorkingSet, "LowWorkingSet", q.LowWorkingSet, "min_over_time(" + workingSet + ofWorkload + step + ")"},
-	} {
-		if t.text == "" {
-			t.text = t.otherwise
-		}
-		if *t.into, err = template.New(t.name).Option("missingkey=error").Parse(t.text); err != nil {
-			return c, fmt.Errorf("the Prometheus query %s: %w", t.name, err)
-		}
-		if _, err = fill(*t.into, everything); err != nil {
-			return c, err
-		}
-	}
-	return c, nil
+var defaults = Queries{
+	"RSS":            rss + onNode + " or " + rss + onInstance,
+	"WorkingSet":     workingSet + onNode + " or " + workingSet + onInstance,
+	"Swap":           swap + onNode + " or " + swap + onInstance,
+	"Usage":          unreclaimable(onNode) + " or " + unreclaimable(onInstance),
+	"Time":           "timestamp(" + workingSet + onNode + ") or timestamp(" + workingSet + onInstance + ")",
+	"PeakDemand":     "max_over_time(" + demandOf(ofWorkload) + subStep + ")",
+	"PeakRSS":        "max_over_time(" + rss + ofWorkload + step + ")",
+	"PeakWorkingSet": "max_over_time(" + workingSet + ofWorkload + step + ")",
+	"LowDemand":      "min_over_time(" + demandOf(ofWorkload) + subStep + ")",
+	"LowRSS":         "min_over_time(" + rss + ofWorkload + step + ")",
+	"LowWorkingSet":  "min_over_time(" + workingSet + ofWorkload + step + ")",
 }
 
-type compiled struct {
-	rss, workingSet, swap, usage, time  *template.Template
-	peakDemand, peakRSS, peakWorkingSet *template.Template
-	lowDemand, lowRSS, lowWorkingSet    *template.Template
+// compile parses the queries, and tries each.
+func (q Queries) compile() (map[string]*template.Template, error) {
+	compiled := make(map[string]*template.Template, len(defaults))
+	for name := range q {
+		if defaults[name] == "" {
+			return nil, fmt.Errorf("the Prometheus query %s: unknown query; must be one of %s",
+				name, strings.Join(slices.Sorted(maps.Keys(defaults)), ", "))
+		}
+	}
+	for name, text := range defaults {
+		t, err := template.New(name).Option("missingkey=error").Parse(cmp.Or(q[name], text))
+		if err != nil {
+			return nil, fmt.Errorf("the Prometheus query %s: %w", name, err)
+		}
+		if _, err = fill(t, everything); err != nil {
+			return nil, err
+		}
+		compiled[name] = t
+	}
+	return compiled, nil
 }
 
 // values are what a template may use.

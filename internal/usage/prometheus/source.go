@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/template"
 	"time"
 
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
@@ -26,16 +25,16 @@ func (s *Source) Name() string { return "prometheus" }
 func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
 	v, at := nodeValues(node), readings{}
 	for _, q := range []struct {
-		*template.Template
-		set func(*reading, float64)
+		query string
+		set   func(*reading, float64)
 	}{
-		{s.queries.rss, (*reading).setRSS},
-		{s.queries.swap, (*reading).setSwap},
-		{s.queries.usage, (*reading).setDemand},
-		{s.queries.workingSet, (*reading).setWorkingSet},
-		{s.queries.time, (*reading).setTime},
+		{"RSS", (*reading).setRSS},
+		{"Swap", (*reading).setSwap},
+		{"Usage", (*reading).setDemand},
+		{"WorkingSet", (*reading).setWorkingSet},
+		{"Time", (*reading).setTime},
 	} {
-		vector, err := s.instant(ctx, q.Template, v)
+		vector, err := s.instant(ctx, q.query, v)
 		if err != nil {
 			return usage.Reading{}, err
 		}
@@ -71,8 +70,8 @@ func (s *Source) Count(ctx context.Context, query string) (int, error) {
 }
 
 // instant asks for values of now.
-func (s *Source) instant(ctx context.Context, t *template.Template, v values) (model.Vector, error) {
-	query, err := fill(t, v)
+func (s *Source) instant(ctx context.Context, name string, v values) (model.Vector, error) {
+	query, err := fill(s.queries[name], v)
 	if err != nil {
 		return nil, s.wrap(err)
 	}
@@ -80,18 +79,18 @@ func (s *Source) instant(ctx context.Context, t *template.Template, v values) (m
 	defer cancel()
 	value, _, err := s.api.Query(ctx, query, time.Time{}, v1.WithTimeout(s.timeout))
 	if err != nil {
-		return nil, s.explain(t.Name(), query, err)
+		return nil, s.explain(name, query, err)
 	}
 	vector, ok := value.(model.Vector)
 	if !ok {
-		return nil, s.wrap(fmt.Errorf("the query %s gives no vector: %s", t.Name(), usage.FirstLine(query)))
+		return nil, s.wrap(fmt.Errorf("the query %s gives no vector: %s", name, usage.FirstLine(query)))
 	}
 	return vector, nil
 }
 
 // series asks for values over time.
-func (s *Source) series(ctx context.Context, t *template.Template, v values, r v1.Range) (model.Matrix, error) {
-	query, err := fill(t, v)
+func (s *Source) series(ctx context.Context, name string, v values, r v1.Range) (model.Matrix, error) {
+	query, err := fill(s.queries[name], v)
 	if err != nil {
 		return nil, s.wrap(err)
 	}
@@ -99,11 +98,11 @@ func (s *Source) series(ctx context.Context, t *template.Template, v values, r v
 	defer cancel()
 	value, _, err := s.api.QueryRange(ctx, query, r, v1.WithTimeout(s.timeout))
 	if err != nil {
-		return nil, s.explain(t.Name(), query, err)
+		return nil, s.explain(name, query, err)
 	}
 	matrix, ok := value.(model.Matrix)
 	if !ok {
-		return nil, s.wrap(fmt.Errorf("the query %s gives no series: %s", t.Name(), usage.FirstLine(query)))
+		return nil, s.wrap(fmt.Errorf("the query %s gives no series: %s", name, usage.FirstLine(query)))
 	}
 	return matrix, nil
 }

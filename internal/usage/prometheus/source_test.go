@@ -210,7 +210,7 @@ func TestReadSendsCredentials(t *testing.T) {
 func TestReadWithOwnQueries(t *testing.T) {
 	s := serving(t, map[string]string{"my_rss": at(c1, "300")})
 	source := s.source(t, func(o *Options) {
-		o.Queries = Queries{RSS: `my_rss{host={{.Node}}}`, WorkingSet: `my_ws{host={{.Node}}}`}
+		o.Queries = Queries{"RSS": `my_rss{host={{.Node}}}`, "WorkingSet": `my_ws{host={{.Node}}}`}
 	})
 	evil := usage.Node{Name: `"} or vector(1) or x{y="`}
 	if _, err := source.Read(t.Context(), evil); err != nil {
@@ -323,8 +323,8 @@ func TestNewRefuses(t *testing.T) {
 		"write it as http://HOST:PORT": {URL: "prometheus:9090"},
 		`"ftp://user:xxxxx@host"`:      {URL: "ftp://user:secret@host"},
 		"missing protocol scheme":      {URL: ":"},
-		"the Prometheus query RSS":     {URL: "http://p", Queries: Queries{RSS: "{{.Node"}},
-		`no entry for key "Nodes"`:     {URL: "http://p", Queries: Queries{Time: "x{{.Nodes}}"}},
+		"the Prometheus query RSS":     {URL: "http://p", Queries: Queries{"RSS": "{{.Node"}},
+		`no entry for key "Nodes"`:     {URL: "http://p", Queries: Queries{"Time": "x{{.Nodes}}"}},
 		"/nowhere/ca.crt":              {URL: "http://p", CAFile: "/nowhere/ca.crt"},
 	} {
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
