@@ -5,10 +5,10 @@ package usage
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -34,19 +34,18 @@ type HistoryBackfill struct {
 	// Span is how far back it goes.
 	Span time.Duration
 	// Clock is the time.
-	Clock clock.Clock
+	Clock clock.WithTicker
 	// Queue queues a workload when its past has arrived. Nil: nothing is queued.
 	Queue interface{ Enqueue(...memory.WorkloadRef) }
 
-	mu    sync.Mutex
-	asked map[memory.WorkloadRef]*pastOf
-	queue []*pastOf
-	ready chan struct{}
+	once    sync.Once
+	waiting workqueue.TypedRateLimitingInterface[memory.WorkloadRef]
+	mu      sync.Mutex
+	asked   map[memory.WorkloadRef]*pastOf // until they are forgotten
 }
 
-// pastOf is one workload's past on its way. It is in asked until it is forgotten, and in queue until it is read.
+// pastOf is one workload's past, once it was read.
 type pastOf struct {
-	workload   memory.WorkloadRef
 	done       bool
 	containers map[string]*history.Container
 }
@@ -59,19 +58,11 @@ func (p *HistoryBackfill) NeedLeaderElection() bool { return true }
 
 // Start reads what is asked for until ctx ends.
 func (p *HistoryBackfill) Start(ctx context.Context) error {
+	defer context.AfterFunc(ctx, p.queue().ShutDown)()
 	var wg sync.WaitGroup
 	for range backfillReaders {
 		wg.Go(func() {
-			for ctx.Err() == nil {
-				a, found := p.next()
-				if !found {
-					select {
-					case <-ctx.Done():
-					case <-p.wake():
-					}
-					continue
-				}
-				p.finish(a, p.read(ctx, a))
+			for p.readNext(ctx) {
 			}
 		})
 	}
@@ -79,130 +70,94 @@ func (p *HistoryBackfill) Start(ctx context.Context) error {
 	return nil
 }
 
+func (p *HistoryBackfill) queue() workqueue.TypedRateLimitingInterface[memory.WorkloadRef] {
+	p.once.Do(func() {
+		p.waiting = workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[memory.WorkloadRef](backfillPause, backfillPause<<backfillTries),
+			workqueue.TypedRateLimitingQueueConfig[memory.WorkloadRef]{Clock: p.Clock},
+		)
+	})
+	return p.waiting
+}
+
 // Get asks for a workload's past, and hands it over when it is there, until [HistoryBackfill.Forget]. A past that
 // cannot be read is empty.
 func (p *HistoryBackfill) Get(w memory.WorkloadRef) (map[string]*history.Container, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if a, found := p.asked[w]; found {
+		return a.containers, a.done
+	}
 	if p.asked == nil {
 		p.asked = map[memory.WorkloadRef]*pastOf{}
 	}
-	a, found := p.asked[w]
-	switch {
-	case !found:
-		a = &pastOf{workload: w}
-		p.asked[w] = a
-		p.queue = append(p.queue, a)
-		p.signal()
-		return nil, false
-	case !a.done:
-		return nil, false
-	}
-	return a.containers, true
+	p.asked[w] = &pastOf{}
+	p.queue().Add(w)
+	return nil, false
 }
 
 // Forget drops a past that was taken over, or whose workload is gone: it is not read any more.
 func (p *HistoryBackfill) Forget(w memory.WorkloadRef) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a, found := p.asked[w]
-	if !found {
-		return
-	}
 	delete(p.asked, w)
-	if i := slices.Index(p.queue, a); i >= 0 {
-		p.queue = slices.Delete(p.queue, i, i+1)
-	}
+	p.queue().Forget(w)
 }
 
-func (p *HistoryBackfill) next() (*pastOf, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.queue) == 0 {
-		return nil, false
+// readNext waits for a workload and reads its past, and returns false when there will be none.
+func (p *HistoryBackfill) readNext(ctx context.Context) bool {
+	w, ended := p.queue().Get()
+	if ended {
+		return false
 	}
-	a := p.queue[0]
-	p.queue = slices.Delete(p.queue, 0, 1)
-	if len(p.queue) > 0 {
-		p.signal()
+	defer p.queue().Done(w)
+	a := p.askedFor(w)
+	if a == nil {
+		return true
 	}
-	return a, true
-}
-
-// wanted reports whether a past was not forgotten since it was asked for.
-func (p *HistoryBackfill) wanted(a *pastOf) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.asked[a.workload] == a
-}
-
-func (p *HistoryBackfill) finish(a *pastOf, containers map[string]*history.Container) {
-	if !p.wanted(a) {
-		return
+	log := logf.FromContext(ctx).WithValues("workload", w.String(), "source", p.Name)
+	containers, err := p.read(ctx, w)
+	try := p.queue().NumRequeues(w) + 1
+	switch {
+	case p.askedFor(w) != a: // forgotten meanwhile
+		return true
+	case err == nil:
+		log.Info("Read what a workload used before", "containers", len(containers))
+	default:
+		log.Info("Could not read what a workload used before", "try", try, "of", backfillTries, "reason", err.Error())
+		if try < backfillTries {
+			p.queue().AddRateLimited(w)
+			return true
+		}
 	}
 	p.mu.Lock()
 	a.done, a.containers = true, containers
 	p.mu.Unlock()
 	if p.Queue != nil {
-		p.Queue.Enqueue(a.workload)
+		p.Queue.Enqueue(w)
 	}
+	return true
 }
 
-// read makes histories of a workload's past. It fails in silence but for the log: what memfit sees itself is enough to
-// go on.
-func (p *HistoryBackfill) read(ctx context.Context, a *pastOf) map[string]*history.Container {
-	w := a.workload
-	log := logf.FromContext(ctx).WithValues("workload", w.String(), "source", p.Name)
-	pause := backfillPause
-	for try := 1; ; try++ {
-		now := p.Clock.Now()
-		containers, samples := map[string]*history.Container{}, 0
-		err := p.Read(ctx, w, now.Add(-p.Span), now, func(s memory.Sample) {
-			h, found := containers[s.Container.Container]
-			if !found {
-				h = history.New()
-				containers[s.Container.Container] = h
-			}
-			h.Add(s, 0) // the limits of then are not known
-			samples++
-		})
-		if err == nil {
-			log.Info("Read what a workload used before", "samples", samples, "containers", len(containers))
-			return containers
-		}
-		log.Info("Could not read what a workload used before", "try", try, "of", backfillTries, "reason", err.Error())
-		if try == backfillTries {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-p.Clock.After(pause):
-			pause *= 2
-		}
-		if !p.wanted(a) {
-			return nil
-		}
-	}
-}
-
-// wake is what signal sends on. It holds one signal, so that none is lost between reading the queue and the wait.
-func (p *HistoryBackfill) wake() chan struct{} {
+func (p *HistoryBackfill) askedFor(w memory.WorkloadRef) *pastOf {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.channel()
+	return p.asked[w]
 }
 
-func (p *HistoryBackfill) channel() chan struct{} {
-	if p.ready == nil {
-		p.ready = make(chan struct{}, 1)
+// read makes histories of a workload's past.
+func (p *HistoryBackfill) read(ctx context.Context, w memory.WorkloadRef) (map[string]*history.Container, error) {
+	now, containers := p.Clock.Now(), map[string]*history.Container{}
+	err := p.Read(ctx, w, now.Add(-p.Span), now, func(s memory.Sample) {
+		h, found := containers[s.Container.Container]
+		if !found {
+			h = history.New()
+			containers[s.Container.Container] = h
+		}
+		h.Add(s, 0) // the limits of then are not known
+	})
+	if err != nil {
+		return nil, err
 	}
-	return p.ready
-}
-
-func (p *HistoryBackfill) signal() {
-	select {
-	case p.channel() <- struct{}{}:
-	default:
-	}
+	return containers, nil
 }

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	clocktesting "k8s.io/utils/clock/testing"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
 
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -21,20 +23,13 @@ func TestAForgottenPastIsNotRead(t *testing.T) {
 	job := func(i int) memory.WorkloadRef {
 		return memory.WorkloadRef{APIVersion: "batch/v1", Kind: "Job", Namespace: "shop", Name: fmt.Sprintf("job-%d", i)}
 	}
-	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 	var p *HistoryBackfill
 	reads := 0
-	p = &HistoryBackfill{Clock: clock, Read: func(
+	p = &HistoryBackfill{Clock: clock.RealClock{}, Read: func(
 		_ context.Context, w memory.WorkloadRef, _, _ time.Time, _ func(memory.Sample),
 	) error {
 		reads++
 		p.Forget(w) // its Job ends while it is read
-		go func() { // the pause before the next try
-			for !clock.HasWaiters() {
-				time.Sleep(time.Millisecond)
-			}
-			clock.Step(backfillPause)
-		}()
 		return errors.New("no answer")
 	}}
 	const jobs = 100
@@ -45,16 +40,37 @@ func TestAForgottenPastIsNotRead(t *testing.T) {
 		p.Forget(job(i))
 	}
 	for range jobs {
-		a, found := p.next()
-		if !found {
-			break
-		}
-		p.finish(a, p.read(t.Context(), a))
+		p.readNext(t.Context())
 	}
 	if reads != 1 {
 		t.Errorf("%d reads of a monitoring system for the one Job that runs, want 1", reads)
 	}
-	if len(p.asked)+len(p.queue) > 0 {
-		t.Errorf("%d workloads and %d requests are still held", len(p.asked), len(p.queue))
+	if tries := p.queue().NumRequeues(job(jobs - 1)); len(p.asked)+p.queue().Len()+tries > 0 {
+		t.Errorf("%d workloads and %d requests are still held, and %d tries", len(p.asked), p.queue().Len(), tries)
 	}
+}
+
+// TestAPastThatCannotBeReadIsEmpty: after four tries, in which it is not forgotten.
+func TestAPastThatCannotBeReadIsEmpty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start, reads := time.Now(), []time.Duration{}
+		p := &HistoryBackfill{Clock: clock.RealClock{}, Read: func(
+			context.Context, memory.WorkloadRef, time.Time, time.Time, func(memory.Sample),
+		) error {
+			reads = append(reads, time.Since(start))
+			return errors.New("no answer")
+		}}
+		defer p.queue().ShutDown()
+		p.Get(memory.WorkloadRef{Name: "web"})
+		for range backfillTries {
+			p.readNext(t.Context())
+		}
+		want := []time.Duration{0, time.Minute, 3 * time.Minute, 7 * time.Minute}
+		if diff := cmp.Diff(want, reads); diff != "" {
+			t.Errorf("reads (-want +got):\n%s", diff)
+		}
+		if containers, there := p.Get(memory.WorkloadRef{Name: "web"}); !there || containers != nil {
+			t.Errorf("%v, %t, want an empty past", containers, there)
+		}
+	})
 }
