@@ -9,38 +9,35 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/memfit/memfit/internal/codec"
 	"github.com/memfit/memfit/internal/period"
 )
 
 // MarshalBinary is the compact form kept in a MemoryCheckpoint, which has the version: varints, and differences where
 // neighbors are alike. The current window is part of it, so that a restart forgets nothing.
 func (c *Container) MarshalBinary() ([]byte, error) {
-	w := writer{buf: make([]byte, 0, 512)}
-	w.buf = binary.AppendUvarint(w.buf, uint64(c.Factor())) //nolint:gosec // 1 to period.MostFactor
-	c.code(&w)
-	return w.buf, nil
+	data := binary.AppendUvarint(make([]byte, 0, 512), uint64(c.Factor())) //nolint:gosec // 1 to period.MostFactor
+	w := codec.Writer(data)
+	c.code(w)
+	return w.Data(), nil
 }
 
 // UnmarshalBinary restores what MarshalBinary wrote. Damaged input is an error and leaves c unchanged.
 func (c *Container) UnmarshalBinary(data []byte) error {
-	if len(data) == 0 {
-		return errors.New("history: empty input")
-	}
 	factor, data, err := readFactor(data)
 	if err != nil {
 		return err
 	}
-	read := Container{factor: factor}
-	r := reader{buf: data}
-	read.code(&r)
-	if r.err == nil && len(r.buf) != 0 {
-		r.err = fmt.Errorf("history: %d bytes too many", len(r.buf))
+	read, r := Container{factor: factor}, codec.Reader(data)
+	read.code(r)
+	switch {
+	case r.Err() != nil:
+		return fmt.Errorf("history: %w", r.Err())
+	case len(r.Data()) > 0:
+		return fmt.Errorf("history: %d bytes too many", len(r.Data()))
 	}
-	if r.err == nil {
-		r.err = read.valid()
-	}
-	if r.err != nil {
-		return r.err
+	if err := read.valid(); err != nil {
+		return err
 	}
 	*c = read
 	return nil
@@ -58,35 +55,29 @@ func readFactor(data []byte) (factor uint16, rest []byte, err error) {
 	return uint16(f), data[size:], nil
 }
 
-// coder is a writer or a reader: one list of fields serves both directions, so that they cannot drift apart.
-type coder interface {
-	int(v *int64)
-	byte(v *uint8)
-}
-
 // code visits every field in a fixed order.
-func (c *Container) code(w coder) {
-	w.int(&c.last)
+func (c *Container) code(w *codec.Coder) {
+	w.Int(&c.last)
 	since(w, &c.first, c.last)
-	num(w, &c.samples)
-	num(w, &c.day)
-	num(w, &c.hour)
-	num(w, &c.regime.since)
-	num(w, &c.before.since)
+	codec.Num(w, &c.samples)
+	codec.Num(w, &c.day)
+	codec.Num(w, &c.hour)
+	codec.Num(w, &c.regime.since)
+	codec.Num(w, &c.before.since)
 	for _, v := range []*size16{
 		&c.peakRSS, &c.peakWS, &c.peakSwap, &c.now, &c.regime.limit, &c.regime.peak, &c.regime.low, &c.before.limit,
 		&c.before.peak, &c.before.low,
 	} {
-		num(w, v)
+		codec.Num(w, v)
 	}
 	for _, v := range []*lowDay{&c.peakRSSDay, &c.peakWSDay, &c.peakSwapDay} {
-		num(w, v)
+		codec.Num(w, v)
 	}
-	num(w, &c.replicas)
+	codec.Num(w, &c.replicas)
 	since(w, &c.exact, c.last)
 	since(w, &c.inexact, c.last)
-	flag(w, &c.workingSet)
-	num(w, &c.instances)
+	codec.Flag(w, &c.workingSet)
+	codec.Num(w, &c.instances)
 	c.codeSeries(w)
 	c.peaks.code(w)
 	for i := range c.trackers {
@@ -98,78 +89,78 @@ func (c *Container) code(w coder) {
 }
 
 // codeSeries writes days, hours and lows as differences from the cell before: a steady workload costs one byte a cell.
-func (c *Container) codeSeries(w coder) {
+func (c *Container) codeSeries(w *codec.Coder) {
 	var peak, low, hour, lows size16
 	for i := range c.days {
-		delta(w, &c.days[i].peak, &peak)
-		delta(w, &c.days[i].trough, &low)
+		codec.Delta(w, &c.days[i].peak, &peak)
+		codec.Delta(w, &c.days[i].trough, &low)
 	}
 	for i := range c.hours {
-		delta(w, &c.hours[i], &hour)
+		codec.Delta(w, &c.hours[i], &hour)
 	}
 	for i := range c.lows {
-		delta(w, &c.lows[i], &lows)
+		codec.Delta(w, &c.lows[i], &lows)
 	}
 }
 
-func (h *histogram) code(w coder) {
-	num(w, &h.refHour)
-	num(w, &h.n)
+func (h *histogram) code(w *codec.Coder) {
+	codec.Num(w, &h.refHour)
+	codec.Num(w, &h.n)
 	h.n = min(h.n, maxBuckets)
 	var edge size16
 	for i := range int(h.n) {
-		delta(w, &h.upper[i], &edge)
+		codec.Delta(w, &h.upper[i], &edge)
 		bits := math.Float32bits(h.weight[i])
-		num(w, &bits)
+		codec.Num(w, &bits)
 		h.weight[i] = math.Float32frombits(bits)
 	}
 }
 
-func (s *instanceTracker) code(w coder, last int64) {
-	num(w, &s.id)
+func (s *instanceTracker) code(w *codec.Coder, last int64) {
+	codec.Num(w, &s.id)
 	if s.id == 0 {
 		return
 	}
-	num(w, &s.low)
-	flag(w, &s.full)
-	num(w, &s.number)
+	codec.Num(w, &s.low)
+	codec.Flag(w, &s.full)
+	codec.Num(w, &s.number)
 	since(w, &s.last, last)
 	since(w, &s.started, int64(s.last))
 	s.open.code(w)
 }
 
-func (t *openInterval) code(w coder) {
-	num(w, &t.count)
+func (t *openInterval) code(w *codec.Coder) {
+	codec.Num(w, &t.count)
 	if t.count == 0 {
 		return
 	}
 	bits := math.Float32bits(t.sum)
-	num(w, &bits)
+	codec.Num(w, &bits)
 	t.sum = math.Float32frombits(bits)
-	num(w, &t.low)
-	num(w, &t.high)
-	num(w, &t.number)
+	codec.Num(w, &t.low)
+	codec.Num(w, &t.high)
+	codec.Num(w, &t.number)
 }
 
-func (t *timeline) code(w coder) {
-	w.int(&t.begin)
-	num(w, &t.width)
-	num(w, &t.n)
-	num(w, &t.follows)
+func (t *timeline) code(w *codec.Coder) {
+	w.Int(&t.begin)
+	codec.Num(w, &t.width)
+	codec.Num(w, &t.n)
+	codec.Num(w, &t.follows)
 	t.n = min(t.n, SpansKept)
 	var high size16
 	for i := range t.span[:t.n] {
 		s := &t.span[i]
-		delta(w, &s.high, &high)
-		w.byte(&s.low)
-		w.byte(&s.mean)
+		codec.Delta(w, &s.high, &high)
+		w.Byte(&s.low)
+		w.Byte(&s.mean)
 	}
 }
 
-func (r *ring) code(w coder) {
-	w.int(&r.newest)
+func (r *ring) code(w *codec.Coder) {
+	w.Int(&r.newest)
 	n := r.n
-	num(w, &n)
+	codec.Num(w, &n)
 	n = min(n, PointsKept)
 	var before size16
 	var usual uint16
@@ -178,12 +169,12 @@ func (r *ring) code(w coder) {
 	for i := range int(n) {
 		j := r.index(i)
 		gap, value, number := r.gap[j], r.value[j], r.number[j]
-		delta(w, &gap, &usual)
-		delta(w, &value, &before)
-		num(w, &number)
+		codec.Delta(w, &gap, &usual)
+		codec.Delta(w, &value, &before)
+		codec.Num(w, &number)
 		o.gap[i], o.value[i], o.number[i] = gap, value, number
 	}
-	if _, reading := w.(*reader); reading {
+	if w.Reading() {
 		*r = o
 	}
 }
@@ -223,110 +214,28 @@ func (c *Container) valid() error {
 
 func (r *regime) began(newest int32) bool { return r.since >= 0 && r.since <= newest }
 
-type integer interface {
-	~uint8 | ~uint16 | ~uint32 | ~int32 | ~int64
-}
-
-func num[T integer](w coder, v *T) {
-	n := int64(*v)
-	w.int(&n)
-	*v = T(n)
-	if int64(*v) != n {
-		if r, ok := w.(*reader); ok {
-			r.fail("a number does not fit its field")
-		}
-	}
-}
-
-func delta[T integer](w coder, v, before *T) {
-	d := int64(*v) - int64(*before)
-	w.int(&d)
-	n := int64(*before) + d
-	*v = T(n)
-	if int64(*v) != n {
-		if r, ok := w.(*reader); ok {
-			r.fail("a difference leaves its field")
-		}
-	}
-	*before = *v
-}
-
 // since writes a time as seconds before another: three bytes instead of five.
-func since(w coder, v *stamp, ref int64) {
+func since(w *codec.Coder, v *stamp, ref int64) {
 	d := ref - int64(*v)
-	w.int(&d)
+	w.Int(&d)
 	*v = stamp(ref - d) //nolint:gosec // the next line checks it
 	if int64(*v) != ref-d {
-		if r, ok := w.(*reader); ok {
-			r.fail("a time does not fit its field")
-		}
+		w.Fail("a time does not fit its field")
 	}
-}
-
-func flag(w coder, v *bool) {
-	var n uint8
-	if *v {
-		n = 1
-	}
-	num(w, &n)
-	*v = n == 1
 }
 
 // sparse writes only the bytes that are not zero.
-func sparse(w coder, cells []uint8) {
+func sparse(w *codec.Coder, cells []uint8) {
 	var set uint32
 	for i, v := range cells {
 		if v != 0 {
 			set |= 1 << i
 		}
 	}
-	num(w, &set)
+	codec.Num(w, &set)
 	for i := range cells {
 		if set&(1<<i) != 0 {
-			num(w, &cells[i])
+			codec.Num(w, &cells[i])
 		}
-	}
-}
-
-type writer struct {
-	buf []byte
-}
-
-func (w *writer) int(v *int64)  { w.buf = binary.AppendVarint(w.buf, *v) }
-func (w *writer) byte(v *uint8) { w.buf = append(w.buf, *v) }
-
-type reader struct {
-	buf []byte
-	err error
-}
-
-func (r *reader) byte(v *uint8) {
-	*v = 0
-	if r.err != nil {
-		return
-	}
-	if len(r.buf) == 0 {
-		r.fail("input ends in the middle of a span")
-		return
-	}
-	r.buf, *v = r.buf[1:], r.buf[0]
-}
-
-func (r *reader) int(v *int64) {
-	*v = 0
-	if r.err != nil {
-		return
-	}
-	n, size := binary.Varint(r.buf)
-	if size <= 0 {
-		r.fail("input ends in the middle of a number")
-		return
-	}
-	r.buf, *v = r.buf[size:], n
-}
-
-func (r *reader) fail(what string) {
-	if r.err == nil {
-		r.err = errors.New("history: " + what)
 	}
 }

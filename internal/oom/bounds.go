@@ -32,18 +32,15 @@ const (
 // What the parts of a cursor take at most when they are stored (see pack.go). They are charged in full when the part is
 // made, so that nothing that happens to it later can break the bound.
 const (
-	podCost     = 8 + 2 + 6         // key, number of containers, gone
-	cursorCost  = 2 + 1 + 5 + 4 + 6 // name, flags, next, id, finished
-	counterCost = 5 + 4 + 5 + 6     // count, counterID, counterOf, countedAt
+	podCost     = 10 + 6 + 2            // key, gone, number of containers
+	cursorCost  = 2 + 5 + 5 + 6 + 1 + 1 // name, next, id, finished, limited, counter
+	counterCost = 5 + 5 + 5 + 6         // count, counterID, counterOf, countedAt
 )
 
 func (c *cursor) cost() int {
 	n := cursorCost
 	if c.limited {
-		n += 5 + sizeCost(c.limit) // limitOf, limit
-		if c.asked != 0 {
-			n += sizeCost(c.asked)
-		}
+		n += 5 + sizeCost(c.limit) + sizeCost(c.asked) // limitOf, limit, asked
 	}
 	if c.counter {
 		n += counterCost
@@ -51,8 +48,8 @@ func (c *cursor) cost() int {
 	return n
 }
 
-// sizeCost is what a size takes: its shift and its odd part.
-func sizeCost(b memory.Bytes) int { return 1 + max(1, (bits.Len64(oddPart(b))+6)/7) }
+// sizeCost is at most what a size takes: its odd part and its shift.
+func sizeCost(b memory.Bytes) int { return 1 + (bits.Len64(oddPart(b))+7)/7 }
 
 // charged is what all cursors may take.
 func (l *Ledger) charged() int {

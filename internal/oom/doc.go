@@ -8,7 +8,7 @@
 // In reading order: observe.go (the content of a pod's status), ledger.go and cursor.go (what of that is new),
 // judge.go (what an end of a container was), effective_limit.go and clock.go (at which limit and when), counters.go
 // and agents.go (the kernel's counter and the agents of nodes, who see other kills, or the same ones otherwise),
-// bounds.go, encode.go and pack.go (how it is stored, and how much), advice.go (what helps).
+// bounds.go, encode.go and pack.go (how it is stored, and how much).
 //
 // A stall is what happens to some containers instead of a kill: stall_watch.go and stall_interval.go find it in
 // samples, and stalls.go files it beside the kills, because both ask for a higher limit ([Ledger.KillsAndStalls]).

@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/memfit/memfit/internal/codec"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -84,8 +85,9 @@ func (l *Ledger) MarshalBinary() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the OOM ledger: %w", err)
 	}
-	data := append(binary.AppendUvarint(nil, uint64(len(head))), head...)
-	return l.appendPods(data, names), nil
+	w := codec.Writer(append(binary.AppendUvarint(nil, uint64(len(head))), head...))
+	l.packPods(w, names)
+	return w.Data(), nil
 }
 
 // UnmarshalBinary replaces the ledger by the one written. With an error, l is unchanged.
@@ -105,7 +107,7 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 		stalls:      restoreStalls(s.Stalls, s.Namespace),
 	}
 	read.make()
-	if err := read.readPods(cursors, s.Names); err != nil {
+	if err := read.unpackPods(codec.Reader(cursors), s.Names); err != nil {
 		return fmt.Errorf("reading the OOM ledger: %w", err)
 	}
 	read.readHead(&s)

@@ -204,7 +204,7 @@ func (l *Ledger) observe(
 		c.advance(t)
 		watched = true
 	}
-	c.next = max(c.next, o.Restarts) // ends that can no longer be seen are no evidence
+	c.next = max(c.next, o.Restarts, 0) // ends that can no longer be seen are no evidence
 	limit, asked := l.proven(o, c, peak(o.Container))
 	l.sawRaise(c, o, limit, now)
 	l.sawLimit(c, o, limit, asked)

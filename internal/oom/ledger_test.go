@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/memfit/memfit/internal/codec"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -418,8 +419,9 @@ func TestKillsWithoutCounters(t *testing.T) {
 		}
 		head := fmt.Appendf(nil, `{"ns":"shop","since":%d,"names":["app"],"kills":{"app":[%s]},"totals":%s}`,
 			at(0).Unix(), fmt.Sprintf(was.kill, at(21).Unix()-1), was.totals)
-		data := l.appendPods(append(binary.AppendUvarint(nil, uint64(len(head))), head...), []string{"app"})
-		if l = (&Ledger{}); l.UnmarshalBinary(data) != nil {
+		w := codec.Writer(append(binary.AppendUvarint(nil, uint64(len(head))), head...))
+		l.packPods(w, []string{"app"})
+		if l = (&Ledger{}); l.UnmarshalBinary(w.Data()) != nil {
 			t.Fatalf("%s: cannot be read", name)
 		}
 		if l.Count("app", memory.OOMChildProcess) != 1 {

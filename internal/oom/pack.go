@@ -4,222 +4,128 @@
 package oom
 
 import (
-	"encoding/binary"
-	"errors"
-	"math"
+	"maps"
 	"math/bits"
 	"slices"
 	"time"
 
+	"github.com/memfit/memfit/internal/codec"
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Which parts of a cursor are stored. What is zero is not.
-const (
-	hasID = 1 << iota
-	hasFinished
-	hasLimit
-	hasCounter
-	hasCounterID
-	hasCountedAt
-	hasAsked
-)
-
-// Which parts of a pod are stored, in the bit below the number of its containers.
-const hasGone = 1
-
-var (
-	errTruncated = errors.New("the cursors end too early")
-	errTwice     = errors.New("a container has two cursors")
-)
-
-// appendPods packs the cursors, in the order of their keys. names are the sorted names of all containers; times are
-// stored as seconds since the ledger began.
-func (l *Ledger) appendPods(data []byte, names []string) []byte {
-	keys := make([]podKey, 0, len(l.pods))
-	for key := range l.pods {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		p := l.pods[key]
-		data = binary.BigEndian.AppendUint64(data, uint64(key))
-		header := uint64(len(p.containers)) << 1
-		if !p.gone.IsZero() {
-			header |= hasGone
-		}
-		data = binary.AppendUvarint(data, header)
-		if !p.gone.IsZero() {
-			data = l.appendTime(data, p.gone)
-		}
+// packPods packs the cursors, in the order of their keys. names are the sorted names of all containers.
+func (l *Ledger) packPods(w *codec.Coder, names []string) {
+	for _, key := range slices.Sorted(maps.Keys(l.pods)) {
+		p, id := l.pods[key], int64(key) //nolint:gosec // all 64 bits
+		containers := len(p.containers)
+		w.Int(&id)
+		l.codeTime(w, &p.gone)
+		codeLen(w, &containers)
 		for _, c := range p.containers {
 			name, _ := slices.BinarySearch(names, c.container)
-			data = l.appendCursor(binary.AppendUvarint(data, uint64(name)), c) //nolint:gosec // an index
+			codeLen(w, &name)
+			l.codeCursor(w, c)
 		}
 	}
-	return data
 }
 
-func (l *Ledger) appendCursor(data []byte, c *cursor) []byte {
-	flags := flag(c.id != 0, hasID) | flag(!c.finished.IsZero(), hasFinished) | flag(c.limited, hasLimit) |
-		flag(c.counter, hasCounter) | flag(c.counterID != 0, hasCounterID) | flag(!c.countedAt.IsZero(), hasCountedAt) |
-		flag(c.limited && c.asked != 0, hasAsked)
-	data = append(data, flags)
-	data = binary.AppendUvarint(data, uint64(max(c.next, 0)))
-	if flags&hasID != 0 {
-		data = binary.BigEndian.AppendUint32(data, uint32(c.id))
-	}
-	if flags&hasFinished != 0 {
-		data = l.appendTime(data, c.finished)
-	}
-	if flags&hasLimit != 0 {
-		data = binary.AppendVarint(data, int64(c.next)-int64(c.limitOf))
-		data = appendSize(data, c.limit)
-		if flags&hasAsked != 0 {
-			data = appendSize(data, c.asked)
-		}
-	}
-	if flags&hasCounter != 0 {
-		data = binary.AppendUvarint(data, uint64(c.count)) //nolint:gosec // a count
-		data = binary.AppendVarint(data, int64(c.next)-int64(c.counterOf))
-	}
-	if flags&hasCounterID != 0 {
-		data = binary.BigEndian.AppendUint32(data, uint32(c.counterID))
-	}
-	if flags&hasCountedAt != 0 {
-		data = l.appendTime(data, c.countedAt)
-	}
-	return data
-}
-
-func appendSize(data []byte, b memory.Bytes) []byte {
-	shift := byte(bits.TrailingZeros64(uint64(b))) //nolint:gosec // only its bits are counted
-	return binary.AppendUvarint(append(data, shift), oddPart(b))
-}
-
-func flag(set bool, bit byte) byte {
-	if set {
-		return bit
-	}
-	return 0
-}
-
-func (l *Ledger) appendTime(data []byte, t time.Time) []byte {
-	return binary.AppendVarint(data, t.Unix()-unix(l.since))
-}
-
-// readPods reads what appendPods wrote.
-func (l *Ledger) readPods(data []byte, names []string) error {
-	r := &reader{data: data, since: unix(l.since)}
-	for len(r.data) > 0 {
-		key, header := podKey(r.uint64()), r.uvarint(math.MaxInt32)
+// unpackPods reads what packPods wrote.
+func (l *Ledger) unpackPods(r *codec.Coder, names []string) error {
+	for len(r.Data()) > 0 {
+		var id int64
 		var gone time.Time
-		if header&hasGone != 0 {
-			gone = r.time()
-		}
-		for range header >> 1 {
-			name := r.uvarint(math.MaxInt32)
-			if r.failed || name >= uint64(len(names)) {
-				return errTruncated
+		var containers int
+		r.Int(&id)
+		l.codeTime(r, &gone)
+		codeLen(r, &containers)
+		key := podKey(id) //nolint:gosec // all 64 bits
+		for range containers {
+			var name int
+			if codeLen(r, &name); name >= len(names) {
+				r.Fail("a cursor of an unknown container")
+			} else if p := l.pods[key]; p != nil && p.container(names[name]) != nil {
+				r.Fail("a container has two cursors")
 			}
-			if p := l.pods[key]; p != nil && p.container(names[name]) != nil {
-				return errTwice
+			if r.Err() != nil {
+				return r.Err()
 			}
-			l.readCursor(r, l.add(key, names[name]))
-		}
-		if r.failed {
-			return errTruncated
+			c := l.add(key, names[name])
+			l.codeCursor(r, c)
+			l.bytes += c.cost() - cursorCost
 		}
 		if p := l.pods[key]; p != nil {
 			p.gone = gone
 		}
 	}
-	return nil
+	return r.Err()
 }
 
-func (l *Ledger) readCursor(r *reader, c *cursor) {
-	flags := r.byte()
-	c.next = int32(r.uvarint(math.MaxInt32)) //nolint:gosec // bounded
-	if flags&hasID != 0 {
-		c.id = instanceID(r.uint32())
+func (l *Ledger) codeCursor(w *codec.Coder, c *cursor) {
+	codec.Num(w, &c.next)
+	codec.Num(w, &c.id)
+	l.codeTime(w, &c.finished)
+	codec.Flag(w, &c.limited)
+	if c.limited {
+		codeNear(w, &c.limitOf, c.next)
+		codeSize(w, &c.limit)
+		codeSize(w, &c.asked)
 	}
-	if flags&hasFinished != 0 {
-		c.finished = r.time()
+	codec.Flag(w, &c.counter)
+	if c.counter {
+		codec.Num(w, &c.count)
+		codec.Num(w, &c.counterID)
+		codeNear(w, &c.counterOf, c.next)
+		l.codeTime(w, &c.countedAt)
 	}
-	if flags&hasLimit != 0 {
-		c.limitOf = r.before(c.next)
-		c.limited, c.limit = true, r.size()
-		if flags&hasAsked != 0 {
-			c.asked = r.size()
+	if min(c.next, c.limitOf, c.count, c.counterOf) < 0 {
+		w.Fail("a number is below zero")
+	}
+}
+
+// codeNear packs an instance's number as the difference to the next one.
+func codeNear(w *codec.Coder, v *int32, next int32) { codec.Delta(w, v, &next) }
+
+// codeLen packs a number of things, or an index.
+func codeLen(w *codec.Coder, v *int) {
+	n := int32(*v) //nolint:gosec // at most one per container
+	if codec.Num(w, &n); n < 0 {
+		w.Fail("a number is below zero")
+		n = 0
+	}
+	*v = int(n)
+}
+
+// codeSize packs a size without its trailing zero bits, of which most limits have twenty.
+func codeSize(w *codec.Coder, b *memory.Bytes) {
+	odd := int64(oddPart(*b)) //nolint:gosec // of 63 bits
+	if w.Int(&odd); odd == 0 {
+		*b = 0
+		return
+	}
+	shift := uint8(bits.TrailingZeros64(uint64(*b))) //nolint:gosec // below 64
+	w.Byte(&shift)
+	if *b = memory.Bytes(odd) << (shift & 63); *b < 0 || int64(*b>>(shift&63)) != odd {
+		w.Fail("a size is out of range")
+		*b = 0
+	}
+}
+
+// codeTime packs a time as seconds since the ledger began; 0 is no time.
+func (l *Ledger) codeTime(w *codec.Coder, t *time.Time) {
+	var seconds int64
+	if !t.IsZero() {
+		if seconds = t.Unix() - unix(l.since); seconds >= 0 {
+			seconds++
 		}
 	}
-	if flags&hasCounter != 0 {
-		c.counter, c.count = true, int32(r.uvarint(math.MaxInt32)) //nolint:gosec // bounded
-		c.counterOf = r.before(c.next)
+	w.Int(&seconds)
+	switch {
+	case !w.Reading():
+	case seconds == 0:
+		*t = time.Time{}
+	case seconds > 0:
+		*t = plausible(time.Unix(unix(l.since)+seconds-1, 0))
+	default:
+		*t = plausible(time.Unix(unix(l.since)+seconds, 0))
 	}
-	if flags&hasCounterID != 0 {
-		c.counterID = instanceID(r.uint32())
-	}
-	if flags&hasCountedAt != 0 {
-		c.countedAt = r.time()
-	}
-	l.bytes += c.cost() - cursorCost
 }
-
-// reader takes numbers from the front of data; failed is true from the first one that is not there or too large.
-type reader struct {
-	data   []byte
-	since  int64
-	failed bool
-}
-
-func (r *reader) take(n int) []byte {
-	if len(r.data) < n {
-		r.failed, r.data = true, nil
-		return make([]byte, n)
-	}
-	taken := r.data[:n]
-	r.data = r.data[n:]
-	return taken
-}
-
-func (r *reader) byte() byte     { return r.take(1)[0] }
-func (r *reader) uint32() uint32 { return binary.BigEndian.Uint32(r.take(4)) }
-func (r *reader) uint64() uint64 { return binary.BigEndian.Uint64(r.take(8)) }
-
-func (r *reader) uvarint(most uint64) uint64 {
-	v, n := binary.Uvarint(r.data)
-	if n <= 0 || v > most {
-		r.failed, r.data = true, nil
-		return 0
-	}
-	r.data = r.data[n:]
-	return v
-}
-
-func (r *reader) size() memory.Bytes {
-	shift := r.byte() & 63
-	return memory.Bytes(r.uvarint(math.MaxInt64>>shift) << shift) //nolint:gosec // bounded
-}
-
-func (r *reader) varint() int64 {
-	v, n := binary.Varint(r.data)
-	if n <= 0 {
-		r.failed, r.data = true, nil
-		return 0
-	}
-	r.data = r.data[n:]
-	return v
-}
-
-// before is an instance's number, stored as how far it is before another.
-func (r *reader) before(next int32) int32 {
-	v := int64(next) - r.varint()
-	if v < 0 || v > math.MaxInt32 {
-		r.failed, r.data = true, nil
-		return 0
-	}
-	return int32(v)
-}
-
-func (r *reader) time() time.Time { return plausible(time.Unix(r.since+r.varint(), 0)) }

@@ -39,6 +39,10 @@ var rooms = []room{
 		never: slices.Concat(clients, kinds),
 	},
 	{
+		name: "codec", dir: "internal/codec/...", noStd: pure, // packs numbers
+		never: slices.Concat(clients, kinds),
+	},
+	{
 		name: "period", dir: "internal/period/...", noStd: pure, // periods of evidence, and how a lab shortens them
 		never: slices.Concat(clients, kinds),
 	},
@@ -88,7 +92,9 @@ var rooms = []room{
 	},
 	{
 		name: "oom", dir: "internal/oom/...", noStd: pure, // the kills and stalls of a workload, each once
-		ours:    []string{"internal/format", "internal/memory", "internal/period", "internal/quote", "internal/runtimes"},
+		ours: []string{
+			"internal/codec", "internal/format", "internal/memory", "internal/period", "internal/quote", "internal/runtimes",
+		},
 		outside: pods,
 		never:   clients,
 	},
@@ -117,7 +123,7 @@ var rooms = []room{
 	},
 	{
 		name: "history", dir: "internal/history/...", noStd: pure, // remembers one container's usage in bounded bytes
-		ours:  []string{"internal/memory", "internal/period"},
+		ours:  []string{"internal/codec", "internal/memory", "internal/period"},
 		never: slices.Concat(clients, kinds),
 	},
 	{
@@ -137,7 +143,7 @@ var rooms = []room{
 	},
 	{
 		name: "usage", dir: "internal/usage", noStd: ownsNoProcess,
-		ours:  []string{"internal/format", "internal/memory"},
+		ours:  []string{"internal/format", "internal/memory", "internal/quote"},
 		never: slices.Concat(clients, kinds),
 	},
 	{

@@ -1,0 +1,101 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package codec packs numbers into few bytes. One list of fields serves both directions, so that they cannot drift
+// apart: a [Coder] either appends each value that it visits, or replaces it by the one that was written.
+package codec
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// Coder visits values in a fixed order. It is a writer or a reader; after the first error, a reader gives zeros.
+type Coder struct {
+	data    []byte
+	reading bool
+	err     error
+}
+
+// Writer appends to data.
+func Writer(data []byte) *Coder { return &Coder{data: data} }
+
+// Reader reads what was written.
+func Reader(data []byte) *Coder { return &Coder{data: data, reading: true} }
+
+// Reading reports whether values are replaced.
+func (c *Coder) Reading() bool { return c.reading }
+
+// Data is what was written, or what is left to read.
+func (c *Coder) Data() []byte { return c.data }
+
+// Err is the first error.
+func (c *Coder) Err() error { return c.err }
+
+// Fail ends reading: what was read cannot have been written.
+func (c *Coder) Fail(why string) {
+	if c.reading && c.err == nil {
+		c.err, c.data = errors.New(why), nil
+	}
+}
+
+// Byte visits one byte.
+func (c *Coder) Byte(v *uint8) {
+	if !c.reading {
+		c.data = append(c.data, *v)
+		return
+	}
+	*v = 0
+	if len(c.data) == 0 {
+		c.Fail("it ends before a byte")
+		return
+	}
+	*v, c.data = c.data[0], c.data[1:]
+}
+
+// Int visits a number: the closer to 0, the fewer bytes it takes, 1 to 10.
+func (c *Coder) Int(v *int64) {
+	if !c.reading {
+		c.data = binary.AppendVarint(c.data, *v)
+		return
+	}
+	n, size := binary.Varint(c.data)
+	if size <= 0 {
+		*v = 0
+		c.Fail("it ends in the middle of a number")
+		return
+	}
+	*v, c.data = n, c.data[size:]
+}
+
+type integer interface {
+	~uint8 | ~uint16 | ~uint32 | ~int32 | ~int64
+}
+
+// Num visits a number of any type.
+func Num[T integer](c *Coder, v *T) {
+	var zero T
+	Delta(c, v, &zero)
+}
+
+// Delta visits a number as the difference to the one before, which becomes this one: neighbors are alike.
+func Delta[T integer](c *Coder, v, before *T) {
+	d := int64(*v) - int64(*before)
+	c.Int(&d)
+	n := int64(*before) + d
+	*v = T(n)
+	if int64(*v) != n {
+		c.Fail("a number does not fit its field")
+	}
+	*before = *v
+}
+
+// Flag visits a bool.
+func Flag(c *Coder, v *bool) {
+	var n uint8
+	if *v {
+		n = 1
+	}
+	Num(c, &n)
+	*v = n == 1
+}
