@@ -41,16 +41,27 @@ func (c *Coder) Fail(why string) {
 
 // Byte visits one byte.
 func (c *Coder) Byte(v *uint8) {
+	n := uint64(*v)
+	c.Bits(&n, 1)
+	*v = uint8(n) //nolint:gosec // of one byte
+}
+
+// Bits visits the lower bytes of a number that is as often large as small, such as a hash.
+func (c *Coder) Bits(v *uint64, bytes int) {
 	if !c.reading {
-		c.data = append(c.data, *v)
+		all := binary.BigEndian.AppendUint64(nil, *v)
+		c.data = append(c.data, all[len(all)-bytes:]...)
 		return
 	}
 	*v = 0
-	if len(c.data) == 0 {
-		c.Fail("it ends before a byte")
+	if len(c.data) < bytes {
+		c.Fail("it ends in the middle of a number")
 		return
 	}
-	*v, c.data = c.data[0], c.data[1:]
+	for _, b := range c.data[:bytes] {
+		*v = *v<<8 | uint64(b)
+	}
+	c.data = c.data[bytes:]
 }
 
 // Int visits a number: the closer to 0, the fewer bytes it takes, 1 to 10.

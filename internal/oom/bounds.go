@@ -32,9 +32,9 @@ const (
 // What the parts of a cursor take at most when they are stored (see pack.go). They are charged in full when the part is
 // made, so that nothing that happens to it later can break the bound.
 const (
-	podCost     = 10 + 6 + 2            // key, gone, number of containers
-	cursorCost  = 2 + 5 + 5 + 6 + 1 + 1 // name, next, id, finished, limited, counter
-	counterCost = 5 + 5 + 5 + 6         // count, counterID, counterOf, countedAt
+	podCost     = 8 + 6 + 2             // key, gone, number of containers
+	cursorCost  = 2 + 5 + 4 + 6 + 1 + 1 // name, next, id, finished, limited, counter
+	counterCost = 5 + 4 + 5 + 6         // count, counterID, counterOf, countedAt
 )
 
 func (c *cursor) cost() int {
@@ -49,7 +49,12 @@ func (c *cursor) cost() int {
 }
 
 // sizeCost is at most what a size takes: its odd part and its shift.
-func sizeCost(b memory.Bytes) int { return 1 + (bits.Len64(oddPart(b))+7)/7 }
+func sizeCost(b memory.Bytes) int {
+	if b == 0 {
+		return 1
+	}
+	return 1 + (bits.Len64(oddPart(b))+7)/7
+}
 
 // charged is what all cursors may take.
 func (l *Ledger) charged() int {

@@ -16,9 +16,9 @@ import (
 // packPods packs the cursors, in the order of their keys. names are the sorted names of all containers.
 func (l *Ledger) packPods(w *codec.Coder, names []string) {
 	for _, key := range slices.Sorted(maps.Keys(l.pods)) {
-		p, id := l.pods[key], int64(key) //nolint:gosec // all 64 bits
+		p, id := l.pods[key], uint64(key)
 		containers := len(p.containers)
-		w.Int(&id)
+		w.Bits(&id, 8)
 		l.codeTime(w, &p.gone)
 		codeLen(w, &containers)
 		for _, c := range p.containers {
@@ -32,13 +32,13 @@ func (l *Ledger) packPods(w *codec.Coder, names []string) {
 // unpackPods reads what packPods wrote.
 func (l *Ledger) unpackPods(r *codec.Coder, names []string) error {
 	for len(r.Data()) > 0 {
-		var id int64
+		var id uint64
 		var gone time.Time
 		var containers int
-		r.Int(&id)
+		r.Bits(&id, 8)
 		l.codeTime(r, &gone)
 		codeLen(r, &containers)
-		key := podKey(id) //nolint:gosec // all 64 bits
+		key := podKey(id)
 		for range containers {
 			var name int
 			if codeLen(r, &name); name >= len(names) {
@@ -62,7 +62,7 @@ func (l *Ledger) unpackPods(r *codec.Coder, names []string) error {
 
 func (l *Ledger) codeCursor(w *codec.Coder, c *cursor) {
 	codec.Num(w, &c.next)
-	codec.Num(w, &c.id)
+	codeID(w, &c.id)
 	l.codeTime(w, &c.finished)
 	codec.Flag(w, &c.limited)
 	if c.limited {
@@ -73,13 +73,19 @@ func (l *Ledger) codeCursor(w *codec.Coder, c *cursor) {
 	codec.Flag(w, &c.counter)
 	if c.counter {
 		codec.Num(w, &c.count)
-		codec.Num(w, &c.counterID)
+		codeID(w, &c.counterID)
 		codeNear(w, &c.counterOf, c.next)
 		l.codeTime(w, &c.countedAt)
 	}
 	if min(c.next, c.limitOf, c.count, c.counterOf) < 0 {
 		w.Fail("a number is below zero")
 	}
+}
+
+func codeID(w *codec.Coder, id *instanceID) {
+	n := uint64(*id)
+	w.Bits(&n, 4)
+	*id = instanceID(n) //nolint:gosec // of four bytes
 }
 
 // codeNear packs an instance's number as the difference to the next one.

@@ -182,7 +182,7 @@ func printForesight(recs []recording, known map[string]label) {
 			continue
 		}
 		asked++
-		if took := r.when(last).Sub(in.Now); got[0] <= took && took <= got[1] {
+		if took := r.when(last).Sub(r.now(0.6)); got[0] <= took && took <= got[1] {
 			held++
 		}
 	}
@@ -279,6 +279,12 @@ func (r recording) facts(in shape.Input, share float64) shape.Input {
 	last := samples[len(samples)-1]
 	in.Limit, in.Cap, in.Overhead = last.limit, last.cap, r.overhead
 	return in
+}
+
+// now is when the share of the recording ends.
+func (r recording) now(share float64) time.Time {
+	seen := r.until(share)
+	return r.when(seen[len(seen)-1])
 }
 
 func (r recording) when(s sample) time.Time {

@@ -24,8 +24,8 @@ import (
 // Unknown is a counter that the kubelet does not report.
 const Unknown int64 = -1
 
-// Counters are the kill counters of one node's live containers, from /metrics/cadvisor. A container that is not in it is
-// unknown.
+// Counters are the kill counters of one node's live containers, from /metrics/cadvisor. A container that is not in it
+// is unknown.
 type Counters map[memory.ContainerRef]Counter
 
 // Counter is what one container instance has counted. Counts restart at zero with the instance, and OOMEvents with the

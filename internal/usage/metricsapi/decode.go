@@ -16,8 +16,8 @@ import (
 
 var errNoList = errors.New("there is no list of items in it")
 
-// podMetrics is the part of k8s.io/metrics/pkg/apis/metrics/v1beta1 that is read. The amount of memory is not decoded as
-// a resource.Quantity, which takes minutes for some (see [memory.ParseQuantity]).
+// podMetrics is the part of k8s.io/metrics/pkg/apis/metrics/v1beta1 that is read. The amount of memory is not decoded
+// as a resource.Quantity, which takes minutes for some (see [memory.ParseQuantity]).
 type podMetrics struct {
 	Metadata   struct{ Name, Namespace string }
 	Timestamp  string

@@ -89,9 +89,8 @@ func httpClient(o Options) (*http.Client, error) {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	return &http.Client{
-		Transport: &transport{next: next, headers: o.Headers, limit: cmp.Or(o.MaxBytes, 64*memory.MiB)}, CheckRedirect: refuseRedirect,
-	}, nil
+	t := &transport{next: next, headers: o.Headers, limit: cmp.Or(o.MaxBytes, 64*memory.MiB)}
+	return &http.Client{Transport: t, CheckRedirect: refuseRedirect}, nil
 }
 
 // transport adds the headers and bounds the answers.
