@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/workloadkind"
@@ -42,9 +41,28 @@ func Plausible(w memory.WorkloadRef) bool {
 }
 
 // ValidName reports whether the API server takes a name for a custom resource, or for most others: a DNS subdomain.
-// What is too long is not read.
+// It is written out because it is asked of several names of each new pod: the regular expression of apimachinery takes
+// some 10 % of the time of a pod that no profile governs.
 func ValidName(name string) bool {
-	return len(name) <= mostName && len(validation.IsDNS1123Subdomain(name)) == 0
+	if name == "" || len(name) > mostName {
+		return false
+	}
+	border := true // the start, or after a dot: no dash, no dot
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+			border = false
+		case c == '-' && !border:
+			if i+1 == len(name) || name[i+1] == '.' {
+				return false
+			}
+		case c == '.' && !border:
+			border = true
+		default:
+			return false
+		}
+	}
+	return !border
 }
 
 func validKind(kind string) bool {
