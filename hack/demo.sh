@@ -63,7 +63,7 @@ from="from the caches"
 grep -q ' built in ' "$node_log" && from="compiled and downloaded what was missing"
 times >dist/demo.times # not in a pipe, where it would count nothing; its last line is that of what was started and waited for
 processor=$(tail -n 1 dist/demo.times | awk '{ for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); s += 60 * t[1] + t[2] } print int(s + 0.5) }')
-printf 'first results after %s s, a node with memfit after %s s, the story in %s s; %s s of processor time (%s; %s, %s processors, load %s)\n' \
+printf 'first results after %s s, a node with memfit after %s s, the demo itself in %s s; %s s of processor time (%s; %s, %s processors, load %s)\n' \
 	"$preview" "$up" "$((SECONDS - story))" "$processor" "$from" "$(date +%F)" "$(nproc)" "$(cut -d' ' -f1 /proc/loadavg)" |
 	tee dist/demo.times
 exit 0
