@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 )
@@ -66,10 +65,10 @@ var _ = Describe("sizing within what a change board allows", func() {
 		raise := func(namespace string) {
 			GinkgoHelper()
 			p := profile(namespace, v1alpha1.MemoryProfileSpec{})
-			Expect(k8s.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
 			least := v1alpha1.NewMemoryQuantity(resource.MustParse("96Mi"))
-			p.Spec.Sizing.Mode, p.Spec.Sizing.Limit = v1alpha1.SizingInPlace, &v1alpha1.Bounds{Min: least}
-			Expect(k8s.Update(ctx, p)).To(Succeed())
+			edit(ctx, p, func() {
+				p.Spec.Sizing.Mode, p.Spec.Sizing.Limit = v1alpha1.SizingInPlace, &v1alpha1.Bounds{Min: least}
+			})
 		}
 		for _, in := range []string{*namespace, *other} {
 			Expect(k8s.Create(ctx, profile(in, sized(v1alpha1.SizingRecommend, native)))).To(Succeed())

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -116,6 +117,18 @@ func replacePod(ctx context.Context, pod *corev1.Pod) *corev1.Pod {
 		next = &live[0]
 	}).WithContext(ctx).Should(Succeed())
 	return next
+}
+
+// edit changes an object as the API server has it, whose status memfit may write at any time.
+func edit(ctx context.Context, o client.Object, change func()) {
+	GinkgoHelper()
+	Expect(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := k8s.Get(ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err
+		}
+		change()
+		return k8s.Update(ctx, o)
+	})).To(Succeed())
 }
 
 func env(pod *corev1.Pod) map[string]string {

@@ -182,9 +182,7 @@ var _ = Describe("sizing running pods that die", func() {
 		By("asking for more in every pod, which restarts each of them")
 		spec.Sizing.Mode, spec.Sizing.Limit = v1alpha1.SizingInPlaceOrEvict, &v1alpha1.Bounds{Min: least}
 		p := profile(*namespace, spec)
-		Expect(k8s.Get(ctx, types.NamespacedName{Namespace: *namespace, Name: profileName}, p)).To(Succeed())
-		p.Spec = spec
-		Expect(k8s.Update(ctx, p)).To(Succeed())
+		edit(ctx, p, func() { p.Spec = spec })
 		Eventually(func(g Gomega) {
 			live, ready, raised := pods(ctx, *namespace), 0, 0
 			for i := range live {

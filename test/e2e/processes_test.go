@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 )
@@ -72,9 +71,7 @@ var _ = Describe("several processes in one container", func() {
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 
 		By("setting tuning.processes to 2")
-		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(p), p)).To(Succeed())
-		p.Spec.Tuning.Processes = new(int32(2))
-		Expect(k8s.Update(ctx, p)).To(Succeed())
+		edit(ctx, p, func() { p.Spec.Tuning.Processes = new(int32(2)) })
 		waitUntilKnown(ctx, *namespace)
 		divided := replacePod(ctx, &pods(ctx, *namespace)[0])
 		Expect(env(divided)["NODE_OPTIONS"]).To(Equal("--max-old-space-size=189"), "75 %% of 256Mi, less 3Mi")
