@@ -23,8 +23,8 @@ const whyLong = `Show on one page what happened to the memory of a pod: the last
 its containers, what memfit did about its workload, and what to do next.
 
 It reads the pod's MemorySnapshot, which the agent of its node writes (docs/guide/agent.md), the pod's owner, and the recommendations of its
-namespace. Of a workload it reads the pod with the newest kill or stall, and standard error names the others. Where no such pod exists
-any more, it shows what the recommendation recorded. Nothing is written to the cluster.`
+namespace. Of a workload it reads the pod with the newest kill or stall, and standard error names the others.
+Where no such pod exists any more, it shows what the recommendation recorded. Nothing is written to the cluster.`
 
 const whyExample = `  kubectl memfit why pod/web-6d5f7c9b8-x2x7k -n shop
 

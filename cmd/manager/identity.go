@@ -66,8 +66,8 @@ func requestTokens(config *rest.Config, client *http.Client, namespace, account 
 }
 
 // asUsageReader is config with another identity: what proves that it is the manager is taken out, and each request gets
-// a token of the other ServiceAccount. client-go keeps it until its expiry, and longer while there is no other.
-// Requests without one are not sent.
+// a token of the other ServiceAccount. client-go renews the token when it expires, and keeps the expired one when that
+// fails. Without a first token no request is sent.
 func asUsageReader(config *rest.Config, tokens oauth2.TokenSource) *rest.Config {
 	anonymous := rest.AnonymousClientConfig(config)
 	anonymous.Wrap(transport.TokenSourceWrapTransport(transport.NewCachedTokenSource(tokens)))

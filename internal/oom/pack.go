@@ -116,7 +116,7 @@ func codeSize(w *codec.Coder, b *memory.Bytes) {
 	}
 }
 
-// codeTime packs a time as seconds since the ledger began; 0 is no time.
+// codeTime packs a time as seconds since the ledger began; 0 is the zero time.
 func (l *Ledger) codeTime(w *codec.Coder, t *time.Time) {
 	var seconds int64
 	if !t.IsZero() {

@@ -313,7 +313,7 @@ func diedBy(kind memory.OOMKind) string {
 // has shown what is needed. limit is what that is.
 func (e *evaluation) correctAnswer(limit memory.Bytes) {
 	if e.certainty != history.Exact || e.age() >= period.Day {
-		return // there is no evidence, or enough of it
+		return // demand is an estimate, or a day of evidence decides
 	}
 	for _, k := range e.Kills {
 		if e.since(latest(k)) < killHold {

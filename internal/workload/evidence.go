@@ -213,14 +213,14 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) {
 	st.containers[name] = all
 }
 
-// hold notes the largest size that running pods of each program have. While none runs, the last one stays. A pod of
-// earlier numbers of the owner does not count.
+// hold notes the largest size that running pods of each program have. While none runs, the last one stays. Pods do not
+// count that have earlier numbers of the owner, or that another writer has resized, as in a debug session.
 func (st *State) hold(governed []*corev1.Pod, now time.Time) {
 	for name, all := range st.containers {
 		for _, e := range all {
 			var held memory.Size
 			for _, pod := range governed {
-				if st.runs(pod.UID, name) != e.Program || pod.DeletionTimestamp != nil ||
+				if st.runs(pod.UID, name) != e.Program || pod.DeletionTimestamp != nil || ResizedBy(pod) != "" ||
 					st.programIn(pod, name).Owner != e.Owner {
 					continue
 				}

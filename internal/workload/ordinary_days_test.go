@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -70,6 +71,8 @@ type dayPod struct {
 	restarts    int32
 	last        *corev1.ContainerStateTerminated
 	resized     bool
+	// resizedBy is another writer than memfit that resized the pod last.
+	resizedBy string
 }
 
 func newDay(t *testing.T, mode v1alpha1.SizingMode, owner memory.Size, need memory.Bytes, replicas int) *day {
@@ -171,7 +174,9 @@ func (p *dayPod) shown() *corev1.Pod {
 	}
 	if p.resized {
 		pod.Generation = 2
-		pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: FieldManager, Subresource: "resize"}}
+		pod.ManagedFields = []metav1.ManagedFieldsEntry{
+			{Manager: cmp.Or(p.resizedBy, FieldManager), Subresource: "resize"},
+		}
 	}
 	return pod
 }
@@ -400,6 +405,27 @@ func TestARestartDoesNotBypassTheCanary(t *testing.T) {
 	d.run(5*time.Minute, 10*time.Second)
 	if got := d.limits(); slices.Min(got) < d.owner.Limit {
 		d.fail("a kill at a limit that memfit lowered did not restore the old one for all: %v", got)
+	}
+}
+
+// TestALimitSetInADebugSessionStaysThatPods: somebody raises one pod by hand to look into it. Pods that are created
+// then and later have what memfit and the owner say.
+func TestALimitSetInADebugSessionStaysThatPods(t *testing.T) {
+	for _, mode := range []v1alpha1.SizingMode{v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace} {
+		d := newDay(t, mode, sizeMi(64, 128), 60*memory.MiB, 3)
+		d.run(2*time.Hour, 5*time.Minute)
+		p := d.pods[0]
+		p.size.Limit, p.resized, p.resizedBy = 4*memory.GiB, true, "kubectl-edit"
+		d.run(10*time.Minute, time.Minute)
+		d.replicas++
+		d.scale()
+		d.pods = slices.DeleteFunc(d.pods, func(other *dayPod) bool { return other == p })
+		d.scale()
+		d.run(10*time.Minute, time.Minute)
+		d.deploy("restart")
+		if most := slices.Max(d.limits()); most > 256*memory.MiB {
+			d.fail("%s: pods have %v after a debug session in one", mode, d.limits())
+		}
 	}
 }
 

@@ -40,8 +40,8 @@ const (
 	clusterProfilePath = "/validate-memfit-dev-v1alpha1-clustermemoryprofile"
 )
 
-// checked serves a validator of objects that are within the bounds of [boundedjson.Check]: whoever reaches the port can
-// send it any.
+// checked validates objects within the bounds of [boundedjson.Check] and refuses others: every client that reaches the
+// port may send one.
 func checked[T runtime.Object](scheme *runtime.Scheme, v validator[T]) *admission.Webhook {
 	hook := admission.WithValidator(scheme, v)
 	validate := hook.Handler

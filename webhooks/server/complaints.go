@@ -20,7 +20,7 @@ type complaints struct {
 
 	metrics *Metrics
 	clock   clock.PassiveClock
-	// says bounds how often the log says that somebody has no certificate. Whoever connects could fill it otherwise.
+	// says limits the log lines about clients without a certificate, because any client could fill the log.
 	says *rate.Limiter
 }
 

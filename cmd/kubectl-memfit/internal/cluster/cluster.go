@@ -33,7 +33,7 @@ type Cluster struct {
 	core     corev1client.CoreV1Interface
 	metadata metadata.Interface
 	mapper   func() (meta.RESTMapper, error)
-	// Namespace is the one to read: that of -n, else of the kubeconfig's context; "" stands for all of them.
+	// Namespace is the namespace to read: from -n, or from the context of the kubeconfig; empty: all namespaces.
 	Namespace string
 	// Context is the one of the kubeconfig, or that of --context; empty inside a cluster.
 	Context string

@@ -79,7 +79,7 @@ func (n *Node) readIdentity() (id identity, err error) {
 	return id, err
 }
 
-// readRecord reads what a node was started with; missing is the error when there is no such file.
+// readRecord reads the parameters of a node from its file. Where the file does not exist, missing is the error.
 func readRecord(path string, into any, missing string) error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
