@@ -6,7 +6,6 @@ package expect
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
@@ -42,8 +41,23 @@ func APIServer(t *testing.T, edits ...func(*envtest.Environment)) *rest.Config {
 	return config
 }
 
-// Root is the root of the repository.
+// Root is the root of the repository: the nearest folder with a PROJECT, from where the test was started.
 func Root() string {
-	_, file, _, _ := runtime.Caller(0) //nolint:dogsled // the file is all that counts
-	return filepath.Join(filepath.Dir(file), "..", "..")
+	if root == "" {
+		panic("no file PROJECT here or in the folders above: start the test in memfit's tree")
+	}
+	return root
 }
+
+// Found before a test changes its folder; not from the path of this file, which -trimpath takes away.
+var root = func() string {
+	for dir, _ := os.Getwd(); dir != ""; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "PROJECT")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	return ""
+}()

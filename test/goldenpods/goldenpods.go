@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,16 +19,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/test/expect"
 )
 
 // fewest catches a test that looks in the wrong place and so finds nothing wrong.
 const fewest = 100
 
 // Dir is the folder that holds them.
-func Dir() string {
-	_, file, _, _ := runtime.Caller(0) //nolint:dogsled // the file is all that counts
-	return filepath.Join(filepath.Dir(file), "..", "..", "internal", "inject", "testdata")
-}
+func Dir() string { return filepath.Join(expect.Root(), "internal", "inject", "testdata") }
 
 // Inputs are the files NAME.yaml, in order.
 func Inputs() ([]string, error) { return named("*.yaml") }

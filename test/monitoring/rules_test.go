@@ -143,9 +143,9 @@ func TestAlerts(t *testing.T) {
 		{"check", "rules", "--lint=all", "--lint-fatal", filepath.Join(dir, "rules.yaml")},
 		{"test", "rules", filepath.Join(dir, "rules_test.yaml")},
 	} {
-		cmd := exec.CommandContext(t.Context(), "go", append([]string{"tool", "promtool"}, arguments...)...)
-		// Without the SDKs of clouds, which service discovery needs and rules do not.
-		cmd.Env = append(os.Environ(), "GOFLAGS=-tags=remove_all_sd")
+		// Without the SDKs of clouds, which service discovery needs and rules do not; go tool knows no -tags.
+		run := []string{"run", "-tags", "remove_all_sd", "github.com/prometheus/prometheus/cmd/promtool"}
+		cmd := exec.CommandContext(t.Context(), "go", append(run, arguments...)...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("promtool %v: %v\n%s", arguments, err, out)
 		}
