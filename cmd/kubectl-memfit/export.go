@@ -91,9 +91,6 @@ func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) e
 			place(v.Namespace),
 		)
 	}
-	if text := v.unbounded(); text != "" {
-		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", text)
-	}
 	chosen, err := v.choose(workloads)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -76,7 +75,6 @@ func (r *reader) one() (site, error) {
 // view is what memfit knows of the workloads of a site.
 type view struct {
 	site
-	// recs are within the present bounds of their profiles, as far as these could be read.
 	recs     []v1alpha1.MemoryRecommendation
 	profiles []report.Profile
 	// unread is why profiles are missing; nil: none is.
@@ -97,15 +95,9 @@ func (s site) view(ctx context.Context) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	return s.viewOf(ctx, recs), nil
-}
-
-// viewOf is the view of recommendations that were read before.
-func (s site) viewOf(ctx context.Context, recs []v1alpha1.MemoryRecommendation) view {
 	v := view{site: s, recs: recs}
 	v.profiles, v.unread = s.Profiles(ctx, s.Namespace)
-	report.Bound(v.recs, v.profiles)
-	return v
+	return v, nil
 }
 
 // unknownProfile reports whether a workload is governed by a profile that could not be read.
@@ -113,14 +105,6 @@ func (v view) unknownProfile() bool {
 	return v.unread != nil && slices.ContainsFunc(
 		v.recs, func(rec v1alpha1.MemoryRecommendation) bool { return report.Governing(&rec, v.profiles) == nil },
 	)
-}
-
-// unbounded states that sizes may be outside the bounds of their profiles; empty where they are not.
-func (v view) unbounded() string {
-	if !v.unknownProfile() {
-		return ""
-	}
-	return fmt.Sprintf("Sizes are as memfit wrote them, without the current bounds of profiles: %v", v.unread)
 }
 
 // find returns the recommendation of a workload that the user named.

@@ -113,9 +113,6 @@ func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error)
 	if s.Context != "" {
 		in.Place += " of " + s.Context
 	}
-	if text := v.unbounded(); text != "" {
-		in.Notes = append(in.Notes, text)
-	}
 	given := inventory.NewGivenBack(in.Recommendations, s.Templates(ctx, s.Namespace))
 	if err := s.EachPod(ctx, s.Namespace, given.AddPod); err != nil {
 		in.Notes = append(in.Notes, fmt.Sprintf("The memory given back is unknown: %v", err))

@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -70,10 +69,7 @@ func watchStatus(cmd *cobra.Command, q query) error {
 			}
 			return err
 		case first := <-changes:
-			news, err := newsOf(ctx, q.sites, gathered(ctx, first, changes), cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
+			news := newsOf(q.sites, gathered(ctx, first, changes))
 			news.Sort(q.order)
 			if news.News(shown); len(news.Workloads) == 0 {
 				continue
@@ -112,17 +108,11 @@ func gathered(
 	}
 }
 
-// newsOf is the status of the workloads that were written, within what their profiles allow now.
-func newsOf(
-	ctx context.Context, sites []site, written map[int]map[string]v1alpha1.MemoryRecommendation, errs io.Writer,
-) (report.Status, error) {
+// newsOf is the status of the workloads that were written.
+func newsOf(sites []site, written map[int]map[string]v1alpha1.MemoryRecommendation) report.Status {
 	var statuses []report.Status
 	for _, i := range slices.Sorted(maps.Keys(written)) {
-		v := sites[i].viewOf(ctx, slices.Collect(maps.Values(written[i])))
-		if text := v.unbounded(); text != "" {
-			fmt.Fprintln(errs, "warning:", text)
-		}
-		statuses = append(statuses, report.NewStatus(v.name, v.recs, nil))
+		statuses = append(statuses, report.NewStatus(sites[i].name, slices.Collect(maps.Values(written[i])), nil))
 	}
-	return report.Join(statuses), ctx.Err()
+	return report.Join(statuses)
 }

@@ -36,6 +36,16 @@ type Policy struct {
 	Values []profile.Value `json:"values"`
 }
 
+// Governing finds a recommendation's profile; nil when it is gone or could not be read.
+func Governing(rec *v1alpha1.MemoryRecommendation, profiles []Profile) *profile.Profile {
+	for i := range profiles {
+		if n := &profiles[i].Profile; n.Ref == rec.Status.Profile && (n.Namespace == "" || n.Namespace == rec.Namespace) {
+			return n
+		}
+	}
+	return nil
+}
+
 // Explain gathers what is known about a workload. governing is its profile; nil when it could not be read.
 func Explain(rec *v1alpha1.MemoryRecommendation, governing *profile.Profile) Explanation {
 	e := Explanation{Row: rowOf("", rec), Status: rec.Status}

@@ -327,45 +327,6 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestBound: a profile that changed after memfit wrote its recommendation is the one that counts.
-func TestBound(t *testing.T) {
-	rec := func(namespace string) v1alpha1.MemoryRecommendation {
-		var r v1alpha1.MemoryRecommendation
-		r.Namespace, r.Name = namespace, "deployment-web"
-		r.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}
-		r.Status.Profile = v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}
-		r.Status.Containers = []v1alpha1.ContainerRecommendation{{
-			Container: "app", Decision: "Increase", Current: v1alpha1.Size{Limit: new(resource.MustParse("64Mi"))},
-			Recommended: &v1alpha1.Size{Limit: new(resource.MustParse("256Mi")), Request: new(resource.MustParse("200Mi"))},
-		}}
-		return r
-	}
-	spec := v1alpha1.MemoryProfileSpec{
-		Sizing: v1alpha1.SizingSpec{Limit: &v1alpha1.Bounds{Max: v1alpha1.NewMemoryQuantity(resource.MustParse("128Mi"))}},
-	}
-	named := profile.Profile{
-		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Spec: &spec,
-	}
-	recs := []v1alpha1.MemoryRecommendation{rec("shop"), rec("other")}
-	Bound(recs, []Profile{{Profile: named}})
-	var text bytes.Buffer
-	e := Explain(&recs[0], &named)
-	if err := e.Write(&text, false); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"limit 64Mi -> 128Mi, request none -> 128Mi", "the profile has changed since: clamped from 256Mi to limit.max 128Mi",
-		"Bounds     limit 16Mi to 128Mi",
-	} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("explain does not say %q:\n%s", want, text.String())
-		}
-	}
-	if got := recs[1].Status.Containers[0].Recommended.Limit.String(); got != "256Mi" {
-		t.Errorf("the profile of another namespace made it %s", got)
-	}
-}
-
 // TestARefusedResizeIsToldWhereNothingElseChanges: one pod of several was refused the size that the others have.
 func TestARefusedResizeIsToldWhereNothingElseChanges(t *testing.T) {
 	limit := resource.MustParse("512Mi")
