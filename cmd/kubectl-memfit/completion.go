@@ -53,11 +53,11 @@ func (r *reader) complete(
 ) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
-	s, err := r.one()
+	sites, err := r.sites()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	words := slices.DeleteFunc(ask(ctx, s), func(word string) bool { return !strings.HasPrefix(word, typed) })
+	words := slices.DeleteFunc(ask(ctx, sites[0]), func(word string) bool { return !strings.HasPrefix(word, typed) })
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 

@@ -4,11 +4,8 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
@@ -30,45 +27,35 @@ func explainCommand() *cobra.Command {
 		Short: "Explain a recommendation: evidence, formula, bounds, guards, kills",
 		Long:  explainLong, Example: explainExample,
 	}
-	return aboutWorkload(cmd, pageFlags(cmd, listing.OfPage), explain)
+	r := aboutWorkload(cmd)
+	r.prints("", listing.OfPage...)
+	r.runs(explain)
+	return cmd
 }
 
 // aboutWorkload makes cmd a verb about one workload: its name is checked, and completes.
-func aboutWorkload(
-	cmd *cobra.Command, o *output,
-	run func(cmd *cobra.Command, v view, rec *v1alpha1.MemoryRecommendation, options listing.Options) error,
-) *cobra.Command {
+func aboutWorkload(cmd *cobra.Command) *reader {
 	cmd.Args = oneOf("name one workload, as in: kubectl memfit " + cmd.Name() +
 		" deployment/web (kubectl memfit status lists them)")
 	r := reading(cmd, oneNamespace)
 	cmd.ValidArgsFunction = firstOf(r.completeWorkloads)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		options, _, err := o.options(cmd)
-		if err != nil {
-			return err
-		}
-		v, err := r.view(cmd.Context())
-		if err != nil {
-			return err
-		}
-		rec, err := v.find(args[0])
-		if err != nil {
-			return err
-		}
-		return run(cmd, v, rec, options)
-	}
-	return cmd
+	return r
 }
 
-func explain(cmd *cobra.Command, v view, rec *v1alpha1.MemoryRecommendation, options listing.Options) error {
-	governing := report.Governing(rec, v.profiles)
+func explain(c *call) error {
+	rec, err := c.workload()
+	if err != nil {
+		return err
+	}
+	profiles, err := c.site.Profiles(c.Context(), c.site.Namespace)
+	governing := report.Governing(rec, profiles)
 	switch {
-	case v.unread == nil:
+	case err == nil:
 	case governing == nil:
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: the bounds of the profile are unavailable: %v\n", v.unread)
+		c.warn("the bounds of the profile are unavailable: %v", err)
 	default:
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: what the profile inherits from the cluster is unavailable: %v\n", v.unread)
+		c.warn("what the profile inherits from the cluster is unavailable: %v", err)
 	}
 	explanation := report.Explain(rec, governing)
-	return page(cmd, options, "WorkloadExplanation", explanation, explanation.Write)
+	return c.page("WorkloadExplanation", explanation, explanation.Write)
 }

@@ -4,16 +4,15 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/export"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 )
 
 const exportLong = `Write the recommended sizes as patches for Git, with a comment above each: the current size, the recommended size and why.
@@ -45,7 +44,6 @@ const exportExample = `  # All of a namespace, next to its kustomization
 
 // exportFlags are the flags of the export verb.
 type exportFlags struct {
-	output      string
 	noNamespace bool
 	// pullRequest is the file for the text of a pull request; "": none is written.
 	pullRequest string
@@ -63,7 +61,7 @@ func exportCommand() *cobra.Command {
 	for _, format := range export.Formats {
 		formats = append(formats, string(format))
 	}
-	outputFlag(cmd, &f.output, formats[0], formats...)
+	r.prints(formats[0], formats...)
 	cmd.Flags().BoolVar(
 		&f.noNamespace, "no-namespace", false, "leave metadata.namespace out (kustomize), for bases without one",
 	)
@@ -71,32 +69,27 @@ func exportCommand() *cobra.Command {
 		&f.pullRequest, "pull-request", "", "also write to this file what the patches change and why, in Markdown",
 	)
 	cmd.ValidArgsFunction = r.completeWorkloads
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if _, err := listing.Parse(f.output, formats); err != nil {
-			return err
-		}
-		return r.export(cmd, args, f)
-	}
+	r.runs(func(c *call) error { return exports(c, f) })
 	return cmd
 }
 
-func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) error {
-	v, err := r.view(cmd.Context())
+func exports(c *call, f exportFlags) error {
+	recs, err := c.recommendations()
 	if err != nil {
 		return err
 	}
-	if len(v.recs) == 0 {
+	if len(recs) == 0 {
 		return fmt.Errorf(
 			"no workload in %s is governed by memfit, so nothing can be exported (kubectl memfit status shows how to opt in)",
-			place(v.Namespace),
+			place(c.site.Namespace),
 		)
 	}
-	chosen, err := v.choose(workloads)
+	sources, err := c.sources(recs)
 	if err != nil {
 		return err
 	}
 	result, err := export.Write(
-		v.sources(cmd.Context(), chosen), export.Options{Format: export.Format(f.output), NoNamespace: f.noNamespace},
+		sources, export.Options{Format: export.Format(c.output), NoNamespace: f.noNamespace},
 	)
 	if err != nil {
 		return err
@@ -106,11 +99,11 @@ func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) e
 			return fmt.Errorf("--pull-request: %w", err)
 		}
 	}
-	if _, err := cmd.OutOrStdout().Write(result.Text); err != nil {
+	if _, err := c.OutOrStdout().Write(result.Text); err != nil {
 		return fmt.Errorf("writing the patches: %w", err)
 	}
 	for _, text := range result.LeftOut {
-		fmt.Fprintln(cmd.ErrOrStderr(), text)
+		c.note("%s", text)
 	}
 	if result.Exported == 0 {
 		return exit(exitFailed)
@@ -118,49 +111,45 @@ func (r *reader) export(cmd *cobra.Command, workloads []string, f exportFlags) e
 	return nil
 }
 
-// choose returns the recommendations of the workloads that were named; all of them when none was. One named twice comes
-// once.
-func (v view) choose(workloads []string) ([]*v1alpha1.MemoryRecommendation, error) {
+// sources are the workloads that were named, each once; all of them when none was.
+func (c *call) sources(recs []v1alpha1.MemoryRecommendation) (all []export.Source, err error) {
 	var chosen []*v1alpha1.MemoryRecommendation
-	if len(workloads) == 0 {
-		for i := range v.recs {
-			chosen = append(chosen, &v.recs[i])
-		}
-		return chosen, nil
-	}
-	seen := map[*v1alpha1.MemoryRecommendation]bool{}
-	for _, name := range workloads {
-		rec, err := v.find(name)
+	for _, name := range c.args {
+		rec, err := c.find(recs, name)
 		if err != nil {
 			return nil, err
 		}
-		if !seen[rec] {
-			seen[rec], chosen = true, append(chosen, rec)
+		if !slices.Contains(chosen, rec) {
+			chosen = append(chosen, rec)
 		}
 	}
-	return chosen, nil
+	for i := range recs {
+		if len(c.args) == 0 {
+			chosen = append(chosen, &recs[i])
+		}
+	}
+	for _, rec := range chosen {
+		all = append(all, c.source(rec))
+	}
+	return all, nil
 }
 
-// sources reads the live workloads. One that cannot be read is left out with the reason; the others are still worth a
+// source reads a live workload. One that cannot be read is left out with the reason; the others are still worth a
 // patch.
-func (v view) sources(ctx context.Context, recs []*v1alpha1.MemoryRecommendation) []export.Source {
-	all := make([]export.Source, 0, len(recs))
-	for _, rec := range recs {
-		s := export.Source{Recommendation: rec}
-		read := func(ref v1alpha1.WorkloadReference) (*unstructured.Unstructured, error) {
-			return v.Workload(ctx, rec.Namespace, ref)
-		}
-		var err error
-		switch is := rec.Status.Identity; {
-		case export.HasStep(is):
-			s.Object, err = export.StepOf(is, read)
-		case export.HasTemplate(rec):
-			s.Object, err = read(rec.Status.Workload)
-		}
-		if err != nil {
-			s.Object, s.Missing = nil, err.Error()
-		}
-		all = append(all, s)
+func (c *call) source(rec *v1alpha1.MemoryRecommendation) export.Source {
+	s := export.Source{Recommendation: rec}
+	read := func(ref v1alpha1.WorkloadReference) (*unstructured.Unstructured, error) {
+		return c.site.Workload(c.Context(), rec.Namespace, ref)
 	}
-	return all
+	var err error
+	switch is := rec.Status.Identity; {
+	case export.HasStep(is):
+		s.Object, err = export.StepOf(is, read)
+	case export.HasTemplate(rec):
+		s.Object, err = read(rec.Status.Workload)
+	}
+	if err != nil {
+		s.Object, s.Missing = nil, err.Error()
+	}
+	return s
 }

@@ -6,7 +6,6 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
@@ -41,13 +40,19 @@ func historyCommand() *cobra.Command {
 		Short: "Show what memfit changed on a workload's pods, and the outcome",
 		Long:  historyLong, Example: historyExample,
 	}
-	o := listFlags(cmd, []string{
+	r := aboutWorkload(cmd)
+	r.lists([]string{
 		listing.Wide, listing.JSON, listing.YAML, listing.JSONPath, listing.CustomColumns, listing.CSV,
 	}, nil)
-	return aboutWorkload(cmd, o, showHistory)
+	r.runs(showHistory)
+	return cmd
 }
 
-func showHistory(cmd *cobra.Command, _ view, rec *v1alpha1.MemoryRecommendation, options listing.Options) error {
+func showHistory(c *call) error {
+	rec, err := c.workload()
+	if err != nil {
+		return err
+	}
 	h := report.HistoryOf(rec)
-	return h.Print(cmd.OutOrStdout(), options)
+	return h.Print(c.OutOrStdout(), c.options)
 }

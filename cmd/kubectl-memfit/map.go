@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -13,7 +14,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/picture"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
@@ -45,30 +45,18 @@ func mapCommand() *cobra.Command {
 		Args: oneOf("name one pod or workload, as in: kubectl memfit map pod/web-7d9f8 (kubectl get pods lists them)"),
 	}
 	r := reading(cmd, oneNamespace)
-	o := pageFlags(cmd, slices.Concat([]string{"svg", "html"}, listing.OfPage))
+	r.prints("", slices.Concat([]string{"svg", "html"}, listing.OfPage)...)
 	cmd.Flags().StringVarP(&container, "container", "c", "", "only this container")
 	cmd.Flags().BoolVar(&pages, "pages", false, "also draw the regions of addresses, block by block")
 	cmd.ValidArgsFunction = firstOf(r.completePods)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		options, _, err := o.options(cmd)
-		if err != nil {
-			return err
-		}
-		return r.draw(cmd, args[0], container, o.value, options, pages)
-	}
+	r.runs(func(c *call) error { return draw(c, container, pages) })
 	return cmd
 }
 
-func (r *reader) draw(
-	cmd *cobra.Command, name, container, picked string, options listing.Options, pages bool,
-) error {
-	s, err := r.one()
-	if err != nil {
-		return err
-	}
-	recs, _ := s.Recommendations(cmd.Context(), s.Namespace) // without this right, workloads go by the owners of pods
-	rec, _ := report.Find(recs, name, place(s.Namespace))
-	snapshot, err := s.snapshot(cmd, name, rec)
+func draw(c *call, container string, pages bool) error {
+	recs, _ := c.recommendations() // without this right, workloads go by the owners of pods
+	rec, _ := c.find(recs, c.args[0])
+	snapshot, err := c.snapshot(c.args[0], rec)
 	if err != nil {
 		return err
 	}
@@ -77,21 +65,19 @@ func (r *reader) draw(
 	if err != nil {
 		return fmt.Errorf("pod %s/%s: %w", namespace, pod, err)
 	}
-	out := cmd.OutOrStdout()
-	switch {
-	case picked == "svg":
-		return drawn.WriteSVG(out)
-	case picked == "html":
-		return drawn.WriteHTML(out)
-	case picked != "":
-		return listing.Object(out, options.Format, snapshot.Kind, snapshot)
+	switch c.output {
+	case "svg":
+		return drawn.WriteSVG(c.OutOrStdout())
+	case "html":
+		return drawn.WriteHTML(c.OutOrStdout())
 	}
-	if pages && !drawn.Mapped() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: the snapshot has no map of pages; ask for one (and take it "+
-			"back with %s-):\n"+
-			"  kubectl annotate pod -n %s %s %s=true\n", v1alpha1.MapAnnotation, namespace, pod, v1alpha1.MapAnnotation)
-	}
-	return drawn.WriteText(out, options.Colors, pages)
+	return c.page(snapshot.Kind, snapshot, func(w io.Writer, colors listing.Colors) error {
+		if pages && !drawn.Mapped() {
+			c.warn("the snapshot has no map of pages; ask for one (and take it back with %s-):\n"+
+				"  kubectl annotate pod -n %s %s %s=true", v1alpha1.MapAnnotation, namespace, pod, v1alpha1.MapAnnotation)
+		}
+		return drawn.WriteText(w, colors, pages)
+	})
 }
 
 // podName is the name of a pod as kubectl takes it: web-7d9f8, pod/web-7d9f8, po/web-7d9f8. False: another kind is

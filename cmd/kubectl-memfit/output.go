@@ -5,7 +5,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -24,26 +23,24 @@ type output struct {
 	orders    []string
 }
 
-// listFlags are those of a verb that lists. orders are words for --sort-by, the usual one first; nil: it sorts by
-// fields only.
-func listFlags(cmd *cobra.Command, offered, orders []string) *output {
-	o := pageFlags(cmd, offered)
+// prints gives a verb -o with the values that it offers.
+func (r *reader) prints(standard string, offered ...string) {
+	r.output.offered = offered
+	outputFlag(r.cmd, &r.output.value, standard, offered...)
+}
+
+// lists makes cmd a verb that lists. orders are words for --sort-by, the usual one first; nil: it sorts by fields only.
+func (r *reader) lists(offered, orders []string) {
+	r.prints("", offered...)
+	o := &r.output
 	o.orders = orders
-	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "print nothing but the lines of the table, for scripts")
+	r.cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "print nothing but the lines of the table, for scripts")
 	words := "a field of the items of -o json, as in .name, smallest first"
 	if len(orders) > 0 {
 		words = strings.Join(orders, ", ") + "; or " + words
 	}
-	cmd.Flags().StringVar(&o.sortBy, "sort-by", "", words)
-	completes(cmd, "sort-by", orders)
-	return o
-}
-
-// pageFlags are those of a verb about one thing.
-func pageFlags(cmd *cobra.Command, offered []string) *output {
-	o := &output{offered: offered}
-	outputFlag(cmd, &o.value, "", offered...)
-	return o
+	r.cmd.Flags().StringVar(&o.sortBy, "sort-by", "", words)
+	completes(r.cmd, "sort-by", orders)
 }
 
 // outputFlag adds -o with its values, which complete.
@@ -89,16 +86,6 @@ func (o *output) options(cmd *cobra.Command) (options listing.Options, word stri
 		options.SortBy = o.sortBy
 	}
 	return options, word, nil
-}
-
-// page prints one object: with write for users, else its fields. kind is its kind, unless the value has one.
-func page(
-	cmd *cobra.Command, options listing.Options, kind string, value any, write func(w io.Writer, c listing.Colors) error,
-) error {
-	if options.Format.IsPage() {
-		return write(cmd.OutOrStdout(), options.Colors)
-	}
-	return listing.Object(cmd.OutOrStdout(), options.Format, kind, value)
 }
 
 // colors are for terminals that have them and people who want them.

@@ -16,7 +16,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/htmlreport"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
 )
@@ -37,43 +36,31 @@ const reportExample = `  kubectl memfit report -n shop > shop.html
   kubectl memfit report -A --price-per-gib-month 3.20 --currency EUR > memfit.html`
 
 func reportCommand() *cobra.Command {
-	var output string
 	cmd := &cobra.Command{
 		Use:   "report [-n NAMESPACE | -A] [-o html]",
 		Short: "Write a page of HTML: use, sizes, OOM kills and changes of each workload",
 		Long:  reportLong, Example: reportExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	r := reading(cmd, allNamespaces)
-	outputFlag(cmd, &output, "html", "html")
+	r.prints("html", "html")
 	price := priceFlags(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if _, err := listing.Parse(output, []string{"html"}); err != nil {
-			return err
-		}
+	r.runs(func(c *call) error {
 		if err := price.check(); err != nil {
 			return err
 		}
-		if printers.IsTerminal(cmd.OutOrStdout()) {
+		if printers.IsTerminal(c.OutOrStdout()) {
 			return errors.New("send the page to a file: kubectl memfit report > memfit.html")
 		}
-		return r.report(cmd, price)
-	}
+		in, err := pageInput(c.Context(), c.site, price)
+		if err != nil {
+			return err
+		}
+		for _, note := range in.Notes {
+			c.warn("%s", note)
+		}
+		return htmlreport.Write(c.OutOrStdout(), in)
+	})
 	return cmd
-}
-
-func (r *reader) report(cmd *cobra.Command, p *price) error {
-	s, err := r.one()
-	if err != nil {
-		return err
-	}
-	in, err := pageInput(cmd.Context(), s, p)
-	if err != nil {
-		return err
-	}
-	for _, note := range in.Notes {
-		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", note)
-	}
-	return htmlreport.Write(cmd.OutOrStdout(), in)
 }
 
 // price is what requested memory costs.
@@ -102,18 +89,18 @@ func (p *price) check() error {
 
 // pageInput reads what the page of `report` and `ui` is made of.
 func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error) {
-	v, err := s.view(ctx)
+	recs, err := s.Recommendations(ctx, s.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	in := &htmlreport.Input{
 		Place: place(s.Namespace), PricePerGiBMonth: p.perGiBMonth, Currency: p.currency, Now: time.Now(),
-		Recommendations: v.recs,
+		Recommendations: recs,
 	}
 	if s.Context != "" {
 		in.Place += " of " + s.Context
 	}
-	given := inventory.NewGivenBack(in.Recommendations, s.Templates(ctx, s.Namespace))
+	given := inventory.NewGivenBack(recs, s.Templates(ctx, s.Namespace))
 	if err := s.EachPod(ctx, s.Namespace, given.AddPod); err != nil {
 		in.Notes = append(in.Notes, fmt.Sprintf("The memory given back is unknown: %v", err))
 	} else {

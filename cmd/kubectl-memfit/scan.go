@@ -18,6 +18,7 @@ import (
 
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 )
 
 const scanLong = `List what runs in a cluster: every workload with its runtime and how that is known, the use of its fullest pod against the limit,
@@ -45,17 +46,19 @@ func scanCommand() *cobra.Command {
 		Long:  scanLong, Example: scanExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().StringVar(&folder, "write", "", "folder for profiles")
-	lists(cmd, inventory.WorkloadOrders, func(cmd *cobra.Command, _ []string, q query) error {
-		if folder != "" && len(q.sites) > 1 {
+	r := reading(cmd, allClusters)
+	r.lists(listing.OfList, inventory.WorkloadOrders)
+	r.runs(func(c *call) error {
+		if folder != "" && len(c.sites) > 1 {
 			return errors.New("--write is about one cluster: name one --context")
 		}
-		return scan(cmd, folder, q)
+		return scan(c, folder)
 	})
 	return cmd
 }
 
-func scan(cmd *cobra.Command, folder string, q query) error {
-	answers, err := askAll(cmd, q.sites, inventoryOf)
+func scan(c *call, folder string) error {
+	answers, err := askAll(c, inventoryOf)
 	if len(answers) == 0 {
 		return err
 	}
@@ -64,22 +67,22 @@ func scan(cmd *cobra.Command, folder string, q query) error {
 	for _, in := range answers {
 		all = append(all, inventory.Workloads(in.Containers(), in.Recommendations, now)...)
 	}
-	if len(all) == 0 && q.options.Format.IsTable() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "No pod runs in %s\n", whereAll(q.sites))
+	if len(all) == 0 && c.options.Format.IsTable() {
+		c.note("No pod runs in %s", c.places())
 	} else {
-		inventory.SortWorkloads(all, q.order)
-		err = errors.Join(inventory.WriteScan(cmd.OutOrStdout(), all, q.options), err)
+		inventory.SortWorkloads(all, c.order)
+		err = errors.Join(inventory.WriteScan(c.OutOrStdout(), all, c.options), err)
 	}
 	if err != nil || folder == "" {
 		return err
 	}
-	return writeProfiles(cmd, folder, inventory.Profiles(all))
+	return writeProfiles(c, folder, inventory.Profiles(all))
 }
 
 // writeProfiles writes the files that do not exist yet, and lists them.
-func writeProfiles(cmd *cobra.Command, folder string, files []inventory.File) error {
+func writeProfiles(c *call, folder string, files []inventory.File) error {
 	if len(files) == 0 {
-		fmt.Fprintln(cmd.ErrOrStderr(), "No profiles to write: each workload has one, or its runtime is unknown")
+		c.note("No profiles to write: each workload has one, or its runtime is unknown")
 	}
 	written := 0
 	for _, f := range files {
@@ -87,17 +90,17 @@ func writeProfiles(cmd *cobra.Command, folder string, files []inventory.File) er
 		err := writeNew(path, f.Text)
 		switch {
 		case errors.Is(err, fs.ErrExist):
-			fmt.Fprintf(cmd.ErrOrStderr(), "Skipped %s: it exists\n", path)
+			c.note("Skipped %s: it exists", path)
 		case err != nil:
 			return fmt.Errorf("writing profiles: %w", err)
 		default:
 			written++
-			fmt.Fprintf(cmd.ErrOrStderr(), "Wrote %s\n", path)
+			c.note("Wrote %s", path)
 		}
 	}
 	if written > 0 {
 		// -R: kubectl reads a folder's own files only, and profiles lie in a folder for each namespace.
-		fmt.Fprintf(cmd.ErrOrStderr(), "Check what is suggested, then: kubectl apply -R -f %s\n", folder)
+		c.note("Check what is suggested, then: kubectl apply -R -f %s", folder)
 	}
 	return nil
 }
@@ -157,10 +160,10 @@ func chosen(all []inventory.Container, names []string, where string) ([]inventor
 	return out, nil
 }
 
-// whereAll is where all clusters are asked, in words.
-func whereAll(sites []site) string {
+// places are the namespaces that are read, in words.
+func (c *call) places() string {
 	var places []string
-	for _, s := range sites {
+	for _, s := range c.sites {
 		text := place(s.Namespace)
 		if s.name != "" {
 			text += " of " + s.name

@@ -12,12 +12,10 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 )
 
 // site is a cluster that is asked.
@@ -29,17 +27,20 @@ type site struct {
 
 // sites prepare to read from the clusters that are asked for. Nothing is read yet.
 func (r *reader) sites() ([]site, error) {
-	names := []string{""}
-	if len(r.contexts) > 0 {
-		names = nil
-		for _, name := range r.contexts {
-			if name == "" {
-				return nil, errors.New("--context names an empty context: remove it, or the comma beside it")
-			}
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+	var names []string
+	for _, name := range r.contexts {
+		if name == "" {
+			return nil, errors.New("--context names an empty context: remove it, or the comma beside it")
 		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	switch {
+	case len(names) > 1 && r.most < allClusters:
+		return nil, errors.New("this command reads one cluster: name one --context")
+	case len(names) == 0:
+		names = []string{""}
 	}
 	sites := make([]site, 0, len(names))
 	for _, name := range names {
@@ -78,56 +79,23 @@ func (r *reader) in(name string) *genericclioptions.ConfigFlags {
 	return f
 }
 
-// query is what a verb that lists was asked for.
-type query struct {
-	sites   []site
-	options listing.Options
-	// order is the word of --sort-by, or the usual one.
-	order string
-}
-
-// lists makes cmd a verb that lists what one or several clusters have. orders are words for --sort-by, the usual one
-// first.
-func lists(
-	cmd *cobra.Command, orders []string, run func(cmd *cobra.Command, args []string, q query) error,
-) *reader {
-	r, o := reading(cmd, allClusters), listFlags(cmd, listing.OfList, orders)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		options, order, err := o.options(cmd)
-		if err != nil {
-			return err
-		}
-		sites, err := r.sites()
-		if err != nil {
-			return err
-		}
-		options.Clusters = len(sites) > 1
-		options.Namespaces = sites[0].Namespace == "" ||
-			slices.ContainsFunc(sites, func(s site) bool { return s.Namespace != sites[0].Namespace })
-		return run(cmd, args, query{sites, options, order})
-	}
-	return r
-}
-
 // askAll reads all clusters in parallel, and returns their answers in the order in which they were named. The error of
 // one comes beside the answers of the others.
-func askAll[T any](
-	cmd *cobra.Command, sites []site, ask func(ctx context.Context, s site, errs io.Writer) (T, error),
-) ([]T, error) {
-	results, problems := make([]T, len(sites)), make([]error, len(sites))
-	warnings := make([]bytes.Buffer, len(sites))
+func askAll[T any](c *call, ask func(ctx context.Context, s site, errs io.Writer) (T, error)) ([]T, error) {
+	results, problems := make([]T, len(c.sites)), make([]error, len(c.sites))
+	warnings := make([]bytes.Buffer, len(c.sites))
 	var all sync.WaitGroup
-	for i, s := range sites {
-		all.Go(func() { results[i], problems[i] = ask(cmd.Context(), s, &warnings[i]) })
+	for i, s := range c.sites {
+		all.Go(func() { results[i], problems[i] = ask(c.Context(), s, &warnings[i]) })
 	}
 	all.Wait()
 	var answers []T
-	for i, s := range sites {
+	for i, s := range c.sites {
 		for line := range bytes.Lines(warnings[i].Bytes()) {
 			if s.name != "" {
 				line = append([]byte(s.name+": "), line...)
 			}
-			_, _ = cmd.ErrOrStderr().Write(line)
+			_, _ = c.ErrOrStderr().Write(line)
 		}
 		switch {
 		case problems[i] == nil:
@@ -136,8 +104,5 @@ func askAll[T any](
 			problems[i] = fmt.Errorf("context %s: %w", s.name, problems[i])
 		}
 	}
-	if err := errors.Join(problems...); err != nil {
-		return answers, err
-	}
-	return answers, nil
+	return answers, errors.Join(problems...)
 }

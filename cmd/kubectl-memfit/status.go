@@ -8,9 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
@@ -52,55 +55,68 @@ func statusCommand() *cobra.Command {
 		Long:  statusLong, Example: statusExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	watch := cmd.Flags().BoolP("watch", "w", false, "then print the line of each workload that changes, until interrupted")
-	lists(cmd, report.Orders, func(cmd *cobra.Command, _ []string, q query) error {
+	r := reading(cmd, allClusters)
+	r.lists(listing.OfList, report.Orders)
+	r.runs(func(c *call) error {
 		if *watch {
-			return watchStatus(cmd, q)
+			return watchStatus(c)
 		}
-		return status(cmd, q)
+		return status(c)
 	})
 	return cmd
 }
 
 // found is what one cluster answered.
 type found struct {
-	view
 	status report.Status
+	// nothing explains how to opt in the first workload, where no workload is governed.
+	nothing string
 }
 
-func status(cmd *cobra.Command, q query) error {
-	answers, err := askAll(cmd, q.sites, statusOf)
+func status(c *call) error {
+	answers, err := askAll(c, statusOf)
 	if len(answers) == 0 {
 		return err
 	}
+	for _, a := range answers {
+		if c.options.Format.IsTable() {
+			fmt.Fprint(c.ErrOrStderr(), a.nothing)
+		}
+	}
+	all := joined(answers, c.order)
+	return errors.Join(all.Write(c.OutOrStdout(), c.options), err)
+}
+
+func joined(answers []found, order string) report.Status {
 	statuses := make([]report.Status, 0, len(answers))
 	for _, a := range answers {
-		if len(a.recs) == 0 && q.options.Format.IsTable() {
-			text := report.NothingGoverned(a.Namespace, a.profiles)
-			if a.name != "" {
-				text = "Cluster " + a.name + ": " + text
-			}
-			fmt.Fprint(cmd.ErrOrStderr(), text)
-		}
 		statuses = append(statuses, a.status)
 	}
 	all := report.Join(statuses)
-	all.Sort(q.order)
-	return errors.Join(all.Write(cmd.OutOrStdout(), q.options), err)
+	all.Sort(order)
+	return all
 }
 
 func statusOf(ctx context.Context, s site, errs io.Writer) (found, error) {
-	v, err := s.view(ctx)
+	recs, err := s.Recommendations(ctx, s.Namespace)
 	if err != nil {
 		return found{}, err
 	}
-	// The workloads are what was asked for. Who has a role in one namespace sees no profiles of the cluster, and mostly
-	// misses none.
-	if v.unread != nil && (len(v.recs) == 0 || v.unknownProfile()) {
-		fmt.Fprintf(errs, "warning: could not read the status of profiles: %v\n", v.unread)
+	profiles, unread := s.Profiles(ctx, s.Namespace)
+	unknown := func(rec v1alpha1.MemoryRecommendation) bool { return report.Governing(&rec, profiles) == nil }
+	f := found{status: report.NewStatus(s.name, recs, profiles)}
+	switch {
+	case unread == nil:
+		f.status.Seek(s.Askers(ctx, s.Namespace), profiles)
+	case len(recs) == 0 || slices.ContainsFunc(recs, unknown):
+		// Who has a role in one namespace sees no profiles of the cluster, and mostly misses none.
+		fmt.Fprintf(errs, "warning: could not read the status of profiles: %v\n", unread)
 	}
-	f := found{view: v, status: report.NewStatus(v.name, v.recs, v.profiles)}
-	if v.unread == nil { // else a profile may be there that could not be read
-		f.status.Seek(v.Askers(ctx, v.Namespace), v.profiles)
+	if len(recs) == 0 {
+		f.nothing = report.NothingGoverned(s.Namespace, profiles)
+		if s.name != "" {
+			f.nothing = "Cluster " + s.name + ": " + f.nothing
+		}
 	}
 	return f, nil
 }

@@ -5,12 +5,12 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 )
 
 const topLong = `List containers with the memory they use, and what it is.
@@ -38,13 +38,15 @@ func topCommand() *cobra.Command {
 		Short: "List containers by the memory they use, and what it is",
 		Long:  topLong, Example: topExample, Args: cobra.ArbitraryArgs,
 	}
-	r := lists(cmd, inventory.Orders, top)
+	r := reading(cmd, allClusters)
+	r.lists(listing.OfList, inventory.Orders)
+	r.runs(top)
 	cmd.ValidArgsFunction = r.completeRunning
 	return cmd
 }
 
-func top(cmd *cobra.Command, names []string, q query) error {
-	answers, err := askAll(cmd, q.sites, inventoryOf)
+func top(c *call) error {
+	answers, err := askAll(c, inventoryOf)
 	if len(answers) == 0 {
 		return err
 	}
@@ -52,16 +54,16 @@ func top(cmd *cobra.Command, names []string, q query) error {
 	for _, in := range answers {
 		all = append(all, in.Containers()...)
 	}
-	if len(names) > 0 {
+	if len(c.args) > 0 {
 		var missing error
-		if all, missing = chosen(all, names, whereAll(q.sites)); missing != nil {
+		if all, missing = chosen(all, c.args, c.places()); missing != nil {
 			return errors.Join(missing, err)
 		}
 	}
-	if len(all) == 0 && q.options.Format.IsTable() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "No pod runs in %s\n", whereAll(q.sites))
+	if len(all) == 0 && c.options.Format.IsTable() {
+		c.note("No pod runs in %s", c.places())
 		return err
 	}
-	inventory.Sort(all, q.order)
-	return errors.Join(inventory.WriteTop(cmd.OutOrStdout(), all, q.options), err)
+	inventory.Sort(all, c.order)
+	return errors.Join(inventory.WriteTop(c.OutOrStdout(), all, c.options), err)
 }

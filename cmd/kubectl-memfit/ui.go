@@ -49,23 +49,19 @@ func uiCommand() *cobra.Command {
 	r := reading(cmd, allNamespaces)
 	cmd.Flags().Uint16Var(&port, "port", 0, "the port of 127.0.0.1 to serve on; 0: a free one")
 	p := priceFlags(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	r.runs(func(c *call) error {
 		if err := p.check(); err != nil {
 			return err
 		}
-		return r.ui(cmd, port, p)
-	}
+		return ui(c, port, p)
+	})
 	return cmd
 }
 
-func (r *reader) ui(cmd *cobra.Command, port uint16, p *price) error {
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+// ui serves the page of one cluster: when the kubeconfig's context changes, the page remains with the cluster it names.
+func ui(c *call, port uint16, p *price) error {
+	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// Opened once: when the kubeconfig's context changes, the page remains with the cluster it names.
-	s, err := r.one()
-	if err != nil {
-		return err
-	}
 	listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
 	if err != nil {
 		return fmt.Errorf("choose another --port, or leave it out for a free one: %w", err)
@@ -73,13 +69,13 @@ func (r *reader) ui(cmd *cobra.Command, port uint16, p *price) error {
 	defer listener.Close()
 	address := listener.Addr().(*net.TCPAddr)
 	handler, err := webui.New(ctx, address.Port, func(ctx context.Context) (*htmlreport.Input, error) {
-		return pageInput(ctx, s, p)
+		return pageInput(ctx, c.site, p)
 	}, time.Now)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "Open this address, and keep it to yourself; press Ctrl+C to stop.\n")
-	fmt.Fprintf(cmd.OutOrStdout(), "http://%s%s\n", address, handler.Path())
+	c.note("Open this address, and keep it to yourself; press Ctrl+C to stop.")
+	fmt.Fprintf(c.OutOrStdout(), "http://%s%s\n", address, handler.Path())
 	return serve(ctx, listener, handler)
 }
 

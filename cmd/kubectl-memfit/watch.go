@@ -9,9 +9,8 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
@@ -21,45 +20,33 @@ import (
 // together is how long changes are gathered before their lines are printed: memfit writes several workloads in a row.
 const together = time.Second
 
-// change is a recommendation that was written.
+// change is the status of a workload whose recommendation was written.
 type change struct {
-	site int
-	rec  v1alpha1.MemoryRecommendation
+	workload string
+	status   report.Status
 }
 
 // watchStatus prints the status, then the workloads whose line changes, until it is interrupted or a cluster cannot be
 // read.
-func watchStatus(cmd *cobra.Command, q query) error {
-	ctx, stop := context.WithCancel(cmd.Context())
+func watchStatus(c *call) error {
+	ctx, stop := context.WithCancel(c.Context())
 	defer stop()
-	answers, err := askAll(cmd, q.sites, statusOf)
+	answers, err := askAll(c, statusOf)
 	if err != nil {
 		return err
 	}
-	statuses := make([]report.Status, 0, len(answers))
-	for _, a := range answers {
-		statuses = append(statuses, a.status)
-	}
-	all, shown := report.Join(statuses), map[string]string{}
-	all.Sort(q.order)
+	all, shown := joined(answers, c.order), map[string]string{}
 	all.News(shown)
-	options := q.options
+	options := c.options
 	options.Layout, options.NoNotes = listing.NewLayout(), true
-	if err := all.Write(cmd.OutOrStdout(), options); err != nil {
+	if err := all.Write(c.OutOrStdout(), options); err != nil {
 		return err
 	}
 	options.NoHeaders = options.NoHeaders || len(all.Workloads) > 0 || !options.Format.IsTable()
 
-	changes, ended := make(chan change), make(chan error, len(q.sites))
-	for i, s := range q.sites {
-		go func() {
-			ended <- s.Watch(ctx, s.Namespace, func(rec v1alpha1.MemoryRecommendation) {
-				select {
-				case changes <- change{i, rec}:
-				case <-ctx.Done():
-				}
-			})
-		}()
+	changes, ended := make(chan change), make(chan error, len(c.sites))
+	for _, s := range c.sites {
+		go func() { ended <- s.changes(ctx, changes) }()
 	}
 	for {
 		select {
@@ -69,13 +56,13 @@ func watchStatus(cmd *cobra.Command, q query) error {
 			}
 			return err
 		case first := <-changes:
-			news := newsOf(q.sites, gathered(ctx, first, changes))
-			news.Sort(q.order)
+			news := gathered(ctx, first, changes)
+			news.Sort(c.order)
 			if news.News(shown); len(news.Workloads) == 0 {
 				continue
 			}
-			_, _ = io.WriteString(cmd.OutOrStdout(), options.Format.Separator())
-			if err := news.Write(cmd.OutOrStdout(), options); err != nil {
+			_, _ = io.WriteString(c.OutOrStdout(), options.Format.Separator())
+			if err := news.Write(c.OutOrStdout(), options); err != nil {
 				return err
 			}
 			options.NoHeaders = true
@@ -83,36 +70,31 @@ func watchStatus(cmd *cobra.Command, q query) error {
 	}
 }
 
-// gathered are the changes of a moment, the last one of each workload, by cluster.
-func gathered(
-	ctx context.Context, first change, changes <-chan change,
-) map[int]map[string]v1alpha1.MemoryRecommendation {
-	last := map[int]map[string]v1alpha1.MemoryRecommendation{}
-	take := func(c change) {
-		if last[c.site] == nil {
-			last[c.site] = map[string]v1alpha1.MemoryRecommendation{}
+// changes sends the recommendations that exist, and each that is written, until ctx ends.
+func (s site) changes(ctx context.Context, to chan<- change) error {
+	return s.Watch(ctx, s.Namespace, func(rec v1alpha1.MemoryRecommendation) {
+		c := change{
+			strings.Join([]string{s.name, rec.Namespace, rec.Name}, "/"),
+			report.NewStatus(s.name, []v1alpha1.MemoryRecommendation{rec}, nil),
 		}
-		last[c.site][c.rec.Namespace+"/"+c.rec.Name] = c.rec
-	}
-	take(first)
-	enough := time.After(together)
-	for {
 		select {
-		case c := <-changes:
-			take(c)
-		case <-enough:
-			return last
+		case to <- c:
 		case <-ctx.Done():
-			return last
 		}
-	}
+	})
 }
 
-// newsOf is the status of the workloads that were written.
-func newsOf(sites []site, written map[int]map[string]v1alpha1.MemoryRecommendation) report.Status {
-	var statuses []report.Status
-	for _, i := range slices.Sorted(maps.Keys(written)) {
-		statuses = append(statuses, report.NewStatus(sites[i].name, slices.Collect(maps.Values(written[i])), nil))
+// gathered is the status of the workloads that change within a moment, the last one of each.
+func gathered(ctx context.Context, first change, changes <-chan change) report.Status {
+	last := map[string]report.Status{first.workload: first.status}
+	for enough := time.After(together); ; {
+		select {
+		case c := <-changes:
+			last[c.workload] = c.status
+			continue
+		case <-enough:
+		case <-ctx.Done():
+		}
+		return report.Join(slices.Collect(maps.Values(last)))
 	}
-	return report.Join(statuses)
 }

@@ -5,7 +5,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -42,96 +41,88 @@ func whyCommand() *cobra.Command {
 		Args: oneOf("name one pod or workload, as in: kubectl memfit why pod/web-6d5f7c9b8-x2x7k"),
 	}
 	r := reading(cmd, oneNamespace)
-	o := pageFlags(cmd, listing.OfPage)
+	r.prints("", listing.OfPage...)
 	cmd.ValidArgsFunction = firstOf(r.completePods)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		options, _, err := o.options(cmd)
-		if err != nil {
-			return err
-		}
-		v, err := r.view(cmd.Context())
-		if err != nil {
-			return err
-		}
-		return v.why(cmd, args[0], options)
-	}
+	r.runs(why)
 	return cmd
 }
 
-func (v view) why(cmd *cobra.Command, name string, options listing.Options) error {
-	rec, _ := v.find(name) // nil: a pod is named, or a workload that no profile governs
-	snapshot, err := v.snapshot(cmd, name, rec)
+func why(c *call) error {
+	recs, err := c.recommendations()
+	if err != nil {
+		return err
+	}
+	name := c.args[0]
+	rec, _ := c.find(recs, name) // nil: a pod is named, or a workload that no profile governs
+	snapshot, err := c.snapshot(name, rec)
 	if err == nil {
-		rec = v.recommendationOf(cmd, snapshot.Name, snapshot.Status.NodeName)
+		rec = c.recommendationOf(recs, snapshot.Name, snapshot.Status.NodeName)
 	} else {
 		if pod, isPod := podName(name); isPod && rec == nil {
-			rec = report.OfRecord(v.recs, pod)
+			rec = report.OfRecord(recs, pod)
 		}
 		if rec == nil {
 			return err
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: the answer is from the recommendation alone: %v\n", err)
+		c.warn("the answer is from the recommendation alone: %v", err)
 	}
 	why := report.WhyOf(snapshot, rec)
-	return page(cmd, options, "PodExplanation", why, why.Write)
+	return c.page("PodExplanation", why, why.Write)
 }
 
 // recommendationOf finds the recommendation of a pod's workload; nil: no profile governs it.
-func (v view) recommendationOf(cmd *cobra.Command, pod, node string) *v1alpha1.MemoryRecommendation {
-	owner, err := v.Owner(cmd.Context(), v.Namespace, pod, inventory.DeclaredIn(v.recs))
+func (c *call) recommendationOf(
+	recs []v1alpha1.MemoryRecommendation, pod, node string,
+) *v1alpha1.MemoryRecommendation {
+	owner, err := c.site.Owner(c.Context(), c.site.Namespace, pod, inventory.DeclaredIn(recs))
 	if err != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %v; its workload is known only where memfit recorded a kill of it\n", err)
+		c.warn("%v; its workload is known only where memfit recorded a kill of it", err)
 	}
 	if owner == nil {
-		return report.OfRecord(v.recs, pod)
+		return report.OfRecord(recs, pod)
 	}
-	return report.OfOwner(v.onNode(cmd, node), *owner)
+	return report.OfOwner(c.onNode(recs, node), *owner)
 }
 
 // onNode leaves out recommendations for other classes of nodes than a node's.
-func (v view) onNode(cmd *cobra.Command, node string) []v1alpha1.MemoryRecommendation {
-	if !slices.ContainsFunc(v.recs, report.OfNodeClass) {
-		return v.recs
+func (c *call) onNode(recs []v1alpha1.MemoryRecommendation, node string) []v1alpha1.MemoryRecommendation {
+	if !slices.ContainsFunc(recs, report.OfNodeClass) {
+		return recs
 	}
-	labels, err := v.NodeLabels(cmd.Context(), node)
+	labels, err := c.site.NodeLabels(c.Context(), node)
 	if err != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %v; its class is unknown\n", err)
-		return v.recs
+		c.warn("%v; its class is unknown", err)
+		return recs
 	}
-	return report.OnNode(v.recs, labels)
+	return report.OnNode(recs, labels)
 }
 
 // snapshot reads the snapshot of a pod as kubectl takes it: web-7d9f8, pod/web-7d9f8. Of a workload it is that of the
 // pod with the newest kill or stall, and standard error names the others. rec is the recommendation of the workload
 // that is named; nil: its name is compared with those of the pods' owners.
-func (s site) snapshot(
-	cmd *cobra.Command, name string, rec *v1alpha1.MemoryRecommendation,
-) (*v1alpha1.MemorySnapshot, error) {
+func (c *call) snapshot(name string, rec *v1alpha1.MemoryRecommendation) (*v1alpha1.MemorySnapshot, error) {
+	ctx, namespace := c.Context(), c.site.Namespace
 	pod, isPod := podName(name)
 	var noPod error
 	if isPod {
-		snapshot, err := s.Snapshot(cmd.Context(), s.Namespace, pod)
+		snapshot, err := c.site.Snapshot(ctx, namespace, pod)
 		if err == nil || !errors.Is(err, cluster.ErrNoPod) || strings.Contains(name, "/") {
 			return snapshot, err
 		}
 		noPod = err
 	}
-	choice, err := s.Choose(cmd.Context(), s.Namespace, name, rec)
+	choice, err := c.site.Choose(ctx, namespace, name, rec)
 	if err != nil {
 		if noPod != nil && errors.Is(err, cluster.ErrNoPod) {
 			err = noPod
 		}
 		return nil, err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "Pod %s of %s has the newest %s (%s)%s\n", choice.Pod, choice.Workload, choice.Event,
-		format.Time(choice.Newest), others(choice.Others))
-	return s.Snapshot(cmd.Context(), s.Namespace, choice.Pod)
-}
-
-// others lists the other pods of a workload.
-func others(pods []string) string {
-	if len(pods) == 0 {
-		return "; the workload has no other pod"
+	others := "the workload has no other pod"
+	if len(choice.Others) > 0 {
+		others = "the others: " + report.SomeOf(choice.Others)
 	}
-	return "; the others: " + report.SomeOf(pods)
+	c.note("Pod %s of %s has the newest %s (%s); %s", choice.Pod, choice.Workload, choice.Event,
+		format.Time(choice.Newest), others)
+	return c.site.Snapshot(ctx, namespace, choice.Pod)
 }

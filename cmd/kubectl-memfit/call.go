@@ -1,0 +1,81 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
+)
+
+// call is one call of a verb that reads clusters.
+type call struct {
+	*cobra.Command
+
+	args []string
+	// site is the cluster that is read; of several, sites has all.
+	site  site
+	sites []site
+	// output is the value of -o.
+	output  string
+	options listing.Options
+	// order is the word of --sort-by, or the usual one.
+	order string
+}
+
+// runs makes run what the verb does after its flags were checked.
+func (r *reader) runs(run func(c *call) error) {
+	r.cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c := &call{Command: cmd, args: args, output: r.output.value}
+		var err error
+		if c.options, c.order, err = r.output.options(cmd); err != nil {
+			return err
+		}
+		if c.sites, err = r.sites(); err != nil {
+			return err
+		}
+		c.site = c.sites[0]
+		c.options.Clusters = len(c.sites) > 1
+		c.options.Namespaces = c.site.Namespace == "" ||
+			slices.ContainsFunc(c.sites, func(s site) bool { return s.Namespace != c.site.Namespace })
+		return run(c)
+	}
+}
+
+// recommendations reads those of the namespace.
+func (c *call) recommendations() ([]v1alpha1.MemoryRecommendation, error) {
+	return c.site.Recommendations(c.Context(), c.site.Namespace)
+}
+
+// workload reads the recommendation of the workload that the user named.
+func (c *call) workload() (*v1alpha1.MemoryRecommendation, error) {
+	recs, err := c.recommendations()
+	if err != nil {
+		return nil, err
+	}
+	return c.find(recs, c.args[0])
+}
+
+func (c *call) find(recs []v1alpha1.MemoryRecommendation, name string) (*v1alpha1.MemoryRecommendation, error) {
+	return report.Find(recs, name, place(c.site.Namespace))
+}
+
+// page prints one object: with write for users, else its fields. kind is its kind, unless the value has one.
+func (c *call) page(kind string, value any, write func(w io.Writer, c listing.Colors) error) error {
+	if c.options.Format.IsPage() {
+		return write(c.OutOrStdout(), c.options.Colors)
+	}
+	return listing.Object(c.OutOrStdout(), c.options.Format, kind, value)
+}
+
+func (c *call) warn(format string, args ...any) { c.note("warning: "+format, args...) }
+
+// note writes a line to standard error.
+func (c *call) note(format string, args ...any) { fmt.Fprintf(c.ErrOrStderr(), format+"\n", args...) }
