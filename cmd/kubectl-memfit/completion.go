@@ -41,10 +41,7 @@ func (r *reader) completeWorkloads(
 }
 
 func (r *reader) completeNamespaces(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return r.complete(cmd, typed, func(ctx context.Context, s site) []string {
-		names, _ := s.Namespaces(ctx)
-		return names
-	})
+	return r.complete(cmd, typed, func(ctx context.Context, s site) []string { return s.Namespaces(ctx) })
 }
 
 // complete asks the cluster for words within completionTimeout, and keeps those that start with what was typed.

@@ -6,6 +6,8 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -164,17 +166,9 @@ func (c *Cluster) Workload(
 	return object, nil
 }
 
-// Namespaces lists the names of namespaces, for completion.
-func (c *Cluster) Namespaces(ctx context.Context) ([]string, error) {
-	all, err := c.core.Namespaces().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("listing namespaces: %w", err)
-	}
-	names := make([]string, 0, len(all.Items))
-	for i := range all.Items {
-		names = append(names, all.Items[i].Name)
-	}
-	return names, nil
+// Namespaces lists the names of namespaces, for completion; none where they may not be read.
+func (c *Cluster) Namespaces(ctx context.Context) []string {
+	return slices.Sorted(maps.Keys(c.namespaces(ctx, "")))
 }
 
 // list reads all objects of one of memfit's kinds, for kinds with at most one object per workload.

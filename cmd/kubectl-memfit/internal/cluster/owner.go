@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -112,16 +113,13 @@ func (c *Cluster) Choose(
 	if err != nil {
 		return Choice{}, err
 	}
-	for pod := range of {
-		if pod != choice.Pod {
-			choice.Others = append(choice.Others, pod)
-		}
-	}
-	slices.Sort(choice.Others)
+	delete(of, choice.Pod)
+	choice.Others = slices.Sorted(maps.Keys(of))
 	if choice.Pod == "" {
-		return Choice{}, c.noSnapshot(ctx, namespace, choice.Others[0])
+		choice.Pod = choice.Others[0]
+		_, err = c.Snapshot(ctx, namespace, choice.Pod) // the error names what is missing
 	}
-	return choice, nil
+	return choice, err
 }
 
 // consider takes a pod of the workload that has something newer.

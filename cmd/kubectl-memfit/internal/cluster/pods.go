@@ -18,6 +18,7 @@ import (
 
 var (
 	pods       = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	nodes      = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 	podMetrics = schema.GroupVersionResource{Group: "metrics.k8s.io", Version: "v1beta1", Resource: "pods"}
 )

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,55 +33,40 @@ var ErrNoPod = errors.New("found no pod")
 
 // Snapshot reads the snapshot of a pod. Where it is missing, the error states whether the pod exists, and on which
 // node the agent is missing.
-func (c *Cluster) Snapshot(ctx context.Context, namespace, pod string) (*v1alpha1.MemorySnapshot, error) {
-	found, err := c.client.Resource(v1alpha1.GroupVersion.WithResource(snapshots)).Namespace(namespace).
-		Get(ctx, pod, metav1.GetOptions{})
+func (c *Cluster) Snapshot(ctx context.Context, namespace, name string) (*v1alpha1.MemorySnapshot, error) {
+	pod, err := c.core.Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("%w %s in namespace %s: kubectl -n %s get pods", ErrNoPod, name, namespace, namespace)
+	case err != nil:
+		return nil, fmt.Errorf("reading pod %s/%s: %w", namespace, name, err)
+	}
+	client := c.client.Resource(v1alpha1.GroupVersion.WithResource(snapshots)).Namespace(namespace)
+	found, err := client.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, c.noSnapshot(ctx, namespace, pod)
+		if _, err = client.List(ctx, metav1.ListOptions{Limit: 1}); err == nil { // the kind is there
+			return nil, noSnapshot(pod)
+		}
 	}
 	if err != nil {
 		return nil, helpful(err, snapshots, namespace)
 	}
 	var s v1alpha1.MemorySnapshot
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, &s); err != nil {
-		return nil, fmt.Errorf("reading MemorySnapshot %s/%s: %w", namespace, pod, err)
+		return nil, fmt.Errorf("reading MemorySnapshot %s/%s: %w", namespace, name, err)
 	}
-	if err := c.genuine(ctx, &s); err != nil {
-		return nil, err
+	if node := pod.Spec.NodeName; !s.IsOf(pod.UID, node) {
+		return nil, fmt.Errorf("MemorySnapshot %s/%s is from node %q, or from another pod of this name; the pod "+
+			"runs on node %q, whose agent writes a snapshot within minutes", namespace, name, s.Status.NodeName, node)
 	}
 	return &s, nil
 }
 
-// genuine returns an error where a snapshot is not of the pod that has its name, or another node's agent wrote it.
-func (c *Cluster) genuine(ctx context.Context, s *v1alpha1.MemorySnapshot) error {
-	pod, err := c.core.Pods(s.Namespace).Get(ctx, s.Name, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("reading the pod of MemorySnapshot %s/%s: %w", s.Namespace, s.Name, err)
-	}
-	if node := pod.Spec.NodeName; !s.IsOf(pod.UID, node) {
-		return fmt.Errorf("MemorySnapshot %s/%s is from node %q, or from another pod of this name; the pod "+
-			"runs on node %q, whose agent writes a snapshot within minutes", s.Namespace, s.Name, s.Status.NodeName, node)
-	}
-	return nil
-}
-
-// noSnapshot returns why a snapshot is missing: the kind, the pod or the agent is.
-func (c *Cluster) noSnapshot(ctx context.Context, namespace, name string) error {
-	if _, err := c.client.Resource(v1alpha1.GroupVersion.WithResource(snapshots)).Namespace(namespace).
-		List(ctx, metav1.ListOptions{Limit: 1}); apierrors.IsNotFound(err) {
-		return helpful(err, snapshots, namespace)
-	}
-	pod, err := c.core.Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return fmt.Errorf("%w %s in namespace %s: kubectl -n %s get pods", ErrNoPod, name, namespace, namespace)
-	case err != nil:
-		return fmt.Errorf("pod %s/%s has no MemorySnapshot, and reading the pod failed: %w", namespace, name, err)
-	}
-	node := pod.Spec.NodeName
-	if node == "" {
-		return errors.New("pod " + namespace + "/" + name + " is not scheduled yet")
+func noSnapshot(pod *corev1.Pod) error {
+	if pod.Spec.NodeName == "" {
+		return fmt.Errorf("pod %s/%s is not scheduled yet", pod.Namespace, pod.Name)
 	}
 	return fmt.Errorf("pod %s/%s on node %s has %s. The agent is optional and installed on its own (config/agent): "+
-		"kubectl get pods -A -o wide -l app.kubernetes.io/component=agent", namespace, name, node, report.NoSnapshot)
+		"kubectl get pods -A -o wide -l app.kubernetes.io/component=agent", pod.Namespace, pod.Name, pod.Spec.NodeName,
+		report.NoSnapshot)
 }

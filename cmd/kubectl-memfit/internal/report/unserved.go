@@ -13,11 +13,12 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Asker is a workload as it is in the cluster, which may ask for a profile.
+// Asker is a workload as it is in the cluster, which may ask for a profile. Labels and annotations of pods are those of
+// its template.
 type Asker struct {
-	Namespace, Kind, Name string
-	// PodLabels and PodAnnotations are those of its pod template.
-	PodLabels, PodAnnotations, Annotations, NamespaceAnnotations, NamespaceLabels map[string]string
+	profile.Subject
+
+	Name string
 }
 
 // Unserved is a workload that asks for a profile, or is chosen by several, and gets none.
@@ -31,42 +32,28 @@ type Unserved struct {
 	Message string `json:"message"`
 }
 
-// unserved finds them among askers, by name. Who opted out gets what it wants.
-func unserved(askers []Asker, profiles []Profile) []Unserved {
+// Seek adds the workloads that get no profile, by name. One that opted out gets what it wants. Nothing may be concluded
+// from profiles that could not all be read.
+func (s *Status) Seek(askers []Asker, profiles []Profile) {
 	named := make([]profile.Profile, len(profiles))
 	for i := range profiles {
 		named[i] = profiles[i].Profile
 	}
 	index := profile.NewIndex(named)
-	var found []Unserved
 	for i := range askers {
 		a := &askers[i]
-		d := index.Match(profile.Subject{
-			Namespace: a.Namespace, WorkloadKind: a.Kind, PodLabels: a.PodLabels, PodAnnotations: a.PodAnnotations,
-			WorkloadAnnotations: a.Annotations, NamespaceAnnotations: a.NamespaceAnnotations,
-			NamespaceLabels: a.NamespaceLabels,
-		})
-		if d.Problem == profile.NotFound || d.Problem == profile.Ambiguous {
-			found = append(
-				found,
-				Unserved{Namespace: a.Namespace, Kind: a.Kind, Name: a.Name, Reason: d.Problem.EventReason(), Message: d.Why},
-			)
+		if d := index.Match(a.Subject); d.Problem == profile.NotFound || d.Problem == profile.Ambiguous {
+			s.Unserved = append(s.Unserved, Unserved{
+				Cluster: s.cluster, Namespace: a.Namespace, Kind: a.WorkloadKind, Name: a.Name, Reason: d.Problem.EventReason(),
+				Message: d.Why,
+			})
 		}
 	}
-	slices.SortFunc(found, func(a, b Unserved) int {
+	slices.SortFunc(s.Unserved, func(a, b Unserved) int {
 		return cmp.Or(
 			strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name),
 		)
 	})
-	return found
-}
-
-// Seek adds the workloads that get no profile. Nothing may be concluded from profiles that could not all be read.
-func (s *Status) Seek(askers []Asker, profiles []Profile) {
-	s.Unserved = unserved(askers, profiles)
-	for i := range s.Unserved {
-		s.Unserved[i].Cluster = s.cluster
-	}
 }
 
 // unserved lists the workloads without a profile for users, one line each.
