@@ -88,15 +88,12 @@ type page struct {
 type total struct{ Name, Value, About string }
 
 type workload struct {
+	report.Row
+
 	ID                     string
-	Namespace, Kind, Name  string
-	Profile, Summary       string
-	Findings               []string // stalled, killed and so on, in the order in which they matter
-	Kills, Stalls          int64
 	Use, Request, Proposed string // of all containers, each pod
 	Change                 string // of requests, all pods
 	Given                  string // back so far, of all pods
-	Next                   []string
 	Charts                 []chart
 	Entries                []entry
 }
@@ -138,7 +135,7 @@ func (in *Input) page() *page {
 	var sum sums
 	for i, row := range report.Rows("", in.Recommendations) {
 		name := types.NamespacedName{Namespace: row.Namespace, Name: row.Recommendation}
-		w := workloadOf(&row, name.String()) // not its place, which is another one on the next page
+		w := workloadOf(row, name.String()) // not its place, which is another one on the next page
 		w.Change = change(sum.add(&row))
 		given := in.GivenBack[name]
 		w.Given = back(&given)
@@ -154,26 +151,10 @@ func (in *Input) page() *page {
 	return p
 }
 
-func workloadOf(row *report.Row, id string) workload {
-	w := workload{
-		ID: id, Namespace: row.Namespace, Kind: row.Kind, Name: row.Name, Profile: row.Profile.Name,
-		Summary: row.Summary, Kills: row.OOMKills, Stalls: row.Stalls, Next: row.Next,
-	}
+func workloadOf(row report.Row, id string) workload {
+	w := workload{Row: row, ID: id}
 	if is := row.PodIdentity; is != nil { // rather than the name of its records
 		w.Kind, w.Name = is.Platform, strings.Join(is.Values, "/")
-	}
-	for _, one := range []struct {
-		is   bool
-		text string
-	}{
-		{row.Stalled, "stalls now"},
-		{row.Killed, "OOM-killed recently"},
-		{row.Drifts(), "memory drifts"},
-		{row.Waiting, "a size waits to be applied"},
-	} {
-		if one.is {
-			w.Findings = append(w.Findings, one.text)
-		}
 	}
 	var use, request, proposed memory.Bytes
 	for i := range row.Containers {

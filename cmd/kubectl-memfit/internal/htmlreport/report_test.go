@@ -208,7 +208,7 @@ func TestIdentity(t *testing.T) {
 		Kind: "PodIdentity", Name: "tekton-build-unit-4b2f",
 		PodIdentity: &v1alpha1.PodIdentity{Platform: "tekton", Values: []string{"build", "unit"}},
 	}
-	if w := workloadOf(&row, "ci/podidentity-x"); w.Kind != "tekton" || w.Name != "build/unit" {
+	if w := workloadOf(row, "ci/podidentity-x"); w.Kind != "tekton" || w.Name != "build/unit" {
 		t.Errorf("the row is %s %s", w.Kind, w.Name)
 	}
 }
@@ -254,5 +254,15 @@ func TestGap(t *testing.T) {
 	})
 	if want := "M80.0 166.0V89.0H187.0V12.0H294.0V166.0ZM401.0 166.0V127.5H508.0V166.0Z"; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestNotManaged: the workload that comes first needs a look for a reason, and the page has it.
+func TestNotManaged(t *testing.T) {
+	blocked := recommendation("web")
+	blocked.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue}}
+	page := made(t, &Input{Now: now, Recommendations: []v1alpha1.MemoryRecommendation{blocked}})
+	if !strings.Contains(page, `<td class="text">not managed</td>`) {
+		t.Error(page)
 	}
 }

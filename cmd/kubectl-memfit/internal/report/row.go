@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 )
 
 // Row is one workload. -o json and -o yaml of `kubectl memfit status` print these fields.
@@ -163,17 +164,45 @@ func (r *Row) Sized() bool {
 	return slices.ContainsFunc(r.Containers, func(c Container) bool { return c.Recommended != nil })
 }
 
+// troubles are the states of a workload that need a person, the most urgent first, with the color of its line.
+var troubles = []struct {
+	text, color string
+	has         func(*Row) bool
+}{
+	{"not managed", listing.Red, func(r *Row) bool { return r.Blocked != nil }},
+	{"stalls now", listing.Red, func(r *Row) bool { return r.Stalled }},
+	{"OOM-killed recently", listing.Red, func(r *Row) bool { return r.Killed }},
+	{"memory drifts", listing.Yellow, (*Row).Drifts},
+	{"a size waits to be applied", "", func(r *Row) bool { return r.Waiting }},
+}
+
+// Troubles lists what is the matter with a workload, the most urgent first.
+func (r *Row) Troubles() (texts []string) {
+	for _, t := range troubles {
+		if t.has(r) {
+			texts = append(texts, t.text)
+		}
+	}
+	return texts
+}
+
+// color is that of its line.
+func (r *Row) color() string {
+	for _, t := range troubles {
+		if t.has(r) {
+			return t.color
+		}
+	}
+	return ""
+}
+
 func worse(a, b Row) int {
-	return cmp.Or(
-		first(a.Blocked != nil, b.Blocked != nil),
-		first(a.Stalled, b.Stalled),
-		first(a.Killed, b.Killed),
-		first(a.Drifts(), b.Drifts()),
-		first(a.Waiting, b.Waiting),
-		first(!a.Sized(), !b.Sized()),
-		cmp.Compare(b.OOMKills, a.OOMKills),
-		byName(a, b),
-	)
+	for _, t := range troubles {
+		if c := first(t.has(&a), t.has(&b)); c != 0 {
+			return c
+		}
+	}
+	return cmp.Or(first(!a.Sized(), !b.Sized()), cmp.Compare(b.OOMKills, a.OOMKills), byName(a, b))
 }
 
 func byName(a, b Row) int {

@@ -50,20 +50,10 @@ func (s *Status) list() *listing.List {
 		r := &s.Workloads[i]
 		l.Items = append(l.Items, listing.Item{
 			Object: r, Cluster: r.Cluster, Namespace: r.Namespace, Name: r.resource(), Cells: cells(r), Records: records(r),
-			Color: alarm(r),
+			Color: r.color(),
 		})
 	}
 	return l
-}
-
-func alarm(r *Row) string {
-	switch {
-	case r.Blocked != nil, r.Killed, r.Stalled:
-		return listing.Red
-	case r.Drifts():
-		return listing.Yellow
-	}
-	return ""
 }
 
 func cells(r *Row) []string {
