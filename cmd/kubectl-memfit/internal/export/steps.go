@@ -72,30 +72,22 @@ func stepContainers(is *v1alpha1.PodIdentity, object *unstructured.Unstructured)
 	last := is.Values[len(is.Values)-1]
 	switch object.GetKind() {
 	case "Task":
-		return taskContainers(object.Object, "spec"), nil
+		spec, _, _ := unstructured.NestedMap(object.Object, "spec")
+		return taskContainers(spec, "/spec"), nil
 	case "Pipeline":
 		task, at := pipelineTask(object, last)
-		if task["taskSpec"] == nil {
+		spec, found, _ := unstructured.NestedMap(task, "taskSpec")
+		if !found {
 			return nil, fmt.Errorf(
 				"the pipeline %s has no task %s with a taskSpec or the name of a Task", object.GetName(), last,
 			)
 		}
-		return taskContainers(task, "taskSpec").under(at), nil
+		return taskContainers(spec, at+"/taskSpec"), nil
 	case "CronWorkflow":
 		return templateContainer(object, last, len(is.Values) == 1, "spec", "workflowSpec")
 	default:
 		return templateContainer(object, last, len(is.Values) == 1, "spec")
 	}
-}
-
-type containers []container
-
-// under puts containers below a path.
-func (all containers) under(at string) containers {
-	for i := range all {
-		all[i].at, all[i].test.Path = at+all[i].at, at+all[i].test.Path
-	}
-	return all
 }
 
 // pipelineTask returns a task of a Pipeline, and its path; nil: it has none of that name.
@@ -110,19 +102,25 @@ func pipelineTask(pipeline *unstructured.Unstructured, name string) (task map[st
 	return nil, ""
 }
 
-// taskContainers returns the steps and sidecars of a Task's spec.
-func taskContainers(object map[string]any, spec string) (all containers) {
-	for _, list := range []struct{ name, prefix string }{{"steps", "step-"}, {"sidecars", "sidecar-"}} {
-		for i, c := range mapsAt(object, spec, list.name) {
-			name, at := textAt(c, "name"), "/"+spec+"/"+list.name+"/"+strconv.Itoa(i)
-			if name == "" { // Tekton numbers steps without a name, and the patch could not test which one it is
-				continue
-			}
-			all = append(all, container{
-				name: list.prefix + name, at: at, test: operation{"test", at + "/name", name}, field: "computeResources",
-				resources: resourcesAt(c, "computeResources"),
-			})
+// taskContainers returns the steps and sidecars of a Task's spec, which is at a path.
+func taskContainers(spec map[string]any, at string) []container {
+	return append(
+		containersIn(spec, at, "steps", "step-", "computeResources"),
+		containersIn(spec, at, "sidecars", "sidecar-", "computeResources")...)
+}
+
+// containersIn returns the containers of a list in a spec, which is at a path. Their names in pods begin with prefix,
+// and field has their resources.
+func containersIn(spec map[string]any, at, list, prefix, field string) (all []container) {
+	for i, c := range mapsAt(spec, list) {
+		name, at := textAt(c, "name"), at+"/"+list+"/"+strconv.Itoa(i)
+		if name == "" { // Tekton numbers steps without a name, and the patch could not test which one it is
+			continue
 		}
+		all = append(all, container{
+			name: prefix + name, list: list, index: i, at: at, test: operation{"test", at + "/name", name}, field: field,
+			resources: resourcesAt(c, field),
+		})
 	}
 	return all
 }

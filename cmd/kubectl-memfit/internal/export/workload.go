@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
@@ -46,7 +44,7 @@ type workload struct {
 // container is one to write, and its place in the template.
 type container struct {
 	name string
-	// list is "containers" or "initContainers", index its place there; empty for a step of a pipeline or workflow.
+	// list is the field that has it, index its place there; empty for the template of a workflow.
 	list  string
 	index int
 	// at is the path of the container in the object, test finds another one there, and field has its resources.
@@ -92,12 +90,10 @@ func take(s Source, f Format) workload {
 	if w.refused != "" {
 		return w
 	}
-	template, err := templateOf(s.Object, kind)
-	if err != nil {
+	if err := w.find(s.Object); err != nil {
 		w.refused = err.Error()
 		return w
 	}
-	w.find(template)
 	w.close()
 	return w
 }
@@ -126,7 +122,7 @@ func (w *workload) takeStep(s Source, f Format) {
 	}
 	w.target = s.Object.GetKind() + " " + s.Object.GetName()
 	for _, c := range steps {
-		w.add(c, nil)
+		w.add(c, corev1.ResourceRequirements{})
 	}
 	w.close()
 }
@@ -152,37 +148,24 @@ func HasTemplate(rec *v1alpha1.MemoryRecommendation) bool {
 	return len(kind.Template) > 0
 }
 
-func templateOf(object *unstructured.Unstructured, kind workloadkind.Kind) (*corev1.PodTemplateSpec, error) {
-	path := strings.Join(kind.Template, ".")
-	tree, found, err := unstructured.NestedMap(object.Object, kind.Template...)
-	if err != nil || !found {
-		return nil, fmt.Errorf("it has no %s", path)
-	}
-	var template corev1.PodTemplateSpec
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(tree, &template); err != nil {
-		return nil, fmt.Errorf("its %s is not a pod template: %w", path, err)
-	}
-	return &template, nil
-}
-
 // find matches what is recommended with the containers of the template.
-func (w *workload) find(template *corev1.PodTemplateSpec) {
-	look := func(list string, containers []corev1.Container) {
-		for i := range containers {
-			at := "/" + strings.Join(w.kind.Template, "/") + "/spec/" + list + "/" + strconv.Itoa(i)
-			w.add(container{
-				name: containers[i].Name, list: list, index: i, main: list == "containers" && i == 0,
-				at: at, test: operation{"test", at + "/name", containers[i].Name}, field: "resources",
-				resources: containers[i].Resources,
-			}, template.Spec.Resources)
+func (w *workload) find(object *unstructured.Unstructured) error {
+	spec, found, err := unstructured.NestedMap(object.Object, append(slices.Clone(w.kind.Template), "spec")...)
+	if err != nil || !found {
+		return fmt.Errorf("it has no %s", strings.Join(w.kind.Template, "."))
+	}
+	at, whole := "/"+strings.Join(w.kind.Template, "/")+"/spec", resourcesAt(spec, "resources")
+	for _, list := range []string{"containers", "initContainers"} {
+		for _, c := range containersIn(spec, at, list, "", "resources") {
+			c.main = list == "containers" && c.index == 0
+			w.add(c, whole)
 		}
 	}
-	look("containers", template.Spec.Containers)
-	look("initContainers", template.Spec.InitContainers)
+	return nil
 }
 
 // add matches a container with what is recommended. whole are the resources of the whole pod.
-func (w *workload) add(c container, whole *corev1.ResourceRequirements) {
+func (w *workload) add(c container, whole corev1.ResourceRequirements) {
 	if w.names == nil {
 		w.names = map[string][]string{}
 	}
@@ -203,10 +186,7 @@ func (w *workload) add(c container, whole *corev1.ResourceRequirements) {
 }
 
 // beyondPod: the API server would refuse the size, because the whole pod may have less.
-func beyondPod(whole *corev1.ResourceRequirements, c *container) bool {
-	if whole == nil {
-		return false
-	}
+func beyondPod(whole corev1.ResourceRequirements, c *container) bool {
 	limit, request := c.rec.Recommended.Limit, c.rec.Recommended.Request
 	most, all := whole.Limits.Memory(), whole.Requests.Memory()
 	return limit != nil && !most.IsZero() && limit.Cmp(*most) > 0 ||
