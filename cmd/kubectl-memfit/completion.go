@@ -19,43 +19,26 @@ import (
 // completionTimeout is how long a completion may take: after that, pressing Tab feels broken.
 const completionTimeout = 3 * time.Second
 
-// completeWorkloads offers the workloads that memfit governs, by kind and name, or by the name alone where that is
-// what was typed. After an error it offers nothing, because a shell cannot show the error.
-func (r *reader) completeWorkloads(
-	cmd *cobra.Command, given []string, typed string,
-) ([]string, cobra.ShellCompDirective) {
-	return r.complete(cmd, typed, func(ctx context.Context, s site) []string {
-		recs, _ := s.Recommendations(ctx, s.Namespace)
-		var names []string
-		for i := range recs {
-			name := report.Typed(&recs[i])
-			if typed != "" && strings.HasPrefix(recs[i].Status.Workload.Name, typed) {
-				name = recs[i].Status.Workload.Name
-			}
-			if !slices.Contains(given, name) {
-				names = append(names, cobra.CompletionWithDesc(name, recs[i].Status.Summary))
-			}
+// offering completes with the words that ask offers from a cluster within completionTimeout, as far as they start with
+// what was typed. After an error these are the ones that were read before it, because a shell cannot show the error.
+func (r *reader) offering(
+	ask func(ctx context.Context, s site, typed string, offer func(word, about string)),
+) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+		defer cancel()
+		sites, err := r.sites()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return names
-	})
-}
-
-func (r *reader) completeNamespaces(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return r.complete(cmd, typed, func(ctx context.Context, s site) []string { return s.Namespaces(ctx) })
-}
-
-// complete asks the cluster for words within completionTimeout, and keeps those that start with what was typed.
-func (r *reader) complete(
-	cmd *cobra.Command, typed string, ask func(context.Context, site) []string,
-) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-	defer cancel()
-	sites, err := r.sites()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		var words []string
+		ask(ctx, sites[0], typed, func(word, about string) {
+			if strings.HasPrefix(word, typed) && !slices.Contains(given, word) {
+				words = append(words, strings.TrimSuffix(cobra.CompletionWithDesc(word, about), "\t"))
+			}
+		})
+		return words, cobra.ShellCompDirectiveNoFileComp
 	}
-	words := slices.DeleteFunc(ask(ctx, sites[0]), func(word string) bool { return !strings.HasPrefix(word, typed) })
-	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
 // firstOf completes the first argument only.
@@ -68,32 +51,31 @@ func firstOf(complete cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// completePods offers the pods that have a snapshot.
-func (r *reader) completePods(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return r.complete(cmd, typed, func(ctx context.Context, s site) []string {
-		var names []string
-		_ = s.EachSnapshot(ctx, s.Namespace, func(of *v1alpha1.MemorySnapshot) {
-			if name := "pod/" + of.Name; strings.HasPrefix(name, typed) {
-				names = append(names, cobra.CompletionWithDesc(name, of.Status.Summary))
-			}
-		})
-		return names // after an error, those that were read in time
-	})
+// workloads are those that memfit governs, by kind and name, or by the name alone where that is what was typed.
+func workloads(ctx context.Context, s site, typed string, offer func(word, about string)) {
+	recs, _ := s.Recommendations(ctx, s.Namespace)
+	for i := range recs {
+		name := report.Typed(&recs[i])
+		if typed != "" && strings.HasPrefix(recs[i].Status.Workload.Name, typed) {
+			name = recs[i].Status.Workload.Name
+		}
+		offer(name, recs[i].Status.Summary)
+	}
 }
 
-// completeRunning offers the pods that run.
-func (r *reader) completeRunning(
-	cmd *cobra.Command, given []string, typed string,
-) ([]string, cobra.ShellCompDirective) {
-	return r.complete(cmd, typed, func(ctx context.Context, s site) []string {
-		var names []string
-		_ = s.EachPodName(ctx, s.Namespace, func(pod *metav1.PartialObjectMetadata) {
-			if strings.HasPrefix(pod.Name, typed) && !slices.Contains(given, pod.Name) {
-				names = append(names, pod.Name)
-			}
-		})
-		return names
-	})
+func namespaces(ctx context.Context, s site, _ string, offer func(word, about string)) {
+	for _, name := range s.Namespaces(ctx) {
+		offer(name, "")
+	}
+}
+
+// inspected are the pods that have a snapshot.
+func inspected(ctx context.Context, s site, _ string, offer func(word, about string)) {
+	_ = s.EachSnapshot(ctx, s.Namespace, func(of *v1alpha1.MemorySnapshot) { offer("pod/"+of.Name, of.Status.Summary) })
+}
+
+func pods(ctx context.Context, s site, _ string, offer func(word, about string)) {
+	_ = s.EachPodName(ctx, s.Namespace, func(pod *metav1.PartialObjectMetadata) { offer(pod.Name, "") })
 }
 
 // completeContexts offers those of the kubeconfig, also behind a comma.

@@ -38,7 +38,7 @@ func aboutWorkload(cmd *cobra.Command) *reader {
 	cmd.Args = oneOf("name one workload, as in: kubectl memfit " + cmd.Name() +
 		" deployment/web (kubectl memfit status lists them)")
 	r := reading(cmd, oneNamespace)
-	cmd.ValidArgsFunction = firstOf(r.completeWorkloads)
+	cmd.ValidArgsFunction = firstOf(r.offering(workloads))
 	return r
 }
 

@@ -68,7 +68,7 @@ func exportCommand() *cobra.Command {
 	cmd.Flags().StringVar(
 		&f.pullRequest, "pull-request", "", "also write to this file what the patches change and why, in Markdown",
 	)
-	cmd.ValidArgsFunction = r.completeWorkloads
+	cmd.ValidArgsFunction = r.offering(workloads)
 	r.runs(func(c *call) error { return exports(c, f) })
 	return cmd
 }

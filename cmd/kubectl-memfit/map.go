@@ -48,7 +48,7 @@ func mapCommand() *cobra.Command {
 	r.prints("", slices.Concat([]string{"svg", "html"}, listing.OfPage)...)
 	cmd.Flags().StringVarP(&container, "container", "c", "", "only this container")
 	cmd.Flags().BoolVar(&pages, "pages", false, "also draw the regions of addresses, block by block")
-	cmd.ValidArgsFunction = firstOf(r.completePods)
+	cmd.ValidArgsFunction = firstOf(r.offering(inspected))
 	r.runs(func(c *call) error { return draw(c, container, pages) })
 	return cmd
 }

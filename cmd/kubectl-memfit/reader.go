@@ -56,7 +56,7 @@ func reading(cmd *cobra.Command, most scope) *reader {
 	if most >= allNamespaces {
 		cmd.Flags().BoolVarP(&r.everywhere, "all-namespaces", "A", false, "all namespaces")
 	}
-	_ = cmd.RegisterFlagCompletionFunc("namespace", r.completeNamespaces) // fails only for a flag that is not there
+	_ = cmd.RegisterFlagCompletionFunc("namespace", r.offering(namespaces)) // fails only for a flag that is not there
 	return r
 }
 

@@ -41,7 +41,7 @@ func topCommand() *cobra.Command {
 	r := reading(cmd, allClusters)
 	r.lists(listing.OfList, inventory.Orders)
 	r.runs(top)
-	cmd.ValidArgsFunction = r.completeRunning
+	cmd.ValidArgsFunction = r.offering(pods)
 	return cmd
 }
 

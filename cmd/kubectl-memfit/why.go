@@ -42,7 +42,7 @@ func whyCommand() *cobra.Command {
 	}
 	r := reading(cmd, oneNamespace)
 	r.prints("", listing.OfPage...)
-	cmd.ValidArgsFunction = firstOf(r.completePods)
+	cmd.ValidArgsFunction = firstOf(r.offering(inspected))
 	r.runs(why)
 	return cmd
 }
