@@ -6,6 +6,7 @@ package inventory
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -27,12 +28,27 @@ type File struct {
 
 // Profiles returns a profile for each runtime of a namespace whose workloads have none, and a separate one for a
 // workload with several runtimes. They only recommend: pods get settings after a user has removed a line.
-func Profiles(all []Workload) []File {
-	var files []File
-	for _, group := range groups(all) {
-		files = append(files, group.file())
+func Profiles(all []Workload) (files []File) {
+	groups := map[string]*group{} // by path
+	for _, w := range ungoverned(all) {
+		g := group{namespace: w[0].Namespace, name: w[0].Workload, runtime: w[0].Runtime.Type}
+		if slices.ContainsFunc(w, func(c *Workload) bool { return c.Runtime.Type != g.runtime }) {
+			g.runtime = ""
+		} else {
+			g.name = strings.ToLower(g.runtime)
+		}
+		if other := groups[g.path()]; other != nil && other.runtime != g.runtime { // a workload is called as a runtime is
+			g.name = strings.ToLower(w[0].Kind) + "-" + g.name
+		}
+		if groups[g.path()] == nil {
+			groups[g.path()] = &g
+		}
+		of := groups[g.path()]
+		of.workloads = append(of.workloads, w)
 	}
-	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	for _, at := range slices.Sorted(maps.Keys(groups)) {
+		files = append(files, File{Path: at, Text: groups[at].text()})
+	}
 	return files
 }
 
@@ -40,73 +56,41 @@ func Profiles(all []Workload) []File {
 type group struct {
 	namespace, name string
 	// runtime is empty where containers differ.
-	runtime   string
-	workloads []governable
+	runtime string
+	// workloads are the containers of each.
+	workloads [][]*Workload
 }
 
-// governable is one workload with its containers whose runtime is known.
-type governable struct {
-	kind, name string
-	containers []*Workload
-}
-
-func groups(all []Workload) []*group {
-	byName := map[[2]string]*group{}
-	var out []*group
-	for _, one := range ungoverned(all) {
-		runtime := one.runtime()
-		name := strings.ToLower(runtime)
-		if runtime == "" {
-			name = one.name
-		}
-		key := [2]string{one.containers[0].Namespace, name}
-		if byName[key] != nil && byName[key].runtime != runtime { // a workload is called as a runtime's profile is
-			key[1] = strings.ToLower(one.kind) + "-" + name
-		}
-		if byName[key] == nil {
-			byName[key] = &group{namespace: key[0], name: key[1], runtime: runtime}
-			out = append(out, byName[key])
-		}
-		byName[key].workloads = append(byName[key].workloads, one)
-	}
-	return out
-}
+func (g *group) path() string { return path.Join(g.namespace, g.name+".yaml") }
 
 // kindName is what kinds look like. Kind and name of an owner are what the pod's creator wrote, unchecked, and here
 // they become a path and a command.
 var kindName = regexp.MustCompile(`^[A-Za-z]{1,63}$`)
 
-// ungoverned returns the workloads without a profile whose runtime is known or suggested, without the sidecars of
-// other tools.
-func ungoverned(all []Workload) (out []governable) {
-	index := map[[3]string]int{}
+// ungoverned returns the containers of each workload without a profile whose runtime is known or suggested, without the
+// sidecars of other tools.
+func ungoverned(all []Workload) (out [][]*Workload) {
+	var left []*Workload
 	for i := range all {
-		w := &all[i]
 		// Settings come with a new pod, so that a bare one has no use for a profile.
-		if w.own || w.Kind == barePod || w.Profile != "" || !declarable(w.Runtime.Type) ||
-			slices.Contains(profile.Sidecars(), w.Name) {
-			continue
+		if w := &all[i]; !w.own && w.Kind != barePod && w.Profile == "" && declarable(w.Runtime.Type) &&
+			!slices.Contains(profile.Sidecars(), w.Name) && kindName.MatchString(w.Kind) &&
+			len(validation.IsDNS1123Subdomain(w.Workload)) == 0 {
+			left = append(left, w)
 		}
-		if !kindName.MatchString(w.Kind) || len(validation.IsDNS1123Subdomain(w.Workload)) > 0 {
-			continue
-		}
-		key := [3]string{w.Namespace, w.Kind, w.Workload}
-		at, ok := index[key]
-		if !ok {
-			at = len(out)
-			index[key] = at
-			out = append(out, governable{kind: w.Kind, name: w.Workload})
-		}
-		out[at].containers = append(out[at].containers, w)
 	}
-	slices.SortFunc(out, func(a, b governable) int {
+	byOwner := func(a, b *Workload) int {
 		return cmp.Or(
-			strings.Compare(a.containers[0].Namespace, b.containers[0].Namespace), strings.Compare(a.kind, b.kind),
-			strings.Compare(a.name, b.name),
+			strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Workload, b.Workload),
 		)
-	})
-	for i := range out {
-		slices.SortFunc(out[i].containers, func(a, b *Workload) int { return strings.Compare(a.Name, b.Name) })
+	}
+	slices.SortFunc(left, func(a, b *Workload) int { return cmp.Or(byOwner(a, b), strings.Compare(a.Name, b.Name)) })
+	for _, w := range left {
+		if last := len(out) - 1; last >= 0 && byOwner(out[last][0], w) == 0 {
+			out[last] = append(out[last], w)
+		} else {
+			out = append(out, []*Workload{w})
+		}
 	}
 	return out
 }
@@ -116,22 +100,12 @@ func declarable(runtime string) bool {
 	return runtime != "" && runtime != string(v1alpha1.RuntimeAuto) && runtimes.Lookup(runtime).Name == runtime
 }
 
-// runtime is that of all its containers; empty where they differ.
-func (g *governable) runtime() string {
-	for _, c := range g.containers {
-		if c.Runtime.Type != g.containers[0].Runtime.Type {
-			return ""
-		}
-	}
-	return g.containers[0].Runtime.Type
-}
-
-func (g *group) file() File {
+func (g *group) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# kubectl memfit scan --write: what runs in namespace %s. Unchanged, it gives no pod a setting or a "+
 		"size.\n# Check a suggestion before you apply it.\n", g.namespace)
 	for _, w := range g.workloads {
-		for _, c := range w.containers {
+		for _, c := range w {
 			how := "suggested: "
 			if c.Runtime.From == FromAgent {
 				how = "found by the agent: "
@@ -140,7 +114,7 @@ func (g *group) file() File {
 				quote.Plain(strings.TrimSpace(c.Runtime.Title+" "+c.Runtime.Version)), how,
 				quote.Plain(strings.Join(c.Runtime.Evidence, "; ")))
 		}
-		fmt.Fprintf(&b, "#   kubectl -n %s annotate %s %s %s=%s\n", g.namespace, strings.ToLower(w.kind), w.name,
+		fmt.Fprintf(&b, "#   kubectl -n %s annotate %s %s %s=%s\n", g.namespace, strings.ToLower(w[0].Kind), w[0].Workload,
 			v1alpha1.ProfileAnnotation, g.name)
 	}
 	fmt.Fprintf(&b, "apiVersion: %s\nkind: MemoryProfile\nmetadata: {name: %q, namespace: %q}\nspec:\n",
@@ -149,11 +123,11 @@ func (g *group) file() File {
 		fmt.Fprintf(&b, "  runtime: {type: %s}\n", g.runtime)
 	} else {
 		b.WriteString("  containers:\n")
-		for _, c := range g.workloads[0].containers {
+		for _, c := range g.workloads[0] {
 			fmt.Fprintf(&b, "  - {name: %q, runtime: {type: %s}}\n", c.Name, c.Runtime.Type)
 		}
 	}
 	b.WriteString("  # DryRun only reports what new pods would get. Without this line they get the settings of their " +
 		"runtime, and sizes if\n  # sizing.mode allows it.\n  tuning: {mode: DryRun}\n  sizing: {mode: Recommend}\n")
-	return File{Path: path.Join(g.namespace, g.name+".yaml"), Text: b.String()}
+	return b.String()
 }

@@ -38,8 +38,11 @@ func (e *Explanation) Write(w io.Writer, colors listing.Colors) error {
 	}
 	p.list("Clashes", e.Clashes)
 	for i := range e.Status.Containers {
-		c := &e.Status.Containers[i]
-		p.container(c, e.policy(c.Container))
+		var policy *Policy
+		if i < len(e.Policies) {
+			policy = &e.Policies[i]
+		}
+		p.container(&e.Status.Containers[i], policy)
 	}
 	p.kills(&e.Status)
 	p.stalls(&e.Status)

@@ -19,7 +19,7 @@ import (
 // fields.
 type Explanation struct {
 	Row `json:",inline"`
-	// Policies are what the profile allows, by container; absent when the profile could not be read.
+	// Policies are what the profile allows, in the order of containers; absent when the profile could not be read.
 	Policies []Policy `json:"policies,omitempty"`
 	// Clashes are where the profile and what it inherits cannot hold together; as long as there is one, no size is
 	// changed.
@@ -60,15 +60,6 @@ func Explain(rec *v1alpha1.MemoryRecommendation, governing *profile.Profile) Exp
 		})
 	}
 	return e
-}
-
-func (e *Explanation) policy(container string) *Policy {
-	for i := range e.Policies {
-		if e.Policies[i].Container == container {
-			return &e.Policies[i]
-		}
-	}
-	return nil
 }
 
 // origins are the values that a user chose, by where they are from.
