@@ -186,6 +186,24 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
+// TestProfilesOfOneName: two workloads with several runtimes each have a profile of their own, also when they have one
+// name.
+func TestProfilesOfOneName(t *testing.T) {
+	var all []Workload
+	for kind, runtimes := range map[string][]string{"Deployment": {"JVM", "NodeJS"}, "StatefulSet": {"Go", "Python"}} {
+		for _, runtime := range runtimes {
+			all = append(all, Workload{Container: Container{
+				Namespace: "shop", Kind: kind, Workload: "web", Name: strings.ToLower(runtime), Runtime: Runtime{Type: runtime},
+			}})
+		}
+	}
+	files := Profiles(all)
+	if len(files) != 2 || files[0].Path != "shop/statefulset-web.yaml" || files[1].Path != "shop/web.yaml" ||
+		!strings.Contains(files[0].Text, `{name: "python"`) || !strings.Contains(files[1].Text, `{name: "nodejs"`) {
+		t.Errorf("%+v", files)
+	}
+}
+
 func TestOwner(t *testing.T) {
 	born := time.Unix(29401445*60, 0)
 	for job, want := range map[string]string{

@@ -37,8 +37,8 @@ func Profiles(all []Workload) (files []File) {
 		} else {
 			g.name = strings.ToLower(g.runtime)
 		}
-		if other := groups[g.path()]; other != nil && other.runtime != g.runtime { // a workload is called as a runtime is
-			g.name = strings.ToLower(w[0].Kind) + "-" + g.name
+		if other := groups[g.path()]; other != nil && (other.runtime != g.runtime || g.runtime == "") {
+			g.name = strings.ToLower(w[0].Kind) + "-" + g.name // a workload is called as a runtime or another workload is
 		}
 		if groups[g.path()] == nil {
 			groups[g.path()] = &g
