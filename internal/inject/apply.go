@@ -15,26 +15,18 @@ import (
 // finish compares the drawn-up container with the pod's own and keeps what differs.
 func (c *ContainerPlan) finish(have *corev1.Container, w *working) {
 	c.policy = w.resizeSet
-	env := make([]corev1.EnvVar, 0, len(w.env))
 	for i := range w.env {
-		if !w.env[i].absent {
-			env = append(env, w.env[i].EnvVar)
+		if w.env[i].Absent || i >= len(have.Env) || w.env[i].EnvVar != have.Env[i] {
+			c.edit.Env = slices.Clone(w.env)
+			break
 		}
 	}
-	if !slices.EqualFunc(env, have.Env, sameVariable) {
-		c.edit.Env = &env
-	}
-	if !slices.Equal(w.resize, have.ResizePolicy) {
+	if w.resize != memoryPolicy(have.ResizePolicy) {
 		c.edit.ResizePolicy = &w.resize
 	}
 	if w.memory != sizeOf(&have.Resources) {
 		c.edit.Memory = &w.memory
 	}
-}
-
-// sameVariable compares entries that come from one pod: a source is then the same object or another source.
-func sameVariable(a, b corev1.EnvVar) bool {
-	return a.Name == b.Name && a.Value == b.Value && a.ValueFrom == b.ValueFrom
 }
 
 // Apply writes the plan into pod, which must be the pod it was made for, or a copy. Applying twice equals applying
@@ -73,10 +65,18 @@ func (p Plan) Apply(pod *corev1.Pod) {
 
 // Edit is what a plan writes into one container; nil fields remain unchanged. What it refers to belongs to the plan.
 type Edit struct {
-	Env          *[]corev1.EnvVar
-	ResizePolicy *[]corev1.ContainerResizePolicy
+	// Env are the variables of the container, each in its place, and new ones after them.
+	Env []Variable
+	// ResizePolicy is the restart policy of a resize of memory; empty: none.
+	ResizePolicy *corev1.ResourceResizeRestartPolicy
 	// Memory is the request and the limit; 0: unset.
 	Memory *memory.Size
+}
+
+// Variable is an entry of env. One that memfit wrote is absent until it is written again, and keeps its place.
+type Variable struct {
+	corev1.EnvVar
+	Absent bool
 }
 
 // Edit is what [Plan.Apply] writes into a container, for callers that write a patch instead. Empty when the plan
@@ -92,13 +92,15 @@ func (p Plan) Annotation() (text string, changes bool) { return p.annotation, p.
 
 func (e Edit) apply(have *corev1.Container) {
 	if e.Env != nil {
-		have.Env = slices.Clone(*e.Env)
-		if len(have.Env) == 0 {
-			have.Env = nil
+		have.Env = nil
+		for _, v := range e.Env {
+			if !v.Absent {
+				have.Env = append(have.Env, v.EnvVar)
+			}
 		}
 	}
 	if e.ResizePolicy != nil {
-		have.ResizePolicy = slices.Clone(*e.ResizePolicy)
+		have.ResizePolicy = withPolicy(have.ResizePolicy, *e.ResizePolicy)
 	}
 	if e.Memory != nil {
 		setMemory(&have.Resources.Limits, e.Memory.Limit)
@@ -126,6 +128,7 @@ func container(pod *corev1.Pod, name string) *corev1.Container {
 
 // Changes reports whether Apply would change the pod it was made for.
 func (p Plan) Changes() bool {
-	return p.annotated || p.whole != nil ||
-		slices.ContainsFunc(p.containers, func(c ContainerPlan) bool { return c.edit != (Edit{}) })
+	return p.annotated || p.whole != nil || slices.ContainsFunc(p.containers, func(c ContainerPlan) bool {
+		return c.edit.Env != nil || c.edit.ResizePolicy != nil || c.edit.Memory != nil
+	})
 }

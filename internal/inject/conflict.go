@@ -148,7 +148,7 @@ func (w *working) shows(s setting, sign runtimes.Sign) string {
 	switch sign.In {
 	case runtimes.AsVariable:
 		for i := range w.env {
-			if name := w.env[i].Name; !w.env[i].absent && matches(sign.Text, name) && name != s.knob.Env {
+			if name := w.env[i].Name; !w.env[i].Absent && matches(sign.Text, name) && name != s.knob.Env {
 				return "the pod sets " + name
 			}
 		}

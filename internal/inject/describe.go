@@ -39,7 +39,7 @@ func (w *working) plain() []source {
 		w.gathered = append(w.gathered, source{title: "the command line", text: strings.Join(w.commands, " ")})
 	}
 	for i := range w.env {
-		if v := &w.env[i]; !v.absent && v.ValueFrom == nil && v.Value != "" {
+		if v := &w.env[i]; !v.Absent && v.ValueFrom == nil && v.Value != "" {
 			w.gathered = append(w.gathered, source{name: v.Name, title: v.Name, text: v.Value})
 		}
 	}

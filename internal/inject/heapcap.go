@@ -65,7 +65,7 @@ func (w *working) launcher(in Input, t target, r *runtimes.Runtime) string {
 	for i := range w.env {
 		v := &w.env[i]
 		l, known := r.Launcher(v.Name)
-		if !known || v.absent || l.Holds == runtimes.HoldsFlags {
+		if !known || v.Absent || l.Holds == runtimes.HoldsFlags {
 			continue
 		}
 		text := v.Name + "=" + short(v.Value)
@@ -123,7 +123,7 @@ func (w *working) ownersShare(s setting) ownersCap {
 func (w *working) unreadable(in Input, t target, s setting) string {
 	for i := range w.env {
 		v := &w.env[i]
-		if v.absent || v.ValueFrom == nil {
+		if v.Absent || v.ValueFrom == nil {
 			continue
 		}
 		if _, flags := s.runtime.Launcher(v.Name); flags || v.Name == s.knob.Env {

@@ -134,9 +134,9 @@ type hashed []byte
 func (h *hashed) addWritten(c *corev1.Container, w *working) {
 	h.addAll(c.Command)
 	h.addAll(c.Args)
-	env := slices.DeleteFunc(slices.Clone(w.env), func(v variable) bool { return v.absent })
+	env := slices.DeleteFunc(slices.Clone(w.env), func(v Variable) bool { return v.Absent })
 	// Other webhooks may add variables before memfit or after it.
-	slices.SortStableFunc(env, func(a, b variable) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(env, func(a, b Variable) int { return strings.Compare(a.Name, b.Name) })
 	for i := range env {
 		v := &env[i]
 		h.add(v.Name)

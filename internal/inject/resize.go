@@ -15,10 +15,9 @@ import (
 // starts again. It can only be set at creation. The pod's own policy wins, and where the API server would refuse
 // RestartContainer none is added: pods that never restart, and plain init containers.
 func (w *working) resizePolicy(pod *corev1.Pod, t target, helps bool) {
-	if !helps || t.once || slices.ContainsFunc(w.resize, ofMemory) {
+	if !helps || t.once || w.resize != "" {
 		return
 	}
-	policy := corev1.ResourceResizeRestartPolicy(t.policy.Tuning.ResizePolicy)
 	switch t.policy.Tuning.ResizePolicy {
 	case v1alpha1.ResizeNotRequired:
 	case v1alpha1.ResizeRestartContainer:
@@ -28,10 +27,8 @@ func (w *working) resizePolicy(pod *corev1.Pod, t target, helps bool) {
 	default: // Keep
 		return
 	}
-	w.resize = append(
-		slices.Clone(w.resize), corev1.ContainerResizePolicy{ResourceName: corev1.ResourceMemory, RestartPolicy: policy},
-	)
-	w.resizeSet = string(policy)
+	w.resizeSet = string(t.policy.Tuning.ResizePolicy)
+	w.resize = corev1.ResourceResizeRestartPolicy(w.resizeSet)
 }
 
 func neverRestarts(c *corev1.Container) bool {
@@ -40,11 +37,22 @@ func neverRestarts(c *corev1.Container) bool {
 
 func ofMemory(p corev1.ContainerResizePolicy) bool { return p.ResourceName == corev1.ResourceMemory }
 
-// withoutMemory is list less the memory policy that memfit added; nil when nothing is left.
-func withoutMemory(list []corev1.ContainerResizePolicy, added string) []corev1.ContainerResizePolicy {
-	out := slices.DeleteFunc(slices.Clone(list), func(p corev1.ContainerResizePolicy) bool {
-		return ofMemory(p) && string(p.RestartPolicy) == added
-	})
+// memoryPolicy is the restart policy of a list for memory; empty: it has none.
+func memoryPolicy(list []corev1.ContainerResizePolicy) corev1.ResourceResizeRestartPolicy {
+	if i := slices.IndexFunc(list, ofMemory); i >= 0 {
+		return list[i].RestartPolicy
+	}
+	return ""
+}
+
+// withPolicy is a list with another policy for memory, at its end; nil when nothing is left.
+func withPolicy(
+	list []corev1.ContainerResizePolicy, memory corev1.ResourceResizeRestartPolicy,
+) []corev1.ContainerResizePolicy {
+	out := slices.DeleteFunc(slices.Clone(list), ofMemory)
+	if memory != "" {
+		out = append(out, corev1.ContainerResizePolicy{ResourceName: corev1.ResourceMemory, RestartPolicy: memory})
+	}
 	if len(out) == 0 {
 		return nil
 	}

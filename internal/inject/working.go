@@ -16,10 +16,10 @@ import (
 
 // working is a container as it would be without memfit, on which a plan is drawn up. The pod's own is never written.
 type working struct {
-	env      []variable
+	env      []Variable
 	memory   memory.Size
-	resize   []corev1.ContainerResizePolicy
-	commands []string // command and args
+	resize   corev1.ResourceResizeRestartPolicy // of memory
+	commands []string                           // command and args
 
 	// before is what an earlier plan wrote; never nil. taken are variables of it that were removed or changed since.
 	before *containerRecord
@@ -35,16 +35,10 @@ type working struct {
 	written, was map[string]string
 }
 
-// variable is an entry of env. One that memfit wrote is absent until it is written again, and keeps its place.
-type variable struct {
-	corev1.EnvVar
-	absent bool
-}
-
 // takeBack reverts what memfit wrote into c by the record, as far as it is unchanged.
 func takeBack(c *corev1.Container, rec *containerRecord) *working {
 	w := &working{
-		env: make([]variable, len(c.Env), len(c.Env)+4), memory: sizeOf(&c.Resources), resize: c.ResizePolicy,
+		env: make([]Variable, len(c.Env), len(c.Env)+4), memory: sizeOf(&c.Resources), resize: memoryPolicy(c.ResizePolicy),
 		commands: slices.Concat(c.Command, c.Args), before: &containerRecord{},
 	}
 	for i := range c.Env {
@@ -69,8 +63,8 @@ func takeBack(c *corev1.Container, rec *containerRecord) *working {
 			w.take(name)
 		}
 	}
-	if rec.ResizePolicy != "" {
-		w.resize = withoutMemory(w.resize, rec.ResizePolicy)
+	if string(w.resize) == rec.ResizePolicy {
+		w.resize = ""
 	}
 	return w
 }
@@ -106,14 +100,14 @@ func (w *working) takeBackOne(name, wrote, was string, replaced bool) bool {
 		if v.Value != wrote {
 			return false
 		}
-		v.Value, v.absent = was, !replaced
+		v.Value, v.Absent = was, !replaced
 		return true
 	}
 	rest, ok := cutWords(v.Value, wrote, was)
 	if !ok {
 		return false
 	}
-	v.Value, v.absent = rest, rest == "" && !replaced
+	v.Value, v.Absent = rest, rest == "" && !replaced
 	return true
 }
 
@@ -155,9 +149,9 @@ func indexWords(value, words string) (start int, ok bool) {
 var spaces = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ")
 
 // find returns the last entry called name, which is the one the kubelet uses, and how many there are.
-func (w *working) find(name string) (v *variable, count int) {
+func (w *working) find(name string) (v *Variable, count int) {
 	for i := range w.env {
-		if w.env[i].Name == name && !w.env[i].absent {
+		if w.env[i].Name == name && !w.env[i].Absent {
 			v = &w.env[i]
 			count++
 		}
@@ -170,11 +164,11 @@ func (w *working) find(name string) (v *variable, count int) {
 func (w *working) put(name, value string) {
 	for i := range w.env {
 		if w.env[i].Name == name {
-			w.env[i] = variable{EnvVar: corev1.EnvVar{Name: name, Value: value}}
+			w.env[i] = Variable{EnvVar: corev1.EnvVar{Name: name, Value: value}}
 			return
 		}
 	}
-	w.env = append(w.env, variable{EnvVar: corev1.EnvVar{Name: name, Value: value}})
+	w.env = append(w.env, Variable{EnvVar: corev1.EnvVar{Name: name, Value: value}})
 }
 
 // write puts the settings into env and remembers the text.

@@ -32,37 +32,38 @@ func TestPatchIsLinear(t *testing.T) {
 		t.Fatal(err)
 	}
 	asSent := sent(t, raw, pod)
-	for name, edit := range map[string]func([]corev1.EnvVar) []corev1.EnvVar{
-		"first and last changed": func(env []corev1.EnvVar) []corev1.EnvVar {
+	for name, edit := range map[string]func([]inject.Variable) []inject.Variable{
+		"first and last changed": func(env []inject.Variable) []inject.Variable {
 			env[0].Value, env[many-1].Value = "a",
 				"b"
 			return env
 		},
-		"first gone, one added": func(env []corev1.EnvVar) []corev1.EnvVar {
-			return append(env[1:],
-				corev1.EnvVar{Name: "NEW"})
+		"first gone, one added": func(env []inject.Variable) []inject.Variable {
+			env[0].Absent = true
+			return append(env, inject.Variable{EnvVar: corev1.EnvVar{Name: "NEW"}})
 		},
-		"all changed": func(env []corev1.EnvVar) []corev1.EnvVar {
+		"all changed": func(env []inject.Variable) []inject.Variable {
 			for i := range env {
 				env[i].Value = "other"
 			}
 			return env
 		},
-		"the same item all over": func(env []corev1.EnvVar) []corev1.EnvVar {
+		"the same item all over": func(env []inject.Variable) []inject.Variable {
 			for i := range env {
-				env[i] = corev1.EnvVar{Name: "A"}
+				env[i].EnvVar = corev1.EnvVar{Name: "A"}
 			}
 			return env
 		},
 	} {
-		after := pod.DeepCopy()
-		after.Spec.Containers[0].Env = edit(after.Spec.Containers[0].Env)
-		change := difference{pod, after}
-		edited := change.Edit("app")
+		var env []inject.Variable
+		for _, v := range pod.Spec.Containers[0].Env {
+			env = append(env, inject.Variable{EnvVar: v})
+		}
+		changed := difference{pod, pod, map[string][]inject.Variable{"app": edit(env)}}
 		var patch []byte
 		t.Run(name, func(t *testing.T) {
 			budget.Check(t, patchBudget, len(raw), func() {
-				if patch, err = podPatch(asSent, fixedEdit{change, edited}, ""); err != nil {
+				if patch, err = podPatch(asSent, changed, ""); err != nil {
 					t.Fatal(err)
 				}
 			})
@@ -76,12 +77,3 @@ func TestPatchIsLinear(t *testing.T) {
 		})
 	}
 }
-
-// fixedEdit knows its edit already, so that only the patch is measured.
-type fixedEdit struct {
-	difference
-
-	edit inject.Edit
-}
-
-func (f fixedEdit) Edit(string) inject.Edit { return f.edit }

@@ -6,11 +6,11 @@ package pod
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -91,16 +91,12 @@ func (p *patch) annotation(have map[string]string, text string) {
 // containers writes the changes of each container of a list; resources reports of each whether it has that field.
 func (p *patch) containers(path string, list []corev1.Container, resources []bool, to changes) {
 	for i := range list {
-		c, e := &list[i], to.Edit(list[i].Name)
-		if e == (inject.Edit{}) {
-			continue
-		}
-		at := path + strconv.Itoa(i)
+		c, e, at := &list[i], to.Edit(list[i].Name), path+strconv.Itoa(i)
 		if e.Env != nil {
-			listPatch(p, at+"/env", c.Env, *e.Env, variables)
+			p.env(at+"/env", c.Env, e.Env)
 		}
 		if e.ResizePolicy != nil {
-			listPatch(p, at+"/resizePolicy", c.ResizePolicy, *e.ResizePolicy, policies)
+			p.resizePolicy(at+"/resizePolicy", c.ResizePolicy, *e.ResizePolicy)
 		}
 		if e.Memory != nil {
 			p.resources(at+"/resources", c.Resources, resources[i], *e.Memory)
@@ -108,9 +104,50 @@ func (p *patch) containers(path string, list []corev1.Container, resources []boo
 	}
 }
 
-func sameVariable(a, b *corev1.EnvVar) bool {
-	return a.Name == b.Name && a.Value == b.Value &&
-		(a.ValueFrom == b.ValueFrom || equality.Semantic.DeepEqual(a.ValueFrom, b.ValueFrom))
+// env writes the variables of an edit: those that are new, removed or changed.
+func (p *patch) env(path string, have []corev1.EnvVar, to []inject.Variable) {
+	if len(have) == 0 {
+		all := make([]*corev1.EnvVar, len(to))
+		for i := range to {
+			all[i] = &to[i].EnvVar
+		}
+		p.add(path, all)
+		return
+	}
+	place := 0
+	for i := range to {
+		v, at := &to[i], path+"/"+strconv.Itoa(place)
+		if v.Absent {
+			p.remove(at)
+			continue
+		}
+		place++
+		switch {
+		case i >= len(have):
+			p.add(at, &v.EnvVar)
+		case v.EnvVar != have[i]:
+			p.replace(at, &v.EnvVar)
+		}
+	}
+}
+
+// resizePolicy writes the restart policy for memory behind those for other resources.
+func (p *patch) resizePolicy(
+	path string, have []corev1.ContainerResizePolicy, to corev1.ResourceResizeRestartPolicy,
+) {
+	for i := range slices.Backward(have) {
+		if have[i].ResourceName == corev1.ResourceMemory {
+			p.remove(path + "/" + strconv.Itoa(i))
+		}
+	}
+	own := corev1.ContainerResizePolicy{ResourceName: corev1.ResourceMemory, RestartPolicy: to}
+	switch {
+	case to == "":
+	case len(have) == 0:
+		p.add(path, []corev1.ContainerResizePolicy{own})
+	default:
+		p.add(path+"/-", own)
+	}
 }
 
 // resources writes the memory limit and request of a container or of the whole pod; memfit writes no other resource.
@@ -142,59 +179,3 @@ func (p *patch) resources(path string, have corev1.ResourceRequirements, present
 
 // pointer makes a key a JSON pointer token (RFC 6901).
 var pointer = strings.NewReplacer("~", "~0", "/", "~1")
-
-// list is how a patch compares the items of one kind of list.
-type list[T any, K comparable] struct {
-	same func(a, b *T) bool
-	name func(*T) K
-}
-
-var (
-	variables = list[corev1.EnvVar, string]{
-		same: sameVariable, name: func(v *corev1.EnvVar) string { return v.Name },
-	}
-	policies = list[corev1.ContainerResizePolicy, corev1.ResourceName]{
-		same: func(a, b *corev1.ContainerResizePolicy) bool { return *a == *b },
-		name: func(v *corev1.ContainerResizePolicy) corev1.ResourceName { return v.ResourceName },
-	}
-)
-
-// listPatch edits a list item by item: items that remain are not mentioned. It goes once over both lists, whose length
-// any client can choose, and recognizes new, removed and changed items by their names. A list that was reordered, or
-// has a name twice, is patched correctly, too, with more operations than necessary.
-func listPatch[T any, K comparable](p *patch, path string, before, after []T, of list[T, K]) {
-	if len(before) == 0 {
-		if len(after) > 0 {
-			p.add(path, after)
-		}
-		return
-	}
-	had, have := of.names(before), of.names(after)
-	for position := 0; len(before) > 0 || len(after) > 0; {
-		gone := len(before) > 0 && !have[of.name(&before[0])]
-		added := len(after) > 0 && !had[of.name(&after[0])]
-		named := len(before) > 0 && len(after) > 0 && of.name(&before[0]) == of.name(&after[0])
-		at := path + "/" + strconv.Itoa(position)
-		switch {
-		case named || gone && added:
-			if !of.same(&before[0], &after[0]) {
-				p.replace(at, &after[0])
-			}
-			before, after, position = before[1:], after[1:], position+1
-		case len(before) == 0 || added:
-			p.add(at, &after[0])
-			after, position = after[1:], position+1
-		default:
-			p.remove(at)
-			before = before[1:]
-		}
-	}
-}
-
-func (of list[T, K]) names(items []T) map[K]bool {
-	names := make(map[K]bool, len(items))
-	for i := range items {
-		names[of.name(&items[i])] = true
-	}
-	return names
-}

@@ -111,12 +111,10 @@ func TestPatchIsSmall(t *testing.T) {
 	if patch, err := patchOf(t, raw, pod, after); err != nil || len(patch) != 0 {
 		t.Errorf("no change makes %s (%v), want nothing", patch, err)
 	}
-	after.Spec.Containers[7].Env = append(
-		[]corev1.EnvVar{{Name: "GOMEMLIMIT", Value: "1"}}, after.Spec.Containers[7].Env...,
-	)
-	const want = `[{"op":"add","path":"/spec/containers/7/env/0","value":{"name":"GOMEMLIMIT","value":"1"}}]`
+	after.Spec.Containers[7].Env = append(after.Spec.Containers[7].Env, corev1.EnvVar{Name: "GOMEMLIMIT", Value: "1"})
+	const want = `[{"op":"add","path":"/spec/containers/7/env/2","value":{"name":"GOMEMLIMIT","value":"1"}}]`
 	if patch, err := patchOf(t, raw, pod, after); err != nil || string(patch) != want {
-		t.Errorf("one new variable at the front makes %s (%v), want %s", patch, err, want)
+		t.Errorf("one new variable makes %s (%v), want %s", patch, err, want)
 	}
 }
 
@@ -187,10 +185,18 @@ func FuzzPatch(f *testing.F) {
 			t.Fatal(err)
 		}
 		after := before.DeepCopy()
-		change(rng, after)
+		changed := difference{before, after, change(rng, after)}
 		asSent := sent(t, raw, before)
-		budget.Check(t, patchBudget, len(raw), func() { _, _ = podPatch(asSent, difference{before, after}, "") })
-		got := decode(t, patched(t, raw, before, after))
+		var patch []byte
+		budget.Check(t, patchBudget, len(raw), func() {
+			if patch, err = podPatch(asSent, changed, ""); err != nil {
+				t.Fatal(err)
+			}
+		})
+		got := decode(t, raw)
+		if len(patch) > 0 {
+			got = decode(t, applied(t, raw, patch))
+		}
 		want, err := json.Marshal(after)
 		if err != nil {
 			t.Fatal(err)
@@ -278,8 +284,9 @@ func setMemory(rng *rand.Rand, list *corev1.ResourceList) {
 	(*list)[corev1.ResourceMemory] = resource.MustParse(pick(rng, "128Mi", "512Mi", "1Gi"))
 }
 
-// change edits what memfit may edit.
-func change(rng *rand.Rand, pod *corev1.Pod) {
+// change edits what memfit may edit, and returns the variables by container.
+func change(rng *rand.Rand, pod *corev1.Pod) map[string][]inject.Variable {
+	env := map[string][]inject.Variable{}
 	switch rng.IntN(3) {
 	case 0:
 		delete(pod.Annotations, v1alpha1.InjectedAnnotation)
@@ -292,16 +299,9 @@ func change(rng *rand.Rand, pod *corev1.Pod) {
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range list {
 			c := &list[i]
-			for range rng.IntN(4) {
-				at := rng.IntN(len(c.Env) + 1)
-				switch v := (corev1.EnvVar{Name: pick(rng, "A", "C", "GOMEMLIMIT"), Value: pick(rng, "1", "2", "\"\t\u2028\\")}); {
-				case rng.IntN(3) == 0 && at < len(c.Env):
-					c.Env = append(c.Env[:at:at], c.Env[at+1:]...)
-				case rng.IntN(2) == 0 && at < len(c.Env):
-					c.Env[at] = v
-				default:
-					c.Env = append(c.Env[:at:at], append([]corev1.EnvVar{v}, c.Env[at:]...)...)
-				}
+			if rng.IntN(2) == 0 {
+				env[c.Name] = changedEnv(rng, c.Env)
+				c.Env = present(env[c.Name])
 			}
 			if rng.IntN(2) == 0 {
 				c.ResizePolicy = []corev1.ContainerResizePolicy{
@@ -316,6 +316,35 @@ func change(rng *rand.Rand, pod *corev1.Pod) {
 			}
 		}
 	}
+	return env
+}
+
+// changedEnv is a list in which some variables are removed, some changed, and some new.
+func changedEnv(rng *rand.Rand, have []corev1.EnvVar) (all []inject.Variable) {
+	some := func() corev1.EnvVar {
+		return corev1.EnvVar{Name: pick(rng, "A", "C", "GOMEMLIMIT"), Value: pick(rng, "1", "2", "\"\t\u2028\\")}
+	}
+	for _, v := range have {
+		one := inject.Variable{EnvVar: v, Absent: rng.IntN(4) == 0}
+		if rng.IntN(4) == 0 {
+			one.EnvVar = some()
+		}
+		all = append(all, one)
+	}
+	for range rng.IntN(3) {
+		all = append(all, inject.Variable{EnvVar: some()})
+	}
+	return all
+}
+
+// present are the variables that are not removed.
+func present(all []inject.Variable) (env []corev1.EnvVar) {
+	for _, v := range all {
+		if !v.Absent {
+			env = append(env, v.EnvVar)
+		}
+	}
+	return env
 }
 
 func someText(rng *rand.Rand) string {
@@ -327,7 +356,7 @@ func pick(rng *rand.Rand, options ...string) string { return options[rng.IntN(le
 // patchOf makes the patch of the raw pod.
 func patchOf(t testing.TB, raw []byte, before, after *corev1.Pod) ([]byte, error) {
 	t.Helper()
-	return podPatch(sent(t, raw, before), difference{before, after}, "")
+	return podPatch(sent(t, raw, before), difference{before, after, nil}, "")
 }
 
 // sent is a pod with what the webhook reads of its text besides.
@@ -345,16 +374,22 @@ func sent(t testing.TB, raw []byte, pod *corev1.Pod) sentPod {
 	return p
 }
 
-// difference is what became of a pod, as a plan would tell it.
-type difference struct{ before, after *corev1.Pod }
+// difference is what became of a pod, as a plan would tell it, and of the variables of containers, where not each is in
+// its place.
+type difference struct {
+	before, after *corev1.Pod
+	env           map[string][]inject.Variable
+}
 
 func (d difference) Edit(name string) (e inject.Edit) {
 	before, after := containerOf(d.before, name), containerOf(d.after, name)
-	if !cmp.Equal(before.Env, after.Env) {
-		e.Env = &after.Env
+	if e.Env = d.env[name]; e.Env == nil && !cmp.Equal(before.Env, after.Env) {
+		for _, v := range after.Env {
+			e.Env = append(e.Env, inject.Variable{EnvVar: v})
+		}
 	}
 	if !cmp.Equal(before.ResizePolicy, after.ResizePolicy) {
-		e.ResizePolicy = &after.ResizePolicy
+		e.ResizePolicy = &after.ResizePolicy[0].RestartPolicy
 	}
 	if !cmp.Equal(before.Resources, after.Resources) {
 		e.Memory = &memory.Size{
