@@ -146,8 +146,7 @@ func goStory() Story {
 			{"that the collector does little else: raise the limit", `the collector runs .*a higher one helps`},
 			{"to how much", `Increase limit 88Mi to \d+Mi`},
 		},
-		Known: "One sentence has the limit, the live heap, how often the collector runs, and the limit that " +
-			"helps. `kubectl describe pod` shows a healthy pod, because a starved collector kills no process. " +
+		Known: "`kubectl describe pod` shows a healthy pod, because a starved collector kills no process. " +
 			"The limit that memfit names applies together with memfit's GOMEMLIMIT.",
 		Expect: []Expectation{
 			{"OOM-killed at 0.72 of the smallest safe limit, no GOMEMLIMIT (1: yes)", "OOMKilled at 17 of 18 MiB", 1, 0,
@@ -165,13 +164,13 @@ func goStory() Story {
 			{"Collector's share of CPU there / no settings", "-", 3, 1.5, goShares(goTight),
 				"the article shows the time alone"},
 			{"Peak that memfit observed without settings / the smallest safe limit",
-				"found by trying: 18 MiB", 1, 0.15, goFound, ""},
+				"18 MiB", 1, 0.15, goFound, ""},
 			{"Request that memfit recommends / the smallest safe limit",
-				"found by trying: 18 MiB", 1, eitherWay, goAsked,
+				"18 MiB", 1, eitherWay, goAsked,
 				"a request is what a program held through four readings, a minute, and promises no peak: a Go heap that " +
 					"swings between what is alive and twice that holds less than its peak"},
 			{"Limit that memfit recommends for the half-size pod / the smallest limit at full speed",
-				"found by trying: 18 MiB",
+				"18 MiB",
 				1, 0.15, goRaisedOf(goQuick),
 				"memfit names the limit that leaves as much as is alive, which is what Go aims at by itself"},
 			{"The same / the smallest limit at which the collector runs less than twice as often",

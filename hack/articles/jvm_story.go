@@ -44,8 +44,7 @@ func jvmStory() Story {
 			{"how much a trim would give back", `TrimNativeHeapInterval would give back \d+Mi`},
 			{"what to set so that it stays so", `TrimNativeHeapInterval: \d+Mi .*memfit sets it`},
 		},
-		Known: "memfit reports the arenas, how much of them is free, how much a trim returns, and the setting " +
-			"that trims periodically. It does not report which library allocates: that needs a profiler.",
+		Known: "memfit does not report which library allocates: that needs a profiler.",
 		Expect: []Expectation{
 			{"glibc arenas after the trim / before", "1363 of 2170 MiB", 0.63, 0.15,
 				partRatio(usual, beforeStep(trim), trim, arenas), ""},

@@ -72,9 +72,8 @@ func nodeStory() Story {
 			{"how much of it a full collection would give back", `full collection may give back up to \d+Mi`},
 			{"what to set", `lower one \(heapLimit`},
 		},
-		Known: "memfit names the outlier beside the median of its replicas, and reports V8's heap and its cap. " +
-			"It proposes no value for a lower cap. What a collection returns is a range, because how much of " +
-			"the heap is garbage is unknown before it is collected.",
+		Known: "memfit proposes no value for a lower cap. What a collection returns is a range, because garbage is " +
+			"unknown before it is collected.",
 		Expect: []Expectation{
 			{"RSS with MALLOC_ARENA_MAX=2 / no settings", "576 of 576 MiB", 1, 0.2,
 				ratio(point{nodeArenas, burst, "rss"}, point{nodeNone, burst, "rss"}), ""},
@@ -92,8 +91,8 @@ func nodeStory() Story {
 			{"RSS with memfit's arenaMax: 2 beside the cap / the cap alone",
 				"280 of 350 MiB", 0.8, eitherWay, ratio(point{nodeTwo, burst, "rss"}, point{nodeMemfit, burst, "rss"}),
 				nodeNoTLS},
-			{"Peak, the same comparison", "-", 1, 0.15, ratio(point{nodeTwo, burst, "peak"}, point{nodeMemfit, burst, "peak"}),
-				nodeNoTLS},
+			{"Peak with memfit's arenaMax: 2 beside the cap / the cap alone", "-", 1, 0.15,
+				ratio(point{nodeTwo, burst, "peak"}, point{nodeMemfit, burst, "peak"}), nodeNoTLS},
 			{"glibc arenas as the agent reports them, the same comparison", "-", 0.8, eitherWay,
 				partsRatio(Place{nodeTwo, burst}, Place{nodeMemfit, burst}, "glibc arenas"), nodeNoTLS},
 			{"OOM-killed in the first burst to twice the limit (1: yes)", "-", 1, 0, killedArm(nodeTight),

@@ -187,15 +187,19 @@ var nodeText string
 var outputText string
 
 var functions = map[string]any{
-	"cell":  cell,
-	"lines": func(text string) string { return strings.ReplaceAll(text, ". ", ".\n") }, // a sentence each
-	"size":  func(q *resource.Quantity) string { return mib(bytes(q)) },
-	"here":  Outcome.values,
+	"cell":    cell,
+	"lines":   func(text string) string { return strings.ReplaceAll(text, ". ", ".\n") }, // a sentence each
+	"size":    func(q *resource.Quantity) string { return mib(bytes(q)) },
+	"here":    Outcome.values,
+	"bounded": func(o Outcome) bool { return !math.IsInf(o.Within, 1) },
 	"want": func(o Outcome) string {
 		if math.IsInf(o.Within, 1) {
 			return fmt.Sprintf("%.2f, no bound", o.Want)
 		}
-		return fmt.Sprintf("%.2f ± %.2f", o.Want, o.Within)
+		if o.Within == 0 {
+			return fmt.Sprintf("%.2f", o.Want)
+		}
+		return fmt.Sprintf("%.2f ±%.2f", o.Want, o.Within)
 	},
 	"anchor": func(title string) string { // as GitHub makes it of a heading
 		words := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(title), "")

@@ -35,9 +35,8 @@ func rubyStory() Story {
 			{"how much a trim would give back", `malloc_trim would give back \d+Mi`},
 			{"what can be set without patching Ruby", `tuning.arenaMax: 2 in the profile`},
 		},
-		Known: "`kubectl memfit map --pages` draws the pages for which the author wrote a visualizer, and the " +
-			"free part of the arenas is a number. memfit cannot trim a Ruby process and names the call that " +
-			"the program can make; memfit sets two arenas.",
+		Known: "`kubectl memfit map --pages` draws the pages for which the author wrote a visualizer. memfit " +
+			"cannot trim a Ruby process and names the call that the program can make; memfit sets two arenas.",
 		Expect: []Expectation{
 			{"Ruby heap, share of RSS", "hardly any (a picture)", 0.05, 0.05, partShare(usual, again, "Ruby heap"), ""},
 			{"Free memory, share of the glibc arenas", "most of it (a picture)", 0.75, 0.25,

@@ -211,7 +211,7 @@ func ratio(of, to point) func(*Run) (Measured, error) {
 		if err != nil || b == 0 {
 			return Measured{}, fmt.Errorf("%s of %s after %s: %g, %w", to.key, to.arm, to.step, b, err)
 		}
-		return Measured{a / b, fmt.Sprintf("%s of %s", mib(a), mib(b))}, nil
+		return Measured{a / b, outOf(a, b)}, nil
 	}
 }
 
@@ -265,7 +265,7 @@ func partsRatio(of, to Place, name string) func(*Run) (Measured, error) {
 		if err != nil || b == 0 {
 			return Measured{}, fmt.Errorf("%s: %g, %w", name, b, err)
 		}
-		return Measured{a / b, fmt.Sprintf("%s of %s", mib(a), mib(b))}, nil
+		return Measured{a / b, outOf(a, b)}, nil
 	}
 }
 
@@ -281,7 +281,7 @@ func partShare(arm, step, name string) func(*Run) (Measured, error) {
 			return Measured{}, err
 		}
 		all := bytes(&found.Resident)
-		return Measured{p / all, fmt.Sprintf("%s of %s", mib(p), mib(all))}, nil
+		return Measured{p / all, outOf(p, all)}, nil
 	}
 }
 
@@ -292,7 +292,7 @@ func freeShare(arm, step, name string) func(*Run) (Measured, error) {
 		if err != nil || resident == 0 {
 			return Measured{}, fmt.Errorf("%s: %g, %w", name, resident, err)
 		}
-		return Measured{free / resident, fmt.Sprintf("%s of %s are free", mib(free), mib(resident))}, nil
+		return Measured{free / resident, outOf(free, resident) + " are free"}, nil
 	}
 }
 
@@ -348,6 +348,13 @@ func predicted(arm, step, action string) func(*Run) (Measured, error) {
 		}
 		return m, nil
 	}
+}
+
+// outOf returns "a of b", with the unit once where both have the same.
+func outOf(a, b float64) string {
+	part, all := mib(a), mib(b)
+	_, unit, _ := strings.Cut(all, " ")
+	return strings.TrimSuffix(part, " "+unit) + " of " + all
 }
 
 // mib is an amount in MiB, or in KiB where it is less than one.

@@ -41,9 +41,8 @@ func udpStory() Story {
 			{"which version runs", `20\.\d+\.\d+`},
 			{"what would give it back, and how much", `(would give back|may give back up to) \d+Mi`},
 		},
-		Known: "memfit reports that memory remains after the load, that glibc and not V8 holds it, and which " +
-			"version runs. It does not report that datagram buffers leave the holes: it reads the allocator, " +
-			"not its callers. What a setting returns is a wide range.",
+		Known: "memfit does not report that datagram buffers leave the holes: it reads the allocator, not its " +
+			"callers.",
 		Expect: []Expectation{
 			{"With the patch: RSS after the load / before", "17.6 of 14.6 MiB", 1.2, 0.2,
 				ratio(point{usual, again, "rss"}, point{usual, "start", "rss"}), ""},

@@ -373,7 +373,7 @@ func (s *table) add(w *workload, mode v1alpha1.SizingMode, r *record, failures [
 	}
 	result := fmt.Sprintf("%s %s", mode, r.asked)
 	if r.wellAfter > 0 {
-		result += " in " + r.wellAfter.Round(time.Second).String()
+		result += " (" + r.wellAfter.Round(time.Second).String() + ")"
 	}
 	if n := len(r.disturbed); n > 0 {
 		result += ", " + format.Count(int64(n), "pod") + " disturbed"
@@ -390,7 +390,8 @@ func (s *table) add(w *workload, mode v1alpha1.SizingMode, r *record, failures [
 }
 
 func (s *table) print(t *testing.T) {
-	text := "| workload | what is odd about it | bound | highest limit asked for, by sizing.mode |\n|---|---|---|---|\n"
+	text := "| workload | what is odd about it | bound | highest limit asked for, by sizing.mode (ready after) |\n" +
+		"|---|---|---|---|\n"
 	for _, name := range slices.Sorted(maps.Keys(s.rows)) {
 		slices.Sort(s.rows[name])
 		text += s.head[name] + strings.Join(s.rows[name], "; ") + " |\n"

@@ -262,7 +262,7 @@ func document(t *testing.T, path string, rows []*row) {
 	}
 	var table strings.Builder
 	table.WriteString("<!-- make chaos -->\n" +
-		"| fault | what happens | what memfit does | recovered in | ok on |\n|---|---|---|---|---|\n")
+		"| fault | what happens | what memfit does | recovered in |\n|---|---|---|---|\n")
 	for i := range faults {
 		f := &faults[i]
 		if at := slices.IndexFunc(rows, func(r *row) bool { return r.fault == f }); at >= 0 {
@@ -286,10 +286,10 @@ func (r *row) documented() string {
 	result := ""
 	if len(r.failures) > 0 {
 		// One line of a table, whatever the errors quote.
-		result = "**failed**: " + strings.NewReplacer("\n", " ", "|", "\\|").Replace(strings.Join(r.failures, "; ")) + ", "
+		result = ", **failed**: " + strings.NewReplacer("\n", " ", "|", "\\|").Replace(strings.Join(r.failures, "; "))
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %s%s |\n", r.fault.name, r.fault.story, r.fault.promise,
-		r.recovered.Round(100*time.Millisecond), result, time.Now().UTC().Format(time.DateOnly))
+	return fmt.Sprintf("| %s | %s | %s | %s%s |\n", r.fault.name, r.fault.story, r.fault.promise,
+		r.recovered.Round(100*time.Millisecond), result)
 }
 
 // keep saves what a person would ask for first.

@@ -392,7 +392,7 @@ func deleteNamespace(t *testing.T, w *world) {
 func leaderDies(name, what string, match func(*http.Request) bool) fault {
 	return fault{
 		name: "leader-dies-" + name, within: time.Minute,
-		story:   "the leader is killed while " + what + ", before and after the write",
+		story:   "the leader is killed while " + what,
 		promise: "done exactly once",
 		inject: func(t *testing.T, w *world) {
 			if name == "eviction" {
