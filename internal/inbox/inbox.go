@@ -19,7 +19,6 @@ import (
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/workload"
-	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // Inbox knows which pods belong to which workload, and what happened to each workload. It is what the pod informer
@@ -28,6 +27,8 @@ type Inbox struct {
 	mu        sync.Mutex
 	pods      map[types.UID]*member
 	workloads map[memory.WorkloadRef]*workloadEntry
+	// classes are the entries of the classes of nodes, by their whole workload.
+	classes map[memory.WorkloadRef][]*workloadEntry
 }
 
 // member is a pod. There is one for each pod of the cluster, so it holds nothing that its workload knows.
@@ -75,7 +76,10 @@ type Answer struct {
 
 // NewInbox is an empty inbox.
 func NewInbox() *Inbox {
-	return &Inbox{pods: map[types.UID]*member{}, workloads: map[memory.WorkloadRef]*workloadEntry{}}
+	return &Inbox{
+		pods: map[types.UID]*member{}, workloads: map[memory.WorkloadRef]*workloadEntry{},
+		classes: map[memory.WorkloadRef][]*workloadEntry{},
+	}
 }
 
 // Kept is what the last complete resolution of a pod found; its Workload is empty when there was none.
@@ -377,15 +381,10 @@ func (r *Inbox) Workloads() []memory.WorkloadRef {
 
 // NodeClasses are the classes of nodes by which the pods of a workload are kept apart; none for a class itself.
 func (r *Inbox) NodeClasses(of memory.WorkloadRef) (all []memory.WorkloadRef) {
-	if of.NodeClass != "" || !workloadkind.PerNode(of.APIVersion, of.Kind) {
-		return nil
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for ref := range r.workloads {
-		if ref.NodeClass != "" && ref.Whole() == of {
-			all = append(all, ref)
-		}
+	for _, h := range r.classes[of] {
+		all = append(all, h.ref)
 	}
 	return all
 }
@@ -395,12 +394,13 @@ func (r *Inbox) NodesOfOthers(of memory.WorkloadRef) int {
 	nodes := map[string]bool{}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for ref, h := range r.workloads {
-		if ref == of || ref.Whole() != of.Whole() {
-			continue
-		}
+	others := r.classes[of.Whole()]
+	if whole, found := r.workloads[of.Whole()]; found {
+		others = append(slices.Clip(others), whole)
+	}
+	for _, h := range others {
 		for _, m := range h.pods {
-			if m.governed && m.Node != "" {
+			if h.ref != of && m.governed && m.Node != "" {
 				nodes[m.Node] = true
 			}
 		}
@@ -434,6 +434,9 @@ func (r *Inbox) entry(w memory.WorkloadRef) *workloadEntry {
 	if !found {
 		h = &workloadEntry{ref: w}
 		r.workloads[w] = h
+		if whole := w.Whole(); whole != w {
+			r.classes[whole] = append(r.classes[whole], h)
+		}
 	}
 	return h
 }
@@ -450,7 +453,17 @@ func (r *Inbox) leave(m *member) {
 
 // tidy drops an entry that has neither pods nor events.
 func (r *Inbox) tidy(w memory.WorkloadRef) {
-	if h := r.workloads[w]; len(h.pods) == 0 && h.handed.Empty() && h.newer.Empty() {
-		delete(r.workloads, w)
+	h := r.workloads[w]
+	if len(h.pods) > 0 || !h.handed.Empty() || !h.newer.Empty() {
+		return
+	}
+	delete(r.workloads, w)
+	whole := w.Whole()
+	if whole == w {
+		return
+	}
+	r.classes[whole] = slices.DeleteFunc(r.classes[whole], func(of *workloadEntry) bool { return of == h })
+	if len(r.classes[whole]) == 0 {
+		delete(r.classes, whole)
 	}
 }

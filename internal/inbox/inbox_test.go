@@ -341,3 +341,86 @@ func BenchmarkSampled(b *testing.B) {
 		}
 	}
 }
+
+// TestNodeClasses: a class of nodes is known as long as it has pods or events.
+func TestNodeClasses(t *testing.T) {
+	r := NewInbox()
+	log := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "DaemonSet", Namespace: "shop", Name: "log"}
+	class := func(name string) memory.WorkloadRef {
+		of := log
+		of.NodeClass = name
+		return of
+	}
+	add := func(pod string, of memory.WorkloadRef) {
+		r.AddPod(types.UID(pod), types.NamespacedName{Namespace: "shop", Name: pod}, of)
+		r.Govern(of, map[types.UID]Placement{types.UID(pod): {Node: "on-" + pod}}, profile.Key{})
+	}
+	add("whole", log)
+	add("s1", class("small"))
+	add("l1", class("large"))
+	add("web", rosterWeb)
+	expect := func(when string, nodes map[memory.WorkloadRef]int, classes ...memory.WorkloadRef) {
+		t.Helper()
+		got := r.NodeClasses(log)
+		slices.SortFunc(got, func(a, b memory.WorkloadRef) int { return strings.Compare(a.NodeClass, b.NodeClass) })
+		if !slices.Equal(got, classes) {
+			t.Errorf("%s: %v, want %v", when, got, classes)
+		}
+		for of, want := range nodes {
+			if got := r.NodesOfOthers(of); got != want {
+				t.Errorf("%s: %s has %d nodes of others, want %d", when, of, got, want)
+			}
+		}
+	}
+	expect("at first", map[memory.WorkloadRef]int{log: 2, class("small"): 2, class("new"): 3, rosterWeb: 0},
+		class("large"), class("small"))
+	if got := append(r.NodeClasses(class("small")), r.NodeClasses(rosterWeb)...); len(got) != 0 {
+		t.Errorf("a class and a Deployment have classes %v", got)
+	}
+	add("l1", class("small")) // its node has another label now
+	expect("moved", map[memory.WorkloadRef]int{log: 1, class("large"): 2}, class("small"))
+	r.RemovePod(log, "", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "whole"}}, nil, nil)
+	expect("without the others", map[memory.WorkloadRef]int{log: 1, class("small"): 0}, class("small"))
+	for _, pod := range []types.UID{"s1", "l1"} {
+		r.RemovePod(class("small"), "", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: pod}}, nil, nil)
+	}
+	expect("at the end", map[memory.WorkloadRef]int{log: 0})
+}
+
+// of100000 is an inbox with 100,000 workloads, of which one is a DaemonSet on two classes of nodes.
+func of100000() (*Inbox, memory.WorkloadRef) {
+	r := NewInbox()
+	log := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "DaemonSet", Namespace: "kube-system", Name: "log"}
+	for _, class := range []string{"m5.large", "m5.xlarge"} {
+		of := log
+		of.NodeClass = class
+		r.AddPod(types.UID(class), types.NamespacedName{Namespace: "kube-system", Name: "log-" + class}, of)
+	}
+	for i := range 100_000 {
+		name := fmt.Sprintf("web-%d", i)
+		r.AddPod(types.UID(name), types.NamespacedName{Namespace: "shop", Name: name}, memory.WorkloadRef{
+			APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: name,
+		})
+	}
+	return r, log
+}
+
+// BenchmarkNodeClasses finds the classes of a DaemonSet among 100,000 workloads, as each of its Enqueue does.
+func BenchmarkNodeClasses(b *testing.B) {
+	r, log := of100000()
+	for b.Loop() {
+		if got := r.NodeClasses(log); len(got) != 2 {
+			b.Fatal(got)
+		}
+	}
+}
+
+// BenchmarkNodesOfOthers counts the nodes of the other classes of a DaemonSet among 100,000 workloads.
+func BenchmarkNodesOfOthers(b *testing.B) {
+	r, log := of100000()
+	for b.Loop() {
+		if got := r.NodesOfOthers(log); got != 0 {
+			b.Fatal(got)
+		}
+	}
+}
