@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,6 +45,9 @@ const (
 	sweepEvery = 6 * time.Hour
 )
 
+// sweepSoon is how soon a sweep is repeated that failed: after a minute, and twice as long after each further failure.
+var sweepSoon = wait.Backoff{Duration: time.Minute, Factor: 2, Steps: math.MaxInt, Cap: sweepEvery}
+
 // NeedLeaderElection is true: one that deletes is enough.
 func (Sweeper) NeedLeaderElection() bool { return true }
 
@@ -51,15 +55,23 @@ func (Sweeper) NeedLeaderElection() bool { return true }
 // API server serves less load than for a few kubectl commands.
 func (w Sweeper) Start(ctx context.Context) error {
 	log := logf.FromContext(ctx).WithName("sweep")
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
+	soon := sweepSoon
+	for ctx.Err() == nil {
 		deleted, err := w.Sweep(logf.IntoContext(ctx, log))
 		if deleted > 0 {
 			log.Info("Deleted records of workloads and identities that do not exist", "records", deleted)
 		}
-		if err != nil && ctx.Err() == nil {
-			log.Error(err, "Could not check every record; they are checked again", "after", sweepEvery.String())
+		next := sweepEvery
+		if err == nil {
+			soon = sweepSoon
+		} else if next = soon.Step(); ctx.Err() == nil {
+			log.Error(err, "Could not check every record; they are checked again", "after", next.String())
 		}
-	}, sweepEvery)
+		select {
+		case <-ctx.Done():
+		case <-time.After(next):
+		}
+	}
 	return nil
 }
 
