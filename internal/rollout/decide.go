@@ -249,13 +249,20 @@ func (d *decider) order(a, b *Pod) int {
 	return cmp.Or(cmp.Compare(d.need(b), d.need(a)), cmp.Compare(a.Name, b.Name))
 }
 
-// need is how full the fullest container that is to be raised is, in percent of its limit; 0 when none is.
+// need is how full the fullest container that is to be raised is, in percent of its limit; 0 when none is. One that
+// ended, and of which nothing was read since, counts as full.
 func (d *decider) need(pod *Pod) int64 {
 	var most int64
 	for _, c := range pod.Containers {
-		if to, differs := d.target(pod, c); differs && to.Limit > have(c).Limit && have(c).Limit > 0 {
-			most = max(most, 1+int64(c.Demand)*100/int64(have(c).Limit))
+		limit := have(c).Limit
+		if to, differs := d.target(pod, c); !differs || to.Limit <= limit || limit == 0 {
+			continue
 		}
+		used := c.Demand
+		if used == 0 && c.Restarts > 0 {
+			used = limit
+		}
+		most = max(most, 1+int64(used)*100/int64(limit))
 	}
 	return most
 }

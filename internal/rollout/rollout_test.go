@@ -376,6 +376,23 @@ func TestARaiseReachesAllPodsAtOnce(t *testing.T) {
 	}
 }
 
+// TestKilledPodsAreRaisedFirst: 32 of 40 pods are changed at a time. Those in a crash loop, of which nothing is read,
+// are among them.
+func TestKilledPodsAreRaisedFirst(t *testing.T) {
+	c := newCluster(t, 40, small)
+	for i := range c.in.Pods[30:] {
+		app := &c.in.Pods[30+i].Containers[0]
+		app.Restarts, app.Demand = 3, 0
+	}
+	c.wants(big, true)
+	actions := Decide(c.in).Actions
+	for _, pod := range c.in.Pods[30:] {
+		if !slices.ContainsFunc(actions, func(a Action) bool { return a.UID == pod.UID }) {
+			t.Errorf("%s waits for %d others", pod.Name, len(actions))
+		}
+	}
+}
+
 func TestALowerLimitBeginsWithACanary(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.wants(small, false)
