@@ -32,6 +32,7 @@ import (
 type day struct {
 	t     *testing.T
 	now   time.Time
+	of    memory.WorkloadRef
 	named *profile.Profile
 	// image, owner and replicas are what the owner's manifest says.
 	image    string
@@ -67,6 +68,8 @@ type dayPod struct {
 	created     time.Time
 	started     time.Time
 	owner, size memory.Size
+	// need is what it needs beyond its image.
+	need        memory.Bytes
 	annotations map[string]string
 	restarts    int32
 	last        *corev1.ContainerStateTerminated
@@ -79,7 +82,8 @@ func newDay(t *testing.T, mode v1alpha1.SizingMode, owner memory.Size, need memo
 	t.Helper()
 	p := build.Profile("shop", "web", v1alpha1.RuntimeNative, build.Sizing(mode))
 	d := &day{
-		t: t, now: began, image: "web:1", owner: owner, replicas: replicas, state: NewState(),
+		t: t, now: began, of: memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+		image: "web:1", owner: owner, replicas: replicas, state: NewState(),
 		need: map[string]memory.Bytes{"web:1": need}, peaks: map[string][]seenDemand{},
 		named: &profile.Profile{
 			Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: "shop", Generation: 1, Spec: &p.Spec,
@@ -141,7 +145,7 @@ func (d *day) deploy(what string) {
 	d.scale()
 }
 
-func (d *day) demand(p *dayPod) memory.Bytes { return d.need[p.image] + d.burst }
+func (d *day) demand(p *dayPod) memory.Bytes { return d.need[p.image] + p.need + d.burst }
 
 func (p *dayPod) shown() *corev1.Pod {
 	amount := func(s memory.Size) corev1.ResourceRequirements {
@@ -212,9 +216,7 @@ func (d *day) kubelet() {
 
 func (d *day) step() {
 	s := &Snapshot{
-		Owner: memory.Workload{
-			Ref: memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}, UID: "web",
-		},
+		Owner:   memory.Workload{Ref: d.of, UID: "web"},
 		Profile: d.named, paused: d.pause, Replica: "memfit-0",
 	}
 	for _, p := range d.pods {
