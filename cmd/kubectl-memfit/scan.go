@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
@@ -128,7 +129,8 @@ func inventoryOf(ctx context.Context, s site, errs io.Writer) (*inventory.Invent
 	}
 	recs, err := s.Recommendations(ctx, s.Namespace)
 	warn("recommendations", err)
-	in.Declared = inventory.DeclaredIn(recs)
+	in.Declared, err = s.declared(ctx, recs)
+	warn("the classes of nodes", err)
 	if err := s.EachPod(ctx, s.Namespace, in.AddPod); err != nil {
 		return nil, err
 	}
@@ -136,6 +138,17 @@ func inventoryOf(ctx context.Context, s site, errs io.Writer) (*inventory.Invent
 	warn("metrics.k8s.io", s.EachUse(ctx, s.Namespace, in.AddUse))
 	warn("snapshots", s.EachSnapshot(ctx, s.Namespace, in.AddSnapshot))
 	return in, nil
+}
+
+// declared returns what identifies pods. With an error, pods of DaemonSets have no class of nodes.
+func (s site) declared(
+	ctx context.Context, recs []v1alpha1.MemoryRecommendation,
+) (declared inventory.Declared, err error) {
+	declared = inventory.DeclaredIn(recs)
+	if declared.ByNode() {
+		err = s.EachNode(ctx, declared.AddNode)
+	}
+	return declared, err
 }
 
 // chosen are the containers of the pods that were named, wherever there is one of that name: a StatefulSet's pods have

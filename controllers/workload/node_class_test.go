@@ -116,7 +116,7 @@ var _ = Describe("Pods of a DaemonSet on nodes of two classes", func() {
 		Expect(w.reconcile(class(""))).To(Succeed())
 		Expect(w.reconcile(class("small"))).To(Succeed())
 		Expect(w.reconcile(class("large"))).To(Succeed())
-		Expect(recommendations()).To(ConsistOf("nodeclass: log/small", "nodeclass: log/large"))
+		Expect(recommendations()).To(ConsistOf("daemonset/log [small]", "daemonset/log [large]"))
 	})
 
 	It("are known by their class before they are scheduled, and after their node is gone", func() {
@@ -132,7 +132,7 @@ var _ = Describe("Pods of a DaemonSet on nodes of two classes", func() {
 		expect.Deleted(w.ctx, w.client, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-n2"}})
 		w.applied(on("n2", build.OOMKilled(w.clock.Now())))
 		Expect(w.reconciled(class("large")).Status.OOMKills).To(BeEquivalentTo(1))
-		Expect(recommendations()).To(ConsistOf("nodeclass: log/large"))
+		Expect(recommendations()).To(ConsistOf("daemonset/log [large]"))
 	})
 
 	It("are bounded in number of classes, and their records end with the last pod", func() {
@@ -140,7 +140,7 @@ var _ = Describe("Pods of a DaemonSet on nodes of two classes", func() {
 		w.applied(on("n1"), on("n2"))
 		Expect(w.reconcile(class("small"))).To(Succeed())
 		Expect(w.reconcile(class("large"))).To(Succeed())
-		Expect(recommendations()).To(ConsistOf("nodeclass: log/small"))
+		Expect(recommendations()).To(ConsistOf("daemonset/log [small]"))
 
 		w.deleted(on("n1"))
 		Expect(w.reconcile(class("small"))).To(Succeed())

@@ -33,6 +33,14 @@ func NodeClassOf(platform string, values []string) string {
 	return values[1]
 }
 
+// OnNodes returns a name with a class of nodes, if there is one: "daemonset/log [m5.large]".
+func OnNodes(name, class string) string {
+	if class == "" {
+		return name
+	}
+	return name + " [" + class + "]"
+}
+
 // ClassName returns the name of the records of a class of nodes: "nodeclass-log-m5-large-4b2f8a9c01d2e3f4".
 func ClassName(w memory.WorkloadRef) string {
 	id := Identity{Platform: ByNode, Values: []string{w.Name, w.NodeClass}, Keys: []string{w.APIVersion, w.Kind}}

@@ -55,7 +55,7 @@ func TestInClass(t *testing.T) {
 	const label = "node.kubernetes.io/instance-type"
 	log := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "DaemonSet", Namespace: "kube-system", Name: "log"}
 	in, id := InClass(log, label, "m5.large")
-	if id == nil || id.String() != "nodeclass: log/m5.large" || in.String() != "DaemonSet kube-system/log/m5.large" ||
+	if id == nil || id.String() != "daemonset/log [m5.large]" || in.String() != "DaemonSet kube-system/log/m5.large" ||
 		in.Whole() != log || NodeClassOf(id.Platform, id.Values) != "m5.large" || Is(in) {
 		t.Fatalf("%v with identity %v", in, id)
 	}

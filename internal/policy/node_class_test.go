@@ -120,7 +120,7 @@ func TestAPodStaysInItsClass(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := resolver.ResolveCached(t.Context(), pod, kept)
-	if err != nil || got.Ref != first.Ref || got.Identity == nil || got.Identity.String() != "nodeclass: log/large" {
+	if err != nil || got.Ref != first.Ref || got.Identity == nil || got.Identity.String() != "daemonset/log [large]" {
 		t.Errorf("without the node: %v with identity %v, error %v", got.Ref, got.Identity, err)
 	}
 	if err := reader.Delete(t.Context(), daemons); err != nil {

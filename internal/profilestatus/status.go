@@ -166,14 +166,17 @@ func summarizeDefaults(in Input) v1alpha1.MemoryProfileStatus {
 }
 
 func workloadLine(n *profile.Profile, rec *v1alpha1.MemoryRecommendation) v1alpha1.WorkloadSummary {
-	name := rec.Status.Workload.Kind + " " + rec.Status.Workload.Name
+	w, where := rec.Status.Workload, ""
+	name := w.Kind + " " + w.Name
+	if n.Namespace == "" {
+		name, where = w.Kind+" "+rec.Namespace+"/"+w.Name, " in "+rec.Namespace
+	}
 	if is := rec.Status.Identity; is != nil {
-		name = identity.Title(is.Platform, is.Values)
-		if n.Namespace == "" {
-			name += " in " + rec.Namespace
+		if class := identity.NodeClassOf(is.Platform, is.Values); class != "" {
+			name = identity.OnNodes(name, class)
+		} else {
+			name = identity.Title(is.Platform, is.Values) + where
 		}
-	} else if n.Namespace == "" {
-		name = rec.Status.Workload.Kind + " " + rec.Namespace + "/" + rec.Status.Workload.Name
 	}
 	return v1alpha1.WorkloadSummary{
 		Name: name, OOMKills: rec.Status.OOMKills, Recommendation: rec.Name, Summary: rec.Status.Summary,

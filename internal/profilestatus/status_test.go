@@ -14,6 +14,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/conditions"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 )
@@ -189,5 +190,50 @@ func TestProfileListsTheWorstFirst(t *testing.T) {
 	}
 	if first := status.Workloads[0]; first.Name != "Deployment shop/w06" || first.OOMKills != 6 {
 		t.Errorf("first is %+v, want Deployment shop/w06 with 6 kills", first)
+	}
+}
+
+// TestIdentitiesAreBounded: the condition is there while the profile has as many identities as it may have.
+func TestIdentitiesAreBounded(t *testing.T) {
+	in := Input{Profile: declaring(v1alpha1.MemoryProfileSpec{})}
+	bounded := func() *metav1.Condition {
+		return meta.FindStatusCondition(Summarize(in).Conditions, v1alpha1.ConditionIdentitiesBounded)
+	}
+	in.Recommendations = append(in.Recommendations, recommendationOf("web", 0, v1alpha1.Coverage{Governed: 1}))
+	for i := range identity.MostOfProfile {
+		step := recommendationOf(fmt.Sprintf("step-%d", i), 0, v1alpha1.Coverage{Governed: 1})
+		step.Status.Identity = &v1alpha1.PodIdentity{Platform: "tekton", Values: []string{"build", fmt.Sprint(i)}}
+		in.Recommendations = append(in.Recommendations, step)
+	}
+	got := bounded()
+	if got == nil || got.Status != metav1.ConditionTrue || got.Reason != v1alpha1.ReasonTooManyIdentities ||
+		!strings.Contains(got.Message, "1000 identities") || !strings.Contains(got.Message, "spec.identity.labels") {
+		t.Errorf("%+v", got)
+	}
+	in.Recommendations = in.Recommendations[:identity.MostOfProfile] // a Deployment and one identity less
+	if got := bounded(); got != nil {
+		t.Errorf("with one less: %+v", got)
+	}
+}
+
+// TestNamesOfWorkloads: identities and classes of nodes are called as users know them.
+func TestNamesOfWorkloads(t *testing.T) {
+	daemons := recommendationOf("log", 0, v1alpha1.Coverage{})
+	daemons.Status.Workload.Kind = "DaemonSet"
+	daemons.Status.Identity = &v1alpha1.PodIdentity{Platform: identity.ByNode, Values: []string{"log", "m5.large"}}
+	step := recommendationOf("tekton-build-1", 0, v1alpha1.Coverage{})
+	step.Status.Identity = &v1alpha1.PodIdentity{Platform: "tekton", Values: []string{"build", "unit"}}
+	shared := &profile.Profile{Ref: v1alpha1.ProfileReference{Kind: "ClusterMemoryProfile", Name: "all"}}
+	for _, tc := range []struct {
+		of         v1alpha1.MemoryRecommendation
+		own, there string
+	}{
+		{daemons, "DaemonSet log [m5.large]", "DaemonSet shop/log [m5.large]"},
+		{step, "tekton: build/unit", "tekton: build/unit in shop"},
+	} {
+		own := workloadLine(declaring(v1alpha1.MemoryProfileSpec{}), &tc.of).Name
+		if there := workloadLine(shared, &tc.of).Name; own != tc.own || there != tc.there {
+			t.Errorf("%q and %q, want %q and %q", own, there, tc.own, tc.there)
+		}
 	}
 }

@@ -114,9 +114,9 @@ var _ = Describe("pods of a DaemonSet on nodes of two classes", Label("nodes"), 
 
 		By("waiting for the kill on the large node")
 		Eventually(func(g Gomega) {
-			g.Expect(identified(ctx, *namespace, "nodeclass: log/large").Status.OOMKills).To(BeNumerically(">=", 1))
+			g.Expect(identified(ctx, *namespace, "daemonset/log [large]").Status.OOMKills).To(BeNumerically(">=", 1))
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
-		Expect(identified(ctx, *namespace, "nodeclass: log/small").Status.OOMKills).To(BeZero())
+		Expect(identified(ctx, *namespace, "daemonset/log [small]").Status.OOMKills).To(BeZero())
 
 		By("replacing all pods: the webhook finds the node of each before it is scheduled")
 		Expect(k8s.DeleteAllOf(

@@ -43,6 +43,18 @@ func (c *Cluster) NodeLabels(ctx context.Context, name string) (map[string]strin
 	return node.Labels, nil
 }
 
+// EachNode reads the names and labels of all nodes.
+func (c *Cluster) EachNode(ctx context.Context, take func(*metav1.PartialObjectMetadata)) error {
+	err := eachPage(ctx, c.metadata.Resource(nodes).List, func(node *metav1.PartialObjectMetadata) error {
+		take(node)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	return nil
+}
+
 // EachPodName reads names, labels and owners of the pods of a namespace, of all with "".
 func (c *Cluster) EachPodName(ctx context.Context, namespace string, take func(*metav1.PartialObjectMetadata)) error {
 	list := c.metadata.Resource(pods).Namespace(namespace).List

@@ -211,6 +211,13 @@ func TestIdentity(t *testing.T) {
 	if w := workloadOf(row, "ci/podidentity-x"); w.Kind != "tekton" || w.Name != "build/unit" {
 		t.Errorf("the row is %s %s", w.Kind, w.Name)
 	}
+	row = report.Row{
+		Kind: "DaemonSet", Name: "log",
+		PodIdentity: &v1alpha1.PodIdentity{Platform: "nodeclass", Values: []string{"log", "m5.large"}},
+	}
+	if w := workloadOf(&row, "x"); w.Kind != "DaemonSet" || w.Name != "log [m5.large]" {
+		t.Errorf("the row of a class of nodes is %s %s", w.Kind, w.Name)
+	}
 }
 
 // TestNothingToDraw: without histories there is a table, without workloads a sentence.

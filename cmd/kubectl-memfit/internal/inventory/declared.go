@@ -6,6 +6,7 @@ package inventory
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -14,19 +15,28 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Declared are the identities that consist of labels which profiles name, as recommendations have them. The zero value
-// has none.
+// Declared are the identities that consist of labels which profiles name, of pods or of their nodes, as recommendations
+// have them. The zero value has none.
 type Declared struct {
 	// keys are the lists of labels, by namespace, and names the recommendations.
 	keys  map[string][][]string
 	names map[types.NamespacedName]bool
+	// classes are the labels of nodes that keep the pods of DaemonSets apart, and nodes the labels of the nodes.
+	classes map[Ref]string
+	nodes   map[string]map[string]string
 }
 
 // DeclaredIn returns the identities that recommendations are about.
 func DeclaredIn(recs []v1alpha1.MemoryRecommendation) Declared {
-	d := Declared{keys: map[string][][]string{}, names: map[types.NamespacedName]bool{}}
+	d := Declared{
+		keys: map[string][][]string{}, names: map[types.NamespacedName]bool{}, classes: map[Ref]string{},
+		nodes: map[string]map[string]string{},
+	}
 	for i := range recs {
 		is, namespace := recs[i].Status.Identity, recs[i].Namespace
+		if w := refOf(&recs[i]); w.NodeClass != "" && len(is.Labels) == 1 {
+			d.classes[w.whole()] = is.Labels[0]
+		}
 		if is == nil || is.Platform != identity.Labeled {
 			continue
 		}
@@ -37,6 +47,20 @@ func DeclaredIn(recs []v1alpha1.MemoryRecommendation) Declared {
 		}
 	}
 	return d
+}
+
+// ByNode reports whether the pods of a DaemonSet differ by the labels of their nodes, which [Declared.AddNode] adds.
+func (d Declared) ByNode() bool { return len(d.classes) > 0 }
+
+// AddNode adds the labels of a node.
+func (d Declared) AddNode(node *metav1.PartialObjectMetadata) { d.nodes[node.Name] = node.Labels }
+
+// workload returns the workload of a pod, with the class of its node.
+func (d Declared) workload(pod *corev1.Pod) Ref {
+	owner := d.Owner(pod)
+	w := Ref{Namespace: pod.Namespace, Kind: owner.Kind, Name: owner.Name}
+	w.NodeClass = d.nodes[pod.Spec.NodeName][d.classes[w]]
+	return w
 }
 
 // Owner is [Owner], with the labels that profiles name.

@@ -4,10 +4,15 @@
 package inventory
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/identity"
@@ -66,5 +71,80 @@ func TestDeclaredIdentities(t *testing.T) {
 	c := in.Containers()[0]
 	if c.Kind != "PodIdentity" || c.Workload != ref.Name || c.Profile != "steps" {
 		t.Errorf("listed as %s %s with profile %q", c.Kind, c.Workload, c.Profile)
+	}
+}
+
+// TestClassesOfNodes: the pods of a DaemonSet that a profile keeps apart are listed by class, each with the kills of its
+// own, and by the DaemonSet alone while no node can be read.
+func TestClassesOfNodes(t *testing.T) {
+	const label = "size"
+	class := func(name string, kills int) v1alpha1.MemoryRecommendation {
+		rec := v1alpha1.MemoryRecommendation{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "of-" + name}}
+		rec.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "log"}
+		rec.Status.Identity = &v1alpha1.PodIdentity{
+			Platform: identity.ByNode, Values: []string{"log", name}, Labels: []string{label},
+		}
+		rec.Status.Profile.Name = "agents"
+		for range kills {
+			rec.Status.RecentOOMKills = append(rec.Status.RecentOOMKills, v1alpha1.OOMKillRecord{
+				Container: "app", Time: metav1.Now(),
+			})
+		}
+		return rec
+	}
+	recs := []v1alpha1.MemoryRecommendation{class("small", 0), class("large", 3)}
+	pod := func(node string) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "kube-system", Name: "log-" + node, OwnerReferences: []metav1.OwnerReference{
+					{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "log", Controller: new(true)},
+				},
+				Annotations: map[string]string{
+					v1alpha1.InjectedAnnotation: `{"v":1,"containers":{"app":{"size":{"request":"300Mi","wasRequest":"512Mi"}}}}`,
+				},
+			},
+			Spec: corev1.PodSpec{
+				NodeName: node, Containers: []corev1.Container{{Name: "app", Resources: sized("300Mi", "2Gi")}},
+			},
+		}
+	}
+	list := func(read bool) (rows []string, given map[types.NamespacedName]Difference) {
+		declared := DeclaredIn(recs)
+		if !declared.ByNode() {
+			t.Fatal("no node is asked for")
+		}
+		if read {
+			for name, size := range map[string]string{"n1": "small", "n2": "large", "n3": "small"} {
+				declared.AddNode(&metav1.PartialObjectMetadata{
+					ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{label: size}},
+				})
+			}
+		}
+		in, back := New(""), NewGivenBack(recs, declared, nil)
+		in.Declared = declared
+		for _, node := range []string{"n1", "n2", "n3"} {
+			in.AddPod(pod(node))
+			back.AddPod(pod(node))
+		}
+		in.Recommend(recs)
+		for _, w := range Workloads(in.Containers(), recs, time.Now()) {
+			rows = append(rows, fmt.Sprintf("%s, %d pods, %d kills, %s", w.typed(), w.Replicas, w.Kills, w.Profile))
+		}
+		return rows, back.Differences
+	}
+	rows, given := list(true)
+	if want := []string{
+		"daemonset/log [large], 1 pods, 3 kills, agents", "daemonset/log [small], 2 pods, 0 kills, agents",
+	}; !slices.Equal(rows, want) {
+		t.Errorf("%q, want %q", rows, want)
+	}
+	for name, want := range map[string]Difference{"of-small": {Less: 424 * memory.MiB}, "of-large": {Failed: 1}} {
+		if got := given[types.NamespacedName{Namespace: "kube-system", Name: name}]; got != want {
+			t.Errorf("%s: %+v given back, want %+v", name, got, want)
+		}
+	}
+	if rows, _ := list(false); len(rows) != 1 || !strings.HasPrefix(rows[0], "daemonset/log, 3 pods") ||
+		!strings.HasSuffix(rows[0], "agents") {
+		t.Errorf("without nodes: %q", rows)
 	}
 }

@@ -45,30 +45,29 @@ func (d *Difference) Add(other Difference) {
 type GivenBack struct {
 	Differences map[types.NamespacedName]Difference
 
-	known     map[Ref]*v1alpha1.MemoryRecommendation
+	known     known
 	declared  Declared
 	templates Templates
 }
 
-// NewGivenBack returns a count for the workloads of recs.
-func NewGivenBack(recs []v1alpha1.MemoryRecommendation, templates Templates) *GivenBack {
+// NewGivenBack returns a count for the workloads of recs, which declared identifies.
+func NewGivenBack(recs []v1alpha1.MemoryRecommendation, declared Declared, templates Templates) *GivenBack {
 	return &GivenBack{
-		Differences: map[types.NamespacedName]Difference{}, known: byWorkload(recs), declared: DeclaredIn(recs),
+		Differences: map[types.NamespacedName]Difference{}, known: byWorkload(recs), declared: declared,
 		templates: templates,
 	}
 }
 
 // AddPod counts a pod that runs.
 func (g *GivenBack) AddPod(pod *corev1.Pod) {
-	owner := g.declared.Owner(pod)
-	w := Ref{pod.Namespace, owner.Kind, owner.Name}
-	rec := g.known[w]
+	w := g.declared.workload(pod)
+	rec := g.known.of(w)
 	if rec == nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return
 	}
 	key := types.NamespacedName{Namespace: rec.Namespace, Name: rec.Name}
 	d := g.Differences[key]
-	d.add(pod, g.templates[w], rec)
+	d.add(pod, g.templates[w.whole()], rec)
 	g.Differences[key] = d
 }
 

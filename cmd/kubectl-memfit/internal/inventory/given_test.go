@@ -67,9 +67,9 @@ func TestGivenBack(t *testing.T) {
 		}
 		rec := v1alpha1.MemoryRecommendation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pod-web"}}
 		rec.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "v1", Kind: "Pod", Name: "web"}
-		templates := Templates{{"shop", "Pod", "web"}: tc.template}
+		templates := Templates{{"shop", "Pod", "web", ""}: tc.template}
 		count := func(recs ...v1alpha1.MemoryRecommendation) map[types.NamespacedName]Difference {
-			given := NewGivenBack(recs, templates)
+			given := NewGivenBack(recs, DeclaredIn(recs), templates)
 			given.AddPod(&pod)
 			return given.Differences
 		}
@@ -144,8 +144,8 @@ func TestNothingIsGivenBackByWhatFailed(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pod-web"}, Status: tc.status,
 		}
 		rec.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "v1", Kind: "Pod", Name: "web"}
-		given := NewGivenBack([]v1alpha1.MemoryRecommendation{rec}, Templates{
-			{"shop", "Pod", "web"}: {"app": 512 * memory.MiB},
+		given := NewGivenBack([]v1alpha1.MemoryRecommendation{rec}, Declared{}, Templates{
+			{"shop", "Pod", "web", ""}: {"app": 512 * memory.MiB},
 		})
 		given.AddPod(&pod)
 		got := given.Differences[types.NamespacedName{Namespace: "shop", Name: "pod-web"}]

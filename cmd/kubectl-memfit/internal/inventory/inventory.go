@@ -16,11 +16,13 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/runtimes"
 	"github.com/memfit/memfit/internal/suggest"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // Inventory collects what is known about the running containers of a cluster. It keeps only what the lists print,
@@ -65,6 +67,8 @@ type Container struct {
 	// Kind and Workload are whose pod it is.
 	Kind     string `json:"workloadKind"`
 	Workload string `json:"workload"`
+	// NodeClass is the class of nodes by which the pods of a DaemonSet differ; empty: they do not.
+	NodeClass string `json:"nodeClass,omitempty"`
 	// Profile governs the workload; empty: none.
 	Profile string  `json:"profile,omitempty"`
 	Runtime Runtime `json:"runtime,omitzero"`
@@ -115,12 +119,12 @@ func (in *Inventory) AddPod(pod *corev1.Pod) {
 		return
 	}
 	in.first[at] = len(in.containers)
-	owner := in.Declared.Owner(pod)
+	of := in.Declared.workload(pod)
 	for _, spec := range running(pod) {
 		c := Container{
 			Cluster:   in.cluster,
 			Namespace: shared(pod.Namespace), Pod: pod.Name, Name: shared(spec.Name), Node: shared(pod.Spec.NodeName),
-			Kind: shared(owner.Kind), Workload: shared(owner.Name), Missing: report.NoSnapshot,
+			Kind: shared(of.Kind), Workload: shared(of.Name), NodeClass: shared(of.NodeClass), Missing: report.NoSnapshot,
 			own: pod.Labels["app.kubernetes.io/name"] == "memfit",
 		}
 		c.fromSpec(spec, pod)
@@ -137,8 +141,16 @@ func (in *Inventory) Recommend(recs []v1alpha1.MemoryRecommendation) {
 	known := byWorkload(recs)
 	for i := range in.containers {
 		c := &in.containers[i]
-		c.fromRecommendation(known[Ref{c.Namespace, c.Kind, c.Workload}])
+		c.fromRecommendation(known.of(c.of()))
 	}
+}
+
+// of is the workload of the container.
+func (c *Container) of() Ref { return Ref{c.Namespace, c.Kind, c.Workload, c.NodeClass} }
+
+// typed is the workload for people: "deployment/web", "daemonset/log [m5.large]".
+func (c *Container) typed() string {
+	return identity.OnNodes(workloadkind.Typed(c.Kind, c.Workload), c.NodeClass)
 }
 
 // AddUse adds the working set of a container.

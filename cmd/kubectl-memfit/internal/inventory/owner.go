@@ -12,19 +12,49 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Ref names a workload.
-type Ref struct{ Namespace, Kind, Name string }
+// Ref names a workload, or a DaemonSet on one class of nodes.
+type Ref struct{ Namespace, Kind, Name, NodeClass string }
 
-func byWorkload(recs []v1alpha1.MemoryRecommendation) map[Ref]*v1alpha1.MemoryRecommendation {
-	out := map[Ref]*v1alpha1.MemoryRecommendation{}
+// whole is the workload on all nodes.
+func (w Ref) whole() Ref {
+	w.NodeClass = ""
+	return w
+}
+
+// known are recommendations by workload.
+type known map[Ref]*v1alpha1.MemoryRecommendation
+
+func byWorkload(recs []v1alpha1.MemoryRecommendation) known {
+	out := known{}
 	for i := range recs {
-		w := recs[i].Status.Workload
-		out[Ref{recs[i].Namespace, w.Kind, w.Name}] = &recs[i]
+		out[refOf(&recs[i])] = &recs[i]
+	}
+	for i := range recs { // for pods whose node cannot be read: its profile is that of the class
+		if w := refOf(&recs[i]).whole(); out[w] == nil {
+			out[w] = &recs[i]
+		}
 	}
 	return out
+}
+
+// of returns the recommendation of a workload, of the whole one where its class has none; nil: there is none.
+func (k known) of(w Ref) *v1alpha1.MemoryRecommendation {
+	if rec := k[w]; rec != nil {
+		return rec
+	}
+	return k[w.whole()]
+}
+
+func refOf(rec *v1alpha1.MemoryRecommendation) Ref {
+	w := Ref{Namespace: rec.Namespace, Kind: rec.Status.Workload.Kind, Name: rec.Status.Workload.Name}
+	if is := rec.Status.Identity; is != nil {
+		w.NodeClass = identity.NodeClassOf(is.Platform, is.Values)
+	}
+	return w
 }
 
 // Owner returns the workload of a pod as far as the pod itself shows it: a ReplicaSet's owner is known by the label

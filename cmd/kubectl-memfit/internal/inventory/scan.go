@@ -34,12 +34,16 @@ const KillDays = 7
 
 // Workloads are the containers by workload, those with kills first, then the fullest.
 func Workloads(all []Container, recs []v1alpha1.MemoryRecommendation, now time.Time) []Workload {
-	index := map[[4]string]int{}
+	type row struct {
+		of        Ref
+		container string
+	}
+	index := map[row]int{}
 	var out []Workload
 	since := now.Add(-KillDays * 24 * time.Hour)
 	for i := range all {
 		c := &all[i]
-		key := [4]string{c.Namespace, c.Kind, c.Workload, c.Name}
+		key := row{c.of(), c.Name}
 		at, ok := index[key]
 		if !ok {
 			at = len(out)
@@ -52,7 +56,7 @@ func Workloads(all []Container, recs []v1alpha1.MemoryRecommendation, now time.T
 	known := byWorkload(recs)
 	for i := range out {
 		w := &out[i]
-		w.Kills = max(w.kills, recorded(known[Ref{w.Namespace, w.Kind, w.Workload}], w.Name, since))
+		w.Kills = max(w.kills, recorded(known.of(w.of()), w.Name, since))
 	}
 	SortWorkloads(out, WorkloadOrders[0])
 	return out
@@ -100,7 +104,7 @@ var (
 	}
 	scanFields = []string{
 		"kind", "workload", "container", "pods", "runtime", "version", "runtime_from", "use_mib", "limit_mib", "kills",
-		"last_kill", "profile", "evidence", "fullest_pod",
+		"last_kill", "profile", "evidence", "fullest_pod", "node_class",
 	}
 )
 
@@ -120,7 +124,7 @@ func WriteScan(w io.Writer, all []Workload, o listing.Options) error {
 			Records: [][]string{{
 				f.Kind, f.Workload, f.Name, fmt.Sprint(f.Replicas), f.Runtime.Title, f.Runtime.Version, string(f.Runtime.From),
 				listing.MiB(f.Use), listing.MiB(f.Limit), fmt.Sprint(f.Kills), killedAt(f.LastKill), f.Profile,
-				f.Runtime.evidence(), f.Pod,
+				f.Runtime.evidence(), f.Pod, f.NodeClass,
 			}},
 		})
 	}
@@ -139,7 +143,7 @@ func SortWorkloads(all []Workload, by string) {
 		}
 		return cmp.Or(
 			first, cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind),
-			cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.NodeClass, b.NodeClass), cmp.Compare(a.Name, b.Name),
 		)
 	})
 }
@@ -151,10 +155,8 @@ func (w *Workload) resource() string {
 			return workloadkind.Resource(k.APIVersion(), w.Kind, w.Workload)
 		}
 	}
-	return w.typed()
+	return workloadkind.Typed(w.Kind, w.Workload)
 }
-
-func (w *Workload) typed() string { return workloadkind.Typed(w.Kind, w.Workload) }
 
 func (w *Workload) killed() string {
 	if w.Kills == 0 {

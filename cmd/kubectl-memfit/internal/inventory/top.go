@@ -17,7 +17,6 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // Orders are the words that order containers; the first one is the usual.
@@ -85,7 +84,7 @@ func WriteTop(w io.Writer, all []Container, o listing.Options) error {
 		record = append(record, c.Parts.record()...)
 		l.Items = append(l.Items, listing.Item{
 			Object: c, Cluster: c.Cluster, Namespace: c.Namespace, Name: "pod/" + c.Pod,
-			Cells:   append(cells, workloadkind.Typed(c.Kind, c.Workload), c.Node, killedAt(c.LastKill)),
+			Cells:   append(cells, c.typed(), c.Node, killedAt(c.LastKill)),
 			Records: [][]string{append(record, killedAt(c.LastKill))},
 		})
 	}

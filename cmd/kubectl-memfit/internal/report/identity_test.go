@@ -43,3 +43,33 @@ func TestIdentity(t *testing.T) {
 		t.Errorf("history is\n%s%v", &out, err)
 	}
 }
+
+// TestClassOfNodes: a DaemonSet on a class of nodes is a row of its own, which is found by its title.
+func TestClassOfNodes(t *testing.T) {
+	var recs []v1alpha1.MemoryRecommendation
+	for _, class := range []string{"m5.large", "m5.xlarge"} {
+		recs = append(recs, v1alpha1.MemoryRecommendation{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "nodeclass-log-" + class},
+			Status: v1alpha1.MemoryRecommendationStatus{
+				Workload: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "log"},
+				Identity: &v1alpha1.PodIdentity{Platform: "nodeclass", Values: []string{"log", class}},
+			},
+		})
+	}
+	var out strings.Builder
+	s := NewStatus("", recs, nil)
+	if err := s.Write(&out, listing.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for i, title := range []string{"daemonset/log [m5.large]", "daemonset/log [m5.xlarge]"} {
+		if !strings.Contains(out.String(), title) {
+			t.Errorf("status lacks %q:\n%s", title, &out)
+		}
+		if rec, err := Find(recs, title, "namespace kube-system"); err != nil || rec != &recs[i] {
+			t.Errorf("%q: %v", title, err)
+		}
+	}
+	if _, err := Find(recs, "daemonset/log", "namespace kube-system"); err == nil {
+		t.Error("one of two classes was chosen")
+	}
+}
