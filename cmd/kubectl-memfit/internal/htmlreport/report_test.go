@@ -215,7 +215,7 @@ func TestIdentity(t *testing.T) {
 		Kind: "DaemonSet", Name: "log",
 		PodIdentity: &v1alpha1.PodIdentity{Platform: "nodeclass", Values: []string{"log", "m5.large"}},
 	}
-	if w := workloadOf(&row, "x"); w.Kind != "DaemonSet" || w.Name != "log [m5.large]" {
+	if w := workloadOf(row, "x"); w.Kind != "DaemonSet" || w.Name != "log [m5.large]" {
 		t.Errorf("the row of a class of nodes is %s %s", w.Kind, w.Name)
 	}
 }
