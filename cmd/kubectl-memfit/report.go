@@ -104,7 +104,7 @@ func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error)
 	if err != nil {
 		in.Notes = append(in.Notes, fmt.Sprintf("The memory given back is not by class of nodes: %v", err))
 	}
-	given := inventory.NewGivenBack(recs, declared, s.Templates(ctx, s.Namespace))
+	given := inventory.NewGivenBack(recs, declared)
 	if err := s.EachPod(ctx, s.Namespace, given.AddPod); err != nil {
 		in.Notes = append(in.Notes, fmt.Sprintf("The memory given back is unknown: %v", err))
 	} else {

@@ -120,7 +120,7 @@ func TestClassesOfNodes(t *testing.T) {
 				})
 			}
 		}
-		in, back := New(""), NewGivenBack(recs, declared, nil)
+		in, back := New(""), NewGivenBack(recs, declared)
 		in.Declared = declared
 		for _, node := range []string{"n1", "n2", "n3"} {
 			in.AddPod(pod(node))

@@ -12,15 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/workload"
 )
-
-// Templates are the memory requests in the templates of workloads, by container. One that is not there has none, and no
-// limit either that it would follow.
-type Templates map[Ref]map[string]memory.Bytes
 
 // Difference is what memfit made of the requests of the running pods of a workload, against what their owners wrote.
 type Difference struct {
@@ -45,35 +42,30 @@ func (d *Difference) Add(other Difference) {
 type GivenBack struct {
 	Differences map[types.NamespacedName]Difference
 
-	known     known
-	declared  Declared
-	templates Templates
+	known    known
+	declared Declared
 }
 
 // NewGivenBack returns a count for the workloads of recs, which declared identifies.
-func NewGivenBack(recs []v1alpha1.MemoryRecommendation, declared Declared, templates Templates) *GivenBack {
+func NewGivenBack(recs []v1alpha1.MemoryRecommendation, declared Declared) *GivenBack {
 	return &GivenBack{
 		Differences: map[types.NamespacedName]Difference{}, known: byWorkload(recs), declared: declared,
-		templates: templates,
 	}
 }
 
 // AddPod counts a pod that runs.
 func (g *GivenBack) AddPod(pod *corev1.Pod) {
-	w := g.declared.workload(pod)
-	rec := g.known.of(w)
+	rec := g.known.of(g.declared.workload(pod))
 	if rec == nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return
 	}
 	key := types.NamespacedName{Namespace: rec.Namespace, Name: rec.Name}
 	d := g.Differences[key]
-	d.add(pod, g.templates[w.whole()], rec)
+	d.add(pod, rec)
 	g.Differences[key] = d
 }
 
-func (d *Difference) add(
-	pod *corev1.Pod, template map[string]memory.Bytes, rec *v1alpha1.MemoryRecommendation,
-) {
+func (d *Difference) add(pod *corev1.Pod, rec *v1alpha1.MemoryRecommendation) {
 	created := pod.CreationTimestamp.Time
 	if has := constraints.WholeSize(pod).Request; has > 0 { // what the scheduler counts, whatever the containers have
 		before, given, ok := inject.RequestBefore(pod, "")
@@ -84,13 +76,13 @@ func (d *Difference) add(
 	}
 	resized, unknown, failed := resizedByMemfit(pod), false, false
 	for _, c := range running(pod) {
-		has := requestOf(&c.Resources)
+		has := memory.FromQuantity(c.Resources.Requests[corev1.ResourceMemory])
 		before, given, ok := inject.RequestBefore(pod, c.Name)
 		switch {
 		case ok && (given == has || resized):
 			failed = d.count(before, has, failedSince(rec, c.Name, created)) || failed
 		case !ok && resized:
-			if before, ok = template[c.Name]; ok {
+			if before, ok = ownersRequest(pod, c.Name, rec); ok {
 				failed = d.count(before, has, failedSince(rec, c.Name, firstChange(rec, created))) || failed
 			} else {
 				unknown = true
@@ -103,6 +95,19 @@ func (d *Difference) add(
 	if unknown {
 		d.Unknown++
 	}
+}
+
+// ownersRequest returns what the owner of a container wrote, as its pod or the recommendation records it.
+func ownersRequest(pod *corev1.Pod, name string, rec *v1alpha1.MemoryRecommendation) (memory.Bytes, bool) {
+	if program := inject.ProgramOf(pod, name, false); program.Recorded {
+		return program.Owner.Request, true
+	}
+	for i := range rec.Status.Containers {
+		if c := &rec.Status.Containers[i]; c.Container == name && c.Owner != nil {
+			return report.Bytes(c.Owner.Request), true
+		}
+	}
+	return 0, false
 }
 
 // count adds what a container requests less or more than before. It reports whether that is less and failed, and then
@@ -155,21 +160,4 @@ func resizedByMemfit(pod *corev1.Pod) bool {
 	return workload.ResizedBy(pod) == "" && slices.ContainsFunc(
 		pod.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Subresource == "resize" },
 	)
-}
-
-// RequestsOf are those of a template. Where only a limit is written, the API server makes it the request, too.
-func RequestsOf(spec *corev1.PodSpec) map[string]memory.Bytes {
-	out := map[string]memory.Bytes{}
-	for _, c := range running(&corev1.Pod{Spec: *spec}) {
-		if request := requestOf(&c.Resources); request > 0 {
-			out[c.Name] = request
-		} else if limit := c.Resources.Limits[corev1.ResourceMemory]; !limit.IsZero() {
-			out[c.Name] = memory.FromQuantity(limit)
-		}
-	}
-	return out
-}
-
-func requestOf(r *corev1.ResourceRequirements) memory.Bytes {
-	return memory.FromQuantity(r.Requests[corev1.ResourceMemory])
 }

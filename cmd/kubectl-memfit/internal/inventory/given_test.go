@@ -29,14 +29,14 @@ func sized(request, limit string) (r corev1.ResourceRequirements) {
 func TestGivenBack(t *testing.T) {
 	const was512 = `{"v":1,"containers":{"app":{"size":{"request":"300Mi","wasRequest":"512Mi"}}}}`
 	memfit, other := []string{"memfit"}, []string{"memfit", "vpa"}
-	template := map[string]memory.Bytes{"app": 512 * memory.MiB}
+	owner := &v1alpha1.Size{Request: new(resource.MustParse("512Mi"))}
 	mib := func(less, more memory.Bytes) Difference {
 		return Difference{Less: less * memory.MiB, More: more * memory.MiB}
 	}
 	for name, tc := range map[string]struct {
 		record, has string
 		resizedBy   []string // one after the other
-		template    map[string]memory.Bytes
+		owner       *v1alpha1.Size
 		phase       corev1.PodPhase
 		want        Difference
 	}{
@@ -47,13 +47,17 @@ func TestGivenBack(t *testing.T) {
 		"what would be set":                 {record: `{"v":1,"containers":{"app":{"dryRun":true,"size":{"request":"300Mi","wasRequest":"512Mi"}}}}`, has: "300Mi"},
 		"created with less, and raised":     {record: was512, has: "600Mi", resizedBy: memfit, want: mib(0, 88)},
 		"created with less, changed by vpa": {record: was512, has: "100Mi", resizedBy: other},
-		"lowered in place":                  {has: "200Mi", resizedBy: memfit, template: template, want: mib(312, 0)},
-		"raised in place":                   {has: "612Mi", resizedBy: memfit, template: template, want: mib(0, 100)},
-		"lowered by vpa":                    {has: "200Mi", resizedBy: other, template: template},
-		"resized, template not readable":    {has: "200Mi", resizedBy: memfit, want: Difference{Unknown: 1}},
-		"not touched":                       {has: "200Mi", template: template},
-		"over":                              {record: was512, has: "300Mi", phase: corev1.PodSucceeded},
-		"a forged record":                   {record: `{"v":1,"containers":{"app":{"size":{"request":"300Mi","wasRequest":"-9e99"}}}}`, has: "300Mi", want: mib(0, 300)},
+		"lowered in place":                  {has: "200Mi", resizedBy: memfit, owner: owner, want: mib(312, 0)},
+		"raised in place":                   {has: "612Mi", resizedBy: memfit, owner: owner, want: mib(0, 100)},
+		"lowered by vpa":                    {has: "200Mi", resizedBy: other, owner: owner},
+		"resized, of an unknown owner":      {has: "200Mi", resizedBy: memfit, want: Difference{Unknown: 1}},
+		"created unsized, resized": {
+			record: `{"v":1,"containers":{"app":{"program":"0a1b","owner":{"request":"300Mi"}}}}`, has: "200Mi", resizedBy: memfit,
+			owner: owner, want: mib(100, 0),
+		},
+		"not touched":     {has: "200Mi", owner: owner},
+		"over":            {record: was512, has: "300Mi", phase: corev1.PodSucceeded},
+		"a forged record": {record: `{"v":1,"containers":{"app":{"size":{"request":"300Mi","wasRequest":"-9e99"}}}}`, has: "300Mi", want: mib(0, 300)},
 	} {
 		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 		pod.Annotations = map[string]string{v1alpha1.InjectedAnnotation: tc.record}
@@ -67,9 +71,9 @@ func TestGivenBack(t *testing.T) {
 		}
 		rec := v1alpha1.MemoryRecommendation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pod-web"}}
 		rec.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "v1", Kind: "Pod", Name: "web"}
-		templates := Templates{{"shop", "Pod", "web", ""}: tc.template}
+		rec.Status.Containers = []v1alpha1.ContainerRecommendation{{Container: "app", Owner: tc.owner}}
 		count := func(recs ...v1alpha1.MemoryRecommendation) map[types.NamespacedName]Difference {
-			given := NewGivenBack(recs, DeclaredIn(recs), templates)
+			given := NewGivenBack(recs, DeclaredIn(recs))
 			given.AddPod(&pod)
 			return given.Differences
 		}
@@ -92,7 +96,7 @@ func TestGivenBackOfAPodAsAWhole(t *testing.T) {
 	pod.Spec.Resources = &whole
 	pod.Spec.Containers = []corev1.Container{{Name: "app", Resources: sized("200Mi", "")}}
 	var d Difference
-	if d.add(&pod, nil, &v1alpha1.MemoryRecommendation{}); d != (Difference{Less: 212 * memory.MiB}) {
+	if d.add(&pod, &v1alpha1.MemoryRecommendation{}); d != (Difference{Less: 212 * memory.MiB}) {
 		t.Errorf("%+v", d)
 	}
 }
@@ -144,34 +148,14 @@ func TestNothingIsGivenBackByWhatFailed(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pod-web"}, Status: tc.status,
 		}
 		rec.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "v1", Kind: "Pod", Name: "web"}
-		given := NewGivenBack([]v1alpha1.MemoryRecommendation{rec}, Declared{}, Templates{
-			{"shop", "Pod", "web", ""}: {"app": 512 * memory.MiB},
-		})
+		rec.Status.Containers = []v1alpha1.ContainerRecommendation{
+			{Container: "app", Owner: &v1alpha1.Size{Request: new(resource.MustParse("512Mi"))}},
+		}
+		given := NewGivenBack([]v1alpha1.MemoryRecommendation{rec}, Declared{})
 		given.AddPod(&pod)
 		got := given.Differences[types.NamespacedName{Namespace: "shop", Name: "pod-web"}]
 		if got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
-		}
-	}
-}
-
-func TestRequestsOf(t *testing.T) {
-	always := corev1.ContainerRestartPolicyAlways
-	got := RequestsOf(&corev1.PodSpec{
-		InitContainers: []corev1.Container{
-			{Name: "setup", Resources: sized("9Gi", "")}, {Name: "proxy", RestartPolicy: &always, Resources: sized("64Mi", "")},
-		},
-		Containers: []corev1.Container{
-			{Name: "app", Resources: sized("1Gi", "2Gi")}, {Name: "limit", Resources: sized("", "2Gi")}, {Name: "none"},
-		},
-	})
-	want := map[string]memory.Bytes{"proxy": 64 * memory.MiB, "app": memory.GiB, "limit": 2 * memory.GiB}
-	if len(got) != len(want) {
-		t.Fatalf("%v", got)
-	}
-	for name, amount := range want {
-		if got[name] != amount {
-			t.Errorf("%s: %s, want %s", name, got[name], amount)
 		}
 	}
 }
