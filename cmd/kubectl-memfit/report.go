@@ -100,11 +100,11 @@ func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error)
 	if s.Context != "" {
 		in.Place += " of " + s.Context
 	}
-	declared, err := s.declared(ctx, recs)
+	records, err := s.records(ctx, recs)
 	if err != nil {
 		in.Notes = append(in.Notes, fmt.Sprintf("The memory given back is not by class of nodes: %v", err))
 	}
-	given := inventory.NewGivenBack(recs, declared)
+	given := inventory.NewGivenBack(records)
 	if err := s.EachPod(ctx, s.Namespace, given.AddPod); err != nil {
 		in.Notes = append(in.Notes, fmt.Sprintf("The memory given back is unknown: %v", err))
 	} else {

@@ -66,7 +66,7 @@ func scan(c *call, folder string) error {
 	var all []inventory.Workload
 	now := time.Now()
 	for _, in := range answers {
-		all = append(all, inventory.Workloads(in.Containers(), in.Recommendations, now)...)
+		all = append(all, inventory.Workloads(in.Containers(), now)...)
 	}
 	if len(all) == 0 && c.options.Format.IsTable() {
 		c.note("No pod runs in %s", c.places())
@@ -121,7 +121,6 @@ func writeNew(path, text string) error {
 // inventoryOf reads what top and scan are about. Pods are what was asked for; the rest adds to it, and what cannot be
 // read is reported.
 func inventoryOf(ctx context.Context, s site, errs io.Writer) (*inventory.Inventory, error) {
-	in := inventory.New(s.name)
 	warn := func(what string, err error) {
 		if err != nil && !cluster.NotServed(err) {
 			fmt.Fprintf(errs, "warning: could not read %s: %v\n", what, err)
@@ -129,26 +128,26 @@ func inventoryOf(ctx context.Context, s site, errs io.Writer) (*inventory.Invent
 	}
 	recs, err := s.Recommendations(ctx, s.Namespace)
 	warn("recommendations", err)
-	in.Declared, err = s.declared(ctx, recs)
+	records, err := s.records(ctx, recs)
 	warn("the classes of nodes", err)
+	in := inventory.New(s.name, records)
 	if err := s.EachPod(ctx, s.Namespace, in.AddPod); err != nil {
 		return nil, err
 	}
-	in.Recommend(recs)
 	warn("metrics.k8s.io", s.EachUse(ctx, s.Namespace, in.AddUse))
 	warn("snapshots", s.EachSnapshot(ctx, s.Namespace, in.AddSnapshot))
 	return in, nil
 }
 
-// declared returns what identifies pods. With an error, pods of DaemonSets have no class of nodes.
-func (s site) declared(
+// records indexes recommendations. With an error, pods of DaemonSets have no class of nodes.
+func (s site) records(
 	ctx context.Context, recs []v1alpha1.MemoryRecommendation,
-) (declared inventory.Declared, err error) {
-	declared = inventory.DeclaredIn(recs)
-	if declared.ByNode() {
-		err = s.EachNode(ctx, declared.AddNode)
+) (records inventory.Records, err error) {
+	records = inventory.RecordsOf(recs)
+	if records.ByNode() {
+		err = s.EachNode(ctx, records.AddNode)
 	}
-	return declared, err
+	return records, err
 }
 
 // chosen are the containers of the pods that were named, wherever there is one of that name: a StatefulSet's pods have

@@ -5,7 +5,6 @@ package main
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -74,27 +73,22 @@ func why(c *call) error {
 func (c *call) recommendationOf(
 	recs []v1alpha1.MemoryRecommendation, pod, node string,
 ) *v1alpha1.MemoryRecommendation {
-	owner, err := c.site.Owner(c.Context(), c.site.Namespace, pod, inventory.DeclaredIn(recs))
+	records := inventory.RecordsOf(recs)
+	owner, err := c.site.Owner(c.Context(), c.site.Namespace, pod, records)
 	if err != nil {
 		c.warn("%v; its workload is known only where memfit recorded a kill of it", err)
 	}
 	if owner == nil {
 		return report.OfRecord(recs, pod)
 	}
-	return report.OfOwner(c.onNode(recs, node), *owner)
-}
-
-// onNode leaves out recommendations for other classes of nodes than a node's.
-func (c *call) onNode(recs []v1alpha1.MemoryRecommendation, node string) []v1alpha1.MemoryRecommendation {
-	if !slices.ContainsFunc(recs, report.OfNodeClass) {
-		return recs
+	if records.ByNode() {
+		if of, err := c.site.Node(c.Context(), node); err != nil {
+			c.warn("%v; its class is unknown", err)
+		} else {
+			records.AddNode(of)
+		}
 	}
-	labels, err := c.site.NodeLabels(c.Context(), node)
-	if err != nil {
-		c.warn("%v; its class is unknown", err)
-		return recs
-	}
-	return report.OnNode(recs, labels)
+	return records.Of(records.OnNode(inventory.RefOf(c.site.Namespace, *owner), node))
 }
 
 // snapshot reads the snapshot of a pod as kubectl takes it: web-7d9f8, pod/web-7d9f8. Of a workload it is that of the

@@ -132,7 +132,7 @@ func TestOwner(t *testing.T) {
 		"train-0-0-x": "jobset.x-k8s.io/v1alpha2 JobSet train", "db-0": "apps/v1 StatefulSet db", "web": "v1 Pod web",
 		"gone": "",
 	} {
-		owner, err := c.Owner(t.Context(), "shop", pod, inventory.Declared{})
+		owner, err := c.Owner(t.Context(), "shop", pod, inventory.Records{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +246,7 @@ func TestMemoryOfALargeNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := inventory.New("")
+	in := inventory.New("", inventory.Records{})
 	before := live()
 	if err := c.EachPod(t.Context(), "shop", in.AddPod); err != nil {
 		t.Fatal(err)

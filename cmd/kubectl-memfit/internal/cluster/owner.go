@@ -26,7 +26,7 @@ const ownersMax = 3
 
 // Owner reads the workload that owns a pod, or what identifies it instead; nil: the pod does not exist.
 func (c *Cluster) Owner(
-	ctx context.Context, namespace, pod string, declared inventory.Declared,
+	ctx context.Context, namespace, pod string, records inventory.Records,
 ) (*v1alpha1.WorkloadReference, error) {
 	object, err := c.metadata.Resource(pods).Namespace(namespace).Get(ctx, pod, metav1.GetOptions{})
 	switch {
@@ -51,7 +51,7 @@ func (c *Cluster) Owner(
 		}
 		owner = v1alpha1.WorkloadReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name}
 	}
-	owner = declared.Identified(object, owner)
+	owner = records.Identified(object, owner)
 	return &owner, nil
 }
 
@@ -80,20 +80,20 @@ func (c *Cluster) Choose(
 		name = asked
 	}
 	is := func(owner v1alpha1.WorkloadReference) bool {
-		if rec != nil {
-			return report.IsOf(rec, owner)
-		}
 		return owner.Name == name && (!typed || workloadkind.Called(owner.APIVersion, owner.Kind, kind))
 	}
 	var choice Choice
 	of := map[string]bool{}
-	var declared inventory.Declared
+	var records inventory.Records
 	if rec != nil {
 		choice.Workload = report.Typed(rec)
-		declared = inventory.DeclaredIn([]v1alpha1.MemoryRecommendation{*rec})
+		records = inventory.RecordsOf([]v1alpha1.MemoryRecommendation{*rec})
+		is = func(owner v1alpha1.WorkloadReference) bool {
+			return records.Of(inventory.RefOf(namespace, owner)) != nil
+		}
 	}
 	err := c.EachPodName(ctx, namespace, func(pod *metav1.PartialObjectMetadata) {
-		if owner := declared.Owner(pod); is(owner) {
+		if owner := records.Owner(pod); is(owner) {
 			of[pod.Name] = true
 			choice.Workload = cmp.Or(choice.Workload, workloadkind.Typed(owner.Kind, owner.Name))
 		}

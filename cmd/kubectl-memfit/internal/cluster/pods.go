@@ -34,13 +34,13 @@ func (c *Cluster) EachPod(ctx context.Context, namespace string, take func(*core
 	}), namespace)
 }
 
-// NodeLabels reads the labels of a node.
-func (c *Cluster) NodeLabels(ctx context.Context, name string) (map[string]string, error) {
+// Node reads name and labels of a node.
+func (c *Cluster) Node(ctx context.Context, name string) (*metav1.PartialObjectMetadata, error) {
 	node, err := c.metadata.Resource(nodes).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("reading the labels of node %s: %w", name, err)
 	}
-	return node.Labels, nil
+	return node, nil
 }
 
 // EachNode reads the names and labels of all nodes.

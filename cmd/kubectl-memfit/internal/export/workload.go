@@ -102,7 +102,7 @@ func take(s Source, f Format) workload {
 func (w *workload) takeStep(s Source, f Format) {
 	is := s.Recommendation.Status.Identity
 	switch {
-	case report.OfNodeClass(*s.Recommendation):
+	case report.OfNodeClass(s.Recommendation):
 		w.refused = "its DaemonSet has one pod template for all classes of nodes; with sizing.mode OnCreate memfit gives " +
 			"new pods the size of their class"
 	case !HasStep(is):

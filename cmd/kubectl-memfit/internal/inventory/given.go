@@ -42,20 +42,17 @@ func (d *Difference) Add(other Difference) {
 type GivenBack struct {
 	Differences map[types.NamespacedName]Difference
 
-	known    known
-	declared Declared
+	records Records
 }
 
-// NewGivenBack returns a count for the workloads of recs, which declared identifies.
-func NewGivenBack(recs []v1alpha1.MemoryRecommendation, declared Declared) *GivenBack {
-	return &GivenBack{
-		Differences: map[types.NamespacedName]Difference{}, known: byWorkload(recs), declared: declared,
-	}
+// NewGivenBack returns a count for the workloads of records.
+func NewGivenBack(records Records) *GivenBack {
+	return &GivenBack{Differences: map[types.NamespacedName]Difference{}, records: records}
 }
 
 // AddPod counts a pod that runs.
 func (g *GivenBack) AddPod(pod *corev1.Pod) {
-	rec := g.known.of(g.declared.workload(pod))
+	rec := g.records.Of(g.records.workload(pod))
 	if rec == nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return
 	}

@@ -73,7 +73,7 @@ func TestGivenBack(t *testing.T) {
 		rec.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "v1", Kind: "Pod", Name: "web"}
 		rec.Status.Containers = []v1alpha1.ContainerRecommendation{{Container: "app", Owner: tc.owner}}
 		count := func(recs ...v1alpha1.MemoryRecommendation) map[types.NamespacedName]Difference {
-			given := NewGivenBack(recs, DeclaredIn(recs))
+			given := NewGivenBack(RecordsOf(recs))
 			given.AddPod(&pod)
 			return given.Differences
 		}
@@ -151,7 +151,7 @@ func TestNothingIsGivenBackByWhatFailed(t *testing.T) {
 		rec.Status.Containers = []v1alpha1.ContainerRecommendation{
 			{Container: "app", Owner: &v1alpha1.Size{Request: new(resource.MustParse("512Mi"))}},
 		}
-		given := NewGivenBack([]v1alpha1.MemoryRecommendation{rec}, Declared{})
+		given := NewGivenBack(RecordsOf([]v1alpha1.MemoryRecommendation{rec}))
 		given.AddPod(&pod)
 		got := given.Differences[types.NamespacedName{Namespace: "shop", Name: "pod-web"}]
 		if got != tc.want {

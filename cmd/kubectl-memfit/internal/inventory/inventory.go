@@ -26,23 +26,19 @@ import (
 )
 
 // Inventory collects what is known about the running containers of a cluster. It keeps only what the lists print,
-// because a cluster has a hundred thousand pods. Objects are added in ascending order of trust: pods, recommendations,
-// metrics, snapshots.
+// because a cluster has a hundred thousand pods. Objects are added in ascending order of trust: pods, metrics,
+// snapshots.
 type Inventory struct {
-	// Recommendations are those that were added.
-	Recommendations []v1alpha1.MemoryRecommendation
-	// Declared identifies pods, and is set before they are added.
-	Declared Declared
-
+	records    Records
 	cluster    string
 	containers []Container
 	// first is the position of a pod's first container.
 	first map[types.NamespacedName]int
 }
 
-// New returns an empty inventory. cluster is the name of the cluster, where several are asked.
-func New(cluster string) *Inventory {
-	return &Inventory{cluster: cluster, first: map[types.NamespacedName]int{}}
+// New returns an inventory without pods. cluster is the name of the cluster, where several are asked.
+func New(cluster string, records Records) *Inventory {
+	return &Inventory{records: records, cluster: cluster, first: map[types.NamespacedName]int{}}
 }
 
 // Source names where an answer is from.
@@ -86,6 +82,8 @@ type Container struct {
 	kills int
 	// own: it is memfit's, whose webhook leaves it alone.
 	own bool
+	// rec is the recommendation of its workload; nil: none.
+	rec *v1alpha1.MemoryRecommendation
 }
 
 // Runtime is what runs in a container.
@@ -119,34 +117,23 @@ func (in *Inventory) AddPod(pod *corev1.Pod) {
 		return
 	}
 	in.first[at] = len(in.containers)
-	of := in.Declared.workload(pod)
+	of := in.records.workload(pod)
 	for _, spec := range running(pod) {
 		c := Container{
 			Cluster:   in.cluster,
 			Namespace: shared(pod.Namespace), Pod: pod.Name, Name: shared(spec.Name), Node: shared(pod.Spec.NodeName),
 			Kind: shared(of.Kind), Workload: shared(of.Name), NodeClass: shared(of.NodeClass), Missing: report.NoSnapshot,
 			own: pod.Labels["app.kubernetes.io/name"] == "memfit",
+			rec: in.records.Of(of),
 		}
 		c.fromSpec(spec, pod)
+		c.fromRecommendation()
 		in.containers = append(in.containers, c)
 	}
 }
 
 // shared returns one copy of a text that many pods have.
 func shared(text string) string { return unique.Make(text).Value() }
-
-// Recommend adds what memfit knows of workloads.
-func (in *Inventory) Recommend(recs []v1alpha1.MemoryRecommendation) {
-	in.Recommendations = recs
-	known := byWorkload(recs)
-	for i := range in.containers {
-		c := &in.containers[i]
-		c.fromRecommendation(known.of(c.of()))
-	}
-}
-
-// of is the workload of the container.
-func (c *Container) of() Ref { return Ref{c.Namespace, c.Kind, c.Workload, c.NodeClass} }
 
 // typed is the workload for people: "deployment/web", "daemonset/log [m5.large]".
 func (c *Container) typed() string {
@@ -248,13 +235,13 @@ func (c *Container) kill(at metav1.Time) {
 }
 
 // fromRecommendation takes what the profile declares.
-func (c *Container) fromRecommendation(rec *v1alpha1.MemoryRecommendation) {
-	if rec == nil {
+func (c *Container) fromRecommendation() {
+	if c.rec == nil {
 		return
 	}
-	c.Profile = shared(rec.Status.Profile.Name)
-	for i := range rec.Status.Containers {
-		r := &rec.Status.Containers[i]
+	c.Profile = shared(c.rec.Status.Profile.Name)
+	for i := range c.rec.Status.Containers {
+		r := &c.rec.Status.Containers[i]
 		if r.Container != c.Name || r.Identity == nil || r.Identity.Source != v1alpha1.RuntimeDeclared {
 			continue
 		}

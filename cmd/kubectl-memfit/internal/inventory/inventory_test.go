@@ -50,11 +50,10 @@ func shopWith(t *testing.T, change func(*v1alpha1.MemorySnapshot)) *Inventory {
 	if err := yaml.UnmarshalStrict(text, &in); err != nil {
 		t.Fatal(err)
 	}
-	all := New("")
+	all := New("", RecordsOf(in.Recommendations))
 	for i := range in.Pods {
 		all.AddPod(&in.Pods[i])
 	}
-	all.Recommend(in.Recommendations)
 	for _, u := range in.Used {
 		all.AddUse(u.Namespace, u.Pod, u.Container, memory.FromQuantity(u.Use))
 	}
@@ -125,10 +124,10 @@ func TestWhatMemfitSetSaysNothing(t *testing.T) {
 		}}},
 	}
 	title := func() string {
-		in := New("")
+		in := New("", Records{})
 		in.AddPod(&pod)
 		all := in.Containers()
-		return fmt.Sprint(all[0].Runtime.Title, " ", len(Profiles(Workloads(all, nil, now))))
+		return fmt.Sprint(all[0].Runtime.Title, " ", len(Profiles(Workloads(all, now))))
 	}
 	if got := title(); got != "Go 1" {
 		t.Errorf("a variable of its owner: %s", got)
@@ -159,8 +158,7 @@ func TestSort(t *testing.T) {
 }
 
 func TestScan(t *testing.T) {
-	in := shop(t)
-	all := Workloads(in.Containers(), in.Recommendations, now)
+	all := Workloads(shop(t).Containers(), now)
 	var out bytes.Buffer
 	if err := WriteScan(&out, all, listing.Options{Namespaces: true}); err != nil {
 		t.Fatal(err)
@@ -171,9 +169,8 @@ func TestScan(t *testing.T) {
 // TestProfiles: those that are written are profiles, for those that have none; what a pod's creator made up becomes no
 // path and no command.
 func TestProfiles(t *testing.T) {
-	in := shop(t)
 	var all strings.Builder
-	for _, f := range Profiles(Workloads(in.Containers(), in.Recommendations, now)) {
+	for _, f := range Profiles(Workloads(shop(t).Containers(), now)) {
 		all.WriteString("=== " + f.Path + "\n" + f.Text)
 		var p v1alpha1.MemoryProfile
 		if err := yaml.UnmarshalStrict([]byte(f.Text), &p); err != nil || p.Name+".yaml" != filepath.Base(f.Path) {

@@ -12,57 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Ref names a workload, or a DaemonSet on one class of nodes.
-type Ref struct{ Namespace, Kind, Name, NodeClass string }
-
-// whole is the workload on all nodes.
-func (w Ref) whole() Ref {
-	w.NodeClass = ""
-	return w
-}
-
-// known are recommendations by workload.
-type known map[Ref]*v1alpha1.MemoryRecommendation
-
-func byWorkload(recs []v1alpha1.MemoryRecommendation) known {
-	out := known{}
-	for i := range recs {
-		out[refOf(&recs[i])] = &recs[i]
-	}
-	for i := range recs { // for pods whose node cannot be read: its profile is that of the class
-		if w := refOf(&recs[i]).whole(); out[w] == nil {
-			out[w] = &recs[i]
-		}
-	}
-	return out
-}
-
-// of returns the recommendation of a workload, of the whole one where its class has none; nil: there is none.
-func (k known) of(w Ref) *v1alpha1.MemoryRecommendation {
-	if rec := k[w]; rec != nil {
-		return rec
-	}
-	return k[w.whole()]
-}
-
-func refOf(rec *v1alpha1.MemoryRecommendation) Ref {
-	w := Ref{Namespace: rec.Namespace, Kind: rec.Status.Workload.Kind, Name: rec.Status.Workload.Name}
-	if is := rec.Status.Identity; is != nil {
-		w.NodeClass = identity.NodeClassOf(is.Platform, is.Values)
-	}
-	return w
-}
-
-// Owner returns the workload of a pod as far as the pod itself shows it: a ReplicaSet's owner is known by the label
-// with which it marks its pods, a CronJob by the minute in its Job's name. Other owners of ReplicaSets and Jobs would
-// take a read for each; of their pods it returns the ReplicaSet or Job.
-func Owner(pod metav1.Object) v1alpha1.WorkloadReference { return Declared{}.Owner(pod) }
-
-func ownerOf(pod metav1.Object) v1alpha1.WorkloadReference {
+// Owner returns the workload that owns a pod as far as the pod itself shows it: a ReplicaSet's owner is known by the
+// label with which it marks its pods, a CronJob by the minute in its Job's name. Other owners of ReplicaSets and Jobs
+// would take a read for each; of their pods it returns the ReplicaSet or Job.
+func Owner(pod metav1.Object) v1alpha1.WorkloadReference {
 	ref := metav1.GetControllerOf(pod)
 	if ref == nil {
 		return v1alpha1.WorkloadReference{APIVersion: "v1", Kind: barePod, Name: pod.GetName()}

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/workloadkind"
@@ -33,17 +32,13 @@ type Workload struct {
 const KillDays = 7
 
 // Workloads are the containers by workload, those with kills first, then the fullest.
-func Workloads(all []Container, recs []v1alpha1.MemoryRecommendation, now time.Time) []Workload {
-	type row struct {
-		of        Ref
-		container string
-	}
-	index := map[row]int{}
+func Workloads(all []Container, now time.Time) []Workload {
+	index := map[[5]string]int{}
 	var out []Workload
 	since := now.Add(-KillDays * 24 * time.Hour)
 	for i := range all {
 		c := &all[i]
-		key := row{c.of(), c.Name}
+		key := [5]string{c.Namespace, c.Kind, c.Workload, c.NodeClass, c.Name}
 		at, ok := index[key]
 		if !ok {
 			at = len(out)
@@ -53,10 +48,8 @@ func Workloads(all []Container, recs []v1alpha1.MemoryRecommendation, now time.T
 		}
 		out[at].add(c, since)
 	}
-	known := byWorkload(recs)
 	for i := range out {
-		w := &out[i]
-		w.Kills = max(w.kills, recorded(known.of(w.of()), w.Name, since))
+		out[i].Kills = max(out[i].kills, out[i].recorded(since))
 	}
 	SortWorkloads(out, WorkloadOrders[0])
 	return out
@@ -82,14 +75,13 @@ func (w *Workload) add(c *Container, since time.Time) {
 	w.Runtime = runtime
 }
 
-// recorded counts the kills of a container that memfit has written down.
-func recorded(rec *v1alpha1.MemoryRecommendation, container string, since time.Time) (n int) {
-	if rec == nil {
+// recorded counts the kills that memfit has written down.
+func (w *Workload) recorded(since time.Time) (n int) {
+	if w.rec == nil {
 		return 0
 	}
-	for i := range rec.Status.RecentOOMKills {
-		k := &rec.Status.RecentOOMKills[i]
-		if k.Container == container && k.Time.After(since) {
+	for i := range w.rec.Status.RecentOOMKills {
+		if k := &w.rec.Status.RecentOOMKills[i]; k.Container == w.Name && k.Time.After(since) {
 			n++
 		}
 	}

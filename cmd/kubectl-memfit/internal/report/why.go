@@ -20,7 +20,6 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/runtimes"
-	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // Why describes one pod's memory: what the agent of its node saw, and what memfit did about its workload. -o json and
@@ -48,59 +47,19 @@ func WhyOf(s *v1alpha1.MemorySnapshot, rec *v1alpha1.MemoryRecommendation) Why {
 	return w
 }
 
-// OfOwner returns the recommendation of the workload that owns a pod; nil: none.
-func OfOwner(recs []v1alpha1.MemoryRecommendation, owner v1alpha1.WorkloadReference) *v1alpha1.MemoryRecommendation {
-	return only(recs, func(rec *v1alpha1.MemoryRecommendation) bool { return IsOf(rec, owner) })
-}
-
-// IsOf reports whether a recommendation is that of a workload, whatever version of its kind is named.
-func IsOf(rec *v1alpha1.MemoryRecommendation, w v1alpha1.WorkloadReference) bool {
-	of := rec.Status.Workload
-	return of.Kind == w.Kind && of.Name == w.Name &&
-		workloadkind.Group(of.APIVersion) == workloadkind.Group(w.APIVersion)
-}
-
 // OfNodeClass reports whether a recommendation is for a DaemonSet on one class of nodes.
-func OfNodeClass(rec v1alpha1.MemoryRecommendation) bool {
+func OfNodeClass(rec *v1alpha1.MemoryRecommendation) bool {
 	return rec.Status.Identity != nil && rec.Status.Identity.Platform == identity.ByNode
-}
-
-// OnNode leaves out recommendations that are not for pods on a node with these labels: those for other classes of
-// nodes, and that of a DaemonSet without a class where there is one for the node's.
-func OnNode(recs []v1alpha1.MemoryRecommendation, labels map[string]string) (all []v1alpha1.MemoryRecommendation) {
-	type workload struct{ namespace, kind, name string }
-	of := func(rec *v1alpha1.MemoryRecommendation) workload {
-		return workload{rec.Namespace, rec.Status.Workload.Kind, rec.Status.Workload.Name}
-	}
-	classed := map[workload]bool{}
-	for i := range recs {
-		if is := recs[i].Status.Identity; OfNodeClass(recs[i]) && len(is.Labels) == 1 &&
-			identity.NodeClassOf(is.Platform, is.Values) == labels[is.Labels[0]] {
-			classed[of(&recs[i])] = true
-			all = append(all, recs[i])
-		}
-	}
-	for i := range recs {
-		if !OfNodeClass(recs[i]) && !classed[of(&recs[i])] {
-			all = append(all, recs[i])
-		}
-	}
-	return all
 }
 
 // OfRecord returns the recommendation that records a kill or a stall of a pod; nil: none does, or several do. It is for
 // pods whose owner cannot be read.
 func OfRecord(recs []v1alpha1.MemoryRecommendation, pod string) *v1alpha1.MemoryRecommendation {
-	return only(recs, func(rec *v1alpha1.MemoryRecommendation) bool { return recordsPod(&rec.Status, pod) })
-}
-
-func only(
-	recs []v1alpha1.MemoryRecommendation, is func(*v1alpha1.MemoryRecommendation) bool,
-) *v1alpha1.MemoryRecommendation {
-	if found := matching(recs, is); len(found) == 1 {
-		return found[0]
+	found := matching(recs, func(rec *v1alpha1.MemoryRecommendation) bool { return recordsPod(&rec.Status, pod) })
+	if len(found) != 1 {
+		return nil
 	}
-	return nil
+	return found[0]
 }
 
 func recordsPod(s *v1alpha1.MemoryRecommendationStatus, pod string) bool {

@@ -10,11 +10,9 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/test/golden"
 )
 
@@ -54,62 +52,23 @@ func TestWhyWithoutASnapshot(t *testing.T) {
 	golden.Check(t, "why-finished.txt", out.String())
 }
 
-// TestOnNode: the pod of a DaemonSet has the recommendation for the class of its node, or that without a class.
-func TestOnNode(t *testing.T) {
-	log := v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "log"}
-	rec := func(name, class string) v1alpha1.MemoryRecommendation {
-		r := v1alpha1.MemoryRecommendation{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if r.Status.Workload = log; class != "" {
-			r.Status.Identity = &v1alpha1.PodIdentity{
-				Platform: identity.ByNode, Values: []string{"log", class}, Labels: []string{"size"},
-			}
-		}
-		return r
-	}
-	recs := []v1alpha1.MemoryRecommendation{rec("whole", ""), rec("small", "small"), rec("large", "large")}
-	for size, want := range map[string]string{"small": "small", "large": "large", "huge": "whole", "": "whole"} {
-		found := OfOwner(OnNode(recs, map[string]string{"size": size, "zone": "large"}), log)
-		if found == nil || found.Name != want {
-			t.Errorf("on a node with size %q: %+v, want %s", size, found, want)
-		}
-	}
-}
-
-// TestOfOwner: a pod's recommendation is that of its owner, and not of a workload whose name begins likewise. A pod
-// without an owner that can be read is found by the kills that are recorded of it.
-func TestOfOwner(t *testing.T) {
-	rec := func(apiVersion, kind, name string, killed ...string) v1alpha1.MemoryRecommendation {
+// TestOfRecord: a pod without an owner that can be read is found by the kills that are recorded of it.
+func TestOfRecord(t *testing.T) {
+	rec := func(name string, killed ...string) v1alpha1.MemoryRecommendation {
 		var r v1alpha1.MemoryRecommendation
-		r.Status.Workload = v1alpha1.WorkloadReference{APIVersion: apiVersion, Kind: kind, Name: name}
+		r.Name = name
 		for _, pod := range killed {
 			r.Status.RecentOOMKills = append(r.Status.RecentOOMKills, v1alpha1.OOMKillRecord{Pod: pod})
 		}
 		return r
 	}
 	recs := []v1alpha1.MemoryRecommendation{
-		rec("apps/v1", "Deployment", "web", "web-0"), rec("apps/v1", "StatefulSet", "db", "db-0", "shared-0"),
-		rec("batch.volcano.sh/v1alpha1", "Job", "train", "shared-0"),
-	}
-	name := func(found *v1alpha1.MemoryRecommendation) string {
-		if found == nil {
-			return ""
-		}
-		return found.Status.Workload.Name
-	}
-	for owner, want := range map[v1alpha1.WorkloadReference]string{
-		{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}:      "web",
-		{APIVersion: "apps/v1beta1", Kind: "Deployment", Name: "web"}: "web",
-		{APIVersion: "apps/v1", Kind: "Deployment", Name: "web-api"}:  "",
-		{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web"}:     "",
-		{APIVersion: "batch/v1", Kind: "Job", Name: "train"}:          "",
-	} {
-		if got := name(OfOwner(recs, owner)); got != want {
-			t.Errorf("pods of %v have the recommendation of %q, want %q", owner, got, want)
-		}
+		rec("web", "web-0"), rec("db", "db-0", "shared-0"), rec("train", "shared-0"),
 	}
 	for pod, want := range map[string]string{"web-0": "web", "db-0": "db", "web-api-6d5f7c9b8-x2x7k": "", "shared-0": ""} {
-		if got := name(OfRecord(recs, pod)); got != want {
-			t.Errorf("pod %s is recorded with %q, want %q", pod, got, want)
+		found := OfRecord(recs, pod)
+		if found == nil && want != "" || found != nil && found.Name != want {
+			t.Errorf("pod %s is recorded with %+v, want %q", pod, found, want)
 		}
 	}
 }

@@ -58,24 +58,22 @@ func TestDeclaredIdentities(t *testing.T) {
 		"without the label of a profile": {pod("ci", "", "Run"), "Run run"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := DeclaredIn(recs).Owner(tc.pod); got.Kind+" "+got.Name != tc.want {
+			if got := RecordsOf(recs).Owner(tc.pod); got.Kind+" "+got.Name != tc.want {
 				t.Errorf("%s %s, want %s", got.Kind, got.Name, tc.want)
 			}
 		})
 	}
 
-	in := New("")
-	in.Declared = DeclaredIn(recs)
+	in := New("", RecordsOf(recs))
 	in.AddPod(pod("ci", "unit", "Run"))
-	in.Recommend(recs)
 	c := in.Containers()[0]
 	if c.Kind != "PodIdentity" || c.Workload != ref.Name || c.Profile != "steps" {
 		t.Errorf("listed as %s %s with profile %q", c.Kind, c.Workload, c.Profile)
 	}
 }
 
-// TestClassesOfNodes: the pods of a DaemonSet that a profile keeps apart are listed by class, each with the kills of its
-// own, and by the DaemonSet alone while no node can be read.
+// TestClassesOfNodes: the pods of a DaemonSet that a profile keeps apart are listed by class, each with the kills of
+// its own, and by the DaemonSet alone while no node can be read.
 func TestClassesOfNodes(t *testing.T) {
 	const label = "size"
 	class := func(name string, kills int) v1alpha1.MemoryRecommendation {
@@ -109,25 +107,23 @@ func TestClassesOfNodes(t *testing.T) {
 		}
 	}
 	list := func(read bool) (rows []string, given map[types.NamespacedName]Difference) {
-		declared := DeclaredIn(recs)
-		if !declared.ByNode() {
+		records := RecordsOf(recs)
+		if !records.ByNode() {
 			t.Fatal("no node is asked for")
 		}
 		if read {
 			for name, size := range map[string]string{"n1": "small", "n2": "large", "n3": "small"} {
-				declared.AddNode(&metav1.PartialObjectMetadata{
+				records.AddNode(&metav1.PartialObjectMetadata{
 					ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{label: size}},
 				})
 			}
 		}
-		in, back := New(""), NewGivenBack(recs, declared)
-		in.Declared = declared
+		in, back := New("", records), NewGivenBack(records)
 		for _, node := range []string{"n1", "n2", "n3"} {
 			in.AddPod(pod(node))
 			back.AddPod(pod(node))
 		}
-		in.Recommend(recs)
-		for _, w := range Workloads(in.Containers(), recs, time.Now()) {
+		for _, w := range Workloads(in.Containers(), time.Now()) {
 			rows = append(rows, fmt.Sprintf("%s, %d pods, %d kills, %s", w.typed(), w.Replicas, w.Kills, w.Profile))
 		}
 		return rows, back.Differences
@@ -146,5 +142,56 @@ func TestClassesOfNodes(t *testing.T) {
 	if rows, _ := list(false); len(rows) != 1 || !strings.HasPrefix(rows[0], "daemonset/log, 3 pods") ||
 		!strings.HasSuffix(rows[0], "agents") {
 		t.Errorf("without nodes: %q", rows)
+	}
+}
+
+// TestOnNode: the pod of a DaemonSet has the recommendation for the class of its node, or that without a class.
+func TestOnNode(t *testing.T) {
+	log := v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "log"}
+	rec := func(name, class string) v1alpha1.MemoryRecommendation {
+		r := v1alpha1.MemoryRecommendation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+		if r.Status.Workload = log; class != "" {
+			r.Status.Identity = &v1alpha1.PodIdentity{
+				Platform: identity.ByNode, Values: []string{"log", class}, Labels: []string{"size"},
+			}
+		}
+		return r
+	}
+	records := RecordsOf([]v1alpha1.MemoryRecommendation{rec("small", "small"), rec("whole", ""), rec("large", "large")})
+	for size, want := range map[string]string{"small": "small", "large": "large", "huge": "whole", "": "whole"} {
+		records.AddNode(&metav1.PartialObjectMetadata{
+			ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{"size": size, "zone": "large"}},
+		})
+		if found := records.Of(records.OnNode(RefOf("shop", log), "node")); found == nil || found.Name != want {
+			t.Errorf("on a node with size %q: %+v, want %s", size, found, want)
+		}
+	}
+}
+
+// TestRecords: the recommendation of a workload is not that of one whose name begins likewise, or of another group.
+func TestRecords(t *testing.T) {
+	rec := func(apiVersion, kind, name string) v1alpha1.MemoryRecommendation {
+		var r v1alpha1.MemoryRecommendation
+		r.Namespace = "shop"
+		r.Status.Workload = v1alpha1.WorkloadReference{APIVersion: apiVersion, Kind: kind, Name: name}
+		return r
+	}
+	records := RecordsOf([]v1alpha1.MemoryRecommendation{
+		rec("apps/v1", "Deployment", "web"), rec("apps/v1", "StatefulSet", "db"),
+		rec("batch.volcano.sh/v1alpha1", "Job", "train"),
+	})
+	for owner, want := range map[v1alpha1.WorkloadReference]bool{
+		{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}:      true,
+		{APIVersion: "apps/v1beta1", Kind: "Deployment", Name: "web"}: true,
+		{APIVersion: "apps/v1", Kind: "Deployment", Name: "web-api"}:  false,
+		{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web"}:     false,
+		{APIVersion: "batch/v1", Kind: "Job", Name: "train"}:          false,
+	} {
+		if got := records.Of(RefOf("shop", owner)); (got != nil) != want {
+			t.Errorf("%v has %+v, want a recommendation: %t", owner, got, want)
+		}
+		if got := records.Of(RefOf("team", owner)); got != nil {
+			t.Errorf("another namespace has the recommendation: %+v", got)
+		}
 	}
 }

@@ -1,0 +1,116 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/identity"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/workloadkind"
+)
+
+// Ref names a workload, whatever version of its kind is meant, or a DaemonSet on one class of nodes.
+type Ref struct{ Namespace, Group, Kind, Name, NodeClass string }
+
+// RefOf names a workload of a namespace.
+func RefOf(namespace string, w v1alpha1.WorkloadReference) Ref {
+	return Ref{Namespace: namespace, Group: workloadkind.Group(w.APIVersion), Kind: w.Kind, Name: w.Name}
+}
+
+// whole is the workload on all nodes.
+func (w Ref) whole() Ref {
+	w.NodeClass = ""
+	return w
+}
+
+// Records are recommendations by the workloads that they are about. The zero value has none.
+type Records struct {
+	of map[Ref]*v1alpha1.MemoryRecommendation
+	// labels are the lists of labels by which profiles identify pods, by namespace.
+	labels map[string][][]string
+	// classes are the labels of nodes that keep the pods of DaemonSets apart, and nodes the labels of the nodes.
+	classes map[Ref]string
+	nodes   map[string]map[string]string
+}
+
+// RecordsOf returns the records of recommendations, which must not change.
+func RecordsOf(recs []v1alpha1.MemoryRecommendation) Records {
+	r := Records{
+		of: map[Ref]*v1alpha1.MemoryRecommendation{}, labels: map[string][][]string{}, classes: map[Ref]string{},
+		nodes: map[string]map[string]string{},
+	}
+	for i := range recs {
+		rec := &recs[i]
+		w := RefOf(rec.Namespace, rec.Status.Workload)
+		switch is, known := rec.Status.Identity, r.labels[rec.Namespace]; {
+		case is == nil:
+		case is.Platform == identity.ByNode && len(is.Labels) == 1:
+			r.classes[w] = is.Labels[0]
+			if r.of[w] == nil { // for pods whose node cannot be read: its profile is that of the class
+				r.of[w] = rec
+			}
+			w.NodeClass = identity.NodeClassOf(is.Platform, is.Values)
+		case is.Platform == identity.Labeled &&
+			!slices.ContainsFunc(known, func(keys []string) bool { return slices.Equal(keys, is.Labels) }):
+			r.labels[rec.Namespace] = append(known, is.Labels)
+		}
+		r.of[w] = rec
+	}
+	return r
+}
+
+// ByNode reports whether the pods of a DaemonSet differ by the labels of their nodes, which [Records.AddNode] adds.
+func (r Records) ByNode() bool { return len(r.classes) > 0 }
+
+// AddNode adds the labels of a node.
+func (r Records) AddNode(node *metav1.PartialObjectMetadata) { r.nodes[node.Name] = node.Labels }
+
+// Of returns the recommendation of a workload, of the whole one where its class has none; nil: there is none.
+func (r Records) Of(w Ref) *v1alpha1.MemoryRecommendation {
+	if rec := r.of[w]; rec != nil {
+		return rec
+	}
+	return r.of[w.whole()]
+}
+
+// OnNode returns a workload with the class of a node, where its pods differ by that.
+func (r Records) OnNode(w Ref, node string) Ref {
+	w.NodeClass = r.nodes[node][r.classes[w]]
+	return w
+}
+
+// workload returns the workload of a pod, with the class of its node.
+func (r Records) workload(pod *corev1.Pod) Ref {
+	return r.OnNode(RefOf(pod.Namespace, r.Owner(pod)), pod.Spec.NodeName)
+}
+
+// Owner returns the workload of a pod as far as the pod itself shows it: what identifies it, or its [Owner].
+func (r Records) Owner(pod metav1.Object) v1alpha1.WorkloadReference {
+	return r.Identified(pod, Owner(pod))
+}
+
+// Identified returns what identifies a pod instead of its owner, or else the owner: labels that a profile names, or the
+// table of platforms.
+func (r Records) Identified(pod metav1.Object, owner v1alpha1.WorkloadReference) v1alpha1.WorkloadReference {
+	of := memory.WorkloadRef{
+		APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: pod.GetNamespace(), Name: owner.Name,
+	}
+	for _, keys := range append(slices.Clone(r.labels[pod.GetNamespace()]), nil) {
+		id, found := identity.Of(pod, of, keys)
+		if !found {
+			continue
+		}
+		ref := id.Ref(pod.GetNamespace())
+		w := v1alpha1.WorkloadReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name}
+		if keys == nil || r.Of(RefOf(ref.Namespace, w)) != nil {
+			return w
+		}
+	}
+	return owner
+}
