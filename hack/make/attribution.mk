@@ -18,8 +18,8 @@ eval-attribution: ## Compare attributed memory with what real processes report t
 
 .PHONY: bench-agent
 bench-agent: ## Measure what the agent costs beside 105 containers, and what a process notices of it; fails above the bounds of docs/evidence/agent.md (Linux and root; needs gcc; about 5 min).
-	@mkdir -p bin && CGO_ENABLED=0 $(GO_BUILD) -o bin/agent ./cmd/agent && go build -o bin/agentbench ./test/agentbench
-	@bin/agentbench -agent bin/agent $(BENCH_AGENT_FLAGS)
+	@mkdir -p bin && CGO_ENABLED=0 $(GO_BUILD) -o bin/agent ./cmd/agent
+	@go test -count=1 -tags e2e ./test/agentbench -v -timeout 30m -args -agent=$(CURDIR)/bin/agent $(BENCH_AGENT_FLAGS)
 
 # Flags of the test, for instance -nodes=50 -pods=30 -hours=3.
 BENCH_WRITES_FLAGS ?= -nodes=1000 -namespaces=200

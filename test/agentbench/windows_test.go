@@ -1,0 +1,121 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package agentbench
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/readers"
+	"github.com/memfit/memfit/internal/procmem/live"
+)
+
+// Kinds of windows.
+const (
+	stopped  = iota // the agent is stopped
+	watching        // it runs
+	looking         // it is stopped, and the test inspects the process without a pause, as the agent does
+	kinds
+)
+
+// window is how long the process allocates at a time. The kernel takes real-time processes off the processor for 50 ms
+// of each second: between windows there is a pause.
+const window = 600 * time.Millisecond
+
+// noticed measures what the allocating process notices: the p99.9 of its allocations, and the longest, in windows of
+// each kind in turns.
+func (b *bench) noticed(t *testing.T) {
+	t.Helper()
+	var p999, longest [kinds][]float64 // microseconds, milliseconds
+	looks := int64(0)
+	for range *rounds {
+		for kind := range kinds {
+			reported, n := b.window(t, kind)
+			looks += n
+			p999[kind], longest[kind] = append(p999[kind], reported[2]/1e3), append(longest[kind], reported[3]/1e6)
+		}
+	}
+	check(t, "p999_ratio_watching", median(p999[watching])/median(p999[stopped]), boundP999)
+	check(t, "pause_ms_more_while_looking", max(median(longest[looking])-median(longest[stopped]), 0), boundPause)
+	t.Logf("looks_during_windows=%d p999_us_stopped=%.1f p999_us_watching=%.1f p999_us_looking=%.1f", looks,
+		median(p999[stopped]), median(p999[watching]), median(p999[looking]))
+	t.Logf("longest_ms_stopped=%.2f longest_ms_watching=%.2f longest_ms_looking=%.2f load=%s",
+		median(longest[stopped]), median(longest[watching]), median(longest[looking]), load())
+}
+
+func median(of []float64) float64 {
+	of = slices.Sorted(slices.Values(of))
+	return of[len(of)/2]
+}
+
+// window lets the process allocate for a while, and returns what it reports about it: p50, p99, p99.9 and the longest,
+// in nanoseconds.
+func (b *bench) window(t *testing.T, kind int) (reported [4]float64, looks int64) {
+	t.Helper()
+	agent, signal := b.node.PID(), unix.SIGSTOP
+	if kind == watching {
+		signal = unix.SIGCONT
+	}
+	if err := unix.Kill(agent, signal); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Kill(agent, unix.SIGCONT) }()
+	time.Sleep(window)
+	looker := make(chan error, 1)
+	var over atomic.Bool
+	go func() {
+		// At the priority of the process that is inspected: an inspection that other programs take the processor from holds
+		// the lock of the mappings for as long as they do, and that is not what is measured.
+		runtime.LockOSThread() // and never unlocked, so that the thread ends with this function
+		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
+		_ = unix.SchedSetAttr(0, &attr, 0)
+		var err error
+		for kind == looking && !over.Load() && err == nil {
+			looks++
+			err = look(t.Context(), b.target.Process.Pid)
+		}
+		looker <- err
+	}()
+	_, err := fmt.Fprintln(b.ask, window.Milliseconds())
+	line := ""
+	if err == nil {
+		line, err = b.answers.ReadString('\n')
+	}
+	over.Store(true)
+	if looked := <-looker; looked != nil {
+		t.Fatal(looked)
+	}
+	if err == nil {
+		_, err = fmt.Sscan(line, &reported[0], &reported[1], &reported[2], &reported[3])
+	}
+	if err != nil {
+		t.Fatalf("the allocating process: %v", err)
+	}
+	return reported, looks
+}
+
+// look is what the agent does with a process.
+func look(ctx context.Context, pid int) error {
+	target, err := live.Open("/proc", pid)
+	if err != nil {
+		return fmt.Errorf("inspecting process %d: %w", pid, err)
+	}
+	defer target.Close()
+	s, err := attribution.Take(target)
+	if err != nil {
+		return err
+	}
+	_, err = attribution.Attribute(ctx, s, readers.All(time.Now))
+	return err
+}
