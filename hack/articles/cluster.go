@@ -8,6 +8,7 @@ package main
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,75 +66,10 @@ func (c *Cluster) plugin(ctx context.Context, args ...string) (string, error) {
 	return out.String(), err
 }
 
-var manifests = template.Must(template.New("story").Parse(`
-{{- range $name, $spec := .Story.Profiles}}
-apiVersion: memfit.dev/v1alpha1
-kind: MemoryProfile
-metadata: {name: {{$name}}}
-spec:
-{{$spec}}
----
-{{- end}}
-{{- range .Story.Arms}}
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: {{.Name}}
-  labels: {app: {{.Name}}}
-  {{- with .Profile}}
-  annotations: {memfit.dev/profile: {{.}}}
-  {{- end}}
-spec:
-  replicas: {{if .Replicas}}{{.Replicas}}{{else}}1{{end}}
-  selector: {matchLabels: {app: {{.Name}}}}
-  strategy: {type: Recreate}
-  template:
-    metadata: {labels: {app: {{.Name}}}}
-    spec:
-      terminationGracePeriodSeconds: 1
-      automountServiceAccountToken: false
-      {{- with $.Build}}
-      initContainers:
-      - name: build
-        image: {{$.Story.BuildImage}}
-        imagePullPolicy: IfNotPresent
-        command: {{.}}
-        volumeMounts: [{name: app, mountPath: /app}, {name: built, mountPath: /built}]
-      {{- end}}
-      {{- with $.Node}}
-      nodeSelector: {memfit.dev/lab-node: {{.}}}
-      tolerations: [{key: memfit.dev/lab-node, value: {{.}}}]
-      {{- end}}
-      containers:
-      - name: app
-        image: {{or .Image $.Story.Image}}
-        imagePullPolicy: IfNotPresent
-        {{- with $.Command}}
-        command: {{.}}
-        {{- end}}
-        env:
-        {{- range $k, $v := .Env}}
-        - {name: {{$k}}, value: "{{$v}}"}
-        {{- end}}
-        readinessProbe: {httpGet: {path: /stats, port: 8080}, periodSeconds: 2, timeoutSeconds: 20}
-        resources:
-          requests: {cpu: 10m, memory: 16Mi}
-          limits:
-            {{- if .LimitMi}}
-            memory: {{.LimitMi}}Mi
-            {{- end}}
-            {{- with .CPU}}
-            cpu: {{.}}
-            {{- end}}
-        volumeMounts: [{name: app, mountPath: /app}, {name: built, mountPath: /built}]
-      volumes:
-      - name: built
-        emptyDir: {}
-      - name: app
-        configMap: {name: program, optional: true}
----
-{{- end}}
-`))
+//go:embed manifests.yaml.tmpl
+var manifestsText string
+
+var manifests = template.Must(template.New("story").Parse(manifestsText))
 
 func render(s Story, node string) (string, error) {
 	words := map[bool]string{}

@@ -18,8 +18,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // stories in the order of the page.
@@ -31,11 +29,9 @@ func main() {
 	name := flag.String("story", "", "repeat only these articles, separated by commas")
 	docs := flag.String("docs", "../../docs/evidence", "folder for articles.md and articles/*.svg")
 	output := flag.String("output", "../../dist/articles", "folder for the output of memfit's commands, ARTICLE.txt")
-	times := flag.Int("runs", 1, "how often to repeat each article; each run must have the expected results")
-	at := flag.Int("at", 1, "how many articles to repeat at the same time")
 	node := flag.String("node", "", "run the programs on this node of the lab (cgroup2) and write articles-NODE.md")
 	flag.Parse()
-	ok, err := tellAll(ctx, page{Machine: machine(ctx), Node: *node, Times: *times}, *at, *name, *docs, *output)
+	ok, err := tellAll(ctx, page{Machine: machine(ctx), Node: *node}, *name, *docs, *output)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -45,8 +41,8 @@ func main() {
 }
 
 // tellAll repeats the articles, or those with the given names, and writes the page and the output. It reports whether
-// each run had the expected results.
-func tellAll(ctx context.Context, p page, at int, name, docs, output string) (bool, error) {
+// each had the expected results.
+func tellAll(ctx context.Context, p page, name, docs, output string) (bool, error) {
 	pictures, markdown, text := filepath.Join(docs, "articles"), filepath.Join(docs, "articles.md"), markdownText
 	if p.Node != "" { // the pictures are those of the default node
 		output += "-" + p.Node
@@ -61,48 +57,26 @@ func tellAll(ctx context.Context, p page, at int, name, docs, output string) (bo
 	if len(wanted) == 0 {
 		return false, fmt.Errorf("there is no article %q", name)
 	}
-	reports := make([]*Report, len(wanted))
-	var group errgroup.Group
-	group.SetLimit(max(at, 1))
-	for i, s := range wanted {
-		group.Go(func() (err error) {
-			reports[i], err = tellOne(ctx, s, p, pictures)
-			return err
-		})
-	}
-	err := group.Wait()
+	var err error
 	ok := true
-	for _, r := range reports {
-		if r == nil { // an earlier error ended the run
-			ok = false
-			continue
+	for _, s := range wanted {
+		if ctx.Err() != nil {
+			return false, ctx.Err()
 		}
+		r, failed := tellOne(ctx, s, p.Node, pictures)
 		p.Stories, ok = append(p.Stories, r), ok && r.OK()
-		err = errors.Join(err, write(filepath.Join(output, r.Name+".txt"), outputText, r))
+		err = errors.Join(err, failed, write(filepath.Join(output, r.Name+".txt"), outputText, r))
 	}
 	return ok, errors.Join(err, write(markdown, text, p))
 }
 
-// tellOne repeats an article as often as asked.
-func tellOne(ctx context.Context, s Story, p page, pictures string) (r *Report, err error) {
-	for range p.Times {
-		if err := ctx.Err(); err != nil {
-			return r, err // fewer runs than were asked for
-		}
-		run, failed := tell(ctx, "kubectl", p.Node, "programs", s, os.Stdout)
-		next, err := report(run, failed, pictures)
-		if err != nil {
-			return r, err
-		}
-		if err := writeTemplate(os.Stdout, outputText, &Report{
-			Name: next.Name, Title: next.Title, Took: next.Took, Err: next.Err, Outcomes: next.Outcomes,
-			Answers: next.Answers, Verdict: next.Verdict,
-		}); err != nil {
-			return r, err
-		}
-		r = next.after(r)
-	}
-	return r, nil
+// tellOne repeats an article, and prints its results without what was read and what commands printed.
+func tellOne(ctx context.Context, s Story, node, pictures string) (*Report, error) {
+	run, failed := tell(ctx, "kubectl", node, "programs", s, os.Stdout)
+	r, err := report(run, failed, pictures)
+	short := *r
+	short.Readings, short.Commands = nil, nil
+	return r, errors.Join(err, writeTemplate(os.Stdout, outputText, &short))
 }
 
 func write(path, text string, data any) error {

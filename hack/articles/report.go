@@ -24,9 +24,9 @@ import (
 // Report is what is written of a story.
 type Report struct {
 	Name, Title, Met, Said string
-	Known                  string          // what a person makes of what was asked
-	Took                   []time.Duration // of each run, the first one first
-	Err                    string          // why the story failed
+	Known                  string // what a person makes of what was asked
+	Took                   time.Duration
+	Err                    string // why the story failed
 	Outcomes               []Outcome
 	Answers                []Answer
 	Verdict                string
@@ -41,45 +41,10 @@ type Command struct{ Line, Out string }
 // File is a picture: its name below the folder of pictures and its title.
 type File struct{ Name, Title string }
 
-// OK reports whether each run had the expected results, and whether memfit reported all that the author needed to know.
+// OK reports whether the results are the expected ones, and whether memfit reported all that the author needed to know.
 func (r *Report) OK() bool {
 	return r.Err == "" && !slices.ContainsFunc(r.Outcomes, func(o Outcome) bool { return !o.OK }) &&
-		!slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Line == "" || a.Unsaid > 0 })
-}
-
-// after is this report with what came out of the earlier runs of the same story. The pictures, the table and what was
-// said stay those of the last run.
-func (r *Report) after(earlier *Report) *Report {
-	if earlier == nil {
-		return r
-	}
-	r.Took = append(slices.Clone(earlier.Took), r.Took...)
-	for i, was := range earlier.Answers {
-		if r.Answers[i].Unsaid += was.Unsaid; was.Line == "" {
-			r.Answers[i].Unsaid++
-		}
-	}
-	if earlier.Err != "" {
-		r.Err = strings.TrimSpace(earlier.Err + "\n" + r.Err)
-	}
-	for i, was := range earlier.Outcomes {
-		r.Outcomes[i].Earlier = append(was.Earlier, was)
-		r.Outcomes[i].OK = r.Outcomes[i].OK && was.OK
-	}
-	return r
-}
-
-// values are what was measured in all runs, the first one first.
-func (o Outcome) values() string {
-	var all []string
-	for _, x := range append(slices.Clone(o.Earlier), o) {
-		if x.Err != nil {
-			all = append(all, "-")
-		} else {
-			all = append(all, fmt.Sprintf("%.2f", x.Value))
-		}
-	}
-	return strings.Join(all, ", ")
+		!slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Line == "" })
 }
 
 // report puts a run into words, and draws its pictures into a folder.
@@ -87,7 +52,7 @@ func report(run *Run, failed error, pictures string) (*Report, error) {
 	s := run.Story
 	out := &Report{
 		Name: s.Name, Title: s.Title, Met: s.Met, Said: s.Said, Known: s.Known,
-		Took: []time.Duration{run.Took.Round(time.Second)}, Outcomes: Judge(run), Readings: run.Readings,
+		Took: run.Took.Round(time.Second), Outcomes: Judge(run), Readings: run.Readings,
 		Commands: commands(run),
 	}
 	if failed != nil {
@@ -187,10 +152,15 @@ var nodeText string
 var outputText string
 
 var functions = map[string]any{
-	"cell":    cell,
-	"lines":   func(text string) string { return strings.ReplaceAll(text, ". ", ".\n") }, // a sentence each
-	"size":    func(q *resource.Quantity) string { return mib(bytes(q)) },
-	"here":    Outcome.values,
+	"cell":  cell,
+	"lines": func(text string) string { return strings.ReplaceAll(text, ". ", ".\n") }, // a sentence each
+	"size":  func(q *resource.Quantity) string { return mib(bytes(q)) },
+	"here": func(o Outcome) string {
+		if o.Err != nil {
+			return "-"
+		}
+		return fmt.Sprintf("%.2f", o.Value)
+	},
 	"bounded": func(o Outcome) bool { return !math.IsInf(o.Within, 1) },
 	"want": func(o Outcome) string {
 		if math.IsInf(o.Within, 1) {
@@ -211,7 +181,6 @@ var functions = map[string]any{
 type page struct {
 	Machine string
 	Node    string // the node of the lab where the programs ran; "": the default node
-	Times   int    // runs of each story
 	Stories []*Report
 }
 

@@ -173,28 +173,13 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// TestRunsAreCounted: a story comes out when it does in each of its runs, and all their numbers are told.
-func TestRunsAreCounted(t *testing.T) {
-	good := &Report{Outcomes: []Outcome{{Measured: Measured{Value: 0.5}, OK: true}}}
-	bad := &Report{Outcomes: []Outcome{{Measured: Measured{Value: 0.9}}}}
-	again := &Report{Outcomes: []Outcome{{Measured: Measured{Value: 0.51}, OK: true}}}
-	if r := again.after(bad.after(good)); r.OK() || r.Outcomes[0].values() != "0.50, 0.90, 0.51" {
-		t.Errorf("%t, %s", r.OK(), r.Outcomes[0].values())
-	}
-	if r := (&Report{}).after(&Report{Err: "no pods"}); r.OK() {
-		t.Error("a story of which one run did not happen came out")
-	}
-}
-
-// TestUnansweredFails: what the author needed and memfit did not report fails a story, in whichever run.
+// TestUnansweredFails: what the author needed and memfit did not report fails a story.
 func TestUnansweredFails(t *testing.T) {
-	told := func() *Report { return &Report{Answers: []Answer{{Line: "60Mi glibc arenas"}}} }
-	silent := &Report{Answers: []Answer{{}}}
-	if silent.OK() {
+	if (&Report{Answers: []Answer{{}}}).OK() {
 		t.Error("a story whose author was not told comes out")
 	}
-	if !told().OK() || told().after(silent).OK() || !told().after(told()).OK() {
-		t.Error("a run in which its author was not told does not count, or one in which it was does")
+	if !(&Report{Answers: []Answer{{Line: "60Mi glibc arenas"}}}).OK() {
+		t.Error("a story whose author was told everything does not come out")
 	}
 }
 

@@ -369,9 +369,8 @@ func mib(bytes float64) string {
 type Outcome struct {
 	Expectation
 	Measured
-	Err     error
-	OK      bool      // in this run and in all earlier ones
-	Earlier []Outcome // of earlier runs, the first one first
+	Err error
+	OK  bool
 }
 
 // Judge compares a run with what was expected of it.
@@ -393,6 +392,4 @@ type Answer struct {
 	Need
 	Line string
 	Same bool
-	// Unsaid is in how many earlier runs none did.
-	Unsaid int
 }
