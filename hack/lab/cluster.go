@@ -121,7 +121,7 @@ func kindUp(ctx context.Context, l layout.Layout) error {
 	if err != nil {
 		return err
 	}
-	if err := approveKubelets(ctx, l, kindKubeconfig(l)); err != nil {
+	if err := approveKubelet(ctx, l, kindKubeconfig(l)); err != nil {
 		return err
 	}
 	return kindImages(ctx, l)

@@ -14,8 +14,6 @@ func commands() []command {
 		{"kubeconfig", "", "print the path of the kubeconfig of the cluster that demo and e2e use", runKubeconfig},
 		{"down", "", "end everything and clean up, also after a crash; the cache stays", runDown},
 		{"cluster-up", "", "use $KUBECONFIG, kind (KIND=1) or the lab, and print the path of its kubeconfig", runClusterUp},
-		{"approve-kubelets", "", "let the cluster sign the serving certificates its kubelets ask for, each checked against " +
-			"its Node; waits until every node has one", runApproveKubelets},
 		{"load", "IMAGE.tar", "import an image tar into the lab (or into kind, with KIND=1)", runLoad},
 		{"image", "--binary FILE --name REF -o FILE", "make an image of one static binary without Docker", runImage},
 		{"image-index", "--binary ARCH=FILE... --tag TAG -o DIR",
