@@ -8,37 +8,40 @@ BENCH_FLAGS ?=
 # The client keeps off the first core, which is the server's.
 BENCH_CPU   := $(if $(shell command -v taskset),$(shell n=$$(nproc); [ $$n -gt 1 ] && echo taskset -c 1-$$((n - 1))))
 
+# The simulated cluster of the benches, of real programs: a module of its own, because VPA's packages must not meet the operator's pins.
+VPA_CRDS = "$$(go -C test/peers list -m -f '{{.Dir}}' $(VPA:/pkg=))/deploy/vpa-v1-crd-gen.yaml"
+define BENCH_CLUSTER
+mkdir -p $(BENCH_BIN)
+	go -C test/peers build -o $(BENCH_BIN)/ ./cluster
+	go build -o $(BENCH_BIN)/memfit ./cmd/manager
+endef
+IN_CLUSTER = env KUBEBUILDER_ASSETS="$$($(LAB) binaries --only etcd,kube-apiserver --print-dir)" $(BENCH_BIN)/cluster \
+	--memfit $(BENCH_BIN)/memfit --crds config/crd/bases --vpa-crds $(VPA_CRDS) $(1)
+
 .PHONY: bench-admission
 bench-admission: ## Measure the webhook against one that does nothing and VPA's admission controller (about 3 min, BENCH_FLAGS).
 	go test -run '^$$' -bench . -benchmem ./internal/inject ./internal/profile ./webhooks/pod
-	mkdir -p $(BENCH_BIN)
-	go build -o $(BENCH_BIN)/admissionbench ./test/admissionbench
-	go -C test/peers build -o $(BENCH_BIN)/vpa-admission-controller k8s.io/autoscaler/vertical-pod-autoscaler/pkg/admission-controller
-	$(BENCH_CPU) $(BENCH_BIN)/admissionbench --vpa $(BENCH_BIN)/vpa-admission-controller $(BENCH_FLAGS)
+	$(BENCH_CLUSTER)
+	go -C test/peers build -o $(BENCH_BIN)/vpa-admission-controller $(VPA)/admission-controller
+	$(BENCH_CPU) $(call IN_CLUSTER,--vpa $(BENCH_BIN)/vpa-admission-controller --admission --workloads=20000 $(BENCH_FLAGS))
 
 # Connections of attackers, idle or slow.
 ATTACKERS ?= 1000
 
 .PHONY: bench-hostile
 bench-hostile: ## Measure the webhook's p99 and RSS without and with 1000 idle and slow connections; fails at 10 ms or 64 MiB more (about 1 min).
-	mkdir -p $(BENCH_BIN)
-	go build -o $(BENCH_BIN)/admissionbench ./test/admissionbench
-	$(BENCH_CPU) $(BENCH_BIN)/admissionbench --hostile $(ATTACKERS) --workloads 2000 --profiles 1000 --warmup 5000 --limit 3m $(BENCH_FLAGS)
+	$(BENCH_CLUSTER)
+	$(BENCH_CPU) $(call IN_CLUSTER,--admission --hostile=$(ATTACKERS) --workloads=2000 --requests=5000 $(BENCH_FLAGS))
 
 # Flags of the part that runs on a simulated cluster, for instance --nodes=50 --workloads=50.
 SCALE_CLUSTER_FLAGS ?=
 
-# A module of its own: VPA's packages must not meet the operator's pins.
 .PHONY: bench-scale
 bench-scale: ## Measure memfit's control loop at 1k to 100k containers, and memfit and VPA's recommender on 1000 simulated nodes (about 10 min, BENCH_FLAGS, SCALE_CLUSTER_FLAGS).
-	mkdir -p $(BENCH_BIN)
-	go -C test/peers build -o $(BENCH_BIN)/ ./scalebench ./scalebench/cluster
-	go build -o $(BENCH_BIN)/memfit ./cmd/manager
-	go -C test/peers build -o $(BENCH_BIN)/vpa-recommender k8s.io/autoscaler/vertical-pod-autoscaler/pkg/recommender
-	$(BENCH_BIN)/scalebench $(BENCH_FLAGS)
-	KUBEBUILDER_ASSETS="$$(go -C hack/lab run . binaries --only etcd,kube-apiserver --print-dir)" $(BENCH_BIN)/cluster \
-		--memfit $(BENCH_BIN)/memfit --vpa $(BENCH_BIN)/vpa-recommender --crds config/crd/bases \
-		--vpa-crds "$$(go -C test/peers list -m -f '{{.Dir}}' k8s.io/autoscaler/vertical-pod-autoscaler)/deploy/vpa-v1-crd-gen.yaml" $(SCALE_CLUSTER_FLAGS)
+	$(BENCH_CLUSTER)
+	go -C test/peers build -o $(BENCH_BIN)/vpa-recommender $(VPA)/recommender
+	go test -count=1 ./test/scale -v -timeout 30m -args -containers=1000,10000,100000 -hours=6h $(BENCH_FLAGS)
+	$(call IN_CLUSTER,--vpa $(BENCH_BIN)/vpa-recommender $(SCALE_CLUSTER_FLAGS))
 
 # What runs when memfit starts, and what is rolled out then. 100,000 pods take some 7 GiB of memory and 15 minutes of two cores.
 START_PODS    ?= 100000
@@ -48,11 +51,8 @@ START_FLAGS   ?=
 
 .PHONY: bench-start
 bench-start: ## Measure a start with 100,000 pods and a rollout of 10,000; fails at a minute to the first decision, or behind (START_PODS, ROLLOUT_PODS, START_FLAGS).
-	mkdir -p $(BENCH_BIN)
-	go -C test/peers build -o $(BENCH_BIN)/ ./scalebench/cluster
-	go build -o $(BENCH_BIN)/memfit ./cmd/manager
-	KUBEBUILDER_ASSETS="$$(go -C hack/lab run . binaries --only etcd,kube-apiserver --print-dir)" $(BENCH_BIN)/cluster --start --limit=40m \
-		--memfit $(BENCH_BIN)/memfit --crds config/crd/bases --pods=$(START_PODS) --rollout=$(ROLLOUT_PODS) $(START_FLAGS)
+	$(BENCH_CLUSTER)
+	$(call IN_CLUSTER,--start --limit=40m --pods=$(START_PODS) --rollout=$(ROLLOUT_PODS) $(START_FLAGS))
 
 # What a full run takes: RESCUE_RUNS=3 and all rates about two hours; the default about 16 minutes.
 RESCUE_ARMS  ?= nothing,vpa,memfit,rescue
@@ -67,5 +67,5 @@ bench-rescue: ## Count which containers survive that grow beyond their limit, wi
 	@for part in $(if $(findstring vpa,$(RESCUE_ARMS)),recommender updater); do \
 		CGO_ENABLED=0 go -C test/peers build -trimpath -ldflags '-s -w' -o $(BENCH_BIN)/rescue/vpa-$$part $(VPA)/$$part || exit; done
 	@export $(WITH_CLUSTER); go run ./test/rescuebench -arms $(RESCUE_ARMS) -kinds $(RESCUE_KINDS) \
-		-vpa $(BENCH_BIN)/rescue -vpa-crds "$$(go -C test/peers list -m -f '{{.Dir}}' $(VPA:/pkg=))/deploy/vpa-v1-crd-gen.yaml" \
+		-vpa $(BENCH_BIN)/rescue -vpa-crds $(VPA_CRDS) \
 		-rates $(RESCUE_RATES) -runs $(RESCUE_RUNS) -at-once 4 -hold 8s -out dist/bench-rescue.md $(RESCUE_FLAGS)

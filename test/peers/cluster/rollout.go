@@ -90,7 +90,7 @@ func (w *world) rollOut(ctx context.Context, o options, p *program, a *answers) 
 		lags.at(50).Seconds(), lags.at(99).Seconds(), lags.at(100).Seconds(), q.newest.longestWait(before), q.slowest,
 		(after.cpu - had.cpu).Seconds(), elapsed.Seconds(), (after.cpu-had.cpu).Seconds()/elapsed.Seconds()*100,
 		after.rss/memory.MiB, after.most/memory.MiB, after.writes-had.writes,
-		q.change(before, "controller_runtime_reconcile_errors_total", `controller="workload"`),
+		q.change(before, "controller_runtime_reconcile_errors_total", ofWorkloads),
 		r.givenUp,
 		q.change(before, "memfit_usage_scrape_errors_total", ""),
 		q.change(before, "memfit_usage_samples_total", "")/float64(w.pods)/elapsed.Minutes(), r.silence.Seconds())

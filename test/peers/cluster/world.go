@@ -59,8 +59,8 @@ type world struct {
 	workloads []workload
 	// metrics and probes are where memfit's are.
 	metrics, probes string
-	// environment is what programs get besides the environment of this one.
-	environment []string
+	// environment is what programs get besides the environment of this one, and before what is before their command.
+	environment, before []string
 }
 
 // node has an address of its own on the loopback interface.
@@ -162,11 +162,13 @@ func simulate(ctx context.Context, o options) (*world, func() error, error) {
 // found creates what there are few of: namespaces, memfit's own with the account that kubelets see, and profiles; and
 // names the nodes.
 func (w *world) found(ctx context.Context, o options) error {
-	port, err := freePort()
+	address, err := freeAddress()
 	if err != nil {
 		return err
 	}
-	w.port = port
+	if _, err := fmt.Sscanf(address, "127.0.0.1:%d", &w.port); err != nil {
+		return err
+	}
 	for i := range namespaces + 1 {
 		name := system
 		if i < namespaces {

@@ -17,6 +17,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -64,8 +66,15 @@ func (w *writer) put(resource string, obj client.Object) error {
 		return err
 	}
 	obj.GetObjectKind().SetGroupVersionKind(kind)
+	// What a CustomResourceDefinition defines is kept as JSON.
+	var encoder runtime.Encoder = protobuf.NewSerializer(w.scheme, w.scheme)
+	if _, builtIn := obj.(runtime.ProtobufMarshaller); !builtIn {
+		encoder = serializer.NewSerializerWithOptions(
+			serializer.DefaultMetaFactory, w.scheme, w.scheme, serializer.SerializerOptions{},
+		)
+	}
 	var encoded bytes.Buffer
-	if err := protobuf.NewSerializer(w.scheme, w.scheme).Encode(obj, &encoded); err != nil {
+	if err := encoder.Encode(obj, &encoded); err != nil {
 		return fmt.Errorf("encoding a %s: %w", kind.Kind, err)
 	}
 	key := path.Join("/registry", resource, obj.GetNamespace(), obj.GetName())
@@ -149,7 +158,8 @@ func (w *world) store(ctx context.Context, o options) error {
 	}
 	w.pods = o.pods
 	say("written in %s; waiting until the API server knows all of them", time.Since(began).Round(time.Second))
-	return w.known(ctx)
+	pods := w.workloads[len(w.workloads)-1].pods
+	return w.known(ctx, pods[len(pods)-1])
 }
 
 func (w *writer) workload(i, replicas int) error {
@@ -194,13 +204,11 @@ func runs(pod *corev1.Pod, since time.Time) {
 	}
 }
 
-// known waits until the API server's watch cache has the last pod.
-func (w *world) known(ctx context.Context) error {
-	last := w.workloads[len(w.workloads)-1]
-	key := client.ObjectKeyFromObject(last.pods[len(last.pods)-1])
+// known waits until the API server's watch cache has the last object.
+func (w *world) known(ctx context.Context, last client.Object) error {
 	cached := &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}}
 	return wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
-		err := w.client.Get(ctx, key, &corev1.Pod{}, cached)
+		err := w.client.Get(ctx, client.ObjectKeyFromObject(last), last.DeepCopyObject().(client.Object), cached)
 		return err == nil, client.IgnoreNotFound(err)
 	})
 }

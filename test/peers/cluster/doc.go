@@ -10,6 +10,9 @@
 // which is where VPA asks. Both report the same numbers. Each operator has a proxy of its own, which counts its
 // requests. Everything is on the loopback interface and ends with the program.
 //
+// With --admission it measures what the webhooks of both cost, beside one that does nothing; with --hostile, what becomes
+// of memfit's under attack. No pods run then.
+//
 // With --start it measures something else, without VPA: how long memfit takes, in a cluster of many pods, from
 // its start to its first decision and to one about every workload; how far it is behind while many pods are replaced;
 // and what a second replica holds, and takes to go on where the first was stopped.

@@ -12,6 +12,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,8 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -100,6 +103,21 @@ func certificate() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
+// writeCertificate writes such a certificate and its key where webhooks read them: tls.crt and tls.key.
+func writeCertificate(dir string) error {
+	pair, err := certificate()
+	if err != nil {
+		return err
+	}
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	for name, block := range map[string]*pem.Block{
+		"tls.crt": {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, "tls.key": {Type: "PRIVATE KEY", Bytes: key},
+	} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
+	}
+	return err
+}
+
 // summary is what a kubelet reports about its pods' memory and processor time.
 func (n *node) summary(now time.Time) stats.Summary {
 	s := stats.Summary{Node: stats.NodeStats{NodeName: n.name}, Pods: []stats.PodStats{}}
@@ -140,11 +158,11 @@ func (n *node) counters(now time.Time, w io.Writer) {
 	}
 }
 
-func freePort() (int, error) {
+// freeAddress is on the loopback interface.
+func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, err
+		return "", err
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return l.Addr().String(), l.Close()
 }

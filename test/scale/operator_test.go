@@ -1,12 +1,11 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package scale
 
 import (
-	"context"
 	"fmt"
-	"runtime"
+	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -43,15 +41,15 @@ const (
 	recentSpan = 30 * time.Minute
 )
 
-// eachSample calls f with every time of these samples, oldest first; the last is just before the epoch.
-func eachSample(f func(time.Time)) {
-	at := epoch.Add(-lookBack)
-	for ; at.Before(epoch.Add(-recentSpan)); at = at.Add(time.Hour) {
-		f(at)
+// sampled are the times of these samples, oldest first; the last is just before the epoch.
+func sampled() (all []time.Time) {
+	for at := epoch.Add(-lookBack); at.Before(epoch.Add(-recentSpan)); at = at.Add(time.Hour) {
+		all = append(all, at)
 	}
-	for at = epoch.Add(-recentSpan); at.Before(epoch); at = at.Add(usageInterval) {
-		f(at)
+	for at := epoch.Add(-recentSpan); at.Before(epoch); at = at.Add(usageInterval) {
+		all = append(all, at)
 	}
+	return all
 }
 
 // runtimesOf are the profiles of the clusters here, taken in turn.
@@ -80,7 +78,8 @@ type workload struct {
 }
 
 // newOperator is a memfit that has seen nothing of its workloads yet.
-func newOperator(ctx context.Context, workloads, replicas int) (*operator, error) {
+func newOperator(t *testing.T, workloads int) *operator {
+	t.Helper()
 	o := &operator{
 		maps: &maps{
 			pods: map[client.ObjectKey]*corev1.Pod{}, owners: map[client.ObjectKey]*metav1.PartialObjectMetadata{},
@@ -94,16 +93,13 @@ func newOperator(ctx context.Context, workloads, replicas int) (*operator, error
 		o.maps.profiles = append(o.maps.profiles, p)
 	}
 	for i := range workloads {
-		w, err := o.add(i, replicas)
-		if err != nil {
-			return nil, err
-		}
+		w := o.add(t, i)
 		o.workloads = append(o.workloads, w)
 		o.maps.workloads[client.ObjectKey{Namespace: w.ref.Namespace, Name: policy.RecordName(w.ref)}] = w
 	}
 	resolver := policy.New(o.maps, nil)
-	if err := resolver.Rebuild(ctx); err != nil {
-		return nil, err
+	if err := resolver.Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	o.reconcile = &workloadctl.Reconciler{
 		Client: o.maps, APIReader: o.maps, Inbox: o.inbox, Resolver: resolver,
@@ -114,11 +110,12 @@ func newOperator(ctx context.Context, workloads, replicas int) (*operator, error
 		Problems: &policy.Problems{},
 		Recorder: o.maps, Metrics: workloadctl.NewMetrics(prometheus.NewRegistry()), Clock: o.clock,
 	}
-	return o, nil
+	return o
 }
 
 // add makes the objects of workload number i, as memfit's caches keep them.
-func (o *operator) add(i, replicas int) (*workload, error) {
+func (o *operator) add(t *testing.T, i int) *workload {
+	t.Helper()
 	w := &workload{
 		ref: memory.WorkloadRef{
 			APIVersion: "apps/v1", Kind: "Deployment", Namespace: fmt.Sprintf("team-%d", i%100), Name: name(i),
@@ -131,14 +128,11 @@ func (o *operator) add(i, replicas int) (*workload, error) {
 	set := metadata("apps/v1", "ReplicaSet", w.ref.Namespace, w.ref.Name+"-6d4cf56db6", deployment)
 	o.maps.owners[client.ObjectKeyFromObject(deployment)], o.maps.owners[client.ObjectKeyFromObject(set)] = deployment, set
 	for n := range replicas {
-		pod, err := newPod(set, n, w.like.limit, governs)
-		if err != nil {
-			return nil, err
-		}
+		pod := newPod(t, set, n, w.like.limit, governs)
 		w.pods = append(w.pods, pod)
 		o.maps.pods[client.ObjectKeyFromObject(pod)] = pod
 	}
-	return w, nil
+	return w
 }
 
 func metadata(
@@ -156,8 +150,9 @@ func metadata(
 
 // newPod is a running pod that memfit's webhook has seen, as memfit's cache keeps it.
 func newPod(
-	set *metav1.PartialObjectMetadata, n int, limit memory.Bytes, governs *v1alpha1.ClusterMemoryProfile,
-) (*corev1.Pod, error) {
+	t *testing.T, set *metav1.PartialObjectMetadata, n int, limit memory.Bytes, governs *v1alpha1.ClusterMemoryProfile,
+) *corev1.Pod {
+	t.Helper()
 	size := corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(limit), resource.BinarySI)}
 	podName := fmt.Sprintf("%s-%05d", set.Name, n)
 	pod := &corev1.Pod{
@@ -191,72 +186,56 @@ func newPod(
 			},
 		},
 	).Apply(pod)
-	slim, err := transformOf(pod)(pod)
+	slim, err := informers.SlimPod(pod)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
-	return slim.(*corev1.Pod), nil
-}
-
-// transformOf is what memfit's cache does with an object before it keeps it.
-func transformOf(obj client.Object) func(any) (any, error) {
-	for kind, options := range informers.CacheOptions().ByObject {
-		if fmt.Sprintf("%T", kind) == fmt.Sprintf("%T", obj) && options.Transform != nil {
-			return options.Transform
-		}
-	}
-	return cache.TransformStripManagedFields()
+	return slim.(*corev1.Pod)
 }
 
 // meet lets memfit see its pods and look at each workload once, so that it knows where to measure.
-func (o *operator) meet(ctx context.Context) error {
+func (o *operator) meet(t *testing.T) {
+	t.Helper()
 	for _, w := range o.workloads {
 		for _, pod := range w.pods {
 			o.inbox.AddPod(pod.UID, client.ObjectKeyFromObject(pod), w.ref)
 			o.inbox.Observe(w.ref, oom.Observe(pod))
 		}
 	}
-	return o.look(ctx)
+	o.look(t)
 }
 
 // look reconciles every workload.
-func (o *operator) look(ctx context.Context) error {
+func (o *operator) look(t *testing.T) {
+	t.Helper()
 	for _, w := range o.workloads {
-		if _, err := o.reconcile.Reconcile(ctx, w.ref); err != nil {
-			return fmt.Errorf("reconciling %s: %w", w.ref, err)
-		}
+		o.reconciled(t, w)
 	}
-	return nil
+}
+
+func (o *operator) reconciled(t *testing.T, w *workload) {
+	t.Helper()
+	if _, err := o.reconcile.Reconcile(t.Context(), w.ref); err != nil {
+		t.Fatalf("reconciling %s: %v", w.ref, err)
+	}
 }
 
 // remember gives memfit the past of every workload, one after the other.
-func (o *operator) remember(ctx context.Context) error {
+func (o *operator) remember(t *testing.T) {
+	t.Helper()
+	times := sampled()
 	for _, w := range o.workloads {
 		pending := 0
-		flush := func(at time.Time) error {
-			o.clock.SetTime(at)
-			pending = 0
-			_, err := o.reconcile.Reconcile(ctx, w.ref)
-			return err
-		}
-		var last time.Time
-		var failed error
-		eachSample(func(at time.Time) {
+		for i, at := range times {
 			o.measure(w, at)
-			last = at
-			if pending += len(w.pods); pending >= 2000 && failed == nil { // the mailbox holds 4096
-				failed = flush(at)
+			if pending += len(w.pods); pending >= 2000 || i == len(times)-1 { // the mailbox holds 4096
+				o.clock.SetTime(at)
+				o.reconciled(t, w)
+				pending = 0
 			}
-		})
-		if failed == nil {
-			failed = flush(last)
-		}
-		if failed != nil {
-			return failed
 		}
 	}
 	o.clock.SetTime(epoch)
-	return nil
 }
 
 // measure delivers one reading of every pod of a workload, as the usage collector does, and a kill as the pod informer
@@ -293,35 +272,6 @@ func (o *operator) kill(w *workload, at time.Time) {
 	o.inbox.Observe(w.ref, oom.Observe(pod))
 }
 
-// loop is a minute of the operator: four readings of every container and one of its kill counter taken in, each
-// workload offered for a look at each of them, what is worth it written. It is the mean of eleven, in which every
-// checkpoint is written once.
-func loop(ctx context.Context, containers, replicas int) (cost, error) {
-	o, err := newOperator(ctx, containers/replicas, replicas)
-	if err != nil {
-		return cost{}, err
-	}
-	heap := grown(func() {
-		if err = o.meet(ctx); err == nil {
-			err = o.remember(ctx)
-		}
-	})
-	if err != nil {
-		return cost{}, err
-	}
-	o.maps.weigh, o.maps.writes = true, writes{}
-	const minutes = 11
-	pass, err := processorTime(func() error { return o.run(ctx, minutes*time.Minute) })
-	if written := o.maps.writes.checkpoints; err == nil && written < int64(len(o.workloads)) {
-		err = fmt.Errorf("memfit wrote %d checkpoints of %d workloads in eleven minutes", written, len(o.workloads))
-	}
-	runtime.KeepAlive(o)
-	return cost{
-		containers: containers, perWorkload: replicas, pass: pass / minutes, heap: heap,
-		checkpoint: memory.Bytes(o.maps.checkpoints * int64(len(o.workloads)) / max(o.maps.writes.checkpoints, 1)),
-	}, err
-}
-
 // count delivers the kernel's counters of kills of every pod of a workload, which say that no child was killed.
 func (o *operator) count(w *workload, at time.Time) {
 	o.counters = o.counters[:0]
@@ -336,7 +286,8 @@ func (o *operator) count(w *workload, at time.Time) {
 
 // run lets time pass from the epoch: a reading of everything every usageInterval, and a look at every workload that was
 // read.
-func (o *operator) run(ctx context.Context, over time.Duration) error {
+func (o *operator) run(t *testing.T, over time.Duration) {
+	t.Helper()
 	for at := epoch; at.Before(epoch.Add(over)); at = at.Add(usageInterval) {
 		o.clock.SetTime(at)
 		for _, w := range o.workloads {
@@ -345,9 +296,6 @@ func (o *operator) run(ctx context.Context, over time.Duration) error {
 				o.count(w, at)
 			}
 		}
-		if err := o.look(ctx); err != nil {
-			return err
-		}
+		o.look(t)
 	}
-	return nil
 }

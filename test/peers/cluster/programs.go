@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -27,11 +28,11 @@ type program struct {
 }
 
 // launch starts a program with an API server of its own; it dies with this one.
-func (w *world) launch(ctx context.Context, dir, path string, args ...string) (*program, error) {
-	p := &program{name: filepath.Base(path), ended: make(chan struct{})}
+func (w *world) launch(ctx context.Context, dir, name string, command ...string) (*program, error) {
+	p := &program{name: name, ended: make(chan struct{})}
 	p.log = filepath.Join(dir, p.name+".log")
 	var err error
-	if p.api, err = w.front(ctx, kubeconfig(dir, path)); err != nil {
+	if p.api, err = w.front(ctx, kubeconfig(dir, name)); err != nil {
 		return nil, err
 	}
 	out, err := os.Create(p.log)
@@ -39,11 +40,12 @@ func (w *world) launch(ctx context.Context, dir, path string, args ...string) (*
 		return nil, err
 	}
 	defer out.Close() // the child has its own
-	p.command = exec.CommandContext(ctx, path, args...)
+	command = slices.Concat(w.before, command)
+	p.command = exec.CommandContext(ctx, command[0], command[1:]...)
 	p.command.Stdout, p.command.Stderr, p.command.Dir = out, out, dir
 	p.command.Env = append(
 		os.Environ(), "ENABLE_WEBHOOKS=false", "POD_NAMESPACE=memfit-system", "HOME="+dir,
-		"KUBECONFIG="+kubeconfig(dir, path),
+		"KUBECONFIG="+kubeconfig(dir, name),
 	)
 	p.command.Env = append(p.command.Env, w.environment...)
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -60,9 +62,7 @@ func (w *world) launch(ctx context.Context, dir, path string, args ...string) (*
 }
 
 // kubeconfig is the file with the address of a program's API server.
-func kubeconfig(dir, path string) string {
-	return filepath.Join(dir, filepath.Base(path)+".kubeconfig")
-}
+func kubeconfig(dir, name string) string { return filepath.Join(dir, name+".kubeconfig") }
 
 func (p *program) stop() {
 	_ = p.command.Process.Kill()

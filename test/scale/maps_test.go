@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package scale
 
 import (
 	"context"
@@ -40,8 +40,6 @@ type maps struct {
 
 // writes are requests that change something in the API server.
 type writes struct{ status, checkpoints, events int64 }
-
-func (w writes) all() int64 { return w.status + w.checkpoints + w.events }
 
 // Get answers as the manager's cache does: without copying what is only read.
 func (m *maps) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {

@@ -22,10 +22,12 @@ type options struct {
 	crds                       string
 	keep                       bool
 
-	start                 bool
+	admission, start      bool
 	pods, rollout         int
 	firstDecision, behind time.Duration
 	goMemLimit            string
+	requests, repeat      int
+	hostile               int
 }
 
 func main() {
@@ -54,13 +56,31 @@ func main() {
 			"when a node is not read for longer",
 	)
 	flag.StringVar(&o.goMemLimit, "gomemlimit", "", "with --start: GOMEMLIMIT of memfit, 900MiB for instance; empty: none")
+	flag.BoolVar(
+		&o.admission, "admission", false,
+		"instead of all that, measure what the webhooks of memfit and, with --vpa, of VPA cost; every second workload has a "+
+			"profile",
+	)
+	flag.IntVar(&o.requests, "requests", 15_000, "with --admission: requests of a round; a third of them over HTTP/2")
+	flag.IntVar(&o.repeat, "rounds", 3, "with --admission: rounds; the median of each number is reported")
+	flag.IntVar(
+		&o.hostile, "hostile", 0,
+		"with --admission: measure memfit alone, without and with so many idle and slow connections, and fail where what is "+
+			"promised does not hold",
+	)
+	certificates := flag.String("certificates", "", "folder with tls.crt and tls.key of --noop")
+	floor := flag.Int("noop", 0, "be a webhook on this port that allows everything (the program starts itself so)")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
-	if err := o.run(ctx); err != nil {
+	run := o.run
+	if *floor > 0 {
+		run = func(ctx context.Context) error { return noop(ctx, *certificates, *floor) }
+	}
+	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "cluster:", err)
 		os.Exit(1)
 	}
@@ -68,7 +88,7 @@ func main() {
 
 func (o options) validate() error {
 	needed := map[string]string{"memfit": o.memfit, "crds": o.crds}
-	if !o.start {
+	if o.vpa != "" || !o.start && !o.admission {
 		needed["vpa"], needed["vpa-crds"] = o.vpa, o.vpaCRDs
 	}
 	for name, path := range needed {
@@ -90,7 +110,7 @@ func (o options) run(ctx context.Context) (err error) {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "scalebench-")
+	dir, err := os.MkdirTemp("", "cluster-")
 	if err != nil {
 		return err
 	}
@@ -101,8 +121,11 @@ func (o options) run(ctx context.Context) (err error) {
 		}
 		err = errors.Join(err, os.RemoveAll(dir))
 	}()
-	if o.start {
+	switch {
+	case o.start:
 		return o.beginAndRoll(ctx, dir)
+	case o.admission:
+		return o.admit(ctx, dir)
 	}
 	o.pods = o.workloads * o.replicas
 	w, stop, err := simulate(ctx, o)

@@ -9,10 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -71,17 +69,15 @@ func (w *world) operate(ctx context.Context, o options, dir string) (*program, e
 		return nil, err
 	}
 	for _, address := range []*string{&w.metrics, &w.probes} {
-		port, err := freePort()
-		if err != nil {
+		if *address, err = freeAddress(); err != nil {
 			return nil, err
 		}
-		*address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	}
 	if w.environment = nil; o.goMemLimit != "" {
 		w.environment = []string{"GOMEMLIMIT=" + o.goMemLimit}
 	}
 	return w.launch(
-		ctx, dir, o.memfit, "--metrics-bind-address="+w.metrics, "--metrics-secure=false",
+		ctx, dir, "memfit", o.memfit, "--metrics-bind-address="+w.metrics, "--metrics-secure=false",
 		"--health-probe-bind-address="+w.probes, "--kubelet-insecure-skip-verify",
 	)
 }

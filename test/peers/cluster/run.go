@@ -1,0 +1,128 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	vpav1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// compete starts both operators at the same time and waits until each has answered for every workload.
+func (w *world) compete(ctx context.Context, o options, dir string) ([]*program, error) {
+	memfit, err := w.follow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if w.metrics, err = freeAddress(); err != nil {
+		return nil, err
+	}
+	var rivals []*program
+	for _, command := range [][]string{
+		{"memfit", o.memfit, "--metrics-bind-address=" + w.metrics, "--metrics-secure=false", "--health-probe-bind-address=0",
+			"--kubelet-insecure-skip-verify", "--zap-log-level=error"},
+		{"vpa-recommender", o.vpa, "--kubeconfig=" + kubeconfig(dir, "vpa-recommender"), "--address=127.0.0.1:0", "--v=0"},
+	} {
+		p, err := w.launch(ctx, dir, command[0], command[1:]...)
+		if err != nil {
+			return rivals, err
+		}
+		rivals = append(rivals, p)
+	}
+	began, last := time.Now(), ""
+	say("memfit and VPA's recommender run; waiting until both have answered for all %d workloads", o.workloads)
+	err = wait.PollUntilContextCancel(ctx, 5*time.Second, true, func(ctx context.Context) (bool, error) {
+		for _, r := range rivals {
+			if err := r.alive(); err != nil {
+				return false, err
+			}
+		}
+		_, measured, _, err := memfit.counts()
+		answered, listing := w.answered(ctx)
+		if text := fmt.Sprintf("memfit %d, VPA %d", measured, answered); text != last {
+			last = text
+			say("after %s: %s", time.Since(began).Round(time.Second), text)
+		}
+		return measured == o.workloads && answered == o.workloads, errors.Join(err, listing)
+	})
+	if err != nil {
+		for _, r := range rivals {
+			err = errors.Join(err, r.said())
+		}
+	}
+	return rivals, err
+}
+
+// answered counts the VerticalPodAutoscalers with a recommendation.
+func (w *world) answered(ctx context.Context) (n int, err error) {
+	var autoscalers vpav1.VerticalPodAutoscalerList
+	if err := w.client.List(ctx, &autoscalers); err != nil {
+		return 0, fmt.Errorf("listing VerticalPodAutoscalers: %w", err)
+	}
+	for i := range autoscalers.Items {
+		if autoscalers.Items[i].Status.Recommendation != nil {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// report measures both for a while and reports what they took; an error when they have not done what they should have.
+func (w *world) report(ctx context.Context, o options, rivals []*program) error {
+	say("measuring for %s", o.measure)
+	samples, err := w.samplesTaken(ctx)
+	if err != nil {
+		return err
+	}
+	before := make([]taken, len(rivals))
+	for i, r := range rivals {
+		if before[i], err = r.taken(); err != nil {
+			return err
+		}
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(o.measure):
+	}
+	minutes := o.measure.Minutes()
+	for i, r := range rivals {
+		if err := r.alive(); err != nil {
+			return err
+		}
+		t, err := r.taken()
+		if err != nil {
+			return err
+		}
+		fmt.Printf("server=%s nodes=%d pods=%d rss_mib=%d peak_rss_mib=%d cpu_s=%.1f minutes=%.1f cpu_percent_of_core=%.1f "+
+			"api_reads=%d api_writes=%d writes_per_minute=%.0f rss_bytes_per_container=%d\n",
+			r.name, o.nodes, w.pods, t.rss/memory.MiB, t.most/memory.MiB, (t.cpu - before[i].cpu).Seconds(), minutes,
+			(t.cpu-before[i].cpu).Seconds()/o.measure.Seconds()*100,
+			t.reads-before[i].reads, t.writes-before[i].writes, float64(
+				t.writes-before[i].writes,
+			)/minutes, int64(t.rss)/int64(w.pods))
+	}
+	return w.check(ctx, o, samples)
+}
+
+// check fails unless memfit has really read every pod meanwhile, by its own count of samples. VPA reads all in one list.
+func (w *world) check(ctx context.Context, o options, before float64) error {
+	after, err := w.samplesTaken(ctx)
+	if err != nil {
+		return err
+	}
+	cycles := (after - before) / float64(w.pods)
+	if least := math.Floor(o.measure.Seconds()/15) - 1; cycles < least {
+		return fmt.Errorf("of %d pods memfit took %.1f samples each, at least %.0f were due", w.pods, cycles, least)
+	}
+	fmt.Printf("checked: memfit took %.1f samples of each pod\n", cycles)
+	return nil
+}

@@ -1,0 +1,254 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	"sigs.k8s.io/yaml"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	podwebhook "github.com/memfit/memfit/webhooks/pod"
+	webhookserver "github.com/memfit/memfit/webhooks/server"
+)
+
+// admit measures what an admission webhook costs: memfit's, VPA's, and one of the same framework that does nothing. All
+// get the same pods from the same client in the same run, and know the same cluster. ../README.md says what is fair
+// about it and what is not.
+func (o options) admit(ctx context.Context, dir string) (err error) {
+	w, stop, err := start(o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	o.nodes = 0
+	if err := w.found(ctx, o); err != nil {
+		return err
+	}
+	cases, err := w.templates(ctx, o)
+	if err != nil {
+		return fmt.Errorf("filling the cluster: %w", err)
+	}
+	servers, err := w.serveAdmission(ctx, o, dir)
+	defer func() {
+		for _, s := range servers {
+			s.stop()
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	for _, s := range servers {
+		if err := s.ready(ctx, cases); err != nil {
+			return errors.Join(fmt.Errorf("%s does not answer as it should: %w", s.name, err), s.said())
+		}
+	}
+	if o.hostile > 0 {
+		return o.underAttack(ctx, servers[1], cases[0])
+	}
+	all, err := o.rounds(ctx, servers, cases)
+	if err != nil {
+		return err
+	}
+	return errors.Join(compare(os.Stdout, all), w.reportHandler(ctx, os.Stdout))
+}
+
+//go:embed sizes.yaml
+var sizes string
+
+// templates puts Deployments and ReplicaSets without pods into etcd, of which every second has a profile and sizes, and
+// returns the pods that they would create.
+func (w *world) templates(ctx context.Context, o options) ([]*benchCase, error) {
+	say("writing %d Deployments into etcd", o.workloads)
+	with, without := &benchCase{name: governed}, &benchCase{name: ungoverned}
+	to := w.writer(ctx)
+	var last client.Object
+	for n := range o.workloads {
+		// A step that shares no factor with the number of workloads visits them all, in no order a processor's cache would
+		// like.
+		i := n * 7919 % o.workloads
+		of := without
+		d := w.deployment(i, replicasInTurn)
+		d.Annotations = nil
+		if i%2 == 0 {
+			of, d.Annotations = with, map[string]string{v1alpha1.ProfileAnnotation: d.Name}
+		}
+		template := usual.DeepCopy()
+		maps.Copy(template.Labels, d.Spec.Template.Labels)
+		d.Spec.Template = *template
+		if err := to.put("deployments", d); err != nil {
+			return nil, err
+		}
+		set := replicaSet(d, firstHash, limitOf(i))
+		set.Spec.Template, last = d.Spec.Template, set
+		if err := to.put("replicasets", set); err != nil {
+			return nil, err
+		}
+		pod, err := review(set)
+		if err != nil {
+			return nil, err
+		}
+		of.reviews = append(of.reviews, pod)
+		if of == without {
+			continue
+		}
+		own := strings.NewReplacer("NAMESPACE", d.Namespace, "WORKLOAD", d.Name, "OWNER", string(d.UID)).Replace(sizes)
+		for text := range strings.SplitSeq(own, "\n---\n") {
+			object := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
+				return nil, err
+			}
+			group := object.GroupVersionKind().Group
+			if err := to.put(group+"/"+strings.ToLower(object.GetKind())+"s", object); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := to.end(); err != nil {
+		return nil, err
+	}
+	return []*benchCase{with, without}, w.known(ctx, last)
+}
+
+// server is a program that answers AdmissionReviews.
+type server struct {
+	*program
+	address, path string
+	// protocols are those that it is measured with: what it offers.
+	protocols []string
+	// patches: a governed pod must come back with a patch.
+	patches bool
+}
+
+// serveAdmission starts the webhooks; those that did start are returned also with an error. They run on the first core,
+// and the client on the others, so that neither takes time from the other.
+func (w *world) serveAdmission(ctx context.Context, o options, dir string) (servers []*server, err error) {
+	// No replica of memfit becomes the leader: what is measured is one that only serves its webhook.
+	leads := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "manager.memfit.dev"},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: new("another"), LeaseDurationSeconds: new(int32(86400)), RenewTime: &metav1.MicroTime{Time: time.Now()},
+		},
+	}
+	if err := errors.Join(w.client.Create(ctx, leads), writeCertificate(dir)); err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	var addresses [4]string
+	for i := range addresses {
+		if addresses[i], err = freeAddress(); err != nil {
+			return nil, err
+		}
+	}
+	w.metrics, w.environment = addresses[3], []string{"ENABLE_WEBHOOKS=true", "NAMESPACE=kube-system"}
+	if taskset, err := exec.LookPath("taskset"); err == nil {
+		w.before = []string{taskset, "-c", "0"}
+	}
+	port := func(i int) string { return addresses[i][strings.LastIndex(addresses[i], ":")+1:] }
+	certificate, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	commands := [][]string{
+		{"noop", self, "--noop=" + port(0), "--certificates=" + dir},
+		{"memfit", o.memfit, "--webhook-port=" + port(1), "--webhook-cert-path=" + dir, "--metrics-bind-address=" + w.metrics,
+			"--metrics-secure=false", "--health-probe-bind-address=0", "--zap-log-level=error"},
+		// VPA's own default is --v=4, which logs every patch; the least is fairer.
+		{"vpa", o.vpa, "--kubeconfig=" + kubeconfig(dir, "vpa"), "--port=" + port(2), "--address=127.0.0.1:0", "--v=0",
+			"--register-webhook=false", "--client-ca-file=" + certificate, "--tls-cert-file=" + certificate,
+			"--tls-private-key=" + key},
+	}
+	if o.vpa == "" {
+		commands = commands[:2]
+	}
+	for i, command := range commands {
+		p, err := w.launch(ctx, dir, command[0], command[1:]...)
+		if err != nil {
+			return servers, err
+		}
+		s := &server{program: p, address: addresses[i], path: "/", protocols: []string{http1}, patches: p.name != "noop"}
+		switch p.name {
+		case "memfit":
+			s.path = podwebhook.Path
+		case "vpa":
+			s.protocols = []string{http1, http2}
+		}
+		servers = append(servers, s)
+	}
+	return servers, nil
+}
+
+// ready waits until the server does the work that is measured: governed pods get a patch, the others none.
+func (s *server) ready(ctx context.Context, cases []*benchCase) (err error) {
+	c := s.client(http1)
+	defer c.CloseIdleConnections()
+	waited := wait.PollUntilContextTimeout(ctx, time.Second, 3*time.Minute, true, func(ctx context.Context) (bool, error) {
+		for _, bc := range cases {
+			for range 100 {
+				if err = s.check(ctx, c, bc); err != nil {
+					return false, s.alive()
+				}
+			}
+		}
+		return true, nil
+	})
+	return errors.Join(waited, err)
+}
+
+func (s *server) check(ctx context.Context, c *http.Client, bc *benchCase) error {
+	text, err := s.ask(ctx, c, bc.next())
+	if err != nil {
+		return err
+	}
+	var review admissionv1.AdmissionReview
+	if err := json.Unmarshal(text, &review); err != nil {
+		return err
+	}
+	r := review.Response
+	if r == nil || !r.Allowed {
+		return fmt.Errorf("a pod was not allowed: %+v", r)
+	}
+	if want := s.patches && bc.name == governed; len(r.Patch) > 0 != want {
+		return fmt.Errorf("%s pod: patch is %q, want one: %t (warnings %q)", bc.name, r.Patch, want, r.Warnings)
+	}
+	return nil
+}
+
+// noop is the floor: the manager's webhook server with a handler that allows everything.
+func noop(ctx context.Context, certificates string, port int) error {
+	ctrl.SetLogger(logr.Discard())
+	server := webhookserver.New(webhookserver.Options{
+		Host: "127.0.0.1", Port: port, CertDir: certificates, Metrics: webhookserver.NewMetrics(ctrlmetrics.Registry),
+		Clock: clock.RealClock{},
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
+			c.NextProtos, c.DynamicRecordSizingDisabled = []string{http1}, true
+		}},
+	})
+	allow := func(context.Context, admission.Request) admission.Response { return admission.Allowed("") }
+	server.Register("/", &admission.Webhook{Handler: admission.HandlerFunc(allow)})
+	return server.Start(ctx)
+}
