@@ -25,7 +25,3 @@ articles: ## Repeat the five articles, without memfit and with it, on a real nod
 	@LAB_IMAGES=node,jdk,jre,ruby hack/steps.sh cluster image load-image deploy-lab agent-lab articles-image plugin
 	@export $(WITH_CLUSTER); PATH="$(CURDIR)/bin:$$PATH" go -C hack/articles run . -story '$(STORY)' \
 		$(if $(LAB_NODE),-node $(LAB_NODE)) $(ARTICLES_FLAGS)
-
-.PHONY: test-articles
-test-articles: ## Test the stories of make articles and their report.
-	@go test ./hack/articles/...

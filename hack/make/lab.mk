@@ -49,7 +49,3 @@ lab-status: ## Say what runs in the lab, whether it is well, and where its API s
 .PHONY: lab-kubeconfig
 lab-kubeconfig: ## Print the path of the kubeconfig of the cluster that demo and e2e use.
 	@$(LAB) kubeconfig
-
-.PHONY: lab-binaries
-lab-binaries: ## Build the programs of a Kubernetes node from pinned Go modules into the cache.
-	@$(LAB) binaries

@@ -6,11 +6,6 @@
 verify: ##* Check formatting, generated files, vet, lint and go.mod; never writes to the tree.
 	hack/verify.sh
 
-.PHONY: vet
-vet: ## Run go vet on the operator and on the lab.
-	go vet -tags e2e ./...
-	go -C hack/lab vet ./...
-
 .PHONY: lint
 lint: ##* Run the linters on the operator and on the lab.
 	$(TOOL) golangci-lint run ./...
