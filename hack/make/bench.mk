@@ -8,22 +8,23 @@ BENCH_FLAGS ?=
 # The client keeps off the first core, which is the server's.
 BENCH_CPU   := $(if $(shell command -v taskset),$(shell n=$$(nproc); [ $$n -gt 1 ] && echo taskset -c 1-$$((n - 1))))
 
-# The simulated cluster of the benches, of real programs: a module of its own, because VPA's packages must not meet the operator's pins.
+# The tests of test/peers/cluster: IN_CLUSTER is followed by the name of one and its flags. A module of its own, because VPA's packages must not meet
+# the operator's pins.
 VPA_CRDS = "$$(go -C test/peers list -m -f '{{.Dir}}' $(VPA:/pkg=))/deploy/vpa-v1-crd-gen.yaml"
 define BENCH_CLUSTER
 mkdir -p $(BENCH_BIN)
-	go -C test/peers build -o $(BENCH_BIN)/ ./cluster
+	go -C test/peers test -c -tags e2e -o $(BENCH_BIN)/cluster.test ./cluster
 	go build -o $(BENCH_BIN)/memfit ./cmd/manager
 endef
-IN_CLUSTER = env KUBEBUILDER_ASSETS="$$($(LAB) binaries --only etcd,kube-apiserver --print-dir)" $(BENCH_BIN)/cluster \
-	--memfit $(BENCH_BIN)/memfit --crds config/crd/bases --vpa-crds $(VPA_CRDS) $(1)
+IN_CLUSTER = env KUBEBUILDER_ASSETS="$$($(LAB) binaries --only etcd,kube-apiserver --print-dir)" $(BENCH_BIN)/cluster.test \
+	-test.v -test.timeout=40m -memfit=$(BENCH_BIN)/memfit -vpa-crds=$(VPA_CRDS) -test.run
 
 .PHONY: bench-admission
 bench-admission: ## Measure the webhook against one that does nothing and VPA's admission controller (about 3 min, BENCH_FLAGS).
 	go test -run '^$$' -bench . -benchmem ./internal/inject ./internal/profile ./webhooks/pod
 	$(BENCH_CLUSTER)
 	go -C test/peers build -o $(BENCH_BIN)/vpa-admission-controller $(VPA)/admission-controller
-	$(BENCH_CPU) $(call IN_CLUSTER,--vpa $(BENCH_BIN)/vpa-admission-controller --admission --workloads=20000 $(BENCH_FLAGS))
+	$(BENCH_CPU) $(IN_CLUSTER) TestAdmission -vpa=$(BENCH_BIN)/vpa-admission-controller -workloads=20000 $(BENCH_FLAGS)
 
 # Connections of attackers, idle or slow.
 ATTACKERS ?= 1000
@@ -31,9 +32,9 @@ ATTACKERS ?= 1000
 .PHONY: bench-hostile
 bench-hostile: ## Measure the webhook's p99 and RSS without and with 1000 idle and slow connections; fails at 10 ms or 64 MiB more (about 1 min).
 	$(BENCH_CLUSTER)
-	$(BENCH_CPU) $(call IN_CLUSTER,--admission --hostile=$(ATTACKERS) --workloads=2000 --requests=5000 $(BENCH_FLAGS))
+	$(BENCH_CPU) $(IN_CLUSTER) TestUnderAttack -hostile=$(ATTACKERS) -workloads=2000 -requests=5000 $(BENCH_FLAGS)
 
-# Flags of the part that runs on a simulated cluster, for instance --nodes=50 --workloads=50.
+# Flags of the part that runs on a simulated cluster, for instance -nodes=50 -workloads=50.
 SCALE_CLUSTER_FLAGS ?=
 
 .PHONY: bench-scale
@@ -41,18 +42,18 @@ bench-scale: ## Measure memfit's control loop at 1k to 100k containers, and memf
 	$(BENCH_CLUSTER)
 	go -C test/peers build -o $(BENCH_BIN)/vpa-recommender $(VPA)/recommender
 	go test -count=1 ./test/scale -v -timeout 30m -args -containers=1000,10000,100000 -hours=6h $(BENCH_FLAGS)
-	$(call IN_CLUSTER,--vpa $(BENCH_BIN)/vpa-recommender $(SCALE_CLUSTER_FLAGS))
+	$(IN_CLUSTER) TestOperators -vpa=$(BENCH_BIN)/vpa-recommender $(SCALE_CLUSTER_FLAGS)
 
 # What runs when memfit starts, and what is rolled out then. 100,000 pods take some 7 GiB of memory and 15 minutes of two cores.
 START_PODS    ?= 100000
 ROLLOUT_PODS  ?= 10000
-# For instance --replicas=1000 --limit=60m --keep.
+# For instance -replicas=1000.
 START_FLAGS   ?=
 
 .PHONY: bench-start
 bench-start: ## Measure a start with 100,000 pods and a rollout of 10,000; fails at a minute to the first decision, or behind (START_PODS, ROLLOUT_PODS, START_FLAGS).
 	$(BENCH_CLUSTER)
-	$(call IN_CLUSTER,--start --limit=40m --pods=$(START_PODS) --rollout=$(ROLLOUT_PODS) $(START_FLAGS))
+	$(IN_CLUSTER) TestStart -pods=$(START_PODS) -rollout=$(ROLLOUT_PODS) $(START_FLAGS)
 
 # What a full run takes: RESCUE_RUNS=3 and all rates about two hours; the default about 16 minutes.
 RESCUE_ARMS  ?= nothing,vpa,memfit,rescue

@@ -1,7 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+//go:build e2e
+
+package cluster
 
 import (
 	"cmp"
@@ -36,7 +38,7 @@ func median[T cmp.Ordered](s *series, of func(round int) T) T {
 
 // compare writes a line per server, case and protocol, and how memfit compares. A ratio of times and rates is the median
 // over the rounds of the ratio within a round, because what else the machine did was much the same within one.
-func compare(out io.Writer, all []*series) error {
+func compare(out io.Writer, all []*series) {
 	for _, s := range all {
 		fmt.Fprintf(out, "server=%s case=%s protocol=%s p50_us=%d p99_us=%d rps=%.0f rss_mib=%d cpu_us=%d client_cpu_us=%d "+
 			"client_busy=%.2f\n", s.name, s.of.name, s.protocol,
@@ -58,7 +60,6 @@ func compare(out io.Writer, all []*series) error {
 		}
 		fmt.Fprintln(out)
 	}
-	return nil
 }
 
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }

@@ -1,7 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+//go:build e2e
+
+package cluster
 
 import (
 	"context"
@@ -10,6 +12,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -32,13 +35,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/test/expect"
 )
 
-const (
-	namespaces = 20
-	// writers create and replace objects concurrently.
-	writers = 16
-)
+// writers create and replace objects concurrently.
+const writers = 16
 
 // system is memfit's own namespace.
 const system = "memfit-system"
@@ -55,6 +56,8 @@ type world struct {
 	// port is the kubelets', the same on every node's address.
 	port int
 	pods int
+	// namespaces are how many the workloads are in.
+	namespaces int
 	// workloads are those that [world.store] wrote.
 	workloads []workload
 	// metrics and probes are where memfit's are.
@@ -110,53 +113,38 @@ func (n *node) silence(now time.Time) time.Duration {
 }
 
 // start starts etcd and a kube-apiserver.
-func start(o options) (*world, func() error, error) {
+func start(t *testing.T, o options) *world {
+	t.Helper()
 	logf.SetLogger(logr.Discard())
 	say("starting etcd and kube-apiserver")
-	crds := []string{o.crds}
-	if o.vpaCRDs != "" {
-		crds = append(crds, o.vpaCRDs)
-	}
-	env := &envtest.Environment{
-		CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true,
-		ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: 2 * time.Minute,
-	}
-	config, err := env.Start()
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("starting the API server: %w", err), env.Stop())
-	}
+	var etcd *envtest.Environment
+	config := expect.APIServer(t, func(env *envtest.Environment) {
+		etcd, env.ControlPlaneStartTimeout, env.ControlPlaneStopTimeout = env, 2*time.Minute, 2*time.Minute
+		if o.vpaCRDs != "" {
+			env.CRDDirectoryPaths = append(env.CRDDirectoryPaths, o.vpaCRDs)
+		}
+	})
 	config.QPS = -1
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme,
-		vpav1.AddToScheme} {
-		if err := add(s); err != nil {
-			return nil, nil, errors.Join(err, env.Stop())
-		}
+	if err := errors.Join(clientgoscheme.AddToScheme(s), v1alpha1.AddToScheme(s), vpav1.AddToScheme(s)); err != nil {
+		t.Fatal(err)
 	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: s})
 	if err != nil {
-		return nil, nil, errors.Join(err, env.Stop())
+		t.Fatal(err)
 	}
-	return &world{config: config, client: c, scheme: s, etcd: env.ControlPlane.Etcd.URL.String()}, env.Stop, nil
+	return &world{config: config, client: c, scheme: s, etcd: etcd.ControlPlane.Etcd.URL.String(), namespaces: 20}
 }
 
 // simulate starts a cluster whose pods run, with kubelets that answer for its nodes.
-func simulate(ctx context.Context, o options) (*world, func() error, error) {
-	w, stop, err := start(o)
-	if err != nil {
-		return nil, nil, err
+func simulate(t *testing.T, o options) *world {
+	t.Helper()
+	w := start(t, o)
+	if err := w.store(t.Context(), o); err != nil {
+		t.Fatalf("filling the cluster: %v", err)
 	}
-	if err := w.store(ctx, o); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("filling the cluster: %w", err), stop())
-	}
-	kubelets, err := w.serveKubelets(ctx)
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("serving kubelets: %w", err), stop())
-	}
-	return w, func() error {
-		kubelets()
-		return stop()
-	}, nil
+	w.serveKubelets(t)
+	return w
 }
 
 // found creates what there are few of: namespaces, memfit's own with the account that kubelets see, and profiles; and
@@ -169,10 +157,10 @@ func (w *world) found(ctx context.Context, o options) error {
 	if _, err := fmt.Sscanf(address, "127.0.0.1:%d", &w.port); err != nil {
 		return err
 	}
-	for i := range namespaces + 1 {
+	for i := range w.namespaces + 1 {
 		name := system
-		if i < namespaces {
-			name = namespace(i)
+		if i < w.namespaces {
+			name = w.namespace(i)
 		}
 		if err := w.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 			return err
@@ -201,7 +189,7 @@ func (w *world) found(ctx context.Context, o options) error {
 	return nil
 }
 
-func namespace(i int) string { return fmt.Sprintf("team-%d", i%namespaces) }
+func (w *world) namespace(i int) string { return fmt.Sprintf("team-%d", i%w.namespaces) }
 
 // node is what the API server has of a node.
 func (w *world) node(n *node) *corev1.Node {
@@ -249,7 +237,7 @@ func (w *world) deployment(i, replicas int) *appsv1.Deployment {
 	name := fmt.Sprintf("web-%05d", i)
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace(i), Name: name,
+			Namespace: w.namespace(i), Name: name,
 			Annotations: map[string]string{v1alpha1.ProfileAnnotation: w.governs(i).Name},
 		},
 		Spec: appsv1.DeploymentSpec{

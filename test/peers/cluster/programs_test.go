@@ -1,10 +1,11 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+//go:build e2e
+
+package cluster
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -27,48 +29,43 @@ type program struct {
 	api       *counted
 }
 
-// launch starts a program with an API server of its own; it dies with this one.
-func (w *world) launch(ctx context.Context, dir, name string, command ...string) (*program, error) {
-	p := &program{name: name, ended: make(chan struct{})}
-	p.log = filepath.Join(dir, p.name+".log")
+// launch starts a program with an API server of its own; it ends with the test.
+func (w *world) launch(t *testing.T, dir, name string, command ...string) *program {
+	t.Helper()
+	p := &program{name: name, log: filepath.Join(dir, name+".log"), ended: make(chan struct{})}
 	var err error
-	if p.api, err = w.front(ctx, kubeconfig(dir, name)); err != nil {
-		return nil, err
+	if p.api, err = w.front(t.Context(), kubeconfig(dir, name)); err != nil {
+		t.Fatal(err)
 	}
 	out, err := os.Create(p.log)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	defer out.Close() // the child has its own
 	command = slices.Concat(w.before, command)
-	p.command = exec.CommandContext(ctx, command[0], command[1:]...)
+	p.command = exec.Command(command[0], command[1:]...)
 	p.command.Stdout, p.command.Stderr, p.command.Dir = out, out, dir
-	p.command.Env = append(
-		os.Environ(), "ENABLE_WEBHOOKS=false", "POD_NAMESPACE=memfit-system", "HOME="+dir,
-		"KUBECONFIG="+kubeconfig(dir, name),
-	)
-	p.command.Env = append(p.command.Env, w.environment...)
+	p.command.Env = slices.Concat(os.Environ(), []string{
+		"ENABLE_WEBHOOKS=false", "POD_NAMESPACE=" + system, "HOME=" + dir, "KUBECONFIG=" + kubeconfig(dir, name),
+	}, w.environment)
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	p.command.Cancel = func() error { return p.command.Process.Signal(syscall.SIGTERM) }
-	p.command.WaitDelay = 10 * time.Second
 	if err := p.command.Start(); err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	go func() {
 		_ = p.command.Wait()
 		close(p.ended)
 	}()
-	return p, nil
+	t.Cleanup(func() {
+		_ = p.command.Process.Kill()
+		<-p.ended
+		_ = p.api.server.Close()
+	})
+	return p
 }
 
 // kubeconfig is the file with the address of a program's API server.
 func kubeconfig(dir, name string) string { return filepath.Join(dir, name+".kubeconfig") }
-
-func (p *program) stop() {
-	_ = p.command.Process.Kill()
-	<-p.ended
-	_ = p.api.server.Close()
-}
 
 // said is the end of what it said, as an error.
 func (p *program) said() error {

@@ -1,7 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+//go:build e2e
+
+package cluster
 
 import (
 	"bytes"

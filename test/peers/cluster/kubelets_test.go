@@ -1,10 +1,11 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+//go:build e2e
+
+package cluster
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -23,6 +24,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,10 +34,11 @@ import (
 )
 
 // serveKubelets answers for all nodes, each on its own loopback address.
-func (w *world) serveKubelets(ctx context.Context) (stop func(), err error) {
+func (w *world) serveKubelets(t *testing.T) {
+	t.Helper()
 	pair, err := certificate()
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	at := map[string]*node{}
 	server := &http.Server{
@@ -57,33 +60,25 @@ func (w *world) serveKubelets(ctx context.Context) (stop func(), err error) {
 			}
 		}),
 	}
+	t.Cleanup(func() { _ = server.Close() })
+	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	var listeners []net.Listener
-	stop = func() {
-		_ = server.Close()
-		for _, l := range listeners {
-			_ = l.Close()
-		}
-	}
 	for _, n := range w.nodes {
 		address := net.JoinHostPort(n.address, strconv.Itoa(w.port))
-		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
 		if err != nil {
-			stop()
-			return nil, err
+			t.Fatalf("serving kubelets: %v", err)
 		}
 		at[address] = n
 		listeners = append(listeners, l)
 	}
 	for _, l := range listeners {
 		go func() {
-			if err := server.Serve(
-				tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}),
-			); !errors.Is(err, http.ErrServerClosed) {
+			if err := server.Serve(tls.NewListener(l, config)); !errors.Is(err, http.ErrServerClosed) {
 				say("a kubelet ended: %v", err)
 			}
 		}()
 	}
-	return stop, nil
 }
 
 // certificate has a key on an elliptic curve, as that of a kubelet that rotates its own has. With one of RSA a

@@ -1,7 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+//go:build e2e
+
+package cluster
 
 import (
 	"context"
@@ -16,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -36,45 +39,25 @@ import (
 	webhookserver "github.com/memfit/memfit/webhooks/server"
 )
 
-// admit measures what an admission webhook costs: memfit's, VPA's, and one of the same framework that does nothing. All
-// get the same pods from the same client in the same run, and know the same cluster. ../README.md says what is fair
-// about it and what is not.
-func (o options) admit(ctx context.Context, dir string) (err error) {
-	w, stop, err := start(o)
+// webhooks starts all servers on a cluster without pods, and returns them when they answer as they should.
+func webhooks(t *testing.T, o options) (*world, []*server, []*benchCase) {
+	t.Helper()
+	w := start(t, o)
+	o.nodes, w.namespaces = 0, 100
+	if err := w.found(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	cases, err := w.templates(t.Context(), o)
 	if err != nil {
-		return err
+		t.Fatalf("filling the cluster: %v", err)
 	}
-	defer func() { err = errors.Join(err, stop()) }()
-	o.nodes = 0
-	if err := w.found(ctx, o); err != nil {
-		return err
-	}
-	cases, err := w.templates(ctx, o)
-	if err != nil {
-		return fmt.Errorf("filling the cluster: %w", err)
-	}
-	servers, err := w.serveAdmission(ctx, o, dir)
-	defer func() {
-		for _, s := range servers {
-			s.stop()
-		}
-	}()
-	if err != nil {
-		return err
-	}
+	servers := w.serveAdmission(t, o)
 	for _, s := range servers {
-		if err := s.ready(ctx, cases); err != nil {
-			return errors.Join(fmt.Errorf("%s does not answer as it should: %w", s.name, err), s.said())
+		if err := s.ready(t.Context(), cases); err != nil {
+			t.Fatalf("%s does not answer as it should: %v; %v", s.name, err, s.said())
 		}
 	}
-	if o.hostile > 0 {
-		return o.underAttack(ctx, servers[1], cases[0])
-	}
-	all, err := o.rounds(ctx, servers, cases)
-	if err != nil {
-		return err
-	}
-	return errors.Join(compare(os.Stdout, all), w.reportHandler(ctx, os.Stdout))
+	return w, servers, cases
 }
 
 //go:embed sizes.yaml
@@ -144,9 +127,10 @@ type server struct {
 	patches bool
 }
 
-// serveAdmission starts the webhooks; those that did start are returned also with an error. They run on the first core,
-// and the client on the others, so that neither takes time from the other.
-func (w *world) serveAdmission(ctx context.Context, o options, dir string) (servers []*server, err error) {
+// serveAdmission starts the webhooks on the first core; the client is on the others, so that neither takes time from the
+// other.
+func (w *world) serveAdmission(t *testing.T, o options) (servers []*server) {
+	t.Helper()
 	// No replica of memfit becomes the leader: what is measured is one that only serves its webhook.
 	leads := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "manager.memfit.dev"},
@@ -154,17 +138,15 @@ func (w *world) serveAdmission(ctx context.Context, o options, dir string) (serv
 			HolderIdentity: new("another"), LeaseDurationSeconds: new(int32(86400)), RenewTime: &metav1.MicroTime{Time: time.Now()},
 		},
 	}
-	if err := errors.Join(w.client.Create(ctx, leads), writeCertificate(dir)); err != nil {
-		return nil, err
-	}
+	dir := t.TempDir()
 	self, err := os.Executable()
-	if err != nil {
-		return nil, err
+	if err := errors.Join(err, w.client.Create(t.Context(), leads), writeCertificate(dir)); err != nil {
+		t.Fatal(err)
 	}
 	var addresses [4]string
 	for i := range addresses {
 		if addresses[i], err = freeAddress(); err != nil {
-			return nil, err
+			t.Fatal(err)
 		}
 	}
 	w.metrics, w.environment = addresses[3], []string{"ENABLE_WEBHOOKS=true", "NAMESPACE=kube-system"}
@@ -174,7 +156,7 @@ func (w *world) serveAdmission(ctx context.Context, o options, dir string) (serv
 	port := func(i int) string { return addresses[i][strings.LastIndex(addresses[i], ":")+1:] }
 	certificate, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	commands := [][]string{
-		{"noop", self, "--noop=" + port(0), "--certificates=" + dir},
+		{"noop", self, "-noop=" + port(0), "-certificates=" + dir},
 		{"memfit", o.memfit, "--webhook-port=" + port(1), "--webhook-cert-path=" + dir, "--metrics-bind-address=" + w.metrics,
 			"--metrics-secure=false", "--health-probe-bind-address=0", "--zap-log-level=error"},
 		// VPA's own default is --v=4, which logs every patch; the least is fairer.
@@ -186,10 +168,7 @@ func (w *world) serveAdmission(ctx context.Context, o options, dir string) (serv
 		commands = commands[:2]
 	}
 	for i, command := range commands {
-		p, err := w.launch(ctx, dir, command[0], command[1:]...)
-		if err != nil {
-			return servers, err
-		}
+		p := w.launch(t, dir, command[0], command[1:]...)
 		s := &server{program: p, address: addresses[i], path: "/", protocols: []string{http1}, patches: p.name != "noop"}
 		switch p.name {
 		case "memfit":
@@ -199,7 +178,7 @@ func (w *world) serveAdmission(ctx context.Context, o options, dir string) (serv
 		}
 		servers = append(servers, s)
 	}
-	return servers, nil
+	return servers
 }
 
 // ready waits until the server does the work that is measured: governed pods get a patch, the others none.

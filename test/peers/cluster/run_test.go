@@ -1,13 +1,16 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+//go:build e2e
+
+package cluster
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -17,29 +20,25 @@ import (
 )
 
 // compete starts both operators at the same time and waits until each has answered for every workload.
-func (w *world) compete(ctx context.Context, o options, dir string) ([]*program, error) {
-	memfit, err := w.follow(ctx)
+func (w *world) compete(t *testing.T, o options) ([]*program, error) {
+	t.Helper()
+	memfit, err := w.follow(t.Context())
 	if err != nil {
 		return nil, err
 	}
 	if w.metrics, err = freeAddress(); err != nil {
 		return nil, err
 	}
-	var rivals []*program
-	for _, command := range [][]string{
-		{"memfit", o.memfit, "--metrics-bind-address=" + w.metrics, "--metrics-secure=false", "--health-probe-bind-address=0",
-			"--kubelet-insecure-skip-verify", "--zap-log-level=error"},
-		{"vpa-recommender", o.vpa, "--kubeconfig=" + kubeconfig(dir, "vpa-recommender"), "--address=127.0.0.1:0", "--v=0"},
-	} {
-		p, err := w.launch(ctx, dir, command[0], command[1:]...)
-		if err != nil {
-			return rivals, err
-		}
-		rivals = append(rivals, p)
+	dir := t.TempDir()
+	rivals := []*program{
+		w.launch(t, dir, "memfit", o.memfit, "--metrics-bind-address="+w.metrics, "--metrics-secure=false",
+			"--health-probe-bind-address=0", "--kubelet-insecure-skip-verify", "--zap-log-level=error"),
+		w.launch(t, dir, "vpa-recommender", o.vpa, "--kubeconfig="+kubeconfig(dir, "vpa-recommender"),
+			"--address=127.0.0.1:0", "--v=0"),
 	}
 	began, last := time.Now(), ""
 	say("memfit and VPA's recommender run; waiting until both have answered for all %d workloads", o.workloads)
-	err = wait.PollUntilContextCancel(ctx, 5*time.Second, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextCancel(t.Context(), 5*time.Second, true, func(ctx context.Context) (bool, error) {
 		for _, r := range rivals {
 			if err := r.alive(); err != nil {
 				return false, err

@@ -1,7 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+//go:build e2e
+
+package cluster
 
 import (
 	"bytes"
@@ -13,6 +15,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -20,64 +23,20 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// podsPerNode are as many as a node has in a cluster of 100,000 pods on 3,300 nodes.
-const podsPerNode = 30
-
-// beginAndRoll measures how the manager begins in a cluster that is there already, and then how it keeps up with a
-// rollout in it.
-func (o options) beginAndRoll(ctx context.Context, dir string) (err error) {
-	o.workloads = o.pods / o.replicas
-	o.pods = o.workloads * o.replicas
-	o.nodes = (o.pods + podsPerNode - 1) / podsPerNode
-	w, stop, err := simulate(ctx, o)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
-	a, err := w.follow(ctx)
-	if err != nil {
-		return err
-	}
-	p, err := w.operate(ctx, o, dir)
-	if err != nil {
-		return err
-	}
-	defer p.stop()
-	late, err := w.begin(ctx, o, p, a)
-	if err != nil {
-		return errors.Join(err, p.said())
-	}
-	behind, err := w.rollOut(ctx, o, p, a)
-	if err != nil {
-		return errors.Join(late, err, p.said())
-	}
-	next, err := w.operate(ctx, o, dir)
-	if err != nil {
-		return errors.Join(late, behind, err)
-	}
-	defer next.stop()
-	if err := w.takeOver(ctx, p, next); err != nil {
-		return errors.Join(late, behind, err, next.said())
-	}
-	return errors.Join(late, behind)
-}
-
 // operate starts a replica of the manager as it is installed, with leader election, but for the webhook.
-func (w *world) operate(ctx context.Context, o options, dir string) (*program, error) {
-	dir, err := os.MkdirTemp(dir, "memfit-")
-	if err != nil {
-		return nil, err
-	}
+func (w *world) operate(t *testing.T, o options) *program {
+	t.Helper()
 	for _, address := range []*string{&w.metrics, &w.probes} {
+		var err error
 		if *address, err = freeAddress(); err != nil {
-			return nil, err
+			t.Fatal(err)
 		}
 	}
 	if w.environment = nil; o.goMemLimit != "" {
 		w.environment = []string{"GOMEMLIMIT=" + o.goMemLimit}
 	}
 	return w.launch(
-		ctx, dir, "memfit", o.memfit, "--metrics-bind-address="+w.metrics, "--metrics-secure=false",
+		t, t.TempDir(), "memfit", o.memfit, "--metrics-bind-address="+w.metrics, "--metrics-secure=false",
 		"--health-probe-bind-address="+w.probes, "--kubelet-insecure-skip-verify",
 	)
 }
