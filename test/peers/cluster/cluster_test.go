@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"testing"
 	"time"
@@ -119,6 +120,9 @@ func TestAdmission(t *testing.T) {
 	all, err := given.rounds(t.Context(), servers, cases)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if servers[1].api.made(http.MethodPut, "leases") > 0 {
+		t.Error("memfit became the leader: what was measured is more than its webhook")
 	}
 	compare(os.Stdout, all)
 	if err := w.reportHandler(t.Context(), os.Stdout); err != nil {

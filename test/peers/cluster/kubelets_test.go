@@ -6,23 +6,14 @@
 package cluster
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -31,12 +22,13 @@ import (
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/authority"
 )
 
 // serveKubelets answers for all nodes, each on its own loopback address.
 func (w *world) serveKubelets(t *testing.T) {
 	t.Helper()
-	pair, err := certificate()
+	pair, err := tls.X509KeyPair(authority.New(t).Sign(t, "kubelet"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,38 +71,6 @@ func (w *world) serveKubelets(t *testing.T) {
 			}
 		}()
 	}
-}
-
-// certificate has a key on an elliptic curve, as that of a kubelet that rotates its own has. With one of RSA a
-// handshake would take the simulated kubelets ten times as long.
-func certificate() (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	now := time.Now()
-	self := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kubelet"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, self, self, key.Public(), key)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
-}
-
-// writeCertificate writes such a certificate and its key where webhooks read them: tls.crt and tls.key.
-func writeCertificate(dir string) error {
-	pair, err := certificate()
-	if err != nil {
-		return err
-	}
-	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	for name, block := range map[string]*pem.Block{
-		"tls.crt": {Type: "CERTIFICATE", Bytes: pair.Certificate[0]}, "tls.key": {Type: "PRIVATE KEY", Bytes: key},
-	} {
-		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
-	}
-	return err
 }
 
 // summary is what a kubelet reports about its pods' memory and processor time.

@@ -35,6 +35,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/test/authority"
 	podwebhook "github.com/memfit/memfit/webhooks/pod"
 	webhookserver "github.com/memfit/memfit/webhooks/server"
 )
@@ -140,9 +141,10 @@ func (w *world) serveAdmission(t *testing.T, o options) (servers []*server) {
 	}
 	dir := t.TempDir()
 	self, err := os.Executable()
-	if err := errors.Join(err, w.client.Create(t.Context(), leads), writeCertificate(dir)); err != nil {
+	if err := errors.Join(err, w.client.Create(t.Context(), leads)); err != nil {
 		t.Fatal(err)
 	}
+	authority.New(t).Write(t, dir, "tls", "webhook")
 	var addresses [4]string
 	for i := range addresses {
 		if addresses[i], err = freeAddress(); err != nil {
