@@ -37,7 +37,8 @@ func approveKubelet(ctx context.Context, l layout.Layout, kubeconfig string) err
 		return err
 	}
 	kubectl := func(args ...string) ([]byte, error) {
-		return run.Output(exec.CommandContext(ctx, filepath.Join(bin, "kubectl"), append(args, "--kubeconfig="+kubeconfig)...))
+		args = append(args, "--kubeconfig="+kubeconfig)
+		return run.Output(exec.CommandContext(ctx, filepath.Join(bin, "kubectl"), args...))
 	}
 	for deadline := time.Now().Add(approveWithin); ; time.Sleep(time.Second) {
 		requests, err := kubectl("get", "csr", "-o", "name", "--field-selector=spec.signerName=kubernetes.io/kubelet-serving")

@@ -57,8 +57,8 @@ func check(t *testing.T, key string, value, bound float64) {
 	}
 }
 
-// quiet lets the agent run beside containers in which nothing happens. These are the minutes of an agent that cost most:
-// it has just started, inspects all containers and writes all snapshots.
+// quiet lets the agent run beside containers in which nothing happens. These are the minutes of an agent that cost
+// most: it has just started, inspects all containers and writes all snapshots.
 func (b *bench) quiet(t *testing.T) {
 	t.Helper()
 	pid := b.node.PID()

@@ -83,8 +83,8 @@ func TestWrites(t *testing.T) {
 	perHour := func(n int64) float64 { return float64(n) / float64(*workloads) / hours.Hours() }
 	w := o.maps.writes
 	all := perHour(w.status + w.checkpoints + w.events)
-	t.Logf("workloads=%d hours=%.0f status_per_hour=%.2f checkpoints_per_hour=%.2f events_per_hour=%.2f writes_per_hour=%.2f",
-		*workloads, hours.Hours(), perHour(w.status), perHour(w.checkpoints), perHour(w.events), all)
+	t.Logf("workloads=%d hours=%.0f status_per_hour=%.2f checkpoints_per_hour=%.2f events_per_hour=%.2f "+
+		"writes_per_hour=%.2f", *workloads, hours.Hours(), perHour(w.status), perHour(w.checkpoints), perHour(w.events), all)
 	if all > maxWrites {
 		t.Errorf("memfit writes %.2f times per workload and hour, at most %.0f are allowed", all, maxWrites)
 	}

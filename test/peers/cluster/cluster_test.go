@@ -113,8 +113,8 @@ func TestStart(t *testing.T) {
 }
 
 // TestAdmission measures what an admission webhook costs: memfit's, VPA's, and one of the same framework that does
-// nothing. All get the same pods from the same client in the same run, and know the same cluster. ../README.md says what
-// is fair about it and what is not.
+// nothing. All get the same pods from the same client in the same run, and know the same cluster. ../README.md says
+// what is fair about it and what is not.
 func TestAdmission(t *testing.T) {
 	w, servers, cases := webhooks(t, given)
 	all, err := given.rounds(t.Context(), servers, cases)

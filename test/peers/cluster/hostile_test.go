@@ -77,7 +77,9 @@ func (o options) underAttack(ctx context.Context, s *server, bc *benchCase) erro
 		)
 	}
 	if grown := rss - rssQuiet; grown >= promisedGrowth {
-		err = errors.Join(err, fmt.Errorf("memory grows by %s under attack, and less than %s are promised", grown, promisedGrowth))
+		err = errors.Join(
+			err, fmt.Errorf("memory grows by %s under attack, and less than %s are promised", grown, promisedGrowth),
+		)
 	}
 	return err
 }

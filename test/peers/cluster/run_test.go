@@ -112,7 +112,8 @@ func (w *world) report(ctx context.Context, o options, rivals []*program) error 
 	return w.check(ctx, o, samples)
 }
 
-// check fails unless memfit has really read every pod meanwhile, by its own count of samples. VPA reads all in one list.
+// check fails unless memfit has really read every pod meanwhile, by its own count of samples. VPA reads all in one
+// list.
 func (w *world) check(ctx context.Context, o options, before float64) error {
 	after, err := w.samplesTaken(ctx)
 	if err != nil {

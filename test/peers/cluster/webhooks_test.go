@@ -128,15 +128,16 @@ type server struct {
 	patches bool
 }
 
-// serveAdmission starts the webhooks on the first core; the client is on the others, so that neither takes time from the
-// other.
+// serveAdmission starts the webhooks on the first core; the client is on the others, so that neither takes time from
+// the other.
 func (w *world) serveAdmission(t *testing.T, o options) (servers []*server) {
 	t.Helper()
 	// No replica of memfit becomes the leader: what is measured is one that only serves its webhook.
 	leads := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "manager.memfit.dev"},
 		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: new("another"), LeaseDurationSeconds: new(int32(86400)), RenewTime: &metav1.MicroTime{Time: time.Now()},
+			HolderIdentity: new("another"), LeaseDurationSeconds: new(int32(86400)),
+			RenewTime: &metav1.MicroTime{Time: time.Now()},
 		},
 	}
 	dir := t.TempDir()
