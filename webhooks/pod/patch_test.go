@@ -384,7 +384,10 @@ type difference struct {
 func (d difference) Edit(name string) (e inject.Edit) {
 	before, after := containerOf(d.before, name), containerOf(d.after, name)
 	if e.Env = d.env[name]; e.Env == nil && !cmp.Equal(before.Env, after.Env) {
-		for _, v := range after.Env {
+		for i, v := range after.Env {
+			if i < len(before.Env) && cmp.Equal(v, before.Env[i]) {
+				v = before.Env[i] // with the same source
+			}
 			e.Env = append(e.Env, inject.Variable{EnvVar: v})
 		}
 	}
