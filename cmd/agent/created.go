@@ -15,39 +15,30 @@ import (
 	"sync/atomic"
 
 	"github.com/fsnotify/fsnotify"
-
-	"github.com/memfit/memfit/internal/cgroup"
 )
 
-// created returns a function that reports whether the kernel has created a cgroup of a pod or a container since the
-// last call. A container that dies in its first second is gone before the API server reports that it runs. cgroups has
-// the files of root.
-func created(ctx context.Context, root string, cgroups fs.FS, log *slog.Logger) (func() bool, error) {
-	tree, err := cgroup.Open(cgroups) // of its own: a tree serves one goroutine
-	if err != nil {
-		return nil, err
-	}
+// watch notices cgroups that the kernel creates. A container that dies in its first second is gone before the API
+// server reports that it runs.
+type watch struct {
+	root    string
+	log     *slog.Logger
+	watcher *fsnotify.Watcher
+	parents map[string]bool // that are watched
+	failed  error           // why some are not
+	created atomic.Bool
+}
+
+func newWatch(ctx context.Context, root string, log *slog.Logger) (*watch, error) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, fmt.Errorf("watching %s: %w", root, err)
 	}
-	w := &watch{root: root, tree: tree, watcher: watcher}
-	if err := w.all(); err != nil {
-		log.Warn("Some cgroups are not watched: containers in them are found within 10 s", "error", err)
-	}
-	go w.run(ctx, log)
-	return func() bool { return w.changed.Swap(false) }, nil
+	w := &watch{root: root, log: log, watcher: watcher}
+	go w.run(ctx)
+	return w, nil
 }
 
-// watch watches the cgroups in which those of pods and containers are created.
-type watch struct {
-	root    string
-	tree    *cgroup.Tree
-	watcher *fsnotify.Watcher
-	changed atomic.Bool
-}
-
-func (w *watch) run(ctx context.Context, log *slog.Logger) {
+func (w *watch) run(ctx context.Context) {
 	defer w.watcher.Close()
 	for {
 		select {
@@ -55,41 +46,35 @@ func (w *watch) run(ctx context.Context, log *slog.Logger) {
 			return
 		case e := <-w.watcher.Events:
 			if e.Has(fsnotify.Create) {
-				_ = w.created(e.Name) // what cannot be watched is mostly gone again
+				w.created.Store(true)
 			}
 		case err := <-w.watcher.Errors:
-			log.Warn("Events of cgroups were lost", "error", err)
-			_ = w.all()
+			w.log.Warn("Events of cgroups were lost", "error", err)
+			w.created.Store(true)
 		}
 	}
 }
 
-// all watches all cgroups that are there.
-func (w *watch) all() error {
-	defer w.changed.Store(true) // what came before the watch
-	return w.add(w.tree.Top())
-}
+// Created reports whether a cgroup may have been created since the last call in those that are watched.
+func (w *watch) Created() bool { return w.created.Swap(false) }
 
-// created watches a cgroup that is new. Of other cgroups nothing is read: on a node where a hundred pods start, each
-// costs its own directory.
-func (w *watch) created(path string) error {
-	defer w.changed.Store(true)
-	dir, err := filepath.Rel(w.root, path)
-	if err != nil || !cgroup.Parent(dir) {
-		return err
+// Watch watches the cgroups that a search found to hold others. What was created in one between the search and the watch
+// is found by another search.
+func (w *watch) Watch(parents []string) {
+	watched, failed := make(map[string]bool, len(parents)), error(nil)
+	for _, dir := range parents {
+		switch err := w.watcher.Add(filepath.Join(w.root, dir)); {
+		case err == nil:
+			watched[dir] = true
+			if !w.parents[dir] {
+				w.created.Store(true)
+			}
+		case !errors.Is(err, fs.ErrNotExist): // it went away meanwhile
+			failed = err
+		}
 	}
-	return w.add(dir)
-}
-
-// add watches a cgroup and then what it holds, so that a cgroup is either listed or has an event.
-func (w *watch) add(dir string) (err error) {
-	if cgroup.Parent(dir) {
-		err = w.watcher.Add(filepath.Join(w.root, dir))
+	if failed != nil && w.failed == nil {
+		w.log.Warn("Some cgroups are not watched: containers in them are found within 10 s", "error", failed)
 	}
-	below, failed := w.tree.Below(dir)
-	err = errors.Join(err, failed)
-	for _, child := range below {
-		err = errors.Join(err, w.add(child))
-	}
-	return err
+	w.parents, w.failed = watched, failed
 }

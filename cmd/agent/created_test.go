@@ -7,26 +7,14 @@ package main
 
 import (
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/memfit/memfit/internal/cgroup"
 )
-
-// counting counts what is opened.
-type counting struct {
-	fs.FS
-
-	dirs atomic.Int32
-}
-
-func (c *counting) Open(name string) (fs.File, error) {
-	c.dirs.Add(1)
-	return c.FS.Open(name)
-}
 
 // TestCreated: pods and containers that are new are noticed, also one in a pod that was new itself.
 func TestCreated(t *testing.T) {
@@ -49,33 +37,53 @@ func TestCreated(t *testing.T) {
 		mkdir(fmt.Sprintf("kubepods/burstable/pod0f6b7c7a-4c55-4a7a-9d5f-%012d/%s", i, container))
 		mkdir(fmt.Sprintf("system.slice/%d.service", i))
 	}
-	opened := &counting{FS: folder(root)}
-	changed, err := created(t.Context(), root, opened, slog.New(slog.DiscardHandler))
+	tree, err := cgroup.Open(folder(root))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !changed() || changed() {
-		t.Error("what was there is to be looked at once")
+	w, err := newWatch(t.Context(), root, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
 	}
-	opened.dirs.Store(0)
-	for _, dir := range []string{
-		"kubepods/burstable/" + pod, "kubepods/burstable/" + pod + "/" + container, "kubepods/besteffort",
-		"kubepods/besteffort/" + pod, "kubepods/besteffort/" + pod + "/" + container,
+	search := func() (containers int) {
+		t.Helper()
+		found, parents, err := tree.Containers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Watch(parents)
+		return len(found)
+	}
+	if n := search(); n != 50 || !w.Created() {
+		t.Errorf("%d containers at first, and what came before the watch is to be searched for", n)
+	}
+	if search(); w.Created() {
+		t.Error("nothing was created")
+	}
+	for _, tc := range []struct {
+		dir        string
+		containers int
+	}{
+		{"kubepods/burstable/" + pod, 50}, {"kubepods/burstable/" + pod + "/" + container, 51}, {"kubepods/besteffort", 51},
+		{"kubepods/besteffort/" + pod, 51}, {"kubepods/besteffort/" + pod + "/" + container, 52},
 	} {
-		mkdir(dir)
-		for waited := time.Duration(0); !changed(); waited += time.Millisecond {
+		mkdir(tc.dir)
+		for waited := time.Duration(0); !w.Created(); waited += time.Millisecond {
 			if waited > 20*time.Second {
-				t.Fatalf("%s was created, and nothing told", dir)
+				t.Fatalf("%s was created, and not noticed", tc.dir)
 			}
 			time.Sleep(time.Millisecond)
 		}
-	}
-	if n := opened.dirs.Load(); n > 5 {
-		t.Errorf("%d directories were listed for five that are new", n)
+		for search(); w.Created(); { // as the loop does
+			search()
+		}
+		if n := search(); n != tc.containers {
+			t.Errorf("%d containers after %s, want %d", n, tc.dir, tc.containers)
+		}
 	}
 	mkdir("elsewhere/" + pod)
 	time.Sleep(20 * time.Millisecond)
-	if changed() {
-		t.Error("a cgroup outside of those of pods was told")
+	if w.Created() {
+		t.Error("a cgroup outside of those of pods was noticed")
 	}
 }

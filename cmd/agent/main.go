@@ -104,8 +104,10 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 		Rescues: rescues.Rescues, Tree: tree, Proc: live.Proc(o.proc), Pods: set, Writer: writer, Node: o.node, Log: log,
 		Metrics: scan.NewMetrics(prometheus.DefaultRegisterer),
 	}
-	if loop.Created, err = created(ctx, o.cgroups, folder(o.cgroups), log); err != nil {
+	if w, err := newWatch(ctx, o.cgroups, log); err != nil {
 		log.Warn("New containers are found within 10 s only", "error", err)
+	} else {
+		loop.Created, loop.Watch = w.Created, w.Watch
 	}
 	if o.tier == "see" {
 		explainer := see.New(o.proc, tree.Version(), readers.All(time.Now), time.Now, watchdog)

@@ -374,7 +374,7 @@ func newSimNode(
 		n.count(&n.pods[j])
 	}
 	set := pods.NewSet()
-	if err := set.Replace(objects, ""); err != nil {
+	if err := set.Replace(objects, "1"); err != nil {
 		t.Fatal(err)
 	}
 	tree, err := cgroup.Open(n.cgroups)

@@ -147,7 +147,7 @@ func TestReadV1(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	containers, err := tree.Containers()
+	containers, _, err := tree.Containers()
 	if err != nil || len(containers) != 1 || containers[0].Ref != (Ref{uid, id}) || tree.Version() != V1 {
 		t.Fatalf("%v: %+v (%v)", tree.Version(), containers, err)
 	}
@@ -252,7 +252,7 @@ func TestReadV2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	containers, err := tree.Containers()
+	containers, _, err := tree.Containers()
 	if err != nil || len(containers) != 1 || containers[0].Ref != (Ref{uid, id}) || tree.Version() != V2 {
 		t.Fatalf("%v: %+v (%v)", tree.Version(), containers, err)
 	}
@@ -314,7 +314,7 @@ func FuzzRead(f *testing.F) {
 				for _, file := range tree.fsys.(fstest.MapFS) {
 					file.Data = text
 				}
-				containers, err := tree.Containers()
+				containers, _, err := tree.Containers()
 				if err != nil || len(containers) != 1 {
 					t.Fatalf("%d containers (%v)", len(containers), err)
 				}

@@ -85,23 +85,37 @@ const (
 	containersMost = 8192
 )
 
-// Containers lists the containers of pods, by the names of their cgroups.
-func (t *Tree) Containers() ([]Container, error) {
-	var found []Container
-	err := t.search(t.top, &found)
-	return found, err
+// Containers lists the containers of pods, by the names of their cgroups, and the cgroups in which those of pods and
+// containers are created.
+func (t *Tree) Containers() (containers []Container, parents []string, err error) {
+	s := search{tree: t}
+	err = s.below(t.top, 0)
+	return s.containers, s.parents, err
 }
 
-func (t *Tree) search(dir string, found *[]Container) error {
-	below, err := t.Below(dir)
+// search is what was found so far.
+type search struct {
+	tree       *Tree
+	containers []Container
+	parents    []string
+}
+
+// below searches the cgroups in a cgroup that is so far below the top.
+func (s *search) below(dir string, depth int) error {
+	names, err := s.tree.children(dir)
 	if err != nil {
 		return err
 	}
-	for _, child := range below {
-		if uid, isPod := podUID(path.Base(child)); isPod {
-			err = t.ofPod(child, uid, found)
-		} else {
-			err = t.search(child, found)
+	if strings.Contains(dir, "kubepods") {
+		s.parents = append(s.parents, dir)
+	}
+	for _, name := range names {
+		child := path.Join(dir, name)
+		var err error
+		if uid, isPod := podUID(name); isPod {
+			err = s.pod(child, uid)
+		} else if depth < searchAll || depth < searchMost && strings.Contains(child, "kubepods") {
+			err = s.below(child, depth+1)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it went away meanwhile
 			return err
@@ -110,50 +124,15 @@ func (t *Tree) search(dir string, found *[]Container) error {
 	return nil
 }
 
-// Top is the cgroup of the whole node.
-func (t *Tree) Top() string { return t.top }
-
-// Below lists the cgroups in a cgroup that are those of pods, or may hold them. It reads one directory, and none for a
-// pod.
-func (t *Tree) Below(dir string) ([]string, error) {
-	if _, isPod := podUID(path.Base(dir)); isPod {
-		return nil, nil
-	}
-	depth := 0
-	if dir != t.top {
-		depth = 1 + strings.Count(strings.TrimPrefix(dir, t.top+"/"), "/")
-	}
-	names, err := t.children(dir)
-	if err != nil {
-		return nil, err
-	}
-	var found []string
-	for _, name := range names {
-		child := path.Join(dir, name)
-		_, isPod := podUID(name)
-		if isPod || depth < searchAll || depth < searchMost && strings.Contains(child, "kubepods") {
-			found = append(found, child)
-		}
-	}
-	return found, nil
-}
-
-// Parent reports whether cgroups of pods or containers are created in a cgroup, by its path.
-func Parent(dir string) bool {
-	in, name := path.Split(dir)
-	_, isPod := podUID(name)
-	_, isContainer := podUID(path.Base(in))
-	return isPod || strings.Contains(dir, "kubepods") && !isContainer
-}
-
-func (t *Tree) ofPod(dir, uid string, found *[]Container) error {
-	names, err := t.children(dir)
+func (s *search) pod(dir, uid string) error {
+	names, err := s.tree.children(dir)
 	if err != nil {
 		return err
 	}
+	s.parents = append(s.parents, dir)
 	for _, name := range names {
-		if id, ok := containerID(name); ok && len(*found) < containersMost {
-			*found = append(*found, Container{Ref: Ref{uid, id}, Dir: path.Join(dir, name), PodDir: dir})
+		if id, ok := containerID(name); ok && len(s.containers) < containersMost {
+			s.containers = append(s.containers, Container{Ref: Ref{uid, id}, Dir: path.Join(dir, name), PodDir: dir})
 		}
 	}
 	return nil

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -22,9 +22,9 @@ import (
 
 // Pod is what is kept of a pod.
 type Pod struct {
-	types.NamespacedName
+	// ObjectMeta has its name, its UID and its resource version.
+	metav1.ObjectMeta
 
-	UID types.UID
 	// Declined: the owner of the pod does not want its processes to be inspected.
 	Declined   bool
 	Request    Request
@@ -58,14 +58,10 @@ type End struct {
 const exitKill = 137
 
 // Set is the pods of a node, as the API server last reported them: the store of a reflector, of each a [Pod].
-type Set struct {
-	cache.Store
-
-	version atomic.Int64 // 0: nothing was listed yet
-}
+type Set struct{ cache.Store }
 
 // NewSet returns an empty set.
-func NewSet() *Set { return &Set{Store: cache.NewStore(uidOf, cache.WithTransformer(trim))} }
+func NewSet() *Set { return &Set{cache.NewStore(uidOf, cache.WithTransformer(trim))} }
 
 // Watch keeps the set up to date until ctx ends. It outlives API servers that go away.
 func (s *Set) Watch(ctx context.Context, client cache.Getter, node string) {
@@ -75,46 +71,22 @@ func (s *Set) Watch(ctx context.Context, client cache.Getter, node string) {
 	r.RunWithContext(ctx)
 }
 
-// All returns the pods, and a number that changes when they do. ok is false before the first list: a pod that is not
+// All returns the pods, and a version that changes when they do. ok is false before the first list: a pod that is not
 // there then may well exist.
-func (s *Set) All() (pods map[types.UID]Pod, version int64, ok bool) {
+func (s *Set) All() (pods map[types.UID]Pod, version string, ok bool) {
 	version = s.Version()
 	list := s.List()
 	pods = make(map[types.UID]Pod, len(list))
 	for _, kept := range list {
-		if pod, ok := kept.(Pod); ok {
-			pods[pod.UID] = pod
+		if pod, ok := kept.(*Pod); ok {
+			pods[pod.UID] = *pod
 		}
 	}
-	return pods, version, version > 0
+	return pods, version, version != ""
 }
 
-// Version changes after the pods do.
-func (s *Set) Version() int64 { return s.version.Load() }
-
-// Add implements [cache.Store].
-func (s *Set) Add(object any) error {
-	defer s.version.Add(1)
-	return s.Store.Add(object)
-}
-
-// Update implements [cache.Store].
-func (s *Set) Update(object any) error {
-	defer s.version.Add(1)
-	return s.Store.Update(object)
-}
-
-// Delete implements [cache.Store].
-func (s *Set) Delete(object any) error {
-	defer s.version.Add(1)
-	return s.Store.Delete(object)
-}
-
-// Replace implements [cache.Store].
-func (s *Set) Replace(objects []any, version string) error {
-	defer s.version.Add(1)
-	return s.Store.Replace(objects, version)
-}
+// Version changes when the pods do; empty: nothing was listed yet.
+func (s *Set) Version() string { return s.LastStoreSyncResourceVersion() }
 
 func uidOf(object any) (string, error) {
 	pod, err := meta.Accessor(object)
@@ -133,8 +105,10 @@ func trim(object any) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("the watch for pods returned a %T", object)
 	}
-	out := Pod{
-		NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, UID: pod.UID,
+	out := &Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+		},
 		Request: Request{
 			Value: strings.TrimSpace(pod.Annotations[v1alpha1.InspectAnnotation]),
 			Map:   strings.EqualFold(strings.TrimSpace(pod.Annotations[v1alpha1.MapAnnotation]), "true"),

@@ -71,8 +71,10 @@ type Loop struct {
 	Explain Explainer // nil at tier Watch
 	// Rescues reports whether containers of a namespace may be lent memory; nil: no container may.
 	Rescues func(namespace string) bool
-	// Created reports whether cgroups were created since the last call; nil: unknown.
+	// Created reports whether cgroups were created since the last call, in those that Watch was called with last; nil:
+	// unknown.
 	Created func() bool
+	Watch   func(cgroups []string)
 	Node    string
 	Log     *slog.Logger
 	Metrics *Metrics
@@ -88,7 +90,7 @@ type Loop struct {
 	idle       time.Time // until then no container is due to be inspected
 	searched   bool      // the cgroups were listed once, so that what is new is new on the node
 	search     time.Time
-	podVersion int64
+	podVersion string
 }
 
 // container is one instance of a container, as long as its cgroup is there and a minute more.
@@ -203,10 +205,13 @@ func (l *Loop) searchCgroups(now time.Time) {
 		return
 	}
 	l.search = now
-	found, err := l.Tree.Containers()
+	found, parents, err := l.Tree.Containers()
 	if err != nil {
 		l.Log.Error("Listing the cgroups of containers", "error", err)
 		return
+	}
+	if l.Watch != nil {
+		l.Watch(parents)
 	}
 	there := make(map[string]bool, len(found))
 	for i := range found {
@@ -214,7 +219,7 @@ func (l *Loop) searchCgroups(now time.Time) {
 		there[id] = true
 		if l.containers[id] == nil {
 			l.containers[id] = &container{Container: found[i], recorder: flightrecorder.New(l.searched), found: now}
-			l.podVersion = -1 // whose it is has to be looked up
+			l.podVersion = "" // whose it is has to be looked up
 		}
 	}
 	for id, c := range l.containers {
@@ -240,7 +245,9 @@ func (l *Loop) matchPods(now time.Time) {
 		o := l.objects[uid]
 		if o == nil {
 			o = &object{
-				target: &snapshot.Pod{NamespacedName: pod.NamespacedName, UID: uid},
+				target: &snapshot.Pod{
+					NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, UID: uid,
+				},
 				writes: flightrecorder.NewWrites(now, spread(uid)), found: now, history: map[string]history{},
 			}
 			l.objects[uid] = o

@@ -31,13 +31,14 @@ import (
 
 // node is a node of cgroup v1 whose files a test writes, with a loop that reads them.
 type node struct {
-	t       testing.TB
-	now     time.Time
-	cgroups fstest.MapFS
-	proc    fstest.MapFS
-	pods    *pods.Set
-	writer  *writer
-	loop    *Loop
+	t         testing.TB
+	now       time.Time
+	cgroups   fstest.MapFS
+	proc      fstest.MapFS
+	pods      *pods.Set
+	revisions int
+	writer    *writer
+	loop      *Loop
 }
 
 // writer keeps what it is given, and reports it as written.
@@ -77,7 +78,7 @@ func newNode(t testing.TB) *node {
 		writer:  &writer{results: make(chan snapshot.Result, 1000)},
 	}
 	n.restart()
-	if err := n.pods.Replace(nil, ""); err != nil {
+	if err := n.pods.Replace(nil, n.revision()); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -148,7 +149,7 @@ func (n *node) tell(uid types.UID, id, killed string) {
 func (n *node) tellIn(namespace string, uid types.UID, id string) {
 	n.t.Helper()
 	if err := n.pods.Update(&corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web", UID: uid},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web", UID: uid, ResourceVersion: n.revision()},
 		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
 			{Name: "app", ContainerID: "containerd://" + id},
 		}},
@@ -157,12 +158,19 @@ func (n *node) tellIn(namespace string, uid types.UID, id string) {
 	}
 }
 
+// revision is another resource version.
+func (n *node) revision() string {
+	n.revisions++
+	return strconv.Itoa(n.revisions)
+}
+
 // update is the pod as the API server has it now.
 func (n *node) update(uid types.UID, status *corev1.ContainerStatus, annotations map[string]string) {
 	n.t.Helper()
 	if err := n.pods.Update(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: "web-" + string(uid[30:]), UID: uid, Annotations: annotations,
+			ResourceVersion: n.revision(),
 		},
 		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{*status}},
 	}); err != nil {
@@ -411,7 +419,8 @@ func TestPodsByTheHundred(t *testing.T) {
 		n.tell(uid, idOf(i+1), "")
 		n.pass(time.Second)
 		n.end(uid, idOf(i+1))
-		if err := n.pods.Delete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}}); err != nil {
+		gone := metav1.ObjectMeta{UID: uid, ResourceVersion: n.revision()}
+		if err := n.pods.Delete(&corev1.Pod{ObjectMeta: gone}); err != nil {
 			t.Fatal(err)
 		}
 	}
