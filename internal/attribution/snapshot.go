@@ -69,13 +69,14 @@ type Source interface {
 	Same() error
 }
 
-// Take reads mappings and the variables that readers may read.
-func Take(from Source) (*Snapshot, error) {
+// Take reads mappings and the environment variables of these names. Every other one may be a secret, and is skipped where
+// the environment is read.
+func Take(from Source, variables []string) (*Snapshot, error) {
 	mappings, err := from.Mappings()
 	if err != nil {
 		return nil, err
 	}
-	env, err := from.Environ(Variables)
+	env, err := from.Environ(variables)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ type Snapshot struct {
 	Memory   procmem.Memory
 	// OpenFile opens a path as the process sees it; where it is nil, no module is found.
 	OpenFile func(path string) (procmem.File, error)
-	// Env are those of [Variables] that the process was started with.
+	// Env are variables that the process was started with, as far as readers may read them.
 	Env map[string]string
 	// Same returns an error where the process has ended since, so that what was read may be another's. It may be nil.
 	Same func() error

@@ -21,7 +21,7 @@ type Process struct {
 	Usages []attribution.Usage
 	// Unread: a reader detected something and could not read it.
 	Unread bool
-	// Env are those of [attribution.Variables] that it was started with.
+	// Env are variables for memory that it was started with.
 	Env map[string]string
 	// Runtime is what runs in it, as the API names it, and Version its version; empty: not known.
 	Runtime, Version string

@@ -18,6 +18,7 @@ import (
 
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/attribution/readers"
+	"github.com/memfit/memfit/internal/detect"
 	"github.com/memfit/memfit/internal/procmem/live"
 )
 
@@ -112,7 +113,7 @@ func look(ctx context.Context, pid int) error {
 		return fmt.Errorf("inspecting process %d: %w", pid, err)
 	}
 	defer target.Close()
-	s, err := attribution.Take(target)
+	s, err := attribution.Take(target, detect.Variables())
 	if err != nil {
 		return err
 	}

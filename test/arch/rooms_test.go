@@ -417,7 +417,7 @@ var rooms = []room{
 			"api/v1alpha1", "cmd/agent/internal/...", "internal/attribution/...", "internal/cgroup", "internal/detect",
 			"internal/flightrecorder",
 			"internal/format", "internal/levers", "internal/liveness", "internal/memory", "internal/pagemap",
-			"internal/procmem/...", "internal/rescue",
+			"internal/procmem/...", "internal/quote", "internal/rescue",
 		},
 		outside: []string{
 			"github.com/fsnotify/fsnotify", // inotify: new cgroups at once

@@ -21,6 +21,7 @@ import (
 
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/attribution/readers"
+	"github.com/memfit/memfit/internal/detect"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 	"github.com/memfit/memfit/internal/procmem/live"
@@ -188,7 +189,7 @@ func (p *Process) Look(ctx context.Context) (Look, error) {
 		return Look{}, err
 	}
 	defer target.Close()
-	snapshot, err := attribution.Take(target)
+	snapshot, err := attribution.Take(target, detect.Variables())
 	if err != nil {
 		return Look{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/flightrecorder"
+	"github.com/memfit/memfit/internal/quote"
 )
 
 // kill takes note of a kill that a recorder has just found.
@@ -192,10 +193,10 @@ func (l *Loop) inspected(out *v1alpha1.ContainerSnapshot, o *object, c *containe
 	case c.finding == nil:
 		out.Inspection, out.InspectionMessage = v1alpha1.InspectionUnreadable, "not inspected yet"
 	case c.finding.Err != nil:
-		out.Inspection, out.InspectionMessage = v1alpha1.InspectionUnreadable, snapshot.Cut(c.finding.Err.Error(), 512)
+		out.Inspection, out.InspectionMessage = v1alpha1.InspectionUnreadable, quote.Cut(c.finding.Err.Error(), 512)
 	default:
 		out.Inspection, out.Memory, out.Runtime = v1alpha1.InspectionDone, c.finding.Memory, c.finding.Runtime
-		out.InspectionMessage = snapshot.Cut(c.finding.Unread, 512)
+		out.InspectionMessage = quote.Cut(c.finding.Unread, 512)
 		if o.pod.Request.Map {
 			out.Map = c.finding.Map
 		}

@@ -135,7 +135,7 @@ func (e *inspector) process(ctx context.Context, j scan.Look, pid int, sum *sum)
 		return fmt.Errorf("opening: %w", err)
 	}
 	defer target.Close()
-	s, err := attribution.Take(target)
+	s, err := attribution.Take(target, detect.Variables())
 	if err != nil {
 		return fmt.Errorf("reading: %w", err)
 	}

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/attribution/hotspot"
 	"github.com/memfit/memfit/internal/cgroup"
@@ -23,6 +22,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 	"github.com/memfit/memfit/internal/procmem/live"
+	"github.com/memfit/memfit/internal/quote"
 )
 
 // program is a process that runs a program: what runs in it stays the same until it executes another one.
@@ -74,13 +74,9 @@ func (e *inspector) runtimeOf(
 func (e *inspector) detected(
 	ctx context.Context, namespace string, target *live.Target, s *attribution.Snapshot,
 ) (*runs, error) {
-	env, err := target.Environ(detect.Variables())
-	if err != nil {
-		return nil, err
-	}
 	argv, failed := e.argv(target.Dir())
 	facts, err := e.files.Gather(namespace, detect.Process{
-		Program: s.Process.Exe, Mappings: s.Mappings, Env: env, Argv: argv,
+		Program: s.Process.Exe, Mappings: s.Mappings, Env: s.Env, Argv: argv,
 	}, func(path string) (procmem.File, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -96,7 +92,7 @@ func (e *inspector) detected(
 	if f.InspectedRuntime == nil {
 		return nil, errors.Join(failed, err)
 	}
-	names := slices.Sorted(maps.Keys(env))
+	names := slices.Sorted(maps.Keys(s.Env))
 	f.Variables = names[:min(len(names), variablesMost)]
 	for _, flag := range result.Flags {
 		f.settings = append(f.settings, flag.Text)
@@ -164,10 +160,10 @@ func found(r detect.Result, v cgroup.Version) *v1alpha1.InspectedRuntime {
 		return nil
 	}
 	out := &v1alpha1.InspectedRuntime{
-		Type: r.Runtime, Version: snapshot.Cut(r.Version, wordMost),
+		Type: r.Runtime, Version: quote.Cut(r.Version, wordMost),
 		HeapSet:   r.HeapSet,
-		Libc:      snapshot.Cut(strings.TrimSpace(r.Libc+" "+r.LibcVersion), wordMost),
-		Allocator: snapshot.Cut(r.Allocator, wordMost),
+		Libc:      quote.Cut(strings.TrimSpace(r.Libc+" "+r.LibcVersion), wordMost),
+		Allocator: quote.Cut(r.Allocator, wordMost),
 	}
 	if out.Allocator == "" {
 		out.Allocator = r.Libc
@@ -177,10 +173,10 @@ func found(r detect.Result, v cgroup.Version) *v1alpha1.InspectedRuntime {
 		out.ContainerAware = map[bool]string{true: "Yes", false: "No"}[sees]
 	}
 	for _, flag := range r.Flags[:min(len(r.Flags), flagsMost)] {
-		out.Flags = append(out.Flags, snapshot.Cut(flag.Text+" ("+flag.From+")", sentenceMost))
+		out.Flags = append(out.Flags, quote.Cut(flag.Text+" ("+flag.From+")", sentenceMost))
 	}
 	for _, evidence := range r.Evidence[:min(len(r.Evidence), evidenceMost)] {
-		out.Evidence = append(out.Evidence, snapshot.Cut(evidence, sentenceMost))
+		out.Evidence = append(out.Evidence, quote.Cut(evidence, sentenceMost))
 	}
 	return out
 }

@@ -18,12 +18,12 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/agent/internal/scan"
-	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/attribution/glibc"
 	"github.com/memfit/memfit/internal/levers"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/pagemap"
+	"github.com/memfit/memfit/internal/quote"
 )
 
 // sum is what the processes of one container have together, added in the order of their size. Pages that they share
@@ -143,13 +143,13 @@ func (s *sum) predict(out *v1alpha1.MemoryParts) {
 		}
 	}
 	outcome := levers.Predict(s.levers, s.look.Limit)
-	out.Summary = snapshot.Cut(outcome.Summary, helpsMost)
+	out.Summary = quote.Cut(outcome.Summary, helpsMost)
 	for i := range outcome.Predictions[:min(len(outcome.Predictions), gainsMost)] {
 		p := &outcome.Predictions[i]
 		gain := v1alpha1.PredictedSaving{
-			Action: snapshot.Cut(p.Action, wordMost), Amount: p.Least.FloorTo(memory.KiB).Quantity(),
-			Method: snapshot.Cut(p.Why, sentenceMost),
-			How:    snapshot.Cut(p.How, sentenceMost), Setting: snapshot.Cut(p.Knob, wordMost),
+			Action: quote.Cut(p.Action, wordMost), Amount: p.Least.FloorTo(memory.KiB).Quantity(),
+			Method: quote.Cut(p.Why, sentenceMost),
+			How:    quote.Cut(p.How, sentenceMost), Setting: quote.Cut(p.Knob, wordMost),
 		}
 		if !p.Exact() {
 			most := p.Most.CeilTo(memory.KiB).Quantity()

@@ -17,6 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/flightrecorder"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/rescue"
 )
 
@@ -110,19 +111,16 @@ func Summarize(s *v1alpha1.MemorySnapshotStatus) {
 	best, worst := "", -1
 	for i := range s.Containers {
 		c := &s.Containers[i]
-		c.Summary = Cut(summary(c), maxSummary)
+		c.Summary = quote.Cut(summary(c), maxSummary)
 		if u := urgency(c); u > worst {
 			best, worst = c.Container+": "+c.Summary, u
 		}
 	}
-	s.Summary = Cut(best, maxSummary)
+	s.Summary = quote.Cut(best, maxSummary)
 }
 
 // maxSummary is the length of a summary in the API, in bytes to be on the safe side.
 const maxSummary = 1024
-
-// Cut is a text of at most so many bytes.
-func Cut(text string, most int) string { return strings.ToValidUTF8(text[:min(len(text), most)], "") }
 
 func summary(c *v1alpha1.ContainerSnapshot) string {
 	var parts []string
