@@ -59,7 +59,7 @@ func (f *Facts) Fit(pod *corev1.Pod, whole Template, asks []Ask) ([]Fitted, Whol
 	t.fitNode()
 	t.fitQuota()
 	if why := t.refusal(); why != "" {
-		t.keepTemplate("with another size it would be refused: " + why)
+		t.keepTemplate("with another size it would be refused: %s", why)
 	}
 	return t.out, t.whole
 }

@@ -74,7 +74,7 @@ func (t *trial) fitNode() {
 		t.keepRequests(why, need, node)
 	}
 	if need := t.need().Request; node > 0 && need > node && t.grown() {
-		t.keepWhole(why, need, node)
+		t.keepTemplate(why, need, node)
 	}
 }
 
@@ -93,7 +93,7 @@ func (t *trial) fitQuota() {
 		)
 	}
 	if need := t.need(); !q.Holds(need) && t.grown() {
-		t.keepWhole("ResourceQuota %s does not allow a pod with request %s, limit %s", q.Name, need.Request, need.Limit)
+		t.keepTemplate("ResourceQuota %s does not allow a pod with request %s, limit %s", q.Name, need.Request, need.Limit)
 	}
 }
 
@@ -149,7 +149,10 @@ func (t *trial) refusal() string {
 	return why
 }
 
-func (t *trial) keepTemplate(why string) {
+// keepTemplate leaves the whole pod and its containers at the template's sizes: a pod that grew for containers without a
+// limit cannot be taken back in part.
+func (t *trial) keepTemplate(format string, args ...any) {
+	why := fmt.Sprintf(format, args...)
 	t.base.Stays = cmp.Or(t.base.Stays, why)
 	for i := range t.asks {
 		t.change(i, t.asks[i].Base, "%s", why)

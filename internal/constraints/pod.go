@@ -13,7 +13,7 @@ import (
 func sizeOf(c *corev1.Container, sizes map[string]memory.Size) memory.Size {
 	size, changed := sizes[c.Name]
 	if !changed {
-		size = resources(&c.Resources)
+		size = SizeOf(&c.Resources)
 	}
 	return admitted(size)
 }
@@ -26,7 +26,8 @@ func admitted(s memory.Size) memory.Size {
 	return s
 }
 
-func resources(r *corev1.ResourceRequirements) memory.Size {
+// SizeOf is the memory request and limit in the resources of a container or pod; 0: not set.
+func SizeOf(r *corev1.ResourceRequirements) memory.Size {
 	return memory.Size{Request: memory.FromQuantity(*r.Requests.Memory()), Limit: memory.FromQuantity(*r.Limits.Memory())}
 }
 
@@ -34,7 +35,7 @@ func resources(r *corev1.ResourceRequirements) memory.Size {
 func total(pod *corev1.Pod, sizes map[string]memory.Size) memory.Size {
 	sum := together(pod, sizes)
 	if r := pod.Spec.Resources; r != nil {
-		own := resources(r)
+		own := SizeOf(r)
 		if own.Request > 0 {
 			sum.Request = own.Request
 		}
@@ -72,7 +73,7 @@ func PodLeaves(pod *corev1.Pod, container string) (limit, request memory.Bytes) 
 	if pod.Spec.Resources == nil {
 		return 0, 0
 	}
-	whole := resources(pod.Spec.Resources)
+	whole := SizeOf(pod.Spec.Resources)
 	if whole.Request == 0 {
 		return whole.Limit, 0
 	}

@@ -35,12 +35,7 @@ type Whole struct {
 // The API server takes the result if it takes base: no container has a higher limit than the pod, their requests
 // together are not above its request, and that is not above its limit.
 func WholeOf(pod *corev1.Pod, base memory.Size, asks []Ask) Whole {
-	return wholeWithin(pod, base, asks, 0)
-}
-
-// wholeWithin does not raise the limit above most because of containers without one; 0: nothing holds it.
-func wholeWithin(pod *corev1.Pod, base memory.Size, asks []Ask, most memory.Bytes) Whole {
-	return wholeFrom(base, changesOf(pod, asks), most)
+	return wholeFrom(base, changesOf(pod, asks), 0)
 }
 
 // RunningWhole is the same for a pod that runs. What its owner gave it may have been changed since, by an unknown
@@ -76,6 +71,7 @@ func (w *Whole) TooSmall(pod *corev1.Pod, asks []Ask) string {
 // roomToShare is more than what a pod takes besides its containers, which is less than 1 MiB for pause.
 const roomToShare = 16 * memory.MiB
 
+// wholeFrom does not raise the limit above most because of containers without one; 0: nothing holds it.
 func wholeFrom(base memory.Size, c changes, most memory.Bytes) Whole {
 	stays := Whole{Size: base}
 	if base == (memory.Size{}) || !c.any {
@@ -126,7 +122,7 @@ func changesOf(pod *corev1.Pod, asks []Ask) changes {
 	look := func(k *corev1.Container, once bool) {
 		size, asked := will[k.Name]
 		if !asked {
-			size = resources(&k.Resources)
+			size = SizeOf(&k.Resources)
 		}
 		c.largest = max(c.largest, size.Limit)
 		part := parts[k.Name]
@@ -202,7 +198,7 @@ func WholeSize(pod *corev1.Pod) memory.Size {
 	if pod.Spec.Resources == nil {
 		return memory.Size{}
 	}
-	return resources(pod.Spec.Resources)
+	return SizeOf(pod.Spec.Resources)
 }
 
 // WithWhole is a copy of the pod with this size as a whole.
@@ -231,7 +227,7 @@ func (t *trial) follow() {
 			asks[i] = a
 			asks[i].Want = t.out[i].Size
 		}
-		t.whole = wholeWithin(t.template, t.base.Size, asks, t.most)
+		t.whole = wholeFrom(t.base.Size, changesOf(t.template, asks), t.most)
 	}
 	t.pod = WithWhole(t.template, t.whole.Size)
 }
@@ -239,10 +235,4 @@ func (t *trial) follow() {
 // grown: the pod as a whole asks for more than its template.
 func (t *trial) grown() bool {
 	return t.whole.Limit > t.base.Limit || t.whole.Request > t.base.Request
-}
-
-// keepWhole leaves the whole pod and its containers at the template's sizes: a pod that grew for containers without a
-// limit cannot be taken back in part.
-func (t *trial) keepWhole(format string, args ...any) {
-	t.keepTemplate(fmt.Sprintf(format, args...))
 }

@@ -96,7 +96,7 @@ func TestWholeIsAdmitted(t *testing.T) {
 		}
 		var held memory.Bytes // all that containers may take
 		for _, c := range append(p.Spec.InitContainers, p.Spec.Containers...) {
-			held = held.Plus(resources(&c.Resources).Limit)
+			held = held.Plus(SizeOf(&c.Resources).Limit)
 		}
 		for _, a := range asks {
 			held = held.Plus(a.Want.Limit.Minus(a.Base.Limit)).Plus(a.Part.Limit)

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -24,7 +25,7 @@ func (c *ContainerPlan) finish(have *corev1.Container, w *working) {
 	if w.resize != memoryPolicy(have.ResizePolicy) {
 		c.edit.ResizePolicy = &w.resize
 	}
-	if w.memory != sizeOf(&have.Resources) {
+	if w.memory != constraints.SizeOf(&have.Resources) {
 		c.edit.Memory = &w.memory
 	}
 }
@@ -109,7 +110,7 @@ func (e Edit) apply(have *corev1.Container) {
 }
 
 func setMemory(list *corev1.ResourceList, b memory.Bytes) {
-	if memoryOf(*list) != b {
+	if memory.FromQuantity(*list.Memory()) != b {
 		*list = with(*list, b)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -111,13 +109,4 @@ func exact(b memory.Bytes) string {
 		return strconv.FormatInt(int64(b/memory.KiB), 10) + "Ki"
 	}
 	return b.String()
-}
-
-// memoryOf is the memory of a resource list, 0 when it has none.
-func memoryOf(list corev1.ResourceList) memory.Bytes {
-	q, ok := list[corev1.ResourceMemory]
-	if !ok {
-		return 0
-	}
-	return memory.FromQuantity(q)
 }

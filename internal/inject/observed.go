@@ -82,7 +82,7 @@ func HeapCap(pod *corev1.Pod, name string) memory.Bytes {
 		return 0
 	}
 	return heapCap(
-		c, effectiveLimit(memoryOf(c.Resources.Limits), constraints.WholeSize(pod).Limit, 0, division{}).cgroup,
+		c, effectiveLimit(constraints.SizeOf(&c.Resources).Limit, constraints.WholeSize(pod).Limit, 0, division{}).cgroup,
 		readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name),
 	)
 }

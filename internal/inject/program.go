@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 )
@@ -42,7 +43,7 @@ func ProgramOf(pod *corev1.Pod, name string, perRun bool) Program {
 	if rec != nil && rec.Program != "" && len(rec.Program) <= 2*programBytes {
 		return Program{ID: rec.Program, Owner: rec.Owner.size(), Recorded: true}
 	}
-	return Program{ID: fingerprint(c, takeBack(c, rec), v1alpha1.TuningSpec{}, perRun), Owner: sizeOf(&c.Resources)}
+	return Program{ID: fingerprint(c, takeBack(c, rec), v1alpha1.TuningSpec{}, perRun), Owner: constraints.SizeOf(&c.Resources)}
 }
 
 // LimitAtCreation returns the limit with which memfit let a container of a pod be created; 0: unknown. A later resize

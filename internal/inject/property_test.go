@@ -281,7 +281,7 @@ func TestForgedSizesSettle(t *testing.T) {
 		metav1.SetMetaDataAnnotation(&in.Pod.ObjectMeta, v1alpha1.InjectedAnnotation, c.forged(in.Pod).encode())
 		once := inject(in)
 		for i := range in.Pod.Spec.Containers {
-			if sizeOf(&in.Pod.Spec.Containers[i].Resources) != sizeOf(&once.Spec.Containers[i].Resources) {
+			if constraints.SizeOf(&in.Pod.Spec.Containers[i].Resources) != constraints.SizeOf(&once.Spec.Containers[i].Resources) {
 				taken++
 			}
 		}
@@ -368,7 +368,7 @@ func TestNoPodIsKeptOut(t *testing.T) {
 func refusedBy(f *constraints.Facts, pod *corev1.Pod) string {
 	var running, most memory.Size
 	add := func(s *memory.Size, c *corev1.Container) {
-		have := sizeOf(&c.Resources)
+		have := constraints.SizeOf(&c.Resources)
 		if _, set := c.Resources.Requests[corev1.ResourceMemory]; !set {
 			have.Request = have.Limit
 		}
@@ -388,14 +388,14 @@ func refusedBy(f *constraints.Facts, pod *corev1.Pod) string {
 	}
 	most = most.Max(running)
 	if whole := pod.Spec.Resources; whole != nil {
-		most.Limit = memoryOf(whole.Limits)
-		request := memoryOf(whole.Requests)
+		most.Limit = memory.FromQuantity(*whole.Limits.Memory())
+		request := memory.FromQuantity(*whole.Requests.Memory())
 		if request > 0 && most.Request > request || max(request, most.Request) > most.Limit {
 			return "the containers request more than the pod"
 		}
 		most.Request = max(most.Request, request)
 		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-			if memoryOf(c.Resources.Limits) > most.Limit {
+			if constraints.SizeOf(&c.Resources).Limit > most.Limit {
 				return "container " + c.Name + " has a higher limit than the pod"
 			}
 		}

@@ -84,7 +84,7 @@ func (in *Input) template(managed []target, sizings []sizing, whole *wholeSizing
 }
 
 func (in *Input) sizing(t target, offer Offer, fixed bool) sizing {
-	have := sizeOf(&t.container.Resources)
+	have := constraints.SizeOf(&t.container.Resources)
 	s := sizing{base: have, next: have, wanted: true}
 	if before := t.before; before != nil && before.Size != nil {
 		if !before.Size.unchanged(have) {
@@ -168,7 +168,7 @@ func (in *Input) takenBack(managed []target, sizings []sizing) *corev1.Pod {
 	pod := in.Pod
 	for i := range sizings {
 		s := &sizings[i]
-		if !s.wanted || s.base == sizeOf(&managed[i].container.Resources) {
+		if !s.wanted || s.base == constraints.SizeOf(&managed[i].container.Resources) {
 			continue
 		}
 		if pod == in.Pod {
@@ -261,7 +261,7 @@ func recordOf(base, next memory.Size) *sizeRecord {
 
 // ownerBefore returns the memory of a container without what memfit gave it, according to the record.
 func ownerBefore(c *corev1.Container, rec *containerRecord) memory.Size {
-	have := sizeOf(&c.Resources)
+	have := constraints.SizeOf(&c.Resources)
 	if rec != nil && rec.Size != nil && rec.Size.unchanged(have) {
 		return rec.Size.takeBack(have)
 	}
@@ -305,10 +305,6 @@ func (r *sizeRecord) text() string {
 		return "limit " + r.Limit
 	}
 	return fmt.Sprintf("request %s, limit %s", r.Request, r.Limit)
-}
-
-func sizeOf(r *corev1.ResourceRequirements) memory.Size {
-	return memory.Size{Request: memoryOf(r.Requests), Limit: memoryOf(r.Limits)}
 }
 
 // with is list with its memory set, or removed when it is 0, in a map of its own.
@@ -372,7 +368,7 @@ func fixedCPU(r *corev1.ResourceRequirements) bool {
 // fixedMemory reports the same of memory, as it was before memfit sized it according to rec. A request of 0 is one,
 // too.
 func fixedMemory(r *corev1.ResourceRequirements, rec *containerRecord) bool {
-	have := sizeOf(r)
+	have := constraints.SizeOf(r)
 	_, hasRequest := r.Requests[corev1.ResourceMemory]
 	if rec != nil && rec.Size != nil && rec.Size.unchanged(have) {
 		have = rec.Size.takeBack(have)

@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/memfit/memfit/internal/constraints"
 )
 
 // checkValid checks what the API server checks about the fields that memfit writes, so that a plan can never turn a pod
@@ -31,8 +33,8 @@ func checkValid(t *testing.T, pod *corev1.Pod) {
 				t.Errorf("container %s: %s has value and valueFrom", c.Name, v.Name)
 			}
 		}
-		if limit, request := memoryOf(c.Resources.Limits), memoryOf(c.Resources.Requests); limit > 0 && request > limit {
-			t.Errorf("container %s: request %s above limit %s", c.Name, request, limit)
+		if have := constraints.SizeOf(&c.Resources); have.Limit > 0 && have.Request > have.Limit {
+			t.Errorf("container %s: %s", c.Name, have)
 		}
 		var seen []corev1.ResourceName
 		for _, p := range c.ResizePolicy {

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/runtimes"
 )
@@ -38,7 +39,7 @@ type working struct {
 // takeBack reverts what memfit wrote into c by the record, as far as it is unchanged.
 func takeBack(c *corev1.Container, rec *containerRecord) *working {
 	w := &working{
-		env: make([]Variable, len(c.Env), len(c.Env)+4), memory: sizeOf(&c.Resources), resize: memoryPolicy(c.ResizePolicy),
+		env: make([]Variable, len(c.Env), len(c.Env)+4), memory: constraints.SizeOf(&c.Resources), resize: memoryPolicy(c.ResizePolicy),
 		commands: slices.Concat(c.Command, c.Args), before: &containerRecord{},
 	}
 	for i := range c.Env {
