@@ -304,13 +304,14 @@ func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*rollout.Loan, st
 	known, terms := a.view.Known, a.view.Policy
 	known.Demand, known.DemandAt = in.Demand, in.DemandAt
 	known.Handled, known.Loans = c.last(a.pod.UID), len(in.Loans)
-	terms.Bounds = append(slices.Clip(terms.Bounds), lending.NodeRoom(a.Limit, a.left))
+	terms.Rooms = append(slices.Clip(terms.Rooms), lending.Room{Cause: lending.NodeFull, Left: a.left})
 	if in.Bounded {
 		budget := in.Budget
 		if in.BudgetUnknown {
 			budget = 0
 		}
-		terms.Bounds = append(terms.Bounds, lending.Bound{Cause: lending.ChangeBudget, Most: a.Limit.Plus(budget)})
+		bound := lending.Bound{Cause: lending.ChangeBudget, Most: a.Limit.Plus(budget)}
+		terms.Bounds = append(slices.Clip(terms.Bounds), bound)
 	}
 	loans := workload.LoansTo(in.Loans, a.pod.UID)
 	a.loan, a.refusal = lending.Decide(a.Alarm, known, terms, a.node, loans, now)

@@ -4,6 +4,8 @@
 package rescue
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -11,10 +13,8 @@ import (
 
 const (
 	// Hold is how long a container must need no more than its previous limit until a loan is returned, and how far back
-	// loans count. An hour has four times the longest period of usual cron jobs and caches.
+	// the loans of a node count. An hour has four times the longest period of usual cron jobs and caches.
 	Hold = time.Hour
-	// LoansMost without relief within Hold are a leak, which gets no further one.
-	LoansMost = 2
 	// NodeLoansMost bounds what the agent of one node can cause within Hold, whatever it claims. A node of 110 pods that
 	// needs more has another problem than a burst.
 	NodeLoansMost = 12
@@ -27,16 +27,13 @@ const (
 	StaleAfter = 10 * time.Second
 	// FutureMost is how far the clock of a node may be ahead.
 	FutureMost = 5 * time.Second
-	// Cover is for how much growth a loan is enough: two readings of the kubelet (15 s each), so that the ordinary
-	// recommendation sees the growth before the loan is used up.
-	Cover = 30 * time.Second
-	// leastPercent of the limit is lent at least: growth often rises after it began.
-	leastPercent = 25
+	// mostPercent of the limit before its loans is what a container gets in all: as much as the highest
+	// sizing.oom.factorPercent allows after a kill. A ramp of minutes and a leak are alike while they last. What is lent
+	// costs when it is used, so that a loan has all of that at once, whatever the growth: a ramp needs no second one, and
+	// a leak gets none. Growth of half a second may be wrong, or claimed.
+	mostPercent = 400
 	// worthPercent of the limit is the least that is lent where something bounds the loan: less only delays the kill.
 	worthPercent = 5
-	// mostPercent of the limit is the most that a loan raises it to, whatever the growth: as much as the highest
-	// sizing.oom.factorPercent allows after a kill. Growth over half a second may be wrong, or claimed.
-	mostPercent = 400
 	// pages: the kernel rounds limits down to whole pages, of 64 KiB at most.
 	pages = 64 * memory.KiB
 )
@@ -65,14 +62,22 @@ type Policy struct {
 	Paused, Conflict bool
 	// RestartsOnResize: the container's resizePolicy is RestartContainer for memory.
 	RestartsOnResize bool
-	// Bounds of the limit. Each has its cause: LimitMax, LimitRange, ResourceQuota, ChangeBudget, NodeFull or PodLimit.
+	// Bounds of the limit. Each has its cause: LimitMax, LimitRange, ChangeBudget or PodLimit.
 	Bounds []Bound
+	// Rooms are what others need as well: ResourceQuota and NodeFull.
+	Rooms []Room
 }
 
 // Bound is the largest limit that something allows the container.
 type Bound struct {
 	Cause Cause
 	Most  memory.Bytes
+}
+
+// Room is how much memory is left of something. A container has at most half of it on loan.
+type Room struct {
+	Cause Cause
+	Left  memory.Bytes
 }
 
 // Node is the state of the pod's node.
@@ -83,22 +88,16 @@ type Node struct {
 	Loans int
 }
 
-// NodeRoom bounds a limit by what the node can lend: half of what its pods neither request nor have on loan, so that no
-// loan takes the whole node.
-func NodeRoom(limit, left memory.Bytes) Bound {
-	return Bound{Cause: NodeFull, Most: limit.Plus(left / 2)}
-}
-
 // Decide returns the loan for an alarm, or why there is none. Exactly one of the two results is not nil. loans are the
-// earlier ones to this pod, to whatever container; those that are older than Hold do not count. A loan for this very
-// alarm that was written down and not sent is returned again.
+// earlier ones to this pod, to whatever container. A loan for this very alarm that was written down and not sent is
+// returned again.
 func Decide(a Alarm, known Known, policy Policy, node Node, loans []Loan, now time.Time) (*Loan, *Refusal) {
 	d := decision{a, known, policy, node, loans, now}
 	for _, refuses := range []func(*decision) Cause{
 		unbelievable, // it is not a claim about this container now
 		contradicted, // it is not what the manager sees
 		notPermitted, // the owner did not ask for it, or the node's other pods would pay for it
-		tooMany,      // another loan would not help, or is more than loans may cause
+		tooMany,      // it is more than loans may cause
 	} {
 		if cause := refuses(&d); cause != "" {
 			return nil, d.refusal(Bound{Cause: cause})
@@ -212,60 +211,38 @@ func tooMany(d *decision) Cause {
 		return NodeBound
 	case d.known.Loans >= WorkloadLoansMost:
 		return WorkloadBound
-	case d.ineffective() >= LoansMost:
-		return LeakSuspected
 	}
 	return ""
 }
 
-// ineffective counts the container's loans of the last hour without relief.
-func (d *decision) ineffective() int {
-	n := 0
+// base is the limit of the container without the loans that it has.
+func (d *decision) base() memory.Bytes {
+	base := d.known.Asked
 	for i := range d.loans {
-		l := &d.loans[i]
-		if l.Container == d.alarm.Container && !l.Relieved && d.now.Sub(l.At) < Hold {
-			n++
+		if l := &d.loans[i]; l.Container == d.alarm.Container && !l.Over {
+			base = min(base, l.From)
 		}
 	}
-	return n
+	return base
 }
 
-// lend returns the loan that all bounds allow: growth for Cover, at least leastPercent of the limit, and twice that
-// after a loan without relief, because no third one follows. Where the tightest bound leaves less than worthPercent,
-// nothing is lent.
+// lend returns the loan that all bounds allow. Where the tightest one leaves less than worthPercent, nothing is lent.
 func (d *decision) lend() (*Loan, *Refusal) {
-	limit := d.alarm.Limit
-	more := max(growthIn(d.alarm.PerSecond, Cover), limit.Percent(leastPercent))
-	if d.ineffective() > 0 {
-		more = more.Plus(more)
+	limit, base := d.alarm.Limit, d.base()
+	lent := d.known.Asked.Minus(base)
+	bounds := append(slices.Clip(d.policy.Bounds), Bound{Cause: LeakSuspected, Most: base.Percent(mostPercent)})
+	for _, r := range d.policy.Rooms {
+		bounds = append(bounds, Bound{Cause: r.Cause, Most: base.Plus(r.Left.Plus(lent) / 2)})
 	}
-	to := limit.Plus(more)
-	to = min(to, limit.Percent(mostPercent)).CeilTo(memory.MiB)
-	tightest := Bound{Most: memory.Max}
-	for _, b := range d.policy.Bounds {
-		if b.Most < tightest.Most {
-			tightest = b
-		}
-	}
-	if to > tightest.Most {
-		to = max(tightest.Most, 0).FloorTo(memory.MiB)
-		if worth := max(limit.Percent(worthPercent), memory.MiB); to < limit.Plus(worth) {
-			return nil, d.refusal(tightest)
-		}
+	tightest := slices.MinFunc(bounds, func(a, b Bound) int { return cmp.Compare(a.Most, b.Most) })
+	to := max(tightest.Most, 0).FloorTo(memory.MiB)
+	if worth := max(limit.Percent(worthPercent), memory.MiB); to < limit.Plus(worth) {
+		return nil, d.refusal(tightest)
 	}
 	return &Loan{
 		Container: d.alarm.Container, ID: d.alarm.ID, Sequence: d.alarm.Sequence, At: d.now, From: limit, To: to,
 		Demand: d.alarm.Demand, PerSecond: d.alarm.PerSecond, Above: d.now, Read: d.now,
 	}, nil
-}
-
-// growthIn is how much something grows in a time.
-func growthIn(perSecond memory.Bytes, d time.Duration) memory.Bytes {
-	grown := float64(perSecond) * d.Seconds()
-	if grown >= float64(memory.Max) {
-		return memory.Max
-	}
-	return memory.Bytes(grown)
 }
 
 // timeTo is how long growth takes to fill what is left; at most a day, which is as good as never here.

@@ -41,7 +41,7 @@ func lent() question {
 			ID: "abc", Limit: 512 * mib, Asked: 512 * mib, Demand: 100 * mib, DemandAt: start.Add(-10 * time.Second),
 			Handled: 6,
 		},
-		policy: Policy{Enabled: true, Bounds: []Bound{{NodeFull, 64 * memory.GiB}}},
+		policy: Policy{Enabled: true, Rooms: []Room{{NodeFull, 64 * memory.GiB}}},
 		now:    start.Add(50 * time.Millisecond),
 	}
 }
@@ -61,7 +61,8 @@ func TestRefusals(t *testing.T) {
 	unsent := func(q *question) {
 		q.loans = []Loan{{Container: "app", Sequence: 7, At: start, From: 512 * mib, To: 812 * mib}}
 	}
-	relieved := func(l Loan) Loan { l.Relieved = true; return l }
+	over := func(l Loan) Loan { l.Over = true; return l }
+	all := Loan{Container: "app", At: start.Add(-3 * Hold), From: 128 * mib, To: 512 * mib}
 	for name, c := range map[string]struct {
 		change func(*question)
 		want   Cause
@@ -130,22 +131,23 @@ func TestRefusals(t *testing.T) {
 			unsent(q)
 			q.policy.Paused = true
 		}, Paused},
-		"a second loan": {func(q *question) { q.loans = []Loan{ago(time.Minute)} }, ""},
-		"a leak": {func(q *question) {
-			q.loans = []Loan{ago(time.Minute), ago(59 * time.Minute)}
+		"a loan that bounds made small": {func(q *question) { q.loans = []Loan{ago(time.Minute)} }, ""},
+		"a leak":                        {func(q *question) { q.loans = []Loan{all} }, LeakSuspected},
+		"a leak that got two small loans": {func(q *question) {
+			q.loans = []Loan{{Container: "app", From: 128 * mib, To: 256 * mib}, ago(time.Minute)}
 		}, LeakSuspected},
-		"two loans, one earlier": {func(q *question) {
-			q.loans = []Loan{ago(time.Minute), ago(60 * time.Minute)}
-		}, ""},
-		"two loans, one relieved": {func(q *question) {
-			q.loans = []Loan{ago(time.Minute), relieved(ago(2 * time.Minute))}
-		}, ""},
+		"a loan that became the recommended size": {func(q *question) { q.loans = []Loan{over(all)} }, ""},
+		"a leak of another container":             {func(q *question) { q.loans = []Loan{of("proxy", 5, all)} }, ""},
 		"limit.max reached": {func(q *question) {
 			q.policy.Bounds = append(q.policy.Bounds, Bound{LimitMax, 520 * mib})
 		}, LimitMax},
 		"a quota with nothing left": {func(q *question) {
-			q.policy.Bounds = append(q.policy.Bounds, Bound{ResourceQuota, 0})
+			q.policy.Rooms = append(q.policy.Rooms, Room{ResourceQuota, mib})
 		}, ResourceQuota},
+		"half of a node's memory, lent before": {func(q *question) {
+			q.loans = []Loan{ago(time.Minute)} // of 512 MiB
+			q.policy.Rooms = []Room{{NodeFull, 256 * mib}}
+		}, NodeFull},
 		"limit.max allows a little": {func(q *question) {
 			q.policy.Bounds = append(q.policy.Bounds, Bound{LimitMax, 540 * mib})
 		}, ""},
@@ -164,18 +166,20 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestLoans(t *testing.T) {
-	earlier := []Loan{{Container: "app", At: start.Add(-time.Minute)}}
+	earlier := []Loan{{Container: "app", At: start.Add(-time.Minute), From: 256 * mib, To: 300 * mib}}
 	for name, c := range map[string]struct {
-		limit, growth, most, want memory.Bytes
-		loans                     []Loan
+		limit, growth, most, left, want memory.Bytes
+		loans                           []Loan
 	}{
-		"twice after another loan":    {limit: 512 * mib, growth: 10 * mib, want: 1112 * mib, loans: earlier},
-		"four times, twice after one": {limit: 128 * mib, growth: 400 * mib, want: 512 * mib, loans: earlier},
-		"growth of 30 s":              {limit: 512 * mib, growth: 10 * mib, want: 812 * mib},
-		"at least a quarter":          {limit: 1024 * mib, growth: 2 * mib, want: 1280 * mib},
-		"whole MiB":                   {limit: 110*mib + 1, growth: mib, want: 141 * mib},
-		"at most four times":          {limit: 128 * mib, growth: 400 * mib, want: 512 * mib},
-		"as much as bounds allow":     {limit: 512 * mib, growth: 10 * mib, most: 600*mib + 7, want: 600 * mib},
+		"four times the limit":             {limit: 512 * mib, growth: 10 * mib, want: 2048 * mib},
+		"whatever the growth":              {limit: 128 * mib, growth: 400 * mib, want: 512 * mib},
+		"four times the one before a loan": {limit: 300 * mib, growth: 10 * mib, want: 1024 * mib, loans: earlier},
+		"whole MiB":                        {limit: 110*mib + 1, growth: mib, want: 440 * mib},
+		"as much as bounds allow":          {limit: 512 * mib, growth: 10 * mib, most: 600*mib + 7, want: 600 * mib},
+		"half of what is left":             {limit: 512 * mib, growth: 10 * mib, left: 200 * mib, want: 612 * mib},
+		"half of what was left": {
+			limit: 300 * mib, growth: 10 * mib, left: 200 * mib, want: 378 * mib, loans: earlier, // (200 + 44) / 2
+		},
 	} {
 		q := lent()
 		q.alarm.Limit, q.known.Limit, q.known.Asked = c.limit, c.limit, c.limit
@@ -184,9 +188,12 @@ func TestLoans(t *testing.T) {
 		if c.most > 0 {
 			q.policy.Bounds = append(q.policy.Bounds, Bound{LimitMax, c.most})
 		}
+		if c.left > 0 {
+			q.policy.Rooms = append(q.policy.Rooms, Room{ResourceQuota, c.left})
+		}
 		q.loans = c.loans
 		loan, refusal := q.ask()
-		if loan == nil || loan.From != c.limit || loan.To != c.want || loan.Relieved || !loan.Above.Equal(q.now) {
+		if loan == nil || loan.From != c.limit || loan.To != c.want || loan.Over || !loan.Above.Equal(q.now) {
 			t.Errorf("%s: %+v (%+v), want %s", name, loan, refusal, c.want)
 		}
 	}
@@ -247,6 +254,25 @@ func TestFromAPI(t *testing.T) {
 	}
 }
 
+// TestHalfAnAlarm: one without any of its fields gets no loan, whether or not others were handled before.
+func TestHalfAnAlarm(t *testing.T) {
+	for _, handled := range []int64{0, 6} {
+		for name, cut := range map[string]func(*Alarm){
+			"instance": func(a *Alarm) { a.ID = "" }, "sequence": func(a *Alarm) { a.Sequence = 0 },
+			"time": func(a *Alarm) { a.At = time.Time{} }, "demand": func(a *Alarm) { a.Demand = 0 },
+			"limit": func(a *Alarm) { a.Limit = 0 }, "growth": func(a *Alarm) { a.PerSecond = 0 },
+			"time left": func(a *Alarm) { a.Left = 0 },
+		} {
+			q := lent()
+			q.known.Handled = handled
+			cut(&q.alarm)
+			if loan, refusal := q.ask(); loan != nil || refusal.Reported() {
+				t.Errorf("without its %s: %+v, %+v", name, loan, refusal)
+			}
+		}
+	}
+}
+
 // TestBounds: whatever is claimed, a loan keeps every bound, and without one there is a refusal.
 func TestBounds(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -259,9 +285,14 @@ func TestBounds(t *testing.T) {
 		q.alarm.Demand = q.alarm.Limit.Minus(amount() / 64)
 		q.alarm.PerSecond = amount()
 		q.alarm.Left = timeTo(q.alarm.Limit.Minus(q.alarm.Demand), q.alarm.PerSecond)
-		for _, cause := range []Cause{LimitMax, LimitRange, ResourceQuota, ChangeBudget, NodeFull, PodLimit} {
+		for _, cause := range []Cause{LimitMax, LimitRange, ChangeBudget, PodLimit} {
 			if random.IntN(3) == 0 {
 				q.policy.Bounds = append(q.policy.Bounds, Bound{cause, amount()})
+			}
+		}
+		for _, cause := range []Cause{ResourceQuota, NodeFull} {
+			if random.IntN(3) == 0 {
+				q.policy.Rooms = append(q.policy.Rooms, Room{cause, amount()})
 			}
 		}
 		loan, refusal := q.ask()
@@ -272,12 +303,17 @@ func TestBounds(t *testing.T) {
 			continue
 		}
 		loans++
-		if loan.To <= loan.From || loan.To > loan.From.Percent(mostPercent).CeilTo(mib) {
+		if loan.To <= loan.From || loan.To > loan.From.Percent(mostPercent) {
 			t.Fatalf("%+v: from %s to %s", q, loan.From, loan.To)
 		}
 		for _, b := range q.policy.Bounds {
 			if loan.To > b.Most {
 				t.Fatalf("%+v: %s is above %s (%s)", q, loan.To, b.Most, b.Cause)
+			}
+		}
+		for _, r := range q.policy.Rooms {
+			if loan.Bytes() > r.Left/2 {
+				t.Fatalf("%+v: %s is more than half of %s (%s)", q, loan.Bytes(), r.Left, r.Cause)
 			}
 		}
 	}

@@ -382,8 +382,12 @@ func rampIsReported(t *testing.T, w *Watch, at time.Time, turn, perSecond memory
 	if turn.Plus(fuzzLimit/levelShare).Plus(perSecond/2) > fuzzLimit {
 		return
 	}
-	for passed := often; fuzzRamp+growthIn(perSecond, passed) <= fuzzLimit; passed += often {
-		w.Add(Sample{at.Add(passed), fuzzRamp + growthIn(perSecond, passed), fuzzLimit})
+	for passed := often; ; passed += often {
+		demand := fuzzRamp + memory.Bytes(float64(perSecond)*passed.Seconds())
+		if demand > fuzzLimit {
+			break
+		}
+		w.Add(Sample{at.Add(passed), demand, fuzzLimit})
 		if _, due := w.Due(fuzzLimit, 0, fuzzHorizon); due {
 			return
 		}

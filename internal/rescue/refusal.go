@@ -44,7 +44,7 @@ const (
 	RestartsOnResize Cause = "RestartsOnResize"
 	// NodeShortOfMemory: the node reports MemoryPressure, or its tasks stall for memory.
 	NodeShortOfMemory Cause = "NodeShortOfMemory"
-	// LeakSuspected: LoansMost loans within Hold brought no relief.
+	// LeakSuspected: the container has all that it may have on loan, and grows on.
 	LeakSuspected Cause = "LeakSuspected"
 	// NodeBound: the node was lent NodeLoansMost loans within Hold.
 	NodeBound Cause = "NodeBound"
@@ -70,7 +70,7 @@ var fixes = map[Cause]string{
 	Conflict:          "something else manages its memory: see the condition Applied of its MemoryRecommendation",
 	RestartsOnResize:  "its resizePolicy restarts it when its limit changes: set NotRequired for memory",
 	NodeShortOfMemory: "the node is short of memory: add nodes, or move pods from it",
-	LeakSuspected:     "two loans within an hour brought no relief, which suggests a leak: find what grows",
+	LeakSuspected:     "it has its loan and grows on, which suggests a leak: find what grows, or raise the limit",
 	NodeBound:         "the node had its loans of this hour: raise the limit in the profile or the pod template",
 	WorkloadBound:     "its workload has as many loans as a checkpoint keeps: raise the limit in the profile",
 	LimitMax:          "sizing.limit.max of the profile allows no more: raise it, or find what grows",

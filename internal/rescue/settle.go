@@ -29,9 +29,8 @@ type Loan struct {
 
 	// Above is when demand was last not below From, as far as is known, and Read when it was last read. Both begin at At.
 	Above, Read time.Time
-	// Relieved: demand was below From after the loan, or the recommendation took the loan over, so that it does not
-	// count as one of a leak.
-	Relieved bool
+	// Over: it was returned, or the recommendation took it over.
+	Over bool
 }
 
 // Bytes is how much is lent.
@@ -95,15 +94,13 @@ func Settle(l Loan, readings []Reading, recommended memory.Bytes, now time.Time)
 		if !r.At.After(l.Read) || r.At.After(now) {
 			continue
 		}
-		below := r.Demand < l.From
-		if !below || r.At.Sub(l.Read) > gapMost {
+		if r.Demand >= l.From || r.At.Sub(l.Read) > gapMost {
 			l.Above = r.At
 		}
-		l.Relieved, l.Read = l.Relieved || below, r.At
+		l.Read = r.At
 	}
 	switch {
 	case recommended >= l.To && l.To > 0:
-		l.Relieved = true
 		return l, Recommended
 	case now.Sub(l.Read) <= gapMost && l.Read.Sub(l.Above) >= Hold:
 		return l, Return

@@ -34,10 +34,9 @@ type Loan struct {
 	Sequence int64 `json:"sequence"`
 	// Peak is the highest demand seen since: above From.Limit, the loan prevented a kill.
 	Peak memory.Bytes `json:"peak,omitempty"`
-	// Above, Read and Relieved are those of [rescue.Loan].
-	Above    time.Time `json:"above,omitzero"`
-	Read     time.Time `json:"read,omitzero"`
-	Relieved bool      `json:"relieved,omitempty"`
+	// Above and Read are those of [rescue.Loan].
+	Above time.Time `json:"above,omitzero"`
+	Read  time.Time `json:"read,omitzero"`
 	// Ended is when the container no longer needed it; zero: it does. Until Returned the limit is still to be lowered.
 	Ended time.Time `json:"ended,omitzero"`
 	// Taken: the recommendation asks for as much. It ends with the next observation.
@@ -193,10 +192,10 @@ func (o *observation) watchLoan(l *Loan, c *Container, base memory.Size) {
 	}
 	l.Peak = max(l.Peak, c.Demand)
 	settled, outcome := rescue.Settle(
-		rescue.Loan{At: l.At, From: base.Limit, To: l.To.Limit, Above: l.Above, Read: l.Read, Relieved: l.Relieved},
+		rescue.Loan{At: l.At, From: base.Limit, To: l.To.Limit, Above: l.Above, Read: l.Read},
 		[]rescue.Reading{{At: c.Measured, Demand: c.Demand}}, 0, o.Now,
 	)
-	l.Above, l.Read, l.Relieved = settled.Above, settled.Read, settled.Relieved
+	l.Above, l.Read = settled.Above, settled.Read
 	switch {
 	case outcome != rescue.Return:
 		l.Ended = time.Time{}
@@ -218,7 +217,7 @@ func (d *decider) takeOver() {
 
 // returned notes the end of a loan, for people.
 func (o *observation) returned(l *Loan, taken bool) {
-	l.Ended, l.Returned, l.Relieved = cmp.Or(l.Ended, stamp(o.Now)), stamp(o.Now), l.Relieved || taken
+	l.Ended, l.Returned = cmp.Or(l.Ended, stamp(o.Now)), stamp(o.Now)
 	why := fmt.Sprintf("demand stayed below %s for %s", l.From.Limit, format.InWords(rescue.Hold))
 	if taken {
 		why = "it is recommended for all pods now"

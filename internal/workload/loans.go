@@ -82,15 +82,14 @@ func RescueOf(
 		Enabled: c.policy.Rescues(), Paused: paused != "", Conflict: f.Conflict != "",
 		RestartsOnResize: oom.RestartsOnResize(spec),
 	}
-	limit := r.Size.Limit
 	r.bound(rescue.LimitMax, c.sizePolicy().LimitMax)
 	r.bound(rescue.LimitRange, f.Range.Max)
 	r.bound(rescue.PodLimit, c.podLimit)
 	if left := f.Quota.Limits; left > 0 {
-		r.bound(rescue.ResourceQuota, limit.Plus(left))
+		r.Policy.Rooms = append(r.Policy.Rooms, rescue.Room{Cause: rescue.ResourceQuota, Left: left})
 	}
 	if left := f.Quota.Requests; left > 0 && r.Guaranteed {
-		r.bound(rescue.ResourceQuota, limit.Plus(left))
+		r.Policy.Rooms = append(r.Policy.Rooms, rescue.Room{Cause: rescue.ResourceQuota, Left: left})
 	}
 	return r, true
 }
@@ -118,7 +117,7 @@ func LoansTo(loans []rollout.Loan, pod types.UID) []rescue.Loan {
 		if l := &loans[i]; l.UID == pod {
 			all = append(all, rescue.Loan{
 				Container: l.Container, Sequence: l.Sequence, At: l.At, From: l.From.Limit, To: l.To.Limit,
-				Above: l.Above, Read: l.Read, Relieved: l.Relieved,
+				Above: l.Above, Read: l.Read, Over: !l.Returned.IsZero(),
 			})
 		}
 	}

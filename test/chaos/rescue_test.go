@@ -29,11 +29,9 @@ import (
 const (
 	// ramp is a workload of one pod whose limit only a loan changes while its container is not killed.
 	ramp = "ramp"
-	// rampLimit is what it has, and oneLoan what a loan to growth of a MiB a second makes of it.
+	// rampLimit is what it has, and oneLoan what a loan makes of it.
 	rampLimit = 128 * memory.MiB
-	oneLoan   = rampLimit + rampLimit/4
-	// twoLoans is what a second one, without relief by the first, makes of it: no third one follows within an hour.
-	twoLoans = 2 * rampLimit
+	oneLoan   = 4 * rampLimit
 )
 
 // rescueFault is one of alarms and loans.
@@ -251,7 +249,7 @@ func dyingLender(t *testing.T, w *world) {
 		time.Sleep(time.Second)
 		leader.gate.let(h)
 		<-h.done
-		w.bounded(t, twoLoans)
+		w.bounded(t, oneLoan)
 		if w.limitOf(t) > rampLimit {
 			break
 		}
@@ -259,7 +257,7 @@ func dyingLender(t *testing.T, w *world) {
 	w.awaitLeader(t)
 	w.lends(t, &sequence)
 	time.Sleep(5 * time.Second)
-	w.bounded(t, twoLoans)
+	w.bounded(t, oneLoan)
 	if n := len(w.loans(t)); n > 2 {
 		t.Errorf("%d loans", n)
 	}
@@ -286,7 +284,7 @@ func twoLenders(t *testing.T, w *world) {
 	if limit := w.limitOf(t); limit < lent {
 		t.Errorf("the old leader's resize made the limit %s, after %s", limit, lent)
 	}
-	w.bounded(t, twoLoans)
+	w.bounded(t, oneLoan)
 }
 
 // dyingAgent deletes what the agent wrote, after its alarm was answered.
