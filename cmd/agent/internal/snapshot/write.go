@@ -189,7 +189,7 @@ func (w *Writer) whole(ctx context.Context, j job, client rest.Interface) (took 
 	if a := j.pod.alarm; a != nil && (j.status.Alarm == nil || j.status.Alarm.Sequence < a.Sequence) {
 		j.status.Alarm = a
 	}
-	if err := w.ask(ctx, j.pod, j.status.NodeName); err != nil {
+	if err := ask(ctx, j.pod, j.status.NodeName, client); err != nil {
 		return 0, err
 	}
 	CarryOver(j.pod.earlier, j.status)
@@ -225,12 +225,12 @@ func object(pod *Pod, status *v1alpha1.MemorySnapshotStatus) *v1alpha1.MemorySna
 
 // ask reads, once for each pod, what an earlier agent of this node wrote of this very pod. Another node may have
 // written a snapshot under the name of any pod.
-func (w *Writer) ask(ctx context.Context, pod *Pod, node string) error {
+func ask(ctx context.Context, pod *Pod, node string, client rest.Interface) error {
 	if pod.asked {
 		return nil
 	}
 	var found v1alpha1.MemorySnapshot
-	err := w.client.Get().Namespace(pod.Namespace).Resource(plural).Name(pod.Name).Do(ctx).Into(&found)
+	err := client.Get().Namespace(pod.Namespace).Resource(plural).Name(pod.Name).Do(ctx).Into(&found)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("reading the snapshot of %s: %w", pod, err)
 	}

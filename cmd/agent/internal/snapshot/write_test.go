@@ -174,6 +174,19 @@ func TestAlarm(t *testing.T) {
 	}
 }
 
+// TestTheFirstAlarmOfAPod: nor do the requests of its first snapshot wait behind those that a client holds back.
+func TestTheFirstAlarmOfAPod(t *testing.T) {
+	s := &server{}
+	w := writerTo(t, s)
+	w.client = nil
+	with := status(1)
+	with.Alarm = &v1alpha1.Alarm{Container: "app", ContainerID: "abc", Sequence: 1}
+	_, err := w.writeAlarm(t.Context(), job{&Pod{NamespacedName: web, UID: "one"}, with})
+	if err != nil || s.reads != 1 || s.wrote.Status.Alarm == nil {
+		t.Errorf("%d reads, %+v (%v)", s.reads, s.wrote.Status, err)
+	}
+}
+
 // TestAlarmsDoNotWait: for snapshots that an API server takes its time for.
 func TestAlarmsDoNotWait(t *testing.T) {
 	s := &server{slow: make(chan struct{})}
