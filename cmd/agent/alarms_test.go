@@ -12,8 +12,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -105,6 +107,20 @@ func TestAlarmsBeforeAnAPIServer(t *testing.T) {
 	if a == nil || a.Sequence != 2 || a.TimeToLimitMilliseconds != 440 || a.Limit.String() != "512Mi" ||
 		!after.IsOf(pod.UID, "node-a") || !after.Status.ObservedTime.Equal(&before.Status.ObservedTime) {
 		t.Errorf("%+v of %+v", a, after)
+	}
+	for _, body := range []string{
+		`{"status":{"alarm":{"container":"app","containerID":"abc","sequence":3,"time":"2026-11-27T10:00:00.0`,
+		`{"status":{"alarm":{"container":"app","sequence":3,"demand":"490Mi","limit":`,
+	} {
+		err := urgent.Patch(types.MergePatchType).Namespace("shop").Resource("memorysnapshots").Name("web").
+			Body([]byte(body)).Do(ctx).Error()
+		if !apierrors.IsBadRequest(err) {
+			t.Errorf("half an alarm, of an agent that died: %v", err)
+		}
+	}
+	read(&before)
+	if before.Status.Alarm.Sequence != 2 || before.ResourceVersion != after.ResourceVersion {
+		t.Errorf("half an alarm left %+v", before.Status.Alarm)
 	}
 	if err := until(true, "", 3); err == nil || !strings.Contains(err.Error(), "an alarm names its container") {
 		t.Errorf("an alarm of no instance: %v", err)

@@ -4,6 +4,8 @@
 package snapshot
 
 import (
+	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -109,5 +111,17 @@ func TestSummarize(t *testing.T) {
 	Summarize(s)
 	if len(s.Summary) > maxSummary || strings.ToValidUTF8(s.Summary, "?") != s.Summary {
 		t.Errorf("%d bytes: %q", len(s.Summary), s.Summary[maxSummary-10:])
+	}
+}
+
+// TestAnAlarmIsWhole: it replaces the one before in a merge patch, in which an absent field keeps its value.
+func TestAnAlarmIsWhole(t *testing.T) {
+	body, err := json.Marshal(v1alpha1.Alarm{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(body, &fields); err != nil || len(fields) != reflect.TypeFor[v1alpha1.Alarm]().NumField() {
+		t.Errorf("an empty alarm is %s (%v)", body, err)
 	}
 }
