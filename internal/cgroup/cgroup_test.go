@@ -239,7 +239,9 @@ func v2() fstest.MapFS {
 		dir + "/memory.max":     "max\n",
 		dir + "/memory.high":    "127506841\n",
 		dir + "/memory.events":  "low 0\nhigh 1003\nmax 9\noom 57811\noom_kill 2\noom_group_kill 1\n",
-		dir + "/memory.stat":    "anon 73400320\nfile 31457280\nshmem 1048576\ninactive_file 31457280\npgmajfault 5\n",
+		dir + "/memory.stat": "anon 73400320\nfile 32505856\nshmem 1048576\nslab_reclaimable 9\n" +
+			"inactive_file 10485760\nactive_file 20971520\nunevictable 0\npgmajfault 5\n",
+		dir + "/memory.swap.current": "4096\n",
 		dir + "/memory.pressure": "some avg10=16.70 avg60=1.00 avg300=0.00 total=2000000\n" +
 			"full avg10=0.00 avg60=0.00 avg300=0.00 total=1000000\n",
 		dir + "/cgroup.procs":     "17\n",
@@ -262,10 +264,19 @@ func TestReadV2(t *testing.T) {
 	}
 	want := Reading{
 		Usage: 100 * memory.MiB, Limit: Unlimited, High: 127506841, Anon: 70 * memory.MiB, File: 30 * memory.MiB,
-		Shmem: memory.MiB, Faults: 5, Kills: 2, Refused: 9, Pressure: &Pressure{Some: 2 * time.Second, Full: time.Second},
+		Shmem: memory.MiB, Swap: 4 * memory.KiB, Faults: 5, Kills: 2, Refused: 9,
+		Pressure: &Pressure{Some: 2 * time.Second, Full: time.Second},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got.Demand() != 70*memory.MiB+4*memory.KiB {
+		t.Errorf("demand is %v", got.Demand())
+	}
+	limit, err := tree.Limit(containers[0].Dir)
+	if usage, failed := tree.Usage(containers[0].Dir); err != nil || failed != nil || limit != Unlimited ||
+		usage != 100*memory.MiB {
+		t.Errorf("%v of %v (%v, %v)", usage, limit, failed, err)
 	}
 }
 

@@ -89,7 +89,8 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	limit := c.ownLimit()
 	c.rescue.watch.Add(rescue.Sample{At: now, Demand: c.recorder.Demand(), Limit: limit})
 	l.raised(c, o, limit, now)
-	p, due := c.rescue.watch.Due(limit, c.ceiling(now), l.alarms.horizon.Before(l.governor.Hurried(), now))
+	stop := c.stop()
+	p, due := c.rescue.watch.Due(stop, c.ceiling(now), l.alarms.horizon.Before(l.governor.Hurried(), now))
 	if due && partial { // usage may have grown by page cache
 		if sample, err := l.sampleFully(c, now); err == nil {
 			l.take(c, sample)
@@ -103,7 +104,7 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	if l.alarms.hurried == nil {
 		l.alarms.hurried = map[string]*container{}
 	}
-	if c.rescue.sent.IsZero() && !c.rescue.watch.Soon(limit, soon) {
+	if c.rescue.sent.IsZero() && !c.rescue.watch.Soon(stop, soon) {
 		delete(l.alarms.hurried, c.ContainerID)
 		c.due = now.Add(min(c.due.Sub(now), l.governor.Alert(c.urgency)))
 		return
@@ -123,16 +124,18 @@ func (l *Loop) alarm(c *container, o *object, p rescue.Prediction, now time.Time
 	// Microseconds since 1970 go on after a restart of the agent; where the clock was set back, the count does.
 	l.alarms.sequence = max(l.alarms.sequence+1, now.UnixMicro())
 	before := o.alarm
-	o.alarm = snapshot.Alarm(c.name, c.ContainerID, l.alarms.sequence, p)
+	claim := c.rescue.watch.Predict(c.ownLimit())
+	o.alarm = snapshot.Alarm(c.name, c.ContainerID, l.alarms.sequence, claim)
 	if !l.Writer.Alarm(o.target, l.status(o, now).DeepCopy()) {
 		o.alarm = before
 		l.Metrics.alarms.WithLabelValues("suppressed").Inc()
 		return
 	}
 	c.rescue.watch.Raise(p)
-	c.rescue.sent, c.rescue.limit = now, p.Limit
-	l.Log.Info("Limit is about to be reached", "container", c.ContainerID, "pod", c.PodUID, "demand", p.Demand.String(),
-		"limit", p.Limit.String(), "growthPerSecond", p.PerSecond.String(), "timeToLimit", p.Left.String())
+	c.rescue.sent, c.rescue.limit = now, claim.Limit
+	l.Log.Info("Limit is about to be reached", "container", c.ContainerID, "pod", c.PodUID,
+		"demand", claim.Demand.String(), "limit", claim.Limit.String(), "growthPerSecond", claim.PerSecond.String(),
+		"timeToLimit", claim.Left.String())
 }
 
 // alarmed takes note of what became of an alarm. One that could not be written is raised again.
@@ -175,6 +178,13 @@ func (c *container) ownLimit() memory.Bytes {
 		return 0
 	}
 	return c.limit()
+}
+
+// stop is where growth ends: the kernel kills at the limit, and above memory.high (version 2) it slows tasks down until
+// they hardly run.
+func (c *container) stop() memory.Bytes {
+	reading, _, _ := c.recorder.Last()
+	return min(c.ownLimit(), reading.High)
 }
 
 // ceiling is what the container needs before its memory turns around: its largest heap, and what else was resident when

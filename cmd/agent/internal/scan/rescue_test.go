@@ -17,6 +17,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rescue"
 )
 
 // everywhere allows rescues in all namespaces.
@@ -246,6 +247,84 @@ func TestAKnownHeap(t *testing.T) {
 	}
 	if got := c.ceiling(n.now.Add(inspectedFor)); got != 0 {
 		t.Errorf("of an old inspection %s is believed", got)
+	}
+}
+
+// rescueNode2 is [rescueNode] with cgroup v2, of which memory.high and the number of kills differ.
+func rescueNode2(t *testing.T) (n *node, hold func(usage, file, limit, high float64, kills int)) {
+	t.Helper()
+	n = newNode(t)
+	clear(n.cgroups)
+	n.cgroups["cgroup.controllers"] = &fstest.MapFile{Data: []byte("cpu memory\n")}
+	n.cgroups["kubepods/burstable/cgroup.procs"] = &fstest.MapFile{}
+	n.restart()
+	n.loop.Rescues = everywhere
+	pod := "kubepods/burstable/pod" + string(uidOf(1))
+	hold = func(usage, file, limit, high float64, kills int) {
+		for name, text := range map[string]string{
+			"/memory.current": mebibytes(usage), "/memory.max": "max\n", "/" + idOf(1) + "/memory.current": mebibytes(usage),
+			"/" + idOf(1) + "/memory.max": mebibytes(limit), "/" + idOf(1) + "/memory.high": mebibytes(high),
+			"/" + idOf(1) + "/memory.stat":   "anon 0\ninactive_file " + mebibytes(file/2) + "active_file " + mebibytes(file/2),
+			"/" + idOf(1) + "/memory.events": fmt.Sprintf("low 0\nhigh 5\nmax 7\noom 1\noom_kill %d\n", kills),
+			"/" + idOf(1) + "/cgroup.procs":  "",
+		} {
+			n.cgroups[pod+name] = &fstest.MapFile{Data: []byte(text)}
+		}
+	}
+	n.tell(uidOf(1), idOf(1), "")
+	n.live(40*time.Second, func(time.Duration) { hold(100, 0, 512, 4096, 0) })
+	return n, hold
+}
+
+func mebibytes(n float64) string { return strconv.FormatInt(int64(n*float64(memory.MiB)), 10) + "\n" }
+
+// TestRescueOnCgroupV2: what files of version 2 report gives the same alarms.
+func TestRescueOnCgroupV2(t *testing.T) {
+	for name, c := range map[string]struct {
+		usage      func(seconds float64) float64
+		file, high float64
+		want       int
+	}{
+		"a ramp":                   {usage: func(s float64) float64 { return min(100+100*s, 511) }, high: 4096, want: 1},
+		"page cache":               {usage: func(s float64) float64 { return min(200+100*s, 511) }, file: 300, high: 4096},
+		"slowed down, memory.high": {usage: func(s float64) float64 { return min(100+100*s, 460) }, high: 460, want: 1},
+		"below memory.high":        {usage: func(s float64) float64 { return min(100+50*s, 400) }, high: 460},
+	} {
+		n, hold := rescueNode2(t)
+		n.live(20*time.Second, func(d time.Duration) { hold(c.usage(d.Seconds()), c.file, 512, c.high, 0) })
+		if len(n.writer.alarms) != c.want {
+			t.Errorf("%s: %d alarms, want %d", name, len(n.writer.alarms), c.want)
+			continue
+		}
+		for _, w := range n.writer.alarms {
+			a := rescue.FromAPI(w.status.Alarm)
+			left := time.Duration(float64(a.Limit-a.Demand) / float64(a.PerSecond) * float64(time.Second))
+			if a.Limit != 512*memory.MiB || w.status.CgroupVersion != "v2" || (a.Left-left).Abs() > 10*time.Millisecond {
+				t.Errorf("%s: %+v", name, a)
+			}
+		}
+	}
+}
+
+// TestKillsOnCgroupV2: an alarm follows each ramp to the limit, and a higher limit is found.
+func TestKillsOnCgroupV2(t *testing.T) {
+	n, hold := rescueNode2(t)
+	for kills := range 3 {
+		n.live(10*time.Second, func(time.Duration) { hold(100, 0, 512, 4096, kills) })
+		n.live(15*time.Second, func(d time.Duration) { hold(min(100+50*d.Seconds(), 511), 0, 512, 4096, kills) })
+	}
+	if len(n.writer.alarms) != 3 {
+		t.Fatalf("%d alarms before 3 kills", len(n.writer.alarms))
+	}
+	n.live(20*time.Second, func(d time.Duration) {
+		limit := 512.0
+		if a := n.writer.alarms; len(a) > 3 && n.now.Sub(a[3].status.Alarm.Time.Time) >= 200*time.Millisecond {
+			limit = 2048
+		}
+		hold(100+50*d.Seconds(), 0, limit, 4096, 3)
+	})
+	if got := n.loop.alarms.horizon.Before(0, n.now); len(n.writer.alarms) != 4 || got != 300*time.Millisecond {
+		t.Errorf("%d alarms, the horizon is %s", len(n.writer.alarms), got)
 	}
 }
 
