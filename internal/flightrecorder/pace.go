@@ -20,8 +20,10 @@ const (
 	wary = time.Second
 	// quiet is the rest. A ramp of 100 MiB/s that begins with 60 % of 512Mi free is noticed before it is over.
 	quiet = 2 * time.Second
-	// fullEvery is how often more than the usage is read of a container far below its limit.
+	// fullEvery is how often more than the usage is read of a container far below its limit, and fullWary of one that may
+	// come near: each reading but those of [Governor.Alert].
 	fullEvery = 10 * time.Second
+	fullWary  = wary - fastest
 )
 
 // Shares of the limit that cannot be reclaimed, from which on a container is read more often.
@@ -116,8 +118,9 @@ func (g *Governor) Alert(u Urgency) time.Duration {
 // only a full reading shows.
 func (r *Recorder) WantsFull(usage memory.Bytes, now time.Time) bool {
 	limit := min(r.last.Limit, r.podLimit)
-	return r.lastFull.IsZero() || now.Sub(r.lastFull) >= fullEvery ||
-		limit != cgroup.Unlimited && usage.Minus(r.last.File) >= limit.Percent(waryPercent) || r.Urgency(now) == Near
+	since := now.Sub(r.lastFull)
+	mayComeNear := limit != cgroup.Unlimited && usage.Minus(r.last.File) >= limit.Percent(waryPercent)
+	return r.lastFull.IsZero() || since >= fullEvery || mayComeNear && since >= fullWary || r.Urgency(now) == Near
 }
 
 // Governor stretches intervals so that all readings together stay within a share of one core.

@@ -12,6 +12,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -325,6 +326,26 @@ func TestKillsOnCgroupV2(t *testing.T) {
 	})
 	if got := n.loop.alarms.horizon.Before(0, n.now); len(n.writer.alarms) != 4 || got != 300*time.Millisecond {
 		t.Errorf("%d alarms, the horizon is %s", len(n.writer.alarms), got)
+	}
+}
+
+// TestReadingsForRescues: a container that may be lent memory is read twice a second, of which one reading a second is
+// of all files, as without rescues.
+func TestReadingsForRescues(t *testing.T) {
+	n, hold := rescueNode(t)
+	hold(350, 0, 512)
+	n.pass(20 * time.Second) // until it no longer grows
+	of := func(kind string) float64 {
+		var m dto.Metric
+		if err := n.loop.Metrics.readings.WithLabelValues(kind).Write(&m); err != nil {
+			t.Fatal(err)
+		}
+		return m.GetCounter().GetValue()
+	}
+	full, usage := of("full"), of("usage")
+	n.pass(time.Minute)
+	if full, usage = of("full")-full, of("usage")-usage; full < 55 || full > 65 || full+usage < 115 {
+		t.Errorf("%v readings of all files and %v of usage in a minute", full, usage)
 	}
 }
 
