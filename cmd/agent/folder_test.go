@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"testing/fstest"
+
+	"github.com/memfit/memfit/internal/cgroup"
 )
 
 // TestFolder: it is a valid file system, and reports which folders contain no others.
@@ -69,5 +71,26 @@ func TestFilesAreClosed(t *testing.T) {
 	}
 	if now := open(); now > before+10 {
 		t.Errorf("%d files are open, %d before", now, before)
+	}
+}
+
+// BenchmarkUsage is one sample of a container, of which the agent takes two a second where rescues are enabled, and 20
+// of one that is about to reach its limit.
+func BenchmarkUsage(b *testing.B) {
+	dir := b.TempDir()
+	for name, text := range map[string]string{"cgroup.controllers": "memory\n", "memory.current": "104857600\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	tree, err := cgroup.Open(folder(dir))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := tree.Usage("."); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
