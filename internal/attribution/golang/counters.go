@@ -20,6 +20,7 @@ type counters struct {
 	inUse, released, free, totalAlloc, totalFree, ready uint64
 	live, fresh                                         uint64
 	at                                                  uint64 // address of the first
+	spent                                               spent  // zero: not found
 }
 
 // Errors for a missing estimate.
@@ -66,48 +67,66 @@ const maxOther = 4 << 30
 // find searches ranges of variables for the counters. Of several places that fit, the one counts that follows the
 // result of a collection: in a program of Go 1.26, sizes of other parts of its memory resembled a heap.
 func find(ctx context.Context, m procmem.Memory, ranges []procmem.Run, heap uint64) (counters, error) {
-	var found []counters
+	var found places
 	left := uint64(maxVariables)
 	for _, r := range ranges {
 		r.Length = min(r.Length, left)
 		left -= r.Length
-		more, err := search(ctx, m, r, heap)
-		if err != nil {
+		if err := found.search(ctx, m, r, heap); err != nil {
 			return counters{}, err
 		}
-		found = append(found, more...)
 	}
-	if collected := slices.DeleteFunc(slices.Clone(found), counters.uncollected); len(collected) == 1 {
+	c, err := found.one()
+	if len(found.spent) == 1 {
+		c.spent = found.spent[0]
+	}
+	return c, err
+}
+
+// places are those that fit.
+type places struct {
+	counters []counters
+	spent    []spent
+}
+
+// one returns the counters.
+func (p *places) one() (counters, error) {
+	if collected := slices.DeleteFunc(slices.Clone(p.counters), counters.uncollected); len(collected) == 1 {
 		return collected[0], nil
 	}
-	switch len(found) {
+	switch len(p.counters) {
 	case 0:
 		return counters{}, ErrNone
 	case 1:
-		return found[0], nil
+		return p.counters[0], nil
 	}
-	return counters{}, fmt.Errorf("%w: %d do", ErrAmbiguous, len(found))
+	return counters{}, fmt.Errorf("%w: %d do", ErrAmbiguous, len(p.counters))
 }
 
-// search looks for counters in one range.
-func search(ctx context.Context, m procmem.Memory, r procmem.Run, heap uint64) ([]counters, error) {
+// search adds the places in one range.
+func (p *places) search(ctx context.Context, m procmem.Memory, r procmem.Run, heap uint64) error {
 	window, err := procmem.NewWindow(m, r.Start, r.End())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer window.Close()
-	var found []counters
 	for _, run := range window.Runs() {
-		for at := run.Start; at < run.End() && len(found) < maxFound; at += 8 {
+		for at := run.Start; at < run.End() && len(p.counters) < maxFound; at += 8 {
 			if at%procmem.PageSize == 0 && ctx.Err() != nil {
-				return nil, ctx.Err()
+				return ctx.Err()
 			}
-			inUse, err := window.Word(at)
+			word, err := window.Word(at)
 			if err != nil {
 				at |= procmem.PageSize - 8 // the next page
 				continue
 			}
-			if inUse == 0 || inUse%spanSize != 0 {
+			if word == 0 {
+				continue
+			}
+			if s, ok := spentBefore(window, at, word); ok && len(p.spent) < maxFound {
+				p.spent = append(p.spent, s)
+			}
+			if word%spanSize != 0 {
 				continue
 			}
 			var around surroundings
@@ -115,11 +134,11 @@ func search(ctx context.Context, m procmem.Memory, r procmem.Run, heap uint64) (
 				around[i], _ = window.Word(at + 8*uint64(i) - 8*triggeredBefore)
 			}
 			if c, ok := around.counters(at, heap); ok {
-				found = append(found, c)
+				p.counters = append(p.counters, c)
 			}
 		}
 	}
-	return found, nil
+	return nil
 }
 
 // surroundings are the counters and the words before them that belong to them.

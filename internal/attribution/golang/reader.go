@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Names of what [attribution.Usage.Details] holds, in bytes: the runtime's own counters.
+// Names of what [attribution.Usage.Details] holds: the runtime's own counters, in bytes unless noted.
 const (
 	HeapInUse    = "heapInUse"    // spans that hold objects
 	HeapReleased = "heapReleased" // given back to the kernel
@@ -23,6 +23,13 @@ const (
 	// Live is what the last collection found alive, or one of the moment after it ([Reader.Now]); absent: not known (Go
 	// 1.19), or there was none.
 	Live = "live"
+	// Allocated is the sum of all allocations since the program started, CollectorTime and BusyTime what its collector
+	// and all of it took until the last collection in nanoseconds of processor time, and Collections how many there were.
+	// Absent: not known (Go 1.20 and earlier), or there was none.
+	Allocated     = "allocated"
+	CollectorTime = "collectorTime"
+	BusyTime      = "busyTime"
+	Collections   = "collections"
 )
 
 // Reader reads the heap of a Go program.
@@ -82,6 +89,11 @@ func (c *counters) usage(resident uint64) attribution.Usage {
 	}
 	if c.live > 0 {
 		u.Details[Live] = int64(c.live) //nolint:gosec // as above
+	}
+	if c.spent.collections > 0 {
+		u.Details[Allocated] = int64(memory.FromUint64(c.totalAlloc))
+		u.Details[CollectorTime], u.Details[BusyTime] = int64(c.spent.collector), int64(c.spent.busy)
+		u.Details[Collections] = int64(c.spent.collections) //nolint:gosec // 32 bits
 	}
 	return u
 }

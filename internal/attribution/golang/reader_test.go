@@ -98,6 +98,61 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// theTimes are 12 collections on 2 processors, which took 5 s of 20, and the words before them.
+var theTimes = []uint64{
+	12 | 2<<32, 2, 0, 0, 0, 0, 0, 0, 0, 0,
+	1e9, 3e9, 0.5e9, 0.5e9, 5e9, 0, 0, 0, 10e9, 5e9, 20e9,
+}
+
+// TestCollectorTime: what collections took is reported where one place in the variables adds up.
+func TestCollectorTime(t *testing.T) {
+	const at = rwData + 0x1000 - 96 // across two pages
+	for name, tc := range map[string]struct {
+		change func(w []uint64)
+		found  bool
+	}{
+		"as they are":                     {func([]uint64) {}, true},
+		"a pause of the next collection":  {func(w []uint64) { w[13] += 1e6; w[14] += 1e6 }, true},
+		"the copy of runtime/metrics":     {func(w []uint64) { w[0], w[1] = 4<<20, 1<<10 }, false},
+		"no collection yet":               {func(w []uint64) { w[0] = 2 << 32 }, false},
+		"Go 1.20":                         {func(w []uint64) { w[0], w[1] = 2, 1e15 }, false},
+		"parts that are not the sum":      {func(w []uint64) { w[10]++ }, false},
+		"a scavenger that is not the sum": {func(w []uint64) { w[15]++ }, false},
+		"less than all":                   {func(w []uint64) { w[19]-- }, false},
+		"far more than all":               {func(w []uint64) { w[19] += 2e9 }, false},
+		"a negative time":                 {func(w []uint64) { w[10], w[11] = 1<<64-1e9, 5e9 }, false},
+	} {
+		p := goProgram()
+		p.Put(rwData+0x2100, theCounters...)
+		words := append([]uint64(nil), theTimes...)
+		tc.change(words)
+		p.Put(at, words...)
+		_, u, err := Reader{}.Claim(t.Context(), p.Snapshot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]int64{Collections: 12, CollectorTime: int64(words[14]), BusyTime: 10e9, Allocated: 900 << 20}
+		for detail, value := range want {
+			if got, found := u.Details[detail]; found != tc.found || found && got != value {
+				t.Errorf("%s: %s is %d, %v, want %d, %v", name, detail, got, found, value, tc.found)
+			}
+		}
+		p.NothingAbsent(t)
+	}
+}
+
+// TestCollectorTimeOfTwo: of two places that add up none is reported.
+func TestCollectorTimeOfTwo(t *testing.T) {
+	p := goProgram()
+	p.Put(rwData+0x2100, theCounters...)
+	p.Put(rwData+0x100, theTimes...)
+	p.Put(rwData+0x1100, theTimes...)
+	_, u, err := Reader{}.Claim(t.Context(), p.Snapshot())
+	if _, found := u.Details[Collections]; err != nil || found {
+		t.Errorf("%v, %v", u.Details, err)
+	}
+}
+
 // collecting is the memory of a program whose collections find something else each time it is read.
 type collecting struct {
 	procmem.Memory
