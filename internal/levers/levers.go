@@ -35,8 +35,10 @@ type Prediction struct {
 	Least, Most memory.Bytes
 	// Limit is the highest of [runtimes.Gain].
 	Limit memory.Bytes
-	// Why explains how they were computed, in the process where the gain is largest.
-	Why string
+	// Why explains how they were computed, in the process where the gain is largest, and Cost is that of
+	// [runtimes.Gain] there.
+	Why  string
+	Cost runtimes.Cost
 	// Processes are those in which the lever means something.
 	Processes int
 	// Unreachable: none of them can do it.
@@ -108,7 +110,7 @@ func predict(all map[string]*Prediction, p *Process, limit memory.Bytes) {
 			all[lever.Action] = sum
 		}
 		if sum.Processes++; sum.Processes == 1 || gain.Most > sum.largest {
-			sum.Knob, sum.How, sum.Why, sum.largest = lever.Knob, lever.How, gain.Why, gain.Most
+			sum.Knob, sum.How, sum.Why, sum.Cost, sum.largest = lever.Knob, lever.How, gain.Why, gain.Cost, gain.Most
 		}
 		sum.Unreachable = sum.Unreachable && lever.Unreachable
 		sum.Limit = max(sum.Limit, gain.Limit)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/attribution/glibc"
@@ -23,8 +24,11 @@ import (
 // its lever would always predict nothing.
 func TestReadersTellWhatLeversAsk(t *testing.T) {
 	told := map[string][]string{
-		glibc.Reader{}.Name():   {glibc.Arenas, glibc.Retained, glibc.BeyondTwo, glibc.TopBeyond},
-		golang.Reader{}.Name():  {golang.HeapInUse, golang.Objects, golang.MappedReady, golang.HeapIdle, golang.Live},
+		glibc.Reader{}.Name(): {glibc.Arenas, glibc.Retained, glibc.BeyondTwo, glibc.TopBeyond},
+		golang.Reader{}.Name(): {
+			golang.HeapInUse, golang.Objects, golang.MappedReady, golang.HeapIdle, golang.Live,
+			golang.Allocated, golang.CollectorTime, golang.BusyTime, golang.Collections,
+		},
 		hotspot.Reader{}.Name(): hotspot.Flags,
 		v8.Reader{}.Name():      {v8.OldInUse, v8.YoungResident, v8.PoolResident},
 	}
@@ -218,24 +222,70 @@ func TestPredictions(t *testing.T) {
 	}
 }
 
-// TestHurriedCollector: how often a Go program near its memory limit collects is reported, and not for one far below.
+// TestHurriedCollector: a Go program near its memory limit has a limit that helps, one far below has none. What its
+// collector costs is reported of both, where enough was measured and, far below, where a higher limit saves something.
 func TestHurriedCollector(t *testing.T) {
-	for text, want := range map[string]string{
-		"79MiB": "the last collection found 58Mi alive, which leaves 11Mi of GOMEMLIMIT=79Mi: the collector runs 5 times " +
-			"as often as by itself; a higher one helps (128Mi leaves as much as is alive), or less that is alive",
-		"67108864": "the last collection found 58Mi alive, which leaves next to nothing of GOMEMLIMIT=64Mi: the " +
-			"collector runs all the time; a higher one helps (128Mi leaves as much as is alive), or less that is alive",
-		"202MiB": "GOMEMLIMIT is effective already: it does not give back what is free now",
-		"off":    "GOMEMLIMIT is effective already: it does not give back what is free now",
+	const (
+		near    = "the last collection found 58Mi alive, which leaves 11Mi of GOMEMLIMIT=79Mi: "
+		nothing = "the last collection found 58Mi alive, which leaves 0 of GOMEMLIMIT=64Mi: "
+		higher  = "a higher one helps (128Mi leaves as much as is alive)"
+		calm    = "GOMEMLIMIT is effective already: it does not give back what is free now"
+		byGOGC  = "the collector took 40 % of its processor time, 64Mi more limit would save 33 % or more"
+		saves   = "the collector took 40 % of its processor time, 64Mi more limit would save 34 % or more"
+	)
+	type measured struct {
+		between     memory.Bytes
+		collections int64
+		busy, took  time.Duration
+	}
+	often := measured{10 * memory.MiB, 1000, 100 * time.Second, 40 * time.Second}
+	for name, tc := range map[string]struct {
+		limit, gogc string
+		measured    measured
+		want        string
+	}{
+		"near":                   {"79MiB", "", measured{}, near + higher},
+		"beyond":                 {"67108864", "", measured{}, nothing + higher},
+		"far below":              {"202MiB", "", measured{}, calm},
+		"off":                    {"off", "", measured{}, calm},
+		"near, up to GOGC":       {"79MiB", "", often, near + byGOGC + "; " + higher},
+		"near, GOGC is off":      {"79MiB", "off", often, near + saves + "; " + higher},
+		"far below, GOGC is off": {"202MiB", "off", often, calm + "; " + saves},
+		"far below, by GOGC":     {"202MiB", "", measured{58 * memory.MiB, 1000, 100 * time.Second, 40 * time.Second}, calm},
+		"little is saved": {
+			"202MiB", "off", measured{10 * memory.MiB, 1000, 100 * time.Second, 3 * time.Second}, calm,
+		},
+		"just started":    {"79MiB", "", measured{10 * memory.MiB, 1000, 9 * time.Second, 4 * time.Second}, near + higher},
+		"few collections": {"79MiB", "", measured{10 * memory.MiB, 15, 100 * time.Second, 40 * time.Second}, near + higher},
 	} {
+		heap := usage("go", 70, 2, 2, 4, mib(golang.Objects, 70), mib(golang.HeapInUse, 72),
+			mib(golang.HeapIdle, 2), mib(golang.MappedReady, 80), mib(golang.Live, 58))
+		heap.Details[golang.Allocated] = tc.measured.collections * int64(tc.measured.between)
+		heap.Details[golang.Collections] = tc.measured.collections
+		heap.Details[golang.BusyTime] = int64(tc.measured.busy)
+		heap.Details[golang.CollectorTime] = int64(tc.measured.took)
 		out := Predict([]Process{{
-			Usages: []attribution.Usage{usage("go", 70, 2, 2, 4, mib(golang.Objects, 70), mib(golang.HeapInUse, 72),
-				mib(golang.HeapIdle, 2), mib(golang.MappedReady, 80), mib(golang.Live, 58))},
-			Env: map[string]string{"GOMEMLIMIT": text},
+			Usages: []attribution.Usage{heap}, Env: map[string]string{"GOMEMLIMIT": tc.limit, "GOGC": tc.gogc},
 		}}, 0)
 		i := slices.IndexFunc(out.Predictions, func(p Prediction) bool { return p.Action == "GOMEMLIMIT" })
-		if i < 0 || out.Predictions[i].Why != want || out.Predictions[i].Most != 0 {
-			t.Errorf("%s: %+v, want %s", text, out.Predictions, want)
+		if i < 0 || out.Predictions[i].Why != tc.want || out.Predictions[i].Most != 0 {
+			t.Errorf("%s: %+v, want %s", name, out.Predictions, tc.want)
+		}
+	}
+}
+
+// TestLongestCost: what is reported of a collector fits the API, whatever its numbers.
+func TestLongestCost(t *testing.T) {
+	heap := usage("go", 1000, 2, 2, 4, mib(golang.Objects, 1000), mib(golang.HeapInUse, 1000),
+		mib(golang.HeapIdle, 2), mib(golang.MappedReady, 1003), mib(golang.Live, 1000),
+		mib(golang.Allocated, 1<<20), count(golang.Collections, 1000))
+	heap.Details[golang.BusyTime], heap.Details[golang.CollectorTime] = int64(time.Hour), int64(time.Hour)
+	out := Predict([]Process{{
+		Usages: []attribution.Usage{heap}, Env: map[string]string{"GOMEMLIMIT": "1001MiB", "GOGC": "off"},
+	}}, 1023*memory.MiB)
+	for _, p := range out.Predictions {
+		if len(p.Why) > 256 {
+			t.Errorf("%d bytes: %s", len(p.Why), p.Why)
 		}
 	}
 }

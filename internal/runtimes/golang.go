@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -130,26 +131,63 @@ func goHurried(p Process, a Amounts, text string) (Gain, bool) {
 	beside := a.bytes(detailGoReady).Minus(a.bytes(detailGoIdle)).Minus(a.bytes(detailGoObjects))
 	headroom := max(limit.Percent(3), memory.MiB)
 	left := limit.Minus(beside).Minus(headroom).Minus(live)
+	cost := goCost(p, a, limit)
 	if left >= live/2 {
-		return effective("GOMEMLIMIT")
+		g, ok := effective("GOMEMLIMIT")
+		if g.Cost = cost; cost.Saved >= worthSaving {
+			g.Why += "; " + cost.String()
+		}
+		return g, ok
 	}
-	leaves, often := left.String(), "all the time"
-	if left < live/32 {
-		leaves = "next to nothing"
-	} else {
-		often = fmt.Sprintf("%d times as often as by itself", (live+left/2)/left)
-	}
-	eased := goEased(beside, live)
-	higher, at := fmt.Sprintf("a higher one helps (%s leaves as much as is alive)", eased), memory.Bytes(0)
-	if p.Limit > 0 && limit > 0 {
+	eased, at, share, took := goEased(beside, live), memory.Bytes(0), "", ""
+	if p.Limit > 0 {
 		at = memory.Bytes(float64(eased) * (float64(p.Limit) / float64(limit))).CeilTo(memory.MiB)
-		higher = fmt.Sprintf("a higher one helps (%s leaves as much as is alive; at its share, that is a limit of %s)",
-			eased, at)
+		share = fmt.Sprintf("; at its share, a limit of %s", at)
 	}
-	g, ok := exactly(0, "the last collection found %s alive, which leaves %s of GOMEMLIMIT=%s: the collector runs %s; "+
-		"%s, or less that is alive", live, leaves, limit, often, higher)
-	g.Limit = at
+	if cost.Collector > 0 {
+		took = cost.String() + "; "
+	}
+	g, ok := exactly(0, "the last collection found %s alive, which leaves %s of GOMEMLIMIT=%s: %sa higher one helps (%s "+
+		"leaves as much as is alive%s)", live, left, limit, took, eased, share)
+	g.Limit, g.Cost = at, cost
 	return g, ok
+}
+
+const (
+	// worthSaving is the share of the processor time from which on a limit that is not needed is mentioned.
+	worthSaving = 0.03
+
+	// Less than this is the start of a program rather than its work.
+	busyLeast        = 10 * time.Second
+	collectionsLeast = 16
+)
+
+// goCost is what the limit costs that the runtime has, which is a share of the container's.
+func goCost(p Process, a Amounts, limit memory.Bytes) Cost {
+	c := Collector{Took: time.Duration(a.Details[detailGoCollector]), Busy: time.Duration(a.Details[detailGoBusy])}
+	collections := a.Details[detailGoCollections]
+	if c.Busy < busyLeast || collections < collectionsLeast {
+		return Cost{}
+	}
+	c.Between = a.bytes(detailGoAllocated) / memory.Bytes(collections)
+	more := MoreLimit
+	if p.Limit > limit {
+		more = memory.Bytes(float64(more) * (float64(limit) / float64(p.Limit)))
+	}
+	return c.Cost(more.Percent(97), goPaced(p.Env["GOGC"], a.bytes(detailGoLive))) // without the headroom
+}
+
+// goPaced is how much a program may allocate between two collections by GOGC alone, which is a percentage of what is
+// alive.
+func goPaced(text string, live memory.Bytes) memory.Bytes {
+	percent, err := strconv.ParseInt(text, 10, 32)
+	switch {
+	case text == "off" || err == nil && percent < 0:
+		return memory.Max
+	case err != nil:
+		percent = 100 // also the runtime's default
+	}
+	return live.Percent(int32(percent)) //nolint:gosec // 32 bits
 }
 
 // goMemory reads an amount as Go spells it, whose MiB is the API's Mi; 0: it is none.

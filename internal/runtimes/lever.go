@@ -48,6 +48,8 @@ type Gain struct {
 	// Limit is that of the container with which the runtime would collect no more often than by itself, where it has too
 	// little; 0: it has enough, or that is not known.
 	Limit memory.Bytes
+	// Cost is what its present limit costs.
+	Cost Cost
 	// Why is how they were computed, with the numbers of this process.
 	Why string
 }
@@ -130,6 +132,11 @@ const (
 	detailGoIdle    = "heapIdle"    // Go
 	detailGoLive    = "live"        // Go: what the last collection found alive; absent: not known
 
+	detailGoAllocated   = "allocated"     // Go: since the program started; absent: not known, as the next three
+	detailGoCollector   = "collectorTime" // Go: nanoseconds
+	detailGoBusy        = "busyTime"      // Go: nanoseconds
+	detailGoCollections = "collections"   // Go: count
+
 	detailMaxFree = "MaxHeapFreeRatio"       // HotSpot: percent
 	detailMinHeap = "MinHeapSize"            // HotSpot
 	detailTrimmed = "TrimNativeHeapInterval" // HotSpot: milliseconds
@@ -139,7 +146,10 @@ const (
 var LeverDetails = map[string][]string{
 	readerGlibc: {detailArenas, detailRetained, detailBeyondTwo, detailTopBeyond},
 	readerV8:    {detailOldInUse, detailYoungResident, detailPool},
-	readerGo:    {detailGoReady, detailGoObjects, detailGoInUse, detailGoIdle, detailGoLive},
+	readerGo: {
+		detailGoReady, detailGoObjects, detailGoInUse, detailGoIdle, detailGoLive, detailGoAllocated, detailGoCollector,
+		detailGoBusy, detailGoCollections,
+	},
 	readerHotSpot: {
 		detailMaxFree, detailMinHeap, detailTrimmed, "UseG1GC", "UseSerialGC", "UseParallelGC", "UseShenandoahGC",
 	},

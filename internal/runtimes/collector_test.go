@@ -1,0 +1,47 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// TestCollectorCost: with twice as much between two collections they take half of the time, and what is not allocated
+// between two of them saves nothing.
+func TestCollectorCost(t *testing.T) {
+	const mib = memory.MiB
+	for name, tc := range map[string]struct {
+		between, more, most memory.Bytes
+		saved               float64
+	}{
+		"twice as much":                 {20 * mib, 20 * mib, memory.Max, 0.2},
+		"four times":                    {20 * mib, 60 * mib, memory.Max, 0.3},
+		"no more than the runtime uses": {20 * mib, 60 * mib, 40 * mib, 0.2},
+		"the runtime uses no more":      {20 * mib, 60 * mib, 20 * mib, 0},
+		"the runtime would use less":    {20 * mib, 60 * mib, 10 * mib, 0},
+		"more than there can be":        {20 * mib, memory.Max, memory.Max, 0.4},
+		"nothing is allocated":          {0, 0, 0, 0.4},
+	} {
+		c := Collector{Took: 40 * time.Second, Busy: 100 * time.Second, Between: tc.between}
+		got := c.Cost(tc.more, tc.most)
+		if math.Abs(got.Collector-0.4) > 1e-6 || math.Abs(got.Saved-tc.saved) > 1e-6 {
+			t.Errorf("%s: %+v, want 0.4 and %g", name, got, tc.saved)
+		}
+	}
+}
+
+// TestPacedByGOGC: what GOGC lets a program allocate between two collections, whatever its limit.
+func TestPacedByGOGC(t *testing.T) {
+	for text, want := range map[string]memory.Bytes{
+		"": 60 * memory.MiB, "50": 30 * memory.MiB, "off": memory.Max, "-1": memory.Max, "0": 0, "much": 60 * memory.MiB,
+	} {
+		if got := goPaced(text, 60*memory.MiB); got != want {
+			t.Errorf("GOGC=%s: %s, want %s", text, got, want)
+		}
+	}
+}
