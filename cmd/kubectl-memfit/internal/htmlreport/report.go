@@ -95,6 +95,7 @@ type workload struct {
 	Use, Request, Proposed string // of all containers, each pod
 	Change                 string // of requests, all pods
 	Given                  string // back so far, of all pods
+	Help                   []string // what would give memory back, and what limits cost
 	Charts                 []chart
 	Entries                []entry
 }
@@ -188,6 +189,9 @@ func (in *Input) details(
 ) {
 	for i := range rec.Status.Containers {
 		c := &rec.Status.Containers[i]
+		for _, text := range c.Suggestions {
+			w.Help = append(w.Help, c.Container+": "+text)
+		}
 		if h := histories[c.Container]; h != nil {
 			w.Charts = append(w.Charts, chartsOf(c, h, &rec.Status, in.Now)...)
 		}
