@@ -134,7 +134,8 @@ type PredictedSaving struct {
 	// is unknown.
 	// +optional
 	Limit *resource.Quantity `json:"limit,omitempty"`
-	// method is how amount was computed, with its numbers.
+	// method is how amount was computed, with its numbers. For GOMEMLIMIT it includes the share of processor time that
+	// the garbage collector took since the process started, and the least share that a limit higher by 64Mi would save.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Method string `json:"method,omitempty"`

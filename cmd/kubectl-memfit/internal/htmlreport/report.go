@@ -92,9 +92,9 @@ type workload struct {
 	report.Row
 
 	ID                     string
-	Use, Request, Proposed string // of all containers, each pod
-	Change                 string // of requests, all pods
-	Given                  string // back so far, of all pods
+	Use, Request, Proposed string   // of all containers, each pod
+	Change                 string   // of requests, all pods
+	Given                  string   // back so far, of all pods
 	Help                   []string // what would give memory back, and what limits cost
 	Charts                 []chart
 	Entries                []entry
