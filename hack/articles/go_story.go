@@ -143,7 +143,7 @@ func goStory() Story {
 			{"which limit is in force", `of a limit of \d+Mi`},
 			{"that the Go runtime has the limit", `GOMEMLIMIT=\d`},
 			{"how much of it the live heap takes", `last collection found \S+ alive`},
-			{"that the collector does little else: raise the limit", `the collector runs .*a higher one helps`},
+			{"that the collector does little else: raise the limit", `the collector took \d+ % .*a higher one helps`},
 			{"to how much", `Increase limit 88Mi to \d+Mi`},
 		},
 		Known: "`kubectl describe pod` shows a healthy pod, because a starved collector kills no process. " +
