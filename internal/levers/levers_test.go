@@ -230,15 +230,15 @@ func TestHurriedCollector(t *testing.T) {
 		nothing = "the last collection found 58Mi alive, which leaves 0 of GOMEMLIMIT=64Mi: "
 		higher  = "a higher one helps (128Mi leaves as much as is alive)"
 		calm    = "GOMEMLIMIT is effective already: it does not give back what is free now"
-		byGOGC  = "the collector took 40 % of its processor time, 64Mi more limit would save 33 % or more"
-		saves   = "the collector took 40 % of its processor time, 64Mi more limit would save 34 % or more"
+		byGOGC  = "the collector took 40 % of its processor time, 64Mi more limit would save 26 % or more"
+		saves   = "the collector took 40 % of its processor time, 64Mi more limit would save 29 % or more"
 	)
 	type measured struct {
 		between     memory.Bytes
 		collections int64
 		busy, took  time.Duration
 	}
-	often := measured{10 * memory.MiB, 1000, 100 * time.Second, 40 * time.Second}
+	often := measured{20 * memory.MiB, 1000, 100 * time.Second, 40 * time.Second}
 	for name, tc := range map[string]struct {
 		limit, gogc string
 		measured    measured

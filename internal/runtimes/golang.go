@@ -160,6 +160,10 @@ const (
 	// Less than this is the start of a program rather than its work.
 	busyLeast        = 10 * time.Second
 	collectionsLeast = 16
+
+	// goFilled is how much of more memory is filled before a collection, in percent: the limit has a headroom of 3 %, and
+	// a collection begins at 70 to 95 % of the way to its goal (runtime/mgcpacer.go).
+	goFilled = 80
 )
 
 // goCost is what the limit costs that the runtime has, which is a share of the container's.
@@ -174,7 +178,7 @@ func goCost(p Process, a Amounts, limit memory.Bytes) Cost {
 	if p.Limit > limit {
 		more = memory.Bytes(float64(more) * (float64(limit) / float64(p.Limit)))
 	}
-	return c.Cost(more.Percent(97), goPaced(p.Env["GOGC"], a.bytes(detailGoLive))) // without the headroom
+	return c.Cost(more.Percent(goFilled), goPaced(p.Env["GOGC"], a.bytes(detailGoLive)))
 }
 
 // goPaced is how much a program may allocate between two collections by GOGC alone, which is a percentage of what is
