@@ -4,7 +4,6 @@
 package rollout
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -23,11 +22,7 @@ func (c *cluster) allowed(budget ChangeBudget, others Spent) {
 // spent is what the state has as taken, as it was written last.
 func (c *cluster) spent() (memory.Bytes, int32) {
 	c.t.Helper()
-	var s State
-	if err := json.Unmarshal(c.stored, &s); err != nil {
-		c.t.Fatal(err)
-	}
-	return SumOf(s.Spent)
+	return SumOf(c.state().Spent)
 }
 
 func (c *cluster) expectSpent(bytes memory.Bytes, pods int32) {
@@ -238,7 +233,7 @@ func TestWithoutABudgetNothingIsKept(t *testing.T) {
 	c := newCluster(t, 1, small)
 	c.wants(big, false)
 	c.reconcile()
-	if strings.Contains(string(c.stored), "spent") {
-		t.Errorf("%s", c.stored)
+	if stored := string(c.stored()); strings.Contains(stored, "spent") {
+		t.Error(stored)
 	}
 }

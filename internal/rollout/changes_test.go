@@ -4,7 +4,6 @@
 package rollout
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,12 +15,8 @@ import (
 // kept are the changes as they are stored, one a line.
 func (c *cluster) kept() string {
 	c.t.Helper()
-	var s State
-	if err := json.Unmarshal(c.stored, &s); err != nil {
-		c.t.Fatal(err)
-	}
 	var b strings.Builder
-	for _, change := range s.Changes {
+	for _, change := range c.state().Changes {
 		fmt.Fprintf(&b, "%s %d %s in %s: %s; %s\n", change.Kind, change.Pods, change.Pod, change.At.Sub(change.Since),
 			change.Sizes, change.Why)
 	}

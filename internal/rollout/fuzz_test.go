@@ -94,10 +94,11 @@ func storedStates(t testing.TB) (stored [][]byte) {
 			c.reconcile()
 			c.passes(5 * time.Second)
 		}
-		if len(c.stored) < 20 {
-			t.Fatalf("%s leaves nothing behind: %s", name, c.stored)
+		left := c.stored()
+		if len(left) < 20 {
+			t.Fatalf("%s leaves nothing behind: %s", name, left)
 		}
-		stored = append(stored, c.stored)
+		stored = append(stored, left)
 	}
 	return stored
 }

@@ -19,12 +19,7 @@ import (
 // lends writes a loan to the first pod down, and sends it unless the leader ends before.
 func (c *cluster) lends(to memory.Bytes, sent bool) {
 	c.t.Helper()
-	var state State
-	if len(c.stored) > 0 {
-		if err := json.Unmarshal(c.stored, &state); err != nil {
-			c.t.Fatal(err)
-		}
-	}
+	state := c.state()
 	pod := &c.in.Pods[0]
 	app := &pod.Containers[0]
 	size := memory.Size{Request: app.Spec.Request, Limit: to}
@@ -41,14 +36,6 @@ func (c *cluster) lends(to memory.Bytes, sent bool) {
 func (c *cluster) uses(i int, demand memory.Bytes) {
 	app := &c.in.Pods[i].Containers[0]
 	app.Demand, app.Measured = demand, c.in.Now
-}
-
-func (c *cluster) state() (s State) {
-	c.t.Helper()
-	if err := json.Unmarshal(c.stored, &s); err != nil {
-		c.t.Fatal(err)
-	}
-	return s
 }
 
 var lendable = memory.Size{Request: 64 * mib, Limit: 128 * mib}

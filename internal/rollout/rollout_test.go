@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,11 +28,15 @@ var start = time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
 
 // cluster is a workload on simulated nodes, and a memfit that may die at any moment.
 type cluster struct {
-	t      testing.TB
-	in     Input
-	stored []byte // the state as it was written last
-	kills  []memory.OOMKill
-	log    []string
+	t  testing.TB
+	in Input
+	// written is the state as it was written last. A memfit that goes on has it in memory, and one that starts reads it:
+	// after one has died, and now and then.
+	written State
+	died    bool
+	steps   int
+	kills   []memory.OOMKill
+	log     []string
 	// node answers a resize; nil makes it effective.
 	node func(p *Pod)
 	// evict answers an eviction; nil replaces the pod by one with what is recommended.
@@ -108,10 +113,10 @@ func ownersDefaults() Policy {
 }
 
 // ownersSizes is how an empty profile sizes.
-func ownersSizes() recommend.Policy {
+var ownersSizes = sync.OnceValue(func() recommend.Policy {
 	app := (&profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{}}).Container("app", nil)
 	return app.SizePolicy()
-}
+})
 
 func newCluster(t testing.TB, n int, size memory.Size) *cluster {
 	c := &cluster{
@@ -163,14 +168,11 @@ func (c *cluster) reconcile() {
 // reconcileAndDie is a reconcile that ends after so many actions, as if killed; -1: it does not.
 func (c *cluster) reconcileAndDie(after int) {
 	c.t.Helper()
-	var state State
-	if len(c.stored) > 0 {
-		if err := json.Unmarshal(c.stored, &state); err != nil {
-			c.t.Fatal(err)
-		}
-	}
 	in := c.in
-	in.State = state
+	in.State = c.written
+	if c.steps++; c.died || c.steps%8 == 0 {
+		in.State, c.died = c.state(), false
+	}
 	if c.in.Restart != nil { // its memory is read again and again
 		candidate := *c.in.Restart
 		candidate.Measured, in.Restart = in.Now, &candidate
@@ -192,6 +194,7 @@ func (c *cluster) reconcileAndDie(after int) {
 	c.store(&d.State)
 	for i, a := range d.Actions {
 		if i == after {
+			c.died = true
 			return
 		}
 		c.do(a, &d.State)
@@ -213,12 +216,26 @@ func (c *cluster) evictsTheCanary() {
 	c.reconcile()
 }
 
-func (c *cluster) store(s *State) {
-	data, err := json.Marshal(s)
+// store writes the state down. What is noted of actions afterwards is not in it.
+func (c *cluster) store(s *State) { c.written = s.clone() }
+
+// stored is the state as it was written last.
+func (c *cluster) stored() []byte {
+	c.t.Helper()
+	data, err := json.Marshal(&c.written)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.stored = data
+	return data
+}
+
+// state is what one that starts reads.
+func (c *cluster) state() (s State) {
+	c.t.Helper()
+	if err := json.Unmarshal(c.stored(), &s); err != nil {
+		c.t.Fatal(err)
+	}
+	return s
 }
 
 func (c *cluster) find(uid types.UID) *Pod {
@@ -945,9 +962,7 @@ func TestEqualInputGivesEqualOutput(t *testing.T) {
 	c.wants(small, false)
 	c.reconcile()
 	in := c.in
-	if err := json.Unmarshal(c.stored, &in.State); err != nil {
-		t.Fatal(err)
-	}
+	in.State = c.state()
 	first := Decide(in)
 	for range 10 {
 		if diff := cmp.Diff(first, Decide(in)); diff != "" {

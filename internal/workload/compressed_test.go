@@ -14,7 +14,6 @@ import (
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
-	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/compress"
 	"github.com/memfit/memfit/test/kubelet"
@@ -66,9 +65,7 @@ func TestALabLowersALimitWithinTwelveMinutes(t *testing.T) {
 	compress.By(t, 144)
 	c := cluster{Kubelet: kubelet.New(began, func(int) int { return 0 }), t: t}
 	p := build.Profile("shop", "web", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingInPlace))
-	c.named = &profile.Profile{
-		Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: "shop", Generation: 1, Spec: &p.Spec,
-	}
+	c.named = governing(p)
 	for range 3 {
 		c.create(512 * memory.MiB)
 	}

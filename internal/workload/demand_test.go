@@ -13,7 +13,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
-	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/test/build"
 )
 
@@ -33,10 +32,8 @@ func TestARequestFollowsDemand(t *testing.T) {
 				Owner: memory.Workload{
 					Ref: memory.WorkloadRef{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "shop", Name: "db"}, UID: "db",
 				},
-				Profile: &profile.Profile{
-					Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "db"}, Namespace: "shop", Spec: &p.Spec,
-				},
-				Pods: []*corev1.Pod{pod}, Governed: []*corev1.Pod{pod}, Template: pod,
+				Profile: governing(p),
+				Pods:    []*corev1.Pod{pod}, Governed: []*corev1.Pod{pod}, Template: pod,
 			}
 			st, now := NewState(), began
 			var last Effects

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -126,13 +127,18 @@ func (n busyNode) resize() time.Duration {
 	return time.Duration(n.Float64() * n.takes * float64(time.Second))
 }
 
+// defaults is how an empty profile sizes.
+var defaults = sync.OnceValue(func() recommend.Policy {
+	app := (&profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{}}).Container("app", nil)
+	return app.SizePolicy()
+})
+
 // recommended is the limit that a container with this one should have.
 func recommended(
 	h *history.Container, kills []memory.OOMKill, leak shape.Ramps, limit memory.Bytes, now time.Time,
 ) memory.Bytes {
-	app := (&profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{}}).Container("app", nil)
 	return recommend.Evaluate(recommend.Input{
-		Policy:  app.SizePolicy(),
+		Policy:  defaults(),
 		History: h, Kills: kills, Current: memory.Size{Limit: limit}, Now: now, LargestNode: 16 * memory.GiB,
 		Leak: leak.String(), Doubt: leak.Doubt,
 	}).Size.Limit

@@ -16,7 +16,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
-	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/kubelet"
 )
@@ -60,9 +59,7 @@ func newModel(t *testing.T, choose func(int) int, measured bool) *model {
 		deleted: map[types.UID]time.Time{}, counted: map[memory.OOMKind]int64{},
 	}
 	p := build.Profile("shop", "web", v1alpha1.RuntimeNodeJS, build.Sizing(v1alpha1.SizingRecommend))
-	m.named = &profile.Profile{
-		Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: "shop", Generation: 1, Spec: &p.Spec,
-	}
+	m.named = governing(p)
 	m.create()
 	m.start()
 	for m.version == 0 { // what happened before memfit ever wrote, nobody can know

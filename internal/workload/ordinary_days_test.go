@@ -52,6 +52,8 @@ type day struct {
 	shown   v1alpha1.MemoryRecommendationStatus
 	used    int64
 	log     []string
+	// templates are the containers of pods, which replicas share as they do in the informer's cache.
+	templates map[template][]corev1.Container
 	// peaks are the highest demand of a program in the last 24 hours that memfit was shown, by image.
 	peaks map[string][]seenDemand
 	kills int
@@ -62,7 +64,14 @@ type seenDemand struct {
 	demand memory.Bytes
 }
 
+// template is all that distinguishes the containers of two pods.
+type template struct {
+	image string
+	size  memory.Size
+}
+
 type dayPod struct {
+	of          *day
 	name, image string
 	uid         types.UID
 	created     time.Time
@@ -85,9 +94,8 @@ func newDay(t *testing.T, mode v1alpha1.SizingMode, owner memory.Size, need memo
 		t: t, now: began, of: memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
 		image: "web:1", owner: owner, replicas: replicas, state: NewState(),
 		need: map[string]memory.Bytes{"web:1": need}, peaks: map[string][]seenDemand{},
-		named: &profile.Profile{
-			Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: "shop", Generation: 1, Spec: &p.Spec,
-		},
+		templates: map[template][]corev1.Container{},
+		named:     governing(p),
 	}
 	d.scale()
 	return d
@@ -110,7 +118,8 @@ func (d *day) create() {
 	d.created++
 	name := fmt.Sprintf("web-%d", d.created)
 	p := &dayPod{
-		name: name, uid: types.UID(name), image: d.image, created: d.now, started: d.now, owner: d.owner, size: d.owner,
+		of: d, name: name, uid: types.UID(name), image: d.image, created: d.now, started: d.now, owner: d.owner,
+		size: d.owner,
 	}
 	pod := p.shown()
 	pod.Status = corev1.PodStatus{}
@@ -154,14 +163,20 @@ func (p *dayPod) shown() *corev1.Pod {
 		}
 		return corev1.ResourceRequirements{Limits: list(s.Limit), Requests: list(s.Request)}
 	}
-	has := amount(p.size)
+	key := template{p.image, p.size}
+	containers, known := p.of.templates[key]
+	if !known {
+		containers = []corev1.Container{{Name: "app", Image: p.image, Resources: amount(p.size)}}
+		p.of.templates[key] = containers
+	}
+	has := containers[0].Resources
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: p.name, UID: p.uid, CreationTimestamp: metav1.NewTime(p.created), Generation: 1,
 			Annotations: p.annotations,
 		},
 		Spec: corev1.PodSpec{
-			NodeName: "node-1", Containers: []corev1.Container{{Name: "app", Image: p.image, Resources: has}},
+			NodeName: "node-1", Containers: containers,
 		},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, QOSClass: corev1.PodQOSBurstable,
@@ -389,6 +404,7 @@ func TestARestartDoesNotBypassTheCanary(t *testing.T) {
 	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), 60*memory.MiB, 3)
 	d.run(26*time.Hour, 2*time.Minute)
 	d.named.Spec.Sizing.Mode = v1alpha1.SizingInPlace
+	profile.Inherit([]*profile.Profile{d.named})
 	d.step()
 	d.deploy("rollout restart")
 	for _, p := range d.pods {

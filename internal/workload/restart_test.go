@@ -10,7 +10,6 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/kubelet"
@@ -30,9 +29,7 @@ func newLeaking(t *testing.T) *leaking {
 	p := build.Profile("shop", "web", v1alpha1.RuntimeNative, func(spec *v1alpha1.MemoryProfileSpec) {
 		spec.Drift.Action = v1alpha1.DriftRestart
 	})
-	l.named = &profile.Profile{
-		Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Namespace: "shop", Generation: 1, Spec: &p.Spec,
-	}
+	l.named = governing(p)
 	for range 2 {
 		l.create(512 * memory.MiB)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
-	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/workloadkind"
 	"github.com/memfit/memfit/test/build"
 )
@@ -34,11 +33,9 @@ func runOnce(
 	for i := range 10 {
 		now := at.Add(time.Duration(i+1) * time.Minute)
 		s := &Snapshot{
-			Owner: memory.Workload{Ref: of, UID: "steps"},
-			Profile: &profile.Profile{
-				Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "steps"}, Namespace: "ci", Spec: &p.Spec,
-			},
-			Pods: []*corev1.Pod{pod}, Governed: []*corev1.Pod{pod}, Template: pod,
+			Owner:   memory.Workload{Ref: of, UID: "steps"},
+			Profile: governing(p),
+			Pods:    []*corev1.Pod{pod}, Governed: []*corev1.Pod{pod}, Template: pod,
 			Events: PendingEvents{Observations: oom.Observe(pod), Source: "kubelet"},
 		}
 		s.Events.AddSamples(memory.Sample{
