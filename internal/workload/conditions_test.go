@@ -17,6 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/shape"
 )
 
@@ -169,7 +170,9 @@ func TestKillsBelowWhatWasHeldBefore(t *testing.T) {
 		"it held more, and was killed already": {used(300), earlier, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := containerInput{history: tc.history, kills: tc.kills, now: tuesday.Add(2 * time.Minute)}
+			in := containerInput{
+				Input: recommend.Input{History: tc.history, Kills: tc.kills, Now: tuesday.Add(2 * time.Minute)},
+			}
 			got := (&State{}).leak(&in, nil)
 			if got.Instances == 0 || (got.Doubt != "") != tc.doubt {
 				t.Errorf("got %+v, want it in doubt: %t", got, tc.doubt)

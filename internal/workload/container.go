@@ -6,14 +6,12 @@ package workload
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
-	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
@@ -29,7 +27,7 @@ func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) roll
 	size := map[string]memory.Size{q.container.Name: rec.Size}
 	return rollout.Desired{
 		// each pod has what the pod around it allows
-		Recommendation: rec, Policy: q.container.ownPolicy(), WindowPeak: lastDay(q.history),
+		Recommendation: rec, Policy: q.container.ownPolicy(), WindowPeak: lastDay(q.History),
 		LargestNode: facts.LargestNode,
 		Range: rollout.LimitRange{
 			Name: facts.Range.Name, Min: facts.Range.Min, Max: facts.Range.Max, Refusal: facts.Refusal(s.Template, size),
@@ -42,7 +40,7 @@ func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) roll
 // thins what it keeps, so that a leak that kills within minutes is over before it shows there. Instances close to
 // their limit are therefore examined by themselves.
 func (q *containerInput) shape() shape.Shape {
-	in := shape.FromHistory(q.history)
+	in := shape.FromHistory(q.History)
 	in.Limit, in.Replicas = q.container.current.Limit, q.replicas
 	growth := q.plan.Growth()
 	in.Overhead = growth.Overhead.Plus(growth.Reserve)
@@ -64,14 +62,14 @@ func (q *containerInput) shape() shape.Shape {
 // findShape finds the shape, or takes the one found before while that is valid. An instance close to its limit is
 // always examined.
 func (q *containerInput) findShape() shapeCache {
-	j := shapeCache{limit: q.container.current.Limit, kills: len(q.kills), replicas: len(q.replicas)}
-	if b := q.before; len(q.urgent) == 0 && q.now.Before(b.until) && b.limit == j.limit && b.kills == j.kills &&
+	j := shapeCache{limit: q.container.current.Limit, kills: len(q.Kills), replicas: len(q.replicas)}
+	if b := q.before; len(q.urgent) == 0 && q.Now.Before(b.until) && b.limit == j.limit && b.kills == j.kills &&
 		b.replicas == j.replicas {
 		return b
 	}
 	j.shape = q.shape()
-	if q.history != nil {
-		j.until = q.now.Add(min(q.history.Span()/shapePart, shapeMost.Duration()))
+	if q.History != nil {
+		j.until = q.Now.Add(min(q.History.Span()/shapePart, shapeMost.Duration()))
 	}
 	return j
 }
@@ -171,35 +169,22 @@ func sizeOf(r corev1.ResourceRequirements) memory.Size {
 
 // containerInput is everything the result for one container depends on.
 type containerInput struct {
+	// Input is what its size follows from, but for what follows from the rest. Current is its size without a loan, which
+	// is one pod's and no evidence of a need.
+	recommend.Input
 	container managedContainer
-	// current is the size of the container without a loan, which is one pod's and no evidence of a need.
-	current memory.Size
 	// program is what the evidence is of; empty: unknown.
-	program string
-	plan    *inject.ContainerPlan
-	history *history.Container
-	kills   []memory.OOMKill
-	// runs are the peaks of the last runs.
-	runs      []memory.Bytes
+	program   string
+	plan      *inject.ContainerPlan
 	replicas  []shape.Replica
 	urgent    []shape.Instance
 	published memory.Size
 	// reverted is a size that was rolled back and must not come again; nil: none.
 	reverted *rollout.Revert
 	before   shapeCache
-	now      time.Time
-	// inUse is what the fullest replica holds, as read at inUseSeen, largestNode what the largest node can allocate; 0:
-	// not known.
-	inUse, largestNode memory.Bytes
-	inUseSeen          time.Time
-	// unrelieved is the last stall that a raise did not end.
-	unrelieved memory.Stall
-	leak       shape.Ramps
-	ease       recommend.Ease
+	leak     shape.Ramps
 	// measured are settings whose effect an agent has predicted.
 	measured []string
-	// silent is why samples do not arrive; "": they do.
-	silent string
 }
 
 type containerResult struct {
@@ -225,7 +210,7 @@ func (q *containerInput) result() containerResult {
 		func(text string) bool { return slices.Contains(known, text) },
 	)
 	follows, _ := q.plan.CapFollows()
-	for _, kind := range kinds(q.kills) {
+	for _, kind := range kinds(q.Kills) {
 		if kind == memory.OOMHeapAbort && follows {
 			continue // the limit raises the cap, which is among the reasons
 		}
@@ -245,22 +230,19 @@ func (q *containerInput) result() containerResult {
 // recommend fills in the recommendation and returns its advice.
 func (q *containerInput) recommend(a *containerResult) []string {
 	growth := q.plan.Growth()
-	policy := q.container.newSize()
 	follows, frozen := q.plan.CapFollows()
-	rec := recommend.Evaluate(recommend.Input{
-		History: q.history, Kills: q.kills, Policy: policy, Current: q.current, Now: q.now,
-		Traits: recommend.Traits{
-			Name: growth.Name, FollowsLimit: growth.FollowsLimit, MayFollow: growth.MayFollow,
-			HeapPercent: growth.HeapPercent, Overhead: growth.Overhead, Reserve: growth.Reserve,
-			CapFollowsLimit: follows, CapFrozen: frozen, CapSetBy: q.plan.CapSetBy(),
-		},
-		Runs: q.runs, InUse: q.inUse, InUseSeen: q.inUseSeen, Unrelieved: q.unrelieved, Ease: q.ease,
-		LargestNode: q.largestNode,
-		Leak:        q.leak.String(), Doubt: q.leak.Doubt, Silent: q.silent,
-		Climbing: a.shape.Kind == shape.Climb && a.shape.Confidence != memory.Low,
-	})
+	in := q.Input
+	in.Policy = q.container.newSize()
+	in.Traits = recommend.Traits{
+		Name: growth.Name, FollowsLimit: growth.FollowsLimit, MayFollow: growth.MayFollow,
+		HeapPercent: growth.HeapPercent, Overhead: growth.Overhead, Reserve: growth.Reserve,
+		CapFollowsLimit: follows, CapFrozen: frozen, CapSetBy: q.plan.CapSetBy(),
+	}
+	in.Leak, in.Doubt = q.leak.String(), q.leak.Doubt
+	in.Climbing = a.shape.Kind == shape.Climb && a.shape.Confidence != memory.Low
+	rec := recommend.Evaluate(in)
 	if q.reverted != nil {
-		rec = q.reverted.Override(rec, q.current)
+		rec = q.reverted.Override(rec, q.Current)
 	}
 	s := &a.status
 	s.Decision, s.Confidence = string(rec.Decision), string(rec.Confidence)
@@ -273,7 +255,7 @@ func (q *containerInput) recommend(a *containerResult) []string {
 	}
 	if rec.Size != (memory.Size{}) { // one published before is bounded as the policy is now
 		var bounded []string
-		rec.Size, bounded = policy.Bound(rec.Size, q.container.current)
+		rec.Size, bounded = in.Policy.Bound(rec.Size, q.container.current)
 		s.Reasons = head(append(bounded, s.Reasons...), 16)
 		size := apiSize(rec.Size)
 		s.Recommended = &size

@@ -43,11 +43,11 @@ func TestHeapAbortsOfALauncherRaiseNoLimit(t *testing.T) {
 			q := containerInput{container: m, plan: plan.Container("app")}
 			for i := range 3 {
 				at := start.Add(time.Duration(i) * time.Minute)
-				q.kills = append(q.kills, memory.OOMKill{
+				q.Kills = append(q.Kills, memory.OOMKill{
 					Kind: memory.OOMHeapAbort, Time: at, Limit: q.container.current.Limit, Peak: 500 * memory.MiB,
 					Uptime: 30 * time.Second,
 				})
-				q.now = at.Add(time.Second)
+				q.Now = at.Add(time.Second)
 				if r := q.result().recommendation; r.Size.Limit > 0 {
 					q.container.current.Limit = r.Size.Limit
 				}

@@ -20,6 +20,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/shape"
 )
@@ -101,7 +102,7 @@ func (d *decider) containers() {
 	managed := Managed(d.s.Profile, d.s.Template)
 	for _, c := range managed[:min(len(managed), MaxContainers)] {
 		in := d.input(c, plan.Container(c.Name), d.st.newest(c.Name))
-		in.ease = ease(d.s, c.Name, c.current.Limit, observed)
+		in.Ease = ease(d.s, c.Name, c.current.Limit, observed)
 		d.take(&in, in.result())
 	}
 	d.sayWhole(managed)
@@ -115,10 +116,13 @@ func (d *decider) older() {
 		return
 	}
 	for _, pod := range d.s.Governed {
+		if !slices.ContainsFunc(ContainersOf(&pod.Spec), func(name string) bool { return d.st.older(pod, name) != nil }) {
+			continue // most pods run the newest program, and to find out what the profile manages takes its time
+		}
 		var plan *inject.Plan
 		for _, c := range Managed(d.s.Profile, pod) {
-			e := d.st.evidenceOf(c.Name, d.st.runs(pod.UID, c.Name))
-			if e == nil || e == d.st.newest(c.Name) {
+			e := d.st.older(pod, c.Name)
+			if e == nil {
 				continue
 			}
 			key := rollout.Key{Container: c.Name, Program: e.Program}
@@ -141,27 +145,28 @@ func (d *decider) older() {
 func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evidence) containerInput {
 	st, pods := d.st, d.s.Governed
 	in := containerInput{
-		container: c, current: c.current, plan: plan, kills: st.ledger.KillsAndStalls(c.Name, d.now),
-		before: st.shapes[c.Name], now: d.now,
-		largestNode: d.s.Facts.LargestNode,
-		measured:    measured(d.s, c.Name), silent: silence(d.s),
+		Input: recommend.Input{
+			Kills: st.ledger.KillsAndStalls(c.Name, d.now), Current: c.current, Now: d.now,
+			LargestNode: d.s.Facts.LargestNode, Silent: silence(d.s),
+		},
+		container: c, plan: plan, before: st.shapes[c.Name], measured: measured(d.s, c.Name),
 	}
 	if from, _, lent := st.rollout.Lent(c.pod, c.Name); lent {
-		in.current = from
+		in.Current = from
 	}
 	if e != nil {
-		in.program, in.history = e.Program, e.history
-		in.kills = slices.DeleteFunc(in.kills, func(k memory.OOMKill) bool { return !e.counts(k.Program) })
-		in.runs = peaks(e.Runs, in.kills)
+		in.program, in.History = e.Program, e.history
+		in.Kills = slices.DeleteFunc(in.Kills, func(k memory.OOMKill) bool { return !e.counts(k.Program) })
+		in.Runs = peaks(e.Runs, in.Kills)
 		pods = st.ofProgram(pods, c.Name, e.Program)
 	}
 	if last := st.published[c.Name]; e == nil || e == st.newest(c.Name) && e.counts(last.Program) {
 		in.published = last.Size
 	}
 	in.replicas, in.urgent = st.replicas(c.Name, pods), st.urgent(c.Name, pods, c.current.Limit)
-	in.inUse, in.inUseSeen = st.fullest(c.Name, pods, (*readings).low) // a burst between two readings does not count
+	in.InUse, in.InUseSeen = st.fullest(c.Name, pods, (*readings).low) // a burst between two readings does not count
 	if s, found := st.ledger.RaisedInVain(c.Name, d.now); found && (e == nil || e.counts(s.Program)) {
-		in.unrelieved = s
+		in.Unrelieved = s
 	}
 	key := rollout.Key{Container: c.Name, Program: in.program}
 	if revert, active := d.rollout.State.ActiveRevert(key, d.now); active {
@@ -175,12 +180,12 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 // a day may still have been filling that.
 func (st *State) leak(in *containerInput, pods []*corev1.Pod) shape.Ramps {
 	name := in.container.Name
-	leak := shape.FindRamps(in.kills, st.climbing(name, pods), in.now)
+	leak := shape.FindRamps(in.Kills, st.climbing(name, pods), in.Now)
 	if leak.Instances == 0 {
 		return leak
 	}
 	all := st.ledger.Total(name) + st.ledger.StallTotal(name)
-	if held := heldBefore(in.history, in.kills, all); leak.Last <= held {
+	if held := heldBefore(in.History, in.Kills, all); leak.Last <= held {
 		leak.Doubt = held.String() + " were in use on days before its first kill"
 	}
 	return leak
@@ -229,7 +234,7 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	if in.plan.CapsHeap() {
 		v.liveHeaps[name].publish(&r.status.Evidence)
 	}
-	setSources(&r.status.Evidence, st.source, st.past, in.history)
+	setSources(&r.status.Evidence, st.source, st.past, in.History)
 	v.shapes[name], v.shapeCaches[name], v.replicas[name], v.leaks[name] = r.shape, r.shapeCache, in.replicas, in.leak
 	for _, text := range in.plan.Advisories() {
 		v.status.Advisories = append(v.status.Advisories, "Container "+name+": "+text)

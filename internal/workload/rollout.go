@@ -75,10 +75,17 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 			return in
 		}
 	}
+	var last *corev1.Pod
+	var plan inject.Plan
 	for _, pod := range s.Governed {
-		if pod.Spec.NodeName != "" { // one that no node has taken runs nothing
-			in.Pods = append(in.Pods, st.runningPod(s, pod, observed, now))
+		if pod.Spec.NodeName == "" {
+			continue // one that no node has taken runs nothing
 		}
+		if last == nil || !alike(pod, last) {
+			plan = inject.OfRunning(pod, s.Profile, observed)
+		}
+		last = pod
+		in.Pods = append(in.Pods, st.runningPod(s, pod, &plan, now))
 	}
 	return in
 }
@@ -102,10 +109,8 @@ func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 	return p
 }
 
-// runningPod is a pod as its status shows it.
-func (st *State) runningPod(
-	s *Snapshot, pod *corev1.Pod, observed map[string]inject.Observed, now time.Time,
-) rollout.Pod {
+// runningPod is a pod as its status shows it. plan is what it would get today.
+func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now time.Time) rollout.Pod {
 	p := rollout.Pod{
 		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Ready: ready(pod),
 		Leaving: pod.DeletionTimestamp != nil,
@@ -116,7 +121,6 @@ func (st *State) runningPod(
 	}
 	managed := Managed(s.Profile, pod)
 	p.Whole = runningWhole(s, pod, managed)
-	plan := inject.OfRunning(pod, s.Profile, observed)
 	for _, c := range managed {
 		spec, status := containerOf(pod, c.Name)
 		running := rollout.Container{

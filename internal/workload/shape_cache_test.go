@@ -10,6 +10,7 @@ import (
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/shape"
 )
 
@@ -32,7 +33,8 @@ func TestJudge(t *testing.T) {
 	}
 	ask := func(edit func(*containerInput)) shapeCache {
 		q := containerInput{
-			plan: inject.Plan{}.Container("app"), history: h, kills: make([]memory.OOMKill, 1), before: before, now: now,
+			Input: recommend.Input{History: h, Kills: make([]memory.OOMKill, 1), Now: now},
+			plan:  inject.Plan{}.Container("app"), before: before,
 		}
 		q.container.current.Limit = 256 * memory.MiB
 		edit(&q)
@@ -43,9 +45,9 @@ func TestJudge(t *testing.T) {
 		stands bool
 	}{
 		"nothing is new":      {edit: func(*containerInput) {}, stands: true},
-		"its time is over":    {edit: func(q *containerInput) { q.now = now.Add(time.Minute) }},
+		"its time is over":    {edit: func(q *containerInput) { q.Now = now.Add(time.Minute) }},
 		"another limit":       {edit: func(q *containerInput) { q.container.current.Limit = 512 * memory.MiB }},
-		"a kill":              {edit: func(q *containerInput) { q.kills = make([]memory.OOMKill, 2) }},
+		"a kill":              {edit: func(q *containerInput) { q.Kills = make([]memory.OOMKill, 2) }},
 		"a replica":           {edit: func(q *containerInput) { q.replicas = make([]shape.Replica, 1) }},
 		"close to the limit":  {edit: func(q *containerInput) { q.urgent = make([]shape.Instance, 1) }},
 		"never looked before": {edit: func(q *containerInput) { q.before = shapeCache{} }},
