@@ -64,37 +64,37 @@ const RaiseReaches = 3 * time.Second
 
 // OOMKill is one kill, counted once.
 type OOMKill struct {
-	Container ContainerRef
-	Kind      OOMKind
+	Container ContainerRef `json:"c"`
+	Kind      OOMKind      `json:"k"`
 	// Time is when the kubelet reports that the container ended, or else when memfit learned of it.
-	Time time.Time
+	Time time.Time `json:"t,omitzero"`
 	// Seen is when memfit learned of it, by memfit's own clock: what memfit did before can be compared with it, and with
 	// Time only as far as the node's clock is right. Zero: not known.
-	Seen time.Time
+	Seen time.Time `json:"s,omitzero"`
 	// Limit is the effective limit when it died (status.containerStatuses[].resources, not the spec). 0: none or unknown.
-	Limit Bytes
+	Limit Bytes `json:"l,omitempty"`
 	// Asked is the limit that the pod's spec asked for when the container died, where that was not proven to be effective
 	// for the container and for its pod: a resize that the kubelet had not carried out. Limit is then the one before. 0:
 	// Limit was effective.
-	Asked Bytes
+	Asked Bytes `json:"la,omitempty"`
 	// Program is what the container ran; empty: unknown.
-	Program string
+	Program string `json:"pg,omitempty"`
 	// Proven: the kernel held the container to Limit beyond doubt, because its pod was created with it or the pod's
 	// cgroup is known to have it. Otherwise a limit that a resize brought is effective only as far as is visible from
 	// outside.
-	Proven bool
+	Proven bool `json:"lp,omitempty"`
 	// Peak is the highest demand memfit saw in that container instance. 0: none seen.
-	Peak Bytes
+	Peak Bytes `json:"r,omitempty"`
 	// Uptime is how long that instance ran. 0: unknown.
-	Uptime     time.Duration
-	Confidence Confidence
+	Uptime     time.Duration `json:"up,omitempty"`
+	Confidence Confidence    `json:"cf"`
 	// Why is how memfit knows, in a few words: "OOMKilled, exit 137, restart 4".
-	Why string
+	Why string `json:"e"`
 	// Account is what the agent of the node saw of the minute before it, in a sentence; empty: nothing. AccountAt is when
 	// the agent noticed the kill, by the node's clock, in whole seconds.
-	Account   string
-	AccountAt time.Time
+	Account   string    `json:"a,omitempty"`
+	AccountAt time.Time `json:"at,omitzero"`
 	// AgentOnly: only the agent has reported it so far. The kernel's counter, which the kubelet shows later, counts the
 	// same kill.
-	AgentOnly bool
+	AgentOnly bool `json:"ao,omitempty"`
 }

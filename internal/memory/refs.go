@@ -48,10 +48,10 @@ type Workload struct {
 // ContainerRef names one container of one pod. UID distinguishes a StatefulSet's pod from its predecessor of that
 // name.
 type ContainerRef struct {
-	Namespace string
-	Pod       string
-	UID       types.UID
-	Container string
+	Namespace string    `json:"ns,omitempty"`
+	Pod       string    `json:"p"`
+	UID       types.UID `json:"u"`
+	Container string    `json:"n"`
 }
 
 // Sample is one measurement of one container's memory. A field that the source cannot see is 0 and its Has… flag is

@@ -12,33 +12,35 @@ import (
 // kernel cannot drop without swap, filled nearly all of the limit, and the little page cache that was left (the
 // program's own text, mapped files) was read back from the disk again and again. It is counted apart from kills.
 type Stall struct {
-	Container ContainerRef
+	Container ContainerRef `json:"c"`
 	// Program is what the container ran; empty: unknown.
-	Program string
+	Program string `json:"pg,omitempty"`
 	// Limit is the effective limit.
-	Limit Bytes
+	Limit Bytes `json:"l"`
 	// Since is the first sample that showed it, Known the one that made it certain.
-	Since, Known time.Time
+	Since time.Time `json:"s"`
+	Known time.Time `json:"k"`
 	// Ended is zero while it goes on.
-	Ended time.Time
+	Ended time.Time `json:"e,omitzero"`
 	// Anon is the anonymous memory, and Usage all memory, when it was certain.
-	Anon, Usage Bytes
+	Anon  Bytes `json:"a,omitempty"`
+	Usage Bytes `json:"us,omitempty"`
 	// Faults are the major page faults a second from Since to Known.
-	Faults int32
+	Faults int32 `json:"f,omitempty"`
 	// PressurePercent is the share of that time in which no task of the container could go on (PSI memory full). 0:
 	// unknown.
-	PressurePercent int32
+	PressurePercent int32 `json:"pr,omitempty"`
 	// RaisedTo is the higher limit that the container got while it stalled. 0: none.
-	RaisedTo Bytes
+	RaisedTo Bytes `json:"rt,omitempty"`
 	// FaultsAfter are the major page faults a second at RaisedTo, when that was decided on.
-	FaultsAfter int32
+	FaultsAfter int32 `json:"fa,omitempty"`
 	// NotRelieved: at RaisedTo the faults went on, and what was read did not stay in memory. More memory is not what it
 	// lacks.
-	NotRelieved bool
+	NotRelieved bool `json:"nr,omitempty"`
 	// Account is what the agent of the node saw of the minute before it, in a sentence; empty: nothing. AccountAt is when
 	// it started as the agent saw it; zero: no agent reported it.
-	Account   string
-	AccountAt time.Time
+	Account   string    `json:"ac,omitempty"`
+	AccountAt time.Time `json:"at,omitzero"`
 }
 
 // Why is how memfit knows, in a few words: "235Mi of 256Mi anonymous, 20Mi left for page cache, 150 major faults a

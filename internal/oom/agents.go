@@ -98,7 +98,7 @@ func (l *Ledger) ExplainStalls(seen []AgentStall, now time.Time) (explained []me
 			explained = append(explained, *s)
 		}
 	}
-	l.stalls.trimAccounts()
+	l.trimAccounts()
 	return explained
 }
 
@@ -110,7 +110,7 @@ func (l *Ledger) stallOnFile(a AgentStall, now time.Time) *memory.Stall {
 		}
 		return ended.Add(stallApart)
 	}
-	kept := l.stalls.kept[a.Container.Container]
+	kept := l.of(a.Container.Container).Stalls
 	told := func(s memory.Stall) bool { return s.Container.UID == a.Container.UID && s.AccountAt.Equal(a.Started) }
 	if slices.ContainsFunc(kept, told) {
 		return nil
@@ -126,13 +126,13 @@ func (l *Ledger) stallOnFile(a AgentStall, now time.Time) *memory.Stall {
 }
 
 // trimAccounts drops the accounts of the oldest stalls while they exceed their bound. That they existed stays known.
-func (s *stalls) trimAccounts() {
+func (l *Ledger) trimAccounts() {
 	total := 0
 	var told []*memory.Stall
-	for _, kept := range s.kept {
-		for i := range kept {
-			if kept[i].Account != "" {
-				told, total = append(told, &kept[i]), total+len(kept[i].Account)
+	for _, n := range l.names {
+		for i := range n.Stalls {
+			if s := &n.Stalls[i]; s.Account != "" {
+				told, total = append(told, s), total+len(s.Account)
 			}
 		}
 	}
@@ -148,7 +148,7 @@ func (s *stalls) trimAccounts() {
 
 // onFile is the kill on file that an agent saw; nil: none.
 func (l *Ledger) onFile(a AgentKill) *memory.OOMKill {
-	kills := l.kills[a.Container.Container]
+	kills := l.of(a.Container.Container).Kills
 	var nearest *memory.OOMKill
 	for i := range kills {
 		k := &kills[i]
@@ -227,7 +227,7 @@ func (l *Ledger) confirm(c memory.ContainerRef, rose int64) (confirmed int64) {
 	if cursor := l.cursor(c); cursor != nil {
 		finished = cursor.finished
 	}
-	kills := l.kills[c.Container]
+	kills := l.of(c.Container).Kills
 	for i := range kills {
 		k := &kills[i]
 		if confirmed < rose && k.AgentOnly && k.Container.UID == c.UID && k.Time.After(finished) {
@@ -241,15 +241,13 @@ func (l *Ledger) confirm(c memory.ContainerRef, rose int64) (confirmed int64) {
 // sameAsAgents is true when a kill of the main process was already counted because an agent reported it while its
 // container still seemed to go on. The entry then becomes what it was.
 func (l *Ledger) sameAsAgents(kill memory.OOMKill) bool {
-	kills := l.kills[kill.Container.Container]
+	kills := l.of(kill.Container.Container).Kills
 	for i := len(kills) - 1; i >= 0; i-- {
 		k := &kills[i]
 		if !k.AgentOnly || k.Container.UID != kill.Container.UID || kill.Kind == memory.OOMHeapAbort ||
 			k.Time.Sub(kill.Time).Abs() > statusLead {
 			continue
 		}
-		l.totals[kill.Container.Container][k.Kind]--
-		l.totals[kill.Container.Container][kill.Kind]++
 		account := AgentKill{Time: k.AccountAt, Account: k.Account}
 		if k.Proven {
 			account.Limit = k.Limit
@@ -265,7 +263,7 @@ func (l *Ledger) sameAsAgents(kill memory.OOMKill) bool {
 // agentCounted is true when a kill in this instance of a container was counted because an agent reported it, and the
 // kernel's counter was not read since.
 func (l *Ledger) agentCounted(ref memory.ContainerRef, t Termination) bool {
-	return slices.ContainsFunc(l.kills[ref.Container], func(k memory.OOMKill) bool {
+	return slices.ContainsFunc(l.of(ref.Container).Kills, func(k memory.OOMKill) bool {
 		return k.AgentOnly && k.Container.UID == ref.UID && !k.Time.Before(t.Started.Truncate(time.Second)) &&
 			k.Time.Before(t.Finished)
 	})

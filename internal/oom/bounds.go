@@ -22,8 +22,8 @@ const (
 	// quietBytes is how far containers may fill it that never restarted, and are followed because they are older than the
 	// ledger.
 	quietBytes = cursorBytes / 4
-	// detailBytes bounds the kills kept in detail: KillsKept of some 200 bytes each for a dozen containers, of some 500
-	// for four with an agent's account of each.
+	// detailBytes bounds the kills kept in detail: KillsKept of some 290 bytes each for eight containers, of some 600 for
+	// four with an agent's account of each.
 	detailBytes = 48 << 10
 	// namesKept bounds the container names of one workload, over all its versions.
 	namesKept = 256
@@ -125,18 +125,18 @@ func (l *Ledger) know(name string, born time.Time) bool {
 	if len(l.names) >= namesKept && !l.forgetName(born) {
 		return false
 	}
-	l.names[name] = 0
+	l.names[name] = &named{}
 	return true
 }
 
 func (l *Ledger) forgetName(before time.Time) bool {
 	oldest := ""
-	for name, cursors := range l.names {
-		at := l.lastSeen(name)
-		if cursors > 0 || !at.Before(before) {
+	for name, n := range l.names {
+		at := n.lastSeen()
+		if n.cursors > 0 || !at.Before(before) {
 			continue
 		}
-		if oldest == "" || cmp.Or(at.Compare(l.lastSeen(oldest)), cmp.Compare(name, oldest)) < 0 {
+		if oldest == "" || cmp.Or(at.Compare(l.of(oldest).lastSeen()), cmp.Compare(name, oldest)) < 0 {
 			oldest = name
 		}
 	}
@@ -144,17 +144,17 @@ func (l *Ledger) forgetName(before time.Time) bool {
 		return false
 	}
 	delete(l.names, oldest)
-	delete(l.limits, oldest)
-	delete(l.kills, oldest)
-	delete(l.totals, oldest)
 	return true
 }
 
-// lastSeen is when the youngest pod with the container was born, or its last kill if that came later.
-func (l *Ledger) lastSeen(name string) time.Time {
-	at := l.limits[name].pod
-	if kills := l.kills[name]; len(kills) > 0 && kills[len(kills)-1].Time.After(at) {
-		return kills[len(kills)-1].Time
+// lastSeen is when the youngest pod with the container was born, or its last kill or stall if that came later.
+func (n *named) lastSeen() time.Time {
+	at := n.Born
+	if last := len(n.Kills) - 1; last >= 0 && n.Kills[last].Time.After(at) {
+		at = n.Kills[last].Time
+	}
+	if last := len(n.Stalls) - 1; last >= 0 && n.Stalls[last].Since.After(at) {
+		at = n.Stalls[last].Since
 	}
 	return at
 }
@@ -163,26 +163,29 @@ func (l *Ledger) lastSeen(name string) time.Time {
 // The kills stay counted.
 func (l *Ledger) trimDetails() {
 	total := 0
-	for _, kills := range l.kills {
-		for i := range kills {
-			total += detailCost(&kills[i])
+	for _, n := range l.names {
+		for i := range n.Kills {
+			total += detailCost(&n.Kills[i])
 		}
 	}
 	for total > detailBytes {
 		most := ""
-		for name, kills := range l.kills {
-			if n := len(kills); n > len(l.kills[most]) || n == len(l.kills[most]) && name < most {
+		for name, n := range l.names {
+			if has := len(l.of(most).Kills); len(n.Kills) > has || len(n.Kills) == has && name < most {
 				most = name
 			}
 		}
-		total -= detailCost(&l.kills[most][0])
-		l.kills[most] = l.kills[most][1:]
+		n := l.names[most]
+		total -= detailCost(&n.Kills[0])
+		n.count(n.Kills[:1], 1)
+		n.Kills = n.Kills[1:]
 	}
 }
 
 // detailCost is about what a kill takes as JSON.
 func detailCost(k *memory.OOMKill) int {
-	return 136 + len(k.Container.Pod) + len(k.Container.UID) + len(k.Why) + accountCost(k)
+	ref := &k.Container
+	return 200 + len(ref.Namespace) + len(ref.Pod) + len(ref.UID) + len(ref.Container) + len(k.Why) + accountCost(k)
 }
 
 // accountCost is about what an agent's account takes as JSON.
@@ -190,7 +193,15 @@ func accountCost(k *memory.OOMKill) int {
 	if k.AccountAt.IsZero() {
 		return 0
 	}
-	return 40 + len(k.Account)
+	return 52 + len(k.Account)
+}
+
+// storable is a time as it is stored: in whole seconds, and zero where it is unknown.
+func storable(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return plausible(t).Truncate(time.Second)
 }
 
 // plausible is a time that can be stored: the years 1970 to 9999, as far as the API server lets any object's time go.

@@ -138,7 +138,7 @@ func (l *Ledger) limitNow(ref memory.ContainerRef) (limit, asked memory.Bytes) {
 	if c := l.cursor(ref); c != nil && c.limited {
 		return c.limit, c.asked
 	}
-	return l.limits[ref.Container].limit, 0
+	return l.of(ref.Container).Limit, 0
 }
 
 // sameAsCounted is true when a kill of the main process was already counted from the kernel's counter: the reading that
@@ -147,14 +147,12 @@ func (l *Ledger) sameAsCounted(kill memory.OOMKill, c *cursor, t Termination) bo
 	if !c.counts(t) || kill.Kind == memory.OOMHeapAbort || c.countedAt.Before(t.Finished.Truncate(time.Second)) {
 		return false
 	}
-	name := kill.Container.Container
-	for i := len(l.kills[name]) - 1; i >= 0; i-- {
-		k := &l.kills[name][i]
+	kills := l.of(kill.Container.Container).Kills
+	for i := len(kills) - 1; i >= 0; i-- {
+		k := &kills[i]
 		if k.Kind != memory.OOMChildProcess || k.Container.UID != kill.Container.UID {
 			continue
 		}
-		l.totals[name][memory.OOMChildProcess]--
-		l.totals[name][kill.Kind]++
 		kill.Seen = k.Seen
 		*k = kill
 		return true

@@ -4,6 +4,7 @@
 package oom
 
 import (
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"strconv"
@@ -115,10 +116,9 @@ func TestCounters(t *testing.T) {
 					}
 				}
 				got := counts{}
-				for kind, n := range l.totals["app"] {
-					if n != 0 {
-						got[kind] = n
-					}
+				maps.Copy(got, l.of("app").Dropped)
+				for _, k := range l.Kills("app") {
+					got[k.Kind]++
 				}
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("crash=%v (-want +got):\n%s", crash, diff)

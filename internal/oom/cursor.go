@@ -72,7 +72,7 @@ func (l *Ledger) newCursor(ref memory.ContainerRef) *cursor {
 	return l.add(key, ref.Container)
 }
 
-// add makes a cursor, also when the ledger is full.
+// add makes a cursor of a name that is known, also when the ledger is full.
 func (l *Ledger) add(key podKey, container string) *cursor {
 	p := l.pods[key]
 	if p == nil {
@@ -85,7 +85,7 @@ func (l *Ledger) add(key podKey, container string) *cursor {
 		p.containers, container, func(c *cursor, name string) int { return strings.Compare(c.container, name) },
 	)
 	p.containers = slices.Insert(p.containers, at, c)
-	l.names[container]++
+	l.names[container].cursors++
 	l.bytes += cursorCost
 	return c
 }
@@ -96,7 +96,7 @@ func (l *Ledger) drop(key podKey) {
 	l.bytes -= podCost
 	for _, c := range p.containers {
 		l.bytes -= c.cost()
-		l.names[c.container]--
+		l.names[c.container].cursors--
 	}
 	delete(l.pods, key)
 }

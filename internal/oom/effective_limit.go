@@ -122,8 +122,8 @@ func (l *Ledger) limitBefore(o Observation, c *cursor) (memory.Bytes, bool) {
 	case !o.Edited:
 		return o.Limit, true
 	}
-	usual, found := l.limits[o.Container.Container]
-	return usual.limit, found
+	usual := l.of(o.Container.Container)
+	return usual.Limit, !usual.Born.IsZero()
 }
 
 // changedRunning: the limit changed while one instance ran before and after, or that instance was ended for it. The
@@ -228,8 +228,8 @@ func (l *Ledger) limitOf(o Observation, c *cursor, index int32, peak memory.Byte
 		}
 		return c.limit, c.asked
 	}
-	if usual, ok := l.limits[o.Container.Container]; ok && !c.limited && o.Edited && index == 0 {
-		return leastLimit(usual.limit, o.Limit), 0
+	if usual := l.of(o.Container.Container); !usual.Born.IsZero() && !c.limited && o.Edited && index == 0 {
+		return leastLimit(usual.Limit, o.Limit), 0
 	}
 	limit, asked = l.proven(o, c, peak)
 	if c.limited && c.limit > 0 && c.limit < limit && !c.changedRunning(o) {
@@ -295,8 +295,8 @@ func (l *Ledger) besides(o Observation, t Termination, others []memory.OOMKill) 
 	if slices.ContainsFunc(others, atPodLimit) {
 		return true
 	}
-	for _, kills := range l.kills {
-		if slices.ContainsFunc(kills, atPodLimit) {
+	for _, n := range l.names {
+		if slices.ContainsFunc(n.Kills, atPodLimit) {
 			return true
 		}
 	}

@@ -39,34 +39,37 @@ const (
 // A pod that lives is never forgotten, because its status would then be counted a second time. When the room for
 // cursors is used up, new pods are not followed, and [Ledger.NotFollowed] says how many.
 type Ledger struct {
-	namespace string
 	// since is the first Update: what happened to a pod before it was not seen.
 	since time.Time
-	// limits are the limits containers were born with in the youngest pod seen: not the last one seen, or a rollout would
-	// change the ledger, and so its checkpoint, with every observation of an old pod and of a new one.
-	limits map[string]birth
-	pods   map[podKey]*pod
-	kills  map[string][]memory.OOMKill
-	totals map[string]map[memory.OOMKind]int64
+	// names is what is known of each container name, in all pods.
+	names map[string]*named
+	pods  map[podKey]*pod
 	// hours count all kills, suspected ones included, by the hour of their time since 1970, within hoursKept: those kept
 	// in detail are too few to count.
 	hours map[int64]int64
-	// names are the container names known, each with the number of its cursors.
-	names map[string]int
 	// bytes is what the cursors may take when they are stored, at most cursorBytes.
 	bytes int
 	// allExist: no cursor belongs to a pod that is gone, so none can be dropped.
 	allExist bool
 	// notFollowed are pods that did not fit. It is not stored: after a restart every pod is read again.
 	notFollowed map[podKey]struct{}
-	// stalls are not kills, and counted apart.
-	stalls stalls
 }
 
-// birth is the limit a pod's container was created with.
-type birth struct {
-	limit memory.Bytes
-	pod   time.Time
+// named is what is known of the containers of one name. It is stored as it is.
+type named struct {
+	// Limit is the limit with which the container was created in the youngest pod seen, which was born then: not the last
+	// one seen, or a rollout would change the ledger, and so its checkpoint, with every observation of an old pod and of a
+	// new one.
+	Limit memory.Bytes `json:"limit,omitempty"`
+	Born  time.Time    `json:"born,omitzero"`
+	// Kills are those kept in detail, oldest first; Dropped counts all others.
+	Kills   []memory.OOMKill         `json:"kills,omitempty"`
+	Dropped map[memory.OOMKind]int64 `json:"dropped,omitempty"`
+	// Stalls are not kills, and counted apart in the same way.
+	Stalls        []memory.Stall `json:"stalls,omitempty"`
+	DroppedStalls int64          `json:"droppedStalls,omitempty"`
+	// cursors is how many there are of the name.
+	cursors int
 }
 
 type pod struct {
@@ -137,27 +140,18 @@ func (l *Ledger) begin(now time.Time) {
 
 // make turns the zero value into one that can be written to.
 func (l *Ledger) make() {
-	if l.pods == nil {
-		l.pods = map[podKey]*pod{}
-	}
 	if l.names == nil {
-		l.names = map[string]int{}
-	}
-	if l.notFollowed == nil {
+		l.names, l.pods, l.hours = map[string]*named{}, map[podKey]*pod{}, map[int64]int64{}
 		l.notFollowed = map[podKey]struct{}{}
 	}
-	if l.limits == nil {
-		l.limits = map[string]birth{}
+}
+
+// of is what is known of a container name, to be read.
+func (l *Ledger) of(container string) *named {
+	if n := l.names[container]; n != nil {
+		return n
 	}
-	if l.kills == nil {
-		l.kills = map[string][]memory.OOMKill{}
-	}
-	if l.totals == nil {
-		l.totals = map[string]map[memory.OOMKind]int64{}
-	}
-	if l.hours == nil {
-		l.hours = map[int64]int64{}
-	}
+	return &named{}
 }
 
 // observe accounts for everything one observation shows of one container. others are new kills of its pod, not on file
@@ -166,18 +160,15 @@ func (l *Ledger) observe(
 	o Observation, peak func(memory.ContainerRef) memory.Bytes, podPeak memory.Bytes, others []memory.OOMKill,
 	now time.Time,
 ) []memory.OOMKill {
-	if l.namespace == "" {
-		l.namespace = o.Container.Namespace
-	}
-	born := o.PodCreated.Truncate(time.Second)
+	born := plausible(o.PodCreated).Truncate(time.Second)
 	if !l.know(o.Container.Container, born) {
 		if o.Restarts > 0 || len(o.Ended) > 0 {
 			l.skip(o.Container)
 		}
 		return nil
 	}
-	if !o.Edited && !born.Before(l.limits[o.Container.Container].pod) {
-		l.limits[o.Container.Container] = birth{o.Limit, born}
+	if n := l.names[o.Container.Container]; !o.Edited && !born.Before(n.Born) {
+		n.Limit, n.Born = o.Limit, born
 	}
 	watched := !o.PodCreated.Before(l.since) // born under our eyes: all its restarts happened since
 	c := l.cursor(o.Container)
@@ -191,7 +182,7 @@ func (l *Ledger) observe(
 			l.skip(o.Container)
 			return nil
 		}
-		c.recall(l.kills[o.Container.Container], o)
+		c.recall(l.of(o.Container.Container).Kills, o)
 	}
 	var found []memory.OOMKill
 	for _, t := range o.Ended {
@@ -214,7 +205,7 @@ func (l *Ledger) observe(
 // quiet notes what a pod without restarts needs remembered, which for almost all of them is nothing.
 func (l *Ledger) quiet(o Observation, watched bool, peak memory.Bytes, now time.Time) {
 	switch {
-	case o.Edited && l.limits[o.Container.Container].limit != o.Limit:
+	case o.Edited && l.of(o.Container.Container).Limit != o.Limit:
 		limit, asked := l.proven(o, nil, peak)
 		if c := l.newCursor(o.Container); c != nil {
 			l.sawRaise(c, o, limit, now)
@@ -300,27 +291,41 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 // record files the new kills, drops those that are already on file, and returns the rest, oldest first.
 func (l *Ledger) record(found []memory.OOMKill, now time.Time) []memory.OOMKill {
 	slices.SortStableFunc(found, byTime)
-	changed := map[string]bool{}
+	changed := map[*named]bool{}
 	for i := range found {
 		k := &found[i]
-		k.Time, k.Seen = k.Time.UTC().Truncate(time.Second), now.UTC().Truncate(time.Second)
+		k.Time, k.Seen = storable(k.Time), storable(now)
 		k.Uptime = k.Uptime.Truncate(time.Second)
-		name := k.Container.Container
-		if l.totals[name] == nil {
-			l.totals[name] = map[memory.OOMKind]int64{}
-		}
-		l.totals[name][k.Kind]++
 		l.countHour(k.Time, now)
-		l.kills[name], changed[name] = append(l.kills[name], *k), true
+		n := l.names[k.Container.Container]
+		if n == nil {
+			n = &named{}
+			l.names[k.Container.Container] = n
+		}
+		n.Kills, changed[n] = append(n.Kills, *k), true
 	}
-	for name := range changed {
-		slices.SortStableFunc(l.kills[name], byTime)
-		l.kills[name] = Thinned(l.kills[name])
+	for n := range changed {
+		slices.SortStableFunc(n.Kills, byTime)
+		all := n.Kills
+		n.Kills = Thinned(all)
+		n.count(all, 1)
+		n.count(n.Kills, -1)
 	}
 	if len(found) > 0 {
 		l.trimDetails()
 	}
 	return found
+}
+
+// count adds to the kills that are not kept in detail.
+func (n *named) count(kills []memory.OOMKill, each int64) {
+	for i := range kills {
+		if n.Dropped == nil {
+			n.Dropped = map[memory.OOMKind]int64{}
+		}
+		n.Dropped[kills[i].Kind] += each
+	}
+	maps.DeleteFunc(n.Dropped, func(_ memory.OOMKind, count int64) bool { return count == 0 })
 }
 
 // countHour counts a kill in its hour. A node's clock that is ahead does not move it into the future.
@@ -336,21 +341,17 @@ func hourOf(at, now time.Time) int64 {
 // Since counts the kills of all containers since a time, suspected ones included. Where not all are kept in detail, it
 // counts whole hours, so that kills up to an hour earlier are in the count, and none before the last hoursKept.
 func (l *Ledger) Since(since time.Time) int64 {
-	var detailed, kept, all, byHour int64
-	for _, kills := range l.kills {
-		for i := range kills {
-			kept++
-			if !kills[i].Time.Before(since) {
+	var detailed, byHour int64
+	whole := true
+	for _, n := range l.names {
+		whole = whole && len(n.Dropped) == 0
+		for i := range n.Kills {
+			if !n.Kills[i].Time.Before(since) {
 				detailed++
 			}
 		}
 	}
-	for _, of := range l.totals {
-		for _, n := range of {
-			all += n
-		}
-	}
-	if kept >= all || detailed == 0 { // the last ones are kept
+	if whole || detailed == 0 { // the last ones are kept
 		return detailed
 	}
 	for hour, n := range l.hours {
@@ -383,13 +384,13 @@ func byTime(a, b memory.OOMKill) int {
 }
 
 // Kills are the last kills of a container, oldest first, at most [KillsKept].
-func (l *Ledger) Kills(container string) []memory.OOMKill { return slices.Clone(l.kills[container]) }
+func (l *Ledger) Kills(container string) []memory.OOMKill { return slices.Clone(l.of(container).Kills) }
 
 // All are the kills kept in detail of all containers, oldest first.
 func (l *Ledger) All() []memory.OOMKill {
 	var all []memory.OOMKill
-	for _, name := range l.Containers() {
-		all = append(all, l.kills[name]...)
+	for _, name := range slices.Sorted(maps.Keys(l.names)) {
+		all = append(all, l.names[name].Kills...)
 	}
 	slices.SortStableFunc(all, byTime)
 	return all
@@ -397,36 +398,45 @@ func (l *Ledger) All() []memory.OOMKill {
 
 // Total counts all kills of a container ever seen, also those no longer kept in detail. Suspected ones are not in it.
 func (l *Ledger) Total(container string) int64 {
-	var n int64
-	for kind, count := range l.totals[container] {
-		if kind != memory.OOMSuspected {
-			n += count
-		}
+	n := l.of(container)
+	total := int64(len(n.Kills)) - l.Count(container, memory.OOMSuspected)
+	for _, count := range n.Dropped {
+		total += count
 	}
-	return n
+	return total
 }
 
 // Count counts the kills of one kind.
 func (l *Ledger) Count(container string, kind memory.OOMKind) int64 {
-	return l.totals[container][kind]
+	n := l.of(container)
+	count := n.Dropped[kind]
+	for i := range n.Kills {
+		if n.Kills[i].Kind == kind {
+			count++
+		}
+	}
+	return count
 }
 
-// Containers are the names of the containers with at least one entry, suspected ones included, sorted.
-func (l *Ledger) Containers() []string { return slices.Sorted(maps.Keys(l.totals)) }
+// Totals counts the kills and stalls of all containers as [Ledger.Total] and [Ledger.StallTotal] do.
+func (l *Ledger) Totals() (kills, stalls int64) {
+	for name := range l.names {
+		kills, stalls = kills+l.Total(name), stalls+l.StallTotal(name)
+	}
+	return kills, stalls
+}
 
 // Attribute notes what the containers of kills and stalls ran, as far as the caller knows and it is not known yet.
 func (l *Ledger) Attribute(program func(memory.ContainerRef) string) {
-	for _, kills := range l.kills {
-		for i := range kills {
-			if kills[i].Program == "" {
-				kills[i].Program = program(kills[i].Container)
+	for _, n := range l.names {
+		for i := range n.Kills {
+			if k := &n.Kills[i]; k.Program == "" {
+				k.Program = program(k.Container)
 			}
 		}
-	}
-	for _, kept := range l.stalls.kept {
-		for i := range kept {
-			if kept[i].Program == "" {
-				kept[i].Program = program(kept[i].Container)
+		for i := range n.Stalls {
+			if s := &n.Stalls[i]; s.Program == "" {
+				s.Program = program(s.Container)
 			}
 		}
 	}

@@ -5,7 +5,6 @@ package oom
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/memfit/memfit/internal/codec"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -393,46 +391,30 @@ func TestDamagedLedgerIsRefusedAndNothingLost(t *testing.T) {
 	}
 }
 
-// TestKillsWithoutCounters: a stored ledger whose counters lack kills that it holds in detail, which memfit does not
-// write, is read anyway, and a kill in it can turn out to be of another kind.
-func TestKillsWithoutCounters(t *testing.T) {
-	const (
-		told = `{"p":"web-1","u":"u1","k":"ChildProcess","t":%d,"ao":true}` // by an agent
-		read = `{"p":"web-1","u":"u1","k":"ChildProcess","t":%d}`           // from the kernel's counter
-	)
-	for name, was := range map[string]struct {
-		reads        bool
-		kill, totals string
-	}{
-		"no counters":            {false, told, `{}`},
-		"null":                   {false, told, `{"app":null}`},
-		"less than none":         {false, told, `{"app":{"ChildProcess":-7}}`},
-		"no counters, one reads": {true, read, `{}`},
-	} {
-		l := &Ledger{since: at(0)}
-		l.make()
-		if was.reads {
+// TestAStoredKillMayTurnOutToBeOfAnotherKind: the kill of a child that is on file was the end of the container.
+func TestAStoredKillMayTurnOutToBeOfAnotherKind(t *testing.T) {
+	for name, reads := range map[string]bool{"of an agent": false, "of the kernel's counter": true} {
+		l := &Ledger{}
+		l.begin(at(0))
+		l.names["app"] = &named{Kills: []memory.OOMKill{{
+			Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"},
+			Kind:      memory.OOMChildProcess, Time: at(21).Add(-time.Second), AgentOnly: !reads,
+		}}}
+		if reads {
 			c := l.add(keyOf("u1"), "app")
 			c.next, c.count, c.counter = 1, 1, true
 			c.counterID, c.counterOf, c.countedAt = instanceOf(id(1)), 1, at(21)
 			l.bytes += c.cost() - cursorCost
 		}
-		head := fmt.Appendf(nil, `{"ns":"shop","since":%d,"names":["app"],"kills":{"app":[%s]},"totals":%s}`,
-			at(0).Unix(), fmt.Sprintf(was.kill, at(21).Unix()-1), was.totals)
-		w := codec.Writer(append(binary.AppendUvarint(nil, uint64(len(head))), head...))
-		l.packPods(w, []string{"app"})
-		if l = (&Ledger{}); l.UnmarshalBinary(w.Data()) != nil {
-			t.Fatalf("%s: cannot be read", name)
-		}
-		if l.Count("app", memory.OOMChildProcess) != 1 {
-			t.Errorf("%s: read as %v", name, l.totals)
+		if l = reborn(t, l); l.Count("app", memory.OOMChildProcess) != 1 {
+			t.Errorf("%s: read as %v", name, l.Kills("app"))
 		}
 		died := makePod("web-1", "u1").container("app", "256Mi", crashLoop(1, oom(1, 20, 21))).pod
 		if kills := l.Update(Observe(died), nil, at(21)); len(kills) != 0 {
 			t.Errorf("%s: counted twice: %+v", name, kills)
 		}
 		if l.Count("app", memory.OOMChildProcess) != 0 || l.Count("app", memory.OOMMainProcess) != 1 || l.Total("app") != 1 {
-			t.Errorf("%s: counted as %v", name, l.totals)
+			t.Errorf("%s: counted as %v", name, l.Kills("app"))
 		}
 	}
 }

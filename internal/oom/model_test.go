@@ -5,6 +5,7 @@ package oom
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -226,6 +227,9 @@ func FuzzStoredLedger(f *testing.F) {
 	data, _ := l.MarshalBinary()
 	f.Add(data)
 	f.Add([]byte("\x02{}"))
+	head := `{"names":{"a":null,"app":{"kills":[{"c":{"p":"web-1","u":"u1","n":"app"},"k":"ChildProcess","ao":true}],` +
+		`"dropped":{"ChildProcess":-7}}}}`
+	f.Add(append(binary.AppendUvarint(nil, uint64(len(head))), head...))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l := &Ledger{}
 		var err error

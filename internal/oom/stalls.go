@@ -17,7 +17,7 @@ import (
 
 const (
 	// StallsKept is the number of stalls kept in detail for each container name; older ones live on in the count. One
-	// takes some 250 bytes.
+	// takes some 300 bytes.
 	StallsKept = 4
 	// stallNames bounds the container names with stalls.
 	stallNames = 32
@@ -28,46 +28,31 @@ const (
 	stallInVain = 7 * period.Day
 )
 
-// stalls are those of one workload, by container name. Their counts have nothing to do with those of kills.
-type stalls struct {
-	kept   map[string][]memory.Stall
-	totals map[string]int64
-}
-
 // UpdateStalls files what watches found and returns the stalls that are new and those that ended since the last time.
 // The same input may come again and again. Stalls in pods that do not exist any more end.
 func (l *Ledger) UpdateStalls(
 	found []memory.Stall, existing map[types.UID]bool, now time.Time,
 ) (began, ended []memory.Stall) {
-	l.stalls.make()
+	l.make()
 	for _, s := range found {
-		if l.namespace == "" {
-			l.namespace = s.Container.Namespace
-		}
 		s = inSeconds(s)
-		last := l.stalls.last(s.Container)
+		last := l.lastStall(s.Container)
 		switch {
 		case last != nil && !s.Ended.IsZero() && s.Ended.Before(last.Since): // a newer one is on file
 		case last != nil && sameStall(last, &s):
 			if goOn(last, &s) {
 				ended = append(ended, *last)
 			}
-		case l.stalls.add(s, last):
+		case l.addStall(s, last):
 			began = append(began, s)
 		}
 	}
-	return began, append(ended, l.stalls.endGone(existing, now.UTC().Truncate(time.Second))...)
+	return began, append(ended, l.endGone(existing, storable(now))...)
 }
 
-func (s *stalls) make() {
-	if s.kept == nil {
-		s.kept, s.totals = map[string][]memory.Stall{}, map[string]int64{}
-	}
-}
-
-// last is the newest stall of one container of one pod.
-func (s *stalls) last(ref memory.ContainerRef) *memory.Stall {
-	kept := s.kept[ref.Container]
+// lastStall is the newest stall of one container of one pod.
+func (l *Ledger) lastStall(ref memory.ContainerRef) *memory.Stall {
+	kept := l.of(ref.Container).Stalls
 	for i := len(kept) - 1; i >= 0; i-- {
 		if kept[i].Container.UID == ref.UID {
 			return &kept[i]
@@ -91,19 +76,26 @@ func goOn(onFile, seen *memory.Stall) bool {
 	return open && !seen.Ended.IsZero()
 }
 
-// add counts a new stall. One of the same container that was still open ended when this one, at another limit, began.
-func (s *stalls) add(stall memory.Stall, last *memory.Stall) bool {
-	name := stall.Container.Container
-	if _, known := s.kept[name]; !known && len(s.kept) >= stallNames {
+// addStall counts a new stall. One of the same container that was still open ended when this one, at another limit,
+// began.
+func (l *Ledger) addStall(stall memory.Stall, last *memory.Stall) bool {
+	name, stalled := stall.Container.Container, 0
+	for _, n := range l.names {
+		if len(n.Stalls) > 0 {
+			stalled++
+		}
+	}
+	if len(l.of(name).Stalls) == 0 && stalled >= stallNames || !l.know(name, stall.Since) {
 		return false
 	}
 	if last != nil && last.Ended.IsZero() {
 		last.Ended = stall.Since
 	}
-	s.totals[name]++
-	kept := append(s.kept[name], stall)
-	slices.SortStableFunc(kept, stallsByTime)
-	s.kept[name] = slices.Clone(newestStalls(kept))
+	n := l.names[name]
+	all := append(n.Stalls, stall)
+	slices.SortStableFunc(all, stallsByTime)
+	n.Stalls = slices.Clone(newestStalls(all))
+	n.DroppedStalls += int64(len(all) - len(n.Stalls))
 	return true
 }
 
@@ -126,10 +118,10 @@ func newestStalls(kept []memory.Stall) []memory.Stall {
 }
 
 // endGone ends the stalls of pods that are gone.
-func (s *stalls) endGone(existing map[types.UID]bool, now time.Time) (ended []memory.Stall) {
-	for _, name := range slices.Sorted(maps.Keys(s.kept)) {
-		for i := range s.kept[name] {
-			if stall := &s.kept[name][i]; stall.Ended.IsZero() && !existing[stall.Container.UID] {
+func (l *Ledger) endGone(existing map[types.UID]bool, now time.Time) (ended []memory.Stall) {
+	for _, name := range slices.Sorted(maps.Keys(l.names)) {
+		for i := range l.names[name].Stalls {
+			if stall := &l.names[name].Stalls[i]; stall.Ended.IsZero() && !existing[stall.Container.UID] {
 				stall.Ended = now
 				ended = append(ended, *stall)
 			}
@@ -145,40 +137,37 @@ func stallsByTime(a, b memory.Stall) int {
 // inSeconds is a stall as it is stored.
 func inSeconds(s memory.Stall) memory.Stall {
 	for _, t := range []*time.Time{&s.Since, &s.Known, &s.Ended} {
-		*t = t.UTC().Truncate(time.Second)
+		*t = storable(*t)
 	}
 	return s
 }
 
 // Stalls are the last stalls of a container, oldest first, at most [StallsKept].
 func (l *Ledger) Stalls(container string) []memory.Stall {
-	return slices.Clone(l.stalls.kept[container])
+	return slices.Clone(l.of(container).Stalls)
 }
 
 // AllStalls are the stalls kept in detail of all containers, oldest first.
 func (l *Ledger) AllStalls() []memory.Stall {
 	var all []memory.Stall
-	for _, name := range slices.Sorted(maps.Keys(l.stalls.kept)) {
-		all = append(all, l.stalls.kept[name]...)
+	for _, name := range slices.Sorted(maps.Keys(l.names)) {
+		all = append(all, l.names[name].Stalls...)
 	}
 	slices.SortStableFunc(all, stallsByTime)
 	return all
 }
 
 // StallTotal counts all stalls of a container ever seen. Kills are not in it.
-func (l *Ledger) StallTotal(container string) int64 { return l.stalls.totals[container] }
+func (l *Ledger) StallTotal(container string) int64 {
+	n := l.of(container)
+	return n.DroppedStalls + int64(len(n.Stalls))
+}
 
 // KillsAndStalls is what asks for a higher limit: the kills of a container, and its stalls as if they were kills,
 // oldest first. A stall that goes on is as of now. Where a higher limit did not help, stalls at that limit and below
 // ask for nothing for [stallInVain].
 func (l *Ledger) KillsAndStalls(container string, now time.Time) []memory.OOMKill {
-	all := l.Kills(container)
-	kept := l.stalls.kept[container]
-	for i := range kept {
-		if s := &kept[i]; !inVain(kept, s.Limit, now) {
-			all = append(all, asKill(s, now))
-		}
-	}
+	all := l.of(container).appendStalls(l.Kills(container), now)
 	slices.SortStableFunc(all, byTime)
 	return all
 }
@@ -186,14 +175,19 @@ func (l *Ledger) KillsAndStalls(container string, now time.Time) []memory.OOMKil
 // AllKillsAndStalls is the same of all containers.
 func (l *Ledger) AllKillsAndStalls(now time.Time) []memory.OOMKill {
 	all := l.All()
-	for name, kept := range l.stalls.kept {
-		for i := range kept {
-			if !inVain(l.stalls.kept[name], kept[i].Limit, now) {
-				all = append(all, asKill(&kept[i], now))
-			}
-		}
+	for _, name := range slices.Sorted(maps.Keys(l.names)) {
+		all = l.names[name].appendStalls(all, now)
 	}
 	slices.SortStableFunc(all, byTime)
+	return all
+}
+
+func (n *named) appendStalls(all []memory.OOMKill, now time.Time) []memory.OOMKill {
+	for i := range n.Stalls {
+		if s := &n.Stalls[i]; !inVain(n.Stalls, s.Limit, now) {
+			all = append(all, asKill(s, now))
+		}
+	}
 	return all
 }
 
@@ -222,7 +216,7 @@ func triedInVain(s *memory.Stall, now time.Time) bool {
 // RaisedInVain is the last stall of a container that a higher limit did not end; not ok: there is none within
 // [stallInVain].
 func (l *Ledger) RaisedInVain(container string, now time.Time) (s memory.Stall, ok bool) {
-	for _, k := range l.stalls.kept[container] {
+	for _, k := range l.of(container).Stalls {
 		if triedInVain(&k, now) {
 			s, ok = k, true
 		}
@@ -230,12 +224,9 @@ func (l *Ledger) RaisedInVain(container string, now time.Time) (s memory.Stall, 
 	return s, ok
 }
 
-// StalledContainers are the names of the containers that ever stalled, sorted.
-func (l *Ledger) StalledContainers() []string { return slices.Sorted(maps.Keys(l.stalls.totals)) }
-
 // OpenStall is the stall of a container of a pod that goes on as far as is known; not ok: there is none.
 func (l *Ledger) OpenStall(ref memory.ContainerRef) (memory.Stall, bool) {
-	if s := l.stalls.last(ref); s != nil && s.Ended.IsZero() {
+	if s := l.lastStall(ref); s != nil && s.Ended.IsZero() {
 		return *s, true
 	}
 	return memory.Stall{}, false

@@ -54,7 +54,7 @@ func checkCheckpoint(t testing.TB, version int32, ledger, sizing, history []byte
 	}}
 	m := NewState()
 	if _, err := m.Unpack(c); err != nil {
-		if len(m.containers) > 0 || len(m.ledger.Containers()) > 0 {
+		if len(m.containers) > 0 || len(m.ledger.All()) > 0 {
 			t.Errorf("a checkpoint that is refused (%v) left something behind", err)
 		}
 		return

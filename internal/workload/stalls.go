@@ -86,10 +86,7 @@ const maxStallRecords = 8
 
 // stallRecords are the last stalls, newest first, and the number of all.
 func stallRecords(l *oom.Ledger) (int64, []v1alpha1.StallRecord) {
-	var total int64
-	for _, name := range l.StalledContainers() {
-		total += l.StallTotal(name)
-	}
+	_, total := l.Totals()
 	stalls := l.AllStalls()
 	slices.Reverse(stalls)
 	var records []v1alpha1.StallRecord

@@ -73,10 +73,7 @@ func apiShape(s shape.Shape) *v1alpha1.Shape {
 
 // killRecords are the last kills, newest first, and the number of all.
 func killRecords(l *oom.Ledger) (int64, []v1alpha1.OOMKillRecord) {
-	var total int64
-	for _, c := range l.Containers() {
-		total += l.Total(c)
-	}
+	total, _ := l.Totals()
 	kills := l.All()
 	slices.Reverse(kills)
 	var records []v1alpha1.OOMKillRecord
