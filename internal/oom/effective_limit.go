@@ -87,8 +87,6 @@ func statusLimit(c *corev1.Container, statuses []corev1.ContainerStatus) memory.
 func (l *Ledger) proven(o Observation, c *cursor, peak memory.Bytes) (limit, asked memory.Bytes) {
 	before, known := l.limitBefore(o, c)
 	switch {
-	case o.Asked > 0:
-		return o.Limit, o.Asked
 	case o.PodTold && o.PodShort == 0:
 		return o.Limit, 0
 	case o.PodTold:
@@ -233,7 +231,7 @@ func (l *Ledger) limitOf(o Observation, c *cursor, index int32, peak memory.Byte
 	}
 	limit, asked = l.proven(o, c, peak)
 	if c.limited && c.limit > 0 && c.limit < limit && !c.changedRunning(o) {
-		return unproven(c.limit, max(o.Limit, o.Asked))
+		return unproven(c.limit, o.Limit)
 	}
 	return limit, asked
 }

@@ -270,7 +270,7 @@ func (l *Ledger) hidden(visible memory.OOMKill, o Observation, t Termination, c 
 	var out []memory.OOMKill
 	for i := first; i < t.Index; i++ {
 		limit, asked := l.limitOf(o, c, i, 0)
-		if o.RestartsOnResize && max(limit, asked) != max(o.Limit, o.Asked) {
+		if o.RestartsOnResize && max(limit, asked) != o.Limit {
 			continue // the limit changed in between: that instance was restarted to be resized
 		}
 		kill := visible

@@ -492,25 +492,6 @@ func BenchmarkLedgerUpdate(b *testing.B) {
 	}
 }
 
-func TestALimitThatWasOnlyAskedForIsKeptApart(t *testing.T) {
-	var l Ledger
-	look := func(m podMaker, minutes float64) []memory.OOMKill {
-		obs := Observe(m.pod)
-		obs[0].Limit, obs[0].Asked = 256*memory.MiB, 512*memory.MiB // what a caller knows who resized the pod
-		return l.Update(obs, nil, at(minutes))
-	}
-	m := makePod("web-1", "u1")
-	look(m.container("app", "512Mi", running(0, 0)), 0)
-	l = *reborn(t, &l)
-	kills := look(m.container("app", "512Mi", after(running(1, 19), oom(0, 10, 18))), 20)
-	l = *reborn(t, &l)
-	for _, got := range [][]memory.OOMKill{kills, l.Kills("app")} {
-		if len(got) != 1 || got[0].Limit != 256*memory.MiB || got[0].Asked != 512*memory.MiB {
-			t.Errorf("got %+v, want a kill at 256Mi with 512Mi asked for", got)
-		}
-	}
-}
-
 // TestKillsAreCountedBeyondTheDetails: a crash loop of 65 kills is 65 kills in the last day, of which 20 are kept in
 // detail, also after a restart of memfit; none of them is in the day after it.
 func TestKillsAreCountedBeyondTheDetails(t *testing.T) {

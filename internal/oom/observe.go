@@ -55,9 +55,6 @@ type Observation struct {
 	// High is where the kubelet's MemoryQoS puts memory.high of the container by default, in bytes; 0: nowhere. Whether
 	// its node has the feature, the pod does not show.
 	High memory.Bytes
-	// Asked is the limit that the spec asks for where a caller knows that it is not effective; Limit is then the one
-	// before. Observe leaves it 0.
-	Asked memory.Bytes
 	// PodShort is by how much the limit of the pod's cgroup is below the sum of its containers' limits, and PodTold that
 	// the kubelet reports what the pod's cgroup has (1.36 and later, while the pod runs).
 	PodShort memory.Bytes
