@@ -36,7 +36,7 @@ func (st *State) DropOldCounters(events *PendingEvents) (dropped bool) {
 func (st *State) Absorb(events *PendingEvents, now time.Time) (pressing bool) {
 	pressing = st.watchStalls(nil, events.Samples)
 	st.measure(events.Samples, now)
-	st.source = cmp.Or(events.Source, st.source)
+	st.Source = cmp.Or(events.Source, st.Source)
 	for i := range events.Samples {
 		pressing = pressing || st.instance(&events.Samples[i].Container).nearLimit()
 	}

@@ -23,8 +23,7 @@ type Past struct {
 
 // backfill is what is known of a workload's past.
 type backfill struct {
-	// past is the source of it; empty: none. pastKnown: it was read, or is not needed.
-	past      string
+	// pastKnown: it was read, or is not needed.
 	pastKnown bool
 	// asked: it is on its way, and since are the samples that came after it was asked for.
 	asked bool
@@ -72,7 +71,7 @@ func (st *State) takePast(p *Past) {
 				of.Add(s, st.limitOf(s.Container))
 			}
 		}
-		st.newest(name).history, st.past = &of, p.Source
+		st.newest(name).history, st.Past = &of, p.Source
 	}
 	st.since = nil
 }

@@ -31,7 +31,7 @@ func (st *State) Pack() (v1alpha1.MemoryCheckpointStatus, error) {
 	if status.Sizing, err = packed("the state of resizes", &st.rollout); err != nil {
 		return status, err
 	}
-	status.Published, err = st.packPublished()
+	status.Published, err = packed("the published sizes", &st.decided)
 	return status, err
 }
 
@@ -42,7 +42,7 @@ func (st *State) HasHistory() bool { return len(st.containers) > 0 }
 // They come last because only they can be measured again; what was counted and what was begun cannot.
 func (st *State) PackHistories(status *v1alpha1.MemoryCheckpointStatus) error {
 	var err error
-	if status.Observed, err = st.packObserved(); err != nil {
+	if status.Observed, err = packed("what was observed", &st.measurements); err != nil {
 		return err
 	}
 	room := MaxCheckpoint - envelope
@@ -71,12 +71,12 @@ func (st *State) PackHistories(status *v1alpha1.MemoryCheckpointStatus) error {
 const envelope = 4 << 10
 
 // packed is what is to be remembered, encoded; empty when there is nothing.
-func packed(what string, state json.Marshaler) ([]byte, error) {
+func packed(what string, state any) ([]byte, error) {
 	data, err := json.Marshal(state)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s: %w", what, err)
 	}
-	if string(data) == "null" {
+	if s := string(data); s == "null" || s == "{}" {
 		return nil, nil
 	}
 	return data, nil
@@ -116,28 +116,30 @@ func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) 
 		containers[packed.Name] = append(containers[packed.Name], e)
 	}
 	var sizing rollout.State
-	if len(c.Status.Sizing) > 0 {
-		if err := json.Unmarshal(c.Status.Sizing, &sizing); err != nil {
-			return nil, fmt.Errorf("decoding the state of resizes in MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
-		}
+	var stored decided
+	var seen measurements
+	if err := unpacked(c, "the state of resizes", c.Status.Sizing, &sizing); err != nil {
+		return nil, err
 	}
-	var published storedPublished
-	if len(c.Status.Published) > 0 {
-		if err := json.Unmarshal(c.Status.Published, &published); err != nil {
-			return nil, fmt.Errorf("decoding the published sizes in MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err)
-		}
+	if err := unpacked(c, "the published sizes", c.Status.Published, &stored); err != nil {
+		return nil, err
 	}
-	var observed storedObserved
-	if len(c.Status.Observed) > 0 {
-		if err := json.Unmarshal(c.Status.Observed, &observed); err != nil { // it is observed again
-			lost = append(lost, fmt.Errorf(
-				"decoding what was observed in MemoryCheckpoint %s/%s: %w", c.Namespace, c.Name, err))
-			observed = storedObserved{}
-		}
+	if err := unpacked(c, "what was observed", c.Status.Observed, &seen); err != nil { // it is observed again
+		lost, seen = append(lost, err), measurements{}
 	}
 	st.ledger, st.containers, st.rollout = ledger, containers, sizing
-	published.unpack(st)
-	observed.unpack(st)
+	st.recall(stored, seen)
 	st.pendingRestart = ""
 	return lost, nil
+}
+
+// unpacked reads what packed wrote.
+func unpacked(c *v1alpha1.MemoryCheckpoint, what string, data []byte, state any) error {
+	if len(data) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(data, state); err != nil {
+		return fmt.Errorf("decoding %s in MemoryCheckpoint %s/%s: %w", what, c.Namespace, c.Name, err)
+	}
+	return nil
 }

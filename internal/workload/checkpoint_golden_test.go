@@ -39,12 +39,12 @@ func remembered() *State {
 	st.rollout = rollout.State{
 		LastChange: began, PastRestarts: []rollout.PastRestart{{Pod: "web-00001", UID: "u1", At: began}},
 	}
-	st.source, st.past = "kubelet", "prometheus"
-	st.published = map[string]published{"app": {Size: size, Program: "p1"}}
-	st.announcing = announced{Drifting: v1alpha1.ReasonClimb, Outliers: []string{"web-00001"}, OutOfDate: true}
-	st.used = map[string]used{"app": {Most: 106 * memory.MiB, Seen: began}}
-	st.liveSets = map[string]history.LiveSet{"app": {Bytes: 90 * memory.MiB, Seen: began}}
-	st.found = map[string]*v1alpha1.FoundRuntime{
+	st.Source, st.Past = "kubelet", "prometheus"
+	st.Published = map[string]published{"app": {Size: size, Program: "p1"}}
+	st.decided.announced = announced{Drifting: v1alpha1.ReasonClimb, Outliers: []string{"web-00001"}, OutOfDate: true}
+	st.Used = map[string]used{"app": {Most: 106 * memory.MiB, Seen: began}}
+	st.LiveSets = map[string]history.LiveSet{"app": {Bytes: 90 * memory.MiB, Seen: began}}
+	st.Found = map[string]*v1alpha1.FoundRuntime{
 		"app": {Type: v1alpha1.RuntimeJVM, Version: "21.0.4", Image: "web:1", HeapPercent: 75, Replicas: 2},
 	}
 	return st

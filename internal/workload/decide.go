@@ -78,7 +78,7 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 		shapeCaches: map[string]shapeCache{}, used: map[string]used{},
 		replicas: map[string][]shape.Replica{}, leaks: map[string]shape.Ramps{},
 	}
-	d.v.found = findRuntimes(s, st.found)
+	d.v.found = findRuntimes(s, st.Found)
 	d.rollout = rolloutInput(s, st, observedOf(d.v.liveHeaps, st.sizes(), d.v.found), now)
 	d.rollout.State, d.v.findings = rollout.Observe(d.rollout, st.ledger.AllKillsAndStalls(now))
 	if s.Template != nil {
@@ -160,7 +160,7 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 		in.Runs = peaks(e.Runs, in.Kills)
 		pods = st.ofProgram(pods, c.Name, e.Program)
 	}
-	if last := st.published[c.Name]; e == nil || e == st.newest(c.Name) && e.counts(last.Program) {
+	if last := st.Published[c.Name]; e == nil || e == st.newest(c.Name) && e.counts(last.Program) {
 		in.published = last.Size
 	}
 	in.replicas, in.urgent = st.replicas(c.Name, pods), st.urgent(c.Name, pods, c.current.Limit)
@@ -234,7 +234,7 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	if in.plan.CapsHeap() {
 		v.liveHeaps[name].publish(&r.status.Evidence)
 	}
-	setSources(&r.status.Evidence, st.source, st.past, in.History)
+	setSources(&r.status.Evidence, st.Source, st.Past, in.History)
 	v.shapes[name], v.shapeCaches[name], v.replicas[name], v.leaks[name] = r.shape, r.shapeCache, in.replicas, in.leak
 	for _, text := range in.plan.Advisories() {
 		v.status.Advisories = append(v.status.Advisories, "Container "+name+": "+text)
@@ -250,7 +250,7 @@ func (d *decider) use(status *v1alpha1.ContainerRecommendation) {
 	most, seen := d.st.fullest(name, d.s.Governed, (*readings).most)
 	if most > 0 {
 		d.v.used[name] = used{Most: most, Seen: seen.UTC().Truncate(time.Second)}
-	} else if last := d.st.used[name]; last.recalled {
+	} else if last := d.st.Used[name]; last.recalled {
 		most, seen = last.Most, last.Seen
 	}
 	if most > 0 {
@@ -277,7 +277,7 @@ func (d *decider) summarize() {
 	v.coverage = cover(d.s, observedOf(v.liveHeaps, v.recommended, v.found))
 	v.status.ProfileGeneration = d.s.Profile.Generation
 	v.status.Coverage = &v.coverage.Coverage
-	v.status.Identity = d.st.identity.status()
+	v.status.Identity = d.st.Identity.status()
 	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&d.st.ledger)
 	v.status.Stalls, v.status.RecentStalls = stallRecords(&d.st.ledger)
 	v.status.RecentChanges = changeRecords(&v.rollout.State)

@@ -24,7 +24,7 @@ type identified struct {
 func (st *State) identify(s *Snapshot, now time.Time) {
 	if s.Identity != nil {
 		day := now.UTC().Truncate(24 * time.Hour)
-		st.identity = &identified{
+		st.Identity = &identified{
 			Platform: s.Identity.Platform, Values: s.Identity.Values, Labels: s.Identity.Keys, Seen: day.Unix(),
 		}
 	}

@@ -44,8 +44,8 @@ func (st *State) knowCaps(pods []*corev1.Pod) {
 // or has not collected yet, adds nothing. What was published is therefore unchanged when all replicas have a cap:
 // nothing that could disprove it is measured then.
 func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
-	all := make(map[string]liveHeap, len(st.liveSets))
-	for name, set := range st.liveSets {
+	all := make(map[string]liveHeap, len(st.LiveSets))
+	for name, set := range st.LiveSets {
 		all[name] = liveHeap{set: set}
 	}
 	lows, soon, uncapped := map[string]memory.Bytes{}, map[string]memory.Bytes{}, map[string]bool{}

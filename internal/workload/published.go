@@ -4,8 +4,6 @@
 package workload
 
 import (
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -42,13 +40,36 @@ type used struct {
 	recalled bool
 }
 
+// decided is what was decided and reported. It is stored as it is, before the MemoryRecommendation is written.
+type decided struct {
+	// Published are the sizes decided last, by container: they remain while evidence is missing.
+	Published map[string]published `json:"sizes,omitempty"`
+	// What the Events of the last step report once they are written.
+	announced
+	// Identity is what the workload's pods have in common; nil: an owner.
+	Identity *identified `json:"identity,omitempty"`
+}
+
+// measurements are what was observed besides histories. Like them it may be minutes old when it is read.
+type measurements struct {
+	// Source is where samples come from, Past where those come from that memfit did not take itself; empty: none.
+	Source string `json:"source,omitempty"`
+	Past   string `json:"past,omitempty"`
+	// Used is the highest demand of one replica, by container.
+	Used map[string]used `json:"used,omitempty"`
+	// LiveSets are the most that was alive in replicas without a heap cap, by container, as found last.
+	LiveSets map[string]history.LiveSet `json:"liveSets,omitempty"`
+	// Found is what replicas were found to run, by container, as found last.
+	Found map[string]*v1alpha1.FoundRuntime `json:"found,omitempty"`
+}
+
 // publish makes the result of a step what was published last. A size that is near the one published before counts as
 // that one, so that a size which creeps is a new one sooner or later. It does not depend on what became of the
 // MemoryRecommendation: that is a projection of the state, and nothing is read back from it.
 func (st *State) publish(v *result) {
-	before, usedBefore := st.published, st.used
-	st.published = make(map[string]published, len(v.recommended))
-	st.used = make(map[string]used, len(v.status.Containers))
+	before, usedBefore := st.Published, st.Used
+	st.Published = make(map[string]published, len(v.recommended))
+	st.Used = make(map[string]used, len(v.status.Containers))
 	sizes := make(map[string]memory.Size, len(v.recommended))
 	for i := range v.status.Containers {
 		c := &v.status.Containers[i]
@@ -57,81 +78,38 @@ func (st *State) publish(v *result) {
 				size = last.Size
 			}
 			sizes[c.Container] = size
-			st.published[c.Container] = published{size, c.Program}
+			st.Published[c.Container] = published{size, c.Program}
 		}
 		switch last := usedBefore[c.Container]; {
 		case v.used[c.Container].Most > 0:
-			st.used[c.Container] = v.used[c.Container]
+			st.Used[c.Container] = v.used[c.Container]
 		case last.recalled:
-			st.used[c.Container] = last
+			st.Used[c.Container] = last
 		}
 	}
-	st.announcing.sizes = sizes
-	st.liveSets, st.found = keptLiveSets(v.liveHeaps), v.found
+	st.decided.announced.sizes = sizes
+	st.LiveSets, st.Found = keptLiveSets(v.liveHeaps), v.found
 }
 
 // sizes are the sizes published last, by container.
 func (st *State) sizes() map[string]memory.Size {
-	all := make(map[string]memory.Size, len(st.published))
-	for name, p := range st.published {
+	all := make(map[string]memory.Size, len(st.Published))
+	for name, p := range st.Published {
 		all[name] = p.Size
 	}
 	return all
 }
 
 // Announced notes that the MemoryRecommendation and the Events of the last step were written.
-func (st *State) Announced() { st.announced = st.announcing }
+func (st *State) Announced() { st.announced = st.decided.announced }
 
-// storedPublished is the stored form of what was decided and reported. It is written before the MemoryRecommendation.
-type storedPublished struct {
-	Sizes map[string]published `json:"sizes,omitempty"`
-	announced
-	Identity *identified `json:"identity,omitempty"`
-}
-
-func (st *State) packPublished() ([]byte, error) {
-	data, err := json.Marshal(storedPublished{st.published, st.announcing, st.identity})
-	if err != nil {
-		return nil, fmt.Errorf("encoding the published sizes: %w", err)
-	}
-	return empty(data), nil
-}
-
-func (s *storedPublished) unpack(st *State) {
-	st.published, st.identity, st.announced = s.Sizes, s.Identity, s.announced
-	st.announced.sizes = st.sizes()
-	st.announcing = st.announced
-}
-
-// storedObserved is the stored form of what was observed besides histories. Like them it may be minutes old.
-type storedObserved struct {
-	Source   string                            `json:"source,omitempty"`
-	Past     string                            `json:"past,omitempty"`
-	Used     map[string]used                   `json:"used,omitempty"`
-	LiveSets map[string]history.LiveSet        `json:"liveSets,omitempty"`
-	Found    map[string]*v1alpha1.FoundRuntime `json:"found,omitempty"`
-}
-
-func (st *State) packObserved() ([]byte, error) {
-	data, err := json.Marshal(storedObserved{st.source, st.past, st.used, st.liveSets, st.found})
-	if err != nil {
-		return nil, fmt.Errorf("encoding what was observed: %w", err)
-	}
-	return empty(data), nil
-}
-
-func (s *storedObserved) unpack(st *State) {
-	st.source, st.past, st.used, st.liveSets, st.found = s.Source, s.Past, s.Used, s.LiveSets, s.Found
-	for name, u := range s.Used {
+// recall takes over what was stored.
+func (st *State) recall(d decided, o measurements) {
+	for name, u := range o.Used {
 		u.recalled = true
-		s.Used[name] = u
+		o.Used[name] = u
 	}
-}
-
-// empty is nil for a JSON object without fields.
-func empty(data []byte) []byte {
-	if string(data) == "{}" {
-		return nil
-	}
-	return data
+	st.decided, st.measurements = d, o
+	st.decided.sizes = st.sizes() // what is stored as published was announced
+	st.announced = st.decided.announced
 }

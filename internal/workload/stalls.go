@@ -139,9 +139,9 @@ func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	case last != nil:
 		return say(metav1.ConditionFalse, v1alpha1.ReasonStallEnded,
 			"The last one, in pod "+last.Container.Pod+": "+report.Stall(last))
-	case st.source != "" && !st.countsFaults:
+	case st.Source != "" && !st.countsFaults:
 		return say(metav1.ConditionUnknown, v1alpha1.ReasonFaultsNotCounted,
-			"Usage comes from "+st.source+", which counts no major page faults: stalls are not detected")
+			"Usage comes from "+st.Source+", which counts no major page faults: stalls are not detected")
 	}
 	return say(
 		metav1.ConditionFalse, v1alpha1.ReasonNoStall,

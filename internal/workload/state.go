@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/oom"
@@ -39,8 +38,6 @@ type State struct {
 	// profile governed the workload at the last step, and template was its newest pod.
 	profile  *profile.Profile
 	template *corev1.Pod
-	// source is where samples come from.
-	source string
 	backfill
 	// rollout is what was begun to do to running pods.
 	rollout rollout.State
@@ -48,20 +45,12 @@ type State struct {
 	// none. rollout counts it already, because memfit may die between writing and sending. It is not checkpointed: a
 	// reader of the checkpoint does not know, and counts it.
 	pendingRestart types.UID
-	// announced is what Events reported last, announcing what those of the last step report once they are written.
-	announced, announcing announced
+	decided
+	measurements
+	// announced is what Events reported last.
+	announced announced
 	// shapes are the shapes of memory found last, by container.
 	shapes map[string]shapeCache
-	// published are the sizes decided last, by container: they remain while evidence is missing.
-	published map[string]published
-	// used is the highest demand of one replica, by container.
-	used map[string]used
-	// liveSets are the most that was alive in replicas without a heap cap, by container, as found last.
-	liveSets map[string]history.LiveSet
-	// found is what replicas were found to run, by container, as found last.
-	found map[string]*v1alpha1.FoundRuntime
-	// identity is what the workload's pods have in common; nil: an owner.
-	identity *identified
 	// completes: the workload's pods run to completion, and each is a run.
 	completes bool
 	// countsFaults: the source of usage counts major page faults.
@@ -72,7 +61,7 @@ type State struct {
 func NewState() *State {
 	return &State{
 		containers: map[string][]*evidence{}, instances: map[instanceKey]*instance{},
-		published: map[string]published{},
+		decided: decided{Published: map[string]published{}},
 	}
 }
 

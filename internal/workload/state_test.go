@@ -84,9 +84,9 @@ func TestSourcesAreRecalledAsTheyWere(t *testing.T) {
 		{"kubelet", ""}, {"", "prometheus"}, {"metrics-api", "prometheus"},
 	} {
 		st := NewState()
-		st.source, st.past = want.source, want.past
-		if again := afterRestart(t, st); again.source != want.source || again.past != want.past {
-			t.Errorf("%+v is recalled as %q, %q", want, again.source, again.past)
+		st.Source, st.Past = want.source, want.past
+		if again := afterRestart(t, st); again.Source != want.source || again.Past != want.past {
+			t.Errorf("%+v is recalled as %q, %q", want, again.Source, again.Past)
 		}
 	}
 }
@@ -96,26 +96,26 @@ func TestSourcesAreRecalledAsTheyWere(t *testing.T) {
 func TestWhatWasPublishedIsRecalledFromTheCheckpoint(t *testing.T) {
 	st := NewState()
 	size := memory.Size{Request: memory.GiB, Limit: 2 * memory.GiB}
-	st.published = map[string]published{"app": {Size: size, Program: "p1"}}
-	st.used = map[string]used{"app": {Most: memory.MiB, Seen: began}}
-	st.liveSets = map[string]history.LiveSet{"app": {Bytes: 3 * memory.MiB, Seen: began}}
-	st.found = map[string]*v1alpha1.FoundRuntime{"app": {Type: v1alpha1.RuntimeJVM, Version: "21", Replicas: 2}}
-	st.announcing = announced{
+	st.Published = map[string]published{"app": {Size: size, Program: "p1"}}
+	st.Used = map[string]used{"app": {Most: memory.MiB, Seen: began}}
+	st.LiveSets = map[string]history.LiveSet{"app": {Bytes: 3 * memory.MiB, Seen: began}}
+	st.Found = map[string]*v1alpha1.FoundRuntime{"app": {Type: v1alpha1.RuntimeJVM, Version: "21", Replicas: 2}}
+	st.decided.announced = announced{
 		Drifting: v1alpha1.ReasonClimb, Outliers: []string{"web-1"}, OutOfDate: true, Conflicted: true, LedgerFull: true,
 		sizes: st.sizes(),
 	}
 	again := afterRestart(t, st)
 	all := cmp.AllowUnexported(published{}, used{}, announced{}, history.LiveSet{})
 	of := func(st *State) []any {
-		return []any{st.published, st.liveSets, st.found, st.announcing}
+		return []any{st.Published, st.LiveSets, st.Found, st.decided.announced}
 	}
 	if diff := cmp.Diff(of(st), of(again), all); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(st.announcing, again.announced, all); diff != "" {
+	if diff := cmp.Diff(st.decided.announced, again.announced, all); diff != "" {
 		t.Error(diff)
 	}
-	if want := (used{Most: memory.MiB, Seen: began, recalled: true}); again.used["app"] != want {
-		t.Errorf("used %+v, want %+v", again.used["app"], want)
+	if want := (used{Most: memory.MiB, Seen: began, recalled: true}); again.Used["app"] != want {
+		t.Errorf("used %+v, want %+v", again.Used["app"], want)
 	}
 }

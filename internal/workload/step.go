@@ -93,7 +93,7 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 	}
 	e.Timing.Known = m.youngest()
 	e.Events = news(s, &v, append(m.unreported(before.steppedAt, kills, now), kills...), explained, stalls)
-	e.Published, m.announcing = changes(s, m, &v)
+	e.Published, m.decided.announced = changes(s, m, &v)
 	m.publish(&v)
 	m.programs = nil // the next step finds them anew; the instances know theirs
 	return m, e
@@ -127,7 +127,7 @@ func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.
 	st.takePast(in.Past)
 	st.measure(in.Samples, now)
 	st.steppedAt = now
-	st.profile, st.template, st.source = s.Profile, cmp.Or(s.Template, st.template), cmp.Or(in.Source, st.source)
+	st.profile, st.template, st.Source = s.Profile, cmp.Or(s.Template, st.template), cmp.Or(in.Source, st.Source)
 	return kills, explained, stalls
 }
 

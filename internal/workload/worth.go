@@ -27,7 +27,7 @@ type Worth struct {
 }
 
 // WorthOf is the worth of a status. A size that is close to the one published counts as that one.
-func (st *State) WorthOf(s *v1alpha1.MemoryRecommendationStatus) Worth { return worth(s, st.published) }
+func (st *State) WorthOf(s *v1alpha1.MemoryRecommendationStatus) Worth { return worth(s, st.Published) }
 
 // figures are the part of a container's recommendation that goes up and down.
 type figures struct {
