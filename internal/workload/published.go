@@ -87,7 +87,7 @@ func (st *State) publish(v *result) {
 			st.Used[c.Container] = last
 		}
 	}
-	st.decided.announced.sizes = sizes
+	st.decided.sizes = sizes
 	st.LiveSets, st.Found = keptLiveSets(v.liveHeaps), v.found
 }
 
