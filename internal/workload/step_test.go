@@ -249,6 +249,9 @@ func (c *cluster) pure(
 			cmp.Diff(seen.Events.Observations, s.Events.Observations))
 	}
 	_, again := Step(p.state, s, c.Now)
+	if reflect.DeepEqual(effects, &again) {
+		return
+	}
 	said := func(e *Effects) string {
 		data, err := json.Marshal([]any{e.Status, e.Events, e.Published, e.Actions, e.Timing})
 		if err != nil {
