@@ -142,6 +142,7 @@ func TestPlansOfHostilePodsAreBounded(t *testing.T) {
 		Replace: []v1alpha1.Setting{"--max-old-space-size"},
 	}
 	n := &profile.Profile{Spec: &spec}
+	profile.Inherit([]*profile.Profile{n})
 	keys := make(map[string]bool)
 	for i := range 20_000 {
 		keys["key-"+strconv.Itoa(i)] = true

@@ -200,10 +200,12 @@ func (c chance) profile() *profile.Profile {
 			},
 		)
 	}
-	return &profile.Profile{
+	n := &profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "web"}, Namespace: "shop", Generation: 3,
 		Spec: &spec,
 	}
+	profile.Inherit([]*profile.Profile{n}) // so that what is effective is merged once, as in the manager
+	return n
 }
 
 func (c chance) sizes() map[string]Offer {
