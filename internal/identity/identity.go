@@ -104,7 +104,7 @@ func (id *Identity) String() string { return Title(id.Platform, id.Values) }
 // Title is "tekton: build-and-test/unit", or "daemonset/log [m5.large]" for a class of nodes.
 func Title(platform string, values []string) string {
 	if class := NodeClassOf(platform, values); class != "" {
-		return OnNodes(workloadkind.Typed("DaemonSet", values[0]), class)
+		return OnNodes(workloadkind.Typed(workloadkind.OnEachNode().Name, values[0]), class)
 	}
 	return platform + ": " + strings.Join(values, "/")
 }

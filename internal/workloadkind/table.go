@@ -197,6 +197,9 @@ func PerNode(apiVersion, kind string) bool {
 	return k.PerNode
 }
 
+// OnEachNode returns the kind whose pods may be kept apart by classes of nodes.
+func OnEachNode() Kind { return table[slices.IndexFunc(table, func(k Kind) bool { return k.PerNode })] }
+
 // IsPod recognizes a pod without an owner, which is its own workload.
 func IsPod(apiVersion, kind string) bool {
 	k, found := Of(apiVersion, kind)

@@ -20,7 +20,6 @@ import (
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
-	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -155,12 +154,7 @@ func (in *Input) page() *page {
 
 func workloadOf(row report.Row, id string) workload {
 	w := workload{Row: row, ID: id}
-	if is := row.PodIdentity; is != nil { // rather than the name of its records
-		w.Kind, w.Name = is.Platform, strings.Join(is.Values, "/")
-		if class := identity.NodeClassOf(is.Platform, is.Values); class != "" {
-			w.Kind, w.Name = row.Kind, identity.OnNodes(row.Name, class)
-		}
-	}
+	w.Kind, w.Name = row.Called()
 	var use, request, proposed memory.Bytes
 	for i := range row.Containers {
 		c := &row.Containers[i]

@@ -106,6 +106,19 @@ func (r *Row) where() string {
 	return "-n " + r.Namespace
 }
 
+// Called returns the kind and the name of a workload for people: "Deployment" and "web", "DaemonSet" and
+// "log [m5.large]", or "tekton" and "build/unit" rather than the name of its records.
+func (r *Row) Called() (kind, name string) {
+	is := r.PodIdentity
+	if is == nil {
+		return r.Kind, r.Name
+	}
+	if class := identity.NodeClassOf(is.Platform, is.Values); class != "" {
+		return r.Kind, identity.OnNodes(r.Name, class)
+	}
+	return is.Platform, strings.Join(is.Values, "/")
+}
+
 // resource is a workload as kubectl -o name has it: "deployment.apps/web".
 func (r *Row) resource() string {
 	if r.PodIdentity != nil {
