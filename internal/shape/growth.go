@@ -52,8 +52,6 @@ const (
 	longEnough = 23 * period.Hour
 	// trendZ is the Mann-Kendall Z a climb needs.
 	trendZ = 3.0
-	// changeP is the Pettitt p a step needs; a window of few cells cannot give a small one.
-	changeP, changePFew = 0.02, 0.25
 	// fewCells is where a window counts as one of few cells: the first hours of a life.
 	fewCells = 32
 )
@@ -65,7 +63,6 @@ type growth struct {
 	stepped  float64 // of the growth, in bytes
 	// slope in bytes per hour of evidence with its 95 % interval, of the lows.
 	slope, slow, fast float64
-	change            float64 // Pettitt p of the lows
 	// ending is the slope of the newest third of the window, peaks and all, against that of the whole: the floor ends
 	// before the window does.
 	ending float64
@@ -121,7 +118,6 @@ func grow(s series) growth {
 		g.stepped += g.steps[i].by
 	}
 	g.slope, g.slow, g.fast = stats.TheilSen(x, lows)
-	_, g.change = stats.Pettitt(lows)
 	mids := s.mids()[g.skip:]
 	third := before(x, x[len(x)-1]-(x[len(x)-1]-x[0])/3)
 	whole, _, _ := stats.TheilSen(x, mids)

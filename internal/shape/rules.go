@@ -124,7 +124,7 @@ func trendUnderSawtooth(j classified, _ Input) (memory.Confidence, bool) {
 
 func stepsAndStays(j classified, _ Input) (memory.Confidence, bool) {
 	g := j.growth
-	if !g.significant() || !g.changed() || !g.inSteps() {
+	if !g.significant() || !g.inSteps() {
 		return "", false
 	}
 	switch {

@@ -91,14 +91,6 @@ func slowsDown(f []float64, j jump) bool {
 	return f[j.at-1]-f[from] > 0.6*j.by
 }
 
-// changed is true when ranks show as well that the level changed at least once.
-func (g growth) changed() bool {
-	if len(g.floor) < fewCells {
-		return g.change <= changePFew
-	}
-	return g.change <= changeP
-}
-
 // without is y less the steps, each taken away as it rose.
 func without(y []float64, steps []jump) []float64 {
 	out := slices.Clone(y)
