@@ -58,8 +58,8 @@ func (w *watch) run(ctx context.Context) {
 // Created reports whether a cgroup may have been created since the last call in those that are watched.
 func (w *watch) Created() bool { return w.created.Swap(false) }
 
-// Watch watches the cgroups that a search found to hold others. What was created in one between the search and the watch
-// is found by another search.
+// Watch watches the cgroups that a search found to hold others. What was created in one between the search and the
+// watch is found by another search.
 func (w *watch) Watch(parents []string) {
 	watched, failed := make(map[string]bool, len(parents)), error(nil)
 	for _, dir := range parents {
