@@ -69,8 +69,8 @@ type Source interface {
 	Same() error
 }
 
-// Take reads mappings and the environment variables of these names. Every other one may be a secret, and is skipped where
-// the environment is read.
+// Take reads mappings and the environment variables of these names. Every other one may be a secret, and is skipped
+// where the environment is read.
 func Take(from Source, variables []string) (*Snapshot, error) {
 	mappings, err := from.Mappings()
 	if err != nil {

@@ -149,8 +149,8 @@ func (t *trial) refusal() string {
 	return why
 }
 
-// keepTemplate leaves the whole pod and its containers at the template's sizes: a pod that grew for containers without a
-// limit cannot be taken back in part.
+// keepTemplate leaves the whole pod and its containers at the template's sizes: a pod that grew for containers without
+// a limit cannot be taken back in part.
 func (t *trial) keepTemplate(format string, args ...any) {
 	why := fmt.Sprintf(format, args...)
 	t.base.Stays = cmp.Or(t.base.Stays, why)

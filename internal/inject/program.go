@@ -43,7 +43,8 @@ func ProgramOf(pod *corev1.Pod, name string, perRun bool) Program {
 	if rec != nil && rec.Program != "" && len(rec.Program) <= 2*programBytes {
 		return Program{ID: rec.Program, Owner: rec.Owner.size(), Recorded: true}
 	}
-	return Program{ID: fingerprint(c, takeBack(c, rec), v1alpha1.TuningSpec{}, perRun), Owner: constraints.SizeOf(&c.Resources)}
+	id := fingerprint(c, takeBack(c, rec), v1alpha1.TuningSpec{}, perRun)
+	return Program{ID: id, Owner: constraints.SizeOf(&c.Resources)}
 }
 
 // LimitAtCreation returns the limit with which memfit let a container of a pod be created; 0: unknown. A later resize

@@ -281,7 +281,8 @@ func TestForgedSizesSettle(t *testing.T) {
 		metav1.SetMetaDataAnnotation(&in.Pod.ObjectMeta, v1alpha1.InjectedAnnotation, c.forged(in.Pod).encode())
 		once := inject(in)
 		for i := range in.Pod.Spec.Containers {
-			if constraints.SizeOf(&in.Pod.Spec.Containers[i].Resources) != constraints.SizeOf(&once.Spec.Containers[i].Resources) {
+			before, after := &in.Pod.Spec.Containers[i].Resources, &once.Spec.Containers[i].Resources
+			if constraints.SizeOf(before) != constraints.SizeOf(after) {
 				taken++
 			}
 		}

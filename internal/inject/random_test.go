@@ -247,7 +247,9 @@ func (c chance) forged(pod *corev1.Pod) *record {
 			if c.one(3) {
 				continue
 			}
-			rec := &containerRecord{Size: size(constraints.SizeOf(&list[i].Resources)), Processes: pick(c, int32(-1), 0, 0, 8, 1000)}
+			rec := &containerRecord{
+				Size: size(constraints.SizeOf(&list[i].Resources)), Processes: pick(c, int32(-1), 0, 0, 8, 1000),
+			}
 			if c.one(3) {
 				rec.Limit, rec.DryRun, rec.ResizePolicy = pick(c, "", "1", "512Mi (x)", "8Ei"), c.one(2), pick(c, "", "NotRequired")
 			}

@@ -39,7 +39,8 @@ type working struct {
 // takeBack reverts what memfit wrote into c by the record, as far as it is unchanged.
 func takeBack(c *corev1.Container, rec *containerRecord) *working {
 	w := &working{
-		env: make([]Variable, len(c.Env), len(c.Env)+4), memory: constraints.SizeOf(&c.Resources), resize: memoryPolicy(c.ResizePolicy),
+		env: make([]Variable, len(c.Env), len(c.Env)+4), memory: constraints.SizeOf(&c.Resources),
+		resize:   memoryPolicy(c.ResizePolicy),
 		commands: slices.Concat(c.Command, c.Args), before: &containerRecord{},
 	}
 	for i := range c.Env {
