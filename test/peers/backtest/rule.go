@@ -11,19 +11,19 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
-// rule is what memfit might do instead of its rules for containers that are older than two days: every hour the limit
-// at which one day of holding it, plus the kills expected in that day times the price of a kill, costs least. It is not
-// in memfit: docs/evidence/sizing-tried.md says why.
+// rule is a proposal for the limit of a container older than two days: every hour the limit at which one day of holding
+// it, plus the kills expected in that day times the price of a kill, costs least. It is not in memfit:
+// docs/evidence/sizing-tried.md has its figures and what is missing.
 //
-// Kills come of days that repeat, and of records: the highest use of h hours is exceeded in the next hour with a chance
-// of 1/(h+1), by about as much as this container has exceeded its own records before, for which the constants below are
-// the first guess. What an exceedance is distributed like is then a Lomax distribution.
+// Kills come of days that repeat, most likely those that followed a day like the last 24 hours; and of records: the
+// highest use of h hours is exceeded in the next hour with a chance of 1/(h+1), by about as much as this container
+// exceeded its own records before. With a first guess of that, an excess has a Lomax distribution.
 type rule struct {
 	price float64 // of a kill, in bytes held for a day
 	young *memfit // decides in the first two days
 
 	began, hour int64 // Unix seconds of the first sample; the present hour since the epoch
-	hours       [24]cell
+	hours       [ruleHours + 1]cell
 	low         int64 // of the present hour
 	days        [ruleDays]cell
 	// seen is how many records there were, or could have been; excess is by how many bytes in all they went beyond.
@@ -31,20 +31,29 @@ type rule struct {
 	killedAt, killLimit int64 // the last kill, and the highest limit of its row
 }
 
-// cell is an hour or a day since the epoch, with the highest and the lowest use in it.
-type cell struct{ at, peak, low int64 }
+// cell is an hour or a day since the epoch, with the highest and the lowest use in it, and the highest limit it was
+// killed at.
+type cell struct{ at, peak, low, killed int64 }
 
-// The constants of the rule, chosen on tuning halves: those of all sets, and of the generated ones with seeds 3 to 6.
+// The constants of the rule, chosen on tuning halves and on the generated sets with seeds 3 to 6.
 const (
-	ruleDays     = 35
-	ruleFrom     = 2 * 86400
-	ruleExcess   = 60 << 20 // the first guess of an excess
-	ruleRecords  = 1.5      // it weighs as much as so many records of the container
-	ruleHalfLife = 30.      // in days, of a day that repeats
-	ruleBeyond   = 1.15     // a kill is remembered as a use of so much of its limit
+	ruleDays      = 35
+	ruleHours     = 25 // the last 24, and the present one
+	ruleFrom      = 2 * 86400
+	ruleRecords   = 3.        // the first guess weighs as much as so many records of the container,
+	ruleExcess    = 120 << 20 // which together went so far beyond
+	ruleHalfLife  = 30.       // in days, of a day that repeats and of what was learned of records
+	ruleLike      = 0.2       // days are alike when their peaks differ by about this share
+	ruleLikeLeast = 20 << 20  // or by an amount that matters to no container
+	ruleUnlike    = 0.2       // weight of a day that followed an unlike one
+	ruleBeyond    = 1.15      // a kill is remembered as a use of so much of its limit
+	// A limit is never chosen within ruleRoom of the last 24 hours' peak, because samples miss peaks between them; it is
+	// kept until a third of that is left.
+	ruleRoom, ruleRoomLeft = 0.05, 1. / 3
 	// To lower a limit costs a part of it, and a part of a kill, because it may be one: what a canary costs. It keeps a
 	// limit from following each change of use.
 	ruleLowerLimit, ruleLowerKill = 0.05, 0.004
+	ruleMost                      = 4 // times the limit of a kill is the most that the kill is answered with
 )
 
 // newRule is the rule at a price in GiB-days; in the first two days it is memfit at a posture.
@@ -57,12 +66,12 @@ func (r *rule) Observe(at time.Time, use, limit int64) {
 	if at.Unix()-r.began < ruleFrom {
 		r.young.Observe(at, use, limit)
 	}
-	hour := &r.hours[r.hour%24]
+	hour := &r.hours[r.hour%int64(len(r.hours))]
 	hour.peak = max(hour.peak, use)
 	if r.low == 0 || use < r.low {
 		r.low = use
 	}
-	d := r.day(at.Unix() / 86400)
+	d := r.day(r.hour / 24)
 	d.peak = max(d.peak, use)
 }
 
@@ -75,8 +84,8 @@ func (r *rule) Killed(at time.Time, limit int64) {
 	top, _ := r.top(r.hour + 1)
 	r.excess += float64(max(limit-max(top, r.killLimit), 0))
 	r.killedAt, r.killLimit = at.Unix(), max(r.killLimit, limit)
-	d := r.day(at.Unix() / 86400)
-	d.peak = max(d.peak, int64(float64(limit)*ruleBeyond))
+	d := r.day(r.hour / 24)
+	d.killed = max(d.killed, limit)
 }
 
 // advance closes the hours that are over.
@@ -91,7 +100,7 @@ func (r *rule) advance(at time.Time) {
 		r.learn()
 	}
 	r.hour, r.low = hour, 0
-	r.hours[hour%24] = cell{at: hour}
+	r.hours[hour%int64(len(r.hours))] = cell{at: hour}
 }
 
 // learn takes from the hour that is over whether it had a record, and how far that was from any level known.
@@ -100,33 +109,35 @@ func (r *rule) learn() {
 	if d := r.day(today); r.low > 0 && (d.low == 0 || r.low < d.low) {
 		d.low = r.low
 	}
-	peak := r.hours[r.hour%24].peak
+	peak := r.hours[r.hour%int64(len(r.hours))].peak
 	top, hours := r.top(r.hour)
 	switch {
-	case hours == 0:
+	case hours == 0 || peak == 0:
 	case peak <= top:
 		r.seen += 1 / float64(hours+1)
 	default:
-		excess := peak - top
-		for _, d := range r.days {
-			if d.peak > 0 && d.at < today && today-d.at < ruleDays {
-				excess = min(excess, max(peak-d.peak, d.peak-peak))
+		excess := float64(peak - top)
+		for age := int64(1); age < ruleDays; age++ {
+			if level := r.level(today - age); level > 0 {
+				excess = min(excess, math.Abs(float64(peak)-level))
 			}
 		}
 		r.seen++
-		r.excess += float64(excess)
+		r.excess += excess
 	}
+	left := math.Exp2(-1. / 24 / ruleHalfLife)
+	r.seen, r.excess = r.seen*left, r.excess*left
 }
 
-// top is the highest use of the 24 hours before an hour, and how many of them there are.
+// top is the highest use of the hours before an hour, and how many of them there are.
 func (r *rule) top(before int64) (top, hours int64) {
 	for _, h := range r.hours {
-		if h.peak > 0 && h.at < before && before-h.at <= 24 {
+		if h.peak > 0 && h.at < before && before-h.at <= ruleHours {
 			top = max(top, h.peak)
 			hours++
 		}
 	}
-	return top, hours
+	return top, min(hours, 24)
 }
 
 func (r *rule) day(day int64) *cell {
@@ -135,6 +146,14 @@ func (r *rule) day(day int64) *cell {
 		*d = cell{at: day}
 	}
 	return d
+}
+
+// level is the peak of a day, kills included; 0: not known.
+func (r *rule) level(day int64) float64 {
+	if d := r.days[day%ruleDays]; d.at == day {
+		return max(float64(d.peak), ruleBeyond*float64(d.killed))
+	}
+	return 0
 }
 
 func (r *rule) Limit(at time.Time, limit int64) int64 {
@@ -146,24 +165,11 @@ func (r *rule) Limit(at time.Time, limit int64) int64 {
 	if o.top == 0 {
 		return 0
 	}
-	best, have := o.top, float64(limit)
-	if have >= o.top {
-		best = have
+	best := o.cheapest(float64(limit))
+	if o.killed != nil {
+		best = max(float64(limit), min(best, ruleMost*o.killLimit))
 	}
-	least := o.cost(best)
-	for _, candidate := range o.candidates(have) {
-		if math.Abs(candidate-have) < have*leastChange/100 {
-			continue
-		}
-		cost := o.cost(candidate)
-		if candidate < have {
-			cost += ruleLowerLimit*have + ruleLowerKill*r.price
-		}
-		if cost < least {
-			best, least = candidate, cost
-		}
-	}
-	return int64(best)
+	return int64(math.Ceil(best))
 }
 
 // outlook is what is expected of the next day.
@@ -184,25 +190,65 @@ func (r *rule) outlook(at time.Time) outlook {
 		price: r.price, top: float64(top), rate: 24 / float64(hours+1),
 		records: lomax{ruleRecords + r.seen, ruleExcess + r.excess},
 	}
-	today, total := at.Unix()/86400, 0.
-	for _, d := range r.days {
-		age := today - d.at
-		if d.peak == 0 || age < 0 || age >= ruleDays || age > 0 && d.low > top {
+	if at.Unix()-r.killedAt < 86400 {
+		o.top = max(o.top, ruleBeyond*float64(r.killLimit))
+	}
+	o.days = append(o.days, outlookDay{o.top, 1})
+	today, total := r.hour/24, 1.
+	for age := int64(1); age < ruleDays; age++ {
+		d := outlookDay{r.level(today - age), math.Exp2(-float64(age) / ruleHalfLife)}
+		if d.peak == 0 || float64(r.days[(today-age)%ruleDays].low) > o.top {
 			continue // a day that never came down to the highest of now was another load
 		}
-		weight := math.Exp2(-float64(age) / ruleHalfLife)
-		o.days = append(o.days, outlookDay{float64(d.peak), weight})
-		total += weight
+		d.weight *= ruleUnlike + (1-ruleUnlike)*alike(r.level(today-age-1), o.top)
+		o.days = append(o.days, d)
+		total += d.weight
 	}
 	for i := range o.days {
 		o.days[i].weight /= total
 	}
 	if r.killLimit > 0 && at.Unix()-r.killedAt < 3600 {
 		o.killLimit = float64(r.killLimit)
-		o.killed = &lomax{ruleRecords, ruleExcess + max(o.killLimit-o.top, 0)}
+		o.killed = &lomax{1, ruleExcess + max(o.killLimit-float64(top), 0)}
 	}
 	return o
 }
+
+// alike is how much a day before tells of today: 1 up to today's peak, less the higher it was, 0 when it is not known.
+func alike(before, today float64) float64 {
+	if before == 0 {
+		return 0
+	}
+	far := max(math.Log((before+ruleLikeLeast)/(today+ruleLikeLeast))/ruleLike, 0)
+	return math.Exp(-far * far / 2)
+}
+
+// cheapest is the limit of the least cost; changes that are too small to be made are left out.
+func (o outlook) cheapest(have float64) float64 {
+	floor := o.top * (1 + ruleRoom)
+	best := have
+	if have < o.top*(1+ruleRoom*ruleRoomLeft) {
+		best = max(floor, have*raised)
+	}
+	least := o.cost(best)
+	for _, candidate := range o.candidates(have) {
+		candidate = max(candidate, floor)
+		if math.Abs(candidate-have) < have*leastChange/100 {
+			continue
+		}
+		cost := o.cost(candidate)
+		if candidate < have {
+			cost += ruleLowerLimit*have + ruleLowerKill*o.price
+		}
+		if cost < least {
+			best, least = candidate, cost
+		}
+	}
+	return best
+}
+
+// raised is the smallest raise that is made.
+const raised = (100. + leastChange + 1) / 100
 
 // cost of holding a limit for a day, in bytes.
 func (o outlook) cost(limit float64) float64 {
@@ -220,15 +266,12 @@ func (o outlook) cost(limit float64) float64 {
 
 // candidates are the limits at which a cost can be least.
 func (o outlook) candidates(have float64) []float64 {
-	all := []float64{o.top + o.records.headroom(o.price*o.rate), have * (100 + leastChange + 1) / 100}
+	all := []float64{o.top + o.records.headroom(o.price*o.rate), have * raised}
 	if o.killed != nil {
 		all = append(all, o.killLimit+o.killed.headroom(o.price*24))
 	}
 	for _, d := range o.days {
 		all = append(all, d.peak)
-	}
-	for i := range all {
-		all[i] = max(all[i], o.top)
 	}
 	return all
 }

@@ -48,6 +48,23 @@ func TestTheRuleWeighsAPeakByItsPrice(t *testing.T) {
 	}
 }
 
+// TestDaysThatFollowedADayLikeTodayCountMost: five high days, and the last day is low. Where low days were followed by
+// high ones a high one is expected, where they were followed by low ones it is not.
+func TestDaysThatFollowedADayLikeTodayCountMost(t *testing.T) {
+	for _, c := range []struct {
+		high     []int
+		from, to int64
+	}{{[]int{0, 2, 4, 6, 8}, 3000, 4500}, {[]int{0, 1, 2, 3, 4}, 400, 1500}} {
+		r := Simulate(tenDays(c.high...), newRule(6, recommend.Balanced), true)
+		if got := r.Limits[len(r.Limits)-1] / mib; got < c.from || got > c.to {
+			t.Errorf("high on %v: %d MiB, want %d to %d", c.high, got, c.from, c.to)
+		}
+	}
+	if alike(500, 1000) != 1 || alike(0, 1000) != 0 || alike(float64(2000*mib), float64(1000*mib)) > 0.05 {
+		t.Error("a day before that was lower may lead to today's; one that was twice as high, or is not known, does not")
+	}
+}
+
 // TestTheRuleIsMemfitInTheFirstTwoDays: or it would have no evidence.
 func TestTheRuleIsMemfitInTheFirstTwoDays(t *testing.T) {
 	s := tenDays(0, 1)

@@ -32,7 +32,9 @@ var contenders = []contender{
 	{"krr", func() Policy { return newKRR() }},
 	{"attune", func() Policy { return &attune{} }},
 	{"rule-1", func() Policy { return newRule(1, recommend.Frugal) }},
+	{"rule-5", func() Policy { return newRule(5, recommend.Balanced) }},
 	{"rule-7", func() Policy { return newRule(7, recommend.Balanced) }},
+	{"rule-20", func() Policy { return newRule(20, recommend.Cautious) }},
 	{"rule-50", func() Policy { return newRule(50, recommend.Cautious) }},
 	{"cruisekube", func() Policy { return newCruiseKube() }},
 }
