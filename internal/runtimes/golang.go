@@ -191,7 +191,7 @@ func goPaced(text string, live memory.Bytes) memory.Bytes {
 	case err != nil:
 		percent = 100 // also the runtime's default
 	}
-	return live.Percent(int32(percent)) //nolint:gosec // 32 bits
+	return live.Percent(int32(percent))
 }
 
 // goMemory reads an amount as Go spells it, whose MiB is the API's Mi; 0: it is none.

@@ -53,7 +53,6 @@ func spentBefore(window *procmem.Window, end, total uint64) (s spent, ok bool) {
 	if collections == 0 || paused == 0 || paused > processors || processors > maxProcessors {
 		return spent{}, false
 	}
-	return spent{
-		collector: time.Duration(collector), busy: time.Duration(total - idle), collections: collections,
-	}, true
+	//nolint:gosec // at most maxTime
+	return spent{collector: time.Duration(collector), busy: time.Duration(total - idle), collections: collections}, true
 }
