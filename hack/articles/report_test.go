@@ -136,6 +136,7 @@ func TestReport(t *testing.T) {
 	for _, want := range []string{
 		"node cgroup2", "sample **differs**, 1 of 2 facts", "Missing in sample: what to do.",
 		"Differs in sample: not as in the article, 0.50, expected 0.90 ±0.10.",
+		"all figures are in `dist/articles-cgroup2/`",
 	} {
 		if !strings.Contains(node.String(), want) {
 			t.Errorf("articles-cgroup2.md lacks %q:\n%s", want, node.String())
