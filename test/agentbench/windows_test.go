@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build e2e
+//go:build linux && e2e
 
 package agentbench
 
