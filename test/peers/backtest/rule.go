@@ -150,6 +150,9 @@ func (r *rule) day(day int64) *cell {
 
 // level is the peak of a day, kills included; 0: not known.
 func (r *rule) level(day int64) float64 {
+	if day < 0 {
+		return 0 // of a trace whose time begins at 0
+	}
 	if d := r.days[day%ruleDays]; d.at == day {
 		return max(float64(d.peak), ruleBeyond*float64(d.killed))
 	}

@@ -5,6 +5,7 @@ package main
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/memfit/memfit/internal/recommend"
@@ -62,6 +63,18 @@ func TestDaysThatFollowedADayLikeTodayCountMost(t *testing.T) {
 	}
 	if alike(500, 1000) != 1 || alike(0, 1000) != 0 || alike(float64(2000*mib), float64(1000*mib)) > 0.05 {
 		t.Error("a day before that was lower may lead to today's; one that was twice as high, or is not known, does not")
+	}
+}
+
+// TestTheRuleTakesATraceOfTheFirstDays: days before the first one are not known.
+func TestTheRuleTakesATraceOfTheFirstDays(t *testing.T) {
+	s := tenDays(1, 3, 5, 7)
+	want := Simulate(s, newRule(6, recommend.Balanced), true).Limits
+	for i := range s.Points {
+		s.Points[i].Unix -= someDay.Unix() - 86400
+	}
+	if got := Simulate(s, newRule(6, recommend.Balanced), true).Limits; !slices.Equal(got, want) {
+		t.Errorf("limits %v, want %v", got, want)
 	}
 }
 
