@@ -65,17 +65,30 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// bounded ends two minutes before the time of the test is over: a run that gets nowhere says how far it came, and ends
+// what it started.
+func bounded(t *testing.T) context.Context {
+	t.Helper()
+	end, limited := t.Deadline()
+	if !limited {
+		return t.Context()
+	}
+	ctx, cancel := context.WithDeadline(t.Context(), end.Add(-2*time.Minute))
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // TestOperators lets both operators work on the cluster, and reports what each takes.
 func TestOperators(t *testing.T) {
 	o := given
 	o.pods = o.workloads * o.replicas
-	w := simulate(t, o)
-	if err := w.autoscaled(t.Context()); err != nil {
+	ctx, w := bounded(t), simulate(t, o)
+	if err := w.autoscaled(ctx); err != nil {
 		t.Fatalf("creating VerticalPodAutoscalers: %v", err)
 	}
-	rivals, err := w.compete(t, o)
+	rivals, err := w.compete(ctx, t, o)
 	if err == nil {
-		err = w.report(t.Context(), o, rivals)
+		err = w.report(ctx, o, rivals)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -92,22 +105,22 @@ func TestStart(t *testing.T) {
 	o.workloads = o.pods / o.replicas
 	o.pods = o.workloads * o.replicas
 	o.nodes = (o.pods + podsPerNode - 1) / podsPerNode
-	w := simulate(t, o)
-	a, err := w.follow(t.Context())
+	ctx, w := bounded(t), simulate(t, o)
+	a, err := w.follow(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := w.operate(t, o)
-	late, err := w.begin(t.Context(), o, p, a)
+	late, err := w.begin(ctx, o, p, a)
 	if err != nil {
 		t.Fatal(errors.Join(err, p.said()))
 	}
-	behind, err := w.rollOut(t.Context(), o, p, a)
+	behind, err := w.rollOut(ctx, o, p, a)
 	if err = errors.Join(late, behind, err); err != nil {
 		t.Error(errors.Join(err, p.said()))
 	}
 	next := w.operate(t, o)
-	if err := w.takeOver(t.Context(), p, next); err != nil {
+	if err := w.takeOver(ctx, p, next); err != nil {
 		t.Error(errors.Join(err, next.said()))
 	}
 }
@@ -117,7 +130,7 @@ func TestStart(t *testing.T) {
 // what is fair about it and what is not.
 func TestAdmission(t *testing.T) {
 	w, servers, cases := webhooks(t, given)
-	all, err := given.rounds(t.Context(), servers, cases)
+	all, err := given.rounds(bounded(t), servers, cases)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +148,7 @@ func TestUnderAttack(t *testing.T) {
 	o := given
 	o.vpa = ""
 	_, servers, cases := webhooks(t, o)
-	if err := o.underAttack(t.Context(), servers[1], cases[0]); err != nil {
+	if err := o.underAttack(bounded(t), servers[1], cases[0]); err != nil {
 		t.Error(err)
 	}
 }

@@ -20,9 +20,9 @@ import (
 )
 
 // compete starts both operators at the same time and waits until each has answered for every workload.
-func (w *world) compete(t *testing.T, o options) ([]*program, error) {
+func (w *world) compete(ctx context.Context, t *testing.T, o options) ([]*program, error) {
 	t.Helper()
-	memfit, err := w.follow(t.Context())
+	memfit, err := w.follow(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func (w *world) compete(t *testing.T, o options) ([]*program, error) {
 	}
 	began, last := time.Now(), ""
 	say("memfit and VPA's recommender run; waiting until both have answered for all %d workloads", o.workloads)
-	err = wait.PollUntilContextCancel(t.Context(), 5*time.Second, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextCancel(ctx, 5*time.Second, true, func(ctx context.Context) (bool, error) {
 		for _, r := range rivals {
 			if err := r.alive(); err != nil {
 				return false, err

@@ -48,7 +48,7 @@ func webhooks(t *testing.T, o options) (*world, []*server, []*benchCase) {
 	if err := w.found(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	cases, err := w.templates(t.Context(), o)
+	cases, err := w.templates(bounded(t), o)
 	if err != nil {
 		t.Fatalf("filling the cluster: %v", err)
 	}

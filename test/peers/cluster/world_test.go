@@ -140,7 +140,7 @@ func start(t *testing.T, o options) *world {
 func simulate(t *testing.T, o options) *world {
 	t.Helper()
 	w := start(t, o)
-	if err := w.store(t.Context(), o); err != nil {
+	if err := w.store(bounded(t), o); err != nil {
 		t.Fatalf("filling the cluster: %v", err)
 	}
 	w.serveKubelets(t)
