@@ -102,7 +102,7 @@ func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error)
 	}
 	records, err := s.records(ctx, recs)
 	if err != nil {
-		in.Notes = append(in.Notes, fmt.Sprintf("The memory given back is not by class of nodes: %v", err))
+		in.Notes = append(in.Notes, fmt.Sprintf("The memory given back of DaemonSets by class of nodes is unknown: %v", err))
 	}
 	given := inventory.NewGivenBack(records)
 	if err := s.EachPod(ctx, s.Namespace, given.AddPod); err != nil {

@@ -89,7 +89,7 @@ func (c *Cluster) Choose(
 		choice.Workload = report.Typed(rec)
 		records = inventory.RecordsOf([]v1alpha1.MemoryRecommendation{*rec})
 		is = func(owner v1alpha1.WorkloadReference) bool {
-			return records.Of(inventory.RefOf(namespace, owner)) != nil
+			return records.Any(inventory.RefOf(namespace, owner)) != nil
 		}
 	}
 	err := c.EachPodName(ctx, namespace, func(pod *metav1.PartialObjectMetadata) {

@@ -82,7 +82,7 @@ type Container struct {
 	kills int
 	// own: it is memfit's, whose webhook leaves it alone.
 	own bool
-	// rec is the recommendation of its workload; nil: none.
+	// rec is the recommendation of its workload on its class of nodes; nil: none.
 	rec *v1alpha1.MemoryRecommendation
 }
 
@@ -127,7 +127,7 @@ func (in *Inventory) AddPod(pod *corev1.Pod) {
 			rec: in.records.Of(of),
 		}
 		c.fromSpec(spec, pod)
-		c.fromRecommendation()
+		c.fromRecommendation(in.records.Any(of))
 		in.containers = append(in.containers, c)
 	}
 }
@@ -235,13 +235,13 @@ func (c *Container) kill(at metav1.Time) {
 }
 
 // fromRecommendation takes what the profile declares.
-func (c *Container) fromRecommendation() {
-	if c.rec == nil {
+func (c *Container) fromRecommendation(rec *v1alpha1.MemoryRecommendation) {
+	if rec == nil {
 		return
 	}
-	c.Profile = shared(c.rec.Status.Profile.Name)
-	for i := range c.rec.Status.Containers {
-		r := &c.rec.Status.Containers[i]
+	c.Profile = shared(rec.Status.Profile.Name)
+	for i := range rec.Status.Containers {
+		r := &rec.Status.Containers[i]
 		if r.Container != c.Name || r.Identity == nil || r.Identity.Source != v1alpha1.RuntimeDeclared {
 			continue
 		}

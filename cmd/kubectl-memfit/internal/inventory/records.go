@@ -4,6 +4,7 @@
 package inventory
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,16 +35,17 @@ type Records struct {
 	of map[Ref]*v1alpha1.MemoryRecommendation
 	// labels are the lists of labels by which profiles identify pods, by namespace.
 	labels map[string][][]string
-	// classes are the labels of nodes that keep the pods of DaemonSets apart, and nodes the labels of the nodes.
-	classes map[Ref]string
+	// classes has, of a DaemonSet whose pods a label of their nodes keeps apart, the recommendation of a class that was
+	// created last: profiles change, and those of classes by another label last for weeks. nodes has the labels of nodes.
+	classes map[Ref]*v1alpha1.MemoryRecommendation
 	nodes   map[string]map[string]string
 }
 
 // RecordsOf returns the records of recommendations, which must not change.
 func RecordsOf(recs []v1alpha1.MemoryRecommendation) Records {
 	r := Records{
-		of: map[Ref]*v1alpha1.MemoryRecommendation{}, labels: map[string][][]string{}, classes: map[Ref]string{},
-		nodes: map[string]map[string]string{},
+		of: map[Ref]*v1alpha1.MemoryRecommendation{}, labels: map[string][][]string{},
+		classes: map[Ref]*v1alpha1.MemoryRecommendation{}, nodes: map[string]map[string]string{},
 	}
 	for i := range recs {
 		rec := &recs[i]
@@ -51,9 +53,8 @@ func RecordsOf(recs []v1alpha1.MemoryRecommendation) Records {
 		switch is, known := rec.Status.Identity, r.labels[rec.Namespace]; {
 		case is == nil:
 		case is.Platform == identity.ByNode && len(is.Labels) == 1:
-			r.classes[w] = is.Labels[0]
-			if r.of[w] == nil { // for pods whose node cannot be read: its profile is that of the class
-				r.of[w] = rec
+			if last := r.classes[w]; last == nil || last.CreationTimestamp.Before(&rec.CreationTimestamp) {
+				r.classes[w] = rec
 			}
 			w.NodeClass = identity.NodeClassOf(is.Platform, is.Values)
 		case is.Platform == identity.Labeled &&
@@ -79,9 +80,17 @@ func (r Records) Of(w Ref) *v1alpha1.MemoryRecommendation {
 	return r.of[w.whole()]
 }
 
+// Any returns the recommendation of a workload, or that of another class of its nodes: classes have the profile in
+// common, and neither sizes nor kills. Nil: there is none.
+func (r Records) Any(w Ref) *v1alpha1.MemoryRecommendation {
+	return cmp.Or(r.Of(w), r.classes[w.whole()])
+}
+
 // OnNode returns a workload with the class of a node, where its pods differ by that.
 func (r Records) OnNode(w Ref, node string) Ref {
-	w.NodeClass = r.nodes[node][r.classes[w]]
+	if class := r.classes[w.whole()]; class != nil {
+		w.NodeClass = r.nodes[node][class.Status.Identity.Labels[0]]
+	}
 	return w
 }
 

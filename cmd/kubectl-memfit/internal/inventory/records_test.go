@@ -5,8 +5,8 @@ package inventory
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -73,11 +73,13 @@ func TestDeclaredIdentities(t *testing.T) {
 }
 
 // TestClassesOfNodes: the pods of a DaemonSet that a profile keeps apart are listed by class, each with the kills of
-// its own, and by the DaemonSet alone while no node can be read.
+// its own, and by the DaemonSet alone while no node can be read. A class without a recommendation has its profile, and
+// nothing of another class. The label is that of the newest recommendation.
 func TestClassesOfNodes(t *testing.T) {
-	const label = "size"
-	class := func(name string, kills int) v1alpha1.MemoryRecommendation {
-		rec := v1alpha1.MemoryRecommendation{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "of-" + name}}
+	class := func(label, name string, day, kills int) v1alpha1.MemoryRecommendation {
+		rec := v1alpha1.MemoryRecommendation{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "kube-system", Name: "of-" + name, CreationTimestamp: metav1.Unix(int64(day)*24*3600, 0),
+		}}
 		rec.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "log"}
 		rec.Status.Identity = &v1alpha1.PodIdentity{
 			Platform: identity.ByNode, Values: []string{"log", name}, Labels: []string{label},
@@ -90,7 +92,9 @@ func TestClassesOfNodes(t *testing.T) {
 		}
 		return rec
 	}
-	recs := []v1alpha1.MemoryRecommendation{class("small", 0), class("large", 3)}
+	recs := []v1alpha1.MemoryRecommendation{
+		class("size", "large", 2, 3), class("size", "small", 3, 0), class("zone", "west", 1, 5),
+	}
 	pod := func(node string) *corev1.Pod {
 		return &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
@@ -112,14 +116,14 @@ func TestClassesOfNodes(t *testing.T) {
 			t.Fatal("no node is asked for")
 		}
 		if read {
-			for name, size := range map[string]string{"n1": "small", "n2": "large", "n3": "small"} {
+			for name, size := range map[string]string{"n1": "small", "n2": "large", "n3": "small", "n4": "huge"} {
 				records.AddNode(&metav1.PartialObjectMetadata{
-					ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{label: size}},
+					ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"size": size, "zone": "west"}},
 				})
 			}
 		}
 		in, back := New("", records), NewGivenBack(records)
-		for _, node := range []string{"n1", "n2", "n3"} {
+		for _, node := range []string{"n1", "n2", "n3", "n4"} {
 			in.AddPod(pod(node))
 			back.AddPod(pod(node))
 		}
@@ -130,18 +134,20 @@ func TestClassesOfNodes(t *testing.T) {
 	}
 	rows, given := list(true)
 	if want := []string{
-		"daemonset/log [large], 1 pods, 3 kills, agents", "daemonset/log [small], 2 pods, 0 kills, agents",
+		"daemonset/log [large], 1 pods, 3 kills, agents", "daemonset/log [huge], 1 pods, 0 kills, agents",
+		"daemonset/log [small], 2 pods, 0 kills, agents",
 	}; !slices.Equal(rows, want) {
 		t.Errorf("%q, want %q", rows, want)
 	}
-	for name, want := range map[string]Difference{"of-small": {Less: 424 * memory.MiB}, "of-large": {Failed: 1}} {
-		if got := given[types.NamespacedName{Namespace: "kube-system", Name: name}]; got != want {
-			t.Errorf("%s: %+v given back, want %+v", name, got, want)
-		}
+	if want := map[types.NamespacedName]Difference{
+		{Namespace: "kube-system", Name: "of-small"}: {Less: 424 * memory.MiB},
+		{Namespace: "kube-system", Name: "of-large"}: {Failed: 1},
+	}; !maps.Equal(given, want) {
+		t.Errorf("given back: %+v, want %+v", given, want)
 	}
-	if rows, _ := list(false); len(rows) != 1 || !strings.HasPrefix(rows[0], "daemonset/log, 3 pods") ||
-		!strings.HasSuffix(rows[0], "agents") {
-		t.Errorf("without nodes: %q", rows)
+	rows, given = list(false)
+	if want := []string{"daemonset/log, 4 pods, 0 kills, agents"}; !slices.Equal(rows, want) || len(given) > 0 {
+		t.Errorf("without nodes: %q, %+v given back", rows, given)
 	}
 }
 
