@@ -408,6 +408,7 @@ func TestCluster(t *testing.T) {
 			{[]string{"export", "-n", "tools", "pod/debug", ""}, []string{"job/import", ":4"}},
 			{[]string{"export", "-o", ""}, []string{"kustomize", "json6902", "helm-values", "ssa", ":4"}},
 			{[]string{"status", "-n", "sh"}, []string{"shop", ":4"}},
+			{[]string{"explain", "shop", "-n", "sh"}, []string{"shop", ":4"}},
 			{[]string{"status", "-o", "j"}, []string{"json", "jsonpath=", ":4"}},
 			{[]string{"status", "-o", "cu"}, []string{"custom-columns=", ":6"}},
 			{[]string{"top", "--sort-by", "un"}, []string{"unexplained", ":4"}},

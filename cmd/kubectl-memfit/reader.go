@@ -56,7 +56,12 @@ func reading(cmd *cobra.Command, most scope) *reader {
 	if most >= allNamespaces {
 		cmd.Flags().BoolVarP(&r.everywhere, "all-namespaces", "A", false, "all namespaces")
 	}
-	_ = cmd.RegisterFlagCompletionFunc("namespace", r.offering(namespaces)) // fails only for a flag that is not there
+	offer := r.offering(namespaces)
+	_ = cmd.RegisterFlagCompletionFunc( // fails only for a flag that is not there
+		"namespace", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return offer(cmd, nil, typed) // a namespace may have the name of the workload that is given
+		},
+	)
 	return r
 }
 
