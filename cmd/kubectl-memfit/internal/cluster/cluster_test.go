@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,6 +31,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
+	"github.com/memfit/memfit/internal/identity"
 )
 
 // open returns a cluster that a kubeconfig with this server and this user names.
@@ -68,7 +70,9 @@ func podOf(name, owner string, labels map[string]string) *metav1.PartialObjectMe
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: labels},
 	}
 	if kind, name, owned := strings.Cut(owner, "/"); owned {
-		group := map[string]string{"ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "Job": "batch/v1"}[kind]
+		group := map[string]string{
+			"ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "Job": "batch/v1",
+		}[kind]
 		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: group, Kind: kind, Name: name, Controller: new(true)}}
 	}
 	return pod
@@ -164,6 +168,48 @@ func TestChoose(t *testing.T) {
 	if _, err := c.Choose(t.Context(), "shop", "daemonset/web", nil); !errors.Is(err, ErrNoPod) ||
 		!strings.Contains(err.Error(), "kubectl memfit scan -n shop") {
 		t.Errorf("of a workload that is not there: %v", err)
+	}
+}
+
+// TestChooseByClassOfNodes: of a DaemonSet on a class of nodes, a pod on such a node is chosen.
+func TestChooseByClassOfNodes(t *testing.T) {
+	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "nodeclass-log-small"}}
+	rec.Status.Workload = v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "log"}
+	rec.Status.Identity = &v1alpha1.PodIdentity{
+		Platform: identity.ByNode, Values: []string{"log", "small"}, Labels: []string{"size"},
+	}
+	scheme := kruntime.NewScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	var known, snapshotted []kruntime.Object
+	for i, size := range []string{"small", "large", "small"} {
+		node, pod := fmt.Sprintf("node-%d", i), fmt.Sprintf("log-%d", i)
+		known = append(known, podOf(pod, "DaemonSet/log", nil), &metav1.PartialObjectMetadata{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
+			ObjectMeta: metav1.ObjectMeta{Name: node, Labels: map[string]string{"size": size}},
+		})
+		s := snapshotOf(pod, 900, []int64{0, 30, 20}[i])
+		_ = unstructured.SetNestedField(s.Object, node, "status", "nodeName")
+		snapshotted = append(snapshotted, s)
+	}
+	choose := func(snapshotted ...kruntime.Object) (Choice, error) {
+		c := &Cluster{
+			metadata: metadatafake.NewSimpleMetadataClient(scheme, known...),
+			client: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme,
+				map[schema.GroupVersionResource]string{
+					v1alpha1.GroupVersion.WithResource(snapshots): "MemorySnapshotList",
+				}, snapshotted...),
+		}
+		return c.Choose(t.Context(), "shop", rec.Name, rec)
+	}
+	choice, err := choose(snapshotted...)
+	if err != nil || choice.Pod != "log-2" || !slices.Equal(choice.Others, []string{"log-0"}) {
+		t.Errorf("%+v (%v), want log-2 and log-0: log-1 is on a large node", choice, err)
+	}
+	known = known[2:4]
+	if choice, err := choose(snapshotted[1]); !errors.Is(err, ErrNoPod) {
+		t.Errorf("%+v (%v), and none runs on a small node", choice, err)
 	}
 }
 

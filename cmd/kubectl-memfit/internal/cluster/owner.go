@@ -70,8 +70,8 @@ type Choice struct {
 }
 
 // Choose finds the pods of a workload, and chooses the one with the newest kill or stall, else with the newest
-// snapshot. The workload is that of a recommendation, or for nil the one that is named as kubectl takes it
-// ("deployment/web"), or by its name alone.
+// snapshot. The workload is that of a recommendation, on its class of nodes, or for nil the one that is named as
+// kubectl takes it ("deployment/web"), or by its name alone.
 func (c *Cluster) Choose(
 	ctx context.Context, namespace, asked string, rec *v1alpha1.MemoryRecommendation,
 ) (Choice, error) {
@@ -82,6 +82,7 @@ func (c *Cluster) Choose(
 	is := func(owner v1alpha1.WorkloadReference) bool {
 		return owner.Name == name && (!typed || workloadkind.Called(owner.APIVersion, owner.Kind, kind))
 	}
+	on := func(string) bool { return true }
 	var choice Choice
 	of := map[string]bool{}
 	var records inventory.Records
@@ -90,6 +91,14 @@ func (c *Cluster) Choose(
 		records = inventory.RecordsOf([]v1alpha1.MemoryRecommendation{*rec})
 		is = func(owner v1alpha1.WorkloadReference) bool {
 			return records.Any(inventory.RefOf(namespace, owner)) != nil
+		}
+	}
+	if records.ByNode() {
+		if err := c.EachNode(ctx, records.AddNode); err != nil {
+			return Choice{}, err
+		}
+		on = func(node string) bool {
+			return records.Of(records.OnNode(inventory.RefOf(namespace, rec.Status.Workload), node)) != nil
 		}
 	}
 	err := c.EachPodName(ctx, namespace, func(pod *metav1.PartialObjectMetadata) {
@@ -101,16 +110,20 @@ func (c *Cluster) Choose(
 	if err != nil {
 		return Choice{}, err
 	}
-	if len(of) == 0 {
-		return Choice{}, fmt.Errorf("%w of %s in namespace %s; name a pod, or see which workloads have pods: "+
-			"kubectl memfit scan -n %s", ErrNoPod, asked, namespace, namespace)
-	}
 	err = c.EachSnapshot(ctx, namespace, func(s *v1alpha1.MemorySnapshot) {
-		if of[s.Name] {
+		switch {
+		case !of[s.Name]:
+		case on(s.Status.NodeName):
 			choice.consider(s)
+		default:
+			delete(of, s.Name)
 		}
 	})
-	if err != nil {
+	switch {
+	case len(of) == 0:
+		return Choice{}, fmt.Errorf("%w of %s in namespace %s; name a pod, or see which workloads have pods: "+
+			"kubectl memfit scan -n %s", ErrNoPod, asked, namespace, namespace)
+	case err != nil:
 		return Choice{}, err
 	}
 	delete(of, choice.Pod)
