@@ -252,6 +252,8 @@ func TestHurriedCollector(t *testing.T) {
 		"near, GOGC is off":      {"79MiB", "off", often, near + saves + "; " + higher},
 		"far below, GOGC is off": {"202MiB", "off", often, calm + "; " + saves},
 		"far below, by GOGC":     {"202MiB", "", measured{58 * memory.MiB, 1000, 100 * time.Second, 40 * time.Second}, calm},
+		"far below, less before": {"202MiB", "", often, calm},
+		"near, a low GOGC":       {"79MiB", "10", often, calm},
 		"little is saved": {
 			"202MiB", "off", measured{10 * memory.MiB, 1000, 100 * time.Second, 3 * time.Second}, calm,
 		},

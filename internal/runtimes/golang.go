@@ -120,7 +120,7 @@ func goFree(_ Process, a Amounts) (Gain, bool) {
 
 // goHurried is what a limit that the runtime has does: it gives nothing back now. Where less than half of what is alive
 // is left between two collections, they are at least twice as frequent as with GOGC=100, which leaves as much as is
-// alive, and the program pays for them with its processor time.
+// alive, and the program pays for them with its processor time. A lower GOGC may leave less than the limit does.
 func goHurried(p Process, a Amounts, text string) (Gain, bool) {
 	limit := goMemory(text)
 	live := a.bytes(detailGoLive)
@@ -131,8 +131,12 @@ func goHurried(p Process, a Amounts, text string) (Gain, bool) {
 	beside := a.bytes(detailGoReady).Minus(a.bytes(detailGoIdle)).Minus(a.bytes(detailGoObjects))
 	headroom := max(limit.Percent(3), memory.MiB)
 	left := limit.Minus(beside).Minus(headroom).Minus(live)
-	cost := goCost(p, a, limit)
-	if left >= live/2 {
+	paced := goPaced(p.Env["GOGC"], live)
+	cost := goCost(p, a, limit, paced)
+	if paced <= left { // the limit costs nothing, also where less was alive and allocated between collections before
+		cost.Saved = 0
+	}
+	if left >= min(live/2, paced) {
 		g, ok := effective("GOMEMLIMIT")
 		if g.Cost = cost; cost.Saved >= worthSaving {
 			g.Why += "; " + cost.String()
@@ -167,7 +171,7 @@ const (
 )
 
 // goCost is what the limit costs that the runtime has, which is a share of the container's.
-func goCost(p Process, a Amounts, limit memory.Bytes) Cost {
+func goCost(p Process, a Amounts, limit, paced memory.Bytes) Cost {
 	c := Collector{Took: time.Duration(a.Details[detailGoCollector]), Busy: time.Duration(a.Details[detailGoBusy])}
 	collections := a.Details[detailGoCollections]
 	if c.Busy < busyLeast || collections < collectionsLeast {
@@ -178,7 +182,7 @@ func goCost(p Process, a Amounts, limit memory.Bytes) Cost {
 	if p.Limit > limit {
 		more = memory.Bytes(float64(more) * (float64(limit) / float64(p.Limit)))
 	}
-	return c.Cost(more.Percent(goFilled), goPaced(p.Env["GOGC"], a.bytes(detailGoLive)))
+	return c.Cost(more.Percent(goFilled), paced)
 }
 
 // goPaced is how much a program may allocate between two collections by GOGC alone, which is a percentage of what is
