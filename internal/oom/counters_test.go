@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -237,5 +238,25 @@ func TestAKillReadAfterARaise(t *testing.T) {
 				t.Errorf("the last kill counts with %s, %s asked for; want %s, %s", last.Limit, last.Asked, tc.limit, tc.asked)
 			}
 		})
+	}
+}
+
+// TestAKillAtAnImpossibleTimeIsStored: the time is its node's word. Where the kill is already on file as one of a child,
+// its entry is replaced, and a time that JSON cannot hold would keep the whole workload from being stored.
+func TestAKillAtAnImpossibleTimeIsStored(t *testing.T) {
+	l := &Ledger{}
+	l.Update(Observe(makePod("web-1", "u1").container("app", "256Mi", running(0, 0)).pod), nil, at(0))
+	counted := l.UpdateCounters([]Counter{
+		{Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}, ContainerID: id(0),
+			Count: 1, Time: at(20)},
+	}, nil, at(20))
+	died := oom(0, 0, 20)
+	died.FinishedAt = metav1.Time{Time: time.Date(-3000, 1, 1, 0, 0, 0, 0, time.UTC)}
+	l.Update(Observe(makePod("web-1", "u1").container("app", "256Mi", crashLoop(0, died)).pod), nil, at(21))
+	if len(counted) != 1 || l.Total("app") != 1 || l.Count("app", memory.OOMMainProcess) != 1 {
+		t.Errorf("counted %+v, then %+v", counted, l.Kills("app"))
+	}
+	if got := reborn(t, l).Total("app"); got != 1 {
+		t.Errorf("%d kills are stored, want 1", got)
 	}
 }

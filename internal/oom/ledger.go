@@ -240,8 +240,8 @@ func (l *Ledger) died(
 		return nil
 	}
 	kill := memory.OOMKill{
-		Container: o.Container, Kind: v.kind, Time: t.Finished, Limit: limit, Asked: asked, Proven: o.proves(limit, asked),
-		Peak: peak, Uptime: d.uptime(),
+		Container: o.Container, Kind: v.kind, Time: storable(t.Finished), Limit: limit, Asked: asked,
+		Proven: o.proves(limit, asked), Peak: peak, Uptime: d.uptime(),
 		Confidence: v.confidence, Why: v.why,
 	}
 	if l.sameAsAgents(kill) || l.sameAsCounted(kill, c, t) {
