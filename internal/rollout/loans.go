@@ -13,12 +13,14 @@ import (
 
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/rescue"
 )
 
 // Loan is a higher limit that one container of one pod got before the kernel would have killed it (sizing.rescue). It
 // is written down before the resize is sent. While it lasts, the limit is not lowered; it ends when demand has stayed
-// below the previous limit for rescue.Hold, or when the recommendation asks for as much.
+// below the previous limit, or below what is recommended by now, for rescue.Hold, or when the recommendation asks for as
+// much.
 type Loan struct {
 	Pod       string    `json:"pod"`
 	UID       types.UID `json:"uid"`
@@ -37,6 +39,9 @@ type Loan struct {
 	// Above and Read are those of [rescue.Loan].
 	Above time.Time `json:"above,omitzero"`
 	Read  time.Time `json:"read,omitzero"`
+	// Enough is the limit that is recommended for all pods, as decided last, where that is above From; 0: it is not. The
+	// limit goes back to it then: a container whose need has grown would have a loan of four times its limit for ever.
+	Enough memory.Bytes `json:"enough,omitempty"`
 	// Ended is when the container no longer needed it; zero: it does. Until Returned the limit is still to be lowered.
 	Ended time.Time `json:"ended,omitzero"`
 	// Taken: the recommendation asks for as much. It ends with the next observation.
@@ -177,7 +182,8 @@ func (o *observation) settleLoan(l *Loan) bool {
 		l.Ended, l.Returned = stamp(o.Now), stamp(o.Now)
 		return true
 	}
-	if l.Taken || !l.Ended.IsZero() && c.Spec.Limit <= base.Limit {
+	lowered := c.Spec.Limit <= base.Limit || l.Enough > base.Limit && c.Spec.Limit < top.Limit
+	if l.Taken || !l.Ended.IsZero() && lowered {
 		o.returned(l, l.Taken)
 		return true
 	}
@@ -185,14 +191,14 @@ func (o *observation) settleLoan(l *Loan) bool {
 	return true
 }
 
-// watchLoan notes what a container with a loan uses, and since when that is less than before the loan.
+// watchLoan notes what a container with a loan uses, and since when that is less than it has without the loan.
 func (o *observation) watchLoan(l *Loan, c *Container, base memory.Size) {
 	if c.Measured.IsZero() || c.Measured.Before(l.At) || c.WorkingSetOnly {
 		return // unknown: no reason to end it
 	}
 	l.Peak = max(l.Peak, c.Demand)
 	settled, outcome := rescue.Settle(
-		rescue.Loan{At: l.At, From: base.Limit, To: l.To.Limit, Above: l.Above, Read: l.Read},
+		rescue.Loan{At: l.At, From: max(base.Limit, l.Enough), To: l.To.Limit, Above: l.Above, Read: l.Read},
 		[]rescue.Reading{{At: c.Measured, Demand: c.Demand}}, 0, o.Now,
 	)
 	l.Above, l.Read = settled.Above, settled.Read
@@ -204,13 +210,19 @@ func (o *observation) watchLoan(l *Loan, c *Container, base memory.Size) {
 	}
 }
 
-// takeOver ends the loans of containers for which as much is recommended: all pods get that.
+// takeOver ends the loans of containers for which as much is recommended, or nearly: all pods get that. It notes what is
+// recommended for the others.
 func (d *decider) takeOver() {
 	for i := range d.State.Loans {
 		l := &d.State.Loans[i]
 		desired, known := d.Desired[Key{Container: l.Container, Program: l.Program}]
-		if known && l.Returned.IsZero() && desired.Recommendation.Size.Limit >= l.To.Limit {
-			l.Taken = true
+		if !known || !l.Returned.IsZero() {
+			continue
+		}
+		size := memory.Size{Request: l.To.Request, Limit: desired.Recommendation.Size.Limit}
+		if l.Enough = 0; size.Limit > l.From.Limit {
+			l.Enough = size.Limit
+			l.Taken = l.Taken || size.Limit >= l.To.Limit || !recommend.Differs(l.To, size, desired.Policy)
 		}
 	}
 }
@@ -218,13 +230,14 @@ func (d *decider) takeOver() {
 // returned notes the end of a loan, for people.
 func (o *observation) returned(l *Loan, taken bool) {
 	l.Ended, l.Returned = cmp.Or(l.Ended, stamp(o.Now)), stamp(o.Now)
-	why := fmt.Sprintf("demand stayed below %s for %s", l.From.Limit, format.InWords(rescue.Hold))
+	back := memory.Size{Request: l.From.Request, Limit: max(l.From.Limit, l.Enough)}
+	why := fmt.Sprintf("demand stayed below %s for %s", back.Limit, format.InWords(rescue.Hold))
 	if taken {
 		why = "it is recommended for all pods now"
 	}
 	change := Change{Kind: Returned, At: o.Now, Pod: l.Pod, Why: why}
 	if !taken {
-		from, to := map[string]memory.Size{l.Container: l.To}, map[string]memory.Size{l.Container: l.From}
+		from, to := map[string]memory.Size{l.Container: l.To}, map[string]memory.Size{l.Container: back}
 		change = resized(change, from, to)
 	}
 	o.findings = append(o.findings, Finding{

@@ -67,6 +67,35 @@ func TestALoanIsKeptAndReturnedAfterAnHourBelow(t *testing.T) {
 	}
 }
 
+// TestALoanGoesBackToWhatIsRecommended: the container needs more than before its loan and always will, and far less than
+// it was lent. Above what is recommended, the loan goes on.
+func TestALoanGoesBackToWhatIsRecommended(t *testing.T) {
+	for demand, want := range map[memory.Bytes]string{180 * mib: "256Mi", 300 * mib: "512Mi"} {
+		c := newCluster(t, 1, lendable)
+		c.wants(memory.Size{Request: 64 * mib, Limit: 256 * mib}, false)
+		c.desired(func(d *Desired) { d.Recommendation.Evidence.Window = 2 * time.Hour }) // too little to lower a limit
+		c.lends(512*mib, true)
+		for range 11 {
+			c.passes(5 * time.Minute)
+			c.uses(0, demand)
+			c.reconcile()
+		}
+		c.expectLimits("512Mi")
+		for range 10 {
+			c.passes(5 * time.Minute)
+			c.uses(0, demand)
+			c.reconcile()
+		}
+		c.expectLimits(want)
+		if l := c.state().Loans[0]; l.Returned.IsZero() != (want == "512Mi") || l.Taken {
+			t.Errorf("%s in use: %+v", demand, l)
+		}
+		if c.told("demand stayed below 256Mi for") != (want == "256Mi") {
+			t.Errorf("%s in use, and people are told %v", demand, c.log)
+		}
+	}
+}
+
 func TestALoanOfAContainerThatIsNotMeasuredLasts(t *testing.T) {
 	c := newCluster(t, 1, lendable)
 	c.wants(lendable, false)
