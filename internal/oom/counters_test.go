@@ -241,8 +241,8 @@ func TestAKillReadAfterARaise(t *testing.T) {
 	}
 }
 
-// TestAKillAtAnImpossibleTimeIsStored: the time is its node's word. Where the kill is already on file as one of a child,
-// its entry is replaced, and a time that JSON cannot hold would keep the whole workload from being stored.
+// TestAKillAtAnImpossibleTimeIsStored: the time is its node's word. Where the kill is already on file as one of a
+// child, its entry is replaced, and a time that JSON cannot hold would keep the whole workload from being stored.
 func TestAKillAtAnImpossibleTimeIsStored(t *testing.T) {
 	l := &Ledger{}
 	l.Update(Observe(makePod("web-1", "u1").container("app", "256Mi", running(0, 0)).pod), nil, at(0))

@@ -19,8 +19,8 @@ import (
 
 // Loan is a higher limit that one container of one pod got before the kernel would have killed it (sizing.rescue). It
 // is written down before the resize is sent. While it lasts, the limit is not lowered; it ends when demand has stayed
-// below the previous limit, or below what is recommended by now, for rescue.Hold, or when the recommendation asks for as
-// much.
+// below the previous limit, or below what is recommended by now, for rescue.Hold, or when the recommendation asks for
+// as much.
 type Loan struct {
 	Pod       string    `json:"pod"`
 	UID       types.UID `json:"uid"`
@@ -210,8 +210,8 @@ func (o *observation) watchLoan(l *Loan, c *Container, base memory.Size) {
 	}
 }
 
-// takeOver ends the loans of containers for which as much is recommended, or nearly: all pods get that. It notes what is
-// recommended for the others.
+// takeOver ends the loans of containers for which as much is recommended, or nearly: all pods get that. It notes what
+// is recommended for the others.
 func (d *decider) takeOver() {
 	for i := range d.State.Loans {
 		l := &d.State.Loans[i]

@@ -67,8 +67,8 @@ func TestALoanIsKeptAndReturnedAfterAnHourBelow(t *testing.T) {
 	}
 }
 
-// TestALoanGoesBackToWhatIsRecommended: the container needs more than before its loan and always will, and far less than
-// it was lent. Above what is recommended, the loan goes on.
+// TestALoanGoesBackToWhatIsRecommended: the container needs more than before its loan and always will, and far less
+// than it was lent. Above what is recommended, the loan goes on.
 func TestALoanGoesBackToWhatIsRecommended(t *testing.T) {
 	for demand, want := range map[memory.Bytes]string{180 * mib: "256Mi", 300 * mib: "512Mi"} {
 		c := newCluster(t, 1, lendable)
