@@ -220,14 +220,6 @@ func TestEvents(t *testing.T) {
 	if reason != v1alpha1.EventMemoryLoaned || !strings.Contains(note, "from 512Mi to 2Gi before it was reached") {
 		t.Errorf("%s: %s", reason, note)
 	}
-	for outcome, want := range map[Outcome]string{Return: "goes back from 2Gi", Recommended: "covers the loan of 1.5Gi"} {
-		if reason, note := loan.Returned(outcome); reason != v1alpha1.EventLoanReturned || !strings.Contains(note, want) {
-			t.Errorf("%s: %s", reason, note)
-		}
-	}
-	if reason, note := loan.Returned(Keep); reason != "" || note != "" {
-		t.Errorf("a loan that goes on: %s: %s", reason, note)
-	}
 	q.policy.Bounds = []Bound{{LimitMax, 512 * mib}}
 	_, refusal := q.ask()
 	reason, note = refusal.Event()

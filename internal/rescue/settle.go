@@ -40,27 +40,9 @@ func (l *Loan) Bytes() memory.Bytes { return l.To.Minus(l.From) }
 func (l *Loan) Event() (reason, note string) {
 	return v1alpha1.EventMemoryLoaned, fmt.Sprintf(
 		"raised the limit of container %s from %s to %s before it was reached (needed %s, grew by %s/s); the loan ends when "+
-			"it has needed less than %s for %s, or becomes the recommended size",
+			"it has needed less than %s, or than is recommended by then, for %s, or becomes the recommended size",
 		l.Container, l.From, l.To, l.Demand, l.PerSecond, l.From, format.InWords(Hold),
 	)
-}
-
-// Returned returns the reason and the note of the Event of a loan that ended with an outcome; both are empty for Keep.
-func (l *Loan) Returned(o Outcome) (reason, note string) {
-	switch o {
-	case Return:
-		return v1alpha1.EventLoanReturned, fmt.Sprintf(
-			"container %s has needed less than %s for %s: its limit goes back from %s", l.Container, l.From,
-			format.InWords(Hold), l.To,
-		)
-	case Recommended:
-		return v1alpha1.EventLoanReturned, fmt.Sprintf(
-			"the recommended size of container %s covers the loan of %s beyond %s: the limit remains", l.Container, l.Bytes(),
-			l.From,
-		)
-	case Keep:
-	}
-	return "", ""
 }
 
 // Reading is what a container needed at a time.
@@ -69,27 +51,13 @@ type Reading struct {
 	Demand memory.Bytes
 }
 
-// Outcome is what becomes of a loan.
-type Outcome string
-
-// The outcomes.
-const (
-	// Keep: the loan goes on.
-	Keep Outcome = "Keep"
-	// Return: the limit goes back to From by the ordinary way of lowering a limit.
-	Return Outcome = "Return"
-	// Recommended: the recommended limit is at least the lent one; the loan is over, and the ordinary rollout keeps the
-	// pod's size.
-	Recommended Outcome = "Recommended"
-)
-
 // gapMost is how long demand may be unread without being taken for high. The kubelet is read every 15 s.
 const gapMost = 5 * time.Minute
 
-// Settle returns the loan with what new readings show, and what becomes of it. Readings that are not newer than the
-// last one are ignored, so that the same ones may come twice; times that lie after now are. recommended is the limit
-// that memfit recommends; 0: none.
-func Settle(l Loan, readings []Reading, recommended memory.Bytes, now time.Time) (Loan, Outcome) {
+// Settle returns the loan with what new readings show, and whether it is over: the container has needed less than From
+// for Hold. Readings that are not newer than the last one are ignored, so that the same ones may come twice; times that
+// lie after now are.
+func Settle(l Loan, readings []Reading, now time.Time) (settled Loan, over bool) {
 	for _, r := range readings {
 		if !r.At.After(l.Read) || r.At.After(now) {
 			continue
@@ -99,11 +67,5 @@ func Settle(l Loan, readings []Reading, recommended memory.Bytes, now time.Time)
 		}
 		l.Read = r.At
 	}
-	switch {
-	case recommended >= l.To && l.To > 0:
-		return l, Recommended
-	case now.Sub(l.Read) <= gapMost && l.Read.Sub(l.Above) >= Hold:
-		return l, Return
-	}
-	return l, Keep
+	return l, now.Sub(l.Read) <= gapMost && l.Read.Sub(l.Above) >= Hold
 }

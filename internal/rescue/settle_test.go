@@ -24,40 +24,36 @@ func TestSettle(t *testing.T) {
 	const low, high = 300 * mib, 700 * mib
 	then := func(parts ...[]Reading) []Reading { return slices.Concat(parts...) }
 	for name, c := range map[string]struct {
-		readings    []Reading
-		recommended memory.Bytes
-		after       time.Duration
-		want        Outcome
+		readings []Reading
+		after    time.Duration
+		over     bool
 	}{
-		"nothing read":      {nil, 512 * mib, 2 * hour, Keep},
-		"low for an hour":   {every(15*time.Second, hour, low), 512 * mib, hour, Return},
-		"low for less":      {every(15*time.Second, hour-time.Minute, low), 0, hour - time.Minute, Keep},
-		"as high as before": {every(15*time.Second, 2*hour, 512*mib), 512 * mib, 2 * hour, Keep},
+		"nothing read":      {nil, 2 * hour, false},
+		"low for an hour":   {every(15*time.Second, hour, low), hour, true},
+		"low for less":      {every(15*time.Second, hour-time.Minute, low), hour - time.Minute, false},
+		"as high as before": {every(15*time.Second, 2*hour, 512*mib), 2 * hour, false},
 		"low after a quarter": {
-			then(every(0, hour/4, high), every(hour/4+time.Second, hour+hour/8, low)), 0, hour + hour/8, Keep,
+			then(every(0, hour/4, high), every(hour/4+time.Second, hour+hour/8, low)), hour + hour/8, false,
 		},
 		"low for an hour after a quarter": {
-			then(every(0, hour/4, high), every(hour/4+time.Second, hour+hour/2, low)), 0, hour + hour/2, Return,
+			then(every(0, hour/4, high), every(hour/4+time.Second, hour+hour/2, low)), hour + hour/2, true,
 		},
 		"high once meanwhile": {
 			then(every(0, hour/2, low), []Reading{{start.Add(hour/2 + time.Second), high}},
-				every(hour/2+time.Minute, hour, low)), 0, hour, Keep,
+				every(hour/2+time.Minute, hour, low)), hour, false,
 		},
 		"low, and unknown meanwhile": {
-			then(every(0, hour/2, low), every(hour/2+10*time.Minute, hour, low)), 0, hour, Keep,
+			then(every(0, hour/2, low), every(hour/2+10*time.Minute, hour, low)), hour, false,
 		},
-		"low, and unknown since": {every(15*time.Second, hour, low), 0, hour + 6*time.Minute, Keep},
-		"read in the future":     {every(hour, 3*hour, low), 0, time.Minute, Keep},
-		"recommended":            {every(15*time.Second, time.Minute, high), 812 * mib, time.Minute, Recommended},
-		"less is recommended":    {every(15*time.Second, time.Minute, high), 800 * mib, time.Minute, Keep},
+		"low, and unknown since": {every(15*time.Second, hour, low), hour + 6*time.Minute, false},
+		"read in the future":     {every(hour, 3*hour, low), time.Minute, false},
 	} {
-		got, outcome := Settle(loan, c.readings, c.recommended, start.Add(c.after))
-		if outcome != c.want {
-			t.Errorf("%s: %s, want %s", name, outcome, c.want)
+		got, over := Settle(loan, c.readings, start.Add(c.after))
+		if over != c.over {
+			t.Errorf("%s: over: %v", name, over)
 		}
-		again, outcome := Settle(got, c.readings, c.recommended, start.Add(c.after))
-		if again != got || outcome != c.want {
-			t.Errorf("%s: the same readings again: %+v (%s), want %+v", name, again, outcome, got)
+		if again, over := Settle(got, c.readings, start.Add(c.after)); again != got || over != c.over {
+			t.Errorf("%s: the same readings again: %+v (%v), want %+v", name, again, over, got)
 		}
 	}
 }

@@ -197,13 +197,13 @@ func (o *observation) watchLoan(l *Loan, c *Container, base memory.Size) {
 		return // unknown: no reason to end it
 	}
 	l.Peak = max(l.Peak, c.Demand)
-	settled, outcome := rescue.Settle(
+	settled, over := rescue.Settle(
 		rescue.Loan{At: l.At, From: max(base.Limit, l.Enough), To: l.To.Limit, Above: l.Above, Read: l.Read},
-		[]rescue.Reading{{At: c.Measured, Demand: c.Demand}}, 0, o.Now,
+		[]rescue.Reading{{At: c.Measured, Demand: c.Demand}}, o.Now,
 	)
 	l.Above, l.Read = settled.Above, settled.Read
 	switch {
-	case outcome != rescue.Return:
+	case !over:
 		l.Ended = time.Time{}
 	case l.Ended.IsZero():
 		l.Ended = stamp(o.Now)
