@@ -111,8 +111,10 @@ func (l *Ledger) stallOnFile(a AgentStall, now time.Time) *memory.Stall {
 		return ended.Add(stallApart)
 	}
 	kept := l.of(a.Container.Container).Stalls
-	told := func(s memory.Stall) bool { return s.Container.UID == a.Container.UID && s.AccountAt.Equal(a.Started) }
-	if slices.ContainsFunc(kept, told) {
+	explained := func(s memory.Stall) bool {
+		return s.Container.UID == a.Container.UID && s.AccountAt.Equal(a.Started)
+	}
+	if slices.ContainsFunc(kept, explained) {
 		return nil
 	}
 	for i := len(kept) - 1; i >= 0; i-- {
@@ -128,16 +130,17 @@ func (l *Ledger) stallOnFile(a AgentStall, now time.Time) *memory.Stall {
 // trimAccounts drops the accounts of the oldest stalls while they exceed their bound. That they existed stays known.
 func (l *Ledger) trimAccounts() {
 	total := 0
-	var told []*memory.Stall
+	var explained []*memory.Stall
 	for _, n := range l.names {
 		for i := range n.Stalls {
 			if s := &n.Stalls[i]; s.Account != "" {
-				told, total = append(told, s), total+len(s.Account)
+				explained = append(explained, s)
+				total += len(s.Account)
 			}
 		}
 	}
-	slices.SortFunc(told, func(a, b *memory.Stall) int { return stallsByTime(*a, *b) })
-	for _, oldest := range told {
+	slices.SortFunc(explained, func(a, b *memory.Stall) int { return stallsByTime(*a, *b) })
+	for _, oldest := range explained {
 		if total <= stallAccountBytes {
 			return
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/codec"
+	"github.com/memfit/memfit/internal/memory"
 )
 
 // storedLedger is the head of a stored ledger, which is its length, itself as JSON, and the packed cursors (pack.go).
@@ -58,6 +59,8 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 		}
 		of.Kills = of.Kills[max(0, len(of.Kills)-KillsKept):]
 		of.Stalls = of.Stalls[max(0, len(of.Stalls)-StallsKept):]
+		of.DroppedStalls = max(0, of.DroppedStalls)
+		maps.DeleteFunc(of.Dropped, func(_ memory.OOMKind, count int64) bool { return count <= 0 })
 		read.names[name] = of
 	}
 	if err := read.unpackPods(codec.Reader(cursors), slices.Sorted(maps.Keys(read.names))); err != nil {

@@ -228,7 +228,7 @@ func FuzzStoredLedger(f *testing.F) {
 	f.Add(data)
 	f.Add([]byte("\x02{}"))
 	head := `{"names":{"a":null,"app":{"kills":[{"c":{"p":"web-1","u":"u1","n":"app"},"k":"ChildProcess","ao":true}],` +
-		`"dropped":{"ChildProcess":-7}}}}`
+		`"dropped":{"ChildProcess":-7},"droppedStalls":-7}}}`
 	f.Add(append(binary.AppendUvarint(nil, uint64(len(head))), head...))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l := &Ledger{}
@@ -239,6 +239,9 @@ func FuzzStoredLedger(f *testing.F) {
 		)
 		if err != nil {
 			return
+		}
+		if kills, stalls := l.Totals(); kills < 0 || stalls < 0 {
+			t.Errorf("%d kills and %d stalls are read", kills, stalls)
 		}
 		goOnAfter(l)
 		reborn(t, l)

@@ -41,7 +41,7 @@ func remembered() *State {
 	}
 	st.Source, st.Past = "kubelet", "prometheus"
 	st.Published = map[string]published{"app": {Size: size, Program: "p1"}}
-	st.decided.announced = announced{Drifting: v1alpha1.ReasonClimb, Outliers: []string{"web-00001"}, OutOfDate: true}
+	st.announced = announced{Drifting: v1alpha1.ReasonClimb, Outliers: []string{"web-00001"}, OutOfDate: true}
 	st.Used = map[string]used{"app": {Most: 106 * memory.MiB, Seen: began}}
 	st.LiveSets = map[string]history.LiveSet{"app": {Bytes: 90 * memory.MiB, Seen: began}}
 	st.Found = map[string]*v1alpha1.FoundRuntime{

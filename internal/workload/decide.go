@@ -227,7 +227,7 @@ func (d *decider) take(in *containerInput, r containerResult) {
 		if sizesNewPods(d.s.Profile.Spec.Sizing.Mode) {
 			d.rollout.Desired[rollout.Key{Container: name, Program: in.program}] = in.desired(d.s, r.recommendation)
 		}
-		if !near(v.recommended[name], st.announced.sizes[name]) {
+		if !near(v.recommended[name], st.reported.sizes[name]) {
 			v.changed = append(v.changed, name)
 		}
 	}

@@ -68,17 +68,17 @@ func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 		all = append(all, e)
 	}
 	outOfDate := v.coverage.Missed + v.coverage.Stale
-	if now.OutOfDate = outOfDate > 0; now.OutOfDate && !st.announced.OutOfDate {
+	if now.OutOfDate = outOfDate > 0; now.OutOfDate && !st.reported.OutOfDate {
 		note := fmt.Sprintf("%s run without what profile %s sets today; %s. New pods get it: %s",
 			format.OfPods(outOfDate, v.coverage.Governed), s.Profile.Ref.Name, v.coverage.outOfDate, restartHint(s.Owner.Ref))
 		all = append(all, ofWorkload(s.Owner, corev1.EventTypeWarning, v1alpha1.EventInjectionOutOfDate, "Compared", note))
 	}
 	full := ledgerFull(&st.ledger)
-	if now.LedgerFull = full != ""; now.LedgerFull && !st.announced.LedgerFull {
+	if now.LedgerFull = full != ""; now.LedgerFull && !st.reported.LedgerFull {
 		all = append(all, ofWorkload(s.Owner, corev1.EventTypeWarning, v1alpha1.ReasonLedgerFull, "Counted", full))
 	}
 	conflict := InConflict(&v.status)
-	if now.Conflicted = conflict != ""; now.Conflicted && !st.announced.Conflicted {
+	if now.Conflicted = conflict != ""; now.Conflicted && !st.reported.Conflicted {
 		all = append(all, conflictAppeared(s, conflict))
 	}
 	return all, now

@@ -17,7 +17,7 @@ type published struct {
 	Program string      `json:"p,omitempty"`
 }
 
-// announced is what Events reported last, so that nothing is reported twice.
+// announced is what Events report, so that nothing is reported twice.
 type announced struct {
 	// Drifting is the reason of DriftDetected while it is true, and Outliers are the pods far above the others.
 	Drifting string   `json:"drifting,omitempty"`
@@ -87,7 +87,7 @@ func (st *State) publish(v *result) {
 			st.Used[c.Container] = last
 		}
 	}
-	st.decided.sizes = sizes
+	st.announced.sizes = sizes
 	st.LiveSets, st.Found = keptLiveSets(v.liveHeaps), v.found
 }
 
@@ -101,7 +101,7 @@ func (st *State) sizes() map[string]memory.Size {
 }
 
 // Announced notes that the MemoryRecommendation and the Events of the last step were written.
-func (st *State) Announced() { st.announced = st.decided.announced }
+func (st *State) Announced() { st.reported = st.announced }
 
 // recall takes over what was stored.
 func (st *State) recall(d decided, o measurements) {
@@ -110,6 +110,6 @@ func (st *State) recall(d decided, o measurements) {
 		o.Used[name] = u
 	}
 	st.decided, st.measurements = d, o
-	st.decided.sizes = st.sizes() // what is stored as published was announced
-	st.announced = st.decided.announced
+	st.announced.sizes = st.sizes() // what is stored as published was announced
+	st.reported = st.announced
 }

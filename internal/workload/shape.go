@@ -120,12 +120,12 @@ func driftingIn(status *v1alpha1.MemoryRecommendationStatus) string {
 // every step.
 func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Event) {
 	now.Drifting, now.Outliers = driftingIn(&v.status), outliersIn(&v.status)
-	if now.Drifting != "" && now.Drifting != st.announced.Drifting {
+	if now.Drifting != "" && now.Drifting != st.reported.Drifting {
 		message := meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected).Message
 		all = append(all, ofWorkload(s.Owner, corev1.EventTypeWarning, v1alpha1.EventDriftDetected, "Observed", message))
 	}
 	for _, name := range now.Outliers {
-		if slices.Contains(st.announced.Outliers, name) {
+		if slices.Contains(st.reported.Outliers, name) {
 			continue
 		}
 		for _, pod := range s.Governed {
@@ -135,14 +135,14 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Even
 		}
 	}
 	// Right after a start of memfit little is known yet: what was reported before counts until then.
-	for _, name := range st.announced.Outliers {
+	for _, name := range st.reported.Outliers {
 		if !slices.Contains(now.Outliers, name) && !v.compared(name) &&
 			slices.ContainsFunc(s.Governed, func(p *corev1.Pod) bool { return p.Name == name }) {
 			now.Outliers = append(now.Outliers, name)
 		}
 	}
 	if now.Drifting == "" && (len(now.Outliers) > 0 || unknownDrift(&v.status)) {
-		now.Drifting = st.announced.Drifting
+		now.Drifting = st.reported.Drifting
 	}
 	return all
 }

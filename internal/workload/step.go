@@ -93,7 +93,7 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 	}
 	e.Timing.Known = m.youngest()
 	e.Events = news(s, &v, append(m.unreported(before.steppedAt, kills, now), kills...), explained, stalls)
-	e.Published, m.decided.announced = changes(s, m, &v)
+	e.Published, m.announced = changes(s, m, &v)
 	m.publish(&v)
 	m.programs = nil // the next step finds them anew; the instances know theirs
 	return m, e

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"strings"
 	"sync/atomic"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -73,7 +74,7 @@ func review(set *appsv1.ReplicaSet) ([]byte, error) {
 	pod.OwnerReferences = []metav1.OwnerReference{build.ControllerRef(set, "apps/v1", "ReplicaSet")}
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{
 		Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
-		Time: &set.CreationTimestamp, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(managedFields),
+		Time: &set.CreationTimestamp, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(strings.TrimSpace(managedFields)),
 	}}
 	raw, err := json.Marshal(pod)
 	if err != nil {
@@ -109,4 +110,6 @@ var usual = func() (t corev1.PodTemplateSpec) {
 }()
 
 // managedFields is what the API server has noted about a pod's owner by the time it asks webhooks.
-const managedFields = `{"f:metadata":{"f:annotations":{".":{},"f:prometheus.io/port":{},"f:prometheus.io/scrape":{}},"f:generateName":{},"f:labels":{".":{},"f:app":{},"f:app.kubernetes.io/part-of":{},"f:pod-template-hash":{}},"f:ownerReferences":{".":{},"k:{\"uid\":\"0\"}":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:env":{".":{},"k:{\"name\":\"NODE_OPTIONS\"}":{".":{},"f:name":{},"f:value":{}},"k:{\"name\":\"PORT\"}":{".":{},"f:name":{},"f:value":{}}},"f:image":{},"f:imagePullPolicy":{},"f:livenessProbe":{".":{},"f:failureThreshold":{},"f:httpGet":{".":{},"f:path":{},"f:port":{},"f:scheme":{}}},"f:name":{},"f:resources":{".":{},"f:limits":{".":{},"f:memory":{}},"f:requests":{".":{},"f:cpu":{},"f:memory":{}}}}},"f:dnsPolicy":{},"f:enableServiceLinks":{},"f:restartPolicy":{},"f:schedulerName":{},"f:securityContext":{},"f:terminationGracePeriodSeconds":{},"f:volumes":{".":{},"k:{\"name\":\"config\"}":{".":{},"f:configMap":{".":{},"f:defaultMode":{},"f:name":{}},"f:name":{}}}}}`
+//
+//go:embed managed_fields.json
+var managedFields string

@@ -25,9 +25,12 @@ func sized(request, limit string) (r corev1.ResourceRequirements) {
 	return r
 }
 
+// app is the record of injection of one container.
+func app(of string) string { return `{"v":1,"containers":{"app":` + of + `}}` }
+
 // TestGivenBack: what memfit did counts, in both directions, and nothing that somebody else did.
 func TestGivenBack(t *testing.T) {
-	const was512 = `{"v":1,"containers":{"app":{"size":{"request":"300Mi","wasRequest":"512Mi"}}}}`
+	was512 := app(`{"size":{"request":"300Mi","wasRequest":"512Mi"}}`)
 	memfit, other := []string{"memfit"}, []string{"memfit", "vpa"}
 	owner := &v1alpha1.Size{Request: new(resource.MustParse("512Mi"))}
 	mib := func(less, more memory.Bytes) Difference {
@@ -40,11 +43,15 @@ func TestGivenBack(t *testing.T) {
 		phase       corev1.PodPhase
 		want        Difference
 	}{
-		"created with less":                 {record: was512, has: "300Mi", want: mib(212, 0)},
-		"created with more":                 {record: `{"v":1,"containers":{"app":{"size":{"request":"1Gi","wasRequest":"512Mi"}}}}`, has: "1Gi", want: mib(0, 512)},
-		"created with a first request":      {record: `{"v":1,"containers":{"app":{"size":{"request":"64Mi"}}}}`, has: "64Mi", want: mib(0, 64)},
-		"only the limit was changed":        {record: `{"v":1,"containers":{"app":{"size":{"limit":"1Gi","wasLimit":"2Gi"}}}}`, has: "512Mi"},
-		"what would be set":                 {record: `{"v":1,"containers":{"app":{"dryRun":true,"size":{"request":"300Mi","wasRequest":"512Mi"}}}}`, has: "300Mi"},
+		"created with less": {record: was512, has: "300Mi", want: mib(212, 0)},
+		"created with more": {
+			record: app(`{"size":{"request":"1Gi","wasRequest":"512Mi"}}`), has: "1Gi", want: mib(0, 512),
+		},
+		"created with a first request": {record: app(`{"size":{"request":"64Mi"}}`), has: "64Mi", want: mib(0, 64)},
+		"only the limit was changed":   {record: app(`{"size":{"limit":"1Gi","wasLimit":"2Gi"}}`), has: "512Mi"},
+		"what would be set": {
+			record: app(`{"dryRun":true,"size":{"request":"300Mi","wasRequest":"512Mi"}}`), has: "300Mi",
+		},
 		"created with less, and raised":     {record: was512, has: "600Mi", resizedBy: memfit, want: mib(0, 88)},
 		"created with less, changed by vpa": {record: was512, has: "100Mi", resizedBy: other},
 		"lowered in place":                  {has: "200Mi", resizedBy: memfit, owner: owner, want: mib(312, 0)},
@@ -52,12 +59,14 @@ func TestGivenBack(t *testing.T) {
 		"lowered by vpa":                    {has: "200Mi", resizedBy: other, owner: owner},
 		"resized, of an unknown owner":      {has: "200Mi", resizedBy: memfit, want: Difference{Unknown: 1}},
 		"created unsized, resized": {
-			record: `{"v":1,"containers":{"app":{"program":"0a1b","owner":{"request":"300Mi"}}}}`, has: "200Mi", resizedBy: memfit,
+			record: app(`{"program":"0a1b","owner":{"request":"300Mi"}}`), has: "200Mi", resizedBy: memfit,
 			owner: owner, want: mib(100, 0),
 		},
-		"not touched":     {has: "200Mi", owner: owner},
-		"over":            {record: was512, has: "300Mi", phase: corev1.PodSucceeded},
-		"a forged record": {record: `{"v":1,"containers":{"app":{"size":{"request":"300Mi","wasRequest":"-9e99"}}}}`, has: "300Mi", want: mib(0, 300)},
+		"not touched": {has: "200Mi", owner: owner},
+		"over":        {record: was512, has: "300Mi", phase: corev1.PodSucceeded},
+		"a forged record": {
+			record: app(`{"size":{"request":"300Mi","wasRequest":"-9e99"}}`), has: "300Mi", want: mib(0, 300),
+		},
 	} {
 		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 		pod.Annotations = map[string]string{v1alpha1.InjectedAnnotation: tc.record}
@@ -141,7 +150,7 @@ func TestNothingIsGivenBackByWhatFailed(t *testing.T) {
 			pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "memfit", Subresource: "resize", Time: &resized}}
 		} else {
 			pod.Annotations = map[string]string{
-				v1alpha1.InjectedAnnotation: `{"v":1,"containers":{"app":{"size":{"request":"300Mi","wasRequest":"512Mi"}}}}`,
+				v1alpha1.InjectedAnnotation: app(`{"size":{"request":"300Mi","wasRequest":"512Mi"}}`),
 			}
 		}
 		rec := v1alpha1.MemoryRecommendation{
