@@ -45,3 +45,23 @@ func TestPacedByGOGC(t *testing.T) {
 		}
 	}
 }
+
+// TestGoSumsThatCannotBeAreNoCost: a program holds its sums itself, and a broken or hostile one any numbers.
+func TestGoSumsThatCannotBeAreNoCost(t *testing.T) {
+	for _, tc := range []struct {
+		took, busy time.Duration
+		known      bool
+	}{
+		{40 * time.Second, 100 * time.Second, true}, {100 * time.Second, 100 * time.Second, true},
+		{101 * time.Second, 100 * time.Second, false}, {-time.Second, 100 * time.Second, false},
+		{40 * time.Second, -100 * time.Second, false}, {math.MaxInt64, busyLeast, false},
+	} {
+		cost := goCost(Process{Limit: 100 * memory.MiB}, Amounts{Details: map[string]int64{
+			detailGoCollector: int64(tc.took), detailGoBusy: int64(tc.busy), detailGoCollections: 100,
+			detailGoAllocated: int64(100 * 10 * memory.MiB),
+		}}, 100*memory.MiB, memory.Max)
+		if (cost != Cost{}) != tc.known || cost.Collector < 0 || cost.Collector > 1 {
+			t.Errorf("collections took %s of %s: %s", tc.took, tc.busy, cost)
+		}
+	}
+}

@@ -170,11 +170,12 @@ const (
 	goFilled = 80
 )
 
-// goCost is what the limit costs that the runtime has, which is a share of the container's.
+// goCost is what the limit costs that the runtime has, which is a share of the container's. The program could write
+// its sums itself: what cannot be is not known.
 func goCost(p Process, a Amounts, limit, paced memory.Bytes) Cost {
 	c := Collector{Took: time.Duration(a.Details[detailGoCollector]), Busy: time.Duration(a.Details[detailGoBusy])}
 	collections := a.Details[detailGoCollections]
-	if c.Busy < busyLeast || collections < collectionsLeast {
+	if c.Busy < busyLeast || collections < collectionsLeast || c.Took < 0 || c.Took > c.Busy {
 		return Cost{}
 	}
 	c.Between = a.bytes(detailGoAllocated) / memory.Bytes(collections)
