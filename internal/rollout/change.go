@@ -123,7 +123,7 @@ func (d *decider) plan(pod *Pod, evict bool) (sizes map[string]memory.Size, bars
 		if !differs || evict && c.Shared { // whether the next pod gets more as a whole is unknown before it exists
 			continue
 		}
-		if fits, all := pod.within(c, to, d.Desired[c.key()].Policy); !evict && !all {
+		if fits, all := d.within(pod, c, to); !evict && !all {
 			before := d.refusedInPlace(d.changeOf(pod, c, to, false)) // by the API server, which explains more
 			refused := cmp.Or(before, refuse(v1alpha1.ReasonPodLimit, "%s does not fit in the whole pod (spec.resources), "+
 				"which keeps its %s: %s", inWords(to), inWords(pod.Whole.Spec), pod.Whole.Stays))

@@ -91,7 +91,8 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 		to.Limit = c.Spec.Limit // it is near enough: if anything, the request is to change
 	}
 	to = d.keepLoans(pod, c, to)
-	to, _ = desired.Policy.Bound(to, now) // the owner's word is the last for each pod, whatever the others have
+	// The owner's word is the last for each pod, whatever the others have.
+	to, _ = desired.Policy.Bound(to, d.own(pod, c))
 	if pod.QoS == "Guaranteed" && !pod.limited() {
 		to.Request = to.Limit
 	}
@@ -116,7 +117,8 @@ func (d *decider) underWayTo(of Key) (memory.Size, bool) {
 		(e.Decrease || !recommend.Differs(target, desired.Recommendation.Size, desired.Policy))
 }
 
-// supersede ends a decrease when more is wanted instead. Its pods need no reverting: the increase is for all of them.
+// supersede ends a decrease when more is wanted instead: more than before it, or more than its target where that is
+// urgent or its owner wants nothing lowered by now. Its pods need no reverting: the increase is for all of them.
 func (d *decider) supersede() {
 	e := d.State.Rollout
 	if e == nil || !e.Decrease {
@@ -124,9 +126,8 @@ func (d *decider) supersede() {
 	}
 	for of, target := range e.Targets {
 		desired, known := d.Desired[of]
-		size := desired.Recommendation.Size
-		if !known || size.Limit > target.Limit && desired.Recommendation.Urgent || size.Limit > e.Before[of].Limit ||
-			desired.Policy.DecreaseNever {
+		size, atOnce := desired.Recommendation.Size, desired.Recommendation.Urgent || desired.Policy.DecreaseNever
+		if !known || size.Limit > target.Limit && atOnce || size.Limit > e.Before[of].Limit {
 			d.State.Rollout = nil
 			return
 		}
@@ -272,7 +273,7 @@ func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
 	for _, c := range pod.Containers {
 		size, was := r.Sizes[c.Name]
 		to, differs := d.target(pod, c)
-		to, _ = pod.within(c, to, d.Desired[c.key()].Policy)
+		to, _ = d.within(pod, c, to)
 		if was && differs && recommend.Differs(size, to, d.Desired[c.key()].Policy) {
 			return false
 		}
@@ -300,7 +301,7 @@ func (d *decider) outdated(st Step) bool {
 		}
 		c, _ := pod.container(name)
 		desired := d.Desired[c.key()]
-		if outOfBounds(size, desired.Policy) || desired.Policy.DecreaseNever && lowers(st.From[name].Limit, size.Limit) {
+		if outOfBounds(size, desired.Policy) || desired.Policy.DecreaseNever && lowers(d.own(pod, c).Limit, size.Limit) {
 			return true
 		}
 	}
@@ -323,15 +324,15 @@ func (d *decider) begun() bool {
 // begin writes a step down and asks for it.
 func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.spend(pod.cost(to, evict))
-	from, last := map[string]memory.Size{}, map[string]memory.Size{}
+	from, last, own := map[string]memory.Size{}, map[string]memory.Size{}, map[string]memory.Size{}
 	for name := range to {
 		c, _ := pod.container(name)
-		from[name], last[name] = have(c), c.Spec
+		from[name], last[name], own[name] = have(c), c.Spec, d.own(pod, c)
 	}
 	if maps.Equal(from, last) {
 		last = nil
 	}
-	lowering := lowersAny(from, to)
+	lowering := lowersAny(own, to)
 	e := d.State.Rollout
 	if e == nil || e.Decrease != lowering {
 		e = &Rollout{
@@ -349,12 +350,12 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		if _, known := e.Targets[c.key()]; !known || !lowering {
 			e.Targets[c.key()], _ = d.target(pod, c)
 		}
-		e.Before[c.key()] = e.Before[c.key()].Max(from[name])
+		e.Before[c.key()] = e.Before[c.key()].Max(own[name])
 		switch {
-		case to[name].Limit > from[name].Limit:
+		case to[name].Limit > own[name].Limit:
 			d.State.raise(c.key(), to[name].Limit)
-		case lowers(from[name].Limit, to[name].Limit):
-			d.State.lower(Lowering{Container: name, Program: c.Program, From: from[name], To: to[name], At: d.Now})
+		case lowers(own[name].Limit, to[name].Limit):
+			d.State.lower(Lowering{Container: name, Program: c.Program, From: own[name], To: to[name], At: d.Now})
 		}
 	}
 	step := Step{

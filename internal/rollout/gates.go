@@ -139,11 +139,15 @@ func (d *decider) refusedAgain(ch *change) (worst again) {
 	return worst
 }
 
-// notReplaced refuses to evict a pod that no controller replaces, or the run of a Job.
+// notReplaced refuses to evict a pod that no controller replaces, the run of a Job, or one that only has a loan to
+// return: its successor has none.
 func (d *decider) notReplaced(ch *change) Verdict {
 	why := cmp.Or(d.Policy.NoEvict, d.Policy.OnlyRaise)
-	if ch.kind == fresh && d.Policy.OnlyRaise != "" {
+	switch {
+	case ch.kind == fresh && d.Policy.OnlyRaise != "":
 		why = "a Job's pod would lose its work"
+	case why == "" && ch.kind != fresh && d.returnsLoan(ch):
+		why = "a loan (sizing.rescue) is returned where the pod runs, or ends with it"
 	}
 	if why != "" {
 		return Verdict{v1alpha1.ReasonWaitingForNewPods, why}

@@ -248,6 +248,21 @@ func (o *observation) returned(l *Loan, taken bool) {
 	o.state.record(change, o.Now)
 }
 
+// own is the effective size of a container without its loans. It is what decrease: Never protects, and what a lowering
+// is measured by: a loan is a raise of memfit's own, whose end lowers nothing that the owner or a recommendation gave.
+func (d *decider) own(pod *Pod, c Container) memory.Size {
+	size := have(c)
+	if from, _, on := d.State.Lent(pod.UID, c.Name); on {
+		size = memory.Size{Request: min(size.Request, from.Request), Limit: min(size.Limit, from.Limit)}
+	}
+	return size
+}
+
+// returnsLoan reports whether a change lowers a limit, and not below what the container has without its loans.
+func (d *decider) returnsLoan(ch *change) bool {
+	return lowers(have(ch.c).Limit, ch.to.Limit) && !lowers(d.own(ch.pod, ch.c).Limit, ch.to.Limit)
+}
+
 // keepLoans returns the size that a container with loans is to have at least; a loan that has ended goes back to the
 // previous limit, unless more is recommended.
 func (d *decider) keepLoans(pod *Pod, c Container, to memory.Size) memory.Size {

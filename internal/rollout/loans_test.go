@@ -96,6 +96,75 @@ func TestALoanGoesBackToWhatIsRecommended(t *testing.T) {
 	}
 }
 
+// TestALoanEndsAlsoWhereNothingIsLowered: what decrease: Never protects is the size without the loan.
+func TestALoanEndsAlsoWhereNothingIsLowered(t *testing.T) {
+	c := newCluster(t, 2, lendable)
+	c.app(1).Spec.Limit, c.app(1).Actual.Limit = 192*mib, 192*mib // an older pod that has more
+	c.wants(lendable, false)
+	c.desired(func(d *Desired) { d.Policy.DecreaseNever = true })
+	c.lends(512*mib, true)
+	c.returns(60*mib, 128*mib)
+	c.expectLimits("128Mi 192Mi")
+	c.passes(time.Hour)
+	c.reconcile()
+	if c.expectReason(v1alpha1.ReasonUpToDate); c.writes() != 1 {
+		t.Errorf("one resize ends a loan: %v", c.log)
+	}
+}
+
+// returns lets time go by until the first pod has its limit without the loan, for three hours at most.
+func (c *cluster) returns(demand, limit memory.Bytes) {
+	c.t.Helper()
+	for range 36 {
+		if c.app(0).Spec.Limit == limit {
+			break
+		}
+		c.passes(5 * time.Minute)
+		c.uses(0, demand)
+		c.reconcile()
+	}
+	c.passes(time.Minute)
+	c.reconcile()
+}
+
+// TestTheEndOfALoanIsNoDecrease: it is not watched, no pod waits for it, and the next loan does not speak against it,
+// which gave all pods four times their limit for a week.
+func TestTheEndOfALoanIsNoDecrease(t *testing.T) {
+	c := newCluster(t, 2, lendable)
+	c.wants(lendable, false)
+	c.lends(512*mib, true)
+	c.returns(60*mib, 128*mib)
+	if s := c.state(); len(s.Lowerings) != 0 || s.Rollout != nil {
+		t.Errorf("lowerings %+v, a change under way %+v", s.Lowerings, s.Rollout)
+	}
+	c.passes(time.Minute)
+	c.lends(512*mib, true)
+	for range 3 {
+		c.passes(time.Minute)
+		c.uses(0, 300*mib)
+		c.reconcile()
+	}
+	c.expectLimits("512Mi 128Mi")
+	if c.told(string(Reverted)) {
+		t.Errorf("the end of the first loan is rolled back: %v", c.log)
+	}
+}
+
+// TestNoPodIsEvictedToEndALoan: a rescue never restarts. Where the heap that a process began with during its loan does
+// not fit the previous limit, the loan lasts as long as the pod.
+func TestNoPodIsEvictedToEndALoan(t *testing.T) {
+	c := newCluster(t, 2, lendable)
+	c.in.Policy.Evict = true
+	c.wants(lendable, false)
+	c.lends(512*mib, true)
+	c.app(0).FrozenHeap, c.app(0).Overhead = 384*mib, 32*mib
+	c.returns(60*mib, 128*mib)
+	c.expectLimits("512Mi 128Mi")
+	if c.evictions() != 0 {
+		t.Errorf("evicted: %v", c.log)
+	}
+}
+
 func TestALoanOfAContainerThatIsNotMeasuredLasts(t *testing.T) {
 	c := newCluster(t, 1, lendable)
 	c.wants(lendable, false)

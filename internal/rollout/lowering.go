@@ -81,12 +81,8 @@ func (s *State) unproven(c Container) (Lowering, bool) {
 // takesBack reports whether a limit is lowered no further than to where it was before memfit raised it: for a loan that
 // has ended, or by a guess that was more than needed.
 func (d *decider) takesBack(ch *change) bool {
-	if ch.kind&lowerings == 0 {
-		return false
-	}
-	before, over := d.State.ended(ch.pod.UID, ch.c.Name)
-	return over && ch.to.Limit >= before.Limit ||
-		d.State.TakesBack(ch.c.key(), ch.Recommendation.Guess, ch.c.Owner.Limit, ch.to.Limit)
+	return ch.kind&lowerings != 0 && (d.returnsLoan(ch) ||
+		d.State.TakesBack(ch.c.key(), ch.Recommendation.Guess, ch.c.Owner.Limit, ch.to.Limit))
 }
 
 // TakesBack reports whether a limit takes back a guess: once, and not below what the owner asks for.
@@ -110,8 +106,11 @@ func (p *Pod) programs(of map[string]memory.Size) map[string]string {
 	return all
 }
 
-// canary reports whether a step gives its pod a lower limit that no pod has proven.
+// canary reports whether a step gives its pod a lower limit that no pod has proven. The end of a loan is no decrease.
 func (s *State) canary(st *Step) bool {
+	if !s.Rollout.Decrease {
+		return false
+	}
 	for name, to := range st.To {
 		proven := s.Proven(name, st.Programs[name]).Limit
 		if lowers(st.From[name].Limit, to.Limit) && (proven == 0 || to.Limit < proven) {

@@ -101,12 +101,13 @@ func (d *decider) wholeChange(pod *Pod, sizes map[string]memory.Size, to memory.
 
 // within cuts a size to what the pod allows, where its size as a whole cannot be changed, and reports whether nothing
 // had to be cut.
-func (p *Pod) within(c Container, to memory.Size, policy recommend.Policy) (memory.Size, bool) {
-	if p.Whole == nil || p.follows() {
+func (d *decider) within(pod *Pod, c Container, to memory.Size) (memory.Size, bool) {
+	if pod.Whole == nil || pod.follows() {
 		return to, true
 	}
+	policy := d.Desired[c.key()].Policy
 	policy.PodLimit, policy.PodRequest = c.PodLimit, c.PodRequest
-	size, _ := policy.Bound(to, have(c))
+	size, _ := policy.Bound(to, d.own(pod, c))
 	if size.Request == 0 {
 		size.Request = c.Spec.Request
 	}
