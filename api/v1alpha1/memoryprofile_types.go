@@ -360,12 +360,12 @@ type SizingSpec struct {
 
 	// rescue is Disabled (default) or Enabled: when the agent of a node predicts that a container reaches its limit within
 	// about half a second, memfit raises that limit in place before the kernel kills. The raise is a loan to one pod: four
-	// times the limit, or less where limit.max, LimitRange, the change budget or half of what the node or a ResourceQuota
-	// has left is less. It ends when the container has needed less than its previous limit, or than the one recommended
-	// by then, for 1h, or becomes the recommended size. A container that uses its loan up counts as a leak and gets no
-	// other. A rescue never restarts or evicts. It needs the agent (config/agent) and mode InPlace or InPlaceOrEvict; with
-	// an inherited mode other than these it has no effect. Leave it Disabled where a process that fails early is better
-	// than one that fails late.
+	// times the limit, or less where limit.max, LimitRange or half of what the node, a ResourceQuota or the change budget
+	// has left is less. It ends, also with decrease: Never, when the container has needed less than its previous limit, or
+	// than the one recommended by then, for 1h, or becomes the recommended size. A container that uses its loan up counts
+	// as a leak and gets no other. A rescue never restarts or evicts. It needs the agent (config/agent) and mode InPlace
+	// or InPlaceOrEvict; with an inherited mode other than these it has no effect. Leave it Disabled where a process that
+	// fails early is better than one that fails late.
 	// +optional
 	Rescue RescuePolicy `json:"rescue,omitempty"`
 

@@ -306,12 +306,7 @@ func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*rollout.Loan, st
 	known.Handled, known.Loans = c.last(a.pod.UID), len(in.Loans)
 	terms.Rooms = append(slices.Clip(terms.Rooms), lending.Room{Cause: lending.NodeFull, Left: a.left})
 	if in.Bounded {
-		budget := in.Budget
-		if in.BudgetUnknown {
-			budget = 0
-		}
-		bound := lending.Bound{Cause: lending.ChangeBudget, Most: a.Limit.Plus(budget)}
-		terms.Bounds = append(slices.Clip(terms.Bounds), bound)
+		terms.Rooms = append(terms.Rooms, lending.Room{Cause: lending.ChangeBudget, Left: in.Budget})
 	}
 	loans := workload.LoansTo(in.Loans, a.pod.UID)
 	a.loan, a.refusal = lending.Decide(a.Alarm, known, terms, a.node, loans, now)

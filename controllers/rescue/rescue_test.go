@@ -94,6 +94,15 @@ var _ = Describe("An alarm of an agent", func() {
 		Expect(w.loans()).To(HaveLen(1))
 	})
 
+	It("takes at most half of what the change budget of the hour has left", func() {
+		w := newWorld()
+		w.reconciler.Accounts.Limit.Bytes = 512 * memory.MiB
+		w.handled(1)
+		Expect(w.limit()).To(Equal(512 * memory.MiB))
+		w.actuated()
+		w.refuses(2, lending.ChangeBudget)
+	})
+
 	It("leaves the limit where it is while the loan lasts, whatever the workload controller decides", func() {
 		w := newWorld()
 		w.handled(1)

@@ -34,10 +34,10 @@ type Lending struct {
 	// Demand is the last that the kubelet reported, at DemandAt; zero: unknown.
 	Demand   memory.Bytes
 	DemandAt time.Time
-	// Budget is what the change budget of the cluster leaves. Bounded: there is one. BudgetUnknown: what was spent before
-	// memfit started is being read.
-	Budget                 memory.Bytes
-	Bounded, BudgetUnknown bool
+	// Budget is what the change budget of the cluster leaves; 0 while what was spent before memfit started is being read.
+	// Bounded: there is a budget.
+	Budget  memory.Bytes
+	Bounded bool
 }
 
 // Lend writes a loan to one container into the workload's checkpoint and then resizes its pod, if decide returns one.
@@ -100,8 +100,7 @@ func (r *Reconciler) writeLoan(
 	try := func(a *rollout.Allowance) []rollout.Spent {
 		in := Lending{Owner: owner, Loans: e.state.Loans(), Program: e.state.ProgramOf(of)}
 		in.Demand, in.DemandAt = e.state.DemandOf(of)
-		if a != nil {
-			in.Bounded, in.BudgetUnknown = a.Budget.Bytes > 0, a.Unknown
+		if in.Bounded = a != nil && a.Budget.Bytes > 0; in.Bounded && !a.Unknown {
 			in.Budget = a.Left(e.state.Spent(), r.Clock.Now())
 		}
 		var why string

@@ -62,9 +62,9 @@ type Policy struct {
 	Paused, Conflict bool
 	// RestartsOnResize: the container's resizePolicy is RestartContainer for memory.
 	RestartsOnResize bool
-	// Bounds of the limit. Each has its cause: LimitMax, LimitRange, ChangeBudget or PodLimit.
+	// Bounds of the limit. Each has its cause: LimitMax, LimitRange or PodLimit.
 	Bounds []Bound
-	// Rooms are what others need as well: ResourceQuota and NodeFull.
+	// Rooms are what others need as well: ResourceQuota, NodeFull and ChangeBudget.
 	Rooms []Room
 }
 

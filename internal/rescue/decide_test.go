@@ -277,12 +277,12 @@ func TestBounds(t *testing.T) {
 		q.alarm.Demand = q.alarm.Limit.Minus(amount() / 64)
 		q.alarm.PerSecond = amount()
 		q.alarm.Left = timeTo(q.alarm.Limit.Minus(q.alarm.Demand), q.alarm.PerSecond)
-		for _, cause := range []Cause{LimitMax, LimitRange, ChangeBudget, PodLimit} {
+		for _, cause := range []Cause{LimitMax, LimitRange, PodLimit} {
 			if random.IntN(3) == 0 {
 				q.policy.Bounds = append(q.policy.Bounds, Bound{cause, amount()})
 			}
 		}
-		for _, cause := range []Cause{ResourceQuota, NodeFull} {
+		for _, cause := range []Cause{ResourceQuota, NodeFull, ChangeBudget} {
 			if random.IntN(3) == 0 {
 				q.policy.Rooms = append(q.policy.Rooms, Room{cause, amount()})
 			}

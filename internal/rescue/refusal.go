@@ -76,7 +76,7 @@ var fixes = map[Cause]string{
 	LimitMax:          "sizing.limit.max of the profile allows no more: raise it, or find what grows",
 	LimitRange:        "a LimitRange of the namespace allows no more: raise its maximum",
 	ResourceQuota:     "a ResourceQuota of the namespace has too little left: raise it",
-	ChangeBudget:      "the change budget of this hour is used up: raise --change-budget-bytes",
+	ChangeBudget:      "the change budget of this hour has too little left: raise --change-budget-bytes",
 	NodeFull:          "the node has too little memory left: add a larger node",
 	PodLimit:          "the limit of the whole pod allows no more: raise spec.resources of the pod template",
 }
