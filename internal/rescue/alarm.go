@@ -37,5 +37,9 @@ func FromAPI(a *v1alpha1.Alarm) Alarm {
 	}
 }
 
+// Near reports whether so much of a limit is needed that growth may be a danger: half of it. Fast growth below is a
+// start, which usually ends there, and no alarm about it is believed.
+func Near(demand, limit memory.Bytes) bool { return limit > 0 && demand >= limit/2 }
+
 // Kill is when the limit is reached, as claimed.
 func (a *Alarm) Kill() time.Time { return a.At.Add(max(a.Left, 0)) }

@@ -167,7 +167,7 @@ func contradicted(d *decision) Cause {
 	a, k := &d.alarm, &d.known
 	sameTime := !k.DemandAt.IsZero() && k.DemandAt.After(a.At.Add(-time.Second))
 	switch {
-	case a.Limit <= 0 || a.PerSecond <= 0 || a.Demand < a.Limit/2 || a.Left < 0 || !plausible(a):
+	case !Near(a.Demand, a.Limit) || a.PerSecond <= 0 || a.Left < 0 || !plausible(a):
 		return Contradicted
 	case max(k.Limit, k.Asked) > a.Limit.Plus(pages):
 		return AlreadyRaised

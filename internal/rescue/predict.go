@@ -40,8 +40,6 @@ const (
 	spanMost = 10 * time.Second
 	// gainLeast is growth at all. Single pages come and go.
 	gainLeast = memory.MiB
-	// nearPercent of the limit must be needed for an alarm. Fast growth below is a start, which usually ends there.
-	nearPercent = 50
 	// The kernel charges memory in batches of up to 256 KiB for each processor, so the last reserveMost of a limit, or
 	// 1/reserveShare of a small one, are not there to grow into.
 	reserveMost  = 2 * memory.MiB
@@ -111,10 +109,7 @@ func (w *Watch) Due(limit, ceiling memory.Bytes, horizon time.Duration) (Predict
 	return p, p.within(horizon) && !fits && !w.turns.turned(&p) && !w.raised(&p)
 }
 
-// near reports whether enough of the limit is needed for an alarm.
-func (w *Watch) near(limit memory.Bytes) bool {
-	return w.count > 0 && limit > 0 && w.back(0).demand >= limit.Percent(nearPercent)
-}
+func (w *Watch) near(limit memory.Bytes) bool { return w.count > 0 && Near(w.back(0).demand, limit) }
 
 // Soon reports whether the limit may be reached within a time: by the growth that [Watch.Due] uses, or by that of the
 // last interval alone, which may be a step. It decides how often to read.

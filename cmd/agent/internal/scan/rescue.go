@@ -91,6 +91,8 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	l.raised(c, o, limit, now)
 	stop := c.stop()
 	p, due := c.rescue.watch.Due(stop, c.ceiling(now), l.alarms.horizon.Before(l.governor.Hurried(), now))
+	// memory.high may be below half of the limit, which the manager goes by.
+	due = due && rescue.Near(p.Demand, limit)
 	if due && partial { // usage may have grown by page cache
 		if sample, err := l.sampleFully(c, now); err == nil {
 			l.take(c, sample)

@@ -290,6 +290,10 @@ func TestRescueOnCgroupV2(t *testing.T) {
 		"page cache":               {usage: func(s float64) float64 { return min(200+100*s, 511) }, file: 300, high: 4096},
 		"slowed down, memory.high": {usage: func(s float64) float64 { return min(100+100*s, 460) }, high: 460, want: 1},
 		"below memory.high":        {usage: func(s float64) float64 { return min(100+50*s, 400) }, high: 460},
+		// as with a small request and a memoryThrottlingFactor below 0.5
+		"slowed down below half of the limit": {usage: func(s float64) float64 { return min(100+50*s, 220) }, high: 220},
+		"slowed down at half of the limit":    {usage: func(s float64) float64 { return min(100+50*s, 260) }, high: 260, want: 1},
+		"and goes on":                         {usage: func(s float64) float64 { return min(200+5*s, 270) }, high: 220, want: 1},
 	} {
 		n, hold := rescueNode2(t)
 		n.live(20*time.Second, func(d time.Duration) { hold(c.usage(d.Seconds()), c.file, 512, c.high, 0) })
@@ -299,6 +303,9 @@ func TestRescueOnCgroupV2(t *testing.T) {
 		}
 		for _, w := range n.writer.alarms {
 			a := rescue.FromAPI(w.status.Alarm)
+			if !rescue.Near(a.Demand, a.Limit) {
+				t.Errorf("%s: the manager does not believe an alarm at %s", name, a.Demand)
+			}
 			left := time.Duration(float64(a.Limit-a.Demand) / float64(a.PerSecond) * float64(time.Second))
 			if a.Limit != 512*memory.MiB || w.status.CgroupVersion != "v2" || (a.Left-left).Abs() > 10*time.Millisecond {
 				t.Errorf("%s: %+v", name, a)
