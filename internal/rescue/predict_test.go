@@ -197,6 +197,32 @@ func TestFalseAlarms(t *testing.T) {
 	}
 }
 
+// TestABurstAboveTheLimitIsReportedAgain: a loan let it pass, and was returned. That its memory turned around above the
+// limit does not show that it turns around below.
+func TestABurstAboveTheLimitIsReportedAgain(t *testing.T) {
+	const limit = 256 * mib
+	var w Watch
+	var raised []time.Duration
+	until := time.Duration(0)
+	for at := time.Duration(0); at < 5*time.Hour; at += often {
+		demand, allowed := 150*mib, memory.Bytes(limit)
+		if s := math.Mod(at.Seconds(), 2*3600) - 3600; 0 < s && s < 4 {
+			demand = memory.Bytes((150 + 150*min(s, 4-s, 1)) * float64(mib))
+		}
+		if at < until {
+			allowed = limit.Percent(mostPercent)
+		}
+		w.Add(Sample{start.Add(at), demand, allowed})
+		if p, due := w.Due(allowed, 0, 420*time.Millisecond); due {
+			w.Raise(p)
+			raised, until = append(raised, at), at+Hold
+		}
+	}
+	if len(raised) != 2 {
+		t.Errorf("two bursts to 300Mi at a limit of %s, and alarms after %v", memory.Bytes(limit), raised)
+	}
+}
+
 // TestAlarmsAreNotRepeated: except for another limit, a kill that comes in half the time, a need that had ended, and an
 // alarm that was not sent.
 func TestAlarmsAreNotRepeated(t *testing.T) {

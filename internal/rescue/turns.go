@@ -60,7 +60,9 @@ func (t *turns) forget(hour int64) {
 	}
 }
 
-// turned reports whether memory has turned around at the predicted container's level, or above it.
+// turned reports whether memory has turned around at the predicted container's level, or above it and below the limit.
+// What turned around above the limit, while it was higher, may do so again.
 func (t *turns) turned(p *Prediction) bool {
-	return slices.Max(t.highest[:]).Plus(p.Limit/levelShare) >= p.Demand
+	highest := slices.Max(t.highest[:])
+	return highest < p.Limit && highest.Plus(p.Limit/levelShare) >= p.Demand
 }
