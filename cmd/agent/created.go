@@ -12,20 +12,25 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/memfit/memfit/internal/cgroup"
 )
 
 // watch notices cgroups that the kernel creates. A container that dies in its first second is gone before the API
-// server reports that it runs.
+// server reports that it runs. What is created is watched before it is reported, so that one search finds all of it.
 type watch struct {
 	root    string
 	log     *slog.Logger
 	watcher *fsnotify.Watcher
-	parents map[string]bool // that are watched
-	failed  error           // why some are not
+	failed  error // why some cgroups are not watched
 	created atomic.Bool
+
+	mu      sync.Mutex
+	watched map[string]bool // by directory
 }
 
 func newWatch(ctx context.Context, root string, log *slog.Logger) (*watch, error) {
@@ -33,7 +38,7 @@ func newWatch(ctx context.Context, root string, log *slog.Logger) (*watch, error
 	if err != nil {
 		return nil, fmt.Errorf("watching %s: %w", root, err)
 	}
-	w := &watch{root: root, log: log, watcher: watcher}
+	w := &watch{root: root, log: log, watcher: watcher, watched: map[string]bool{}}
 	go w.run(ctx)
 	return w, nil
 }
@@ -45,13 +50,41 @@ func (w *watch) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case e := <-w.watcher.Events:
-			if e.Has(fsnotify.Create) {
+			switch {
+			case e.Has(fsnotify.Create):
+				if _, container := cgroup.ParsePath(e.Name); !container { // in which none of a pod's are created
+					_, _ = w.add(e.Name) // the search tries it again
+				}
 				w.created.Store(true)
+			case e.Has(fsnotify.Remove):
+				w.forget(e.Name)
 			}
 		case err := <-w.watcher.Errors:
 			w.log.Warn("Events of cgroups were lost", "error", err)
+			w.forget("")
 			w.created.Store(true)
 		}
+	}
+}
+
+// add watches a directory, and reports whether it was not watched before.
+func (w *watch) add(dir string) (added bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.watcher.Add(dir); err != nil {
+		return false, err
+	}
+	added = !w.watched[dir]
+	w.watched[dir] = true
+	return added, nil
+}
+
+// forget has the next search watch a directory that was removed, if it is there again; "": all.
+func (w *watch) forget(dir string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if delete(w.watched, dir); dir == "" {
+		clear(w.watched)
 	}
 }
 
@@ -61,20 +94,17 @@ func (w *watch) Created() bool { return w.created.Swap(false) }
 // Watch watches the cgroups that a search found to hold others. What was created in one between the search and the
 // watch is found by another search.
 func (w *watch) Watch(parents []string) {
-	watched, failed := make(map[string]bool, len(parents)), error(nil)
+	var failed error
 	for _, dir := range parents {
-		switch err := w.watcher.Add(filepath.Join(w.root, dir)); {
-		case err == nil:
-			watched[dir] = true
-			if !w.parents[dir] {
-				w.created.Store(true)
-			}
-		case !errors.Is(err, fs.ErrNotExist): // it went away meanwhile
+		switch added, err := w.add(filepath.Join(w.root, dir)); {
+		case added:
+			w.created.Store(true)
+		case err != nil && !errors.Is(err, fs.ErrNotExist): // it went away meanwhile
 			failed = err
 		}
 	}
 	if failed != nil && w.failed == nil {
 		w.log.Warn("Some cgroups are not watched: containers in them are found within 10 s", "error", failed)
 	}
-	w.parents, w.failed = watched, failed
+	w.failed = failed
 }

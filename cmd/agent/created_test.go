@@ -16,7 +16,8 @@ import (
 	"github.com/memfit/memfit/internal/cgroup"
 )
 
-// TestCreated: pods and containers that are new are noticed, also one in a pod that was new itself.
+// TestCreated: pods and containers that are new are noticed, also one in a pod that was new itself, and each is found
+// by one search.
 func TestCreated(t *testing.T) {
 	const (
 		pod       = "pod0f6b7c7a-4c55-4a7a-9d5f-0123456789ab"
@@ -74,11 +75,8 @@ func TestCreated(t *testing.T) {
 			}
 			time.Sleep(time.Millisecond)
 		}
-		for search(); w.Created(); { // as the loop does
-			search()
-		}
-		if n := search(); n != tc.containers {
-			t.Errorf("%d containers after %s, want %d", n, tc.dir, tc.containers)
+		if n := search(); n != tc.containers || w.Created() {
+			t.Errorf("%d containers after %s, want %d, and no other search", n, tc.dir, tc.containers)
 		}
 	}
 	mkdir("elsewhere/" + pod)
