@@ -65,6 +65,8 @@ type Source interface {
 	Environ(names []string) (map[string]string, error)
 	// OpenFile opens a path as the process sees it. Whoever runs the process wrote the file.
 	OpenFile(path string) (procmem.File, error)
+	// Times returns its processor time.
+	Times() (procmem.Times, error)
 	// Same returns an error where the number of the process belongs to another one by now.
 	Same() error
 }
@@ -82,7 +84,7 @@ func Take(from Source, variables []string) (*Snapshot, error) {
 	}
 	return &Snapshot{
 		Process: from.Process(), Mappings: mappings, Memory: from, OpenFile: from.OpenFile, Env: env,
-		Same: from.Same,
+		Times: from.Times, Same: from.Same,
 	}, nil
 }
 
@@ -94,6 +96,8 @@ type Snapshot struct {
 	Memory   procmem.Memory
 	// OpenFile opens a path as the process sees it; where it is nil, no module is found.
 	OpenFile func(path string) (procmem.File, error)
+	// Times returns the processor time of the process. It may be nil.
+	Times func() (procmem.Times, error)
 	// Env are variables that the process was started with, as far as readers may read them.
 	Env map[string]string
 	// Same returns an error where the process has ended since, so that what was read may be another's. It may be nil.

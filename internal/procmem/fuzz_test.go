@@ -52,6 +52,9 @@ func FuzzStatus(f *testing.F) {
 			if start, err := ReadStartTime(bytes.NewReader(data)); err == nil && start == 0 {
 				t.Error("a start time of 0 pins nothing")
 			}
+			if one, err := readTime(bytes.NewReader(data)); err == nil && (one.Time < 0 || len(one.Name) > maxName) {
+				t.Errorf("%+v", one)
+			}
 			_, _ = readPageSize(bytes.NewReader(data))
 			env, _ := ReadEnviron(bytes.NewReader(data), []string{"GOGC"})
 			if len(env) > 1 || len(env["GOGC"]) > maxValue {

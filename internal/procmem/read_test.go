@@ -4,6 +4,7 @@
 package procmem
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,8 +14,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
+	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -32,7 +35,7 @@ func TestRecordedProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Process{PID: 100, StartTime: p.StartTime, Exe: "/usr/bin/sleep"}
-	if diff := cmp.Diff(want, p); diff != "" || p.StartTime == 0 {
+	if diff := gocmp.Diff(want, p); diff != "" || p.StartTime == 0 {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	mappings, err := Mappings(proc)
@@ -60,7 +63,7 @@ func TestRecordedProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"GOGC": "100", "GODEBUG": "x=1"}, env); diff != "" {
+	if diff := gocmp.Diff(map[string]string{"GOGC": "100", "GODEBUG": "x=1"}, env); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -90,7 +93,7 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsysca
 		{Start: 0x7f0000000000, End: 0x7f0000001000, Perms: Readable | Writable | Shared, RSS: 4 * memory.KiB},
 		{Start: 0xffffffffff600000, End: 0xffffffffff601000, Perms: Executable, Path: "[vsyscall]"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -147,6 +150,37 @@ func TestStartTime(t *testing.T) {
 	}
 }
 
+// TestTimes: the time of a process includes that of threads that have ended, and names hold what the process chose.
+func TestTimes(t *testing.T) {
+	stat := func(name, user, system string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte("7 (" + name + ") S 1 1 1 0 -1 4194304 135 0 0 0 " + user + " " + system + " 9 9 20\n")}
+	}
+	proc := fstest.MapFS{
+		"stat": stat("java", "900", "100"), "task/7/stat": stat("java", "1", "2"),
+		"task/8/stat": stat("VM Thread", "300", "7"), "task/9/stat": stat(") S 1 1", "5", "0"),
+		"task/10/gone": stat("ended meanwhile", "5", "0"), "task/11/stat": stat("x", "99999999999", "0"),
+	}
+	got, err := TimesOf(proc)
+	want := Times{Process: 10 * time.Second, Threads: []ThreadTime{
+		{Name: "java", Time: 30 * time.Millisecond}, {Name: "VM Thread", Time: 3070 * time.Millisecond},
+		{Name: ") S 1 1", Time: 50 * time.Millisecond},
+	}}
+	slices.SortFunc(got.Threads, func(a, b ThreadTime) int { return cmp.Compare(b.Name, a.Name) })
+	slices.SortFunc(want.Threads, func(a, b ThreadTime) int { return cmp.Compare(b.Name, a.Name) })
+	if diff := gocmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+	for i := range MaxThreads {
+		proc["task/"+strconv.Itoa(100+i)+"/stat"] = stat("x", "1", "0")
+	}
+	if got, err := TimesOf(proc); err == nil {
+		t.Errorf("more threads than are read: %d of them", len(got.Threads))
+	}
+	if _, err := TimesOf(fstest.MapFS{"stat": stat("java", "900", "100")}); err == nil {
+		t.Error("times of a process without threads")
+	}
+}
+
 func TestStatus(t *testing.T) {
 	got, err := ReadStatus(strings.NewReader(
 		"Name:\tx\nNSpid:\t4711\t12\t1\nThreads:\t17\nVmRSS:\t  8 kB\n"))
@@ -166,7 +200,7 @@ func TestEnvironKeepsNoSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"GOGC": "50"}, got); diff != "" {
+	if diff := gocmp.Diff(map[string]string{"GOGC": "50"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -81,27 +81,38 @@ func count(b []byte) int {
 	return int(n)
 }
 
-// ReadStartTime reads the time at which the process started, field 22 of /proc/PID/stat. The name in the second field
-// may hold anything, parentheses too, so fields are counted from the last one.
+// ReadStartTime reads the time at which the process started, field 22 of /proc/PID/stat.
 func ReadStartTime(r io.Reader) (uint64, error) {
+	_, n, err := readStat(r, 22)
+	if err == nil && n[0] == 0 {
+		err = fmt.Errorf("stat: %w", ErrSyntax)
+	}
+	return n[0], err
+}
+
+// readStat reads the name and two fields of /proc/PID/stat that follow each other. The name may hold anything,
+// parentheses too, so fields are counted from the last one.
+func readStat(r io.Reader, field int) (name []byte, n [2]uint64, err error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxStatus))
 	if err != nil {
-		return 0, fmt.Errorf("reading stat: %w", err)
+		return nil, n, fmt.Errorf("reading stat: %w", err)
 	}
-	rest := b[bytes.LastIndexByte(b, ')')+1:]
-	const after = 22 - 3 // fields between the name and the time
-	for range after {
-		_, next, ok := bytes.Cut(bytes.TrimLeft(rest, " "), []byte(" "))
-		if !ok {
-			return 0, fmt.Errorf("stat: %w", ErrSyntax)
+	end := bytes.LastIndexByte(b, ')')
+	_, name, _ = bytes.Cut(b[:max(end, 0)], []byte("("))
+	at := 3 // the field behind the name
+	for text := range bytes.FieldsSeq(b[end+1:]) {
+		if i := at - field; i >= 0 {
+			var ok bool
+			if n[i], _, ok = number(text, 10); !ok {
+				break
+			}
+			if i == len(n)-1 {
+				return name, n, nil
+			}
 		}
-		rest = next
+		at++
 	}
-	n, _, ok := number(rest, 10)
-	if !ok || n == 0 {
-		return 0, fmt.Errorf("stat: %w", ErrSyntax)
-	}
-	return n, nil
+	return nil, [2]uint64{}, fmt.Errorf("stat: %w", ErrSyntax)
 }
 
 // readPageSize reads AT_PAGESZ of /proc/PID/auxv.

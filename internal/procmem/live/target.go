@@ -94,6 +94,9 @@ func (t *Target) Environ(names []string) (map[string]string, error) {
 	return procmem.Environ(t.dir, names)
 }
 
+// Times are the processor times of it and its threads.
+func (t *Target) Times() (procmem.Times, error) { return procmem.TimesOf(t.dir) }
+
 // Same returns [procmem.ErrGone] where the process has ended. After a nil, its number belonged to it all the time, so
 // that what was read by number was of this process, but for an exec, after which headers make no sense.
 func (t *Target) Same() error {
@@ -126,9 +129,6 @@ func (t *Target) ReadAt(p []byte, addr uint64) (int, error) {
 	return n, nil
 }
 
-// maxThreads is how many threads are asked where their stack is.
-const maxThreads = 4096
-
 // robustLists asks the kernel for the robust list of each thread but the first. A thread that is gone is left out.
 func (t *Target) robustLists() []uint64 {
 	dir, err := t.dir.open("task", unix.O_RDONLY|unix.O_DIRECTORY)
@@ -136,7 +136,7 @@ func (t *Target) robustLists() []uint64 {
 		return nil
 	}
 	defer func() { _ = dir.Close() }()
-	names, _ := dir.Readdirnames(maxThreads)
+	names, _ := dir.Readdirnames(procmem.MaxThreads)
 	var heads []uint64
 	for _, name := range names {
 		tid, err := strconv.Atoi(name)
