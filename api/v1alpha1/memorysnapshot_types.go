@@ -134,8 +134,9 @@ type PredictedSaving struct {
 	// is unknown.
 	// +optional
 	Limit *resource.Quantity `json:"limit,omitempty"`
-	// method is how amount was computed, with its numbers. For GOMEMLIMIT it includes the share of processor time that
-	// the garbage collector took since the process started, and the least share that a limit higher by 64Mi would save.
+	// method is how amount was computed, with its numbers. For GOMEMLIMIT and a JVM's larger heap it includes the share of
+	// processor time that the garbage collector took since the process started, and for GOMEMLIMIT the least share that a
+	// limit higher by 64Mi would save.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Method string `json:"method,omitempty"`

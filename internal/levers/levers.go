@@ -52,7 +52,8 @@ func (p *Prediction) Exact() bool { return p.Least == p.Most }
 
 // Outcome is what would help a container.
 type Outcome struct {
-	// Predictions have the surest gain first, and what no user can do last.
+	// Predictions have the surest gain first, of those without a gain the one with the highest cost, and what no user can
+	// do last.
 	Predictions []Prediction
 	// Summary states in a sentence what reduces memory most, or that nothing does.
 	Summary string
@@ -74,7 +75,7 @@ func Predict(processes []Process, limit memory.Bytes) Outcome {
 	slices.SortFunc(out.Predictions, func(a, b Prediction) int {
 		return cmp.Or(
 			unreachable(a)-unreachable(b), cmp.Compare(b.Least, a.Least), cmp.Compare(b.Most, a.Most),
-			cmp.Compare(a.Action, b.Action),
+			cmp.Compare(b.Cost.Collector, a.Cost.Collector), cmp.Compare(a.Action, b.Action),
 		)
 	})
 	out.Summary = total.summary(out.Predictions)

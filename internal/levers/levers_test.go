@@ -29,7 +29,7 @@ func TestReadersTellWhatLeversAsk(t *testing.T) {
 			golang.HeapInUse, golang.Objects, golang.MappedReady, golang.HeapIdle, golang.Live,
 			golang.Allocated, golang.CollectorTime, golang.BusyTime, golang.Collections,
 		},
-		hotspot.Reader{}.Name(): hotspot.Flags,
+		hotspot.Reader{}.Name(): append([]string{hotspot.CollectorTime, hotspot.BusyTime}, hotspot.Flags...),
 		v8.Reader{}.Name():      {v8.OldInUse, v8.YoungResident, v8.PoolResident},
 	}
 	for reader, details := range runtimes.LeverDetails {
@@ -272,6 +272,37 @@ func TestHurriedCollector(t *testing.T) {
 		i := slices.IndexFunc(out.Predictions, func(p Prediction) bool { return p.Action == "GOMEMLIMIT" })
 		if i < 0 || out.Predictions[i].Why != tc.want || out.Predictions[i].Most != 0 {
 			t.Errorf("%s: %+v, want %s", name, out.Predictions, tc.want)
+		}
+	}
+}
+
+// TestCostOfAJVM: what its collector takes is reported where enough was measured and the share is worth a sentence,
+// before what else gives nothing back, so that a recommendation, which has five lines, has it.
+func TestCostOfAJVM(t *testing.T) {
+	for name, tc := range map[string]struct {
+		collector, busy time.Duration
+		want            string
+	}{
+		"a third":      {33 * time.Second, 99 * time.Second, "the collector took 33 % of its processor time"},
+		"all":          {99 * time.Second, 99 * time.Second, "the collector took 100 % of its processor time"},
+		"little":       {2 * time.Second, 100 * time.Second, ""},
+		"just started": {4 * time.Second, 9 * time.Second, ""},
+		"not known":    {0, 0, ""},
+		"less than 0":  {-99 * time.Second, 99 * time.Second, ""},
+		"impossible":   {100 * time.Second, 99 * time.Second, ""},
+	} {
+		heap := usage("hotspot", 60, 540, 0, 0, count("UseSerialGC", 1), count("TrimNativeHeapInterval", 60000))
+		heap.Details[hotspot.CollectorTime], heap.Details[hotspot.BusyTime] = int64(tc.collector), int64(tc.busy)
+		out := Predict([]Process{{Usages: []attribution.Usage{heap, arenas()}}}, 0)
+		i := slices.IndexFunc(out.Predictions, func(p Prediction) bool { return p.Action == "a larger heap" })
+		if tc.want == "" {
+			if i >= 0 {
+				t.Errorf("%s: %+v", name, out.Predictions[i])
+			}
+			continue
+		}
+		if i < 0 || i > 4 || out.Predictions[i].Why != tc.want || out.Predictions[i].Most != 0 {
+			t.Errorf("%s: %+v, want %s among the first five", name, out.Predictions, tc.want)
 		}
 	}
 }

@@ -17,15 +17,25 @@ const MoreLimit = 64 * memory.MiB
 type Cost struct {
 	// Collector is what collections took since the process started; 0: not known.
 	Collector float64
-	// Saved is what they would not have taken with a limit higher by [MoreLimit]. Fewer collections save more than that:
-	// runtimes count the work that comes after a collection, such as sweeping, as the program's.
+	// Saved is what they would not have taken with a limit higher by [MoreLimit]; 0: nothing, or not known. Fewer
+	// collections save more than that: runtimes count the work that comes after a collection, such as sweeping, as the
+	// program's.
 	Saved float64
 }
 
 func (c Cost) String() string {
-	return fmt.Sprintf("the collector took %.0f %% of its processor time, %s more limit would save %.0f %% or more",
-		100*c.Collector, MoreLimit, 100*c.Saved)
+	took := fmt.Sprintf("the collector took %.0f %% of its processor time", 100*c.Collector)
+	if c.Saved == 0 {
+		return took
+	}
+	return fmt.Sprintf("%s, %s more limit would save %.0f %% or more", took, MoreLimit, 100*c.Saved)
 }
+
+// worthSaving is the share of the processor time from which on the cost of a limit that is not needed is mentioned.
+const worthSaving = 0.03
+
+// busyLeast is how long a program must have run: less is its start rather than its work.
+const busyLeast = 10 * time.Second
 
 // Collector is what the garbage collector of a process did since the process started.
 type Collector struct {

@@ -158,12 +158,7 @@ func goHurried(p Process, a Amounts, text string) (Gain, bool) {
 }
 
 const (
-	// worthSaving is the share of the processor time from which on a limit that is not needed is mentioned.
-	worthSaving = 0.03
-
-	// Less than this is the start of a program rather than its work.
-	busyLeast        = 10 * time.Second
-	collectionsLeast = 16
+	collectionsLeast = 16 // less is the start of a program rather than its work
 
 	// goFilled is how much of more memory is filled before a collection, in percent: the limit has a headroom of 3 %, and
 	// a collection begins at 70 to 95 % of the way to its goal (runtime/mgcpacer.go).

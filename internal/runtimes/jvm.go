@@ -95,6 +95,8 @@ var _ = row(&Runtime{
 		{Action: "-XX:+UseG1GC", Reader: readerHotSpot, Gain: collectorGain,
 			How: "on the command line, instead of the collector that stands there; memfit does not set it, because a JVM with " +
 				"two collectors does not start"},
+		{Action: "a larger heap", Reader: readerHotSpot, Gain: heapCost,
+			How: "raise the limit where the heap is a share of it, else -Xmx; the collector then runs less often"},
 	}, arenaLevers()...),
 	Never: map[string]string{
 		"_JAVA_OPTIONS":           "overrides the command line, so that users could not override it",
@@ -184,6 +186,21 @@ func collectorGain(_ Process, a Amounts) (Gain, bool) {
 	}
 	return between(0, a.FreeResident, "%s of the heap are free, which the collector that runs keeps; G1 gives a part of "+
 		"it back, but takes tables of its own", a.FreeResident)
+}
+
+// heapCost is what the size of the heap costs. What more of it would save is not known: docs/design/attribution.md.
+func heapCost(_ Process, a Amounts) (Gain, bool) {
+	took, busy := a.Details[detailCollector], a.Details[detailBusy]
+	if took < 0 || took > busy || time.Duration(busy) < busyLeast {
+		return noLever()
+	}
+	cost := Cost{Collector: float64(took) / float64(busy)}
+	if cost.Collector < worthSaving {
+		return noLever()
+	}
+	g, ok := exactly(0, "%s", cost)
+	g.Cost = cost
+	return g, ok
 }
 
 const (

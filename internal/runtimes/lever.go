@@ -140,6 +140,9 @@ const (
 	detailMaxFree = "MaxHeapFreeRatio"       // HotSpot: percent
 	detailMinHeap = "MinHeapSize"            // HotSpot
 	detailTrimmed = "TrimNativeHeapInterval" // HotSpot: milliseconds
+
+	detailCollector = "collectorTime" // HotSpot: nanoseconds; absent: not known, as the next
+	detailBusy      = "busyTime"      // HotSpot: nanoseconds
 )
 
 // LeverDetails are the details that levers depend on, by reader.
@@ -151,7 +154,8 @@ var LeverDetails = map[string][]string{
 		detailGoBusy, detailGoCollections,
 	},
 	readerHotSpot: {
-		detailMaxFree, detailMinHeap, detailTrimmed, "UseG1GC", "UseSerialGC", "UseParallelGC", "UseShenandoahGC",
+		detailMaxFree, detailMinHeap, detailTrimmed, detailCollector, detailBusy, "UseG1GC", "UseSerialGC", "UseParallelGC",
+		"UseShenandoahGC",
 	},
 }
 

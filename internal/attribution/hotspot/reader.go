@@ -18,6 +18,10 @@ const (
 	Regions = "regions" // count of regions or spaces
 	Empty   = "empty"   // how many of them hold nothing
 	Filled  = "filled"  // bytes up to where they are filled, resident or not: what the JVM itself calls used
+	// CollectorTime and BusyTime are the processor time of the collector and of the process since it started, in
+	// nanoseconds. Absent: not known, as of Shenandoah and ZGC.
+	CollectorTime = "collectorTime"
+	BusyTime      = "busyTime"
 )
 
 // Reader reads the heap of a HotSpot JVM.
@@ -93,6 +97,9 @@ func (j *jvm) usage(h heap, flags map[string]uint64) (attribution.Usage, error) 
 		if value, set := flags[name]; set && value <= math.MaxInt64 {
 			u.Details[name] = int64(value)
 		}
+	}
+	if collector, busy, ok := j.times(flags); ok {
+		u.Details[CollectorTime], u.Details[BusyTime] = int64(collector), int64(busy)
 	}
 	return u, nil
 }

@@ -182,6 +182,58 @@ func TestHeapOrigin(t *testing.T) {
 	}
 }
 
+// TestCollectorTime: what the collector took is known where its threads are, and never more than the process took.
+func TestCollectorTime(t *testing.T) {
+	const s = time.Second
+	type threads map[string]time.Duration
+	timed := func(of threads, err error) *attribution.Snapshot {
+		j := newJVM()
+		j.g1()
+		snapshot := j.Snapshot()
+		snapshot.Times = func() (procmem.Times, error) {
+			times := procmem.Times{Process: 20 * s}
+			for name, took := range of {
+				times.Threads = append(times.Threads, procmem.ThreadTime{Name: name, Time: took})
+			}
+			return times, err
+		}
+		return snapshot
+	}
+	for name, tc := range map[string]struct {
+		flag      string
+		threads   threads
+		err       error
+		collector time.Duration // 0: not known
+	}{
+		"Serial": {"UseSerialGC", threads{"java": s, "VM Thread": 3 * s, "VM Periodic Tas": s}, nil, 3 * s},
+		"G1": {"UseG1GC", threads{
+			"VM Thread": s, "GC Thread#0": s, "GC Thread#12": s, "G1 Conc#0": s, "G1 Main Marker": s, "G1 Young RemSet": s,
+			"C2 CompilerThre": s, "GC": s,
+		}, nil, 6 * s},
+		"Parallel of JDK 11":           {"UseParallelGC", threads{"VM Thread": s, "ParGC Thread#0": 2 * s}, nil, 3 * s},
+		"threads without names, JDK 8": {"UseSerialGC", threads{"java": s}, nil, 0},
+		"workers without names":        {"UseParallelGC", threads{"VM Thread": s, "java": s}, nil, 0},
+		"a collector that is not read": {"UseShenandoahGC", threads{"VM Thread": s, "GC Thread#0": s}, nil, 0},
+		"more than the process":        {"UseSerialGC", threads{"VM Thread": 30 * s}, nil, 20 * s},
+		"unreadable":                   {"UseSerialGC", threads{"VM Thread": s}, procmem.ErrGone, 0},
+	} {
+		collector, busy, ok := (&jvm{s: timed(tc.threads, tc.err)}).times(map[string]uint64{tc.flag: 1})
+		if ok != (tc.collector > 0) || ok && (collector != tc.collector || busy != 20*s) {
+			t.Errorf("%s: %s of %s, %v; want %s", name, collector, busy, ok, tc.collector)
+		}
+	}
+	j := newJVM()
+	j.g1()
+	snapshot := j.Snapshot()
+	snapshot.Times = timed(threads{"VM Thread": s, "GC Thread#0": s}, nil).Times
+	r := words.New(snapshot, 1000)
+	defer r.Close()
+	_, u, err := claim(j.symbols, snapshot, r)
+	if err != nil || u.Details[CollectorTime] != int64(2*s) || u.Details[BusyTime] != int64(20*s) {
+		t.Errorf("%+v, %v", u, err)
+	}
+}
+
 // TestSerial: four spaces, three of which are filled in part. What is filled and was never touched is not in use.
 func TestSerial(t *testing.T) {
 	used := memory.Bytes(6 * 0x10000)
