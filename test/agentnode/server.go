@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,7 +20,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// server is as much of an API server as the agent talks to.
+// server is as much of an API server as the agent talks to. One of its profiles enables rescues, for which the agent
+// does most.
 type server struct {
 	url  string
 	http http.Server
@@ -41,7 +43,23 @@ func serve(pods []corev1.Pod) (*server, error) {
 	}
 	const snapshot = " /apis/memfit.dev/v1alpha1/namespaces/{namespace}/memorysnapshots/{name}"
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/v1/pods", s.list)
+	mux.HandleFunc("GET /api/v1/pods", list(func() any {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return corev1.PodList{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: listed, Items: slices.Clone(s.pods),
+		}
+	}))
+	mux.HandleFunc("GET /apis/memfit.dev/v1alpha1/memoryprofiles", list(func() any {
+		return v1alpha1.MemoryProfileList{TypeMeta: kind("MemoryProfileList"), ListMeta: listed}
+	}))
+	mux.HandleFunc("GET /apis/memfit.dev/v1alpha1/clustermemoryprofiles", list(func() any {
+		p := v1alpha1.ClusterMemoryProfile{TypeMeta: kind("ClusterMemoryProfile"), ObjectMeta: metav1.ObjectMeta{Name: "all"}}
+		p.Spec.Sizing.Rescue = v1alpha1.RescueEnabled
+		return v1alpha1.ClusterMemoryProfileList{
+			TypeMeta: kind("ClusterMemoryProfileList"), ListMeta: listed, Items: []v1alpha1.ClusterMemoryProfile{p},
+		}
+	}))
 	mux.HandleFunc("GET"+snapshot, refuse(http.StatusNotFound))
 	mux.HandleFunc("PATCH"+snapshot, s.patch)
 	s.http = http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
@@ -67,24 +85,27 @@ func answer(w http.ResponseWriter, code int, object any) {
 	_ = json.NewEncoder(w).Encode(object)
 }
 
+var listed = metav1.ListMeta{ResourceVersion: "1"}
+
+func kind(name string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: name}
+}
+
 // list answers lists, refuses watches that begin with a list, as older API servers do, and lets others wait.
-func (s *server) list(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	switch {
-	case query.Get("sendInitialEvents") != "":
-		refuse(http.StatusUnprocessableEntity)(w, r)
-	case query.Get("watch") != "":
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusOK)
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	default:
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		answer(w, http.StatusOK, corev1.PodList{
-			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"},
-			Items: s.pods,
-		})
+func list(of func() any) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		switch {
+		case query.Get("sendInitialEvents") != "":
+			refuse(http.StatusUnprocessableEntity)(w, r)
+		case query.Get("watch") != "":
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		default:
+			answer(w, http.StatusOK, of())
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ type options struct {
 	factors       []float64
 	runs, atOnce  int
 	hold, heap    time.Duration
-	out           string
+	out, node     string
 	// vpa is the folder of VPA's programs, vpaCRDs the file with its definitions.
 	vpa, vpaCRDs string
 }
@@ -53,6 +53,7 @@ func main() {
 	flag.DurationVar(&o.hold, "hold", 15*time.Second, "How long a program runs on after it has grown.")
 	flag.DurationVar(&o.heap, "heap", 5*time.Minute, "How long a collected heap is followed.")
 	flag.StringVar(&o.out, "out", "", "File that the tables are written to, beside stdout.")
+	flag.StringVar(&o.node, "node", "", "Kind of a second node of the lab that containers run on: cgroup2.")
 	flag.StringVar(&o.vpa, "vpa", "", "Folder with vpa-recommender and vpa-updater, for the arm vpa.")
 	flag.StringVar(&o.vpaCRDs, "vpa-crds", "", "File with VPA's CustomResourceDefinitions, for the arm vpa.")
 	flag.Parse()
@@ -143,7 +144,7 @@ func runArm(ctx context.Context, k8s client.Client, config *rest.Config, o *opti
 		turns <- struct{}{}
 		jobs.Go(func() {
 			defer func() { <-turns }()
-			results[i], errs[i] = runProgram(ctx, k8s, namespace, arm, &programs[i])
+			results[i], errs[i] = runProgram(ctx, k8s, o, namespace, arm, &programs[i])
 			results[i].arm = arm
 			fmt.Fprintln(os.Stderr, results[i].line(), errText(errs[i]))
 		})

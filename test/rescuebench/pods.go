@@ -30,6 +30,10 @@ const (
 	before = 20 * time.Second
 	// every is how often a limit is read.
 	every = 5 * time.Millisecond
+	// everyByAPI is how often it is read where the node is not this machine.
+	everyByAPI = 100 * time.Millisecond
+	// nodeLabel has the kind of a second node of the lab, which has a taint of the same key.
+	nodeLabel = "memfit.dev/lab-node"
 	// vpaArm is the arm in which VPA sizes the containers.
 	vpaArm = "vpa"
 )
@@ -178,9 +182,9 @@ func remove(k8s client.Client, namespace string) {
 	_ = k8s.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 }
 
-// deploymentOf is a Deployment of one pod. Its request is its limit, so that VPA, which keeps their ratio, sets what it
-// recommends.
-func deploymentOf(namespace string, p *program) *appsv1.Deployment {
+// deploymentOf is a Deployment of one pod on a node of the lab; "": its own. Its request is its limit, so that VPA,
+// which keeps their ratio, sets what it recommends.
+func deploymentOf(namespace, node string, p *program) *appsv1.Deployment {
 	command := p.command
 	if command == nil {
 		words := fmt.Sprintf("sleep %d; exec /goprobe %s", int(before.Seconds()), strings.Join(p.args, " "))
@@ -188,6 +192,12 @@ func deploymentOf(namespace string, p *program) *appsv1.Deployment {
 	}
 	memory := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(fmt.Sprintf("%dMi", p.limit))}
 	labels := map[string]string{"app": "rescuebench", "program": p.name}
+	var selector map[string]string
+	var tolerations []corev1.Toleration
+	if node != "" {
+		selector = map[string]string{nodeLabel: node}
+		tolerations = []corev1.Toleration{{Key: nodeLabel, Operator: corev1.TolerationOpExists}}
+	}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: p.name},
 		Spec: appsv1.DeploymentSpec{
@@ -195,7 +205,7 @@ func deploymentOf(namespace string, p *program) *appsv1.Deployment {
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
 				Spec: corev1.PodSpec{
-					TerminationGracePeriodSeconds: new(int64(0)),
+					TerminationGracePeriodSeconds: new(int64(0)), NodeSelector: selector, Tolerations: tolerations,
 					Containers: []corev1.Container{{
 						Name: "app", Image: cmp.Or(p.image, image), ImagePullPolicy: corev1.PullNever, Command: command, Env: p.env,
 						Resources: corev1.ResourceRequirements{Limits: memory, Requests: memory},
@@ -231,8 +241,10 @@ func ended(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 }
 
 // runProgram runs one program in a Deployment of its own and follows its pod until its container ends.
-func runProgram(ctx context.Context, k8s client.Client, namespace, arm string, p *program) (result, error) {
-	deployment := deploymentOf(namespace, p)
+func runProgram(
+	ctx context.Context, k8s client.Client, o *options, namespace, arm string, p *program,
+) (result, error) {
+	deployment := deploymentOf(namespace, o.node, p)
 	r := result{program: *p, peak: 0}
 	if err := k8s.Create(ctx, deployment); err != nil {
 		return r, fmt.Errorf("creating Deployment %s: %w", p.name, err)
@@ -251,12 +263,16 @@ func runProgram(ctx context.Context, k8s client.Client, namespace, arm string, p
 	}
 	key := client.ObjectKeyFromObject(pod)
 	since := pod.Status.ContainerStatuses[0].State.Running.StartedAt.Time
-	dir, err := cgroupOf(pod)
-	if err != nil {
-		return r, err
-	}
 	end := since.Add(before + p.lasts + 2*time.Second)
-	f := follower{dir: dir, limit: int64(p.limit) << 20, result: &r}
+	f := follower{limit: int64(p.limit) << 20, result: &r, every: everyByAPI}
+	f.read = func() (limit, used int64, err error) { return reported(ctx, k8s, key) }
+	if o.node == "" {
+		dir, err := cgroupOf(pod)
+		if err != nil {
+			return r, err
+		}
+		f.every, f.read = every, func() (limit, used int64, err error) { return inCgroup(dir) }
+	}
 	done := make(chan struct{})
 	go f.follow(end, done)
 	r.alarms = alarmsOf(ctx, k8s, key, end, done)
@@ -310,9 +326,10 @@ func cgroupOf(pod *corev1.Pod) (string, error) {
 	return "", fmt.Errorf("no memory cgroup of pod %s on this machine: the bench runs on the node", pod.Name)
 }
 
-// follower reads the limit and the use of one cgroup.
+// follower reads the limit and the use of one container.
 type follower struct {
-	dir    string
+	read   func() (limit, used int64, err error)
+	every  time.Duration
 	limit  int64
 	result *result
 	gone   bool
@@ -320,8 +337,8 @@ type follower struct {
 
 func (f *follower) follow(end time.Time, done chan<- struct{}) {
 	defer close(done)
-	for time.Now().Before(end) {
-		limit, err := f.number("memory.limit_in_bytes", "memory.max")
+	for ; time.Now().Before(end); time.Sleep(f.every) {
+		limit, used, err := f.read()
 		if err != nil {
 			f.gone = true
 			break
@@ -330,22 +347,45 @@ func (f *follower) follow(end time.Time, done chan<- struct{}) {
 			f.result.raises = append(f.result.raises, raise{time.Now(), f.limit, limit})
 			f.limit = limit
 		}
-		if used, err := f.number("memory.usage_in_bytes", "memory.current"); err == nil {
-			f.result.peak = max(f.result.peak, used)
-		}
-		time.Sleep(every)
+		f.result.peak = max(f.result.peak, used)
 	}
 	f.result.ended = time.Now()
 }
 
-func (f *follower) number(files ...string) (int64, error) {
-	var last error
+// inCgroup reads a cgroup of this machine. An error: it is gone.
+func inCgroup(dir string) (limit, used int64, err error) {
+	if limit, err = number(dir, "memory.limit_in_bytes", "memory.max"); err != nil {
+		return 0, 0, err
+	}
+	used, _ = number(dir, "memory.usage_in_bytes", "memory.current") // 0 where it is going
+	return limit, used, nil
+}
+
+func number(dir string, files ...string) (n int64, err error) {
 	for _, file := range files {
-		data, err := os.ReadFile(filepath.Join(f.dir, file))
-		if err == nil {
+		var data []byte
+		if data, err = os.ReadFile(filepath.Join(dir, file)); err == nil {
 			return strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
 		}
-		last = err
 	}
-	return 0, last
+	return 0, err
+}
+
+// reported reads what kubelet and agent report, which is up to a second late. An error: the container has ended.
+func reported(ctx context.Context, k8s client.Client, key client.ObjectKey) (limit, used int64, err error) {
+	pod := &corev1.Pod{}
+	if err := k8s.Get(ctx, key, pod); err != nil {
+		return 0, 0, err
+	}
+	if t := ended(pod); t != nil {
+		return 0, 0, fmt.Errorf("the container has ended: %s", t.Reason)
+	}
+	if r := pod.Status.ContainerStatuses[0].Resources; r != nil {
+		limit = r.Limits.Memory().Value()
+	}
+	s := &v1alpha1.MemorySnapshot{}
+	if err := k8s.Get(ctx, key, s); err == nil && len(s.Status.Containers) == 1 && s.Status.Containers[0].Usage != nil {
+		used = s.Status.Containers[0].Usage.Value()
+	}
+	return limit, used, nil
 }

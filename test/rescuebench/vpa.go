@@ -211,8 +211,7 @@ func serveUse(w http.ResponseWriter, r *http.Request, k8s client.Client, namespa
 
 // workingSet is what the kubelet calls so: use without the file cache that is inactive.
 func workingSet(dir string) (int64, error) {
-	f := follower{dir: dir}
-	used, err := f.number("memory.usage_in_bytes", "memory.current")
+	used, err := number(dir, "memory.usage_in_bytes", "memory.current")
 	if err != nil {
 		return 0, err
 	}
