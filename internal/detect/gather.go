@@ -8,13 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/memfit/memfit/internal/procmem"
 	"github.com/memfit/memfit/internal/procmem/elffile"
+	"github.com/memfit/memfit/internal/procmem/perfdata"
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
@@ -66,21 +66,19 @@ func (c *Cache) lookAt(scope string, which File, open Open) (File, error) {
 	return c.look(scope, which, file)
 }
 
-// vmArgs are the arguments that a JVM wrote into its file of counters, which it has mapped: /tmp/hsperfdata_USER/PID.
-// The file also holds the command of the program: what was read is overwritten.
+// vmArgs are the arguments that a JVM wrote into its file of counters. The file also holds the command of the program:
+// what was read is overwritten.
 func vmArgs(p Process, open Open) (string, error) {
-	i := slices.IndexFunc(p.Mappings, func(m procmem.Mapping) bool {
-		return m.Inode != 0 && strings.HasPrefix(path.Base(path.Dir(m.Path)), "hsperfdata_")
-	})
-	if i < 0 {
+	m := perfdata.Mapping(p.Mappings)
+	if m == nil {
 		return "", nil
 	}
-	file, err := open(p.Mappings[i].Path)
+	file, err := open(m.Path)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = file.Close() }()
-	b := make([]byte, min(file.Size(), maxPerfData))
+	b := make([]byte, min(file.Size(), perfdata.Max))
 	defer clear(b)
 	n, err := file.ReadAt(b, 0)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/procmem"
+	"github.com/memfit/memfit/internal/procmem/perfdata"
 	"github.com/memfit/memfit/test/budget"
+	"github.com/memfit/memfit/test/fakeproc/hsperf"
 )
 
 // mapped is a file in memory.
@@ -95,9 +97,9 @@ func TestFewFilesAreOpened(t *testing.T) {
 }
 
 func TestPerfData(t *testing.T) {
-	b := perfFile(entry{"sun.rt.name", 0, []byte("x\x00"), 'B'},
-		entry{"java.rt.vmArgs", 0, []byte("-Xmx64m -Da=b\x00"), 'B'},
-		entry{"java.rt.vmFlags", 0, []byte("-Xms32m\x00"), 'B'}, entry{"java.threads.live", 9, nil, 'J'})
+	b := hsperf.File(hsperf.Entry{Name: "sun.rt.name", Text: []byte("x\x00")},
+		hsperf.Entry{Name: "java.rt.vmArgs", Text: []byte("-Xmx64m -Da=b\x00")},
+		hsperf.Entry{Name: "java.rt.vmFlags", Text: []byte("-Xms32m\x00")}, hsperf.Entry{Name: "java.threads.live", Value: 9})
 	if got, err := parsePerfData(b); err != nil || got != "-Xmx64m -Xms32m" {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -113,7 +115,7 @@ func TestPerfData(t *testing.T) {
 		t.Errorf("flags %v", flags)
 	}
 	for _, cut := range []int{0, 31, 40, len(b) - 1} {
-		if _, err := parsePerfData(b[:cut]); !errors.Is(err, errPerfData) {
+		if _, err := parsePerfData(b[:cut]); !errors.Is(err, perfdata.ErrFormat) {
 			t.Errorf("cut at %d: %v", cut, err)
 		}
 	}
@@ -124,9 +126,9 @@ func TestPasswordsOfAJVMAreNotKept(t *testing.T) {
 	const secret = "hunter2"
 	var buffer []byte
 	open := func(string) (procmem.File, error) {
-		return readInto{mapped{bytes.NewReader(perfFile(
-			entry{"java.rt.vmArgs", 0, []byte("-Xmx64m -Dpassword=" + secret + " -XX:MaxRAMPercentage=50\x00"), 'B'},
-			entry{"sun.rt.javaCommand", 0, []byte("app.jar --password=" + secret + "\x00"), 'B'},
+		return readInto{mapped{bytes.NewReader(hsperf.File(
+			hsperf.Entry{Name: "java.rt.vmArgs", Text: []byte("-Xmx64m -Dpassword=" + secret + " -XX:MaxRAMPercentage=50\x00")},
+			hsperf.Entry{Name: "sun.rt.javaCommand", Text: []byte("app.jar --password=" + secret + "\x00")},
 		))}, &buffer}, nil
 	}
 	p := Process{Mappings: []procmem.Mapping{{Path: "/tmp/hsperfdata_app/1", Inode: 1}}}
@@ -150,43 +152,13 @@ func (r readInto) ReadAt(b []byte, at int64) (int, error) {
 	return r.mapped.ReadAt(b, at)
 }
 
-// entry is one entry of a file of counters.
-type entry struct {
-	name  string
-	value uint64
-	text  []byte
-	kind  byte
-}
-
-func perfFile(entries ...entry) []byte {
-	b := make([]byte, 32)
-	binary.BigEndian.PutUint32(b, 0xcafec0c0)
-	b[4], b[5] = 1, 2
-	le := binary.LittleEndian
-	le.PutUint32(b[24:], 32)
-	le.PutUint32(b[28:], uint32(len(entries)))
-	for _, e := range entries {
-		name := append([]byte(e.name), make([]byte, 8-len(e.name)%8)...)
-		data := le.AppendUint64(nil, e.value)
-		if e.text != nil {
-			data = e.text
-		}
-		h := make([]byte, 20)
-		le.PutUint32(h, uint32(20+len(name)+len(data)))
-		le.PutUint32(h[4:], 20)
-		le.PutUint32(h[8:], uint32(len(e.text)))
-		h[12] = e.kind
-		le.PutUint32(h[16:], uint32(20+len(name)))
-		b = append(append(append(b, h...), name...), data...)
-	}
-	return b
-}
-
 // perfDataBudget: every entry is cut out and named once.
 var perfDataBudget = budget.Budget{Bytes: 64 << 10, PerByte: 16, CPU: time.Second}
 
 func FuzzParsePerfData(f *testing.F) {
-	f.Add(perfFile(entry{"java.rt.vmArgs", 0, []byte("-Xmx64m\x00"), 'B'}, entry{"java.threads.live", 9, nil, 'J'}))
+	f.Add(hsperf.File(
+		hsperf.Entry{Name: "java.rt.vmArgs", Text: []byte("-Xmx64m\x00")}, hsperf.Entry{Name: "java.threads.live", Value: 9},
+	))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		budget.Check(t, perfDataBudget, len(b), func() {
 			kept, err := parsePerfData(b)

@@ -168,6 +168,11 @@ var rooms = []room{
 		never: slices.Concat(clients, kinds),
 	},
 	{
+		name: "perfdata", dir: "internal/procmem/perfdata", noStd: pure, // reads counters that a JVM wrote
+		ours:  []string{"internal/procmem"},
+		never: slices.Concat(clients, kinds),
+	},
+	{
 		name: "procmem-live", dir: "internal/procmem/live", // reads processes that run, by system calls
 		ours:    []string{"internal/procmem"},
 		outside: []string{"golang.org/x/sys/unix"},
@@ -176,7 +181,10 @@ var rooms = []room{
 	{
 		// where the memory of a process is; long reads end with their context
 		name: "attribution", dir: "internal/attribution/...", noStd: []string{"os", "net", "log"},
-		ours:  []string{"internal/attribution/...", "internal/memory", "internal/procmem", "internal/procmem/elffile"},
+		ours: []string{
+			"internal/attribution/...", "internal/memory", "internal/procmem", "internal/procmem/elffile",
+			"internal/procmem/perfdata",
+		},
 		never: slices.Concat(clients, kinds),
 	},
 	{
@@ -371,7 +379,7 @@ var rooms = []room{
 	{
 		name: "detect", dir: "internal/detect/...", noStd: pure, // what runs in a process; opens no file by itself
 		ours: []string{
-			"internal/procmem", "internal/procmem/elffile", "internal/quote", "internal/runtimes",
+			"internal/procmem", "internal/procmem/elffile", "internal/procmem/perfdata", "internal/quote", "internal/runtimes",
 		},
 		never: slices.Concat(clients, kinds),
 	},

@@ -1,0 +1,93 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package perfdata reads the counters that a HotSpot JVM publishes ("hsperfdata"), in version 2.0, which JDK 5 to 25
+// write. Counters of the heap are refreshed at collections only.
+package perfdata
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/memfit/memfit/internal/procmem"
+)
+
+const (
+	// Max is how many bytes are read: the JVM's own file has 32 KiB and some 190 entries.
+	Max        = 256 << 10
+	maxEntries = 2048
+)
+
+// Used is where the number of bytes that are in use is, four bytes in the order of the machine.
+const Used = 8
+
+// ErrFormat is returned for what is not written by HotSpot.
+var ErrFormat = errors.New("no hsperfdata of HotSpot")
+
+// Entry is one counter or text. Its fields are slices of the bytes that were read, without a copy: one of the texts is
+// the command of the program, which may hold passwords.
+type Entry struct {
+	Name, Text []byte
+	Value      int64 // 0 of a text
+	length     uint64
+}
+
+// Mapping returns where a JVM has mapped its counters: /tmp/hsperfdata_USER/PID; nil: nowhere.
+func Mapping(all []procmem.Mapping) *procmem.Mapping {
+	i := slices.IndexFunc(all, func(m procmem.Mapping) bool {
+		return m.Inode != 0 && strings.HasPrefix(path.Base(path.Dir(m.Path)), "hsperfdata_")
+	})
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
+}
+
+// Each visits every entry.
+func Each(b []byte, visit func(Entry)) error {
+	b = b[:min(len(b), Max)]
+	if len(b) < 32 || binary.BigEndian.Uint32(b) != 0xcafec0c0 || b[5] != 2 {
+		return ErrFormat
+	}
+	var order binary.ByteOrder = binary.BigEndian
+	if b[4] == 1 {
+		order = binary.LittleEndian
+	}
+	at := uint64(order.Uint32(b[24:]))
+	count := min(order.Uint32(b[28:]), maxEntries)
+	for range count {
+		e, err := entryAt(b, order, at)
+		if err != nil {
+			return err
+		}
+		visit(e)
+		at += e.length
+	}
+	return nil
+}
+
+func entryAt(b []byte, order binary.ByteOrder, at uint64) (e Entry, err error) {
+	if at+20 > uint64(len(b)) {
+		return e, fmt.Errorf("%w: an entry lies behind the end", ErrFormat)
+	}
+	b = b[at:]
+	e.length = uint64(order.Uint32(b))
+	name, elements, data := uint64(order.Uint32(b[4:])), uint64(order.Uint32(b[8:])), uint64(order.Uint32(b[16:]))
+	if e.length < 20 || e.length > uint64(len(b)) || name >= e.length || data > e.length {
+		return e, fmt.Errorf("%w: an entry of %d bytes", ErrFormat, e.length)
+	}
+	entry := b[:e.length]
+	e.Name, _, _ = bytes.Cut(entry[name:min(name+128, e.length)], []byte{0})
+	switch {
+	case b[12] == 'B':
+		e.Text, _, _ = bytes.Cut(entry[data:data+min(elements, e.length-data)], []byte{0})
+	case b[12] == 'J' && elements == 0 && data+8 <= e.length:
+		e.Value = int64(order.Uint64(entry[data:])) //nolint:gosec // the JVM's own are signed
+	}
+	return e, nil
+}
