@@ -29,8 +29,11 @@ func TestReadersTellWhatLeversAsk(t *testing.T) {
 			golang.HeapInUse, golang.Objects, golang.MappedReady, golang.HeapIdle, golang.Live,
 			golang.Allocated, golang.CollectorTime, golang.BusyTime, golang.Collections,
 		},
-		hotspot.Reader{}.Name(): append([]string{hotspot.CollectorTime, hotspot.BusyTime}, hotspot.Flags...),
-		v8.Reader{}.Name():      {v8.OldInUse, v8.YoungResident, v8.PoolResident},
+		hotspot.Reader{}.Name(): append([]string{
+			hotspot.CollectorTime, hotspot.BusyTime, hotspot.HeapByMemory, hotspot.YoungCollections, hotspot.FullCollections,
+			hotspot.YoungTime, hotspot.FullTime, hotspot.Eden, hotspot.Old, hotspot.Live,
+		}, hotspot.Flags...),
+		v8.Reader{}.Name(): {v8.OldInUse, v8.YoungResident, v8.PoolResident},
 	}
 	for reader, details := range runtimes.LeverDetails {
 		for _, detail := range details {

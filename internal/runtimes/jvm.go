@@ -188,21 +188,6 @@ func collectorGain(_ Process, a Amounts) (Gain, bool) {
 		"it back, but takes tables of its own", a.FreeResident)
 }
 
-// heapCost is what the size of the heap costs. What more of it would save is not known: docs/design/attribution.md.
-func heapCost(_ Process, a Amounts) (Gain, bool) {
-	took, busy := a.Details[detailCollector], a.Details[detailBusy]
-	if took < 0 || took > busy || time.Duration(busy) < busyLeast {
-		return noLever()
-	}
-	cost := Cost{Collector: float64(took) / float64(busy)}
-	if cost.Collector < worthSaving {
-		return noLever()
-	}
-	g, ok := exactly(0, "%s", cost)
-	g.Cost = cost
-	return g, ok
-}
-
 const (
 	javaEnv            = "JAVA_TOOL_OPTIONS"
 	trimName           = "-XX:TrimNativeHeapInterval"

@@ -143,6 +143,18 @@ const (
 
 	detailCollector = "collectorTime" // HotSpot: nanoseconds; absent: not known, as the next
 	detailBusy      = "busyTime"      // HotSpot: nanoseconds
+
+	detailYoung      = "youngCollections" // HotSpot with Serial: count since the start; absent: not known, as the next five
+	detailFull       = "fullCollections"  // count
+	detailYoungTime  = "youngTime"        // ticks
+	detailFullTime   = "fullTime"         // ticks
+	detailEden       = "eden"
+	detailOld        = "old"
+	detailLive       = "live" // what the last full collection left; absent: a young one came later
+	detailMaxHeap    = "MaxHeapSize"
+	detailByMemory   = "MaxHeapSizeByMemory" // 1: a share of the memory that the JVM sees
+	detailMaxPercent = "MaxRAMPercentage"    // hundredths
+	detailMinPercent = "MinRAMPercentage"    // hundredths
 )
 
 // LeverDetails are the details that levers depend on, by reader.
@@ -154,8 +166,9 @@ var LeverDetails = map[string][]string{
 		detailGoBusy, detailGoCollections,
 	},
 	readerHotSpot: {
-		detailMaxFree, detailMinHeap, detailTrimmed, detailCollector, detailBusy, "UseG1GC", "UseSerialGC", "UseParallelGC",
-		"UseShenandoahGC",
+		detailMaxFree, detailMinHeap, detailTrimmed, detailCollector, detailBusy, detailYoung, detailFull, detailYoungTime,
+		detailFullTime, detailEden, detailOld, detailLive, detailMaxHeap, detailByMemory, detailMaxPercent, detailMinPercent,
+		"UseG1GC", "UseSerialGC", "UseParallelGC", "UseShenandoahGC",
 	},
 }
 

@@ -3,14 +3,20 @@
 
 package hotspot
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"strings"
+)
 
 // Flags whose values are reported as details of the usage, under their own names. They are the effective values,
-// whether set by the command line, a variable, or the JVM itself from the size of the container.
+// whether set by the command line, a variable, or the JVM itself from the size of the container. Percentages are in
+// hundredths.
 var Flags = []string{
 	"MaxHeapSize", "InitialHeapSize", "SoftMaxHeapSize", "MaxMetaspaceSize", "CompressedClassSpaceSize",
 	"ReservedCodeCacheSize", "MaxDirectMemorySize", "TrimNativeHeapInterval", "G1PeriodicGCInterval", "ThreadStackSize",
-	"MaxHeapFreeRatio", "MinHeapSize", "UseG1GC", "UseSerialGC", "UseParallelGC", "UseShenandoahGC",
+	"MaxHeapFreeRatio", "MinHeapSize", "MaxRAMPercentage", "MinRAMPercentage", "UseG1GC", "UseSerialGC", "UseParallelGC",
+	"UseShenandoahGC",
 }
 
 // HeapByMemory is the name of a detail: 1 where the JVM computed MaxHeapSize as a share of the memory that it sees, 0
@@ -58,6 +64,13 @@ func (j *jvm) flag(at uint64, wanted map[string]bool, found map[string]uint64) {
 		bytes = 4
 	}
 	found[name] = j.number(j.word(at, "JVMFlag::_addr"), bytes)
+	if strings.HasSuffix(name, "RAMPercentage") {
+		percent := math.Float64frombits(found[name])
+		found[name] = 0
+		if percent > 0 && percent <= 100 {
+			found[name] = uint64(math.Round(100 * percent))
+		}
+	}
 	// Who set MaxHeapSize; a JVM that does not export that is read without.
 	if _, exported := j.fields["JVMFlag::_flags"]; exported && name == "MaxHeapSize" {
 		found[HeapByMemory] = 0

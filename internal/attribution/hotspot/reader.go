@@ -5,7 +5,9 @@ package hotspot
 
 import (
 	"context"
+	"maps"
 	"math"
+	"time"
 
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/attribution/words"
@@ -25,7 +27,11 @@ const (
 )
 
 // Reader reads the heap of a HotSpot JVM.
-type Reader struct{}
+type Reader struct {
+	// Now is the clock, for a JVM whose collections cost something: they are watched for a second, if there is time. nil:
+	// its counters are read once.
+	Now func() time.Time
+}
 
 // maxPages is how many pages of a process are read at most, enough for 65,536 regions of G1; a JVM with 2,048 takes
 // some 300.
@@ -41,7 +47,7 @@ const library = "libjvm.so"
 func (Reader) Detect(s *attribution.Snapshot) bool { return s.HasFile(library) }
 
 // Claim implements [attribution.Reader].
-func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
+func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
 	module, err := s.Module(library)
 	if err != nil {
 		return nil, attribution.Usage{}, err
@@ -51,7 +57,11 @@ func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution
 	}
 	reader := words.New(s, maxPages)
 	defer reader.Close()
-	return claim(module, s, reader)
+	regions, usage, err := claim(module, s, reader)
+	if err == nil && usage.Details != nil {
+		maps.Copy(usage.Details, r.collections(ctx, s, usage.Details))
+	}
+	return regions, usage, err
 }
 
 func claim(m exports, s *attribution.Snapshot, r *words.Reader) ([]attribution.Region, attribution.Usage, error) {

@@ -20,6 +20,6 @@ import (
 // surest, then those that are known by the headers of their pages. now is the clock; nil: no reader waits for anything.
 func All(now func() time.Time) []attribution.Reader {
 	return []attribution.Reader{
-		hotspot.Reader{}, glibc.Reader{}, golang.Reader{Now: now}, v8.Reader{}, cpython.Reader{}, ruby.Reader{},
+		hotspot.Reader{Now: now}, glibc.Reader{}, golang.Reader{Now: now}, v8.Reader{}, cpython.Reader{}, ruby.Reader{},
 	}
 }

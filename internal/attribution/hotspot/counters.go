@@ -1,0 +1,118 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hotspot
+
+import (
+	"context"
+	"time"
+
+	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/words"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/procmem"
+	"github.com/memfit/memfit/internal/procmem/perfdata"
+)
+
+// Names of what [attribution.Usage.Details] holds of a JVM with Serial whose generations are as large as they may be:
+// the JVM's counters, from which follows how often it would collect with a larger heap. Absent: not known, or another
+// collector.
+const (
+	YoungCollections = "youngCollections" // count since the start, as the next three
+	FullCollections  = "fullCollections"
+	YoungTime        = "youngTime" // by the clock, in ticks: only its proportion to FullTime is used
+	FullTime         = "fullTime"
+	Eden             = "eden" // bytes that new objects fill until a collection
+	Old              = "old"  // bytes of the old generation
+	// Live is what the last full collection left; absent: a young one came later. There is none either where the
+	// collections of a moment were young ([Reader.Now]).
+	Live = "live"
+)
+
+// counted are the JVM's own names.
+const (
+	youngCount, fullCount = "sun.gc.collector.0.invocations", "sun.gc.collector.1.invocations"
+	youngTicks, fullTicks = "sun.gc.collector.0.time", "sun.gc.collector.1.time"
+	youngExit, fullExit   = "sun.gc.collector.0.lastExitTime", "sun.gc.collector.1.lastExitTime"
+	youngSize, youngMost  = "sun.gc.generation.0.capacity", "sun.gc.generation.0.maxCapacity"
+	oldSize, oldMost      = "sun.gc.generation.1.capacity", "sun.gc.generation.1.maxCapacity"
+	edenSize, edenUsed    = "sun.gc.generation.0.space.0.capacity", "sun.gc.generation.0.space.0.used"
+	oldUsed               = "sun.gc.generation.1.space.0.used"
+)
+
+var wantedCounters = map[string]bool{
+	youngCount: true, fullCount: true, youngTicks: true, fullTicks: true, youngExit: true, fullExit: true,
+	youngSize: true, youngMost: true, oldSize: true, oldMost: true, edenSize: true, edenUsed: true, oldUsed: true,
+}
+
+const (
+	// moment is for how long collections are watched until a full one is the last: where they cost much, a second has
+	// several. readings is how often meanwhile; the next young one comes when eden is full, after tens of milliseconds.
+	moment   = time.Second
+	readings = 50
+)
+
+// costly is the part of the processor time below which nothing is said of the collector, as 1/costly.
+const costly = 32
+
+// collections are the counters of Serial where its collections cost something. They are read until a full collection is
+// the last one, or a moment has passed.
+func (r Reader) collections(ctx context.Context, s *attribution.Snapshot, of map[string]int64) map[string]int64 {
+	if of["UseSerialGC"] == 0 || of[CollectorTime] < of[BusyTime]/costly {
+		return nil
+	}
+	c := counters(s)
+	deadline, bounded := ctx.Deadline()
+	if c[Live] > 0 || c[FullCollections] == 0 || r.Now == nil || bounded && deadline.Sub(r.Now()) < 2*moment {
+		return c
+	}
+	every := time.NewTicker(moment / readings)
+	defer every.Stop()
+	for range readings {
+		select {
+		case <-ctx.Done():
+			return c
+		case <-every.C:
+		}
+		if again := counters(s); again[Live] > 0 {
+			return again
+		}
+	}
+	return c
+}
+
+// counters are the details of now; nil: they cannot be read, or the heap is not as large as it may be.
+func counters(s *attribution.Snapshot) map[string]int64 {
+	m := perfdata.Mapping(s.Mappings)
+	if m == nil {
+		return nil
+	}
+	r := words.New(s, perfdata.Max/procmem.PageSize+1)
+	defer r.Close()
+	used, err := r.Uint32(m.Start + perfdata.Used)
+	if err != nil {
+		return nil
+	}
+	b := make([]byte, min(uint64(used), m.Size(), perfdata.Max))
+	defer clear(b) // the command of the program is in it, too
+	if r.Read(b, m.Start) != nil {
+		return nil
+	}
+	c := map[string]int64{}
+	err = perfdata.Each(b, func(e perfdata.Entry) {
+		if name := string(e.Name); wantedCounters[name] && e.Value >= 0 {
+			c[name] = e.Value
+		}
+	})
+	if err != nil || len(c) < len(wantedCounters) || c[youngSize] < c[youngMost] || c[oldSize] < c[oldMost] {
+		return nil
+	}
+	d := map[string]int64{
+		YoungCollections: c[youngCount], FullCollections: c[fullCount], YoungTime: c[youngTicks], FullTime: c[fullTicks],
+		Eden: c[edenSize], Old: c[oldSize],
+	}
+	if c[fullExit] > c[youngExit] {
+		d[Live] = int64(memory.Bytes(c[oldUsed]).Plus(memory.Bytes(c[edenUsed])))
+	}
+	return d
+}

@@ -1,0 +1,95 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import (
+	"math"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// heapCost is what the size of a JVM's heap costs, and with Serial what a larger one saves.
+func heapCost(p Process, a Amounts) (Gain, bool) {
+	took, busy := a.Details[detailCollector], a.Details[detailBusy]
+	if took < 0 || took > busy || time.Duration(busy) < busyLeast {
+		return noLever()
+	}
+	cost := Cost{Collector: float64(took) / float64(busy)}
+	if cost.Collector < worthSaving {
+		return noLever()
+	}
+	cost.Saved = cost.Collector * serialOf(a).saved(heapGrowth(a, p.Limit))
+	g, ok := exactly(0, "%s", cost)
+	g.Cost = cost
+	return g, ok
+}
+
+// heapGrowth is how many times as large the heap is with a limit that is higher by [MoreLimit]; 1: not known, or its
+// size is not a share of the limit.
+func heapGrowth(a Amounts, limit memory.Bytes) float64 {
+	heap := float64(a.bytes(detailMaxHeap))
+	now, then := heapShare(a, limit), heapShare(a, limit.Plus(MoreLimit))
+	const near = 0.02 // a heap is rounded
+	if limit == 0 || a.Details[detailByMemory] != 1 || now <= 0 || math.Abs(now-heap) > near*heap {
+		return 1
+	}
+	return then / now
+}
+
+// heapShare is the heap that HotSpot computes from a limit (set_heap_size in runtime/arguments.cpp).
+func heapShare(a Amounts, limit memory.Bytes) float64 {
+	const least = 125 * memory.MiB
+	small := float64(limit) * float64(a.Details[detailMinPercent]) / 10000
+	if small < float64(least) {
+		return small
+	}
+	return max(float64(limit)*float64(a.Details[detailMaxPercent])/10000, float64(least))
+}
+
+// serial are the generations of a JVM with Serial, at their largest, and what their collections took. A young one comes
+// when the eden is full, and copies what is alive of it: in proportion to what was allocated, so that a larger eden
+// saves nothing. A full one comes when the old generation is full of what young ones moved there, or where it does not
+// hold all that is alive; it takes as long as before with a larger heap, and comes less often.
+type serial struct {
+	eden, old, live     float64 // bytes; 0 alive is the least, where it is not known
+	young, full         float64 // count
+	youngTime, fullTime float64
+}
+
+func serialOf(a Amounts) serial {
+	of := func(name string) float64 { return float64(max(a.Details[name], 0)) }
+	return serial{
+		eden: of(detailEden), old: of(detailOld), live: of(detailLive), young: of(detailYoung), full: of(detailFull),
+		youngTime: of(detailYoungTime), fullTime: of(detailFullTime),
+	}
+}
+
+// saved is the least part of the time of collections that is saved with generations so many times as large.
+func (s serial) saved(growth float64) float64 {
+	if growth <= 1 || s.full == 0 || s.young+s.full < collectionsLeast || s.eden == 0 || s.fullTime == 0 {
+		return 0
+	}
+	// From one full collection to the next, so much goes through the eden in young ones, of which a part is moved to the
+	// old generation and fills it.
+	through, space := s.eden*s.young/s.full, s.old-s.live
+	if space > through {
+		return 0 // it was not full: full collections come for other reasons
+	}
+	moved := 1.0
+	if space > 0 {
+		moved = space / through
+	}
+	larger := s.old*growth - s.live
+	allocated, then := s.eden+space/moved, s.eden*growth+larger/moved
+	if allocated <= 0 || then <= allocated {
+		return 0
+	}
+	perByte := 0.0 // of the time of young collections
+	if s.young > 0 {
+		perByte = s.youngTime / (s.young * s.eden)
+	}
+	cost := s.full * allocated / then * (s.fullTime/s.full + max(larger, 0)/moved*perByte)
+	return max(0, 1-cost/(s.youngTime+s.fullTime))
+}
