@@ -8,47 +8,94 @@ package evalattribution
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/memfit/memfit/internal/levers"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// TestHeapCost runs the program of the article on Go in Java. What is reported of its collector is compared with what
-// the JVM itself counts of its threads while it answers requests.
+// TestHeapCost runs the program of the article on Go in Java, with 60 % of its limit as heap. What is reported of its
+// collector is compared with what the JVM prints of its threads, and with Serial what a limit higher by 64Mi saves with
+// a second program that has it, while they answer requests by turns.
 func TestHeapCost(t *testing.T) {
 	work := t.TempDir()
 	for _, jdk := range jdks {
 		for _, tc := range []struct {
 			collector string
-			heap      int // MiB
+			limit     memory.Bytes
+			replaced  int // rows that a request replaces: 12 KiB are 20
+			least     bool
 		}{
-			{"Serial", 64}, {"Serial", 128}, {"Parallel", 96}, {"G1", 96},
+			{"Serial", 134 * memory.MiB, 20, false},
+			{"Serial", 160 * memory.MiB, 200, false},
+			{"Serial", 107 * memory.MiB, 20, true}, // the live heap does not fit the old generation, but would
+			{"Parallel", 160 * memory.MiB, 200, false},
+			{"G1", 160 * memory.MiB, 200, false},
 		} {
-			t.Run(fmt.Sprintf("%s-%s, %dMi", jdk.name, tc.collector, tc.heap), func(t *testing.T) {
-				s := sell(t, work, jdk.java, "-XX:+Use"+tc.collector+"GC", "-Xmx"+strconv.Itoa(tc.heap)+"m")
-				for range 6 {
-					s.answer(t)
+			t.Run(fmt.Sprintf("%s-%s, %s, %d", jdk.name, tc.collector, tc.limit, tc.replaced), func(t *testing.T) {
+				now := sell(t, work, jdk.java, tc.collector, tc.limit, tc.replaced)
+				then := now
+				if tc.collector == "Serial" {
+					then = sell(t, work, jdk.java, tc.collector, tc.limit+runtimes.MoreLimit, tc.replaced)
 				}
-				p := s.predict(t)
-				t.Logf("%d requests; %s", s.requests, p.Why)
-				within(t, "the collector's share", p.Cost.Collector, float64(s.collector)/float64(s.busy))
+				for range 8 {
+					now.answer(t)
+					if then != now {
+						then.answer(t)
+					}
+				}
+				p := now.predict(t, tc.limit)
+				t.Log(p.Why)
+				within(t, "the collector's share", p.Cost.Collector, float64(now.all[collector])/float64(now.all[busy]))
+				if then == now {
+					if p.Cost.Saved != 0 {
+						t.Errorf("%.0f %% are saved with %s, of which that is not known", 100*p.Cost.Saved, tc.collector)
+					}
+					return
+				}
+				saved := (now.each(collector) - then.each(collector)) / now.each(busy)
+				t.Logf("a request: %.2f ms, then %.2f ms, of which the collector took %.2f, then %.2f",
+					now.each(busy)/1e6, then.each(busy)/1e6, now.each(collector)/1e6, then.each(collector)/1e6)
+				if tc.least {
+					t.Logf("predicted %.0f %%, measured %.0f %%", 100*p.Cost.Saved, 100*saved)
+					if p.Cost.Saved > saved+pointBound || p.Cost.Saved < saved/2 {
+						t.Errorf("%.0f %% or more are predicted of %.0f %%", 100*p.Cost.Saved, 100*saved)
+					}
+					return
+				}
+				within(t, "what 64Mi more save", p.Cost.Saved, saved)
 			})
 		}
 	}
 }
 
-// seller is the program in Java, and what it last reported of all that it did.
+// What the program answers: sums since it started, times in nanoseconds.
+const (
+	requests = iota
+	busy
+	collector
+)
+
+// seller is the program in Java, with its last answer and the first one, until which its code was compiled.
 type seller struct {
 	*Process
 
-	requests, busy, collector int64
+	first, all []int64
 }
 
-// sell starts the program. It has 60 MiB alive, of which a request replaces 10 KiB.
-func sell(t *testing.T, work, java string, options ...string) *seller {
+// each is how much of a sum a request took.
+func (s *seller) each(sum int) float64 {
+	return float64(s.all[sum]-s.first[sum]) / float64(s.all[requests]-s.first[requests])
+}
+
+// sell starts the program, which has some 50 MiB alive.
+func sell(t *testing.T, work, java, collector string, limit memory.Bytes, replaced int) *seller {
 	t.Helper()
-	command, err := javaCommand(work, java, "Sales", []string{"90000", "20"}, options...)
+	command, err := javaCommand(work, java, "Sales", []string{"90000", strconv.Itoa(replaced)},
+		"-XX:+Use"+collector+"GC", fmt.Sprintf("-XX:MaxRAM=%d", limit), "-XX:MaxRAMPercentage=60", "-XX:MinRAMPercentage=60")
 	if errors.Is(err, ErrSkip) {
 		t.Skip(err)
 	}
@@ -70,19 +117,25 @@ func (s *seller) answer(t *testing.T) {
 	if err != nil || len(said) != 3 {
 		t.Fatalf("%v, %v", said, err)
 	}
-	s.requests, s.busy, s.collector = said[0], said[1], said[2]
+	s.all = said
+	if s.first == nil {
+		s.first = said
+	}
 }
 
 // predict is what the agent reports of its heap.
-func (s *seller) predict(t *testing.T) levers.Prediction {
+func (s *seller) predict(t *testing.T, limit memory.Bytes) levers.Prediction {
 	t.Helper()
 	look, err := s.Look(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := predicted(&look, "a larger heap")
-	if err != nil {
-		t.Fatalf("%v: %+v, %v", err, look.Usages, look.Failed)
+	all := levers.Predict([]levers.Process{{
+		RSS: look.RSS, Usages: look.Usages, Env: look.Snapshot.Env,
+	}}, limit).Predictions
+	i := slices.IndexFunc(all, func(p levers.Prediction) bool { return p.Action == "a larger heap" })
+	if i < 0 {
+		t.Fatalf("nothing is predicted of the heap: %v, %v", look.Usages, look.Failed)
 	}
-	return p
+	return all[i]
 }
