@@ -7,7 +7,9 @@ package component
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -45,6 +47,38 @@ func TestOneVersionOfEveryModule(t *testing.T) {
 	}
 }
 
+// TestKubernetesIsCompiledOnce: what client-go imports has the operator's version in the modules of tests, too. Of
+// another version, most of Kubernetes' packages there are compiled again.
+func TestKubernetesIsCompiledOnce(t *testing.T) {
+	root := filepath.Join("..", "..", "..", "..")
+	operators := pinsOf(t, filepath.Join(root, "go.mod"))
+	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.GoMod}}", "k8s.io/client-go")
+	list.Dir = root
+	path, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	imported := pinsOf(t, strings.TrimSpace(string(path)))
+	imported["k8s.io/client-go"] = operators["k8s.io/client-go"]
+	for _, tests := range []string{"chart", "monitoring", "peers"} {
+		pins, shared := pinsOf(t, filepath.Join(root, "test", tests, "go.mod")), 0
+		for module, version := range pins {
+			want := operators[module]
+			switch {
+			case imported[module] == "" || want == "":
+			case version == want:
+				shared++
+			default:
+				t.Errorf("%s is %s in test/%s and %s in the operator: go -C test/%s mod edit -exclude=%s@%s -require=%s@%s",
+					module, version, tests, want, tests, module, version, module, want)
+			}
+		}
+		if shared < 25 {
+			t.Errorf("test/%s has only %d modules that client-go imports", tests, shared)
+		}
+	}
+}
+
 // pinsOf are the versions that a go.mod requires, or replaces them by.
 func pinsOf(t *testing.T, path string) map[string]string {
 	t.Helper()
@@ -53,7 +87,8 @@ func pinsOf(t *testing.T, path string) map[string]string {
 		t.Fatal(err)
 	}
 	pins := map[string]string{}
-	for line := range strings.Lines(string(text)) {
+	excluded := regexp.MustCompile(`(?s)\nexclude \(.*?\n\)`)
+	for line := range strings.Lines(excluded.ReplaceAllString(string(text), "")) {
 		line, _, _ = strings.Cut(line, "//")
 		fields := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require "))
 		switch {
