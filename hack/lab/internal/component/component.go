@@ -54,10 +54,11 @@ func All(kubernetes Kubernetes) []Component {
 		{
 			Name:    "kubernetes",
 			Modfile: kubernetes.modfile,
-			Binaries: []Binary{{
-				Name: "kubernetes", Package: ".",
-				Names: []string{"kube-apiserver", "kubectl", "kubelet", "kube-controller-manager", "kube-scheduler"},
-			}},
+			Binaries: []Binary{
+				{Name: "kube-apiserver", Package: "./apiserver"},
+				{Name: "kubectl", Package: "./kubectl"},
+				{Name: "kubernetes", Package: ".", Names: []string{"kubelet", "kube-controller-manager", "kube-scheduler"}},
+			},
 			LDFlags: "-s -w " + kubernetes.versionFlags(),
 		},
 		{

@@ -42,13 +42,13 @@ func FindToolchain(ctx context.Context) (Toolchain, error) {
 func sources(dir, modfile string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	modfile = cmp.Or(modfile, "go.mod")
-	for _, pattern := range []string{modfile, strings.TrimSuffix(modfile, ".mod") + ".sum", "*.go"} {
+	for _, pattern := range []string{modfile, strings.TrimSuffix(modfile, ".mod") + ".sum", "*.go", "*/*.go"} {
 		matches, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			return nil, err
 		}
 		for _, path := range matches {
-			if files[filepath.Base(path)], err = os.ReadFile(path); err != nil {
+			if files[strings.TrimPrefix(path, dir+"/")], err = os.ReadFile(path); err != nil {
 				return nil, fmt.Errorf("reading the pinned module: %w", err)
 			}
 		}

@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubernetes is the programs of a Kubernetes node in one: it runs as whichever it is called, by the name of the
-// file. They share nearly all of their packages, and linking them takes a minute of processor time each; together it is
-// done once. Every entry does what the main function of that name in k8s.io/kubernetes/cmd does.
+// Command kubernetes is those programs of a Kubernetes node in one that only a node needs: it runs as whichever it is
+// called, by the name of the file. They share nearly all of their packages, and together they are linked once. Every
+// entry does what the main function of that name in k8s.io/kubernetes/cmd does.
 package main
 
 import (
@@ -12,19 +12,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	_ "time/tzdata" // the API server and the controller manager know the time zones of CronJobs
+	_ "time/tzdata" // the controller manager knows the time zones of CronJobs
 
 	"github.com/spf13/cobra"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubectl's plugins for logging in
 	"k8s.io/component-base/cli"
-	"k8s.io/component-base/logs"
 	_ "k8s.io/component-base/logs/json/register"          // --logging-format=json
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // metrics of clients
 	_ "k8s.io/component-base/metrics/prometheus/version"  // kubernetes_build_info
-	"k8s.io/kubectl/pkg/cmd"
-	"k8s.io/kubectl/pkg/cmd/util"
 
-	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
@@ -32,19 +27,14 @@ import (
 
 func main() {
 	servers := map[string]func() *cobra.Command{
-		"kube-apiserver":          apiserver.NewAPIServerCommand,
 		"kube-controller-manager": controllermanager.NewControllerManagerCommand,
 		"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
 		"kubelet":                 newKubelet,
 	}
 	name := filepath.Base(os.Args[0])
-	if name == "kubectl" {
-		kubectl()
-		return
-	}
 	server, known := servers[name]
 	if !known {
-		fmt.Fprintf(os.Stderr, "%s is no program of Kubernetes that is in here: call it kubectl, kubelet, kube-apiserver, "+
+		fmt.Fprintf(os.Stderr, "%s is no program of Kubernetes that is in here: call it kubelet, "+
 			"kube-controller-manager or kube-scheduler\n", name)
 		os.Exit(2)
 	}
@@ -62,12 +52,4 @@ func newKubelet() *cobra.Command {
 		}
 	}
 	return kubelet.NewKubeletCommand(context.Background())
-}
-
-func kubectl() {
-	// Before the command is made, because finding plugins and reading .kuberc log, too.
-	_, _ = logs.GlogSetter(cmd.GetLogVerbosity(os.Args)) // a wrong level is refused when the flags are parsed
-	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
-		util.CheckErr(err)
-	}
 }
