@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -93,7 +94,7 @@ const (
 // fromGit applies the manifests of an application, and does then what the Deployment controller and the kubelet do.
 func (c *cluster) fromGit(t *testing.T, mode v1alpha1.SizingMode) *gitApp {
 	t.Helper()
-	a := &gitApp{cluster: c, manager: fromGit, mode: mode, namespace: "git-" + strings.ToLower(string(mode))}
+	a := &gitApp{cluster: c, manager: fromGit, mode: mode, namespace: c.namespace + "-" + strings.ToLower(string(mode))}
 	a.profile = func() *v1alpha1.MemoryProfile {
 		return build.Profile(a.namespace, "web", v1alpha1.RuntimeNative, func(spec *v1alpha1.MemoryProfileSpec) {
 			spec.Sizing.Mode, spec.Drift.Action = mode, v1alpha1.DriftRestart
@@ -118,7 +119,7 @@ func (c *cluster) example(t *testing.T, manager string) *gitApp {
 	t.Helper()
 	const folder = "../../config/samples/gitops/shop/"
 	// Each tool has a namespace of its own here; in Git there is one.
-	a := &gitApp{cluster: c, manager: manager, namespace: "shop-" + manager}
+	a := &gitApp{cluster: c, manager: manager, namespace: c.namespace + "-" + manager}
 	object := func(file string, into client.Object) {
 		text, err := os.ReadFile(folder + file)
 		if err != nil {
@@ -233,12 +234,13 @@ func (a *gitApp) recommended(t *testing.T) string {
 // TestGitAndMemfitOwnDifferentFields: in every mode memfit does what the mode says, and whoever applies the manifests
 // from Git again meets no conflict, changes nothing, and takes nothing back of what memfit did.
 func TestGitAndMemfitOwnDifferentFields(t *testing.T) {
-	c := newCluster(t)
+	c := commonCluster(t)
 	room := corev1.ResourceList{
 		corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourceCPU: resource.MustParse("16"),
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
 	c.create(t, node)
+	t.Cleanup(func() { _ = c.client.Delete(context.Background(), node) })
 	node.Status = corev1.NodeStatus{Allocatable: room, Capacity: room}
 	if err := c.client.Status().Update(t.Context(), node); err != nil {
 		t.Fatal(err)
@@ -259,7 +261,7 @@ func TestGitAndMemfitOwnDifferentFields(t *testing.T) {
 
 // keepsABarePod: the API server would refuse the manifest of a pod whose memory was changed, so memfit leaves it.
 func (c *cluster) keepsABarePod(t *testing.T) {
-	const namespace = "git-bare"
+	namespace := c.namespace + "-bare"
 	manifest := func() *corev1.Pod {
 		return build.Pod(namespace, "web").Annotate(v1alpha1.ProfileAnnotation, "web").On("node-1").Container(
 			"app", build.Limit(gitLimit), build.Request(gitRequest), build.Command("/server"),
@@ -465,9 +467,9 @@ func (a *gitApp) evicted(t *testing.T) {
 // TestInvalidProfileFromGit: what Flux and Argo CD see of a profile before memfit runs, while it contradicts itself,
 // and once it was corrected in Git.
 func TestInvalidProfileFromGit(t *testing.T) {
-	c := newCluster(t)
-	c.create(t, build.Namespace("shop"))
-	invalid := build.Profile("shop", "web", v1alpha1.RuntimeNodeJS)
+	c := commonCluster(t)
+	c.create(t, build.Namespace(c.namespace))
+	invalid := build.Profile(c.namespace, "web", v1alpha1.RuntimeNodeJS)
 	invalid.Spec.Selector = &metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}},
 	}
@@ -498,7 +500,7 @@ func TestInvalidProfileFromGit(t *testing.T) {
 		t.Error(err)
 	}
 
-	corrected := build.Profile("shop", "web", v1alpha1.RuntimeNodeJS)
+	corrected := build.Profile(c.namespace, "web", v1alpha1.RuntimeNodeJS)
 	c.applied(t, corrected)
 	eventually(t, 30*time.Second, condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNoPodsMatched))
 	if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(corrected), corrected); err != nil {
@@ -507,7 +509,7 @@ func TestInvalidProfileFromGit(t *testing.T) {
 	if got := meta.FindStatusCondition(corrected.Status.Conditions, v1alpha1.ConditionStalled); got != nil {
 		t.Errorf("the corrected profile is still stalled: %+v", got)
 	}
-	again := build.Profile("shop", "web", v1alpha1.RuntimeNodeJS)
+	again := build.Profile(c.namespace, "web", v1alpha1.RuntimeNodeJS)
 	c.applied(t, again)
 	if again.Generation != corrected.Generation {
 		t.Errorf("applying the profile from Git again changed it: generation was %d and is %d", corrected.Generation,

@@ -25,17 +25,16 @@ import (
 // from Git.
 func (c *cluster) workload(t *testing.T) *corev1.Pod {
 	t.Helper()
-	const namespace = "shop"
-	c.create(t, build.Namespace(namespace))
-	c.create(t, build.Profile(namespace, "web", v1alpha1.RuntimeNodeJS))
-	deployment := build.Deployment(namespace, "web", v1alpha1.ProfileAnnotation, "web")
+	c.create(t, build.Namespace(c.namespace))
+	c.create(t, build.Profile(c.namespace, "web", v1alpha1.RuntimeNodeJS))
+	deployment := build.Deployment(c.namespace, "web", v1alpha1.ProfileAnnotation, "web")
 	c.applied(t, deployment)
 	set := build.ReplicaSet(deployment, "5d4f8c7b9")
 	c.create(t, set)
 	var pod *corev1.Pod
 	// The profile is known to the webhook a moment after it is created.
 	eventually(t, 30*time.Second, func() error {
-		dry := webPod().OwnedBy(set, "apps/v1", "ReplicaSet").Obj()
+		dry := c.webPod().OwnedBy(set, "apps/v1", "ReplicaSet").Obj()
 		if err := c.client.Create(t.Context(), dry, client.DryRunAll); err != nil {
 			return err
 		}
@@ -44,7 +43,7 @@ func (c *cluster) workload(t *testing.T) *corev1.Pod {
 		}
 		return nil
 	})
-	pod = webPod().OwnedBy(set, "apps/v1", "ReplicaSet").Obj()
+	pod = c.webPod().OwnedBy(set, "apps/v1", "ReplicaSet").Obj()
 	status := pod.Status
 	c.create(t, pod)
 	pod.Status = status
@@ -52,8 +51,8 @@ func (c *cluster) workload(t *testing.T) *corev1.Pod {
 	return pod
 }
 
-func webPod() *build.PodWrapper {
-	return build.Pod("shop", "web-5d4f8c7b9-x7k2p").On("node-1").
+func (c *cluster) webPod() *build.PodWrapper {
+	return build.Pod(c.namespace, "web-5d4f8c7b9-x7k2p").On("node-1").
 		Container(
 			"app", build.Limit("256Mi"), build.Request("128Mi"), build.Command("node", "server.js"),
 			build.Started(time.Now().Add(-time.Hour)),
@@ -84,7 +83,8 @@ func (c *cluster) killed(t *testing.T, pod *corev1.Pod) {
 func (c *cluster) kills(t *testing.T, want int64) error {
 	t.Helper()
 	var rec v1alpha1.MemoryRecommendation
-	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "deployment-web"}, &rec); err != nil {
+	key := client.ObjectKey{Namespace: c.namespace, Name: "deployment-web"}
+	if err := c.client.Get(t.Context(), key, &rec); err != nil {
 		return err
 	}
 	if rec.Status.OOMKills != want {
@@ -96,7 +96,7 @@ func (c *cluster) kills(t *testing.T, want int64) error {
 // TestTheLoop is the main job against a real API server: a pod is injected, killed, and answered with a recommendation,
 // all of which kubectl describe shows on the Deployment and the profile.
 func TestTheLoop(t *testing.T) {
-	c := newCluster(t)
+	c := commonCluster(t)
 	p := c.start(t)
 	p.ready(t)
 	pod := c.workload(t)
@@ -107,7 +107,7 @@ func TestTheLoop(t *testing.T) {
 
 	var profile v1alpha1.MemoryProfile
 	eventually(t, 30*time.Second, func() error {
-		if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, &profile); err != nil {
+		if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: c.namespace, Name: "web"}, &profile); err != nil {
 			return err
 		}
 		if profile.Status.OOMKills != 1 || profile.Status.Pods != "1/1" {
@@ -122,7 +122,7 @@ func TestTheLoop(t *testing.T) {
 	}
 	eventually(t, 30*time.Second, func() error {
 		var events eventsv1.EventList
-		if err := c.client.List(t.Context(), &events, client.InNamespace("shop")); err != nil {
+		if err := c.client.List(t.Context(), &events, client.InNamespace(c.namespace)); err != nil {
 			return err
 		}
 		found := map[string]bool{}
@@ -142,10 +142,11 @@ func TestTheLoop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	of := `namespace="` + c.namespace + `",workload="Deployment/web"`
 	for _, want := range []string{
-		`memfit_oom_kills_total{container="app",kind="MainProcess",namespace="shop",workload="Deployment/web"} 1`,
-		`memfit_recommended_limit_bytes{container="app",namespace="shop",workload="Deployment/web"}`,
-		`memfit_current_limit_bytes{container="app",namespace="shop",workload="Deployment/web"}`,
+		`memfit_oom_kills_total{container="app",kind="MainProcess",` + of + `} 1`,
+		`memfit_recommended_limit_bytes{container="app",` + of + `}`,
+		`memfit_current_limit_bytes{container="app",` + of + `}`,
 		`memfit_injections_total{result="injected"`, `memfit_admission_duration_seconds_count{result="governed"}`,
 	} {
 		if !strings.Contains(metrics, want) {
@@ -157,17 +158,17 @@ func TestTheLoop(t *testing.T) {
 // TestConfigMapKeysAreReadThroughTheCache: with --read-configmap-keys a pod that takes variables from a ConfigMap
 // without NODE_OPTIONS gets them from memfit.
 func TestConfigMapKeysAreReadThroughTheCache(t *testing.T) {
-	c := newCluster(t)
+	c := commonCluster(t)
 	c.start(t, "--read-configmap-keys").ready(t)
 	c.workload(t)
 	c.create(
 		t,
 		&corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "settings"}, Data: map[string]string{"PORT": "80"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "settings"}, Data: map[string]string{"PORT": "80"},
 		},
 	)
 	eventually(t, 30*time.Second, func() error { // the cache hears of the ConfigMap a moment later
-		pod := build.Pod("shop", "other").Annotate(v1alpha1.ProfileAnnotation, "web").
+		pod := build.Pod(c.namespace, "other").Annotate(v1alpha1.ProfileAnnotation, "web").
 			Container("app", build.Limit("256Mi"), build.Command("node", "server.js"), build.EnvFrom("settings")).Obj()
 		if err := c.client.Create(t.Context(), pod, client.DryRunAll); err != nil {
 			return err
@@ -183,7 +184,7 @@ func TestConfigMapKeysAreReadThroughTheCache(t *testing.T) {
 // a container is killed again and again. Not one kill is lost, and not one is counted twice.
 func TestKillsAreCountedThroughCrashes(t *testing.T) {
 	const kills, crashes = 40, 8
-	c := newCluster(t)
+	c := commonCluster(t)
 	p := c.start(t)
 	p.ready(t)
 	pod := c.workload(t)

@@ -16,24 +16,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/test/build"
 )
 
 // TestWhoMayReadMetrics: the port speaks TLS 1.2 or newer, whatever Go's default is, and answers only whom the API
 // server knows and RBAC lets read.
 func TestWhoMayReadMetrics(t *testing.T) {
-	c := newCluster(t)
+	c := commonCluster(t)
 	t.Setenv("GODEBUG", "tls10server=1") // Go's old default, so that what is seen is memfit's own minimum
 	p := c.start(t, "--metrics-secure=true")
 	p.ready(t)
-	stranger, reader := c.account(t, "stranger"), c.account(t, "reader")
+	c.create(t, build.Namespace(c.namespace))
+	stranger, reader := c.account(t, c.namespace, "stranger"), c.account(t, c.namespace, "reader")
 	c.create(t, &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: "reader"},
+		ObjectMeta: metav1.ObjectMeta{Name: c.namespace},
 		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
 	})
 	c.create(t, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "reader"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "reader"},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: "reader"}},
+		ObjectMeta: metav1.ObjectMeta{Name: c.namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: c.namespace},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: c.namespace, Name: "reader"}},
 	})
 	eventually(t, 30*time.Second, func() error { // the API server's authorizer learns of the binding a moment later
 		if code, body, err := p.scrape(reader, tls.VersionTLS12); err != nil || code != http.StatusOK ||
@@ -66,9 +69,9 @@ func TestWhoMayReadMetrics(t *testing.T) {
 }
 
 // account is the token of a new ServiceAccount.
-func (c *cluster) account(t *testing.T, name string) string {
+func (c *cluster) account(t *testing.T, namespace, name string) string {
 	t.Helper()
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	c.create(t, account)
 	request := &authenticationv1.TokenRequest{}
 	if err := c.client.SubResource("token").Create(t.Context(), account, request); err != nil {

@@ -33,34 +33,85 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if common.cluster != nil {
+		if err := common.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stopping the API server:", err)
+			code = max(code, 1)
+		}
+	}
+	os.Exit(code)
 }
 
-// cluster is a real API server that calls a webhook on this machine.
+// cluster is a namespace of a real API server that calls a webhook on this machine.
 type cluster struct {
 	client     client.Client
 	scheme     *runtime.Scheme
-	kubeconfig string
+	kubeconfig string // what the manager is started with
 	webhook    *envtest.WebhookInstallOptions
+	namespace  string
+	admin      []byte // a kubeconfig
+	stop       func() error
 }
 
+// newCluster starts an API server for one test.
 func newCluster(t *testing.T, edits ...func(*envtest.Environment)) *cluster {
 	t.Helper()
-	c := &cluster{scheme: scheme(), kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	c, err := startCluster(edits...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.stop(); err != nil {
+			t.Errorf("stopping the API server: %v", err)
+		}
+	})
+	return c.of(t, "shop")
+}
+
+// common is the API server of all tests that need no flag or object of their own in theirs.
+var common struct {
+	sync.Once
+	*cluster
+	err  error
+	uses int
+}
+
+// commonCluster is a namespace of that API server that no other test has.
+func commonCluster(t *testing.T) *cluster {
+	t.Helper()
+	common.Do(func() { common.cluster, common.err = startCluster() })
+	if common.err != nil {
+		t.Fatal(common.err)
+	}
+	common.uses++
+	return common.cluster.of(t, fmt.Sprintf("shop-%d", common.uses))
+}
+
+func startCluster(edits ...func(*envtest.Environment)) (*cluster, error) {
+	c := &cluster{scheme: scheme()}
 	var env *envtest.Environment
-	config := expect.APIServer(t, append(edits, func(e *envtest.Environment) {
+	config, stop, err := expect.StartAPIServer(append(edits, func(e *envtest.Environment) {
 		env = e
 		e.WebhookInstallOptions.Paths = []string{filepath.Join(expect.Root(), "config", "webhook", "manifests.yaml")}
 	})...)
-	c.webhook = &env.WebhookInstallOptions
-	if err := os.WriteFile(c.kubeconfig, env.KubeConfig, 0o600); err != nil {
+	if err != nil {
+		return nil, err
+	}
+	c.webhook, c.admin, c.stop = &env.WebhookInstallOptions, env.KubeConfig, stop
+	c.client, err = client.New(config, client.Options{Scheme: c.scheme})
+	return c, err
+}
+
+// of is the cluster for one test.
+func (c *cluster) of(t *testing.T, namespace string) *cluster {
+	t.Helper()
+	own := *c
+	own.namespace, own.kubeconfig = namespace, filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(own.kubeconfig, own.admin, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var err error
-	if c.client, err = client.New(config, client.Options{Scheme: c.scheme}); err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return &own
 }
 
 // process is a manager that runs.

@@ -13,7 +13,6 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -35,7 +34,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/build"
-	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/kustomize"
 )
 
 const managerAccount = "system:serviceaccount:memfit-system:memfit-controller-manager"
@@ -92,7 +91,7 @@ func TestRightsAreUsed(t *testing.T) {
 // scenario lets memfit do all that it can.
 func (c *cluster) scenario(t *testing.T, p *process) {
 	t.Helper()
-	stranger := c.account(t, "stranger")
+	stranger := c.account(t, "default", "stranger")
 	eventually(t, 2*time.Minute, func() error { // the port opens a moment after the manager is ready
 		code, _, err := p.scrape(stranger, tls.VersionTLS13)
 		if err == nil && code != http.StatusForbidden {
@@ -160,11 +159,7 @@ const verticals = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomReso
 // grant applies what a tree says about rights, and returns those of the manager's account: verb, API group, resource.
 func (c *cluster) grant(t *testing.T, tree string) map[string]bool {
 	t.Helper()
-	build := exec.Command(
-		"go", "tool", "-modfile="+filepath.Join(expect.Root(), "hack/tools/go.mod"), "kustomize", "build", tree,
-	)
-	build.Dir = expect.Root()
-	manifests, err := build.Output()
+	manifests, err := kustomize.Build(tree)
 	if err != nil {
 		t.Fatalf("building %s: %v", tree, err)
 	}

@@ -4,6 +4,8 @@
 package expect
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,12 +15,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// APIServer starts etcd and a kube-apiserver with memfit's CRDs. KUBEBUILDER_ASSETS names the folder of their binaries;
-// `make test` builds them and sets it. Without it the test fails, so that no test is skipped unnoticed.
+// APIServer starts etcd and a kube-apiserver with memfit's CRDs, for one test. KUBEBUILDER_ASSETS names the folder of
+// their binaries; `make test` builds them and sets it. Without it the test fails, so that no test is skipped unnoticed.
 func APIServer(t *testing.T, edits ...func(*envtest.Environment)) *rest.Config {
 	t.Helper()
+	config, stop, err := StartAPIServer(edits...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Errorf("stopping the API server: %v", err)
+		}
+	})
+	return config
+}
+
+// StartAPIServer starts what APIServer starts, until the caller stops it.
+func StartAPIServer(edits ...func(*envtest.Environment)) (config *rest.Config, stop func() error, err error) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Fatal("KUBEBUILDER_ASSETS is not set, and this test needs an API server: run `make test`, or " +
+		return nil, nil, errors.New("KUBEBUILDER_ASSETS is not set, and this test needs an API server: run `make test`, or " +
 			"`export KUBEBUILDER_ASSETS=$(go -C hack/lab run . binaries --only etcd,kube-apiserver,kubectl --print-dir)`")
 	}
 	env := &envtest.Environment{
@@ -28,17 +44,11 @@ func APIServer(t *testing.T, edits ...func(*envtest.Environment)) *rest.Config {
 	for _, edit := range edits {
 		edit(env)
 	}
-	config, err := env.Start()
-	if err != nil {
-		t.Fatalf("starting the API server: %v", err)
+	if config, err = env.Start(); err != nil {
+		return nil, nil, fmt.Errorf("starting the API server: %w", err)
 	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Errorf("stopping the API server: %v", err)
-		}
-	})
 	config.QPS, config.Burst = 500, 1000
-	return config
+	return config, env.Stop, nil
 }
 
 // Root is the root of the repository: the nearest folder with a PROJECT, from where the test was started.

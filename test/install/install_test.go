@@ -1,16 +1,14 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install checks what `kubectl apply` would get from config/: the trees are built with the pinned kustomize,
-// held against memfit's own promises, and shown to a real API server. It needs no node.
+// Package install checks what `kubectl apply` would get from config/: the trees are built with kustomize, held against
+// memfit's own promises, and shown to a real API server. It needs no node.
 package install
 
 import (
 	"bytes"
 	"errors"
 	"io"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -19,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/memfit/memfit/test/kustomize"
 )
 
 // root is the top of the repository, seen from this package.
@@ -43,7 +43,7 @@ var cache sync.Map // tree -> func() ([]built, error)
 // build returns the objects that `kustomize build tree` prints. Each tree is built once per run.
 func build(t *testing.T, tree string) []built {
 	t.Helper()
-	once, _ := cache.LoadOrStore(tree, sync.OnceValues(func() ([]built, error) { return kustomize(tree) }))
+	once, _ := cache.LoadOrStore(tree, sync.OnceValues(func() ([]built, error) { return objectsOf(tree) }))
 	objects, err := once.(func() ([]built, error))()
 	if err != nil {
 		t.Fatalf("building %s: %v", tree, err)
@@ -51,20 +51,12 @@ func build(t *testing.T, tree string) []built {
 	return slices.Clone(objects)
 }
 
-func kustomize(tree string) ([]built, error) {
-	top, err := filepath.Abs(root)
+func objectsOf(tree string) ([]built, error) {
+	manifests, err := kustomize.Build(tree)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("go", "tool", "-modfile="+filepath.Join(top, "hack/tools/go.mod"), "kustomize", "build", tree)
-	cmd.Dir = top
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, errors.Join(err, errors.New(stderr.String()))
-	}
-	return decode(out)
+	return decode(manifests)
 }
 
 func decode(manifests []byte) ([]built, error) {

@@ -45,7 +45,7 @@ func TestOnlyALabCompressesEvidence(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	objects, err := kustomize(overlay)
+	objects, err := objectsOf(overlay)
 	if err != nil {
 		t.Fatal(err)
 	}
