@@ -357,7 +357,7 @@ func (d *decider) overQuota(ch *change) Verdict {
 		over("requests", ch.from.Request, ch.to.Request, ch.Quota.Requests))
 }
 
-// inUse refuses to lower a limit onto what is used now or was used within the last day.
+// inUse refuses to lower a limit onto what is used now or, unless it is the end of a loan, was within the last day.
 func (d *decider) inUse(ch *change) Verdict {
 	limit, c := ch.to.Limit, &ch.c
 	switch {
@@ -366,7 +366,7 @@ func (d *decider) inUse(ch *change) Verdict {
 	case ch.kind == lowerQuietly && c.Usage >= limit: // the kubelet's comparison, which page cache counts in
 		return refuse(v1alpha1.ReasonUsageTooHigh, "memory in use is %s right now, of which %s is page cache: the kubelet "+
 			"refuses to resize to %s until less is in use; the next pod starts with it", c.Usage, c.Usage.Minus(c.Demand), limit)
-	case ch.WindowPeak > limit:
+	case ch.WindowPeak > limit && !d.returnsLoan(ch):
 		day := "day"
 		if period.Compressed() {
 			day = format.InWords(period.Day.Duration())

@@ -43,7 +43,10 @@ var lendable = memory.Size{Request: 64 * mib, Limit: 128 * mib}
 func TestALoanIsKeptAndReturnedAfterAnHourBelow(t *testing.T) {
 	c := newCluster(t, 2, lendable)
 	c.wants(lendable, false)
-	c.desired(func(d *Desired) { d.Recommendation.Evidence.Window = 2 * time.Hour }) // too little to lower a limit
+	c.desired(func(d *Desired) {
+		d.Recommendation.Evidence.Window = 2 * time.Hour // too little to lower a limit
+		d.WindowPeak = 150 * mib
+	})
 	c.lends(256*mib, true)
 	for range 7 {
 		c.passes(5 * time.Minute)
