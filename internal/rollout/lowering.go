@@ -225,7 +225,7 @@ func (o *observation) watchFrom(pod *Pod, from, to map[string]memory.Size, began
 	}
 	e.Steps = append(e.Steps, Step{
 		Pod: pod.Name, UID: pod.UID, At: stamp(began), From: from, To: to, Served: true, Phase: Watching,
-		Watch:    watch{Since: stamp(started), Restarts: pod.restarts(), Created: true},
+		Watch:    watch{Since: stamp(later(began, started)), Restarts: pod.restarts(), Created: true},
 		Programs: pod.programs(to), Why: "new pods are created with the recommended size",
 	})
 }

@@ -976,3 +976,32 @@ func TestAnEmptyStateIsNotStored(t *testing.T) {
 		t.Errorf("an empty state is %s, %v", data, err)
 	}
 }
+
+// TestACanaryIsWatchedAnewAfterARaiseOfOthers: from the lower limit on, and not from when its container started.
+func TestACanaryIsWatchedAnewAfterARaiseOfOthers(t *testing.T) {
+	c := newCluster(t, 3, big)
+	for i, program := range []string{"a", "a", "b"} {
+		c.app(i).Program = program
+	}
+	c.wants(small, false)
+	lower := c.in.Desired[Key{Container: "app"}]
+	other := lower
+	other.Recommendation.Size = big
+	c.in.Desired = map[Key]Desired{{Container: "app", Program: "a"}: lower, {Container: "app", Program: "b"}: other}
+	for range 3 {
+		c.reconcile()
+		c.passes(5 * time.Second)
+	}
+	c.expectLimits("100Mi 256Mi 256Mi")
+	other.Recommendation.Size.Limit, other.Recommendation.Urgent = 512*mib, true
+	c.in.Desired[Key{Container: "app", Program: "b"}] = other
+	for began := c.in.Now; c.in.Now.Sub(began) < c.in.Policy.Watch/2; c.passes(30 * time.Second) {
+		c.reconcile()
+	}
+	c.expectLimits("100Mi 256Mi 512Mi")
+	for range 8 {
+		c.passes(c.in.Policy.Watch)
+		c.reconcile()
+	}
+	c.expectLimits("100Mi 100Mi 512Mi")
+}
