@@ -15,6 +15,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,10 +47,13 @@ func (f *fleet) actuated() {
 	GinkgoHelper()
 	for _, p := range f.pods {
 		pod := expect.Exists(f.ctx, f.client, f.namespace, p.Name, &corev1.Pod{})
-		pod.Status.ContainerStatuses[0].Resources = &pod.Spec.Containers[0].Resources
-		Expect(f.client.Status().Update(f.ctx, pod)).To(Succeed())
+		status, spec := &pod.Status.ContainerStatuses[0], &pod.Spec.Containers[0]
+		if !equality.Semantic.DeepEqual(status.Resources, &spec.Resources) {
+			status.Resources = &spec.Resources
+			Expect(f.client.Status().Update(f.ctx, pod)).To(Succeed())
+		}
+		f.delivered(pod)
 	}
-	f.seen(f.pods...)
 }
 
 // killed ends the container of the first pod as the kernel would, at the effective limit, and lets memfit see it.
@@ -436,7 +440,7 @@ var _ = Describe("An action that the API server forbids", func() {
 			has, err := Rights(typed.AuthorizationV1())(w.ctx, f.pods[0], a)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(has).To(BeFalse())
-			has, err = Rights(kubernetes.NewForConfigOrDie(config).AuthorizationV1())(w.ctx, f.pods[0], a)
+			has, err = Rights(clientset.AuthorizationV1())(w.ctx, f.pods[0], a)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(has).To(BeTrue())
 		}
@@ -451,7 +455,7 @@ var _ = Describe("The resize of a pod", func() {
 		expect.Applied(w.ctx, w.client, pod)
 		stranger := expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
 		stranger.UID = types.UID("the-one-before")
-		resize := Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient())
+		resize := Resizer(clientset.CoreV1().RESTClient())
 		sizes := map[string]memory.Size{"app": {Limit: 512 * memory.MiB}}
 		Expect(resize(w.ctx, stranger, sizes)).NotTo(Succeed())
 		now := expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})

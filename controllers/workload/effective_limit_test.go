@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
@@ -313,7 +312,7 @@ var _ = Describe("A stale resize", func() {
 		onNode(w)
 		expect.Applied(w.ctx, w.client, w.pod("web").Obj())
 		stale := expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
-		resize := Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient())
+		resize := Resizer(clientset.CoreV1().RESTClient())
 		Expect(
 			resize(w.ctx, stale, map[string]memory.Size{"app": {Limit: 600 * memory.MiB}}),
 		).To(Succeed(), "another leader")

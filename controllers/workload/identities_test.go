@@ -19,6 +19,7 @@ import (
 	"github.com/memfit/memfit/controllers/sweeper"
 	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
 )
@@ -58,6 +59,30 @@ func killedForGood(at time.Time) build.ContainerOption {
 type cached map[client.ObjectKey]*corev1.Pod
 
 func (c cached) Pod(_ context.Context, key client.ObjectKey) (*corev1.Pod, error) { return c[key], nil }
+
+// knownNamespace reads a namespace once, as an informer does.
+type knownNamespace struct {
+	client.Reader
+	known *metav1.PartialObjectMetadata
+}
+
+// Get implements client.Reader.
+func (k *knownNamespace) Get(
+	ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption,
+) error {
+	namespace, is := into.(*metav1.PartialObjectMetadata)
+	if !is || namespace.Kind != "Namespace" {
+		return k.Reader.Get(ctx, key, into, options...)
+	}
+	if k.known == nil || k.known.Name != key.Name {
+		if err := k.Reader.Get(ctx, key, into, options...); err != nil {
+			return err
+		}
+		k.known = namespace.DeepCopy()
+	}
+	k.known.DeepCopyInto(namespace)
+	return nil
+}
 
 func (w *world) stepRef(task string) memory.WorkloadRef {
 	id, found := identity.Of(w.step(task, 1), memory.WorkloadRef{
@@ -119,6 +144,9 @@ var _ = Describe("Pods without a lasting owner", func() {
 		ref := w.stepRef("unit")
 		writes, all := 0, cached{}
 		w.reconciler.Sources.Pods = all
+		resolver := policy.New(&knownNamespace{Reader: w.client}, w.client)
+		Expect(resolver.Rebuild(w.ctx)).To(Succeed())
+		w.reconciler.Resolver, w.feed.Resolver = resolver, resolver
 		w.faults.before = func(client.Object) error { writes++; return nil }
 		for run := range 1000 {
 			pod := w.step("unit", run)

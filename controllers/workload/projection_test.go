@@ -34,7 +34,7 @@ var _ = Describe("A recommendation is a projection of the checkpoint, so that no
 		for minute := range 26 * 60 {
 			w.passes(time.Minute)
 			w.sampled(pod, 100*memory.MiB)
-			if minute%10 == 9 {
+			if minute%60 == 59 {
 				Expect(w.reconcile(w.alone("web"))).To(Succeed())
 			}
 		}

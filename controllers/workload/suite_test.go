@@ -39,11 +39,18 @@ var (
 	suiteContext context.Context // a spec's own ends with its BeforeEach
 	config       *rest.Config
 	scheme       *runtime.Scheme
+	direct       client.WithWatch      // one for all, so that what the API server serves is discovered once
+	clientset    *kubernetes.Clientset // likewise
 )
 
 func TestControllers(t *testing.T) {
 	config, scheme = suite.Start(t)
 	suiteContext = t.Context()
+	var err error
+	if direct, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
+		t.Fatal(err)
+	}
+	clientset = kubernetes.NewForConfigOrDie(config)
 	RunSpecs(t, "controllers")
 }
 
@@ -71,8 +78,6 @@ var namespaces int
 
 func newWorld() *world {
 	ctx := suiteContext
-	direct, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
-	Expect(err).NotTo(HaveOccurred())
 	namespaces++
 	w := &world{
 		ctx: ctx, namespace: fmt.Sprintf("world-%d", namespaces), clock: clocktesting.NewFakePassiveClock(start),
@@ -101,9 +106,9 @@ func (w *world) process() memfit {
 			Settings: Settings{CheckpointEvery: DefaultCheckpointEvery},
 			Problems: &policy.Problems{},
 			Executor: Executor{
-				Evict:    Evictor(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
-				Resize:   Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient()),
-				HasRight: Rights(kubernetes.NewForConfigOrDie(config).AuthorizationV1()),
+				Evict:    Evictor(clientset.CoreV1().RESTClient()),
+				Resize:   Resizer(clientset.CoreV1().RESTClient()),
+				HasRight: Rights(clientset.AuthorizationV1()),
 			},
 		},
 	}
@@ -132,11 +137,16 @@ func (w *world) applied(pods ...*corev1.Pod) {
 // seen delivers the pods as they are on the API server.
 func (w *world) seen(pods ...*corev1.Pod) {
 	for _, pod := range pods {
-		current := expect.Exists(w.ctx, w.client, pod.Namespace, pod.Name, &corev1.Pod{})
-		slim, err := informers.SlimPod(current)
-		Expect(err).NotTo(HaveOccurred())
-		w.feed.seen(w.ctx, slim)
+		w.delivered(expect.Exists(w.ctx, w.client, pod.Namespace, pod.Name, &corev1.Pod{}))
 	}
+}
+
+// delivered is what the informer makes of a pod that was read.
+func (w *world) delivered(pod *corev1.Pod) {
+	GinkgoHelper()
+	slim, err := informers.SlimPod(pod)
+	Expect(err).NotTo(HaveOccurred())
+	w.feed.seen(w.ctx, slim)
 }
 
 // deleted removes pods from the API server and delivers their last state.
