@@ -47,8 +47,8 @@ func TestOneVersionOfEveryModule(t *testing.T) {
 	}
 }
 
-// TestKubernetesIsCompiledOnce: what client-go imports has the operator's version in the modules of tests, too. Of
-// another version, most of Kubernetes' packages there are compiled again.
+// TestKubernetesIsCompiledOnce: what client-go imports has the operator's version in the modules of tests and tools,
+// too. Of another version, most of Kubernetes' packages there are compiled again.
 func TestKubernetesIsCompiledOnce(t *testing.T) {
 	root := filepath.Join("..", "..", "..", "..")
 	operators := pinsOf(t, filepath.Join(root, "go.mod"))
@@ -60,8 +60,8 @@ func TestKubernetesIsCompiledOnce(t *testing.T) {
 	}
 	imported := pinsOf(t, strings.TrimSpace(string(path)))
 	imported["k8s.io/client-go"] = operators["k8s.io/client-go"]
-	for _, tests := range []string{"chart", "monitoring", "peers"} {
-		pins, shared := pinsOf(t, filepath.Join(root, "test", tests, "go.mod")), 0
+	for _, folder := range []string{"test/chart", "test/monitoring", "test/peers", "hack/tools"} {
+		pins, shared := pinsOf(t, filepath.Join(root, folder, "go.mod")), 0
 		for module, version := range pins {
 			want := operators[module]
 			switch {
@@ -69,12 +69,12 @@ func TestKubernetesIsCompiledOnce(t *testing.T) {
 			case version == want:
 				shared++
 			default:
-				t.Errorf("%s is %s in test/%s and %s in the operator: go -C test/%s mod edit -exclude=%s@%s -require=%s@%s",
-					module, version, tests, want, tests, module, version, module, want)
+				t.Errorf("%s is %s in %s and %s in the operator: go -C %s mod edit -exclude=%s@%s -require=%s@%s",
+					module, version, folder, want, folder, module, version, module, want)
 			}
 		}
 		if shared < 25 {
-			t.Errorf("test/%s has only %d modules that client-go imports", tests, shared)
+			t.Errorf("%s has only %d modules that client-go imports", folder, shared)
 		}
 	}
 }
