@@ -135,8 +135,8 @@ type PredictedSaving struct {
 	// +optional
 	Limit *resource.Quantity `json:"limit,omitempty"`
 	// method is how amount was computed, with its numbers. For GOMEMLIMIT and a JVM's larger heap it includes the share of
-	// processor time that the garbage collector took since the process started, and where it is known the least share that a
-	// limit higher by 64Mi would save.
+	// processor time that the garbage collector took since the process started, and where it is known the least share that
+	// a limit higher by 64Mi would save.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Method string `json:"method,omitempty"`

@@ -153,7 +153,9 @@ func TestStartTime(t *testing.T) {
 // TestTimes: the time of a process includes that of threads that have ended, and names hold what the process chose.
 func TestTimes(t *testing.T) {
 	stat := func(name, user, system string) *fstest.MapFile {
-		return &fstest.MapFile{Data: []byte("7 (" + name + ") S 1 1 1 0 -1 4194304 135 0 0 0 " + user + " " + system + " 9 9 20\n")}
+		return &fstest.MapFile{
+			Data: []byte("7 (" + name + ") S 1 1 1 0 -1 4194304 135 0 0 0 " + user + " " + system + " 9 9 20\n"),
+		}
 	}
 	proc := fstest.MapFS{
 		"stat": stat("java", "900", "100"), "task/7/stat": stat("java", "1", "2"),

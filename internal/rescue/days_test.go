@@ -38,8 +38,8 @@ func containerLife(limit memory.Bytes, demand func(at time.Duration) memory.Byte
 	return raised
 }
 
-// collected is a garbage-collected heap: it grows by what the program allocates until a collection, which leaves what is
-// alive. Both vary from one collection to the next, and with the time of day.
+// collected is a garbage-collected heap: it grows by what the program allocates until a collection, which leaves what
+// is alive. Both vary from one collection to the next, and with the time of day.
 type collected struct {
 	rng *rand.Rand
 	// cap is the heap at which it is collected at the latest, live what is alive at most, in MiB; early is the mean share

@@ -144,7 +144,7 @@ const (
 	detailCollector = "collectorTime" // HotSpot: nanoseconds; absent: not known, as the next
 	detailBusy      = "busyTime"      // HotSpot: nanoseconds
 
-	detailYoung      = "youngCollections" // HotSpot with Serial: count since the start; absent: not known, as the next five
+	detailYoung      = "youngCollections" // HotSpot with Serial: since the start; absent: not known, as the next five
 	detailFull       = "fullCollections"  // count
 	detailYoungTime  = "youngTime"        // ticks
 	detailFullTime   = "fullTime"         // ticks

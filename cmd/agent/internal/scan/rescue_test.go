@@ -291,9 +291,9 @@ func TestRescueOnCgroupV2(t *testing.T) {
 		"slowed down, memory.high": {usage: func(s float64) float64 { return min(100+100*s, 460) }, high: 460, want: 1},
 		"below memory.high":        {usage: func(s float64) float64 { return min(100+50*s, 400) }, high: 460},
 		// as with a small request and a memoryThrottlingFactor below 0.5
-		"slowed down below half of the limit": {usage: func(s float64) float64 { return min(100+50*s, 220) }, high: 220},
-		"slowed down at half of the limit":    {usage: func(s float64) float64 { return min(100+50*s, 260) }, high: 260, want: 1},
-		"and goes on":                         {usage: func(s float64) float64 { return min(200+5*s, 270) }, high: 220, want: 1},
+		"slow below half of the limit": {usage: func(s float64) float64 { return min(100+50*s, 220) }, high: 220},
+		"slow at half of the limit":    {usage: func(s float64) float64 { return min(100+50*s, 260) }, high: 260, want: 1},
+		"and goes on":                  {usage: func(s float64) float64 { return min(200+5*s, 270) }, high: 220, want: 1},
 	} {
 		n, hold := rescueNode2(t)
 		n.live(20*time.Second, func(d time.Duration) { hold(c.usage(d.Seconds()), c.file, 512, c.high, 0) })
