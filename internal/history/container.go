@@ -18,7 +18,7 @@ const (
 	// again.
 	DaysKept = 35
 	// HoursKept is the number of hourly peaks kept: two days, for as long as a container is young and gets headroom for
-	// its next step (BurstSpan in internal/recommend).
+	// its next step (OldFrom in internal/recommend).
 	HoursKept = 2 * 24
 	// lowHours is the number of hours whose low points are kept: a day, because most use has a daily rhythm, and what is
 	// alive at its busiest hours counts.
@@ -75,6 +75,7 @@ type Container struct {
 	exact, inexact stamp
 	regime         regime // under the effective limit
 	before         regime // under the limit before it
+	records        Records
 	past           timeline
 	recent         ring
 }
@@ -175,6 +176,7 @@ func (c *Container) advance(hour int32, day uint32) {
 		return
 	}
 	c.closeHour()
+	c.records.fade(hour - c.hour)
 	for h := c.hour + 1; h <= hour && h <= c.hour+HoursKept; h++ {
 		c.hours[h%HoursKept] = 0
 		c.lows[h%lowHours] = 0
@@ -188,6 +190,7 @@ func (c *Container) advance(hour int32, day uint32) {
 // closeHour moves the finished hour into the histogram, and the low points of its instances into the day.
 func (c *Container) closeHour() {
 	c.followFullest()
+	c.learn()
 	c.peaks.add(c.now, c.hour)
 	c.replicas = c.countSeen()
 	c.seen = [32]uint8{}

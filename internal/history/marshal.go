@@ -86,6 +86,19 @@ func (c *Container) code(w *codec.Coder) {
 	sparse(w, c.seen[:])
 	c.recent.code(w)
 	c.past.code(w)
+	c.records.code(w)
+}
+
+// code leaves out what says nothing, and finds nothing where a memfit that did not know of records wrote.
+func (r *Records) code(w *codec.Coder) {
+	if w.Reading() && len(w.Data()) == 0 || !w.Reading() && *r == (Records{}) {
+		return
+	}
+	for _, sum := range []*float32{&r.Seen, &r.Excess} {
+		bits := math.Float32bits(*sum)
+		codec.Num(w, &bits)
+		*sum = math.Float32frombits(bits)
+	}
 }
 
 // codeSeries writes days, hours and lows as differences from the cell before: a steady workload costs one byte a cell.
@@ -143,7 +156,7 @@ func (t *openInterval) code(w *codec.Coder) {
 }
 
 func (t *timeline) code(w *codec.Coder) {
-	w.Int(&t.begin)
+	codec.Num(w, &t.begin)
 	codec.Num(w, &t.width)
 	codec.Num(w, &t.n)
 	codec.Num(w, &t.follows)
@@ -206,7 +219,10 @@ func (c *Container) valid() error {
 			return errors.New("history: a span without a highest point or a mean")
 		}
 	}
-	if t := c.past; t.begin < 0 || t.begin > math.MaxUint32 || t.width == 0 && t.n > 0 || t.width > widestSpan {
+	if !c.records.valid() {
+		return errors.New("history: records out of range")
+	}
+	if t := c.past; t.width == 0 && t.n > 0 || t.width > widestSpan {
 		return errors.New("history: timeline out of range")
 	}
 	return nil

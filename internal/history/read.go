@@ -103,7 +103,7 @@ func (c *Container) AppendSpans(spans []Span) []Span {
 	t := &c.past
 	spans = slices.Grow(spans, int(t.n)+1)
 	for i, s := range t.span[:t.n] {
-		spans = c.appendSpan(spans, s, t.begin+int64(i)*int64(t.width))
+		spans = c.appendSpan(spans, s, int64(t.begin)+int64(i)*int64(t.width))
 	}
 	open, _ := c.openSpan()
 	return c.appendSpan(spans, open, t.open())

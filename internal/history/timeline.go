@@ -28,7 +28,7 @@ const (
 // and changes to another only when that one ends or another holds far more: a mixture of replicas has a shape that none
 // of them has.
 type timeline struct {
-	begin   int64 // of the oldest span
+	begin   stamp // of the oldest span
 	width   uint16
 	n       uint8
 	follows uint8 // number of the instance
@@ -106,12 +106,12 @@ func (t *openInterval) add(v size16, number uint8) {
 func (t *openInterval) mean() memory.Bytes { return memory.Bytes(t.sum / float32(max(t.count, 1))) }
 
 // open is when the span began that is not over yet.
-func (t *timeline) open() int64 { return t.begin + int64(t.n)*int64(t.width) }
+func (t *timeline) open() int64 { return int64(t.begin) + int64(t.n)*int64(t.width) }
 
 // newTimeline begins with the finest span that holds a time. A compressed span is a whole number of seconds, too.
 func (c *Container) newTimeline(at int64) timeline {
 	finest := int64(max(finestSpan/c.Factor(), 1))
-	return timeline{begin: at / finest * finest, width: uint16(finest)} //nolint:gosec // six minutes at most
+	return timeline{begin: stamp(at / finest * finest), width: uint16(finest)} //nolint:gosec // Add takes no others
 }
 
 // turn closes the open span when it is over at that time, and leaves empty ones where nothing was seen.
@@ -187,7 +187,7 @@ func (t *timeline) add(s spanCell, widest int64) {
 	if t.n == SpansKept {
 		copy(t.span[:], t.span[1:])
 		t.n--
-		t.begin += int64(t.width)
+		t.begin += stamp(t.width)
 	}
 	t.span[t.n] = s
 	t.n++
