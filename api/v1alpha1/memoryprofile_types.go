@@ -330,7 +330,8 @@ type SizingSpec struct {
 	// +optional
 	RequestPolicy RequestPolicy `json:"requestPolicy,omitempty"`
 
-	// headroomPercent is added on top of the need found from evidence, in percent (0-200). Default: 15.
+	// headroomPercent is what a limit is above use at least, in percent (0-200): above the need of a container in its
+	// first two days, and above the peak of the last day from then on. Default: 15, and 5 from the third day.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=200
 	// +optional

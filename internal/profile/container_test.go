@@ -222,7 +222,7 @@ func TestContainerSizingHasEveryDefault(t *testing.T) {
 		Containers: []v1alpha1.ContainerPolicy{{Name: "app", Limit: &v1alpha1.Bounds{Min: quantity("256Mi")}}},
 	}
 	want := v1alpha1.SizingSpec{
-		Mode: v1alpha1.SizingOnCreate, RequestPolicy: v1alpha1.RequestPercentile, HeadroomPercent: new(int32(15)),
+		Mode: v1alpha1.SizingOnCreate, RequestPolicy: v1alpha1.RequestPercentile,
 		Posture:  v1alpha1.PostureBalanced,
 		Limit:    &v1alpha1.Bounds{Min: quantity("256Mi"), Max: quantity("4Gi")},
 		Request:  &v1alpha1.Bounds{Min: quantity("16Mi")},
@@ -252,8 +252,8 @@ func TestContainerSizingHasEveryDefault(t *testing.T) {
 // TestSizePolicy: an empty profile sizes with the defaults, and 0 is a value like any other.
 func TestSizePolicy(t *testing.T) {
 	want := recommend.Policy{
-		HeadroomPercent: 15, Posture: recommend.Balanced, LimitMin: 16 * memory.MiB, RequestMin: 16 * memory.MiB,
-		OOMFactorPercent: 150, OOMMinIncrease: 64 * memory.MiB, MinChangePercent: 10,
+		HeadroomPercent: 15, LeastRoomPercent: 5, Posture: recommend.Balanced, LimitMin: 16 * memory.MiB,
+		RequestMin: 16 * memory.MiB, OOMFactorPercent: 150, OOMMinIncrease: 64 * memory.MiB, MinChangePercent: 10,
 	}
 	app := of(v1alpha1.MemoryProfileSpec{}).Container("app", nil)
 	if got := app.SizePolicy(); got != want {
@@ -262,7 +262,7 @@ func TestSizePolicy(t *testing.T) {
 	app = of(v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{
 		HeadroomPercent: new(int32(0)), Disruption: &v1alpha1.DisruptionSpec{MinChangePercent: new(int32(0))},
 	}}).Container("app", nil)
-	want.HeadroomPercent, want.MinChangePercent = 0, 0
+	want.HeadroomPercent, want.LeastRoomPercent, want.MinChangePercent = 0, 0, 0
 	if got := app.SizePolicy(); got != want {
 		t.Errorf("without headroom: %+v, want %+v", got, want)
 	}

@@ -23,7 +23,7 @@ func builtin() *v1alpha1.MemoryProfileSpec {
 			Mode: v1alpha1.TuningInject, ConflictPolicy: v1alpha1.KeepUser, ResizePolicy: v1alpha1.ResizeRestartContainer,
 		},
 		Sizing: v1alpha1.SizingSpec{
-			Mode: v1alpha1.SizingRecommend, RequestPolicy: v1alpha1.RequestPercentile, HeadroomPercent: new(int32(15)),
+			Mode: v1alpha1.SizingRecommend, RequestPolicy: v1alpha1.RequestPercentile,
 			Posture:  v1alpha1.PostureBalanced,
 			Limit:    &v1alpha1.Bounds{Min: v1alpha1.NewMemoryQuantity(resource.MustParse("16Mi"))},
 			Request:  &v1alpha1.Bounds{Min: v1alpha1.NewMemoryQuantity(resource.MustParse("16Mi"))},

@@ -16,12 +16,21 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 )
 
+// Headroom where the owner gives no headroomPercent: on top of the need of a container in its first two days, and above
+// the peak of the last day from then on, where the room follows from what is expected to cost least.
+const usualHeadroom, usualLeastRoom int32 = 15, 5
+
 // SizePolicy returns how the container is sized, in the terms of recommend. The container has the defaults already.
 func (c *Container) SizePolicy() recommend.Policy {
 	s := &c.Sizing
+	headroom, leastRoom := usualHeadroom, usualLeastRoom
+	if s.HeadroomPercent != nil {
+		headroom, leastRoom = *s.HeadroomPercent, *s.HeadroomPercent
+	}
 	return recommend.Policy{
 		RequestEqualsLimit: s.RequestPolicy == v1alpha1.RequestEqualsLimit,
-		HeadroomPercent:    *s.HeadroomPercent,
+		HeadroomPercent:    headroom,
+		LeastRoomPercent:   leastRoom,
 		Posture:            recommend.Posture(s.Posture),
 		LimitMin:           bytesOf(s.Limit.Min),
 		LimitMax:           bytesOf(s.Limit.Max),

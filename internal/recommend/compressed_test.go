@@ -23,7 +23,8 @@ const day = 24 * time.Hour
 type story struct {
 	every   period.Evidence
 	use     []memory.Bytes
-	killed  int // index of the sample after which it was killed; 0: never
+	killed  int          // index of the sample after which it was killed; 0: never
+	last    memory.Bytes // the limit it was killed at with the last sample; 0: it was not
 	traits  Traits
 	policy  Policy
 	current memory.Size
@@ -73,6 +74,11 @@ func (s story) evaluate() Recommendation {
 				Container: ref, Time: now, Kind: memory.OOMMainProcess, Limit: s.current.Limit, Peak: use, Uptime: time.Hour,
 			}}
 		}
+	}
+	if s.last > 0 {
+		in.Kills = append(in.Kills, memory.OOMKill{
+			Container: ref, Time: now, Kind: memory.OOMMainProcess, Limit: s.last, Peak: s.last, Proven: true, Uptime: time.Hour,
+		})
 	}
 	in.Now, in.InUseSeen = now.Add(period.Minute.Duration()), now
 	return Evaluate(in)

@@ -42,9 +42,10 @@ func TestYoungContainersGetRoomForBursts(t *testing.T) {
 		"two hours, frugal":     {2 * time.Hour, posed(Frugal), flat(30 * mib), 65 * mib, 75 * mib},
 		"eight hours, frugal":   {8 * time.Hour, posed(Frugal), flat(30 * mib), 38 * mib, 39 * mib},
 		"steady for half a day": {12 * time.Hour, defaults, flat(30 * mib), 70 * mib, 80 * mib},
-		"steady for two days":   {48 * time.Hour, defaults, flat(30 * mib), 38 * mib, 39 * mib},
+		"steady for two days":   {48 * time.Hour, defaults, flat(30 * mib), 45 * mib, 50 * mib},
+		"steady for five weeks": {35 * day, defaults, flat(30 * mib), 32 * mib, 36 * mib},
 		"burst, half a day":     {12 * time.Hour, defaults, burst, 115 * mib, 130 * mib},
-		"burst, five days":      {5 * day, defaults, burst, 110 * mib, 116 * mib},
+		"burst, five days":      {5 * day, defaults, burst, 105 * mib, 106 * mib},
 		"large, two hours":      {2 * time.Hour, defaults, flat(400 * mib), 460 * mib, 460 * mib},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -163,23 +164,23 @@ func TestALargeContainerIsNotRaisedForItsRecord(t *testing.T) {
 
 // A change below minChangePercent is not worth a disruption, until it is all that is left.
 func TestARaiseIsNotHeldBackUntilNothingIsLeft(t *testing.T) {
-	if got := sizedAfter(9*day, 430*mib, defaults, flat(400*mib)); got.Decision != Keep {
+	if got := sizedAfter(30*time.Hour, 430*mib, defaults, flat(400*mib)); got.Decision != Keep {
 		t.Errorf("30Mi of 60Mi headroom left: %s", got.Summary)
 	}
-	if got := sizedAfter(9*day, 430*mib, defaults, flat(412*mib)); got.Decision != Increase || got.Size.Limit < 473*mib ||
-		!says(got, "only 18Mi of the limit left") {
+	if got := sizedAfter(30*time.Hour, 430*mib, defaults, flat(412*mib)); got.Decision != Increase ||
+		got.Size.Limit < 473*mib || !says(got, "only 18Mi of the limit left") {
 		t.Errorf("18Mi of 62Mi headroom left: %s; want a raise that minChangePercent lets through", got.Summary)
 	}
 	grewBy24 := func(since time.Duration) memory.Bytes {
-		if since < 9*day-time.Hour {
+		if since < 29*time.Hour {
 			return 400 * mib
 		}
 		return 424 * mib
 	}
-	if got := sizedAfter(9*day, 446*mib, defaults, grewBy24); got.Decision != Increase {
+	if got := sizedAfter(30*time.Hour, 446*mib, defaults, grewBy24); got.Decision != Increase {
 		t.Errorf("22Mi of 63Mi headroom left, and 24Mi more in the last hour: %s", got.Summary)
 	}
-	if got := sizedAfter(9*day, 450*mib, defaults, grewBy24); got.Decision != Keep {
+	if got := sizedAfter(30*time.Hour, 450*mib, defaults, grewBy24); got.Decision != Keep {
 		t.Errorf("26Mi of 63Mi headroom left, and 24Mi more in the last hour: %s", got.Summary)
 	}
 }
@@ -207,7 +208,7 @@ func TestAWeekendDoesNotLowerTheWeek(t *testing.T) {
 		}
 		return 300 * mib
 	}
-	if got := sizedAfter(4*7*day-time.Hour, gib, defaults, office); got.Size.Limit < 900*mib { // Sunday night
+	if got := sizedAfter(4*7*day-time.Hour, gib, defaults, office); got.Size.Limit < 840*mib { // Sunday night
 		t.Errorf("on Sunday night: %s, want Monday's 800Mi held:\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
 }

@@ -25,8 +25,8 @@ var start = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC) // a Monday
 
 // defaults is what an empty profile asks for (internal/profile).
 var defaults = Policy{
-	HeadroomPercent: 15, Posture: Balanced, LimitMin: 16 * mib, RequestMin: 16 * mib, OOMFactorPercent: 150,
-	OOMMinIncrease: 64 * mib, MinChangePercent: 10,
+	HeadroomPercent: 15, LeastRoomPercent: 5, Posture: Balanced, LimitMin: 16 * mib, RequestMin: 16 * mib,
+	OOMFactorPercent: 150, OOMMinIncrease: 64 * mib, MinChangePercent: 10,
 }
 
 // with returns the defaults with something else in some fields.
@@ -161,10 +161,9 @@ func TestReasonsReadFromEvidenceToNumber(t *testing.T) {
 	})
 	want := []string{
 		"peak demand 412Mi over 9 days (1 replica, 3k samples)",
-		"412Mi + 15 % headroom = 474Mi",
-		"474Mi is 62Mi above the last day's peak of 412Mi: 0 kills are expected in 100 days like the last 10; " +
-			"10 % less would save 47Mi and leave 14Mi above that peak (Balanced: a kill is worth 7.4Gi held for a day)",
-		"clamped from 474Mi to limit.max 448Mi",
+		"485Mi is 73Mi above the last day's peak of 412Mi: 0.13 kills are expected in 100 days like the last 10; " +
+			"10 % less would save 49Mi and cost 6.9 more, worth 702Mi (Balanced: a kill is worth 10Gi held for a day)",
+		"clamped from 485Mi to limit.max 448Mi",
 		"request: 90 % of hours peaked at 416Mi or less, + a third of the headroom = 437Mi",
 	}
 	if diff := cmp.Diff(want, got.Reasons); diff != "" {
@@ -189,10 +188,10 @@ func TestBoundsAreNamedWhenTheyApply(t *testing.T) {
 		says   []string
 	}{
 		"limit.min": {
-			with(func(p *Policy) { p.LimitMin = gib }), memory.Size{}, gib, []string{"raised from 230Mi to limit.min 1Gi"},
+			with(func(p *Policy) { p.LimitMin = gib }), memory.Size{}, gib, []string{"raised from 240Mi to limit.min 1Gi"},
 		},
 		"limit.max": {
-			limitMax(210 * mib), memory.Size{}, 210 * mib, []string{"clamped from 230Mi to limit.max 210Mi"},
+			limitMax(210 * mib), memory.Size{}, 210 * mib, []string{"clamped from 240Mi to limit.max 210Mi"},
 		},
 		"decrease Never": {
 			decreaseNever, sizeOf(512*mib, 512*mib), 512 * mib, []string{"decrease is Never"},
@@ -202,19 +201,18 @@ func TestBoundsAreNamedWhenTheyApply(t *testing.T) {
 			[]string{"limit.max 400Mi"},
 		},
 		"minChange": {
-			defaults, sizeOf(213*mib, 240*mib), 240 * mib,
-			[]string{"limit stays at 240Mi: 230Mi is less than minChangePercent 10 % away"},
+			defaults, sizeOf(213*mib, 250*mib), 250 * mib, []string{"250Mi is 50Mi above the last day's peak of 200Mi"},
 		},
-		"every change": {with(func(p *Policy) { p.MinChangePercent = 0 }), sizeOf(213*mib, 240*mib), 230 * mib, nil},
+		"every change": {with(func(p *Policy) { p.MinChangePercent = 0 }), sizeOf(213*mib, 240*mib), 240 * mib, nil},
 		"headroom 50": {
-			with(func(p *Policy) { p.HeadroomPercent = 50 }), memory.Size{}, 300 * mib,
-			[]string{"200Mi + 50 % headroom = 300Mi"},
+			with(func(p *Policy) { p.HeadroomPercent, p.LeastRoomPercent = 50, 50 }), memory.Size{}, 300 * mib,
+			[]string{"300Mi is 100Mi above the last day's peak of 200Mi"},
 		},
 		"no headroom": {
-			with(func(p *Policy) { p.HeadroomPercent = 0 }), memory.Size{}, 208 * mib,
-			[]string{"200Mi + 8Mi headroom = 208Mi"},
+			with(func(p *Policy) { p.HeadroomPercent, p.LeastRoomPercent = 0, 0 }), memory.Size{}, 240 * mib,
+			[]string{"240Mi is 40Mi above the last day's peak of 200Mi"},
 		},
-		"nothing to change": {defaults, sizeOf(210*mib, 230*mib), 230 * mib, nil},
+		"nothing to change": {defaults, sizeOf(210*mib, 240*mib), 240 * mib, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := history.New()
@@ -252,7 +250,7 @@ func TestRequestFollowsUsualUseOrTheLimit(t *testing.T) {
 		want   memory.Bytes
 	}{
 		"usual use":   {defaults, 215 * mib},
-		"as limit":    {with(func(p *Policy) { p.RequestEqualsLimit = true }), 920 * mib},
+		"as limit":    {with(func(p *Policy) { p.RequestEqualsLimit = true }), 882 * mib},
 		"never down":  {decreaseNever, 500 * mib},
 		"request.max": {with(func(p *Policy) { p.RequestMax = 128 * mib }), 128 * mib},
 		"request.min": {with(func(p *Policy) { p.RequestMin = 300 * mib }), 300 * mib},
@@ -261,8 +259,8 @@ func TestRequestFollowsUsualUseOrTheLimit(t *testing.T) {
 			h := history.New()
 			now := feed(h, 9*day, gib, burst)
 			got := Evaluate(Input{History: h, Policy: c.policy, Current: memory.Size{Request: 500 * mib}, Now: now})
-			if got.Size.Limit != 920*mib || got.Size.Request < c.want-4*mib || got.Size.Request > c.want+4*mib {
-				t.Errorf("got %v, want limit 920Mi and a request near %s", got.Size, c.want)
+			if got.Size.Limit != 882*mib || got.Size.Request < c.want-4*mib || got.Size.Request > c.want+4*mib {
+				t.Errorf("got %v, want limit 882Mi and a request near %s", got.Size, c.want)
 			}
 		})
 	}
@@ -319,7 +317,7 @@ func TestSharedMemoryIsHeld(t *testing.T) {
 func TestALimitHoldsWhatMemoryBackedVolumesMayHold(t *testing.T) {
 	h := history.New()
 	now := feed(h, 9*day, gib, flat(50*mib))
-	for volumes, want := range map[memory.Bytes]memory.Bytes{0: 58 * mib, 100 * mib: 150 * mib, 4 * gib: gib} {
+	for volumes, want := range map[memory.Bytes]memory.Bytes{0: 63 * mib, 100 * mib: 150 * mib, 4 * gib: gib} {
 		holds := with(func(p *Policy) { p.VolumesHold = volumes })
 		got := Evaluate(Input{Policy: holds, History: h, Current: sizeOf(gib, gib), Now: now})
 		if got.Size.Limit != want || volumes > 0 && !says(got, "sizeLimit", volumes.String()) {
@@ -436,11 +434,10 @@ func ExampleEvaluate() {
 	now := feed(h, 9*day, gib, flat(412*mib))
 	r := Evaluate(Input{Policy: defaults, History: h, Current: memory.Size{Request: gib, Limit: gib}, Now: now})
 	fmt.Println(r.Summary)
-	for _, reason := range r.Reasons[:2] {
+	for _, reason := range r.Reasons[:1] {
 		fmt.Println("-", reason)
 	}
 	// Output:
-	// Decrease limit 1Gi to 474Mi, request 1Gi to 437Mi: peak demand 412Mi over 9 days
+	// Decrease limit 1Gi to 485Mi, request 1Gi to 437Mi: peak demand 412Mi over 9 days
 	// - peak demand 412Mi over 9 days (1 replica, 3k samples)
-	// - 412Mi + 15 % headroom = 474Mi
 }

@@ -197,32 +197,21 @@ func TestALeakStopsWithAnAlarm(t *testing.T) {
 	})
 }
 
-func TestAMonthlyJobIsRemembered(t *testing.T) {
-	job := func(since time.Duration) memory.Bytes {
-		if since%(30*day) < 3*time.Hour {
+// TestARareJobIsHeldWhereAKillIsDear: a job of 2Gi that ran once, two weeks ago, beside a use of 200Mi.
+func TestARareJobIsHeldWhereAKillIsDear(t *testing.T) {
+	h := history.New()
+	now := feed(h, 25*day, 4*gib, func(since time.Duration) memory.Bytes {
+		if since >= 10*day && since < 10*day+3*time.Hour {
 			return 2 * gib
 		}
 		return 200 * mib
-	}
-	h := history.New()
-	now := feed(h, 30*day-time.Hour, 4*gib, job)
-	got := Evaluate(Input{Policy: defaults, History: h, Current: sizeOf(230*mib, 230*mib), Now: now})
-	if got.Decision != Increase || got.Size.Limit < 2*gib || !says(got, "monthly job") {
-		t.Errorf("an hour before the second run: %s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
-	}
-	h = history.New()
-	now = feed(h, 15*day, 4*gib, job)
-	if got := Evaluate(
-		Input{History: h, Policy: posed(Frugal), Current: sizeOf(3*gib, 3*gib), Now: now},
-	); got.Size.Limit > gib {
-		t.Errorf("two weeks later, frugal: %s; want the job's size given back", got.Summary)
-	}
-	h = history.New()
-	now = feed(h, 20*day, 4*gib, job)
-	if got := Evaluate(
-		Input{History: h, Policy: posed(Cautious), Current: sizeOf(3*gib, 3*gib), Now: now},
-	); got.Size.Limit < 2*gib {
-		t.Errorf("three weeks later, cautious: %s; want the job's size held", got.Summary)
+	})
+	for posture, held := range map[Posture]bool{Frugal: false, Balanced: false, Cautious: true} {
+		got := Evaluate(Input{History: h, Policy: posed(posture), Current: sizeOf(3*gib, 3*gib), Now: now})
+		if got.Size.Limit >= 2*gib != held || got.Size.Limit >= gib != held ||
+			says(got, "the peak of 2Gi is not held") == held {
+			t.Errorf("%s: %s, held: want %t\n%s", posture, got.Summary, held, strings.Join(got.Reasons, "\n"))
+		}
 	}
 }
 

@@ -8,40 +8,55 @@ import (
 	"github.com/memfit/memfit/internal/period"
 )
 
-// Price is what one OOM kill is worth: this much memory held for a day. A part is fixed, because a kill costs its owner
-// the same whatever the size of the container, and a part is in multiples of the container's own use.
+// Price is what a posture makes of an OOM kill.
 type Price struct {
-	Fixed memory.Bytes
-	Times float64
+	// Kill is what one is worth: this much memory held for a day.
+	Kill memory.Bytes
+	// Young is how long a container gets space for bursts that it has not shown. It goes with the price of a kill in
+	// the first two days.
+	Young period.Evidence
 }
 
 // Model holds the constants that the size of a container follows from, beside those that owners set in [Policy]. They
 // are not configurable; they are values so that the backtest can measure each of them: docs/design/sizing.md has its
 // table.
 type Model struct {
-	// Prices of a kill, by posture. The default was chosen in the middle of those that did well on two trace sets and six
-	// generated ones.
+	// Prices of a kill, by posture: each as high as makes it at least as safe, over the tuning halves together, as the
+	// rules before it.
 	Frugal, Balanced, Cautious Price
 
-	// DayHalfLife is the age in days at which a day's peak counts half. A week and a day: the same weekday still counts
-	// half.
+	// OldFrom is the age from which the rule of expected cost decides. A younger container has hardly a day to be
+	// compared with another.
+	OldFrom period.Evidence
+	// Records and Excess are the first guess of what a container does: so many records, which together went so far
+	// beyond what was known, and by no more than ExcessShare of its use: or a small one, of which little is known, would
+	// get several times what it needs.
+	Records     float64
+	Excess      memory.Bytes
+	ExcessShare float64
+	// DayHalfLife is the age in days at which a day that may repeat counts half, and so does a kill that taught how far
+	// use goes beyond what was known.
 	DayHalfLife float64
-	// GoneHalfLife is that of days on which use never came down to what is the highest now: after a step down or a fixed
-	// leak.
-	GoneHalfLife float64
+	// Alike: days are alike when their peaks differ by about this share, or by AlikeLeast, which matters to no container.
+	Alike      float64
+	AlikeLeast memory.Bytes
+	// Unlike is the weight of a day that followed a day unlike the last one.
+	Unlike float64
+	// LowerLimit and LowerKill are what it costs to lower a limit: a part of the limit, and a part of a kill, because it
+	// may be one. They keep a limit from following each change of use.
+	LowerLimit, LowerKill float64
+
 	// KillBeyondPercent: what a container wanted beyond the limit it was killed at is unknown; its day is remembered this
 	// much above.
 	KillBeyondPercent int32
-	// LeastHeadroom is so that a container of 20Mi is not sized within one allocation of its peak.
+	// LeastHeadroom is so that a young container of 20Mi is not sized within one allocation of its peak.
 	LeastHeadroom memory.Bytes
 
-	// BurstPerDoubling and BurstSpan are the hazard curve of bursts that have not been seen yet: for every time that the
-	// age of a container can double before it is BurstSpan old, it gets BurstPerDoubling. The chance that the next hour
-	// brings a new record falls as one over the age, and the sizes of bursts are spread exponentially. Then the headroom
-	// at which one more MiB costs what it saves is this logarithm, and the age at which it is 0 goes with the price of a
-	// kill: BurstSpan is for the Balanced one.
+	// BurstPerDoubling is the hazard curve of bursts that have not been seen yet: for every time that the age of a young
+	// container can double before it is as old as [Price] has it, it gets this much. The chance that the next hour brings
+	// a new record falls as one over the age, and the sizes of bursts are spread exponentially. Then the headroom at which
+	// one more MiB costs what it saves is this logarithm, and the age at which it is 0 goes with the price of a kill.
 	BurstPerDoubling memory.Bytes
-	BurstSpan        period.Evidence
 	// BurstUse is the use up to which a burst is an amount, not a share: a fork, a batch or a library loaded late is as
 	// large in a process of 10Mi as in one of 60Mi. From there the headroom for it falls in a straight line, and from
 	// BurstEnds on the ordinary headroom holds it.
@@ -52,8 +67,9 @@ type Model struct {
 	// large as those before it. This is the age at which an earlier one counts half.
 	StepHalfLife period.Evidence
 
-	// EatenPercent: when less of the headroom than this is left, a raise is due even if it is a small one. So it is when
-	// less is left than the last one to two hours added to the record: the next hour may add as much.
+	// EatenPercent: when less of a young container's headroom than this is left, or of the least room of an older one, a
+	// raise is due even if it is a small one. So it is when less is left than the last one to two hours added to the
+	// record of a young one: the next hour may add as much.
 	EatenPercent int32
 
 	// RepeatPercent is the growth after a kill that follows one at a lower limit within the hour, instead of the policy's
@@ -62,19 +78,22 @@ type Model struct {
 	// RememberedPercent bounds how far a kill may jump towards a peak seen before: what was seen long ago is a guess.
 	RememberedPercent int32
 	// GuessPercent bounds what a container gets after a kill beyond what was seen or asked for, in percent of the limit
-	// that it was killed at. Not with Cautious.
+	// that it was killed at. Not with Cautious while it is young.
 	GuessPercent int32
 }
 
 // DefaultModel is the model that memfit sizes with.
 func DefaultModel() Model {
 	return Model{
-		Frugal:   Price{Fixed: memory.GiB, Times: 0.5},
-		Balanced: Price{Fixed: 7 * memory.GiB, Times: 1},
-		Cautious: Price{Fixed: 400 * memory.GiB, Times: 64},
+		Frugal:   Price{Kill: 3 * memory.GiB, Young: 2 * period.Day / 7},
+		Balanced: Price{Kill: 10 * memory.GiB, Young: 2 * period.Day},
+		Cautious: Price{Kill: 150 * memory.GiB, Young: 800 * period.Day / 7},
 
-		DayHalfLife: 8, GoneHalfLife: 1, KillBeyondPercent: 115, LeastHeadroom: 8 * memory.MiB,
-		BurstPerDoubling: 23 * memory.MiB, BurstSpan: 2 * period.Day, BurstUse: 64 * memory.MiB, BurstEnds: 400 * memory.MiB,
+		OldFrom: 2 * period.Day, Records: 3, Excess: 120 * memory.MiB, ExcessShare: 0.25,
+		DayHalfLife: 30, Alike: 0.2, AlikeLeast: 20 * memory.MiB, Unlike: 0.2, LowerLimit: 0.05, LowerKill: 0.004,
+
+		KillBeyondPercent: 115, LeastHeadroom: 8 * memory.MiB,
+		BurstPerDoubling: 23 * memory.MiB, BurstUse: 64 * memory.MiB, BurstEnds: 400 * memory.MiB,
 		StepHalfLife: 5 * period.Hour, EatenPercent: 33,
 		RepeatPercent: 200, RememberedPercent: 400, GuessPercent: 300,
 	}
@@ -90,10 +109,4 @@ func (m *Model) price(p Posture) Price {
 	case Balanced:
 	}
 	return m.Balanced
-}
-
-// youngFor is how long a container is young, so that it has headroom for what it has not shown: BurstSpan at the price
-// of Balanced.
-func (m *Model) youngFor(p Posture) period.Evidence {
-	return period.Evidence(float64(m.BurstSpan) * float64(m.price(p).Fixed) / float64(m.Balanced.Fixed))
 }

@@ -62,13 +62,13 @@ func TestTheReasonNamesTheDistribution(t *testing.T) {
 	}{
 		"a large run every day": {
 			func(int) bool { return true }, runsOf(100, 100, 100, 480, 100, 100, 100, 480),
-			[]string{"6 of 8 runs used at most 100Mi, 2 up to 480Mi", "480Mi + "}, true,
+			[]string{"6 of 8 runs used at most 100Mi, 2 up to 480Mi", "above the last day's peak of 480Mi"}, true,
 		},
 		"two large runs three weeks ago": {
 			func(day int) bool { return day == 4 || day == 5 }, runsOf(480, 480, 100, 100, 100, 100, 100, 100),
 			[]string{
 				"6 of 8 runs used at most 100Mi, 2 up to 480Mi",
-				"sized for 100Mi: holding the rare peak of 480Mi would cost more than the kills it may cause",
+				"the peak of 480Mi is not held: that would cost more than the kills it may cause",
 			}, false,
 		},
 	} {

@@ -96,8 +96,8 @@ func TestARequestHoldsWhatIsInUse(t *testing.T) {
 		},
 		"a little above": {
 			Input{
-				Policy: defaults, History: old, Current: sizeOf(96*mib, 104*mib), InUse: 97 * mib, Now: now,
-			}, 104 * mib, Increase,
+				Policy: defaults, History: old, Current: sizeOf(96*mib, 112*mib), InUse: 97 * mib, Now: now,
+			}, 112 * mib, Increase,
 			"97Mi was in use at",
 		},
 		"never above the limit": {

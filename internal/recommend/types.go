@@ -61,9 +61,11 @@ type Traits struct {
 type Policy struct {
 	// RequestEqualsLimit: the request is the limit (requestPolicy: EqualsLimit).
 	RequestEqualsLimit bool
-	// HeadroomPercent is added to the need found from evidence.
+	// HeadroomPercent is added to the need of a young container, to what a kill asks for, and to a live set.
 	HeadroomPercent int32
-	Posture         Posture
+	// LeastRoomPercent is what the limit of an older one is above the peak of the last day at least.
+	LeastRoomPercent int32
+	Posture          Posture
 	// Bounds of the limit and the request; 0: none.
 	LimitMin, LimitMax, RequestMin, RequestMax memory.Bytes
 	// PodLimit is spec.resources.limits.memory of the pod, above which the API server takes no limit of a container;

@@ -16,6 +16,16 @@ import (
 // nor a burst that it has shown already moves.
 const youngQuantile = 0.5
 
+// youngDemand is for the first two days, in which no limit is lowered below what was used in any of them.
+func (e *evaluation) youngDemand(recent memory.Bytes) memory.Bytes {
+	level := max(recent, e.highestDay(), e.killsSince(e.model.OldFrom))
+	limit := e.plusHeadroom(level)
+	e.say("%s + %s headroom = %s", level, e.headroomWords(level), limit)
+	limit = max(limit, e.youngLimit(limit))
+	limit = max(limit, e.recordLimit(limit))
+	return e.notEaten(limit, recent)
+}
+
 // youngLimit is usual use with headroom for bursts that a container as young as this one may not have shown yet; 0
 // when it is old enough.
 func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
@@ -40,8 +50,11 @@ func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 // burstRoom is the hazard curve at the age the history has; see [Model]. Nobody is asked in the first hour, so that it
 // counts as one.
 func (e *evaluation) burstRoom() memory.Bytes {
+	if e.age() >= e.model.OldFrom {
+		return 0
+	}
 	age := max(e.age(), enoughSpan)
-	doublings := math.Log2(e.model.youngFor(e.Policy.Posture).Hours() / age.Hours())
+	doublings := math.Log2(e.model.price(e.Policy.Posture).Young.Hours() / age.Hours())
 	return memory.Bytes(max(doublings, 0) * float64(e.model.BurstPerDoubling)).FloorTo(memory.MiB)
 }
 
@@ -57,7 +70,7 @@ func (e *evaluation) tapered(amount, use memory.Bytes) memory.Bytes {
 
 // recordLimit holds the next record of a young container; 0 when it is old enough.
 func (e *evaluation) recordLimit(limit memory.Bytes) memory.Bytes {
-	if e.age() >= e.model.youngFor(e.Policy.Posture) {
+	if e.age() >= e.model.price(e.Policy.Posture).Young {
 		return 0
 	}
 	r := e.records()
@@ -100,4 +113,30 @@ func (e *evaluation) records() (r records) {
 		r.trend = r.highest.Minus(before)
 	}
 	return r
+}
+
+// notEaten makes a raise large enough to be carried out when use has eaten most of the headroom, or will have within
+// the hour if it goes on growing: minChangePercent would otherwise hold it back until nothing is left.
+func (e *evaluation) notEaten(limit, recent memory.Bytes) memory.Bytes {
+	have := e.Current.Limit
+	if have == 0 || limit <= have {
+		return limit
+	}
+	least := max(e.headroom(recent).Percent(e.model.EatenPercent), e.records().trend)
+	if have.Minus(recent) >= least {
+		return limit
+	}
+	if least := e.leastRaise(have); least > limit {
+		e.say(
+			"only %s of the limit left: raised at once by as much as minChangePercent asks for, to %s", have.Minus(recent),
+			least,
+		)
+		return least
+	}
+	return limit
+}
+
+// leastRaise is the smallest limit above have that minChangePercent lets through.
+func (e *evaluation) leastRaise(have memory.Bytes) memory.Bytes {
+	return have.Percent(101 + e.Policy.MinChangePercent)
 }

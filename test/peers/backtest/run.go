@@ -31,11 +31,6 @@ var contenders = []contender{
 	{"naive20", func() Policy { return &naive20{} }},
 	{"krr", func() Policy { return newKRR() }},
 	{"attune", func() Policy { return &attune{} }},
-	{"rule-1", func() Policy { return newRule(1, recommend.Frugal) }},
-	{"rule-5", func() Policy { return newRule(5, recommend.Balanced) }},
-	{"rule-7", func() Policy { return newRule(7, recommend.Balanced) }},
-	{"rule-20", func() Policy { return newRule(20, recommend.Cautious) }},
-	{"rule-50", func() Policy { return newRule(50, recommend.Cautious) }},
 	{"cruisekube", func() Policy { return newCruiseKube() }},
 }
 
@@ -59,7 +54,9 @@ func settings() (all []contender) {
 				p := defaultPolicy()
 				p.Posture = posture
 				ours := p
-				p.HeadroomPercent = int32(math.Round(100 * margin))
+				if percent := int32(math.Round(100 * margin)); percent != p.HeadroomPercent { // else as when nobody sets it
+					p.HeadroomPercent, p.LeastRoomPercent = percent, percent
+				}
 				p.LimitMin = max(p.LimitMin, memory.Bytes(floor)*memory.MiB)
 				if p == ours {
 					continue

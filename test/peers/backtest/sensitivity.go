@@ -17,15 +17,24 @@ var constants = []struct {
 	name  string
 	scale func(m *recommend.Model, p *recommend.Policy, by float64)
 }{
+	{"Balanced.Kill", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.Balanced.Kill, by) }},
+	{"OldFrom", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.OldFrom, by) }},
+	{"Records", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.Records *= by }},
+	{"Excess", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.Excess, by) }},
+	{"ExcessShare", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.ExcessShare *= by }},
+	{"DayHalfLife", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.DayHalfLife *= by }},
+	{"Alike", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.Alike *= by }},
+	{"AlikeLeast", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.AlikeLeast, by) }},
+	{"Unlike", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.Unlike *= by }},
+	{"LowerLimit", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.LowerLimit *= by }},
+	{"LowerKill", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.LowerKill *= by }},
+	{"usualLeastRoom",
+		func(_ *recommend.Model, p *recommend.Policy, by float64) { scale(&p.LeastRoomPercent, by) }},
+	{"Balanced.Young", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.Balanced.Young, by) }},
 	{"BurstPerDoubling", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.BurstPerDoubling, by) }},
-	{"BurstSpan", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.BurstSpan, by) }},
 	{"BurstUse", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.BurstUse, by) }},
 	{"BurstEnds", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.BurstEnds, by) }},
 	{"StepHalfLife", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.StepHalfLife, by) }},
-	{"Balanced.Fixed", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.Balanced.Fixed, by) }},
-	{"Balanced.Times", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.Balanced.Times *= by }},
-	{"DayHalfLife", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.DayHalfLife *= by }},
-	{"GoneHalfLife", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.GoneHalfLife *= by }},
 	{"KillBeyondPercent - 100", func(m *recommend.Model, _ *recommend.Policy, by float64) {
 		m.KillBeyondPercent = 100 + int32(math.Round(by*float64(m.KillBeyondPercent-100)))
 	}},
@@ -47,9 +56,9 @@ var constants = []struct {
 // scale multiplies a whole number.
 func scale[N ~int64 | ~int32](n *N, by float64) { *n = N(math.Round(by * float64(*n))) }
 
-// priceOfDefault is the fixed part of a kill's price in the default posture, in GiB-days: sensitivity is told at it.
+// priceOfDefault is a kill's price in the default posture, in GiB-days: sensitivity is told at it.
 func priceOfDefault() float64 {
-	return float64(recommend.DefaultModel().Balanced.Fixed) / float64(memory.GiB)
+	return float64(recommend.DefaultModel().Balanced.Kill) / float64(memory.GiB)
 }
 
 // Sensitivity prints, for every constant and both halves, by how many percent total cost changes with a quarter less

@@ -83,8 +83,10 @@ func bounds(s *v1alpha1.SizingSpec) string {
 	if s.RequestPolicy == v1alpha1.RequestEqualsLimit {
 		parts[1] = "request equals limit"
 	}
-	parts = append(parts, fmt.Sprintf("headroom %d %%", *s.HeadroomPercent), "posture "+string(s.Posture),
-		"decrease "+string(s.Decrease))
+	if s.HeadroomPercent != nil {
+		parts = append(parts, fmt.Sprintf("headroom %d %%", *s.HeadroomPercent))
+	}
+	parts = append(parts, "posture "+string(s.Posture), "decrease "+string(s.Decrease))
 	if s.Increase == v1alpha1.IncreaseAfterKill { // the default is what everybody expects
 		parts = append(parts, "increase "+string(s.Increase))
 	}

@@ -1,0 +1,203 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recommend
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// TestAnOperatorCanCheckALimit: the sentence about a limit has figures that follow from what is expected.
+func TestAnOperatorCanCheckALimit(t *testing.T) {
+	o := outlook{
+		kill: float64(8 * gib), top: float64(400 * mib), rate: 0.5, records: lomax{1, float64(100 * mib)},
+		days: []repeat{{float64(400 * mib), 0.5}, {float64(480 * mib), 0.25}, {float64(600 * mib), 0.25}},
+	}
+	// A record above 500Mi comes with 0.5 x 1 / (1 + 100 / 100), one above 450Mi with 0.5 x 1 / (1 + 50 / 100).
+	const want = "500Mi is 100Mi above the last day's peak of 400Mi: 50 kills are expected in 100 days like the last 3; " +
+		"10 % less would save 50Mi and cost 33 more, worth 2.7Gi (Balanced: a kill is worth 8Gi held for a day)"
+	if got := o.words(500*mib, Balanced); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	h := history.New()
+	now := feed(h, day, gib, flat(412*mib))
+	got := Evaluate(Input{History: h, Policy: defaults, Current: sizeOf(gib, gib), Now: now})
+	if says(got, "are expected") {
+		t.Errorf("one day: %q", got.Reasons)
+	}
+}
+
+// TestNoCheaperLimitIsLeftOut: of all limits that may be chosen, none costs less than the one that is. None is within
+// the least room of a day that may repeat.
+func TestNoCheaperLimitIsLeftOut(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 35))
+	e := newEvaluation(Input{Policy: defaults})
+	for seed := range 200 {
+		o := outlook{
+			kill: float64(gib) * (0.5 + 20*r.Float64()), top: float64(mib) * (20 + 2000*r.Float64()), rate: 0.96,
+			records: lomax{3 + 20*r.Float64(), float64(mib) * (50 + 500*r.Float64())},
+		}
+		for range 20 {
+			o.days = append(o.days, repeat{o.top * (0.3 + 2*r.Float64()), 0.05})
+		}
+		have := o.top * (0.5 + 3*r.Float64())
+		total := func(limit float64) float64 {
+			if limit < have {
+				return o.cost(limit) + e.model.LowerLimit*have + e.model.LowerKill*o.kill
+			}
+			return o.cost(limit)
+		}
+		best := e.choose(&o, have)
+		for limit := o.top * 1.05; limit < 6*o.top; limit += float64(mib) {
+			beside := slices.ContainsFunc(o.days, func(d repeat) bool { return limit > 0.99*d.peak && limit < 1.05*d.peak })
+			if math.Abs(limit-have) > have*0.11 && !beside && total(limit) < total(best)*0.9999 {
+				t.Fatalf("seed %d: %v costs more than %v, at a limit of %v", seed, best, limit, have)
+			}
+		}
+	}
+}
+
+// TestRoomIsWhereTheCostIsLeast: the closed form against a search.
+func TestRoomIsWhereTheCostIsLeast(t *testing.T) {
+	l := lomax{2.5, 40}
+	cost := func(x float64) float64 { return x + 5000*l.beyond(x) }
+	best := 0.
+	for x := 0.; x < 1000; x += 0.1 {
+		if cost(x) < cost(best) {
+			best = x
+		}
+	}
+	if got := l.room(5000); math.Abs(got-best) > 0.2 {
+		t.Errorf("room %v, a search finds %v", got, best)
+	}
+	if l.room(1) != 0 {
+		t.Error("room although it costs more than it saves")
+	}
+}
+
+// tenDays is a use of 400Mi with an hour of 3000Mi on each of the days given.
+func tenDays(high ...int) func(time.Duration) memory.Bytes {
+	return func(since time.Duration) memory.Bytes {
+		if slices.Contains(high, int(since/day)) && since%day >= 10*time.Hour && since%day < 11*time.Hour {
+			return 3000 * mib
+		}
+		return 400 * mib
+	}
+}
+
+// afterTenDays is the limit that a price of a kill gives.
+func afterTenDays(price float64, use func(time.Duration) memory.Bytes) memory.Bytes {
+	h := history.New()
+	now := feed(h, 10*day-5*time.Minute, 4*gib, use)
+	m := DefaultModel()
+	m.Balanced.Kill = memory.Bytes(price * float64(gib))
+	return Evaluate(Input{Policy: defaults, Model: &m, History: h, Current: sizeOf(gib, 4*gib), Now: now}).Size.Limit
+}
+
+// TestAPeakIsWeighedByThePriceOfAKill: a high hour of two days ago is held where a kill is dear and given back where it
+// is cheap; after steady days more is held where it is dear.
+func TestAPeakIsWeighedByThePriceOfAKill(t *testing.T) {
+	for _, c := range []struct {
+		price    float64
+		high     []int
+		from, to memory.Bytes
+	}{
+		{1, []int{7}, 400 * mib, 800 * mib}, {50, []int{7}, 3000 * mib, 4500 * mib},
+		{7, []int{4, 5, 6, 7}, 3000 * mib, 4100 * mib}, {1, nil, 400 * mib, 500 * mib},
+	} {
+		if got := afterTenDays(c.price, tenDays(c.high...)); got < c.from || got > c.to {
+			t.Errorf("price %v, high on %v: %s, want %s to %s", c.price, c.high, got, c.from, c.to)
+		}
+	}
+	if cheap, dear := afterTenDays(1, tenDays()), afterTenDays(50, tenDays()); cheap > dear {
+		t.Errorf("%s at a price of 1, %s at 50", cheap, dear)
+	}
+}
+
+// TestDaysThatFollowedADayLikeTheLastCountMost: five high days, and the last day is low. Where low days were followed
+// by high ones a high one is expected, where they were followed by low ones it is not.
+func TestDaysThatFollowedADayLikeTheLastCountMost(t *testing.T) {
+	for _, c := range []struct {
+		high     []int
+		from, to memory.Bytes
+	}{{[]int{0, 2, 4, 6, 8}, 3000 * mib, 4500 * mib}, {[]int{0, 1, 2, 3, 4}, 400 * mib, 1500 * mib}} {
+		if got := afterTenDays(6, tenDays(c.high...)); got < c.from || got > c.to {
+			t.Errorf("high on %v: %s, want %s to %s", c.high, got, c.from, c.to)
+		}
+	}
+	m := DefaultModel()
+	if m.alike(500, 1000) != 1 || m.alike(0, 1000) != 0 || m.alike(float64(2000*mib), float64(1000*mib)) > 0.05 {
+		t.Error("a day that was lower may lead to the next; one that was twice as high, or is not known, does not")
+	}
+}
+
+// TestAKillInARowMakesTheStepLarger: what it wanted beyond its limit is of the order of what it went beyond already.
+func TestAKillInARowMakesTheStepLarger(t *testing.T) {
+	h, limit := history.New(), 2*gib
+	now := feed(h, 10*day, limit, flat(1900*mib))
+	var kills []memory.OOMKill
+	step := memory.Bytes(0)
+	for i := range 3 {
+		now = now.Add(time.Minute)
+		k := kill(now, limit)
+		k.Proven = true
+		kills = append(kills, k)
+		got := Evaluate(Input{
+			Policy: defaults, History: h, Kills: kills, Current: sizeOf(limit, limit), LargestNode: 4096 * gib, Now: now,
+		})
+		if next := got.Size.Limit; next-limit <= step || next > 4*limit+mib {
+			t.Fatalf("kill %d at %s: %s, after a step of %s\n%s", i, limit, got.Summary, step, strings.Join(got.Reasons, "\n"))
+		}
+		step, limit = got.Size.Limit-limit, got.Size.Limit
+	}
+}
+
+// TestNoLimitIsBelowTheLastDay, whatever a container did before.
+func TestNoLimitIsBelowTheLastDay(t *testing.T) {
+	old := 0
+	for seed := range uint64(300) {
+		s := tell(rand.New(rand.NewPCG(seed, 35)))
+		s.traits.FollowsLimit = false
+		got := s.evaluate()
+		if got.Size.Limit == 0 {
+			continue
+		}
+		perDay := int(day / s.every.Duration())
+		if len(s.use) > 2*perDay {
+			old++
+		}
+		if most := slices.Max(s.use[max(len(s.use)-perDay, 0):]); got.Size.Limit < most {
+			t.Errorf("seed %d: %s, and %s was used within the last day", seed, got.Summary, most)
+		}
+	}
+	if old < 50 {
+		t.Errorf("only %d containers were old", old)
+	}
+}
+
+// TestAKillNeverLowersALimit: with one kill more, or one at a higher limit, a limit is at least what it was.
+func TestAKillNeverLowersALimit(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 36))
+		s := tell(r)
+		s.traits.FollowsLimit, s.killed = false, 0
+		before := s.evaluate().Size.Limit
+		for _, percent := range []int32{50, 100, 150, 300} {
+			h := s
+			h.last = s.current.Limit.Percent(percent)
+			got := h.evaluate()
+			if got.Size.Limit < before {
+				t.Errorf("seed %d, killed at %s: %s, after %s", seed, h.last, got.Summary, before)
+			}
+			before = got.Size.Limit
+		}
+	}
+}
