@@ -43,10 +43,6 @@ func newCluster(t *testing.T) *cluster {
 			pod("web-1", "Deployment", "web"), pod("web-2", "Deployment", "web"), pod("orders-0", "StatefulSet", "orders"),
 			resized("orders-1", "StatefulSet", "orders"),
 		},
-		"statefulsets": {map[string]any{
-			"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": map[string]any{"namespace": "shop", "name": "orders"},
-			"spec": map[string]any{"template": map[string]any{"spec": containers("1Gi")}},
-		}},
 		"memoryrecommendations": nil, "memorycheckpoints": nil, "memoryprofiles": nil, "clustermemoryprofiles": nil,
 	}}
 	for _, rec := range recommendations(t, now) {
@@ -138,6 +134,9 @@ func recommendations(t *testing.T, now time.Time) []*v1alpha1.MemoryRecommendati
 		younger(&rec.Status, now)
 		all = append(all, &rec)
 	}
+	// What its owner wrote is kept nowhere else once a pod is resized.
+	orders := slices.IndexFunc(all, func(r *v1alpha1.MemoryRecommendation) bool { return r.Name == "statefulset-orders" })
+	all[orders].Status.Containers[0].Owner = &v1alpha1.Size{Request: quantity("1Gi")}
 	web := slices.IndexFunc(all, func(r *v1alpha1.MemoryRecommendation) bool { return r.Name == "deployment-web" })
 	all[web].Status.RecentStalls = []v1alpha1.StallRecord{{
 		Container: "app", Pod: "web-6d4c-x7x2p", Limit: resource.MustParse("256Mi"),
