@@ -110,7 +110,8 @@ func predict(all map[string]*Prediction, p *Process, limit memory.Bytes) {
 			sum = &Prediction{Action: lever.Action, Unreachable: true}
 			all[lever.Action] = sum
 		}
-		if sum.Processes++; sum.Processes == 1 || gain.Most > sum.largest {
+		larger := gain.Most > sum.largest || gain.Most == sum.largest && gain.Cost.Collector > sum.Cost.Collector
+		if sum.Processes++; sum.Processes == 1 || larger {
 			sum.Knob, sum.How, sum.Why, sum.Cost, sum.largest = lever.Knob, lever.How, gain.Why, gain.Cost, gain.Most
 		}
 		sum.Unreachable = sum.Unreachable && lever.Unreachable

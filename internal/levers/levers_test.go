@@ -310,6 +310,20 @@ func TestCostOfAJVM(t *testing.T) {
 	}
 }
 
+// TestCostliestOfJVMs: of several, the one whose collector takes most is reported.
+func TestCostliestOfJVMs(t *testing.T) {
+	jvm := func(collector time.Duration) Process {
+		heap := usage("hotspot", 60, 540, 0, 0, count("UseSerialGC", 1), count("TrimNativeHeapInterval", 60000))
+		heap.Details[hotspot.CollectorTime], heap.Details[hotspot.BusyTime] = int64(collector), int64(100*time.Second)
+		return Process{Usages: []attribution.Usage{heap}}
+	}
+	out := Predict([]Process{jvm(4 * time.Second), jvm(60 * time.Second), jvm(5 * time.Second)}, 0)
+	i := slices.IndexFunc(out.Predictions, func(p Prediction) bool { return p.Action == "a larger heap" })
+	if i < 0 || out.Predictions[i].Cost.Collector != 0.6 {
+		t.Errorf("%+v", out.Predictions)
+	}
+}
+
 // TestLongestCost: what is reported of a collector fits the API, whatever its numbers.
 func TestLongestCost(t *testing.T) {
 	heap := usage("go", 1000, 2, 2, 4, mib(golang.Objects, 1000), mib(golang.HeapInUse, 1000),

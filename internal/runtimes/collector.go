@@ -25,7 +25,7 @@ type Cost struct {
 
 func (c Cost) String() string {
 	took := fmt.Sprintf("the collector took %.0f %% of its processor time", 100*c.Collector)
-	if c.Saved == 0 {
+	if c.Saved < 0.005 { // it would read 0 %
 		return took
 	}
 	return fmt.Sprintf("%s, %s more limit would save %.0f %% or more", took, MoreLimit, 100*c.Saved)

@@ -10,7 +10,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// heapCost is what the size of a JVM's heap costs, and with Serial what a larger one saves.
+// heapFull is the share of the heap from which on it is as large as it may be: a larger one would be used.
+const heapFull = 0.75
+
+// heapCost is what the size of a JVM's heap costs, and with Serial what a larger one saves. Where a larger one would
+// save nothing, the share of the collector is not the limit's doing.
 func heapCost(p Process, a Amounts) (Gain, bool) {
 	took, busy := a.Details[detailCollector], a.Details[detailBusy]
 	if took < 0 || took > busy || time.Duration(busy) < busyLeast {
@@ -21,6 +25,10 @@ func heapCost(p Process, a Amounts) (Gain, bool) {
 		return noLever()
 	}
 	cost.Saved = cost.Collector * serialOf(a).saved(heapGrowth(a, p.Limit))
+	_, known := a.Details[detailYoung]
+	if full := float64(a.resident()) >= heapFull*float64(a.bytes(detailMaxHeap)); cost.Saved == 0 && (known || !full) {
+		return noLever()
+	}
 	g, ok := exactly(0, "%s", cost)
 	g.Cost = cost
 	return g, ok
@@ -53,7 +61,7 @@ func heapShare(a Amounts, limit memory.Bytes) float64 {
 // saves nothing. A full one comes when the old generation is full of what young ones moved there, or where it does not
 // hold all that is alive; it takes as long as before with a larger heap, and comes less often.
 type serial struct {
-	eden, old, live     float64 // bytes; 0 alive is the least, where it is not known
+	eden, old, live     float64 // bytes; 0 alive: not known
 	young, full         float64 // count
 	youngTime, fullTime float64
 }
@@ -68,7 +76,7 @@ func serialOf(a Amounts) serial {
 
 // saved is the least part of the time of collections that is saved with generations so many times as large.
 func (s serial) saved(growth float64) float64 {
-	if growth <= 1 || s.full == 0 || s.young+s.full < collectionsLeast || s.eden == 0 || s.fullTime == 0 {
+	if growth <= 1 || s.live == 0 || s.full == 0 || s.young+s.full < collectionsLeast || s.eden == 0 || s.fullTime == 0 {
 		return 0
 	}
 	// From one full collection to the next, so much goes through the eden in young ones, of which a part is moved to the

@@ -4,6 +4,7 @@
 package runtimes
 
 import (
+	"maps"
 	"math"
 	"testing"
 	"time"
@@ -20,10 +21,10 @@ func TestSavedBySerial(t *testing.T) {
 	}{
 		// 10 of 20 are alive, and 10 young collections of 10 fill the rest: of 40, 15 of 20 do, which take twice as long
 		"the old generation is filled": {serial{10, 20, 10, 100, 10, 50, 150}, 2, 1 - 10*110.0/320*(15+15)/200},
-		"what is alive is not known":   {serial{10, 20, 0, 100, 10, 0, 150}, 2, 0.5},
+		"what is alive is not known":   {serial{10, 20, 0, 100, 10, 0, 150}, 2, 0},
 		// 25 are alive where 20 fit: each collection is a full one, with 5 between two of them, then with 35
 		"it does not hold all":      {serial{10, 20, 25, 0, 100, 0, 150}, 2, 1 - 5.0/35},
-		"young collections only":    {serial{10, 20, 0, 100, 0, 150, 0}, 2, 0},
+		"young collections only":    {serial{10, 20, 10, 100, 0, 150, 0}, 2, 0},
 		"the program asks for them": {serial{10, 2000, 10, 100, 10, 50, 150}, 2, 0},
 		"the heap stays as it is":   {serial{10, 20, 10, 100, 10, 50, 150}, 1, 0},
 		"few collections":           {serial{10, 20, 10, 10, 1, 50, 150}, 2, 0},
@@ -86,5 +87,27 @@ func TestHeapCostOfSerial(t *testing.T) {
 	const want = "the collector took 40 % of its processor time, 64Mi more limit would save 19 % or more"
 	if !ok || g.Why != want || math.Abs(g.Cost.Saved-0.4*(1-10*110.0/320*(15+15)/200)) > 1e-3 {
 		t.Errorf("%+v, %v; want %s", g, ok, want)
+	}
+}
+
+// TestNothingToSave: of a heap that is not full, or whose larger one saves nothing, no larger one is advised.
+func TestNothingToSave(t *testing.T) {
+	for name, tc := range map[string]struct {
+		inUse   memory.Bytes
+		details map[string]int64
+		advised bool
+	}{
+		"a full heap":            {inUse: 90 * memory.MiB, advised: true},
+		"a third of it":          {inUse: 33 * memory.MiB},
+		"young collections only": {inUse: 90 * memory.MiB, details: map[string]int64{detailYoung: 100}},
+	} {
+		a := Amounts{InUse: tc.inUse, Details: map[string]int64{
+			detailCollector: int64(40 * time.Second), detailBusy: int64(100 * time.Second),
+			detailMaxHeap: int64(100 * memory.MiB),
+		}}
+		maps.Copy(a.Details, tc.details)
+		if g, ok := heapCost(Process{Limit: 200 * memory.MiB}, a); ok != tc.advised {
+			t.Errorf("%s: %+v, advised: %v", name, g, ok)
+		}
 	}
 }

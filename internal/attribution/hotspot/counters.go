@@ -24,8 +24,8 @@ const (
 	FullTime         = "fullTime"
 	Eden             = "eden" // bytes that new objects fill until a collection
 	Old              = "old"  // bytes of the old generation
-	// Live is what the last full collection left; absent: a young one came later. There is none either where the
-	// collections of a moment were young ([Reader.Now]).
+	// Live is what the last full collection left; absent: a young one came later, or it had another cause than that no
+	// space was left. There is none either where the collections of a moment were young ([Reader.Now]).
 	Live = "live"
 )
 
@@ -38,6 +38,9 @@ const (
 	oldSize, oldMost      = "sun.gc.generation.1.capacity", "sun.gc.generation.1.maxCapacity"
 	edenSize, edenUsed    = "sun.gc.generation.0.space.0.capacity", "sun.gc.generation.0.space.0.used"
 	oldUsed               = "sun.gc.generation.1.space.0.used"
+
+	// lastCause is a text; a program, metaspace and tools cause collections, too, which a larger heap does not save.
+	lastCause, noSpace = "sun.gc.lastCause", "Allocation Failure"
 )
 
 var wantedCounters = map[string]bool{
@@ -56,9 +59,9 @@ const (
 const costly = 32
 
 // collections are the counters of Serial where its collections cost something. They are read until a full collection is
-// the last one, or a moment has passed.
+// the last one, or a moment has passed; not where the size of the heap is no share of the limit.
 func (r Reader) collections(ctx context.Context, s *attribution.Snapshot, of map[string]int64) map[string]int64 {
-	if of["UseSerialGC"] == 0 || of[CollectorTime] < of[BusyTime]/costly {
+	if of["UseSerialGC"] == 0 || of[HeapByMemory] != 1 || of[BusyTime] == 0 || of[CollectorTime] < of[BusyTime]/costly {
 		return nil
 	}
 	c := counters(s)
@@ -98,11 +101,13 @@ func counters(s *attribution.Snapshot) map[string]int64 {
 	if r.Read(b, m.Start) != nil {
 		return nil
 	}
-	c := map[string]int64{}
+	c, full := map[string]int64{}, false
 	err = perfdata.Each(b, func(e perfdata.Entry) {
-		if name := string(e.Name); wantedCounters[name] && e.Value >= 0 {
+		name := string(e.Name)
+		if wantedCounters[name] && e.Value >= 0 {
 			c[name] = e.Value
 		}
+		full = full || name == lastCause && string(e.Text) == noSpace
 	})
 	if err != nil || len(c) < len(wantedCounters) || c[youngSize] < c[youngMost] || c[oldSize] < c[oldMost] {
 		return nil
@@ -111,7 +116,7 @@ func counters(s *attribution.Snapshot) map[string]int64 {
 		YoungCollections: c[youngCount], FullCollections: c[fullCount], YoungTime: c[youngTicks], FullTime: c[fullTicks],
 		Eden: c[edenSize], Old: c[oldSize],
 	}
-	if c[fullExit] > c[youngExit] {
+	if full && c[fullExit] > c[youngExit] {
 		d[Live] = int64(memory.Bytes(c[oldUsed]).Plus(memory.Bytes(c[edenUsed])))
 	}
 	return d

@@ -33,7 +33,14 @@ func publishing(counters map[string]uint64) *fakeproc.Process {
 }
 
 func perfFile(counters map[string]uint64) []byte {
-	entries := []hsperf.Entry{{Name: "sun.rt.javaCommand", Text: []byte("app.jar --password=hunter2\x00")}}
+	return perfFileOf(noSpace, counters)
+}
+
+func perfFileOf(cause string, counters map[string]uint64) []byte {
+	entries := []hsperf.Entry{
+		{Name: "sun.rt.javaCommand", Text: []byte("app.jar --password=hunter2\x00")},
+		{Name: lastCause, Text: []byte(cause + "\x00")},
+	}
 	for name, value := range counters {
 		entries = append(entries, hsperf.Entry{Name: name, Value: value})
 	}
@@ -64,6 +71,11 @@ func TestCounters(t *testing.T) {
 		}
 		p.NothingAbsent(t)
 	}
+	asked := publishing(nil)
+	asked.Write(perfAt, perfFileOf("System.gc()", busy()))
+	if got := counters(asked.Snapshot()); !maps.Equal(got, young) {
+		t.Errorf("the program asked for its collections: %v, want %v", got, young)
+	}
 	if got := counters(fakeproc.New().Snapshot()); got != nil {
 		t.Errorf("a JVM that publishes nothing: %v", got)
 	}
@@ -71,7 +83,7 @@ func TestCounters(t *testing.T) {
 
 // TestMomentOfCollections: collections are watched where they cost something, until a full one is the last.
 func TestMomentOfCollections(t *testing.T) {
-	costs := map[string]int64{"UseSerialGC": 1, CollectorTime: 10, BusyTime: 100}
+	costs := map[string]int64{"UseSerialGC": 1, HeapByMemory: 1, CollectorTime: 10, BusyTime: 100}
 	r := Reader{Now: time.Now}
 	counted := busy()
 	counted[youngExit] = 300
@@ -87,7 +99,10 @@ func TestMomentOfCollections(t *testing.T) {
 		t.Errorf("%v after %d readings", got, reads)
 	}
 	for name, of := range map[string]map[string]int64{
-		"little": {"UseSerialGC": 1, CollectorTime: 1, BusyTime: 100}, "G1": {"UseG1GC": 1, CollectorTime: 10, BusyTime: 100},
+		"little":   {"UseSerialGC": 1, HeapByMemory: 1, CollectorTime: 1, BusyTime: 100},
+		"G1":       {"UseG1GC": 1, HeapByMemory: 1, CollectorTime: 10, BusyTime: 100},
+		"-Xmx":     {"UseSerialGC": 1, CollectorTime: 10, BusyTime: 100},
+		"no times": {"UseSerialGC": 1, HeapByMemory: 1},
 	} {
 		if got := r.collections(t.Context(), publishing(busy()).Snapshot(), of); got != nil {
 			t.Errorf("%s: %v", name, got)
