@@ -25,8 +25,9 @@ func heapCost(p Process, a Amounts) (Gain, bool) {
 		return noLever()
 	}
 	cost.Saved = cost.Collector * serialOf(a).saved(heapGrowth(a, p.Limit))
-	_, known := a.Details[detailYoung]
-	if full := float64(a.resident()) >= heapFull*float64(a.bytes(detailMaxHeap)); cost.Saved == 0 && (known || !full) {
+	onlyYoung := a.Details[detailYoung] > 0 && a.Details[detailFull] == 0
+	full := float64(a.resident()) >= heapFull*float64(a.bytes(detailMaxHeap))
+	if cost.Saved == 0 && (onlyYoung || !full) {
 		return noLever()
 	}
 	g, ok := exactly(0, "%s", cost)

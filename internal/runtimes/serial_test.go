@@ -97,8 +97,11 @@ func TestNothingToSave(t *testing.T) {
 		details map[string]int64
 		advised bool
 	}{
-		"a full heap":            {inUse: 90 * memory.MiB, advised: true},
-		"a third of it":          {inUse: 33 * memory.MiB},
+		"a full heap":   {inUse: 90 * memory.MiB, advised: true},
+		"a third of it": {inUse: 33 * memory.MiB},
+		"what it saves is not known": {
+			inUse: 90 * memory.MiB, details: map[string]int64{detailYoung: 100, detailFull: 50}, advised: true,
+		},
 		"young collections only": {inUse: 90 * memory.MiB, details: map[string]int64{detailYoung: 100}},
 	} {
 		a := Amounts{InUse: tc.inUse, Details: map[string]int64{
