@@ -170,6 +170,11 @@ func (o *observation) settleLoan(l *Loan) bool {
 		l.Ended = cmp.Or(l.Ended, stamp(o.Now))
 		l.Returned = stamp(o.Now) // the pod took it with it
 		return true
+	case c.Spec.Limit < top.Limit && o.state.Changing(l.UID):
+		if !l.Ended.IsZero() { // it is not returned before the lower limit is effective: that may be undone
+			o.watchLoan(l, &c, base)
+		}
+		return true
 	case c.Spec.Limit < top.Limit && c.Spec.Limit <= base.Limit && l.Ended.IsZero():
 		if o.Now.Sub(l.At) < unsent {
 			return true // it is on its way

@@ -168,6 +168,34 @@ func TestNoPodIsEvictedToEndALoan(t *testing.T) {
 	}
 }
 
+// TestALoanWhoseReturnFailsIsReturnedLater: what was lent became the size that decrease: Never protects, where the
+// kubelet could not lower the limit and it was undone.
+func TestALoanWhoseReturnFailsIsReturnedLater(t *testing.T) {
+	c := newCluster(t, 1, lendable)
+	c.wants(lendable, false)
+	c.desired(func(d *Desired) { d.Policy.DecreaseNever = true })
+	c.lends(512*mib, true)
+	c.node = func(p *Pod) { p.Resize = Resize{InProgress: true, Failed: true, Message: "memory is in use"} }
+	c.returns(60*mib, 128*mib)
+	for range 7 {
+		c.passes(time.Minute)
+		c.uses(0, 60*mib)
+		c.reconcile()
+	}
+	if l := c.state().Loans[0]; c.app(0).Spec.Limit != 512*mib || l.Ended.IsZero() || !l.Returned.IsZero() {
+		t.Errorf("the return was undone, and the spec has %s: %+v", c.app(0).Spec.Limit, l)
+	}
+	if c.told(v1alpha1.EventLoanReturned) {
+		t.Errorf("people are told of a return that failed: %v", c.log)
+	}
+	c.node = nil
+	c.returns(60*mib, 128*mib)
+	c.expectLimits("128Mi")
+	if !c.told(v1alpha1.EventLoanReturned) {
+		t.Errorf("people are not told that the loan ended: %v", c.log)
+	}
+}
+
 func TestALoanOfAContainerThatIsNotMeasuredLasts(t *testing.T) {
 	c := newCluster(t, 1, lendable)
 	c.wants(lendable, false)

@@ -41,11 +41,11 @@ func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
 		o.pods[in.Pods[i].UID] = &in.Pods[i]
 	}
 	o.state.forget(o.pods, in.Now)
-	o.settle()
 	o.create()
 	if o.revert(); o.state.Rollout != nil {
 		o.follow()
 	}
+	o.settle() // after it is known which resizes are effective
 	o.adopt()
 	o.followRestart()
 	return o.state, o.findings
