@@ -175,7 +175,7 @@ func (o *observation) settleLoan(l *Loan) bool {
 			o.watchLoan(l, &c, base)
 		}
 		return true
-	case c.Spec.Limit < top.Limit && c.Spec.Limit <= base.Limit && l.Ended.IsZero():
+	case c.Spec.Limit <= l.From.Limit && l.Ended.IsZero():
 		if o.Now.Sub(l.At) < unsent {
 			return true // it is on its way
 		}
@@ -263,19 +263,24 @@ func (d *decider) own(pod *Pod, c Container) memory.Size {
 	return size
 }
 
-// returnsLoan reports whether a change lowers a limit, and not below what the container has without its loans.
+// returnsLoan reports whether a change lowers the limit of a container whose loans have ended, and not below what it has
+// without them.
 func (d *decider) returnsLoan(ch *change) bool {
-	return lowers(have(ch.c).Limit, ch.to.Limit) && !lowers(d.own(ch.pod, ch.c).Limit, ch.to.Limit)
+	_, over := d.State.ended(ch.pod.UID, ch.c.Name)
+	return over && lowers(have(ch.c).Limit, ch.to.Limit) && !lowers(d.own(ch.pod, ch.c).Limit, ch.to.Limit)
 }
 
 // keepLoans returns the size that a container with loans is to have at least; a loan that has ended goes back to the
-// previous limit, unless more is recommended.
+// previous limit, unless more is recommended. What is on its way, or was cut by the owner's bounds, is not sent from
+// here.
 func (d *decider) keepLoans(pod *Pod, c Container, to memory.Size) memory.Size {
 	if from, over := d.State.ended(pod.UID, c.Name); over {
 		return to.Max(from)
 	}
-	if _, lent, on := d.State.Lent(pod.UID, c.Name); on && c.Spec.Limit >= lent.Limit {
-		return to.Max(lent) // one that is on its way is not sent from here
+	if from, lent, on := d.State.Lent(pod.UID, c.Name); on && c.Spec.Limit > from.Limit {
+		return to.Max(memory.Size{
+			Request: min(lent.Request, c.Spec.Request), Limit: min(lent.Limit, c.Spec.Limit),
+		})
 	}
 	return to
 }

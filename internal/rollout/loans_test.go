@@ -196,6 +196,42 @@ func TestALoanWhoseReturnFailsIsReturnedLater(t *testing.T) {
 	}
 }
 
+// TestALoanLastsAsFarAsThePodHasIt: also where a further one was not sent, or the owner's limit.max cut it.
+func TestALoanLastsAsFarAsThePodHasIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		sent  bool
+		max   memory.Bytes
+		want  string
+		loans int
+	}{
+		"a further loan was not sent": {want: "300Mi", loans: 1},
+		"the owner cuts a loan":       {sent: true, max: 400 * mib, want: "400Mi", loans: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 1, lendable)
+			c.wants(lendable, false)
+			c.desired(func(d *Desired) { d.WindowPeak = 290 * mib })
+			c.lends(300*mib, true)
+			c.passes(time.Minute)
+			c.uses(0, 290*mib)
+			c.reconcile()
+			c.lends(512*mib, tc.sent)
+			c.desired(func(d *Desired) { d.Policy.LimitMax = tc.max })
+			for range 10 {
+				c.passes(time.Minute)
+				c.uses(0, 60*mib)
+				c.reconcile()
+			}
+			c.expectLimits(tc.want)
+			if l := c.state().Loans; len(l) != tc.loans {
+				t.Errorf("loans %+v", l)
+			}
+			c.returns(60*mib, 128*mib)
+			c.expectLimits("128Mi")
+		})
+	}
+}
+
 func TestALoanOfAContainerThatIsNotMeasuredLasts(t *testing.T) {
 	c := newCluster(t, 1, lendable)
 	c.wants(lendable, false)
