@@ -122,6 +122,16 @@ func (s *State) ended(uid types.UID, container string) (from memory.Size, over b
 	return from, over
 }
 
+// returnedAt is when the last loan of a container was returned, within the last hour; zero: none was.
+func (s *State) returnedAt(uid types.UID, container string) (at time.Time) {
+	for i := range s.Loans {
+		if l := &s.Loans[i]; l.of(uid, container) {
+			at = later(at, l.Returned)
+		}
+	}
+	return at
+}
+
 // prevented are the loans without which a container would have been killed: it used more than the limit before.
 func (s *State) prevented() []memory.OOMKill {
 	var all []memory.OOMKill

@@ -232,6 +232,34 @@ func TestALoanLastsAsFarAsThePodHasIt(t *testing.T) {
 	}
 }
 
+// TestALowerLimitIsNotProvenByTheTimeOfALoan: the canary had more, and nothing shows that it bears the lower limit.
+func TestALowerLimitIsNotProvenByTheTimeOfALoan(t *testing.T) {
+	c := newCluster(t, 1, big)
+	c.wants(small, false)
+	c.reconcile()
+	c.passes(time.Minute)
+	c.reconcile()
+	c.expectLimits("100Mi")
+	c.lends(192*mib, true)
+	c.returns(60*mib, 100*mib)
+	c.expectLimits("100Mi")
+	proven := func() bool { s := c.state(); return s.Proven("app", "").Limit > 0 }
+	for range 8 {
+		c.passes(time.Minute)
+		c.reconcile()
+	}
+	if proven() {
+		t.Errorf("it had the lower limit for less than it is watched, which is %s: %v", c.in.Policy.Watch, c.log)
+	}
+	for range 4 {
+		c.passes(time.Minute)
+		c.reconcile()
+	}
+	if !proven() {
+		t.Errorf("it is not watched: %+v", c.state().Rollout)
+	}
+}
+
 func TestALoanOfAContainerThatIsNotMeasuredLasts(t *testing.T) {
 	c := newCluster(t, 1, lendable)
 	c.wants(lendable, false)

@@ -195,7 +195,7 @@ func (o *observation) adopt() {
 				continue
 			}
 			from[c.Name], to[c.Name], began = l.From, c.Spec, l.At
-			started = later(started, c.Started)
+			started = later(later(started, c.Started), o.state.returnedAt(pod.UID, c.Name)) // it had more until then
 		}
 		if len(to) == 0 {
 			continue
