@@ -109,6 +109,7 @@ var gates = []gate{
 	{of: lowerQuietly | lowerByRestart, refuses: (*decider).starting},
 	// Can the other pods bear it?
 	{of: lowerings, refuses: (*decider).otherCanary},
+	{of: lowerings, refuses: (*decider).besideALoan},
 	{of: evictions | fresh, refuses: (*decider).awaitsFresh},
 	{of: fresh, refuses: (*decider).othersChange},
 	{of: sized&^(raiseQuietly|giveBackQuietly) | fresh, refuses: (*decider).tooFewServe, again: waits},
@@ -470,6 +471,26 @@ func (d *decider) otherCanary(ch *change) Verdict {
 	}
 	if uid, name, found := d.canary(); found && uid != ch.pod.UID {
 		return refuse(v1alpha1.ReasonWatching, "pod %s runs first with a lower limit, and is watched", name)
+	}
+	return Verdict{}
+}
+
+// besideALoan refuses to return a loan while pods with a lower limit are watched, and to lower a limit while a loan is
+// being returned: a change under way either lowers limits or does not, and one that is replaced is not followed.
+func (d *decider) besideALoan(ch *change) Verdict {
+	e, returns := d.State.Rollout, d.returnsLoan(ch)
+	if e == nil || e.Decrease != returns {
+		return Verdict{}
+	}
+	for i := range e.Steps {
+		st := &e.Steps[i]
+		switch {
+		case returns:
+			return refuse(v1alpha1.ReasonWatching, "its loan (sizing.rescue) is returned when pod %s has been watched with its "+
+				"lower limit", st.Pod)
+		case st.Phase != Watching && lowersAny(st.From, st.To):
+			return refuse(v1alpha1.ReasonWatching, "the loan (sizing.rescue) of pod %s is being returned", st.Pod)
+		}
 	}
 	return Verdict{}
 }

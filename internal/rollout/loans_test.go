@@ -260,6 +260,58 @@ func TestALowerLimitIsNotProvenByTheTimeOfALoan(t *testing.T) {
 	}
 }
 
+// TestALoanIsReturnedWhenNoOtherPodIsWatched: what its pods show would not speak against the lower limit.
+func TestALoanIsReturnedWhenNoOtherPodIsWatched(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.wants(small, false)
+	c.lends(512*mib, true)
+	for range 13 { // the first of the other two is watched, and then the second
+		c.reconcile()
+		c.passes(time.Minute)
+	}
+	c.expectLimits("512Mi 100Mi 100Mi")
+	s := c.state()
+	s.Loans[0].Ended = c.in.Now
+	c.store(&s)
+	c.reconcile()
+	if _, watched := c.written.step(c.in.Pods[2].UID); !watched {
+		t.Errorf("the second is not watched any more: %v", c.log)
+	}
+	c.expectLimits("512Mi 100Mi 100Mi")
+	for range 12 {
+		c.passes(time.Minute)
+		c.reconcile()
+	}
+	c.expectLimits("256Mi 100Mi 100Mi")
+}
+
+// TestALoanThatIsBeingReturnedIsFollowedToItsEnd: a lower limit of other pods waits for it.
+func TestALoanThatIsBeingReturnedIsFollowedToItsEnd(t *testing.T) {
+	c := newCluster(t, 2, lendable)
+	c.wants(lendable, false)
+	c.lends(512*mib, true)
+	c.node = func(p *Pod) { p.Resize = Resize{InProgress: true} }
+	c.returns(60*mib, 128*mib)
+	c.app(1).Spec.Limit, c.app(1).Actual.Limit = 256*mib, 256*mib
+	c.desired(func(d *Desired) { d.Policy.LimitMax = 200 * mib })
+	c.passes(time.Minute)
+	c.reconcile()
+	if _, begun := c.written.step(c.in.Pods[0].UID); !begun {
+		t.Errorf("nobody follows the return: %v", c.log)
+	}
+	c.expectLimits("512Mi 256Mi")
+	c.node = nil
+	c.actuates(&c.in.Pods[0])
+	for range 3 {
+		c.passes(time.Minute)
+		c.reconcile()
+	}
+	c.expectLimits("128Mi 128Mi")
+	if !c.told(v1alpha1.EventLoanReturned) {
+		t.Errorf("people are not told that the loan ended: %v", c.log)
+	}
+}
+
 func TestALoanOfAContainerThatIsNotMeasuredLasts(t *testing.T) {
 	c := newCluster(t, 1, lendable)
 	c.wants(lendable, false)
