@@ -223,6 +223,34 @@ func TestABurstAboveTheLimitIsReportedAgain(t *testing.T) {
 	}
 }
 
+// TestATurnAboveTheLimitHidesNoneBelow: work that comes every 20 minutes turns around below the limit. Once it was more,
+// with a loan; the usual one caused alarms for a day then.
+func TestATurnAboveTheLimitHidesNoneBelow(t *testing.T) {
+	const limit = 512 * mib
+	var w Watch
+	n := 0
+	for at := time.Duration(0); at < 5*time.Hour; at += often {
+		high, allowed := 480.0, memory.Bytes(limit)
+		if time.Hour <= at && at < 2*time.Hour { // the loan
+			high, allowed = 600, limit.Percent(mostPercent)
+		}
+		demand := 300.0
+		if s := math.Mod(at.Seconds(), 20*60) - 10*60; 0 < s && s < 4 {
+			demand += (high - demand) * min(s, 4-s, 1)
+		}
+		w.Add(Sample{start.Add(at), memory.Bytes(demand * float64(mib)), allowed})
+		if p, due := w.Due(allowed, 0, 420*time.Millisecond); due {
+			w.Raise(p)
+			if at >= 2*time.Hour {
+				n++
+			}
+		}
+	}
+	if n != 0 {
+		t.Errorf("%d alarms of what turns around below the limit", n)
+	}
+}
+
 // TestAlarmsAreNotRepeated: except for another limit, a kill that comes in half the time, a need that had ended, and an
 // alarm that was not sent.
 func TestAlarmsAreNotRepeated(t *testing.T) {

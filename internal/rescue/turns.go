@@ -61,8 +61,9 @@ func (t *turns) forget(hour int64) {
 }
 
 // turned reports whether memory has turned around at the predicted container's level, or above it and below the limit.
-// What turned around above the limit, while it was higher, may do so again.
+// An hour in which it turned around above the limit, while that was higher, is none to go by: it may do so again.
 func (t *turns) turned(p *Prediction) bool {
-	highest := slices.Max(t.highest[:])
-	return highest < p.Limit && highest.Plus(p.Limit/levelShare) >= p.Demand
+	return slices.ContainsFunc(t.highest[:], func(highest memory.Bytes) bool {
+		return highest < p.Limit && highest.Plus(p.Limit/levelShare) >= p.Demand
+	})
 }
