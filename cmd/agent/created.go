@@ -79,13 +79,17 @@ func (w *watch) add(dir string) (added bool, err error) {
 	return added, nil
 }
 
-// forget has the next search watch a directory that was removed, if it is there again; "": all.
+// forget has the next search watch a directory that was removed, if it is there again; "": all. The kernel does not
+// tell of a cgroup itself that it was removed, only its parent's watch does.
 func (w *watch) forget(dir string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if delete(w.watched, dir); dir == "" {
+	if dir == "" {
 		clear(w.watched)
+		return
 	}
+	_ = w.watcher.Remove(dir) // not watched is as good
+	delete(w.watched, dir)
 }
 
 // Created reports whether a cgroup may have been created since the last call in those that are watched.

@@ -85,3 +85,20 @@ func TestCreated(t *testing.T) {
 		t.Error("a cgroup outside of those of pods was noticed")
 	}
 }
+
+// TestACgroupThatIsGoneIsNotWatched: of a cgroup, the kernel does not remove the watch.
+func TestACgroupThatIsGoneIsNotWatched(t *testing.T) {
+	root := t.TempDir()
+	w, err := newWatch(t.Context(), root, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // it may come back
+		if added, err := w.add(root); !added || err != nil {
+			t.Fatalf("added %v, %v", added, err)
+		}
+		if w.forget(root); len(w.watcher.WatchList()) != 0 {
+			t.Errorf("still watched: %v", w.watcher.WatchList())
+		}
+	}
+}
