@@ -133,7 +133,11 @@ func (d *decider) plan(pod *Pod, evict bool) (sizes map[string]memory.Size, bars
 				continue
 			}
 		}
-		refused, barred := d.refusal(d.changeOf(pod, c, to, evict))
+		ch := d.changeOf(pod, c, to, evict)
+		if evict && !ch.bound && d.returnsLoan(ch) {
+			continue // it is no reason to evict the pod, and its successor has no loan
+		}
+		refused, barred := d.refusal(ch)
 		switch {
 		case refused != (Verdict{}) && evict:
 			d.refused(refused.Reason, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, refused.Message))

@@ -98,7 +98,7 @@ var gates = []gate{
 	{of: inPlace, refuses: (*decider).changesQoS, bars: true},
 	{of: sized, refuses: (*decider).outsideRange},
 	{of: sized | podSize, refuses: (*decider).overQuota},
-	{of: lowerings, refuses: (*decider).inUse},
+	{of: lowerings, refuses: (*decider).inUse, again: withdrawn},
 	{of: lowerQuietly | lowerByRestart, refuses: (*decider).frozenHeap, bars: true},
 	{of: sized | podSize, refuses: (*decider).beyondNode, bars: true},
 	{of: podSize, refuses: (*decider).restartsShared},
@@ -140,15 +140,11 @@ func (d *decider) refusedAgain(ch *change) (worst again) {
 	return worst
 }
 
-// notReplaced refuses to evict a pod that no controller replaces, the run of a Job, or one that only has a loan to
-// return: its successor has none.
+// notReplaced refuses to evict a pod that no controller replaces, or the run of a Job.
 func (d *decider) notReplaced(ch *change) Verdict {
 	why := cmp.Or(d.Policy.NoEvict, d.Policy.OnlyRaise)
-	switch {
-	case ch.kind == fresh && d.Policy.OnlyRaise != "":
+	if ch.kind == fresh && d.Policy.OnlyRaise != "" {
 		why = "a Job's pod would lose its work"
-	case why == "" && ch.kind != fresh && d.returnsLoan(ch):
-		why = "a loan (sizing.rescue) is returned where the pod runs, or ends with it"
 	}
 	if why != "" {
 		return Verdict{v1alpha1.ReasonWaitingForNewPods, why}

@@ -312,6 +312,72 @@ func TestALoanThatIsBeingReturnedIsFollowedToItsEnd(t *testing.T) {
 	}
 }
 
+// TestTheReturnOfALoanThatIsNeededAgainIsNotSent: it was written down, and the leader ended.
+func TestTheReturnOfALoanThatIsNeededAgainIsNotSent(t *testing.T) {
+	c := newCluster(t, 1, lendable)
+	c.wants(lendable, false)
+	c.lends(512*mib, true)
+	for range 11 {
+		c.passes(5 * time.Minute)
+		c.uses(0, 60*mib)
+		c.reconcile()
+	}
+	c.passes(5 * time.Minute)
+	c.uses(0, 60*mib)
+	c.reconcileAndDie(0)
+	if !c.died {
+		t.Fatalf("nothing was to be sent: %v", c.log)
+	}
+	c.passes(time.Minute)
+	c.uses(0, 200*mib)
+	c.reconcile()
+	c.expectLimits("512Mi")
+	if c.writes() != 0 {
+		t.Errorf("sent: %v", c.log)
+	}
+}
+
+// TestALoanThatIsNotReturnedKeepsNoOtherContainerFromItsSize: nor the pod from the owner's maximum. Its successor has
+// no loan.
+func TestALoanThatIsNotReturnedKeepsNoOtherContainerFromItsSize(t *testing.T) {
+	for name, tc := range map[string]struct{ side, max memory.Bytes }{
+		"another container": {side: 256 * mib}, "the owner's maximum": {side: 64 * mib, max: 256 * mib},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 2, lendable)
+			c.in.Policy.Evict = true
+			c.wants(lendable, false)
+			for i := range c.in.Pods {
+				pod := &c.in.Pods[i]
+				pod.Containers = append(pod.Containers, Container{
+					Name: "side", Spec: memory.Size{Request: 64 * mib, Limit: 64 * mib},
+					Actual: memory.Size{Request: 64 * mib, Limit: 64 * mib}, Started: start.Add(-time.Hour), Demand: 20 * mib,
+				})
+			}
+			side := c.in.Desired[Key{Container: "app"}]
+			side.Recommendation.Size = memory.Size{Request: 64 * mib, Limit: 64 * mib}
+			c.in.Desired[Key{Container: "side"}] = side
+			c.lends(512*mib, true)
+			app := c.app(0)
+			app.FrozenHeap, app.Overhead = 384*mib, 32*mib
+			c.returns(60*mib, 128*mib)
+			c.expectLimits("512Mi 128Mi")
+			side.Recommendation.Size.Limit, side.Recommendation.Urgent = tc.side, true
+			c.in.Desired[Key{Container: "side"}] = side
+			c.desired(func(d *Desired) { d.Policy.LimitMax = tc.max })
+			c.node = func(p *Pod) { p.Resize = Resize{Infeasible: true, Message: "too small"} }
+			for range 5 {
+				c.passes(time.Minute)
+				c.uses(0, 60*mib)
+				c.reconcile()
+			}
+			if !c.told("evicted web-1") {
+				t.Errorf("it keeps the size that it must not have; reason %s: %s\n%v", c.last.Reason, c.last.Message, c.log)
+			}
+		})
+	}
+}
+
 func TestALoanOfAContainerThatIsNotMeasuredLasts(t *testing.T) {
 	c := newCluster(t, 1, lendable)
 	c.wants(lendable, false)
