@@ -223,8 +223,8 @@ func TestABurstAboveTheLimitIsReportedAgain(t *testing.T) {
 	}
 }
 
-// TestATurnAboveTheLimitHidesNoneBelow: work that comes every 20 minutes turns around below the limit. Once it was more,
-// with a loan; the usual one caused alarms for a day then.
+// TestATurnAboveTheLimitHidesNoneBelow: work that comes every 20 minutes turns around below the limit. Once it was
+// more, with a loan; the usual one caused alarms for a day then.
 func TestATurnAboveTheLimitHidesNoneBelow(t *testing.T) {
 	const limit = 512 * mib
 	var w Watch

@@ -273,8 +273,8 @@ func (d *decider) own(pod *Pod, c Container) memory.Size {
 	return size
 }
 
-// returnsLoan reports whether a change lowers the limit of a container whose loans have ended, and not below what it has
-// without them.
+// returnsLoan reports whether a change lowers the limit of a container whose loans have ended, and not below what it
+// has without them.
 func (d *decider) returnsLoan(ch *change) bool {
 	_, over := d.State.ended(ch.pod.UID, ch.c.Name)
 	return over && lowers(have(ch.c).Limit, ch.to.Limit) && !lowers(d.own(ch.pod, ch.c).Limit, ch.to.Limit)
