@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/memfit/memfit/internal/levers"
 	"github.com/memfit/memfit/internal/memory"
@@ -128,11 +129,18 @@ func (s *seller) answer(t *testing.T) {
 	}
 }
 
-// predict is what the agent reports of its heap.
+// predict is what the agent reports of its heap while it answers requests: what is alive is known after a full
+// collection only.
 func (s *seller) predict(t *testing.T, limit memory.Bytes) levers.Prediction {
 	t.Helper()
+	answered := make(chan error)
+	go func() {
+		_, err := s.Ask("load 4000")
+		answered <- err
+	}()
+	time.Sleep(time.Second) // its threads have started
 	look, err := s.Look(t.Context())
-	if err != nil {
+	if err := errors.Join(err, <-answered); err != nil {
 		t.Fatal(err)
 	}
 	all := levers.Predict([]levers.Process{{
