@@ -40,8 +40,8 @@ func heapCost(p Process, a Amounts) (Gain, bool) {
 func heapGrowth(a Amounts, limit memory.Bytes) float64 {
 	heap := float64(a.bytes(detailMaxHeap))
 	now, then := heapShare(a, limit), heapShare(a, limit.Plus(MoreLimit))
-	const near = 0.02 // a heap is rounded
-	if limit == 0 || a.Details[detailByMemory] != 1 || now <= 0 || math.Abs(now-heap) > near*heap {
+	const rounded = 2 * float64(memory.MiB) // up to that, by the JVM
+	if limit == 0 || a.Details[detailByMemory] != 1 || now <= 0 || math.Abs(now-heap) > max(rounded, 0.02*heap) {
 		return 1
 	}
 	return then / now

@@ -53,6 +53,7 @@ func TestHeapGrowth(t *testing.T) {
 		want         float64
 	}{
 		"half, of a small limit":    {128 * mib, 64 * mib, 50, 25, false, 1.5},
+		"rounded up by the JVM":     {107 * mib, 66 * mib, 60, 60, false, 171.0 / 107},
 		"a quarter":                 {512 * mib, 128 * mib, 50, 25, false, 1.125},
 		"125Mi at least":            {300 * mib, 125 * mib, 50, 25, false, 1},
 		"the same share of any":     {200 * mib, 120 * mib, 60, 60, false, 1.32},
