@@ -39,6 +39,9 @@ func (c *Container) UnmarshalBinary(data []byte) error {
 	if err := read.valid(); err != nil {
 		return err
 	}
+	if kept := [HoursKept]Hour{}; read.records == (Records{}) && len(read.AppendHours(kept[:0])) >= RecordHours {
+		read.records = read.assumed()
+	}
 	*c = read
 	return nil
 }
@@ -204,6 +207,9 @@ func (c *Container) valid() error {
 			return errors.New("history: something is known without a sample")
 		}
 		return nil
+	}
+	if c.days[c.day%DaysKept].peak == 0 {
+		return errors.New("history: nothing is known of the newest day")
 	}
 	if c.hour < lowHours || c.last < int64(c.first) || c.last > 1<<40 {
 		return errors.New("history: times or counts out of range")

@@ -31,24 +31,44 @@ type Records struct {
 // Records are what is known of records up to the last full hour.
 func (c *Container) Records() Records { return c.records }
 
-// learn takes from the newest hour, which is over, whether it was a record.
+// learn takes from the newest hour, which is over, whether it was a record: of the day before it or, where that has no
+// hours because the program runs less often, of the days kept.
 func (c *Container) learn() {
 	var top size16
-	hours := 0
+	known := 0
 	for h := max(c.hour-RecordHours, 0); h < c.hour; h++ {
 		if peak := c.hours[h%HoursKept]; peak != 0 {
 			top = max(top, peak)
-			hours++
+			known++
+		}
+	}
+	if known == 0 {
+		for age := uint32(1); age < DaysKept && age <= c.day; age++ {
+			if peak := c.days[(c.day-age)%DaysKept].peak; peak != 0 {
+				top = max(top, peak)
+				known++
+			}
 		}
 	}
 	switch {
-	case hours == 0 || c.now == 0:
+	case known == 0 || c.now == 0:
 	case c.now <= top:
-		c.records.Seen += 1 / float32(hours+1)
+		c.records.Seen += 1 / float32(known+1)
 	default:
 		c.records.Seen++
 		c.records.Excess += float32(c.beyond(top.bytes()))
 	}
+}
+
+// assumed is for a history from before records were known: as if none of its days had brought any.
+func (c *Container) assumed() (r Records) {
+	for age := min(DaysKept-1, c.day); age > 0; age-- {
+		r.fade(int32(period.Day / period.Hour))
+		if c.days[(c.day-age)%DaysKept].peak != 0 {
+			r.Seen += RecordHours / (RecordHours + 1.)
+		}
+	}
+	return r
 }
 
 // beyond is how far the newest hour went from the nearest level that is known: that of the day before it, or the peak

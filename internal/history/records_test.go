@@ -50,6 +50,52 @@ func TestALevelOfAnotherDayIsKnown(t *testing.T) {
 	}
 }
 
+// TestAWeeklyJobLearns: where the day before has no hours, an hour is compared with the days kept.
+func TestAWeeklyJobLearns(t *testing.T) {
+	c := New()
+	for week, peak := range []memory.Bytes{100, 100, 130, 100} {
+		c.Add(sampleOf("web-1", start.Add(time.Duration(week)*7*24*time.Hour), peak*mib), 0)
+	}
+	// The second run is over a week before the third, and the record of that, by 30Mi, a week before the fourth.
+	if got := c.Records(); got.Seen <= 1 || got.Seen >= 1.5 || got.Excess <= 20*float32(mib) || got.Excess > 30*float32(mib) {
+		t.Errorf("a record of 30Mi in three runs: %+v", got)
+	}
+}
+
+// TestAnOldHistoryWithoutRecordsIsTakenForUneventful: it learns from there on, and is not new.
+func TestAnOldHistoryWithoutRecordsIsTakenForUneventful(t *testing.T) {
+	peaks := make([]memory.Bytes, 20*24)
+	for i := range peaks {
+		peaks[i] = 480
+	}
+	c := hourly(peaks...)
+	want := c.records
+	c.records = Records{}
+	data, err := c.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read Container
+	if err := read.UnmarshalBinary(data); err != nil || read.records.Excess != 0 || read.records.Seen < want.Seen-3 ||
+		read.records.Seen > want.Seen {
+		t.Errorf("20 days: %+v (%v), want about %+v", read.records, err, want)
+	}
+}
+
+// TestAHistoryOfNothingIsNotRead: samples without a peak are damaged, and would be taken for no use.
+func TestAHistoryOfNothingIsNotRead(t *testing.T) {
+	c := hourly(100, 100, 100)
+	c.days, c.hours = [DaysKept]dayCell{}, [HoursKept]size16{}
+	data, err := c.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read Container
+	if read.UnmarshalBinary(data) == nil {
+		t.Errorf("read: %+v", read.Days())
+	}
+}
+
 // TestWhatWasLearnedFades: half of it after 30 days without a sample.
 func TestWhatWasLearnedFades(t *testing.T) {
 	c := hourly(100, 130, 100, 100)
