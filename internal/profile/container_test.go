@@ -216,7 +216,7 @@ func TestASidecarGetsNothingThatIsMeantForTheApp(t *testing.T) {
 	}
 }
 
-func TestContainerSizingHasEveryDefault(t *testing.T) {
+func TestContainerSizingHasEveryDefaultButHeadroom(t *testing.T) {
 	spec := v1alpha1.MemoryProfileSpec{
 		Sizing:     v1alpha1.SizingSpec{Mode: v1alpha1.SizingOnCreate, Limit: &v1alpha1.Bounds{Max: quantity("4Gi")}},
 		Containers: []v1alpha1.ContainerPolicy{{Name: "app", Limit: &v1alpha1.Bounds{Min: quantity("256Mi")}}},

@@ -74,7 +74,7 @@ func origins(values []profile.Value) []string {
 	for _, place := range slices.Sorted(maps.Keys(chosen)) {
 		texts = append(texts, place+": "+strings.Join(chosen[place], ", "))
 	}
-	return append(texts, "default: all other fields (-o json lists them)")
+	return append(texts, "default: all other fields that have one (-o json lists them)")
 }
 
 // bounds is what the profile lets a number be.
