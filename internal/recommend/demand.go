@@ -116,7 +116,11 @@ func (e *evaluation) beyondKill(k memory.OOMKill) memory.Bytes {
 
 // lastHours appends the last 24 hours that have samples, and the present one.
 func (e *evaluation) lastHours(hours []history.Hour) []history.Hour {
-	hours = e.History.AppendHours(hours)
+	return e.recent(e.History.AppendHours(hours))
+}
+
+// recent are those of the hours kept that are of the last day.
+func (e *evaluation) recent(hours []history.Hour) []history.Hour {
 	for i, h := range hours {
 		if e.since(h.Start) < (history.RecordHours+1)*period.Hour {
 			return hours[i:]

@@ -42,7 +42,7 @@ func TestYoungContainersGetRoomForBursts(t *testing.T) {
 		"two hours, frugal":     {2 * time.Hour, posed(Frugal), flat(30 * mib), 65 * mib, 75 * mib},
 		"eight hours, frugal":   {8 * time.Hour, posed(Frugal), flat(30 * mib), 38 * mib, 39 * mib},
 		"steady for half a day": {12 * time.Hour, defaults, flat(30 * mib), 70 * mib, 80 * mib},
-		"steady for two days":   {48 * time.Hour, defaults, flat(30 * mib), 45 * mib, 50 * mib},
+		"steady for two days":   {48 * time.Hour, defaults, flat(30 * mib), 40 * mib, 44 * mib},
 		"steady for five weeks": {35 * day, defaults, flat(30 * mib), 32 * mib, 36 * mib},
 		"burst, half a day":     {12 * time.Hour, defaults, burst, 115 * mib, 130 * mib},
 		"burst, five days":      {5 * day, defaults, burst, 105 * mib, 106 * mib},

@@ -161,9 +161,9 @@ func TestReasonsReadFromEvidenceToNumber(t *testing.T) {
 	})
 	want := []string{
 		"peak demand 412Mi over 9 days (1 replica, 3k samples)",
-		"485Mi is 73Mi above the last day's peak of 412Mi: 0.13 kills are expected in 100 days like the last 10; " +
-			"10 % less would save 49Mi and cost 6.9 more, worth 702Mi (Balanced: a kill is worth 10Gi held for a day)",
-		"clamped from 485Mi to limit.max 448Mi",
+		"460Mi is 48Mi above the last day's peak of 412Mi: 0.083 kills are expected in 100 days like the last 10; " +
+			"10 % less would save 46Mi and cost 65 more, worth 6.5Gi (Balanced: a kill is worth 10Gi held for a day)",
+		"clamped from 460Mi to limit.max 448Mi",
 		"request: 90 % of hours peaked at 416Mi or less, + a third of the headroom = 437Mi",
 	}
 	if diff := cmp.Diff(want, got.Reasons); diff != "" {
@@ -188,10 +188,10 @@ func TestBoundsAreNamedWhenTheyApply(t *testing.T) {
 		says   []string
 	}{
 		"limit.min": {
-			with(func(p *Policy) { p.LimitMin = gib }), memory.Size{}, gib, []string{"raised from 240Mi to limit.min 1Gi"},
+			with(func(p *Policy) { p.LimitMin = gib }), memory.Size{}, gib, []string{"raised from 227Mi to limit.min 1Gi"},
 		},
 		"limit.max": {
-			limitMax(210 * mib), memory.Size{}, 210 * mib, []string{"clamped from 240Mi to limit.max 210Mi"},
+			limitMax(210 * mib), memory.Size{}, 210 * mib, []string{"clamped from 227Mi to limit.max 210Mi"},
 		},
 		"decrease Never": {
 			decreaseNever, sizeOf(512*mib, 512*mib), 512 * mib, []string{"decrease is Never"},
@@ -209,8 +209,8 @@ func TestBoundsAreNamedWhenTheyApply(t *testing.T) {
 			[]string{"300Mi is 100Mi above the last day's peak of 200Mi"},
 		},
 		"no headroom": {
-			with(func(p *Policy) { p.HeadroomPercent, p.LeastRoomPercent = 0, 0 }), memory.Size{}, 240 * mib,
-			[]string{"240Mi is 40Mi above the last day's peak of 200Mi"},
+			with(func(p *Policy) { p.HeadroomPercent, p.LeastRoomPercent = 0, 0 }), memory.Size{}, 227 * mib,
+			[]string{"227Mi is 27Mi above the last day's peak of 200Mi"},
 		},
 		"nothing to change": {defaults, sizeOf(210*mib, 240*mib), 240 * mib, nil},
 	} {
@@ -317,7 +317,7 @@ func TestSharedMemoryIsHeld(t *testing.T) {
 func TestALimitHoldsWhatMemoryBackedVolumesMayHold(t *testing.T) {
 	h := history.New()
 	now := feed(h, 9*day, gib, flat(50*mib))
-	for volumes, want := range map[memory.Bytes]memory.Bytes{0: 63 * mib, 100 * mib: 150 * mib, 4 * gib: gib} {
+	for volumes, want := range map[memory.Bytes]memory.Bytes{0: 59 * mib, 100 * mib: 150 * mib, 4 * gib: gib} {
 		holds := with(func(p *Policy) { p.VolumesHold = volumes })
 		got := Evaluate(Input{Policy: holds, History: h, Current: sizeOf(gib, gib), Now: now})
 		if got.Size.Limit != want || volumes > 0 && !says(got, "sizeLimit", volumes.String()) {
@@ -438,6 +438,6 @@ func ExampleEvaluate() {
 		fmt.Println("-", reason)
 	}
 	// Output:
-	// Decrease limit 1Gi to 485Mi, request 1Gi to 437Mi: peak demand 412Mi over 9 days
+	// Decrease limit 1Gi to 460Mi, request 1Gi to 437Mi: peak demand 412Mi over 9 days
 	// - peak demand 412Mi over 9 days (1 replica, 3k samples)
 }

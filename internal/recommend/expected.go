@@ -23,9 +23,8 @@ type outlook struct {
 	records lomax   // by how much a record goes beyond
 	rate    float64 // records a day
 	days    []repeat
-	// diedAt is the highest limit of the kills of the last hour; 0: there was none. wanted is how much more was needed.
-	diedAt float64
-	wanted lomax
+	// elsewhere is the highest peak of the days that do not count, because use never came down to top.
+	elsewhere memory.Bytes
 }
 
 // repeat is a day that may come again, with the chance of that.
@@ -37,45 +36,55 @@ func (e *evaluation) cheapest(top memory.Bytes) memory.Bytes {
 	var buf [history.DaysKept]repeat
 	o := e.outlook(float64(top), buf[:0])
 	have := float64(e.Current.Limit)
-	best := e.choose(&o, have)
-	if diedAt := e.lastDiedAt(); diedAt > 0 {
-		o.diedAt, o.wanted = float64(diedAt), e.wanted(diedAt)
-		most := diedAt.Plus(diedAt.Percent(e.model.GuessPercent))
-		best = max(have, best, min(e.choose(&o, have), float64(most)))
-	}
-	limit := memory.Bytes(math.Ceil(best)).CeilTo(memory.MiB)
+	best, lower := e.choose(&o, have)
+	limit := bytesOf(best).CeilTo(memory.MiB)
 	if highest := e.rec.Evidence.PeakDemand; limit < highest {
-		e.say("the peak of %s is not held: that would cost more than the kills it may cause (posture %s)", highest,
-			e.Policy.Posture)
+		if highest <= o.elsewhere {
+			e.say("the peak of %s is not held: use stayed above %s all of that day, which was another load", highest, top)
+		} else {
+			e.say("the peak of %s is not held: that would cost more than the kills it may cause (posture %s)", highest,
+				e.Policy.Posture)
+		}
 	}
-	if o.diedAt > 0 {
-		e.say("killed at %s within the hour: %s costs least where it is not known how much more it wanted",
-			memory.Bytes(o.diedAt), limit)
-	} else {
-		e.say("%s", o.words(limit, e.Policy.Posture))
+	e.say("%s", o.words(limit, e.Policy.Posture))
+	if lower > 0 {
+		e.say("limit stays at %s: %s would cost less, but by less than it costs to lower a limit (%s for a day)",
+			e.Current.Limit, bytesOf(lower).CeilTo(memory.MiB), bytesOf(e.lowering(&o, have, lower)))
 	}
 	return limit
 }
 
+// bytesOf is an amount that was calculated with.
+func bytesOf(amount float64) memory.Bytes {
+	if amount >= float64(memory.Max) {
+		return memory.Max
+	}
+	return memory.Bytes(math.Ceil(amount))
+}
+
 // choose is the limit of the least cost. Changes that are too small to be made are left out, until hardly anything of
-// the least room is left.
-func (e *evaluation) choose(o *outlook, have float64) float64 {
+// the least room is left. lower is the limit that would cost least if it cost nothing to lower one; 0: it is no other.
+func (e *evaluation) choose(o *outlook, have float64) (best, lower float64) {
 	room, left := float64(e.Policy.LeastRoomPercent)/100, float64(e.model.EatenPercent)/100
-	floor := o.top * (1 + room)
-	raised := have * float64(101+e.Policy.MinChangePercent) / 100
-	best := have
-	if have < o.top*(1+room*left) {
+	percent := float64(e.Policy.MinChangePercent)
+	floor, raised := o.top*(1+room), have*(101+percent)/100
+	best = have
+	if have < o.top*(1+room*left) || floor-have >= max(have*percent/100, 1) {
 		best = max(floor, raised)
 	}
 	least := o.cost(best)
+	free := least
 	try := func(limit float64) {
 		limit = max(limit, floor)
-		if math.Abs(limit-have)*100 < have*float64(e.Policy.MinChangePercent) {
+		if math.Abs(limit-have)*100 < have*percent {
 			return
 		}
 		cost := o.cost(limit)
+		if cost < free {
+			lower, free = limit, cost
+		}
 		if limit < have {
-			cost += e.model.LowerLimit*have + e.model.LowerKill*o.kill
+			cost += e.lowering(o, have, limit)
 		}
 		if cost < least {
 			best, least = limit, cost
@@ -83,34 +92,40 @@ func (e *evaluation) choose(o *outlook, have float64) float64 {
 	}
 	try(o.top + o.records.room(o.kill*o.rate))
 	try(raised)
-	if o.diedAt > 0 {
-		try(o.diedAt + o.wanted.room(o.kill*hoursOfDay))
-	}
 	for _, d := range o.days {
 		try(d.peak * (1 + room))
 	}
-	return best
+	if best != have || lower > have {
+		lower = 0
+	}
+	return best, lower
 }
 
-// hoursOfDay: what a kill asks for is needed within the hour.
-const hoursOfDay = float64(period.Day / period.Hour)
+// lowering is what it costs to lower a limit.
+func (e *evaluation) lowering(o *outlook, from, to float64) float64 {
+	m := &e.model
+	return m.LowerLimit*from + min(m.LowerKill*o.kill, m.LowerMost*(from-to))
+}
 
 func (e *evaluation) outlook(top float64, days []repeat) outlook {
 	m := &e.model
 	var buf [history.HoursKept]history.Hour
-	hours := e.lastHours(buf[:0])
+	all := e.History.AppendHours(buf[:0])
+	hours := len(e.recent(all))
 	known := e.knownDays()
 	seen := e.History.Records()
 	o := outlook{
 		kill: float64(m.price(e.Policy.Posture).Kill), top: top,
 		records: lomax{m.Records + float64(seen.Seen), m.excess(top) + float64(seen.Excess) + e.killExcess(&known)},
-		rate:    hoursOfDay / float64(min(len(hours), history.RecordHours)+1),
-		days:    append(days, repeat{top, 1}),
+		// The hours of the day before are more where data is missing, and as few where the program does not always run.
+		rate: float64(max(min(hours, history.RecordHours), len(all)-hours)) / float64(min(hours, history.RecordHours)+1),
+		days: append(days, repeat{top, 1}),
 	}
 	total := 1.
 	for age := 1; age < history.DaysKept; age++ {
 		d := &known[age]
-		if d.peak == 0 || float64(d.trough) > top && len(hours) >= history.RecordHours {
+		if d.peak == 0 || float64(d.trough) > top && hours >= history.RecordHours {
+			o.elsewhere = max(o.elsewhere, d.peak)
 			continue // it never came down to the highest of a whole day: another release, or another load
 		}
 		like := m.Unlike + (1-m.Unlike)*m.alike(float64(known[age+1].peak), top)
@@ -122,14 +137,6 @@ func (e *evaluation) outlook(top float64, days []repeat) outlook {
 		o.days[i].chance /= total
 	}
 	return o
-}
-
-// wanted is how much more than a limit was needed where it was killed at it: about as much as it went beyond what was
-// known already, which each kill in a row makes more.
-func (e *evaluation) wanted(diedAt memory.Bytes) lomax {
-	var buf [history.HoursKept]history.Hour
-	used := highestOf(e.lastHours(buf[:0]))
-	return lomax{1, e.model.excess(float64(used)) + float64(diedAt.Minus(used))}
 }
 
 // excess is the first guess of how far a container goes beyond what it used.
@@ -191,19 +198,6 @@ func (e *evaluation) killExcess(days *[history.DaysKept + 1]knownDay) (excess fl
 	return excess
 }
 
-// lastDiedAt is the highest limit of the kills of the last hour, and of those in a row with them; 0: there were none.
-func (e *evaluation) lastDiedAt() (limit memory.Bytes) {
-	after := e.Now
-	for i := len(e.kills) - 1; i >= 0; i-- {
-		k := e.kills[i]
-		if period.Of(after.Sub(k.Time)) >= killHold {
-			break
-		}
-		limit, after = max(limit, k.Limit), k.Time
-	}
-	return limit
-}
-
 // cost of holding a limit for a day, in bytes.
 func (o *outlook) cost(limit float64) float64 { return limit + o.kill*o.kills(limit) }
 
@@ -214,9 +208,6 @@ func (o *outlook) kills(limit float64) float64 {
 		if d.peak > limit {
 			kills += d.chance
 		}
-	}
-	if o.diedAt > 0 {
-		kills += hoursOfDay * o.wanted.beyond(limit-o.diedAt)
 	}
 	return kills
 }

@@ -51,11 +51,11 @@ func TestNoCheaperLimitIsLeftOut(t *testing.T) {
 		have := o.top * (0.5 + 3*r.Float64())
 		total := func(limit float64) float64 {
 			if limit < have {
-				return o.cost(limit) + e.model.LowerLimit*have + e.model.LowerKill*o.kill
+				return o.cost(limit) + e.lowering(&o, have, limit)
 			}
 			return o.cost(limit)
 		}
-		best := e.choose(&o, have)
+		best, _ := e.choose(&o, have)
 		for limit := o.top * 1.05; limit < 6*o.top; limit += float64(mib) {
 			beside := slices.ContainsFunc(o.days, func(d repeat) bool { return limit > 0.99*d.peak && limit < 1.05*d.peak })
 			if math.Abs(limit-have) > have*0.11 && !beside && total(limit) < total(best)*0.9999 {
@@ -139,24 +139,147 @@ func TestDaysThatFollowedADayLikeTheLastCountMost(t *testing.T) {
 	}
 }
 
-// TestAKillInARowMakesTheStepLarger: what it wanted beyond its limit is of the order of what it went beyond already.
-func TestAKillInARowMakesTheStepLarger(t *testing.T) {
-	h, limit := history.New(), 2*gib
-	now := feed(h, 10*day, limit, flat(1900*mib))
-	var kills []memory.OOMKill
-	step := memory.Bytes(0)
-	for i := range 3 {
-		now = now.Add(time.Minute)
-		k := kill(now, limit)
-		k.Proven = true
-		kills = append(kills, k)
-		got := Evaluate(Input{
-			Policy: defaults, History: h, Kills: kills, Current: sizeOf(limit, limit), LargestNode: 4096 * gib, Now: now,
-		})
-		if next := got.Size.Limit; next-limit <= step || next > 4*limit+mib {
-			t.Fatalf("kill %d at %s: %s, after a step of %s\n%s", i, limit, got.Summary, step, strings.Join(got.Reasons, "\n"))
+// TestAKillIsAnsweredWithWhatTheOwnerAsksFor: the first one of a container of ten days with factorPercent and the
+// headroom of a guess, one at a higher limit with twice the limit.
+func TestAKillIsAnsweredWithWhatTheOwnerAsksFor(t *testing.T) {
+	for _, factor := range []int32{120, 150, 300} {
+		for _, posture := range []Posture{Frugal, Balanced, Cautious} {
+			p := with(func(p *Policy) { p.OOMFactorPercent, p.Posture = factor, posture })
+			h, limit := history.New(), 2*gib
+			now := feed(h, 10*day, limit, flat(1900*mib))
+			var kills []memory.OOMKill
+			for i := range 3 {
+				now = now.Add(time.Minute)
+				k := kill(now, limit)
+				k.Proven = true
+				kills = append(kills, k, k) // replicas that die together are one
+				got := Evaluate(Input{
+					Policy: p, History: h, Kills: kills, Current: sizeOf(limit, limit), LargestNode: 4096 * gib, Now: now,
+				})
+				asked := limit.Percent(factor)
+				if i > 0 {
+					asked = limit.Percent(max(factor, 200))
+				}
+				if got.Size.Limit != asked.Plus(2*asked.Percent(15)).CeilTo(mib) {
+					t.Fatalf("%s, factorPercent %d, kill %d at %s: %s\n%s", posture, factor, i, limit, got.Summary,
+						strings.Join(got.Reasons, "\n"))
+				}
+				limit = got.Size.Limit
+			}
 		}
-		step, limit = got.Size.Limit-limit, got.Size.Limit
+	}
+}
+
+// TestASmallLimitIsLowered: what a kill adds to the cost of lowering a limit is at most half of what is given back.
+func TestASmallLimitIsLowered(t *testing.T) {
+	for _, c := range []struct {
+		posture       Posture
+		use, have, to memory.Bytes
+	}{
+		{Frugal, 20 * mib, 64 * mib, 32 * mib}, {Balanced, 20 * mib, 64 * mib, 40 * mib},
+		{Balanced, 30 * mib, 64 * mib, 50 * mib}, {Cautious, 60 * mib, 600 * mib, 200 * mib},
+	} {
+		h := history.New()
+		now := feed(h, 10*day, c.have, flat(c.use))
+		in := Input{Policy: posed(c.posture), History: h, Current: sizeOf(c.use, c.have), Now: now}
+		if got := Evaluate(in); got.Decision != Decrease || got.Size.Limit > c.to {
+			t.Errorf("%s, a use of %s: %s, want %s at most\n%s", c.posture, c.use, got.Summary, c.to,
+				strings.Join(got.Reasons, "\n"))
+		}
+	}
+}
+
+// TestASteadyContainerHardlyGrowsOnTheThirdDay: the first guess raises a limit by a step at most.
+func TestASteadyContainerHardlyGrowsOnTheThirdDay(t *testing.T) {
+	for _, use := range []memory.Bytes{40 * mib, 100 * mib, 200 * mib, 480 * mib, 2 * gib} {
+		h, limit := history.New(), use.Plus(max(use.Percent(15), 8*mib))
+		now := feed(h, 50*time.Hour, limit, flat(use))
+		got := Evaluate(Input{Policy: defaults, History: h, Current: sizeOf(use, limit), Now: now})
+		if got.Size.Limit > limit.Percent(115) {
+			t.Errorf("a steady %s: %s", use, got.Summary)
+		}
+	}
+}
+
+// TestALimitThatItCostsTooMuchToLowerSaysSo: there is a reason with what would cost less.
+func TestALimitThatItCostsTooMuchToLowerSaysSo(t *testing.T) {
+	h := history.New()
+	now := feed(h, 10*day, 540*mib, flat(412*mib))
+	kept := 0
+	for limit := 480 * mib; limit <= 600*mib; limit += 10 * mib {
+		got := Evaluate(Input{Policy: defaults, History: h, Current: sizeOf(437*mib, limit), Now: now})
+		if says(got, "would cost less", "to lower a limit") {
+			kept++
+			if got.Size.Limit != limit {
+				t.Errorf("kept at %s: %s", limit, got.Summary)
+			}
+		}
+	}
+	if kept == 0 {
+		t.Error("no limit is kept by what it costs to lower it")
+	}
+}
+
+// TestHeadroomOfTheOwnerIsHeld: it is what a limit is above the last day's peak at least, but for changes that are too
+// small to be made.
+func TestHeadroomOfTheOwnerIsHeld(t *testing.T) {
+	h := history.New()
+	now := feed(h, 10*day, 240*mib, flat(200*mib))
+	for limit, want := range map[memory.Bytes]memory.Bytes{210 * mib: 300 * mib, 240 * mib: 300 * mib, 290 * mib: 290 * mib} {
+		p := with(func(p *Policy) { p.HeadroomPercent, p.LeastRoomPercent = 50, 50 })
+		if got := Evaluate(Input{Policy: p, History: h, Current: sizeOf(limit, limit), Now: now}); got.Size.Limit != want {
+			t.Errorf("headroomPercent 50, a peak of 200Mi at %s: %s, want %s", limit, got.Summary, want)
+		}
+	}
+}
+
+// TestAProgramThatSeldomRunsHasFewRecords: a day of 24 hours can bring more of them than one of an hour; hours that are
+// missing within a day may have been used. The present hour is one beside the 24 before it.
+func TestAProgramThatSeldomRunsHasFewRecords(t *testing.T) {
+	for name, c := range map[string]struct {
+		used func(since time.Duration) bool
+		want float64
+	}{
+		"always":              {func(time.Duration) bool { return true }, 24. / 25},
+		"an hour a day":       {func(since time.Duration) bool { return since%day >= 23*time.Hour }, 2. / 3},
+		"no data for 12 h":    {func(since time.Duration) bool { return since < 9*day || since >= 228*time.Hour }, 23. / 14},
+		"half of each day":    {func(since time.Duration) bool { return since%day >= 12*time.Hour }, 13. / 14},
+		"once in five days":   {func(since time.Duration) bool { return since%(5*day) >= 119*time.Hour }, 1. / 2},
+		"an hour of each two": {func(since time.Duration) bool { return since/time.Hour%2 == 1 }, 13. / 14},
+	} {
+		h, now := history.New(), start
+		for since := time.Duration(0); since < 10*day; since += 5 * time.Minute {
+			if c.used(since) {
+				now = start.Add(since)
+				h.Add(sample("pod-0", now, 200*mib), gib)
+			}
+		}
+		e := newEvaluation(Input{Policy: defaults, History: h, Now: now})
+		if o := e.outlook(float64(200*mib), nil); math.Abs(o.rate-c.want) > 1e-9 {
+			t.Errorf("%s: %v records a day, want %v", name, o.rate, c.want)
+		}
+	}
+}
+
+// TestAPeakOfAnotherLoadIsCalledSo: its cost was not compared.
+func TestAPeakOfAnotherLoadIsCalledSo(t *testing.T) {
+	h := history.New()
+	now := feed(h, 10*day, 4*gib, func(since time.Duration) memory.Bytes {
+		if since < 5*day {
+			return 2 * gib
+		}
+		return 200 * mib
+	})
+	got := Evaluate(Input{Policy: posed(Cautious), History: h, Current: sizeOf(3*gib, 3*gib), Now: now})
+	if got.Size.Limit >= 2*gib || !says(got, "the peak of 2Gi is not held", "another load") || says(got, "cost more than") {
+		t.Errorf("%s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
+	}
+}
+
+// TestNoAmountWrapsAround: what is too large for a number of bytes is the largest one.
+func TestNoAmountWrapsAround(t *testing.T) {
+	if bytesOf(1e300) != memory.Max || bytesOf(float64(memory.Max)) != memory.Max || bytesOf(1.5) != 2 {
+		t.Error(bytesOf(1e300), bytesOf(float64(memory.Max)), bytesOf(1.5))
 	}
 }
 

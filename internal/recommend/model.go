@@ -43,8 +43,9 @@ type Model struct {
 	// Unlike is the weight of a day that followed a day unlike the last one.
 	Unlike float64
 	// LowerLimit and LowerKill are what it costs to lower a limit: a part of the limit, and a part of a kill, because it
-	// may be one. They keep a limit from following each change of use.
-	LowerLimit, LowerKill float64
+	// may be one, at most LowerMost of what is given back: or a small limit would never be lowered. They keep a limit from
+	// following each change of use.
+	LowerLimit, LowerKill, LowerMost float64
 
 	// KillBeyondPercent: what a container wanted beyond the limit it was killed at is unknown; its day is remembered this
 	// much above.
@@ -89,8 +90,8 @@ func DefaultModel() Model {
 		Balanced: Price{Kill: 10 * memory.GiB, Young: 2 * period.Day},
 		Cautious: Price{Kill: 150 * memory.GiB, Young: 800 * period.Day / 7},
 
-		OldFrom: 2 * period.Day, Records: 3, Excess: 120 * memory.MiB, ExcessShare: 0.25,
-		DayHalfLife: 30, Alike: 0.2, AlikeLeast: 20 * memory.MiB, Unlike: 0.2, LowerLimit: 0.05, LowerKill: 0.004,
+		OldFrom: 2 * period.Day, Records: 3, Excess: 120 * memory.MiB, ExcessShare: 0.15,
+		DayHalfLife: 30, Alike: 0.2, AlikeLeast: 20 * memory.MiB, Unlike: 0.2, LowerLimit: 0.05, LowerKill: 0.004, LowerMost: 0.5,
 
 		KillBeyondPercent: 115, LeastHeadroom: 8 * memory.MiB,
 		BurstPerDoubling: 23 * memory.MiB, BurstUse: 64 * memory.MiB, BurstEnds: 400 * memory.MiB,

@@ -51,7 +51,7 @@ func TestClassesOfNodesNeedLessThanOneSize(t *testing.T) {
 	}
 	for name, d := range days {
 		d.run(3*time.Minute, 10*time.Second)
-		d.run(47*time.Hour, 30*time.Minute)
+		d.run(2*24*time.Hour, 30*time.Minute)
 		held := d.held()
 		t.Logf("%s: %d pods, one has %s, %d kills, %s requested in all, limits of %s", name, len(d.pods), d.pods[0].size,
 			d.kills, held.Request, held.Limit)
