@@ -57,7 +57,8 @@ func TestAWeeklyJobLearns(t *testing.T) {
 		c.Add(sampleOf("web-1", start.Add(time.Duration(week)*7*24*time.Hour), peak*mib), 0)
 	}
 	// The second run is over a week before the third, and the record of that, by 30Mi, a week before the fourth.
-	if got := c.Records(); got.Seen <= 1 || got.Seen >= 1.5 || got.Excess <= 20*float32(mib) || got.Excess > 30*float32(mib) {
+	got := c.Records()
+	if got.Seen <= 1 || got.Seen >= 1.5 || got.Excess <= 20*float32(mib) || got.Excess > 30*float32(mib) {
 		t.Errorf("a record of 30Mi in three runs: %+v", got)
 	}
 }

@@ -225,7 +225,9 @@ func TestALimitThatItCostsTooMuchToLowerSaysSo(t *testing.T) {
 func TestHeadroomOfTheOwnerIsHeld(t *testing.T) {
 	h := history.New()
 	now := feed(h, 10*day, 240*mib, flat(200*mib))
-	for limit, want := range map[memory.Bytes]memory.Bytes{210 * mib: 300 * mib, 240 * mib: 300 * mib, 290 * mib: 290 * mib} {
+	for limit, want := range map[memory.Bytes]memory.Bytes{
+		210 * mib: 300 * mib, 240 * mib: 300 * mib, 290 * mib: 290 * mib,
+	} {
 		p := with(func(p *Policy) { p.HeadroomPercent, p.LeastRoomPercent = 50, 50 })
 		if got := Evaluate(Input{Policy: p, History: h, Current: sizeOf(limit, limit), Now: now}); got.Size.Limit != want {
 			t.Errorf("headroomPercent 50, a peak of 200Mi at %s: %s, want %s", limit, got.Summary, want)
@@ -271,7 +273,8 @@ func TestAPeakOfAnotherLoadIsCalledSo(t *testing.T) {
 		return 200 * mib
 	})
 	got := Evaluate(Input{Policy: posed(Cautious), History: h, Current: sizeOf(3*gib, 3*gib), Now: now})
-	if got.Size.Limit >= 2*gib || !says(got, "the peak of 2Gi is not held", "another load") || says(got, "cost more than") {
+	if got.Size.Limit >= 2*gib || says(got, "cost more than") ||
+		!says(got, "the peak of 2Gi is not held", "another load") {
 		t.Errorf("%s\n%s", got.Summary, strings.Join(got.Reasons, "\n"))
 	}
 }

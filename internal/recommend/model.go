@@ -91,7 +91,8 @@ func DefaultModel() Model {
 		Cautious: Price{Kill: 150 * memory.GiB, Young: 800 * period.Day / 7},
 
 		OldFrom: 2 * period.Day, Records: 3, Excess: 120 * memory.MiB, ExcessShare: 0.15,
-		DayHalfLife: 30, Alike: 0.2, AlikeLeast: 20 * memory.MiB, Unlike: 0.2, LowerLimit: 0.05, LowerKill: 0.004, LowerMost: 0.5,
+		DayHalfLife: 30, Alike: 0.2, AlikeLeast: 20 * memory.MiB, Unlike: 0.2,
+		LowerLimit: 0.05, LowerKill: 0.004, LowerMost: 0.5,
 
 		KillBeyondPercent: 115, LeastHeadroom: 8 * memory.MiB,
 		BurstPerDoubling: 23 * memory.MiB, BurstUse: 64 * memory.MiB, BurstEnds: 400 * memory.MiB,
