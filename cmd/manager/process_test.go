@@ -85,7 +85,7 @@ func commonCluster(t *testing.T) *cluster {
 		t.Fatal(common.err)
 	}
 	common.uses++
-	return common.cluster.of(t, fmt.Sprintf("shop-%d", common.uses))
+	return common.of(t, fmt.Sprintf("shop-%d", common.uses))
 }
 
 func startCluster(edits ...func(*envtest.Environment)) (*cluster, error) {

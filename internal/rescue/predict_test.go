@@ -205,7 +205,7 @@ func TestABurstAboveTheLimitIsReportedAgain(t *testing.T) {
 	var raised []time.Duration
 	until := time.Duration(0)
 	for at := time.Duration(0); at < 5*time.Hour; at += often {
-		demand, allowed := 150*mib, memory.Bytes(limit)
+		demand, allowed := 150*mib, limit
 		if s := math.Mod(at.Seconds(), 2*3600) - 3600; 0 < s && s < 4 {
 			demand = memory.Bytes((150 + 150*min(s, 4-s, 1)) * float64(mib))
 		}
@@ -219,7 +219,7 @@ func TestABurstAboveTheLimitIsReportedAgain(t *testing.T) {
 		}
 	}
 	if len(raised) != 2 {
-		t.Errorf("two bursts to 300Mi at a limit of %s, and alarms after %v", memory.Bytes(limit), raised)
+		t.Errorf("two bursts to 300Mi at a limit of %s, and alarms after %v", limit, raised)
 	}
 }
 
@@ -230,7 +230,7 @@ func TestATurnAboveTheLimitHidesNoneBelow(t *testing.T) {
 	var w Watch
 	n := 0
 	for at := time.Duration(0); at < 5*time.Hour; at += often {
-		high, allowed := 480.0, memory.Bytes(limit)
+		high, allowed := 480.0, limit
 		if time.Hour <= at && at < 2*time.Hour { // the loan
 			high, allowed = 600, limit.Percent(mostPercent)
 		}

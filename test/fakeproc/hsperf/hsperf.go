@@ -20,7 +20,7 @@ func File(entries ...Entry) []byte {
 	binary.BigEndian.PutUint32(b, 0xcafec0c0)
 	b[4], b[5] = 1, 2
 	le.PutUint32(b[24:], 32)
-	le.PutUint32(b[28:], uint32(len(entries))) //nolint:gosec // a few
+	le.PutUint32(b[28:], uint32(len(entries)))
 	for _, e := range entries {
 		name := append([]byte(e.Name), make([]byte, 8-len(e.Name)%8)...)
 		data, kind := le.AppendUint64(nil, e.Value), byte('J')
@@ -28,13 +28,13 @@ func File(entries ...Entry) []byte {
 			data, kind = e.Text, 'B'
 		}
 		h := make([]byte, 20)
-		le.PutUint32(h, uint32(20+len(name)+len(data))) //nolint:gosec // a few
+		le.PutUint32(h, uint32(20+len(name)+len(data)))
 		le.PutUint32(h[4:], 20)
-		le.PutUint32(h[8:], uint32(len(e.Text))) //nolint:gosec // a few
+		le.PutUint32(h[8:], uint32(len(e.Text)))
 		h[12] = kind
-		le.PutUint32(h[16:], uint32(20+len(name))) //nolint:gosec // a few
+		le.PutUint32(h[16:], uint32(20+len(name)))
 		b = append(append(append(b, h...), name...), data...)
 	}
-	le.PutUint32(b[8:], uint32(len(b))) //nolint:gosec // a few
+	le.PutUint32(b[8:], uint32(len(b)))
 	return b
 }
