@@ -115,7 +115,7 @@ func TestALoanEndsAlsoWhereNothingIsLowered(t *testing.T) {
 	}
 }
 
-// returns lets time go by, with 60Mi in use, until the first pod has its limit without the loan, for three hours at most.
+// returns lets time go by, with 60Mi in use, until the first pod has its limit without the loan: three hours at most.
 func (c *cluster) returns(limit memory.Bytes) {
 	c.t.Helper()
 	for range 36 {
