@@ -170,7 +170,7 @@ func TestAKillIsAnsweredWithWhatTheOwnerAsksFor(t *testing.T) {
 	}
 }
 
-// TestASmallLimitIsLowered: what a kill adds to the cost of lowering a limit is at most half of what is given back.
+// TestASmallLimitIsLowered: what a kill adds to the cost of lowering a limit is a part of what is given back.
 func TestASmallLimitIsLowered(t *testing.T) {
 	for _, c := range []struct {
 		posture       Posture

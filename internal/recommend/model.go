@@ -92,7 +92,7 @@ func DefaultModel() Model {
 
 		OldFrom: 2 * period.Day, Records: 3, Excess: 120 * memory.MiB, ExcessShare: 0.15,
 		DayHalfLife: 30, Alike: 0.2, AlikeLeast: 20 * memory.MiB, Unlike: 0.2,
-		LowerLimit: 0.05, LowerKill: 0.004, LowerMost: 0.5,
+		LowerLimit: 0.05, LowerKill: 0.004, LowerMost: 0.8,
 
 		KillBeyondPercent: 115, LeastHeadroom: 8 * memory.MiB,
 		BurstPerDoubling: 23 * memory.MiB, BurstUse: 64 * memory.MiB, BurstEnds: 400 * memory.MiB,
