@@ -106,7 +106,7 @@ func TestALoanEndsAlsoWhereNothingIsLowered(t *testing.T) {
 	c.wants(lendable, false)
 	c.desired(func(d *Desired) { d.Policy.DecreaseNever = true })
 	c.lends(512*mib, true)
-	c.returns(128*mib)
+	c.returns(128 * mib)
 	c.expectLimits("128Mi 192Mi")
 	c.passes(time.Hour)
 	c.reconcile()
@@ -136,7 +136,7 @@ func TestTheEndOfALoanIsNoDecrease(t *testing.T) {
 	c := newCluster(t, 2, lendable)
 	c.wants(lendable, false)
 	c.lends(512*mib, true)
-	c.returns(128*mib)
+	c.returns(128 * mib)
 	if s := c.state(); len(s.Lowerings) != 0 || s.Rollout != nil {
 		t.Errorf("lowerings %+v, a change under way %+v", s.Lowerings, s.Rollout)
 	}
@@ -161,7 +161,7 @@ func TestNoPodIsEvictedToEndALoan(t *testing.T) {
 	c.wants(lendable, false)
 	c.lends(512*mib, true)
 	c.app(0).FrozenHeap, c.app(0).Overhead = 384*mib, 32*mib
-	c.returns(128*mib)
+	c.returns(128 * mib)
 	c.expectLimits("512Mi 128Mi")
 	if c.evictions() != 0 {
 		t.Errorf("evicted: %v", c.log)
@@ -176,7 +176,7 @@ func TestALoanWhoseReturnFailsIsReturnedLater(t *testing.T) {
 	c.desired(func(d *Desired) { d.Policy.DecreaseNever = true })
 	c.lends(512*mib, true)
 	c.node = func(p *Pod) { p.Resize = Resize{InProgress: true, Failed: true, Message: "memory is in use"} }
-	c.returns(128*mib)
+	c.returns(128 * mib)
 	for range 7 {
 		c.passes(time.Minute)
 		c.uses(0, 60*mib)
@@ -189,7 +189,7 @@ func TestALoanWhoseReturnFailsIsReturnedLater(t *testing.T) {
 		t.Errorf("people are told of a return that failed: %v", c.log)
 	}
 	c.node = nil
-	c.returns(128*mib)
+	c.returns(128 * mib)
 	c.expectLimits("128Mi")
 	if !c.told(v1alpha1.EventLoanReturned) {
 		t.Errorf("people are not told that the loan ended: %v", c.log)
@@ -226,7 +226,7 @@ func TestALoanLastsAsFarAsThePodHasIt(t *testing.T) {
 			if l := c.state().Loans; len(l) != tc.loans {
 				t.Errorf("loans %+v", l)
 			}
-			c.returns(128*mib)
+			c.returns(128 * mib)
 			c.expectLimits("128Mi")
 		})
 	}
@@ -241,7 +241,7 @@ func TestALowerLimitIsNotProvenByTheTimeOfALoan(t *testing.T) {
 	c.reconcile()
 	c.expectLimits("100Mi")
 	c.lends(192*mib, true)
-	c.returns(100*mib)
+	c.returns(100 * mib)
 	c.expectLimits("100Mi")
 	proven := func() bool { s := c.state(); return s.Proven("app", "").Limit > 0 }
 	for range 8 {
@@ -291,7 +291,7 @@ func TestALoanThatIsBeingReturnedIsFollowedToItsEnd(t *testing.T) {
 	c.wants(lendable, false)
 	c.lends(512*mib, true)
 	c.node = func(p *Pod) { p.Resize = Resize{InProgress: true} }
-	c.returns(128*mib)
+	c.returns(128 * mib)
 	c.app(1).Spec.Limit, c.app(1).Actual.Limit = 256*mib, 256*mib
 	c.desired(func(d *Desired) { d.Policy.LimitMax = 200 * mib })
 	c.passes(time.Minute)
@@ -360,7 +360,7 @@ func TestALoanThatIsNotReturnedKeepsNoOtherContainerFromItsSize(t *testing.T) {
 			c.lends(512*mib, true)
 			app := c.app(0)
 			app.FrozenHeap, app.Overhead = 384*mib, 32*mib
-			c.returns(128*mib)
+			c.returns(128 * mib)
 			c.expectLimits("512Mi 128Mi")
 			side.Recommendation.Size.Limit, side.Recommendation.Urgent = tc.side, true
 			c.in.Desired[Key{Container: "side"}] = side
