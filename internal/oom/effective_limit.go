@@ -120,8 +120,26 @@ func (l *Ledger) limitBefore(o Observation, c *cursor) (memory.Bytes, bool) {
 	case !o.Edited:
 		return o.Limit, true
 	}
+	return l.createdWith(o)
+}
+
+// createdWith is the limit that a pod which was edited before anybody saw it was created with: that of the pods of its
+// time. The first pods with another limit and the last ones without are often born in the same second.
+func (l *Ledger) createdWith(o Observation) (limit memory.Bytes, known bool) {
 	usual := l.of(o.Container.Container)
-	return usual.Limit, !usual.Born.IsZero()
+	switch born := o.PodCreated.Truncate(time.Second); {
+	case usual.Since.IsZero() || born.After(usual.Since):
+		return usual.Limit, !usual.Born.IsZero()
+	case born.Before(usual.Since):
+		return usual.Before, true
+	}
+	return leastLimit(usual.Before, usual.Limit), true
+}
+
+// createdOtherwise reports whether a pod had another limit when it was created than now.
+func (l *Ledger) createdOtherwise(o Observation) bool {
+	limit, _ := l.createdWith(o)
+	return limit != o.Limit
 }
 
 // changedRunning: the limit changed while one instance ran before and after, or that instance was ended for it. The
@@ -226,8 +244,10 @@ func (l *Ledger) limitOf(o Observation, c *cursor, index int32, peak memory.Byte
 		}
 		return c.limit, c.asked
 	}
-	if usual := l.of(o.Container.Container); !usual.Born.IsZero() && !c.limited && o.Edited && index == 0 {
-		return leastLimit(usual.Limit, o.Limit), 0
+	if !c.limited && o.Edited && index == 0 {
+		if created, known := l.createdWith(o); known {
+			return leastLimit(created, o.Limit), 0
+		}
 	}
 	limit, asked = l.proven(o, c, peak)
 	if c.limited && c.limit > 0 && c.limit < limit && !c.changedRunning(o) {

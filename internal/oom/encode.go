@@ -60,6 +60,7 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 		of.Kills = of.Kills[max(0, len(of.Kills)-KillsKept):]
 		of.Stalls = of.Stalls[max(0, len(of.Stalls)-StallsKept):]
 		of.DroppedStalls = max(0, of.DroppedStalls)
+		of.Limit, of.Before = max(0, of.Limit), max(0, of.Before)
 		maps.DeleteFunc(of.Dropped, func(_ memory.OOMKind, count int64) bool { return count <= 0 })
 		read.names[name] = of
 	}

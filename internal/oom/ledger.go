@@ -62,6 +62,9 @@ type named struct {
 	// new one.
 	Limit memory.Bytes `json:"limit,omitempty"`
 	Born  time.Time    `json:"born,omitzero"`
+	// Before is the limit with which pods born before Since were created; later ones have Limit. Zero: no other was seen.
+	Before memory.Bytes `json:"before,omitempty"`
+	Since  time.Time    `json:"since,omitzero"`
 	// Kills are those kept in detail, oldest first; Dropped counts all others.
 	Kills   []memory.OOMKill         `json:"kills,omitempty"`
 	Dropped map[memory.OOMKind]int64 `json:"dropped,omitempty"`
@@ -168,6 +171,9 @@ func (l *Ledger) observe(
 		return nil
 	}
 	if n := l.names[o.Container.Container]; !o.Edited && !born.Before(n.Born) {
+		if !n.Born.IsZero() && n.Limit != o.Limit {
+			n.Before, n.Since = n.Limit, born
+		}
 		n.Limit, n.Born = o.Limit, born
 	}
 	watched := !o.PodCreated.Before(l.since) // born under our eyes: all its restarts happened since
@@ -205,7 +211,7 @@ func (l *Ledger) observe(
 // quiet notes what a pod without restarts needs remembered, which for almost all of them is nothing.
 func (l *Ledger) quiet(o Observation, watched bool, peak memory.Bytes, now time.Time) {
 	switch {
-	case o.Edited && l.of(o.Container.Container).Limit != o.Limit:
+	case o.Edited && l.createdOtherwise(o):
 		limit, asked := l.proven(o, nil, peak)
 		if c := l.newCursor(o.Container); c != nil {
 			l.sawRaise(c, o, limit, now)

@@ -65,12 +65,30 @@ func TestLedgerStories(t *testing.T) {
 			}
 		})
 	}
+	run := func(created float64, limit string, cs corev1.ContainerStatus) podMaker {
+		uid := fmt.Sprintf("run-%g", created)
+		return makePod(uid, types.UID(uid)).created(created).container("app", limit, effective(cs, limit))
+	}
 	seen := map[string]memory.Bytes{"app": 250 * memory.MiB}
 
 	for name, tc := range map[string]struct {
 		looks []look
 		want  []killLine
 	}{
+		// Seen on a real node: a step's pods are created with the raised limit, while one that was created before is resized
+		// and dies before the resize reaches it.
+		"killed when younger pods have more": {
+			looks: []look{
+				{at: 1, pods: []podMaker{run(0, "64Mi", running(0, 0.1))}},
+				{at: 3, pods: []podMaker{run(2, "256Mi", running(0, 2.1))}},
+				{at: 4, pods: []podMaker{
+					run(2, "256Mi", running(0, 2.1)), edited(run(1, "256Mi", corev1.ContainerStatus{
+						ContainerID: id(0), State: corev1.ContainerState{Terminated: oom(0, 3.1, 3.2)},
+					})),
+				}},
+			},
+			want: []killLine{{"run-1", "MainProcess", "08:03", "64Mi", "High"}},
+		},
 		"one kill, seen in every form the kubelet gives it": {
 			looks: []look{
 				{0, []podMaker{pod(running(0, 0))}, seen},
