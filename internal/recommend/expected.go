@@ -63,7 +63,7 @@ func bytesOf(amount float64) memory.Bytes {
 }
 
 // choose is the limit of the least cost. Changes that are too small to be made are left out, until hardly anything of
-// the least room is left. lower is the limit that would cost least if it cost nothing to lower one; 0: it is no other.
+// the least room is left. lower is a lower limit that only the cost of lowering rules out; 0: none.
 func (e *evaluation) choose(o *outlook, have float64) (best, lower float64) {
 	room, left := float64(e.Policy.LeastRoomPercent)/100, float64(e.model.EatenPercent)/100
 	percent := float64(e.Policy.MinChangePercent)

@@ -135,7 +135,7 @@ func (d *decider) plan(pod *Pod, evict bool) (sizes map[string]memory.Size, bars
 		}
 		ch := d.changeOf(pod, c, to, evict)
 		if evict && !ch.bound && d.returnsLoan(ch) {
-			continue // it is no reason to evict the pod, and its successor has no loan
+			continue // a pod is not evicted for its loan, which its successor does not have
 		}
 		refused, barred := d.refusal(ch)
 		switch {

@@ -106,7 +106,7 @@ func (p *Pod) programs(of map[string]memory.Size) map[string]string {
 	return all
 }
 
-// canary reports whether a step gives its pod a lower limit that no pod has proven. The end of a loan is no decrease.
+// canary reports whether a step gives its pod a lower limit that no pod has proven. The end of a loan does not count.
 func (s *State) canary(st *Step) bool {
 	if !s.Rollout.Decrease {
 		return false

@@ -8,7 +8,6 @@ package evalattribution
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -143,12 +142,5 @@ func (s *seller) predict(t *testing.T, limit memory.Bytes) levers.Prediction {
 	if err := errors.Join(err, <-answered); err != nil {
 		t.Fatal(err)
 	}
-	all := levers.Predict([]levers.Process{{
-		RSS: look.RSS, Usages: look.Usages, Env: look.Snapshot.Env,
-	}}, limit).Predictions
-	i := slices.IndexFunc(all, func(p levers.Prediction) bool { return p.Action == "a larger heap" })
-	if i < 0 {
-		t.Fatalf("nothing is predicted of the heap: %v, %v", look.Usages, look.Failed)
-	}
-	return all[i]
+	return predictionOf(t, look, limit, "a larger heap")
 }

@@ -152,12 +152,18 @@ func (s *server) predict(t *testing.T, limit memory.Bytes) levers.Prediction {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return predictionOf(t, look, limit, "GOMEMLIMIT")
+}
+
+// predictionOf is what a lever would give.
+func predictionOf(t *testing.T, look Look, limit memory.Bytes, action string) levers.Prediction {
+	t.Helper()
 	all := levers.Predict([]levers.Process{{
 		RSS: look.RSS, Usages: look.Usages, Env: look.Snapshot.Env,
 	}}, limit).Predictions
-	i := slices.IndexFunc(all, func(p levers.Prediction) bool { return p.Action == "GOMEMLIMIT" })
+	i := slices.IndexFunc(all, func(p levers.Prediction) bool { return p.Action == action })
 	if i < 0 {
-		t.Fatalf("nothing is predicted of GOMEMLIMIT: %v, %v", look.Usages, look.Failed)
+		t.Fatalf("nothing is predicted of %s: %v, %v", action, look.Usages, look.Failed)
 	}
 	return all[i]
 }

@@ -59,7 +59,7 @@ const (
 const costly = 32
 
 // collections are the counters of Serial where its collections cost something. They are read until a full collection is
-// the last one, or a moment has passed; not where the size of the heap is no share of the limit.
+// the last one, or a moment has passed, and only where the size of the heap follows the limit.
 func (r Reader) collections(ctx context.Context, s *attribution.Snapshot, of map[string]int64) map[string]int64 {
 	if of["UseSerialGC"] == 0 || of[HeapByMemory] != 1 || of[BusyTime] == 0 || of[CollectorTime] < of[BusyTime]/costly {
 		return nil

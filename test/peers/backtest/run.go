@@ -54,7 +54,7 @@ func settings() (all []contender) {
 				p := defaultPolicy()
 				p.Posture = posture
 				ours := p
-				if percent := int32(math.Round(100 * margin)); percent != p.HeadroomPercent { // else as when nobody sets it
+				if percent := int32(math.Round(100 * margin)); percent != p.HeadroomPercent { // else the defaults
 					p.HeadroomPercent, p.LeastRoomPercent = percent, percent
 				}
 				p.LimitMin = max(p.LimitMin, memory.Bytes(floor)*memory.MiB)

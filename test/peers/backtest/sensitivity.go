@@ -57,7 +57,7 @@ var constants = []struct {
 // scale multiplies a whole number.
 func scale[N ~int64 | ~int32](n *N, by float64) { *n = N(math.Round(by * float64(*n))) }
 
-// priceOfDefault is a kill's price in the default posture, in GiB-days: sensitivity is told at it.
+// priceOfDefault is a kill's price in the default posture, in GiB-days, at which sensitivity is measured.
 func priceOfDefault() float64 {
 	return float64(recommend.DefaultModel().Balanced.Kill) / float64(memory.GiB)
 }

@@ -34,7 +34,7 @@ func main() {
 	name := filepath.Base(os.Args[0])
 	server, known := servers[name]
 	if !known {
-		fmt.Fprintf(os.Stderr, "%s is no program of Kubernetes that is in here: call it kubelet, "+
+		fmt.Fprintf(os.Stderr, "this program does not contain %s: call it kubelet, "+
 			"kube-controller-manager or kube-scheduler\n", name)
 		os.Exit(2)
 	}
