@@ -34,7 +34,7 @@ beat() {
 
 echo "--- 1/3 what memfit does, without a cluster: its program is compiled, about 100 s of processor time the first time"
 go list -deps -f= ./cmd/manager ./cmd/agent ./hack/demo >/dev/null 2>&1 & # downloads
-go build -trimpath -o dist/preview ./cmd/kubectl-memfit/internal/preview &
+go build -trimpath -gcflags=all=-dwarf=false -o dist/preview ./cmd/kubectl-memfit/internal/preview &
 beat "compiling" $! || exit
 setsid hack/steps.sh cluster image load-image deploy-lab agent-lab >"$node_log" 2>&1 &
 node=$!
@@ -55,7 +55,7 @@ up=$((SECONDS - begin))
 
 echo
 echo "--- 3/3 the story"
-go build -trimpath -o dist/demo ./hack/demo || exit
+go build -trimpath -gcflags=all=-dwarf=false -o dist/demo ./hack/demo || exit
 story=$SECONDS
 make --no-print-directory demo-story || exit
 

@@ -33,7 +33,7 @@ step() { echo "--- release: $*"; }
 
 # build OS ARCH COMMAND FILE: the same flags as everywhere (hack/make/build.mk), so that the bytes are the same.
 build() {
-	CGO_ENABLED=0 GOOS=$1 GOARCH=$2 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$version" -o "$4" "./cmd/$3"
+	CGO_ENABLED=0 GOOS=$1 GOARCH=$2 go build -trimpath -gcflags=all=-dwarf=false -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$version" -o "$4" "./cmd/$3"
 }
 
 rm -rf "$out" "$programs"

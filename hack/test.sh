@@ -16,7 +16,7 @@ if [ -n "${TEST_RACE:-}" ]; then
 	export CGO_ENABLED=1
 else
 	# As the API server and etcd are compiled, so that what they share with memfit is compiled once.
-	export CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-} -trimpath"
+	export CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-} -trimpath -gcflags=all=-dwarf=false"
 fi
 started=$SECONDS
 # What it does and how long it takes: the times are those of the last run here, which wrote them.

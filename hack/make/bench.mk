@@ -66,7 +66,7 @@ RESCUE_FLAGS ?=
 bench-rescue: ## Count which containers survive that grow beyond their limit, with nothing, VPA, memfit, and rescue (on the lab's node, with memfit and the agent: make deploy-lab agent-lab; about 16 min; RESCUE_ARMS=rescue RESCUE_KINDS=ramp: 3; RESCUE_KINDS=heap: Node.js, Go and the JVM near their caps; NODE=cgroup2: on that node).
 	@mkdir -p dist $(BENCH_BIN)/rescue
 	@for part in $(if $(findstring vpa,$(RESCUE_ARMS)),recommender updater); do \
-		CGO_ENABLED=0 go -C test/peers build -trimpath -ldflags '-s -w' -o $(BENCH_BIN)/rescue/vpa-$$part $(VPA)/$$part || exit; done
+		CGO_ENABLED=0 go -C test/peers build $(SHARED) -ldflags '-s -w' -o $(BENCH_BIN)/rescue/vpa-$$part $(VPA)/$$part || exit; done
 	@export $(WITH_CLUSTER); go run ./test/rescuebench -arms $(RESCUE_ARMS) -kinds $(RESCUE_KINDS) \
 		-vpa $(BENCH_BIN)/rescue -vpa-crds $(VPA_CRDS) \
 		-rates $(RESCUE_RATES) -runs $(RESCUE_RUNS) -at-once 4 -hold 8s -node '$(LAB_NODE)' -out dist/bench-rescue.md $(RESCUE_FLAGS)

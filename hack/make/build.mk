@@ -3,7 +3,7 @@
 # What `memfit --version` says. Also right in a clone without tags or outside git.
 VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # -trimpath, no build id and nothing of git but VERSION: equal source and an equal Go give equal binaries, in any folder.
-GO_BUILD  := go build -trimpath -buildvcs=false -ldflags '-s -w -buildid= -X main.version=$(VERSION)'
+GO_BUILD  := go build $(SHARED) -buildvcs=false -ldflags '-s -w -buildid= -X main.version=$(VERSION)'
 IMG       ?= memfit.test/manager:dev
 # The agent's image, for trees with config/agent.
 AGENT_IMG ?= memfit.test/agent:dev

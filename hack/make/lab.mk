@@ -20,7 +20,7 @@ LAB_MODE := $(if $(filter-out $(LAB_KUBECONFIG),$(KUBECONFIG)),existing,$(if $(f
 # The lab is a Go module of its own, so that its pins never meet those of the operator.
 # Compiled as everything that it compiles, so that both share what they have in common. Without paths in the program it
 # does not know where its modules are.
-LAB ?= CGO_ENABLED=0 go -C hack/lab run -trimpath .
+LAB ?= CGO_ENABLED=0 go -C hack/lab run $(SHARED) .
 export MEMFIT_LAB_SOURCE := $(CURDIR)/hack/lab
 # LAB_CERT_MANAGER=0 leaves cert-manager out: memfit manages its certificates itself, as in make demo.
 

@@ -99,7 +99,7 @@ ifeq ($(LAB_MODE),existing)
 	@echo "KUBECONFIG is set: what the suite says about VPA is skipped"
 else
 	@mkdir -p dist/vpa; for part in admission-controller updater; do \
-		CGO_ENABLED=0 GOOS=linux go -C test/peers build -trimpath -ldflags '-s -w' -o $(CURDIR)/dist/vpa/$$part $(VPA)/$$part; \
+		CGO_ENABLED=0 GOOS=linux go -C test/peers build $(SHARED) -ldflags '-s -w' -o $(CURDIR)/dist/vpa/$$part $(VPA)/$$part; \
 		$(LAB) image --binary $(CURDIR)/dist/vpa/$$part --entrypoint /$$part --name memfit.test/vpa-$$part:dev -o $(CURDIR)/dist/vpa/$$part.tar; \
 		$(LAB) load $(CURDIR)/dist/vpa/$$part.tar; \
 	done

@@ -36,9 +36,10 @@ func (b *Builder) binary(ctx context.Context, c Component, binary Binary, path s
 	return nil
 }
 
-// buildFlags are the flags of every go command about the component.
+// buildFlags are the flags of every go command about the component: those that the Makefile has for all programs, so
+// that packages they share are compiled once.
 func (c Component) buildFlags() []string {
-	flags := []string{"-trimpath", "-buildvcs=false"}
+	flags := []string{"-trimpath", "-gcflags=all=-dwarf=false", "-buildvcs=false"}
 	if c.Modfile != "" {
 		flags = append(flags, "-modfile="+c.Modfile)
 	}
