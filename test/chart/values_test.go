@@ -113,7 +113,7 @@ func read(t *testing.T, file string, into any) {
 // TestFlags: manager.flags lists every flag of the manager, but for those that other values set.
 func TestFlags(t *testing.T) {
 	manager := filepath.Join(t.TempDir(), "manager")
-	build := exec.Command("go", "build", "-o", manager, "./cmd/manager")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", manager, "./cmd/manager")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the manager: %v\n%s", err, out)

@@ -29,6 +29,7 @@ var server struct {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	_ = os.RemoveAll(binary.dir) // nothing, when it was not built
 	if server.config != nil {
 		if err := server.env.Stop(); err != nil && code == 0 {
 			println(err.Error())

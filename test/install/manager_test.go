@@ -4,11 +4,13 @@
 package install
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,12 +21,34 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
+var binary struct {
+	sync.Once
+	dir string
+	err error
+}
+
+// managerBinary is the manager's program, built once. TestMain removes it.
+func managerBinary(t *testing.T) string {
+	t.Helper()
+	binary.Do(func() {
+		if binary.dir, binary.err = os.MkdirTemp("", "memfit-install-"); binary.err != nil {
+			return
+		}
+		// Without DWARF and symbols it is linked in half the time.
+		out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary.dir, root+"/cmd/manager").CombinedOutput()
+		if err != nil {
+			binary.err = fmt.Errorf("building the manager: %w\n%s", err, out)
+		}
+	})
+	if binary.err != nil {
+		t.Fatal(binary.err)
+	}
+	return filepath.Join(binary.dir, "manager")
+}
+
 // TestFlags: the manager knows the flags that the trees give it. An unknown one is a crash loop.
 func TestFlags(t *testing.T) {
-	manager := filepath.Join(t.TempDir(), "manager")
-	if out, err := exec.Command("go", "build", "-o", manager, root+"/cmd/manager").CombinedOutput(); err != nil {
-		t.Fatalf("building the manager: %v\n%s", err, out)
-	}
+	manager := managerBinary(t)
 	for _, tree := range trees {
 		d := deployment(t, tree)
 		// -h comes last: flags are read from the left, so an unknown one ends the program with an error before it is seen.

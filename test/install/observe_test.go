@@ -5,7 +5,6 @@ package install
 
 import (
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -49,12 +48,8 @@ func TestObserveOnly(t *testing.T) {
 	if !off {
 		t.Errorf("the webhook is not off: %v", c.Env)
 	}
-	program := filepath.Join(t.TempDir(), "manager")
-	if out, err := exec.Command("go", "build", "-o", program, root+"/cmd/manager").CombinedOutput(); err != nil {
-		t.Fatalf("building the manager: %v\n%s", err, out)
-	}
 	args := append(slices.Clone(c.Args), "-h")
-	if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(managerBinary(t), args...).CombinedOutput(); err != nil {
 		t.Errorf("manager %v: %v\n%s", args, err, out)
 	}
 }
