@@ -36,7 +36,7 @@ if [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
 	echo "--- test: using the API server and etcd in $KUBEBUILDER_ASSETS"
 else
 	echo "--- test: building etcd, kube-apiserver and kubectl from Go modules, unless an earlier run did (some minutes the first time)"
-	KUBEBUILDER_ASSETS=$(CGO_ENABLED=0 MEMFIT_LAB_SOURCE=$PWD/hack/lab go -C hack/lab run -trimpath . binaries --only etcd,kube-apiserver,kubectl --print-dir)
+	KUBEBUILDER_ASSETS=$(CGO_ENABLED=0 MEMFIT_LAB_SOURCE=$PWD/hack/lab go -C hack/lab run -trimpath -gcflags=all=-dwarf=false . binaries --only etcd,kube-apiserver,kubectl --print-dir)
 	echo "    ready in $KUBEBUILDER_ASSETS ($((SECONDS - started)) s)"
 	took+=("API server and etcd $((SECONDS - started)) s")
 fi

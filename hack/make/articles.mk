@@ -12,7 +12,7 @@ STORY ?=
 # The Go program of a story is an image of its own; those of the others are files that the lab's images run.
 .PHONY: articles-image
 articles-image: ## Build dist/sales.tar, the Go program of hack/articles, and load it into the cluster that demo and e2e use.
-	@CGO_ENABLED=0 GOOS=linux go -C hack/articles build -trimpath -o $(CURDIR)/dist/image/sales ./programs/sales
+	@CGO_ENABLED=0 GOOS=linux go -C hack/articles build $(SHARED) -o $(CURDIR)/dist/image/sales ./programs/sales
 	@$(LAB) image --binary $(CURDIR)/dist/image/sales --entrypoint /sales --name memfit.test/sales:dev -o $(CURDIR)/dist/sales.tar
 	@$(LAB) load $(CURDIR)/dist/sales.tar
 
