@@ -6,12 +6,14 @@
 # Called by `make test`, which passes TEST_PARALLEL and TEST_FLAGS, and by `make test-race`, which passes TEST_RACE=1 as well.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-parallel=${TEST_PARALLEL:-2}
+# One more than the processors that the README counts on, because some tests wait for an API server.
+parallel=${TEST_PARALLEL:-3}
 read -ra flags <<<"-vet=off ${TEST_FLAGS:-}" # make verify vets every module
 race=()
 if [ -n "${TEST_RACE:-}" ]; then
 	# Under the detector, two suites with API servers on two cores come close to the usual ten minutes.
 	race=(-race -timeout 40m)
+	parallel=${TEST_PARALLEL:-2}
 	command -v "$(go env CC)" >/dev/null || { echo "the race detector needs a C compiler: apt-get install gcc libc6-dev"; exit 1; }
 	export CGO_ENABLED=1
 else
@@ -31,6 +33,11 @@ fi
 took=()
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+
+# Modules are downloaded beside compiling. What fails here is told where they are needed.
+for module in . test/chart test/monitoring hack/lab; do
+	go -C "$module" list -test -deps -f= ./... >/dev/null 2>&1 || true
+done &
 
 if [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
 	echo "--- test: using the API server and etcd in $KUBEBUILDER_ASSETS"

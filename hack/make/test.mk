@@ -2,8 +2,8 @@
 
 ##@ Tests
 
-# Two cores are what a small machine and CI have; more packages at once only make timing tests flaky.
-TEST_PARALLEL ?= 2
+# How many packages are tested at once; empty: 3, with the race detector 2, which are for the two cores of a small machine.
+TEST_PARALLEL ?=
 # For example TEST_FLAGS='-run TestImports -v'.
 TEST_FLAGS    ?=
 # TEST_RACE=1 is what test-race does.
@@ -11,7 +11,7 @@ TEST_RACE     ?=
 
 .PHONY: unit
 unit: ##* Run the tests of internal/, which need no API server, network or root.
-	go test -p $(TEST_PARALLEL) $(TEST_FLAGS) ./internal/...
+	go test -p $(or $(TEST_PARALLEL),2) $(TEST_FLAGS) ./internal/...
 
 .PHONY: test
 test: ##* Run every test that needs no cluster (builds an API server and etcd when missing); says what it does and what the last run took.

@@ -20,7 +20,8 @@ import (
 func (b *Builder) compile(ctx context.Context, folder, work string) (string, error) {
 	out := filepath.Join(work, filepath.Base(folder))
 	cmd := exec.CommandContext(
-		ctx, "go", "build", "-trimpath", "-gcflags=all=-dwarf=false", "-buildvcs=false", "-ldflags=-s -w", "-o", out, "./"+folder,
+		ctx, "go", "build", "-trimpath", "-gcflags=all=-dwarf=false", "-buildvcs=false", "-ldflags=-s -w", "-o", out,
+		"./"+folder,
 	)
 	cmd.Dir = b.Source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=")
