@@ -11,7 +11,7 @@ TEST_RACE     ?=
 
 .PHONY: unit
 unit: ##* Run the tests of internal/, which need no API server, network or root.
-	go test -p $(or $(TEST_PARALLEL),2) $(TEST_FLAGS) ./internal/...
+	CGO_ENABLED=0 go test $(SHARED) -p $(or $(TEST_PARALLEL),2) $(TEST_FLAGS) ./internal/...
 
 .PHONY: test
 test: ##* Run every test that needs no cluster (builds an API server and etcd when missing); says what it does and what the last run took.
