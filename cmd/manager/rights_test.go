@@ -104,8 +104,10 @@ func (c *cluster) scenario(t *testing.T, p *process) {
 	if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(profile), profile); err != nil {
 		t.Fatal(err)
 	}
+	before := profile.DeepCopy()
 	profile.Spec.Sizing.Mode, profile.Spec.Drift.Action = v1alpha1.SizingInPlaceOrEvict, v1alpha1.DriftRestart
-	if err := c.client.Update(t.Context(), profile); err != nil {
+	// A patch, because memfit writes the profile's status meanwhile.
+	if err := c.client.Patch(t.Context(), profile, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
 	c.killed(t, pod)
