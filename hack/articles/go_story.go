@@ -336,8 +336,8 @@ func goSmallest(r *Run, safe func(*Reading) bool) (int, error) {
 	return smallest, nil
 }
 
-// goQuick is the smallest safe limit by what the article counts, speed: as fast as without GOMEMLIMIT, within a tenth, by
-// which one arm alone may be off. The article's is 0.96 times as fast.
+// goQuick is the smallest safe limit by what the article counts, speed: as fast as without GOMEMLIMIT, within a tenth,
+// by which one arm alone may be off. The article's is 0.96 times as fast.
 func goQuick(r *Run) (int, error) {
 	usual, err := goUsual(r)
 	if err != nil {
