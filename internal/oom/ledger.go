@@ -62,7 +62,8 @@ type named struct {
 	// new one.
 	Limit memory.Bytes `json:"limit,omitempty"`
 	Born  time.Time    `json:"born,omitzero"`
-	// Before is the limit with which pods born before Since were created; later ones have Limit. Zero: no other was seen.
+	// Before is the limit with which pods born before Since were created; later ones have Limit, and those born at Since
+	// either. Zero: no other was seen.
 	Before memory.Bytes `json:"before,omitempty"`
 	Since  time.Time    `json:"since,omitzero"`
 	// Kills are those kept in detail, oldest first; Dropped counts all others.
@@ -170,7 +171,7 @@ func (l *Ledger) observe(
 		}
 		return nil
 	}
-	if n := l.names[o.Container.Container]; !o.Edited && !born.Before(n.Born) {
+	if n := l.names[o.Container.Container]; !o.Edited && !born.Before(n.Born) && !born.Equal(n.Since) {
 		if !n.Born.IsZero() && n.Limit != o.Limit {
 			n.Before, n.Since = n.Limit, born
 		}

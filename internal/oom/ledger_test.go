@@ -89,6 +89,16 @@ func TestLedgerStories(t *testing.T) {
 			},
 			want: []killLine{{"run-1", "MainProcess", "08:03", "64Mi", "High"}},
 		},
+		"killed when of the pods of one second some have more": {
+			looks: []look{
+				{at: 1, pods: []podMaker{run(0, "64Mi", running(0, 0.1))}},
+				{at: 3, pods: []podMaker{run(2, "256Mi", running(0, 2.1)), run(2.001, "64Mi", running(0, 2.1))}},
+				{at: 4, pods: []podMaker{edited(run(1, "256Mi", corev1.ContainerStatus{
+					ContainerID: id(0), State: corev1.ContainerState{Terminated: oom(0, 3.1, 3.2)},
+				}))}},
+			},
+			want: []killLine{{"run-1", "MainProcess", "08:03", "64Mi", "High"}},
+		},
 		"one kill, seen in every form the kubelet gives it": {
 			looks: []look{
 				{0, []podMaker{pod(running(0, 0))}, seen},
@@ -474,20 +484,23 @@ func TestPodsWithoutRestartsCostNothing(t *testing.T) {
 }
 
 // TestARolloutDoesNotKeepRewritingTheLedger: old pods with the old limit and new ones with the new are looked at in
-// turn.
+// turn, also where the last old ones and the first new ones were created in the same second.
 func TestARolloutDoesNotKeepRewritingTheLedger(t *testing.T) {
 	l := &Ledger{}
 	l.Update(nil, nil, at(0))
-	older := Observe(makePod("web-1", "u1").created(1).container("app", "256Mi", running(0, 1)).pod)
-	newer := Observe(makePod("web-2", "u2").created(9).container("app", "512Mi", running(0, 9)).pod)
-	l.Update(older, nil, at(10))
-	l.Update(newer, nil, at(10))
-	before := stored(t, l)
-	for minute := 11.0; minute < 20; minute++ {
-		l.Update(older, nil, at(minute))
-		l.Update(newer, nil, at(minute))
-		if after := stored(t, l); !bytes.Equal(after, before) {
-			t.Fatalf("nothing happened, and the ledger changed:\n%q\n%q", before, after)
+	pods := [][]Observation{
+		Observe(makePod("web-1", "u1").created(1).container("app", "256Mi", running(0, 1)).pod),
+		Observe(makePod("web-2", "u2").created(9).container("app", "512Mi", running(0, 9)).pod),
+		Observe(makePod("web-3", "u3").created(9).container("app", "256Mi", running(0, 9)).pod),
+	}
+	var before []byte
+	for minute := 10.0; minute < 20; minute++ {
+		for _, pod := range pods {
+			l.Update(pod, nil, at(minute))
+			if after := stored(t, l); minute > 10 && !bytes.Equal(after, before) {
+				t.Fatalf("nothing happened, and the ledger changed:\n%q\n%q", before, after)
+			}
+			before = stored(t, l)
 		}
 	}
 }
