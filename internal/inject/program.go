@@ -4,6 +4,7 @@
 package inject
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -51,13 +52,10 @@ func ProgramOf(pod *corev1.Pod, name string, perRun bool) Program {
 // may not have taken effect.
 func LimitAtCreation(pod *corev1.Pod, name string) memory.Bytes {
 	rec := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name)
-	switch {
-	case rec == nil:
+	if rec == nil {
 		return 0
-	case rec.Size != nil:
-		return rec.Size.size().Limit
 	}
-	return rec.Owner.size().Limit
+	return cmp.Or(rec.Size.size().Limit, rec.Owner.size().Limit) // of a size, only what differs is written
 }
 
 // Offer is the size for new pods of a container, and whose evidence it rests on.

@@ -137,3 +137,29 @@ func TestTheRecordNamesTheProgramOfTheOwner(t *testing.T) {
 		t.Errorf("one program has %d fingerprints: %v", len(programs), programs)
 	}
 }
+
+// TestLimitAtCreation: a record has of a size only what memfit changed; the rest is the owner's.
+func TestLimitAtCreation(t *testing.T) {
+	for name, tc := range map[string]struct {
+		record string
+		want   memory.Bytes
+	}{
+		"no record":        {"", 0},
+		"nothing sized":    {`"owner": {"limit": "64Mi", "request": "64Mi"}`, mib(64)},
+		"only the request": {`"owner": {"limit": "64Mi"}, "size": {"request": "45Mi", "wasRequest": "64Mi"}`, mib(64)},
+		"only the limit":   {`"owner": {"limit": "64Mi"}, "size": {"limit": "96Mi", "wasLimit": "64Mi"}`, mib(96)},
+		"no limit":         {`"owner": {"request": "64Mi"}, "size": {"request": "45Mi", "wasRequest": "64Mi"}`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{}
+			if tc.record != "" {
+				pod.Annotations = map[string]string{
+					v1alpha1.InjectedAnnotation: `{"v": 1, "containers": {"app": {` + tc.record + `}}}`,
+				}
+			}
+			if got := LimitAtCreation(pod, "app"); got != tc.want {
+				t.Errorf("limit is %s, want %s", got, tc.want)
+			}
+		})
+	}
+}

@@ -178,6 +178,21 @@ func TestAResizeThatMayNotBeEffective(t *testing.T) {
 	}
 }
 
+// TestARaiseOfAPodOfWhichOnlyTheRequestWasSet: memfit's record has no limit then, and the owner's was the pod's.
+func TestARaiseOfAPodOfWhichOnlyTheRequestWasSet(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	pod := killed(taskPod("unit", 1), now)
+	pod.Generation = 2
+	pod.Annotations[v1alpha1.InjectedAnnotation] = `{"v": 1, "containers": {"step-main": {
+		"owner": {"limit": "64Mi", "request": "64Mi"}, "size": {"request": "45Mi", "wasRequest": "64Mi"}}}}`
+	pod.Status.ContainerStatuses[0].Resources = &corev1.ResourceRequirements{
+		Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
+	}
+	if kills := killsIn(pod, now); len(kills) != 1 || kills[0].Limit != 64<<20 {
+		t.Errorf("kills %+v, want one at 64Mi", kills)
+	}
+}
+
 // TestPendingKillsChangeNothingElse: a profile that only recommends, a pause, the bounds of the profile and pods with a
 // lasting owner are as without them.
 func TestPendingKillsChangeNothingElse(t *testing.T) {
