@@ -62,9 +62,9 @@ const (
 // UpdateAgents adds what agents saw: to kills on file the minute before them and the limit that was really effective,
 // which ends the guessing of [Ledger.proven], and kills of children that no other source has reported yet. It returns
 // those that are new, oldest first, and those on file that got an account for the first time. The same reports may
-// come again with every step.
+// come again with every step. peak and shown are those of [Ledger.UpdateCounters].
 func (l *Ledger) UpdateAgents(
-	seen []AgentKill, peak func(memory.ContainerRef) memory.Bytes, now time.Time,
+	seen []AgentKill, peak, shown func(memory.ContainerRef) memory.Bytes, now time.Time,
 ) (found, explained []memory.OOMKill) {
 	l.begin(now)
 	for _, a := range seen {
@@ -77,7 +77,7 @@ func (l *Ledger) UpdateAgents(
 			}
 			continue
 		}
-		if k, ok := l.ofChild(a, now); ok {
+		if k, ok := l.ofChild(a, shown, now); ok {
 			if peak != nil {
 				k.Peak = peak(a.Container)
 			}
@@ -200,7 +200,9 @@ func explain(k *memory.OOMKill, a AgentKill) {
 
 // ofChild is the kill of a child that no other source has reported: after memfit began to count, and not counted
 // before. The end of a container shows in its pod's status, which is waited for.
-func (l *Ledger) ofChild(a AgentKill, now time.Time) (kill memory.OOMKill, ok bool) {
+func (l *Ledger) ofChild(
+	a AgentKill, shown func(memory.ContainerRef) memory.Bytes, now time.Time,
+) (kill memory.OOMKill, ok bool) {
 	if !a.Child || a.Time.Before(l.since) || a.Time.After(now.Add(ahead)) {
 		return kill, false
 	}
@@ -213,7 +215,7 @@ func (l *Ledger) ofChild(a AgentKill, now time.Time) (kill memory.OOMKill, ok bo
 		return kill, false
 	}
 	c.countedAt = a.Time
-	limit, asked := l.limitNow(a.Container)
+	limit, asked := l.limitNow(a.Container, shown)
 	kill = memory.OOMKill{
 		Container: a.Container, Kind: memory.OOMChildProcess, Time: a.Time, Limit: limit, Asked: asked,
 		Confidence: memory.High, Why: "the agent of its node saw the kernel's count rise while the container ran",

@@ -21,7 +21,7 @@ func TestAgents(t *testing.T) {
 	sees := func(minute float64, child bool, limit string, ago time.Duration) step {
 		a := AgentKill{Container: ref, Time: at(minute).Add(-ago), Child: child, Limit: size(limit), Account: "node died"}
 		return func(l *Ledger) (found, explained []memory.OOMKill) {
-			return l.UpdateAgents([]AgentKill{a}, nil, at(minute))
+			return l.UpdateAgents([]AgentKill{a}, nil, uses(size("256Mi")), at(minute))
 		}
 	}
 	status := func(minute float64, m podMaker) step {
@@ -33,7 +33,7 @@ func TestAgents(t *testing.T) {
 	counter := func(minute float64, count int64) step {
 		r := Counter{Container: ref, ContainerID: id(0), Count: count, Time: at(minute)}
 		return func(l *Ledger) (found, explained []memory.OOMKill) {
-			return l.UpdateCounters([]Counter{r}, nil, at(minute)), nil
+			return l.UpdateCounters([]Counter{r}, nil, uses(size("256Mi")), at(minute)), nil
 		}
 	}
 	begun := status(0, pod(running(0, 0)))
@@ -173,13 +173,13 @@ func TestAnAgentsKillIsCountedOnce(t *testing.T) {
 	quiet := memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}
 	l.Update(Observe(makePod("web-1", "u1").container("app", "256Mi", running(0, 0)).pod), nil, at(0))
 	old := AgentKill{Container: quiet, Time: at(1), Child: true, Limit: size("256Mi"), Account: "sh died"}
-	l.UpdateAgents([]AgentKill{old}, nil, at(1))
+	l.UpdateAgents([]AgentKill{old}, nil, nil, at(1))
 	for i := range 3 * KillsKept {
 		loud := AgentKill{
 			Container: memory.ContainerRef{Namespace: "shop", Pod: "web-2", UID: "u2", Container: "app"},
 			Time:      at(float64(2 + i)), Child: true, Limit: size("256Mi"), Account: "node died",
 		}
-		l.UpdateAgents([]AgentKill{old, loud}, nil, at(float64(2+i)))
+		l.UpdateAgents([]AgentKill{old, loud}, nil, nil, at(float64(2+i)))
 	}
 	if n := l.Total("app"); n != 1+3*KillsKept {
 		t.Errorf("%d kills were counted", n)

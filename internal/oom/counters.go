@@ -29,14 +29,15 @@ const counterLag = 30 * time.Second
 
 // UpdateCounters adds kills of child processes that only the kernel's counter shows, and returns the new ones. Counters
 // that fall were reset by a kubelet restart and count from there. A reading of an instance whose end is accounted for
-// adds nothing: the series lives on for a while, and its last count is the end itself.
+// adds nothing: the series lives on for a while, and its last count is the end itself. shown returns the limit that a
+// container's own pod shows (0: none, or unknown); nil means that it is unknown.
 func (l *Ledger) UpdateCounters(
-	readings []Counter, peak func(memory.ContainerRef) memory.Bytes, now time.Time,
+	readings []Counter, peak, shown func(memory.ContainerRef) memory.Bytes, now time.Time,
 ) []memory.OOMKill {
 	l.begin(now)
 	var found []memory.OOMKill
 	for _, r := range readings {
-		limit, asked := l.limitRead(r.Container, now)
+		limit, asked := l.limitRead(r.Container, shown, now)
 		n := l.count(r)
 		n -= l.confirm(r.Container, n)
 		if n == 0 {
@@ -118,8 +119,10 @@ func (l *Ledger) counting(c *cursor, ref memory.ContainerRef) *cursor {
 
 // limitRead returns the limit that counts for kills of a reading, which may have come before a raise: the lowest since
 // the previous reading.
-func (l *Ledger) limitRead(ref memory.ContainerRef, now time.Time) (limit, asked memory.Bytes) {
-	limit, asked = l.limitNow(ref)
+func (l *Ledger) limitRead(
+	ref memory.ContainerRef, shown func(memory.ContainerRef) memory.Bytes, now time.Time,
+) (limit, asked memory.Bytes) {
+	limit, asked = l.limitNow(ref, shown)
 	c := l.cursor(ref)
 	if c == nil || c.unread == 0 {
 		return limit, asked
@@ -134,11 +137,15 @@ func (l *Ledger) limitRead(ref memory.ContainerRef, now time.Time) (limit, asked
 	return limit, asked
 }
 
-func (l *Ledger) limitNow(ref memory.ContainerRef) (limit, asked memory.Bytes) {
-	if c := l.cursor(ref); c != nil && c.limited {
-		return c.limit, c.asked
+// limitNow returns the limit of a container. One that nothing happened to has what its pod shows; others of its name
+// may have been created with more or less.
+func (l *Ledger) limitNow(
+	ref memory.ContainerRef, shown func(memory.ContainerRef) memory.Bytes,
+) (limit, asked memory.Bytes) {
+	if limit, asked, known := l.EffectiveLimit(ref); known || shown == nil {
+		return limit, asked
 	}
-	return l.of(ref.Container).Limit, 0
+	return shown(ref), 0
 }
 
 // sameAsCounted is true when a kill of the main process was already counted from the kernel's counter: the reading that

@@ -25,11 +25,11 @@ func TestCounters(t *testing.T) {
 	ref := memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}
 	read := func(minute float64, instance int32, count int64) func(*Ledger) []memory.OOMKill {
 		r := Counter{Container: ref, ContainerID: id(instance), Count: count, Time: at(minute)}
-		return func(l *Ledger) []memory.OOMKill { return l.UpdateCounters([]Counter{r}, nil, at(minute)) }
+		return func(l *Ledger) []memory.OOMKill { return l.UpdateCounters([]Counter{r}, nil, nil, at(minute)) }
 	}
 	anonymous := func(minute float64, count int64) func(*Ledger) []memory.OOMKill {
 		r := Counter{Container: ref, Count: count, Time: at(minute)}
-		return func(l *Ledger) []memory.OOMKill { return l.UpdateCounters([]Counter{r}, nil, at(minute)) }
+		return func(l *Ledger) []memory.OOMKill { return l.UpdateCounters([]Counter{r}, nil, nil, at(minute)) }
 	}
 	see := func(minute float64, cs corev1.ContainerStatus) func(*Ledger) []memory.OOMKill {
 		obs := Observe(makePod("web-1", "u1").container("app", "256Mi", cs).pod)
@@ -149,12 +149,12 @@ func TestNoNewsChangesNothing(t *testing.T) {
 			}
 			if l.News(reading) {
 				loud++
-				l.UpdateCounters([]Counter{reading}, nil, at)
+				l.UpdateCounters([]Counter{reading}, nil, nil, at)
 				continue
 			}
 			quiet++
 			with := l.Clone()
-			if kills := with.UpdateCounters([]Counter{reading}, nil, at); len(kills) > 0 {
+			if kills := with.UpdateCounters([]Counter{reading}, nil, nil, at); len(kills) > 0 {
 				t.Fatalf("%+v is no news, and %d kills were counted for it", reading, len(kills))
 			}
 			l.begin(at) // the passing of time is none of the reading's
@@ -179,7 +179,7 @@ func TestAKillReadAfterARaise(t *testing.T) {
 			if !l.News(r) {
 				return nil
 			}
-			return l.UpdateCounters([]Counter{r}, nil, now)
+			return l.UpdateCounters([]Counter{r}, nil, nil, now)
 		}
 	}
 	see := func(second float64, limit string) step {
@@ -249,7 +249,7 @@ func TestAKillAtAnImpossibleTimeIsStored(t *testing.T) {
 	counted := l.UpdateCounters([]Counter{
 		{Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}, ContainerID: id(0),
 			Count: 1, Time: at(20)},
-	}, nil, at(20))
+	}, nil, nil, at(20))
 	died := oom(0, 0, 20)
 	died.FinishedAt = metav1.Time{Time: time.Date(-3000, 1, 1, 0, 0, 0, 0, time.UTC)}
 	l.Update(Observe(makePod("web-1", "u1").container("app", "256Mi", crashLoop(0, died)).pod), nil, at(21))

@@ -34,7 +34,7 @@ func (st *State) DropOldCounters(events *PendingEvents) (dropped bool) {
 // sample a minute at most, and a step takes a hundred times as long. An instance that is close to its limit and uses
 // more and more does not wait, nor does a stall that begins or ends.
 func (st *State) Absorb(events *PendingEvents, now time.Time) (pressing bool) {
-	pressing = st.watchStalls(nil, events.Samples)
+	pressing = st.watchStalls(events.Samples)
 	st.measure(events.Samples, now)
 	st.Source = cmp.Or(events.Source, st.Source)
 	for i := range events.Samples {

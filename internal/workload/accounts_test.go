@@ -93,6 +93,48 @@ func aboutToDie(at time.Time) (before *State, pod *corev1.Pod) {
 	return before, pod
 }
 
+// TestAKillCountsWithTheLimitOfItsOwnPod: a child dies in a canary with 256Mi, to which nothing else happened, while
+// the youngest pod was created with 512Mi.
+func TestAKillCountsWithTheLimitOfItsOwnPod(t *testing.T) {
+	pod := func(name, limit string, created time.Time) *corev1.Pod {
+		p := build.Pod("shop", name).On("node-1").Container("app", build.Limit(limit), build.Started(created)).Obj()
+		p.CreationTimestamp, p.UID = metav1.NewTime(created), types.UID(name)
+		return p
+	}
+	canary, young := pod("web-1", "256Mi", began), pod("web-2", "512Mi", began.Add(time.Minute))
+	at := began.Add(time.Hour)
+	read := oom.Counter{
+		Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: canary.UID, Container: "app"},
+		Count:     1, Time: at,
+	}
+	saw := sawKill(at, childProcess)
+	saw.LimitsChanged = true // so that the agent does not know which one it died at
+	look := func(saw *v1alpha1.KillSnapshot, counters ...oom.Counter) *Snapshot {
+		s := killedPod(canary, "node-1", saw)
+		s.Pods = []*corev1.Pod{young, canary}
+		s.Governed, s.Template = s.Pods, young
+		s.Events.Observations = append(s.Events.Observations, oom.Observe(young)...)
+		s.Events.Counters = counters
+		return s
+	}
+	before, _ := Step(NewState(), look(nil), at.Add(-time.Minute))
+	for name, tc := range map[string]struct {
+		before *State
+		now    *Snapshot
+	}{
+		"the kernel's counter":                             {before, look(nil, read)},
+		"the kernel's counter, when the pod is first seen": {NewState(), look(nil, read)},
+		"an agent that does not know the limit":            {before, look(saw)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, e := Step(tc.before, tc.now, at.Add(5*time.Second))
+			if len(e.Kills) != 1 || e.Kills[0].Kind != memory.OOMChildProcess || e.Kills[0].Limit != 256*memory.MiB {
+				t.Errorf("kills %+v, want one of a child at 256Mi", e.Kills)
+			}
+		})
+	}
+}
+
 // TestAnAgentTellsOfAKill: whoever comes first, the record and an event have the minute before, and each is told once.
 func TestAnAgentTellsOfAKill(t *testing.T) {
 	at := began.Add(time.Hour)

@@ -190,7 +190,7 @@ func TestAllKillsOfADayAreCounted(t *testing.T) {
 	st, s := NewState(), &Snapshot{Profile: &profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{}}}
 	killed := st.ledger.UpdateCounters([]oom.Counter{{
 		Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}, Count: 65, Time: now,
-	}}, nil, now)
+	}}, nil, nil, now)
 	total, details := killRecords(&st.ledger)
 	if len(killed) != 65 || total != 65 || len(details) != oom.KillsKept {
 		t.Fatalf("%d kills, total %d, %d in detail", len(killed), total, len(details))

@@ -58,10 +58,9 @@ type instance struct {
 	stalls oom.StallWatch
 }
 
-// settle takes in ends of instances, and limits. It comes after the ledger was updated, because it forgets the peaks of
-// instances that ended.
-func (st *State) settle(observations []oom.Observation, now time.Time) {
-	at := memory.InstantOf(now)
+// noteLimits takes in the limits of containers. It comes before the ledger is updated, so that a kill in one that was
+// not seen before counts with its own.
+func (st *State) noteLimits(observations []oom.Observation, now time.Time) {
 	for i := range observations {
 		o := &observations[i]
 		in := st.instance(&o.Container)
@@ -69,7 +68,16 @@ func (st *State) settle(observations []oom.Observation, now time.Time) {
 			in = &instance{restarts: o.Restarts, program: st.programs[keyOf(&o.Container)].ID}
 			st.instances[keyOf(&o.Container)] = in
 		}
-		in.limit, in.high, in.seen = o.Limit, o.High, at
+		in.limit, in.high, in.seen = o.Limit, o.High, memory.InstantOf(now)
+	}
+}
+
+// settle takes in ends of instances. It comes after the ledger was updated, because it forgets the peaks of instances
+// that ended.
+func (st *State) settle(observations []oom.Observation, now time.Time) {
+	for i := range observations {
+		o := &observations[i]
+		in := st.instance(&o.Container)
 		if o.Restarts > in.restarts {
 			in.restarts, in.peak, in.recent, in.lows = o.Restarts, 0, readings{}, history.Lows{}
 			if h := st.historyOf(in, o.Container.Container); h != nil {
@@ -77,7 +85,7 @@ func (st *State) settle(observations []oom.Observation, now time.Time) {
 			}
 		}
 		if !o.Running.IsZero() {
-			in.seenRunning = at
+			in.seenRunning = memory.InstantOf(now)
 		}
 	}
 }
@@ -125,6 +133,14 @@ func (st *State) measure(samples []memory.Sample, now time.Time) {
 func (st *State) peak(c memory.ContainerRef) memory.Bytes {
 	if in := st.instance(&c); in != nil {
 		return in.peak
+	}
+	return 0
+}
+
+// limit is what the pod of a container shows as its limit, or showed when it last existed; 0: none, or unknown.
+func (st *State) limit(c memory.ContainerRef) memory.Bytes {
+	if in := st.instance(&c); in != nil {
+		return in.limit
 	}
 	return 0
 }

@@ -25,12 +25,7 @@ type stallChanges struct{ began, ended, explained []memory.Stall }
 
 // watchStalls shows samples to the watches of their containers and reports whether one of them found something. It
 // comes before the ledger is stored, so that no action follows from a stall that a crash of memfit could lose.
-func (st *State) watchStalls(observations []oom.Observation, samples []memory.Sample) (found bool) {
-	for i := range observations {
-		if in := st.instance(&observations[i].Container); in != nil {
-			in.limit, in.high = observations[i].Limit, observations[i].High
-		}
-	}
+func (st *State) watchStalls(samples []memory.Sample) (found bool) {
 	for i := range samples {
 		s := &samples[i]
 		st.countsFaults = st.countsFaults || s.HasMajorFaults

@@ -99,9 +99,9 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 	return m, e
 }
 
-// account takes in what happened, in the order in which it matters: kills are counted with the peaks of the instances
-// that ended, then these are forgotten, and samples of their successors come last. explained are kills that were
-// counted before, and that an agent explains only now.
+// account takes in what happened, in the order in which it matters: kills are counted with the limits of their own pods
+// and the peaks of the instances that ended, then these are forgotten, and samples of their successors come last.
+// explained are kills that were counted before, and that an agent explains only now.
 func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.OOMKill, stalls stallChanges) {
 	if st.measuredSince.IsZero() && !s.Unmeasured {
 		st.measuredSince = now
@@ -114,11 +114,13 @@ func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.
 		return st.steppedAt.IsZero() || st.rollout.Changing(pod)
 	})...)
 	complete(s, st, observations)
-	kills = append(st.ledger.Update(observations, st.peak, now), st.ledger.UpdateCounters(in.Counters, st.peak, now)...)
-	ofAgents, explained := st.ledger.UpdateAgents(s.agentKills(), st.peak, now)
+	st.noteLimits(observations, now)
+	kills = st.ledger.Update(observations, st.peak, now)
+	kills = append(kills, st.ledger.UpdateCounters(in.Counters, st.peak, st.limit, now)...)
+	ofAgents, explained := st.ledger.UpdateAgents(s.agentKills(), st.peak, st.limit, now)
 	kills, explained = merged(append(kills, ofAgents...), explained)
 	st.ledger.Attribute(st.programOfKill)
-	st.watchStalls(observations, in.Samples)
+	st.watchStalls(in.Samples)
 	existing := s.existing()
 	stalls = st.fileStalls(s.agentStalls(), existing, now)
 	st.forgetGone(existing, now)
