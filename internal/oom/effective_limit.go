@@ -112,13 +112,15 @@ func unproven(limit, asked memory.Bytes) (memory.Bytes, memory.Bytes) {
 }
 
 // limitBefore is the limit that was effective before o. A pod that was edited before anybody saw it was created with
-// what its workload's pods are created with.
+// what the pods of its time are created with.
 func (l *Ledger) limitBefore(o Observation, c *cursor) (memory.Bytes, bool) {
 	switch {
 	case c != nil && c.limited:
 		return c.limit, true
 	case !o.Edited:
 		return o.Limit, true
+	case o.Before > 0:
+		return o.Before, true
 	}
 	return l.createdWith(o)
 }
@@ -136,9 +138,9 @@ func (l *Ledger) createdWith(o Observation) (limit memory.Bytes, known bool) {
 	return leastLimit(usual.Before, usual.Limit), true
 }
 
-// createdOtherwise reports whether a pod had another limit when it was created than now.
-func (l *Ledger) createdOtherwise(o Observation) bool {
-	limit, _ := l.createdWith(o)
+// hadOther reports whether a pod without a cursor had another limit before than now.
+func (l *Ledger) hadOther(o Observation) bool {
+	limit, _ := l.limitBefore(o, nil)
 	return limit != o.Limit
 }
 
@@ -245,8 +247,8 @@ func (l *Ledger) limitOf(o Observation, c *cursor, index int32, peak memory.Byte
 		return c.limit, c.asked
 	}
 	if !c.limited && o.Edited && index == 0 {
-		if created, known := l.createdWith(o); known {
-			return leastLimit(created, o.Limit), 0
+		if before, known := l.limitBefore(o, c); known {
+			return leastLimit(before, o.Limit), 0
 		}
 	}
 	limit, asked = l.proven(o, c, peak)

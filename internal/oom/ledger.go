@@ -212,7 +212,7 @@ func (l *Ledger) observe(
 // quiet notes what a pod without restarts needs remembered, which for almost all of them is nothing.
 func (l *Ledger) quiet(o Observation, watched bool, peak memory.Bytes, now time.Time) {
 	switch {
-	case o.Edited && l.createdOtherwise(o):
+	case l.hadOther(o):
 		limit, asked := l.proven(o, nil, peak)
 		if c := l.newCursor(o.Container); c != nil {
 			l.sawRaise(c, o, limit, now)

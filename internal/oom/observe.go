@@ -39,6 +39,8 @@ type Observation struct {
 	// SeenRunning is when memfit, by its own clock, saw the instance run whose end is the last of Ended; zero: it did not.
 	// Observe leaves it zero.
 	SeenRunning time.Time
+	// Before is the limit that its pod showed when it was observed before; Observe leaves it 0, which is unknown.
+	Before memory.Bytes
 	// PodCreated is metadata.creationTimestamp.
 	PodCreated time.Time
 	// Restarts is the kubelet's restartCount.

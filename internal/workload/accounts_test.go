@@ -135,6 +135,31 @@ func TestAKillCountsWithTheLimitOfItsOwnPod(t *testing.T) {
 	}
 }
 
+// TestAKillWhileItsPodIsRaisedCountsWithWhatThePodHadBefore: also where pods were created with another limit since, and
+// with a third one later.
+func TestAKillWhileItsPodIsRaisedCountsWithWhatThePodHadBefore(t *testing.T) {
+	pod := func(name, limit string, created time.Time, options ...build.ContainerOption) *corev1.Pod {
+		p := build.Pod("shop", name).
+			Container("app", append([]build.ContainerOption{build.Limit(limit), build.Started(created)}, options...)...).Obj()
+		p.CreationTimestamp, p.UID = metav1.NewTime(created), types.UID(name)
+		return p
+	}
+	second, third := began.Add(time.Minute), began.Add(2*time.Minute)
+	state := NewState()
+	for _, p := range []*corev1.Pod{
+		pod("web-1", "64Mi", began), pod("web-2", "256Mi", second), pod("web-3", "512Mi", third),
+	} {
+		state, _ = Step(state, killedPod(p, "", nil), p.CreationTimestamp.Add(time.Second))
+	}
+	died := third.Add(time.Minute)
+	raised := pod("web-1", "512Mi", began, build.OOMKilled(died))
+	raised.Generation = 2
+	_, e := Step(state, killedPod(raised, "", nil), died.Add(time.Second))
+	if len(e.Kills) != 1 || e.Kills[0].Limit != 64*memory.MiB {
+		t.Errorf("kills %+v, want one at 64Mi", e.Kills)
+	}
+}
+
 // TestAnAgentTellsOfAKill: whoever comes first, the record and an event have the minute before, and each is told once.
 func TestAnAgentTellsOfAKill(t *testing.T) {
 	at := began.Add(time.Hour)

@@ -58,8 +58,8 @@ type instance struct {
 	stalls oom.StallWatch
 }
 
-// noteLimits takes in the limits of containers. It comes before the ledger is updated, so that a kill in one that was
-// not seen before counts with its own.
+// noteLimits takes in the limits of containers, and adds to observations those from before. It comes before the ledger
+// is updated, so that each kill counts with the limit of its own pod.
 func (st *State) noteLimits(observations []oom.Observation, now time.Time) {
 	for i := range observations {
 		o := &observations[i]
@@ -68,7 +68,7 @@ func (st *State) noteLimits(observations []oom.Observation, now time.Time) {
 			in = &instance{restarts: o.Restarts, program: st.programs[keyOf(&o.Container)].ID}
 			st.instances[keyOf(&o.Container)] = in
 		}
-		in.limit, in.high, in.seen = o.Limit, o.High, memory.InstantOf(now)
+		o.Before, in.limit, in.high, in.seen = in.limit, o.Limit, o.High, memory.InstantOf(now)
 	}
 }
 
