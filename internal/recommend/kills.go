@@ -35,7 +35,7 @@ func (e *evaluation) judgeKills() {
 	var share bool
 	for _, k := range e.Kills {
 		switch {
-		case e.growsLikeAKill(k):
+		case Helps(k, e.Kills, e.Traits):
 			e.kills = append(e.kills, k)
 			share = share || k.Kind == memory.OOMHeapAbort
 		case k.Kind == memory.OOMHeapAbort:
@@ -89,17 +89,17 @@ func (e *evaluation) judgeKills() {
 	e.growAfterKills()
 }
 
-// growsLikeAKill reports whether a higher limit helps against a death of this kind.
-func (e *evaluation) growsLikeAKill(k memory.OOMKill) bool {
+// Helps reports whether a higher limit helps against k, which is one of the kills of its container and program.
+func Helps(k memory.OOMKill, kills []memory.OOMKill, t Traits) bool {
 	switch k.Kind {
 	case memory.OOMHeapAbort: // the next process takes its share of the new limit
-		return e.Traits.CapFollowsLimit && k.Limit > 0
+		return t.CapFollowsLimit && k.Limit > 0
 	case memory.OOMPodLimit:
 		return false
 	case memory.OOMSuspected:
 		return k.Peak > 0 && k.Peak >= k.Limit.Percent(suspectPercent)
 	case memory.OOMChildProcess:
-		return k.Peak >= k.Limit.Percent(suspectPercent) || e.childKills() > 1
+		return k.Peak >= k.Limit.Percent(suspectPercent) || childKills(kills) > 1
 	case memory.OOMMainProcess, memory.OOMAtStart, memory.OOMStall:
 	}
 	return k.Limit > 0 || k.Peak > 0
@@ -107,8 +107,8 @@ func (e *evaluation) growsLikeAKill(k memory.OOMKill) bool {
 
 // childKills counts the kills of child processes. A single one while the container used far less than its limit may be
 // that of a debug session (kubectl exec), which is not evidence of what the program needs.
-func (e *evaluation) childKills() (n int) {
-	for _, k := range e.Kills {
+func childKills(kills []memory.OOMKill) (n int) {
+	for _, k := range kills {
 		if k.Kind == memory.OOMChildProcess {
 			n++
 		}

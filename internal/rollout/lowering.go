@@ -254,13 +254,20 @@ func (o *observation) killed() (l Lowering, pod Pod, why string) {
 
 // suffered says what happened to a container at a limit that was too low.
 func suffered(kind memory.OOMKind) string {
-	if kind == memory.OOMStall {
+	switch kind {
+	case memory.OOMStall:
 		return "stalled"
-	}
-	if kind == notKilled {
+	case memory.OOMHeapAbort:
+		return "ran out of heap"
+	case memory.OOMSuspected:
+		return "was probably OOM killed"
+	case memory.OOMChildProcess:
+		return "lost a child process to the OOM killer"
+	case notKilled:
 		return "needed more (sizing.rescue)"
+	default:
+		return "was OOM killed"
 	}
-	return "was OOM killed"
 }
 
 // permitReaches is how long the caches of the webhooks may take to learn that the successor of an evicted pod is to get

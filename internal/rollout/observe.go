@@ -33,8 +33,8 @@ const (
 )
 
 // Observe compares what pods show with what was begun: it confirms, gives up, rolls back. kills are those of the
-// workload. It must be called before sizes are recommended, because what it rolls back to replaces the recommendation
-// ([State.ActiveRevert]).
+// workload that a higher limit helps against: others are not evidence against one. It must be called before sizes
+// are recommended, because what it rolls back to replaces the recommendation ([State.ActiveRevert]).
 func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
 	o := observation{Input: in, state: in.State.clone(), pods: map[types.UID]*Pod{}, kills: kills}
 	for i := range in.Pods {

@@ -227,17 +227,21 @@ func (q *containerInput) result() containerResult {
 	return a
 }
 
-// recommend fills in the recommendation and returns its advice.
-func (q *containerInput) recommend(a *containerResult) []string {
-	growth := q.plan.Growth()
-	follows, frozen := q.plan.CapFollows()
-	in := q.Input
-	in.Policy = q.container.newSize()
-	in.Traits = recommend.Traits{
+// traitsOf returns what the container's runtime does with a limit.
+func traitsOf(plan *inject.ContainerPlan) recommend.Traits {
+	growth := plan.Growth()
+	follows, frozen := plan.CapFollows()
+	return recommend.Traits{
 		Name: growth.Name, FollowsLimit: growth.FollowsLimit, MayFollow: growth.MayFollow,
 		HeapPercent: growth.HeapPercent, Overhead: growth.Overhead, Reserve: growth.Reserve,
-		CapFollowsLimit: follows, CapFrozen: frozen, CapSetBy: q.plan.CapSetBy(),
+		CapFollowsLimit: follows, CapFrozen: frozen, CapSetBy: plan.CapSetBy(),
 	}
+}
+
+// recommend fills in the recommendation and returns its advice.
+func (q *containerInput) recommend(a *containerResult) []string {
+	in := q.Input
+	in.Policy, in.Traits = q.container.newSize(), traitsOf(q.plan)
 	in.Leak, in.Doubt = q.leak.String(), q.leak.Doubt
 	in.Climbing = a.shape.Kind == shape.Climb && a.shape.Confidence != memory.Low
 	rec := recommend.Evaluate(in)

@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -66,6 +67,9 @@ type decider struct {
 	st  *State
 	now time.Time
 	v   result
+	// plan is what a pod like the newest one would get, and observed what replicas showed for it.
+	plan     inject.Plan
+	observed map[string]inject.Observed
 	// rollout is what internal/rollout decides on.
 	rollout rollout.Input
 }
@@ -79,8 +83,12 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 		replicas: map[string][]shape.Replica{}, leaks: map[string]shape.Ramps{},
 	}
 	d.v.found = findRuntimes(s, st.Found)
-	d.rollout = rolloutInput(s, st, observedOf(d.v.liveHeaps, st.sizes(), d.v.found), now)
-	d.rollout.State, d.v.findings = rollout.Observe(d.rollout, st.ledger.AllKillsAndStalls(now))
+	d.observed = observedOf(d.v.liveHeaps, st.sizes(), d.v.found)
+	d.plan = inject.MakePlan(inject.Input{
+		Pod: s.Template, Profile: s.Profile, Observed: d.observed, Created: true, PerRun: s.perRun(),
+	})
+	d.rollout = rolloutInput(s, st, d.observed, now)
+	d.rollout.State, d.v.findings = rollout.Observe(d.rollout, d.helped())
 	if s.Template != nil {
 		d.containers()
 	}
@@ -89,20 +97,40 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 	return d.v
 }
 
+// helped are the kills and stalls that a higher limit helps against, as for sizing. One difference: where a heap cap
+// may be a share of the limit, sizing raises none for a full heap, but a limit that memfit lowered may have filled it.
+func (d *decider) helped() (all []memory.OOMKill) {
+	for _, k := range d.st.ledger.AllKillsAndStalls(d.now) {
+		name := k.Container.Container
+		e := cmp.Or(d.st.evidenceOf(name, k.Program), d.st.newest(name))
+		traits := traitsOf(d.plan.Container(name))
+		traits.CapFollowsLimit = traits.CapFollowsLimit || traits.MayFollow
+		if recommend.Helps(k, d.st.killsOf(name, e, d.now), traits) {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// killsOf are the kills and stalls of a container that are evidence about a program, oldest first; nil: about any.
+func (st *State) killsOf(container string, e *evidence, now time.Time) []memory.OOMKill {
+	all := st.ledger.KillsAndStalls(container, now)
+	if e == nil {
+		return all
+	}
+	return slices.DeleteFunc(all, func(k memory.OOMKill) bool { return !e.counts(k.Program) })
+}
+
 // containers decides about each container of the newest pod.
 func (d *decider) containers() {
 	d.v.unnamed = unnamed(d.s.Profile, d.s.Template, d.st.ledger.Kills, d.st.ledger.Total)
 	for _, container := range slices.Sorted(maps.Keys(d.v.unnamed)) {
 		d.v.status.Remedies = append(d.v.status.Remedies, d.v.unnamed[container])
 	}
-	observed := observedOf(d.v.liveHeaps, d.st.sizes(), d.v.found)
-	plan := inject.MakePlan(inject.Input{
-		Pod: d.s.Template, Profile: d.s.Profile, Observed: observed, Created: true, PerRun: d.s.perRun(),
-	})
 	managed := Managed(d.s.Profile, d.s.Template)
 	for _, c := range managed[:min(len(managed), MaxContainers)] {
-		in := d.input(c, plan.Container(c.Name), d.st.newest(c.Name))
-		in.Ease = ease(d.s, c.Name, c.current.Limit, observed)
+		in := d.input(c, d.plan.Container(c.Name), d.st.newest(c.Name))
+		in.Ease = ease(d.s, c.Name, c.current.Limit, d.observed)
 		d.take(&in, in.result())
 	}
 	d.sayWhole(managed)
@@ -146,7 +174,7 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 	st, pods := d.st, d.s.Governed
 	in := containerInput{
 		Input: recommend.Input{
-			Kills: st.ledger.KillsAndStalls(c.Name, d.now), Current: c.current, Now: d.now,
+			Kills: st.killsOf(c.Name, e, d.now), Current: c.current, Now: d.now,
 			LargestNode: d.s.Facts.LargestNode, Silent: silence(d.s),
 		},
 		container: c, plan: plan, before: st.shapes[c.Name], measured: measured(d.s, c.Name),
@@ -156,7 +184,6 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 	}
 	if e != nil {
 		in.program, in.History = e.Program, e.history
-		in.Kills = slices.DeleteFunc(in.Kills, func(k memory.OOMKill) bool { return !e.counts(k.Program) })
 		in.Runs = peaks(e.Runs, in.Kills)
 		pods = st.ofProgram(pods, c.Name, e.Program)
 	}

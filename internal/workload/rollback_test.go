@@ -1,0 +1,100 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/oom"
+	"github.com/memfit/memfit/internal/rollout"
+	"github.com/memfit/memfit/test/build"
+)
+
+// TestOnlyADeathThatMemoryHelpsAgainstIsRolledBack: a limit was lowered from 512Mi to 128Mi weeks ago, and proven. Then
+// something dies at 128Mi.
+func TestOnlyADeathThatMemoryHelpsAgainstIsRolledBack(t *testing.T) {
+	for name, test := range map[string]struct {
+		runtime v1alpha1.RuntimeType
+		env     []string
+		use     memory.Bytes
+		// reason and exit are of the main process, children is how many others were killed.
+		reason   string
+		exit     int32
+		children int64
+		want     string // empty: nothing is rolled back
+	}{
+		"the main process": {
+			runtime: v1alpha1.RuntimeNative, use: 120 * memory.MiB, reason: "OOMKilled", exit: 137, want: "was OOM killed at it",
+		},
+		"a tool of a debug session": {runtime: v1alpha1.RuntimeNative, use: 45 * memory.MiB, children: 1},
+		"two child processes": {
+			runtime: v1alpha1.RuntimeNative, use: 45 * memory.MiB, children: 2,
+			want: "lost a child process to the OOM killer at it",
+		},
+		"an abort of an unknown runtime": {
+			runtime: v1alpha1.RuntimeAuto, use: 20 * memory.MiB, reason: "Error", exit: 134,
+		},
+		"a heap that its owner caps": {
+			runtime: v1alpha1.RuntimeJVM, env: []string{"JAVA_TOOL_OPTIONS", "-Xmx64m"}, use: 90 * memory.MiB, reason: "Error",
+			exit: 3,
+		},
+		"a heap that may be a share of the limit": {
+			runtime: v1alpha1.RuntimeJVM, use: 90 * memory.MiB, reason: "Error", exit: 3, want: "ran out of heap at it",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := build.Pod("shop", "web-1").On("node-1").Container(
+				"app", build.Limit("128Mi"), build.Request("64Mi"), build.Env(test.env...), build.Started(began),
+			)
+			s := &Snapshot{
+				Owner: memory.Workload{
+					Ref: memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}, UID: "web",
+				},
+				Profile: governing(build.Profile("shop", "web", test.runtime, build.Sizing(v1alpha1.SizingInPlace))),
+			}
+			st, now := NewState(), began.Add(14*24*time.Hour)
+			st.rollout.Lowerings = []rollout.Lowering{
+				{Container: "app", From: sizeMi(64, 512), To: sizeMi(64, 128), At: began, Proven: true},
+			}
+			app := memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "web-1", Container: "app"}
+			step := func() (e Effects) {
+				pod := w.Obj()
+				pod.UID, pod.CreationTimestamp = app.UID, metav1.NewTime(began)
+				s.Pods, s.Template, s.Events.Observations = []*corev1.Pod{pod}, pod, oom.Observe(pod)
+				s.Governed = s.Pods
+				st, e = Step(st, s, now)
+				return e
+			}
+			s.Events.Samples = []memory.Sample{{
+				Container: app, Time: now, Started: began, RSS: test.use, HasRSS: true, Exact: true, WorkingSet: test.use,
+				Usage: test.use,
+			}}
+			step()
+			now, s.Events.Samples = now.Add(time.Minute), nil
+			if test.exit != 0 {
+				w.Container("app", build.Died(now, test.reason, test.exit))
+			}
+			s.Events.Counters = []oom.Counter{{Container: app, ContainerID: "app-0", Count: test.children, Time: now}}
+			e := step()
+			if len(e.Kills) == 0 {
+				t.Fatal("no kill was counted")
+			}
+			i := slices.IndexFunc(e.Findings, func(f rollout.Finding) bool { return f.Kind == rollout.Reverted })
+			switch {
+			case test.want == "" && i >= 0:
+				t.Errorf("rolled back: %s", e.Findings[i].Message)
+			case test.want != "" && (i < 0 || !strings.Contains(e.Findings[i].Message, test.want)):
+				t.Errorf("findings %v, want one that says %q", e.Findings, test.want)
+			}
+		})
+	}
+}
