@@ -153,6 +153,9 @@ func (s *State) raise(of Key, to memory.Bytes) {
 func (o *observation) create() {
 	for i := range o.Pods {
 		pod := &o.Pods[i]
+		if pod.Writer != "" {
+			continue // the lower limit may be that writer's
+		}
 		for _, c := range pod.Containers {
 			before := c.Owner.Max(memory.Size{Limit: c.Before})
 			if c.Done || !lowers(before.Limit, c.Actual.Limit) || c.Actual.Limit != c.Spec.Limit || o.state.knows(c) ||

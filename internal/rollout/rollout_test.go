@@ -875,6 +875,29 @@ func TestAnotherWriterIsLeftTheField(t *testing.T) {
 	}
 }
 
+// TestALimitThatAnotherWriterLoweredIsNoLowering: one pod is resized by hand. Its kill says nothing about a limit of
+// memfit's, and that it lives proves none.
+func TestALimitThatAnotherWriterLoweredIsNoLowering(t *testing.T) {
+	c := newCluster(t, 2, big)
+	for i := range c.in.Pods {
+		c.app(i).Owner = big
+	}
+	c.in.Pods[0].Writer = "kubectl-edit"
+	c.app(0).Spec, c.app(0).Actual = small, small
+	for range 3 {
+		c.reconcile()
+		c.passes(c.in.Policy.Watch)
+	}
+	if l := c.written.Lowerings; len(l) > 0 {
+		t.Errorf("taken for a limit that memfit lowered: %+v", l)
+	}
+	c.killed(0)
+	c.reconcile()
+	if c.told("Reverted") {
+		t.Error(c.log)
+	}
+}
+
 func TestAGuaranteedPodStaysGuaranteed(t *testing.T) {
 	c := newCluster(t, 1, memory.Size{Request: 100 * mib, Limit: 100 * mib})
 	c.in.Pods[0].QoS = "Guaranteed"
