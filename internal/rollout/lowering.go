@@ -148,6 +148,14 @@ func (s *State) raise(of Key, to memory.Bytes) {
 	}
 }
 
+// ForgetLowerings drops the lowerings of a container and program, when its owner has set other numbers or nothing is
+// known of the program any more: what a pod bore under other numbers proves nothing.
+func (s *State) ForgetLowerings(of Key) {
+	s.Lowerings = slices.DeleteFunc(slices.Clone(s.Lowerings), func(l Lowering) bool {
+		return l.of(of.Container, of.Program)
+	})
+}
+
 // create notes pods that were created with less than their owner asks for, or than memfit had given to others: the
 // webhook gave it to them. What was rolled back and still runs is known already.
 func (o *observation) create() {
@@ -158,8 +166,8 @@ func (o *observation) create() {
 		}
 		for _, c := range pod.Containers {
 			before := c.Owner.Max(memory.Size{Limit: c.Before})
-			if c.Done || !lowers(before.Limit, c.Actual.Limit) || c.Actual.Limit != c.Spec.Limit || o.state.knows(c) ||
-				c.Spec.Limit == c.Owner.Limit {
+			if c.Done || c.Outdated || !lowers(before.Limit, c.Actual.Limit) || c.Actual.Limit != c.Spec.Limit ||
+				o.state.knows(c) || c.Spec.Limit == c.Owner.Limit {
 				continue
 			}
 			if r, active := o.state.ActiveRevert(c.key(), o.Now); active && c.Actual.Limit < r.Restored.Limit {

@@ -54,6 +54,8 @@ type Container struct {
 	Owner memory.Size
 	// OwnerUntil is until when the container gets no less than Owner, because the owner set it so recently; zero: it may.
 	OwnerUntil time.Time
+	// Outdated: the owner has set other numbers for its program since its pod was created.
+	Outdated bool
 	// Before is the highest limit that pods of its program had when its pod was created; 0: unknown.
 	Before memory.Bytes
 	// Spec is what the pod asks for, Actual what the kubelet has made effective.

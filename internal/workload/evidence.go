@@ -20,6 +20,7 @@ import (
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
+	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
@@ -149,6 +150,7 @@ func (st *State) heed(newestFirst []*corev1.Pod, now time.Time) {
 			case e == nil: // of more programs than are remembered
 			case !heard[e] && e.Owner != p.Owner:
 				e.Owner, e.Since, e.Held, e.Most = p.Owner, since, memory.Size{}, 0
+				st.rollout.ForgetLowerings(rollout.Key{Container: name, Program: e.Program})
 			case e.Owner == p.Owner && since.Before(e.Since):
 				e.Since = since
 			}
@@ -217,6 +219,7 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) {
 	if len(all) > programsKept {
 		oldest := slices.MinFunc(all[1:], func(a, b *evidence) int { return a.Seen.Compare(b.Seen) })
 		all = slices.DeleteFunc(all, func(e *evidence) bool { return e == oldest })
+		st.rollout.ForgetLowerings(rollout.Key{Container: name, Program: oldest.Program})
 	}
 	st.containers[name] = all
 }

@@ -321,6 +321,9 @@ func (d *day) check() {
 		program := d.state.evidenceOf("app", inject.ProgramOf(p.shown(), "app", false).ID)
 		proven := memory.Size{}
 		if program != nil {
+			if p.owner != program.Owner {
+				continue // it was lowered before its owner set other numbers, which hold for newer pods
+			}
 			proven = d.state.rollout.Proven("app", program.Program)
 			key := rollout.Key{Container: "app", Program: program.Program}
 			if _, reverted := d.state.rollout.ActiveRevert(key, d.now); reverted {
@@ -396,6 +399,49 @@ func TestALargerLimitSetAtNightIsKept(t *testing.T) {
 	d.run(5*time.Hour, 2*time.Minute)
 	if least := slices.Max(d.limits()); least >= d.owner.Limit {
 		d.fail("after a day of evidence nothing is lowered: %v", d.limits())
+	}
+}
+
+// TestAnEditOfTheOwnerNeedsACanaryOfItsOwn: what the program was watched with under the previous numbers proves
+// nothing, and neither do pods that still run with them.
+func TestAnEditOfTheOwnerNeedsACanaryOfItsOwn(t *testing.T) {
+	for name, together := range map[string]time.Duration{"all at once": 0, "two hours beside old pods": 2 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 60*memory.MiB, 3)
+			d.run(27*time.Hour, 2*time.Minute)
+			if slices.Max(d.limits()) >= d.owner.Limit {
+				d.fail("nothing was lowered before the edit: %v", d.limits())
+			}
+			d.owner = sizeMi(640, 1024)
+			old := d.pods
+			d.pods = slices.Clone(old[1:])
+			d.create()
+			d.run(together, 2*time.Minute)
+			d.deploy("a larger limit")
+			lowered := func() (n int) {
+				for _, p := range d.pods {
+					if p.size.Limit < d.owner.Limit {
+						n++
+					}
+				}
+				return n
+			}
+			for range 26 * 30 {
+				if d.run(2*time.Minute, 2*time.Minute); lowered() > 0 {
+					break
+				}
+			}
+			d.replicas++
+			d.scale()
+			d.run(8*time.Minute, 30*time.Second)
+			if n := lowered(); n != 1 {
+				d.fail("%d of 4 pods have a lower limit while the first one is watched: %v", n, d.limits())
+			}
+			d.run(time.Hour, time.Minute)
+			if n := lowered(); n != 4 {
+				d.fail("an hour after it was watched %d of 4 pods have a lower limit: %v", n, d.limits())
+			}
+		})
 	}
 }
 

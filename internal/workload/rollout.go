@@ -132,7 +132,8 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 			if e.fresh(now) {
 				running.OwnerUntil = e.Since.Add(ownersDay.Duration())
 			}
-			if p.Created.After(e.MostAt) && running.Owner == e.Owner {
+			running.Outdated = running.Owner != e.Owner
+			if p.Created.After(e.MostAt) && !running.Outdated {
 				running.Before = e.Most
 			}
 		}
