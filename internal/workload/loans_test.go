@@ -13,6 +13,38 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 )
 
+// TestALoanOutlivesAChangeOfTheMode: its pod still has it, also while memfit changes no sizes. New pods do not get it,
+// and it is returned.
+func TestALoanOutlivesAChangeOfTheMode(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 256), 100*memory.MiB, 1)
+	d.run(2*time.Hour, time.Minute)
+	p := d.pods[0]
+	to := sizeMi(64, 1024)
+	d.state.Lend(rollout.Loan{
+		Pod: p.name, UID: p.uid, Node: "node-1", Container: "app", From: p.size, To: to, At: d.now, Sequence: 1,
+	}, "it grew", true)
+	p.size, p.resized = to, true
+	d.run(5*time.Minute, 15*time.Second)
+	for _, mode := range []v1alpha1.SizingMode{v1alpha1.SizingRecommend, v1alpha1.SizingInPlace} {
+		d.named.Spec.Sizing.Mode = mode
+		profile.Inherit([]*profile.Profile{d.named})
+		d.step()
+		if loans := d.state.Loans(); len(loans) != 1 || !loans[0].Returned.IsZero() {
+			d.fail("in mode %s the loan that the pod still has is %+v", mode, loans)
+		}
+	}
+	d.replicas++
+	d.scale()
+	d.run(time.Minute, 15*time.Second)
+	if got := d.pods[1].size.Limit; got >= to.Limit {
+		d.fail("a new pod has the lent limit of %s", got)
+	}
+	d.run(2*time.Hour, time.Minute)
+	if got := p.size.Limit; got >= to.Limit {
+		d.fail("the pod keeps the lent limit of %s although it needs no more than before", got)
+	}
+}
+
 // TestALoanIsNotRecommended: while a workload is too young for its use to move a limit, what holds is the limit before
 // a loan. The loan is one pod's, and it does not end because the recommendation has copied it.
 func TestALoanIsNotRecommended(t *testing.T) {
