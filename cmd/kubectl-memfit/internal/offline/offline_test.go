@@ -466,6 +466,29 @@ spec:
 	}
 }
 
+// TestASizeForAClassOfNodesIsNotForAllNodes: a DaemonSet has one template for the pods of all classes, and the webhook
+// gives each pod the size of the class of its node.
+func TestASizeForAClassOfNodesIsNotForAllNodes(t *testing.T) {
+	manifests := strings.Replace(goProfile, "spec:", "spec:\n  sizing: {mode: OnCreate}", 1) + `---
+apiVersion: memfit.dev/v1alpha1
+kind: MemoryRecommendation
+metadata: {name: nodeclass-log-m5-large, namespace: shop}
+status:
+  workload: {apiVersion: apps/v1, kind: DaemonSet, name: log}
+  identity: {platform: nodeclass, labels: [node.kubernetes.io/instance-type], values: [log, m5.large]}
+  containers:
+  - {container: app, decision: Increase, newPods: {limit: 512Mi, request: 300Mi}}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: log, namespace: shop, annotations: {memfit.dev/profile: web}}
+spec: {template: {spec: {containers: [{name: app}]}}}
+`
+	if r, out := offline(t, manifests, Options{}); strings.Count(out, "512Mi") != 1 || len(r.Problems) > 0 {
+		t.Errorf("problems %q, and the size of one class is in\n%s", r.Problems, out)
+	}
+}
+
 // TestDefaultsInFiles: profiles with role Defaults govern nothing and give the others what they leave open, wherever in
 // the files they stand.
 func TestDefaultsInFiles(t *testing.T) {

@@ -206,11 +206,13 @@ func (w *world) sizesOf(l *workload, n *profile.Profile) map[string]inject.Offer
 	return inject.OffersIn(w.recommended(l))
 }
 
-// recommended returns the containers of a workload's MemoryRecommendation in the manifests; nil when it has none.
+// recommended returns the containers of a workload's MemoryRecommendation in the manifests; nil when it has none. One for
+// a class of nodes is not for the template, which the pods of all classes have.
 func (w *world) recommended(l *workload) []v1alpha1.ContainerRecommendation {
 	for i := range w.recommendations {
 		m := &w.recommendations[i]
-		if m.Status.Workload.Kind == l.kind && m.Status.Workload.Name == l.name && m.Namespace == l.namespace {
+		if m.Status.Identity == nil && m.Status.Workload.Kind == l.kind && m.Status.Workload.Name == l.name &&
+			m.Namespace == l.namespace {
 			return m.Status.Containers
 		}
 	}
