@@ -504,7 +504,7 @@ var rooms = []room{
 		name: "preview", dir: "cmd/kubectl-memfit/internal/preview", // what make demo shows while a node is compiled
 		ours: []string{
 			"api/v1alpha1", "cmd/kubectl-memfit/internal/htmlreport", "cmd/kubectl-memfit/internal/offline",
-			"cmd/kubectl-memfit/internal/report", "internal/format", "internal/history", "internal/memory", "internal/oom",
+			"cmd/kubectl-memfit/internal/report", "internal/history", "internal/memory", "internal/oom",
 			"internal/profile", "internal/workload",
 		},
 		outside: []string{

@@ -69,10 +69,3 @@ func settings(w io.Writer, dir string) error {
 		"  kubectl memfit inject -f FILE --profile PROFILE -o diff\n", result.Changed)
 	return nil
 }
-
-// bar is a line of the picture in the terminal: what was used in an hour, up to the limit.
-func bar(used, limit int64, events string) string {
-	const width = 40
-	filled := int(min(width*used/max(limit, 1), width))
-	return strings.Repeat("#", filled) + strings.Repeat(".", width-filled) + "|" + events
-}

@@ -27,7 +27,7 @@ func TestPreview(t *testing.T) {
 		"Deployment memfit-demo/cache, container app: GOMEMLIMIT=120795955 (90 % of 128Mi)",
 		"3 of the Deployments change",
 		"OOMKilled: Container app was OOM killed at its limit of 200Mi",
-		"#| 1 OOM kill", "Increase limit 200Mi to ", "Next: Memory drifts (Climb)",
+		"Increase limit 200Mi to ", "Next: Memory drifts (Climb)",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in what it prints:\n%s", want, out.String())

@@ -24,7 +24,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/htmlreport"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
-	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
@@ -62,7 +61,6 @@ func replay(w io.Writer, manifests, recording, page string) error {
 	for _, row := range rows {
 		r.minute(row)
 	}
-	r.hourly(rows[len(rows)-1].limit)
 	rec := v1alpha1.MemoryRecommendation{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: strings.ToLower(r.owner.Ref.Kind) + "-" + name},
 		Status:     r.last.Status,
@@ -86,14 +84,6 @@ type replayed struct {
 	last    workload.Effects
 	stepped time.Time
 	samples []memory.Sample
-	hours   []hour
-}
-
-// hour is a line of the picture in the terminal.
-type hour struct {
-	start time.Time
-	peak  memory.Bytes
-	kills int
 }
 
 func (r *replayed) minute(row row) {
@@ -109,13 +99,6 @@ func (r *replayed) minute(row row) {
 	}
 	r.samples = append(r.samples, sample)
 	r.history.Add(sample, row.limit)
-	if start := row.at.Truncate(time.Hour); len(r.hours) == 0 || r.hours[len(r.hours)-1].start != start {
-		r.hours = append(r.hours, hour{start: start})
-	}
-	h := &r.hours[len(r.hours)-1]
-	if h.peak = max(h.peak, row.anon); killed {
-		h.kills++
-	}
 	if killed || row.at.Sub(r.stepped) >= decideEvery {
 		r.step(row.at)
 	}
@@ -155,18 +138,6 @@ func (r *replayed) step(now time.Time) {
 func decisionOf(summary string) string {
 	decision, _, _ := strings.Cut(summary, ":")
 	return decision
-}
-
-// hourly prints the picture for the terminal.
-func (r *replayed) hourly(limit memory.Bytes) {
-	fmt.Fprintf(r.w, "\n  most used in each hour, up to the limit of %s\n", limit)
-	for _, h := range r.hours {
-		kills := ""
-		if h.kills > 0 {
-			kills = " " + format.Count(int64(h.kills), "OOM kill")
-		}
-		fmt.Fprintf(r.w, "  %s %6s %s\n", h.start.Format("15:04"), h.peak, bar(int64(h.peak), int64(limit), kills))
-	}
 }
 
 func (r *replayed) write(page string, rec v1alpha1.MemoryRecommendation, now time.Time) error {
