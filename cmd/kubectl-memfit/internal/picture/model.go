@@ -145,10 +145,7 @@ func withoutParts(c *v1alpha1.ContainerSnapshot) []Part {
 // beside adds what is charged to the container and is not memory of its processes. Both numbers come from the
 // kernel, and neither contains the other: pages that processes share are resident in each.
 func (c *Container) beside() {
-	sum := memory.Bytes(0)
-	for _, p := range c.Parts {
-		sum = sum.Plus(p.Size)
-	}
+	sum := c.total()
 	switch {
 	case c.Charged > sum:
 		c.Parts = append(c.Parts, Part{
@@ -192,8 +189,8 @@ func (c *Container) total() (sum memory.Bytes) {
 // scale is what the whole width stands for.
 func (c *Container) scale() memory.Bytes { return max(c.total(), c.Limit, 1) }
 
-// share is a part of the limit, or of all that is shown where there is none, in percent.
-func (c *Container) share(b memory.Bytes) string {
+// Share is a part of the limit, or of all that is shown where there is none, in percent.
+func (c *Container) Share(b memory.Bytes) string {
 	whole := c.Limit
 	if whole == 0 {
 		whole = max(c.total(), 1)
@@ -201,8 +198,8 @@ func (c *Container) share(b memory.Bytes) string {
 	return fmt.Sprintf("%.0f %%", 100*float64(b)/float64(whole))
 }
 
-// heading is "app: Node.js 20.18.1, glibc 2.36".
-func (c *Container) heading() string {
+// Heading is "app: Node.js 20.18.1, glibc 2.36".
+func (c *Container) Heading() string {
 	if c.Runtime == "" {
 		return c.Name
 	}
@@ -214,7 +211,7 @@ func (c *Container) summary() string {
 	var facts []string
 	switch {
 	case c.Charged > 0 && c.Limit > 0:
-		facts = append(facts, fmt.Sprintf("%s charged of limit %s (%s)", c.Charged, c.Limit, c.share(c.Charged)))
+		facts = append(facts, fmt.Sprintf("%s charged of limit %s (%s)", c.Charged, c.Limit, c.Share(c.Charged)))
 	case c.Charged > 0:
 		facts = append(facts, fmt.Sprintf("%s charged, no limit", c.Charged))
 	}

@@ -19,7 +19,7 @@ const barWidth = 76
 // WriteText draws a pod on a terminal. With pages, the map of pages stands below each bar.
 func (p *Pod) WriteText(w io.Writer, colors listing.Colors, pages bool) error {
 	var b strings.Builder
-	b.WriteString(p.heading() + "\n")
+	b.WriteString(p.Heading() + "\n")
 	for i := range p.Containers {
 		b.WriteString("\n")
 		p.Containers[i].text(&b, colors)
@@ -31,12 +31,13 @@ func (p *Pod) WriteText(w io.Writer, colors listing.Colors, pages bool) error {
 	return err
 }
 
-func (p *Pod) heading() string {
+// Heading is "Pod shop/web-1 on node a, read at 2026-11-20T10:02:00Z".
+func (p *Pod) Heading() string {
 	return fmt.Sprintf("Pod %s/%s on node %s, read at %s", p.Namespace, p.Name, p.Node, format.Time(p.Read))
 }
 
 func (c *Container) text(b *strings.Builder, colors listing.Colors) {
-	b.WriteString(colors.Paint(listing.Bold, c.heading()) + "\n  " + c.summary() + "\n")
+	b.WriteString(colors.Paint(listing.Bold, c.Heading()) + "\n  " + c.summary() + "\n")
 	if len(c.Parts) > 0 {
 		b.WriteString("  " + c.bar(colors) + "\n")
 		b.WriteString(c.limitMark())
@@ -82,7 +83,7 @@ func (c *Container) legend(b *strings.Builder, colors listing.Colors) {
 		if p.Size == 0 && p.Letter != unexplainedMark {
 			continue
 		}
-		line := fmt.Sprintf(" %-*s %6s %6s", width, p.Name, p.Size, c.share(p.Size))
+		line := fmt.Sprintf(" %-*s %6s %6s", width, p.Name, p.Size, c.Share(p.Size))
 		if p.Free > 0 {
 			line += fmt.Sprintf("  %s free", p.Free)
 		}
