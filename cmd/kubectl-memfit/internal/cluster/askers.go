@@ -27,9 +27,9 @@ func (c *Cluster) Askers(ctx context.Context, namespace string) []report.Asker {
 		}
 		resource := schema.GroupVersionResource{Group: kind.Group, Version: kind.Version, Resource: kind.Resource}
 		metadata := append(slices.Clone(kind.Template), "metadata")
-		_ = c.each(ctx, resource, namespace, func(u *unstructured.Unstructured) error {
+		_ = c.each(ctx, resource, namespace, func(u *unstructured.Unstructured) {
 			if metav1.GetControllerOf(u) != nil {
-				return nil
+				return
 			}
 			labels, _, _ := unstructured.NestedStringMap(u.Object, append(metadata, "labels")...)
 			annotations, _, _ := unstructured.NestedStringMap(u.Object, append(metadata, "annotations")...)
@@ -39,7 +39,6 @@ func (c *Cluster) Askers(ctx context.Context, namespace string) []report.Asker {
 				PodLabels: labels, PodAnnotations: ours(annotations),
 				NamespaceLabels: space.Labels, NamespaceAnnotations: space.Annotations,
 			}})
-			return nil
 		})
 	}
 	return all

@@ -182,26 +182,26 @@ func list[T any](ctx context.Context, c *Cluster, resource, namespace string) ([
 }
 
 // eachOf reads the objects of one of memfit's kinds. take must not keep the object where there may be one for each pod.
-func eachOf[T any](ctx context.Context, c *Cluster, resource, namespace string, take func(*T)) error {
-	err := c.each(ctx, v1alpha1.GroupVersion.WithResource(resource), namespace, func(u *unstructured.Unstructured) error {
+// The error is also that of the last object that could not be read; the others are taken.
+func eachOf[T any](ctx context.Context, c *Cluster, resource, namespace string, take func(*T)) (unread error) {
+	err := c.each(ctx, v1alpha1.GroupVersion.WithResource(resource), namespace, func(u *unstructured.Unstructured) {
 		u.SetManagedFields(nil)
 		item := new(T)
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, item); err != nil {
-			return fmt.Errorf("reading %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+			unread = fmt.Errorf("reading %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+			return
 		}
 		take(item)
-		return nil
 	})
 	if err != nil {
 		return helpful(err, resource, namespace)
 	}
-	return nil
+	return unread
 }
 
 // each reads objects of any kind without a Go type.
 func (c *Cluster) each(
-	ctx context.Context, resource schema.GroupVersionResource, namespace string,
-	take func(*unstructured.Unstructured) error,
+	ctx context.Context, resource schema.GroupVersionResource, namespace string, take func(*unstructured.Unstructured),
 ) error {
 	return eachPage(ctx, c.client.Resource(resource).Namespace(namespace).List, take)
 }
@@ -209,11 +209,14 @@ func (c *Cluster) each(
 // eachPage lists in pages of 500 objects, and reads one page ahead: a cluster with ten thousand workloads is not one
 // answer of 50 MiB, and one with a hundred thousand pods is never in memory as a whole.
 func eachPage[L, T runtime.Object](
-	ctx context.Context, list func(context.Context, metav1.ListOptions) (L, error), take func(T) error,
+	ctx context.Context, list func(context.Context, metav1.ListOptions) (L, error), take func(T),
 ) error {
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return list(ctx, o) })
 	pages.PageBufferSize = 1
-	return pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error { return take(object.(T)) })
+	return pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+		take(object.(T))
+		return nil
+	})
 }
 
 // ours keeps the annotations that memfit reads: that of kubectl apply alone can be as large as the object.

@@ -28,10 +28,7 @@ func NotServed(err error) bool { return apierrors.IsNotFound(err) }
 
 // EachPod reads the pods of a namespace, of all with "". take must not keep the pod: there may be a hundred thousand.
 func (c *Cluster) EachPod(ctx context.Context, namespace string, take func(*corev1.Pod)) error {
-	return podsError(eachPage(ctx, c.core.Pods(namespace).List, func(pod *corev1.Pod) error {
-		take(pod)
-		return nil
-	}), namespace)
+	return podsError(eachPage(ctx, c.core.Pods(namespace).List, take), namespace)
 }
 
 // Node reads name and labels of a node.
@@ -45,11 +42,7 @@ func (c *Cluster) Node(ctx context.Context, name string) (*metav1.PartialObjectM
 
 // EachNode reads the names and labels of all nodes.
 func (c *Cluster) EachNode(ctx context.Context, take func(*metav1.PartialObjectMetadata)) error {
-	err := eachPage(ctx, c.metadata.Resource(nodes).List, func(node *metav1.PartialObjectMetadata) error {
-		take(node)
-		return nil
-	})
-	if err != nil {
+	if err := eachPage(ctx, c.metadata.Resource(nodes).List, take); err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
 	return nil
@@ -57,11 +50,7 @@ func (c *Cluster) EachNode(ctx context.Context, take func(*metav1.PartialObjectM
 
 // EachPodName reads names, labels and owners of the pods of a namespace, of all with "".
 func (c *Cluster) EachPodName(ctx context.Context, namespace string, take func(*metav1.PartialObjectMetadata)) error {
-	list := c.metadata.Resource(pods).Namespace(namespace).List
-	return podsError(eachPage(ctx, list, func(pod *metav1.PartialObjectMetadata) error {
-		take(pod)
-		return nil
-	}), namespace)
+	return podsError(eachPage(ctx, c.metadata.Resource(pods).Namespace(namespace).List, take), namespace)
 }
 
 func podsError(err error, namespace string) error {
@@ -78,7 +67,7 @@ func podsError(err error, namespace string) error {
 func (c *Cluster) EachUse(
 	ctx context.Context, namespace string, take func(namespace, pod, container string, used memory.Bytes),
 ) error {
-	err := c.each(ctx, podMetrics, namespace, func(u *unstructured.Unstructured) error {
+	err := c.each(ctx, podMetrics, namespace, func(u *unstructured.Unstructured) {
 		containers, _, _ := unstructured.NestedSlice(u.Object, "containers")
 		for _, one := range containers {
 			fields, _ := one.(map[string]any)
@@ -88,7 +77,6 @@ func (c *Cluster) EachUse(
 				take(u.GetNamespace(), u.GetName(), name, memory.FromQuantity(amount))
 			}
 		}
-		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("listing pods of metrics.k8s.io: %w", err)
