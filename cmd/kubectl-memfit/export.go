@@ -113,43 +113,24 @@ func exports(c *call, f exportFlags) error {
 
 // sources are the workloads that were named, each once; all of them when none was.
 func (c *call) sources(recs []v1alpha1.MemoryRecommendation) (all []export.Source, err error) {
-	var chosen []*v1alpha1.MemoryRecommendation
+	add := func(rec *v1alpha1.MemoryRecommendation) {
+		all = append(all, export.SourceOf(rec, func(ref v1alpha1.WorkloadReference) (*unstructured.Unstructured, error) {
+			return c.site.Workload(c.Context(), rec.Namespace, ref)
+		}))
+	}
 	for _, name := range c.args {
 		rec, err := c.find(recs, name)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Contains(chosen, rec) {
-			chosen = append(chosen, rec)
+		if !slices.ContainsFunc(all, func(s export.Source) bool { return s.Recommendation == rec }) {
+			add(rec)
 		}
 	}
 	for i := range recs {
 		if len(c.args) == 0 {
-			chosen = append(chosen, &recs[i])
+			add(&recs[i])
 		}
 	}
-	for _, rec := range chosen {
-		all = append(all, c.source(rec))
-	}
 	return all, nil
-}
-
-// source reads a live workload. One that cannot be read is left out with the reason; the others are still worth a
-// patch.
-func (c *call) source(rec *v1alpha1.MemoryRecommendation) export.Source {
-	s := export.Source{Recommendation: rec}
-	read := func(ref v1alpha1.WorkloadReference) (*unstructured.Unstructured, error) {
-		return c.site.Workload(c.Context(), rec.Namespace, ref)
-	}
-	var err error
-	switch is := rec.Status.Identity; {
-	case export.HasStep(is):
-		s.Object, err = export.StepOf(is, read)
-	case export.HasTemplate(rec):
-		s.Object, err = read(rec.Status.Workload)
-	}
-	if err != nil {
-		s.Object, s.Missing = nil, err.Error()
-	}
-	return s
 }

@@ -42,10 +42,10 @@ func set(at string, have corev1.ResourceList, want *resource.Quantity) []operati
 		return nil
 	}
 	if len(have) == 0 {
-		return []operation{{"add", at, tree{"memory": exact(want)}}}
+		return []operation{{"add", at, tree{"memory": want.String()}}}
 	}
 	if _, found := have[corev1.ResourceMemory]; found {
-		return []operation{{"replace", at + "/memory", exact(want)}}
+		return []operation{{"replace", at + "/memory", want.String()}}
 	}
-	return []operation{{"add", at + "/memory", exact(want)}}
+	return []operation{{"add", at + "/memory", want.String()}}
 }

@@ -3,8 +3,6 @@
 
 package export
 
-import "k8s.io/apimachinery/pkg/api/resource"
-
 // tree is a piece of YAML. sigs.k8s.io/yaml writes its keys in alphabetical order.
 type tree = map[string]any
 
@@ -43,22 +41,16 @@ func (w *workload) keepingOrder(list []tree, c *container) []tree {
 	return list
 }
 
-// wanted is the container's resources with memory only.
+// wanted is the container's resources with memory only. Quantities are canonical: nothing is rounded on the way to Git.
 func (c *container) wanted() tree {
 	resources := tree{}
 	if q := c.rec.Recommended.Limit; q != nil {
-		resources["limits"] = tree{"memory": exact(q)}
+		resources["limits"] = tree{"memory": q.String()}
 	}
 	if q := c.rec.Recommended.Request; q != nil {
-		resources["requests"] = tree{"memory": exact(q)}
+		resources["requests"] = tree{"memory": q.String()}
 	}
 	return resources
-}
-
-// exact is a quantity in its canonical form: nothing is rounded on the way to Git.
-func exact(q *resource.Quantity) string {
-	c := q.DeepCopy()
-	return c.String()
 }
 
 // values are the resources as most charts take them.

@@ -4,7 +4,6 @@
 package export
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,23 +19,15 @@ import (
 // Reader reads an object by its kind and name.
 type Reader func(ref v1alpha1.WorkloadReference) (*unstructured.Unstructured, error)
 
-// errNoStep is why the pods of an identity have no patch.
-var errNoStep = errors.New(
-	"its pods have an owner each, and no template that memfit knows; set the size where the platform takes that of a " +
-		"step, from kubectl memfit explain",
-)
-
-// HasStep reports whether the pods of an identity come from a template that [StepOf] finds.
-func HasStep(is *v1alpha1.PodIdentity) bool {
+// hasStep reports whether the pods of an identity come from a template that stepOf finds.
+func hasStep(is *v1alpha1.PodIdentity) bool {
 	return is != nil && len(is.Values) > 0 && (is.Platform == "tekton" || is.Platform == "argo")
 }
 
-// StepOf reads the object that has the template of an identity's pods: a Task or Pipeline of Tekton, a WorkflowTemplate
+// stepOf reads the object that has the template of an identity's pods: a Task or Pipeline of Tekton, a WorkflowTemplate
 // or CronWorkflow of Argo Workflows.
-func StepOf(is *v1alpha1.PodIdentity, read Reader) (*unstructured.Unstructured, error) {
+func stepOf(is *v1alpha1.PodIdentity, read Reader) (*unstructured.Unstructured, error) {
 	switch {
-	case !HasStep(is):
-		return nil, errNoStep
 	case is.Platform == "argo":
 		return workflowOf(is.Values[0], read)
 	case len(is.Values) == 1:
@@ -66,7 +57,7 @@ func workflowOf(name string, read Reader) (*unstructured.Unstructured, error) {
 	return cron, nil
 }
 
-// stepContainers returns the containers of an identity's pods in the object that [StepOf] returns, as the platform
+// stepContainers returns the containers of an identity's pods in the object that stepOf returns, as the platform
 // names them in a pod.
 func stepContainers(is *v1alpha1.PodIdentity, object *unstructured.Unstructured) ([]container, error) {
 	last := is.Values[len(is.Values)-1]

@@ -118,11 +118,7 @@ func TestSteps(t *testing.T) {
 			rec.Status.Containers = []v1alpha1.ContainerRecommendation{
 				{Container: tc.container, Recommended: &v1alpha1.Size{Limit: &limit, Request: &request}},
 			}
-			s := Source{Recommendation: rec}
-			var err error
-			if s.Object, err = StepOf(rec.Status.Identity, read); err != nil {
-				s.Missing = err.Error()
-			}
+			s := SourceOf(rec, read)
 			r := exported(t, []Source{s}, Options{Format: JSON6902})
 			if tc.target == "" {
 				if r.Exported != 0 || !strings.Contains(string(r.Text), tc.want) {

@@ -25,6 +25,25 @@ type Source struct {
 	Missing string
 }
 
+// SourceOf reads the object that has the pod template of a workload. A workload whose object cannot be read is left out
+// with the reason, and the others are still worth a patch.
+func SourceOf(rec *v1alpha1.MemoryRecommendation, read Reader) Source {
+	s := Source{Recommendation: rec}
+	ref, is := rec.Status.Workload, rec.Status.Identity
+	kind, _ := workloadkind.Of(ref.APIVersion, ref.Kind)
+	var err error
+	switch {
+	case hasStep(is):
+		s.Object, err = stepOf(is, read)
+	case len(kind.Template) > 0:
+		s.Object, err = read(ref)
+	}
+	if err != nil {
+		s.Object, s.Missing = nil, err.Error()
+	}
+	return s
+}
+
 // workload is a source taken apart.
 type workload struct {
 	rec  *v1alpha1.MemoryRecommendation
@@ -105,8 +124,9 @@ func (w *workload) takeStep(s Source, f Format) {
 	case report.OfNodeClass(s.Recommendation):
 		w.refused = "its DaemonSet has one pod template for all classes of nodes; with sizing.mode OnCreate memfit gives " +
 			"new pods the size of their class"
-	case !HasStep(is):
-		w.refused = errNoStep.Error()
+	case !hasStep(is):
+		w.refused = "its pods have an owner each, and no template that memfit knows; set the size where the platform takes " +
+			"that of a step, from kubectl memfit explain"
 	case s.Object == nil:
 		w.refused = s.Missing
 	case f != JSON6902:
@@ -140,12 +160,6 @@ func (w *workload) close() {
 	if len(w.sized) == 0 {
 		w.refused = "no container has a recommended size"
 	}
-}
-
-// HasTemplate reports whether the workload is of a kind with a pod template, whose live object is needed.
-func HasTemplate(rec *v1alpha1.MemoryRecommendation) bool {
-	kind, _ := workloadkind.Of(rec.Status.Workload.APIVersion, rec.Status.Workload.Kind)
-	return len(kind.Template) > 0
 }
 
 // find matches what is recommended with the containers of the template.
