@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -137,9 +136,9 @@ func (in *Input) page() *page {
 	for i, row := range report.Rows("", in.Recommendations) {
 		name := types.NamespacedName{Namespace: row.Namespace, Name: row.Recommendation}
 		w := workloadOf(row, name.String()) // not its place, which is another one on the next page
-		w.Change = change(sum.add(&row))
+		w.Change = net(sum.add(&row), "−", "+")
 		given := in.GivenBack[name]
-		w.Given = back(&given)
+		w.Given = net(given, "", "−")
 		sum.given.Add(given)
 		if i < mostCharts {
 			in.details(&w, recs[name], in.Histories[name])
@@ -206,23 +205,15 @@ type sums struct {
 	given                 inventory.Difference
 }
 
-// change is how the sum of requests changes.
-func change(d inventory.Difference) string {
+// net is what a difference amounts to, with the sign of its direction.
+func net(d inventory.Difference, less, more string) string {
 	switch {
 	case d.Less > d.More:
-		return "−" + amount(d.Less.Minus(d.More))
+		return less + amount(d.Less.Minus(d.More))
 	case d.More > d.Less:
-		return "+" + amount(d.More.Minus(d.Less))
+		return more + amount(d.More.Minus(d.Less))
 	}
 	return "–"
-}
-
-// back is how much was given back; where more was added, that is less than nothing.
-func back(d *inventory.Difference) string {
-	if d.More > d.Less {
-		return "−" + amount(d.More.Minus(d.Less))
-	}
-	return amount(d.Less.Minus(d.More))
 }
 
 func (s *sums) add(row *report.Row) inventory.Difference {
@@ -252,17 +243,17 @@ func (s *sums) totals(in *Input) []total {
 		{"OOM kills", fmt.Sprint(s.kills), format.Count(s.killedRecently, "workload") + " recently"},
 		{"Stalls", fmt.Sprint(s.stalls), "just below a limit, without a kill"},
 		{"Requested now", amount(s.requested), "by the running pods"},
-		{"Can be given back", amount(s.less), "requested beyond what is recommended" + in.money(s.less)},
-		{"Missing", amount(s.more), "recommended beyond what is requested" + in.money(s.more)},
+		{"Can be given back", amount(s.less), "requested beyond what is recommended" + in.money(s.less, "")},
+		{"Missing", amount(s.more), "recommended beyond what is requested" + in.money(s.more, "")},
 	}
 	if in.GivenBack == nil {
 		return all
 	}
-	return append(all, total{"Given back so far", back(&s.given), in.given(&s.given)})
+	return append(all, total{"Given back so far", net(s.given, "", "−"), in.given(s.given)})
 }
 
 // given says what a difference is made of.
-func (in *Input) given(d *inventory.Difference) string {
+func (in *Input) given(d inventory.Difference) string {
 	text := "of what owners wrote"
 	switch {
 	case d.Less == 0 && d.More == 0 && d.Failed > 0:
@@ -272,12 +263,7 @@ func (in *Input) given(d *inventory.Difference) string {
 	case d.More > 0:
 		text += fmt.Sprintf(", %s less by memfit, %s more", d.Less, d.More)
 	}
-	switch {
-	case d.More > d.Less:
-		text += in.money(d.More.Minus(d.Less), "−")
-	default:
-		text += in.money(d.Less.Minus(d.More))
-	}
+	text += in.money(d.Less.Minus(d.More), "") + in.money(d.More.Minus(d.Less), "−")
 	if d.Failed > 0 {
 		text += "; without " + format.Count(int64(d.Failed), "pod") + " with less, OOM-killed, stalled or rolled back since"
 	}
@@ -287,13 +273,13 @@ func (in *Input) given(d *inventory.Difference) string {
 	return text
 }
 
-// money that an amount costs, with a sign in front of it where one is given.
-func (in *Input) money(b memory.Bytes, sign ...string) string {
+// money that an amount costs, with a sign in front of it; empty where there is no amount or no price.
+func (in *Input) money(b memory.Bytes, sign string) string {
 	if in.PricePerGiBMonth == 0 || b == 0 {
 		return ""
 	}
 	costs := in.PricePerGiBMonth * float64(b) / float64(memory.GiB)
-	return fmt.Sprintf(": %s%.2f %s a month", strings.Join(sign, ""), costs, in.Currency)
+	return fmt.Sprintf(": %s%.2f %s a month", sign, costs, in.Currency)
 }
 
 // amount in a table; nothing known is a dash.
