@@ -106,7 +106,7 @@ func (c *Cluster) Recommendations(ctx context.Context, namespace string) ([]v1al
 
 // EachCheckpoint reads the packed histories of a namespace, of all with "".
 func (c *Cluster) EachCheckpoint(ctx context.Context, namespace string, take func(*v1alpha1.MemoryCheckpoint)) error {
-	return eachOf(ctx, c, "memorycheckpoints", namespace, take)
+	return eachOf(ctx, c, checkpoints, namespace, take)
 }
 
 // Profiles lists the profiles of a namespace (of all with "") and those of the cluster, each with what it inherits

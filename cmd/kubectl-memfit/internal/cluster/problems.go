@@ -17,6 +17,7 @@ var roles = map[string]string{
 	"memoryprofiles":        "memfit-memoryprofile-viewer-role",
 	"clustermemoryprofiles": "memfit-clustermemoryprofile-viewer-role",
 	snapshots:               "memfit-memorysnapshot-viewer-role",
+	checkpoints:             "memfit-memoryrecommendation-viewer-role",
 }
 
 // helpful adds to the error of a list how to fix it.

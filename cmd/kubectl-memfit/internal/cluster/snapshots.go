@@ -20,6 +20,7 @@ import (
 const (
 	recommendations = "memoryrecommendations"
 	snapshots       = "memorysnapshots"
+	checkpoints     = "memorycheckpoints"
 )
 
 // EachSnapshot reads the snapshots of a namespace, of all with "". take must not keep the snapshot: there is one for
