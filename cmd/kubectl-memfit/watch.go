@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -61,7 +60,6 @@ func watchStatus(c *call) error {
 			if news.News(shown); len(news.Workloads) == 0 {
 				continue
 			}
-			_, _ = io.WriteString(c.OutOrStdout(), options.Format.Separator())
 			if err := news.Write(c.OutOrStdout(), options); err != nil {
 				return err
 			}

@@ -30,8 +30,9 @@ var (
 
 // Format is a value of -o that was checked; the zero value is the table, or the page.
 type Format struct {
-	name    string
-	path    *printers.JSONPathPrinter
+	name string
+	// printer writes JSON, YAML (with "---" between documents) and JSONPath; columns are those of custom columns.
+	printer printers.ResourcePrinter
 	columns []column
 }
 
@@ -48,11 +49,17 @@ func Parse(output string, offered []string) (Format, error) {
 		return f, nil
 	case !slices.Contains(offered, name):
 		return Format{}, fmt.Errorf("-o %s is not known: use %s", output, strings.Join(offered, ", "))
+	case name == JSON:
+		f.printer = &printers.JSONPrinter{}
+	case name == YAML:
+		f.printer = &printers.YAMLPrinter{}
 	case name == JSONPath:
-		if f.path, err = printers.NewJSONPathPrinter(expression); err != nil {
+		path, err := printers.NewJSONPathPrinter(expression)
+		if err != nil {
 			return Format{}, fmt.Errorf("-o %s: %w (an example: -o jsonpath='{.items[*].name}')", output, err)
 		}
-		f.path.AllowMissingKeys(true)
+		path.AllowMissingKeys(true)
+		f.printer = path
 	case name == CustomColumns:
 		if f.columns, err = columnsOf(expression); err != nil {
 			return Format{}, fmt.Errorf("-o %s: %w", output, err)
@@ -66,11 +73,3 @@ func (f Format) IsTable() bool { return f.name == "" || f.name == Wide }
 
 // IsPage reports whether a command prints its page, and no format for machines.
 func (f Format) IsPage() bool { return f.name == "" }
-
-// Separator is what separates two documents.
-func (f Format) Separator() string {
-	if f.name == YAML {
-		return "---\n"
-	}
-	return ""
-}

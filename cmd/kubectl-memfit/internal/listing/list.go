@@ -17,7 +17,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/printers"
 
@@ -144,23 +143,16 @@ func Object(w io.Writer, f Format, kind string, value any) error {
 	if _, has := fields["kind"]; !has {
 		fields["apiVersion"], fields["kind"] = APIVersion, kind
 	}
-	object := runtime.Object(&unstructured.Unstructured{Object: fields})
-	switch {
-	case f.path != nil:
-		var out bytes.Buffer
-		if err := f.path.PrintObj(object, &out); err != nil {
-			return fmt.Errorf("-o jsonpath: %w", err)
-		}
-		// kubectl leaves the prompt behind the answer; who reads lines wants the end of the last one.
-		if out.Len() > 0 && !bytes.HasSuffix(out.Bytes(), []byte("\n")) {
-			out.WriteByte('\n')
-		}
-		_, err := w.Write(out.Bytes())
-		return err
-	case f.name == YAML:
-		return (&printers.YAMLPrinter{}).PrintObj(object, w)
+	var out bytes.Buffer
+	if err := f.printer.PrintObj(&unstructured.Unstructured{Object: fields}, &out); err != nil {
+		return fmt.Errorf("-o %s: %w", strings.TrimSuffix(f.name, "="), err)
 	}
-	return (&printers.JSONPrinter{}).PrintObj(object, w)
+	// kubectl leaves the prompt behind the answer of a path; who reads lines wants the end of the last one.
+	if out.Len() > 0 && !bytes.HasSuffix(out.Bytes(), []byte("\n")) {
+		out.WriteByte('\n')
+	}
+	_, err = w.Write(out.Bytes())
+	return err
 }
 
 // fieldsOf is a value as machines read it.
