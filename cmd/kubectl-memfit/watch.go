@@ -47,6 +47,8 @@ func watchStatus(c *call) error {
 	for _, s := range c.sites {
 		go func() { ended <- s.changes(ctx, changes) }()
 	}
+	changed := map[string]report.Status{} // the last status of each workload
+	var due <-chan time.Time
 	for {
 		select {
 		case err := <-ended:
@@ -54,8 +56,14 @@ func watchStatus(c *call) error {
 				return nil
 			}
 			return err
-		case first := <-changes:
-			news := gathered(ctx, first, changes)
+		case c := <-changes:
+			if len(changed) == 0 {
+				due = time.After(together)
+			}
+			changed[c.workload] = c.status
+		case <-due:
+			news := report.Join(slices.Collect(maps.Values(changed)))
+			clear(changed)
 			news.Sort(c.order)
 			if news.News(shown); len(news.Workloads) == 0 {
 				continue
@@ -80,19 +88,4 @@ func (s site) changes(ctx context.Context, to chan<- change) error {
 		case <-ctx.Done():
 		}
 	})
-}
-
-// gathered is the status of the workloads that change within a moment, the last one of each.
-func gathered(ctx context.Context, first change, changes <-chan change) report.Status {
-	last := map[string]report.Status{first.workload: first.status}
-	for enough := time.After(together); ; {
-		select {
-		case c := <-changes:
-			last[c.workload] = c.status
-			continue
-		case <-enough:
-		case <-ctx.Done():
-		}
-		return report.Join(slices.Collect(maps.Values(last)))
-	}
 }
