@@ -6,19 +6,11 @@ package offline
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pmezard/go-difflib/difflib"
 )
-
-// lines splits after each newline; difflib's own way adds an empty line at the end.
-func lines(text []byte) []string {
-	out := strings.SplitAfter(string(text), "\n")
-	if last := len(out) - 1; out[last] == "" {
-		out = out[:last]
-	}
-	return out
-}
 
 // Diff is a unified diff per changed document. Both sides are written in one style, so that it shows what memfit
 // changes and not how YAML can be written.
@@ -37,7 +29,7 @@ func (r *Result) Diff() ([]byte, error) {
 			return nil, err
 		}
 		text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-			A: lines(before), B: lines(d.text),
+			A: slices.Collect(strings.Lines(string(before))), B: slices.Collect(strings.Lines(string(d.text))),
 			FromFile: d.title, ToFile: d.title + " with memfit", Context: 3,
 		})
 		if err != nil {

@@ -38,13 +38,10 @@ func (d *document) now() []byte {
 // of that line belongs to the document that it starts.
 func split(data []byte) []*document {
 	docs := []*document{{line: 1}}
-	begin, at := 0, 0 // of the document, of the line
+	begin, at, number := 0, 0, 0 // of the document, of the line
 	end := func() { docs[len(docs)-1].raw = data[begin:at:at] }
-	for number := 1; at < len(data); number++ {
-		line := data[at:]
-		if i := bytes.IndexByte(line, '\n'); i >= 0 {
-			line = line[:i+1]
-		}
+	for line := range bytes.Lines(data) {
+		number++
 		if marker, rest, ok := cutMarker(line); ok {
 			end()
 			begin = at + len(marker)

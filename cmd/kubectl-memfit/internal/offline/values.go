@@ -106,11 +106,10 @@ func into(n *yaml.Node, out any) error {
 
 // plainly adds what a value should be, and for sizes, whose error names neither value nor place, which one it is.
 func plainly(n *yaml.Node, err error) error {
-	var wrong *json.UnmarshalTypeError
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.As(err, &wrong):
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("%s is %s and must be %s", wrong.Field, jsonWord(wrong.Value), yamlWord(wrong.Type.Kind()))
 	}
 	if bad := badQuantity(n); bad != nil {

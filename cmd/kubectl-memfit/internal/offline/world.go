@@ -124,13 +124,12 @@ func (w *world) labelsOf(namespace string) map[string]string {
 	return all
 }
 
-// keysOf are the keys of a mapping, sorted.
+// keysOf are the keys of a mapping.
 func keysOf(n *yaml.Node) (keys []string) {
 	for i := 0; n != nil && n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		keys = append(keys, n.Content[i].Value)
 	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
+	return keys
 }
 
 // add takes a profile in, once: a profile file may also be part of the manifests.
