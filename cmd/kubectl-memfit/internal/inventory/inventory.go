@@ -78,6 +78,8 @@ type Container struct {
 	// LastKill is the last OOM kill that the pod or its snapshot reports.
 	LastKill *metav1.Time `json:"lastKill,omitempty"`
 
+	// group is that of Kind's API; empty: the core group.
+	group string
 	// kills that are reported; there may have been more.
 	kills int
 	// own: it is memfit's, whose webhook leaves it alone.
@@ -123,8 +125,7 @@ func (in *Inventory) AddPod(pod *corev1.Pod) {
 			Cluster:   in.cluster,
 			Namespace: shared(pod.Namespace), Pod: pod.Name, Name: shared(spec.Name), Node: shared(pod.Spec.NodeName),
 			Kind: shared(of.Kind), Workload: shared(of.Name), NodeClass: shared(of.NodeClass), Missing: report.NoSnapshot,
-			own: pod.Labels["app.kubernetes.io/name"] == "memfit",
-			rec: in.records.Of(of),
+			group: shared(of.Group), own: pod.Labels["app.kubernetes.io/name"] == "memfit", rec: in.records.Of(of),
 		}
 		c.fromSpec(spec, pod)
 		c.fromRecommendation(in.records.Any(of))
@@ -255,8 +256,7 @@ func (c *Container) fromRecommendation(rec *v1alpha1.MemoryRecommendation) {
 
 func (c *Container) fromMetrics(used memory.Bytes) {
 	if used > 0 {
-		q := used.Quantity()
-		c.Use, c.UseFrom = &q, FromMetrics
+		c.Use, c.UseFrom = new(used.Quantity()), FromMetrics
 	}
 }
 

@@ -166,6 +166,27 @@ func TestScan(t *testing.T) {
 	golden.Check(t, "scan.txt", out.String())
 }
 
+// TestAKindOfTwoGroups: a Job of Volcano is another workload than the Job of Kubernetes that has its name.
+func TestAKindOfTwoGroups(t *testing.T) {
+	all := New("", Records{})
+	for _, group := range []string{"batch.volcano.sh/v1alpha1", "batch/v1"} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}}
+		pod.Namespace, pod.Name = "ml", "train-"+strings.ReplaceAll(group, "/", "-")
+		pod.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: group, Kind: "Job", Name: "train", Controller: new(true)},
+		}
+		all.AddPod(pod)
+	}
+	var out bytes.Buffer
+	names, err := listing.Parse(listing.Name, listing.OfList)
+	if err == nil {
+		err = WriteScan(&out, Workloads(all.Containers(), now), listing.Options{Format: names})
+	}
+	if want := "job.batch.volcano.sh/train\njob.batch/train\n"; err != nil || out.String() != want {
+		t.Errorf("%v, %q, want %q", err, out.String(), want)
+	}
+}
+
 // TestProfiles: those that are written are profiles, for those that have none; what a pod's creator made up becomes no
 // path and no command.
 func TestProfiles(t *testing.T) {

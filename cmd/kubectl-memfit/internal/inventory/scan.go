@@ -33,12 +33,12 @@ const KillDays = 7
 
 // Workloads are the containers by workload, those with kills first, then the fullest.
 func Workloads(all []Container, now time.Time) []Workload {
-	index := map[[5]string]int{}
+	index := map[[6]string]int{}
 	var out []Workload
 	since := now.Add(-KillDays * 24 * time.Hour)
 	for i := range all {
 		c := &all[i]
-		key := [5]string{c.Namespace, c.Kind, c.Workload, c.NodeClass, c.Name}
+		key := [6]string{c.Namespace, c.group, c.Kind, c.Workload, c.NodeClass, c.Name}
 		at, ok := index[key]
 		if !ok {
 			at = len(out)
@@ -140,14 +140,13 @@ func SortWorkloads(all []Workload, by string) {
 	})
 }
 
-// resource is a workload as kubectl -o name has it; of a kind that memfit does not know, without its group.
+// resource is a workload as kubectl -o name has it.
 func (w *Workload) resource() string {
-	for _, k := range workloadkind.All() {
-		if k.Name == w.Kind {
-			return workloadkind.Resource(k.APIVersion(), w.Kind, w.Workload)
-		}
+	kind := w.Kind
+	if w.group != "" {
+		kind += "." + w.group
 	}
-	return workloadkind.Typed(w.Kind, w.Workload)
+	return workloadkind.Typed(kind, w.Workload)
 }
 
 func (w *Workload) killed() string {
