@@ -70,10 +70,9 @@ func scan(c *call, folder string) error {
 	}
 	if len(all) == 0 && c.options.Format.IsTable() {
 		c.note("No pod runs in %s", c.places())
-	} else {
-		inventory.SortWorkloads(all, c.order)
-		err = errors.Join(inventory.WriteScan(c.OutOrStdout(), all, c.options), err)
 	}
+	inventory.SortWorkloads(all, c.order)
+	err = errors.Join(inventory.WriteScan(c.OutOrStdout(), all, c.options), err)
 	if err != nil || folder == "" {
 		return err
 	}

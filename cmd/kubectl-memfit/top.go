@@ -62,7 +62,6 @@ func top(c *call) error {
 	}
 	if len(all) == 0 && c.options.Format.IsTable() {
 		c.note("No pod runs in %s", c.places())
-		return err
 	}
 	inventory.Sort(all, c.order)
 	return errors.Join(inventory.WriteTop(c.OutOrStdout(), all, c.options), err)

@@ -89,11 +89,10 @@ func (w *Workload) recorded(since time.Time) (n int) {
 }
 
 var (
-	scanColumns = []listing.Column{
-		{Heading: "WORKLOAD"}, {Heading: "CONTAINER"}, {Heading: "PODS"}, {Heading: "RUNTIME"}, {Heading: "USE"},
-		{Heading: "LIMIT"}, {Heading: "KILLS"}, {Heading: "PROFILE"}, {Heading: "EVIDENCE"},
-		{Heading: "FULLEST POD", Wide: true},
+	scanColumns = []string{
+		"WORKLOAD", "CONTAINER", "PODS", "RUNTIME", "USE", "LIMIT", "KILLS", "PROFILE", "EVIDENCE",
 	}
+	scanWide   = []string{"FULLEST POD"}
 	scanFields = []string{
 		"kind", "workload", "container", "pods", "runtime", "version", "runtime_from", "use_mib", "limit_mib", "kills",
 		"last_kill", "profile", "evidence", "fullest_pod", "node_class",
@@ -102,7 +101,7 @@ var (
 
 // WriteScan prints a line for each container of each workload.
 func WriteScan(w io.Writer, all []Workload, o listing.Options) error {
-	l := listing.List{Kind: "WorkloadInventoryList", Columns: scanColumns, Fields: scanFields}
+	l := listing.List{Kind: "WorkloadInventoryList", Columns: scanColumns, Wide: scanWide, Fields: scanFields}
 	containers := make([]Container, 0, len(all))
 	for i := range all {
 		f := &all[i]
@@ -120,7 +119,8 @@ func WriteScan(w io.Writer, all []Workload, o listing.Options) error {
 			}},
 		})
 	}
-	return printed(w, &l, o, killNote(all)+missing(containers))
+	l.Notes = killNote(all) + missing(containers)
+	return l.Print(w, o)
 }
 
 // WorkloadOrders are the words that order workloads; the first one is what Workloads gives.
@@ -150,10 +150,7 @@ func (w *Workload) resource() string {
 }
 
 func (w *Workload) killed() string {
-	if w.Kills == 0 {
-		return "0"
-	}
-	if w.LastKill == nil {
+	if w.Kills == 0 || w.LastKill == nil {
 		return fmt.Sprint(w.Kills)
 	}
 	return fmt.Sprintf("%d, %s", w.Kills, format.Time(w.LastKill.Time))

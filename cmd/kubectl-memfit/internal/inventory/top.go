@@ -59,11 +59,10 @@ func (c *Container) size(by string) memory.Bytes {
 }
 
 var (
-	topColumns = []listing.Column{
-		{Heading: "POD"}, {Heading: "CONTAINER"}, {Heading: "RUNTIME"}, {Heading: "USE"}, {Heading: "LIMIT"},
-		{Heading: "HEAP"}, {Heading: "FREE"}, {Heading: "NATIVE"}, {Heading: "FILES"}, {Heading: "UNEXPLAINED"},
-		{Heading: "WORKLOAD", Wide: true}, {Heading: "NODE", Wide: true}, {Heading: "LAST KILL", Wide: true},
+	topColumns = []string{
+		"POD", "CONTAINER", "RUNTIME", "USE", "LIMIT", "HEAP", "FREE", "NATIVE", "FILES", "UNEXPLAINED",
 	}
+	topWide   = []string{"WORKLOAD", "NODE", "LAST KILL"}
 	topFields = []string{
 		"pod", "container", "kind", "workload", "node", "runtime", "version", "runtime_from", "use_mib", "limit_mib",
 		"heap_mib", "free_mib", "native_mib", "files_mib", "unexplained_mib", "last_kill",
@@ -72,32 +71,24 @@ var (
 
 // WriteTop prints a line for each container, and for people below it what is missing.
 func WriteTop(w io.Writer, all []Container, o listing.Options) error {
-	l := listing.List{Kind: "ContainerMemoryList", Columns: topColumns, Fields: topFields}
+	l := listing.List{
+		Kind: "ContainerMemoryList", Columns: topColumns, Wide: topWide, Fields: topFields, Notes: missing(all),
+	}
 	for i := range all {
 		c := &all[i]
-		parts := c.Parts.cells()
-		cells := append([]string{c.Pod, c.Name, c.Runtime.String(), c.use(), size(c.Limit)}, parts...)
+		cells := append([]string{c.Pod, c.Name, c.Runtime.String(), c.use(), size(c.Limit)}, c.Parts.cells(size)...)
 		record := []string{
 			c.Pod, c.Name, c.Kind, c.Workload, c.Node, c.Runtime.Title, c.Runtime.Version, string(c.Runtime.From),
 			listing.MiB(c.Use), listing.MiB(c.Limit),
 		}
-		record = append(record, c.Parts.record()...)
+		record = append(record, c.Parts.cells(listing.MiB)...)
 		l.Items = append(l.Items, listing.Item{
 			Object: c, Cluster: c.Cluster, Namespace: c.Namespace, Name: "pod/" + c.Pod,
 			Cells:   append(cells, c.typed(), c.Node, killedAt(c.LastKill)),
 			Records: [][]string{append(record, killedAt(c.LastKill))},
 		})
 	}
-	return printed(w, &l, o, missing(all))
-}
-
-// printed is a list with notes for people below it.
-func printed(w io.Writer, l *listing.List, o listing.Options, notes string) error {
-	if err := l.Print(w, o); err != nil || notes == "" || o.NoHeaders || !o.Format.IsTable() {
-		return err
-	}
-	_, err := io.WriteString(w, "\n"+notes)
-	return err
+	return l.Print(w, o)
 }
 
 func killedAt(at *metav1.Time) string {
@@ -107,32 +98,18 @@ func killedAt(at *metav1.Time) string {
 	return format.Time(at.Time)
 }
 
-// record are the same in csv.
-func (p *Parts) record() []string {
+// cells are the columns of parts; empty where they are unknown.
+func (p *Parts) cells(write func(*resource.Quantity) string) []string {
 	if p == nil {
 		return make([]string, 5)
 	}
-	return []string{
-		listing.MiB(&p.Heap), listing.MiB(&p.Free), listing.MiB(&p.Native), listing.MiB(&p.Files),
-		listing.MiB(&p.Unexplained),
-	}
-}
-
-// cells are the columns of parts.
-func (p *Parts) cells() []string {
-	if p == nil {
-		return []string{"-", "-", "-", "-", "-"}
-	}
-	return []string{size(&p.Heap), size(&p.Free), size(&p.Native), size(&p.Files), size(&p.Unexplained)}
+	return []string{write(&p.Heap), write(&p.Free), write(&p.Native), write(&p.Files), write(&p.Unexplained)}
 }
 
 // String is what runs, with a question mark where that is only suggested: "Node.js 20.18.1", "Java 17?".
 func (r Runtime) String() string {
 	text := strings.TrimSpace(r.Title + " " + r.Version)
-	switch {
-	case text == "":
-		return "-"
-	case r.From == FromSpec:
+	if text != "" && r.From == FromSpec {
 		text += "?"
 	}
 	return text
@@ -140,7 +117,7 @@ func (r Runtime) String() string {
 
 func (c *Container) use() string {
 	if c.Use == nil {
-		return "-"
+		return ""
 	}
 	text := size(c.Use)
 	if c.Limit != nil && !c.Limit.IsZero() {

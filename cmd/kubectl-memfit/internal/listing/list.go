@@ -31,19 +31,16 @@ const APIVersion = "cli.memfit.dev/v1alpha1"
 type List struct {
 	// Kind names the list for machines, as in "WorkloadStatusList".
 	Kind string
-	// Columns are the headings of the table. Cluster and namespace come before them, where they are asked for.
-	Columns []Column
-	Items   []Item
+	// Columns are the headings of the table, and Wide those that -o wide adds. Cluster and namespace come before them, where
+	// they are asked for. A list without items has no table.
+	Columns, Wide []string
+	Items         []Item
+	// Notes are lines below the table.
+	Notes string
 	// Fields are the headings of csv, which has every field, with the unit in its heading ("limit_mib").
 	Fields []string
 	// More are further fields of the list, for machines.
 	More map[string]any
-}
-
-// Column is one of the table; Wide: of -o wide only.
-type Column struct {
-	Heading string
-	Wide    bool
 }
 
 // Item is one of what was found.
@@ -54,7 +51,7 @@ type Item struct {
 	Cluster, Namespace string
 	// Name is what -o name prints ("deployment.apps/web"). Items with equal names one after the other are printed once.
 	Name string
-	// Cells are its line of the table; an empty one is shown as "-".
+	// Cells are its line of the table with those of -o wide; an empty one is shown as "-".
 	Cells []string
 	// Records are its lines of csv.
 	Records [][]string
@@ -71,7 +68,7 @@ type Options struct {
 	// Clusters and Namespaces add these columns to the table; csv always has them.
 	Clusters, Namespaces bool
 	Colors               Colors
-	// NoNotes omits the lines below the table.
+	// NoNotes omits the lines below the table, as NoHeaders does.
 	NoNotes bool
 	// Layout keeps the widths of columns from one list to the next; nil: each has its own.
 	Layout *Layout
@@ -116,7 +113,11 @@ func (l *List) Print(w io.Writer, o Options) error {
 	}
 	switch o.Format.name {
 	case "", Wide:
-		return l.table(w, o)
+		if err := l.table(w, o); err != nil || l.Notes == "" || o.NoHeaders || o.NoNotes {
+			return err
+		}
+		_, err := io.WriteString(w, "\n"+l.Notes)
+		return err
 	case Name:
 		return l.names(w)
 	case CSV:
@@ -170,18 +171,23 @@ func fieldsOf(value any) (map[string]any, error) {
 
 // table prints a line for each item.
 func (l *List) table(w io.Writer, o Options) error {
-	shown := func(cells []string, item *Item) string {
+	if len(l.Items) == 0 {
+		return nil
+	}
+	headings := l.Columns
+	if o.Format.name == Wide {
+		headings = slices.Concat(l.Columns, l.Wide)
+	}
+	shown := func(cluster, namespace string, cells []string) string {
 		var line []string
 		if o.Clusters {
-			line = append(line, cellOf(item.Cluster))
+			line = append(line, cellOf(cluster))
 		}
 		if o.Namespaces {
-			line = append(line, cellOf(item.Namespace))
+			line = append(line, cellOf(namespace))
 		}
-		for i, text := range cells {
-			if !l.Columns[i].Wide || o.Format.name == Wide {
-				line = append(line, cellOf(text))
-			}
+		for _, text := range cells[:len(headings)] {
+			line = append(line, cellOf(text))
 		}
 		return strings.Join(line, "\t")
 	}
@@ -191,16 +197,12 @@ func (l *List) table(w io.Writer, o Options) error {
 	}
 	var lines, colors []string
 	if !o.NoHeaders {
-		headings := make([]string, 0, len(l.Columns))
-		for _, c := range l.Columns {
-			headings = append(headings, c.Heading)
-		}
-		lines = append(lines, shown(headings, &Item{Cluster: "CLUSTER", Namespace: "NAMESPACE"}))
-		colors = append(colors, Bold)
+		lines, colors = append(lines, shown("CLUSTER", "NAMESPACE", headings)), append(colors, Bold)
 	}
 	for i := range l.Items {
-		lines = append(lines, shown(l.Items[i].Cells, &l.Items[i]))
-		colors = append(colors, l.Items[i].Color)
+		item := &l.Items[i]
+		lines = append(lines, shown(item.Cluster, item.Namespace, item.Cells))
+		colors = append(colors, item.Color)
 	}
 	laid, err := layout.lay(lines)
 	if err != nil {

@@ -26,7 +26,7 @@ func amount(text string) *resource.Quantity {
 // things are three, of which one has no use, and the text of one would be obeyed by a terminal or a spreadsheet.
 func things() *List {
 	l := &List{
-		Kind: "ThingList", Columns: []Column{{Heading: "NAME"}, {Heading: "USE"}, {Heading: "TEXT", Wide: true}},
+		Kind: "ThingList", Columns: []string{"NAME", "USE"}, Wide: []string{"TEXT"},
 		Fields: []string{"name", "use_mib", "text"}, More: map[string]any{"note": "n"},
 	}
 	for _, t := range []thing{

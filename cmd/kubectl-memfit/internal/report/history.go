@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -55,8 +54,13 @@ func HistoryOf(rec *v1alpha1.MemoryRecommendation) History {
 	return h
 }
 
-// historyFields are those of csv, and of the table of -o wide.
-var historyFields = []string{"time", "what", "pod", "pods", "change", "why"}
+// historyColumns are those of the table of -o wide, historyFields those of csv.
+var (
+	historyColumns = []string{"TIME", "WHAT", "POD", "PODS", "CHANGE", "WHY"}
+	historyFields  = []string{"time", "what", "pod", "pods", "change", "why"}
+)
+
+const nothingRecorded = "no changes, OOM kills or stalls are recorded"
 
 // Print prints it as people or machines asked for it: a page, a line for each entry, or its fields.
 func (h *History) Print(w io.Writer, o listing.Options) error {
@@ -64,14 +68,14 @@ func (h *History) Print(w io.Writer, o listing.Options) error {
 		return h.Write(w, o.Colors)
 	}
 	l := listing.List{
-		Kind: "WorkloadHistoryList", Fields: historyFields,
+		Kind: "WorkloadHistoryList", Columns: historyColumns, Fields: historyFields,
 		More: map[string]any{
 			"namespace": h.of.Namespace, "workload": h.of.Status.Workload, "applied": h.applied(),
 			"oomKills": h.of.Status.OOMKills,
 		},
 	}
-	for _, field := range historyFields {
-		l.Columns = append(l.Columns, listing.Column{Heading: strings.ToUpper(field)})
+	if len(h.Entries) == 0 {
+		l.Notes = nothingRecorded + "\n"
 	}
 	for i := range h.Entries {
 		e := &h.Entries[i]
@@ -103,7 +107,7 @@ func (h *History) Write(w io.Writer, colors listing.Colors) error {
 		p.item("OOM kills", fmt.Sprintf("%d so far, the last %d are listed", s.OOMKills, len(s.RecentOOMKills)))
 	}
 	if len(h.Entries) == 0 {
-		p.item("History", "no changes, OOM kills or stalls are recorded")
+		p.item("History", nothingRecorded)
 	}
 	p.WriteString("\n")
 	for i := range h.Entries {

@@ -79,20 +79,13 @@ func (s *Status) News(shown map[string]string) {
 
 // Write prints a status, with what to do next below the table.
 func (s *Status) Write(w io.Writer, o listing.Options) error {
-	if len(s.Workloads) > 0 || !o.Format.IsTable() {
-		if err := s.list().Print(w, o); err != nil {
-			return err
-		}
-	}
-	if o.NoHeaders || o.NoNotes || !o.Format.IsTable() {
-		return nil
-	}
-	text := s.next(o) + s.unserved(o)
+	notes := s.next(o) + s.unserved(o)
 	if len(s.Workloads) > 0 {
-		text += section(o, "Profiles that need attention", s.Problems)
+		notes += section(o, "Profiles that need attention", s.Problems)
 	}
-	_, err := io.WriteString(w, text)
-	return err
+	l := s.list()
+	l.Notes = strings.TrimPrefix(notes, "\n")
+	return l.Print(w, o)
 }
 
 // section is a heading with lines; empty when there are none.

@@ -20,14 +20,11 @@ import (
 // stepsShown is how many workloads the lines below the table are about: what somebody does in one sitting.
 const stepsShown = 3
 
-// statusColumns are those of the table, statusFields those of csv, which has a line for each container.
+// statusColumns and statusWide are those of the table, statusFields those of csv, which has a line for each container.
 var (
-	statusColumns = []listing.Column{
-		{Heading: "WORKLOAD"}, {Heading: "PROFILE"}, {Heading: "RUNTIME"}, {Heading: "LIMIT"}, {Heading: "USE"},
-		{Heading: "OOMS"}, {Heading: "MEMORY"}, {Heading: "APPLIED"}, {Heading: "REQUEST", Wide: true},
-		{Heading: "CONFIDENCE", Wide: true}, {Heading: "PODS", Wide: true}, {Heading: "SUMMARY", Wide: true},
-	}
-	statusFields = []string{
+	statusColumns = []string{"WORKLOAD", "PROFILE", "RUNTIME", "LIMIT", "USE", "OOMS", "MEMORY", "APPLIED"}
+	statusWide    = []string{"REQUEST", "CONFIDENCE", "PODS", "SUMMARY"}
+	statusFields  = []string{
 		"kind", "workload", "container", "profile", "runtime", "decision", "confidence", "limit_mib",
 		"recommended_limit_mib", "request_mib", "recommended_request_mib", "use_mib", "use_percent", "oom_kills",
 		"killed_recently", "memory", "applied", "reason", "summary",
@@ -37,8 +34,7 @@ var (
 // list is the status as commands list it.
 func (s *Status) list() *listing.List {
 	l := &listing.List{
-		Kind: "WorkloadStatusList", Columns: statusColumns, Fields: statusFields,
-		More: map[string]any{},
+		Kind: "WorkloadStatusList", Columns: statusColumns, Wide: statusWide, Fields: statusFields, More: map[string]any{},
 	}
 	if len(s.Problems) > 0 {
 		l.More["problems"] = s.Problems
