@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -71,5 +72,29 @@ func TestClassOfNodes(t *testing.T) {
 	}
 	if _, err := Find(recs, "daemonset/log", "namespace kube-system"); err == nil {
 		t.Error("one of two classes was chosen")
+	}
+}
+
+// TestStepsForAClassOfNodes: the pods of a class are those of a DaemonSet for kubectl, and export has no patch for them.
+func TestStepsForAClassOfNodes(t *testing.T) {
+	limit := resource.MustParse("64Mi")
+	rec := v1alpha1.MemoryRecommendation{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "nodeclass-log-m5-large"},
+		Status: v1alpha1.MemoryRecommendationStatus{
+			Workload: v1alpha1.WorkloadReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "log"},
+			Identity: &v1alpha1.PodIdentity{Platform: "nodeclass", Values: []string{"log", "m5.large"}},
+			Coverage: &v1alpha1.Coverage{Governed: 3, Missed: 1},
+			Containers: []v1alpha1.ContainerRecommendation{
+				{Container: "app", Decision: "Increase", Recommended: &v1alpha1.Size{Limit: &limit}},
+			},
+			Conditions: []metav1.Condition{
+				{Type: v1alpha1.ConditionApplied, Status: metav1.ConditionFalse, Reason: "ModeRecommend", Message: "m"},
+			},
+		},
+	}
+	next := strings.Join(Rows("", []v1alpha1.MemoryRecommendation{rec})[0].Next, "\n")
+	if strings.Contains(next, "memfit export") ||
+		!strings.Contains(next, "kubectl -n kube-system rollout restart daemonset/log") {
+		t.Errorf("to do is\n%s", next)
 	}
 }

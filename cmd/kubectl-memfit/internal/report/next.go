@@ -24,14 +24,15 @@ func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 		return []string{fmt.Sprintf("Not managed (%s): %s", b.Reason, b.Message)}
 	}
 	var steps []string
-	kind, known := workloadkind.Of(rec.Status.Workload.APIVersion, r.Kind)
+	kind, _ := workloadkind.Of(rec.Status.Workload.APIVersion, r.Kind)
+	workload := workloadkind.Typed(r.Kind, r.Name)
 	if r.Drifts() { // first: no limit is large enough for long
 		steps = append(steps, fmt.Sprintf("Memory drifts (%s): %s", r.Drift.Reason, r.Drift.Message))
 	}
 	if r.Waiting {
 		step := fmt.Sprintf("Not applied (%s): %s", r.Applied.Reason, strings.TrimSuffix(r.Applied.Message, "."))
-		if known && len(kind.Template) > 0 {
-			step += fmt.Sprintf(". For Git: kubectl memfit export %s %s", r.where(), r.typed())
+		if len(kind.Template) > 0 && r.PodIdentity == nil { // the classes of nodes of a DaemonSet have one template
+			step += fmt.Sprintf(". For Git: kubectl memfit export %s %s", r.where(), workload)
 		}
 		steps = append(steps, step)
 	}
@@ -43,7 +44,7 @@ func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 			"%d of %d pods run without the profile's settings; new pods get them", c.Missed+c.Stale, c.Governed,
 		)
 		if kind.Restarts {
-			step += fmt.Sprintf(": kubectl %s rollout restart %s", r.where(), r.typed())
+			step += fmt.Sprintf(": kubectl %s rollout restart %s", r.where(), workload)
 		}
 		steps = append(steps, step)
 	}
