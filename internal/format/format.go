@@ -21,8 +21,7 @@ func Quantity(b memory.Bytes) *resource.Quantity {
 	if b >= memory.MiB {
 		b = b.CeilTo(memory.MiB)
 	}
-	q := b.Quantity()
-	return &q
+	return new(b.Quantity())
 }
 
 // Exact is an amount as it is, for sizes that people set.
@@ -30,8 +29,7 @@ func Exact(b memory.Bytes) *resource.Quantity {
 	if b <= 0 {
 		return nil
 	}
-	q := b.Quantity()
-	return &q
+	return new(b.Quantity())
 }
 
 // Duration is a duration as kubectl writes it, for fields, columns and what is exact: "45s", "12m5s", "3h20m", "24h",

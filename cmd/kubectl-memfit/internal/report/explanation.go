@@ -165,24 +165,17 @@ func killed(k *v1alpha1.OOMKillRecord) string {
 	return text + fmt.Sprintf(": pod %s, container %s, confidence %s", k.Pod, k.Container, k.Confidence)
 }
 
-// skipped returns why nothing is set in pods, for one of them.
-func skipped(c *v1alpha1.Coverage) string {
-	if c.SkippedReason == "" {
-		return "skipped"
-	}
-	return "skipped (" + c.SkippedReason + ")"
-}
-
 // covered is how many pods run with the profile's settings, and what is the matter with the others.
 func covered(c *v1alpha1.Coverage) string {
 	parts := []string{fmt.Sprintf("%d of %d run with the profile's settings", c.Injected, c.Governed)}
+	skipped := "skipped"
+	if c.SkippedReason != "" {
+		skipped += " (" + c.SkippedReason + ")"
+	}
 	for _, other := range []struct {
 		pods int32
 		are  string
-	}{
-		{c.Missed, "never passed through memfit"}, {c.Stale, "have older settings"},
-		{c.Skipped, skipped(c)},
-	} {
+	}{{c.Missed, "never passed through memfit"}, {c.Stale, "have older settings"}, {c.Skipped, skipped}} {
 		if other.pods > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", other.pods, other.are))
 		}

@@ -25,10 +25,11 @@ func Find(recs []v1alpha1.MemoryRecommendation, asked, where string) (*v1alpha1.
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return nil, fmt.Errorf(
-			"%q matches several workloads in %s: %s; name one with its kind%s", asked, where, listed(found),
-			orNamespace(found),
-		)
+		with := "its kind"
+		if severalNamespaces(found) {
+			with += " and namespace (-n)"
+		}
+		return nil, fmt.Errorf("%q matches several workloads in %s: %s; name one with %s", asked, where, listed(found), with)
 	case len(recs) == 0:
 		return nil, fmt.Errorf(
 			"%q is unknown: no workload in %s is governed by a profile; opt it in with the annotation %s", asked,
@@ -86,13 +87,6 @@ func SomeOf(names []string) string {
 		return strings.Join(names[:namesListed], ", ") + fmt.Sprintf(" and %d more", over)
 	}
 	return strings.Join(names, ", ")
-}
-
-func orNamespace(recs []*v1alpha1.MemoryRecommendation) string {
-	if severalNamespaces(recs) {
-		return " and namespace (-n)"
-	}
-	return ""
 }
 
 func severalNamespaces(recs []*v1alpha1.MemoryRecommendation) bool {

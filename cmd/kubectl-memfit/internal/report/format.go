@@ -28,8 +28,7 @@ func Amount(q *resource.Quantity) string {
 	}
 	b := memory.FromQuantity(*q)
 	if b%memory.MiB == 0 {
-		exact := b.Quantity()
-		return exact.String()
+		return b.Exact()
 	}
 	return b.String()
 }
