@@ -66,13 +66,6 @@ func statusCommand() *cobra.Command {
 	return cmd
 }
 
-// found is what one cluster answered.
-type found struct {
-	status report.Status
-	// nothing explains how to opt in the first workload, where no workload is governed.
-	nothing string
-}
-
 func status(c *call) error {
 	answers, err := askAll(c, statusOf)
 	if len(answers) == 0 {
@@ -80,43 +73,33 @@ func status(c *call) error {
 	}
 	for _, a := range answers {
 		if c.options.Format.IsTable() {
-			fmt.Fprint(c.ErrOrStderr(), a.nothing)
+			fmt.Fprint(c.ErrOrStderr(), a.Nothing)
 		}
 	}
-	all := joined(answers, c.order)
+	all := report.Join(answers, c.order)
 	return errors.Join(all.Write(c.OutOrStdout(), c.options), err)
 }
 
-func joined(answers []found, order string) report.Status {
-	statuses := make([]report.Status, 0, len(answers))
-	for _, a := range answers {
-		statuses = append(statuses, a.status)
-	}
-	all := report.Join(statuses)
-	all.Sort(order)
-	return all
-}
-
-func statusOf(ctx context.Context, s site, errs io.Writer) (found, error) {
+func statusOf(ctx context.Context, s site, errs io.Writer) (report.Status, error) {
 	recs, err := s.Recommendations(ctx, s.Namespace)
 	if err != nil {
-		return found{}, err
+		return report.Status{}, err
 	}
 	profiles, unread := s.Profiles(ctx, s.Namespace)
 	unknown := func(rec v1alpha1.MemoryRecommendation) bool { return report.Governing(&rec, profiles) == nil }
-	f := found{status: report.NewStatus(s.name, recs, profiles)}
+	status := report.NewStatus(s.name, recs, profiles)
 	switch {
 	case unread == nil:
-		f.status.Seek(s.Askers(ctx, s.Namespace), profiles)
+		status.Seek(s.Askers(ctx, s.Namespace), profiles)
 	case len(recs) == 0 || slices.ContainsFunc(recs, unknown):
 		// Who has a role in one namespace sees no profiles of the cluster, and mostly misses none.
 		fmt.Fprintf(errs, "warning: could not read the status of profiles: %v\n", unread)
 	}
 	if len(recs) == 0 {
-		f.nothing = report.NothingGoverned(s.Namespace, profiles)
+		status.Nothing = report.NothingGoverned(s.Namespace, profiles)
 		if s.name != "" {
-			f.nothing = "Cluster " + s.name + ": " + f.nothing
+			status.Nothing = "Cluster " + s.name + ": " + status.Nothing
 		}
 	}
-	return f, nil
+	return status, nil
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -19,12 +18,6 @@ import (
 // together is how long changes are gathered before their lines are printed: memfit writes several workloads in a row.
 const together = time.Second
 
-// change is the status of a workload whose recommendation was written.
-type change struct {
-	workload string
-	status   report.Status
-}
-
 // watchStatus prints the status, then the workloads whose line changes, until it is interrupted or a cluster cannot be
 // read.
 func watchStatus(c *call) error {
@@ -34,7 +27,7 @@ func watchStatus(c *call) error {
 	if err != nil {
 		return err
 	}
-	all, shown := joined(answers, c.order), map[string]string{}
+	all, shown := report.Join(answers, c.order), map[string]string{}
 	all.News(shown)
 	options := c.options
 	options.Layout, options.NoNotes = listing.NewLayout(), true
@@ -43,11 +36,11 @@ func watchStatus(c *call) error {
 	}
 	options.NoHeaders = options.NoHeaders || len(all.Workloads) > 0 || !options.Format.IsTable()
 
-	changes, ended := make(chan change), make(chan error, len(c.sites))
+	changes, ended := make(chan report.Status), make(chan error, len(c.sites))
 	for _, s := range c.sites {
 		go func() { ended <- s.changes(ctx, changes) }()
 	}
-	changed := map[string]report.Status{} // the last status of each workload
+	changed := map[[3]string]report.Status{} // the last status of each workload
 	var due <-chan time.Time
 	for {
 		select {
@@ -56,15 +49,15 @@ func watchStatus(c *call) error {
 				return nil
 			}
 			return err
-		case c := <-changes:
+		case one := <-changes:
 			if len(changed) == 0 {
 				due = time.After(together)
 			}
-			changed[c.workload] = c.status
+			w := &one.Workloads[0]
+			changed[[3]string{w.Cluster, w.Namespace, w.Recommendation}] = one
 		case <-due:
-			news := report.Join(slices.Collect(maps.Values(changed)))
+			news := report.Join(slices.Collect(maps.Values(changed)), c.order)
 			clear(changed)
-			news.Sort(c.order)
 			if news.News(shown); len(news.Workloads) == 0 {
 				continue
 			}
@@ -76,15 +69,11 @@ func watchStatus(c *call) error {
 	}
 }
 
-// changes sends the recommendations that exist, and each that is written, until ctx ends.
-func (s site) changes(ctx context.Context, to chan<- change) error {
+// changes sends the status of each workload that exists, and of each whose recommendation is written, until ctx ends.
+func (s site) changes(ctx context.Context, to chan<- report.Status) error {
 	return s.Watch(ctx, s.Namespace, func(rec v1alpha1.MemoryRecommendation) {
-		c := change{
-			strings.Join([]string{s.name, rec.Namespace, rec.Name}, "/"),
-			report.NewStatus(s.name, []v1alpha1.MemoryRecommendation{rec}, nil),
-		}
 		select {
-		case to <- c:
+		case to <- report.NewStatus(s.name, []v1alpha1.MemoryRecommendation{rec}, nil):
 		case <-ctx.Done():
 		}
 	})

@@ -122,7 +122,7 @@ func TestClusters(t *testing.T) {
 	west.Unserved = []Unserved{
 		{Cluster: "west", Namespace: "shop", Kind: "Job", Name: "x", Reason: "ProfileNotFound", Message: "m"},
 	}
-	status := Join([]Status{west, east})
+	status := Join([]Status{west, east}, "urgency")
 	var out bytes.Buffer
 	if err := status.Write(&out, listing.Options{Clusters: true, Namespaces: true}); err != nil {
 		t.Fatal(err)

@@ -25,11 +25,13 @@ type Profile struct {
 // Status is what `kubectl memfit status` prints.
 type Status struct {
 	// Workloads that a profile governs, the one that most needs a person first.
-	Workloads []Row `json:"workloads"`
+	Workloads []Row
 	// Problems of profiles, in words: a condition that is not as it should be.
-	Problems []string `json:"problems,omitempty"`
+	Problems []string
 	// Unserved are workloads that ask for a profile and get none.
-	Unserved []Unserved `json:"unserved,omitempty"`
+	Unserved []Unserved
+	// Nothing explains how to opt in the first workload, where no workload is governed.
+	Nothing string
 
 	cluster string
 }
@@ -48,15 +50,15 @@ func NewStatus(cluster string, recs []v1alpha1.MemoryRecommendation, profiles []
 	return s
 }
 
-// Join is the status of several clusters, the workload that most needs a person first, wherever it is.
-func Join(clusters []Status) Status {
+// Join is the status of several clusters, with the workloads of all in one order.
+func Join(clusters []Status, order string) Status {
 	all := Status{Workloads: []Row{}}
 	for i := range clusters {
 		all.Workloads = append(all.Workloads, clusters[i].Workloads...)
 		all.Problems = append(all.Problems, clusters[i].Problems...)
 		all.Unserved = append(all.Unserved, clusters[i].Unserved...)
 	}
-	all.Sort(Orders[0])
+	all.Sort(order)
 	return all
 }
 
