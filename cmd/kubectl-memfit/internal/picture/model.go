@@ -4,9 +4,9 @@
 package picture
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
@@ -17,17 +17,15 @@ import (
 
 // Pod is what is drawn.
 type Pod struct {
-	Namespace, Name, Node string
-	// Read is when the agent read it.
-	Read       time.Time
+	// Heading is "Pod shop/web-1 on node a, read at 2026-11-20T10:02:00Z".
+	Heading    string
 	Containers []Container
 }
 
 // Container is one bar with its legend.
 type Container struct {
-	Name string
-	// Runtime is what runs in it; empty: not known.
-	Runtime string
+	// Heading is "app: Node.js 20.18.1, glibc 2.36", or the name alone.
+	Heading string
 	// Charged is what the kernel counts against the limit, Resident what the processes have in RAM; 0: not known.
 	Charged, Resident memory.Bytes
 	Processes         int32
@@ -62,9 +60,8 @@ const (
 
 // New prepares a snapshot for drawing: all containers, or the one that is asked for.
 func New(s *v1alpha1.MemorySnapshot, container string) (Pod, error) {
-	p := Pod{
-		Namespace: s.Namespace, Name: s.Name, Node: quote.Plain(s.Status.NodeName), Read: s.Status.ObservedTime.Time,
-	}
+	p := Pod{Heading: fmt.Sprintf("Pod %s/%s on node %s, read at %s", s.Namespace, s.Name, quote.Plain(s.Status.NodeName),
+		format.Time(s.Status.ObservedTime.Time))}
 	var names []string
 	for i := range s.Status.Containers {
 		c := &s.Status.Containers[i]
@@ -81,8 +78,10 @@ func New(s *v1alpha1.MemorySnapshot, container string) (Pod, error) {
 
 func containerOf(c *v1alpha1.ContainerSnapshot) Container {
 	out := Container{
-		Name: quote.Plain(c.Container), Runtime: report.RuntimeOf(c.Runtime),
-		Charged: report.Bytes(c.Usage), Limit: report.Bytes(c.Limit),
+		Heading: quote.Plain(c.Container), Charged: report.Bytes(c.Usage), Limit: report.Bytes(c.Limit),
+	}
+	if runtime := report.RuntimeOf(c.Runtime); runtime != "" {
+		out.Heading += ": " + runtime
 	}
 	if m := c.Memory; m != nil {
 		out.Resident, out.Processes = report.Bytes(&m.Resident), m.Processes
@@ -191,19 +190,7 @@ func (c *Container) scale() memory.Bytes { return max(c.total(), c.Limit, 1) }
 
 // Share is a part of the limit, or of all that is shown where there is none, in percent.
 func (c *Container) Share(b memory.Bytes) string {
-	whole := c.Limit
-	if whole == 0 {
-		whole = max(c.total(), 1)
-	}
-	return fmt.Sprintf("%.0f %%", 100*float64(b)/float64(whole))
-}
-
-// Heading is "app: Node.js 20.18.1, glibc 2.36".
-func (c *Container) Heading() string {
-	if c.Runtime == "" {
-		return c.Name
-	}
-	return c.Name + ": " + c.Runtime
+	return fmt.Sprintf("%.0f %%", 100*float64(b)/float64(cmp.Or(c.Limit, c.total(), 1)))
 }
 
 // summary is the line above a bar.

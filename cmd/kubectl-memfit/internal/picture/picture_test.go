@@ -87,7 +87,7 @@ func TestPartsAddUp(t *testing.T) {
 }
 
 func TestOneContainer(t *testing.T) {
-	if p := drawn(t, "proxy"); len(p.Containers) != 1 || p.Containers[0].Name != "proxy" {
+	if p := drawn(t, "proxy"); len(p.Containers) != 1 || !strings.HasPrefix(p.Containers[0].Heading, "proxy") {
 		t.Errorf("drawn are %v", p.Containers)
 	}
 	_, err := New(web(t), "nope")

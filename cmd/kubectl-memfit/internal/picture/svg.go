@@ -32,12 +32,12 @@ type canvas struct {
 // WriteSVG draws a pod as a picture: bars, legends and, where the snapshot has one, the map of pages.
 func (p *Pod) WriteSVG(w io.Writer) error {
 	c := canvas{y: margin}
-	c.line(18, "bold", p.Heading())
+	c.line(18, "bold", p.Heading)
 	for i := range p.Containers {
 		c.y += lineHeight / 2
 		c.container(&p.Containers[i])
 	}
-	_, err := fmt.Fprintf(w, svgHead, pictureWidth, c.y+margin, pictureWidth, c.y+margin, escape(p.Heading()),
+	_, err := fmt.Fprintf(w, svgHead, pictureWidth, c.y+margin, pictureWidth, c.y+margin, escape(p.Heading),
 		escape(p.inWords()), patterns())
 	if err == nil {
 		_, err = io.WriteString(w, c.b.String()+"</svg>\n")
@@ -62,7 +62,7 @@ func (p *Pod) inWords() string {
 	var texts []string
 	for i := range p.Containers {
 		c := &p.Containers[i]
-		texts = append(texts, "Container "+c.Heading()+": "+c.summary()+".")
+		texts = append(texts, "Container "+c.Heading+": "+c.summary()+".")
 		for j := range c.Parts {
 			texts = append(texts, c.Parts[j].words()+".")
 		}
@@ -91,7 +91,7 @@ func patterns() string {
 }
 
 func (v *canvas) container(c *Container) {
-	v.line(16, "bold", c.Heading())
+	v.line(16, "bold", c.Heading)
 	v.line(14, "normal", c.summary())
 	if len(c.Parts) > 0 {
 		v.bar(c)

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
-	"github.com/memfit/memfit/internal/format"
 )
 
 // barWidth leaves room for the indentation on a terminal of 80 columns.
@@ -19,7 +18,7 @@ const barWidth = 76
 // WriteText draws a pod on a terminal. With pages, the map of pages stands below each bar.
 func (p *Pod) WriteText(w io.Writer, colors listing.Colors, pages bool) error {
 	var b strings.Builder
-	b.WriteString(p.Heading() + "\n")
+	b.WriteString(p.Heading + "\n")
 	for i := range p.Containers {
 		b.WriteString("\n")
 		p.Containers[i].text(&b, colors)
@@ -31,13 +30,8 @@ func (p *Pod) WriteText(w io.Writer, colors listing.Colors, pages bool) error {
 	return err
 }
 
-// Heading is "Pod shop/web-1 on node a, read at 2026-11-20T10:02:00Z".
-func (p *Pod) Heading() string {
-	return fmt.Sprintf("Pod %s/%s on node %s, read at %s", p.Namespace, p.Name, p.Node, format.Time(p.Read))
-}
-
 func (c *Container) text(b *strings.Builder, colors listing.Colors) {
-	b.WriteString(colors.Paint(listing.Bold, c.Heading()) + "\n  " + c.summary() + "\n")
+	b.WriteString(colors.Paint(listing.Bold, c.Heading) + "\n  " + c.summary() + "\n")
 	if len(c.Parts) > 0 {
 		b.WriteString("  " + c.bar(colors) + "\n")
 		b.WriteString(c.limitMark())
