@@ -73,3 +73,21 @@ func (f Format) IsTable() bool { return f.name == "" || f.name == Wide }
 
 // IsPage reports whether a command prints its page, and no format for machines.
 func (f Format) IsPage() bool { return f.name == "" }
+
+// Colors reports whether a terminal shows them.
+type Colors bool
+
+// The colors, as terminals number them.
+const (
+	Bold   = "1"
+	Red    = "31"
+	Yellow = "33"
+)
+
+// Paint colors a text.
+func (c Colors) Paint(color, text string) string {
+	if !c || text == "" || color == "" {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}

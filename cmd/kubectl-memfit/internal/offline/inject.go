@@ -7,7 +7,9 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/pmezard/go-difflib/difflib"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -209,4 +211,32 @@ func (r *Result) JSON() ([]byte, error) {
 	return indented(slices.Concat(
 		[]byte(`{"apiVersion":"v1","items":[`), bytes.Join(items, []byte(",")), []byte(`],"kind":"List"}`),
 	))
+}
+
+// Diff is a unified diff per changed document. Both sides are written in one style, so that it shows what memfit
+// changes and not how YAML can be written.
+func (r *Result) Diff() ([]byte, error) {
+	var out bytes.Buffer
+	for _, d := range r.docs {
+		if d.text == nil {
+			continue
+		}
+		root, err := d.tree()
+		if err != nil {
+			return nil, err
+		}
+		before, err := d.encode(root)
+		if err != nil {
+			return nil, err
+		}
+		text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
+			A: slices.Collect(strings.Lines(string(before))), B: slices.Collect(strings.Lines(string(d.text))),
+			FromFile: d.title, ToFile: d.title + " with memfit", Context: 3,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("comparing %s: %w", d.title, err)
+		}
+		out.WriteString(text)
+	}
+	return out.Bytes(), nil
 }
