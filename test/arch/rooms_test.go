@@ -490,7 +490,7 @@ var rooms = []room{
 	{
 		name: "kubectl-export", dir: "cmd/kubectl-memfit/internal/export", noStd: pure, // recommendations as patches
 		ours: []string{
-			"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/format", "internal/quote",
+			"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/format", "internal/identity", "internal/quote",
 			"internal/workloadkind",
 		},
 		outside: []string{

@@ -14,6 +14,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
@@ -121,7 +122,7 @@ func take(s Source, f Format) workload {
 func (w *workload) takeStep(s Source, f Format) {
 	is := s.Recommendation.Status.Identity
 	switch {
-	case report.OfNodeClass(s.Recommendation):
+	case is.Platform == identity.ByNode:
 		w.refused = "its DaemonSet has one pod template for all classes of nodes; with sizing.mode OnCreate memfit gives " +
 			"new pods the size of their class"
 	case !hasStep(is):

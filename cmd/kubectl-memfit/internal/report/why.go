@@ -15,7 +15,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/format"
-	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/levers"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
@@ -45,11 +44,6 @@ func WhyOf(s *v1alpha1.MemorySnapshot, rec *v1alpha1.MemoryRecommendation) Why {
 		w.Namespace, w.Pod, w.Seen = s.Namespace, s.Name, &s.Status
 	}
 	return w
-}
-
-// OfNodeClass reports whether a recommendation is for a DaemonSet on one class of nodes.
-func OfNodeClass(rec *v1alpha1.MemoryRecommendation) bool {
-	return rec.Status.Identity != nil && rec.Status.Identity.Platform == identity.ByNode
 }
 
 // OfRecord returns the recommendation that records a kill or a stall of a pod; nil: none does, or several do. It is for
