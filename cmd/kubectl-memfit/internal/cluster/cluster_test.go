@@ -221,7 +221,7 @@ func large(t *testing.T, n int) (url string) {
 	pod := corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: "NAME", Labels: map[string]string{"pod-template-hash": "1"},
+			Namespace: "shop", Name: "NAME", UID: "u", Labels: map[string]string{"pod-template-hash": "1"},
 			Annotations: map[string]string{"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("x", 2000)},
 			OwnerReferences: []metav1.OwnerReference{
 				{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-1", Controller: new(true)},
@@ -249,6 +249,7 @@ func large(t *testing.T, n int) (url string) {
 	}
 	_ = unstructured.SetNestedSlice(snapshot.Object, []any{c}, "status", "containers")
 	_ = unstructured.SetNestedField(snapshot.Object, "node-1", "status", "nodeName")
+	snapshot.SetOwnerReferences([]metav1.OwnerReference{{UID: "u"}})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		item, kind := any(pod), "PodList"
 		switch {

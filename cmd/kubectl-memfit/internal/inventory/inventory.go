@@ -32,13 +32,18 @@ type Inventory struct {
 	records    Records
 	cluster    string
 	containers []Container
-	// first is the position of a pod's first container.
-	first map[types.NamespacedName]int
+	pods       map[types.NamespacedName]pod
+}
+
+// pod is one of the inventory: the position of its first container, and its UID, by which its snapshot is known.
+type pod struct {
+	first int
+	uid   types.UID
 }
 
 // New returns an inventory without pods. cluster is the name of the cluster, where several are asked.
 func New(cluster string, records Records) *Inventory {
-	return &Inventory{records: records, cluster: cluster, first: map[types.NamespacedName]int{}}
+	return &Inventory{records: records, cluster: cluster, pods: map[types.NamespacedName]pod{}}
 }
 
 // Source names where an answer is from.
@@ -110,24 +115,24 @@ type Parts struct {
 }
 
 // AddPod adds the containers of a pod that runs.
-func (in *Inventory) AddPod(pod *corev1.Pod) {
-	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+func (in *Inventory) AddPod(p *corev1.Pod) {
+	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 		return
 	}
-	at := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-	if _, twice := in.first[at]; twice {
+	at := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+	if _, twice := in.pods[at]; twice {
 		return
 	}
-	in.first[at] = len(in.containers)
-	of := in.records.workload(pod)
-	for _, spec := range running(pod) {
+	in.pods[at] = pod{len(in.containers), p.UID}
+	of := in.records.workload(p)
+	for _, spec := range running(p) {
 		c := Container{
 			Cluster:   in.cluster,
-			Namespace: shared(pod.Namespace), Pod: pod.Name, Name: shared(spec.Name), Node: shared(pod.Spec.NodeName),
+			Namespace: shared(p.Namespace), Pod: p.Name, Name: shared(spec.Name), Node: shared(p.Spec.NodeName),
 			Kind: shared(of.Kind), Workload: shared(of.Name), NodeClass: shared(of.NodeClass), Missing: report.NoSnapshot,
-			group: shared(of.Group), own: pod.Labels["app.kubernetes.io/name"] == "memfit", rec: in.records.Of(of),
+			group: shared(of.Group), own: p.Labels["app.kubernetes.io/name"] == "memfit", rec: in.records.Of(of),
 		}
-		c.fromSpec(spec, pod)
+		c.fromSpec(spec, p)
 		c.fromRecommendation(in.records.Any(of))
 		in.containers = append(in.containers, c)
 	}
@@ -150,11 +155,13 @@ func (in *Inventory) AddUse(namespace, pod, container string, used memory.Bytes)
 	}
 }
 
-// AddSnapshot adds what an agent found in a pod.
+// AddSnapshot adds what an agent found in a pod, unless it is of an earlier pod of that name, or another node's agent
+// wrote it.
 func (in *Inventory) AddSnapshot(s *v1alpha1.MemorySnapshot) {
+	uid := in.pods[types.NamespacedName{Namespace: s.Namespace, Name: s.Name}].uid
 	for c := range in.of(s.Namespace, s.Name) {
-		if c.Node != s.Status.NodeName {
-			continue // another node's agent may write under the name of any pod
+		if !s.IsOf(uid, c.Node) {
+			continue
 		}
 		c.Missing = "not in its pod's snapshot yet: " + report.FirstInspection
 		for i := range s.Status.Containers {
@@ -168,8 +175,8 @@ func (in *Inventory) AddSnapshot(s *v1alpha1.MemorySnapshot) {
 // of yields the containers of a pod.
 func (in *Inventory) of(namespace, pod string) iter.Seq[*Container] {
 	return func(yield func(*Container) bool) {
-		at, known := in.first[types.NamespacedName{Namespace: namespace, Name: pod}]
-		for ; known && at < len(in.containers); at++ {
+		p, known := in.pods[types.NamespacedName{Namespace: namespace, Name: pod}]
+		for at := p.first; known && at < len(in.containers); at++ {
 			c := &in.containers[at]
 			if c.Namespace != namespace || c.Pod != pod || !yield(c) {
 				return

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -52,12 +53,14 @@ func shopWith(t *testing.T, change func(*v1alpha1.MemorySnapshot)) *Inventory {
 	}
 	all := New("", RecordsOf(in.Recommendations))
 	for i := range in.Pods {
+		in.Pods[i].UID = types.UID(in.Pods[i].Name)
 		all.AddPod(&in.Pods[i])
 	}
 	for _, u := range in.Used {
 		all.AddUse(u.Namespace, u.Pod, u.Container, memory.FromQuantity(u.Use))
 	}
 	for i := range in.Snapshots {
+		in.Snapshots[i].OwnerReferences = []metav1.OwnerReference{{UID: types.UID(in.Snapshots[i].Name)}}
 		change(&in.Snapshots[i])
 		all.AddSnapshot(&in.Snapshots[i])
 	}
@@ -82,7 +85,8 @@ func TestTop(t *testing.T) {
 	}
 }
 
-// TestAnotherNodesSnapshot: an agent may write a snapshot under the name of any pod; that of the pod's node counts.
+// TestAnotherNodesSnapshot: an agent may write a snapshot under the name of any pod; that of the pod's node counts, and
+// only if it is of this very pod.
 func TestAnotherNodesSnapshot(t *testing.T) {
 	read := func(in *Inventory) (parts int) {
 		for _, c := range in.Containers() {
@@ -97,6 +101,9 @@ func TestAnotherNodesSnapshot(t *testing.T) {
 	}
 	if n := read(shopWith(t, func(s *v1alpha1.MemorySnapshot) { s.Status.NodeName = "node-z" })); n > 0 {
 		t.Errorf("%d containers have parts that another node's agent wrote", n)
+	}
+	if n := read(shopWith(t, func(s *v1alpha1.MemorySnapshot) { s.OwnerReferences[0].UID = "replaced" })); n > 0 {
+		t.Errorf("%d containers have parts of an earlier pod that had their pod's name", n)
 	}
 }
 
