@@ -4,8 +4,8 @@
 package export
 
 import (
+	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -81,109 +81,86 @@ type container struct {
 // String is "Deployment shop/web", or "tekton: lint in namespace ci".
 func (w *workload) String() string { return report.Title(w.rec.Namespace, &w.rec.Status) }
 
-// take takes a source apart for a format.
+// take takes a source apart for a format, and matches what is recommended with the containers of the template.
 func take(s Source, f Format) workload {
-	ref := s.Recommendation.Status.Workload
-	w := workload{rec: s.Recommendation}
-	if s.Recommendation.Status.Identity != nil {
-		w.takeStep(s, f)
-		return w
+	w := workload{rec: s.Recommendation, names: map[string][]string{}}
+	find := w.inTemplate
+	if w.rec.Status.Identity != nil {
+		find = w.inSteps
 	}
-	kind, known := workloadkind.Of(ref.APIVersion, ref.Kind)
-	w.kind = kind
-	switch {
-	case known && len(kind.Template) == 0:
-		w.refused = "a " + ref.Kind + " has no pod template; set the size where the pod is made"
-	case !known:
-		w.refused = fmt.Sprintf(
-			"memfit does not know where a %s (%s) keeps its pod template; set the size there by hand, from kubectl memfit "+
-				"explain",
-			ref.Kind, ref.APIVersion,
-		)
-	case s.Object == nil:
-		w.refused = s.Missing
-	case f.merges() && !kind.MergedByName:
-		w.refused = fmt.Sprintf(
-			"the containers of a %s are not merged by name, so this patch would replace them all; use -o json6902", ref.Kind,
-		)
-	}
-	if w.refused != "" {
-		return w
-	}
-	if err := w.find(s.Object); err != nil {
-		w.refused = err.Error()
-		return w
-	}
-	w.close()
-	return w
-}
-
-// takeStep takes the source of an identity apart.
-func (w *workload) takeStep(s Source, f Format) {
-	is := s.Recommendation.Status.Identity
-	switch {
-	case is.Platform == identity.ByNode:
-		w.refused = "its DaemonSet has one pod template for all classes of nodes; with sizing.mode OnCreate memfit gives " +
-			"new pods the size of their class"
-	case !hasStep(is):
-		w.refused = "its pods have an owner each, and no template that memfit knows; set the size where the platform takes " +
-			"that of a step, from kubectl memfit explain"
-	case s.Object == nil:
-		w.refused = s.Missing
-	case f != JSON6902:
-		w.refused = "the steps of a " + s.Object.GetKind() + " have no keys by which they are merged; use -o json6902"
-	}
-	if w.refused != "" {
-		return
-	}
-	steps, err := stepContainers(is, s.Object)
+	all, whole, err := find(s, f)
 	if err != nil {
 		w.refused = err.Error()
-		return
+		return w
 	}
-	w.target = s.Object.GetKind() + " " + s.Object.GetName()
-	for _, c := range steps {
-		w.add(c, corev1.ResourceRequirements{})
+	for _, c := range all {
+		w.add(c, whole)
 	}
-	w.close()
-}
-
-// close notes what is recommended for containers that the template does not have, and refuses a workload without sizes.
-func (w *workload) close() {
 	for i := range w.rec.Status.Containers {
 		name := w.rec.Status.Containers[i].Container
-		if !slices.ContainsFunc(slices.Collect(maps.Values(w.names)), func(names []string) bool {
-			return slices.Contains(names, name)
-		}) {
+		if !slices.ContainsFunc(all, func(c container) bool { return c.name == name }) {
 			w.unsized = append(w.unsized, name+" is not in the template; something adds it to the pods")
 		}
 	}
 	if len(w.sized) == 0 {
 		w.refused = "no container has a recommended size"
 	}
+	return w
 }
 
-// find matches what is recommended with the containers of the template.
-func (w *workload) find(object *unstructured.Unstructured) error {
-	spec, found, err := unstructured.NestedMap(object.Object, append(slices.Clone(w.kind.Template), "spec")...)
+// inTemplate returns the containers of the workload's template, and the resources of the whole pod. The error is why
+// there is no patch.
+func (w *workload) inTemplate(s Source, f Format) (all []container, whole corev1.ResourceRequirements, err error) {
+	ref := w.rec.Status.Workload
+	kind, known := workloadkind.Of(ref.APIVersion, ref.Kind)
+	w.kind = kind
+	switch {
+	case known && len(kind.Template) == 0:
+		return nil, whole, fmt.Errorf("a %s has no pod template; set the size where the pod is made", ref.Kind)
+	case !known:
+		return nil, whole, fmt.Errorf("memfit does not know where a %s (%s) keeps its pod template; set the size there by "+
+			"hand, from kubectl memfit explain", ref.Kind, ref.APIVersion)
+	case s.Object == nil:
+		return nil, whole, errors.New(s.Missing)
+	case f.merges() && !kind.MergedByName:
+		return nil, whole, fmt.Errorf("the containers of a %s are not merged by name, so this patch would replace them all; "+
+			"use -o json6902", ref.Kind)
+	}
+	spec, found, err := unstructured.NestedMap(s.Object.Object, append(slices.Clone(kind.Template), "spec")...)
 	if err != nil || !found {
-		return fmt.Errorf("it has no %s", strings.Join(w.kind.Template, "."))
+		return nil, whole, fmt.Errorf("it has no %s", strings.Join(kind.Template, "."))
 	}
-	at, whole := "/"+strings.Join(w.kind.Template, "/")+"/spec", resourcesAt(spec, "resources")
-	for _, list := range []string{"containers", "initContainers"} {
-		for _, c := range containersIn(spec, at, list, "", "resources") {
-			c.main = list == "containers" && c.index == 0
-			w.add(c, whole)
-		}
+	at := "/" + strings.Join(kind.Template, "/") + "/spec"
+	all = containersIn(spec, at, "containers", "", "resources")
+	if len(all) > 0 {
+		all[0].main = true
 	}
-	return nil
+	return append(all, containersIn(spec, at, "initContainers", "", "resources")...), resourcesAt(spec, "resources"), nil
+}
+
+// inSteps returns the containers of an identity's pods, as inTemplate does.
+func (w *workload) inSteps(s Source, f Format) (all []container, whole corev1.ResourceRequirements, err error) {
+	is := w.rec.Status.Identity
+	switch {
+	case is.Platform == identity.ByNode:
+		return nil, whole, errors.New("its DaemonSet has one pod template for all classes of nodes; with sizing.mode OnCreate " +
+			"memfit gives new pods the size of their class")
+	case !hasStep(is):
+		return nil, whole, errors.New("its pods have an owner each, and no template that memfit knows; set the size where the " +
+			"platform takes that of a step, from kubectl memfit explain")
+	case s.Object == nil:
+		return nil, whole, errors.New(s.Missing)
+	case f != JSON6902:
+		return nil, whole, fmt.Errorf("the steps of a %s have no keys by which they are merged; use -o json6902",
+			s.Object.GetKind())
+	}
+	w.target = s.Object.GetKind() + " " + s.Object.GetName()
+	all, err = stepContainers(is, s.Object)
+	return all, whole, err
 }
 
 // add matches a container with what is recommended. whole are the resources of the whole pod.
 func (w *workload) add(c container, whole corev1.ResourceRequirements) {
-	if w.names == nil {
-		w.names = map[string][]string{}
-	}
 	w.names[c.list] = append(w.names[c.list], c.name)
 	c.rec = w.recommended(c.name)
 	switch {
