@@ -143,11 +143,11 @@ func (w *workload) inSteps(s Source, f Format) (all []container, whole corev1.Re
 	is := w.rec.Status.Identity
 	switch {
 	case is.Platform == identity.ByNode:
-		return nil, whole, errors.New("its DaemonSet has one pod template for all classes of nodes; with sizing.mode OnCreate " +
-			"memfit gives new pods the size of their class")
+		return nil, whole, errors.New("its DaemonSet has one pod template for all classes of nodes; with sizing.mode " +
+			"OnCreate memfit gives new pods the size of their class")
 	case !hasStep(is):
-		return nil, whole, errors.New("its pods have an owner each, and no template that memfit knows; set the size where the " +
-			"platform takes that of a step, from kubectl memfit explain")
+		return nil, whole, errors.New("its pods have an owner each, and no template that memfit knows; set the size where " +
+			"the platform takes that of a step, from kubectl memfit explain")
 	case s.Object == nil:
 		return nil, whole, errors.New(s.Missing)
 	case f != JSON6902:

@@ -31,8 +31,8 @@ const APIVersion = "cli.memfit.dev/v1alpha1"
 type List struct {
 	// Kind names the list for machines, as in "WorkloadStatusList".
 	Kind string
-	// Columns are the headings of the table, and Wide those that -o wide adds. Cluster and namespace come before them, where
-	// they are asked for. A list without items has no table.
+	// Columns are the headings of the table, and Wide those that -o wide adds. Cluster and namespace come before them,
+	// where they are asked for. A list without items has no table.
 	Columns, Wide []string
 	Items         []Item
 	// Notes are lines below the table.

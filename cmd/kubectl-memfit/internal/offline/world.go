@@ -205,8 +205,8 @@ func (w *world) sizesOf(l *workload, n *profile.Profile) map[string]inject.Offer
 	return inject.OffersIn(w.recommended(l))
 }
 
-// recommended returns the containers of a workload's MemoryRecommendation in the manifests; nil when it has none. One for
-// a class of nodes is not for the template, which the pods of all classes have.
+// recommended returns the containers of a workload's MemoryRecommendation in the manifests; nil when it has none. One
+// for a class of nodes is not for the template, which the pods of all classes have.
 func (w *world) recommended(l *workload) []v1alpha1.ContainerRecommendation {
 	for i := range w.recommendations {
 		m := &w.recommendations[i]
