@@ -103,6 +103,10 @@ type Runtime struct {
 	Evidence []string `json:"evidence,omitempty"`
 }
 
+func runtimeOf(name, version string, from Source, evidence ...string) Runtime {
+	return Runtime{Type: name, Title: runtimes.TitleOf(name), Version: version, From: from, Evidence: evidence}
+}
+
 // Parts sum up what is resident. Free is resident and holds nothing; the others are without it.
 type Parts struct {
 	// Heap is what the runtime manages, garbage that was not collected included.
@@ -217,9 +221,7 @@ func (c *Container) fromSpec(spec *corev1.Container, pod *corev1.Pod) {
 		suggest.Container{Image: spec.Image, Command: spec.Command, Args: spec.Args, Variables: variables},
 	)
 	if s.Runtime != nil {
-		c.Runtime = Runtime{
-			Type: s.Runtime.Name, Title: s.Runtime.Title, Version: s.Version, From: FromSpec, Evidence: s.Evidence,
-		}
+		c.Runtime = runtimeOf(s.Runtime.Name, s.Version, FromSpec, s.Evidence...)
 	}
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if status.Name == spec.Name {
@@ -253,11 +255,7 @@ func (c *Container) fromRecommendation(rec *v1alpha1.MemoryRecommendation) {
 		if r.Container != c.Name || r.Identity == nil || r.Identity.Source != v1alpha1.RuntimeDeclared {
 			continue
 		}
-		id := r.Identity
-		c.Runtime = Runtime{
-			Type: string(id.Type), Title: runtimes.TitleOf(string(id.Type)), Version: id.Version, From: FromProfile,
-			Evidence: []string{id.Evidence},
-		}
+		c.Runtime = runtimeOf(string(r.Identity.Type), r.Identity.Version, FromProfile, r.Identity.Evidence)
 	}
 }
 
@@ -277,9 +275,7 @@ func (c *Container) fromSnapshot(s *v1alpha1.ContainerSnapshot) {
 		c.Limit = s.Limit
 	}
 	if r := s.Runtime; r != nil {
-		c.Runtime = Runtime{
-			Type: r.Type, Title: runtimes.TitleOf(r.Type), Version: r.Version, From: FromAgent, Evidence: r.Evidence,
-		}
+		c.Runtime = runtimeOf(r.Type, r.Version, FromAgent, r.Evidence...)
 	}
 	if k := s.LastKill; k != nil && (c.LastKill == nil || k.Time.Sub(c.LastKill.Time).Abs() > sameKill) {
 		c.kill(k.Time)

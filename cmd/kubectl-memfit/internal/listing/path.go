@@ -126,10 +126,6 @@ func (l *List) sort(by string) error {
 	if err != nil {
 		return fmt.Errorf("--sort-by: %w", err)
 	}
-	type keyed struct {
-		item  Item
-		value any
-	}
 	all, found := make([]keyed, len(l.Items)), false
 	for i := range l.Items {
 		fields, err := fieldsOf(l.Items[i].Object)
@@ -142,37 +138,35 @@ func (l *List) sort(by string) error {
 		}
 		all[i].item = l.Items[i]
 		if len(values) > 0 {
-			all[i].value, found = values[0], true
+			all[i].by(fmt.Sprint(values[0]))
+			found = true
 		}
 	}
 	if !found {
 		return fmt.Errorf("--sort-by %s: no item has such a field (-o json shows the fields)", by)
 	}
-	slices.SortStableFunc(all, func(a, b keyed) int { return compare(a.value, b.value) })
+	slices.SortStableFunc(all, func(a, b keyed) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), a.amount.Cmp(b.amount), cmp.Compare(a.text, b.text))
+	})
 	for i := range all {
 		l.Items[i] = all[i].item
 	}
 	return nil
 }
 
-// compare orders what is not there, then numbers and amounts ("64Mi" is less than "1Gi"), then text.
-func compare(a, b any) int {
-	rank := func(v any) (int, resource.Quantity) {
-		if v == nil {
-			return 0, resource.Quantity{}
-		}
-		if q, err := memory.ParseQuantity(fmt.Sprint(v)); err == nil {
-			return 1, q
-		}
-		return 2, resource.Quantity{}
+// keyed is an item with the value that it is ordered by: what is not there comes first, then numbers and amounts ("64Mi"
+// is less than "1Gi"), then text.
+type keyed struct {
+	item   Item
+	rank   int
+	amount resource.Quantity
+	text   string
+}
+
+func (k *keyed) by(value string) {
+	if amount, err := memory.ParseQuantity(value); err == nil {
+		k.rank, k.amount = 1, amount
+	} else {
+		k.rank, k.text = 2, value
 	}
-	rankA, amountA := rank(a)
-	rankB, amountB := rank(b)
-	if rankA == 1 && rankB == 1 {
-		return amountA.Cmp(amountB)
-	}
-	if rankA == 2 && rankB == 2 {
-		return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b))
-	}
-	return cmp.Compare(rankA, rankB)
 }

@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -75,10 +76,7 @@ func (p *page) container(c *v1alpha1.ContainerRecommendation, policy *Policy) {
 }
 
 func decision(c *v1alpha1.ContainerRecommendation) string {
-	now := v1alpha1.Size{}
-	if c.Recommended != nil {
-		now = *c.Recommended
-	}
+	now := cmp.Or(c.Recommended, &v1alpha1.Size{})
 	text := fmt.Sprintf(
 		"%s: limit %s, request %s", c.Decision, step(c.Current.Limit, now.Limit), step(c.Current.Request, now.Request),
 	)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/profile"
@@ -108,17 +110,16 @@ func between(b *v1alpha1.Bounds, highest string) string {
 // evidence is what a number rests on, in one line.
 func evidence(e *v1alpha1.Evidence) string {
 	var parts []string
-	if e.PeakDemand != nil {
-		parts = append(parts, "peak demand "+Amount(e.PeakDemand))
-	}
-	if e.PeakRSS != nil {
-		parts = append(parts, "peak RSS "+Amount(e.PeakRSS))
-	}
-	if e.PeakWorkingSet != nil {
-		parts = append(parts, "peak working set "+Amount(e.PeakWorkingSet))
-	}
-	if e.LiveSetMedian != nil {
-		parts = append(parts, "live set "+Amount(e.LiveSetMedian))
+	for _, one := range []struct {
+		what   string
+		amount *resource.Quantity
+	}{
+		{"peak demand", e.PeakDemand}, {"peak RSS", e.PeakRSS}, {"peak working set", e.PeakWorkingSet},
+		{"live set", e.LiveSetMedian},
+	} {
+		if one.amount != nil {
+			parts = append(parts, one.what+" "+Amount(one.amount))
+		}
 	}
 	if e.LiveSet != nil {
 		parts = append(parts, "up to "+Amount(e.LiveSet)+" alive without a heap cap")

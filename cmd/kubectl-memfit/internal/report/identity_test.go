@@ -75,7 +75,7 @@ func TestClassOfNodes(t *testing.T) {
 	}
 }
 
-// TestStepsForAClassOfNodes: for kubectl the pods of a class are those of a DaemonSet, and export has no patch for them.
+// TestStepsForAClassOfNodes: for kubectl, pods of a class are those of a DaemonSet, and export has no patch for them.
 func TestStepsForAClassOfNodes(t *testing.T) {
 	limit := resource.MustParse("64Mi")
 	rec := v1alpha1.MemoryRecommendation{

@@ -4,14 +4,15 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/runtimes"
@@ -68,17 +69,14 @@ func records(r *Row) [][]string {
 	var out [][]string
 	for i := range containers {
 		c := &containers[i]
-		var to struct{ limit, request *resource.Quantity }
-		if c.Recommended != nil {
-			to.limit, to.request = c.Recommended.Limit, c.Recommended.Request
-		}
+		to := cmp.Or(c.Recommended, &v1alpha1.Size{})
 		percent := ""
 		if c.UsagePercent > 0 {
 			percent = fmt.Sprint(c.UsagePercent)
 		}
 		out = append(out, []string{
 			r.Kind, r.Name, c.Name, r.Profile.Name, c.Runtime, c.Decision, c.Confidence, listing.MiB(c.Current.Limit),
-			listing.MiB(to.limit), listing.MiB(c.Current.Request), listing.MiB(to.request), listing.MiB(c.Usage),
+			listing.MiB(to.Limit), listing.MiB(c.Current.Request), listing.MiB(to.Request), listing.MiB(c.Usage),
 			percent, fmt.Sprint(r.OOMKills), fmt.Sprint(r.Killed), c.Shape, string(r.Applied.Status), r.Applied.Reason,
 			r.Summary,
 		})
@@ -126,10 +124,7 @@ func uses(r *Row) string {
 
 func requests(r *Row) string {
 	return r.each(func(c *Container) string {
-		if c.Recommended == nil {
-			return Amount(c.Current.Request)
-		}
-		return step(c.Current.Request, c.Recommended.Request)
+		return step(c.Current.Request, cmp.Or(c.Recommended, &v1alpha1.Size{}).Request)
 	})
 }
 
