@@ -95,10 +95,8 @@ type workload struct {
 	Given                  string   // back so far, of all pods
 	Help                   []string // what would give memory back, and what limits cost
 	Charts                 []chart
-	Entries                []entry
+	Entries                []report.Entry
 }
-
-type entry struct{ Time, Title, Text string }
 
 var (
 	//go:embed page.html.tmpl
@@ -189,11 +187,7 @@ func (in *Input) details(
 			w.Charts = append(w.Charts, chartsOf(c, h, &rec.Status, in.Now)...)
 		}
 	}
-	h := report.HistoryOf(rec)
-	for i := range h.Entries {
-		title, text := h.Entries[i].Words()
-		w.Entries = append(w.Entries, entry{format.Time(h.Entries[i].Time.Time), title, text})
-	}
+	w.Entries = report.HistoryOf(rec).Entries
 }
 
 // sums are over all workloads.

@@ -32,23 +32,30 @@ type Entry struct {
 	Change *v1alpha1.ChangeRecord  `json:"change,omitempty"`
 	Kill   *v1alpha1.OOMKillRecord `json:"oomKill,omitempty"`
 	Stall  *v1alpha1.StallRecord   `json:"stall,omitempty"`
+	// When, Title and Why are for people: the time, a line that describes what happened, and the text below it.
+	When, Title, Why string `json:"-"`
 }
 
 // HistoryOf puts what a recommendation keeps in the order of time.
 func HistoryOf(rec *v1alpha1.MemoryRecommendation) History {
 	s := &rec.Status
 	h := History{of: rec}
+	add := func(e Entry) {
+		e.When = format.Time(e.Time.Time)
+		h.Entries = append(h.Entries, e)
+	}
 	for i := range s.RecentChanges {
 		c := &s.RecentChanges[i]
-		h.Entries = append(h.Entries, Entry{Time: c.Time, What: c.Kind, Pod: c.Pod, Change: c})
+		add(Entry{Time: c.Time, What: c.Kind, Pod: c.Pod, Change: c, Title: changeTitle(c), Why: c.Why})
 	}
 	for i := range s.RecentOOMKills {
 		k := &s.RecentOOMKills[i]
-		h.Entries = append(h.Entries, Entry{Time: k.Time, What: "OOMKill", Pod: k.Pod, Kill: k})
+		title := "OOM kill (" + k.Kind + "), pod " + k.Pod
+		add(Entry{Time: k.Time, What: "OOMKill", Pod: k.Pod, Kill: k, Title: title, Why: k.Summary})
 	}
 	for i := range s.RecentStalls {
 		t := &s.RecentStalls[i]
-		h.Entries = append(h.Entries, Entry{Time: t.Time, What: "Stall", Pod: t.Pod, Stall: t})
+		add(Entry{Time: t.Time, What: "Stall", Pod: t.Pod, Stall: t, Title: "Stall, pod " + t.Pod, Why: t.Summary})
 	}
 	slices.SortStableFunc(h.Entries, func(a, b Entry) int { return b.Time.Compare(a.Time.Time) })
 	return h
@@ -79,16 +86,11 @@ func (h *History) Print(w io.Writer, o listing.Options) error {
 	}
 	for i := range h.Entries {
 		e := &h.Entries[i]
-		pods, change, why := "1", "", ""
-		switch {
-		case e.Change != nil:
-			pods, change, why = fmt.Sprint(max(e.Change.Pods, 1)), e.Change.Change, e.Change.Why
-		case e.Kill != nil:
-			why = e.Kill.Summary
-		case e.Stall != nil:
-			why = e.Stall.Summary
+		pods, change := "1", ""
+		if c := e.Change; c != nil {
+			pods, change = fmt.Sprint(max(c.Pods, 1)), c.Change
 		}
-		line := []string{format.Time(e.Time.Time), e.What, e.Pod, pods, change, why}
+		line := []string{e.When, e.What, e.Pod, pods, change, e.Why}
 		l.Items = append(l.Items, listing.Item{
 			Object: e, Namespace: h.of.Namespace, Name: "pod/" + e.Pod, Cells: line, Records: [][]string{line},
 		})
@@ -111,10 +113,10 @@ func (h *History) Write(w io.Writer, colors listing.Colors) error {
 	}
 	p.WriteString("\n")
 	for i := range h.Entries {
-		title, text := h.Entries[i].Words()
-		p.hanging("", "    ", format.Time(h.Entries[i].Time.Time)+"  "+title)
-		if text != "" {
-			p.hanging("    ", "    ", text)
+		e := &h.Entries[i]
+		p.hanging("", "    ", e.When+"  "+e.Title)
+		if e.Why != "" {
+			p.hanging("    ", "    ", e.Why)
 		}
 	}
 	_, err := io.WriteString(w, p.String())
@@ -126,15 +128,7 @@ func (h *History) applied() Finding {
 	return finding(h.of.Status.Conditions, v1alpha1.ConditionApplied)
 }
 
-// Words return the line that describes what happened, and the text below it.
-func (e *Entry) Words() (title, text string) {
-	switch {
-	case e.Kill != nil:
-		return "OOM kill (" + e.Kill.Kind + "), pod " + e.Kill.Pod, e.Kill.Summary
-	case e.Stall != nil:
-		return "Stall, pod " + e.Stall.Pod, e.Stall.Summary
-	}
-	c := e.Change
+func changeTitle(c *v1alpha1.ChangeRecord) string {
 	who := "pod " + c.Pod
 	if c.Pods > 1 {
 		who = fmt.Sprintf("%d pods, the last one %s", c.Pods, c.Pod)
@@ -142,9 +136,9 @@ func (e *Entry) Words() (title, text string) {
 			who += ", since " + format.Time(c.Since.Time)
 		}
 	}
-	title = c.Kind + ", " + who
+	title := c.Kind + ", " + who
 	if c.Change != "" {
 		title += ": " + c.Change
 	}
-	return title, c.Why
+	return title
 }
