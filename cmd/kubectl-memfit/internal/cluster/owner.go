@@ -67,6 +67,9 @@ type Choice struct {
 	Event string
 	// Others are the other pods of the workload.
 	Others []string
+
+	// happened is the time of its last kill or stall, zero without one, observed that of its snapshot.
+	happened, observed time.Time
 }
 
 // Choose finds the pods of a workload, and chooses the one with the newest kill or stall, else with the newest
@@ -135,35 +138,27 @@ func (c *Cluster) Choose(
 	return choice, err
 }
 
-// consider takes a pod of the workload that has something newer.
+// consider takes a pod of the workload that has something newer: a kill or a stall, else a snapshot.
 func (c *Choice) consider(s *v1alpha1.MemorySnapshot) {
-	at, event := s.Status.ObservedTime.Time, "snapshot"
-	newer := func(t time.Time, what string) {
-		if event == "snapshot" || t.After(at) {
-			at, event = t, what
+	next := Choice{Pod: s.Name, Workload: c.Workload, Event: "snapshot", observed: s.Status.ObservedTime.Time}
+	happened := func(at metav1.Time, event string) {
+		if at.After(next.happened) {
+			next.happened, next.Event = at.Time, event
 		}
 	}
 	for i := range s.Status.Containers {
 		if k := s.Status.Containers[i].LastKill; k != nil {
-			newer(k.Time.Time, "OOM kill")
+			happened(k.Time, "OOM kill")
 		}
 		if l := s.Status.Containers[i].LastStall; l != nil {
-			newer(l.Started.Time, "stall")
+			happened(l.Started, "stall")
 		}
 	}
-	worse := cmp.Compare(rank(event), rank(c.Event))
-	if worse > 0 || worse == 0 && (at.After(c.Newest) || at.Equal(c.Newest) && s.Name < c.Pod) {
-		c.Pod, c.Newest, c.Event = s.Name, at, event
+	next.Newest = cmp.Or(next.happened, next.observed)
+	newer := cmp.Or(
+		next.happened.Compare(c.happened), next.observed.Compare(c.observed), strings.Compare(c.Pod, next.Pod),
+	)
+	if c.Pod == "" || newer > 0 {
+		*c = next
 	}
-}
-
-// rank orders what can be known of a pod: a kill or a stall, a snapshot, nothing.
-func rank(event string) int {
-	switch event {
-	case "":
-		return 0
-	case "snapshot":
-		return 1
-	}
-	return 2
 }
