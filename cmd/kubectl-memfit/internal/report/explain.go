@@ -57,9 +57,7 @@ func (e *Explanation) Write(w io.Writer, colors listing.Colors) error {
 func (p *page) container(c *v1alpha1.ContainerRecommendation, policy *Policy) {
 	p.heading("Container " + c.Container)
 	p.item("Decision", decision(c))
-	if c.Runtime != "" {
-		p.item("Runtime", c.Runtime)
-	}
+	p.item("Runtime", c.Runtime)
 	p.item("Evidence", evidence(&c.Evidence))
 	p.list("Why", c.Reasons)
 	if policy != nil {

@@ -94,9 +94,7 @@ func (p *page) recorded(e *Explanation) {
 	for i := range e.Status.Containers {
 		c := &e.Status.Containers[i]
 		p.heading("Container " + c.Container)
-		if c.Runtime != "" {
-			p.item("Runtime", c.Runtime)
-		}
+		p.item("Runtime", c.Runtime)
 		p.item("Evidence", evidence(&c.Evidence))
 		p.list("Filled by", c.Breakdown)
 		p.list("Would help", c.Suggestions)
@@ -228,11 +226,7 @@ func helping(m *v1alpha1.MemoryParts) []string {
 	for i := range m.Savings {
 		g := &m.Savings[i]
 		one := levers.Prediction{
-			Action: g.Action, Why: g.Method, How: g.How,
-			Least: memory.FromQuantity(g.Amount), Most: memory.FromQuantity(g.Amount),
-		}
-		if g.AtMost != nil {
-			one.Most = memory.FromQuantity(*g.AtMost)
+			Action: g.Action, Why: g.Method, How: g.How, Least: Bytes(&g.Amount), Most: Bytes(cmp.Or(g.AtMost, &g.Amount)),
 		}
 		lines = append(lines, one.String())
 	}
@@ -269,15 +263,10 @@ func curve(series []v1alpha1.UsagePoint) string {
 	if len(series) < 2 {
 		return ""
 	}
-	highest := &series[0].Usage
-	for i := range series {
-		if series[i].Usage.Cmp(*highest) > 0 {
-			highest = &series[i].Usage
-		}
-	}
+	highest := slices.MaxFunc(series, func(a, b v1alpha1.UsagePoint) int { return a.Usage.Cmp(b.Usage) })
 	var b strings.Builder
 	for i := range series {
-		share := float64(series[i].Usage.Value()) / max(float64(highest.Value()), 1)
+		share := float64(series[i].Usage.Value()) / max(float64(highest.Usage.Value()), 1)
 		b.WriteRune(levels[min(int(max(share, 0)*float64(len(levels))), len(levels)-1)])
 	}
 	first, last := series[0], series[len(series)-1]
