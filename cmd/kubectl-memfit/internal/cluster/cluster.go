@@ -221,14 +221,7 @@ func eachPage[L, T runtime.Object](
 
 // ours keeps the annotations that memfit reads: that of kubectl apply alone can be as large as the object.
 func ours(annotations map[string]string) map[string]string {
-	var kept map[string]string
-	for key, value := range annotations {
-		if strings.HasPrefix(key, v1alpha1.Group+"/") {
-			if kept == nil {
-				kept = map[string]string{}
-			}
-			kept[key] = value
-		}
-	}
+	kept := maps.Clone(annotations)
+	maps.DeleteFunc(kept, func(key, _ string) bool { return !strings.HasPrefix(key, v1alpha1.Group+"/") })
 	return kept
 }

@@ -52,14 +52,9 @@ func newWorld(o Options) (*world, error) {
 			}
 		}
 	}
-	var governing []*profile.Profile
-	for i := range w.profiles {
-		if !w.profiles[i].GivesDefaults() {
-			governing = append(governing, &w.profiles[i])
-		}
-	}
+	governing := slices.DeleteFunc(slices.Clone(w.profiles), func(p profile.Profile) bool { return p.GivesDefaults() })
 	if len(governing) == 1 {
-		w.sole = governing[0]
+		w.sole = &governing[0]
 	}
 	if len(o.Profiles) > 0 && len(w.profiles) == 0 {
 		return nil, fmt.Errorf("the profile file holds no %s and no %s", profile.KindNamespaced, profile.KindCluster)
