@@ -37,9 +37,11 @@ type chart struct {
 	Times         []tick // below
 }
 
-// line is a request or limit, step by step.
+// line is a request or limit, step by step. Title is its name until it is drawn, then with its last amounts.
 type line struct {
 	Class, Title, Path string
+
+	steps steps
 }
 
 // mark is something that happened.
@@ -127,12 +129,12 @@ func draw(
 		Words: fmt.Sprintf("%s of container %s from %s on, the highest %s.", capital(what), c.Container,
 			format.Time(sc.from), highest),
 		Width: chartWidth, Height: chartHeight, Left: left, Right: chartWidth - right, Base: chartHeight - below,
-		Use: area(&sc, peaks),
+		Use: area(&sc, peaks), Lines: lines,
 	}
-	for _, l := range lines {
-		title := l.name + " " + l.steps.words(times.text)
-		ch.Lines = append(ch.Lines, line{l.class, title, l.steps.path(&sc)})
-		ch.Words += " " + capital(title) + "."
+	for i := range lines {
+		l := &lines[i]
+		l.Title, l.Path = l.Title+" "+l.steps.words(times.text), l.steps.path(&sc)
+		ch.Words += " " + capital(l.Title) + "."
 	}
 	ch.marks(&sc, c.Container, s)
 	ch.Words += counted(ch.Marks)

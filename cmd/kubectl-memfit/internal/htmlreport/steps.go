@@ -22,20 +22,14 @@ type step struct {
 	amount memory.Bytes
 }
 
-// namedSteps are the steps of one line.
-type namedSteps struct {
-	class, name string
-	steps       steps
-}
-
 // linesOf are the sizes that pods had, as far as the status tells, and those recommended now where they differ. A
 // recommendation is drawn at the end of the chart only: it says nothing about the time before.
 func linesOf(
 	c *v1alpha1.ContainerRecommendation, s *v1alpha1.MemoryRecommendationStatus, sc *scale,
-) (lines []namedSteps) {
+) (lines []line) {
 	add := func(class, name string, steps steps) {
 		if slices.ContainsFunc(steps, func(s step) bool { return s.amount > 0 }) {
-			lines = append(lines, namedSteps{class, name, steps})
+			lines = append(lines, line{Class: class, Title: name, steps: steps})
 		}
 	}
 	limit, request := report.Bytes(c.Current.Limit), report.Bytes(c.Current.Request)
