@@ -154,8 +154,8 @@ func (l *List) sort(by string) error {
 	return nil
 }
 
-// keyed is an item with the value that it is ordered by: what is not there comes first, then numbers and amounts ("64Mi"
-// is less than "1Gi"), then text.
+// keyed is an item with the value that it is ordered by: what is not there comes first, then numbers and amounts
+// ("64Mi" is less than "1Gi"), then text.
 type keyed struct {
 	item   Item
 	rank   int
