@@ -48,7 +48,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 	feed := &workloadctl.PodSource{Cache: mgr.GetCache(), Resolver: resolver, Inbox: events}
 	profiles := &profilectl.Reconciler{
 		Client: mgr.GetClient(), Profiles: resolver, Trigger: &profilectl.Trigger{},
-		Clock: clock.RealClock{},
+		NoWebhook: !o.webhooks, Clock: clock.RealClock{},
 	}
 	watcher := &policy.Watcher{Resolver: resolver, Cache: mgr.GetCache(), OnChange: func(changes []policy.Change) {
 		feed.ProfilesChanged(changes)
@@ -109,7 +109,7 @@ func control(
 		},
 		Settings: workloadctl.Settings{
 			CheckpointEvery: o.checkpointInterval, StepInterval: samplesPerStep * o.usageInterval,
-			Unmeasured: o.usageInterval == 0, Replica: replica(),
+			Unmeasured: o.usageInterval == 0, NoWebhook: !o.webhooks, Replica: replica(),
 		},
 		Problems: problems,
 		Accounts: workloadctl.Accounts{

@@ -54,6 +54,8 @@ type Reconciler struct {
 	Trigger *Trigger
 	// Watchdog is told what workers are on. Nil: nobody is.
 	Watchdog *liveness.Watchdog
+	// NoWebhook: memfit runs without its webhook, so it sets nothing on new pods.
+	NoWebhook bool
 	// Clock tells the time.
 	Clock clock.PassiveClock
 }
@@ -218,7 +220,7 @@ func (r *Reconciler) gather(
 		return nil, fmt.Errorf("listing the recommendations of %s: %w", key, err)
 	}
 	in := &profilestatus.Input{
-		Profile: n, Recommendations: recs.Items, Invalid: append(n.Invalid(), n.Clashes()...),
+		Profile: n, Recommendations: recs.Items, Invalid: append(n.Invalid(), n.Clashes()...), NoWebhook: r.NoWebhook,
 	}
 	if n.GivesDefaults() {
 		in.Counts, in.Heirs = index.Defaults(n.Namespace), index.Heirs(n)

@@ -105,6 +105,8 @@ type Settings struct {
 	MaxIdentities int
 	// Unmeasured: nobody takes samples, so a kill without one says nothing about when it was.
 	Unmeasured bool
+	// NoWebhook: memfit runs without its webhook, so it sets nothing on new pods.
+	NoWebhook bool
 }
 
 // Defaults of the workload reconciler.

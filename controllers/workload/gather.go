@@ -28,7 +28,7 @@ func (r *Reconciler) gather(
 	ctx context.Context, ref memory.WorkloadRef, events workload.PendingEvents, keys []types.NamespacedName,
 ) (*workload.Snapshot, error) {
 	s := &workload.Snapshot{Owner: memory.Workload{Ref: ref}, Events: events, Unmeasured: r.Settings.Unmeasured,
-		Replica: r.Settings.Replica}
+		Replica: r.Settings.Replica, NoWebhook: r.Settings.NoWebhook}
 	policies, of := make(map[types.UID]workload.PodPolicy, len(keys)), make(map[types.UID]types.UID, len(keys))
 	governed := events.Profile != nil
 	s.Pods = make([]*corev1.Pod, 0, len(keys))

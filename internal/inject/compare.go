@@ -45,9 +45,9 @@ func Compare(pod *corev1.Pod, n *profile.Profile, observed map[string]Observed) 
 	differ, settings := p.differences(pod)
 	if len(differ) > 0 {
 		if readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]) == nil {
-			return Missed, "memfit has not seen this pod; a new one gets " + few(differ, "; ")
+			return Missed, "memfit has not seen this pod; it should have " + few(differ, "; ")
 		}
-		return Stale, "a new pod gets " + few(differ, "; ")
+		return Stale, "it should have " + few(differ, "; ")
 	}
 	if settings > 0 {
 		return UpToDate, fmt.Sprintf("all settings are in place (%d)", settings)

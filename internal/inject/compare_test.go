@@ -76,11 +76,11 @@ func TestCompare(t *testing.T) {
 		},
 		"created before the profile": {
 			in: nodePod("512Mi", mode("")), wantState: Missed,
-			wantWhy: "a new one gets NODE_OPTIONS=--max-old-space-size=381 in container app",
+			wantWhy: "it should have NODE_OPTIONS=--max-old-space-size=381 in container app",
 		},
 		"resized since": {
 			in: resized(injected(nodePod("512Mi", mode(""))), "1Gi"), wantState: Stale,
-			wantWhy: "a new pod gets NODE_OPTIONS=--max-old-space-size=720",
+			wantWhy: "it should have NODE_OPTIONS=--max-old-space-size=720",
 		},
 		"profile changed since": {
 			in: reprofiled(

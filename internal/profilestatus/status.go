@@ -35,6 +35,8 @@ type Input struct {
 	UsageOff        bool
 	Ambiguous       []string
 	Invalid         []string
+	// NoWebhook: memfit runs without its webhook, so it sets nothing on new pods.
+	NoWebhook bool
 	// Counts is, for one with role Defaults, the one of its scope that counts, and Heirs whom it gives its values to.
 	Counts *profile.Profile
 	Heirs  int
@@ -233,6 +235,10 @@ func injectionCondition(in Input, cov v1alpha1.Coverage) metav1.Condition {
 	if in.Profile.Declared().Tuning.Mode == "" {
 		has = "inherits"
 	}
+	next := "New pods get it: restart " + outOfDateNames(in) + " when it suits you"
+	if in.NoWebhook {
+		next = workload.NoWebhook("tuning.mode: DryRun")
+	}
 	switch {
 	case mode == v1alpha1.TuningDisabled || mode == v1alpha1.TuningDryRun:
 		return conditions.New(
@@ -247,8 +253,7 @@ func injectionCondition(in Input, cov v1alpha1.Coverage) metav1.Condition {
 	case cov.Missed+cov.Stale > 0:
 		return conditions.New(v1alpha1.ConditionInjectionUpToDate, metav1.ConditionFalse, v1alpha1.ReasonPodsOutOfDate,
 			fmt.Sprintf("%s run without what the profile sets today: %d never passed through memfit, %d have older settings. "+
-				"New pods get it: restart %s when it suits you",
-				format.OfPods(cov.Missed+cov.Stale, cov.Governed), cov.Missed, cov.Stale, outOfDateNames(in)))
+				"%s", format.OfPods(cov.Missed+cov.Stale, cov.Governed), cov.Missed, cov.Stale, next))
 	default:
 		text := format.OfPods(cov.Injected, cov.Governed) + " run with the profile's settings"
 		if cov.Skipped > 0 {

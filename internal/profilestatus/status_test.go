@@ -79,6 +79,19 @@ func TestProfileConditions(t *testing.T) {
 			condition: v1alpha1.ConditionInjectionUpToDate, status: metav1.ConditionFalse, reason: v1alpha1.ReasonPodsOutOfDate,
 			words: []string{"2 of 5 pods", "1 never passed", "1 have older", "restart Deployment api when"},
 		},
+		"pods came before it, and nothing sets it on new ones": {
+			in: Input{
+				NoWebhook: true,
+				Recommendations: []v1alpha1.MemoryRecommendation{
+					recommendationOf("api", 0, v1alpha1.Coverage{Governed: 1, Missed: 1}),
+				},
+			},
+			condition: v1alpha1.ConditionInjectionUpToDate, status: metav1.ConditionFalse, reason: v1alpha1.ReasonPodsOutOfDate,
+			words: []string{
+				"1 never passed through memfit, 0 have older settings. memfit was installed without its webhook, so it changes " +
+					"no new pod: install it (docs/guide/install.md#then-injection), or set tuning.mode: DryRun",
+			},
+		},
 		"injection is off": {
 			in: Input{
 				Profile:         declaring(v1alpha1.MemoryProfileSpec{Tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDryRun}}),

@@ -181,6 +181,8 @@ func (in *Input) remedy(pod string, limit memory.Bytes) string {
 	switch {
 	case in.Policy.NoEvict != "":
 		return fmt.Sprintf("delete pod %s and create it again with a limit of %s", pod, limit)
+	case in.Policy.NoWebhook:
+		return fmt.Sprintf("set a limit of %s in the template of the workload", limit)
 	case in.Policy.Evict && in.Policy.OnlyRaise == "":
 		return ""
 	}

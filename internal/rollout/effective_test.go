@@ -219,6 +219,15 @@ func TestWhileAContainerIsNotMetPeopleAreToldWhatToDo(t *testing.T) {
 		c.reconcile()
 		c.expectReason(v1alpha1.ReasonApplying, "ended before the kubelet had reported it", remedy)
 	})
+	t.Run("a new pod would not get the size either", func(t *testing.T) {
+		c := briefly(false)
+		c.in.Policy.NoWebhook = true
+		c.dies(0, 0)
+		c.reconcile()
+		c.passes(time.Second)
+		c.reconcile()
+		c.expectReason(v1alpha1.ReasonApplying, "if you cannot wait, set a limit of "+big.Limit.String()+" in the template")
+	})
 	t.Run("the pod may be replaced: there is nothing to do", func(t *testing.T) {
 		c := briefly(true)
 		c.dies(0, 0)

@@ -313,7 +313,7 @@ func (d *decider) changesQoS(ch *change) Verdict {
 			"the pod is Guaranteed: request %s must equal limit %s (requestPolicy: EqualsLimit)", ch.to.Request, ch.to.Limit)
 	case ch.pod.QoS == "BestEffort":
 		return Verdict{v1alpha1.ReasonQoSClass,
-			"the pod is BestEffort: a resize cannot give it resources; new pods get them with sizing.mode OnCreate"}
+			"the pod is BestEffort: only a new pod can be given resources, not a resize"}
 	}
 	return Verdict{}
 }
@@ -362,7 +362,7 @@ func (d *decider) inUse(ch *change) Verdict {
 		return refuse(v1alpha1.ReasonUsageTooHigh, "demand is %s right now: a limit of %s would kill it", c.Demand, limit)
 	case ch.kind == lowerQuietly && c.Usage >= limit: // the kubelet's comparison, which page cache counts in
 		return refuse(v1alpha1.ReasonUsageTooHigh, "memory in use is %s right now, of which %s is page cache: the kubelet "+
-			"refuses to resize to %s until less is in use; the next pod starts with it", c.Usage, c.Usage.Minus(c.Demand), limit)
+			"refuses to resize to %s until less is in use", c.Usage, c.Usage.Minus(c.Demand), limit)
 	case ch.WindowPeak > limit && !d.returnsLoan(ch):
 		day := "day"
 		if period.Compressed() {

@@ -134,7 +134,7 @@ func TestGates(t *testing.T) {
 			}, "", "",
 		},
 		"guaranteed":  {lower(), func(in *gated) { in.pod.QoS = "Guaranteed" }, "QoSClass", "EqualsLimit"},
-		"best effort": {raise(true), func(in *gated) { in.pod.QoS = "BestEffort" }, "QoSClass", "OnCreate"},
+		"best effort": {raise(true), func(in *gated) { in.pod.QoS = "BestEffort" }, "QoSClass", "only a new pod"},
 		"above the LimitRange": {
 			raise(false), func(in *gated) { in.want.Range.Max, in.want.Range.Name = 800*mib, "team" }, "LimitRange",
 			"800Mi in LimitRange team",

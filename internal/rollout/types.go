@@ -100,6 +100,8 @@ type Policy struct {
 	OnlyRaise string
 	// NoEvict is why pods are not evicted although Evict is set ("no controller recreates this pod"); empty: they may be.
 	NoEvict string
+	// NoWebhook: new pods do not get the size, so that an eviction helps nothing.
+	NoWebhook bool
 	// MaxUnavailable is the number of pods that may be changed at the same time. 0: 1.
 	MaxUnavailable int32
 	// SingleReplicaMayRestart: a workload of one pod may be restarted or evicted.

@@ -17,7 +17,7 @@ func (d *decider) words() (upToDate bool, reason, message string) {
 	e := d.State.Rollout
 	switch {
 	case d.running == 0:
-		return false, v1alpha1.ReasonWaitingForNewPods, "No pod runs; new pods get the recommended size"
+		return false, v1alpha1.ReasonWaitingForNewPods, "No running pods"
 	case d.State.ConflictingWriter != nil:
 		return false, v1alpha1.ReasonConflict, d.others(d.State.ConflictingWriter.Why)
 	case d.begun():

@@ -226,11 +226,21 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 			v1alpha1.ReasonPaused, "Paused by "+s.paused+"; the recommendation is not applied until the annotation is removed",
 		)
 	case with+without == 0 && (resizes(mode) || mode == v1alpha1.SizingOnCreate):
-		return refuse(v1alpha1.ReasonWaitingForNewPods, nextPod(s, v))
+		message := nextPod(s, v)
+		if s.NoWebhook {
+			message += "; " + NoWebhook("sizing.mode: Recommend")
+		}
+		return refuse(v1alpha1.ReasonWaitingForNewPods, message)
 	case resizes(mode) && v.rollout.UpToDate:
 		return conditions.New(v1alpha1.ConditionApplied, metav1.ConditionTrue, v.rollout.Reason, v.rollout.Message)
 	case resizes(mode):
 		return refuse(v.rollout.Reason, v.rollout.Message)
+	case (mode == "" || mode == v1alpha1.SizingRecommend) && s.NoWebhook:
+		return refuse(
+			v1alpha1.ReasonModeRecommend,
+			"The profile has sizing.mode: Recommend; set InPlace to resize running pods. New pods get the recommended size "+
+				"only with memfit's webhook: install it ("+installWebhook+"), then set OnCreate or InPlace",
+		)
 	case mode == "" || mode == v1alpha1.SizingRecommend:
 		return refuse(
 			v1alpha1.ReasonModeRecommend,
@@ -241,13 +251,16 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 		return refuse(
 			v1alpha1.ReasonWaitingForNewPods,
 			format.OfPods(with, with+without)+" have the recommended size; running pods keep theirs until they are replaced; "+
-				newPodsGet(v),
+				newPodsGet(s, v),
 		)
 	}
 }
 
 // newPodsGet is what new pods get: the recommended size, or until when they get more.
-func newPodsGet(v *result) string {
+func newPodsGet(s *Snapshot, v *result) string {
+	if s.NoWebhook {
+		return NoWebhook("sizing.mode: Recommend")
+	}
 	for i := range v.status.Containers {
 		c := &v.status.Containers[i]
 		if c.Recommended == nil || c.NewPods == nil || c.Recommended.Limit == nil ||
@@ -262,6 +275,15 @@ func newPodsGet(v *result) string {
 			c.Recommended.Limit)
 	}
 	return "new pods get it"
+}
+
+const installWebhook = "docs/guide/install.md#then-injection"
+
+// NoWebhook returns why new pods get nothing of a profile where memfit runs without its webhook, and what to do:
+// install it, or set the mode that asks for nothing.
+func NoWebhook(mode string) string {
+	return "memfit was installed without its webhook, so it changes no new pod: install it (" + installWebhook +
+		"), or set " + mode
 }
 
 // nextPod is what is recommended for the next pod of a workload without running pods. A Job that has failed, a pod

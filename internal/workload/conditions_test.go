@@ -91,7 +91,7 @@ func TestNewPodsGet(t *testing.T) {
 	} {
 		v := &result{}
 		v.status.Containers = []v1alpha1.ContainerRecommendation{c}
-		if got := newPodsGet(v); got != want {
+		if got := newPodsGet(&Snapshot{}, v); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

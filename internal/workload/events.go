@@ -69,8 +69,12 @@ func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 	}
 	outOfDate := v.coverage.Missed + v.coverage.Stale
 	if now.OutOfDate = outOfDate > 0; now.OutOfDate && !st.reported.OutOfDate {
-		note := fmt.Sprintf("%s run without what profile %s sets today; %s. New pods get it: %s",
-			format.OfPods(outOfDate, v.coverage.Governed), s.Profile.Ref.Name, v.coverage.outOfDate, restartHint(s.Owner.Ref))
+		next := "New pods get it: " + restartHint(s.Owner.Ref)
+		if s.NoWebhook {
+			next = NoWebhook("tuning.mode: DryRun")
+		}
+		note := fmt.Sprintf("%s run without what profile %s sets today; %s. %s",
+			format.OfPods(outOfDate, v.coverage.Governed), s.Profile.Ref.Name, v.coverage.outOfDate, next)
 		all = append(all, ofWorkload(s.Owner, corev1.EventTypeWarning, v1alpha1.EventInjectionOutOfDate, "Compared", note))
 	}
 	full := ledgerFull(&st.ledger)

@@ -94,15 +94,18 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 	sizing, d := s.Profile.Spec.Sizing, s.Profile.Disruption()
 	p := rollout.Policy{
-		Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict, OnlyWatch: !resizes(sizing.Mode),
+		Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict && !s.NoWebhook, OnlyWatch: !resizes(sizing.Mode),
 		SingleReplicaMayRestart: d.SingleReplica == "Allowed", MaxUnavailable: profile.MaxUnavailable(d, replicas),
 		Watch: d.Watch.Duration, Cooldown: d.Cooldown.Duration, RestartsPerDay: int(*s.Profile.Drift().MaxPerDay),
-		IncreasesInWindows: d.Increases == v1alpha1.IncreasesInWindows,
+		IncreasesInWindows: d.Increases == v1alpha1.IncreasesInWindows, NoWebhook: s.NoWebhook,
 	}
 	p.Windows, _ = profile.Windows(d) // those that cannot be read never open, and the profile's condition names them
 	switch kind := kindOf(s.Owner.Ref); {
 	case kind.Completes:
-		p.OnlyRaise = "running Jobs are not resized; the next run uses the recommended size"
+		p.OnlyRaise = "the limit of a running Job is not lowered, and its pod is not evicted"
+		if !s.NoWebhook {
+			p.OnlyRaise += "; the next run gets the recommended size"
+		}
 	case !kind.Recreates:
 		p.NoEvict = "no controller recreates this pod"
 	}

@@ -118,6 +118,8 @@ type Snapshot struct {
 	Replica string
 	// Unmeasured: no samples are taken, so a kill without one is no evidence of when it was.
 	Unmeasured bool
+	// NoWebhook: memfit runs without its webhook, so it sets nothing on new pods.
+	NoWebhook bool
 }
 
 // PodPolicy is which profile governs one pod; its fields are those of [Snapshot].
