@@ -114,7 +114,7 @@ func identifyBySpec(t target) identity {
 	return identity{
 		runtime:  runtimes.Lookup(string(v1alpha1.RuntimeAuto)),
 		spec:     v1alpha1.RuntimeSpec{Libc: t.policy.Runtime.Libc},
-		evidence: "nobody declared it, and the command does not tell",
+		evidence: "not declared, and the command does not show it; set runtime.type",
 	}
 }
 

@@ -132,7 +132,8 @@ func (e *evaluation) missing() string {
 	case h.Samples() == 0:
 		return "no memory samples yet"
 	case e.Now.Sub(h.Last()) > staleAfter:
-		return fmt.Sprintf("no memory samples since %s: sizes are frozen until usage is seen again", format.Time(h.Last()))
+		return fmt.Sprintf("no memory samples since %s: recommendation unchanged until metrics return; see UsageAvailable "+
+			"of the profile", format.Time(h.Last()))
 	case e.crowded():
 		return ""
 	case e.young():

@@ -105,7 +105,8 @@ func TestEvaluateHoldsUntilEvidenceSuffices(t *testing.T) {
 			func(h *history.Container) time.Time {
 				return feed(h, 9*day, 512*mib, flat(100*mib)).Add(2 * time.Hour)
 			},
-			"Hold: no memory samples since 2026-03-11T00:00:00Z: sizes are frozen until usage is seen again",
+			"Hold: no memory samples since 2026-03-11T00:00:00Z: recommendation unchanged until metrics return; see " +
+				"UsageAvailable of the profile",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

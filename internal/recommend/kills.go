@@ -267,7 +267,7 @@ func (e *evaluation) killedAt() (limit memory.Bytes) {
 // highestDay is the highest demand of the days kept.
 func (e *evaluation) highestDay() memory.Bytes { return e.History.HighestDay() }
 
-// stopClimb keeps a leak from being fed: memory that climbs without end gets one step after a kill, and then an alarm
+// stopClimb keeps a leak from being fed: memory that grows steadily gets one step after a kill, and then an alarm
 // instead of more.
 func (e *evaluation) stopClimb(limit memory.Bytes) memory.Bytes {
 	cur := e.Current.Limit
@@ -284,8 +284,8 @@ func (e *evaluation) stopClimb(limit memory.Bytes) memory.Bytes {
 		return limit
 	}
 	e.alarm(
-		"memory climbs without end (a leak?): the limit is not raised from %s to %s, more memory only delays the next kill",
-		cur, limit,
+		"memory grows steadily (possibly a leak): the limit is not raised from %s to %s, because more memory only delays "+
+			"the next kill: find what holds it", cur, limit,
 	)
 	return cur
 }

@@ -187,7 +187,7 @@ func TestALeakStopsWithAnAlarm(t *testing.T) {
 			if last.Decision == Increase {
 				limit = last.Size.Limit
 			}
-			if round > 0 && (last.Alarm == "" || !strings.Contains(last.Summary, "climbs without end")) {
+			if round > 0 && (last.Alarm == "" || !strings.Contains(last.Summary, "grows steadily")) {
 				t.Fatalf("round %d: no alarm in %q", round, last.Summary)
 			}
 		}

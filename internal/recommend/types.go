@@ -183,7 +183,7 @@ type Recommendation struct {
 	// Guess is a raise of memfit's own that was more than needed, so that taking it back needs no day of evidence; nil:
 	// there is none.
 	Guess *Raise
-	// Alarm is set when growth was stopped because memory climbs without end; the same words are in Reasons.
+	// Alarm is set when growth was stopped because memory grows steadily; the same words are in Reasons.
 	Alarm string
 }
 

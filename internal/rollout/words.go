@@ -48,7 +48,7 @@ func (d *decider) underWay() (reason, message string) {
 		)
 		switch {
 		case st.Phase == Undoing:
-			message = fmt.Sprintf("Pod %s: %s did not come about and is rolled back", st.Pod, changes(st.From, st.To))
+			message = fmt.Sprintf("Pod %s: %s did not take effect and is rolled back", st.Pod, changes(st.From, st.To))
 			if r, refused := d.State.refusal(st.UID, false); refused {
 				reason, message = r.Reason, message+": "+r.Why
 			}
@@ -56,7 +56,8 @@ func (d *decider) underWay() (reason, message string) {
 		case pod.has(st.To, actual) && !pod.Resize.InProgress && !pod.Resize.Deferred:
 			reason, message = v1alpha1.ReasonApplying, message+d.heldWords(&st, pod)
 		case pod.Resize.Deferred:
-			reason, message = v1alpha1.ReasonDeferred, message+"; the kubelet waits for room on the node: "+pod.Resize.Message
+			reason = v1alpha1.ReasonDeferred
+			message += "; the kubelet waits for free memory on the node: " + pod.Resize.Message
 		case pod.Resize.Failed:
 			reason, message = v1alpha1.ReasonResizeFailed, message+"; the kubelet reports: "+pod.Resize.Message+failedWords(&st)
 		case !pod.Resize.InProgress:

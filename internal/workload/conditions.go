@@ -215,7 +215,7 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	case s.Facts.Conflict != "":
 		return refuse(v1alpha1.ReasonConflict, conflictMessage(&s.Facts))
 	case len(v.recommended) == 0:
-		return refuse(v1alpha1.ReasonNotEnoughEvidence, "There is no recommendation yet")
+		return refuse(v1alpha1.ReasonNotEnoughEvidence, "No recommendation yet: "+v.status.Summary)
 	case with+without > 0 && without == 0 && !resizes(mode):
 		return conditions.New(
 			v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonUpToDate,

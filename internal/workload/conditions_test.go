@@ -97,6 +97,16 @@ func TestNewPodsGet(t *testing.T) {
 	}
 }
 
+// TestAppliedHasWhyThereIsNoRecommendation: who reads only this condition learns what is missing.
+func TestAppliedHasWhyThereIsNoRecommendation(t *testing.T) {
+	v := &result{}
+	v.status.Summary = "Hold: no memory samples yet"
+	got := appliedCondition(&Snapshot{Profile: &profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{}}}, v)
+	if got.Reason != v1alpha1.ReasonNotEnoughEvidence || got.Message != "No recommendation yet: "+v.status.Summary {
+		t.Errorf("%s: %s", got.Reason, got.Message)
+	}
+}
+
 // TestALeakInDoubtIsNotToldAsOne: what may be a start that still fills is nobody's alarm, and it does not hide one.
 func TestALeakInDoubtIsNotToldAsOne(t *testing.T) {
 	leak := shape.Ramps{Instances: 2, PerMinute: 300 * memory.MiB, First: 64 * memory.MiB, Last: 270 * memory.MiB}

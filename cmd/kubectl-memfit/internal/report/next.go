@@ -41,7 +41,8 @@ func next(rec *v1alpha1.MemoryRecommendation, r *Row) []string {
 	}
 	if c := r.Coverage; c != nil && c.Missed+c.Stale > 0 {
 		step := fmt.Sprintf(
-			"%d of %d pods run without the profile's settings; new pods get them", c.Missed+c.Stale, c.Governed,
+			"%d of %d pods run without the profile's settings; memfit's webhook sets them on new pods", c.Missed+c.Stale,
+			c.Governed,
 		)
 		if kind.Restarts {
 			step += fmt.Sprintf(": kubectl %s rollout restart %s", r.where(), workload)
