@@ -15,8 +15,9 @@ const (
 	// RuntimeAnnotation declares the runtime of every container of the pod ("NodeJS", "JVM:17.0.9") where the profile
 	// has runtime.type: Auto.
 	RuntimeAnnotation = Group + "/runtime"
-	// PauseAnnotation set to "true" on a workload or Namespace stops every change that memfit would make there; memfit
-	// continues to measure.
+	// PauseAnnotation set to "true" on a workload, its Namespace or memfit's own Namespace freezes sizes: running pods
+	// keep theirs, and new pods get the same. memfit continues to measure, to recommend and to set runtime settings; it
+	// still rolls back a lower limit that caused harm, and removes a resize that failed.
 	PauseAnnotation = Group + "/pause"
 	// InspectAnnotation set to "false" on a pod prevents the agent from inspecting its processes; the kernel's counters
 	// of its containers are still read. Any other value, such as the time, asks the agent of its node, at tier See, for

@@ -147,8 +147,8 @@ type TuningSpec struct {
 	// +optional
 	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
 
-	// replace names settings (variables or flags) that memfit may overwrite when conflictPolicy is Replace. Values from
-	// valueFrom and envFrom are never replaced. Example: [GOMEMLIMIT, --max-old-space-size].
+	// replace names settings (variables or flags) that memfit may overwrite when conflictPolicy is Replace; at most 16.
+	// Values from valueFrom and envFrom are never replaced. Example: [GOMEMLIMIT, --max-old-space-size].
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=set
 	// +optional
@@ -186,8 +186,8 @@ type GoTuning struct {
 	// +optional
 	MemoryLimitBy string `json:"memoryLimitBy,omitempty"`
 
-	// gc is Default or OnlyAtLimit, which sets GOGC=off: the collector then runs only near GOMEMLIMIT, and a live heap
-	// above it becomes a severe slowdown instead of an OOM kill (with an admission warning).
+	// gc is Default (default: GOGC is not set) or OnlyAtLimit, which sets GOGC=off: the collector then runs only near
+	// GOMEMLIMIT, and a live heap above it becomes a severe slowdown instead of an OOM kill (with an admission warning).
 	// +kubebuilder:validation:Enum=Default;OnlyAtLimit
 	// +optional
 	GC string `json:"gc,omitempty"`
@@ -326,19 +326,22 @@ type SizingSpec struct {
 	// +optional
 	Mode SizingMode `json:"mode,omitempty"`
 
-	// requestPolicy is Percentile (default: the request covers usual use, the limit covers the peak) or EqualsLimit.
+	// requestPolicy is Percentile (default: the 90th percentile of hourly peaks plus a third of the headroom, and at least
+	// what is in use) or EqualsLimit.
 	// +optional
 	RequestPolicy RequestPolicy `json:"requestPolicy,omitempty"`
 
-	// headroomPercent is what a limit is above use at least, in percent (0-200): above the need of a container in its
-	// first two days, and above the peak of the last day from then on. Default: 15, and 5 from the third day.
+	// headroomPercent is the headroom of a recommended limit, in percent (0-200): above the highest demand in the first
+	// two days (at least 8Mi), above the last day's peak from the third day on. An existing limit is kept until a third of
+	// it is left, if the raise would be below minChangePercent. After an OOM kill it is added twice. Default: 15, and 5
+	// from the third day.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=200
 	// +optional
 	HeadroomPercent *int32 `json:"headroomPercent,omitempty"`
 
-	// posture moves along the curve between OOM kills and unused memory: Frugal, Balanced (default) or Cautious.
-	// See docs/design/sizing.md for the measured curve.
+	// posture is the price of an OOM kill, in memory held for a day: Frugal 3Gi, Balanced (default) 10Gi, Cautious 150Gi.
+	// A higher price gives higher limits and fewer kills. See docs/design/sizing.md.
 	// +optional
 	Posture SizingPosture `json:"posture,omitempty"`
 
@@ -355,7 +358,8 @@ type SizingSpec struct {
 	Decrease DecreasePolicy `json:"decrease,omitempty"`
 
 	// increase is Allowed (default) or AfterKill: a limit is raised only after the container was killed, or stalled, at
-	// it. A request is raised up to the limit as use asks for it; bounds are kept in any case.
+	// it. A request is raised up to the limit as use asks for it; bounds are kept in any case. rescue: Enabled lends
+	// memory in any case.
 	// +optional
 	Increase IncreasePolicy `json:"increase,omitempty"`
 
@@ -381,14 +385,15 @@ type SizingSpec struct {
 
 // OOMSpec configures how the limit grows after an OOM kill.
 type OOMSpec struct {
-	// factorPercent is the growth from the limit the container died at, in percent (110-400); kills that follow quickly
-	// double it instead. Default: 150.
+	// factorPercent is the least growth after an OOM kill, in percent of the limit of the kill (110-400). Twice
+	// headroomPercent, or more for a container younger than two days, is added for an hour; after that, usage decides. A
+	// kill within an hour of one at a lower limit uses at least 200, unless the container lived longer. Default: 150.
 	// +kubebuilder:validation:Minimum=110
 	// +kubebuilder:validation:Maximum=400
 	// +optional
 	FactorPercent *int32 `json:"factorPercent,omitempty"`
 
-	// minIncrease is the smallest step, whatever the factor gives, at least 1Mi. Default: 64Mi. Example: 128Mi.
+	// minIncrease is the least growth in bytes, whatever the factor gives, at least 1Mi. Default: 64Mi. Example: 128Mi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="minIncrease is below 1Mi: write it with a unit, for example 64Mi"
 	// +optional
 	MinIncrease *MemoryQuantity `json:"minIncrease,omitempty"`
@@ -429,9 +434,10 @@ const (
 // DisruptionSpec limits changes to running pods.
 // +kubebuilder:validation:XValidation:rule="!has(self.increases) || self.increases != 'InWindows' || has(self.windows) && size(self.windows) > 0",message="increases: InWindows needs windows: name at least one, or remove increases"
 type DisruptionSpec struct {
-	// windows are the maintenance windows: outside of them no limit of a running pod is lowered and no pod is restarted
-	// or evicted for its memory. Watches, rollbacks and the sizes of new pods do not wait. Default: none: at any time.
-	// Example: [{schedule: "0 2 * * 1-5", duration: 3h, timeZone: Europe/Berlin}].
+	// windows are the maintenance windows: outside of them no limit of a running pod is lowered, and no pod is restarted
+	// or evicted, except for an increase after an OOM kill or stall (see increases) and for a rollback. Watches,
+	// rollbacks, loans (rescue) and the sizes of new pods do not wait. At most 16. Default: none: at any time. Example:
+	// [{schedule: "0 2 * * 1-5", duration: 3h, timeZone: Europe/Berlin}].
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	// +optional
@@ -439,11 +445,12 @@ type DisruptionSpec struct {
 
 	// increases decides whether a higher limit waits for a window as well. AnyTime (default): an increase in place that
 	// restarts nothing does not wait, and neither does an increase after an OOM kill, even if it restarts or evicts.
-	// InWindows: every increase waits, so a container that is OOM-killed keeps its limit until a window opens.
+	// InWindows: these wait as well, so a container that is OOM-killed keeps its limit until a window opens. Rollbacks and
+	// loans of rescue never wait.
 	// +optional
 	Increases IncreasesPolicy `json:"increases,omitempty"`
 
-	// cooldown is the least time between two changes of one workload, at most 168h; an OOM kill does not wait for it.
+	// cooldown is the least time between two changes of one workload, 0s to 168h; an OOM kill does not wait for it.
 	// Default: 1h.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
@@ -452,9 +459,9 @@ type DisruptionSpec struct {
 	// +optional
 	Cooldown *metav1.Duration `json:"cooldown,omitempty"`
 
-	// maxUnavailable is how many pods of one workload may be unavailable while memfit changes them: a number, or a share
-	// of the workload's replicas, rounded down and at least 1. Pods that are not ready for other reasons count. Default:
-	// 1. Example: 25%.
+	// maxUnavailable is how many pods of one workload may be unavailable while memfit changes them: 1 to 1000000, or a
+	// share of the workload's replicas (1% to 100%), rounded down and at least 1. Pods that are not ready for other
+	// reasons count. Default: 1. Example: 25%.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=8
@@ -475,7 +482,8 @@ type DisruptionSpec struct {
 	// alerting rule. memfit queries the manager's Prometheus (--prometheus-url) at most every 15s. While the answer has
 	// a series, or Prometheus does not answer, no limit of a running pod is lowered; a series while a pod with a lower
 	// limit is watched rolls that limit back from every pod, and the watch ends only when Prometheus has answered since.
-	// Needs the manager's flag --rollback-queries: a query reads all namespaces. Default: none. Example:
+	// Needs the manager's flag --rollback-queries: a query reads all namespaces. At most 1024 characters. Default: none.
+	// Example:
 	// sum(rate(http_requests_total{namespace="shop",code=~"5.."}[2m])) > 1.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -488,8 +496,9 @@ type DisruptionSpec struct {
 	// +optional
 	MinChangePercent *int32 `json:"minChangePercent,omitempty"`
 
-	// singleReplica decides whether a workload with one replica may be restarted or evicted: Allowed or Never
-	// (default).
+	// singleReplica is Never (default) or Allowed: whether memfit may restart or evict the only replica of a workload.
+	// Never has exceptions: within an hour of an OOM kill or stall, and for a rollback, a resize may restart its
+	// container; and a pod that is not ready may be evicted.
 	// +kubebuilder:validation:Enum=Allowed;Never
 	// +optional
 	SingleReplica string `json:"singleReplica,omitempty"`
@@ -515,12 +524,13 @@ type DriftSpec struct {
 	// +optional
 	Window *metav1.Duration `json:"window,omitempty"`
 
-	// action is Report (default) or Restart: evict one retaining or leaking pod at a time before the kernel kills it.
+	// action is Report (default) or Restart: evict one retaining or leaking pod at a time before the kernel kills it. It
+	// needs the right evict-pods.
 	// +optional
 	Action DriftAction `json:"action,omitempty"`
 
-	// maxPerDay is the largest number of pods of one workload that Restart evicts in 24 hours. Default: 3. What else
-	// bounds restarts is in sizing.disruption: maxUnavailable, singleReplica, windows and cooldown.
+	// maxPerDay is the largest number of pods of one workload that Restart evicts in 24 hours (1-100). What else bounds
+	// restarts is in sizing.disruption: maxUnavailable, singleReplica, windows and cooldown. Default: 3.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	// +optional
@@ -563,11 +573,11 @@ type ContainerPolicy struct {
 // IdentitySpec selects what identifies pods that their owner alone does not: pods whose owner does not outlive them,
 // and pods of DaemonSets, which differ by node.
 type IdentitySpec struct {
-	// labels are the keys of labels whose values identify a kind of pod: pods of one namespace that have all of them, with
-	// equal values, are one workload, whichever object owns them. They count for pods whose owner does not outlive them
-	// (bare pods, Jobs without a CronJob, custom resources); other pods are identified by their owner. Do not name a label
-	// that differs from run to run. Default: none; for platforms that memfit knows, such as Tekton, what the table in
-	// docs/reference/platforms.md has. Example: [app.kubernetes.io/name, step].
+	// labels are 1 to 4 keys of labels whose values identify a kind of pod: pods of one namespace that have all of them,
+	// with equal values, are one workload, whichever object owns them. They count for pods whose owner does not outlive
+	// them (bare pods, Jobs without a CronJob, custom resources); other pods are identified by their owner. Do not name a
+	// label that differs from run to run. Default: none; for platforms that memfit knows, such as Tekton, what the table
+	// in docs/reference/platforms.md has. Example: [app.kubernetes.io/name, step].
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set
@@ -626,7 +636,7 @@ type MemoryProfileSpec struct {
 	// +optional
 	Runtime RuntimeSpec `json:"runtime,omitempty,omitzero"`
 
-	// containers overrides runtime, tuning and bounds per container.
+	// containers overrides runtime, tuning and bounds per container; at most 32.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map
 	// +listMapKey=name
@@ -716,7 +726,8 @@ type MemoryProfileStatus struct {
 	Summary string `json:"summary,omitempty"`
 
 	// problem is the reason of the first condition that needs attention: Ready, Conflicted, UsageAvailable,
-	// InjectionUpToDate; its message has the next step. Absent: none.
+	// IdentitiesBounded, InjectionUpToDate; its message has the next step. NoPodsMatched while no pod is governed. Absent:
+	// none.
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Problem string `json:"problem,omitempty"`

@@ -179,7 +179,7 @@ const (
 	// well.
 	ReasonModeRecommend = "ModeRecommend"
 	// ReasonWaitingForNewPods: running pods keep their size: the mode is OnCreate, no pod runs, or no controller would
-	// recreate the pod. New pods get the size.
+	// recreate the pod. The webhook gives new pods the size.
 	ReasonWaitingForNewPods = "WaitingForNewPods"
 	// ReasonApplying: memfit is changing a pod.
 	ReasonApplying = "Applying"
@@ -215,8 +215,8 @@ const (
 	// ReasonNotEffective: the container's status shows the new limit, and the cgroup of its pod still has the old one.
 	// Delete the pod that the message names, unless the mode allows its eviction.
 	ReasonNotEffective = "NotEffective"
-	// ReasonRefused: the API server refused the resize and the eviction. The message quotes it; memfit retries after an
-	// hour.
+	// ReasonRefused: the API server refused the resize, or the eviction where the mode allows one. The message quotes it
+	// and names a missing right; fix what it names. memfit retries after an hour, or 10 minutes for a missing right.
 	ReasonRefused = "Refused"
 )
 
@@ -273,7 +273,7 @@ const (
 	// EventRecommendationChanged: the recommended size of a container changed.
 	EventRecommendationChanged = "RecommendationChanged"
 	// EventInjectionOutOfDate: some pods run without the current settings of the profile. Restart the workload at a
-	// convenient time.
+	// convenient time; where memfit was installed without its webhook, install that first.
 	EventInjectionOutOfDate = "InjectionOutOfDate"
 	// EventDriftDetected: memory began to grow or to stay high. See the reasons of [ConditionDriftDetected].
 	EventDriftDetected = "DriftDetected"
