@@ -37,8 +37,8 @@ var about = [gaugeKinds]struct{ name, help string }{
 		"memfit_current_limit_bytes", "Memory limit that running pods have now; absent where they have none.",
 	},
 	inUse: {
-		"memfit_use_bytes", "The most that one running replica of a container used in the last two hours at most (use in " +
-			"its MemoryRecommendation): its demand, which is what the kernel cannot reclaim.",
+		"memfit_use_bytes", "The most that one running replica of a container used in the last two hours at most " +
+			"(status.containers[].usage of its MemoryRecommendation): its demand, which is what the kernel cannot reclaim.",
 	},
 	drifting: {
 		"memfit_memory_drifting",
