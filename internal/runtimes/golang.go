@@ -114,7 +114,7 @@ func cgoOnly(knobs []Knob) []Knob {
 // goFree: spans without objects go for certain. The collection that comes first may free more.
 func goFree(_ Process, a Amounts) (Gain, bool) {
 	return between(a.Returnable, a.resident(), "%s of spans without objects go for certain; of %s of objects "+
-		"nobody knows how "+
+		"it is unknown how "+
 		"much is garbage before it is collected", a.Returnable, a.bytes(detailGoObjects))
 }
 

@@ -88,7 +88,7 @@ func (v8) checked(f Facts, old memory.Bytes, why string) Verdict {
 func v8Collection(_ Process, a Amounts) (Gain, bool) {
 	pool := a.bytes(detailPool)
 	return between(pool, a.resident(), "V8 keeps %s of freed pages for certain; of %s that are allocated "+
-		"nobody knows how "+
+		"it is unknown how "+
 		"much is garbage before it is collected", pool, a.InUse)
 }
 
