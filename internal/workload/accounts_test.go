@@ -117,13 +117,15 @@ func TestAKillCountsWithTheLimitOfItsOwnPod(t *testing.T) {
 		s.Events.Counters = counters
 		return s
 	}
-	before, _ := Step(NewState(), look(nil), at.Add(-time.Minute))
+	older := killedPod(pod("web-0", "512Mi", began.Add(-time.Hour)), "", nil)
+	unseen, _ := Step(NewState(), older, began.Add(-time.Minute))
+	before, _ := Step(unseen, look(nil), at.Add(-time.Minute))
 	for name, tc := range map[string]struct {
 		before *State
 		now    *Snapshot
 	}{
 		"the kernel's counter":                             {before, look(nil, read)},
-		"the kernel's counter, when the pod is first seen": {NewState(), look(nil, read)},
+		"the kernel's counter, when the pod is first seen": {unseen, look(nil, read)},
 		"an agent that does not know the limit":            {before, look(saw)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +149,8 @@ func TestAKillWhileItsPodIsRaisedCountsWithWhatThePodHadBefore(t *testing.T) {
 	second, third := began.Add(time.Minute), began.Add(2*time.Minute)
 	state := NewState()
 	for _, p := range []*corev1.Pod{
-		pod("web-1", "64Mi", began), pod("web-2", "256Mi", second), pod("web-3", "512Mi", third),
+		pod("web-0", "64Mi", began.Add(-time.Minute)), pod("web-1", "64Mi", began), pod("web-2", "256Mi", second),
+		pod("web-3", "512Mi", third),
 	} {
 		state, _ = Step(state, killedPod(p, "", nil), p.CreationTimestamp.Add(time.Second))
 	}
