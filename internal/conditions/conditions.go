@@ -17,9 +17,27 @@ import (
 // nobody reads that.
 const maxMessage = 4096
 
-// New makes a condition whose message is cut to what a screen holds. Its generation and time come with [Settle].
-func New(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
-	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: quote.Cut(message, maxMessage)}
+// Kind is the type of a condition. Its methods make one whose message is cut to what a screen holds; generation and
+// time come with [Settle].
+type Kind string
+
+// True makes a condition that is true.
+func (k Kind) True(reason, message string) metav1.Condition {
+	return k.is(metav1.ConditionTrue, reason, message)
+}
+
+// False makes a condition that is false.
+func (k Kind) False(reason, message string) metav1.Condition {
+	return k.is(metav1.ConditionFalse, reason, message)
+}
+
+// Unknown makes a condition of which nothing is known.
+func (k Kind) Unknown(reason, message string) metav1.Condition {
+	return k.is(metav1.ConditionUnknown, reason, message)
+}
+
+func (k Kind) is(status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: string(k), Status: status, Reason: reason, Message: quote.Cut(message, maxMessage)}
 }
 
 // Settle gives conditions their generation, and the time of their last transition from what was written before.

@@ -49,6 +49,16 @@ func Summarize(in Input) v1alpha1.MemoryProfileStatus {
 	return status
 }
 
+// The conditions of a profile.
+const (
+	conditionReady      conditions.Kind = v1alpha1.ConditionReady
+	conditionConflicted conditions.Kind = v1alpha1.ConditionConflicted
+	conditionUsage      conditions.Kind = v1alpha1.ConditionUsageAvailable
+	conditionIdentities conditions.Kind = v1alpha1.ConditionIdentitiesBounded
+	conditionInjection  conditions.Kind = v1alpha1.ConditionInjectionUpToDate
+	conditionStalled    conditions.Kind = v1alpha1.ConditionStalled
+)
+
 // problem returns the reason of the first condition that needs attention; empty: none does.
 func problem(all []metav1.Condition) string {
 	first := conditions.First(all,
@@ -114,8 +124,8 @@ func identitiesBounded(in Input) []metav1.Condition {
 	if n < identity.MostOfProfile {
 		return nil
 	}
-	return []metav1.Condition{conditions.New(
-		v1alpha1.ConditionIdentitiesBounded, metav1.ConditionTrue, v1alpha1.ReasonTooManyIdentities,
+	return []metav1.Condition{conditionIdentities.True(
+		v1alpha1.ReasonTooManyIdentities,
 		fmt.Sprintf("%d identities of pods are recorded, which is the most of one profile: pods of others are admitted and "+
 			"keep their own size. Set spec.identity.labels to labels that do not differ from run to run, and nodeClass to one "+
 			"that does not differ from node to node, or split the profile; "+
@@ -128,42 +138,28 @@ func stalled(in Input) []metav1.Condition {
 	if len(in.Invalid) == 0 {
 		return nil
 	}
-	return []metav1.Condition{conditions.New(
-		v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec, strings.Join(in.Invalid, "; "),
-	)}
+	return []metav1.Condition{conditionStalled.True(v1alpha1.ReasonInvalidSpec, strings.Join(in.Invalid, "; "))}
 }
 
 // summarizeDefaults makes the status of a profile that governs no pod.
 func summarizeDefaults(in Input) v1alpha1.MemoryProfileStatus {
 	status := v1alpha1.MemoryProfileStatus{SizingMode: in.Profile.Spec.Sizing.Mode}
-	ready, double := metav1.ConditionTrue, conditions.New(
-		v1alpha1.ConditionConflicted, metav1.ConditionFalse, v1alpha1.ReasonNoConflict,
-		"No other profile of this scope has role: Defaults",
-	)
+	double := conditionConflicted.False(v1alpha1.ReasonNoConflict, "No other profile of this scope has role: Defaults")
+	var ready metav1.Condition
 	switch {
 	case len(in.Invalid) > 0:
 		status.Summary = "Not effective: " + in.Invalid[0]
+		ready = profileReady(in, status.Summary)
 	case in.Counts != nil && in.Counts != in.Profile:
-		ready, status.Summary = metav1.ConditionFalse, fmt.Sprintf(
-			"Not effective: %s has role: Defaults, too, and is the older one: put the values into one of them, and delete the "+
-				"other", in.Counts,
-		)
-		double = conditions.New(
-			v1alpha1.ConditionConflicted, metav1.ConditionTrue, v1alpha1.ReasonAmbiguousDefaults, status.Summary,
-		)
+		status.Summary = fmt.Sprintf("Not effective: %s has role: Defaults, too, and is the older one: put the values into "+
+			"one of them, and delete the other", in.Counts)
+		ready = conditionReady.False(v1alpha1.ReasonAmbiguousDefaults, status.Summary)
+		double = conditionConflicted.True(v1alpha1.ReasonAmbiguousDefaults, status.Summary)
 	default:
-		status.Summary = fmt.Sprintf(
-			"Provides defaults for %s", format.Count(in.Heirs, "profile"),
-		)
+		status.Summary = fmt.Sprintf("Provides defaults for %s", format.Count(in.Heirs, "profile"))
+		ready = conditionReady.True(v1alpha1.ReasonInherited, status.Summary)
 	}
-	is := conditions.New(v1alpha1.ConditionReady, ready, v1alpha1.ReasonInherited, status.Summary)
-	switch {
-	case len(in.Invalid) > 0:
-		is = profileReady(in, status.Summary)
-	case ready == metav1.ConditionFalse:
-		is = conditions.New(v1alpha1.ConditionReady, ready, v1alpha1.ReasonAmbiguousDefaults, status.Summary)
-	}
-	status.Conditions = append([]metav1.Condition{is, double}, stalled(in)...)
+	status.Conditions = append([]metav1.Condition{ready, double}, stalled(in)...)
 	return status
 }
 
@@ -207,13 +203,11 @@ func profileSummary(in Input, cov v1alpha1.Coverage, kills int64) string {
 func profileReady(in Input, summary string) metav1.Condition {
 	switch {
 	case len(in.Invalid) > 0:
-		return conditions.New(
-			v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, strings.Join(in.Invalid, "; "),
-		)
+		return conditionReady.False(v1alpha1.ReasonInvalidSpec, strings.Join(in.Invalid, "; "))
 	case len(in.Recommendations) == 0:
-		return conditions.New(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNoPodsMatched, noPodsMessage(in))
+		return conditionReady.True(v1alpha1.ReasonNoPodsMatched, noPodsMessage(in))
 	default:
-		return conditions.New(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonEffective, summary)
+		return conditionReady.True(v1alpha1.ReasonEffective, summary)
 	}
 }
 
@@ -241,17 +235,13 @@ func injectionCondition(in Input, cov v1alpha1.Coverage) metav1.Condition {
 	}
 	switch {
 	case mode == v1alpha1.TuningDisabled || mode == v1alpha1.TuningDryRun:
-		return conditions.New(
-			v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonInjectionDisabled,
-			"The profile "+has+" tuning.mode: "+string(mode)+"; nothing is set on pods",
+		return conditionInjection.True(
+			v1alpha1.ReasonInjectionDisabled, "The profile "+has+" tuning.mode: "+string(mode)+"; nothing is set on pods",
 		)
 	case cov.Governed == 0:
-		return conditions.New(
-			v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonNoPodsMatched,
-			"No running pod is governed",
-		)
+		return conditionInjection.True(v1alpha1.ReasonNoPodsMatched, "No running pod is governed")
 	case cov.Missed+cov.Stale > 0:
-		return conditions.New(v1alpha1.ConditionInjectionUpToDate, metav1.ConditionFalse, v1alpha1.ReasonPodsOutOfDate,
+		return conditionInjection.False(v1alpha1.ReasonPodsOutOfDate,
 			fmt.Sprintf("%s run without what the profile sets today: %d never passed through memfit, %d have older settings. "+
 				"%s", format.OfPods(cov.Missed+cov.Stale, cov.Governed), cov.Missed, cov.Stale, next))
 	default:
@@ -262,7 +252,7 @@ func injectionCondition(in Input, cov v1alpha1.Coverage) metav1.Condition {
 				v1alpha1.InjectedAnnotation,
 			)
 		}
-		return conditions.New(v1alpha1.ConditionInjectionUpToDate, metav1.ConditionTrue, v1alpha1.ReasonAllInjected, text)
+		return conditionInjection.True(v1alpha1.ReasonAllInjected, text)
 	}
 }
 
@@ -285,18 +275,15 @@ func outOfDateNames(in Input) string {
 func usageCondition(in Input) metav1.Condition {
 	switch {
 	case in.UsageOff:
-		return conditions.New(
-			v1alpha1.ConditionUsageAvailable, metav1.ConditionFalse, v1alpha1.ReasonUsageMissing,
+		return conditionUsage.False(
+			v1alpha1.ReasonUsageMissing,
 			"memfit runs without a usage source (--usage-interval=0); recommendations rest on OOM kills alone",
 		)
 	case len(in.Gaps) == 0:
-		return conditions.New(
-			v1alpha1.ConditionUsageAvailable, metav1.ConditionTrue, v1alpha1.ReasonUsageRead,
-			"Every node that hosts governed pods answers",
-		)
+		return conditionUsage.True(v1alpha1.ReasonUsageRead, "Every node that hosts governed pods answers")
 	}
-	return conditions.New(
-		v1alpha1.ConditionUsageAvailable, metav1.ConditionFalse, v1alpha1.ReasonUsageMissing,
+	return conditionUsage.False(
+		v1alpha1.ReasonUsageMissing,
 		"Usage unavailable from "+format.Silent(in.Gaps)+"; memfit changes no size because of it",
 	)
 }
@@ -314,17 +301,14 @@ func conflictCondition(in Input) metav1.Condition {
 	reason := v1alpha1.ReasonAmbiguousProfile
 	switch {
 	case len(in.Ambiguous)+len(others) == 0:
-		return conditions.New(
-			v1alpha1.ConditionConflicted, metav1.ConditionFalse, v1alpha1.ReasonNoConflict,
+		return conditionConflicted.False(
+			v1alpha1.ReasonNoConflict,
 			"No other profile claims these pods, and no other autoscaler sizes their memory",
 		)
 	case len(in.Ambiguous) == 0:
 		reason = v1alpha1.ReasonConflict
 	}
-	return conditions.New(
-		v1alpha1.ConditionConflicted, metav1.ConditionTrue, reason,
-		strings.Join(append(firstThree(in.Ambiguous), firstThree(others)...), "; "),
-	)
+	return conditionConflicted.True(reason, strings.Join(append(firstThree(in.Ambiguous), firstThree(others)...), "; "))
 }
 
 // firstThree are three texts and the number of the rest.

@@ -29,8 +29,8 @@ func recommendationOf(workload string, kills int64, c v1alpha1.Coverage) v1alpha
 func inConflictWith(name string) v1alpha1.MemoryRecommendation {
 	rec := recommendationOf(name, 0, v1alpha1.Coverage{Governed: 1})
 	rec.Status.Conditions = []metav1.Condition{
-		conditions.New(
-			v1alpha1.ConditionApplied, metav1.ConditionFalse, v1alpha1.ReasonConflict, "managed by VerticalPodAutoscaler "+name,
+		conditions.Kind(v1alpha1.ConditionApplied).False(
+			v1alpha1.ReasonConflict, "managed by VerticalPodAutoscaler "+name,
 		),
 	}
 	return rec

@@ -22,6 +22,16 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
+// The conditions of a recommendation, but for Stalled, which the reconciler sets.
+const (
+	conditionReady    conditions.Kind = v1alpha1.ConditionReady
+	conditionOOM      conditions.Kind = v1alpha1.ConditionOOMObserved
+	conditionStalled  conditions.Kind = v1alpha1.ConditionMemoryStalled
+	conditionDrift    conditions.Kind = v1alpha1.ConditionDriftDetected
+	conditionSettings conditions.Kind = v1alpha1.ConditionSettingsMatchLimit
+	conditionApplied  conditions.Kind = v1alpha1.ConditionApplied
+)
+
 func workloadConditions(s *Snapshot, st *State, v *result, cov coverage, now time.Time) []metav1.Condition {
 	return []metav1.Condition{
 		readyCondition(s, v),
@@ -59,21 +69,13 @@ const modeDisabled = "The profile has sizing.mode: Disabled; set Recommend to ge
 func readyCondition(s *Snapshot, v *result) metav1.Condition {
 	switch {
 	case s.Profile.Spec.Sizing.Mode == v1alpha1.SizingDisabled:
-		return conditions.New(
-			v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonModeDisabled, modeDisabled,
-		)
+		return conditionReady.False(v1alpha1.ReasonModeDisabled, modeDisabled)
 	case len(v.recommended) == 0 && unmeasured(s):
-		return conditions.New(
-			v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonUsageMissing, v.status.Summary,
-		)
+		return conditionReady.False(v1alpha1.ReasonUsageMissing, v.status.Summary)
 	case len(v.recommended) == 0:
-		return conditions.New(
-			v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNotEnoughEvidence, v.status.Summary,
-		)
+		return conditionReady.False(v1alpha1.ReasonNotEnoughEvidence, v.status.Summary)
 	default:
-		return conditions.New(
-			v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonRecommendationReady, v.status.Summary,
-		)
+		return conditionReady.True(v1alpha1.ReasonRecommendationReady, v.status.Summary)
 	}
 }
 
@@ -87,10 +89,7 @@ func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	}
 	full := ledgerFull(&st.ledger)
 	if recent == 0 && full == "" {
-		return conditions.New(
-			v1alpha1.ConditionOOMObserved, metav1.ConditionFalse, v1alpha1.ReasonNoOOMKill,
-			"No OOM kill in the last "+format.Duration(window),
-		)
+		return conditionOOM.False(v1alpha1.ReasonNoOOMKill, "No OOM kill in the last "+format.Duration(window))
 	}
 	message := fmt.Sprintf("%s in the last %s", format.Count(recent, "OOM kill"), format.Duration(window))
 	if !last.Time.IsZero() {
@@ -99,11 +98,9 @@ func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 		)
 	}
 	if full != "" {
-		return conditions.New(
-			v1alpha1.ConditionOOMObserved, metav1.ConditionTrue, v1alpha1.ReasonLedgerFull, full+". "+message,
-		)
+		return conditionOOM.True(v1alpha1.ReasonLedgerFull, full+". "+message)
 	}
-	return conditions.New(v1alpha1.ConditionOOMObserved, metav1.ConditionTrue, v1alpha1.ReasonOOMKilled, message)
+	return conditionOOM.True(v1alpha1.ReasonOOMKilled, message)
 }
 
 // ledgerFull returns that kills are not counted, and what to do; empty while the ledger has space.
@@ -137,37 +134,21 @@ func driftCondition(s *Snapshot, v *result) metav1.Condition {
 			filling = fmt.Sprintf("Container %s: %s: a leak, or still loading after its start, because %s", name, leak,
 				leak.Doubt)
 		} else if leak.Instances > 0 {
-			return conditions.New(
-				v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonLeak,
-				"Container "+name+": leak: "+leak.String()+aboutRestart(s, v),
-			)
+			return conditionDrift.True(v1alpha1.ReasonLeak, "Container "+name+": leak: "+leak.String()+aboutRestart(s, v))
 		}
 		if Drifts(is) {
-			return conditions.New(
-				v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, driftReason(is.Kind),
-				"Container "+name+": "+is.Summary+aboutRestart(s, v),
-			)
+			return conditionDrift.True(driftReason(is.Kind), "Container "+name+": "+is.Summary+aboutRestart(s, v))
 		}
 	}
 	switch {
 	case outlier != "":
-		return conditions.New(
-			v1alpha1.ConditionDriftDetected, metav1.ConditionTrue, v1alpha1.ReasonOutlierReplica, outlier+aboutRestart(s, v),
-		)
+		return conditionDrift.True(v1alpha1.ReasonOutlierReplica, outlier+aboutRestart(s, v))
 	case filling != "":
-		return conditions.New(
-			v1alpha1.ConditionDriftDetected, metav1.ConditionUnknown, v1alpha1.ReasonNotEnoughEvidence, filling,
-		)
+		return conditionDrift.Unknown(v1alpha1.ReasonNotEnoughEvidence, filling)
 	case !known:
-		return conditions.New(
-			v1alpha1.ConditionDriftDetected, metav1.ConditionUnknown, v1alpha1.ReasonNotEnoughEvidence,
-			"Not enough samples to classify memory over time",
-		)
+		return conditionDrift.Unknown(v1alpha1.ReasonNotEnoughEvidence, "Not enough samples to classify memory over time")
 	}
-	return conditions.New(
-		v1alpha1.ConditionDriftDetected, metav1.ConditionFalse, v1alpha1.ReasonNoDrift,
-		"Memory neither climbs nor stays high after load",
-	)
+	return conditionDrift.False(v1alpha1.ReasonNoDrift, "Memory neither climbs nor stays high after load")
 }
 
 // driftReason is the reason of a shape of which [Drifts] is true.
@@ -193,36 +174,27 @@ func aboutRestart(s *Snapshot, v *result) string {
 
 func stepCondition(cov coverage) metav1.Condition {
 	if cov.outOfStep != "" {
-		return conditions.New(
-			v1alpha1.ConditionSettingsMatchLimit, metav1.ConditionFalse, v1alpha1.ReasonRestartRequired, cov.outOfStep,
-		)
+		return conditionSettings.False(v1alpha1.ReasonRestartRequired, cov.outOfStep)
 	}
-	return conditions.New(
-		v1alpha1.ConditionSettingsMatchLimit, metav1.ConditionTrue, v1alpha1.ReasonSettingsMatch,
-		"Runtime settings match the current limit of every running container",
+	return conditionSettings.True(
+		v1alpha1.ReasonSettingsMatch, "Runtime settings match the current limit of every running container",
 	)
 }
 
 // appliedCondition reports whether running pods have what is recommended, and if not, why.
 func appliedCondition(s *Snapshot, v *result) metav1.Condition {
-	refuse := func(reason, message string) metav1.Condition {
-		return conditions.New(v1alpha1.ConditionApplied, metav1.ConditionFalse, reason, message)
-	}
 	with, without := applied(s, v)
 	switch mode := s.Profile.Spec.Sizing.Mode; {
 	case mode == v1alpha1.SizingDisabled:
-		return refuse(v1alpha1.ReasonModeDisabled, modeDisabled)
+		return conditionApplied.False(v1alpha1.ReasonModeDisabled, modeDisabled)
 	case s.Facts.Conflict != "":
-		return refuse(v1alpha1.ReasonConflict, conflictMessage(&s.Facts))
+		return conditionApplied.False(v1alpha1.ReasonConflict, conflictMessage(&s.Facts))
 	case len(v.recommended) == 0:
-		return refuse(v1alpha1.ReasonNotEnoughEvidence, "No recommendation yet: "+v.status.Summary)
+		return conditionApplied.False(v1alpha1.ReasonNotEnoughEvidence, "No recommendation yet: "+v.status.Summary)
 	case with+without > 0 && without == 0 && !resizes(mode):
-		return conditions.New(
-			v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonUpToDate,
-			"Every running pod has the recommended size",
-		)
+		return conditionApplied.True(v1alpha1.ReasonUpToDate, "Every running pod has the recommended size")
 	case s.paused != "" && (!resizes(mode) || with+without == 0):
-		return refuse(
+		return conditionApplied.False(
 			v1alpha1.ReasonPaused, "Paused by "+s.paused+"; the recommendation is not applied until the annotation is removed",
 		)
 	case with+without == 0 && (resizes(mode) || mode == v1alpha1.SizingOnCreate):
@@ -230,25 +202,25 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 		if s.NoWebhook {
 			message += "; " + NoWebhook("sizing.mode: Recommend")
 		}
-		return refuse(v1alpha1.ReasonWaitingForNewPods, message)
+		return conditionApplied.False(v1alpha1.ReasonWaitingForNewPods, message)
 	case resizes(mode) && v.rollout.UpToDate:
-		return conditions.New(v1alpha1.ConditionApplied, metav1.ConditionTrue, v.rollout.Reason, v.rollout.Message)
+		return conditionApplied.True(v.rollout.Reason, v.rollout.Message)
 	case resizes(mode):
-		return refuse(v.rollout.Reason, v.rollout.Message)
+		return conditionApplied.False(v.rollout.Reason, v.rollout.Message)
 	case (mode == "" || mode == v1alpha1.SizingRecommend) && s.NoWebhook:
-		return refuse(
+		return conditionApplied.False(
 			v1alpha1.ReasonModeRecommend,
 			"The profile has sizing.mode: Recommend; set InPlace to resize running pods. New pods get the recommended size "+
 				"only with memfit's webhook: install it ("+installWebhook+"), then set OnCreate or InPlace",
 		)
 	case mode == "" || mode == v1alpha1.SizingRecommend:
-		return refuse(
+		return conditionApplied.False(
 			v1alpha1.ReasonModeRecommend,
 			"The profile has sizing.mode: Recommend; set OnCreate to give new pods the recommended size, or InPlace to resize "+
 				"running pods as well",
 		)
 	default:
-		return refuse(
+		return conditionApplied.False(
 			v1alpha1.ReasonWaitingForNewPods,
 			format.OfPods(with, with+without)+" have the recommended size; running pods keep theirs until they are replaced; "+
 				newPodsGet(s, v),

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/conditions"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
@@ -104,9 +103,6 @@ func stallRecords(l *oom.Ledger) (int64, []v1alpha1.StallRecord) {
 // stallCondition reports whether a container stalls, first of all, and then what became of the last one.
 func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	window := window(s)
-	say := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
-		return conditions.New(v1alpha1.ConditionMemoryStalled, status, reason, message)
-	}
 	var goesOn, inVain, last *memory.Stall
 	all := st.ledger.AllStalls()
 	for i := range all {
@@ -122,27 +118,25 @@ func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	}
 	switch {
 	case goesOn != nil && goesOn.NotRelieved:
-		return say(
-			metav1.ConditionTrue, v1alpha1.ReasonIncreaseIneffective, "Pod "+goesOn.Container.Pod+": "+report.Stall(goesOn),
-		)
+		return conditionStalled.True(v1alpha1.ReasonIncreaseIneffective, inPod(goesOn))
 	case goesOn != nil:
-		return say(metav1.ConditionTrue, v1alpha1.ReasonStallOngoing, "Pod "+goesOn.Container.Pod+": "+report.Stall(goesOn))
+		return conditionStalled.True(v1alpha1.ReasonStallOngoing, inPod(goesOn))
 	case inVain != nil:
-		return say(
-			metav1.ConditionTrue, v1alpha1.ReasonIncreaseIneffective, "Pod "+inVain.Container.Pod+": "+report.Stall(inVain),
-		)
+		return conditionStalled.True(v1alpha1.ReasonIncreaseIneffective, inPod(inVain))
 	case last != nil:
-		return say(metav1.ConditionFalse, v1alpha1.ReasonStallEnded,
-			"The last one, in pod "+last.Container.Pod+": "+report.Stall(last))
+		return conditionStalled.False(
+			v1alpha1.ReasonStallEnded, "The last one, in pod "+last.Container.Pod+": "+report.Stall(last),
+		)
 	case st.Source != "" && !st.countsFaults:
-		return say(metav1.ConditionUnknown, v1alpha1.ReasonFaultsNotCounted,
+		return conditionStalled.Unknown(v1alpha1.ReasonFaultsNotCounted,
 			"Usage comes from "+st.Source+", which counts no major page faults: stalls are not detected")
 	}
-	return say(
-		metav1.ConditionFalse, v1alpha1.ReasonNoStall,
-		"No container stalled at its limit in the last "+format.Duration(window),
+	return conditionStalled.False(
+		v1alpha1.ReasonNoStall, "No container stalled at its limit in the last "+format.Duration(window),
 	)
 }
+
+func inPod(s *memory.Stall) string { return "Pod " + s.Container.Pod + ": " + report.Stall(s) }
 
 // sayInVain puts first that more memory did not help, because it is why memfit holds.
 func (st *State) sayInVain(c *v1alpha1.ContainerRecommendation, now time.Time) {
@@ -187,10 +181,9 @@ func stallEvents(snapshot *Snapshot, c stallChanges, summaries map[string]string
 }
 
 func stalled(snapshot *Snapshot, s *memory.Stall, kind, reason string) Event {
-	sentence := report.Stall(s)
 	return Event{
 		Regarding: containerObject(snapshot, s.Container), Related: WorkloadObject(snapshot.Owner),
-		Container: s.Container.Container, Kind: kind, Reason: reason, Action: "Observed", Note: sentence,
-		OnRelated: "Pod " + s.Container.Pod + ": " + sentence,
+		Container: s.Container.Container, Kind: kind, Reason: reason, Action: "Observed", Note: report.Stall(s),
+		OnRelated: inPod(s),
 	}
 }

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/conditions"
 	"github.com/memfit/memfit/test/build"
 )
 
@@ -189,8 +188,9 @@ func TestAppliedNamesVolumesThatKeptTheirSize(t *testing.T) {
 			d := decider{s: s, st: NewState(), now: at.Add(time.Minute)}
 			d.v.status.Containers = []v1alpha1.ContainerRecommendation{{Container: "app"}}
 			d.reportRestarts()
-			c := qualified(conditions.New(v1alpha1.ConditionApplied, metav1.ConditionTrue, v1alpha1.ReasonUpToDate,
-				"Every running pod has the recommended size"), s, &d.v)
+			c := qualified(
+				conditionApplied.True(v1alpha1.ReasonUpToDate, "Every running pod has the recommended size"), s, &d.v,
+			)
 			if c.Status != tc.status || c.Reason != tc.reason || !strings.Contains(c.Message, tc.says) ||
 				strings.Contains(c.Message, tc.not) || len(c.Message) > 400 {
 				t.Errorf("Applied is %s, %s (%d bytes): %s", c.Status, c.Reason, len(c.Message), c.Message)

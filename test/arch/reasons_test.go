@@ -80,7 +80,7 @@ func all(e Event) {
 	e.Reason, e.Note = "D", "d d"
 	reason := "E"
 	use(Event{Reason: "F" + reason, Action: "Used"})
-	conditions.New(kind, status, "G", "g g")
+	ready.False("G", "g g")
 	if e.Reason == "H" { return }
 	return
 }`
@@ -107,7 +107,7 @@ func parsed(t *testing.T, file string) *ast.File {
 // reasonTexts are the texts in a file that stand where a reason is expected: in a field, variable, constant, parameter
 // or result of that name, or compared with one.
 func reasonTexts(file *ast.File) (found []string) {
-	parameters := map[string]int{"New": 2} // of conditions
+	parameters := map[string]int{"True": 0, "False": 0, "Unknown": 0} // of conditions.Kind
 	for _, decl := range file.Decls {
 		if f, isFunc := decl.(*ast.FuncDecl); isFunc {
 			if at := reasonAt(f.Type.Params); at >= 0 {
