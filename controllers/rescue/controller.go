@@ -263,7 +263,7 @@ func (c *Controller) nodeOf(ctx context.Context, a *alarm) error {
 	left := memory.FromQuantity(*node.Status.Allocatable.Memory()).Minus(outstanding)
 	for i := range pods.Items {
 		if p := &pods.Items[i]; p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
-			left = left.Minus(workload.RequestOf(p))
+			left = left.Minus(constraints.Total(p, nil).Request)
 		}
 	}
 	a.left = left

@@ -17,7 +17,7 @@ func (t *trial) boundTogether() {
 	for j := range t.facts.limits {
 		l := &t.facts.limits[j]
 		if l.pod.max > 0 {
-			t.giveBack(func() memory.Bytes { return total(t.pod, t.sizes).Limit.Minus(l.pod.max) }, t.lowerLimit,
+			t.giveBack(func() memory.Bytes { return Total(t.pod, t.sizes).Limit.Minus(l.pod.max) }, t.lowerLimit,
 				fmt.Sprintf("LimitRange %s has a maximum of %s for a pod", l.name, l.pod.max))
 			t.most = least(t.most, l.pod.max)
 			t.follow()
@@ -100,7 +100,7 @@ func (t *trial) fitQuota() {
 // need is what quotas and the scheduler count of a pod whose containers have these sizes: containers that sizes does
 // not name have what they ask for, and the runtime takes something for the pod itself.
 func (t *trial) need() memory.Size {
-	need := total(t.pod, t.sizes)
+	need := Total(t.pod, t.sizes)
 	if overhead := memory.FromQuantity(*t.pod.Spec.Overhead.Memory()); overhead > 0 {
 		need = need.Plus(memory.Size{Request: overhead, Limit: overhead})
 	}

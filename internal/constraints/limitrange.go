@@ -115,7 +115,7 @@ func (f *Facts) Refusal(pod *corev1.Pod, sizes map[string]memory.Size) string {
 				}
 			}
 		}
-		if why := l.pod.refusal(total(pod, sizes)); why != "" {
+		if why := l.pod.refusal(Total(pod, sizes)); why != "" {
 			return "all containers of the pod together: " + why + " in LimitRange " + l.name
 		}
 	}

@@ -31,8 +31,9 @@ func SizeOf(r *corev1.ResourceRequirements) memory.Size {
 	return memory.Size{Request: memory.FromQuantity(*r.Requests.Memory()), Limit: memory.FromQuantity(*r.Limits.Memory())}
 }
 
-// total is what admission counts for a pod: what it asks for as a whole, if it does, else its containers together.
-func total(pod *corev1.Pod, sizes map[string]memory.Size) memory.Size {
+// Total is what admission counts for a pod and what the pod takes of its node: what it asks for as a whole, else its
+// containers together, with sizes instead of their own.
+func Total(pod *corev1.Pod, sizes map[string]memory.Size) memory.Size {
 	sum := together(pod, sizes)
 	if r := pod.Spec.Resources; r != nil {
 		own := SizeOf(r)

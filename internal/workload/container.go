@@ -114,57 +114,30 @@ func (c *managedContainer) newSize() recommend.Policy {
 // that the profile names.
 func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 	var all []managedContainer
-	add := func(c *corev1.Container, statuses []corev1.ContainerStatus, init bool) {
+	for c, init := range containersIn(&pod.Spec) {
 		policy := p.Container(c.Name, pod.Annotations)
-		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
-		if policy.Managed && (!init || sidecar || policy.Listed) {
-			m := managedContainer{Name: c.Name, policy: policy, pod: pod.UID}
-			m.current = sizeEffective(c, statusOf(c.Name, statuses))
-			m.podLimit, m.podRequest = constraints.PodLeaves(pod, c.Name)
-			m.volumesHold = inject.VolumesHold(pod, c)
-			all = append(all, m)
+		if !policy.Managed || init && !sidecar(c) && !policy.Listed {
+			continue
 		}
-	}
-	for i := range pod.Spec.Containers {
-		add(&pod.Spec.Containers[i], pod.Status.ContainerStatuses, false)
-	}
-	for i := range pod.Spec.InitContainers {
-		add(&pod.Spec.InitContainers[i], pod.Status.InitContainerStatuses, true)
-	}
-	slices.SortFunc(all, func(a, b managedContainer) int {
-		if a.Name < b.Name {
-			return -1
+		m := managedContainer{
+			Name: c.Name, policy: policy, pod: pod.UID, current: sizeEffective(containerOf(pod, c.Name)),
+			volumesHold: inject.VolumesHold(pod, c),
 		}
-		return 1
-	})
+		m.podLimit, m.podRequest = constraints.PodLeaves(pod, c.Name)
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b managedContainer) int { return cmp.Compare(a.Name, b.Name) })
 	return all
 }
 
 // sizeEffective is what the kubelet reports the container has, else what the pod asks for.
 func sizeEffective(c *corev1.Container, status *corev1.ContainerStatus) memory.Size {
-	size := sizeOf(c.Resources)
+	size := constraints.SizeOf(&c.Resources)
 	if status != nil && status.Resources != nil {
-		actual := sizeOf(*status.Resources)
+		actual := constraints.SizeOf(status.Resources)
 		size.Limit, size.Request = cmp.Or(actual.Limit, size.Limit), cmp.Or(actual.Request, size.Request)
 	}
 	return size
-}
-
-// statusOf is the status of a container; nil before the kubelet has seen it.
-func statusOf(name string, statuses []corev1.ContainerStatus) *corev1.ContainerStatus {
-	for i := range statuses {
-		if statuses[i].Name == name {
-			return &statuses[i]
-		}
-	}
-	return nil
-}
-
-func sizeOf(r corev1.ResourceRequirements) memory.Size {
-	return memory.Size{
-		Request: memory.FromQuantity(*r.Requests.Memory()),
-		Limit:   memory.FromQuantity(*r.Limits.Memory()),
-	}
 }
 
 // containerInput is everything the result for one container depends on.
@@ -200,7 +173,7 @@ func (q *containerInput) result() containerResult {
 	a.shape = a.shapeCache.shape
 	name := q.container.Name
 	a.status = v1alpha1.ContainerRecommendation{
-		Container: name, Current: apiSize(q.container.current),
+		Container: name, Current: profile.APISize(q.container.current),
 		Runtime: q.plan.Runtime(), Identity: q.plan.Identity(),
 		Settings: head(q.plan.Settings(), 16), Shape: apiShape(a.shape),
 	}
@@ -261,7 +234,7 @@ func (q *containerInput) recommend(a *containerResult) []string {
 		var bounded []string
 		rec.Size, bounded = in.Policy.Bound(rec.Size, q.container.current)
 		s.Reasons = head(append(bounded, s.Reasons...), 16)
-		size := apiSize(rec.Size)
+		size := profile.APISize(rec.Size)
 		s.Recommended = &size
 	}
 	a.recommendation = rec

@@ -5,7 +5,6 @@ package workload
 
 import (
 	"cmp"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -15,12 +14,12 @@ import (
 
 // Disturbs reports whether an action keeps a pod from serving that serves now.
 func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
-	restarts := func(c corev1.Container) bool {
+	restarts := false
+	for c := range containersIn(&pod.Spec) {
 		_, asked := a.Sizes[c.Name]
-		return asked && oom.RestartsOnResize(&c)
+		restarts = restarts || asked && oom.RestartsOnResize(c)
 	}
-	some := slices.ContainsFunc(pod.Spec.Containers, restarts) || slices.ContainsFunc(pod.Spec.InitContainers, restarts)
-	return serves(pod) && (a.Evict || !a.Undo && some)
+	return serves(pod) && (a.Evict || !a.Undo && restarts)
 }
 
 // TooFewServe returns why no other pod than those that are being changed already may be kept from serving; empty: one
@@ -33,8 +32,8 @@ func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
 			continue
 		}
 		p := rollout.Pod{UID: pod.UID, Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil}
-		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-			p.Containers = append(p.Containers, rollout.Container{Name: c.Name, RestartsOnResize: oom.RestartsOnResize(&c)})
+		for c := range containersIn(&pod.Spec) {
+			p.Containers = append(p.Containers, rollout.Container{Name: c.Name, RestartsOnResize: oom.RestartsOnResize(c)})
 		}
 		pods = append(pods, p)
 	}

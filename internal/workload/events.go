@@ -5,7 +5,6 @@ package workload
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -108,9 +107,7 @@ func containerObject(s *Snapshot, c memory.ContainerRef) *corev1.ObjectReference
 	if pod == nil {
 		pod = s.Template
 	}
-	if pod != nil && slices.ContainsFunc(
-		pod.Spec.InitContainers, func(spec corev1.Container) bool { return spec.Name == c.Container },
-	) {
+	if pod != nil && isInit(pod, c.Container) {
 		list = "initContainers"
 	}
 	return &corev1.ObjectReference{

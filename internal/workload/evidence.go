@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
@@ -236,7 +237,7 @@ func (st *State) hold(governed []*corev1.Pod, now time.Time) {
 					continue
 				}
 				if spec, _ := containerOf(pod, name); spec != nil {
-					size := sizeOf(spec.Resources)
+					size := constraints.SizeOf(&spec.Resources)
 					if from, _, on := st.rollout.Lent(pod.UID, name); on {
 						size = from // a loan is one pod's
 					}
@@ -253,8 +254,8 @@ func (st *State) hold(governed []*corev1.Pod, now time.Time) {
 	}
 }
 
-// programOfKill is what the container of a kill ran; empty: unknown.
-func (st *State) programOfKill(c memory.ContainerRef) string {
+// ProgramOf is what a container runs, or ran when it was killed; empty: unknown.
+func (st *State) ProgramOf(c memory.ContainerRef) string {
 	if program := st.programs[keyOf(&c)].ID; program != "" {
 		return program
 	}

@@ -28,12 +28,9 @@ type liveHeap struct {
 // knowCaps looks up the heap caps of instances that are not known yet. The environment of a pod never changes.
 func (st *State) knowCaps(pods []*corev1.Pod) {
 	for _, pod := range pods {
-		for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-			for i := range containers {
-				name := containers[i].Name
-				if in := st.instanceIn(pod, name); in != nil && !in.capKnown {
-					in.heapCap, in.capKnown = inject.HeapCap(pod, name), true
-				}
+		for c := range containersIn(&pod.Spec) {
+			if in := st.instanceIn(pod, c.Name); in != nil && !in.capKnown {
+				in.heapCap, in.capKnown = inject.HeapCap(pod, c.Name), true
 			}
 		}
 	}

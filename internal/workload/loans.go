@@ -31,9 +31,6 @@ func (st *State) NotLent(uid types.UID, container string, sequence int64) {
 	st.rollout.NotLent(uid, container, sequence)
 }
 
-// ProgramOf is what a container runs; empty: unknown.
-func (st *State) ProgramOf(c memory.ContainerRef) string { return st.programOfKill(c) }
-
 // MemoryLoaned reports a loan, on the pod and on its workload.
 func MemoryLoaned(o memory.Workload, pod *corev1.Pod, container, note string) Event {
 	return aboutRescue(o, pod, container, note, corev1.EventTypeNormal, v1alpha1.EventMemoryLoaned)
@@ -73,7 +70,7 @@ func RescueOf(
 	}
 	c := &managed[i]
 	spec, status := containerOf(pod, container)
-	r.Size, r.Guaranteed = sizeOf(spec.Resources), pod.Status.QOSClass == corev1.PodQOSGuaranteed
+	r.Size, r.Guaranteed = constraints.SizeOf(&spec.Resources), pod.Status.QOSClass == corev1.PodQOSGuaranteed
 	r.Known = rescue.Known{Limit: c.current.Limit, Asked: r.Size.Limit}
 	if status != nil && status.State.Running != nil {
 		_, r.Known.ID, _ = strings.Cut(status.ContainerID, "://")
@@ -122,27 +119,6 @@ func LoansTo(loans []rollout.Loan, pod types.UID) []rescue.Loan {
 		}
 	}
 	return all
-}
-
-// RequestOf is the memory that a pod takes of its node: its own request, or those of its containers together.
-func RequestOf(pod *corev1.Pod) memory.Bytes {
-	if whole := constraints.WholeSize(pod).Request; whole > 0 {
-		return whole
-	}
-	var sum, start memory.Bytes
-	for i := range pod.Spec.InitContainers {
-		c := &pod.Spec.InitContainers[i]
-		request := sizeOf(c.Resources).Request
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
-			sum = sum.Plus(request)
-			continue
-		}
-		start = max(start, sum.Plus(request))
-	}
-	for i := range pod.Spec.Containers {
-		sum = sum.Plus(sizeOf(pod.Spec.Containers[i].Resources).Request)
-	}
-	return max(sum, start)
 }
 
 // DemandOf is the last demand read of a container by its kubelet; zero: unknown.

@@ -94,7 +94,7 @@ func (d *decider) offer(status *v1alpha1.ContainerRecommendation) {
 	}
 	status.Program = e.Program
 	if e.Owner != (memory.Size{}) {
-		owner := apiSize(e.Owner)
+		owner := profile.APISize(e.Owner)
 		status.Owner = &owner
 	}
 	if !sizesNewPods(d.s.Profile.Spec.Sizing.Mode) || d.s.Facts.Conflict != "" {
@@ -106,7 +106,7 @@ func (d *decider) offer(status *v1alpha1.ContainerRecommendation) {
 	}
 	c := d.creationOf(status.Container, recommended)
 	if size := c.size(); size != (memory.Size{}) {
-		next := apiSize(size)
+		next := profile.APISize(size)
 		status.NewPods = &next
 	}
 }

@@ -51,7 +51,7 @@ func heapAndLimit(runs *v1alpha1.InspectedRuntime, pod *corev1.Pod, spec *corev1
 	if runs.MaxHeap == nil || runs.HeapSet || pod.Generation > 1 {
 		return 0, 0
 	}
-	limit = sizeOf(spec.Resources).Limit
+	limit = constraints.SizeOf(&spec.Resources).Limit
 	if whole := constraints.WholeSize(pod).Limit; limit == 0 || whole > 0 && whole < limit {
 		limit = whole
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
@@ -127,8 +128,8 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 	for _, c := range managed {
 		spec, status := containerOf(pod, c.Name)
 		running := rollout.Container{
-			Name: c.Name, Spec: sizeOf(spec.Resources), Actual: c.current, RestartsOnResize: oom.RestartsOnResize(spec),
-			PodLimit: c.podLimit, PodRequest: c.podRequest,
+			Name: c.Name, Spec: constraints.SizeOf(&spec.Resources), Actual: c.current,
+			RestartsOnResize: oom.RestartsOnResize(spec), PodLimit: c.podLimit, PodRequest: c.podRequest,
 		}
 		running.Program, running.Owner = st.runs(pod.UID, c.Name), st.programIn(pod, c.Name).Owner
 		if e := st.evidenceOf(c.Name, running.Program); e != nil {
@@ -172,8 +173,7 @@ func lifeOf(
 	last := status.LastTerminationState.Terminated
 	if t := status.State.Terminated; t != nil {
 		last = t
-		sidecar := spec.RestartPolicy != nil && *spec.RestartPolicy == corev1.ContainerRestartPolicyAlways
-		c.Done = !sidecar && t.ExitCode == 0 && isInit(pod, spec.Name)
+		c.Done = !sidecar(spec) && t.ExitCode == 0 && isInit(pod, spec.Name)
 	}
 	if r := status.State.Running; r != nil {
 		c.Started = r.StartedAt.UTC()
@@ -190,20 +190,18 @@ func isInit(pod *corev1.Pod, name string) bool {
 
 // containerOf finds a container and its status, which is nil before the kubelet has seen it.
 func containerOf(pod *corev1.Pod, name string) (spec *corev1.Container, status *corev1.ContainerStatus) {
-	find := func(containers []corev1.Container, statuses []corev1.ContainerStatus) {
-		for i := range containers {
-			if containers[i].Name == name {
-				spec = &containers[i]
-			}
+	for c := range containersIn(&pod.Spec) {
+		if c.Name == name {
+			spec = c
 		}
+	}
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
 		for i := range statuses {
 			if statuses[i].Name == name {
 				status = &statuses[i]
 			}
 		}
 	}
-	find(pod.Spec.Containers, pod.Status.ContainerStatuses)
-	find(pod.Spec.InitContainers, pod.Status.InitContainerStatuses)
 	return spec, status
 }
 

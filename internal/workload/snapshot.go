@@ -5,6 +5,7 @@ package workload
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -185,12 +186,31 @@ func (s *Snapshot) observations(of func(pod types.UID) bool) []oom.Observation {
 // own that is never seen again.
 func ContainersOf(spec *corev1.PodSpec) []string {
 	names := make([]string, 0, len(spec.InitContainers)+len(spec.Containers))
-	for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
-		for i := range list {
-			names = append(names, list[i].Name)
-		}
+	for c := range containersIn(spec) {
+		names = append(names, c.Name)
 	}
 	return names
+}
+
+// containersIn yields the same containers, init containers first, and whether each is one.
+func containersIn(spec *corev1.PodSpec) iter.Seq2[*corev1.Container, bool] {
+	return func(yield func(*corev1.Container, bool) bool) {
+		for i := range spec.InitContainers {
+			if !yield(&spec.InitContainers[i], true) {
+				return
+			}
+		}
+		for i := range spec.Containers {
+			if !yield(&spec.Containers[i], false) {
+				return
+			}
+		}
+	}
+}
+
+// sidecar reports whether an init container runs beside the others.
+func sidecar(c *corev1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
 // ended reports whether all containers of a pod have ended and none will run again.
@@ -200,11 +220,5 @@ func ended(pod *corev1.Pod) bool {
 
 // NewestFirst orders by creation, then by name, so that equal input gives equal output.
 func NewestFirst(a, b *corev1.Pod) int {
-	if c := b.CreationTimestamp.Compare(a.CreationTimestamp.Time); c != 0 {
-		return c
-	}
-	if a.Name < b.Name {
-		return -1
-	}
-	return 1
+	return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }

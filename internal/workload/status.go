@@ -18,14 +18,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/period"
-	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/report"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/shape"
 )
-
-func apiSize(s memory.Size) v1alpha1.Size { return profile.APISize(s) }
 
 func apiEvidence(e recommend.Evidence) v1alpha1.Evidence {
 	out := v1alpha1.Evidence{

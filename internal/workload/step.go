@@ -119,7 +119,7 @@ func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.
 	kills = append(kills, st.ledger.UpdateCounters(in.Counters, st.peak, st.limit, now)...)
 	ofAgents, explained := st.ledger.UpdateAgents(s.agentKills(), st.peak, st.limit, now)
 	kills, explained = merged(append(kills, ofAgents...), explained)
-	st.ledger.Attribute(st.programOfKill)
+	st.ledger.Attribute(st.ProgramOf)
 	st.watchStalls(in.Samples)
 	existing := s.existing()
 	stalls = st.fileStalls(s.agentStalls(), existing, now)

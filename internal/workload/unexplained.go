@@ -163,13 +163,11 @@ func outgrown(s *Snapshot) (pod, volume string) {
 		if p.Generation <= 1 {
 			continue
 		}
-		for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
-			for i := range list {
-				volumes := inject.MemoryVolumes(p, &list[i])
-				n := slices.IndexFunc(volumes, func(v inject.MemoryVolume) bool { return v.SizeLimit == 0 })
-				if n >= 0 && inject.RaisedInPlace(p, s.Profile, list[i].Name) {
-					return p.Name, volumes[n].Name
-				}
+		for c := range containersIn(&p.Spec) {
+			volumes := inject.MemoryVolumes(p, c)
+			n := slices.IndexFunc(volumes, func(v inject.MemoryVolume) bool { return v.SizeLimit == 0 })
+			if n >= 0 && inject.RaisedInPlace(p, s.Profile, c.Name) {
+				return p.Name, volumes[n].Name
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rol
 	// The request a kubelet of 1.36 reports is the one that the pod began with, whatever it has been given since; nothing
 	// in the pod's cgroup is of it.
 	if r := pod.Status.Resources; r != nil && size.Limit > 0 {
-		limit := sizeOf(*r).Limit
+		limit := constraints.SizeOf(r).Limit
 		if short := size.Limit.Minus(limit); short < 0 || short > oom.CgroupRounding {
 			w.Actual.Limit = limit
 		}
@@ -61,7 +61,7 @@ func wholeAsks(
 			continue
 		}
 		spec, _ := containerOf(pod, c.Name)
-		base := sizeOf(spec.Resources)
+		base := constraints.SizeOf(&spec.Resources)
 		a := constraints.Ask{
 			Container: c.Name, Base: base, Part: part, Never: c.policy.SizePolicy().DecreaseNever,
 			Want: memory.Size{Request: cmp.Or(size.Request, base.Request), Limit: cmp.Or(size.Limit, base.Limit)},
@@ -74,7 +74,7 @@ func wholeAsks(
 // wholeStays is why the size of a running pod as a whole cannot be changed; "": it can. That follows from what is
 // served: where the gate is off, on the API server or on the node, no status reports such a size.
 func wholeStays(pod *corev1.Pod) string {
-	if r := pod.Status.Resources; r != nil && (constraints.WholeSize(pod).Limit == 0 || sizeOf(*r).Limit > 0) {
+	if r := pod.Status.Resources; r != nil && (constraints.WholeSize(pod).Limit == 0 || constraints.SizeOf(r).Limit > 0) {
 		return ""
 	}
 	return "its status.resources does not report one, as where the feature gate " +
@@ -109,7 +109,7 @@ func (d *decider) sayWhole(managed []managedContainer) {
 			continue
 		}
 		spec, _ := containerOf(d.s.Template, c.Name)
-		want, have := size, sizeOf(spec.Resources)
+		want, have := size, constraints.SizeOf(&spec.Resources)
 		a := constraints.Ask{Container: c.Name, Base: have, Want: want, Never: c.sizePolicy().DecreaseNever}
 		if have.Limit == 0 {
 			a.Want, a.Part = have, want

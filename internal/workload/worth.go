@@ -61,7 +61,7 @@ func worth(s *v1alpha1.MemoryRecommendationStatus, published map[string]publishe
 			near(profile.SizeOf(*r.NewPods), profile.SizeOf(*r.Recommended))
 		if last, had := published[r.Container]; had && r.Recommended != nil &&
 			near(profile.SizeOf(*r.Recommended), last.Size) {
-			size := apiSize(last.Size)
+			size := profile.APISize(last.Size)
 			r.Recommended = &size
 		}
 		if asRecommended {
