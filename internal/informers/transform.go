@@ -12,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,31 +38,13 @@ func CacheOptions() cache.Options {
 		&v1alpha1.ClusterMemoryProfile{}:         {Transform: cache.TransformStripManagedFields()},
 	}
 	for _, obj := range policy.Informers() {
-		strip := owners.Strip(ours)
-		if obj.GetObjectKind().GroupVersionKind().GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
-			strip = withLabels(strip)
-		}
-		byObject[obj] = cache.ByObject{Transform: strip, UnsafeDisableDeepCopy: new(true)}
+		byObject[obj] = cache.ByObject{Transform: owners.Strip(ours), UnsafeDisableDeepCopy: new(true)}
 	}
 	return cache.Options{
 		ByObject: byObject,
 		// An unplanned read of a kind would silently start to cache all of its objects.
 		ReaderFailOnMissingInformer: true,
 		DefaultTransform:            slimOthers,
-	}
-}
-
-// withLabels returns a transform that keeps the labels, which namespaceSelector of a ClusterMemoryProfile matches.
-func withLabels(strip toolscache.TransformFunc) toolscache.TransformFunc {
-	return func(in any) (any, error) {
-		m, ok := in.(*metav1.PartialObjectMetadata)
-		if !ok {
-			return strip(in)
-		}
-		kept := m.Labels
-		out, err := strip(in)
-		m.Labels = kept
-		return out, err
 	}
 }
 

@@ -48,9 +48,9 @@ func Objects() []client.Object {
 }
 
 // Strip returns a cache transform that keeps of an owner or a namespace only what a Resolver reads: name, UID, since
-// when it exists and whether it is being deleted, its controller and the annotations for which keep is true. The rest,
-// above all kubectl's last-applied copy and managedFields, is most of what such a cache would hold. Texts that many
-// objects have are kept once: the garbage collector walks all of them each time.
+// when it exists and whether it is being deleted, its controller, the annotations for which keep is true, and the labels
+// of a namespace. The rest, above all kubectl's last-applied copy and managedFields, is most of what such a cache would
+// hold. Texts that many objects have are kept once: the garbage collector walks all of them each time.
 func Strip(keep func(annotation string) bool) func(any) (any, error) {
 	return func(object any) (any, error) {
 		if m, ok := object.(*metav1.PartialObjectMetadata); ok {
@@ -65,6 +65,9 @@ func stripped(m *metav1.ObjectMeta, keep func(string) bool) metav1.ObjectMeta {
 	kept := metav1.ObjectMeta{
 		Namespace: once(m.Namespace), Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
 		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
+	}
+	if m.Namespace == "" { // a namespace, which profiles select by its labels
+		kept.Labels = m.Labels
 	}
 	if c := metav1.GetControllerOfNoCopy(m); c != nil {
 		kept.OwnerReferences = []metav1.OwnerReference{

@@ -41,6 +41,19 @@ func TestStripKeepsWhatAResolverReads(t *testing.T) {
 	}
 }
 
+func TestStripKeepsTheLabelsOfANamespace(t *testing.T) {
+	labels := map[string]string{"team": "shop"}
+	got, err := Strip(func(string) bool { return false })(
+		&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: labels}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(labels, got.(*metav1.PartialObjectMetadata).Labels); diff != "" {
+		t.Errorf("labels of a namespace (-want +got):\n%s", diff)
+	}
+}
+
 func TestStripLeavesOtherThingsAlone(t *testing.T) {
 	for _, in := range []any{nil, "a string", &metav1.Status{Message: "kept"}} {
 		got, err := Strip(func(string) bool { return true })(in)
