@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 // follow walks controllers upwards from the pod's own until one carries the pod template that people edit.
@@ -64,9 +65,9 @@ func circular(visited []*metav1.OwnerReference, above *metav1.OwnerReference) bo
 // cached reads an owner from the cache; its annotations and references are the cache's own. Nil without an error: it is
 // not there yet, or what is there is another one of the same name.
 func (r Resolver) cached(
-	ctx context.Context, k *Kind, namespace string, ref *metav1.OwnerReference,
+	ctx context.Context, k *workloadkind.Kind, namespace string, ref *metav1.OwnerReference,
 ) (*metav1.PartialObjectMetadata, error) {
-	m := k.object()
+	m := objectOf(k)
 	err := r.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, m, client.UnsafeDisableDeepCopy)
 	switch {
 	case err == nil && same(m, ref): // first: to ask what kind of error none is takes an allocation for each pod
@@ -84,7 +85,7 @@ const apiTimeout = 500 * time.Millisecond
 // fromAPI reads an owner from the API server, where the cache had none and returned cacheErr. Nil without an error: the
 // owner no longer exists. The API server is asked once for each owner that is gone: a UID is never used again.
 func (r Resolver) fromAPI(
-	ctx context.Context, k *Kind, namespace string, ref *metav1.OwnerReference, cacheErr error,
+	ctx context.Context, k *workloadkind.Kind, namespace string, ref *metav1.OwnerReference, cacheErr error,
 ) (*metav1.PartialObjectMetadata, error) {
 	at := byReference(k, ref, namespace)
 	if r.Gone.Has(at.Ref, at.UID) {
@@ -98,7 +99,7 @@ func (r Resolver) fromAPI(
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	m := k.object()
+	m := objectOf(k)
 	err := r.APIReader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, m)
 	switch {
 	case apierrors.IsNotFound(err), err == nil && !same(m, ref):
@@ -119,10 +120,10 @@ func same(m *metav1.PartialObjectMetadata, ref *metav1.OwnerReference) bool {
 
 // byReference is what the reference alone contains. Known kinds get the API version of the table, so that a workload
 // has one name for every writer of references.
-func byReference(k *Kind, ref *metav1.OwnerReference, namespace string) Owner {
+func byReference(k *workloadkind.Kind, ref *metav1.OwnerReference, namespace string) Owner {
 	apiVersion := ref.APIVersion
 	if k != nil {
-		apiVersion = k.apiVersion
+		apiVersion = k.APIVersion()
 	}
 	return Owner{
 		Ref:         memory.WorkloadRef{APIVersion: apiVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name},

@@ -7,50 +7,36 @@ import (
 	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Kind is a kind of owner whose metadata is cached, or is to be read.
-type Kind struct {
-	GVK schema.GroupVersionKind
-	// Intermediate is the column of [workloadkind.Kind].
-	Intermediate bool
-
-	apiVersion string // GVK as an owner reference writes it
+// kindOf is the kind of an owner whose metadata is cached; nil: it is known by reference only. The version of the
+// reference does not matter: the API server serves every object in each.
+func kindOf(apiVersion, name string) *workloadkind.Kind {
+	if k := workloadkind.InGroup(workloadkind.Group(apiVersion), name); k != nil && k.Watched {
+		return k
+	}
+	return nil
 }
 
-// Kinds are the owners that need a metadata-only cache. Everything else is known by reference only.
-var Kinds = watched()
-
-func watched() (kinds []Kind) {
+// Objects returns one empty object per kind that needs a metadata-only cache, as a manager's cache wants them in
+// ByObject. Everything else is known by reference only.
+func Objects() (objects []client.Object) {
 	for _, k := range workloadkind.All() {
 		if k.Watched {
-			kinds = append(kinds, Kind{
-				GVK:          schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Name},
-				Intermediate: k.Intermediate, apiVersion: k.APIVersion(),
-			})
+			objects = append(objects, objectOf(&k))
 		}
-	}
-	return kinds
-}
-
-// Objects returns one empty object per kind of the table, as a manager's cache wants them in ByObject.
-func Objects() []client.Object {
-	objects := make([]client.Object, 0, len(Kinds))
-	for i := range Kinds {
-		objects = append(objects, Kinds[i].object())
 	}
 	return objects
 }
 
 // Strip returns a cache transform that keeps of an owner or a namespace only what a Resolver reads: name, UID, since
-// when it exists and whether it is being deleted, its controller, the annotations for which keep is true, and the labels
-// of a namespace. The rest, above all kubectl's last-applied copy and managedFields, is most of what such a cache would
-// hold. Texts that many objects have are kept once: the garbage collector walks all of them each time.
+// when it exists and whether it is being deleted, its controller, the annotations for which keep is true, and a
+// namespace's labels. The rest, above all kubectl's last-applied copy and managedFields, is most of what such a cache
+// would hold. Texts that many objects have are kept once: the garbage collector walks all of them each time.
 func Strip(keep func(annotation string) bool) func(any) (any, error) {
 	return func(object any) (any, error) {
 		if m, ok := object.(*metav1.PartialObjectMetadata); ok {
@@ -98,17 +84,10 @@ func Metadata(of memory.WorkloadRef) (*metav1.PartialObjectMetadata, bool) {
 	if k == nil {
 		return nil, false
 	}
-	return k.object(), true
+	return objectOf(k), true
 }
 
-// object is what to ask a reader with. The TypeMeta is set directly: SetGroupVersionKind would build a string each
-// time.
-func (k *Kind) object() *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: k.apiVersion, Kind: k.GVK.Kind}}
-}
-
-// is reports whether an owner reference is of this kind; the version does not matter, the API server serves every
-// object in each.
-func (k *Kind) is(apiVersion, kind string) bool {
-	return k.GVK.Kind == kind && k.GVK.Group == workloadkind.Group(apiVersion)
+// objectOf is what to ask a reader with.
+func objectOf(k *workloadkind.Kind) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: k.APIVersion(), Kind: k.Name}}
 }

@@ -24,7 +24,7 @@ const maxHops = 4
 
 // Resolver finds the workload of a pod. The zero value with a Reader works.
 type Resolver struct {
-	// Reader is a cache of metadata (PartialObjectMetadata) of [Kinds]. Required.
+	// Reader is a cache of metadata (PartialObjectMetadata) of [Objects]. Required.
 	Reader client.Reader
 	// APIReader is uncached, and asked only for owners that the cache does not have, as in the first moments of a rollout.
 	// Nil: never. Its rest.Config should have QPS -1, as controller-runtime's own has: with client-go's default of 5 a
@@ -84,14 +84,4 @@ func (r Resolver) Named(ctx context.Context, of memory.WorkloadRef, uid types.UI
 	}
 	o.UID, o.Annotations, o.ByReference = m.UID, m.Annotations, false
 	return o, true, nil
-}
-
-// kindOf finds the line of the table for an owner reference; nil means by reference only.
-func kindOf(apiVersion, name string) *Kind {
-	for i := range Kinds {
-		if Kinds[i].is(apiVersion, name) {
-			return &Kinds[i]
-		}
-	}
-	return nil
 }

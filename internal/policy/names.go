@@ -6,11 +6,7 @@ package policy
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"strings"
-	"sync"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/memory"
@@ -53,9 +49,8 @@ func RecordName(w memory.WorkloadRef) string {
 
 // ships: the kind is one of those that memfit reads, which Kubernetes ships.
 func ships(group, kind string) bool {
-	return slices.ContainsFunc(
-		recorded(), func(gvk schema.GroupVersionKind) bool { return gvk.Group == group && gvk.Kind == kind },
-	)
+	k := workloadkind.InGroup(group, kind)
+	return k != nil && k.Recorded()
 }
 
 // title: one capital at the start and none after it. Of all spellings with the same letters, only one is like that.
@@ -94,10 +89,10 @@ func WorkloadNamed(namespace, name string) (memory.WorkloadRef, bool) {
 	if !found || workload == "" || len(name) > maxInverted {
 		return memory.WorkloadRef{}, false
 	}
-	for _, gvk := range recorded() {
-		if strings.ToLower(gvk.Kind) == kind {
+	for _, k := range workloadkind.All() {
+		if k.Recorded() && strings.ToLower(k.Name) == kind {
 			return memory.WorkloadRef{
-				APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: namespace, Name: workload,
+				APIVersion: k.APIVersion(), Kind: k.Name, Namespace: namespace, Name: workload,
 			}, true
 		}
 	}
@@ -106,14 +101,3 @@ func WorkloadNamed(namespace, name string) (memory.WorkloadRef, bool) {
 
 // maxInverted is shorter than any name that ends in a hash, unless forty dashes stood before it.
 const maxInverted = maxName - 40
-
-// recorded are the kinds of workload that memfit reads. They are asked for with every new pod.
-var recorded = sync.OnceValue(func() []schema.GroupVersionKind {
-	var all []schema.GroupVersionKind
-	for _, k := range workloadkind.All() {
-		if k.Watched || k.PodNames == workloadkind.SameName {
-			all = append(all, schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Name})
-		}
-	}
-	return all
-})

@@ -139,14 +139,24 @@ func All() []Kind { return table }
 // Of finds a kind, whatever version of it is meant. False: memfit does not know where objects of this kind keep the
 // template of their pods.
 func Of(apiVersion, kind string) (Kind, bool) {
-	group := Group(apiVersion)
-	for i := range table {
-		if table[i].Name == kind && table[i].Group == group {
-			return table[i], true
-		}
+	if k := InGroup(Group(apiVersion), kind); k != nil {
+		return *k, true
 	}
 	return Kind{}, false
 }
+
+// InGroup finds a kind by its API group; nil: the table does not have it.
+func InGroup(group, kind string) *Kind {
+	for i := range table {
+		if table[i].Name == kind && table[i].Group == group {
+			return &table[i]
+		}
+	}
+	return nil
+}
+
+// Recorded reports whether memfit reads objects of this kind, so that the name of a record shows the workload.
+func (k *Kind) Recorded() bool { return k.Watched || k.PodNames == SameName }
 
 // Queued returns the kind with that plural whose objects wait for queue controllers; false: they do not.
 func Queued(resource string) (Kind, bool) {
