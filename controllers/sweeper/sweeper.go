@@ -27,7 +27,8 @@ import (
 	"github.com/memfit/memfit/internal/records"
 )
 
-// Sweeper deletes records of workloads that do not exist. Its Start checks all of them, on the leader.
+// Sweeper knows whether workloads exist, and deletes records of those that do not. Its Start checks all records, on the
+// leader.
 type Sweeper struct {
 	// Client reads workloads and MemoryRecommendations from the cache, and deletes.
 	client.Client
@@ -116,14 +117,12 @@ func (w Sweeper) check(ctx context.Context, record client.Object) (deleted bool,
 	if !known {
 		return false, nil
 	}
-	presence, err := w.finder().Find(ctx, of)
-	if err != nil || records.Orphaned(record.GetOwnerReferences(), of, presence) == "" {
-		return false, err
+	presence, cached := w.Cached(ctx, of)
+	if cached && records.Orphaned(record.GetOwnerReferences(), of, presence) == "" {
+		return false, nil
 	}
 	return w.Judge(ctx, of, record)
 }
-
-func (w Sweeper) finder() Finder { return Finder{Reader: w.Client, APIReader: w.APIReader} }
 
 // recordedFor is the workload that a record is about: its owner, or the one in its name.
 func recordedFor(record client.Object) (memory.WorkloadRef, bool) {
@@ -174,7 +173,7 @@ func (w Sweeper) Clear(ctx context.Context, of memory.WorkloadRef) error {
 
 // Judge asks the API server for the workload of a record, and deletes the record if it is orphaned.
 func (w Sweeper) Judge(ctx context.Context, of memory.WorkloadRef, record client.Object) (deleted bool, err error) {
-	presence, err := w.finder().Confirm(ctx, of)
+	presence, err := w.Confirm(ctx, of)
 	why := records.Orphaned(record.GetOwnerReferences(), of, presence)
 	if err != nil || why == "" {
 		return false, err

@@ -92,7 +92,7 @@ func (r *Reconciler) carryOutAlone(
 // podCount is how many pods a workload is to have; 0: unknown. A DaemonSet's number is for all nodes: those that have a
 // pod of another class do not count for this one. A pod that is missing may be of any class.
 func (r *Reconciler) podCount(ctx context.Context, ref memory.WorkloadRef) (int, error) {
-	wanted, err := r.census().PodCount(ctx, ref)
+	wanted, err := r.sweeper().PodCount(ctx, ref)
 	if err != nil || ref.NodeClass == "" {
 		return wanted, err
 	}

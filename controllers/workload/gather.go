@@ -92,7 +92,7 @@ func (r *Reconciler) presence(
 	ctx context.Context, s *workload.Snapshot, of map[types.UID]types.UID,
 ) (records.Presence, error) {
 	ref := s.Owner.Ref
-	if p, known := r.census().Cached(ctx, ref); known {
+	if p, known := r.sweeper().Cached(ctx, ref); known {
 		return p, nil
 	}
 	var owners []types.UID
@@ -105,7 +105,7 @@ func (r *Reconciler) presence(
 	if len(owners) > 0 && !slices.ContainsFunc(owners, func(uid types.UID) bool { return !gone(uid) }) {
 		return records.Presence{State: records.Gone}, nil
 	}
-	p, err := r.census().Confirm(ctx, ref)
+	p, err := r.sweeper().Confirm(ctx, ref)
 	if err == nil && p.State == records.Gone {
 		for _, uid := range owners {
 			r.Resolver.OwnerDeleted(ref, uid)

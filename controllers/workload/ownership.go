@@ -30,8 +30,8 @@ var errNotYet = errors.New("not known yet")
 // seconds.
 const notYet = 2 * time.Second
 
-func (r *Reconciler) census() sweeper.Finder {
-	return sweeper.Finder{Reader: r.Client, APIReader: r.APIReader}
+func (r *Reconciler) sweeper() sweeper.Sweeper {
+	return sweeper.Sweeper{Client: r.Client, APIReader: r.APIReader, Clock: r.Clock}
 }
 
 // leave forgets a workload that is deleted or being deleted; nothing is written for it any more. Of one that is gone it
@@ -50,7 +50,7 @@ func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 	if recommended, err := r.exists(ctx, w); err != nil || !known && !recommended {
 		return err
 	}
-	return sweeper.Sweeper{Client: r.Client, APIReader: r.APIReader}.Clear(ctx, w)
+	return r.sweeper().Clear(ctx, w)
 }
 
 // drop forgets what is held in memory of a workload.
@@ -74,7 +74,7 @@ func (r *Reconciler) vanished(ctx context.Context, s *workload.Snapshot, err err
 		return false
 	}
 	var unknown error
-	s.Presence, unknown = r.census().Confirm(ctx, s.Owner.Ref)
+	s.Presence, unknown = r.sweeper().Confirm(ctx, s.Owner.Ref)
 	return unknown == nil && (s.Presence.State == records.Gone || s.Presence.State == records.Leaving)
 }
 
@@ -86,7 +86,7 @@ func (r *Reconciler) claim(ctx context.Context, s *workload.Snapshot, record cli
 	owners := record.GetOwnerReferences()
 	switch uid, owned := records.OwnerUID(owners, s.Owner.Ref); {
 	case records.Orphaned(owners, s.Owner.Ref, p) != "":
-		deleted, err := sweeper.Sweeper{Client: r.Client, APIReader: r.APIReader}.Judge(ctx, s.Owner.Ref, record)
+		deleted, err := r.sweeper().Judge(ctx, s.Owner.Ref, record)
 		if err == nil && !deleted {
 			err = fmt.Errorf("%w: the cache is behind: whose %s/%s is", errNotYet, record.GetNamespace(), record.GetName())
 		}

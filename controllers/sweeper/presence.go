@@ -20,42 +20,27 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Finder answers whether workloads exist.
-type Finder struct {
-	// Reader is the cache.
-	Reader, APIReader client.Reader
-}
-
-// Find reads the cache, and the API server where the cache has nothing: it may lag, and at the start it may not follow
-// pods yet. With an error nothing is known.
-func (c Finder) Find(ctx context.Context, of memory.WorkloadRef) (records.Presence, error) {
-	if p, known := c.Cached(ctx, of); known {
-		return p, nil
-	}
-	return c.Confirm(ctx, of)
-}
-
 // Cached reads the cache only; false when it does not have the workload. For a kind that cannot be read, the answer is
 // unknown.
-func (c Finder) Cached(ctx context.Context, of memory.WorkloadRef) (records.Presence, bool) {
+func (w Sweeper) Cached(ctx context.Context, of memory.WorkloadRef) (records.Presence, bool) {
 	if identity.Is(of) {
 		return records.Presence{State: records.Exists, UID: identity.UID(of)}, true
 	}
 	if workloadkind.IsPod(of.APIVersion, of.Kind) { // pods are cached whole
 		var pod corev1.Pod
-		err := c.Reader.Get(ctx, workloadKey(of), &pod)
+		err := w.Get(ctx, workloadKey(of), &pod)
 		return presenceOf(&pod), err == nil
 	}
 	m, readable := owners.Metadata(of)
 	if !readable {
 		return records.Presence{}, true
 	}
-	err := c.Reader.Get(ctx, workloadKey(of), m)
+	err := w.Get(ctx, workloadKey(of), m)
 	return presenceOf(m), err == nil
 }
 
 // Confirm asks the API server: nothing is deleted because of a cache alone.
-func (c Finder) Confirm(ctx context.Context, of memory.WorkloadRef) (records.Presence, error) {
+func (w Sweeper) Confirm(ctx context.Context, of memory.WorkloadRef) (records.Presence, error) {
 	if identity.Is(of) {
 		return records.Presence{State: records.Exists, UID: identity.UID(of)}, nil
 	}
@@ -66,7 +51,7 @@ func (c Finder) Confirm(ctx context.Context, of memory.WorkloadRef) (records.Pre
 	if !readable {
 		return records.Presence{}, nil
 	}
-	switch err := c.APIReader.Get(ctx, workloadKey(of), m); {
+	switch err := w.APIReader.Get(ctx, workloadKey(of), m); {
 	case apierrors.IsNotFound(err):
 		return records.Presence{State: records.Gone}, nil
 	case err != nil:
@@ -83,13 +68,13 @@ func presenceOf(obj client.Object) records.Presence {
 	return p
 }
 
-func workloadKey(w memory.WorkloadRef) client.ObjectKey {
-	return client.ObjectKey{Namespace: w.Namespace, Name: w.Name}
+func workloadKey(of memory.WorkloadRef) client.ObjectKey {
+	return client.ObjectKey{Namespace: of.Namespace, Name: of.Name}
 }
 
 // PodCount is how many pods a workload is to have; 0: unknown. The cache has metadata only, so this asks the API
 // server each time.
-func (c Finder) PodCount(ctx context.Context, ref memory.WorkloadRef) (int, error) {
+func (w Sweeper) PodCount(ctx context.Context, ref memory.WorkloadRef) (int, error) {
 	kind, known := workloadkind.Of(ref.APIVersion, ref.Kind)
 	if !known || len(kind.PodCount) == 0 {
 		return 0, nil
@@ -97,7 +82,7 @@ func (c Finder) PodCount(ctx context.Context, ref memory.WorkloadRef) (int, erro
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion(ref.APIVersion)
 	object.SetKind(ref.Kind)
-	err := c.APIReader.Get(ctx, workloadKey(ref), object)
+	err := w.APIReader.Get(ctx, workloadKey(ref), object)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return 0, fmt.Errorf("reading how many pods %s is to have: %w", ref, err)
 	}
