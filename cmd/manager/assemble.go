@@ -47,8 +47,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 	events := inbox.NewInbox()
 	feed := &workloadctl.PodSource{Cache: mgr.GetCache(), Resolver: resolver, Inbox: events}
 	profiles := &profilectl.Reconciler{
-		Client: mgr.GetClient(), Profiles: resolver, Trigger: &profilectl.Trigger{},
-		NoWebhook: !o.webhooks, Clock: clock.RealClock{},
+		Client: mgr.GetClient(), Profiles: resolver, NoWebhook: !o.webhooks, Clock: clock.RealClock{},
 	}
 	watcher := &policy.Watcher{Resolver: resolver, Cache: mgr.GetCache(), OnChange: func(changes []policy.Change) {
 		feed.ProfilesChanged(changes)
@@ -82,7 +81,7 @@ func control(
 	if err := mgr.AddHealthzCheck("workers", watchdog.Check); err != nil {
 		return fmt.Errorf("adding the liveness check: %w", err)
 	}
-	problems := &policy.Problems{OnChange: profiles.Trigger.Enqueue}
+	problems := &policy.Problems{OnChange: profiles.Enqueue}
 	typed, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("preparing to evict and resize pods: %w", err)

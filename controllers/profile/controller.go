@@ -8,11 +8,13 @@ package profile
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -22,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/conditions"
@@ -50,15 +53,18 @@ type Reconciler struct {
 	Profiles interface{ Profiles() *profile.Index }
 	// Problems lists workloads that nobody governs because two profiles claim them.
 	Problems *policy.Problems
-	// Trigger queues profiles for which there is news that no object carries.
-	Trigger *Trigger
 	// Watchdog is told what workers are on. Nil: nobody is.
 	Watchdog *liveness.Watchdog
 	// NoWebhook: memfit runs without its webhook, so it sets nothing on new pods.
 	NoWebhook bool
 	// Clock tells the time.
 	Clock clock.PassiveClock
+
+	queue atomic.Pointer[queue] // the controller's, from its start on
 }
+
+// queue is that of the controller.
+type queue = workqueue.TypedRateLimitingInterface[profile.Key]
 
 const (
 	// resync is how long a status may stand without news: the nodes that do not answer are in no event.
@@ -87,7 +93,10 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 			builder.WithPredicates(predicate.GenerationChangedPredicate{}),
 		).
 		Watches(&v1alpha1.MemoryRecommendation{}, debounce(followed)).
-		WatchesRawSource(r.Trigger).
+		WatchesRawSource(source.TypedFunc[profile.Key](func(_ context.Context, q queue) error {
+			r.queue.Store(&q)
+			return nil
+		})).
 		WithOptions(controller.TypedOptions[profile.Key]{MaxConcurrentReconciles: 2}).
 		WithLogConstructor(func(k *profile.Key) logr.Logger {
 			log := mgr.GetLogger().WithName("profile")
@@ -133,10 +142,20 @@ func debounce(
 	}
 }
 
+// Enqueue queues profiles for which there is news that no object carries, each at most once until it is dealt with. A
+// controller reconciles everything when it starts, so that nothing is missed of what came before.
+func (r *Reconciler) Enqueue(keys ...profile.Key) {
+	if q := r.queue.Load(); q != nil {
+		for _, k := range keys {
+			(*q).AddAfter(k, 100*time.Millisecond)
+		}
+	}
+}
+
 // EnqueueAll queues every profile.
 func (r *Reconciler) EnqueueAll(context.Context) {
 	for n := range r.Profiles.Profiles().All() {
-		r.Trigger.Enqueue(n.Key())
+		r.Enqueue(n.Key())
 	}
 }
 
@@ -144,11 +163,11 @@ func (r *Reconciler) EnqueueAll(context.Context) {
 // them, which is among the changes, and those with role Defaults, which count their heirs. It does not block.
 func (r *Reconciler) ProfilesChanged(changes []policy.Change) {
 	for _, c := range changes {
-		r.Trigger.Enqueue(c.Key)
+		r.Enqueue(c.Key)
 	}
 	for n := range r.Profiles.Profiles().All() {
 		if n.GivesDefaults() {
-			r.Trigger.Enqueue(n.Key())
+			r.Enqueue(n.Key())
 		}
 	}
 }
