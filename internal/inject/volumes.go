@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
@@ -147,10 +148,18 @@ func (c *ContainerPlan) heapSet() memory.Bytes {
 	return 0
 }
 
+// WasResized reports whether a pod was resized since its creation. The cache keeps that of the managed fields. The
+// generation does not show it: a debug session (kubectl debug) and another image count there as well.
+func WasResized(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Subresource == "resize"
+	})
+}
+
 // RaisedInPlace reports whether a running pod has a higher limit for a container than it was created with. Where the
 // limit at creation is not known, any resize counts.
 func RaisedInPlace(pod *corev1.Pod, n *profile.Profile, container string) bool {
-	if pod.Generation <= 1 { // after creation, only a resize changes the spec
+	if !WasResized(pod) {
 		return false
 	}
 	created := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(container).atAdmission()

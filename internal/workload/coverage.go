@@ -43,9 +43,7 @@ func cover(s *Snapshot, observed map[string]inject.Observed) coverage {
 		case inject.Stale:
 			c.Stale++
 			c.outOfDate = cmp.Or(c.outOfDate, "pod "+pod.Name+": "+why)
-			// A pod's generation moves when its spec does, and after creation only a resize moves memory: its environment did
-			// not.
-			if pod.Generation > 1 {
+			if inject.WasResized(pod) { // its environment was not
 				c.outOfStep = cmp.Or(c.outOfStep, "pod "+pod.Name+" was resized in place: "+why)
 			}
 		case inject.Missed:

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -166,7 +165,7 @@ func (st *State) heed(newestFirst []*corev1.Pod, now time.Time) {
 // record, or else in its spec, until it is resized.
 func (st *State) programIn(pod *corev1.Pod, name string) inject.Program {
 	p := st.programs[instanceKey{pod.UID, name}]
-	if p.Recorded || !wasResized(pod) {
+	if p.Recorded || !inject.WasResized(pod) {
 		return p
 	}
 	p.Owner = memory.Size{}
@@ -174,13 +173,6 @@ func (st *State) programIn(pod *corev1.Pod, name string) inject.Program {
 		p.Owner = e.Owner
 	}
 	return p
-}
-
-// wasResized reports whether anybody resized the pod since its creation. Of the managed fields the cache keeps that.
-func wasResized(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
-		return e.Subresource == "resize"
-	})
 }
 
 // earliest is when a pod was created, or now for a clock of the API server that is ahead of memfit's.

@@ -48,7 +48,7 @@ const heapSlack = 8
 // heapAndLimit are the largest heap that a process chose and the limit under which it started; 0: not known. After a
 // resize the limit at its start is unknown.
 func heapAndLimit(runs *v1alpha1.InspectedRuntime, pod *corev1.Pod, spec *corev1.Container) (heap, limit memory.Bytes) {
-	if runs.MaxHeap == nil || runs.HeapSet || pod.Generation > 1 {
+	if runs.MaxHeap == nil || runs.HeapSet || inject.WasResized(pod) {
 		return 0, 0
 	}
 	limit = constraints.SizeOf(&spec.Resources).Limit

@@ -31,6 +31,7 @@ func TestNodeHeap(t *testing.T) {
 		pods       []inspectedPod
 		before     map[string]*v1alpha1.FoundRuntime
 		generation int64
+		resized    bool
 		noLimit    bool
 		want       string // empty: none
 	}{
@@ -41,13 +42,16 @@ func TestNodeHeap(t *testing.T) {
 		"one node's kernel shows it": {
 			pods: []inspectedPod{{"app:1", "", jvm("256Mi", false)}, {"app:1", "", jvm("16Gi", false)}}, want: "16Gi",
 		},
-		"its owner set it":     {pods: []inspectedPod{{"app:1", "", jvm("6Gi", true)}}},
-		"below the limit":      {pods: []inspectedPod{{"app:1", "", jvm("256Mi", false)}}},
-		"rounded up":           {pods: []inspectedPod{{"app:1", "", jvm("1056Mi", false)}}},
-		"resized since":        {pods: []inspectedPod{{"app:1", "", jvm("6Gi", false)}}, generation: 2},
-		"without a limit":      {pods: []inspectedPod{{"app:1", "", jvm("6Gi", false)}}, noLimit: true},
-		"another node's agent": {pods: []inspectedPod{{"app:1", "node-z", jvm("6Gi", false)}}},
-		"not read":             {pods: []inspectedPod{{"app:1", "", jvm("", false)}}},
+		"its owner set it": {pods: []inspectedPod{{"app:1", "", jvm("6Gi", true)}}},
+		"below the limit":  {pods: []inspectedPod{{"app:1", "", jvm("256Mi", false)}}},
+		"rounded up":       {pods: []inspectedPod{{"app:1", "", jvm("1056Mi", false)}}},
+		"resized since": {
+			pods: []inspectedPod{{"app:1", "", jvm("6Gi", false)}}, generation: 2, resized: true,
+		},
+		"a debug session since": {pods: []inspectedPod{{"app:1", "", jvm("6Gi", false)}}, generation: 2, want: "6Gi"},
+		"without a limit":       {pods: []inspectedPod{{"app:1", "", jvm("6Gi", false)}}, noLimit: true},
+		"another node's agent":  {pods: []inspectedPod{{"app:1", "node-z", jvm("6Gi", false)}}},
+		"not read":              {pods: []inspectedPod{{"app:1", "", jvm("", false)}}},
 		"seen before, -XX:MaxRAM now": {
 			pods: []inspectedPod{{"app:2", "", jvm("600Mi", true)}}, before: seen("app:1"), want: "6Gi",
 		},
@@ -62,7 +66,9 @@ func TestNodeHeap(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := withSnapshots(v1alpha1.RuntimeSpec{}, tc.pods...)
 			for _, pod := range s.Governed {
-				pod.Generation = tc.generation
+				if pod.Generation = tc.generation; tc.resized {
+					pod.ManagedFields = resizedBy(FieldManager)
+				}
 				if !tc.noLimit {
 					pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
 				}

@@ -160,9 +160,6 @@ func deletePod(s *Snapshot, pod string) string {
 // empty: none.
 func outgrown(s *Snapshot) (pod, volume string) {
 	for _, p := range s.Governed {
-		if p.Generation <= 1 {
-			continue
-		}
 		for c := range containersIn(&p.Spec) {
 			volumes := inject.MemoryVolumes(p, c)
 			n := slices.IndexFunc(volumes, func(v inject.MemoryVolume) bool { return v.SizeLimit == 0 })

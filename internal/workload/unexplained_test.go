@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/test/build"
 )
 
@@ -45,10 +46,37 @@ func withVolume(pod *corev1.Pod, sizeLimit string) *corev1.Pod {
 
 // raised is a pod that memfit created with 64Mi and resized since.
 func raised(pod *corev1.Pod) *corev1.Pod {
-	pod.Generation = 2
+	pod.Generation, pod.ManagedFields = 2, resizedBy(FieldManager)
 	pod.Annotations = map[string]string{v1alpha1.InjectedAnnotation: `{"v":1,"profile":"MemoryProfile/web","containers":` +
 		`{"app":{"limit":"64Mi","runtime":"native code"}}}`}
 	return pod
+}
+
+// resizedBy are the managed fields of a pod that was resized.
+func resizedBy(manager string) []metav1.ManagedFieldsEntry {
+	return []metav1.ManagedFieldsEntry{{Manager: manager, Subresource: "resize"}}
+}
+
+// debugged is a pod that got an ephemeral container, which its generation counts.
+func debugged(pod *corev1.Pod) *corev1.Pod {
+	pod.Generation = 2
+	return pod
+}
+
+// TestADebugSessionIsNoResize: settings that the profile has changed since are out of date, and fit the limit.
+func TestADebugSessionIsNoResize(t *testing.T) {
+	p := build.Profile("shop", "web", v1alpha1.RuntimeNodeJS)
+	pod := build.Pod("shop", "web-1").On("node-1").Container("app", build.Limit("512Mi")).Obj()
+	inject.MakePlan(inject.Input{Pod: pod, Profile: governing(p)}).Apply(pod)
+	p.Spec.Tuning.HeapPercent = new(int32(40))
+	s := &Snapshot{Profile: governing(p), Governed: []*corev1.Pod{debugged(pod)}}
+	if c := cover(s, nil); c.Stale != 1 || c.outOfStep != "" {
+		t.Errorf("after a debug session: %+v, %q", c.Coverage, c.outOfStep)
+	}
+	pod.ManagedFields = resizedBy(FieldManager)
+	if c := cover(s, nil); c.Stale != 1 || c.outOfStep == "" {
+		t.Errorf("after a resize: %+v, %q", c.Coverage, c.outOfStep)
+	}
 }
 
 // TestRestartsWithoutAKnownCause: the status counts them and repeats what the pod reports.
@@ -78,6 +106,13 @@ func TestRestartsWithoutAKnownCause(t *testing.T) {
 			says: "last exit 135 (SIGBUS) in pod web-1 at 2026-11-20T13:00:00Z; the pod was raised in place and memory-backed " +
 				"volume cache keeps the size from its creation: delete the pod (kubectl delete pod web-1 -n shop), or set " +
 				"emptyDir.sizeLimit",
+		},
+		"a volume of a pod that only had a debug session": {
+			pod: debugged(withVolume(restarted(5, at, "Error", 135, ""), "")),
+			want: v1alpha1.UnexplainedRestarts{
+				Count: 5, ExitCode: 135, MemoryVolumes: []string{"cache"},
+			},
+			says: "memory-backed volume cache keeps the files over restarts: if it is full, delete the pod",
 		},
 		"a wrapper that exits with 0": {
 			pod:  restarted(23, at, "Completed", 0, ""),
