@@ -40,6 +40,9 @@ func (r *Reconciler) gather(
 		if pod == nil || pod.Namespace == "" {
 			continue // its last state came with the deletion
 		}
+		if _, again := policies[pod.UID]; again {
+			continue // the inbox still has its predecessor of that name
+		}
 		resolved, err := r.Resolver.ResolveKept(ctx, pod, r.Inbox.Kept(pod.UID))
 		if err != nil {
 			return nil, err

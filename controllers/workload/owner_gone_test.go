@@ -314,3 +314,27 @@ func TestAnOwnerThatTheCacheLacksIsReadOnce(t *testing.T) {
 		t.Errorf("governed by %v after %d reads (%v), want web after ReplicaSet and Deployment", resolved.Profile, reads, err)
 	}
 }
+
+// TestAPodThatReplacedAnotherOfItsNameCountsOnce: caches are ahead of the handlers that fill the inbox, by seconds when
+// many pods change at once. Until then it has both pods of a StatefulSet under one name.
+func TestAPodThatReplacedAnotherOfItsNameCountsOnce(t *testing.T) {
+	d := newDeletion(t)
+	next := d.pods[0].DeepCopy()
+	if err := d.store.Delete(t.Context(), d.pods[0]); err != nil {
+		t.Fatal(err)
+	}
+	next.UID, next.ResourceVersion = "its-successor", ""
+	if err := d.store.Create(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the first puts the successor into the inbox
+		events, keys := d.feed.Inbox.Pending(d.web())
+		s, err := d.reconciler.gather(t.Context(), d.web(), events, keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Pods) != replicas {
+			t.Errorf("%d pods, want %d", len(s.Pods), replicas)
+		}
+	}
+}
