@@ -45,8 +45,8 @@ type member struct {
 	resolved bool
 	// at is its place among the workload's pods.
 	at int32
-	// governed and placement are set by the workload's reconcile; the usage collector reads them.
-	governed bool
+	// Placement is set by the workload's reconcile, and the usage collector reads it; empty: no profile governs the pod, or
+	// it has no node.
 	Placement
 }
 
@@ -257,7 +257,7 @@ type spoken struct {
 // on that node, and has that name and container; else -1. A remembered name takes 1.5 KiB, so a node must not invent
 // any.
 func (m *member) on(node string, c *memory.ContainerRef) int {
-	if !m.governed || m.Node != node || m.name != c.Pod || m.workload.ref.Namespace != c.Namespace {
+	if m.Node == "" || m.Node != node || m.name != c.Pod || m.workload.ref.Namespace != c.Namespace {
 		return -1
 	}
 	return slices.Index(m.Containers, c.Container)
@@ -328,11 +328,11 @@ func (r *Inbox) Govern(ref memory.WorkloadRef, placed map[types.UID]Placement, b
 	}
 	h.profile, h.released = by, false
 	for _, m := range h.pods {
-		m.Placement, m.governed = Placement{}, false
+		m.Placement = Placement{}
 	}
 	for uid, place := range placed {
 		if m, found := r.pods[uid]; found && m.workload == h {
-			m.Placement, m.governed = place, place.Node != ""
+			m.Placement = place
 		}
 	}
 }
@@ -361,7 +361,7 @@ func (r *Inbox) GovernedNodes() map[string]int {
 	defer r.mu.Unlock()
 	nodes := map[string]int{}
 	for _, m := range r.pods {
-		if m.governed {
+		if m.Node != "" {
 			nodes[m.Node]++
 		}
 	}
@@ -400,7 +400,7 @@ func (r *Inbox) NodesOfOthers(of memory.WorkloadRef) int {
 	}
 	for _, h := range others {
 		for _, m := range h.pods {
-			if h.ref != of && m.governed && m.Node != "" {
+			if h.ref != of && m.Node != "" {
 				nodes[m.Node] = true
 			}
 		}
