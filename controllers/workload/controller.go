@@ -211,11 +211,15 @@ func (r *Reconciler) carryOn(
 ) (reconcile.Result, error) {
 	r.take(s, e)
 	next, f := r.step(e, s, now)
-	if err := r.save(ctx, s.Owner, e, next, now); err != nil {
-		return reconcile.Result{}, r.unlessVanished(ctx, s, err)
+	err := r.save(ctx, s.Owner, e, next, now)
+	switch {
+	case err != nil && r.vanished(ctx, s, err):
+		return reconcile.Result{}, r.leave(ctx, s)
+	case err != nil:
+		return reconcile.Result{}, err
 	}
 	r.done(s.Owner.Ref, e, &f)
-	err := r.publish(ctx, s, e, &f, now)
+	err = r.publish(ctx, s, e, &f, now)
 	if err != nil && r.vanished(ctx, s, err) {
 		return reconcile.Result{}, r.leave(ctx, s)
 	}

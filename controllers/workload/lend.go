@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func (r *Reconciler) Lend(
 	case errors.Is(sent, errChanged): // maybe by another leader with this very loan: the next steps see which
 		return ErrPodChanged
 	case o.Kind != workload.Outcome{}.Kind:
-		return errors.Join(notLent(o, sent), r.takeBack(ctx, owner, loan))
+		return errors.Join(&NotLentError{cmp.Or(o.Why, sent.Error())}, r.takeBack(ctx, owner, loan))
 	default:
 		return fmt.Errorf("resizing pod %s/%s: %w", pod.Namespace, pod.Name, uncertain)
 	}
@@ -72,13 +73,6 @@ func (r *Reconciler) Lend(
 type NotLentError struct{ Why string }
 
 func (e *NotLentError) Error() string { return "the loan was not given: " + e.Why }
-
-func notLent(o workload.Outcome, err error) error {
-	if o.Why != "" {
-		return &NotLentError{o.Why}
-	}
-	return &NotLentError{err.Error()}
-}
 
 // writeLoan saves the loan that decide returns; nil: there is none.
 func (r *Reconciler) writeLoan(

@@ -132,14 +132,6 @@ func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 	return errors.Join(failed, err)
 }
 
-// unlessVanished forgets the workload when an error only says that it has gone meanwhile.
-func (r *Reconciler) unlessVanished(ctx context.Context, s *workload.Snapshot, err error) error {
-	if r.vanished(ctx, s, err) {
-		return r.leave(ctx, s)
-	}
-	return err
-}
-
 // namespaceGone reports whether an error means that the namespace is deleted or being deleted, so that nothing can be
 // created in it.
 func namespaceGone(err error) bool {

@@ -80,22 +80,15 @@ func (st *State) liveHeaps(now time.Time) map[string]liveHeap {
 func observedOf(
 	all map[string]liveHeap, recommended map[string]memory.Size, found map[string]*v1alpha1.FoundRuntime,
 ) map[string]inject.Observed {
-	var out map[string]inject.Observed
-	if len(found) > 0 {
-		out = make(map[string]inject.Observed, len(all)+len(found))
-	}
+	out := make(map[string]inject.Observed, len(all)+len(found))
 	for name, f := range found {
 		out[name] = inject.Observed{Found: f}
 	}
 	for name, a := range all {
-		if a.set.Bytes == 0 {
-			continue
-		}
-		if out == nil {
-			out = make(map[string]inject.Observed, len(all))
-		}
-		out[name] = inject.Observed{
-			LiveSet: a.set.Bytes, HeapCap: a.heapCap, Found: out[name].Found, Limit: recommended[name].Limit,
+		if a.set.Bytes > 0 {
+			out[name] = inject.Observed{
+				LiveSet: a.set.Bytes, HeapCap: a.heapCap, Found: found[name], Limit: recommended[name].Limit,
+			}
 		}
 	}
 	return out

@@ -204,24 +204,27 @@ func qualified(c metav1.Condition, s *Snapshot, v *result) metav1.Condition {
 	if c.Status != metav1.ConditionTrue {
 		return c
 	}
-	for i := range v.status.Containers {
-		r := &v.status.Containers[i]
-		u := r.UnexplainedRestarts
-		if u == nil {
-			continue
-		}
-		if u.Resized {
-			c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonVolumeKeepsSize
-			c.Message = sentenceCase(restartsSentence(s, r.Container, u))
-			return c
-		}
-		c.Message += "; " + restartsSentence(s, r.Container, u)
-		return c
-	}
-	if v.outgrown != "" {
+	switch r := v.restarting(); {
+	case r != nil && r.UnexplainedRestarts.Resized:
+		return conditionApplied.False(
+			v1alpha1.ReasonVolumeKeepsSize, sentenceCase(restartsSentence(s, r.Container, r.UnexplainedRestarts)),
+		)
+	case r != nil:
+		c.Message += "; " + restartsSentence(s, r.Container, r.UnexplainedRestarts)
+	case v.outgrown != "":
 		c.Message += "; " + v.outgrown
 	}
 	return c
+}
+
+// restarting is the first container with unexplained restarts; nil: there is none.
+func (v *result) restarting() *v1alpha1.ContainerRecommendation {
+	for i := range v.status.Containers {
+		if c := &v.status.Containers[i]; c.UnexplainedRestarts != nil {
+			return c
+		}
+	}
+	return nil
 }
 
 // sentenceCase is a clause as a sentence begins.
@@ -232,14 +235,8 @@ func window(s *Snapshot) time.Duration { return s.Profile.Drift().Window.Duratio
 
 // withRestarts is the condition that reports no kill, with the first unexplained restarts.
 func withRestarts(c metav1.Condition, s *Snapshot, v *result) metav1.Condition {
-	if c.Status != metav1.ConditionFalse {
-		return c
-	}
-	for i := range v.status.Containers {
-		if r := &v.status.Containers[i]; r.UnexplainedRestarts != nil {
-			c.Message += "; " + restartsSentence(s, r.Container, r.UnexplainedRestarts)
-			break
-		}
+	if r := v.restarting(); r != nil && c.Status == metav1.ConditionFalse {
+		c.Message += "; " + restartsSentence(s, r.Container, r.UnexplainedRestarts)
 	}
 	return c
 }
