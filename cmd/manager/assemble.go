@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -96,9 +97,6 @@ func control(
 	feed.Constraints, feed.Snapshots = around, seen
 	profiles.Problems, profiles.Watchdog = problems, watchdog
 	recorder := workloadctl.NewEventWriter(mgr.GetClient(), replica(), clock.RealClock{})
-	if err := mgr.Add(recorder); err != nil {
-		return fmt.Errorf("adding the writer of Events: %w", err)
-	}
 	workloads := &workloadctl.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), PodSource: feed, Inbox: events, Resolver: resolver,
 		Sources: workloadctl.Sources{Pods: reader, Constraints: around, Snapshots: seen},
@@ -140,44 +138,26 @@ func control(
 	if o.changeBudget.Bounds() {
 		workloads.Accounts.Register(metrics.Registry)
 	}
-	if err := mgr.Add(&workloads.Accounts); err != nil {
-		return fmt.Errorf("adding what reads the change budget and loans: %w", err)
-	}
-	if err := rescues(mgr, workloads, reader, seen); err != nil {
-		return err
-	}
-	if err := workloads.Setup(mgr); err != nil {
-		return fmt.Errorf("adding the workload controller: %w", err)
-	}
-	if err := profiles.Setup(mgr); err != nil {
-		return fmt.Errorf("adding the profile controller: %w", err)
-	}
-	if err := mgr.Add(sweeper.Sweeper{
-		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{},
-	}); err != nil {
-		return fmt.Errorf("adding what deletes records of workloads that do not exist: %w", err)
-	}
-	return mgr.Add(atEnd(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
-		defer cancel()
-		workloads.Flush(ctx)
-	}))
-}
-
-// rescues lets the leader answer alarms of agents.
-func rescues(
-	mgr ctrl.Manager, workloads *workloadctl.Reconciler, reader *policy.InformerReader, seen *snapshotsctl.Watcher,
-) error {
 	alarms := &rescuectl.Controller{
-		Reader: mgr.GetCache(), Indexer: mgr.GetCache(), Pods: reader, Resolver: workloads.Resolver, Inbox: workloads.Inbox,
-		Constraints: workloads.Sources.Constraints, Lender: workloads, Accounts: &workloads.Accounts,
-		Recorder: workloads.Recorder, Metrics: rescuectl.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
+		Reader: mgr.GetCache(), Indexer: mgr.GetCache(), Pods: reader, Resolver: resolver, Inbox: events,
+		Constraints: around, Lender: workloads, Accounts: &workloads.Accounts, Recorder: recorder,
+		Metrics: rescuectl.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
 	}
 	seen.OnAlarm = alarms.OnAlarm
-	if err := mgr.Add(alarms); err != nil {
-		return fmt.Errorf("adding what answers alarms: %w", err)
+	if err := errors.Join(workloads.Setup(mgr), profiles.Setup(mgr)); err != nil {
+		return fmt.Errorf("adding the controllers: %w", err)
 	}
-	return nil
+	return errors.Join(
+		mgr.Add(recorder), mgr.Add(&workloads.Accounts), mgr.Add(alarms),
+		mgr.Add(sweeper.Sweeper{Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}}),
+		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			<-ctx.Done()
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
+			defer cancel()
+			workloads.Flush(ctx)
+			return nil
+		})),
+	)
 }
 
 // replica is the name of this process's pod, for Events, and by which the leader allows a webhook to create a canary.
@@ -196,15 +176,6 @@ const samplesPerStep = 4
 
 // flushTimeout is well below the 30 s of graceful termination.
 const flushTimeout = 10 * time.Second
-
-// atEnd runs f on the leader when the manager stops.
-func atEnd(f func()) manager.Runnable {
-	return manager.RunnableFunc(func(ctx context.Context) error {
-		<-ctx.Done()
-		f()
-		return nil
-	})
-}
 
 // followKills watches pods that have failed on every replica, for the webhook, which also reads them.
 func followKills(mgr ctrl.Manager, resolver *policy.Resolver) (*podwebhook.PendingKills, error) {
