@@ -6,7 +6,6 @@ package workload
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,7 +26,6 @@ import (
 type projection struct {
 	object
 	generation int64
-	owners     []metav1.OwnerReference
 	// conditions as written, without messages: for transition times.
 	conditions []metav1.Condition
 	// worth is that of the status written last, at writtenAt; writtenAt is zero when an earlier process wrote it.
@@ -37,8 +35,7 @@ type projection struct {
 
 func (e *entry) projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
 	p := projection{
-		object: objectOf(rec), generation: rec.Generation, owners: rec.OwnerReferences,
-		worth: e.state.WorthOf(&rec.Status),
+		object: objectOf(rec), generation: rec.Generation, worth: e.state.WorthOf(&rec.Status),
 	}
 	p.conditions = make([]metav1.Condition, len(rec.Status.Conditions))
 	for i, c := range rec.Status.Conditions {
@@ -50,7 +47,7 @@ func (e *entry) projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
 // stored is the MemoryRecommendation as it is written again, without its status.
 func (p *projection) stored(w memory.WorkloadRef) *v1alpha1.MemoryRecommendation {
 	rec := &v1alpha1.MemoryRecommendation{ObjectMeta: p.meta(w)}
-	rec.Generation, rec.OwnerReferences = p.generation, slices.Clone(p.owners)
+	rec.Generation = p.generation
 	return rec
 }
 

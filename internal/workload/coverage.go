@@ -17,8 +17,6 @@ import (
 // coverage counts governed pods by how they compare with what the profile would set today.
 type coverage struct {
 	v1alpha1.Coverage
-	// off is the number of pods whose profile sets nothing.
-	off int32
 	// outOfDate is what one stale or missed pod lacks.
 	outOfDate string
 	// outOfStep is what no longer fits the limit of one pod that was resized in place.
@@ -52,8 +50,7 @@ func cover(s *Snapshot, observed map[string]inject.Observed) coverage {
 		case inject.Skipped:
 			c.Skipped++
 			c.SkippedReason = cmp.Or(c.SkippedReason, quote.Cut("pod "+pod.Name+": "+why, reasonMax))
-		default:
-			c.off++
+		case inject.Disabled: // it counts as governed only
 		}
 	}
 	return c
