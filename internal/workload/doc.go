@@ -7,7 +7,7 @@
 //
 // In reading order: snapshot.go and pending_events.go (the input), step.go (the order of things), instance.go and
 // state.go (what is remembered), evidence.go (what is known of each program), decide.go and container.go (what follows
-// from it), new_pods.go (what new pods get), rollout.go and restart.go (the input of internal/rollout and
-// internal/drift), conditions.go, status.go and events.go (how it is reported), checkpoint.go (how it is stored),
-// schedule.go (when the next step is due).
+// from it), new_pods.go (what new pods get), rollout.go (the input of internal/rollout and internal/drift),
+// conditions.go, status.go and events.go (how it is reported), checkpoint.go (how it is stored), schedule.go (when the
+// next step is due).
 package workload

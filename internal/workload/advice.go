@@ -1,0 +1,106 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/profile"
+)
+
+// unnamed is, by container, what to do about init containers that were OOM killed and that memfit does not size
+// because the profile does not list them. Without it a pod that never gets past such a container has a count of kills
+// and no advice.
+func unnamed(
+	p *profile.Profile, pod *corev1.Pod, kills func(container string) []memory.OOMKill, total func(container string) int64,
+) map[string]string {
+	texts := map[string]string{}
+	for i := range pod.Spec.InitContainers {
+		name := pod.Spec.InitContainers[i].Name
+		known := kills(name)
+		if len(known) == 0 || !p.Container(name, pod.Annotations).Managed ||
+			slices.ContainsFunc(Managed(p, pod), func(c managedContainer) bool { return c.Name == name }) {
+			continue
+		}
+		last := known[len(known)-1]
+		limit := "no limit of its own"
+		if last.Limit > 0 {
+			limit = "limit " + last.Limit.String()
+		}
+		texts[name] = fmt.Sprintf("Init container %s was OOM killed %s, last at %s with %s; init containers are only "+
+			"sized when the profile lists them: add {name: %s} to spec.containers of %s, or raise its limit yourself", name,
+			format.Count(total(name), "time"), format.Time(last.Time), limit, name, p)
+	}
+	return texts
+}
+
+// throttledHeap returns that the heap of a container's replica may grow beyond memory.high: the kernel then puts it to
+// sleep over and over before its runtime has a reason to collect. Empty: nothing is known of that.
+func throttledHeap(s *Snapshot, container string) string {
+	for _, pod := range s.Governed { // newest first
+		seen := s.seenByAgent(pod, container)
+		if seen == nil || seen.High == nil {
+			continue
+		}
+		high := amount(*seen.High)
+		frozen := inject.OfRunning(pod, s.Profile, nil).Container(container).Frozen()
+		heap := cmp.Or(frozen.Cap, inject.HeapCap(pod, container))
+		if heap <= high {
+			continue
+		}
+		return fmt.Sprintf("pod %s: the heap may grow to %s, and from %s on the kernel slows the container down "+
+			"(memory.high, which the kubelet's MemoryQoS puts between request and limit): raise the request, or let the heap "+
+			"have less (heapPercent)", pod.Name, heap, high)
+	}
+	return ""
+}
+
+// silence is why samples of a workload do not arrive, and what to do; "": all of its nodes answer.
+func silence(s *Snapshot) string {
+	if s.Unmeasured {
+		return "memfit runs without a usage source (--usage-interval=0): only OOM kills change a size"
+	}
+	silent := silent(s)
+	if len(silent) == 0 {
+		return ""
+	}
+	return `usage cannot be read from ` + format.Silent(silent) +
+		` (what to do: docs/guide/troubleshooting.md, "Usage cannot be read")`
+}
+
+// unmeasured reports whether usage is read of no pod of the workload, so that waiting alone brings no evidence.
+func unmeasured(s *Snapshot) bool {
+	if s.Unmeasured {
+		return true
+	}
+	silent := silent(s)
+	return len(silent) > 0 && len(silent) == len(nodesOf(s))
+}
+
+// silent are the nodes with pods of the workload from which usage cannot be read.
+func silent(s *Snapshot) []memory.Silence {
+	if len(s.Silent) == 0 {
+		return nil
+	}
+	ours := nodesOf(s)
+	return slices.DeleteFunc(slices.Clone(s.Silent), func(n memory.Silence) bool { return !ours[n.Node] })
+}
+
+// nodesOf are the nodes on which pods of the workload run.
+func nodesOf(s *Snapshot) map[string]bool {
+	nodes := map[string]bool{}
+	for _, pod := range s.Governed {
+		if pod.Spec.NodeName != "" {
+			nodes[pod.Spec.NodeName] = true
+		}
+	}
+	return nodes
+}
