@@ -1,6 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package usage reads what governed containers use, every interval, from the nodes that host them; how many processes
+// the kernel killed in containers that live on; and, once per workload, what it used before memfit saw it. All of it
+// runs on the leader.
 package usage
 
 import (
@@ -8,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -169,4 +173,26 @@ func (u *Collector) Gaps() []memory.Silence {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.gaps
+}
+
+// Metrics count what was read of usage.
+type Metrics struct {
+	scrapeErrors *prometheus.CounterVec
+	samples      *prometheus.CounterVec
+}
+
+// NewMetrics registers them.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		scrapeErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memfit_usage_scrape_errors_total",
+			Help: "Failed attempts to read the usage of a node, by source. memfit changes nothing because of missing usage.",
+		}, []string{"source"}),
+		samples: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "memfit_usage_samples_total",
+			Help: "Samples of governed containers that were read, by source.",
+		}, []string{"source"}),
+	}
+	r.MustRegister(m.scrapeErrors, m.samples)
+	return m
 }

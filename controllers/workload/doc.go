@@ -12,7 +12,7 @@
 //	checkpoint.go   the state from before, and the one write that counts
 //	publish.go      the MemoryRecommendation
 //	events.go       Events on pods and workloads; event_writer.go writes them, within bounds
-//	act.go          changes of running pods: resize.go, evict.go
+//	act.go          changes of running pods; executor.go sends them
 //
 // [workload.Step] decides, on values. The MemoryCheckpoint holds the state that it returns, and is written once, under
 // optimistic locking: an OOM kill is counted, and a change of pods is begun, in exactly one write. If that write fails

@@ -10,9 +10,13 @@ import (
 	"fmt"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -149,4 +153,50 @@ func requirements(size memory.Size) (r corev1.ResourceRequirements) {
 		r.Requests = corev1.ResourceList{corev1.ResourceMemory: size.Request.Quantity()}
 	}
 	return r
+}
+
+// evictionTimeout is for one attempt.
+const evictionTimeout = 10 * time.Second
+
+// Evictor evicts pods by the policy/v1 API, through a client for core/v1. It asks once: a PodDisruptionBudget answers
+// 429 with Retry-After, and client-go would hold up a worker for minutes by asking ten times.
+func Evictor(core rest.Interface) func(context.Context, *corev1.Pod) error {
+	return func(ctx context.Context, pod *corev1.Pod) error {
+		ctx, cancel := context.WithTimeout(ctx, evictionTimeout)
+		defer cancel()
+		eviction := &policyv1.Eviction{
+			TypeMeta:      metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "Eviction"},
+			ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+			DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}},
+		}
+		return core.Post().MaxRetries(0).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).
+			SubResource("eviction").Body(eviction).Do(ctx).Error()
+	}
+}
+
+// rightsTimeout is for one question.
+const rightsTimeout = 5 * time.Second
+
+// Rights asks the API server whether memfit has the right to an action. A refusal itself does not report whether an
+// authorizer refused, which a grant would change, or admission. Every client that is authenticated may ask.
+func Rights(
+	reviews authorization.SelfSubjectAccessReviewsGetter,
+) func(context.Context, *corev1.Pod, rollout.Action) (bool, error) {
+	return func(ctx context.Context, pod *corev1.Pod, a rollout.Action) (bool, error) {
+		ctx, cancel := context.WithTimeout(ctx, rightsTimeout)
+		defer cancel()
+		verb, subresource := "patch", "resize"
+		if a.Evict {
+			verb, subresource = "create", "eviction"
+		}
+		review, err := reviews.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: pod.Namespace, Name: pod.Name, Verb: verb, Resource: "pods", Subresource: subresource, Version: "v1",
+			}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return false, fmt.Errorf("asking for the right to %s pods/%s: %w", verb, subresource, err)
+		}
+		return review.Status.Allowed, nil
+	}
 }
