@@ -298,7 +298,7 @@ func TestOwner(t *testing.T) {
 // TestAnOwnerThatIsGoneIsReadOnce: pods run for minutes after their owner, each with events of its own.
 func TestAnOwnerThatIsGoneIsReadOnce(t *testing.T) {
 	live := holding()
-	r := Resolver{Reader: holding(), APIReader: live, Gone: &Gone{}}
+	r := Resolver{Reader: holding(), APIReader: live, Gone: NewGone()}
 	for range 3 {
 		if o, err := r.Owner(t.Context(), podOf("apps/v1 StatefulSet/db")); err != nil || !o.Gone {
 			t.Fatalf("got %+v, %v, want an owner that is gone", o, err)
@@ -317,13 +317,13 @@ func TestAnOwnerThatIsGoneIsReadOnce(t *testing.T) {
 
 // TestGoneIsBounded: the newest deletions are remembered, and a forged reference marks only what it names.
 func TestGoneIsBounded(t *testing.T) {
-	g := &Gone{}
+	g := NewGone()
 	db := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: "shop", Name: "db"}
 	for i := range 5 * goneKept {
 		g.Add(db, types.UID(fmt.Sprint(i)))
 	}
-	if n := len(g.recent) + len(g.older); n > 2*goneKept {
-		t.Errorf("%d owners are remembered, want at most %d", n, 2*goneKept)
+	if n := g.owners.Len(); n > goneKept {
+		t.Errorf("%d owners are remembered, want at most %d", n, goneKept)
 	}
 	if !g.Has(db, types.UID(fmt.Sprint(5*goneKept-1))) || !g.Has(db, types.UID(fmt.Sprint(4*goneKept))) {
 		t.Error("the newest deletions are forgotten")

@@ -38,7 +38,7 @@ type Resolver struct {
 // for owners that the cache does not have yet, which happens to the first pod of a new workload; nil: never.
 func New(cached, apiReader client.Reader) *Resolver {
 	return &Resolver{
-		reader: cached, owners: owners.Resolver{Reader: cached, APIReader: apiReader, Gone: &owners.Gone{}},
+		reader: cached, owners: owners.Resolver{Reader: cached, APIReader: apiReader, Gone: owners.NewGone()},
 		built: make(chan struct{}),
 	}
 }

@@ -218,7 +218,7 @@ var rooms = []room{
 	{
 		name: "owners", dir: "internal/owners/...", noStd: ownsNoProcess, // reads caches, for the edges
 		ours:    []string{"internal/memory", "internal/workloadkind"},
-		outside: cached,
+		outside: append(slices.Clone(cached), "k8s.io/utils/lru"),
 	},
 	{
 		name: "constraintindex", dir: "internal/constraintindex/...", noStd: ownsNoProcess, // follows caches, for the edges
