@@ -17,8 +17,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -87,10 +89,9 @@ type Controller struct {
 	// alarms are the snapshots that are queued, by the pod's name.
 	alarms sync.Map
 
-	mu sync.Mutex
-	// handled is the last alarm that was decided, by pod; warned when an Event about a refusal was written.
-	handled map[types.UID]int64
-	warned  map[warning]time.Time
+	// handled is the last alarm that was decided, by pod; warned are the refusals of which an Event was written.
+	handled *lru.Cache
+	warned  *cache.LRUExpireCache
 }
 
 // warning identifies refusals that are reported once in warnEvery.
@@ -104,7 +105,7 @@ func (c *Controller) init() {
 	c.once.Do(func() {
 		c.queue = workqueue.NewTypedDelayingQueueWithConfig(
 			workqueue.TypedDelayingQueueConfig[types.NamespacedName]{Name: "rescue"})
-		c.handled, c.warned = map[types.UID]int64{}, map[warning]time.Time{}
+		c.handled, c.warned = lru.New(handledMost), cache.NewLRUExpireCacheWithClock(handledMost, c.Clock)
 	})
 }
 
@@ -329,17 +330,10 @@ func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*rollout.Loan, st
 const handledMost = 10_000
 
 func (c *Controller) last(pod types.UID) int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.handled[pod]
+	last, _ := c.handled.Get(pod)
+	sequence, _ := last.(int64)
+	return sequence
 }
 
-// decided notes that an alarm was decided, whatever the result.
-func (c *Controller) decided(a *alarm) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.handled) >= handledMost {
-		clear(c.handled)
-	}
-	c.handled[a.pod.UID] = max(c.handled[a.pod.UID], a.Sequence)
-}
+// decided notes that an alarm was decided, whatever the result. Alarms of one pod are handled one after the other.
+func (c *Controller) decided(a *alarm) { c.handled.Add(a.pod.UID, max(c.last(a.pod.UID), a.Sequence)) }

@@ -91,15 +91,10 @@ func (c *Controller) refusedByServer(ctx context.Context, a *alarm, why string) 
 
 // expect writes an Event that a kill is expected, once in warnEvery for each cause.
 func (c *Controller) expect(a *alarm, cause lending.Cause, note string) {
-	now, key := c.Clock.Now(), warning{a.pod.UID, a.Container, cause}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if last, warned := c.warned[key]; warned && now.Sub(last) < warnEvery || c.Recorder == nil {
+	key := warning{a.pod.UID, a.Container, cause}
+	if _, warned := c.warned.Get(key); warned || c.Recorder == nil {
 		return
 	}
-	if len(c.warned) >= handledMost {
-		clear(c.warned)
-	}
-	c.warned[key] = now
+	c.warned.Add(key, nil, warnEvery)
 	c.Recorder.Record(a.owner, workload.OOMExpected(a.owner, a.pod, a.Container, note))
 }
