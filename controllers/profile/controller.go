@@ -92,7 +92,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager) error {
 			&v1alpha1.ClusterMemoryProfile{}, handler.TypedEnqueueRequestsFromMapFunc(keyOf(profile.KindCluster)),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{}),
 		).
-		Watches(&v1alpha1.MemoryRecommendation{}, debounce(followed)).
+		Watches(&v1alpha1.MemoryRecommendation{}, debounced()).
 		WatchesRawSource(source.TypedFunc[profile.Key](func(_ context.Context, q queue) error {
 			r.queue.Store(&q)
 			return nil
@@ -123,22 +123,21 @@ func IndexRecommendations(ctx context.Context, indexer client.FieldIndexer) erro
 	return nil
 }
 
-// debounce queues what f maps to after a moment, so that the news of many workloads become one write.
-func debounce(
-	f handler.TypedMapFunc[client.Object, profile.Key],
-) handler.TypedEventHandler[client.Object, profile.Key] {
-	add := func(ctx context.Context, obj client.Object, q queue) {
-		for _, key := range f(ctx, obj) {
-			q.AddAfter(key, summaryDelay)
+// debounced queues the profiles that recommendations follow, after a moment, so that the news of many workloads become
+// one write.
+func debounced() handler.TypedEventHandler[client.Object, profile.Key] {
+	add := func(obj client.Object, q queue) {
+		if rec, ok := obj.(*v1alpha1.MemoryRecommendation); ok {
+			q.AddAfter(followed(rec), summaryDelay)
 		}
 	}
 	return handler.TypedFuncs[client.Object, profile.Key]{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { add(ctx, e.Object, q) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			add(ctx, e.ObjectOld, q) // the profile it followed until now
-			add(ctx, e.ObjectNew, q)
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { add(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			add(e.ObjectOld, q) // the profile it followed until now
+			add(e.ObjectNew, q)
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { add(ctx, e.Object, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { add(e.Object, q) },
 	}
 }
 
@@ -179,16 +178,12 @@ func keyOf(kind string) handler.TypedMapFunc[client.Object, profile.Key] {
 }
 
 // followed is the profile that a recommendation follows.
-func followed(_ context.Context, obj client.Object) []profile.Key {
-	rec, ok := obj.(*v1alpha1.MemoryRecommendation)
-	if !ok {
-		return nil
-	}
+func followed(rec *v1alpha1.MemoryRecommendation) profile.Key {
 	key := profile.Key{Kind: rec.Status.Profile.Kind, Name: rec.Status.Profile.Name}
 	if key.Kind == profile.KindNamespaced {
 		key.Namespace = rec.Namespace
 	}
-	return []profile.Key{key}
+	return key
 }
 
 // Reconcile writes the status of one profile, once, if it says something new.

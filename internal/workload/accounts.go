@@ -5,7 +5,6 @@ package workload
 
 import (
 	"fmt"
-	"iter"
 	"strings"
 	"time"
 
@@ -19,37 +18,21 @@ import (
 	"github.com/memfit/memfit/internal/quote"
 )
 
-// agentKills are the last kills that agents saw in the workload's pods, also in those that ended with it: a Job's.
-func (s *Snapshot) agentKills() (all []oom.AgentKill) {
-	for pod, c := range s.seenByAgents() {
-		if c.LastKill != nil {
-			all = append(all, agentKill(pod, c.Container, c.LastKill))
-		}
-	}
-	return all
-}
-
-// agentStalls are the last stalls that they saw.
-func (s *Snapshot) agentStalls() (all []oom.AgentStall) {
-	for pod, c := range s.seenByAgents() {
-		if c.LastStall != nil {
-			all = append(all, agentStall(pod, c.Container, c.LastStall))
-		}
-	}
-	return all
-}
-
-// seenByAgents are the containers of which the agents of their nodes wrote something.
-func (s *Snapshot) seenByAgents() iter.Seq2[*corev1.Pod, *v1alpha1.ContainerSnapshot] {
-	return func(yield func(*corev1.Pod, *v1alpha1.ContainerSnapshot) bool) {
-		for _, pod := range s.Pods {
-			for _, name := range ContainersOf(&pod.Spec) {
-				if c := s.seenByAgent(pod, name); c != nil && !yield(pod, c) {
-					return
-				}
+// seenByAgents are the last kills and the last stalls that agents saw in the workload's pods, also in those that ended
+// with it: a Job's.
+func (s *Snapshot) seenByAgents() (kills []oom.AgentKill, stalls []oom.AgentStall) {
+	for _, pod := range s.Pods {
+		for _, name := range ContainersOf(&pod.Spec) {
+			c := s.seenByAgent(pod, name)
+			if c != nil && c.LastKill != nil {
+				kills = append(kills, agentKill(pod, name, c.LastKill))
+			}
+			if c != nil && c.LastStall != nil {
+				stalls = append(stalls, agentStall(pod, name, c.LastStall))
 			}
 		}
 	}
+	return kills, stalls
 }
 
 // seenByAgent is what the agent of its node wrote of a container of a pod; nil: nothing. No agent of another node is

@@ -108,22 +108,18 @@ func outliersIn(status *v1alpha1.MemoryRecommendationStatus) []string {
 	return slices.Compact(all)
 }
 
-// driftingIn is what is wrong with memory, as in the condition: "" for nothing.
-func driftingIn(status *v1alpha1.MemoryRecommendationStatus) string {
-	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDriftDetected)
-	if c == nil || c.Status != metav1.ConditionTrue {
-		return ""
-	}
-	return c.Reason
-}
-
 // shapeEvents are the Events about memory that begins to drift, and about pods that begin to be outliers: once, not at
 // every step.
 func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Event) {
-	now.Drifting, now.Outliers = driftingIn(&v.status), outliersIn(&v.status)
+	now.Outliers = outliersIn(&v.status)
+	drift := meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected)
+	if drift.Status == metav1.ConditionTrue {
+		now.Drifting = drift.Reason
+	}
 	if now.Drifting != "" && now.Drifting != st.reported.Drifting {
-		message := meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected).Message
-		all = append(all, ofWorkload(s.Owner, corev1.EventTypeWarning, v1alpha1.EventDriftDetected, "Observed", message))
+		all = append(
+			all, ofWorkload(s.Owner, corev1.EventTypeWarning, v1alpha1.EventDriftDetected, "Observed", drift.Message),
+		)
 	}
 	for _, name := range now.Outliers {
 		if slices.Contains(st.reported.Outliers, name) {
@@ -142,15 +138,10 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Even
 			now.Outliers = append(now.Outliers, name)
 		}
 	}
-	if now.Drifting == "" && (len(now.Outliers) > 0 || unknownDrift(&v.status)) {
+	if now.Drifting == "" && (len(now.Outliers) > 0 || drift.Status == metav1.ConditionUnknown) {
 		now.Drifting = st.reported.Drifting
 	}
 	return all
-}
-
-func unknownDrift(status *v1alpha1.MemoryRecommendationStatus) bool {
-	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDriftDetected)
-	return c == nil || c.Status == metav1.ConditionUnknown
 }
 
 const (
