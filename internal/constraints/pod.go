@@ -47,14 +47,23 @@ func Total(pod *corev1.Pod, sizes map[string]memory.Size) memory.Size {
 	return sum
 }
 
-// together are the containers and native sidecars, or more while an init container runs. A container without a limit
-// adds nothing, as in Kubernetes.
+// Sidecar reports whether an init container is a native sidecar, which runs beside the others.
+func Sidecar(c *corev1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+}
+
 func together(pod *corev1.Pod, sizes map[string]memory.Size) memory.Size {
+	return Together(pod, func(c *corev1.Container) memory.Size { return sizeOf(c, sizes) })
+}
+
+// Together sums up what the containers and native sidecars of a pod have, or more while an init container runs. A
+// container without a limit adds nothing, as in Kubernetes.
+func Together(pod *corev1.Pod, of func(*corev1.Container) memory.Size) memory.Size {
 	var running, starting memory.Size
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		size := sizeOf(c, sizes)
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+		size := of(c)
+		if Sidecar(c) {
 			running = running.Plus(size)
 			starting = starting.Max(running)
 			continue
@@ -62,7 +71,7 @@ func together(pod *corev1.Pod, sizes map[string]memory.Size) memory.Size {
 		starting = starting.Max(running.Plus(size))
 	}
 	for i := range pod.Spec.Containers {
-		running = running.Plus(sizeOf(&pod.Spec.Containers[i], sizes))
+		running = running.Plus(of(&pod.Spec.Containers[i]))
 	}
 	return running.Max(starting)
 }

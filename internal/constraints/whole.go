@@ -145,7 +145,7 @@ func changesOf(pod *corev1.Pod, asks []Ask) changes {
 	}
 	for i := range pod.Spec.InitContainers {
 		k := &pod.Spec.InitContainers[i]
-		look(k, k.RestartPolicy == nil || *k.RestartPolicy != corev1.ContainerRestartPolicyAlways)
+		look(k, !Sidecar(k))
 	}
 	c.from, c.to, c.need = together(pod, was), together(pod, will), together(pod, need)
 	return c

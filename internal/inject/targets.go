@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/runtimes"
@@ -44,7 +45,7 @@ func targets(in Input) []target {
 		if f := in.Observed[c.Name].Found; f != nil && f.Type != "" && f.Type != v1alpha1.RuntimeAuto && !t.policy.Sidecar {
 			t.found = f // not of a sidecar: the settings of its runtime are the business of the tool that it belongs to
 		}
-		t.sidecar = init && c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		t.sidecar = init && constraints.Sidecar(c)
 		t.once = init && !t.sidecar
 		t.volumesHold = VolumesHold(pod, c)
 		if !t.policy.Managed || t.once && !t.policy.Listed {

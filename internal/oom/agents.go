@@ -296,16 +296,12 @@ func othersLimit(pod *corev1.Pod, container string) memory.Bytes {
 	if !limited {
 		return 0
 	}
-	own := memory.Bytes(0)
-	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; c.Name == container {
-			own = statusLimit(c, pod.Status.InitContainerStatuses)
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if list[i].Name == container {
+				return sum.Minus(statusLimit(pod, &list[i]))
+			}
 		}
 	}
-	for i := range pod.Spec.Containers {
-		if c := &pod.Spec.Containers[i]; c.Name == container {
-			own = statusLimit(c, pod.Status.ContainerStatuses)
-		}
-	}
-	return sum.Minus(own)
+	return sum
 }

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -46,37 +47,26 @@ func podShort(pod *corev1.Pod) (short memory.Bytes, told bool) {
 // side, or an init container's if that is more. limited is false when a container has none, because then the pod has
 // none.
 func containersLimit(pod *corev1.Pod) (sum memory.Bytes, limited bool) {
-	var sidecars, starting memory.Bytes
-	for i := range pod.Spec.InitContainers {
-		c := &pod.Spec.InitContainers[i]
-		limit := statusLimit(c, pod.Status.InitContainerStatuses)
-		if limit == 0 {
-			return 0, false
-		}
-		if always := c.RestartPolicy; always != nil && *always == corev1.ContainerRestartPolicyAlways {
-			sidecars = sidecars.Plus(limit)
-			starting = max(starting, sidecars)
-		} else {
-			starting = max(starting, sidecars.Plus(limit))
-		}
+	limited = true
+	sum = constraints.Together(pod, func(c *corev1.Container) memory.Size {
+		limit := statusLimit(pod, c)
+		limited = limited && limit > 0
+		return memory.Size{Limit: limit}
+	}).Limit
+	if !limited {
+		return 0, false
 	}
-	sum = sidecars
-	for i := range pod.Spec.Containers {
-		limit := statusLimit(&pod.Spec.Containers[i], pod.Status.ContainerStatuses)
-		if limit == 0 {
-			return 0, false
-		}
-		sum = sum.Plus(limit)
-	}
-	return max(sum, starting), true
+	return sum, true
 }
 
 // statusLimit is what the kubelet reports that a container has, or will have when it starts; the spec while it reports
 // nothing.
-func statusLimit(c *corev1.Container, statuses []corev1.ContainerStatus) memory.Bytes {
-	for i := range statuses {
-		if statuses[i].Name == c.Name && statuses[i].Resources != nil {
-			return limitOf(statuses[i].Resources.Limits)
+func statusLimit(pod *corev1.Pod, c *corev1.Container) memory.Bytes {
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		for i := range statuses {
+			if statuses[i].Name == c.Name && statuses[i].Resources != nil {
+				return limitOf(statuses[i].Resources.Limits)
+			}
 		}
 	}
 	return limitOf(c.Resources.Limits)

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/runtimes"
 )
@@ -142,8 +143,7 @@ func observe(pod *corev1.Pod, cs *corev1.ContainerStatus, specs []corev1.Contain
 		}
 		o.Limit, o.RestartsOnResize = limitOf(specs[i].Resources.Limits), RestartsOnResize(&specs[i])
 		o.High = highOf(specs[i].Resources.Requests, o.Limit)
-		if always := specs[i].RestartPolicy; class == Init && always != nil &&
-			*always == corev1.ContainerRestartPolicyAlways {
+		if class == Init && constraints.Sidecar(&specs[i]) {
 			o.Class = Sidecar
 		}
 	}

@@ -116,7 +116,7 @@ func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 	var all []managedContainer
 	for c, init := range containersIn(&pod.Spec) {
 		policy := p.Container(c.Name, pod.Annotations)
-		if !policy.Managed || init && !sidecar(c) && !policy.Listed {
+		if !policy.Managed || init && !constraints.Sidecar(c) && !policy.Listed {
 			continue
 		}
 		m := managedContainer{

@@ -173,7 +173,7 @@ func lifeOf(
 	last := status.LastTerminationState.Terminated
 	if t := status.State.Terminated; t != nil {
 		last = t
-		c.Done = !sidecar(spec) && t.ExitCode == 0 && isInit(pod, spec.Name)
+		c.Done = !constraints.Sidecar(spec) && t.ExitCode == 0 && isInit(pod, spec.Name)
 	}
 	if r := status.State.Running; r != nil {
 		c.Started = r.StartedAt.UTC()

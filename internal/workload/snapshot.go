@@ -208,11 +208,6 @@ func containersIn(spec *corev1.PodSpec) iter.Seq2[*corev1.Container, bool] {
 	}
 }
 
-// sidecar reports whether an init container runs beside the others.
-func sidecar(c *corev1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
-}
-
 // ended reports whether all containers of a pod have ended and none will run again.
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed

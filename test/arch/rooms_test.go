@@ -93,7 +93,8 @@ var rooms = []room{
 	{
 		name: "oom", dir: "internal/oom/...", noStd: pure, // the kills and stalls of a workload, each once
 		ours: []string{
-			"internal/codec", "internal/format", "internal/memory", "internal/period", "internal/quote", "internal/runtimes",
+			"internal/codec", "internal/constraints", "internal/format", "internal/memory", "internal/period",
+			"internal/quote", "internal/runtimes",
 		},
 		outside: pods,
 		never:   clients,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
@@ -195,8 +196,7 @@ func (in *Inventory) Containers() []Container { return in.containers }
 // running are the containers that stay: sidecars among the init containers, and the others.
 func running(pod *corev1.Pod) (out []*corev1.Container) {
 	for i := range pod.Spec.InitContainers {
-		c := &pod.Spec.InitContainers[i]
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+		if c := &pod.Spec.InitContainers[i]; constraints.Sidecar(c) {
 			out = append(out, c)
 		}
 	}
