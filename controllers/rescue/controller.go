@@ -79,7 +79,7 @@ type Controller struct {
 	Lender Lender
 	// Accounts know what is lent on each node.
 	Accounts *workloadctl.Accounts
-	// Recorder writes Events; nil: none are written.
+	// Recorder writes Events.
 	Recorder workloadctl.EventRecorder
 	Metrics  *Metrics
 	Clock    clock.PassiveClock

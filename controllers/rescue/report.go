@@ -63,10 +63,8 @@ func (c *Controller) given(ctx context.Context, a *alarm) {
 		"from", a.loan.From.String(), "to", a.loan.To.String(), "sequence", a.Sequence,
 		"alarmAge", a.began.Sub(a.At).Round(time.Millisecond).String(),
 		"took", now.Sub(a.began).Round(time.Millisecond).String())
-	if c.Recorder != nil {
-		_, note := a.loan.Event()
-		c.Recorder.Record(a.owner, workload.MemoryLoaned(a.owner, a.pod, a.Container, note))
-	}
+	_, note := a.loan.Event()
+	c.Recorder.Record(a.owner, workload.MemoryLoaned(a.owner, a.pod, a.Container, note))
 }
 
 // refused reports that nothing is lent. An alarm that is not about this container now is only counted.
@@ -92,7 +90,7 @@ func (c *Controller) refusedByServer(ctx context.Context, a *alarm, why string) 
 // expect writes an Event that a kill is expected, once in warnEvery for each cause.
 func (c *Controller) expect(a *alarm, cause lending.Cause, note string) {
 	key := warning{a.pod.UID, a.Container, cause}
-	if _, warned := c.warned.Get(key); warned || c.Recorder == nil {
+	if _, warned := c.warned.Get(key); warned {
 		return
 	}
 	c.warned.Add(key, nil, warnEvery)

@@ -117,7 +117,7 @@ func (w *world) begin() process {
 		Metrics: workloadctl.NewMetrics(registry), Clock: w.clock,
 		Accounts: workloadctl.Accounts{APIReader: w.client, Clock: w.clock},
 		Settings: workloadctl.Settings{CheckpointEvery: workloadctl.DefaultCheckpointEvery},
-		Problems: &policy.Problems{},
+		Problems: &policy.Problems{}, Sources: workloadctl.Sources{Pods: pods{w.client}},
 		Executor: workloadctl.Executor{Resize: func(
 			ctx context.Context, pod *corev1.Pod, sizes map[string]memory.Size,
 		) error {

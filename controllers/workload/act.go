@@ -135,7 +135,7 @@ func (r *Reconciler) carryOut(
 	case err == nil:
 		r.changed(s, pod, a)
 	case (o.Kind == workload.OutcomeRefused || o.Kind == workload.OutcomeNoRight) && !a.Restart:
-		r.recordEvent(s.Owner, workload.RefusedPod(s.Owner, pod, a, o.Why))
+		r.Recorder.Record(s.Owner, workload.RefusedPod(s.Owner, pod, a, o.Why))
 	case failed != nil:
 		failed = fmt.Errorf("%s pod %s/%s: %w", verbOf(a), pod.Namespace, pod.Name, failed)
 	}
@@ -159,11 +159,11 @@ func (r *Reconciler) lacksRight(ctx context.Context, pod *corev1.Pod, a rollout.
 func (r *Reconciler) changed(s *workload.Snapshot, pod *corev1.Pod, a rollout.Action) {
 	if a.Restart {
 		r.Metrics.restarted(s.Owner.Ref)
-		r.recordEvent(s.Owner, workload.Restarted(s.Owner, pod, a.Why))
+		r.Recorder.Record(s.Owner, workload.Restarted(s.Owner, pod, a.Why))
 		return
 	}
 	r.Metrics.applied(s.Owner.Ref, actionName(a))
-	r.recordEvent(s.Owner, workload.ChangedPod(s.Owner, pod, a))
+	r.Recorder.Record(s.Owner, workload.ChangedPod(s.Owner, pod, a))
 }
 
 func verbOf(a rollout.Action) string {

@@ -75,7 +75,7 @@ type Reconciler struct {
 	Accounts Accounts
 	// Problems are the workloads whose profile is unavailable.
 	Problems *policy.Problems
-	// Recorder writes Events; nil: none are written.
+	// Recorder writes Events.
 	Recorder EventRecorder
 	// Metrics for the workload.
 	Metrics *Metrics

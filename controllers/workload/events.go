@@ -24,13 +24,7 @@ type EventRecorder interface {
 
 func (r *Reconciler) recordEvents(of memory.Workload, all []workload.Event) {
 	for i := range all {
-		r.recordEvent(of, all[i])
-	}
-}
-
-func (r *Reconciler) recordEvent(of memory.Workload, e workload.Event) {
-	if r.Recorder != nil {
-		r.Recorder.Record(of, e)
+		r.Recorder.Record(of, all[i])
 	}
 }
 

@@ -37,7 +37,7 @@ func (r *Reconciler) gather(
 	governed := events.Profile != nil
 	s.Pods = make([]*corev1.Pod, 0, len(keys))
 	for _, key := range keys {
-		pod, err := r.pod(ctx, key)
+		pod, err := r.Sources.Pods.Pod(ctx, key)
 		if err != nil {
 			return nil, fmt.Errorf("reading pod %s: %w", key, err)
 		}
@@ -143,18 +143,6 @@ func (r *Reconciler) queryResult(ctx context.Context, query string) *rollout.Que
 	return &a
 }
 
-// pod reads a pod, which nobody here changes; nil: it is gone.
-func (r *Reconciler) pod(ctx context.Context, key types.NamespacedName) (*corev1.Pod, error) {
-	if r.Sources.Pods != nil {
-		return r.Sources.Pods.Pod(ctx, key)
-	}
-	pod := &corev1.Pod{}
-	if err := r.Get(ctx, key, pod); err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	return pod, nil
-}
-
 // gatherFacts asks what else has a say in the workload's memory. Without an answer nothing is decided: memfit must not
 // work against an autoscaler or a quota because it did not see it.
 func (r *Reconciler) gatherFacts(ctx context.Context, s *workload.Snapshot) error {
@@ -216,9 +204,9 @@ func (r *Reconciler) past(w memory.WorkloadRef, m *workload.State) *workload.Pas
 	return &workload.Past{Source: r.Sources.Past.Source(), There: there, Containers: containers}
 }
 
-// Sources tell what a step decides from, beside the events in the inbox. Each may be nil, as in tests of other things.
+// Sources tell what a step decides from, beside the events in the inbox.
 type Sources struct {
-	// Pods returns pods of the cache, which must not be changed. Nil: the client is asked, which copies them.
+	// Pods returns pods of the cache, which must not be changed; nil: there is none of that name. Required.
 	Pods interface {
 		Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error)
 	}

@@ -90,7 +90,8 @@ func (d *deletion) start() {
 			Client: d.store, APIReader: api, Resolver: resolver, Inbox: box,
 			Metrics: NewMetrics(prometheus.NewRegistry()), Clock: clocktesting.NewFakePassiveClock(start),
 			Settings: Settings{CheckpointEvery: DefaultCheckpointEvery},
-			Problems: &policy.Problems{},
+			Problems: &policy.Problems{}, Sources: Sources{Pods: podsOf{d.store}},
+			Recorder: &recorder{clock: clocktesting.NewFakePassiveClock(start), names: map[string]bool{}},
 		},
 	}
 	for _, pod := range d.pods {

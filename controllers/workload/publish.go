@@ -181,6 +181,6 @@ func (r *Reconciler) warn(s *workload.Snapshot) {
 	if s.Problem != profile.NotFound && s.Problem != profile.Ambiguous {
 		r.Problems.Clear(s.Owner.Ref)
 	} else if r.Problems.Set(s.Owner.Ref, s.Why, s.Claims) {
-		r.recordEvent(s.Owner, workload.ProfileProblem(s.Owner, s.Problem, s.Why))
+		r.Recorder.Record(s.Owner, workload.ProfileProblem(s.Owner, s.Problem, s.Why))
 	}
 }

@@ -104,7 +104,7 @@ func (w *world) process() memfit {
 			Client: w.faulty, APIReader: w.faulty, Resolver: resolver, Inbox: inbox, Recorder: w.recorder,
 			Metrics: NewMetrics(prometheus.NewRegistry()), Clock: w.clock, Accounts: Accounts{Clock: w.clock},
 			Settings: Settings{CheckpointEvery: DefaultCheckpointEvery},
-			Problems: &policy.Problems{},
+			Problems: &policy.Problems{}, Sources: Sources{Pods: podsOf{w.faulty}},
 			Executor: Executor{
 				Evict:    Evictor(clientset.CoreV1().RESTClient()),
 				Resize:   Resizer(clientset.CoreV1().RESTClient()),
@@ -263,6 +263,17 @@ func once[T client.Object](err error) func(client.Object) error {
 		failed = true
 		return err
 	}
+}
+
+// podsOf reads pods with a client.
+type podsOf struct{ client.Reader }
+
+func (p podsOf) Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error) {
+	pod := &corev1.Pod{}
+	if err := p.Get(ctx, key, pod); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return pod, nil
 }
 
 // recorder keeps Events, each name once, as the API server does.

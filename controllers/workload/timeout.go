@@ -154,7 +154,7 @@ func (r *Reconciler) notRead(ctx context.Context, ref memory.WorkloadRef, err er
 func (r *Reconciler) stalled(ctx context.Context, ref memory.WorkloadRef, reason, why string, first bool) {
 	if first {
 		of := memory.Workload{Ref: ref, UID: r.Inbox.Owner(ref)}
-		r.recordEvent(of, workload.Event{
+		r.Recorder.Record(of, workload.Event{
 			Regarding: workload.WorkloadObject(of), Kind: corev1.EventTypeWarning,
 			Reason: reason, Action: "Observed", Note: why,
 		})
