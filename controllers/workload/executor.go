@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 
@@ -112,45 +113,31 @@ func resizePatch(pod *corev1.Pod, sizes map[string]memory.Size) (patch []operati
 
 // mergePatch adds memory where there is none, to the version of the pod that was read.
 func mergePatch(pod *corev1.Pod, sizes map[string]memory.Size) any {
-	type container struct {
-		Name      string                      `json:"name"`
-		Resources corev1.ResourceRequirements `json:"resources"`
-	}
-	of := func(containers []corev1.Container) (some []container) {
+	of := func(containers []corev1.Container) (some []*applycorev1.ContainerApplyConfiguration) {
 		for i := range containers {
-			size, asked := sizes[containers[i].Name]
-			if !asked {
-				continue
+			if size, asked := sizes[containers[i].Name]; asked {
+				c := applycorev1.Container().WithName(containers[i].Name)
+				some = append(some, c.WithResources(requirements(size)))
 			}
-			some = append(some, container{containers[i].Name, requirements(size)})
 		}
 		return some
 	}
-	type spec struct {
-		Containers     []container                  `json:"containers,omitempty"`
-		InitContainers []container                  `json:"initContainers,omitempty"`
-		Resources      *corev1.ResourceRequirements `json:"resources,omitempty"`
-	}
-	var whole *corev1.ResourceRequirements
+	spec := applycorev1.PodSpec().WithContainers(of(pod.Spec.Containers)...).
+		WithInitContainers(of(pod.Spec.InitContainers)...)
 	if size, asked := sizes[rollout.WholePod]; asked {
-		r := requirements(size)
-		whole = &r
+		spec.WithResources(requirements(size))
 	}
-	return struct {
-		Metadata map[string]string `json:"metadata"`
-		Spec     spec              `json:"spec"`
-	}{
-		map[string]string{"uid": string(pod.UID), "resourceVersion": pod.ResourceVersion},
-		spec{of(pod.Spec.Containers), of(pod.Spec.InitContainers), whole},
-	}
+	return applycorev1.Pod(pod.Name, pod.Namespace).WithUID(pod.UID).WithResourceVersion(pod.ResourceVersion).
+		WithSpec(spec)
 }
 
-func requirements(size memory.Size) (r corev1.ResourceRequirements) {
+func requirements(size memory.Size) *applycorev1.ResourceRequirementsApplyConfiguration {
+	r := applycorev1.ResourceRequirements()
 	if size.Limit > 0 {
-		r.Limits = corev1.ResourceList{corev1.ResourceMemory: size.Limit.Quantity()}
+		r.WithLimits(corev1.ResourceList{corev1.ResourceMemory: size.Limit.Quantity()})
 	}
 	if size.Request > 0 {
-		r.Requests = corev1.ResourceList{corev1.ResourceMemory: size.Request.Quantity()}
+		r.WithRequests(corev1.ResourceList{corev1.ResourceMemory: size.Request.Quantity()})
 	}
 	return r
 }
