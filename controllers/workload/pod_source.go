@@ -95,9 +95,6 @@ func (f *PodSource) follow(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if _, err := f.Cache.GetInformer(ctx, &corev1.Node{}); err != nil {
-		return fmt.Errorf("watching nodes: %w", err)
-	}
 	if f.Constraints != nil {
 		if err := f.Constraints.Follow(ctx, f, f.Inbox.Workloads); err != nil {
 			return err
