@@ -98,6 +98,10 @@ func (u *Collector) Collect(ctx context.Context) {
 		u.Metrics.samples.WithLabelValues(r.Source).Add(float64(len(r.Samples)))
 	})
 	u.Queue.Sampled(touched...)
+	for i := range missing { // pods of a node that was removed remain for a minute
+		nodes = append(nodes, usage.Node{Name: missing[i].Node})
+		missing[i].Answered = u.answered[missing[i].Node]
+	}
 	for _, node := range nodes {
 		if before, did := u.answered[node.Name]; did && answered[node.Name].IsZero() {
 			answered[node.Name] = before
