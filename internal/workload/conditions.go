@@ -24,12 +24,12 @@ import (
 
 // The conditions of a recommendation, but for Stalled, which the reconciler sets.
 const (
-	conditionReady    conditions.Kind = v1alpha1.ConditionReady
-	conditionOOM      conditions.Kind = v1alpha1.ConditionOOMObserved
-	conditionStalled  conditions.Kind = v1alpha1.ConditionMemoryStalled
-	conditionDrift    conditions.Kind = v1alpha1.ConditionDriftDetected
-	conditionSettings conditions.Kind = v1alpha1.ConditionSettingsMatchLimit
-	conditionApplied  conditions.Kind = v1alpha1.ConditionApplied
+	conditionReady         conditions.Kind = v1alpha1.ConditionReady
+	conditionOOM           conditions.Kind = v1alpha1.ConditionOOMObserved
+	conditionMemoryStalled conditions.Kind = v1alpha1.ConditionMemoryStalled
+	conditionDrift         conditions.Kind = v1alpha1.ConditionDriftDetected
+	conditionSettings      conditions.Kind = v1alpha1.ConditionSettingsMatchLimit
+	conditionApplied       conditions.Kind = v1alpha1.ConditionApplied
 )
 
 func workloadConditions(s *Snapshot, st *State, v *result, cov coverage, now time.Time) []metav1.Condition {

@@ -118,20 +118,20 @@ func stallCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	}
 	switch {
 	case goesOn != nil && goesOn.NotRelieved:
-		return conditionStalled.True(v1alpha1.ReasonIncreaseIneffective, inPod(goesOn))
+		return conditionMemoryStalled.True(v1alpha1.ReasonIncreaseIneffective, inPod(goesOn))
 	case goesOn != nil:
-		return conditionStalled.True(v1alpha1.ReasonStallOngoing, inPod(goesOn))
+		return conditionMemoryStalled.True(v1alpha1.ReasonStallOngoing, inPod(goesOn))
 	case inVain != nil:
-		return conditionStalled.True(v1alpha1.ReasonIncreaseIneffective, inPod(inVain))
+		return conditionMemoryStalled.True(v1alpha1.ReasonIncreaseIneffective, inPod(inVain))
 	case last != nil:
-		return conditionStalled.False(
+		return conditionMemoryStalled.False(
 			v1alpha1.ReasonStallEnded, "The last one, in pod "+last.Container.Pod+": "+report.Stall(last),
 		)
 	case st.Source != "" && !st.countsFaults:
-		return conditionStalled.Unknown(v1alpha1.ReasonFaultsNotCounted,
+		return conditionMemoryStalled.Unknown(v1alpha1.ReasonFaultsNotCounted,
 			"Usage comes from "+st.Source+", which counts no major page faults: stalls are not detected")
 	}
-	return conditionStalled.False(
+	return conditionMemoryStalled.False(
 		v1alpha1.ReasonNoStall, "No container stalled at its limit in the last "+format.Duration(window),
 	)
 }
