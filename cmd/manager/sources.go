@@ -189,7 +189,7 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 	}
 	counters := &usagectl.KillCounters{
 		Nodes: u, Every: o.sources.killCounters, Clock: clock.RealClock{},
-		Read: func(ctx context.Context, node usage.Node) ([]oom.Counter, error) {
+		Counters: func(ctx context.Context, node usage.Node) ([]oom.Counter, error) {
 			return killCounters(ctx, kubelets, node, namer(ctx, u))
 		},
 		Collector: &usage.Collector{

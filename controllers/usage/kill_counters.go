@@ -27,8 +27,8 @@ const DefaultKillCountersEvery = time.Minute
 type KillCounters struct {
 	// Nodes returns where governed pods run.
 	Nodes *Collector
-	// Read returns the counters of one node's containers.
-	Read func(context.Context, usage.Node) ([]oom.Counter, error)
+	// Counters returns those of one node's containers.
+	Counters func(context.Context, usage.Node) ([]oom.Counter, error)
 	// Every is the time between two readings.
 	Every time.Duration
 	// Clock makes the ticks.
@@ -44,7 +44,7 @@ func (k *KillCounters) NeedLeaderElection() bool { return true }
 
 // Start reads until ctx ends.
 func (k *KillCounters) Start(ctx context.Context) error {
-	k.Collector.Source = countersOf{k}
+	k.Collector.Source = k
 	every(ctx, k.Clock, k.Every, k.collect)
 	return nil
 }
@@ -57,7 +57,7 @@ func (k *KillCounters) collect(ctx context.Context) {
 	silent := map[string]bool{}
 	for _, g := range gaps {
 		silent[g.Node.Name] = true
-		k.Nodes.Metrics.scrapeErrors.WithLabelValues(countersOf{}.Name()).Inc()
+		k.Nodes.Metrics.scrapeErrors.WithLabelValues(k.Name()).Inc()
 		if !k.silent[g.Node.Name] {
 			logf.FromContext(ctx).Info(
 				"Kill counters of a node cannot be read; kills of child processes there are not seen", "node", g.Node.Name,
@@ -68,22 +68,19 @@ func (k *KillCounters) collect(ctx context.Context) {
 	k.silent = silent
 }
 
-// countersOf makes counters a source, so that nodes are asked with the same care as for usage.
-type countersOf struct{ *KillCounters }
-
-// Name is "kubelet-counters".
-func (countersOf) Name() string { return "kubelet-counters" }
+// Name implements [usage.Source], so that nodes are asked with the same care as for usage.
+func (*KillCounters) Name() string { return "kubelet-counters" }
 
 // Read puts one node's counters into the inbox.
-func (c countersOf) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
-	counters, err := c.KillCounters.Read(ctx, node)
+func (k *KillCounters) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
+	counters, err := k.Counters(ctx, node)
 	if err != nil {
 		return usage.Reading{}, err
 	}
 	var touched []memory.WorkloadRef
-	for w := range c.Nodes.Inbox.Counted(node.Name, counters) {
+	for w := range k.Nodes.Inbox.Counted(node.Name, counters) {
 		touched = append(touched, w)
 	}
-	c.Nodes.Queue.Enqueue(touched...)
-	return usage.Reading{Source: c.Name()}, nil
+	k.Nodes.Queue.Enqueue(touched...)
+	return usage.Reading{Source: k.Name()}, nil
 }
