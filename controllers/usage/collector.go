@@ -8,6 +8,8 @@ package usage
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -91,9 +93,7 @@ func (u *Collector) Collect(ctx context.Context) {
 	var touched []memory.WorkloadRef
 	answered := make(map[string]time.Time, len(nodes))
 	gaps := u.Collector.Each(ctx, nodes, func(node usage.Node, r usage.Reading) {
-		for workload := range u.Inbox.Sampled(node.Name, r.Samples, r.Source) {
-			touched = append(touched, workload)
-		}
+		touched = slices.AppendSeq(touched, maps.Keys(u.Inbox.Sampled(node.Name, r.Samples, r.Source)))
 		answered[node.Name] = u.Clock.Now()
 		u.Metrics.samples.WithLabelValues(r.Source).Add(float64(len(r.Samples)))
 	})

@@ -5,12 +5,13 @@ package usage
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/utils/clock"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/usage"
 )
@@ -77,10 +78,6 @@ func (k *KillCounters) Read(ctx context.Context, node usage.Node) (usage.Reading
 	if err != nil {
 		return usage.Reading{}, err
 	}
-	var touched []memory.WorkloadRef
-	for w := range k.Nodes.Inbox.Counted(node.Name, counters) {
-		touched = append(touched, w)
-	}
-	k.Nodes.Queue.Enqueue(touched...)
+	k.Nodes.Queue.Enqueue(slices.Collect(maps.Keys(k.Nodes.Inbox.Counted(node.Name, counters)))...)
 	return usage.Reading{Source: k.Name()}, nil
 }

@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"strings"
@@ -48,12 +49,8 @@ func eventObjects(e *workload.Event, instance string) []*eventsv1.Event {
 
 func eventObject(e *workload.Event, about, related *corev1.ObjectReference, note, instance string) *eventsv1.Event {
 	of := fnv.New64a()
-	id := e.ID
-	if id == "" {
-		id = e.Note
-	}
-	fmt.Fprintf(of, "%q %q %q %q %q %q %t %d", about.Kind, about.UID, e.Container, e.Reason, e.Action, id,
-		about == e.Regarding, e.At.UnixNano())
+	fmt.Fprintf(of, "%q %q %q %q %q %q %t %d", about.Kind, about.UID, e.Container, e.Reason, e.Action,
+		cmp.Or(e.ID, e.Note), about == e.Regarding, e.At.UnixNano())
 	if related != nil {
 		fmt.Fprintf(of, " %q %q", related.Kind, related.UID)
 	}

@@ -7,6 +7,7 @@ package inbox
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"unique"
@@ -372,11 +373,7 @@ func (r *Inbox) GovernedNodes() map[string]int {
 func (r *Inbox) Workloads() []memory.WorkloadRef {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	refs := make([]memory.WorkloadRef, 0, len(r.workloads))
-	for ref := range r.workloads {
-		refs = append(refs, ref)
-	}
-	return refs
+	return slices.Collect(maps.Keys(r.workloads))
 }
 
 // NodeClasses are the classes of nodes by which the pods of a workload are kept apart; none for a class itself.
