@@ -46,8 +46,8 @@ type member struct {
 	resolved bool
 	// at is its place among the workload's pods.
 	at int32
-	// Placement is set by the workload's reconcile, and the usage collector reads it; empty: no profile governs the pod, or
-	// it has no node.
+	// Placement is set by the workload's reconcile, and the usage collector reads it; empty: no profile governs the pod,
+	// or it has no node.
 	Placement
 }
 
