@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/admissionpolicy"
+	"github.com/memfit/memfit/hack/mapsample/admissionpolicy"
 	"github.com/memfit/memfit/internal/profile"
 )
 

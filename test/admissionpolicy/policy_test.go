@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/admissionpolicy"
+	"github.com/memfit/memfit/hack/mapsample/admissionpolicy"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/test/expect"

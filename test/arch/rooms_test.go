@@ -70,12 +70,6 @@ var rooms = []room{
 		never:   clients,
 	},
 	{
-		name: "admissionpolicy", dir: "internal/admissionpolicy/...", noStd: pure, // says a profile in CEL
-		ours:    []string{"api/v1alpha1", "internal/inject", "internal/memory", "internal/profile", "internal/runtimes"},
-		outside: slices.Concat(pods, []string{"k8s.io/api/admissionregistration/v1"}),
-		never:   clients,
-	},
-	{
 		name: "boundedjson", dir: "internal/boundedjson/...", noStd: pure, // reads JSON that anybody may send
 		ours:    []string{"internal/memory"},
 		outside: slices.Concat(pods, []string{"github.com/go-json-experiment/json/..."}),
