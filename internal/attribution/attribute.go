@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 )
@@ -19,7 +20,7 @@ type Result struct {
 	// Regions are in ascending order and do not overlap; their RSS adds up to the RSS of the mappings.
 	Regions []Region
 	// Usages are what the readers found, in the order in which they were asked.
-	Usages []Usage
+	Usages []amounts.Usage
 	// Failed are the readers that detected something and could not read it, with why.
 	Failed []Failure
 	// Free are ranges that hold nothing, in ascending order, where [Snapshot.Locate] asks for them: whole pages, resident
@@ -65,7 +66,7 @@ func Attribute(ctx context.Context, s *Snapshot, readers []Reader) (Result, erro
 		usage.Reader = reader.Name()
 		result.Usages = append(result.Usages, vetted(usage))
 		claims.add(reader.Name(), regions)
-		if usage.Coverage >= MinCoverage {
+		if usage.Understood() {
 			result.Free = append(result.Free, s.free...)
 		}
 	}
@@ -82,11 +83,11 @@ func Attribute(ctx context.Context, s *Snapshot, readers []Reader) (Result, erro
 }
 
 // vetted drops the amounts of a reader that understood too little.
-func vetted(u Usage) Usage {
-	if u.Coverage >= MinCoverage {
+func vetted(u amounts.Usage) amounts.Usage {
+	if u.Understood() {
 		return u
 	}
-	return Usage{Reader: u.Reader, Coverage: u.Coverage}
+	return amounts.Usage{Reader: u.Reader, Coverage: u.Coverage}
 }
 
 func (r *Result) sum(s *Snapshot) {

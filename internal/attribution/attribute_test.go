@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 	"github.com/memfit/memfit/test/fakeproc"
@@ -22,14 +23,14 @@ const page = procmem.PageSize
 type claimer struct {
 	name     string
 	regions  []attribution.Region
-	usage    attribution.Usage
+	usage    amounts.Usage
 	err      error
 	unlikely bool
 }
 
 func (c claimer) Name() string                      { return c.name }
 func (c claimer) Detect(*attribution.Snapshot) bool { return !c.unlikely }
-func (c claimer) Claim(context.Context, *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
+func (c claimer) Claim(context.Context, *attribution.Snapshot) ([]attribution.Region, amounts.Usage, error) {
 	return c.regions, c.usage, c.err
 }
 
@@ -93,7 +94,7 @@ func TestAmountsNeedCoverage(t *testing.T) {
 	regions := []attribution.Region{{Start: 0x10000, End: 0x11000, Kind: attribution.Arena}}
 	for coverage, told := range map[float64]bool{0.9499: false, 0.95: true, 1: true, 0: false} {
 		r := attribute(
-			t, p, claimer{name: "x", regions: regions, usage: attribution.Usage{InUse: 7, Returnable: 8, Coverage: coverage}},
+			t, p, claimer{name: "x", regions: regions, usage: amounts.Usage{InUse: 7, Returnable: 8, Coverage: coverage}},
 		)
 		u := r.Usages[0]
 		if (u.InUse != 0 || u.Returnable != 0) != told || u.Coverage != coverage {

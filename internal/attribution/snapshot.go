@@ -7,6 +7,7 @@ import (
 	"context"
 	"sort"
 
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 )
@@ -21,30 +22,6 @@ type Region struct {
 	Owner string
 }
 
-// Usage is what one reader found in its regions. All amounts but Committed are resident bytes.
-type Usage struct {
-	// Reader is its name, filled by [Attribute].
-	Reader string
-	// Committed is what the allocator or runtime reports to hold, resident or not.
-	Committed memory.Bytes
-	// InUse is what it has given to the program, garbage that was not collected yet included.
-	InUse memory.Bytes
-	// FreeResident is free memory in whole pages that are resident.
-	FreeResident memory.Bytes
-	// Returnable is the part of FreeResident that the allocator's own way of giving back (malloc_trim) would give back.
-	Returnable memory.Bytes
-	// FreePartial is free memory on pages that also hold something in use: fragmentation, which no lever gives back.
-	FreePartial memory.Bytes
-	// Coverage is the share of the reader's headers that could be read and made sense, between 0 and 1.
-	Coverage float64
-	// Details are further amounts and counts under names that the reader's package documents.
-	Details map[string]int64
-}
-
-// MinCoverage is what a reader must have understood of its headers for its amounts to be reported: with less, all but
-// Coverage are dropped. It is the figure at which the errors of the research's tables were measured.
-const MinCoverage = 0.95
-
 // Reader knows the memory of one allocator or runtime.
 type Reader interface {
 	// Name is a constant such as "glibc".
@@ -53,7 +30,7 @@ type Reader interface {
 	Detect(*Snapshot) bool
 	// Claim returns the regions that are its own and what is in them. An error means that nothing is known; what is only
 	// partly understood is Usage.Coverage below 1.
-	Claim(context.Context, *Snapshot) ([]Region, Usage, error)
+	Claim(context.Context, *Snapshot) ([]Region, amounts.Usage, error)
 }
 
 // Source is a process that can be read; procmem/live has the running ones.

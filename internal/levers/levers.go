@@ -6,10 +6,9 @@ package levers
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
-	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/runtimes"
 )
@@ -18,7 +17,7 @@ import (
 type Process struct {
 	// RSS is all that is resident of it, Usages what readers found in it.
 	RSS    memory.Bytes
-	Usages []attribution.Usage
+	Usages []amounts.Usage
 	// Unread: a reader detected something and could not read it.
 	Unread bool
 	// Env are variables for memory that it was started with.
@@ -92,7 +91,7 @@ func unreachable(p Prediction) int {
 // predict adds what the levers of one process would give.
 func predict(all map[string]*Prediction, p *Process, limit memory.Bytes) {
 	row := rowOf(p)
-	of := runtimes.Process{Amounts: amounts(p), Env: p.Env, Limit: limit}
+	of := runtimes.Process{Usages: p.Usages, Env: p.Env, Limit: limit}
 	if p.Runtime == row.Name {
 		of.Version = runtimes.ParseVersion(p.Version)
 	}
@@ -131,7 +130,7 @@ func rowOf(p *Process) *runtimes.Runtime {
 }
 
 // MaxHeap returns the largest heap that a process of the runtime allows itself, as a reader read it; 0: not known.
-func MaxHeap(runtime string, usages []attribution.Usage) memory.Bytes {
+func MaxHeap(runtime string, usages []amounts.Usage) memory.Bytes {
 	row := runtimes.Lookup(runtime)
 	if row.MaxHeap == "" {
 		return 0
@@ -150,36 +149,6 @@ func HeapTurn(runtime string, settings []string, limit memory.Bytes) memory.Byte
 	return runtimes.Lookup(runtime).HeapTurn(settings, limit)
 }
 
-// amounts are what the readers found, without those that understood too little.
-func amounts(p *Process) map[string]runtimes.Amounts {
-	all := map[string]runtimes.Amounts{}
-	for i := range p.Usages {
-		u := &p.Usages[i]
-		if u.Coverage < attribution.MinCoverage {
-			continue
-		}
-		all[u.Reader] = runtimes.Amounts{
-			InUse: u.InUse, FreeResident: u.FreeResident, Returnable: u.Returnable, FreePartial: u.FreePartial,
-			Unread: unread(u), Details: u.Details,
-		}
-	}
-	return all
-}
-
-// exactCoverage is from which coverage on a gain is reported as one number: what was not read is then at most as much
-// as a prediction may err by, 2 %.
-const exactCoverage = 0.98
-
-// unread is what a reader made no sense of. It is estimated: coverage is of addresses, and what is resident may be
-// spread otherwise.
-func unread(u *attribution.Usage) memory.Bytes {
-	if u.Coverage >= exactCoverage {
-		return 0
-	}
-	read := u.InUse.Plus(u.FreeResident).Plus(u.FreePartial)
-	return memory.Bytes(math.Round(float64(read) * (1 - u.Coverage) / u.Coverage))
-}
-
 // sums are over all processes.
 type sums struct {
 	resident, inUse, free memory.Bytes
@@ -191,7 +160,7 @@ func (s *sums) add(p *Process) {
 	s.unread = s.unread || p.Unread
 	for i := range p.Usages {
 		u := &p.Usages[i]
-		if u.Coverage < attribution.MinCoverage {
+		if !u.Understood() {
 			s.unread = true
 			continue
 		}

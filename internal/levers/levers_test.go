@@ -10,38 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memfit/memfit/internal/attribution"
-	"github.com/memfit/memfit/internal/attribution/glibc"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/attribution/golang"
 	"github.com/memfit/memfit/internal/attribution/hotspot"
 	"github.com/memfit/memfit/internal/attribution/readers"
-	"github.com/memfit/memfit/internal/attribution/v8"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// TestReadersTellWhatLeversAsk: a detail that a lever reads under a name that no reader writes would always be 0, and
-// its lever would always predict nothing.
-func TestReadersTellWhatLeversAsk(t *testing.T) {
-	told := map[string][]string{
-		glibc.Reader{}.Name(): {glibc.Arenas, glibc.Retained, glibc.BeyondTwo, glibc.TopBeyond},
-		golang.Reader{}.Name(): {
-			golang.HeapInUse, golang.Objects, golang.MappedReady, golang.HeapIdle, golang.Live,
-			golang.Allocated, golang.CollectorTime, golang.BusyTime, golang.Collections,
-		},
-		hotspot.Reader{}.Name(): append([]string{
-			hotspot.CollectorTime, hotspot.BusyTime, hotspot.HeapByMemory, hotspot.YoungCollections, hotspot.FullCollections,
-			hotspot.YoungTime, hotspot.FullTime, hotspot.Eden, hotspot.Old, hotspot.Live,
-		}, hotspot.Flags...),
-		v8.Reader{}.Name(): {v8.OldInUse, v8.YoungResident, v8.PoolResident},
-	}
-	for reader, details := range runtimes.LeverDetails {
-		for _, detail := range details {
-			if !slices.Contains(told[reader], detail) {
-				t.Errorf("a lever asks %s for %s, which it does not tell", reader, detail)
-			}
-		}
-	}
+// TestLeversAreComplete: each runtime has levers, whose readers and knobs exist, and whose texts fit the API.
+func TestLeversAreComplete(t *testing.T) {
 	var names []string
 	for _, r := range readers.All(nil) {
 		names = append(names, r.Name())
@@ -54,6 +32,9 @@ func TestReadersTellWhatLeversAsk(t *testing.T) {
 			t.Errorf("%s has no lever", row.Name)
 		}
 		for _, l := range row.Levers {
+			if !slices.Contains(names, l.Reader) {
+				t.Errorf("%s: lever %q is of a reader %s that does not exist", row.Name, l.Action, l.Reader)
+			}
 			if l.Action == "" || l.How == "" || len(l.Action) > 64 || len(l.How) > 256 {
 				t.Errorf("%s: lever %q says how as %q, which the API has no room for", row.Name, l.Action, l.How)
 			}
@@ -64,13 +45,25 @@ func TestReadersTellWhatLeversAsk(t *testing.T) {
 	}
 }
 
+// TestFlagsOfLeversAreRead: a flag that a lever depends on and that is not read would always be 0.
+func TestFlagsOfLeversAreRead(t *testing.T) {
+	for _, flag := range []string{
+		amounts.MaxHeapSize, amounts.MinHeapSize, amounts.MaxHeapFreeRatio, amounts.TrimNativeHeapInterval,
+		amounts.MaxRAMPercentage, amounts.MinRAMPercentage, "UseG1GC", "UseSerialGC", "UseParallelGC", "UseShenandoahGC",
+	} {
+		if !slices.Contains(hotspot.Flags, flag) {
+			t.Errorf("flag %s is not read", flag)
+		}
+	}
+}
+
 // usage is what a reader found, in MiB.
-func usage(reader string, inUse, free, returnable, partial int64, details ...map[string]int64) attribution.Usage {
+func usage(reader string, inUse, free, returnable, partial int64, details ...map[string]int64) amounts.Usage {
 	all := map[string]int64{}
 	for _, d := range details {
 		maps.Copy(all, d)
 	}
-	return attribution.Usage{
+	return amounts.Usage{
 		Reader: reader, InUse: memory.Bytes(inUse) * memory.MiB, FreeResident: memory.Bytes(free) * memory.MiB,
 		Returnable: memory.Bytes(returnable) * memory.MiB, FreePartial: memory.Bytes(partial) * memory.MiB, Coverage: 1,
 		Details: all,
@@ -78,7 +71,7 @@ func usage(reader string, inUse, free, returnable, partial int64, details ...map
 }
 
 // readTo is a usage of which only a share could be read.
-func readTo(u attribution.Usage, coverage float64) attribution.Usage {
+func readTo(u amounts.Usage, coverage float64) amounts.Usage {
 	u.Coverage = coverage
 	return u
 }
@@ -88,10 +81,10 @@ func mib(name string, n int64) map[string]int64 { return map[string]int64{name: 
 func count(name string, n int64) map[string]int64 { return map[string]int64{name: n} }
 
 // arenas are glibc's in a process with many threads: 4 arenas with 100 MiB, of which 40 are in use.
-func arenas() attribution.Usage {
+func arenas() amounts.Usage {
 	return usage(
-		"glibc", 40, 52, 50, 8, count(glibc.Arenas, 4), mib(glibc.Retained, 60), mib(glibc.BeyondTwo, 30),
-		mib(glibc.TopBeyond, 3),
+		"glibc", 40, 52, 50, 8, count(amounts.Arenas, 4), mib(amounts.Retained, 60), mib(amounts.BeyondTwo, 30),
+		mib(amounts.TopBeyond, 3),
 	)
 }
 
@@ -103,36 +96,36 @@ func TestPredictions(t *testing.T) {
 		want  []string // action and bounds in MiB
 	}{
 		"a C program with four arenas": {
-			of:   []Process{{RSS: 110 * memory.MiB, Usages: []attribution.Usage{arenas()}}},
+			of:   []Process{{RSS: 110 * memory.MiB, Usages: []amounts.Usage{arenas()}}},
 			want: []string{"malloc_trim 50", "MALLOC_TRIM_THRESHOLD_=131072 3..52", "MALLOC_ARENA_MAX=2 0..30"},
 		},
 		"a heap of which 4 % changed while they were read": {
-			of:   []Process{{RSS: 110 * memory.MiB, Usages: []attribution.Usage{readTo(usage("glibc", 36, 52, 50, 8), 0.96)}}},
+			of:   []Process{{RSS: 110 * memory.MiB, Usages: []amounts.Usage{readTo(usage("glibc", 36, 52, 50, 8), 0.96)}}},
 			want: []string{"malloc_trim 50..54", "MALLOC_TRIM_THRESHOLD_=131072 0..52", "MALLOC_ARENA_MAX=2 0"},
 		},
 		"one of which less than a prediction may err by did": {
-			of:   []Process{{RSS: 110 * memory.MiB, Usages: []attribution.Usage{readTo(usage("glibc", 36, 52, 50, 8), 0.98)}}},
+			of:   []Process{{RSS: 110 * memory.MiB, Usages: []amounts.Usage{readTo(usage("glibc", 36, 52, 50, 8), 0.98)}}},
 			want: []string{"malloc_trim 50", "MALLOC_TRIM_THRESHOLD_=131072 0..52", "MALLOC_ARENA_MAX=2 0"},
 		},
 		"two workers of it, of which one has the setting": {
 			of: []Process{
-				{RSS: 110 * memory.MiB, Usages: []attribution.Usage{arenas()}},
-				{RSS: 110 * memory.MiB, Usages: []attribution.Usage{arenas()}, Env: map[string]string{"MALLOC_ARENA_MAX": "2"}},
+				{RSS: 110 * memory.MiB, Usages: []amounts.Usage{arenas()}},
+				{RSS: 110 * memory.MiB, Usages: []amounts.Usage{arenas()}, Env: map[string]string{"MALLOC_ARENA_MAX": "2"}},
 			},
 			want: []string{"malloc_trim 100", "MALLOC_TRIM_THRESHOLD_=131072 6..104", "MALLOC_ARENA_MAX=2 0..30"},
 		},
 		"what is not resident, nobody gives back": {
-			of:   []Process{{RSS: 40 * memory.MiB, Usages: []attribution.Usage{arenas()}}},
+			of:   []Process{{RSS: 40 * memory.MiB, Usages: []amounts.Usage{arenas()}}},
 			want: []string{"malloc_trim 40", "MALLOC_TRIM_THRESHOLD_=131072 3..40", "MALLOC_ARENA_MAX=2 0..30"},
 		},
 		"two arenas are as many as the setting allows": {
-			of: []Process{{Usages: []attribution.Usage{
-				usage("glibc", 40, 5, 5, 1, count(glibc.Arenas, 2), mib(glibc.Retained, 6)),
+			of: []Process{{Usages: []amounts.Usage{
+				usage("glibc", 40, 5, 5, 1, count(amounts.Arenas, 2), mib(amounts.Retained, 6)),
 			}}},
 			want: []string{"malloc_trim 5", "MALLOC_TRIM_THRESHOLD_=131072 0..5", "MALLOC_ARENA_MAX=2 0"},
 		},
 		"G1 keeps 70 % free at most: 60 in use are 200": {
-			of: []Process{{Usages: []attribution.Usage{
+			of: []Process{{Usages: []amounts.Usage{
 				usage("hotspot", 60, 540, 0, 0, count("UseG1GC", 1), count("MaxHeapFreeRatio", 70), mib("MinHeapSize", 8)),
 				arenas(),
 			}}},
@@ -142,7 +135,7 @@ func TestPredictions(t *testing.T) {
 			},
 		},
 		"Serial keeps all, and the trim is effective": {
-			of: []Process{{Usages: []attribution.Usage{
+			of: []Process{{Usages: []amounts.Usage{
 				usage("hotspot", 60, 540, 0, 0, count("UseSerialGC", 1), count("TrimNativeHeapInterval", 60000)), arenas(),
 			}}},
 			want: []string{
@@ -151,7 +144,7 @@ func TestPredictions(t *testing.T) {
 			},
 		},
 		"an old JDK does not know the trim": {
-			of: []Process{{Runtime: "JVM", Version: "11.0.13", Usages: []attribution.Usage{
+			of: []Process{{Runtime: "JVM", Version: "11.0.13", Usages: []amounts.Usage{
 				usage("hotspot", 60, 540, 0, 0, count("UseParallelGC", 1)), arenas(),
 			}}},
 			want: []string{
@@ -160,15 +153,18 @@ func TestPredictions(t *testing.T) {
 			},
 		},
 		"a trim that Node.js has no call for comes last": {
-			of: []Process{{Runtime: "NodeJS", Usages: []attribution.Usage{arenas()}}},
+			of: []Process{{Runtime: "NodeJS", Usages: []amounts.Usage{arenas()}}},
 			want: []string{
 				"MALLOC_TRIM_THRESHOLD_=131072 3..52", "MALLOC_ARENA_MAX=2 0..30", "malloc_trim 50",
 			},
 		},
 		"Node.js: the pool goes for certain, a cap below the old generation too": {
 			limit: 512 * memory.MiB,
-			of: []Process{{Runtime: "NodeJS", Version: "24.21.0", Usages: []attribution.Usage{
-				usage("v8", 500, 148, 0, 20, mib(v8.OldInUse, 481), mib(v8.YoungResident, 60), mib(v8.PoolResident, 148)),
+			of: []Process{{Runtime: "NodeJS", Version: "24.21.0", Usages: []amounts.Usage{
+				usage(
+					"v8", 500, 148, 0, 20, mib(amounts.OldInUse, 481), mib(amounts.YoungResident, 60),
+					mib(amounts.PoolResident, 148),
+				),
 			}}},
 			want: []string{ // 75 % of 512Mi less three semi-spaces of 1Mi is 381Mi
 				"a full collection 148..668", "--max-old-space-size 100..481", "--max-semi-space-size=16 12",
@@ -176,34 +172,37 @@ func TestPredictions(t *testing.T) {
 		},
 		"Node.js below its cap": {
 			limit: 512 * memory.MiB,
-			of: []Process{{Usages: []attribution.Usage{
-				usage("v8", 120, 0, 0, 20, mib(v8.OldInUse, 100), mib(v8.YoungResident, 4)),
+			of: []Process{{Usages: []amounts.Usage{
+				usage("v8", 120, 0, 0, 20, mib(amounts.OldInUse, 100), mib(amounts.YoungResident, 4)),
 			}}},
 			want: []string{"a full collection 0..140", "--max-old-space-size 0"},
 		},
 		"Go without a memory limit": {
 			limit: 500 * memory.MiB,
-			of: []Process{{Usages: []attribution.Usage{
-				usage("go", 300, 180, 180, 40, mib(golang.Objects, 300), mib(golang.HeapInUse, 340), mib(golang.MappedReady, 530)),
+			of: []Process{{Usages: []amounts.Usage{
+				usage(
+					"go", 300, 180, 180, 40, mib(amounts.Objects, 300), mib(golang.HeapInUse, 340),
+					mib(amounts.MappedReady, 530),
+				),
 			}}},
 			want: []string{"debug.FreeOSMemory 180..520", "GOMEMLIMIT 80"},
 		},
 		"Go within its memory limit": {
 			limit: 500 * memory.MiB,
-			of: []Process{{Usages: []attribution.Usage{
-				usage("go", 30, 10, 10, 4, mib(golang.Objects, 30), mib(golang.HeapInUse, 34), mib(golang.MappedReady, 50)),
+			of: []Process{{Usages: []amounts.Usage{
+				usage("go", 30, 10, 10, 4, mib(amounts.Objects, 30), mib(golang.HeapInUse, 34), mib(amounts.MappedReady, 50)),
 			}}},
 			want: []string{"debug.FreeOSMemory 10..44", "GOMEMLIMIT 0"},
 		},
 		"Python": {
-			of: []Process{{Usages: []attribution.Usage{usage("cpython", 30, 10, 0, 50), arenas()}}},
+			of: []Process{{Usages: []amounts.Usage{usage("cpython", 30, 10, 0, 50), arenas()}}},
 			want: []string{
 				"malloc_trim 50", "MALLOC_TRIM_THRESHOLD_=131072 3..52", "a fresh worker process 0..120",
 				"MALLOC_ARENA_MAX=2 0..30",
 			},
 		},
 		"a heap that was understood too little tells nothing": {
-			of: []Process{{Usages: []attribution.Usage{{Reader: "glibc", Returnable: memory.GiB, Coverage: 0.9}}}},
+			of: []Process{{Usages: []amounts.Usage{{Reader: "glibc", Returnable: memory.GiB, Coverage: 0.9}}}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -263,14 +262,14 @@ func TestHurriedCollector(t *testing.T) {
 		"just started":    {"79MiB", "", measured{10 * memory.MiB, 1000, 9 * time.Second, 4 * time.Second}, near + higher},
 		"few collections": {"79MiB", "", measured{10 * memory.MiB, 15, 100 * time.Second, 40 * time.Second}, near + higher},
 	} {
-		heap := usage("go", 70, 2, 2, 4, mib(golang.Objects, 70), mib(golang.HeapInUse, 72),
-			mib(golang.HeapIdle, 2), mib(golang.MappedReady, 80), mib(golang.Live, 58))
-		heap.Details[golang.Allocated] = tc.measured.collections * int64(tc.measured.between)
-		heap.Details[golang.Collections] = tc.measured.collections
-		heap.Details[golang.BusyTime] = int64(tc.measured.busy)
-		heap.Details[golang.CollectorTime] = int64(tc.measured.took)
+		heap := usage("go", 70, 2, 2, 4, mib(amounts.Objects, 70), mib(golang.HeapInUse, 72),
+			mib(amounts.HeapIdle, 2), mib(amounts.MappedReady, 80), mib(amounts.Live, 58))
+		heap.Details[amounts.Allocated] = tc.measured.collections * int64(tc.measured.between)
+		heap.Details[amounts.Collections] = tc.measured.collections
+		heap.Details[amounts.BusyTime] = int64(tc.measured.busy)
+		heap.Details[amounts.CollectorTime] = int64(tc.measured.took)
 		out := Predict([]Process{{
-			Usages: []attribution.Usage{heap}, Env: map[string]string{"GOMEMLIMIT": tc.limit, "GOGC": tc.gogc},
+			Usages: []amounts.Usage{heap}, Env: map[string]string{"GOMEMLIMIT": tc.limit, "GOGC": tc.gogc},
 		}}, 0)
 		i := slices.IndexFunc(out.Predictions, func(p Prediction) bool { return p.Action == "GOMEMLIMIT" })
 		if i < 0 || out.Predictions[i].Why != tc.want || out.Predictions[i].Most != 0 {
@@ -295,8 +294,8 @@ func TestCostOfAJVM(t *testing.T) {
 		"impossible":   {100 * time.Second, 99 * time.Second, ""},
 	} {
 		heap := usage("hotspot", 60, 540, 0, 0, count("UseSerialGC", 1), count("TrimNativeHeapInterval", 60000))
-		heap.Details[hotspot.CollectorTime], heap.Details[hotspot.BusyTime] = int64(tc.collector), int64(tc.busy)
-		out := Predict([]Process{{Usages: []attribution.Usage{heap, arenas()}}}, 0)
+		heap.Details[amounts.CollectorTime], heap.Details[amounts.BusyTime] = int64(tc.collector), int64(tc.busy)
+		out := Predict([]Process{{Usages: []amounts.Usage{heap, arenas()}}}, 0)
 		i := slices.IndexFunc(out.Predictions, func(p Prediction) bool { return p.Action == "a larger heap" })
 		if tc.want == "" {
 			if i >= 0 {
@@ -314,8 +313,8 @@ func TestCostOfAJVM(t *testing.T) {
 func TestCostliestOfJVMs(t *testing.T) {
 	jvm := func(collector time.Duration) Process {
 		heap := usage("hotspot", 60, 540, 0, 0, count("UseSerialGC", 1), count("TrimNativeHeapInterval", 60000))
-		heap.Details[hotspot.CollectorTime], heap.Details[hotspot.BusyTime] = int64(collector), int64(100*time.Second)
-		return Process{Usages: []attribution.Usage{heap}}
+		heap.Details[amounts.CollectorTime], heap.Details[amounts.BusyTime] = int64(collector), int64(100*time.Second)
+		return Process{Usages: []amounts.Usage{heap}}
 	}
 	out := Predict([]Process{jvm(4 * time.Second), jvm(60 * time.Second), jvm(5 * time.Second)}, 0)
 	i := slices.IndexFunc(out.Predictions, func(p Prediction) bool { return p.Action == "a larger heap" })
@@ -326,12 +325,12 @@ func TestCostliestOfJVMs(t *testing.T) {
 
 // TestLongestCost: what is reported of a collector fits the API, whatever its numbers.
 func TestLongestCost(t *testing.T) {
-	heap := usage("go", 1000, 2, 2, 4, mib(golang.Objects, 1000), mib(golang.HeapInUse, 1000),
-		mib(golang.HeapIdle, 2), mib(golang.MappedReady, 1003), mib(golang.Live, 1000),
-		mib(golang.Allocated, 1<<20), count(golang.Collections, 1000))
-	heap.Details[golang.BusyTime], heap.Details[golang.CollectorTime] = int64(time.Hour), int64(time.Hour)
+	heap := usage("go", 1000, 2, 2, 4, mib(amounts.Objects, 1000), mib(golang.HeapInUse, 1000),
+		mib(amounts.HeapIdle, 2), mib(amounts.MappedReady, 1003), mib(amounts.Live, 1000),
+		mib(amounts.Allocated, 1<<20), count(amounts.Collections, 1000))
+	heap.Details[amounts.BusyTime], heap.Details[amounts.CollectorTime] = int64(time.Hour), int64(time.Hour)
 	out := Predict([]Process{{
-		Usages: []attribution.Usage{heap}, Env: map[string]string{"GOMEMLIMIT": "1001MiB", "GOGC": "off"},
+		Usages: []amounts.Usage{heap}, Env: map[string]string{"GOMEMLIMIT": "1001MiB", "GOGC": "off"},
 	}}, 1023*memory.MiB)
 	for _, p := range out.Predictions {
 		if len(p.Why) > 256 {
@@ -345,8 +344,8 @@ func TestLongestCost(t *testing.T) {
 func TestEase(t *testing.T) {
 	of := func(limit string) []Process {
 		return []Process{{
-			Usages: []attribution.Usage{usage("go", 70, 2, 2, 4, mib(golang.Objects, 70), mib(golang.HeapInUse, 72),
-				mib(golang.HeapIdle, 2), mib(golang.MappedReady, 80), mib(golang.Live, 58))},
+			Usages: []amounts.Usage{usage("go", 70, 2, 2, 4, mib(amounts.Objects, 70), mib(golang.HeapInUse, 72),
+				mib(amounts.HeapIdle, 2), mib(amounts.MappedReady, 80), mib(amounts.Live, 58))},
 			Env: map[string]string{"GOMEMLIMIT": limit},
 		}}
 	}
@@ -377,7 +376,7 @@ func TestCapInEffect(t *testing.T) {
 		"--max_old_space_size=322": "--max-old-space-size is effective already: it does not give back what is free now",
 	} {
 		out := Predict([]Process{{
-			Usages: []attribution.Usage{usage("v8", 322, 0, 0, 20, mib(v8.OldInUse, 322))},
+			Usages: []amounts.Usage{usage("v8", 322, 0, 0, 20, mib(amounts.OldInUse, 322))},
 			Env:    map[string]string{"NODE_OPTIONS": options},
 		}}, 0)
 		i := slices.IndexFunc(out.Predictions, func(p Prediction) bool { return p.Action == "--max-old-space-size" })
@@ -391,38 +390,38 @@ func number(b memory.Bytes) string { return strings.TrimSuffix(b.String(), "Mi")
 
 // TestSummary: the summary of a container whose memory is in use says so, and not what helped elsewhere.
 func TestSummary(t *testing.T) {
-	full := usage("glibc", 812, 2, 2, 1, count(glibc.Arenas, 2))
+	full := usage("glibc", 812, 2, 2, 1, count(amounts.Arenas, 2))
 	for want, p := range map[string]Process{
 		"malloc_trim would give back 50Mi of the 110Mi that are resident": {
-			RSS: 110 * memory.MiB, Usages: []attribution.Usage{arenas()},
+			RSS: 110 * memory.MiB, Usages: []amounts.Usage{arenas()},
 		},
 		"nothing gives back more than 2Mi of the 820Mi that are resident: 812Mi of heaps are in use, so that " +
 			"only a smaller " +
-			"working set or a higher limit helps": {RSS: 820 * memory.MiB, Usages: []attribution.Usage{full}},
+			"working set or a higher limit helps": {RSS: 820 * memory.MiB, Usages: []amounts.Usage{full}},
 		"a full collection may give back up to 820Mi of the 820Mi that are resident; no gain is certain": {
-			RSS: 820 * memory.MiB, Usages: []attribution.Usage{usage("v8", 800, 0, 0, 20)},
+			RSS: 820 * memory.MiB, Usages: []amounts.Usage{usage("v8", 800, 0, 0, 20)},
 		},
 		"a fresh worker process may give back up to 120Mi of the 200Mi that are resident; only 2Mi are certain, by " +
-			"malloc_trim": {RSS: 200 * memory.MiB, Usages: []attribution.Usage{
-			usage("cpython", 30, 60, 0, 58), usage("glibc", 40, 2, 2, 0, count(glibc.Arenas, 1), mib(glibc.Retained, 2)),
+			"malloc_trim": {RSS: 200 * memory.MiB, Usages: []amounts.Usage{
+			usage("cpython", 30, 60, 0, 58), usage("glibc", 40, 2, 2, 0, count(amounts.Arenas, 1), mib(amounts.Retained, 2)),
 		}},
 		// 50Mi that a trim would give back, but nothing in Node.js can
 		"MALLOC_TRIM_THRESHOLD_=131072 may give back up to 52Mi of the 110Mi that are resident; only 3Mi are certain, by " +
 			"MALLOC_TRIM_THRESHOLD_=131072": {
-			RSS: 110 * memory.MiB, Runtime: "NodeJS", Usages: []attribution.Usage{arenas()},
+			RSS: 110 * memory.MiB, Runtime: "NodeJS", Usages: []amounts.Usage{arenas()},
 		},
 		"-XX:+UseG1GC may give back up to 102Mi of the 188Mi that are resident; no gain is certain": {
-			RSS: 188 * memory.MiB, Usages: []attribution.Usage{usage("hotspot", 26, 102, 0, 0, count("UseSerialGC", 1))},
+			RSS: 188 * memory.MiB, Usages: []amounts.Usage{usage("hotspot", 26, 102, 0, 0, count("UseSerialGC", 1))},
 		},
 		// what a dead pool of a runtime keeps, and no lever reaches
 		"nothing gives back more than 0 of the 90Mi that are resident: 50Mi are free, and kept by what manages them": {
-			RSS: 90 * memory.MiB, Usages: []attribution.Usage{
+			RSS: 90 * memory.MiB, Usages: []amounts.Usage{
 				usage("hotspot", 26, 50, 0, 0, count("UseShenandoahGC", 1)),
-				usage("glibc", 4, 0, 0, 0, count(glibc.Arenas, 1)),
+				usage("glibc", 4, 0, 0, 0, count(amounts.Arenas, 1)),
 			},
 		},
 		"what would help is not known: the heaps of its processes could not be read": {
-			Usages: []attribution.Usage{{Reader: "glibc"}},
+			Usages: []amounts.Usage{{Reader: "glibc"}},
 		},
 		"what would help is not known: no heap that memfit can read was found": {RSS: memory.MiB},
 	} {

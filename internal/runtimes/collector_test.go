@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -56,9 +57,9 @@ func TestGoSumsThatCannotBeAreNoCost(t *testing.T) {
 		{101 * time.Second, 100 * time.Second, false}, {-time.Second, 100 * time.Second, false},
 		{40 * time.Second, -100 * time.Second, false}, {math.MaxInt64, busyLeast, false},
 	} {
-		cost := goCost(Process{Limit: 100 * memory.MiB}, Amounts{Details: map[string]int64{
-			detailGoCollector: int64(tc.took), detailGoBusy: int64(tc.busy), detailGoCollections: 100,
-			detailGoAllocated: int64(100 * 10 * memory.MiB),
+		cost := goCost(Process{Limit: 100 * memory.MiB}, amounts.Usage{Details: map[string]int64{
+			amounts.CollectorTime: int64(tc.took), amounts.BusyTime: int64(tc.busy), amounts.Collections: 100,
+			amounts.Allocated: int64(100 * 10 * memory.MiB),
 		}}, 100*memory.MiB, memory.Max)
 		if (cost != Cost{}) != tc.known || cost.Collector < 0 || cost.Collector > 1 {
 			t.Errorf("collections took %s of %s: %s", tc.took, tc.busy, cost)

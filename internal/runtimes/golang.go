@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -42,11 +43,11 @@ var _ = row(&Runtime{
 		}
 		return Growth{HeapPercent: percentOr(f.Ask, goPercent(f)), Soft: !collectsOnlyAtLimit(f)}
 	},
-	HeapReader: readerGo,
+	HeapReader: amounts.Go,
 	Levers: append([]Lever{
-		{Action: "debug.FreeOSMemory", Reader: readerGo, Gain: goFree,
+		{Action: "debug.FreeOSMemory", Reader: amounts.Go, Gain: goFree,
 			How: "call it after a burst; by itself the runtime gives free memory back within minutes, or near GOMEMLIMIT"},
-		{Action: "GOMEMLIMIT", Knob: "GOMEMLIMIT", Reader: readerGo, Gain: goLimitGain,
+		{Action: "GOMEMLIMIT", Knob: "GOMEMLIMIT", Reader: amounts.Go, Gain: goLimitGain,
 			How: "memfit sets it where it governs the pod (heapPercent or heapLimit in the profile), for new pods"},
 	}, glibcLevers("call it through cgo after a burst")...),
 	Advisories: []Advisory{
@@ -112,23 +113,23 @@ func cgoOnly(knobs []Knob) []Knob {
 }
 
 // goFree: spans without objects go for certain. The collection that comes first may free more.
-func goFree(_ Process, a Amounts) (Gain, bool) {
-	return between(a.Returnable, a.resident(), "%s of spans without objects go for certain; of %s of objects "+
+func goFree(_ Process, a amounts.Usage) (Gain, bool) {
+	return between(a.Returnable, a.Resident(), "%s of spans without objects go for certain; of %s of objects "+
 		"it is unknown how "+
-		"much is garbage before it is collected", a.Returnable, a.bytes(detailGoObjects))
+		"much is garbage before it is collected", a.Returnable, a.Bytes(amounts.Objects))
 }
 
 // goHurried is what a limit that the runtime has does: it gives nothing back now. Where less than half of what is alive
 // is left between two collections, they are at least twice as frequent as with GOGC=100, which leaves as much as is
 // alive, and the program pays for them with its processor time. A lower GOGC may leave less than the limit does.
-func goHurried(p Process, a Amounts, text string) (Gain, bool) {
+func goHurried(p Process, a amounts.Usage, text string) (Gain, bool) {
 	limit := goMemory(text)
-	live := a.bytes(detailGoLive)
+	live := a.Bytes(amounts.Live)
 	if limit == 0 || live == 0 {
 		return effective("GOMEMLIMIT")
 	}
 	// As the runtime itself computes the heap that its limit leaves (memoryLimitHeapGoal in runtime/mgcpacer.go).
-	beside := a.bytes(detailGoReady).Minus(a.bytes(detailGoIdle)).Minus(a.bytes(detailGoObjects))
+	beside := a.Bytes(amounts.MappedReady).Minus(a.Bytes(amounts.HeapIdle)).Minus(a.Bytes(amounts.Objects))
 	headroom := max(limit.Percent(3), memory.MiB)
 	left := limit.Minus(beside).Minus(headroom).Minus(live)
 	paced := goPaced(p.Env["GOGC"], live)
@@ -167,13 +168,13 @@ const (
 
 // goCost is what the limit costs that the runtime has, which is a share of the container's. The program could write
 // its sums itself: what cannot be is not known.
-func goCost(p Process, a Amounts, limit, paced memory.Bytes) Cost {
-	c := Collector{Took: time.Duration(a.Details[detailGoCollector]), Busy: time.Duration(a.Details[detailGoBusy])}
-	collections := a.Details[detailGoCollections]
+func goCost(p Process, a amounts.Usage, limit, paced memory.Bytes) Cost {
+	c := Collector{Took: time.Duration(a.Details[amounts.CollectorTime]), Busy: time.Duration(a.Details[amounts.BusyTime])}
+	collections := a.Details[amounts.Collections]
 	if c.Busy < busyLeast || collections < collectionsLeast || c.Took < 0 || c.Took > c.Busy {
 		return Cost{}
 	}
-	c.Between = a.bytes(detailGoAllocated) / memory.Bytes(collections)
+	c.Between = a.Bytes(amounts.Allocated) / memory.Bytes(collections)
 	more := MoreLimit
 	if p.Limit > limit {
 		more = memory.Bytes(float64(more) * (float64(limit) / float64(p.Limit)))
@@ -210,7 +211,7 @@ func goEased(beside, live memory.Bytes) memory.Bytes {
 }
 
 // goLimitGain: the runtime keeps below its limit as long as enough is free or garbage.
-func goLimitGain(p Process, a Amounts) (Gain, bool) {
+func goLimitGain(p Process, a amounts.Usage) (Gain, bool) {
 	if text := p.Env["GOMEMLIMIT"]; text != "" {
 		return goHurried(p, a, text)
 	}
@@ -219,7 +220,7 @@ func goLimitGain(p Process, a Amounts) (Gain, bool) {
 	if err != nil {
 		return noLever()
 	}
-	limit, held := memory.Bytes(bytes), a.bytes(detailGoReady)
+	limit, held := memory.Bytes(bytes), a.Bytes(amounts.MappedReady)
 	if held <= limit {
 		return exactly(0, "the runtime holds %s, and its limit would be %s: it bounds bursts, and gives "+
 			"nothing back now", held,

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -86,16 +87,16 @@ var _ = row(&Runtime{
 		Raise: "raise -XX:MaxRAMPercentage or -Xmx (heapPercent in the profile)",
 	},
 	NoHeapLimit: noXmx,
-	HeapReader:  readerHotSpot, MaxHeap: "MaxHeapSize",
+	HeapReader:  amounts.HotSpot, MaxHeap: amounts.MaxHeapSize,
 	Levers: append([]Lever{
-		{Action: trimName, Knob: trimName, Reader: readerGlibc, Gain: nativeTrimGain,
+		{Action: trimName, Knob: trimName, Reader: amounts.Glibc, Gain: nativeTrimGain,
 			How: "memfit sets it by itself where it governs the pod; at once: jcmd PID System.trim_native_heap"},
-		{Action: "a full collection", Reader: readerHotSpot, Gain: collectionGain,
+		{Action: "a full collection", Reader: amounts.HotSpot, Gain: collectionGain,
 			How: "jcmd PID GC.run, which stops the program meanwhile; G1 does it by itself with jvm.g1PeriodicGCInterval"},
-		{Action: "-XX:+UseG1GC", Reader: readerHotSpot, Gain: collectorGain,
+		{Action: "-XX:+UseG1GC", Reader: amounts.HotSpot, Gain: collectorGain,
 			How: "on the command line, instead of the collector that stands there; memfit does not set it, because a JVM with " +
 				"two collectors does not start"},
-		{Action: "a larger heap", Reader: readerHotSpot, Gain: heapCost,
+		{Action: "a larger heap", Reader: amounts.HotSpot, Gain: heapCost,
 			How: "raise the limit where the heap is a share of it, else -Xmx; the collector then runs less often"},
 	}, arenaLevers()...),
 	Never: map[string]string{
@@ -142,8 +143,9 @@ func knowsTrim(v Version) bool {
 const firstWithTrim = "17.0.9, 21.0.1 and 22"
 
 // nativeTrimGain is what a trim gives back now, which is what the setting gives back from its first minute on.
-func nativeTrimGain(p Process, a Amounts) (Gain, bool) {
-	if every := p.Amounts[readerHotSpot].Details[detailTrimmed]; every > 0 {
+func nativeTrimGain(p Process, a amounts.Usage) (Gain, bool) {
+	jvm, _ := p.usage(amounts.HotSpot)
+	if every := jvm.Details[amounts.TrimNativeHeapInterval]; every > 0 {
 		return effective(fmt.Sprintf("%s=%d", trimName, every))
 	}
 	g, ok := trimGain(p, a)
@@ -156,8 +158,8 @@ func nativeTrimGain(p Process, a Amounts) (Gain, bool) {
 
 // collectionGain is what one full collection gives back. Only G1 makes a part certain: afterwards its heap is at most
 // so large that MaxHeapFreeRatio of it is free. How much of what is in use is garbage is unknown before.
-func collectionGain(_ Process, a Amounts) (Gain, bool) {
-	all := a.resident()
+func collectionGain(_ Process, a amounts.Usage) (Gain, bool) {
+	all := a.Resident()
 	switch {
 	case a.Details["UseSerialGC"] > 0:
 		return exactly(0, "Serial keeps what one collection frees (measured with JDK 17); %s of its heap are free",
@@ -168,11 +170,11 @@ func collectionGain(_ Process, a Amounts) (Gain, bool) {
 	case a.Details["UseG1GC"] == 0:
 		return noLever()
 	}
-	ratio := a.Details[detailMaxFree]
+	ratio := a.Details[amounts.MaxHeapFreeRatio]
 	if ratio <= 0 || ratio >= 100 {
 		return noLever()
 	}
-	least := a.bytes(detailMinHeap)
+	least := a.Bytes(amounts.MinHeapSize)
 	kept := max(memory.Bytes(float64(a.InUse)/(1-float64(ratio)/100)), least)
 	return between(all.Minus(kept), all.Minus(least), "of %s, %s are in use, garbage included; G1 keeps at "+
 		"most %d %% of its "+
@@ -180,7 +182,7 @@ func collectionGain(_ Process, a Amounts) (Gain, bool) {
 }
 
 // collectorGain is an upper bound of what a collector gives back that does not keep all that it frees.
-func collectorGain(_ Process, a Amounts) (Gain, bool) {
+func collectorGain(_ Process, a amounts.Usage) (Gain, bool) {
 	if a.Details["UseSerialGC"] == 0 && a.Details["UseParallelGC"] == 0 {
 		return noLever()
 	}

@@ -5,9 +5,11 @@ package runtimes
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -25,20 +27,29 @@ type Lever struct {
 	// Unreachable: programs of this runtime cannot do it. What it would give is then a measure of what is free, and no
 	// advice.
 	Unreachable bool
-	// Reader is whose amounts Gain depends on, as internal/attribution names readers.
+	// Reader is whose amounts Gain depends on.
 	Reader string
 	// Gain computes what it gives back from those amounts; ok is false where it means nothing to the process.
-	Gain func(Process, Amounts) (g Gain, ok bool)
+	Gain func(Process, amounts.Usage) (g Gain, ok bool)
 }
 
 // Predict returns what the lever gives back in a process; ok is false where it means nothing to the process, or where
 // what it depends on could not be read.
 func (l *Lever) Predict(p Process) (g Gain, ok bool) {
-	a, ok := p.Amounts[l.Reader]
+	u, ok := p.usage(l.Reader)
 	if !ok {
 		return noLever()
 	}
-	return l.Gain(p, a)
+	return l.Gain(p, u)
+}
+
+// usage is what a reader found; ok is false where it found nothing, or understood too little of its headers.
+func (p *Process) usage(reader string) (u amounts.Usage, ok bool) {
+	i := slices.IndexFunc(p.Usages, func(u amounts.Usage) bool { return u.Reader == reader })
+	if i < 0 || !p.Usages[i].Understood() {
+		return amounts.Usage{}, false
+	}
+	return p.Usages[i], true
 }
 
 // Gain is what a lever would give back, of what is resident now.
@@ -56,9 +67,8 @@ type Gain struct {
 
 // Process describes a running process, for [Lever.Predict].
 type Process struct {
-	// Amounts are what readers found, by the names of internal/attribution. A reader that understood too little of its
-	// headers is not among them.
-	Amounts map[string]Amounts
+	// Usages are what readers found in it.
+	Usages []amounts.Usage
 	// Env are the variables for settings of memory that it was started with.
 	Env map[string]string
 	// Limit is the effective memory limit; 0: none.
@@ -66,27 +76,6 @@ type Process struct {
 	// Version is the runtime's own, where it is known.
 	Version Version
 }
-
-// Amounts are what one reader found in a process. All but Details are resident bytes.
-type Amounts struct {
-	// InUse is what the program has, garbage that was not collected included.
-	InUse memory.Bytes
-	// FreeResident is free in whole pages, and Returnable the part of it that the allocator's own way gives back.
-	FreeResident, Returnable memory.Bytes
-	// FreePartial is free on pages that also hold something in use.
-	FreePartial memory.Bytes
-	// Unread is how much of its heap the reader made no sense of, where that is more than a prediction may err by: it may
-	// all be free.
-	Unread memory.Bytes
-	// Details are further numbers, by the names that the reader's package documents.
-	Details map[string]int64
-}
-
-// bytes is a detail that is an amount.
-func (a Amounts) bytes(name string) memory.Bytes { return memory.Bytes(max(a.Details[name], 0)) }
-
-// resident is all that the reader knows of in RAM.
-func (a Amounts) resident() memory.Bytes { return a.InUse.Plus(a.FreeResident).Plus(a.FreePartial) }
 
 // exactly is a gain that is known.
 func exactly(b memory.Bytes, format string, args ...any) (Gain, bool) {
@@ -105,73 +94,6 @@ func effective(text string) (Gain, bool) {
 
 func noLever() (Gain, bool) { return Gain{}, false }
 
-// Names of internal/attribution's readers.
-const (
-	readerGlibc   = "glibc"
-	readerHotSpot = "hotspot"
-	readerV8      = "v8"
-	readerGo      = "go"
-	readerCPython = "cpython"
-	readerRuby    = "ruby"
-)
-
-// Details that levers depend on; a test of internal/levers compares them with those that readers report.
-const (
-	detailArenas    = "arenas"    // glibc: count
-	detailRetained  = "retained"  // glibc: resident in arenas and not in use
-	detailBeyondTwo = "beyondTwo" // glibc: resident in all arenas but the two that hold the most
-	detailTopBeyond = "topBeyond" // glibc: resident at the tops of arenas, beyond what a threshold of 128 KiB leaves there
-
-	detailOldInUse      = "oldInUse"      // V8
-	detailYoungResident = "youngResident" // V8
-	detailPool          = "poolResident"  // V8
-
-	detailGoReady   = "mappedReady" // Go: what its memory limit is compared with
-	detailGoObjects = "objects"     // Go
-	detailGoInUse   = "heapInUse"   // Go
-	detailGoIdle    = "heapIdle"    // Go
-	detailGoLive    = "live"        // Go: what the last collection found alive; absent: not known
-
-	detailGoAllocated   = "allocated"     // Go: since the program started; absent: not known, as the next three
-	detailGoCollector   = "collectorTime" // Go: nanoseconds
-	detailGoBusy        = "busyTime"      // Go: nanoseconds
-	detailGoCollections = "collections"   // Go: count
-
-	detailMaxFree = "MaxHeapFreeRatio"       // HotSpot: percent
-	detailMinHeap = "MinHeapSize"            // HotSpot
-	detailTrimmed = "TrimNativeHeapInterval" // HotSpot: milliseconds
-
-	detailCollector = "collectorTime" // HotSpot: nanoseconds; absent: not known, as the next
-	detailBusy      = "busyTime"      // HotSpot: nanoseconds
-
-	detailYoung      = "youngCollections" // HotSpot with Serial: since the start; absent: not known, as the next five
-	detailFull       = "fullCollections"  // count
-	detailYoungTime  = "youngTime"        // ticks
-	detailFullTime   = "fullTime"         // ticks
-	detailEden       = "eden"
-	detailOld        = "old"
-	detailLive       = "live" // what the last full collection left; absent: a young one came later
-	detailMaxHeap    = "MaxHeapSize"
-	detailByMemory   = "MaxHeapSizeByMemory" // 1: a share of the memory that the JVM sees
-	detailMaxPercent = "MaxRAMPercentage"    // hundredths
-	detailMinPercent = "MinRAMPercentage"    // hundredths
-)
-
-// LeverDetails are the details that levers depend on, by reader.
-var LeverDetails = map[string][]string{
-	readerGlibc: {detailArenas, detailRetained, detailBeyondTwo, detailTopBeyond},
-	readerV8:    {detailOldInUse, detailYoungResident, detailPool},
-	readerGo: {
-		detailGoReady, detailGoObjects, detailGoInUse, detailGoIdle, detailGoLive, detailGoAllocated, detailGoCollector,
-		detailGoBusy, detailGoCollections,
-	},
-	readerHotSpot: {
-		detailMaxFree, detailMinHeap, detailTrimmed, detailCollector, detailBusy, detailYoung, detailFull, detailYoungTime,
-		detailFullTime, detailEden, detailOld, detailLive, detailMaxHeap, detailByMemory, detailMaxPercent, detailMinPercent,
-		"UseG1GC", "UseSerialGC", "UseParallelGC", "UseShenandoahGC",
-	},
-}
-
 // howArenas and howThreshold are the same for every runtime.
 const (
 	howArenas = "tuning.arenaMax: 2 in the profile, for new pods; threads that allocate all the time then " +
@@ -183,17 +105,18 @@ const (
 
 // mallocTrim is malloc_trim(0), which a runtime reaches in its own way.
 func mallocTrim(how string) Lever {
-	return Lever{Action: "malloc_trim", How: how, Reader: readerGlibc, Gain: trimGain}
+	return Lever{Action: "malloc_trim", How: how, Reader: amounts.Glibc, Gain: trimGain}
 }
 
 // trimGain is exact where the whole heap was read: docs/design/attribution.md has its error against real calls.
-func trimGain(_ Process, a Amounts) (Gain, bool) {
+func trimGain(_ Process, a amounts.Usage) (Gain, bool) {
 	why := fmt.Sprintf("resident pages inside free chunks, and the end of the main arena, counted chunk by chunk; "+
 		"%s more are free on pages that also hold something in use", a.FreePartial)
-	if a.Unread > 0 {
-		why += fmt.Sprintf("; %s more of the heap could not be read, and may be free too", a.Unread)
+	unread := a.Unread()
+	if unread > 0 {
+		why += fmt.Sprintf("; %s more of the heap could not be read, and may be free too", unread)
 	}
-	return between(a.Returnable, a.Returnable.Plus(a.Unread), "%s", why)
+	return between(a.Returnable, a.Returnable.Plus(unread), "%s", why)
 }
 
 // glibcLevers are those of every process with glibc's malloc; trim is how this runtime calls malloc_trim.
@@ -203,28 +126,28 @@ func glibcLevers(trim string) []Lever {
 
 func arenaLevers() []Lever {
 	return []Lever{
-		{Action: arenaMaxName + "=2", Knob: arenaMaxName, How: howArenas, Reader: readerGlibc, Gain: arenaGain},
+		{Action: arenaMaxName + "=2", Knob: arenaMaxName, How: howArenas, Reader: amounts.Glibc, Gain: arenaGain},
 		{
 			Action: trimThresholdName + "=131072", Knob: trimThresholdName, How: howThreshold,
-			Reader: readerGlibc, Gain: thresholdGain,
+			Reader: amounts.Glibc, Gain: thresholdGain,
 		},
 	}
 }
 
 // arenaGain is an upper bound. With two arenas, everything in use lies in these two: at most the unused memory of all
 // arenas can go, and no more than lies outside of two.
-func arenaGain(p Process, a Amounts) (Gain, bool) {
+func arenaGain(p Process, a amounts.Usage) (Gain, bool) {
 	if n, err := strconv.Atoi(p.Env[arenaMaxName]); err == nil && n > 0 && n <= 2 {
 		return effective(arenaMaxName + "=" + strconv.Itoa(n))
 	}
 	if strings.Contains(p.Env["GLIBC_TUNABLES"], "glibc.malloc.arena_max") {
 		return effective("glibc.malloc.arena_max of GLIBC_TUNABLES")
 	}
-	arenas := a.Details[detailArenas]
+	arenas := a.Details[amounts.Arenas]
 	if arenas <= 2 {
 		return exactly(0, "the process has %d of its own accord", arenas)
 	}
-	retained, beyond := a.bytes(detailRetained), a.bytes(detailBeyondTwo)
+	retained, beyond := a.Bytes(amounts.Retained), a.Bytes(amounts.BeyondTwo)
 	return between(0, min(retained, beyond), "%d arenas retain %s that is not in use, and %s lie outside of "+
 		"the two largest",
 		arenas, retained, beyond)
@@ -232,20 +155,21 @@ func arenaGain(p Process, a Amounts) (Gain, bool) {
 
 // thresholdGain: the threshold cuts the top of every arena, and maps blocks above it one by one, which go when they are
 // freed. Small blocks stay.
-func thresholdGain(p Process, a Amounts) (Gain, bool) {
+func thresholdGain(p Process, a amounts.Usage) (Gain, bool) {
 	if text := p.Env[trimThresholdName]; text != "" {
 		return effective(trimThresholdName)
 	}
-	least := a.bytes(detailTopBeyond)
+	least := a.Bytes(amounts.TopBeyond)
 	return between(least, max(least, a.FreeResident), "%s at the tops of arenas, beyond the 128 KiB that it "+
 		"leaves at each; "+
 		"the other free pages go only where blocks above 128 KiB were", least)
 }
 
 // freshProcess is an upper bound: a new process has the working set of the old one, and none of what is free between.
-func freshProcess(p Process, a Amounts) (Gain, bool) {
+func freshProcess(p Process, a amounts.Usage) (Gain, bool) {
 	free := a.FreeResident.Plus(a.FreePartial)
-	native := p.Amounts[readerGlibc].bytes(detailRetained)
+	malloc, _ := p.usage(amounts.Glibc)
+	native := malloc.Bytes(amounts.Retained)
 	return between(0, free.Plus(native), "%s are free between objects, and %s in malloc's arenas; what is in "+
 		"use comes again",
 		free, native)

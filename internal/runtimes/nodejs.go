@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -58,14 +59,14 @@ var _ = row(&Runtime{
 		Exits: v8Exits, Faults: []int32{fault}, Words: v8LastWords,
 		Raise: "raise --max-old-space-size (heapPercent in the profile)",
 	},
-	HeapReader: readerV8,
+	HeapReader: amounts.V8,
 	Levers: append([]Lever{
-		{Action: "a full collection", Reader: readerV8, Gain: v8Collection,
+		{Action: "a full collection", Reader: amounts.V8, Gain: v8Collection,
 			How: "HeapProfiler.collectGarbage of the inspector (module node:inspector), not global.gc(), which " +
 				"keeps freed pages"},
-		{Action: oldSpaceFlag, Knob: oldSpaceFlag, Reader: readerV8, Gain: nodeCapGain,
+		{Action: oldSpaceFlag, Knob: oldSpaceFlag, Reader: amounts.V8, Gain: nodeCapGain,
 			How: "memfit sets it where it governs the pod (heapPercent or heapLimit in the profile), for new pods"},
-		{Action: semiSpaceFlag + "=16", Knob: semiSpaceFlag, Reader: readerV8, Gain: nodeYoungGain,
+		{Action: semiSpaceFlag + "=16", Knob: semiSpaceFlag, Reader: amounts.V8, Gain: nodeYoungGain,
 			How: "nodejs.semiSpace: 16Mi in the profile, for new pods; more of what is short-lived is then copied"},
 	}, append([]Lever{nodeTrim}, arenaLevers()...)...),
 	Never: map[string]string{
@@ -181,9 +182,9 @@ func semiSpace(f Facts) memory.Bytes {
 
 // nodeCapGain: a cap leaves at most itself in the old generation. Below it V8 may collect earlier, which cannot be
 // predicted.
-func nodeCapGain(p Process, a Amounts) (Gain, bool) {
+func nodeCapGain(p Process, a amounts.Usage) (Gain, bool) {
 	const lower = "; with a lower one (heapLimit in the profile) V8 collects earlier"
-	old := a.bytes(detailOldInUse)
+	old := a.Bytes(amounts.OldInUse)
 	if options := foldV8(p.Env["NODE_OPTIONS"]); strings.Contains(options, oldSpaceFlag) {
 		if heap := v8OldSpace(options, p.Limit); old < heap {
 			return exactly(0, "the old generation holds %s, garbage included, and the cap in effect is %s"+lower, old, heap)
@@ -204,7 +205,7 @@ func nodeCapGain(p Process, a Amounts) (Gain, bool) {
 }
 
 // nodeYoungGain: three semi-spaces of 16 MiB are all that is left of the young generation.
-func nodeYoungGain(p Process, a Amounts) (Gain, bool) {
+func nodeYoungGain(p Process, a amounts.Usage) (Gain, bool) {
 	if !nodeKnowsSemiSpace(p.Version) {
 		return noLever()
 	}
@@ -212,7 +213,7 @@ func nodeYoungGain(p Process, a Amounts) (Gain, bool) {
 		return effective(semiSpaceFlag)
 	}
 	const kept = 3 * 16 * memory.MiB
-	young := a.bytes(detailYoungResident)
+	young := a.Bytes(amounts.YoungResident)
 	if young <= kept {
 		return exactly(0, "the young generation takes %s, and with the setting it may take %s", young, kept)
 	}
@@ -280,5 +281,5 @@ func nodeWords(value string) (words []string, closed bool) {
 // nodeTrim shows how much is free, which only a native addon could give back.
 var nodeTrim = Lever{
 	Action: "malloc_trim", How: "Node.js has no call for it: this is how much is free, and not a way to get it back",
-	Unreachable: true, Reader: readerGlibc, Gain: trimGain,
+	Unreachable: true, Reader: amounts.Glibc, Gain: trimGain,
 }

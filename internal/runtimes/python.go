@@ -3,7 +3,11 @@
 
 package runtimes
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/memfit/memfit/internal/attribution/amounts"
+)
 
 // cpythonVersions: Py_Version came with 3.11; before, the text of Py_GetVersion has to agree with the name of the file.
 var cpythonVersions = []VersionAt{
@@ -30,10 +34,10 @@ var _ = row(&Runtime{
 	Never: map[string]string{
 		"PYTHONMALLOC": "an allocator the version does not know is a fatal error at start",
 	},
-	HeapReader: readerCPython,
+	HeapReader: amounts.CPython,
 	Levers: append([]Lever{{
 		Action: "a fresh worker process", How: "gunicorn --max-requests, celery --max-tasks-per-child",
-		Reader: readerCPython, Gain: freshProcess,
+		Reader: amounts.CPython, Gain: freshProcess,
 	}}, glibcLevers("ctypes.CDLL(None).malloc_trim(0) after a burst")...),
 	Advisories: []Advisory{
 		{Since: V(3, 14), Before: V(3, 14, 5),

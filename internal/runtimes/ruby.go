@@ -3,7 +3,11 @@
 
 package runtimes
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/memfit/memfit/internal/attribution/amounts"
+)
 
 const rubyVersion = "ruby_version"
 
@@ -23,10 +27,10 @@ var _ = row(&Runtime{
 		{File: "libruby*.so*", Versions: rubyVersions},
 	},
 	Knobs:      glibc(2, "Ruby's usual number of malloc arenas; more of them retain freed memory", ""),
-	HeapReader: readerRuby,
+	HeapReader: amounts.Ruby,
 	Levers: append([]Lever{{
 		Action: "a fresh worker process", How: "let the server replace its workers (puma_worker_killer, pitchfork)",
-		Reader: readerRuby, Gain: freshProcess,
+		Reader: amounts.Ruby, Gain: freshProcess,
 	}}, glibcLevers("Process.warmup (3.3 and later), or malloc_trim(0) through Fiddle, after a burst")...),
 	Never: map[string]string{
 		"RUBYOPT": "a bad option stops Ruby at start, and it can load code",

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -15,8 +16,8 @@ const heapFull = 0.75
 
 // heapCost is what the size of a JVM's heap costs, and with Serial what a larger one saves. Where a larger one would
 // save nothing, the share of the collector is not the limit's doing.
-func heapCost(p Process, a Amounts) (Gain, bool) {
-	took, busy := a.Details[detailCollector], a.Details[detailBusy]
+func heapCost(p Process, a amounts.Usage) (Gain, bool) {
+	took, busy := a.Details[amounts.CollectorTime], a.Details[amounts.BusyTime]
 	if took < 0 || took > busy || time.Duration(busy) < busyLeast {
 		return noLever()
 	}
@@ -25,8 +26,8 @@ func heapCost(p Process, a Amounts) (Gain, bool) {
 		return noLever()
 	}
 	cost.Saved = cost.Collector * serialOf(a).saved(heapGrowth(a, p.Limit))
-	onlyYoung := a.Details[detailYoung] > 0 && a.Details[detailFull] == 0
-	full := float64(a.resident()) >= heapFull*float64(a.bytes(detailMaxHeap))
+	onlyYoung := a.Details[amounts.YoungCollections] > 0 && a.Details[amounts.FullCollections] == 0
+	full := float64(a.Resident()) >= heapFull*float64(a.Bytes(amounts.MaxHeapSize))
 	if cost.Saved == 0 && (onlyYoung || !full) {
 		return noLever()
 	}
@@ -37,24 +38,24 @@ func heapCost(p Process, a Amounts) (Gain, bool) {
 
 // heapGrowth is how many times as large the heap is with a limit that is higher by [MoreLimit]; 1: not known, or its
 // size is not a share of the limit.
-func heapGrowth(a Amounts, limit memory.Bytes) float64 {
-	heap := float64(a.bytes(detailMaxHeap))
+func heapGrowth(a amounts.Usage, limit memory.Bytes) float64 {
+	heap := float64(a.Bytes(amounts.MaxHeapSize))
 	now, then := heapShare(a, limit), heapShare(a, limit.Plus(MoreLimit))
 	const rounded = 2 * float64(memory.MiB) // up to that, by the JVM
-	if limit == 0 || a.Details[detailByMemory] != 1 || now <= 0 || math.Abs(now-heap) > max(rounded, 0.02*heap) {
+	if limit == 0 || a.Details[amounts.HeapByMemory] != 1 || now <= 0 || math.Abs(now-heap) > max(rounded, 0.02*heap) {
 		return 1
 	}
 	return then / now
 }
 
 // heapShare is the heap that HotSpot computes from a limit (set_heap_size in runtime/arguments.cpp).
-func heapShare(a Amounts, limit memory.Bytes) float64 {
+func heapShare(a amounts.Usage, limit memory.Bytes) float64 {
 	const least = 125 * memory.MiB
-	small := float64(limit) * float64(a.Details[detailMinPercent]) / 10000
+	small := float64(limit) * float64(a.Details[amounts.MinRAMPercentage]) / 10000
 	if small < float64(least) {
 		return small
 	}
-	return max(float64(limit)*float64(a.Details[detailMaxPercent])/10000, float64(least))
+	return max(float64(limit)*float64(a.Details[amounts.MaxRAMPercentage])/10000, float64(least))
 }
 
 // serial are the generations of a JVM with Serial, at their largest, and what their collections took. A young one comes
@@ -67,11 +68,12 @@ type serial struct {
 	youngTime, fullTime float64
 }
 
-func serialOf(a Amounts) serial {
+func serialOf(a amounts.Usage) serial {
 	of := func(name string) float64 { return float64(max(a.Details[name], 0)) }
 	return serial{
-		eden: of(detailEden), old: of(detailOld), live: of(detailLive), young: of(detailYoung), full: of(detailFull),
-		youngTime: of(detailYoungTime), fullTime: of(detailFullTime),
+		eden: of(amounts.Eden), old: of(amounts.Old), live: of(amounts.Live),
+		young: of(amounts.YoungCollections), youngTime: of(amounts.YoungTime),
+		full: of(amounts.FullCollections), fullTime: of(amounts.FullTime),
 	}
 }
 

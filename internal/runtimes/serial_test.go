@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -64,11 +65,12 @@ func TestHeapGrowth(t *testing.T) {
 		"a limit as high as can be": {memory.Max, memory.Max / 2, 50, 50, false, 1},
 		"a heap that was not read":  {128 * mib, 0, 50, 25, false, 1},
 	} {
-		a := Amounts{Details: map[string]int64{
-			detailMaxHeap: int64(tc.heap), detailByMemory: 1, detailMinPercent: 100 * tc.least, detailMaxPercent: 100 * tc.share,
+		a := amounts.Usage{Details: map[string]int64{
+			amounts.MaxHeapSize: int64(tc.heap), amounts.HeapByMemory: 1,
+			amounts.MinRAMPercentage: 100 * tc.least, amounts.MaxRAMPercentage: 100 * tc.share,
 		}}
 		if tc.fixed {
-			a.Details[detailByMemory] = 0
+			a.Details[amounts.HeapByMemory] = 0
 		}
 		if got := heapGrowth(a, tc.limit); math.Abs(got-tc.want) > 1e-3 {
 			t.Errorf("%s: %g, want %g", name, got, tc.want)
@@ -79,10 +81,11 @@ func TestHeapGrowth(t *testing.T) {
 // TestHeapCostOfSerial: what is saved is a part of what the collector took.
 func TestHeapCostOfSerial(t *testing.T) {
 	const mib = int64(memory.MiB)
-	a := Amounts{Details: map[string]int64{
-		detailCollector: int64(40 * time.Second), detailBusy: int64(100 * time.Second),
-		detailYoung: 100, detailFull: 10, detailYoungTime: 50, detailFullTime: 150, detailEden: 10 * mib, detailOld: 20 * mib,
-		detailLive: 10 * mib, detailMaxHeap: 32 * mib, detailByMemory: 1, detailMinPercent: 5000, detailMaxPercent: 2500,
+	a := amounts.Usage{Details: map[string]int64{
+		amounts.CollectorTime: int64(40 * time.Second), amounts.BusyTime: int64(100 * time.Second),
+		amounts.YoungCollections: 100, amounts.FullCollections: 10, amounts.YoungTime: 50, amounts.FullTime: 150,
+		amounts.Eden: 10 * mib, amounts.Old: 20 * mib, amounts.Live: 10 * mib, amounts.MaxHeapSize: 32 * mib,
+		amounts.HeapByMemory: 1, amounts.MinRAMPercentage: 5000, amounts.MaxRAMPercentage: 2500,
 	}}
 	g, ok := heapCost(Process{Limit: 64 * memory.MiB}, a)
 	const want = "the collector took 40 % of its processor time, 64Mi more limit would save 19 % or more"
@@ -101,13 +104,14 @@ func TestNothingToSave(t *testing.T) {
 		"a full heap":   {inUse: 90 * memory.MiB, advised: true},
 		"a third of it": {inUse: 33 * memory.MiB},
 		"what it saves is not known": {
-			inUse: 90 * memory.MiB, details: map[string]int64{detailYoung: 100, detailFull: 50}, advised: true,
+			inUse: 90 * memory.MiB, advised: true,
+			details: map[string]int64{amounts.YoungCollections: 100, amounts.FullCollections: 50},
 		},
-		"young collections only": {inUse: 90 * memory.MiB, details: map[string]int64{detailYoung: 100}},
+		"young collections only": {inUse: 90 * memory.MiB, details: map[string]int64{amounts.YoungCollections: 100}},
 	} {
-		a := Amounts{InUse: tc.inUse, Details: map[string]int64{
-			detailCollector: int64(40 * time.Second), detailBusy: int64(100 * time.Second),
-			detailMaxHeap: int64(100 * memory.MiB),
+		a := amounts.Usage{InUse: tc.inUse, Details: map[string]int64{
+			amounts.CollectorTime: int64(40 * time.Second), amounts.BusyTime: int64(100 * time.Second),
+			amounts.MaxHeapSize: int64(100 * memory.MiB),
 		}}
 		maps.Copy(a.Details, tc.details)
 		if g, ok := heapCost(Process{Limit: 200 * memory.MiB}, a); ok != tc.advised {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -85,9 +86,9 @@ func (v8) checked(f Facts, old memory.Bytes, why string) Verdict {
 
 // v8Collection: pages that V8 keeps in its pool go for certain, and so does whatever is garbage, which cannot be
 // distinguished from what is alive before the collection.
-func v8Collection(_ Process, a Amounts) (Gain, bool) {
-	pool := a.bytes(detailPool)
-	return between(pool, a.resident(), "V8 keeps %s of freed pages for certain; of %s that are allocated "+
+func v8Collection(_ Process, a amounts.Usage) (Gain, bool) {
+	pool := a.Bytes(amounts.PoolResident)
+	return between(pool, a.Resident(), "V8 keeps %s of freed pages for certain; of %s that are allocated "+
 		"it is unknown how "+
 		"much is garbage before it is collected", pool, a.InUse)
 }

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/attribution/golang"
 	"github.com/memfit/memfit/internal/attribution/hotspot"
 	"github.com/memfit/memfit/internal/attribution/ruby"
@@ -191,13 +191,13 @@ func goProgram(version, flags string) func(string) (*exec.Cmd, error) {
 }
 
 // found is what a reader says of the process.
-func found(ctx context.Context, p *Process, reader string) (*attribution.Usage, error) {
+func found(ctx context.Context, p *Process, reader string) (*amounts.Usage, error) {
 	look, err := p.Look(ctx)
 	if err != nil {
 		return nil, err
 	}
 	u := look.Usage(reader)
-	if u == nil || u.Coverage < attribution.MinCoverage {
+	if u == nil || u.Coverage < amounts.MinCoverage {
 		return nil, fmt.Errorf("%s: nothing is told: %+v, %v", reader, u, look.Failed)
 	}
 	return u, nil
@@ -244,7 +244,7 @@ func checkJava(ctx context.Context, p *Process) ([]Comparison, error) {
 }
 
 // settled is what the reader and the JVM say once as much is committed as a moment before: G1 gives back beside.
-func settled(ctx context.Context, p *Process) (u *attribution.Usage, said []int64, err error) {
+func settled(ctx context.Context, p *Process) (u *amounts.Usage, said []int64, err error) {
 	for before, tries := memory.Bytes(-1), 0; tries < 30; tries++ {
 		if u, err = found(ctx, p, "hotspot"); err != nil {
 			return nil, nil, err
@@ -310,7 +310,7 @@ func checkNode(ctx context.Context, p *Process) ([]Comparison, error) {
 		collected,
 		{Measure: Heap, What: "heap without the pool", Estimate: old + bytes(u.Details[v8.Young]), Truth: bytes(said[0])},
 		{Measure: Heap, What: "old generation", Estimate: old, Truth: bytes(said[1]), Of: bytes(said[0])},
-		{Measure: Heap, What: "allocated in it", Estimate: bytes(u.Details[v8.OldInUse]), Truth: bytes(said[2]),
+		{Measure: Heap, What: "allocated in it", Estimate: bytes(u.Details[amounts.OldInUse]), Truth: bytes(said[2]),
 			Of: max(bytes(said[2]), 16*memory.MiB)},
 	}, err
 }
@@ -323,7 +323,7 @@ func checkNoFigures(reader string) func(context.Context, *Process) ([]Comparison
 			return nil, err
 		}
 		u := look.Usage(reader)
-		if u == nil || u.Coverage >= attribution.MinCoverage || u.InUse+u.FreeResident+u.FreePartial > 0 {
+		if u == nil || u.Coverage >= amounts.MinCoverage || u.InUse+u.FreeResident+u.FreePartial > 0 {
 			return nil, fmt.Errorf("%s: want no figures of a heap that it does not understand, got %+v", reader, u)
 		}
 		return nil, nil
@@ -360,7 +360,7 @@ func checkGo(ctx context.Context, p *Process) ([]Comparison, error) {
 	}
 	if live := bytes(said[5]); live > 0 {
 		all = append(all, Comparison{
-			Measure: Heap, What: "/gc/heap/live", Estimate: bytes(u.Details[golang.Live]), Truth: live,
+			Measure: Heap, What: "/gc/heap/live", Estimate: bytes(u.Details[amounts.Live]), Truth: live,
 		})
 	}
 	return all, err

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/attribution/readers"
 	"github.com/memfit/memfit/internal/detect"
 	"github.com/memfit/memfit/internal/memory"
@@ -205,7 +206,7 @@ func (p *Process) Look(ctx context.Context) (Look, error) {
 }
 
 // Usage is what one reader found, or nil.
-func (l Look) Usage(reader string) *attribution.Usage {
+func (l Look) Usage(reader string) *amounts.Usage {
 	for i := range l.Usages {
 		if l.Usages[i].Reader == reader {
 			return &l.Usages[i]

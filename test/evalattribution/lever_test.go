@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/levers"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
@@ -97,7 +98,7 @@ func located(s *attribution.Snapshot, free []procmem.Run) (sum memory.Bytes, err
 func locatedFree(look *Look) Comparison {
 	c := Comparison{Measure: Map, What: "where free pages lie", Estimate: look.Located, Of: look.RSS}
 	for i := range look.Usages {
-		if u := &look.Usages[i]; u.Coverage >= attribution.MinCoverage && u.Reader != counts {
+		if u := &look.Usages[i]; u.Coverage >= amounts.MinCoverage && u.Reader != counts {
 			c.Truth += u.FreeResident
 		}
 	}

@@ -10,11 +10,12 @@ import (
 	"strings"
 
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Names of what [attribution.Usage.Details] holds.
+// Names of what [amounts.Usage.Details] holds.
 const (
 	Pools      = "pools"      // count of those that were used once
 	EmptyPools = "emptyPools" // how many of them hold nothing now
@@ -31,7 +32,7 @@ type Reader struct{}
 const maxPages = 256 << 10
 
 // Name implements [attribution.Reader].
-func (Reader) Name() string { return "cpython" }
+func (Reader) Name() string { return amounts.CPython }
 
 // Detect implements [attribution.Reader].
 func (Reader) Detect(s *attribution.Snapshot) bool {
@@ -42,26 +43,26 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 var poolSizes = []uint64{16 << 10, 4 << 10}
 
 // Claim implements [attribution.Reader].
-func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
+func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, amounts.Usage, error) {
 	return claim(ctx, s, maxPages)
 }
 
-func claim(ctx context.Context, s *attribution.Snapshot, pages int) ([]attribution.Region, attribution.Usage, error) {
+func claim(ctx context.Context, s *attribution.Snapshot, pages int) ([]attribution.Region, amounts.Usage, error) {
 	for _, size := range poolSizes {
 		a := arenas{s: s, pool: size, pages: pages}
 		for i := range s.Mappings {
 			if err := ctx.Err(); err != nil {
-				return nil, attribution.Usage{}, err
+				return nil, amounts.Usage{}, err
 			}
 			if err := a.mapping(&s.Mappings[i]); err != nil {
-				return nil, attribution.Usage{}, err
+				return nil, amounts.Usage{}, err
 			}
 		}
 		if len(a.regions) > 0 {
 			return a.regions, a.usage(), nil
 		}
 	}
-	return nil, attribution.Usage{}, ErrNone
+	return nil, amounts.Usage{}, ErrNone
 }
 
 // arenas sums up over mappings.
@@ -155,9 +156,9 @@ func (t *tally) add(w *procmem.Window, at, size uint64, p pool) {
 	t.freePartial += resident - used
 }
 
-func (a *arenas) usage() attribution.Usage {
+func (a *arenas) usage() amounts.Usage {
 	all := a.pools + a.odd + a.skipped
-	return attribution.Usage{
+	return amounts.Usage{
 		Committed: memory.Bytes(a.committed), InUse: memory.Bytes(a.used), //nolint:gosec // at most the address space
 		FreeResident: memory.Bytes(a.freeWhole), FreePartial: memory.Bytes(a.freePartial), //nolint:gosec // as above
 		Coverage: float64(a.pools) / float64(max(all, 1)),

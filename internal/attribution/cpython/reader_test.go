@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 	"github.com/memfit/memfit/test/budget"
@@ -96,7 +96,7 @@ func FuzzPools(f *testing.F) {
 			data = data[n:]
 		}
 		s := p.Snapshot()
-		var u attribution.Usage
+		var u amounts.Usage
 		var err error
 		budget.Check(t, poolsBudget, len(data), func() { _, u, err = Reader{}.Claim(t.Context(), s) })
 		p.NothingAbsent(t)

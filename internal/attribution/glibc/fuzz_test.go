@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 	"github.com/memfit/memfit/test/budget"
@@ -76,7 +77,7 @@ var fuzzed = []uint64{libc, brk, heap1}
 
 const fuzzedSize = 0x4000
 
-func checkUsage(t *testing.T, u attribution.Usage, rss memory.Bytes) {
+func checkUsage(t *testing.T, u amounts.Usage, rss memory.Bytes) {
 	t.Helper()
 	if u.Coverage < 0 || u.Coverage > 1 {
 		t.Errorf("coverage %f", u.Coverage)
@@ -84,7 +85,7 @@ func checkUsage(t *testing.T, u attribution.Usage, rss memory.Bytes) {
 	if u.Returnable > u.FreeResident || u.FreeResident > rss || u.InUse < 0 || u.FreePartial < 0 {
 		t.Errorf("amounts that cannot be: %+v of %s", u, rss)
 	}
-	if u.Coverage < attribution.MinCoverage && (u.Returnable != 0 || u.InUse != 0 || u.FreeResident != 0) {
+	if u.Coverage < amounts.MinCoverage && (u.Returnable != 0 || u.InUse != 0 || u.FreeResident != 0) {
 		t.Errorf("amounts with a coverage of %f", u.Coverage)
 	}
 }

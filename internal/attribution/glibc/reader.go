@@ -11,20 +11,17 @@ import (
 	"strings"
 
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Names of what [attribution.Usage.Details] holds. Amounts are bytes.
+// Names of what [amounts.Usage.Details] holds besides those of package amounts. Amounts are bytes.
 const (
-	Arenas      = "arenas"      // count, the main one included
 	Heaps       = "heaps"       // count, the [heap] included
 	Cached      = "cached"      // free, in caches of threads
 	Fast        = "fast"        // free, in fast bins; part of the free amounts
 	Free        = "free"        // all free chunks but the tops, resident or not
-	TopBeyond   = "topBeyond"   // resident at all tops, beyond what a trim threshold of 128 KiB leaves there
-	Retained    = "retained"    // resident in arenas and not in use
-	BeyondTwo   = "beyondTwo"   // resident in all arenas but the two that hold the most
 	Mapped      = "mapped"      // resident bytes of blocks that are mapped on their own
 	MappedCount = "mappedCount" // how many there are
 	Allocated   = "allocated"   // given to the program from heaps, resident or not
@@ -41,7 +38,7 @@ type Reader struct{}
 const maxPages = 2 << 20
 
 // Name implements [attribution.Reader].
-func (Reader) Name() string { return "glibc" }
+func (Reader) Name() string { return amounts.Glibc }
 
 // Detect implements [attribution.Reader]: a C library is mapped whose name glibc uses, or the program is static.
 func (Reader) Detect(s *attribution.Snapshot) bool {
@@ -52,18 +49,18 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 }
 
 // Claim implements [attribution.Reader].
-func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
+func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, amounts.Usage, error) {
 	probe := procmem.NewProbe(s.Memory)
 	arenas, err := find(ctx, s, probe)
 	if err != nil {
-		return nil, attribution.Usage{}, err
+		return nil, amounts.Usage{}, err
 	}
 	if len(arenas) == 0 {
-		return nil, attribution.Usage{}, ErrNone
+		return nil, amounts.Usage{}, ErrNone
 	}
 	window, err := procmem.NewWindow(s.Memory, 0, 0) // one for all heaps, because it keeps its buffers
 	if err != nil {
-		return nil, attribution.Usage{}, err
+		return nil, amounts.Usage{}, err
 	}
 	defer window.Close()
 	window.Limit(maxPages)
@@ -71,11 +68,11 @@ func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution
 	total.caches.trimUnit = trimUnit(s)
 	for i := range arenas {
 		if err := total.arena(ctx, &arenas[i]); err != nil {
-			return nil, attribution.Usage{}, err
+			return nil, amounts.Usage{}, err
 		}
 	}
 	if err := total.mapped(ctx); err != nil {
-		return nil, attribution.Usage{}, err
+		return nil, amounts.Usage{}, err
 	}
 	return total.regions, total.usage(arenas), nil
 }
@@ -233,8 +230,8 @@ func (t *tally) blocks(m *procmem.Mapping) uint64 {
 }
 
 // usage is what the sums mean.
-func (t *tally) usage(arenas []arena) attribution.Usage {
-	u := attribution.Usage{
+func (t *tally) usage(arenas []arena) amounts.Usage {
+	u := amounts.Usage{
 		InUse:        memory.FromUint64(t.inUse) + t.mappedBytes,
 		FreeResident: memory.FromUint64(t.wholeResident + t.topResident),
 		Returnable:   memory.FromUint64(t.wholeResident + t.topReturnable),
@@ -242,17 +239,17 @@ func (t *tally) usage(arenas []arena) attribution.Usage {
 		Committed:    memory.FromUint64(t.size),
 		Coverage:     1,
 		Details: map[string]int64{
-			Arenas:      int64(len(arenas)),
-			Heaps:       int64(t.heaps),
-			Cached:      int64(memory.FromUint64(t.cached)),
-			Fast:        int64(memory.FromUint64(t.fast)),
-			Free:        int64(memory.FromUint64(t.free)),
-			TopBeyond:   int64(memory.FromUint64(t.topBeyond)),
-			Retained:    int64(memory.FromUint64(t.sums.resident - min(t.sums.resident, t.inUse))),
-			BeyondTwo:   int64(memory.FromUint64(beyondTwo(t.perArena))),
-			Mapped:      int64(t.mappedBytes),
-			MappedCount: int64(t.mappedCount),
-			Allocated:   int64(memory.FromUint64(t.given)),
+			amounts.Arenas:    int64(len(arenas)),
+			Heaps:             int64(t.heaps),
+			Cached:            int64(memory.FromUint64(t.cached)),
+			Fast:              int64(memory.FromUint64(t.fast)),
+			Free:              int64(memory.FromUint64(t.free)),
+			amounts.TopBeyond: int64(memory.FromUint64(t.topBeyond)),
+			amounts.Retained:  int64(memory.FromUint64(t.sums.resident - min(t.sums.resident, t.inUse))),
+			amounts.BeyondTwo: int64(memory.FromUint64(beyondTwo(t.perArena))),
+			Mapped:            int64(t.mappedBytes),
+			MappedCount:       int64(t.mappedCount),
+			Allocated:         int64(memory.FromUint64(t.given)),
 		},
 	}
 	if t.size > 0 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 	"github.com/memfit/memfit/test/fakeproc"
@@ -43,8 +44,8 @@ func TestTrim(t *testing.T) {
 				if got, want := u.FreePartial, memory.Bytes(2*(0xa000-inside)); got != want {
 					t.Errorf("%s are free on pages in use, want %s", got, want)
 				}
-				if u.Details[Arenas] != 2 || u.Details[Heaps] != 2 {
-					t.Errorf("%d arenas and %d heaps, want 2 each", u.Details[Arenas], u.Details[Heaps])
+				if u.Details[amounts.Arenas] != 2 || u.Details[Heaps] != 2 {
+					t.Errorf("%d arenas and %d heaps, want 2 each", u.Details[amounts.Arenas], u.Details[Heaps])
 				}
 				sumsUp(t, r)
 			})
@@ -113,15 +114,15 @@ func TestArenasBesideTwo(t *testing.T) {
 	m.Touch(heap2, 0x40)
 	u := look(t, m).Usages[0]
 	const pages = procmem.PageSize
-	if got := u.Details[BeyondTwo]; got != 2*pages || u.Details[Arenas] != 3 {
-		t.Errorf("%d bytes beyond two of %d arenas, want two pages beyond two of 3", got, u.Details[Arenas])
+	if got := u.Details[amounts.BeyondTwo]; got != 2*pages || u.Details[amounts.Arenas] != 3 {
+		t.Errorf("%d bytes beyond two of %d arenas, want two pages beyond two of 3", got, u.Details[amounts.Arenas])
 	}
 	resident := int64(0x20+2+0x40) * pages
-	if got := u.Details[Retained]; got != resident-int64(u.InUse) || got < resident-0x10000 {
+	if got := u.Details[amounts.Retained]; got != resident-int64(u.InUse) || got < resident-0x10000 {
 		t.Errorf("%d bytes are retained of %d, of which %d are in use", got, resident, u.InUse)
 	}
 	// The third arena's top begins in its first page, and 128 KiB and a page stay.
-	if got, want := u.Details[TopBeyond], int64(0x3f-0x21)*pages; got != want {
+	if got, want := u.Details[amounts.TopBeyond], int64(0x3f-0x21)*pages; got != want {
 		t.Errorf("%d bytes are beyond the threshold, want %d", got, want)
 	}
 }
@@ -184,7 +185,7 @@ func TestNoNumberBelowCoverage(t *testing.T) {
 	m.mainHeap(0x20000, m.mains, block{size: 0x290}, block{size: 0x4000, free: true}, block{size: 0x40})
 	m.Put(brk+0x290+0x4000, 0x1230) // not the size of the chunk before
 	u := look(t, m).Usages[0]
-	if u.Coverage >= attribution.MinCoverage || u.Returnable != 0 || u.InUse != 0 || len(u.Details) > 0 {
+	if u.Coverage >= amounts.MinCoverage || u.Returnable != 0 || u.InUse != 0 || len(u.Details) > 0 {
 		t.Errorf("coverage %f and %+v: an amount is told of a heap that was not understood", u.Coverage, u)
 	}
 }

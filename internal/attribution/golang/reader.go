@@ -9,27 +9,15 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Names of what [attribution.Usage.Details] holds: the runtime's own counters, in bytes unless noted.
+// Names of what [amounts.Usage.Details] holds besides those of package amounts: the runtime's own counters, in bytes.
 const (
 	HeapInUse    = "heapInUse"    // spans that hold objects
 	HeapReleased = "heapReleased" // given back to the kernel
-	HeapIdle     = "heapIdle"     // neither
-	Objects      = "objects"      // allocated and not swept, as of the last collection
-	MappedReady  = "mappedReady"  // all that the runtime holds and has not released, which GOMEMLIMIT is compared with
-	// Live is what the last collection found alive, or one of the moment after it ([Reader.Now]); absent: not known (Go
-	// 1.19), or there was none.
-	Live = "live"
-	// Allocated is the sum of all allocations since the program started, CollectorTime and BusyTime what its collector
-	// and all of it took until the last collection in nanoseconds of processor time, and Collections how many there were.
-	// Absent: not known (Go 1.20 and earlier), or there was none.
-	Allocated     = "allocated"
-	CollectorTime = "collectorTime"
-	BusyTime      = "busyTime"
-	Collections   = "collections"
 )
 
 // Reader reads the heap of a Go program.
@@ -40,7 +28,7 @@ type Reader struct {
 }
 
 // Name implements [attribution.Reader].
-func (Reader) Name() string { return "go" }
+func (Reader) Name() string { return amounts.Go }
 
 // Detect implements [attribution.Reader]: the program has the section that only Go's linker writes.
 func (Reader) Detect(s *attribution.Snapshot) bool {
@@ -53,7 +41,7 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 }
 
 // Claim implements [attribution.Reader].
-func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
+func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, amounts.Usage, error) {
 	heap := heapOf(s)
 	var size, resident uint64
 	regions := make([]attribution.Region, 0, len(heap))
@@ -64,18 +52,18 @@ func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attributi
 	}
 	c, err := find(ctx, s.Memory, variables(s), size)
 	if err != nil {
-		return nil, attribution.Usage{}, err
+		return nil, amounts.Usage{}, err
 	}
 	c.live = c.leastAlive(ctx, s.Memory, size, r.Now)
 	return append(regions, meta(s, heap)...), c.usage(resident), nil
 }
 
 // usage: what is neither in use nor released is resident as far as it was ever touched.
-func (c *counters) usage(resident uint64) attribution.Usage {
+func (c *counters) usage(resident uint64) amounts.Usage {
 	objects := c.totalAlloc - c.totalFree
 	free := min(c.free, resident-min(resident, objects))
 	//nolint:gosec // the counters fit the size of the heap
-	u := attribution.Usage{
+	u := amounts.Usage{
 		Committed:    memory.Bytes(c.inUse + c.free),
 		InUse:        memory.Bytes(objects),
 		FreeResident: memory.Bytes(free),
@@ -83,17 +71,17 @@ func (c *counters) usage(resident uint64) attribution.Usage {
 		FreePartial:  memory.Bytes(c.inUse - objects),
 		Coverage:     1,
 		Details: map[string]int64{
-			HeapInUse: int64(c.inUse), HeapReleased: int64(c.released), HeapIdle: int64(c.free), Objects: int64(objects),
-			MappedReady: int64(c.ready),
+			HeapInUse: int64(c.inUse), HeapReleased: int64(c.released), amounts.HeapIdle: int64(c.free),
+			amounts.Objects: int64(objects), amounts.MappedReady: int64(c.ready),
 		},
 	}
 	if c.live > 0 {
-		u.Details[Live] = int64(c.live) //nolint:gosec // as above
+		u.Details[amounts.Live] = int64(c.live) //nolint:gosec // as above
 	}
 	if c.spent.collections > 0 {
-		u.Details[Allocated] = int64(memory.FromUint64(c.totalAlloc))
-		u.Details[CollectorTime], u.Details[BusyTime] = int64(c.spent.collector), int64(c.spent.busy)
-		u.Details[Collections] = int64(c.spent.collections) //nolint:gosec // 32 bits
+		u.Details[amounts.Allocated] = int64(memory.FromUint64(c.totalAlloc))
+		u.Details[amounts.CollectorTime], u.Details[amounts.BusyTime] = int64(c.spent.collector), int64(c.spent.busy)
+		u.Details[amounts.Collections] = int64(c.spent.collections) //nolint:gosec // 32 bits
 	}
 	return u
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 	"github.com/memfit/memfit/test/budget"
@@ -92,8 +93,8 @@ func TestLive(t *testing.T) {
 			p.Put(tc.at-8*liveBefore, tc.live)
 		}
 		_, u, err := Reader{}.Claim(t.Context(), p.Snapshot())
-		if err != nil || u.Details[Live] != tc.want {
-			t.Errorf("%s: live %d, %v, want %d", name, u.Details[Live], err, tc.want)
+		if err != nil || u.Details[amounts.Live] != tc.want {
+			t.Errorf("%s: live %d, %v, want %d", name, u.Details[amounts.Live], err, tc.want)
 		}
 	}
 }
@@ -131,7 +132,10 @@ func TestCollectorTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := map[string]int64{Collections: 12, CollectorTime: int64(words[14]), BusyTime: 10e9, Allocated: 900 << 20}
+		want := map[string]int64{
+			amounts.Collections: 12, amounts.CollectorTime: int64(words[14]), amounts.BusyTime: 10e9,
+			amounts.Allocated: 900 << 20,
+		}
 		for detail, value := range want {
 			if got, found := u.Details[detail]; found != tc.found || found && got != value {
 				t.Errorf("%s: %s is %d, %v, want %d, %v", name, detail, got, found, value, tc.found)
@@ -148,7 +152,7 @@ func TestCollectorTimeOfTwo(t *testing.T) {
 	p.Put(rwData+0x100, theTimes...)
 	p.Put(rwData+0x1100, theTimes...)
 	_, u, err := Reader{}.Claim(t.Context(), p.Snapshot())
-	if _, found := u.Details[Collections]; err != nil || found {
+	if _, found := u.Details[amounts.Collections]; err != nil || found {
 		t.Errorf("%v, %v", u.Details, err)
 	}
 }
@@ -227,8 +231,8 @@ func TestLeastAlive(t *testing.T) {
 					ctx = bounded
 				}
 				_, u, err := Reader{Now: time.Now}.Claim(ctx, s)
-				if err != nil || u.Details[Live] != tc.want || m.reads != tc.reads {
-					t.Errorf("live %d after %d reads, %v, want %d after %d", u.Details[Live], m.reads, err, tc.want, tc.reads)
+				if err != nil || u.Details[amounts.Live] != tc.want || m.reads != tc.reads {
+					t.Errorf("live %d after %d reads, %v, want %d after %d", u.Details[amounts.Live], m.reads, err, tc.want, tc.reads)
 				}
 			})
 		})
@@ -244,8 +248,8 @@ func TestCollectedCounters(t *testing.T) {
 		p.Put(at-8*markedBefore, 3<<20)
 		p.Put(at-8*liveBefore, 4<<20)
 		_, u, err := Reader{}.Claim(t.Context(), p.Snapshot())
-		if err != nil || u.Details[Live] != 3<<20 {
-			t.Errorf("counters at %#x: live %d, %v, want 3 MiB", at, u.Details[Live], err)
+		if err != nil || u.Details[amounts.Live] != 3<<20 {
+			t.Errorf("counters at %#x: live %d, %v, want 3 MiB", at, u.Details[amounts.Live], err)
 		}
 	}
 }
@@ -297,7 +301,7 @@ func FuzzCounters(f *testing.F) {
 		p := goProgram()
 		p.Write(rwData, data[:min(len(data), 0x4000)])
 		s := p.Snapshot()
-		var u attribution.Usage
+		var u amounts.Usage
 		var err error
 		budget.Check(t, countersBudget, len(data), func() { _, u, err = Reader{}.Claim(t.Context(), s) })
 		p.NothingAbsent(t)

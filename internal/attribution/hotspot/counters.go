@@ -8,25 +8,11 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/attribution/words"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 	"github.com/memfit/memfit/internal/procmem/perfdata"
-)
-
-// Names of what [attribution.Usage.Details] holds of a JVM with Serial whose generations are as large as they may be:
-// the JVM's counters, from which follows how often it would collect with a larger heap. Absent: not known, or another
-// collector.
-const (
-	YoungCollections = "youngCollections" // count since the start, as the next three
-	FullCollections  = "fullCollections"
-	YoungTime        = "youngTime" // by the clock, in ticks: only its proportion to FullTime is used
-	FullTime         = "fullTime"
-	Eden             = "eden" // bytes that new objects fill until a collection
-	Old              = "old"  // bytes of the old generation
-	// Live is what the last full collection left; absent: a young one came later, or it had another cause than that no
-	// space was left. There is none either where the collections of a moment were young ([Reader.Now]).
-	Live = "live"
 )
 
 // counted are the JVM's own names.
@@ -61,12 +47,14 @@ const costly = 32
 // collections are the counters of Serial where its collections cost something. They are read until a full collection is
 // the last one, or a moment has passed, and only where the size of the heap follows the limit.
 func (r Reader) collections(ctx context.Context, s *attribution.Snapshot, of map[string]int64) map[string]int64 {
-	if of["UseSerialGC"] == 0 || of[HeapByMemory] != 1 || of[BusyTime] == 0 || of[CollectorTime] < of[BusyTime]/costly {
+	if of["UseSerialGC"] == 0 || of[amounts.HeapByMemory] != 1 || of[amounts.BusyTime] == 0 ||
+		of[amounts.CollectorTime] < of[amounts.BusyTime]/costly {
 		return nil
 	}
 	c := counters(s)
 	deadline, bounded := ctx.Deadline()
-	if c[Live] > 0 || c[FullCollections] == 0 || r.Now == nil || bounded && deadline.Sub(r.Now()) < 2*moment {
+	if c[amounts.Live] > 0 || c[amounts.FullCollections] == 0 || r.Now == nil ||
+		bounded && deadline.Sub(r.Now()) < 2*moment {
 		return c
 	}
 	every := time.NewTicker(moment / readings)
@@ -77,7 +65,7 @@ func (r Reader) collections(ctx context.Context, s *attribution.Snapshot, of map
 			return c
 		case <-every.C:
 		}
-		if again := counters(s); again[Live] > 0 {
+		if again := counters(s); again[amounts.Live] > 0 {
 			return again
 		}
 	}
@@ -113,11 +101,12 @@ func counters(s *attribution.Snapshot) map[string]int64 {
 		return nil
 	}
 	d := map[string]int64{
-		YoungCollections: c[youngCount], FullCollections: c[fullCount], YoungTime: c[youngTicks], FullTime: c[fullTicks],
-		Eden: c[edenSize], Old: c[oldSize],
+		amounts.YoungCollections: c[youngCount], amounts.YoungTime: c[youngTicks],
+		amounts.FullCollections: c[fullCount], amounts.FullTime: c[fullTicks],
+		amounts.Eden: c[edenSize], amounts.Old: c[oldSize],
 	}
 	if full && c[fullExit] > c[youngExit] {
-		d[Live] = int64(memory.Bytes(c[oldUsed]).Plus(memory.Bytes(c[edenUsed])))
+		d[amounts.Live] = int64(memory.Bytes(c[oldUsed]).Plus(memory.Bytes(c[edenUsed])))
 	}
 	return d
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/procmem"
 	"github.com/memfit/memfit/test/budget"
 	"github.com/memfit/memfit/test/fakeproc"
@@ -49,10 +50,11 @@ func perfFileOf(cause string, counters map[string]uint64) []byte {
 
 func TestCounters(t *testing.T) {
 	want := map[string]int64{
-		YoungCollections: 3, FullCollections: 4, YoungTime: 5, FullTime: 6, Eden: 8, Old: 20, Live: 12,
+		amounts.YoungCollections: 3, amounts.FullCollections: 4, amounts.YoungTime: 5, amounts.FullTime: 6,
+		amounts.Eden: 8, amounts.Old: 20, amounts.Live: 12,
 	}
 	young := maps.Clone(want)
-	delete(young, Live)
+	delete(young, amounts.Live)
 	for name, tc := range map[string]struct {
 		change map[string]uint64
 		want   map[string]int64
@@ -83,7 +85,7 @@ func TestCounters(t *testing.T) {
 
 // TestMomentOfCollections: collections are watched where they cost something, until a full one is the last.
 func TestMomentOfCollections(t *testing.T) {
-	costs := map[string]int64{"UseSerialGC": 1, HeapByMemory: 1, CollectorTime: 10, BusyTime: 100}
+	costs := map[string]int64{"UseSerialGC": 1, amounts.HeapByMemory: 1, amounts.CollectorTime: 10, amounts.BusyTime: 100}
 	r := Reader{Now: time.Now}
 	counted := busy()
 	counted[youngExit] = 300
@@ -95,14 +97,14 @@ func TestMomentOfCollections(t *testing.T) {
 			p.Write(perfAt, perfFile(busy()))
 		}
 	}
-	if got := r.collections(t.Context(), p.Snapshot(), costs); got[Live] != 12 {
+	if got := r.collections(t.Context(), p.Snapshot(), costs); got[amounts.Live] != 12 {
 		t.Errorf("%v after %d readings", got, reads)
 	}
 	for name, of := range map[string]map[string]int64{
-		"little":   {"UseSerialGC": 1, HeapByMemory: 1, CollectorTime: 1, BusyTime: 100},
-		"G1":       {"UseG1GC": 1, HeapByMemory: 1, CollectorTime: 10, BusyTime: 100},
-		"-Xmx":     {"UseSerialGC": 1, CollectorTime: 10, BusyTime: 100},
-		"no times": {"UseSerialGC": 1, HeapByMemory: 1},
+		"little":   {"UseSerialGC": 1, amounts.HeapByMemory: 1, amounts.CollectorTime: 1, amounts.BusyTime: 100},
+		"G1":       {"UseG1GC": 1, amounts.HeapByMemory: 1, amounts.CollectorTime: 10, amounts.BusyTime: 100},
+		"-Xmx":     {"UseSerialGC": 1, amounts.CollectorTime: 10, amounts.BusyTime: 100},
+		"no times": {"UseSerialGC": 1, amounts.HeapByMemory: 1},
 	} {
 		if got := r.collections(t.Context(), publishing(busy()).Snapshot(), of); got != nil {
 			t.Errorf("%s: %v", name, got)
@@ -113,7 +115,7 @@ func TestMomentOfCollections(t *testing.T) {
 	p = publishing(counted)
 	before := time.Now()
 	got := r.collections(ctx, p.Snapshot(), costs)
-	if got[FullCollections] != 4 || got[Live] != 0 || time.Since(before) > moment/2 {
+	if got[amounts.FullCollections] != 4 || got[amounts.Live] != 0 || time.Since(before) > moment/2 {
 		t.Errorf("with little time left: %v after %s", got, time.Since(before))
 	}
 }

@@ -7,21 +7,19 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/memfit/memfit/internal/attribution/amounts"
 )
 
 // Flags whose values are reported as details of the usage, under their own names. They are the effective values,
 // whether set by the command line, a variable, or the JVM itself from the size of the container. Percentages are in
 // hundredths.
 var Flags = []string{
-	"MaxHeapSize", "InitialHeapSize", "SoftMaxHeapSize", "MaxMetaspaceSize", "CompressedClassSpaceSize",
-	"ReservedCodeCacheSize", "MaxDirectMemorySize", "TrimNativeHeapInterval", "G1PeriodicGCInterval", "ThreadStackSize",
-	"MaxHeapFreeRatio", "MinHeapSize", "MaxRAMPercentage", "MinRAMPercentage", "UseG1GC", "UseSerialGC", "UseParallelGC",
-	"UseShenandoahGC",
+	amounts.MaxHeapSize, amounts.MinHeapSize, amounts.MaxHeapFreeRatio, amounts.MaxRAMPercentage,
+	amounts.MinRAMPercentage, amounts.TrimNativeHeapInterval, "InitialHeapSize", "SoftMaxHeapSize", "MaxMetaspaceSize",
+	"CompressedClassSpaceSize", "ReservedCodeCacheSize", "MaxDirectMemorySize", "G1PeriodicGCInterval",
+	"ThreadStackSize", "UseG1GC", "UseSerialGC", "UseParallelGC", "UseShenandoahGC",
 }
-
-// HeapByMemory is the name of a detail: 1 where the JVM computed MaxHeapSize as a share of the memory that it sees, 0
-// where a flag sets it as a number; absent: not read.
-const HeapByMemory = "MaxHeapSizeByMemory"
 
 // An origin is what set a flag, in the lower bits of JVMFlag::_flags (jvmFlag.hpp of JDK 11 to 25). The JVM gives
 // those that it computes itself the origin ERGONOMIC, and those of -Xmx COMMAND_LINE, also in JAVA_TOOL_OPTIONS.
@@ -72,13 +70,13 @@ func (j *jvm) flag(at uint64, wanted map[string]bool, found map[string]uint64) {
 		}
 	}
 	// Who set MaxHeapSize; a JVM that does not export that is read without.
-	if _, exported := j.fields["JVMFlag::_flags"]; exported && name == "MaxHeapSize" {
-		found[HeapByMemory] = 0
+	if _, exported := j.fields["JVMFlag::_flags"]; exported && name == amounts.MaxHeapSize {
+		found[amounts.HeapByMemory] = 0
 		if j.half(at, "JVMFlag::_flags")&originMask == ergonomic {
-			found[HeapByMemory] = 1
+			found[amounts.HeapByMemory] = 1
 		}
 	}
 }
 
 // narrow are flags that are a uint.
-var narrow = map[string]bool{"TrimNativeHeapInterval": true}
+var narrow = map[string]bool{amounts.TrimNativeHeapInterval: true}

@@ -10,20 +10,17 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/attribution/words"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Names of what [attribution.Usage.Details] holds besides [Flags].
+// Names of what [amounts.Usage.Details] holds besides [Flags] and those of package amounts.
 const (
 	Regions = "regions" // count of regions or spaces
 	Empty   = "empty"   // how many of them hold nothing
 	Filled  = "filled"  // bytes up to where they are filled, resident or not: what the JVM itself calls used
-	// CollectorTime and BusyTime are the processor time of the collector and of the process since it started, in
-	// nanoseconds. Absent: not known, as of Shenandoah and ZGC.
-	CollectorTime = "collectorTime"
-	BusyTime      = "busyTime"
 )
 
 // Reader reads the heap of a HotSpot JVM.
@@ -38,7 +35,7 @@ type Reader struct {
 const maxPages = 16 << 10
 
 // Name implements [attribution.Reader].
-func (Reader) Name() string { return "hotspot" }
+func (Reader) Name() string { return amounts.HotSpot }
 
 // library is what every HotSpot JVM has mapped; OpenJ9 has a file of this name, too, which exports no tables.
 const library = "libjvm.so"
@@ -47,13 +44,13 @@ const library = "libjvm.so"
 func (Reader) Detect(s *attribution.Snapshot) bool { return s.HasFile(library) }
 
 // Claim implements [attribution.Reader].
-func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
+func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, amounts.Usage, error) {
 	module, err := s.Module(library)
 	if err != nil {
-		return nil, attribution.Usage{}, err
+		return nil, amounts.Usage{}, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, attribution.Usage{}, err
+		return nil, amounts.Usage{}, err
 	}
 	reader := words.New(s, maxPages)
 	defer reader.Close()
@@ -64,13 +61,13 @@ func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attributi
 	return regions, usage, err
 }
 
-func claim(m exports, s *attribution.Snapshot, r *words.Reader) ([]attribution.Region, attribution.Usage, error) {
+func claim(m exports, s *attribution.Snapshot, r *words.Reader) ([]attribution.Region, amounts.Usage, error) {
 	j := jvm{s: s, words: r, fields: map[string]field{}, sizes: map[string]uint64{}}
 	j.readTables(m)
 	flags := j.flags()
 	h := j.heap(flags)
 	if h.end == 0 {
-		return nil, attribution.Usage{}, j.err
+		return nil, amounts.Usage{}, j.err
 	}
 	regions := append(j.code(flags), attribution.Region{Start: h.start, End: h.end, Kind: attribution.JVMHeap})
 	if j.err != nil || h.overlap() { // the range is known, what is in it is not
@@ -81,8 +78,8 @@ func claim(m exports, s *attribution.Snapshot, r *words.Reader) ([]attribution.R
 }
 
 // usage sums up what the spans hold, and which of their pages are in memory without need.
-func (j *jvm) usage(h heap, flags map[string]uint64) (attribution.Usage, error) {
-	u := attribution.Usage{Committed: j.committed(h)}
+func (j *jvm) usage(h heap, flags map[string]uint64) (amounts.Usage, error) {
+	u := amounts.Usage{Committed: j.committed(h)}
 	runs, err := j.s.Memory.Resident(h.start, h.end)
 	if err != nil {
 		return u, err
@@ -103,13 +100,13 @@ func (j *jvm) usage(h heap, flags map[string]uint64) (attribution.Usage, error) 
 	}
 	u.Coverage = coverage(h, runs)
 	u.Details = map[string]int64{Regions: int64(len(h.spans)), Empty: empty, Filled: int64(memory.FromUint64(filled))}
-	for _, name := range append([]string{HeapByMemory}, Flags...) {
+	for _, name := range append([]string{amounts.HeapByMemory}, Flags...) {
 		if value, set := flags[name]; set && value <= math.MaxInt64 {
 			u.Details[name] = int64(value)
 		}
 	}
 	if collector, busy, ok := j.times(flags); ok {
-		u.Details[CollectorTime], u.Details[BusyTime] = int64(collector), int64(busy)
+		u.Details[amounts.CollectorTime], u.Details[amounts.BusyTime] = int64(collector), int64(busy)
 	}
 	return u, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/attribution/words"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
@@ -136,7 +137,7 @@ func (j *made) g1() {
 	j.Touch(heapAt, 2*region/procmem.PageSize)
 }
 
-func (j *made) claim(pages int) ([]attribution.Region, attribution.Usage, error) {
+func (j *made) claim(pages int) ([]attribution.Region, amounts.Usage, error) {
 	s := j.Snapshot()
 	r := words.New(s, pages)
 	defer r.Close()
@@ -169,14 +170,14 @@ func TestHeapOrigin(t *testing.T) {
 		j.g1()
 		j.Put(j.flags+2*24+16, origin) // the third flag is MaxHeapSize
 		_, u, err := j.claim(1000)
-		if got := u.Details[HeapByMemory]; err != nil || got != want {
+		if got := u.Details[amounts.HeapByMemory]; err != nil || got != want {
 			t.Errorf("origin %d: %d, %v; want %d", origin, got, err, want)
 		}
 	}
 	j := newJVM()
 	j.g1()
 	_, u, err := j.claim(1000)
-	_, known := u.Details[HeapByMemory]
+	_, known := u.Details[amounts.HeapByMemory]
 	if err != nil || known {
 		t.Errorf("a JVM that does not export the origin: %+v, %v", u.Details, err)
 	}
@@ -229,7 +230,7 @@ func TestCollectorTime(t *testing.T) {
 	r := words.New(snapshot, 1000)
 	defer r.Close()
 	_, u, err := claim(j.symbols, snapshot, r)
-	if err != nil || u.Details[CollectorTime] != int64(2*s) || u.Details[BusyTime] != int64(20*s) {
+	if err != nil || u.Details[amounts.CollectorTime] != int64(2*s) || u.Details[amounts.BusyTime] != int64(20*s) {
 		t.Errorf("%+v, %v", u, err)
 	}
 }
@@ -353,7 +354,7 @@ func FuzzTables(f *testing.F) {
 		}
 		s := j.Snapshot()
 		r := words.New(s, maxPages)
-		var u attribution.Usage
+		var u amounts.Usage
 		var err error
 		budget.Check(t, tablesBudget, len(data), func() { _, u, err = claim(j.symbols, s, r) })
 		j.NothingAbsent(t)

@@ -11,12 +11,13 @@ import (
 	"strings"
 
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/attribution/words"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Names of what [attribution.Usage.Details] holds.
+// Names of what [amounts.Usage.Details] holds.
 const (
 	Pages      = "pages" // count
 	EmptyPages = "emptyPages"
@@ -36,7 +37,7 @@ type Reader struct{}
 const maxPages = 128 << 10
 
 // Name implements [attribution.Reader].
-func (Reader) Name() string { return "ruby" }
+func (Reader) Name() string { return amounts.Ruby }
 
 // Detect implements [attribution.Reader].
 func (Reader) Detect(s *attribution.Snapshot) bool {
@@ -48,20 +49,20 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 var pageSizes = []uint64{64 << 10, 16 << 10}
 
 // Claim implements [attribution.Reader].
-func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
+func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, amounts.Usage, error) {
 	for _, size := range pageSizes {
 		reader := words.New(s, maxPages)
 		h := heap{s: s, words: reader, size: size}
 		err := h.all(ctx)
 		reader.Close()
 		if err != nil {
-			return nil, attribution.Usage{}, err
+			return nil, amounts.Usage{}, err
 		}
 		if len(h.regions) > 0 {
 			return append(h.regions, h.transient...), h.usage(), nil
 		}
 	}
-	return nil, attribution.Usage{}, ErrNone
+	return nil, amounts.Usage{}, ErrNone
 }
 
 // heap sums up over pages.
@@ -213,9 +214,9 @@ func (h *heap) add(at uint64, p page, resident uint64) {
 	h.freePartial += resident - used
 }
 
-func (h *heap) usage() attribution.Usage {
+func (h *heap) usage() amounts.Usage {
 	//nolint:gosec // sums of what is mapped
-	return attribution.Usage{
+	return amounts.Usage{
 		Committed: memory.Bytes(uint64(h.pages) * h.size), InUse: memory.Bytes(h.used),
 		FreeResident: memory.Bytes(h.freeWhole), FreePartial: memory.Bytes(h.freePartial),
 		Coverage: float64(h.pages) / float64(h.pages+h.odd),

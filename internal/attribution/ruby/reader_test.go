@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 	"github.com/memfit/memfit/test/budget"
@@ -143,7 +143,7 @@ func FuzzPages(f *testing.F) {
 		}
 		p.Write(infos, data[placeSize:places*placeSize])
 		s := p.Snapshot()
-		var u attribution.Usage
+		var u amounts.Usage
 		var err error
 		budget.Check(t, pagesBudget, len(data), func() { _, u, err = Reader{}.Claim(t.Context(), s) })
 		p.NothingAbsent(t)

@@ -9,21 +9,19 @@ import (
 	"slices"
 
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/attribution/words"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Names of what [attribution.Usage.Details] holds. Amounts are bytes; those of pages are whether resident or not.
+// Names of what [amounts.Usage.Details] holds besides those of package amounts. Amounts are bytes of pages, resident or
+// not.
 const (
 	LargePages = "largePages" // count of those with one large object
 	Young      = "young"      // pages of new objects, and those reserved for them
 	Old        = "old"        // all others but the pool
-	OldInUse   = "oldInUse"   // allocated in them
 	Pool       = "pool"       // pages that V8 keeps for later, and counts nowhere
-
-	YoungResident = "youngResident" // of Young
-	PoolResident  = "poolResident"  // of Pool
 )
 
 // ErrNone is returned for a process in which no page of V8 was found.
@@ -37,7 +35,7 @@ type Reader struct{}
 const maxPages = 64 << 10
 
 // Name implements [attribution.Reader].
-func (Reader) Name() string { return "v8" }
+func (Reader) Name() string { return amounts.V8 }
 
 // nodeStart is int node::Start(int, char**).
 const nodeStart = "_ZN4node5StartEiPPc"
@@ -57,7 +55,7 @@ func (Reader) Detect(s *attribution.Snapshot) bool {
 }
 
 // Claim implements [attribution.Reader].
-func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
+func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution.Region, amounts.Usage, error) {
 	reader := words.New(s, maxPages)
 	defer reader.Close()
 	v, known := versionOf(s, reader) // first: the heap may use up what may be read
@@ -71,18 +69,18 @@ func (Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attribution
 // pagesOf finds the pages of a heap of one of the measured versions.
 func pagesOf(
 	ctx context.Context, s *attribution.Snapshot, reader *words.Reader,
-) ([]attribution.Region, attribution.Usage, error) {
+) ([]attribution.Region, amounts.Usage, error) {
 	h := heap{s: s, words: reader}
 	for i := range s.Mappings {
 		if err := ctx.Err(); err != nil {
-			return nil, attribution.Usage{}, err
+			return nil, amounts.Usage{}, err
 		}
 		if err := h.mapping(&s.Mappings[i]); err != nil {
-			return nil, attribution.Usage{}, err
+			return nil, amounts.Usage{}, err
 		}
 	}
 	if len(h.pages) == 0 {
-		return nil, attribution.Usage{}, ErrNone
+		return nil, amounts.Usage{}, ErrNone
 	}
 	return h.regions, h.usage(), nil
 }
@@ -133,7 +131,7 @@ type heap struct {
 	pages   []page
 	reached uint64 // end of the last page
 	regions []attribution.Region
-	total   attribution.Usage
+	total   amounts.Usage
 
 	large, young, old, oldInUse, pool uint64
 	youngResident, poolResident       uint64
@@ -222,7 +220,7 @@ func (h *heap) add(p page, m *procmem.Mapping, runs []procmem.Run) {
 	}
 }
 
-func (h *heap) usage() attribution.Usage {
+func (h *heap) usage() amounts.Usage {
 	u := h.total
 	u.Coverage = 1
 	if all := h.read + h.unread; all > 0 {
@@ -230,8 +228,8 @@ func (h *heap) usage() attribution.Usage {
 	}
 	//nolint:gosec // sums of sizes of mappings, which are below 2^47
 	u.Details = map[string]int64{
-		LargePages: int64(h.large), Young: int64(h.young), Old: int64(h.old), OldInUse: int64(h.oldInUse),
-		Pool: int64(h.pool), YoungResident: int64(h.youngResident), PoolResident: int64(h.poolResident),
+		LargePages: int64(h.large), Young: int64(h.young), Old: int64(h.old), amounts.OldInUse: int64(h.oldInUse),
+		Pool: int64(h.pool), amounts.YoungResident: int64(h.youngResident), amounts.PoolResident: int64(h.poolResident),
 	}
 	return u
 }

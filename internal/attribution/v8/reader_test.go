@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/attribution/words"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
@@ -50,7 +51,7 @@ func write(p *fakeproc.Process, index int, m made) {
 }
 
 // claim reads the pages of a heap as of a version that was measured.
-func claim(t *testing.T, s *attribution.Snapshot) ([]attribution.Region, attribution.Usage, error) {
+func claim(t *testing.T, s *attribution.Snapshot) ([]attribution.Region, amounts.Usage, error) {
 	reader := words.New(s, maxPages)
 	defer reader.Close()
 	return pagesOf(t.Context(), s, reader)
@@ -93,7 +94,7 @@ func TestLayouts(t *testing.T) {
 			if got := u.Details[Young]; got != 2*pageSize {
 				t.Errorf("young generation %d", got)
 			}
-			old := u.Details[OldInUse]
+			old := u.Details[amounts.OldInUse]
 			if index == 0 {
 				old -= 1000
 			}
@@ -117,7 +118,7 @@ func TestHighAddresses(t *testing.T) {
 	p.Put(at, 0, header)
 	p.Put(header, 1, at, pageSize, 100<<10, 0, pageSize, 0x40000, at+pageSize, header+0x1000, at+0x10, 1)
 	regions, u, err := claim(t, p.Snapshot())
-	if err != nil || len(regions) != 1 || u.Coverage != 1 || u.Details[OldInUse] != 100<<10 {
+	if err != nil || len(regions) != 1 || u.Coverage != 1 || u.Details[amounts.OldInUse] != 100<<10 {
 		t.Errorf("%d regions, %+v, %v", len(regions), u, err)
 	}
 }
@@ -197,7 +198,7 @@ func FuzzPages(f *testing.F) {
 		}
 		s := p.Snapshot()
 		var regions []attribution.Region
-		var u attribution.Usage
+		var u amounts.Usage
 		var err error
 		budget.Check(t, pagesBudget, len(data), func() { regions, u, err = claim(t, s) })
 		if err != nil && !errors.Is(err, ErrNone) {

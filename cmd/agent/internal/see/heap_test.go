@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 )
 
 // TestWithHeap: what was detected is kept for the process's life, and the heap comes with each reading.
 func TestWithHeap(t *testing.T) {
-	usages := func(reader string) []attribution.Usage {
-		return []attribution.Usage{{Reader: reader, Details: map[string]int64{"MaxHeapSize": 6 << 30}}}
+	usages := func(reader string) []amounts.Usage {
+		return []amounts.Usage{{Reader: reader, Details: map[string]int64{"MaxHeapSize": 6 << 30}}}
 	}
 	jvm := &v1alpha1.InspectedRuntime{Type: "JVM"}
 	got := withHeap(jvm, usages("hotspot"))

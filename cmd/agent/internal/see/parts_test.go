@@ -14,6 +14,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/agent/internal/scan"
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -29,7 +30,7 @@ func TestPartsAddUp(t *testing.T) {
 			{Kind: attribution.Jemalloc, RSS: memory.MiB, Owner: "jemalloc"},
 			{Kind: attribution.Other, RSS: 2 * memory.MiB},
 		},
-		Usages: []attribution.Usage{
+		Usages: []amounts.Usage{
 			{Reader: "glibc", FreeResident: 25 * memory.MiB, Coverage: 1},
 			{Reader: "jemalloc", FreeResident: memory.MiB, Coverage: 1},
 		},

@@ -15,7 +15,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/attribution"
-	"github.com/memfit/memfit/internal/attribution/hotspot"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/detect"
 	"github.com/memfit/memfit/internal/levers"
@@ -182,7 +182,7 @@ func found(r detect.Result, v cgroup.Version) *v1alpha1.InspectedRuntime {
 }
 
 // withHeap is what runs in a process with the largest heap that it allows itself.
-func withHeap(f *v1alpha1.InspectedRuntime, usages []attribution.Usage) *v1alpha1.InspectedRuntime {
+func withHeap(f *v1alpha1.InspectedRuntime, usages []amounts.Usage) *v1alpha1.InspectedRuntime {
 	if f == nil {
 		return nil
 	}
@@ -193,7 +193,7 @@ func withHeap(f *v1alpha1.InspectedRuntime, usages []attribution.Usage) *v1alpha
 	f = f.DeepCopy() // what was detected is kept for the process's life
 	f.MaxHeap = new(most.Quantity())
 	for i := range usages {
-		if computed, known := usages[i].Details[hotspot.HeapByMemory]; known { // the JVM's word, whatever its options are
+		if computed, known := usages[i].Details[amounts.HeapByMemory]; known { // the JVM's word, whatever its options are
 			f.HeapSet = computed == 0
 		}
 	}

@@ -30,8 +30,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/agent/internal/scan"
 	"github.com/memfit/memfit/internal/attribution"
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/attribution/glibc"
-	"github.com/memfit/memfit/internal/attribution/hotspot"
 	"github.com/memfit/memfit/internal/attribution/ruby"
 	"github.com/memfit/memfit/internal/cgroup"
 	"github.com/memfit/memfit/internal/detect"
@@ -95,7 +95,7 @@ func (r *slow) Detect(s *attribution.Snapshot) bool {
 
 func (r *slow) Claim(
 	ctx context.Context, _ *attribution.Snapshot,
-) (claimed []attribution.Region, usage attribution.Usage, err error) {
+) (claimed []attribution.Region, usage amounts.Usage, err error) {
 	r.end()
 	<-ctx.Done()
 	return nil, usage, ctx.Err()
@@ -245,12 +245,12 @@ func (opens) Name() string                        { return "opens" }
 func (opens) Detect(s *attribution.Snapshot) bool { return true }
 func (r opens) Claim(
 	_ context.Context, s *attribution.Snapshot,
-) (claimed []attribution.Region, usage attribution.Usage, err error) {
+) (claimed []attribution.Region, usage amounts.Usage, err error) {
 	_, err = s.Exe()
 	if err == nil {
 		*r.opened++
 	}
-	return nil, attribution.Usage{Coverage: 1}, err
+	return nil, amounts.Usage{Coverage: 1}, err
 }
 
 // TestNoFileStaysOpen: files of inspected processes lie on volumes, which cannot be unmounted while a file is open.
@@ -450,9 +450,9 @@ func TestSum(t *testing.T) {
 				{Kind: attribution.Arena, RSS: 60 * memory.MiB}, {Kind: attribution.Text, RSS: 30 * memory.MiB},
 				{Kind: attribution.ReadOnly, RSS: 9 * memory.MiB}, {Kind: attribution.Other, RSS: memory.MiB},
 			},
-			Usages: []attribution.Usage{{
+			Usages: []amounts.Usage{{
 				Reader: "glibc", InUse: 30 * memory.MiB, Returnable: 20 * memory.MiB, FreePartial: 4 * memory.MiB, Coverage: 0.999,
-				Details: map[string]int64{glibc.Arenas: 2},
+				Details: map[string]int64{amounts.Arenas: 2},
 			}},
 		}, &attribution.Snapshot{Env: map[string]string{"MALLOC_TRIM_THRESHOLD_": "131072"}})
 	}
@@ -509,7 +509,7 @@ func TestCoverageIsTheLeastOfAll(t *testing.T) {
 			attribution.Result{RSS: 100 * memory.MiB, Failed: []attribution.Failure{{Reader: "glibc", Err: glibc.ErrNone}}}, 100,
 		},
 		"one that understood too little, as of ZGC": {
-			attribution.Result{RSS: 100 * memory.MiB, Usages: []attribution.Usage{{Reader: "hotspot", Coverage: 0}}}, 0,
+			attribution.Result{RSS: 100 * memory.MiB, Usages: []amounts.Usage{{Reader: "hotspot", Coverage: 0}}}, 0,
 		},
 	} {
 		s := newSum(scan.Look{})
@@ -540,17 +540,17 @@ func TestFound(t *testing.T) {
 // TestLargestHeap: the largest heap is reported with the JVM's own word on where it comes from. What is remembered of a
 // program is not changed by one of its processes.
 func TestLargestHeap(t *testing.T) {
-	usage := func(details ...map[string]int64) []attribution.Usage {
+	usage := func(details ...map[string]int64) []amounts.Usage {
 		all := map[string]int64{}
 		for _, d := range details {
 			maps.Copy(all, d)
 		}
-		return []attribution.Usage{{Reader: "hotspot", Details: all}}
+		return []amounts.Usage{{Reader: "hotspot", Details: all}}
 	}
 	most := map[string]int64{"MaxHeapSize": 128 << 20}
-	byMemory := func(yes int64) map[string]int64 { return map[string]int64{hotspot.HeapByMemory: yes} }
+	byMemory := func(yes int64) map[string]int64 { return map[string]int64{amounts.HeapByMemory: yes} }
 	for name, c := range map[string]struct {
-		usages []attribution.Usage
+		usages []amounts.Usage
 		want   string
 		set    bool
 	}{
