@@ -39,18 +39,8 @@ type File struct {
 	Sections []string `json:",omitempty"`
 	// Texts are what patterns found in its constants, by pattern, in the order of the file.
 	Texts map[string][]string `json:",omitempty"`
-	// Build is what the Go linker wrote; nil for other programs.
-	Build *Build `json:",omitempty"`
-}
-
-// Build is what matters of a Go program's build information.
-type Build struct {
-	// Version is that of Go, without the letters before it.
-	Version string
-	// Cgo: it was built with CGO_ENABLED=1.
-	Cgo bool `json:",omitempty"`
-	// Libraries are those of [runtimes.Runtime.Libraries] that it is built from.
-	Libraries []string `json:",omitempty"`
+	// Build is the version of Go that its linker wrote, without the letters before it; empty for other programs.
+	Build string `json:",omitempty"`
 }
 
 // Result is what runs in a process.
@@ -74,8 +64,6 @@ type Result struct {
 	Flags []Flag `json:",omitempty"`
 	// HeapSet: an option sets the largest heap, or what is taken for the limit, as a number.
 	HeapSet bool `json:",omitempty"`
-	// Libraries are those it is built from that change what is advised.
-	Libraries []string `json:",omitempty"`
 	// Evidence are half sentences, "libjvm.so exports gHotSpotVMStructs and has version 17.0.15+6", the deciding one
 	// first.
 	Evidence []string `json:",omitempty"`
@@ -228,9 +216,6 @@ func (r *Result) version(f Facts, marks []runtimes.Mark) {
 					r.Evidence = append(r.Evidence, says)
 				}
 			}
-			if file.Build != nil {
-				r.Libraries = file.Build.Libraries
-			}
 		}
 	}
 }
@@ -255,8 +240,8 @@ func (f *File) versionAt(at runtimes.VersionAt, all []runtimes.VersionAt) string
 		return plain(agreeing(f.Texts[at.Text.String()], f.pathVersion(all)))
 	case at.Path != nil:
 		return plain(f.pathVersion([]runtimes.VersionAt{at}))
-	case at.BuildInfo && f.Build != nil:
-		return plain(f.Build.Version)
+	case at.BuildInfo:
+		return plain(f.Build)
 	}
 	return ""
 }

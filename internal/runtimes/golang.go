@@ -21,10 +21,8 @@ var _ = row(&Runtime{
 	},
 	Heap: "GOMEMLIMIT", HeapByProgram: "AUTOMEMLIMIT", Reads: []string{"GOGC"}, Checks: goChecks,
 	// strip leaves this section; only packers (upx) hide it
-	Marks: []Mark{{Program: true, Section: ".go.buildinfo", Versions: []VersionAt{{BuildInfo: true}}}},
-	// the library takes GOMEMLIMIT from the cgroup, unless the variable is set
-	Libraries: []string{"github.com/KimMachineGun/automemlimit"},
-	Sights:    []Sight{{}}, // GOMEMLIMIT is all that a Go program knows of its limit
+	Marks:  []Mark{{Program: true, Section: ".go.buildinfo", Versions: []VersionAt{{BuildInfo: true}}}},
+	Sights: []Sight{{}}, // GOMEMLIMIT is all that a Go program knows of its limit
 	Knobs: append([]Knob{
 		goMemLimit,
 		{

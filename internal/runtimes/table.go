@@ -57,8 +57,6 @@ type Runtime struct {
 	// Sights are since which versions it sizes its heap by the container's limit, the oldest first; see
 	// [Runtime.SeesLimit].
 	Sights []Sight
-	// Libraries are modules that a program may be built from and that change what is advised.
-	Libraries []string
 	// Variants are the builds of it that differ in what they accept, as runtime.variant spells them.
 	Variants []string
 	// Knobs are the settings, in the order in which they appear in a variable they share.
