@@ -132,7 +132,6 @@ func v1() fstest.MapFS {
 		"memory/memory.stat":           "",
 		dir + "/memory.usage_in_bytes": "104857600\n",
 		dir + "/memory.limit_in_bytes": "134217728\n",
-		dir + "/memory.failcnt":        "17\n",
 		dir + "/memory.oom_control":    "oom_kill_disable 0\nunder_oom 1\noom_kill 2\n",
 		dir + "/memory.stat": "cache 1\nrss 2\ntotal_rss 73400320\ntotal_shmem 1048576\ntotal_pgmajfault 5\n" +
 			"total_inactive_file 10485760\ntotal_active_file 20971520\ntotal_swap 4096\n",
@@ -157,7 +156,7 @@ func TestReadV1(t *testing.T) {
 	}
 	want := Reading{
 		Usage: 100 * memory.MiB, Limit: 128 * memory.MiB, High: Unlimited, Anon: 70 * memory.MiB, File: 30 * memory.MiB,
-		Shmem: memory.MiB, Swap: 4 * memory.KiB, Faults: 5, Kills: 2, Refused: 17, UnderOOM: true,
+		Swap: 4 * memory.KiB, Faults: 5, Kills: 2, UnderOOM: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -264,8 +263,7 @@ func TestReadV2(t *testing.T) {
 	}
 	want := Reading{
 		Usage: 100 * memory.MiB, Limit: Unlimited, High: 127506841, Anon: 70 * memory.MiB, File: 30 * memory.MiB,
-		Shmem: memory.MiB, Swap: 4 * memory.KiB, Faults: 5, Kills: 2, Refused: 9,
-		Pressure: &Pressure{Some: 2 * time.Second, Full: time.Second},
+		Swap: 4 * memory.KiB, Faults: 5, Kills: 2, Waited: new(time.Second),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -330,11 +328,11 @@ func FuzzRead(f *testing.F) {
 					t.Fatalf("%d containers (%v)", len(containers), err)
 				}
 				r, _ := tree.Read(containers[0].Dir)
-				if least := min(r.Usage, r.Limit, r.High, r.Anon, r.File, r.Shmem, r.Swap, r.Demand()); least < 0 {
+				if least := min(r.Usage, r.Limit, r.High, r.Anon, r.File, r.Swap, r.Demand()); least < 0 {
 					t.Errorf("%+v of %q", r, text)
 				}
-				if r.Pressure != nil && min(r.Pressure.Some, r.Pressure.Full) < 0 {
-					t.Errorf("%+v of %q", r.Pressure, text)
+				if r.Waited != nil && *r.Waited < 0 {
+					t.Errorf("waited %s of %q", r.Waited, text)
 				}
 				pids, _, _ := tree.Processes(containers[0].Dir)
 				if slices.ContainsFunc(pids, func(pid int) bool { return pid <= 0 }) || len(pids) > processesMost {

@@ -60,30 +60,17 @@ func parseFlat(text []byte, f func(name []byte, value uint64)) {
 	}
 }
 
-// Pressure is how long tasks of a cgroup have waited for memory (PSI), in all.
-type Pressure struct {
-	Some time.Duration // at least one task waited
-	Full time.Duration // none could go on
-}
-
-// parsePressure reads memory.pressure: "some avg10=0.00 avg60=0.00 avg300=0.00 total=12" and a line for full. Totals
-// are microseconds.
-func parsePressure(text []byte) (p Pressure, ok bool) {
+// parsePressure reads from memory.pressure how long no task could go on: "full avg10=0.00 avg60=0.00 avg300=0.00
+// total=12", in microseconds.
+func parsePressure(text []byte) (full time.Duration, ok bool) {
 	for line := range bytes.Lines(text) {
-		kind, rest, _ := bytes.Cut(line, []byte(" "))
-		_, total, found := bytes.Cut(rest, []byte("total="))
+		_, total, found := bytes.Cut(line, []byte("total="))
 		n, number := parseUint(bytes.TrimSpace(total))
-		if !found || !number || n > math.MaxInt64/1000 {
-			continue
-		}
-		switch string(kind) {
-		case "some":
-			p.Some, ok = time.Duration(n)*time.Microsecond, true
-		case "full":
-			p.Full, ok = time.Duration(n)*time.Microsecond, true
+		if found && number && n <= math.MaxInt64/1000 && bytes.HasPrefix(line, []byte("full ")) {
+			full, ok = time.Duration(n)*time.Microsecond, true
 		}
 	}
-	return p, ok
+	return full, ok
 }
 
 // parsePIDs reads cgroup.procs: one process ID a line, at most so many. all is false where there are more.

@@ -8,26 +8,26 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"time"
 
 	"github.com/memfit/memfit/internal/memory"
 )
 
 // Reading is what the kernel counts and enforces for one cgroup and all below it.
 type Reading struct {
-	Usage   memory.Bytes // what counts against Limit, page cache included
-	Limit   memory.Bytes // Unlimited if absent
-	High    memory.Bytes // above it the kernel slows the cgroup's tasks down (v2); Unlimited if absent
-	Anon    memory.Bytes
-	File    memory.Bytes // page cache that can be dropped: files, without shared memory
-	Shmem   memory.Bytes // shared memory and tmpfs, which only swap takes away
-	Swap    memory.Bytes
-	Faults  uint64 // major faults: pages that were read from disk
-	Kills   uint64 // processes that the OOM killer ended; see [Reading.event]
-	Refused uint64 // how often the limit was met and the kernel had to reclaim
+	Usage  memory.Bytes // what counts against Limit, page cache included
+	Limit  memory.Bytes // Unlimited if absent
+	High   memory.Bytes // above it the kernel slows the cgroup's tasks down (v2); Unlimited if absent
+	Anon   memory.Bytes
+	File   memory.Bytes // page cache that can be dropped: files, without shared memory
+	Swap   memory.Bytes
+	Faults uint64 // major faults: pages that were read from disk
+	Kills  uint64 // processes that the OOM killer ended; see [Reading.event]
 	// UnderOOM: tasks wait for memory at this moment, with nothing left to reclaim (v1).
 	UnderOOM bool
-	// Pressure is nil where the kernel does not tell it: version 1, or a kernel without PSI.
-	Pressure *Pressure
+	// Waited is how long no task could go on for want of memory (PSI full), in all; nil where the kernel does not report
+	// it: version 1, or a kernel without PSI.
+	Waited *time.Duration
 }
 
 // Demand returns the memory that the kernel cannot reclaim: usage without page cache, which is anonymous, shared and
@@ -82,9 +82,6 @@ func (t *Tree) Read(dir string) (r Reading, err error) {
 		return r, err
 	}
 	r.High = Unlimited
-	if failed, err := t.size(dir, "memory.failcnt"); err == nil {
-		r.Refused = uint64(max(failed, 0))
-	}
 	return r, nil
 }
 
@@ -95,8 +92,6 @@ func (r *Reading) stat(name string, value uint64) {
 		r.Anon = size(value)
 	case "active_file", "inactive_file":
 		r.File = r.File.Plus(size(value))
-	case "shmem":
-		r.Shmem = size(value)
 	case "swap": // version 1
 		r.Swap = size(value)
 	case "pgmajfault":
@@ -113,8 +108,6 @@ func (r *Reading) event(name string, value uint64) {
 		r.Kills = value
 	case "under_oom":
 		r.UnderOOM = value != 0
-	case "max":
-		r.Refused = value
 	}
 }
 
@@ -127,8 +120,8 @@ func (t *Tree) readV2(dir string, r *Reading) (err error) {
 		r.Swap = swapped
 	}
 	if text, err := t.read(path.Join(dir, "memory.pressure")); err == nil { // absent or an error without PSI
-		if p, ok := parsePressure(text); ok {
-			r.Pressure = &p
+		if waited, ok := parsePressure(text); ok {
+			r.Waited = &waited
 		}
 	}
 	return nil

@@ -418,7 +418,7 @@ func TestStallByPressure(t *testing.T) {
 	r, told := New(true), false
 	for at := time.Duration(0); at <= 2*time.Minute; at += time.Second {
 		s := stalled(at, 0)
-		s.Reading.Pressure = &cgroup.Pressure{Full: at / 4}
+		s.Reading.Waited = new(at / 4)
 		told = r.Add(s) || told
 	}
 	if s := r.LastStall(); !told || s == nil || s.StalledPercent != 25 {
@@ -436,7 +436,7 @@ func TestStallAtMemoryHigh(t *testing.T) {
 		for at := time.Duration(0); at <= 2*time.Minute; at += time.Second {
 			s := full(at, 455*memory.MiB)
 			s.Reading.Usage, s.Reading.High = 459*memory.MiB, high
-			s.Reading.Pressure = &cgroup.Pressure{Full: at / 4}
+			s.Reading.Waited = new(at / 4)
 			r.Add(s)
 		}
 		s := r.LastStall()

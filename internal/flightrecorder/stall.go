@@ -97,8 +97,8 @@ func (w *stallWatch) window(s Sample) (faults uint64, waited time.Duration) {
 	if s.Reading.Faults > w.from.Faults {
 		faults = s.Reading.Faults - w.from.Faults
 	}
-	if now, before := s.Reading.Pressure, w.from.Pressure; now != nil && before != nil {
-		waited = max(now.Full-before.Full, 0)
+	if now, before := s.Reading.Waited, w.from.Waited; now != nil && before != nil {
+		waited = max(*now-*before, 0)
 	}
 	return faults, waited
 }
