@@ -86,7 +86,7 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 	}
 	if s.fetched.IsZero() || s.now().Sub(s.fetched) >= maxAge {
 		list, err := s.fetch(ctx)
-		if ctx.Err() != nil { // one caller's haste is not everybody's error
+		if err != nil && ctx.Err() != nil { // one caller's haste is not everybody's error
 			return usage.Reading{}, err
 		}
 		s.list, s.err, s.fetched = list, err, s.now()

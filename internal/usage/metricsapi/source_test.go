@@ -184,6 +184,35 @@ func TestReadWaitsForOneList(t *testing.T) {
 	})
 }
 
+// ending ends a context when a pod is located.
+type ending struct {
+	located
+
+	cancel context.CancelFunc
+}
+
+func (e ending) Locate(namespace, name string) (string, types.UID, bool) {
+	e.cancel()
+	return e.located.Locate(namespace, name)
+}
+
+// TestAListThatJustCameIsUsed: the time of a caller may end after the last byte of a list. Dropped without an error, the
+// list would make a reading of a node without containers.
+func TestAListThatJustCameIsUsed(t *testing.T) {
+	s, lists := serving(t, 200, list(item("shop", "web-0", container("app", "300Mi"))))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	src, err := New(&rest.Config{Host: s.URL + "/prefix"}, ending{pods, cancel}, Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ctx := range []context.Context{ctx, t.Context()} {
+		if r, err := src.Read(ctx, usage.Node{Name: "n1"}); err != nil || len(r.Samples) != 1 || lists.Load() != 1 {
+			t.Errorf("%d samples after %d lists, %v, want one after one", len(r.Samples), lists.Load(), err)
+		}
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	if _, err := New(&rest.Config{}, nil, Options{Now: time.Now}); err == nil {
 		t.Error("no pods, no error")
