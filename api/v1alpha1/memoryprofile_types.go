@@ -250,6 +250,11 @@ const (
 	SizingInPlaceOrEvict SizingMode = "InPlaceOrEvict"
 )
 
+// SizesNewPods reports whether new pods get the recommended size: every mode that changes anything starts with them.
+func (m SizingMode) SizesNewPods() bool {
+	return m == SizingOnCreate || m == SizingInPlace || m == SizingInPlaceOrEvict
+}
+
 // RequestPolicy decides how the memory request follows from the limit.
 // +kubebuilder:validation:Enum=Percentile;EqualsLimit
 type RequestPolicy string

@@ -84,8 +84,7 @@ func (c *ContainerPlan) checkVolumes(pod *corev1.Pod, t target) {
 	if len(names) > 1 {
 		have = "volumes " + few(names, ", ") + " (medium Memory) have"
 	}
-	if mode := t.policy.Sizing.Mode; mode == v1alpha1.SizingOnCreate || mode == v1alpha1.SizingInPlace ||
-		mode == v1alpha1.SizingInPlaceOrEvict {
+	if t.policy.Sizing.Mode.SizesNewPods() {
 		c.warned = append(c.warned, warning{ofPod: true, text: have + " no sizeLimit: the kubelet derives the size from " +
 			"the limit when the pod starts, and a resize does not change it: set emptyDir.sizeLimit"})
 		return

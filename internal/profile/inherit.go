@@ -83,10 +83,8 @@ func (n *Profile) inherit(giving map[string]*Profile) {
 		}
 		return
 	}
-	switch merged.Sizing.Mode {
-	case v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict:
+	if merged.Sizing.Mode.SizesNewPods() {
 		merged.Sizing.Mode, n.held = v1alpha1.SizingRecommend, true
-	case v1alpha1.SizingDisabled, v1alpha1.SizingRecommend: // changes nothing
 	}
 }
 

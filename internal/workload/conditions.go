@@ -197,7 +197,7 @@ func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 		return conditionApplied.False(
 			v1alpha1.ReasonPaused, "Paused by "+s.paused+"; the recommendation is not applied until the annotation is removed",
 		)
-	case with+without == 0 && (resizes(mode) || mode == v1alpha1.SizingOnCreate):
+	case with+without == 0 && mode.SizesNewPods():
 		message := nextPod(s, v)
 		if s.NoWebhook {
 			message += "; " + NoWebhook("sizing.mode: Recommend")

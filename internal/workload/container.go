@@ -104,7 +104,7 @@ func (c *managedContainer) sizePolicy() recommend.Policy {
 // get another; running ones are held to it when they are resized.
 func (c *managedContainer) newSize() recommend.Policy {
 	p := c.sizePolicy()
-	if mode := c.policy.Sizing.Mode; resizes(mode) || mode == v1alpha1.SizingOnCreate {
+	if c.policy.Sizing.Mode.SizesNewPods() {
 		p.PodLimit, p.PodRequest = 0, 0
 	}
 	return p

@@ -251,7 +251,7 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	st.sayInVain(&r.status, d.now)
 	if size := r.status.Recommended; size != nil {
 		v.recommended[name] = profile.SizeOf(*size)
-		if sizesNewPods(d.s.Profile.Spec.Sizing.Mode) {
+		if d.s.Profile.Spec.Sizing.Mode.SizesNewPods() {
 			d.rollout.Desired[rollout.Key{Container: name, Program: in.program}] = in.desired(d.s, r.recommendation)
 		}
 		if !near(v.recommended[name], st.reported.sizes[name]) {

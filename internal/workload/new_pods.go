@@ -15,11 +15,6 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 )
 
-// sizesNewPods reports whether a sizing mode gives new pods their size.
-func sizesNewPods(mode v1alpha1.SizingMode) bool {
-	return mode == v1alpha1.SizingOnCreate || resizes(mode)
-}
-
 // creation is what decides which size new pods of a program get.
 type creation struct {
 	// recommended follows from the evidence; zero: nothing.
@@ -97,7 +92,7 @@ func (d *decider) offer(status *v1alpha1.ContainerRecommendation) {
 		owner := profile.APISize(e.Owner)
 		status.Owner = &owner
 	}
-	if !sizesNewPods(d.s.Profile.Spec.Sizing.Mode) || d.s.Facts.Conflict != "" {
+	if !d.s.Profile.Spec.Sizing.Mode.SizesNewPods() || d.s.Facts.Conflict != "" {
 		return
 	}
 	var recommended memory.Size

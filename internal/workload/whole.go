@@ -105,7 +105,7 @@ func (d *decider) sayWhole(managed []managedContainer) {
 	for i := range managed {
 		c := &managed[i]
 		size, found := d.v.recommended[c.Name]
-		if mode := c.policy.Sizing.Mode; !found || !resizes(mode) && mode != v1alpha1.SizingOnCreate {
+		if !found || !c.policy.Sizing.Mode.SizesNewPods() {
 			continue
 		}
 		spec, _ := containerOf(d.s.Template, c.Name)

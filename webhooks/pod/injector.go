@@ -40,9 +40,6 @@ const Path = "/mutate--v1-pod"
 // timeout of 2s, so that the pod goes on with a reason instead of without.
 const lookupTimeout = 300 * time.Millisecond
 
-// mirrorPod is the annotation on the API server's picture of a static pod: changing it changes nothing that runs.
-const mirrorPod = "kubernetes.io/config.mirror"
-
 // The marker names the settings of the configuration; selectors and match conditions are in config/webhook.
 //
 // +kubebuilder:webhook:path=/mutate--v1-pod,mutating=true,failurePolicy=ignore,sideEffects=None,groups={"",batch},resources=pods;jobs,verbs=create,versions=v1,name=mpod.memfit.dev,admissionReviewVersions=v1,reinvocationPolicy=IfNeeded,timeoutSeconds=2
@@ -87,7 +84,7 @@ func (h *Injector) Answer(ctx context.Context, asked *review) (a *admissionv1.Ad
 	if err != nil {
 		return h.failOpen(ctx, asked, "decode", err)
 	}
-	if _, mirrored := meta.Annotations[mirrorPod]; mirrored {
+	if _, mirrored := meta.Annotations[corev1.MirrorPodAnnotationKey]; mirrored { // changing it changes nothing that runs
 		result = resultUngoverned
 		return allowed()
 	}
@@ -185,8 +182,8 @@ func (h *Injector) input(ctx context.Context, resolved policy.Resolution, pod *c
 func (h *Injector) pending(
 	ctx context.Context, resolved policy.Resolution, pod *corev1.Pod,
 ) map[string][]pendingKill {
-	if h.Kills == nil || !identity.Is(resolved.Ref) || resolved.Paused != "" || !sizesNewPods(resolved.Profile) ||
-		!hasMemoryLimit(pod) {
+	if h.Kills == nil || !identity.Is(resolved.Ref) || resolved.Paused != "" ||
+		!resolved.Profile.Spec.Sizing.Mode.SizesNewPods() || !hasMemoryLimit(pod) {
 		return nil
 	}
 	err := h.Kills.Read(ctx, resolved.Ref.Namespace, resolved.Identity)
@@ -244,7 +241,7 @@ func (h *Injector) recommendation(
 // offersOf are the sizes for a new pod by container, if the profile's mode asks for them. The recommendation offers
 // none while another autoscaler sizes these pods, and during a pause the size that the running pods have.
 func offersOf(resolved policy.Resolution, rec *v1alpha1.MemoryRecommendation) map[string]inject.Offer {
-	if !sizesNewPods(resolved.Profile) {
+	if !resolved.Profile.Spec.Sizing.Mode.SizesNewPods() {
 		return nil
 	}
 	return inject.OffersIn(rec.Status.Containers)
@@ -275,16 +272,6 @@ func (h *Injector) configMapKeys(ctx context.Context, pod *corev1.Pod) map[strin
 		}
 	}
 	return keys
-}
-
-// sizesNewPods: every mode that changes anything starts with new pods.
-func sizesNewPods(p *profile.Profile) bool {
-	switch p.Spec.Sizing.Mode {
-	case v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict:
-		return true
-	default:
-		return false
-	}
 }
 
 // notGoverned leaves a pod unchanged, with a warning if it names a profile that cannot be used.

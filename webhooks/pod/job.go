@@ -54,7 +54,8 @@ func (h *Injector) sizeTemplate(
 	meta.OwnerReferences = []metav1.OwnerReference{ownerOfPods(job, kind)}
 	resolved, err := h.resolve(ctx, meta)
 	controlled := metav1.GetControllerOfNoCopy(job) != nil
-	if err != nil || resolved.Profile == nil || resolved.Paused != "" || !sizesNewPods(resolved.Profile) ||
+	if err != nil || resolved.Profile == nil || resolved.Paused != "" ||
+		!resolved.Profile.Spec.Sizing.Mode.SizesNewPods() ||
 		resolved.Identity == nil && !controlled { // it is its own workload, of which nothing is known before it runs
 		return nil, err
 	}

@@ -217,7 +217,7 @@ func (p *PendingKills) Of(ref memory.WorkloadRef) map[string][]pendingKill {
 func raised(
 	resolved policy.Resolution, offers map[string]inject.Offer, pending map[string][]pendingKill, now time.Time,
 ) map[string]inject.Offer {
-	if len(pending) == 0 || resolved.Paused != "" || !sizesNewPods(resolved.Profile) {
+	if len(pending) == 0 || resolved.Paused != "" || !resolved.Profile.Spec.Sizing.Mode.SizesNewPods() {
 		return offers
 	}
 	all := make(map[string]inject.Offer, len(offers)+len(pending))

@@ -149,10 +149,8 @@ func planned(n *profile.Profile, c chosen, limit memory.Bytes, env string) (stri
 // leftOut is what a profile asks for besides settings.
 func leftOut(n *profile.Profile) []string {
 	var left []string
-	switch n.Spec.Sizing.Mode {
-	case "", v1alpha1.SizingDisabled, v1alpha1.SizingRecommend:
-	case v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict:
-		left = append(left, fmt.Sprintf("sizing.mode %s: a policy knows no recommendations", n.Spec.Sizing.Mode))
+	if mode := n.Spec.Sizing.Mode; mode.SizesNewPods() {
+		left = append(left, fmt.Sprintf("sizing.mode %s: a policy knows no recommendations", mode))
 	}
 	if n.Spec.Tuning.ConflictPolicy == v1alpha1.Replace {
 		left = append(left, "conflictPolicy Replace: a policy only sets what is absent")

@@ -192,9 +192,7 @@ func (w *world) match(l *workload) (*profile.Profile, profile.Match) {
 // sizesOf are the sizes that a MemoryRecommendation in the manifests has for the workload, if the profile sizes new
 // pods.
 func (w *world) sizesOf(l *workload, n *profile.Profile) map[string]inject.Offer {
-	switch n.Spec.Sizing.Mode {
-	case v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace, v1alpha1.SizingInPlaceOrEvict:
-	default:
+	if !n.Spec.Sizing.Mode.SizesNewPods() {
 		return nil
 	}
 	return inject.OffersIn(w.recommended(l))
