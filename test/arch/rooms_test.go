@@ -145,7 +145,7 @@ var rooms = []room{
 		name: "usage-sources", dir: "internal/usage/...", noStd: ownsNoProcess,
 		ours: []string{"internal/memory", "internal/usage", "internal/workloadkind"},
 		outside: []string{
-			"github.com/go-json-experiment/json/jsontext",
+			"github.com/go-json-experiment/json/...",
 			"github.com/prometheus/client_golang/api/...", "github.com/prometheus/client_model/...",
 			"github.com/prometheus/common/...",
 			"k8s.io/apimachinery/pkg/types", "k8s.io/client-go/rest", "k8s.io/kubelet/pkg/apis/stats/v1alpha1",

@@ -220,9 +220,9 @@ func TestDecodeSummaryRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ in, want string }{
 		"nothing":          {``, "unexpected EOF"},
 		"half a summary":   {doc(`{}`)[:80], "unexpected EOF"},
-		"a page":           {`<html>`, "this is not a summary"},
-		"an error in JSON": {`{"kind":"Status","code":500}`, "this is not a summary"},
-		"a list":           {`[]`, "this is not a summary"},
+		"a page":           {`<html>`, "there is no list of pods in it"},
+		"an error in JSON": {`{"kind":"Status","code":500}`, "there is no list of pods in it"},
+		"a list":           {`[]`, "there is no list of pods in it"},
 		"a name that does not end": {
 			doc(`{"name":"` + strings.Repeat("a", longText+9) + `"}`), "longer than 4096 bytes",
 		},

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/usage/stream"
 )
 
 // endless repeats a text after another one, for ever.
@@ -69,10 +70,10 @@ func TestAHostileKubeletCostsLittle(t *testing.T) {
 			},
 			summaries, nil,
 		},
-		"endless space":           {endless{again: " "}, summaries, errLongGap},
-		"an endless name":         {endless{start: `{"pods":[{"podRef":{"name":"`, again: "n"}, summaries, errLongGap},
-		"an endless text":         {endless{start: `{"node":{"x":"`, again: "n"}, summaries, errLongGap},
-		"an endless number":       {endless{start: `{"node":`, again: "1"}, summaries, errLongGap},
+		"endless space":           {endless{again: " "}, summaries, stream.ErrLong},
+		"an endless name":         {endless{start: `{"pods":[{"podRef":{"name":"`, again: "n"}, summaries, stream.ErrLong},
+		"an endless text":         {endless{start: `{"node":{"x":"`, again: "n"}, summaries, stream.ErrLong},
+		"an endless number":       {endless{start: `{"node":`, again: "1"}, summaries, stream.ErrLong},
 		"endless brackets":        {endless{start: `{"node":`, again: "["}, summaries, nil},
 		"endless series":          {endless{again: series}, counters, errMuchKept},
 		"endless lines of others": {endless{again: "other_series 1\n"}, counters, nil},

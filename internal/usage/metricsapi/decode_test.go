@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/usage/stream"
 	"github.com/memfit/memfit/test/budget"
 )
 
@@ -84,13 +85,13 @@ func TestDecodeRefuses(t *testing.T) {
 	whole := list(item("shop", "web-0", container("app", "300Mi")))
 	for name, test := range map[string]struct{ in, want string }{
 		"nothing":          {"", "unexpected EOF"},
-		"a page":           {"<html>", "invalid character"},
+		"a page":           {"<html>", "no list of items"},
 		"a status":         {`{"kind":"Status","code":500}`, "no list of items"},
 		"a list":           {"[]", "no list of items"},
 		"items are none":   {`{"items":{}}`, "no list of items"},
 		"torn in an item":  {whole[:len(whole)-9], "unexpected EOF"},
 		"torn after items": {strings.TrimSuffix(whole, "]}"), "unexpected EOF"},
-		"a name is none":   {list(`{"metadata":{"name":5}}`), "cannot unmarshal number"},
+		"a name is none":   {list(`{"metadata":{"name":5}}`), "unmarshal JSON number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := Decode(strings.NewReader(test.in), func(memory.Sample) {}); err == nil ||
@@ -146,10 +147,10 @@ func TestAHostileListCostsLittle(t *testing.T) {
 		in   io.Reader
 		want error
 	}{
-		"a pod without an end":       {repeated(`{"items":[{"containers":[`, `{"name":"a"},`, 1<<20), errLongPod},
-		"something before the items": {repeated(`{"metadata":[`, `{"name":"a"},`, 1<<20), errLongPod},
-		"space":                      {repeated(`{"items":[`, ` `, 8<<20), errLongPod},
-		"many containers":            {repeated(`{"items":[{"containers":[{}`, `,{}`, 300), io.ErrUnexpectedEOF},
+		"a pod without an end":       {repeated(`{"items":[{"containers":[`, `{"name":"a"},`, 1<<20), errManyContainers},
+		"something before the items": {repeated(`{"metadata":[`, `{"name":"a"},`, 1<<20), io.ErrUnexpectedEOF},
+		"space":                      {repeated(`{"items":[`, ` `, 8<<20), stream.ErrLong},
+		"many containers":            {repeated(`{"items":[{"containers":[{}`, `,{}`, 300), errManyContainers},
 		"too many containers": {
 			strings.NewReader(`{"items":[{"containers":[{}` + strings.Repeat(`,{}`, 300) + `]}]}`), errManyContainers,
 		},

@@ -196,8 +196,8 @@ func (e ending) Locate(namespace, name string) (string, types.UID, bool) {
 	return e.located.Locate(namespace, name)
 }
 
-// TestAListThatJustCameIsUsed: the time of a caller may end after the last byte of a list. Dropped without an error, the
-// list would make a reading of a node without containers.
+// TestAListThatJustCameIsUsed: the time of a caller may end after the last byte of a list. Dropped without an error,
+// the list would make a reading of a node without containers.
 func TestAListThatJustCameIsUsed(t *testing.T) {
 	s, lists := serving(t, 200, list(item("shop", "web-0", container("app", "300Mi"))))
 	ctx, cancel := context.WithCancel(t.Context())
