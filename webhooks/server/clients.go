@@ -23,10 +23,9 @@ type clients struct {
 	names []string
 	clock clock.PassiveClock
 
-	mu      sync.Mutex
-	tried   time.Time
-	written time.Time
-	pool    *x509.CertPool
+	mu    sync.Mutex
+	tried time.Time
+	pool  *x509.CertPool
 }
 
 // readEvery is how often the file is read: an authority that is added may wait as long.
@@ -41,32 +40,28 @@ func (c *clients) authorities() (*x509.CertPool, error) {
 		return c.pool, nil
 	}
 	c.tried = now
-	pool, written, err := readAuthorities(c.file)
+	pool, err := readAuthorities(c.file)
 	switch {
-	case err == nil && !written.Equal(c.written):
-		c.pool, c.written = pool, written
-	case err != nil && c.pool == nil:
+	case err == nil:
+		c.pool = pool
+	case c.pool == nil:
 		return nil, err
-	case err != nil:
+	default:
 		logf.Log.WithName("webhook-server").Error(err, "Kept the client authorities that were read before", "file", c.file)
 	}
 	return c.pool, nil
 }
 
-func readAuthorities(file string) (*x509.CertPool, time.Time, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("reading --client-ca: %w", err)
-	}
+func readAuthorities(file string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file) //nolint:gosec // the operator names the file
 	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("reading --client-ca: %w", err)
+		return nil, fmt.Errorf("reading --client-ca: %w", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return nil, time.Time{}, fmt.Errorf("reading --client-ca: %s holds no certificate in PEM form", file)
+		return nil, fmt.Errorf("reading --client-ca: %s holds no certificate in PEM form", file)
 	}
-	return pool, info.ModTime(), nil
+	return pool, nil
 }
 
 // require makes a TLS configuration that serves these clients only.
