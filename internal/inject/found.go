@@ -30,7 +30,7 @@ func (t *target) foundSpec() (spec v1alpha1.RuntimeSpec, known bool) {
 		return v1alpha1.RuntimeSpec{}, false
 	case image == f.Image && !moves(image):
 		return v1alpha1.RuntimeSpec{Type: f.Type, Version: f.Version, Variant: f.Variant, Libc: f.Libc}, true
-	case repository(image) == repository(f.Image):
+	case SameRepository(image, f.Image):
 		return v1alpha1.RuntimeSpec{Type: f.Type, Variant: f.Variant}, true
 	}
 	return v1alpha1.RuntimeSpec{}, false
@@ -44,12 +44,16 @@ func (t *target) limitUnseen(r *runtimes.Runtime) bool {
 }
 
 // SameRepository reports whether two images are tags of one repository.
-func SameRepository(a, b string) bool { return a != "" && repository(a) == repository(b) }
+func SameRepository(a, b string) bool {
+	of, _ := runtimes.SplitImage(a)
+	other, _ := runtimes.SplitImage(b)
+	return a != "" && of == other
+}
 
 // fromImage returns why a variable that comes with the image is skipped; empty: it does not come with it.
 func (t *target) fromImage(s setting) string {
 	f := t.found
-	if f == nil || repository(t.container.Image) != repository(f.Image) || !slices.Contains(f.ImageVariables, s.knob.Env) {
+	if f == nil || !SameRepository(t.container.Image, f.Image) || !slices.Contains(f.ImageVariables, s.knob.Env) {
 		return ""
 	}
 	return s.it() + " comes with the image, as running replicas show, and an entry in env would replace it" + s.setThere()
@@ -57,21 +61,8 @@ func (t *target) fromImage(s setting) string {
 
 // moves reports whether an image's name is expected to mean another image tomorrow.
 func moves(image string) bool {
-	name := image[strings.LastIndexByte(image, '/')+1:]
-	if strings.Contains(name, "@") {
-		return false
-	}
-	_, tag, tagged := strings.Cut(name, ":")
-	return !tagged || tag == "latest"
-}
-
-// repository is an image's name without tag and digest; a port of the registry is not a tag.
-func repository(image string) string {
-	image, _, _ = strings.Cut(image, "@")
-	if colon := strings.LastIndexByte(image, ':'); colon > strings.LastIndexByte(image, '/') {
-		image = image[:colon]
-	}
-	return image
+	_, tag := runtimes.SplitImage(image)
+	return !strings.Contains(image, "@") && (tag == "" || tag == "latest")
 }
 
 // identifyByFound completes an identity by what replicas were found to run: the runtime if it is neither declared nor

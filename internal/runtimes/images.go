@@ -19,11 +19,7 @@ type Image struct {
 // ByImage finds the runtime that an image was built for by its name, and the version in its tag; nil if the name does
 // not show it. It is a suggestion: an image may hold anything.
 func ByImage(image string) (r *Runtime, version string) {
-	image, _, _ = strings.Cut(image, "@")
-	repository, tag := image, ""
-	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
-		repository, tag = image[:i], image[i+1:]
-	}
+	repository, tag := SplitImage(image)
 	for _, row := range table {
 		for _, known := range row.Images {
 			if repository == known.Name || strings.HasSuffix(repository, "/"+known.Name) {
@@ -35,6 +31,15 @@ func ByImage(image string) (r *Runtime, version string) {
 		}
 	}
 	return nil, ""
+}
+
+// SplitImage takes an image's name apart; a port of the registry is not a tag, and a digest is dropped.
+func SplitImage(image string) (repository, tag string) {
+	image, _, _ = strings.Cut(image, "@")
+	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
+		return image[:i], image[i+1:]
+	}
+	return image, ""
 }
 
 // leadingVersion is the digits and dots that a tag begins with: "20.18" of "20.18-alpine".
