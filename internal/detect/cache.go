@@ -26,11 +26,7 @@ type cached struct {
 const maxCached = 1024
 
 func (c *Cache) look(scope string, which File, file procmem.File) (File, error) {
-	known, ok := file.(procmem.Identified)
-	if !ok {
-		return look(which, file)
-	}
-	identity, ok := known.Identity()
+	identity, ok := file.Identity()
 	if !ok {
 		return look(which, file)
 	}
@@ -42,7 +38,7 @@ func (c *Cache) look(scope string, which File, file procmem.File) (File, error) 
 	if err != nil { // not to be remembered: the next may be readable
 		return found, err
 	}
-	if again, same := known.Identity(); !same || again != identity {
+	if again, same := file.Identity(); !same || again != identity {
 		return found, nil // it is being written to
 	}
 	if c.files == nil || len(c.files) >= maxCached {

@@ -19,13 +19,24 @@ import (
 	"github.com/memfit/memfit/test/fakeproc/hsperf"
 )
 
+// nameless is what a file is without an identity.
+type nameless struct{}
+
+func (nameless) Identity() (id procmem.FileIdentity, ok bool) { return id, false }
+
 // mapped is a file in memory.
-type mapped struct{ *bytes.Reader }
+type mapped struct {
+	*bytes.Reader
+	nameless
+}
 
 func (mapped) Close() error { return nil }
 
 // onDisk is a file of this machine.
-type onDisk struct{ *os.File }
+type onDisk struct {
+	*os.File
+	nameless
+}
 
 func (f onDisk) Size() int64 {
 	info, err := f.Stat()
@@ -37,12 +48,12 @@ func (f onDisk) Size() int64 {
 
 // opens returns the same bytes for every path.
 func opens(b []byte) Open {
-	return func(string) (procmem.File, error) { return mapped{bytes.NewReader(b)}, nil }
+	return func(string) (procmem.File, error) { return mapped{Reader: bytes.NewReader(b)}, nil }
 }
 
 func openHere(path string) (procmem.File, error) {
 	f, err := os.Open(path)
-	return onDisk{f}, err
+	return onDisk{File: f}, err
 }
 
 // TestThisProcess: the test is a Go program, which holds what it was built with.
@@ -105,7 +116,7 @@ func TestPerfData(t *testing.T) {
 	}
 	open := func(path string) (procmem.File, error) {
 		if path == "/tmp/hsperfdata_app/1" {
-			return mapped{bytes.NewReader(b)}, nil
+			return mapped{Reader: bytes.NewReader(b)}, nil
 		}
 		return nil, errors.New("no")
 	}
@@ -126,7 +137,7 @@ func TestPasswordsOfAJVMAreNotKept(t *testing.T) {
 	const secret = "hunter2"
 	var buffer []byte
 	open := func(string) (procmem.File, error) {
-		return readInto{mapped{bytes.NewReader(hsperf.File(
+		return readInto{mapped{Reader: bytes.NewReader(hsperf.File(
 			hsperf.Entry{Name: "java.rt.vmArgs", Text: []byte("-Xmx64m -Dpassword=" + secret + " -XX:MaxRAMPercentage=50\x00")},
 			hsperf.Entry{Name: "sun.rt.javaCommand", Text: []byte("app.jar --password=" + secret + "\x00")},
 		))}, &buffer}, nil

@@ -41,6 +41,8 @@ type File interface {
 	io.Closer
 	// Size is how long it is.
 	Size() int64
+	// Identity distinguishes it from other files; not ok: that cannot be reported.
+	Identity() (id FileIdentity, ok bool)
 }
 
 // FileIdentity distinguishes a file from others, and from itself after a change.
@@ -50,11 +52,6 @@ type FileIdentity struct {
 	// Modified and Changed are nanoseconds since 1970. Whoever may write to the file chooses Modified; Changed is the
 	// kernel's.
 	Modified, Changed int64
-}
-
-// Identified is a [File] that has an identity; not ok: it cannot be reported.
-type Identified interface {
-	Identity() (id FileIdentity, ok bool)
 }
 
 // Memory is the memory of a process that runs on meanwhile.

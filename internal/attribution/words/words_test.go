@@ -65,6 +65,8 @@ type file struct{ *bytes.Reader }
 
 func (file) Close() error { return nil }
 
+func (file) Identity() (id procmem.FileIdentity, ok bool) { return id, false }
+
 // TestConstantsComeFromTheFile: a page of a file that the process has not touched is not brought into it.
 func TestConstantsComeFromTheFile(t *testing.T) {
 	content := strings.Repeat("x", 0x1000) + "in the file\x00" + strings.Repeat("y", 100)

@@ -27,7 +27,7 @@ type mappedFile struct {
 
 func (f *mappedFile) Size() int64 { return f.size }
 
-// Identity implements [procmem.Identified]. Each container has an overlay of its own over the layers of its image, with
+// Identity implements [procmem.File]. Each container has an overlay of its own over the layers of its image, with
 // a device number of its own; inodes are those of the layers, so that the device is left out.
 func (f *mappedFile) Identity() (id procmem.FileIdentity, ok bool) {
 	var stat unix.Stat_t

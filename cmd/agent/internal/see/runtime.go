@@ -115,14 +115,6 @@ func (t timed) ReadAt(p []byte, at int64) (int, error) {
 	return t.File.ReadAt(p, at)
 }
 
-// Identity implements [procmem.Identified].
-func (t timed) Identity() (id procmem.FileIdentity, ok bool) {
-	if known, identified := t.File.(procmem.Identified); identified {
-		return known.Identity()
-	}
-	return id, false
-}
-
 // argvMost is how much of a command line is read. Memory settings come before the program's own arguments.
 const argvMost = 64 << 10
 
