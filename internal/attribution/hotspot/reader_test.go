@@ -321,8 +321,8 @@ func TestNoTables(t *testing.T) {
 	}
 	j := newJVM()
 	j.g1()
-	if _, _, err := j.claim(3); !errors.Is(err, words.ErrBudget) {
-		t.Errorf("%v, want %v", err, words.ErrBudget)
+	if _, _, err := j.claim(3); !errors.Is(err, procmem.ErrBudget) {
+		t.Errorf("%v, want %v", err, procmem.ErrBudget)
 	}
 }
 

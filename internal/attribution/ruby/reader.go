@@ -167,7 +167,7 @@ const (
 // page reads the structure of the page at an address.
 func (h *heap) page(at uint64) (p page, what verdict, err error) {
 	info, err := h.words.Uint64(at)
-	if errors.Is(err, words.ErrBudget) || errors.Is(err, procmem.ErrGone) {
+	if errors.Is(err, procmem.ErrBudget) || errors.Is(err, procmem.ErrGone) {
 		return p, noPage, err
 	}
 	if err != nil || !h.words.Pointer(info) {
@@ -175,7 +175,7 @@ func (h *heap) page(at uint64) (p page, what verdict, err error) {
 	}
 	var b [64]byte
 	if err := h.words.Read(b[:], info); err != nil {
-		if errors.Is(err, words.ErrBudget) || errors.Is(err, procmem.ErrGone) {
+		if errors.Is(err, procmem.ErrBudget) || errors.Is(err, procmem.ErrGone) {
 			return p, noPage, err
 		}
 		return p, oddPage, nil

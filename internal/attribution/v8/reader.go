@@ -146,7 +146,7 @@ func (h *heap) mapping(m *procmem.Mapping) error {
 	var runs []procmem.Run
 	for at := procmem.AlignUp(max(m.Start, h.reached), pageSize); at < m.End; {
 		p, ok, err := readPage(h.words, at)
-		if errors.Is(err, words.ErrBudget) || errors.Is(err, procmem.ErrGone) {
+		if errors.Is(err, procmem.ErrBudget) || errors.Is(err, procmem.ErrGone) {
 			return err
 		}
 		ok = ok && err == nil && h.mapped(p, m)

@@ -9,15 +9,11 @@ package words
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/memfit/memfit/internal/attribution"
 	"github.com/memfit/memfit/internal/procmem"
 )
-
-// ErrBudget is returned where more pages would be read than allowed: a pointer leads in circles, or a length lies.
-var ErrBudget = errors.New("the budget of pages is used up")
 
 // kept is how many pages are held, 512 KiB: the names in HotSpot's tables are spread over some 50.
 const kept = 128
@@ -101,7 +97,7 @@ func (r *Reader) page(base uint64) (*[procmem.PageSize]byte, error) {
 		return page, nil
 	}
 	if r.left <= 0 {
-		return nil, ErrBudget
+		return nil, procmem.ErrBudget // a pointer leads in circles, or a length lies
 	}
 	r.left--
 	page := r.free()

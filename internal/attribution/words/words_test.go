@@ -55,8 +55,8 @@ func TestBudget(t *testing.T) {
 	if _, err := r.Uint64(at + 999*procmem.PageSize); err != nil {
 		t.Errorf("a page that is held costs nothing: %v", err)
 	}
-	if _, err := r.Uint64(at + 1000*procmem.PageSize); !errors.Is(err, words.ErrBudget) {
-		t.Errorf("%v, want %v", err, words.ErrBudget)
+	if _, err := r.Uint64(at + 1000*procmem.PageSize); !errors.Is(err, procmem.ErrBudget) {
+		t.Errorf("%v, want %v", err, procmem.ErrBudget)
 	}
 }
 
