@@ -27,7 +27,7 @@ const idLength = 64
 func ParsePath(path string) (Ref, bool) {
 	var ref Ref
 	for element := range strings.SplitSeq(path, "/") {
-		if uid, ok := podUID(element); ok {
+		if uid, ok := PodUID(element); ok {
 			ref = Ref{PodUID: uid}
 		} else if id, ok := containerID(element); ok && ref.PodUID != "" {
 			ref.ContainerID = id
@@ -55,8 +55,8 @@ func Holds(container string, text []byte) bool {
 	return false
 }
 
-// podUID reads the name of a pod's cgroup, of either driver.
-func podUID(name string) (string, bool) {
+// PodUID reads the name of a pod's cgroup, of either driver.
+func PodUID(name string) (uid string, ok bool) {
 	if slice, ok := strings.CutSuffix(name, ".slice"); ok {
 		_, uid, found := strings.Cut(slice, "-pod")
 		if !found || !strings.Contains(slice, "kubepods") { // kind has kubelet-kubepods-burstable-pod….slice
@@ -65,7 +65,7 @@ func podUID(name string) (string, bool) {
 		uid = strings.ReplaceAll(uid, "_", "-")
 		return uid, isUID(uid)
 	}
-	uid, ok := strings.CutPrefix(name, "pod")
+	uid, ok = strings.CutPrefix(name, "pod")
 	return uid, ok && isUID(uid)
 }
 

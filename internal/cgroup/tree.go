@@ -112,7 +112,7 @@ func (s *search) below(dir string, depth int) error {
 	for _, name := range names {
 		child := path.Join(dir, name)
 		var err error
-		if uid, isPod := podUID(name); isPod {
+		if uid, isPod := PodUID(name); isPod {
 			err = s.pod(child, uid)
 		} else if depth < searchAll || depth < searchMost && strings.Contains(child, "kubepods") {
 			err = s.below(child, depth+1)

@@ -21,11 +21,12 @@ func TestParseCgroup(t *testing.T) {
 		"a static pod's UID is a hash": {
 			"/kubepods/burstable/podd41d8cd98f00b204e9800998ecf8427e/" + id, "d41d8cd98f00b204e9800998ecf8427e", id,
 		},
-		"the pod itself":  {"/kubepods/burstable/pod" + uid, "", ""},
-		"a class of pods": {"/kubepods/burstable", "", ""},
-		"a service":       {"/system.slice/podman.service", "", ""},
-		"the root":        {"/", "", ""},
-		"nothing":         {"", "", ""},
+		"the pod itself":      {"/kubepods/burstable/pod" + uid, "", ""},
+		"made by a container": {"/kubepods/burstable/pod" + uid + "/" + id + "/init.scope", "", ""},
+		"a class of pods":     {"/kubepods/burstable", "", ""},
+		"a service":           {"/system.slice/podman.service", "", ""},
+		"the root":            {"/", "", ""},
+		"nothing":             {"", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if gotUID, gotContainer := ParseCgroup(test.path); gotUID != test.wantUID || gotContainer != test.wantContainer {

@@ -138,7 +138,7 @@ var rooms = []room{
 	},
 	{
 		name: "usage", dir: "internal/usage", noStd: ownsNoProcess,
-		ours:  []string{"internal/format", "internal/memory", "internal/quote"},
+		ours:  []string{"internal/cgroup", "internal/format", "internal/memory", "internal/quote"},
 		never: slices.Concat(clients, kinds),
 	},
 	{
