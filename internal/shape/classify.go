@@ -189,11 +189,11 @@ func peak(all ...[]classified) memory.Bytes {
 	return toBytes(top)
 }
 
-// steps are the jumps with their time, the last [stepsKept] of them.
-func (j classified) steps() []Step {
-	var out []Step
+// steps are how much each jump was, the last [stepsKept] of them.
+func (j classified) steps() []memory.Bytes {
+	var out []memory.Bytes
 	for _, s := range j.growth.steps {
-		out = append(out, Step{At: j.began.Add(inHours(j.cells[s.at].hours).Duration()), By: toBytes(s.by)})
+		out = append(out, toBytes(s.by))
 	}
 	return out[max(0, len(out)-stepsKept):]
 }

@@ -113,9 +113,8 @@ func grow(s series) growth {
 	if g.rest = g.all; len(g.steps) > 0 {
 		g.rest = follow(without(f, g.steps), x, without(lows, g.steps))
 	}
-	for i := range g.steps {
-		g.steps[i].at += g.skip
-		g.stepped += g.steps[i].by
+	for _, step := range g.steps {
+		g.stepped += step.by
 	}
 	g.slope, g.slow, g.fast = stats.TheilSen(x, lows)
 	mids := s.mids()[g.skip:]

@@ -74,12 +74,6 @@ type Input struct {
 	Overhead memory.Bytes
 }
 
-// Step is one jump that stayed.
-type Step struct {
-	At time.Time
-	By memory.Bytes
-}
-
 // Shape is the verdict about a container's memory, with its numbers.
 type Shape struct {
 	Kind       Kind
@@ -93,8 +87,8 @@ type Shape struct {
 	Trough memory.Bytes
 	// Peak is the highest point.
 	Peak memory.Bytes
-	// Steps are the jumps that stayed, oldest first, at most 8.
-	Steps []Step
+	// Steps are how much each of the jumps that stayed was, oldest first, at most 8.
+	Steps []memory.Bytes
 	// Outliers names pods whose memory is far above their replicas', highest first, at most 5.
 	Outliers []string
 	// Summary is a sentence with numbers.

@@ -50,7 +50,7 @@ func sayBurst(s Shape, j classified) string {
 func saySteps(s Shape, j classified) string {
 	var by []string
 	for _, step := range s.Steps {
-		by = append(by, step.By.String())
+		by = append(by, step.String())
 	}
 	return fmt.Sprintf("jumped %s (%s) from %s to %s and does not come down",
 		format.Count(len(s.Steps), "time"), strings.Join(by, ", "), toBytes(j.growth.from), toBytes(j.growth.to))
