@@ -99,7 +99,7 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 			Resolver: resolver, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{},
 		},
 	}
-	mgr.GetWebhookServer().Register(podwebhook.Path, podwebhook.NewHandler(injector))
+	mgr.GetWebhookServer().Register(podwebhook.Path, injector)
 	Expect(profilewebhook.SetupValidators(mgr, resolver)).To(Succeed())
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(ctx) }()

@@ -216,7 +216,7 @@ func serve(
 	}
 	register := func() error {
 		// asking for the server is what makes the manager start it
-		mgr.GetWebhookServer().Register(podwebhook.Path, podwebhook.NewHandler(injector))
+		mgr.GetWebhookServer().Register(podwebhook.Path, injector)
 		return profilewebhook.SetupValidators(mgr, resolver)
 	}
 	if o.certMode == selfManaged {

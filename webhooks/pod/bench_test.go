@@ -75,7 +75,7 @@ func BenchmarkPod(b *testing.B) {
 	}
 }
 
-func benchHandler(b *testing.B, governed bool) *Handler {
+func benchHandler(b *testing.B, governed bool) *Injector {
 	b.Helper()
 	const ns = "team-00"
 	profile := build.Profile(ns, "nodejs-00000", v1alpha1.RuntimeNodeJS, build.Sizing(v1alpha1.SizingOnCreate),
@@ -117,12 +117,10 @@ func benchHandler(b *testing.B, governed bool) *Handler {
 	if err := resolver.Rebuild(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	return NewHandler(
-		&Injector{
-			Resolver: resolver, Reader: cache, Constraints: &constraintindex.Index{Reader: cache},
-			Metrics: NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{},
-		},
-	)
+	return &Injector{
+		Resolver: resolver, Reader: cache, Constraints: &constraintindex.Index{Reader: cache},
+		Metrics: NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{},
+	}
 }
 
 // sink takes an answer and keeps its size.

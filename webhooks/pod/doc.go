@@ -7,6 +7,6 @@
 // for the person who reads and a metric for the one who is on call. It reads informer caches, writes nothing, and
 // touches only the pod.
 //
-// [Handler] reads a review, and [Injector] answers it. What is decoded of a pod is held to bounds first:
-// its metadata, and its spec if a profile governs it.
+// [Injector] answers reviews. What is decoded of a pod is held to bounds first: its metadata, and its spec if a profile
+// governs it.
 package pod

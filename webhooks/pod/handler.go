@@ -13,14 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Handler serves an [Injector] over HTTP, to clients that may send anything. Package server bounds the bytes of a
-// request before.
-type Handler struct{ injector *Injector }
-
-// NewHandler returns the handler of an injector.
-func NewHandler(injector *Injector) *Handler { return &Handler{injector: injector} }
-
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP answers a review, to clients that may send anything. Package server bounds the bytes of a request before.
+func (h *Injector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body bytes.Buffer
 	body.Grow(int(min(max(r.ContentLength, 0), usualBody)) + bytes.MinRead)
 	_, err := body.ReadFrom(r.Body)
@@ -29,11 +23,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		asked, err = readReview(body.Bytes())
 	}
 	if err != nil {
-		h.injector.Metrics.outOfBounds.Inc()
+		h.Metrics.outOfBounds.Inc()
 		h.Refuse(w, body.Bytes(), err.Error())
 		return
 	}
-	answer := h.injector.Answer(r.Context(), &asked)
+	answer := h.Answer(r.Context(), &asked)
 	answer.UID = asked.UID
 	write(w, answer)
 }
@@ -44,7 +38,7 @@ const usualBody = 64 << 10
 // Refuse admits a pod unchanged of which only the beginning of the request was read, or none of it, and reports why to
 // the client that creates it. Without the request's UID the API server accepts no answer; it then applies the webhook's
 // failurePolicy, which admits the pod unchanged as well.
-func (h *Handler) Refuse(w http.ResponseWriter, beginning []byte, why string) {
+func (h *Injector) Refuse(w http.ResponseWriter, beginning []byte, why string) {
 	asked, _ := readReview(beginning)
 	if asked.UID == "" {
 		http.Error(w, why, http.StatusServiceUnavailable)

@@ -35,7 +35,7 @@ import (
 
 // testHandler is a handler whose metrics can be read.
 type testHandler struct {
-	*Handler
+	*Injector
 
 	registry *prometheus.Registry
 }
@@ -61,7 +61,7 @@ func handlerOf(t testing.TB, objects ...client.Object) *testHandler {
 	injector := &Injector{
 		Resolver: resolver, Reader: reader, Metrics: NewMetrics(registry), Clock: clock.RealClock{},
 	}
-	return &testHandler{NewHandler(injector), registry}
+	return &testHandler{injector, registry}
 }
 
 // asked is what a handler answers.
@@ -123,7 +123,7 @@ const (
 // TestWhatIsSeenOfReplicasReachesTheNextPod: in every sizing mode.
 func TestWhatIsSeenOfReplicasReachesTheNextPod(t *testing.T) {
 	h, pod, profile := served(t, "../../internal/inject/testdata/nodejs/node-live-heap-raised.yaml")
-	writer, ok := h.injector.Reader.(client.Client)
+	writer, ok := h.Reader.(client.Client)
 	if !ok {
 		t.Fatal("the fake takes no updates")
 	}
@@ -132,7 +132,7 @@ func TestWhatIsSeenOfReplicasReachesTheNextPod(t *testing.T) {
 		if err := writer.Update(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.injector.Resolver.Rebuild(t.Context()); err != nil {
+		if err := h.Resolver.Rebuild(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -194,7 +194,7 @@ func TestConfigMapKeys(t *testing.T) {
 		Data:       map[string]string{"PORT": "", "MALLOC_ARENA_MAX": ""},
 	}
 	reader := fake.NewClientBuilder().WithObjects(settings).Build()
-	h.injector.ConfigMaps = reader
+	h.ConfigMaps = reader
 	known := asked(t, h, reviewOf(pod))
 	if err := reader.Delete(t.Context(), settings); err != nil {
 		t.Fatal(err)
@@ -230,7 +230,7 @@ func served(t testing.TB, file string) (*testHandler, []byte, *v1alpha1.MemoryPr
 func TestLimitsFollowLimitRangesAndQuotas(t *testing.T) {
 	h, pod, _ := served(t, "../../internal/inject/testdata/size-on-create.yaml") // 256Mi, and 512Mi recommended
 	exist := func(objects ...client.Object) {
-		h.injector.Constraints = &constraintindex.Index{Reader: fake.NewClientBuilder().WithObjects(objects...).Build()}
+		h.Constraints = &constraintindex.Index{Reader: fake.NewClientBuilder().WithObjects(objects...).Build()}
 	}
 	limit := func(step, want string) {
 		t.Helper()
