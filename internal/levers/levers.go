@@ -143,12 +143,6 @@ func MaxHeap(runtime string, usages []amounts.Usage) memory.Bytes {
 	return 0
 }
 
-// HeapTurn returns the size at which the settings of a runtime have its heap collected (see
-// [runtimes.Runtime.HeapTurn]); 0: not known.
-func HeapTurn(runtime string, settings []string, limit memory.Bytes) memory.Bytes {
-	return runtimes.Lookup(runtime).HeapTurn(settings, limit)
-}
-
 // sums are over all processes.
 type sums struct {
 	resident, inUse, free memory.Bytes

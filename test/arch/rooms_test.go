@@ -419,7 +419,7 @@ var rooms = []room{
 			"api/v1alpha1", "cmd/agent/internal/...", "internal/attribution/...", "internal/cgroup", "internal/detect",
 			"internal/flightrecorder",
 			"internal/format", "internal/levers", "internal/liveness", "internal/memory", "internal/pagemap",
-			"internal/procmem/...", "internal/quote", "internal/rescue",
+			"internal/procmem/...", "internal/quote", "internal/rescue", "internal/runtimes",
 		},
 		outside: []string{
 			"github.com/fsnotify/fsnotify", // inotify: new cgroups at once

@@ -23,6 +23,7 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 	"github.com/memfit/memfit/internal/procmem/live"
 	"github.com/memfit/memfit/internal/quote"
+	"github.com/memfit/memfit/internal/runtimes"
 )
 
 // program is a process that runs a program: what runs in it stays the same until it executes another one.
@@ -44,7 +45,7 @@ type runs struct {
 
 // heapTurn is the size at which its settings have its heap collected; 0: not known. limit is that of the container.
 func (r *runs) heapTurn(limit memory.Bytes) memory.Bytes {
-	return levers.HeapTurn(r.Type, r.settings, limit)
+	return runtimes.Lookup(r.Type).HeapTurn(r.settings, limit)
 }
 
 // runtimeOf returns what runs in a process, or nil where its files show nothing or could not be read. It remembers what
