@@ -100,7 +100,7 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 		},
 	}
 	mgr.GetWebhookServer().Register(podwebhook.Path, injector)
-	Expect(profilewebhook.SetupValidators(mgr, resolver)).To(Succeed())
+	profilewebhook.SetupValidators(mgr, resolver)
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(ctx) }()
 

@@ -214,13 +214,14 @@ func serve(
 		}
 		injector.ConfigMaps = mgr.GetCache()
 	}
-	register := func() error {
+	register := func() {
 		// asking for the server is what makes the manager start it
 		mgr.GetWebhookServer().Register(podwebhook.Path, injector)
-		return profilewebhook.SetupValidators(mgr, resolver)
+		profilewebhook.SetupValidators(mgr, resolver)
 	}
 	if o.certMode == selfManaged {
 		return whenCertified(mgr, o, register)
 	}
-	return register()
+	register()
+	return nil
 }

@@ -15,7 +15,7 @@ import (
 
 // whenCertified lets memfit make, renew and publish its own certificate, and calls register once it is mounted. Without
 // a certificate the webhook server would end the process.
-func whenCertified(mgr ctrl.Manager, o options, register func() error) error {
+func whenCertified(mgr ctrl.Manager, o options, register func()) error {
 	ready := make(chan struct{})
 	err := rotator.AddRotator(mgr, &rotator.CertRotator{
 		SecretKey:      types.NamespacedName{Namespace: o.namespace, Name: o.secretName},
@@ -45,9 +45,7 @@ func whenCertified(mgr ctrl.Manager, o options, register func() error) error {
 			return nil
 		case <-ready:
 		}
-		if err := register(); err != nil {
-			return fmt.Errorf("registering webhooks: %w", err)
-		}
+		register()
 		<-ctx.Done()
 		return nil
 	}))

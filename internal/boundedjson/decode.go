@@ -34,7 +34,7 @@ const (
 // failure.
 type BoundsError struct{ Field, Why string }
 
-func (e *BoundsError) Error() string { return strings.TrimPrefix(e.Field, ".") + ": " + e.Why }
+func (e *BoundsError) Error() string { return strings.TrimLeft(e.Field, ".") + ": " + e.Why }
 
 var errNotJSON = errors.New("it is not JSON")
 
@@ -51,20 +51,14 @@ func Parts(text []byte, into any) error { return gojson.Unmarshal(text, into, as
 
 // Decode decodes a text by the rules of Kubernetes. Before it does, it makes sure that nothing in it takes more than it
 // should: no quantity that takes minutes to read, nothing that becomes much larger in memory than it is. field is what
-// errors call the text; they name its members below it.
+// errors call the text; they name its members below it. Empty: it is a whole object.
 func Decode(text []byte, field string, into any) error {
-	if err := Check(text, into); err != nil {
+	c := checker{left: MinDecoded + DecodedPerByte*len(text)}
+	c.tokens = jsontext.NewDecoder(bytes.NewBuffer(text), sameNameTwice, anyBytes)
+	if err := c.check(shapeOf(reflect.TypeOf(into).Elem())); err != nil {
 		return within("."+field, err)
 	}
 	return gojson.Unmarshal(text, into, asKubernetes)
-}
-
-// Check says why a text may not be decoded into a value of that type; nil when it may. That the text can be decoded it
-// does not say.
-func Check(text []byte, into any) error {
-	c := checker{left: MinDecoded + DecodedPerByte*len(text)}
-	c.tokens = jsontext.NewDecoder(bytes.NewBuffer(text), sameNameTwice, anyBytes)
-	return c.check(shapeOf(reflect.TypeOf(into).Elem()))
 }
 
 // A text may be more than the decoder of this walk accepts by default: the decoder that follows takes the last of two

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/test/budget"
 )
 
@@ -21,11 +21,7 @@ var profileBudget = budget.Budget{Bytes: 1 << 20, PerByte: 64, CPU: time.Second}
 
 // TestHostileProfilesAreBounded: the API server checks a profile before it asks, but whoever reaches the port need not.
 func TestHostileProfilesAreBounded(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	hook := checked(scheme, profileValidator(indexed(nil)))
+	hook := validator{indexed(nil), profile.KindNamespaced}
 	ask := func(spec string) (answer admission.Response) {
 		raw := `{"apiVersion":"memfit.dev/v1alpha1","kind":"MemoryProfile","metadata":{"name":"p","namespace":"n"},"spec":` +
 			spec + `}`

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -27,11 +26,10 @@ import (
 // +kubebuilder:webhook:path=/validate-memfit-dev-v1alpha1-clustermemoryprofile,mutating=false,failurePolicy=ignore,sideEffects=None,groups=memfit.dev,resources=clustermemoryprofiles,verbs=create;update,versions=v1alpha1,name=vclustermemoryprofile.memfit.dev,admissionReviewVersions=v1,timeoutSeconds=5
 
 // SetupValidators registers the validators of both kinds of profile. known are the effective profiles.
-func SetupValidators(mgr ctrl.Manager, known Known) error {
-	server, scheme := mgr.GetWebhookServer(), mgr.GetScheme()
-	server.Register(profilePath, checked(scheme, profileValidator(known)))
-	server.Register(clusterProfilePath, checked(scheme, clusterProfileValidator(known)))
-	return nil
+func SetupValidators(mgr ctrl.Manager, known Known) {
+	server := mgr.GetWebhookServer()
+	server.Register(profilePath, &admission.Webhook{Handler: validator{known, profile.KindNamespaced}})
+	server.Register(clusterProfilePath, &admission.Webhook{Handler: validator{known, profile.KindCluster}})
 }
 
 // The paths are those of the markers above.
@@ -40,75 +38,34 @@ const (
 	clusterProfilePath = "/validate-memfit-dev-v1alpha1-clustermemoryprofile"
 )
 
-// checked validates objects within the bounds of [boundedjson.Check] and refuses others: every client that reaches the
-// port may send one.
-func checked[T runtime.Object](scheme *runtime.Scheme, v validator[T]) *admission.Webhook {
-	hook := admission.WithValidator(scheme, v)
-	validate := hook.Handler
-	hook.Handler = admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
-		for _, raw := range [][]byte{req.Object.Raw, req.OldObject.Raw} {
-			if len(raw) == 0 {
-				continue
-			}
-			if err := boundedjson.Check(raw, *new(T)); err != nil {
-				return admission.Denied(err.Error())
-			}
-		}
-		return validate.Handle(ctx, req)
-	})
-	return hook
-}
-
 // Known are the effective profiles, as they are known to this replica.
 type Known interface{ Profiles() *profile.Index }
 
-// validator gives a verdict on a profile that is created, where old is nil, or updated. It implements
-// admission.Validator.
-type validator[T runtime.Object] func(old, p T) (admission.Warnings, error)
-
-// ValidateCreate gives the verdict.
-func (v validator[T]) ValidateCreate(_ context.Context, p T) (admission.Warnings, error) {
-	return v(*new(T), p)
+// validator gives a verdict on each profile of one kind that is created or updated.
+type validator struct {
+	known Known
+	kind  string
 }
 
-// ValidateUpdate gives the verdict.
-func (v validator[T]) ValidateUpdate(_ context.Context, old, p T) (admission.Warnings, error) {
-	return v(old, p)
-}
-
-// ValidateDelete allows it.
-func (validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }
-
-func profileValidator(known Known) validator[*v1alpha1.MemoryProfile] {
-	return func(old, p *v1alpha1.MemoryProfile) (admission.Warnings, error) {
-		var before *v1alpha1.MemoryProfileSpec
-		if old != nil {
-			before = &old.Spec
-		}
-		return verdict(known, profile.KindNamespaced, p, before, &p.Spec)
+// Handle refuses objects beyond the bounds of [boundedjson.Decode]: every client that reaches the port may send one.
+func (v validator) Handle(_ context.Context, req admission.Request) admission.Response {
+	var p, old v1alpha1.ClusterMemoryProfile // a MemoryProfile has the same fields but for namespaceSelector
+	before := &old.Spec.MemoryProfileSpec
+	if err := boundedjson.Decode(req.Object.Raw, "", &p); err != nil {
+		return admission.Denied(err.Error())
 	}
-}
-
-func clusterProfileValidator(known Known) validator[*v1alpha1.ClusterMemoryProfile] {
-	return func(old, p *v1alpha1.ClusterMemoryProfile) (admission.Warnings, error) {
-		root := field.NewPath("spec", "namespaceSelector")
-		if errs := metav1validation.ValidateLabelSelector(
-			p.Spec.NamespaceSelector, metav1validation.LabelSelectorValidationOptions{}, root,
-		); len(errs) > 0 {
-			return nil, apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.Group, Kind: profile.KindCluster}, p.Name, errs)
-		}
-		var before *v1alpha1.MemoryProfileSpec
-		if old != nil {
-			before = &old.Spec.MemoryProfileSpec
-		}
-		warnings, err := verdict(known, profile.KindCluster, p, before, &p.Spec.MemoryProfileSpec)
-		if everything(p.Spec.Selector) && (p.Spec.NamespaceSelector == nil || everything(p.Spec.NamespaceSelector)) {
-			warnings = append(
-				warnings, "memfit: spec.selector is empty and chooses every pod of every namespace that no MemoryProfile governs",
-			)
-		}
-		return warnings, err
+	if len(req.OldObject.Raw) == 0 {
+		before = nil
+	} else if err := boundedjson.Decode(req.OldObject.Raw, "", &old); err != nil {
+		return admission.Denied(err.Error())
 	}
+	warnings, errs := v.verdict(before, &p)
+	if len(errs) == 0 {
+		return admission.Allowed("").WithWarnings(warnings...)
+	}
+	refusal := admission.Denied("")
+	refusal.Result = &apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.Group, Kind: v.kind}, p.Name, errs).ErrStatus
+	return refusal.WithWarnings(warnings...)
 }
 
 // everything reports whether a selector is there and matches every object.
@@ -119,29 +76,28 @@ func everything(s *metav1.LabelSelector) bool {
 // verdict refuses what cannot be meant. The schema and its CEL rules have passed already. old is nil where the profile
 // is new. What a profile contradicts of what it inherits is refused to nobody, but warned of: in which order the two
 // are applied is not for their authors to know.
-func verdict(
-	known Known, kind string, p metav1.Object, old, spec *v1alpha1.MemoryProfileSpec,
-) (admission.Warnings, error) {
-	name, root := p.GetName(), field.NewPath("spec")
-	index := known.Profiles()
+func (v validator) verdict(
+	old *v1alpha1.MemoryProfileSpec, p *v1alpha1.ClusterMemoryProfile,
+) (warnings []string, errs field.ErrorList) {
+	spec, root, index := &p.Spec.MemoryProfileSpec, field.NewPath("spec"), v.known.Profiles()
 	n := profile.Profile{
-		Ref: v1alpha1.ProfileReference{Kind: kind, Name: name}, Namespace: p.GetNamespace(), Spec: spec,
+		Ref: v1alpha1.ProfileReference{Kind: v.kind, Name: p.Name}, Namespace: p.Namespace, Spec: spec,
 	}
-	var errs field.ErrorList
-	if spec.Selector != nil {
-		errs = append(
-			errs,
-			metav1validation.ValidateLabelSelector(
-				spec.Selector, metav1validation.LabelSelectorValidationOptions{}, root.Child("selector"),
-			)...,
-		)
+	errs = validateSelector(spec.Selector, root.Child("selector"))
+	if v.kind == profile.KindCluster {
+		errs = append(errs, validateSelector(p.Spec.NamespaceSelector, root.Child("namespaceSelector"))...)
+		if everything(spec.Selector) && (p.Spec.NamespaceSelector == nil || everything(p.Spec.NamespaceSelector)) {
+			warnings = append(
+				warnings, "memfit: spec.selector is empty and chooses every pod of every namespace that no MemoryProfile governs",
+			)
+		}
 	}
 	if len(errs) == 0 { // an unreadable selector is among what Invalid says, with less detail
 		for _, text := range profile.Invalid(spec) {
 			errs = append(errs, field.Forbidden(root, text))
 		}
 	}
-	if other := index.Defaults(n.Namespace); n.GivesDefaults() && other != nil && other.Ref.Name != name &&
+	if other := index.Defaults(n.Namespace); n.GivesDefaults() && other != nil && other.Ref.Name != p.Name &&
 		(old == nil || old.Role != v1alpha1.RoleDefaults) { // of two that are there already, both may be edited
 		errs = append(errs, field.Forbidden(root.Child("role"), fmt.Sprintf(
 			"%s has role: Defaults already, and there is one for each scope: put the values there", other,
@@ -156,14 +112,16 @@ func verdict(
 			errs = append(errs, validateTuning(root.Child("containers").Key(c.Name).Child("tuning"), c.Tuning)...)
 		}
 	}
-	if len(errs) > 0 {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.Group, Kind: kind}, name, errs)
+	if len(errs) == 0 {
+		for _, text := range index.Inheriting(n).Clashes() {
+			warnings = append(warnings, "memfit: "+text)
+		}
 	}
-	var warnings admission.Warnings
-	for _, text := range index.Inheriting(n).Clashes() {
-		warnings = append(warnings, "memfit: "+text)
-	}
-	return warnings, nil
+	return warnings, errs
+}
+
+func validateSelector(s *metav1.LabelSelector, at *field.Path) field.ErrorList {
+	return metav1validation.ValidateLabelSelector(s, metav1validation.LabelSelectorValidationOptions{}, at)
 }
 
 // validateTuning refuses an interval that is not in the JVM's unit; the schema has the bounds.

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	"sigs.k8s.io/yaml"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -63,9 +62,8 @@ func TestVerdict(t *testing.T) {
 			if err := yaml.UnmarshalStrict([]byte(tc.spec), &spec); err != nil {
 				t.Fatal(err)
 			}
-			warnings, err := profileValidator(indexed(nil)).ValidateCreate(
-				t.Context(), &v1alpha1.MemoryProfile{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: spec},
-			)
+			v := validator{indexed(nil), profile.KindNamespaced}
+			warnings, err := v.created(named("", "web", spec))
 			if (err != nil) != (len(tc.want) > 0) {
 				t.Fatalf("refused with %v, want words %q", err, tc.want)
 			}
@@ -85,6 +83,24 @@ func TestVerdict(t *testing.T) {
 			}
 		})
 	}
+}
+
+// named is a profile of either kind.
+func named(namespace, name string, spec v1alpha1.MemoryProfileSpec) *v1alpha1.ClusterMemoryProfile {
+	return &v1alpha1.ClusterMemoryProfile{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       v1alpha1.ClusterMemoryProfileSpec{MemoryProfileSpec: spec},
+	}
+}
+
+func (v validator) created(p *v1alpha1.ClusterMemoryProfile) ([]string, error) {
+	warnings, errs := v.verdict(nil, p)
+	return warnings, errs.ToAggregate()
+}
+
+func (v validator) updated(old, p *v1alpha1.ClusterMemoryProfile) ([]string, error) {
+	warnings, errs := v.verdict(&old.Spec.MemoryProfileSpec, p)
+	return warnings, errs.ToAggregate()
 }
 
 type known struct{ index *profile.Index }
@@ -107,55 +123,51 @@ func TestInheritance(t *testing.T) {
 		return v1alpha1.SizingSpec{Limit: b}
 	}
 	base := v1alpha1.MemoryProfileSpec{Role: v1alpha1.RoleDefaults, Sizing: bounds("", "1Gi")}
-	v := profileValidator(indexed([]profile.Profile{{
+	v := validator{indexed([]profile.Profile{{
 		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: "base"}, Namespace: "shop", Spec: &base,
-	}}))
-	of := func(namespace, name string, spec v1alpha1.MemoryProfileSpec) *v1alpha1.MemoryProfile {
-		return &v1alpha1.MemoryProfile{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec}
-	}
-	if _, err := v.ValidateCreate(t.Context(), of("shop", "other", base)); err == nil ||
+	}}), profile.KindNamespaced}
+	if _, err := v.created(named("shop", "other", base)); err == nil ||
 		!strings.Contains(err.Error(), "MemoryProfile shop/base has role: Defaults already") {
 		t.Errorf("a second one: %v", err)
 	}
-	plain := of("shop", "web", v1alpha1.MemoryProfileSpec{})
-	if _, err := v.ValidateUpdate(t.Context(), plain, of("shop", "web", base)); err == nil {
+	plain := named("shop", "web", v1alpha1.MemoryProfileSpec{})
+	if _, err := v.updated(plain, named("shop", "web", base)); err == nil {
 		t.Error("a profile that becomes a second one is taken")
 	}
-	edited := of("shop", "other", base)
+	edited := named("shop", "other", base)
 	for what, err := range map[string]error{
-		"the same one":             second(v.ValidateCreate(t.Context(), of("shop", "base", base))),
-		"one of another namespace": second(v.ValidateCreate(t.Context(), of("other", "base", base))),
-		"an edit of one of two":    second(v.ValidateUpdate(t.Context(), edited, edited)),
+		"the same one":             second(v.created(named("shop", "base", base))),
+		"one of another namespace": second(v.created(named("other", "base", base))),
+		"an edit of one of two":    second(v.updated(edited, edited)),
 	} {
 		if err != nil {
 			t.Errorf("%s is refused: %v", what, err)
 		}
 	}
 	plain.Spec.Sizing = bounds("2Gi", "")
-	warnings, err := v.ValidateCreate(t.Context(), plain)
+	warnings, err := v.created(plain)
 	if err != nil || len(warnings) != 1 ||
 		!strings.Contains(warnings[0], "limit.max 1Gi (MemoryProfile shop/base (defaults))") {
 		t.Errorf("a bound that clashes: warnings %q, error %v", warnings, err)
 	}
 }
 
-func second(_ admission.Warnings, err error) error { return err }
+func second(_ []string, err error) error { return err }
 
 func TestAProfileForTheWholeClusterIsPointedOut(t *testing.T) {
-	everything := &v1alpha1.ClusterMemoryProfile{Spec: v1alpha1.ClusterMemoryProfileSpec{
-		MemoryProfileSpec: v1alpha1.MemoryProfileSpec{Selector: &metav1.LabelSelector{}},
-	}}
-	warnings, err := clusterProfileValidator(indexed(nil)).ValidateCreate(t.Context(), everything)
+	v := validator{indexed(nil), profile.KindCluster}
+	everything := named("", "all", v1alpha1.MemoryProfileSpec{Selector: &metav1.LabelSelector{}})
+	warnings, err := v.created(everything)
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "every pod") {
 		t.Errorf("got %q, %v; want one warning and no refusal", warnings, err)
 	}
 	everything.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}}
-	warnings, err = clusterProfileValidator(indexed(nil)).ValidateCreate(t.Context(), everything)
+	warnings, err = v.created(everything)
 	if err != nil || len(warnings) != 0 {
 		t.Errorf("for some namespaces: got %q, %v; want no warning and no refusal", warnings, err)
 	}
 	everything.Spec.NamespaceSelector.MatchLabels["team"] = "not a label value"
-	if _, err = clusterProfileValidator(indexed(nil)).ValidateCreate(t.Context(), everything); err == nil ||
+	if _, err = v.created(everything); err == nil ||
 		!strings.Contains(err.Error(), "spec.namespaceSelector.matchLabels") {
 		t.Errorf("an invalid namespaceSelector: %v", err)
 	}
