@@ -78,9 +78,7 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 		config, ctrl.Options{Scheme: scheme, WebhookServer: server, Metrics: metricsserver.Options{BindAddress: "0"}},
 	)
 	Expect(err).NotTo(HaveOccurred())
-	reader, err := policy.NewInformerReader(ctx, mgr.GetCache())
-	Expect(err).NotTo(HaveOccurred())
-	faulty := interceptor.NewClient(mustWatch(informerBacked{mgr.GetClient(), reader}), lookups.funcs())
+	faulty := interceptor.NewClient(mustWatch(mgr.GetClient()), lookups.funcs())
 	resolver := policy.New(faulty, mgr.GetAPIReader())
 	watcher = &policy.Watcher{
 		Resolver: resolver, Cache: mgr.GetCache(), OnChange: func([]policy.Change) { changes.Add(1) },
@@ -111,22 +109,6 @@ func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan e
 	Eventually(func() error { return server.StartedChecker()(nil) }).WithTimeout(30 * time.Second).Should(Succeed())
 	Eventually(resolver.Built()).WithTimeout(30 * time.Second).Should(BeClosed())
 	return stopped
-}
-
-// informerBacked reads as the manager's webhook does.
-type informerBacked struct {
-	client.Client
-	reader client.Reader
-}
-
-func (s informerBacked) Get(
-	ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption,
-) error {
-	return s.reader.Get(ctx, key, into, options...)
-}
-
-func (s informerBacked) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
-	return s.reader.List(ctx, into, options...)
 }
 
 // mustWatch: the interceptor wants a client that can watch; the manager's cannot, and nobody here does.

@@ -17,11 +17,11 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	constraintsctl "github.com/memfit/memfit/controllers/constraints"
 	profilectl "github.com/memfit/memfit/controllers/profile"
 	rescuectl "github.com/memfit/memfit/controllers/rescue"
@@ -40,11 +40,12 @@ import (
 
 // assemble puts the parts together.
 func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o options) error {
-	reader, err := policy.NewInformerReader(ctx, mgr.GetCache())
-	if err != nil {
-		return err
+	for _, obj := range append(policy.Informers(), &v1alpha1.MemoryRecommendation{}) {
+		if _, err := mgr.GetCache().GetInformer(ctx, obj); err != nil {
+			return fmt.Errorf("preparing the cache of owners, namespaces and recommendations: %w", err)
+		}
 	}
-	resolver := policy.New(reader, mgr.GetAPIReader()).Without(o.excluded()...).At(o.namespace)
+	resolver := policy.New(mgr.GetCache(), mgr.GetAPIReader()).Without(o.excluded()...).At(o.namespace)
 	events := inbox.NewInbox()
 	feed := &workloadctl.PodSource{Cache: mgr.GetCache(), Resolver: resolver, Inbox: events}
 	profiles := &profilectl.Reconciler{
@@ -65,17 +66,17 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 		return err
 	}
 	if o.webhooks {
-		if err := serve(ctx, mgr, server, resolver, reader, bounds, o); err != nil {
+		if err := serve(ctx, mgr, server, resolver, bounds, o); err != nil {
 			return err
 		}
 	}
-	return control(mgr, resolver, reader, bounds, events, feed, profiles, o)
+	return control(mgr, resolver, bounds, events, feed, profiles, o)
 }
 
 // control adds what runs on the leader.
 func control(
-	mgr ctrl.Manager, resolver *policy.Resolver, reader *policy.InformerReader, bounds *constraintindex.Index,
-	events *inbox.Inbox, feed *workloadctl.PodSource, profiles *profilectl.Reconciler, o options,
+	mgr ctrl.Manager, resolver *policy.Resolver, bounds *constraintindex.Index, events *inbox.Inbox,
+	feed *workloadctl.PodSource, profiles *profilectl.Reconciler, o options,
 ) error {
 	measures := workloadctl.NewMetrics(metrics.Registry)
 	watchdog := liveness.NewWatchdog(clock.RealClock{})
@@ -99,7 +100,7 @@ func control(
 	recorder := workloadctl.NewEventWriter(mgr.GetClient(), replica(), clock.RealClock{})
 	workloads := &workloadctl.Reconciler{
 		Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), PodSource: feed, Inbox: events, Resolver: resolver,
-		Sources: workloadctl.Sources{Pods: reader, Constraints: around, Snapshots: seen},
+		Sources: workloadctl.Sources{Pods: feed, Constraints: around, Snapshots: seen},
 		Executor: workloadctl.Executor{
 			Evict: workloadctl.Evictor(typed.CoreV1().RESTClient()), Resize: workloadctl.Resizer(typed.CoreV1().RESTClient()),
 			HasRight: workloadctl.Rights(typed.AuthorizationV1()),
@@ -139,7 +140,7 @@ func control(
 		workloads.Accounts.Register(metrics.Registry)
 	}
 	alarms := &rescuectl.Controller{
-		Reader: mgr.GetCache(), Indexer: mgr.GetCache(), Pods: reader, Resolver: resolver, Inbox: events,
+		Reader: mgr.GetCache(), Indexer: mgr.GetCache(), Pods: feed, Resolver: resolver, Inbox: events,
 		Constraints: around, Lender: workloads, Accounts: &workloads.Accounts, Recorder: recorder,
 		Metrics: rescuectl.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
 	}
@@ -192,7 +193,7 @@ func followKills(mgr ctrl.Manager, resolver *policy.Resolver) (*podwebhook.Pendi
 
 // serve adds the webhooks. They start when their certificate is there.
 func serve(
-	ctx context.Context, mgr ctrl.Manager, server webhook.Server, resolver *policy.Resolver, reader client.Reader,
+	ctx context.Context, mgr ctrl.Manager, server webhook.Server, resolver *policy.Resolver,
 	bounds *constraintindex.Index, o options,
 ) error {
 	if err := mgr.AddReadyzCheck(
@@ -201,7 +202,7 @@ func serve(
 		return fmt.Errorf("adding the webhook readiness check: %w", err)
 	}
 	injector := &podwebhook.Injector{
-		Resolver: resolver, Reader: reader, Constraints: bounds, Metrics: podwebhook.NewMetrics(metrics.Registry),
+		Resolver: resolver, Reader: mgr.GetCache(), Constraints: bounds, Metrics: podwebhook.NewMetrics(metrics.Registry),
 		Clock: clock.RealClock{}, Canaries: &podwebhook.Canaries{Replica: replica()},
 	}
 	var err error

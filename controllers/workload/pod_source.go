@@ -59,6 +59,7 @@ type PodSource struct {
 	}
 
 	queue  atomic.Pointer[workloadQueue] // set when the controller starts, which only the leader's does
+	pods   atomic.Pointer[toolscache.Store]
 	synced chan error
 }
 
@@ -85,6 +86,21 @@ func (f *PodSource) WaitForSync(ctx context.Context) error {
 	}
 }
 
+// Pod returns the cache's own pod, which must not be changed; nil: it has none of that name. [PodSource.Cache] would
+// copy a kibibyte of each pod of a workload for every step.
+func (f *PodSource) Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error) {
+	if pods := f.pods.Load(); pods != nil {
+		found, _, err := (*pods).GetByKey(key.String())
+		pod, _ := found.(*corev1.Pod)
+		return pod, err
+	}
+	pod := &corev1.Pod{}
+	if err := f.Cache.Get(ctx, key, pod); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return pod, nil
+}
+
 func (f *PodSource) follow(ctx context.Context) error {
 	// Without owners and profiles every pod would seem to be its own, ungoverned workload.
 	if !f.Cache.WaitForCacheSync(ctx) {
@@ -108,6 +124,9 @@ func (f *PodSource) follow(ctx context.Context) error {
 	pods, err := f.Cache.GetInformer(ctx, &corev1.Pod{})
 	if err != nil {
 		return fmt.Errorf("watching pods: %w", err)
+	}
+	if shared, ok := pods.(toolscache.SharedIndexInformer); ok {
+		f.pods.Store(new(shared.GetStore()))
 	}
 	registration, err := pods.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { f.seen(ctx, obj) },

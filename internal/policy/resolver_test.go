@@ -180,3 +180,12 @@ func TestRecordNames(t *testing.T) {
 		t.Errorf("a Rollout is recorded as %s, want rollout.argoproj.io-web", name)
 	}
 }
+
+// TestAReplicaThatOnlyServesHoldsNoPods: every replica starts the informers of a Resolver. Pods are the leader's.
+func TestAReplicaThatOnlyServesHoldsNoPods(t *testing.T) {
+	for _, obj := range policy.Informers() {
+		if kind := obj.GetObjectKind().GroupVersionKind().Kind; kind == "" || kind == "Pod" {
+			t.Errorf("an informer of %q is started on every replica", kind)
+		}
+	}
+}

@@ -69,7 +69,7 @@ func (m *maps) Get(_ context.Context, key client.ObjectKey, obj client.Object, _
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
 
-// Pod answers as policy.InformerReader does.
+// Pod answers as a PodSource does.
 func (m *maps) Pod(_ context.Context, key client.ObjectKey) (*corev1.Pod, error) {
 	return m.pods[key], nil
 }
