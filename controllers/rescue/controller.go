@@ -31,7 +31,6 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	lending "github.com/memfit/memfit/internal/rescue"
-	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/workload"
 )
 
@@ -56,7 +55,7 @@ const (
 type Lender interface {
 	Lend(
 		ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
-		decide func(workloadctl.Lending) (*rollout.Loan, string),
+		decide func(workloadctl.Lending) (*lending.Loan, string),
 	) error
 }
 
@@ -273,7 +272,7 @@ func (c *Controller) nodeOf(ctx context.Context, a *alarm) error {
 
 // lend has a loan written down and sent, and reports it or its refusal.
 func (c *Controller) lend(ctx context.Context, a *alarm) error {
-	err := c.Lender.Lend(ctx, a.ref, a.pod, a.Container, func(in workloadctl.Lending) (*rollout.Loan, string) {
+	err := c.Lender.Lend(ctx, a.ref, a.pod, a.Container, func(in workloadctl.Lending) (*lending.Loan, string) {
 		return c.decide(a, in)
 	})
 	var refused *workloadctl.NotLentError
@@ -299,7 +298,7 @@ func (c *Controller) lend(ctx context.Context, a *alarm) error {
 }
 
 // decide is called with the workload's loans and budget, while its state is locked.
-func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*rollout.Loan, string) {
+func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*lending.Loan, string) {
 	a.owner, a.refusal, a.loan = in.Owner, nil, nil
 	now := c.Clock.Now()
 	known, terms := a.view.Known, a.view.Policy
@@ -309,21 +308,20 @@ func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*rollout.Loan, st
 	if in.Bounded {
 		terms.Rooms = append(terms.Rooms, lending.Room{Cause: lending.ChangeBudget, Left: in.Budget})
 	}
-	loans := workload.LoansTo(in.Loans, a.pod.UID)
+	loans := slices.DeleteFunc(slices.Clone(in.Loans), func(l lending.Loan) bool { return l.UID != a.pod.UID })
 	a.loan, a.refusal = lending.Decide(a.Alarm, known, terms, a.node, loans, now)
 	if a.loan == nil {
 		return nil, ""
 	}
-	to := a.view.With(a.loan.To)
+	to := a.view.With(a.loan.To.Limit)
 	if why := a.facts.Refusal(a.pod, map[string]memory.Size{a.Container: to}); why != "" {
 		a.loan, a.refusal = nil, &lending.Refusal{Alarm: a.Alarm, Cause: lending.LimitRange, Left: a.Kill().Sub(now)}
 		return nil, ""
 	}
-	_, note := a.loan.Event()
-	return &rollout.Loan{
-		Pod: a.pod.Name, UID: a.pod.UID, Node: a.pod.Spec.NodeName, Container: a.Container, Program: in.Program,
-		From: a.view.Size, To: to, At: a.loan.At, Sequence: a.Sequence,
-	}, note
+	a.loan.Pod, a.loan.UID, a.loan.Node, a.loan.Program = a.pod.Name, a.pod.UID, a.pod.Spec.NodeName, in.Program
+	a.loan.From, a.loan.To = a.view.Size, to
+	_, note := a.loan.Event(&a.Alarm)
+	return a.loan, note
 }
 
 // handledMost bounds what is kept of pods; the oldest do not matter, because their alarms are stale.

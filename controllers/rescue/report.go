@@ -60,10 +60,10 @@ func (c *Controller) given(ctx context.Context, a *alarm) {
 	c.Metrics.count(outcomeLent)
 	c.Metrics.sent.Observe(max(now.Sub(a.At), 0).Seconds())
 	logf.FromContext(ctx).Info("Lent memory", "pod", a.pod.Namespace+"/"+a.pod.Name, "container", a.Container,
-		"from", a.loan.From.String(), "to", a.loan.To.String(), "sequence", a.Sequence,
+		"from", a.loan.From.Limit.String(), "to", a.loan.To.Limit.String(), "sequence", a.Sequence,
 		"alarmAge", a.began.Sub(a.At).Round(time.Millisecond).String(),
 		"took", now.Sub(a.began).Round(time.Millisecond).String())
-	_, note := a.loan.Event()
+	_, note := a.loan.Event(&a.Alarm)
 	c.Recorder.Record(a.owner, workload.MemoryLoaned(a.owner, a.pod, a.Container, note))
 }
 

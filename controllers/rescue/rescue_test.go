@@ -20,7 +20,6 @@ import (
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 	lending "github.com/memfit/memfit/internal/rescue"
-	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
 )
@@ -231,13 +230,13 @@ var _ = Describe("An alarm of an agent", func() {
 		})
 		It("for the thirteenth time in an hour on one node", func() {
 			w := newWorld()
-			w.remembers("others", 12, func(l *rollout.Loan) { l.Node = w.pod.Spec.NodeName })
+			w.remembers("others", 12, func(l *lending.Loan) { l.Node = w.pod.Spec.NodeName })
 			w.process = w.begin()
 			w.refuses(1, lending.NodeBound)
 		})
 		It("beyond the loans that a checkpoint keeps: what is lent is neither forgotten nor lowered", func() {
 			w := newWorld()
-			w.remembers(w.name(), lending.WorkloadLoansMost, func(l *rollout.Loan) {
+			w.remembers(w.name(), lending.WorkloadLoansMost, func(l *lending.Loan) {
 				l.Node, l.UID, l.Pod = "elsewhere", "other", "other"
 			})
 			w.process = w.begin()

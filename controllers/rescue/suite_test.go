@@ -202,7 +202,7 @@ func (w *world) outcomes(outcome string) int {
 }
 
 // loans are those in the checkpoint.
-func (w *world) loans() []rollout.Loan {
+func (w *world) loans() []lending.Loan {
 	GinkgoHelper()
 	c := expect.Exists(w.ctx, w.client, w.namespace, w.name(), &v1alpha1.MemoryCheckpoint{})
 	state := workload.NewState()
@@ -212,14 +212,14 @@ func (w *world) loans() []rollout.Loan {
 }
 
 // remembers writes loans into a checkpoint, which the next process reads.
-func (w *world) remembers(name string, loans int64, edit func(*rollout.Loan)) {
+func (w *world) remembers(name string, loans int64, edit func(*lending.Loan)) {
 	GinkgoHelper()
 	c := &v1alpha1.MemoryCheckpoint{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
 	Expect(client.IgnoreAlreadyExists(w.client.Create(w.ctx, c))).To(Succeed())
 	c = expect.Exists(w.ctx, w.client, w.namespace, name, c)
 	var state rollout.State
 	for i := range loans {
-		l := rollout.Loan{At: start, Sequence: i}
+		l := lending.Loan{At: start, Sequence: i}
 		edit(&l)
 		state.Loans = append(state.Loans, l)
 	}

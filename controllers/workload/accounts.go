@@ -20,6 +20,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
+	"github.com/memfit/memfit/internal/rescue"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/workload"
 )
@@ -39,7 +40,7 @@ type Accounts struct {
 	mu    sync.Mutex
 	known bool
 	spent map[client.ObjectKey][]rollout.Spent
-	loans map[client.ObjectKey][]rollout.Loan
+	loans map[client.ObjectKey][]rescue.Loan
 	// version counts the changes of spent that leave others another allowance.
 	version int
 }
@@ -72,7 +73,7 @@ func (b *Accounts) Start(ctx context.Context) error {
 // Recall reads what was taken from all checkpoints. One that cannot be decoded counts nothing: its workload is not
 // changed until its checkpoint is fixed.
 func (b *Accounts) Recall(ctx context.Context) error {
-	spent, loans := map[client.ObjectKey][]rollout.Spent{}, map[client.ObjectKey][]rollout.Loan{}
+	spent, loans := map[client.ObjectKey][]rollout.Spent{}, map[client.ObjectKey][]rescue.Loan{}
 	page := &v1alpha1.MemoryCheckpointList{}
 	for more := true; more; more = page.Continue != "" {
 		if err := b.APIReader.List(ctx, page, client.Limit(checkpointPage), client.Continue(page.Continue)); err != nil {
@@ -187,7 +188,7 @@ func (b *Accounts) Register(r prometheus.Registerer) {
 }
 
 // lent keeps the loans of a workload.
-func (b *Accounts) lent(of memory.WorkloadRef, loans []rollout.Loan) {
+func (b *Accounts) lent(of memory.WorkloadRef, loans []rescue.Loan) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.loans = noted(b.loans, accountOf(of), loans, b.known)

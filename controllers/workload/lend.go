@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rescue"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/workload"
 )
@@ -30,7 +31,7 @@ type Lending struct {
 	Owner memory.Workload
 	// Loans are those of the workload that last, and those of the last hour. Program is what the container runs; empty:
 	// unknown.
-	Loans   []rollout.Loan
+	Loans   []rescue.Loan
 	Program string
 	// Demand is the last that the kubelet reported, at DemandAt; zero: unknown.
 	Demand   memory.Bytes
@@ -47,7 +48,7 @@ type Lending struct {
 // returned by decide again and sent without another entry.
 func (r *Reconciler) Lend(
 	ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
-	decide func(Lending) (loan *rollout.Loan, why string),
+	decide func(Lending) (loan *rescue.Loan, why string),
 ) error {
 	loan, owner, err := r.writeLoan(ctx, ref, pod, container, decide)
 	if err != nil || loan == nil {
@@ -77,8 +78,8 @@ func (e *NotLentError) Error() string { return "the loan was not given: " + e.Wh
 // writeLoan saves the loan that decide returns; nil: there is none.
 func (r *Reconciler) writeLoan(
 	ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
-	decide func(Lending) (*rollout.Loan, string),
-) (loan *rollout.Loan, owner memory.Workload, err error) {
+	decide func(Lending) (*rescue.Loan, string),
+) (loan *rescue.Loan, owner memory.Workload, err error) {
 	e, known := r.states.get(ref)
 	if !known {
 		return nil, owner, r.notLoaded(ref)
@@ -118,8 +119,8 @@ func (r *Reconciler) writeLoan(
 }
 
 // written reports whether a loan is in the checkpoint already.
-func written(loans []rollout.Loan, l *rollout.Loan) bool {
-	return slices.ContainsFunc(loans, func(old rollout.Loan) bool {
+func written(loans []rescue.Loan, l *rescue.Loan) bool {
+	return slices.ContainsFunc(loans, func(old rescue.Loan) bool {
 		return old.UID == l.UID && old.Container == l.Container && old.Sequence == l.Sequence
 	})
 }
@@ -131,7 +132,7 @@ func (r *Reconciler) notLoaded(ref memory.WorkloadRef) error {
 }
 
 // takeBack removes a loan that was not sent from the checkpoint.
-func (r *Reconciler) takeBack(ctx context.Context, owner memory.Workload, l *rollout.Loan) error {
+func (r *Reconciler) takeBack(ctx context.Context, owner memory.Workload, l *rescue.Loan) error {
 	e, known := r.states.get(owner.Ref)
 	if !known {
 		return nil
@@ -156,7 +157,7 @@ func (r *Reconciler) lent(ref memory.WorkloadRef, e *entry) {
 }
 
 // loanedBytes are the bytes on loan, by container.
-func loanedBytes(loans []rollout.Loan) map[string]memory.Bytes {
+func loanedBytes(loans []rescue.Loan) map[string]memory.Bytes {
 	all := map[string]memory.Bytes{}
 	for i := range loans {
 		l := &loans[i]
@@ -170,7 +171,7 @@ func loanedBytes(loans []rollout.Loan) map[string]memory.Bytes {
 }
 
 // lent shows what containers have on loan.
-func (m *Metrics) lent(w memory.WorkloadRef, loans []rollout.Loan) {
+func (m *Metrics) lent(w memory.WorkloadRef, loans []rescue.Loan) {
 	for container, bytes := range loanedBytes(loans) {
 		m.gauges.change(w, container, func(r *row) {
 			r.hide(loaned)

@@ -25,7 +25,7 @@ func lives(limit memory.Bytes, length time.Duration, demand func(time.Duration) 
 	allowed := limit
 	for at := time.Duration(0); at < length; {
 		if n := len(l.loans); n > 0 && at >= raised {
-			allowed = l.loans[n-1].To
+			allowed = l.loans[n-1].To.Limit
 		}
 		now := demand(at)
 		if now > allowed {
@@ -88,7 +88,7 @@ func TestLeaks(t *testing.T) {
 				return memory.Bytes(limit * at.Seconds() * percent / 100 * float64(mib))
 			})
 			if !l.killed || len(l.loans) != 1 || l.refused != LeakSuspected ||
-				l.loans[0].To != 4*memory.Bytes(limit)*mib {
+				l.loans[0].To.Limit != 4*memory.Bytes(limit)*mib {
 				t.Errorf("%v %% of %v MiB a second: %+v", percent, limit, l)
 			}
 		}

@@ -90,7 +90,7 @@ type Node struct {
 
 // Decide returns the loan for an alarm, or why there is none. Exactly one of the two results is not nil. loans are the
 // earlier ones to this pod, to whatever container. A loan for this very alarm that was written down and not sent is
-// returned again.
+// returned again. Of a new one, the caller fills in what Decide does not know.
 func Decide(a Alarm, known Known, policy Policy, node Node, loans []Loan, now time.Time) (*Loan, *Refusal) {
 	d := decision{a, known, policy, node, loans, now}
 	for _, refuses := range []func(*decision) Cause{
@@ -152,8 +152,7 @@ func (d *decision) handled() int64 {
 func (d *decision) unsent() *Loan {
 	for i := range d.loans {
 		l := d.loans[i]
-		if l.Container == d.alarm.Container && l.Sequence == d.alarm.Sequence && l.From == d.known.Asked {
-			l.ID, l.Demand, l.PerSecond = d.alarm.ID, d.alarm.Demand, d.alarm.PerSecond
+		if l.Container == d.alarm.Container && l.Sequence == d.alarm.Sequence && l.From.Limit == d.known.Asked {
 			return &l
 		}
 	}
@@ -219,8 +218,8 @@ func tooMany(d *decision) Cause {
 func (d *decision) base() memory.Bytes {
 	base := d.known.Asked
 	for i := range d.loans {
-		if l := &d.loans[i]; l.Container == d.alarm.Container && !l.Over {
-			base = min(base, l.From)
+		if l := &d.loans[i]; l.Container == d.alarm.Container && l.Returned.IsZero() {
+			base = min(base, l.From.Limit)
 		}
 	}
 	return base
@@ -240,8 +239,8 @@ func (d *decision) lend() (*Loan, *Refusal) {
 		return nil, d.refusal(tightest)
 	}
 	return &Loan{
-		Container: d.alarm.Container, ID: d.alarm.ID, Sequence: d.alarm.Sequence, At: d.now, From: limit, To: to,
-		Demand: d.alarm.Demand, PerSecond: d.alarm.PerSecond, Above: d.now, Read: d.now,
+		Container: d.alarm.Container, Sequence: d.alarm.Sequence, At: d.now,
+		From: memory.Size{Limit: limit}, To: memory.Size{Limit: to},
 	}, nil
 }
 

@@ -46,23 +46,25 @@ func lent() question {
 	}
 }
 
+func limitOf(mebibytes memory.Bytes) memory.Size { return memory.Size{Limit: mebibytes * mib} }
+
 func (q *question) ask() (*Loan, *Refusal) {
 	return Decide(q.alarm, q.known, q.policy, q.node, q.loans, q.now)
 }
 
 func TestRefusals(t *testing.T) {
 	ago := func(d time.Duration) Loan {
-		return Loan{Container: "app", At: start.Add(-d), From: 256 * mib, To: 512 * mib}
+		return Loan{Container: "app", At: start.Add(-d), From: limitOf(256), To: limitOf(512)}
 	}
 	of := func(container string, sequence int64, l Loan) Loan {
 		l.Container, l.Sequence = container, sequence
 		return l
 	}
 	unsent := func(q *question) {
-		q.loans = []Loan{{Container: "app", Sequence: 7, At: start, From: 512 * mib, To: 812 * mib}}
+		q.loans = []Loan{{Container: "app", Sequence: 7, At: start, From: limitOf(512), To: limitOf(812)}}
 	}
-	over := func(l Loan) Loan { l.Over = true; return l }
-	all := Loan{Container: "app", At: start.Add(-3 * Hold), From: 128 * mib, To: 512 * mib}
+	over := func(l Loan) Loan { l.Returned = start; return l }
+	all := Loan{Container: "app", At: start.Add(-3 * Hold), From: limitOf(128), To: limitOf(512)}
 	for name, c := range map[string]struct {
 		change func(*question)
 		want   Cause
@@ -134,7 +136,7 @@ func TestRefusals(t *testing.T) {
 		"a loan that bounds made small": {func(q *question) { q.loans = []Loan{ago(time.Minute)} }, ""},
 		"a leak":                        {func(q *question) { q.loans = []Loan{all} }, LeakSuspected},
 		"a leak that got two small loans": {func(q *question) {
-			q.loans = []Loan{{Container: "app", From: 128 * mib, To: 256 * mib}, ago(time.Minute)}
+			q.loans = []Loan{{Container: "app", From: limitOf(128), To: limitOf(256)}, ago(time.Minute)}
 		}, LeakSuspected},
 		"a loan that became the recommended size": {func(q *question) { q.loans = []Loan{over(all)} }, ""},
 		"a leak of another container":             {func(q *question) { q.loans = []Loan{of("proxy", 5, all)} }, ""},
@@ -166,7 +168,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestLoans(t *testing.T) {
-	earlier := []Loan{{Container: "app", At: start.Add(-time.Minute), From: 256 * mib, To: 300 * mib}}
+	earlier := []Loan{{Container: "app", At: start.Add(-time.Minute), From: limitOf(256), To: limitOf(300)}}
 	for name, c := range map[string]struct {
 		limit, growth, most, left, want memory.Bytes
 		loans                           []Loan
@@ -193,7 +195,7 @@ func TestLoans(t *testing.T) {
 		}
 		q.loans = c.loans
 		loan, refusal := q.ask()
-		if loan == nil || loan.From != c.limit || loan.To != c.want || loan.Over || !loan.Above.Equal(q.now) {
+		if loan == nil || loan.From.Limit != c.limit || loan.To.Limit != c.want || !loan.Returned.IsZero() {
 			t.Errorf("%s: %+v (%+v), want %s", name, loan, refusal, c.want)
 		}
 	}
@@ -207,7 +209,7 @@ func TestUnsent(t *testing.T) {
 	if again, refusal := q.ask(); again == nil || *again != *first {
 		t.Errorf("%+v (%+v), want %+v", again, refusal, first)
 	}
-	q.known.Limit, q.known.Asked = first.To, first.To
+	q.known.Limit, q.known.Asked = first.To.Limit, first.To.Limit
 	if again, refusal := q.ask(); again != nil || refusal.Cause != Replayed {
 		t.Errorf("it was sent, and is given again: %+v (%+v)", again, refusal)
 	}
@@ -216,7 +218,7 @@ func TestUnsent(t *testing.T) {
 func TestEvents(t *testing.T) {
 	q := lent()
 	loan, _ := q.ask()
-	reason, note := loan.Event()
+	reason, note := loan.Event(&q.alarm)
 	if reason != v1alpha1.EventMemoryLoaned || !strings.Contains(note, "from 512Mi to 2Gi before it was reached") {
 		t.Errorf("%s: %s", reason, note)
 	}
@@ -295,17 +297,17 @@ func TestBounds(t *testing.T) {
 			continue
 		}
 		loans++
-		if loan.To <= loan.From || loan.To > loan.From.Percent(mostPercent) {
-			t.Fatalf("%+v: from %s to %s", q, loan.From, loan.To)
+		if loan.To.Limit <= loan.From.Limit || loan.To.Limit > loan.From.Limit.Percent(mostPercent) {
+			t.Fatalf("%+v: from %s to %s", q, loan.From.Limit, loan.To.Limit)
 		}
 		for _, b := range q.policy.Bounds {
-			if loan.To > b.Most {
-				t.Fatalf("%+v: %s is above %s (%s)", q, loan.To, b.Most, b.Cause)
+			if loan.To.Limit > b.Most {
+				t.Fatalf("%+v: %s is above %s (%s)", q, loan.To.Limit, b.Most, b.Cause)
 			}
 		}
 		for _, r := range q.policy.Rooms {
-			if loan.Bytes() > r.Left/2 {
-				t.Fatalf("%+v: %s is more than half of %s (%s)", q, loan.Bytes(), r.Left, r.Cause)
+			if loan.Extra() > r.Left/2 {
+				t.Fatalf("%+v: %s is more than half of %s (%s)", q, loan.Extra(), r.Left, r.Cause)
 			}
 		}
 	}
@@ -336,8 +338,9 @@ func FuzzDecide(f *testing.F) {
 				t.Errorf("%+v: %+v and %+v", a, loan, refusal)
 			case refusal != nil && (refusal.Left < 0 || refusal.Left > max(left, 0)):
 				t.Errorf("%+v: %s left", a, refusal.Left)
-			case loan != nil && (loan.ID != q.known.ID || loan.From > q.known.Limit+pages || sequence <= q.known.Handled ||
-				loan.To <= loan.From || loan.To > 64*memory.GiB || loan.To > 4*(q.known.Limit+pages)+mib):
+			case loan == nil:
+			case id != q.known.ID || loan.From.Limit > q.known.Limit+pages || sequence <= q.known.Handled ||
+				loan.To.Limit <= loan.From.Limit || loan.To.Limit > min(64*memory.GiB, 4*(q.known.Limit+pages)+mib):
 				t.Errorf("%+v: %+v", a, loan)
 			}
 		})

@@ -17,52 +17,12 @@ import (
 	"github.com/memfit/memfit/internal/rescue"
 )
 
-// Loan is a higher limit that one container of one pod got before the kernel would have killed it (sizing.rescue). It
-// is written down before the resize is sent. While it lasts, the limit is not lowered; it ends when demand has stayed
-// below the previous limit, or below what is recommended by now, for rescue.Hold, or when the recommendation asks for
-// as much.
-type Loan struct {
-	Pod       string    `json:"pod"`
-	UID       types.UID `json:"uid"`
-	Node      string    `json:"node,omitempty"`
-	Container string    `json:"container"`
-	Program   string    `json:"program,omitempty"`
-	// From is the size before the loan, To the size with it.
-	From memory.Size `json:"from"`
-	To   memory.Size `json:"to"`
-	// At is when it was written down, by the leader's clock.
-	At time.Time `json:"at"`
-	// Sequence is the number of the agent's alarm, which is answered once.
-	Sequence int64 `json:"sequence"`
-	// Peak is the highest demand seen since: above From.Limit, the loan prevented a kill.
-	Peak memory.Bytes `json:"peak,omitempty"`
-	// Above and Read are those of [rescue.Loan].
-	Above time.Time `json:"above,omitzero"`
-	Read  time.Time `json:"read,omitzero"`
-	// Enough is the limit that is recommended for all pods, as decided last, where that is above From; 0: it is not. The
-	// limit goes back to it then: a container whose need has grown would have a loan of four times its limit for ever.
-	Enough memory.Bytes `json:"enough,omitempty"`
-	// Ended is when the container no longer needed it; zero: it does. Until Returned the limit is still to be lowered.
-	Ended time.Time `json:"ended,omitzero"`
-	// Taken: the recommendation asks for as much. It ends with the next observation.
-	Taken bool `json:"taken,omitempty"`
-	// Returned is when the limit was lowered again, the recommendation took over, or the pod was gone; zero: not yet.
-	Returned time.Time `json:"returned,omitzero"`
-}
-
 // unsent is how long after it was written down a loan that no pod shows counts as not sent.
 const unsent = time.Minute
 
-// Extra is what the loan added to the limit.
-func (l *Loan) Extra() memory.Bytes { return l.To.Limit.Minus(l.From.Limit) }
-
-func (l *Loan) of(uid types.UID, container string) bool {
-	return l.UID == uid && l.Container == container
-}
-
 // Lend writes down a loan, which is sent next. A change of the same pod that is under way ends: what it asked for is
 // decided anew from what the pod has then. The cost counts against the change budget where there is one.
-func (s *State) Lend(l Loan, why string, budget bool) {
+func (s *State) Lend(l rescue.Loan, why string, budget bool) {
 	l.At = l.At.UTC()
 	l.Above, l.Read = l.At, l.At
 	s.drop(l.UID)
@@ -76,8 +36,8 @@ func (s *State) Lend(l Loan, why string, budget bool) {
 
 // NotLent forgets a loan that the API server refused, and what it took of the budget.
 func (s *State) NotLent(uid types.UID, container string, sequence int64) {
-	s.Loans = slices.DeleteFunc(slices.Clone(s.Loans), func(l Loan) bool {
-		undone := l.of(uid, container) && l.Sequence == sequence
+	s.Loans = slices.DeleteFunc(slices.Clone(s.Loans), func(l rescue.Loan) bool {
+		undone := l.Of(uid, container) && l.Sequence == sequence
 		if undone {
 			s.unspend(uid, stamp(l.At))
 			s.forgetLoanChange(&l)
@@ -86,7 +46,7 @@ func (s *State) NotLent(uid types.UID, container string, sequence int64) {
 	})
 }
 
-func (s *State) forgetLoanChange(l *Loan) {
+func (s *State) forgetLoanChange(l *rescue.Loan) {
 	s.Changes = slices.DeleteFunc(slices.Clone(s.Changes), func(c Change) bool {
 		return c.Kind == Loaned && c.Pod == l.Pod && c.At.Equal(stamp(l.At))
 	})
@@ -96,7 +56,7 @@ func (s *State) forgetLoanChange(l *Loan) {
 func (s *State) Lent(uid types.UID, container string) (from, to memory.Size, on bool) {
 	for i := range s.Loans {
 		l := &s.Loans[i]
-		if !l.of(uid, container) || !l.Returned.IsZero() {
+		if !l.Of(uid, container) || !l.Returned.IsZero() {
 			continue
 		}
 		if !on {
@@ -112,7 +72,7 @@ func (s *State) ended(uid types.UID, container string) (from memory.Size, over b
 	for i := range s.Loans {
 		l := &s.Loans[i]
 		switch {
-		case !l.of(uid, container) || !l.Returned.IsZero():
+		case !l.Of(uid, container) || !l.Returned.IsZero():
 		case l.Ended.IsZero():
 			return memory.Size{}, false
 		case !over:
@@ -125,7 +85,7 @@ func (s *State) ended(uid types.UID, container string) (from memory.Size, over b
 // returnedAt is when the last loan of a container was returned, within the last hour; zero: none was.
 func (s *State) returnedAt(uid types.UID, container string) (at time.Time) {
 	for i := range s.Loans {
-		if l := &s.Loans[i]; l.of(uid, container) {
+		if l := &s.Loans[i]; l.Of(uid, container) {
 			at = later(at, l.Returned)
 		}
 	}
@@ -151,7 +111,7 @@ const notKilled memory.OOMKind = "Prevented"
 
 // settle follows the loans: what demand was, which have ended, and which were returned.
 func (o *observation) settle() {
-	kept := make([]Loan, 0, len(o.state.Loans))
+	kept := make([]rescue.Loan, 0, len(o.state.Loans))
 	for i := range o.state.Loans {
 		l := o.state.Loans[i]
 		if !l.Returned.IsZero() {
@@ -168,7 +128,7 @@ func (o *observation) settle() {
 }
 
 // settleLoan reports whether a loan is still to be remembered.
-func (o *observation) settleLoan(l *Loan) bool {
+func (o *observation) settleLoan(l *rescue.Loan) bool {
 	pod := o.pods[l.UID]
 	c, found := Container{}, false
 	if pod != nil && !pod.Leaving {
@@ -207,16 +167,12 @@ func (o *observation) settleLoan(l *Loan) bool {
 }
 
 // watchLoan notes what a container with a loan uses, and since when that is less than it has without the loan.
-func (o *observation) watchLoan(l *Loan, c *Container, base memory.Size) {
+func (o *observation) watchLoan(l *rescue.Loan, c *Container, base memory.Size) {
 	if c.Measured.IsZero() || c.Measured.Before(l.At) || c.WorkingSetOnly {
 		return // unknown: no reason to end it
 	}
 	l.Peak = max(l.Peak, c.Demand)
-	settled, over := rescue.Settle(
-		rescue.Loan{At: l.At, From: max(base.Limit, l.Enough), To: l.To.Limit, Above: l.Above, Read: l.Read},
-		[]rescue.Reading{{At: c.Measured, Demand: c.Demand}}, o.Now,
-	)
-	l.Above, l.Read = settled.Above, settled.Read
+	over := l.Settle(c.Demand, c.Measured, max(base.Limit, l.Enough), o.Now)
 	switch {
 	case !over:
 		l.Ended = time.Time{}
@@ -243,7 +199,7 @@ func (d *decider) takeOver() {
 }
 
 // returned notes the end of a loan, for people.
-func (o *observation) returned(l *Loan, taken bool) {
+func (o *observation) returned(l *rescue.Loan, taken bool) {
 	l.Ended, l.Returned = cmp.Or(l.Ended, stamp(o.Now)), stamp(o.Now)
 	back := memory.Size{Request: l.From.Request, Limit: max(l.From.Limit, l.Enough)}
 	why := fmt.Sprintf("demand stayed below %s for %s", back.Limit, format.InWords(rescue.Hold))
@@ -298,7 +254,7 @@ func (d *decider) keepLoans(pod *Pod, c Container, to memory.Size) memory.Size {
 // onLoan describes the loans of running pods; empty: there is none.
 func (d *decider) onLoan() string {
 	var sum memory.Bytes
-	var last *Loan
+	var last *rescue.Loan
 	for i := range d.State.Loans {
 		if l := &d.State.Loans[i]; l.Returned.IsZero() {
 			sum, last = sum.Plus(l.Extra()), l

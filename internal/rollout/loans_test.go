@@ -23,7 +23,7 @@ func (c *cluster) lends(to memory.Bytes, sent bool) {
 	pod := &c.in.Pods[0]
 	app := &pod.Containers[0]
 	size := memory.Size{Request: app.Spec.Request, Limit: to}
-	state.Lend(Loan{
+	state.Lend(rescue.Loan{
 		Pod: pod.Name, UID: pod.UID, Node: "node-1", Container: "app", From: app.Spec, To: size, At: c.in.Now, Sequence: 1,
 	}, "it grew", true)
 	c.store(&state)
@@ -470,7 +470,7 @@ func TestNoLoanIsForgottenWhileItLasts(t *testing.T) {
 	var state State
 	pod := func(i int) types.UID { return types.UID(fmt.Sprintf("uid-%d", i)) }
 	for i := range rescue.WorkloadLoansMost + 1 {
-		state.Lend(Loan{
+		state.Lend(rescue.Loan{
 			Pod: string(pod(i)), UID: pod(i), Container: "app", From: lendable,
 			To: memory.Size{Request: lendable.Request, Limit: 256 * mib}, At: time.Unix(0, 0), Sequence: int64(i),
 		}, "it grew", true)

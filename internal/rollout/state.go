@@ -17,6 +17,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/rescue"
 )
 
 // State is what must be remembered between two decisions, a restart of memfit included. The zero value remembers
@@ -45,7 +46,7 @@ type State struct {
 	Spent []Spent `json:"spent,omitempty"`
 	// Loans are higher limits of single containers (sizing.rescue), oldest first: those that last, and those of the last
 	// hour. [rescue.Decide] gives at most rescue.WorkloadLoansMost of 300 bytes.
-	Loans []Loan `json:"loans,omitempty"`
+	Loans []rescue.Loan `json:"loans,omitempty"`
 }
 
 // Rollout is one change of a workload's pods to one set of sizes.

@@ -17,14 +17,13 @@ import (
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/rescue"
-	"github.com/memfit/memfit/internal/rollout"
 )
 
 // Loans are those of the workload's pods that last, and those of the last hour.
-func (st *State) Loans() []rollout.Loan { return slices.Clone(st.rollout.Loans) }
+func (st *State) Loans() []rescue.Loan { return slices.Clone(st.rollout.Loans) }
 
 // Lend writes down a loan before it is sent. budget: it counts against the change budget of the cluster.
-func (st *State) Lend(l rollout.Loan, why string, budget bool) { st.rollout.Lend(l, why, budget) }
+func (st *State) Lend(l rescue.Loan, why string, budget bool) { st.rollout.Lend(l, why, budget) }
 
 // NotLent forgets a loan that was not sent.
 func (st *State) NotLent(uid types.UID, container string, sequence int64) {
@@ -105,20 +104,6 @@ func (r *Rescue) With(limit memory.Bytes) memory.Size {
 		size.Request = limit
 	}
 	return size
-}
-
-// LoansTo returns the loans to the containers of one pod as [rescue.Decide] counts them.
-func LoansTo(loans []rollout.Loan, pod types.UID) []rescue.Loan {
-	var all []rescue.Loan
-	for i := range loans {
-		if l := &loans[i]; l.UID == pod {
-			all = append(all, rescue.Loan{
-				Container: l.Container, Sequence: l.Sequence, At: l.At, From: l.From.Limit, To: l.To.Limit,
-				Above: l.Above, Read: l.Read, Over: !l.Returned.IsZero(),
-			})
-		}
-	}
-	return all
 }
 
 // DemandOf is the last demand read of a container by its kubelet; zero: unknown.

@@ -10,7 +10,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
-	"github.com/memfit/memfit/internal/rollout"
+	"github.com/memfit/memfit/internal/rescue"
 )
 
 // TestALoanOutlivesAChangeOfTheMode: its pod still has it, also while memfit changes no sizes. New pods do not get it,
@@ -20,7 +20,7 @@ func TestALoanOutlivesAChangeOfTheMode(t *testing.T) {
 	d.run(2*time.Hour, time.Minute)
 	p := d.pods[0]
 	to := sizeMi(64, 1024)
-	d.state.Lend(rollout.Loan{
+	d.state.Lend(rescue.Loan{
 		Pod: p.name, UID: p.uid, Node: "node-1", Container: "app", From: p.size, To: to, At: d.now, Sequence: 1,
 	}, "it grew", true)
 	p.size, p.resized = to, true
@@ -52,7 +52,7 @@ func TestALoanIsNotRecommended(t *testing.T) {
 	d.run(2*time.Minute, 15*time.Second)
 	p := d.pods[0]
 	to := sizeMi(64, 896)
-	d.state.Lend(rollout.Loan{
+	d.state.Lend(rescue.Loan{
 		Pod: p.name, UID: p.uid, Node: "node-1", Container: "app", From: p.size, To: to, At: d.now, Sequence: 1,
 	}, "it grew", true)
 	p.size, p.resized = to, true

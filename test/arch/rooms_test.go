@@ -304,7 +304,7 @@ var rooms = []room{
 			"internal/format", "internal/policy", "internal/history", "internal/identity", "internal/inbox",
 			"internal/informers", "internal/liveness", "internal/memory", "internal/constraints", "internal/owners",
 			"internal/profile", "internal/quote",
-			"internal/recommend", "internal/records", "internal/oom", "internal/shape", "internal/workload",
+			"internal/recommend", "internal/records", "internal/rescue", "internal/oom", "internal/shape", "internal/workload",
 		},
 		outside: append(slices.Clone(edge), "golang.org/x/time/rate"),
 	},
@@ -408,8 +408,9 @@ var rooms = []room{
 	{
 		// whether a container that is about to reach its limit is lent memory: asked by the agent and by the manager
 		name: "rescue", dir: "internal/rescue/...", noStd: pure,
-		ours:  []string{"api/v1alpha1", "internal/format", "internal/memory"},
-		never: clients,
+		ours:    []string{"api/v1alpha1", "internal/format", "internal/memory"},
+		outside: []string{"k8s.io/apimachinery/pkg/types"},
+		never:   clients,
 	},
 	{
 		// Runs on every node, so it stays small: of client-go it has the client for one kind and the list-and-watch of

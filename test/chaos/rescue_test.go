@@ -22,6 +22,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rescue"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/test/kubelet"
 )
@@ -109,7 +110,7 @@ func (w *world) alarm(t *testing.T, s *v1alpha1.MemorySnapshot) {
 }
 
 // loans are those that the workload's checkpoint has.
-func (w *world) loans(t *testing.T) []rollout.Loan {
+func (w *world) loans(t *testing.T) []rescue.Loan {
 	t.Helper()
 	var state rollout.State
 	within(t, time.Minute, "the checkpoint to be read", func() error {

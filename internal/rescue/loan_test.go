@@ -11,20 +11,32 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
+// need is what a container needed at a time.
+type need struct {
+	at     time.Time
+	demand memory.Bytes
+}
+
 func TestSettle(t *testing.T) {
-	loan := Loan{At: start, Above: start, Read: start, From: 512 * mib, To: 812 * mib}
+	settle := func(loan *Loan, readings []need, now time.Time) bool {
+		over := loan.Settle(0, loan.Read, 512*mib, now) // nothing new
+		for _, r := range readings {
+			over = loan.Settle(r.demand, r.at, 512*mib, now)
+		}
+		return over
+	}
 	// every reads each 15 s from a time on.
-	every := func(from, to time.Duration, demand memory.Bytes) (out []Reading) {
+	every := func(from, to time.Duration, demand memory.Bytes) (out []need) {
 		for at := from; at <= to; at += 15 * time.Second {
-			out = append(out, Reading{start.Add(at), demand})
+			out = append(out, need{start.Add(at), demand})
 		}
 		return out
 	}
 	hour := time.Hour
 	const low, high = 300 * mib, 700 * mib
-	then := func(parts ...[]Reading) []Reading { return slices.Concat(parts...) }
+	then := func(parts ...[]need) []need { return slices.Concat(parts...) }
 	for name, c := range map[string]struct {
-		readings []Reading
+		readings []need
 		after    time.Duration
 		over     bool
 	}{
@@ -39,7 +51,7 @@ func TestSettle(t *testing.T) {
 			then(every(0, hour/4, high), every(hour/4+time.Second, hour+hour/2, low)), hour + hour/2, true,
 		},
 		"high once meanwhile": {
-			then(every(0, hour/2, low), []Reading{{start.Add(hour/2 + time.Second), high}},
+			then(every(0, hour/2, low), []need{{start.Add(hour/2 + time.Second), high}},
 				every(hour/2+time.Minute, hour, low)), hour, false,
 		},
 		"low, and unknown meanwhile": {
@@ -48,12 +60,13 @@ func TestSettle(t *testing.T) {
 		"low, and unknown since": {every(15*time.Second, hour, low), hour + 6*time.Minute, false},
 		"read in the future":     {every(hour, 3*hour, low), time.Minute, false},
 	} {
-		got, over := Settle(loan, c.readings, start.Add(c.after))
-		if over != c.over {
+		loan := Loan{At: start, Above: start, Read: start}
+		if over := settle(&loan, c.readings, start.Add(c.after)); over != c.over {
 			t.Errorf("%s: over: %v", name, over)
 		}
-		if again, over := Settle(got, c.readings, start.Add(c.after)); again != got || over != c.over {
-			t.Errorf("%s: the same readings again: %+v (%v), want %+v", name, again, over, got)
+		before := loan
+		if over := settle(&loan, c.readings, start.Add(c.after)); loan != before || over != c.over {
+			t.Errorf("%s: the same readings again: %+v (%v), want %+v", name, loan, over, before)
 		}
 	}
 }
