@@ -83,12 +83,12 @@ func (t *trial) fitQuota() {
 	q := t.facts.Quota
 	if need := t.need(); !q.Holds(memory.Size{Limit: need.Limit}) {
 		t.keepRaised(
-			"ResourceQuota %s leaves %s of limits.memory, and the pod would take %s", q.Name, orNothing(q.Limits), need.Limit,
+			"ResourceQuota %s leaves %s of limits.memory, and the pod would take %s", q.Name, Left(q.Limits), need.Limit,
 		)
 	}
 	if need := t.need(); !q.Holds(memory.Size{Request: need.Request}) {
 		t.keepRequests(
-			"ResourceQuota %s leaves %s of requests.memory, and the pod would take %s", q.Name, orNothing(q.Requests),
+			"ResourceQuota %s leaves %s of requests.memory, and the pod would take %s", q.Name, Left(q.Requests),
 			need.Request,
 		)
 	}
@@ -160,8 +160,8 @@ func (t *trial) keepTemplate(format string, args ...any) {
 	t.follow()
 }
 
-// orNothing: what is left below a KiB is the byte that represents nothing.
-func orNothing(left memory.Bytes) string {
+// Left is what is left of a quota, in words: the byte of [Exhausted] represents nothing.
+func Left(left memory.Bytes) string {
 	if left <= Exhausted {
 		return "nothing"
 	}

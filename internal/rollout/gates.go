@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
@@ -326,8 +327,8 @@ func (d *decider) outsideRange(ch *change) Verdict {
 		return refuse(v1alpha1.ReasonLimitRange, "limit %s is above the maximum of %s in LimitRange %s", limit, r.Max, r.Name)
 	case r.Min > 0 && limit > 0 && limit < r.Min:
 		return refuse(v1alpha1.ReasonLimitRange, "limit %s is below the minimum of %s in LimitRange %s", limit, r.Min, r.Name)
-	case r.Refusal != "":
-		return Verdict{v1alpha1.ReasonLimitRange, r.Refusal}
+	case ch.Inadmissible != "":
+		return Verdict{v1alpha1.ReasonLimitRange, ch.Inadmissible}
 	}
 	return Verdict{}
 }
@@ -343,12 +344,8 @@ func (d *decider) overQuota(ch *change) Verdict {
 		if left == 0 || need <= left {
 			return Verdict{}
 		}
-		leaves := left.String()
-		if left < memory.KiB { // one byte represents nothing
-			leaves = "nothing"
-		}
 		return refuse(v1alpha1.ReasonResourceQuota, "%s more %s.memory for %s, but quota %s leaves %s", need, what,
-			format.Count(int64(replicas), "replica"), ch.Quota.Name, leaves)
+			format.Count(int64(replicas), "replica"), ch.Quota.Name, constraints.Left(left))
 	}
 	return cmp.Or(over("limits", ch.from.Limit, ch.to.Limit, ch.Quota.Limits),
 		over("requests", ch.from.Request, ch.to.Request, ch.Quota.Requests))

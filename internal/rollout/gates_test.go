@@ -156,7 +156,7 @@ func TestGates(t *testing.T) {
 			"quota q leaves nothing",
 		},
 		"the pod's sum": {
-			raise(false), func(in *gated) { in.want.Range.Refusal = "all containers together" }, "LimitRange",
+			raise(false), func(in *gated) { in.want.Inadmissible = "all containers together" }, "LimitRange",
 			"all containers together",
 		},
 		"quota never stops less": {lower(), func(in *gated) { in.want.Quota.Limits, in.want.Quota.Requests = 1, 1 }, "", ""},

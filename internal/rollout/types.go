@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/maintenance"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
@@ -122,26 +123,14 @@ type Desired struct {
 	Policy         recommend.Policy
 	// WindowPeak is the highest use of the last day, on any pod; a limit is not lowered onto it.
 	WindowPeak memory.Bytes
-	Range      LimitRange
-	Quota      Quota
+	Range      constraints.Range
+	// Inadmissible is why the LimitRanges would not admit the pod as a whole with the new size: its sum, or a ratio of
+	// limit to request. Empty: they would.
+	Inadmissible string
+	// Quota is what is left for this workload, for all replicas together.
+	Quota constraints.Quota
 	// LargestNode is the allocatable memory of the largest node, for pods that may go there.
 	LargestNode memory.Bytes
-}
-
-// LimitRange is what the LimitRanges of the namespace allow a container.
-type LimitRange struct {
-	Name string
-	// Min and Max are for a container's limit.
-	Min, Max memory.Bytes
-	// Refusal is why they would not admit the pod as a whole with the new size: its sum, or a ratio of limit to
-	// request.
-	Refusal string
-}
-
-// Quota is what a ResourceQuota leaves for this workload, for all replicas together: one byte when it leaves nothing.
-type Quota struct {
-	Name             string
-	Limits, Requests memory.Bytes
 }
 
 // Input is everything a decision depends on.

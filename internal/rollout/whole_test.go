@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -230,7 +231,7 @@ func TestThePodAsAWholeHasToHaveRoom(t *testing.T) {
 	for reason, full := range map[string]func(*cluster){
 		v1alpha1.ReasonNodeTooSmall: func(c *cluster) { c.in.Pods[0].NodeSize = 240 * mib },
 		v1alpha1.ReasonResourceQuota: func(c *cluster) {
-			c.desired(func(d *Desired) { d.Quota = Quota{Name: "mem", Limits: 100 * mib} })
+			c.desired(func(d *Desired) { d.Quota = constraints.Quota{Name: "mem", Limits: 100 * mib} })
 		},
 		v1alpha1.ReasonLimitRange: func(c *cluster) {
 			c.in.Pods[0].Whole.Follow = func(_, _ map[string]memory.Size) (memory.Size, Verdict) {

@@ -29,10 +29,7 @@ func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) roll
 		// each pod has what the pod around it allows
 		Recommendation: rec, Policy: q.container.ownPolicy(), WindowPeak: lastDay(q.History),
 		LargestNode: facts.LargestNode,
-		Range: rollout.LimitRange{
-			Name: facts.Range.Name, Min: facts.Range.Min, Max: facts.Range.Max, Refusal: facts.Refusal(s.Template, size),
-		},
-		Quota: rollout.Quota{Name: facts.Quota.Name, Limits: facts.Quota.Limits, Requests: facts.Quota.Requests},
+		Range:       facts.Range, Inadmissible: facts.Refusal(s.Template, size), Quota: facts.Quota,
 	}
 }
 

@@ -105,8 +105,8 @@ var rooms = []room{
 		// what is done next to running pods that have another size than they should
 		name: "rollout", dir: "internal/rollout/...", noStd: pure,
 		ours: []string{
-			"api/v1alpha1", "internal/format", "internal/maintenance", "internal/memory", "internal/period",
-			"internal/quote", "internal/recommend", "internal/rescue",
+			"api/v1alpha1", "internal/constraints", "internal/format", "internal/maintenance", "internal/memory",
+			"internal/period", "internal/quote", "internal/recommend", "internal/rescue",
 		},
 		outside: []string{"k8s.io/apimachinery/pkg/types"},
 		never:   clients,
