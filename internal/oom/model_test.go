@@ -263,7 +263,7 @@ func goOnAfter(l *Ledger) {
 	stall := memory.Stall{Container: ref, Limit: 256 * memory.MiB, Since: at(22), Known: at(23)}
 	l.UpdateStalls([]memory.Stall{stall}, exists, at(23))
 	l.ExplainStalls([]AgentStall{{Container: ref, Started: at(22), Account: "grew"}}, at(23))
-	l.KillsAndStalls("app", at(24))
+	l.KillsAndStalls(at(24))
 	l.UpdateStalls(nil, nil, at(24))
 	l.Forget(nil, at(24))
 	l.Forget(nil, at(24).Add(2*goneFor))

@@ -142,11 +142,6 @@ func inSeconds(s memory.Stall) memory.Stall {
 	return s
 }
 
-// Stalls are the last stalls of a container, oldest first, at most [StallsKept].
-func (l *Ledger) Stalls(container string) []memory.Stall {
-	return slices.Clone(l.of(container).Stalls)
-}
-
 // AllStalls are the stalls kept in detail of all containers, oldest first.
 func (l *Ledger) AllStalls() []memory.Stall {
 	var all []memory.Stall
@@ -163,31 +158,20 @@ func (l *Ledger) StallTotal(container string) int64 {
 	return n.DroppedStalls + int64(len(n.Stalls))
 }
 
-// KillsAndStalls is what asks for a higher limit: the kills of a container, and its stalls as if they were kills,
+// KillsAndStalls is what asks for a higher limit: the kills of all containers, and their stalls as if they were kills,
 // oldest first. A stall that goes on is as of now. Where a higher limit did not help, stalls at that limit and below
 // ask for nothing for [stallInVain].
-func (l *Ledger) KillsAndStalls(container string, now time.Time) []memory.OOMKill {
-	all := l.of(container).appendStalls(l.Kills(container), now)
-	slices.SortStableFunc(all, byTime)
-	return all
-}
-
-// AllKillsAndStalls is the same of all containers.
-func (l *Ledger) AllKillsAndStalls(now time.Time) []memory.OOMKill {
+func (l *Ledger) KillsAndStalls(now time.Time) []memory.OOMKill {
 	all := l.All()
 	for _, name := range slices.Sorted(maps.Keys(l.names)) {
-		all = l.names[name].appendStalls(all, now)
-	}
-	slices.SortStableFunc(all, byTime)
-	return all
-}
-
-func (n *named) appendStalls(all []memory.OOMKill, now time.Time) []memory.OOMKill {
-	for i := range n.Stalls {
-		if s := &n.Stalls[i]; !inVain(n.Stalls, s.Limit, now) {
-			all = append(all, asKill(s, now))
+		stalls := l.names[name].Stalls
+		for i := range stalls {
+			if s := &stalls[i]; !inVain(stalls, s.Limit, now) {
+				all = append(all, asKill(s, now))
+			}
 		}
 	}
+	slices.SortStableFunc(all, byTime)
 	return all
 }
 

@@ -70,13 +70,15 @@ type decider struct {
 	// plan is what a pod like the newest one would get, and observed what replicas showed for it.
 	plan     inject.Plan
 	observed map[string]inject.Observed
+	// kills are what asks for higher limits, in all containers.
+	kills []memory.OOMKill
 	// rollout is what internal/rollout decides on.
 	rollout rollout.Input
 }
 
 // decide derives from what happened to a workload its status and what is done to its pods.
 func decide(s *Snapshot, st *State, now time.Time) result {
-	d := decider{s: s, st: st, now: now}
+	d := decider{s: s, st: st, now: now, kills: st.ledger.KillsAndStalls(now)}
 	d.v = result{
 		liveHeaps: st.liveHeaps(now), recommended: map[string]memory.Size{}, shapes: map[string]shape.Shape{},
 		shapeCaches: map[string]shapeCache{}, used: map[string]used{},
@@ -100,12 +102,12 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 // helped are the kills and stalls that a higher limit helps against, as for sizing. One difference: where a heap cap
 // may be a share of the limit, sizing raises none for a full heap, but a limit that memfit lowered may have filled it.
 func (d *decider) helped() (all []memory.OOMKill) {
-	for _, k := range d.st.ledger.AllKillsAndStalls(d.now) {
+	for _, k := range d.kills {
 		name := k.Container.Container
 		e := cmp.Or(d.st.evidenceOf(name, k.Program), d.st.newest(name))
 		traits := traitsOf(d.plan.Container(name))
 		traits.CapFollowsLimit = traits.CapFollowsLimit || traits.MayFollow
-		if recommend.Helps(k, d.st.killsOf(name, e, d.now), traits) {
+		if recommend.Helps(k, d.killsOf(name, e), traits) {
 			all = append(all, k)
 		}
 	}
@@ -113,12 +115,10 @@ func (d *decider) helped() (all []memory.OOMKill) {
 }
 
 // killsOf are the kills and stalls of a container that are evidence about a program, oldest first; nil: about any.
-func (st *State) killsOf(container string, e *evidence, now time.Time) []memory.OOMKill {
-	all := st.ledger.KillsAndStalls(container, now)
-	if e == nil {
-		return all
-	}
-	return slices.DeleteFunc(all, func(k memory.OOMKill) bool { return !e.counts(k.Program) })
+func (d *decider) killsOf(container string, e *evidence) []memory.OOMKill {
+	return slices.DeleteFunc(slices.Clone(d.kills), func(k memory.OOMKill) bool {
+		return k.Container.Container != container || e != nil && !e.counts(k.Program)
+	})
 }
 
 // containers decides about each container of the newest pod.
@@ -174,7 +174,7 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 	st, pods := d.st, d.s.Governed
 	in := containerInput{
 		Input: recommend.Input{
-			Kills: st.killsOf(c.Name, e, d.now), Current: c.current, Now: d.now,
+			Kills: d.killsOf(c.Name, e), Current: c.current, Now: d.now,
 			LargestNode: d.s.Facts.LargestNode, Silent: silence(d.s),
 		},
 		container: c, plan: plan, before: st.shapes[c.Name], measured: measured(d.s, c.Name),
