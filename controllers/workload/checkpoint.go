@@ -210,13 +210,13 @@ func (r *Reconciler) flush(ctx context.Context, s *workload.Snapshot, e *entry) 
 	if e.checkpoint.resourceVersion == "" {
 		return nil
 	}
-	return r.saveAtRest(ctx, s.Owner, e)
+	return r.saveWhole(ctx, s.Owner, e)
 }
 
-// saveAtRest writes all that is known of a workload between two steps, when nothing is being done to its pods.
-func (r *Reconciler) saveAtRest(ctx context.Context, owner memory.Workload, e *entry) error {
+// saveWhole writes all that is known of a workload.
+func (r *Reconciler) saveWhole(ctx context.Context, owner memory.Workload, e *entry) error {
 	e.savedAt = time.Time{}
-	return r.save(ctx, owner, e, e.state.AtRest(), r.Clock.Now())
+	return r.save(ctx, owner, e, e.state.Clone(), r.Clock.Now())
 }
 
 // Flush writes every history that is newer than its checkpoint. It runs when memfit stops, so that a rolling update
@@ -242,7 +242,7 @@ func (r *Reconciler) flushOne(ctx context.Context, ref memory.WorkloadRef, e *en
 	if e.suspect || e.checkpoint.resourceVersion == "" {
 		return
 	}
-	if err := r.saveAtRest(ctx, memory.Workload{Ref: ref, UID: e.owner}, e); err != nil {
+	if err := r.saveWhole(ctx, memory.Workload{Ref: ref, UID: e.owner}, e); err != nil {
 		logf.FromContext(ctx).Error(err, "Could not write the latest history", "workload", ref.String())
 	}
 }

@@ -144,6 +144,9 @@ func (f *fleet) restarts() (pods []string) {
 	for _, r := range state.PastRestarts {
 		pods = append(pods, r.Pod)
 	}
+	if st := state.Restart; st != nil && st.Phase == rollout.Evicting {
+		pods = append(pods, st.Pod)
+	}
 	return pods
 }
 

@@ -100,7 +100,7 @@ func (r *Reconciler) writeLoan(
 		}
 		var why string
 		loan, why = decide(in)
-		next = e.state.AtRest()
+		next = e.state.Clone()
 		if loan != nil && !written(in.Loans, loan) {
 			next.Lend(*loan, why, a != nil)
 		}
@@ -139,7 +139,7 @@ func (r *Reconciler) takeBack(ctx context.Context, owner memory.Workload, l *res
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	next := e.state.AtRest()
+	next := e.state.Clone()
 	next.NotLent(l.UID, l.Container, l.Sequence)
 	r.Accounts.reserve(owner.Ref, func(*rollout.Allowance) []rollout.Spent { return next.Spent() })
 	if err := r.save(ctx, owner, e, next, r.Clock.Now()); err != nil {

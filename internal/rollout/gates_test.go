@@ -278,13 +278,13 @@ func TestEachKindOfChangeMeetsItsGates(t *testing.T) {
 			g.rolledBack(0, 512*mib, 1024*mib)
 		}, true, v1alpha1.ReasonPaused},
 		"an eviction waits for a fresh pod": {raise(true), func(g *gated) {
-			g.d.State.Restart = &Restarted{Pod: "web-2", UID: "uid-2"}
+			g.d.State.Restart = &Step{Pod: "web-2", UID: "uid-2", Phase: AwaitingSuccessor}
 		}, true, v1alpha1.ReasonDisruptionBudget},
 		"a raise in place does not": {raise(true), func(g *gated) {
-			g.d.State.Restart = &Restarted{Pod: "web-2", UID: "uid-2"}
+			g.d.State.Restart = &Step{Pod: "web-2", UID: "uid-2", Phase: AwaitingSuccessor}
 		}, false, ""},
 		"a lower limit waits for it": {lower(), func(g *gated) {
-			g.d.State.Restart = &Restarted{Pod: "web-2", UID: "uid-2"}
+			g.d.State.Restart = &Step{Pod: "web-2", UID: "uid-2", Phase: AwaitingSuccessor}
 		}, false, v1alpha1.ReasonDisruptionBudget},
 	} {
 		t.Run(name, func(t *testing.T) {

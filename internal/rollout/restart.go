@@ -38,36 +38,39 @@ func lastDay(all []PastRestart, now time.Time) []PastRestart {
 	return slices.DeleteFunc(slices.Clone(all), func(r PastRestart) bool { return period.Of(now.Sub(r.At)) >= period.Day })
 }
 
-// Restarted is a pod that was evicted for a fresh one, until that one is ready.
-type Restarted struct {
-	Pod string    `json:"pod"`
-	UID types.UID `json:"uid"`
-	At  time.Time `json:"at"`
-	// Present are the pods that existed then: the fresh one is not among them.
-	Present present `json:"present,omitzero"`
-	// Why is what was wrong with it.
-	Why string `json:"why,omitempty"`
-}
-
 // stayed is after how long an eviction counts as not having happened, if its pod is there and not leaving.
 const stayed = time.Minute
 
-// followRestart waits until a fresh pod is ready.
-func (o *observation) followRestart() {
-	r := o.state.Restart
-	if r == nil {
+// Evicted notes that the pod of a restart was evicted, or that this is unknown. It counts from then on.
+func (s *State) Evicted(uid types.UID) {
+	if s.Restart == nil || s.Restart.UID != uid || s.Restart.Phase == AwaitingSuccessor {
 		return
 	}
-	waited := o.Now.Sub(r.At)
-	if pod := o.pods[r.UID]; pod != nil {
-		if !pod.Leaving && waited >= stayed {
+	st := *s.Restart
+	st.Phase = AwaitingSuccessor
+	s.Restart = &st
+	s.PastRestarts = append(slices.Clip(s.PastRestarts), PastRestart{Pod: st.Pod, UID: st.UID, At: st.At})
+}
+
+// followRestart waits until a fresh pod is ready.
+func (o *observation) followRestart() {
+	st := o.state.Restart
+	if st == nil {
+		return
+	}
+	waited, pod := o.Now.Sub(st.At), o.pods[st.UID]
+	if pod != nil && !pod.Leaving {
+		if st.Phase == AwaitingSuccessor && waited >= stayed {
 			o.state.Restart = nil
 		}
+		return // of what was not sent, Decide decides anew
+	}
+	if o.state.Evicted(st.UID); pod != nil {
 		return
 	}
 	for i := range o.Pods {
-		if next := &o.Pods[i]; next.Ready && !next.Leaving && r.Present.before(next, r.At) {
-			o.state.record(Change{Kind: Fresh, At: o.Now, Pod: next.Name, Why: "instead of " + r.Pod + ": " + r.Why}, r.At)
+		if next := &o.Pods[i]; next.serves() && st.Present.before(next, st.At) {
+			o.state.record(Change{Kind: Fresh, At: o.Now, Pod: next.Name, Why: "instead of " + st.Pod + ": " + st.Why}, st.At)
 			o.state.Restart = nil
 			return
 		}
@@ -87,9 +90,14 @@ func (p *Pod) restartsFor(st *Step) bool {
 	return false
 }
 
-// restart lets a pod be replaced by a fresh one, if the gates allow it.
+// restart lets a pod be replaced by a fresh one, if the gates allow it. What was written down and not sent, as far as
+// is known, is decided anew. Another pod waits for a minute: an earlier leader may have sent it.
 func (d *decider) restart() {
-	c := d.Restart
+	c, st := d.Restart, d.State.Restart
+	if st != nil && st.Phase != AwaitingSuccessor && d.pod(*st) != nil &&
+		(c != nil && c.UID == st.UID || d.Now.Sub(st.At) >= stayed) {
+		d.State.drop(st.UID)
+	}
 	if c == nil {
 		return
 	}
@@ -104,8 +112,8 @@ func (d *decider) restart() {
 		return
 	}
 	d.spend(ch.cost())
-	done := PastRestart{Pod: c.Pod, UID: c.UID, At: stamp(d.Now)}
-	d.State.PastRestarts = append(lastDay(d.State.PastRestarts, d.Now), done)
-	d.State.Restart = &Restarted{Pod: c.Pod, UID: c.UID, At: stamp(d.Now), Present: presentOf(d.Pods), Why: c.Why}
+	d.State.Restart = &Step{
+		Pod: c.Pod, UID: c.UID, At: stamp(d.Now), Phase: Evicting, Present: presentOf(d.Pods), Why: c.Why,
+	}
 	d.actions = append(d.actions, Action{Pod: c.Pod, UID: c.UID, Evict: true, Restart: true, Why: c.Why})
 }

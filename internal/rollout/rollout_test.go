@@ -255,23 +255,20 @@ func (c *cluster) do(a Action, s *State) {
 		return
 	}
 	if why := c.tooFew(a, s); why != "" {
-		if s.TooFew(a, why, c.in.Now); a.Restart {
-			s.NotRestarted(a.UID)
-		}
+		s.TooFew(a, why, c.in.Now)
 		return
 	}
 	if a.Evict {
 		if c.evict != nil {
 			if reason := c.evict(a); reason != "" {
-				if s.Refused(a, reason, "the budget web allows no disruption", c.in.Now); a.Restart {
-					s.NotRestarted(a.UID)
-				}
+				s.Refused(a, reason, "the budget web allows no disruption", c.in.Now)
 				return
 			}
 		}
 		size, done := a.Sizes["app"], "evicted "
 		if a.Restart {
 			size, done = pod.Containers[0].Spec, "restarted "
+			s.Evicted(a.UID)
 		}
 		c.log = append(c.log, done+a.Pod)
 		if c.slow {

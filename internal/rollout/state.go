@@ -33,8 +33,8 @@ type State struct {
 	Reverts []Revert `json:"reverts,omitempty"`
 	// Refusals are pods that could not be changed, each until it may be tried again. At most maxRefusals.
 	Refusals []Refusal `json:"refusals,omitempty"`
-	// Restart is a pod that was evicted for a fresh one which is not ready yet; nil: none.
-	Restart *Restarted `json:"restart,omitempty"`
+	// Restart is a step without sizes: a pod is evicted for a fresh one, which is not ready yet. Nil: none is.
+	Restart *Step `json:"restart,omitempty"`
 	// PastRestarts are the pods that were evicted for a fresh one within the last day, oldest first. At most maxRestarts.
 	PastRestarts []PastRestart `json:"pastRestarts,omitempty"`
 	// ConflictingWriter is another writer that resizes these pods.
@@ -243,15 +243,6 @@ func (s *State) refused(a Action, r Refusal) {
 // Gone notes that the pod of an action does not exist any more, or is another one by now.
 func (s *State) Gone(uid types.UID) { s.drop(uid) }
 
-// NotRestarted forgets a restart that was decided on and did not happen, and what it took of the budget.
-func (s *State) NotRestarted(uid types.UID) {
-	if s.Restart != nil && s.Restart.UID == uid {
-		s.unspend(uid, s.Restart.At)
-		s.Restart = nil
-		s.PastRestarts = slices.DeleteFunc(slices.Clone(s.PastRestarts), func(r PastRestart) bool { return r.UID == uid })
-	}
-}
-
 func (s *State) refuse(r Refusal) {
 	r.Until = stamp(r.Until)
 	s.Refusals = slices.DeleteFunc(
@@ -263,8 +254,12 @@ func (s *State) refuse(r Refusal) {
 	}
 }
 
-// drop forgets a step.
+// drop forgets a step, and what a restart took of the budget.
 func (s *State) drop(uid types.UID) {
+	if s.Restart != nil && s.Restart.UID == uid {
+		s.unspend(uid, s.Restart.At)
+		s.Restart = nil
+	}
 	if s.Rollout == nil {
 		return
 	}

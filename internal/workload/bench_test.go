@@ -54,7 +54,7 @@ func BenchmarkStep(b *testing.B) {
 	b.Run("clone", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			st.clone()
+			st.Clone()
 		}
 	})
 }

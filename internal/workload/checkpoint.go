@@ -129,7 +129,6 @@ func (st *State) Unpack(c *v1alpha1.MemoryCheckpoint) (lost []error, err error) 
 	}
 	st.ledger, st.containers, st.rollout = ledger, containers, sizing
 	st.recall(stored, seen)
-	st.pendingRestart = ""
 	return lost, nil
 }
 

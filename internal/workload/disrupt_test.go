@@ -65,7 +65,7 @@ func TestNoPodIsTakenFromTooFew(t *testing.T) {
 				s.Pods = append(s.Pods, pod)
 			}
 			for _, i := range tc.evicting {
-				st.rollout.Restart = &rollout.Restarted{UID: s.Pods[i].UID}
+				st.rollout.Restart = &rollout.Step{UID: s.Pods[i].UID}
 			}
 			a := rollout.Action{UID: s.Pods[0].UID, Evict: true}
 			if !Disturbs(s.Pods[0], a) {

@@ -94,7 +94,7 @@ func (st *State) Note(a rollout.Action, o Outcome, now time.Time) {
 		st.rollout.NoRight(a, o.Why, now)
 	case outcomeUnknown:
 		if a.Restart {
-			st.pendingRestart = "" // of any other outcome it stays pending, and so did not happen
+			st.rollout.Evicted(a.UID)
 		}
 	}
 }

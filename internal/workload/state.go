@@ -41,10 +41,6 @@ type State struct {
 	backfill
 	// rollout is what was begun to do to running pods.
 	rollout rollout.State
-	// pendingRestart is the pod of a restart (drift.action) that the last step decided on and that is not sent yet; empty:
-	// none. rollout counts it already, because memfit may die between writing and sending. It is not checkpointed: a
-	// reader of the checkpoint does not know, and counts it.
-	pendingRestart types.UID
 	decided
 	measurements
 	// reported is what the Events that were written report; announced what those of the last step do.
@@ -71,20 +67,8 @@ func (st *State) SteppedAt() time.Time { return st.steppedAt }
 // Last is the profile that governed the workload at the last step, and its newest pod then.
 func (st *State) Last() (*profile.Profile, *corev1.Pod) { return st.profile, st.template }
 
-// AtRest is a copy of the state for a time at which no action is being sent. A restart that is still pending then did
-// not happen: the recommendation could not be written, the API server refused the eviction, or the pod was gone. The
-// next step decides anew whether it is still due.
-func (st *State) AtRest() *State {
-	c := st.clone()
-	if c.pendingRestart != "" {
-		c.rollout.NotRestarted(c.pendingRestart)
-		c.pendingRestart = ""
-	}
-	return c
-}
-
-// clone is a copy that shares nothing that a step changes in place.
-func (st *State) clone() *State {
+// Clone is a copy that shares nothing that a step changes in place.
+func (st *State) Clone() *State {
 	c := *st
 	c.ledger = st.ledger.Clone()
 	c.containers = make(map[string][]*evidence, len(st.containers))

@@ -76,17 +76,12 @@ type Effects struct {
 // Step is everything memfit decides about a workload: what happened since the last step, what it means, and what should
 // change. It changes neither its input nor the world. Equal input gives equal output.
 func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
-	m := before.AtRest()
+	m := before.Clone()
 	kills, explained, stalls := m.account(s, now)
 	m.knowCaps(s.Governed)
 	m.identify(s, now)
 	v := decide(s, m, now)
 	m.shapes, m.rollout = v.shapeCaches, v.rollout.State
-	for _, a := range v.rollout.Actions {
-		if a.Restart {
-			m.pendingRestart = a.UID
-		}
-	}
 	e := Effects{
 		Status: v.status, Actions: v.rollout.Actions, Timing: v.timing,
 		Kills: kills, NewStalls: stalls.began, Stalls: m.ledger.AllStalls(), Findings: v.findings, Shapes: v.shapes,
