@@ -46,7 +46,7 @@ func (r Resolver) follow(ctx context.Context, pod metav1.Object, ref *metav1.Own
 			at.Gone = err == nil
 			return at, err
 		}
-		at.Annotations, at.ByReference = owner.Annotations, false
+		at.Annotations = owner.Annotations
 		visited = append(visited, ref)
 		above := metav1.GetControllerOfNoCopy(owner)
 		if !k.Intermediate || above == nil || !plausible(above) || len(visited) == maxHops || circular(visited, above) {
@@ -127,9 +127,8 @@ func byReference(k *workloadkind.Kind, ref *metav1.OwnerReference, namespace str
 		apiVersion = k.APIVersion()
 	}
 	return Owner{
-		Ref:         memory.WorkloadRef{APIVersion: apiVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name},
-		UID:         ref.UID,
-		ByReference: true,
+		Ref: memory.WorkloadRef{APIVersion: apiVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name},
+		UID: ref.UID,
 	}
 }
 
@@ -167,7 +166,7 @@ func (r Resolver) inferred(ctx context.Context, pod metav1.Object, ref *metav1.O
 	if err != nil || m == nil || olderThan(pod, m) {
 		return Owner{}, false
 	}
-	o.UID, o.Annotations, o.ByReference = m.UID, m.Annotations, false
+	o.UID, o.Annotations = m.UID, m.Annotations
 	return o, true
 }
 

@@ -47,11 +47,9 @@ type Owner struct {
 	Ref memory.WorkloadRef
 	// UID is that of the workload; empty when only its name could be inferred, and for pods that are not created yet.
 	UID types.UID
-	// Annotations are the workload's own; a bare pod's are the pod's. Read-only: they belong to the cache.
+	// Annotations are the workload's own; a bare pod's are the pod's. Read-only: they belong to the cache. Nil where the
+	// workload itself was not read, because its kind has no cache here or because it is gone.
 	Annotations map[string]string
-	// ByReference is true when the workload itself was not read, because its kind has no cache here or because it is gone;
-	// an annotation on it is not seen.
-	ByReference bool
 	// Gone is true when an owner of the pod no longer exists. Ref and Annotations are then the best guess.
 	Gone bool
 }
@@ -79,7 +77,7 @@ func (r Resolver) Owner(ctx context.Context, pod metav1.Object) (Owner, error) {
 // Named returns the workload with that name and UID as the cache has it; an empty UID is that of any. found is false
 // when it no longer exists. A kind without a cache is found by reference.
 func (r Resolver) Named(ctx context.Context, of memory.WorkloadRef, uid types.UID) (o Owner, found bool, err error) {
-	o = Owner{Ref: of, UID: uid, ByReference: true}
+	o = Owner{Ref: of, UID: uid}
 	k := kindOf(of.APIVersion, of.Kind)
 	if k == nil {
 		return o, true, nil
@@ -90,7 +88,7 @@ func (r Resolver) Named(ctx context.Context, of memory.WorkloadRef, uid types.UI
 		o.Gone = err == nil
 		return o, false, err
 	}
-	o.UID, o.Annotations, o.ByReference = m.UID, m.Annotations, false
+	o.UID, o.Annotations = m.UID, m.Annotations
 	return o, true, nil
 }
 

@@ -345,9 +345,7 @@ func referenced(apiVersion, kind, name string) Owner {
 }
 
 func unverified(apiVersion, kind, name string) Owner {
-	return Owner{
-		Ref: memory.WorkloadRef{APIVersion: apiVersion, Kind: kind, Namespace: "shop", Name: name}, ByReference: true,
-	}
+	return Owner{Ref: memory.WorkloadRef{APIVersion: apiVersion, Kind: kind, Namespace: "shop", Name: name}}
 }
 
 func gone(o Owner) Owner {
@@ -357,7 +355,6 @@ func gone(o Owner) Owner {
 
 func read(apiVersion, kind, name string) Owner {
 	o := referenced(apiVersion, kind, name)
-	o.ByReference = false
 	o.Annotations = map[string]string{"on": kind + "/" + name}
 	return o
 }

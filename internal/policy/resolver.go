@@ -129,7 +129,7 @@ func identified(pod metav1.Object, owner owners.Owner, by *profile.Profile) (own
 		return owner, nil
 	}
 	ref := id.Ref(owner.Ref.Namespace)
-	return owners.Owner{Ref: ref, UID: identity.UID(ref), Annotations: pod.GetAnnotations(), ByReference: true}, &id
+	return owners.Owner{Ref: ref, UID: identity.UID(ref), Annotations: pod.GetAnnotations()}, &id
 }
 
 // ownPod: it is in memfit's own namespace, which the webhook configuration excludes.
