@@ -31,8 +31,8 @@ import (
 const (
 	// VPAInterval is how often memfit asks whether the kind has come or gone. It is one small request.
 	VPAInterval = 2 * time.Minute
-	// vpaPatience is how long the start waits for the first list: without it, workloads are decided about as if there were
-	// no VerticalPodAutoscaler, and again when there is one.
+	// vpaPatience is how long the start waits for the first answer, and then for the first list: without them, workloads
+	// are decided about as if there were no VerticalPodAutoscaler, and again when there is one.
 	vpaPatience = 10 * time.Second
 )
 
@@ -103,8 +103,9 @@ func (v *vpas) keepChecking(ctx context.Context, n *Watcher, f audience) {
 	}
 }
 
-// check begins to watch when the kind has come, and ends it when it has gone. If that is unknown, nothing changes.
-func (v *vpas) check(ctx context.Context, n *Watcher, f audience) {
+// check begins to watch when the kind has come, and ends it when it has gone. If that is unknown, nothing changes, and
+// it returns false.
+func (v *vpas) check(ctx context.Context, n *Watcher, f audience) (known bool) {
 	served, err := n.ServesVPAs(ctx)
 	watched := v.informer.Load() != nil
 	switch {
@@ -119,6 +120,7 @@ func (v *vpas) check(ctx context.Context, n *Watcher, f audience) {
 			err, "Could not ask whether VerticalPodAutoscalers are served; tried again every few minutes",
 		)
 	}
+	return err == nil
 }
 
 func (v *vpas) begin(ctx context.Context, c cache.Cache, f audience) error {

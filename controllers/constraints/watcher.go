@@ -10,10 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -107,7 +109,10 @@ func (n *Watcher) Follow(
 	if !toolscache.WaitForCacheSync(ctx.Done(), n.Bounds.HasSynced) {
 		return ctx.Err()
 	}
-	n.vpas.check(ctx, n, f)
+	// While it is unknown whether there are VerticalPodAutoscalers, memfit would work against them.
+	_ = wait.PollUntilContextTimeout(ctx, time.Second, vpaPatience, true, func(context.Context) (bool, error) {
+		return n.vpas.check(ctx, n, f), nil
+	})
 	go n.vpas.keepChecking(ctx, n, f)
 	return nil
 }

@@ -5,6 +5,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -41,6 +42,7 @@ import (
 type namespaceWatch struct {
 	*constraintwatch.Watcher
 	clock  *clocktesting.FakeClock
+	asked  int // whether VerticalPodAutoscalers are served; the first time fails
 	feed   *PodSource
 	queued workqueue.TypedRateLimitingInterface[memory.WorkloadRef]
 }
@@ -68,8 +70,13 @@ func startWatch() *namespaceWatch {
 	s.feed.queue.Store(&workloadQueue{s.queued})
 	bounds := &constraintindex.Index{Reader: informers}
 	Expect(bounds.Follow(ctx, informers)).To(Succeed())
-	s.Watcher = &constraintwatch.Watcher{
-		Cache: informers, Bounds: bounds, ServesVPAs: constraintwatch.ServesVPAs(asked), Clock: s.clock,
+	s.Watcher = &constraintwatch.Watcher{Cache: informers, Bounds: bounds, Clock: s.clock}
+	serves := constraintwatch.ServesVPAs(asked)
+	s.ServesVPAs = func(ctx context.Context) (bool, error) {
+		if s.asked++; s.asked == 1 {
+			return false, errors.New("the API server has just started")
+		}
+		return serves(ctx)
 	}
 	Expect(s.Follow(ctx, s.feed, s.feed.Inbox.Workloads)).To(Succeed())
 	return s
@@ -245,6 +252,7 @@ var _ = Describe("What constrains a workload", func() {
 
 	It("hears of VerticalPodAutoscalers once they exist, and forgets them when they are gone", func() {
 		s := startWatch()
+		Expect(s.asked).To(Equal(2), "until it is known whether there are any")
 		Expect(s.facts(Default, w.deployment()).Conflict).To(BeEmpty(), "the API server has never heard of them")
 
 		definition := envtest.CRDInstallOptions{
