@@ -155,7 +155,7 @@ func (o *observation) notEffective(st *Step, c Container) {
 	o.state.refuse(Refusal{
 		Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: v1alpha1.ReasonNotEffective, Why: why, Sizes: st.To,
 	})
-	o.found(NotResized, st, "%s", why)
+	o.found(NotResized, st, st.Pod, why, "%s", why)
 }
 
 func (o *observation) whyNotEffective(st *Step, c Container) string {

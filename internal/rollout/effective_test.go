@@ -287,6 +287,9 @@ func TestTheFirstTriesAreQuickAndTheOthersAreNot(t *testing.T) {
 		t.Errorf("sent after %v, want %v: %v", sent, want, c.log)
 	}
 	c.expectReason(v1alpha1.ReasonNotEffective, "kubectl", "delete pod web-1")
+	if kept := c.kept(); !strings.Contains(kept, "NotResized 1 web-1") {
+		t.Errorf("people are not shown that it was given up: %s", kept)
+	}
 }
 
 // It was the container that let the kubelet wait, and not the kubelet that did nothing.

@@ -59,12 +59,9 @@ type observation struct {
 	findings []Finding
 }
 
-func (o *observation) found(kind FindingKind, st *Step, format string, args ...any) {
+// found notes what became of a step: the text is for an Event, and pod and why for the changes that people are shown.
+func (o *observation) found(kind FindingKind, st *Step, pod, why, format string, args ...any) {
 	o.findings = append(o.findings, Finding{Kind: kind, Pod: st.Pod, UID: st.UID, Message: fmt.Sprintf(format, args...)})
-}
-
-// keep adds what became of a step to the changes that people are shown.
-func (o *observation) keep(kind FindingKind, pod string, st *Step, why string) {
 	c := resized(Change{Kind: kind, At: o.Now, Pod: pod, Why: why}, st.From, st.To)
 	o.state.record(c, o.state.Rollout.Began)
 }
@@ -125,10 +122,8 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		}
 		st.Phase, st.Request = Watching, request{}
 		st.Watch = watch{Since: stamp(o.Now), Restarts: pod.restarts()}
-		o.found(
-			Resized, st, "%s, effective %s after it was asked for", changes(st.From, st.To), format.InWords(max(waited, 0)),
-		)
-		o.keep(Resized, st.Pod, st, st.Why)
+		o.found(Resized, st, st.Pod, st.Why, "%s, effective %s after it was asked for", changes(st.From, st.To),
+			format.InWords(max(waited, 0)))
 		if o.state.Rollout.Decrease && lowersAny(st.From, st.To) {
 			return false, false
 		}
@@ -153,8 +148,7 @@ func (o *observation) giveUp(st *Step, reason, why string) {
 	o.state.refuse(
 		Refusal{Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: reason, Why: why, Sizes: st.To},
 	)
-	o.found(NotResized, st, "%s is rolled back: %s", changes(st.From, st.To), why)
-	o.keep(NotResized, st.Pod, st, why)
+	o.found(NotResized, st, st.Pod, why, "%s is rolled back: %s", changes(st.From, st.To), why)
 }
 
 // watch reports whether a pod has run with its lower limit for as long as it is watched.
@@ -190,11 +184,8 @@ func (o *observation) foreign(st *Step, pod *Pod) {
 		strings.Join(now, ", "),
 	)
 	o.state.ConflictingWriter = &conflict{Until: stamp(o.Now.Add(foreignHold.Duration())), Why: why}
-	o.found(
-		ConflictingWriter, st, "%s. Recommend only until %s: let only one of the two size this workload", why,
-		format.Time(o.state.ConflictingWriter.Until),
-	)
-	o.keep(ConflictingWriter, st.Pod, st, why)
+	o.found(ConflictingWriter, st, st.Pod, why, "%s. Recommend only until %s: let only one of the two size this workload",
+		why, format.Time(o.state.ConflictingWriter.Until))
 }
 
 // followEviction waits for the pod to go, and for one that takes its place.
@@ -212,19 +203,16 @@ func (o *observation) followEviction(st *Step) (done bool) {
 		}
 		if !next.Ready && !o.state.Rollout.Decrease && o.killedWith(next, st.To) {
 			// It is not going to be ready with that, and waiting for it would only put off what it needs.
-			o.found(
-				Replaced, st, "Pod %s was created instead of %s: %s; it was killed with that, too", next.Name, st.Pod,
-				changes(st.From, st.To),
-			)
-			o.keep(Replaced, next.Name, st, st.Why)
+			o.found(Replaced, st, next.Name, st.Why, "Pod %s was created instead of %s: %s; it was killed with that, too",
+				next.Name, st.Pod, changes(st.From, st.To))
 			o.state.Rollout.Completed++
 			return true
 		}
 		if !next.Ready {
 			continue
 		}
-		o.found(Replaced, st, "Pod %s runs instead of %s: %s", next.Name, st.Pod, changes(st.From, st.To))
-		o.keep(Replaced, next.Name, st, st.Why)
+		o.found(Replaced, st, next.Name, st.Why, "Pod %s runs instead of %s: %s", next.Name, st.Pod,
+			changes(st.From, st.To))
 		st.Pod, st.UID, st.To, st.Served, st.Present = next.Name, next.UID, sizesOf(next, st.To), true, present{}
 		st.Phase, st.Watch = Watching, watch{Since: stamp(o.Now), Restarts: next.restarts()}
 		if !o.state.Rollout.Decrease {
@@ -234,11 +222,9 @@ func (o *observation) followEviction(st *Step) (done bool) {
 		return false
 	}
 	if waited := o.Now.Sub(st.At); waited >= successorPatience {
-		o.found(
-			NotResized, st, "no ready pod with %s has taken the place of %s within %s", changes(st.From, st.To), st.Pod,
-			format.InWords(waited),
-		)
-		o.keep(NotResized, st.Pod, st, "no ready pod has taken its place")
+		o.found(NotResized, st, st.Pod, "no ready pod has taken its place",
+			"no ready pod with %s has taken the place of %s within %s", changes(st.From, st.To), st.Pod,
+			format.InWords(waited))
 		return true
 	}
 	return false
