@@ -38,9 +38,9 @@ type Fitted struct {
 // pod. Sizes below the template's need less than it does, so they always pass there. If LimitRanges would refuse the
 // pod even so, but not with its template's sizes, it keeps those.
 //
-// The size of the whole pod (spec.resources) follows its containers; see [WholeOf]. Where it cannot, they stay within
-// it.
-func (f *Facts) Fit(pod *corev1.Pod, whole Template, asks []Ask) ([]Fitted, Whole) {
+// The size of the whole pod (spec.resources), which whole has as its owner gave it, follows its containers; see
+// [WholeOf]. Where it cannot ([Whole.Stays]), they stay within it.
+func (f *Facts) Fit(pod *corev1.Pod, whole Whole, asks []Ask) ([]Fitted, Whole) {
 	t := trial{
 		facts: f, template: pod, pod: pod, base: whole, asks: asks, out: make([]Fitted, len(asks)),
 		sizes: make(map[string]memory.Size, len(asks)),
@@ -68,8 +68,7 @@ func (f *Facts) Fit(pod *corev1.Pod, whole Template, asks []Ask) ([]Fitted, Whol
 type trial struct {
 	facts         *Facts
 	template, pod *corev1.Pod // the pod as its owner wants it, and with the size of the whole that was found
-	base          Template
-	whole         Whole
+	base, whole   Whole
 	most          memory.Bytes // what a LimitRange allows the whole pod; 0: anything
 	asks          []Ask
 	out           []Fitted

@@ -189,7 +189,7 @@ func TestFit(t *testing.T) {
 }
 
 func fitOne(f *Facts, p *corev1.Pod, asks []Ask) Fitted {
-	got, _ := f.Fit(p, Template{Size: WholeSize(p)}, asks)
+	got, _ := f.Fit(p, Whole{Size: WholeSize(p)}, asks)
 	return got[0]
 }
 
@@ -201,7 +201,7 @@ func TestTheLastContainersGiveFirst(t *testing.T) {
 		LimitRanges: []corev1.LimitRange{limitRange("bounds", item(corev1.LimitTypePod, "", "400Mi", ""))},
 	})
 	got, _ := f.Fit(
-		p, Template{},
+		p, Whole{},
 		[]Ask{
 			{Container: "app", Base: mib(100, 100), Want: mib(300, 300)},
 			{Container: "proxy", Base: mib(50, 50), Want: mib(150, 200)},

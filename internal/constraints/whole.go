@@ -186,13 +186,6 @@ func (c *changes) request(base memory.Size, limit memory.Bytes) memory.Bytes {
 	return request
 }
 
-// Template is the size of the whole pod as its owner gave it.
-type Template struct {
-	memory.Size
-	// Stays is why it must not be changed; "": it follows the containers.
-	Stays string
-}
-
 // WholeSize is what the pod sets for all its containers together; zero: nothing.
 func WholeSize(pod *corev1.Pod) memory.Size {
 	if pod.Spec.Resources == nil {
@@ -220,7 +213,7 @@ func (t *trial) follow() {
 	if t.base.Size == (memory.Size{}) {
 		return
 	}
-	t.whole = Whole{Size: t.base.Size, Stays: t.base.Stays}
+	t.whole = t.base
 	if t.base.Stays == "" {
 		asks := make([]Ask, len(t.asks))
 		for i, a := range t.asks {

@@ -142,7 +142,7 @@ func TestWholeIsAdmitted(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			f.limits = limitsOf([]corev1.LimitRange{limitRange("bounds", item(corev1.LimitTypePod, "", "600Mi", ""))})
 		}
-		fitted, within := f.Fit(p, Template{Size: base}, asks)
+		fitted, within := f.Fit(p, Whole{Size: base}, asks)
 		found := map[string]memory.Size{}
 		for i, got := range fitted {
 			found[asks[i].Container] = got.Size

@@ -63,9 +63,9 @@ func (in *Input) sizings(managed []target) ([]sizing, wholeSizing) {
 }
 
 // template is the size of the whole pod without memfit, and why it must stay.
-func (in *Input) template(managed []target, sizings []sizing, whole *wholeSizing) constraints.Template {
+func (in *Input) template(managed []target, sizings []sizing, whole *wholeSizing) constraints.Whole {
 	have := whole.next
-	out := constraints.Template{Size: have}
+	out := constraints.Whole{Size: have}
 	if whole.rec != nil && !whole.rec.unchanged(have) {
 		out.Stays = fmt.Sprintf("it was changed to %s after memfit had set %s, so it is not touched again", have,
 			whole.rec.text())
