@@ -320,8 +320,7 @@ func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*lending.Loan, st
 	}
 	a.loan.Pod, a.loan.UID, a.loan.Node, a.loan.Program = a.pod.Name, a.pod.UID, a.pod.Spec.NodeName, in.Program
 	a.loan.From, a.loan.To = a.view.Size, to
-	_, note := a.loan.Event(&a.Alarm)
-	return a.loan, note
+	return a.loan, a.loan.Note(&a.Alarm)
 }
 
 // handledMost bounds what is kept of pods; the oldest do not matter, because their alarms are stale.

@@ -63,8 +63,7 @@ func (c *Controller) given(ctx context.Context, a *alarm) {
 		"from", a.loan.From.Limit.String(), "to", a.loan.To.Limit.String(), "sequence", a.Sequence,
 		"alarmAge", a.began.Sub(a.At).Round(time.Millisecond).String(),
 		"took", now.Sub(a.began).Round(time.Millisecond).String())
-	_, note := a.loan.Event(&a.Alarm)
-	c.Recorder.Record(a.owner, workload.MemoryLoaned(a.owner, a.pod, a.Container, note))
+	c.Recorder.Record(a.owner, workload.MemoryLoaned(a.owner, a.pod, a.Container, a.loan.Note(&a.Alarm)))
 }
 
 // refused reports that nothing is lent. An alarm that is not about this container now is only counted.
@@ -72,7 +71,7 @@ func (c *Controller) refused(ctx context.Context, a *alarm) {
 	c.Metrics.count(string(a.refusal.Cause))
 	logf.FromContext(ctx).V(1).Info("Lent nothing", "pod", a.pod.Namespace+"/"+a.pod.Name, "container", a.Container,
 		"cause", a.refusal.Cause, "sequence", a.Sequence)
-	if _, note := a.refusal.Event(); note != "" {
+	if note := a.refusal.Note(); note != "" {
 		c.expect(a, a.refusal.Cause, note)
 	}
 }

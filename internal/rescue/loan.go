@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -56,9 +55,9 @@ func (l *Loan) Of(uid types.UID, container string) bool {
 	return l.UID == uid && l.Container == container
 }
 
-// Event returns the reason and the note of the Event of a loan that was given for an alarm.
-func (l *Loan) Event(a *Alarm) (reason, note string) {
-	return v1alpha1.EventMemoryLoaned, fmt.Sprintf(
+// Note returns the note of the Event of a loan that was given for an alarm.
+func (l *Loan) Note(a *Alarm) string {
+	return fmt.Sprintf(
 		"raised the limit of container %s from %s to %s before it was reached (needed %s, grew by %s/s); the loan ends when "+
 			"it has needed less than %s, or than is recommended by then, for %s, or becomes the recommended size",
 		l.Container, l.From.Limit, l.To.Limit, a.Demand, a.PerSecond, l.From.Limit, format.InWords(Hold),

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 )
@@ -94,16 +93,16 @@ type Refusal struct {
 // Reported reports whether a user can act on the cause, so that it deserves an Event.
 func (r *Refusal) Reported() bool { return fixes[r.Cause] != "" }
 
-// Event returns the reason and the note of the Event; both are empty where none is due.
-func (r *Refusal) Event() (reason, note string) {
+// Note returns the note of the Event; empty where none is due.
+func (r *Refusal) Note() string {
 	if !r.Reported() {
-		return "", ""
+		return ""
 	}
 	most := ""
 	if r.Most > 0 {
 		most = fmt.Sprintf(" (at most %s)", r.Most)
 	}
-	return v1alpha1.EventOOMExpected, fmt.Sprintf(
+	return fmt.Sprintf(
 		"container %s reaches its limit of %s in about %s (needs %s, grows by %s/s) and gets no loan: %s%s",
 		r.Alarm.Container, r.Alarm.Limit, seconds(r.Left), r.Alarm.Demand, r.Alarm.PerSecond, fixes[r.Cause], most,
 	)
