@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
@@ -54,6 +55,7 @@ func TestWithoutTheWebhookNewPodsArePromisedNothing(t *testing.T) {
 		}
 	}
 
+	v.status.Conditions = []metav1.Condition{conditionDrift.False("", "")}
 	v.coverage.Governed, v.coverage.Missed, v.coverage.outOfDate = 1, 1, "pod web-1: memfit has not seen this pod"
 	events, _ := changes(withoutWebhook("Deployment", v1alpha1.SizingRecommend), NewState(), v)
 	if len(events) != 1 || events[0].Reason != v1alpha1.EventInjectionOutOfDate ||
