@@ -148,8 +148,7 @@ func (m *Model) alike(day, last float64) float64 {
 	if day == 0 {
 		return 0
 	}
-	least := float64(m.AlikeLeast)
-	far := max(math.Log((day+least)/(last+least))/m.Alike, 0)
+	far := max(math.Log(day/last)/m.Alike, 0)
 	return math.Exp(-far * far / 2)
 }
 
@@ -177,7 +176,8 @@ func (e *evaluation) knownDays() (days [history.DaysKept + 1]knownDay) {
 func (e *evaluation) daysSince(t time.Time) int { return int(period.DayOf(e.Now) - period.DayOf(t)) }
 
 // killExcess is how far kills went beyond what was known: each of a row beyond the one before, the first beyond what
-// was used on its day and the day before. Replicas that die together at one limit are one.
+// was used on its day and the day before. Where more than the limit was used on that day, the record of it was learned
+// already. Replicas that die together at one limit are one.
 func (e *evaluation) killExcess(days *[history.DaysKept + 1]knownDay) (excess float64) {
 	var row memory.Bytes
 	for i, k := range e.kills {
@@ -185,11 +185,7 @@ func (e *evaluation) killExcess(days *[history.DaysKept + 1]knownDay) (excess fl
 			row = 0
 		}
 		if age := e.daysSince(k.Time); age >= 0 && age < history.DaysKept {
-			known := max(days[age+1].used, row)
-			if used := days[age].used; used < k.Limit { // else it was used after the kill
-				known = max(known, used)
-			}
-			if known > 0 {
+			if known := max(days[age+1].used, days[age].used, row); known > 0 {
 				excess += float64(k.Limit.Minus(known)) * math.Exp2(-float64(age)/e.model.DayHalfLife)
 			}
 		}

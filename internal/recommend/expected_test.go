@@ -170,6 +170,21 @@ func TestAKillIsAnsweredWithWhatTheOwnerAsksFor(t *testing.T) {
 	}
 }
 
+// TestUseBeyondTheLimitOfAKillIsLearnedOnce: the record of its hour has all of it.
+func TestUseBeyondTheLimitOfAKillIsLearnedOnce(t *testing.T) {
+	for used, want := range map[memory.Bytes]memory.Bytes{200 * mib: 100 * mib, 260 * mib: 40 * mib, 400 * mib: 0} {
+		h := history.New()
+		now := feed(h, 3*day, 300*mib, flat(200*mib)).Add(time.Hour)
+		h.Add(sample("pod-0", now, used), 600*mib)
+		e := newEvaluation(Input{Policy: defaults, History: h, Kills: []memory.OOMKill{kill(now, 300*mib)}, Now: now})
+		e.judgeKills()
+		days := e.knownDays()
+		if got := e.killExcess(&days); math.Abs(got-float64(want)) > float64(mib) {
+			t.Errorf("killed at 300Mi, %s used that day: %v beyond, want %s", used, got, want)
+		}
+	}
+}
+
 // TestASmallLimitIsLowered: what a kill adds to the cost of lowering a limit is a part of what is given back.
 func TestASmallLimitIsLowered(t *testing.T) {
 	for _, c := range []struct {

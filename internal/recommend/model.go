@@ -37,9 +37,8 @@ type Model struct {
 	// DayHalfLife is the age in days at which a day that may repeat counts half, and so does a kill that taught how far
 	// use goes beyond what was known.
 	DayHalfLife float64
-	// Alike: days are alike when their peaks differ by about this share, or by AlikeLeast, which matters to no container.
-	Alike      float64
-	AlikeLeast memory.Bytes
+	// Alike: days are alike when their peaks differ by about this share.
+	Alike float64
 	// Unlike is the weight of a day that followed a day unlike the last one.
 	Unlike float64
 	// LowerLimit and LowerKill are what it costs to lower a limit: a part of the limit, and a part of a kill, because it
@@ -91,7 +90,7 @@ func DefaultModel() Model {
 		Cautious: Price{Kill: 150 * memory.GiB, Young: 800 * period.Day / 7},
 
 		OldFrom: 2 * period.Day, Records: 3, Excess: 120 * memory.MiB, ExcessShare: 0.15,
-		DayHalfLife: 30, Alike: 0.2, AlikeLeast: 20 * memory.MiB, Unlike: 0.2,
+		DayHalfLife: 30, Alike: 0.2, Unlike: 0.2,
 		LowerLimit: 0.05, LowerKill: 0.004, LowerMost: 0.8,
 
 		KillBeyondPercent: 115, LeastHeadroom: 8 * memory.MiB,

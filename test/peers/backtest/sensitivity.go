@@ -24,7 +24,6 @@ var constants = []struct {
 	{"ExcessShare", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.ExcessShare *= by }},
 	{"DayHalfLife", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.DayHalfLife *= by }},
 	{"Alike", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.Alike *= by }},
-	{"AlikeLeast", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.AlikeLeast, by) }},
 	{"Unlike", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.Unlike *= by }},
 	{"LowerLimit", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.LowerLimit *= by }},
 	{"LowerKill", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.LowerKill *= by }},
