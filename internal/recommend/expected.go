@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
@@ -23,6 +24,7 @@ type outlook struct {
 	records lomax   // by how much a record goes beyond
 	rate    float64 // records a day
 	days    []repeat
+	known   [history.DaysKept + 1]knownDay // calendar days by their age
 	// elsewhere is the highest peak of the days that do not count, because use never came down to top.
 	elsewhere memory.Bytes
 }
@@ -48,8 +50,9 @@ func (e *evaluation) cheapest(top memory.Bytes) memory.Bytes {
 	}
 	e.say("%s", o.words(limit, e.Policy.Posture))
 	if lower > 0 {
-		e.say("limit stays at %s: %s would cost less, but by less than it costs to lower a limit (%s for a day)",
-			e.Current.Limit, bytesOf(lower).CeilTo(memory.MiB), bytesOf(e.lowering(&o, have, lower)))
+		e.say("limit stays at %s: %s, which has been enough for %s, would cost less, but by less than it costs to lower a "+
+			"limit (%s for a day)", e.Current.Limit, bytesOf(lower).CeilTo(memory.MiB),
+			format.Count(o.enough(lower), "day"), bytesOf(e.lowering(&o, have, lower)))
 	}
 	return limit
 }
@@ -101,10 +104,24 @@ func (e *evaluation) choose(o *outlook, have float64) (best, lower float64) {
 	return best, lower
 }
 
-// lowering is what it costs to lower a limit.
+// lowering is what it costs a day to lower a limit. A lower one is expected to be enough for as long as it has been,
+// and what a kill adds is spread over these days.
 func (e *evaluation) lowering(o *outlook, from, to float64) float64 {
-	m := &e.model
-	return m.LowerLimit*from + min(m.LowerKill*o.kill, m.LowerMost*(from-to))
+	return e.model.LowerLimit*from + e.model.LowerKill*o.kill/float64(o.enough(to))
+}
+
+// enough returns for how many days a limit would have been enough. Days without data do not count.
+func (o *outlook) enough(limit float64) int {
+	days := 1 // the last 24 hours
+	for _, d := range o.known[1:] {
+		if float64(d.peak) > limit {
+			break
+		}
+		if d.peak > 0 {
+			days++
+		}
+	}
+	return days
 }
 
 func (e *evaluation) outlook(top float64, days []repeat) outlook {
@@ -119,7 +136,7 @@ func (e *evaluation) outlook(top float64, days []repeat) outlook {
 		records: lomax{m.Records + float64(seen.Seen), m.excess(top) + float64(seen.Excess) + e.killExcess(&known)},
 		// The hours of the day before are more where data is missing, and as few where the program does not always run.
 		rate: float64(max(min(hours, history.RecordHours), len(all)-hours)) / float64(min(hours, history.RecordHours)+1),
-		days: append(days, repeat{top, 1}),
+		days: append(days, repeat{top, 1}), known: known,
 	}
 	total := 1.
 	for age := 1; age < history.DaysKept; age++ {

@@ -185,7 +185,29 @@ func TestUseBeyondTheLimitOfAKillIsLearnedOnce(t *testing.T) {
 	}
 }
 
-// TestASmallLimitIsLowered: what a kill adds to the cost of lowering a limit is a part of what is given back.
+// TestALowerLimitIsTakenAfterDays: what a kill adds to the cost of lowering a limit is spread over the days for which
+// the lower one has been enough.
+func TestALowerLimitIsTakenAfterDays(t *testing.T) {
+	for days, want := range map[time.Duration]Decision{3: Keep, 30: Decrease} {
+		h := history.New()
+		now := feed(h, days*day, 200*mib, flat(60*mib))
+		got := Evaluate(Input{Policy: posed(Cautious), History: h, Current: sizeOf(63*mib, 200*mib), Now: now})
+		if got.Decision != want {
+			t.Errorf("200Mi after %d days of 60Mi: %s\n%s", days, got.Summary, strings.Join(got.Reasons, "\n"))
+		}
+	}
+	var o outlook
+	for age, peak := range []memory.Bytes{0, 100, 0, 100, 300} { // nothing is known of the day before yesterday
+		o.known[age].peak = peak * mib
+	}
+	for limit, want := range map[memory.Bytes]int{50: 1, 100: 3, 200: 3, 300: 4} {
+		if got := o.enough(float64(limit * mib)); got != want {
+			t.Errorf("%dMi has been enough for %d days, want %d", limit, got, want)
+		}
+	}
+}
+
+// TestASmallLimitIsLowered: also where what is given back is a small part of a kill.
 func TestASmallLimitIsLowered(t *testing.T) {
 	for _, c := range []struct {
 		posture       Posture
@@ -222,8 +244,8 @@ func TestALimitThatItCostsTooMuchToLowerSaysSo(t *testing.T) {
 	now := feed(h, 10*day, 540*mib, flat(412*mib))
 	kept := 0
 	for limit := 480 * mib; limit <= 600*mib; limit += 10 * mib {
-		got := Evaluate(Input{Policy: defaults, History: h, Current: sizeOf(437*mib, limit), Now: now})
-		if says(got, "would cost less", "to lower a limit") {
+		got := Evaluate(Input{Policy: posed(Cautious), History: h, Current: sizeOf(437*mib, limit), Now: now})
+		if says(got, "has been enough for 11 days, would cost less", "to lower a limit") {
 			kept++
 			if got.Size.Limit != limit {
 				t.Errorf("kept at %s: %s", limit, got.Summary)

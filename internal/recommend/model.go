@@ -41,10 +41,9 @@ type Model struct {
 	Alike float64
 	// Unlike is the weight of a day that followed a day unlike the last one.
 	Unlike float64
-	// LowerLimit and LowerKill are what it costs to lower a limit: a part of the limit, and a part of a kill, because it
-	// may be one, at most LowerMost of what is given back: or a small limit would never be lowered. They keep a limit from
-	// following each change of use.
-	LowerLimit, LowerKill, LowerMost float64
+	// LowerLimit and LowerKill are what it costs to lower a limit: a part of the limit for each day, and a part of a kill
+	// once, because it may be one. They keep a limit from following each change of use.
+	LowerLimit, LowerKill float64
 
 	// KillBeyondPercent: what a container wanted beyond the limit it was killed at is unknown; its day is remembered this
 	// much above.
@@ -87,11 +86,11 @@ func DefaultModel() Model {
 	return Model{
 		Frugal:   Price{Kill: 3 * memory.GiB, Young: 2 * period.Day / 7},
 		Balanced: Price{Kill: 10 * memory.GiB, Young: 2 * period.Day},
-		Cautious: Price{Kill: 150 * memory.GiB, Young: 800 * period.Day / 7},
+		Cautious: Price{Kill: 200 * memory.GiB, Young: 800 * period.Day / 7},
 
 		OldFrom: 2 * period.Day, Records: 3, Excess: 120 * memory.MiB, ExcessShare: 0.15,
 		DayHalfLife: 30, Alike: 0.2, Unlike: 0.2,
-		LowerLimit: 0.05, LowerKill: 0.004, LowerMost: 0.8,
+		LowerLimit: 0.05, LowerKill: 0.008,
 
 		KillBeyondPercent: 115, LeastHeadroom: 8 * memory.MiB,
 		BurstPerDoubling: 23 * memory.MiB, BurstUse: 64 * memory.MiB, BurstEnds: 400 * memory.MiB,

@@ -27,7 +27,6 @@ var constants = []struct {
 	{"Unlike", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.Unlike *= by }},
 	{"LowerLimit", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.LowerLimit *= by }},
 	{"LowerKill", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.LowerKill *= by }},
-	{"LowerMost", func(m *recommend.Model, _ *recommend.Policy, by float64) { m.LowerMost *= by }},
 	{"usualLeastRoom",
 		func(_ *recommend.Model, p *recommend.Policy, by float64) { scale(&p.LeastRoomPercent, by) }},
 	{"Balanced.Young", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.Balanced.Young, by) }},
