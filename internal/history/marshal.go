@@ -39,9 +39,6 @@ func (c *Container) UnmarshalBinary(data []byte) error {
 	if err := read.valid(); err != nil {
 		return err
 	}
-	if kept := [HoursKept]Hour{}; read.records == (Records{}) && len(read.AppendHours(kept[:0])) >= RecordHours {
-		read.records = read.assumed()
-	}
 	*c = read
 	return nil
 }
@@ -92,7 +89,7 @@ func (c *Container) code(w *codec.Coder) {
 	c.records.code(w)
 }
 
-// code leaves out what says nothing, and finds nothing where a memfit that did not know of records wrote.
+// code leaves out records of nothing, which come last.
 func (r *Records) code(w *codec.Coder) {
 	if w.Reading() && len(w.Data()) == 0 || !w.Reading() && *r == (Records{}) {
 		return

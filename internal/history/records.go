@@ -60,17 +60,6 @@ func (c *Container) learn() {
 	}
 }
 
-// assumed is for a history from before records were known: as if none of its days had brought any.
-func (c *Container) assumed() (r Records) {
-	for age := min(DaysKept-1, c.day); age > 0; age-- {
-		r.fade(int32(period.Day / period.Hour))
-		if c.days[(c.day-age)%DaysKept].peak != 0 {
-			r.Seen += RecordHours / (RecordHours + 1.)
-		}
-	}
-	return r
-}
-
 // beyond is how far the newest hour went from the nearest level that is known: that of the day before it, or the peak
 // of any other day.
 func (c *Container) beyond(top memory.Bytes) memory.Bytes {

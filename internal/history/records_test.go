@@ -63,26 +63,6 @@ func TestAWeeklyJobLearns(t *testing.T) {
 	}
 }
 
-// TestAnOldHistoryWithoutRecordsIsTakenForUneventful: it learns from there on, and is not new.
-func TestAnOldHistoryWithoutRecordsIsTakenForUneventful(t *testing.T) {
-	peaks := make([]memory.Bytes, 20*24)
-	for i := range peaks {
-		peaks[i] = 480
-	}
-	c := hourly(peaks...)
-	want := c.records
-	c.records = Records{}
-	data, err := c.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var read Container
-	if err := read.UnmarshalBinary(data); err != nil || read.records.Excess != 0 || read.records.Seen < want.Seen-3 ||
-		read.records.Seen > want.Seen {
-		t.Errorf("20 days: %+v (%v), want about %+v", read.records, err, want)
-	}
-}
-
 // TestAHistoryOfNothingIsNotRead: samples without a peak are damaged, and would be taken for no use.
 func TestAHistoryOfNothingIsNotRead(t *testing.T) {
 	c := hourly(100, 100, 100)
@@ -107,7 +87,7 @@ func TestWhatWasLearnedFades(t *testing.T) {
 	}
 }
 
-// TestAHistoryWithoutRecordsIsRead: what was written before records were known has none.
+// TestAHistoryWithoutRecordsIsRead: they are left out at the end.
 func TestAHistoryWithoutRecordsIsRead(t *testing.T) {
 	c := hourly(100, 130, 100, 100)
 	data, err := c.MarshalBinary()
