@@ -57,7 +57,9 @@ func (s *State) lower(l Lowering) {
 	s.Lowerings = slices.Clone(s.Lowerings)
 	for i := range s.Lowerings {
 		if old := &s.Lowerings[i]; old.of(l.Container, l.Program) && (!old.Proven || old.To.Limit == l.To.Limit) {
-			old.From, old.To.Limit = old.From.Max(l.From), min(old.To.Limit, l.To.Limit)
+			if old.From = old.From.Max(l.From); old.To.Limit != l.To.Limit { // the pod with the earlier one is gone
+				old.To.Limit, old.At = l.To.Limit, later(old.At, stamp(l.At))
+			}
 			return
 		}
 	}

@@ -434,6 +434,27 @@ func TestALowerLimitBeginsWithACanary(t *testing.T) {
 	c.expectReason(v1alpha1.ReasonUpToDate)
 }
 
+// TestACanaryThatIsGoneKeepsNoLaterOneFromItsProof: it was deleted while it was watched, and the next one gets a little
+// more.
+func TestACanaryThatIsGoneKeepsNoLaterOneFromItsProof(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.wants(small, false)
+	c.reconcile()
+	c.passes(5 * time.Second)
+	c.reconcile()
+	c.expectLimits("100Mi 256Mi 256Mi")
+	c.in.Pods = append(c.in.Pods[1:], c.pod(big))
+	c.wants(memory.Size{Request: 70 * mib, Limit: 140 * mib}, false)
+	for range 30 {
+		c.passes(5 * time.Minute)
+		c.reconcile()
+	}
+	c.expectLimits("140Mi 140Mi 140Mi")
+	if got := c.written.Proven("app", "").Limit; got != 140*mib {
+		t.Errorf("proven is %s after all pods were watched: %+v", got, c.written.Lowerings)
+	}
+}
+
 func TestAKillInTheCanaryTakesItBackAndTheOthersAreSpared(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.wants(small, false)
