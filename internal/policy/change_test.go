@@ -20,14 +20,13 @@ func TestChanges(t *testing.T) {
 	}
 	index := func(generation int64, uid, app string) *profile.Index {
 		return profile.NewIndex([]profile.Profile{
-			profileOf(
-				profile.KindNamespaced,
-				&metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: generation, UID: types.UID(uid)},
-				&v1alpha1.MemoryProfileSpec{Selector: choosing(app)},
-			),
-			profileOf(
-				profile.KindCluster, &metav1.ObjectMeta{Name: "web", Generation: 1, UID: "c"}, &v1alpha1.MemoryProfileSpec{},
-			),
+			profile.Of(&v1alpha1.MemoryProfile{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: generation, UID: types.UID(uid)},
+				Spec:       v1alpha1.MemoryProfileSpec{Selector: choosing(app)},
+			}),
+			profile.OfCluster(&v1alpha1.ClusterMemoryProfile{
+				ObjectMeta: metav1.ObjectMeta{Name: "web", Generation: 1, UID: "c"},
+			}),
 		})
 	}
 	web := Change{Key: profile.Key{Kind: profile.KindNamespaced, Namespace: "shop", Name: "web"}}
@@ -36,14 +35,15 @@ func TestChanges(t *testing.T) {
 	both := []Change{{Key: profile.Key{Kind: profile.KindCluster, Name: "web"}, Chooses: true}, chooses}
 	under := func(generation int64, role v1alpha1.ProfileRole) *profile.Index {
 		return profile.NewIndex([]profile.Profile{
-			profileOf(
-				profile.KindNamespaced, &metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 1, UID: "a"},
-				&v1alpha1.MemoryProfileSpec{},
-			),
-			profileOf(
-				profile.KindCluster, &metav1.ObjectMeta{Name: "web", Generation: generation, UID: "c"},
-				&v1alpha1.MemoryProfileSpec{Role: role},
-			),
+			profile.Of(&v1alpha1.MemoryProfile{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 1, UID: "a"},
+			}),
+			profile.OfCluster(&v1alpha1.ClusterMemoryProfile{
+				ObjectMeta: metav1.ObjectMeta{Name: "web", Generation: generation, UID: "c"},
+				Spec: v1alpha1.ClusterMemoryProfileSpec{
+					MemoryProfileSpec: v1alpha1.MemoryProfileSpec{Role: role},
+				},
+			}),
 		})
 	}
 	base := Change{Key: profile.Key{Kind: profile.KindCluster, Name: "web"}}

@@ -183,14 +183,10 @@ func (r *Resolver) rebuild(ctx context.Context) ([]Change, int, error) {
 	}
 	profiles := make([]profile.Profile, 0, len(namespaced.Items)+len(clusterWide.Items))
 	for i := range namespaced.Items {
-		p := &namespaced.Items[i]
-		profiles = append(profiles, profileOf(profile.KindNamespaced, &p.ObjectMeta, &p.Spec))
+		profiles = append(profiles, profile.Of(&namespaced.Items[i]))
 	}
 	for i := range clusterWide.Items {
-		p := &clusterWide.Items[i]
-		n := profileOf(profile.KindCluster, &p.ObjectMeta, &p.Spec.MemoryProfileSpec)
-		n.NamespaceSelector = p.Spec.NamespaceSelector
-		profiles = append(profiles, n)
+		profiles = append(profiles, profile.OfCluster(&clusterWide.Items[i]))
 	}
 	index := profile.NewIndex(profiles)
 	changed := changes(r.index.Swap(index), index)
@@ -203,14 +199,6 @@ func (r *Resolver) Profiles() *profile.Index { return r.index.Load() }
 
 // Built is closed when profiles have been read for the first time. Until then nobody governs anything.
 func (r *Resolver) Built() <-chan struct{} { return r.built }
-
-func profileOf(kind string, meta *metav1.ObjectMeta, spec *v1alpha1.MemoryProfileSpec) profile.Profile {
-	return profile.Profile{
-		Ref:       v1alpha1.ProfileReference{Kind: kind, Name: meta.Name},
-		Namespace: meta.Namespace, UID: meta.UID, Generation: meta.Generation, Created: meta.CreationTimestamp.Time,
-		Spec: spec,
-	}
-}
 
 // namespace returns the annotations and labels of a namespace. One that is not (or not yet) in the cache has none: its
 // pods cannot have been opted in by it. They are the cache's own: only read them.

@@ -65,6 +65,23 @@ type Profile struct {
 	mergedFrom *v1alpha1.MemoryProfileSpec
 }
 
+// Of returns a MemoryProfile as a profile. It shares the spec.
+func Of(p *v1alpha1.MemoryProfile) Profile { return profileOf(KindNamespaced, &p.ObjectMeta, &p.Spec) }
+
+// OfCluster returns a ClusterMemoryProfile as a profile. It shares the spec.
+func OfCluster(p *v1alpha1.ClusterMemoryProfile) Profile {
+	n := profileOf(KindCluster, &p.ObjectMeta, &p.Spec.MemoryProfileSpec)
+	n.NamespaceSelector = p.Spec.NamespaceSelector
+	return n
+}
+
+func profileOf(kind string, meta *metav1.ObjectMeta, spec *v1alpha1.MemoryProfileSpec) Profile {
+	return Profile{
+		Ref: v1alpha1.ProfileReference{Kind: kind, Name: meta.Name}, Namespace: meta.Namespace, UID: meta.UID,
+		Generation: meta.Generation, Created: meta.CreationTimestamp.Time, Spec: spec,
+	}
+}
+
 // Reaches reports whether the profile may govern pods of a namespace with these labels. The profile must be of an
 // [Index].
 func (n *Profile) Reaches(namespaceLabels map[string]string) bool {

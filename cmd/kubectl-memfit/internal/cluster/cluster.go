@@ -119,12 +119,10 @@ func (c *Cluster) Profiles(ctx context.Context, namespace string) ([]report.Prof
 	shared, err := list[v1alpha1.ClusterMemoryProfile](ctx, c, "clustermemoryprofiles", "")
 	var out []report.Profile
 	for i := range own {
-		out = append(out, profileOf(profile.KindNamespaced, &own[i], &own[i].Spec, &own[i].Status))
+		out = append(out, report.Profile{Profile: profile.Of(&own[i]), Status: own[i].Status})
 	}
 	for i := range shared {
-		one := profileOf(profile.KindCluster, &shared[i], &shared[i].Spec.MemoryProfileSpec, &shared[i].Status)
-		one.NamespaceSelector = shared[i].Spec.NamespaceSelector
-		out = append(out, one)
+		out = append(out, report.Profile{Profile: profile.OfCluster(&shared[i]), Status: shared[i].Status})
 	}
 	all := make([]*profile.Profile, len(out))
 	for i := range out {
@@ -132,18 +130,6 @@ func (c *Cluster) Profiles(ctx context.Context, namespace string) ([]report.Prof
 	}
 	profile.Inherit(all)
 	return out, err
-}
-
-func profileOf(
-	kind string, object metav1.Object, spec *v1alpha1.MemoryProfileSpec, status *v1alpha1.MemoryProfileStatus,
-) report.Profile {
-	return report.Profile{
-		Profile: profile.Profile{
-			Ref: v1alpha1.ProfileReference{Kind: kind, Name: object.GetName()}, Namespace: object.GetNamespace(),
-			Generation: object.GetGeneration(), Created: object.GetCreationTimestamp().Time, Spec: spec,
-		},
-		Status: *status,
-	}
 }
 
 // Workload reads the object a recommendation is about.

@@ -11,7 +11,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
@@ -71,12 +70,14 @@ func (w *world) learn(n *yaml.Node, onlyProfiles bool) error {
 	case kind == v1alpha1.Group+"/MemoryProfile":
 		var p v1alpha1.MemoryProfile
 		if err = into(n, &p); err == nil {
-			w.add(profile.KindNamespaced, namespace, &p, &p.Spec, nil)
+			p.Namespace = namespace
+			w.add(profile.Of(&p))
 		}
 	case kind == v1alpha1.Group+"/ClusterMemoryProfile":
 		var p v1alpha1.ClusterMemoryProfile
 		if err = into(n, &p); err == nil {
-			w.add(profile.KindCluster, "", &p, &p.Spec.MemoryProfileSpec, p.Spec.NamespaceSelector)
+			p.Namespace = ""
+			w.add(profile.OfCluster(&p))
 		}
 	case onlyProfiles:
 	case kind == v1alpha1.Group+"/MemoryRecommendation":
@@ -128,13 +129,8 @@ func keysOf(n *yaml.Node) (keys []string) {
 }
 
 // add takes a profile in, once: a profile file may also be part of the manifests.
-func (w *world) add(
-	kind, namespace string, of metav1.Object, spec *v1alpha1.MemoryProfileSpec, namespaces *metav1.LabelSelector,
-) {
-	n := profile.Profile{
-		Ref: v1alpha1.ProfileReference{Kind: kind, Name: of.GetName()}, Namespace: namespace,
-		Generation: max(of.GetGeneration(), 1), NamespaceSelector: namespaces, Spec: spec,
-	}
+func (w *world) add(n profile.Profile) {
+	n.Generation = max(n.Generation, 1)
 	if !slices.ContainsFunc(
 		w.profiles, func(p profile.Profile) bool { return p.Ref == n.Ref && p.Namespace == n.Namespace },
 	) {

@@ -181,9 +181,8 @@ func (r *replayed) like(manifests string) error {
 	if err := yaml.Unmarshal([]byte(first), &p); err != nil {
 		return fmt.Errorf("reading the profile of the service: %w", err)
 	}
-	r.profile = &profile.Profile{
-		Ref: v1alpha1.ProfileReference{Kind: p.Kind, Name: p.Name}, Namespace: namespace, Generation: 1, Spec: &p.Spec,
-	}
+	p.Namespace, p.Generation = namespace, 1
+	r.profile = new(profile.Of(&p))
 	return nil
 }
 
