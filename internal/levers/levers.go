@@ -38,8 +38,6 @@ type Prediction struct {
 	// [runtimes.Gain] there.
 	Why  string
 	Cost runtimes.Cost
-	// Processes are those in which the lever means something.
-	Processes int
 	// Unreachable: none of them can do it.
 	Unreachable bool
 
@@ -105,12 +103,13 @@ func predict(all map[string]*Prediction, p *Process, limit memory.Bytes) {
 			gain.Least, gain.Most = min(gain.Least, p.RSS), min(gain.Most, p.RSS)
 		}
 		sum := all[lever.Action]
-		if sum == nil {
+		first := sum == nil
+		if first {
 			sum = &Prediction{Action: lever.Action, Unreachable: true}
 			all[lever.Action] = sum
 		}
 		larger := gain.Most > sum.largest || gain.Most == sum.largest && gain.Cost.Collector > sum.Cost.Collector
-		if sum.Processes++; sum.Processes == 1 || larger {
+		if first || larger {
 			sum.Knob, sum.How, sum.Why, sum.Cost, sum.largest = lever.Knob, lever.How, gain.Why, gain.Cost, gain.Most
 		}
 		sum.Unreachable = sum.Unreachable && lever.Unreachable
