@@ -345,7 +345,7 @@ type SizingSpec struct {
 	// +optional
 	HeadroomPercent *int32 `json:"headroomPercent,omitempty"`
 
-	// posture is the price of an OOM kill, in memory held for a day: Frugal 3Gi, Balanced (default) 10Gi, Cautious 150Gi.
+	// posture is the price of an OOM kill, in memory held for a day: Frugal 3Gi, Balanced (default) 10Gi, Cautious 200Gi.
 	// A higher price gives higher limits and fewer kills. See docs/design/sizing.md.
 	// +optional
 	Posture SizingPosture `json:"posture,omitempty"`

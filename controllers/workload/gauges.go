@@ -165,8 +165,8 @@ func (g *gauges) copied() map[labeled][]row {
 	return rows
 }
 
-// series is a value of a gauge at the time at which it was asked for. Constant metrics of client_golang build the labels
-// of each: to gather those of 10,000 containers took three times as long (BenchmarkGather).
+// series is a value of a gauge at the time at which it was asked for. Constant metrics of client_golang build the
+// labels of each: to gather those of 10,000 containers took three times as long (BenchmarkGather).
 type series struct {
 	desc   *prometheus.Desc
 	labels []*dto.LabelPair

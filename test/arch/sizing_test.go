@@ -61,6 +61,24 @@ func TestSizingConstantsAreTold(t *testing.T) {
 	}
 }
 
+// TestThePricesOfPosturesAreTold: what a kill costs is the same in the code, in docs/design/sizing.md and in the text
+// of the API.
+func TestThePricesOfPosturesAreTold(t *testing.T) {
+	told := tableRows(string(read(t, "docs/design/sizing.md")))
+	text := string(read(t, "api/v1alpha1/memoryprofile_types.go"))
+	all := sizingConstants(t, "recommend", 40)
+	for _, row := range []string{"Frugal", "Balanced (default)", "Cautious"} {
+		name := strings.Fields(row)[0]
+		price := all[name+".Kill"]
+		if want := strings.Replace(price, "Gi", " GiB for a day", 1); price == "" || told[row] != want {
+			t.Errorf("docs/design/sizing.md says that a kill costs %q with %s, and the code says %q", told[row], name, want)
+		}
+		if want := row + " " + price; !strings.Contains(text, want) {
+			t.Errorf("the text of sizing.posture does not have %q", want)
+		}
+	}
+}
+
 // tableRows are the second cells of the tables of a page, by their first.
 func tableRows(page string) map[string]string {
 	rows := map[string]string{}

@@ -31,7 +31,8 @@ var binary struct {
 func managerBinary(t *testing.T) string {
 	t.Helper()
 	binary.Do(func() {
-		if binary.dir, binary.err = os.MkdirTemp("", "memfit-install-"); binary.err != nil {
+		binary.dir, binary.err = os.MkdirTemp("", "memfit-install-") //nolint:usetesting // it outlives this test
+		if binary.err != nil {
 			return
 		}
 		// Without DWARF and symbols it is linked in half the time.
