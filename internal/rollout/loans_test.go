@@ -40,6 +40,21 @@ func (c *cluster) uses(i int, demand memory.Bytes) {
 
 var lendable = memory.Size{Request: 64 * mib, Limit: 128 * mib}
 
+// TestALoanForgetsNoRestartThatWasSent: nor what it took of the change budget.
+func TestALoanForgetsNoRestartThatWasSent(t *testing.T) {
+	for phase, kept := range map[Phase]bool{Evicting: false, AwaitingSuccessor: true} {
+		at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+		state := State{
+			Restart: &Step{Pod: "web-1", UID: "uid-1", At: at, Phase: phase},
+			Spent:   []Spent{{At: at, UID: "uid-1", Pods: 1}},
+		}
+		state.Lend(rescue.Loan{Pod: "web-1", UID: "uid-1", Container: "app", At: at.Add(time.Second)}, "it grew", false)
+		if got := state.Restart != nil; got != kept || got != (len(state.Spent) > 0) {
+			t.Errorf("%s: the restart is %+v, spent is %+v", phase, state.Restart, state.Spent)
+		}
+	}
+}
+
 func TestALoanIsKeptAndReturnedAfterAnHourBelow(t *testing.T) {
 	c := newCluster(t, 2, lendable)
 	c.wants(lendable, false)

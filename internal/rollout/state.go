@@ -254,9 +254,10 @@ func (s *State) refuse(r Refusal) {
 	}
 }
 
-// drop forgets a step, and what a restart took of the budget.
+// drop forgets a step. Of a restart that was not sent, it also gives back what it took of the budget; one that was sent
+// ends with its pod.
 func (s *State) drop(uid types.UID) {
-	if s.Restart != nil && s.Restart.UID == uid {
+	if s.Restart != nil && s.Restart.UID == uid && s.Restart.Phase != AwaitingSuccessor {
 		s.unspend(uid, s.Restart.At)
 		s.Restart = nil
 	}
