@@ -210,23 +210,23 @@ type Sources struct {
 	Pods interface {
 		Pod(ctx context.Context, key client.ObjectKey) (*corev1.Pod, error)
 	}
-	// Constraints say what else in the cluster has a say in a workload's memory. Nil: nobody has.
+	// Constraints are the objects of the cluster that bound or also change a workload's memory. Nil: there are none.
 	Constraints interface {
 		Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (constraints.Facts, error)
 	}
-	// Snapshots say what the agents of nodes found out about pods. Nil: nobody asks.
+	// Snapshots are what the agents of nodes report about pods. Nil: there are no agents.
 	Snapshots interface {
 		Of(ctx context.Context, pods []*corev1.Pod) map[types.UID]*v1alpha1.MemorySnapshot
 	}
-	// Usage says which nodes do not tell what pods use. Nil: nobody knows.
+	// Usage names the nodes that report no usage of their pods. Nil: unknown.
 	Usage interface{ Gaps() []memory.Silence }
-	// Past is what workloads used before memfit saw them. Nil: nobody knows.
+	// Past is what workloads used before memfit saw them. Nil: unknown.
 	Past interface {
 		Get(w memory.WorkloadRef) (containers map[string]*history.Container, there bool)
 		Forget(w memory.WorkloadRef)
 		Source() string
 	}
-	// Queries answers the owners' rollback queries without waiting for Prometheus. Nil: nobody may ask any.
+	// Queries answers the owners' rollback queries without waiting for Prometheus. Nil: the answer names the missing flag.
 	Queries interface {
 		Result(ctx context.Context, query string, now time.Time) rollout.QueryResult
 	}

@@ -89,10 +89,7 @@ func TestARaiseAfterAKillDoesNotWaitForTheBudget(t *testing.T) {
 func TestARollBackDoesNotWaitForTheBudget(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.allowed(ChangeBudget{Bytes: mib}, Spent{Bytes: mib})
-	c.wants(small, false)
-	c.reconcile()
-	c.passes(5 * time.Second)
-	c.reconcile()
+	c.lowersTheCanary()
 	c.expectLimits("100Mi 256Mi 256Mi")
 	c.expectSpent(0, 0) // lowering in place takes nothing
 	c.killed(0)

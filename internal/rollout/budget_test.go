@@ -43,10 +43,7 @@ func TestARestartAndAnEvictionForSizeShareOneBudget(t *testing.T) {
 
 func TestARestartWaitsForTheCanary(t *testing.T) {
 	c := newCluster(t, 3, big)
-	c.wants(small, false)
-	c.reconcile()
-	c.passes(5 * time.Second)
-	c.reconcile()
+	c.lowersTheCanary()
 	c.expectReason(v1alpha1.ReasonWatching)
 	c.in.Restart = &Candidate{Pod: "web-3", UID: "uid-3"}
 	c.reconcile()

@@ -43,10 +43,7 @@ func TestWhatWasDoneToPodsIsKept(t *testing.T) {
 	c.expectKept(raised)
 
 	c.passes(25 * time.Hour)
-	c.wants(small, false)
-	c.reconcile()
-	c.passes(5 * time.Second)
-	c.reconcile()
+	c.lowersTheCanary()
 	c.killed(0)
 	c.passes(time.Second)
 	c.reconcile()

@@ -204,6 +204,15 @@ func (c *cluster) reconcileAndDie(after int) {
 	}
 }
 
+// lowersTheCanary recommends small, and gives it to the first pod.
+func (c *cluster) lowersTheCanary() {
+	c.t.Helper()
+	c.wants(small, false)
+	c.reconcile()
+	c.passes(5 * time.Second)
+	c.reconcile()
+}
+
 // evictsTheCanary writes down that a pod is to be evicted for a lower limit, and evicts it when the webhooks know.
 func (c *cluster) evictsTheCanary() {
 	c.t.Helper()
@@ -409,10 +418,7 @@ func TestKilledPodsAreRaisedFirst(t *testing.T) {
 
 func TestALowerLimitBeginsWithACanary(t *testing.T) {
 	c := newCluster(t, 3, big)
-	c.wants(small, false)
-	c.reconcile()
-	c.passes(5 * time.Second)
-	c.reconcile()
+	c.lowersTheCanary()
 	c.expectLimits("100Mi 256Mi 256Mi")
 	c.expectReason(v1alpha1.ReasonWatching, "web-1, the first of 3", "1 of 3 pods have the recommended size")
 	c.passes(9 * time.Minute)
@@ -438,10 +444,7 @@ func TestALowerLimitBeginsWithACanary(t *testing.T) {
 // more.
 func TestACanaryThatIsGoneKeepsNoLaterOneFromItsProof(t *testing.T) {
 	c := newCluster(t, 3, big)
-	c.wants(small, false)
-	c.reconcile()
-	c.passes(5 * time.Second)
-	c.reconcile()
+	c.lowersTheCanary()
 	c.expectLimits("100Mi 256Mi 256Mi")
 	c.in.Pods = append(c.in.Pods[1:], c.pod(big))
 	c.wants(memory.Size{Request: 70 * mib, Limit: 140 * mib}, false)
@@ -457,10 +460,7 @@ func TestACanaryThatIsGoneKeepsNoLaterOneFromItsProof(t *testing.T) {
 
 func TestAKillInTheCanaryTakesItBackAndTheOthersAreSpared(t *testing.T) {
 	c := newCluster(t, 3, big)
-	c.wants(small, false)
-	c.reconcile()
-	c.passes(5 * time.Second)
-	c.reconcile()
+	c.lowersTheCanary()
 	c.killed(0)
 	c.passes(time.Second)
 	c.reconcile()
@@ -536,10 +536,7 @@ func TestAPodThatHasJustStartedIsNotLowered(t *testing.T) {
 
 func TestARestartStormTakesItBack(t *testing.T) {
 	c := newCluster(t, 2, big)
-	c.wants(small, false)
-	c.reconcile()
-	c.passes(5 * time.Second)
-	c.reconcile()
+	c.lowersTheCanary()
 	c.in.Pods[0].Containers[0].Restarts += 2
 	c.passes(time.Minute)
 	c.reconcile()
@@ -553,10 +550,7 @@ func TestARestartStormTakesItBack(t *testing.T) {
 func TestAPodThatIsNotReadyAnyMoreTakesItBack(t *testing.T) {
 	c := newCluster(t, 2, big)
 	c.passes(time.Hour)
-	c.wants(small, false)
-	c.reconcile()
-	c.passes(5 * time.Second)
-	c.reconcile()
+	c.lowersTheCanary()
 	c.expectLimits("100Mi 256Mi")
 	for _, ready := range []bool{false, true, false} { // a probe that fails now and then
 		c.in.Pods[0].Ready = ready

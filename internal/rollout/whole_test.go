@@ -116,10 +116,7 @@ func TestWhatThePodHasNotIsNotEffectiveAndIsRolledBack(t *testing.T) {
 
 func TestARollbackOfADecreaseNeverLowersThePod(t *testing.T) {
 	c := whole(t, 2, big)
-	c.wants(small, false)
-	c.reconcile()
-	c.passes(5 * time.Second)
-	c.reconcile()
+	c.lowersTheCanary()
 	c.expectLimits("100Mi 256Mi")
 	c.expectWhole(0, memory.Size{Request: grown(small).Request, Limit: grown(big).Limit})
 	c.killed(0)

@@ -220,9 +220,9 @@ func TestDecodeSummaryRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ in, want string }{
 		"nothing":          {``, "unexpected EOF"},
 		"half a summary":   {doc(`{}`)[:80], "unexpected EOF"},
-		"a page":           {`<html>`, "there is no list of pods in it"},
-		"an error in JSON": {`{"kind":"Status","code":500}`, "there is no list of pods in it"},
-		"a list":           {`[]`, "there is no list of pods in it"},
+		"a page":           {`<html>`, "the answer has no list of pods"},
+		"an error in JSON": {`{"kind":"Status","code":500}`, "the answer has no list of pods"},
+		"a list":           {`[]`, "the answer has no list of pods"},
 		"a name that does not end": {
 			doc(`{"name":"` + strings.Repeat("a", longText+9) + `"}`), "longer than 4096 bytes",
 		},

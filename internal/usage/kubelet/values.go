@@ -13,8 +13,8 @@ import (
 	"github.com/memfit/memfit/internal/usage/stream"
 )
 
-// Values of a summary. One of another type than expected is skipped and unknown: it is no reason to lose the other
-// containers.
+// Values of a summary. A value of an unexpected type is skipped and counts as unknown, so that the other containers are
+// still read.
 
 // maybe is an object.
 type maybe[T any] struct{ is T }

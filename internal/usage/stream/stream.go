@@ -60,7 +60,7 @@ func Items(r io.Reader, list string, item func(*jsontext.Decoder) error) error {
 		d.Reset(http.NoBody) // so that nothing keeps the answer
 		decoders.Put(d)
 	}()
-	missing := fmt.Errorf("there is no list of %s in it", list)
+	missing := fmt.Errorf("the answer has no list of %s", list)
 	start, err := d.ReadToken()
 	_, page := errors.AsType[*jsontext.SyntacticError](err)
 	switch {

@@ -108,8 +108,8 @@ func take(s Source, f Format) workload {
 	return w
 }
 
-// inTemplate returns the containers of the workload's template, and the resources of the whole pod. The error is why
-// there is no patch.
+// inTemplate returns the containers of the workload's template, and the resources of the whole pod. The error says why
+// the template cannot be patched.
 func (w *workload) inTemplate(s Source, f Format) (all []container, whole corev1.ResourceRequirements, err error) {
 	ref := w.rec.Status.Workload
 	kind, known := workloadkind.Of(ref.APIVersion, ref.Kind)

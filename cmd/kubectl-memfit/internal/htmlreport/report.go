@@ -267,7 +267,7 @@ func (in *Input) given(d inventory.Difference) string {
 	return text
 }
 
-// money that an amount costs, with a sign in front of it; empty where there is no amount or no price.
+// money returns what an amount of memory costs a month, after a sign. It is empty without an amount or a price.
 func (in *Input) money(b memory.Bytes, sign string) string {
 	if in.PricePerGiBMonth == 0 || b == 0 {
 		return ""
