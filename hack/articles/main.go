@@ -31,43 +31,55 @@ func main() {
 	output := flag.String("output", "../../dist/articles", "folder for the output of memfit's commands, ARTICLE.txt")
 	node := flag.String("node", "", "run the programs on this node of the lab (cgroup2) and write articles-NODE.md")
 	flag.Parse()
-	ok, err := tellAll(ctx, page{Machine: machine(ctx), Node: *node}, *name, *docs, *output)
+	p, err := tellAll(ctx, page{Machine: machine(ctx), Node: *node}, *name, *docs, *output)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
-	if err != nil || !ok {
+	wrong := 0
+	for _, r := range p.Stories {
+		for _, what := range r.Wrong() {
+			fmt.Printf("DIFFERS %s: %s\n", r.Name, what)
+			wrong++
+		}
+	}
+	if err != nil || wrong > 0 {
 		os.Exit(1)
 	}
+	fmt.Printf("All agree (%s)\n", p.Took)
 }
 
-// tellAll repeats the articles, or those with the given names, and writes the page and the output. It reports whether
-// each had the expected results.
-func tellAll(ctx context.Context, p page, name, docs, output string) (bool, error) {
-	pictures, markdown, text := filepath.Join(docs, "articles"), filepath.Join(docs, "articles.md"), markdownText
+// tellAll repeats the articles, or those with the given names, and writes the page and the output. The page in docs is
+// of all articles.
+func tellAll(ctx context.Context, p page, name, docs, output string) (page, error) {
+	started := time.Now()
+	pictures, markdown, text := filepath.Join(docs, "articles"), "articles.md", markdownText
 	if p.Node != "" { // the pictures are those of the default node
 		output += "-" + p.Node
-		pictures, markdown, text = output, filepath.Join(docs, "articles-"+p.Node+".md"), nodeText
+		pictures, markdown, text = output, "articles-"+p.Node+".md", nodeText
+	}
+	if name != "" {
+		pictures, docs = output, output
 	}
 	if err := errors.Join(os.MkdirAll(pictures, 0o755), os.MkdirAll(output, 0o755)); err != nil {
-		return false, err
+		return p, err
 	}
 	wanted := slices.DeleteFunc(stories(), func(s Story) bool {
 		return name != "" && !slices.Contains(strings.Split(name, ","), s.Name)
 	})
 	if len(wanted) == 0 {
-		return false, fmt.Errorf("there is no article %q", name)
+		return p, fmt.Errorf("there is no article %q", name)
 	}
 	var err error
-	ok := true
 	for _, s := range wanted {
 		if ctx.Err() != nil {
-			return false, ctx.Err()
+			return p, ctx.Err()
 		}
 		r, failed := tellOne(ctx, s, p.Node, pictures)
-		p.Stories, ok = append(p.Stories, r), ok && r.OK()
+		p.Stories = append(p.Stories, r)
 		err = errors.Join(err, failed, write(filepath.Join(output, r.Name+".txt"), outputText, r))
 	}
-	return ok, errors.Join(err, write(markdown, text, p))
+	p.Took = time.Since(started).Round(time.Second)
+	return p, errors.Join(err, write(filepath.Join(docs, markdown), text, p))
 }
 
 // tellOne repeats an article, and prints its results without what was read and what commands printed.

@@ -41,11 +41,31 @@ type Command struct{ Line, Out string }
 // File is a picture: its name below the folder of pictures and its title.
 type File struct{ Name, Title string }
 
-// OK reports whether the results are the expected ones, and whether memfit reported all that the author needed to know.
-func (r *Report) OK() bool {
-	return r.Err == "" && !slices.ContainsFunc(r.Outcomes, func(o Outcome) bool { return !o.OK }) &&
-		!slices.ContainsFunc(r.Answers, func(a Answer) bool { return a.Line == "" })
+// Wrong is what did not come out as expected, and what memfit did not report of what the author needed to know.
+func (r *Report) Wrong() []string {
+	var out []string
+	if r.Err != "" {
+		out = append(out, r.Err)
+	}
+	for _, o := range r.Outcomes {
+		switch {
+		case o.OK:
+		case o.Err != nil:
+			out = append(out, fmt.Sprintf("%s: %v", o.What, o.Err))
+		default:
+			out = append(out, fmt.Sprintf("%s: %.2f (%s), expected %s", o.What, o.Value, o.From, want(o)))
+		}
+	}
+	for _, a := range r.Answers {
+		if a.Line == "" {
+			out = append(out, "memfit did not report "+a.What)
+		}
+	}
+	return out
 }
+
+// OK reports whether nothing was wrong.
+func (r *Report) OK() bool { return len(r.Wrong()) == 0 }
 
 // report puts a run into words, and draws its pictures into a folder.
 func report(run *Run, failed error, pictures string) (*Report, error) {
@@ -153,6 +173,7 @@ var outputText string
 
 var functions = map[string]any{
 	"cell":  cell,
+	"join":  func(lines []string) string { return cell(strings.Join(lines, "; ")) },
 	"lines": func(text string) string { return strings.ReplaceAll(text, ". ", ".\n") }, // a sentence each
 	"size":  func(q *resource.Quantity) string { return mib(bytes(q)) },
 	"here": func(o Outcome) string {
@@ -162,24 +183,28 @@ var functions = map[string]any{
 		return fmt.Sprintf("%.2f", o.Value)
 	},
 	"bounded": func(o Outcome) bool { return !math.IsInf(o.Within, 1) },
-	"want": func(o Outcome) string {
-		if math.IsInf(o.Within, 1) {
-			return fmt.Sprintf("%.2f, no bound", o.Want)
-		}
-		if o.Within == 0 {
-			return fmt.Sprintf("%.2f", o.Want)
-		}
-		return fmt.Sprintf("%.2f ±%.2f", o.Want, o.Within)
-	},
+	"want":    want,
 	"anchor": func(title string) string { // as GitHub makes it of a heading
 		words := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(title), "")
 		return strings.ReplaceAll(words, " ", "-")
 	},
 }
 
+// want is what was expected of a row.
+func want(o Outcome) string {
+	switch {
+	case math.IsInf(o.Within, 1):
+		return fmt.Sprintf("%.2f, no bound", o.Want)
+	case o.Within == 0:
+		return fmt.Sprintf("%.2f", o.Want)
+	}
+	return fmt.Sprintf("%.2f ±%.2f", o.Want, o.Within)
+}
+
 // page is what the Markdown page is made of.
 type page struct {
 	Machine string
+	Took    time.Duration
 	Node    string // the node of the lab where the programs ran; "": the default node
 	Stories []*Report
 }

@@ -134,8 +134,8 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"node cgroup2", "sample **differs**, 1 of 2 facts", "Missing in sample: what to do.",
-		"Differs in sample: not as in the article, 0.50, expected 0.90 ±0.10.",
+		"node cgroup2", "sample **differs**, 1 of 2 facts", "Differs in sample: memfit did not report what to do.",
+		"Differs in sample: not as in the article: 0.50 (50 of 100 MiB), expected 0.90 ±0.10.",
 		"all figures are in `dist/articles-cgroup2/`",
 	} {
 		if !strings.Contains(node.String(), want) {

@@ -21,7 +21,7 @@ plugin:
 	@CGO_ENABLED=0 $(GO_BUILD) -o bin/ ./cmd/kubectl-memfit
 
 .PHONY: articles
-articles: ## Repeat the five articles, without memfit and with it, on a real node; writes docs/evidence/articles.md and dist/articles (STORY=go: one).
+articles: ## Repeat the five articles, without memfit and with it, on a real node; writes docs/evidence/articles.md and dist/articles (STORY=go: one, to dist/articles; 11 min on two idle processors).
 	@LAB_IMAGES=node,jdk,jre,ruby hack/steps.sh cluster image load-image deploy-lab agent-lab articles-image plugin
 	@export $(WITH_CLUSTER); PATH="$(CURDIR)/bin:$$PATH" go -C hack/articles run . -story '$(STORY)' \
 		$(if $(LAB_NODE),-node $(LAB_NODE)) $(ARTICLES_FLAGS)
