@@ -26,18 +26,18 @@ func main() {
 
 	start := time.Now()
 	if err := run(ctx, *kubectl, *manifests); err != nil {
-		fmt.Fprintf(os.Stderr, "\nThe story did not happen: %v\n", err)
+		fmt.Fprintf(os.Stderr, "\nThe demo failed: %v\n", err)
 		if errors.Is(err, context.Canceled) {
 			os.Exit(130)
 		}
 		os.Exit(1)
 	}
-	fmt.Printf("\nTold in %s. The cluster is still running; try:\n", time.Since(start).Round(time.Second))
+	fmt.Printf("\nDone in %s. The cluster is still running; try:\n", time.Since(start).Round(time.Second))
 	fmt.Print(`  export KUBECONFIG=$(make -s lab-kubeconfig)
   kubectl get mprof,memrec -n memfit-demo
   kubectl describe memrec deployment-bursts -n memfit-demo
   kubectl explain memoryprofile.spec.tuning
-  make demo-down        # removes everything
+  make demo-down        # removes it, the node included
 `)
 }
 
@@ -53,7 +53,7 @@ func run(ctx context.Context, kubectl, manifests string) error {
 		learn string
 	}{
 		{
-			"A Node.js service, a JVM and a Go program; nobody looks after the first", withManifests(manifests),
+			"A Node.js service, a JVM and a Go program; the first has no profile", withManifests(manifests),
 			"profiles are manifests like any other, and a workload without the annotation is left alone.",
 		},
 		{

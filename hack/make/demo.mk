@@ -82,4 +82,13 @@ demo-times: ## Write into README.md what the last make demo took.
 		dist/demo.times README.md > dist/README.md && cp dist/README.md README.md
 
 .PHONY: demo-down
-demo-down: lab-down ## Remove everything the demo made, the node included; the cache of built programs stays.
+ifeq ($(LAB_MODE),lab)
+demo-down: lab-down ## Remove what the demo made: the node; with KIND=1 its cluster; on your cluster memfit and the demo's namespace. The cache of built programs stays.
+else ifeq ($(LAB_MODE),kind)
+demo-down:
+	@kind delete cluster --name memfit
+else
+demo-down:
+	@export $(WITH_CLUSTER); kubectl delete namespace memfit-demo --ignore-not-found
+	@export $(WITH_CLUSTER); test ! -e dist/lab.yaml || kubectl delete --ignore-not-found -f dist/lab.yaml
+endif
