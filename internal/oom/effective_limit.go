@@ -101,8 +101,8 @@ func unproven(limit, asked memory.Bytes) (memory.Bytes, memory.Bytes) {
 	return limit, asked
 }
 
-// limitBefore is the limit that was effective before o. A pod that was edited before anybody saw it was created with
-// what the pods of its time are created with.
+// limitBefore is the limit that was effective before o. A pod that was edited before anybody saw it, and of which there
+// is no record, was created with what the pods of its time are created with.
 func (l *Ledger) limitBefore(o Observation, c *cursor) (memory.Bytes, bool) {
 	switch {
 	case c != nil && c.limited:

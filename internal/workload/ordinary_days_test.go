@@ -494,6 +494,25 @@ func TestALimitSetInADebugSessionStaysThatPods(t *testing.T) {
 	}
 }
 
+// TestAPodThatWasResizedBeforeMemfitSawItWasCreatedWithItsOwnLimit: what the webhook wrote down counts, and not what
+// other pods of its time were created with.
+func TestAPodThatWasResizedBeforeMemfitSawItWasCreatedWithItsOwnLimit(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 512), 100*memory.MiB, 1)
+	lower := profile.APISize(sizeMi(64, 256))
+	d.shown.Containers = []v1alpha1.ContainerRecommendation{{Container: "app", NewPods: &lower}}
+	d.replicas++
+	d.scale()
+	p := d.pods[1]
+	p.need = 200 * memory.MiB
+	d.now = d.now.Add(time.Minute)
+	d.kubelet()
+	p.size, p.resized = sizeMi(64, 1024), true
+	d.step()
+	if kills := d.state.ledger.All(); len(kills) != 1 || kills[0].Limit != 256*memory.MiB {
+		d.fail("kills are %+v, want one at 256Mi", kills)
+	}
+}
+
 // TestTheFirstPodWithALowerLimitIsCreatedAlone: with OnCreate, one of the pods of a rollout is the canary.
 func TestTheFirstPodWithALowerLimitIsCreatedAlone(t *testing.T) {
 	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), 60*memory.MiB, 3)
