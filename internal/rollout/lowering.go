@@ -245,12 +245,14 @@ func (o *observation) watchFrom(pod *Pod, from, to map[string]memory.Size, began
 
 // killed finds the lowering that a kill disproves: one of its container and program whose old size was above the limit
 // of the kill. Of several it is the last, whose old size is the least. The limit distinguishes it from a kill in a pod
-// that still has the old size. The node's clock decides nothing: one that is behind by a minute puts a kill before the
-// change that caused it.
+// that still has the old size, and from one in a pod that another writer gave less than memfit gave any. The node's
+// clock decides nothing: one that is behind by a minute puts a kill before the change that caused it.
 func (o *observation) killed() (l Lowering, pod Pod, why string) {
 	for _, k := range slices.Concat(o.kills, o.state.prevented()) {
+		given := o.state.lowest(k.Container.Container, k.Program)
 		for _, old := range o.state.Lowerings {
 			if !old.of(k.Container.Container, k.Program) || later(k.Time, k.Seen).Before(old.At) ||
+				k.Limit.Plus(cgroupRounding) < given ||
 				k.Limit == 0 || k.Limit >= old.From.Limit || why != "" && old.From.Limit >= l.From.Limit {
 				continue
 			}
@@ -263,6 +265,19 @@ func (o *observation) killed() (l Lowering, pod Pod, why string) {
 		}
 	}
 	return Lowering{}, Pod{}, ""
+}
+
+// cgroupRounding is by how much a limit that was read from a cgroup may be below the one that was set: less than a page.
+const cgroupRounding = 64 * memory.KiB
+
+// lowest returns the lowest limit that memfit lowered that container and program to; 0: none.
+func (s *State) lowest(container, program string) (least memory.Bytes) {
+	for i := range s.Lowerings {
+		if l := &s.Lowerings[i]; l.of(container, program) && (least == 0 || l.To.Limit < least) {
+			least = l.To.Limit
+		}
+	}
+	return least
 }
 
 // suffered says what happened to a container at a limit that was too low.
