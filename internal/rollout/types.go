@@ -145,8 +145,8 @@ type Input struct {
 	Pods []Pod
 	// Desired are the recommendations, by container and program.
 	Desired map[Key]Desired
-	// Succeeded are pods that ran to completion.
-	Succeeded map[types.UID]bool
+	// Succeeded are pods that ran to completion, and Elsewhere those that run and follow another profile, or none.
+	Succeeded, Elsewhere map[types.UID]bool
 	State     State
 	// Restart is a pod that should be replaced by a fresh one; nil: none.
 	Restart *Candidate

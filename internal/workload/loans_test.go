@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
@@ -38,6 +40,28 @@ func TestALoanOutlivesAChangeOfTheMode(t *testing.T) {
 	d.run(time.Minute, 15*time.Second)
 	if got := d.pods[1].size.Limit; got >= to.Limit {
 		d.fail("a new pod has the lent limit of %s", got)
+	}
+	d.run(2*time.Hour, time.Minute)
+	if got := p.size.Limit; got >= to.Limit {
+		d.fail("the pod keeps the lent limit of %s although it needs no more than before", got)
+	}
+}
+
+// TestALoanOutlivesAnotherProfile: its pod follows one for a while, and still has it.
+func TestALoanOutlivesAnotherProfile(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 256), 100*memory.MiB, 2)
+	d.run(2*time.Hour, time.Minute)
+	p := d.pods[0]
+	to := sizeMi(64, 1024)
+	d.state.Lend(rescue.Loan{
+		Pod: p.name, UID: p.uid, Node: "node-1", Container: "app", From: p.size, To: to, At: d.now, Sequence: 1,
+	}, "it grew", true)
+	p.size, p.resized = to, true
+	for _, d.elsewhere = range []types.UID{"", p.uid, ""} {
+		d.run(5*time.Minute, 15*time.Second)
+		if loans := d.state.Loans(); len(loans) != 1 || !loans[0].Returned.IsZero() {
+			d.fail("the loan that the pod still has is %+v", loans)
+		}
 	}
 	d.run(2*time.Hour, time.Minute)
 	if got := p.size.Limit; got >= to.Limit {

@@ -43,6 +43,8 @@ type day struct {
 	// burst is added to the demand of all pods.
 	burst memory.Bytes
 	pause string
+	// elsewhere is a pod that follows another profile.
+	elsewhere types.UID
 
 	pods    []*dayPod
 	created int
@@ -247,7 +249,7 @@ func (d *day) step() {
 		}
 	}
 	slices.SortFunc(s.Pods, NewestFirst)
-	s.Governed = s.Pods
+	s.Governed = slices.DeleteFunc(slices.Clone(s.Pods), func(p *corev1.Pod) bool { return p.UID == d.elsewhere })
 	if len(s.Pods) > 0 {
 		s.Template = s.Pods[0]
 	} else {

@@ -68,7 +68,7 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 	in := rollout.Input{
 		Now: now, Policy: rolloutPolicy(s, living(s)), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
 		Allowance: s.Allowance, QueryResult: s.QueryResult, Desired: map[rollout.Key]rollout.Desired{},
-		Succeeded: s.succeeded(), Paused: s.paused, Conflict: s.Facts.Conflict,
+		Succeeded: s.succeeded(), Elsewhere: s.elsewhere(), Paused: s.paused, Conflict: s.Facts.Conflict,
 	}
 	if mode := s.Profile.Spec.Sizing.Mode; !mode.SizesNewPods() {
 		in.State.Rollout = nil // memfit changes no size, but a pod keeps its loan until it is gone

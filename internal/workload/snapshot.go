@@ -162,6 +162,20 @@ func (s *Snapshot) succeeded() map[types.UID]bool {
 	return all
 }
 
+// elsewhere are the pods that have not ended and that Profile does not govern.
+func (s *Snapshot) elsewhere() map[types.UID]bool {
+	all := map[types.UID]bool{}
+	for _, pod := range s.Pods {
+		if !ended(pod) {
+			all[pod.UID] = true
+		}
+	}
+	for _, pod := range s.Governed {
+		delete(all, pod.UID)
+	}
+	return all
+}
+
 // existing are the pods that still exist.
 func (s *Snapshot) existing() map[types.UID]bool {
 	existing := make(map[types.UID]bool, len(s.Pods))
