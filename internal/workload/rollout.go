@@ -4,8 +4,6 @@
 package workload
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -50,17 +48,12 @@ func (s *Snapshot) RollbackQuery() string {
 func (st *State) Spent() []rollout.Spent { return st.rollout.Spent }
 
 // RolloutIn decodes what a checkpoint has of changes of running pods.
-func RolloutIn(c *v1alpha1.MemoryCheckpointStatus) (sizing rollout.State, err error) {
-	switch {
-	case len(c.Sizing) == 0:
-		return sizing, nil
-	case c.Version > v1alpha1.CheckpointVersion:
-		return sizing, fmt.Errorf("the MemoryCheckpoint %w", ErrTooNew)
+func RolloutIn(c *v1alpha1.MemoryCheckpoint) (sizing rollout.State, err error) {
+	if c.Status.Version > v1alpha1.CheckpointVersion {
+		return sizing, ErrTooNew
 	}
-	if err := json.Unmarshal(c.Sizing, &sizing); err != nil {
-		return rollout.State{}, fmt.Errorf("decoding the state of resizes: %w", err)
-	}
-	return sizing, nil
+	err = unpacked(c, "the state of resizes", c.Status.Sizing, &sizing)
+	return sizing, err
 }
 
 // rolloutInput is what a decision about running pods depends on, but for the sizes that are recommended.
