@@ -153,7 +153,7 @@ func TestTheEndOfALoanIsNoDecrease(t *testing.T) {
 	c.wants(lendable, false)
 	c.lends(512*mib, true)
 	c.returns(128 * mib)
-	if s := c.state(); len(s.Lowerings) != 0 || s.Rollout != nil {
+	if s := c.state(); len(s.Lowerings) != 0 || s.underWay() {
 		t.Errorf("lowerings %+v, a change under way %+v", s.Lowerings, s.Rollout)
 	}
 	c.passes(time.Minute)
@@ -272,7 +272,7 @@ func TestALowerLimitIsNotProvenByTheTimeOfALoan(t *testing.T) {
 		c.reconcile()
 	}
 	if !proven() {
-		t.Errorf("it is not watched: %+v", c.state().Rollout)
+		t.Errorf("it is not watched: %+v", c.state().Steps)
 	}
 }
 

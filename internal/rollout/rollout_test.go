@@ -389,7 +389,7 @@ func TestARaiseReachesAllPodsAtOnce(t *testing.T) {
 	c.expectReason(v1alpha1.ReasonApplying, "web-1", "100Mi to 256Mi", "0 of 3 pods have the recommended size")
 	c.passes(2 * time.Second)
 	c.reconcile()
-	if c.expectReason(v1alpha1.ReasonUpToDate); !c.last.UpToDate || c.last.State.Rollout != nil {
+	if c.expectReason(v1alpha1.ReasonUpToDate); !c.last.UpToDate || c.last.State.underWay() {
 		t.Errorf("not at rest: %+v", c.last)
 	}
 	if !c.told(

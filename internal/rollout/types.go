@@ -147,7 +147,7 @@ type Input struct {
 	Desired map[Key]Desired
 	// Succeeded are pods that ran to completion, and Elsewhere those that run and follow another profile, or none.
 	Succeeded, Elsewhere map[types.UID]bool
-	State     State
+	State                State
 	// Restart is a pod that should be replaced by a fresh one; nil: none.
 	Restart *Candidate
 	// Allowance is what the change budget of the cluster leaves this workload; nil: there is no budget.
