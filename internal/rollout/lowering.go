@@ -42,9 +42,13 @@ func sameProgram(a, b string) bool { return a == "" || b == "" || a == b }
 
 // Proven returns the lowest limit that a pod of that container and program was watched with; 0: none.
 func (s *State) Proven(container, program string) memory.Size {
-	var least memory.Size
+	return s.lowest(container, program, true)
+}
+
+// lowest returns the lowest limit that memfit lowered that container and program to, or that is proven; 0: none.
+func (s *State) lowest(container, program string, proven bool) (least memory.Size) {
 	for i := range s.Lowerings {
-		if l := &s.Lowerings[i]; l.Proven && l.of(container, program) &&
+		if l := &s.Lowerings[i]; (l.Proven || !proven) && l.of(container, program) &&
 			(least.Limit == 0 || l.To.Limit < least.Limit) {
 			least = l.To
 		}
@@ -243,7 +247,7 @@ func (o *observation) watchFrom(pod *Pod, from, to map[string]memory.Size, began
 // clock decides nothing: one that is behind by a minute puts a kill before the change that caused it.
 func (o *observation) killed() (l Lowering, pod Pod, why string) {
 	for _, k := range slices.Concat(o.kills, o.state.prevented()) {
-		given := o.state.lowest(k.Container.Container, k.Program)
+		given := o.state.lowest(k.Container.Container, k.Program, false).Limit
 		for _, old := range o.state.Lowerings {
 			if !old.of(k.Container.Container, k.Program) || later(k.Time, k.Seen).Before(old.At) ||
 				k.Limit.Plus(cgroupRounding) < given ||
@@ -263,16 +267,6 @@ func (o *observation) killed() (l Lowering, pod Pod, why string) {
 
 // cgroupRounding is what a limit that was read from a cgroup may be below the one that was set: less than a page.
 const cgroupRounding = 64 * memory.KiB
-
-// lowest returns the lowest limit that memfit lowered that container and program to; 0: none.
-func (s *State) lowest(container, program string) (least memory.Bytes) {
-	for i := range s.Lowerings {
-		if l := &s.Lowerings[i]; l.of(container, program) && (least == 0 || l.To.Limit < least) {
-			least = l.To.Limit
-		}
-	}
-	return least
-}
 
 // suffered says what happened to a container at a limit that was too low.
 func suffered(kind memory.OOMKind) string {
