@@ -68,7 +68,7 @@ func RescueOf(
 		return r, false
 	}
 	c := &managed[i]
-	spec, status := containerOf(pod, container)
+	spec, status := constraints.Find(pod, container)
 	r.Size, r.Guaranteed = constraints.SizeOf(&spec.Resources), pod.Status.QOSClass == corev1.PodQOSGuaranteed
 	r.Known = rescue.Known{Limit: c.current.Limit, Asked: r.Size.Limit}
 	if status != nil && status.State.Running != nil {

@@ -64,7 +64,8 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 		Succeeded: s.succeeded(), Elsewhere: s.elsewhere(), Paused: s.paused, Conflict: s.Facts.Conflict,
 	}
 	if mode := s.Profile.Spec.Sizing.Mode; !mode.SizesNewPods() {
-		in.State.Rollout, in.State.Steps = rollout.Rollout{}, nil // memfit changes no size, but a pod keeps its loan until it is gone
+		// memfit changes no size, but a pod keeps its loan until it is gone
+		in.State.Rollout, in.State.Steps = rollout.Rollout{}, nil
 		if s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart && len(st.rollout.Loans) == 0 {
 			return in
 		}
@@ -119,7 +120,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 	managed := Managed(s.Profile, pod)
 	p.Whole = runningWhole(s, pod, managed)
 	for _, c := range managed {
-		spec, status := containerOf(pod, c.Name)
+		spec, status := constraints.Find(pod, c.Name)
 		running := rollout.Container{
 			Name: c.Name, Spec: constraints.SizeOf(&spec.Resources), Actual: c.current,
 			RestartsOnResize: oom.RestartsOnResize(spec), PodLimit: c.podLimit, PodRequest: c.podRequest,
@@ -179,23 +180,6 @@ func lifeOf(
 
 func isInit(pod *corev1.Pod, name string) bool {
 	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == name })
-}
-
-// containerOf finds a container and its status, which is nil before the kubelet has seen it.
-func containerOf(pod *corev1.Pod, name string) (spec *corev1.Container, status *corev1.ContainerStatus) {
-	for c := range containersIn(&pod.Spec) {
-		if c.Name == name {
-			spec = c
-		}
-	}
-	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
-		for i := range statuses {
-			if statuses[i].Name == name {
-				status = &statuses[i]
-			}
-		}
-	}
-	return spec, status
 }
 
 // resizeOf reads the pod's conditions about a resize.

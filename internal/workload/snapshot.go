@@ -5,7 +5,6 @@ package workload
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -196,30 +195,13 @@ func (s *Snapshot) observations(of func(pod types.UID) bool) []oom.Observation {
 	return all
 }
 
-// ContainersOf are the names of a pod's containers that can be sized. Ephemeral ones cannot, and each has a name of its
-// own that is never seen again.
+// ContainersOf are the names of a pod's containers that can be sized.
 func ContainersOf(spec *corev1.PodSpec) []string {
 	names := make([]string, 0, len(spec.InitContainers)+len(spec.Containers))
-	for c := range containersIn(spec) {
+	for c := range constraints.Containers(spec) {
 		names = append(names, c.Name)
 	}
 	return names
-}
-
-// containersIn yields the same containers, init containers first, and whether each is one.
-func containersIn(spec *corev1.PodSpec) iter.Seq2[*corev1.Container, bool] {
-	return func(yield func(*corev1.Container, bool) bool) {
-		for i := range spec.InitContainers {
-			if !yield(&spec.InitContainers[i], true) {
-				return
-			}
-		}
-		for i := range spec.Containers {
-			if !yield(&spec.Containers[i], false) {
-				return
-			}
-		}
-	}
 }
 
 // ended reports whether all containers of a pod have ended and none will run again.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
@@ -40,7 +41,7 @@ func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.
 	var in *corev1.Pod
 	kills := l.Kills(container)
 	for _, pod := range s.Governed {
-		spec, status := containerOf(pod, container)
+		spec, status := constraints.Find(pod, container)
 		if spec == nil || status == nil || status.RestartCount == 0 {
 			continue
 		}
@@ -66,7 +67,7 @@ func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.
 		ExitCode: last.ExitCode, LastLines: lastLines(last.Message), Pod: in.Name, Time: last.FinishedAt,
 	}
 	unsized := false
-	spec, _ := containerOf(in, container)
+	spec, _ := constraints.Find(in, container)
 	for _, v := range inject.MemoryVolumes(in, spec) {
 		if len(u.MemoryVolumes) < volumesMost {
 			u.MemoryVolumes, unsized = append(u.MemoryVolumes, v.Name), unsized || v.SizeLimit == 0
@@ -178,7 +179,7 @@ func (d *decider) reportRestarts() {
 // outgrown reports a pod that was raised in place and whose memory-backed volume kept its size; empty: none.
 func outgrown(s *Snapshot) string {
 	for _, p := range s.Governed {
-		for c := range containersIn(&p.Spec) {
+		for c := range constraints.Containers(&p.Spec) {
 			volumes := inject.MemoryVolumes(p, c)
 			n := slices.IndexFunc(volumes, func(v inject.MemoryVolume) bool { return v.SizeLimit == 0 })
 			if n >= 0 && inject.RaisedInPlace(p, s.Profile, c.Name) {
