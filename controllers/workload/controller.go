@@ -281,6 +281,6 @@ func (r *Reconciler) unknown(ctx context.Context, ref memory.WorkloadRef) bool {
 	if _, known := r.states.get(ref); known {
 		return false
 	}
-	recommended, err := r.exists(ctx, ref)
-	return err == nil && !recommended
+	rec, err := r.stored(ctx, ref)
+	return err == nil && rec == nil
 }
