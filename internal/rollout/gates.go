@@ -430,6 +430,19 @@ func (d *decider) windowClosed(ch *change) Verdict {
 	return Verdict{}
 }
 
+// outsideWindows returns that no window is open; empty: one is, or there are none.
+func (d *decider) outsideWindows() string {
+	open, next := d.Policy.Windows.Open(d.Now)
+	switch {
+	case open:
+		return ""
+	case next.IsZero():
+		return "none of the maintenance windows ever opens: see the profile's condition Ready"
+	}
+	d.requeueIn(next.Sub(d.Now) + time.Second)
+	return "waits for the next maintenance window, which opens at " + format.Time(next)
+}
+
 // ownersDay refuses to lower a limit below what its owner asks for within a day: an owner's edit is evidence, too.
 func (d *decider) ownersDay(ch *change) Verdict {
 	c := &ch.c

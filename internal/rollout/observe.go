@@ -142,10 +142,15 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 // users.
 func (o *observation) giveUp(st *Step, reason, why string) {
 	st.Phase, st.Request = Undoing, request{}
-	o.state.refuse(
-		Refusal{Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: reason, Why: why, Sizes: st.To},
-	)
+	o.refuse(st, reason, why)
 	o.found(NotResized, st, st.Pod, why, "%s is rolled back: %s", changes(st.From, st.To), why)
+}
+
+// refuse notes that the sizes of a step could not be had.
+func (o *observation) refuse(st *Step, reason, why string) {
+	o.state.refuse(Refusal{
+		Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: reason, Why: why, Sizes: st.To,
+	})
 }
 
 // watch reports whether a pod has run with its lower limit for as long as it is watched.

@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -89,6 +90,27 @@ type Container struct {
 	Shared bool
 	// PodLimit and PodRequest are what the pod as a whole leaves it; 0: anything.
 	PodLimit, PodRequest memory.Bytes
+}
+
+// Key names a container and the program that it runs: a recommendation rests on the evidence of one program and is for
+// its pods alone. Program is empty where it is unknown.
+type Key struct{ Container, Program string }
+
+// key returns the key of a running container.
+func (c *Container) key() Key { return Key{c.Name, c.Program} }
+
+// MarshalText returns "container@program", or "container".
+func (k Key) MarshalText() ([]byte, error) {
+	if k.Program == "" {
+		return []byte(k.Container), nil
+	}
+	return []byte(k.Container + "@" + k.Program), nil
+}
+
+// UnmarshalText reads what MarshalText wrote. The name of a container has no "@".
+func (k *Key) UnmarshalText(text []byte) error {
+	k.Container, k.Program, _ = strings.Cut(string(text), "@")
+	return nil
 }
 
 // Policy is what the owner's profile allows to be done to running pods.
