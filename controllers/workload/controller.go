@@ -255,7 +255,7 @@ func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *
 	r.Accounts.reserve(s.Owner.Ref, func(a *rollout.Allowance) []rollout.Spent {
 		s.Allowance = a
 		next, f = workload.Step(e.state, s, now)
-		return next.Spent()
+		return next.Rollout().Spent
 	})
 	return next, f
 }

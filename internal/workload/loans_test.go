@@ -22,7 +22,7 @@ func TestALoanOutlivesAChangeOfTheMode(t *testing.T) {
 	d.run(2*time.Hour, time.Minute)
 	p := d.pods[0]
 	to := sizeMi(64, 1024)
-	d.state.Lend(rescue.Loan{
+	d.state.Rollout().Lend(rescue.Loan{
 		Pod: p.name, UID: p.uid, Node: "node-1", Container: "app", From: p.size, To: to, At: d.now, Sequence: 1,
 	}, "it grew", true)
 	p.size, p.resized = to, true
@@ -31,7 +31,7 @@ func TestALoanOutlivesAChangeOfTheMode(t *testing.T) {
 		d.named.Spec.Sizing.Mode = mode
 		profile.Inherit([]*profile.Profile{d.named})
 		d.step()
-		if loans := d.state.Loans(); len(loans) != 1 || !loans[0].Returned.IsZero() {
+		if loans := d.state.Rollout().Loans; len(loans) != 1 || !loans[0].Returned.IsZero() {
 			d.fail("in mode %s the loan that the pod still has is %+v", mode, loans)
 		}
 	}
@@ -53,13 +53,13 @@ func TestALoanOutlivesAnotherProfile(t *testing.T) {
 	d.run(2*time.Hour, time.Minute)
 	p := d.pods[0]
 	to := sizeMi(64, 1024)
-	d.state.Lend(rescue.Loan{
+	d.state.Rollout().Lend(rescue.Loan{
 		Pod: p.name, UID: p.uid, Node: "node-1", Container: "app", From: p.size, To: to, At: d.now, Sequence: 1,
 	}, "it grew", true)
 	p.size, p.resized = to, true
 	for _, d.elsewhere = range []types.UID{"", p.uid, ""} {
 		d.run(5*time.Minute, 15*time.Second)
-		if loans := d.state.Loans(); len(loans) != 1 || !loans[0].Returned.IsZero() {
+		if loans := d.state.Rollout().Loans; len(loans) != 1 || !loans[0].Returned.IsZero() {
 			d.fail("the loan that the pod still has is %+v", loans)
 		}
 	}
@@ -76,7 +76,7 @@ func TestALoanIsNotRecommended(t *testing.T) {
 	d.run(2*time.Minute, 15*time.Second)
 	p := d.pods[0]
 	to := sizeMi(64, 896)
-	d.state.Lend(rescue.Loan{
+	d.state.Rollout().Lend(rescue.Loan{
 		Pod: p.name, UID: p.uid, Node: "node-1", Container: "app", From: p.size, To: to, At: d.now, Sequence: 1,
 	}, "it grew", true)
 	p.size, p.resized = to, true
@@ -85,7 +85,7 @@ func TestALoanIsNotRecommended(t *testing.T) {
 	if got := d.shown.Containers[0].Recommended; got != nil && profile.SizeOf(*got).Limit >= to.Limit {
 		d.fail("the lent limit is recommended: %s", got.Limit)
 	}
-	if loans := d.state.Loans(); len(loans) != 1 || !loans[0].Ended.IsZero() {
+	if loans := d.state.Rollout().Loans; len(loans) != 1 || !loans[0].Ended.IsZero() {
 		d.fail("the loan ended within minutes: %+v", loans)
 	}
 	if got := p.size.Limit; got != to.Limit {

@@ -44,8 +44,8 @@ func (s *Snapshot) RollbackQuery() string {
 	return s.Profile.Spec.Sizing.Disruption.RollbackQuery
 }
 
-// Spent is what the workload took of the change budget of the cluster.
-func (st *State) Spent() []rollout.Spent { return st.rollout.Spent }
+// Rollout is what was begun to do to running pods, what that took of the change budget of the cluster, and their loans.
+func (st *State) Rollout() *rollout.State { return &st.rollout }
 
 // RolloutIn decodes what a checkpoint has of changes of running pods.
 func RolloutIn(c *v1alpha1.MemoryCheckpoint) (sizing rollout.State, err error) {
