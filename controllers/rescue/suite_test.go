@@ -208,7 +208,7 @@ func (w *world) loans() []lending.Loan {
 	state := workload.NewState()
 	_, err := state.Unpack(c)
 	Expect(err).NotTo(HaveOccurred())
-	return state.Loans()
+	return state.Rollout().Loans
 }
 
 // remembers writes loans into a checkpoint, which the next process reads.

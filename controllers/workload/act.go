@@ -44,36 +44,34 @@ const resizesAtOnce = 10
 func (r *Reconciler) act(
 	ctx context.Context, s *workload.Snapshot, m *workload.State, actions []rollout.Action, now time.Time,
 ) error {
-	outcomes, failed := make([]workload.Outcome, len(actions)), make([]error, len(actions))
-	var resizes sync.WaitGroup
-	places := make(chan struct{}, resizesAtOnce)
-	for i, a := range actions {
-		if !disturbs(s, a) {
-			places <- struct{}{}
-			resizes.Go(func() {
-				defer func() { <-places }()
-				outcomes[i], failed[i] = r.carryOutAlone(ctx, s, m, a)
-			})
+	var resizes, disturbances []rollout.Action
+	for _, a := range actions {
+		if pod := s.Pod(a.UID); pod != nil && workload.Disturbs(pod, a) {
+			disturbances = append(disturbances, a)
+		} else {
+			resizes = append(resizes, a)
 		}
 	}
-	resizes.Wait()
-	for _, disturbing := range []bool{false, true} {
-		for i, a := range actions {
-			if disturbs(s, a) != disturbing {
-				continue
-			}
-			if disturbing {
-				outcomes[i], failed[i] = r.carryOut(ctx, s, m, a)
-			}
-			m.Note(a, outcomes[i], now)
-		}
+	outcomes, failed := make([]workload.Outcome, len(resizes)), make([]error, len(resizes))
+	var sent sync.WaitGroup
+	places := make(chan struct{}, resizesAtOnce)
+	for i, a := range resizes {
+		places <- struct{}{}
+		sent.Go(func() {
+			defer func() { <-places }()
+			outcomes[i], failed[i] = r.carryOutAlone(ctx, s, m, a)
+		})
+	}
+	sent.Wait()
+	for i, a := range resizes {
+		m.Note(a, outcomes[i], now)
+	}
+	for _, a := range disturbances {
+		outcome, err := r.carryOut(ctx, s, m, a)
+		m.Note(a, outcome, now)
+		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
-}
-
-func disturbs(s *workload.Snapshot, a rollout.Action) bool {
-	pod := s.Pod(a.UID)
-	return pod != nil && workload.Disturbs(pod, a)
 }
 
 // carryOutAlone is carryOut for a goroutine of its own, in which a panic would end the process. It becomes an error, as

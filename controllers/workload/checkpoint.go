@@ -43,9 +43,12 @@ func (r *Reconciler) load(ctx context.Context, s *workload.Snapshot) (*entry, er
 	if known && !e.suspect {
 		return e, nil
 	}
-	stored, err := r.storedCheckpoint(ctx, s)
-	if err != nil {
+	stored := &v1alpha1.MemoryCheckpoint{}
+	switch usable, err := r.read(ctx, s, stored); {
+	case err != nil:
 		return nil, err
+	case !usable:
+		stored = nil
 	}
 	if !known {
 		e = &entry{state: workload.NewState(), owner: s.Owner.UID}
@@ -65,20 +68,16 @@ func (r *Reconciler) load(ctx context.Context, s *workload.Snapshot) (*entry, er
 	return e, nil
 }
 
-// storedCheckpoint is the workload's MemoryCheckpoint on the API server; nil: there is none that may be used.
-func (r *Reconciler) storedCheckpoint(ctx context.Context, s *workload.Snapshot) (*v1alpha1.MemoryCheckpoint, error) {
-	stored := &v1alpha1.MemoryCheckpoint{}
+// read reads a record of the workload from the API server, and reports whether there is one that may be used.
+func (r *Reconciler) read(ctx context.Context, s *workload.Snapshot, record client.Object) (usable bool, err error) {
 	key := client.ObjectKey{Namespace: s.Owner.Ref.Namespace, Name: policy.RecordName(s.Owner.Ref)}
-	switch err := r.APIReader.Get(ctx, key, stored); {
+	switch err := r.APIReader.Get(ctx, key, record); {
 	case apierrors.IsNotFound(err):
-		return nil, nil
+		return false, nil
 	case err != nil:
-		return nil, fmt.Errorf("reading MemoryCheckpoint %s: %w", key, err)
+		return false, fmt.Errorf("reading record %s: %w", key, err)
 	}
-	if usable, err := r.claim(ctx, s, stored); err != nil || !usable {
-		return nil, err
-	}
-	return stored, nil
+	return r.claim(ctx, s, record)
 }
 
 // restore replaces the state by the stored one, unless the stored object still has the resource version of the last
@@ -186,17 +185,9 @@ func (r *Reconciler) write(
 // identifyRecommendation finds out what must be known of the stored recommendation to write it again. What it says
 // counts only for whether it must be written: decisions rest on the checkpoint.
 func (r *Reconciler) identifyRecommendation(ctx context.Context, s *workload.Snapshot, e *entry) error {
-	ref := s.Owner.Ref
-	var stored v1alpha1.MemoryRecommendation
-	key := client.ObjectKey{Namespace: ref.Namespace, Name: policy.RecordName(ref)}
 	e.recommendation = projection{}
-	if err := r.APIReader.Get(ctx, key, &stored); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return fmt.Errorf("reading MemoryRecommendation %s: %w", key, err)
-	}
-	if usable, err := r.claim(ctx, s, &stored); err != nil || !usable {
+	var stored v1alpha1.MemoryRecommendation
+	if usable, err := r.read(ctx, s, &stored); err != nil || !usable {
 		return err
 	}
 	e.recommendation = e.projectionOf(&stored)
@@ -204,19 +195,14 @@ func (r *Reconciler) identifyRecommendation(ctx context.Context, s *workload.Sna
 }
 
 // flush writes the history before it is forgotten.
-func (r *Reconciler) flush(ctx context.Context, s *workload.Snapshot, e *entry) error {
+func (r *Reconciler) flush(ctx context.Context, ref memory.WorkloadRef, e *entry) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.checkpoint.resourceVersion == "" {
+	if e.suspect || e.checkpoint.resourceVersion == "" {
 		return nil
 	}
-	return r.saveWhole(ctx, s.Owner, e)
-}
-
-// saveWhole writes all that is known of a workload.
-func (r *Reconciler) saveWhole(ctx context.Context, owner memory.Workload, e *entry) error {
 	e.savedAt = time.Time{}
-	return r.save(ctx, owner, e, e.state.Clone(), r.Clock.Now())
+	return r.save(ctx, memory.Workload{Ref: ref, UID: e.owner}, e, e.state.Clone(), r.Clock.Now())
 }
 
 // Flush writes every history that is newer than its checkpoint. It runs when memfit stops, so that a rolling update
@@ -229,20 +215,11 @@ func (r *Reconciler) Flush(ctx context.Context) {
 		turns <- struct{}{}
 		jobs.Go(func() {
 			defer func() { <-turns }()
-			r.flushOne(ctx, ref, e)
+			if err := r.flush(ctx, ref, e); err != nil {
+				logf.FromContext(ctx).Error(err, "Could not write the latest history", "workload", ref.String())
+			}
 		})
 		return ctx.Err() == nil
 	})
 	jobs.Wait()
-}
-
-func (r *Reconciler) flushOne(ctx context.Context, ref memory.WorkloadRef, e *entry) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.suspect || e.checkpoint.resourceVersion == "" {
-		return
-	}
-	if err := r.saveWhole(ctx, memory.Workload{Ref: ref, UID: e.owner}, e); err != nil {
-		logf.FromContext(ctx).Error(err, "Could not write the latest history", "workload", ref.String())
-	}
 }

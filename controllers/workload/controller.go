@@ -255,7 +255,7 @@ func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *
 	r.Accounts.reserve(s.Owner.Ref, func(a *rollout.Allowance) []rollout.Spent {
 		s.Allowance = a
 		next, f = workload.Step(e.state, s, now)
-		return next.Spent()
+		return next.Rollout().Spent
 	})
 	return next, f
 }
@@ -281,6 +281,6 @@ func (r *Reconciler) unknown(ctx context.Context, ref memory.WorkloadRef) bool {
 	if _, known := r.states.get(ref); known {
 		return false
 	}
-	recommended, err := r.exists(ctx, ref)
-	return err == nil && !recommended
+	rec, err := r.stored(ctx, ref)
+	return err == nil && rec == nil
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
+	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/workload"
@@ -104,7 +104,7 @@ func (r *Reconciler) presence(
 	}
 	var owners []types.UID
 	for _, pod := range s.Pods {
-		if uid := cmp.Or(of[pod.UID], controllerOf(pod)); !slices.Contains(owners, uid) {
+		if uid := cmp.Or(of[pod.UID], policy.ControllerOf(pod)); !slices.Contains(owners, uid) {
 			owners = append(owners, uid)
 		}
 	}
@@ -119,14 +119,6 @@ func (r *Reconciler) presence(
 		}
 	}
 	return p, err
-}
-
-// controllerOf is the UID of a pod's controller, which identifies its workload where that one's UID is unknown.
-func controllerOf(pod *corev1.Pod) types.UID {
-	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
-		return ref.UID
-	}
-	return ""
 }
 
 // queryResult is what is known about the owner's query now; nil: there is none.

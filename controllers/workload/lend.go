@@ -43,9 +43,8 @@ type Lending struct {
 }
 
 // Lend writes a loan to one container into the workload's checkpoint and then resizes its pod, if decide returns one.
-// decide may be called more than once and must be free of side effects. The checkpoint is written under its optimistic
-// lock, and the resize names the previous size: of two leaders one lends. A loan that was written and not sent is
-// returned by decide again and sent without another entry.
+// The checkpoint is written under its optimistic lock, and the resize names the previous size: of two leaders one
+// lends. A loan that was written and not sent is returned by decide again and sent without another entry.
 func (r *Reconciler) Lend(
 	ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
 	decide func(Lending) (loan *rescue.Loan, why string),
@@ -93,18 +92,18 @@ func (r *Reconciler) writeLoan(
 	of := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
 	var next *workload.State
 	try := func(a *rollout.Allowance) []rollout.Spent {
-		in := Lending{Owner: owner, Loans: e.state.Loans(), Program: e.state.ProgramOf(of)}
+		in := Lending{Owner: owner, Loans: e.state.Rollout().Loans, Program: e.state.ProgramOf(of)}
 		in.Demand, in.DemandAt = e.state.DemandOf(of)
 		if in.Bounded = a != nil && a.Budget.Bytes > 0; in.Bounded && !a.Unknown {
-			in.Budget = a.Left(e.state.Spent(), r.Clock.Now())
+			in.Budget = a.Left(e.state.Rollout().Spent, r.Clock.Now())
 		}
 		var why string
 		loan, why = decide(in)
 		next = e.state.Clone()
 		if loan != nil && !written(in.Loans, loan) {
-			next.Lend(*loan, why, a != nil)
+			next.Rollout().Lend(*loan, why, a != nil)
 		}
-		return next.Spent()
+		return next.Rollout().Spent
 	}
 	r.Accounts.reserve(ref, try)
 	if loan == nil {
@@ -140,8 +139,8 @@ func (r *Reconciler) takeBack(ctx context.Context, owner memory.Workload, l *res
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	next := e.state.Clone()
-	next.NotLent(l.UID, l.Container, l.Sequence)
-	r.Accounts.reserve(owner.Ref, func(*rollout.Allowance) []rollout.Spent { return next.Spent() })
+	next.Rollout().NotLent(l.UID, l.Container, l.Sequence)
+	r.Accounts.reserve(owner.Ref, func(*rollout.Allowance) []rollout.Spent { return next.Rollout().Spent })
 	if err := r.save(ctx, owner, e, next, r.Clock.Now()); err != nil {
 		return fmt.Errorf("removing a loan that was not sent: %w", err)
 	}
@@ -151,7 +150,7 @@ func (r *Reconciler) takeBack(ctx context.Context, owner memory.Workload, l *res
 
 // lent notes the loans of a workload for others and for the metrics.
 func (r *Reconciler) lent(ref memory.WorkloadRef, e *entry) {
-	loans := e.state.Loans()
+	loans := e.state.Rollout().Loans
 	r.Accounts.lent(ref, loans)
 	r.Metrics.lent(ref, loans)
 }

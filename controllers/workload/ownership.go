@@ -47,7 +47,7 @@ func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 	if s.Presence.State != records.Gone {
 		return nil
 	}
-	if recommended, err := r.exists(ctx, w); err != nil || !known && !recommended {
+	if rec, err := r.stored(ctx, w); err != nil || !known && rec == nil {
 		return err
 	}
 	return r.sweeper().Clear(ctx, w)
@@ -125,7 +125,7 @@ func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 	if !known {
 		return failed
 	}
-	err := r.flush(ctx, s, e)
+	err := r.flush(ctx, ref, e)
 	if scaledToNothing && (apierrors.IsNotFound(err) || apierrors.IsConflict(err)) {
 		return nil
 	}

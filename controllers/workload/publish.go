@@ -119,14 +119,8 @@ func (r *Reconciler) upToDate(e *entry, f *workload.Effects, now time.Time) bool
 		(known.worth.Figures == worth.Figures || now.Sub(known.writtenAt) < r.Settings.CheckpointEvery)
 }
 
-// exists asks the cache whether the recommendation exists. A cache that lags after creation is no reason to write
-// again: the deletion event queues the workload once more.
-func (r *Reconciler) exists(ctx context.Context, ref memory.WorkloadRef) (bool, error) {
-	rec, err := r.stored(ctx, ref)
-	return rec != nil, err
-}
-
-// stored is the recommendation as the cache has it; nil: there is none.
+// stored is the recommendation as the cache has it; nil: there is none. A cache that lags after creation is no reason
+// to write again: the deletion event queues the workload once more.
 func (r *Reconciler) stored(ctx context.Context, ref memory.WorkloadRef) (*v1alpha1.MemoryRecommendation, error) {
 	var rec v1alpha1.MemoryRecommendation
 	err := r.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: policy.RecordName(ref)}, &rec)
@@ -162,12 +156,9 @@ func (r *Reconciler) writeRecommendation(
 
 // withdraw deletes the recommendation of a workload that no profile governs any more.
 func (r *Reconciler) withdraw(ctx context.Context, ref memory.WorkloadRef) error {
-	exists, err := r.exists(ctx, ref)
-	if err != nil || !exists {
+	rec, err := r.stored(ctx, ref)
+	if err != nil || rec == nil {
 		return err
-	}
-	rec := &v1alpha1.MemoryRecommendation{
-		ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: policy.RecordName(ref)},
 	}
 	if err := r.Delete(ctx, rec); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("deleting MemoryRecommendation %s/%s: %w", rec.Namespace, rec.Name, err)

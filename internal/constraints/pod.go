@@ -4,6 +4,8 @@
 package constraints
 
 import (
+	"iter"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/internal/memory"
@@ -88,16 +90,43 @@ func PodLeaves(pod *corev1.Pod, container string) (limit, request memory.Bytes) 
 		return whole.Limit, 0
 	}
 	rest := whole.Request.Minus(together(pod, nil).Request)
-	return whole.Limit, max(requestOf(pod, container).Plus(rest), Exhausted)
+	var own memory.Bytes
+	if c, _ := Find(pod, container); c != nil {
+		own = sizeOf(c, nil).Request
+	}
+	return whole.Limit, max(own.Plus(rest), Exhausted)
 }
 
-func requestOf(pod *corev1.Pod, container string) memory.Bytes {
-	for _, containers := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range containers {
-			if containers[i].Name == container {
-				return sizeOf(&containers[i], nil).Request
+// Containers yields the containers of a pod that can be sized, init containers first, and whether each is one.
+// Ephemeral ones cannot, and each has a name of its own that is never seen again.
+func Containers(spec *corev1.PodSpec) iter.Seq2[*corev1.Container, bool] {
+	return func(yield func(*corev1.Container, bool) bool) {
+		for i := range spec.InitContainers {
+			if !yield(&spec.InitContainers[i], true) {
+				return
+			}
+		}
+		for i := range spec.Containers {
+			if !yield(&spec.Containers[i], false) {
+				return
 			}
 		}
 	}
-	return 0
+}
+
+// Find finds a container and its status, which is nil before the kubelet has seen it.
+func Find(pod *corev1.Pod, name string) (spec *corev1.Container, status *corev1.ContainerStatus) {
+	for c := range Containers(&pod.Spec) {
+		if c.Name == name {
+			spec = c
+		}
+	}
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		for i := range statuses {
+			if statuses[i].Name == name {
+				status = &statuses[i]
+			}
+		}
+	}
+	return spec, status
 }

@@ -31,6 +31,9 @@ type Program struct {
 	// Recorded: memfit wrote both down when the pod was created. Otherwise Owner is what the pod has now, which a resize
 	// may have changed.
 	Recorded bool
+	// Created is the limit with which memfit let the container be created; 0: unknown. A later resize may not have taken
+	// effect.
+	Created memory.Bytes
 }
 
 // ProgramOf returns the program of a container of a pod that exists; zero for a container that it does not have.
@@ -42,20 +45,22 @@ func ProgramOf(pod *corev1.Pod, name string, perRun bool) Program {
 	}
 	rec := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name)
 	if rec != nil && rec.Program != "" && len(rec.Program) <= 2*programBytes {
-		return Program{ID: rec.Program, Owner: rec.Owner.size(), Recorded: true}
+		return Program{ID: rec.Program, Owner: rec.Owner.size(), Recorded: true, Created: rec.created()}
 	}
 	id := fingerprint(c, takeBack(c, rec), v1alpha1.TuningSpec{}, perRun)
-	return Program{ID: id, Owner: constraints.SizeOf(&c.Resources)}
+	return Program{ID: id, Owner: constraints.SizeOf(&c.Resources), Created: rec.created()}
 }
 
-// LimitAtCreation returns the limit with which memfit let a container of a pod be created; 0: unknown. A later resize
-// may not have taken effect.
+// LimitAtCreation returns [Program.Created] of a container of a pod.
 func LimitAtCreation(pod *corev1.Pod, name string) memory.Bytes {
-	rec := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name)
-	if rec == nil {
+	return readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name).created()
+}
+
+func (r *containerRecord) created() memory.Bytes {
+	if r == nil {
 		return 0
 	}
-	return cmp.Or(rec.Size.size().Limit, rec.Owner.size().Limit) // of a size, only what differs is written
+	return cmp.Or(r.Size.size().Limit, r.Owner.size().Limit) // of a size, only what differs is written
 }
 
 // Offer is the size for new pods of a container, and whose evidence it rests on.

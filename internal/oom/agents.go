@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -296,12 +297,8 @@ func othersLimit(pod *corev1.Pod, container string) memory.Bytes {
 	if !limited {
 		return 0
 	}
-	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if list[i].Name == container {
-				return sum.Minus(statusLimit(pod, &list[i]))
-			}
-		}
+	if c, _ := constraints.Find(pod, container); c != nil {
+		return sum.Minus(statusLimit(pod, c))
 	}
 	return sum
 }

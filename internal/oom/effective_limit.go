@@ -62,12 +62,8 @@ func containersLimit(pod *corev1.Pod) (sum memory.Bytes, limited bool) {
 // statusLimit is what the kubelet reports that a container has, or will have when it starts; the spec while it reports
 // nothing.
 func statusLimit(pod *corev1.Pod, c *corev1.Container) memory.Bytes {
-	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
-		for i := range statuses {
-			if statuses[i].Name == c.Name && statuses[i].Resources != nil {
-				return limitOf(statuses[i].Resources.Limits)
-			}
-		}
+	if _, status := constraints.Find(pod, c.Name); status != nil && status.Resources != nil {
+		return limitOf(status.Resources.Limits)
 	}
 	return limitOf(c.Resources.Limits)
 }
@@ -101,8 +97,8 @@ func unproven(limit, asked memory.Bytes) (memory.Bytes, memory.Bytes) {
 	return limit, asked
 }
 
-// limitBefore is the limit that was effective before o. A pod that was edited before anybody saw it was created with
-// what the pods of its time are created with.
+// limitBefore is the limit that was effective before o. A pod that was edited before anybody saw it, and of which there
+// is no record, was created with what the pods of its time are created with.
 func (l *Ledger) limitBefore(o Observation, c *cursor) (memory.Bytes, bool) {
 	switch {
 	case c != nil && c.limited:

@@ -40,7 +40,8 @@ type Observation struct {
 	// SeenRunning is when memfit, by its own clock, saw the instance run whose end is the last of Ended; zero: it did not.
 	// Observe leaves it zero.
 	SeenRunning time.Time
-	// Before is the limit that its pod showed when it was observed before; Observe leaves it 0, which is unknown.
+	// Before is the limit that its pod showed when it was observed before, or with which it was created; Observe leaves it
+	// 0, which is unknown.
 	Before memory.Bytes
 	// PodCreated is metadata.creationTimestamp.
 	PodCreated time.Time

@@ -33,7 +33,7 @@ func (r *Resolution) Keep(pod metav1.Object) (Kept, bool) {
 	if r.Gone || r.Ref == (memory.WorkloadRef{}) {
 		return Kept{}, false
 	}
-	k := Kept{Workload: r.Ref, Owner: r.UID, Controller: controllerOf(pod)}
+	k := Kept{Workload: r.Ref, Owner: r.UID, Controller: ControllerOf(pod)}
 	if r.Profile != nil {
 		k.Profile = r.Profile.Key()
 	}
@@ -41,10 +41,11 @@ func (r *Resolution) Keep(pod metav1.Object) (Kept, bool) {
 }
 
 func (k *Kept) of(pod metav1.Object) bool {
-	return k.Workload != (memory.WorkloadRef{}) && k.Controller == controllerOf(pod)
+	return k.Workload != (memory.WorkloadRef{}) && k.Controller == ControllerOf(pod)
 }
 
-func controllerOf(pod metav1.Object) types.UID {
+// ControllerOf is the UID of a pod's controller, which identifies its workload where that one's UID is unknown.
+func ControllerOf(pod metav1.Object) types.UID {
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 		return ref.UID
 	}

@@ -64,11 +64,8 @@ func (s *State) disturbed(pods []Pod) map[types.UID]bool {
 	if s.Restart != nil {
 		all[s.Restart.UID] = true
 	}
-	if s.Rollout == nil {
-		return all
-	}
-	for i := range s.Rollout.Steps {
-		st := &s.Rollout.Steps[i]
+	for i := range s.Steps {
+		st := &s.Steps[i]
 		switch {
 		case s.Rollout.Decrease && st.Phase != Watching || s.canary(st):
 			all[st.UID] = true // the canary, and each lower limit until it is effective

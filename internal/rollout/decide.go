@@ -107,12 +107,8 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 
 // underWayTo is the size that a change under way gives this container.
 func (d *decider) underWayTo(of Key) (memory.Size, bool) {
-	e := d.State.Rollout
-	if e == nil {
-		return memory.Size{}, false
-	}
+	e, desired := &d.State.Rollout, d.Desired[of]
 	target, under := e.Targets[of]
-	desired := d.Desired[of]
 	return target, under && !outOfBounds(target, desired.Policy) &&
 		(e.Decrease || !recommend.Differs(target, desired.Recommendation.Size, desired.Policy))
 }
@@ -120,15 +116,15 @@ func (d *decider) underWayTo(of Key) (memory.Size, bool) {
 // supersede ends a decrease when more is wanted instead: more than before it, or more than its target where that is
 // urgent or its owner wants nothing lowered by now. Its pods need no reverting: the increase is for all of them.
 func (d *decider) supersede() {
-	e := d.State.Rollout
-	if e == nil || !e.Decrease {
+	e := &d.State.Rollout
+	if !e.Decrease {
 		return
 	}
 	for of, target := range e.Targets {
 		desired, known := d.Desired[of]
 		size, atOnce := desired.Recommendation.Size, desired.Recommendation.Urgent || desired.Policy.DecreaseNever
 		if !known || size.Limit > target.Limit && atOnce || size.Limit > e.Before[of].Limit {
-			d.State.Rollout = nil
+			d.State.end()
 			return
 		}
 	}
@@ -136,11 +132,7 @@ func (d *decider) supersede() {
 
 // again repeats the steps that were written down and are not done yet.
 func (d *decider) again() {
-	e := d.State.Rollout
-	if e == nil {
-		return
-	}
-	e.Steps = slices.DeleteFunc(e.Steps, func(st Step) bool {
+	d.State.Steps = slices.DeleteFunc(d.State.Steps, func(st Step) bool {
 		outdated := d.outdated(st) || d.Policy.OnlyWatch && st.Phase != Watching
 		if outdated {
 			d.State.unspend(st.UID, st.At)
@@ -148,8 +140,8 @@ func (d *decider) again() {
 		return outdated
 	})
 	d.State.abandon()
-	for i := range e.Steps {
-		st := &e.Steps[i]
+	for i := range d.State.Steps {
+		st := &d.State.Steps[i]
 		pod := d.pod(*st)
 		switch {
 		case pod == nil || st.Phase == Watching:
@@ -243,7 +235,7 @@ func (d *decider) next() {
 
 // roomForMore reports whether the change of another pod may be begun: the number of pods that are changed or watched at
 // a time is bounded.
-func (s *State) roomForMore() bool { return s.Rollout == nil || len(s.Rollout.Steps) < maxWatched }
+func (s *State) roomForMore() bool { return len(s.Steps) < maxWatched }
 
 // order puts pods that need more first, the fullest of them before the others, and then goes by name.
 func (d *decider) order(a, b *Pod) int {
@@ -317,8 +309,7 @@ func (d *decider) about(pod *Pod, c Container) string {
 
 // begun reports whether the change of some pod is not confirmed yet.
 func (d *decider) begun() bool {
-	e := d.State.Rollout
-	return e != nil && slices.ContainsFunc(e.Steps, func(st Step) bool { return st.Phase != Watching })
+	return slices.ContainsFunc(d.State.Steps, func(st Step) bool { return st.Phase != Watching })
 }
 
 // begin writes a step down and asks for it.
@@ -333,14 +324,8 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		last = nil
 	}
 	lowering := lowersAny(own, to)
-	e := d.State.Rollout
-	if e == nil || e.Decrease != lowering {
-		e = &Rollout{
-			Began: stamp(d.Now), Previous: d.State.LastChange, Decrease: lowering, Targets: map[Key]memory.Size{},
-			Before: map[Key]memory.Size{},
-		}
-		d.State.Rollout = e
-	}
+	d.State.begin(lowering, d.Now)
+	e := &d.State.Rollout
 	for name := range to {
 		c, _ := pod.container(name)
 		if name == WholePod || c.Shared {
@@ -367,7 +352,7 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	if evict {
 		step.Phase, step.Request, step.Present = Evicting, request{}, presentOf(d.Pods)
 	}
-	e.Steps = append(e.Steps, step)
+	d.State.Steps = append(d.State.Steps, step)
 	d.State.LastChange = stamp(d.Now)
 	if evict && d.awaitsPermit(&step) {
 		d.requeueIn(permitReaches)
@@ -390,13 +375,13 @@ func (d *decider) recommended(pod *Pod, containers map[string]memory.Size) strin
 
 // conclude puts what was decided into words.
 func (d *decider) conclude() Transition {
-	if e := d.State.Rollout; e != nil && len(e.Steps) == 0 && len(d.wanting) == 0 {
-		d.State.Rollout = nil // every pod has it, and has had it long enough
+	if len(d.State.Steps) == 0 && len(d.wanting) == 0 {
+		d.State.end() // every pod has it, and has had it long enough
 	}
 	out := Transition{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}
 	out.UpToDate, out.Reason, out.Message = d.words() // also sets when to decide again
 	// What waits for a window, maybe for days, has already asked for a decision when the window opens.
-	if d.State.Rollout != nil || d.reason != "" && d.reason != v1alpha1.ReasonWaitingForWindow {
+	if d.State.underWay() || d.reason != "" && d.reason != v1alpha1.ReasonWaitingForWindow {
 		d.requeueIn(recheckAfter)
 	}
 	out.RequeueAfter = d.requeueAfter

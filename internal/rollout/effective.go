@@ -134,7 +134,9 @@ func (o *observation) unproven(st *Step, c Container) (done bool) {
 	if o.Now.Sub(st.Request.At) < settle || st.Request.Tries+1 < o.Policy.tries(c) && !late {
 		return false
 	}
-	o.notEffective(st, c)
+	why := o.whyNotEffective(st, c)
+	o.refuse(st, v1alpha1.ReasonNotEffective, why)
+	o.found(NotResized, st, st.Pod, why, "%s", why)
 	return true
 }
 
@@ -149,15 +151,7 @@ func (p *Policy) tries(c Container) int {
 	return maxTries
 }
 
-// notEffective gives a resize up, and reports why, and what users can do where memfit may not act.
-func (o *observation) notEffective(st *Step, c Container) {
-	why := o.whyNotEffective(st, c)
-	o.state.refuse(Refusal{
-		Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: v1alpha1.ReasonNotEffective, Why: why, Sizes: st.To,
-	})
-	o.found(NotResized, st, st.Pod, why, "%s", why)
-}
-
+// whyNotEffective is why a resize is given up, and what users can do where memfit may not act.
 func (o *observation) whyNotEffective(st *Step, c Container) string {
 	held := have(c).Limit
 	if held >= st.To[c.Name].Limit {

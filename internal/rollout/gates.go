@@ -430,6 +430,19 @@ func (d *decider) windowClosed(ch *change) Verdict {
 	return Verdict{}
 }
 
+// outsideWindows returns that no window is open; empty: one is, or there are none.
+func (d *decider) outsideWindows() string {
+	open, next := d.Policy.Windows.Open(d.Now)
+	switch {
+	case open:
+		return ""
+	case next.IsZero():
+		return "none of the maintenance windows ever opens: see the profile's condition Ready"
+	}
+	d.requeueIn(next.Sub(d.Now) + time.Second)
+	return "waits for the next maintenance window, which opens at " + format.Time(next)
+}
+
 // ownersDay refuses to lower a limit below what its owner asks for within a day: an owner's edit is evidence, too.
 func (d *decider) ownersDay(ch *change) Verdict {
 	c := &ch.c
@@ -471,12 +484,12 @@ func (d *decider) otherCanary(ch *change) Verdict {
 // besideALoan refuses to return a loan while pods with a lower limit are watched, and to lower a limit while a loan is
 // being returned: a change under way either lowers limits or does not, and one that is replaced is not followed.
 func (d *decider) besideALoan(ch *change) Verdict {
-	e, returns := d.State.Rollout, d.returnsLoan(ch)
-	if e == nil || e.Decrease != returns {
+	returns := d.returnsLoan(ch)
+	if d.State.Rollout.Decrease != returns {
 		return Verdict{}
 	}
-	for i := range e.Steps {
-		st := &e.Steps[i]
+	for i := range d.State.Steps {
+		st := &d.State.Steps[i]
 		switch {
 		case returns:
 			return refuse(v1alpha1.ReasonWatching, "its loan (sizing.rescue) is returned when pod %s has been watched with its "+
@@ -503,7 +516,7 @@ func (d *decider) othersChange(ch *change) Verdict {
 	if _, begun := d.State.step(ch.pod.UID); begun {
 		return Verdict{v1alpha1.ReasonDisruptionBudget, "its size is being changed"}
 	}
-	if e := d.State.Rollout; e != nil && slices.ContainsFunc(e.Steps, func(st Step) bool { return st.evicts() }) {
+	if slices.ContainsFunc(d.State.Steps, func(st Step) bool { return st.evicts() }) {
 		return Verdict{v1alpha1.ReasonDisruptionBudget, "another pod is evicted for its size: one at a time"}
 	}
 	return Verdict{}

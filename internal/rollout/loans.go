@@ -131,15 +131,17 @@ func (o *observation) settle() {
 func (o *observation) settleLoan(l *rescue.Loan) bool {
 	pod := o.pods[l.UID]
 	c, found := Container{}, false
-	if pod != nil && !pod.Leaving {
+	if pod != nil {
 		c, found = pod.container(l.Container)
 	}
 	base, top, _ := o.state.Lent(l.UID, l.Container)
 	switch {
-	case !found:
+	case pod == nil && !o.Elsewhere[l.UID], pod != nil && pod.Leaving:
 		l.Ended = cmp.Or(l.Ended, stamp(o.Now))
 		l.Returned = stamp(o.Now) // the pod took it with it
 		return true
+	case !found:
+		return true // its profile has no say in it now, and the pod still has it
 	case c.Spec.Limit < top.Limit && o.state.Changing(l.UID):
 		if !l.Ended.IsZero() { // it is not returned before the lower limit is effective: that may be undone
 			o.watchLoan(l, &c, base)

@@ -6,6 +6,7 @@ package rollout
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -152,7 +153,7 @@ func TestTheEndOfALoanIsNoDecrease(t *testing.T) {
 	c.wants(lendable, false)
 	c.lends(512*mib, true)
 	c.returns(128 * mib)
-	if s := c.state(); len(s.Lowerings) != 0 || s.Rollout != nil {
+	if s := c.state(); len(s.Lowerings) != 0 || s.underWay() {
 		t.Errorf("lowerings %+v, a change under way %+v", s.Lowerings, s.Rollout)
 	}
 	c.passes(time.Minute)
@@ -271,7 +272,7 @@ func TestALowerLimitIsNotProvenByTheTimeOfALoan(t *testing.T) {
 		c.reconcile()
 	}
 	if !proven() {
-		t.Errorf("it is not watched: %+v", c.state().Rollout)
+		t.Errorf("it is not watched: %+v", c.state().Steps)
 	}
 }
 
@@ -476,6 +477,36 @@ func TestALoanOfAPodThatIsGoneEnds(t *testing.T) {
 	c.reconcile()
 	if l := c.state().Loans; len(l) != 0 {
 		t.Errorf("it is remembered for ever: %+v", l)
+	}
+}
+
+// TestALoanOfAPodThatFollowsAnotherProfileLasts: or whose profile leaves the container alone. It is returned when the
+// pod is back.
+func TestALoanOfAPodThatFollowsAnotherProfileLasts(t *testing.T) {
+	for name, away := range map[string]func(*cluster, *Pod){
+		"another profile": func(c *cluster, pod *Pod) {
+			c.in.Elsewhere = map[types.UID]bool{pod.UID: true}
+			c.in.Pods = c.in.Pods[1:]
+		},
+		"not its container": func(c *cluster, _ *Pod) { c.in.Pods[0].Containers = nil },
+	} {
+		c := newCluster(t, 2, lendable)
+		c.wants(lendable, false)
+		c.lends(256*mib, true)
+		pods := slices.Clone(c.in.Pods)
+		away(c, &pods[0])
+		c.passes(time.Minute)
+		c.reconcile()
+		if l := c.state().Loans; len(l) != 1 || !l[0].Ended.IsZero() || !l[0].Returned.IsZero() {
+			t.Errorf("%s: %+v", name, l)
+		}
+		c.in.Pods, c.in.Elsewhere = pods, nil
+		for range 75 {
+			c.passes(time.Minute)
+			c.uses(0, 50*mib)
+			c.reconcile()
+		}
+		c.expectLimits("128Mi 128Mi")
 	}
 }
 

@@ -42,9 +42,13 @@ func sameProgram(a, b string) bool { return a == "" || b == "" || a == b }
 
 // Proven returns the lowest limit that a pod of that container and program was watched with; 0: none.
 func (s *State) Proven(container, program string) memory.Size {
-	var least memory.Size
+	return s.lowest(container, program, true)
+}
+
+// lowest returns the lowest limit that memfit lowered that container and program to, or that is proven; 0: none.
+func (s *State) lowest(container, program string, proven bool) (least memory.Size) {
 	for i := range s.Lowerings {
-		if l := &s.Lowerings[i]; l.Proven && l.of(container, program) &&
+		if l := &s.Lowerings[i]; (l.Proven || !proven) && l.of(container, program) &&
 			(least.Limit == 0 || l.To.Limit < least.Limit) {
 			least = l.To
 		}
@@ -192,7 +196,7 @@ func (s *State) knows(c Container) bool {
 // adopt begins to watch pods that run under an unproven lower limit and are not watched: they were created with it, or
 // a raise of other pods ended their watch.
 func (o *observation) adopt() {
-	if e := o.state.Rollout; e != nil && !e.Decrease && len(e.Steps) > 0 {
+	if !o.state.Rollout.Decrease && len(o.state.Steps) > 0 {
 		return // raises end soon
 	}
 	for i := range o.Pods {
@@ -218,15 +222,9 @@ func (o *observation) adopt() {
 }
 
 func (o *observation) watchFrom(pod *Pod, from, to map[string]memory.Size, began, started time.Time) {
-	e := o.state.Rollout
-	if e == nil || !e.Decrease {
-		e = &Rollout{
-			Began: stamp(began), Previous: o.state.LastChange, Decrease: true, Targets: map[Key]memory.Size{},
-			Before: map[Key]memory.Size{},
-		}
-		o.state.Rollout = e
-	}
-	if len(e.Steps) >= maxWatched {
+	o.state.begin(true, began)
+	e := &o.state.Rollout
+	if !o.state.roomForMore() {
 		return
 	}
 	for name := range to {
@@ -236,7 +234,7 @@ func (o *observation) watchFrom(pod *Pod, from, to map[string]memory.Size, began
 		}
 		e.Before[c.key()] = e.Before[c.key()].Max(from[name])
 	}
-	e.Steps = append(e.Steps, Step{
+	o.state.Steps = append(o.state.Steps, Step{
 		Pod: pod.Name, UID: pod.UID, At: stamp(began), From: from, To: to, Served: true, Phase: Watching,
 		Watch:    watch{Since: stamp(later(began, started)), Restarts: pod.restarts(), Created: true},
 		Programs: pod.programs(to), Why: "new pods are created with the recommended size",
@@ -245,12 +243,14 @@ func (o *observation) watchFrom(pod *Pod, from, to map[string]memory.Size, began
 
 // killed finds the lowering that a kill disproves: one of its container and program whose old size was above the limit
 // of the kill. Of several it is the last, whose old size is the least. The limit distinguishes it from a kill in a pod
-// that still has the old size. The node's clock decides nothing: one that is behind by a minute puts a kill before the
-// change that caused it.
+// that still has the old size, and from one in a pod that another writer gave less than memfit gave any. The node's
+// clock decides nothing: one that is behind by a minute puts a kill before the change that caused it.
 func (o *observation) killed() (l Lowering, pod Pod, why string) {
 	for _, k := range slices.Concat(o.kills, o.state.prevented()) {
+		given := o.state.lowest(k.Container.Container, k.Program, false).Limit
 		for _, old := range o.state.Lowerings {
 			if !old.of(k.Container.Container, k.Program) || later(k.Time, k.Seen).Before(old.At) ||
+				k.Limit.Plus(cgroupRounding) < given ||
 				k.Limit == 0 || k.Limit >= old.From.Limit || why != "" && old.From.Limit >= l.From.Limit {
 				continue
 			}
@@ -264,6 +264,9 @@ func (o *observation) killed() (l Lowering, pod Pod, why string) {
 	}
 	return Lowering{}, Pod{}, ""
 }
+
+// cgroupRounding is what a limit that was read from a cgroup may be below the one that was set: less than a page.
+const cgroupRounding = 64 * memory.KiB
 
 // suffered says what happened to a container at a limit that was too low.
 func suffered(kind memory.OOMKind) string {
@@ -295,11 +298,9 @@ func (d *decider) awaitsPermit(st *Step) bool {
 
 // canary is the pod that runs, or is about to run, under an unproven lower limit; false: none.
 func (d *decider) canary() (uid types.UID, name string, found bool) {
-	if e := d.State.Rollout; e != nil {
-		for i := range e.Steps {
-			if st := &e.Steps[i]; d.State.canary(st) {
-				return st.UID, st.Pod, true
-			}
+	for i := range d.State.Steps {
+		if st := &d.State.Steps[i]; d.State.canary(st) {
+			return st.UID, st.Pod, true
 		}
 	}
 	for i := range d.Pods {
@@ -316,11 +317,9 @@ func (d *decider) canary() (uid types.UID, name string, found bool) {
 // LoweringByEviction returns when a pod was evicted so that its successor gets a lower limit that no pod has proven, if
 // that one is awaited.
 func (s *State) LoweringByEviction() (at time.Time, awaited bool) {
-	if e := s.Rollout; e != nil && e.Decrease {
-		for _, st := range e.Steps {
-			if st.evicts() {
-				return st.At, true
-			}
+	for _, st := range s.Steps {
+		if st.evicts() && s.Rollout.Decrease {
+			return st.At, true
 		}
 	}
 	return time.Time{}, false
@@ -368,8 +367,8 @@ func (o *observation) revert() {
 		o.restore(l, pod, why)
 		o.end(l)
 	}
-	e := o.state.Rollout
-	if e == nil || !e.Decrease {
+	e := &o.state.Rollout
+	if !e.Decrease {
 		return
 	}
 	pod, why := o.restartStorm()
@@ -387,7 +386,7 @@ func (o *observation) revert() {
 			o.restore(l, pod, why)
 		}
 	}
-	o.state.Rollout = nil
+	o.state.end()
 }
 
 // lowered reports whether the change under way is that lowering.
@@ -402,13 +401,9 @@ func (e *Rollout) lowered(l Lowering) bool {
 
 // end stops the change under way that lowers what was rolled back.
 func (o *observation) end(l Lowering) {
-	e := o.state.Rollout
-	if e == nil || !e.Decrease {
-		return
-	}
-	for key := range e.Targets {
-		if l.of(key.Container, key.Program) {
-			o.state.Rollout = nil
+	for key := range o.state.Rollout.Targets {
+		if o.state.Rollout.Decrease && l.of(key.Container, key.Program) {
+			o.state.end()
 			return
 		}
 	}

@@ -42,9 +42,8 @@ func Observe(in Input, kills []memory.OOMKill) (State, []Finding) {
 	}
 	o.state.forget(o.pods, in.Now)
 	o.create()
-	if o.revert(); o.state.Rollout != nil {
-		o.follow()
-	}
+	o.revert()
+	o.follow()
 	o.settle() // after it is known which resizes are effective
 	o.adopt()
 	o.followRestart()
@@ -68,19 +67,17 @@ func (o *observation) found(kind FindingKind, st *Step, pod, why, format string,
 
 // follow observes each pod that is being changed or watched.
 func (o *observation) follow() {
-	e := o.state.Rollout
-	kept := e.Steps[:0:0]
-	for i := range e.Steps {
-		st := e.Steps[i]
+	kept := o.state.Steps[:0:0]
+	for _, st := range o.state.Steps {
 		done, passed := o.followStep(&st)
 		if passed {
-			e.Completed++
+			o.state.Rollout.Completed++
 		}
 		if !done {
 			kept = append(kept, st)
 		}
 	}
-	e.Steps = kept
+	o.state.Steps = kept
 	o.state.abandon()
 }
 
@@ -145,10 +142,15 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 // users.
 func (o *observation) giveUp(st *Step, reason, why string) {
 	st.Phase, st.Request = Undoing, request{}
-	o.state.refuse(
-		Refusal{Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: reason, Why: why, Sizes: st.To},
-	)
+	o.refuse(st, reason, why)
 	o.found(NotResized, st, st.Pod, why, "%s is rolled back: %s", changes(st.From, st.To), why)
+}
+
+// refuse notes that the sizes of a step could not be had.
+func (o *observation) refuse(st *Step, reason, why string) {
+	o.state.refuse(Refusal{
+		Pod: st.Pod, UID: st.UID, Until: o.Now.Add(refusalHold), Reason: reason, Why: why, Sizes: st.To,
+	})
 }
 
 // watch reports whether a pod has run with its lower limit for as long as it is watched.
@@ -276,7 +278,7 @@ func later(a, b time.Time) time.Time {
 // restartStorm looks for a watched pod that keeps restarting. Not every application dies of an OOM kill: some notice
 // and give up.
 func (o *observation) restartStorm() (Pod, string) {
-	for _, st := range o.state.Rollout.Steps {
+	for _, st := range o.state.Steps {
 		pod := o.pods[st.UID]
 		if pod == nil || st.Phase != Watching || !lowersAny(st.From, st.To) {
 			continue
@@ -294,12 +296,12 @@ func (o *observation) restartStorm() (Pod, string) {
 // lacks memory may hang, collect garbage or refuse work instead of dying. While a pod that still has the higher limit
 // is not ready either, it is something else, and the time begins anew.
 func (o *observation) notReady() (Pod, string) {
-	e := o.state.Rollout
+	e := &o.state.Rollout
 	others := slices.ContainsFunc(o.Pods, func(p Pod) bool {
 		return !p.Leaving && !p.Ready && p.Created.Before(e.Began) && p.above(e)
 	})
-	for i := range e.Steps {
-		st := &e.Steps[i]
+	for i := range o.state.Steps {
+		st := &o.state.Steps[i]
 		pod := o.pods[st.UID]
 		if pod == nil || pod.Leaving || st.Phase != Watching || !st.Served || !lowersAny(st.From, st.To) {
 			continue

@@ -50,7 +50,7 @@ func (o *observation) querySpeaksAgainst() (Pod, string) {
 	if o.QueryResult == nil || !o.QueryResult.holds(o.Now) || o.QueryResult.Series == 0 {
 		return Pod{}, ""
 	}
-	for _, st := range o.state.Rollout.Steps {
+	for _, st := range o.state.Steps {
 		pod := o.pods[st.UID]
 		if pod != nil && st.Phase == Watching && o.QueryResult.At.After(st.Watch.Since) && lowersAny(st.From, st.To) {
 			return *pod, fmt.Sprintf(

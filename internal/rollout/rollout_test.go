@@ -389,7 +389,7 @@ func TestARaiseReachesAllPodsAtOnce(t *testing.T) {
 	c.expectReason(v1alpha1.ReasonApplying, "web-1", "100Mi to 256Mi", "0 of 3 pods have the recommended size")
 	c.passes(2 * time.Second)
 	c.reconcile()
-	if c.expectReason(v1alpha1.ReasonUpToDate); !c.last.UpToDate || c.last.State.Rollout != nil {
+	if c.expectReason(v1alpha1.ReasonUpToDate); !c.last.UpToDate || c.last.State.underWay() {
 		t.Errorf("not at rest: %+v", c.last)
 	}
 	if !c.told(
@@ -907,6 +907,31 @@ func TestALimitThatAnotherWriterLoweredIsNoLowering(t *testing.T) {
 	c.reconcile()
 	if c.told("Reverted") {
 		t.Error(c.log)
+	}
+}
+
+// TestAKillInAPodThatAnotherWriterLoweredTakesNothingBack: memfit gave no pod so little.
+func TestAKillInAPodThatAnotherWriterLoweredTakesNothingBack(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.wants(small, false)
+	for range 10 {
+		c.reconcile()
+		c.passes(c.in.Policy.Watch)
+	}
+	c.expectLimits("100Mi 100Mi 100Mi")
+	byHand := memory.Size{Request: small.Request, Limit: 60 * mib}
+	c.app(0).Spec, c.app(0).Actual, c.in.Pods[0].Writer = byHand, byHand, "kubectl-edit"
+	c.killed(0)
+	c.reconcile()
+	c.in.Pods = append(c.in.Pods[1:], c.pod(small)) // the ledger keeps the kill when the pod is gone
+	c.reconcile()
+	if c.told("Reverted") {
+		t.Error(c.log)
+	}
+	c.killed(0)
+	c.reconcile()
+	if !c.told("Reverted") {
+		t.Error("a kill at the limit that memfit gave takes nothing back")
 	}
 }
 

@@ -23,8 +23,10 @@ import (
 // State is what must be remembered between two decisions, a restart of memfit included. The zero value remembers
 // nothing.
 type State struct {
-	// Rollout is the change under way; nil: none.
-	Rollout *Rollout `json:"rollout,omitempty"`
+	// Rollout is the change under way; zero: none. Steps are the pods that it changes or watches, in the order in which
+	// they were begun. At most maxWatched.
+	Rollout Rollout `json:"rollout,omitzero"`
+	Steps   []Step  `json:"steps,omitempty"`
 	// LastChange is when a pod was changed last.
 	LastChange time.Time `json:"lastChange,omitzero"`
 	// Lowerings are the limits that memfit lowered. At most maxLowerings.
@@ -62,8 +64,6 @@ type Rollout struct {
 	// Completed is the number of pods that were changed and are done with: confirmed, and watched for long enough if a
 	// limit went down.
 	Completed int `json:"completed,omitempty"`
-	// Steps are the pods being changed or watched, in the order in which they were begun. At most maxWatched.
-	Steps []Step `json:"steps,omitempty"`
 }
 
 // Step is one pod being changed.
@@ -261,19 +261,33 @@ func (s *State) drop(uid types.UID) {
 		s.unspend(uid, s.Restart.At)
 		s.Restart = nil
 	}
-	if s.Rollout == nil {
-		return
-	}
-	e := *s.Rollout
-	e.Steps = slices.DeleteFunc(slices.Clone(e.Steps), func(st Step) bool { return st.UID == uid })
-	s.Rollout = &e
+	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool { return st.UID == uid })
 	s.abandon()
 }
 
+// underWay reports whether there is a rollout.
+func (s *State) underWay() bool { return s.Rollout.Targets != nil }
+
+// begin makes a rollout the one under way, unless one of its kind is.
+func (s *State) begin(decrease bool, at time.Time) {
+	if s.underWay() && s.Rollout.Decrease == decrease {
+		return
+	}
+	s.Rollout = Rollout{
+		Began: stamp(at), Previous: s.LastChange, Decrease: decrease, Targets: map[Key]memory.Size{},
+		Before: map[Key]memory.Size{},
+	}
+	s.Steps = nil
+}
+
+// end forgets the rollout and its steps.
+func (s *State) end() { s.Rollout, s.Steps = Rollout{}, nil }
+
 // abandon ends a rollout that has changed no pod and changes none now.
 func (s *State) abandon() {
-	if e := s.Rollout; e != nil && len(e.Steps) == 0 && e.Completed == 0 {
-		s.Rollout, s.LastChange = nil, e.Previous
+	if s.underWay() && len(s.Steps) == 0 && s.Rollout.Completed == 0 {
+		s.LastChange = s.Rollout.Previous
+		s.end()
 	}
 }
 
@@ -288,11 +302,9 @@ func (s *State) refusal(uid types.UID, evict bool) (Refusal, bool) {
 }
 
 func (s *State) step(uid types.UID) (Step, bool) {
-	if s.Rollout != nil {
-		for _, st := range s.Rollout.Steps {
-			if st.UID == uid {
-				return st, true
-			}
+	for _, st := range s.Steps {
+		if st.UID == uid {
+			return st, true
 		}
 	}
 	return Step{}, false
@@ -307,11 +319,8 @@ func (s *State) Changing(pod types.UID) bool {
 // clone is a copy that shares nothing that is changed in place.
 func (s *State) clone() State {
 	c := *s
-	if s.Rollout != nil {
-		e := *s.Rollout
-		e.Targets, e.Before, e.Steps = maps.Clone(e.Targets), maps.Clone(e.Before), slices.Clone(e.Steps)
-		c.Rollout = &e
-	}
+	c.Rollout.Targets, c.Rollout.Before = maps.Clone(s.Rollout.Targets), maps.Clone(s.Rollout.Before)
+	c.Steps = slices.Clone(s.Steps)
 	if s.Restart != nil {
 		r := *s.Restart
 		c.Restart = &r
@@ -366,13 +375,12 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	s.Spent = bounded(s.Spent)
 	s.Lowerings = s.Lowerings[max(0, len(s.Lowerings)-maxLowerings):]
 	s.PastRestarts = s.PastRestarts[max(0, len(s.PastRestarts)-maxRestarts):]
-	if x := s.Rollout; x != nil {
-		x.Steps = x.Steps[max(0, len(x.Steps)-maxWatched):]
-		for _, sizes := range []*map[Key]memory.Size{&x.Targets, &x.Before} {
-			if *sizes == nil {
-				*sizes = map[Key]memory.Size{} // to be written to
-			}
-		}
+	s.Steps = s.Steps[max(0, len(s.Steps)-maxWatched):]
+	switch {
+	case !s.underWay():
+		s.end()
+	case s.Rollout.Before == nil:
+		s.Rollout.Before = map[Key]memory.Size{} // to be written to
 	}
 	return nil
 }

@@ -4,6 +4,7 @@
 package rollout
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -91,6 +92,27 @@ type Container struct {
 	PodLimit, PodRequest memory.Bytes
 }
 
+// Key names a container and the program that it runs: a recommendation rests on the evidence of one program and is for
+// its pods alone. Program is empty where it is unknown.
+type Key struct{ Container, Program string }
+
+// key returns the key of a running container.
+func (c *Container) key() Key { return Key{c.Name, c.Program} }
+
+// MarshalText returns "container@program", or "container".
+func (k Key) MarshalText() ([]byte, error) {
+	if k.Program == "" {
+		return []byte(k.Container), nil
+	}
+	return []byte(k.Container + "@" + k.Program), nil
+}
+
+// UnmarshalText reads what MarshalText wrote. The name of a container has no "@".
+func (k *Key) UnmarshalText(text []byte) error {
+	k.Container, k.Program, _ = strings.Cut(string(text), "@")
+	return nil
+}
+
 // Policy is what the owner's profile allows to be done to running pods.
 type Policy struct {
 	// Evict: what cannot be resized in place is evicted (sizing.mode: InPlaceOrEvict).
@@ -145,9 +167,9 @@ type Input struct {
 	Pods []Pod
 	// Desired are the recommendations, by container and program.
 	Desired map[Key]Desired
-	// Succeeded are pods that ran to completion.
-	Succeeded map[types.UID]bool
-	State     State
+	// Succeeded are pods that ran to completion, and Elsewhere those that run and follow another profile, or none.
+	Succeeded, Elsewhere map[types.UID]bool
+	State                State
 	// Restart is a pod that should be replaced by a fresh one; nil: none.
 	Restart *Candidate
 	// Allowance is what the change budget of the cluster leaves this workload; nil: there is no budget.

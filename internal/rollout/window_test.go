@@ -137,7 +137,7 @@ func TestWhatTheWindowLeftUndoneIsNotDoneAfterIt(t *testing.T) {
 	c.wants(small, false)
 	c.passes(20*time.Hour + 59*time.Minute) // 04:59
 	c.reconcileAndDie(0)                    // written down, and killed before it is done
-	if c.last.State.Rollout == nil {
+	if !c.last.State.underWay() {
 		t.Fatalf("nothing was written down: %s %s", c.last.Reason, c.last.Message)
 	}
 	c.passes(2 * time.Minute)

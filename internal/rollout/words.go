@@ -14,7 +14,6 @@ import (
 
 // words returns the reason and message of the condition Applied.
 func (d *decider) words() (upToDate bool, reason, message string) {
-	e := d.State.Rollout
 	switch {
 	case d.running == 0:
 		return false, v1alpha1.ReasonWaitingForNewPods, "No running pods"
@@ -23,7 +22,7 @@ func (d *decider) words() (upToDate bool, reason, message string) {
 	case d.begun():
 		reason, message = d.underWay()
 		return false, reason, message
-	case e != nil && e.Decrease && len(e.Steps) > 0:
+	case d.State.Rollout.Decrease && len(d.State.Steps) > 0:
 		return len(d.wanting) == 0, v1alpha1.ReasonWatching, d.watching()
 	case d.reason == v1alpha1.ReasonUpToDate || len(d.wanting) == 0:
 		return true, v1alpha1.ReasonUpToDate, "Every running pod has the recommended size" + d.onLoan()
@@ -35,7 +34,7 @@ func (d *decider) words() (upToDate bool, reason, message string) {
 
 // underWay is about the oldest change that is not confirmed, in the kubelet's words where it has any.
 func (d *decider) underWay() (reason, message string) {
-	for _, st := range d.State.Rollout.Steps {
+	for _, st := range d.State.Steps {
 		if st.Phase == Watching {
 			continue
 		}
@@ -114,18 +113,17 @@ func failedWords(st *Step) string {
 
 // watching is about the pods that run with a lower limit.
 func (d *decider) watching() string {
-	e := d.State.Rollout
-	last := e.Steps[len(e.Steps)-1]
+	last := d.State.Steps[len(d.State.Steps)-1]
 	until := last.Watch.Since.Add(d.Policy.Watch)
 	who := "Pod " + last.Pod
-	if e.Completed == 0 && len(d.wanting) > 0 {
+	if d.State.Rollout.Completed == 0 && len(d.wanting) > 0 {
 		who += ", the first of " + fmt.Sprint(d.running) + ","
 	}
 	d.requeueIn(max(until.Sub(d.Now), time.Second))
 	text := fmt.Sprintf(
 		"%s is watched for kills and restarts until %s: %s", who, format.Time(until), changes(last.From, last.To),
 	)
-	if n := len(e.Steps) - 1; n > 0 {
+	if n := len(d.State.Steps) - 1; n > 0 {
 		text += fmt.Sprintf("; %d more are watched", n)
 	}
 	if d.QueryResult != nil && d.QueryResult.against(d.Now) != "" {

@@ -302,7 +302,7 @@ func applied(s *Snapshot, v *result) (with, without int32) {
 		fits := true
 		for j := range managed { // of replicas, only the kubelet's report differs
 			size, found := v.recommended[managed[j].Name]
-			fits = fits && (!found || size == sizeEffective(containerOf(pod, managed[j].Name)))
+			fits = fits && (!found || size == sizeEffective(constraints.Find(pod, managed[j].Name)))
 		}
 		if fits {
 			with++

@@ -111,13 +111,13 @@ func (c *managedContainer) newSize() recommend.Policy {
 // that the profile names.
 func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 	var all []managedContainer
-	for c, init := range containersIn(&pod.Spec) {
+	for c, init := range constraints.Containers(&pod.Spec) {
 		policy := p.Container(c.Name, pod.Annotations)
 		if !policy.Managed || init && !constraints.Sidecar(c) && !policy.Listed {
 			continue
 		}
 		m := managedContainer{
-			Name: c.Name, policy: policy, pod: pod.UID, current: sizeEffective(containerOf(pod, c.Name)),
+			Name: c.Name, policy: policy, pod: pod.UID, current: sizeEffective(constraints.Find(pod, c.Name)),
 			volumesHold: inject.VolumesHold(pod, c),
 		}
 		m.podLimit, m.podRequest = constraints.PodLeaves(pod, c.Name)

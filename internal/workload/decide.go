@@ -304,7 +304,7 @@ func (d *decider) summarize() {
 	v.coverage = cover(d.s, observedOf(v.liveHeaps, v.recommended, v.found))
 	v.status.ProfileGeneration = d.s.Profile.Generation
 	v.status.Coverage = &v.coverage.Coverage
-	v.status.Identity = d.st.Identity.status()
+	v.status.Identity = d.st.Identity.DeepCopy()
 	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&d.st.ledger)
 	v.status.Stalls, v.status.RecentStalls = stallRecords(&d.st.ledger)
 	v.status.RecentChanges = changeRecords(&v.rollout.State)

@@ -229,7 +229,7 @@ func (st *State) hold(governed []*corev1.Pod, now time.Time) {
 					st.programIn(pod, name).Owner != e.Owner {
 					continue
 				}
-				if spec, _ := containerOf(pod, name); spec != nil {
+				if spec, _ := constraints.Find(pod, name); spec != nil {
 					size := constraints.SizeOf(&spec.Resources)
 					if from, _, on := st.rollout.Lent(pod.UID, name); on {
 						size = from // a loan is one pod's

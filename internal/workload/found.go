@@ -93,7 +93,7 @@ func union(a, b []string) []string {
 // inspected is what an agent found in a container of a pod, and the container; nil when none looked.
 func inspected(s *Snapshot, pod *corev1.Pod, container string) (*v1alpha1.InspectedRuntime, *corev1.Container) {
 	c := s.seenByAgent(pod, container)
-	spec, _ := containerOf(pod, container)
+	spec, _ := constraints.Find(pod, container)
 	if c == nil || spec == nil || c.Inspection != v1alpha1.InspectionDone {
 		return nil, nil
 	}
@@ -139,7 +139,7 @@ func heapPercent(r *v1alpha1.InspectedRuntime, limit memory.Bytes) int32 {
 
 // limitOf is the memory limit that a container of a running pod has.
 func limitOf(pod *corev1.Pod, container string) memory.Bytes {
-	spec, status := containerOf(pod, container)
+	spec, status := constraints.Find(pod, container)
 	if spec == nil {
 		return 0
 	}

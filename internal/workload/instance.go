@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"cmp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,17 +59,18 @@ type instance struct {
 	stalls oom.StallWatch
 }
 
-// noteLimits takes in the limits of containers, and adds to observations those from before. It comes before the ledger
-// is updated, so that each kill counts with the limit of its own pod.
+// noteLimits takes in the limits of containers, and adds to observations those from before: as seen last, or as the pod
+// was created. It comes before the ledger is updated, so that each kill counts with the limit of its own pod.
 func (st *State) noteLimits(observations []oom.Observation, now time.Time) {
 	for i := range observations {
 		o := &observations[i]
-		in := st.instance(&o.Container)
+		in, program := st.instance(&o.Container), st.programs[keyOf(&o.Container)]
 		if in == nil {
-			in = &instance{restarts: o.Restarts, program: st.programs[keyOf(&o.Container)].ID}
+			in = &instance{restarts: o.Restarts, program: program.ID}
 			st.instances[keyOf(&o.Container)] = in
 		}
-		o.Before, in.limit, in.high, in.seen = in.limit, o.Limit, o.High, memory.InstantOf(now)
+		o.Before = cmp.Or(in.limit, program.Created)
+		in.limit, in.high, in.seen = o.Limit, o.High, memory.InstantOf(now)
 	}
 }
 

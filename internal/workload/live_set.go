@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/inject"
@@ -28,7 +29,7 @@ type liveHeap struct {
 // knowCaps looks up the heap caps of instances that are not known yet. The environment of a pod never changes.
 func (st *State) knowCaps(pods []*corev1.Pod) {
 	for _, pod := range pods {
-		for c := range containersIn(&pod.Spec) {
+		for c := range constraints.Containers(&pod.Spec) {
 			if in := st.instanceIn(pod, c.Name); in != nil && !in.capKnown {
 				in.heapCap, in.capKnown = inject.HeapCap(pod, c.Name), true
 			}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
@@ -18,17 +17,6 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/rescue"
 )
-
-// Loans are those of the workload's pods that last, and those of the last hour.
-func (st *State) Loans() []rescue.Loan { return slices.Clone(st.rollout.Loans) }
-
-// Lend writes down a loan before it is sent. budget: it counts against the change budget of the cluster.
-func (st *State) Lend(l rescue.Loan, why string, budget bool) { st.rollout.Lend(l, why, budget) }
-
-// NotLent forgets a loan that was not sent.
-func (st *State) NotLent(uid types.UID, container string, sequence int64) {
-	st.rollout.NotLent(uid, container, sequence)
-}
 
 // MemoryLoaned reports a loan, on the pod and on its workload.
 func MemoryLoaned(o memory.Workload, pod *corev1.Pod, container, note string) Event {
@@ -68,7 +56,7 @@ func RescueOf(
 		return r, false
 	}
 	c := &managed[i]
-	spec, status := containerOf(pod, container)
+	spec, status := constraints.Find(pod, container)
 	r.Size, r.Guaranteed = constraints.SizeOf(&spec.Resources), pod.Status.QOSClass == corev1.PodQOSGuaranteed
 	r.Known = rescue.Known{Limit: c.current.Limit, Asked: r.Size.Limit}
 	if status != nil && status.State.Running != nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
@@ -20,7 +22,7 @@ func TestALoanOutlivesAChangeOfTheMode(t *testing.T) {
 	d.run(2*time.Hour, time.Minute)
 	p := d.pods[0]
 	to := sizeMi(64, 1024)
-	d.state.Lend(rescue.Loan{
+	d.state.Rollout().Lend(rescue.Loan{
 		Pod: p.name, UID: p.uid, Node: "node-1", Container: "app", From: p.size, To: to, At: d.now, Sequence: 1,
 	}, "it grew", true)
 	p.size, p.resized = to, true
@@ -29,7 +31,7 @@ func TestALoanOutlivesAChangeOfTheMode(t *testing.T) {
 		d.named.Spec.Sizing.Mode = mode
 		profile.Inherit([]*profile.Profile{d.named})
 		d.step()
-		if loans := d.state.Loans(); len(loans) != 1 || !loans[0].Returned.IsZero() {
+		if loans := d.state.Rollout().Loans; len(loans) != 1 || !loans[0].Returned.IsZero() {
 			d.fail("in mode %s the loan that the pod still has is %+v", mode, loans)
 		}
 	}
@@ -45,6 +47,28 @@ func TestALoanOutlivesAChangeOfTheMode(t *testing.T) {
 	}
 }
 
+// TestALoanOutlivesAnotherProfile: its pod follows one for a while, and still has it.
+func TestALoanOutlivesAnotherProfile(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 256), 100*memory.MiB, 2)
+	d.run(2*time.Hour, time.Minute)
+	p := d.pods[0]
+	to := sizeMi(64, 1024)
+	d.state.Rollout().Lend(rescue.Loan{
+		Pod: p.name, UID: p.uid, Node: "node-1", Container: "app", From: p.size, To: to, At: d.now, Sequence: 1,
+	}, "it grew", true)
+	p.size, p.resized = to, true
+	for _, d.elsewhere = range []types.UID{"", p.uid, ""} {
+		d.run(5*time.Minute, 15*time.Second)
+		if loans := d.state.Rollout().Loans; len(loans) != 1 || !loans[0].Returned.IsZero() {
+			d.fail("the loan that the pod still has is %+v", loans)
+		}
+	}
+	d.run(2*time.Hour, time.Minute)
+	if got := p.size.Limit; got >= to.Limit {
+		d.fail("the pod keeps the lent limit of %s although it needs no more than before", got)
+	}
+}
+
 // TestALoanIsNotRecommended: while a workload is too young for its use to move a limit, what holds is the limit before
 // a loan. The loan is one pod's, and it does not end because the recommendation has copied it.
 func TestALoanIsNotRecommended(t *testing.T) {
@@ -52,7 +76,7 @@ func TestALoanIsNotRecommended(t *testing.T) {
 	d.run(2*time.Minute, 15*time.Second)
 	p := d.pods[0]
 	to := sizeMi(64, 896)
-	d.state.Lend(rescue.Loan{
+	d.state.Rollout().Lend(rescue.Loan{
 		Pod: p.name, UID: p.uid, Node: "node-1", Container: "app", From: p.size, To: to, At: d.now, Sequence: 1,
 	}, "it grew", true)
 	p.size, p.resized = to, true
@@ -61,7 +85,7 @@ func TestALoanIsNotRecommended(t *testing.T) {
 	if got := d.shown.Containers[0].Recommended; got != nil && profile.SizeOf(*got).Limit >= to.Limit {
 		d.fail("the lent limit is recommended: %s", got.Limit)
 	}
-	if loans := d.state.Loans(); len(loans) != 1 || !loans[0].Ended.IsZero() {
+	if loans := d.state.Rollout().Loans; len(loans) != 1 || !loans[0].Ended.IsZero() {
 		d.fail("the loan ended within minutes: %+v", loans)
 	}
 	if got := p.size.Limit; got != to.Limit {

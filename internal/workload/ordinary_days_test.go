@@ -43,6 +43,8 @@ type day struct {
 	// burst is added to the demand of all pods.
 	burst memory.Bytes
 	pause string
+	// elsewhere is a pod that follows another profile.
+	elsewhere types.UID
 
 	pods    []*dayPod
 	created int
@@ -247,7 +249,7 @@ func (d *day) step() {
 		}
 	}
 	slices.SortFunc(s.Pods, NewestFirst)
-	s.Governed = s.Pods
+	s.Governed = slices.DeleteFunc(slices.Clone(s.Pods), func(p *corev1.Pod) bool { return p.UID == d.elsewhere })
 	if len(s.Pods) > 0 {
 		s.Template = s.Pods[0]
 	} else {
@@ -491,6 +493,25 @@ func TestALimitSetInADebugSessionStaysThatPods(t *testing.T) {
 		if most := slices.Max(d.limits()); most > 256*memory.MiB {
 			d.fail("%s: pods have %v after a debug session in one", mode, d.limits())
 		}
+	}
+}
+
+// TestAPodThatWasResizedBeforeMemfitSawItWasCreatedWithItsOwnLimit: what the webhook wrote down counts, and not what
+// other pods of its time were created with.
+func TestAPodThatWasResizedBeforeMemfitSawItWasCreatedWithItsOwnLimit(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 512), 100*memory.MiB, 1)
+	lower := profile.APISize(sizeMi(64, 256))
+	d.shown.Containers = []v1alpha1.ContainerRecommendation{{Container: "app", NewPods: &lower}}
+	d.replicas++
+	d.scale()
+	p := d.pods[1]
+	p.need = 200 * memory.MiB
+	d.now = d.now.Add(time.Minute)
+	d.kubelet()
+	p.size, p.resized = sizeMi(64, 1024), true
+	d.step()
+	if kills := d.state.ledger.All(); len(kills) != 1 || kills[0].Limit != 256*memory.MiB {
+		d.fail("kills are %+v, want one at 256Mi", kills)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/rollout"
@@ -104,7 +105,7 @@ const budgetRefusal = "a PodDisruptionBudget does not allow it now"
 // Disturbs reports whether an action keeps a pod from serving that serves now.
 func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
 	restarts := false
-	for c := range containersIn(&pod.Spec) {
+	for c := range constraints.Containers(&pod.Spec) {
 		_, asked := a.Sizes[c.Name]
 		restarts = restarts || asked && oom.RestartsOnResize(c)
 	}
@@ -121,7 +122,7 @@ func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
 			continue
 		}
 		p := rollout.Pod{UID: pod.UID, Ready: ready(pod), Leaving: pod.DeletionTimestamp != nil}
-		for c := range containersIn(&pod.Spec) {
+		for c := range constraints.Containers(&pod.Spec) {
 			p.Containers = append(p.Containers, rollout.Container{Name: c.Name, RestartsOnResize: oom.RestartsOnResize(c)})
 		}
 		pods = append(pods, p)

@@ -94,7 +94,7 @@ func (e *PendingEvents) AddObservation(o *oom.Observation) {
 			own = append(own, at)
 		}
 	}
-	if n := len(own); n > 0 && sameObservation(&e.Observations[own[n-1]], o) {
+	if n := len(own); n > 0 && reflect.DeepEqual(&e.Observations[own[n-1]], o) {
 		return
 	}
 	if len(own) < MaxObservations {
@@ -153,8 +153,6 @@ func (e *PendingEvents) AddCounters(counters ...oom.Counter) {
 		e.Counters = append(e.Counters[:0], e.Counters[over+MaxSamples/4:]...)
 	}
 }
-
-func sameObservation(a, b *oom.Observation) bool { return reflect.DeepEqual(a, b) }
 
 // OnlySamples reports whether nothing came but samples. Nothing at all is not only samples: the step is due.
 func (e *PendingEvents) OnlySamples() bool { return len(e.Samples) > 0 && e.Quiet() }

@@ -49,7 +49,7 @@ type decided struct {
 	// What the Events of the last step report once they are written.
 	announced
 	// Identity is what the workload's pods have in common; nil: an owner.
-	Identity *identified `json:"identity,omitempty"`
+	Identity *v1alpha1.PodIdentity `json:"identity,omitempty"`
 }
 
 // measurements are what was observed besides histories. Like them it may be minutes old when it is read.
@@ -116,31 +116,12 @@ func (st *State) recall(d decided, o measurements) {
 	st.reported = st.announced
 }
 
-// identified is what pods have in common instead of an owner.
-type identified struct {
-	Platform string   `json:"platform"`
-	Values   []string `json:"values"`
-	Labels   []string `json:"labels,omitempty"`
-	// Seen is the day on which a pod last existed, in Unix seconds: a date costs one write a day.
-	Seen int64 `json:"seen"`
-}
-
-// identify notes what identifies the workload's pods, and that some exist.
+// identify notes what identifies the workload's pods, and that some exist: on which day, which costs one write a day.
 func (st *State) identify(s *Snapshot, now time.Time) {
 	if s.Identity != nil {
-		day := now.UTC().Truncate(24 * time.Hour)
-		st.Identity = &identified{
-			Platform: s.Identity.Platform, Values: s.Identity.Values, Labels: s.Identity.Keys, Seen: day.Unix(),
+		st.Identity = &v1alpha1.PodIdentity{
+			Platform: s.Identity.Platform, Values: s.Identity.Values, Labels: s.Identity.Keys,
+			LastSeen: metav1.NewTime(now.UTC().Truncate(24 * time.Hour)),
 		}
-	}
-}
-
-// status is what the MemoryRecommendation reports of it; nil: the workload is an owner.
-func (i *identified) status() *v1alpha1.PodIdentity {
-	if i == nil {
-		return nil
-	}
-	return &v1alpha1.PodIdentity{
-		Platform: i.Platform, Values: i.Values, Labels: i.Labels, LastSeen: metav1.NewTime(time.Unix(i.Seen, 0).UTC()),
 	}
 }

@@ -79,7 +79,7 @@ func (l *leaking) expect(when string, wanted, counted int) {
 	if got != counted {
 		l.t.Errorf("%s: %d restarts count, want %d", when, got, counted)
 	}
-	if _, got := rollout.SumOf(l.state.Spent()); int(got) != counted {
+	if _, got := rollout.SumOf(l.state.Rollout().Spent); int(got) != counted {
 		l.t.Errorf("%s: %d pods are taken of the change budget, want %d", when, got, counted)
 	}
 }

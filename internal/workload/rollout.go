@@ -4,8 +4,6 @@
 package workload
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -46,21 +44,16 @@ func (s *Snapshot) RollbackQuery() string {
 	return s.Profile.Spec.Sizing.Disruption.RollbackQuery
 }
 
-// Spent is what the workload took of the change budget of the cluster.
-func (st *State) Spent() []rollout.Spent { return st.rollout.Spent }
+// Rollout is what was begun to do to running pods, what that took of the change budget of the cluster, and their loans.
+func (st *State) Rollout() *rollout.State { return &st.rollout }
 
 // RolloutIn decodes what a checkpoint has of changes of running pods.
-func RolloutIn(c *v1alpha1.MemoryCheckpointStatus) (sizing rollout.State, err error) {
-	switch {
-	case len(c.Sizing) == 0:
-		return sizing, nil
-	case c.Version > v1alpha1.CheckpointVersion:
-		return sizing, fmt.Errorf("the MemoryCheckpoint %w", ErrTooNew)
+func RolloutIn(c *v1alpha1.MemoryCheckpoint) (sizing rollout.State, err error) {
+	if c.Status.Version > v1alpha1.CheckpointVersion {
+		return sizing, ErrTooNew
 	}
-	if err := json.Unmarshal(c.Sizing, &sizing); err != nil {
-		return rollout.State{}, fmt.Errorf("decoding the state of resizes: %w", err)
-	}
-	return sizing, nil
+	err = unpacked(c, "the state of resizes", c.Status.Sizing, &sizing)
+	return sizing, err
 }
 
 // rolloutInput is what a decision about running pods depends on, but for the sizes that are recommended.
@@ -68,10 +61,11 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 	in := rollout.Input{
 		Now: now, Policy: rolloutPolicy(s, living(s)), State: st.rollout, Namespace: s.Owner.Ref.Namespace,
 		Allowance: s.Allowance, QueryResult: s.QueryResult, Desired: map[rollout.Key]rollout.Desired{},
-		Succeeded: s.succeeded(), Paused: s.paused, Conflict: s.Facts.Conflict,
+		Succeeded: s.succeeded(), Elsewhere: s.elsewhere(), Paused: s.paused, Conflict: s.Facts.Conflict,
 	}
 	if mode := s.Profile.Spec.Sizing.Mode; !mode.SizesNewPods() {
-		in.State.Rollout = nil // memfit changes no size, but a pod keeps its loan until it is gone
+		// memfit changes no size, but a pod keeps its loan until it is gone
+		in.State.Rollout, in.State.Steps = rollout.Rollout{}, nil
 		if s.Profile.Spec.Drift.Action != v1alpha1.DriftRestart && len(st.rollout.Loans) == 0 {
 			return in
 		}
@@ -126,7 +120,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 	managed := Managed(s.Profile, pod)
 	p.Whole = runningWhole(s, pod, managed)
 	for _, c := range managed {
-		spec, status := containerOf(pod, c.Name)
+		spec, status := constraints.Find(pod, c.Name)
 		running := rollout.Container{
 			Name: c.Name, Spec: constraints.SizeOf(&spec.Resources), Actual: c.current,
 			RestartsOnResize: oom.RestartsOnResize(spec), PodLimit: c.podLimit, PodRequest: c.podRequest,
@@ -186,23 +180,6 @@ func lifeOf(
 
 func isInit(pod *corev1.Pod, name string) bool {
 	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == name })
-}
-
-// containerOf finds a container and its status, which is nil before the kubelet has seen it.
-func containerOf(pod *corev1.Pod, name string) (spec *corev1.Container, status *corev1.ContainerStatus) {
-	for c := range containersIn(&pod.Spec) {
-		if c.Name == name {
-			spec = c
-		}
-	}
-	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
-		for i := range statuses {
-			if statuses[i].Name == name {
-				status = &statuses[i]
-			}
-		}
-	}
-	return spec, status
 }
 
 // resizeOf reads the pod's conditions about a resize.

@@ -5,7 +5,6 @@ package workload
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -162,6 +161,20 @@ func (s *Snapshot) succeeded() map[types.UID]bool {
 	return all
 }
 
+// elsewhere are the pods that have not ended and that Profile does not govern.
+func (s *Snapshot) elsewhere() map[types.UID]bool {
+	all := map[types.UID]bool{}
+	for _, pod := range s.Pods {
+		if !ended(pod) {
+			all[pod.UID] = true
+		}
+	}
+	for _, pod := range s.Governed {
+		delete(all, pod.UID)
+	}
+	return all
+}
+
 // existing are the pods that still exist.
 func (s *Snapshot) existing() map[types.UID]bool {
 	existing := make(map[types.UID]bool, len(s.Pods))
@@ -182,30 +195,13 @@ func (s *Snapshot) observations(of func(pod types.UID) bool) []oom.Observation {
 	return all
 }
 
-// ContainersOf are the names of a pod's containers that can be sized. Ephemeral ones cannot, and each has a name of its
-// own that is never seen again.
+// ContainersOf are the names of a pod's containers that can be sized.
 func ContainersOf(spec *corev1.PodSpec) []string {
 	names := make([]string, 0, len(spec.InitContainers)+len(spec.Containers))
-	for c := range containersIn(spec) {
+	for c := range constraints.Containers(spec) {
 		names = append(names, c.Name)
 	}
 	return names
-}
-
-// containersIn yields the same containers, init containers first, and whether each is one.
-func containersIn(spec *corev1.PodSpec) iter.Seq2[*corev1.Container, bool] {
-	return func(yield func(*corev1.Container, bool) bool) {
-		for i := range spec.InitContainers {
-			if !yield(&spec.InitContainers[i], true) {
-				return
-			}
-		}
-		for i := range spec.Containers {
-			if !yield(&spec.Containers[i], false) {
-				return
-			}
-		}
-	}
 }
 
 // ended reports whether all containers of a pod have ended and none will run again.

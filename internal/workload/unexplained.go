@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
@@ -40,7 +41,7 @@ func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.
 	var in *corev1.Pod
 	kills := l.Kills(container)
 	for _, pod := range s.Governed {
-		spec, status := containerOf(pod, container)
+		spec, status := constraints.Find(pod, container)
 		if spec == nil || status == nil || status.RestartCount == 0 {
 			continue
 		}
@@ -66,7 +67,7 @@ func unexplainedRestarts(s *Snapshot, l *oom.Ledger, container string, now time.
 		ExitCode: last.ExitCode, LastLines: lastLines(last.Message), Pod: in.Name, Time: last.FinishedAt,
 	}
 	unsized := false
-	spec, _ := containerOf(in, container)
+	spec, _ := constraints.Find(in, container)
 	for _, v := range inject.MemoryVolumes(in, spec) {
 		if len(u.MemoryVolumes) < volumesMost {
 			u.MemoryVolumes, unsized = append(u.MemoryVolumes, v.Name), unsized || v.SizeLimit == 0
@@ -156,21 +157,6 @@ func deletePod(s *Snapshot, pod string) string {
 	return fmt.Sprintf("delete the pod (kubectl delete pod %s -n %s)", pod, s.Owner.Ref.Namespace)
 }
 
-// outgrown returns a pod that was raised in place and whose memory-backed volume kept its size, with the volume;
-// empty: none.
-func outgrown(s *Snapshot) (pod, volume string) {
-	for _, p := range s.Governed {
-		for c := range containersIn(&p.Spec) {
-			volumes := inject.MemoryVolumes(p, c)
-			n := slices.IndexFunc(volumes, func(v inject.MemoryVolume) bool { return v.SizeLimit == 0 })
-			if n >= 0 && inject.RaisedInPlace(p, s.Profile, c.Name) {
-				return p.Name, volumes[n].Name
-			}
-		}
-	}
-	return "", ""
-}
-
 // reportRestarts fills in the restarts that no kill explains, and adds them and outgrown volumes to the advisories.
 func (d *decider) reportRestarts() {
 	v := &d.v
@@ -184,19 +170,25 @@ func (d *decider) reportRestarts() {
 			texts = append(texts, sentenceCase(restartsSentence(d.s, c.Container, u)))
 		}
 	}
-	if v.outgrown = outgrownSentence(d.s); v.outgrown != "" && !resized {
+	if v.outgrown = outgrown(d.s); v.outgrown != "" && !resized {
 		texts = append(texts, sentenceCase(v.outgrown))
 	}
 	v.status.Advisories = append(texts, v.status.Advisories...)
 }
 
-func outgrownSentence(s *Snapshot) string {
-	pod, volume := outgrown(s)
-	if pod == "" {
-		return ""
+// outgrown reports a pod that was raised in place and whose memory-backed volume kept its size; empty: none.
+func outgrown(s *Snapshot) string {
+	for _, p := range s.Governed {
+		for c := range constraints.Containers(&p.Spec) {
+			volumes := inject.MemoryVolumes(p, c)
+			n := slices.IndexFunc(volumes, func(v inject.MemoryVolume) bool { return v.SizeLimit == 0 })
+			if n >= 0 && inject.RaisedInPlace(p, s.Profile, c.Name) {
+				return fmt.Sprintf("pod %s was raised in place, and %s the size from its creation: %s when it needs more, or set "+
+					"emptyDir.sizeLimit", p.Name, volumesKeep([]string{volumes[n].Name}), deletePod(s, p.Name))
+			}
+		}
 	}
-	return fmt.Sprintf("pod %s was raised in place, and %s the size from its creation: %s when it needs more, or set "+
-		"emptyDir.sizeLimit", pod, volumesKeep([]string{volume}), deletePod(s, pod))
+	return ""
 }
 
 // qualified is the Applied condition with what keeps an applied size from being enough.

@@ -60,7 +60,7 @@ func wholeAsks(
 		if !asked && !shares {
 			continue
 		}
-		spec, _ := containerOf(pod, c.Name)
+		spec, _ := constraints.Find(pod, c.Name)
 		base := constraints.SizeOf(&spec.Resources)
 		a := constraints.Ask{
 			Container: c.Name, Base: base, Part: part, Never: c.policy.SizePolicy().DecreaseNever,
@@ -108,7 +108,7 @@ func (d *decider) sayWhole(managed []managedContainer) {
 		if !found || !c.policy.Sizing.Mode.SizesNewPods() {
 			continue
 		}
-		spec, _ := containerOf(d.s.Template, c.Name)
+		spec, _ := constraints.Find(d.s.Template, c.Name)
 		want, have := size, constraints.SizeOf(&spec.Resources)
 		a := constraints.Ask{Container: c.Name, Base: have, Want: want, Never: c.sizePolicy().DecreaseNever}
 		if have.Limit == 0 {
