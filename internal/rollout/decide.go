@@ -46,6 +46,10 @@ type decider struct {
 	actions []Action
 	// wanting are the pods that lack what is recommended and are not being changed.
 	wanting []*Pod
+	// waiting is how many of them follow the one in question, and that one. taken is what was begun and quotas do not
+	// count yet.
+	waiting int
+	taken   memory.Size
 	// running is the number of pods that are not leaving.
 	running int
 	// reason and message are of the first refusal.
@@ -232,11 +236,19 @@ func (d *decider) next() {
 			d.wanting = append(d.wanting, pod)
 		}
 	}
+	if e := d.State.Rollout; e != nil {
+		for i := range e.Steps {
+			if pod := d.pod(e.Steps[i]); pod != nil && e.Steps[i].Phase != Undoing {
+				d.taken = d.taken.Plus(pod.more(e.Steps[i].To))
+			}
+		}
+	}
 	slices.SortStableFunc(d.wanting, d.order)
-	for _, pod := range d.wanting {
+	for i, pod := range d.wanting {
 		if !d.State.roomForMore() {
 			break
 		}
+		d.waiting = len(d.wanting) - i
 		d.change(pod)
 	}
 }
@@ -274,6 +286,10 @@ func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
 		size, was := r.Sizes[c.Name]
 		to, differs := d.target(pod, c)
 		to, _ = d.within(pod, c, to)
+		ch := d.changeOf(pod, c, to, r.Evict)
+		if d.allow(ch); !c.Shared {
+			to = ch.to
+		}
 		if was && differs && recommend.Differs(size, to, d.Desired[c.key()].Policy) {
 			return false
 		}
@@ -324,6 +340,7 @@ func (d *decider) begun() bool {
 // begin writes a step down and asks for it.
 func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.spend(pod.cost(to, evict))
+	d.taken = d.taken.Plus(pod.more(to))
 	from, last, own := map[string]memory.Size{}, map[string]memory.Size{}, map[string]memory.Size{}
 	for name := range to {
 		c, _ := pod.container(name)

@@ -124,10 +124,10 @@ type Desired struct {
 	// WindowPeak is the highest use of the last day, on any pod; a limit is not lowered onto it.
 	WindowPeak memory.Bytes
 	Range      constraints.Range
-	// Inadmissible is why the LimitRanges would not admit the pod as a whole with the new size: its sum, or a ratio of
-	// limit to request. Empty: they would.
+	// Inadmissible is why the LimitRanges would not admit the pod as a whole with the new size within Range. Empty: they
+	// would.
 	Inadmissible string
-	// Quota is what is left for this workload, for all replicas together.
+	// Quota is what is left for this workload, for all replicas together, of which those have theirs that were changed.
 	Quota constraints.Quota
 	// LargestNode is the allocatable memory of the largest node, for pods that may go there.
 	LargestNode memory.Bytes
