@@ -89,7 +89,7 @@ var gates = []gate{
 	{of: sized, refuses: (*decider).conflict, again: waits},
 	// Is the evidence good enough?
 	{of: sized, refuses: (*decider).noEvidence},
-	{of: fresh, refuses: (*decider).badlyMeasured},
+	{of: lowerings | fresh, refuses: (*decider).badlyMeasured, again: withdrawn},
 	{of: lowerings, refuses: (*decider).reverted},
 	// Was there a change recently?
 	{of: sized &^ givesBack, refuses: (*decider).coolingDown},
@@ -227,17 +227,24 @@ func (d *decider) noEvidence(ch *change) Verdict {
 	return Verdict{}
 }
 
-// freshest is how old a reading may be: a pod is not evicted for what it used some time ago.
+// freshest is how old a reading may be: no limit is lowered, and no pod evicted, for what was in use some time ago.
 const freshest = 2 * time.Minute
 
-// badlyMeasured refuses to restart a pod for an old reading, or one with page cache in it, which kills no process.
-func (d *decider) badlyMeasured(*change) Verdict {
+// badlyMeasured refuses to lower a limit, or to restart a pod, for an old reading, for none, or for one with page cache
+// in it, which kills no process.
+func (d *decider) badlyMeasured(ch *change) Verdict {
+	at, workingSet := ch.c.Measured, ch.c.WorkingSetOnly
+	if ch.kind == fresh {
+		at, workingSet = d.Restart.Measured, d.Restart.WorkingSetOnly
+	}
 	switch {
-	case d.Restart.WorkingSetOnly:
+	case at.IsZero():
+		return Verdict{v1alpha1.ReasonNotEnoughEvidence, "what it uses now was not measured yet"}
+	case workingSet:
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence,
 			"only its working set is known, and page cache in it is no danger"}
-	case d.Now.Sub(d.Restart.Measured) > freshest:
-		return Verdict{v1alpha1.ReasonNotEnoughEvidence, "it was last measured at " + format.Time(d.Restart.Measured)}
+	case d.Now.Sub(at) > freshest:
+		return Verdict{v1alpha1.ReasonNotEnoughEvidence, "it was last measured at " + format.Time(at)}
 	}
 	return Verdict{}
 }

@@ -41,8 +41,10 @@ func gatedAt(from, to memory.Size, demand, peak memory.Bytes) gated {
 			WindowPeak:     peak,
 		},
 		pod: Pod{Name: "web-1", UID: "uid-1", Ready: true, QoS: "Burstable"},
-		c:   Container{Name: "app", Spec: from, Actual: from, Demand: demand, Started: start.Add(-time.Hour)},
-		to:  to,
+		c: Container{
+			Name: "app", Spec: from, Actual: from, Demand: demand, Measured: start, Started: start.Add(-time.Hour),
+		},
+		to: to,
 	}
 }
 
@@ -169,6 +171,20 @@ func TestGates(t *testing.T) {
 			"all containers together",
 		},
 		"quota never stops less": {lower(), func(in *gated) { in.want.Quota.Limits, in.want.Quota.Requests = 1, 1 }, "", ""},
+		"a reading of an hour ago": {
+			lower(), func(in *gated) { in.c.Measured = start.Add(-time.Hour) }, "NotEnoughEvidence",
+			"last measured at 2026-03-02T07:00:00Z",
+		},
+		"no reading": {
+			lower(), func(in *gated) { in.c.Measured, in.c.Demand = time.Time{}, 0 }, "NotEnoughEvidence",
+			"was not measured yet",
+		},
+		"a reading with page cache": {
+			lower(), func(in *gated) { in.c.WorkingSetOnly = true }, "NotEnoughEvidence", "working set",
+		},
+		"no reading never stops a raise": {
+			raise(false), func(in *gated) { in.c.Measured, in.c.Demand = time.Time{}, 0 }, "", "",
+		},
 		"used right now": {
 			lower(), func(in *gated) { in.c.Demand = 390 * mib }, "UsageTooHigh", "demand is 390Mi right now",
 		},

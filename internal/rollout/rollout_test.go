@@ -50,6 +50,8 @@ type cluster struct {
 	refuse func(a Action) bool
 	right  bool // what is refused is so for want of a right
 	lost   bool
+	// unread: no memory is read.
+	unread bool
 	// quick: the successor of an evicted pod is ready immediately.
 	quick bool
 	// slow: it is created some time after the pod is gone. awaited are those that are not created yet.
@@ -136,7 +138,9 @@ func (c *cluster) pod(size memory.Size) Pod {
 	return Pod{
 		Name: fmt.Sprintf("web-%d", c.born), UID: types.UID(fmt.Sprintf("uid-%d", c.born)), Ready: true,
 		Created: c.in.Now.Add(c.ahead).Truncate(time.Second), QoS: "Burstable",
-		Containers: []Container{{Name: "app", Spec: size, Actual: size, Started: c.in.Now.Add(-time.Hour), Demand: 50 * mib}},
+		Containers: []Container{{
+			Name: "app", Spec: size, Actual: size, Started: c.in.Now.Add(-time.Hour), Demand: 50 * mib, Measured: c.in.Now,
+		}},
 	}
 }
 
@@ -170,6 +174,13 @@ func (c *cluster) reconcileAndDie(after int) {
 	c.t.Helper()
 	in := c.in
 	in.State = c.written
+	for i := range in.Pods {
+		for j := range in.Pods[i].Containers {
+			if app := &in.Pods[i].Containers[j]; !c.unread {
+				app.Measured = in.Now
+			}
+		}
+	}
 	if c.steps++; c.died || c.steps%8 == 0 {
 		in.State, c.died = c.state(), false
 	}
