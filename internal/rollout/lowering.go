@@ -238,7 +238,7 @@ func (o *observation) watchFrom(pod *Pod, from, to map[string]memory.Size, began
 	}
 	e.Steps = append(e.Steps, Step{
 		Pod: pod.Name, UID: pod.UID, At: stamp(began), From: from, To: to, Served: true, Phase: Watching,
-		Watch:    watch{Since: stamp(later(began, started)), Restarts: pod.restarts(), Created: true},
+		Watch:    watch{Since: stamp(later(began, started)), Restarts: pod.restarts(to), Created: true},
 		Programs: pod.programs(to), Why: "new pods are created with the recommended size",
 	})
 }
@@ -372,32 +372,18 @@ func (o *observation) revert() {
 	if e == nil || !e.Decrease {
 		return
 	}
-	pod, why := o.restartStorm()
-	if why == "" {
-		pod, why = o.notReady()
-	}
-	if why == "" {
-		pod, why = o.querySpeaksAgainst()
-	}
-	if why == "" {
+	b := o.blames()
+	if b == nil {
 		return
 	}
 	for _, l := range slices.Clone(o.state.Lowerings) {
-		if !l.Proven || e.lowered(l) {
-			o.restore(l, pod, why)
+		if l.Proven && l.To.Limit != b.st.To[l.Container].Limit || !sameProgram(l.Program, b.st.Programs[l.Container]) ||
+			!slices.Contains(b.containers, l.Container) {
+			continue
 		}
+		o.restore(l, *b.pod, b.why)
 	}
 	o.state.Rollout = nil
-}
-
-// lowered reports whether the change under way is that lowering.
-func (e *Rollout) lowered(l Lowering) bool {
-	for key, target := range e.Targets {
-		if l.of(key.Container, key.Program) && target.Limit == l.To.Limit {
-			return true
-		}
-	}
-	return false
 }
 
 // end stops the change under way that lowers what was rolled back.

@@ -46,17 +46,11 @@ func (q *QueryResult) against(now time.Time) string {
 func (q *QueryResult) clearSince(t, now time.Time) bool { return q.against(now) == "" && q.At.After(t) }
 
 // querySpeaksAgainst looks for a series in the result of the owner's query, asked for after a limit was lowered.
-func (o *observation) querySpeaksAgainst() (Pod, string) {
-	if o.QueryResult == nil || !o.QueryResult.holds(o.Now) || o.QueryResult.Series == 0 {
-		return Pod{}, ""
+func (o *observation) querySpeaksAgainst(pod *Pod, st *Step, names []string) *blame {
+	q := o.QueryResult
+	if q == nil || !q.holds(o.Now) || q.Series == 0 || !q.At.After(st.Watch.Since) {
+		return nil
 	}
-	for _, st := range o.state.Rollout.Steps {
-		pod := o.pods[st.UID]
-		if pod != nil && st.Phase == Watching && o.QueryResult.At.After(st.Watch.Since) && lowersAny(st.From, st.To) {
-			return *pod, fmt.Sprintf(
-				"%s, and had none when the limit of pod %s was lowered", o.QueryResult.against(o.Now), pod.Name,
-			)
-		}
-	}
-	return Pod{}, ""
+	return &blame{pod, st, names, fmt.Sprintf("%s, and had none when the limit of pod %s was lowered", q.against(o.Now),
+		pod.Name)}
 }

@@ -52,6 +52,8 @@ type cluster struct {
 	lost   bool
 	// unread: no memory is read.
 	unread bool
+	// apart: containers are ready or not, whatever their pod is.
+	apart bool
 	// quick: the successor of an evicted pod is ready immediately.
 	quick bool
 	// slow: it is created some time after the pod is gone. awaited are those that are not created yet.
@@ -176,8 +178,12 @@ func (c *cluster) reconcileAndDie(after int) {
 	in.State = c.written
 	for i := range in.Pods {
 		for j := range in.Pods[i].Containers {
-			if app := &in.Pods[i].Containers[j]; !c.unread {
+			app := &in.Pods[i].Containers[j]
+			if !c.unread {
 				app.Measured = in.Now
+			}
+			if !c.apart {
+				app.Ready = in.Pods[i].Ready
 			}
 		}
 	}
@@ -552,7 +558,7 @@ func TestARestartStormTakesItBack(t *testing.T) {
 	c.passes(time.Minute)
 	c.reconcile()
 	c.expectLimits("256Mi 256Mi")
-	if !c.told("restarted 2 times") {
+	if !c.told("container app of pod web-1 restarted 2 times") {
 		t.Error(c.log)
 	}
 }

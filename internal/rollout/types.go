@@ -22,6 +22,8 @@ type Pod struct {
 	Created time.Time
 	// Ready is the pod's condition; Leaving: it is being deleted or evicted.
 	Ready, Leaving bool
+	// ReadyAt is since when it has been ready; zero: it is not.
+	ReadyAt time.Time
 	// QoS is the pod's class: Guaranteed, Burstable or BestEffort.
 	QoS string
 	// NodeSize is the allocatable memory of its node; 0: not known.
@@ -73,6 +75,8 @@ type Container struct {
 	// Brief: it is down, or has just started, and its last instance ended within moments of its start. Done: it has ended
 	// and will not run again (an init container).
 	Brief, Done bool
+	// Ready: it is, whatever its node or other containers are. EndedWell: its last instance ended with exit code 0.
+	Ready, EndedWell bool
 	// Demand is the memory in use now that the kernel cannot reclaim, Usage all that counts against the limit, page cache
 	// included; 0: not measured. Measured is when; WorkingSetOnly: Demand contains page cache.
 	Demand, Usage  memory.Bytes
