@@ -145,7 +145,7 @@ func (d *decider) again() {
 		return
 	}
 	e.Steps = slices.DeleteFunc(e.Steps, func(st Step) bool {
-		outdated := d.outdated(st) || d.Policy.OnlyWatch && st.Phase != Watching
+		outdated := d.outdated(st) || d.Policy.OnlyWatch && st.Phase != Watching && !d.sent(st)
 		if outdated {
 			d.State.unspend(st.UID, st.At)
 		}
@@ -180,6 +180,12 @@ func (d *decider) again() {
 			d.requeueIn(settle)
 		}
 	}
+}
+
+// sent reports whether a resize is in the pod's spec, or is taken out of it: it is followed to its end.
+func (d *decider) sent(st Step) bool {
+	pod := d.pod(st)
+	return pod != nil && (st.Phase == Undoing || st.Phase == Resizing && pod.has(st.To, spec))
 }
 
 // holds reports whether a container has less than it should have, although its spec has it.
@@ -352,9 +358,15 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	lowering := lowersAny(own, to)
 	e := d.State.Rollout
 	if e == nil || e.Decrease != lowering {
+		var underWay []Step // what was asked of the kubelet is followed to its end
+		if e != nil {
+			underWay = slices.DeleteFunc(slices.Clone(e.Steps), func(st Step) bool {
+				return st.Phase != Resizing && st.Phase != Undoing
+			})
+		}
 		e = &Rollout{
 			Began: stamp(d.Now), Previous: d.State.LastChange, Decrease: lowering, Targets: map[Key]memory.Size{},
-			Before: map[Key]memory.Size{},
+			Before: map[Key]memory.Size{}, Steps: underWay,
 		}
 		d.State.Rollout = e
 	}

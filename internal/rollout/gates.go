@@ -153,10 +153,12 @@ func (d *decider) notReplaced(ch *change) Verdict {
 	return Verdict{}
 }
 
-// refusedInPlace refuses to resize a pod for a while after the API server or the kubelet refused the same sizes.
+// refusedInPlace refuses to resize a pod for a while after the API server or the kubelet refused the same sizes. A kill
+// of another of its containers does not wait for that.
 func (d *decider) refusedInPlace(ch *change) Verdict {
 	r, found := d.State.refusal(ch.pod.UID, false)
-	if !found || r.Reason == v1alpha1.ReasonDisruptionBudget || !d.stillAsked(ch.pod, r) {
+	_, about := r.Sizes[ch.c.Name]
+	if !found || r.Reason == v1alpha1.ReasonDisruptionBudget || ch.urgent && !about || !d.stillAsked(ch.pod, r) {
 		return Verdict{}
 	}
 	return Verdict{r.Reason, r.Why}

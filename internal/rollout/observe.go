@@ -116,7 +116,7 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	waited, since, r := o.Now.Sub(st.Request.At), format.Time(st.Request.At), pod.Resize
 	switch {
-	case pod.has(st.To, actual) && !r.InProgress && !r.Deferred && !r.Infeasible:
+	case pod.inForce(st.To):
 		if c, held := pod.held(st.To); held {
 			return o.unproven(st, c), false
 		}
@@ -161,7 +161,7 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 		return true, false
 	}
 	end := st.Watch.Since.Add(o.Policy.Watch)
-	over := !o.Now.Before(end) && st.Watch.Unready.IsZero() && (pod.Ready || !st.Served) &&
+	over := !o.Now.Before(end) && pod.inForce(st.To) && st.Watch.Unready.IsZero() && (pod.Ready || !st.Served) &&
 		(o.QueryResult == nil || o.QueryResult.clearSince(st.Watch.Since, o.Now))
 	if over {
 		o.state.prove(st)

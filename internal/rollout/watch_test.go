@@ -6,10 +6,12 @@ package rollout
 import (
 	"testing"
 	"time"
+
+	"github.com/memfit/memfit/internal/memory"
 )
 
-// watched is a cluster whose first pod runs with a lower limit, beside a sidecar that keeps its own.
-func watched(t *testing.T) *cluster {
+// withSidecar is a cluster whose pods have a sidecar besides.
+func withSidecar(t *testing.T) *cluster {
 	t.Helper()
 	c := newCluster(t, 2, big)
 	for i := range c.in.Pods {
@@ -19,6 +21,13 @@ func watched(t *testing.T) *cluster {
 		})
 	}
 	c.passes(time.Hour)
+	return c
+}
+
+// watched is one whose first pod runs with a lower limit.
+func watched(t *testing.T) *cluster {
+	t.Helper()
+	c := withSidecar(t)
 	c.lowersTheCanary()
 	c.expectLimits("100Mi 256Mi")
 	return c
@@ -140,4 +149,78 @@ func TestACreatedPodMayTakeAsLongToStartAsOthersDid(t *testing.T) {
 			t.Errorf("not rolled back after %s: %v", tc.most, c.log)
 		}
 	}
+}
+
+// hesitant makes the kubelet keep a container's higher limit, because all of what it uses does not fit into the lower one.
+func (c *cluster) hesitant() {
+	c.node = func(p *Pod) {
+		if app := &p.Containers[0]; app.Spec.Limit < app.Actual.Limit {
+			p.Resize = Resize{InProgress: true, Failed: true, Message: "below usage"}
+			return
+		}
+		p.Resize = Resize{}
+		for i := range p.Containers {
+			p.Containers[i].Actual = p.Containers[i].Spec
+		}
+	}
+}
+
+// TestALowerLimitThatWasNeverInForceIsTakenBack: whatever takes the place of the change in which it was asked for, no
+// pod has proven it.
+func TestALowerLimitThatWasNeverInForceIsTakenBack(t *testing.T) {
+	for name, then := range map[string]func(c *cluster){
+		"nothing else happens": func(*cluster) {},
+		"another container is killed": func(c *cluster) {
+			desired := c.in.Desired[Key{Container: "app"}]
+			desired.Recommendation.Size, desired.Recommendation.Urgent = big, true
+			c.in.Desired[Key{Container: "proxy"}] = desired
+		},
+		"running pods are to keep their size":                func(c *cluster) { c.in.Policy.OnlyWatch = true },
+		"for a while memfit only recommends":                 func(c *cluster) { c.written.Rollout = nil },
+		"the pod is lent more, which the API server refuses": func(c *cluster) { c.written.drop("uid-1") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := withSidecar(t)
+			c.hesitant()
+			c.wants(small, false)
+			c.reconcile()
+			c.passes(time.Minute)
+			then(c)
+			for range 20 {
+				c.reconcile()
+				c.passes(time.Minute)
+			}
+			if proven := c.written.Proven("app", ""); proven != (memory.Size{}) {
+				t.Errorf("proven is %s: %v", proven, c.log)
+			}
+			for i := range c.in.Pods {
+				if got := c.app(i).Spec; got != big {
+					t.Errorf("the spec of pod %d has %s: %v", i, got, c.log)
+				}
+				desired, wanted := c.in.Desired[Key{Container: "proxy"}]
+				if got := c.in.Pods[i].Containers[1].Actual; wanted && got != desired.Recommendation.Size {
+					t.Errorf("the proxy of pod %d has %s: %v", i, got, c.log)
+				}
+			}
+		})
+	}
+}
+
+// TestALowerLimitIsWatchedFromWhenItIsInForce: the kubelet takes it while another change has taken the place of its own.
+func TestALowerLimitIsWatchedFromWhenItIsInForce(t *testing.T) {
+	c := withSidecar(t)
+	c.hesitant()
+	c.wants(small, false)
+	c.reconcile()
+	c.written.Rollout = nil
+	c.passes(4 * time.Minute)
+	app := c.app(0)
+	app.Actual, c.in.Pods[0].Resize, c.node = app.Spec, Resize{}, nil
+	for since := c.in.Now; c.in.Now.Sub(since) < c.in.Policy.Watch; c.passes(time.Minute) {
+		c.reconcile()
+		c.expectLimits("100Mi 256Mi")
+	}
+	c.reconcile()
+	c.reconcile()
+	c.expectLimits("100Mi 100Mi")
 }
