@@ -1,0 +1,48 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rollout"
+	"github.com/memfit/memfit/test/build"
+)
+
+// TestAPermitEndsWithThePodThatUsedIt: also while that one has no node yet. Every replica of the webhook may use the
+// permit of an eviction, and a later pod is created with what the others have.
+func TestAPermitEndsWithThePodThatUsedIt(t *testing.T) {
+	d := decider{s: &Snapshot{
+		Profile: governing(build.Profile("shop", "web", v1alpha1.RuntimeJVM, build.Sizing(v1alpha1.SizingInPlaceOrEvict))),
+	}, st: NewState(), now: began}
+	d.v.rollout.State = rollout.State{
+		Lowerings: []rollout.Lowering{{
+			Container: "app", From: memory.Size{Limit: memory.GiB}, To: memory.Size{Limit: 400 * memory.MiB}, At: began,
+		}},
+		Rollout: &rollout.Rollout{
+			Decrease: true, Steps: []rollout.Step{{Pod: "web-1", Phase: rollout.AwaitingSuccessor, At: began}},
+		},
+	}
+	if permit := d.permit(); permit == nil || permit.Number != began.Unix() {
+		t.Fatalf("the permit of the eviction is %+v", permit)
+	}
+	d.s.Governed = []*corev1.Pod{build.Pod("shop", "web-2").Container("app", build.Limit("400Mi")).Obj()}
+	if permit := d.permit(); permit != nil {
+		t.Errorf("web-2 was created with the lower limit, and the permit is still %+v", permit)
+	}
+}
+
+// TestPermitsOfBothKindsAreNumberedByTime: a webhook that used one gives no pod the lower limit for an earlier one.
+func TestPermitsOfBothKindsAreNumberedByTime(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), 60*memory.MiB, 3)
+	d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
+	if permit := d.shown.Canary; permit == nil || permit.Number != d.now.Truncate(time.Hour).Unix() {
+		t.Errorf("at %s the permit is %+v", d.now, permit)
+	}
+}
