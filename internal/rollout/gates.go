@@ -482,7 +482,7 @@ func (d *decider) queryAgainst(*change) Verdict {
 	if d.QueryResult == nil {
 		return Verdict{}
 	}
-	if why := d.QueryResult.against(d.Now); why != "" {
+	if why := d.QueryResult.Against(d.Now); why != "" {
 		return Verdict{v1alpha1.ReasonWaitingForQuery, "no limit is lowered while sizing.disruption." + why}
 	}
 	return Verdict{}

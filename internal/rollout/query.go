@@ -29,8 +29,8 @@ func (q *QueryResult) holds(now time.Time) bool {
 	return !q.At.IsZero() && now.Sub(q.At) <= resultHolds
 }
 
-// against returns why no limit may be lowered; empty: the query has no series now.
-func (q *QueryResult) against(now time.Time) string {
+// Against returns why no limit may be lowered; empty: the query has no series now.
+func (q *QueryResult) Against(now time.Time) string {
 	switch {
 	case q.holds(now) && q.Series > 0:
 		return fmt.Sprintf("rollbackQuery has %d series in its answer of %s", q.Series, format.Time(q.At))
@@ -43,7 +43,7 @@ func (q *QueryResult) against(now time.Time) string {
 }
 
 // clearSince reports whether the query was sent after t and has no series.
-func (q *QueryResult) clearSince(t, now time.Time) bool { return q.against(now) == "" && q.At.After(t) }
+func (q *QueryResult) clearSince(t, now time.Time) bool { return q.Against(now) == "" && q.At.After(t) }
 
 // querySpeaksAgainst looks for a series in the result of the owner's query, asked for after a limit was lowered.
 func (o *observation) querySpeaksAgainst(pod *Pod, st *Step, names []string) *blame {
@@ -51,6 +51,6 @@ func (o *observation) querySpeaksAgainst(pod *Pod, st *Step, names []string) *bl
 	if q == nil || !q.holds(o.Now) || q.Series == 0 || !q.At.After(st.Watch.Since) {
 		return nil
 	}
-	return &blame{pod, st, names, fmt.Sprintf("%s, and had none when the limit of pod %s was lowered", q.against(o.Now),
+	return &blame{pod, st, names, fmt.Sprintf("%s, and had none when the limit of pod %s was lowered", q.Against(o.Now),
 		pod.Name)}
 }

@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -44,5 +45,42 @@ func TestPermitsOfBothKindsAreNumberedByTime(t *testing.T) {
 	d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
 	if permit := d.shown.Canary; permit == nil || permit.Number != d.now.Truncate(time.Hour).Unix() {
 		t.Errorf("at %s the permit is %+v", d.now, permit)
+	}
+}
+
+// TestTheOwnersQueryGuardsNewPods: the first one gets the lower limit when the query has no series, and a series while
+// it is watched takes that back.
+func TestTheOwnersQueryGuardsNewPods(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), 60*memory.MiB, 3)
+	d.named.Spec.Sizing.Disruption = &v1alpha1.DisruptionSpec{RollbackQuery: "errors"}
+	if got := (&Snapshot{Profile: d.named}).RollbackQuery(); got != "errors" {
+		t.Errorf("the query of a profile with OnCreate is %q", got)
+	}
+	series := 1
+	d.series = &series
+	d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
+	d.deploy("rollout restart")
+	if n := d.lowered(); n > 0 {
+		d.fail("%d pods were created with a lower limit although the query has a series", n)
+	}
+	d.run(time.Minute, 30*time.Second)
+	text := ""
+	for _, c := range d.shown.Conditions {
+		text += c.Message + "\n"
+	}
+	if !strings.Contains(text, "the first one waits: sizing.disruption.rollbackQuery has 1 series") {
+		t.Errorf("no condition has what the lower limit waits for:\n%s", text)
+	}
+
+	series = 0
+	d.run(time.Hour, time.Minute)
+	d.deploy("rollout restart")
+	if n := d.lowered(); n != 1 {
+		d.fail("%d pods were created with a lower limit, want 1: %v", n, d.limits())
+	}
+	series = 2
+	d.run(2*time.Minute, 30*time.Second)
+	if !strings.Contains(strings.Join(d.log, "\n"), "rolled back from new pods, to 512Mi, because rollbackQuery has 2 series") {
+		d.fail("the lower limit is not rolled back")
 	}
 }

@@ -43,6 +43,9 @@ type day struct {
 	// burst is added to the demand of all pods.
 	burst memory.Bytes
 	pause string
+	// series is how many the owner's rollbackQuery has; nil: there is no query.
+	series *int
+
 	pods    []*dayPod
 	created int
 	state   *State
@@ -247,6 +250,9 @@ func (d *day) step() {
 			})
 			d.peaks[p.image] = append(d.peaks[p.image], seenDemand{d.now, use})
 		}
+	}
+	if d.series != nil {
+		s.QueryResult = &rollout.QueryResult{At: d.now, Series: *d.series}
 	}
 	slices.SortFunc(s.Pods, NewestFirst)
 	s.Governed = s.Pods

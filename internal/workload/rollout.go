@@ -38,9 +38,9 @@ func (s *Snapshot) Disturbs() bool {
 		(resizes(s.Profile.Spec.Sizing.Mode) || s.Profile.Spec.Drift.Action == v1alpha1.DriftRestart)
 }
 
-// RollbackQuery is the profile's, where memfit may lower a limit of a running pod; empty: none.
+// RollbackQuery is the profile's, where memfit may lower a limit, of a running pod or of new ones; empty: none.
 func (s *Snapshot) RollbackQuery() string {
-	if s.Profile == nil || s.Profile.Spec.Sizing.Disruption == nil || !resizes(s.Profile.Spec.Sizing.Mode) {
+	if s.Profile == nil || s.Profile.Spec.Sizing.Disruption == nil || !s.Profile.Spec.Sizing.Mode.SizesNewPods() {
 		return ""
 	}
 	return s.Profile.Spec.Sizing.Disruption.RollbackQuery
