@@ -209,6 +209,7 @@ var _ = Describe("A recommendation that is applied", func() {
 				c.Status, c.Reason = corev1.ConditionFalse, "ContainersNotReady"
 			}
 		}
+		pod.Status.ContainerStatuses[0].Ready = false
 		Expect(w.client.Status().Update(w.ctx, pod)).To(Succeed())
 		f.looks()
 		Expect(f.limitOf(0)).NotTo(Equal("256Mi"), "a minute has not passed")

@@ -68,9 +68,17 @@ func (f *fleet) add(set *appsv1.ReplicaSet, name string) { f.addWith(set, name) 
 
 func (f *fleet) addWith(set *appsv1.ReplicaSet, name string, options ...build.ContainerOption) {
 	pod := f.pod(name, options...).OwnedBy(set, "apps/v1", "ReplicaSet").Label("app", "web").Obj()
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	ready(pod)
 	f.applied(pod)
 	f.pods = append(f.pods, pod)
+}
+
+// ready makes a pod and its containers ready.
+func ready(pod *corev1.Pod) {
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	for i := range pod.Status.ContainerStatuses {
+		pod.Status.ContainerStatuses[i].Ready = true
+	}
 }
 
 // uses lets each pod use so many MiB for one interval, and looks.

@@ -44,7 +44,7 @@ func newWholeFleet(w *world, sizes ...build.ContainerOption) *wholeFleet {
 				corev1.ResourceMemory: resource.MustParse("300Mi"), corev1.ResourceCPU: resource.MustParse("1"),
 			},
 		}).Obj()
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	ready(pod)
 	w.applied(pod)
 	f.pods = append(f.pods, pod)
 	f.syncs()

@@ -19,6 +19,14 @@ type Range struct {
 	// Name is that of the LimitRange, or of both ("a and b") when the minimum comes from one and the maximum from another.
 	Name     string
 	Min, Max memory.Bytes
+	// Ratio is maxLimitRequestRatio in thousandths.
+	Ratio int64
+}
+
+// Within is the nearest size that the bounds allow. A request that equals the limit still does.
+func (r Range) Within(s memory.Size) memory.Size {
+	ask := Ask{Equal: s.Request == s.Limit}
+	return ask.with(bounds{r.Min, r.Max, r.Ratio}.within(s))
 }
 
 // limits are the bounds for memory in one LimitRange.
@@ -75,7 +83,7 @@ func least[T cmp.Ordered](a, b T) T {
 // rangeOf is what is left for a container when all LimitRanges hold.
 func rangeOf(all []limits) Range {
 	var r Range
-	var lower, upper string
+	var lower, upper, ratio string
 	for _, l := range all {
 		if l.container.min > r.Min {
 			r.Min, lower = l.container.min, l.name
@@ -83,8 +91,11 @@ func rangeOf(all []limits) Range {
 		if l.container.max > 0 && (r.Max == 0 || l.container.max < r.Max) {
 			r.Max, upper = l.container.max, l.name
 		}
+		if l.container.ratio > 0 && (r.Ratio == 0 || l.container.ratio < r.Ratio) {
+			r.Ratio, ratio = l.container.ratio, l.name
+		}
 	}
-	r.Name = both(lower, upper)
+	r.Name = cmp.Or(both(lower, upper), ratio)
 	return r
 }
 

@@ -30,7 +30,7 @@ type change struct {
 	bound bool
 	// urgent: a kill asks for it.
 	urgent bool
-	// sizes are those of all containers, where the change is about the pod.
+	// sizes are those of all containers, where the change is about the pod; else those that others of the pod get with it.
 	sizes map[string]memory.Size
 	evict bool
 	// begun is the pod where its change was written down already, and counts as one.
@@ -134,6 +134,8 @@ func (d *decider) plan(pod *Pod, evict bool) (sizes map[string]memory.Size, bars
 			}
 		}
 		ch := d.changeOf(pod, c, to, evict)
+		ch.sizes = sizes
+		less := d.allow(ch)
 		if evict && !ch.bound && d.returnsLoan(ch) {
 			continue // a pod is not evicted for its loan, which its successor does not have
 		}
@@ -146,7 +148,12 @@ func (d *decider) plan(pod *Pod, evict bool) (sizes map[string]memory.Size, bars
 			d.refused(refused.Reason, d.about(pod, c)+refused.Message)
 			bars = bars || barred
 			continue
-		case !evict && c.Effective > 0 && to.Limit == c.Spec.Limit:
+		}
+		if less != (Verdict{}) {
+			to = ch.to
+			d.refused(less.Reason, d.about(pod, c)+less.Message)
+		}
+		if !evict && c.Effective > 0 && to.Limit == c.Spec.Limit {
 			to = d.another(c.key(), to) // the spec has it already, and the kubelet does nothing about numbers that it has
 		}
 		sizes[c.Name] = to

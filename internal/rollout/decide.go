@@ -46,6 +46,10 @@ type decider struct {
 	actions []Action
 	// wanting are the pods that lack what is recommended and are not being changed.
 	wanting []*Pod
+	// waiting is how many of them follow the one in question, and that one. taken is what was begun and quotas do not
+	// count yet.
+	waiting int
+	taken   memory.Size
 	// running is the number of pods that are not leaving.
 	running int
 	// reason and message are of the first refusal.
@@ -133,7 +137,7 @@ func (d *decider) supersede() {
 // again repeats the steps that were written down and are not done yet.
 func (d *decider) again() {
 	d.State.Steps = slices.DeleteFunc(d.State.Steps, func(st Step) bool {
-		outdated := d.outdated(st) || d.Policy.OnlyWatch && st.Phase != Watching
+		outdated := d.outdated(st) || d.Policy.OnlyWatch && st.Phase != Watching && !d.sent(st)
 		if outdated {
 			d.State.unspend(st.UID, st.At)
 		}
@@ -168,6 +172,12 @@ func (d *decider) again() {
 			d.requeueIn(settle)
 		}
 	}
+}
+
+// sent reports whether a resize is in the pod's spec, or is taken out of it: it is followed to its end.
+func (d *decider) sent(st Step) bool {
+	pod := d.pod(st)
+	return pod != nil && (st.Phase == Undoing || st.Phase == Resizing && pod.has(st.To, spec))
 }
 
 // holds reports whether a container has less than it should have, although its spec has it.
@@ -224,11 +234,17 @@ func (d *decider) next() {
 			d.wanting = append(d.wanting, pod)
 		}
 	}
+	for _, st := range d.State.Steps {
+		if pod := d.pod(st); pod != nil && st.Phase != Undoing {
+			d.taken = d.taken.Plus(pod.more(st.To))
+		}
+	}
 	slices.SortStableFunc(d.wanting, d.order)
-	for _, pod := range d.wanting {
+	for i, pod := range d.wanting {
 		if !d.State.roomForMore() {
 			break
 		}
+		d.waiting = len(d.wanting) - i
 		d.change(pod)
 	}
 }
@@ -266,6 +282,10 @@ func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
 		size, was := r.Sizes[c.Name]
 		to, differs := d.target(pod, c)
 		to, _ = d.within(pod, c, to)
+		ch := d.changeOf(pod, c, to, r.Evict)
+		if d.allow(ch); !c.Shared {
+			to = ch.to
+		}
 		if was && differs && recommend.Differs(size, to, d.Desired[c.key()].Policy) {
 			return false
 		}
@@ -315,6 +335,7 @@ func (d *decider) begun() bool {
 // begin writes a step down and asks for it.
 func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.spend(pod.cost(to, evict))
+	d.taken = d.taken.Plus(pod.more(to))
 	from, last, own := map[string]memory.Size{}, map[string]memory.Size{}, map[string]memory.Size{}
 	for name := range to {
 		c, _ := pod.container(name)

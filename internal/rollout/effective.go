@@ -47,6 +47,12 @@ func have(c Container) memory.Size {
 	return size
 }
 
+// inForce reports whether the kubelet has made sizes effective that the spec has, and nothing shows that it has not.
+func (p *Pod) inForce(sizes map[string]memory.Size) bool {
+	r := p.Resize
+	return p.has(sizes, actual) && !r.InProgress && !r.Deferred && !r.Infeasible
+}
+
 // held is a container that is to have more than its pod lets it have.
 func (p *Pod) held(to map[string]memory.Size) (Container, bool) {
 	for _, c := range p.Containers {

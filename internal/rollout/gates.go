@@ -89,7 +89,7 @@ var gates = []gate{
 	{of: sized, refuses: (*decider).conflict, again: waits},
 	// Is the evidence good enough?
 	{of: sized, refuses: (*decider).noEvidence},
-	{of: fresh, refuses: (*decider).badlyMeasured},
+	{of: lowerings | fresh, refuses: (*decider).badlyMeasured, again: withdrawn},
 	{of: lowerings, refuses: (*decider).reverted},
 	// Was there a change recently?
 	{of: sized &^ givesBack, refuses: (*decider).coolingDown},
@@ -153,10 +153,12 @@ func (d *decider) notReplaced(ch *change) Verdict {
 	return Verdict{}
 }
 
-// refusedInPlace refuses to resize a pod for a while after the API server or the kubelet refused the same sizes.
+// refusedInPlace refuses to resize a pod for a while after the API server or the kubelet refused the same sizes. A kill
+// of another of its containers does not wait for that.
 func (d *decider) refusedInPlace(ch *change) Verdict {
 	r, found := d.State.refusal(ch.pod.UID, false)
-	if !found || r.Reason == v1alpha1.ReasonDisruptionBudget || !d.stillAsked(ch.pod, r) {
+	_, about := r.Sizes[ch.c.Name]
+	if !found || r.Reason == v1alpha1.ReasonDisruptionBudget || ch.urgent && !about || !d.stillAsked(ch.pod, r) {
 		return Verdict{}
 	}
 	return Verdict{r.Reason, r.Why}
@@ -227,17 +229,24 @@ func (d *decider) noEvidence(ch *change) Verdict {
 	return Verdict{}
 }
 
-// freshest is how old a reading may be: a pod is not evicted for what it used some time ago.
+// freshest is how old a reading may be: no limit is lowered, and no pod evicted, for what was in use some time ago.
 const freshest = 2 * time.Minute
 
-// badlyMeasured refuses to restart a pod for an old reading, or one with page cache in it, which kills no process.
-func (d *decider) badlyMeasured(*change) Verdict {
+// badlyMeasured refuses to lower a limit, or to restart a pod, for an old reading, for none, or for one with page cache
+// in it, which kills no process.
+func (d *decider) badlyMeasured(ch *change) Verdict {
+	at, workingSet := ch.c.Measured, ch.c.WorkingSetOnly
+	if ch.kind == fresh {
+		at, workingSet = d.Restart.Measured, d.Restart.WorkingSetOnly
+	}
 	switch {
-	case d.Restart.WorkingSetOnly:
+	case at.IsZero():
+		return Verdict{v1alpha1.ReasonNotEnoughEvidence, "what it uses now was not measured yet"}
+	case workingSet:
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence,
 			"only its working set is known, and page cache in it is no danger"}
-	case d.Now.Sub(d.Restart.Measured) > freshest:
-		return Verdict{v1alpha1.ReasonNotEnoughEvidence, "it was last measured at " + format.Time(d.Restart.Measured)}
+	case d.Now.Sub(at) > freshest:
+		return Verdict{v1alpha1.ReasonNotEnoughEvidence, "it was last measured at " + format.Time(at)}
 	}
 	return Verdict{}
 }
@@ -333,22 +342,84 @@ func (d *decider) outsideRange(ch *change) Verdict {
 	return Verdict{}
 }
 
-// overQuota refuses a raise that would not fit the ResourceQuota once all replicas have it.
+// allow cuts a size to what the namespace allows of it, and returns why that is less. What it allows no part of is left
+// to the gates. Of a quota only a kill or a rollback takes a part, because what is left of it others may need.
+func (d *decider) allow(ch *change) (less Verdict) {
+	if ch.c.Shared {
+		return Verdict{} // the limit in question is the pod's
+	}
+	if within := ch.Range.Within(ch.to); within != ch.to && d.partOf(ch, within) {
+		less = cmp.Or(d.outsideRange(ch), refuse(v1alpha1.ReasonLimitRange, "%s is not allowed by LimitRange %s",
+			inWords(ch.to), ch.Range.Name))
+		ch.to = within
+	}
+	if ch.urgent && ch.kind&inPlace != 0 {
+		over, most := d.overQuota(ch), ch.c.Spec.Plus(d.quotaLeft(ch))
+		within := memory.Size{Limit: min(ch.to.Limit, most.Limit), Request: min(ch.to.Request, most.Request)}
+		if ch.to.Request == ch.to.Limit {
+			within.Limit = min(within.Limit, within.Request)
+		}
+		if within.Limit > 0 {
+			within.Request = min(within.Request, within.Limit)
+		}
+		if over != (Verdict{}) && d.partOf(ch, within) {
+			less, ch.to = over, within
+		}
+	}
+	return less
+}
+
+// partOf reports whether a size is the same change, and worth it.
+func (d *decider) partOf(ch *change, size memory.Size) bool {
+	return cmp.Compare(size.Limit, ch.from.Limit) == cmp.Compare(ch.to.Limit, ch.from.Limit) &&
+		recommend.Differs(have(ch.c), size, ch.Policy)
+}
+
+// quotaLeft is what a quota leaves for a change, in whole MiB, when those that it does not count yet have theirs.
+func (d *decider) quotaLeft(ch *change) memory.Size {
+	left := memory.Size{Limit: cmp.Or(ch.Quota.Limits, memory.Max), Request: cmp.Or(ch.Quota.Requests, memory.Max)}
+	taken := d.taken
+	if ch.kind != podSize {
+		taken = taken.Plus(ch.pod.more(ch.sizes))
+	}
+	return memory.Size{
+		Limit:   left.Limit.Minus(taken.Limit).FloorTo(memory.MiB),
+		Request: left.Request.Minus(taken.Request).FloorTo(memory.MiB),
+	}
+}
+
+// more is what quotas count in addition when a pod gets these sizes.
+func (p *Pod) more(sizes map[string]memory.Size) (sum memory.Size) {
+	for name, size := range sizes {
+		if c, _ := p.container(name); p.limited() == (name == WholePod) {
+			sum = sum.Plus(memory.Size{
+				Limit: size.Limit.Minus(c.Spec.Limit), Request: size.Request.Minus(c.Spec.Request),
+			})
+		}
+	}
+	return sum
+}
+
+// overQuota refuses a raise that does not fit the ResourceQuota. One that no kill asks for has to fit for all pods that
+// lack it: they would take what is left from pods that are to be created.
 func (d *decider) overQuota(ch *change) Verdict {
 	if ch.kind&inPlace != 0 && ch.pod.follows() && ch.pod.limited() {
 		return Verdict{} // quotas count the pod as a whole
 	}
-	replicas := max(d.running, 1)
+	replicas, from, left := 1, ch.from.Max(ch.c.Spec), d.quotaLeft(ch)
+	if !ch.urgent {
+		replicas = max(d.waiting, 1)
+	}
 	over := func(what string, from, to, left memory.Bytes) Verdict {
 		need := to.Minus(from) * memory.Bytes(replicas)
-		if left == 0 || need <= left {
+		if need <= left {
 			return Verdict{}
 		}
 		return refuse(v1alpha1.ReasonResourceQuota, "%s more %s.memory for %s, but quota %s leaves %s", need, what,
 			format.Count(int64(replicas), "replica"), ch.Quota.Name, constraints.Left(left))
 	}
-	return cmp.Or(over("limits", ch.from.Limit, ch.to.Limit, ch.Quota.Limits),
-		over("requests", ch.from.Request, ch.to.Request, ch.Quota.Requests))
+	return cmp.Or(over("limits", from.Limit, ch.to.Limit, left.Limit),
+		over("requests", from.Request, ch.to.Request, left.Request))
 }
 
 // inUse refuses to lower a limit onto what is used now or, unless it is the end of a loan, was within the last day.
@@ -411,7 +482,7 @@ func (d *decider) queryAgainst(*change) Verdict {
 	if d.QueryResult == nil {
 		return Verdict{}
 	}
-	if why := d.QueryResult.against(d.Now); why != "" {
+	if why := d.QueryResult.Against(d.Now); why != "" {
 		return Verdict{v1alpha1.ReasonWaitingForQuery, "no limit is lowered while sizing.disruption." + why}
 	}
 	return Verdict{}

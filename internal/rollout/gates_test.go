@@ -26,7 +26,9 @@ func (g *gated) verdict(evict bool) Verdict {
 	g.pod.Containers = []Container{g.c}
 	g.d.Pods = []Pod{g.pod}
 	g.d.Desired = map[Key]Desired{g.c.key(): g.want}
-	v, _ := g.d.refusal(g.d.changeOf(&g.pod, g.c, g.to, evict))
+	ch := g.d.changeOf(&g.pod, g.c, g.to, evict)
+	g.d.allow(ch)
+	v, _ := g.d.refusal(ch)
 	return v
 }
 
@@ -39,8 +41,10 @@ func gatedAt(from, to memory.Size, demand, peak memory.Bytes) gated {
 			WindowPeak:     peak,
 		},
 		pod: Pod{Name: "web-1", UID: "uid-1", Ready: true, QoS: "Burstable"},
-		c:   Container{Name: "app", Spec: from, Actual: from, Demand: demand, Started: start.Add(-time.Hour)},
-		to:  to,
+		c: Container{
+			Name: "app", Spec: from, Actual: from, Demand: demand, Measured: start, Started: start.Add(-time.Hour),
+		},
+		to: to,
 	}
 }
 
@@ -135,24 +139,31 @@ func TestGates(t *testing.T) {
 		},
 		"guaranteed":  {lower(), func(in *gated) { in.pod.QoS = "Guaranteed" }, "QoSClass", "EqualsLimit"},
 		"best effort": {raise(true), func(in *gated) { in.pod.QoS = "BestEffort" }, "QoSClass", "only a new pod"},
-		"above the LimitRange": {
-			raise(false), func(in *gated) { in.want.Range.Max, in.want.Range.Name = 800*mib, "team" }, "LimitRange",
-			"800Mi in LimitRange team",
+		"a raise above the LimitRange, which allows a part of it": {
+			raise(false), func(in *gated) { in.want.Range.Max, in.want.Range.Name = 800*mib, "team" }, "", "",
 		},
-		"below the LimitRange": {
-			lower(), func(in *gated) { in.want.Range.Min, in.want.Range.Name = 500*mib, "team" }, "LimitRange",
-			"minimum of 500Mi",
+		"a raise above the LimitRange, which allows no part of it": {
+			raise(false), func(in *gated) { in.want.Range.Max, in.want.Range.Name = 400*mib, "team" }, "LimitRange",
+			"400Mi in LimitRange team",
 		},
-		"quota of limits": {
-			raise(false), func(in *gated) { in.want.Quota.Limits, in.want.Quota.Name = 1024*mib, "q" }, "ResourceQuota",
-			"1.5Gi more limits.memory for 3 replicas",
+		"lower than the LimitRange, which allows a part of it": {
+			lower(), func(in *gated) { in.want.Range.Min, in.want.Range.Name = 500*mib, "team" }, "", "",
 		},
-		"quota of requests": {
-			raise(false), func(in *gated) { in.want.Quota.Requests, in.want.Quota.Name = 1024*mib, "q" }, "ResourceQuota",
-			"requests.memory",
+		"lower than the LimitRange, which allows no part of it": {
+			lower(), func(in *gated) { in.want.Range.Min, in.want.Range.Name = 2048*mib, "team" }, "LimitRange",
+			"minimum of 2Gi",
 		},
+		"quota of limits": {raise(false), func(in *gated) {
+			in.want.Quota.Limits, in.want.Quota.Name, in.d.waiting = 1024*mib, "q", 3
+		}, "ResourceQuota", "1.5Gi more limits.memory for 3 replicas"},
+		"quota of requests": {raise(false), func(in *gated) {
+			in.want.Quota.Requests, in.want.Quota.Name, in.d.waiting = 1024*mib, "q", 3
+		}, "ResourceQuota", "requests.memory"},
+		"quota that holds all that lack it": {raise(false), func(in *gated) {
+			in.want.Quota.Limits, in.want.Quota.Name, in.d.waiting = 1024*mib, "q", 2
+		}, "", ""},
 		"quota leaves nothing": {
-			raise(false), func(in *gated) { in.want.Quota.Limits, in.want.Quota.Name = 1, "q" }, "ResourceQuota",
+			raise(true), func(in *gated) { in.want.Quota.Limits, in.want.Quota.Name = 1, "q" }, "ResourceQuota",
 			"quota q leaves nothing",
 		},
 		"the pod's sum": {
@@ -160,6 +171,20 @@ func TestGates(t *testing.T) {
 			"all containers together",
 		},
 		"quota never stops less": {lower(), func(in *gated) { in.want.Quota.Limits, in.want.Quota.Requests = 1, 1 }, "", ""},
+		"a reading of an hour ago": {
+			lower(), func(in *gated) { in.c.Measured = start.Add(-time.Hour) }, "NotEnoughEvidence",
+			"last measured at 2026-03-02T07:00:00Z",
+		},
+		"no reading": {
+			lower(), func(in *gated) { in.c.Measured, in.c.Demand = time.Time{}, 0 }, "NotEnoughEvidence",
+			"was not measured yet",
+		},
+		"a reading with page cache": {
+			lower(), func(in *gated) { in.c.WorkingSetOnly = true }, "NotEnoughEvidence", "working set",
+		},
+		"no reading never stops a raise": {
+			raise(false), func(in *gated) { in.c.Measured, in.c.Demand = time.Time{}, 0 }, "", "",
+		},
 		"used right now": {
 			lower(), func(in *gated) { in.c.Demand = 390 * mib }, "UsageTooHigh", "demand is 390Mi right now",
 		},

@@ -397,6 +397,7 @@ func TestALoanThatIsNotReturnedKeepsNoOtherContainerFromItsSize(t *testing.T) {
 func TestALoanOfAContainerThatIsNotMeasuredLasts(t *testing.T) {
 	c := newCluster(t, 1, lendable)
 	c.wants(lendable, false)
+	c.unread = true
 	c.lends(256*mib, true)
 	for range 60 {
 		c.passes(5 * time.Minute)

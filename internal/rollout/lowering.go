@@ -5,6 +5,7 @@ package rollout
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -193,8 +194,8 @@ func (s *State) knows(c Container) bool {
 	})
 }
 
-// adopt begins to watch pods that run under an unproven lower limit and are not watched: they were created with it, or
-// a raise of other pods ended their watch.
+// adopt takes up pods whose lower limit no pod has proven and that no step follows: they were created with it, or a
+// change of other pods took the place of theirs. Those that do not run with it yet are resized still.
 func (o *observation) adopt() {
 	if !o.state.Rollout.Decrease && len(o.state.Steps) > 0 {
 		return // raises end soon
@@ -204,41 +205,54 @@ func (o *observation) adopt() {
 		if _, begun := o.state.step(pod.UID); begun || pod.Leaving {
 			continue
 		}
-		from, to := map[string]memory.Size{}, map[string]memory.Size{}
-		var began, started time.Time
+		st := Step{Pod: pod.Name, UID: pod.UID, From: map[string]memory.Size{}, To: map[string]memory.Size{}, Served: true}
 		for _, c := range pod.Containers {
 			l, found := o.state.unproven(c)
 			if !found || c.Done || c.Started.IsZero() {
 				continue
 			}
-			from[c.Name], to[c.Name], began = l.From, c.Spec, l.At
-			started = later(later(started, c.Started), o.state.returnedAt(pod.UID, c.Name)) // it had more until then
+			since := later(l.At, c.Started)
+			if c.Started.Before(l.At) && pod.Created.Before(l.At) {
+				since = o.Now // it was resized, and when that was in force is unknown
+			}
+			since = later(since, o.state.returnedAt(pod.UID, c.Name)) // it had more until then
+			st.From[c.Name], st.To[c.Name], st.At = l.From, c.Spec, stamp(l.At)
+			st.Watch.Since = stamp(later(st.Watch.Since, since))
 		}
-		if len(to) == 0 {
-			continue
+		if len(st.To) > 0 {
+			o.followFrom(pod, st)
 		}
-		o.watchFrom(pod, from, to, began, started)
 	}
 }
 
-func (o *observation) watchFrom(pod *Pod, from, to map[string]memory.Size, began, started time.Time) {
-	o.state.begin(true, began)
+// followFrom follows a pod with a lower limit from now on.
+func (o *observation) followFrom(pod *Pod, st Step) {
+	st.Phase, st.Programs = Watching, pod.programs(st.To)
+	st.Watch.Restarts, st.Watch.Created = pod.restarts(st.To), true
+	st.Why = "new pods are created with the recommended size"
+	if !pod.has(st.To, actual) {
+		for name := range st.To {
+			c, _ := pod.container(name)
+			st.From[name] = c.Actual
+		}
+		if r, refused := o.state.refusal(pod.UID, false); refused && maps.Equal(r.Sizes, st.From) {
+			return // it cannot be taken back now
+		}
+		st.Phase, st.Watch, st.Request, st.Why = Resizing, watch{}, request{At: st.At}, ""
+	}
+	o.state.begin(true, st.At)
 	e := &o.state.Rollout
 	if !o.state.roomForMore() {
 		return
 	}
-	for name := range to {
+	for name := range st.To {
 		c, _ := pod.container(name)
 		if _, known := e.Targets[c.key()]; !known {
-			e.Targets[c.key()] = to[name]
+			e.Targets[c.key()] = st.To[name]
 		}
-		e.Before[c.key()] = e.Before[c.key()].Max(from[name])
+		e.Before[c.key()] = e.Before[c.key()].Max(st.From[name])
 	}
-	o.state.Steps = append(o.state.Steps, Step{
-		Pod: pod.Name, UID: pod.UID, At: stamp(began), From: from, To: to, Served: true, Phase: Watching,
-		Watch:    watch{Since: stamp(later(began, started)), Restarts: pod.restarts(), Created: true},
-		Programs: pod.programs(to), Why: "new pods are created with the recommended size",
-	})
+	o.state.Steps = append(o.state.Steps, st)
 }
 
 // killed finds the lowering that a kill disproves: one of its container and program whose old size was above the limit
@@ -371,32 +385,18 @@ func (o *observation) revert() {
 	if !e.Decrease {
 		return
 	}
-	pod, why := o.restartStorm()
-	if why == "" {
-		pod, why = o.notReady()
-	}
-	if why == "" {
-		pod, why = o.querySpeaksAgainst()
-	}
-	if why == "" {
+	b := o.blames()
+	if b == nil {
 		return
 	}
 	for _, l := range slices.Clone(o.state.Lowerings) {
-		if !l.Proven || e.lowered(l) {
-			o.restore(l, pod, why)
+		if l.Proven && l.To.Limit != b.st.To[l.Container].Limit || !sameProgram(l.Program, b.st.Programs[l.Container]) ||
+			!slices.Contains(b.containers, l.Container) {
+			continue
 		}
+		o.restore(l, *b.pod, b.why)
 	}
 	o.state.end()
-}
-
-// lowered reports whether the change under way is that lowering.
-func (e *Rollout) lowered(l Lowering) bool {
-	for key, target := range e.Targets {
-		if l.of(key.Container, key.Program) && target.Limit == l.To.Limit {
-			return true
-		}
-	}
-	return false
 }
 
 // end stops the change under way that lowers what was rolled back.

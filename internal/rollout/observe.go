@@ -25,11 +25,14 @@ const (
 	patience = 5 * time.Minute
 	// successorPatience is how long the successor of an evicted pod may take to become ready.
 	successorPatience = 10 * time.Minute
-	// storm is the number of restarts within the watch that take a lower limit back although no kill was seen.
+	// storm is the number of restarts of a container within the watch that take its lower limit back although no kill was
+	// seen: its node may restart once.
 	storm = 2
 	// unreadyPatience is how long a watched pod may be not ready before its lower limit is rolled back: a probe that
-	// fails now and then is not caused by the limit. One that was restarted for its resize has as long as a successor.
+	// fails now and then is not caused by the limit. One that has just started has as long as a successor, and besides as
+	// long as the pods with the higher limit took, of which an hour at most is believed: they may have been ready before.
 	unreadyPatience = time.Minute
+	slowestStart    = time.Hour
 )
 
 // Observe compares what pods show with what was begun: it confirms, gives up, rolls back. kills are those of the
@@ -110,7 +113,7 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	waited, since, r := o.Now.Sub(st.Request.At), format.Time(st.Request.At), pod.Resize
 	switch {
-	case pod.has(st.To, actual) && !r.InProgress && !r.Deferred && !r.Infeasible:
+	case pod.inForce(st.To):
 		if c, held := pod.held(st.To); held {
 			return o.unproven(st, c), false
 		}
@@ -118,7 +121,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 			return false, false
 		}
 		st.Phase, st.Request = Watching, request{}
-		st.Watch = watch{Since: stamp(o.Now), Restarts: pod.restarts()}
+		st.Watch = watch{Since: stamp(o.Now), Restarts: pod.restarts(st.To)}
 		o.found(Resized, st, st.Pod, st.Why, "%s, effective %s after it was asked for", changes(st.From, st.To),
 			format.InWords(max(waited, 0)))
 		if o.state.Rollout.Decrease && lowersAny(st.From, st.To) {
@@ -160,7 +163,7 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 		return true, false
 	}
 	end := st.Watch.Since.Add(o.Policy.Watch)
-	over := !o.Now.Before(end) && st.Watch.Unready.IsZero() && (pod.Ready || !st.Watch.Created) &&
+	over := !o.Now.Before(end) && pod.inForce(st.To) && st.Watch.Unready.IsZero() && (pod.Ready || !st.Served) &&
 		(o.QueryResult == nil || o.QueryResult.clearSince(st.Watch.Since, o.Now))
 	if over {
 		o.state.prove(st)
@@ -216,7 +219,7 @@ func (o *observation) followEviction(st *Step) (done bool) {
 		o.found(Replaced, st, next.Name, st.Why, "Pod %s runs instead of %s: %s", next.Name, st.Pod,
 			changes(st.From, st.To))
 		st.Pod, st.UID, st.To, st.Served, st.Present = next.Name, next.UID, sizesOf(next, st.To), true, present{}
-		st.Phase, st.Watch = Watching, watch{Since: stamp(o.Now), Restarts: next.restarts()}
+		st.Phase, st.Watch = Watching, watch{Since: stamp(o.Now), Restarts: next.restarts(st.To)}
 		if !o.state.Rollout.Decrease {
 			o.state.Rollout.Completed++
 			return true
@@ -275,55 +278,107 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// restartStorm looks for a watched pod that keeps restarting. Not every application dies of an OOM kill: some notice
-// and give up.
-func (o *observation) restartStorm() (Pod, string) {
-	for _, st := range o.state.Steps {
-		pod := o.pods[st.UID]
-		if pod == nil || st.Phase != Watching || !lowersAny(st.From, st.To) {
-			continue
-		}
-		if n := pod.restarts() - st.Watch.Restarts; n >= storm {
-			return *pod, fmt.Sprintf(
-				"pod %s restarted %d times within %s of it", pod.Name, n, format.InWords(o.Now.Sub(st.Watch.Since)),
-			)
-		}
-	}
-	return Pod{}, ""
+// blame is for a pod that did worse with its lower limits.
+type blame struct {
+	pod *Pod
+	st  *Step
+	// containers are those whose limits it may be; why is how it shows.
+	containers []string
+	why        string
 }
 
-// notReady looks for a watched pod that has not been ready for a while, and was before its limit was lowered: what
-// lacks memory may hang, collect garbage or refuse work instead of dying. While a pod that still has the higher limit
-// is not ready either, it is something else, and the time begins anew.
-func (o *observation) notReady() (Pod, string) {
-	e := &o.state.Rollout
-	others := slices.ContainsFunc(o.Pods, func(p Pod) bool {
-		return !p.Leaving && !p.Ready && p.Created.Before(e.Began) && p.above(e)
-	})
-	for i := range o.state.Steps {
-		st := &o.state.Steps[i]
-		pod := o.pods[st.UID]
-		if pod == nil || pod.Leaving || st.Phase != Watching || !st.Served || !lowersAny(st.From, st.To) {
-			continue
-		}
-		if pod.Ready {
-			st.Watch.Unready = time.Time{}
-			continue
-		}
-		if st.Watch.Unready.IsZero() || others {
-			st.Watch.Unready = stamp(o.Now)
-		}
-		most := unreadyPatience
-		if pod.restartsFor(st) || st.Watch.Created {
-			most = successorPatience
-		}
-		if o.Now.Sub(st.Watch.Unready) >= most {
-			return *pod, fmt.Sprintf(
-				"pod %s has not been ready since %s, and was before it", pod.Name, format.Time(st.Watch.Unready),
-			)
+// blames finds a watched pod that restarts, is not ready, or of which the owner's query speaks; nil: none.
+func (o *observation) blames() *blame {
+	for _, sign := range []func(*Pod, *Step, []string) *blame{o.restartStorm, o.notReady, o.querySpeaksAgainst} {
+		for i := range o.state.Steps {
+			st := &o.state.Steps[i]
+			pod := o.pods[st.UID]
+			if pod == nil || st.Phase != Watching {
+				continue
+			}
+			if names := lowered(st.From, st.To); len(names) > 0 {
+				if b := sign(pod, st, names); b != nil {
+					return b
+				}
+			}
 		}
 	}
-	return Pod{}, ""
+	return nil
+}
+
+// restartStorm looks for a container that keeps restarting since its limit was lowered. Not every application dies of
+// an OOM kill: some notice and give up. One that ends with exit code 0 does not.
+func (o *observation) restartStorm(pod *Pod, st *Step, names []string) *blame {
+	for _, name := range names {
+		c, _ := pod.container(name)
+		before, known := st.Watch.Restarts[name]
+		if !known || c.EndedWell && c.Restarts != before {
+			counts := map[string]int32{}
+			maps.Copy(counts, st.Watch.Restarts)
+			counts[name] = c.Restarts
+			st.Watch.Restarts = counts
+			continue
+		}
+		if n := c.Restarts - before; n >= storm {
+			return &blame{pod, st, []string{name}, fmt.Sprintf("container %s of pod %s restarted %d times within %s of it",
+				name, pod.Name, n, format.InWords(o.Now.Sub(st.Watch.Since)))}
+		}
+	}
+	return nil
+}
+
+// notReady looks for a container that has not been ready for a while, in a pod that was ready before or was created with
+// the lower limit: what lacks memory may hang, collect garbage or refuse work instead of dying. Its readiness is asked
+// for, because that of the pod also is its node's and other containers'. While a pod that still has the higher limit is
+// not ready either, it is something else, and the time begins anew.
+func (o *observation) notReady(pod *Pod, st *Step, names []string) *blame {
+	var unready []string
+	starts := pod.restartsFor(st) || st.Watch.Created
+	for _, name := range names {
+		if c, found := pod.container(name); found && !c.Ready {
+			unready = append(unready, name)
+			starts = starts || c.Started.IsZero() || c.Started.After(st.Watch.Since)
+		}
+	}
+	if pod.Leaving || !st.Served || len(unready) == 0 {
+		st.Watch.Unready = time.Time{}
+		return nil
+	}
+	othersReady, slowest := o.higher()
+	if st.Watch.Unready.IsZero() || !othersReady {
+		st.Watch.Unready = stamp(o.Now)
+	}
+	most, why := unreadyPatience, fmt.Sprintf("pod %s has not been ready since %s", pod.Name, format.Time(st.Watch.Unready))
+	if starts {
+		most = successorPatience + slowest
+	}
+	if !st.Watch.Created {
+		why += ", and was before it"
+	}
+	if o.Now.Sub(st.Watch.Unready) < most {
+		return nil
+	}
+	return &blame{pod, st, unready, why}
+}
+
+// higher reports whether all older pods that still have the higher limit are ready, and how long the quickest of them
+// took to become so.
+func (o *observation) higher() (ready bool, took time.Duration) {
+	e := &o.state.Rollout
+	ready = true
+	for i := range o.Pods {
+		p := &o.Pods[i]
+		switch {
+		case p.Leaving || !p.Created.Before(e.Began) || !p.above(e):
+		case !p.Ready:
+			ready = false
+		case !p.ReadyAt.IsZero():
+			if start := p.ReadyAt.Sub(p.Created); took == 0 || start < took {
+				took = start
+			}
+		}
+	}
+	return ready, min(max(took, 0), slowestStart)
 }
 
 // above reports whether a container has more than the change under way lowers it to.
@@ -341,6 +396,16 @@ func lowersAny(from, to map[string]memory.Size) bool {
 		}
 	}
 	return false
+}
+
+// lowered are the containers whose limit is lowered, by name.
+func lowered(from, to map[string]memory.Size) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(to)) {
+		if name != WholePod && lowers(from[name].Limit, to[name].Limit) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // called is the name of a container, or of the pod as a whole, in messages.

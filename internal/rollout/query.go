@@ -29,8 +29,8 @@ func (q *QueryResult) holds(now time.Time) bool {
 	return !q.At.IsZero() && now.Sub(q.At) <= resultHolds
 }
 
-// against returns why no limit may be lowered; empty: the query has no series now.
-func (q *QueryResult) against(now time.Time) string {
+// Against returns why no limit may be lowered; empty: the query has no series now.
+func (q *QueryResult) Against(now time.Time) string {
 	switch {
 	case q.holds(now) && q.Series > 0:
 		return fmt.Sprintf("rollbackQuery has %d series in its answer of %s", q.Series, format.Time(q.At))
@@ -43,20 +43,14 @@ func (q *QueryResult) against(now time.Time) string {
 }
 
 // clearSince reports whether the query was sent after t and has no series.
-func (q *QueryResult) clearSince(t, now time.Time) bool { return q.against(now) == "" && q.At.After(t) }
+func (q *QueryResult) clearSince(t, now time.Time) bool { return q.Against(now) == "" && q.At.After(t) }
 
 // querySpeaksAgainst looks for a series in the result of the owner's query, asked for after a limit was lowered.
-func (o *observation) querySpeaksAgainst() (Pod, string) {
-	if o.QueryResult == nil || !o.QueryResult.holds(o.Now) || o.QueryResult.Series == 0 {
-		return Pod{}, ""
+func (o *observation) querySpeaksAgainst(pod *Pod, st *Step, names []string) *blame {
+	q := o.QueryResult
+	if q == nil || !q.holds(o.Now) || q.Series == 0 || !q.At.After(st.Watch.Since) {
+		return nil
 	}
-	for _, st := range o.state.Steps {
-		pod := o.pods[st.UID]
-		if pod != nil && st.Phase == Watching && o.QueryResult.At.After(st.Watch.Since) && lowersAny(st.From, st.To) {
-			return *pod, fmt.Sprintf(
-				"%s, and had none when the limit of pod %s was lowered", o.QueryResult.against(o.Now), pod.Name,
-			)
-		}
-	}
-	return Pod{}, ""
+	return &blame{pod, st, names, fmt.Sprintf("%s, and had none when the limit of pod %s was lowered", q.Against(o.Now),
+		pod.Name)}
 }

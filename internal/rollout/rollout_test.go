@@ -50,6 +50,10 @@ type cluster struct {
 	refuse func(a Action) bool
 	right  bool // what is refused is so for want of a right
 	lost   bool
+	// unread: no memory is read.
+	unread bool
+	// apart: containers are ready or not, whatever their pod is.
+	apart bool
 	// quick: the successor of an evicted pod is ready immediately.
 	quick bool
 	// slow: it is created some time after the pod is gone. awaited are those that are not created yet.
@@ -136,7 +140,9 @@ func (c *cluster) pod(size memory.Size) Pod {
 	return Pod{
 		Name: fmt.Sprintf("web-%d", c.born), UID: types.UID(fmt.Sprintf("uid-%d", c.born)), Ready: true,
 		Created: c.in.Now.Add(c.ahead).Truncate(time.Second), QoS: "Burstable",
-		Containers: []Container{{Name: "app", Spec: size, Actual: size, Started: c.in.Now.Add(-time.Hour), Demand: 50 * mib}},
+		Containers: []Container{{
+			Name: "app", Spec: size, Actual: size, Started: c.in.Now.Add(-time.Hour), Demand: 50 * mib, Measured: c.in.Now,
+		}},
 	}
 }
 
@@ -170,6 +176,17 @@ func (c *cluster) reconcileAndDie(after int) {
 	c.t.Helper()
 	in := c.in
 	in.State = c.written
+	for i := range in.Pods {
+		for j := range in.Pods[i].Containers {
+			app := &in.Pods[i].Containers[j]
+			if !c.unread {
+				app.Measured = in.Now
+			}
+			if !c.apart {
+				app.Ready = in.Pods[i].Ready
+			}
+		}
+	}
 	if c.steps++; c.died || c.steps%8 == 0 {
 		in.State, c.died = c.state(), false
 	}
@@ -541,7 +558,7 @@ func TestARestartStormTakesItBack(t *testing.T) {
 	c.passes(time.Minute)
 	c.reconcile()
 	c.expectLimits("256Mi 256Mi")
-	if !c.told("restarted 2 times") {
+	if !c.told("container app of pod web-1 restarted 2 times") {
 		t.Error(c.log)
 	}
 }

@@ -121,9 +121,10 @@ const (
 
 // watch is what a pod with a lower limit is watched by.
 type watch struct {
-	// Since is when the new size was seen effective, Restarts the number of container restarts then.
-	Since    time.Time `json:"since"`
-	Restarts int32     `json:"restarts,omitempty"`
+	// Since is when the new size was seen effective, Restarts how often each container had restarted then, or when it had
+	// last ended by itself.
+	Since    time.Time        `json:"since"`
+	Restarts map[string]int32 `json:"counts,omitempty"`
 	// Unready is since when the pod has not been ready; zero: it is ready.
 	Unready time.Time `json:"unready,omitzero"`
 	// Created: the pod was created with To, and did not serve with From before.
@@ -277,7 +278,9 @@ func (s *State) begin(decrease bool, at time.Time) {
 		Began: stamp(at), Previous: s.LastChange, Decrease: decrease, Targets: map[Key]memory.Size{},
 		Before: map[Key]memory.Size{},
 	}
-	s.Steps = nil
+	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool { // what the kubelet was asked for is followed
+		return st.Phase != Resizing && st.Phase != Undoing
+	})
 }
 
 // end forgets the rollout and its steps.
@@ -397,12 +400,15 @@ func (p *Pod) container(name string) (Container, bool) {
 	return Container{}, false
 }
 
-func (p *Pod) restarts() int32 {
-	var n int32
+// restarts is how often the containers have restarted that get a size.
+func (p *Pod) restarts(of map[string]memory.Size) map[string]int32 {
+	all := map[string]int32{}
 	for _, c := range p.Containers {
-		n += c.Restarts
+		if _, asked := of[c.Name]; asked {
+			all[c.Name] = c.Restarts
+		}
 	}
-	return n
+	return all
 }
 
 // has reports whether the containers have the sizes, as get reads them; what a size leaves open may be anything.

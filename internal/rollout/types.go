@@ -23,6 +23,8 @@ type Pod struct {
 	Created time.Time
 	// Ready is the pod's condition; Leaving: it is being deleted or evicted.
 	Ready, Leaving bool
+	// ReadyAt is since when it has been ready; zero: it is not.
+	ReadyAt time.Time
 	// QoS is the pod's class: Guaranteed, Burstable or BestEffort.
 	QoS string
 	// NodeSize is the allocatable memory of its node; 0: not known.
@@ -74,6 +76,8 @@ type Container struct {
 	// Brief: it is down, or has just started, and its last instance ended within moments of its start. Done: it has ended
 	// and will not run again (an init container).
 	Brief, Done bool
+	// Ready: it is, whatever its node or other containers are. EndedWell: its last instance ended with exit code 0.
+	Ready, EndedWell bool
 	// Demand is the memory in use now that the kernel cannot reclaim, Usage all that counts against the limit, page cache
 	// included; 0: not measured. Measured is when; WorkingSetOnly: Demand contains page cache.
 	Demand, Usage  memory.Bytes
@@ -146,10 +150,10 @@ type Desired struct {
 	// WindowPeak is the highest use of the last day, on any pod; a limit is not lowered onto it.
 	WindowPeak memory.Bytes
 	Range      constraints.Range
-	// Inadmissible is why the LimitRanges would not admit the pod as a whole with the new size: its sum, or a ratio of
-	// limit to request. Empty: they would.
+	// Inadmissible is why the LimitRanges would not admit the pod as a whole with the new size within Range. Empty: they
+	// would.
 	Inadmissible string
-	// Quota is what is left for this workload, for all replicas together.
+	// Quota is what is left for this workload, for all replicas together, of which those have theirs that were changed.
 	Quota constraints.Quota
 	// LargestNode is the allocatable memory of the largest node, for pods that may go there.
 	LargestNode memory.Bytes

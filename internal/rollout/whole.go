@@ -92,8 +92,9 @@ func (d *decider) whole(pod *Pod, sizes map[string]memory.Size) (refused Verdict
 func (d *decider) wholeChange(pod *Pod, sizes map[string]memory.Size, to memory.Size) *change {
 	ch := &change{kind: podSize, pod: pod, from: pod.Whole.Spec, to: to, nodeSize: pod.NodeSize, sizes: sizes}
 	for _, c := range pod.Containers {
-		if _, asked := sizes[c.Name]; asked {
+		if size, asked := sizes[c.Name]; asked {
 			ch.Quota = d.Desired[c.key()].Quota // of the namespace, for whichever container
+			ch.urgent = ch.urgent || d.changeOf(pod, c, size, false).urgent
 		}
 	}
 	return ch

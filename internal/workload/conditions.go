@@ -243,8 +243,12 @@ func newPodsGet(s *Snapshot, v *result) string {
 		if c.NewPods.Limit != nil {
 			get = "limit " + c.NewPods.Limit.String()
 		}
-		return fmt.Sprintf("new pods get %s in container %s, until one pod has been watched with %s", get, c.Container,
+		text := fmt.Sprintf("new pods get %s in container %s, until one pod has been watched with %s", get, c.Container,
 			c.Recommended.Limit)
+		if v.canaryWaits != "" {
+			text += "; the first one waits: sizing.disruption." + v.canaryWaits
+		}
+		return text
 	}
 	return "new pods get it"
 }

@@ -57,6 +57,8 @@ type result struct {
 	timing Timing
 	// outgrown reports a pod that was raised in place while its memory-backed volume was not; empty: none.
 	outgrown string
+	// canaryWaits is what the first new pod with a lower limit waits for; empty: nothing.
+	canaryWaits string
 	// unnamed is the advice about init containers that are killed and that the profile does not list, by container.
 	unnamed map[string]string
 }

@@ -107,7 +107,8 @@ func (d *decider) offer(status *v1alpha1.ContainerRecommendation) {
 }
 
 // A permission for a canary is renewed so often, because the pod that it was given to may not have been created. In
-// between none is given for so long that a pod which got the last one is seen.
+// between none is given for so long that a pod which got the last one is seen. The number of each is a time in Unix
+// seconds, so that a later one is larger.
 const (
 	permitEvery = time.Hour
 	permitPause = time.Minute
@@ -120,27 +121,44 @@ var onlyAtCreation = []string{v1alpha1.ReasonHeapCapFixed, v1alpha1.ReasonQoSCla
 // running pods keep their size, the next pod that is created.
 func (d *decider) permit() *v1alpha1.Canary {
 	mode := d.s.Profile.Spec.Sizing.Mode
-	if d.s.paused != "" || d.s.Facts.Conflict != "" {
+	if d.s.paused != "" || d.s.Facts.Conflict != "" || d.hasCanary() {
 		return nil
 	}
 	if at, evicted := d.v.rollout.State.LoweringByEviction(); evicted {
-		return &v1alpha1.Canary{Number: at.Unix()} // no other new pod is expected, so whichever webhook is asked may use it
+		// Whichever webhook is asked may use it: with one that is not asked the pod would be evicted for nothing.
+		return &v1alpha1.Canary{Number: at.Unix()}
 	}
 	onlyNew := mode == v1alpha1.SizingOnCreate || resizes(mode) && slices.Contains(onlyAtCreation, d.v.rollout.Reason)
-	if !onlyNew || d.s.Replica == "" || d.v.rollout.State.HasCanary(d.rollout.Pods) {
+	if !onlyNew || d.s.Replica == "" {
 		return nil
 	}
 	for i := range d.v.status.Containers {
 		if c := &d.v.status.Containers[i]; d.mayLowerNew(c) {
 			d.v.timing.recommend(permitPause)
-			number := d.now.Unix() / int64(permitEvery/time.Second)
-			if d.now.Sub(time.Unix(number*int64(permitEvery/time.Second), 0)) < permitPause {
+			if q := d.rollout.QueryResult; q != nil {
+				if d.v.canaryWaits = q.Against(d.now); d.v.canaryWaits != "" {
+					return nil
+				}
+			}
+			since := d.now.Truncate(permitEvery)
+			if d.now.Sub(since) < permitPause {
 				return nil
 			}
-			return &v1alpha1.Canary{Number: number, Replica: d.s.Replica}
+			return &v1alpha1.Canary{Number: since.Unix(), Replica: d.s.Replica}
 		}
 	}
 	return nil
+}
+
+// hasCanary reports whether a pod has a lower limit that no pod has proven, whether it runs yet or not.
+func (d *decider) hasCanary() bool {
+	pods := slices.Clip(d.rollout.Pods)
+	for _, pod := range d.s.Governed {
+		if pod.Spec.NodeName == "" {
+			pods = append(pods, d.st.runningPod(d.s, pod, &d.plan, d.now))
+		}
+	}
+	return d.v.rollout.State.HasCanary(pods)
 }
 
 // mayLowerNew reports whether a new pod may be the first with the recommended limit: a day of evidence speaks for it,

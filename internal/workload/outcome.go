@@ -143,12 +143,18 @@ func living(s *Snapshot) int {
 }
 
 func ready(pod *corev1.Pod) bool {
+	is, _ := readySince(pod)
+	return is
+}
+
+// readySince is since when a pod is ready; false: it is not.
+func readySince(pod *corev1.Pod) (is bool, since time.Time) {
 	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return true, c.LastTransitionTime.UTC()
 		}
 	}
-	return false
+	return false, time.Time{}
 }
 
 func serves(pod *corev1.Pod) bool { return ready(pod) && pod.DeletionTimestamp == nil && !ended(pod) }

@@ -36,9 +36,9 @@ func (s *Snapshot) Disturbs() bool {
 		(resizes(s.Profile.Spec.Sizing.Mode) || s.Profile.Spec.Drift.Action == v1alpha1.DriftRestart)
 }
 
-// RollbackQuery is the profile's, where memfit may lower a limit of a running pod; empty: none.
+// RollbackQuery is the profile's, where memfit may lower a limit, of a running pod or of new ones; empty: none.
 func (s *Snapshot) RollbackQuery() string {
-	if s.Profile == nil || s.Profile.Spec.Sizing.Disruption == nil || !resizes(s.Profile.Spec.Sizing.Mode) {
+	if s.Profile == nil || s.Profile.Spec.Sizing.Disruption == nil || !s.Profile.Spec.Sizing.Mode.SizesNewPods() {
 		return ""
 	}
 	return s.Profile.Spec.Sizing.Disruption.RollbackQuery
@@ -110,10 +110,10 @@ func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 // runningPod is a pod as its status shows it. plan is what it would get today.
 func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now time.Time) rollout.Pod {
 	p := rollout.Pod{
-		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Ready: ready(pod),
-		Leaving: pod.DeletionTimestamp != nil,
-		QoS:     string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
+		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Leaving: pod.DeletionTimestamp != nil,
+		QoS: string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
 	}
+	p.Ready, p.ReadyAt = readySince(pod)
 	if writer := ResizedBy(pod); writer != "" {
 		p.Writer = quote.Name(writer)
 	}
@@ -163,12 +163,13 @@ const briefLife = 3 * time.Second
 func lifeOf(
 	c *rollout.Container, pod *corev1.Pod, spec *corev1.Container, status *corev1.ContainerStatus, now time.Time,
 ) {
-	c.Restarts = status.RestartCount
+	c.Restarts, c.Ready = status.RestartCount, status.Ready
 	last := status.LastTerminationState.Terminated
 	if t := status.State.Terminated; t != nil {
 		last = t
 		c.Done = !constraints.Sidecar(spec) && t.ExitCode == 0 && isInit(pod, spec.Name)
 	}
+	c.EndedWell = last != nil && last.ExitCode == 0
 	if r := status.State.Running; r != nil {
 		c.Started = r.StartedAt.UTC()
 		if now.Sub(c.Started) >= briefLife {

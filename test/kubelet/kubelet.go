@@ -182,9 +182,9 @@ func (p *Pod) instance() string { return fmt.Sprintf("containerd://%s-%d", p.UID
 func (k *Kubelet) Shown(p *Pod) *corev1.Pod {
 	amount := corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(p.Limit), resource.BinarySI)}
 	has := corev1.ResourceRequirements{Limits: amount, Requests: amount}
-	ready := corev1.ConditionFalse
+	ready, containers := corev1.ConditionFalse, []corev1.ContainerStatus{p.status(&has)}
 	if !k.Now.Before(p.Ready) {
-		ready = corev1.ConditionTrue
+		ready, containers[0].Ready = corev1.ConditionTrue, true
 	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -196,7 +196,7 @@ func (k *Kubelet) Shown(p *Pod) *corev1.Pod {
 		},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, QOSClass: corev1.PodQOSGuaranteed,
-			ContainerStatuses: []corev1.ContainerStatus{p.status(&has)},
+			ContainerStatuses: containers,
 			Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}},
 		},
 	}

@@ -1,0 +1,226 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+)
+
+// withSidecar is a cluster whose pods have a sidecar besides.
+func withSidecar(t *testing.T) *cluster {
+	t.Helper()
+	c := newCluster(t, 2, big)
+	for i := range c.in.Pods {
+		pod := &c.in.Pods[i]
+		pod.Containers = append(pod.Containers, Container{
+			Name: "proxy", Spec: small, Actual: small, Started: c.in.Now.Add(-time.Hour), Ready: true,
+		})
+	}
+	c.passes(time.Hour)
+	return c
+}
+
+// watched is one whose first pod runs with a lower limit.
+func watched(t *testing.T) *cluster {
+	t.Helper()
+	c := withSidecar(t)
+	c.lowersTheCanary()
+	c.expectLimits("100Mi 256Mi")
+	return c
+}
+
+// TestTheWatchAsksForTheContainerWhoseLimitIsLower: what happens to its sidecar or to its node is not for its limit.
+func TestTheWatchAsksForTheContainerWhoseLimitIsLower(t *testing.T) {
+	for name, tc := range map[string]struct {
+		happens func(c *cluster, pod *Pod)
+		says    string // of the rollback; empty: there is none
+	}{
+		"its node restarts": {func(c *cluster, pod *Pod) {
+			for i := range pod.Containers {
+				pod.Containers[i].Restarts++
+			}
+		}, ""},
+		"its sidecar crashes": {func(c *cluster, pod *Pod) { pod.Containers[1].Restarts += 5 }, ""},
+		"its sidecar is not ready": {func(c *cluster, pod *Pod) {
+			c.apart, pod.Ready, pod.Containers[1].Ready = true, false, false
+		}, ""},
+		"its node is lost": {func(c *cluster, pod *Pod) { c.apart, pod.Ready = true, false }, ""},
+		"it ends by itself": {func(c *cluster, pod *Pod) {
+			pod.Containers[0].Restarts += 3
+			pod.Containers[0].EndedWell = true
+		}, ""},
+		"it crashes": {func(c *cluster, pod *Pod) { pod.Containers[0].Restarts += 2 },
+			"container app of pod web-1 restarted 2 times"},
+		"it is not ready": {func(c *cluster, pod *Pod) {
+			c.apart, pod.Ready, pod.Containers[0].Ready = true, false, false
+		}, "pod web-1 has not been ready since 2026-03-02T09:01:05Z, and was before it"},
+		"it starts anew": {func(c *cluster, pod *Pod) {
+			c.apart, pod.Ready, pod.Containers[0].Ready = true, false, false
+			pod.Containers[0].Restarts, pod.Containers[0].Started = 1, c.in.Now
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := watched(t)
+			c.passes(time.Minute)
+			tc.happens(c, &c.in.Pods[0])
+			for range 6 {
+				c.reconcile()
+				c.passes(30 * time.Second)
+			}
+			if c.told("Reverted") != (tc.says != "") || !c.told(tc.says) {
+				t.Errorf("want %q: %v", tc.says, c.log)
+			}
+		})
+	}
+}
+
+// TestAWatchedPodOfALostNodeProvesNothing: that nothing is heard of it is no proof.
+func TestAWatchedPodOfALostNodeProvesNothing(t *testing.T) {
+	c := watched(t)
+	c.apart, c.in.Pods[0].Ready = true, false
+	for range 30 {
+		c.passes(time.Minute)
+		c.reconcile()
+	}
+	c.expectLimits("100Mi 256Mi")
+	c.in.Pods[0].Ready = true
+	c.reconcile()
+	c.passes(time.Second)
+	c.reconcile()
+	c.expectLimits("100Mi 100Mi")
+}
+
+// TestOnlyTheContainerThatCrashesGetsItsLimitBack: two of a pod were lowered, and one of them crashes.
+func TestOnlyTheContainerThatCrashesGetsItsLimitBack(t *testing.T) {
+	c := newCluster(t, 2, big)
+	for i := range c.in.Pods {
+		pod := &c.in.Pods[i]
+		pod.Containers = append(pod.Containers, Container{
+			Name: "worker", Spec: big, Actual: big, Started: c.in.Now.Add(-time.Hour), Demand: 50 * mib,
+		})
+	}
+	c.wants(small, false)
+	c.in.Desired[Key{Container: "worker"}] = c.in.Desired[Key{Container: "app"}]
+	c.node = func(p *Pod) {
+		for i := range p.Containers {
+			p.Containers[i].Actual = p.Containers[i].Spec
+		}
+	}
+	for range 2 {
+		c.reconcile()
+		c.passes(5 * time.Second)
+	}
+	c.in.Pods[0].Containers[1].Restarts += storm
+	c.reconcile()
+	if !c.told("Limit 100Mi of container worker is rolled back") || c.told("of container app is rolled back") {
+		t.Error(c.log)
+	}
+}
+
+// TestACreatedPodMayTakeAsLongToStartAsOthersDid: one that loads its index for a quarter of an hour did so with the
+// higher limit.
+func TestACreatedPodMayTakeAsLongToStartAsOthersDid(t *testing.T) {
+	for _, tc := range []struct{ others, most time.Duration }{
+		{15 * time.Minute, 25 * time.Minute}, {0, 10 * time.Minute}, {48 * time.Hour, 70 * time.Minute},
+	} {
+		c := newCluster(t, 3, big)
+		c.in.Policy.OnlyWatch = true
+		c.wants(small, false)
+		for i := range c.in.Pods {
+			if c.app(i).Owner = big; tc.others > 0 {
+				c.in.Pods[i].ReadyAt = c.in.Pods[i].Created.Add(tc.others)
+			}
+		}
+		c.passes(72 * time.Hour)
+		canary := c.pod(small)
+		canary.Ready, canary.Containers[0].Owner, canary.Containers[0].Started = false, big, c.in.Now
+		c.in.Pods[0] = canary
+		for c.reconcile(); c.in.Now.Sub(canary.Created) <= tc.most; c.reconcile() {
+			if c.told("Reverted") {
+				t.Fatalf("rolled back before %s have passed, and the others took %s: %v", tc.most, tc.others, c.log)
+			}
+			c.passes(time.Minute)
+		}
+		if !c.told("has not been ready since 2026-03-05T08:01:00Z. It is not lowered again") {
+			t.Errorf("not rolled back after %s: %v", tc.most, c.log)
+		}
+	}
+}
+
+// hesitant makes the kubelet keep a container's higher limit, because all of what it uses does not fit into the lower one.
+func (c *cluster) hesitant() {
+	c.node = func(p *Pod) {
+		if app := &p.Containers[0]; app.Spec.Limit < app.Actual.Limit {
+			p.Resize = Resize{InProgress: true, Failed: true, Message: "below usage"}
+			return
+		}
+		p.Resize = Resize{}
+		for i := range p.Containers {
+			p.Containers[i].Actual = p.Containers[i].Spec
+		}
+	}
+}
+
+// TestALowerLimitThatWasNeverInForceIsTakenBack: whatever takes the place of the change in which it was asked for, no
+// pod has proven it.
+func TestALowerLimitThatWasNeverInForceIsTakenBack(t *testing.T) {
+	for name, then := range map[string]func(c *cluster){
+		"nothing else happens": func(*cluster) {},
+		"another container is killed": func(c *cluster) {
+			desired := c.in.Desired[Key{Container: "app"}]
+			desired.Recommendation.Size, desired.Recommendation.Urgent = big, true
+			c.in.Desired[Key{Container: "proxy"}] = desired
+		},
+		"running pods are to keep their size":                func(c *cluster) { c.in.Policy.OnlyWatch = true },
+		"for a while memfit only recommends":                 func(c *cluster) { c.written.end() },
+		"the pod is lent more, which the API server refuses": func(c *cluster) { c.written.drop("uid-1") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := withSidecar(t)
+			c.hesitant()
+			c.wants(small, false)
+			c.reconcile()
+			c.passes(time.Minute)
+			then(c)
+			for range 20 {
+				c.reconcile()
+				c.passes(time.Minute)
+			}
+			if proven := c.written.Proven("app", ""); proven != (memory.Size{}) {
+				t.Errorf("proven is %s: %v", proven, c.log)
+			}
+			for i := range c.in.Pods {
+				if got := c.app(i).Spec; got != big {
+					t.Errorf("the spec of pod %d has %s: %v", i, got, c.log)
+				}
+				desired, wanted := c.in.Desired[Key{Container: "proxy"}]
+				if got := c.in.Pods[i].Containers[1].Actual; wanted && got != desired.Recommendation.Size {
+					t.Errorf("the proxy of pod %d has %s: %v", i, got, c.log)
+				}
+			}
+		})
+	}
+}
+
+// TestALowerLimitIsWatchedFromWhenItIsInForce: the kubelet takes it while another change has taken the place of its own.
+func TestALowerLimitIsWatchedFromWhenItIsInForce(t *testing.T) {
+	c := withSidecar(t)
+	c.hesitant()
+	c.wants(small, false)
+	c.reconcile()
+	c.written.end()
+	c.passes(4 * time.Minute)
+	app := c.app(0)
+	app.Actual, c.in.Pods[0].Resize, c.node = app.Spec, Resize{}, nil
+	for since := c.in.Now; c.in.Now.Sub(since) < c.in.Policy.Watch; c.passes(time.Minute) {
+		c.reconcile()
+		c.expectLimits("100Mi 256Mi")
+	}
+	c.reconcile()
+	c.reconcile()
+	c.expectLimits("100Mi 100Mi")
+}

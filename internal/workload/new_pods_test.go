@@ -1,0 +1,85 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rollout"
+	"github.com/memfit/memfit/test/build"
+)
+
+// TestAPermitEndsWithThePodThatUsedIt: also while that one has no node yet. Every replica of the webhook may use the
+// permit of an eviction, and a later pod is created with what the others have.
+func TestAPermitEndsWithThePodThatUsedIt(t *testing.T) {
+	d := decider{s: &Snapshot{
+		Profile: governing(build.Profile("shop", "web", v1alpha1.RuntimeJVM, build.Sizing(v1alpha1.SizingInPlaceOrEvict))),
+	}, st: NewState(), now: began}
+	d.v.rollout.State = rollout.State{
+		Lowerings: []rollout.Lowering{{
+			Container: "app", From: memory.Size{Limit: memory.GiB}, To: memory.Size{Limit: 400 * memory.MiB}, At: began,
+		}},
+		Rollout: rollout.Rollout{Decrease: true, Targets: map[rollout.Key]memory.Size{}},
+		Steps:   []rollout.Step{{Pod: "web-1", Phase: rollout.AwaitingSuccessor, At: began}},
+	}
+	if permit := d.permit(); permit == nil || permit.Number != began.Unix() {
+		t.Fatalf("the permit of the eviction is %+v", permit)
+	}
+	d.s.Governed = []*corev1.Pod{build.Pod("shop", "web-2").Container("app", build.Limit("400Mi")).Obj()}
+	if permit := d.permit(); permit != nil {
+		t.Errorf("web-2 was created with the lower limit, and the permit is still %+v", permit)
+	}
+}
+
+// TestPermitsOfBothKindsAreNumberedByTime: a webhook that used one gives no pod the lower limit for an earlier one.
+func TestPermitsOfBothKindsAreNumberedByTime(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), 60*memory.MiB, 3)
+	d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
+	if permit := d.shown.Canary; permit == nil || permit.Number != d.now.Truncate(time.Hour).Unix() {
+		t.Errorf("at %s the permit is %+v", d.now, permit)
+	}
+}
+
+// TestTheOwnersQueryGuardsNewPods: the first one gets the lower limit when the query has no series, and a series while
+// it is watched takes that back.
+func TestTheOwnersQueryGuardsNewPods(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), 60*memory.MiB, 3)
+	d.named.Spec.Sizing.Disruption = &v1alpha1.DisruptionSpec{RollbackQuery: "errors"}
+	if got := (&Snapshot{Profile: d.named}).RollbackQuery(); got != "errors" {
+		t.Errorf("the query of a profile with OnCreate is %q", got)
+	}
+	series := 1
+	d.series = &series
+	d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
+	d.deploy("rollout restart")
+	if n := d.lowered(); n > 0 {
+		d.fail("%d pods were created with a lower limit although the query has a series", n)
+	}
+	d.run(time.Minute, 30*time.Second)
+	text := ""
+	for _, c := range d.shown.Conditions {
+		text += c.Message + "\n"
+	}
+	if !strings.Contains(text, "the first one waits: sizing.disruption.rollbackQuery has 1 series") {
+		t.Errorf("no condition has what the lower limit waits for:\n%s", text)
+	}
+
+	series = 0
+	d.run(time.Hour, time.Minute)
+	d.deploy("rollout restart")
+	if n := d.lowered(); n != 1 {
+		d.fail("%d pods were created with a lower limit, want 1: %v", n, d.limits())
+	}
+	series = 2
+	d.run(2*time.Minute, 30*time.Second)
+	if !strings.Contains(strings.Join(d.log, "\n"), "rolled back from new pods, to 512Mi, because rollbackQuery has 2 series") {
+		d.fail("the lower limit is not rolled back")
+	}
+}
