@@ -466,7 +466,22 @@ var _ = Describe("The resize of a pod", func() {
 		now = expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
 		Expect(now.Spec.Containers[0].Resources.Limits.Memory().String()).To(Equal("512Mi"))
 		Expect(now.Spec.Containers[0].Resources.Requests.Memory().String()).To(Equal("128Mi"), "what is not asked for stays")
-		Expect(workload.ResizedBy(now)).To(BeEmpty(), "memfit itself")
+		writer, _ := workload.ResizedBy(now)
+		Expect(writer).To(BeEmpty(), "memfit itself")
+
+		By("changing its CPU, which is not memfit's business")
+		cpu := []byte(`{"spec":{"containers":[{"name":"app","resources":{"requests":{"cpu":"20m"}}}]}}`)
+		time.Sleep(1100 * time.Millisecond) // managed fields know seconds
+		Expect(
+			w.client.SubResource("resize").Patch(
+				w.ctx, now, client.RawPatch(types.StrategicMergePatchType, cpu), client.FieldOwner("vpa-updater"),
+			),
+		).To(Succeed())
+		now = expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
+		slim, err := informers.SlimPod(now.DeepCopy())
+		Expect(err).NotTo(HaveOccurred())
+		writer, _ = workload.ResizedBy(slim.(*corev1.Pod))
+		Expect(writer).To(BeEmpty(), "who changes the CPU")
 
 		patch := []byte(`{"spec":{"containers":[{"name":"app","resources":{"limits":{"memory":"600Mi"}}}]}}`)
 		w.passes(time.Second)
@@ -477,8 +492,10 @@ var _ = Describe("The resize of a pod", func() {
 			),
 		).To(Succeed())
 		now = expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
-		slim, err := informers.SlimPod(now)
+		slim, err = informers.SlimPod(now)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(workload.ResizedBy(slim.(*corev1.Pod))).To(Equal("vpa-updater"))
+		writer, at := workload.ResizedBy(slim.(*corev1.Pod))
+		Expect(writer).To(Equal("vpa-updater"))
+		Expect(at).To(BeTemporally("~", time.Now(), time.Minute))
 	})
 })

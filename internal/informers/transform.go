@@ -123,14 +123,14 @@ func HasFailed() fields.Selector {
 	return fields.OneTermEqualSelector("status.phase", string(corev1.PodFailed))
 }
 
-// managers keeps who resized the pod, and who applies one that no controller makes together with its memory: without
+// managers keeps who resized the pod's memory, and who applies one that no controller makes together with its memory: without
 // the fields, which are most of it.
 func managers(pod *corev1.Pod) []metav1.ManagedFieldsEntry {
 	var kept []metav1.ManagedFieldsEntry
 	bare := metav1.GetControllerOfNoCopy(pod) == nil
 	for i := range pod.ManagedFields {
 		switch e := &pod.ManagedFields[i]; {
-		case e.Subresource == "resize":
+		case e.Subresource == "resize" && (e.FieldsV1 == nil || strings.Contains(e.FieldsV1.GetRawString(), `"f:memory"`)):
 			kept = append(kept, metav1.ManagedFieldsEntry{Manager: e.Manager, Subresource: e.Subresource, Time: e.Time})
 		case bare && constraints.AppliesMemory(e):
 			kept = append(kept, constraints.Applier(e))

@@ -336,10 +336,15 @@ func (d *decider) begun() bool {
 func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.spend(pod.cost(to, evict))
 	d.taken = d.taken.Plus(pod.more(to))
-	from, last, own := map[string]memory.Size{}, map[string]memory.Size{}, map[string]memory.Size{}
+	from, last := map[string]memory.Size{}, map[string]memory.Size{}
+	own, given := map[string]memory.Size{}, map[string]memory.Size{}
 	for name := range to {
 		c, _ := pod.container(name)
 		from[name], last[name], own[name] = have(c), c.Spec, d.own(pod, c)
+		given[name] = own[name]
+		if ours := c.Owner.Max(memory.Size{Limit: c.Before}); pod.Writer != "" && ours.Limit < own[name].Limit {
+			given[name] = ours // a rollback gives no pod what another writer gave this one
+		}
 	}
 	if maps.Equal(from, last) {
 		last = nil
@@ -356,12 +361,12 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		if _, known := e.Targets[c.key()]; !known || !lowering {
 			e.Targets[c.key()], _ = d.target(pod, c)
 		}
-		e.Before[c.key()] = e.Before[c.key()].Max(own[name])
+		e.Before[c.key()] = e.Before[c.key()].Max(given[name])
 		switch {
 		case to[name].Limit > own[name].Limit:
 			d.State.raise(c.key(), to[name].Limit)
-		case lowers(own[name].Limit, to[name].Limit):
-			d.State.lower(Lowering{Container: name, Program: c.Program, From: own[name], To: to[name], At: d.Now})
+		case lowers(given[name].Limit, to[name].Limit):
+			d.State.lower(Lowering{Container: name, Program: c.Program, From: given[name], To: to[name], At: d.Now})
 		}
 	}
 	step := Step{

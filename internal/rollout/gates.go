@@ -84,6 +84,7 @@ var gates = []gate{
 	{of: inPlace, refuses: (*decider).refusedInPlace, bars: true},
 	{of: sized | fresh, refuses: (*decider).refusedLately},
 	{of: sized, refuses: (*decider).anotherWriter, again: waits},
+	{of: lowerings, refuses: (*decider).givenByAnother, again: withdrawn},
 	{of: lowerings, refuses: (*decider).runKeepsLimit},
 	{of: sized&^(giveBackQuietly|giveBackByRestart) | fresh, refuses: (*decider).paused, again: waits},
 	{of: sized, refuses: (*decider).conflict, again: waits},
@@ -184,6 +185,17 @@ func (d *decider) anotherWriter(*change) Verdict {
 		return Verdict{v1alpha1.ReasonConflict, d.State.ConflictingWriter.Why}
 	}
 	return Verdict{}
+}
+
+// givenByAnother refuses to lower for a day what another writer gave a pod, as for a debug session. A kill is answered.
+func (d *decider) givenByAnother(ch *change) Verdict {
+	until := ch.pod.WrittenAt.Add(foreignHold.Duration())
+	if ch.pod.Writer == "" || !d.Now.Before(until) {
+		return Verdict{}
+	}
+	d.requeueIn(until.Sub(d.Now))
+	return refuse(v1alpha1.ReasonConflict, "field manager %s gave pod %s limit %s; it is not lowered before %s",
+		ch.pod.Writer, ch.pod.Name, ch.from.Limit, format.Time(until))
 }
 
 // runKeepsLimit refuses to lower the limit of a Job's run.

@@ -927,6 +927,37 @@ func TestALimitThatAnotherWriterLoweredIsNoLowering(t *testing.T) {
 	}
 }
 
+// TestWhatAnotherWriterGaveAPodStaysForADay: a debug session of one pod is left alone, and no other pod gets its size.
+func TestWhatAnotherWriterGaveAPodStaysForADay(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.wants(small, false)
+	for range 10 {
+		c.reconcile()
+		c.passes(c.in.Policy.Watch)
+	}
+	c.expectLimits("100Mi 100Mi 100Mi")
+	c.passes(7 * 24 * time.Hour)
+	byHand := memory.Size{Request: small.Request, Limit: 2048 * mib}
+	c.app(0).Owner, c.app(0).Spec, c.app(0).Actual = big, byHand, byHand
+	c.in.Pods[0].Writer, c.in.Pods[0].WrittenAt = "kubectl-patch", c.in.Now
+	for range 20 {
+		c.reconcile()
+		c.passes(time.Hour)
+	}
+	c.expectLimits("2Gi 100Mi 100Mi")
+	c.expectReason(v1alpha1.ReasonConflict, "field manager kubectl-patch gave pod", "limit 2Gi")
+	for range 10 {
+		c.passes(time.Hour)
+		c.reconcile()
+	}
+	c.expectLimits("100Mi 100Mi 100Mi")
+	for _, l := range c.written.Lowerings {
+		if l.From.Limit > big.Limit {
+			t.Errorf("other pods would get it back: %+v", l)
+		}
+	}
+}
+
 // TestAKillInAPodThatAnotherWriterLoweredTakesNothingBack: memfit gave no pod so little.
 func TestAKillInAPodThatAnotherWriterLoweredTakesNothingBack(t *testing.T) {
 	c := newCluster(t, 3, big)

@@ -31,8 +31,9 @@ type Pod struct {
 	NodeSize memory.Bytes
 	// Resize is what the kubelet reports about a resize that is not effective yet.
 	Resize Resize
-	// Writer is the field manager of the last resize that was not memfit's; empty: there was none.
-	Writer string
+	// Writer is the field manager of the last resize, if that was not memfit's, and WrittenAt its time; empty: it was.
+	Writer    string
+	WrittenAt time.Time
 	// Containers are those that memfit sizes.
 	Containers []Container
 	// Whole is the size of all its containers together (spec.resources); nil: it sets none.

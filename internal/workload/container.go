@@ -77,6 +77,8 @@ type managedContainer struct {
 	pod     types.UID
 	policy  profile.Container
 	current memory.Size
+	// another: who resized the pod last was not memfit.
+	another bool
 	// podLimit and podRequest are what the size of the whole pod (spec.resources) allows this container; 0: anything.
 	podLimit, podRequest memory.Bytes
 	// volumesHold is what its memory-backed volumes may hold; 0: nothing, or not known.
@@ -118,7 +120,7 @@ func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 		}
 		m := managedContainer{
 			Name: c.Name, policy: policy, pod: pod.UID, current: sizeEffective(constraints.Find(pod, c.Name)),
-			volumesHold: inject.VolumesHold(pod, c),
+			another: another(pod), volumesHold: inject.VolumesHold(pod, c),
 		}
 		m.podLimit, m.podRequest = constraints.PodLeaves(pod, c.Name)
 		all = append(all, m)

@@ -181,8 +181,11 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 		},
 		container: c, plan: plan, before: st.shapes[c.Name], measured: measured(d.s, c.Name),
 	}
-	if from, _, lent := st.rollout.Lent(c.pod, c.Name); lent {
+	switch from, _, lent := st.rollout.Lent(c.pod, c.Name); {
+	case lent:
 		in.Current = from
+	case c.another && e != nil: // what somebody gave one pod is not what all pods have
+		in.Current = cmp.Or(e.Held, e.Owner, c.current)
 	}
 	if e != nil {
 		in.program, in.History = e.Program, e.history

@@ -225,7 +225,7 @@ func (st *State) hold(governed []*corev1.Pod, now time.Time) {
 		for _, e := range all {
 			var held memory.Size
 			for _, pod := range governed {
-				if st.runs(pod.UID, name) != e.Program || pod.DeletionTimestamp != nil || ResizedBy(pod) != "" ||
+				if st.runs(pod.UID, name) != e.Program || pod.DeletionTimestamp != nil || another(pod) ||
 					st.programIn(pod, name).Owner != e.Owner {
 					continue
 				}

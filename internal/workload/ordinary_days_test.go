@@ -90,6 +90,7 @@ type dayPod struct {
 	resized     bool
 	// resizedBy is another writer than memfit that resized the pod last.
 	resizedBy string
+	resizedAt metav1.Time
 }
 
 func newDay(t *testing.T, mode v1alpha1.SizingMode, owner memory.Size, need memory.Bytes, replicas int) *day {
@@ -201,7 +202,7 @@ func (p *dayPod) shown() *corev1.Pod {
 	if p.resized {
 		pod.Generation = 2
 		pod.ManagedFields = []metav1.ManagedFieldsEntry{
-			{Manager: cmp.Or(p.resizedBy, FieldManager), Subresource: "resize"},
+			{Manager: cmp.Or(p.resizedBy, FieldManager), Subresource: "resize", Time: &p.resizedAt},
 		}
 	}
 	return pod
@@ -500,7 +501,7 @@ func TestALimitSetInADebugSessionStaysThatPods(t *testing.T) {
 		d := newDay(t, mode, sizeMi(64, 128), 60*memory.MiB, 3)
 		d.run(2*time.Hour, 5*time.Minute)
 		p := d.pods[0]
-		p.size.Limit, p.resized, p.resizedBy = 4*memory.GiB, true, "kubectl-edit"
+		p.size.Limit, p.resized, p.resizedBy, p.resizedAt = 4*memory.GiB, true, "kubectl-edit", metav1.NewTime(d.now)
 		d.run(10*time.Minute, time.Minute)
 		d.replicas++
 		d.scale()
@@ -511,6 +512,28 @@ func TestALimitSetInADebugSessionStaysThatPods(t *testing.T) {
 		if most := slices.Max(d.limits()); most > 256*memory.MiB {
 			d.fail("%s: pods have %v after a debug session in one", mode, d.limits())
 		}
+	}
+}
+
+// TestOtherPodsDoNotFollowADebugSession: the newest pod is raised by hand, its owner wants nothing lowered, and another
+// pod is killed. The others get what their evidence asks for, and the session is left alone.
+func TestOtherPodsDoNotFollowADebugSession(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 256), 150*memory.MiB, 4)
+	d.named.Spec.Sizing.Decrease = v1alpha1.DecreaseNever
+	profile.Inherit([]*profile.Profile{d.named})
+	d.run(2*time.Hour, 5*time.Minute)
+	newest := d.pods[3]
+	newest.size.Limit, newest.resized, newest.resizedBy = 4*memory.GiB, true, "kubectl-edit"
+	newest.resizedAt = metav1.NewTime(d.now)
+	d.run(2*time.Hour, 5*time.Minute)
+	most := slices.Max(d.limits()[:3])
+	if most > 512*memory.MiB || newest.size.Limit != 4*memory.GiB {
+		d.fail("pods have %v after a debug session in the last", d.limits())
+	}
+	d.pods[0].need = 2 * most
+	d.run(10*time.Minute, 10*time.Second)
+	if got := slices.Max(d.limits()[:3]); got <= most || got >= 4*memory.GiB || newest.size.Limit != 4*memory.GiB {
+		d.fail("pods have %v after a kill, and a debug session in the last", d.limits())
 	}
 }
 

@@ -114,8 +114,8 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 		QoS: string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
 	}
 	p.Ready, p.ReadyAt = readySince(pod)
-	if writer := ResizedBy(pod); writer != "" {
-		p.Writer = quote.Name(writer)
+	if writer, at := ResizedBy(pod); writer != "" {
+		p.Writer, p.WrittenAt = quote.Name(writer), at
 	}
 	managed := Managed(s.Profile, pod)
 	p.Whole = runningWhole(s, pod, managed)
@@ -208,9 +208,9 @@ func resizeOf(pod *corev1.Pod) rollout.Resize {
 // FieldManager is memfit's name in the managed fields of the pods it resizes.
 const FieldManager = "memfit"
 
-// ResizedBy is who resized a pod last, if it was not memfit. Of the managed fields the cache keeps that (see
+// ResizedBy is who resized the memory of a pod last, and when, if it was not memfit. Of the managed fields the cache keeps that (see
 // informers.SlimPod).
-func ResizedBy(pod *corev1.Pod) string {
+func ResizedBy(pod *corev1.Pod) (manager string, at time.Time) {
 	var last metav1.ManagedFieldsEntry
 	for _, e := range pod.ManagedFields {
 		if e.Subresource == "resize" && (last.Time == nil || e.Time != nil && last.Time.Before(e.Time)) {
@@ -218,9 +218,18 @@ func ResizedBy(pod *corev1.Pod) string {
 		}
 	}
 	if last.Manager == FieldManager {
-		return ""
+		return "", time.Time{}
 	}
-	return last.Manager
+	if last.Time != nil {
+		at = last.Time.UTC()
+	}
+	return last.Manager, at
+}
+
+// another reports whether somebody else than memfit resized a pod last.
+func another(pod *corev1.Pod) bool {
+	writer, _ := ResizedBy(pod)
+	return writer != ""
 }
 
 // lastDay is the highest demand of today and yesterday: at least the last 24 hours.
