@@ -116,9 +116,10 @@ func (l *Ledger) Update(
 	if peak == nil {
 		peak = func(memory.ContainerRef) memory.Bytes { return 0 }
 	}
-	podPeaks := map[types.UID]memory.Bytes{}
+	podPeaks, added := map[types.UID]memory.Bytes{}, map[memory.ContainerRef]bool{}
 	for _, o := range obs {
-		if o.PodLimit != 0 {
+		if o.PodLimit != 0 && !added[o.Container] {
+			added[o.Container] = true
 			podPeaks[o.Container.UID] = podPeaks[o.Container.UID].Plus(peak(o.Container))
 		}
 	}
