@@ -123,6 +123,9 @@ func (e *evaluation) young() bool {
 	return e.age() < enoughSpan || e.History.Samples() < enoughSamples
 }
 
+// stale: no sample came for so long that use is unknown.
+func (e *evaluation) stale() bool { return e.Now.Sub(e.History.Last()) > staleAfter }
+
 // missing returns which evidence is missing for any answer; "" when there is enough. A recent kill is always enough.
 func (e *evaluation) missing() string {
 	h := e.History
@@ -131,7 +134,7 @@ func (e *evaluation) missing() string {
 		return ""
 	case h.Samples() == 0:
 		return "no memory samples yet"
-	case e.Now.Sub(h.Last()) > staleAfter:
+	case e.stale():
 		return fmt.Sprintf("no memory samples since %s: recommendation unchanged until metrics return; see UsageAvailable "+
 			"of the profile", format.Time(h.Last()))
 	case e.crowded():
@@ -171,7 +174,7 @@ func (e *evaluation) need() memory.Bytes {
 	switch {
 	case e.grown.limit == 0 && e.crowded() && e.young():
 		// use of minutes does not move a size
-	case e.Now.Sub(e.History.Last()) <= staleAfter && e.History.Samples() > 0:
+	case !e.stale() && e.History.Samples() > 0:
 		limit = e.usageLimit()
 	}
 	if e.Current.Limit > 0 && e.Ease.Limit > limit {
