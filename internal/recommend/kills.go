@@ -276,7 +276,7 @@ func (e *evaluation) stopClimb(limit memory.Bytes) memory.Bytes {
 	}
 	steps := 0
 	for i := 1; i < len(e.kills); i++ {
-		if e.kills[i].Limit > e.kills[i-1].Limit {
+		if before := e.kills[i-1]; e.kills[i].Limit > before.Limit && e.since(before.Time) <= reachWindow {
 			steps++
 		}
 	}
