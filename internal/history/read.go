@@ -192,19 +192,11 @@ type Regime struct {
 	Limit memory.Bytes
 	// Peak is the highest demand under that limit, Low the live set as [Container.Trough] finds it (0: unknown).
 	Peak, Low memory.Bytes
-	// Since is the full hour in which the first sample under that limit was taken; zero for the first limit seen.
-	Since time.Time
 }
 
 // Regimes are what was seen under the effective limit and under the one before it.
 func (c *Container) Regimes() (now, before Regime) {
-	see := func(r regime) Regime {
-		seen := Regime{Limit: r.limit.bytes(), Peak: r.peak.bytes(), Low: r.low.bytes()}
-		if r.since > 0 {
-			seen.Since = unix(int64(r.since) * c.seconds(period.Hour))
-		}
-		return seen
-	}
+	see := func(r regime) Regime { return Regime{Limit: r.limit.bytes(), Peak: r.peak.bytes(), Low: r.low.bytes()} }
 	current := c.regime
 	current.low = c.lowSince(current.since)
 	return see(current), see(c.before)

@@ -23,9 +23,6 @@ const (
 	// warm-up and some work.
 	enoughSpan    = period.Hour
 	enoughSamples = 10
-	// maxReasons and maxAdvice bound what a status may hold.
-	maxReasons = 16
-	maxAdvice  = 8
 )
 
 // Evaluate turns evidence into a size, or returns which evidence is missing.
@@ -103,17 +100,15 @@ func (e *evaluation) age() period.Evidence { return period.Of(e.History.Span()) 
 // since is how much evidence there can be since a time.
 func (e *evaluation) since(t time.Time) period.Evidence { return period.Of(e.Now.Sub(t)) }
 
-// say appends a reason, advise an advice; both drop what no status could hold, and repetitions.
+// say appends a reason, unless it repeats one.
 func (e *evaluation) say(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); len(e.rec.Reasons) < maxReasons && !slices.Contains(e.rec.Reasons, text) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(e.rec.Reasons, text) {
 		e.rec.Reasons = append(e.rec.Reasons, text)
 	}
 }
 
 func (e *evaluation) advise(format string, args ...any) {
-	if len(e.rec.Advice) < maxAdvice {
-		e.rec.Advice = append(e.rec.Advice, fmt.Sprintf(format, args...))
-	}
+	e.rec.Advice = append(e.rec.Advice, fmt.Sprintf(format, args...))
 }
 
 // crowded: the limit is too small for what is alive. That is read and not inferred, so it takes no hour of use.

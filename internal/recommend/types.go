@@ -166,9 +166,9 @@ type Recommendation struct {
 	// Size is the size recommended; zero with Hold.
 	Size       memory.Size
 	Confidence memory.Confidence
-	// Reasons is the chain from evidence to number, at most 16 sentences with their figures.
+	// Reasons is the chain from evidence to number, in sentences with their figures.
 	Reasons []string
-	// Advice is what memfit does not carry out itself, for example a runtime setting to raise; at most 8.
+	// Advice is what memfit does not carry out itself, for example a runtime setting to raise.
 	Advice []string
 	// Summary says it in one line.
 	Summary string
