@@ -78,7 +78,7 @@ type named struct {
 
 type pod struct {
 	gone       time.Time // when it was first missing; zero while it lives
-	containers []*cursor
+	containers []cursor  // by name
 }
 
 // cursor is how far one container of one pod has been accounted for.
