@@ -68,17 +68,6 @@ func TestTruthTable(t *testing.T) {
 			pod: app(crashLoop(0, end(0, "OOMKilled", 137, 0, 60))), peak: map[string]memory.Bytes{"app": 250 * memory.MiB},
 			want: memory.OOMMainProcess, wantSure: memory.High,
 		},
-		"OOMKilled by signal 9 instead of exit code": {
-			pod: app(
-				ended(
-					0,
-					&corev1.ContainerStateTerminated{
-						ContainerID: id(0), Reason: "OOMKilled", Signal: 9, StartedAt: stamp(0), FinishedAt: stamp(60),
-					},
-				),
-			),
-			want: memory.OOMMainProcess, wantSure: memory.High,
-		},
 		"OOMKilled 143: stopped normally, but a child was killed earlier": {
 			pod:  app(ended(0, end(0, "OOMKilled", 143, 0, 60))),
 			want: memory.OOMChildProcess, wantSure: memory.High, wantSays: "a child was killed earlier",
