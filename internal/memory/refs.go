@@ -82,12 +82,9 @@ type Sample struct {
 	// count them. Exact is true where SharedAndKernel was measured in this container instance, and recently. The three are
 	// adjacent because apart each would take as much as a number, and many samples wait at a time.
 	HasRSS, HasMajorFaults, Exact bool
-	// Waited is for how long all of its tasks together waited for memory (PSI memory full, total), where the kubelet
-	// hands on the kernel's microseconds. Where it reports nanoseconds, as its API documents, this is a thousand times
-	// too long: only WaitedPercent shows which. A kernel without PSI reports 0, as one without pressure does: 0 is
-	// unknown, and only an increase is evidence.
-	Waited time.Duration
-	// WaitedPercent is the kernel's average of the same over the last five minutes (avg300), 0 to 100, of hundredths.
+	// WaitedPercent is the share of the time in which all of its tasks together waited for memory: the kernel's average
+	// over the last five minutes (PSI memory full, avg300), 0 to 100, of hundredths. A kernel without PSI reports 0, as
+	// one without pressure does.
 	WaitedPercent float64
 }
 

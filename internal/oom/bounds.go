@@ -61,8 +61,8 @@ func (l *Ledger) charged() int {
 	n := 0
 	for _, p := range l.pods {
 		n += podCost
-		for _, c := range p.containers {
-			n += c.cost()
+		for i := range p.containers {
+			n += p.containers[i].cost()
 		}
 	}
 	return n

@@ -50,8 +50,8 @@ func (l *Ledger) cursor(ref memory.ContainerRef) *cursor {
 }
 
 func (p *pod) container(name string) *cursor {
-	for _, c := range p.containers {
-		if c.container == name {
+	for i := range p.containers {
+		if c := &p.containers[i]; c.container == name {
 			return c
 		}
 	}
@@ -80,21 +80,21 @@ func (l *Ledger) add(key podKey, container string) *cursor {
 		l.pods[key] = p
 		l.bytes += podCost
 	}
-	c := &cursor{container: container}
 	at, _ := slices.BinarySearchFunc(
-		p.containers, container, func(c *cursor, name string) int { return strings.Compare(c.container, name) },
+		p.containers, container, func(c cursor, name string) int { return strings.Compare(c.container, name) },
 	)
-	p.containers = slices.Insert(p.containers, at, c)
+	p.containers = slices.Insert(p.containers, at, cursor{container: container})
 	l.names[container].cursors++
 	l.bytes += cursorCost
-	return c
+	return &p.containers[at]
 }
 
 // drop forgets a pod.
 func (l *Ledger) drop(key podKey) {
 	p := l.pods[key]
 	l.bytes -= podCost
-	for _, c := range p.containers {
+	for i := range p.containers {
+		c := &p.containers[i]
 		l.bytes -= c.cost()
 		l.names[c.container].cursors--
 	}

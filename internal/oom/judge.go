@@ -103,7 +103,7 @@ func (d death) labeled() bool {
 	return d.Reason == reasonOOMKilled && (!d.neighbor || d.sigkill() && d.stopping == "")
 }
 
-func (d death) sigkill() bool { return d.ExitCode == exitKill || d.Signal == 9 }
+func (d death) sigkill() bool { return d.ExitCode == exitKill }
 
 // facts is how the text on every kill begins: "OOMKilled, exit 137, restart 4".
 func (d death) facts() string {

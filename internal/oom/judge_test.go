@@ -4,6 +4,7 @@
 package oom
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,17 +66,6 @@ func TestTruthTable(t *testing.T) {
 		},
 		"OOMKilled 137 in CrashLoopBackOff, restartCount not yet raised": {
 			pod: app(crashLoop(0, end(0, "OOMKilled", 137, 0, 60))), peak: map[string]memory.Bytes{"app": 250 * memory.MiB},
-			want: memory.OOMMainProcess, wantSure: memory.High,
-		},
-		"OOMKilled by signal 9 instead of exit code": {
-			pod: app(
-				ended(
-					0,
-					&corev1.ContainerStateTerminated{
-						ContainerID: id(0), Reason: "OOMKilled", Signal: 9, StartedAt: stamp(0), FinishedAt: stamp(60),
-					},
-				),
-			),
 			want: memory.OOMMainProcess, wantSure: memory.High,
 		},
 		"OOMKilled 143: stopped normally, but a child was killed earlier": {
@@ -308,5 +298,20 @@ func TestTruthTable(t *testing.T) {
 				t.Errorf("Total is %d, want %d: a suspicion is no kill, all else is", got, wantTotal)
 			}
 		})
+	}
+}
+
+// TestAPeakCountsOnceForItsPod: a pod that is observed several times at once uses no more than it uses.
+func TestAPeakCountsOnceForItsPod(t *testing.T) {
+	pod := makePod("web-1", "u1").container("app", "256Mi", ended(0, end(0, "OOMKilled", 137, 0, 60))).
+		container("proxy", "256Mi", running(0, 0)).edit(func(p *corev1.Pod) {
+		limit := memoryLimit("320Mi")
+		p.Spec.Resources = &limit
+	}).pod
+	used := peaks(map[string]memory.Bytes{"app": 120 * memory.MiB, "proxy": 60 * memory.MiB})
+	var l Ledger
+	kills := l.Update(slices.Concat(Observe(pod), Observe(pod)), used, at(70))
+	if len(kills) != 1 || kills[0].Kind != memory.OOMMainProcess {
+		t.Errorf("got %+v, want one kill at the container's own limit", kills)
 	}
 }

@@ -89,7 +89,6 @@ type Termination struct {
 	ContainerID string
 	Reason      string
 	ExitCode    int32
-	Signal      int32
 	Started     time.Time
 	Finished    time.Time
 	// HeapWords is the part of the termination message about a heap that ran out ("JavaScript heap out of memory"); empty
@@ -103,55 +102,46 @@ func Observe(pod *corev1.Pod) []Observation {
 	if pod == nil {
 		return nil
 	}
-	out := make([]Observation, 0, len(pod.Status.InitContainerStatuses)+len(pod.Status.ContainerStatuses))
+	var out []Observation
 	short, told := podShort(pod)
-	for i := range pod.Status.InitContainerStatuses {
-		if cs := &pod.Status.InitContainerStatuses[i]; has(pod.Spec.InitContainers, cs.Name) {
-			out = append(out, observe(pod, cs, pod.Spec.InitContainers, Init))
+	add := func(class Class, statuses []corev1.ContainerStatus, specs []corev1.Container) {
+		for i := range statuses {
+			cs := &statuses[i]
+			at := slices.IndexFunc(specs, func(c corev1.Container) bool { return c.Name == cs.Name })
+			if at < 0 {
+				continue // the node writes statuses, and cannot add containers with them
+			}
+			o := observe(pod, cs, &specs[at], class)
+			o.PodShort, o.PodTold = short, told
+			out = append(out, o)
 		}
 	}
-	for i := range pod.Status.ContainerStatuses {
-		if cs := &pod.Status.ContainerStatuses[i]; has(pod.Spec.Containers, cs.Name) {
-			out = append(out, observe(pod, cs, pod.Spec.Containers, App))
-		}
-	}
-	for i := range out {
-		out[i].PodShort, out[i].PodTold = short, told
-	}
+	add(Init, pod.Status.InitContainerStatuses, pod.Spec.InitContainers)
+	add(App, pod.Status.ContainerStatuses, pod.Spec.Containers)
 	return out
 }
 
-// has reports whether a status is that of a container the pod was given: the node writes statuses, and cannot add
-// containers with them.
-func has(specs []corev1.Container, name string) bool {
-	return slices.ContainsFunc(specs, func(c corev1.Container) bool { return c.Name == name })
-}
-
-func observe(pod *corev1.Pod, cs *corev1.ContainerStatus, specs []corev1.Container, class Class) Observation {
+func observe(pod *corev1.Pod, cs *corev1.ContainerStatus, spec *corev1.Container, class Class) Observation {
 	o := Observation{
-		Container:   memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: cs.Name},
-		Class:       class,
-		PodCreated:  pod.CreationTimestamp.UTC(),
-		Restarts:    cs.RestartCount,
-		ContainerID: cs.ContainerID,
-		PodLimit:    podLimit(pod),
-		Edited:      pod.Generation > 1,
+		Container:        memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: cs.Name},
+		Class:            class,
+		PodCreated:       pod.CreationTimestamp.UTC(),
+		Restarts:         cs.RestartCount,
+		ContainerID:      cs.ContainerID,
+		RestartsOnResize: RestartsOnResize(spec),
+		PodLimit:         podLimit(pod),
+		Edited:           pod.Generation > 1,
 	}
 	o.Stopping, o.StoppingSince = stopping(pod)
-	for i := range specs {
-		if specs[i].Name != cs.Name {
-			continue
-		}
-		o.Limit, o.RestartsOnResize = limitOf(specs[i].Resources.Limits), RestartsOnResize(&specs[i])
-		o.High = highOf(specs[i].Resources.Requests, o.Limit)
-		if class == Init && constraints.Sidecar(&specs[i]) {
-			o.Class = Sidecar
-		}
+	if class == Init && constraints.Sidecar(spec) {
+		o.Class = Sidecar
 	}
+	has := &spec.Resources
 	if cs.Resources != nil { // what the kubelet has made effective, which trails the spec while a resize is pending
-		o.Limit = limitOf(cs.Resources.Limits)
-		o.High = highOf(cs.Resources.Requests, o.Limit)
+		has = cs.Resources
 	}
+	o.Limit = limitOf(has.Limits)
+	o.High = highOf(has.Requests, o.Limit)
 	if r := cs.State.Running; r != nil {
 		o.Running = r.StartedAt.UTC()
 	}
@@ -190,7 +180,6 @@ func termination(t *corev1.ContainerStateTerminated, index int32) Termination {
 		ContainerID: t.ContainerID,
 		Reason:      t.Reason,
 		ExitCode:    t.ExitCode,
-		Signal:      t.Signal,
 		Started:     t.StartedAt.UTC(),
 		Finished:    t.FinishedAt.UTC(),
 		HeapWords:   runtimes.HeapWords(t.Message), // terminationMessagePolicy FallbackToLogsOnError brings them here,

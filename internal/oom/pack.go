@@ -21,7 +21,8 @@ func (l *Ledger) packPods(w *codec.Coder, names []string) {
 		w.Bits(&id, 8)
 		l.codeTime(w, &p.gone)
 		codeLen(w, &containers)
-		for _, c := range p.containers {
+		for i := range p.containers {
+			c := &p.containers[i]
 			name, _ := slices.BinarySearch(names, c.container)
 			codeLen(w, &name)
 			l.codeCursor(w, c)

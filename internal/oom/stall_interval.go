@@ -14,7 +14,6 @@ import (
 type stallSample struct {
 	at, started memory.Instant
 	rss, usage  memory.Bytes
-	waited      time.Duration
 	faults      int64
 	average     float32 // of waiting, in percent
 	counted     bool    // beside average, where it takes no additional space
@@ -23,8 +22,7 @@ type stallSample struct {
 func stallSampleOf(s memory.Sample) stallSample {
 	out := stallSample{
 		at: memory.InstantOf(s.Time), started: memory.InstantOf(s.Started),
-		usage: s.Usage, waited: s.Waited, average: float32(s.WaitedPercent),
-		faults: s.MajorFaults, counted: s.HasMajorFaults,
+		usage: s.Usage, average: float32(s.WaitedPercent), faults: s.MajorFaults, counted: s.HasMajorFaults,
 	}
 	if s.HasRSS {
 		out.rss = s.RSS
@@ -33,7 +31,7 @@ func stallSampleOf(s memory.Sample) stallSample {
 }
 
 // blind: a stall does not show in samples of this source.
-func (s stallSample) blind() bool { return !s.counted && s.waited == 0 }
+func (s stallSample) blind() bool { return !s.counted && s.average == 0 }
 
 // run is a series of intervals with the same result.
 type run struct {
@@ -41,7 +39,7 @@ type run struct {
 	n      int32
 	since  memory.Instant // the beginning of the first
 	faults int64
-	waited time.Duration
+	waited float64 // seconds
 	lasted time.Duration
 }
 
@@ -72,34 +70,13 @@ func (i interval) faults() int64 {
 
 func (i interval) rate() float64 { return float64(i.faults()) / i.lasted().Seconds() }
 
-// waited is how long nothing could go on. Totals in nanoseconds were read as microseconds, a thousand times too long,
-// which the averages show: they are out by at most a factor of e. Readings of time and pressure may lie a little
-// apart, but twice the time that passed is not possible.
-func (i interval) waited() time.Duration {
-	waited := i.to.waited - i.from.waited
-	if waited <= 0 {
-		return 0
-	}
-	if i.averaged() < waited/10 {
-		waited /= 1000
-	}
-	if waited > 2*i.lasted() {
-		return 0
-	}
-	return min(waited, i.lasted())
+// pressure is the share of the time in which nothing could go on, in percent, as if it had been the same all the time:
+// the kernel's average covers averageSpan and forgets exponentially, so that the first has left a part of itself in the
+// second. Averages are hundredths of a percent, which is 0.2 % of 15 s.
+func (i interval) pressure() float64 {
+	left := math.Exp(-i.lasted().Seconds() / averageSpan.Seconds())
+	return min(max((float64(i.to.average)-float64(i.from.average)*left)/(1-left), 0), 100)
 }
-
-// averaged is at most what the kernel's averages show of the same. They cover averageSpan and forget exponentially:
-// what the first has left of itself in the second is not a part of the interval. Waiting at its beginning is forgotten
-// by a factor of e in the longest interval that is used, stallGap. Averages are hundredths of a percent, so 30 ms
-// cannot be distinguished from none.
-func (i interval) averaged() time.Duration {
-	left := float64(i.from.average) * math.Exp(-i.lasted().Seconds()/averageSpan.Seconds())
-	return time.Duration((float64(i.to.average) - left) / 100 * float64(averageSpan))
-}
-
-// pressure is the share of the time in which nothing could go on, in percent.
-func (i interval) pressure() float64 { return 100 * i.waited().Seconds() / i.lasted().Seconds() }
 
 // full: anonymous memory fills nearly all of the limit, and the kernel has to drop page cache to stay below it; or the
 // container is slowed down at memory.high.
@@ -128,7 +105,7 @@ func (r *run) add(what says, i interval) {
 	r.n++
 	r.lasted += i.lasted()
 	r.faults += i.faults()
-	r.waited += i.waited()
+	r.waited += i.pressure() / 100 * i.lasted().Seconds()
 }
 
 func (r *run) atLeast(d time.Duration, n int32) bool { return r.lasted >= d && r.n >= n }

@@ -218,7 +218,7 @@ func (w *StallWatch) begin(i interval, c memory.ContainerRef) {
 	w.stall = &memory.Stall{
 		Container: c, Limit: i.bounds.Limit, Since: w.run.since.Time(), Known: i.to.at.Time(), Anon: i.to.rss,
 		Usage:  i.to.usage,
-		Faults: w.run.rate(), PressurePercent: int32(100 * w.run.waited / w.run.lasted), //nolint:gosec // a percentage
+		Faults: w.run.rate(), PressurePercent: int32(100*w.run.waited/w.run.lasted.Seconds() + 0.5),
 	}
 	w.phase = stalled
 }

@@ -34,7 +34,7 @@ func (l *Ledger) UpdateStalls(
 	found []memory.Stall, existing map[types.UID]bool, now time.Time,
 ) (began, ended []memory.Stall) {
 	l.make()
-	for _, s := range found {
+	for _, s := range slices.SortedFunc(slices.Values(found), stallsByTime) {
 		s = inSeconds(s)
 		last := l.lastStall(s.Container)
 		switch {
@@ -77,7 +77,7 @@ func goOn(onFile, seen *memory.Stall) bool {
 }
 
 // addStall counts a new stall. One of the same container that was still open ended when this one, at another limit,
-// began.
+// began. One that began before all that are kept was counted when it did: where many replicas stall, not all are kept.
 func (l *Ledger) addStall(stall memory.Stall, last *memory.Stall) bool {
 	name, stalled := stall.Container.Container, 0
 	for _, n := range l.names {
@@ -88,14 +88,18 @@ func (l *Ledger) addStall(stall memory.Stall, last *memory.Stall) bool {
 	if len(l.of(name).Stalls) == 0 && stalled >= stallNames || !l.know(name, stall.Since) {
 		return false
 	}
+	n := l.names[name]
 	if last != nil && last.Ended.IsZero() {
 		last.Ended = stall.Since
 	}
-	n := l.names[name]
-	all := append(n.Stalls, stall)
+	all := append(slices.Clone(n.Stalls), stall)
 	slices.SortStableFunc(all, stallsByTime)
-	n.Stalls = slices.Clone(newestStalls(all))
-	n.DroppedStalls += int64(len(all) - len(n.Stalls))
+	kept := slices.Clone(newestStalls(all))
+	if !slices.Contains(kept, stall) {
+		return false
+	}
+	n.Stalls = kept
+	n.DroppedStalls += int64(len(all) - len(kept))
 	return true
 }
 

@@ -5,6 +5,7 @@ package oom
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -135,6 +136,29 @@ func TestAStallKeepsItsProgram(t *testing.T) {
 	got := reborn(t, &l).of(s.Container.Container).Stalls
 	if len(got) != 1 || got[0].Program != "p1" {
 		t.Errorf("after a restart: %+v", got)
+	}
+}
+
+// TestStallsOfManyReplicasAreCountedOnce: more stall at a time than are kept, as when a service of theirs is slow.
+func TestStallsOfManyReplicasAreCountedOnce(t *testing.T) {
+	const replicas = 500
+	l, existing := &Ledger{}, map[types.UID]bool{}
+	var found []memory.Stall
+	for i := range replicas {
+		s := stallAt(fmt.Sprintf("pod-%04d", i), float64(i/100), mi(256)) // a hundred in one second
+		existing[s.Container.UID] = true
+		found = append(found, s)
+	}
+	for step := range 3 {
+		began, ended := l.UpdateStalls(found, existing, at(10+float64(step)))
+		if step == 0 && len(began) != replicas || step > 0 && len(began) > 0 || len(ended) > 0 {
+			t.Fatalf("step %d: %d began and %d ended, want %d to begin once", step, len(began), len(ended), replicas)
+		}
+		slices.Reverse(found)
+		l = reborn(t, l)
+	}
+	if got := l.StallTotal("app"); got != replicas {
+		t.Errorf("%d stalls counted, want %d", got, replicas)
 	}
 }
 

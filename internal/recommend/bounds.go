@@ -31,7 +31,7 @@ func (e *evaluation) headroomWords(need memory.Bytes) string {
 func (p Policy) Bound(size, current memory.Size) (memory.Size, []string) {
 	var why []string
 	if size.Limit > 0 {
-		size.Limit, why = p.boundLimit(size.Limit, current.Limit)
+		size.Limit, why = p.boundLimit(size.Limit, current.Limit, 0)
 	}
 	if want := size.Request; want > 0 {
 		size.Request = p.boundRequest(want, size.Limit, current.Request)
@@ -42,16 +42,16 @@ func (p Policy) Bound(size, current memory.Size) (memory.Size, []string) {
 	return size, why
 }
 
-// boundLimit keeps a limit within the bounds. What is above the limit of the whole pod, the API server refuses, so that
-// comes last.
-func (p Policy) boundLimit(limit, current memory.Bytes) (memory.Bytes, []string) {
+// boundLimit keeps a limit within the bounds. rss is the highest anonymous memory, which does not count what is in
+// volumes; 0: unknown. What is above the limit of the whole pod, the API server refuses, so that comes last.
+func (p Policy) boundLimit(limit, current, rss memory.Bytes) (memory.Bytes, []string) {
 	var why []string
 	want := limit
 	if p.DecreaseNever && limit < current {
 		why = append(why, sprintf("limit stays at %s although %s would do: decrease is Never", current, limit))
 		limit = current
 	}
-	if floor := p.volumeFloor(current); limit < floor {
+	if floor := p.volumeFloor(current, rss); limit < floor {
 		why = append(why, sprintf("limit stays at %s although %s would do: memory-backed volumes may hold %s (sizeLimit)",
 			floor, limit, p.VolumesHold))
 		limit = floor
@@ -76,13 +76,17 @@ func (p Policy) boundLimit(limit, current memory.Bytes) (memory.Bytes, []string)
 	return limit, why
 }
 
-// volumeFloor is what a limit is not lowered below: what the memory-backed volumes may hold. A limit that is lower
-// already is not raised for them, because the kubelet sized them by it.
-func (p Policy) volumeFloor(current memory.Bytes) memory.Bytes {
-	if current == 0 {
-		return p.VolumesHold
+// volumeFloor is what a limit is not lowered below: what the memory-backed volumes may hold, and anonymous memory. A
+// limit that is lower already is not raised for them, because the kubelet sized them by it.
+func (p Policy) volumeFloor(current, rss memory.Bytes) memory.Bytes {
+	if p.VolumesHold == 0 {
+		return 0
 	}
-	return min(p.VolumesHold, current)
+	floor := p.VolumesHold.Plus(rss).CeilTo(memory.MiB)
+	if current == 0 {
+		return floor
+	}
+	return min(floor, current)
 }
 
 // boundRequest does the same for a request, which is never above its limit (0: unlimited).
@@ -135,8 +139,8 @@ func (p Policy) outside(size memory.Size) bool {
 
 // boundLimit rounds up to whole MiB and keeps the owner's bounds, naming the one that applied.
 func (e *evaluation) boundLimit(limit memory.Bytes) memory.Bytes {
-	p, want := e.Policy, e.besideVolumes(e.belowCeiling(limit.CeilTo(memory.MiB)))
-	limit, why := p.boundLimit(want, e.Current.Limit)
+	p, want := e.Policy, e.belowCeiling(limit.CeilTo(memory.MiB))
+	limit, why := p.boundLimit(want, e.Current.Limit, e.rec.Evidence.PeakRSS)
 	for _, text := range why {
 		e.say("%s", text)
 	}
@@ -151,25 +155,6 @@ func (e *evaluation) boundLimit(limit memory.Bytes) memory.Bytes {
 		e.alarmAt(p.LimitMax, "limit.max "+p.LimitMax.String(), "raise limit.max")
 	}
 	return limit
-}
-
-// besideVolumes keeps a limit from being lowered below what the memory-backed volumes may hold together with the
-// highest anonymous memory, which does not count what is in them.
-func (e *evaluation) besideVolumes(limit memory.Bytes) memory.Bytes {
-	hold, rss := e.Policy.VolumesHold, e.rec.Evidence.PeakRSS
-	if hold == 0 {
-		return limit
-	}
-	floor := hold.Plus(rss).CeilTo(memory.MiB)
-	if e.Current.Limit > 0 {
-		floor = min(floor, e.Current.Limit)
-	}
-	if limit >= floor {
-		return limit
-	}
-	e.say("limit stays at %s although %s would do: %s of anonymous memory, and memory-backed volumes may hold %s "+
-		"(sizeLimit)", floor, limit, rss, hold)
-	return floor
 }
 
 // boundIncrease holds a limit that nothing was killed at, where the owner wants a kill first. However long ago the kill

@@ -89,7 +89,7 @@ func (e *evaluation) firstLimit() memory.Bytes {
 // lastDay is the highest use of the last 24 hours, and what the kills in them show.
 func (e *evaluation) lastDay() memory.Bytes {
 	var buf [history.HoursKept]history.Hour
-	return max(highestOf(e.lastHours(buf[:0])), e.killsSince(period.Day))
+	return max(highestOf(e.recent(e.History.AppendHours(buf[:0]))), e.killsSince(period.Day))
 }
 
 func highestOf(hours []history.Hour) (peak memory.Bytes) {
@@ -114,12 +114,7 @@ func (e *evaluation) beyondKill(k memory.OOMKill) memory.Bytes {
 	return k.Limit.Percent(e.model.KillBeyondPercent)
 }
 
-// lastHours appends the last 24 hours that have samples, and the present one.
-func (e *evaluation) lastHours(hours []history.Hour) []history.Hour {
-	return e.recent(e.History.AppendHours(hours))
-}
-
-// recent are those of the hours kept that are of the last day.
+// recent are those of the hours kept that are of the last 24, and the present one.
 func (e *evaluation) recent(hours []history.Hour) []history.Hour {
 	for i, h := range hours {
 		if e.since(h.Start) < (history.RecordHours+1)*period.Hour {

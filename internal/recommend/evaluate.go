@@ -23,9 +23,6 @@ const (
 	// warm-up and some work.
 	enoughSpan    = period.Hour
 	enoughSamples = 10
-	// maxReasons and maxAdvice bound what a status may hold.
-	maxReasons = 16
-	maxAdvice  = 8
 )
 
 // Evaluate turns evidence into a size, or returns which evidence is missing.
@@ -86,7 +83,7 @@ func newEvaluation(in Input) *evaluation {
 	e.rec.Evidence = Evidence{
 		PeakDemand: h.HighestDay(), Estimated: e.certainty != history.Exact, PeakRSS: h.PeakRSS(),
 		PeakSwap: h.PeakSwap(), PeakWorkingSet: h.PeakWorkingSet(), Trough: h.Trough(),
-		Replicas: h.Replicas(), Samples: h.Samples(), Window: min(h.Span(), (history.DaysKept * period.Day).Duration()),
+		Replicas: e.Replicas, Samples: h.Samples(), Window: min(h.Span(), (history.DaysKept * period.Day).Duration()),
 		Modes: modesOf(e.Runs),
 	}
 	e.rec.RequeueAfter = period.Hour.Duration()
@@ -103,17 +100,15 @@ func (e *evaluation) age() period.Evidence { return period.Of(e.History.Span()) 
 // since is how much evidence there can be since a time.
 func (e *evaluation) since(t time.Time) period.Evidence { return period.Of(e.Now.Sub(t)) }
 
-// say appends a reason, advise an advice; both drop what no status could hold, and repetitions.
+// say appends a reason, unless it repeats one.
 func (e *evaluation) say(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); len(e.rec.Reasons) < maxReasons && !slices.Contains(e.rec.Reasons, text) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(e.rec.Reasons, text) {
 		e.rec.Reasons = append(e.rec.Reasons, text)
 	}
 }
 
 func (e *evaluation) advise(format string, args ...any) {
-	if len(e.rec.Advice) < maxAdvice {
-		e.rec.Advice = append(e.rec.Advice, fmt.Sprintf(format, args...))
-	}
+	e.rec.Advice = append(e.rec.Advice, fmt.Sprintf(format, args...))
 }
 
 // crowded: the limit is too small for what is alive. That is read and not inferred, so it takes no hour of use.
@@ -123,6 +118,9 @@ func (e *evaluation) young() bool {
 	return e.age() < enoughSpan || e.History.Samples() < enoughSamples
 }
 
+// stale: no sample came for so long that use is unknown.
+func (e *evaluation) stale() bool { return e.Now.Sub(e.History.Last()) > staleAfter }
+
 // missing returns which evidence is missing for any answer; "" when there is enough. A recent kill is always enough.
 func (e *evaluation) missing() string {
 	h := e.History
@@ -131,7 +129,7 @@ func (e *evaluation) missing() string {
 		return ""
 	case h.Samples() == 0:
 		return "no memory samples yet"
-	case e.Now.Sub(h.Last()) > staleAfter:
+	case e.stale():
 		return fmt.Sprintf("no memory samples since %s: recommendation unchanged until metrics return; see UsageAvailable "+
 			"of the profile", format.Time(h.Last()))
 	case e.crowded():
@@ -171,7 +169,7 @@ func (e *evaluation) need() memory.Bytes {
 	switch {
 	case e.grown.limit == 0 && e.crowded() && e.young():
 		// use of minutes does not move a size
-	case e.Now.Sub(e.History.Last()) <= staleAfter && e.History.Samples() > 0:
+	case !e.stale() && e.History.Samples() > 0:
 		limit = e.usageLimit()
 	}
 	if e.Current.Limit > 0 && e.Ease.Limit > limit {

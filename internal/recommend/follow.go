@@ -9,7 +9,6 @@ import (
 
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/period"
 )
 
 // What a runtime that sizes its heap from the limit makes of its memory. Use up to that cap is not demand: it would be
@@ -27,8 +26,6 @@ const (
 	liveRoomPercent = 150
 	// followsElasticity: use that moves at least half as much as the limit did, in proportion, follows it.
 	followsElasticity = 0.5
-	// comparableAfter: peaks under two limits are compared when the newer one has seen the load of a day.
-	comparableAfter = 24 * period.Hour
 )
 
 // followerLimit sizes a runtime that fills what it is given, by its live set. When that is not known, or when it is not
@@ -46,13 +43,9 @@ func (e *evaluation) followerLimit() memory.Bytes {
 	}
 	live := now.Low
 	switch {
-	case limit > 0 && followed(now.Peak, before.Peak, now, before) && e.since(now.Since) < comparableAfter:
-		e.say("%s sizes its heap from the limit, which went from %s to %s less than a day ago: peaks of %s and %s cannot be "+
-			"compared yet; limit stays at %s", name, before.Limit, now.Limit, before.Peak, now.Peak, limit)
-		return limit
-	case limit > 0 && followed(now.Peak, before.Peak, now, before):
-		e.say("%s follows its limit: peaks went from %s to %s when the limit went from %s to %s; limit stays at %s",
-			name, before.Peak, now.Peak, before.Limit, now.Limit, limit)
+	case limit > 0 && followed(now, before):
+		e.say("%s sizes its heap from the limit: peaks went from %s to %s since that went from %s to %s, so they may not be "+
+			"demand; limit stays at %s", name, before.Peak, now.Peak, before.Limit, now.Limit, limit)
 		return limit
 	case limit == 0 || now.Peak < limit.Minus(e.Traits.Reserve).Percent(heap).Percent(fillsPercent):
 		return e.unfilledLimit(heap)
@@ -124,10 +117,10 @@ func (e *evaluation) unfilledLimit(heap int32) memory.Bytes {
 
 // followed is true when use moved with the limit. A runtime that was sized by its live set follows with its peaks as
 // well, and should: then the limit is what its live set asks for already, and stays.
-func followed(use, used memory.Bytes, now, before history.Regime) bool {
-	if use == 0 || used == 0 || before.Limit == 0 || before.Limit == now.Limit {
+func followed(now, before history.Regime) bool {
+	if now.Peak == 0 || before.Peak == 0 || before.Limit == 0 || before.Limit == now.Limit {
 		return false
 	}
-	moved := math.Log(float64(use) / float64(used))
+	moved := math.Log(float64(now.Peak) / float64(before.Peak))
 	return moved/math.Log(float64(now.Limit)/float64(before.Limit)) >= followsElasticity
 }

@@ -197,6 +197,21 @@ func TestALeakStopsWithAnAlarm(t *testing.T) {
 	})
 }
 
+// TestAClimbGetsItsStepWhateverWasKilledBefore: kills of another week are not steps of this climb.
+func TestAClimbGetsItsStepWhateverWasKilledBefore(t *testing.T) {
+	h := history.New()
+	now := feed(h, 12*day, 512*mib, flat(400*mib))
+	in := Input{Policy: defaults, History: h, Current: sizeOf(512*mib, 512*mib), Climbing: true, Now: now}
+	for ago, want := range map[time.Duration]Decision{10 * day: Increase, day: Keep} {
+		in.Kills = []memory.OOMKill{
+			kill(now.Add(-ago), 128*mib), kill(now.Add(-ago+time.Minute), 256*mib), kill(now, 512*mib),
+		}
+		if got := Evaluate(in); got.Decision != want {
+			t.Errorf("with kills of %s ago: %s, want %s", ago, got.Summary, want)
+		}
+	}
+}
+
 // TestARareJobIsHeldWhereAKillIsDear: a job of 2Gi that ran once, two weeks ago, beside a use of 200Mi.
 func TestARareJobIsHeldWhereAKillIsDear(t *testing.T) {
 	h := history.New()

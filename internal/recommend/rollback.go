@@ -13,7 +13,7 @@ import (
 func (e *evaluation) rollBack() memory.Bytes {
 	s, cur := e.Unrelieved, e.Current.Limit
 	switch {
-	case s.Limit == 0 || e.grown.limit > 0 || cur < s.Limit:
+	case s.Limit == 0 || e.grown.limit > 0 || cur < s.Limit || e.stale():
 		return 0
 	case e.certainty != history.Exact:
 		return 0 // what is in use may be more than is known

@@ -80,6 +80,19 @@ func TestARaiseThatDidNotEndItsStallIsRolledBack(t *testing.T) {
 	}
 }
 
+// TestNothingIsRolledBackOnOldSamples: what is in use now may be more than the last sample showed.
+func TestNothingIsRolledBackOnOldSamples(t *testing.T) {
+	h := history.New()
+	last := feed(h, 30*time.Minute, 512*mib, flat(235*mib))
+	in := Input{Policy: defaults, History: h, Current: sizeOf(250*mib, 512*mib), Unrelieved: unrelieved()}
+	for after, want := range map[time.Duration]Decision{time.Minute: Decrease, 2 * time.Hour: Hold} {
+		in.Now = last.Add(after)
+		if got := Evaluate(in); got.Decision != want {
+			t.Errorf("%s after the last sample: %s, want %s", after, got.Summary, want)
+		}
+	}
+}
+
 // TestTheAnswerToKillsIsAGuess for an hour after the last one, and until there is a day of evidence.
 func TestTheAnswerToKillsIsAGuess(t *testing.T) {
 	h := history.New()

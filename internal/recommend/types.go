@@ -99,6 +99,8 @@ type Ease struct {
 type Input struct {
 	// History of the container name; nil is an empty one.
 	History *history.Container
+	// Replicas is the number of containers that run.
+	Replicas int
 	// Kills of this container, oldest first. The ledger's last 20 are enough.
 	Kills []memory.OOMKill
 	// Runs are the peaks of the last runs of a container that runs to completion, in any order. They are described, and
@@ -149,7 +151,7 @@ type Evidence struct {
 	PeakSwap memory.Bytes
 	// Trough is the live set; 0 when unknown.
 	Trough memory.Bytes
-	// Replicas is the number of container instances measured, Samples how many measurements there are.
+	// Replicas is the number of containers that run, Samples how many measurements there are.
 	Replicas int
 	Samples  int64
 	// Window is how far back the evidence goes.
@@ -166,9 +168,9 @@ type Recommendation struct {
 	// Size is the size recommended; zero with Hold.
 	Size       memory.Size
 	Confidence memory.Confidence
-	// Reasons is the chain from evidence to number, at most 16 sentences with their figures.
+	// Reasons is the chain from evidence to number, in sentences with their figures.
 	Reasons []string
-	// Advice is what memfit does not carry out itself, for example a runtime setting to raise; at most 8.
+	// Advice is what memfit does not carry out itself, for example a runtime setting to raise.
 	Advice []string
 	// Summary says it in one line.
 	Summary string

@@ -30,18 +30,12 @@ const (
 	stepShare = 0.72
 	// stepShareMost is the same when the growth is over, and stepShareHalf when what did not come in jumps is.
 	stepShareMost, stepShareHalf = 0.6, 0.45
-	// stepShareFew is the same in a window of few cells, where every rise looks like a jump; and no more than a quarter of
-	// its cells may jump.
-	stepShareFew = 0.8
-	// keepsPace is the least that the last third must grow compared with the third before it, or keepsCenter how far into
-	// the window the middle of all growth must lie, for the growth to be called endless. A cache or a warm-up fills ever
-	// more slowly: watched for one and a half of its time constants, these are 0.61 and 0.38; a leak has 1 and 0.5.
-	keepsPace   = 0.75
-	keepsCenter = 0.42
+	// keepsPace is the least that the second half of the window must grow compared with the first for the growth to be
+	// called endless, and keepsPaceEarly for what is called steady. A cache or a warm-up fills ever more slowly: watched for
+	// one and a half of its time constants, this is 0.47, for half of one 0.78; a leak has 1.
+	keepsPace, keepsPaceEarly = 0.6, 0.8
 	// keepsEnding is the least slope of the newest third of the window against the whole, all points together.
 	keepsEnding = 0.45
-	// keepsSlope is the same for the two halves. For a cache watched for one and a half of its time constants it is 0.47.
-	keepsSlope = 0.6
 	// lateShare of all growth must have come in the last third.
 	lateShare = 0.12
 	// leastClimb is the shortest window in which growth is distinguished from a start.
@@ -52,8 +46,6 @@ const (
 	longEnough = 23 * period.Hour
 	// trendZ is the Mann-Kendall Z a climb needs.
 	trendZ = 3.0
-	// fewCells is where a window counts as one of few cells: the first hours of a life.
-	fewCells = 32
 )
 
 // growth is how the floor of a series rose.
@@ -78,11 +70,7 @@ type growth struct {
 type course struct {
 	gained float64 // bytes
 	late   float64 // of these, in the last third
-	pace   float64 // last third against the third before it; 1 is steady
-	center float64 // where in the window the middle of the growth lies, 0 to 1
-	// slopes and halves compare the second half with the first: by the median slopes of the low points, and by the mean of
-	// that and of what the floor gained.
-	slopes, halves float64
+	pace   float64 // second half against the first; 1 is steady
 }
 
 func (g growth) gained() float64 { return g.to - g.from }
@@ -109,10 +97,7 @@ func grow(s series) growth {
 		g.returned = append(g.returned, e.height)
 	}
 	g.steps = jumps(f, g.gained(), g.tooth())
-	g.all = follow(f, x, lows)
-	if g.rest = g.all; len(g.steps) > 0 {
-		g.rest = follow(without(f, g.steps), x, without(lows, g.steps))
-	}
+	g.all, g.rest = follow(f, x), follow(without(f, g.steps), x)
 	for _, step := range g.steps {
 		g.stepped += step.by
 	}
@@ -125,25 +110,12 @@ func grow(s series) growth {
 	return g
 }
 
-// follow measures the course of a floor (which ends before the lows do).
-func follow(f, x, lows []float64) course {
+// follow measures the course of a floor, which ends before the hours do.
+func follow(f, x []float64) course {
 	n := len(f)
-	c := course{gained: f[n-1] - f[0]}
 	window := x[n-1] - x[0]
-	for i := 1; i < n && c.gained > 0; i++ {
-		c.center += (x[i] - x[0]) / window * (f[i] - f[i-1]) / c.gained
-	}
-	first, second := f[before(x[:n], x[0]+window/3)], f[before(x[:n], x[0]+2*window/3)]
-	c.late = f[n-1] - second
-	c.pace = ratio(c.late, second-first)
-	middle, m := before(x[:n], x[0]+window/2), before(x, (x[0]+x[len(x)-1])/2)+1
-	early, _, _ := stats.TheilSen(x[:m], lows[:m])
-	late, _, _ := stats.TheilSen(x[m:], lows[m:])
-	// All points count in the median slopes, but a staircase looks flat to them; the floor's gain depends on few points.
-	// The geometric mean errs less than either.
-	c.slopes = ratio(late, early)
-	c.halves = math.Sqrt(ratio(f[n-1]-f[middle], f[middle]-f[0]) * c.slopes)
-	return c
+	middle, third := f[before(x[:n], x[0]+window/2)], f[before(x[:n], x[0]+2*window/3)]
+	return course{gained: f[n-1] - f[0], late: f[n-1] - third, pace: ratio(f[n-1]-middle, middle-f[0])}
 }
 
 // ratio is after against before; growth that only began later is without end so far.
@@ -159,16 +131,11 @@ func ratio(after, before float64) float64 {
 
 // endless growth does not slow down.
 func (c course) endless() bool {
-	return c.late >= lateShare*c.gained && c.gained > 0 && c.halves >= keepsSlope &&
-		(c.pace >= keepsPace || c.center >= keepsCenter)
+	return c.gained > 0 && c.late >= lateShare*c.gained && c.pace >= keepsPace
 }
 
-// steady growth does not slow down by any measure. Early in a life that is asked for, because starting looks much like
-// climbing.
-func (c course) steady() bool {
-	return c.endless() && c.late >= 2*lateShare*c.gained && c.pace >= keepsPace && c.center >= keepsCenter &&
-		c.halves >= 0.8
-}
+// steady growth hardly slows down. Early in a life that is asked for, because starting looks much like climbing.
+func (c course) steady() bool { return c.endless() && c.pace >= keepsPaceEarly }
 
 // before is the last cell that is not after the hour.
 func before(hours []float64, hour float64) int {

@@ -14,9 +14,6 @@ const (
 	// stillPercent and stillBytes: memory that moves less than the larger of the two is flat.
 	stillPercent = 12
 	stillBytes   = float64(8 * memory.MiB)
-	// burstDuty is the largest share of time above half height that still is a burst; above it, it is how the process
-	// lives.
-	burstDuty = 0.4
 	// burstIdle is the least share of time a bursting process spends on its floor.
 	burstIdle = 0.4
 	// burstPercent of its floor is the least a burst is high; a collector's teeth come and go below that.
@@ -32,7 +29,6 @@ const (
 // level is how a series moves around its floor.
 type level struct {
 	base, usual, top float64 // bytes: low, median and high points after warm-up
-	duty             float64 // share of time above half height
 	idle             float64 // share of time on the floor
 	sudden           float64 // the largest rise within a cell, as a share of the height
 }
@@ -54,18 +50,15 @@ func levels(s series, g growth) level {
 	slices.Sort(lows)
 	l := level{base: stats.Quantile(lows, 0.1), usual: stats.Median(s.mids()[g.skip:]), top: stats.Quantile(highs, 0.99)}
 	least := max(stillBytes, l.height()/5)
-	above, idle := 0, 0
+	idle := 0
 	for i, x := range c {
 		if x.high-g.floor[min(g.skip+i, len(g.floor)-1)] <= least {
 			idle++
-		}
-		if x.mid > l.base+l.height()/2 {
-			above++
 		}
 		if i > 0 && l.height() > 0 {
 			l.sudden = max(l.sudden, (x.high-c[i-1].mid)/l.height())
 		}
 	}
-	l.duty, l.idle = float64(above)/float64(len(c)), float64(idle)/float64(len(c))
+	l.idle = float64(idle) / float64(len(c))
 	return l
 }

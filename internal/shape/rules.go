@@ -39,7 +39,6 @@ var rules = []struct {
 	{Climb, climbs},                // growth without end
 	{Flat, levelsOff},              // growth that ended somewhere else: a warm-up, a cache
 	{Climb, trendUnderSawtooth},    // growth below teeth as high as itself
-	{Unknown, stillGrowing},        // growth, and too little seen of it
 	{Flat, standsStill},            //
 	{Burst, bursts},                // up and down again, mostly down
 	{Sawtooth, upAndDown},          // up and down, all the time
@@ -114,8 +113,8 @@ func burstsMoreThanItHolds(j classified, _ Input) (memory.Confidence, bool) {
 func trendUnderSawtooth(j classified, _ Input) (memory.Confidence, bool) {
 	lows, mids := j.lows()[j.growth.skip:], j.mids()[j.growth.skip:]
 	risen := j.growth.slope * j.span.Hours()
-	if j.span < soonToTell || len(j.growth.returned) < 2 || j.growth.all.slopes < keepsSlope ||
-		j.growth.ending < keepsEnding || j.growth.slow <= 0 || !stats.Rises(lows, 5) ||
+	if j.span < soonToTell || len(j.growth.returned) < 2 || j.growth.ending < keepsEnding ||
+		j.growth.slow <= 0 || !stats.Rises(lows, 5) ||
 		!stats.Rises(mids[len(mids)/2:], trendZ) || risen < j.level.usual/4 {
 		return "", false
 	}
@@ -138,11 +137,11 @@ func stepsAndStays(j classified, _ Input) (memory.Confidence, bool) {
 
 func climbs(j classified, in Input) (memory.Confidence, bool) {
 	g := j.growth
-	if !g.significant() || g.slow <= 0 || !stats.Rises(j.lows()[g.skip:], trendZ) || !g.all.endless() ||
-		g.ending < keepsEnding || j.span < leastClimb {
+	if !g.significant() || !stats.Rises(j.lows()[g.skip:], trendZ) || !g.all.endless() || g.ending < keepsEnding ||
+		j.span < leastClimb {
 		return "", false
 	}
-	if j.span < soonToTell && (!g.all.steady() || g.ending < 2*keepsEnding || in.Cap != 0) {
+	if j.span < soonToTell && (!g.all.steady() || in.Cap != 0) {
 		return "", false
 	}
 	confidence := memory.Low
@@ -175,17 +174,12 @@ func levelsOff(j classified, _ Input) (memory.Confidence, bool) {
 	return memory.Low, true
 }
 
-func stillGrowing(j classified, _ Input) (memory.Confidence, bool) {
-	return memory.Low, j.growth.significant() && j.growth.all.endless() && stats.Rises(j.lows()[j.growth.skip:], trendZ)
-}
-
 func standsStill(j classified, _ Input) (memory.Confidence, bool) {
 	return j.seenEnough(), j.level.still()
 }
 
 func bursts(j classified, _ Input) (memory.Confidence, bool) {
-	l := j.level
-	if l.duty > burstDuty || !l.peaked() {
+	if !j.level.peaked() {
 		return "", false
 	}
 	if len(j.growth.returned) < 2 {

@@ -76,19 +76,10 @@ func jumps(f []float64, gained, tooth float64) []jump {
 		for end < len(f) && end-i < len(f)/10 && f[end]-f[end-1] > max(0.02*gained, 3*stats.Median(rises)) {
 			end++ // loading takes its time
 		}
-		if j := (jump{at: i, until: end, by: f[end-1] - f[i-1]}); !slowsDown(f, j) {
-			out = append(out, j)
-		}
+		out = append(out, jump{at: i, until: end, by: f[end-1] - f[i-1]})
 		i = end
 	}
 	return out
-}
-
-// slowsDown is true when the floor rose nearly as much in the same time before: what fills ever more slowly rises
-// steeply at first, but there is no plateau to jump from.
-func slowsDown(f []float64, j jump) bool {
-	from := max(j.at-1-(j.until-j.at), 0)
-	return f[j.at-1]-f[from] > 0.6*j.by
 }
 
 // without is y less the steps, each taken away as it rose.
@@ -107,9 +98,6 @@ func without(y []float64, steps []jump) []float64 {
 func (g growth) inSteps() bool {
 	if len(g.steps) == 0 {
 		return false
-	}
-	if n := len(g.floor); n < fewCells {
-		return g.stepped >= stepShareFew*g.gained() && 4*len(g.steps) <= n+1
 	}
 	if g.stepped >= stepShare*g.gained() {
 		return true

@@ -28,6 +28,7 @@ func stallSamples(t *testing.T, name string) ([]memory.Sample, oom.StallBounds) 
 	}
 	var samples []memory.Sample
 	var bounds oom.StallBounds
+	var waited int64
 	for i, row := range rows {
 		n := map[string]int64{}
 		for column, text := range row {
@@ -45,25 +46,24 @@ func stallSamples(t *testing.T, name string) ([]memory.Sample, oom.StallBounds) 
 			RSS:       memory.Bytes(n["anon_kib"]) * memory.KiB, HasRSS: true, Exact: true,
 			WorkingSet: memory.Bytes(n["working_set_kib"]) * memory.KiB,
 			Usage:      memory.Bytes(n["usage_kib"]) * memory.KiB, MajorFaults: n["major_faults"], HasMajorFaults: true,
-			Waited: time.Duration(n["waited_ms"]) * time.Millisecond,
 		}
 		if i > 0 {
-			now.WaitedPercent = average(samples[i-1], now)
+			now.WaitedPercent = average(samples[i-1], now, time.Duration(n["waited_ms"]-waited)*time.Millisecond)
 		}
-		samples = append(samples, now)
+		samples, waited = append(samples, now), n["waited_ms"]
 	}
 	return samples, bounds
 }
 
 // average is the kernel's average of five minutes, which was not recorded: what waiting that was the same all the time
 // between two samples makes of it.
-func average(before, now memory.Sample) float64 {
+func average(before, now memory.Sample, waited time.Duration) float64 {
 	lasted := now.Time.Sub(before.Time)
-	if lasted <= 0 || now.Waited < before.Waited {
+	if lasted <= 0 || waited < 0 {
 		return before.WaitedPercent
 	}
 	left := math.Exp(-lasted.Minutes() / 5)
-	return before.WaitedPercent*left + 100*float64(now.Waited-before.Waited)/float64(lasted)*(1-left)
+	return before.WaitedPercent*left + 100*float64(waited)/float64(lasted)*(1-left)
 }
 
 func TestStallsAreToldFromWhatLooksLikeThem(t *testing.T) {

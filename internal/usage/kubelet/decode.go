@@ -6,8 +6,6 @@ package kubelet
 import (
 	"fmt"
 	"io"
-	"math"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/types"
@@ -76,12 +74,10 @@ type (
 		Used      count `json:"swapUsageBytes"`
 		Available count `json:"swapAvailableBytes"`
 	}
-	// memoryStall has how long no task of the container could go on for want of memory, in all and as the kernel's
-	// average. The API calls the total nanoseconds. cAdvisor, from which a kubelet has it as a rule, hands on the kernel's
-	// microseconds; containerd, which it asks for what cAdvisor does not know, makes nanoseconds of them.
+	// memoryStall has the kernel's average of the time in which no task of the container could go on for want of memory.
+	// The total beside it is in nanoseconds or in microseconds, depending on whether a kubelet has it from cAdvisor.
 	memoryStall struct {
 		Full maybe[struct {
-			Total   count   `json:"total"`
 			Percent percent `json:"avg300"`
 		}] `json:"full"`
 	}
@@ -115,16 +111,12 @@ func (c *containers) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	})
 }
 
-// mostMicroseconds fit a time.Duration.
-const mostMicroseconds = math.MaxInt64 / int64(time.Microsecond)
-
 func (c *containerStats) sample() memory.Sample {
 	m, stall := &c.Memory.is, &c.Memory.is.Pressure.is.Full.is
 	return memory.Sample{
 		Container: memory.ContainerRef{Container: string(c.Name)}, Time: m.Time.Time, Started: c.Started.Time,
 		RSS: memory.Bytes(m.RSS.n), HasRSS: m.RSS.known, WorkingSet: memory.Bytes(m.WorkingSet.n),
 		Usage: memory.Bytes(m.Usage.n), MajorFaults: m.MajorFaults.n, HasMajorFaults: m.MajorFaults.known,
-		Waited:        time.Duration(min(stall.Total.n, mostMicroseconds)) * time.Microsecond,
 		WaitedPercent: float64(stall.Percent), Swap: memory.Bytes(c.Swap.is.Used.n),
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"strings"
 	"testing"
@@ -89,8 +88,7 @@ func TestDecodeSummary(t *testing.T) {
 			doc(`{` + head + `"usageBytes":500,"rssBytes":300,"workingSetBytes":400,"majorPageFaults":77,"psi":{` +
 				`"full":{"total":9000,"avg10":1.5,"avg300":0.29},"some":{"total":1,"avg300":7}}}}`),
 			[]memory.Sample{with(sample(300, 400, true), func(s *memory.Sample) {
-				s.Usage, s.MajorFaults, s.HasMajorFaults, s.Waited = 500, 77, true, 9*time.Millisecond
-				s.WaitedPercent = 0.29
+				s.Usage, s.MajorFaults, s.HasMajorFaults, s.WaitedPercent = 500, 77, true, 0.29
 			})},
 		},
 		"no major fault is an answer, no pressure is none": {
@@ -311,7 +309,7 @@ func FuzzDecodeSummary(f *testing.F) {
 		}
 		for _, s := range got {
 			if s.RSS < 0 || s.WorkingSet < 0 || !s.HasRSS && s.RSS != 0 || s.Usage < 0 || s.MajorFaults < 0 ||
-				!s.HasMajorFaults && s.MajorFaults != 0 || s.Waited < 0 {
+				!s.HasMajorFaults && s.MajorFaults != 0 {
 				t.Errorf("impossible sample %+v", s)
 			}
 		}
@@ -401,8 +399,6 @@ func sampleOf(pod stats.PodReference, c stats.ContainerStats) []memory.Sample {
 		Usage: usage, MajorFaults: int64(faults), HasMajorFaults: hasFaults,
 	}
 	if psi := c.Memory.PSI; psi != nil {
-		waited, _ := known(&psi.Full.Total)
-		s.Waited = time.Duration(min(waited, math.MaxInt64/1000)) * time.Microsecond
 		if p := psi.Full.Avg300; p >= 0 && p <= 100 {
 			s.WaitedPercent = p
 		}
