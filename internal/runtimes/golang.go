@@ -197,7 +197,7 @@ func goMemory(text string) memory.Bytes {
 	if err != nil {
 		return 0
 	}
-	return max(memory.FromQuantity(q), 0)
+	return memory.FromQuantity(q)
 }
 
 // goEased is the GOMEMLIMIT that leaves as much as is alive between two collections.
