@@ -33,10 +33,11 @@ func (w *working) gather(r *runtimes.Runtime) {
 	}
 }
 
-// betweenWords is what shell scripts are taken apart at: white space, quotes and separators.
+// betweenWords is what scripts and lists of flags are taken apart at: white space, quotes and separators. Deno's
+// variable has commas between its flags.
 func betweenWords(c rune) bool {
 	switch c {
-	case ' ', '\t', '\n', '\r', '\'', '"', ';', '&', '|', '(', ')':
+	case ' ', '\t', '\n', '\r', '\'', '"', ',', ';', '&', '|', '(', ')':
 		return true
 	}
 	return false
