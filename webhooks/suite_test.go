@@ -72,7 +72,7 @@ func TestWebhooks(t *testing.T) {
 func serve(config *rest.Config, options *envtest.WebhookInstallOptions) <-chan error {
 	server := server.New(server.Options{
 		Host: options.LocalServingHost, Port: options.LocalServingPort, CertDir: options.LocalServingCertDir,
-		Metrics: server.NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{},
+		Metrics: server.NewMetrics(prometheus.NewRegistry()),
 	})
 	mgr, err := ctrl.NewManager(
 		config, ctrl.Options{Scheme: scheme, WebhookServer: server, Metrics: metricsserver.Options{BindAddress: "0"}},

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"time"
 
@@ -55,11 +54,8 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 		feed.ProfilesChanged(changes)
 		profiles.ProfilesChanged(changes)
 	}}
-	if err := mgr.Add(watcher); err != nil {
+	if err := errors.Join(mgr.Add(watcher), mgr.AddReadyzCheck("caches", watcher.Ready)); err != nil {
 		return fmt.Errorf("adding the profile watcher: %w", err)
-	}
-	if err := mgr.AddReadyzCheck("caches", watcher.Ready); err != nil {
-		return fmt.Errorf("adding the cache readiness check: %w", err)
 	}
 	bounds := &constraintindex.Index{Reader: mgr.GetCache()}
 	if err := bounds.Follow(ctx, mgr.GetCache()); err != nil {
@@ -185,10 +181,8 @@ func followKills(mgr ctrl.Manager, resolver *policy.Resolver) (*podwebhook.Pendi
 		return nil, fmt.Errorf("making the cache of failed pods: %w", err)
 	}
 	kills := &podwebhook.PendingKills{Resolver: resolver, APIReader: mgr.GetAPIReader(), Clock: clock.RealClock{}}
-	if err := mgr.Add(failed); err != nil {
-		return nil, fmt.Errorf("adding the cache of failed pods: %w", err)
-	}
-	return kills, mgr.Add(everywhere(func(ctx context.Context) error { return kills.Follow(ctx, failed) }))
+	follow := everywhere(func(ctx context.Context) error { return kills.Follow(ctx, failed) })
+	return kills, errors.Join(mgr.Add(failed), mgr.Add(follow))
 }
 
 // serve adds the webhooks. They start when their certificate is there.
@@ -196,9 +190,7 @@ func serve(
 	ctx context.Context, mgr ctrl.Manager, server webhook.Server, resolver *policy.Resolver,
 	bounds *constraintindex.Index, o options,
 ) error {
-	if err := mgr.AddReadyzCheck(
-		"webhook", func(r *http.Request) error { return server.StartedChecker()(r) },
-	); err != nil {
+	if err := mgr.AddReadyzCheck("webhook", server.StartedChecker()); err != nil {
 		return fmt.Errorf("adding the webhook readiness check: %w", err)
 	}
 	injector := &podwebhook.Injector{

@@ -22,7 +22,6 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -87,7 +86,7 @@ func run(ctx context.Context, config *rest.Config, o options) error {
 	server := server.New(server.Options{
 		Port: o.webhookPort, CertDir: o.webhookCertPath, ClientCA: o.clientCA, ClientNames: o.clients(),
 		TLSOpts: []func(*tls.Config){withoutHTTP2, inOnePiece},
-		Metrics: server.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
+		Metrics: server.NewMetrics(metrics.Registry),
 	})
 	mgr, err := ctrl.NewManager(config, managerOptions(o, server))
 	if err != nil {

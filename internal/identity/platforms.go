@@ -79,15 +79,10 @@ var platforms = []Platform{
 			return []string{lasting(owner), step[:i]}
 		},
 	},
-	{
+	byLabels("", "actions.github.com/scale-set-name", Platform{
 		Name: "github", Group: "actions.github.com", Kinds: []string{"EphemeralRunner"},
-		Identifies: "label `actions.github.com/scale-set-name`",
-		Source:     "actions/actions-runner-controller:controllers/actions.github.com/resourcebuilder.go",
-		equal:      []string{"actions.github.com/scale-set-name"},
-		values: func(_ metav1.Object, l map[string]string, _ string) []string {
-			return []string{l["actions.github.com/scale-set-name"]}
-		},
-	},
+		Source: "actions/actions-runner-controller:controllers/actions.github.com/resourcebuilder.go",
+	}),
 	{
 		Name: "gitlab",
 		Identifies: "annotations `project.runner.gitlab.com/id` and `job.runner.gitlab.com/name`, without the \"2/5\" of a " +
@@ -134,44 +129,39 @@ var platforms = []Platform{
 	},
 	spark("sparkoperator.k8s.io", "SparkApplication"),
 	spark(""), // spark-submit: the driver has no owner, and owns its executors
-	{
+	byLabels("ray.io/cluster", "ray.io/group", Platform{
 		Name: "ray", Group: "ray.io", Kinds: []string{"RayCluster"},
-		Identifies: "label `ray.io/cluster` without its run, and `ray.io/group`",
-		Source:     "ray-project/kuberay:ray-operator/controllers/ray/utils/constant.go",
-		equal:      []string{"ray.io/group"}, present: []string{"ray.io/cluster"},
-		values: func(_ metav1.Object, l map[string]string, _ string) []string {
-			return all(lasting(l["ray.io/cluster"]), l["ray.io/group"])
-		},
-	},
-	{
+		Source: "ray-project/kuberay:ray-operator/controllers/ray/utils/constant.go",
+	}),
+	byLabels("training.kubeflow.org/job-name", "training.kubeflow.org/replica-type", Platform{
 		Name: "kubeflow", Group: "kubeflow.org",
-		Kinds: []string{"PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob"},
-		Identifies: "label `training.kubeflow.org/job-name` without its run, and " +
-			"`training.kubeflow.org/replica-type`",
+		Kinds:  []string{"PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob"},
 		Source: "kubeflow/training-operator:pkg/apis/kubeflow.org/v1/common_types.go",
-		equal:  []string{"training.kubeflow.org/replica-type"}, present: []string{"training.kubeflow.org/job-name"},
-		values: func(_ metav1.Object, l map[string]string, _ string) []string {
-			return all(lasting(l["training.kubeflow.org/job-name"]), l["training.kubeflow.org/replica-type"])
-		},
-	},
-	{
+	}),
+	byLabels("jobset.sigs.k8s.io/jobset-name", "jobset.sigs.k8s.io/replicatedjob-name", Platform{
 		Name: "jobset", Group: "jobset.x-k8s.io", Kinds: []string{"JobSet"},
-		Identifies: "label `jobset.sigs.k8s.io/jobset-name` without its run, and `jobset.sigs.k8s.io/replicatedjob-name`",
-		Source:     "kubernetes-sigs/jobset:api/jobset/v1alpha2/jobset_types.go",
-		equal:      []string{"jobset.sigs.k8s.io/replicatedjob-name"}, present: []string{"jobset.sigs.k8s.io/jobset-name"},
-		values: func(_ metav1.Object, l map[string]string, _ string) []string {
-			return all(lasting(l["jobset.sigs.k8s.io/jobset-name"]), l["jobset.sigs.k8s.io/replicatedjob-name"])
-		},
-	},
-	{
+		Source: "kubernetes-sigs/jobset:api/jobset/v1alpha2/jobset_types.go",
+	}),
+	byLabels("", "agents.x-k8s.io/sandbox-template-ref-hash", Platform{
 		Name: "sandbox", Group: "agents.x-k8s.io", Kinds: []string{"Sandbox"},
-		Identifies: "label `agents.x-k8s.io/sandbox-template-ref-hash`",
-		Source:     "kubernetes-sigs/agent-sandbox:extensions/controllers/sandboxwarmpool_controller.go",
-		equal:      []string{"agents.x-k8s.io/sandbox-template-ref-hash"},
-		values: func(_ metav1.Object, l map[string]string, _ string) []string {
-			return []string{l["agents.x-k8s.io/sandbox-template-ref-hash"]}
-		},
-	},
+		Source: "kubernetes-sigs/agent-sandbox:extensions/controllers/sandboxwarmpool_controller.go",
+	}),
+}
+
+// byLabels completes the row of a platform whose pods have a label that names their run, and one that names their part
+// in it; run is empty where the other one identifies them alone.
+func byLabels(run, part string, p Platform) Platform {
+	p.equal, p.Identifies = []string{part}, "label `"+part+"`"
+	if run != "" {
+		p.present, p.Identifies = []string{run}, "label `"+run+"` without its run, and `"+part+"`"
+	}
+	p.values = func(_ metav1.Object, l map[string]string, _ string) []string {
+		if run == "" {
+			return all(l[part])
+		}
+		return all(lasting(l[run]), l[part])
+	}
+	return p
 }
 
 // spark is the row of Spark for some kinds of owner.

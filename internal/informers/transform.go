@@ -31,13 +31,13 @@ func CacheOptions() cache.Options {
 		&corev1.Pod{}:                            {Transform: SlimPod, UnsafeDisableDeepCopy: new(true)},
 		&corev1.Node{}:                           {Transform: slimNode, UnsafeDisableDeepCopy: new(true)},
 		&corev1.ConfigMap{}:                      {Transform: slimConfigMap, UnsafeDisableDeepCopy: new(true)},
-		&corev1.LimitRange{}:                     {Transform: slimLimitRange, UnsafeDisableDeepCopy: new(true)},
-		&corev1.ResourceQuota{}:                  {Transform: slimQuota, UnsafeDisableDeepCopy: new(true)},
+		&corev1.LimitRange{}:                     {Transform: stripManagedFields, UnsafeDisableDeepCopy: new(true)},
+		&corev1.ResourceQuota{}:                  {Transform: stripManagedFields, UnsafeDisableDeepCopy: new(true)},
 		&autoscalingv2.HorizontalPodAutoscaler{}: {Transform: slimHorizontal, UnsafeDisableDeepCopy: new(true)},
 		&v1alpha1.MemoryRecommendation{}:         {Transform: SlimRecommendation, UnsafeDisableDeepCopy: new(true)},
 		&v1alpha1.MemorySnapshot{}:               {Transform: slimSnapshot, UnsafeDisableDeepCopy: new(true)},
-		&v1alpha1.MemoryProfile{}:                {Transform: cache.TransformStripManagedFields()},
-		&v1alpha1.ClusterMemoryProfile{}:         {Transform: cache.TransformStripManagedFields()},
+		&v1alpha1.MemoryProfile{}:                {Transform: stripManagedFields},
+		&v1alpha1.ClusterMemoryProfile{}:         {Transform: stripManagedFields},
 	}
 	for _, obj := range policy.Informers() {
 		byObject[obj] = cache.ByObject{Transform: owners.Strip(ours), UnsafeDisableDeepCopy: new(true)}

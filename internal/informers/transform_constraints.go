@@ -12,22 +12,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// slimMeta is what is kept of the metadata of such an object.
-func slimMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
-	return metav1.ObjectMeta{
-		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
-	}
-}
-
 // slimHorizontal keeps for whom it is, who owns it, and the metrics that are memory.
 func slimHorizontal(in any) (any, error) {
 	h, ok := in.(*autoscalingv2.HorizontalPodAutoscaler)
 	if !ok {
 		return in, nil
 	}
-	owners, spec := h.OwnerReferences, h.Spec
-	h.ObjectMeta, h.Status = slimMeta(h.ObjectMeta), autoscalingv2.HorizontalPodAutoscalerStatus{}
-	h.OwnerReferences = owners
+	m, spec := h.ObjectMeta, h.Spec
+	h.ObjectMeta = metav1.ObjectMeta{
+		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
+		OwnerReferences: m.OwnerReferences,
+	}
+	h.Status = autoscalingv2.HorizontalPodAutoscalerStatus{}
 	h.Spec = autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: spec.ScaleTargetRef}
 	for _, m := range spec.Metrics {
 		pods := m.Resource != nil && m.Resource.Name == corev1.ResourceMemory
@@ -37,40 +33,6 @@ func slimHorizontal(in any) (any, error) {
 		}
 	}
 	return h, nil
-}
-
-// slimLimitRange drops managed fields and annotations; the rest is small.
-func slimLimitRange(in any) (any, error) {
-	if l, ok := in.(*corev1.LimitRange); ok {
-		l.ObjectMeta = slimMeta(l.ObjectMeta)
-	}
-	return in, nil
-}
-
-// slimQuota keeps scopes, and the entries for memory.
-func slimQuota(in any) (any, error) {
-	if q, ok := in.(*corev1.ResourceQuota); ok {
-		q.ObjectMeta = slimMeta(q.ObjectMeta)
-		for _, list := range []*corev1.ResourceList{&q.Spec.Hard, &q.Status.Hard, &q.Status.Used} {
-			*list = aboutMemory(*list)
-		}
-	}
-	return in, nil
-}
-
-func aboutMemory(all corev1.ResourceList) corev1.ResourceList {
-	var kept corev1.ResourceList
-	for _, name := range []corev1.ResourceName{
-		corev1.ResourceLimitsMemory, corev1.ResourceRequestsMemory, corev1.ResourceMemory,
-	} {
-		if q, found := all[name]; found {
-			if kept == nil {
-				kept = corev1.ResourceList{}
-			}
-			kept[name] = q
-		}
-	}
-	return kept
 }
 
 // slimOthers is for kinds without an entry in [CacheOptions]: VerticalPodAutoscalers, because an entry for a kind that

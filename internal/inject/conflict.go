@@ -161,7 +161,7 @@ func (w *working) shows(s setting, sign runtimes.Sign) string {
 			}
 		}
 	default:
-		for _, src := range w.sources(s.runtime) {
+		for _, src := range w.sources {
 			text := src.folded
 			if s.replace && src.name == s.knob.Env {
 				text = withoutFlag(text, s.knob.Name)

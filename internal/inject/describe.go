@@ -16,40 +16,28 @@ import (
 // source is a place that may hold a flag of the user's. folded is its text with the runtime's spellings made one.
 type source struct{ name, title, text, folded string }
 
-// sources are the command line and every literal environment value. All of them, because JAVA_OPTS and its like end up
-// on a command line that only the image knows. They are gathered once, before anything is written.
-func (w *working) sources(r *runtimes.Runtime) []source {
-	all := w.plain()
-	for i := range all {
-		if !w.folded {
-			all[i].folded = fold(r, all[i].text)
+// gather finds the sources: the command line and every literal environment value. All of them, because JAVA_OPTS and
+// its like end up on a command line that only the image knows. It must be called before anything is written.
+func (w *working) gather(r *runtimes.Runtime) {
+	w.sources = make([]source, 0, len(w.env)+1)
+	add := func(name, title, text string) {
+		if text != "" {
+			w.sources = append(w.sources, source{name, title, text, fold(r, text)})
 		}
 	}
-	w.folded = true
-	return all
-}
-
-// plain are the same places with their unchanged text. Ask before anything is written.
-func (w *working) plain() []source {
-	if w.gathered != nil {
-		return w.gathered
-	}
-	w.gathered = make([]source, 0, len(w.env)+1)
-	if len(w.commands) > 0 {
-		w.gathered = append(w.gathered, source{title: "the command line", text: strings.Join(w.commands, " ")})
-	}
+	add("", "the command line", strings.Join(w.commands, " "))
 	for i := range w.env {
-		if v := &w.env[i]; !v.Absent && v.ValueFrom == nil && v.Value != "" {
-			w.gathered = append(w.gathered, source{name: v.Name, title: v.Name, text: v.Value})
+		if v := &w.env[i]; !v.Absent && v.ValueFrom == nil {
+			add(v.Name, v.Name, v.Value)
 		}
 	}
-	return w.gathered
 }
 
-// betweenWords is what shell scripts are taken apart at: white space, quotes and separators.
+// betweenWords is what scripts and lists of flags are taken apart at: white space, quotes and separators. Deno's
+// variable has commas between its flags.
 func betweenWords(c rune) bool {
 	switch c {
-	case ' ', '\t', '\n', '\r', '\'', '"', ';', '&', '|', '(', ')':
+	case ' ', '\t', '\n', '\r', '\'', '"', ',', ';', '&', '|', '(', ')':
 		return true
 	}
 	return false
@@ -57,10 +45,9 @@ func betweenWords(c rune) bool {
 
 // wordAt is the word of text that position i is in.
 func wordAt(text string, i int) string {
-	const ends = " \t\n\r'\";"
 	i = min(i, len(text))
-	start := strings.LastIndexAny(text[:i], ends) + 1
-	if end := strings.IndexAny(text[i:], ends); end >= 0 {
+	start := strings.LastIndexFunc(text[:i], betweenWords) + 1
+	if end := strings.IndexFunc(text[i:], betweenWords); end >= 0 {
 		return text[start : i+end]
 	}
 	return text[start:]

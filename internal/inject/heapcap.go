@@ -105,7 +105,7 @@ func (w *working) ownersShare(s setting) ownersCap {
 	if s.knob.Caps == nil || s.knob.Follows != runtimes.AtStart {
 		return ownersCap{}
 	}
-	for _, src := range w.sources(s.runtime) {
+	for _, src := range w.sources {
 		if s.knob.List == nil && src.name != s.knob.Env {
 			continue
 		}

@@ -39,7 +39,7 @@ func divided(t v1alpha1.TuningSpec) division {
 		d.processes = min(max(*t.Processes, 1), processesMost)
 	}
 	if t.Reserve != nil {
-		d.reserve = max(memory.FromQuantity(t.Reserve.Quantity), 0)
+		d.reserve = memory.FromQuantity(t.Reserve.Quantity)
 	}
 	return d
 }

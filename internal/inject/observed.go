@@ -41,15 +41,12 @@ func ObservedIn(containers []v1alpha1.ContainerRecommendation) map[string]Observ
 		if out == nil {
 			out = make(map[string]Observed, len(containers))
 		}
-		o := Observed{Found: c.FoundRuntime}
-		if q := c.Evidence.LiveSet; q != nil {
-			o.LiveSet = memory.FromQuantity(*q)
+		o := Observed{
+			LiveSet: memory.FromOptional(c.Evidence.LiveSet), HeapCap: memory.FromOptional(c.Evidence.HeapCap),
+			Found: c.FoundRuntime,
 		}
-		if q := c.Evidence.HeapCap; q != nil {
-			o.HeapCap = memory.FromQuantity(*q)
-		}
-		if c.Recommended != nil && c.Recommended.Limit != nil {
-			o.Limit = memory.FromQuantity(*c.Recommended.Limit)
+		if c.Recommended != nil {
+			o.Limit = memory.FromOptional(c.Recommended.Limit)
 		}
 		out[c.Container] = o
 	}

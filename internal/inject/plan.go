@@ -214,6 +214,7 @@ func planContainer(in Input, t target, s sizing) (ContainerPlan, *containerRecor
 	c := ContainerPlan{
 		name: t.container.Name, before: t.before, mode: t.policy.Tuning.Mode, runtime: identify(t), sized: w.before.Size,
 	}
+	w.gather(c.runtime.runtime)
 	if in.SizesOnly && c.mode == v1alpha1.TuningInject {
 		c.mode = v1alpha1.TuningDisabled
 	}

@@ -349,7 +349,7 @@ func (in *Input) guaranteed(managed []target) bool {
 			if slices.ContainsFunc(managed, func(t target) bool { return t.container == c }) {
 				rec = in.before.of(c.Name)
 			}
-			if !fixedCPU(&c.Resources) || !fixedMemory(&c.Resources, rec) {
+			if !fixedCPU(&c.Resources) || !fixedMemory(c, rec) {
 				return false
 			}
 		}
@@ -367,14 +367,9 @@ func fixedCPU(r *corev1.ResourceRequirements) bool {
 
 // fixedMemory reports the same of memory, as it was before memfit sized it according to rec. A request of 0 is one,
 // too.
-func fixedMemory(r *corev1.ResourceRequirements, rec *containerRecord) bool {
-	have := constraints.SizeOf(r)
-	_, hasRequest := r.Requests[corev1.ResourceMemory]
-	if rec != nil && rec.Size != nil && rec.Size.unchanged(have) {
-		have = rec.Size.takeBack(have)
-		if rec.Size.Request != "" {
-			hasRequest = rec.Size.WasRequest != ""
-		}
-	}
-	return have.Limit > 0 && (!hasRequest || have.Request == have.Limit)
+func fixedMemory(c *corev1.Container, rec *containerRecord) bool {
+	own := ownerBefore(c, rec)
+	have, hasRequest := c.Resources.Requests[corev1.ResourceMemory]
+	unset := own.Request == 0 && (!hasRequest || !have.IsZero()) // without one, or with one of memfit
+	return own.Limit > 0 && (unset || own.Request == own.Limit)
 }

@@ -24,8 +24,6 @@ type target struct {
 	found     *v1alpha1.FoundRuntime
 	// volumesHold is what its memory-backed volumes may hold, see [VolumesHold].
 	volumesHold memory.Bytes
-	// sidecar is a native sidecar: an init container that runs as long as the pod.
-	sidecar bool
 	// once is a plain init container, which is managed only because the profile names it.
 	once bool
 	// before is what an earlier plan wrote into the container; nil: nothing. work is the container without it, on which
@@ -45,8 +43,7 @@ func targets(in Input) []target {
 		if f := in.Observed[c.Name].Found; f != nil && f.Type != "" && f.Type != v1alpha1.RuntimeAuto && !t.policy.Sidecar {
 			t.found = f // not of a sidecar: the settings of its runtime are the business of the tool that it belongs to
 		}
-		t.sidecar = init && constraints.Sidecar(c)
-		t.once = init && !t.sidecar
+		t.once = init && !constraints.Sidecar(c)
 		t.volumesHold = VolumesHold(pod, c)
 		if !t.policy.Managed || t.once && !t.policy.Listed {
 			return

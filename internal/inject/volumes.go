@@ -40,7 +40,8 @@ func MemoryVolumes(pod *corev1.Pod, c *corev1.Container) (out []MemoryVolume) {
 			}
 		}
 		if mounted[v.Name] {
-			out = append(out, MemoryVolume{Name: v.Name, SizeLimit: sizeLimit(v)})
+			// the kubelet ignores a limit that is not above 0
+			out = append(out, MemoryVolume{Name: v.Name, SizeLimit: memory.FromOptional(v.EmptyDir.SizeLimit)})
 		}
 	}
 	return out
@@ -58,14 +59,6 @@ func VolumesHold(pod *corev1.Pod, c *corev1.Container) memory.Bytes {
 
 func isMemory(v *corev1.Volume) bool {
 	return v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory
-}
-
-// sizeLimit of a memory-backed volume; 0: it has none. The kubelet ignores one that is not above 0.
-func sizeLimit(v *corev1.Volume) memory.Bytes {
-	if v.EmptyDir.SizeLimit == nil {
-		return 0
-	}
-	return max(memory.FromQuantity(*v.EmptyDir.SizeLimit), 0)
 }
 
 // checkVolumes warns of memory-backed volumes without a size limit, where memfit sizes the container or has set what

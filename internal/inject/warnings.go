@@ -212,7 +212,7 @@ type ownFlag struct {
 // together wins is not known: where they differ, none is returned.
 func (w *working) flag(r *runtimes.Runtime, flag string) (found ownFlag) {
 	best, differ := -1, false
-	for _, src := range w.plain() {
+	for _, src := range w.sources {
 		rank := slices.Index(r.Sources, src.name)
 		direct := rank >= 0 && src.name != ""
 		if rank < 0 {

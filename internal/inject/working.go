@@ -26,8 +26,7 @@ type working struct {
 	before *containerRecord
 	taken  []string
 
-	gathered []source // see plain
-	folded   bool     // their folded texts are filled in
+	sources []source // see gather
 
 	// resizeSet is the memory resizePolicy that this plan added.
 	resizeSet string
@@ -42,6 +41,7 @@ func takeBack(c *corev1.Container, rec *containerRecord) *working {
 		env: make([]Variable, len(c.Env), len(c.Env)+4), memory: constraints.SizeOf(&c.Resources),
 		resize:   memoryPolicy(c.ResizePolicy),
 		commands: slices.Concat(c.Command, c.Args), before: &containerRecord{},
+		written: map[string]string{}, was: map[string]string{},
 	}
 	for i := range c.Env {
 		w.env[i].EnvVar = c.Env[i]
@@ -173,7 +173,7 @@ func (w *working) put(name, value string) {
 	w.env = append(w.env, Variable{EnvVar: corev1.EnvVar{Name: name, Value: value}})
 }
 
-// write puts the settings into env and remembers the text.
+// write puts the settings into env and notes the texts for the record.
 func (w *working) write(settings []setting) {
 	lists := make(map[string][]setting)
 	for _, s := range settings {
@@ -193,10 +193,9 @@ func (w *working) write(settings []setting) {
 }
 
 func (w *working) writeScalar(s setting) {
+	w.written[s.knob.Env] = s.verdict.Value
 	if old, _ := w.find(s.knob.Env); old != nil {
-		w.remember(s.knob.Env, s.verdict.Value, old.Value, true)
-	} else {
-		w.remember(s.knob.Env, s.verdict.Value, "", false)
+		w.was[s.knob.Env] = old.Value
 	}
 	w.put(s.knob.Env, s.verdict.Value)
 }
@@ -217,35 +216,15 @@ func (w *working) writeList(name string, settings []setting) {
 		}
 	}
 	text := frontWords(ours)
-	switch {
-	case old == nil:
-		w.remember(name, text, "", false)
-		w.put(name, text)
-	case old.Value == "":
-		w.remember(name, text, "", true)
-		w.put(name, text)
-	case replaced:
-		whole := strings.TrimLeft(text+" "+theirs, " ")
-		w.remember(name, whole, old.Value, true)
-		w.put(name, whole)
-	default:
-		w.remember(name, text, "", false)
-		w.put(name, text+" "+theirs)
+	whole := text
+	if theirs != "" {
+		whole = strings.TrimLeft(text+" "+theirs, " ")
 	}
-}
-
-func (w *working) remember(name, wrote, was string, replaced bool) {
-	if w.written == nil {
-		w.written = make(map[string]string)
+	w.written[name] = text
+	if old != nil && (replaced || old.Value == "") {
+		w.written[name], w.was[name] = whole, old.Value
 	}
-	w.written[name] = wrote
-	if !replaced {
-		return
-	}
-	if w.was == nil {
-		w.was = make(map[string]string)
-	}
-	w.was[name] = was
+	w.put(name, whole)
 }
 
 // frontWords are the words of settings, their guards first, none twice.

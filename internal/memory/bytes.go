@@ -25,6 +25,14 @@ const (
 	Max Bytes = math.MaxInt64
 )
 
+// FromOptional is [FromQuantity] of an optional field; 0: it is not set.
+func FromOptional(q *resource.Quantity) Bytes {
+	if q == nil {
+		return 0
+	}
+	return FromQuantity(*q)
+}
+
 // FromQuantity reads a Kubernetes quantity, rounding fractions up ("128974848000m" is 128974848 bytes). Negative
 // quantities, which the API server refuses for memory, read as 0, and what is more than [Max] as Max. Computing the
 // exact value of "1e99999999", which an API server takes, would need 40 MB.

@@ -88,14 +88,7 @@ func bytesOf(q *v1alpha1.MemoryQuantity) memory.Bytes {
 
 // SizeOf is a size of the API in the terms of recommend, and APISize the way back. What is not set is 0.
 func SizeOf(s v1alpha1.Size) memory.Size {
-	var out memory.Size
-	if s.Limit != nil {
-		out.Limit = memory.FromQuantity(*s.Limit)
-	}
-	if s.Request != nil {
-		out.Request = memory.FromQuantity(*s.Request)
-	}
-	return out
+	return memory.Size{Limit: memory.FromOptional(s.Limit), Request: memory.FromOptional(s.Request)}
 }
 
 // APISize is a size in the terms of the API.

@@ -117,7 +117,7 @@ func v8Checks(variable string) []Check {
 	}}}
 }
 
-var sizeStart = regexp.MustCompile(`^([0-9]{1,9})([mMgG])`)
+var sizeStart = regexp.MustCompile(`^([0-9]{1,9}(?:\.[0-9]{1,3})?)([mMgG])`)
 
 // mebibytes is a size with a unit as a whole number of MiB; "512" where the text has none that is known.
 func mebibytes(text string) string {
@@ -125,10 +125,14 @@ func mebibytes(text string) string {
 	if m == nil {
 		return "512"
 	}
-	if b, ok := scaled(m[1], strings.ToUpper(m[2])); ok {
-		return strconv.FormatInt(b.MiB(), 10)
+	size, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		return "512"
 	}
-	return "512"
+	if strings.ToUpper(m[2]) == "G" {
+		size *= 1024
+	}
+	return strconv.FormatInt(max(int64(size), 1), 10)
 }
 
 // jvmChecks are about the size of the heap.
@@ -175,8 +179,16 @@ func jvmLeast(own Own, f Facts) string {
 // otherFlag: the word is a longer flag, such as OpenJ9's -Xmso256k.
 func otherFlag(value string) bool { return value != "" && (value[0] < '0' || value[0] > '9') }
 
+// typed is what people write for a number with a unit. A word with anything else in it is of a text that a program
+// takes apart, such as JSON in JSON or a list with commas, and its end is not known.
+var typed = regexp.MustCompile(`^[-+]?[0-9A-Za-z.%]*$`)
+
 func jvmMalformed(flag, value string) string {
-	return fmt.Sprintf("stops the JVM at start (exit code 1), because the unit is k, m or g: set %s%sm", flag,
+	if !typed.MatchString(value) {
+		return ""
+	}
+	return fmt.Sprintf(
+		"stops the JVM at start (exit code 1), which takes a whole number with unit k, m or g: set %s%sm", flag,
 		mebibytes(value))
 }
 
@@ -200,6 +212,8 @@ func jvmBytes(text string) (b memory.Bytes, ok bool) {
 func jvmShare(own Own, _ Facts) string {
 	percent, err := strconv.ParseFloat(own.Value, 64)
 	switch {
+	case !typed.MatchString(own.Value):
+		return ""
 	case err != nil || percent < 0 || percent > 100:
 		return "stops the JVM at start (exit code 1): set a number from 1.0 to 100.0"
 	case percent > 0 && percent < 1:

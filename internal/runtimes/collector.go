@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -37,19 +38,20 @@ const worthSaving = 0.03
 // busyLeast is how long a program must have run: less is its start rather than its work.
 const busyLeast = 10 * time.Second
 
-// Collector is what the garbage collector of a process did since the process started.
-type Collector struct {
-	// Took is its processor time, and Busy that of the process.
-	Took, Busy time.Duration
-	// Between is how much the program allocates from one collection to the next, on average.
-	Between memory.Bytes
+// collectorShare is what the collector took of the processor time of a process; false: the process ran for too short,
+// or holds sums that cannot be. It could write them itself.
+func collectorShare(a amounts.Usage) (share float64, known bool) {
+	took, busy := a.Details[amounts.CollectorTime], a.Details[amounts.BusyTime]
+	if took < 0 || took > busy || time.Duration(busy) < busyLeast {
+		return 0, false
+	}
+	return float64(took) / float64(busy), true
 }
 
-// Cost returns what the collector costs, and what is saved where the program may allocate more between two collections,
-// but no more than most. The work of a collection depends on what is alive, not on what was allocated: the time of
-// all collections is in proportion to their number.
-func (c Collector) Cost(more, most memory.Bytes) Cost {
-	took := float64(c.Took) / float64(c.Busy)
-	between := max(c.Between, min(c.Between.Plus(more), most), 1)
-	return Cost{Collector: took, Saved: took * (1 - float64(c.Between)/float64(between))}
+// fewer is the part of collections that is saved where a program that allocates so much between two of them may
+// allocate more, but no more than most. The work of a collection depends on what is alive, not on what was allocated:
+// the time of all collections is in proportion to their number.
+func fewer(between, more, most memory.Bytes) float64 {
+	then := max(between, min(between.Plus(more), most), 1)
+	return 1 - float64(between)/float64(then)
 }

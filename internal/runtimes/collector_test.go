@@ -12,26 +12,24 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// TestCollectorCost: with twice as much between two collections they take half of the time, and what is not allocated
+// TestFewerCollections: with twice as much between two collections they take half of the time, and what is not allocated
 // between two of them saves nothing.
-func TestCollectorCost(t *testing.T) {
+func TestFewerCollections(t *testing.T) {
 	const mib = memory.MiB
 	for name, tc := range map[string]struct {
 		between, more, most memory.Bytes
 		saved               float64
 	}{
-		"twice as much":                 {20 * mib, 20 * mib, memory.Max, 0.2},
-		"four times":                    {20 * mib, 60 * mib, memory.Max, 0.3},
-		"no more than the runtime uses": {20 * mib, 60 * mib, 40 * mib, 0.2},
+		"twice as much":                 {20 * mib, 20 * mib, memory.Max, 0.5},
+		"four times":                    {20 * mib, 60 * mib, memory.Max, 0.75},
+		"no more than the runtime uses": {20 * mib, 60 * mib, 40 * mib, 0.5},
 		"the runtime uses no more":      {20 * mib, 60 * mib, 20 * mib, 0},
 		"the runtime would use less":    {20 * mib, 60 * mib, 10 * mib, 0},
-		"more than there can be":        {20 * mib, memory.Max, memory.Max, 0.4},
-		"nothing is allocated":          {0, 0, 0, 0.4},
+		"more than there can be":        {20 * mib, memory.Max, memory.Max, 1},
+		"nothing is allocated":          {0, 0, 0, 1},
 	} {
-		c := Collector{Took: 40 * time.Second, Busy: 100 * time.Second, Between: tc.between}
-		got := c.Cost(tc.more, tc.most)
-		if math.Abs(got.Collector-0.4) > 1e-6 || math.Abs(got.Saved-tc.saved) > 1e-6 {
-			t.Errorf("%s: %+v, want 0.4 and %g", name, got, tc.saved)
+		if got := fewer(tc.between, tc.more, tc.most); math.Abs(got-tc.saved) > 1e-6 {
+			t.Errorf("%s: %g, want %g", name, got, tc.saved)
 		}
 	}
 }

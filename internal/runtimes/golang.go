@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
@@ -164,20 +163,19 @@ const (
 	goFilled = 80
 )
 
-// goCost is what the limit costs that the runtime has, which is a share of the container's. The program could write
-// its sums itself: what cannot be is not known.
+// goCost is what the limit costs that the runtime has, which is a share of the container's.
 func goCost(p Process, a amounts.Usage, limit, paced memory.Bytes) Cost {
-	c := Collector{Took: time.Duration(a.Details[amounts.CollectorTime]), Busy: time.Duration(a.Details[amounts.BusyTime])}
+	share, known := collectorShare(a)
 	collections := a.Details[amounts.Collections]
-	if c.Busy < busyLeast || collections < collectionsLeast || c.Took < 0 || c.Took > c.Busy {
+	if !known || collections < collectionsLeast {
 		return Cost{}
 	}
-	c.Between = a.Bytes(amounts.Allocated) / memory.Bytes(collections)
 	more := MoreLimit
 	if p.Limit > limit {
 		more = memory.Bytes(float64(more) * (float64(limit) / float64(p.Limit)))
 	}
-	return c.Cost(more.Percent(goFilled), paced)
+	between := a.Bytes(amounts.Allocated) / memory.Bytes(collections)
+	return Cost{Collector: share, Saved: share * fewer(between, more.Percent(goFilled), paced)}
 }
 
 // goPaced is how much a program may allocate between two collections by GOGC alone, which is a percentage of what is
@@ -199,7 +197,7 @@ func goMemory(text string) memory.Bytes {
 	if err != nil {
 		return 0
 	}
-	return max(memory.FromQuantity(q), 0)
+	return memory.FromQuantity(q)
 }
 
 // goEased is the GOMEMLIMIT that leaves as much as is alive between two collections.

@@ -131,7 +131,7 @@ func flagValue(text, flag string) string {
 		return ""
 	}
 	value := text[i+len(flag)+1:]
-	if end := strings.IndexAny(value, " \t\n\r\"'"); end >= 0 {
+	if end := strings.IndexAny(value, " \t\n\r\"',"); end >= 0 {
 		value = value[:end]
 	}
 	return value

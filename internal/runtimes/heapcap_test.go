@@ -129,6 +129,9 @@ func TestHeapCapIn(t *testing.T) {
 		"Node.js, quoted": {
 			env: map[string]string{"NODE_OPTIONS": `"--max-old-space-size=381"`}, want: 381 * memory.MiB,
 		},
+		"Deno, whose variable has commas": {
+			env: map[string]string{"DENO_V8_FLAGS": "--expose-gc,--max-old-space-size=200,--trace-gc"}, want: 200 * memory.MiB,
+		},
 		"no number": {env: map[string]string{"NODE_OPTIONS": "--max-old-space-size=$(HEAP)"}},
 		"a JVM's share": {
 			env: map[string]string{

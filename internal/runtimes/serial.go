@@ -5,7 +5,6 @@ package runtimes
 
 import (
 	"math"
-	"time"
 
 	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
@@ -17,12 +16,9 @@ const heapFull = 0.75
 // heapCost is what the size of a JVM's heap costs, and with Serial what a larger one saves. Where a larger one would
 // save nothing, the share of the collector is not the limit's doing.
 func heapCost(p Process, a amounts.Usage) (Gain, bool) {
-	took, busy := a.Details[amounts.CollectorTime], a.Details[amounts.BusyTime]
-	if took < 0 || took > busy || time.Duration(busy) < busyLeast {
-		return noLever()
-	}
-	cost := Cost{Collector: float64(took) / float64(busy)}
-	if cost.Collector < worthSaving {
+	share, _ := collectorShare(a)
+	cost := Cost{Collector: share}
+	if share < worthSaving {
 		return noLever()
 	}
 	cost.Saved = cost.Collector * serialOf(a).saved(heapGrowth(a, p.Limit))

@@ -4,64 +4,31 @@
 package server
 
 import (
+	"context"
 	"crypto/tls"
-	"crypto/x509"
+	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"sync"
-	"time"
 
-	"k8s.io/utils/clock"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
-// clients are those whose certificate is asked for: signed by an authority in the file and, if any names are given,
-// with one of them.
+// clients are those whose certificate is asked for: signed by one of the authorities and, if any names are given, with
+// one of them.
 type clients struct {
-	file  string
-	names []string
-	clock clock.PassiveClock
-
-	mu    sync.Mutex
-	tried time.Time
-	pool  *x509.CertPool
+	authorities dynamiccertificates.CAContentProvider
+	names       []string
 }
 
-// readEvery is how often the file is read: an authority that is added may wait as long.
-const readEvery = 10 * time.Second
-
-// authorities are those of the file. A file that cannot be read any more leaves those that were known.
-func (c *clients) authorities() (*x509.CertPool, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := c.clock.Now()
-	if c.pool != nil && now.Sub(c.tried) < readEvery {
-		return c.pool, nil
-	}
-	c.tried = now
-	pool, err := readAuthorities(c.file)
-	switch {
-	case err == nil:
-		c.pool = pool
-	case c.pool == nil:
-		return nil, err
-	default:
-		logf.Log.WithName("webhook-server").Error(err, "Kept the client authorities that were read before", "file", c.file)
-	}
-	return c.pool, nil
-}
-
-func readAuthorities(file string) (*x509.CertPool, error) {
-	text, err := os.ReadFile(file) //nolint:gosec // the operator names the file
+// newClients reads the authorities from a file, and again when it changes, until ctx ends. A file that cannot be read
+// any more leaves those that were known.
+func newClients(ctx context.Context, file string, names []string) (*clients, error) {
+	authorities, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca", file)
 	if err != nil {
 		return nil, fmt.Errorf("reading --client-ca: %w", err)
 	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("reading --client-ca: %s holds no certificate in PEM form", file)
-	}
-	return pool, nil
+	go authorities.Run(ctx, 1)
+	return &clients{authorities, names}, nil
 }
 
 // require makes a TLS configuration that serves these clients only.
@@ -70,12 +37,12 @@ func (c *clients) require(config *tls.Config) {
 	base.ClientAuth = tls.RequireAndVerifyClientCert
 	base.VerifyConnection = c.verify
 	config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		pool, err := c.authorities()
-		if err != nil {
-			return nil, err
+		known, ok := c.authorities.VerifyOptions()
+		if !ok { // Without roots, crypto/tls would take those of the system.
+			return nil, errors.New("no authority of --client-ca is known")
 		}
 		with := base.Clone()
-		with.ClientCAs = pool
+		with.ClientCAs = known.Roots
 		return with, nil
 	}
 }

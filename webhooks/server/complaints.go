@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"golang.org/x/time/rate"
-	"k8s.io/utils/clock"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
@@ -19,7 +18,6 @@ type complaints struct {
 	context.Context
 
 	metrics *Metrics
-	clock   clock.PassiveClock
 	// says limits the log lines about clients without a certificate, because any client could fill the log.
 	says *rate.Limiter
 }
@@ -38,7 +36,7 @@ func (c *complaints) Write(line []byte) (int, error) {
 	case !strings.Contains(text, "TLS handshake error"):
 	case slices.ContainsFunc(withoutCertificate, func(why string) bool { return strings.Contains(text, why) }):
 		c.metrics.refused.WithLabelValues(reasonCertificate).Inc()
-		if c.says.AllowN(c.clock.Now(), 1) {
+		if c.says.Allow() {
 			log.Info(
 				"Refused a client without the certificate that --client-ca asks for; if it is the API server, pods are admitted "+
 					"without their settings",

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -51,7 +50,6 @@ type Options struct {
 	ClientNames []string
 	TLSOpts     []func(*tls.Config)
 	Metrics     *Metrics
-	Clock       clock.PassiveClock
 }
 
 // Server is a [webhook.Server] within bounds.
@@ -126,7 +124,7 @@ func (s *Server) http(ctx context.Context) *http.Server {
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog: log.New(&complaints{
-			Context: ctx, metrics: s.options.Metrics, clock: s.options.Clock, says: rate.NewLimiter(rate.Every(time.Minute), 1),
+			Context: ctx, metrics: s.options.Metrics, says: rate.NewLimiter(rate.Every(time.Minute), 1),
 		}, "", 0),
 	}
 }
@@ -158,8 +156,8 @@ func (s *Server) tls(ctx context.Context) (*tls.Config, error) {
 		change(config)
 	}
 	if s.options.ClientCA != "" {
-		c := &clients{file: s.options.ClientCA, names: s.options.ClientNames, clock: s.options.Clock}
-		if _, err := c.authorities(); err != nil {
+		c, err := newClients(ctx, s.options.ClientCA, s.options.ClientNames)
+		if err != nil {
 			return nil, err
 		}
 		c.require(config)

@@ -23,7 +23,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-	"k8s.io/utils/clock"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 
 	"github.com/memfit/memfit/test/authority"
 )
@@ -62,7 +62,7 @@ func start(t *testing.T, hook http.Handler, change func(*Options)) *running {
 	port := free.Addr().(*net.TCPAddr).Port
 	_ = free.Close()
 	o := Options{
-		Host: "127.0.0.1", Port: port, CertDir: dir, Metrics: NewMetrics(prometheus.NewRegistry()), Clock: clock.RealClock{},
+		Host: "127.0.0.1", Port: port, CertDir: dir, Metrics: NewMetrics(prometheus.NewRegistry()),
 	}
 	if change != nil {
 		change(&o)
@@ -386,35 +386,41 @@ func TestClientCertificates(t *testing.T) {
 // TestAuthoritiesAreFollowed: a renewed file counts after a moment, and a broken one does not end what worked.
 func TestAuthoritiesAreFollowed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ca.crt")
-	now := &hands{time.Unix(1_000_000, 0)}
-	c := &clients{file: file, clock: now}
-	if _, err := c.authorities(); err == nil || !strings.Contains(err.Error(), "--client-ca") {
+	if _, err := newClients(t.Context(), file, nil); err == nil || !strings.Contains(err.Error(), "--client-ca") {
 		t.Errorf("a file that is not there: %v", err)
 	}
-	write := func(text []byte) *x509.CertPool {
+	write := func(text []byte) {
 		t.Helper()
-		now.Time = now.Add(time.Minute)
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		pool, err := c.authorities()
+	}
+	write(authority.New(t).PEM)
+	c, err := newClients(t.Context(), file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	c.require(config)
+	known := func() *x509.CertPool {
+		t.Helper()
+		with, err := config.GetConfigForClient(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return pool
+		return with.ClientCAs
 	}
-	first := write(authority.New(t).PEM)
-	second := write(authority.New(t).PEM)
-	if first.Equal(second) {
-		t.Error("a new authority is not followed")
+	first := known()
+	write(authority.New(t).PEM)
+	for known().Equal(first) { // the test's own time-out ends it
+		time.Sleep(time.Millisecond)
 	}
-	if !write([]byte("nothing")).Equal(second) {
+	second := known()
+	write([]byte("nothing"))
+	if err := c.authorities.(dynamiccertificates.ControllerRunner).RunOnce(t.Context()); err == nil {
+		t.Error("a broken file is read")
+	}
+	if !known().Equal(second) {
 		t.Error("a broken file ends what worked")
 	}
 }
-
-// hands are a clock's.
-type hands struct{ time.Time }
-
-func (h *hands) Now() time.Time                  { return h.Time }
-func (h *hands) Since(t time.Time) time.Duration { return h.Sub(t) }

@@ -13,12 +13,7 @@ import (
 )
 
 // Bytes is an amount; 0 for nil.
-func Bytes(q *resource.Quantity) memory.Bytes {
-	if q == nil {
-		return 0
-	}
-	return memory.FromQuantity(*q)
-}
+func Bytes(q *resource.Quantity) memory.Bytes { return memory.FromOptional(q) }
 
 // Amount is an amount for users; "none" for nil. Whole MiB are shown as in manifests ("1200Mi", not "1.2Gi"): users
 // copy them.
