@@ -189,7 +189,7 @@ func TestStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(got.NSPIDs, []int{4711, 12, 1}) || got.Threads != 17 || got.RSS != 8*memory.KiB {
+	if !slices.Equal(got.NSPIDs, []int{4711, 12, 1}) || got.Threads != 17 || got.RSS != 8*memory.KiB || got.Name != "x" {
 		t.Errorf("%+v", got)
 	}
 }
