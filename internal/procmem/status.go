@@ -122,21 +122,6 @@ func readStat(r io.Reader, field int) (name []byte, n [2]uint64, err error) {
 	return nil, [2]uint64{}, fmt.Errorf("stat: %w", ErrSyntax)
 }
 
-// readPageSize reads AT_PAGESZ of /proc/PID/auxv.
-func readPageSize(r io.Reader) (uint64, error) {
-	const pageSize = 6
-	b, err := io.ReadAll(io.LimitReader(r, maxStatus))
-	if err != nil {
-		return 0, fmt.Errorf("reading auxv: %w", err)
-	}
-	for ; len(b) >= 16; b = b[16:] {
-		if size := le.Uint64(b[8:]); le.Uint64(b) == pageSize && size > 0 {
-			return size, nil
-		}
-	}
-	return 0, fmt.Errorf("auxv: %w", ErrSyntax)
-}
-
 // Bounds of the environment: Linux gives a process at most 128 KiB for one variable, and 6 MiB for all.
 const (
 	maxVariable = 128 << 10
