@@ -60,11 +60,11 @@ func TestAlarmsBeforeAnAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := &snapshot.Pod{NamespacedName: client.ObjectKeyFromObject(pod), UID: pod.UID}
-	_, own, urgent, err := clients(agentOf(config, "node-a"))
+	_, own, err := clients(agentOf(config, "node-a"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := snapshot.NewWriter(own, urgent)
+	w := snapshot.NewWriter(own)
 	go w.Run(ctx)
 	send := func(id string, sequence int64) error {
 		a := snapshot.Alarm("app", id, sequence, rescue.Prediction{
@@ -134,11 +134,11 @@ func TestAlarmsBeforeAnAPIServer(t *testing.T) {
 
 func otherNode(t *testing.T, config *rest.Config) *snapshot.Writer {
 	t.Helper()
-	_, own, urgent, err := clients(agentOf(config, "node-b"))
+	_, own, err := clients(agentOf(config, "node-b"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return snapshot.NewWriter(own, urgent)
+	return snapshot.NewWriter(own)
 }
 
 // TestProfilesBeforeAnAPIServer: an agent may read which namespaces have a profile that enables rescues.
@@ -153,7 +153,7 @@ func TestProfilesBeforeAnAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	install(t.Context(), t, c)
-	_, own, _, err := clients(agentOf(config, "node-a"))
+	_, own, err := clients(agentOf(config, "node-a"))
 	if err != nil {
 		t.Fatal(err)
 	}

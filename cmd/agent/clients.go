@@ -17,12 +17,12 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// clients returns one for pods, in protobuf, and two for memfit's kinds, which have JSON only: urgent holds no request
-// back; who uses it bounds them.
-func clients(config *rest.Config) (core, own, urgent *rest.RESTClient, err error) {
+// clients returns one for pods, in protobuf, and one for memfit's kinds, which have JSON only. They hold no request
+// back: who uses them bounds them.
+func clients(config *rest.Config) (core, own *rest.RESTClient, err error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	codecs := serializer.NewCodecFactory(scheme).WithoutConversion()
 	forGroup := func(group schema.GroupVersion, path, content string) (*rest.RESTClient, error) {
@@ -31,16 +31,12 @@ func clients(config *rest.Config) (core, own, urgent *rest.RESTClient, err error
 		c.ContentType = content
 		c.AcceptContentTypes = content + ",application/json"
 		c.UserAgent = "memfit-agent/" + version
+		c.QPS = -1
 		return rest.RESTClientFor(c)
 	}
 	if core, err = forGroup(corev1.SchemeGroupVersion, "/api", runtime.ContentTypeProtobuf); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	if own, err = forGroup(v1alpha1.GroupVersion, "/apis", runtime.ContentTypeJSON); err != nil {
-		return nil, nil, nil, err
-	}
-	config = rest.CopyConfig(config)
-	config.QPS = -1
-	urgent, err = forGroup(v1alpha1.GroupVersion, "/apis", runtime.ContentTypeJSON)
-	return core, own, urgent, err
+	own, err = forGroup(v1alpha1.GroupVersion, "/apis", runtime.ContentTypeJSON)
+	return core, own, err
 }

@@ -95,9 +95,9 @@ func (w *watch) forget(dir string) {
 // Created reports whether a cgroup may have been created since the last call in those that are watched.
 func (w *watch) Created() bool { return w.created.Swap(false) }
 
-// Watch watches the cgroups that a search found to hold others. What was created in one between the search and the
-// watch is found by another search.
-func (w *watch) Watch(parents []string) {
+// Watch watches the cgroups that a search found to hold others, and reports whether it watches all of them. What was
+// created in one between the search and the watch is found by another search.
+func (w *watch) Watch(parents []string) (all bool) {
 	var failed error
 	for _, dir := range parents {
 		switch added, err := w.add(filepath.Join(w.root, dir)); {
@@ -111,4 +111,5 @@ func (w *watch) Watch(parents []string) {
 		w.log.Warn("Some cgroups are not watched: containers in them are found within 10 s", "error", failed)
 	}
 	w.failed = failed
+	return failed == nil
 }

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"syscall"
@@ -17,16 +18,38 @@ type folder string
 
 // Open implements [fs.FS].
 func (f folder) Open(name string) (fs.File, error) {
-	if !fs.ValidPath(name) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
-	}
-	path := string(f) + "/" + name
-	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	fd, err := f.open(name)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	return os.NewFile(uintptr(fd), path), nil
+	return os.NewFile(uintptr(fd), string(f)+"/"+name), nil
 }
+
+func (f folder) open(name string) (fd int, err error) {
+	if !fs.ValidPath(name) {
+		return 0, fs.ErrInvalid
+	}
+	return syscall.Open(string(f)+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+}
+
+// Keep implements [cgroup.Keeper]: the kernel answers ENODEV to reading a file of a cgroup that has gone.
+func (f folder) Keep(name string) (io.ReadCloser, error) {
+	fd, err := f.open(name)
+	if err != nil {
+		return nil, err
+	}
+	return line(fd), nil
+}
+
+// line is an open file of one line.
+type line int
+
+func (l line) Read(p []byte) (int, error) {
+	n, err := syscall.Pread(int(l), p, 0)
+	return max(n, 0), err
+}
+
+func (l line) Close() error { return syscall.Close(int(l)) }
 
 // Leaf implements [cgroup.Leaves]: the kernel counts a link for each folder in a folder, and two for the folder itself.
 // File systems that do not count links report 1.

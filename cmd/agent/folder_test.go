@@ -47,6 +47,34 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+// TestAKeptFileIsReadFromItsStart: each time, with one call.
+func TestAKeptFileIsReadFromItsStart(t *testing.T) {
+	dir := t.TempDir()
+	for _, want := range []string{"12\n", "3\n"} {
+		if err := os.WriteFile(filepath.Join(dir, "x"), []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		kept, err := folder(dir).Keep("x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			var b [8]byte
+			if n, err := kept.Read(b[:]); string(b[:n]) != want || err != nil {
+				t.Errorf("%q, %v, want %q", b[:n], err, want)
+			}
+		}
+		if err := kept.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range []string{"gone", "../x"} {
+		if _, err := folder(dir).Keep(name); err == nil {
+			t.Errorf("%s is kept", name)
+		}
+	}
+}
+
 // TestFilesAreClosed: of files that were read, and of folders.
 func TestFilesAreClosed(t *testing.T) {
 	dir := t.TempDir()
@@ -87,9 +115,11 @@ func BenchmarkUsage(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	gauge := tree.Gauge(".")
+	defer gauge.Close()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := tree.Usage("."); err != nil {
+		if _, err := gauge.Usage(); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -94,11 +94,11 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("finding the API server: %w", err)
 	}
-	core, own, urgent, err := clients(config)
+	core, own, err := clients(config)
 	if err != nil {
 		return err
 	}
-	set, writer, watchdog := pods.NewSet(), snapshot.NewWriter(own, urgent), liveness.NewWatchdog(clock.RealClock{})
+	set, writer, watchdog := pods.NewSet(), snapshot.NewWriter(own), liveness.NewWatchdog(clock.RealClock{})
 	rescues := profiles.NewSet()
 	loop := &scan.Loop{
 		Rescues: rescues.Rescues, Tree: tree, Proc: live.Proc(o.proc), Pods: set, Writer: writer, Node: o.node, Log: log,

@@ -352,14 +352,14 @@ func newSimNode(
 		r.next = next
 		return r
 	})
-	_, own, urgent, err := clients(as)
+	_, own, err := clients(as)
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := &simNode{
 		name: name, random: rand.New(rand.NewPCG(1, uint64(index))),
 		cgroups: fstest.MapFS{"memory/memory.stat": {}},
-		writer:  &counted{Writer: snapshot.NewWriter(own, urgent), of: map[types.UID]int{}},
+		writer:  &counted{Writer: snapshot.NewWriter(own), of: map[types.UID]int{}},
 	}
 	objects := make([]any, 0, len(made))
 	for j, pod := range made {

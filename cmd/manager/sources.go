@@ -214,7 +214,7 @@ func usageSource(mgr ctrl.Manager, kubelets *kubelet.Source, s sources) (usage.S
 		case fromPrometheus:
 			next, err = prometheus.New(s.prometheus())
 		case fromMetricsAPI:
-			next, err = metricsapi.New(mgr.GetConfig(), podsByName{mgr.GetClient()}, metricsapi.Options{Now: time.Now})
+			next, err = metricsapi.New(mgr.GetConfig(), podsByName{mgr.GetClient()}, time.Now)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("preparing the usage source %s: %w", name, err)

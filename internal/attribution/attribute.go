@@ -70,16 +70,13 @@ func Attribute(ctx context.Context, s *Snapshot, readers []Reader) (Result, erro
 			result.Free = append(result.Free, s.free...)
 		}
 	}
-	regions := claims.filled(s, rulesFor(s))
+	regions := claims.filled(s, rulesFor(s, result.Usages))
 	measure(s, regions)
 	result.Regions = regions
 	s.free = nil
 	slices.SortFunc(result.Free, func(a, b procmem.Run) int { return cmp.Compare(a.Start, b.Start) })
 	result.sum(s)
-	if s.Same != nil {
-		return result, s.Same()
-	}
-	return result, nil
+	return result, s.Same()
 }
 
 // vetted drops the amounts of a reader that understood too little.

@@ -69,7 +69,7 @@ const maxFiles = 16
 // File opens a mapped file, which stays open as long as the snapshot. What cannot be opened once is not tried again.
 func (s *Snapshot) File(name string) (procmem.File, error) {
 	file, known := s.files[name]
-	if !known && s.OpenFile != nil && len(s.files) < maxFiles {
+	if !known && len(s.files) < maxFiles {
 		if s.files == nil {
 			s.files = map[string]procmem.File{}
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memfit/memfit/internal/attribution/amounts"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/procmem"
 )
@@ -28,7 +29,8 @@ var libraries = []struct {
 	kind   Kind
 }{{"libjemalloc", Jemalloc}, {"libmimalloc", Mimalloc}, {"libtcmalloc", Tcmalloc}}
 
-func rulesFor(s *Snapshot) *rules {
+// rulesFor returns the rules for a process in which readers found this.
+func rulesFor(s *Snapshot, found []amounts.Usage) *rules {
 	r := &rules{s: s, jvm: s.HasFile("libjvm.so")}
 	r.threads = slices.Sorted(slices.Values(s.Process.RobustLists))
 	for _, l := range libraries {
@@ -39,6 +41,9 @@ func rulesFor(s *Snapshot) *rules {
 	r.golang = slices.ContainsFunc(s.Mappings, func(m procmem.Mapping) bool {
 		return strings.HasPrefix(m.Path, "[anon: Go:")
 	})
+	if !s.HasFile("libc.") && !s.HasFile("ld-") { // without a C library it has no other allocator
+		r.golang = r.golang || slices.ContainsFunc(found, func(u amounts.Usage) bool { return u.Reader == amounts.Go })
+	}
 	return r
 }
 

@@ -71,13 +71,13 @@ type Snapshot struct {
 	// Mappings are in ascending order and do not overlap.
 	Mappings []procmem.Mapping
 	Memory   procmem.Memory
-	// OpenFile opens a path as the process sees it; where it is nil, no module is found.
+	// OpenFile opens a path as the process sees it.
 	OpenFile func(path string) (procmem.File, error)
-	// Times returns the processor time of the process. It may be nil.
+	// Times returns the processor time of the process.
 	Times func() (procmem.Times, error)
 	// Env are variables that the process was started with, as far as readers may read them.
 	Env map[string]string
-	// Same returns an error where the process has ended since, so that what was read may be another's. It may be nil.
+	// Same returns an error where the process has ended since, so that what was read may be another's.
 	Same func() error
 	// Locate asks readers where their free memory lies, for [Result.Free]: it takes more memory than amounts alone.
 	Locate bool

@@ -6,9 +6,11 @@ package cgroup
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -369,5 +371,76 @@ func TestLeavesAreNotRead(t *testing.T) {
 	pids, all, err := tree.Processes(dir)
 	if err != nil || !all || !slices.Equal(pids, []int{17, 42}) || l.opened[dir] != 1 || l.opened[dir+"/a"] != 0 {
 		t.Errorf("processes %v, all %t (%v), opened %v", pids, all, err, l.opened)
+	}
+}
+
+// keeper is a file system that keeps files open, and counts them.
+type keeper struct {
+	fstest.MapFS
+	open *int
+}
+
+func (k keeper) Keep(name string) (io.ReadCloser, error) {
+	if _, err := k.Open(name); err != nil {
+		return nil, err
+	}
+	*k.open++
+	return kept{k, name}, nil
+}
+
+type kept struct {
+	keeper
+	name string
+}
+
+func (k kept) Read(p []byte) (int, error) {
+	if k.MapFS[k.name] == nil {
+		return 0, syscall.ENODEV
+	}
+	return copy(p, k.MapFS[k.name].Data), nil
+}
+
+func (k kept) Close() error {
+	*k.open--
+	return nil
+}
+
+// TestGauge: the file of the usage is opened once and closed once; each reading shows the usage of its time, and that
+// the cgroup has gone.
+func TestGauge(t *testing.T) {
+	open := 0
+	files := fstest.MapFS{
+		"memory/memory.stat": {}, "memory/a/memory.usage_in_bytes": {Data: []byte("4096\n")},
+		"memory/b/memory.usage_in_bytes": {Data: []byte("odd\n")},
+	}
+	for name, fsys := range map[string]fs.FS{"kept": keeper{files, &open}, "opened each time": files} {
+		tree, err := Open(fsys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gauge, odd, missing := tree.Gauge("memory/a"), tree.Gauge("memory/b"), tree.Gauge("memory/c")
+		for _, want := range []memory.Bytes{4096, 8192} {
+			files["memory/a/memory.usage_in_bytes"] = &fstest.MapFile{Data: fmt.Appendln(nil, int64(want))}
+			if got, err := gauge.Usage(); got != want || err != nil {
+				t.Errorf("%s: %s, %v, want %s", name, got, err, want)
+			}
+		}
+		if _, err := odd.Usage(); err == nil {
+			t.Errorf("%s: a usage that is not a number", name)
+		}
+		if _, err := missing.Usage(); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: a cgroup that is not there: %v", name, err)
+		}
+		delete(files, "memory/a/memory.usage_in_bytes")
+		if _, err := gauge.Usage(); err == nil {
+			t.Errorf("%s: a cgroup that has gone", name)
+		}
+		for _, g := range []*Gauge{&gauge, &gauge, &odd, &missing} {
+			g.Close()
+		}
+		if open != 0 {
+			t.Errorf("%s: %d files are open", name, open)
+		}
+		files["memory/a/memory.usage_in_bytes"] = &fstest.MapFile{Data: []byte("4096\n")}
 	}
 }

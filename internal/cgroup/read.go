@@ -5,7 +5,8 @@ package cgroup
 
 import (
 	"bytes"
-	"fmt"
+	"errors"
+	"io"
 	"path"
 	"slices"
 	"time"
@@ -37,7 +38,42 @@ func (r *Reading) Demand() memory.Bytes { return r.Usage.Minus(r.File).Plus(r.Sw
 
 // Usage reads only what counts against the limit: one file, for containers far below their limit.
 func (t *Tree) Usage(dir string) (memory.Bytes, error) {
-	return t.size(dir, t.pick("memory.usage_in_bytes", "memory.current"))
+	return t.size(dir, t.usageFile())
+}
+
+func (t *Tree) usageFile() string { return t.pick("memory.usage_in_bytes", "memory.current") }
+
+// Gauge is the usage of a cgroup that is read several times a second. Its file stays open where the file system can
+// keep it: opening and closing it is most of what a reading costs.
+type Gauge struct {
+	tree *Tree
+	dir  string
+	kept io.ReadCloser // nil: the file is opened for each reading
+}
+
+// Gauge returns that of a cgroup. The caller closes it.
+func (t *Tree) Gauge(dir string) Gauge {
+	g := Gauge{tree: t, dir: dir}
+	if keeper, ok := t.fsys.(Keeper); ok {
+		g.kept, _ = keeper.Keep(path.Join(dir, t.usageFile())) // if that fails, a reading fails as well
+	}
+	return g
+}
+
+// Usage is [Tree.Usage].
+func (g *Gauge) Usage() (memory.Bytes, error) {
+	if g.kept == nil {
+		return g.tree.Usage(g.dir)
+	}
+	return g.tree.number(g.kept)
+}
+
+// Close closes the file. After that, each reading opens it.
+func (g *Gauge) Close() {
+	if g.kept != nil {
+		_ = g.kept.Close()
+		g.kept = nil
+	}
 }
 
 // Limit reads only the effective limit.
@@ -192,13 +228,25 @@ func (p *processes) below(dir string, depth int) {
 }
 
 func (t *Tree) size(dir, file string) (memory.Bytes, error) {
-	text, err := t.readOnce(path.Join(dir, file))
+	f, err := t.fsys.Open(path.Join(dir, file))
 	if err != nil {
 		return 0, err
 	}
-	n, ok := parseSize(text)
-	if !ok {
-		return 0, fmt.Errorf("%s/%s is not a number", dir, file)
+	defer f.Close()
+	return t.number(f)
+}
+
+var errNumber = errors.New("a file of a cgroup is not a number")
+
+// number reads a file of one number with one call.
+func (t *Tree) number(f io.Reader) (memory.Bytes, error) {
+	n, err := f.Read(t.buffer)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
 	}
-	return n, nil
+	size, ok := parseSize(t.buffer[:n])
+	if !ok {
+		return 0, errNumber
+	}
+	return size, nil
 }

@@ -37,6 +37,12 @@ type Leaves interface {
 	Leaf(dir string) bool
 }
 
+// Keeper is a file system whose files of one line can stay open.
+type Keeper interface {
+	// Keep opens a file of which each read begins at its start, and fails once its cgroup has gone.
+	Keep(name string) (io.ReadCloser, error)
+}
+
 // ErrNoMemoryController means that memory is counted nowhere below the root.
 var ErrNoMemoryController = errors.New("no cgroup hierarchy counts memory here: neither memory/memory.stat (v1) nor " +
 	"cgroup.controllers with memory (v2) is there")
@@ -163,20 +169,6 @@ func (t *Tree) children(dir string) ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-// readOnce returns what one read returns, which is all of a file of one line. It is valid until the next read.
-func (t *Tree) readOnce(name string) ([]byte, error) {
-	f, err := t.fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	n, err := f.Read(t.buffer)
-	if n > 0 || errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return t.buffer[:n], err
 }
 
 // read returns at most fileMost bytes of a file, which are good until the next read.

@@ -65,7 +65,7 @@ type Point struct {
 
 // approach is the minute before a time at which usage stays at a level, with the growth up to there.
 func (r *Recorder) approach(before time.Time, level memory.Bytes) Minute {
-	m, points := r.minute(before), r.points(before)
+	m, points := r.minute(before), r.points(before, kept)
 	first := len(points)
 	for first > 0 && points[first-1].usage >= level {
 		first--
@@ -76,7 +76,7 @@ func (r *Recorder) approach(before time.Time, level memory.Bytes) Minute {
 
 // minute is what was seen in the minute before a time.
 func (r *Recorder) minute(before time.Time) Minute {
-	points := r.points(before)
+	points := r.points(before, kept)
 	if len(points) == 0 {
 		return Minute{}
 	}

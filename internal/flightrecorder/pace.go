@@ -77,11 +77,7 @@ const growthWindow = 10 * time.Second
 
 // timeLeft is when usage reaches the limit at the present growth.
 func (r *Recorder) timeLeft(room memory.Bytes, now time.Time) time.Duration {
-	points := r.points(now)
-	for len(points) > 0 && now.Sub(points[0].at) > growthWindow {
-		points = points[1:]
-	}
-	g := growth(points)
+	g := growth(r.points(now, growthWindow))
 	if g.PerSecond <= 0 {
 		return math.MaxInt64
 	}

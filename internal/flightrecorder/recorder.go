@@ -106,23 +106,20 @@ func (r *Recorder) push(p point) {
 	if n := len(r.recent); n > 1 && p.at.Sub(r.recent[n-2].at) <= fastest && p.at.After(r.recent[n-1].at) {
 		r.recent = r.recent[:n-1]
 	}
+	old := len(r.recent) - len(r.points(p.at, kept))
 	if len(r.recent) == keptMost {
-		r.recent = slices.Delete(r.recent, 0, 1)
+		old = max(old, 1)
 	}
-	r.recent = append(r.recent, p)
+	r.recent = append(slices.Delete(r.recent, 0, old), p)
 	r.peak = max(r.peak, p.usage)
 }
 
-// points are those of the last minute before a time, oldest first.
-func (r *Recorder) points(before time.Time) []point {
-	out := r.recent
-	for len(out) > 0 && before.Sub(out[0].at) > kept {
-		out = out[1:]
-	}
-	for len(out) > 0 && out[len(out)-1].at.After(before) {
-		out = out[:len(out)-1]
-	}
-	return out
+// points are those of so long before a time that is not before the last one, oldest first.
+func (r *Recorder) points(before time.Time, window time.Duration) []point {
+	first, _ := slices.BinarySearchFunc(r.recent, before.Add(-window), func(p point, from time.Time) int {
+		return p.at.Compare(from)
+	})
+	return r.recent[first:]
 }
 
 // newest is the last point; the zero point where there is none.

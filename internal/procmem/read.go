@@ -34,9 +34,6 @@ func Environ(dir fs.FS, names []string) (map[string]string, error) {
 	return parsed(dir, "environ", func(r io.Reader) (map[string]string, error) { return ReadEnviron(r, names) })
 }
 
-// PageSizeOf reads the size of the pages of a process.
-func PageSizeOf(dir fs.FS) (uint64, error) { return parsed(dir, "auxv", readPageSize) }
-
 // StatusOf reads the status of a process.
 func StatusOf(dir fs.FS) (Status, error) { return parsed(dir, "status", ReadStatus) }
 

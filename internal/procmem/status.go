@@ -16,6 +16,8 @@ import (
 
 // Status is what memfit reads of /proc/PID/status.
 type Status struct {
+	// Name is at most 15 bytes, in which the kernel escapes line breaks. The process chose it.
+	Name string
 	// NSPIDs are the numbers of the process, from the PID namespace of this /proc to the innermost one. A container may
 	// make namespaces of its own, so the last number is not the one that its container knows.
 	NSPIDs  []int
@@ -28,7 +30,7 @@ type Status struct {
 // maxStatus is how much of a file of a few lines is read; the longest status seen has 1.6 KiB.
 const maxStatus = 64 << 10
 
-// ReadStatus reads /proc/PID/status. The name of the process, which the process chooses, is passed over.
+// ReadStatus reads /proc/PID/status.
 func ReadStatus(r io.Reader) (Status, error) {
 	var s Status
 	lines := bufio.NewScanner(io.LimitReader(r, maxStatus))
@@ -50,11 +52,16 @@ func ReadStatus(r io.Reader) (Status, error) {
 // maxNesting is how many numbers a process has at most: Linux nests PID namespaces 32 deep below the first.
 const maxNesting = 33
 
+// nameMost is four times what the kernel keeps of a name, because it escapes some bytes.
+const nameMost = 64
+
 // sigkill is the bit of SIGKILL in a set of signals, which has signal 1 in the lowest bit.
 const sigkill = 1 << 8
 
 func (s *Status) field(key string, value []byte) {
 	switch key {
+	case "Name":
+		s.Name = string(value[:min(len(value), nameMost)])
 	case "NSpid":
 		s.NSPIDs = s.NSPIDs[:0]
 		for number := range bytes.FieldsSeq(value) {
@@ -113,21 +120,6 @@ func readStat(r io.Reader, field int) (name []byte, n [2]uint64, err error) {
 		at++
 	}
 	return nil, [2]uint64{}, fmt.Errorf("stat: %w", ErrSyntax)
-}
-
-// readPageSize reads AT_PAGESZ of /proc/PID/auxv.
-func readPageSize(r io.Reader) (uint64, error) {
-	const pageSize = 6
-	b, err := io.ReadAll(io.LimitReader(r, maxStatus))
-	if err != nil {
-		return 0, fmt.Errorf("reading auxv: %w", err)
-	}
-	for ; len(b) >= 16; b = b[16:] {
-		if size := le.Uint64(b[8:]); le.Uint64(b) == pageSize && size > 0 {
-			return size, nil
-		}
-	}
-	return 0, fmt.Errorf("auxv: %w", ErrSyntax)
 }
 
 // Bounds of the environment: Linux gives a process at most 128 KiB for one variable, and 6 MiB for all.

@@ -108,7 +108,11 @@ func (b *bench) window(t *testing.T, kind int) (reported [4]float64, looks int64
 
 // look is what the agent does with a process.
 func look(ctx context.Context, pid int) error {
-	target, err := live.Open("/proc", pid)
+	dir, err := live.Proc("/proc").Process(pid)
+	if err != nil {
+		return err
+	}
+	target, err := dir.Target(pid)
 	if err != nil {
 		return fmt.Errorf("inspecting process %d: %w", pid, err)
 	}

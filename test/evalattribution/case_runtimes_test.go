@@ -206,8 +206,7 @@ func found(ctx context.Context, p *Process, reader string) (*amounts.Usage, erro
 // checkJava compares what is filled with what the JVM says is used, what it may use at most, and what trimming its
 // native heap gives back; then once more after a collection. What memfit calls in use is the resident part of what is
 // filled: the JVM counts pages, too, that a thread has taken for its next objects and never touched, up to 6 MiB here.
-// Asking is a first use of memory after a collection, so that it is asked twice. Serial and Parallel leave the empty
-// survivor space out of what they say is committed.
+// Asking is a first use of memory after a collection, so that it is asked twice.
 func checkJava(ctx context.Context, p *Process) ([]Comparison, error) {
 	var all []Comparison
 	for _, ask := range []string{"used", "gc"} {
@@ -233,11 +232,6 @@ func checkJava(ctx context.Context, p *Process) ([]Comparison, error) {
 				Truth: bytes(said[0])},
 			Comparison{Measure: Heap, What: "MaxHeapSize", Estimate: bytes(u.Details["MaxHeapSize"]), Truth: memory.GiB},
 		)
-		if regions := u.Details[hotspot.Regions]; regions > generations {
-			all = append(all, Comparison{
-				Measure: Heap, What: "committed after " + ask, Estimate: u.Committed, Truth: bytes(said[1]),
-			})
-		}
 	}
 	trimmed, err := checkNativeTrim(ctx, p)
 	return append(all, trimmed...), err
@@ -245,14 +239,14 @@ func checkJava(ctx context.Context, p *Process) ([]Comparison, error) {
 
 // settled is what the reader and the JVM say once as much is committed as a moment before: G1 gives back beside.
 func settled(ctx context.Context, p *Process) (u *amounts.Usage, said []int64, err error) {
-	for before, tries := memory.Bytes(-1), 0; tries < 30; tries++ {
+	for before, tries := int64(-1), 0; tries < 30; tries++ {
 		if u, err = found(ctx, p, "hotspot"); err != nil {
 			return nil, nil, err
 		}
-		if said, err = p.Numbers("used"); err != nil || u.Committed == before {
+		if said, err = p.Numbers("used"); err != nil || said[1] == before {
 			break
 		}
-		before = u.Committed
+		before = said[1]
 		time.Sleep(time.Second)
 	}
 	if err != nil {
@@ -264,9 +258,6 @@ func settled(ctx context.Context, p *Process) (u *amounts.Usage, said []int64, e
 
 // shenandoah gives empty regions back by itself, some minutes later: nothing is predicted of a collection.
 func shenandoah(p *Process) bool { return slices.Contains(p.command.Args, "-XX:+UseShenandoahGC") }
-
-// generations is how many spaces Serial and Parallel have.
-const generations = 4
 
 func bytes(n int64) memory.Bytes { return memory.Bytes(n) }
 

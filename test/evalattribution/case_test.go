@@ -185,7 +185,11 @@ type Look struct {
 // Look attributes the memory of the process as the agent does.
 func (p *Process) Look(ctx context.Context) (Look, error) {
 	began := time.Now()
-	target, err := live.Open("/proc", p.PID)
+	dir, err := live.Proc("/proc").Process(p.PID)
+	if err != nil {
+		return Look{}, err
+	}
+	target, err := dir.Target(p.PID)
 	if err != nil {
 		return Look{}, err
 	}

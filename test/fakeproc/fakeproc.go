@@ -8,6 +8,7 @@ package fakeproc
 import (
 	"cmp"
 	"encoding/binary"
+	"io/fs"
 	"slices"
 	"testing"
 
@@ -129,11 +130,15 @@ func (p *Process) Resident(start, end uint64) ([]procmem.Run, error) {
 	return runs, nil
 }
 
-// Snapshot is the process as attribution sees it, with the amounts that the kernel would tell.
+// Snapshot is the process as attribution sees it, with the amounts that the kernel would tell. Its files and times
+// cannot be read.
 func (p *Process) Snapshot() *attribution.Snapshot {
 	slices.SortFunc(p.Mappings, func(a, b procmem.Mapping) int { return cmp.Compare(a.Start, b.Start) })
 	s := &attribution.Snapshot{
 		Process: procmem.Process{PID: 1, Exe: "/app"}, Mappings: slices.Clone(p.Mappings), Memory: p,
+		OpenFile: func(string) (procmem.File, error) { return nil, fs.ErrNotExist },
+		Times:    func() (procmem.Times, error) { return procmem.Times{}, fs.ErrNotExist },
+		Same:     func() error { return nil },
 	}
 	for page := range p.pages {
 		if m := s.MappingOf(page); m != nil {

@@ -143,7 +143,11 @@ func start(t *testing.T, path string, args []string) (pid int) {
 
 func whatRuns(t *testing.T, pid int) detect.Result {
 	t.Helper()
-	target, err := live.Open("/proc", pid)
+	dir, err := live.Proc("/proc").Process(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := dir.Target(pid)
 	if err != nil {
 		t.Fatal(err)
 	}

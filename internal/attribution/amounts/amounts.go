@@ -11,12 +11,10 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Usage is what one reader found in its regions. All amounts but Committed are resident bytes.
+// Usage is what one reader found in its regions. All amounts are resident bytes.
 type Usage struct {
 	// Reader is its name, filled by attribution.Attribute.
 	Reader string
-	// Committed is what the allocator or runtime reports to hold, resident or not.
-	Committed memory.Bytes
 	// InUse is what it has given to the program, garbage that was not collected yet included.
 	InUse memory.Bytes
 	// FreeResident is free memory in whole pages that are resident.

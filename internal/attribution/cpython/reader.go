@@ -15,12 +15,6 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Names of what [amounts.Usage.Details] holds.
-const (
-	Pools      = "pools"      // count of those that were used once
-	EmptyPools = "emptyPools" // how many of them hold nothing now
-)
-
 // ErrNone is returned for a process in which no arena was found, as with PYTHONMALLOC=malloc.
 var ErrNone = errors.New("no arena of pymalloc was found")
 
@@ -76,9 +70,8 @@ type arenas struct {
 
 // tally is what pools hold.
 type tally struct {
-	pools, empty, odd, skipped   int // odd: resident and neither a pool nor untouched; skipped: the budget was used up
+	pools, odd, skipped          int // odd: resident and neither a pool nor untouched; skipped: the budget was used up
 	used, freePartial, freeWhole uint64
-	committed                    uint64
 }
 
 // minArena is the size of an arena before 3.10; those of today are 1 MiB.
@@ -128,7 +121,6 @@ func (a *arenas) mapping(m *procmem.Mapping) error {
 	if found.pools == 0 || found.pools <= found.odd {
 		return nil
 	}
-	found.committed = last - first
 	a.merge(found)
 	a.regions = append(a.regions, attribution.Region{Start: first, End: last, Kind: attribution.PyArena})
 	return nil
@@ -138,9 +130,8 @@ func (a *arenas) mapping(m *procmem.Mapping) error {
 const oddBeforeGivingUp = 64
 
 func (t *tally) merge(o tally) {
-	t.pools, t.empty, t.odd, t.skipped = t.pools+o.pools, t.empty+o.empty, t.odd+o.odd, t.skipped+o.skipped
+	t.pools, t.odd, t.skipped = t.pools+o.pools, t.odd+o.odd, t.skipped+o.skipped
 	t.used, t.freePartial, t.freeWhole = t.used+o.used, t.freePartial+o.freePartial, t.freeWhole+o.freeWhole
-	t.committed += o.committed
 }
 
 func (t *tally) add(w *procmem.Window, at, size uint64, p pool) {
@@ -149,7 +140,6 @@ func (t *tally) add(w *procmem.Window, at, size uint64, p pool) {
 	used := min(p.used(), resident)
 	t.used += used
 	if p.count == 0 {
-		t.empty++
 		t.freeWhole += resident
 		return
 	}
@@ -158,10 +148,9 @@ func (t *tally) add(w *procmem.Window, at, size uint64, p pool) {
 
 func (a *arenas) usage() amounts.Usage {
 	all := a.pools + a.odd + a.skipped
+	//nolint:gosec // at most the address space
 	return amounts.Usage{
-		Committed: memory.Bytes(a.committed), InUse: memory.Bytes(a.used), //nolint:gosec // at most the address space
-		FreeResident: memory.Bytes(a.freeWhole), FreePartial: memory.Bytes(a.freePartial), //nolint:gosec // as above
+		InUse: memory.Bytes(a.used), FreeResident: memory.Bytes(a.freeWhole), FreePartial: memory.Bytes(a.freePartial),
 		Coverage: float64(a.pools) / float64(max(all, 1)),
-		Details:  map[string]int64{Pools: int64(a.pools), EmptyPools: int64(a.empty)},
 	}
 }

@@ -18,13 +18,9 @@ import (
 
 // Names of what [amounts.Usage.Details] holds besides those of package amounts. Amounts are bytes.
 const (
-	Heaps       = "heaps"       // count, the [heap] included
-	Cached      = "cached"      // free, in caches of threads
-	Fast        = "fast"        // free, in fast bins; part of the free amounts
-	Free        = "free"        // all free chunks but the tops, resident or not
-	Mapped      = "mapped"      // resident bytes of blocks that are mapped on their own
-	MappedCount = "mappedCount" // how many there are
-	Allocated   = "allocated"   // given to the program from heaps, resident or not
+	Cached    = "cached"    // free, in caches of threads
+	Free      = "free"      // all free chunks but the tops, resident or not
+	Allocated = "allocated" // given to the program from heaps, resident or not
 )
 
 // ErrNone is returned for a process in which no arena makes sense: its malloc is another, or it has not been used.
@@ -95,8 +91,7 @@ type tally struct {
 	regions []attribution.Region
 
 	sums
-	size        uint64 // bytes that there were to walk
-	heaps       int
+	size        uint64   // bytes that there were to walk
 	perArena    []uint64 // resident bytes of each
 	topBeyond   uint64
 	mappedBytes memory.Bytes
@@ -133,7 +128,6 @@ func (t *tally) arena(ctx context.Context, a *arena) error {
 	t.add(all)
 	t.perArena = append(t.perArena, all.resident)
 	t.topBeyond += all.topResident - min(all.topResident, thresholdLeaves)
-	t.heaps += len(a.heaps)
 	t.size += max(size, a.system)
 	return nil
 }
@@ -236,19 +230,14 @@ func (t *tally) usage(arenas []arena) amounts.Usage {
 		FreeResident: memory.FromUint64(t.wholeResident + t.topResident),
 		Returnable:   memory.FromUint64(t.wholeResident + t.topReturnable),
 		FreePartial:  memory.FromUint64(t.free - t.whole),
-		Committed:    memory.FromUint64(t.size),
 		Coverage:     1,
 		Details: map[string]int64{
 			amounts.Arenas:    int64(len(arenas)),
-			Heaps:             int64(t.heaps),
 			Cached:            int64(memory.FromUint64(t.cached)),
-			Fast:              int64(memory.FromUint64(t.fast)),
 			Free:              int64(memory.FromUint64(t.free)),
 			amounts.TopBeyond: int64(memory.FromUint64(t.topBeyond)),
 			amounts.Retained:  int64(memory.FromUint64(t.sums.resident - min(t.sums.resident, t.inUse))),
 			amounts.BeyondTwo: int64(memory.FromUint64(beyondTwo(t.perArena))),
-			Mapped:            int64(t.mappedBytes),
-			MappedCount:       int64(t.mappedCount),
 			Allocated:         int64(memory.FromUint64(t.given)),
 		},
 	}

@@ -18,8 +18,7 @@ type sums struct {
 	inUse  uint64 // resident
 	given  uint64 // to the program, resident or not
 	cached uint64 // in caches of threads: free for their next malloc, in use for everybody else
-	fast   uint64 // in fast bins, which malloc_trim empties
-	free   uint64 // free chunks, those of fast bins included, without the top
+	free   uint64 // free chunks, those of fast bins included, which malloc_trim empties, without the top
 
 	whole         uint64 // pages that only free chunks lie on
 	wholeResident uint64
@@ -35,7 +34,6 @@ func (s *sums) add(o sums) {
 	s.inUse += o.inUse
 	s.given += o.given
 	s.cached += o.cached
-	s.fast += o.fast
 	s.free += o.free
 	s.whole += o.whole
 	s.wholeResident += o.wholeResident
@@ -309,7 +307,6 @@ func (w *walker) chunk(length uint64, used bool) bool {
 	}
 	switch w.kept(length) {
 	case inFastBin:
-		w.fast += length
 		w.freed(length)
 		return true
 	case inCache:

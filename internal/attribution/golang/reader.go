@@ -14,11 +14,9 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Names of what [amounts.Usage.Details] holds besides those of package amounts: the runtime's own counters, in bytes.
-const (
-	HeapInUse    = "heapInUse"    // spans that hold objects
-	HeapReleased = "heapReleased" // given back to the kernel
-)
+// HeapInUse is what [amounts.Usage.Details] holds besides those of package amounts: the bytes of spans with objects, by
+// the runtime's own counter.
+const HeapInUse = "heapInUse"
 
 // Reader reads the heap of a Go program.
 type Reader struct {
@@ -55,7 +53,7 @@ func (r Reader) Claim(ctx context.Context, s *attribution.Snapshot) ([]attributi
 		return nil, amounts.Usage{}, err
 	}
 	c.live = c.leastAlive(ctx, s.Memory, size, r.Now)
-	return append(regions, meta(s, heap)...), c.usage(resident), nil
+	return regions, c.usage(resident), nil
 }
 
 // usage: what is neither in use nor released is resident as far as it was ever touched.
@@ -64,14 +62,13 @@ func (c *counters) usage(resident uint64) amounts.Usage {
 	free := min(c.free, resident-min(resident, objects))
 	//nolint:gosec // the counters fit the size of the heap
 	u := amounts.Usage{
-		Committed:    memory.Bytes(c.inUse + c.free),
 		InUse:        memory.Bytes(objects),
 		FreeResident: memory.Bytes(free),
 		Returnable:   memory.Bytes(free),
 		FreePartial:  memory.Bytes(c.inUse - objects),
 		Coverage:     1,
 		Details: map[string]int64{
-			HeapInUse: int64(c.inUse), HeapReleased: int64(c.released), amounts.HeapIdle: int64(c.free),
+			HeapInUse: int64(c.inUse), amounts.HeapIdle: int64(c.free),
 			amounts.Objects: int64(objects), amounts.MappedReady: int64(c.ready),
 		},
 	}
@@ -151,29 +148,4 @@ func variables(s *attribution.Snapshot) []procmem.Run {
 		}
 	}
 	return ranges
-}
-
-// meta is the rest of the anonymous memory of a program that has no other allocator: no C library is mapped.
-func meta(s *attribution.Snapshot, heap []*procmem.Mapping) []attribution.Region {
-	if s.HasFile("libc.") || s.HasFile("ld-") {
-		return nil
-	}
-	var regions []attribution.Region
-	next, end := 0, uint64(0)
-	for i := range s.Mappings {
-		m := &s.Mappings[i]
-		adjacent := m.Start == end
-		end = 0
-		if m.Inode != 0 {
-			end = m.End
-		}
-		if next < len(heap) && heap[next] == m {
-			next++
-			continue
-		}
-		if !adjacent && m.Anonymous() && m.Path == "" {
-			regions = append(regions, attribution.Region{Start: m.Start, End: m.End, Kind: attribution.GoMeta})
-		}
-	}
-	return regions
 }

@@ -52,22 +52,43 @@ func TestCounters(t *testing.T) {
 				t.Fatal(err)
 			}
 			if u.InUse != 5*memory.MiB || u.FreePartial != 3*memory.MiB || u.FreeResident != 20*memory.MiB ||
-				u.Returnable != u.FreeResident || u.Details[HeapReleased] != 2<<20 || u.Coverage != 1 {
+				u.Returnable != u.FreeResident || u.Coverage != 1 {
 				t.Errorf("%+v", u)
 			}
-			var heap, meta uint64
+			var heap uint64
 			for _, r := range regions {
-				if r.Kind == attribution.GoHeap {
-					heap += r.End - r.Start
-				} else {
-					meta += r.End - r.Start
-				}
+				heap += r.End - r.Start
 			}
-			if heap != heapSize || meta < 0x10000 {
-				t.Errorf("heap %d, meta %d", heap, meta)
+			if heap != heapSize {
+				t.Errorf("heap %d", heap)
 			}
 			p.NothingAbsent(t)
 		})
+	}
+}
+
+// detected reads every process.
+type detected struct{ Reader }
+
+func (detected) Detect(*attribution.Snapshot) bool { return true }
+
+// TestTheRestOfAProgram: without a C library, anonymous memory besides the heap is the runtime's. With one it may be
+// malloc's.
+func TestTheRestOfAProgram(t *testing.T) {
+	for library, want := range map[string]memory.Bytes{"": 3 * procmem.PageSize, "/lib/libc.so.6": 0} {
+		p := goProgram()
+		if library != "" {
+			p.Map(0x7e0000000000, 0x1000, fakeproc.RX, library)
+		}
+		p.Touch(0x7f0000000000, 3)
+		p.Put(rwData+0x100, theCounters...)
+		r, err := attribution.Attribute(t.Context(), p.Snapshot(), []attribution.Reader{detected{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.ByKind()[attribution.GoMeta]; got != want || r.Unexplained != 3*procmem.PageSize-want {
+			t.Errorf("with %q: %s of the runtime, %s unexplained, want %s", library, got, r.Unexplained, want)
+		}
 	}
 }
 

@@ -16,12 +16,9 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Names of what [amounts.Usage.Details] holds besides [Flags] and those of package amounts.
-const (
-	Regions = "regions" // count of regions or spaces
-	Empty   = "empty"   // how many of them hold nothing
-	Filled  = "filled"  // bytes up to where they are filled, resident or not: what the JVM itself calls used
-)
+// Filled is what [amounts.Usage.Details] holds besides [Flags] and those of package amounts: the bytes up to where
+// regions or spaces are filled, resident or not, which the JVM itself calls used.
+const Filled = "filled"
 
 // Reader reads the heap of a HotSpot JVM.
 type Reader struct {
@@ -79,18 +76,15 @@ func claim(m exports, s *attribution.Snapshot, r *words.Reader) ([]attribution.R
 
 // usage sums up what the spans hold, and which of their pages are in memory without need.
 func (j *jvm) usage(h heap, flags map[string]uint64) (amounts.Usage, error) {
-	u := amounts.Usage{Committed: j.committed(h)}
+	var u amounts.Usage
 	runs, err := j.s.Memory.Resident(h.start, h.end)
 	if err != nil {
 		return u, err
 	}
-	empty, filled := int64(0), uint64(0)
+	var filled uint64
 	for _, one := range h.spans {
 		if one.free {
 			one.top = one.start
-		}
-		if one.top == one.start {
-			empty++
 		}
 		filled += one.top - one.start
 		u.InUse += memory.FromUint64(procmem.ResidentBytes(runs, one.start, one.top))
@@ -99,7 +93,7 @@ func (j *jvm) usage(h heap, flags map[string]uint64) (amounts.Usage, error) {
 		j.s.Free(whole, one.end)
 	}
 	u.Coverage = coverage(h, runs)
-	u.Details = map[string]int64{Regions: int64(len(h.spans)), Empty: empty, Filled: int64(memory.FromUint64(filled))}
+	u.Details = map[string]int64{Filled: int64(memory.FromUint64(filled))}
 	for _, name := range append([]string{amounts.HeapByMemory}, Flags...) {
 		if value, set := flags[name]; set && value <= math.MaxInt64 {
 			u.Details[name] = int64(value)
@@ -125,17 +119,6 @@ func coverage(h heap, runs []procmem.Run) float64 {
 		return 1
 	}
 	return min(1, float64(within)/float64(all))
-}
-
-// committed is how much of the heap can be written: what is reserved only has no permissions.
-func (j *jvm) committed(h heap) (sum memory.Bytes) {
-	for i := range j.s.Mappings {
-		m := &j.s.Mappings[i]
-		if from, to := max(m.Start, h.start), min(m.End, h.end); from < to && m.Has(procmem.Writable) {
-			sum += memory.FromUint64(to - from)
-		}
-	}
-	return sum
 }
 
 // code are the code cache and the class space, whose ranges are static fields. A JVM without them has none.

@@ -25,7 +25,7 @@ var (
 // times are the processor times of the collector and of the process.
 func (j *jvm) times(flags map[string]uint64) (collector, busy time.Duration, ok bool) {
 	parallel := flags["UseG1GC"] != 0 || flags["UseParallelGC"] != 0
-	if j.s.Times == nil || !parallel && flags["UseSerialGC"] == 0 {
+	if !parallel && flags["UseSerialGC"] == 0 {
 		return 0, 0, false
 	}
 	all, err := j.s.Times()

@@ -17,13 +17,11 @@ import (
 	"github.com/memfit/memfit/internal/procmem"
 )
 
-// Names of what [amounts.Usage.Details] holds.
+// Names of what [amounts.Usage.Details] holds: counts.
 const (
-	Pages      = "pages" // count
-	EmptyPages = "emptyPages"
-	Slots      = "slots" // count
-	FreeSlots  = "freeSlots"
-	PageSize   = "pageSize" // bytes
+	Pages     = "pages"
+	Slots     = "slots"
+	FreeSlots = "freeSlots"
 )
 
 // ErrNone is returned for a process in which no page was found.
@@ -74,7 +72,7 @@ type heap struct {
 	// transient are mappings that are taken for the transient heap.
 	transient []attribution.Region
 
-	pages, empty, odd            int64
+	pages, odd                   int64
 	slots, freeSlots             uint64
 	used, freePartial, freeWhole uint64
 }
@@ -206,7 +204,6 @@ func (h *heap) add(at uint64, p page, resident uint64) {
 	h.freeSlots += p.free
 	h.used += used
 	if p.free == p.total {
-		h.empty++
 		h.s.Free(at, at+h.size)
 		h.freeWhole += resident
 		return
@@ -217,12 +214,8 @@ func (h *heap) add(at uint64, p page, resident uint64) {
 func (h *heap) usage() amounts.Usage {
 	//nolint:gosec // sums of what is mapped
 	return amounts.Usage{
-		Committed: memory.Bytes(uint64(h.pages) * h.size), InUse: memory.Bytes(h.used),
-		FreeResident: memory.Bytes(h.freeWhole), FreePartial: memory.Bytes(h.freePartial),
+		InUse: memory.Bytes(h.used), FreeResident: memory.Bytes(h.freeWhole), FreePartial: memory.Bytes(h.freePartial),
 		Coverage: float64(h.pages) / float64(h.pages+h.odd),
-		Details: map[string]int64{
-			Pages: h.pages, EmptyPages: h.empty, Slots: int64(h.slots), FreeSlots: int64(h.freeSlots),
-			PageSize: int64(h.size),
-		},
+		Details:  map[string]int64{Pages: h.pages, Slots: int64(h.slots), FreeSlots: int64(h.freeSlots)},
 	}
 }

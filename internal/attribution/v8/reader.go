@@ -18,10 +18,8 @@ import (
 // Names of what [amounts.Usage.Details] holds besides those of package amounts. Amounts are bytes of pages, resident or
 // not.
 const (
-	LargePages = "largePages" // count of those with one large object
-	Young      = "young"      // pages of new objects, and those reserved for them
-	Old        = "old"        // all others but the pool
-	Pool       = "pool"       // pages that V8 keeps for later, and counts nowhere
+	Young = "young" // pages of new objects, and those reserved for them
+	Old   = "old"   // all others but those that V8 keeps for later, and counts nowhere
 )
 
 // ErrNone is returned for a process in which no page of V8 was found.
@@ -133,9 +131,9 @@ type heap struct {
 	regions []attribution.Region
 	total   amounts.Usage
 
-	large, young, old, oldInUse, pool uint64
-	youngResident, poolResident       uint64
-	read, unread                      uint64 // resident bytes of pages that made sense, and that did not
+	young, old, oldInUse        uint64
+	youngResident, poolResident uint64
+	read, unread                uint64 // resident bytes of pages that made sense, and that did not
 }
 
 // mapping checks each place in a mapping where a page may begin.
@@ -196,11 +194,9 @@ func (h *heap) add(p page, m *procmem.Mapping, runs []procmem.Run) {
 	resident := procmem.ResidentBytes(runs, p.start, p.end())
 	used := min(p.used()+p.area-p.start, resident) // the header is in use, too
 	h.read += resident
-	h.total.Committed += memory.FromUint64(p.size)
 	h.total.InUse += memory.FromUint64(used)
 	switch {
 	case p.pooled:
-		h.pool += p.size
 		h.poolResident += resident
 		h.total.FreeResident += memory.FromUint64(resident - used)
 		h.s.Free(procmem.AlignUp(p.area, procmem.PageSize), p.end())
@@ -215,9 +211,6 @@ func (h *heap) add(p page, m *procmem.Mapping, runs []procmem.Run) {
 		h.oldInUse += p.used()
 		h.total.FreePartial += memory.FromUint64(resident - used)
 	}
-	if p.size > pageSize {
-		h.large++
-	}
 }
 
 func (h *heap) usage() amounts.Usage {
@@ -228,8 +221,8 @@ func (h *heap) usage() amounts.Usage {
 	}
 	//nolint:gosec // sums of sizes of mappings, which are below 2^47
 	u.Details = map[string]int64{
-		LargePages: int64(h.large), Young: int64(h.young), Old: int64(h.old), amounts.OldInUse: int64(h.oldInUse),
-		Pool: int64(h.pool), amounts.YoungResident: int64(h.youngResident), amounts.PoolResident: int64(h.poolResident),
+		Young: int64(h.young), Old: int64(h.old), amounts.OldInUse: int64(h.oldInUse),
+		amounts.YoungResident: int64(h.youngResident), amounts.PoolResident: int64(h.poolResident),
 	}
 	return u
 }

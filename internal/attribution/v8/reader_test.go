@@ -88,8 +88,8 @@ func TestLayouts(t *testing.T) {
 			if index == 0 { // this layout has no flag that is known
 				pool = 0
 			}
-			if got := u.Details[Pool]; got != pool || u.Details[LargePages] != 1 {
-				t.Errorf("pool %d, %+v", got, u.Details)
+			if got := u.Details[amounts.PoolResident]; got != pool {
+				t.Errorf("pool %d, want %d", got, pool)
 			}
 			if got := u.Details[Young]; got != 2*pageSize {
 				t.Errorf("young generation %d", got)
@@ -153,7 +153,7 @@ func TestAPageThatReachesTooFar(t *testing.T) {
 	p.Put(base+16, 2*pageSize)
 	p.Put(base+40, base+2*pageSize)
 	regions, u, err := claim(t, p.Snapshot())
-	if err != nil || len(regions) != 1 || u.Committed != 2*pageSize {
+	if err != nil || len(regions) != 1 || regions[0].End != base+2*pageSize {
 		t.Errorf("%d regions, %+v, %v", len(regions), u, err)
 	}
 }

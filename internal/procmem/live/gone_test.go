@@ -33,7 +33,7 @@ func child(t *testing.T, script string) (*Target, *exec.Cmd, io.Closer) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
 		t.Fatalf("%q, error %v", line, err)
 	}
-	target, err := Open("/proc", command.Process.Pid)
+	target, err := open("/proc", command.Process.Pid)
 	if err != nil {
 		t.Skipf("children cannot be read here: %v", err)
 	}

@@ -24,10 +24,19 @@ import (
 	"github.com/memfit/memfit/test/fakeproc/procdir"
 )
 
+// open pins the process that has a number now.
+func open(root string, pid int) (*Target, error) {
+	dir, err := Proc(root).Process(pid)
+	if err != nil {
+		return nil, err
+	}
+	return dir.Target(pid)
+}
+
 // self opens this very process, for which no privilege is needed.
 func self(t *testing.T) *Target {
 	t.Helper()
-	target, err := Open("/proc", os.Getpid())
+	target, err := open("/proc", os.Getpid())
 	if err != nil {
 		t.Skipf("this /proc cannot be read: %v", err)
 	}
@@ -178,7 +187,7 @@ func TestNumberIsAssignedAgain(t *testing.T) {
 	if err := procdir.Add(proc, number, os.Getpid(), ""); err != nil {
 		t.Fatal(err)
 	}
-	target, err := Open(proc, number)
+	target, err := open(proc, number)
 	if err != nil {
 		t.Skipf("this /proc cannot be read: %v", err)
 	}
@@ -213,7 +222,7 @@ func TestNumberIsAssignedAgain(t *testing.T) {
 
 // TestNoProcess: a number that no process has.
 func TestNoProcess(t *testing.T) {
-	if _, err := Open("/proc", 1<<22+1); err == nil {
+	if _, err := open("/proc", 1<<22+1); err == nil {
 		t.Error("process " + strconv.Itoa(1<<22+1) + " was opened")
 	}
 }

@@ -28,15 +28,6 @@ type Target struct {
 	regions []pageRegion
 }
 
-// Open pins the process that has a number now, below a directory that is a /proc.
-func Open(root string, pid int) (*Target, error) {
-	dir, err := Proc(root).Process(pid)
-	if err != nil {
-		return nil, err
-	}
-	return dir.Target(pid)
-}
-
 // Target returns the process of the directory, whose number is pid. It takes the directory over and closes it.
 func (d *Dir) Target(pid int) (*Target, error) {
 	t := &Target{dir: d}
@@ -55,11 +46,7 @@ func (t *Target) open(pid int) (err error) {
 	if t.process, err = procmem.Read(t.dir, pid); err != nil {
 		return err
 	}
-	size, err := procmem.PageSizeOf(t.dir)
-	if err != nil {
-		return err
-	}
-	if size != procmem.PageSize {
+	if size := os.Getpagesize(); size != procmem.PageSize { // one size for all processes of a kernel
 		return fmt.Errorf("pages of %d bytes are not supported", size)
 	}
 	t.process.RobustLists = t.robustLists()

@@ -35,12 +35,8 @@ var errLongText = fmt.Errorf("a name is longer than %d bytes", longText)
 type text string
 
 func (t *text) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	value, err := valueOf(d, jsontext.KindString)
-	if len(value) > longText {
-		return errLongText
-	}
 	var room [256]byte
-	unquoted, _ := jsontext.AppendUnquote(room[:0], value) // the error is for bytes that are no UTF-8, which are replaced
+	unquoted, err := appendText(room[:0], d)
 	*t = text(unquoted)
 	return err
 }
@@ -49,11 +45,20 @@ func (t *text) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 type moment struct{ time.Time }
 
 func (m *moment) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	var t text
-	err := t.UnmarshalJSONFrom(d)
+	var room [256]byte
+	unquoted, err := appendText(room[:0], d)
 	m.Time = time.Time{}
-	_ = m.UnmarshalText([]byte(t)) // what is not a time leaves it zero
+	_ = m.UnmarshalText(unquoted) // what is not a time leaves it zero
 	return err
+}
+
+func appendText(to []byte, d *jsontext.Decoder) ([]byte, error) {
+	value, err := valueOf(d, jsontext.KindString)
+	if len(value) > longText {
+		return nil, errLongText
+	}
+	to, _ = jsontext.AppendUnquote(to, value) // the error is for bytes that are no UTF-8, which are replaced
+	return to, err
 }
 
 // count is a number of bytes or events: not a fraction, not less than 0, and no more than 2^63-1.

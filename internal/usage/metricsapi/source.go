@@ -4,9 +4,7 @@
 package metricsapi
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -24,20 +22,14 @@ const (
 	path = "/apis/metrics.k8s.io/v1beta1/pods"
 	// maxAge is how long one list, or the error instead of it, serves all nodes: metrics-server itself scrapes every 15s.
 	maxAge = 10 * time.Second
+	// maxList is the largest list that is read: some 400 bytes per container.
+	maxList = 512 * memory.MiB
 )
 
 // Pods returns where a pod runs and its UID, which metrics.k8s.io does not report. Usually the pod cache.
 type Pods interface {
 	// Locate returns the node and UID of a pod, and false for one it does not know. Safe for concurrent use.
 	Locate(namespace, name string) (node string, uid types.UID, known bool)
-}
-
-// Options bound what is read.
-type Options struct {
-	// Now is the clock. Required.
-	Now func() time.Time
-	// MaxBytes is the largest list read. Default 512Mi: some 400 bytes per container.
-	MaxBytes memory.Bytes
 }
 
 // Source reads working sets from metrics.k8s.io. Safe for concurrent use.
@@ -54,10 +46,7 @@ type Source struct {
 }
 
 // New builds a Source that talks to the API server of config.
-func New(config *rest.Config, pods Pods, o Options) (*Source, error) {
-	if o.Now == nil || pods == nil {
-		return nil, errors.New("the metrics API needs a clock and something that locates pods")
-	}
+func New(config *rest.Config, pods Pods, now func() time.Time) (*Source, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("preparing to talk to metrics.k8s.io: %w", err)
@@ -68,7 +57,7 @@ func New(config *rest.Config, pods Pods, o Options) (*Source, error) {
 	}
 	return &Source{
 		client: client, url: strings.TrimSuffix(base.String(), "/") + path, pods: pods,
-		now: o.Now, max: cmp.Or(o.MaxBytes, 512*memory.MiB), turn: make(chan struct{}, 1),
+		now: now, max: maxList, turn: make(chan struct{}, 1),
 	}, nil
 }
 

@@ -50,12 +50,9 @@ func serving(t *testing.T, code int, body string) (*httptest.Server, *atomic.Int
 	return s, &lists
 }
 
-func source(t *testing.T, host string, o Options) *Source {
+func source(t *testing.T, host string, now func() time.Time) *Source {
 	t.Helper()
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	s, err := New(&rest.Config{Host: host + "/prefix"}, pods, o)
+	s, err := New(&rest.Config{Host: host + "/prefix"}, pods, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +68,7 @@ func TestRead(t *testing.T) {
 		),
 	)
 	clock := time.Unix(1000, 0)
-	src := source(t, s.URL, Options{Now: func() time.Time { return clock }})
+	src := source(t, s.URL, func() time.Time { return clock })
 	read := func(node string) usage.Reading {
 		t.Helper()
 		r, err := src.Read(t.Context(), usage.Node{Name: node})
@@ -121,7 +118,8 @@ func TestReadSaysWhatToDo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, lists := serving(t, test.code, test.body)
-			src := source(t, s.URL, Options{MaxBytes: 8 * memory.KiB})
+			src := source(t, s.URL, time.Now)
+			src.max = 8 * memory.KiB
 			for range 2 {
 				r, err := src.Read(t.Context(), usage.Node{Name: "n1"})
 				if err == nil || r.Samples != nil || !strings.Contains(err.Error(), test.want) {
@@ -152,7 +150,7 @@ func (s *slow) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestReadWaitsForOneList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		transport := &slow{}
-		src, err := New(&rest.Config{Host: "http://api", Transport: transport}, pods, Options{Now: time.Now})
+		src, err := New(&rest.Config{Host: "http://api", Transport: transport}, pods, time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +200,7 @@ func TestAListThatJustCameIsUsed(t *testing.T) {
 	s, lists := serving(t, 200, list(item("shop", "web-0", container("app", "300Mi"))))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	src, err := New(&rest.Config{Host: s.URL + "/prefix"}, ending{pods, cancel}, Options{Now: time.Now})
+	src, err := New(&rest.Config{Host: s.URL + "/prefix"}, ending{pods, cancel}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,16 +211,9 @@ func TestAListThatJustCameIsUsed(t *testing.T) {
 	}
 }
 
-func TestNewRefuses(t *testing.T) {
-	if _, err := New(&rest.Config{}, nil, Options{Now: time.Now}); err == nil {
-		t.Error("no pods, no error")
-	}
-	if _, err := New(&rest.Config{}, pods, Options{}); err == nil {
-		t.Error("no clock, no error")
-	}
-	if _, err := New(
-		&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: "/nowhere/ca.crt"}}, pods, Options{Now: time.Now},
-	); err == nil {
+func TestNewRefusesAFileThatIsNotThere(t *testing.T) {
+	config := &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: "/nowhere/ca.crt"}}
+	if _, err := New(config, pods, time.Now); err == nil {
 		t.Error("no CA file, no error")
 	}
 }

@@ -31,7 +31,7 @@ func Add(proc string, number, process int, cgroup string) error {
 		os.WriteFile(filepath.Join(made, "cgroup"), []byte(cgroup), 0o644),
 	)
 	for _, name := range []string{
-		"auxv", "cmdline", "comm", "environ", "maps", "pagemap", "root", "smaps", "stat", "status", "task",
+		"cmdline", "environ", "maps", "pagemap", "root", "smaps", "stat", "status", "task",
 	} {
 		err = errors.Join(err, os.Symlink(filepath.Join(real, name), filepath.Join(made, name)))
 	}

@@ -72,9 +72,9 @@ type Loop struct {
 	// Rescues reports whether containers of a namespace may be lent memory; nil: no container may.
 	Rescues func(namespace string) bool
 	// Created reports whether cgroups were created since the last call, in those that Watch was called with last; nil:
-	// unknown.
+	// unknown. Watch reports whether it watches all of them.
 	Created func() bool
-	Watch   func(cgroups []string)
+	Watch   func(cgroups []string) (all bool)
 	Node    string
 	Log     *slog.Logger
 	Metrics *Metrics
@@ -90,6 +90,7 @@ type Loop struct {
 	idle       time.Time // until then no container is due to be inspected
 	searched   bool      // the cgroups were listed once, so that what is new is new on the node
 	search     time.Time
+	watched    bool // no cgroup of a container is created without a notification
 	podVersion string
 }
 
@@ -97,6 +98,7 @@ type Loop struct {
 type container struct {
 	cgroup.Container
 
+	usage         cgroup.Gauge
 	recorder      *flightrecorder.Recorder
 	pod           types.UID // "" until the API server has reported the pod
 	name          string
@@ -146,8 +148,11 @@ const (
 	earlyMost = TickEvery / 5
 	// searchEvery is how often cgroups are listed without a notification of a change. A pod that is new to the API server,
 	// or a cgroup that has gone, shortens it to searchSoon, and a new cgroup to the next tick.
-	searchEvery = 10 * time.Second
-	searchSoon  = time.Second
+	// Where all are watched, searchWatched is for what no notification was made for: it costs as much as the readings of
+	// ten seconds.
+	searchEvery   = 10 * time.Second
+	searchSoon    = time.Second
+	searchWatched = time.Minute
 	// unknownMost is how long a container is read that no pod of this node names. The name of one that was just started
 	// comes within seconds; the sandbox of a pod never has one.
 	unknownMost = time.Minute
@@ -197,7 +202,10 @@ func (l *Loop) Spent(spent, elapsed time.Duration) { l.governor.Spent(spent, ela
 // searchCgroups finds containers that are new, and those that are gone.
 func (l *Loop) searchCgroups(now time.Time) {
 	wait := searchEvery
-	if l.Pods.Version() != l.podVersion {
+	switch {
+	case l.watched:
+		wait = searchWatched
+	case l.Pods.Version() != l.podVersion:
 		wait = searchSoon
 	}
 	created := l.Created != nil && l.Created()
@@ -211,14 +219,16 @@ func (l *Loop) searchCgroups(now time.Time) {
 		return
 	}
 	if l.Watch != nil {
-		l.Watch(parents)
+		l.watched = l.Watch(parents)
 	}
 	there := make(map[string]bool, len(found))
 	for i := range found {
 		id := found[i].ContainerID
 		there[id] = true
 		if l.containers[id] == nil {
-			l.containers[id] = &container{Container: found[i], recorder: flightrecorder.New(l.searched), found: now}
+			l.containers[id] = &container{
+				Container: found[i], usage: l.Tree.Gauge(found[i].Dir), recorder: flightrecorder.New(l.searched), found: now,
+			}
 			l.podVersion = "" // whose it is has to be looked up
 		}
 	}

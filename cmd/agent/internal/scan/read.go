@@ -50,11 +50,12 @@ func (l *Loop) take(c *container, sample flightrecorder.Sample) {
 // ended takes note that the cgroup of a container has gone.
 func (l *Loop) ended(c *container, now time.Time) {
 	c.gone = now
+	c.usage.Close()
 	delete(l.alarms.hurried, c.ContainerID)
 }
 
 func (l *Loop) sample(c *container, now time.Time) (flightrecorder.Sample, error) {
-	usage, err := l.Tree.Usage(c.Dir)
+	usage, err := c.usage.Usage()
 	if err != nil {
 		return flightrecorder.Sample{}, err
 	}
@@ -115,7 +116,7 @@ func (l *Loop) processesOf(c *container) []flightrecorder.Process {
 	var numbers [][]int // of the processes in out, by PID namespace
 	depth := math.MaxInt
 	for _, pid := range pids[:min(len(pids), processesMost)] {
-		status, name, ok := l.process(c.ContainerID, pid)
+		status, ok := l.process(c.ContainerID, pid)
 		if !ok || len(status.NSPIDs) == 0 {
 			continue
 		}
@@ -125,7 +126,7 @@ func (l *Loop) processesOf(c *container) []flightrecorder.Process {
 		if status.Killed || status.RSS == 0 {
 			continue
 		}
-		out = append(out, flightrecorder.Process{PID: pid, Name: name, Resident: status.RSS})
+		out = append(out, flightrecorder.Process{PID: pid, Name: printable(status.Name), Resident: status.RSS})
 		numbers = append(numbers, status.NSPIDs)
 	}
 	// The namespace of the container is the outermost one of its processes. Sandboxes of browsers and containers in the
@@ -136,38 +137,25 @@ func (l *Loop) processesOf(c *container) []flightrecorder.Process {
 	return out
 }
 
-// process reads the status and the name of a process of a container. Not ok: the container has no such process.
-func (l *Loop) process(container string, pid int) (status procmem.Status, name string, ok bool) {
+// process reads the status of a process of a container. Not ok: the container has no such process.
+func (l *Loop) process(container string, pid int) (status procmem.Status, ok bool) {
 	dir, err := fs.Sub(l.Proc, strconv.Itoa(pid))
 	if err != nil {
-		return status, "", false
+		return status, false
 	}
 	if open, ok := dir.(io.Closer); ok {
 		defer func() { _ = open.Close() }()
 	}
 	if !Holds(container, pid, dir) {
-		return status, "", false
+		return status, false
 	}
 	status, err = procmem.StatusOf(dir)
-	return status, nameOf(dir), err == nil
+	return status, err == nil
 }
 
-// nameMost: the kernel keeps 15 bytes of a name.
-const nameMost = 64
-
-// nameOf is the name of a process, which it chooses itself: of other bytes than letters, digits and a few signs
+// printable is the name of a process, which it chooses itself: of other bytes than letters, digits and a few signs
 // nothing is repeated.
-func nameOf(dir fs.FS) string {
-	text, err := fs.ReadFile(dir, "comm")
-	if err != nil {
-		return "unknown"
-	}
-	return Printable(text)
-}
-
-// Printable is a name that a process or user chose, made safe for logs and statuses.
-func Printable(text []byte) string {
-	name := strings.TrimSpace(string(text[:min(len(text), nameMost)]))
+func printable(name string) string {
 	if name == "" {
 		return "unnamed"
 	}

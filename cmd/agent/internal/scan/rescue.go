@@ -55,7 +55,7 @@ func (l *Loop) Every() time.Duration {
 // hurry reads the usage of the containers that are about to reach their limit.
 func (l *Loop) hurry(now time.Time) {
 	for _, c := range l.alarms.hurried {
-		if usage, err := l.Tree.Usage(c.Dir); err == nil { // otherwise the next tick finds out that it has gone
+		if usage, err := c.usage.Usage(); err == nil { // otherwise the next tick finds out that it has gone
 			sample := usageOnly(usage, now)
 			l.Metrics.readings.WithLabelValues("usage").Inc()
 			if l.higher(c) {

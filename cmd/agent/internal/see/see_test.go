@@ -418,7 +418,11 @@ func TestDetectionThatFailedIsTriedAgain(t *testing.T) {
 
 // TestDetectionEndsWithItsTime: it is part of the time that an inspection has.
 func TestDetectionEndsWithItsTime(t *testing.T) {
-	target, err := live.Open("/proc", os.Getpid())
+	dir, err := live.Proc("/proc").Process(os.Getpid())
+	if err != nil {
+		t.Skip(err)
+	}
+	target, err := dir.Target(os.Getpid())
 	if err != nil {
 		t.Skip(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,7 +43,7 @@ type Result struct {
 	Err error
 	// Alarm that was written; nil: it was a snapshot.
 	Alarm *v1alpha1.Alarm
-	// Took is how long the API server took for the write; 0: it failed, or the client may have held it back.
+	// Took is how long the API server took for the write; 0: it failed.
 	Took time.Duration
 }
 
@@ -53,10 +54,10 @@ var ErrDeleted = errors.New("the namespace is being deleted")
 // Writer writes snapshots one after the other, apart from the reading loop: a slow API server delays no reading. Alarms
 // do not wait for snapshots.
 type Writer struct {
-	client, urgent rest.Interface
-	queue, alarms  chan job
-	results        chan Result
-	wrote          time.Time // when the last snapshot was written
+	client        rest.Interface
+	pace          *rate.Limiter // of snapshots
+	queue, alarms chan job
+	results       chan Result
 }
 
 type job struct {
@@ -71,21 +72,21 @@ const (
 	// writeTimeout is for one request, and alarmTimeout for an alarm: a later one is of no use.
 	writeTimeout = 10 * time.Second
 	alarmTimeout = 3 * time.Second
-	// unhurried is how long after a write the client does not hold the next one back, whatever it wrote before: by
-	// default it sends five requests a second.
-	unhurried = time.Second
+	// writeEvery bounds the snapshots that a node writes, of which writesAtOnce may follow each other: the first one of a
+	// pod is two requests, and a node that starts has a hundred pods.
+	writeEvery   = 400 * time.Millisecond
+	writesAtOnce = 5
 	// alarmsAtOnce are written at the same time; a request takes up to 125 ms on a busy node. As many more wait.
 	alarmsAtOnce = 4
 	// fieldManager owns the fields in server-side apply.
 	fieldManager = "memfit-agent"
 )
 
-// NewWriter returns a writer through clients of memfit's group. urgent is for alarms and does not hold requests back.
-// [Writer.Run] does the work.
-func NewWriter(client, urgent rest.Interface) *Writer {
+// NewWriter returns a writer through a client of memfit's group that holds no request back. [Writer.Run] does the work.
+func NewWriter(client rest.Interface) *Writer {
 	return &Writer{
-		client: client, urgent: urgent, queue: make(chan job, queued), alarms: make(chan job, alarmsAtOnce),
-		results: make(chan Result, queued+2*alarmsAtOnce),
+		client: client, pace: rate.NewLimiter(rate.Every(writeEvery), writesAtOnce), queue: make(chan job, queued),
+		alarms: make(chan job, alarmsAtOnce), results: make(chan Result, queued+2*alarmsAtOnce),
 	}
 }
 
@@ -122,6 +123,7 @@ func (w *Writer) Run(ctx context.Context) {
 		})
 	}
 	w.run(ctx, w.queue, func(j job) Result {
+		_ = w.pace.Wait(ctx) // an error: ctx has ended
 		took, err := w.write(ctx, j)
 		return Result{Pod: j.pod.UID, Err: err, Took: took}
 	})
@@ -151,18 +153,18 @@ func (w *Writer) writeAlarm(ctx context.Context, j job) (took time.Duration, err
 	j.pod.mu.Lock()
 	defer j.pod.mu.Unlock()
 	if !j.pod.there {
-		return w.whole(ctx, j, w.urgent)
+		return w.whole(ctx, j)
 	}
 	body, err := json.Marshal(map[string]any{"status": map[string]any{"alarm": j.status.Alarm}})
 	if err != nil {
 		return 0, fmt.Errorf("encoding the alarm of %s: %w", j.pod, err)
 	}
 	sent := time.Now()
-	err = w.urgent.Patch(types.MergePatchType).Namespace(j.pod.Namespace).Resource(plural).Name(j.pod.Name).
+	err = w.client.Patch(types.MergePatchType).Namespace(j.pod.Namespace).Resource(plural).Name(j.pod.Name).
 		Param("fieldManager", fieldManager).Body(body).Do(ctx).Error()
 	switch {
 	case apierrors.IsNotFound(err):
-		return w.whole(ctx, j, w.urgent)
+		return w.whole(ctx, j)
 	case err != nil:
 		return 0, fmt.Errorf("writing the alarm of %s: %w", j.pod, err)
 	}
@@ -175,21 +177,15 @@ func (w *Writer) write(ctx context.Context, j job) (took time.Duration, err erro
 	defer cancel()
 	j.pod.mu.Lock()
 	defer j.pod.mu.Unlock()
-	held := time.Since(w.wrote) < unhurried
-	if took, err = w.whole(ctx, j, w.client); held {
-		took = 0
-	}
-	w.wrote = time.Now()
-	return took, err
+	return w.whole(ctx, j)
 }
 
-// whole writes a snapshot through a client, with the newest alarm: one that was handed over later may have been written
-// before.
-func (w *Writer) whole(ctx context.Context, j job, client rest.Interface) (took time.Duration, err error) {
+// whole writes a snapshot, with the newest alarm: one that was handed over later may have been written before.
+func (w *Writer) whole(ctx context.Context, j job) (took time.Duration, err error) {
 	if a := j.pod.alarm; a != nil && (j.status.Alarm == nil || j.status.Alarm.Sequence < a.Sequence) {
 		j.status.Alarm = a
 	}
-	if err := ask(ctx, j.pod, j.status.NodeName, client); err != nil {
+	if err := ask(ctx, j.pod, j.status.NodeName, w.client); err != nil {
 		return 0, err
 	}
 	CarryOver(j.pod.earlier, j.status)
@@ -199,7 +195,7 @@ func (w *Writer) whole(ctx context.Context, j job, client rest.Interface) (took 
 		return 0, fmt.Errorf("encoding the snapshot of %s: %w", j.pod, err)
 	}
 	sent := time.Now()
-	err = client.Patch(types.ApplyPatchType).Namespace(j.pod.Namespace).Resource(plural).Name(j.pod.Name).
+	err = w.client.Patch(types.ApplyPatchType).Namespace(j.pod.Namespace).Resource(plural).Name(j.pod.Name).
 		Param("fieldManager", fieldManager).Param("force", "true").Body(body).Do(ctx).Error()
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):

@@ -17,6 +17,7 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/rest/fake"
 
 	"github.com/memfit/memfit/api/v1alpha1"
@@ -69,13 +70,15 @@ func writerTo(t *testing.T, s *server) *Writer {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	client := func() *fake.RESTClient { // which keeps its last request: each queue has its own
-		return &fake.RESTClient{
-			NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
-			GroupVersion:         v1alpha1.GroupVersion, Client: fake.CreateHTTPClient(s.answer),
-		}
+	client, err := rest.RESTClientForConfigAndClient(&rest.Config{
+		APIPath: "/apis", QPS: -1, ContentConfig: rest.ContentConfig{
+			NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(), GroupVersion: &v1alpha1.GroupVersion,
+		},
+	}, fake.CreateHTTPClient(s.answer))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return NewWriter(client(), client())
+	return NewWriter(client)
 }
 
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
@@ -174,11 +177,11 @@ func TestAlarm(t *testing.T) {
 	}
 }
 
-// TestTheFirstAlarmOfAPod: nor do the requests of its first snapshot wait behind those that a client holds back.
+// TestTheFirstAlarmOfAPod: nor do the requests of its first snapshot wait behind those that are held back.
 func TestTheFirstAlarmOfAPod(t *testing.T) {
 	s := &server{}
 	w := writerTo(t, s)
-	w.client = nil
+	w.pace = nil
 	with := status(1)
 	with.Alarm = &v1alpha1.Alarm{Container: "app", ContainerID: "abc", Sequence: 1}
 	_, err := w.writeAlarm(t.Context(), job{&Pod{NamespacedName: web, UID: "one"}, with})
