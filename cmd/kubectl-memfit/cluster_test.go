@@ -383,7 +383,6 @@ func TestCluster(t *testing.T) {
 		}
 	})
 
-	t.Run("ui", func(t *testing.T) { c.serves(t) })
 	t.Run("map, top and scan", func(t *testing.T) { c.inside(t) })
 	t.Run("why, after the pods have finished", func(t *testing.T) { c.finished(t) })
 	t.Run("formats", func(t *testing.T) { c.formats(t) })

@@ -87,7 +87,7 @@ func (p *price) check() error {
 	return nil
 }
 
-// pageInput reads what the page of `report` and `ui` is made of.
+// pageInput reads what the page is made of.
 func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error) {
 	recs, err := s.Recommendations(ctx, s.Namespace)
 	if err != nil {

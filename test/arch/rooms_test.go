@@ -480,10 +480,6 @@ var rooms = []room{
 		outside: []string{"k8s.io/apimachinery/pkg/types"},
 	},
 	{
-		name: "kubectl-webui", dir: "cmd/kubectl-memfit/internal/webui", // that page, served to one person
-		ours: []string{"cmd/kubectl-memfit/internal/htmlreport"},
-	},
-	{
 		name: "kubectl-export", dir: "cmd/kubectl-memfit/internal/export", noStd: pure, // recommendations as patches
 		ours: []string{
 			"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/format", "internal/identity", "internal/quote",
