@@ -387,7 +387,6 @@ func TestCluster(t *testing.T) {
 	t.Run("why, after the pods have finished", func(t *testing.T) { c.finished(t) })
 	t.Run("formats", func(t *testing.T) { c.formats(t) })
 	t.Run("several clusters", func(t *testing.T) { c.clusters(t) })
-	t.Run("watch", func(t *testing.T) { c.watches(t) })
 
 	t.Run("completion", func(t *testing.T) {
 		as := []string{"--kubeconfig", c.kubeconfig, "--as", "reader"}

@@ -4,21 +4,11 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/test/build"
 )
 
 // formats prints the shop as kubectl users ask for it.
@@ -112,92 +102,5 @@ func (c server) clusters(t *testing.T) {
 		if out, errs, code := c.run("reader", args...); code != exitFailed || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%q: exit %d, %q, %q; want %q", args, code, out, errs, want)
 		}
-	}
-}
-
-// sofar is what a command that goes on has printed so far.
-type sofar struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *sofar) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-// within waits until something is printed that was not before, and returns all of it.
-func (s *sofar) within(t *testing.T, want string) string {
-	t.Helper()
-	for range 600 {
-		s.mu.Lock()
-		text := s.text.String()
-		s.mu.Unlock()
-		if strings.Contains(text, want) {
-			return text
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatalf("%q is not printed:\n%s", want, s.text.String())
-	return ""
-}
-
-func (c server) watches(t *testing.T) {
-	t.Helper()
-	if _, errs, code := c.run("reader", "status", "-n", "shop", "--watch"); code != exitFailed ||
-		!strings.Contains(errs, "you may not watch memoryrecommendations.memfit.dev: ask for the right (ClusterRole "+
-			"memfit-memoryrecommendation-viewer-role has it)") {
-		t.Errorf("without the right: exit %d, %q", code, errs)
-	}
-	watcher := &rbacv1.ClusterRole{
-		ObjectMeta: build.Namespace("watcher").ObjectMeta,
-		Rules: []rbacv1.PolicyRule{
-			{
-				APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"},
-			},
-		},
-	}
-	c.create(t, watcher, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: watcher.ObjectMeta,
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "watcher"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "watcher"}},
-	})
-	for range 100 { // the API server learns of it by its own watch
-		if _, _, code := c.run("watcher", "status", "-n", "shop"); code == 0 {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	var out, errs sofar
-	cmd := root()
-	cmd.SetArgs([]string{"status", "-n", "shop", "-w", "--kubeconfig", c.kubeconfig, "--as", "watcher"})
-	cmd.SetOut(&out)
-	cmd.SetErr(&errs)
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.ExecuteContext(ctx) }()
-	before := out.within(t, "cronjob/report")
-
-	var rec v1alpha1.MemoryRecommendation
-	if err := c.client.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "daemonset-agent"}, &rec); err != nil {
-		t.Fatal(err)
-	}
-	rec.Status.OOMKills = 41
-	if err := c.client.Status().Update(ctx, &rec); err != nil {
-		t.Fatal(err)
-	}
-	after := out.within(t, "41")
-	added := strings.Split(strings.TrimPrefix(after, before), "\n")
-	lines := strings.Split(before, "\n")
-	at := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "daemonset/agent") })
-	if !strings.HasPrefix(after, before) || len(added) != 2 || at < 0 ||
-		added[0] != strings.Replace(lines[at], " 0 ", " 41", 1) {
-		t.Errorf("printed\n%s\nthen %q, and not the changed line below its column", before, added)
-	}
-	stop()
-	if err := <-ended; err != nil {
-		t.Errorf("interrupted: %v", err)
 	}
 }

@@ -27,9 +27,8 @@ memory that drifts, a size that waits to be applied, no recommendation yet, the 
   APPLIED  whether running pods have the recommended size, and if not, why
   PODS     (-o wide) pods that run with the profile's settings / pods it governs
 
-With --watch, a line is printed anew when something in it changes (that takes the right to watch). -o csv has a line
-for each container, with sizes in MiB. With several --context, clusters are read at the same time and the worst
-workload of all comes first.
+-o csv has a line for each container, with sizes in MiB. With several --context, clusters are read at the same time
+and the worst workload of all comes first. kubectl get memoryrecommendations --watch prints what changes.
 
 Colors only on a terminal; NO_COLOR=1 turns them off. Nothing is written to the cluster.`
 
@@ -50,19 +49,13 @@ const statusExample = `  # What should I do next?
 
 func statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "status [-n NAMESPACE | -A] [--watch] [-o FORMAT]",
+		Use:   "status [-n NAMESPACE | -A] [-o FORMAT]",
 		Short: "Show what memfit found, worst first, and what to do next",
 		Long:  statusLong, Example: statusExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	watch := cmd.Flags().BoolP("watch", "w", false, "then print the line of each workload that changes, until interrupted")
 	r := reading(cmd, allClusters)
 	r.lists(listing.OfList, report.Orders)
-	r.runs(func(c *call) error {
-		if *watch {
-			return watchStatus(c)
-		}
-		return status(c)
-	})
+	r.runs(status)
 	return cmd
 }
 

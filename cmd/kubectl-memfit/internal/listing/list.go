@@ -68,38 +68,19 @@ type Options struct {
 	// Clusters and Namespaces add these columns to the table; csv always has them.
 	Clusters, Namespaces bool
 	Colors               Colors
-	// NoNotes omits the lines below the table, as NoHeaders does.
-	NoNotes bool
-	// Layout keeps the widths of columns from one list to the next; nil: each has its own.
-	Layout *Layout
-}
-
-// Layout is how wide columns are.
-type Layout struct {
-	laid bytes.Buffer
-	tabs interface {
-		io.Writer
-		Flush() error
-	}
-}
-
-// NewLayout begins with no width.
-func NewLayout() *Layout {
-	l := &Layout{}
-	l.tabs = printers.GetNewTabWriter(&l.laid)
-	return l
 }
 
 // lay aligns the cells of lines, which are separated by tabs.
-func (l *Layout) lay(lines []string) ([]string, error) {
-	l.laid.Reset()
+func lay(lines []string) ([]string, error) {
+	var out bytes.Buffer
+	tabs := printers.GetNewTabWriter(&out)
 	for _, line := range lines {
-		fmt.Fprintln(l.tabs, line)
+		fmt.Fprintln(tabs, line)
 	}
-	if err := l.tabs.Flush(); err != nil {
+	if err := tabs.Flush(); err != nil {
 		return nil, fmt.Errorf("laying out the table: %w", err)
 	}
-	laid := strings.Split(l.laid.String(), "\n")[:len(lines)] // behind the last line is nothing
+	laid := strings.Split(out.String(), "\n")[:len(lines)] // behind the last line is nothing
 	for i := range laid {
 		laid[i] = strings.TrimRight(laid[i], " ")
 	}
@@ -113,7 +94,7 @@ func (l *List) Print(w io.Writer, o Options) error {
 	}
 	switch o.Format.name {
 	case "", Wide:
-		if err := l.table(w, o); err != nil || l.Notes == "" || o.NoHeaders || o.NoNotes {
+		if err := l.table(w, o); err != nil || l.Notes == "" || o.NoHeaders {
 			return err
 		}
 		_, err := io.WriteString(w, "\n"+l.Notes)
@@ -191,10 +172,6 @@ func (l *List) table(w io.Writer, o Options) error {
 		}
 		return strings.Join(line, "\t")
 	}
-	layout := o.Layout
-	if layout == nil {
-		layout = NewLayout()
-	}
 	var lines, colors []string
 	if !o.NoHeaders {
 		lines, colors = append(lines, shown("CLUSTER", "NAMESPACE", headings)), append(colors, Bold)
@@ -204,7 +181,7 @@ func (l *List) table(w io.Writer, o Options) error {
 		lines = append(lines, shown(item.Cluster, item.Namespace, item.Cells))
 		colors = append(colors, item.Color)
 	}
-	laid, err := layout.lay(lines)
+	laid, err := lay(lines)
 	if err != nil {
 		return err
 	}

@@ -130,24 +130,6 @@ func TestForMachines(t *testing.T) {
 	}
 }
 
-// TestLayout: what is printed later stands below what was printed before.
-func TestLayout(t *testing.T) {
-	var out bytes.Buffer
-	o := Options{Layout: NewLayout()}
-	for range 2 {
-		l := things()
-		if out.Len() > 0 {
-			o.NoHeaders, l.Items = true, l.Items[2:]
-		}
-		if err := l.Print(&out, o); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want := "NAME    USE\nlarge   1Gi\nnone    -\nsmall   66048Ki\nsmall   66048Ki\n"; out.String() != want {
-		t.Errorf("%q, want %q", out.String(), want)
-	}
-}
-
 func TestWhatCannotBePrinted(t *testing.T) {
 	for output, want := range map[string]string{
 		"xml":                     "-o xml is not known: use wide, json, yaml, name, jsonpath=, custom-columns=, csv",

@@ -74,7 +74,7 @@ func custom(w io.Writer, columns []column, objects []any, noHeaders bool) error 
 		}
 		lines = append(lines, strings.Join(cells, "\t"))
 	}
-	laid, err := NewLayout().lay(lines)
+	laid, err := lay(lines)
 	if err != nil {
 		return err
 	}

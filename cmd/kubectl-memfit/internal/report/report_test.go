@@ -130,30 +130,6 @@ func TestClusters(t *testing.T) {
 	golden.Check(t, "status-clusters.txt", out.String())
 }
 
-// TestNews: a workload is told again when its line says something else, and not for a new use alone.
-func TestNews(t *testing.T) {
-	recs, said := shop(t), map[string]string{}
-	news := func() (names []string) {
-		s := NewStatus("", recs, nil)
-		s.News(said)
-		for i := range s.Workloads {
-			names = append(names, s.Workloads[i].Name)
-		}
-		return names
-	}
-	if got := news(); len(got) != len(recs) {
-		t.Errorf("at first, %q", got)
-	}
-	recs[0].Status.Containers[0].Usage, recs[0].Status.Summary = new(resource.MustParse("1Gi")), "told otherwise"
-	if got := news(); got != nil {
-		t.Errorf("after a new use, %q", got)
-	}
-	recs[0].Status.OOMKills++
-	if got := news(); len(got) != 1 || got[0] != recs[0].Status.Workload.Name {
-		t.Errorf("after a kill, %q", got)
-	}
-}
-
 func TestSortStatus(t *testing.T) {
 	for by, want := range map[string]string{"urgency": "web", "use": "orders", "kills": "report", "name": "agent"} {
 		s := NewStatus("", shop(t), nil)

@@ -62,23 +62,6 @@ func Join(clusters []Status, order string) Status {
 	return all
 }
 
-// News keeps the workloads whose line differs from the one in shown, and records the new line there. A change of use
-// or wording alone is ignored.
-func (s *Status) News(shown map[string]string) {
-	s.Workloads = slices.DeleteFunc(s.Workloads, func(r Row) bool {
-		name := strings.Join([]string{r.Cluster, r.Namespace, r.resource()}, " ")
-		text := strings.Join([]string{
-			r.Profile.Name, runtimesOf(&r), limits(&r), requests(&r), kills(&r), shapes(&r), applied(&r),
-			confidences(&r), pods(&r),
-		}, "\t")
-		if shown[name] == text {
-			return true
-		}
-		shown[name] = text
-		return false
-	})
-}
-
 // Write prints a status, with what to do next below the table.
 func (s *Status) Write(w io.Writer, o listing.Options) error {
 	notes := s.next(o) + s.unserved(o)
