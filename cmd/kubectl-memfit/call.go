@@ -26,16 +26,16 @@ type call struct {
 	// output is the value of -o.
 	output  string
 	options listing.Options
-	// order is the word of --sort-by, or the usual one.
+	// order is the value of --sort-by.
 	order string
 }
 
 // runs makes run what the verb does after its flags were checked.
 func (r *reader) runs(run func(c *call) error) {
 	r.cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c := &call{Command: cmd, args: args, output: r.output.value}
+		c := &call{Command: cmd, args: args, output: r.output.value, order: r.output.sortBy}
 		var err error
-		if c.options, c.order, err = r.output.options(cmd); err != nil {
+		if c.options, err = r.output.options(cmd); err != nil {
 			return err
 		}
 		if c.sites, err = r.sites(); err != nil {

@@ -42,10 +42,7 @@ const statusExample = `  # What should I do next?
   kubectl memfit status -A --context east,west --sort-by use
 
   # Workloads that were killed recently
-  kubectl memfit status -A -o json | jq -r '.items[] | select(.oomObserved) | .namespace + "/" + .name'
-
-  # Columns of your own
-  kubectl memfit status -A -o custom-columns=NAME:.name,KILLS:.oomKills --sort-by .oomKills`
+  kubectl memfit status -A -o json | jq -r '.items[] | select(.oomObserved) | .namespace + "/" + .name'`
 
 func statusCommand() *cobra.Command {
 	cmd := &cobra.Command{

@@ -438,7 +438,7 @@ var rooms = []room{
 		ours: []string{"internal/memory", "internal/quote"},
 		outside: []string{
 			"k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured",
-			"k8s.io/apimachinery/pkg/util/json", "k8s.io/cli-runtime/pkg/printers", "k8s.io/client-go/util/jsonpath",
+			"k8s.io/apimachinery/pkg/util/json", "k8s.io/cli-runtime/pkg/printers",
 		},
 	},
 	{

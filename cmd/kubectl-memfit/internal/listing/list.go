@@ -63,8 +63,6 @@ type Item struct {
 type Options struct {
 	Format    Format
 	NoHeaders bool
-	// SortBy is a JSONPath expression, as kubectl get --sort-by takes it; empty: unsorted.
-	SortBy string
 	// Clusters and Namespaces add these columns to the table; csv always has them.
 	Clusters, Namespaces bool
 	Colors               Colors
@@ -89,9 +87,6 @@ func lay(lines []string) ([]string, error) {
 
 // Print prints a list.
 func (l *List) Print(w io.Writer, o Options) error {
-	if err := l.sort(o.SortBy); err != nil {
-		return err
-	}
 	switch o.Format.name {
 	case "", Wide:
 		if err := l.table(w, o); err != nil || l.Notes == "" || o.NoHeaders {
@@ -107,9 +102,6 @@ func (l *List) Print(w io.Writer, o Options) error {
 	objects := make([]any, 0, len(l.Items))
 	for i := range l.Items {
 		objects = append(objects, l.Items[i].Object)
-	}
-	if o.Format.name == CustomColumns {
-		return custom(w, o.Format.columns, objects, o.NoHeaders)
 	}
 	all := map[string]any{"items": objects}
 	maps.Copy(all, l.More)

@@ -71,7 +71,7 @@ const nothingRecorded = "no changes, OOM kills or stalls are recorded"
 
 // Print prints it as people or machines asked for it: a page, a line for each entry, or its fields.
 func (h *History) Print(w io.Writer, o listing.Options) error {
-	if o.Format.IsPage() && o.SortBy == "" && !o.NoHeaders {
+	if o.Format.IsPage() && !o.NoHeaders {
 		return h.Write(w, o.Colors)
 	}
 	l := listing.List{

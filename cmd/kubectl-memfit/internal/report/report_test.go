@@ -72,7 +72,6 @@ func TestStatus(t *testing.T) {
 		"status-no-headers.txt": {NoHeaders: true},
 		"status.csv":            {Format: formatOf(t, listing.CSV)},
 		"status-names.txt":      {Format: formatOf(t, listing.Name)},
-		"status-by-use.txt":     {Namespaces: true, SortBy: ".containers[0].usage"},
 		"status.json":           {Format: formatOf(t, listing.JSON)},
 	} {
 		var out bytes.Buffer
