@@ -41,7 +41,7 @@ func historyCommand() *cobra.Command {
 		Long:  historyLong, Example: historyExample,
 	}
 	r := aboutWorkload(cmd)
-	r.lists([]string{listing.Wide, listing.JSON, listing.YAML, listing.JSONPath, listing.CSV}, nil)
+	r.lists([]string{listing.Wide, listing.JSON, listing.YAML, listing.JSONPath}, nil)
 	r.runs(showHistory)
 	return cmd
 }

@@ -23,7 +23,6 @@ func (c server) formats(t *testing.T) {
 			"status", "-n", "shop", "-o", "name", "--sort-by", "name",
 		}},
 		{"web orders web agent report\n", []string{"status", "-n", "shop", "-o", "jsonpath={.items[*].name}"}},
-		{",shop,Deployment,web,app,web,", []string{"status", "-n", "shop", "-o", "csv", "--no-headers"}},
 		{"pod/web-7d9f8\n", []string{"top", "-n", "inside", "-o", "name"}},
 		{"app 512Mi\n", []string{"top", "-n", "inside", "-o", "jsonpath={.items[0].container} {.items[0].limit}"}},
 		{"statefulset.apps/web\n", []string{"scan", "-n", "inside", "-o", "name"}},

@@ -27,8 +27,8 @@ memory that drifts, a size that waits to be applied, no recommendation yet, the 
   APPLIED  whether running pods have the recommended size, and if not, why
   PODS     (-o wide) pods that run with the profile's settings / pods it governs
 
--o csv has a line for each container, with sizes in MiB. With several --context, clusters are read at the same time
-and the worst workload of all comes first. kubectl get memoryrecommendations --watch prints what changes.
+With several --context, clusters are read at the same time and the worst workload of all comes first. kubectl
+get memoryrecommendations --watch prints what changes.
 
 Colors only on a terminal; NO_COLOR=1 turns them off. Nothing is written to the cluster.`
 

@@ -435,10 +435,10 @@ var rooms = []room{
 	},
 	{
 		name: "kubectl-listing", dir: "cmd/kubectl-memfit/internal/listing", noStd: pure, // lists as kubectl get prints them
-		ours: []string{"internal/memory", "internal/quote"},
+		ours: []string{"internal/quote"},
 		outside: []string{
-			"k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured",
-			"k8s.io/apimachinery/pkg/util/json", "k8s.io/cli-runtime/pkg/printers",
+			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured", "k8s.io/apimachinery/pkg/util/json",
+			"k8s.io/cli-runtime/pkg/printers",
 		},
 	},
 	{

@@ -92,16 +92,12 @@ var (
 	scanColumns = []string{
 		"WORKLOAD", "CONTAINER", "PODS", "RUNTIME", "USE", "LIMIT", "KILLS", "PROFILE", "EVIDENCE",
 	}
-	scanWide   = []string{"FULLEST POD"}
-	scanFields = []string{
-		"kind", "workload", "container", "pods", "runtime", "version", "runtime_from", "use_mib", "limit_mib", "kills",
-		"last_kill", "profile", "evidence", "fullest_pod", "node_class",
-	}
+	scanWide = []string{"FULLEST POD"}
 )
 
 // WriteScan prints a line for each container of each workload.
 func WriteScan(w io.Writer, all []Workload, o listing.Options) error {
-	l := listing.List{Kind: "WorkloadInventoryList", Columns: scanColumns, Wide: scanWide, Fields: scanFields}
+	l := listing.List{Kind: "WorkloadInventoryList", Columns: scanColumns, Wide: scanWide}
 	containers := make([]Container, 0, len(all))
 	for i := range all {
 		f := &all[i]
@@ -112,11 +108,6 @@ func WriteScan(w io.Writer, all []Workload, o listing.Options) error {
 				f.typed(), f.Name, fmt.Sprint(f.Replicas), f.Runtime.String(), f.use(), size(f.Limit), f.killed(), f.Profile,
 				f.Runtime.evidence(), f.Pod,
 			},
-			Records: [][]string{{
-				f.Kind, f.Workload, f.Name, fmt.Sprint(f.Replicas), f.Runtime.Title, f.Runtime.Version, string(f.Runtime.From),
-				listing.MiB(f.Use), listing.MiB(f.Limit), fmt.Sprint(f.Kills), killedAt(f.LastKill), f.Profile,
-				f.Runtime.evidence(), f.Pod, f.NodeClass,
-			}},
 		})
 	}
 	l.Notes = killNote(all) + missing(containers)

@@ -17,13 +17,12 @@ const (
 	JSON     = "json"
 	YAML     = "yaml"
 	Name     = "name"
-	CSV      = "csv"
 	JSONPath = "jsonpath="
 )
 
 // What commands offer: for a list, and for one thing on a page.
 var (
-	OfList = []string{Wide, JSON, YAML, Name, JSONPath, CSV}
+	OfList = []string{Wide, JSON, YAML, Name, JSONPath}
 	OfPage = []string{JSON, YAML, JSONPath}
 )
 

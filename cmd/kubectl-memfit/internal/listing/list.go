@@ -5,22 +5,17 @@ package listing
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
 )
 
@@ -37,8 +32,6 @@ type List struct {
 	Items         []Item
 	// Notes are lines below the table.
 	Notes string
-	// Fields are the headings of csv, which has every field, with the unit in its heading ("limit_mib").
-	Fields []string
 	// More are further fields of the list, for machines.
 	More map[string]any
 }
@@ -53,8 +46,6 @@ type Item struct {
 	Name string
 	// Cells are its line of the table with those of -o wide; an empty one is shown as "-".
 	Cells []string
-	// Records are its lines of csv.
-	Records [][]string
 	// Color is that of its line of the table, where colors are asked for; empty: none.
 	Color string
 }
@@ -63,7 +54,7 @@ type Item struct {
 type Options struct {
 	Format    Format
 	NoHeaders bool
-	// Clusters and Namespaces add these columns to the table; csv always has them.
+	// Clusters and Namespaces add these columns to the table.
 	Clusters, Namespaces bool
 	Colors               Colors
 }
@@ -96,8 +87,6 @@ func (l *List) Print(w io.Writer, o Options) error {
 		return err
 	case Name:
 		return l.names(w)
-	case CSV:
-		return l.csv(w, o.NoHeaders)
 	}
 	objects := make([]any, 0, len(l.Items))
 	for i := range l.Items {
@@ -205,44 +194,4 @@ func (l *List) names(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, strings.Join(slices.Compact(names), ""))
 	return err
-}
-
-// csv prints each record with cluster and namespace before it.
-func (l *List) csv(w io.Writer, noHeaders bool) error {
-	out := csv.NewWriter(w)
-	if !noHeaders {
-		_ = out.Write(append([]string{"cluster", "namespace"}, l.Fields...)) // Error below has it
-	}
-	for i := range l.Items {
-		item := &l.Items[i]
-		for _, record := range item.Records {
-			line := append([]string{item.Cluster, item.Namespace}, record...)
-			for j := range line {
-				line[j] = plain(line[j])
-			}
-			_ = out.Write(line)
-		}
-	}
-	out.Flush()
-	if err := out.Error(); err != nil {
-		return fmt.Errorf("writing csv: %w", err)
-	}
-	return nil
-}
-
-// MiB is an amount in csv, in MiB; empty for nil.
-func MiB(q *resource.Quantity) string {
-	if q == nil {
-		return ""
-	}
-	return strconv.FormatFloat(math.Round(10*q.AsApproximateFloat64()/float64(memory.MiB))/10, 'f', -1, 64)
-}
-
-// plain keeps a spreadsheet from taking what another party wrote for a formula.
-func plain(text string) string {
-	text = Line(text)
-	if text != "" && strings.ContainsRune("=+-@", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }

@@ -23,11 +23,11 @@ func amount(text string) *resource.Quantity {
 	return &q
 }
 
-// things are three, of which one has no use, and the text of one would be obeyed by a terminal or a spreadsheet.
+// things are three, of which one has no use, and the text of one would be obeyed by a terminal.
 func things() *List {
 	l := &List{
 		Kind: "ThingList", Columns: []string{"NAME", "USE"}, Wide: []string{"TEXT"},
-		Fields: []string{"name", "use_mib", "text"}, More: map[string]any{"note": "n"},
+		More: map[string]any{"note": "n"},
 	}
 	for _, t := range []thing{
 		{"large", 2, amount("1Gi"), "=HYPERLINK(\"x\")"}, {"none", 10, nil, "two\nlines \x1b[31mred"},
@@ -39,7 +39,7 @@ func things() *List {
 		}
 		l.Items = append(l.Items, Item{
 			Object: t, Cluster: "east", Namespace: "shop", Name: "thing.example/" + t.Name, Cells: []string{t.Name, use, t.Text},
-			Records: [][]string{{t.Name, MiB(t.Use), t.Text}}, Color: Red,
+			Color: Red,
 		})
 	}
 	return l
@@ -67,16 +67,6 @@ func TestPrint(t *testing.T) {
 		},
 		"names": {
 			output: "name", want: "thing.example/large\nthing.example/none\nthing.example/small\n",
-		},
-		"csv": {
-			output: "csv",
-			want: "cluster,namespace,name,use_mib,text\neast,shop,large,1024,\"'=HYPERLINK(\"\"x\"\")\"\n" +
-				"east,shop,none,,two lines [31mred\neast,shop,small,64.5,\n",
-		},
-		"csv without headings": {
-			output: "csv", o: Options{NoHeaders: true},
-			want: "east,shop,large,1024,\"'=HYPERLINK(\"\"x\"\")\"\n" +
-				"east,shop,none,,two lines [31mred\neast,shop,small,64.5,\n",
 		},
 		"a path":                    {output: "jsonpath={.items[*].name} {.note}", want: "large none small n\n"},
 		"a path that finds nothing": {output: "jsonpath={.nope}", want: ""},
@@ -119,7 +109,7 @@ func TestForMachines(t *testing.T) {
 
 func TestWhatCannotBePrinted(t *testing.T) {
 	for output, want := range map[string]string{
-		"xml":               "-o xml is not known: use wide, json, yaml, name, jsonpath=, csv",
+		"xml":               "-o xml is not known: use wide, json, yaml, name, jsonpath=",
 		"jsonpath":          "-o jsonpath is not known: use wide",
 		"jsonpath={.items[": "an example: -o jsonpath='{.items[*].name}'",
 		"json=x":            "-o json=x is not known",

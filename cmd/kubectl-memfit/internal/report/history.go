@@ -61,11 +61,8 @@ func HistoryOf(rec *v1alpha1.MemoryRecommendation) History {
 	return h
 }
 
-// historyColumns are those of the table of -o wide, historyFields those of csv.
-var (
-	historyColumns = []string{"TIME", "WHAT", "POD", "PODS", "CHANGE", "WHY"}
-	historyFields  = []string{"time", "what", "pod", "pods", "change", "why"}
-)
+// historyColumns are those of the table of -o wide.
+var historyColumns = []string{"TIME", "WHAT", "POD", "PODS", "CHANGE", "WHY"}
 
 const nothingRecorded = "no changes, OOM kills or stalls are recorded"
 
@@ -75,7 +72,7 @@ func (h *History) Print(w io.Writer, o listing.Options) error {
 		return h.Write(w, o.Colors)
 	}
 	l := listing.List{
-		Kind: "WorkloadHistoryList", Columns: historyColumns, Fields: historyFields,
+		Kind: "WorkloadHistoryList", Columns: historyColumns,
 		More: map[string]any{
 			"namespace": h.of.Namespace, "workload": h.of.Status.Workload, "applied": h.applied(),
 			"oomKills": h.of.Status.OOMKills,
@@ -90,9 +87,9 @@ func (h *History) Print(w io.Writer, o listing.Options) error {
 		if c := e.Change; c != nil {
 			pods, change = fmt.Sprint(max(c.Pods, 1)), c.Change
 		}
-		line := []string{e.When, e.What, e.Pod, pods, change, e.Why}
 		l.Items = append(l.Items, listing.Item{
-			Object: e, Namespace: h.of.Namespace, Name: "pod/" + e.Pod, Cells: line, Records: [][]string{line},
+			Object: e, Namespace: h.of.Namespace, Name: "pod/" + e.Pod,
+			Cells: []string{e.When, e.What, e.Pod, pods, change, e.Why},
 		})
 	}
 	return l.Print(w, o)

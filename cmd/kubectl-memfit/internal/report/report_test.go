@@ -70,7 +70,6 @@ func TestStatus(t *testing.T) {
 		"status-wide.txt":       {Format: formatOf(t, listing.Wide)},
 		"status-color.txt":      {Colors: true},
 		"status-no-headers.txt": {NoHeaders: true},
-		"status.csv":            {Format: formatOf(t, listing.CSV)},
 		"status-names.txt":      {Format: formatOf(t, listing.Name)},
 		"status.json":           {Format: formatOf(t, listing.JSON)},
 	} {
@@ -218,7 +217,7 @@ func TestHistory(t *testing.T) {
 			continue
 		}
 		for name, output := range map[string]string{
-			"history-wide.txt": listing.Wide, "history.csv": listing.CSV, "history.yaml": listing.YAML,
+			"history-wide.txt": listing.Wide, "history.yaml": listing.YAML,
 		} {
 			out.Reset()
 			if err := h.Print(&out, listing.Options{Format: formatOf(t, output)}); err != nil {
