@@ -44,7 +44,7 @@ func mapCommand() *cobra.Command {
 		Long:  mapLong, Example: mapExample,
 		Args: oneOf("name one pod or workload, as in: kubectl memfit map pod/web-7d9f8 (kubectl get pods lists them)"),
 	}
-	r := reading(cmd, oneNamespace)
+	r := reading(cmd)
 	r.prints("", slices.Concat([]string{"svg"}, listing.OfPage)...)
 	cmd.Flags().StringVarP(&container, "container", "c", "", "only this container")
 	cmd.Flags().BoolVar(&pages, "pages", false, "also draw the regions of addresses, block by block")

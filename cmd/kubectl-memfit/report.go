@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -41,7 +40,7 @@ func reportCommand() *cobra.Command {
 		Short: "Write a page of HTML: use, sizes, OOM kills and changes of each workload",
 		Long:  reportLong, Example: reportExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	r := reading(cmd, allNamespaces)
+	r := readingAll(cmd)
 	r.prints("html", "html")
 	price := priceFlags(cmd)
 	r.runs(func(c *call) error {
@@ -51,7 +50,7 @@ func reportCommand() *cobra.Command {
 		if printers.IsTerminal(c.OutOrStdout()) {
 			return errors.New("send the page to a file: kubectl memfit report > memfit.html")
 		}
-		in, err := pageInput(c.Context(), c.site, price)
+		in, err := c.pageInput(price)
 		if err != nil {
 			return err
 		}
@@ -88,8 +87,9 @@ func (p *price) check() error {
 }
 
 // pageInput reads what the page is made of.
-func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error) {
-	recs, err := s.Recommendations(ctx, s.Namespace)
+func (c *call) pageInput(p *price) (*htmlreport.Input, error) {
+	ctx, s := c.Context(), c.cluster
+	recs, err := c.recommendations()
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error)
 	if s.Context != "" {
 		in.Place += " of " + s.Context
 	}
-	records, err := s.records(ctx, recs)
+	records, err := c.records(recs)
 	if err != nil {
 		in.Notes = append(in.Notes, fmt.Sprintf("The memory given back of DaemonSets by class of nodes is unknown: %v", err))
 	}

@@ -4,10 +4,7 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -27,8 +24,7 @@ memory that drifts, a size that waits to be applied, no recommendation yet, the 
   APPLIED  whether running pods have the recommended size, and if not, why
   PODS     (-o wide) pods that run with the profile's settings / pods it governs
 
-With several --context, clusters are read at the same time and the worst workload of all comes first. kubectl
-get memoryrecommendations --watch prints what changes.
+kubectl get memoryrecommendations --watch prints what changes.
 
 Colors only on a terminal; NO_COLOR=1 turns them off. Nothing is written to the cluster.`
 
@@ -38,8 +34,8 @@ const statusExample = `  # What should I do next?
   # Everywhere, with requests and summaries
   kubectl memfit status -A -o wide
 
-  # Two clusters, the fullest first
-  kubectl memfit status -A --context east,west --sort-by use
+  # The fullest first
+  kubectl memfit status -A --sort-by use
 
   # Workloads that were killed recently
   kubectl memfit status -A -o json | jq -r '.items[] | select(.oomObserved) | .namespace + "/" + .name'`
@@ -50,46 +46,31 @@ func statusCommand() *cobra.Command {
 		Short: "Show what memfit found, worst first, and what to do next",
 		Long:  statusLong, Example: statusExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	r := reading(cmd, allClusters)
+	r := readingAll(cmd)
 	r.lists(listing.OfList, report.Orders)
 	r.runs(status)
 	return cmd
 }
 
 func status(c *call) error {
-	answers, err := askAll(c, statusOf)
-	if len(answers) == 0 {
+	recs, err := c.recommendations()
+	if err != nil {
 		return err
 	}
-	for _, a := range answers {
-		if c.options.Format.IsTable() {
-			fmt.Fprint(c.ErrOrStderr(), a.Nothing)
-		}
-	}
-	all := report.Join(answers, c.order)
-	return errors.Join(all.Write(c.OutOrStdout(), c.options), err)
-}
-
-func statusOf(ctx context.Context, s site, errs io.Writer) (report.Status, error) {
-	recs, err := s.Recommendations(ctx, s.Namespace)
-	if err != nil {
-		return report.Status{}, err
-	}
-	profiles, unread := s.Profiles(ctx, s.Namespace)
+	ctx, namespace := c.Context(), c.cluster.Namespace
+	profiles, unread := c.cluster.Profiles(ctx, namespace)
 	unknown := func(rec v1alpha1.MemoryRecommendation) bool { return report.Governing(&rec, profiles) == nil }
-	status := report.NewStatus(s.name, recs, profiles)
+	status := report.NewStatus(recs, profiles)
 	switch {
 	case unread == nil:
-		status.Seek(s.Askers(ctx, s.Namespace), profiles)
+		status.Seek(c.cluster.Askers(ctx, namespace), profiles)
 	case len(recs) == 0 || slices.ContainsFunc(recs, unknown):
 		// Who has a role in one namespace sees no profiles of the cluster, and mostly misses none.
-		fmt.Fprintf(errs, "warning: could not read the status of profiles: %v\n", unread)
+		c.warn("could not read the status of profiles: %v", unread)
 	}
-	if len(recs) == 0 {
-		status.Nothing = report.NothingGoverned(s.Namespace, profiles)
-		if s.name != "" {
-			status.Nothing = "Cluster " + s.name + ": " + status.Nothing
-		}
+	if len(recs) == 0 && c.options.Format.IsTable() {
+		fmt.Fprint(c.ErrOrStderr(), report.NothingGoverned(namespace, profiles))
 	}
-	return status, nil
+	status.Sort(c.order)
+	return status.Write(c.OutOrStdout(), c.options)
 }

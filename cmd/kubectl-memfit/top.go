@@ -4,7 +4,6 @@
 package main
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,7 +37,7 @@ func topCommand() *cobra.Command {
 		Short: "List containers by the memory they use, and what it is",
 		Long:  topLong, Example: topExample, Args: cobra.ArbitraryArgs,
 	}
-	r := reading(cmd, allClusters)
+	r := readingAll(cmd)
 	r.lists(listing.OfList, inventory.Orders)
 	r.runs(top)
 	cmd.ValidArgsFunction = r.offering(pods)
@@ -46,23 +45,19 @@ func topCommand() *cobra.Command {
 }
 
 func top(c *call) error {
-	answers, err := askAll(c, inventoryOf)
-	if len(answers) == 0 {
+	in, err := c.inventory()
+	if err != nil {
 		return err
 	}
-	var all []inventory.Container
-	for _, in := range answers {
-		all = append(all, in.Containers()...)
-	}
+	all := in.Containers()
 	if len(c.args) > 0 {
-		var missing error
-		if all, missing = chosen(all, c.args, c.places()); missing != nil {
-			return errors.Join(missing, err)
+		if all, err = chosen(all, c.args, place(c.cluster.Namespace)); err != nil {
+			return err
 		}
 	}
 	if len(all) == 0 && c.options.Format.IsTable() {
-		c.note("No pod runs in %s", c.places())
+		c.note("No pod runs in %s", place(c.cluster.Namespace))
 	}
 	inventory.Sort(all, c.order)
-	return errors.Join(inventory.WriteTop(c.OutOrStdout(), all, c.options), err)
+	return inventory.WriteTop(c.OutOrStdout(), all, c.options)
 }

@@ -89,7 +89,7 @@ func (in *Input) page() *page {
 		recs[types.NamespacedName{Namespace: rec.Namespace, Name: rec.Name}] = rec
 	}
 	var sum sums
-	for i, row := range report.Rows("", in.Recommendations) {
+	for i, row := range report.Rows(in.Recommendations) {
 		name := types.NamespacedName{Namespace: row.Namespace, Name: row.Recommendation}
 		w := workloadOf(row, name.String())
 		w.Change = net(sum.add(&row), "−", "+")

@@ -103,7 +103,7 @@ func WriteScan(w io.Writer, all []Workload, o listing.Options) error {
 		f := &all[i]
 		containers = append(containers, f.Container)
 		l.Items = append(l.Items, listing.Item{
-			Object: f, Cluster: f.Cluster, Namespace: f.Namespace, Name: f.resource(),
+			Object: f, Namespace: f.Namespace, Name: f.resource(),
 			Cells: []string{
 				f.typed(), f.Name, fmt.Sprint(f.Replicas), f.Runtime.String(), f.use(), size(f.Limit), f.killed(), f.Profile,
 				f.Runtime.evidence(), f.Pod,
@@ -125,7 +125,7 @@ func SortWorkloads(all []Workload, by string) {
 			first = cmp.Or(cmp.Compare(b.Kills, a.Kills), cmp.Compare(b.size("share"), a.size("share")))
 		}
 		return cmp.Or(
-			first, cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind),
+			first, cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind),
 			cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.NodeClass, b.NodeClass), cmp.Compare(a.Name, b.Name),
 		)
 	})

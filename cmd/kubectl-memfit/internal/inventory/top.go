@@ -26,8 +26,7 @@ var Orders = []string{"use", "share", "free", "unexplained", "name"}
 func Sort(all []Container, by string) {
 	slices.SortStableFunc(all, func(a, b Container) int {
 		return cmp.Or(
-			cmp.Compare(b.size(by), a.size(by)), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Namespace, b.Namespace),
-			cmp.Compare(a.Pod, b.Pod),
+			cmp.Compare(b.size(by), a.size(by)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod),
 		)
 	})
 }
@@ -74,7 +73,7 @@ func WriteTop(w io.Writer, all []Container, o listing.Options) error {
 		c := &all[i]
 		cells := append([]string{c.Pod, c.Name, c.Runtime.String(), c.use(), size(c.Limit)}, c.Parts.cells()...)
 		l.Items = append(l.Items, listing.Item{
-			Object: c, Cluster: c.Cluster, Namespace: c.Namespace, Name: "pod/" + c.Pod,
+			Object: c, Namespace: c.Namespace, Name: "pod/" + c.Pod,
 			Cells: append(cells, c.typed(), c.Node, killedAt(c.LastKill)),
 		})
 	}

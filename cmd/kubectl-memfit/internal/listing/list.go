@@ -26,8 +26,8 @@ const APIVersion = "cli.memfit.dev/v1alpha1"
 type List struct {
 	// Kind names the list for machines, as in "WorkloadStatusList".
 	Kind string
-	// Columns are the headings of the table, and Wide those that -o wide adds. Cluster and namespace come before them,
-	// where they are asked for. A list without items has no table.
+	// Columns are the headings of the table, and Wide those that -o wide adds. The namespace comes before them,
+	// where it is asked for. A list without items has no table.
 	Columns, Wide []string
 	Items         []Item
 	// Notes are lines below the table.
@@ -39,9 +39,8 @@ type List struct {
 // Item is one of what was found.
 type Item struct {
 	// Object is what machines read.
-	Object any
-	// Cluster is empty where only one was asked.
-	Cluster, Namespace string
+	Object    any
+	Namespace string
 	// Name is what -o name prints ("deployment.apps/web"). Items with equal names one after the other are printed once.
 	Name string
 	// Cells are its line of the table with those of -o wide; an empty one is shown as "-".
@@ -54,9 +53,9 @@ type Item struct {
 type Options struct {
 	Format    Format
 	NoHeaders bool
-	// Clusters and Namespaces add these columns to the table.
-	Clusters, Namespaces bool
-	Colors               Colors
+	// Namespaces adds this column to the table.
+	Namespaces bool
+	Colors     Colors
 }
 
 // lay aligns the cells of lines, which are separated by tabs.
@@ -140,11 +139,8 @@ func (l *List) table(w io.Writer, o Options) error {
 	if o.Format.name == Wide {
 		headings = slices.Concat(l.Columns, l.Wide)
 	}
-	shown := func(cluster, namespace string, cells []string) string {
+	shown := func(namespace string, cells []string) string {
 		var line []string
-		if o.Clusters {
-			line = append(line, cellOf(cluster))
-		}
 		if o.Namespaces {
 			line = append(line, cellOf(namespace))
 		}
@@ -155,11 +151,11 @@ func (l *List) table(w io.Writer, o Options) error {
 	}
 	var lines, colors []string
 	if !o.NoHeaders {
-		lines, colors = append(lines, shown("CLUSTER", "NAMESPACE", headings)), append(colors, Bold)
+		lines, colors = append(lines, shown("NAMESPACE", headings)), append(colors, Bold)
 	}
 	for i := range l.Items {
 		item := &l.Items[i]
-		lines = append(lines, shown(item.Cluster, item.Namespace, item.Cells))
+		lines = append(lines, shown(item.Namespace, item.Cells))
 		colors = append(colors, item.Color)
 	}
 	laid, err := lay(lines)

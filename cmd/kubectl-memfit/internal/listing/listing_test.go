@@ -38,7 +38,7 @@ func things() *List {
 			use = t.Use.String()
 		}
 		l.Items = append(l.Items, Item{
-			Object: t, Cluster: "east", Namespace: "shop", Name: "thing.example/" + t.Name, Cells: []string{t.Name, use, t.Text},
+			Object: t, Namespace: "shop", Name: "thing.example/" + t.Name, Cells: []string{t.Name, use, t.Text},
 			Color: Red,
 		})
 	}
@@ -56,9 +56,9 @@ func TestPrint(t *testing.T) {
 			output: "wide", o: Options{NoHeaders: true},
 			want: "large   1Gi       =HYPERLINK(\"x\")\nnone    -         two lines [31mred\nsmall   66048Ki   -\n",
 		},
-		"clusters": {
-			o:    Options{Clusters: true, Namespaces: true, NoHeaders: true},
-			want: "east   shop   large   1Gi\neast   shop   none    -\neast   shop   small   66048Ki\n",
+		"namespaces": {
+			o:    Options{Namespaces: true, NoHeaders: true},
+			want: "shop   large   1Gi\nshop   none    -\nshop   small   66048Ki\n",
 		},
 		"in color": {
 			o: Options{Colors: true},

@@ -66,7 +66,7 @@ func replay(w io.Writer, manifests, recording, page string) error {
 		Status:     r.last.Status,
 	}
 	fmt.Fprintf(w, "\n  %s\n", rec.Status.Summary)
-	for _, next := range report.Rows("", []v1alpha1.MemoryRecommendation{rec})[0].Next {
+	for _, next := range report.Rows([]v1alpha1.MemoryRecommendation{rec})[0].Next {
 		fmt.Fprintf(w, "  Next: %s\n", next)
 	}
 	fmt.Fprint(w, "\nLearn: a kill is counted once, with its limit; a leak is reported as one, with the time left.\n")

@@ -41,8 +41,7 @@ func (s *Status) list() *listing.List {
 	for i := range s.Workloads {
 		r := &s.Workloads[i]
 		l.Items = append(l.Items, listing.Item{
-			Object: r, Cluster: r.Cluster, Namespace: r.Namespace, Name: r.resource(), Cells: cells(r),
-			Color: r.color(),
+			Object: r, Namespace: r.Namespace, Name: r.resource(), Cells: cells(r), Color: r.color(),
 		})
 	}
 	return l
@@ -175,7 +174,7 @@ func (s *Status) next(o listing.Options) string {
 	var steps []string
 	for i := range s.Workloads {
 		if r := &s.Workloads[i]; len(r.Next) > 0 {
-			steps = append(steps, called(r.Cluster, r.Namespace, r.typed(), o)+": "+r.Next[0])
+			steps = append(steps, called(r.Namespace, r.typed(), o)+": "+r.Next[0])
 		}
 	}
 	if len(steps) == 0 {
@@ -185,22 +184,16 @@ func (s *Status) next(o listing.Options) string {
 		steps = append(steps[:stepsShown], fmt.Sprintf("and %d more", more))
 	}
 	where := ""
-	if o.Clusters {
-		where = "--context CLUSTER "
-	}
 	if o.Namespaces {
-		where += "-n NAMESPACE "
+		where = "-n NAMESPACE "
 	}
 	return section(o, "What to do next", steps) + "Why these numbers: kubectl memfit explain " + where + "WORKLOAD\n"
 }
 
 // called is a workload with what the table has before it.
-func called(cluster, namespace, name string, o listing.Options) string {
+func called(namespace, name string, o listing.Options) string {
 	if o.Namespaces {
 		name = namespace + " " + name
-	}
-	if o.Clusters {
-		name = cluster + " " + name
 	}
 	return name
 }
