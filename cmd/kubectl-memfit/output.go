@@ -29,16 +29,14 @@ func (r *reader) prints(standard string, offered ...string) {
 	outputFlag(r.cmd, &r.output.value, standard, offered...)
 }
 
-// lists makes cmd a verb that lists. orders are words for --sort-by, the usual one first; nil: it has one order.
-func (r *reader) lists(offered, orders []string) {
-	r.prints("", offered...)
+// lists makes cmd a verb that lists. orders are words for --sort-by, the usual one first.
+func (r *reader) lists(orders []string) {
+	r.prints("", listing.OfList...)
 	o := &r.output
 	o.orders = orders
 	r.cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "print nothing but the lines of the table, for scripts")
-	if len(orders) > 0 {
-		r.cmd.Flags().StringVar(&o.sortBy, "sort-by", orders[0], strings.Join(orders, ", "))
-		completes(r.cmd, "sort-by", orders)
-	}
+	r.cmd.Flags().StringVar(&o.sortBy, "sort-by", orders[0], strings.Join(orders, ", "))
+	completes(r.cmd, "sort-by", orders)
 }
 
 // outputFlag adds -o with its values, which complete.

@@ -23,7 +23,7 @@ func (c server) formats(t *testing.T) {
 		{"pod/web-7d9f8\n", []string{"top", "-n", "inside", "-o", "name"}},
 		{"app 512Mi\n", []string{"top", "-n", "inside", "-o", "jsonpath={.items[0].container} {.items[0].limit}"}},
 		{"statefulset.apps/web\n", []string{"scan", "-n", "inside", "-o", "name"}},
-		{"Reverted", []string{"history", "deploy/web", "-n", "shop", "--no-headers"}},
+		{"Reverted", []string{"history", "deploy/web", "-n", "shop", "-o", "jsonpath={.items[*].what}"}},
 		{"Increase\n", []string{"explain", "deploy/web", "-n", "shop", "-o", "jsonpath={.containers[0].decision}"}},
 		{"MemorySnapshot\n", []string{"map", "web-7d9f8", "-n", "inside", "-o", "jsonpath={.kind}"}},
 		{"inside web-7d9f8\n", []string{"why", "web-7d9f8", "-n", "inside", "-o", "jsonpath={.namespace} {.pod}"}},
@@ -37,7 +37,7 @@ func (c server) formats(t *testing.T) {
 		args []string
 	}{
 		{"-o csv is not known: use json, yaml, jsonpath=", []string{"explain", "deploy/web", "-o", "csv"}},
-		{"-o name is not known: use wide, json", []string{"history", "deploy/web", "-o", "name"}},
+		{"-o name is not known: use json, yaml", []string{"history", "deploy/web", "-o", "name"}},
 		{"-o wide is not known: use svg, json", []string{"map", "web-7d9f8", "-o", "wide"}},
 		{`context "nope" does not exist`, []string{"status", "--context", "nope"}},
 		{"--sort-by nope is not known: use urgency, use, kills, name", []string{"status", "--sort-by", "nope"}},

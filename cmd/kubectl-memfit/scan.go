@@ -16,7 +16,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 )
 
 const scanLong = `List what runs in a cluster: every workload with its runtime and how that is known, the use of its fullest pod against the limit,
@@ -45,7 +44,7 @@ func scanCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&folder, "write", "", "folder for profiles")
 	r := readingAll(cmd)
-	r.lists(listing.OfList, inventory.WorkloadOrders)
+	r.lists(inventory.WorkloadOrders)
 	r.runs(func(c *call) error { return scan(c, folder) })
 	return cmd
 }

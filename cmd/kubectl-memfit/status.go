@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
@@ -47,7 +46,7 @@ func statusCommand() *cobra.Command {
 		Long:  statusLong, Example: statusExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	r := readingAll(cmd)
-	r.lists(listing.OfList, report.Orders)
+	r.lists(report.Orders)
 	r.runs(status)
 	return cmd
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 )
 
 const topLong = `List containers with the memory they use, and what it is.
@@ -38,7 +37,7 @@ func topCommand() *cobra.Command {
 		Long:  topLong, Example: topExample, Args: cobra.ArbitraryArgs,
 	}
 	r := readingAll(cmd)
-	r.lists(listing.OfList, inventory.Orders)
+	r.lists(inventory.Orders)
 	r.runs(top)
 	cmd.ValidArgsFunction = r.offering(pods)
 	return cmd

@@ -202,15 +202,11 @@ func TestHistory(t *testing.T) {
 		if recs[i].Name != "deployment-web" {
 			continue
 		}
-		for name, output := range map[string]string{
-			"history-wide.txt": listing.Wide, "history.yaml": listing.YAML,
-		} {
-			out.Reset()
-			if err := h.Print(&out, listing.Options{Format: formatOf(t, output)}); err != nil {
-				t.Fatal(err)
-			}
-			golden.Check(t, name, out.String())
+		out.Reset()
+		if err := listing.Object(&out, formatOf(t, listing.YAML), "WorkloadHistoryList", h); err != nil {
+			t.Fatal(err)
 		}
+		golden.Check(t, "history.yaml", out.String())
 	}
 }
 
