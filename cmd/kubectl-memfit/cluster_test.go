@@ -409,7 +409,6 @@ func TestCluster(t *testing.T) {
 			{[]string{"status", "-o", "j"}, []string{"json", "jsonpath=", ":4"}},
 			{[]string{"status", "-o", "jsonp"}, []string{"jsonpath=", ":6"}},
 			{[]string{"top", "--sort-by", "un"}, []string{"unexplained", ":4"}},
-			{[]string{"top", "-n", "inside", ""}, []string{"web-7d9f8", ":4"}},
 			{[]string{"why", "-n", "inside", ""}, []string{"pod/web-7d9f8", ":4"}},
 			{[]string{"status", "--context", "env"}, []string{"envtest", ":4"}},
 		} {

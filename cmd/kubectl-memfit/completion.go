@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
@@ -74,10 +73,6 @@ func namespaces(ctx context.Context, s *cluster.Cluster, _ string, offer func(wo
 // inspected are the pods that have a snapshot.
 func inspected(ctx context.Context, s *cluster.Cluster, _ string, offer func(word, about string)) {
 	_ = s.EachSnapshot(ctx, s.Namespace, func(of *v1alpha1.MemorySnapshot) { offer("pod/"+of.Name, of.Status.Summary) })
-}
-
-func pods(ctx context.Context, s *cluster.Cluster, _ string, offer func(word, about string)) {
-	_ = s.EachPodName(ctx, s.Namespace, func(pod *metav1.PartialObjectMetadata) { offer(pod.Name, "") })
 }
 
 // completeContexts offers those of the kubeconfig.

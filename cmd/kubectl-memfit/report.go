@@ -36,12 +36,11 @@ const reportExample = `  kubectl memfit report -n shop > shop.html
 
 func reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "report [-n NAMESPACE | -A] [-o html]",
+		Use:   "report [-n NAMESPACE | -A]",
 		Short: "Write a page of HTML: use, sizes, OOM kills and changes of each workload",
 		Long:  reportLong, Example: reportExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	r := readingAll(cmd)
-	r.prints("html", "html")
 	price := priceFlags(cmd)
 	r.runs(func(c *call) error {
 		if err := price.check(); err != nil {

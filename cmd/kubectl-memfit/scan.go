@@ -133,25 +133,3 @@ func (c *call) records(recs []v1alpha1.MemoryRecommendation) (records inventory.
 	}
 	return records, err
 }
-
-// chosen are the containers of the pods that were named, wherever there is one of that name: a StatefulSet's pods have
-// one name in many namespaces.
-func chosen(all []inventory.Container, names []string, where string) ([]inventory.Container, error) {
-	var out []inventory.Container
-	for _, text := range names {
-		name, isPod := podName(text)
-		if !isPod {
-			return nil, fmt.Errorf("%q is not a pod: name pods, as in pod/web-7d9f8; kubectl memfit scan lists workloads", text)
-		}
-		before := len(out)
-		for i := range all {
-			if all[i].Pod == name {
-				out = append(out, all[i])
-			}
-		}
-		if len(out) == before {
-			return nil, fmt.Errorf("found no pod %s in %s", name, where)
-		}
-	}
-	return out, nil
-}

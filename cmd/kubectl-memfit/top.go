@@ -32,14 +32,13 @@ const topExample = `  # Who holds on to free memory?
 
 func topCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "top [POD...] [-n NAMESPACE | -A] [--sort-by " + strings.Join(inventory.Orders, "|") + "] [-o FORMAT]",
+		Use:   "top [-n NAMESPACE | -A] [--sort-by " + strings.Join(inventory.Orders, "|") + "] [-o FORMAT]",
 		Short: "List containers by the memory they use, and what it is",
-		Long:  topLong, Example: topExample, Args: cobra.ArbitraryArgs,
+		Long:  topLong, Example: topExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	r := readingAll(cmd)
 	r.lists(inventory.Orders)
 	r.runs(top)
-	cmd.ValidArgsFunction = r.offering(pods)
 	return cmd
 }
 
@@ -49,11 +48,6 @@ func top(c *call) error {
 		return err
 	}
 	all := in.Containers()
-	if len(c.args) > 0 {
-		if all, err = chosen(all, c.args, place(c.cluster.Namespace)); err != nil {
-			return err
-		}
-	}
 	if len(all) == 0 && c.options.Format.IsTable() {
 		c.note("No pod runs in %s", place(c.cluster.Namespace))
 	}
