@@ -16,5 +16,5 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
 	fi
 	tail -n 5 "$log"
 fi
-echo "NOT CHECKED: the pages of kubectl memfit report and ui in a browser. There is no chromium here, and this cannot install it (as root, apt-get install chromium)"
+echo "NOT CHECKED: the page of kubectl memfit report in a browser. There is no chromium here, and this cannot install it (as root, apt-get install chromium)"
 exit 1

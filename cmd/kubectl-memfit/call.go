@@ -6,52 +6,47 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
-// call is one call of a verb that reads clusters.
+// call is one call of a verb that reads a cluster.
 type call struct {
 	*cobra.Command
 
-	args []string
-	// site is the cluster that is read; of several, sites has all.
-	site  site
-	sites []site
+	args    []string
+	cluster *cluster.Cluster
 	// output is the value of -o.
 	output  string
 	options listing.Options
-	// order is the word of --sort-by, or the usual one.
+	// order is the value of --sort-by.
 	order string
 }
 
 // runs makes run what the verb does after its flags were checked.
 func (r *reader) runs(run func(c *call) error) {
 	r.cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c := &call{Command: cmd, args: args, output: r.output.value}
+		c := &call{Command: cmd, args: args, output: r.output.value, order: r.output.sortBy}
 		var err error
-		if c.options, c.order, err = r.output.options(cmd); err != nil {
+		if c.options, err = r.output.options(cmd); err != nil {
 			return err
 		}
-		if c.sites, err = r.sites(); err != nil {
+		if c.cluster, err = r.open(); err != nil {
 			return err
 		}
-		c.site = c.sites[0]
-		c.options.Clusters = len(c.sites) > 1
-		c.options.Namespaces = c.site.Namespace == "" ||
-			slices.ContainsFunc(c.sites, func(s site) bool { return s.Namespace != c.site.Namespace })
+		c.options.Namespaces = c.cluster.Namespace == ""
 		return run(c)
 	}
 }
 
 // recommendations reads those of the namespace.
 func (c *call) recommendations() ([]v1alpha1.MemoryRecommendation, error) {
-	return c.site.Recommendations(c.Context(), c.site.Namespace)
+	return c.cluster.Recommendations(c.Context(), c.cluster.Namespace)
 }
 
 // workload reads the recommendation of the workload that the user named.
@@ -64,7 +59,7 @@ func (c *call) workload() (*v1alpha1.MemoryRecommendation, error) {
 }
 
 func (c *call) find(recs []v1alpha1.MemoryRecommendation, name string) (*v1alpha1.MemoryRecommendation, error) {
-	return report.Find(recs, name, place(c.site.Namespace))
+	return report.Find(recs, name, place(c.cluster.Namespace))
 }
 
 // page prints one object: with write for users, else its fields. kind is its kind, unless the value has one.

@@ -5,14 +5,15 @@ package main
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
@@ -22,17 +23,17 @@ const completionTimeout = 3 * time.Second
 // offering completes with the words that ask offers from a cluster within completionTimeout, as far as they start with
 // what was typed. After an error these are the ones that were read before it, because a shell cannot show the error.
 func (r *reader) offering(
-	ask func(ctx context.Context, s site, typed string, offer func(word, about string)),
+	ask func(ctx context.Context, s *cluster.Cluster, typed string, offer func(word, about string)),
 ) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
-		sites, err := r.sites()
+		s, err := r.open()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		var words []string
-		ask(ctx, sites[0], typed, func(word, about string) {
+		ask(ctx, s, typed, func(word, about string) {
 			if strings.HasPrefix(word, typed) && !slices.Contains(given, word) {
 				words = append(words, strings.TrimSuffix(cobra.CompletionWithDesc(word, about), "\t"))
 			}
@@ -52,7 +53,7 @@ func firstOf(complete cobra.CompletionFunc) cobra.CompletionFunc {
 }
 
 // workloads are those that memfit governs, by kind and name, or by the name alone where that is what was typed.
-func workloads(ctx context.Context, s site, typed string, offer func(word, about string)) {
+func workloads(ctx context.Context, s *cluster.Cluster, typed string, offer func(word, about string)) {
 	recs, _ := s.Recommendations(ctx, s.Namespace)
 	for i := range recs {
 		name := report.Typed(&recs[i])
@@ -63,34 +64,24 @@ func workloads(ctx context.Context, s site, typed string, offer func(word, about
 	}
 }
 
-func namespaces(ctx context.Context, s site, _ string, offer func(word, about string)) {
+func namespaces(ctx context.Context, s *cluster.Cluster, _ string, offer func(word, about string)) {
 	for _, name := range s.Namespaces(ctx) {
 		offer(name, "")
 	}
 }
 
 // inspected are the pods that have a snapshot.
-func inspected(ctx context.Context, s site, _ string, offer func(word, about string)) {
+func inspected(ctx context.Context, s *cluster.Cluster, _ string, offer func(word, about string)) {
 	_ = s.EachSnapshot(ctx, s.Namespace, func(of *v1alpha1.MemorySnapshot) { offer("pod/"+of.Name, of.Status.Summary) })
 }
 
-func pods(ctx context.Context, s site, _ string, offer func(word, about string)) {
-	_ = s.EachPodName(ctx, s.Namespace, func(pod *metav1.PartialObjectMetadata) { offer(pod.Name, "") })
-}
-
-// completeContexts offers those of the kubeconfig, also behind a comma.
+// completeContexts offers those of the kubeconfig.
 func (r *reader) completeContexts(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	config, err := r.flags.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	before := typed[:strings.LastIndexByte(typed, ',')+1]
-	var words []string
-	for name := range config.Contexts {
-		if word := before + name; strings.HasPrefix(word, typed) && !slices.Contains(strings.Split(before, ","), name) {
-			words = append(words, word)
-		}
-	}
-	slices.Sort(words)
-	return words, cobra.ShellCompDirectiveNoFileComp
+	words := slices.Sorted(maps.Keys(config.Contexts))
+	return slices.DeleteFunc(words, func(name string) bool { return !strings.HasPrefix(name, typed) }),
+		cobra.ShellCompDirectiveNoFileComp
 }

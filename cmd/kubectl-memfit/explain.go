@@ -37,7 +37,7 @@ func explainCommand() *cobra.Command {
 func aboutWorkload(cmd *cobra.Command) *reader {
 	cmd.Args = oneOf("name one workload, as in: kubectl memfit " + cmd.Name() +
 		" deployment/web (kubectl memfit status lists them)")
-	r := reading(cmd, oneNamespace)
+	r := reading(cmd)
 	cmd.ValidArgsFunction = firstOf(r.offering(workloads))
 	return r
 }
@@ -47,7 +47,7 @@ func explain(c *call) error {
 	if err != nil {
 		return err
 	}
-	profiles, err := c.site.Profiles(c.Context(), c.site.Namespace)
+	profiles, err := c.cluster.Profiles(c.Context(), c.cluster.Namespace)
 	governing := report.Governing(rec, profiles)
 	switch {
 	case err == nil:

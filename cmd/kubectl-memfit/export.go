@@ -56,7 +56,7 @@ func exportCommand() *cobra.Command {
 		Short: "Write recommended sizes as patches for Git",
 		Long:  exportLong, Example: exportExample, Args: cobra.ArbitraryArgs,
 	}
-	r := reading(cmd, allNamespaces)
+	r := readingAll(cmd)
 	var formats []string
 	for _, format := range export.Formats {
 		formats = append(formats, string(format))
@@ -81,7 +81,7 @@ func exports(c *call, f exportFlags) error {
 	if len(recs) == 0 {
 		return fmt.Errorf(
 			"no workload in %s is governed by memfit, so nothing can be exported (kubectl memfit status shows how to opt in)",
-			place(c.site.Namespace),
+			place(c.cluster.Namespace),
 		)
 	}
 	sources, err := c.sources(recs)
@@ -115,7 +115,7 @@ func exports(c *call, f exportFlags) error {
 func (c *call) sources(recs []v1alpha1.MemoryRecommendation) (all []export.Source, err error) {
 	add := func(rec *v1alpha1.MemoryRecommendation) {
 		all = append(all, export.SourceOf(rec, func(ref v1alpha1.WorkloadReference) (*unstructured.Unstructured, error) {
-			return c.site.Workload(c.Context(), rec.Namespace, ref)
+			return c.cluster.Workload(c.Context(), rec.Namespace, ref)
 		}))
 	}
 	for _, name := range c.args {

@@ -29,10 +29,7 @@ its annotation memfit.dev/injected. Nothing is written to the cluster.`
 const historyExample = `  kubectl memfit history deployment/web -n shop
 
   # What was rolled back, and why
-  kubectl memfit history web -o json | jq -r '.items[].change | select(.kind == "Reverted") | .why'
-
-  # A line for each entry
-  kubectl memfit history web -o wide`
+  kubectl memfit history web -o json | jq -r '.items[].change | select(.kind == "Reverted") | .why'`
 
 func historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -41,9 +38,7 @@ func historyCommand() *cobra.Command {
 		Long:  historyLong, Example: historyExample,
 	}
 	r := aboutWorkload(cmd)
-	r.lists([]string{
-		listing.Wide, listing.JSON, listing.YAML, listing.JSONPath, listing.CustomColumns, listing.CSV,
-	}, nil)
+	r.prints("", listing.OfPage...)
 	r.runs(showHistory)
 	return cmd
 }
@@ -54,5 +49,5 @@ func showHistory(c *call) error {
 		return err
 	}
 	h := report.HistoryOf(rec)
-	return h.Print(c.OutOrStdout(), c.options)
+	return c.page("WorkloadHistoryList", h, h.Write)
 }

@@ -49,12 +49,12 @@ type injectFlags struct {
 	quiet                            bool
 }
 
-var injectFormats = []string{"yaml", "diff", "json"}
+var injectFormats = []string{"yaml", "diff"}
 
 func injectCommand() *cobra.Command {
 	var f injectFlags
 	cmd := &cobra.Command{
-		Use:   "inject -f FILE [--profile FILE] [-o yaml|diff|json]",
+		Use:   "inject -f FILE [--profile FILE] [-o yaml|diff]",
 		Short: "Show or write what the webhook would inject, offline",
 		Long:  injectLong, Example: injectExample,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -96,11 +96,8 @@ func runInject(f injectFlags, stdin io.Reader, stdout, stderr io.Writer) error {
 }
 
 func (f injectFlags) render(r *offline.Result) ([]byte, error) {
-	switch f.output {
-	case "diff":
+	if f.output == "diff" {
 		return r.Diff()
-	case "json":
-		return r.JSON()
 	}
 	return r.YAML(), nil
 }

@@ -72,8 +72,8 @@ func root() *cobra.Command {
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl memfit"},
 	}
 	cmd.AddCommand(
-		statusCommand(), explainCommand(), historyCommand(), whyCommand(), reportCommand(), uiCommand(), exportCommand(),
-		mapCommand(), topCommand(), scanCommand(), injectCommand(),
+		statusCommand(), explainCommand(), historyCommand(), whyCommand(), reportCommand(), exportCommand(), mapCommand(),
+		topCommand(), scanCommand(), injectCommand(),
 	)
 	return cmd
 }

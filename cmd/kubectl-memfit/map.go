@@ -25,8 +25,8 @@ Of a workload the pod with the newest kill or stall is drawn, and standard error
 The numbers are those of the pod's MemorySnapshot, which memfit's agent on its node writes; the first line has its time.
 
   --pages  also each region of addresses, block by block: in use, free in part, all of it free, not in RAM. Only where the snapshot has a
-           map of pages, which the agent draws while the pod has the annotation memfit.dev/map=true; svg and html
-           have it then without being asked
+           map of pages, which the agent draws while the pod has the annotation memfit.dev/map=true; svg has
+           it then without being asked
 
 Colors only on a terminal; NO_COLOR=1 turns them off. Nothing is written to the cluster.`
 
@@ -44,8 +44,8 @@ func mapCommand() *cobra.Command {
 		Long:  mapLong, Example: mapExample,
 		Args: oneOf("name one pod or workload, as in: kubectl memfit map pod/web-7d9f8 (kubectl get pods lists them)"),
 	}
-	r := reading(cmd, oneNamespace)
-	r.prints("", slices.Concat([]string{"svg", "html"}, listing.OfPage)...)
+	r := reading(cmd)
+	r.prints("", slices.Concat([]string{"svg"}, listing.OfPage)...)
 	cmd.Flags().StringVarP(&container, "container", "c", "", "only this container")
 	cmd.Flags().BoolVar(&pages, "pages", false, "also draw the regions of addresses, block by block")
 	cmd.ValidArgsFunction = firstOf(r.offering(inspected))
@@ -65,11 +65,8 @@ func draw(c *call, container string, pages bool) error {
 	if err != nil {
 		return fmt.Errorf("pod %s/%s: %w", namespace, pod, err)
 	}
-	switch c.output {
-	case "svg":
+	if c.output == "svg" {
 		return drawn.WriteSVG(c.OutOrStdout())
-	case "html":
-		return drawn.WriteHTML(c.OutOrStdout())
 	}
 	return c.page(snapshot.Kind, snapshot, func(w io.Writer, colors listing.Colors) error {
 		if pages && !drawn.Mapped() {

@@ -29,17 +29,13 @@ func (r *reader) prints(standard string, offered ...string) {
 	outputFlag(r.cmd, &r.output.value, standard, offered...)
 }
 
-// lists makes cmd a verb that lists. orders are words for --sort-by, the usual one first; nil: it sorts by fields only.
-func (r *reader) lists(offered, orders []string) {
-	r.prints("", offered...)
+// lists makes cmd a verb that lists. orders are words for --sort-by, the usual one first.
+func (r *reader) lists(orders []string) {
+	r.prints("", listing.OfList...)
 	o := &r.output
 	o.orders = orders
 	r.cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "print nothing but the lines of the table, for scripts")
-	words := "a field of the items of -o json, as in .name, smallest first"
-	if len(orders) > 0 {
-		words = strings.Join(orders, ", ") + "; or " + words
-	}
-	r.cmd.Flags().StringVar(&o.sortBy, "sort-by", "", words)
+	r.cmd.Flags().StringVar(&o.sortBy, "sort-by", orders[0], strings.Join(orders, ", "))
 	completes(r.cmd, "sort-by", orders)
 }
 
@@ -64,28 +60,16 @@ func completes(cmd *cobra.Command, flag string, words []string) {
 	)
 }
 
-// options validates the flags before anything is read. word is the value of --sort-by where it is one of the orders,
-// else the default order.
-func (o *output) options(cmd *cobra.Command) (options listing.Options, word string, err error) {
-	options.Format, err = listing.Parse(o.value, o.offered)
-	if err != nil {
-		return options, "", err
+// options validates the flags before anything is read.
+func (o *output) options(cmd *cobra.Command) (options listing.Options, err error) {
+	if options.Format, err = listing.Parse(o.value, o.offered); err != nil {
+		return options, err
+	}
+	if len(o.orders) > 0 && !slices.Contains(o.orders, o.sortBy) {
+		return options, fmt.Errorf("--sort-by %s is not known: use %s", o.sortBy, strings.Join(o.orders, ", "))
 	}
 	options.NoHeaders, options.Colors = o.noHeaders, colors(cmd)
-	if len(o.orders) > 0 {
-		word = o.orders[0]
-	}
-	switch {
-	case o.sortBy == "":
-	case slices.Contains(o.orders, o.sortBy):
-		word = o.sortBy
-	case !strings.ContainsAny(o.sortBy, ".{"):
-		words := append(slices.Clone(o.orders), "a field of the items of -o json, as in .name")
-		return options, "", fmt.Errorf("--sort-by %s is not known: use %s", o.sortBy, strings.Join(words, ", "))
-	default:
-		options.SortBy = o.sortBy
-	}
-	return options, word, nil
+	return options, nil
 }
 
 // colors are for terminals that have them and people who want them.

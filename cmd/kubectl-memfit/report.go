@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -37,12 +36,11 @@ const reportExample = `  kubectl memfit report -n shop > shop.html
 
 func reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "report [-n NAMESPACE | -A] [-o html]",
+		Use:   "report [-n NAMESPACE | -A]",
 		Short: "Write a page of HTML: use, sizes, OOM kills and changes of each workload",
 		Long:  reportLong, Example: reportExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	r := reading(cmd, allNamespaces)
-	r.prints("html", "html")
+	r := readingAll(cmd)
 	price := priceFlags(cmd)
 	r.runs(func(c *call) error {
 		if err := price.check(); err != nil {
@@ -51,7 +49,7 @@ func reportCommand() *cobra.Command {
 		if printers.IsTerminal(c.OutOrStdout()) {
 			return errors.New("send the page to a file: kubectl memfit report > memfit.html")
 		}
-		in, err := pageInput(c.Context(), c.site, price)
+		in, err := c.pageInput(price)
 		if err != nil {
 			return err
 		}
@@ -87,9 +85,10 @@ func (p *price) check() error {
 	return nil
 }
 
-// pageInput reads what the page of `report` and `ui` is made of.
-func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error) {
-	recs, err := s.Recommendations(ctx, s.Namespace)
+// pageInput reads what the page is made of.
+func (c *call) pageInput(p *price) (*htmlreport.Input, error) {
+	ctx, s := c.Context(), c.cluster
+	recs, err := c.recommendations()
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +99,7 @@ func pageInput(ctx context.Context, s site, p *price) (*htmlreport.Input, error)
 	if s.Context != "" {
 		in.Place += " of " + s.Context
 	}
-	records, err := s.records(ctx, recs)
+	records, err := c.records(recs)
 	if err != nil {
 		in.Notes = append(in.Notes, fmt.Sprintf("The memory given back of DaemonSets by class of nodes is unknown: %v", err))
 	}

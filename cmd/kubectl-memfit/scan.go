@@ -4,14 +4,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,7 +16,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/cluster"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 )
 
 const scanLong = `List what runs in a cluster: every workload with its runtime and how that is known, the use of its fullest pod against the limit,
@@ -47,33 +43,23 @@ func scanCommand() *cobra.Command {
 		Long:  scanLong, Example: scanExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().StringVar(&folder, "write", "", "folder for profiles")
-	r := reading(cmd, allClusters)
-	r.lists(listing.OfList, inventory.WorkloadOrders)
-	r.runs(func(c *call) error {
-		if folder != "" && len(c.sites) > 1 {
-			return errors.New("--write is about one cluster: name one --context")
-		}
-		return scan(c, folder)
-	})
+	r := readingAll(cmd)
+	r.lists(inventory.WorkloadOrders)
+	r.runs(func(c *call) error { return scan(c, folder) })
 	return cmd
 }
 
 func scan(c *call, folder string) error {
-	answers, err := askAll(c, inventoryOf)
-	if len(answers) == 0 {
+	in, err := c.inventory()
+	if err != nil {
 		return err
 	}
-	var all []inventory.Workload
-	now := time.Now()
-	for _, in := range answers {
-		all = append(all, inventory.Workloads(in.Containers(), now)...)
-	}
+	all := inventory.Workloads(in.Containers(), time.Now())
 	if len(all) == 0 && c.options.Format.IsTable() {
-		c.note("No pod runs in %s", c.places())
+		c.note("No pod runs in %s", place(c.cluster.Namespace))
 	}
 	inventory.SortWorkloads(all, c.order)
-	err = errors.Join(inventory.WriteScan(c.OutOrStdout(), all, c.options), err)
-	if err != nil || folder == "" {
+	if err := inventory.WriteScan(c.OutOrStdout(), all, c.options); err != nil || folder == "" {
 		return err
 	}
 	return writeProfiles(c, folder, inventory.Profiles(all))
@@ -117,69 +103,33 @@ func writeNew(path, text string) error {
 	return errors.Join(err, file.Close())
 }
 
-// inventoryOf reads what top and scan are about. Pods are what was asked for; the rest adds to it, and what cannot be
+// inventory reads what top and scan are about. Pods are what was asked for; the rest adds to it, and what cannot be
 // read is reported.
-func inventoryOf(ctx context.Context, s site, errs io.Writer) (*inventory.Inventory, error) {
+func (c *call) inventory() (*inventory.Inventory, error) {
+	ctx, namespace := c.Context(), c.cluster.Namespace
 	warn := func(what string, err error) {
 		if err != nil && !cluster.NotServed(err) {
-			fmt.Fprintf(errs, "warning: could not read %s: %v\n", what, err)
+			c.warn("could not read %s: %v", what, err)
 		}
 	}
-	recs, err := s.Recommendations(ctx, s.Namespace)
+	recs, err := c.recommendations()
 	warn("recommendations", err)
-	records, err := s.records(ctx, recs)
+	records, err := c.records(recs)
 	warn("the classes of nodes", err)
-	in := inventory.New(s.name, records)
-	if err := s.EachPod(ctx, s.Namespace, in.AddPod); err != nil {
+	in := inventory.New(records)
+	if err := c.cluster.EachPod(ctx, namespace, in.AddPod); err != nil {
 		return nil, err
 	}
-	warn("metrics.k8s.io", s.EachUse(ctx, s.Namespace, in.AddUse))
-	warn("snapshots", s.EachSnapshot(ctx, s.Namespace, in.AddSnapshot))
+	warn("metrics.k8s.io", c.cluster.EachUse(ctx, namespace, in.AddUse))
+	warn("snapshots", c.cluster.EachSnapshot(ctx, namespace, in.AddSnapshot))
 	return in, nil
 }
 
 // records indexes recommendations. With an error, pods of DaemonSets have no class of nodes.
-func (s site) records(
-	ctx context.Context, recs []v1alpha1.MemoryRecommendation,
-) (records inventory.Records, err error) {
+func (c *call) records(recs []v1alpha1.MemoryRecommendation) (records inventory.Records, err error) {
 	records = inventory.RecordsOf(recs)
 	if records.ByNode() {
-		err = s.EachNode(ctx, records.AddNode)
+		err = c.cluster.EachNode(c.Context(), records.AddNode)
 	}
 	return records, err
-}
-
-// chosen are the containers of the pods that were named, wherever there is one of that name: a StatefulSet's pods have
-// one name in many namespaces.
-func chosen(all []inventory.Container, names []string, where string) ([]inventory.Container, error) {
-	var out []inventory.Container
-	for _, text := range names {
-		name, isPod := podName(text)
-		if !isPod {
-			return nil, fmt.Errorf("%q is not a pod: name pods, as in pod/web-7d9f8; kubectl memfit scan lists workloads", text)
-		}
-		before := len(out)
-		for i := range all {
-			if all[i].Pod == name {
-				out = append(out, all[i])
-			}
-		}
-		if len(out) == before {
-			return nil, fmt.Errorf("found no pod %s in %s", name, where)
-		}
-	}
-	return out, nil
-}
-
-// places are the namespaces that are read, in words.
-func (c *call) places() string {
-	var places []string
-	for _, s := range c.sites {
-		text := place(s.Namespace)
-		if s.name != "" {
-			text += " of " + s.name
-		}
-		places = append(places, text)
-	}
-	return strings.Join(places, ", ")
 }

@@ -4,16 +4,12 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/memfit/memfit/api/v1alpha1"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/report"
 )
 
@@ -27,9 +23,7 @@ memory that drifts, a size that waits to be applied, no recommendation yet, the 
   APPLIED  whether running pods have the recommended size, and if not, why
   PODS     (-o wide) pods that run with the profile's settings / pods it governs
 
-With --watch, a line is printed anew when something in it changes (that takes the right to watch). -o csv has a line
-for each container, with sizes in MiB. With several --context, clusters are read at the same time and the worst
-workload of all comes first.
+kubectl get memoryrecommendations --watch prints what changes.
 
 Colors only on a terminal; NO_COLOR=1 turns them off. Nothing is written to the cluster.`
 
@@ -39,67 +33,43 @@ const statusExample = `  # What should I do next?
   # Everywhere, with requests and summaries
   kubectl memfit status -A -o wide
 
-  # Two clusters, the fullest first
-  kubectl memfit status -A --context east,west --sort-by use
+  # The fullest first
+  kubectl memfit status -A --sort-by use
 
   # Workloads that were killed recently
-  kubectl memfit status -A -o json | jq -r '.items[] | select(.oomObserved) | .namespace + "/" + .name'
-
-  # Columns of your own
-  kubectl memfit status -A -o custom-columns=NAME:.name,KILLS:.oomKills --sort-by .oomKills`
+  kubectl memfit status -A -o json | jq -r '.items[] | select(.oomObserved) | .namespace + "/" + .name'`
 
 func statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "status [-n NAMESPACE | -A] [--watch] [-o FORMAT]",
+		Use:   "status [-n NAMESPACE | -A] [-o FORMAT]",
 		Short: "Show what memfit found, worst first, and what to do next",
 		Long:  statusLong, Example: statusExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	watch := cmd.Flags().BoolP("watch", "w", false, "then print the line of each workload that changes, until interrupted")
-	r := reading(cmd, allClusters)
-	r.lists(listing.OfList, report.Orders)
-	r.runs(func(c *call) error {
-		if *watch {
-			return watchStatus(c)
-		}
-		return status(c)
-	})
+	r := readingAll(cmd)
+	r.lists(report.Orders)
+	r.runs(status)
 	return cmd
 }
 
 func status(c *call) error {
-	answers, err := askAll(c, statusOf)
-	if len(answers) == 0 {
+	recs, err := c.recommendations()
+	if err != nil {
 		return err
 	}
-	for _, a := range answers {
-		if c.options.Format.IsTable() {
-			fmt.Fprint(c.ErrOrStderr(), a.Nothing)
-		}
-	}
-	all := report.Join(answers, c.order)
-	return errors.Join(all.Write(c.OutOrStdout(), c.options), err)
-}
-
-func statusOf(ctx context.Context, s site, errs io.Writer) (report.Status, error) {
-	recs, err := s.Recommendations(ctx, s.Namespace)
-	if err != nil {
-		return report.Status{}, err
-	}
-	profiles, unread := s.Profiles(ctx, s.Namespace)
+	ctx, namespace := c.Context(), c.cluster.Namespace
+	profiles, unread := c.cluster.Profiles(ctx, namespace)
 	unknown := func(rec v1alpha1.MemoryRecommendation) bool { return report.Governing(&rec, profiles) == nil }
-	status := report.NewStatus(s.name, recs, profiles)
+	status := report.NewStatus(recs, profiles)
 	switch {
 	case unread == nil:
-		status.Seek(s.Askers(ctx, s.Namespace), profiles)
+		status.Seek(c.cluster.Askers(ctx, namespace), profiles)
 	case len(recs) == 0 || slices.ContainsFunc(recs, unknown):
 		// Who has a role in one namespace sees no profiles of the cluster, and mostly misses none.
-		fmt.Fprintf(errs, "warning: could not read the status of profiles: %v\n", unread)
+		c.warn("could not read the status of profiles: %v", unread)
 	}
-	if len(recs) == 0 {
-		status.Nothing = report.NothingGoverned(s.Namespace, profiles)
-		if s.name != "" {
-			status.Nothing = "Cluster " + s.name + ": " + status.Nothing
-		}
+	if len(recs) == 0 && c.options.Format.IsTable() {
+		fmt.Fprint(c.ErrOrStderr(), report.NothingGoverned(namespace, profiles))
 	}
-	return status, nil
+	status.Sort(c.order)
+	return status.Write(c.OutOrStdout(), c.options)
 }

@@ -4,13 +4,11 @@
 package main
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/inventory"
-	"github.com/memfit/memfit/cmd/kubectl-memfit/internal/listing"
 )
 
 const topLong = `List containers with the memory they use, and what it is.
@@ -34,35 +32,25 @@ const topExample = `  # Who holds on to free memory?
 
 func topCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "top [POD...] [-n NAMESPACE | -A] [--sort-by " + strings.Join(inventory.Orders, "|") + "] [-o FORMAT]",
+		Use:   "top [-n NAMESPACE | -A] [--sort-by " + strings.Join(inventory.Orders, "|") + "] [-o FORMAT]",
 		Short: "List containers by the memory they use, and what it is",
-		Long:  topLong, Example: topExample, Args: cobra.ArbitraryArgs,
+		Long:  topLong, Example: topExample, Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	r := reading(cmd, allClusters)
-	r.lists(listing.OfList, inventory.Orders)
+	r := readingAll(cmd)
+	r.lists(inventory.Orders)
 	r.runs(top)
-	cmd.ValidArgsFunction = r.offering(pods)
 	return cmd
 }
 
 func top(c *call) error {
-	answers, err := askAll(c, inventoryOf)
-	if len(answers) == 0 {
+	in, err := c.inventory()
+	if err != nil {
 		return err
 	}
-	var all []inventory.Container
-	for _, in := range answers {
-		all = append(all, in.Containers()...)
-	}
-	if len(c.args) > 0 {
-		var missing error
-		if all, missing = chosen(all, c.args, c.places()); missing != nil {
-			return errors.Join(missing, err)
-		}
-	}
+	all := in.Containers()
 	if len(all) == 0 && c.options.Format.IsTable() {
-		c.note("No pod runs in %s", c.places())
+		c.note("No pod runs in %s", place(c.cluster.Namespace))
 	}
 	inventory.Sort(all, c.order)
-	return errors.Join(inventory.WriteTop(c.OutOrStdout(), all, c.options), err)
+	return inventory.WriteTop(c.OutOrStdout(), all, c.options)
 }

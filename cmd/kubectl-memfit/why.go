@@ -39,7 +39,7 @@ func whyCommand() *cobra.Command {
 		Long:  whyLong, Example: whyExample,
 		Args: oneOf("name one pod or workload, as in: kubectl memfit why pod/web-6d5f7c9b8-x2x7k"),
 	}
-	r := reading(cmd, oneNamespace)
+	r := reading(cmd)
 	r.prints("", listing.OfPage...)
 	cmd.ValidArgsFunction = firstOf(r.offering(inspected))
 	r.runs(why)
@@ -74,7 +74,7 @@ func (c *call) recommendationOf(
 	recs []v1alpha1.MemoryRecommendation, pod, node string,
 ) *v1alpha1.MemoryRecommendation {
 	records := inventory.RecordsOf(recs)
-	owner, err := c.site.Owner(c.Context(), c.site.Namespace, pod, records)
+	owner, err := c.cluster.Owner(c.Context(), c.cluster.Namespace, pod, records)
 	if err != nil {
 		c.warn("%v; its workload is known only where memfit recorded a kill of it", err)
 	}
@@ -82,30 +82,30 @@ func (c *call) recommendationOf(
 		return report.OfRecord(recs, pod)
 	}
 	if records.ByNode() {
-		if of, err := c.site.Node(c.Context(), node); err != nil {
+		if of, err := c.cluster.Node(c.Context(), node); err != nil {
 			c.warn("%v; its class is unknown", err)
 		} else {
 			records.AddNode(of)
 		}
 	}
-	return records.Of(records.OnNode(inventory.RefOf(c.site.Namespace, *owner), node))
+	return records.Of(records.OnNode(inventory.RefOf(c.cluster.Namespace, *owner), node))
 }
 
 // snapshot reads the snapshot of a pod as kubectl takes it: web-7d9f8, pod/web-7d9f8. Of a workload it is that of the
 // pod with the newest kill or stall, and standard error names the others. rec is the recommendation of the workload
 // that is named; nil: its name is compared with those of the pods' owners.
 func (c *call) snapshot(name string, rec *v1alpha1.MemoryRecommendation) (*v1alpha1.MemorySnapshot, error) {
-	ctx, namespace := c.Context(), c.site.Namespace
+	ctx, namespace := c.Context(), c.cluster.Namespace
 	pod, isPod := podName(name)
 	var noPod error
 	if isPod {
-		snapshot, err := c.site.Snapshot(ctx, namespace, pod)
+		snapshot, err := c.cluster.Snapshot(ctx, namespace, pod)
 		if err == nil || !errors.Is(err, cluster.ErrNoPod) || strings.Contains(name, "/") {
 			return snapshot, err
 		}
 		noPod = err
 	}
-	choice, err := c.site.Choose(ctx, namespace, name, rec)
+	choice, err := c.cluster.Choose(ctx, namespace, name, rec)
 	if err != nil {
 		if noPod != nil && errors.Is(err, cluster.ErrNoPod) {
 			err = noPod
@@ -118,5 +118,5 @@ func (c *call) snapshot(name string, rec *v1alpha1.MemoryRecommendation) (*v1alp
 	}
 	c.note("Pod %s of %s has the newest %s (%s); %s", choice.Pod, choice.Workload, choice.Event,
 		format.Time(choice.Newest), others)
-	return c.site.Snapshot(ctx, namespace, choice.Pod)
+	return c.cluster.Snapshot(ctx, namespace, choice.Pod)
 }

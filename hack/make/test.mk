@@ -24,7 +24,7 @@ test-dashboard: ## Check the Grafana dashboard against Grafana's own types (need
 		npx --no-install tsc -p . && echo "config/prometheus/dashboard.json is a dashboard of @grafana/schema"
 
 .PHONY: test-browser
-test-browser: ## Open the pages of kubectl memfit report and ui in headless Chromium (2 min; installs it as root); pictures in dist/browser.
+test-browser: ## Open the page of kubectl memfit report in headless Chromium (installs it as root); pictures in dist/browser.
 	@! hack/chromium.sh || go test -tags e2e -count=1 -parallel 5 ./test/browser
 
 .PHONY: test-race

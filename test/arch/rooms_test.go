@@ -435,10 +435,10 @@ var rooms = []room{
 	},
 	{
 		name: "kubectl-listing", dir: "cmd/kubectl-memfit/internal/listing", noStd: pure, // lists as kubectl get prints them
-		ours: []string{"internal/memory", "internal/quote"},
+		ours: []string{"internal/quote"},
 		outside: []string{
-			"k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured",
-			"k8s.io/apimachinery/pkg/util/json", "k8s.io/cli-runtime/pkg/printers", "k8s.io/client-go/util/jsonpath",
+			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured", "k8s.io/apimachinery/pkg/util/json",
+			"k8s.io/cli-runtime/pkg/printers",
 		},
 	},
 	{
@@ -480,10 +480,6 @@ var rooms = []room{
 		outside: []string{"k8s.io/apimachinery/pkg/types"},
 	},
 	{
-		name: "kubectl-webui", dir: "cmd/kubectl-memfit/internal/webui", // that page, served to one person
-		ours: []string{"cmd/kubectl-memfit/internal/htmlreport"},
-	},
-	{
 		name: "kubectl-export", dir: "cmd/kubectl-memfit/internal/export", noStd: pure, // recommendations as patches
 		ours: []string{
 			"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/format", "internal/identity", "internal/quote",
@@ -493,18 +489,6 @@ var rooms = []room{
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/api/resource",
 			"k8s.io/apimachinery/pkg/apis/meta/v1",
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured", "k8s.io/apimachinery/pkg/runtime", "sigs.k8s.io/yaml",
-		},
-	},
-	{
-		name: "preview", dir: "cmd/kubectl-memfit/internal/preview", // what make demo shows while a node is compiled
-		ours: []string{
-			"api/v1alpha1", "cmd/kubectl-memfit/internal/htmlreport", "cmd/kubectl-memfit/internal/offline",
-			"cmd/kubectl-memfit/internal/report", "internal/history", "internal/memory", "internal/oom",
-			"internal/profile", "internal/workload",
-		},
-		outside: []string{
-			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",
-			"k8s.io/apimachinery/pkg/types", "sigs.k8s.io/yaml",
 		},
 	},
 	{

@@ -88,8 +88,7 @@ func open(t *testing.T) *window {
 	t.Cleanup(stop)
 	w := &window{Context: bounded, t: t}
 	chromedp.ListenTarget(ctx, w.heard)
-	// Each window is one that a user looks at, also when others were opened in front of it: a live page that is hidden
-	// does not ask again.
+	// Each window is one that a user looks at, also when others were opened in front of it.
 	w.do(network.Enable(), log.Enable(), runtime.Enable(), emulation.SetFocusEmulationEnabled(true))
 	return w
 }
@@ -116,7 +115,7 @@ func (w *window) heard(event any) {
 // visionFilter is how Chromium itself emulates a color vision.
 const visionFilter = `data:image/svg+xml,<svg xmlns="http://www.w3.org/2000/svg"><filter id="f"><feColorMatrix`
 
-// clean: nothing was asked of anybody but the page itself, at least once, and nothing went wrong.
+// clean: nothing was asked of anybody but the page itself, and nothing went wrong.
 func (w *window) clean(address string) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -128,19 +127,13 @@ func (w *window) clean(address string) {
 		if strings.HasPrefix(one, visionFilter) {
 			continue
 		}
-		if at, _, _ := strings.Cut(strings.TrimPrefix(one, address), "#"); at != "" && at != "?" && at != "?paused" {
+		if at, _, _ := strings.Cut(strings.TrimPrefix(one, address), "#"); at != "" {
 			w.t.Errorf("the page asks %s for something", one)
 		}
 	}
 	for _, one := range w.failures {
 		w.t.Errorf("the console says: %s", one)
 	}
-}
-
-func (w *window) asked() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.requests)
 }
 
 func (w *window) do(actions ...chromedp.Action) {
@@ -155,16 +148,6 @@ func eval[T any](w *window, expression string) T {
 	w.t.Helper()
 	var out T
 	w.do(chromedp.Evaluate(expression, &out))
-	return out
-}
-
-// evalAsync is the same of something that may take a while.
-func evalAsync(w *window, expression string) bool {
-	w.t.Helper()
-	var out bool
-	w.do(chromedp.Evaluate(expression, &out, func(p *runtime.EvaluateParams) *runtime.EvaluateParams {
-		return p.WithAwaitPromise(true)
-	}))
 	return out
 }
 

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,7 +28,6 @@ import (
 // cluster is an API server that lists objects, as far as the plugin asks.
 type cluster struct {
 	*httptest.Server
-	mu    sync.Mutex
 	lists map[string][]any // by resource
 }
 
@@ -65,8 +63,6 @@ func newCluster(t *testing.T) *cluster {
 
 // ServeHTTP answers a list.
 func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	path := strings.Split(r.URL.Path, "/")
 	items, known := c.lists[path[len(path)-1]]
 	w.Header().Set("Content-Type", "application/json")
@@ -83,20 +79,6 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		list["kind"] = "PodList"
 	}
 	_ = json.NewEncoder(w).Encode(list)
-}
-
-// change changes the recommendation of a name.
-func (c *cluster) change(t *testing.T, name string, change func(*v1alpha1.MemoryRecommendation)) {
-	t.Helper()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, one := range c.lists["memoryrecommendations"] {
-		if rec := one.(*v1alpha1.MemoryRecommendation); rec.Name == name {
-			change(rec)
-			return
-		}
-	}
-	t.Fatalf("there is no %s", name)
 }
 
 // kubeconfig names the cluster, as production.

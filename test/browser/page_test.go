@@ -14,11 +14,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
+
+// settles is how long a window may take, at most, for what takes no time: a machine may be busy.
+const settles = 20 * time.Second
 
 // look.js measures pages; it is run on them and is not a part of them.
 //

@@ -116,7 +116,7 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 			return plugin(ctx, slices.Concat([]string{v}, name, flags)...)
 		}
 		Expect(verb("map", "--pages")).To(And(ContainSubstring("Pages:"), ContainSubstring("glibc")))
-		Expect(verb("map", "-o", "html")).To(And(ContainSubstring("<svg"), ContainSubstring("glibc")))
+		Expect(verb("map", "-o", "svg")).To(And(ContainSubstring("<svg"), ContainSubstring("glibc")))
 
 		By("reporting it in the commands")
 		Expect(verb("why")).To(And(

@@ -481,7 +481,7 @@ func reads(t *testing.T, r release, c *cluster) {
 	r.plugin(t, c.kubeconfig, "OOM", "explain", "deployment/web")
 	r.plugin(t, c.kubeconfig, "memory", "export", "deployment/web")
 	r.plugin(t, c.kubeconfig, "deployment/api", "scan")
-	r.plugin(t, c.kubeconfig, "Go", "top", inspected)
+	r.plugin(t, c.kubeconfig, "Go", "top")
 	r.plugin(t, c.kubeconfig, "Go", "why", inspected)
 	r.plugin(t, c.kubeconfig, "Go", "map", inspected)
 }

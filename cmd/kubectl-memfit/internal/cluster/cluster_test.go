@@ -293,7 +293,7 @@ func TestMemoryOfALargeNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := inventory.New("", inventory.Records{})
+	in := inventory.New(inventory.Records{})
 	before := live()
 	if err := c.EachPod(t.Context(), "shop", in.AddPod); err != nil {
 		t.Fatal(err)

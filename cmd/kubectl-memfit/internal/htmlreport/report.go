@@ -4,9 +4,7 @@
 package htmlreport
 
 import (
-	"crypto/sha256"
 	_ "embed"
-	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
@@ -38,34 +36,6 @@ type Input struct {
 	GivenBack map[types.NamespacedName]inventory.Difference
 	// Notes are said at the head of the page: what could not be read.
 	Notes []string
-	// Served is what a page that is served says of itself; nil in a file.
-	Served *Served
-}
-
-// Served is how a page that is served is made again.
-type Served struct {
-	// Every is after how long a browser asks for it again; 0: paused.
-	Every time.Duration
-	// Problem is why the cluster could not be read again at Refused, so that the page is of an earlier time; nil: it
-	// could.
-	Problem error
-	Refused time.Time
-}
-
-// Seconds until a browser asks again.
-func (s *Served) Seconds() int64 { return int64(s.Every / time.Second) }
-
-// Paused is a page that stays until somebody asks again.
-func (s *Served) Paused() bool { return s.Every == 0 }
-
-// Script of a page that is served: it takes what is new from the next page, which would otherwise take the reader's
-// place, focus and opened lists away.
-func (s *Served) Script() template.JS { return template.JS(script) } //nolint:gosec // of this program, and nothing else
-
-// ScriptSource names that script, and no other, in a Content-Security-Policy.
-func ScriptSource() string {
-	sum := sha256.Sum256([]byte(script))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 // mostCharts bounds the page: a workload takes about 8 KB. The table has all of them.
@@ -80,8 +50,6 @@ type page struct {
 	Given       bool // what was given back is known
 	Drawn       int  // so many workloads have charts, at most,
 	Omitted     int  // and so many more have none
-	Served      *Served
-	Old, Tried  string // that a page that is served is of an earlier time, and when reading it again failed
 }
 
 type total struct{ Name, Value, About string }
@@ -98,12 +66,8 @@ type workload struct {
 	Entries                []report.Entry
 }
 
-var (
-	//go:embed page.html.tmpl
-	source string
-	//go:embed served.js
-	script string
-)
+//go:embed page.html.tmpl
+var source string
 
 var pageTemplate = template.Must(template.New("page").Parse(source))
 
@@ -117,13 +81,7 @@ func Write(w io.Writer, in *Input) error {
 
 func (in *Input) page() *page {
 	p := &page{
-		Place: in.Place, Time: format.Time(in.Now), Notes: in.Notes, Drawn: mostCharts, Served: in.Served,
-		Given: in.GivenBack != nil,
-	}
-	if l := in.Served; l != nil && l.Problem != nil {
-		p.Tried = format.Time(l.Refused)
-		p.Old = fmt.Sprintf("The cluster could not be read again. Everything here is as it was %s before that, at %s.",
-			format.InWords(l.Refused.Sub(in.Now)), p.Time)
+		Place: in.Place, Time: format.Time(in.Now), Notes: in.Notes, Drawn: mostCharts, Given: in.GivenBack != nil,
 	}
 	recs := map[types.NamespacedName]*v1alpha1.MemoryRecommendation{}
 	for i := range in.Recommendations {
@@ -131,9 +89,9 @@ func (in *Input) page() *page {
 		recs[types.NamespacedName{Namespace: rec.Namespace, Name: rec.Name}] = rec
 	}
 	var sum sums
-	for i, row := range report.Rows("", in.Recommendations) {
+	for i, row := range report.Rows(in.Recommendations) {
 		name := types.NamespacedName{Namespace: row.Namespace, Name: row.Recommendation}
-		w := workloadOf(row, name.String()) // not its place, which is another one on the next page
+		w := workloadOf(row, name.String())
 		w.Change = net(sum.add(&row), "−", "+")
 		given := in.GivenBack[name]
 		w.Given = net(given, "", "−")

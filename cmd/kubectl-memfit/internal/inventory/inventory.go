@@ -31,7 +31,6 @@ import (
 // snapshots.
 type Inventory struct {
 	records    Records
-	cluster    string
 	containers []Container
 	pods       map[types.NamespacedName]pod
 }
@@ -42,9 +41,9 @@ type pod struct {
 	uid   types.UID
 }
 
-// New returns an inventory without pods. cluster is the name of the cluster, where several are asked.
-func New(cluster string, records Records) *Inventory {
-	return &Inventory{records: records, cluster: cluster, pods: map[types.NamespacedName]pod{}}
+// New returns an inventory without pods.
+func New(records Records) *Inventory {
+	return &Inventory{records: records, pods: map[types.NamespacedName]pod{}}
 }
 
 // Source names where an answer is from.
@@ -60,8 +59,6 @@ const (
 
 // Container describes one running container. The items of `kubectl memfit top -o json` have these fields.
 type Container struct {
-	// Cluster is the kubeconfig's context, where several were asked.
-	Cluster   string `json:"cluster,omitempty"`
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
 	Name      string `json:"container"`
@@ -132,7 +129,6 @@ func (in *Inventory) AddPod(p *corev1.Pod) {
 	of := in.records.workload(p)
 	for _, spec := range running(p) {
 		c := Container{
-			Cluster:   in.cluster,
 			Namespace: shared(p.Namespace), Pod: p.Name, Name: shared(spec.Name), Node: shared(p.Spec.NodeName),
 			Kind: shared(of.Kind), Workload: shared(of.Name), NodeClass: shared(of.NodeClass), Missing: report.NoSnapshot,
 			group: shared(of.Group), own: p.Labels["app.kubernetes.io/name"] == "memfit", rec: in.records.Of(of),

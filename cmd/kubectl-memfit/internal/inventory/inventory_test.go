@@ -51,7 +51,7 @@ func shopWith(t *testing.T, change func(*v1alpha1.MemorySnapshot)) *Inventory {
 	if err := yaml.UnmarshalStrict(text, &in); err != nil {
 		t.Fatal(err)
 	}
-	all := New("", RecordsOf(in.Recommendations))
+	all := New(RecordsOf(in.Recommendations))
 	for i := range in.Pods {
 		in.Pods[i].UID = types.UID(in.Pods[i].Name)
 		all.AddPod(&in.Pods[i])
@@ -131,7 +131,7 @@ func TestWhatMemfitSetSaysNothing(t *testing.T) {
 		}}},
 	}
 	title := func() string {
-		in := New("", Records{})
+		in := New(Records{})
 		in.AddPod(&pod)
 		all := in.Containers()
 		return fmt.Sprint(all[0].Runtime.Title, " ", len(Profiles(Workloads(all, now))))
@@ -175,7 +175,7 @@ func TestScan(t *testing.T) {
 
 // TestAKindOfTwoGroups: a Job of Volcano is another workload than the Job of Kubernetes that has its name.
 func TestAKindOfTwoGroups(t *testing.T) {
-	all := New("", Records{})
+	all := New(Records{})
 	for _, group := range []string{"batch.volcano.sh/v1alpha1", "batch/v1"} {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}}
 		pod.Namespace, pod.Name = "ml", "train-"+strings.ReplaceAll(group, "/", "-")

@@ -64,7 +64,7 @@ func TestDeclaredIdentities(t *testing.T) {
 		})
 	}
 
-	in := New("", RecordsOf(recs))
+	in := New(RecordsOf(recs))
 	in.AddPod(pod("ci", "unit", "Run"))
 	c := in.Containers()[0]
 	if c.Kind != "PodIdentity" || c.Workload != ref.Name || c.Profile != "steps" {
@@ -122,7 +122,7 @@ func TestClassesOfNodes(t *testing.T) {
 				})
 			}
 		}
-		in, back := New("", records), NewGivenBack(records)
+		in, back := New(records), NewGivenBack(records)
 		for _, node := range []string{"n1", "n2", "n3", "n4"} {
 			in.AddPod(pod(node))
 			back.AddPod(pod(node))

@@ -92,31 +92,22 @@ var (
 	scanColumns = []string{
 		"WORKLOAD", "CONTAINER", "PODS", "RUNTIME", "USE", "LIMIT", "KILLS", "PROFILE", "EVIDENCE",
 	}
-	scanWide   = []string{"FULLEST POD"}
-	scanFields = []string{
-		"kind", "workload", "container", "pods", "runtime", "version", "runtime_from", "use_mib", "limit_mib", "kills",
-		"last_kill", "profile", "evidence", "fullest_pod", "node_class",
-	}
+	scanWide = []string{"FULLEST POD"}
 )
 
 // WriteScan prints a line for each container of each workload.
 func WriteScan(w io.Writer, all []Workload, o listing.Options) error {
-	l := listing.List{Kind: "WorkloadInventoryList", Columns: scanColumns, Wide: scanWide, Fields: scanFields}
+	l := listing.List{Kind: "WorkloadInventoryList", Columns: scanColumns, Wide: scanWide}
 	containers := make([]Container, 0, len(all))
 	for i := range all {
 		f := &all[i]
 		containers = append(containers, f.Container)
 		l.Items = append(l.Items, listing.Item{
-			Object: f, Cluster: f.Cluster, Namespace: f.Namespace, Name: f.resource(),
+			Object: f, Namespace: f.Namespace, Name: f.resource(),
 			Cells: []string{
 				f.typed(), f.Name, fmt.Sprint(f.Replicas), f.Runtime.String(), f.use(), size(f.Limit), f.killed(), f.Profile,
 				f.Runtime.evidence(), f.Pod,
 			},
-			Records: [][]string{{
-				f.Kind, f.Workload, f.Name, fmt.Sprint(f.Replicas), f.Runtime.Title, f.Runtime.Version, string(f.Runtime.From),
-				listing.MiB(f.Use), listing.MiB(f.Limit), fmt.Sprint(f.Kills), killedAt(f.LastKill), f.Profile,
-				f.Runtime.evidence(), f.Pod, f.NodeClass,
-			}},
 		})
 	}
 	l.Notes = killNote(all) + missing(containers)
@@ -134,7 +125,7 @@ func SortWorkloads(all []Workload, by string) {
 			first = cmp.Or(cmp.Compare(b.Kills, a.Kills), cmp.Compare(b.size("share"), a.size("share")))
 		}
 		return cmp.Or(
-			first, cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind),
+			first, cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind),
 			cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.NodeClass, b.NodeClass), cmp.Compare(a.Name, b.Name),
 		)
 	})

@@ -26,8 +26,7 @@ var Orders = []string{"use", "share", "free", "unexplained", "name"}
 func Sort(all []Container, by string) {
 	slices.SortStableFunc(all, func(a, b Container) int {
 		return cmp.Or(
-			cmp.Compare(b.size(by), a.size(by)), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Namespace, b.Namespace),
-			cmp.Compare(a.Pod, b.Pod),
+			cmp.Compare(b.size(by), a.size(by)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod),
 		)
 	})
 }
@@ -62,30 +61,20 @@ var (
 	topColumns = []string{
 		"POD", "CONTAINER", "RUNTIME", "USE", "LIMIT", "HEAP", "FREE", "NATIVE", "FILES", "UNEXPLAINED",
 	}
-	topWide   = []string{"WORKLOAD", "NODE", "LAST KILL"}
-	topFields = []string{
-		"pod", "container", "kind", "workload", "node", "runtime", "version", "runtime_from", "use_mib", "limit_mib",
-		"heap_mib", "free_mib", "native_mib", "files_mib", "unexplained_mib", "last_kill",
-	}
+	topWide = []string{"WORKLOAD", "NODE", "LAST KILL"}
 )
 
 // WriteTop prints a line for each container, and for people below it what is missing.
 func WriteTop(w io.Writer, all []Container, o listing.Options) error {
 	l := listing.List{
-		Kind: "ContainerMemoryList", Columns: topColumns, Wide: topWide, Fields: topFields, Notes: missing(all),
+		Kind: "ContainerMemoryList", Columns: topColumns, Wide: topWide, Notes: missing(all),
 	}
 	for i := range all {
 		c := &all[i]
-		cells := append([]string{c.Pod, c.Name, c.Runtime.String(), c.use(), size(c.Limit)}, c.Parts.cells(size)...)
-		record := []string{
-			c.Pod, c.Name, c.Kind, c.Workload, c.Node, c.Runtime.Title, c.Runtime.Version, string(c.Runtime.From),
-			listing.MiB(c.Use), listing.MiB(c.Limit),
-		}
-		record = append(record, c.Parts.cells(listing.MiB)...)
+		cells := append([]string{c.Pod, c.Name, c.Runtime.String(), c.use(), size(c.Limit)}, c.Parts.cells()...)
 		l.Items = append(l.Items, listing.Item{
-			Object: c, Cluster: c.Cluster, Namespace: c.Namespace, Name: "pod/" + c.Pod,
-			Cells:   append(cells, c.typed(), c.Node, killedAt(c.LastKill)),
-			Records: [][]string{append(record, killedAt(c.LastKill))},
+			Object: c, Namespace: c.Namespace, Name: "pod/" + c.Pod,
+			Cells: append(cells, c.typed(), c.Node, killedAt(c.LastKill)),
 		})
 	}
 	return l.Print(w, o)
@@ -99,11 +88,11 @@ func killedAt(at *metav1.Time) string {
 }
 
 // cells are the columns of parts; empty where they are unknown.
-func (p *Parts) cells(write func(*resource.Quantity) string) []string {
+func (p *Parts) cells() []string {
 	if p == nil {
 		return make([]string, 5)
 	}
-	return []string{write(&p.Heap), write(&p.Free), write(&p.Native), write(&p.Files), write(&p.Unexplained)}
+	return []string{size(&p.Heap), size(&p.Free), size(&p.Native), size(&p.Files), size(&p.Unexplained)}
 }
 
 // String is what runs, with a question mark where that is only suggested: "Node.js 20.18.1", "Java 17?".

@@ -13,27 +13,24 @@ import (
 
 // The values of -o. Those that end in "=" are followed by an expression.
 const (
-	Wide          = "wide"
-	JSON          = "json"
-	YAML          = "yaml"
-	Name          = "name"
-	CSV           = "csv"
-	JSONPath      = "jsonpath="
-	CustomColumns = "custom-columns="
+	Wide     = "wide"
+	JSON     = "json"
+	YAML     = "yaml"
+	Name     = "name"
+	JSONPath = "jsonpath="
 )
 
 // What commands offer: for a list, and for one thing on a page.
 var (
-	OfList = []string{Wide, JSON, YAML, Name, JSONPath, CustomColumns, CSV}
+	OfList = []string{Wide, JSON, YAML, Name, JSONPath}
 	OfPage = []string{JSON, YAML, JSONPath}
 )
 
 // Format is a value of -o that was checked; the zero value is the table, or the page.
 type Format struct {
 	name string
-	// printer writes JSON, YAML (with "---" between documents) and JSONPath; columns are those of custom columns.
+	// printer writes JSON, YAML (with "---" between documents) and JSONPath.
 	printer printers.ResourcePrinter
-	columns []column
 }
 
 // Parse reads a value of -o; offered are the values of the command, besides "".
@@ -43,7 +40,6 @@ func Parse(output string, offered []string) (Format, error) {
 		name += "="
 	}
 	f := Format{name: name}
-	var err error
 	switch {
 	case output == "":
 		return f, nil
@@ -60,10 +56,6 @@ func Parse(output string, offered []string) (Format, error) {
 		}
 		path.AllowMissingKeys(true)
 		f.printer = path
-	case name == CustomColumns:
-		if f.columns, err = columnsOf(expression); err != nil {
-			return Format{}, fmt.Errorf("-o %s: %w", output, err)
-		}
 	}
 	return f, nil
 }

@@ -5,22 +5,17 @@ package listing
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
 )
 
@@ -31,14 +26,12 @@ const APIVersion = "cli.memfit.dev/v1alpha1"
 type List struct {
 	// Kind names the list for machines, as in "WorkloadStatusList".
 	Kind string
-	// Columns are the headings of the table, and Wide those that -o wide adds. Cluster and namespace come before them,
-	// where they are asked for. A list without items has no table.
+	// Columns are the headings of the table, and Wide those that -o wide adds. The namespace comes before them,
+	// where it is asked for. A list without items has no table.
 	Columns, Wide []string
 	Items         []Item
 	// Notes are lines below the table.
 	Notes string
-	// Fields are the headings of csv, which has every field, with the unit in its heading ("limit_mib").
-	Fields []string
 	// More are further fields of the list, for machines.
 	More map[string]any
 }
@@ -46,15 +39,12 @@ type List struct {
 // Item is one of what was found.
 type Item struct {
 	// Object is what machines read.
-	Object any
-	// Cluster is empty where only one was asked.
-	Cluster, Namespace string
+	Object    any
+	Namespace string
 	// Name is what -o name prints ("deployment.apps/web"). Items with equal names one after the other are printed once.
 	Name string
 	// Cells are its line of the table with those of -o wide; an empty one is shown as "-".
 	Cells []string
-	// Records are its lines of csv.
-	Records [][]string
 	// Color is that of its line of the table, where colors are asked for; empty: none.
 	Color string
 }
@@ -63,43 +53,22 @@ type Item struct {
 type Options struct {
 	Format    Format
 	NoHeaders bool
-	// SortBy is a JSONPath expression, as kubectl get --sort-by takes it; empty: unsorted.
-	SortBy string
-	// Clusters and Namespaces add these columns to the table; csv always has them.
-	Clusters, Namespaces bool
-	Colors               Colors
-	// NoNotes omits the lines below the table, as NoHeaders does.
-	NoNotes bool
-	// Layout keeps the widths of columns from one list to the next; nil: each has its own.
-	Layout *Layout
-}
-
-// Layout is how wide columns are.
-type Layout struct {
-	laid bytes.Buffer
-	tabs interface {
-		io.Writer
-		Flush() error
-	}
-}
-
-// NewLayout begins with no width.
-func NewLayout() *Layout {
-	l := &Layout{}
-	l.tabs = printers.GetNewTabWriter(&l.laid)
-	return l
+	// Namespaces adds this column to the table.
+	Namespaces bool
+	Colors     Colors
 }
 
 // lay aligns the cells of lines, which are separated by tabs.
-func (l *Layout) lay(lines []string) ([]string, error) {
-	l.laid.Reset()
+func lay(lines []string) ([]string, error) {
+	var out bytes.Buffer
+	tabs := printers.GetNewTabWriter(&out)
 	for _, line := range lines {
-		fmt.Fprintln(l.tabs, line)
+		fmt.Fprintln(tabs, line)
 	}
-	if err := l.tabs.Flush(); err != nil {
+	if err := tabs.Flush(); err != nil {
 		return nil, fmt.Errorf("laying out the table: %w", err)
 	}
-	laid := strings.Split(l.laid.String(), "\n")[:len(lines)] // behind the last line is nothing
+	laid := strings.Split(out.String(), "\n")[:len(lines)] // behind the last line is nothing
 	for i := range laid {
 		laid[i] = strings.TrimRight(laid[i], " ")
 	}
@@ -108,27 +77,19 @@ func (l *Layout) lay(lines []string) ([]string, error) {
 
 // Print prints a list.
 func (l *List) Print(w io.Writer, o Options) error {
-	if err := l.sort(o.SortBy); err != nil {
-		return err
-	}
 	switch o.Format.name {
 	case "", Wide:
-		if err := l.table(w, o); err != nil || l.Notes == "" || o.NoHeaders || o.NoNotes {
+		if err := l.table(w, o); err != nil || l.Notes == "" || o.NoHeaders {
 			return err
 		}
 		_, err := io.WriteString(w, "\n"+l.Notes)
 		return err
 	case Name:
 		return l.names(w)
-	case CSV:
-		return l.csv(w, o.NoHeaders)
 	}
 	objects := make([]any, 0, len(l.Items))
 	for i := range l.Items {
 		objects = append(objects, l.Items[i].Object)
-	}
-	if o.Format.name == CustomColumns {
-		return custom(w, o.Format.columns, objects, o.NoHeaders)
 	}
 	all := map[string]any{"items": objects}
 	maps.Copy(all, l.More)
@@ -178,11 +139,8 @@ func (l *List) table(w io.Writer, o Options) error {
 	if o.Format.name == Wide {
 		headings = slices.Concat(l.Columns, l.Wide)
 	}
-	shown := func(cluster, namespace string, cells []string) string {
+	shown := func(namespace string, cells []string) string {
 		var line []string
-		if o.Clusters {
-			line = append(line, cellOf(cluster))
-		}
 		if o.Namespaces {
 			line = append(line, cellOf(namespace))
 		}
@@ -191,20 +149,16 @@ func (l *List) table(w io.Writer, o Options) error {
 		}
 		return strings.Join(line, "\t")
 	}
-	layout := o.Layout
-	if layout == nil {
-		layout = NewLayout()
-	}
 	var lines, colors []string
 	if !o.NoHeaders {
-		lines, colors = append(lines, shown("CLUSTER", "NAMESPACE", headings)), append(colors, Bold)
+		lines, colors = append(lines, shown("NAMESPACE", headings)), append(colors, Bold)
 	}
 	for i := range l.Items {
 		item := &l.Items[i]
-		lines = append(lines, shown(item.Cluster, item.Namespace, item.Cells))
+		lines = append(lines, shown(item.Namespace, item.Cells))
 		colors = append(colors, item.Color)
 	}
-	laid, err := layout.lay(lines)
+	laid, err := lay(lines)
 	if err != nil {
 		return err
 	}
@@ -236,44 +190,4 @@ func (l *List) names(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, strings.Join(slices.Compact(names), ""))
 	return err
-}
-
-// csv prints each record with cluster and namespace before it.
-func (l *List) csv(w io.Writer, noHeaders bool) error {
-	out := csv.NewWriter(w)
-	if !noHeaders {
-		_ = out.Write(append([]string{"cluster", "namespace"}, l.Fields...)) // Error below has it
-	}
-	for i := range l.Items {
-		item := &l.Items[i]
-		for _, record := range item.Records {
-			line := append([]string{item.Cluster, item.Namespace}, record...)
-			for j := range line {
-				line[j] = plain(line[j])
-			}
-			_ = out.Write(line)
-		}
-	}
-	out.Flush()
-	if err := out.Error(); err != nil {
-		return fmt.Errorf("writing csv: %w", err)
-	}
-	return nil
-}
-
-// MiB is an amount in csv, in MiB; empty for nil.
-func MiB(q *resource.Quantity) string {
-	if q == nil {
-		return ""
-	}
-	return strconv.FormatFloat(math.Round(10*q.AsApproximateFloat64()/float64(memory.MiB))/10, 'f', -1, 64)
-}
-
-// plain keeps a spreadsheet from taking what another party wrote for a formula.
-func plain(text string) string {
-	text = Line(text)
-	if text != "" && strings.ContainsRune("=+-@", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }

@@ -23,11 +23,11 @@ func amount(text string) *resource.Quantity {
 	return &q
 }
 
-// things are three, of which one has no use, and the text of one would be obeyed by a terminal or a spreadsheet.
+// things are three, of which one has no use, and the text of one would be obeyed by a terminal.
 func things() *List {
 	l := &List{
 		Kind: "ThingList", Columns: []string{"NAME", "USE"}, Wide: []string{"TEXT"},
-		Fields: []string{"name", "use_mib", "text"}, More: map[string]any{"note": "n"},
+		More: map[string]any{"note": "n"},
 	}
 	for _, t := range []thing{
 		{"large", 2, amount("1Gi"), "=HYPERLINK(\"x\")"}, {"none", 10, nil, "two\nlines \x1b[31mred"},
@@ -38,8 +38,8 @@ func things() *List {
 			use = t.Use.String()
 		}
 		l.Items = append(l.Items, Item{
-			Object: t, Cluster: "east", Namespace: "shop", Name: "thing.example/" + t.Name, Cells: []string{t.Name, use, t.Text},
-			Records: [][]string{{t.Name, MiB(t.Use), t.Text}}, Color: Red,
+			Object: t, Namespace: "shop", Name: "thing.example/" + t.Name, Cells: []string{t.Name, use, t.Text},
+			Color: Red,
 		})
 	}
 	return l
@@ -56,44 +56,21 @@ func TestPrint(t *testing.T) {
 			output: "wide", o: Options{NoHeaders: true},
 			want: "large   1Gi       =HYPERLINK(\"x\")\nnone    -         two lines [31mred\nsmall   66048Ki   -\n",
 		},
-		"clusters": {
-			o:    Options{Clusters: true, Namespaces: true, NoHeaders: true, SortBy: ".name"},
-			want: "east   shop   large   1Gi\neast   shop   none    -\neast   shop   small   66048Ki\n",
+		"namespaces": {
+			o:    Options{Namespaces: true, NoHeaders: true},
+			want: "shop   large   1Gi\nshop   none    -\nshop   small   66048Ki\n",
 		},
 		"in color": {
 			o: Options{Colors: true},
 			want: "\x1b[1mNAME    USE\x1b[0m\n\x1b[31mlarge   1Gi\x1b[0m\n\x1b[31mnone    -\x1b[0m\n" +
 				"\x1b[31msmall   66048Ki\x1b[0m\n",
 		},
-		"by amount, none first": {
-			output: "name", o: Options{SortBy: "{.use}"},
-			want: "thing.example/none\nthing.example/small\nthing.example/large\n",
-		},
-		"by number, not by text": {
-			output: "name", o: Options{SortBy: ".kills"},
-			want: "thing.example/large\nthing.example/small\nthing.example/none\n",
-		},
-		"csv": {
-			output: "csv",
-			want: "cluster,namespace,name,use_mib,text\neast,shop,large,1024,\"'=HYPERLINK(\"\"x\"\")\"\n" +
-				"east,shop,none,,two lines [31mred\neast,shop,small,64.5,\n",
-		},
-		"csv without headings": {
-			output: "csv", o: Options{NoHeaders: true, SortBy: ".use"},
-			want: "east,shop,none,,two lines [31mred\neast,shop,small,64.5,\n" +
-				"east,shop,large,1024,\"'=HYPERLINK(\"\"x\"\")\"\n",
+		"names": {
+			output: "name", want: "thing.example/large\nthing.example/none\nthing.example/small\n",
 		},
 		"a path":                    {output: "jsonpath={.items[*].name} {.note}", want: "large none small n\n"},
 		"a path that finds nothing": {output: "jsonpath={.nope}", want: ""},
 		"lines of a path":           {output: `jsonpath={range .items[*]}{.name}{"\n"}{end}`, want: "large\nnone\nsmall\n"},
-		"columns": {
-			output: "custom-columns=N:.name,USE:use,TEXT:{.text}",
-			want: "N       USE       TEXT\nlarge   1Gi       =HYPERLINK(\"x\")\nnone    <none>    two lines [31mred\n" +
-				"small   66048Ki\n",
-		},
-		"columns without headings": {
-			output: "custom-columns=N:.name", o: Options{NoHeaders: true}, want: "large\nnone\nsmall\n",
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var err error
@@ -123,41 +100,19 @@ func TestForMachines(t *testing.T) {
 		}
 		out.Reset()
 		empty := List{Kind: "ThingList"}
-		if err := empty.Print(&out, Options{Format: f, SortBy: ".name"}); err != nil ||
+		if err := empty.Print(&out, Options{Format: f}); err != nil ||
 			!strings.Contains(out.String(), "[]") || strings.Contains(out.String(), "null") {
 			t.Errorf("nothing in %s: %v\n%s", output, err, out.String())
 		}
 	}
 }
 
-// TestLayout: what is printed later stands below what was printed before.
-func TestLayout(t *testing.T) {
-	var out bytes.Buffer
-	o := Options{Layout: NewLayout()}
-	for range 2 {
-		l := things()
-		if out.Len() > 0 {
-			o.NoHeaders, l.Items = true, l.Items[2:]
-		}
-		if err := l.Print(&out, o); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want := "NAME    USE\nlarge   1Gi\nnone    -\nsmall   66048Ki\nsmall   66048Ki\n"; out.String() != want {
-		t.Errorf("%q, want %q", out.String(), want)
-	}
-}
-
 func TestWhatCannotBePrinted(t *testing.T) {
 	for output, want := range map[string]string{
-		"xml":                     "-o xml is not known: use wide, json, yaml, name, jsonpath=, custom-columns=, csv",
-		"jsonpath":                "-o jsonpath is not known: use wide",
-		"jsonpath={.items[":       "an example: -o jsonpath='{.items[*].name}'",
-		"custom-columns=":         "name columns as HEADING:PATH",
-		"custom-columns=NAME":     "name columns as HEADING:PATH",
-		"custom-columns=N:.a[b":   "reading the path",
-		"json=x":                  "-o json=x is not known",
-		"custom-columns-file=x.t": "is not known",
+		"xml":               "-o xml is not known: use wide, json, yaml, name, jsonpath=",
+		"jsonpath":          "-o jsonpath is not known: use wide",
+		"jsonpath={.items[": "an example: -o jsonpath='{.items[*].name}'",
+		"json=x":            "-o json=x is not known",
 	} {
 		if _, err := Parse(output, OfList); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", output, err, want)
@@ -165,10 +120,5 @@ func TestWhatCannotBePrinted(t *testing.T) {
 	}
 	if _, err := Parse("csv", OfPage); err == nil || !strings.Contains(err.Error(), "use json, yaml, jsonpath=") {
 		t.Errorf("csv of a page: %v", err)
-	}
-	for by, want := range map[string]string{".nope": "no item has such a field", "{.a[": "reading the path"} {
-		if err := things().Print(&bytes.Buffer{}, Options{SortBy: by}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("by %s: %v, want %q", by, err, want)
-		}
 	}
 }

@@ -63,7 +63,6 @@ func Inject(manifests []byte, o Options) (*Result, error) {
 func (r *Result) read(i int, d *document, world *world) {
 	root, err := d.tree()
 	if err != nil {
-		d.unreadable = true
 		r.cannot(i, d.placed(err, len(r.Problems)))
 		return
 	}
@@ -182,35 +181,6 @@ func (r *Result) YAML() []byte {
 		out.Write(d.now())
 	}
 	return out.Bytes()
-}
-
-// JSON is the only object of the stream, or a List of all of them. A document that cannot be read is an error: it would
-// be missing.
-func (r *Result) JSON() ([]byte, error) {
-	var items [][]byte
-	for i, d := range r.docs {
-		if d.unreadable {
-			return nil, fmt.Errorf("document %d cannot be read, so the stream cannot be written as JSON: use -o yaml", i+1)
-		}
-		root, err := (&document{raw: d.now()}).tree()
-		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", i+1, err)
-		}
-		if root == nil {
-			continue
-		}
-		item, err := appendJSON(nil, root)
-		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", i+1, err)
-		}
-		items = append(items, item)
-	}
-	if len(items) == 1 {
-		return indented(items[0])
-	}
-	return indented(slices.Concat(
-		[]byte(`{"apiVersion":"v1","items":[`), bytes.Join(items, []byte(",")), []byte(`],"kind":"List"}`),
-	))
 }
 
 // Diff is a unified diff per changed document. Both sides are written in one style, so that it shows what memfit

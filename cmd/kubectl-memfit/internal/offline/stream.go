@@ -17,8 +17,6 @@ type document struct {
 	marker, raw []byte
 	// line is where raw begins in the stream, counted from 1.
 	line int
-	// unreadable: it is no YAML that can be read.
-	unreadable bool
 	// workloads: it holds at least one.
 	workloads bool
 	// title is its first workload, text the document as it goes out; nil: unchanged.

@@ -188,8 +188,8 @@ func (c *Container) total() (sum memory.Bytes) {
 // scale is what the whole width stands for.
 func (c *Container) scale() memory.Bytes { return max(c.total(), c.Limit, 1) }
 
-// Share is a part of the limit, or of all that is shown where there is none, in percent.
-func (c *Container) Share(b memory.Bytes) string {
+// share is a part of the limit, or of all that is shown where there is none, in percent.
+func (c *Container) share(b memory.Bytes) string {
 	return fmt.Sprintf("%.0f %%", 100*float64(b)/float64(cmp.Or(c.Limit, c.total(), 1)))
 }
 
@@ -198,7 +198,7 @@ func (c *Container) summary() string {
 	var facts []string
 	switch {
 	case c.Charged > 0 && c.Limit > 0:
-		facts = append(facts, fmt.Sprintf("%s charged of limit %s (%s)", c.Charged, c.Limit, c.Share(c.Charged)))
+		facts = append(facts, fmt.Sprintf("%s charged of limit %s (%s)", c.Charged, c.Limit, c.share(c.Charged)))
 	case c.Charged > 0:
 		facts = append(facts, fmt.Sprintf("%s charged, no limit", c.Charged))
 	}

@@ -136,7 +136,7 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-func TestHTML(t *testing.T) {
+func TestNamesAreTextInThePicture(t *testing.T) {
 	s := web(t)
 	s.Status.Containers[0].Memory.Parts[0].Name = `<script>alert("&")</script>`
 	p, err := New(s, "app")
@@ -144,11 +144,11 @@ func TestHTML(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := p.WriteHTML(&out); err != nil {
+	if err := p.WriteSVG(&out); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), "<script") ||
-		!strings.Contains(out.String(), "<td>&lt;script&gt;alert(&#34;&amp;&#34;)&lt;/script&gt;</td><td>301Mi</td>") {
+		!strings.Contains(out.String(), ">&lt;script&gt;alert(&#34;&amp;&#34;)&lt;/script&gt;</text>") {
 		t.Errorf("a part's name is not text:\n%s", out.String())
 	}
 }

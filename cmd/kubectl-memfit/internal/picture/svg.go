@@ -177,7 +177,7 @@ func (v *canvas) legend(c *Container) {
 		}
 		v.cell(nameColumn, "start", p.Name)
 		v.cell(sizeColumn, "end", p.Size.String())
-		v.cell(shareColumn, "end", c.Share(p.Size))
+		v.cell(shareColumn, "end", c.share(p.Size))
 		if p.Free > 0 {
 			v.cell(freeColumn, "start", p.Free.String()+" resident and free (hatched)")
 		}
@@ -226,7 +226,7 @@ func blockFill(s pagemap.State, color int) string {
 	return ""
 }
 
-// escape is text as XML and HTML have it, without the characters that XML forbids.
+// escape is text as XML has it, without the characters that XML forbids.
 func escape(text string) string {
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(text)) // a strings.Builder returns no error

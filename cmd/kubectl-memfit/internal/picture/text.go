@@ -77,7 +77,7 @@ func (c *Container) legend(b *strings.Builder, colors listing.Colors) {
 		if p.Size == 0 && p.Letter != unexplainedMark {
 			continue
 		}
-		line := fmt.Sprintf(" %-*s %6s %6s", width, p.Name, p.Size, c.Share(p.Size))
+		line := fmt.Sprintf(" %-*s %6s %6s", width, p.Name, p.Size, c.share(p.Size))
 		if p.Free > 0 {
 			line += fmt.Sprintf("  %s free", p.Free)
 		}

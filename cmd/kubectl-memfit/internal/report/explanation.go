@@ -50,7 +50,7 @@ func Governing(rec *v1alpha1.MemoryRecommendation, profiles []Profile) *profile.
 
 // Explain gathers what is known about a workload. governing is its profile; nil when it could not be read.
 func Explain(rec *v1alpha1.MemoryRecommendation, governing *profile.Profile) Explanation {
-	e := Explanation{Row: rowOf("", rec), Status: rec.Status}
+	e := Explanation{Row: rowOf(rec), Status: rec.Status}
 	if governing == nil {
 		return e
 	}

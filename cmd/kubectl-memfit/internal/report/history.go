@@ -17,9 +17,15 @@ import (
 
 // History is what memfit did to the pods of a workload, among the kills and stalls before and after.
 type History struct {
-	of *v1alpha1.MemoryRecommendation
+	Namespace string                     `json:"namespace"`
+	Workload  v1alpha1.WorkloadReference `json:"workload"`
+	// Applied is the condition: the present state.
+	Applied  Finding `json:"applied"`
+	OOMKills int64   `json:"oomKills"`
 	// Entries are newest first.
-	Entries []Entry
+	Entries []Entry `json:"items"`
+
+	of *v1alpha1.MemoryRecommendation
 }
 
 // Entry is one thing that happened: exactly one of Change, Kill and Stall. They are the items of `kubectl memfit
@@ -39,7 +45,10 @@ type Entry struct {
 // HistoryOf puts what a recommendation keeps in the order of time.
 func HistoryOf(rec *v1alpha1.MemoryRecommendation) History {
 	s := &rec.Status
-	h := History{of: rec}
+	h := History{
+		Namespace: rec.Namespace, Workload: s.Workload, Applied: finding(s.Conditions, v1alpha1.ConditionApplied),
+		OOMKills: s.OOMKills, Entries: []Entry{}, of: rec,
+	}
 	add := func(e Entry) {
 		e.When = format.Time(e.Time.Time)
 		h.Entries = append(h.Entries, e)
@@ -61,55 +70,18 @@ func HistoryOf(rec *v1alpha1.MemoryRecommendation) History {
 	return h
 }
 
-// historyColumns are those of the table of -o wide, historyFields those of csv.
-var (
-	historyColumns = []string{"TIME", "WHAT", "POD", "PODS", "CHANGE", "WHY"}
-	historyFields  = []string{"time", "what", "pod", "pods", "change", "why"}
-)
-
-const nothingRecorded = "no changes, OOM kills or stalls are recorded"
-
-// Print prints it as people or machines asked for it: a page, a line for each entry, or its fields.
-func (h *History) Print(w io.Writer, o listing.Options) error {
-	if o.Format.IsPage() && o.SortBy == "" && !o.NoHeaders {
-		return h.Write(w, o.Colors)
-	}
-	l := listing.List{
-		Kind: "WorkloadHistoryList", Columns: historyColumns, Fields: historyFields,
-		More: map[string]any{
-			"namespace": h.of.Namespace, "workload": h.of.Status.Workload, "applied": h.applied(),
-			"oomKills": h.of.Status.OOMKills,
-		},
-	}
-	if len(h.Entries) == 0 {
-		l.Notes = nothingRecorded + "\n"
-	}
-	for i := range h.Entries {
-		e := &h.Entries[i]
-		pods, change := "1", ""
-		if c := e.Change; c != nil {
-			pods, change = fmt.Sprint(max(c.Pods, 1)), c.Change
-		}
-		line := []string{e.When, e.What, e.Pod, pods, change, e.Why}
-		l.Items = append(l.Items, listing.Item{
-			Object: e, Namespace: h.of.Namespace, Name: "pod/" + e.Pod, Cells: line, Records: [][]string{line},
-		})
-	}
-	return l.Print(w, o)
-}
-
 // Write prints it for people.
 func (h *History) Write(w io.Writer, colors listing.Colors) error {
 	p := &page{colors: colors}
-	p.heading(Title(h.of.Namespace, &h.of.Status))
-	if applied := h.applied(); applied.Reason != "" {
+	p.heading(Title(h.Namespace, &h.of.Status))
+	if applied := &h.Applied; applied.Reason != "" {
 		p.item("Now", fmt.Sprintf("Applied is %s (%s): %s", applied.Status, applied.Reason, applied.Message))
 	}
 	if s := &h.of.Status; s.OOMKills > int64(len(s.RecentOOMKills)) {
 		p.item("OOM kills", fmt.Sprintf("%d so far, the last %d are listed", s.OOMKills, len(s.RecentOOMKills)))
 	}
 	if len(h.Entries) == 0 {
-		p.item("History", nothingRecorded)
+		p.item("History", "no changes, OOM kills or stalls are recorded")
 	}
 	p.WriteString("\n")
 	for i := range h.Entries {
@@ -121,11 +93,6 @@ func (h *History) Write(w io.Writer, colors listing.Colors) error {
 	}
 	_, err := io.WriteString(w, p.String())
 	return err
-}
-
-// applied is the condition: the present state.
-func (h *History) applied() Finding {
-	return finding(h.of.Status.Conditions, v1alpha1.ConditionApplied)
 }
 
 func changeTitle(c *v1alpha1.ChangeRecord) string {

@@ -26,7 +26,7 @@ func TestIdentity(t *testing.T) {
 		},
 	}}
 	var out strings.Builder
-	s := NewStatus("", recs, nil)
+	s := NewStatus(recs, nil)
 	if err := s.Write(&out, listing.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestClassOfNodes(t *testing.T) {
 		})
 	}
 	var out strings.Builder
-	s := NewStatus("", recs, nil)
+	s := NewStatus(recs, nil)
 	if err := s.Write(&out, listing.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestStepsForAClassOfNodes(t *testing.T) {
 			},
 		},
 	}
-	next := strings.Join(Rows("", []v1alpha1.MemoryRecommendation{rec})[0].Next, "\n")
+	next := strings.Join(Rows([]v1alpha1.MemoryRecommendation{rec})[0].Next, "\n")
 	if strings.Contains(next, "memfit export") ||
 		!strings.Contains(next, "kubectl -n kube-system rollout restart daemonset/log") {
 		t.Errorf("to do is\n%s", next)

@@ -99,14 +99,8 @@ func meanwhile(rec *v1alpha1.MemoryRecommendation, last *v1alpha1.OOMKillRecord)
 		"-n %s pod/%s", last.Container, Amount(last.Limit), rec.Namespace, last.Pod)
 }
 
-// where returns kubectl's flags for the namespace of a workload, and for its cluster where several are read: a copied
-// command must not end up in another one.
-func (r *Row) where() string {
-	if r.Cluster != "" {
-		return fmt.Sprintf("--context %s -n %s", r.Cluster, r.Namespace)
-	}
-	return "-n " + r.Namespace
-}
+// where returns kubectl's flag for the namespace of a workload.
+func (r *Row) where() string { return "-n " + r.Namespace }
 
 // Called returns the kind and the name of a workload for people: "Deployment" and "web", "DaemonSet" and
 // "log [m5.large]", or "tekton" and "build/unit" rather than the name of its records.

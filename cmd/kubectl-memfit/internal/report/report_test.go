@@ -70,13 +70,11 @@ func TestStatus(t *testing.T) {
 		"status-wide.txt":       {Format: formatOf(t, listing.Wide)},
 		"status-color.txt":      {Colors: true},
 		"status-no-headers.txt": {NoHeaders: true},
-		"status.csv":            {Format: formatOf(t, listing.CSV)},
 		"status-names.txt":      {Format: formatOf(t, listing.Name)},
-		"status-by-use.txt":     {Namespaces: true, SortBy: ".containers[0].usage"},
 		"status.json":           {Format: formatOf(t, listing.JSON)},
 	} {
 		var out bytes.Buffer
-		status := NewStatus("", shop(t), []Profile{troubled})
+		status := NewStatus(shop(t), []Profile{troubled})
 		if err := status.Write(&out, o); err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +89,7 @@ func TestStatus(t *testing.T) {
 func TestKilledWithoutANumber(t *testing.T) {
 	recs := recommendations(t, "testdata/killed.yaml")
 	var out bytes.Buffer
-	status := NewStatus("", recs, nil)
+	status := NewStatus(recs, nil)
 	if err := status.Write(&out, listing.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -107,56 +105,18 @@ func TestKilledWithoutANumber(t *testing.T) {
 
 func TestStatusIsOrderedWhateverTheInput(t *testing.T) {
 	recs := shop(t)
-	want := NewStatus("", recs, nil)
+	want := NewStatus(recs, nil)
 	for i := range recs {
 		rotated := append(append([]v1alpha1.MemoryRecommendation{}, recs[i:]...), recs[:i]...)
-		if diff := cmp.Diff(want.Workloads, NewStatus("", rotated, nil).Workloads); diff != "" {
+		if diff := cmp.Diff(want.Workloads, NewStatus(rotated, nil).Workloads); diff != "" {
 			t.Errorf("the order of what the API server lists shows (-first +rotated by %d):\n%s", i, diff)
 		}
 	}
 }
 
-// TestClusters: the worst of all clusters comes first, and a command that is copied names its cluster.
-func TestClusters(t *testing.T) {
-	east, west := NewStatus("east", shop(t)[:1], []Profile{web()}), NewStatus("west", shop(t), nil)
-	west.Unserved = []Unserved{
-		{Cluster: "west", Namespace: "shop", Kind: "Job", Name: "x", Reason: "ProfileNotFound", Message: "m"},
-	}
-	status := Join([]Status{west, east}, "urgency")
-	var out bytes.Buffer
-	if err := status.Write(&out, listing.Options{Clusters: true, Namespaces: true}); err != nil {
-		t.Fatal(err)
-	}
-	golden.Check(t, "status-clusters.txt", out.String())
-}
-
-// TestNews: a workload is told again when its line says something else, and not for a new use alone.
-func TestNews(t *testing.T) {
-	recs, said := shop(t), map[string]string{}
-	news := func() (names []string) {
-		s := NewStatus("", recs, nil)
-		s.News(said)
-		for i := range s.Workloads {
-			names = append(names, s.Workloads[i].Name)
-		}
-		return names
-	}
-	if got := news(); len(got) != len(recs) {
-		t.Errorf("at first, %q", got)
-	}
-	recs[0].Status.Containers[0].Usage, recs[0].Status.Summary = new(resource.MustParse("1Gi")), "told otherwise"
-	if got := news(); got != nil {
-		t.Errorf("after a new use, %q", got)
-	}
-	recs[0].Status.OOMKills++
-	if got := news(); len(got) != 1 || got[0] != recs[0].Status.Workload.Name {
-		t.Errorf("after a kill, %q", got)
-	}
-}
-
 func TestSortStatus(t *testing.T) {
 	for by, want := range map[string]string{"urgency": "web", "use": "orders", "kills": "report", "name": "agent"} {
-		s := NewStatus("", shop(t), nil)
+		s := NewStatus(shop(t), nil)
 		if s.Sort(by); s.Workloads[0].Name != want {
 			t.Errorf("by %s the first is %s, want %s", by, s.Workloads[0].Name, want)
 		}
@@ -242,15 +202,11 @@ func TestHistory(t *testing.T) {
 		if recs[i].Name != "deployment-web" {
 			continue
 		}
-		for name, output := range map[string]string{
-			"history-wide.txt": listing.Wide, "history.csv": listing.CSV, "history.yaml": listing.YAML,
-		} {
-			out.Reset()
-			if err := h.Print(&out, listing.Options{Format: formatOf(t, output)}); err != nil {
-				t.Fatal(err)
-			}
-			golden.Check(t, name, out.String())
+		out.Reset()
+		if err := listing.Object(&out, formatOf(t, listing.YAML), "WorkloadHistoryList", h); err != nil {
+			t.Fatal(err)
 		}
+		golden.Check(t, "history.yaml", out.String())
 	}
 }
 
@@ -340,7 +296,7 @@ func TestARefusedResizeIsToldWhereNothingElseChanges(t *testing.T) {
 			{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue},
 			{Type: v1alpha1.ConditionApplied, Status: metav1.ConditionFalse, Reason: reason, Message: "Pod web-1: it said no."},
 		}
-		row := NewStatus("", []v1alpha1.MemoryRecommendation{rec}, nil).Workloads[0]
+		row := NewStatus([]v1alpha1.MemoryRecommendation{rec}, nil).Workloads[0]
 		return row.Next
 	}
 	if got := applied(v1alpha1.ReasonRefused); len(got) != 1 ||

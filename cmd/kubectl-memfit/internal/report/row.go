@@ -17,8 +17,6 @@ import (
 
 // Row is one workload. -o json and -o yaml of `kubectl memfit status` print these fields.
 type Row struct {
-	// Cluster is the kubeconfig's context, where several were asked.
-	Cluster    string `json:"cluster,omitempty"`
 	Namespace  string `json:"namespace"`
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -79,19 +77,19 @@ type Finding struct {
 // Rows are the workloads of recommendations, the one that most needs a person first: not managed, stalled now, killed
 // recently, drifting, a size that waits to be applied, no number yet, the rest; among equals the one with more kills,
 // then by name.
-func Rows(cluster string, recs []v1alpha1.MemoryRecommendation) []Row {
+func Rows(recs []v1alpha1.MemoryRecommendation) []Row {
 	rows := make([]Row, 0, len(recs))
 	for i := range recs {
-		rows = append(rows, rowOf(cluster, &recs[i]))
+		rows = append(rows, rowOf(&recs[i]))
 	}
 	slices.SortStableFunc(rows, worse)
 	return rows
 }
 
-func rowOf(cluster string, rec *v1alpha1.MemoryRecommendation) Row {
+func rowOf(rec *v1alpha1.MemoryRecommendation) Row {
 	s := &rec.Status
 	r := Row{
-		Cluster: cluster, Namespace: rec.Namespace, APIVersion: rec.Status.Workload.APIVersion,
+		Namespace: rec.Namespace, APIVersion: rec.Status.Workload.APIVersion,
 		Kind: rec.Status.Workload.Kind, Name: rec.Status.Workload.Name,
 		Profile: rec.Status.Profile, Recommendation: rec.Name,
 		OOMKills: s.OOMKills, Killed: meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionOOMObserved),
@@ -207,8 +205,7 @@ func worse(a, b Row) int {
 
 func byName(a, b Row) int {
 	return cmp.Or(
-		cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name),
-		cmp.Compare(a.Kind, b.Kind),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind),
 	)
 }
 

@@ -30,7 +30,7 @@ func TestAStallComesFirst(t *testing.T) {
 		Type: v1alpha1.ConditionMemoryStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonStallOngoing,
 		Message: "Pod p-1: it stalls",
 	})
-	s := NewStatus("", recs, nil)
+	s := NewStatus(recs, nil)
 	if first := s.Workloads[0]; first.Name != name || !first.Stalled ||
 		!strings.Contains(strings.Join(first.Next, " "), "Pod p-1: it stalls") {
 		t.Errorf("first is %+v, want %s with what to do", first, name)
@@ -50,7 +50,7 @@ func TestAWorkloadThatIsNotManagedComesFirst(t *testing.T) {
 		Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonCheckpointTooNew,
 		Message: "Upgrade memfit",
 	})
-	s := NewStatus("", recs, nil)
+	s := NewStatus(recs, nil)
 	first := s.Workloads[0]
 	if want := []string{"Not managed (CheckpointTooNew): Upgrade memfit"}; first.Name != last.Status.Workload.Name ||
 		!slices.Equal(first.Next, want) {

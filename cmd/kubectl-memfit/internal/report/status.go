@@ -30,53 +30,15 @@ type Status struct {
 	Problems []string
 	// Unserved are workloads that ask for a profile and get none.
 	Unserved []Unserved
-	// Nothing explains how to opt in the first workload, where no workload is governed.
-	Nothing string
-
-	cluster string
 }
 
-// NewStatus sums up what was read. cluster is empty where only one is asked.
-func NewStatus(cluster string, recs []v1alpha1.MemoryRecommendation, profiles []Profile) Status {
-	s := Status{Workloads: Rows(cluster, recs), cluster: cluster}
+// NewStatus sums up what was read.
+func NewStatus(recs []v1alpha1.MemoryRecommendation, profiles []Profile) Status {
+	s := Status{Workloads: Rows(recs)}
 	for i := range profiles {
-		for _, text := range problems(&profiles[i]) {
-			if cluster != "" {
-				text = cluster + ": " + text
-			}
-			s.Problems = append(s.Problems, text)
-		}
+		s.Problems = append(s.Problems, problems(&profiles[i])...)
 	}
 	return s
-}
-
-// Join is the status of several clusters, with the workloads of all in one order.
-func Join(clusters []Status, order string) Status {
-	all := Status{Workloads: []Row{}}
-	for i := range clusters {
-		all.Workloads = append(all.Workloads, clusters[i].Workloads...)
-		all.Problems = append(all.Problems, clusters[i].Problems...)
-		all.Unserved = append(all.Unserved, clusters[i].Unserved...)
-	}
-	all.Sort(order)
-	return all
-}
-
-// News keeps the workloads whose line differs from the one in shown, and records the new line there. A change of use
-// or wording alone is ignored.
-func (s *Status) News(shown map[string]string) {
-	s.Workloads = slices.DeleteFunc(s.Workloads, func(r Row) bool {
-		name := strings.Join([]string{r.Cluster, r.Namespace, r.resource()}, " ")
-		text := strings.Join([]string{
-			r.Profile.Name, runtimesOf(&r), limits(&r), requests(&r), kills(&r), shapes(&r), applied(&r),
-			confidences(&r), pods(&r),
-		}, "\t")
-		if shown[name] == text {
-			return true
-		}
-		shown[name] = text
-		return false
-	})
 }
 
 // Write prints a status, with what to do next below the table.

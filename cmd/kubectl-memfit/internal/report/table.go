@@ -21,21 +21,16 @@ import (
 // stepsShown is how many workloads the lines below the table are about: what somebody does in one sitting.
 const stepsShown = 3
 
-// statusColumns and statusWide are those of the table, statusFields those of csv, which has a line for each container.
+// statusColumns and statusWide are those of the table.
 var (
 	statusColumns = []string{"WORKLOAD", "PROFILE", "RUNTIME", "LIMIT", "USE", "OOMS", "MEMORY", "APPLIED"}
 	statusWide    = []string{"REQUEST", "CONFIDENCE", "PODS", "SUMMARY"}
-	statusFields  = []string{
-		"kind", "workload", "container", "profile", "runtime", "decision", "confidence", "limit_mib",
-		"recommended_limit_mib", "request_mib", "recommended_request_mib", "use_mib", "use_percent", "oom_kills",
-		"killed_recently", "memory", "applied", "reason", "summary",
-	}
 )
 
 // list is the status as commands list it.
 func (s *Status) list() *listing.List {
 	l := &listing.List{
-		Kind: "WorkloadStatusList", Columns: statusColumns, Wide: statusWide, Fields: statusFields, More: map[string]any{},
+		Kind: "WorkloadStatusList", Columns: statusColumns, Wide: statusWide, More: map[string]any{},
 	}
 	if len(s.Problems) > 0 {
 		l.More["problems"] = s.Problems
@@ -46,8 +41,7 @@ func (s *Status) list() *listing.List {
 	for i := range s.Workloads {
 		r := &s.Workloads[i]
 		l.Items = append(l.Items, listing.Item{
-			Object: r, Cluster: r.Cluster, Namespace: r.Namespace, Name: r.resource(), Cells: cells(r), Records: records(r),
-			Color: r.color(),
+			Object: r, Namespace: r.Namespace, Name: r.resource(), Cells: cells(r), Color: r.color(),
 		})
 	}
 	return l
@@ -58,30 +52,6 @@ func cells(r *Row) []string {
 		r.title(), r.Profile.Name, runtimesOf(r), limits(r), uses(r), kills(r), shapes(r), applied(r), requests(r),
 		confidences(r), pods(r), r.Summary,
 	}
-}
-
-// records are the lines of csv, one for each container, and one of the workload alone while it has none.
-func records(r *Row) [][]string {
-	containers := r.Containers
-	if len(containers) == 0 {
-		containers = []Container{{}}
-	}
-	var out [][]string
-	for i := range containers {
-		c := &containers[i]
-		to := cmp.Or(c.Recommended, &v1alpha1.Size{})
-		percent := ""
-		if c.UsagePercent > 0 {
-			percent = fmt.Sprint(c.UsagePercent)
-		}
-		out = append(out, []string{
-			r.Kind, r.Name, c.Name, r.Profile.Name, c.Runtime, c.Decision, c.Confidence, listing.MiB(c.Current.Limit),
-			listing.MiB(to.Limit), listing.MiB(c.Current.Request), listing.MiB(to.Request), listing.MiB(c.Usage),
-			percent, fmt.Sprint(r.OOMKills), fmt.Sprint(r.Killed), c.Shape, string(r.Applied.Status), r.Applied.Reason,
-			r.Summary,
-		})
-	}
-	return out
 }
 
 // each says something of every container, with its name where there are several.
@@ -204,7 +174,7 @@ func (s *Status) next(o listing.Options) string {
 	var steps []string
 	for i := range s.Workloads {
 		if r := &s.Workloads[i]; len(r.Next) > 0 {
-			steps = append(steps, called(r.Cluster, r.Namespace, r.typed(), o)+": "+r.Next[0])
+			steps = append(steps, called(r.Namespace, r.typed(), o)+": "+r.Next[0])
 		}
 	}
 	if len(steps) == 0 {
@@ -214,22 +184,16 @@ func (s *Status) next(o listing.Options) string {
 		steps = append(steps[:stepsShown], fmt.Sprintf("and %d more", more))
 	}
 	where := ""
-	if o.Clusters {
-		where = "--context CLUSTER "
-	}
 	if o.Namespaces {
-		where += "-n NAMESPACE "
+		where = "-n NAMESPACE "
 	}
 	return section(o, "What to do next", steps) + "Why these numbers: kubectl memfit explain " + where + "WORKLOAD\n"
 }
 
 // called is a workload with what the table has before it.
-func called(cluster, namespace, name string, o listing.Options) string {
+func called(namespace, name string, o listing.Options) string {
 	if o.Namespaces {
 		name = namespace + " " + name
-	}
-	if o.Clusters {
-		name = cluster + " " + name
 	}
 	return name
 }

@@ -23,7 +23,6 @@ type Asker struct {
 
 // Unserved is a workload that asks for a profile, or is chosen by several, and gets none.
 type Unserved struct {
-	Cluster   string `json:"cluster,omitempty"`
 	Namespace string `json:"namespace"`
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
@@ -44,8 +43,7 @@ func (s *Status) Seek(askers []Asker, profiles []Profile) {
 		a := &askers[i]
 		if d := index.Match(a.Subject); d.Problem == profile.NotFound || d.Problem == profile.Ambiguous {
 			s.Unserved = append(s.Unserved, Unserved{
-				Cluster: s.cluster, Namespace: a.Namespace, Kind: a.WorkloadKind, Name: a.Name, Reason: d.Problem.EventReason(),
-				Message: d.Why,
+				Namespace: a.Namespace, Kind: a.WorkloadKind, Name: a.Name, Reason: d.Problem.EventReason(), Message: d.Why,
 			})
 		}
 	}
@@ -61,7 +59,7 @@ func (s *Status) unserved(o listing.Options) string {
 	var lines []string
 	for i := range s.Unserved {
 		u := &s.Unserved[i]
-		name := called(u.Cluster, u.Namespace, workloadkind.Typed(u.Kind, u.Name), o)
+		name := called(u.Namespace, workloadkind.Typed(u.Kind, u.Name), o)
 		lines = append(lines, name+": "+u.Reason+": "+u.Message)
 	}
 	return section(o, "Workloads that get no profile", lines)
