@@ -112,7 +112,7 @@ func TestAlarmsBeforeAnAPIServer(t *testing.T) {
 		`{"status":{"alarm":{"container":"app","containerID":"abc","sequence":3,"time":"2026-11-27T10:00:00.0`,
 		`{"status":{"alarm":{"container":"app","sequence":3,"demand":"490Mi","limit":`,
 	} {
-		err := urgent.Patch(types.MergePatchType).Namespace("shop").Resource("memorysnapshots").Name("web").
+		err := own.Patch(types.MergePatchType).Namespace("shop").Resource("memorysnapshots").Name("web").
 			Body([]byte(body)).Do(ctx).Error()
 		if !apierrors.IsBadRequest(err) {
 			t.Errorf("half an alarm, of an agent that died: %v", err)

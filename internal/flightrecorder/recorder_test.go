@@ -532,7 +532,7 @@ func TestReadOftenForAMinute(t *testing.T) {
 	for at := time.Duration(0); at <= end; at += hurried {
 		r.Add(full(at, memory.Bytes(at.Milliseconds())*memory.KiB))
 	}
-	points := r.points(start.Add(end))
+	points := r.points(start.Add(end), kept)
 	first, last := points[0], points[len(points)-1]
 	back := last.at.Sub(first.at)
 	if back < kept-time.Second || !last.at.Equal(start.Add(end)) || r.Usage() != last.usage {
