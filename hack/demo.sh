@@ -32,21 +32,15 @@ beat() {
 	wait "$2"
 }
 
-echo "--- 1/3 what memfit would set, without a cluster: its plugin is compiled, about 100 s of processor time the first time"
+echo "--- 1/3 what memfit does, without a cluster: its program is compiled, about 100 s of processor time the first time"
 go list -deps -f= ./cmd/manager ./cmd/agent ./hack/demo >/dev/null 2>&1 & # downloads
-go build -trimpath -gcflags=all=-dwarf=false -o dist/kubectl-memfit ./cmd/kubectl-memfit &
+go build -trimpath -gcflags=all=-dwarf=false -o dist/preview ./cmd/kubectl-memfit/internal/preview &
 beat "compiling" $! || exit
 setsid hack/steps.sh cluster image load-image deploy-lab agent-lab >"$node_log" 2>&1 &
 node=$!
-# What the webhook would set on the Deployments, and why. The first is opted in here as the story does it later.
-for file in profiles bursts others; do
-	echo ---
-	cat "hack/demo/manifests/$file.yaml"
-done | sed '0,/^  name: bursts$/s//&\n  annotations: {memfit.dev\/profile: nodejs}/' |
-	dist/kubectl-memfit inject -f - -n memfit-demo -o diff
-[ $? = 1 ] || exit 1 # 1: something would change
-first=$((SECONDS - begin))
-echo "    after $first s; the same for your own manifests: kubectl memfit inject -f FILE --profile PROFILE -o diff"
+dist/preview || exit
+preview=$((SECONDS - begin))
+echo "    after $preview s"
 
 echo
 echo "--- 2/3 a node: compiling began meanwhile. What it says is in $node_log, too"
@@ -70,7 +64,7 @@ grep -q ' built in ' "$node_log" && from="compiled and downloaded what was missi
 times >dist/demo.times # not in a pipe, where it would count nothing; its last line is that of what was started and waited for
 processor=$(tail -n 1 dist/demo.times | awk '{ for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); s += 60 * t[1] + t[2] } print int(s + 0.5) }')
 printf 'first results after %s s, a node with memfit after %s s, the demo itself in %s s; %s s of processor time (%s; %s, %s processors, load %s)\n' \
-	"$first" "$up" "$((SECONDS - story))" "$processor" "$from" "$(date +%F)" "$(nproc)" "$(cut -d' ' -f1 /proc/loadavg)" |
+	"$preview" "$up" "$((SECONDS - story))" "$processor" "$from" "$(date +%F)" "$(nproc)" "$(cut -d' ' -f1 /proc/loadavg)" |
 	tee dist/demo.times
 exit 0
 }

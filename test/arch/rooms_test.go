@@ -492,6 +492,18 @@ var rooms = []room{
 		},
 	},
 	{
+		name: "preview", dir: "cmd/kubectl-memfit/internal/preview", // what make demo shows while a node is compiled
+		ours: []string{
+			"api/v1alpha1", "cmd/kubectl-memfit/internal/htmlreport", "cmd/kubectl-memfit/internal/offline",
+			"cmd/kubectl-memfit/internal/report", "internal/history", "internal/memory", "internal/oom",
+			"internal/profile", "internal/workload",
+		},
+		outside: []string{
+			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/resource", "k8s.io/apimachinery/pkg/apis/meta/v1",
+			"k8s.io/apimachinery/pkg/types", "sigs.k8s.io/yaml",
+		},
+	},
+	{
 		name: "kubectl-memfit", dir: "cmd/kubectl-memfit/...",
 		ours: []string{
 			"api/v1alpha1", "cmd/kubectl-memfit/internal/...", "internal/constraints", "internal/format", "internal/history",
