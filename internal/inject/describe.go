@@ -45,9 +45,10 @@ func betweenWords(c rune) bool {
 
 // wordAt is the word of text that position i is in.
 func wordAt(text string, i int) string {
+	const ends = " \t\n\r'\";"
 	i = min(i, len(text))
-	start := strings.LastIndexFunc(text[:i], betweenWords) + 1
-	if end := strings.IndexFunc(text[i:], betweenWords); end >= 0 {
+	start := strings.LastIndexAny(text[:i], ends) + 1
+	if end := strings.IndexAny(text[i:], ends); end >= 0 {
 		return text[start : i+end]
 	}
 	return text[start:]

@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// TestFewerCollections: with twice as much between two collections they take half of the time, and what is not allocated
-// between two of them saves nothing.
+// TestFewerCollections: with twice as much between two collections they take half of the time, and what is not
+// allocated between two of them saves nothing.
 func TestFewerCollections(t *testing.T) {
 	const mib = memory.MiB
 	for name, tc := range map[string]struct {
