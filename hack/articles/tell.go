@@ -392,7 +392,7 @@ func (t *teller) look(ctx context.Context, pod string) {
 		t.run.Said["kubectl "+join(args)] = out
 	}
 	asked := [][]string{
-		{"why", "pod/" + pod}, {"explain", "deployment/" + arm}, {"top", "--sort", "use"}, {"map", "pod/" + pod},
+		{"why", "pod/" + pod}, {"explain", "deployment/" + arm}, {"top", "--sort-by", "use"}, {"map", "pod/" + pod},
 	}
 	if t.story.Pages {
 		t.drawn(ctx, pod)
