@@ -37,11 +37,12 @@ type Accounts struct {
 	// Clock tells the time.
 	Clock clock.PassiveClock
 
-	// deciding is held while a workload decides what to spend, and mu while the fields below are read or written.
-	deciding, mu sync.Mutex
-	known        bool
-	spent        map[client.ObjectKey][]rollout.Spent
-	loans        map[client.ObjectKey][]rescue.Loan
+	mu    sync.Mutex
+	known bool
+	spent map[client.ObjectKey][]rollout.Spent
+	loans map[client.ObjectKey][]rescue.Loan
+	// version counts the changes of spent that leave others another allowance.
+	version int
 }
 
 const (
@@ -49,6 +50,8 @@ const (
 	checkpointPage = 500
 	// readAgain is when they are read again after the API server did not answer.
 	readAgain = time.Second
+	// reserveTries is how often a workload decides beside others before it decides while they wait.
+	reserveTries = 3
 )
 
 // NeedLeaderElection is true: who does not lead changes nothing.
@@ -95,29 +98,39 @@ func (b *Accounts) Recall(ctx context.Context) error {
 	maps.Copy(spent, b.spent) // what was written meanwhile is newer
 	maps.Copy(loans, b.loans)
 	b.spent, b.loans, b.known = spent, loans, true
+	b.version++
 	return nil
 }
 
 // reserve calls decide with what other workloads have spent, and keeps what it returns: all that its own workload has
-// spent. Workloads decide in turn, so that two cannot spend the same budget. Without a budget decide is given nil.
+// spent. Workloads decide at the same time; one that spends something while another did decides again, so that two
+// cannot spend the same budget. decide must be free of side effects. Without a budget it is given nil.
 func (b *Accounts) reserve(of memory.WorkloadRef, decide func(*rollout.Allowance) []rollout.Spent) {
 	if !b.Limit.Bounds() {
 		decide(nil)
 		return
 	}
-	b.deciding.Lock()
-	defer b.deciding.Unlock()
 	own := accountOf(of)
-	spent := decide(b.allowance(own))
-	b.mu.Lock()
+	for range reserveTries {
+		b.mu.Lock()
+		a, version := b.allowance(own), b.version
+		b.mu.Unlock()
+		spent := decide(a)
+		b.mu.Lock()
+		if version == b.version || b.same(own, spent) {
+			b.commit(own, spent)
+			b.mu.Unlock()
+			return
+		}
+		b.mu.Unlock()
+	}
+	b.mu.Lock() // many workloads spend: in turn
 	defer b.mu.Unlock()
-	b.spent = noted(b.spent, own, slices.Clone(spent), b.known)
+	b.commit(own, decide(b.allowance(own)))
 }
 
-// allowance is what other workloads leave.
+// allowance is what other workloads leave. The caller holds mu.
 func (b *Accounts) allowance(own client.ObjectKey) *rollout.Allowance {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	now := b.Clock.Now()
 	a := &rollout.Allowance{Budget: b.Limit, Unknown: !b.known}
 	for key, spent := range b.spent {
@@ -129,6 +142,23 @@ func (b *Accounts) allowance(own client.ObjectKey) *rollout.Allowance {
 		}
 	}
 	return a
+}
+
+// same reports whether a workload has spent nothing else than before. The caller holds mu.
+func (b *Accounts) same(own client.ObjectKey, spent []rollout.Spent) bool {
+	return slices.EqualFunc(rollout.Recent(b.spent[own], b.Clock.Now()), spent, func(x, y rollout.Spent) bool {
+		at := x.At.Equal(y.At)
+		x.At, y.At = time.Time{}, time.Time{}
+		return at && x == y
+	})
+}
+
+// commit keeps what a workload has spent. The caller holds mu.
+func (b *Accounts) commit(own client.ObjectKey, spent []rollout.Spent) {
+	if !b.same(own, spent) {
+		b.version++
+	}
+	b.spent = noted(b.spent, own, slices.Clone(spent), b.known)
 }
 
 // used is what all workloads took within the last hour.

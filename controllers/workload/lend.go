@@ -43,8 +43,9 @@ type Lending struct {
 }
 
 // Lend writes a loan to one container into the workload's checkpoint and then resizes its pod, if decide returns one.
-// The checkpoint is written under its optimistic lock, and the resize names the previous size: of two leaders one
-// lends. A loan that was written and not sent is returned by decide again and sent without another entry.
+// decide may be called more than once and must be free of side effects. The checkpoint is written under its optimistic
+// lock, and the resize names the previous size: of two leaders one lends. A loan that was written and not sent is
+// returned by decide again and sent without another entry.
 func (r *Reconciler) Lend(
 	ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
 	decide func(Lending) (loan *rescue.Loan, why string),
