@@ -278,18 +278,22 @@ func (c *Controller) lend(ctx context.Context, a *alarm) error {
 	var refused *workloadctl.NotLentError
 	switch {
 	case errors.As(err, &refused):
+		c.decided(a)
 		c.refusedByServer(ctx, a, refused.Why)
+		return nil
 	case errors.Is(err, workloadctl.ErrPodChanged):
+		c.decided(a)
 		c.Metrics.count(outcomeChanged)
+		return nil
 	case err != nil:
 		return err
 	case a.refusal != nil:
+		c.decided(a)
 		c.refused(ctx, a)
-	default:
-		c.given(ctx, a)
+		return nil
 	}
-	// Whatever the result, the alarm was decided. Alarms of one pod are handled one after the other.
-	c.handled.Add(a.pod.UID, max(c.last(a.pod.UID), a.Sequence))
+	c.decided(a)
+	c.given(ctx, a)
 	return nil
 }
 
@@ -327,3 +331,6 @@ func (c *Controller) last(pod types.UID) int64 {
 	sequence, _ := last.(int64)
 	return sequence
 }
+
+// decided notes that an alarm was decided, whatever the result. Alarms of one pod are handled one after the other.
+func (c *Controller) decided(a *alarm) { c.handled.Add(a.pod.UID, max(c.last(a.pod.UID), a.Sequence)) }

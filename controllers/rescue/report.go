@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/memfit/memfit/internal/format"
 	lending "github.com/memfit/memfit/internal/rescue"
 	"github.com/memfit/memfit/internal/workload"
 )
@@ -83,8 +82,8 @@ func (c *Controller) refusedByServer(ctx context.Context, a *alarm, why string) 
 	logf.FromContext(ctx).Info("The API server refused a loan", "pod", a.pod.Namespace+"/"+a.pod.Name,
 		"container", a.Container, "why", why)
 	left := max(a.Kill().Sub(c.Clock.Now()), 0)
-	c.expect(a, lending.Cause(outcomeRefused), fmt.Sprintf("container %s reaches its limit of %s in about %s and "+
-		"gets no loan: %s", a.Container, a.Limit, format.Short(left), why))
+	c.expect(a, lending.Cause(outcomeRefused), fmt.Sprintf("container %s reaches its limit of %s in about %.1f s and "+
+		"gets no loan: %s", a.Container, a.Limit, left.Seconds(), why))
 }
 
 // expect writes an Event that a kill is expected, once in warnEvery for each cause.

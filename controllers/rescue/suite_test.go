@@ -237,7 +237,7 @@ func (w *world) refuses(sequence int64, cause lending.Cause, edits ...func(*v1al
 	Expect(w.outcomes(string(cause))).To(Equal(n+1), "events: %v", w.events.all())
 	Expect(w.limit()).To(Equal(before))
 	expected := ContainElement(ContainSubstring(v1alpha1.EventOOMExpected))
-	if (&lending.Refusal{Cause: cause}).Note() != "" {
+	if (&lending.Refusal{Cause: cause}).Reported() {
 		Expect(w.events.all()).To(expected)
 	} else {
 		Expect(w.events.all()).NotTo(expected)

@@ -20,6 +20,11 @@ const (
 	// quickRepeat: a kill this soon after one at a lower limit doubles, instead of growing by the policy's factor. Real
 	// time, because the kubelet's back-off paces a crash loop.
 	quickRepeat = time.Hour
+	// slowDeath and longerPercent: what lived for longer than this, and for half as long again as under the lower limit,
+	// takes its memory bit by bit. It is not a crash loop, for which the limit is doubled: usage shows what it needs, and
+	// if it leaks, every step is lost.
+	slowDeath     = 30 * time.Second
+	longerPercent = 150
 	// suspectPercent: an unconfirmed kill counts only when the process was seen this close to its limit.
 	suspectPercent = 85
 )
@@ -219,7 +224,7 @@ func (e *evaluation) grow(i int) memory.Bytes {
 	}
 	percent := p.OOMFactorPercent
 	for _, before := range e.kills[:i] {
-		if k.Asked == 0 && before.Limit < died && k.Time.Sub(before.Time) < quickRepeat {
+		if k.Asked == 0 && before.Limit < died && k.Time.Sub(before.Time) < quickRepeat && !livedLonger(k, before) {
 			percent = max(percent, e.model.RepeatPercent)
 		}
 	}
@@ -228,6 +233,11 @@ func (e *evaluation) grow(i int) memory.Bytes {
 		grown = min(seen, died.Percent(e.model.RememberedPercent)) // it has been there before
 	}
 	return grown
+}
+
+// livedLonger: the higher limit bought k time, so that it does not die of what it needs at its start.
+func livedLonger(k, before memory.OOMKill) bool {
+	return k.Uptime >= slowDeath && before.Uptime > 0 && k.Uptime >= before.Uptime*longerPercent/100
 }
 
 // diedAt is the limit that kill i shows to be too low. A heap cap that a pod was created with is unchanged when the

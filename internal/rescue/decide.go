@@ -82,7 +82,7 @@ type Room struct {
 
 // Node is the state of the pod's node.
 type Node struct {
-	// ShortOfMemory: the node has the condition MemoryPressure. Use above requests is not known.
+	// ShortOfMemory: the node has the condition MemoryPressure, or its tasks stall for memory (PSI).
 	ShortOfMemory bool
 	// Loans is the number of loans to all pods of the node within Hold.
 	Loans int

@@ -223,14 +223,14 @@ func TestEvents(t *testing.T) {
 	}
 	q.policy.Bounds = []Bound{{LimitMax, 512 * mib}}
 	_, refusal := q.ask()
-	const want = "container app reaches its limit of 512Mi in about 600ms (needs 452Mi, grows by 100Mi/s) and gets no " +
+	const want = "container app reaches its limit of 512Mi in about 0.6 s (needs 452Mi, grows by 100Mi/s) and gets no " +
 		"loan: sizing.limit.max of the profile allows no more: raise it, or find what grows (at most 512Mi)"
 	if note := refusal.Note(); note != want {
 		t.Errorf("%s\nwant %s", note, want)
 	}
 	q.known.Handled = 9
 	_, refusal = q.ask()
-	if note := refusal.Note(); note != "" {
+	if note := refusal.Note(); note != "" || refusal.Reported() {
 		t.Errorf("a replayed alarm gives an Event: %s", note)
 	}
 }
@@ -258,7 +258,7 @@ func TestHalfAnAlarm(t *testing.T) {
 			q := lent()
 			q.known.Handled = handled
 			cut(&q.alarm)
-			if loan, refusal := q.ask(); loan != nil || refusal.Note() != "" {
+			if loan, refusal := q.ask(); loan != nil || refusal.Reported() {
 				t.Errorf("without its %s: %+v, %+v", name, loan, refusal)
 			}
 		}

@@ -41,7 +41,7 @@ const (
 	Conflict Cause = "Conflict"
 	// RestartsOnResize: the container's resizePolicy restarts it when its limit changes.
 	RestartsOnResize Cause = "RestartsOnResize"
-	// NodeShortOfMemory: the node reports MemoryPressure.
+	// NodeShortOfMemory: the node reports MemoryPressure, or its tasks stall for memory.
 	NodeShortOfMemory Cause = "NodeShortOfMemory"
 	// LeakSuspected: the container has all that it may have on loan, and grows on.
 	LeakSuspected Cause = "LeakSuspected"
@@ -90,9 +90,12 @@ type Refusal struct {
 	Left time.Duration
 }
 
-// Note returns the note of the Event; empty where none is due, because no user can act on the cause.
+// Reported reports whether a user can act on the cause, so that it deserves an Event.
+func (r *Refusal) Reported() bool { return fixes[r.Cause] != "" }
+
+// Note returns the note of the Event; empty where none is due.
 func (r *Refusal) Note() string {
-	if fixes[r.Cause] == "" {
+	if !r.Reported() {
 		return ""
 	}
 	most := ""
@@ -101,6 +104,14 @@ func (r *Refusal) Note() string {
 	}
 	return fmt.Sprintf(
 		"container %s reaches its limit of %s in about %s (needs %s, grows by %s/s) and gets no loan: %s%s",
-		r.Alarm.Container, r.Alarm.Limit, format.Short(r.Left), r.Alarm.Demand, r.Alarm.PerSecond, fixes[r.Cause], most,
+		r.Alarm.Container, r.Alarm.Limit, seconds(r.Left), r.Alarm.Demand, r.Alarm.PerSecond, fixes[r.Cause], most,
 	)
+}
+
+// seconds is a short time in words: a kill is expected within seconds, and tenths of the first ones matter.
+func seconds(d time.Duration) string {
+	if d < 10*time.Second {
+		return fmt.Sprintf("%.1f s", max(d, 0).Seconds())
+	}
+	return format.Duration(d)
 }

@@ -46,8 +46,7 @@ type decider struct {
 	actions []Action
 	// wanting are the pods that lack what is recommended and are not being changed.
 	wanting []*Pod
-	// waiting is how many of them follow the one in question, and that one. taken is what was begun and quotas do not
-	// count yet.
+	// waiting is how many of them are not begun yet. taken is what was begun and quotas do not count yet.
 	waiting int
 	taken   memory.Size
 	// running is the number of pods that are not leaving.
@@ -240,11 +239,11 @@ func (d *decider) next() {
 		}
 	}
 	slices.SortStableFunc(d.wanting, d.order)
-	for i, pod := range d.wanting {
+	d.waiting = len(d.wanting)
+	for _, pod := range d.wanting {
 		if !d.State.roomForMore() {
 			break
 		}
-		d.waiting = len(d.wanting) - i
 		d.change(pod)
 	}
 }
@@ -335,7 +334,7 @@ func (d *decider) begun() bool {
 // begin writes a step down and asks for it.
 func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.spend(pod.cost(to, evict))
-	d.taken = d.taken.Plus(pod.more(to))
+	d.waiting, d.taken = d.waiting-1, d.taken.Plus(pod.more(to))
 	from, last := map[string]memory.Size{}, map[string]memory.Size{}
 	own, given := map[string]memory.Size{}, map[string]memory.Size{}
 	for name := range to {

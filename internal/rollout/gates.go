@@ -360,7 +360,7 @@ func (d *decider) allow(ch *change) (less Verdict) {
 	if ch.c.Shared {
 		return Verdict{} // the limit in question is the pod's
 	}
-	if within := ch.Range.Within(ch.to); within != ch.to && d.partOf(ch, within) {
+	if within := ch.Range.Within(ch.to); within != ch.to && ch.partly(within) {
 		less = cmp.Or(d.outsideRange(ch), refuse(v1alpha1.ReasonLimitRange, "%s is not allowed by LimitRange %s",
 			inWords(ch.to), ch.Range.Name))
 		ch.to = within
@@ -374,15 +374,15 @@ func (d *decider) allow(ch *change) (less Verdict) {
 		if within.Limit > 0 {
 			within.Request = min(within.Request, within.Limit)
 		}
-		if over != (Verdict{}) && d.partOf(ch, within) {
+		if over != (Verdict{}) && ch.partly(within) {
 			less, ch.to = over, within
 		}
 	}
 	return less
 }
 
-// partOf reports whether a size is the same change, and worth it.
-func (d *decider) partOf(ch *change, size memory.Size) bool {
+// partly reports whether a size is a part of the change, and worth it.
+func (ch *change) partly(size memory.Size) bool {
 	return cmp.Compare(size.Limit, ch.from.Limit) == cmp.Compare(ch.to.Limit, ch.from.Limit) &&
 		recommend.Differs(have(ch.c), size, ch.Policy)
 }

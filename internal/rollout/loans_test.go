@@ -287,7 +287,7 @@ func TestALoanIsReturnedWhenNoOtherPodIsWatched(t *testing.T) {
 	}
 	c.expectLimits("512Mi 100Mi 100Mi")
 	s := c.state()
-	s.Loans[0].Ended = c.in.Now
+	s.Loans[0].Ended, s.Loans[0].Above = c.in.Now, c.in.Now.Add(-rescue.Hold)
 	c.store(&s)
 	c.reconcile()
 	if _, watched := c.written.step(c.in.Pods[2].UID); !watched {

@@ -141,7 +141,7 @@ func climbs(j classified, in Input) (memory.Confidence, bool) {
 		j.span < leastClimb {
 		return "", false
 	}
-	if j.span < soonToTell && (!g.all.steady() || in.Cap != 0) {
+	if j.span < soonToTell && (!g.all.steady() || g.ending < 2*keepsEnding || in.Cap != 0) {
 		return "", false
 	}
 	confidence := memory.Low
