@@ -50,7 +50,10 @@ type Container struct {
 	samples uint32
 	last    int64
 
-	peakRSS, peakWorkingSet, peakSwap peak
+	peakRSS, peakWS       size16
+	peakRSSDay, peakWSDay lowDay
+	peakSwap              size16
+	peakSwapDay           lowDay
 
 	now    size16 // highest demand of the newest hour so far
 	factor uint16 // of internal/period; 0: as 1
@@ -63,7 +66,9 @@ type Container struct {
 	peaks histogram
 
 	trackers  [maxTrackers]instanceTracker
-	instances uint8 // number given to the newest instance
+	seen      [32]uint8 // instances of this hour, a linear counter
+	replicas  uint16    // instances of the hour before
+	instances uint8     // number given to the newest instance
 	// workingSet: the last sample that was not exact had the working set only. exact and inexact are when demand was last
 	// known exactly, and when it was not.
 	workingSet     bool
@@ -75,17 +80,12 @@ type Container struct {
 	recent         ring
 }
 
-// peak is the highest size of the days kept.
-type peak struct {
-	size size16
-	day  uint32
-}
+// lowDay is the lower half of a day's number, which is enough to compare days that are less than 32768 apart.
+type lowDay uint16
 
-// mark takes a size into account. A peak older than the days kept gives way to what is seen now.
-func (p *peak) mark(size memory.Bytes, day uint32) {
-	if v := encode(size); v >= p.size || int64(day)-int64(p.day) >= DaysKept {
-		*p = peak{v, day}
-	}
+// before is how many days d is before a day; negative: after it.
+func (d lowDay) before(day uint32) int {
+	return int(int16(uint16(day) - uint16(d))) //nolint:gosec // modular on purpose
 }
 
 // dayCell is one day; a zero peak means no samples.
@@ -192,6 +192,8 @@ func (c *Container) closeHour() {
 	c.followFullest()
 	c.learn()
 	c.peaks.add(c.now, c.hour)
+	c.replicas = c.countSeen()
+	c.seen = [32]uint8{}
 	var low size16
 	for i := range c.trackers {
 		t := &c.trackers[i]
@@ -211,6 +213,7 @@ func (c *Container) closeHour() {
 // new instance.
 func (c *Container) trackerFor(s memory.Sample, at int64) (t *instanceTracker, fresh bool) {
 	id := instanceID(s.Container)
+	c.seen[id>>8%32] |= 1 << (id % 8)
 	var free *instanceTracker
 	for i := range c.trackers {
 		t := &c.trackers[i]
@@ -320,12 +323,12 @@ func (c *Container) markDay(v size16, day uint32) {
 
 func (c *Container) markPeaks(s memory.Sample, day uint32) {
 	if s.HasRSS {
-		c.peakRSS.mark(s.RSS, day)
+		mark(&c.peakRSS, &c.peakRSSDay, encode(s.RSS), day)
 	}
 	if s.Swap > 0 {
-		c.peakSwap.mark(s.Swap, day)
+		mark(&c.peakSwap, &c.peakSwapDay, encode(s.Swap), day)
 	}
-	c.peakWorkingSet.mark(s.WorkingSet, day)
+	mark(&c.peakWS, &c.peakWSDay, encode(s.WorkingSet), day)
 }
 
 // unmeasuredFor is how long after its start an instance may be sampled before its first exact measurement: those come
@@ -339,6 +342,13 @@ func (c *Container) markExact(s memory.Sample, at stamp) {
 		c.exact = max(c.exact, at)
 	case at >= c.inexact && (s.Started.IsZero() || s.Time.Sub(s.Started) >= unmeasuredFor):
 		c.inexact, c.workingSet = at, !s.HasRSS
+	}
+}
+
+// mark keeps the highest value of the days kept; a record older than that gives way to what is seen now.
+func mark(peak *size16, on *lowDay, v size16, day uint32) {
+	if v >= *peak || on.before(day) >= DaysKept {
+		*peak, *on = v, lowDay(day) //nolint:gosec // its lower half is meant
 	}
 }
 
@@ -363,5 +373,8 @@ func instanceID(ref memory.ContainerRef) uint32 {
 		}
 		h = (h ^ 0xff) * prime
 	}
-	return max(h, 1)
+	// Names of replicas differ in a few letters only: spread that over all bits, or counting by bits counts too few.
+	h = (h ^ h>>16) * 0x85ebca6b
+	h = (h ^ h>>13) * 0xc2b2ae35
+	return max(h^h>>16, 1)
 }

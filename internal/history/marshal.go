@@ -65,15 +65,15 @@ func (c *Container) code(w *codec.Coder) {
 	codec.Num(w, &c.regime.since)
 	codec.Num(w, &c.before.since)
 	for _, v := range []*size16{
-		&c.now, &c.regime.limit, &c.regime.peak, &c.regime.low, &c.before.limit,
+		&c.peakRSS, &c.peakWS, &c.peakSwap, &c.now, &c.regime.limit, &c.regime.peak, &c.regime.low, &c.before.limit,
 		&c.before.peak, &c.before.low,
 	} {
 		codec.Num(w, v)
 	}
-	for _, p := range []*peak{&c.peakRSS, &c.peakWorkingSet, &c.peakSwap} {
-		codec.Num(w, &p.size)
-		codec.Num(w, &p.day)
+	for _, v := range []*lowDay{&c.peakRSSDay, &c.peakWSDay, &c.peakSwapDay} {
+		codec.Num(w, v)
 	}
+	codec.Num(w, &c.replicas)
 	since(w, &c.exact, c.last)
 	since(w, &c.inexact, c.last)
 	codec.Flag(w, &c.workingSet)
@@ -83,12 +83,17 @@ func (c *Container) code(w *codec.Coder) {
 	for i := range c.trackers {
 		c.trackers[i].code(w, c.last)
 	}
+	sparse(w, c.seen[:])
 	c.recent.code(w)
 	c.past.code(w)
 	c.records.code(w)
 }
 
+// code leaves out records of nothing, which come last.
 func (r *Records) code(w *codec.Coder) {
+	if w.Reading() && len(w.Data()) == 0 || !w.Reading() && *r == (Records{}) {
+		return
+	}
 	for _, sum := range []*float32{&r.Seen, &r.Excess} {
 		bits := math.Float32bits(*sum)
 		codec.Num(w, &bits)
@@ -235,5 +240,21 @@ func since(w *codec.Coder, v *stamp, ref int64) {
 	*v = stamp(ref - d) //nolint:gosec // the next line checks it
 	if int64(*v) != ref-d {
 		w.Fail("a time does not fit its field")
+	}
+}
+
+// sparse writes only the bytes that are not zero.
+func sparse(w *codec.Coder, cells []uint8) {
+	var set uint32
+	for i, v := range cells {
+		if v != 0 {
+			set |= 1 << i
+		}
+	}
+	codec.Num(w, &set)
+	for i := range cells {
+		if set&(1<<i) != 0 {
+			codec.Num(w, &cells[i])
+		}
 	}
 }

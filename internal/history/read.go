@@ -4,6 +4,8 @@
 package history
 
 import (
+	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -142,13 +144,13 @@ func (c *Container) Last() time.Time { return unix(c.last) }
 func (c *Container) Span() time.Duration { return time.Duration(c.last-int64(c.first)) * time.Second }
 
 // PeakRSS is the highest anonymous memory in the days kept; 0 when the source never reported it.
-func (c *Container) PeakRSS() memory.Bytes { return c.peakRSS.size.bytes() }
+func (c *Container) PeakRSS() memory.Bytes { return c.peakRSS.bytes() }
 
 // PeakSwap is the most that was swapped out in the days kept.
-func (c *Container) PeakSwap() memory.Bytes { return c.peakSwap.size.bytes() }
+func (c *Container) PeakSwap() memory.Bytes { return c.peakSwap.bytes() }
 
 // PeakWorkingSet is the highest working set in the days kept.
-func (c *Container) PeakWorkingSet() memory.Bytes { return c.peakWorkingSet.size.bytes() }
+func (c *Container) PeakWorkingSet() memory.Bytes { return c.peakWS.bytes() }
 
 // Certainty is how well demand is known.
 type Certainty uint8
@@ -180,6 +182,10 @@ func (c *Container) Certainty(span time.Duration) Certainty {
 	return Unknown
 }
 
+// Replicas is the number of instances seen in one hour, this one or the one before. It is exact up to 6 and an estimate
+// above, good to about a tenth up to 300.
+func (c *Container) Replicas() int { return int(max(c.replicas, c.countSeen())) }
+
 // Regime is what was seen under one limit.
 type Regime struct {
 	// Limit is 0 when no regime was seen.
@@ -194,6 +200,24 @@ func (c *Container) Regimes() (now, before Regime) {
 	current := c.regime
 	current.low = c.lowSince(current.since)
 	return see(current), see(c.before)
+}
+
+// countSeen is exact while every instance has a tracker; beyond, linear counting over 256 bits.
+func (c *Container) countSeen() uint16 {
+	used, active := 0, 0
+	for _, b := range c.seen {
+		used += bits.OnesCount8(b)
+	}
+	for i := range c.trackers {
+		if c.trackers[i].id != 0 && c.hourOf(int64(c.trackers[i].last)) == c.hour {
+			active++
+		}
+	}
+	if used <= maxTrackers {
+		return uint16(max(active, used))
+	}
+	free := max(256-used, 1)
+	return uint16(math.Round(256 * math.Log(256/float64(free))))
 }
 
 func unix(sec int64) time.Time {

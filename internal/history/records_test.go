@@ -4,6 +4,7 @@
 package history
 
 import (
+	"bytes"
 	"math"
 	"testing"
 	"time"
@@ -86,17 +87,27 @@ func TestWhatWasLearnedFades(t *testing.T) {
 	}
 }
 
-// TestRecordsAreReadAsWritten: those without a bound are refused.
-func TestRecordsAreReadAsWritten(t *testing.T) {
+// TestAHistoryWithoutRecordsIsRead: they are left out at the end.
+func TestAHistoryWithoutRecordsIsRead(t *testing.T) {
 	c := hourly(100, 130, 100, 100)
 	data, err := c.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var read Container
-	if err := read.UnmarshalBinary(data); err != nil || read.Records() != c.Records() || c.Records() == (Records{}) {
-		t.Errorf("%+v read as %+v (%v)", c.Records(), read.Records(), err)
+	earlier := *c
+	earlier.records = Records{}
+	short, err := earlier.MarshalBinary()
+	if err != nil || !bytes.HasPrefix(data, short) || len(data) == len(short) {
+		t.Fatalf("%d bytes with records, %d without (%v): want only them at the end", len(data), len(short), err)
 	}
+	for _, want := range []*Container{c, &earlier} {
+		var read Container
+		data, _ := want.MarshalBinary()
+		if err := read.UnmarshalBinary(data); err != nil || read.Records() != want.Records() {
+			t.Errorf("%+v read as %+v (%v)", want.Records(), read.Records(), err)
+		}
+	}
+	var read Container
 	c.records.Excess = float32(math.Inf(1))
 	if data, _ := c.MarshalBinary(); read.UnmarshalBinary(data) == nil {
 		t.Error("records without a bound were read")

@@ -12,7 +12,8 @@ import (
 // write that fails leaves nothing to undo. The copy of a workload with 10,000 restarted pods takes milliseconds.
 func (l *Ledger) Clone() Ledger {
 	c := *l
-	c.names, c.pods, c.notFollowed = maps.Clone(l.names), maps.Clone(l.pods), maps.Clone(l.notFollowed)
+	c.names, c.pods = maps.Clone(l.names), maps.Clone(l.pods)
+	c.hours, c.notFollowed = maps.Clone(l.hours), maps.Clone(l.notFollowed)
 	for key, p := range c.pods {
 		c.pods[key] = &pod{p.gone, slices.Clone(p.containers)}
 	}

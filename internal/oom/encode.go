@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -21,11 +22,12 @@ import (
 type storedLedger struct {
 	Since time.Time         `json:"since,omitzero"`
 	Names map[string]*named `json:"names,omitempty"`
+	Hours map[int64]int64   `json:"hours,omitempty"`
 }
 
 // MarshalBinary writes the ledger; equal ledgers give equal bytes.
 func (l *Ledger) MarshalBinary() ([]byte, error) {
-	head, err := json.Marshal(storedLedger{l.since, l.names})
+	head, err := json.Marshal(storedLedger{l.since, l.names, l.hours})
 	if err != nil {
 		return nil, fmt.Errorf("encoding the OOM ledger: %w", err)
 	}
@@ -47,7 +49,7 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 	}
 	var read Ledger
 	read.make()
-	read.since = storable(s.Since)
+	read.since, read.hours = storable(s.Since), newestHours(s.Hours)
 	if l.notFollowed != nil {
 		read.notFollowed = l.notFollowed
 	}
@@ -67,6 +69,17 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 	}
 	*l = read
 	return nil
+}
+
+// newestHours are as many hours as are kept, with counts that can be.
+func newestHours(all map[int64]int64) map[int64]int64 {
+	kept := map[int64]int64{}
+	for _, hour := range slices.Sorted(maps.Keys(all))[max(0, len(all)-hoursKept):] {
+		if all[hour] > 0 {
+			kept[hour] = min(all[hour], math.MaxInt32)
+		}
+	}
+	return kept
 }
 
 // unix is 0 for the zero time, so that it is left out.

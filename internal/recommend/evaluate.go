@@ -83,7 +83,7 @@ func newEvaluation(in Input) *evaluation {
 	e.rec.Evidence = Evidence{
 		PeakDemand: h.HighestDay(), Estimated: e.certainty != history.Exact, PeakRSS: h.PeakRSS(),
 		PeakSwap: h.PeakSwap(), PeakWorkingSet: h.PeakWorkingSet(), Trough: h.Trough(),
-		Replicas: e.Replicas, Samples: h.Samples(), Window: min(h.Span(), (history.DaysKept * period.Day).Duration()),
+		Replicas: h.Replicas(), Samples: h.Samples(), Window: min(h.Span(), (history.DaysKept * period.Day).Duration()),
 		Modes: modesOf(e.Runs),
 	}
 	e.rec.RequeueAfter = period.Hour.Duration()

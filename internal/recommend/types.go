@@ -99,8 +99,6 @@ type Ease struct {
 type Input struct {
 	// History of the container name; nil is an empty one.
 	History *history.Container
-	// Replicas is the number of containers that run.
-	Replicas int
 	// Kills of this container, oldest first. The ledger's last 20 are enough.
 	Kills []memory.OOMKill
 	// Runs are the peaks of the last runs of a container that runs to completion, in any order. They are described, and
@@ -151,7 +149,7 @@ type Evidence struct {
 	PeakSwap memory.Bytes
 	// Trough is the live set; 0 when unknown.
 	Trough memory.Bytes
-	// Replicas is the number of containers that run, Samples how many measurements there are.
+	// Replicas is the number of container instances measured, Samples how many measurements there are.
 	Replicas int
 	Samples  int64
 	// Window is how far back the evidence goes.

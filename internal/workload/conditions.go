@@ -81,8 +81,7 @@ func readyCondition(s *Snapshot, v *result) metav1.Condition {
 
 func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 	window := window(s)
-	last := memory.OOMKill{}
-	recent, more := st.ledger.Since(now.Add(-window))
+	recent, last := st.ledger.Since(now.Add(-window)), memory.OOMKill{}
 	for _, k := range st.ledger.All() {
 		if now.Sub(k.Time) <= window {
 			last = k
@@ -93,9 +92,6 @@ func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
 		return conditionOOM.False(v1alpha1.ReasonNoOOMKill, "No OOM kill in the last "+format.Duration(window))
 	}
 	message := fmt.Sprintf("%s in the last %s", format.Count(recent, "OOM kill"), format.Duration(window))
-	if more {
-		message = "At least " + message
-	}
 	if !last.Time.IsZero() {
 		message += fmt.Sprintf(
 			"; the last one, in pod %s at %s: %s", last.Container.Pod, format.Time(last.Time), report.Kill(&last),
