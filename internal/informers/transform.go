@@ -123,8 +123,8 @@ func HasFailed() fields.Selector {
 	return fields.OneTermEqualSelector("status.phase", string(corev1.PodFailed))
 }
 
-// managers keeps who resized the pod's memory, and who applies one that no controller makes together with its memory: without
-// the fields, which are most of it.
+// managers keeps who resized the pod's memory, and who applies one that no controller makes together with its memory:
+// without the fields, which are most of it.
 func managers(pod *corev1.Pod) []metav1.ManagedFieldsEntry {
 	var kept []metav1.ManagedFieldsEntry
 	bare := metav1.GetControllerOfNoCopy(pod) == nil

@@ -226,8 +226,8 @@ func TestWhatDoesNotStall(t *testing.T) {
 	}
 }
 
-// TestPressureFollowsFromAverages: whatever the pressure before and within an interval of the length that the kubelet or
-// memfit chose, and within a third either way wherever in a minute the waiting was.
+// TestPressureFollowsFromAverages: whatever the pressure before and within an interval of the length that the kubelet
+// or memfit chose, and within a third either way wherever in a minute the waiting was.
 func TestPressureFollowsFromAverages(t *testing.T) {
 	for _, every := range []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, stallGap} {
 		for _, percent := range []float64{0, 0.2, 1, 3, 10, 40, 100} {

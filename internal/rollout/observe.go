@@ -327,10 +327,10 @@ func (o *observation) restartStorm(pod *Pod, st *Step, names []string) *blame {
 	return nil
 }
 
-// notReady looks for a container that has not been ready for a while, in a pod that was ready before or was created with
-// the lower limit: what lacks memory may hang, collect garbage or refuse work instead of dying. Its readiness is asked
-// for, because that of the pod also is its node's and other containers'. While a pod that still has the higher limit is
-// not ready either, it is something else, and the time begins anew.
+// notReady looks for a container that has not been ready for a while, in a pod that was ready before or was created
+// with the lower limit: what lacks memory may hang, collect garbage or refuse work instead of dying. Its readiness is
+// asked for, because that of the pod also is its node's and other containers'. While a pod that still has the higher
+// limit is not ready either, it is something else, and the time begins anew.
 func (o *observation) notReady(pod *Pod, st *Step, names []string) *blame {
 	var unready []string
 	starts := pod.restartsFor(st) || st.Watch.Created
@@ -348,7 +348,8 @@ func (o *observation) notReady(pod *Pod, st *Step, names []string) *blame {
 	if st.Watch.Unready.IsZero() || !othersReady {
 		st.Watch.Unready = stamp(o.Now)
 	}
-	most, why := unreadyPatience, fmt.Sprintf("pod %s has not been ready since %s", pod.Name, format.Time(st.Watch.Unready))
+	most := unreadyPatience
+	why := fmt.Sprintf("pod %s has not been ready since %s", pod.Name, format.Time(st.Watch.Unready))
 	if starts {
 		most = successorPatience + slowest
 	}

@@ -151,7 +151,8 @@ func TestACreatedPodMayTakeAsLongToStartAsOthersDid(t *testing.T) {
 	}
 }
 
-// hesitant makes the kubelet keep a container's higher limit, because all of what it uses does not fit into the lower one.
+// hesitant makes the kubelet keep a container's higher limit, because all of what it uses does not fit into the lower
+// one.
 func (c *cluster) hesitant() {
 	c.node = func(p *Pod) {
 		if app := &p.Containers[0]; app.Spec.Limit < app.Actual.Limit {
@@ -206,7 +207,8 @@ func TestALowerLimitThatWasNeverInForceIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestALowerLimitIsWatchedFromWhenItIsInForce: the kubelet takes it while another change has taken the place of its own.
+// TestALowerLimitIsWatchedFromWhenItIsInForce: the kubelet takes it while another change has taken the place of its
+// own.
 func TestALowerLimitIsWatchedFromWhenItIsInForce(t *testing.T) {
 	c := withSidecar(t)
 	c.hesitant()

@@ -31,8 +31,8 @@ const (
 	// stepShareMost is the same when the growth is over, and stepShareHalf when what did not come in jumps is.
 	stepShareMost, stepShareHalf = 0.6, 0.45
 	// keepsPace is the least that the second half of the window must grow compared with the first for the growth to be
-	// called endless, and keepsPaceEarly for what is called steady. A cache or a warm-up fills ever more slowly: watched for
-	// one and a half of its time constants, this is 0.47, for half of one 0.78; a leak has 1.
+	// called endless, and keepsPaceEarly for what is called steady. A cache or a warm-up fills ever more slowly: watched
+	// for one and a half of its time constants, this is 0.47, for half of one 0.78; a leak has 1.
 	keepsPace, keepsPaceEarly = 0.6, 0.8
 	// keepsEnding is the least slope of the newest third of the window against the whole, all points together.
 	keepsEnding = 0.45
