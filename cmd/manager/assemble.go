@@ -137,7 +137,7 @@ func control(
 	}
 	alarms := &rescuectl.Controller{
 		Reader: mgr.GetCache(), Indexer: mgr.GetCache(), Pods: feed, Resolver: resolver, Inbox: events,
-		Constraints: around, Lender: workloads, Accounts: &workloads.Accounts, Recorder: recorder,
+		Constraints: around, Lender: workloads, Recorder: recorder,
 		Metrics: rescuectl.NewMetrics(metrics.Registry), Clock: clock.RealClock{},
 	}
 	seen.OnAlarm = alarms.OnAlarm

@@ -76,8 +76,6 @@ type Controller struct {
 		Facts(ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod) (constraints.Facts, error)
 	}
 	Lender Lender
-	// Accounts know what is lent on each node.
-	Accounts *workloadctl.Accounts
 	// Recorder writes Events.
 	Recorder workloadctl.EventRecorder
 	Metrics  *Metrics
@@ -165,7 +163,7 @@ func (c *Controller) work(ctx context.Context) {
 // again queues an alarm that could not be decided, unless a newer one came.
 func (c *Controller) again(ctx context.Context, key types.NamespacedName, s *v1alpha1.MemorySnapshot, err error) {
 	if !errors.Is(err, workloadctl.ErrNotLoaded) {
-		c.Metrics.count(outcomeFailed)
+		c.Metrics.count(s, outcomeFailed)
 		logf.FromContext(ctx).Error(err, "Could not lend memory", "pod", key)
 	}
 	if c.Clock.Since(s.Status.Alarm.Time.Time) > lending.StaleAfter {
@@ -186,7 +184,7 @@ func (c *Controller) Handle(ctx context.Context, s *v1alpha1.MemorySnapshot) err
 	case pod == nil || s.Status.Alarm == nil:
 		return nil
 	case !s.IsOf(pod.UID, pod.Spec.NodeName):
-		c.Metrics.count(outcomeForeign)
+		c.Metrics.count(s, outcomeForeign)
 		return nil
 	}
 	a := alarm{Alarm: lending.FromAPI(s.Status.Alarm), pod: pod, began: began}
@@ -204,7 +202,6 @@ type alarm struct {
 	// governed: a profile sizes the container. The rest is valid only then.
 	governed bool
 	ref      memory.WorkloadRef
-	facts    constraints.Facts
 	view     workload.Rescue
 	node     lending.Node
 	left     memory.Bytes
@@ -225,22 +222,23 @@ func (c *Controller) gather(ctx context.Context, a *alarm) error {
 		return nil
 	}
 	a.ref, a.paused = resolved.Ref, resolved.Paused
+	var facts constraints.Facts
 	if c.Constraints != nil {
 		names := workload.ContainersOf(&a.pod.Spec)
-		if a.facts, err = c.Constraints.Facts(ctx, a.ref, names, a.pod); err != nil {
+		if facts, err = c.Constraints.Facts(ctx, a.ref, names, a.pod); err != nil {
 			return fmt.Errorf("reading what bounds %s: %w", a.ref, err)
 		}
 	}
-	a.view, a.governed = workload.RescueOf(resolved.Profile, a.pod, a.Container, &a.facts, a.paused)
+	a.view, a.governed = workload.RescueOf(resolved.Profile, a.pod, a.Container, &facts, a.paused)
 	if !a.governed || !a.view.Policy.Enabled {
-		c.Metrics.count(string(lending.NotEnabled))
+		c.Metrics.count(a.pod, string(lending.NotEnabled))
 		a.governed = false
 		return nil
 	}
 	return c.nodeOf(ctx, a)
 }
 
-// nodeOf reads the state of the node of an alarm, and the memory that its pods neither request nor have on loan.
+// nodeOf reads the state of the node of an alarm, and the memory that its pods do not request.
 func (c *Controller) nodeOf(ctx context.Context, a *alarm) error {
 	name := a.pod.Spec.NodeName
 	node := &corev1.Node{}
@@ -251,16 +249,11 @@ func (c *Controller) nodeOf(ctx context.Context, a *alarm) error {
 	if err := c.Reader.List(ctx, &pods, client.MatchingFields{nodeIndex: name}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing the pods of node %s: %w", name, err)
 	}
-	outstanding, lastHour, known := c.Accounts.LoansOn(name, c.Clock.Now())
-	if !known {
-		return workloadctl.ErrNotLoaded
-	}
-	a.node = lending.Node{Loans: lastHour}
 	for _, condition := range node.Status.Conditions {
 		short := condition.Type == corev1.NodeMemoryPressure && condition.Status == corev1.ConditionTrue
 		a.node.ShortOfMemory = a.node.ShortOfMemory || short
 	}
-	left := memory.FromQuantity(*node.Status.Allocatable.Memory()).Minus(outstanding)
+	left := memory.FromQuantity(*node.Status.Allocatable.Memory())
 	for i := range pods.Items {
 		if p := &pods.Items[i]; p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
 			left = left.Minus(constraints.Total(p, nil).Request)
@@ -283,7 +276,7 @@ func (c *Controller) lend(ctx context.Context, a *alarm) error {
 		return nil
 	case errors.Is(err, workloadctl.ErrPodChanged):
 		c.decided(a)
-		c.Metrics.count(outcomeChanged)
+		c.Metrics.count(a.pod, outcomeChanged)
 		return nil
 	case err != nil:
 		return err
@@ -297,29 +290,25 @@ func (c *Controller) lend(ctx context.Context, a *alarm) error {
 	return nil
 }
 
-// decide is called with the workload's loans and budget, while its state is locked.
+// decide is called with the workload's loans and budget, while its state is locked and no other loan is decided.
 func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*lending.Loan, string) {
 	a.owner, a.refusal, a.loan = in.Owner, nil, nil
 	now := c.Clock.Now()
-	known, terms := a.view.Known, a.view.Policy
+	known, terms, node := a.view.Known, a.view.Policy, a.node
+	node.Loans = in.LastHour
 	known.Demand, known.DemandAt = in.Demand, in.DemandAt
 	known.Handled, known.Loans = c.last(a.pod.UID), len(in.Loans)
-	terms.Rooms = append(slices.Clip(terms.Rooms), lending.Room{Cause: lending.NodeFull, Left: a.left})
+	terms.Rooms = append(slices.Clip(terms.Rooms), lending.Room{Cause: lending.NodeFull, Left: a.left.Minus(in.OnNode)})
 	if in.Bounded {
 		terms.Rooms = append(terms.Rooms, lending.Room{Cause: lending.ChangeBudget, Left: in.Budget})
 	}
 	loans := slices.DeleteFunc(slices.Clone(in.Loans), func(l lending.Loan) bool { return l.UID != a.pod.UID })
-	a.loan, a.refusal = lending.Decide(a.Alarm, known, terms, a.node, loans, now)
+	a.loan, a.refusal = lending.Decide(a.Alarm, known, terms, node, loans, now)
 	if a.loan == nil {
 		return nil, ""
 	}
-	to := a.view.With(a.loan.To.Limit)
-	if why := a.facts.Refusal(a.pod, map[string]memory.Size{a.Container: to}); why != "" {
-		a.loan, a.refusal = nil, &lending.Refusal{Alarm: a.Alarm, Cause: lending.LimitRange, Left: a.Kill().Sub(now)}
-		return nil, ""
-	}
 	a.loan.Pod, a.loan.UID, a.loan.Node, a.loan.Program = a.pod.Name, a.pod.UID, a.pod.Spec.NodeName, in.Program
-	a.loan.From, a.loan.To = a.view.Size, to
+	a.loan.From, a.loan.To = a.view.Size, a.view.With(a.loan.To.Limit)
 	return a.loan, a.loan.Note(&a.Alarm)
 }
 

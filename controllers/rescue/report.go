@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	lending "github.com/memfit/memfit/internal/rescue"
@@ -39,7 +40,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "memfit_rescues_total",
 			Help: "Alarms of agents that a container is about to reach its limit, by what became of them: Lent, or why " +
 				"nothing was lent.",
-		}, []string{"outcome"}),
+		}, []string{"namespace", "outcome"}),
 		sent: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "memfit_rescue_sent_seconds",
 			Help: "Time from an alarm, by the clock of its node, until the API server had accepted the higher limit.",
@@ -52,12 +53,14 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-func (m *Metrics) count(outcome string) { m.rescues.WithLabelValues(outcome).Inc() }
+func (m *Metrics) count(pod metav1.Object, outcome string) {
+	m.rescues.WithLabelValues(pod.GetNamespace(), outcome).Inc()
+}
 
 // given reports a loan that the API server has accepted.
 func (c *Controller) given(ctx context.Context, a *alarm) {
 	now := c.Clock.Now()
-	c.Metrics.count(outcomeLent)
+	c.Metrics.count(a.pod, outcomeLent)
 	c.Metrics.sent.Observe(max(now.Sub(a.At), 0).Seconds())
 	logf.FromContext(ctx).Info("Lent memory", "pod", a.pod.Namespace+"/"+a.pod.Name, "container", a.Container,
 		"from", a.loan.From.Limit.String(), "to", a.loan.To.Limit.String(), "sequence", a.Sequence,
@@ -68,7 +71,7 @@ func (c *Controller) given(ctx context.Context, a *alarm) {
 
 // refused reports that nothing is lent. An alarm that is not about this container now is only counted.
 func (c *Controller) refused(ctx context.Context, a *alarm) {
-	c.Metrics.count(string(a.refusal.Cause))
+	c.Metrics.count(a.pod, string(a.refusal.Cause))
 	logf.FromContext(ctx).V(1).Info("Lent nothing", "pod", a.pod.Namespace+"/"+a.pod.Name, "container", a.Container,
 		"cause", a.refusal.Cause, "sequence", a.Sequence)
 	if note := a.refusal.Note(); note != "" {
@@ -78,7 +81,7 @@ func (c *Controller) refused(ctx context.Context, a *alarm) {
 
 // refusedByServer reports that the API server did not take the higher limit.
 func (c *Controller) refusedByServer(ctx context.Context, a *alarm, why string) {
-	c.Metrics.count(outcomeRefused)
+	c.Metrics.count(a.pod, outcomeRefused)
 	logf.FromContext(ctx).Info("The API server refused a loan", "pod", a.pod.Namespace+"/"+a.pod.Name,
 		"container", a.Container, "why", why)
 	left := max(a.Kill().Sub(c.Clock.Now()), 0)

@@ -40,6 +40,7 @@ var _ = Describe("An alarm of an agent", func() {
 		Expect(w.limit()).To(Equal(lent))
 		Expect(w.loans()).To(HaveLen(1))
 		Expect(w.outcomes(outcomeLent)).To(Equal(1))
+		Expect(w.shown("memfit_loaned_bytes")).To(Equal(lent - 256*memory.MiB))
 		Expect(w.events.all()).To(ContainElement(ContainSubstring(v1alpha1.EventMemoryLoaned)))
 		pod := expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
 		Expect(pod.Spec.Containers[0].Resources.Requests.Memory().String()).To(Equal("128Mi"))
@@ -102,6 +103,61 @@ var _ = Describe("An alarm of an agent", func() {
 		w.refuses(2, lending.ChangeBudget)
 	})
 
+	It("has at most half of what its node has left, also where those of several pods come at once", func() {
+		w := newWorld()
+		const left = memory.GiB
+		const pods = 4
+		expect.Applied(w.ctx, w.client, build.Pod(w.namespace, "other").On(w.pod.Spec.NodeName).Container(
+			"big", build.Limit("16Gi"), build.Request("14720Mi")).Obj()) // five pods of 128Mi have a part of 16Gi, too
+		w.atOnce(pods)
+		var lent memory.Bytes
+		for i := range pods {
+			lent += w.limitOf(burst(i)) - 256*memory.MiB
+		}
+		Expect(w.outcomes(outcomeLent)).To(Equal(pods))
+		Expect(lent).To(Equal(left/2 + left/4 + left/8 + left/16))
+	})
+
+	It("is the twelfth of the hour on its node at most, also where those of several pods come at once", func() {
+		w := newWorld()
+		w.remembers("others", lending.NodeLoansMost-1, func(l *lending.Loan) { l.Node = w.pod.Spec.NodeName })
+		w.process = w.begin()
+		w.atOnce(3)
+		Expect(w.outcomes(outcomeLent)).To(Equal(1))
+		Expect(w.outcomes(string(lending.NodeBound))).To(Equal(2))
+	})
+
+	It("keeps its room while nobody knows whether it was written down, and gives it back when it was not", func() {
+		w := newWorld()
+		w.remembers("others", lending.NodeLoansMost-1, func(l *lending.Loan) { l.Node = w.pod.Spec.NodeName })
+		w.process = w.begin()
+		w.reconciler.Client = refusing{w.reconciler.Client}
+		Expect(w.controller.Handle(w.ctx, w.alarmed(1))).To(MatchError(errForbidden))
+		w.reconciler.Client = w.client
+		w.atOnce(1)
+		Expect(w.outcomes(string(lending.NodeBound))).To(Equal(1))
+		_, err := w.reconciler.Reconcile(w.ctx, w.ref()) // it reads the checkpoint
+		Expect(err).NotTo(HaveOccurred())
+		w.handled(1)
+		Expect(w.outcomes(outcomeLent)).To(Equal(1))
+	})
+
+	It("gets as much as a LimitRange allows: its ratio to the request, or the pod as a whole", func() {
+		three := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("3")}
+		whole := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("400Mi")}
+		for _, item := range []corev1.LimitRangeItem{
+			{Type: corev1.LimitTypeContainer, MaxLimitRequestRatio: three}, {Type: corev1.LimitTypePod, Max: whole},
+		} {
+			w := newWorld()
+			w.ranged(item)
+			w.handled(1)
+			Expect(w.limit()).To(BeElementOf(384*memory.MiB, 400*memory.MiB))
+			w.actuated()
+			w.refuses(2, lending.LimitRange)
+			Expect(w.events.all()).To(ContainElement(ContainSubstring("in LimitRange bounds (at most")))
+		}
+	})
+
 	It("leaves the limit where it is while the loan lasts, whatever the workload controller decides", func() {
 		w := newWorld()
 		w.handled(1)
@@ -139,6 +195,7 @@ var _ = Describe("An alarm of an agent", func() {
 		of := func(edit func(*v1alpha1.Alarm)) func(*v1alpha1.MemorySnapshot) {
 			return func(s *v1alpha1.MemorySnapshot) { edit(s.Status.Alarm) }
 		}
+		ranged := func(item corev1.LimitRangeItem) func(*world) { return func(w *world) { w.ranged(item) } }
 		facts := func(f constraints.Facts) func(*world) { return func(w *world) { w.facts = f } }
 
 		It("for another instance", func() {
@@ -160,7 +217,9 @@ var _ = Describe("An alarm of an agent", func() {
 			}))
 		})
 		It("beyond what the namespace allows", func() {
-			refused(lending.LimitRange, facts(constraints.Facts{Range: constraints.Range{Name: "r", Max: 260 * memory.MiB}}))
+			refused(lending.LimitRange, ranged(corev1.LimitRangeItem{
+				Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("260Mi")},
+			}))
 			refused(lending.ResourceQuota, facts(constraints.Facts{Quota: constraints.Quota{Name: "q", Limits: memory.MiB}}))
 		})
 		It("beyond limit.max", func() {
@@ -245,6 +304,17 @@ var _ = Describe("An alarm of an agent", func() {
 		})
 	})
 })
+
+// refusing is an API server that writes no status.
+type refusing struct{ client.Client }
+
+func (refusing) Status() client.SubResourceWriter { return refusingStatus{} }
+
+type refusingStatus struct{ client.SubResourceWriter }
+
+func (refusingStatus) Update(context.Context, client.Object, ...client.SubResourceUpdateOption) error {
+	return errForbidden
+}
 
 // stale is a cache that does not know the last change of a pod.
 type stale struct{ pod *corev1.Pod }

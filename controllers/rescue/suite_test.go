@@ -70,6 +70,7 @@ type process struct {
 	reconciler *workloadctl.Reconciler
 	controller *Controller
 	events     *events
+	registry   *prometheus.Registry
 	// resize is called instead of the API server where it is set.
 	resize func(context.Context, *corev1.Pod, map[string]memory.Size) error
 }
@@ -92,12 +93,19 @@ func newWorld(edits ...func(*v1alpha1.MemoryProfileSpec)) *world {
 		build.Profile(w.namespace, "web", v1alpha1.RuntimeNative,
 			append([]func(*v1alpha1.MemoryProfileSpec){enabled}, edits...)...),
 	)
-	w.pod = build.Pod(w.namespace, "web").Annotate(v1alpha1.ProfileAnnotation, "web").On(node).Container(
-		"app", build.Limit("256Mi"), build.Request("128Mi"), build.Started(start.Add(-time.Hour)),
-	).Obj()
-	expect.Applied(w.ctx, w.client, w.pod)
+	w.pod = w.runs("web", node)
 	w.process = w.begin()
 	return w
+}
+
+// runs is a pod of its own that the profile governs.
+func (w *world) runs(name, node string) *corev1.Pod {
+	GinkgoHelper()
+	pod := build.Pod(w.namespace, name).Annotate(v1alpha1.ProfileAnnotation, "web").On(node).Container(
+		"app", build.Limit("256Mi"), build.Request("128Mi"), build.Started(start.Add(-time.Hour)),
+	).Obj()
+	expect.Applied(w.ctx, w.client, pod)
+	return pod
 }
 
 func enabled(spec *v1alpha1.MemoryProfileSpec) {
@@ -110,7 +118,7 @@ func (w *world) begin() process {
 	resolver := policy.New(w.client, w.client)
 	Expect(resolver.Rebuild(w.ctx)).To(Succeed())
 	box, registry := inbox.NewInbox(), prometheus.NewRegistry()
-	p := process{events: &events{}}
+	p := process{events: &events{}, registry: registry}
 	send := workloadctl.Resizer(kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient())
 	p.reconciler = &workloadctl.Reconciler{
 		Client: w.client, APIReader: w.client, Resolver: resolver, Inbox: box, Recorder: p.events,
@@ -130,7 +138,7 @@ func (w *world) begin() process {
 	Expect(p.reconciler.Accounts.Recall(w.ctx)).To(Succeed())
 	p.controller = &Controller{
 		Reader: w.client, Pods: pods{w.client}, Resolver: resolver, Inbox: box, Constraints: w, Lender: p.reconciler,
-		Accounts: &p.reconciler.Accounts, Recorder: p.events, Metrics: NewMetrics(registry), Clock: w.clock,
+		Recorder: p.events, Metrics: NewMetrics(registry), Clock: w.clock,
 	}
 	box.AddPod(w.pod.UID, client.ObjectKeyFromObject(w.pod), w.ref())
 	_, err := p.reconciler.Reconcile(w.ctx, w.ref())
@@ -143,6 +151,13 @@ func (w *world) Facts(
 	context.Context, memory.WorkloadRef, []string, *corev1.Pod,
 ) (constraints.Facts, error) {
 	return w.facts, nil
+}
+
+// ranged has a LimitRange bound the pod.
+func (w *world) ranged(item corev1.LimitRangeItem) {
+	bounds := corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "bounds"}}
+	bounds.Spec.Limits = []corev1.LimitRangeItem{item}
+	w.facts = constraints.About(w.ref(), nil, w.pod, constraints.Objects{LimitRanges: []corev1.LimitRange{bounds}})
 }
 
 // name is that of the workload's records.
@@ -179,10 +194,63 @@ func (w *world) handled(sequence int64, edits ...func(*v1alpha1.MemorySnapshot))
 	Expect(w.controller.Handle(w.ctx, w.alarmed(sequence, edits...))).To(Succeed())
 }
 
+// atOnce handles the alarms of n more pods of the node, each a workload of its own. What decides about them is gathered
+// for all before the first is decided.
+func (w *world) atOnce(n int) {
+	GinkgoHelper()
+	var gathered, done sync.WaitGroup
+	gathered.Add(n)
+	w.controller.Lender = afterAll{w.reconciler, &gathered}
+	var alarms []*v1alpha1.MemorySnapshot
+	for i := range n {
+		pod := w.runs(burst(i), w.pod.Spec.NodeName)
+		ref := w.ref()
+		ref.Name = pod.Name
+		w.controller.Inbox.AddPod(pod.UID, client.ObjectKeyFromObject(pod), ref)
+		_, err := w.reconciler.Reconcile(w.ctx, ref)
+		Expect(err).NotTo(HaveOccurred())
+		alarms = append(alarms, w.alarmed(1, func(s *v1alpha1.MemorySnapshot) {
+			s.Name, s.OwnerReferences[0].Name, s.OwnerReferences[0].UID = pod.Name, pod.Name, pod.UID
+			_, s.Status.Alarm.ContainerID, _ = strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
+		}))
+	}
+	for _, s := range alarms {
+		done.Go(func() {
+			defer GinkgoRecover()
+			Expect(w.controller.Handle(w.ctx, s)).To(Succeed())
+		})
+	}
+	done.Wait()
+	w.controller.Lender = w.reconciler
+}
+
+// burst is the name of one of the pods of [world.atOnce].
+func burst(i int) string { return fmt.Sprintf("burst-%d", i) }
+
+// afterAll lends when all alarms have come.
+type afterAll struct {
+	Lender
+	come *sync.WaitGroup
+}
+
+func (l afterAll) Lend(
+	ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
+	decide func(workloadctl.Lending) (*lending.Loan, string),
+) error {
+	l.come.Done()
+	l.come.Wait()
+	return l.Lender.Lend(ctx, ref, pod, container, decide)
+}
+
 // limit is what the pod asks for.
 func (w *world) limit() memory.Bytes {
 	GinkgoHelper()
-	pod := expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
+	return w.limitOf("web")
+}
+
+func (w *world) limitOf(name string) memory.Bytes {
+	GinkgoHelper()
+	pod := expect.Exists(w.ctx, w.client, w.namespace, name, &corev1.Pod{})
 	return memory.FromQuantity(*pod.Spec.Containers[0].Resources.Limits.Memory())
 }
 
@@ -197,8 +265,21 @@ func (w *world) actuated() {
 // outcomes is how many alarms had an outcome.
 func (w *world) outcomes(outcome string) int {
 	var m dto.Metric
-	Expect(w.controller.Metrics.rescues.WithLabelValues(outcome).Write(&m)).To(Succeed())
+	Expect(w.controller.Metrics.rescues.WithLabelValues(w.namespace, outcome).Write(&m)).To(Succeed())
 	return int(m.GetCounter().GetValue())
+}
+
+// shown is what a gauge of the only container shows; 0: it is absent.
+func (w *world) shown(gauge string) memory.Bytes {
+	GinkgoHelper()
+	families, err := w.registry.Gather()
+	Expect(err).NotTo(HaveOccurred())
+	for _, family := range families {
+		if family.GetName() == gauge {
+			return memory.Bytes(family.GetMetric()[0].GetGauge().GetValue())
+		}
+	}
+	return 0
 }
 
 // loans are those in the checkpoint.

@@ -37,6 +37,9 @@ type Accounts struct {
 	// Clock tells the time.
 	Clock clock.PassiveClock
 
+	// lending is held while a loan is decided. It is locked before mu.
+	lending sync.Mutex
+
 	mu    sync.Mutex
 	known bool
 	spent map[client.ObjectKey][]rollout.Spent
@@ -194,11 +197,27 @@ func (b *Accounts) lent(of memory.WorkloadRef, loans []rescue.Loan) {
 	b.loans = noted(b.loans, accountOf(of), loans, b.known)
 }
 
-// LoansOn is what pods of a node have on loan, and how many loans were given there within the last hour, returned or
+// lend calls decide with what the pods of a node have on loan and how many loans were given there within the last hour,
+// and keeps the workload's loans that it returns, before they are written: alarms are decided in turn, so that two
+// cannot have the same room. It reports false, and decides nothing, until the checkpoints were read.
+func (b *Accounts) lend(
+	of memory.WorkloadRef, node string, decide func(onNode memory.Bytes, lastHour int) []rescue.Loan,
+) (known bool) {
+	b.lending.Lock()
+	defer b.lending.Unlock()
+	onNode, lastHour, known := b.loansOn(node)
+	if known {
+		b.lent(of, decide(onNode, lastHour))
+	}
+	return known
+}
+
+// loansOn is what pods of a node have on loan, and how many loans were given there within the last hour, returned or
 // not. Known is false until the checkpoints were read.
-func (b *Accounts) LoansOn(node string, now time.Time) (outstanding memory.Bytes, lastHour int, known bool) {
+func (b *Accounts) loansOn(node string) (onNode memory.Bytes, lastHour int, known bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	now := b.Clock.Now()
 	for _, loans := range b.loans {
 		for i := range loans {
 			l := &loans[i]
@@ -206,14 +225,14 @@ func (b *Accounts) LoansOn(node string, now time.Time) (outstanding memory.Bytes
 				continue
 			}
 			if l.Returned.IsZero() {
-				outstanding = outstanding.Plus(l.Extra())
+				onNode = onNode.Plus(l.Extra())
 			}
-			if now.Sub(l.At) < time.Hour {
+			if now.Sub(l.At) < rescue.Hold {
 				lastHour++
 			}
 		}
 	}
-	return outstanding, lastHour, b.known
+	return onNode, lastHour, b.known
 }
 
 func accountOf(w memory.WorkloadRef) client.ObjectKey {

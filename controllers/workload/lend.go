@@ -40,6 +40,10 @@ type Lending struct {
 	// Bounded: there is a budget.
 	Budget  memory.Bytes
 	Bounded bool
+	// OnNode is what all pods of the node have on loan, and LastHour how many loans were given there within the last hour,
+	// with those that are being written down.
+	OnNode   memory.Bytes
+	LastHour int
 }
 
 // Lend writes a loan to one container into the workload's checkpoint and then resizes its pod, if decide returns one.
@@ -91,10 +95,10 @@ func (r *Reconciler) writeLoan(
 	}
 	owner = memory.Workload{Ref: ref, UID: e.owner}
 	of := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
+	in := Lending{Owner: owner, Loans: e.state.Rollout().Loans, Program: e.state.ProgramOf(of)}
+	in.Demand, in.DemandAt = e.state.DemandOf(of)
 	var next *workload.State
 	try := func(a *rollout.Allowance) []rollout.Spent {
-		in := Lending{Owner: owner, Loans: e.state.Rollout().Loans, Program: e.state.ProgramOf(of)}
-		in.Demand, in.DemandAt = e.state.DemandOf(of)
 		if in.Bounded = a != nil && a.Budget.Bytes > 0; in.Bounded && !a.Unknown {
 			in.Budget = a.Left(e.state.Rollout().Spent, r.Clock.Now())
 		}
@@ -106,13 +110,21 @@ func (r *Reconciler) writeLoan(
 		}
 		return next.Rollout().Spent
 	}
-	r.Accounts.reserve(ref, try)
+	known = r.Accounts.lend(ref, pod.Spec.NodeName, func(onNode memory.Bytes, lastHour int) []rescue.Loan {
+		in.OnNode, in.LastHour = onNode, lastHour
+		r.Accounts.reserve(ref, try)
+		return next.Rollout().Loans
+	})
+	if !known {
+		return nil, owner, ErrNotLoaded
+	}
 	if loan == nil {
 		return nil, owner, nil
 	}
-	err = r.save(ctx, owner, e, next, r.Clock.Now())
-	if err != nil {
-		return nil, owner, errors.Join(err, r.notLoaded(ref)) // another leader may have written it
+	if err = r.save(ctx, owner, e, next, r.Clock.Now()); err != nil {
+		// Another leader may have written it, or this one. The reconcile counts what is in the checkpoint, until then the
+		// loan does.
+		return nil, owner, errors.Join(err, r.notLoaded(ref))
 	}
 	r.lent(ref, e)
 	return loan, owner, nil

@@ -4,6 +4,7 @@
 package constraints
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,6 +57,34 @@ func TestRangeOfContainers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := About(web, nil, nil, Objects{LimitRanges: tc.ranges}).Range; got != tc.want {
 				t.Errorf("range is %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestTheMostThatLimitRangesAdmit: the container has 128Mi of 256Mi, and another one of its pod 256Mi.
+func TestTheMostThatLimitRangesAdmit(t *testing.T) {
+	for name, tc := range map[string]struct {
+		item corev1.LimitRangeItem
+		want memory.Bytes
+		why  string
+	}{
+		"anything":  {item(corev1.LimitTypeContainer, "", "", ""), memory.GiB, ""},
+		"a maximum": {item(corev1.LimitTypeContainer, "", "300Mi", ""), 300 * memory.MiB, "is above the maximum of 300Mi"},
+		"a maximum of the pod": {
+			item(corev1.LimitTypePod, "", "600Mi", ""), 344 * memory.MiB, "all containers of the pod together: limit 1.3Gi",
+		},
+		"a ratio": {item(corev1.LimitTypeContainer, "", "", "3"), 384 * memory.MiB, "the maxLimitRequestRatio"},
+		"nothing": {item(corev1.LimitTypeContainer, "", "", "1.5"), 256 * memory.MiB, "the maxLimitRequestRatio"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := pod(container("app", "128Mi", "256Mi"), container("side", "128Mi", "256Mi"))
+			f := About(web, nil, p, Objects{LimitRanges: []corev1.LimitRange{limitRange("r", tc.item)}})
+			got, why := f.MostLimit(p, "app", 256*memory.MiB, memory.GiB, func(limit memory.Bytes) memory.Size {
+				return memory.Size{Request: 128 * memory.MiB, Limit: limit}
+			})
+			if got != tc.want || !strings.Contains(why, tc.why) || (why == "") != (tc.why == "") {
+				t.Errorf("at most %s, because %q; want %s", got, why, tc.want)
 			}
 		})
 	}

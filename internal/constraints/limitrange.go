@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -131,6 +132,23 @@ func (f *Facts) Refusal(pod *corev1.Pod, sizes map[string]memory.Size) string {
 		}
 	}
 	return ""
+}
+
+// MostLimit is the highest limit from one to another, within a MiB, that LimitRanges admit for a container of a pod,
+// whose size with a limit is sized(limit), and why they admit no more; "": they do.
+func (f *Facts) MostLimit(
+	pod *corev1.Pod, container string, from, to memory.Bytes, sized func(memory.Bytes) memory.Size,
+) (most memory.Bytes, why string) {
+	refused := func(limit memory.Bytes) string {
+		return f.Refusal(pod, map[string]memory.Size{container: sized(limit)})
+	}
+	if why = refused(to); why == "" {
+		return to, ""
+	}
+	// What bounds a container, its pod or the ratio to its request refuses whatever is higher, too.
+	after := func(steps int) memory.Bytes { return from + memory.Bytes(steps)*memory.MiB }
+	steps := sort.Search(int(to.Minus(from)/memory.MiB), func(i int) bool { return refused(after(i+1)) != "" })
+	return after(steps), why
 }
 
 // refusal repeats what the LimitRanger admission plugin asks, in its order: minimum, maximum, ratio.

@@ -27,11 +27,11 @@ const (
 	StaleAfter = 10 * time.Second
 	// FutureMost is how far the clock of a node may be ahead.
 	FutureMost = 5 * time.Second
-	// mostPercent of the limit before its loans is what a container gets in all: as much as the highest
+	// MostPercent of the limit before its loans is what a container gets in all: as much as the highest
 	// sizing.oom.factorPercent allows after a kill. A ramp of minutes and a leak are alike while they last. What is lent
 	// costs when it is used, so that a loan has all of that at once, whatever the growth: a ramp needs no second one, and
 	// a leak gets none. Growth of half a second may be wrong, or claimed.
-	mostPercent = 400
+	MostPercent = 400
 	// worthPercent of the limit is the least that is lent where something bounds the loan: less only delays the kill.
 	worthPercent = 5
 	// pages: the kernel rounds limits down to whole pages, of 64 KiB at most.
@@ -72,6 +72,8 @@ type Policy struct {
 type Bound struct {
 	Cause Cause
 	Most  memory.Bytes
+	// Why it is not more, where the cause alone does not say it.
+	Why string
 }
 
 // Room is how much memory is left of something. A container has at most half of it on loan.
@@ -82,7 +84,7 @@ type Room struct {
 
 // Node is the state of the pod's node.
 type Node struct {
-	// ShortOfMemory: the node has the condition MemoryPressure, or its tasks stall for memory (PSI).
+	// ShortOfMemory: the node has the condition MemoryPressure.
 	ShortOfMemory bool
 	// Loans is the number of loans to all pods of the node within Hold.
 	Loans int
@@ -120,7 +122,7 @@ type decision struct {
 
 func (d *decision) refusal(b Bound) *Refusal {
 	left := min(max(d.alarm.Kill().Sub(d.now), 0), max(d.alarm.Left, 0))
-	return &Refusal{Alarm: d.alarm, Cause: b.Cause, Most: b.Most, Left: left}
+	return &Refusal{Alarm: d.alarm, Cause: b.Cause, Most: b.Most, Why: b.Why, Left: left}
 }
 
 func unbelievable(d *decision) Cause {
@@ -210,6 +212,8 @@ func tooMany(d *decision) Cause {
 		return NodeBound
 	case d.known.Loans >= WorkloadLoansMost:
 		return WorkloadBound
+	case slices.ContainsFunc(d.loans, func(l Loan) bool { return l.Failed && l.Container == d.alarm.Container }):
+		return NotEffective
 	}
 	return ""
 }
@@ -229,7 +233,7 @@ func (d *decision) base() memory.Bytes {
 func (d *decision) lend() (*Loan, *Refusal) {
 	limit, base := d.alarm.Limit, d.base()
 	lent := d.known.Asked.Minus(base)
-	bounds := append(slices.Clip(d.policy.Bounds), Bound{Cause: LeakSuspected, Most: base.Percent(mostPercent)})
+	bounds := append(slices.Clip(d.policy.Bounds), Bound{Cause: LeakSuspected, Most: base.Percent(MostPercent)})
 	for _, r := range d.policy.Rooms {
 		bounds = append(bounds, Bound{Cause: r.Cause, Most: base.Plus(r.Left.Plus(lent) / 2)})
 	}

@@ -141,7 +141,7 @@ func TestRefusals(t *testing.T) {
 		"a loan that became the recommended size": {func(q *question) { q.loans = []Loan{over(all)} }, ""},
 		"a leak of another container":             {func(q *question) { q.loans = []Loan{of("proxy", 5, all)} }, ""},
 		"limit.max reached": {func(q *question) {
-			q.policy.Bounds = append(q.policy.Bounds, Bound{LimitMax, 520 * mib})
+			q.policy.Bounds = append(q.policy.Bounds, Bound{Cause: LimitMax, Most: 520 * mib})
 		}, LimitMax},
 		"a quota with nothing left": {func(q *question) {
 			q.policy.Rooms = append(q.policy.Rooms, Room{ResourceQuota, mib})
@@ -151,7 +151,7 @@ func TestRefusals(t *testing.T) {
 			q.policy.Rooms = []Room{{NodeFull, 256 * mib}}
 		}, NodeFull},
 		"limit.max allows a little": {func(q *question) {
-			q.policy.Bounds = append(q.policy.Bounds, Bound{LimitMax, 540 * mib})
+			q.policy.Bounds = append(q.policy.Bounds, Bound{Cause: LimitMax, Most: 540 * mib})
 		}, ""},
 	} {
 		q := lent()
@@ -188,7 +188,7 @@ func TestLoans(t *testing.T) {
 		q.alarm.PerSecond, q.alarm.Demand = c.growth, c.limit-mib
 		q.alarm.Left = timeTo(mib, c.growth)
 		if c.most > 0 {
-			q.policy.Bounds = append(q.policy.Bounds, Bound{LimitMax, c.most})
+			q.policy.Bounds = append(q.policy.Bounds, Bound{Cause: LimitMax, Most: c.most})
 		}
 		if c.left > 0 {
 			q.policy.Rooms = append(q.policy.Rooms, Room{ResourceQuota, c.left})
@@ -215,13 +215,26 @@ func TestUnsent(t *testing.T) {
 	}
 }
 
+// TestALoanThatFailedIsTheLastOfItsHour: the kubelet would not give the next one either.
+func TestALoanThatFailedIsTheLastOfItsHour(t *testing.T) {
+	q := lent()
+	q.loans = []Loan{{Container: "app", Failed: true, Returned: start, From: limitOf(512), To: limitOf(2048)}}
+	if loan, refusal := q.ask(); loan != nil || refusal.Cause != NotEffective || !refusal.Reported() {
+		t.Errorf("%+v, %+v", loan, refusal)
+	}
+	q.loans[0].Container = "side"
+	if loan, refusal := q.ask(); loan == nil {
+		t.Errorf("another container's loan has failed: %+v", refusal)
+	}
+}
+
 func TestEvents(t *testing.T) {
 	q := lent()
 	loan, _ := q.ask()
 	if note := loan.Note(&q.alarm); !strings.Contains(note, "from 512Mi to 2Gi before it was reached") {
 		t.Error(note)
 	}
-	q.policy.Bounds = []Bound{{LimitMax, 512 * mib}}
+	q.policy.Bounds = []Bound{{Cause: LimitMax, Most: 512 * mib}}
 	_, refusal := q.ask()
 	const want = "container app reaches its limit of 512Mi in about 0.6 s (needs 452Mi, grows by 100Mi/s) and gets no " +
 		"loan: sizing.limit.max of the profile allows no more: raise it, or find what grows (at most 512Mi)"
@@ -279,7 +292,7 @@ func TestBounds(t *testing.T) {
 		q.alarm.Left = timeTo(q.alarm.Limit.Minus(q.alarm.Demand), q.alarm.PerSecond)
 		for _, cause := range []Cause{LimitMax, LimitRange, PodLimit} {
 			if random.IntN(3) == 0 {
-				q.policy.Bounds = append(q.policy.Bounds, Bound{cause, amount()})
+				q.policy.Bounds = append(q.policy.Bounds, Bound{Cause: cause, Most: amount()})
 			}
 		}
 		for _, cause := range []Cause{ResourceQuota, NodeFull, ChangeBudget} {
@@ -295,7 +308,7 @@ func TestBounds(t *testing.T) {
 			continue
 		}
 		loans++
-		if loan.To.Limit <= loan.From.Limit || loan.To.Limit > loan.From.Limit.Percent(mostPercent) {
+		if loan.To.Limit <= loan.From.Limit || loan.To.Limit > loan.From.Limit.Percent(MostPercent) {
 			t.Fatalf("%+v: from %s to %s", q, loan.From.Limit, loan.To.Limit)
 		}
 		for _, b := range q.policy.Bounds {

@@ -43,6 +43,8 @@ type Loan struct {
 	Ended time.Time `json:"ended,omitzero"`
 	// Taken: the recommendation asks for as much. It ends with the next observation.
 	Taken bool `json:"taken,omitempty"`
+	// Failed: the kubelet did not make it effective. It ended then, and is taken out of the pod's spec.
+	Failed bool `json:"failed,omitempty"`
 	// Returned is when the limit was lowered again, the recommendation took over, or the pod was gone; zero: not yet.
 	Returned time.Time `json:"returned,omitzero"`
 }

@@ -61,7 +61,7 @@ func falseAlarms(r recording, limit memory.Bytes) (n int) {
 		if p, due := w.Due(allowed, 0, 420*time.Millisecond); due {
 			w.Raise(p)
 			n++
-			allowed = limit.Percent(mostPercent)
+			allowed = limit.Percent(MostPercent)
 		}
 		if at += seldom; w.Soon(allowed, 2*time.Second) {
 			at += often - seldom

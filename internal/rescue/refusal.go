@@ -41,7 +41,7 @@ const (
 	Conflict Cause = "Conflict"
 	// RestartsOnResize: the container's resizePolicy restarts it when its limit changes.
 	RestartsOnResize Cause = "RestartsOnResize"
-	// NodeShortOfMemory: the node reports MemoryPressure, or its tasks stall for memory.
+	// NodeShortOfMemory: the node reports MemoryPressure.
 	NodeShortOfMemory Cause = "NodeShortOfMemory"
 	// LeakSuspected: the container has all that it may have on loan, and grows on.
 	LeakSuspected Cause = "LeakSuspected"
@@ -61,6 +61,8 @@ const (
 	NodeFull Cause = "NodeFull"
 	// PodLimit: the memory limit of the whole pod.
 	PodLimit Cause = "PodLimit"
+	// NotEffective: the kubelet did not make the container's last loan of the past hour effective.
+	NotEffective Cause = "NotEffective"
 )
 
 // fixes has, for each cause that a user can act on, what happened and what to do.
@@ -73,10 +75,11 @@ var fixes = map[Cause]string{
 	NodeBound:         "the node had its loans of this hour: raise the limit in the profile or the pod template",
 	WorkloadBound:     "its workload has as many loans as a checkpoint keeps: raise the limit in the profile",
 	LimitMax:          "sizing.limit.max of the profile allows no more: raise it, or find what grows",
-	LimitRange:        "a LimitRange of the namespace allows no more: raise its maximum",
+	LimitRange:        "a LimitRange of the namespace allows no more",
 	ResourceQuota:     "a ResourceQuota of the namespace has too little left: raise it",
 	ChangeBudget:      "the change budget of this hour has too little left: raise --change-budget-bytes",
 	NodeFull:          "the node has too little memory left: add a larger node",
+	NotEffective:      "the kubelet did not make its last loan effective: see the Event NotResized of the pod",
 	PodLimit:          "the limit of the whole pod allows no more: raise spec.resources of the pod template",
 }
 
@@ -86,6 +89,8 @@ type Refusal struct {
 	Cause Cause
 	// Most is the largest limit that the cause allows; 0: it is not about an amount.
 	Most memory.Bytes
+	// Why it allows no more; empty: the cause says it.
+	Why string
 	// Left is how long until the kill is expected, from the decision on; 0: now.
 	Left time.Duration
 }
@@ -99,8 +104,11 @@ func (r *Refusal) Note() string {
 		return ""
 	}
 	most := ""
+	if r.Why != "" {
+		most = ": " + r.Why
+	}
 	if r.Most > 0 {
-		most = fmt.Sprintf(" (at most %s)", r.Most)
+		most += fmt.Sprintf(" (at most %s)", r.Most)
 	}
 	return fmt.Sprintf(
 		"container %s reaches its limit of %s in about %s (needs %s, grows by %s/s) and gets no loan: %s%s",

@@ -17,7 +17,8 @@ import (
 	"github.com/memfit/memfit/internal/rescue"
 )
 
-// unsent is how long after it was written down a loan that no pod shows counts as not sent.
+// unsent is how long after it was written down a loan that no pod shows counts as not sent, and one that the kubelet
+// does not make effective as failed: it takes a tenth of a second, and what a kill asks for waits for that.
 const unsent = time.Minute
 
 // Lend writes down a loan, which is sent next. A change of the same pod that is under way ends: what it asked for is
@@ -159,19 +160,55 @@ func (o *observation) settleLoan(l *rescue.Loan) bool {
 		l.Ended, l.Returned = stamp(o.Now), stamp(o.Now)
 		return true
 	}
-	lowered := c.Spec.Limit <= base.Limit || l.Enough > base.Limit && c.Spec.Limit < top.Limit
-	if l.Taken || !l.Ended.IsZero() && lowered {
-		o.returned(l, l.Taken)
+	if o.failed(l, pod, &c) {
 		return true
 	}
-	o.watchLoan(l, &c, base)
+	lowered := c.Spec.Limit <= base.Limit || l.Enough > base.Limit && c.Spec.Limit < top.Limit
+	switch over := l.Taken || !l.Ended.IsZero() && lowered; {
+	case over && l.Failed:
+		l.Returned = stamp(o.Now) // people know that it failed
+	case over:
+		o.returned(l, l.Taken)
+	default:
+		o.watchLoan(l, &c, base)
+	}
+	return true
+}
+
+// failed ends a loan that the pod's spec has and that the kubelet does not make effective: it would hide what is asked
+// for after the kill.
+func (o *observation) failed(l *rescue.Loan, pod *Pod, c *Container) bool {
+	waited, why, r := o.Now.Sub(l.At), "", pod.Resize
+	switch {
+	case !l.Ended.IsZero() || c.Actual.Limit > l.From.Limit || waited < settle:
+	case r.Infeasible:
+		why = "the node cannot hold it: " + r.Message
+	case waited < unsent:
+	case r.Deferred:
+		why = "the node has no room for it: " + r.Message
+	case r.Failed:
+		why = "the kubelet fails at it: " + r.Message
+	case !c.Started.IsZero() && o.Now.Sub(c.Started) >= unsent:
+		why = "the kubelet has not actuated it"
+	}
+	if why == "" {
+		return false
+	}
+	l.Failed, l.Ended = true, stamp(o.Now)
+	from, to := map[string]memory.Size{l.Container: l.From}, map[string]memory.Size{l.Container: l.To}
+	o.state.record(resized(Change{Kind: NotResized, At: o.Now, Pod: l.Pod, Why: why}, from, to), o.Now)
+	o.findings = append(o.findings, Finding{
+		Kind: NotResized, Pod: l.Pod, UID: l.UID, Container: l.Container,
+		Message: fmt.Sprintf("The loan of %s to container %s of %s is taken back: %s", l.Extra(), l.Container,
+			format.Time(l.At), why),
+	})
 	return true
 }
 
 // watchLoan notes what a container with a loan uses, and since when that is less than it has without the loan.
 func (o *observation) watchLoan(l *rescue.Loan, c *Container, base memory.Size) {
-	if c.Measured.IsZero() || c.Measured.Before(l.At) || c.WorkingSetOnly {
-		return // unknown: no reason to end it
+	if l.Failed || c.Measured.IsZero() || c.Measured.Before(l.At) || c.WorkingSetOnly {
+		return // it has failed for good, or use is unknown: no reason to end it
 	}
 	l.Peak = max(l.Peak, c.Demand)
 	over := l.Settle(c.Demand, c.Measured, max(base.Limit, l.Enough), o.Now)

@@ -71,6 +71,7 @@ func TestALoanIsKeptAndReturnedAfterAnHourBelow(t *testing.T) {
 		c.reconcile()
 	}
 	c.expectLimits("256Mi 128Mi")
+	c.expectReason(v1alpha1.ReasonUpToDate, "128Mi on loan (sizing.rescue), the last to pod web-1 at")
 	if c.told(string(ConflictingWriter)) {
 		t.Errorf("the loan is taken for another writer: %v", c.log)
 	}
@@ -181,6 +182,70 @@ func TestNoPodIsEvictedToEndALoan(t *testing.T) {
 	c.expectLimits("512Mi 128Mi")
 	if c.evictions() != 0 {
 		t.Errorf("evicted: %v", c.log)
+	}
+}
+
+// TestALoanThatTheKubeletDoesNotGiveEnds: it hid what is asked for after the kill until the hour was over, and nobody
+// was told.
+func TestALoanThatTheKubeletDoesNotGiveEnds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		resize Resize
+		after  time.Duration
+		why    string
+	}{
+		"infeasible":   {Resize{Infeasible: true, Message: "too small"}, settle, "the node cannot hold it: too small"},
+		"deferred":     {Resize{Deferred: true, Message: "full"}, unsent, "the node has no room for it: full"},
+		"failed":       {Resize{InProgress: true, Failed: true, Message: "EBUSY"}, unsent, "the kubelet fails at it: EBUSY"},
+		"not answered": {Resize{}, unsent, "the kubelet has not actuated it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 2, lendable)
+			c.wants(lendable, false)
+			c.lends(512*mib, true)
+			c.app(0).Actual, c.in.Pods[0].Resize = lendable, tc.resize
+			c.passes(tc.after - time.Second)
+			c.uses(0, 50*mib)
+			c.reconcile()
+			if c.app(0).Spec.Limit != 512*mib || c.told(string(NotResized)) {
+				t.Errorf("it may be on its way: %v", c.log)
+			}
+			c.passes(time.Second)
+			c.wants(memory.Size{Request: 64 * mib, Limit: 160 * mib}, true) // after the kill
+			for range 3 {
+				c.reconcile()
+				c.passes(settle)
+			}
+			c.expectLimits("160Mi 160Mi")
+			if !c.told(tc.why) || c.told(string(Returned)) {
+				t.Errorf("people are not told, or that it was returned: %v", c.log)
+			}
+			l := c.state().Loans[0]
+			if !l.Failed || l.Returned.IsZero() {
+				t.Errorf("it is counted as on loan: %+v", l)
+			}
+		})
+	}
+}
+
+// TestALoanThatFailedIsTakenBack: also where nothing else is recommended. Another one would fail, too.
+func TestALoanThatFailedIsTakenBack(t *testing.T) {
+	c := newCluster(t, 1, lendable)
+	c.wants(lendable, false)
+	c.desired(func(d *Desired) { d.Policy.DecreaseNever = true })
+	c.lends(512*mib, true)
+	c.app(0).Actual, c.in.Pods[0].Resize = lendable, Resize{Deferred: true, Message: "full"}
+	for range 8 {
+		c.passes(settle)
+		c.reconcile()
+	}
+	c.expectLimits("128Mi")
+	if l := c.state().Loans; len(l) != 1 || !l[0].Failed || l[0].Returned.IsZero() {
+		t.Errorf("loans %+v", l)
+	}
+	c.passes(time.Hour)
+	c.reconcile()
+	if l := c.state().Loans; len(l) != 0 {
+		t.Errorf("it is remembered for longer than an hour: %+v", l)
 	}
 }
 

@@ -67,8 +67,11 @@ func RescueOf(
 		RestartsOnResize: oom.RestartsOnResize(spec),
 	}
 	r.bound(rescue.LimitMax, c.sizePolicy().LimitMax)
-	r.bound(rescue.LimitRange, f.Range.Max)
 	r.bound(rescue.PodLimit, c.podLimit)
+	most, why := f.MostLimit(pod, container, r.Size.Limit, r.Size.Limit.Percent(rescue.MostPercent), r.With)
+	if why != "" {
+		r.Policy.Bounds = append(r.Policy.Bounds, rescue.Bound{Cause: rescue.LimitRange, Most: most, Why: why})
+	}
 	if left := f.Quota.Limits; left > 0 {
 		r.Policy.Rooms = append(r.Policy.Rooms, rescue.Room{Cause: rescue.ResourceQuota, Left: left})
 	}

@@ -208,8 +208,8 @@ func resizeOf(pod *corev1.Pod) rollout.Resize {
 // FieldManager is memfit's name in the managed fields of the pods it resizes.
 const FieldManager = "memfit"
 
-// ResizedBy is who resized the memory of a pod last, and when, if it was not memfit. Of the managed fields the cache keeps that (see
-// informers.SlimPod).
+// ResizedBy is who resized the memory of a pod last, and when, if it was not memfit. Of the managed fields the cache
+// keeps that (see informers.SlimPod).
 func ResizedBy(pod *corev1.Pod) (manager string, at time.Time) {
 	var last metav1.ManagedFieldsEntry
 	for _, e := range pod.ManagedFields {

@@ -161,8 +161,8 @@ var faults = []fault{
 	rescueFault("rescue-lies", "alarms of agents lie for 30 s: another instance, pod or node, impossible amounts, clocks "+
 		"that are off by an hour, an alarm that was answered, 20 times",
 		"lends nothing for them; one honest alarm among them gets one loan", lyingAlarms),
-	rescueFault("rescue-leader-dies", "the leader is killed while it writes a loan down, and while it sends one, before "+
-		"and after the write; the agent goes on alarming",
+	rescueFault("rescue-leader-dies", "the leader is killed before a loan is written down, when it is written and not "+
+		"sent, and while one is sent; the agent goes on alarming",
 		"the next leader finds the loan and gives no further one; the limit is raised", dyingLender),
 	rescueFault("rescue-two-leaders", "the leader stops for 40 s with a loan on its way; another takes over and lends; "+
 		"then the first loan arrives",

@@ -11,6 +11,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -116,10 +117,15 @@ func run(ctx context.Context, o *options) error {
 	}
 	text := tables(o, all)
 	fmt.Print(text)
-	if o.out == "" {
-		return nil
+	if o.out != "" {
+		if err := os.WriteFile(o.out, []byte(text), 0o644); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(o.out, []byte(text), 0o644)
+	if missed := missed(all); len(missed) > 0 {
+		return errors.New("targets are missed: " + strings.Join(missed, "; "))
+	}
+	return nil
 }
 
 // runArm runs every program of an arm, some at a time.

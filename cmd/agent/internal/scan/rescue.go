@@ -169,6 +169,8 @@ func (l *Loop) raised(c *container, o *object, limit memory.Bytes, now time.Time
 		l.Metrics.rescue.Observe(took.Seconds())
 		l.Log.Info("Limit was raised after an alarm", "container", c.ContainerID, "pod", c.PodUID, "limit", limit.String(),
 			"after", took.String())
+	} else {
+		l.Log.Info("Limit was not raised after an alarm", "container", c.ContainerID, "pod", c.PodUID)
 	}
 	c.rescue.sent, o.trigger = time.Time{}, true
 }

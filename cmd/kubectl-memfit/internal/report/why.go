@@ -295,7 +295,11 @@ func (w *Why) did(p *page) {
 	}
 	for i := range e.Status.RecentChanges {
 		c := &e.Status.RecentChanges[i]
-		if c.Pod == w.Pod && (c.Kind == v1alpha1.EventMemoryLoaned || c.Kind == v1alpha1.EventLoanReturned) {
+		switch c.Kind {
+		case v1alpha1.EventMemoryLoaned, v1alpha1.EventLoanReturned, v1alpha1.EventNotResized:
+			if c.Pod != w.Pod {
+				continue
+			}
 			lines = append(lines, fmt.Sprintf("%s at %s: %s", c.Kind, format.Time(c.Time.Time), cmp.Or(c.Change, c.Why)))
 		}
 	}

@@ -5,6 +5,7 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -50,6 +51,41 @@ func TestWhyWithoutASnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Check(t, "why-finished.txt", out.String())
+}
+
+// TestLoansAreShown: to the pod that is asked about, in `why`, and to all of its workload in `history`.
+func TestLoansAreShown(t *testing.T) {
+	change := func(kind, pod, what string) v1alpha1.ChangeRecord {
+		return v1alpha1.ChangeRecord{Kind: kind, Pod: pod, Pods: 1, Change: what, Why: "it grew"}
+	}
+	var rec v1alpha1.MemoryRecommendation
+	rec.Status.RecentChanges = []v1alpha1.ChangeRecord{
+		change(v1alpha1.EventLoanReturned, "web-1", "limit of container app 512Mi to 128Mi"),
+		change(v1alpha1.EventNotResized, "web-1", "limit of container app 128Mi to 511Mi"),
+		change(v1alpha1.EventMemoryLoaned, "web-1", "limit of container app 128Mi to 512Mi"),
+		change(v1alpha1.EventMemoryLoaned, "web-2", "limit of container app 128Mi to 300Mi"),
+		change(v1alpha1.EventResized, "web-1", "limit of container app 100Mi to 128Mi"),
+	}
+	snapshot := &v1alpha1.MemorySnapshot{}
+	snapshot.Name = "web-1"
+	var page, past bytes.Buffer
+	why, history := WhyOf(snapshot, &rec), HistoryOf(&rec)
+	if err := errors.Join(why.Write(&page, false), history.Write(&past, false)); err != nil {
+		t.Fatal(err)
+	}
+	for text, inWhy := range map[string]bool{
+		"512Mi to 128Mi": true, "128Mi to 511Mi": true, "128Mi to 512Mi": true, "128Mi to 300Mi": false,
+		"100Mi to 128Mi": false,
+	} {
+		if strings.Contains(page.String(), text) != inWhy || !strings.Contains(past.String(), text) {
+			t.Errorf("%s: in why: %t; in history %s\n%s", text, inWhy, past.String(), page.String())
+		}
+	}
+	all := &v1alpha1.Bounds{Min: v1alpha1.NewMemoryQuantity(resource.MustParse("64Mi"))}
+	said := bounds(&v1alpha1.SizingSpec{Limit: all, Request: all, Rescue: v1alpha1.RescueEnabled})
+	if !strings.Contains(said, "rescue Enabled") {
+		t.Errorf("explain says %q", said)
+	}
 }
 
 // TestOfRecord: a pod without an owner that can be read is found by the kills that are recorded of it.
