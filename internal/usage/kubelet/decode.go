@@ -42,9 +42,9 @@ func DecodeSummary(r io.Reader, take func(memory.Sample)) error {
 	}
 	return nil
 }
+
 // What is read of a summary; k8s.io/kubelet/pkg/apis/stats/v1alpha1 has all of it, in types that take four to seven
 // times as long to decode, and twelve times the memory (BenchmarkDecodeSummary).
-// as long to decode, and twelve times the memory (BenchmarkDecodeSummary).
 type (
 	podStats struct {
 		Ref        maybe[podRef]    `json:"podRef"`
