@@ -248,6 +248,7 @@ var _ = Describe("A recommendation that is applied", func() {
 		f.livesFor(25 * time.Hour)
 		f.looks()
 		w.passes(11 * time.Minute)
+		f.sampledSince(f.pods[1], 40*memory.MiB, f.born)
 		rec := f.looks()
 		Expect([]string{f.limitOf(0), f.limitOf(1)}).NotTo(ContainElement("256Mi"))
 		Expect(rec.Status.Conditions).To(applied(metav1.ConditionTrue, "Watching", ContainSubstring("web-1")))

@@ -348,8 +348,8 @@ func (o *observation) notReady(pod *Pod, st *Step, names []string) *blame {
 	if st.Watch.Unready.IsZero() || !othersReady {
 		st.Watch.Unready = stamp(o.Now)
 	}
-	most := unreadyPatience
-	why := fmt.Sprintf("pod %s has not been ready since %s", pod.Name, format.Time(st.Watch.Unready))
+	since := format.Time(st.Watch.Unready)
+	most, why := unreadyPatience, fmt.Sprintf("pod %s has not been ready since %s", pod.Name, since)
 	if starts {
 		most = successorPatience + slowest
 	}

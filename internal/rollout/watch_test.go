@@ -86,7 +86,9 @@ func TestAWatchedPodOfALostNodeProvesNothing(t *testing.T) {
 		c.passes(time.Minute)
 		c.reconcile()
 	}
-	c.expectLimits("100Mi 256Mi")
+	if proven := c.written.Proven("app", ""); proven != (memory.Size{}) {
+		t.Errorf("proven is %s", proven)
+	}
 	c.in.Pods[0].Ready = true
 	c.reconcile()
 	c.passes(time.Second)
@@ -151,8 +153,7 @@ func TestACreatedPodMayTakeAsLongToStartAsOthersDid(t *testing.T) {
 	}
 }
 
-// hesitant makes the kubelet keep a container's higher limit, because all of what it uses does not fit into the lower
-// one.
+// hesitant makes the kubelet keep a container's higher limit, because what it uses does not fit into the lower one.
 func (c *cluster) hesitant() {
 	c.node = func(p *Pod) {
 		if app := &p.Containers[0]; app.Spec.Limit < app.Actual.Limit {
@@ -169,12 +170,22 @@ func (c *cluster) hesitant() {
 // TestALowerLimitThatWasNeverInForceIsTakenBack: whatever takes the place of the change in which it was asked for, no
 // pod has proven it.
 func TestALowerLimitThatWasNeverInForceIsTakenBack(t *testing.T) {
+	killed := func(c *cluster) {
+		desired := c.in.Desired[Key{Container: "app"}]
+		desired.Recommendation.Size, desired.Recommendation.Urgent = big, true
+		c.in.Desired[Key{Container: "proxy"}] = desired
+	}
 	for name, then := range map[string]func(c *cluster){
-		"nothing else happens": func(*cluster) {},
-		"another container is killed": func(c *cluster) {
-			desired := c.in.Desired[Key{Container: "app"}]
-			desired.Recommendation.Size, desired.Recommendation.Urgent = big, true
-			c.in.Desired[Key{Container: "proxy"}] = desired
+		"nothing else happens":        func(*cluster) {},
+		"another container is killed": killed,
+		"another container is killed, and a node has no memory for that": func(c *cluster) {
+			killed(c)
+			others := c.node
+			c.node = func(p *Pod) {
+				if others(p); p.Name == "web-2" {
+					p.Resize.Deferred = true
+				}
+			}
 		},
 		"running pods are to keep their size":                func(c *cluster) { c.in.Policy.OnlyWatch = true },
 		"for a while memfit only recommends":                 func(c *cluster) { c.written.end() },
@@ -199,7 +210,7 @@ func TestALowerLimitThatWasNeverInForceIsTakenBack(t *testing.T) {
 					t.Errorf("the spec of pod %d has %s: %v", i, got, c.log)
 				}
 				desired, wanted := c.in.Desired[Key{Container: "proxy"}]
-				if got := c.in.Pods[i].Containers[1].Actual; wanted && got != desired.Recommendation.Size {
+				if got := c.in.Pods[i].Containers[1].Spec; wanted && got != desired.Recommendation.Size {
 					t.Errorf("the proxy of pod %d has %s: %v", i, got, c.log)
 				}
 			}
@@ -207,8 +218,7 @@ func TestALowerLimitThatWasNeverInForceIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestALowerLimitIsWatchedFromWhenItIsInForce: the kubelet takes it while another change has taken the place of its
-// own.
+// TestALowerLimitIsWatchedFromWhenItIsInForce: the kubelet takes it while no step follows it.
 func TestALowerLimitIsWatchedFromWhenItIsInForce(t *testing.T) {
 	c := withSidecar(t)
 	c.hesitant()

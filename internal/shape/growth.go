@@ -30,9 +30,9 @@ const (
 	stepShare = 0.72
 	// stepShareMost is the same when the growth is over, and stepShareHalf when what did not come in jumps is.
 	stepShareMost, stepShareHalf = 0.6, 0.45
-	// keepsPace is the least that the second half of the window must grow compared with the first for the growth to be
-	// called endless, and keepsPaceEarly for what is called steady. A cache or a warm-up fills ever more slowly: watched
-	// for one and a half of its time constants, this is 0.47, for half of one 0.78; a leak has 1.
+	// keepsPace is the least slope of the second half of the window against the first for growth to be called endless, and
+	// keepsPaceEarly for what is called steady. A cache or a warm-up fills ever more slowly: watched for one and a half of
+	// its time constants, this is 0.47, for half of one 0.78; a leak has 1.
 	keepsPace, keepsPaceEarly = 0.6, 0.8
 	// keepsEnding is the least slope of the newest third of the window against the whole, all points together.
 	keepsEnding = 0.45
@@ -70,7 +70,7 @@ type growth struct {
 type course struct {
 	gained float64 // bytes
 	late   float64 // of these, in the last third
-	pace   float64 // second half against the first; 1 is steady
+	pace   float64 // slope of the second half against the first, of the low points; 1 is steady
 }
 
 func (g growth) gained() float64 { return g.to - g.from }
@@ -97,7 +97,10 @@ func grow(s series) growth {
 		g.returned = append(g.returned, e.height)
 	}
 	g.steps = jumps(f, g.gained(), g.tooth())
-	g.all, g.rest = follow(f, x), follow(without(f, g.steps), x)
+	g.all = follow(f, x, lows)
+	if g.rest = g.all; len(g.steps) > 0 {
+		g.rest = follow(without(f, g.steps), x, without(lows, g.steps))
+	}
 	for _, step := range g.steps {
 		g.stepped += step.by
 	}
@@ -110,12 +113,13 @@ func grow(s series) growth {
 	return g
 }
 
-// follow measures the course of a floor, which ends before the hours do.
-func follow(f, x []float64) course {
+// follow measures the course of a floor, which ends before the lows do.
+func follow(f, x, lows []float64) course {
 	n := len(f)
-	window := x[n-1] - x[0]
-	middle, third := f[before(x[:n], x[0]+window/2)], f[before(x[:n], x[0]+2*window/3)]
-	return course{gained: f[n-1] - f[0], late: f[n-1] - third, pace: ratio(f[n-1]-middle, middle-f[0])}
+	third, half := f[before(x[:n], x[0]+2*(x[n-1]-x[0])/3)], before(x, (x[0]+x[len(x)-1])/2)+1
+	early, _, _ := stats.TheilSen(x[:half], lows[:half])
+	late, _, _ := stats.TheilSen(x[half:], lows[half:])
+	return course{gained: f[n-1] - f[0], late: f[n-1] - third, pace: ratio(late, early)}
 }
 
 // ratio is after against before; growth that only began later is without end so far.

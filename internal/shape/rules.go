@@ -113,7 +113,7 @@ func burstsMoreThanItHolds(j classified, _ Input) (memory.Confidence, bool) {
 func trendUnderSawtooth(j classified, _ Input) (memory.Confidence, bool) {
 	lows, mids := j.lows()[j.growth.skip:], j.mids()[j.growth.skip:]
 	risen := j.growth.slope * j.span.Hours()
-	if j.span < soonToTell || len(j.growth.returned) < 2 || j.growth.ending < keepsEnding ||
+	if j.span < soonToTell || len(j.growth.returned) < 2 || j.growth.all.pace < keepsPace ||
 		j.growth.slow <= 0 || !stats.Rises(lows, 5) ||
 		!stats.Rises(mids[len(mids)/2:], trendZ) || risen < j.level.usual/4 {
 		return "", false
@@ -141,7 +141,7 @@ func climbs(j classified, in Input) (memory.Confidence, bool) {
 		j.span < leastClimb {
 		return "", false
 	}
-	if j.span < soonToTell && (!g.all.steady() || g.ending < 2*keepsEnding || in.Cap != 0) {
+	if j.span < soonToTell && (!g.all.steady() || in.Cap != 0) {
 		return "", false
 	}
 	confidence := memory.Low

@@ -3,10 +3,7 @@
 
 package stats
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // TheilSen is the median of the slopes between all pairs of points, with the 95 % interval that ranks give it (Sen
 // 1968). Up to 29 % of the points may be anything. More than most points are thinned by pairs: neighbors know much the
@@ -31,8 +28,8 @@ func TheilSen(x, y []float64) (slope, low, high float64) {
 	half := 1.96 * math.Sqrt(n*(n-1)*(2*n+5)/18) / 2 // in pairs, either side of the median
 	m := float64(len(slopes))
 	share := min(half/m, 0.5)
-	slices.Sort(slopes)
-	return Quantile(slopes, 0.5), Quantile(slopes, 0.5-share), Quantile(slopes, 0.5+share)
+	low = chosen(slopes, 0.5-share)
+	return chosen(slopes, 0.5), low, chosen(slopes, 0.5+share)
 }
 
 // paired is the means of neighbors.
