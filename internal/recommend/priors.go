@@ -20,8 +20,6 @@ const (
 	// imagesKept bounds the images of which something is known. They fit into an annotation, twice: kubectl apply keeps
 	// what it applied.
 	imagesKept = 256
-	// longestImage is that of a repository's name.
-	longestImage = 255
 	// longestPriors is more than any priors take as text.
 	longestPriors = 256 << 10
 )
@@ -94,9 +92,10 @@ func (p Priors) Add(image string, l Learned) {
 	}
 }
 
-// plain reports whether an image's name may stand in a sentence.
+// plain reports whether an image's name, without tag and digest, may stand in a sentence.
 func plain(image string) bool {
-	return image != "" && len(image) <= longestImage &&
+	const longest = 255
+	return image != "" && len(image) <= longest &&
 		!strings.ContainsFunc(image, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 

@@ -154,7 +154,7 @@ func TestAbsurdPriorsAreLeftOut(t *testing.T) {
 func TestPriorsAreBoundedAndForgetTheImageThatTaughtNothingForLongest(t *testing.T) {
 	p := Priors{}
 	for i := range 2 * imagesKept {
-		image := fmt.Sprintf("%s-%d", strings.Repeat("x", longestImage-4), i)
+		image := fmt.Sprintf("%s-%d", strings.Repeat("x", 251), i)
 		p.Add(image, Learned{Hours: 60, Containers: 1, Day: int64(i)})
 	}
 	oldest := int64(math.MaxInt64)
