@@ -17,9 +17,13 @@ import (
 // workload.
 func imageOf(set, series string) (image, workload string) {
 	workload, cut := series, 2
-	if set == "recordings" {
+	switch set {
+	case "recordings":
 		workload, _, _ = strings.Cut(series, "/")
 		cut = 1
+	case "nezha-pods":
+	default:
+		return "", series
 	}
 	parts := strings.Split(workload, "-")
 	return strings.Join(parts[:max(len(parts)-cut, 0)], "-"), workload
@@ -64,6 +68,9 @@ func priceOf(p recommend.Posture) memory.Bytes {
 // priorOf is what the next so many other workloads of the image have taught, in the order of their names.
 func priorOf(set Set, taught []memfit, name string, most int) (prior recommend.Prior) {
 	image, own := imageOf(set.Name, name)
+	if image == "" { // names of other sets do not tell
+		return prior
+	}
 	prior.Image = image
 	var after []int
 	for i, s := range set.Series {
