@@ -26,7 +26,13 @@ const (
 	// MapAnnotation set to "true" on a pod asks the agent of its node, at tier See, for the map of its pages, which
 	// `kubectl memfit map` draws. Its snapshot has the map as long as the annotation exists.
 	MapAnnotation = Group + "/map"
+	// PriorsAnnotation on the MemoryCheckpoint PriorsName is what the memfit of another cluster learned of young
+	// containers, as `kubectl memfit export priors` writes it. It is added to what memfit learned by itself.
+	PriorsAnnotation = Group + "/priors"
 )
+
+// PriorsName is the MemoryCheckpoint in memfit's own namespace that has what was learned of young containers.
+const PriorsName = "memfit-priors"
 
 // LabLabel set to "true" on memfit's own Namespace marks the cluster as a lab: only there does the manager start
 // with --lab-compress-evidence.

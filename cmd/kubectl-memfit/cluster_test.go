@@ -181,6 +181,31 @@ func TestCluster(t *testing.T) {
 			t.Errorf("export: exit %d, %q", code, errs)
 		}
 	})
+	t.Run("what was learned is exported as an object that can be applied", func(t *testing.T) {
+		if _, errs, code := c.run("reader", "export", "priors", "-n", "tools"); code != exitFailed ||
+			!strings.Contains(errs, "nothing was learned in namespace tools") {
+			t.Errorf("of another namespace: exit %d, %q", code, errs)
+		}
+		learned := &v1alpha1.MemoryCheckpoint{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "tools", Name: v1alpha1.PriorsName},
+		}
+		c.create(t, learned)
+		learned.Status = v1alpha1.MemoryCheckpointStatus{
+			Version: v1alpha1.CheckpointVersion, Observed: []byte(`{"a/b":{"hours":60.5,"containers":3,"day":20000}}`),
+		}
+		if err := c.client.Status().Update(t.Context(), learned); err != nil {
+			t.Fatal(err)
+		}
+		out, errs, code := c.run("reader", "export", "priors", "-n", "tools")
+		var got v1alpha1.MemoryCheckpoint
+		if err := yaml.UnmarshalStrict([]byte(out), &got); err != nil || code != 0 {
+			t.Fatalf("exit %d, %q: %v\n%s", code, errs, err, out)
+		}
+		if text := got.Annotations[v1alpha1.PriorsAnnotation]; got.Namespace != "tools" || got.Name != learned.Name ||
+			!strings.Contains(text, `"hours": 60.5`) {
+			t.Errorf("got %s", out)
+		}
+	})
 	c.fill(t)
 
 	t.Run("the GitHub Action", func(t *testing.T) { c.exports(t) })

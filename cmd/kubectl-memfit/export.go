@@ -29,6 +29,9 @@ A step is exported as json6902 for the object that has its template: Task or Pip
 WorkflowTemplate or CronWorkflow (Argo Workflows). Nothing is written to the cluster.
 --pull-request writes the same numbers with their reasons as the text of a pull request.
 
+export priors -n NAMESPACE, with the namespace that memfit runs in, writes what it learned of young containers by their images. kubectl apply
+gives that to the memfit of another cluster, which takes it in within ten minutes, beside what it learned by itself.
+
 Exit codes:
   0  done, also when some workloads were left out (standard error names them)
   2  nothing could be exported: no such workload, no recommendation, no right`
@@ -40,7 +43,10 @@ const exportExample = `  # All of a namespace, next to its kustomization
   kubectl memfit export -n shop deployment/web -o helm-values > values-memory.yaml
 
   # With the text of a pull request
-  kubectl memfit export -n shop --pull-request body.md > memory.yaml`
+  kubectl memfit export -n shop --pull-request body.md > memory.yaml
+
+  # What staging learned, for production
+  kubectl memfit export priors -n memfit-system --context staging | kubectl apply --context production -f -`
 
 // exportFlags are the flags of the export verb.
 type exportFlags struct {
@@ -70,7 +76,42 @@ func exportCommand() *cobra.Command {
 	)
 	cmd.ValidArgsFunction = r.offering(workloads)
 	r.runs(func(c *call) error { return exports(c, f) })
+	cmd.AddCommand(priorsCommand())
 	return cmd
+}
+
+func priorsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "priors -n NAMESPACE",
+		Short: "Write what memfit learned of young containers, for kubectl apply in another cluster",
+		Args:  cobra.NoArgs,
+	}
+	reading(cmd).runs(exportPriors)
+	return cmd
+}
+
+func exportPriors(c *call) error {
+	var text []byte
+	err := c.cluster.EachCheckpoint(c.Context(), c.cluster.Namespace, func(checkpoint *v1alpha1.MemoryCheckpoint) {
+		if checkpoint.Name == v1alpha1.PriorsName {
+			text = checkpoint.Status.Observed
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case text == nil:
+		return fmt.Errorf(
+			"nothing was learned in %s: name the namespace of memfit with -n (learning is off without --learn-priors)",
+			place(c.cluster.Namespace),
+		)
+	}
+	priors, err := export.Priors(c.cluster.Namespace, text)
+	if err != nil {
+		return err
+	}
+	_, err = c.OutOrStdout().Write(priors)
+	return err
 }
 
 func exports(c *call, f exportFlags) error {

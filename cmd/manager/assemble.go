@@ -132,6 +132,15 @@ func control(
 	if err := askQueries(workloads, o); err != nil {
 		return err
 	}
+	if o.learnPriors && o.namespace != "" {
+		workloads.Priors = &workloadctl.Priors{
+			Client: mgr.GetClient(), APIReader: mgr.GetAPIReader(), Namespace: o.namespace, Every: o.checkpointInterval,
+			Clock: clock.RealClock{},
+		}
+		if err := mgr.Add(workloads.Priors); err != nil {
+			return fmt.Errorf("adding the priors: %w", err)
+		}
+	}
 	if o.changeBudget.Bounds() {
 		workloads.Accounts.Register(metrics.Registry)
 	}

@@ -41,6 +41,7 @@ type options struct {
 	leaderElect                  bool
 	usageInterval                time.Duration
 	checkpointInterval           time.Duration
+	learnPriors                  bool
 	changeBudgetBytes            string
 	changeBudgetPods             int
 	changeBudget                 rollout.ChangeBudget
@@ -135,6 +136,11 @@ func (o *options) bind(f *flag.FlagSet, env func(string) string) error {
 	f.DurationVar(
 		&o.checkpointInterval, "checkpoint-interval", workloadctl.DefaultCheckpointEvery,
 		"interval between two writes of a workload's history, at most what a crash loses; OOM kills are written immediately",
+	)
+	f.BoolVar(
+		&o.learnPriors, "learn-priors", false,
+		"give a young container as much space for bursts as others of its image needed; kept in the MemoryCheckpoint "+
+			"memfit-priors in memfit's namespace",
 	)
 	f.StringVar(
 		&o.changeBudgetBytes, "change-budget-bytes", "0",

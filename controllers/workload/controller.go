@@ -73,6 +73,8 @@ type Reconciler struct {
 
 	// Accounts know what all workloads take of the cluster.
 	Accounts Accounts
+	// Priors are what was learned of young containers; nil: nothing is learned.
+	Priors *Priors
 	// Problems are the workloads whose profile is unavailable.
 	Problems *policy.Problems
 	// Recorder writes Events.
@@ -172,6 +174,9 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	if wait := r.postpone(ref, &events, len(pods), now); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
+	if !r.Priors.Ready() {
+		return reconcile.Result{RequeueAfter: notYet}, nil
+	}
 	if len(pods) == 0 && events.Profile == nil && r.unknown(ctx, ref) {
 		r.Inbox.Done(ref)
 		r.Problems.Clear(ref)
@@ -267,6 +272,7 @@ func (r *Reconciler) done(ref memory.WorkloadRef, e *entry, f *workload.Effects)
 		r.Sources.Past.Forget(ref)
 	}
 	r.lent(ref, e)
+	r.Priors.learn(f.Learned)
 	r.Metrics.killed(ref, f.Kills)
 	r.Metrics.stalled(ref, f.NewStalls, f.Stalls)
 	r.Metrics.shaped(ref, f.Shapes)

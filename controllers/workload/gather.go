@@ -83,6 +83,7 @@ func (r *Reconciler) gather(
 	if err := r.gatherFacts(ctx, s); err != nil {
 		return nil, err
 	}
+	s.Priors = r.Priors.of(s)
 	if r.Sources.Snapshots != nil {
 		s.Snapshots = r.Sources.Snapshots.Of(ctx, s.Pods)
 	}

@@ -8,7 +8,7 @@ TRACES ?=
 # Seeds of the generated sets, separated by commas.
 SEEDS  ?= 1,2
 # BACKTEST_FLAGS= reports without failing when memfit loses what held.txt says it held; -sensitivity prints what a quarter less and more of every
-# constant does to total cost.
+# constant does to total cost, and -priors what it does to know other workloads of the same image.
 BACKTEST_FLAGS ?= -check held.txt
 
 # In the module of peers: the packages of VPA must not meet the pins of the operator.

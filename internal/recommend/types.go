@@ -8,6 +8,7 @@ import (
 
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 )
 
 // Decision is what to do with the size a container has now.
@@ -106,6 +107,8 @@ type Input struct {
 	Runs   []memory.Bytes
 	Traits Traits
 	Policy Policy
+	// Prior is what is known of its image; its zero value: nothing.
+	Prior Prior
 	// Current is what running containers have now.
 	Current memory.Size
 	// InUse is the demand that the fullest replica has had for the last readings. No request is recommended below it. 0:
@@ -183,6 +186,9 @@ type Recommendation struct {
 	// Guess is a raise of memfit's own that was more than needed, so that taking it back needs no day of evidence; nil:
 	// there is none.
 	Guess *Raise
+	// Teaches is [Prior.Young] by the bursts of this container while it is young; 0: it has shown none that every posture
+	// does not hold.
+	Teaches period.Evidence
 	// Alarm is set when growth was stopped because memory grows steadily; the same words are in Reasons.
 	Alarm string
 }

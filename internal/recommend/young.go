@@ -5,6 +5,7 @@ package recommend
 
 import (
 	"math"
+	"slices"
 
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
@@ -18,6 +19,7 @@ const youngQuantile = 0.5
 
 // youngDemand is for the first two days, in which no limit is lowered below what was used in any of them.
 func (e *evaluation) youngDemand(recent memory.Bytes) memory.Bytes {
+	e.rec.Teaches = e.teaches()
 	level := max(recent, e.highestDay(), e.killsSince(e.model.OldFrom))
 	limit := e.plusHeadroom(level)
 	e.say("%s + %s headroom = %s", level, e.headroomWords(level), limit)
@@ -40,8 +42,8 @@ func (e *evaluation) youngLimit(limit memory.Bytes) memory.Bytes {
 	young := usual.Plus(room)
 	if young > limit {
 		e.say(
-			"only %s of history: usual %s + %s for bursts not seen yet = %s", format.InWords(e.History.Span()), usual, room,
-			young,
+			"only %s of history: usual %s + %s for bursts not seen yet%s = %s", format.InWords(e.History.Span()), usual, room,
+			e.priorWords(), young,
 		)
 	}
 	return young
@@ -54,8 +56,67 @@ func (e *evaluation) burstRoom() memory.Bytes {
 		return 0
 	}
 	age := max(e.age(), enoughSpan)
-	doublings := math.Log2(e.model.price(e.Policy.Posture).Young.Hours() / age.Hours())
+	doublings := math.Log2(max(e.model.price(e.Policy.Posture).Young, e.learned()).Hours() / age.Hours())
 	return memory.Bytes(max(doublings, 0) * float64(e.model.BurstPerDoubling)).FloorTo(memory.MiB)
+}
+
+// learned is for how long others of the image needed space for bursts, at most for as long as Cautious gives it to any
+// container: whatever is claimed to have been learned, it makes a limit no higher than a posture may, and never a lower
+// one.
+func (e *evaluation) learned() period.Evidence { return min(e.Prior.Young, e.model.Cautious.Young) }
+
+func (e *evaluation) priorWords() string {
+	if e.learned() <= e.model.price(e.Policy.Posture).Young {
+		return ""
+	}
+	of := format.Count(e.Prior.Containers, "young container")
+	return sprintf(" (learned from bursts of %s of %s)", of, e.Prior.Image)
+}
+
+// teaches is for how long space for bursts would have held all that this container has shown; 0: every posture's does,
+// or the container is old, or its demand is an estimate.
+func (e *evaluation) teaches() (young period.Evidence) {
+	if e.age() >= e.model.OldFrom || e.certainty != history.Exact {
+		return 0
+	}
+	var buf [history.HoursKept]history.Hour
+	var before [history.HoursKept]memory.Bytes
+	hours, peaks := e.History.AppendHours(buf[:0]), before[:0] // peaks are those of the hours before, sorted
+	for _, h := range hours {
+		peak := max(h.Peak, e.killsWithin(h))
+		if n := len(peaks); n > 0 && peak > e.plusHeadroom(peaks[n-1]) {
+			age := max(period.Of(h.Start.Sub(hours[0].Start)), enoughSpan)
+			young = max(young, e.heldFor(age, peak.Minus(peaks[(n-1)/2]), peaks[(n-1)/2]))
+		}
+		i, _ := slices.BinarySearch(peaks, peak)
+		peaks = slices.Insert(peaks, i, peak)
+	}
+	if young <= e.model.Frugal.Young {
+		return 0
+	}
+	return young
+}
+
+// heldFor is for how long space for bursts must be given, for it to be as much as this at an age; at most as Cautious
+// does.
+func (e *evaluation) heldFor(age period.Evidence, burst, usual memory.Bytes) period.Evidence {
+	perDoubling := e.tapered(e.model.BurstPerDoubling, usual)
+	most := e.model.Cautious.Young
+	doublings := float64(burst) / float64(max(perDoubling, 1))
+	if doublings >= math.Log2(most.Hours()/age.Hours()) {
+		return most
+	}
+	return period.Evidence(float64(age) * math.Exp2(doublings))
+}
+
+// killsWithin is the highest use that the kills of an hour are remembered as.
+func (e *evaluation) killsWithin(h history.Hour) (peak memory.Bytes) {
+	for _, k := range e.kills {
+		if !k.Time.Before(h.Start) && k.Time.Before(h.Start.Add(period.Hour.Duration())) {
+			peak = max(peak, e.beyondKill(k))
+		}
+	}
+	return peak
 }
 
 // tapered is an amount that is due in full up to BurstUse, and from there in a straight line less until it is 0 at

@@ -18,6 +18,7 @@ import (
 	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/report"
 	"github.com/memfit/memfit/internal/rollout"
+	"github.com/memfit/memfit/internal/runtimes"
 	"github.com/memfit/memfit/internal/shape"
 )
 
@@ -73,7 +74,9 @@ func (q *containerInput) findShape() shapeCache {
 
 // managedContainer is one container that the profile sizes.
 type managedContainer struct {
-	Name    string
+	Name string
+	// Image is without tag and digest.
+	Image   string
 	pod     types.UID
 	policy  profile.Container
 	current memory.Size
@@ -118,8 +121,9 @@ func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 		if !policy.Managed || init && !constraints.Sidecar(c) && !policy.Listed {
 			continue
 		}
+		image, _ := runtimes.SplitImage(c.Image)
 		m := managedContainer{
-			Name: c.Name, policy: policy, pod: pod.UID, current: sizeEffective(constraints.Find(pod, c.Name)),
+			Name: c.Name, Image: image, policy: policy, pod: pod.UID, current: sizeEffective(constraints.Find(pod, c.Name)),
 			another: another(pod), volumesHold: inject.VolumesHold(pod, c),
 		}
 		m.podLimit, m.podRequest = constraints.PodLeaves(pod, c.Name)

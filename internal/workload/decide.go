@@ -59,6 +59,8 @@ type result struct {
 	outgrown string
 	// canaryWaits is what the first new pod with a lower limit waits for; empty: nothing.
 	canaryWaits string
+	// learned is what its young containers show.
+	learned recommend.Priors
 	// unnamed is the advice about init containers that are killed and that the profile does not list, by container.
 	unnamed map[string]string
 }
@@ -84,7 +86,7 @@ func decide(s *Snapshot, st *State, now time.Time) result {
 	d.v = result{
 		liveHeaps: st.liveHeaps(now), recommended: map[string]memory.Size{}, shapes: map[string]shape.Shape{},
 		shapeCaches: map[string]shapeCache{}, used: map[string]used{},
-		replicas: map[string][]shape.Replica{}, leaks: map[string]shape.Ramps{},
+		replicas: map[string][]shape.Replica{}, leaks: map[string]shape.Ramps{}, learned: recommend.Priors{},
 	}
 	d.v.found = findRuntimes(s, st.Found)
 	d.observed = observedOf(d.v.liveHeaps, st.sizes(), d.v.found)
@@ -178,6 +180,7 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 		Input: recommend.Input{
 			Kills: d.killsOf(c.Name, e), Current: c.current, Now: d.now,
 			LargestNode: d.s.Facts.LargestNode, Silent: silence(d.s),
+			Prior: d.prior(&c),
 		},
 		container: c, plan: plan, before: st.shapes[c.Name], measured: measured(d.s, c.Name),
 	}
@@ -271,9 +274,28 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	for _, text := range in.plan.Advisories() {
 		v.status.Advisories = append(v.status.Advisories, "Container "+name+": "+text)
 	}
+	if young := r.recommendation.Teaches; young > 0 {
+		v.learned.Add(in.container.Image, recommend.Learned{
+			Hours: young.Hours(), Day: period.DayOf(d.now),
+			Containers: d.bit(name),
+		})
+	}
 	d.offer(&r.status)
 	v.status.Containers = append(v.status.Containers, r.status)
 	v.timing.recommend(r.recommendation.RequeueAfter)
+}
+
+// prior is what other containers of its image have shown.
+func (d *decider) prior(c *managedContainer) recommend.Prior {
+	if len(d.s.Priors) == 0 {
+		return recommend.Prior{}
+	}
+	return d.s.Priors.Of(c.Image, d.bit(c.Name))
+}
+
+// bit stands for a container where those of an image are counted.
+func (d *decider) bit(container string) uint64 {
+	return 1 << (hashOf([]string{d.s.Owner.Ref.String(), container}) % 64)
 }
 
 // use fills in the highest demand of one running replica: as read now, or by an earlier process of memfit.

@@ -16,6 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/records"
 	"github.com/memfit/memfit/internal/rollout"
 )
@@ -110,6 +111,8 @@ type Snapshot struct {
 	Silent []memory.Silence
 	// Facts are what else in the cluster determines its memory.
 	Facts constraints.Facts
+	// Priors is what other containers of the images of this workload's have shown when they were young.
+	Priors recommend.Priors
 	// Allowance is what the change budget of the cluster leaves; nil: there is no budget.
 	Allowance *rollout.Allowance
 	// QueryResult is the answer of Prometheus to the profile's rollbackQuery; nil: it has none.

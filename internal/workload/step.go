@@ -14,6 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
+	"github.com/memfit/memfit/internal/recommend"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/shape"
 )
@@ -71,6 +72,9 @@ type Effects struct {
 	Stalls    []memory.Stall
 	Findings  []rollout.Finding
 	Shapes    map[string]shape.Shape
+
+	// Learned is what others of the workload's images learn from its young containers.
+	Learned recommend.Priors
 }
 
 // Step is everything memfit decides about a workload: what happened since the last step, what it means, and what should
@@ -85,6 +89,7 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 	e := Effects{
 		Status: v.status, Actions: v.rollout.Actions, Timing: v.timing,
 		Kills: kills, NewStalls: stalls.began, Stalls: m.ledger.AllStalls(), Findings: v.findings, Shapes: v.shapes,
+		Learned: v.learned,
 	}
 	e.Timing.Known = m.youngest()
 	e.Events = news(s, &v, append(m.unreported(before.steppedAt, kills, now), kills...), explained, stalls)

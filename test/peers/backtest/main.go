@@ -31,6 +31,7 @@ func run() error {
 	weigh := flag.Bool(
 		"sensitivity", false, "print what a quarter less and more of every constant does to total cost, and nothing else",
 	)
+	priors := flag.Bool("priors", false, "print what knowing other workloads of the same image does, and nothing else")
 	flag.Parse()
 
 	sets, err := load(*traces, *seeds, *out)
@@ -42,6 +43,12 @@ func run() error {
 	}
 	if *weigh {
 		Sensitivity(os.Stdout, sets)
+		return nil
+	}
+	if *priors {
+		for _, set := range sets {
+			Priors(os.Stdout, set)
+		}
 		return nil
 	}
 	var before held

@@ -10,6 +10,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
 )
@@ -34,6 +35,9 @@ type memfit struct {
 	// request is what is requested now, 0 before the first recommendation; inUse are the last four readings.
 	request memory.Bytes
 	inUse   [4]memory.Bytes
+	// prior is what is known of its image, teaches what others of the image learn from this one.
+	prior   recommend.Prior
+	teaches period.Evidence
 	// last is the newest recommendation, for reports.
 	last recommend.Recommendation
 }
@@ -88,9 +92,11 @@ func (m *memfit) Limit(at time.Time, limit int64) int64 {
 	now := memory.Bytes(limit)
 	m.last = recommend.Evaluate(recommend.Input{
 		History: &m.history, Kills: m.kills, Policy: m.policy, Model: &m.model, Traits: m.traits,
+		Prior:   m.prior,
 		Current: memory.Size{Request: memory.Bytes(m.Request(limit)), Limit: now}, InUse: slices.Min(m.inUse[:]),
 		InUseSeen: at, LargestNode: traceNode, Now: at,
 	})
+	m.teaches = max(m.teaches, m.last.Teaches)
 	if m.last.Decision != recommend.Increase && m.last.Decision != recommend.Decrease {
 		return 0
 	}

@@ -1,0 +1,153 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/workload"
+)
+
+// Priors are what was learned of young containers, by image. They are kept in the status of one MemoryCheckpoint in
+// memfit's namespace, and what users apply to its annotation is taken in. Nil know nothing and learn nothing.
+type Priors struct {
+	Client client.Client
+	// APIReader reads from the API server: checkpoints are never watched.
+	APIReader client.Reader
+	// Namespace is memfit's.
+	Namespace string
+	// Every is the time between two writes.
+	Every time.Duration
+	Clock clock.PassiveClock
+
+	mu    sync.Mutex
+	known recommend.Priors
+}
+
+// priorsTimeout is for one read and one write.
+const priorsTimeout = 5 * time.Second
+
+// NeedLeaderElection is true: who does not lead learns nothing.
+func (*Priors) NeedLeaderElection() bool { return true }
+
+// Start keeps the priors until memfit stops.
+func (p *Priors) Start(ctx context.Context) error {
+	log := logf.FromContext(ctx).WithName("priors")
+	for done := false; !done; {
+		p.keep(logf.IntoContext(context.WithoutCancel(ctx), log))
+		select {
+		case <-ctx.Done():
+			done = true
+		case <-time.After(p.Every):
+		}
+	}
+	p.keep(logf.IntoContext(context.WithoutCancel(ctx), log))
+	return nil
+}
+
+func (p *Priors) keep(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, priorsTimeout)
+	defer cancel()
+	if err := p.Sync(ctx); err != nil {
+		logf.FromContext(ctx).Error(err, "What was learned of young containers is not stored; it is tried again")
+		p.add(nil) // workloads do not wait for it any longer
+	}
+}
+
+// Sync takes in what is stored, and stores what is known.
+func (p *Priors) Sync(ctx context.Context) error {
+	c := &v1alpha1.MemoryCheckpoint{}
+	key := client.ObjectKey{Namespace: p.Namespace, Name: v1alpha1.PriorsName}
+	err := p.APIReader.Get(ctx, key, c)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reading MemoryCheckpoint %s: %w", key, err)
+	}
+	if c.Status.Version > v1alpha1.CheckpointVersion {
+		return fmt.Errorf("MemoryCheckpoint %s has version %d: a newer memfit wrote it", key, c.Status.Version)
+	}
+	stored := recommend.Priors{}
+	for _, text := range [][]byte{c.Status.Observed, []byte(c.Annotations[v1alpha1.PriorsAnnotation])} {
+		read, err := recommend.ReadPriors(text, p.Clock.Now())
+		if len(text) > 0 && err != nil { // what somebody applied, or a broken object, which is written again
+			logf.FromContext(ctx).Error(err, "Left out what cannot be read", "checkpoint", key)
+		}
+		stored.AddAll(read)
+	}
+	p.add(stored)
+	text, empty := p.text()
+	if empty || bytes.Equal(text, c.Status.Observed) {
+		return nil
+	}
+	if apierrors.IsNotFound(err) {
+		c.ObjectMeta = metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}
+		if err := p.Client.Create(ctx, c); err != nil {
+			return fmt.Errorf("creating MemoryCheckpoint %s: %w", key, err)
+		}
+	}
+	c.Status = v1alpha1.MemoryCheckpointStatus{Version: v1alpha1.CheckpointVersion, Observed: text}
+	if err := p.Client.Status().Update(ctx, c); err != nil {
+		return fmt.Errorf("writing MemoryCheckpoint %s: %w", key, err)
+	}
+	return nil
+}
+
+// add takes in what was learned.
+func (p *Priors) add(learned recommend.Priors) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known == nil {
+		p.known = recommend.Priors{}
+	}
+	p.known.AddAll(learned)
+}
+
+func (p *Priors) text() (text []byte, empty bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known.Text(), len(p.known) == 0
+}
+
+// Ready reports whether what was stored has been taken in. A young container would get a lower limit before.
+func (p *Priors) Ready() bool {
+	if p == nil {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known != nil
+}
+
+func (p *Priors) learn(learned recommend.Priors) {
+	if p != nil && len(learned) > 0 {
+		p.add(learned)
+	}
+}
+
+// of is what is known of the images of a workload.
+func (p *Priors) of(s *workload.Snapshot) recommend.Priors {
+	if p == nil || s.Profile == nil || s.Template == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := recommend.Priors{}
+	for _, c := range workload.Managed(s.Profile, s.Template) {
+		if l, found := p.known[c.Image]; found {
+			known[c.Image] = l
+		}
+	}
+	return known
+}

@@ -1,0 +1,170 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package recommend
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memfit/memfit/internal/history"
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
+)
+
+// bursting feeds a container that uses 40Mi, and 200Mi in its third hour, and calls each at every hour.
+func bursting(t *testing.T, until time.Duration, each func(in Input, age time.Duration)) {
+	t.Helper()
+	h := history.New()
+	for age := time.Duration(0); age <= until; age += time.Minute {
+		use := 40 * mib
+		if age >= 2*time.Hour && age < 3*time.Hour {
+			use = 200 * mib
+		}
+		now := start.Add(age)
+		h.Add(sample("a", now, use), 256*mib)
+		if age > 0 && age%time.Hour == 0 {
+			each(Input{Policy: defaults, History: h, Current: sizeOf(64*mib, 256*mib), Now: now}, age)
+		}
+	}
+}
+
+func TestABurstTeachesTheSpaceThatWouldHaveHeldIt(t *testing.T) {
+	var young period.Evidence
+	bursting(t, 3*time.Hour, func(in Input, _ time.Duration) { young = max(young, Evaluate(in).Teaches) })
+	if young <= DefaultModel().Balanced.Young {
+		t.Fatalf("it teaches %s, no more than Balanced gives anyway", young.Duration())
+	}
+	bursting(t, time.Hour, func(in Input, age time.Duration) {
+		in.Current = memory.Size{}
+		alone := Evaluate(in)
+		in.Prior = Prior{Image: "example.test/app", Containers: 2, Young: young}
+		got := Evaluate(in)
+		if alone.Size.Limit >= 200*mib || got.Size.Limit < 200*mib ||
+			!says(got, "learned from bursts of 2 young containers of example.test/app") {
+			t.Errorf("at %s: %s without, %s with what was learned: %q", age, alone.Size.Limit, got.Size.Limit, got.Reasons)
+		}
+	})
+}
+
+func TestAKillTeachesAsTheUseItIsRememberedAs(t *testing.T) {
+	var last Recommendation
+	bursting(t, time.Hour, func(in Input, age time.Duration) {
+		in.Kills = []memory.OOMKill{kill(start.Add(age), 300*mib)}
+		last = Evaluate(in)
+	})
+	if last.Teaches != DefaultModel().Cautious.Young {
+		t.Errorf("a kill at 300Mi with 40Mi of use teaches %s, want all that Cautious gives", last.Teaches.Duration())
+	}
+}
+
+func TestNothingIsTaughtByAnOldOrSteadyContainerOrAnEstimate(t *testing.T) {
+	bursting(t, 50*time.Hour, func(in Input, age time.Duration) {
+		if got := Evaluate(in).Teaches; age >= 48*time.Hour && got != 0 {
+			t.Errorf("at %s it teaches %s", age, got.Duration())
+		}
+	})
+	steady, estimated := history.New(), history.New()
+	for age := time.Duration(0); age <= 4*time.Hour; age += time.Minute {
+		steady.Add(sample("a", start.Add(age), 40*mib), 64*mib)
+		guess := sample("a", start.Add(age), 40*mib+memory.Bytes(age/time.Hour)*40*mib)
+		guess.Exact = false
+		estimated.Add(guess, 512*mib)
+	}
+	for name, h := range map[string]*history.Container{"steady": steady, "an estimate": estimated} {
+		in := Input{Policy: defaults, History: h, Current: sizeOf(64*mib, 512*mib), Now: start.Add(4 * time.Hour)}
+		if got := Evaluate(in).Teaches; got != 0 {
+			t.Errorf("%s teaches %s", name, got.Duration())
+		}
+	}
+}
+
+func TestNoPriorGivesMoreThanCautiousAndNoneLowersALimit(t *testing.T) {
+	limit := func(in Input, posture Posture, young period.Evidence) memory.Bytes {
+		in.Policy, in.Prior = posed(posture), Prior{Image: "a", Containers: 1, Young: young}
+		return Evaluate(in).Size.Limit
+	}
+	for _, young := range []period.Evidence{
+		math.MinInt64, -1, period.Hour, period.Day, 1000 * period.Day, math.MaxInt64,
+	} {
+		bursting(t, 50*time.Hour, func(in Input, age time.Duration) {
+			alone, careful := limit(in, Balanced, 0), limit(in, Cautious, 0)
+			if got := limit(in, Balanced, young); got < alone || got > max(alone, careful) {
+				t.Errorf("%s learned, at %s: %s; without %s, Cautious %s", young.Duration(), age, got, alone, careful)
+			}
+			if got := limit(in, Cautious, young); got != careful {
+				t.Errorf("%s learned, Cautious, at %s: %s, without %s", young.Duration(), age, got, careful)
+			}
+		})
+	}
+}
+
+func TestPriorsArePutTogetherInAnyOrderAndOnce(t *testing.T) {
+	a, b := Priors{}, Priors{}
+	a.Add("x", Learned{Hours: 60, Containers: 1, Day: 5})
+	b.Add("x", Learned{Hours: 50, Containers: 2, Day: 7})
+	b.Add("y", Learned{Hours: 70, Containers: 4, Day: 6})
+	ab, ba := Priors{}, Priors{}
+	ab.AddAll(a)
+	ab.AddAll(b)
+	ab.AddAll(a)
+	ba.AddAll(b)
+	ba.AddAll(a)
+	if !bytes.Equal(ab.Text(), ba.Text()) {
+		t.Errorf("%s and %s", ab.Text(), ba.Text())
+	}
+	if got, want := ab.Of("x", 8), (Prior{Image: "x", Containers: 2, Young: 60 * period.Hour}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := ab.Of("y", 4); got != (Prior{}) {
+		t.Errorf("what a container has shown itself: %+v", got)
+	}
+	if got := ab.Of("z", 1); got != (Prior{}) {
+		t.Errorf("of an unknown image: %+v", got)
+	}
+	read, err := ReadPriors(ab.Text(), start)
+	if err != nil || !bytes.Equal(read.Text(), ab.Text()) {
+		t.Errorf("read: %s, %v", read.Text(), err)
+	}
+}
+
+func TestAbsurdPriorsAreLeftOut(t *testing.T) {
+	most := DefaultModel().Cautious.Young.Hours()
+	read, err := ReadPriors([]byte(`{"huge":{"hours":1e300,"containers":1,"day":99999999},"nobody":{"hours":60},
+		"least":{"hours":1,"containers":1},"negative":{"hours":-5,"containers":1},"":{"hours":60,"containers":1},
+		"two\nlines":{"hours":60,"containers":1},"before":{"hours":60,"containers":1,"day":-1}}`), start)
+	if err != nil || len(read) != 1 || read["huge"] != (Learned{Hours: most, Containers: 1, Day: period.DayOf(start)}) {
+		t.Errorf("%+v, %v", read, err)
+	}
+	if read.Add("nan", Learned{Hours: math.NaN(), Containers: 1}); len(read) != 1 {
+		t.Errorf("not a number was taken: %+v", read)
+	}
+	for _, text := range []string{"", "[]", `{"a":{"hours":"60"}}`, strings.Repeat(" ", longestPriors+1)} {
+		if p, err := ReadPriors([]byte(text), start); err == nil || len(p) > 0 {
+			t.Errorf("%.20q was read: %v", text, p)
+		}
+	}
+}
+
+func TestPriorsAreBoundedAndForgetTheImageThatTaughtNothingForLongest(t *testing.T) {
+	p := Priors{}
+	for i := range 2 * imagesKept {
+		image := fmt.Sprintf("%s-%d", strings.Repeat("x", 251), i)
+		p.Add(image, Learned{Hours: 60, Containers: 1, Day: int64(i)})
+	}
+	oldest := int64(math.MaxInt64)
+	for _, l := range p {
+		oldest = min(oldest, l.Day)
+	}
+	if len(p) != imagesKept || oldest != imagesKept || len(p.Text()) > 100<<10 {
+		t.Errorf("%d images, the oldest of day %d, in %d bytes", len(p), oldest, len(p.Text()))
+	}
+	if slices.ContainsFunc(p.Text(), func(b byte) bool { return b < ' ' }) {
+		t.Error("the text has control characters")
+	}
+}

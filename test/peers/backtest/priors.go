@@ -1,0 +1,103 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
+)
+
+// imageOf takes the image and the workload of a series from its name: of a recording go-burst-2/0, the image is
+// go-burst and the workload go-burst-2; of a pod shop/cart-579f59597d-wc2lz it is shop/cart, and each pod counts as a
+// workload.
+func imageOf(set, series string) (image, workload string) {
+	workload, cut := series, 2
+	switch set {
+	case "recordings":
+		workload, _, _ = strings.Cut(series, "/")
+		cut = 1
+	case "nezha-pods":
+	default:
+		return "", series
+	}
+	parts := strings.Split(workload, "-")
+	return strings.Join(parts[:max(len(parts)-cut, 0)], "-"), workload
+}
+
+// Priors replays a set with what other workloads of the same image have taught under Balanced, of which at most so many
+// are known, and prints kills and slack of the postures on both halves. What no other workload has the image of is
+// sized as without: that is what leaving out all of an image comes to.
+func Priors(w io.Writer, set Set) {
+	taught := make([]memfit, len(set.Series))
+	for i, s := range set.Series {
+		m := newMemfit(recommend.Balanced)
+		Simulate(s, m, false)
+		taught[i] = *m
+	}
+	tuning, reporting := Halves(set)
+	for _, known := range []int{0, 1, 2, len(set.Series)} {
+		for _, posture := range []recommend.Posture{recommend.Frugal, recommend.Balanced, recommend.Cautious} {
+			for _, half := range []Set{tuning, reporting} {
+				var sum trade
+				for _, s := range half.Series {
+					m := newMemfit(posture)
+					m.prior = priorOf(set, taught, s.Name, known)
+					o := Outcome{Results: []Result{Simulate(s, m, false)}}
+					sum.kills, sum.slack = sum.kills+o.Trade().kills, sum.slack+o.Trade().slack
+				}
+				fmt.Fprintf(w, "set=%s posture=%s reporting=%t known=%d kills=%g slack=%.2f cost=%.2f\n", set.Name, posture,
+					half.Series[0].Name == reporting.Series[0].Name, known, sum.kills, sum.slack,
+					sum.cost(float64(priceOf(posture))/float64(memory.GiB)))
+			}
+		}
+	}
+}
+
+func priceOf(p recommend.Posture) memory.Bytes {
+	m := recommend.DefaultModel()
+	return map[recommend.Posture]recommend.Price{
+		recommend.Frugal: m.Frugal, recommend.Balanced: m.Balanced, recommend.Cautious: m.Cautious,
+	}[p].Kill
+}
+
+// priorOf is what the next so many other workloads of the image have taught, in the order of their names.
+func priorOf(set Set, taught []memfit, name string, most int) (prior recommend.Prior) {
+	image, own := imageOf(set.Name, name)
+	if image == "" { // names of other sets do not tell
+		return prior
+	}
+	prior.Image = image
+	var after []int
+	for i, s := range set.Series {
+		if s.Name > name {
+			after = append(after, i)
+		}
+	}
+	for i := range set.Series {
+		if len(after) < len(set.Series) {
+			after = append(after, i)
+		}
+	}
+	var workloads []string
+	for _, i := range after {
+		of, workload := imageOf(set.Name, set.Series[i].Name)
+		if of != image || workload == own {
+			continue
+		}
+		if len(workloads) == 0 || workloads[len(workloads)-1] != workload {
+			workloads = append(workloads, workload)
+		}
+		if len(workloads) > most {
+			break
+		}
+		if t := taught[i].teaches; t > 0 {
+			prior.Containers, prior.Young = prior.Containers+1, max(prior.Young, t)
+		}
+	}
+	return prior
+}
