@@ -485,7 +485,7 @@ type DisruptionSpec struct {
 
 	// rollbackQuery is a PromQL query that returns no series while the workload is healthy, like the expression of an
 	// alerting rule. memfit queries the manager's Prometheus (--prometheus-url) at most every 15s. While the answer has
-	// a series, or Prometheus does not answer, no limit of a running pod is lowered; a series while a pod with a lower
+	// a series, or Prometheus does not answer, no limit is lowered; a series while a pod with a lower
 	// limit is watched rolls that limit back from every pod, and the watch ends only when Prometheus has answered since.
 	// Needs the manager's flag --rollback-queries: a query reads all namespaces. At most 1024 characters. Default: none.
 	// Example:

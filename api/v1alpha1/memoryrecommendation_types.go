@@ -62,7 +62,8 @@ type Size struct {
 type Canary struct {
 	// number distinguishes one permission from the next, which follows when the pod was not created.
 	Number int64 `json:"number"`
-	// replica is the name of the manager's pod whose webhook may use it, once.
+	// replica is the name of the manager's pod whose webhook may use it, once; empty: each of them may, until a pod has
+	// the lower limit.
 	// +kubebuilder:validation:MaxLength=253
 	Replica string `json:"replica"`
 }
