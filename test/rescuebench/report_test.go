@@ -6,6 +6,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func TestTheRunFailsWhenATargetIsMissed(t *testing.T) {
 		"two thirds of the large ones": {[]result{ramped(400, 1024, true), ramped(400, 512, true)}, "1 of 3 ramps of 400"},
 		"one of three slow ones":       {[]result{ramped(100, 512, true)}, "2 of 3 ramps up to 100 MiB/s survived, and 95 %"},
 	} {
-		got := strings.Join(missed(append(survivors[:len(survivors):len(survivors)], tc.more...)), "; ")
+		got := strings.Join(missed(append(slices.Clip(survivors), tc.more...)), "; ")
 		if !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
