@@ -27,7 +27,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -225,7 +224,6 @@ func noop(ctx context.Context, certificates string, port int) error {
 	ctrl.SetLogger(logr.Discard())
 	server := webhookserver.New(webhookserver.Options{
 		Host: "127.0.0.1", Port: port, CertDir: certificates, Metrics: webhookserver.NewMetrics(ctrlmetrics.Registry),
-		Clock: clock.RealClock{},
 		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
 			c.NextProtos, c.DynamicRecordSizingDisabled = []string{http1}, true
 		}},
