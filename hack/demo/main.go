@@ -84,5 +84,9 @@ func run(ctx context.Context, kubectl, manifests string) error {
 		fmt.Printf("\nLearn: %s\n", act.learn)
 	}
 	s.heading(7, "Before and after")
-	return told.print(os.Stdout)
+	if err := told.print(os.Stdout); err != nil {
+		return err
+	}
+	fmt.Println("\nLearn: settings stop the kills, and the right size makes room for the load; it takes both.")
+	return nil
 }
