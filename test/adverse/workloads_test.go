@@ -202,7 +202,7 @@ func workloads() []workload {
 		{
 			name: "quota-full", story: "needs 110Mi, has 64Mi, and a ResourceQuota leaves space for two pods of that",
 			modes: applying, limit: 64 * mi, need: 110 * mi, staysIll: true, within: 2 * time.Minute, limitAtMost: 330 * mi,
-			objects: with(deployment("64Mi", holds("100Mi")), quota("140Mi")), untouched: true, failedBefore: true,
+			objects: with(deployment("64Mi", holds("100Mi")), quota("140Mi")), failedBefore: true,
 		},
 		{
 			name: "limit-range", story: "needs 310Mi, has 64Mi, and a LimitRange allows 100Mi",
