@@ -29,8 +29,8 @@ A step is exported as json6902 for the object that has its template: Task or Pip
 WorkflowTemplate or CronWorkflow (Argo Workflows). Nothing is written to the cluster.
 --pull-request writes the same numbers with their reasons as the text of a pull request.
 
-export priors -n NAMESPACE, with the namespace that memfit runs in, writes what it learned of young containers by their images. kubectl apply
-gives that to the memfit of another cluster, which takes it in within ten minutes, beside what it learned by itself.
+export priors writes what memfit learned of young containers, by image (-n: the namespace that memfit runs in).
+kubectl apply adds it to what the memfit of another cluster has learned, within ten minutes.
 
 Exit codes:
   0  done, also when some workloads were left out (standard error names them)

@@ -471,31 +471,21 @@ var _ = Describe("The resize of a pod", func() {
 		Expect(writer).To(BeEmpty(), "memfit itself")
 
 		By("changing its CPU, which is not memfit's business")
-		cpu := []byte(`{"spec":{"containers":[{"name":"app","resources":{"requests":{"cpu":"20m"}}}]}}`)
-		time.Sleep(1100 * time.Millisecond) // managed fields know seconds
-		Expect(
-			w.client.SubResource("resize").Patch(
-				w.ctx, now, client.RawPatch(types.StrategicMergePatchType, cpu), client.FieldOwner("vpa-updater"),
-			),
-		).To(Succeed())
-		now = expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
-		slim, err := informers.SlimPod(now.DeepCopy())
-		Expect(err).NotTo(HaveOccurred())
-		writer, _ = workload.ResizedBy(slim.(*corev1.Pod))
+		resizedBy := func(resources string) (string, time.Time) {
+			time.Sleep(1100 * time.Millisecond) // managed fields know seconds
+			patch := client.RawPatch(types.StrategicMergePatchType,
+				[]byte(`{"spec":{"containers":[{"name":"app","resources":`+resources+`}]}}`))
+			Expect(w.client.SubResource("resize").Patch(w.ctx, now, patch, client.FieldOwner("vpa-updater"))).To(Succeed())
+			now = expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
+			slim, err := informers.SlimPod(now.DeepCopy())
+			Expect(err).NotTo(HaveOccurred())
+			return workload.ResizedBy(slim.(*corev1.Pod))
+		}
+		writer, _ = resizedBy(`{"requests":{"cpu":"20m"}}`)
 		Expect(writer).To(BeEmpty(), "who changes the CPU")
 
-		patch := []byte(`{"spec":{"containers":[{"name":"app","resources":{"limits":{"memory":"600Mi"}}}]}}`)
-		w.passes(time.Second)
-		time.Sleep(1100 * time.Millisecond) // managed fields know seconds
-		Expect(
-			w.client.SubResource("resize").Patch(
-				w.ctx, now, client.RawPatch(types.StrategicMergePatchType, patch), client.FieldOwner("vpa-updater"),
-			),
-		).To(Succeed())
-		now = expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})
-		slim, err = informers.SlimPod(now)
-		Expect(err).NotTo(HaveOccurred())
-		writer, at := workload.ResizedBy(slim.(*corev1.Pod))
+		By("changing its memory")
+		writer, at := resizedBy(`{"limits":{"memory":"600Mi"}}`)
 		Expect(writer).To(Equal("vpa-updater"))
 		Expect(at).To(BeTemporally("~", time.Now(), time.Minute))
 	})

@@ -46,16 +46,16 @@ func (*Priors) NeedLeaderElection() bool { return true }
 // Start keeps the priors until memfit stops.
 func (p *Priors) Start(ctx context.Context) error {
 	log := logf.FromContext(ctx).WithName("priors")
-	for done := false; !done; {
-		p.keep(logf.IntoContext(context.WithoutCancel(ctx), log))
+	working := logf.IntoContext(context.WithoutCancel(ctx), log)
+	for {
+		p.keep(working)
 		select {
 		case <-ctx.Done():
-			done = true
+			p.keep(working) // what was learned since the last time
+			return nil
 		case <-time.After(p.Every):
 		}
 	}
-	p.keep(logf.IntoContext(context.WithoutCancel(ctx), log))
-	return nil
 }
 
 func (p *Priors) keep(ctx context.Context) {
@@ -81,8 +81,9 @@ func (p *Priors) Sync(ctx context.Context) error {
 	stored := recommend.Priors{}
 	for _, text := range [][]byte{c.Status.Observed, []byte(c.Annotations[v1alpha1.PriorsAnnotation])} {
 		read, err := recommend.ReadPriors(text, p.Clock.Now())
-		if len(text) > 0 && err != nil { // what somebody applied, or a broken object, which is written again
-			logf.FromContext(ctx).Error(err, "Left out what cannot be read", "checkpoint", key)
+		if len(text) > 0 && err != nil { // a manifest that was edited by hand, or a damaged status, which is overwritten
+			logf.FromContext(ctx).Error(err, "Priors are ignored: apply what kubectl memfit export priors writes",
+				"checkpoint", key)
 		}
 		stored.AddAll(read)
 	}

@@ -119,8 +119,8 @@ func (r *Reconciler) upToDate(e *entry, f *workload.Effects, now time.Time) bool
 		(known.worth.Figures == worth.Figures || now.Sub(known.writtenAt) < r.Settings.CheckpointEvery)
 }
 
-// stored is the recommendation as the cache has it; nil: there is none. A cache that lags after creation is no reason
-// to write again: the deletion event queues the workload once more.
+// stored returns the recommendation in the cache; nil: there is none. A cache that lags after a creation causes no
+// second write, because the event of a deletion queues the workload again.
 func (r *Reconciler) stored(ctx context.Context, ref memory.WorkloadRef) (*v1alpha1.MemoryRecommendation, error) {
 	var rec v1alpha1.MemoryRecommendation
 	err := r.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: policy.RecordName(ref)}, &rec)

@@ -37,8 +37,8 @@ func goFatal(lean bool) int {
 	return goLimit(13)
 }
 
-// goThree are the arms with a limit that the Go runtime is told of, where one alone would be luck: whether the fatal
-// limit kills, as the article warns, and a speed, of which one arm is up to a tenth off.
+// goThree names three arms with the same limit and GOMEMLIMIT. One arm is not enough: chance decides whether a fatal
+// limit kills, as the article warns, and the speed of one arm varies by a tenth.
 func goThree(mi int) []string {
 	name := goName(mi, true)
 	return []string{name, name + "-2", name + "-3"}

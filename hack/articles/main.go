@@ -67,7 +67,7 @@ func tellAll(ctx context.Context, p page, name, docs, output string) (page, erro
 		return name != "" && !slices.Contains(strings.Split(name, ","), s.Name)
 	})
 	if len(wanted) == 0 {
-		return p, fmt.Errorf("there is no article %q", name)
+		return p, fmt.Errorf("no article is called %q: -story takes go, node, jvm, ruby and udp", name)
 	}
 	var err error
 	for _, s := range wanted {

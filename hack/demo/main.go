@@ -46,7 +46,7 @@ func run(ctx context.Context, kubectl, manifests string) error {
 	if err != nil {
 		return err
 	}
-	var told acts
+	var results acts
 	for i, act := range []struct {
 		title string
 		play  func(context.Context, *story, *acts) error
@@ -78,13 +78,13 @@ func run(ctx context.Context, kubectl, manifests string) error {
 		},
 	} {
 		s.heading(i+1, act.title)
-		if err := act.play(ctx, s, &told); err != nil {
+		if err := act.play(ctx, s, &results); err != nil {
 			return fmt.Errorf("act %d (%s): %w", i+1, act.title, err)
 		}
 		fmt.Printf("\nLearn: %s\n", act.learn)
 	}
 	s.heading(7, "Before and after")
-	if err := told.print(os.Stdout); err != nil {
+	if err := results.print(os.Stdout); err != nil {
 		return err
 	}
 	fmt.Println("\nLearn: settings stop the kills, and the right size makes room for the load; it takes both.")

@@ -25,6 +25,10 @@ const (
 	Max Bytes = math.MaxInt64
 )
 
+// CgroupRounding is by how much a limit that a cgroup has may be below the one that was set: the kernel keeps whole
+// pages, of 64 KiB at most (arm64).
+const CgroupRounding = 64 * KiB
+
 // FromOptional is [FromQuantity] of an optional field; 0: it is not set.
 func FromOptional(q *resource.Quantity) Bytes {
 	if q == nil {

@@ -192,7 +192,7 @@ func explain(k *memory.OOMKill, a AgentKill) {
 	asked := max(k.Limit, k.Asked)
 	k.Limit, k.Asked, k.Proven = a.Limit, 0, true
 	switch {
-	case asked > a.Limit+CgroupRounding:
+	case asked > a.Limit+memory.CgroupRounding:
 		k.Asked = asked
 	case asked >= a.Limit: // the kernel keeps whole pages of what was asked for
 		k.Limit = asked
@@ -285,7 +285,7 @@ func EffectiveLimit(pod *corev1.Pod, container string, own, ofPod memory.Bytes) 
 	switch others := othersLimit(pod, container); {
 	case others == 0:
 		return min(own, ofPod)
-	case ofPod.Minus(own)+CgroupRounding >= others:
+	case ofPod.Minus(own)+memory.CgroupRounding >= others:
 		return own
 	}
 	return 0

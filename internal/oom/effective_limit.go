@@ -20,12 +20,9 @@ import (
 // limit while its status shows the new one. So what status shows of a container is only what was asked for, until
 // something proves it for the pod.
 
-// CgroupRounding is what the kernel may take off a limit: it keeps whole pages, of 64 KiB at most (arm64).
-const CgroupRounding = 64 * memory.KiB
-
-// podShort is by how much the limit of the pod's cgroup is below the sum of its containers' limits. told is false if
-// it is not reported: kubelets before 1.36 do not report what the pod's cgroup has, and none does before the pod runs.
-func podShort(pod *corev1.Pod) (short memory.Bytes, told bool) {
+// podShort is by how much the limit of the pod's cgroup is below the sum of its containers' limits. reported is false
+// if it is unknown: kubelets before 1.36 do not report what the pod's cgroup has, and none does before the pod runs.
+func podShort(pod *corev1.Pod) (short memory.Bytes, reported bool) {
 	if pod.Status.Phase != corev1.PodRunning || pod.Status.Resources == nil {
 		return 0, false
 	}
@@ -37,7 +34,7 @@ func podShort(pod *corev1.Pod) (short memory.Bytes, told bool) {
 	if !limited || pod.Spec.Resources != nil && limitOf(pod.Spec.Resources.Limits) > 0 {
 		return 0, true // the pod has no limit, or one of its own that follows no container's
 	}
-	if short = sum.Minus(cgroup); short <= CgroupRounding {
+	if short = sum.Minus(cgroup); short <= memory.CgroupRounding {
 		return 0, true
 	}
 	return short, true
@@ -73,9 +70,9 @@ func statusLimit(pod *corev1.Pod, c *corev1.Container) memory.Bytes {
 func (l *Ledger) proven(o Observation, c *cursor, peak memory.Bytes) (limit, asked memory.Bytes) {
 	before, known := l.limitBefore(o, c)
 	switch {
-	case o.PodTold && o.PodShort == 0:
+	case o.PodReported && o.PodShort == 0:
 		return o.Limit, 0
-	case o.PodTold:
+	case o.PodReported:
 		least := o.Limit.Minus(o.PodShort) // all that is missing may be missing here
 		if known {
 			least = max(least, min(before, o.Limit)) // but a limit that was effective and did not change still is
@@ -97,8 +94,8 @@ func unproven(limit, asked memory.Bytes) (memory.Bytes, memory.Bytes) {
 	return limit, asked
 }
 
-// limitBefore is the limit that was effective before o. A pod that was edited before anybody saw it, and of which there
-// is no record, was created with what the pods of its time are created with.
+// limitBefore is the limit that was effective before o. For a pod that was edited before memfit
+// first saw it and has no record of the webhook, this is the limit of other pods that were created at that time.
 func (l *Ledger) limitBefore(o Observation, c *cursor) (memory.Bytes, bool) {
 	switch {
 	case c != nil && c.limited:
@@ -164,7 +161,7 @@ func (l *Ledger) sawLimit(c *cursor, o Observation, limit, asked memory.Bytes) {
 		l.keepLimit(c, limit, asked, o.Restarts)
 	case !c.limited: // what new pods are created with may be another limit before this one is seen to run
 		l.keepLimit(c, limit, asked, notSeen)
-	case o.PodTold || limit > 0 && limit < c.limit || asked > 0:
+	case o.PodReported || limit > 0 && limit < c.limit || asked > 0:
 		l.keepLimit(c, limit, asked, c.limitOf) // of the next instance
 	}
 }
@@ -192,7 +189,7 @@ func (r *raise) reaches() time.Time { return r.seen.Add(memory.RaiseReaches) }
 // sawRaise remembers when a limit was first seen higher, before that is written down.
 func (l *Ledger) sawRaise(c *cursor, o Observation, limit memory.Bytes, now time.Time) {
 	if before, known := l.limitBefore(o, c); known && 0 < before && before < limit {
-		c.raise = raise{from: before, of: o.Restarts, seen: now, unreported: !o.PodTold}
+		c.raise = raise{from: before, of: o.Restarts, seen: now, unreported: !o.PodReported}
 		c.unread = leastLimit(c.unread, before)
 	}
 }
@@ -206,7 +203,7 @@ func (c *cursor) racedRaise(t Termination, limit memory.Bytes) bool {
 // disprove takes back a raise whose instance may have died before it, because the pod then keeps the previous limit;
 // not where the kubelet reports what the pod's cgroup has.
 func (l *Ledger) disprove(o Observation, t Termination, c *cursor) {
-	if !o.PodTold && c.limited && c.racedRaise(t, c.limit) {
+	if !o.PodReported && c.limited && c.racedRaise(t, c.limit) {
 		l.keepLimit(c, c.raise.from, max(c.limit, c.asked), c.limitOf)
 	}
 }
@@ -280,7 +277,7 @@ func (c *cursor) doubted() bool {
 // proves: the limit that a container died at was effective beyond doubt. Its pod was created with it, or the kubelet
 // reports that the pod's cgroup has it now.
 func (o *Observation) proves(limit, asked memory.Bytes) bool {
-	return limit > 0 && asked == 0 && (!o.Edited || o.PodTold && o.PodShort == 0 && limit == o.Limit)
+	return limit > 0 && asked == 0 && (!o.Edited || o.PodReported && o.PodShort == 0 && limit == o.Limit)
 }
 
 // onlyLabeled: it ended with the kubelet's label, and not by SIGKILL, or while its pod was being ended. The label is

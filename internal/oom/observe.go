@@ -59,10 +59,10 @@ type Observation struct {
 	// High is where the kubelet's MemoryQoS puts memory.high of the container by default, in bytes; 0: nowhere. Whether
 	// its node has the feature, the pod does not show.
 	High memory.Bytes
-	// PodShort is by how much the limit of the pod's cgroup is below the sum of its containers' limits, and PodTold that
-	// the kubelet reports what the pod's cgroup has (1.36 and later, while the pod runs).
-	PodShort memory.Bytes
-	PodTold  bool
+	// PodShort is by how much the limit of the pod's cgroup is below the sum of its containers' limits. PodReported: the
+	// kubelet reports what the pod's cgroup has (1.36 and later, while the pod runs).
+	PodShort    memory.Bytes
+	PodReported bool
 	// RestartsOnResize: its resizePolicy for memory is RestartContainer.
 	RestartsOnResize bool
 	// PodLimit is the effective memory limit of the pod; 0: none.
@@ -103,7 +103,7 @@ func Observe(pod *corev1.Pod) []Observation {
 		return nil
 	}
 	var out []Observation
-	short, told := podShort(pod)
+	short, reported := podShort(pod)
 	add := func(class Class, statuses []corev1.ContainerStatus, specs []corev1.Container) {
 		for i := range statuses {
 			cs := &statuses[i]
@@ -112,7 +112,7 @@ func Observe(pod *corev1.Pod) []Observation {
 				continue // the node writes statuses, and cannot add containers with them
 			}
 			o := observe(pod, cs, &specs[at], class)
-			o.PodShort, o.PodTold = short, told
+			o.PodShort, o.PodReported = short, reported
 			out = append(out, o)
 		}
 	}

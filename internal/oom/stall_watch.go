@@ -96,7 +96,8 @@ func (w *StallWatch) Report(a AgentStall, bounds StallBounds, now time.Time) boo
 	switch {
 	case w.phase != calm:
 		return w.last.blind() && !a.Ended.IsZero() && started.Equal(w.stall.Since) && w.end(a.Ended)
-	case !a.Ended.IsZero() || a.Limit == 0 || a.Limit.Minus(bounds.Limit)+bounds.Limit.Minus(a.Limit) > CgroupRounding:
+	case !a.Ended.IsZero() || a.Limit == 0 ||
+		a.Limit.Minus(bounds.Limit)+bounds.Limit.Minus(a.Limit) > memory.CgroupRounding:
 		return false // over, or from before its limit changed
 	case w.last.at.IsZero() || started.Before(w.last.started.Time()) || started.After(now.Add(ahead)):
 		return false // of an instance that is gone

@@ -48,8 +48,8 @@ type Learned struct {
 	Day int64 `json:"day"`
 }
 
-// ReadPriors reads what [Priors.Text] wrote, or somebody else. What is absurd is left out, and what lies in the future
-// is of today.
+// ReadPriors reads the text of [Priors.Text], which a user may have edited. It ignores entries that are out of bounds,
+// and takes a day in the future for today.
 func ReadPriors(text []byte, now time.Time) (Priors, error) {
 	if len(text) > longestPriors {
 		return nil, fmt.Errorf("%d bytes are more than any priors take", len(text))
@@ -92,7 +92,7 @@ func (p Priors) Add(image string, l Learned) {
 	}
 }
 
-// plain reports whether an image's name, without tag and digest, may stand in a sentence.
+// plain reports whether the name of an image, without tag and digest, is short and printable, because reasons quote it.
 func plain(image string) bool {
 	const longest = 255
 	return image != "" && len(image) <= longest &&

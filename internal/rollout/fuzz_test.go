@@ -27,12 +27,15 @@ func FuzzState(f *testing.F) {
 	}
 	f.Add(
 		[]byte(
-			`{"rollout":{"began":"9999-12-31T23:59:59Z","decrease":true,"targets":{"app":{"Limit":-1}}},"steps":[{"pod":"web-1","uid":"uid-1","phase":"Evicting"}]}`,
+			`{"rollout":{"began":"9999-12-31T23:59:59Z","decrease":true,"targets":{"app":{"Limit":-1}}},
+				"steps":[{"pod":"web-1","uid":"uid-1","phase":"Evicting"}]}`,
 		),
 	)
 	f.Add(
 		[]byte(
-			`{"rollout":{"targets":{}},"steps":[{"uid":"uid-1","at":"0001-01-01T00:00:00Z","from":{"app":{}},"to":{"app":{"Limit":9223372036854775807}},"request":{"tries":99}}]}`,
+			`{"rollout":{"targets":{}},
+				"steps":[{"uid":"uid-1","at":"0001-01-01T00:00:00Z","from":{"app":{}},
+				"to":{"app":{"Limit":9223372036854775807}},"request":{"tries":99}}]}`,
 		),
 	)
 	f.Add(

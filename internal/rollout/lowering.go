@@ -264,7 +264,7 @@ func (o *observation) killed() (l Lowering, pod Pod, why string) {
 		given := o.state.lowest(k.Container.Container, k.Program, false).Limit
 		for _, old := range o.state.Lowerings {
 			if !old.of(k.Container.Container, k.Program) || later(k.Time, k.Seen).Before(old.At) ||
-				k.Limit.Plus(cgroupRounding) < given ||
+				k.Limit.Plus(memory.CgroupRounding) < given ||
 				k.Limit == 0 || k.Limit >= old.From.Limit || why != "" && old.From.Limit >= l.From.Limit {
 				continue
 			}
@@ -278,9 +278,6 @@ func (o *observation) killed() (l Lowering, pod Pod, why string) {
 	}
 	return Lowering{}, Pod{}, ""
 }
-
-// cgroupRounding is what a limit that was read from a cgroup may be below the one that was set: less than a page.
-const cgroupRounding = 64 * memory.KiB
 
 // suffered says what happened to a container at a limit that was too low.
 func suffered(kind memory.OOMKind) string {

@@ -230,6 +230,17 @@ func (c *cluster) lowersTheCanary() {
 	c.reconcile()
 }
 
+// lowersAll lowers the limits of three pods, and lets time pass until each has been watched.
+func (c *cluster) lowersAll() {
+	c.t.Helper()
+	c.wants(small, false)
+	for range 10 {
+		c.reconcile()
+		c.passes(c.in.Policy.Watch)
+	}
+	c.expectLimits("100Mi 100Mi 100Mi")
+}
+
 // evictsTheCanary writes down that a pod is to be evicted for a lower limit, and evicts it when the webhooks know.
 func (c *cluster) evictsTheCanary() {
 	c.t.Helper()
@@ -930,12 +941,7 @@ func TestALimitThatAnotherWriterLoweredIsNoLowering(t *testing.T) {
 // TestWhatAnotherWriterGaveAPodStaysForADay: a debug session of one pod is left alone, and no other pod gets its size.
 func TestWhatAnotherWriterGaveAPodStaysForADay(t *testing.T) {
 	c := newCluster(t, 3, big)
-	c.wants(small, false)
-	for range 10 {
-		c.reconcile()
-		c.passes(c.in.Policy.Watch)
-	}
-	c.expectLimits("100Mi 100Mi 100Mi")
+	c.lowersAll()
 	c.passes(7 * 24 * time.Hour)
 	byHand := memory.Size{Request: small.Request, Limit: 2048 * mib}
 	c.app(0).Owner, c.app(0).Spec, c.app(0).Actual = big, byHand, byHand
@@ -961,12 +967,7 @@ func TestWhatAnotherWriterGaveAPodStaysForADay(t *testing.T) {
 // TestAKillInAPodThatAnotherWriterLoweredTakesNothingBack: memfit gave no pod so little.
 func TestAKillInAPodThatAnotherWriterLoweredTakesNothingBack(t *testing.T) {
 	c := newCluster(t, 3, big)
-	c.wants(small, false)
-	for range 10 {
-		c.reconcile()
-		c.passes(c.in.Policy.Watch)
-	}
-	c.expectLimits("100Mi 100Mi 100Mi")
+	c.lowersAll()
 	byHand := memory.Size{Request: small.Request, Limit: 60 * mib}
 	c.app(0).Spec, c.app(0).Actual, c.in.Pods[0].Writer = byHand, byHand, "kubectl-edit"
 	c.killed(0)

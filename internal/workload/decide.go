@@ -187,7 +187,7 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 	switch from, _, lent := st.rollout.Lent(c.pod, c.Name); {
 	case lent:
 		in.Current = from
-	case c.another && e != nil: // what somebody gave one pod is not what all pods have
+	case c.another && e != nil: // another writer resized this pod only
 		in.Current = cmp.Or(e.Held, e.Owner, c.current)
 	}
 	if e != nil {
@@ -293,7 +293,7 @@ func (d *decider) prior(c *managedContainer) recommend.Prior {
 	return d.s.Priors.Of(c.Image, d.bit(c.Name))
 }
 
-// bit stands for a container where those of an image are counted.
+// bit is the bit of a container in [recommend.Learned.Containers].
 func (d *decider) bit(container string) uint64 {
 	return 1 << (hashOf([]string{d.s.Owner.Ref.String(), container}) % 64)
 }

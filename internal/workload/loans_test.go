@@ -15,17 +15,21 @@ import (
 	"github.com/memfit/memfit/internal/rescue"
 )
 
+// lends gives a pod a loan that the kubelet has made effective.
+func (d *day) lends(p *dayPod, to memory.Size) {
+	d.state.Rollout().Lend(rescue.Loan{
+		Pod: p.name, UID: p.uid, Node: "node-1", Container: "app", From: p.size, To: to, At: d.now, Sequence: 1,
+	}, "it grew", true)
+	p.size, p.resized = to, true
+}
+
 // TestALoanOutlivesAChangeOfTheMode: its pod still has it, also while memfit changes no sizes. New pods do not get it,
 // and it is returned.
 func TestALoanOutlivesAChangeOfTheMode(t *testing.T) {
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 256), 100*memory.MiB, 1)
 	d.run(2*time.Hour, time.Minute)
-	p := d.pods[0]
-	to := sizeMi(64, 1024)
-	d.state.Rollout().Lend(rescue.Loan{
-		Pod: p.name, UID: p.uid, Node: "node-1", Container: "app", From: p.size, To: to, At: d.now, Sequence: 1,
-	}, "it grew", true)
-	p.size, p.resized = to, true
+	p, to := d.pods[0], sizeMi(64, 1024)
+	d.lends(p, to)
 	d.run(5*time.Minute, 15*time.Second)
 	for _, mode := range []v1alpha1.SizingMode{v1alpha1.SizingRecommend, v1alpha1.SizingInPlace} {
 		d.named.Spec.Sizing.Mode = mode
@@ -51,12 +55,8 @@ func TestALoanOutlivesAChangeOfTheMode(t *testing.T) {
 func TestALoanOutlivesAnotherProfile(t *testing.T) {
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 256), 100*memory.MiB, 2)
 	d.run(2*time.Hour, time.Minute)
-	p := d.pods[0]
-	to := sizeMi(64, 1024)
-	d.state.Rollout().Lend(rescue.Loan{
-		Pod: p.name, UID: p.uid, Node: "node-1", Container: "app", From: p.size, To: to, At: d.now, Sequence: 1,
-	}, "it grew", true)
-	p.size, p.resized = to, true
+	p, to := d.pods[0], sizeMi(64, 1024)
+	d.lends(p, to)
 	for _, d.elsewhere = range []types.UID{"", p.uid, ""} {
 		d.run(5*time.Minute, 15*time.Second)
 		if loans := d.state.Rollout().Loans; len(loans) != 1 || !loans[0].Returned.IsZero() {

@@ -13,7 +13,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/rollout"
 )
 
@@ -30,7 +29,7 @@ func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rol
 	// in the pod's cgroup is of it.
 	if r := pod.Status.Resources; r != nil && size.Limit > 0 {
 		limit := constraints.SizeOf(r).Limit
-		if short := size.Limit.Minus(limit); short < 0 || short > oom.CgroupRounding {
+		if short := size.Limit.Minus(limit); short < 0 || short > memory.CgroupRounding {
 			w.Actual.Limit = limit
 		}
 	}
