@@ -19,6 +19,7 @@ import (
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/podplan"
 )
 
 var _ = Describe("What is alive in a heap without a cap", func() {
@@ -181,5 +182,5 @@ func (w *world) injected(ref memory.WorkloadRef, pod *corev1.Pod) {
 	Expect(resolved.Profile).NotTo(BeNil())
 	Expect(policy.RecordName(ref)).To(Equal(rec.Name))
 	observed := inject.ObservedIn(rec.Status.Containers)
-	inject.MakePlan(inject.Input{Pod: pod, Profile: resolved.Profile, Observed: observed}).Apply(pod)
+	podplan.Apply(pod, inject.MakePlan(inject.Input{Pod: pod, Profile: resolved.Profile, Observed: observed}))
 }

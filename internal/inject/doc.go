@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inject decides what memfit sets on a pod and why ([MakePlan]), and sets it ([Plan.Apply]).
+// Package inject decides what memfit sets on a pod and why ([MakePlan]), and the patch that does it ([Plan.Patch]).
 //
 // It promises three things. A pod that started before also starts after: nothing goes in that a runtime version may
 // refuse. What the user set wins, flag by flag, and only what memfit wrote itself is ever changed again. Doing it

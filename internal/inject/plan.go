@@ -45,8 +45,7 @@ type Input struct {
 	whole  memory.Bytes
 }
 
-// Plan is what memfit would set on a pod, and what it skips, each with the reason. Its methods change nothing but the
-// pod given to [Plan.Apply].
+// Plan is what memfit would set on a pod, and what it skips, each with the reason. Its methods change nothing.
 type Plan struct {
 	containers []ContainerPlan
 	whole      *memory.Size // the new size of the whole pod; nil: unchanged

@@ -44,17 +44,3 @@ func memoryPolicy(list []corev1.ContainerResizePolicy) corev1.ResourceResizeRest
 	}
 	return ""
 }
-
-// withPolicy is a list with another policy for memory, at its end; nil when nothing is left.
-func withPolicy(
-	list []corev1.ContainerResizePolicy, memory corev1.ResourceResizeRestartPolicy,
-) []corev1.ContainerResizePolicy {
-	out := slices.DeleteFunc(slices.Clone(list), ofMemory)
-	if memory != "" {
-		out = append(out, corev1.ContainerResizePolicy{ResourceName: corev1.ResourceMemory, RestartPolicy: memory})
-	}
-	if len(out) == 0 {
-		return nil
-	}
-	return out
-}

@@ -184,3 +184,15 @@ func afterOptions(words []string) []string {
 	}
 	return nil
 }
+
+// container finds a container or init container by name.
+func container(pod *corev1.Pod, name string) *corev1.Container {
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}

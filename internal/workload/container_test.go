@@ -13,6 +13,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/test/podplan"
 )
 
 // TestHeapAbortsOfALauncherRaiseNoLimit: a JVM that aborts at a cap from a variable of its start script aborts again
@@ -37,7 +38,7 @@ func TestHeapAbortsOfALauncherRaiseNoLimit(t *testing.T) {
 			p := &profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{
 				Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM}, Tuning: c.tuning,
 			}}
-			inject.MakePlan(inject.Input{Pod: pod, Profile: p}).Apply(pod)
+			podplan.Apply(pod, inject.MakePlan(inject.Input{Pod: pod, Profile: p}))
 			plan := inject.MakePlan(inject.Input{Pod: pod, Profile: p, Created: true})
 			m := Managed(p, pod)[0]
 			q := containerInput{container: m, plan: plan.Container("app")}

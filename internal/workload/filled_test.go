@@ -17,6 +17,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/test/podplan"
 )
 
 func TestFilledByTellsTheFullestReplicaInFiveLines(t *testing.T) {
@@ -118,7 +119,7 @@ func TestEase(t *testing.T) {
 		q := resource.MustParse(limit)
 		pod := s.Governed[i]
 		pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"memory": resource.MustParse("88Mi")}
-		inject.MakePlan(inject.Input{Pod: pod, Profile: s.Profile}).Apply(pod)
+		podplan.Apply(pod, inject.MakePlan(inject.Input{Pod: pod, Profile: s.Profile}))
 		s.Snapshots[s.Governed[i].UID].Status.Containers[0].Memory = &v1alpha1.MemoryParts{
 			Savings: []v1alpha1.PredictedSaving{
 				{Action: "debug.FreeOSMemory"}, {Action: "GOMEMLIMIT", Setting: "GOMEMLIMIT", Limit: &q, Method: "53Mi\nalive"},

@@ -17,6 +17,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/test/podplan"
 )
 
 // restarted is a pod whose container has restarted so often, the last time at the given time.
@@ -67,7 +68,7 @@ func debugged(pod *corev1.Pod) *corev1.Pod {
 func TestADebugSessionIsNoResize(t *testing.T) {
 	p := build.Profile("shop", "web", v1alpha1.RuntimeNodeJS)
 	pod := build.Pod("shop", "web-1").On("node-1").Container("app", build.Limit("512Mi")).Obj()
-	inject.MakePlan(inject.Input{Pod: pod, Profile: governing(p)}).Apply(pod)
+	podplan.Apply(pod, inject.MakePlan(inject.Input{Pod: pod, Profile: governing(p)}))
 	p.Spec.Tuning.HeapPercent = new(int32(40))
 	s := &Snapshot{Profile: governing(p), Governed: []*corev1.Pod{debugged(pod)}}
 	if c := cover(s, nil); c.Stale != 1 || c.outOfStep != "" {

@@ -24,6 +24,7 @@ import (
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/podplan"
 )
 
 // profiles of every kind of formula. All choose pods by a label of their own, so that they can be effective at the same
@@ -97,7 +98,7 @@ func TestAgainstTheWebhook(t *testing.T) {
 		} {
 			pod := newPod(name, limit)
 			want := pod.DeepCopy()
-			inject.MakePlan(inject.Input{Pod: want, Profile: named(name, spec)}).Apply(want)
+			podplan.Apply(want, inject.MakePlan(inject.Input{Pod: want, Profile: named(name, spec)}))
 			if strings.HasSuffix(limit, "500m") { // no whole bytes
 				want = careful(pod, want)
 			}
@@ -108,7 +109,7 @@ func TestAgainstTheWebhook(t *testing.T) {
 			pod := newPod(name, "512Mi")
 			edit.edit(pod)
 			want := pod.DeepCopy()
-			inject.MakePlan(inject.Input{Pod: want, Profile: named(name, spec)}).Apply(want)
+			podplan.Apply(want, inject.MakePlan(inject.Input{Pod: want, Profile: named(name, spec)}))
 			if edit.careful || edit.unknown && spec.Runtime.Type == "" {
 				want = pod
 			}

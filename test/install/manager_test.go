@@ -19,6 +19,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/test/podplan"
 )
 
 var binary struct {
@@ -94,7 +95,7 @@ func TestManagerEatsItsOwnFood(t *testing.T) {
 	blank.ResizePolicy = nil
 
 	spec := &v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo}}
-	inject.MakePlan(inject.Input{Pod: pod, Profile: &profile.Profile{Spec: spec}}).Apply(pod)
+	podplan.Apply(pod, inject.MakePlan(inject.Input{Pod: pod, Profile: &profile.Profile{Spec: spec}}))
 
 	injected := managerOf(t, &pod.Spec)
 	got, want := slices.IndexFunc(written.Env, isLimit), slices.IndexFunc(injected.Env, isLimit)

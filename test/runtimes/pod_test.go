@@ -20,6 +20,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/test/podplan"
 )
 
 // trial is one pod: what its owner wrote, what the profile asks for, and what the process must then say of itself.
@@ -49,7 +50,7 @@ func (p *program) try(t *testing.T, tr trial) {
 	pod := p.pod(tr)
 	before := kubelet(pod.Spec.Containers[0].Env, tr.fromConfigMap)
 	plan := inject.MakePlan(inject.Input{Pod: pod, Profile: p.profile(tr)})
-	plan.Apply(pod)
+	podplan.Apply(pod, plan)
 	after := kubelet(pod.Spec.Containers[0].Env, tr.fromConfigMap)
 	got := p.run(t, append(after, tr.machine...), tr.words)
 	if tr.unchanged {

@@ -26,6 +26,7 @@ import (
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/test/podplan"
 )
 
 // The defaults of memfit's --usage-interval and --kill-counters-interval.
@@ -177,7 +178,7 @@ func newPod(
 			}},
 		},
 	}
-	inject.MakePlan(
+	podplan.Apply(pod, inject.MakePlan(
 		inject.Input{
 			Pod: pod,
 			Profile: &profile.Profile{
@@ -185,7 +186,7 @@ func newPod(
 				Spec: &governs.Spec.MemoryProfileSpec,
 			},
 		},
-	).Apply(pod)
+	))
 	slim, err := informers.SlimPod(pod)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/test/goldenpods"
+	"github.com/memfit/memfit/test/podplan"
 )
 
 // TestOnePodIsTheCanary: of the pods that ask while a permission stands, one gets the lower limit, from the replica
@@ -33,7 +34,7 @@ func TestOnePodIsTheCanary(t *testing.T) {
 		Ref: v1alpha1.ProfileReference{Kind: "MemoryProfile", Name: "web"}, Spec: &pair.Profile.Spec,
 	}}
 	injected := pod.DeepCopy()
-	inject.MakePlan(in).Apply(injected)
+	podplan.Apply(injected, inject.MakePlan(in))
 	asked := profile.APISize(owner)
 	rec := &v1alpha1.MemoryRecommendation{}
 	rec.UID = "rec"

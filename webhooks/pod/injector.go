@@ -5,6 +5,7 @@ package pod
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -117,8 +118,8 @@ func (h *Injector) inject(
 	if err != nil {
 		return nil, err
 	}
-	resolved = h.Resolver.InNodeClass(ctx, pod.Pod, resolved)
-	in, err := h.input(ctx, resolved, pod.Pod)
+	resolved = h.Resolver.InNodeClass(ctx, pod, resolved)
+	in, err := h.input(ctx, resolved, pod)
 	if err != nil {
 		return nil, err
 	}
@@ -129,20 +130,33 @@ func (h *Injector) inject(
 		plan = inject.MakePlan(in.Input)
 	}
 	a := allowed()
-	if a.Patch, err = podPatch(pod, plan, ""); err != nil {
+	if err := patch(a, plan.Patch(pod), ""); err != nil {
 		return nil, err
-	}
-	if len(a.Patch) > 0 {
-		a.PatchType = ptr.To(admissionv1.PatchTypeJSONPatch)
 	}
 	if _, seen := pod.Annotations[v1alpha1.InjectedAnnotation]; seen && len(a.Patch) == 0 {
 		return a, nil // the second call for a pod, after other webhooks: the first one has warned and counted
 	}
 	if !asked.DryRun {
-		h.Metrics.count(plan, pod.Pod)
+		h.Metrics.count(plan, pod)
 	}
 	a.Warnings = allowed(plan.Warnings()...).Warnings
 	return a, nil
+}
+
+// patch has an answer change a pod, which is at a path of the object sent.
+func patch(a *admissionv1.AdmissionResponse, pod inject.Patch, at string) error {
+	if len(pod) == 0 {
+		return nil
+	}
+	for i := range pod {
+		pod[i].Path = at + pod[i].Path
+	}
+	text, err := json.Marshal(pod)
+	if err != nil {
+		return fmt.Errorf("encoding the patch: %w", err)
+	}
+	a.Patch, a.PatchType = text, ptr.To(admissionv1.PatchTypeJSONPatch)
+	return nil
 }
 
 // input is what a plan is made from, and the recommendation behind it.

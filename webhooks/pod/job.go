@@ -11,7 +11,6 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/memfit/memfit/internal/boundedjson"
 	"github.com/memfit/memfit/internal/inject"
@@ -63,26 +62,22 @@ func (h *Injector) sizeTemplate(
 	if err != nil {
 		return nil, err
 	}
-	in, err := h.input(ctx, resolved, pod.Pod)
+	in, err := h.input(ctx, resolved, pod)
 	if err != nil {
 		return nil, err
 	}
 	in.SizesOnly = true
-	patch, err := podPatch(pod, inject.MakePlan(in.Input), "/"+strings.Join(kind.Template, "/"))
+	sized, a := inject.MakePlan(in.Input).Patch(pod), allowed()
 	switch {
-	case err != nil:
-		return nil, err
-	case len(patch) == 0:
-		return allowed(), nil
+	case len(sized) == 0:
+		return a, nil
 	case job.Name != "" && !controlled:
 		return allowed(
 			"the suspended Job was admitted unchanged, because a Job with metadata.name may be applied again; with " +
 				"metadata.generateName it would get the size of its pods now",
 		), nil
 	}
-	a := allowed()
-	a.Patch, a.PatchType = patch, ptr.To(admissionv1.PatchTypeJSONPatch)
-	return a, nil
+	return a, patch(a, sized, "/"+strings.Join(kind.Template, "/"))
 }
 
 // ownerOfPods returns the controller that owns the Job or, without one, the Job itself, which may have no name or UID

@@ -76,15 +76,6 @@ type unread struct{}
 // UnmarshalJSON reads nothing.
 func (unread) UnmarshalJSON([]byte) error { return nil }
 
-// sentPod is a pod with what its Go type cannot express of it as it was sent.
-type sentPod struct {
-	*corev1.Pod
-
-	// initContainers and containers report of each container whether it has the field resources: an absent one must be
-	// added before something is added to it.
-	initContainers, containers []bool
-}
-
 // sentSpec and sentContainer hide the fields of the same names of what they embed.
 type sentSpec struct {
 	corev1.PodSpec `json:",inline"`
@@ -99,29 +90,32 @@ type sentContainer struct {
 	Resources *corev1.ResourceRequirements `json:"resources"`
 }
 
-// pod decodes the rest of a pod whose metadata is known.
-func (r *review) pod(meta *metav1.ObjectMeta) (sentPod, error) {
-	p := sentPod{Pod: &corev1.Pod{ObjectMeta: *meta}}
+// pod decodes the rest of a pod whose metadata is known. Resources that were sent are never nil in it: a member cannot be
+// added to an absent object, and one that is there may have members that its Go type does not know.
+func (r *review) pod(meta *metav1.ObjectMeta) (*corev1.Pod, error) {
+	p := &corev1.Pod{ObjectMeta: *meta}
 	if r.Object.Spec == nil {
 		return p, nil
 	}
 	var spec sentSpec
 	if err := boundedjson.Decode(r.Object.Spec, "spec", &spec); err != nil {
-		return sentPod{}, fmt.Errorf("decoding the pod: %w", err)
+		return nil, fmt.Errorf("decoding the pod: %w", err)
 	}
 	p.Spec = spec.PodSpec
-	p.Spec.InitContainers, p.initContainers = containersOf(spec.InitContainers)
-	p.Spec.Containers, p.containers = containersOf(spec.Containers)
+	p.Spec.InitContainers, p.Spec.Containers = containersOf(spec.InitContainers), containersOf(spec.Containers)
 	return p, nil
 }
 
-func containersOf(sent []sentContainer) (containers []corev1.Container, resources []bool) {
-	containers, resources = make([]corev1.Container, len(sent)), make([]bool, len(sent))
+func containersOf(sent []sentContainer) []corev1.Container {
+	containers := make([]corev1.Container, len(sent))
 	for i := range sent {
 		containers[i] = sent[i].Container
 		if have := sent[i].Resources; have != nil {
-			containers[i].Resources, resources[i] = *have, true
+			containers[i].Resources = *have
+			if have.Limits == nil {
+				containers[i].Resources.Limits = corev1.ResourceList{}
+			}
 		}
 	}
-	return containers, resources
+	return containers
 }

@@ -137,8 +137,7 @@ func planned(n *profile.Profile, c chosen, limit memory.Bytes, env string) (stri
 		}
 	}
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{container}}}
-	inject.MakePlan(inject.Input{Pod: pod, Profile: n}).Apply(pod)
-	for _, v := range pod.Spec.Containers[0].Env {
+	for _, v := range inject.MakePlan(inject.Input{Pod: pod, Profile: n}).Edit(container.Name).Env {
 		if v.Name == env {
 			return v.Value, true
 		}

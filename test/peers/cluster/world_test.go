@@ -36,6 +36,7 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
+	"github.com/memfit/memfit/test/podplan"
 )
 
 // writers create and replace objects concurrently.
@@ -281,7 +282,7 @@ func (w *world) pod(i int, set *appsv1.ReplicaSet) *corev1.Pod {
 		Ref: v1alpha1.ProfileReference{Kind: profile.KindCluster, Name: governs.Name}, Generation: governs.Generation,
 		Spec: &governs.Spec.MemoryProfileSpec,
 	}
-	inject.MakePlan(inject.Input{Pod: pod, Profile: by}).Apply(pod)
+	podplan.Apply(pod, inject.MakePlan(inject.Input{Pod: pod, Profile: by}))
 	return pod
 }
 

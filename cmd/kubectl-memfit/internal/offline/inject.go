@@ -139,9 +139,7 @@ func (r *Result) workload(w *workload, world *world) (bool, error) {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s: unchanged, %s sets nothing more", w, governed))
 		return false, nil
 	}
-	after := w.pod.DeepCopy()
-	plan.Apply(after)
-	if err := patch(w.template, w.pod, after); err != nil {
+	if err := patch(w.template, plan.Patch(w.pod)); err != nil {
 		return false, fmt.Errorf("%s: %w", w, err)
 	}
 	return true, nil

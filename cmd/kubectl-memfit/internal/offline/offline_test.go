@@ -156,6 +156,37 @@ apiVersion: v1
 	}
 }
 
+// TestWhatWasInjectedIsTakenBack: with tuning.mode Disabled, a file that was injected becomes what it was, a changed
+// value with its comment.
+func TestWhatWasInjectedIsTakenBack(t *testing.T) {
+	const in = `apiVersion: v1
+kind: Pod
+metadata:
+  name: web
+spec:
+  containers:
+    - name: app
+      env:
+        - {name: JAVA_TOOL_OPTIONS, value: -Da=b} # ours
+      resources: {limits: {memory: 512Mi}}
+    - name: side
+      resources: {limits: {memory: 1Gi}}
+`
+	profile := func(tuning string) Options {
+		text := strings.Replace(goProfile, "{resizePolicy: Keep}", tuning, 1)
+		return Options{Namespace: "shop", Profiles: []byte(strings.Replace(text, "type: Go", "type: JVM", 1))}
+	}
+	_, injected := offline(t, in, profile("{resizePolicy: RestartContainer}"))
+	for _, want := range []string{"-Da=b} # ours", "resizePolicy:", "value: -XX:"} {
+		if !strings.Contains(injected, want) {
+			t.Errorf("no %s in\n%s", want, injected)
+		}
+	}
+	if _, out := offline(t, injected, profile("{mode: Disabled}")); out != in {
+		t.Errorf("(-want +got):\n%s", cmp.Diff(in, out))
+	}
+}
+
 func TestSharedAnchorsAreNotChangedForOthers(t *testing.T) {
 	in := `apiVersion: v1
 kind: Pod

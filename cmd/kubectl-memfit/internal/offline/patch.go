@@ -4,133 +4,133 @@
 package offline
 
 import (
-	"fmt"
-	"maps"
-	"reflect"
+	"encoding/json"
 	"slices"
+	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/memfit/memfit/internal/inject"
 )
 
-// patch copies what a plan changed from a typed pod into the tree it was read from, so that comments, order and fields
-// without a Go type remain.
-func patch(template *yaml.Node, before, after *corev1.Pod) error {
-	was, err := runtime.DefaultUnstructuredConverter.ToUnstructured(before)
-	if err != nil {
-		return fmt.Errorf("reading the pod: %w", err)
-	}
-	is, err := runtime.DefaultUnstructuredConverter.ToUnstructured(after)
-	if err != nil {
-		return fmt.Errorf("reading the changed pod: %w", err)
-	}
-	return change(template, was, is)
-}
-
-// change brings the fields that differ into a mapping.
-func change(n *yaml.Node, before, after map[string]any) error {
-	for key := range before {
-		if _, stays := after[key]; !stays {
-			remove(n, key)
+// patch carries out the patch of a pod on the tree that the pod was read from, so that comments, order and fields
+// without a Go type remain. A list or object of which nothing is left is removed.
+func patch(pod *yaml.Node, operations inject.Patch) error {
+	for _, o := range operations {
+		if err := carryOut(pod, o); err != nil {
+			return err
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(after)) {
-		if reflect.DeepEqual(before[key], after[key]) {
+	for _, o := range operations {
+		if o.Op != "remove" {
 			continue
 		}
-		if err := changeField(n, key, before[key], after[key]); err != nil {
-			return err
+		path := tokens(o.Path)
+		parent, key := at(pod, path[:len(path)-2]), path[len(path)-2]
+		if left := child(parent, key); left != nil && len(left.Content) == 0 {
+			remove(parent, key)
 		}
 	}
 	return nil
 }
 
-func changeField(n *yaml.Node, key string, before, after any) error {
-	switch after := after.(type) {
-	case map[string]any:
-		fields, _ := before.(map[string]any)
-		return change(mapping(n, key), fields, after)
-	case []any:
-		items, _ := before.([]any)
-		return changeList(n, key, items, after)
+// tokens are the keys and indexes of a JSON pointer.
+func tokens(path string) []string {
+	all := strings.Split(path, "/")[1:]
+	for i := range all {
+		all[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(all[i])
 	}
-	return setValue(n, key, after)
+	return all
 }
 
-// changeList brings a list to what it is after. An item with a name keeps its node, with its comments.
-func changeList(n *yaml.Node, key string, before, after []any) error {
-	old := get(n, key)
-	if old == nil || old.Kind != yaml.SequenceNode || len(old.Content) != len(before) {
-		return setValue(n, key, after)
-	}
-	// A name may be written several times; each item keeps the next node of its name.
-	unused := map[string][]int{}
-	for i := range before {
-		name := nameOf(before[i])
-		unused[name] = append(unused[name], i)
-	}
-	nodes := make([]*yaml.Node, 0, len(after))
-	for _, item := range after {
-		name := nameOf(item)
-		if rest := unused[name]; name != "" && len(rest) > 0 {
-			node := old.Content[rest[0]]
-			unused[name] = rest[1:]
-			if err := change(node, before[rest[0]].(map[string]any), item.(map[string]any)); err != nil {
-				return err
-			}
-			nodes = append(nodes, node)
-			continue
+// at is the node at a path below n. A member on the way that is missing or null becomes a mapping.
+func at(n *yaml.Node, path []string) *yaml.Node {
+	for _, token := range path {
+		next := child(n, token)
+		if next == nil {
+			next = &yaml.Node{}
+			set(n, token, next)
 		}
-		node := &yaml.Node{}
-		if err := node.Encode(item); err != nil {
-			return err
+		if next.Kind != yaml.MappingNode && next.Kind != yaml.SequenceNode {
+			next.Kind, next.Tag, next.Value, next.Style = yaml.MappingNode, "!!map", "", 0
 		}
-		nodes = append(nodes, node)
+		n = next
 	}
-	old.Content = nodes
+	return n
+}
+
+// child is a member of a mapping or an item of a list; nil: there is none.
+func child(n *yaml.Node, token string) *yaml.Node {
+	if n.Kind != yaml.SequenceNode {
+		return get(n, token)
+	}
+	if i, err := strconv.Atoi(token); err == nil && i < len(n.Content) {
+		return n.Content[i]
+	}
 	return nil
 }
 
-// nameOf is the name of an item of a list; empty: it has none.
-func nameOf(item any) string {
-	fields, _ := item.(map[string]any)
-	name, _ := fields["name"].(string)
-	return name
-}
-
-// mapping is the mapping at key, made when it is not there.
-func mapping(n *yaml.Node, key string) *yaml.Node {
-	if m := get(n, key); m != nil && m.Kind == yaml.MappingNode {
-		return m
+func carryOut(pod *yaml.Node, o inject.Operation) error {
+	path := tokens(o.Path)
+	if _, empty := o.Value.(struct{}); empty {
+		at(pod, path)
+		return nil
 	}
-	m := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-	set(n, key, m)
-	return m
+	parent, last := at(pod, path[:len(path)-1]), path[len(path)-1]
+	list := parent.Kind == yaml.SequenceNode
+	i, err := strconv.Atoi(last)
+	if err != nil { // "-" is the end of a list
+		i = len(parent.Content)
+	}
+	switch {
+	case o.Op == "remove" && list:
+		parent.Content = slices.Delete(parent.Content, i, i+1)
+		return nil
+	case o.Op == "remove":
+		remove(parent, last)
+		return nil
+	}
+	node, err := nodeOf(o.Value)
+	switch {
+	case err != nil:
+		return err
+	case !list:
+		set(parent, last, node)
+	case o.Op == "replace":
+		parent.Content[i] = node
+	default:
+		parent.Content = slices.Insert(parent.Content, i, node)
+	}
+	return nil
 }
 
+// nodeOf is a value of a Kubernetes type. A string is quoted where any YAML reader would take it for something else
+// ("off", "80").
+func nodeOf(value any) (*yaml.Node, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	var plain any
+	if err := json.Unmarshal(text, &plain); err != nil {
+		return nil, err
+	}
+	node := &yaml.Node{}
+	return node, node.Encode(plain)
+}
+
+// set sets a member. The comments beside an old value stay.
 func set(n *yaml.Node, key string, value *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
+			old := n.Content[i+1]
+			value.LineComment, value.HeadComment, value.FootComment = old.LineComment, old.HeadComment, old.FootComment
 			n.Content[i+1] = value
 			return
 		}
 	}
 	n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
-}
-
-// setValue sets a value. A string is quoted where any YAML reader would take it for something else ("off", "80"). The
-// comment beside an old value stays.
-func setValue(n *yaml.Node, key string, value any) error {
-	node := &yaml.Node{}
-	if err := node.Encode(value); err != nil {
-		return err
-	}
-	if old := get(n, key); old != nil {
-		node.LineComment, node.HeadComment, node.FootComment = old.LineComment, old.HeadComment, old.FootComment
-	}
-	set(n, key, node)
-	return nil
 }
 
 func remove(n *yaml.Node, key string) {
