@@ -106,10 +106,6 @@ type Evidence struct {
 	// replicas is the number of containers examined.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
-	// runs are the last runs of a container that runs to completion, where they are of two kinds: those of the large kind
-	// need at least half as much again as those of the small kind. Absent: they are of one kind, or fewer than 8.
-	// +optional
-	Runs *RunModes `json:"runs,omitempty"`
 	// samples is the number of measurements.
 	// +optional
 	Samples int64 `json:"samples,omitempty"`
@@ -124,20 +120,6 @@ type Evidence struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	WindowSeconds int64 `json:"windowSeconds,omitempty"`
-}
-
-// RunModes describes runs of two kinds, whose need varies by their input.
-type RunModes struct {
-	// largePeak is the highest peak of the large runs, and of a run that was OOM-killed at least its limit.
-	LargePeak resource.Quantity `json:"largePeak"`
-	// largeRuns is the number of large runs.
-	// +kubebuilder:validation:Minimum=0
-	LargeRuns int32 `json:"largeRuns"`
-	// smallPeak is the highest peak of the small runs.
-	SmallPeak resource.Quantity `json:"smallPeak"`
-	// smallRuns is the number of small runs.
-	// +kubebuilder:validation:Minimum=0
-	SmallRuns int32 `json:"smallRuns"`
 }
 
 // Shape describes a container's memory over time.

@@ -84,7 +84,6 @@ func newEvaluation(in Input) *evaluation {
 		PeakDemand: h.HighestDay(), Estimated: e.certainty != history.Exact, PeakRSS: h.PeakRSS(),
 		PeakSwap: h.PeakSwap(), PeakWorkingSet: h.PeakWorkingSet(), Trough: h.Trough(),
 		Replicas: h.Replicas(), Samples: h.Samples(), Window: min(h.Span(), (history.DaysKept * period.Day).Duration()),
-		Modes: modesOf(e.Runs),
 	}
 	e.rec.RequeueAfter = period.Hour.Duration()
 	if period.Compressed() {
@@ -186,7 +185,7 @@ func (e *evaluation) need() memory.Bytes {
 }
 
 func (e *evaluation) usageLimit() memory.Bytes {
-	if text := e.rec.Evidence.Modes.words(); text != "" {
+	if text := twoKinds(e.Runs); text != "" {
 		e.say("%s", text)
 	}
 	if e.Traits.FollowsLimit || e.Traits.MayFollow {

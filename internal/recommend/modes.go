@@ -9,14 +9,6 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Modes describes runs of two kinds, which differ by their input: some need much more memory than the others. The zero
-// value: the runs are of one kind, or too few.
-type Modes struct {
-	// Small and Large are the numbers of runs of each kind, SmallPeak and LargePeak the highest peaks among them.
-	Small, Large         int
-	SmallPeak, LargePeak memory.Bytes
-}
-
 const (
 	// leastRuns of which at least leastOfMode are of each kind distinguish two kinds from one exception.
 	leastRuns, leastOfMode = 8, 2
@@ -25,10 +17,11 @@ const (
 	modesApart = 150
 )
 
-// modesOf finds two kinds of runs by the peak of each run: those below the widest gap, and those above it.
-func modesOf(peaks []memory.Bytes) Modes {
+// twoKinds describes runs of two kinds, which differ by their input: those below the widest gap of the peaks, and those
+// above it. Empty: the runs are of one kind, or too few.
+func twoKinds(peaks []memory.Bytes) string {
 	if len(peaks) < leastRuns {
-		return Modes{}
+		return ""
 	}
 	sorted := slices.Sorted(slices.Values(peaks))
 	last := len(sorted) - 1
@@ -39,19 +32,10 @@ func modesOf(peaks []memory.Bytes) Modes {
 			at = i + 1
 		}
 	}
-	m := Modes{Small: at, SmallPeak: sorted[at-1], Large: len(sorted) - at, LargePeak: sorted[last]}
-	gap := apart(at-1, at)
-	if min(m.Small, m.Large) < leastOfMode || 100*gap < modesApart || apart(0, at-1) >= gap || apart(at, last) >= gap {
-		return Modes{}
-	}
-	return m
-}
-
-// words is the distribution in one sentence; empty: there is one kind of runs.
-func (m Modes) words() string {
-	if m == (Modes{}) {
+	gap, large := apart(at-1, at), len(sorted)-at
+	if min(at, large) < leastOfMode || 100*gap < modesApart || apart(0, at-1) >= gap || apart(at, last) >= gap {
 		return ""
 	}
-	return sprintf("%d of %d runs used at most %s, %d up to %s", m.Small, m.Small+m.Large, m.SmallPeak.CeilTo(memory.MiB),
-		m.Large, m.LargePeak.CeilTo(memory.MiB))
+	return sprintf("%d of %d runs used at most %s, %d up to %s", at, len(sorted), sorted[at-1].CeilTo(memory.MiB), large,
+		sorted[last].CeilTo(memory.MiB))
 }

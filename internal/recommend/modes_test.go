@@ -41,7 +41,7 @@ func TestRunsOfTwoKinds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := slices.Clone(c.runs)
-			if got := modesOf(c.runs).words(); got != c.want {
+			if got := twoKinds(c.runs); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 			if !slices.Equal(before, c.runs) {
@@ -89,9 +89,6 @@ func TestTheReasonNamesTheDistribution(t *testing.T) {
 				if !says(got, want) {
 					t.Errorf("no reason has %q:\n%s", want, strings.Join(got.Reasons, "\n"))
 				}
-			}
-			if want := (Modes{Small: 6, SmallPeak: 100 * mib, Large: 2, LargePeak: 480 * mib}); got.Evidence.Modes != want {
-				t.Errorf("evidence has %+v, want %+v", got.Evidence.Modes, want)
 			}
 			in.Runs = nil
 			if without := Evaluate(in); without.Size != got.Size {

@@ -159,8 +159,6 @@ type Evidence struct {
 	Window time.Duration
 	// Kills is the number of kills that moved the number.
 	Kills int
-	// Modes are the kinds of runs.
-	Modes Modes
 }
 
 // Recommendation is the answer for one container.

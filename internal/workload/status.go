@@ -25,19 +25,12 @@ import (
 )
 
 func apiEvidence(e recommend.Evidence) v1alpha1.Evidence {
-	out := v1alpha1.Evidence{
+	return v1alpha1.Evidence{
 		PeakDemand: format.Quantity(e.PeakDemand), PeakRSS: format.Quantity(e.PeakRSS), PeakSwap: format.Quantity(e.PeakSwap),
 		PeakWorkingSet: format.Quantity(e.PeakWorkingSet), LiveSetMedian: format.Quantity(e.Trough),
 		Replicas: int32(min(e.Replicas, 1<<30)), Samples: e.Samples, //nolint:gosec // bounded above
 		WindowSeconds: int64(e.Window.Seconds()),
 	}
-	if m := e.Modes; m != (recommend.Modes{}) {
-		out.Runs = &v1alpha1.RunModes{
-			SmallRuns: int32(m.Small), SmallPeak: m.SmallPeak.Quantity(), //nolint:gosec // runsKept at most
-			LargeRuns: int32(m.Large), LargePeak: m.LargePeak.Quantity(), //nolint:gosec // runsKept at most
-		}
-	}
-	return out
 }
 
 // certainties are the certainties of demand as the API spells them; unknown is absent.

@@ -67,7 +67,7 @@ func worth(s *v1alpha1.MemoryRecommendationStatus, published map[string]publishe
 		if asRecommended {
 			r.NewPods = r.Recommended
 		}
-		r.Reasons, r.Summary, r.Evidence.WindowSeconds, r.Evidence.Runs, r.UsageTime = nil, "", 0, nil, nil
+		r.Reasons, r.Summary, r.Evidence.WindowSeconds, r.UsageTime = nil, "", 0, nil
 		r.Evidence.Samples = rounded125(r.Evidence.Samples)
 		if r.Breakdown != nil {
 			r.Breakdown = []string{""} // whether an agent read it, not what each reading finds
