@@ -103,7 +103,7 @@ type Evidence struct {
 	// peakWorkingSet is the highest working set seen in one container, in the window.
 	// +optional
 	PeakWorkingSet *resource.Quantity `json:"peakWorkingSet,omitempty"`
-	// replicas is the number of containers examined.
+	// replicas is the number of running containers.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
 	// samples is the number of measurements.

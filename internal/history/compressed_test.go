@@ -44,7 +44,6 @@ func TestACompressedHistoryHoldsTheSameEvidence(t *testing.T) {
 		"samples": func(c *Container) any { return c.Samples() }, "trough": func(c *Container) any { return c.Trough() },
 		"highest day": func(c *Container) any { return c.HighestDay() },
 		"quantile":    func(c *Container) any { return c.Quantile(0.9) },
-		"replicas":    func(c *Container) any { return c.Replicas() },
 		"days":        func(c *Container) any { return len(c.Days()) },
 		"hours":       func(c *Container) any { return len(c.AppendHours(nil)) },
 		"spans":       func(c *Container) any { return len(c.AppendSpans(nil)) },

@@ -66,9 +66,7 @@ type Container struct {
 	peaks histogram
 
 	trackers  [maxTrackers]instanceTracker
-	seen      [32]uint8 // instances of this hour, a linear counter
-	replicas  uint16    // instances of the hour before
-	instances uint8     // number given to the newest instance
+	instances uint8 // number given to the newest instance
 	// workingSet: the last sample that was not exact had the working set only. exact and inexact are when demand was last
 	// known exactly, and when it was not.
 	workingSet     bool
@@ -192,8 +190,6 @@ func (c *Container) closeHour() {
 	c.followFullest()
 	c.learn()
 	c.peaks.add(c.now, c.hour)
-	c.replicas = c.countSeen()
-	c.seen = [32]uint8{}
 	var low size16
 	for i := range c.trackers {
 		t := &c.trackers[i]
@@ -213,7 +209,6 @@ func (c *Container) closeHour() {
 // new instance.
 func (c *Container) trackerFor(s memory.Sample, at int64) (t *instanceTracker, fresh bool) {
 	id := instanceID(s.Container)
-	c.seen[id>>8%32] |= 1 << (id % 8)
 	var free *instanceTracker
 	for i := range c.trackers {
 		t := &c.trackers[i]
@@ -373,8 +368,5 @@ func instanceID(ref memory.ContainerRef) uint32 {
 		}
 		h = (h ^ 0xff) * prime
 	}
-	// Names of replicas differ in a few letters only: spread that over all bits, or counting by bits counts too few.
-	h = (h ^ h>>16) * 0x85ebca6b
-	h = (h ^ h>>13) * 0xc2b2ae35
-	return max(h^h>>16, 1)
+	return max(h, 1)
 }

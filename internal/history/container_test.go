@@ -124,21 +124,6 @@ func TestTroughIsTheLiveSetNotTheStart(t *testing.T) {
 	}
 }
 
-func TestReplicasAreCounted(t *testing.T) {
-	for _, n := range []int{1, 3, 6, 40, 100, 250} {
-		c := New()
-		for m := range 130 {
-			for i := range n {
-				c.Add(sampleOf(fmt.Sprint("pod-", i), start.Add(time.Duration(m)*time.Minute), 100*mib), 0)
-			}
-		}
-		got := c.Replicas()
-		if slack := n / 6; n <= maxTrackers && got != n || got < n-slack || got > n+slack {
-			t.Errorf("%d replicas counted as %d", n, got)
-		}
-	}
-}
-
 func TestOneHighReplicaAmongManyIsThePeak(t *testing.T) {
 	c := New()
 	for i := range 200 {
@@ -335,7 +320,6 @@ func FuzzUnmarshalBinary(f *testing.F) {
 		c.AppendHours(nil)
 		c.AppendSpans(nil)
 		c.Regimes()
-		c.Replicas()
 		c.Quantile(0.9)
 		c.Add(sampleOf("web-1", c.Last().Add(time.Minute), mib), mib)
 		c.Add(sampleOf("web-1", start, mib), mib)

@@ -73,7 +73,6 @@ func (c *Container) code(w *codec.Coder) {
 	for _, v := range []*lowDay{&c.peakRSSDay, &c.peakWSDay, &c.peakSwapDay} {
 		codec.Num(w, v)
 	}
-	codec.Num(w, &c.replicas)
 	since(w, &c.exact, c.last)
 	since(w, &c.inexact, c.last)
 	codec.Flag(w, &c.workingSet)
@@ -83,7 +82,6 @@ func (c *Container) code(w *codec.Coder) {
 	for i := range c.trackers {
 		c.trackers[i].code(w, c.last)
 	}
-	sparse(w, c.seen[:])
 	c.recent.code(w)
 	c.past.code(w)
 	c.records.code(w)
@@ -240,21 +238,5 @@ func since(w *codec.Coder, v *stamp, ref int64) {
 	*v = stamp(ref - d) //nolint:gosec // the next line checks it
 	if int64(*v) != ref-d {
 		w.Fail("a time does not fit its field")
-	}
-}
-
-// sparse writes only the bytes that are not zero.
-func sparse(w *codec.Coder, cells []uint8) {
-	var set uint32
-	for i, v := range cells {
-		if v != 0 {
-			set |= 1 << i
-		}
-	}
-	codec.Num(w, &set)
-	for i := range cells {
-		if set&(1<<i) != 0 {
-			codec.Num(w, &cells[i])
-		}
 	}
 }

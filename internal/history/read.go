@@ -4,8 +4,6 @@
 package history
 
 import (
-	"math"
-	"math/bits"
 	"slices"
 	"time"
 
@@ -182,10 +180,6 @@ func (c *Container) Certainty(span time.Duration) Certainty {
 	return Unknown
 }
 
-// Replicas is the number of instances seen in one hour, this one or the one before. It is exact up to 6 and an estimate
-// above, good to about a tenth up to 300.
-func (c *Container) Replicas() int { return int(max(c.replicas, c.countSeen())) }
-
 // Regime is what was seen under one limit.
 type Regime struct {
 	// Limit is 0 when no regime was seen.
@@ -200,24 +194,6 @@ func (c *Container) Regimes() (now, before Regime) {
 	current := c.regime
 	current.low = c.lowSince(current.since)
 	return see(current), see(c.before)
-}
-
-// countSeen is exact while every instance has a tracker; beyond, linear counting over 256 bits.
-func (c *Container) countSeen() uint16 {
-	used, active := 0, 0
-	for _, b := range c.seen {
-		used += bits.OnesCount8(b)
-	}
-	for i := range c.trackers {
-		if c.trackers[i].id != 0 && c.hourOf(int64(c.trackers[i].last)) == c.hour {
-			active++
-		}
-	}
-	if used <= maxTrackers {
-		return uint16(max(active, used))
-	}
-	free := max(256-used, 1)
-	return uint16(math.Round(256 * math.Log(256/float64(free))))
 }
 
 func unix(sec int64) time.Time {

@@ -83,7 +83,7 @@ func newEvaluation(in Input) *evaluation {
 	e.rec.Evidence = Evidence{
 		PeakDemand: h.HighestDay(), Estimated: e.certainty != history.Exact, PeakRSS: h.PeakRSS(),
 		PeakSwap: h.PeakSwap(), PeakWorkingSet: h.PeakWorkingSet(), Trough: h.Trough(),
-		Replicas: h.Replicas(), Samples: h.Samples(), Window: min(h.Span(), (history.DaysKept * period.Day).Duration()),
+		Samples: h.Samples(), Window: min(h.Span(), (history.DaysKept * period.Day).Duration()),
 	}
 	e.rec.RequeueAfter = period.Hour.Duration()
 	if period.Compressed() {

@@ -40,6 +40,5 @@ func orNone(b memory.Bytes) string {
 
 // basis is what the evidence rests on: "3 replicas, 41k samples".
 func (e *evaluation) basis() string {
-	ev := e.rec.Evidence
-	return format.Count(int64(max(ev.Replicas, 1)), "replica") + ", " + format.About(ev.Samples, "sample")
+	return format.Count(int64(max(e.Replicas, 1)), "replica") + ", " + format.About(e.rec.Evidence.Samples, "sample")
 }

@@ -100,6 +100,8 @@ type Ease struct {
 type Input struct {
 	// History of the container name; nil is an empty one.
 	History *history.Container
+	// Replicas is how many run now.
+	Replicas int
 	// Kills of this container, oldest first. The ledger's last 20 are enough.
 	Kills []memory.OOMKill
 	// Runs are the peaks of the last runs of a container that runs to completion, in any order. They are described, and
@@ -152,9 +154,8 @@ type Evidence struct {
 	PeakSwap memory.Bytes
 	// Trough is the live set; 0 when unknown.
 	Trough memory.Bytes
-	// Replicas is the number of container instances measured, Samples how many measurements there are.
-	Replicas int
-	Samples  int64
+	// Samples is how many measurements there are.
+	Samples int64
 	// Window is how far back the evidence goes.
 	Window time.Duration
 	// Kills is the number of kills that moved the number.

@@ -228,6 +228,7 @@ func (q *containerInput) recommend(a *containerResult) []string {
 	s.Decision, s.Confidence = string(rec.Decision), string(rec.Confidence)
 	s.Summary, s.Reasons = rec.Summary, head(rec.Reasons, 16)
 	s.Evidence = apiEvidence(rec.Evidence)
+	s.Evidence.Replicas = int32(min(q.Replicas, 1<<30)) //nolint:gosec // bounded above
 	if rec.Size == (memory.Size{}) && q.published != (memory.Size{}) {
 		// Evidence went away; the number found before does not: new pods must not fall back to a size that killed them.
 		rec.Size = q.published

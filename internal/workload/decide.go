@@ -198,6 +198,7 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 	if last := st.Published[c.Name]; e == nil || e == st.newest(c.Name) && e.counts(last.Program) {
 		in.published = last.Size
 	}
+	in.Replicas = len(pods)
 	in.replicas, in.urgent = st.replicas(c.Name, pods), st.urgent(c.Name, pods, c.current.Limit)
 	in.InUse, in.InUseSeen = st.fullest(c.Name, pods, (*readings).low) // a burst between two readings does not count
 	if s, found := st.ledger.RaisedInVain(c.Name, d.now); found && (e == nil || e.counts(s.Program)) {

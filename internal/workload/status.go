@@ -28,8 +28,7 @@ func apiEvidence(e recommend.Evidence) v1alpha1.Evidence {
 	return v1alpha1.Evidence{
 		PeakDemand: format.Quantity(e.PeakDemand), PeakRSS: format.Quantity(e.PeakRSS), PeakSwap: format.Quantity(e.PeakSwap),
 		PeakWorkingSet: format.Quantity(e.PeakWorkingSet), LiveSetMedian: format.Quantity(e.Trough),
-		Replicas: int32(min(e.Replicas, 1<<30)), Samples: e.Samples, //nolint:gosec // bounded above
-		WindowSeconds: int64(e.Window.Seconds()),
+		Samples: e.Samples, WindowSeconds: int64(e.Window.Seconds()),
 	}
 }
 

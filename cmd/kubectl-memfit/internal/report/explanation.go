@@ -127,9 +127,10 @@ func evidence(e *v1alpha1.Evidence) string {
 	if len(parts) == 0 {
 		return "no memory was measured yet"
 	}
-	text := strings.Join(parts, ", ") + fmt.Sprintf(
-		"; %s of %s", format.About(e.Samples, "sample"), format.Count(int64(e.Replicas), "container"),
-	)
+	text := strings.Join(parts, ", ") + "; " + format.About(e.Samples, "sample")
+	if e.Replicas > 0 {
+		text += " of " + format.Count(int64(e.Replicas), "container")
+	}
 	if e.WindowSeconds > 0 {
 		text += " over " + format.Duration(time.Duration(e.WindowSeconds)*time.Second)
 	}
