@@ -15,7 +15,6 @@ const CheckpointVersion = 1
 type CheckpointContainer struct {
 	// evidence identifies the owner of the history, as JSON written by internal/workload: program, what its owner asks
 	// for, sizes.
-	// +optional
 	Evidence []byte `json:"evidence,omitempty"`
 	// history is memfit's own compact encoding (internal/history).
 	History []byte `json:"history"`
@@ -29,29 +28,23 @@ type MemoryCheckpointStatus struct {
 	// containers holds one packed history per container name and program, the newest program of a container first.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=96
-	// +optional
 	Containers []CheckpointContainer `json:"containers,omitempty"`
 
 	// ledger is the OOM ledger with its cursors, as packed by internal/oom.
-	// +optional
 	Ledger []byte `json:"ledger,omitempty"`
 
 	// observed is what was observed besides histories (runtimes, live sets, demand, sources), as JSON written by
 	// internal/workload. Like the histories it may be minutes old.
-	// +optional
 	Observed []byte `json:"observed,omitempty"`
 
 	// published is what was decided and reported last (sizes, and what Events reported), as JSON written by
 	// internal/workload. MemoryRecommendation status is a projection of it and is never read back.
-	// +optional
 	Published []byte `json:"published,omitempty"`
 
 	// sizing is the state of changes of running pods, as JSON written by internal/rollout.
-	// +optional
 	Sizing []byte `json:"sizing,omitempty"`
 
 	// version of the encodings. A newer version than this memfit knows is left untouched and reported.
-	// +optional
 	Version int32 `json:"version,omitempty"`
 }
 
@@ -67,7 +60,6 @@ type MemoryCheckpoint struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// status is the state.
-	// +optional
 	Status MemoryCheckpointStatus `json:"status,omitempty,omitzero"`
 }
 

@@ -25,24 +25,20 @@ type RuntimeSpec struct {
 	// type is the language runtime. Default: Auto, which injects only what cannot stop a process until the runtime is
 	// certain. Example: NodeJS.
 	// +kubebuilder:default=Auto
-	// +optional
 	Type RuntimeType `json:"type,omitempty"`
 
 	// version is the version of the runtime as far as it is known. It unlocks settings that older versions refuse, and
 	// advisories. Default: unknown: only what every supported version accepts is set. Example: "20", "17.0.9".
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+){0,3}([+_u][0-9]+)?$')",message="version is up to four numbers joined by dots, without a leading v: for example 20 or 17.0.9, in quotes"
-	// +optional
 	Version string `json:"version,omitempty"`
 
 	// variant distinguishes builds of one language. JVM only: HotSpot (default), OpenJ9, NativeImage (GraalVM) or
 	// Buildpack (a paketo image whose launcher calculates -Xmx itself). Example: Buildpack.
-	// +optional
 	Variant RuntimeVariant `json:"variant,omitempty"`
 
 	// libc is the C library of the image. Default: Auto. With Musl (Alpine images) MALLOC_* settings are left out.
 	// +kubebuilder:default=Auto
-	// +optional
 	Libc Libc `json:"libc,omitempty"`
 }
 
@@ -87,7 +83,6 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.replace) || size(self.replace) == 0 || (has(self.conflictPolicy) && self.conflictPolicy == 'Replace')",message="replace lists settings to overwrite, which needs conflictPolicy: Replace"
 type TuningSpec struct {
 	// mode is Inject (default), DryRun (the annotation memfit.dev/injected has what would be set) or Disabled.
-	// +optional
 	Mode TuningMode `json:"mode,omitempty"`
 
 	// heapPercent is the share of the effective memory limit for the managed heap, in percent (10-100). Default by runtime
@@ -95,14 +90,12 @@ type TuningSpec struct {
 	// (its own is 25). Example: 60.
 	// +kubebuilder:validation:Minimum=10
 	// +kubebuilder:validation:Maximum=100
-	// +optional
 	HeapPercent *int32 `json:"heapPercent,omitempty"`
 
 	// heapLimit is an absolute size for the managed heap instead of a share, at least 16Mi. NodeJS: the old space. Go:
 	// GOMEMLIMIT. JVM: refused, use heapPercent. Ignored, with the reason reported, when it does not fit below the limit.
 	// With processes it is the heap of each. Example: 256Mi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('16Mi')) >= 0",message="heapLimit must be at least 16Mi: write it with a unit, for example 256Mi"
-	// +optional
 	HeapLimit *MemoryQuantity `json:"heapLimit,omitempty"`
 
 	// processes is how many processes of the runtime share the container's limit, each with a heap of its own (1-256):
@@ -110,27 +103,23 @@ type TuningSpec struct {
 	// after reserve. Default: none, as if one process had the whole limit; pm2 then gets no heap cap. Example: 4.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
-	// +optional
 	Processes *int32 `json:"processes,omitempty"`
 
 	// reserve is how much of the limit is kept for others than the runtime (process managers, log shippers, mapped files),
 	// at least 1Mi. It is taken off before shares and parts. Where it is not below the limit, nothing is derived from that
 	// limit, and the creator of the pod gets a warning. Default: none. Example: 256Mi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="reserve must be at least 1Mi: write it with a unit, for example 256Mi"
-	// +optional
 	Reserve *MemoryQuantity `json:"reserve,omitempty"`
 
 	// arenaMax is MALLOC_ARENA_MAX, the number of glibc malloc arenas of each process (1-64). 0 leaves it alone. Default:
 	// 2 for Ruby, elsewhere only suggested: measured results go both ways. Example: 2.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=64
-	// +optional
 	ArenaMax *int32 `json:"arenaMax,omitempty"`
 
 	// trimThreshold is MALLOC_TRIM_THRESHOLD_ for glibc, 64Ki to 1Gi. It also freezes the dynamic mmap threshold.
 	// Default: not set. Example: 128Ki.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || (quantity(string(self)).compareTo(quantity('64Ki')) >= 0 && quantity(string(self)).compareTo(quantity('1Gi')) <= 0)",message="trimThreshold must be between 64Ki and 1Gi, for example 128Ki"
-	// +optional
 	TrimThreshold *MemoryQuantity `json:"trimThreshold,omitempty"`
 
 	// trimInterval is how often a HotSpot JVM on glibc gives free native memory back to the kernel
@@ -139,42 +128,34 @@ type TuningSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && (duration(self) == duration('0s') || (duration(self) >= duration('1s') && duration(self) <= duration('1h')))",message="trimInterval must be 0s (off) or between 1s and 1h, for example 30s"
-	// +optional
 	TrimInterval *metav1.Duration `json:"trimInterval,omitempty"`
 
 	// conflictPolicy is KeepUser (default: a value the user set wins, flag by flag) or Replace, which overwrites the
 	// settings named in replace and no others.
-	// +optional
 	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
 
 	// replace names settings (variables or flags) that memfit may overwrite when conflictPolicy is Replace; at most 16.
 	// Values from valueFrom and envFrom are never replaced. Example: [GOMEMLIMIT, --max-old-space-size].
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=set
-	// +optional
 	Replace []Setting `json:"replace,omitempty"`
 
 	// resizePolicy is the memory resizePolicy of containers with a setting that is a share of the limit, which the runtime
 	// reads when it starts (MaxRAMPercentage, AUTOMEMLIMIT, .NET's percentages): RestartContainer (default: a resized
 	// container restarts and fits), NotRequired, or Keep (add none). Numbers (GOMEMLIMIT, --max-old-space-size) change
 	// only with a new pod and add no policy. A policy of the pod wins; with restartPolicy: Never it is NotRequired.
-	// +optional
 	ResizePolicy MemoryResizePolicy `json:"resizePolicy,omitempty"`
 
 	// go holds settings only Go understands.
-	// +optional
 	Go *GoTuning `json:"go,omitempty"`
 
 	// jvm holds settings only the JVM understands.
-	// +optional
 	JVM *JVMTuning `json:"jvm,omitempty"`
 
 	// nodejs holds settings only Node.js understands.
-	// +optional
 	NodeJS *NodeJSTuning `json:"nodejs,omitempty"`
 
 	// dotnet holds settings only .NET understands.
-	// +optional
 	DotNet *DotNetTuning `json:"dotnet,omitempty"`
 }
 
@@ -183,19 +164,16 @@ type GoTuning struct {
 	// memoryLimitBy is GOMEMLIMIT (default) or AUTOMEMLIMIT, for programs with the automemlimit library: it follows an
 	// in-place resize, and GOMEMLIMIT would switch it off.
 	// +kubebuilder:validation:Enum=GOMEMLIMIT;AUTOMEMLIMIT
-	// +optional
 	MemoryLimitBy string `json:"memoryLimitBy,omitempty"`
 
 	// gc is Default (default: GOGC is not set) or OnlyAtLimit, which sets GOGC=off: the collector then runs only near
 	// GOMEMLIMIT, and a live heap above it becomes a severe slowdown instead of an OOM kill (with an admission warning).
 	// +kubebuilder:validation:Enum=Default;OnlyAtLimit
-	// +optional
 	GC string `json:"gc,omitempty"`
 
 	// cgo is Used when the program links C code, whose memory the Go runtime cannot see: GOMEMLIMIT then defaults to 80 %
 	// of the limit instead of 90 %. Default: Unused.
 	// +kubebuilder:validation:Enum=Used;Unused
-	// +optional
 	Cgo string `json:"cgo,omitempty"`
 }
 
@@ -207,7 +185,6 @@ type JVMTuning struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && (duration(self) >= duration('10s') && duration(self) <= duration('1h'))",message="g1PeriodicGCInterval must be between 10s and 1h, for example 5m"
-	// +optional
 	G1PeriodicGCInterval *metav1.Duration `json:"g1PeriodicGCInterval,omitempty"`
 }
 
@@ -217,13 +194,11 @@ type NodeJSTuning struct {
 	// releases do not start with it. Default: not set (Node.js 24 and later quadrupled its own default). Example: 16Mi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || (quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('128Mi')) <= 0)",message="semiSpace must be between 1Mi and 128Mi, for example 16Mi"
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || (quantity(string(self)).isInteger() && quantity(string(self)).asInteger() % 1048576 == 0)",message="semiSpace must be whole MiB, because Node.js takes no less: for example 16Mi"
-	// +optional
 	SemiSpace *MemoryQuantity `json:"semiSpace,omitempty"`
 
 	// workerThreads is Inherit (default) or OwnLimits, for programs that start worker threads with resourceLimits. V8
 	// prefers --max-old-space-size and --max-semi-space-size to these (nodejs/node#43991): OwnLimits leaves both out.
 	// +kubebuilder:validation:Enum=Inherit;OwnLimits
-	// +optional
 	WorkerThreads string `json:"workerThreads,omitempty"`
 }
 
@@ -233,7 +208,6 @@ type DotNetTuning struct {
 	// Default: not set. Example: 5.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=9
-	// +optional
 	ConserveMemory *int32 `json:"conserveMemory,omitempty"`
 }
 
@@ -311,13 +285,11 @@ const (
 type Bounds struct {
 	// min is the smallest size memfit recommends, at least 1Mi. Default: 16Mi. Example: 64Mi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="min is below 1Mi: write it with a unit, for example 64Mi"
-	// +optional
 	Min *MemoryQuantity `json:"min,omitempty"`
 	// max is the largest size memfit recommends, at least 1Mi; it also stops growth after OOM kills. Default: none, but
 	// without limit.max a limit grows to at most half of the largest node's allocatable memory (8Gi where no node is
 	// known). Example: 4Gi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="max is below 1Mi: write it with a unit, for example 4Gi"
-	// +optional
 	Max *MemoryQuantity `json:"max,omitempty"`
 }
 
@@ -328,12 +300,10 @@ type Bounds struct {
 type SizingSpec struct {
 	// mode is Disabled, Recommend (default: change nothing), OnCreate (new pods get the size), InPlace (running pods are
 	// resized without restart where the kubelet can) or InPlaceOrEvict (evict, within PodDisruptionBudgets, the others).
-	// +optional
 	Mode SizingMode `json:"mode,omitempty"`
 
 	// requestPolicy is Percentile (default: the 90th percentile of hourly peaks plus a third of the headroom, and at least
 	// what is in use) or EqualsLimit.
-	// +optional
 	RequestPolicy RequestPolicy `json:"requestPolicy,omitempty"`
 
 	// headroomPercent is the headroom of a recommended limit, in percent (0-200): above the highest demand in the first
@@ -342,30 +312,24 @@ type SizingSpec struct {
 	// from the third day.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=200
-	// +optional
 	HeadroomPercent *int32 `json:"headroomPercent,omitempty"`
 
 	// posture is the price of an OOM kill, in memory held for a day: Frugal 3Gi, Balanced (default) 10Gi, Cautious 200Gi.
 	// A higher price gives higher limits and fewer kills. See docs/design/sizing.md.
-	// +optional
 	Posture SizingPosture `json:"posture,omitempty"`
 
 	// limit bounds the recommended memory limit. Example: {min: 64Mi, max: 4Gi}.
-	// +optional
 	Limit *Bounds `json:"limit,omitempty"`
 
 	// request bounds the recommended memory request. Example: {min: 32Mi, max: 4Gi}.
-	// +optional
 	Request *Bounds `json:"request,omitempty"`
 
 	// decrease is Allowed (default) or Never: whether a recommendation may be below what the pod has now.
-	// +optional
 	Decrease DecreasePolicy `json:"decrease,omitempty"`
 
 	// increase is Allowed (default) or AfterKill: a limit is raised only after the container was killed, or stalled, at
 	// it. A request is raised up to the limit as use asks for it; bounds are kept in any case. rescue: Enabled lends
 	// memory in any case.
-	// +optional
 	Increase IncreasePolicy `json:"increase,omitempty"`
 
 	// rescue is Disabled (default) or Enabled: when the agent of a node predicts that a container reaches its limit within
@@ -376,15 +340,12 @@ type SizingSpec struct {
 	// as a leak and gets no other. A rescue never restarts or evicts. It needs the agent (config/agent) and mode InPlace
 	// or InPlaceOrEvict; with an inherited mode other than these it has no effect. Leave it Disabled where a process that
 	// fails early is better than one that fails late.
-	// +optional
 	Rescue RescuePolicy `json:"rescue,omitempty"`
 
 	// oom configures the reaction to an OOM kill.
-	// +optional
 	OOM *OOMSpec `json:"oom,omitempty"`
 
 	// disruption limits how often and how much running pods are changed.
-	// +optional
 	Disruption *DisruptionSpec `json:"disruption,omitempty"`
 }
 
@@ -395,12 +356,10 @@ type OOMSpec struct {
 	// kill within an hour of one at a lower limit uses at least 200, unless the container lived longer. Default: 150.
 	// +kubebuilder:validation:Minimum=110
 	// +kubebuilder:validation:Maximum=400
-	// +optional
 	FactorPercent *int32 `json:"factorPercent,omitempty"`
 
 	// minIncrease is the least growth in bytes, whatever the factor gives, at least 1Mi. Default: 64Mi. Example: 128Mi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('[eE][-+]?[0-9]{3}') || !isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="minIncrease is below 1Mi: write it with a unit, for example 64Mi"
-	// +optional
 	MinIncrease *MemoryQuantity `json:"minIncrease,omitempty"`
 }
 
@@ -422,7 +381,6 @@ type MaintenanceWindow struct {
 	// timeZone is the IANA name of the time zone of schedule. Default: UTC. Example: Europe/Berlin.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self == '' || self != 'Local' && self.matches('^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$')",message="timeZone is a name of the IANA time zone database, for example Europe/Berlin"
-	// +optional
 	TimeZone string `json:"timeZone,omitempty"`
 }
 
@@ -445,14 +403,12 @@ type DisruptionSpec struct {
 	// [{schedule: "0 2 * * 1-5", duration: 3h, timeZone: Europe/Berlin}].
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
-	// +optional
 	Windows []MaintenanceWindow `json:"windows,omitempty"`
 
 	// increases decides whether a higher limit waits for a window as well. AnyTime (default): an increase in place that
 	// restarts nothing does not wait, and neither does an increase after an OOM kill, even if it restarts or evicts.
 	// InWindows: these wait as well, so a container that is OOM-killed keeps its limit until a window opens. Rollbacks and
 	// loans of rescue never wait.
-	// +optional
 	Increases IncreasesPolicy `json:"increases,omitempty"`
 
 	// cooldown is the least time between two changes of one workload, 0s to 168h; an OOM kill does not wait for it.
@@ -461,7 +417,6 @@ type DisruptionSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && (duration(self) >= duration('0s') && duration(self) <= duration('168h'))",message="cooldown must be between 0s and 168h, for example 1h"
-	// +optional
 	Cooldown *metav1.Duration `json:"cooldown,omitempty"`
 
 	// maxUnavailable is how many pods of one workload may be unavailable while memfit changes them: 1 to 1000000, or a
@@ -471,7 +426,6 @@ type DisruptionSpec struct {
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=8
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 1000000 : self.matches('^([1-9][0-9]?|100)%$')",message="maxUnavailable must be at least 1, or a share of the replicas between 1% and 100%, for example 25%"
-	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
 	// watch is how long a pod whose limit was lowered is watched for OOM kills, restarts and readiness before other pods
@@ -480,7 +434,6 @@ type DisruptionSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && (duration(self) >= duration('10s') && duration(self) <= duration('168h'))",message="watch must be between 10s and 168h, for example 10m"
-	// +optional
 	Watch *metav1.Duration `json:"watch,omitempty"`
 
 	// rollbackQuery is a PromQL query that returns no series while the workload is healthy, like the expression of an
@@ -492,20 +445,17 @@ type DisruptionSpec struct {
 	// sum(rate(http_requests_total{namespace="shop",code=~"5.."}[2m])) > 1.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +optional
 	RollbackQuery string `json:"rollbackQuery,omitempty"`
 
 	// minChangePercent is the smallest change of a size worth making, in percent (0-100). Default: 10.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
-	// +optional
 	MinChangePercent *int32 `json:"minChangePercent,omitempty"`
 
 	// singleReplica is Never (default) or Allowed: whether memfit may restart or evict the only replica of a workload.
 	// Never has exceptions: within an hour of an OOM kill or stall, and for a rollback, a resize may restart its
 	// container; and a pod that is not ready may be evicted.
 	// +kubebuilder:validation:Enum=Allowed;Never
-	// +optional
 	SingleReplica string `json:"singleReplica,omitempty"`
 }
 
@@ -526,19 +476,16 @@ type DriftSpec struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && (duration(self) >= duration('1h') && duration(self) <= duration('168h'))",message="window must be between 1h and 168h, for example 24h"
-	// +optional
 	Window *metav1.Duration `json:"window,omitempty"`
 
 	// action is Report (default) or Restart: evict one retaining or leaking pod at a time before the kernel kills it. It
 	// needs the right evict-pods.
-	// +optional
 	Action DriftAction `json:"action,omitempty"`
 
 	// maxPerDay is the largest number of pods of one workload that Restart evicts in 24 hours (1-100). What else bounds
 	// restarts is in sizing.disruption: maxUnavailable, singleReplica, windows and cooldown. Default: 3.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
-	// +optional
 	MaxPerDay *int32 `json:"maxPerDay,omitempty"`
 }
 
@@ -555,23 +502,18 @@ type ContainerPolicy struct {
 	// mode is Managed (default) or Ignored: leave this container alone altogether.
 	// +kubebuilder:default=Managed
 	// +kubebuilder:validation:Enum=Managed;Ignored
-	// +optional
 	Mode string `json:"mode,omitempty"`
 
 	// runtime replaces the profile's runtime for this container.
-	// +optional
 	Runtime *RuntimeSpec `json:"runtime,omitempty"`
 
 	// tuning replaces, field by field, the profile's tuning for this container: what is unset is the profile's.
-	// +optional
 	Tuning *TuningSpec `json:"tuning,omitempty"`
 
 	// limit bounds this container's limit. A bound that is unset is that of sizing.limit.
-	// +optional
 	Limit *Bounds `json:"limit,omitempty"`
 
 	// request bounds this container's request. A bound that is unset is that of sizing.request.
-	// +optional
 	Request *Bounds `json:"request,omitempty"`
 }
 
@@ -586,7 +528,6 @@ type IdentitySpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set
-	// +optional
 	Labels []LabelKey `json:"labels,omitempty"`
 
 	// nodeClass is the key of a label of nodes: pods of a DaemonSet whose nodes have the same value have a request, a
@@ -594,7 +535,6 @@ type IdentitySpec struct {
 	// and are not kept apart. A pod whose node is unknown or has no such label belongs to the DaemonSet without a class.
 	// What is known of the whole DaemonSet is not evidence about a class. Do not name a label that differs on each node.
 	// Default: none. Example: node.kubernetes.io/instance-type.
-	// +optional
 	NodeClass LabelKey `json:"nodeClass,omitempty"`
 }
 
@@ -627,45 +567,37 @@ type MemoryProfileSpec struct {
 	// sizing, drift and identity that they leave open, field by field. A ClusterMemoryProfile gives them to every profile,
 	// a MemoryProfile to those of its namespace, where it wins over the cluster's. One for each scope; of two, the older
 	// one counts.
-	// +optional
 	Role ProfileRole `json:"role,omitempty"`
 
 	// selector chooses pods of this namespace (of a ClusterMemoryProfile: of namespaceSelector's namespaces) by label,
 	// besides those opted in by the memfit.dev/profile annotation. Default: none, the annotation only. An empty selector
 	// ({}) chooses every pod. Example: {matchLabels: {app: websocket}}.
-	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 
 	// runtime declares what the containers run. Default: Auto. Example: {type: NodeJS, version: "20"}.
 	// +kubebuilder:default={}
-	// +optional
 	Runtime RuntimeSpec `json:"runtime,omitempty,omitzero"`
 
 	// containers overrides runtime, tuning and bounds per container; at most 32.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map
 	// +listMapKey=name
-	// +optional
 	Containers []ContainerPolicy `json:"containers,omitempty"`
 
 	// tuning selects the runtime settings of new pods.
 	// +kubebuilder:default={}
-	// +optional
 	Tuning TuningSpec `json:"tuning,omitempty,omitzero"`
 
 	// sizing configures how requests and limits are recommended and applied.
 	// +kubebuilder:default={}
-	// +optional
 	Sizing SizingSpec `json:"sizing,omitempty,omitzero"`
 
 	// drift configures the reaction to memory that grows steadily or is not given back.
 	// +kubebuilder:default={}
-	// +optional
 	Drift DriftSpec `json:"drift,omitempty,omitzero"`
 
 	// identity selects what identifies pods whose owner does not outlive them (steps of pipelines, runners, executors),
 	// and by which nodes pods of DaemonSets are kept apart.
-	// +optional
 	Identity *IdentitySpec `json:"identity,omitempty"`
 }
 
@@ -677,7 +609,6 @@ type ClusterMemoryProfileSpec struct {
 	// namespaceSelector limits the profile to namespaces with these labels, also where an annotation names the profile. It
 	// gives no precedence: of two ClusterMemoryProfiles that choose the same pod, none is applied, and a MemoryProfile of
 	// the namespace wins over both. Default: every namespace. Example: {matchLabels: {team: shop}}.
-	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 }
 
@@ -696,7 +627,6 @@ type Coverage struct {
 	// skippedReason is why, of one of them; absent in the status of profiles. Example: pod web-0: container app:
 	// GOMEMLIMIT skipped: the pod sets GOMEMLIMIT=1GiB itself.
 	// +kubebuilder:validation:MaxLength=1024
-	// +optional
 	SkippedReason string `json:"skippedReason,omitempty"`
 }
 
@@ -715,7 +645,6 @@ type WorkloadSummary struct {
 // MemoryProfileStatus is what became of the profile.
 type MemoryProfileStatus struct {
 	// observedGeneration is the generation of the spec this status is about; -1: memfit has not seen the profile yet.
-	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// conditions: Ready, InjectionUpToDate, UsageAvailable, Conflicted; IdentitiesBounded while the profile has as many
@@ -723,44 +652,35 @@ type MemoryProfileStatus struct {
 	// has Ready, Conflicted and Stalled.
 	// +listType=map
 	// +listMapKey=type
-	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// summary is one line about the state of the profile.
-	// +optional
 	Summary string `json:"summary,omitempty"`
 
 	// problem is the reason of the first condition that needs attention: Ready, Conflicted, UsageAvailable,
 	// IdentitiesBounded, InjectionUpToDate; its message has the next step. NoPodsMatched while no pod is governed. Absent:
 	// none.
 	// +kubebuilder:validation:MaxLength=64
-	// +optional
 	Problem string `json:"problem,omitempty"`
 
 	// sizingMode is the effective mode: the profile's own, or what it inherits, for the print column.
-	// +optional
 	SizingMode SizingMode `json:"sizingMode,omitempty"`
 
 	// coverage counts governed pods and how many run with the profile's settings.
-	// +optional
 	Coverage *Coverage `json:"coverage,omitempty"`
 
 	// pods is "injected/governed", for the print column.
-	// +optional
 	Pods string `json:"pods,omitempty"`
 
 	// oomKills is the number of OOM kills counted in governed workloads so far.
-	// +optional
 	OOMKills int64 `json:"oomKills,omitempty"`
 
 	// workloads are the governed workloads with most OOM kills first, then by name; at most 20.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
-	// +optional
 	Workloads []WorkloadSummary `json:"workloads,omitempty"`
 
 	// workloadsOmitted is the number of governed workloads beyond those listed; kubectl get memrec shows them all.
-	// +optional
 	WorkloadsOmitted int32 `json:"workloadsOmitted,omitempty"`
 }
 
@@ -783,12 +703,10 @@ type MemoryProfile struct {
 
 	// spec declares runtime and policy.
 	// +kubebuilder:default={}
-	// +optional
 	Spec MemoryProfileSpec `json:"spec,omitempty,omitzero"`
 	// status is written by memfit. Until memfit has seen the profile, observedGeneration is -1, for clients that wait for
 	// it by kstatus (Flux, kubectl wait).
 	// +kubebuilder:default={"observedGeneration":-1}
-	// +optional
 	Status MemoryProfileStatus `json:"status,omitempty,omitzero"`
 }
 
@@ -821,12 +739,10 @@ type ClusterMemoryProfile struct {
 
 	// spec declares runtime and policy.
 	// +kubebuilder:default={}
-	// +optional
 	Spec ClusterMemoryProfileSpec `json:"spec,omitempty,omitzero"`
 	// status is written by memfit. Until memfit has seen the profile, observedGeneration is -1, for clients that wait for
 	// it by kstatus (Flux, kubectl wait).
 	// +kubebuilder:default={"observedGeneration":-1}
-	// +optional
 	Status MemoryProfileStatus `json:"status,omitempty,omitzero"`
 }
 

@@ -24,7 +24,6 @@ type PodIdentity struct {
 	// (spec.identity.nodeClass). Absent for a platform.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4
-	// +optional
 	Labels []string `json:"labels,omitempty"`
 	// lastSeen is the day on which a pod last existed. The records of the identity are deleted 35 days later.
 	LastSeen metav1.Time `json:"lastSeen"`
@@ -51,10 +50,8 @@ type ProfileReference struct {
 // Size is a memory request and limit. An absent field means not set.
 type Size struct {
 	// limit is the memory limit.
-	// +optional
 	Limit *resource.Quantity `json:"limit,omitempty"`
 	// request is the memory request.
-	// +optional
 	Request *resource.Quantity `json:"request,omitempty"`
 }
 
@@ -73,52 +70,38 @@ type Evidence struct {
 	// certainty of demand: Exact, or an estimate, by which no limit is lowered: RSSOnly (shared memory is missing) or
 	// WorkingSetOnly (page cache is included). Absent before the first exact measurement.
 	// +kubebuilder:validation:Enum=Exact;RSSOnly;WorkingSetOnly
-	// +optional
 	Certainty string `json:"certainty,omitempty"`
 	// heapCap is the least heap cap that running replicas have; absent while one of them runs without.
-	// +optional
 	HeapCap *resource.Quantity `json:"heapCap,omitempty"`
 	// historySource is where usage from before memfit's own readings comes from: prometheus; absent: none.
 	// +kubebuilder:validation:Enum=prometheus
-	// +optional
 	HistorySource string `json:"historySource,omitempty"`
 	// liveSet is the most that was alive in a replica without a heap cap: the highest of the low points of six hours
 	// each. memfit sets no heap cap that it does not fit under. Only for runtimes whose heap can be capped.
-	// +optional
 	LiveSet *resource.Quantity `json:"liveSet,omitempty"`
 	// liveSetSeen is the day on which a replica last came close to liveSet. Eight days without, and liveSet comes down.
-	// +optional
 	LiveSetSeen *metav1.Time `json:"liveSetSeen,omitempty"`
 	// peakDemand is the highest demand seen in one container, in the window: the memory that the kernel cannot reclaim,
 	// which is anonymous memory, shared memory (tmpfs, /dev/shm), kernel memory and swap. With a source "(RSS only)" it
 	// may be higher, with "(working set only)" it contains page cache.
-	// +optional
 	PeakDemand *resource.Quantity `json:"peakDemand,omitempty"`
 	// peakRSS is the highest anonymous memory seen in one container, in the window.
-	// +optional
 	PeakRSS *resource.Quantity `json:"peakRSS,omitempty"`
 	// peakSwap is the most swap that one container used, in the window; absent: none. It is part of demand.
-	// +optional
 	PeakSwap *resource.Quantity `json:"peakSwap,omitempty"`
 	// peakWorkingSet is the highest working set seen in one container, in the window.
-	// +optional
 	PeakWorkingSet *resource.Quantity `json:"peakWorkingSet,omitempty"`
 	// replicas is the number of running containers.
-	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
 	// samples is the number of measurements.
-	// +optional
 	Samples int64 `json:"samples,omitempty"`
 	// source is where usage is read, as in --usage-sources; absent: it was not read yet.
 	// +kubebuilder:validation:Enum=kubelet;prometheus;metrics-api
-	// +optional
 	Source string `json:"source,omitempty"`
 	// liveSetMedian is the median of the low points between collections: what is alive in a typical replica.
-	// +optional
 	LiveSetMedian *resource.Quantity `json:"liveSetMedian,omitempty"`
 	// windowSeconds is how far back the evidence goes.
 	// +kubebuilder:validation:Minimum=0
-	// +optional
 	WindowSeconds int64 `json:"windowSeconds,omitempty"`
 }
 
@@ -126,28 +109,23 @@ type Evidence struct {
 type Shape struct {
 	// confidence is Low, Medium or High.
 	// +kubebuilder:validation:Enum=Low;Medium;High
-	// +optional
 	Confidence string `json:"confidence,omitempty"`
 	// kind is Flat, Sawtooth, StepRetention, Climb, FollowsLimit, Burst or Unknown.
 	// +kubebuilder:validation:Enum=Flat;Sawtooth;StepRetention;Climb;FollowsLimit;Burst;Unknown
 	Kind string `json:"kind"`
 	// ratePerDay is the climb per day.
-	// +optional
 	RatePerDay *resource.Quantity `json:"ratePerDay,omitempty"`
 	// outlierPods names pods whose memory is far above their replicas'.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5
-	// +optional
 	OutlierPods []string `json:"outlierPods,omitempty"`
 	// summary is one sentence with the numbers.
 	Summary string `json:"summary"`
 	// timeToLimitMaxSeconds is the longest time until the limit is reached, at the slowest rate that fits (95 %).
 	// +kubebuilder:validation:Minimum=0
-	// +optional
 	TimeToLimitMaxSeconds int64 `json:"timeToLimitMaxSeconds,omitempty"`
 	// timeToLimitMinSeconds is the shortest time until the limit is reached, at the fastest rate that fits (95 %).
 	// +kubebuilder:validation:Minimum=0
-	// +optional
 	TimeToLimitMinSeconds int64 `json:"timeToLimitMinSeconds,omitempty"`
 }
 
@@ -157,95 +135,73 @@ type ContainerRecommendation struct {
 	// advice are suggestions memfit does not carry out itself, for example a runtime setting to try.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
-	// +optional
 	Advice []string `json:"advice,omitempty"`
 	// confidence is Low, Medium or High.
 	// +kubebuilder:validation:Enum=Low;Medium;High
-	// +optional
 	Confidence string `json:"confidence,omitempty"`
 	// container is the container's name.
 	Container string `json:"container"`
 	// current is what running pods have now.
-	// +optional
 	Current Size `json:"current,omitempty,omitzero"`
 	// decision is Hold (too little evidence), Keep (the size is right), Increase or Decrease.
 	// +kubebuilder:validation:Enum=Hold;Keep;Increase;Decrease
 	Decision string `json:"decision"`
 	// evidence is what the number rests on.
-	// +optional
 	Evidence Evidence `json:"evidence,omitempty,omitzero"`
 	// breakdown lists what fills the replica that uses the most, as the agent on its node read it: the replica and the
 	// time, its three largest parts, and the rest. It is written when something else changes. Absent without agents
 	// (config/agent, tier See).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5
-	// +optional
 	Breakdown []string `json:"breakdown,omitempty"`
 	// breakdownOutlier is the pod that breakdown is about, where it holds far more than the other replicas.
-	// +optional
 	BreakdownOutlier string `json:"breakdownOutlier,omitempty"`
 	// foundRuntime is what the replicas run, as agents (config/agent) found; absent without agents, and while replicas
 	// differ. Where runtime.type is Auto, new pods get the settings of that runtime.
-	// +optional
 	FoundRuntime *FoundRuntime `json:"foundRuntime,omitempty"`
 	// identity is the runtime that memfit takes the container to run; absent: unknown.
-	// +optional
 	Identity *RuntimeIdentity `json:"identity,omitempty"`
 	// newPods is what new pods of this program get, where sizing.mode sizes new pods. It is the recommended size, or more:
 	// until one pod has been watched with a lower limit, what running pods have, and at least what their owner asks for.
-	// +optional
 	NewPods *Size `json:"newPods,omitempty"`
 	// oomKills is the number of OOM kills of this container so far.
-	// +optional
 	OOMKills int64 `json:"oomKills,omitempty"`
 	// owner is the memory that the container's owner asks for in its pod template.
-	// +optional
 	Owner *Size `json:"owner,omitempty"`
 	// program is a fingerprint of what the container runs (image, command, args, env, tuning), for whose pods the
 	// recommendation is; the annotation memfit.dev/injected of a pod has that of the pod.
 	// +kubebuilder:validation:MaxLength=64
-	// +optional
 	Program string `json:"program,omitempty"`
 	// reasons is the chain from evidence to number, each step with its figures.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
-	// +optional
 	Reasons []string `json:"reasons,omitempty"`
 	// recommended is the size memfit recommends; absent while it holds.
-	// +optional
 	Recommended *Size `json:"recommended,omitempty"`
 	// runtime is identity as a sentence, or why it is unknown.
-	// +optional
 	Runtime string `json:"runtime,omitempty"`
 	// settings are the runtime settings memfit derives for the current limit.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
-	// +optional
 	Settings []string `json:"settings,omitempty"`
 	// shape is what memory does over time.
-	// +optional
 	Shape *Shape `json:"shape,omitempty"`
 	// stalls is the number of times this container was stalled just below its limit without being OOM-killed.
-	// +optional
 	Stalls int64 `json:"stalls,omitempty"`
 	// summary is one line: what was found and what to do.
 	Summary string `json:"summary"`
 	// unexplainedRestarts are restarts that no OOM kill explains; absent below three, and drift.window after the last.
-	// +optional
 	UnexplainedRestarts *UnexplainedRestarts `json:"unexplainedRestarts,omitempty"`
 	// usage is the highest demand of one running replica in the last two hours at most (see evidence.peakDemand), or its
 	// working set where demand is unknown. It is written when it has changed by an eighth or so, and once in ten minutes
 	// (the manager's --checkpoint-interval).
-	// +optional
 	Usage *resource.Quantity `json:"usage,omitempty"`
 	// usageTime is when that replica was last read before usage was written.
-	// +optional
 	UsageTime *metav1.Time `json:"usageTime,omitempty"`
 	// suggestions are what would give memory of the replica in breakdown back: a summary, and what each action would
 	// give, which may be nothing, with how that was computed. Absent without agents (config/agent, tier See).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=6
-	// +optional
 	Suggestions []string `json:"suggestions,omitempty"`
 }
 
@@ -260,20 +216,17 @@ type UnexplainedRestarts struct {
 	// lastLines are the last lines of its termination message; with terminationMessagePolicy FallbackToLogsOnError, these
 	// are the last lines of its log.
 	// +kubebuilder:validation:MaxLength=256
-	// +optional
 	LastLines string `json:"lastLines,omitempty"`
 	// memoryVolumes that the container mounts: they keep their files and their size when it restarts.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=63
-	// +optional
 	MemoryVolumes []string `json:"memoryVolumes,omitempty"`
 	// pod in which the last one happened.
 	// +kubebuilder:validation:MaxLength=253
 	Pod string `json:"pod"`
 	// resized is true where the last one happened in a pod that was raised in place: its memory-backed volumes without
 	// sizeLimit have the size that they got at creation.
-	// +optional
 	Resized bool `json:"resized,omitempty"`
 	// time at which the last instance ended, by the clock of its node.
 	Time metav1.Time `json:"time"`
@@ -297,18 +250,15 @@ const (
 type RuntimeIdentity struct {
 	// evidence is how it is known, in words. Example: declared by the profile.
 	// +kubebuilder:validation:MaxLength=512
-	// +optional
 	Evidence string `json:"evidence,omitempty"`
 	// source is Declared, Command or Found.
 	Source RuntimeSource `json:"source"`
 	// type is the runtime.
 	Type RuntimeType `json:"type"`
 	// variant distinguishes builds of one language, as in a profile.
-	// +optional
 	Variant RuntimeVariant `json:"variant,omitempty"`
 	// version is the runtime's version.
 	// +kubebuilder:validation:MaxLength=32
-	// +optional
 	Version string `json:"version,omitempty"`
 }
 
@@ -316,38 +266,31 @@ type RuntimeIdentity struct {
 type FoundRuntime struct {
 	// declared is how that differs from what was declared, and what to do; absent where it does not.
 	// +kubebuilder:validation:MaxLength=512
-	// +optional
 	Declared string `json:"declared,omitempty"`
 	// evidence is what showed it. Example: libjvm.so has version 17.0.15+6.
 	// +kubebuilder:validation:MaxLength=256
-	// +optional
 	Evidence string `json:"evidence,omitempty"`
 	// heapPercent is the share of the limit, in percent, that the runtime gave its heap, as read in the replicas; absent
 	// where a flag sets a number, where replicas differ, and where it was not read: such a heap counts as one that does
 	// not grow with the limit, unless memfit set its share.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
-	// +optional
 	HeapPercent int32 `json:"heapPercent,omitempty"`
 	// image of the replicas. A pod with the same image gets settings for this version; with another tag of it, those that
 	// every supported version takes; from another repository, none.
 	// +kubebuilder:validation:MaxLength=1024
-	// +optional
 	Image string `json:"image,omitempty"`
 	// imageVariables are variables for memory settings that come from the image or its start script. memfit sets none of
 	// them, because an entry in env replaces the image's.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=64
-	// +optional
 	ImageVariables []string `json:"imageVariables,omitempty"`
 	// libc is the C library, where it was found.
-	// +optional
 	Libc Libc `json:"libc,omitempty"`
 	// nodeHeap is the largest heap that a replica allows itself although its memory limit is lower and no option sets
 	// it: the runtime does not see the limit and sizes its heap by the node (JDK-8349988, kernels without
 	// CONFIG_MEMCG_V1). Shares such as heapPercent are then set together with -XX:MaxRAM. Absent: not seen.
-	// +optional
 	NodeHeap *resource.Quantity `json:"nodeHeap,omitempty"`
 	// replicas is the number of inspected replicas, all of which run it. It is written at most once in ten minutes, unless
 	// there is other news.
@@ -356,11 +299,9 @@ type FoundRuntime struct {
 	// type is the runtime.
 	Type RuntimeType `json:"type"`
 	// variant is the build. JVM only.
-	// +optional
 	Variant RuntimeVariant `json:"variant,omitempty"`
 	// version is the runtime's own, absent while replicas run several.
 	// +kubebuilder:validation:MaxLength=32
-	// +optional
 	Version string `json:"version,omitempty"`
 }
 
@@ -375,10 +316,8 @@ type OOMKillRecord struct {
 	// +kubebuilder:validation:Enum=MainProcess;ChildProcess;AtStart;HeapAbort;PodLimit;Suspected
 	Kind string `json:"kind"`
 	// limit is the memory limit at the time of the kill.
-	// +optional
 	Limit *resource.Quantity `json:"limit,omitempty"`
 	// peak is the highest demand seen in that container instance before the kill.
-	// +optional
 	Peak *resource.Quantity `json:"peak,omitempty"`
 	// pod that was killed.
 	Pod string `json:"pod"`
@@ -391,25 +330,20 @@ type OOMKillRecord struct {
 // StallRecord is a period in which a container was stalled just below its limit without being OOM-killed.
 type StallRecord struct {
 	// anonymous is the memory that the kernel cannot drop, when the stall became certain.
-	// +optional
 	Anonymous *resource.Quantity `json:"anonymous,omitempty"`
 	// container that stalled.
 	Container string `json:"container"`
 	// ended is when it was over; absent while it goes on.
-	// +optional
 	Ended *metav1.Time `json:"ended,omitempty"`
 	// limit is the memory limit that was effective.
 	Limit resource.Quantity `json:"limit"`
 	// majorFaultsPerSecond is how often in a second the container waited for a page to be read from disk.
-	// +optional
 	MajorFaultsPerSecond int32 `json:"majorFaultsPerSecond,omitempty"`
 	// pod that stalled.
 	Pod string `json:"pod"`
 	// increasedTo is the higher limit that the container got while it stalled.
-	// +optional
 	IncreasedTo *resource.Quantity `json:"increasedTo,omitempty"`
 	// increaseIneffective is true where the major faults continued at increasedTo: memory is not the bottleneck.
-	// +optional
 	IncreaseIneffective bool `json:"increaseIneffective,omitempty"`
 	// summary is one sentence with the evidence.
 	Summary string `json:"summary"`
@@ -420,13 +354,10 @@ type StallRecord struct {
 // SizeChange is what a change made of the size of one container.
 type SizeChange struct {
 	// container that was changed; absent: the pod as a whole.
-	// +optional
 	Container string `json:"container,omitempty"`
 	// from is its size before.
-	// +optional
 	From Size `json:"from,omitempty,omitzero"`
 	// to is its size after.
-	// +optional
 	To Size `json:"to,omitempty,omitzero"`
 }
 
@@ -434,7 +365,6 @@ type SizeChange struct {
 type ChangeRecord struct {
 	// change of sizes in words, at most 512 bytes; absent where the size stayed.
 	// +kubebuilder:validation:MaxLength=512
-	// +optional
 	Change string `json:"change,omitempty"`
 	// kind is the outcome: Resized, Replaced (by eviction), NotResized, Reverted, ConflictingWriter (another writer
 	// changed the pod), RestartedForMemory, MemoryLoaned or LoanReturned (sizing.rescue).
@@ -447,120 +377,97 @@ type ChangeRecord struct {
 	// sizes are those that change has in words, by container; absent where the size stayed.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
-	// +optional
 	Sizes []SizeChange `json:"sizes,omitempty"`
 	// since is when it was seen of the first pod; absent where there is one.
-	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 	// time is when it was seen of the last pod.
 	Time metav1.Time `json:"time"`
 	// why is what was recommended when the change began, or why it came to nothing, in at most 512 bytes.
 	// +kubebuilder:validation:MaxLength=512
-	// +optional
 	Why string `json:"why,omitempty"`
 }
 
 // MemoryRecommendationStatus is what memfit found and advises.
 type MemoryRecommendationStatus struct {
 	// observedGeneration is the generation of this object that the status is about.
-	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// profile is the profile that governs the workload.
-	// +optional
 	Profile ProfileReference `json:"profile,omitempty,omitzero"`
 
 	// identity is what the pods have in common, where that is not their owner alone. The kind of the workload is
 	// PodIdentity, which is not an object of the API, or DaemonSet for a class of nodes.
-	// +optional
 	Identity *PodIdentity `json:"identity,omitempty"`
 
 	// profileGeneration is the generation of the profile this status is about.
-	// +optional
 	ProfileGeneration int64 `json:"profileGeneration,omitempty"`
 
 	// advisories are facts about the declared runtime version that its owner should know.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
-	// +optional
 	Advisories []string `json:"advisories,omitempty"`
 
 	// remedies are what to do about OOM kills that memfit does not act on, for example in an init container that the
 	// profile does not name.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
-	// +optional
 	Remedies []string `json:"remedies,omitempty"`
 
 	// conditions: Ready, OOMObserved, MemoryStalled, DriftDetected, SettingsMatchLimit, Applied; Stalled while
 	// memfit cannot go on with the workload.
 	// +listType=map
 	// +listMapKey=type
-	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// containers are the answers per container.
 	// +listType=map
 	// +listMapKey=container
 	// +kubebuilder:validation:MaxItems=32
-	// +optional
 	Containers []ContainerRecommendation `json:"containers,omitempty"`
 
 	// canary allows one new pod to be the first with the lower recommended limit; absent while none may.
-	// +optional
 	Canary *Canary `json:"canary,omitempty"`
 
 	// coverage counts the workload's pods and how many run with the profile's settings.
-	// +optional
 	Coverage *Coverage `json:"coverage,omitempty"`
 
 	// currentLimit is the limits that the containers have now in one string, for the print column.
-	// +optional
 	CurrentLimit string `json:"currentLimit,omitempty"`
 
 	// recommendedLimit is the recommended limits of the containers in one string, for the print column.
-	// +optional
 	RecommendedLimit string `json:"recommendedLimit,omitempty"`
 
 	// oomKills is the number of OOM kills counted so far.
-	// +optional
 	OOMKills int64 `json:"oomKills,omitempty"`
 
 	// problem is the reason of the first condition that needs attention: Stalled, MemoryStalled, DriftDetected,
 	// OOMObserved while running pods lack the recommended size, SettingsMatchLimit, Ready while usage is missing. The
 	// message of that condition, or of Applied, has the next step. Absent: none.
 	// +kubebuilder:validation:MaxLength=64
-	// +optional
 	Problem string `json:"problem,omitempty"`
 
 	// recentChanges are the last 16 things that memfit did to running pods, newest first (see kubectl memfit history).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
-	// +optional
 	RecentChanges []ChangeRecord `json:"recentChanges,omitempty"`
 
 	// recentOOMKills are the last 20 kills, newest first.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
-	// +optional
 	RecentOOMKills []OOMKillRecord `json:"recentOOMKills,omitempty"`
 
 	// recentStalls are the last 8 stalls of the containers, newest first.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
-	// +optional
 	RecentStalls []StallRecord `json:"recentStalls,omitempty"`
 
 	// stalls is the number of times a container was stalled just below its limit without being OOM-killed, so far.
-	// +optional
 	Stalls int64 `json:"stalls,omitempty"`
 
 	// summary is one line: what was found and what to do.
-	// +optional
 	Summary string `json:"summary,omitempty"`
 
 	// workload is what the recommendation is for; it also owns the object.
-	// +optional
 	Workload WorkloadReference `json:"workload,omitempty,omitzero"`
 }
 
@@ -586,7 +493,6 @@ type MemoryRecommendation struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// status is what memfit found and advises.
-	// +optional
 	Status MemoryRecommendationStatus `json:"status,omitempty,omitzero"`
 }
 

@@ -40,34 +40,27 @@ const (
 type InspectedRuntime struct {
 	// allocator is who hands out memory outside of the managed heap: glibc, musl, jemalloc, tcmalloc, mimalloc or Go.
 	// +kubebuilder:validation:MaxLength=64
-	// +optional
 	Allocator string `json:"allocator,omitempty"`
 	// containerAware is whether the runtime sizes its heap by the limit (Yes) or by the memory of the node (No); absent:
 	// unknown, or it sizes no heap.
 	// +kubebuilder:validation:Enum=Yes;No
-	// +optional
 	ContainerAware string `json:"containerAware,omitempty"`
 	// evidence lists how that was detected, each in a few words. Example: libjvm.so is mapped.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=256
-	// +optional
 	Evidence []string `json:"evidence,omitempty"`
 	// flags are the memory settings that it was started with, and their source. Example: -Xmx300m (command line).
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=256
-	// +optional
 	Flags []string `json:"flags,omitempty"`
 	// heapSet is true where an option sets the largest heap, or the limit that the runtime assumes, as a number.
-	// +optional
 	HeapSet bool `json:"heapSet,omitempty"`
 	// libc is the C library and its version. Example: glibc 2.36.
 	// +kubebuilder:validation:MaxLength=64
-	// +optional
 	Libc string `json:"libc,omitempty"`
 	// maxHeap is the largest heap that the process allows itself, where that can be read. JVM only.
-	// +optional
 	MaxHeap *resource.Quantity `json:"maxHeap,omitempty"`
 	// type is the runtime, as runtime.type of a profile names it. Example: NodeJS.
 	// +kubebuilder:validation:MaxLength=32
@@ -76,11 +69,9 @@ type InspectedRuntime struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=64
-	// +optional
 	Variables []string `json:"variables,omitempty"`
 	// version of the runtime. Example: 20.18.1.
 	// +kubebuilder:validation:MaxLength=64
-	// +optional
 	Version string `json:"version,omitempty"`
 }
 
@@ -101,13 +92,11 @@ const PartArenas = "glibc arenas"
 // MemoryPart is a named part of a container's resident memory.
 type MemoryPart struct {
 	// free is how much of it holds nothing: it is resident, and its owner could give it back.
-	// +optional
 	Free *resource.Quantity `json:"free,omitempty"`
 	// group is the use of the part: Heap is the heap that the runtime manages, Native what its allocator handed out,
 	// thread stacks and compiled code, Files the pages of programs, libraries and other mapped files, Shared memory
 	// that processes share.
 	// +kubebuilder:validation:Enum=Heap;Native;Files;Shared
-	// +optional
 	Group PartGroup `json:"group,omitempty"`
 	// name of the part. Example: glibc arenas.
 	// +kubebuilder:validation:MaxLength=64
@@ -122,27 +111,22 @@ type PredictedSaving struct {
 	// +kubebuilder:validation:MaxLength=64
 	Action string `json:"action"`
 	// atMost is the most that it may give back, where amount is only the least; absent: amount is what it gives back.
-	// +optional
 	AtMost *resource.Quantity `json:"atMost,omitempty"`
 	// amount is how much less would be resident; 0 where the action gives nothing back.
 	Amount resource.Quantity `json:"amount"`
 	// how to do it. Example: tuning.arenaMax: 2 in the profile, for new pods.
 	// +kubebuilder:validation:MaxLength=256
-	// +optional
 	How string `json:"how,omitempty"`
 	// limit of the container with which the runtime collects no more often than by itself; absent: it has enough, or that
 	// is unknown.
-	// +optional
 	Limit *resource.Quantity `json:"limit,omitempty"`
 	// method is how amount was computed, with its numbers. For GOMEMLIMIT and a JVM's larger heap it includes the share of
 	// processor time that the garbage collector took since the process started, and where it is known the least share that
 	// a limit higher by 64Mi would save.
 	// +kubebuilder:validation:MaxLength=256
-	// +optional
 	Method string `json:"method,omitempty"`
 	// setting of memfit that does it; absent: memfit has none. Example: MALLOC_ARENA_MAX.
 	// +kubebuilder:validation:MaxLength=64
-	// +optional
 	Setting string `json:"setting,omitempty"`
 }
 
@@ -152,25 +136,20 @@ type MemoryParts struct {
 	// of all that is resident. Below 95, numbers of free memory are lower bounds.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
-	// +optional
 	CoveragePercent int32 `json:"coveragePercent,omitempty"`
 	// savings are what could be given back, and by what, the surest first. Actions that give nothing back are among them.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
-	// +optional
 	Savings []PredictedSaving `json:"savings,omitempty"`
 	// summary is a sentence about the largest of savings, or that savings is empty.
 	// +kubebuilder:validation:MaxLength=512
-	// +optional
 	Summary string `json:"summary,omitempty"`
 	// parts of the resident memory, the largest first.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=24
-	// +optional
 	Parts []MemoryPart `json:"parts,omitempty"`
 	// processes is the number of processes in the container.
 	// +kubebuilder:validation:Minimum=0
-	// +optional
 	Processes int32 `json:"processes,omitempty"`
 	// resident is the resident memory of all processes of the container.
 	Resident resource.Quantity `json:"resident"`
@@ -186,7 +165,6 @@ type MapRegion struct {
 	// block is the size that one block represents; the last one may represent less.
 	Block resource.Quantity `json:"block"`
 	// free is how much of it holds nothing and is resident.
-	// +optional
 	Free *resource.Quantity `json:"free,omitempty"`
 	// pages are the blocks in the order of their addresses, a letter and how many follow each other: L all that is
 	// resident is in use, M some of it is free, F all of it is free, A nothing is resident. Example: L12F3A40.
@@ -197,7 +175,6 @@ type MapRegion struct {
 	Part string `json:"part"`
 	// process is the number of its process in the container.
 	// +kubebuilder:validation:Minimum=0
-	// +optional
 	Process int32 `json:"process,omitempty"`
 	// resident is how much of it is in RAM.
 	Resident resource.Quantity `json:"resident"`
@@ -211,10 +188,8 @@ type MemoryMap struct {
 	// regions with the most resident memory, the largest first.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=48
-	// +optional
 	Regions []MapRegion `json:"regions,omitempty"`
 	// rest is the resident memory of all other regions.
-	// +optional
 	Rest *resource.Quantity `json:"rest,omitempty"`
 	// time is when it was read.
 	Time metav1.Time `json:"time"`
@@ -236,10 +211,8 @@ type ProcessDied struct {
 	Name string `json:"name"`
 	// pid in the container's own numbering; 0 where it is not known.
 	// +kubebuilder:validation:Minimum=0
-	// +optional
 	PID int32 `json:"pid,omitempty"`
 	// resident is its memory when it was last seen.
-	// +optional
 	Resident *resource.Quantity `json:"resident,omitempty"`
 }
 
@@ -247,33 +220,26 @@ type ProcessDied struct {
 // five seconds after it started.
 type MinuteBefore struct {
 	// containerLimit is the effective limit of the container's own cgroup; absent: none.
-	// +optional
 	ContainerLimit *resource.Quantity `json:"containerLimit,omitempty"`
 	// growthMilliseconds is how long usage had been growing.
 	// +kubebuilder:validation:Minimum=0
-	// +optional
 	GrowthMilliseconds int32 `json:"growthMilliseconds,omitempty"`
 	// growthPerSecond is how fast.
-	// +optional
 	GrowthPerSecond *resource.Quantity `json:"growthPerSecond,omitempty"`
 	// memory is what filled the container when it was last inspected before the kill, or before the stall became certain,
 	// half a minute after it started; its time is the time of that inspection.
-	// +optional
 	Memory *MemoryParts `json:"memory,omitempty"`
 	// podLimit is the effective limit of the pod's cgroup, which its containers share; absent: none.
-	// +optional
 	PodLimit *resource.Quantity `json:"podLimit,omitempty"`
 	// series is the minute, oldest first: up to 40 readings of the last ten seconds as they were read, and before them the
 	// highest of every 2.5 seconds.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=60
-	// +optional
 	Series []UsagePoint `json:"series,omitempty"`
 	// summary is one sentence with the numbers.
 	// +kubebuilder:validation:MaxLength=1024
 	Summary string `json:"summary"`
 	// usage is the last reading; absent where nothing was read in the minute.
-	// +optional
 	Usage *resource.Quantity `json:"usage,omitempty"`
 }
 
@@ -291,16 +257,13 @@ type KillSnapshot struct {
 	// lastReadMillisecondsBefore is how long before the kill was noticed the memory was last read; what happened in
 	// between is unknown.
 	// +kubebuilder:validation:Minimum=0
-	// +optional
 	LastReadMillisecondsBefore int32 `json:"lastReadMillisecondsBefore,omitempty"`
 	// limitsChanged is true where containerLimit or podLimit changed before the kill was noticed, so which of them was
 	// effective is not certain; the lower ones are reported.
-	// +optional
 	LimitsChanged bool `json:"limitsChanged,omitempty"`
 	// processes that were there before the kill and not after it, the largest first.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4
-	// +optional
 	Processes []ProcessDied `json:"processes,omitempty"`
 	// time is when the agent noticed it.
 	Time metav1.Time `json:"time"`
@@ -312,23 +275,18 @@ type StallSnapshot struct {
 	MinuteBefore `json:",inline"`
 
 	// anonymous is the memory that the kernel cannot drop, when the stall became certain.
-	// +optional
 	Anonymous *resource.Quantity `json:"anonymous,omitempty"`
 	// ended is when it was over; absent while it goes on.
-	// +optional
 	Ended *metav1.Time `json:"ended,omitempty"`
 	// high is the memory.high at which the kernel held it, below its limit; absent: it did not.
-	// +optional
 	High *resource.Quantity `json:"high,omitempty"`
 	// majorFaultsPerSecond is how often in a second a page had to be read back from disk, when the stall became certain.
 	// +kubebuilder:validation:Minimum=0
-	// +optional
 	MajorFaultsPerSecond int32 `json:"majorFaultsPerSecond,omitempty"`
 	// stalledPercent is the share of time in which no task of the container could go on for want of memory (PSI memory
 	// full), where the kernel reports it.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
-	// +optional
 	StalledPercent int32 `json:"stalledPercent,omitempty"`
 	// started is when it began.
 	Started metav1.Time `json:"started"`
@@ -341,52 +299,39 @@ type ContainerSnapshot struct {
 	// +kubebuilder:validation:MaxLength=63
 	Container string `json:"container"`
 	// demand is the memory that the kernel cannot reclaim: usage without page cache, and swap.
-	// +optional
 	Demand *resource.Quantity `json:"demand,omitempty"`
 	// high is the memory.high that the kernel enforces for the container's own cgroup, below its limit: from there on
 	// it slows the processes down instead of killing one. The kubelet sets it with MemoryQoS; absent: not set.
-	// +optional
 	High *resource.Quantity `json:"high,omitempty"`
 	// inspection is the result of the last inspection. NotEnabled: tier Watch; Declined: annotation memfit.dev/inspect.
 	Inspection Inspection `json:"inspection"`
 	// inspectionMessage is the reason why processes could not be read.
 	// +kubebuilder:validation:MaxLength=512
-	// +optional
 	InspectionMessage string `json:"inspectionMessage,omitempty"`
 	// lastKill is the last OOM kill that the agent saw in this container.
-	// +optional
 	LastKill *KillSnapshot `json:"lastKill,omitempty"`
 	// lastStall is the last stall that the agent saw in this container.
-	// +optional
 	LastStall *StallSnapshot `json:"lastStall,omitempty"`
 	// limit is the memory limit that the kernel enforces for the container's own cgroup; absent: none. It differs from
 	// the pod's spec while a resize has not arrived.
-	// +optional
 	Limit *resource.Quantity `json:"limit,omitempty"`
 	// map is where its memory lies, for kubectl memfit map, while the pod has the annotation memfit.dev/map: "true".
-	// +optional
 	Map *MemoryMap `json:"map,omitempty"`
 	// memory is what fills the container, at tier See.
-	// +optional
 	Memory *MemoryParts `json:"memory,omitempty"`
 	// oomKills is the number of OOM kills that this agent saw in this container since the agent started.
 	// +kubebuilder:validation:Minimum=0
-	// +optional
 	OOMKills int32 `json:"oomKills,omitempty"`
 	// peak is the highest usage that the agent read since the container started.
-	// +optional
 	Peak *resource.Quantity `json:"peak,omitempty"`
 	// runtime is what the container really runs, at tier See.
-	// +optional
 	Runtime *InspectedRuntime `json:"runtime,omitempty"`
 	// summary is one line: what was found.
 	// +kubebuilder:validation:MaxLength=1024
 	Summary string `json:"summary"`
 	// swap is the memory of the container that was swapped out. It counts against no memory limit in cgroup v2.
-	// +optional
 	Swap *resource.Quantity `json:"swap,omitempty"`
 	// usage is what the kernel counts against the limit, page cache included.
-	// +optional
 	Usage *resource.Quantity `json:"usage,omitempty"`
 }
 
@@ -425,7 +370,6 @@ type MemorySnapshotStatus struct {
 	// alarm is the last prediction that a container of the pod is about to reach its memory limit; absent: none since the
 	// agent started. It is written immediately, in a request of its own, at most once a second for each container; all
 	// other fields keep their last values and observedTime.
-	// +optional
 	Alarm *Alarm `json:"alarm,omitempty"`
 
 	// cgroupVersion of the node: v1 or v2.
@@ -436,7 +380,6 @@ type MemorySnapshotStatus struct {
 	// +listType=map
 	// +listMapKey=container
 	// +kubebuilder:validation:MaxItems=32
-	// +optional
 	Containers []ContainerSnapshot `json:"containers,omitempty"`
 
 	// nodeName is the node whose agent wrote this; an admission policy holds the agent to its own.
@@ -449,16 +392,13 @@ type MemorySnapshotStatus struct {
 
 	// podLimit is the memory limit that the kernel enforces for the pod's cgroup, which its containers share; absent:
 	// none.
-	// +optional
 	PodLimit *resource.Quantity `json:"podLimit,omitempty"`
 
 	// podUsage is what the kernel counts against podLimit.
-	// +optional
 	PodUsage *resource.Quantity `json:"podUsage,omitempty"`
 
 	// summary is one line about the container that most needs attention.
 	// +kubebuilder:validation:MaxLength=1024
-	// +optional
 	Summary string `json:"summary,omitempty"`
 
 	// tier is how far the agent inspects containers: Watch or See.
@@ -480,7 +420,6 @@ type MemorySnapshot struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// status is what the agent found.
-	// +optional
 	Status MemorySnapshotStatus `json:"status,omitempty,omitzero"`
 }
 
