@@ -13,7 +13,7 @@ import (
 func (l *Ledger) Clone() Ledger {
 	c := *l
 	c.names, c.pods = maps.Clone(l.names), maps.Clone(l.pods)
-	c.hours, c.notFollowed = maps.Clone(l.hours), maps.Clone(l.notFollowed)
+	c.notFollowed = maps.Clone(l.notFollowed)
 	for key, p := range c.pods {
 		c.pods[key] = &pod{p.gone, slices.Clone(p.containers)}
 	}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -22,12 +21,11 @@ import (
 type storedLedger struct {
 	Since time.Time         `json:"since,omitzero"`
 	Names map[string]*named `json:"names,omitempty"`
-	Hours map[int64]int64   `json:"hours,omitempty"`
 }
 
 // MarshalBinary writes the ledger; equal ledgers give equal bytes.
 func (l *Ledger) MarshalBinary() ([]byte, error) {
-	head, err := json.Marshal(storedLedger{l.since, l.names, l.hours})
+	head, err := json.Marshal(storedLedger{l.since, l.names})
 	if err != nil {
 		return nil, fmt.Errorf("encoding the OOM ledger: %w", err)
 	}
@@ -49,7 +47,7 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 	}
 	var read Ledger
 	read.make()
-	read.since, read.hours = storable(s.Since), newestHours(s.Hours)
+	read.since = storable(s.Since)
 	if l.notFollowed != nil {
 		read.notFollowed = l.notFollowed
 	}
@@ -69,17 +67,6 @@ func (l *Ledger) UnmarshalBinary(data []byte) error {
 	}
 	*l = read
 	return nil
-}
-
-// newestHours are as many hours as are kept, with counts that can be.
-func newestHours(all map[int64]int64) map[int64]int64 {
-	kept := map[int64]int64{}
-	for _, hour := range slices.Sorted(maps.Keys(all))[max(0, len(all)-hoursKept):] {
-		if all[hour] > 0 {
-			kept[hour] = min(all[hour], math.MaxInt32)
-		}
-	}
-	return kept
 }
 
 // unix is 0 for the zero time, so that it is left out.

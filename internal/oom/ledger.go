@@ -23,8 +23,6 @@ const (
 	// hiddenAtMost bounds what one observation may add for kills it did not see itself. A crash loop backs off to one
 	// restart in five minutes, so a thousand is more than three days without an observation.
 	hiddenAtMost = 1000
-	// hoursKept is for how many hours kills are counted by the hour.
-	hoursKept = 8 * 24
 	// goneFor is how long a deleted pod is remembered, so that a late event about it is not taken for news.
 	goneFor = time.Hour
 )
@@ -44,9 +42,6 @@ type Ledger struct {
 	// names is what is known of each container name, in all pods.
 	names map[string]*named
 	pods  map[podKey]*pod
-	// hours count all kills, suspected ones included, by the hour of their time since 1970, within hoursKept: those kept
-	// in detail are too few to count.
-	hours map[int64]int64
 	// bytes is what the cursors may take when they are stored, at most cursorBytes.
 	bytes int
 	// allExist: no cursor belongs to a pod that is gone, so none can be dropped.
@@ -146,8 +141,7 @@ func (l *Ledger) begin(now time.Time) {
 // make turns the zero value into one that can be written to.
 func (l *Ledger) make() {
 	if l.names == nil {
-		l.names, l.pods, l.hours = map[string]*named{}, map[podKey]*pod{}, map[int64]int64{}
-		l.notFollowed = map[podKey]struct{}{}
+		l.names, l.pods, l.notFollowed = map[string]*named{}, map[podKey]*pod{}, map[podKey]struct{}{}
 	}
 }
 
@@ -304,7 +298,6 @@ func (l *Ledger) record(found []memory.OOMKill, now time.Time) []memory.OOMKill 
 		k := &found[i]
 		k.Time, k.Seen = storable(k.Time), storable(now)
 		k.Uptime = k.Uptime.Truncate(time.Second)
-		l.countHour(k.Time, now)
 		n := l.names[k.Container.Container]
 		if n == nil {
 			n = &named{}
@@ -334,40 +327,6 @@ func (n *named) count(kills []memory.OOMKill, each int64) {
 		n.Dropped[kills[i].Kind] += each
 	}
 	maps.DeleteFunc(n.Dropped, func(_ memory.OOMKind, count int64) bool { return count == 0 })
-}
-
-// countHour counts a kill in its hour. A node's clock that is ahead does not move it into the future.
-func (l *Ledger) countHour(at, now time.Time) {
-	l.hours[hourOf(at, now)]++
-	maps.DeleteFunc(l.hours, func(hour, _ int64) bool { return hour <= hourOf(now, now)-hoursKept })
-}
-
-func hourOf(at, now time.Time) int64 {
-	return min(at.Unix(), now.Unix()) / int64(time.Hour/time.Second)
-}
-
-// Since counts the kills of all containers since a time, suspected ones included. Where not all are kept in detail, it
-// counts whole hours, so that kills up to an hour earlier are in the count, and none before the last hoursKept.
-func (l *Ledger) Since(since time.Time) int64 {
-	var detailed, byHour int64
-	whole := true
-	for _, n := range l.names {
-		whole = whole && len(n.Dropped) == 0
-		for i := range n.Kills {
-			if !n.Kills[i].Time.Before(since) {
-				detailed++
-			}
-		}
-	}
-	if whole || detailed == 0 { // the last ones are kept
-		return detailed
-	}
-	for hour, n := range l.hours {
-		if end := time.Unix((hour+1)*int64(time.Hour/time.Second), 0); end.After(since) {
-			byHour += n
-		}
-	}
-	return max(detailed, byHour)
 }
 
 // Thinned are the kills that are kept in detail of those of one container, oldest first: the last ones, and the first

@@ -5,6 +5,7 @@ package workload
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,7 +15,6 @@ import (
 	"github.com/memfit/memfit/internal/conditions"
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/format"
-	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/report"
@@ -80,25 +80,19 @@ func readyCondition(s *Snapshot, v *result) metav1.Condition {
 }
 
 func oomCondition(s *Snapshot, st *State, now time.Time) metav1.Condition {
-	window := window(s)
-	recent, last := st.ledger.Since(now.Add(-window)), memory.OOMKill{}
-	for _, k := range st.ledger.All() {
-		if now.Sub(k.Time) <= window {
-			last = k
+	window, message := window(s), ""
+	if kills := st.ledger.All(); len(kills) > 0 && now.Sub(kills[len(kills)-1].Time) <= window {
+		last := &kills[len(kills)-1]
+		message = fmt.Sprintf("OOM kill in pod %s at %s: %s", last.Container.Pod, format.Time(last.Time), report.Kill(last))
+		if total, _ := st.ledger.Totals(); total > 1 {
+			message += fmt.Sprintf("; %d so far", total)
 		}
 	}
-	full := ledgerFull(&st.ledger)
-	if recent == 0 && full == "" {
+	switch full := ledgerFull(&st.ledger); {
+	case full != "":
+		return conditionOOM.True(v1alpha1.ReasonLedgerFull, strings.TrimSuffix(full+". "+message, ". "))
+	case message == "":
 		return conditionOOM.False(v1alpha1.ReasonNoOOMKill, "No OOM kill in the last "+format.Duration(window))
-	}
-	message := fmt.Sprintf("%s in the last %s", format.Count(recent, "OOM kill"), format.Duration(window))
-	if !last.Time.IsZero() {
-		message += fmt.Sprintf(
-			"; the last one, in pod %s at %s: %s", last.Container.Pod, format.Time(last.Time), report.Kill(&last),
-		)
-	}
-	if full != "" {
-		return conditionOOM.True(v1alpha1.ReasonLedgerFull, full+". "+message)
 	}
 	return conditionOOM.True(v1alpha1.ReasonOOMKilled, message)
 }
