@@ -38,7 +38,7 @@ type target struct {
 func targets(in Input) []target {
 	pod := in.Pod
 	out := make([]target, 0, len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
-	add := func(c *corev1.Container, init bool) {
+	for c, init := range constraints.Containers(&pod.Spec) {
 		t := target{container: c, policy: in.Profile.Container(c.Name, pod.Annotations)}
 		if f := in.Observed[c.Name].Found; f != nil && f.Type != "" && f.Type != v1alpha1.RuntimeAuto && !t.policy.Sidecar {
 			t.found = f // not of a sidecar: the settings of its runtime are the business of the tool that it belongs to
@@ -46,18 +46,12 @@ func targets(in Input) []target {
 		t.once = init && !constraints.Sidecar(c)
 		t.volumesHold = VolumesHold(pod, c)
 		if !t.policy.Managed || t.once && !t.policy.Listed {
-			return
+			continue
 		}
 		t.before = in.before.of(c.Name)
 		t.work = takeBack(c, t.before)
 		t.program = Program{ID: t.fingerprint(in.PerRun), Owner: ownerBefore(c, t.before)}
 		out = append(out, t)
-	}
-	for i := range pod.Spec.InitContainers {
-		add(&pod.Spec.InitContainers[i], true)
-	}
-	for i := range pod.Spec.Containers {
-		add(&pod.Spec.Containers[i], false)
 	}
 	return out
 }
@@ -187,11 +181,9 @@ func afterOptions(words []string) []string {
 
 // container finds a container or init container by name.
 func container(pod *corev1.Pod, name string) *corev1.Container {
-	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if list[i].Name == name {
-				return &list[i]
-			}
+	for c := range constraints.Containers(&pod.Spec) {
+		if c.Name == name {
+			return c
 		}
 	}
 	return nil

@@ -268,19 +268,17 @@ func (h *Injector) configMapKeys(ctx context.Context, pod *corev1.Pod) map[strin
 		return nil
 	}
 	keys := map[string]map[string]bool{}
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			for _, from := range containers[i].EnvFrom {
-				if from.ConfigMapRef == nil || keys[from.ConfigMapRef.Name] != nil {
-					continue
-				}
-				var m corev1.ConfigMap
-				name := client.ObjectKey{Namespace: pod.Namespace, Name: from.ConfigMapRef.Name}
-				if h.ConfigMaps.Get(ctx, name, &m, client.UnsafeDisableDeepCopy) == nil { // m is the cache's own: only read it
-					keys[name.Name] = make(map[string]bool, len(m.Data))
-					for key := range m.Data {
-						keys[name.Name][key] = true
-					}
+	for c := range constraints.Containers(&pod.Spec) {
+		for _, from := range c.EnvFrom {
+			if from.ConfigMapRef == nil || keys[from.ConfigMapRef.Name] != nil {
+				continue
+			}
+			var m corev1.ConfigMap
+			name := client.ObjectKey{Namespace: pod.Namespace, Name: from.ConfigMapRef.Name}
+			if h.ConfigMaps.Get(ctx, name, &m, client.UnsafeDisableDeepCopy) == nil { // m is the cache's own: only read it
+				keys[name.Name] = make(map[string]bool, len(m.Data))
+				for key := range m.Data {
+					keys[name.Name][key] = true
 				}
 			}
 		}

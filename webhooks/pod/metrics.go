@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/inject"
 )
 
@@ -80,17 +81,15 @@ func (m *Metrics) count(plan inject.Plan, pod *corev1.Pod) {
 		m.outOfBounds.Inc()
 		return
 	}
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			c := plan.Container(containers[i].Name)
-			if c.Mode() == "" {
-				continue // not managed
-			}
-			result := "nothing"
-			if c.Sets() {
-				result = "injected"
-			}
-			m.injections.WithLabelValues(c.Growth().Name, result).Inc()
+	for container := range constraints.Containers(&pod.Spec) {
+		c := plan.Container(container.Name)
+		if c.Mode() == "" {
+			continue // not managed
 		}
+		result := "nothing"
+		if c.Sets() {
+			result = "injected"
+		}
+		m.injections.WithLabelValues(c.Growth().Name, result).Inc()
 	}
 }

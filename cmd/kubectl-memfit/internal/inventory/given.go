@@ -155,7 +155,5 @@ func firstChange(rec *v1alpha1.MemoryRecommendation, created time.Time) time.Tim
 // resizedByMemfit: the last one who resized the pod was memfit.
 func resizedByMemfit(pod *corev1.Pod) bool {
 	writer, _ := workload.ResizedBy(pod)
-	return writer == "" && slices.ContainsFunc(
-		pod.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Subresource == "resize" },
-	)
+	return writer == "" && inject.WasResized(pod)
 }

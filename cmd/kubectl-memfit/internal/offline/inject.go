@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/pmezard/go-difflib/difflib"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/inject"
 )
 
@@ -146,11 +146,9 @@ func (r *Result) workload(w *workload, world *world) (bool, error) {
 }
 
 func (r *Result) note(w *workload, plan inject.Plan) {
-	for _, list := range [][]corev1.Container{w.pod.Spec.InitContainers, w.pod.Spec.Containers} {
-		for i := range list {
-			for _, text := range texts(plan.Container(list[i].Name)) {
-				r.Notes = append(r.Notes, fmt.Sprintf("%s, container %s: %s", w, list[i].Name, text))
-			}
+	for c := range constraints.Containers(&w.pod.Spec) {
+		for _, text := range texts(plan.Container(c.Name)) {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s, container %s: %s", w, c.Name, text))
 		}
 	}
 	for _, text := range plan.EveryWarning() {
