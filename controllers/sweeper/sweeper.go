@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sweeper deletes records that the garbage collector does not: of workloads that do not exist, where the record
-// has lost its owner, as after `kubectl delete --cascade=orphan`, and of identities without pods, which have no owner.
-// Whether a workload exists is asked of the API server, not of a cache.
+// Package sweeper deletes records that the garbage collector does not: those that have lost their owner, as after
+// `kubectl delete --cascade=orphan`, and those of identities without pods, which have none. It also knows whether a
+// workload exists; that is asked of the API server before anything is deleted because of it.
 package sweeper
 
 import (
@@ -95,11 +95,7 @@ func (w Sweeper) sweepKind(ctx context.Context, kind string) (deleted int, faile
 		for i := range page.Items {
 			record := &page.Items[i]
 			record.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
-			check := w.check
-			if _, is := record.Labels[v1alpha1.IdentityLabel]; is {
-				check = w.expire
-			}
-			gone, err := check(ctx, record)
+			gone, err := w.check(ctx, record)
 			if gone {
 				deleted++
 			}
@@ -111,28 +107,17 @@ func (w Sweeper) sweepKind(ctx context.Context, kind string) (deleted int, faile
 	}
 }
 
-// check asks the cache first, which answers for nearly all.
+// check deletes a record that the garbage collector leaves: of an identity, which has no object, or one that has lost its
+// owner, as after `kubectl delete --cascade=orphan`.
 func (w Sweeper) check(ctx context.Context, record client.Object) (deleted bool, err error) {
-	of, known := recordedFor(record)
-	if !known {
+	_, identified := record.GetLabels()[v1alpha1.IdentityLabel]
+	switch {
+	case identified:
+		return w.expire(ctx, record)
+	case len(record.GetOwnerReferences()) > 0, record.GetName() == v1alpha1.PriorsName:
 		return false, nil
 	}
-	presence, cached := w.Cached(ctx, of)
-	if cached && records.Orphaned(record.GetOwnerReferences(), of, presence) == "" {
-		return false, nil
-	}
-	return w.Judge(ctx, of, record)
-}
-
-// recordedFor is the workload that a record is about: its owner, or the one in its name.
-func recordedFor(record client.Object) (memory.WorkloadRef, bool) {
-	for _, ref := range record.GetOwnerReferences() {
-		of := memory.WorkloadRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: record.GetNamespace(), Name: ref.Name}
-		if policy.RecordName(of) == record.GetName() {
-			return of, true
-		}
-	}
-	return policy.WorkloadNamed(record.GetNamespace(), record.GetName())
+	return w.delete(ctx, record, "it names no owner")
 }
 
 // expire deletes a record of an identity of which no pod has existed for [identity.TimeToLive], or that has no

@@ -81,23 +81,3 @@ func hashedName(group string, w memory.WorkloadRef) string {
 	}
 	return name + hex.EncodeToString(sum[:8])
 }
-
-// WorkloadNamed is the workload whose record has a name, for kinds that memfit reads: the inverse of [RecordName]. Long
-// names, in which a hash may stand for the rest, are nobody's.
-func WorkloadNamed(namespace, name string) (memory.WorkloadRef, bool) {
-	kind, workload, found := strings.Cut(name, "-")
-	if !found || workload == "" || len(name) > maxInverted {
-		return memory.WorkloadRef{}, false
-	}
-	for _, k := range workloadkind.All() {
-		if k.Recorded() && strings.ToLower(k.Name) == kind {
-			return memory.WorkloadRef{
-				APIVersion: k.APIVersion(), Kind: k.Name, Namespace: namespace, Name: workload,
-			}, true
-		}
-	}
-	return memory.WorkloadRef{}, false
-}
-
-// maxInverted is shorter than any name that ends in a hash, unless forty dashes stood before it.
-const maxInverted = maxName - 40
