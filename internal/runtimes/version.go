@@ -52,9 +52,6 @@ func (v Version) java8() Version {
 // Known reports whether at least the major version is known.
 func (v Version) Known() bool { return v.n > 0 }
 
-// Major is the major version, 0 when it is not known.
-func (v Version) Major() int { return v.parts[0] }
-
 // AtLeast reports whether v is certainly w or later: "20" is not certainly at least 20.3.
 func (v Version) AtLeast(w Version) bool {
 	order, certain := v.compare(w)

@@ -61,7 +61,7 @@ func FuzzParseVersion(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var v Version
 		budget.Check(t, within, len(text), func() { v = ParseVersion(text) })
-		if v.Known() && (!v.AtLeast(v) || v.Below(v) || v.Major() < 0) {
+		if v.Known() && (!v.AtLeast(v) || v.Below(v) || v.parts[0] < 0) {
 			t.Errorf("%q reads as %+v, which is not itself", text, v)
 		}
 		if again := ParseVersion(strings.ReplaceAll(text, "_", ".")); again.Known() && v.Known() && again != v {
