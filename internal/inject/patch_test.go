@@ -92,22 +92,34 @@ func TestPatchIsSmall(t *testing.T) {
 		t.Errorf("no change makes %v, want nothing", patch)
 	}
 	c := pod.Spec.Containers[7]
-	for want, change := range map[string]func([]Variable) []Variable{
-		`[{"op":"add","path":"/spec/containers/7/env/2","value":{"name":"GOMEMLIMIT","value":"1"}}]`: func(env []Variable) []Variable {
-			return append(env, Variable{EnvVar: corev1.EnvVar{Name: "GOMEMLIMIT", Value: "1"}})
+	for _, tc := range []struct {
+		change func([]Variable) []Variable
+		want   string
+	}{
+		{
+			func(env []Variable) []Variable {
+				return append(env, Variable{EnvVar: corev1.EnvVar{Name: "GOMEMLIMIT", Value: "1"}})
+			},
+			`[{"op":"add","path":"/spec/containers/7/env/2","value":{"name":"GOMEMLIMIT","value":"1"}}]`,
 		},
-		`[{"op":"add","path":"/spec/containers/7/env/0/value","value":""}]`: func(env []Variable) []Variable {
-			env[0].Value = ""
-			return env
+		{
+			func(env []Variable) []Variable {
+				env[0].Value = ""
+				return env
+			},
+			`[{"op":"add","path":"/spec/containers/7/env/0/value","value":""}]`,
 		},
-		`[{"op":"remove","path":"/spec/containers/7/env/0"}]`: func(env []Variable) []Variable {
-			env[0].Absent = true
-			return env
+		{
+			func(env []Variable) []Variable {
+				env[0].Absent = true
+				return env
+			},
+			`[{"op":"remove","path":"/spec/containers/7/env/0"}]`,
 		},
 	} {
-		plan := Plan{containers: []ContainerPlan{{name: c.Name, edit: Edit{Env: change(variablesOf(c.Env))}}}}
-		if got, err := json.Marshal(plan.Patch(pod)); err != nil || string(got) != want {
-			t.Errorf("%s (%v), want %s", got, err, want)
+		plan := Plan{containers: []ContainerPlan{{name: c.Name, edit: Edit{Env: tc.change(variablesOf(c.Env))}}}}
+		if got, err := json.Marshal(plan.Patch(pod)); err != nil || string(got) != tc.want {
+			t.Errorf("%s (%v), want %s", got, err, tc.want)
 		}
 	}
 }
