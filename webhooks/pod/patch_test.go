@@ -19,8 +19,8 @@ import (
 	"github.com/memfit/memfit/test/goldenpods"
 )
 
-// TestResourcesThatAreThereAreNotReplaced: a size needs the field resources, which may be absent, empty, or have members
-// that only a newer Kubernetes knows.
+// TestResourcesThatAreThereAreNotReplaced: a size needs the field resources, which may be absent, empty, or have
+// members that only a newer Kubernetes knows.
 func TestResourcesThatAreThereAreNotReplaced(t *testing.T) {
 	for sent, want := range map[string]string{
 		`{"name":"app"}`:                               `{"name":"app","resources":{"limits":{"memory":"300Mi"}}}`,

@@ -90,8 +90,8 @@ type sentContainer struct {
 	Resources *corev1.ResourceRequirements `json:"resources"`
 }
 
-// pod decodes the rest of a pod whose metadata is known. Resources that were sent are never nil in it: a member cannot be
-// added to an absent object, and one that is there may have members that its Go type does not know.
+// pod decodes the rest of a pod whose metadata is known. Resources that were sent are never nil in it: a member cannot
+// be added to an absent object, and one that is there may have members that its Go type does not know.
 func (r *review) pod(meta *metav1.ObjectMeta) (*corev1.Pod, error) {
 	p := &corev1.Pod{ObjectMeta: *meta}
 	if r.Object.Spec == nil {
