@@ -5,7 +5,6 @@ package reference
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,10 +37,6 @@ memfit distinguishes this from an OOM kill and recommends to raise the cap.
 
 `
 
-const neverIntro = `## Never set
-
-`
-
 const launchersIntro = `## Start scripts
 
 Variables from which start scripts in images take a heap cap.
@@ -52,7 +47,7 @@ In a pod that sets one of them, memfit reports the heap cap and sets none.
 // Runtimes is the page of the table of runtimes. guide is the text of the guide, to whose sections it links.
 func Runtimes(guide string) string {
 	return runtimesIntro + settingsIntro + settings(guide) + "\n" + fullHeapIntro + fullHeap(guide) + "\n" +
-		neverIntro + never(guide) + "\n" + launchersIntro + launchers()
+		launchersIntro + launchers()
 }
 
 // settings lists what each runtime gets, and the commands that identify it.
@@ -96,17 +91,6 @@ func fullHeap(guide string) string {
 		rows = append(rows, []string{title(guide, r), strings.Join(exits, ", "), codes(full.Words), full.Raise})
 	}
 	return table([]string{"runtime", "exit codes", "last log lines", "what raises the cap"}, rows)
-}
-
-// never lists settings that memfit does not set, with the reason.
-func never(guide string) string {
-	var rows [][]string
-	for _, r := range runtimes.All() {
-		for _, name := range slices.Sorted(maps.Keys(r.Never)) {
-			rows = append(rows, []string{title(guide, r), code(name), r.Never[name]})
-		}
-	}
-	return table([]string{"runtime", "never set", "why"}, rows)
 }
 
 // launchers lists the variables from which start scripts take a heap cap.

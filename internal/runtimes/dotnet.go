@@ -52,11 +52,6 @@ var _ = row(&Runtime{
 		}
 		return Growth{HeapPercent: percent}
 	},
-	Never: map[string]string{
-		"DOTNET_GCHeapHardLimitSOH": "limits per heap can be a combination that does not start",
-		"DOTNET_GCHeapHardLimitLOH": "limits per heap can be a combination that does not start",
-		"DOTNET_GCHeapHardLimitPOH": "limits per heap can be a combination that does not start",
-	},
 	FullHeap: FullHeap{
 		Exits: []int32{Abort}, Words: []string{"OutOfMemoryException"},
 		Raise: "raise DOTNET_GCHeapHardLimitPercent (heapPercent in the profile)",

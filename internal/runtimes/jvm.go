@@ -99,18 +99,6 @@ var _ = row(&Runtime{
 		{Action: "a larger heap", Reader: amounts.HotSpot, Gain: heapCost,
 			How: "raise the limit where the heap is a share of it, else -Xmx; the collector then runs less often"},
 	}, arenaLevers()...),
-	Never: map[string]string{
-		"_JAVA_OPTIONS":           "overrides the command line, so that users could not override it",
-		"JDK_JAVA_OPTIONS":        "only the java launcher reads it, and a forbidden option stops it",
-		"-Xmx":                    "belongs to the application; a percentage follows the limit",
-		"-Xms":                    "above a -Xmx on the command line it stops the JVM at start",
-		"-Xss":                    "a value below the platform's minimum stops the JVM at start",
-		"-XX:SoftMaxHeapSize":     "above the effective -Xmx it stops the JVM at start",
-		"-XX:+UseG1GC":            "a second collector on the command line stops the JVM at start",
-		"-XX:+UseSerialGC":        "a second collector on the command line stops the JVM at start",
-		"-XX:MaxMetaspaceSize":    "an application that needs more gets OutOfMemoryError",
-		"-XX:MaxDirectMemorySize": "an application that needs more gets OutOfMemoryError",
-	},
 	Advisories: []Advisory{
 		{Since: V(8), Before: V(8, 0, 191),
 			Text:   "JDK 8 before 8u191 does not see the memory limit and sizes its heap by the node: upgrade to 8u372 or later",

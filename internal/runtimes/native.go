@@ -8,16 +8,7 @@ import "regexp"
 // native is a program without a managed heap: C, C++, Rust, nginx.
 var native = row(&Runtime{
 	Name: "Native", Title: "native code",
-	Knobs: glibc(0, "", tryArenas),
-	Never: map[string]string{
-		"LD_PRELOAD":            "changes every program in the container, shells and probes too",
-		"GLIBC_TUNABLES":        "one slip disables the whole string, the user's part included",
-		"MALLOC_MMAP_MAX_":      "0 disables mmap, and any value freezes the dynamic threshold",
-		"ERL_AFLAGS":            "a bad parameter stops the BEAM at start",
-		"ERL_FLAGS":             "a bad parameter stops the BEAM at start",
-		"ERL_ZFLAGS":            "a bad parameter stops the BEAM at start",
-		"BUN_JSC_gcMaxHeapSize": "an unknown or invalid BUN_JSC_ setting stops Bun at start",
-	},
+	Knobs:  glibc(0, "", tryArenas),
 	Levers: glibcLevers("call it after a burst"),
 })
 

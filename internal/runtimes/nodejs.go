@@ -69,13 +69,6 @@ var _ = row(&Runtime{
 		{Action: semiSpaceFlag + "=16", Knob: semiSpaceFlag, Reader: amounts.V8, Gain: nodeYoungGain,
 			How: "nodejs.semiSpace: 16Mi in the profile, for new pods; more of what is short-lived is then copied"},
 	}, append([]Lever{nodeTrim}, arenaLevers()...)...),
-	Never: map[string]string{
-		"--max-heap-size": "Node.js before 24.16 does not start with it",
-		"--max-old-space-size-percentage": "wins even over the command line's --max-old-space-size, and Node.js before " +
-			"22.21 does not start with it",
-		"--expose-gc":         "Node.js before 20.18 does not start with it",
-		"--optimize-for-size": "no Node.js starts with it in NODE_OPTIONS",
-	},
 	Advisories: []Advisory{
 		{Before: V(0, 6, 8), Text: "Node.js before 0.6.8 keeps a slab per UDP packet, so memory grows with traffic: upgrade",
 			Source: "node-v0.x-archive#2522"},

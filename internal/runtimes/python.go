@@ -31,9 +31,6 @@ var _ = row(&Runtime{
 		"MALLOC_ARENA_MAX is not set unasked: with 16 pool threads that stay arenaMax: 2 took 1137 to about 700 MB, with "+
 			"threads that end it raised 50 to over 600 MB. Try it on one replica first",
 	),
-	Never: map[string]string{
-		"PYTHONMALLOC": "an allocator the version does not know is a fatal error at start",
-	},
 	HeapReader: amounts.CPython,
 	Levers: append([]Lever{{
 		Action: "a fresh worker process", How: "gunicorn --max-requests, celery --max-tasks-per-child",

@@ -32,9 +32,6 @@ var _ = row(&Runtime{
 		Action: "a fresh worker process", How: "let the server replace its workers (puma_worker_killer, pitchfork)",
 		Reader: amounts.Ruby, Gain: freshProcess,
 	}}, glibcLevers("Process.warmup (3.3 and later), or malloc_trim(0) through Fiddle, after a burst")...),
-	Never: map[string]string{
-		"RUBYOPT": "a bad option stops Ruby at start, and it can load code",
-	},
 	Advice: "images that preload jemalloc, as generated Rails Dockerfiles do, ignore MALLOC_ARENA_MAX; nothing is lost " +
 		"there",
 })

@@ -17,7 +17,7 @@ import (
 // Tier is how sure memfit must be of the runtime before it sets something.
 type Tier string
 
-// The tiers. What may never be set at all, tier C, is in [Runtime.Never].
+// The tiers. What is never set is in docs/reference/settings.md.
 const (
 	// TierA cannot stop a process, whatever runs in the container: a runtime that does not know it ignores it.
 	TierA Tier = "A"
@@ -84,9 +84,6 @@ type Runtime struct {
 	// Growth is how the runtime uses a limit when memfit set the heap knob (set) or skipped it (not set): HeapPercent,
 	// Soft and Overhead. Nil: none of them is known.
 	Growth func(f Facts, set bool) Growth
-	// Never are settings that memfit does not have and must not get (tier C), each with why, as in "PYTHONMALLOC, which
-	// ...".
-	Never map[string]string
 	// FullHeap is how a process ends whose heap has reached its own cap.
 	FullHeap FullHeap
 	// HeapReader is what reads its managed heap, as internal/attribution names readers; empty: nothing does.

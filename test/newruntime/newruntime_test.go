@@ -124,7 +124,6 @@ func documented(t *testing.T, c tree) {
 	page := c.read(t, "docs/reference/runtimes.md")
 	for _, row := range []string{
 		"| Brook | `Brook` | `brook`, `brookd` | `--heap-bytes` | `MALLOC_ARENA_MAX`, `MALLOC_TRIM_THRESHOLD_` |",
-		"| Brook | `BROOK_PRELOAD` | loads code into every Brook process |",
 		"| Brook | 99 | `brook: the heap is full` | raise --heap-bytes (heapPercent in the profile) |",
 	} {
 		if !strings.Contains(page, "\n"+row+"\n") {

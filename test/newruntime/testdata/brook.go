@@ -29,7 +29,6 @@ var _ = row(&Runtime{
 		}
 		return Growth{HeapPercent: percentOr(f.Ask, brookPercent), Overhead: brookBare}
 	},
-	Never: map[string]string{"BROOK_PRELOAD": "loads code into every Brook process"},
 	FullHeap: FullHeap{
 		Exits: []int32{99}, Words: []string{"brook: the heap is full"},
 		Raise: "raise --heap-bytes (heapPercent in the profile)",
