@@ -14,7 +14,6 @@ import (
 // TestReference checks the pages that no program needs to be asked for.
 func TestReference(t *testing.T) {
 	Check(t, "runtimes.md", "internal/runtimes", Runtimes(read(t, "docs/guide/runtimes.md")))
-	Check(t, "platforms.md", "internal/identity", Platforms())
 	keys, reasons := read(t, "api/v1alpha1/keys.go"), read(t, "api/v1alpha1/reasons.go")
 	page, err := Conditions(keys, reasons)
 	if err != nil {

@@ -5,7 +5,7 @@
 // workflows, runners, executors, sandboxes. What it finds replaces the owner as the workload of such a pod: its
 // history, kills, recommendation and canary are kept under the identity.
 //
-// An identity is found from a table of platforms ([Platforms]) or from labels that a profile names. Both are written by
+// An identity is found from a table of platforms or from labels that a profile names. Both are written by
 // users who may create pods, so an identity never proves anything: the namespace is part of it, and every bound of a
 // profile holds for it.
 //
@@ -42,7 +42,7 @@ const Labeled = "labels"
 
 // Identity is what pods of one kind have in common.
 type Identity struct {
-	// Platform is the name of the row in [Platforms], [Labeled] or [ByNode].
+	// Platform is the name of the platform's row, [Labeled] or [ByNode].
 	Platform string
 	// Values are what identifies the kind of pod, in the order of the row or of the profile's labels.
 	Values []string

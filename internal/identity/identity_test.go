@@ -4,6 +4,7 @@
 package identity
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -114,9 +115,20 @@ func TestPlatforms(t *testing.T) {
 			covered[id.Platform] = true
 		})
 	}
-	for _, p := range Platforms() {
-		if !covered[p.Name] || !strings.Contains(p.Source, ":") || p.Identifies == "" {
-			t.Errorf("%s has no test, no source or no description", p.Name)
+	page, err := os.ReadFile("../../docs/reference/platforms.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range platforms {
+		owner := "none, or a Pod"
+		if len(p.Kinds) > 0 {
+			owner = "`" + strings.Join(p.Kinds, "`, `") + "` of `" + p.Group + "`"
+		}
+		documented := func(line string) bool {
+			return strings.HasPrefix(line, "| `"+p.Name+"` |") && strings.Contains(line, " | "+owner+" | ")
+		}
+		if !covered[p.Name] || !slices.ContainsFunc(strings.Split(string(page), "\n"), documented) {
+			t.Errorf("%s of %s has no test, or no row in docs/reference/platforms.md", p.Name, owner)
 		}
 		for _, k := range workloadkind.All() {
 			if strings.EqualFold(p.Name, k.Name) {

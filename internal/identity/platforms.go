@@ -13,17 +13,14 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Platform is a row of the table: pods of its owners are of one kind if their values are equal.
-type Platform struct {
+// platform is a row of the table: pods of its owners are of one kind if their values are equal.
+// docs/reference/platforms.md has what they are, and the source of each row.
+type platform struct {
 	// Name is that of the platform, and the beginning of the names of its records.
 	Name string
 	// Group and Kinds are those of the owner. Without kinds, the pod has no owner, or another pod owns it.
 	Group string
 	Kinds []string
-	// Identifies describes the values, for the reference.
-	Identifies string
-	// Source is the file of the platform's own repository that writes what is read here, as "owner/name:path".
-	Source string
 
 	// equal are labels that have the same value in all pods of an identity, and present are labels that differ by run. Of
 	// both, a pod has some or none.
@@ -32,21 +29,15 @@ type Platform struct {
 	values func(pod metav1.Object, labels map[string]string, owner string) []string
 }
 
-// Platforms returns the table. It is not to be changed.
-func Platforms() []Platform { return platforms }
-
 const (
 	gitlabProject = "project.runner.gitlab.com/id"
 	gitlabJob     = "job.runner.gitlab.com/name"
 )
 
-var platforms = []Platform{
+var platforms = []platform{
 	{
 		Name: "tekton", Group: "tekton.dev", Kinds: []string{"TaskRun"},
-		Identifies: "label `tekton.dev/pipeline` (or the PipelineRun's name without its run), and " +
-			"`tekton.dev/pipelineTask` (or `tekton.dev/task`, or the TaskRun's name without its run)",
-		Source: "tektoncd/pipeline:pkg/reconciler/pipelinerun/pipelinerun.go",
-		equal:  []string{"tekton.dev/pipelineTask", "tekton.dev/task"}, present: []string{"tekton.dev/taskRun"},
+		equal: []string{"tekton.dev/pipelineTask", "tekton.dev/task"}, present: []string{"tekton.dev/taskRun"},
 		values: func(_ metav1.Object, l map[string]string, owner string) []string {
 			pipeline := l["tekton.dev/pipeline"]
 			if run := l["tekton.dev/pipelineRun"]; pipeline == run { // an embedded pipeline is called after its run
@@ -61,9 +52,7 @@ var platforms = []Platform{
 	},
 	{
 		Name: "argo", Group: "argoproj.io", Kinds: []string{"Workflow"},
-		Identifies: "the Workflow's name without its run, and the template in the pod's name",
-		Source:     "argoproj/argo-workflows:workflow/controller/workflowpod.go, workflow/util/pod_name.go",
-		present:    []string{"workflows.argoproj.io/workflow"},
+		present: []string{"workflows.argoproj.io/workflow"},
 		values: func(pod metav1.Object, l map[string]string, owner string) []string {
 			if pod.GetName() == owner { // the entrypoint itself is the step
 				return []string{lasting(owner)}
@@ -79,15 +68,11 @@ var platforms = []Platform{
 			return []string{lasting(owner), step[:i]}
 		},
 	},
-	byLabels("", "actions.github.com/scale-set-name", Platform{
+	byLabels("", "actions.github.com/scale-set-name", platform{
 		Name: "github", Group: "actions.github.com", Kinds: []string{"EphemeralRunner"},
-		Source: "actions/actions-runner-controller:controllers/actions.github.com/resourcebuilder.go",
 	}),
 	{
 		Name: "gitlab",
-		Identifies: "annotations `project.runner.gitlab.com/id` and `job.runner.gitlab.com/name`, without the \"2/5\" of a " +
-			"parallel job",
-		Source: "gitlab-org/gitlab-runner:executors/kubernetes/kubernetes.go",
 		values: func(pod metav1.Object, _ map[string]string, _ string) []string {
 			project, job := pod.GetAnnotations()[gitlabProject], pod.GetAnnotations()[gitlabJob]
 			if project == "" || job == "" {
@@ -100,10 +85,8 @@ var platforms = []Platform{
 		},
 	},
 	{
-		Name:       "jenkins",
-		Identifies: "label `jenkins/label`, without the build of a pod template that a pipeline declares",
-		Source:     "jenkinsci/kubernetes-plugin:src/main/java/org/csanchez/jenkins/plugins/kubernetes/PodTemplate.java",
-		present:    []string{"jenkins/label"},
+		Name:    "jenkins",
+		present: []string{"jenkins/label"},
 		values: func(_ metav1.Object, l map[string]string, _ string) []string {
 			label := l["jenkins/label"]
 			i := strings.LastIndexByte(label, '_') // "shop_main_13-5qsdm"
@@ -115,10 +98,7 @@ var platforms = []Platform{
 		},
 	},
 	{
-		Name:       "airflow",
-		Identifies: "labels `dag_id` and `task_id`, beside `kubernetes_executor` or `kubernetes_pod_operator`",
-		Source: "apache/airflow:providers/cncf/kubernetes/src/airflow/providers/cncf/kubernetes/pod_generator.py, " +
-			"operators/pod.py",
+		Name:  "airflow",
 		equal: []string{"dag_id", "task_id"},
 		values: func(_ metav1.Object, l map[string]string, _ string) []string {
 			if first(l, "kubernetes_executor", "kubernetes_pod_operator") == "" || l["dag_id"] == "" || l["task_id"] == "" {
@@ -129,31 +109,27 @@ var platforms = []Platform{
 	},
 	spark("sparkoperator.k8s.io", "SparkApplication"),
 	spark(""), // spark-submit: the driver has no owner, and owns its executors
-	byLabels("ray.io/cluster", "ray.io/group", Platform{
+	byLabels("ray.io/cluster", "ray.io/group", platform{
 		Name: "ray", Group: "ray.io", Kinds: []string{"RayCluster"},
-		Source: "ray-project/kuberay:ray-operator/controllers/ray/utils/constant.go",
 	}),
-	byLabels("training.kubeflow.org/job-name", "training.kubeflow.org/replica-type", Platform{
+	byLabels("training.kubeflow.org/job-name", "training.kubeflow.org/replica-type", platform{
 		Name: "kubeflow", Group: "kubeflow.org",
-		Kinds:  []string{"PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob"},
-		Source: "kubeflow/training-operator:pkg/apis/kubeflow.org/v1/common_types.go",
+		Kinds: []string{"PyTorchJob", "TFJob", "MPIJob", "XGBoostJob", "PaddleJob", "JAXJob"},
 	}),
-	byLabels("jobset.sigs.k8s.io/jobset-name", "jobset.sigs.k8s.io/replicatedjob-name", Platform{
+	byLabels("jobset.sigs.k8s.io/jobset-name", "jobset.sigs.k8s.io/replicatedjob-name", platform{
 		Name: "jobset", Group: "jobset.x-k8s.io", Kinds: []string{"JobSet"},
-		Source: "kubernetes-sigs/jobset:api/jobset/v1alpha2/jobset_types.go",
 	}),
-	byLabels("", "agents.x-k8s.io/sandbox-template-ref-hash", Platform{
+	byLabels("", "agents.x-k8s.io/sandbox-template-ref-hash", platform{
 		Name: "sandbox", Group: "agents.x-k8s.io", Kinds: []string{"Sandbox"},
-		Source: "kubernetes-sigs/agent-sandbox:extensions/controllers/sandboxwarmpool_controller.go",
 	}),
 }
 
 // byLabels completes the row of a platform whose pods have a label that names their run, and one that names their part
 // in it; run is empty where the other one identifies them alone.
-func byLabels(run, part string, p Platform) Platform {
-	p.equal, p.Identifies = []string{part}, "label `"+part+"`"
+func byLabels(run, part string, p platform) platform {
+	p.equal = []string{part}
 	if run != "" {
-		p.present, p.Identifies = []string{run}, "label `"+run+"` without its run, and `"+part+"`"
+		p.present = []string{run}
 	}
 	p.values = func(_ metav1.Object, l map[string]string, _ string) []string {
 		if run == "" {
@@ -165,12 +141,9 @@ func byLabels(run, part string, p Platform) Platform {
 }
 
 // spark is the row of Spark for some kinds of owner.
-func spark(group string, kinds ...string) Platform {
-	return Platform{
+func spark(group string, kinds ...string) platform {
+	return platform{
 		Name: "spark", Group: group, Kinds: kinds,
-		Identifies: "label `sparkoperator.k8s.io/app-name` without its run, or `spark-app-name`, and `spark-role`",
-		Source: "kubeflow/spark-operator:pkg/common/spark.go, " +
-			"apache/spark:resource-managers/kubernetes/core/src/main/scala/org/apache/spark/deploy/k8s/KubernetesConf.scala",
 		equal: []string{"spark-role"},
 		values: func(_ metav1.Object, l map[string]string, _ string) []string {
 			return all(lasting(first(l, "sparkoperator.k8s.io/app-name", "spark-app-name")), l["spark-role"])
@@ -187,7 +160,7 @@ func all(values ...string) []string {
 }
 
 // identify returns what identifies a pod of this platform.
-func (p *Platform) identify(pod metav1.Object, owner memory.WorkloadRef) ([]string, bool) {
+func (p *platform) identify(pod metav1.Object, owner memory.WorkloadRef) ([]string, bool) {
 	mine := workloadkind.Group(owner.APIVersion) == p.Group && slices.Contains(p.Kinds, owner.Kind)
 	if len(p.Kinds) == 0 {
 		mine = workloadkind.IsPod(owner.APIVersion, owner.Kind)
