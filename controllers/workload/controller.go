@@ -228,15 +228,15 @@ func (r *Reconciler) carryOn(
 	if err != nil && r.vanished(ctx, s, err) {
 		return reconcile.Result{}, r.leave(ctx, s)
 	}
-	r.recordEvents(s.Owner, f.Events)
+	for i := range f.Events {
+		r.Recorder.Record(s.Owner, f.Events[i])
+	}
 	switch { // no pod is changed before people can read why: the next step decides on it again
 	case errors.Is(err, errNotYet):
 		return reconcile.Result{RequeueAfter: notYet}, nil
 	case err != nil:
 		return reconcile.Result{}, err
 	}
-	e.state.Announced()
-	r.recordEvents(s.Owner, f.Published)
 	if err := r.act(ctx, s, e.state, f.Actions, now); err != nil {
 		return reconcile.Result{}, err
 	}

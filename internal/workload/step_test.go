@@ -220,7 +220,6 @@ func (c *cluster) reconcile(p *process, killedAt int) (killed bool) {
 		return false
 	}
 	c.shown = effects.Status
-	p.state.Announced()
 	if killedAt == afterPublishing {
 		return true
 	}
@@ -253,7 +252,7 @@ func (c *cluster) pure(
 		return
 	}
 	said := func(e *Effects) string {
-		data, err := json.Marshal([]any{e.Status, e.Events, e.Published, e.Actions, e.Timing})
+		data, err := json.Marshal([]any{e.Status, e.Events, e.Actions, e.Timing})
 		if err != nil {
 			c.t.Fatal(err)
 		}
