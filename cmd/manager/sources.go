@@ -9,7 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -180,7 +179,7 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 	if err != nil {
 		return nil, err
 	}
-	u.Collector = &usage.Collector{Source: source, Now: time.Now, Rand: rand.Float64, Spread: o.usageInterval / 3}
+	u.Collector = &usage.Collector{Source: source, Now: time.Now, Spread: o.usageInterval / 3}
 	if err := mgr.Add(u); err != nil {
 		return nil, fmt.Errorf("adding the usage collector: %w", err)
 	}
@@ -190,10 +189,10 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 	counters := &usagectl.KillCounters{
 		Nodes: u, Every: o.sources.killCounters, Clock: clock.RealClock{},
 		Counters: func(ctx context.Context, node usage.Node) ([]oom.Counter, error) {
-			return killCounters(ctx, kubelets, node, namer(ctx, u))
+			return killCounters(ctx, kubelets, node)
 		},
 		Collector: &usage.Collector{
-			Now: time.Now, Rand: rand.Float64, Spread: o.sources.killCounters / 2, Concurrency: 4, MaxBackoff: 30 * time.Minute,
+			Now: time.Now, Spread: o.sources.killCounters / 2, Concurrency: 4, MaxBackoff: 30 * time.Minute,
 		},
 	}
 	if err := mgr.Add(counters); err != nil {
@@ -229,10 +228,8 @@ func usageSource(mgr ctrl.Manager, kubelets *kubelet.Source, s sources) (usage.S
 }
 
 // killCounters reads one kubelet. The time is that of the answer: what it counts happened before.
-func killCounters(
-	ctx context.Context, kubelets *kubelet.Source, node usage.Node, name kubelet.Namer,
-) ([]oom.Counter, error) {
-	read, err := kubelets.Counters(ctx, node, name)
+func killCounters(ctx context.Context, kubelets *kubelet.Source, node usage.Node) ([]oom.Counter, error) {
+	read, err := kubelets.Counters(ctx, node)
 	if err != nil {
 		return nil, err
 	}

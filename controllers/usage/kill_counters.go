@@ -53,16 +53,15 @@ func (k *KillCounters) Start(ctx context.Context) error {
 // collect runs one cycle. That counters cannot be read is logged when it begins: kills of main processes are counted
 // anyway.
 func (k *KillCounters) collect(ctx context.Context) {
-	nodes, _ := k.Nodes.nodes(ctx)
-	gaps := k.Collector.Each(ctx, nodes, func(usage.Node, usage.Reading) {})
+	nodes := slices.DeleteFunc(k.Nodes.nodes(ctx), func(n usage.Node) bool { return n.Missing != nil })
 	silent := map[string]bool{}
-	for _, g := range gaps {
-		silent[g.Node.Name] = true
+	for _, g := range k.Collector.Each(ctx, nodes, func(usage.Node, usage.Reading) {}) {
+		silent[g.Node] = true
 		k.Nodes.Metrics.scrapeErrors.WithLabelValues(k.Name()).Inc()
-		if !k.silent[g.Node.Name] {
+		if !k.silent[g.Node] {
 			logf.FromContext(ctx).Info(
-				"Kill counters of a node cannot be read; kills of child processes there are not seen", "node", g.Node.Name,
-				"reason", g.Err.Error(),
+				"Kill counters of a node cannot be read; kills of child processes there are not seen", "node", g.Node,
+				"reason", g.Error,
 			)
 		}
 	}

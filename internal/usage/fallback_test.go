@@ -177,7 +177,7 @@ func TestFallbackStopsWhenTheCallerDoes(t *testing.T) {
 func TestFallbackReachesTheSecondAlthoughTheFirstTakesAllTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := Fallback(&fake{name: "a", took: time.Hour}, &script{name: "b", reading: Reading{Source: "b"}})
-		c := &Collector{Source: f, Now: time.Now, Timeout: 10 * time.Second, MinBackoff: 1}
+		c := &Collector{Source: f, Now: time.Now}
 		var answered []int
 		for cycle := range 4 {
 			if readings, _ := collect(t.Context(), c, nodes(1)); len(readings) == 1 {

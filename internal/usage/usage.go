@@ -17,6 +17,8 @@ type Node struct {
 	Address string
 	// Port is status.daemonEndpoints.kubeletEndpoint.Port; 0 means 10250.
 	Port int32
+	// Missing is why it is not known where to ask; nil: it is.
+	Missing error
 }
 
 // Reading is what one source knew about the containers of one node at one moment.
