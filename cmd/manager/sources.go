@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	usagectl "github.com/memfit/memfit/controllers/usage"
 	workloadctl "github.com/memfit/memfit/controllers/workload"
@@ -25,7 +24,6 @@ import (
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/usage"
 	"github.com/memfit/memfit/internal/usage/kubelet"
-	"github.com/memfit/memfit/internal/usage/metricsapi"
 	"github.com/memfit/memfit/internal/usage/prometheus"
 )
 
@@ -33,11 +31,7 @@ import (
 const (
 	fromKubelet    = "kubelet"
 	fromPrometheus = "prometheus"
-	fromMetricsAPI = "metrics-api"
 )
-
-// Where metrics.k8s.io is asked, should --usage-sources name it: working sets only, for clusters that let nobody reach
-// kubelets. The right is in config/rbac/read-metrics-api, a component for those who name it.
 
 // sources are the flags about where usage is read from.
 type sources struct {
@@ -56,8 +50,7 @@ type sources struct {
 func (s *sources) bind(f *flag.FlagSet) {
 	f.StringVar(
 		&s.names, "usage-sources", fromKubelet,
-		"where current usage is read, best first, for each node the first that answers: kubelet, prometheus, metrics-api "+
-			"(working set only)",
+		"where current usage is read, best first, for each node the first that answers: kubelet, prometheus",
 	)
 	f.DurationVar(&s.killCounters, "kill-counters-interval", usagectl.DefaultKillCountersEvery,
 		"time between two readings of the kubelets' /metrics/cadvisor, which counts kills of child processes and has what "+
@@ -102,8 +95,8 @@ func (s *sources) bind(f *flag.FlagSet) {
 func (s *sources) validate() error {
 	var errs refusals
 	for _, name := range s.list() {
-		errs.when(name != fromKubelet && name != fromPrometheus && name != fromMetricsAPI,
-			"--usage-sources=%s: %q is none of kubelet, prometheus, metrics-api", s.names, name)
+		errs.when(name != fromKubelet && name != fromPrometheus,
+			"--usage-sources=%s: %q is none of kubelet, prometheus", s.names, name)
 		errs.when(name == fromPrometheus && s.prometheusURL == "",
 			"--usage-sources=%s: prometheus needs --prometheus-url", s.names)
 	}
@@ -175,7 +168,7 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read kubelets: %w", err)
 	}
-	source, err := usageSource(mgr, kubelets, o.sources)
+	source, err := usageSource(kubelets, o.sources)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +195,7 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 }
 
 // usageSource is the first of the sources that are asked for, with the others behind it.
-func usageSource(mgr ctrl.Manager, kubelets *kubelet.Source, s sources) (usage.Source, error) {
+func usageSource(kubelets *kubelet.Source, s sources) (usage.Source, error) {
 	var all usage.Source
 	for _, name := range slices.Backward(s.list()) {
 		var next usage.Source
@@ -212,8 +205,6 @@ func usageSource(mgr ctrl.Manager, kubelets *kubelet.Source, s sources) (usage.S
 			next = kubelets
 		case fromPrometheus:
 			next, err = prometheus.New(s.prometheus())
-		case fromMetricsAPI:
-			next, err = metricsapi.New(mgr.GetConfig(), podsByName{mgr.GetClient()}, time.Now)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("preparing the usage source %s: %w", name, err)
@@ -258,18 +249,6 @@ func namer(ctx context.Context, u *usagectl.Collector) kubelet.Namer {
 		}
 		return memory.ContainerRef{}, false
 	}
-}
-
-// podsByName finds pods in the cache.
-type podsByName struct{ client.Reader }
-
-// Locate implements metricsapi.Pods.
-func (p podsByName) Locate(namespace, name string) (string, types.UID, bool) {
-	var pod corev1.Pod
-	if err := p.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, &pod); err != nil {
-		return "", "", false
-	}
-	return pod.Spec.NodeName, pod.UID, pod.Spec.NodeName != ""
 }
 
 // askQueries lets owners ask Prometheus whether all is well, if that is allowed.

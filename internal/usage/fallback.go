@@ -19,8 +19,7 @@ import (
 //     2^(n-1)-1 reads (at most 31) go straight to b. So a cluster whose firewall drops connections to kubelets does not
 //     wait for a timeout per node and cycle.
 //
-// a must give up before ctx does, or there is no time left for b - until it has failed twice and is left out. Fallbacks
-// nest: Fallback(kubelet, Fallback(prometheus, metricsAPI)).
+// a must give up before ctx does, or there is no time left for b - until it has failed twice and is left out.
 func Fallback(a, b Source) Source {
 	return &fallback{a: a, b: b, failed: map[string]*refusal{}}
 }
