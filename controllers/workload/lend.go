@@ -65,7 +65,7 @@ func (r *Reconciler) Lend(
 		r.Metrics.applied(ref, actionName(a))
 	case errors.Is(sent, errChanged): // maybe by another leader with this very loan: the next steps see which
 		return ErrPodChanged
-	case o.Kind != workload.Outcome{}.Kind:
+	case o.Kind != rollout.OutcomeUnknown:
 		return errors.Join(&NotLentError{cmp.Or(o.Why, sent.Error())}, r.takeBack(ctx, owner, loan))
 	default:
 		return fmt.Errorf("resizing pod %s/%s: %w", pod.Namespace, pod.Name, uncertain)

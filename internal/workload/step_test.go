@@ -267,7 +267,7 @@ func (c *cluster) act(p *process, a rollout.Action) {
 	pods := c.Existing()
 	i := slices.IndexFunc(pods, func(r *kubelet.Pod) bool { return r.UID == a.UID })
 	if i < 0 {
-		p.state.Note(a, Outcome{Kind: OutcomeGone}, c.Now)
+		p.state.rollout.Note(a, rollout.Outcome{Kind: rollout.OutcomeGone}, c.Now)
 		return
 	}
 	if !a.Evict && !a.Restart {
