@@ -271,11 +271,12 @@ func (r *Reconciler) done(ref memory.WorkloadRef, e *entry, f *workload.Effects)
 	if r.Sources.Past != nil && e.state.KnowsPast() {
 		r.Sources.Past.Forget(ref)
 	}
-	r.lent(ref, e)
+	loans := e.state.Rollout().Loans
+	r.Accounts.lent(ref, loans)
 	r.Priors.learn(f.Learned)
 	r.Metrics.killed(ref, f.Kills)
-	r.Metrics.stalled(ref, f.NewStalls, f.Stalls)
-	r.Metrics.shaped(ref, f.Shapes)
+	r.Metrics.stalled(ref, f.NewStalls)
+	r.Metrics.show(ref, f, loans)
 	for _, found := range f.Findings {
 		r.Metrics.applied(ref, string(found.Kind))
 	}
