@@ -19,7 +19,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	usagectl "github.com/memfit/memfit/controllers/usage"
-	workloadctl "github.com/memfit/memfit/controllers/workload"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/usage"
@@ -45,6 +44,8 @@ type sources struct {
 	prometheusStep    time.Duration
 	prometheusHeaders assignments
 	prometheusQueries assignments
+	// prometheus is what these flags are for; nil: there is none.
+	prometheus *prometheus.Source
 }
 
 func (s *sources) bind(f *flag.FlagSet) {
@@ -110,20 +111,17 @@ func (s *sources) validate() error {
 		"--prometheus-step=%s: must be 15s to 1h", s.prometheusStep)
 	errs.when(s.rollbackQueries && s.prometheusURL == "", "--rollback-queries needs --prometheus-url")
 	if s.prometheusURL != "" || len(s.prometheusQueries) > 0 {
-		_, err := prometheus.New(s.prometheus())
+		var err error
+		s.prometheus, err = prometheus.New(prometheus.Options{
+			URL: s.prometheusURL, BearerTokenFile: s.prometheusToken, CAFile: s.prometheusCA, Headers: s.prometheusHeaders,
+			Queries: prometheus.Queries(s.prometheusQueries),
+		})
 		errs.when(err != nil, "--prometheus-url and what goes with it: %w", err)
 	}
 	return errors.Join(errs...)
 }
 
 func (s *sources) list() []string { return strings.Split(s.names, ",") }
-
-func (s *sources) prometheus() prometheus.Options {
-	return prometheus.Options{
-		URL: s.prometheusURL, BearerTokenFile: s.prometheusToken, CAFile: s.prometheusCA, Headers: s.prometheusHeaders,
-		Queries: prometheus.Queries(s.prometheusQueries),
-	}
-}
 
 // assignments is a flag that is given as NAME=VALUE, and may be repeated.
 type assignments map[string]string
@@ -168,11 +166,7 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read kubelets: %w", err)
 	}
-	source, err := usageSource(kubelets, o.sources)
-	if err != nil {
-		return nil, err
-	}
-	u.Collector = &usage.Collector{Source: source, Now: time.Now, Spread: o.usageInterval / 3}
+	u.Collector = &usage.Collector{Source: o.sources.usage(kubelets), Now: time.Now, Spread: o.usageInterval / 3}
 	if err := mgr.Add(u); err != nil {
 		return nil, fmt.Errorf("adding the usage collector: %w", err)
 	}
@@ -194,20 +188,12 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 	return u, nil
 }
 
-// usageSource is the first of the sources that are asked for, with the others behind it.
-func usageSource(kubelets *kubelet.Source, s sources) (usage.Source, error) {
-	var all usage.Source
+// usage is the first of the sources that are asked for, with the others behind it.
+func (s *sources) usage(kubelets *kubelet.Source) (all usage.Source) {
 	for _, name := range slices.Backward(s.list()) {
-		var next usage.Source
-		var err error
-		switch name {
-		case fromKubelet:
-			next = kubelets
-		case fromPrometheus:
-			next, err = prometheus.New(s.prometheus())
-		}
-		if err != nil {
-			return nil, fmt.Errorf("preparing the usage source %s: %w", name, err)
+		var next usage.Source = kubelets
+		if name == fromPrometheus {
+			next = s.prometheus
 		}
 		if all == nil {
 			all = next
@@ -215,7 +201,7 @@ func usageSource(kubelets *kubelet.Source, s sources) (usage.Source, error) {
 			all = usage.Fallback(next, all)
 		}
 	}
-	return all, nil
+	return all
 }
 
 // killCounters reads one kubelet. The time is that of the answer: what it counts happened before.
@@ -251,28 +237,12 @@ func namer(ctx context.Context, u *usagectl.Collector) kubelet.Namer {
 	}
 }
 
-// askQueries lets owners ask Prometheus whether all is well, if that is allowed.
-func askQueries(workloads *workloadctl.Reconciler, o options) error {
-	if !o.sources.rollbackQueries {
-		return nil
-	}
-	source, err := prometheus.New(o.sources.prometheus())
-	if err != nil {
-		return fmt.Errorf("preparing to ask Prometheus: %w", err)
-	}
-	workloads.Sources.Queries = &workloadctl.RollbackQueries{Count: source.Count, Clock: clock.RealClock{}}
-	return nil
-}
-
 // readPast adds what reads workloads' past to the manager; nil when nobody knows it.
 func readPast(mgr ctrl.Manager, feed *workloadctl.PodSource, o options) (*usagectl.HistoryBackfill, error) {
 	if o.sources.prometheusURL == "" || o.sources.prometheusSpan == 0 {
 		return nil, nil
 	}
-	source, err := prometheus.New(o.sources.prometheus())
-	if err != nil {
-		return nil, fmt.Errorf("preparing to read Prometheus: %w", err)
-	}
+	source := o.sources.prometheus
 	past := &usagectl.HistoryBackfill{
 		Name: source.Name(), Span: o.sources.prometheusSpan, Clock: clock.RealClock{}, Queue: feed,
 		Read: func(ctx context.Context, w memory.WorkloadRef, from, to time.Time, take func(memory.Sample)) error {
