@@ -1085,7 +1085,7 @@ func TestEqualInputGivesEqualOutput(t *testing.T) {
 }
 
 func TestAnEmptyStateIsNotStored(t *testing.T) {
-	if data, err := json.Marshal(&State{}); err != nil || string(data) != "null" {
+	if data, err := json.Marshal(&State{}); err != nil || string(data) != "{}" {
 		t.Errorf("an empty state is %s, %v", data, err)
 	}
 }

@@ -375,20 +375,9 @@ func (s *State) revert(r Revert) {
 // stamp is a time as it is remembered: seconds are enough, and equal states are then equal bytes.
 func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
-// plain is State without its methods, so that encoding it does not recur.
-type plain State
-
-// MarshalJSON is nothing (null) when there is nothing to remember.
-func (s *State) MarshalJSON() ([]byte, error) {
-	data, err := json.Marshal(plain(*s))
-	if string(data) == "{}" {
-		return []byte("null"), nil
-	}
-	return data, err
-}
-
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads what was stored, of which no more is taken than is ever kept.
 func (s *State) UnmarshalJSON(data []byte) error {
+	type plain State // without this method
 	var read plain
 	if err := json.Unmarshal(data, &read); err != nil {
 		return err
