@@ -216,7 +216,7 @@ var rooms = []room{
 	},
 	{
 		name: "constraintindex", dir: "internal/constraintindex/...", noStd: ownsNoProcess, // follows caches, for the edges
-		ours:    []string{"internal/memory", "internal/constraints"},
+		ours:    []string{"internal/memory", "internal/constraints", "internal/informers"},
 		outside: cached,
 	},
 	{
