@@ -166,7 +166,7 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read kubelets: %w", err)
 	}
-	u.Collector = &usage.Collector{Source: o.sources.usage(kubelets), Now: time.Now, Spread: o.usageInterval / 3}
+	u.Collector = &usage.Collector{Sources: o.sources.usage(kubelets), Now: time.Now, Spread: o.usageInterval / 3}
 	if err := mgr.Add(u); err != nil {
 		return nil, fmt.Errorf("adding the usage collector: %w", err)
 	}
@@ -188,17 +188,13 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 	return u, nil
 }
 
-// usage is the first of the sources that are asked for, with the others behind it.
-func (s *sources) usage(kubelets *kubelet.Source) (all usage.Source) {
-	for _, name := range slices.Backward(s.list()) {
-		var next usage.Source = kubelets
+// usage are the sources of current usage.
+func (s *sources) usage(kubelets *kubelet.Source) (all []usage.Source) {
+	for _, name := range s.list() {
 		if name == fromPrometheus {
-			next = s.prometheus
-		}
-		if all == nil {
-			all = next
+			all = append(all, s.prometheus)
 		} else {
-			all = usage.Fallback(next, all)
+			all = append(all, kubelets)
 		}
 	}
 	return all

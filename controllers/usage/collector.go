@@ -136,7 +136,7 @@ func (u *Collector) note(ctx context.Context, gaps []memory.Silence) bool {
 	}
 	changed := len(gaps) != len(open)
 	for _, g := range gaps {
-		u.Metrics.scrapeErrors.WithLabelValues(u.Collector.Source.Name()).Inc()
+		u.Metrics.scrapeErrors.WithLabelValues(u.Collector.Name()).Inc()
 		if !open[g.Node] {
 			changed = true
 			logf.FromContext(ctx).Info("Usage of a node cannot be read", "node", g.Node, "reason", g.Error)

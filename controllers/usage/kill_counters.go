@@ -34,7 +34,7 @@ type KillCounters struct {
 	Every time.Duration
 	// Clock makes the ticks.
 	Clock clock.WithTicker
-	// Collector asks the nodes; its Source is set by Start.
+	// Collector asks the nodes; its source is set by Start.
 	Collector *usage.Collector
 
 	silent map[string]bool
@@ -45,7 +45,7 @@ func (k *KillCounters) NeedLeaderElection() bool { return true }
 
 // Start reads until ctx ends.
 func (k *KillCounters) Start(ctx context.Context) error {
-	k.Collector.Source = k
+	k.Collector.Sources = []usage.Source{k}
 	every(ctx, k.Clock, k.Every, k.collect)
 	return nil
 }

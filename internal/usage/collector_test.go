@@ -82,7 +82,7 @@ var errDown = errors.New("connection refused")
 func TestCollectReadsEveryNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &fake{name: "kubelet", took: time.Second, begin: time.Now()}
-		c := &Collector{Source: source, Now: time.Now, Concurrency: 4}
+		c := &Collector{Sources: []Source{source}, Now: time.Now, Concurrency: 4}
 		readings, gaps := collect(t.Context(), c, nodes(10))
 		if len(gaps) != 0 {
 			t.Errorf("gaps: %v", gaps)
@@ -111,7 +111,7 @@ func TestCollectReadsEveryNode(t *testing.T) {
 func TestCollectSpreadsTheStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &fake{name: "kubelet", begin: time.Now()}
-		c := &Collector{Source: source, Now: time.Now, Spread: 30 * time.Second}
+		c := &Collector{Sources: []Source{source}, Now: time.Now, Spread: 30 * time.Second}
 		collect(t.Context(), c, nodes(30))
 		for i, at := range source.at { // each has a second of its own
 			if low, high := time.Duration(i)*time.Second, time.Duration(i+1)*time.Second; at < low || at > high {
@@ -125,7 +125,7 @@ func TestCollectLeavesSilentNodesAloneForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		source := &fake{name: "kubelet", refuse: map[string]error{"n1": errDown}, begin: start}
-		c := &Collector{Source: source, Now: time.Now, MaxBackoff: 40 * time.Second}
+		c := &Collector{Sources: []Source{source}, Now: time.Now, MaxBackoff: 40 * time.Second}
 		cycle := func(wantAsked []string, wantGaps []memory.Silence) {
 			t.Helper()
 			source.asked = nil
@@ -168,11 +168,11 @@ func TestCollectJittersTheBackoff(t *testing.T) {
 		for _, n := range nodes(50) {
 			source.refuse[n.Name] = errDown
 		}
-		c := &Collector{Source: source, Now: time.Now}
+		c := &Collector{Sources: []Source{source}, Now: time.Now}
 		collect(t.Context(), c, nodes(50))
 		next := map[time.Duration]bool{}
 		for name, of := range c.asked {
-			d := time.Until(of.nextTry)
+			d := time.Until(of.sources[0].nextTry)
 			next[d] = true
 			if d < 12*time.Second || d > 15*time.Second {
 				t.Errorf("%s is tried again in %s, want 12s to 15s", name, d)
@@ -188,7 +188,7 @@ func TestCollectJittersTheBackoff(t *testing.T) {
 func TestCollectDoesNotAskWhereItIsNotKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &fake{name: "kubelet"}
-		c := &Collector{Source: source, Now: time.Now}
+		c := &Collector{Sources: []Source{source}, Now: time.Now}
 		missing := []Node{{Name: "n0", Missing: errDown}}
 		for range 2 {
 			_, gaps := collect(t.Context(), c, missing)
@@ -207,7 +207,7 @@ func TestCollectDoesNotAskWhereItIsNotKnown(t *testing.T) {
 func TestCollectForgetsNodesThatAreGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &fake{name: "kubelet", refuse: map[string]error{"n1": errDown}}
-		c := &Collector{Source: source, Now: time.Now}
+		c := &Collector{Sources: []Source{source}, Now: time.Now}
 		collect(t.Context(), c, nodes(2))
 		collect(t.Context(), c, nodes(1)) // n1 is deleted
 		source.refuse = nil
@@ -220,7 +220,7 @@ func TestCollectForgetsNodesThatAreGone(t *testing.T) {
 func TestCollectGivesOneNodeOnlySoMuchTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		c := &Collector{Source: &fake{name: "kubelet", took: time.Hour}, Now: time.Now}
+		c := &Collector{Sources: []Source{&fake{name: "kubelet", took: time.Hour}}, Now: time.Now}
 		_, gaps := collect(t.Context(), c, nodes(1))
 		want := []memory.Silence{{Node: "n0", Error: context.DeadlineExceeded.Error(), Since: start}}
 		if diff := cmp.Diff(want, gaps); diff != "" || time.Since(start) != nodeTimeout {
@@ -232,7 +232,7 @@ func TestCollectGivesOneNodeOnlySoMuchTime(t *testing.T) {
 func TestCollectThatIsCutShortBlamesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &fake{name: "kubelet", took: time.Second}
-		c := &Collector{Source: source, Now: time.Now, Concurrency: 1}
+		c := &Collector{Sources: []Source{source}, Now: time.Now, Concurrency: 1}
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		readings, gaps := collect(ctx, c, nodes(3))
@@ -240,8 +240,8 @@ func TestCollectThatIsCutShortBlamesNobody(t *testing.T) {
 			t.Fatalf("%d readings and %d gaps, want 1 and 2", len(readings), len(gaps))
 		}
 		for _, g := range gaps {
-			if g.Error != context.DeadlineExceeded.Error() || c.asked[g.Node].failures != 0 {
-				t.Errorf("gap %v after %d failures, want the deadline and 0", g, c.asked[g.Node].failures)
+			if g.Error != context.DeadlineExceeded.Error() || c.asked[g.Node].sources[0].failures != 0 {
+				t.Errorf("gap %v after %v, want the deadline and no failure", g, c.asked[g.Node].sources)
 			}
 		}
 		if readings, gaps := collect(t.Context(), c, nodes(3)); len(readings) != 3 || len(gaps) != 0 {

@@ -26,7 +26,7 @@ type Reading struct {
 	// Samples has one entry per running container whose memory is known; a container that is missing is unknown, not
 	// empty.
 	Samples []memory.Sample
-	// Source is the Name of the source that answered, which behind a [Fallback] is not the one that was asked first.
+	// Source is the Name of the source that answered, which need not be the one that was asked first.
 	Source string
 }
 
