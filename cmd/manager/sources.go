@@ -20,7 +20,6 @@ import (
 
 	usagectl "github.com/memfit/memfit/controllers/usage"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/usage"
 	"github.com/memfit/memfit/internal/usage/kubelet"
 	"github.com/memfit/memfit/internal/usage/prometheus"
@@ -53,7 +52,7 @@ func (s *sources) bind(f *flag.FlagSet) {
 		&s.names, "usage-sources", fromKubelet,
 		"where current usage is read, best first, for each node the first that answers: kubelet, prometheus",
 	)
-	f.DurationVar(&s.killCounters, "kill-counters-interval", usagectl.DefaultKillCountersEvery,
+	f.DurationVar(&s.killCounters, "kill-counters-interval", time.Minute,
 		"time between two readings of the kubelets' /metrics/cadvisor, which counts kills of child processes and has what "+
 			"the exact demand of a container follows from (RBAC nodes/metrics), about 40 KiB per container each; 0 turns them "+
 			"off, and then no limit is lowered")
@@ -173,13 +172,12 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 	if o.sources.killCounters == 0 {
 		return u, nil
 	}
-	counters := &usagectl.KillCounters{
-		Nodes: u, Every: o.sources.killCounters, Clock: clock.RealClock{},
-		Counters: func(ctx context.Context, node usage.Node) ([]oom.Counter, error) {
-			return killCounters(ctx, kubelets, node)
-		},
+	counters := &usagectl.Collector{
+		Reader: u.Reader, Inbox: u.Inbox, Queue: u.Queue, Metrics: u.Metrics, Clock: u.Clock,
+		Interval: o.sources.killCounters,
 		Collector: &usage.Collector{
-			Now: time.Now, Spread: o.sources.killCounters / 2, Concurrency: 4, MaxBackoff: 30 * time.Minute,
+			Sources: []usage.Source{kubelets.KillCounters(time.Now)}, Now: time.Now, Spread: o.sources.killCounters / 2,
+			Concurrency: 4, MaxBackoff: 30 * time.Minute,
 		},
 	}
 	if err := mgr.Add(counters); err != nil {
@@ -198,22 +196,6 @@ func (s *sources) usage(kubelets *kubelet.Source) (all []usage.Source) {
 		}
 	}
 	return all
-}
-
-// killCounters reads one kubelet. The time is that of the answer: what it counts happened before.
-func killCounters(ctx context.Context, kubelets *kubelet.Source, node usage.Node) ([]oom.Counter, error) {
-	read, err := kubelets.Counters(ctx, node)
-	if err != nil {
-		return nil, err
-	}
-	now := time.Now()
-	counters := make([]oom.Counter, 0, len(read))
-	for ref, c := range read {
-		if c.OOMEvents != kubelet.Unknown {
-			counters = append(counters, oom.Counter{Container: ref, ContainerID: c.Instance, Count: c.OOMEvents, Time: now})
-		}
-	}
-	return counters, nil
 }
 
 // namer finds the container that has an ID by the status of its pod, in the cache.

@@ -64,22 +64,16 @@ type Collector struct {
 // NeedLeaderElection is true: one reader per kubelet is enough.
 func (u *Collector) NeedLeaderElection() bool { return true }
 
-// Start collects until ctx ends.
+// Start collects until ctx ends. A cycle that takes longer than an interval leaves out ticks.
 func (u *Collector) Start(ctx context.Context) error {
-	every(ctx, u.Clock, u.Interval, u.Collect)
-	return nil
-}
-
-// every calls do at each tick until ctx ends. A cycle that takes longer than an interval leaves out ticks.
-func every(ctx context.Context, c clock.WithTicker, interval time.Duration, do func(context.Context)) {
-	ticker := c.NewTicker(interval)
+	ticker := u.Clock.NewTicker(u.Interval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-ticker.C():
-			do(ctx)
+			u.Collect(ctx)
 		}
 	}
 }
@@ -89,6 +83,7 @@ func (u *Collector) Collect(ctx context.Context) {
 	var touched []memory.WorkloadRef
 	gaps := u.Collector.Each(ctx, u.nodes(ctx), func(node usage.Node, r usage.Reading) {
 		touched = slices.AppendSeq(touched, maps.Keys(u.Inbox.Sampled(node.Name, r.Samples, r.Source)))
+		u.Queue.Enqueue(slices.Collect(maps.Keys(u.Inbox.Counted(node.Name, r.Counters)))...)
 		u.Metrics.samples.WithLabelValues(r.Source).Add(float64(len(r.Samples)))
 	})
 	u.Queue.Sampled(touched...)
@@ -139,7 +134,9 @@ func (u *Collector) note(ctx context.Context, gaps []memory.Silence) bool {
 		u.Metrics.scrapeErrors.WithLabelValues(u.Collector.Name()).Inc()
 		if !open[g.Node] {
 			changed = true
-			logf.FromContext(ctx).Info("Usage of a node cannot be read", "node", g.Node, "reason", g.Error)
+			logf.FromContext(ctx).Info(
+				"Usage of a node cannot be read", "node", g.Node, "source", u.Collector.Name(), "reason", g.Error,
+			)
 		}
 	}
 	u.gaps = gaps

@@ -103,3 +103,15 @@ func (s Sample) WithDemand(demand Bytes) Sample {
 	s.SharedAndKernel, s.Exact = demand.Minus(s.RSS.Plus(s.Swap)), true
 	return s
 }
+
+// KillCounter is one reading of container_oom_events_total: the kernel's count of kills inside one living container
+// instance.
+type KillCounter struct {
+	Container ContainerRef
+	// ContainerID is the instance the series belongs to, with or without its "containerd://"; empty when the source does
+	// not report it.
+	ContainerID string
+	Count       int64
+	// Time is when the kubelet took the reading.
+	Time time.Time
+}

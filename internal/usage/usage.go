@@ -26,6 +26,8 @@ type Reading struct {
 	// Samples has one entry per running container whose memory is known; a container that is missing is unknown, not
 	// empty.
 	Samples []memory.Sample
+	// Counters are what the kernel counted of kills in containers that live on, which no pod status shows.
+	Counters []memory.KillCounter
 	// Source is the Name of the source that answered, which need not be the one that was asked first.
 	Source string
 }

@@ -73,7 +73,7 @@ func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 		slices.Clone(s.Events.Samples), func(sample memory.Sample) bool { return others[sample.Container.UID] },
 	)
 	s.Events.Counters = slices.DeleteFunc(
-		s.Events.Counters, func(c oom.Counter) bool { return others[c.Container.UID] },
+		s.Events.Counters, func(c memory.KillCounter) bool { return others[c.Container.UID] },
 	)
 	if s.Events.Last != nil && others[s.Events.Last.UID] {
 		s.Events.Profile, s.Events.Last = nil, nil

@@ -311,7 +311,7 @@ var rooms = []room{
 	{
 		name: "controllers-usage", dir: "controllers/usage", noStd: ownsNoProcess,
 		ours: []string{
-			"internal/history", "internal/inbox", "internal/memory", "internal/oom", "internal/quote", "internal/usage",
+			"internal/history", "internal/inbox", "internal/memory", "internal/usage",
 		},
 		outside: edge,
 	},
