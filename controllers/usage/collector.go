@@ -61,9 +61,6 @@ type Collector struct {
 	gaps []memory.Silence
 }
 
-// NeedLeaderElection is true: one reader per kubelet is enough.
-func (u *Collector) NeedLeaderElection() bool { return true }
-
 // Start collects until ctx ends. A cycle that takes longer than an interval leaves out ticks.
 func (u *Collector) Start(ctx context.Context) error {
 	ticker := u.Clock.NewTicker(u.Interval)

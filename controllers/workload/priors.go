@@ -41,10 +41,7 @@ type Priors struct {
 // priorsTimeout is for one read and one write.
 const priorsTimeout = 5 * time.Second
 
-// NeedLeaderElection is true: who does not lead learns nothing.
-func (*Priors) NeedLeaderElection() bool { return true }
-
-// Start keeps the priors until memfit stops.
+// Start keeps the priors until memfit stops, on the leader.
 func (p *Priors) Start(ctx context.Context) error {
 	log := logf.FromContext(ctx).WithName("priors")
 	working := logf.IntoContext(context.WithoutCancel(ctx), log)
