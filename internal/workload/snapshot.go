@@ -125,13 +125,10 @@ type Snapshot struct {
 	NoWebhook bool
 }
 
-// PodPolicy is which profile governs one pod; its fields are those of [Snapshot].
+// PodPolicy is which profile governs one pod, and what stops changes of it.
 type PodPolicy struct {
-	Profile *profile.Profile
-	Why     string
-	Problem profile.Problem
-	Claims  []*profile.Profile
-	Paused  string
+	profile.Match
+	Paused string
 }
 
 // Govern takes the profile of the newest governed pod: during a rollout it is the new template that counts.
