@@ -129,8 +129,8 @@ func control(
 	if past != nil {
 		workloads.Sources.Past = past
 	}
-	if err := askQueries(workloads, o); err != nil {
-		return err
+	if o.sources.rollbackQueries {
+		workloads.Sources.Queries = &workloadctl.RollbackQueries{Count: o.sources.prometheus.Count, Clock: clock.RealClock{}}
 	}
 	if o.learnPriors && o.namespace != "" {
 		workloads.Priors = &workloadctl.Priors{

@@ -42,26 +42,23 @@ func awaitCluster(ctx context.Context, config *rest.Config, probeAddr string) er
 		return fmt.Errorf("preparing to ask the API server: %w", err)
 	}
 	client := discovery.ToDiscoveryInterfaceWithContext(plain)
-	missing := unserved(ctx, client)
-	if missing == nil {
-		return nil
-	}
-	log := ctrl.Log.WithName("setup")
 	var why atomic.Pointer[string]
-	say := func(err error) {
-		text := err.Error()
-		if old := why.Swap(&text); old == nil || *old != text {
-			log.Info("Waiting", "for", text)
+	stop := func() {}
+	defer func() { stop() }()
+	return wait.PollUntilContextCancel(ctx, awaitEvery, true, func(ctx context.Context) (bool, error) {
+		missing := unserved(ctx, client)
+		if missing == nil {
+			return true, nil
 		}
-	}
-	say(missing)
-	defer serveWaiting(probeAddr, &why)()
-	return wait.PollUntilContextCancel(ctx, awaitEvery, false, func(ctx context.Context) (bool, error) {
-		if missing := unserved(ctx, client); missing != nil {
-			say(missing)
-			return false, nil
+		text := missing.Error()
+		old := why.Swap(&text)
+		if old == nil {
+			stop = serveWaiting(probeAddr, &why)
 		}
-		return true, nil
+		if old == nil || *old != text {
+			ctrl.Log.WithName("setup").Info("Waiting", "for", text)
+		}
+		return false, nil
 	})
 }
 

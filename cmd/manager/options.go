@@ -67,7 +67,8 @@ func parse(args []string, env func(string) string) (options, error) {
 		return o, err
 	}
 	o.shortenIntervals(f)
-	return o, o.validate()
+	err := o.validate()
+	return o, err
 }
 
 // bind defines the flags. What env has for them is their default.

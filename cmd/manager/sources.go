@@ -9,7 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -18,15 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	usagectl "github.com/memfit/memfit/controllers/usage"
-	workloadctl "github.com/memfit/memfit/controllers/workload"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/usage"
 	"github.com/memfit/memfit/internal/usage/kubelet"
-	"github.com/memfit/memfit/internal/usage/metricsapi"
 	"github.com/memfit/memfit/internal/usage/prometheus"
 )
 
@@ -34,11 +29,7 @@ import (
 const (
 	fromKubelet    = "kubelet"
 	fromPrometheus = "prometheus"
-	fromMetricsAPI = "metrics-api"
 )
-
-// Where metrics.k8s.io is asked, should --usage-sources name it: working sets only, for clusters that let nobody reach
-// kubelets. The right is in config/rbac/read-metrics-api, a component for those who name it.
 
 // sources are the flags about where usage is read from.
 type sources struct {
@@ -52,15 +43,16 @@ type sources struct {
 	prometheusStep    time.Duration
 	prometheusHeaders assignments
 	prometheusQueries assignments
+	// prometheus is what these flags are for; nil: there is none.
+	prometheus *prometheus.Source
 }
 
 func (s *sources) bind(f *flag.FlagSet) {
 	f.StringVar(
 		&s.names, "usage-sources", fromKubelet,
-		"where current usage is read, best first, for each node the first that answers: kubelet, prometheus, metrics-api "+
-			"(working set only)",
+		"where current usage is read, best first, for each node the first that answers: kubelet, prometheus",
 	)
-	f.DurationVar(&s.killCounters, "kill-counters-interval", usagectl.DefaultKillCountersEvery,
+	f.DurationVar(&s.killCounters, "kill-counters-interval", time.Minute,
 		"time between two readings of the kubelets' /metrics/cadvisor, which counts kills of child processes and has what "+
 			"the exact demand of a container follows from (RBAC nodes/metrics), about 40 KiB per container each; 0 turns them "+
 			"off, and then no limit is lowered")
@@ -103,8 +95,8 @@ func (s *sources) bind(f *flag.FlagSet) {
 func (s *sources) validate() error {
 	var errs refusals
 	for _, name := range s.list() {
-		errs.when(name != fromKubelet && name != fromPrometheus && name != fromMetricsAPI,
-			"--usage-sources=%s: %q is none of kubelet, prometheus, metrics-api", s.names, name)
+		errs.when(name != fromKubelet && name != fromPrometheus,
+			"--usage-sources=%s: %q is none of kubelet, prometheus", s.names, name)
 		errs.when(name == fromPrometheus && s.prometheusURL == "",
 			"--usage-sources=%s: prometheus needs --prometheus-url", s.names)
 	}
@@ -118,20 +110,17 @@ func (s *sources) validate() error {
 		"--prometheus-step=%s: must be 15s to 1h", s.prometheusStep)
 	errs.when(s.rollbackQueries && s.prometheusURL == "", "--rollback-queries needs --prometheus-url")
 	if s.prometheusURL != "" || len(s.prometheusQueries) > 0 {
-		_, err := prometheus.New(s.prometheus())
+		var err error
+		s.prometheus, err = prometheus.New(prometheus.Options{
+			URL: s.prometheusURL, BearerTokenFile: s.prometheusToken, CAFile: s.prometheusCA, Headers: s.prometheusHeaders,
+			Queries: prometheus.Queries(s.prometheusQueries),
+		})
 		errs.when(err != nil, "--prometheus-url and what goes with it: %w", err)
 	}
 	return errors.Join(errs...)
 }
 
 func (s *sources) list() []string { return strings.Split(s.names, ",") }
-
-func (s *sources) prometheus() prometheus.Options {
-	return prometheus.Options{
-		URL: s.prometheusURL, BearerTokenFile: s.prometheusToken, CAFile: s.prometheusCA, Headers: s.prometheusHeaders,
-		Queries: prometheus.Queries(s.prometheusQueries),
-	}
-}
 
 // assignments is a flag that is given as NAME=VALUE, and may be repeated.
 type assignments map[string]string
@@ -176,24 +165,19 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read kubelets: %w", err)
 	}
-	source, err := usageSource(mgr, kubelets, o.sources)
-	if err != nil {
-		return nil, err
-	}
-	u.Collector = &usage.Collector{Source: source, Now: time.Now, Rand: rand.Float64, Spread: o.usageInterval / 3}
+	u.Collector = &usage.Collector{Sources: o.sources.usage(kubelets), Now: time.Now, Spread: o.usageInterval / 3}
 	if err := mgr.Add(u); err != nil {
 		return nil, fmt.Errorf("adding the usage collector: %w", err)
 	}
 	if o.sources.killCounters == 0 {
 		return u, nil
 	}
-	counters := &usagectl.KillCounters{
-		Nodes: u, Every: o.sources.killCounters, Clock: clock.RealClock{},
-		Counters: func(ctx context.Context, node usage.Node) ([]oom.Counter, error) {
-			return killCounters(ctx, kubelets, node, namer(ctx, u))
-		},
+	counters := &usagectl.Collector{
+		Reader: u.Reader, Inbox: u.Inbox, Queue: u.Queue, Metrics: u.Metrics, Clock: u.Clock,
+		Interval: o.sources.killCounters,
 		Collector: &usage.Collector{
-			Now: time.Now, Rand: rand.Float64, Spread: o.sources.killCounters / 2, Concurrency: 4, MaxBackoff: 30 * time.Minute,
+			Sources: []usage.Source{kubelets.KillCounters(time.Now)}, Now: time.Now, Spread: o.sources.killCounters / 2,
+			Concurrency: 4, MaxBackoff: 30 * time.Minute,
 		},
 	}
 	if err := mgr.Add(counters); err != nil {
@@ -202,48 +186,16 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 	return u, nil
 }
 
-// usageSource is the first of the sources that are asked for, with the others behind it.
-func usageSource(mgr ctrl.Manager, kubelets *kubelet.Source, s sources) (usage.Source, error) {
-	var all usage.Source
-	for _, name := range slices.Backward(s.list()) {
-		var next usage.Source
-		var err error
-		switch name {
-		case fromKubelet:
-			next = kubelets
-		case fromPrometheus:
-			next, err = prometheus.New(s.prometheus())
-		case fromMetricsAPI:
-			next, err = metricsapi.New(mgr.GetConfig(), podsByName{mgr.GetClient()}, time.Now)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("preparing the usage source %s: %w", name, err)
-		}
-		if all == nil {
-			all = next
+// usage are the sources of current usage.
+func (s *sources) usage(kubelets *kubelet.Source) (all []usage.Source) {
+	for _, name := range s.list() {
+		if name == fromPrometheus {
+			all = append(all, s.prometheus)
 		} else {
-			all = usage.Fallback(next, all)
+			all = append(all, kubelets)
 		}
 	}
-	return all, nil
-}
-
-// killCounters reads one kubelet. The time is that of the answer: what it counts happened before.
-func killCounters(
-	ctx context.Context, kubelets *kubelet.Source, node usage.Node, name kubelet.Namer,
-) ([]oom.Counter, error) {
-	read, err := kubelets.Counters(ctx, node, name)
-	if err != nil {
-		return nil, err
-	}
-	now := time.Now()
-	counters := make([]oom.Counter, 0, len(read))
-	for ref, c := range read {
-		if c.OOMEvents != kubelet.Unknown {
-			counters = append(counters, oom.Counter{Container: ref, ContainerID: c.Instance, Count: c.OOMEvents, Time: now})
-		}
-	}
-	return counters, nil
+	return all
 }
 
 // namer finds the container that has an ID by the status of its pod, in the cache.
@@ -263,40 +215,12 @@ func namer(ctx context.Context, u *usagectl.Collector) kubelet.Namer {
 	}
 }
 
-// podsByName finds pods in the cache.
-type podsByName struct{ client.Reader }
-
-// Locate implements metricsapi.Pods.
-func (p podsByName) Locate(namespace, name string) (string, types.UID, bool) {
-	var pod corev1.Pod
-	if err := p.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, &pod); err != nil {
-		return "", "", false
-	}
-	return pod.Spec.NodeName, pod.UID, pod.Spec.NodeName != ""
-}
-
-// askQueries lets owners ask Prometheus whether all is well, if that is allowed.
-func askQueries(workloads *workloadctl.Reconciler, o options) error {
-	if !o.sources.rollbackQueries {
-		return nil
-	}
-	source, err := prometheus.New(o.sources.prometheus())
-	if err != nil {
-		return fmt.Errorf("preparing to ask Prometheus: %w", err)
-	}
-	workloads.Sources.Queries = &workloadctl.RollbackQueries{Count: source.Count, Clock: clock.RealClock{}}
-	return nil
-}
-
 // readPast adds what reads workloads' past to the manager; nil when nobody knows it.
 func readPast(mgr ctrl.Manager, feed *workloadctl.PodSource, o options) (*usagectl.HistoryBackfill, error) {
 	if o.sources.prometheusURL == "" || o.sources.prometheusSpan == 0 {
 		return nil, nil
 	}
-	source, err := prometheus.New(o.sources.prometheus())
-	if err != nil {
-		return nil, fmt.Errorf("preparing to read Prometheus: %w", err)
-	}
+	source := o.sources.prometheus
 	past := &usagectl.HistoryBackfill{
 		Name: source.Name(), Span: o.sources.prometheusSpan, Clock: clock.RealClock{}, Queue: feed,
 		Read: func(ctx context.Context, w memory.WorkloadRef, from, to time.Time, take func(memory.Sample)) error {

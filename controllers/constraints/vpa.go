@@ -60,19 +60,19 @@ func ServesVPAs(d discoverer) func(context.Context) (bool, error) {
 
 // vpas watch VerticalPodAutoscalers while the API server serves them.
 type vpas struct {
-	// informer is nil while they are not served.
-	informer atomic.Pointer[cache.Informer]
+	// watched is nil while they are not served.
+	watched atomic.Pointer[toolscache.ResourceEventHandlerRegistration]
 }
 
 // list is empty while the kind is not served, or its first list is still under way: reading would wait for it.
 func (v *vpas) list(ctx context.Context, c cache.Cache, options ...client.ListOption) ([]constraints.VPA, error) {
-	if informer := v.informer.Load(); informer == nil || !(*informer).HasSynced() {
+	if watched := v.watched.Load(); watched == nil || !(*watched).HasSynced() {
 		return nil, nil
 	}
 	var list unstructured.UnstructuredList
 	list.SetGroupVersionKind(informers.VPAKind.GroupVersion().WithKind(informers.VPAKind.Kind + "List"))
 	if err := c.List(ctx, &list, options...); err != nil {
-		if v.informer.Load() == nil {
+		if v.watched.Load() == nil {
 			return nil, nil // gone in between
 		}
 		return nil, err
@@ -87,7 +87,7 @@ func (v *vpas) list(ctx context.Context, c cache.Cache, options ...client.ListOp
 }
 
 // WatchesVPAs reports whether the API server serves VerticalPodAutoscalers, which are watched then.
-func (n *Watcher) WatchesVPAs() bool { return n.vpas.informer.Load() != nil }
+func (n *Watcher) WatchesVPAs() bool { return n.vpas.watched.Load() != nil }
 
 // keepChecking checks every few minutes until ctx ends.
 func (v *vpas) keepChecking(ctx context.Context, n *Watcher, f audience) {
@@ -107,7 +107,7 @@ func (v *vpas) keepChecking(ctx context.Context, n *Watcher, f audience) {
 // it returns false.
 func (v *vpas) check(ctx context.Context, n *Watcher, f audience) (known bool) {
 	served, err := n.ServesVPAs(ctx)
-	watched := v.informer.Load() != nil
+	watched := v.watched.Load() != nil
 	switch {
 	case err != nil:
 	case served && !watched:
@@ -135,18 +135,16 @@ func (v *vpas) begin(ctx context.Context, c cache.Cache, f audience) error {
 	if err := c.IndexField(ctx, informers.NewVPA(), targetIndex, byTarget); err != nil {
 		return fmt.Errorf("indexing VerticalPodAutoscalers by target: %w", err)
 	}
-	informer, err := c.GetInformer(ctx, informers.NewVPA(), cache.BlockUntilSynced(false))
+	watched, err := informers.Watch(
+		ctx, c, informers.NewVPA(), onNews(f, sameVPA, targetOfVPA), cache.BlockUntilSynced(false),
+	)
 	if err != nil {
-		return fmt.Errorf("watching VerticalPodAutoscalers: %w", err)
+		return fmt.Errorf("VerticalPodAutoscalers: %w", err)
 	}
-	registration, err := informer.AddEventHandler(onNews(f, sameVPA, targetOfVPA))
-	if err != nil {
-		return fmt.Errorf("watching VerticalPodAutoscalers: %w", err)
-	}
-	v.informer.Store(&informer)
+	v.watched.Store(&watched)
 	patience, cancel := context.WithTimeout(ctx, vpaPatience)
 	defer cancel()
-	toolscache.WaitForCacheSync(patience.Done(), registration.HasSynced)
+	toolscache.WaitForCacheSync(patience.Done(), watched.HasSynced)
 	return nil
 }
 
@@ -156,7 +154,7 @@ func (v *vpas) end(ctx context.Context, c cache.Cache, f audience) error {
 	if err != nil {
 		return err
 	}
-	v.informer.Store(nil)
+	v.watched.Store(nil)
 	if err := c.RemoveInformer(ctx, informers.NewVPA()); err != nil {
 		return fmt.Errorf("ending the watch of VerticalPodAutoscalers: %w", err)
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/memfit/memfit/internal/constraintindex"
 	"github.com/memfit/memfit/internal/constraints"
+	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -94,13 +95,9 @@ func (n *Watcher) Follow(
 		{&corev1.LimitRange{}, onNews(f, sameLimits, inNamespaceOf[*corev1.LimitRange](f))},
 		{&corev1.ResourceQuota{}, onNews(f, sameBounds, inNamespaceOf[*corev1.ResourceQuota](f))},
 	} {
-		informer, err := n.Cache.GetInformer(ctx, watched.kind)
+		registration, err := informers.Watch(ctx, n.Cache, watched.kind, watched.handler)
 		if err != nil {
-			return fmt.Errorf("watching %T: %w", watched.kind, err)
-		}
-		registration, err := informer.AddEventHandler(watched.handler)
-		if err != nil {
-			return fmt.Errorf("watching %T: %w", watched.kind, err)
+			return err
 		}
 		if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
 			return ctx.Err()
@@ -127,26 +124,13 @@ type audience struct {
 func onNews[T client.Object](
 	f audience, same func(before, after T) bool, whom func(T) []memory.WorkloadRef,
 ) toolscache.ResourceEventHandler {
-	tell := func(obj any) {
-		if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-			obj = tombstone.Obj
+	tell := func(obj T) { f.queue.Enqueue(whom(obj)...) }
+	return informers.Handler[T]{Seen: tell, Gone: tell, Changed: func(before, after T) {
+		if !same(before, after) {
+			tell(before)
+			tell(after)
 		}
-		if o, ok := obj.(T); ok {
-			f.queue.Enqueue(whom(o)...)
-		}
-	}
-	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    tell,
-		DeleteFunc: tell,
-		UpdateFunc: func(before, after any) {
-			a, okA := before.(T)
-			b, okB := after.(T)
-			if okA && okB && !same(a, b) {
-				tell(a)
-				tell(b)
-			}
-		},
-	}
+	}}
 }
 
 func sameHPA(a, b *autoscalingv2.HorizontalPodAutoscaler) bool {

@@ -40,6 +40,8 @@ var _ = Describe("An alarm of an agent", func() {
 		Expect(w.limit()).To(Equal(lent))
 		Expect(w.loans()).To(HaveLen(1))
 		Expect(w.outcomes(outcomeLent)).To(Equal(1))
+		_, err := w.reconciler.Reconcile(w.ctx, w.ref())
+		Expect(err).NotTo(HaveOccurred())
 		Expect(w.shown("memfit_loaned_bytes")).To(Equal(lent - 256*memory.MiB))
 		Expect(w.events.all()).To(ContainElement(ContainSubstring(v1alpha1.EventMemoryLoaned)))
 		pod := expect.Exists(w.ctx, w.client, w.namespace, "web", &corev1.Pod{})

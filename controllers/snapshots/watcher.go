@@ -7,11 +7,9 @@ package snapshots
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,48 +35,38 @@ type Watcher struct {
 // Follow watches MemorySnapshots, and queues the workload of a pod when something in its snapshot matters that was not
 // there before. It does not wait for the first list. Call it before [Watcher.Of].
 func (w *Watcher) Follow(ctx context.Context, queue interface{ Enqueue(...memory.WorkloadRef) }) error {
-	informer, err := w.Cache.GetInformer(ctx, &v1alpha1.MemorySnapshot{}, cache.BlockUntilSynced(false))
-	if err != nil {
-		return fmt.Errorf("watching MemorySnapshots: %w", err)
-	}
-	news := func(obj any) {
-		s, ok := obj.(*v1alpha1.MemorySnapshot)
-		if !ok {
-			return
-		}
+	news := func(s *v1alpha1.MemorySnapshot) {
 		for _, owner := range s.OwnerReferences {
 			if ref, known := w.Workload(owner.UID); known {
 				queue.Enqueue(ref)
 			}
 		}
 	}
-	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			w.alarmed(nil, obj)
-			news(obj)
-		},
-		UpdateFunc: func(before, after any) {
-			w.alarmed(before, after)
-			if !informers.SameSnapshot(before, after) {
-				news(after)
-			}
-		},
-	})
+	registration, err := informers.Watch(
+		ctx, w.Cache, &v1alpha1.MemorySnapshot{}, informers.Handler[*v1alpha1.MemorySnapshot]{
+			Seen: func(s *v1alpha1.MemorySnapshot) {
+				w.alarmed(nil, s)
+				news(s)
+			},
+			Changed: func(before, after *v1alpha1.MemorySnapshot) {
+				w.alarmed(before, after)
+				if !informers.SameSnapshot(before, after) {
+					news(after)
+				}
+			},
+		}, cache.BlockUntilSynced(false),
+	)
 	if err != nil {
-		return fmt.Errorf("watching MemorySnapshots: %w", err)
+		return err
 	}
 	w.synced = registration.HasSynced
 	return nil
 }
 
-// alarmed hands on a snapshot with an alarm that the version before it did not have.
-func (w *Watcher) alarmed(before, after any) {
-	s, ok := after.(*v1alpha1.MemorySnapshot)
-	if !ok || w.OnAlarm == nil || s.Status.Alarm == nil {
-		return
-	}
-	old, had := before.(*v1alpha1.MemorySnapshot)
-	if had && old.UID == s.UID && old.Status.Alarm != nil && old.Status.Alarm.Sequence == s.Status.Alarm.Sequence {
+// alarmed hands on a snapshot with an alarm that the version before it, if there is one, did not have.
+func (w *Watcher) alarmed(before, s *v1alpha1.MemorySnapshot) {
+	if w.OnAlarm == nil || s.Status.Alarm == nil || before != nil && before.UID == s.UID &&
+		before.Status.Alarm != nil && before.Status.Alarm.Sequence == s.Status.Alarm.Sequence {
 		return
 	}
 	w.OnAlarm(s)

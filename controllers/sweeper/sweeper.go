@@ -49,11 +49,8 @@ const (
 // sweepSoon is how soon a sweep is repeated that failed: after a minute, and twice as long after each further failure.
 var sweepSoon = wait.Backoff{Duration: time.Minute, Factor: 2, Steps: math.MaxInt, Cap: sweepEvery}
 
-// NeedLeaderElection is true: one that deletes is enough.
-func (Sweeper) NeedLeaderElection() bool { return true }
-
-// Start sweeps until ctx ends. One record is checked after the other: 10,000 orphaned ones take minutes, in which the
-// API server serves less load than for a few kubectl commands.
+// Start sweeps until ctx ends, on the leader. One record is checked after the other: 10,000 orphaned ones take minutes,
+// in which the API server serves less load than for a few kubectl commands.
 func (w Sweeper) Start(ctx context.Context) error {
 	log := logf.FromContext(ctx).WithName("sweep")
 	soon := sweepSoon

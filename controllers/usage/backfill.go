@@ -53,10 +53,7 @@ type pastOf struct {
 // Source is the name of the source.
 func (p *HistoryBackfill) Source() string { return p.Name }
 
-// NeedLeaderElection is true: only the leader remembers.
-func (p *HistoryBackfill) NeedLeaderElection() bool { return true }
-
-// Start reads what is asked for until ctx ends.
+// Start reads what is asked for until ctx ends, on the leader.
 func (p *HistoryBackfill) Start(ctx context.Context) error {
 	defer context.AfterFunc(ctx, p.queue().ShutDown)()
 	var wg sync.WaitGroup

@@ -21,7 +21,6 @@ import (
 
 	"github.com/memfit/memfit/internal/inbox"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/usage"
 )
 
@@ -60,74 +59,49 @@ type Collector struct {
 
 	mu   sync.Mutex
 	gaps []memory.Silence
-	// answered is when each node that hosts governed pods answered last. Only Collect changes it.
-	answered map[string]time.Time
 }
 
-// NeedLeaderElection is true: one reader per kubelet is enough.
-func (u *Collector) NeedLeaderElection() bool { return true }
-
-// Start collects until ctx ends.
+// Start collects until ctx ends. A cycle that takes longer than an interval leaves out ticks.
 func (u *Collector) Start(ctx context.Context) error {
-	every(ctx, u.Clock, u.Interval, u.Collect)
-	return nil
-}
-
-// every calls do at each tick until ctx ends. A cycle that takes longer than an interval leaves out ticks.
-func every(ctx context.Context, c clock.WithTicker, interval time.Duration, do func(context.Context)) {
-	ticker := c.NewTicker(interval)
+	ticker := u.Clock.NewTicker(u.Interval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-ticker.C():
-			do(ctx)
+			u.Collect(ctx)
 		}
 	}
 }
 
 // Collect runs one cycle.
 func (u *Collector) Collect(ctx context.Context) {
-	nodes, missing := u.nodes(ctx)
 	var touched []memory.WorkloadRef
-	answered := make(map[string]time.Time, len(nodes))
-	gaps := u.Collector.Each(ctx, nodes, func(node usage.Node, r usage.Reading) {
+	gaps := u.Collector.Each(ctx, u.nodes(ctx), func(node usage.Node, r usage.Reading) {
 		touched = slices.AppendSeq(touched, maps.Keys(u.Inbox.Sampled(node.Name, r.Samples, r.Source)))
-		answered[node.Name] = u.Clock.Now()
+		u.Queue.Enqueue(slices.Collect(maps.Keys(u.Inbox.Counted(node.Name, r.Counters)))...)
 		u.Metrics.samples.WithLabelValues(r.Source).Add(float64(len(r.Samples)))
 	})
 	u.Queue.Sampled(touched...)
-	for i := range missing { // pods of a node that was removed remain for a minute
-		nodes = append(nodes, usage.Node{Name: missing[i].Node})
-		missing[i].Answered = u.answered[missing[i].Node]
-	}
-	for _, node := range nodes {
-		if before, did := u.answered[node.Name]; did && answered[node.Name].IsZero() {
-			answered[node.Name] = before
-		}
-	}
-	u.answered = answered
-	if u.note(ctx, gaps, missing) && u.OnGaps != nil {
+	if u.note(ctx, gaps) && u.OnGaps != nil {
 		u.OnGaps(ctx)
 	}
 }
 
-// nodes are the nodes that host governed pods. A node that is not in the cache is a gap, too.
-func (u *Collector) nodes(ctx context.Context) ([]usage.Node, []memory.Silence) {
-	var nodes []usage.Node
-	var missing []memory.Silence
+// nodes are the nodes that host governed pods. Pods of a node that was removed remain for a minute.
+func (u *Collector) nodes(ctx context.Context) (all []usage.Node) {
 	for name := range u.Inbox.GovernedNodes() {
 		var node corev1.Node
 		if err := u.Reader.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
-			missing = append(missing, memory.Silence{Node: name, Error: quote.Line(err.Error()), Since: u.Clock.Now()})
+			all = append(all, usage.Node{Name: name, Missing: err})
 			continue
 		}
-		nodes = append(
-			nodes, usage.Node{Name: name, Address: address(&node), Port: node.Status.DaemonEndpoints.KubeletEndpoint.Port},
+		all = append(
+			all, usage.Node{Name: name, Address: address(&node), Port: node.Status.DaemonEndpoints.KubeletEndpoint.Port},
 		)
 	}
-	return nodes, missing
+	return all
 }
 
 // address is the InternalIP, as the API server itself prefers; else the first address there is.
@@ -145,30 +119,24 @@ func address(node *corev1.Node) string {
 
 // note remembers the gaps of this cycle and reports whether other nodes are silent than before. A gap is logged when
 // it opens, not at every attempt.
-func (u *Collector) note(ctx context.Context, gaps []usage.Gap, missing []memory.Silence) bool {
+func (u *Collector) note(ctx context.Context, gaps []memory.Silence) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	open := map[string]bool{}
 	for _, g := range u.gaps {
 		open[g.Node] = true
 	}
-	all := missing
+	changed := len(gaps) != len(open)
 	for _, g := range gaps {
-		all = append(all, memory.Silence{
-			Node: g.Node.Name, Error: quote.Line(g.Err.Error()), Since: g.Since, Answered: u.answered[g.Node.Name],
-		})
-	}
-	for _, g := range all {
-		u.Metrics.scrapeErrors.WithLabelValues(u.Collector.Source.Name()).Inc()
+		u.Metrics.scrapeErrors.WithLabelValues(u.Collector.Name()).Inc()
 		if !open[g.Node] {
-			logf.FromContext(ctx).Info("Usage of a node cannot be read", "node", g.Node, "reason", g.Error)
+			changed = true
+			logf.FromContext(ctx).Info(
+				"Usage of a node cannot be read", "node", g.Node, "source", u.Collector.Name(), "reason", g.Error,
+			)
 		}
 	}
-	changed := len(all) != len(open)
-	for _, g := range all {
-		changed = changed || !open[g.Node]
-	}
-	u.gaps = all
+	u.gaps = gaps
 	return changed
 }
 

@@ -49,7 +49,7 @@ func TestANodeThatIsRemovedIsReportedAfterFiveMinutes(t *testing.T) {
 	box.Govern(ref, map[types.UID]inbox.Placement{"u1": {Node: "node-1"}}, profile.Key{})
 	c := &Collector{
 		Reader: reader, Inbox: box, Queue: unqueued{}, Metrics: NewMetrics(prometheus.NewRegistry()), Clock: clock,
-		Collector: &usage.Collector{Source: silentPods{}, Now: clock.Now},
+		Collector: &usage.Collector{Sources: []usage.Source{silentPods{}}, Now: clock.Now},
 	}
 	c.Collect(t.Context())
 	if err := reader.Delete(t.Context(), node); err != nil {

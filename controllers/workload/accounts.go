@@ -57,10 +57,7 @@ const (
 	reserveTries = 3
 )
 
-// NeedLeaderElection is true: who does not lead changes nothing.
-func (*Accounts) NeedLeaderElection() bool { return true }
-
-// Start reads what was taken before, and tries until it has.
+// Start reads what was taken before, and tries until it has, on the leader.
 func (b *Accounts) Start(ctx context.Context) error {
 	log := logf.FromContext(ctx).WithName("accounts")
 	_ = wait.PollUntilContextCancel(ctx, readAgain, true, func(ctx context.Context) (bool, error) {

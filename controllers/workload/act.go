@@ -52,7 +52,7 @@ func (r *Reconciler) act(
 			resizes = append(resizes, a)
 		}
 	}
-	outcomes, failed := make([]workload.Outcome, len(resizes)), make([]error, len(resizes))
+	outcomes, failed := make([]rollout.Outcome, len(resizes)), make([]error, len(resizes))
 	var sent sync.WaitGroup
 	places := make(chan struct{}, resizesAtOnce)
 	for i, a := range resizes {
@@ -64,11 +64,11 @@ func (r *Reconciler) act(
 	}
 	sent.Wait()
 	for i, a := range resizes {
-		m.Note(a, outcomes[i], now)
+		m.Rollout().Note(a, outcomes[i], now)
 	}
 	for _, a := range disturbances {
 		outcome, err := r.carryOut(ctx, s, m, a)
-		m.Note(a, outcome, now)
+		m.Rollout().Note(a, outcome, now)
 		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
@@ -78,10 +78,10 @@ func (r *Reconciler) act(
 // a panic of a reconcile does.
 func (r *Reconciler) carryOutAlone(
 	ctx context.Context, s *workload.Snapshot, m *workload.State, a rollout.Action,
-) (o workload.Outcome, err error) {
+) (o rollout.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			o, err = workload.Outcome{}, fmt.Errorf("%s a pod of %s: panic: %v\n%s", verbOf(a), s.Owner.Ref, p, debug.Stack())
+			o, err = rollout.Outcome{}, fmt.Errorf("%s a pod of %s: panic: %v\n%s", verbOf(a), s.Owner.Ref, p, debug.Stack())
 		}
 	}()
 	return r.carryOut(ctx, s, m, a)
@@ -100,10 +100,10 @@ func (r *Reconciler) podCount(ctx context.Context, ref memory.WorkloadRef) (int,
 // carryOut does one thing to one pod.
 func (r *Reconciler) carryOut(
 	ctx context.Context, s *workload.Snapshot, m *workload.State, a rollout.Action,
-) (workload.Outcome, error) {
+) (rollout.Outcome, error) {
 	pod := s.Pod(a.UID)
 	if pod == nil || a.Evict && r.Executor.Evict == nil || !a.Evict && r.Executor.Resize == nil {
-		return workload.Outcome{Kind: workload.OutcomeGone}, nil
+		return rollout.Outcome{Kind: rollout.OutcomeGone}, nil
 	}
 	if workload.Disturbs(pod, a) {
 		wanted, err := r.podCount(ctx, s.Owner.Ref)
@@ -112,7 +112,7 @@ func (r *Reconciler) carryOut(
 			why = quote.Line(err.Error())
 		}
 		if why != "" {
-			return workload.Outcome{Kind: workload.OutcomeTooFew, Why: why}, nil
+			return rollout.Outcome{Kind: rollout.OutcomeTooFew, Why: why}, nil
 		}
 	}
 	var err error
@@ -123,16 +123,16 @@ func (r *Reconciler) carryOut(
 	}
 	if errors.Is(err, errChanged) {
 		// A change of the pod brings the next step, which finds what there is then.
-		return workload.Outcome{}, nil
+		return rollout.Outcome{}, nil
 	}
 	o, failed := workload.OutcomeOf(a, err, r.lacksRight(ctx, pod, a, err))
-	if o.Kind == workload.OutcomeRefused && !a.Evict {
+	if o.Kind == rollout.OutcomeRefused && !a.Evict {
 		o.Why += workload.RefusedWhole(pod)
 	}
 	switch {
 	case err == nil:
 		r.changed(s, pod, a)
-	case (o.Kind == workload.OutcomeRefused || o.Kind == workload.OutcomeNoRight) && !a.Restart:
+	case (o.Kind == rollout.OutcomeRefused || o.Kind == rollout.OutcomeNoRight) && !a.Restart:
 		r.Recorder.Record(s.Owner, workload.RefusedPod(s.Owner, pod, a, o.Why))
 	case failed != nil:
 		failed = fmt.Errorf("%s pod %s/%s: %w", verbOf(a), pod.Namespace, pod.Name, failed)

@@ -228,15 +228,15 @@ func (r *Reconciler) carryOn(
 	if err != nil && r.vanished(ctx, s, err) {
 		return reconcile.Result{}, r.leave(ctx, s)
 	}
-	r.recordEvents(s.Owner, f.Events)
+	for i := range f.Events {
+		r.Recorder.Record(s.Owner, f.Events[i])
+	}
 	switch { // no pod is changed before people can read why: the next step decides on it again
 	case errors.Is(err, errNotYet):
 		return reconcile.Result{RequeueAfter: notYet}, nil
 	case err != nil:
 		return reconcile.Result{}, err
 	}
-	e.state.Announced()
-	r.recordEvents(s.Owner, f.Published)
 	if err := r.act(ctx, s, e.state, f.Actions, now); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -271,11 +271,12 @@ func (r *Reconciler) done(ref memory.WorkloadRef, e *entry, f *workload.Effects)
 	if r.Sources.Past != nil && e.state.KnowsPast() {
 		r.Sources.Past.Forget(ref)
 	}
-	r.lent(ref, e)
+	loans := e.state.Rollout().Loans
+	r.Accounts.lent(ref, loans)
 	r.Priors.learn(f.Learned)
 	r.Metrics.killed(ref, f.Kills)
-	r.Metrics.stalled(ref, f.NewStalls, f.Stalls)
-	r.Metrics.shaped(ref, f.Shapes)
+	r.Metrics.stalled(ref, f.NewStalls)
+	r.Metrics.show(ref, f, loans)
 	for _, found := range f.Findings {
 		r.Metrics.applied(ref, string(found.Kind))
 	}

@@ -27,7 +27,6 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/controllers/usage"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/expect"
@@ -317,7 +316,7 @@ var _ = Describe("The kernel's kill counter", func() {
 		w.reconciled(w.alone("web"))
 		read := func(count int64) *v1alpha1.MemoryRecommendation {
 			w.passes(time.Minute)
-			w.reconciler.Inbox.Counted("node-1", []oom.Counter{{
+			w.reconciler.Inbox.Counted("node-1", []memory.KillCounter{{
 				Container:   memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: "app"},
 				ContainerID: "app-0", Count: count, Time: w.clock.Now(),
 			}})

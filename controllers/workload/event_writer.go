@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -47,13 +49,14 @@ const (
 	eventWriters = 4
 	// eventQueue holds the burst of all workloads; where the API server takes none, what does not fit is counted.
 	eventQueue = allEventBurst
-	// eventTimeout is for one attempt; eventTries, with twice the pause after each, take a minute.
+	// eventTimeout is for one attempt.
 	eventTimeout = 10 * time.Second
-	eventTries   = 6
-	eventPause   = time.Second
 	// eventsAtEnd is how long the writer goes on when the manager stops.
 	eventsAtEnd = 5 * time.Second
 )
+
+// eventTries take half a minute without the attempts themselves.
+var eventTries = wait.Backoff{Duration: time.Second, Factor: 2, Steps: 6}
 
 // EventWriter writes Events in the background, one object for each, with a name that follows from what it reports. The
 // recorder of client-go joins Events of equal type, action, reason and objects into a series for six minutes and writes
@@ -292,27 +295,13 @@ func (w *EventWriter) write(ctx context.Context, p *pendingEvent) {
 
 // create tries again while the API server does not answer.
 func (w *EventWriter) create(ctx context.Context, object *eventsv1.Event) (err error) {
-	pause := eventPause
-	for try := range eventTries {
-		if try > 0 {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-w.clock.After(pause):
-				pause *= 2
-			}
-		}
-		if err = w.attempt(ctx, object); err == nil || apierrors.IsAlreadyExists(err) || rejected(err) {
-			return err
-		}
-	}
-	return err
-}
-
-func (w *EventWriter) attempt(ctx context.Context, object *eventsv1.Event) error {
-	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
-	defer cancel()
-	return w.client.Create(ctx, object.DeepCopy())
+	ended := wait.ExponentialBackoffWithContext(ctx, eventTries, func(ctx context.Context) (done bool, _ error) {
+		ctx, cancel := context.WithTimeout(ctx, eventTimeout)
+		defer cancel()
+		err = w.client.Create(ctx, object.DeepCopy())
+		return err == nil || apierrors.IsAlreadyExists(err) || rejected(err), nil
+	})
+	return cmp.Or(err, ended)
 }
 
 // rejected reports whether the API server does not take an Event, and will not later: its namespace is gone or ending,

@@ -23,12 +23,6 @@ type EventRecorder interface {
 	Record(of memory.Workload, e workload.Event)
 }
 
-func (r *Reconciler) recordEvents(of memory.Workload, all []workload.Event) {
-	for i := range all {
-		r.Recorder.Record(of, all[i])
-	}
-}
-
 const (
 	// reportingController names memfit in Events.
 	reportingController = "memfit"

@@ -58,10 +58,7 @@ func (r *Reconciler) gather(
 			r.move(pod, resolved.Ref)
 			continue
 		}
-		policies[pod.UID] = workload.PodPolicy{
-			Profile: resolved.Profile, Why: resolved.Why, Problem: resolved.Problem, Claims: resolved.Claims,
-			Paused: resolved.Paused,
-		}
+		policies[pod.UID] = workload.PodPolicy{Match: resolved.Match, Paused: resolved.Paused}
 		of[pod.UID], s.Identity = resolved.UID, cmp.Or(resolved.Identity, s.Identity)
 		governed = governed || resolved.Profile != nil
 		s.Pods = append(s.Pods, pod)

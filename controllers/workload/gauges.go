@@ -4,7 +4,7 @@
 package workload
 
 import (
-	"slices"
+	"maps"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -93,31 +93,20 @@ func newGauges(r prometheus.Registerer) *gauges {
 
 func labeledAs(w memory.WorkloadRef) labeled { return labeled{w.Namespace, w.Kind, w.Title()} }
 
-// change lets f change the row of a container, which is made when it is needed.
-func (g *gauges) change(w memory.WorkloadRef, container string, f func(*row)) {
+// set replaces the rows of a workload; none: it is forgotten.
+func (g *gauges) set(w memory.WorkloadRef, rows []row) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	key := labeledAs(w)
-	rows := g.rows[key]
-	i := slices.IndexFunc(rows, func(r row) bool { return r.container == container })
-	if i < 0 {
-		i, rows = len(rows), append(rows, row{container: container})
-		g.rows[key] = rows
+	if g.rows[labeledAs(w)] = rows; len(rows) == 0 {
+		delete(g.rows, labeledAs(w))
 	}
-	f(&rows[i])
 }
 
-// forget drops the series of a workload.
-func (g *gauges) forget(w memory.WorkloadRef) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.rows, labeledAs(w))
+// add makes a series present, and adds to its value.
+func (r *row) add(which gauge, value float64) {
+	r.value[which] += value
+	r.shown[which] = true
 }
-
-func (r *row) show(which gauge, value float64) { r.value[which], r.shown[which] = value, true }
-
-// hide makes a series absent.
-func (r *row) hide(which gauge) { r.value[which], r.shown[which] = 0, false }
 
 // Describe is for Prometheus' registry.
 func (g *gauges) Describe(out chan<- *prometheus.Desc) {
@@ -126,18 +115,22 @@ func (g *gauges) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect makes the series. Whoever asks may read slowly, so nothing is locked meanwhile.
+// Collect makes the series. Whoever asks may read slowly, so nothing is locked meanwhile; rows are replaced, and never
+// changed.
 func (g *gauges) Collect(out chan<- prometheus.Metric) {
-	for w, rows := range g.copied() {
+	g.mu.Lock()
+	all := maps.Clone(g.rows)
+	g.mu.Unlock()
+	for w, rows := range all {
 		name := w.kind + "/" + w.name
 		for i := range rows {
 			r := &rows[i]
 			pairs := labels(&w.namespace, &name, &r.container)
-			all := make([]series, gaugeKinds) // in one piece: with an allocation each, to be asked would cost a third more
+			each := make([]series, gaugeKinds) // in one piece: with an allocation each, to be asked would cost a third more
 			for which, desc := range g.of {
 				if r.shown[which] {
-					all[which] = series{desc, pairs, &r.value[which]}
-					out <- &all[which]
+					each[which] = series{desc, pairs, &r.value[which]}
+					out <- &each[which]
 				}
 			}
 		}
@@ -153,16 +146,6 @@ func labels(namespace, workload, container *string) []*dto.LabelPair {
 		{Name: &labelContainer, Value: container}, {Name: &labelNamespace, Value: namespace},
 		{Name: &labelWorkload, Value: workload},
 	}
-}
-
-func (g *gauges) copied() map[labeled][]row {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	rows := make(map[labeled][]row, len(g.rows))
-	for w, of := range g.rows {
-		rows[w] = slices.Clone(of)
-	}
-	return rows
 }
 
 // series is a value of a gauge at the time at which it was asked for. Constant metrics of client_golang build the

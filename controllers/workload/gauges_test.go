@@ -15,7 +15,9 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rescue"
 	"github.com/memfit/memfit/internal/shape"
+	"github.com/memfit/memfit/internal/workload"
 )
 
 // gathered is what a registry tells of gauges, without the help.
@@ -49,13 +51,24 @@ func TestGaugesAsGathered(t *testing.T) {
 	app := v1alpha1.ContainerRecommendation{Container: "app"}
 	app.Current.Limit, app.Usage, app.Recommended = &limit, &limit, &v1alpha1.Size{Limit: &limit}
 
-	m.published(web, []v1alpha1.ContainerRecommendation{app, {Container: "side", Usage: &limit}})
-	m.published(same, []v1alpha1.ContainerRecommendation{app})
-	m.shaped(web, map[string]shape.Shape{"app": {Outliers: []string{"web-1"}}})
+	shown := func(containers ...v1alpha1.ContainerRecommendation) *workload.Effects {
+		return &workload.Effects{
+			Status: v1alpha1.MemoryRecommendationStatus{Containers: containers},
+			Shapes: map[string]shape.Shape{"app": {Outliers: []string{"web-1"}}},
+		}
+	}
+
+	m.show(same, shown(app), nil)
+	m.show(web, shown(app, v1alpha1.ContainerRecommendation{Container: "gone", Usage: &limit}), nil)
 	app.Recommended = nil
-	m.published(web, []v1alpha1.ContainerRecommendation{app})
+	m.show(web, shown(app, v1alpha1.ContainerRecommendation{Container: "side", Usage: &limit}), []rescue.Loan{
+		{Container: "side", From: memory.Size{Limit: memory.MiB}, To: memory.Size{Limit: 3 * memory.MiB}},
+		{Container: "app", To: memory.Size{Limit: memory.MiB}, Returned: start},
+	})
 	want := `# TYPE memfit_current_limit_bytes gauge
 memfit_current_limit_bytes{container="app",namespace="shop",workload="Deployment/web"} 2.68435456e+08
+# TYPE memfit_loaned_bytes gauge
+memfit_loaned_bytes{container="side",namespace="shop",workload="Deployment/web"} 2.097152e+06
 # TYPE memfit_memory_drifting gauge
 memfit_memory_drifting{container="app",namespace="shop",workload="Deployment/web"} 0
 # TYPE memfit_outlier_replicas gauge
@@ -82,8 +95,10 @@ func BenchmarkGather(b *testing.B) {
 	app.Current.Limit = &limit
 	for i := range 10_000 {
 		w := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web-" + strconv.Itoa(i)}
-		m.published(w, []v1alpha1.ContainerRecommendation{app})
-		m.shaped(w, map[string]shape.Shape{"app": {}})
+		m.show(w, &workload.Effects{
+			Status: v1alpha1.MemoryRecommendationStatus{Containers: []v1alpha1.ContainerRecommendation{app}},
+			Shapes: map[string]shape.Shape{"app": {}},
+		}, nil)
 	}
 	b.ReportAllocs()
 	for b.Loop() {

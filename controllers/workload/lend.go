@@ -65,7 +65,7 @@ func (r *Reconciler) Lend(
 		r.Metrics.applied(ref, actionName(a))
 	case errors.Is(sent, errChanged): // maybe by another leader with this very loan: the next steps see which
 		return ErrPodChanged
-	case o.Kind != workload.Outcome{}.Kind:
+	case o.Kind != rollout.OutcomeUnknown:
 		return errors.Join(&NotLentError{cmp.Or(o.Why, sent.Error())}, r.takeBack(ctx, owner, loan))
 	default:
 		return fmt.Errorf("resizing pod %s/%s: %w", pod.Namespace, pod.Name, uncertain)
@@ -126,7 +126,6 @@ func (r *Reconciler) writeLoan(
 		// loan does.
 		return nil, owner, errors.Join(err, r.notLoaded(ref))
 	}
-	r.lent(ref, e)
 	return loan, owner, nil
 }
 
@@ -157,39 +156,6 @@ func (r *Reconciler) takeBack(ctx context.Context, owner memory.Workload, l *res
 	if err := r.save(ctx, owner, e, next, r.Clock.Now()); err != nil {
 		return fmt.Errorf("removing a loan that was not sent: %w", err)
 	}
-	r.lent(owner.Ref, e)
+	r.Accounts.lent(owner.Ref, next.Rollout().Loans)
 	return nil
-}
-
-// lent notes the loans of a workload for others and for the metrics.
-func (r *Reconciler) lent(ref memory.WorkloadRef, e *entry) {
-	loans := e.state.Rollout().Loans
-	r.Accounts.lent(ref, loans)
-	r.Metrics.lent(ref, loans)
-}
-
-// loanedBytes are the bytes on loan, by container.
-func loanedBytes(loans []rescue.Loan) map[string]memory.Bytes {
-	all := map[string]memory.Bytes{}
-	for i := range loans {
-		l := &loans[i]
-		now := all[l.Container]
-		if l.Returned.IsZero() {
-			now = now.Plus(l.Extra())
-		}
-		all[l.Container] = now
-	}
-	return all
-}
-
-// lent shows what containers have on loan.
-func (m *Metrics) lent(w memory.WorkloadRef, loans []rescue.Loan) {
-	for container, bytes := range loanedBytes(loans) {
-		m.gauges.change(w, container, func(r *row) {
-			r.hide(loaned)
-			if bytes > 0 {
-				r.show(loaned, float64(bytes))
-			}
-		})
-	}
 }

@@ -4,11 +4,13 @@
 package workload
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/rescue"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/internal/shape"
 	"github.com/memfit/memfit/internal/workload"
@@ -81,28 +83,56 @@ func actionName(a rollout.Action) string {
 	return "Resize"
 }
 
-// published shows what stands in the MemoryRecommendation.
-func (m *Metrics) published(w memory.WorkloadRef, containers []v1alpha1.ContainerRecommendation) {
-	for i := range containers {
-		c := &containers[i]
-		m.gauges.change(w, c.Container, func(r *row) {
-			r.size(recommendedLimit, nil)
-			if c.Recommended != nil {
-				r.size(recommendedLimit, c.Recommended.Limit)
-			}
-			r.size(currentLimit, c.Current.Limit)
-			r.size(inUse, c.Usage)
-		})
+// show replaces the gauges of a workload by what a step found, and by its loans.
+func (m *Metrics) show(w memory.WorkloadRef, f *workload.Effects, loans []rescue.Loan) {
+	var rows []row
+	of := func(container string) *row {
+		i := slices.IndexFunc(rows, func(r row) bool { return r.container == container })
+		if i < 0 {
+			i, rows = len(rows), append(rows, row{container: container})
+		}
+		return &rows[i]
 	}
+	for i := range f.Status.Containers {
+		c := &f.Status.Containers[i]
+		r := of(c.Container)
+		if c.Recommended != nil {
+			r.size(recommendedLimit, c.Recommended.Limit)
+		}
+		r.size(currentLimit, c.Current.Limit)
+		r.size(inUse, c.Usage)
+	}
+	for container, s := range f.Shapes {
+		r := of(container)
+		r.add(drifting, 0)
+		if workload.Drifts(s) {
+			r.add(drifting, 1)
+		}
+		r.add(outlierReplicas, float64(len(s.Outliers)))
+		if s.Kind == shape.Climb && s.TimeToLimit[1] > 0 {
+			r.add(timeToLimit, s.TimeToLimit[0].Seconds())
+		}
+	}
+	for i := range f.Stalls {
+		r := of(f.Stalls[i].Container.Container)
+		r.add(stalledPods, 0)
+		if f.Stalls[i].Ended.IsZero() {
+			r.add(stalledPods, 1)
+		}
+	}
+	for i := range loans {
+		if l := &loans[i]; l.Returned.IsZero() {
+			of(l.Container).add(loaned, float64(l.Extra()))
+		}
+	}
+	m.gauges.set(w, rows)
 }
 
-// size shows a size, and nothing while there is none.
+// size shows a size, where there is one.
 func (r *row) size(which gauge, size *resource.Quantity) {
-	if size == nil {
-		r.hide(which)
-		return
+	if size != nil {
+		r.add(which, float64(memory.FromQuantity(*size)))
 	}
-	r.show(which, float64(memory.FromQuantity(*size)))
 }
 
 // forget drops the series of a workload that is gone or not governed any more.
@@ -112,45 +142,16 @@ func (m *Metrics) forget(w memory.WorkloadRef) {
 	m.stalls.DeletePartialMatch(labels)
 	m.restarts.DeletePartialMatch(labels)
 	m.changes.DeletePartialMatch(labels)
-	m.gauges.forget(w)
-}
-
-// shaped shows what each container's memory does.
-func (m *Metrics) shaped(w memory.WorkloadRef, shapes map[string]shape.Shape) {
-	for container, s := range shapes {
-		m.gauges.change(w, container, func(r *row) {
-			r.show(drifting, 0)
-			if workload.Drifts(s) {
-				r.show(drifting, 1)
-			}
-			r.show(outlierReplicas, float64(len(s.Outliers)))
-			r.hide(timeToLimit)
-			if s.Kind == shape.Climb && s.TimeToLimit[1] > 0 {
-				r.show(timeToLimit, s.TimeToLimit[0].Seconds())
-			}
-		})
-	}
+	m.gauges.set(w, nil)
 }
 
 func (m *Metrics) restarted(w memory.WorkloadRef) {
 	m.restarts.WithLabelValues(w.Namespace, label(w)).Inc()
 }
 
-// stalled counts the stalls that are new, and shows how many go on.
-func (m *Metrics) stalled(w memory.WorkloadRef, began, all []memory.Stall) {
+// stalled counts the stalls that are new.
+func (m *Metrics) stalled(w memory.WorkloadRef, began []memory.Stall) {
 	for i := range began {
 		m.stalls.WithLabelValues(w.Namespace, label(w), began[i].Container.Container).Inc()
-	}
-	now := map[string]float64{}
-	for i := range all {
-		name := all[i].Container.Container
-		n := now[name]
-		if all[i].Ended.IsZero() {
-			n++
-		}
-		now[name] = n
-	}
-	for name, n := range now {
-		m.gauges.change(w, name, func(r *row) { r.show(stalledPods, n) })
 	}
 }

@@ -113,7 +113,7 @@ var _ = Describe("An OOM kill", func() {
 		expect.Applied(w.ctx, w.client, pod)
 		last := expect.Exists(w.ctx, w.client, w.namespace, "run-1", &corev1.Pod{})
 		expect.Deleted(w.ctx, w.client, pod)
-		w.feed.gone(w.ctx, toolscache.DeletedFinalStateUnknown{Key: w.namespace + "/run-1", Obj: last})
+		w.feed.handler(w.ctx).OnDelete(toolscache.DeletedFinalStateUnknown{Key: w.namespace + "/run-1", Obj: last})
 		Expect(w.reconciled(w.jobRef("run")).Status.OOMKills).To(BeEquivalentTo(1))
 	})
 

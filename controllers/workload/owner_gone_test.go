@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	toolscache "k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -133,7 +132,7 @@ func (d *deletion) delete(watched bool) {
 	if watched {
 		kind := appsv1.SchemeGroupVersion.WithKind
 		d.feed.vanished(kind("Deployment"), d.deployment)
-		d.feed.vanished(kind("ReplicaSet"), toolscache.DeletedFinalStateUnknown{Obj: d.set})
+		d.feed.vanished(kind("ReplicaSet"), d.set)
 		d.settle()
 	}
 }

@@ -128,22 +128,17 @@ func (f *PodSource) follow(ctx context.Context) error {
 	if shared, ok := pods.(toolscache.SharedIndexInformer); ok {
 		f.pods.Store(new(shared.GetStore()))
 	}
-	registration, err := pods.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { f.seen(ctx, obj) },
-		UpdateFunc: func(before, after any) { f.changed(ctx, before, after) },
-		DeleteFunc: func(obj any) { f.gone(ctx, obj) },
-	})
+	registration, err := pods.AddEventHandler(f.handler(ctx))
 	if err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	recommendations, err := f.Cache.GetInformer(ctx, &v1alpha1.MemoryRecommendation{})
-	if err != nil {
-		return fmt.Errorf("watching MemoryRecommendations: %w", err)
-	}
-	if _, err := recommendations.AddEventHandler(
-		toolscache.ResourceEventHandlerFuncs{DeleteFunc: f.unrecommended},
+	// A recommendation that somebody deleted comes back.
+	if _, err := informers.Watch(
+		ctx, f.Cache, &v1alpha1.MemoryRecommendation{}, informers.Handler[*v1alpha1.MemoryRecommendation]{
+			Gone: func(rec *v1alpha1.MemoryRecommendation) { f.enqueue(workloadOf(rec), priorityUsual) },
+		},
 	); err != nil {
-		return fmt.Errorf("watching MemoryRecommendations: %w", err)
+		return err
 	}
 	if err := f.followOwners(ctx); err != nil {
 		return err
@@ -154,26 +149,24 @@ func (f *PodSource) follow(ctx context.Context) error {
 	return nil
 }
 
+// handler takes in what happens to pods. After a gap in the watch, a changed one may be another of the same name.
+func (f *PodSource) handler(ctx context.Context) informers.Handler[*corev1.Pod] {
+	return informers.Handler[*corev1.Pod]{
+		Seen:    func(pod *corev1.Pod) { f.seen(ctx, pod) },
+		Changed: func(before, after *corev1.Pod) { f.changed(ctx, before, after) },
+		Gone:    func(pod *corev1.Pod) { f.gone(ctx, pod) },
+	}
+}
+
 // followOwners watches the annotations of workloads and namespaces: opting in or out, and pausing, touches no pod.
 func (f *PodSource) followOwners(ctx context.Context) error {
 	for _, obj := range policy.Informers() {
 		kind := obj.GetObjectKind().GroupVersionKind()
-		informer, err := f.Cache.GetInformer(ctx, obj)
-		if err != nil {
-			return fmt.Errorf("watching %s: %w", kind.Kind, err)
-		}
-		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			UpdateFunc: func(before, after any) {
-				a, okA := before.(client.Object)
-				b, okB := after.(client.Object)
-				if okA && okB {
-					f.ownerChanged(kind, a, b)
-				}
-			},
-			DeleteFunc: func(obj any) { f.vanished(kind, obj) },
-		})
-		if err != nil {
-			return fmt.Errorf("watching %s: %w", kind.Kind, err)
+		if _, err := informers.Watch(ctx, f.Cache, obj, informers.Handler[client.Object]{
+			Changed: func(before, after client.Object) { f.ownerChanged(kind, before, after) },
+			Gone:    func(last client.Object) { f.vanished(kind, last) },
+		}); err != nil {
+			return fmt.Errorf("%s: %w", kind.Kind, err)
 		}
 	}
 	return nil
@@ -200,13 +193,10 @@ func (f *PodSource) ownerChanged(kind schema.GroupVersionKind, before, after cli
 
 // vanished queues a workload that was deleted, so that its records are deleted, too, and notes the deletion, so that
 // the API server is not asked for it again.
-func (f *PodSource) vanished(kind schema.GroupVersionKind, obj any) {
-	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-		obj = tombstone.Obj
-	}
-	if m, ok := obj.(client.Object); ok && m.GetNamespace() != "" {
-		f.Resolver.OwnerDeleted(refOf(kind, m), m.GetUID())
-		f.Enqueue(refOf(kind, m))
+func (f *PodSource) vanished(kind schema.GroupVersionKind, last client.Object) {
+	if last.GetNamespace() != "" {
+		f.Resolver.OwnerDeleted(refOf(kind, last), last.GetUID())
+		f.Enqueue(refOf(kind, last))
 	}
 }
 
@@ -230,22 +220,16 @@ func (f *PodSource) workloadsAffectedBy(kind schema.GroupVersionKind, obj client
 	return all
 }
 
-// changed takes a new version of a pod. After a gap in the watch, it may be another pod of the same name.
-func (f *PodSource) changed(ctx context.Context, before, after any) {
-	a, okA := before.(*corev1.Pod)
-	b, okB := after.(*corev1.Pod)
-	if okA && okB && a.UID != b.UID {
-		f.gone(ctx, a)
+// changed takes a new version of a pod.
+func (f *PodSource) changed(ctx context.Context, before, after *corev1.Pod) {
+	if before.UID != after.UID {
+		f.gone(ctx, before)
 	}
 	f.seen(ctx, after)
 }
 
 // seen adds a pod to the inbox, with what its status shows.
-func (f *PodSource) seen(ctx context.Context, obj any) {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return
-	}
+func (f *PodSource) seen(ctx context.Context, pod *corev1.Pod) {
 	before, known := f.Inbox.Workload(pod.UID)
 	resolved, err := f.resolve(ctx, pod)
 	ref, kept := f.place(pod, &resolved, err)
@@ -293,14 +277,7 @@ func (f *PodSource) ignored(ref memory.WorkloadRef, resolved *policy.Resolution)
 
 // gone adds the last known state of a deleted pod to the inbox. Where events were missed, that is what the cache had
 // before.
-func (f *PodSource) gone(ctx context.Context, obj any) {
-	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-		obj = tombstone.Obj
-	}
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return
-	}
+func (f *PodSource) gone(ctx context.Context, pod *corev1.Pod) {
 	ref, known := f.Inbox.Workload(pod.UID)
 	resolved, err := f.resolve(ctx, pod)
 	if !known {
@@ -314,16 +291,6 @@ func (f *PodSource) gone(ctx context.Context, obj any) {
 	f.Inbox.RemovePod(ref, resolved.UID, pod, observations, resolved.Profile)
 	if !ignored || resolved.Problem.EventReason() != "" { // a reported problem ends with the last pod
 		f.enqueue(ref, priorityOf(observations))
-	}
-}
-
-// unrecommended queues a workload whose recommendation somebody deleted, so that it comes back.
-func (f *PodSource) unrecommended(obj any) {
-	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-		obj = tombstone.Obj
-	}
-	if rec, ok := obj.(*v1alpha1.MemoryRecommendation); ok {
-		f.enqueue(workloadOf(rec), priorityUsual)
 	}
 }
 

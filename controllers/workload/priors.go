@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -40,22 +41,13 @@ type Priors struct {
 // priorsTimeout is for one read and one write.
 const priorsTimeout = 5 * time.Second
 
-// NeedLeaderElection is true: who does not lead learns nothing.
-func (*Priors) NeedLeaderElection() bool { return true }
-
-// Start keeps the priors until memfit stops.
+// Start keeps the priors until memfit stops, on the leader.
 func (p *Priors) Start(ctx context.Context) error {
 	log := logf.FromContext(ctx).WithName("priors")
 	working := logf.IntoContext(context.WithoutCancel(ctx), log)
-	for {
-		p.keep(working)
-		select {
-		case <-ctx.Done():
-			p.keep(working) // what was learned since the last time
-			return nil
-		case <-time.After(p.Every):
-		}
-	}
+	wait.UntilWithContext(ctx, func(context.Context) { p.keep(working) }, p.Every)
+	p.keep(working) // what was learned since the last time
+	return nil
 }
 
 func (p *Priors) keep(ctx context.Context) {

@@ -69,7 +69,6 @@ func (r *Reconciler) publish(
 		upToDate = r.upToDate(e, f, now)
 	}
 	if upToDate {
-		r.Metrics.published(s.Owner.Ref, f.Status.Containers) // an earlier process may have written it
 		return nil
 	}
 	rec := e.recommendation.stored(s.Owner.Ref)
@@ -84,7 +83,6 @@ func (r *Reconciler) publish(
 	}
 	e.recommendation = e.projectionOf(rec)
 	e.recommendation.writtenAt = now
-	r.Metrics.published(s.Owner.Ref, f.Status.Containers)
 	return nil
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/workload"
 	"github.com/memfit/memfit/test/build"
 )
@@ -66,7 +65,7 @@ var _ = Describe("A look", func() {
 	It("waits when counters of kills stand where they were, and not when one rises", func() {
 		count := func(n int64) {
 			GinkgoHelper()
-			w.reconciler.Inbox.Counted("node-1", []oom.Counter{{
+			w.reconciler.Inbox.Counted("node-1", []memory.KillCounter{{
 				Container: memory.ContainerRef{Namespace: w.namespace, Pod: pod.Name, UID: pod.UID, Container: "app"},
 				Count:     n, Time: w.clock.Now(),
 			}})

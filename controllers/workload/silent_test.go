@@ -74,7 +74,7 @@ var _ = Describe("A kubelet that does not answer", func() {
 		collector = &usagectl.Collector{
 			Reader: w.client, Inbox: w.reconciler.Inbox, Queue: fed{},
 			Metrics:   usagectl.NewMetrics(prometheus.NewRegistry()),
-			Collector: &usage.Collector{Source: source, Now: w.clock.Now},
+			Collector: &usage.Collector{Sources: []usage.Source{source}, Now: w.clock.Now},
 			Clock:     clocktesting.NewFakeClock(start), // never ticks
 		}
 		w.reconciler.Sources.Usage = collector

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/memfit/memfit/internal/constraints"
+	"github.com/memfit/memfit/internal/informers"
 )
 
 // Index reads LimitRanges and ResourceQuotas from a cache, and keeps the sizes of nodes, because the largest is needed
@@ -30,16 +31,14 @@ type Index struct {
 
 // Follow starts the informers of the cache, which need not run yet.
 func (x *Index) Follow(ctx context.Context, c cache.Cache) error {
-	for _, obj := range []client.Object{&corev1.LimitRange{}, &corev1.ResourceQuota{}, &corev1.Node{}} {
-		informer, err := c.GetInformer(ctx, obj)
-		if _, node := obj.(*corev1.Node); node && err == nil {
-			x.registration, err = informer.AddEventHandler(x.nodes.handler())
-		}
-		if err != nil {
+	for _, obj := range []client.Object{&corev1.LimitRange{}, &corev1.ResourceQuota{}} {
+		if _, err := c.GetInformer(ctx, obj); err != nil {
 			return fmt.Errorf("watching %T: %w", obj, err)
 		}
 	}
-	return nil
+	var err error
+	x.registration, err = informers.Watch(ctx, c, &corev1.Node{}, x.nodes.handler())
+	return err
 }
 
 // HasSynced reports whether all nodes are known that existed when the informers started.

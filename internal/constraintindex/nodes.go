@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"github.com/memfit/memfit/internal/informers"
 	"github.com/memfit/memfit/internal/memory"
 )
 
@@ -23,22 +24,9 @@ type nodes struct {
 
 // handler takes in the events of an informer of nodes.
 func (s *nodes) handler() toolscache.ResourceEventHandler {
-	seen := func(obj any) {
-		if node, ok := obj.(*corev1.Node); ok {
-			s.set(node.Name, memory.FromQuantity(*node.Status.Allocatable.Memory()))
-		}
-	}
-	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    seen,
-		UpdateFunc: func(_, obj any) { seen(obj) },
-		DeleteFunc: func(obj any) {
-			if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-				obj = tombstone.Obj
-			}
-			if node, ok := obj.(*corev1.Node); ok {
-				s.set(node.Name, 0)
-			}
-		},
+	seen := func(n *corev1.Node) { s.set(n.Name, memory.FromQuantity(*n.Status.Allocatable.Memory())) }
+	return informers.Handler[*corev1.Node]{
+		Seen: seen, Changed: func(_, after *corev1.Node) { seen(after) }, Gone: func(n *corev1.Node) { s.set(n.Name, 0) },
 	}
 }
 

@@ -31,7 +31,7 @@ func TestTheLargestNode(t *testing.T) {
 		want string
 	}{
 		{"two nodes", func() { h.OnAdd(node("a", "8Gi"), true); h.OnAdd(node("b", "4Gi"), true) }, "8Gi"},
-		{"the largest shrinks", func() { h.OnUpdate(nil, node("a", "2Gi")) }, "4Gi"},
+		{"the largest shrinks", func() { h.OnUpdate(node("a", "8Gi"), node("a", "2Gi")) }, "4Gi"},
 		{"a larger one comes", func() { h.OnAdd(node("c", "16Gi"), false) }, "16Gi"},
 		{"and goes", func() { h.OnDelete(toolscache.DeletedFinalStateUnknown{Obj: node("c", "16Gi")}) }, "4Gi"},
 		{"and the last ones", func() { h.OnDelete(node("a", "2Gi")); h.OnDelete(node("b", "4Gi")) }, "0"},

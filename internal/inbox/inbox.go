@@ -265,7 +265,7 @@ func (m *member) on(node string, c *memory.ContainerRef) int {
 }
 
 // Counted keeps kill counters of one node, and returns the workloads in which something was killed once.
-func (r *Inbox) Counted(node string, counters []oom.Counter) map[memory.WorkloadRef]struct{} {
+func (r *Inbox) Counted(node string, counters []memory.KillCounter) map[memory.WorkloadRef]struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	touched := map[memory.WorkloadRef]struct{}{}
@@ -276,7 +276,7 @@ func (r *Inbox) Counted(node string, counters []oom.Counter) map[memory.Workload
 		}
 		events := &m.workload.newer
 		if events.Counters == nil {
-			events.Counters = make([]oom.Counter, 0, min(len(m.workload.pods), workload.MaxSamples))
+			events.Counters = make([]memory.KillCounter, 0, min(len(m.workload.pods), workload.MaxSamples))
 		}
 		events.AddCounters(c)
 		if c.Count > 0 {

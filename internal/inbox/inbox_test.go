@@ -135,14 +135,16 @@ func TestSamplesOfOthersAreDropped(t *testing.T) {
 		invented := sample("uid-1", "web-1")
 		invented.Container.Container = fmt.Sprintf("invented-%d", i)
 		samples = append(samples, invented)
-		if touched := r.Counted("node-1", []oom.Counter{{Container: invented.Container, Count: 3}}); len(touched) != 0 {
+		counted := []memory.KillCounter{{Container: invented.Container, Count: 3}}
+		if touched := r.Counted("node-1", counted); len(touched) != 0 {
 			t.Errorf("kills were counted in %s, which the pod does not have", invented.Container.Container)
 		}
 	}
 	if touched := r.Sampled("node-2", samples, "kubelet"); len(touched) != 0 {
 		t.Errorf("another node spoke for the pod: touched %v", touched)
 	}
-	if touched := r.Counted("node-2", []oom.Counter{{Container: samples[0].Container, Count: 3}}); len(touched) != 0 {
+	counted := []memory.KillCounter{{Container: samples[0].Container, Count: 3}}
+	if touched := r.Counted("node-2", counted); len(touched) != 0 {
 		t.Errorf("another node counted kills in the pod: touched %v", touched)
 	}
 	if touched := r.Sampled("node-1", samples, "kubelet"); len(touched) != 1 {

@@ -71,10 +71,8 @@ const partsKept = 3
 
 // SameSnapshot reports whether two versions of a MemorySnapshot as kept here differ only in numbers that change all
 // the time: then the workload need not be reconciled.
-func SameSnapshot(before, after any) bool {
-	a, ok := before.(*v1alpha1.MemorySnapshot)
-	b, also := after.(*v1alpha1.MemorySnapshot)
-	if !ok || !also || a.Status.NodeName != b.Status.NodeName || len(a.Status.Containers) != len(b.Status.Containers) {
+func SameSnapshot(a, b *v1alpha1.MemorySnapshot) bool {
+	if a.Status.NodeName != b.Status.NodeName || len(a.Status.Containers) != len(b.Status.Containers) {
 		return false
 	}
 	for i := range a.Status.Containers {

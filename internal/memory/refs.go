@@ -78,8 +78,8 @@ type Sample struct {
 	// MajorFaults is how often the instance has waited for a page to be read from disk since it started. Only the
 	// difference between two samples of one instance means something.
 	MajorFaults int64
-	// HasRSS is false for sources that only know the working set (metrics.k8s.io), HasMajorFaults for those that do not
-	// count them. Exact is true where SharedAndKernel was measured in this container instance, and recently. The three are
+	// HasRSS is false where only the working set is known (on Windows), HasMajorFaults where the source does not count
+	// them. Exact is true where SharedAndKernel was measured in this container instance, and recently. The three are
 	// adjacent because apart each would take as much as a number, and many samples wait at a time.
 	HasRSS, HasMajorFaults, Exact bool
 	// WaitedPercent is the share of the time in which all of its tasks together waited for memory: the kernel's average
@@ -102,4 +102,16 @@ func (s Sample) Demand() Bytes {
 func (s Sample) WithDemand(demand Bytes) Sample {
 	s.SharedAndKernel, s.Exact = demand.Minus(s.RSS.Plus(s.Swap)), true
 	return s
+}
+
+// KillCounter is one reading of container_oom_events_total: the kernel's count of kills inside one living container
+// instance.
+type KillCounter struct {
+	Container ContainerRef
+	// ContainerID is the instance the series belongs to, with or without its "containerd://"; empty when the source does
+	// not report it.
+	ContainerID string
+	Count       int64
+	// Time is when the kubelet took the reading.
+	Time time.Time
 }

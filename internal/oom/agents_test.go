@@ -31,9 +31,9 @@ func TestAgents(t *testing.T) {
 	}
 	pod := func(cs corev1.ContainerStatus) podMaker { return makePod("web-1", "u1").container("app", "256Mi", cs) }
 	counter := func(minute float64, count int64) step {
-		r := Counter{Container: ref, ContainerID: id(0), Count: count, Time: at(minute)}
+		r := memory.KillCounter{Container: ref, ContainerID: id(0), Count: count, Time: at(minute)}
 		return func(l *Ledger) (found, explained []memory.OOMKill) {
-			return l.UpdateCounters([]Counter{r}, nil, uses(size("256Mi")), at(minute)), nil
+			return l.UpdateCounters([]memory.KillCounter{r}, nil, uses(size("256Mi")), at(minute)), nil
 		}
 	}
 	begun := status(0, pod(running(0, 0)))

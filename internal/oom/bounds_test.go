@@ -140,7 +140,9 @@ func TestNoMixtureBreaksTheBound(t *testing.T) {
 		l.Update([]Observation{o}, nil, at(float64(i)))
 		o.Restarts, o.Ended = math.MaxInt32, nil
 		l.Update([]Observation{o}, nil, at(float64(i)))
-		l.UpdateCounters([]Counter{{Container: ref, ContainerID: "c", Count: 1, Time: at(1e9)}}, nil, nil, at(float64(i)))
+		l.UpdateCounters(
+			[]memory.KillCounter{{Container: ref, ContainerID: "c", Count: 1, Time: at(1e9)}}, nil, nil, at(float64(i)),
+		)
 	}
 	l.Forget(existing, at(25_000))
 	for round := range 30 { // kills with long names everywhere

@@ -11,18 +11,6 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Counter is one reading of container_oom_events_total: the kernel's count of kills inside one living container
-// instance.
-type Counter struct {
-	Container memory.ContainerRef
-	// ContainerID is the instance the series belongs to, with or without its "containerd://"; empty when the source does
-	// not report it.
-	ContainerID string
-	Count       int64
-	// Time is when the kubelet took the reading.
-	Time time.Time
-}
-
 // counterLag is how long after a raise a reading of the counter may still be from before it: cAdvisor takes readings of
 // its own every 10 to 15 s, and less often on a busy node.
 const counterLag = 30 * time.Second
@@ -32,7 +20,7 @@ const counterLag = 30 * time.Second
 // adds nothing: the series lives on for a while, and its last count is the end itself. shown returns the limit that a
 // container's own pod shows (0: none, or unknown); nil means that it is unknown.
 func (l *Ledger) UpdateCounters(
-	readings []Counter, peak, shown func(memory.ContainerRef) memory.Bytes, now time.Time,
+	readings []memory.KillCounter, peak, shown func(memory.ContainerRef) memory.Bytes, now time.Time,
 ) []memory.OOMKill {
 	l.begin(now)
 	var found []memory.OOMKill
@@ -60,7 +48,7 @@ func (l *Ledger) UpdateCounters(
 
 // News reports whether a reading can change the ledger. Nearly none does: a counter is zero, or unchanged. The first
 // one after a raise shows that what is counted later happened at the higher limit.
-func (l *Ledger) News(r Counter) bool {
+func (l *Ledger) News(r memory.KillCounter) bool {
 	c := l.cursor(r.Container)
 	if c != nil && c.unread > 0 {
 		return true
@@ -73,7 +61,7 @@ func (l *Ledger) News(r Counter) bool {
 }
 
 // count returns by how much the counter rose, and remembers the reading.
-func (l *Ledger) count(r Counter) int64 {
+func (l *Ledger) count(r memory.KillCounter) int64 {
 	c := l.cursor(r.Container)
 	if r.Count <= 0 && (c == nil || c.count == 0) {
 		return 0

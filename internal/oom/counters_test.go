@@ -24,12 +24,16 @@ import (
 func TestCounters(t *testing.T) {
 	ref := memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}
 	read := func(minute float64, instance int32, count int64) func(*Ledger) []memory.OOMKill {
-		r := Counter{Container: ref, ContainerID: id(instance), Count: count, Time: at(minute)}
-		return func(l *Ledger) []memory.OOMKill { return l.UpdateCounters([]Counter{r}, nil, nil, at(minute)) }
+		r := memory.KillCounter{Container: ref, ContainerID: id(instance), Count: count, Time: at(minute)}
+		return func(l *Ledger) []memory.OOMKill {
+			return l.UpdateCounters([]memory.KillCounter{r}, nil, nil, at(minute))
+		}
 	}
 	anonymous := func(minute float64, count int64) func(*Ledger) []memory.OOMKill {
-		r := Counter{Container: ref, Count: count, Time: at(minute)}
-		return func(l *Ledger) []memory.OOMKill { return l.UpdateCounters([]Counter{r}, nil, nil, at(minute)) }
+		r := memory.KillCounter{Container: ref, Count: count, Time: at(minute)}
+		return func(l *Ledger) []memory.OOMKill {
+			return l.UpdateCounters([]memory.KillCounter{r}, nil, nil, at(minute))
+		}
 	}
 	see := func(minute float64, cs corev1.ContainerStatus) func(*Ledger) []memory.OOMKill {
 		obs := Observe(makePod("web-1", "u1").container("app", "256Mi", cs).pod)
@@ -141,7 +145,7 @@ func TestNoNewsChangesNothing(t *testing.T) {
 		at := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 		for range 40 {
 			at = at.Add(time.Minute)
-			reading := Counter{
+			reading := memory.KillCounter{
 				Container: memory.ContainerRef{
 					Namespace: "shop", Pod: "web-1", UID: types.UID(strconv.Itoa(r.IntN(2))), Container: "app",
 				},
@@ -149,12 +153,12 @@ func TestNoNewsChangesNothing(t *testing.T) {
 			}
 			if l.News(reading) {
 				loud++
-				l.UpdateCounters([]Counter{reading}, nil, nil, at)
+				l.UpdateCounters([]memory.KillCounter{reading}, nil, nil, at)
 				continue
 			}
 			quiet++
 			with := l.Clone()
-			if kills := with.UpdateCounters([]Counter{reading}, nil, nil, at); len(kills) > 0 {
+			if kills := with.UpdateCounters([]memory.KillCounter{reading}, nil, nil, at); len(kills) > 0 {
 				t.Fatalf("%+v is no news, and %d kills were counted for it", reading, len(kills))
 			}
 			l.begin(at) // the passing of time is none of the reading's
@@ -174,12 +178,12 @@ func TestAKillReadAfterARaise(t *testing.T) {
 	type step = func(*Ledger) []memory.OOMKill
 	read := func(second float64, count int64) step {
 		now := at(second / 60)
-		r := Counter{Container: ref, ContainerID: id(0), Count: count, Time: now}
+		r := memory.KillCounter{Container: ref, ContainerID: id(0), Count: count, Time: now}
 		return func(l *Ledger) []memory.OOMKill {
 			if !l.News(r) {
 				return nil
 			}
-			return l.UpdateCounters([]Counter{r}, nil, nil, now)
+			return l.UpdateCounters([]memory.KillCounter{r}, nil, nil, now)
 		}
 	}
 	see := func(second float64, limit string) step {
@@ -246,7 +250,7 @@ func TestAKillReadAfterARaise(t *testing.T) {
 func TestAKillAtAnImpossibleTimeIsStored(t *testing.T) {
 	l := &Ledger{}
 	l.Update(Observe(makePod("web-1", "u1").container("app", "256Mi", running(0, 0)).pod), nil, at(0))
-	counted := l.UpdateCounters([]Counter{
+	counted := l.UpdateCounters([]memory.KillCounter{
 		{Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}, ContainerID: id(0),
 			Count: 1, Time: at(20)},
 	}, nil, nil, at(20))

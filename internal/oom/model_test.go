@@ -256,7 +256,9 @@ func FuzzStoredLedger(f *testing.F) {
 func goOnAfter(l *Ledger) {
 	ref := memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}
 	exists := map[types.UID]bool{"u1": true}
-	l.UpdateCounters([]Counter{{Container: ref, ContainerID: id(1), Count: 1, Time: at(20.5)}}, nil, nil, at(20.5))
+	l.UpdateCounters(
+		[]memory.KillCounter{{Container: ref, ContainerID: id(1), Count: 1, Time: at(20.5)}}, nil, nil, at(20.5),
+	)
 	kill := AgentKill{Container: ref, Time: at(20.5), Child: true, Limit: 64 * memory.MiB, Account: "grew"}
 	l.UpdateAgents([]AgentKill{kill}, nil, nil, at(20.5))
 	l.Update(Observe(makePod("web-1", "u1").container("app", "256Mi", crashLoop(1, oom(1, 20, 21))).pod), nil, at(21))

@@ -19,9 +19,9 @@ const maxName = 253
 
 // RecordName is the name of a workload's MemoryRecommendation and MemoryCheckpoint: "deployment-web". Kinds that
 // Kubernetes does not ship carry their group ("rollout.argoproj.io-web"), so that Volcano's Job and ours never share a
-// record. Names that would be too long end in a hash of the whole, so that two long names stay two; so do kinds of
-// which another spelling has the same letters ("cloneset.apps.kruise.io-web-4b2f..."), because anybody may write any
-// kind into an owner reference. An identity's own name is that of its records: it begins with a platform, which is no
+// record. Names that would be too long end in a hash of the whole, so that two long names stay two
+// ("pod.group-4b2f..."); so do kinds of which another spelling has the same letters
+// ("cloneset.apps.kruise.io-web-4b2f..."), because anybody may write any kind into an owner reference. An identity's own name is that of its records: it begins with a platform, which is no
 // kind, and ends in a hash. That of a class of nodes begins with what is neither ("nodeclass-log-m5-large-4b2f...").
 func RecordName(w memory.WorkloadRef) string {
 	if w.NodeClass != "" {
@@ -38,13 +38,10 @@ func RecordName(w memory.WorkloadRef) string {
 	if !ours {
 		kind += "." + group
 	}
-	name := kind + "-" + w.Name
-	if len(name) <= maxName {
+	if name := kind + "-" + w.Name; len(name) <= maxName {
 		return name
 	}
-	sum := sha256.Sum256([]byte(name))
-	hash := hex.EncodeToString(sum[:5])
-	return strings.TrimRight(name[:maxName-len(hash)-1], "-.") + "-" + hash
+	return hashedName(group, w)
 }
 
 // ships: the kind is one of those that memfit reads, which Kubernetes ships.

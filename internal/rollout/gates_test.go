@@ -327,7 +327,10 @@ func TestRestartsForMemoryMeetTheirGates(t *testing.T) {
 	}
 	unready := func(in *Input) { in.Pods[1].Ready = false }
 	refused := func(in *Input) {
-		in.State.NoRight(Action{Pod: "web-1", UID: "uid-1", Evict: true, Restart: true}, "no right", start)
+		in.State.Note(
+			Action{Pod: "web-1", UID: "uid-1", Evict: true, Restart: true},
+			Outcome{Kind: OutcomeNoRight, Why: "no right"}, start,
+		)
 	}
 	for name, tc := range map[string]struct {
 		edit  func(*Input)
@@ -341,8 +344,9 @@ func TestRestartsForMemoryMeetTheirGates(t *testing.T) {
 		"refused moments ago":       {edit: refused, want: "no right"},
 		"a disruption budget, for the size of another pod": {
 			edit: func(in *Input) {
-				in.State.Refused(
-					Action{Pod: "web-2", UID: "uid-2", Evict: true}, v1alpha1.ReasonDisruptionBudget, "one must be available", start,
+				in.State.Note(
+					Action{Pod: "web-2", UID: "uid-2", Evict: true},
+					Outcome{Kind: OutcomeBudget, Why: "one must be available"}, start,
 				)
 			},
 			want: "one must be available",

@@ -41,8 +41,8 @@ func lastDay(all []PastRestart, now time.Time) []PastRestart {
 // stayed is after how long an eviction counts as not having happened, if its pod is there and not leaving.
 const stayed = time.Minute
 
-// Evicted notes that the pod of a restart was evicted, or that this is unknown. It counts from then on.
-func (s *State) Evicted(uid types.UID) {
+// evicted notes that the pod of a restart was evicted, or that this is unknown. It counts from then on.
+func (s *State) evicted(uid types.UID) {
 	if s.Restart == nil || s.Restart.UID != uid || s.Restart.Phase == AwaitingSuccessor {
 		return
 	}
@@ -65,7 +65,7 @@ func (o *observation) followRestart() {
 		}
 		return // of what was not sent, Decide decides anew
 	}
-	if o.state.Evicted(st.UID); pod != nil {
+	if o.state.evicted(st.UID); pod != nil {
 		return
 	}
 	for i := range o.Pods {

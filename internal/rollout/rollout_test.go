@@ -288,24 +288,28 @@ func (c *cluster) find(uid types.UID) *Pod {
 func (c *cluster) do(a Action, s *State) {
 	pod := c.find(a.UID)
 	if pod == nil {
-		s.Gone(a.UID)
+		s.Note(a, Outcome{Kind: OutcomeGone}, c.in.Now)
 		return
 	}
 	if why := c.tooFew(a, s); why != "" {
-		s.TooFew(a, why, c.in.Now)
+		s.Note(a, Outcome{Kind: OutcomeTooFew, Why: why}, c.in.Now)
 		return
 	}
 	if a.Evict {
 		if c.evict != nil {
 			if reason := c.evict(a); reason != "" {
-				s.Refused(a, reason, "the budget web allows no disruption", c.in.Now)
+				kind := OutcomeRefused
+				if reason == v1alpha1.ReasonDisruptionBudget {
+					kind = OutcomeBudget
+				}
+				s.Note(a, Outcome{Kind: kind, Why: "the budget web allows no disruption"}, c.in.Now)
 				return
 			}
 		}
 		size, done := a.Sizes["app"], "evicted "
 		if a.Restart {
 			size, done = pod.Containers[0].Spec, "restarted "
-			s.Evicted(a.UID)
+			s.Note(a, Outcome{}, c.in.Now)
 		}
 		c.log = append(c.log, done+a.Pod)
 		if c.slow {
@@ -319,11 +323,11 @@ func (c *cluster) do(a Action, s *State) {
 	}
 	c.log = append(c.log, fmt.Sprintf("resize %s %s", a.Pod, a.Why))
 	if c.refuse != nil && c.refuse(a) {
+		o := Outcome{Kind: OutcomeRefused, Why: "the API server refuses it"}
 		if c.right {
-			s.NoRight(a, "memfit may not resize pods", c.in.Now)
-			return
+			o = Outcome{Kind: OutcomeNoRight, Why: "memfit may not resize pods"}
 		}
-		s.Refused(a, v1alpha1.ReasonRefused, "the API server refuses it", c.in.Now)
+		s.Note(a, o, c.in.Now)
 		return
 	}
 	c.doWhole(pod, a)
@@ -1081,7 +1085,7 @@ func TestEqualInputGivesEqualOutput(t *testing.T) {
 }
 
 func TestAnEmptyStateIsNotStored(t *testing.T) {
-	if data, err := json.Marshal(&State{}); err != nil || string(data) != "null" {
+	if data, err := json.Marshal(&State{}); err != nil || string(data) != "{}" {
 		t.Errorf("an empty state is %s, %v", data, err)
 	}
 }

@@ -211,38 +211,59 @@ func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recomme
 	return rec
 }
 
-// Refused notes that an action could not be carried out, so that it is not retried immediately. reason is that of the
-// condition Applied; with ReasonDisruptionBudget, for an eviction that a PodDisruptionBudget does not allow now, it is
-// retried sooner.
-func (s *State) Refused(a Action, reason, why string, now time.Time) {
+// Outcome is what became of an action.
+type Outcome struct {
+	Kind OutcomeKind
+	// Why it was refused.
+	Why string
+}
+
+// OutcomeKind is a kind of outcome.
+type OutcomeKind int
+
+const (
+	// OutcomeUnknown means that it was done, or that this is unknown; the next decision reads what exists.
+	OutcomeUnknown OutcomeKind = iota
+	// OutcomeGone means that the pod does not exist any more, or another has its name.
+	OutcomeGone
+	// OutcomeBudget means that a PodDisruptionBudget does not allow it now.
+	OutcomeBudget
+	// OutcomeTooFew means that it was not asked for: fewer pods than the owner allows would serve.
+	OutcomeTooFew
+	// OutcomeRefused means that the API server does not allow it.
+	OutcomeRefused
+	// OutcomeNoRight means that the installation does not grant memfit the right to do it.
+	OutcomeNoRight
+)
+
+// Note records what became of an action. What was refused is not retried immediately. Any other failure is retried by
+// the next decision, because the action is still pending in the state; except for a restart (drift.action: Restart),
+// where it is unknown whether the pod was evicted, and which counts as done. An action without a note was not sent.
+func (s *State) Note(a Action, o Outcome, now time.Time) {
+	r := Refusal{Pod: a.Pod, UID: a.UID, Evict: a.Evict, Sizes: a.Sizes, Reason: v1alpha1.ReasonRefused, Why: o.Why}
 	hold := refusalHold
-	if reason == v1alpha1.ReasonDisruptionBudget {
-		hold = budgetHold
+	switch o.Kind {
+	case OutcomeUnknown:
+		if a.Restart {
+			s.evicted(a.UID)
+		}
+		return
+	case OutcomeGone:
+		s.drop(a.UID)
+		return
+	case OutcomeBudget, OutcomeTooFew:
+		r.Reason, r.Only, hold = v1alpha1.ReasonDisruptionBudget, o.Kind == OutcomeTooFew, budgetHold
+	case OutcomeNoRight:
+		hold = rightHold
+	case OutcomeRefused:
 	}
-	s.refused(a, Refusal{Reason: reason, Why: why, Until: now.Add(hold)})
-}
-
-// NoRight notes the same where memfit lacks the right to do it.
-func (s *State) NoRight(a Action, why string, now time.Time) {
-	s.refused(a, Refusal{Reason: v1alpha1.ReasonRefused, Why: why, Until: now.Add(rightHold)})
-}
-
-// TooFew notes that an action was not carried out because fewer pods than the owner allows would serve.
-func (s *State) TooFew(a Action, why string, now time.Time) {
-	s.refused(a, Refusal{Reason: v1alpha1.ReasonDisruptionBudget, Why: why, Until: now.Add(budgetHold), Only: true})
-}
-
-func (s *State) refused(a Action, r Refusal) {
 	if st, begun := s.step(a.UID); begun && st.Request.Tries == 0 && !a.Undo {
 		s.unspend(a.UID, st.At)
 	}
 	s.drop(a.UID)
-	r.Pod, r.UID, r.Evict, r.Sizes = a.Pod, a.UID, a.Evict, a.Sizes
+	r.Until = now.Add(hold)
 	s.refuse(r)
 }
-
-// Gone notes that the pod of an action does not exist any more, or is another one by now.
-func (s *State) Gone(uid types.UID) { s.drop(uid) }
 
 func (s *State) refuse(r Refusal) {
 	r.Until = stamp(r.Until)
@@ -354,20 +375,9 @@ func (s *State) revert(r Revert) {
 // stamp is a time as it is remembered: seconds are enough, and equal states are then equal bytes.
 func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
-// plain is State without its methods, so that encoding it does not recur.
-type plain State
-
-// MarshalJSON is nothing (null) when there is nothing to remember.
-func (s *State) MarshalJSON() ([]byte, error) {
-	data, err := json.Marshal(plain(*s))
-	if string(data) == "{}" {
-		return []byte("null"), nil
-	}
-	return data, err
-}
-
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads what was stored, of which no more is taken than is ever kept.
 func (s *State) UnmarshalJSON(data []byte) error {
+	type plain State // without this method
 	var read plain
 	if err := json.Unmarshal(data, &read); err != nil {
 		return err

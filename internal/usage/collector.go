@@ -6,103 +6,156 @@ package usage
 import (
 	"cmp"
 	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/quote"
 )
 
-// Gap is a node whose usage is unknown this cycle. Nothing about its containers may be concluded from the silence.
-type Gap struct {
-	Node Node
-	// Err is the answer of the last attempt. A node in backoff keeps it although it was not asked this time.
-	Err error
-	// Since is when the first attempt of this run of failures was made: what was read before it is known, what happened
-	// after is not.
-	Since time.Time
-	// Failures counts the attempts since then. 0: the cycle ended before the node was asked.
-	Failures int
-	// NextTry is when the node will be asked again at the earliest; cycles before that only report the gap.
-	NextTry time.Time
-}
+const (
+	// nodeTimeout is for one node, over all sources.
+	nodeTimeout = 30 * time.Second
+	// firstBackoff is how long a source that failed once for a node is left alone.
+	firstBackoff = 15 * time.Second
+)
 
-// Collector reads many nodes concurrently and remembers which ones do not answer. Use one for the life of the process,
-// by pointer; a cycle must end before the next one starts.
+// Collector reads many nodes concurrently and remembers what does not answer. Use one for the life of the process, by
+// pointer; a cycle must end before the next one starts.
 type Collector struct {
-	Source Source
+	// Sources are asked for each node, the next where one does not answer: an answer without samples is an answer, and two
+	// are never mixed. One that fails for a node is left alone for a while, so that a cluster whose firewall drops
+	// connections to kubelets does not wait for a timeout per node and cycle.
+	Sources []Source
 	// Now is the clock. Required.
 	Now func() time.Time
-	// Rand gives numbers in [0,1) for jitter and order. Nil: nodes are asked in the order given, at even distances.
-	Rand func() float64
 	// Concurrency is how many nodes are read concurrently. Default 16.
 	Concurrency int
-	// Timeout is for one node, over all sources of a [Fallback]. Default 30s.
-	Timeout time.Duration
 	// Spread is the time over which the reads of one cycle are started, so that neither the network nor memfit sees a
 	// burst. Default 0: immediately. Half of the cycle is a good value.
 	Spread time.Duration
-	// MinBackoff is how long a node that failed once is left alone, doubled with each failure up to MaxBackoff. Defaults
-	// 15s and 5m. Jitter takes up to a fifth off, so that nodes that failed together are not asked together for ever.
-	MinBackoff, MaxBackoff time.Duration
+	// MaxBackoff is how long a source is left alone for a node at most: twice as long after each failure. Default 5m.
+	MaxBackoff time.Duration
 
-	silent map[string]*Gap // by node name
+	asked map[string]*asked // by node name
+}
+
+// asked is what is known of a node. While it answers, all of its silence is zero but for Answered.
+type asked struct {
+	memory.Silence
+	sources []attempts
+}
+
+// attempts are those at one source since it answered for the node. The last had err, and the next is at nextTry at the
+// earliest.
+type attempts struct {
+	failures int
+	err      error
+	nextTry  time.Time
+}
+
+// Name is "kubelet", or "kubelet or prometheus".
+func (c *Collector) Name() string {
+	var names []string
+	for _, s := range c.Sources {
+		names = append(names, s.Name())
+	}
+	return strings.Join(names, " or ")
 }
 
 // Each reads all nodes and hands over each reading as it comes, in no particular order; calls of take do not overlap.
-// It returns when all nodes have answered, failed or been passed over, with the gaps in the order of nodes. When ctx
-// ends, the nodes that were not asked yet are gaps too, but that is not held against them.
-func (c *Collector) Each(ctx context.Context, nodes []Node, take func(Node, Reading)) []Gap {
-	c.forgetAllBut(nodes)
-	gaps := make([]*Gap, len(nodes))
+// It returns when all nodes have answered, failed or been passed over, with those of which usage is unknown now, in the
+// order of nodes; nothing about their containers may be concluded from the silence. One that is left alone has the
+// answer of its last attempt. When ctx ends, nodes that were not asked yet are silent too, but that is not held against
+// them.
+func (c *Collector) Each(ctx context.Context, nodes []Node, take func(Node, Reading)) []memory.Silence {
+	known := make(map[string]*asked, len(nodes)) // what is known of other nodes, which no longer exist, goes
+	silent := make([]memory.Silence, len(nodes))
 	due := make([]int, 0, len(nodes))
 	started := c.Now()
 	for i, n := range nodes {
-		if g := c.silent[n.Name]; g != nil && started.Before(g.NextTry) {
-			g.Node = n
-			gaps[i] = g
-			continue
+		of := c.asked[n.Name]
+		if of == nil {
+			of = &asked{sources: make([]attempts, len(c.Sources))}
 		}
-		due = append(due, i)
+		known[n.Name] = of
+		if slices.ContainsFunc(of.sources, func(a attempts) bool { return !started.Before(a.nextTry) }) {
+			due = append(due, i)
+		} else {
+			silent[i] = of.Silence
+		}
 	}
-	c.shuffle(due)
+	c.asked = known
+	// The order changes from cycle to cycle, so that a slow node delays others only now and then.
+	rand.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] })
 
 	var mu sync.Mutex
 	c.parallel(ctx, len(due), func(turn int) {
-		i := due[turn]
-		at := c.Now()
-		r, err := c.read(ctx, nodes[i])
+		i, at := due[turn], c.Now()
+		of := known[nodes[i].Name]
+		r, err := c.read(ctx, nodes[i], of)
 		mu.Lock()
 		defer mu.Unlock()
-		switch {
-		case err == nil:
-			delete(c.silent, nodes[i].Name)
+		if err == nil {
+			of.Silence = memory.Silence{Answered: c.Now()}
 			take(nodes[i], r)
-		case ctx.Err() != nil:
-			gaps[i] = c.passedOver(nodes[i], err, at)
-		default:
-			gaps[i] = c.failed(nodes[i], err, at)
+			return
+		}
+		silent[i] = of.failedAt(nodes[i], err, at)
+		if ctx.Err() == nil && nodes[i].Missing == nil { // else it is not the node's fault
+			of.Silence = silent[i]
 		}
 	})
-	return present(gaps)
+	return slices.DeleteFunc(silent, func(s memory.Silence) bool { return s.Node == "" })
 }
 
-func (c *Collector) read(ctx context.Context, node Node) (Reading, error) {
-	if err := ctx.Err(); err != nil {
+// read asks the sources that are not left alone, until one answers.
+func (c *Collector) read(ctx context.Context, node Node, of *asked) (Reading, error) {
+	if err := cmp.Or(node.Missing, ctx.Err()); err != nil {
 		return Reading{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, 30*time.Second))
+	within, cancel := context.WithTimeout(ctx, nodeTimeout)
 	defer cancel()
-	r, err := c.Source.Read(ctx, node)
-	if err != nil {
-		return Reading{}, err
+	var why []string
+	for i, source := range c.Sources {
+		a := &of.sources[i]
+		if within.Err() == nil && !c.Now().Before(a.nextTry) {
+			r, err := source.Read(within, node)
+			if err == nil {
+				r, err = plausible(r, c.Now())
+			}
+			switch {
+			case err == nil:
+				*a = attempts{}
+				return r, nil
+			case ctx.Err() != nil:
+				return Reading{}, err
+			}
+			a.failures++
+			a.err, a.nextTry = err, c.Now().Add(c.backoff(a.failures))
+		}
+		if a.err != nil {
+			why = append(why, source.Name()+": "+a.err.Error())
+		}
 	}
-	return plausible(r, c.Now())
+	if len(c.Sources) == 1 {
+		return Reading{}, of.sources[0].err
+	}
+	return Reading{}, errors.New(strings.Join(why, "; "))
 }
 
-// parallel runs work(0) to work(n-1), at most Concurrency of them concurrently and the starts spread over Spread.
+// parallel runs work(0) to work(n-1), at most Concurrency of them concurrently. Each turn starts at a random point in
+// a place of its own within Spread.
 func (c *Collector) parallel(ctx context.Context, n int, work func(turn int)) {
 	running, started := make(chan struct{}, cmp.Or(c.Concurrency, 16)), c.Now()
 	var wg sync.WaitGroup
-	for turn, start := range c.starts(n) {
-		c.wait(ctx, start-c.Now().Sub(started))
+	for turn := range n {
+		start := (float64(turn) + rand.Float64()) / float64(n) * float64(c.Spread) //nolint:gosec // no secret
+		wait(ctx, time.Duration(start)-c.Now().Sub(started))
 		running <- struct{}{}
 		wg.Go(func() {
 			work(turn)
@@ -112,96 +165,32 @@ func (c *Collector) parallel(ctx context.Context, n int, work func(turn int)) {
 	wg.Wait()
 }
 
-// starts are the moments at which turns begin, from the start of the cycle: each has a place of its own within Spread,
-// and a random point in that place. They are drawn before any turn runs, so Rand is never called from two goroutines at
-// once.
-func (c *Collector) starts(n int) []time.Duration {
-	starts := make([]time.Duration, n)
-	for turn := range starts {
-		starts[turn] = time.Duration((float64(turn) + c.random()) / float64(n) * float64(c.Spread))
-	}
-	return starts
-}
-
-func (c *Collector) wait(ctx context.Context, d time.Duration) {
+func wait(ctx context.Context, d time.Duration) {
 	if d <= 0 || ctx.Err() != nil {
 		return
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 }
 
-// failed notes a failure and when to try again.
-func (c *Collector) failed(node Node, err error, at time.Time) *Gap {
-	g := c.silent[node.Name]
-	if g == nil {
-		g = &Gap{Since: at}
-		if c.silent == nil {
-			c.silent = map[string]*Gap{}
-		}
-		c.silent[node.Name] = g
-	}
-	g.Node, g.Err = node, err
-	g.Failures++
-	backoff, limit := cmp.Or(c.MinBackoff, 15*time.Second), cmp.Or(c.MaxBackoff, 5*time.Minute)
-	for n := 1; n < g.Failures && backoff < limit; n++ {
+// backoff is how long a source is left alone after so many failures. Jitter takes up to a fifth off, so that nodes that
+// failed together are not asked together for ever.
+func (c *Collector) backoff(failures int) time.Duration {
+	backoff, limit := firstBackoff, cmp.Or(c.MaxBackoff, 5*time.Minute)
+	for n := 1; n < failures && backoff < limit; n++ {
 		backoff *= 2
 	}
-	backoff = min(backoff, limit)
-	g.NextTry = c.Now().Add(backoff - time.Duration(c.random()*float64(backoff)/5))
-	return g
+	return time.Duration(float64(min(backoff, limit)) * (1 - rand.Float64()/5)) //nolint:gosec // no secret
 }
 
-// passedOver is a gap that is not the node's fault: the cycle ended first.
-func (c *Collector) passedOver(node Node, err error, at time.Time) *Gap {
-	if g := c.silent[node.Name]; g != nil {
-		return g
+// failedAt is the silence of a node after another attempt.
+func (a *asked) failedAt(node Node, err error, at time.Time) memory.Silence {
+	s := a.Silence
+	if s.Node == "" {
+		s.Since = at
 	}
-	return &Gap{Node: node, Err: err, Since: at, NextTry: at}
-}
-
-// forgetAllBut drops what is known about nodes that no longer exist.
-func (c *Collector) forgetAllBut(nodes []Node) {
-	if len(c.silent) == 0 {
-		return
-	}
-	kept := make(map[string]*Gap, len(c.silent))
-	for _, n := range nodes {
-		if g := c.silent[n.Name]; g != nil {
-			kept[n.Name] = g
-		}
-	}
-	c.silent = kept
-}
-
-// shuffle changes the order from cycle to cycle, so that a slow node delays others only now and then.
-func (c *Collector) shuffle(order []int) {
-	if c.Rand == nil {
-		return
-	}
-	for i := len(order) - 1; i > 0; i-- {
-		j := min(int(c.Rand()*float64(i+1)), i)
-		order[i], order[j] = order[j], order[i]
-	}
-}
-
-func (c *Collector) random() float64 {
-	if c.Rand == nil {
-		return 0
-	}
-	return c.Rand()
-}
-
-func present(gaps []*Gap) []Gap {
-	var all []Gap
-	for _, g := range gaps {
-		if g != nil {
-			all = append(all, *g)
-		}
-	}
-	return all
+	s.Node, s.Error = node.Name, quote.Line(err.Error())
+	return s
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -65,7 +64,7 @@ func (f *fake) Read(ctx context.Context, n Node) (Reading, error) {
 }
 
 // collect is one cycle, with all that was read.
-func collect(ctx context.Context, c *Collector, nodes []Node) (all []Reading, gaps []Gap) {
+func collect(ctx context.Context, c *Collector, nodes []Node) (all []Reading, gaps []memory.Silence) {
 	gaps = c.Each(ctx, nodes, func(_ Node, r Reading) { all = append(all, r) })
 	return all, gaps
 }
@@ -83,7 +82,7 @@ var errDown = errors.New("connection refused")
 func TestCollectReadsEveryNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &fake{name: "kubelet", took: time.Second, begin: time.Now()}
-		c := &Collector{Source: source, Now: time.Now, Rand: rand.New(rand.NewPCG(1, 2)).Float64, Concurrency: 4}
+		c := &Collector{Sources: []Source{source}, Now: time.Now, Concurrency: 4}
 		readings, gaps := collect(t.Context(), c, nodes(10))
 		if len(gaps) != 0 {
 			t.Errorf("gaps: %v", gaps)
@@ -112,7 +111,7 @@ func TestCollectReadsEveryNode(t *testing.T) {
 func TestCollectSpreadsTheStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &fake{name: "kubelet", begin: time.Now()}
-		c := &Collector{Source: source, Now: time.Now, Rand: rand.New(rand.NewPCG(1, 2)).Float64, Spread: 30 * time.Second}
+		c := &Collector{Sources: []Source{source}, Now: time.Now, Spread: 30 * time.Second}
 		collect(t.Context(), c, nodes(30))
 		for i, at := range source.at { // each has a second of its own
 			if low, high := time.Duration(i)*time.Second, time.Duration(i+1)*time.Second; at < low || at > high {
@@ -126,8 +125,8 @@ func TestCollectLeavesSilentNodesAloneForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		source := &fake{name: "kubelet", refuse: map[string]error{"n1": errDown}, begin: start}
-		c := &Collector{Source: source, Now: time.Now, MinBackoff: 15 * time.Second, MaxBackoff: 40 * time.Second}
-		cycle := func(wantAsked []string, wantGaps []Gap) {
+		c := &Collector{Sources: []Source{source}, Now: time.Now, MaxBackoff: 40 * time.Second}
+		cycle := func(wantAsked []string, wantGaps []memory.Silence) {
 			t.Helper()
 			source.asked = nil
 			_, gaps := collect(t.Context(), c, nodes(2))
@@ -135,34 +134,31 @@ func TestCollectLeavesSilentNodesAloneForAWhile(t *testing.T) {
 			if diff := cmp.Diff(wantAsked, source.asked); diff != "" {
 				t.Errorf("after %s, asked (-want +got):\n%s", time.Since(start), diff)
 			}
-			if diff := cmp.Diff(wantGaps, gaps, cmpopts.EquateErrors()); diff != "" {
+			if diff := cmp.Diff(wantGaps, gaps, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("after %s, gaps (-want +got):\n%s", time.Since(start), diff)
 			}
 		}
-		gap := func(failures int, next time.Duration) []Gap {
-			return []Gap{{Node: Node{Name: "n1"}, Err: errDown, Since: start, Failures: failures, NextTry: start.Add(next)}}
-		}
 		both, healthy := []string{"n0", "n1"}, []string{"n0"}
+		gap := []memory.Silence{{Node: "n1", Error: errDown.Error(), Since: start}}
 
-		cycle(both, gap(1, 15*time.Second))
-		time.Sleep(14 * time.Second)
-		cycle(healthy, gap(1, 15*time.Second)) // in backoff: not asked, but still a gap
-		time.Sleep(time.Second)
-		cycle(both, gap(2, 45*time.Second))
-		time.Sleep(30 * time.Second)
-		cycle(both, gap(3, 85*time.Second)) // 60s, but for MaxBackoff
-		time.Sleep(40 * time.Second)
+		cycle(both, gap)
+		time.Sleep(11 * time.Second) // jitter takes 3s of the 15s at most
+		cycle(healthy, gap)          // in backoff: not asked, but still a gap
+		time.Sleep(4 * time.Second)
+		cycle(both, gap)
+		time.Sleep(23 * time.Second)
+		cycle(healthy, gap)
+		time.Sleep(7 * time.Second)
+		cycle(both, gap)
+		time.Sleep(31 * time.Second)
+		cycle(healthy, gap)
+		time.Sleep(9 * time.Second) // 40s: it would be 60s, but for MaxBackoff
 		source.refuse = nil
 		cycle(both, nil) // it is back
+		answered := time.Now()
+		time.Sleep(time.Second)
 		source.refuse = map[string]error{"n1": errDown}
-		restart := time.Since(start)
-		cycle(
-			both,
-			[]Gap{
-				{Node: Node{Name: "n1"}, Err: errDown, Since: start.Add(restart), Failures: 1,
-					NextTry: start.Add(restart + 15*time.Second)},
-			},
-		)
+		cycle(both, []memory.Silence{{Node: "n1", Error: errDown.Error(), Since: time.Now(), Answered: answered}})
 	})
 }
 
@@ -172,16 +168,14 @@ func TestCollectJittersTheBackoff(t *testing.T) {
 		for _, n := range nodes(50) {
 			source.refuse[n.Name] = errDown
 		}
-		c := &Collector{
-			Source: source, Now: time.Now, Rand: rand.New(rand.NewPCG(1, 2)).Float64, MinBackoff: 10 * time.Second,
-		}
-		_, gaps := collect(t.Context(), c, nodes(50))
+		c := &Collector{Sources: []Source{source}, Now: time.Now}
+		collect(t.Context(), c, nodes(50))
 		next := map[time.Duration]bool{}
-		for _, g := range gaps {
-			d := time.Until(g.NextTry)
+		for name, of := range c.asked {
+			d := time.Until(of.sources[0].nextTry)
 			next[d] = true
-			if d < 8*time.Second || d > 10*time.Second {
-				t.Errorf("%s is tried again in %s, want 8s to 10s", g.Node.Name, d)
+			if d < 12*time.Second || d > 15*time.Second {
+				t.Errorf("%s is tried again in %s, want 12s to 15s", name, d)
 			}
 		}
 		if len(next) < 40 {
@@ -190,10 +184,30 @@ func TestCollectJittersTheBackoff(t *testing.T) {
 	})
 }
 
+// TestCollectDoesNotAskWhereItIsNotKnown: a node that is missing is a gap from now on, and asked as soon as it is there.
+func TestCollectDoesNotAskWhereItIsNotKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &fake{name: "kubelet"}
+		c := &Collector{Sources: []Source{source}, Now: time.Now}
+		missing := []Node{{Name: "n0", Missing: errDown}}
+		for range 2 {
+			_, gaps := collect(t.Context(), c, missing)
+			want := []memory.Silence{{Node: "n0", Error: errDown.Error(), Since: time.Now()}}
+			if diff := cmp.Diff(want, gaps); diff != "" || len(source.asked) > 0 {
+				t.Errorf("asked %v; gaps (-want +got):\n%s", source.asked, diff)
+			}
+			time.Sleep(time.Second)
+		}
+		if readings, gaps := collect(t.Context(), c, nodes(1)); len(readings) != 1 || len(gaps) != 0 {
+			t.Errorf("%d readings and gaps %v, want 1 and none", len(readings), gaps)
+		}
+	})
+}
+
 func TestCollectForgetsNodesThatAreGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &fake{name: "kubelet", refuse: map[string]error{"n1": errDown}}
-		c := &Collector{Source: source, Now: time.Now}
+		c := &Collector{Sources: []Source{source}, Now: time.Now}
 		collect(t.Context(), c, nodes(2))
 		collect(t.Context(), c, nodes(1)) // n1 is deleted
 		source.refuse = nil
@@ -206,14 +220,11 @@ func TestCollectForgetsNodesThatAreGone(t *testing.T) {
 func TestCollectGivesOneNodeOnlySoMuchTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		c := &Collector{Source: &fake{name: "kubelet", took: time.Hour}, Now: time.Now, Timeout: 10 * time.Second}
+		c := &Collector{Sources: []Source{&fake{name: "kubelet", took: time.Hour}}, Now: time.Now}
 		_, gaps := collect(t.Context(), c, nodes(1))
-		want := []Gap{{
-			Node: Node{Name: "n0"}, Err: context.DeadlineExceeded, Since: start, Failures: 1,
-			NextTry: start.Add(10*time.Second + 15*time.Second),
-		}}
-		if diff := cmp.Diff(want, gaps, cmpopts.EquateErrors()); diff != "" {
-			t.Errorf("gaps (-want +got):\n%s", diff)
+		want := []memory.Silence{{Node: "n0", Error: context.DeadlineExceeded.Error(), Since: start}}
+		if diff := cmp.Diff(want, gaps); diff != "" || time.Since(start) != nodeTimeout {
+			t.Errorf("after %s, gaps (-want +got):\n%s", time.Since(start), diff)
 		}
 	})
 }
@@ -221,7 +232,7 @@ func TestCollectGivesOneNodeOnlySoMuchTime(t *testing.T) {
 func TestCollectThatIsCutShortBlamesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &fake{name: "kubelet", took: time.Second}
-		c := &Collector{Source: source, Now: time.Now, Concurrency: 1}
+		c := &Collector{Sources: []Source{source}, Now: time.Now, Concurrency: 1}
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		readings, gaps := collect(ctx, c, nodes(3))
@@ -229,8 +240,8 @@ func TestCollectThatIsCutShortBlamesNobody(t *testing.T) {
 			t.Fatalf("%d readings and %d gaps, want 1 and 2", len(readings), len(gaps))
 		}
 		for _, g := range gaps {
-			if !errors.Is(g.Err, context.DeadlineExceeded) || g.Failures != 0 {
-				t.Errorf("gap %s: %v after %d failures, want the deadline and 0", g.Node.Name, g.Err, g.Failures)
+			if g.Error != context.DeadlineExceeded.Error() || c.asked[g.Node].sources[0].failures != 0 {
+				t.Errorf("gap %v after %v, want the deadline and no failure", g, c.asked[g.Node].sources)
 			}
 		}
 		if readings, gaps := collect(t.Context(), c, nodes(3)); len(readings) != 3 || len(gaps) != 0 {

@@ -17,6 +17,8 @@ type Node struct {
 	Address string
 	// Port is status.daemonEndpoints.kubeletEndpoint.Port; 0 means 10250.
 	Port int32
+	// Missing is why it is not known where to ask; nil: it is.
+	Missing error
 }
 
 // Reading is what one source knew about the containers of one node at one moment.
@@ -24,7 +26,9 @@ type Reading struct {
 	// Samples has one entry per running container whose memory is known; a container that is missing is unknown, not
 	// empty.
 	Samples []memory.Sample
-	// Source is the Name of the source that answered, which behind a [Fallback] is not the one that was asked first.
+	// Counters are what the kernel counted of kills in containers that live on, which no pod status shows.
+	Counters []memory.KillCounter
+	// Source is the Name of the source that answered, which need not be the one that was asked first.
 	Source string
 }
 
@@ -32,6 +36,6 @@ type Reading struct {
 type Source interface {
 	// Read returns what runs on node. It is safe for concurrent use, honours ctx, and its error has the next step.
 	Read(ctx context.Context, node Node) (Reading, error)
-	// Name is one lower-case word for logs, metrics and status: "kubelet", "prometheus", "metrics-api".
+	// Name is one lower-case word for logs, metrics and status: "kubelet", "prometheus".
 	Name() string
 }

@@ -103,13 +103,13 @@ func TestAKillCountsWithTheLimitOfItsOwnPod(t *testing.T) {
 	}
 	canary, young := pod("web-1", "256Mi", began), pod("web-2", "512Mi", began.Add(time.Minute))
 	at := began.Add(time.Hour)
-	read := oom.Counter{
+	read := memory.KillCounter{
 		Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: canary.UID, Container: "app"},
 		Count:     1, Time: at,
 	}
 	saw := sawKill(at, childProcess)
 	saw.LimitsChanged = true // so that the agent does not know which one it died at
-	look := func(saw *v1alpha1.KillSnapshot, counters ...oom.Counter) *Snapshot {
+	look := func(saw *v1alpha1.KillSnapshot, counters ...memory.KillCounter) *Snapshot {
 		s := killedPod(canary, "node-1", saw)
 		s.Pods = []*corev1.Pod{young, canary}
 		s.Governed, s.Template = s.Pods, young

@@ -68,19 +68,12 @@ func (st *State) takePast(p *Past) {
 		of := *h // the past stays as it is until the step is safe
 		for _, s := range st.since {
 			if s.Container.Container == name && s.Time.After(of.Last()) {
-				of.Add(s, st.limitOf(s.Container))
+				of.Add(s, st.limit(s.Container))
 			}
 		}
 		st.newest(name).history, st.Past = &of, p.Source
 	}
 	st.since = nil
-}
-
-func (st *State) limitOf(c memory.ContainerRef) memory.Bytes {
-	if in := st.instance(&c); in != nil {
-		return in.limit
-	}
-	return 0
 }
 
 // KnowsPast reports whether what the workload used before memfit saw it was taken over, as far as anybody knows it.

@@ -76,7 +76,7 @@ func packed(what string, state any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s: %w", what, err)
 	}
-	if s := string(data); s == "null" || s == "{}" {
+	if string(data) == "{}" {
 		return nil, nil
 	}
 	return data, nil

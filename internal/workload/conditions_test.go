@@ -198,7 +198,7 @@ func TestKillsBelowWhatWasHeldBefore(t *testing.T) {
 func TestAllKillsAreCounted(t *testing.T) {
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	st, s := NewState(), &Snapshot{Profile: &profile.Profile{Spec: &v1alpha1.MemoryProfileSpec{}}}
-	killed := st.ledger.UpdateCounters([]oom.Counter{{
+	killed := st.ledger.UpdateCounters([]memory.KillCounter{{
 		Container: memory.ContainerRef{Namespace: "shop", Pod: "web-1", UID: "u1", Container: "app"}, Count: 65, Time: now,
 	}}, nil, nil, now)
 	total, details := killRecords(&st.ledger)

@@ -263,7 +263,7 @@ func (d *decider) take(in *containerInput, r containerResult) {
 		if d.s.Profile.Spec.Sizing.Mode.SizesNewPods() {
 			d.rollout.Desired[rollout.Key{Container: name, Program: in.program}] = in.desired(d.s, r.recommendation)
 		}
-		if !near(v.recommended[name], st.reported.sizes[name]) {
+		if !near(v.recommended[name], st.Published[name].Size) {
 			v.changed = append(v.changed, name)
 		}
 	}

@@ -276,7 +276,6 @@ func (d *day) step() {
 		d.note("%s %s", f.Kind, f.Message)
 	}
 	d.shown = effects.Status
-	d.state.Announced()
 	for _, a := range effects.Actions {
 		i := slices.IndexFunc(d.pods, func(p *dayPod) bool { return p.uid == a.UID })
 		switch {

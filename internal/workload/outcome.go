@@ -11,63 +11,38 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/quote"
 	"github.com/memfit/memfit/internal/rollout"
 )
 
-// Outcome is what became of an action.
-type Outcome struct {
-	Kind outcomeKind
-	// Why it was refused.
-	Why string
-}
-
-type outcomeKind int
-
-const (
-	// outcomeUnknown means that it was done, or that this is unknown; the next step reads what exists.
-	outcomeUnknown outcomeKind = iota
-	// OutcomeGone means that the pod does not exist any more, or another has its name.
-	OutcomeGone
-	// OutcomeBudget means that a PodDisruptionBudget does not allow it now.
-	OutcomeBudget
-	// OutcomeTooFew means that it was not asked for: fewer pods than the owner allows would serve.
-	OutcomeTooFew
-	// OutcomeRefused means that the API server does not allow it.
-	OutcomeRefused
-	// OutcomeNoRight means that the installation does not grant memfit the right to do it.
-	OutcomeNoRight
-)
-
 // OutcomeOf returns the meaning of the API server's answer, and the error again if it is not certain. noRight reports
 // that memfit lacks the right to the action, which the answer does not show: admission refuses with the same reason.
-func OutcomeOf(a rollout.Action, err error, noRight bool) (Outcome, error) {
+func OutcomeOf(a rollout.Action, err error, noRight bool) (rollout.Outcome, error) {
 	switch {
 	case err == nil:
-		return Outcome{}, nil
+		return rollout.Outcome{}, nil
 	case !a.Evict && apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		// Not the pod is missing, but the path.
-		return Outcome{Kind: OutcomeRefused,
+		return rollout.Outcome{Kind: rollout.OutcomeRefused,
 			Why: "this API server does not know pods/resize, which is on by default since Kubernetes 1.33: " +
 				"was the feature gate InPlacePodVerticalScaling turned off?"}, nil
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		return Outcome{Kind: OutcomeGone}, nil
+		return rollout.Outcome{Kind: rollout.OutcomeGone}, nil
 	case a.Evict && apierrors.IsTooManyRequests(err):
-		return Outcome{Kind: OutcomeBudget}, nil
+		return rollout.Outcome{Kind: rollout.OutcomeBudget, Why: "a PodDisruptionBudget does not allow it now"}, nil
 	case apierrors.IsForbidden(err) && noRight:
-		return Outcome{
-			Kind: OutcomeNoRight, Why: "the API server refuses it: " + quote.Line(err.Error()) + granted(a),
+		return rollout.Outcome{
+			Kind: rollout.OutcomeNoRight, Why: "the API server refuses it: " + quote.Line(err.Error()) + granted(a),
 		}, nil
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsMethodNotSupported(err),
 		apierrors.IsBadRequest(err):
-		return Outcome{
-			Kind: OutcomeRefused, Why: "the API server refuses it: " + quote.Line(err.Error()),
+		return rollout.Outcome{
+			Kind: rollout.OutcomeRefused, Why: "the API server refuses it: " + quote.Line(err.Error()),
 		}, nil
 	}
-	return Outcome{}, err
+	return rollout.Outcome{}, err
 }
 
 // granted is which part of the installation has the missing right.
@@ -77,30 +52,6 @@ func granted(a rollout.Action) string {
 	}
 	return " (the kustomize component config/rbac/resize-pods grants it, or rights.resizePods of the chart)"
 }
-
-// Note records the result of an action. What was refused is not retried immediately. Any other failure is retried by
-// the next step, because the action is still pending in the state; except for a restart (drift.action: Restart), where
-// it is unknown whether the pod was evicted, and which counts as done. An action without a note was not sent.
-func (st *State) Note(a rollout.Action, o Outcome, now time.Time) {
-	switch o.Kind {
-	case OutcomeGone:
-		st.rollout.Gone(a.UID)
-	case OutcomeBudget:
-		st.rollout.Refused(a, v1alpha1.ReasonDisruptionBudget, budgetRefusal, now)
-	case OutcomeTooFew:
-		st.rollout.TooFew(a, o.Why, now)
-	case OutcomeRefused:
-		st.rollout.Refused(a, v1alpha1.ReasonRefused, o.Why, now)
-	case OutcomeNoRight:
-		st.rollout.NoRight(a, o.Why, now)
-	case outcomeUnknown:
-		if a.Restart {
-			st.rollout.Evicted(a.UID)
-		}
-	}
-}
-
-const budgetRefusal = "a PodDisruptionBudget does not allow it now"
 
 // Disturbs reports whether an action keeps a pod from serving that serves now.
 func Disturbs(pod *corev1.Pod, a rollout.Action) bool {

@@ -25,41 +25,41 @@ func TestWhatTheAPIServersAnswerMeans(t *testing.T) {
 		action rollout.Action
 		err    error
 		lacks  bool
-		want   Outcome // Why: a part of it
+		want   rollout.Outcome // Why: a part of it
 		not    string
 	}{
 		"no right to resize": {
 			err:   forbidden(who + `cannot patch resource "pods/resize" in API group "" in the namespace "shop"`),
 			lacks: true,
-			want: Outcome{
-				Kind: OutcomeNoRight, Why: "config/rbac/resize-pods grants it, or rights.resizePods of the chart",
+			want: rollout.Outcome{
+				Kind: rollout.OutcomeNoRight, Why: "config/rbac/resize-pods grants it, or rights.resizePods of the chart",
 			},
 		},
 		"no right to evict": {
 			action: rollout.Action{Evict: true},
 			err:    forbidden("another authorizer's words"),
 			lacks:  true,
-			want: Outcome{
-				Kind: OutcomeNoRight, Why: "config/rbac/evict-pods grants it, or rights.evictPods of the chart",
+			want: rollout.Outcome{
+				Kind: rollout.OutcomeNoRight, Why: "config/rbac/evict-pods grants it, or rights.evictPods of the chart",
 			},
 		},
 		"no right to restart": {
 			action: rollout.Action{Evict: true, Restart: true}, err: forbidden(""), lacks: true,
-			want: Outcome{Kind: OutcomeNoRight, Why: "config/rbac/evict-pods grants it"},
+			want: rollout.Outcome{Kind: rollout.OutcomeNoRight, Why: "config/rbac/evict-pods grants it"},
 		},
 		"a policy that words it as an authorizer does": {
 			err:  forbidden(who + `cannot patch resource "pods/resize" at night`),
-			want: Outcome{Kind: OutcomeRefused, Why: "at night"}, not: "grants it",
+			want: rollout.Outcome{Kind: rollout.OutcomeRefused, Why: "at night"}, not: "grants it",
 		},
 		"a restart that a policy forbids": {
 			action: rollout.Action{Evict: true, Restart: true}, err: forbidden("not at night"),
-			want: Outcome{Kind: OutcomeRefused, Why: "at night"}, not: "grants it",
+			want: rollout.Outcome{Kind: rollout.OutcomeRefused, Why: "at night"}, not: "grants it",
 		},
 		"a quota": {
 			err: forbidden(
 				"exceeded quota: q, requested: limits.memory=512Mi, used: limits.memory=1Gi, limited: limits.memory=1Gi",
 			),
-			want: Outcome{Kind: OutcomeRefused, Why: "exceeded quota"}, not: "grants it",
+			want: rollout.Outcome{Kind: rollout.OutcomeRefused, Why: "exceeded quota"}, not: "grants it",
 		},
 	} {
 		got, err := OutcomeOf(test.action, test.err, test.lacks)

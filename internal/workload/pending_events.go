@@ -36,7 +36,7 @@ type PendingEvents struct {
 	// Source is where the samples came from.
 	Source string
 	// Counters are the kernel's counts of kills in containers that live.
-	Counters []oom.Counter
+	Counters []memory.KillCounter
 	// Requested: something else than samples came, or a step was requested.
 	Requested bool
 	// Departed are the pods that were deleted since, in that order. When there are more than MaxDeparted, the oldest are
@@ -147,7 +147,7 @@ func (e *PendingEvents) AddSamples(samples ...memory.Sample) {
 }
 
 // AddCounters appends counters; if they are not collected, the oldest go first: the newest have the sum.
-func (e *PendingEvents) AddCounters(counters ...oom.Counter) {
+func (e *PendingEvents) AddCounters(counters ...memory.KillCounter) {
 	e.Counters = append(e.Counters, counters...)
 	if over := len(e.Counters) - MaxSamples; over > 0 {
 		e.Counters = append(e.Counters[:0], e.Counters[over+MaxSamples/4:]...)

@@ -30,8 +30,6 @@ type announced struct {
 	Conflicted bool `json:"conflicted,omitempty"`
 	// LedgerFull: kills are not counted any more.
 	LedgerFull bool `json:"ledgerFull,omitempty"`
-	// sizes are the recommended sizes, by container. What is stored as published was announced.
-	sizes map[string]memory.Size
 }
 
 // used is the highest demand of one running replica of a container.
@@ -44,9 +42,9 @@ type used struct {
 
 // decided is what was decided and reported. It is stored as it is, before the MemoryRecommendation is written.
 type decided struct {
-	// Published are the sizes decided last, by container: they remain while evidence is missing.
+	// Published are the sizes decided last, by container: they remain while evidence is missing. An Event reports a size
+	// that is not near them.
 	Published map[string]published `json:"sizes,omitempty"`
-	// What the Events of the last step report once they are written.
 	announced
 	// Identity is what the workload's pods have in common; nil: an owner.
 	Identity *v1alpha1.PodIdentity `json:"identity,omitempty"`
@@ -72,14 +70,12 @@ func (st *State) publish(v *result) {
 	before, usedBefore := st.Published, st.Used
 	st.Published = make(map[string]published, len(v.recommended))
 	st.Used = make(map[string]used, len(v.status.Containers))
-	sizes := make(map[string]memory.Size, len(v.recommended))
 	for i := range v.status.Containers {
 		c := &v.status.Containers[i]
 		if size, found := v.recommended[c.Container]; found {
 			if last, had := before[c.Container]; had && near(size, last.Size) {
 				size = last.Size
 			}
-			sizes[c.Container] = size
 			st.Published[c.Container] = published{size, c.Program}
 		}
 		switch last := usedBefore[c.Container]; {
@@ -89,7 +85,6 @@ func (st *State) publish(v *result) {
 			st.Used[c.Container] = last
 		}
 	}
-	st.announced.sizes = sizes
 	st.LiveSets, st.Found = keptLiveSets(v.liveHeaps), v.found
 }
 
@@ -102,9 +97,6 @@ func (st *State) sizes() map[string]memory.Size {
 	return all
 }
 
-// Announced notes that the MemoryRecommendation and the Events of the last step were written.
-func (st *State) Announced() { st.reported = st.announced }
-
 // recall takes over what was stored.
 func (st *State) recall(d decided, o measurements) {
 	for name, u := range o.Used {
@@ -112,8 +104,6 @@ func (st *State) recall(d decided, o measurements) {
 		o.Used[name] = u
 	}
 	st.decided, st.measurements = d, o
-	st.announced.sizes = st.sizes() // what is stored as published was announced
-	st.reported = st.announced
 }
 
 // identify notes what identifies the workload's pods, and that some exist: on which day, which costs one write a day.

@@ -93,7 +93,7 @@ func TestARestartThatWasNotSentIsDecidedAnew(t *testing.T) {
 		l.climbs()
 		l.expect("not sent", 1, 1)
 	}
-	l.state.Note(l.last.Actions[0], Outcome{Kind: OutcomeBudget}, l.Now)
+	l.state.rollout.Note(l.last.Actions[0], rollout.Outcome{Kind: rollout.OutcomeBudget}, l.Now)
 	l.climbs()
 	l.expect("refused", 0, 0)
 	for range 4 {
@@ -116,7 +116,7 @@ func TestARestartThatWasNotSentIsDecidedAnew(t *testing.T) {
 // had sent. Nothing else is restarted within the cool-down.
 func TestARestartThatMayHaveBeenSentCounts(t *testing.T) {
 	for name, meet := range map[string]func(*leaking){
-		"the answer is lost": func(l *leaking) { l.state.Note(l.last.Actions[0], Outcome{}, l.Now) },
+		"the answer is lost": func(l *leaking) { l.state.rollout.Note(l.last.Actions[0], rollout.Outcome{}, l.Now) },
 		"memfit is killed": func(l *leaking) {
 			l.Pods[0].Deleted = true // it was sent
 			stored := l.packed(l.state)

@@ -83,7 +83,7 @@ func TestOnlyADeathThatMemoryHelpsAgainstIsRolledBack(t *testing.T) {
 			if test.exit != 0 {
 				w.Container("app", build.Died(now, test.reason, test.exit))
 			}
-			s.Events.Counters = []oom.Counter{{Container: app, ContainerID: "app-0", Count: test.children, Time: now}}
+			s.Events.Counters = []memory.KillCounter{{Container: app, ContainerID: "app-0", Count: test.children, Time: now}}
 			e := step()
 			if len(e.Kills) == 0 {
 				t.Fatal("no kill was counted")

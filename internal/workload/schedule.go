@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
 	"github.com/memfit/memfit/internal/period"
 )
@@ -132,7 +133,7 @@ func (st *State) SomethingEnded(events *PendingEvents) bool {
 // every container every minute, and nearly none has changed.
 func (st *State) DropOldCounters(events *PendingEvents) (dropped bool) {
 	had := len(events.Counters)
-	events.Counters = slices.DeleteFunc(events.Counters, func(c oom.Counter) bool { return !st.ledger.News(c) })
+	events.Counters = slices.DeleteFunc(events.Counters, func(c memory.KillCounter) bool { return !st.ledger.News(c) })
 	return len(events.Counters) < had
 }
 

@@ -73,7 +73,7 @@ func (s *Snapshot) Identify(p records.Presence, of map[types.UID]types.UID) {
 		slices.Clone(s.Events.Samples), func(sample memory.Sample) bool { return others[sample.Container.UID] },
 	)
 	s.Events.Counters = slices.DeleteFunc(
-		s.Events.Counters, func(c oom.Counter) bool { return others[c.Container.UID] },
+		s.Events.Counters, func(c memory.KillCounter) bool { return others[c.Container.UID] },
 	)
 	if s.Events.Last != nil && others[s.Events.Last.UID] {
 		s.Events.Profile, s.Events.Last = nil, nil
@@ -125,13 +125,10 @@ type Snapshot struct {
 	NoWebhook bool
 }
 
-// PodPolicy is which profile governs one pod; its fields are those of [Snapshot].
+// PodPolicy is which profile governs one pod, and what stops changes of it.
 type PodPolicy struct {
-	Profile *profile.Profile
-	Why     string
-	Problem profile.Problem
-	Claims  []*profile.Profile
-	Paused  string
+	profile.Match
+	Paused string
 }
 
 // Govern takes the profile of the newest governed pod: during a rollout it is the new template that counts.
@@ -155,36 +152,28 @@ func (s *Snapshot) Govern(policies map[types.UID]PodPolicy) {
 
 // succeeded are the pods that ran to completion.
 func (s *Snapshot) succeeded() map[types.UID]bool {
-	all := map[types.UID]bool{}
-	for _, pod := range s.Pods {
-		if pod.Status.Phase == corev1.PodSucceeded {
-			all[pod.UID] = true
-		}
-	}
-	return all
+	return uids(s.Pods, func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded })
 }
 
 // elsewhere are the pods that have not ended and that Profile does not govern.
 func (s *Snapshot) elsewhere() map[types.UID]bool {
-	all := map[types.UID]bool{}
-	for _, pod := range s.Pods {
-		if !ended(pod) {
-			all[pod.UID] = true
-		}
-	}
-	for _, pod := range s.Governed {
-		delete(all, pod.UID)
-	}
-	return all
+	governed := uids(s.Governed, func(*corev1.Pod) bool { return true })
+	return uids(s.Pods, func(pod *corev1.Pod) bool { return !ended(pod) && !governed[pod.UID] })
 }
 
 // existing are the pods that still exist.
 func (s *Snapshot) existing() map[types.UID]bool {
-	existing := make(map[types.UID]bool, len(s.Pods))
-	for _, pod := range s.Pods {
-		existing[pod.UID] = true
+	return uids(s.Pods, func(*corev1.Pod) bool { return true })
+}
+
+func uids(pods []*corev1.Pod, of func(*corev1.Pod) bool) map[types.UID]bool {
+	all := make(map[types.UID]bool, len(pods))
+	for _, pod := range pods {
+		if of(pod) {
+			all[pod.UID] = true
+		}
 	}
-	return existing
+	return all
 }
 
 // observations are what governed pods show now.

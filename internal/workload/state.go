@@ -43,8 +43,6 @@ type State struct {
 	rollout rollout.State
 	decided
 	measurements
-	// reported is what the Events that were written report; announced what those of the last step do.
-	reported announced
 	// shapes are the shapes of memory found last, by container.
 	shapes map[string]shapeCache
 	// completes: the workload's pods run to completion, and each is a run.

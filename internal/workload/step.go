@@ -55,9 +55,9 @@ func complete(s *Snapshot, st *State, observations []oom.Observation) {
 type Effects struct {
 	// Status is the desired one of the MemoryRecommendation.
 	Status v1alpha1.MemoryRecommendationStatus
-	// Events are what happened. They are recorded once the checkpoint is written, and no later step finds them new again.
-	// Those in Published repeat the recommendation, and are recorded once that is written ([State.Announced]).
-	Events, Published []Event
+	// Events are what happened, and what the recommendation says that it did not say before. They are recorded once the
+	// checkpoint is written, and no later step finds them new again.
+	Events []Event
 	// Actions are what is to be done to running pods. They are in the next state already, because memfit may die between
 	// writing and doing. Those of which no outcome is noted ([State.Note]) were not sent: if they are still due, the next
 	// step has them again.
@@ -92,8 +92,11 @@ func Step(before *State, s *Snapshot, now time.Time) (*State, Effects) {
 		Learned: v.learned,
 	}
 	e.Timing.Known = m.youngest()
-	e.Events = news(s, &v, append(m.unreported(before.steppedAt, kills, now), kills...), explained, stalls)
-	e.Published, m.announced = changes(s, m, &v)
+	changed, announced := changes(s, m, &v)
+	e.Events = append(
+		news(s, &v, append(m.unreported(before.steppedAt, kills, now), kills...), explained, stalls), changed...,
+	)
+	m.announced = announced
 	m.publish(&v)
 	m.programs = nil // the next step finds them anew; the instances know theirs
 	return m, e

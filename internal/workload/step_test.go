@@ -220,7 +220,6 @@ func (c *cluster) reconcile(p *process, killedAt int) (killed bool) {
 		return false
 	}
 	c.shown = effects.Status
-	p.state.Announced()
 	if killedAt == afterPublishing {
 		return true
 	}
@@ -253,7 +252,7 @@ func (c *cluster) pure(
 		return
 	}
 	said := func(e *Effects) string {
-		data, err := json.Marshal([]any{e.Status, e.Events, e.Published, e.Actions, e.Timing})
+		data, err := json.Marshal([]any{e.Status, e.Events, e.Actions, e.Timing})
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -268,7 +267,7 @@ func (c *cluster) act(p *process, a rollout.Action) {
 	pods := c.Existing()
 	i := slices.IndexFunc(pods, func(r *kubelet.Pod) bool { return r.UID == a.UID })
 	if i < 0 {
-		p.state.Note(a, Outcome{Kind: OutcomeGone}, c.Now)
+		p.state.rollout.Note(a, rollout.Outcome{Kind: rollout.OutcomeGone}, c.Now)
 		return
 	}
 	if !a.Evict && !a.Restart {

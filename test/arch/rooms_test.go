@@ -149,7 +149,6 @@ var rooms = []room{
 			"github.com/prometheus/client_golang/api/...", "github.com/prometheus/client_model/...",
 			"github.com/prometheus/common/...",
 			"k8s.io/apimachinery/pkg/types", "k8s.io/client-go/rest", "k8s.io/kubelet/pkg/apis/stats/v1alpha1",
-			"k8s.io/metrics/...",
 		},
 		never: []string{"sigs.k8s.io/controller-runtime/..."},
 	},
@@ -217,7 +216,7 @@ var rooms = []room{
 	},
 	{
 		name: "constraintindex", dir: "internal/constraintindex/...", noStd: ownsNoProcess, // follows caches, for the edges
-		ours:    []string{"internal/memory", "internal/constraints"},
+		ours:    []string{"internal/memory", "internal/constraints", "internal/informers"},
 		outside: cached,
 	},
 	{
@@ -312,7 +311,7 @@ var rooms = []room{
 	{
 		name: "controllers-usage", dir: "controllers/usage", noStd: ownsNoProcess,
 		ours: []string{
-			"internal/history", "internal/inbox", "internal/memory", "internal/oom", "internal/quote", "internal/usage",
+			"internal/history", "internal/inbox", "internal/memory", "internal/usage",
 		},
 		outside: edge,
 	},

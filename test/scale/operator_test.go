@@ -66,7 +66,7 @@ type operator struct {
 	reconcile *workloadctl.Reconciler
 	workloads []*workload
 	samples   []memory.Sample
-	counters  []oom.Counter
+	counters  []memory.KillCounter
 }
 
 // workload is a Deployment with pods of one container each.
@@ -277,7 +277,7 @@ func (o *operator) kill(w *workload, at time.Time) {
 func (o *operator) count(w *workload, at time.Time) {
 	o.counters = o.counters[:0]
 	for _, pod := range w.pods {
-		o.counters = append(o.counters, oom.Counter{
+		o.counters = append(o.counters, memory.KillCounter{
 			Container:   memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: "app"},
 			ContainerID: pod.Status.ContainerStatuses[0].ContainerID, Time: at,
 		})

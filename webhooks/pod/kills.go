@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -72,20 +71,11 @@ func (p *PendingKills) Follow(ctx context.Context, failed cache.Cache) error {
 	case <-ctx.Done():
 		return nil
 	}
-	pods, err := failed.GetInformer(ctx, &corev1.Pod{})
-	if err != nil {
-		return fmt.Errorf("watching failed pods: %w", err)
-	}
-	observe := func(obj any) {
-		if pod, ok := obj.(*corev1.Pod); ok {
-			p.Observe(ctx, pod)
-		}
-	}
-	_, err = pods.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: observe, UpdateFunc: func(_, after any) { observe(after) },
-	})
-	if err != nil {
-		return fmt.Errorf("watching failed pods: %w", err)
+	observe := func(pod *corev1.Pod) { p.Observe(ctx, pod) }
+	if _, err := informers.Watch(ctx, failed, &corev1.Pod{}, informers.Handler[*corev1.Pod]{
+		Seen: observe, Changed: func(_, after *corev1.Pod) { observe(after) },
+	}); err != nil {
+		return err
 	}
 	<-ctx.Done()
 	return nil

@@ -6,6 +6,7 @@ package kubelet
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -246,4 +247,29 @@ func (l *life) set(series string, v float64, at int64) {
 			l.Started = time.Unix(int64(v), 0).UTC()
 		}
 	}
+}
+
+// KillCounters is the source of kill counters alone. What it reads also makes the samples of [Source.Read] exact.
+func (s *Source) KillCounters(now func() time.Time) usage.Source { return killCounters{s, now} }
+
+type killCounters struct {
+	*Source
+	now func() time.Time
+}
+
+// Name is "kubelet-counters".
+func (killCounters) Name() string { return "kubelet-counters" }
+
+// Read has no samples. The time of a counter is that of the answer: what it counts happened before.
+func (k killCounters) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
+	read, err := k.Counters(ctx, node)
+	r := usage.Reading{Source: k.Name()}
+	for ref, c := range read {
+		if c.OOMEvents != Unknown {
+			r.Counters = append(
+				r.Counters, memory.KillCounter{Container: ref, ContainerID: c.Instance, Count: c.OOMEvents, Time: k.now()},
+			)
+		}
+	}
+	return r, err
 }

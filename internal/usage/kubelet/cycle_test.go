@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -92,7 +91,7 @@ func BenchmarkCycleTLS(b *testing.B) {
 func benchmarkCycle(b *testing.B, source usage.Source, nodes []usage.Node) {
 	started := time.Now() // the summaries were measured a second before
 	now := func() time.Time { return measured.Add(time.Second + time.Since(started)) }
-	c := &usage.Collector{Source: source, Now: now, Rand: rand.Float64}
+	c := &usage.Collector{Sources: []usage.Source{source}, Now: now}
 	var cpu, took time.Duration
 	var allocated, cycles uint64
 	var heap, rss memory.Bytes

@@ -6,6 +6,8 @@ package kubelet
 import (
 	"fmt"
 	"io"
+	"math"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,14 +29,14 @@ var errTooMany = fmt.Errorf("it has more than %d containers, the most memfit rea
 func DecodeSummary(r io.Reader, take func(memory.Sample)) error {
 	read := 0
 	err := stream.Items(r, "pods", func(d *jsontext.Decoder) error {
-		var pod maybe[podStats]
+		var pod podStats
 		if err := stream.Decode(d, &pod); err != nil {
 			return err
 		}
-		if read += pod.is.Containers.read; read > mostContainers {
+		if read += pod.Containers.read; read > mostContainers {
 			return errTooMany
 		}
-		pod.is.samples(take)
+		pod.samples(take)
 		return nil
 	})
 	if err != nil {
@@ -44,42 +46,39 @@ func DecodeSummary(r io.Reader, take func(memory.Sample)) error {
 }
 
 // What is read of a summary; k8s.io/kubelet/pkg/apis/stats/v1alpha1 has all of it, in types that take four to seven
-// times as long to decode, and twelve times the memory (BenchmarkDecodeSummary).
+// times as long to decode, and twelve times the memory (BenchmarkDecodeSummary). A number is nil where there is none.
 type (
 	podStats struct {
-		Ref        maybe[podRef]    `json:"podRef"`
-		Swap       maybe[swapStats] `json:"swap"`
-		Containers containers       `json:"containers"`
-	}
-	podRef struct {
-		Name      text `json:"name"`
-		Namespace text `json:"namespace"`
-		UID       text `json:"uid"`
+		Ref struct {
+			Name      string    `json:"name"`
+			Namespace string    `json:"namespace"`
+			UID       types.UID `json:"uid"`
+		} `json:"podRef"`
+		Swap       swapStats  `json:"swap"`
+		Containers containers `json:"containers"`
 	}
 	containerStats struct {
-		Name    text               `json:"name"`
-		Started moment             `json:"startTime"`
-		Memory  maybe[memoryStats] `json:"memory"`
-		Swap    maybe[swapStats]   `json:"swap"`
-	}
-	memoryStats struct {
-		Time        moment             `json:"time"`
-		RSS         count              `json:"rssBytes"`
-		WorkingSet  count              `json:"workingSetBytes"`
-		Usage       count              `json:"usageBytes"`
-		MajorFaults count              `json:"majorPageFaults"`
-		Pressure    maybe[memoryStall] `json:"psi"`
+		Name    string    `json:"name"`
+		Started time.Time `json:"startTime"`
+		Memory  struct {
+			Time        time.Time `json:"time"`
+			RSS         *uint64   `json:"rssBytes"`
+			WorkingSet  *uint64   `json:"workingSetBytes"`
+			Usage       *uint64   `json:"usageBytes"`
+			MajorFaults *uint64   `json:"majorPageFaults"`
+			// Pressure has the kernel's average of the time in which no task of the container could go on for want of memory.
+			// The total beside it is in nanoseconds or in microseconds, depending on whether a kubelet has it from cAdvisor.
+			Pressure struct {
+				Full struct {
+					Percent float64 `json:"avg300"`
+				} `json:"full"`
+			} `json:"psi"`
+		} `json:"memory"`
+		Swap swapStats `json:"swap"`
 	}
 	swapStats struct {
-		Used      count `json:"swapUsageBytes"`
-		Available count `json:"swapAvailableBytes"`
-	}
-	// memoryStall has the kernel's average of the time in which no task of the container could go on for want of memory.
-	// The total beside it is in nanoseconds or in microseconds, depending on whether a kubelet has it from cAdvisor.
-	memoryStall struct {
-		Full maybe[struct {
-			Percent percent `json:"avg300"`
-		}] `json:"full"`
+		Used      *uint64 `json:"swapUsageBytes"`
+		Available *uint64 `json:"swapAvailableBytes"`
 	}
 )
 
@@ -92,17 +91,17 @@ type containers struct {
 
 // UnmarshalJSONFrom implements [json.UnmarshalerFrom]. Only samples are kept.
 func (c *containers) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	var one maybe[containerStats]
+	var one containerStats
 	return stream.Array(d, func() error {
 		if c.read++; c.read > mostContainers {
 			return errTooMany
 		}
-		one = maybe[containerStats]{}
+		one = containerStats{}
 		if err := stream.Decode(d, &one); err != nil {
 			return err
 		}
-		if s := one.is.sample(); s.Container.Container != "" && !s.Time.IsZero() && (s.RSS > 0 || s.WorkingSet > 0) {
-			if one.is.Swap.is.untold() {
+		if s := one.sample(); s.Container.Container != "" && !s.Time.IsZero() && (s.RSS > 0 || s.WorkingSet > 0) {
+			if one.Swap.untold() {
 				c.untold = append(c.untold, len(c.samples))
 			}
 			c.samples = append(c.samples, s)
@@ -112,20 +111,36 @@ func (c *containers) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 }
 
 func (c *containerStats) sample() memory.Sample {
-	m, stall := &c.Memory.is, &c.Memory.is.Pressure.is.Full.is
-	return memory.Sample{
-		Container: memory.ContainerRef{Container: string(c.Name)}, Time: m.Time.Time, Started: c.Started.Time,
-		RSS: memory.Bytes(m.RSS.n), HasRSS: m.RSS.known, WorkingSet: memory.Bytes(m.WorkingSet.n),
-		Usage: memory.Bytes(m.Usage.n), MajorFaults: m.MajorFaults.n, HasMajorFaults: m.MajorFaults.known,
-		WaitedPercent: float64(stall.Percent), Swap: memory.Bytes(c.Swap.is.Used.n),
+	m := &c.Memory
+	s := memory.Sample{
+		Container: memory.ContainerRef{Container: c.Name}, Time: m.Time, Started: c.Started,
+		WorkingSet: reportedBytes(m.WorkingSet), Usage: reportedBytes(m.Usage), Swap: reportedBytes(c.Swap.Used),
 	}
+	s.RSS, s.HasRSS = reported[memory.Bytes](m.RSS)
+	s.MajorFaults, s.HasMajorFaults = reported[int64](m.MajorFaults)
+	if share := m.Pressure.Full.Percent; share >= 0 && share <= 100 {
+		s.WaitedPercent = share
+	}
+	return s
+}
+
+// reported is a number of bytes or events; not known: there is none, or it is more than there can be.
+func reported[T ~int64](n *uint64) (v T, known bool) {
+	if n == nil || *n > math.MaxInt64 {
+		return 0, false
+	}
+	return T(*n), true
+}
+
+func reportedBytes(n *uint64) memory.Bytes {
+	b, _ := reported[memory.Bytes](n)
+	return b
 }
 
 // untold: it reports that no swap is in use, and none available. A kubelet reports that of a container that may not
 // swap, and of one that cAdvisor does not know: then it asks the container runtime, and containerd reports no swap.
-func (s swapStats) untold() bool {
-	none := count{known: true}
-	return s.Used == none && s.Available == none
+func (s *swapStats) untold() bool {
+	return s.Used != nil && *s.Used == 0 && s.Available != nil && *s.Available == 0
 }
 
 // sandboxSwap is more than what a pod's own process, pause, can have swapped out: it is some 300 KiB.
@@ -134,11 +149,11 @@ const sandboxSwap = memory.MiB
 // samples hands over the samples of a pod. What the pod has swapped out beyond what is reported of its containers is
 // that of the one without a report; of several, it is unknown whose it is.
 func (p *podStats) samples(take func(memory.Sample)) {
-	ref, c := &p.Ref.is, &p.Containers
+	ref, c := &p.Ref, &p.Containers
 	if ref.Name == "" || ref.Namespace == "" {
 		return
 	}
-	rest := memory.Bytes(p.Swap.is.Used.n)
+	rest := reportedBytes(p.Swap.Used)
 	for i := range c.samples {
 		rest = rest.Minus(c.samples[i].Swap)
 	}
@@ -146,7 +161,7 @@ func (p *podStats) samples(take func(memory.Sample)) {
 		c.samples[c.untold[0]].Swap = rest
 	}
 	for _, s := range c.samples {
-		s.Container.Namespace, s.Container.Pod, s.Container.UID = string(ref.Namespace), string(ref.Name), types.UID(ref.UID)
+		s.Container.Namespace, s.Container.Pod, s.Container.UID = ref.Namespace, ref.Name, ref.UID
 		take(s)
 	}
 }

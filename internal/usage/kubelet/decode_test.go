@@ -61,14 +61,8 @@ func TestDecodeSummary(t *testing.T) {
 		"RSS is null": {
 			doc(`{` + head + `"rssBytes":null,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)},
 		},
-		"RSS is less than nothing": {
-			doc(`{` + head + `"rssBytes":-1,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)},
-		},
 		"RSS is more than there is": {
 			doc(`{` + head + `"rssBytes":18446744073709551615,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)},
-		},
-		"RSS is words": {
-			doc(`{` + head + `"rssBytes":"300Mi","workingSetBytes":400}}`), []memory.Sample{sample(0, 400, false)},
 		},
 		"an RSS of 0 is an answer": {
 			doc(`{` + head + `"rssBytes":0,"workingSetBytes":400}}`), []memory.Sample{sample(0, 400, true)},
@@ -96,12 +90,6 @@ func TestDecodeSummary(t *testing.T) {
 				`{` + head + `"rssBytes":300,"workingSetBytes":400,"majorPageFaults":0,"psi":{"full":{"total":0},"some":null}}}`,
 			),
 			[]memory.Sample{with(sample(300, 400, true), func(s *memory.Sample) { s.HasMajorFaults = true })},
-		},
-		"pressure of another kind": {
-			doc(
-				`{` + head + `"rssBytes":300,"workingSetBytes":400,"majorPageFaults":null,"psi":{"full":7,"some":{"total":9}}}}`,
-			),
-			[]memory.Sample{sample(300, 400, true)},
 		},
 		"a share of more than all of the time": {
 			doc(`{` + head + `"rssBytes":300,"workingSetBytes":400,"psi":{"full":{"avg300":101}}}}`),
@@ -216,14 +204,14 @@ func with(s memory.Sample, change func(*memory.Sample)) memory.Sample {
 
 func TestDecodeSummaryRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ in, want string }{
-		"nothing":          {``, "unexpected EOF"},
-		"half a summary":   {doc(`{}`)[:80], "unexpected EOF"},
-		"a page":           {`<html>`, "the answer has no list of pods"},
-		"an error in JSON": {`{"kind":"Status","code":500}`, "the answer has no list of pods"},
-		"a list":           {`[]`, "the answer has no list of pods"},
-		"a name that does not end": {
-			doc(`{"name":"` + strings.Repeat("a", longText+9) + `"}`), "longer than 4096 bytes",
-		},
+		"nothing":                          {``, "unexpected EOF"},
+		"half a summary":                   {doc(`{}`)[:80], "unexpected EOF"},
+		"a page":                           {`<html>`, "the answer has no list of pods"},
+		"an error in JSON":                 {`{"kind":"Status","code":500}`, "the answer has no list of pods"},
+		"a list":                           {`[]`, "the answer has no list of pods"},
+		"RSS is less than nothing":         {doc(`{"memory":{"rssBytes":-1}}`), "invalid syntax"},
+		"RSS is words":                     {doc(`{"memory":{"rssBytes":"300Mi"}}`), "/memory/rssBytes"},
+		"pressure of another kind":         {doc(`{"memory":{"psi":{"full":7}}}`), "/memory/psi/full"},
 		"a comma too many":                 {doc(`{},`), `invalid character ',' at start of value`},
 		"a missing comma":                  {doc(`{}{}`), "expecting ',' or ']'"},
 		"no value":                         {doc(`{"name":}`), `invalid character '}' at start of value`},
@@ -341,7 +329,7 @@ func oracle(t *testing.T, in []byte) ([]memory.Sample, bool) {
 	for _, p := range *s.Pods {
 		first := len(all)
 		for _, c := range p.Containers {
-			if len(p.PodRef.Name)+len(p.PodRef.Namespace)+len(p.PodRef.UID)+len(c.Name) > longText/8 {
+			if len(p.PodRef.Name)+len(p.PodRef.Namespace)+len(p.PodRef.UID)+len(c.Name) > 512 {
 				return nil, false
 			}
 			if p.PodRef.Name == "" || p.PodRef.Namespace == "" || c.Name == "" || c.Memory == nil {

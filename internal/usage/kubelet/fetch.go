@@ -53,8 +53,7 @@ type Options struct {
 	Timeout time.Duration
 	// NoCounters: cAdvisor metrics are never read, so that no sample has an exact demand.
 	NoCounters bool
-	// Name finds containers whose series have no names, on the first reading of a node (see [DecodeCounters]). Nil: they
-	// wait for the next [Source.Counters].
+	// Name finds containers whose series have no names (see [DecodeCounters]). Nil: they are passed over.
 	Name Namer
 	// Now is the clock by which nodes that are gone are forgotten. Nil: they are kept.
 	Now func() time.Time
@@ -135,7 +134,7 @@ func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, erro
 		return usage.Reading{}, err
 	}
 	if !s.noCounters && !s.askedForCounters(node) {
-		_, _ = s.Counters(ctx, node, s.name) // the samples show what is missing; the reader of counters reports the error
+		_, _ = s.Counters(ctx, node) // the samples show what is missing; the reader of counters reports the error
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,12 +149,11 @@ func (s *Source) askedForCounters(node usage.Node) bool {
 }
 
 // Counters asks for /metrics/cadvisor: kills, and the memory from which [Source.Read] knows the demand of containers.
-// It costs the kubelet more than a summary; once a minute is plenty. name may be nil (see
-// [DecodeCounters]).
-func (s *Source) Counters(ctx context.Context, node usage.Node, name Namer) (Counters, error) {
+// It costs the kubelet more than a summary; once a minute is plenty.
+func (s *Source) Counters(ctx context.Context, node usage.Node) (Counters, error) {
 	var c Counters
 	err := s.get(ctx, node, cadvisorPath, func(body io.Reader) (err error) {
-		c, err = DecodeCounters(body, name)
+		c, err = DecodeCounters(body, s.name)
 		return err
 	})
 	s.mu.Lock()

@@ -123,7 +123,7 @@ func TestCountersAsksForCadvisor(t *testing.T) {
 			_, _ = io.WriteString(w, "container_oom_events_total{"+app+"} 3\n")
 		}
 	})
-	got, err := source(t, k.config(), Options{}).Counters(t.Context(), k.node, nil)
+	got, err := source(t, k.config(), Options{}).Counters(t.Context(), k.node)
 	if err != nil || got[web].OOMEvents != 3 {
 		t.Errorf("counters %v, %v, want 3 kills in %v", got, err, web)
 	}

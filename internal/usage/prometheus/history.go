@@ -64,32 +64,29 @@ type moment struct {
 // stretch hands over one chunk.
 func (s *Source) stretch(ctx context.Context, w memory.WorkloadRef, r v1.Range, take func(memory.Sample)) error {
 	v := workloadValues(w, r.Step)
-	peaks, lows := map[moment]*reading{}, map[moment]*reading{}
+	middle := -r.Step / 2 // where the lowest figures of a step are put
+	at := map[moment]*reading{}
 	for _, q := range []struct {
 		query string
-		into  map[moment]*reading
+		shift time.Duration
 		set   func(*reading, float64)
 	}{
-		{"PeakDemand", peaks, (*reading).setDemand},
-		{"PeakRSS", peaks, (*reading).setRSS},
-		{"PeakWorkingSet", peaks, (*reading).setWorkingSet},
-		{"LowDemand", lows, (*reading).setDemand},
-		{"LowRSS", lows, (*reading).setRSS},
-		{"LowWorkingSet", lows, (*reading).setWorkingSet},
+		{"PeakDemand", 0, (*reading).setDemand},
+		{"PeakRSS", 0, (*reading).setRSS},
+		{"PeakWorkingSet", 0, (*reading).setWorkingSet},
+		{"LowDemand", middle, (*reading).setDemand},
+		{"LowRSS", middle, (*reading).setRSS},
+		{"LowWorkingSet", middle, (*reading).setWorkingSet},
 	} {
 		matrix, err := s.series(ctx, q.query, v, r)
 		if err != nil {
 			return err
 		}
-		note(q.into, matrix, q.set)
+		note(at, matrix, q.shift, q.set)
 	}
-	samples := make([]memory.Sample, 0, len(peaks)+len(lows))
-	for m, l := range peaks {
+	samples := make([]memory.Sample, 0, len(at))
+	for m, l := range at {
 		l.measured = m.at
-		samples = append(samples, l.sample(m.ContainerRef))
-	}
-	for m, l := range lows {
-		l.measured = m.at.Add(-r.Step / 2)
 		samples = append(samples, l.sample(m.ContainerRef))
 	}
 	samples = slices.DeleteFunc(samples, func(s memory.Sample) bool { return s.Demand() == 0 && s.WorkingSet == 0 })
@@ -100,7 +97,7 @@ func (s *Source) stretch(ctx context.Context, w memory.WorkloadRef, r v1.Range, 
 	return nil
 }
 
-func note(into map[moment]*reading, matrix model.Matrix, set func(*reading, float64)) {
+func note(into map[moment]*reading, matrix model.Matrix, shift time.Duration, set func(*reading, float64)) {
 	for _, series := range matrix {
 		if series == nil {
 			continue
@@ -110,7 +107,7 @@ func note(into map[moment]*reading, matrix model.Matrix, set func(*reading, floa
 			continue
 		}
 		for _, p := range series.Values {
-			m := moment{id, p.Timestamp.Time().UTC()}
+			m := moment{id, p.Timestamp.Time().UTC().Add(shift)}
 			if into[m] == nil {
 				into[m] = &reading{}
 			}

@@ -1,0 +1,64 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informers
+
+import (
+	"context"
+	"fmt"
+
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Handler is told of the objects of one kind. A nil function is not called.
+type Handler[T client.Object] struct {
+	// Seen is called with each object that exists already, and with each new one.
+	Seen func(T)
+	// Changed is called with two versions. After a gap in the watch they may be of two objects of the same name.
+	Changed func(before, after T)
+	// Gone is called with the last version that is known.
+	Gone func(T)
+}
+
+// OnAdd implements [toolscache.ResourceEventHandler].
+func (h Handler[T]) OnAdd(obj any, _ bool) {
+	if o, ok := obj.(T); ok && h.Seen != nil {
+		h.Seen(o)
+	}
+}
+
+// OnUpdate implements [toolscache.ResourceEventHandler].
+func (h Handler[T]) OnUpdate(before, after any) {
+	a, okA := before.(T)
+	if b, okB := after.(T); okA && okB && h.Changed != nil {
+		h.Changed(a, b)
+	}
+}
+
+// OnDelete implements [toolscache.ResourceEventHandler].
+func (h Handler[T]) OnDelete(obj any) {
+	if missed, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		obj = missed.Obj
+	}
+	if o, ok := obj.(T); ok && h.Gone != nil {
+		h.Gone(o)
+	}
+}
+
+// Watch tells a handler of the objects of a kind in a cache. It does not wait for those that exist already.
+func Watch(
+	ctx context.Context, c cache.Cache, kind client.Object, on toolscache.ResourceEventHandler,
+	options ...cache.InformerGetOption,
+) (toolscache.ResourceEventHandlerRegistration, error) {
+	informer, err := c.GetInformer(ctx, kind, options...)
+	if err != nil {
+		return nil, fmt.Errorf("watching %T: %w", kind, err)
+	}
+	registration, err := informer.AddEventHandler(on)
+	if err != nil {
+		return nil, fmt.Errorf("watching %T: %w", kind, err)
+	}
+	return registration, nil
+}
