@@ -68,6 +68,21 @@ func (s *State) Lent(uid types.UID, container string) (from, to memory.Size, on 
 	return from, to, on
 }
 
+// UsedUp returns the limit that a killed container was to have without its loan, which it used up; 0: it was not killed
+// at a loan.
+func (s *State) UsedUp(k *memory.OOMKill) memory.Bytes {
+	var own, lent memory.Bytes
+	for i := range s.Loans {
+		if l := &s.Loans[i]; l.Of(k.Container.UID, k.Container.Container) && l.Returned.IsZero() {
+			own, lent = max(cmp.Or(own, l.From.Limit), l.Enough), max(lent, l.To.Limit)
+		}
+	}
+	if lent == 0 || k.Limit < lent || own >= lent {
+		return 0
+	}
+	return own
+}
+
 // ended returns the size to which the limit of a container goes back whose loans have ended; false: they have not.
 func (s *State) ended(uid types.UID, container string) (from memory.Size, over bool) {
 	for i := range s.Loans {
