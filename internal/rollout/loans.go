@@ -151,6 +151,7 @@ func (o *observation) settleLoan(l *rescue.Loan) bool {
 		c, found = pod.container(l.Container)
 	}
 	base, top, _ := o.state.Lent(l.UID, l.Container)
+	l.Seen = l.Seen || found && c.Spec.Limit >= l.To.Limit
 	switch {
 	case pod == nil && !o.Elsewhere[l.UID], pod != nil && pod.Leaving:
 		l.Ended = cmp.Or(l.Ended, stamp(o.Now))
@@ -158,20 +159,18 @@ func (o *observation) settleLoan(l *rescue.Loan) bool {
 		return true
 	case !found:
 		return true // its profile has no say in it now, and the pod still has it
+	case !l.Seen && o.Now.Sub(l.At) < unsent:
+		return true // it is on its way
+	case !l.Seen: // it was written down and not sent: its leader ended, or the pod had another size by then
+		o.state.unspend(l.UID, stamp(l.At))
+		o.state.forgetLoanChange(l)
+		return false
 	case c.Spec.Limit < top.Limit && o.state.Changing(l.UID):
 		if !l.Ended.IsZero() { // it is not returned before the lower limit is effective: that may be undone
 			o.watchLoan(l, &c, base)
 		}
 		return true
 	case c.Spec.Limit <= l.From.Limit && l.Ended.IsZero():
-		if o.Now.Sub(l.At) < unsent {
-			return true // it is on its way
-		}
-		if _, under := o.state.step(l.UID); !under && l.Peak == 0 {
-			o.state.unspend(l.UID, stamp(l.At))
-			o.state.forgetLoanChange(l)
-			return false // it was written down and not sent
-		}
 		l.Ended, l.Returned = stamp(o.Now), stamp(o.Now)
 		return true
 	}
