@@ -444,6 +444,15 @@ func TestKilledPodsAreRaisedFirst(t *testing.T) {
 	}
 }
 
+// TestAPodThatNeverGoesHoldsNothingUp: its node is lost, or it has a finalizer, and the Deployment has its replicas.
+func TestAPodThatNeverGoesHoldsNothingUp(t *testing.T) {
+	c := newCluster(t, 4, big)
+	c.in.Pods[3].Leaving, c.wanted = true, 3
+	c.lowersTheCanary()
+	c.expectLimits("100Mi 256Mi 256Mi 256Mi")
+	c.expectReason(v1alpha1.ReasonWatching, "web-1, the first of 3")
+}
+
 func TestALowerLimitBeginsWithACanary(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.lowersTheCanary()
