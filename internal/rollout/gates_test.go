@@ -173,7 +173,7 @@ func TestGates(t *testing.T) {
 		"quota never stops less": {lower(), func(in *gated) { in.want.Quota.Limits, in.want.Quota.Requests = 1, 1 }, "", ""},
 		"a reading of an hour ago": {
 			lower(), func(in *gated) { in.c.Measured = start.Add(-time.Hour) }, "NotEnoughEvidence",
-			"last measured at 2026-03-02T07:00:00Z",
+			"last measured at 2026-03-02T07:00:00Z, if its node's clock is right",
 		},
 		"no reading": {
 			lower(), func(in *gated) { in.c.Measured, in.c.Demand = time.Time{}, 0 }, "NotEnoughEvidence",
