@@ -618,6 +618,19 @@ func TestAPodThatIsNotReadyAnyMoreTakesItBack(t *testing.T) {
 	c.expectLimits("256Mi 256Mi")
 }
 
+// TestARollbackThatNoPodGetsIsNotAnnouncedForPods: another object sizes them.
+func TestARollbackThatNoPodGetsIsNotAnnouncedForPods(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.lowersAll()
+	c.in.Conflict = "VerticalPodAutoscaler web"
+	c.killed(1)
+	c.reconcile()
+	c.expectLimits("100Mi 100Mi 100Mi")
+	if !c.told("Limit 100Mi of container app is rolled back in the recommendation only, to 256Mi") {
+		t.Error(c.log)
+	}
+}
+
 // TestTheOwnersQueryTakesItBack: nothing is lowered before it is answered or while it has a series, the watch ends
 // only after an answer without one, and a series while a pod is watched takes the lower limit back.
 func TestTheOwnersQueryTakesItBack(t *testing.T) {
