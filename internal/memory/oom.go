@@ -77,6 +77,9 @@ type OOMKill struct {
 	// for the container and for its pod: a resize that the kubelet had not carried out. Limit is then the one before. 0:
 	// Limit was effective.
 	Asked Bytes `json:"la,omitempty"`
+	// Own is the limit that the container was to have without its loan (sizing.rescue), which it used up. 0: Limit was no
+	// loan.
+	Own Bytes `json:"lo,omitempty"`
 	// Program is what the container ran; empty: unknown.
 	Program string `json:"pg,omitempty"`
 	// Proven: the kernel held the container to Limit beyond doubt, because its pod was created with it or the pod's

@@ -259,7 +259,7 @@ func (l *Ledger) sameAsAgents(kill memory.OOMKill) bool {
 			account.Limit = k.Limit
 		}
 		explain(&kill, account)
-		kill.Seen = k.Seen
+		kill.Seen, kill.Own = k.Seen, k.Own
 		*k = kill
 		return true
 	}

@@ -148,7 +148,7 @@ func (l *Ledger) sameAsCounted(kill memory.OOMKill, c *cursor, t Termination) bo
 		if k.Kind != memory.OOMChildProcess || k.Container.UID != kill.Container.UID {
 			continue
 		}
-		kill.Seen = k.Seen
+		kill.Seen, kill.Own = k.Seen, k.Own
 		*k = kill
 		return true
 	}

@@ -393,6 +393,17 @@ func (l *Ledger) Totals() (kills, stalls int64) {
 	return kills, stalls
 }
 
+// UsedUp notes what the containers of new kills were to have without the loan that they used up; 0: there was none.
+func (l *Ledger) UsedUp(now time.Time, own func(*memory.OOMKill) memory.Bytes) {
+	for _, n := range l.names {
+		for i := range n.Kills {
+			if k := &n.Kills[i]; k.Own == 0 && k.Seen.Equal(storable(now)) {
+				k.Own = own(k)
+			}
+		}
+	}
+}
+
 // Attribute notes what the containers of kills and stalls ran, as far as the caller knows and it is not known yet.
 func (l *Ledger) Attribute(program func(memory.ContainerRef) string) {
 	for _, n := range l.names {

@@ -54,6 +54,7 @@ func (e *evaluation) judgeKills() {
 			e.kills[i].Limit, e.kills[i].Asked = limit, e.kills[i].Limit
 		}
 	}
+	e.withoutLoans()
 	e.rec.Evidence.Kills = len(e.kills)
 	if heap > 0 {
 		e.say(
@@ -87,6 +88,22 @@ func (e *evaluation) judgeKills() {
 	}
 	e.reach = e.findReach()
 	e.growAfterKills()
+}
+
+// withoutLoans takes kills of containers that used up a loan for kills at the limit that all pods have: a loan is one
+// pod's, and most of those that use it up leak.
+func (e *evaluation) withoutLoans() {
+	for i := range e.kills {
+		k := &e.kills[i]
+		if k.Own == 0 || k.Asked > 0 {
+			continue
+		}
+		if e.since(k.Time) < killHold {
+			e.say("the kill at %s was at %s, which was a loan to one pod (sizing.rescue): it counts as one at %s", e.at(k.Time),
+				k.Limit, k.Own)
+		}
+		k.Limit = k.Own
+	}
 }
 
 // Helps reports whether a higher limit helps against k, which is one of the kills of its container and program.

@@ -99,6 +99,29 @@ func TestOneReplicaAmongAHundredMovesTheNumber(t *testing.T) {
 	}
 }
 
+// TestALoanThatIsUsedUpIsNoSizeForAll: nine replicas of a leak got 2Gi instead of 512Mi, because it had a loan of 1Gi.
+// The next kill goes on from there, as if there had been no loan.
+func TestALoanThatIsUsedUpIsNoSizeForAll(t *testing.T) {
+	h := history.New()
+	now := feed(h, 9*day, 256*mib, flat(100*mib))
+	limit := func(kills ...memory.OOMKill) memory.Bytes {
+		return Evaluate(Input{
+			Policy: defaults, History: h, Kills: kills, Current: sizeOf(128*mib, 256*mib), Now: now.Add(6 * time.Minute),
+		}).Size.Limit
+	}
+	first, lent := kill(now, 256*mib), kill(now, gib)
+	lent.Own = first.Limit
+	want := limit(first)
+	if got := limit(lent); got != want {
+		t.Errorf("all get %s, and %s without the loan", got, want)
+	}
+	second, again := kill(now.Add(5*time.Minute), want), kill(now.Add(5*time.Minute), gib)
+	again.Own = want
+	if got, want := limit(lent, again), limit(first, second); got != want || got < 2*second.Limit {
+		t.Errorf("after the second all get %s, and %s without the loan", got, want)
+	}
+}
+
 // TestAHeapAbortNamesWhatSetsItsCap: the advice names the text of the pod, and the limit is not raised.
 func TestAHeapAbortNamesWhatSetsItsCap(t *testing.T) {
 	h := history.New()

@@ -30,6 +30,8 @@ type Loan struct {
 	At time.Time `json:"at"`
 	// Sequence is the number of the agent's alarm, which is answered once.
 	Sequence int64 `json:"sequence"`
+	// Seen: the pod's spec had it, so that it was sent.
+	Seen bool `json:"seen,omitempty"`
 	// Peak is the highest demand seen since: above From.Limit, the loan prevented a kill.
 	Peak memory.Bytes `json:"peak,omitempty"`
 	// Above is when demand was last not below what ends the loan, as far as is known, and Read when it was last read. Both

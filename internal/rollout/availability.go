@@ -24,20 +24,22 @@ type Availability struct {
 }
 
 // Availability counts pods. The change of one pod may be left out, because it is the one in question. wanted is how
-// many pods there should be; 0: as many as there are, and those that were evicted and not replaced yet.
+// many pods there should be; 0: as many as there are, and those that were evicted and not replaced yet. One that is
+// leaving is not there any more, like one that is gone: it may never go, on a node that is lost.
 func (s *State) Availability(pods []Pod, wanted int, but types.UID) Availability {
 	disturbed := s.disturbed(pods)
 	delete(disturbed, but)
-	a := Availability{Wanted: len(pods), Changing: len(disturbed)}
+	a := Availability{Wanted: len(disturbed), Changing: len(disturbed)}
 	for i := range pods {
 		pod := &pods[i]
-		if disturbed[pod.UID] {
-			a.Wanted-- // it is one of those that change
-		} else if pod.serves() {
+		if pod.Leaving || disturbed[pod.UID] {
+			continue
+		}
+		if a.Wanted++; pod.Ready {
 			a.Serving++
 		}
 	}
-	if a.Wanted += a.Changing; wanted > 0 {
+	if wanted > 0 {
 		a.Wanted = wanted
 	}
 	return a

@@ -671,6 +671,29 @@ func TestARefusalStandsForWhatWasRefused(t *testing.T) {
 	c.expectLimits("160Mi")
 }
 
+// TestAnInitContainerHoldsNothingUpWhenItHasEnded: before Kubernetes 1.36 the API server refuses to resize it, and with
+// it what is asked for in the same request.
+func TestAnInitContainerHoldsNothingUpWhenItHasEnded(t *testing.T) {
+	c := newCluster(t, 1, small)
+	pod := &c.in.Pods[0]
+	pod.Containers = append(pod.Containers, Container{
+		Name: "init", Spec: small, Actual: small, Started: start.Add(-time.Minute), Demand: 20 * mib,
+	})
+	c.wants(big, false)
+	c.in.Desired[Key{Container: "init"}] = c.in.Desired[Key{Container: "app"}]
+	c.refuse = func(a Action) bool { _, asked := a.Sizes["init"]; return asked }
+	for range 3 {
+		c.reconcile()
+		c.passes(time.Minute)
+	}
+	if c.expectReason(v1alpha1.ReasonRefused); c.writes() != 1 {
+		t.Errorf("asked for hot: %v", c.log)
+	}
+	pod.Containers[1].Done = true
+	c.reconcile()
+	c.expectLimits("256Mi")
+}
+
 func TestARightMayBeGrantedAtAnyMoment(t *testing.T) {
 	c := newCluster(t, 2, small)
 	c.refuse, c.right = func(Action) bool { return true }, true

@@ -258,7 +258,8 @@ func (d *decider) badlyMeasured(ch *change) Verdict {
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence,
 			"only its working set is known, and page cache in it is no danger"}
 	case d.Now.Sub(at) > freshest:
-		return Verdict{v1alpha1.ReasonNotEnoughEvidence, "it was last measured at " + format.Time(at)}
+		return refuse(v1alpha1.ReasonNotEnoughEvidence, "it was last measured at %s, if its node's clock is right",
+			format.Time(at))
 	}
 	return Verdict{}
 }

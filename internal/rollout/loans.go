@@ -68,6 +68,21 @@ func (s *State) Lent(uid types.UID, container string) (from, to memory.Size, on 
 	return from, to, on
 }
 
+// UsedUp returns the limit that a killed container was to have without its loan, which it used up; 0: it was not killed
+// at a loan.
+func (s *State) UsedUp(k *memory.OOMKill) memory.Bytes {
+	var own, lent memory.Bytes
+	for i := range s.Loans {
+		if l := &s.Loans[i]; l.Of(k.Container.UID, k.Container.Container) && l.Returned.IsZero() {
+			own, lent = max(cmp.Or(own, l.From.Limit), l.Enough), max(lent, l.To.Limit)
+		}
+	}
+	if lent == 0 || k.Limit < lent || own >= lent {
+		return 0
+	}
+	return own
+}
+
 // ended returns the size to which the limit of a container goes back whose loans have ended; false: they have not.
 func (s *State) ended(uid types.UID, container string) (from memory.Size, over bool) {
 	for i := range s.Loans {
@@ -136,6 +151,7 @@ func (o *observation) settleLoan(l *rescue.Loan) bool {
 		c, found = pod.container(l.Container)
 	}
 	base, top, _ := o.state.Lent(l.UID, l.Container)
+	l.Seen = l.Seen || found && c.Spec.Limit >= l.To.Limit
 	switch {
 	case pod == nil && !o.Elsewhere[l.UID], pod != nil && pod.Leaving:
 		l.Ended = cmp.Or(l.Ended, stamp(o.Now))
@@ -143,20 +159,18 @@ func (o *observation) settleLoan(l *rescue.Loan) bool {
 		return true
 	case !found:
 		return true // its profile has no say in it now, and the pod still has it
+	case !l.Seen && o.Now.Sub(l.At) < unsent:
+		return true // it is on its way
+	case !l.Seen: // it was written down and not sent: its leader ended, or the pod had another size by then
+		o.state.unspend(l.UID, stamp(l.At))
+		o.state.forgetLoanChange(l)
+		return false
 	case c.Spec.Limit < top.Limit && o.state.Changing(l.UID):
 		if !l.Ended.IsZero() { // it is not returned before the lower limit is effective: that may be undone
 			o.watchLoan(l, &c, base)
 		}
 		return true
 	case c.Spec.Limit <= l.From.Limit && l.Ended.IsZero():
-		if o.Now.Sub(l.At) < unsent {
-			return true // it is on its way
-		}
-		if _, under := o.state.step(l.UID); !under && l.Peak == 0 {
-			o.state.unspend(l.UID, stamp(l.At))
-			o.state.forgetLoanChange(l)
-			return false // it was written down and not sent
-		}
 		l.Ended, l.Returned = stamp(o.Now), stamp(o.Now)
 		return true
 	}

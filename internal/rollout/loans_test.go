@@ -489,6 +489,24 @@ func TestALoanThatWasNotSentIsForgotten(t *testing.T) {
 	c.expectLimits("128Mi")
 }
 
+// TestALoanThatIsNotSentForARaiseIsForgotten: the pod had got more for another reason a moment before. The loan was
+// shown as lent for hours, and the node's account had it.
+func TestALoanThatIsNotSentForARaiseIsForgotten(t *testing.T) {
+	c := newCluster(t, 2, lendable)
+	c.wants(memory.Size{Request: 64 * mib, Limit: 192 * mib}, true)
+	c.lends(512*mib, false)
+	for i := range c.in.Pods {
+		c.app(i).Spec.Limit, c.app(i).Actual.Limit = 192*mib, 192*mib
+	}
+	c.passes(unsent)
+	c.uses(0, 150*mib)
+	c.reconcile()
+	if s := c.state(); len(s.Loans)+len(s.Changes) != 0 {
+		t.Errorf("loans %v, changes %v are left", s.Loans, s.Changes)
+	}
+	c.expectLimits("192Mi 192Mi")
+}
+
 func TestARecommendationTakesALoanOver(t *testing.T) {
 	c := newCluster(t, 2, lendable)
 	c.lends(256*mib, true)

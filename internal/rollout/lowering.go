@@ -353,18 +353,21 @@ func (o *observation) restore(l Lowering, pod Pod, why string) {
 	})
 	until := format.Time(o.Now.Add(RevertHold.Duration()))
 	o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID, Container: l.Container,
-		Message: fmt.Sprintf("Limit %s of container %s is rolled back from %s, to %s, because %s. It is not lowered again "+
-			"before %s", l.To.Limit, l.Container, o.rolledBackFrom(), l.From.Limit, why, until)})
+		Message: fmt.Sprintf("Limit %s of container %s is rolled back %s, to %s, because %s. It is not lowered again "+
+			"before %s", l.To.Limit, l.Container, o.rolledBackWhere(), l.From.Limit, why, until)})
 	from, to := map[string]memory.Size{l.Container: l.To}, map[string]memory.Size{l.Container: {Limit: l.From.Limit}}
 	o.state.record(resized(Change{Kind: Reverted, At: o.Now, Pod: pod.Name, Why: why}, from, to), l.At)
 }
 
-// rolledBackFrom is which pods get the old limit back.
-func (o *observation) rolledBackFrom() string {
-	if o.Policy.OnlyWatch {
-		return "new pods"
+// rolledBackWhere is what gets the old limit back.
+func (o *observation) rolledBackWhere() string {
+	switch {
+	case o.Policy.OnlyRecommend || o.Conflict != "":
+		return "in the recommendation only"
+	case o.Policy.OnlyWatch:
+		return "from new pods"
 	}
-	return "every pod"
+	return "from every pod"
 }
 
 // revert rolls back lower limits that were followed by kills, and those of watched pods that restart, are not ready, or

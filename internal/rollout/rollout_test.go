@@ -448,6 +448,15 @@ func TestKilledPodsAreRaisedFirst(t *testing.T) {
 	}
 }
 
+// TestAPodThatNeverGoesHoldsNothingUp: its node is lost, or it has a finalizer, and the Deployment has its replicas.
+func TestAPodThatNeverGoesHoldsNothingUp(t *testing.T) {
+	c := newCluster(t, 4, big)
+	c.in.Pods[3].Leaving, c.wanted = true, 3
+	c.lowersTheCanary()
+	c.expectLimits("100Mi 256Mi 256Mi 256Mi")
+	c.expectReason(v1alpha1.ReasonWatching, "web-1, the first of 3")
+}
+
 func TestALowerLimitBeginsWithACanary(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.lowersTheCanary()
@@ -611,6 +620,19 @@ func TestAPodThatIsNotReadyAnyMoreTakesItBack(t *testing.T) {
 	c.passes(24 * time.Hour)
 	c.reconcile()
 	c.expectLimits("256Mi 256Mi")
+}
+
+// TestARollbackThatNoPodGetsIsNotAnnouncedForPods: another object sizes them.
+func TestARollbackThatNoPodGetsIsNotAnnouncedForPods(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.lowersAll()
+	c.in.Conflict = "VerticalPodAutoscaler web"
+	c.killed(1)
+	c.reconcile()
+	c.expectLimits("100Mi 100Mi 100Mi")
+	if !c.told("Limit 100Mi of container app is rolled back in the recommendation only, to 256Mi") {
+		t.Error(c.log)
+	}
 }
 
 // TestTheOwnersQueryTakesItBack: nothing is lowered before it is answered or while it has a series, the watch ends

@@ -357,11 +357,22 @@ func (s *State) clone() State {
 // forget drops what does not matter any more.
 func (s *State) forget(pods map[types.UID]*Pod, now time.Time) {
 	s.Reverts = slices.DeleteFunc(s.Reverts, func(r Revert) bool { return now.Sub(r.At) >= RevertHold.Duration() })
-	s.Refusals = slices.DeleteFunc(s.Refusals, func(r Refusal) bool { return !now.Before(r.Until) || pods[r.UID] == nil })
+	s.Refusals = slices.DeleteFunc(s.Refusals, func(r Refusal) bool {
+		return !now.Before(r.Until) || pods[r.UID] == nil || pods[r.UID].done(r.Sizes)
+	})
 	s.PastRestarts = lastDay(s.PastRestarts, now)
 	if s.ConflictingWriter != nil && !now.Before(s.ConflictingWriter.Until) {
 		s.ConflictingWriter = nil
 	}
+}
+
+// done reports whether one of these containers has ended and will not run again. Before 1.36 an init container may not
+// be resized, so that all that was asked for with it is refused.
+func (p *Pod) done(of map[string]memory.Size) bool {
+	return slices.ContainsFunc(p.Containers, func(c Container) bool {
+		_, asked := of[c.Name]
+		return asked && c.Done
+	})
 }
 
 func (s *State) revert(r Revert) {

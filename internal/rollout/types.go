@@ -124,6 +124,8 @@ type Policy struct {
 	Evict bool
 	// OnlyWatch: running pods keep their size (sizing.mode: OnCreate). New ones may get another, and are watched.
 	OnlyWatch bool
+	// OnlyRecommend: new pods keep their size as well (sizing.mode: Recommend).
+	OnlyRecommend bool
 	// OnlyRaise is why pods are neither lowered nor evicted ("a Job's run ..."); empty: they may be.
 	OnlyRaise string
 	// NoEvict is why pods are not evicted although Evict is set ("no controller recreates this pod"); empty: they may be.

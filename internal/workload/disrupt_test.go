@@ -39,7 +39,9 @@ func TestNoPodIsTakenFromTooFew(t *testing.T) {
 		},
 		"one is not ready":               {pods: []string{serving, serving, unready}, wanted: 3, says: "1 of 3 pods"},
 		"one leaves, one more surges":    {pods: []string{serving, serving, serving, leaving}, wanted: 3},
+		"one leaves":                     {pods: []string{serving, serving, leaving}, wanted: 3, says: "1 of 3 pods"},
 		"nobody says how many":           {pods: []string{serving, unready}, says: "1 of 2 pods"},
+		"nobody says, and one leaves":    {pods: []string{serving, leaving}, says: "1 of 2 pods"},
 		"nobody says, and one has ended": {pods: []string{serving, over}},
 		"scaled down":                    {pods: []string{serving, serving, unready}, wanted: 2},
 	} {

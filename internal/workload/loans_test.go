@@ -95,3 +95,23 @@ func TestALoanIsNotRecommended(t *testing.T) {
 		d.fail("%d kills", d.kills)
 	}
 }
+
+// TestALeakThatUsesItsLoanUpIsNotFed: the others get what it was seen to use and the room for that, not half as much
+// again and twice the headroom.
+func TestALeakThatUsesItsLoanUpIsNotFed(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 256), 100*memory.MiB, 3)
+	d.run(60*time.Hour, 10*time.Minute)
+	leaks, from := d.pods[0], d.pods[0].size.Limit
+	to := memory.Size{Request: leaks.size.Request, Limit: 4 * from}
+	for d.kills == 0 {
+		if leaks.need += 8 * memory.MiB; d.demand(leaks) >= from.Percent(95) && len(d.state.Rollout().Loans) == 0 {
+			d.lends(leaks, to)
+		}
+		d.run(15*time.Second, 15*time.Second)
+	}
+	leaks.need = 0
+	d.run(time.Minute, 15*time.Second)
+	if got := d.pods[1].size.Limit; got > to.Limit.Percent(120) {
+		d.fail("a leak in one pod that used up its loan of %s gives another one %s", to.Limit, got)
+	}
+}

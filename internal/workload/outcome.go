@@ -65,7 +65,7 @@ func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
 
 // TooFewServe returns why no other pod than those that are being changed already may be kept from serving; empty: one
 // may be. wanted is how many pods there should be; 0: unknown, and all that have not ended count, those without a node
-// too.
+// or that are leaving too.
 func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
 	var pods []rollout.Pod
 	for _, pod := range s.Pods {
@@ -78,7 +78,7 @@ func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
 		}
 		pods = append(pods, p)
 	}
-	wanted = cmp.Or(wanted, living(s))
+	wanted = cmp.Or(wanted, len(pods))
 	return st.rollout.Availability(pods, wanted, a.UID).TooFew(rolloutPolicy(s, wanted).MaxUnavailable)
 }
 

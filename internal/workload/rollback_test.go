@@ -15,6 +15,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/oom"
+	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/test/build"
 )
@@ -96,5 +97,23 @@ func TestOnlyADeathThatMemoryHelpsAgainstIsRolledBack(t *testing.T) {
 				t.Errorf("findings %v, want one that says %q", e.Findings, test.want)
 			}
 		})
+	}
+}
+
+// TestWithRecommendARollbackIsOneOfTheRecommendation: the mode was InPlace when the limit was lowered.
+func TestWithRecommendARollbackIsOneOfTheRecommendation(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 60*memory.MiB, 2)
+	d.run(27*time.Hour, 2*time.Minute)
+	lowered := d.pods[0].size.Limit
+	d.named.Spec.Sizing.Mode = v1alpha1.SizingRecommend
+	profile.Inherit([]*profile.Profile{d.named})
+	d.burst, d.now = 300*memory.MiB, d.now.Add(time.Minute)
+	d.kubelet()
+	d.step()
+	if got := d.pods[0].size.Limit; got != lowered || got >= 300*memory.MiB {
+		d.fail("the limit is %s, and was %s", got, lowered)
+	}
+	if !strings.Contains(strings.Join(d.log, "\n"), "is rolled back in the recommendation only, to 512Mi") {
+		d.fail("nobody is told what became of the lower limit")
 	}
 }

@@ -90,9 +90,10 @@ func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 	sizing, d := s.Profile.Spec.Sizing, s.Profile.Disruption()
 	p := rollout.Policy{
 		Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict && !s.NoWebhook, OnlyWatch: !resizes(sizing.Mode),
+		OnlyRecommend: !sizing.Mode.SizesNewPods(), NoWebhook: s.NoWebhook,
 		SingleReplicaMayRestart: d.SingleReplica == "Allowed", MaxUnavailable: profile.MaxUnavailable(d, replicas),
 		Watch: d.Watch.Duration, Cooldown: d.Cooldown.Duration, RestartsPerDay: int(*s.Profile.Drift().MaxPerDay),
-		IncreasesInWindows: d.Increases == v1alpha1.IncreasesInWindows, NoWebhook: s.NoWebhook,
+		IncreasesInWindows: d.Increases == v1alpha1.IncreasesInWindows,
 	}
 	p.Windows, _ = profile.Windows(d) // those that cannot be read never open, and the profile's condition names them
 	switch kind := kindOf(s.Owner.Ref); {

@@ -124,6 +124,7 @@ func (st *State) account(s *Snapshot, now time.Time) (kills, explained []memory.
 	ofAgents, explained := st.ledger.UpdateAgents(agentKills, st.peak, st.limit, now)
 	kills, explained = merged(append(kills, ofAgents...), explained)
 	st.ledger.Attribute(st.ProgramOf)
+	st.ledger.UsedUp(now, st.rollout.UsedUp)
 	st.watchStalls(in.Samples)
 	existing := s.existing()
 	stalls = st.fileStalls(agentStalls, existing, now)
