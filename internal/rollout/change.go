@@ -28,7 +28,7 @@ type change struct {
 	nodeSize memory.Bytes
 	// bound: the owner's bounds ask for it, regardless of the evidence.
 	bound bool
-	// urgent: a kill asks for it.
+	// urgent: a kill asks for it, or an image that was changed in the pod.
 	urgent bool
 	// sizes are those of all containers, where the change is about the pod; else those that others of the pod get with it.
 	sizes map[string]memory.Size
@@ -70,7 +70,7 @@ func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *c
 	}
 	ch.kind = d.kindOf(c, ch.from, ch.to, evict)
 	ch.urgent = ch.kind&givesBack != 0 ||
-		ch.Recommendation.Urgent && ch.kind&lowerings == 0 && !ch.lowersRequest()
+		(ch.Recommendation.Urgent || d.forAnother(pod, c)) && ch.kind&lowerings == 0 && !ch.lowersRequest()
 	if evict && d.running <= 1 && pod.serves() {
 		ch.urgent = false // the only replica is not worth it
 	}

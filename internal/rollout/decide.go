@@ -93,7 +93,9 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 		!recommend.Differs(now, limit, desired.Policy) {
 		to.Limit = c.Spec.Limit // it is near enough: if anything, the request is to change
 	}
-	to = d.keepLoans(pod, c, to)
+	if to = d.keepLoans(pod, c, to); d.forAnother(pod, c) {
+		to = to.Max(c.given())
+	}
 	// The owner's word is the last for each pod, whatever the others have.
 	to, _ = desired.Policy.Bound(to, d.own(pod, c))
 	if pod.QoS == "Guaranteed" && !pod.limited() {
@@ -341,7 +343,7 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		c, _ := pod.container(name)
 		from[name], last[name], own[name] = have(c), c.Spec, d.own(pod, c)
 		given[name] = own[name]
-		if ours := c.Owner.Max(memory.Size{Limit: c.Before}); pod.Writer != "" && ours.Limit < own[name].Limit {
+		if ours := c.given(); pod.Writer != "" && ours.Limit < own[name].Limit {
 			given[name] = ours // a rollback gives no pod what another writer gave this one
 		}
 	}

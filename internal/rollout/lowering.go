@@ -113,6 +113,11 @@ func (p *Pod) programs(of map[string]memory.Size) map[string]string {
 	return all
 }
 
+// runs reports whether the containers run these programs, as far as that is known.
+func (p *Pod) runs(programs map[string]string) bool {
+	return !slices.ContainsFunc(p.Containers, func(c Container) bool { return !sameProgram(c.Program, programs[c.Name]) })
+}
+
 // canary reports whether a step gives its pod a lower limit that no pod has proven. The end of a loan does not count.
 func (s *State) canary(st *Step) bool {
 	if !s.Rollout.Decrease {
@@ -172,7 +177,10 @@ func (o *observation) create() {
 			continue // the lower limit may be that writer's
 		}
 		for _, c := range pod.Containers {
-			before := c.Owner.Max(memory.Size{Limit: c.Before})
+			before := c.given()
+			if c.Changed && !o.Policy.OnlyWatch {
+				continue // it is to have that again
+			}
 			if c.Done || c.Outdated || !lowers(before.Limit, c.Actual.Limit) || c.Actual.Limit != c.Spec.Limit ||
 				o.state.knows(c) || c.Spec.Limit == c.Owner.Limit {
 				continue
@@ -185,6 +193,15 @@ func (o *observation) create() {
 			})
 		}
 	}
+}
+
+// given is what a pod of the container's program gets before one was watched with less.
+func (c *Container) given() memory.Size { return c.Owner.Max(memory.Size{Limit: c.Before}) }
+
+// forAnother reports whether a container got its lower limit for another program: its image was changed in its pod. Like
+// a new pod, it has no lower limit before one of its program was watched with it.
+func (d *decider) forAnother(pod *Pod, c Container) bool {
+	return c.Changed && !c.Outdated && pod.Writer == "" && lowers(c.given().Limit, c.Actual.Limit) && !d.State.knows(c)
 }
 
 // knows reports whether a lowering explains how the container got its limit.

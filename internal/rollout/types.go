@@ -61,6 +61,8 @@ type Container struct {
 	OwnerUntil time.Time
 	// Outdated: the owner has set other numbers for its program since its pod was created.
 	Outdated bool
+	// Changed: its image was changed in its pod, which got its size for another program.
+	Changed bool
 	// Before is the highest limit that pods of its program had when its pod was created; 0: unknown.
 	Before memory.Bytes
 	// Spec is what the pod asks for, Actual what the kubelet has made effective.

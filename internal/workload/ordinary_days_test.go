@@ -537,6 +537,43 @@ func TestOtherPodsDoNotFollowADebugSession(t *testing.T) {
 	}
 }
 
+// TestAnImageThatIsChangedInPlaceIsARelease: OpenKruise and kubectl set image change the image of pods that stay. They
+// have no limit that was proven for another image, what the new one uses is not evidence of the old one, and the lower
+// limit begins with one pod again.
+func TestAnImageThatIsChangedInPlaceIsARelease(t *testing.T) {
+	for name, need := range map[string]memory.Bytes{"that needs more": 608, "that needs as much": 60} {
+		d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 1024), 60*memory.MiB, 3)
+		d.run(28*time.Hour, 2*time.Minute)
+		if d.lowered() != 3 {
+			d.fail("nothing was lowered before the release: %v", d.limits())
+		}
+		d.image, d.need["web:2"] = "web:2", need*memory.MiB
+		for _, p := range d.pods {
+			p.last = &corev1.ContainerStateTerminated{
+				StartedAt: metav1.NewTime(p.started), FinishedAt: metav1.NewTime(d.now),
+				ContainerID: fmt.Sprintf("containerd://%s-%d", p.uid, p.restarts),
+			}
+			p.image, p.started, p.restarts = d.image, d.now, p.restarts+1
+		}
+		if d.step(); d.lowered() != 0 {
+			d.fail("%s: a release in place has %v", name, d.limits())
+		}
+		for range 12 * 30 {
+			if d.run(2*time.Minute, 2*time.Minute); d.lowered() > 0 {
+				break
+			}
+		}
+		if n := d.lowered(); d.kills > 0 || n != 1 {
+			d.fail("%s: %d kills, and pods have %v", name, d.kills, d.limits())
+		}
+		for _, e := range d.state.containers["app"] {
+			if most := lastDay(e.history); e != d.state.newest("app") && most > 100*memory.MiB {
+				d.fail("%s: program %s used %s", name, e.Program, most)
+			}
+		}
+	}
+}
+
 // TestAPodThatWasResizedBeforeMemfitSawItWasCreatedWithItsOwnLimit: what the webhook wrote down counts, and not what
 // other pods of its time were created with.
 func TestAPodThatWasResizedBeforeMemfitSawItWasCreatedWithItsOwnLimit(t *testing.T) {

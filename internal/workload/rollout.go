@@ -125,7 +125,8 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 			Name: c.Name, Spec: constraints.SizeOf(&spec.Resources), Actual: c.current,
 			RestartsOnResize: oom.RestartsOnResize(spec), PodLimit: c.podLimit, PodRequest: c.podRequest,
 		}
-		running.Program, running.Owner = st.runs(pod.UID, c.Name), st.programIn(pod, c.Name).Owner
+		program := st.programIn(pod, c.Name)
+		running.Program, running.Owner, running.Changed = program.ID, program.Owner, program.Changed
 		if e := st.evidenceOf(c.Name, running.Program); e != nil {
 			if e.fresh(now) {
 				running.OwnerUntil = e.Since.Add(ownersDay.Duration())
