@@ -296,7 +296,7 @@ func (d *decider) coolingDown(ch *change) Verdict {
 
 // restartedLately bounds the restarts of a day, and the time between two.
 func (d *decider) restartedLately(*change) Verdict {
-	p, today := &d.Policy, lastDay(d.State.PastRestarts, d.Now)
+	p, today := &d.Policy, restartsOf(period.Day, d.State.PastRestarts, d.Now)
 	if len(today) >= p.RestartsPerDay {
 		return refuse(v1alpha1.ReasonCoolingDown, "%d pods were restarted in the last %s, and drift.maxPerDay is %d",
 			len(today), format.Duration(period.Day.Duration()), p.RestartsPerDay)

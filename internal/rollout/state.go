@@ -37,7 +37,7 @@ type State struct {
 	Refusals []Refusal `json:"refusals,omitempty"`
 	// Restart is a step without sizes: a pod is evicted for a fresh one, which is not ready yet. Nil: none is.
 	Restart *Step `json:"restart,omitempty"`
-	// PastRestarts are the pods that were evicted for a fresh one within the last day, oldest first. At most maxRestarts.
+	// PastRestarts are the pods that were evicted for a fresh one within the last week, oldest first. At most maxRestarts.
 	PastRestarts []PastRestart `json:"pastRestarts,omitempty"`
 	// ConflictingWriter is another writer that resizes these pods.
 	ConflictingWriter *conflict `json:"conflictingWriter,omitempty"`
@@ -88,6 +88,8 @@ type Step struct {
 	Present present `json:"present,omitzero"`
 	// Watch is of Watching.
 	Watch watch `json:"watch,omitzero"`
+	// Held is of a restart.
+	Held Held `json:"held,omitzero"`
 }
 
 // request is the resize that was sent last. What does not take effect is sent again with another number.
@@ -337,7 +339,7 @@ func (s *State) clone() State {
 func (s *State) forget(pods map[types.UID]*Pod, now time.Time) {
 	s.Reverts = slices.DeleteFunc(s.Reverts, func(r Revert) bool { return now.Sub(r.At) >= RevertHold.Duration() })
 	s.Refusals = slices.DeleteFunc(s.Refusals, func(r Refusal) bool { return !now.Before(r.Until) || pods[r.UID] == nil })
-	s.PastRestarts = lastDay(s.PastRestarts, now)
+	s.PastRestarts = restartsOf(RevertHold, s.PastRestarts, now)
 	if s.ConflictingWriter != nil && !now.Before(s.ConflictingWriter.Until) {
 		s.ConflictingWriter = nil
 	}

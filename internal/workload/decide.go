@@ -317,7 +317,7 @@ func (d *decider) use(status *v1alpha1.ContainerRecommendation) {
 func (d *decider) disturb() {
 	v := &d.v
 	if d.s.Profile.Spec.Drift.Action == v1alpha1.DriftRestart {
-		d.rollout.Restart = drift.Endangered(d.rollout.Pods, v.shapes)
+		d.rollout.Restart = drift.Endangered(d.rollout.Pods, v.shapes, d.rollout.State.PastRestarts)
 	}
 	v.endangered, v.rollout = d.rollout.Restart, rollout.Decide(d.rollout)
 	v.timing.Rollout = v.rollout.RequeueAfter
