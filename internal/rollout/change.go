@@ -118,7 +118,7 @@ func (d *decider) change(pod *Pod) {
 // where it is, and not the sizes. What is refused for one container of several does not hold up a resize of the others.
 func (d *decider) plan(pod *Pod, evict bool) (sizes map[string]memory.Size, bars bool) {
 	sizes = map[string]memory.Size{}
-	for _, c := range pod.Containers {
+	for _, c := range d.byNeed(pod) {
 		to, differs := d.target(pod, c)
 		if !differs || evict && c.Shared { // whether the next pod gets more as a whole is unknown before it exists
 			continue

@@ -259,33 +259,49 @@ func (d *decider) order(a, b *Pod) int {
 	return cmp.Or(cmp.Compare(d.need(b), d.need(a)), cmp.Compare(a.Name, b.Name))
 }
 
-// need is how full the fullest container that is to be raised is, in percent of its limit; 0 when none is. One that
-// ended, and of which nothing was read since, counts as full.
-func (d *decider) need(pod *Pod) int64 {
-	var most int64
+// need is that of the container that needs more most; 0: none does.
+func (d *decider) need(pod *Pod) (most int64) {
 	for _, c := range pod.Containers {
-		limit := have(c).Limit
-		if to, differs := d.target(pod, c); !differs || to.Limit <= limit || limit == 0 {
-			continue
-		}
-		used := c.Demand
-		if used == 0 && c.Restarts > 0 {
-			used = limit
-		}
-		most = max(most, 1+int64(used)*100/int64(limit))
+		most = max(most, d.needOf(pod, c))
 	}
 	return most
 }
 
+// needOf is how full a container is that is to be raised, in percent of its limit; 0 when it is not. One that ended, and
+// of which nothing was read since, counts as full.
+func (d *decider) needOf(pod *Pod, c Container) int64 {
+	limit := have(c).Limit
+	if to, differs := d.target(pod, c); !differs || to.Limit <= limit || limit == 0 {
+		return 0
+	}
+	used := c.Demand
+	if used == 0 && c.Restarts > 0 {
+		used = limit
+	}
+	return 1 + int64(used)*100/int64(limit)
+}
+
+// byNeed are the containers of a pod in the order in which they take what it and its namespace leave.
+func (d *decider) byNeed(pod *Pod) []Container {
+	return slices.SortedStableFunc(slices.Values(pod.Containers), func(a, b Container) int {
+		return cmp.Compare(d.needOf(pod, b), d.needOf(pod, a))
+	})
+}
+
 // stillAsked reports whether what was refused is what would be asked for now.
 func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
-	for _, c := range pod.Containers {
+	sizes := map[string]memory.Size{}
+	for _, c := range d.byNeed(pod) {
 		size, was := r.Sizes[c.Name]
 		to, differs := d.target(pod, c)
 		to, _ = d.within(pod, c, to)
 		ch := d.changeOf(pod, c, to, r.Evict)
+		ch.sizes = sizes
 		if d.allow(ch); !c.Shared {
 			to = ch.to
+		}
+		if differs {
+			sizes[c.Name] = to
 		}
 		if was && differs && recommend.Differs(size, to, d.Desired[c.key()].Policy) {
 			return false

@@ -6,6 +6,7 @@ package rollout
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -348,37 +349,99 @@ func (d *decider) outsideRange(ch *change) Verdict {
 		return refuse(v1alpha1.ReasonLimitRange, "limit %s is above the maximum of %s in LimitRange %s", limit, r.Max, r.Name)
 	case r.Min > 0 && limit > 0 && limit < r.Min:
 		return refuse(v1alpha1.ReasonLimitRange, "limit %s is below the minimum of %s in LimitRange %s", limit, r.Min, r.Name)
-	case ch.Inadmissible != "":
-		return Verdict{v1alpha1.ReasonLimitRange, ch.Inadmissible}
+	case ch.c.Shared, ch.pod.follows(): // the limit in question is the pod's
+		return Verdict{}
+	}
+	if why := d.inadmissible(ch, ch.to); why != "" {
+		return Verdict{v1alpha1.ReasonLimitRange, why}
 	}
 	return Verdict{}
 }
 
+// inadmissible returns why LimitRanges would not admit the pod in which a container has this size and others get theirs;
+// empty: they would.
+func (d *decider) inadmissible(ch *change, size memory.Size) string {
+	sizes := map[string]memory.Size{}
+	maps.Copy(sizes, ch.sizes)
+	sizes[ch.c.Name] = size
+	switch {
+	case ch.pod.follows():
+		if _, refused := ch.pod.Whole.Follow(sizes, d.parts(ch.pod)); refused.Reason == v1alpha1.ReasonLimitRange {
+			return refused.Message
+		}
+		return ""
+	case ch.pod.Inadmissible == nil:
+		return ""
+	}
+	return ch.pod.Inadmissible(sizes)
+}
+
 // allow cuts a size to what the namespace allows of it, and returns why that is less. What it allows no part of is left
-// to the gates. Of a quota only a kill or a rollback takes a part, because what is left of it others may need.
+// to the gates. What the successor of an evicted pod gets is cut when it is created.
 func (d *decider) allow(ch *change) (less Verdict) {
 	if ch.c.Shared {
 		return Verdict{} // the limit in question is the pod's
 	}
-	if within := ch.Range.Within(ch.to); within != ch.to && ch.partly(within) {
-		less = cmp.Or(d.outsideRange(ch), refuse(v1alpha1.ReasonLimitRange, "%s is not allowed by LimitRange %s",
-			inWords(ch.to), ch.Range.Name))
-		ch.to = within
+	cuts := []func(*change) (memory.Size, Verdict){d.inRange}
+	if ch.kind&inPlace != 0 {
+		cuts = append(cuts, d.inPod, d.inQuota)
 	}
-	if ch.urgent && ch.kind&inPlace != 0 {
-		over, most := d.overQuota(ch), ch.c.Spec.Plus(d.quotaLeft(ch))
-		within := memory.Size{Limit: min(ch.to.Limit, most.Limit), Request: min(ch.to.Request, most.Request)}
-		if ch.to.Request == ch.to.Limit {
-			within.Limit = min(within.Limit, within.Request)
-		}
-		if within.Limit > 0 {
-			within.Request = min(within.Request, within.Limit)
-		}
-		if over != (Verdict{}) && ch.partly(within) {
-			less, ch.to = over, within
+	for _, cut := range cuts {
+		if within, why := cut(ch); why != (Verdict{}) && ch.partly(within) {
+			less, ch.to = why, within
 		}
 	}
 	return less
+}
+
+// inRange returns the part of a size that LimitRanges allow a container, and why that is not all.
+func (d *decider) inRange(ch *change) (memory.Size, Verdict) {
+	within := ch.Range.Within(ch.to)
+	if within == ch.to {
+		return ch.to, Verdict{}
+	}
+	return within, cmp.Or(d.outsideRange(ch), refuse(v1alpha1.ReasonLimitRange, "%s is not allowed by LimitRange %s",
+		inWords(ch.to), ch.Range.Name))
+}
+
+// inPod returns the part of a raise that LimitRanges allow beside what the other containers of the pod have and get, and
+// why that is not all.
+func (d *decider) inPod(ch *change) (memory.Size, Verdict) {
+	if ch.kind&lowerings != 0 {
+		return ch.to, Verdict{}
+	}
+	with := func(limit memory.Bytes) memory.Size { return ch.less(limit, ch.to.Request) }
+	most, why := constraints.Most(ch.from.Limit, ch.to.Limit, func(limit memory.Bytes) string {
+		return d.inadmissible(ch, with(limit))
+	})
+	if why == "" {
+		return ch.to, Verdict{}
+	}
+	return with(most), Verdict{v1alpha1.ReasonLimitRange, why}
+}
+
+// inQuota returns the part of a raise that a quota leaves, and why that is not all. Only a kill or a rollback takes a
+// part, because others may need it.
+func (d *decider) inQuota(ch *change) (memory.Size, Verdict) {
+	over, most := d.overQuota(ch), ch.c.Spec.Plus(d.quotaLeft(ch))
+	if over == (Verdict{}) || !ch.urgent {
+		return ch.to, Verdict{}
+	}
+	return ch.less(min(ch.to.Limit, most.Limit), min(ch.to.Request, most.Request)), over
+}
+
+// less is the new size with a lower limit or request. A request that equals the limit still does. Another one stays
+// below it: a pod that became Guaranteed by that would be refused.
+func (ch *change) less(limit, request memory.Bytes) memory.Size {
+	switch {
+	case limit == 0: // it has none
+	case ch.to.Request == ch.to.Limit:
+		limit = min(limit, request)
+		request = limit
+	case limit < ch.to.Limit && request >= limit:
+		request = limit.Minus(memory.MiB)
+	}
+	return memory.Size{Limit: limit, Request: request}
 }
 
 // partly reports whether a size is a part of the change, and worth it.

@@ -167,8 +167,9 @@ func TestGates(t *testing.T) {
 			"quota q leaves nothing",
 		},
 		"the pod's sum": {
-			raise(false), func(in *gated) { in.want.Inadmissible = "all containers together" }, "LimitRange",
-			"all containers together",
+			raise(false), func(in *gated) {
+				in.pod.Inadmissible = func(map[string]memory.Size) string { return "all containers together" }
+			}, "LimitRange", "all containers together",
 		},
 		"quota never stops less": {lower(), func(in *gated) { in.want.Quota.Limits, in.want.Quota.Requests = 1, 1 }, "", ""},
 		"a reading of an hour ago": {

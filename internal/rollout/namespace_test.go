@@ -103,6 +103,40 @@ func TestARollbackTakesWhatALimitRangeAllows(t *testing.T) {
 	}
 }
 
+// TestTheFullestContainerTakesWhatALimitRangeLeavesItsPod: both containers of a pod need more, and a LimitRange bounds
+// their sum. One that is killed does not stay at its limit because both do not fit.
+func TestTheFullestContainerTakesWhatALimitRangeLeavesItsPod(t *testing.T) {
+	for most, want := range map[memory.Bytes][2]memory.Bytes{
+		600: {256, 256}, 400: {144, 256}, 300: {100, 200}, 210: {100, 110}, 200: {100, 100},
+	} {
+		c := newCluster(t, 1, small)
+		pod := &c.in.Pods[0]
+		pod.Containers = append(pod.Containers, pod.Containers[0])
+		pod.Containers[1].Name, pod.Containers[1].Demand = "proxy", 90*mib
+		pod.Inadmissible = func(sizes map[string]memory.Size) string {
+			var sum memory.Bytes
+			for _, running := range c.in.Pods[0].Containers {
+				if size, asked := sizes[running.Name]; asked {
+					running.Spec = size
+				}
+				sum += running.Spec.Limit
+			}
+			if sum > most*mib {
+				return "all containers of the pod together: limit " + sum.String()
+			}
+			return ""
+		}
+		c.wants(big, true)
+		c.in.Desired[Key{Container: "proxy"}] = c.in.Desired[Key{Container: "app"}]
+		c.reconcile()
+		for i, limit := range want {
+			if got := c.in.Pods[0].Containers[i].Spec; got.Limit != limit*mib || got.Request > got.Limit {
+				t.Errorf("with %dMi for the pod, container %d has %s, want limit %dMi", most, i, got, limit)
+			}
+		}
+	}
+}
+
 // TestARangeBringsSizesWithinIt: a request that equals the limit still does, and one below the ratio is raised.
 func TestARangeBringsSizesWithinIt(t *testing.T) {
 	for _, tc := range []struct {

@@ -38,6 +38,9 @@ type Pod struct {
 	Containers []Container
 	// Whole is the size of all its containers together (spec.resources); nil: it sets none.
 	Whole *Whole
+	// Inadmissible returns why the LimitRanges would not admit the pod with these sizes of some containers; empty: they
+	// would. Nil: there are none.
+	Inadmissible func(sizes map[string]memory.Size) string
 }
 
 // Resize is the state of an in-place resize according to the pod's conditions PodResizePending and PodResizeInProgress.
@@ -153,9 +156,6 @@ type Desired struct {
 	// WindowPeak is the highest use of the last day, on any pod; a limit is not lowered onto it.
 	WindowPeak memory.Bytes
 	Range      constraints.Range
-	// Inadmissible is why the LimitRanges would not admit the pod as a whole with the new size within Range. Empty: they
-	// would.
-	Inadmissible string
 	// Quota is what is left for this workload, for all replicas together, of which those have theirs that were changed.
 	Quota constraints.Quota
 	// LargestNode is the allocatable memory of the largest node, for pods that may go there.

@@ -112,6 +112,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 	p := rollout.Pod{
 		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Leaving: pod.DeletionTimestamp != nil,
 		QoS: string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
+		Inadmissible: func(sizes map[string]memory.Size) string { return s.Facts.Refusal(pod, sizes) },
 	}
 	p.Ready, p.ReadyAt = readySince(pod)
 	if writer, at := ResizedBy(pod); writer != "" {
