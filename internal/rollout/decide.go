@@ -46,7 +46,7 @@ type decider struct {
 	actions []Action
 	// wanting are the pods that lack what is recommended and are not being changed.
 	wanting []*Pod
-	// waiting is how many of them are not begun yet. taken is what was begun and quotas do not count yet.
+	// waiting is how many of them do not get all of it yet. taken is what was begun and quotas do not count yet.
 	waiting int
 	taken   memory.Size
 	// running is the number of pods that are not leaving.
@@ -352,7 +352,9 @@ func (d *decider) begun() bool {
 // begin writes a step down and asks for it.
 func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.spend(pod.cost(to, evict))
-	d.waiting, d.taken = d.waiting-1, d.taken.Plus(pod.more(to))
+	if d.taken = d.taken.Plus(pod.more(to)); d.allLimits(pod, to) {
+		d.waiting--
+	}
 	from, last := map[string]memory.Size{}, map[string]memory.Size{}
 	own, given := map[string]memory.Size{}, map[string]memory.Size{}
 	for name := range to {
@@ -402,6 +404,14 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		return // it is written down, and sent when the webhooks know that its successor is the canary
 	}
 	d.actions = append(d.actions, Action{Pod: pod.Name, UID: pod.UID, Evict: evict, Sizes: to, Why: changes(from, to)})
+}
+
+// allLimits reports whether a pod gets every limit that it lacks.
+func (d *decider) allLimits(pod *Pod, sizes map[string]memory.Size) bool {
+	return !slices.ContainsFunc(pod.Containers, func(c Container) bool {
+		to, differs := d.target(pod, c)
+		return differs && sizes[c.Name].Limit < to.Limit
+	})
 }
 
 // recommended is what is recommended for the containers of a pod, in words.

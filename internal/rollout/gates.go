@@ -420,14 +420,25 @@ func (d *decider) inPod(ch *change) (memory.Size, Verdict) {
 	return with(most), Verdict{v1alpha1.ReasonLimitRange, why}
 }
 
-// inQuota returns the part of a raise that a quota leaves, and why that is not all. Only a kill or a rollback takes a
-// part, because others may need it.
+// inQuota returns the part of a raise that a quota leaves, and why that is not all. Of the limits or requests that do not
+// fit, only a kill or a rollback takes a part, because others may need it.
 func (d *decider) inQuota(ch *change) (memory.Size, Verdict) {
-	over, most := d.overQuota(ch), ch.c.Spec.Plus(d.quotaLeft(ch))
-	if over == (Verdict{}) || !ch.urgent {
-		return ch.to, Verdict{}
+	over, from, left := d.overQuota(ch), ch.from.Max(ch.c.Spec), d.quotaLeft(ch)
+	if over == (Verdict{}) {
+		return ch.to, over
 	}
-	return ch.less(min(ch.to.Limit, most.Limit), min(ch.to.Request, most.Request)), over
+	part := func(from, to, left memory.Bytes) memory.Bytes {
+		switch {
+		case to.Minus(from)*d.sharing(ch) <= left:
+			return to
+		case ch.urgent:
+			return from.Plus(left)
+		}
+		return from
+	}
+	return ch.less(
+		part(from.Limit, ch.to.Limit, left.Limit), part(from.Request, ch.to.Request, left.Request),
+	), over
 }
 
 // less is the new size with a lower limit or request. A request that equals the limit still does. Another one stays
@@ -444,10 +455,12 @@ func (ch *change) less(limit, request memory.Bytes) memory.Size {
 	return memory.Size{Limit: limit, Request: request}
 }
 
-// partly reports whether a size is a part of the change, and worth it.
+// partly reports whether a size is a part of the change, and worth it. Of a raise that restarts nothing, that of the
+// request is one.
 func (ch *change) partly(size memory.Size) bool {
-	return cmp.Compare(size.Limit, ch.from.Limit) == cmp.Compare(ch.to.Limit, ch.from.Limit) &&
-		recommend.Differs(have(ch.c), size, ch.Policy)
+	sameWay := cmp.Compare(size.Limit, ch.from.Limit) == cmp.Compare(ch.to.Limit, ch.from.Limit)
+	requested := size.Limit == ch.from.Limit && ch.kind&(lowerings|restarting) == 0 && size.Request > ch.from.Request
+	return (sameWay || requested) && recommend.Differs(have(ch.c), size, ch.Policy)
 }
 
 // quotaLeft is what a quota leaves for a change, in whole MiB, when those that it does not count yet have theirs.
@@ -475,18 +488,23 @@ func (p *Pod) more(sizes map[string]memory.Size) (sum memory.Size) {
 	return sum
 }
 
-// overQuota refuses a raise that does not fit the ResourceQuota. One that no kill asks for has to fit for all pods that
-// lack it: they would take what is left from pods that are to be created.
+// sharing is how many pods a raise has to fit the quota for: one that no kill asks for has to for all that lack it, which
+// would take what is left from pods that are to be created.
+func (d *decider) sharing(ch *change) memory.Bytes {
+	if ch.urgent {
+		return 1
+	}
+	return memory.Bytes(max(d.waiting, 1))
+}
+
+// overQuota refuses a raise that does not fit the ResourceQuota.
 func (d *decider) overQuota(ch *change) Verdict {
 	if ch.kind&inPlace != 0 && ch.pod.follows() && ch.pod.limited() {
 		return Verdict{} // quotas count the pod as a whole
 	}
-	replicas, from, left := 1, ch.from.Max(ch.c.Spec), d.quotaLeft(ch)
-	if !ch.urgent {
-		replicas = max(d.waiting, 1)
-	}
+	replicas, from, left := d.sharing(ch), ch.from.Max(ch.c.Spec), d.quotaLeft(ch)
 	over := func(what string, from, to, left memory.Bytes) Verdict {
-		need := to.Minus(from) * memory.Bytes(replicas)
+		need := to.Minus(from) * replicas
 		if need <= left {
 			return Verdict{}
 		}

@@ -155,16 +155,19 @@ func TestGates(t *testing.T) {
 		},
 		"quota of limits": {raise(false), func(in *gated) {
 			in.want.Quota.Limits, in.want.Quota.Name, in.d.waiting = 1024*mib, "q", 3
+			in.to.Request = 300 * mib
 		}, "ResourceQuota", "1.5Gi more limits.memory for 3 replicas"},
 		"quota of requests": {raise(false), func(in *gated) {
-			in.want.Quota.Requests, in.want.Quota.Name, in.d.waiting = 1024*mib, "q", 3
+			in.want.Quota.Requests, in.want.Quota.Name, in.d.waiting = 500*mib, "q", 3
+			in.to = size(500*mib, 512*mib)
 		}, "ResourceQuota", "requests.memory"},
 		"quota that holds all that lack it": {raise(false), func(in *gated) {
 			in.want.Quota.Limits, in.want.Quota.Name, in.d.waiting = 1024*mib, "q", 2
 		}, "", ""},
 		"quota leaves nothing": {
-			raise(true), func(in *gated) { in.want.Quota.Limits, in.want.Quota.Name = 1, "q" }, "ResourceQuota",
-			"quota q leaves nothing",
+			raise(true), func(in *gated) {
+				in.want.Quota.Limits, in.want.Quota.Requests, in.want.Quota.Name = 1, 1, "q"
+			}, "ResourceQuota", "quota q leaves nothing",
 		},
 		"the pod's sum": {
 			raise(false), func(in *gated) {

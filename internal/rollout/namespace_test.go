@@ -42,14 +42,36 @@ func TestAQuotaHoldsTheLastPodsOfARaise(t *testing.T) {
 	c.expectLimits(strings.TrimSpace(strings.Repeat("200Mi ", 40)))
 }
 
-// TestAQuotaThatDoesNotHoldARaiseIsLeftToOthers: no kill asks for it, and new pods need what is left.
+// TestAQuotaThatDoesNotHoldARaiseIsLeftToOthers: no kill asks for it, and new pods need what is left. The requests, which
+// no quota counts, are raised, and do not make a pod Guaranteed.
 func TestAQuotaThatDoesNotHoldARaiseIsLeftToOthers(t *testing.T) {
 	c := newCluster(t, 3, small)
 	c.wants(big, false)
 	c.counts(600 * mib)
-	c.reconcile()
-	c.expectLimits("100Mi 100Mi 100Mi")
+	for range 2 {
+		c.reconcile()
+		for i := range c.in.Pods {
+			if got := c.app(i).Spec; got != size(99*mib, 100*mib) {
+				t.Errorf("pod %d has %s, want the limit that it had and a request of 99Mi", i, got)
+			}
+		}
+	}
 	c.expectReason(v1alpha1.ReasonResourceQuota, "468Mi more limits.memory for 3 replicas, but quota team leaves 300Mi")
+}
+
+// TestTheRequestFollowsWhereAQuotaIsUsedUp: a killed pod took what the quota left, and uses more than it requests.
+func TestTheRequestFollowsWhereAQuotaIsUsedUp(t *testing.T) {
+	c := newCluster(t, 1, size(68*mib, 140*mib))
+	c.app(0).Demand = 102 * mib
+	c.wants(size(110*mib, 300*mib), true)
+	c.counts(140 * mib)
+	c.reconcile()
+	if got := c.app(0).Spec; got != size(110*mib, 140*mib) {
+		t.Errorf("the pod has %s, want a request of 110Mi", got)
+	}
+	c.reconcile()
+	c.reconcile()
+	c.expectReason(v1alpha1.ReasonResourceQuota, "quota team leaves nothing")
 }
 
 // TestARollbackTakesWhatTheQuotaLeaves: another team has used what the lower limits had freed. The fullest pod comes
