@@ -57,9 +57,9 @@ func (d *decider) kindOf(c Container, from, to memory.Size, evict bool) kinds {
 
 // changeOf is the change that gives a container of a pod another size, where it runs or by eviction.
 func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *change {
+	desired, _ := d.desired(&c)
 	ch := &change{
-		pod: pod, c: c, from: have(c), to: to, Desired: d.Desired[c.key()], evict: evict,
-		nodeSize: d.Desired[c.key()].LargestNode,
+		pod: pod, c: c, from: have(c), to: to, Desired: desired, evict: evict, nodeSize: desired.LargestNode,
 	}
 	ch.bound = outOfBounds(ch.from, ch.Policy) && !outOfBounds(to, ch.Policy)
 	if !evict { // a new pod may go to the largest node

@@ -70,15 +70,24 @@ func (d *decider) requeueIn(t time.Duration) {
 	}
 }
 
+// desired is the recommendation for a running container; false: there is none.
+func (d *decider) desired(c *Container) (Desired, bool) {
+	desired, found := d.Desired[c.key()]
+	if c.Outdated && desired.Outdated != nil {
+		desired.Recommendation = *desired.Outdated
+	}
+	return desired, found
+}
+
 // target is the size a container of this pod should have, and whether that differs enough from what it has to be worth
 // a change.
 func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
-	desired, found := d.Desired[c.key()]
+	desired, found := d.desired(&c)
 	if !found || c.Done {
 		return c.Spec, false
 	}
 	to := desired.Recommendation.Size
-	if fixed, under := d.underWayTo(c.key()); under {
+	if fixed, under := d.underWayTo(&c); under {
 		to = fixed // numbers move a little every hour; pods of one workload should not differ for that
 	}
 	if c.Shared { // the pod's limit is what holds it, and a request that it has not it does not get
@@ -111,9 +120,10 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 }
 
 // underWayTo is the size that a change under way gives this container.
-func (d *decider) underWayTo(of Key) (memory.Size, bool) {
-	e, desired := &d.State.Rollout, d.Desired[of]
-	target, under := e.Targets[of]
+func (d *decider) underWayTo(c *Container) (memory.Size, bool) {
+	e := &d.State.Rollout
+	desired, _ := d.desired(c)
+	target, under := e.Targets[c.key()]
 	return target, under && !outOfBounds(target, desired.Policy) &&
 		(e.Decrease || !recommend.Differs(target, desired.Recommendation.Size, desired.Policy))
 }
@@ -419,8 +429,8 @@ func (d *decider) recommended(pod *Pod, containers map[string]memory.Size) strin
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(containers)) {
 		c, _ := pod.container(name)
-		if text := d.Desired[c.key()].Recommendation.Summary; text != "" {
-			texts = append(texts, text)
+		if desired, _ := d.desired(&c); desired.Recommendation.Summary != "" {
+			texts = append(texts, desired.Recommendation.Summary)
 		}
 	}
 	return strings.Join(texts, "; ")

@@ -281,7 +281,7 @@ func (d *decider) reverted(ch *change) Verdict {
 func (d *decider) coolingDown(ch *change) Verdict {
 	cooldown := d.Policy.Cooldown
 	next := d.State.LastChange.Add(cooldown)
-	_, under := d.underWayTo(ch.c.key())
+	_, under := d.underWayTo(&ch.c)
 	// What is used beyond the request was promised to others. A pod may do so although the one that was sampled does not.
 	overdue := ch.c.Demand > ch.from.Request && ch.to.Request > ch.from.Request && ch.to.Limit == ch.from.Limit
 	switch {

@@ -43,7 +43,7 @@ func (p *Pod) follows() bool { return p.Whole != nil && p.Whole.Stays == "" }
 func (d *decider) parts(pod *Pod) map[string]memory.Size {
 	parts := map[string]memory.Size{}
 	for _, c := range pod.Containers {
-		if desired, found := d.Desired[c.key()]; found && c.Shared && !c.Done {
+		if desired, found := d.desired(&c); found && c.Shared && !c.Done {
 			size := desired.Recommendation.Size
 			parts[c.Name], _ = desired.Policy.Bound(size, size)
 		}

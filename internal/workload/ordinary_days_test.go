@@ -537,6 +537,33 @@ func TestOtherPodsDoNotFollowADebugSession(t *testing.T) {
 	}
 }
 
+// TestAPartitionKeepsOtherPodsFromTheNewestPodsNumbers: the owner tries a larger limit in the newest pod of a StatefulSet,
+// wants nothing lowered, and another pod is killed. The others get what their evidence asks for.
+func TestAPartitionKeepsOtherPodsFromTheNewestPodsNumbers(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 256), 150*memory.MiB, 4)
+	d.named.Spec.Sizing.Decrease = v1alpha1.DecreaseNever
+	profile.Inherit([]*profile.Profile{d.named})
+	d.run(2*time.Hour, 5*time.Minute)
+	d.owner.Limit, d.pods = 4*memory.GiB, d.pods[:3]
+	d.scale()
+	newest := d.pods[3]
+	d.run(26*time.Hour, 5*time.Minute)
+	most := slices.Max(d.limits()[:3])
+	if most > 512*memory.MiB || newest.size.Limit != 4*memory.GiB {
+		d.fail("pods have %v beside one whose owner gave it 4Gi", d.limits())
+	}
+	d.pods[0].need = 2 * most
+	d.run(10*time.Minute, 10*time.Second)
+	if got := slices.Max(d.limits()[:3]); got <= most || got >= 4*memory.GiB || newest.size.Limit != 4*memory.GiB {
+		d.fail("pods have %v after a kill, beside one whose owner gave it 4Gi", d.limits())
+	}
+	d.replicas++
+	d.scale()
+	if last := d.pods[4]; last.size.Limit != 4*memory.GiB {
+		d.fail("a new pod has %s, and its owner asks for 4Gi", last.size)
+	}
+}
+
 // TestAnImageThatIsChangedInPlaceIsARelease: OpenKruise and kubectl set image change the image of pods that stay. They
 // have no limit that was proven for another image, what the new one uses is not evidence of the old one, and the lower
 // limit begins with one pod again.
