@@ -171,8 +171,8 @@ func killedByKernel(d death) (verdict, bool) {
 }
 
 // hitPodLimit is true when the pod's limit must have been the one: the container has none, or none below it, so that
-// the pod is full first; or the container was seen far below its own while the pod as a whole was close to the pod's, or
-// while a debug session filled it.
+// the pod is full first; or the container was seen far below its own while the pod as a whole was close to the pod's,
+// or while a debug session filled it.
 func (d death) hitPodLimit() bool {
 	below := d.peak > 0 && d.peak < d.limit.Percent(podShareGapPercent)
 	switch {

@@ -9,9 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
-	"github.com/memfit/memfit/internal/recommend"
 )
 
 // change is what may be done to one container of a pod, or to a pod: what gates decide about.
@@ -94,12 +92,12 @@ func (d *decider) givesBack(c Container, to, from memory.Size) bool {
 // change begins to change one pod, if the gates let it.
 func (d *decider) change(pod *Pod) {
 	reason, message := d.reason, d.message
-	sizes, bars := d.plan(pod, false)
+	sizes, bars := d.planResize(pod)
 	evict := len(sizes) == 0 && bars && d.Policy.Evict
 	if evict {
 		inPlace, why := d.reason, d.message
 		d.reason, d.message = reason, message // what refuses the eviction explains more
-		if sizes, _ = d.plan(pod, true); len(sizes) == 0 {
+		if sizes = d.planEviction(pod); len(sizes) == 0 {
 			d.refused(inPlace, why)
 		}
 	}
@@ -114,56 +112,69 @@ func (d *decider) change(pod *Pod) {
 	d.begin(pod, sizes, evict)
 }
 
-// plan returns the new sizes that a pod may get now, by a resize or by eviction. bars: a gate refuses to change the pod
-// where it is, and not the sizes. What is refused for one container of several does not hold up a resize of the others.
-func (d *decider) plan(pod *Pod, evict bool) (sizes map[string]memory.Size, bars bool) {
+// planResize returns the new sizes that a pod may get now where it is. bars: a gate refuses to change the pod where it
+// is, and not the sizes. What is refused for one container of several does not hold up the others.
+func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, bars bool) {
 	sizes = map[string]memory.Size{}
 	for _, c := range d.byNeed(pod) {
 		to, differs := d.target(pod, c)
-		if !differs || evict && c.Shared { // whether the next pod gets more as a whole is unknown before it exists
+		if !differs {
 			continue
 		}
-		if fits, all := d.within(pod, c, to); !evict && !all {
-			before := d.refusedInPlace(d.changeOf(pod, c, to, false)) // by the API server, which explains more
-			refused := cmp.Or(before, refuse(v1alpha1.ReasonPodLimit, "%s does not fit in the whole pod (spec.resources), "+
-				"which keeps its %s: %s", inWords(to), inWords(pod.Whole.Spec), pod.Whole.Stays))
-			d.refused(refused.Reason, d.about(pod, c)+refused.Message)
-			bars = bars || !pod.Whole.Young || before != (Verdict{})
-			if to = fits; !recommend.Differs(have(c), to, d.Desired[c.key()].Policy) {
-				continue
-			}
+		to, some, barred := d.inWhole(pod, c, to)
+		if bars = bars || barred; !some {
+			continue
 		}
-		ch := d.changeOf(pod, c, to, evict)
+		ch := d.changeOf(pod, c, to, false)
 		ch.sizes = sizes
 		less := d.allow(ch)
-		if evict && !ch.bound && d.returnsLoan(ch) {
-			continue // a pod is not evicted for its loan, which its successor does not have
-		}
-		refused, barred := d.refusal(ch)
-		switch {
-		case refused != (Verdict{}) && evict:
-			d.refused(refused.Reason, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, refused.Message))
-			return nil, false
-		case refused != (Verdict{}):
+		if refused, barred := d.refusal(ch); refused != (Verdict{}) {
 			d.refused(refused.Reason, d.about(pod, c)+refused.Message)
 			bars = bars || barred
 			continue
 		}
-		if less != (Verdict{}) {
-			to = ch.to
-			d.refused(less.Reason, d.about(pod, c)+less.Message)
-		}
-		if !evict && c.Effective > 0 && to.Limit == c.Spec.Limit {
+		to = d.granted(ch, to, less)
+		if c.Effective > 0 && to.Limit == c.Spec.Limit {
 			to = d.another(c.key(), to) // the spec has it already, and the kubelet does nothing about numbers that it has
 		}
 		sizes[c.Name] = to
-	}
-	if evict {
-		return sizes, bars
 	}
 	if refused, barred := d.whole(pod, sizes); refused != (Verdict{}) {
 		d.refused(refused.Reason, refused.Message)
 		return nil, bars || barred
 	}
 	return sizes, bars
+}
+
+// planEviction returns the new sizes that the successor of a pod is to get; nil: the pod is not evicted now, or not for
+// a size.
+func (d *decider) planEviction(pod *Pod) map[string]memory.Size {
+	sizes := map[string]memory.Size{}
+	for _, c := range d.byNeed(pod) {
+		to, differs := d.target(pod, c)
+		if !differs || c.Shared { // whether the next pod gets more as a whole is unknown before it exists
+			continue
+		}
+		ch := d.changeOf(pod, c, to, true)
+		ch.sizes = sizes
+		less := d.allow(ch)
+		if !ch.bound && d.returnsLoan(ch) {
+			continue // a pod is not evicted for its loan, which its successor does not have
+		}
+		if refused, _ := d.refusal(ch); refused != (Verdict{}) {
+			d.refused(refused.Reason, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, refused.Message))
+			return nil
+		}
+		sizes[c.Name] = d.granted(ch, to, less)
+	}
+	return sizes
+}
+
+// granted returns what a container gets of a size, and reports why that is less.
+func (d *decider) granted(ch *change, to memory.Size, less Verdict) memory.Size {
+	if less == (Verdict{}) {
+		return to
+	}
+	d.refused(less.Reason, d.about(ch.pod, ch.c)+less.Message)
+	return ch.to
 }

@@ -277,8 +277,8 @@ func (d *decider) need(pod *Pod) (most int64) {
 	return most
 }
 
-// needOf is how full a container is that is to be raised, in percent of its limit; 0 when it is not. One that ended, and
-// of which nothing was read since, counts as full.
+// needOf is how full a container is that is to be raised, in percent of its limit; 0 when it is not. One that ended,
+// and of which nothing was read since, counts as full.
 func (d *decider) needOf(pod *Pod, c Container) int64 {
 	limit := have(c).Limit
 	if to, differs := d.target(pod, c); !differs || to.Limit <= limit || limit == 0 {

@@ -358,8 +358,8 @@ func (d *decider) outsideRange(ch *change) Verdict {
 	return Verdict{}
 }
 
-// inadmissible returns why LimitRanges would not admit the pod in which a container has this size and others get theirs;
-// empty: they would.
+// inadmissible returns why LimitRanges would not admit the pod in which a container has this size and others get
+// theirs; empty: they would.
 func (d *decider) inadmissible(ch *change, size memory.Size) string {
 	sizes := map[string]memory.Size{}
 	maps.Copy(sizes, ch.sizes)
@@ -404,8 +404,8 @@ func (d *decider) inRange(ch *change) (memory.Size, Verdict) {
 		inWords(ch.to), ch.Range.Name))
 }
 
-// inPod returns the part of a raise that LimitRanges allow beside what the other containers of the pod have and get, and
-// why that is not all.
+// inPod returns the part of a raise that LimitRanges allow beside what the other containers of the pod have and get,
+// and why that is not all.
 func (d *decider) inPod(ch *change) (memory.Size, Verdict) {
 	if ch.kind&lowerings != 0 {
 		return ch.to, Verdict{}
@@ -420,8 +420,8 @@ func (d *decider) inPod(ch *change) (memory.Size, Verdict) {
 	return with(most), Verdict{v1alpha1.ReasonLimitRange, why}
 }
 
-// inQuota returns the part of a raise that a quota leaves, and why that is not all. Of the limits or requests that do not
-// fit, only a kill or a rollback takes a part, because others may need it.
+// inQuota returns the part of a raise that a quota leaves, and why that is not all. Of the limits or requests that do
+// not fit, only a kill or a rollback takes a part, because others may need it.
 func (d *decider) inQuota(ch *change) (memory.Size, Verdict) {
 	over, from, left := d.overQuota(ch), ch.from.Max(ch.c.Spec), d.quotaLeft(ch)
 	if over == (Verdict{}) {
@@ -488,8 +488,8 @@ func (p *Pod) more(sizes map[string]memory.Size) (sum memory.Size) {
 	return sum
 }
 
-// sharing is how many pods a raise has to fit the quota for: one that no kill asks for has to for all that lack it, which
-// would take what is left from pods that are to be created.
+// sharing is how many pods a raise has to fit the quota for: one that no kill asks for has to for all that lack it,
+// which would take what is left from pods that are to be created.
 func (d *decider) sharing(ch *change) memory.Bytes {
 	if ch.urgent {
 		return 1

@@ -198,8 +198,8 @@ func (o *observation) create() {
 // given is what a pod of the container's program gets before one was watched with less.
 func (c *Container) given() memory.Size { return c.Owner.Max(memory.Size{Limit: c.Before}) }
 
-// forAnother reports whether a container got its lower limit for another program: its image was changed in its pod. Like
-// a new pod, it has no lower limit before one of its program was watched with it.
+// forAnother reports whether a container got its lower limit for another program: its image was changed in its pod.
+// Like a new pod, it has no lower limit before one of its program was watched with it.
 func (d *decider) forAnother(pod *Pod, c Container) bool {
 	return c.Changed && !c.Outdated && pod.Writer == "" && lowers(c.given().Limit, c.Actual.Limit) && !d.State.knows(c)
 }

@@ -42,8 +42,8 @@ func TestAQuotaHoldsTheLastPodsOfARaise(t *testing.T) {
 	c.expectLimits(strings.TrimSpace(strings.Repeat("200Mi ", 40)))
 }
 
-// TestAQuotaThatDoesNotHoldARaiseIsLeftToOthers: no kill asks for it, and new pods need what is left. The requests, which
-// no quota counts, are raised, and do not make a pod Guaranteed.
+// TestAQuotaThatDoesNotHoldARaiseIsLeftToOthers: no kill asks for it, and new pods need what is left. The requests,
+// which no quota counts, are raised, and do not make a pod Guaranteed.
 func TestAQuotaThatDoesNotHoldARaiseIsLeftToOthers(t *testing.T) {
 	c := newCluster(t, 3, small)
 	c.wants(big, false)

@@ -152,8 +152,8 @@ type Policy struct {
 // Desired is the recommendation for a container of every pod, and what bounds it. A zero bound is unknown or none.
 type Desired struct {
 	Recommendation recommend.Recommendation
-	// Outdated is the recommendation for pods that are Outdated, which the owner's present numbers do not raise; nil: there
-	// are none.
+	// Outdated is the recommendation for pods that are Outdated, which the owner's present numbers do not raise; nil:
+	// there are none.
 	Outdated *recommend.Recommendation
 	Policy   recommend.Policy
 	// WindowPeak is the highest use of the last day, on any pod; a limit is not lowered onto it.

@@ -269,8 +269,8 @@ func TestRetainingReplicaGivesTheShape(t *testing.T) {
 		in.Instances = append(in.Instances, sampled(fmt.Sprintf("web-%d", i), 12*time.Hour, time.Minute, f))
 	}
 	got := Classify(in)
-	if got.Kind != StepRetention || !slices.Equal(got.Outliers, []string{"web-5"}) || !slices.Equal(got.Pods, got.Outliers) ||
-		!strings.Contains(got.Summary, "web-5") {
+	if got.Kind != StepRetention || !slices.Equal(got.Outliers, []string{"web-5"}) ||
+		!slices.Equal(got.Pods, got.Outliers) || !strings.Contains(got.Summary, "web-5") {
 		t.Errorf("got %s, outliers %v: %s", got.Kind, got.Outliers, got.Summary)
 	}
 }

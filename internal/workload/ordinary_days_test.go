@@ -537,8 +537,8 @@ func TestOtherPodsDoNotFollowADebugSession(t *testing.T) {
 	}
 }
 
-// TestAPartitionKeepsOtherPodsFromTheNewestPodsNumbers: the owner tries a larger limit in the newest pod of a StatefulSet,
-// wants nothing lowered, and another pod is killed. The others get what their evidence asks for.
+// TestAPartitionKeepsOtherPodsFromTheNewestPodsNumbers: the owner tries a larger limit in the newest pod of a
+// StatefulSet, wants nothing lowered, and another pod is killed. The others get what their evidence asks for.
 func TestAPartitionKeepsOtherPodsFromTheNewestPodsNumbers(t *testing.T) {
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 256), 150*memory.MiB, 4)
 	d.named.Spec.Sizing.Decrease = v1alpha1.DecreaseNever
