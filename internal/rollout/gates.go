@@ -397,8 +397,11 @@ func (d *decider) allow(ch *change) (less Verdict) {
 // inRange returns the part of a size that LimitRanges allow a container, and why that is not all.
 func (d *decider) inRange(ch *change) (memory.Size, Verdict) {
 	within := ch.Range.Within(ch.to)
-	if within == ch.to {
+	switch {
+	case within == ch.to:
 		return ch.to, Verdict{}
+	case ch.Range.Ratio == 0 && within.Limit < ch.to.Limit:
+		within = ch.less(within.Limit, within.Request)
 	}
 	return within, cmp.Or(d.outsideRange(ch), refuse(v1alpha1.ReasonLimitRange, "%s is not allowed by LimitRange %s",
 		inWords(ch.to), ch.Range.Name))
