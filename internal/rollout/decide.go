@@ -164,6 +164,8 @@ func (d *decider) again() {
 			d.actions = append(
 				d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.From, Undo: true, Why: changes(st.To, st.From)},
 			)
+		case d.withoutRequest(st, pod):
+			d.send(st)
 		case st.Phase == Resizing && pod.has(st.To, spec) && !pod.holds(st.To):
 			d.requeueIn(settle)
 			d.requeueIn(pod.doubtedUntil(st.To).Sub(d.Now))
@@ -183,6 +185,46 @@ func (d *decider) again() {
 			d.requeueIn(settle)
 		}
 	}
+}
+
+// withoutRequest asks for the limits alone where the node has no memory for the requests that go with them: the kubelet
+// then defers both, and only requests take memory of the node. They are asked for again when the limits are effective.
+func (d *decider) withoutRequest(st *Step, pod *Pod) bool {
+	if st.Phase != Resizing || !pod.deferred(st) || d.Now.Sub(st.Request.At) < settle ||
+		pod.Whole != nil || pod.QoS == "Guaranteed" {
+		return false
+	}
+	to, raises, less := maps.Clone(st.To), false, false
+	for name, size := range st.To {
+		c, _ := pod.container(name)
+		from := st.From[name]
+		raises = raises || size.Limit > from.Limit
+		if from.Request == 0 || size.Request <= from.Request {
+			continue
+		}
+		size.Request, less = from.Request, true
+		if d.Desired[c.key()].Range.Within(size) != size {
+			return false
+		}
+		to[name] = size
+	}
+	if !raises || !less {
+		return false
+	}
+	st.Request = request{At: stamp(d.Now), Spec: st.To, Lives: pod.lives(to), Tries: st.Request.Tries}
+	st.To = to
+	return true
+}
+
+// deferred reports whether a resize is in the pod's spec and waits for memory of the node.
+func (p *Pod) deferred(st *Step) bool { return p.Resize.Deferred && p.has(st.To, spec) }
+
+// outgrown reports whether a kill or a rollback asks for more than a resize that waits for memory of its node.
+func (d *decider) outgrown(pod *Pod, st *Step) bool {
+	return st.Phase == Resizing && pod.deferred(st) && slices.ContainsFunc(pod.Containers, func(c Container) bool {
+		to, _ := d.target(pod, c)
+		return to.Limit > c.Spec.Limit && d.changeOf(pod, c, to, false).urgent
+	})
 }
 
 // sent reports whether a resize is in the pod's spec, or is taken out of it: it is followed to its end.
@@ -238,7 +280,7 @@ func (d *decider) next() {
 		if pod.Leaving {
 			continue
 		}
-		if st, begun := d.State.step(pod.UID); begun && st.Phase != Watching {
+		if st, begun := d.State.step(pod.UID); begun && st.Phase != Watching && !d.outgrown(pod, &st) {
 			continue
 		}
 		if d.lacks(pod) {
@@ -375,6 +417,7 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 			given[name] = ours // a rollback gives no pod what another writer gave this one
 		}
 	}
+	maps.Copy(from, d.State.replace(pod.UID, to))
 	if maps.Equal(from, last) {
 		last = nil
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
@@ -788,18 +789,95 @@ func TestALowerLimitThatTheKubeletRefuses(t *testing.T) {
 	}
 }
 
-func TestADeferredResizeWaitsForRoom(t *testing.T) {
+// fills the node: a kubelet defers each resize with a higher request, and what a limit is it does not count.
+func (c *cluster) fills() {
+	c.node = func(p *Pod) {
+		app := &p.Containers[0]
+		if p.Resize = (Resize{}); app.Spec.Request > app.Actual.Request {
+			p.Resize = Resize{Deferred: true, Message: "Node didn't have enough resource: memory"}
+			return
+		}
+		app.Actual = app.Spec
+	}
+}
+
+// TestARequestWaitsForMemoryOfTheNodeAndALimitDoesNot: only what is requested takes memory of the node.
+func TestARequestWaitsForMemoryOfTheNodeAndALimitDoesNot(t *testing.T) {
 	c := newCluster(t, 1, small)
-	c.node = func(p *Pod) { p.Resize = Resize{Deferred: true, Message: "Node didn't have enough resource: memory"} }
+	c.fills()
 	c.wants(big, true)
 	c.reconcile()
-	c.passes(time.Hour)
+	c.expectLimits("100Mi")
+	c.passes(settle)
 	c.reconcile()
-	c.expectReason(v1alpha1.ReasonDeferred, "Node didn't have enough resource")
-	c.in.Pods[0].Containers[0].Actual, c.in.Pods[0].Resize = big, Resize{}
+	c.expectLimits("256Mi")
+	for range 3 {
+		c.passes(time.Minute)
+		c.reconcile()
+	}
+	c.expectReason(v1alpha1.ReasonDeferred, "request of container app 70Mi to 200Mi", "Node didn't have enough resource")
+	c.app(0).Actual, c.in.Pods[0].Resize = c.app(0).Spec, Resize{}
 	c.passes(time.Minute)
 	c.reconcile()
 	c.expectReason(v1alpha1.ReasonUpToDate)
+	if got := c.app(0).Actual; got != big {
+		t.Errorf("the pod has %v, want %v", got, big)
+	}
+}
+
+// TestARollbackDoesNotWaitForMemoryOfTheNode: others have requested what the lower limits had freed.
+func TestARollbackDoesNotWaitForMemoryOfTheNode(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.lowersAll()
+	c.fills()
+	c.killed(0)
+	c.reconcile()
+	c.passes(settle)
+	c.reconcile()
+	c.expectLimits("256Mi 256Mi 256Mi")
+}
+
+// TestARequestThatWaitsHoldsUpNoLimit: the pod is killed while its node has no memory for more than it requests.
+func TestARequestThatWaitsHoldsUpNoLimit(t *testing.T) {
+	c := newCluster(t, 2, small)
+	c.fills()
+	c.wants(size(90*mib, small.Limit), false)
+	c.reconcile()
+	c.passes(time.Hour)
+	c.reconcile()
+	c.expectReason(v1alpha1.ReasonDeferred, "request of container app 70Mi to 90Mi")
+	c.killed(0)
+	c.wants(big, true)
+	for range 2 {
+		c.reconcile()
+		c.passes(settle)
+	}
+	c.expectLimits("256Mi 256Mi")
+	c.reconcile()
+	if c.told(string(ConflictingWriter)) || c.told(string(NotResized)) {
+		t.Error(c.log)
+	}
+}
+
+// TestARequestThatMustEqualItsLimitWaitsWithIt: of a Guaranteed pod, and where a LimitRange bounds the ratio.
+func TestARequestThatMustEqualItsLimitWaitsWithIt(t *testing.T) {
+	for name, edit := range map[string]func(c *cluster){
+		"Guaranteed": func(c *cluster) { c.in.Pods[0].QoS = "Guaranteed" },
+		"a ratio":    func(c *cluster) { c.desired(func(d *Desired) { d.Range = constraints.Range{Ratio: 1500} }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 1, size(100*mib, 100*mib))
+			c.fills()
+			c.wants(size(200*mib, 200*mib), true)
+			edit(c)
+			for range 5 {
+				c.reconcile()
+				c.passes(settle)
+			}
+			c.expectLimits("100Mi")
+			c.expectReason(v1alpha1.ReasonDeferred, "Node didn't have enough resource")
+		})
+	}
 }
 
 func TestADeferredResizeEndsInAnEvictionWhereThatIsAllowed(t *testing.T) {

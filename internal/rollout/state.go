@@ -285,6 +285,30 @@ func (s *State) begin(decrease bool, at time.Time) {
 	})
 }
 
+// replace forgets what earlier steps asked for of the containers of a pod that are changed again, and returns the sizes
+// before what the kubelet has not made effective.
+func (s *State) replace(uid types.UID, to map[string]memory.Size) map[string]memory.Size {
+	from := map[string]memory.Size{}
+	kept := make([]Step, 0, len(s.Steps))
+	for _, st := range s.Steps {
+		if st.UID == uid {
+			st.To = maps.Clone(st.To)
+			for name := range to {
+				if _, asked := st.To[name]; asked && st.Phase == Resizing {
+					from[name] = st.From[name]
+				}
+				delete(st.To, name)
+			}
+			if len(st.To) == 0 {
+				continue
+			}
+		}
+		kept = append(kept, st)
+	}
+	s.Steps = kept
+	return from
+}
+
 // end forgets the rollout and its steps.
 func (s *State) end() { s.Rollout, s.Steps = Rollout{}, nil }
 
