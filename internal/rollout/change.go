@@ -89,6 +89,25 @@ func (d *decider) givesBack(c Container, to, from memory.Size) bool {
 	return active && from.Limit < to.Limit && to.Limit <= r.Restored.Limit
 }
 
+// restores is the part of a raise that rolls back a size that did harm. It does not wait for what the rest waits for.
+// Nil: there is none, or it waits as well.
+func (d *decider) restores(ch *change) *change {
+	r, active := d.State.ActiveRevert(ch.c.key(), d.Now)
+	if !active || ch.evict || ch.c.Shared || ch.from.Limit >= r.Restored.Limit || ch.to.Limit <= r.Restored.Limit {
+		return nil
+	}
+	to := memory.Size{Limit: r.Restored.Limit, Request: min(ch.to.Request, r.Restored.Limit)}
+	if ch.to.Request == ch.to.Limit {
+		to.Request = to.Limit
+	}
+	back := d.changeOf(ch.pod, ch.c, to, false)
+	back.sizes = ch.sizes
+	if refused, _ := d.refusal(back); refused != (Verdict{}) {
+		return nil
+	}
+	return back
+}
+
 // change begins to change one pod, if the gates let it.
 func (d *decider) change(pod *Pod) {
 	reason, message := d.reason, d.message
@@ -128,7 +147,13 @@ func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, bars bool)
 		ch := d.changeOf(pod, c, to, false)
 		ch.sizes = sizes
 		less := d.allow(ch)
-		if refused, barred := d.refusal(ch); refused != (Verdict{}) {
+		refused, barred := d.refusal(ch)
+		if refused != (Verdict{}) {
+			if back := d.restores(ch); back != nil {
+				ch, less, refused = back, cmp.Or(less, refused), Verdict{}
+			}
+		}
+		if refused != (Verdict{}) {
 			d.refused(refused.Reason, d.about(pod, c)+refused.Message)
 			bars = bars || barred
 			continue

@@ -159,8 +159,10 @@ func (d *decider) notReplaced(ch *change) Verdict {
 // of another of its containers does not wait for that.
 func (d *decider) refusedInPlace(ch *change) Verdict {
 	r, found := d.State.refusal(ch.pod.UID, false)
-	_, about := r.Sizes[ch.c.Name]
-	if !found || r.Reason == v1alpha1.ReasonDisruptionBudget || ch.urgent && !about || !d.stillAsked(ch.pod, r) {
+	size, about := r.Sizes[ch.c.Name]
+	again := about && !recommend.Differs(size, ch.to, ch.Policy)
+	if !found || r.Reason == v1alpha1.ReasonDisruptionBudget || ch.urgent && !about ||
+		!again && !d.stillAsked(ch.pod, r) {
 		return Verdict{}
 	}
 	return Verdict{r.Reason, r.Why}

@@ -25,6 +25,8 @@ type creation struct {
 	most        memory.Bytes
 	// proven is the lowest size that a pod of the program was watched with; zero: none.
 	proven memory.Size
+	// restored is the limit that a rollback of the last week gave back; 0: there was none.
+	restored memory.Bytes
 	// fresh: the owner's numbers are so new that no evidence undercuts them.
 	fresh bool
 	// paused: nothing changes.
@@ -32,9 +34,11 @@ type creation struct {
 }
 
 // size returns what new pods get; zero: what their owner asks for. A lower limit reaches new pods only after one pod
-// was watched with it, and a pause keeps the size that the running pods have.
+// was watched with it, and a pause keeps the size that the running pods have, but for one that did harm.
 func (c *creation) size() memory.Size {
 	switch {
+	case c.paused && c.held.Limit > 0:
+		return c.held.Max(memory.Size{Limit: c.restored})
 	case c.paused:
 		return c.held
 	case c.recommended == (memory.Size{}):
@@ -77,6 +81,8 @@ func (d *decider) creationOf(name string, recommended memory.Size) creation {
 	if e := d.st.newest(name); e != nil {
 		c.owner, c.held, c.most, c.fresh = e.Owner, e.Held, e.Most, e.fresh(d.now)
 		c.proven = d.rollout.State.Proven(name, e.Program)
+		r, _ := d.rollout.State.ActiveRevert(rollout.Key{Container: name, Program: e.Program}, d.now)
+		c.restored = r.Restored.Limit
 	}
 	return c
 }

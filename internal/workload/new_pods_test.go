@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,26 @@ func TestPermitsOfBothKindsAreNumberedByTime(t *testing.T) {
 	d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
 	if permit := d.shown.Canary; permit == nil || permit.Number != d.now.Truncate(time.Hour).Unix() {
 		t.Errorf("at %s the permit is %+v", d.now, permit)
+	}
+}
+
+// TestAPauseGivesNewPodsNoLimitThatDidHarm: with OnCreate running pods keep it.
+func TestAPauseGivesNewPodsNoLimitThatDidHarm(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), 60*memory.MiB, 3)
+	d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
+	d.deploy("rollout restart")
+	d.run(30*time.Minute, 30*time.Second)
+	d.deploy("rollout restart after the watch")
+	if n := d.lowered(); n != 3 {
+		d.fail("%d of 3 pods have the lower limit: %v", n, d.limits())
+	}
+	d.pause = "memfit.dev/pause on Namespace shop"
+	d.burst = 100 * memory.MiB
+	d.run(time.Minute, 10*time.Second)
+	d.replicas++
+	d.scale()
+	if got := slices.Max(d.limits()); got < d.owner.Limit {
+		d.fail("after the rollback a new pod has %s: %v", got, d.limits())
 	}
 }
 
