@@ -182,12 +182,13 @@ func (d *decider) refusedLately(ch *change) Verdict {
 	return Verdict{}
 }
 
-// anotherWriter refuses everything for a day after another writer changed what memfit had set.
-func (d *decider) anotherWriter(*change) Verdict {
-	if d.State.ConflictingWriter != nil {
-		return Verdict{v1alpha1.ReasonConflict, d.State.ConflictingWriter.Why}
+// anotherWriter refuses everything for a day after another writer changed what memfit had set, but for a rollback of
+// pods that memfit wrote last.
+func (d *decider) anotherWriter(ch *change) Verdict {
+	if d.State.ConflictingWriter == nil || ch.kind&givesBack != 0 && ch.pod.Writer == "" {
+		return Verdict{}
 	}
-	return Verdict{}
+	return Verdict{v1alpha1.ReasonConflict, d.State.ConflictingWriter.Why}
 }
 
 // givenByAnother refuses to lower for a day what another writer gave a pod, as for a debug session. A kill is answered.

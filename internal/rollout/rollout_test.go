@@ -993,6 +993,47 @@ func TestAnotherWriterIsLeftTheField(t *testing.T) {
 	}
 }
 
+// TestAnotherWriterOfOnePodStopsNoRollbackOfOthers: what harms them is memfit's.
+func TestAnotherWriterOfOnePodStopsNoRollbackOfOthers(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.lowersTheCanary()
+	c.passes(c.in.Policy.Watch)
+	c.reconcile()
+	c.passes(time.Minute)
+	c.reconcile()
+	byHand := memory.Size{Request: small.Request, Limit: 180 * mib}
+	c.app(2).Spec, c.app(2).Actual, c.in.Pods[2].Writer = byHand, byHand, "kubectl-patch"
+	c.reconcile()
+	c.expectReason(v1alpha1.ReasonConflict, "field manager kubectl-patch")
+	c.expectLimits("100Mi 100Mi 180Mi")
+	c.killed(0)
+	c.wants(size(200*mib, 330*mib), true)
+	for range 3 {
+		c.passes(time.Minute)
+		c.reconcile()
+		c.expectLimits("256Mi 256Mi 180Mi")
+	}
+	c.expectReason(v1alpha1.ReasonConflict)
+}
+
+// TestABoundThatFallsDuringAWatchIsNoOtherWriter: the pod that is watched gets still less, by memfit.
+func TestABoundThatFallsDuringAWatchIsNoOtherWriter(t *testing.T) {
+	c := newCluster(t, 4, big)
+	c.in.Policy.MaxUnavailable = 2
+	c.lowersTheCanary()
+	c.expectLimits("100Mi 256Mi 256Mi 256Mi")
+	c.wants(size(70*mib, 90*mib), false)
+	c.desired(func(d *Desired) { d.Policy.LimitMax = 90 * mib })
+	for range 10 {
+		c.passes(5 * time.Minute)
+		c.reconcile()
+	}
+	if c.told(string(ConflictingWriter)) {
+		t.Error(c.log)
+	}
+	c.expectLimits("90Mi 90Mi 90Mi 90Mi")
+}
+
 // TestALimitThatAnotherWriterLoweredIsNoLowering: one pod is resized by hand. Its kill says nothing about a limit of
 // memfit's, and that it lives proves none.
 func TestALimitThatAnotherWriterLoweredIsNoLowering(t *testing.T) {
