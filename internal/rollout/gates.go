@@ -109,7 +109,7 @@ var gates = []gate{
 	{of: lowerings, refuses: (*decider).queryAgainst, again: withdrawn},
 	{of: sized&^givesBack | fresh, refuses: (*decider).windowClosed, again: withdrawn},
 	{of: lowerings, refuses: (*decider).ownersDay},
-	{of: lowerQuietly | lowerByRestart, refuses: (*decider).starting},
+	{of: lowerings, refuses: (*decider).starting},
 	// Can the other pods bear it?
 	{of: lowerings, refuses: (*decider).otherCanary},
 	{of: lowerings, refuses: (*decider).besideALoan},

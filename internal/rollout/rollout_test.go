@@ -563,6 +563,23 @@ func TestAPodThatHasJustStartedIsNotLowered(t *testing.T) {
 	c.expectLimits("100Mi")
 }
 
+// TestAPodThatStartsIsNotEvictedForALowerLimit: it does not serve, so that no budget protects it.
+func TestAPodThatStartsIsNotEvictedForALowerLimit(t *testing.T) {
+	c := newCluster(t, 1, big)
+	c.in.Policy.Evict = true
+	c.app(0).FrozenHeap, c.app(0).Started = 192*mib, c.in.Now.Add(-time.Minute)
+	c.in.Pods[0].Ready = false
+	c.wants(small, false)
+	for range 5 {
+		c.reconcile()
+		c.passes(time.Minute)
+	}
+	if c.evictions() != 0 {
+		t.Errorf("evicted while it starts: %v", c.log)
+	}
+	c.expectReason(v1alpha1.ReasonStarting, "pod web-1 is not evicted", "up for 10m")
+}
+
 func TestARestartStormTakesItBack(t *testing.T) {
 	c := newCluster(t, 2, big)
 	c.lowersTheCanary()
