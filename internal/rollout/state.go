@@ -377,6 +377,16 @@ func (s *State) revert(r Revert) {
 	s.Reverts = s.Reverts[max(0, len(s.Reverts)-maxLowerings):]
 }
 
+// Inherit keeps a rollback for a program that replaces another with the same memory, as its kills count for it.
+func (s *State) Inherit(of Key, by string) {
+	i := slices.IndexFunc(s.Reverts, func(r Revert) bool { return r.Container == of.Container && r.Program == of.Program })
+	if i >= 0 && of.Program != "" {
+		r := s.Reverts[i]
+		r.Program = by
+		s.revert(r)
+	}
+}
+
 // stamp is a time as it is remembered: seconds are enough, and equal states are then equal bytes.
 func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 

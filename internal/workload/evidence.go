@@ -196,6 +196,7 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) {
 			e.Since = earliest(pod, now)
 		}
 	case e == nil && before != nil && before.Owner == p.Owner:
+		st.rollout.Inherit(rollout.Key{Container: name, Program: before.Program}, p.ID)
 		copied := *before.history
 		e = &evidence{
 			Program: p.ID, Owner: p.Owner, Since: before.Since, Held: before.Held, Most: before.Most, MostAt: before.MostAt,

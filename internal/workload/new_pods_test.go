@@ -48,6 +48,38 @@ func TestPermitsOfBothKindsAreNumberedByTime(t *testing.T) {
 	}
 }
 
+// TestARollbackHoldsForTheNextRelease: a service that got slow was not killed, so that nothing else knows the limit.
+func TestARollbackHoldsForTheNextRelease(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 60*memory.MiB, 3)
+	d.named.Spec.Sizing.Disruption = &v1alpha1.DisruptionSpec{RollbackQuery: "errors"}
+	series := 0
+	d.series = &series
+	for range 30 * 60 {
+		if d.run(time.Minute, time.Minute); d.lowered() > 0 {
+			break
+		}
+	}
+	d.run(time.Minute, 30*time.Second)
+	series = 1
+	d.run(time.Minute, 30*time.Second)
+	if series = 0; d.lowered() > 0 || !strings.Contains(strings.Join(d.log, "\n"), "rolled back from every pod") {
+		d.fail("the lower limit is not rolled back: %v", d.limits())
+	}
+	for _, d.image = range []string{"web:2", "web:3"} {
+		d.need[d.image] = d.need["web:1"]
+		d.deploy("a release")
+		for range 36 {
+			if d.run(time.Hour, 5*time.Minute); d.lowered() > 0 {
+				d.fail("%s is lowered again within the week: %v", d.image, d.limits())
+			}
+		}
+	}
+	d.run(5*24*time.Hour, 5*time.Minute)
+	if d.lowered() == 0 {
+		d.fail("nothing is lowered when the week is over: %v", d.limits())
+	}
+}
+
 // TestAPauseGivesNewPodsNoLimitThatDidHarm: with OnCreate running pods keep it.
 func TestAPauseGivesNewPodsNoLimitThatDidHarm(t *testing.T) {
 	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), 60*memory.MiB, 3)
