@@ -124,7 +124,7 @@ const (
 var onlyAtCreation = []string{v1alpha1.ReasonHeapCapFixed, v1alpha1.ReasonQoSClass}
 
 // permit lets one new pod be the first with a lower limit: the successor of a pod that was evicted for it, or, where
-// running pods keep their size, the next pod that is created.
+// running pods keep their size, as a Job's runs do, the next pod that is created.
 func (d *decider) permit() *v1alpha1.Canary {
 	mode := d.s.Profile.Spec.Sizing.Mode
 	if d.s.paused != "" || d.s.Facts.Conflict != "" || d.hasCanary() {
@@ -134,7 +134,8 @@ func (d *decider) permit() *v1alpha1.Canary {
 		// Whichever webhook is asked may use it: with one that is not asked the pod would be evicted for nothing.
 		return &v1alpha1.Canary{Number: at.Unix()}
 	}
-	onlyNew := mode == v1alpha1.SizingOnCreate || resizes(mode) && slices.Contains(onlyAtCreation, d.v.rollout.Reason)
+	onlyNew := mode == v1alpha1.SizingOnCreate || resizes(mode) &&
+		(kindOf(d.s.Owner.Ref).Completes || slices.Contains(onlyAtCreation, d.v.rollout.Reason))
 	if !onlyNew || d.s.Replica == "" {
 		return nil
 	}

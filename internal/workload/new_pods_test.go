@@ -48,6 +48,25 @@ func TestPermitsOfBothKindsAreNumberedByTime(t *testing.T) {
 	}
 }
 
+// TestTheNextRunOfAJobGetsALowerLimit: one that runs keeps what it began with, also where pods are resized in place.
+func TestTheNextRunOfAJobGetsALowerLimit(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 60*memory.MiB, 2)
+	d.of.APIVersion, d.of.Kind = "batch/v1", "CronJob"
+	d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
+	if n := d.lowered(); n > 0 {
+		d.fail("%d runs were lowered: %v", n, d.limits())
+	}
+	d.deploy("the next runs")
+	if n := d.lowered(); n != 1 {
+		d.fail("%d of 2 runs were created with a lower limit, want 1: %v", n, d.limits())
+	}
+	d.run(30*time.Minute, 30*time.Second)
+	d.deploy("the runs after the watch")
+	if n := d.lowered(); n != 2 {
+		d.fail("%d of 2 runs were created with a lower limit after the watch: %v", n, d.limits())
+	}
+}
+
 // TestARollbackHoldsForTheNextRelease: a service that got slow was not killed, so that nothing else knows the limit.
 func TestARollbackHoldsForTheNextRelease(t *testing.T) {
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 60*memory.MiB, 3)
