@@ -178,8 +178,8 @@ const (
 	// ReasonModeRecommend: sizing.mode is Recommend. Set OnCreate to size new pods, or InPlace to size running pods as
 	// well.
 	ReasonModeRecommend = "ModeRecommend"
-	// ReasonWaitingForNewPods: running pods keep their size: the mode is OnCreate, no pod runs, or no controller would
-	// recreate the pod. The webhook gives new pods the size.
+	// ReasonWaitingForNewPods: running pods keep their size: the mode is OnCreate, no pod runs, no controller would
+	// recreate the pod, or it has no limit yet, which no resize could remove again. The webhook gives new pods the size.
 	ReasonWaitingForNewPods = "WaitingForNewPods"
 	// ReasonApplying: memfit is changing a pod.
 	ReasonApplying = "Applying"

@@ -9,7 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/recommend"
 )
 
 // change is what may be done to one container of a pod, or to a pod: what gates decide about.
@@ -41,7 +43,7 @@ func (d *decider) kindOf(c Container, from, to memory.Size, evict bool) kinds {
 	switch {
 	case d.givesBack(c, to, from):
 		kind = giveBackQuietly
-	case to.Limit < from.Limit:
+	case lowers(from.Limit, to.Limit):
 		kind = lowerQuietly
 	}
 	switch {
@@ -87,6 +89,22 @@ func (ch *change) cost() Spent { return ch.pod.cost(ch.sizes, ch.evict) }
 func (d *decider) givesBack(c Container, to, from memory.Size) bool {
 	r, active := d.State.ActiveRevert(c.key(), d.Now)
 	return active && from.Limit < to.Limit && to.Limit <= r.Restored.Limit
+}
+
+// withoutFirstLimit is what a container that runs without a limit gets of a size, whether that is worth a change, and
+// whether its successor may get all of it: no resize removes a limit again. A BestEffort pod is not resized at all.
+func (d *decider) withoutFirstLimit(pod *Pod, c Container, to memory.Size) (size memory.Size, some, bars bool) {
+	if c.Spec.Limit > 0 || to.Limit == 0 || pod.QoS == "BestEffort" {
+		return to, true, false
+	}
+	who := fmt.Sprintf("new pods get %s, one of them first", to.Limit)
+	if d.Policy.NoWebhook {
+		who = fmt.Sprintf("set one of %s in the workload's template", to.Limit)
+	}
+	d.refused(v1alpha1.ReasonWaitingForNewPods,
+		d.about(pod, c)+"it has no limit, and no resize removes one again: "+who)
+	to.Limit = 0
+	return to, recommend.Differs(have(c), to, d.Desired[c.key()].Policy), true
 }
 
 // restores is the part of a raise that rolls back a size that did harm. It does not wait for what the rest waits for.
@@ -141,6 +159,11 @@ func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, bars bool)
 			continue
 		}
 		to, some, barred := d.inWhole(pod, c, to)
+		if some {
+			var first bool
+			to, some, first = d.withoutFirstLimit(pod, c, to)
+			barred = barred || first
+		}
 		if bars = bars || barred; !some {
 			continue
 		}

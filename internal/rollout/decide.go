@@ -107,6 +107,9 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	}
 	// The owner's word is the last for each pod, whatever the others have.
 	to, _ = desired.Policy.Bound(to, d.own(pod, c))
+	if desired.Policy.DecreaseNever && now.Limit == 0 {
+		to.Limit = 0 // any limit is less than none
+	}
 	if pod.QoS == "Guaranteed" && !pod.limited() {
 		to.Request = to.Limit
 	}
@@ -433,9 +436,12 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		if _, known := e.Targets[c.key()]; !known || !lowering {
 			e.Targets[c.key()], _ = d.target(pod, c)
 		}
+		if own[name].Limit == 0 && to[name].Limit > 0 {
+			given[name] = memory.Size{Request: given[name].Request, Limit: NoLimit}
+		}
 		e.Before[c.key()] = e.Before[c.key()].Max(given[name])
 		switch {
-		case to[name].Limit > own[name].Limit:
+		case own[name].Limit > 0 && to[name].Limit > own[name].Limit:
 			d.State.raise(c.key(), to[name].Limit)
 		case lowers(given[name].Limit, to[name].Limit):
 			d.State.lower(Lowering{Container: name, Program: c.Program, From: given[name], To: to[name], At: d.Now})

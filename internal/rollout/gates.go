@@ -621,7 +621,8 @@ func (d *decider) ownersDay(ch *change) Verdict {
 	}
 	d.requeueIn(c.OwnerUntil.Sub(d.Now))
 	return refuse(v1alpha1.ReasonNotEnoughEvidence,
-		"its owner set limit %s within the last day; it is not lowered before %s", c.Owner.Limit, format.Time(c.OwnerUntil))
+		"its owner set limit %s within the last day; it is not lowered before %s", none(c.Owner.Limit),
+		format.Time(c.OwnerUntil))
 }
 
 // starting refuses to lower the limit of a container that has only just started: a new version, or a large import at

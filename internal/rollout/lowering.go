@@ -181,8 +181,8 @@ func (o *observation) create() {
 			if c.Changed && !o.Policy.OnlyWatch {
 				continue // it is to have that again
 			}
-			if c.Done || c.Outdated || !lowers(before.Limit, c.Actual.Limit) || c.Actual.Limit != c.Spec.Limit ||
-				o.state.knows(c) || c.Spec.Limit == c.Owner.Limit {
+			if c.Done || c.Outdated || before.Limit == 0 || !lowers(before.Limit, c.Actual.Limit) ||
+				c.Actual.Limit != c.Spec.Limit || o.state.knows(c) || c.Spec.Limit == c.Owner.Limit {
 				continue
 			}
 			if r, active := o.state.ActiveRevert(c.key(), o.Now); active && c.Actual.Limit < r.Restored.Limit {
@@ -201,7 +201,9 @@ func (c *Container) given() memory.Size { return c.Owner.Max(memory.Size{Limit: 
 // forAnother reports whether a container got its lower limit for another program: its image was changed in its pod.
 // Like a new pod, it has no lower limit before one of its program was watched with it.
 func (d *decider) forAnother(pod *Pod, c Container) bool {
-	return c.Changed && !c.Outdated && pod.Writer == "" && lowers(c.given().Limit, c.Actual.Limit) && !d.State.knows(c)
+	given := c.given().Limit
+	return c.Changed && !c.Outdated && pod.Writer == "" && 0 < given && given < NoLimit &&
+		lowers(given, c.Actual.Limit) && !d.State.knows(c)
 }
 
 // knows reports whether a lowering explains how the container got its limit.
@@ -371,14 +373,18 @@ func (o *observation) restore(l Lowering, pod Pod, why string) {
 	until := format.Time(o.Now.Add(RevertHold.Duration()))
 	o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID, Container: l.Container,
 		Message: fmt.Sprintf("Limit %s of container %s is rolled back from %s, to %s, because %s. It is not lowered again "+
-			"before %s", l.To.Limit, l.Container, o.rolledBackFrom(), l.From.Limit, why, until)})
+			"before %s", l.To.Limit, l.Container, o.rolledBackFrom(&l), none(l.From.Limit), why, until)})
 	from, to := map[string]memory.Size{l.Container: l.To}, map[string]memory.Size{l.Container: {Limit: l.From.Limit}}
+	if l.From.Limit == NoLimit {
+		to = nil
+	}
 	o.state.record(resized(Change{Kind: Reverted, At: o.Now, Pod: pod.Name, Why: why}, from, to), l.At)
 }
 
-// rolledBackFrom is which pods get the old limit back.
-func (o *observation) rolledBackFrom() string {
-	if o.Policy.OnlyWatch {
+// rolledBackFrom is which pods get the old limit back. None at all, no resize gives back: a pod that runs gets a higher
+// one.
+func (o *observation) rolledBackFrom(l *Lowering) string {
+	if o.Policy.OnlyWatch || l.From.Limit == NoLimit {
 		return "new pods"
 	}
 	return "every pod"

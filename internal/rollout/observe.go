@@ -444,7 +444,7 @@ func changes(from, to map[string]memory.Size) string {
 }
 
 func none(b memory.Bytes) string {
-	if b == 0 {
+	if b == 0 || b == NoLimit {
 		return "none"
 	}
 	return b.String()

@@ -876,6 +876,61 @@ func TestARequestThatWaitsHoldsUpNoLimit(t *testing.T) {
 	}
 }
 
+// TestAContainerThatRunsGetsNoFirstLimit: no resize would remove it again. Its request changes, and a limit comes with
+// another pod, one of them first.
+func TestAContainerThatRunsGetsNoFirstLimit(t *testing.T) {
+	c := newCluster(t, 2, size(50*mib, 0))
+	c.wants(small, true)
+	for range 3 {
+		c.reconcile()
+		c.passes(time.Minute)
+	}
+	c.expectLimits("0 0")
+	c.expectReason(v1alpha1.ReasonWaitingForNewPods, "it has no limit", "new pods get 100Mi, one of them first")
+	if got := c.app(1).Actual.Request; got != small.Request {
+		t.Errorf("the request is %s, want %s", got, small.Request)
+	}
+	c.in.Policy.Evict = true
+	c.passes(2 * time.Hour)
+	c.evictsTheCanary()
+	c.passes(time.Minute)
+	c.reconcile()
+	c.expectLimits("100Mi 0")
+	c.expectReason(v1alpha1.ReasonWatching, "limit of container app none to 100Mi")
+	c.killed(0)
+	c.reconcile()
+	if !c.told("rolled back from new pods, to none, because pod web-3 was OOM killed at it") {
+		t.Error(c.log)
+	}
+	for range 20 {
+		c.passes(8 * time.Hour)
+		c.reconcile()
+	}
+	c.expectLimits("100Mi 0")
+}
+
+// TestAPodThatWasCreatedWithAFirstLimitIsWatched: its owner gives it none.
+func TestAPodThatWasCreatedWithAFirstLimitIsWatched(t *testing.T) {
+	c := newCluster(t, 2, size(50*mib, 0))
+	c.in.Policy.OnlyWatch = true
+	c.passes(time.Hour)
+	c.in.Pods = append(c.in.Pods, c.pod(small))
+	for i := range c.in.Pods {
+		c.app(i).Owner = size(50*mib, NoLimit)
+	}
+	c.wants(small, false)
+	c.reconcile()
+	c.expectReason(v1alpha1.ReasonWatching, "Pod web-3", "limit of container app none to 100Mi")
+	if c.written.Proven("app", "").Limit != 0 {
+		t.Error("it was not watched yet, and counts as proven")
+	}
+	c.passes(c.in.Policy.Watch + time.Minute)
+	c.reconcile()
+	if got := c.written.Proven("app", "").Limit; got != small.Limit {
+		t.Errorf("proven is %s, want %s", got, small.Limit)
+	}
+}
+
 // TestARequestThatMustEqualItsLimitWaitsWithIt: of a Guaranteed pod, and where a LimitRange bounds the ratio.
 func TestARequestThatMustEqualItsLimitWaitsWithIt(t *testing.T) {
 	for name, edit := range map[string]func(c *cluster){

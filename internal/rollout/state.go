@@ -197,7 +197,8 @@ func (s *State) ActiveRevert(of Key, now time.Time) (Revert, bool) {
 // RevertHold is over, for new pods as well. A recommendation for more is left as it is.
 func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recommend.Recommendation {
 	same := rec.Size.Limit == r.Restored.Limit // then only its reason is missing, unless the request goes up
-	if rec.Size == (memory.Size{}) || rec.Size.Limit > r.Restored.Limit || same && rec.Decision == recommend.Increase {
+	if rec.Size == (memory.Size{}) || rec.Size.Limit > r.Restored.Limit || r.Restored.Limit == NoLimit ||
+		same && rec.Decision == recommend.Increase {
 		return rec
 	}
 	rec.Size = r.Restored.Max(memory.Size{Request: rec.Size.Request})
@@ -465,4 +466,5 @@ func (p *Pod) has(sizes map[string]memory.Size, get func(Container) memory.Size)
 func spec(c Container) memory.Size   { return c.Spec }
 func actual(c Container) memory.Size { return c.Actual }
 
-func lowers(from, to memory.Bytes) bool { return to > 0 && to < from }
+// lowers reports whether a limit goes down. One that has none, 0, has all memory.
+func lowers(from, to memory.Bytes) bool { return to > 0 && (from == 0 || to < from) }

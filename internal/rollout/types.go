@@ -58,7 +58,7 @@ type Container struct {
 	Name string
 	// Program is what it runs; empty: unknown.
 	Program string
-	// Owner is what the owner of its pod asks for, without memfit; zero: unknown.
+	// Owner is what the owner of its pod asks for, without memfit, with [NoLimit] where that is none; zero: unknown.
 	Owner memory.Size
 	// OwnerUntil is until when the container gets no less than Owner, because the owner set it so recently; zero: it may.
 	OwnerUntil time.Time
@@ -101,6 +101,9 @@ type Container struct {
 	// PodLimit and PodRequest are what the pod as a whole leaves it; 0: anything.
 	PodLimit, PodRequest memory.Bytes
 }
+
+// NoLimit is the limit of what has none, as the size before a lower one: it is higher than any.
+const NoLimit = memory.Max
 
 // Key names a container and the program that it runs: a recommendation rests on the evidence of one program and is for
 // its pods alone. Program is empty where it is unknown.

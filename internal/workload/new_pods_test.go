@@ -48,6 +48,45 @@ func TestPermitsOfBothKindsAreNumberedByTime(t *testing.T) {
 	}
 }
 
+// TestOneNewPodIsTheFirstWithALimit: where its owner gives it none. After a kill at it, new pods get none for a week.
+func TestOneNewPodIsTheFirstWithALimit(t *testing.T) {
+	for _, mode := range []v1alpha1.SizingMode{v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace} {
+		d := newDay(t, mode, sizeMi(64, 0), 60*memory.MiB, 3)
+		limited := func() (n int) {
+			for _, limit := range d.limits() {
+				if limit > 0 {
+					n++
+				}
+			}
+			return n
+		}
+		d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
+		if n := limited(); n > 0 {
+			d.fail("%s: %d pods that run were given a limit: %v", mode, n, d.limits())
+		}
+		d.deploy("rollout restart")
+		if n := limited(); n != 1 {
+			d.fail("%s: %d of 3 pods were created with a limit, want 1: %v", mode, n, d.limits())
+		}
+		d.run(30*time.Minute, 30*time.Second)
+		d.deploy("rollout restart after the watch")
+		if n := limited(); n != 3 {
+			d.fail("%s: %d of 3 pods were created with a limit after the watch: %v", mode, n, d.limits())
+		}
+		d.burst = 300 * memory.MiB
+		d.run(20*time.Second, 10*time.Second)
+		d.burst = 0
+		d.run(time.Minute, 10*time.Second)
+		if !strings.Contains(strings.Join(d.log, "\n"), "is rolled back from new pods, to none") {
+			d.fail("%s: nothing says that the limit is rolled back", mode)
+		}
+		d.deploy("rollout restart after a kill")
+		if n := limited(); n != 0 {
+			d.fail("%s: after a kill at the first limit new pods get %v", mode, d.limits())
+		}
+	}
+}
+
 // TestTheNextRunOfAJobGetsALowerLimit: one that runs keeps what it began with, also where pods are resized in place.
 func TestTheNextRunOfAJobGetsALowerLimit(t *testing.T) {
 	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 60*memory.MiB, 2)

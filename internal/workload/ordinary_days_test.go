@@ -164,6 +164,8 @@ func (d *day) deploy(what string) {
 
 func (d *day) demand(p *dayPod) memory.Bytes { return d.need[p.image] + p.need + d.burst }
 
+func (p *dayPod) holds(demand memory.Bytes) bool { return p.size.Limit == 0 || demand <= p.size.Limit }
+
 func (p *dayPod) shown() *corev1.Pod {
 	amount := func(s memory.Size) corev1.ResourceRequirements {
 		list := func(b memory.Bytes) corev1.ResourceList {
@@ -223,7 +225,7 @@ func (d *day) run(length, tick time.Duration) {
 // kubelet kills and restarts what does not fit.
 func (d *day) kubelet() {
 	for _, p := range d.pods {
-		if d.demand(p) <= p.size.Limit {
+		if p.holds(d.demand(p)) {
 			continue
 		}
 		p.last = &corev1.ContainerStateTerminated{
@@ -246,7 +248,7 @@ func (d *day) step() {
 		pod := p.shown()
 		s.Pods = append(s.Pods, pod)
 		s.Events.Observations = append(s.Events.Observations, oom.Observe(pod)...)
-		if use := d.demand(p); use <= p.size.Limit {
+		if use := d.demand(p); p.holds(use) {
 			s.Events.Samples = append(s.Events.Samples, memory.Sample{
 				Container: memory.ContainerRef{Namespace: "shop", Pod: p.name, UID: p.uid, Container: "app"},
 				Time:      d.now, Started: p.started, RSS: use, HasRSS: true, Exact: true, WorkingSet: use, Usage: use,

@@ -138,6 +138,9 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 			}
 		}
 		running.Shared = running.Spec.Limit == 0 && p.Whole != nil && p.Whole.Spec.Limit > 0
+		if running.Owner.Limit == 0 && !running.Shared && st.knowsOwner(pod, c.Name) {
+			running.Owner.Limit = rollout.NoLimit
+		}
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.Name}
 		if status != nil {
 			lifeOf(&running, pod, spec, status, now)
