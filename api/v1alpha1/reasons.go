@@ -178,8 +178,8 @@ const (
 	// ReasonModeRecommend: sizing.mode is Recommend. Set OnCreate to size new pods, or InPlace to size running pods as
 	// well.
 	ReasonModeRecommend = "ModeRecommend"
-	// ReasonWaitingForNewPods: running pods keep their size: the mode is OnCreate, no pod runs, or no controller would
-	// recreate the pod. The webhook gives new pods the size.
+	// ReasonWaitingForNewPods: running pods keep their size: the mode is OnCreate, no pod runs, no controller would
+	// recreate the pod, or it has no limit yet, which no resize could remove again. The webhook gives new pods the size.
 	ReasonWaitingForNewPods = "WaitingForNewPods"
 	// ReasonApplying: memfit is changing a pod.
 	ReasonApplying = "Applying"
@@ -197,8 +197,8 @@ const (
 	// ReasonWaitingForQuery: sizing.disruption.rollbackQuery returns a series, or fails, so that no limit is lowered.
 	// memfit continues when the result is empty.
 	ReasonWaitingForQuery = "WaitingForQuery"
-	// ReasonDeferred: the kubelet waits for free memory on the node. sizing.mode: InPlaceOrEvict evicts the pod after 5
-	// minutes.
+	// ReasonDeferred: the kubelet waits for free memory on the node. A limit is raised without the request that waits, where
+	// the pod is not Guaranteed. sizing.mode: InPlaceOrEvict evicts the pod after 5 minutes.
 	ReasonDeferred = "Deferred"
 	// ReasonInfeasible: the kubelet reports that the node cannot hold the size. memfit retries after an hour, or evicts
 	// the pod where the mode allows it.

@@ -142,10 +142,15 @@ func (f *Facts) MostLimit(
 	refused := func(limit memory.Bytes) string {
 		return f.Refusal(pod, map[string]memory.Size{container: sized(limit)})
 	}
+	return Most(from, to, refused)
+}
+
+// Most is the highest limit from one to another, within a MiB, that is not refused, and why no higher one is admitted;
+// "": it is. What bounds a container, its pod or the ratio to its request refuses whatever is higher, too.
+func Most(from, to memory.Bytes, refused func(memory.Bytes) string) (most memory.Bytes, why string) {
 	if why = refused(to); why == "" {
 		return to, ""
 	}
-	// What bounds a container, its pod or the ratio to its request refuses whatever is higher, too.
 	after := func(steps int) memory.Bytes { return from + memory.Bytes(steps)*memory.MiB }
 	steps := sort.Search(int(to.Minus(from)/memory.MiB), func(i int) bool { return refused(after(i+1)) != "" })
 	return after(steps), why

@@ -23,6 +23,8 @@ const (
 	soonest = 15 * time.Minute
 	// soonPercent of the limit must be used for the rate alone to say so.
 	soonPercent = 50
+	// againPercent of what was in use before a restart is as much again: replicas of one program differ by that.
+	againPercent = 110
 )
 
 // danger is a container that grows towards its limit.
@@ -34,21 +36,24 @@ type danger struct {
 }
 
 // Endangered proposes at most one pod to restart for its memory: of those in danger, one that stands out among its
-// replicas, else the fullest; nil: none is in danger. shapes are what memory does, by container name. Whether the pod
-// is restarted now, package rollout decides.
-func Endangered(pods []rollout.Pod, shapes map[string]shape.Shape) *rollout.Candidate {
-	d, found := worst(pods, shapes)
+// replicas, else the fullest; nil: none is in danger. shapes are what memory does, by container name, and past the
+// restarts of the last week. Whether the pod is restarted now, package rollout decides.
+func Endangered(
+	pods []rollout.Pod, shapes map[string]shape.Shape, past []rollout.PastRestart,
+) *rollout.Candidate {
+	d, found := worst(pods, shapes, past)
 	if !found {
 		return nil
 	}
 	return &rollout.Candidate{
 		Pod: d.pod.Name, UID: d.pod.UID, Why: d.why, Measured: d.container.Measured,
 		WorkingSetOnly: d.container.WorkingSetOnly,
+		Held:           rollout.Held{Container: d.container.Name, Demand: d.container.Demand},
 	}
 }
 
 // worst is the pod that is killed next if nothing happens.
-func worst(pods []rollout.Pod, shapes map[string]shape.Shape) (danger, bool) {
+func worst(pods []rollout.Pod, shapes map[string]shape.Shape, past []rollout.PastRestart) (danger, bool) {
 	var all []danger
 	for i := range pods {
 		if pods[i].Leaving {
@@ -56,7 +61,7 @@ func worst(pods []rollout.Pod, shapes map[string]shape.Shape) (danger, bool) {
 		}
 		for j := range pods[i].Containers {
 			c := &pods[i].Containers[j]
-			if d, ok := endangered(&pods[i], c, shapes[c.Name]); ok {
+			if d, ok := endangered(&pods[i], c, shapes[c.Name]); ok && !d.needs(shapes[c.Name].Kind, past) {
 				all = append(all, d)
 			}
 		}
@@ -71,33 +76,40 @@ func worst(pods []rollout.Pod, shapes map[string]shape.Shape) (danger, bool) {
 	}), true
 }
 
+// endangered reports whether a container grows towards its limit. One that uses more than its replicas and does not
+// grow is in no danger: its limit is sized for it.
 func endangered(pod *rollout.Pod, c *rollout.Container, s shape.Shape) (danger, bool) {
 	d := danger{pod: pod, container: c, outlier: slices.Contains(s.Outliers, pod.Name)}
 	limit := d.limit()
-	if limit == 0 || c.Measured.IsZero() || !d.outlier &&
-		(s.Confidence == memory.Low || s.Kind != shape.Climb && s.Kind != shape.StepRetention) {
+	if limit == 0 || c.Measured.IsZero() || s.Confidence == memory.Low ||
+		s.Kind != shape.Climb && s.Kind != shape.StepRetention ||
+		len(s.Pods) > 0 && !slices.Contains(s.Pods, pod.Name) {
 		return danger{}, false
 	}
 	soon := s.Kind == shape.Climb && s.TimeToLimit[1] > 0 && s.TimeToLimit[0] <= soonest
 	if share := d.share(); share < nearPercent && (!soon || share < soonPercent) {
 		return danger{}, false
 	}
-	switch {
-	case d.outlier:
-		d.why = fmt.Sprintf(
-			"container %s uses %s, %d %% of its limit of %s, far above its replicas", c.Name, c.Demand, d.share(), limit,
-		)
-	case s.Kind == shape.Climb:
-		d.why = fmt.Sprintf("container %s climbs and uses %s, %d %% of its limit of %s", c.Name, c.Demand, d.share(), limit)
-		if s.TimeToLimit[1] > 0 {
-			d.why += fmt.Sprintf(", which it reaches in %s or later", format.InWords(s.TimeToLimit[0]))
-		}
-	default:
-		d.why = fmt.Sprintf(
-			"container %s keeps what it took and uses %s, %d %% of its limit of %s", c.Name, c.Demand, d.share(), limit,
-		)
+	does := "climbs"
+	if s.Kind == shape.StepRetention {
+		does = "keeps what it took"
+	}
+	d.why = fmt.Sprintf("container %s %s and uses %s, %d %% of its limit of %s", c.Name, does, c.Demand, d.share(), limit)
+	if s.TimeToLimit[1] > 0 {
+		d.why += fmt.Sprintf(", which it reaches in %s or later", format.InWords(s.TimeToLimit[0]))
+	}
+	if d.outlier {
+		d.why += "; it is far above its replicas"
 	}
 	return d, true
+}
+
+// needs reports whether a restart of the last week showed that the container needs what it keeps: it has as much again.
+// One that climbs has so each time.
+func (d danger) needs(kind shape.Kind, past []rollout.PastRestart) bool {
+	return kind == shape.StepRetention && slices.ContainsFunc(past, func(r rollout.PastRestart) bool {
+		return r.Held.Container == d.container.Name && d.container.Demand <= r.Held.Demand.Percent(againPercent)
+	})
 }
 
 // limit is the effective one; 0: none, and then nothing kills it.

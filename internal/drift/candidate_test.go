@@ -37,9 +37,15 @@ func climbs(left time.Duration) shape.Shape {
 
 func TestEndangered(t *testing.T) {
 	retains := shape.Shape{Kind: shape.StepRetention, Confidence: memory.High}
+	restarted := func(container string, mib memory.Bytes) []rollout.PastRestart {
+		return []rollout.PastRestart{{
+			Pod: "old", At: now.Add(-26 * time.Hour), Held: rollout.Held{Container: container, Demand: mib * memory.MiB},
+		}}
+	}
 	for name, tc := range map[string]struct {
 		pods               []rollout.Pod
 		shape              shape.Shape
+		past               []rollout.PastRestart
 		wantPod            string
 		wantWhy            string // a part
 		wantNothingInSight bool
@@ -69,10 +75,30 @@ func TestEndangered(t *testing.T) {
 			shape: shape.Shape{Kind: shape.Climb, Confidence: memory.High, Outliers: []string{"a"}}, wantPod: "a",
 			wantWhy: "far above its replicas",
 		},
-		"an outlier among flat ones": {
-			pods:  []rollout.Pod{pod("a", 200), pod("b", 30), pod("c", 30), pod("d", 30)},
-			shape: shape.Shape{Kind: shape.Flat, Confidence: memory.High, Outliers: []string{"a"}}, wantPod: "a",
-			wantWhy: "200Mi",
+		"a primary is sized for what it needs": {
+			pods:               []rollout.Pod{pod("a", 230), pod("b", 30), pod("c", 30), pod("d", 30)},
+			shape:              shape.Shape{Kind: shape.Flat, Confidence: memory.High, Outliers: []string{"a"}},
+			wantNothingInSight: true,
+		},
+		"a replica climbs, and not the primary": {
+			pods: []rollout.Pod{pod("a", 230), pod("b", 200), pod("c", 30), pod("d", 30)},
+			shape: shape.Shape{
+				Kind: shape.Climb, Confidence: memory.Medium, Outliers: []string{"a"}, Pods: []string{"b"},
+			}, wantPod: "b", wantWhy: "climbs and uses 200Mi",
+		},
+		"a restart showed that it needs what it keeps": {
+			pods: []rollout.Pod{pod("a", 200), pod("b", 30)}, shape: retains, past: restarted("app", 190),
+			wantNothingInSight: true,
+		},
+		"it keeps more than before the restart": {
+			pods: []rollout.Pod{pod("a", 220), pod("b", 30)}, shape: retains, past: restarted("app", 190), wantPod: "a",
+		},
+		"another container was the reason": {
+			pods: []rollout.Pod{pod("a", 200), pod("b", 30)}, shape: retains, past: restarted("proxy", 190), wantPod: "a",
+		},
+		"what climbs does so again": {
+			pods: []rollout.Pod{pod("a", 200), pod("b", 30)}, shape: climbs(time.Hour), past: restarted("app", 200),
+			wantPod: "a",
 		},
 		"an outlier far from its limit": {
 			pods:  []rollout.Pod{pod("a", 100), pod("b", 30), pod("c", 30), pod("d", 30)},
@@ -105,11 +131,11 @@ func TestEndangered(t *testing.T) {
 		"no pods": {shape: climbs(time.Hour), wantNothingInSight: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Endangered(tc.pods, map[string]shape.Shape{"app": tc.shape})
+			got := Endangered(tc.pods, map[string]shape.Shape{"app": tc.shape}, tc.past)
 			if (got == nil) != tc.wantNothingInSight {
 				t.Fatalf("got %+v, want nothing in sight: %t", got, tc.wantNothingInSight)
 			}
-			if got != nil && (got.Pod != tc.wantPod || got.UID == "" || !got.Measured.Before(now) ||
+			if got != nil && (got.Pod != tc.wantPod || got.UID == "" || !got.Measured.Before(now) || got.Held.Demand == 0 ||
 				!strings.Contains(got.Why, tc.wantWhy)) {
 				t.Errorf("got %+v, want pod %q, why %q", got, tc.wantPod, tc.wantWhy)
 			}

@@ -83,6 +83,8 @@ func SlimPod(in any) (any, error) {
 		Conditions: slimConditions(status.Conditions), Resources: slimResourcesPointer(status.Resources),
 		InitContainerStatuses: slimStatuses(status.InitContainerStatuses),
 		ContainerStatuses:     slimStatuses(status.ContainerStatuses),
+
+		EphemeralContainerStatuses: ephemeralTimes(status.EphemeralContainerStatuses),
 	}
 	shared.template(pod)
 	return pod, nil
@@ -211,6 +213,19 @@ func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 		}
 	}
 	return slim
+}
+
+// ephemeralTimes keeps which debug sessions there were, and when.
+func ephemeralTimes(statuses []corev1.ContainerStatus) (times []corev1.ContainerStatus) {
+	for i := range statuses {
+		s := corev1.ContainerStatus{Name: statuses[i].Name}
+		s.State.Running = statuses[i].State.Running
+		if t := statuses[i].State.Terminated; t != nil {
+			s.State.Terminated = &corev1.ContainerStateTerminated{StartedAt: t.StartedAt, FinishedAt: t.FinishedAt}
+		}
+		times = append(times, s)
+	}
+	return times
 }
 
 // slimConfigMap keeps the keys and forgets the values: what memfit does not have cannot leak from it.

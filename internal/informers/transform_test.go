@@ -108,6 +108,16 @@ func TestSlimRecommendationsKeepNoLists(t *testing.T) {
 // TestSlimPodsAnswerTheSame: what memfit asks of a pod in its cache has the same answer as asked of the whole pod.
 func TestSlimPodsAnswerTheSame(t *testing.T) {
 	whole := fatPod(t)
+	whole.Status.EphemeralContainerStatuses = []corev1.ContainerStatus{
+		{Name: "debug", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}},
+		{Name: "debug-2", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			Reason: "Completed", StartedAt: metav1.Now(), FinishedAt: metav1.Now(),
+		}}},
+		{Name: "debug-3", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "Pulling"}}},
+	}
+	if n := len(oom.Observe(whole)[0].Ephemeral); n != 2 {
+		t.Fatalf("%d debug sessions are observed in the whole pod", n)
+	}
 	made, err := SlimPod(whole.DeepCopy())
 	if err != nil {
 		t.Fatal(err)

@@ -240,7 +240,7 @@ func planContainer(in Input, t target, s sizing) (ContainerPlan, *containerRecor
 	if c.mode == v1alpha1.TuningDryRun {
 		w.write(c.set) // after finish: only the record has what would be set
 	}
-	return c, c.record(w, t.program)
+	return c, c.record(w, t)
 }
 
 // restartHelps reports whether a setting of a known runtime would fit a new limit if only the container started again:

@@ -34,6 +34,8 @@ type Program struct {
 	// Created is the limit with which memfit let the container be created; 0: unknown. A later resize may not have taken
 	// effect.
 	Created memory.Bytes
+	// Changed: the image was changed in the pod, which got its size for another program.
+	Changed bool
 }
 
 // ProgramOf returns the program of a container of a pod that exists; zero for a container that it does not have.
@@ -44,11 +46,17 @@ func ProgramOf(pod *corev1.Pod, name string, perRun bool) Program {
 		return Program{}
 	}
 	rec := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name)
-	if rec != nil && rec.Program != "" && len(rec.Program) <= 2*programBytes {
-		return Program{ID: rec.Program, Owner: rec.Owner.size(), Recorded: true, Created: rec.created()}
+	if rec == nil || rec.Program == "" || len(rec.Program) > 2*programBytes {
+		id := fingerprint(c, takeBack(c, rec), v1alpha1.TuningSpec{}, perRun)
+		return Program{ID: id, Owner: constraints.SizeOf(&c.Resources), Created: rec.created()}
 	}
-	id := fingerprint(c, takeBack(c, rec), v1alpha1.TuningSpec{}, perRun)
-	return Program{ID: id, Owner: constraints.SizeOf(&c.Resources), Created: rec.created()}
+	p := Program{ID: rec.Program, Owner: rec.Owner.size(), Recorded: true, Created: rec.created()}
+	// Of what is hashed, only the image can change in a pod that exists. What a later webhook made of it at creation is in
+	// the record, because memfit is asked again then (reinvocationPolicy: IfNeeded).
+	if rec.Image != "" && rec.Image != c.Image {
+		p.ID, p.Changed = fingerprint(c, takeBack(c, rec), v1alpha1.TuningSpec{}, perRun), true
+	}
+	return p
 }
 
 // LimitAtCreation returns [Program.Created] of a container of a pod.

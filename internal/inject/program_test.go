@@ -138,6 +138,35 @@ func TestTheRecordNamesTheProgramOfTheOwner(t *testing.T) {
 	}
 }
 
+// TestAnImageThatIsChangedInThePodIsAnotherProgram: what the record has of the owner stays, and an image that a later
+// webhook rewrites at creation is the one that is recorded.
+func TestAnImageThatIsChangedInThePodIsAnotherProgram(t *testing.T) {
+	in := nodePod("512Mi", of("NodeJS", v1alpha1.TuningSpec{}))
+	in.Pod.Spec.Containers[0].Image = "app:1"
+	in.Sizes = map[string]Offer{"app": {Size: memory.Size{Limit: mib(300)}}}
+	pod := inject(in)
+	first := ProgramOf(pod, "app", false)
+	if first.Changed || first.Created != mib(300) {
+		t.Fatalf("program of the pod as it was created is %+v", first)
+	}
+	with := func(image string) *corev1.Pod {
+		other := pod.DeepCopy()
+		other.Spec.Containers[0].Image = image
+		return other
+	}
+	for _, perRun := range []bool{false, true} {
+		got, next := ProgramOf(with("app:2"), "app", perRun), ProgramOf(with("app:3"), "app", perRun)
+		want := Program{ID: got.ID, Owner: first.Owner, Recorded: true, Created: first.Created, Changed: true}
+		if got != want || got.ID == first.ID || next.ID == got.ID {
+			t.Errorf("program is %+v, that of a third image %s, and before %+v", got, next.ID, first)
+		}
+	}
+	in.Pod = with("mirror.example/app:1")
+	if got := ProgramOf(inject(in), "app", false); got.Changed || got.ID == first.ID {
+		t.Errorf("program of an image that was rewritten before the webhook was asked again is %+v", got)
+	}
+}
+
 // TestLimitAtCreation: a record has of a size only what memfit changed; the rest is the owner's.
 func TestLimitAtCreation(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -46,8 +46,9 @@ type containerRecord struct {
 	Owner *sizeRecord `json:"owner,omitempty"`
 	// Processes is how many processes share the container, each with that limit; 0: one.
 	Processes int32 `json:"processes,omitempty"`
-	// Program is the fingerprint of what the container runs (see [Program]).
+	// Program is the fingerprint of what the container runs (see [Program]), and Image the image in it.
 	Program string `json:"program,omitempty"`
+	Image   string `json:"image,omitempty"`
 	// ResizePolicy is the memory resizePolicy that memfit added.
 	ResizePolicy string `json:"resizePolicy,omitempty"`
 	// Runtime is what memfit takes the container to run, and how it knows.
@@ -173,7 +174,7 @@ func (r *record) encode() string {
 }
 
 // record is what was done to the container; nil when tuning is disabled and nothing was sized.
-func (c *ContainerPlan) record(w *working, program Program) *containerRecord {
+func (c *ContainerPlan) record(w *working, t target) *containerRecord {
 	r := &containerRecord{
 		DryRun: c.mode == v1alpha1.TuningDryRun, Limit: c.limit.size, LimitFrom: c.limit.from, Processes: c.facts.Processes,
 		ResizePolicy: c.policy, Runtime: c.runtime.String(), Set: w.written, Was: w.was, Size: c.sized, Taken: w.taken,
@@ -187,6 +188,6 @@ func (c *ContainerPlan) record(w *working, program Program) *containerRecord {
 	if c.mode == v1alpha1.TuningDisabled && r.Size == nil && len(r.Skipped) == 0 && len(r.Taken) == 0 {
 		return nil
 	}
-	r.Program, r.Owner = program.ID, recordOf(memory.Size{}, program.Owner)
+	r.Program, r.Image, r.Owner = t.program.ID, t.container.Image, recordOf(memory.Size{}, t.program.Owner)
 	return r
 }

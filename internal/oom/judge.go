@@ -55,6 +55,8 @@ type death struct {
 	counted bool
 	// neighbor is true when another container was killed at the pod's limit while this one lived.
 	neighbor bool
+	// debugged is an ephemeral container that ran then, in a pod whose cgroup has a limit; empty: none.
+	debugged string
 }
 
 // verdict is what a death was. An empty kind is no OOM.
@@ -169,21 +171,26 @@ func killedByKernel(d death) (verdict, bool) {
 }
 
 // hitPodLimit is true when the pod's limit must have been the one: the container has none, or none below it, so that
-// the pod is full first; or the container was seen far below its own while the pod as a whole was close to the pod's.
+// the pod is full first; or the container was seen far below its own while the pod as a whole was close to the pod's,
+// or while a debug session filled it.
 func (d death) hitPodLimit() bool {
+	below := d.peak > 0 && d.peak < d.limit.Percent(podShareGapPercent)
 	switch {
+	case d.debugged != "" && below:
+		return true
 	case d.podLimit == 0:
 		return false
 	case d.limit == 0 || d.limit >= d.podLimit:
 		return true
-	case d.peak == 0 || d.peak >= d.limit.Percent(podShareGapPercent):
-		return false
-	default:
-		return d.podPeak >= d.podLimit.Percent(podShareGapPercent)
 	}
+	return below && d.podPeak >= d.podLimit.Percent(podShareGapPercent)
 }
 
 func (d death) podWhy() string {
+	if d.debugged != "" && d.limit != 0 {
+		return fmt.Sprintf("; seen at %s of its own %s, while the ephemeral container %s ran in its pod", d.peak, d.limit,
+			quote.Name(d.debugged))
+	}
 	if d.limit == 0 {
 		return fmt.Sprintf("; the container has no limit of its own, the pod's is %s", d.podLimit)
 	}

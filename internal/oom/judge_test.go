@@ -49,6 +49,15 @@ func TestTruthTable(t *testing.T) {
 		return p
 	}
 
+	debugged := func(p *corev1.Pod, from, to float64) *corev1.Pod { // to 0: it still runs
+		s := running(0, from)
+		if s.Name = "debug"; to > 0 {
+			s.State = corev1.ContainerState{Terminated: end(0, "Error", 137, from, to)}
+		}
+		p.Status.EphemeralContainerStatuses = append(p.Status.EphemeralContainerStatuses, s)
+		return p
+	}
+
 	for name, tc := range map[string]struct {
 		pod      *corev1.Pod
 		runtime  string
@@ -256,6 +265,37 @@ func TestTruthTable(t *testing.T) {
 				makePod("web-1", "u1").container("app", limit, ended(0, end(0, "OOMKilled", 137, 0, 60))).pod, "256Mi",
 			),
 			want: memory.OOMMainProcess, wantSure: memory.High,
+		},
+		"a debug session fills the pod": {
+			pod:  debugged(app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), 50, 0),
+			peak: map[string]memory.Bytes{"app": 150 * memory.MiB},
+			want: memory.OOMPodLimit, wantSure: memory.Medium,
+			wantSays: "seen at 150Mi of its own 256Mi, while the ephemeral container \"debug\" ran in its pod",
+		},
+		"a debug session in its processes ends with it": {
+			pod:  debugged(app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), 50, 59.99),
+			peak: map[string]memory.Bytes{"app": 150 * memory.MiB}, want: memory.OOMPodLimit, wantSure: memory.Medium,
+		},
+		"a debug session beside a container that fills its limit": {
+			pod:  debugged(app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), 50, 0),
+			peak: map[string]memory.Bytes{"app": 240 * memory.MiB}, want: memory.OOMMainProcess, wantSure: memory.High,
+		},
+		"a debug session beside a container that was not measured": {
+			pod:  debugged(app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), 50, 0),
+			want: memory.OOMMainProcess, wantSure: memory.High,
+		},
+		"a debug session that was over": {
+			pod:  debugged(app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), 50, 55),
+			peak: map[string]memory.Bytes{"app": 150 * memory.MiB}, want: memory.OOMMainProcess, wantSure: memory.High,
+		},
+		"a debug session that began later": {
+			pod:  debugged(app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), 62, 0),
+			peak: map[string]memory.Bytes{"app": 150 * memory.MiB}, want: memory.OOMMainProcess, wantSure: memory.High,
+		},
+		"a debug session in a pod whose cgroup has no limit": {
+			pod: debugged(makePod("web-1", "u1").container("app", limit, after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))).
+				container("proxy", "", running(0, 0)).pod, 50, 0),
+			peak: map[string]memory.Bytes{"app": 150 * memory.MiB}, want: memory.OOMMainProcess, wantSure: memory.High,
 		},
 		"pod-level limit, but the container was at its own": {
 			pod: podLimited(makePod("web-1", "u1").container("app", limit, ended(0, end(0, "OOMKilled", 137, 0, 60))).

@@ -233,6 +233,7 @@ func (l *Ledger) died(
 		podLimit: o.PodLimit,
 		peak:     peak, podPeak: podPeak,
 		counted: c.counts(t) || l.agentCounted(o.Container, t), neighbor: neighbor,
+		debugged: o.debugged(t),
 	}
 	if o.stopped(t) {
 		d.stopping = o.Stopping

@@ -67,6 +67,8 @@ type Observation struct {
 	RestartsOnResize bool
 	// PodLimit is the effective memory limit of the pod; 0: none.
 	PodLimit memory.Bytes
+	// Ephemeral are the debug sessions in the pod, where its cgroup has a limit, which counts what they use.
+	Ephemeral []Ephemeral
 	// Edited is true when the pod's spec was changed after creation, as an in-place resize does (metadata.generation above
 	// 1): its first instance may have run under another limit than the effective one now.
 	Edited bool
@@ -75,6 +77,26 @@ type Observation struct {
 	// StoppingSince is when that began; what ended before it was not ended by it. Zero: unknown, taken as before
 	// everything.
 	StoppingSince time.Time
+}
+
+// Ephemeral is an ephemeral container (kubectl debug). Finished is zero while it runs.
+type Ephemeral struct {
+	Name              string
+	Started, Finished time.Time
+}
+
+// endsTogether is how far apart a node may report the ends of containers that share their processes (kubectl debug
+// --target), which end together: its times have whole seconds.
+const endsTogether = 2 * time.Second
+
+// debugged is an ephemeral container that ran when an instance ended; empty: none did.
+func (o *Observation) debugged(t Termination) string {
+	for _, e := range o.Ephemeral {
+		if !e.Started.After(t.Finished) && (e.Finished.IsZero() || !e.Finished.Before(t.Finished.Add(-endsTogether))) {
+			return e.Name
+		}
+	}
+	return ""
 }
 
 // stopped: the instance ended when its pod was being ended.
@@ -97,13 +119,14 @@ type Termination struct {
 }
 
 // Observe reads one pod's status: one observation for every app container, init container and native sidecar that has a
-// status. Ephemeral containers are left out: they have no limit of their own and never restart.
+// status. Ephemeral containers have none: they have no limit of their own and never restart.
 func Observe(pod *corev1.Pod) []Observation {
 	if pod == nil {
 		return nil
 	}
 	var out []Observation
 	short, reported := podShort(pod)
+	sessions := ephemeral(pod)
 	add := func(class Class, statuses []corev1.ContainerStatus, specs []corev1.Container) {
 		for i := range statuses {
 			cs := &statuses[i]
@@ -112,13 +135,32 @@ func Observe(pod *corev1.Pod) []Observation {
 				continue // the node writes statuses, and cannot add containers with them
 			}
 			o := observe(pod, cs, &specs[at], class)
-			o.PodShort, o.PodReported = short, reported
+			o.PodShort, o.PodReported, o.Ephemeral = short, reported, sessions
 			out = append(out, o)
 		}
 	}
 	add(Init, pod.Status.InitContainerStatuses, pod.Spec.InitContainers)
 	add(App, pod.Status.ContainerStatuses, pod.Spec.Containers)
 	return out
+}
+
+func ephemeral(pod *corev1.Pod) (all []Ephemeral) {
+	if len(pod.Status.EphemeralContainerStatuses) == 0 {
+		return nil
+	}
+	if _, limited := containersLimit(pod); !limited && podLimit(pod) == 0 {
+		return nil
+	}
+	for i := range pod.Status.EphemeralContainerStatuses {
+		switch s := &pod.Status.EphemeralContainerStatuses[i]; {
+		case s.State.Running != nil:
+			all = append(all, Ephemeral{Name: s.Name, Started: s.State.Running.StartedAt.UTC()})
+		case s.State.Terminated != nil:
+			t := s.State.Terminated
+			all = append(all, Ephemeral{s.Name, t.StartedAt.UTC(), t.FinishedAt.UTC()})
+		}
+	}
+	return all
 }
 
 func observe(pod *corev1.Pod, cs *corev1.ContainerStatus, spec *corev1.Container, class Class) Observation {

@@ -24,7 +24,7 @@ func Advice(kind memory.OOMKind, runtime, capSetBy string) string {
 		return "starting takes more than the limit: raise the limit; usage measured later does not include the start"
 	case memory.OOMPodLimit:
 		return "the pod's limit was reached, not the container's: raise spec.resources.limits.memory, or lower the other " +
-			"containers"
+			"containers, debug sessions (kubectl debug) among them"
 	case memory.OOMHeapAbort:
 		return "the runtime's own heap cap was reached, not the limit: " + cmp.Or(capSetBy, runtimes.RaiseCap(runtime)) +
 			"; raise the limit only if RSS is close to it"

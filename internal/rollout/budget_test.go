@@ -41,6 +41,26 @@ func TestARestartAndAnEvictionForSizeShareOneBudget(t *testing.T) {
 	}
 }
 
+// TestWhatAPodHeldAtItsRestartIsRememberedForAWeek: it shows whether a restart helped.
+func TestWhatAPodHeldAtItsRestartIsRememberedForAWeek(t *testing.T) {
+	c := newCluster(t, 2, big)
+	held := Held{Container: "app", Demand: 200 * mib}
+	c.in.Restart = &Candidate{Pod: "web-1", UID: "uid-1", Held: held}
+	c.reconcile()
+	c.in.Restart, c.in.Pods[0].Ready = nil, true
+	for _, later := range []struct {
+		by   time.Duration
+		want int
+	}{{0, 1}, {6 * 24 * time.Hour, 1}, {24 * time.Hour, 0}} {
+		c.passes(later.by)
+		c.died = true
+		c.reconcile()
+		if past := c.written.PastRestarts; len(past) != later.want || later.want > 0 && past[0].Held != held {
+			t.Errorf("at %s: %+v", c.in.Now, past)
+		}
+	}
+}
+
 func TestARestartWaitsForTheCanary(t *testing.T) {
 	c := newCluster(t, 3, big)
 	c.lowersTheCanary()

@@ -28,7 +28,7 @@ type change struct {
 	nodeSize memory.Bytes
 	// bound: the owner's bounds ask for it, regardless of the evidence.
 	bound bool
-	// urgent: a kill asks for it.
+	// urgent: a kill asks for it, or an image that was changed in the pod.
 	urgent bool
 	// sizes are those of all containers, where the change is about the pod; else those that others of the pod get with it.
 	sizes map[string]memory.Size
@@ -43,7 +43,7 @@ func (d *decider) kindOf(c Container, from, to memory.Size, evict bool) kinds {
 	switch {
 	case d.givesBack(c, to, from):
 		kind = giveBackQuietly
-	case to.Limit < from.Limit:
+	case lowers(from.Limit, to.Limit):
 		kind = lowerQuietly
 	}
 	switch {
@@ -57,9 +57,9 @@ func (d *decider) kindOf(c Container, from, to memory.Size, evict bool) kinds {
 
 // changeOf is the change that gives a container of a pod another size, where it runs or by eviction.
 func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *change {
+	desired, _ := d.desired(&c)
 	ch := &change{
-		pod: pod, c: c, from: have(c), to: to, Desired: d.Desired[c.key()], evict: evict,
-		nodeSize: d.Desired[c.key()].LargestNode,
+		pod: pod, c: c, from: have(c), to: to, Desired: desired, evict: evict, nodeSize: desired.LargestNode,
 	}
 	ch.bound = outOfBounds(ch.from, ch.Policy) && !outOfBounds(to, ch.Policy)
 	if !evict { // a new pod may go to the largest node
@@ -70,7 +70,7 @@ func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *c
 	}
 	ch.kind = d.kindOf(c, ch.from, ch.to, evict)
 	ch.urgent = ch.kind&givesBack != 0 ||
-		ch.Recommendation.Urgent && ch.kind&lowerings == 0 && !ch.lowersRequest()
+		(ch.Recommendation.Urgent || d.forAnother(pod, c)) && ch.kind&lowerings == 0 && !ch.lowersRequest()
 	if evict && d.running <= 1 && pod.serves() {
 		ch.urgent = false // the only replica is not worth it
 	}
@@ -91,15 +91,50 @@ func (d *decider) givesBack(c Container, to, from memory.Size) bool {
 	return active && from.Limit < to.Limit && to.Limit <= r.Restored.Limit
 }
 
+// withoutFirstLimit is what a container that runs without a limit gets of a size, whether that is worth a change, and
+// whether its successor may get all of it: no resize removes a limit again. A BestEffort pod is not resized at all.
+func (d *decider) withoutFirstLimit(pod *Pod, c Container, to memory.Size) (size memory.Size, some, bars bool) {
+	if c.Spec.Limit > 0 || to.Limit == 0 || pod.QoS == "BestEffort" {
+		return to, true, false
+	}
+	who := fmt.Sprintf("new pods get %s, one of them first", to.Limit)
+	if d.Policy.NoWebhook {
+		who = fmt.Sprintf("set one of %s in the workload's template", to.Limit)
+	}
+	d.refused(v1alpha1.ReasonWaitingForNewPods,
+		d.about(pod, c)+"it has no limit, and no resize removes one again: "+who)
+	to.Limit = 0
+	return to, recommend.Differs(have(c), to, d.Desired[c.key()].Policy), true
+}
+
+// restores is the part of a raise that rolls back a size that did harm. It does not wait for what the rest waits for.
+// Nil: there is none, or it waits as well.
+func (d *decider) restores(ch *change) *change {
+	r, active := d.State.ActiveRevert(ch.c.key(), d.Now)
+	if !active || ch.evict || ch.c.Shared || ch.from.Limit >= r.Restored.Limit || ch.to.Limit <= r.Restored.Limit {
+		return nil
+	}
+	to := memory.Size{Limit: r.Restored.Limit, Request: min(ch.to.Request, r.Restored.Limit)}
+	if ch.to.Request == ch.to.Limit {
+		to.Request = to.Limit
+	}
+	back := d.changeOf(ch.pod, ch.c, to, false)
+	back.sizes = ch.sizes
+	if refused, _ := d.refusal(back); refused != (Verdict{}) {
+		return nil
+	}
+	return back
+}
+
 // change begins to change one pod, if the gates let it.
 func (d *decider) change(pod *Pod) {
 	reason, message := d.reason, d.message
-	sizes, bars := d.plan(pod, false)
+	sizes, bars := d.planResize(pod)
 	evict := len(sizes) == 0 && bars && d.Policy.Evict
 	if evict {
 		inPlace, why := d.reason, d.message
 		d.reason, d.message = reason, message // what refuses the eviction explains more
-		if sizes, _ = d.plan(pod, true); len(sizes) == 0 {
+		if sizes = d.planEviction(pod); len(sizes) == 0 {
 			d.refused(inPlace, why)
 		}
 	}
@@ -114,56 +149,80 @@ func (d *decider) change(pod *Pod) {
 	d.begin(pod, sizes, evict)
 }
 
-// plan returns the new sizes that a pod may get now, by a resize or by eviction. bars: a gate refuses to change the pod
-// where it is, and not the sizes. What is refused for one container of several does not hold up a resize of the others.
-func (d *decider) plan(pod *Pod, evict bool) (sizes map[string]memory.Size, bars bool) {
+// planResize returns the new sizes that a pod may get now where it is. bars: a gate refuses to change the pod where it
+// is, and not the sizes. What is refused for one container of several does not hold up the others.
+func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, bars bool) {
 	sizes = map[string]memory.Size{}
-	for _, c := range pod.Containers {
+	for _, c := range d.byNeed(pod) {
 		to, differs := d.target(pod, c)
-		if !differs || evict && c.Shared { // whether the next pod gets more as a whole is unknown before it exists
+		if !differs {
 			continue
 		}
-		if fits, all := d.within(pod, c, to); !evict && !all {
-			before := d.refusedInPlace(d.changeOf(pod, c, to, false)) // by the API server, which explains more
-			refused := cmp.Or(before, refuse(v1alpha1.ReasonPodLimit, "%s does not fit in the whole pod (spec.resources), "+
-				"which keeps its %s: %s", inWords(to), inWords(pod.Whole.Spec), pod.Whole.Stays))
-			d.refused(refused.Reason, d.about(pod, c)+refused.Message)
-			bars = bars || !pod.Whole.Young || before != (Verdict{})
-			if to = fits; !recommend.Differs(have(c), to, d.Desired[c.key()].Policy) {
-				continue
-			}
+		to, some, barred := d.inWhole(pod, c, to)
+		if some {
+			var first bool
+			to, some, first = d.withoutFirstLimit(pod, c, to)
+			barred = barred || first
 		}
-		ch := d.changeOf(pod, c, to, evict)
+		if bars = bars || barred; !some {
+			continue
+		}
+		ch := d.changeOf(pod, c, to, false)
 		ch.sizes = sizes
 		less := d.allow(ch)
-		if evict && !ch.bound && d.returnsLoan(ch) {
-			continue // a pod is not evicted for its loan, which its successor does not have
-		}
 		refused, barred := d.refusal(ch)
-		switch {
-		case refused != (Verdict{}) && evict:
-			d.refused(refused.Reason, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, refused.Message))
-			return nil, false
-		case refused != (Verdict{}):
+		if refused != (Verdict{}) {
+			if back := d.restores(ch); back != nil {
+				ch, less, refused = back, cmp.Or(less, refused), Verdict{}
+			}
+		}
+		if refused != (Verdict{}) {
 			d.refused(refused.Reason, d.about(pod, c)+refused.Message)
 			bars = bars || barred
 			continue
 		}
-		if less != (Verdict{}) {
-			to = ch.to
-			d.refused(less.Reason, d.about(pod, c)+less.Message)
-		}
-		if !evict && c.Effective > 0 && to.Limit == c.Spec.Limit {
+		to = d.granted(ch, to, less)
+		if c.Effective > 0 && to.Limit == c.Spec.Limit {
 			to = d.another(c.key(), to) // the spec has it already, and the kubelet does nothing about numbers that it has
 		}
 		sizes[c.Name] = to
-	}
-	if evict {
-		return sizes, bars
 	}
 	if refused, barred := d.whole(pod, sizes); refused != (Verdict{}) {
 		d.refused(refused.Reason, refused.Message)
 		return nil, bars || barred
 	}
 	return sizes, bars
+}
+
+// planEviction returns the new sizes that the successor of a pod is to get; nil: the pod is not evicted now, or not for
+// a size.
+func (d *decider) planEviction(pod *Pod) map[string]memory.Size {
+	sizes := map[string]memory.Size{}
+	for _, c := range d.byNeed(pod) {
+		to, differs := d.target(pod, c)
+		if !differs || c.Shared { // whether the next pod gets more as a whole is unknown before it exists
+			continue
+		}
+		ch := d.changeOf(pod, c, to, true)
+		ch.sizes = sizes
+		less := d.allow(ch)
+		if !ch.bound && d.returnsLoan(ch) {
+			continue // a pod is not evicted for its loan, which its successor does not have
+		}
+		if refused, _ := d.refusal(ch); refused != (Verdict{}) {
+			d.refused(refused.Reason, fmt.Sprintf("pod %s is not evicted: %s", pod.Name, refused.Message))
+			return nil
+		}
+		sizes[c.Name] = d.granted(ch, to, less)
+	}
+	return sizes
+}
+
+// granted returns what a container gets of a size, and reports why that is less.
+func (d *decider) granted(ch *change, to memory.Size, less Verdict) memory.Size {
+	if less == (Verdict{}) {
+		return to
+	}
+	d.refused(less.Reason, d.about(ch.pod, ch.c)+less.Message)
+	return ch.to
 }

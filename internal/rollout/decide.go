@@ -46,7 +46,7 @@ type decider struct {
 	actions []Action
 	// wanting are the pods that lack what is recommended and are not being changed.
 	wanting []*Pod
-	// waiting is how many of them are not begun yet. taken is what was begun and quotas do not count yet.
+	// waiting is how many of them do not get all of it yet. taken is what was begun and quotas do not count yet.
 	waiting int
 	taken   memory.Size
 	// running is the number of pods that are not leaving.
@@ -70,15 +70,24 @@ func (d *decider) requeueIn(t time.Duration) {
 	}
 }
 
+// desired is the recommendation for a running container; false: there is none.
+func (d *decider) desired(c *Container) (Desired, bool) {
+	desired, found := d.Desired[c.key()]
+	if c.Outdated && desired.Outdated != nil {
+		desired.Recommendation = *desired.Outdated
+	}
+	return desired, found
+}
+
 // target is the size a container of this pod should have, and whether that differs enough from what it has to be worth
 // a change.
 func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
-	desired, found := d.Desired[c.key()]
+	desired, found := d.desired(&c)
 	if !found || c.Done {
 		return c.Spec, false
 	}
 	to := desired.Recommendation.Size
-	if fixed, under := d.underWayTo(c.key()); under {
+	if fixed, under := d.underWayTo(&c); under {
 		to = fixed // numbers move a little every hour; pods of one workload should not differ for that
 	}
 	if c.Shared { // the pod's limit is what holds it, and a request that it has not it does not get
@@ -93,9 +102,14 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 		!recommend.Differs(now, limit, desired.Policy) {
 		to.Limit = c.Spec.Limit // it is near enough: if anything, the request is to change
 	}
-	to = d.keepLoans(pod, c, to)
+	if to = d.keepLoans(pod, c, to); d.forAnother(pod, c) {
+		to = to.Max(c.given())
+	}
 	// The owner's word is the last for each pod, whatever the others have.
 	to, _ = desired.Policy.Bound(to, d.own(pod, c))
+	if desired.Policy.DecreaseNever && now.Limit == 0 {
+		to.Limit = 0 // any limit is less than none
+	}
 	if pod.QoS == "Guaranteed" && !pod.limited() {
 		to.Request = to.Limit
 	}
@@ -109,9 +123,10 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 }
 
 // underWayTo is the size that a change under way gives this container.
-func (d *decider) underWayTo(of Key) (memory.Size, bool) {
-	e, desired := &d.State.Rollout, d.Desired[of]
-	target, under := e.Targets[of]
+func (d *decider) underWayTo(c *Container) (memory.Size, bool) {
+	e := &d.State.Rollout
+	desired, _ := d.desired(c)
+	target, under := e.Targets[c.key()]
 	return target, under && !outOfBounds(target, desired.Policy) &&
 		(e.Decrease || !recommend.Differs(target, desired.Recommendation.Size, desired.Policy))
 }
@@ -152,6 +167,8 @@ func (d *decider) again() {
 			d.actions = append(
 				d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.From, Undo: true, Why: changes(st.To, st.From)},
 			)
+		case d.withoutRequest(st, pod):
+			d.send(st)
 		case st.Phase == Resizing && pod.has(st.To, spec) && !pod.holds(st.To):
 			d.requeueIn(settle)
 			d.requeueIn(pod.doubtedUntil(st.To).Sub(d.Now))
@@ -171,6 +188,46 @@ func (d *decider) again() {
 			d.requeueIn(settle)
 		}
 	}
+}
+
+// withoutRequest asks for the limits alone where the node has no memory for the requests that go with them: the kubelet
+// then defers both, and only requests take memory of the node. They are asked for again when the limits are effective.
+func (d *decider) withoutRequest(st *Step, pod *Pod) bool {
+	if st.Phase != Resizing || !pod.deferred(st) || d.Now.Sub(st.Request.At) < settle ||
+		pod.Whole != nil || pod.QoS == "Guaranteed" {
+		return false
+	}
+	to, raises, less := maps.Clone(st.To), false, false
+	for name, size := range st.To {
+		c, _ := pod.container(name)
+		from := st.From[name]
+		raises = raises || size.Limit > from.Limit
+		if from.Request == 0 || size.Request <= from.Request {
+			continue
+		}
+		size.Request, less = from.Request, true
+		if d.Desired[c.key()].Range.Within(size) != size {
+			return false
+		}
+		to[name] = size
+	}
+	if !raises || !less {
+		return false
+	}
+	st.Request = request{At: stamp(d.Now), Spec: st.To, Lives: pod.lives(to), Tries: st.Request.Tries}
+	st.To = to
+	return true
+}
+
+// deferred reports whether a resize is in the pod's spec and waits for memory of the node.
+func (p *Pod) deferred(st *Step) bool { return p.Resize.Deferred && p.has(st.To, spec) }
+
+// outgrown reports whether a kill or a rollback asks for more than a resize that waits for memory of its node.
+func (d *decider) outgrown(pod *Pod, st *Step) bool {
+	return st.Phase == Resizing && pod.deferred(st) && slices.ContainsFunc(pod.Containers, func(c Container) bool {
+		to, _ := d.target(pod, c)
+		return to.Limit > c.Spec.Limit && d.changeOf(pod, c, to, false).urgent
+	})
 }
 
 // sent reports whether a resize is in the pod's spec, or is taken out of it: it is followed to its end.
@@ -226,7 +283,7 @@ func (d *decider) next() {
 		if pod.Leaving {
 			continue
 		}
-		if st, begun := d.State.step(pod.UID); begun && st.Phase != Watching {
+		if st, begun := d.State.step(pod.UID); begun && st.Phase != Watching && !d.outgrown(pod, &st) {
 			continue
 		}
 		if d.lacks(pod) {
@@ -257,33 +314,49 @@ func (d *decider) order(a, b *Pod) int {
 	return cmp.Or(cmp.Compare(d.need(b), d.need(a)), cmp.Compare(a.Name, b.Name))
 }
 
-// need is how full the fullest container that is to be raised is, in percent of its limit; 0 when none is. One that
-// ended, and of which nothing was read since, counts as full.
-func (d *decider) need(pod *Pod) int64 {
-	var most int64
+// need is that of the container that needs more most; 0: none does.
+func (d *decider) need(pod *Pod) (most int64) {
 	for _, c := range pod.Containers {
-		limit := have(c).Limit
-		if to, differs := d.target(pod, c); !differs || to.Limit <= limit || limit == 0 {
-			continue
-		}
-		used := c.Demand
-		if used == 0 && c.Restarts > 0 {
-			used = limit
-		}
-		most = max(most, 1+int64(used)*100/int64(limit))
+		most = max(most, d.needOf(pod, c))
 	}
 	return most
 }
 
+// needOf is how full a container is that is to be raised, in percent of its limit; 0 when it is not. One that ended,
+// and of which nothing was read since, counts as full.
+func (d *decider) needOf(pod *Pod, c Container) int64 {
+	limit := have(c).Limit
+	if to, differs := d.target(pod, c); !differs || to.Limit <= limit || limit == 0 {
+		return 0
+	}
+	used := c.Demand
+	if used == 0 && c.Restarts > 0 {
+		used = limit
+	}
+	return 1 + int64(used)*100/int64(limit)
+}
+
+// byNeed are the containers of a pod in the order in which they take what it and its namespace leave.
+func (d *decider) byNeed(pod *Pod) []Container {
+	return slices.SortedStableFunc(slices.Values(pod.Containers), func(a, b Container) int {
+		return cmp.Compare(d.needOf(pod, b), d.needOf(pod, a))
+	})
+}
+
 // stillAsked reports whether what was refused is what would be asked for now.
 func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
-	for _, c := range pod.Containers {
+	sizes := map[string]memory.Size{}
+	for _, c := range d.byNeed(pod) {
 		size, was := r.Sizes[c.Name]
 		to, differs := d.target(pod, c)
 		to, _ = d.within(pod, c, to)
 		ch := d.changeOf(pod, c, to, r.Evict)
+		ch.sizes = sizes
 		if d.allow(ch); !c.Shared {
 			to = ch.to
+		}
+		if differs {
+			sizes[c.Name] = to
 		}
 		if was && differs && recommend.Differs(size, to, d.Desired[c.key()].Policy) {
 			return false
@@ -334,17 +407,20 @@ func (d *decider) begun() bool {
 // begin writes a step down and asks for it.
 func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.spend(pod.cost(to, evict))
-	d.waiting, d.taken = d.waiting-1, d.taken.Plus(pod.more(to))
+	if d.taken = d.taken.Plus(pod.more(to)); d.allLimits(pod, to) {
+		d.waiting--
+	}
 	from, last := map[string]memory.Size{}, map[string]memory.Size{}
 	own, given := map[string]memory.Size{}, map[string]memory.Size{}
 	for name := range to {
 		c, _ := pod.container(name)
 		from[name], last[name], own[name] = have(c), c.Spec, d.own(pod, c)
 		given[name] = own[name]
-		if ours := c.Owner.Max(memory.Size{Limit: c.Before}); pod.Writer != "" && ours.Limit < own[name].Limit {
+		if ours := c.given(); pod.Writer != "" && ours.Limit < own[name].Limit {
 			given[name] = ours // a rollback gives no pod what another writer gave this one
 		}
 	}
+	maps.Copy(from, d.State.replace(pod.UID, to))
 	if maps.Equal(from, last) {
 		last = nil
 	}
@@ -360,9 +436,12 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		if _, known := e.Targets[c.key()]; !known || !lowering {
 			e.Targets[c.key()], _ = d.target(pod, c)
 		}
+		if own[name].Limit == 0 && to[name].Limit > 0 {
+			given[name] = memory.Size{Request: given[name].Request, Limit: NoLimit}
+		}
 		e.Before[c.key()] = e.Before[c.key()].Max(given[name])
 		switch {
-		case to[name].Limit > own[name].Limit:
+		case own[name].Limit > 0 && to[name].Limit > own[name].Limit:
 			d.State.raise(c.key(), to[name].Limit)
 		case lowers(given[name].Limit, to[name].Limit):
 			d.State.lower(Lowering{Container: name, Program: c.Program, From: given[name], To: to[name], At: d.Now})
@@ -386,13 +465,21 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.actions = append(d.actions, Action{Pod: pod.Name, UID: pod.UID, Evict: evict, Sizes: to, Why: changes(from, to)})
 }
 
+// allLimits reports whether a pod gets every limit that it lacks.
+func (d *decider) allLimits(pod *Pod, sizes map[string]memory.Size) bool {
+	return !slices.ContainsFunc(pod.Containers, func(c Container) bool {
+		to, differs := d.target(pod, c)
+		return differs && sizes[c.Name].Limit < to.Limit
+	})
+}
+
 // recommended is what is recommended for the containers of a pod, in words.
 func (d *decider) recommended(pod *Pod, containers map[string]memory.Size) string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(containers)) {
 		c, _ := pod.container(name)
-		if text := d.Desired[c.key()].Recommendation.Summary; text != "" {
-			texts = append(texts, text)
+		if desired, _ := d.desired(&c); desired.Recommendation.Summary != "" {
+			texts = append(texts, desired.Recommendation.Summary)
 		}
 	}
 	return strings.Join(texts, "; ")

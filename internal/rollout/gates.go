@@ -6,6 +6,7 @@ package rollout
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -108,7 +109,7 @@ var gates = []gate{
 	{of: lowerings, refuses: (*decider).queryAgainst, again: withdrawn},
 	{of: sized&^givesBack | fresh, refuses: (*decider).windowClosed, again: withdrawn},
 	{of: lowerings, refuses: (*decider).ownersDay},
-	{of: lowerQuietly | lowerByRestart, refuses: (*decider).starting},
+	{of: lowerings, refuses: (*decider).starting},
 	// Can the other pods bear it?
 	{of: lowerings, refuses: (*decider).otherCanary},
 	{of: lowerings, refuses: (*decider).besideALoan},
@@ -158,8 +159,10 @@ func (d *decider) notReplaced(ch *change) Verdict {
 // of another of its containers does not wait for that.
 func (d *decider) refusedInPlace(ch *change) Verdict {
 	r, found := d.State.refusal(ch.pod.UID, false)
-	_, about := r.Sizes[ch.c.Name]
-	if !found || r.Reason == v1alpha1.ReasonDisruptionBudget || ch.urgent && !about || !d.stillAsked(ch.pod, r) {
+	size, about := r.Sizes[ch.c.Name]
+	again := about && !recommend.Differs(size, ch.to, ch.Policy)
+	if !found || r.Reason == v1alpha1.ReasonDisruptionBudget || ch.urgent && !about ||
+		!again && !d.stillAsked(ch.pod, r) {
 		return Verdict{}
 	}
 	return Verdict{r.Reason, r.Why}
@@ -179,12 +182,13 @@ func (d *decider) refusedLately(ch *change) Verdict {
 	return Verdict{}
 }
 
-// anotherWriter refuses everything for a day after another writer changed what memfit had set.
-func (d *decider) anotherWriter(*change) Verdict {
-	if d.State.ConflictingWriter != nil {
-		return Verdict{v1alpha1.ReasonConflict, d.State.ConflictingWriter.Why}
+// anotherWriter refuses everything for a day after another writer changed what memfit had set, but for a rollback of
+// pods that memfit wrote last.
+func (d *decider) anotherWriter(ch *change) Verdict {
+	if d.State.ConflictingWriter == nil || ch.kind&givesBack != 0 && ch.pod.Writer == "" {
+		return Verdict{}
 	}
-	return Verdict{}
+	return Verdict{v1alpha1.ReasonConflict, d.State.ConflictingWriter.Why}
 }
 
 // givenByAnother refuses to lower for a day what another writer gave a pod, as for a debug session. A kill is answered.
@@ -281,7 +285,7 @@ func (d *decider) reverted(ch *change) Verdict {
 func (d *decider) coolingDown(ch *change) Verdict {
 	cooldown := d.Policy.Cooldown
 	next := d.State.LastChange.Add(cooldown)
-	_, under := d.underWayTo(ch.c.key())
+	_, under := d.underWayTo(&ch.c)
 	// What is used beyond the request was promised to others. A pod may do so although the one that was sampled does not.
 	overdue := ch.c.Demand > ch.from.Request && ch.to.Request > ch.from.Request && ch.to.Limit == ch.from.Limit
 	switch {
@@ -297,7 +301,7 @@ func (d *decider) coolingDown(ch *change) Verdict {
 
 // restartedLately bounds the restarts of a day, and the time between two.
 func (d *decider) restartedLately(*change) Verdict {
-	p, today := &d.Policy, lastDay(d.State.PastRestarts, d.Now)
+	p, today := &d.Policy, restartsOf(period.Day, d.State.PastRestarts, d.Now)
 	if len(today) >= p.RestartsPerDay {
 		return refuse(v1alpha1.ReasonCoolingDown, "%d pods were restarted in the last %s, and drift.maxPerDay is %d",
 			len(today), format.Duration(period.Day.Duration()), p.RestartsPerDay)
@@ -349,43 +353,121 @@ func (d *decider) outsideRange(ch *change) Verdict {
 		return refuse(v1alpha1.ReasonLimitRange, "limit %s is above the maximum of %s in LimitRange %s", limit, r.Max, r.Name)
 	case r.Min > 0 && limit > 0 && limit < r.Min:
 		return refuse(v1alpha1.ReasonLimitRange, "limit %s is below the minimum of %s in LimitRange %s", limit, r.Min, r.Name)
-	case ch.Inadmissible != "":
-		return Verdict{v1alpha1.ReasonLimitRange, ch.Inadmissible}
+	case ch.c.Shared, ch.pod.follows(): // the limit in question is the pod's
+		return Verdict{}
+	}
+	if why := d.inadmissible(ch, ch.to); why != "" {
+		return Verdict{v1alpha1.ReasonLimitRange, why}
 	}
 	return Verdict{}
 }
 
+// inadmissible returns why LimitRanges would not admit the pod in which a container has this size and others get
+// theirs; empty: they would.
+func (d *decider) inadmissible(ch *change, size memory.Size) string {
+	sizes := map[string]memory.Size{}
+	maps.Copy(sizes, ch.sizes)
+	sizes[ch.c.Name] = size
+	switch {
+	case ch.pod.follows():
+		if _, refused := ch.pod.Whole.Follow(sizes, d.parts(ch.pod)); refused.Reason == v1alpha1.ReasonLimitRange {
+			return refused.Message
+		}
+		return ""
+	case ch.pod.Inadmissible == nil:
+		return ""
+	}
+	return ch.pod.Inadmissible(sizes)
+}
+
 // allow cuts a size to what the namespace allows of it, and returns why that is less. What it allows no part of is left
-// to the gates. Of a quota only a kill or a rollback takes a part, because what is left of it others may need.
+// to the gates. What the successor of an evicted pod gets is cut when it is created.
 func (d *decider) allow(ch *change) (less Verdict) {
 	if ch.c.Shared {
 		return Verdict{} // the limit in question is the pod's
 	}
-	if within := ch.Range.Within(ch.to); within != ch.to && ch.partly(within) {
-		less = cmp.Or(d.outsideRange(ch), refuse(v1alpha1.ReasonLimitRange, "%s is not allowed by LimitRange %s",
-			inWords(ch.to), ch.Range.Name))
-		ch.to = within
+	cuts := []func(*change) (memory.Size, Verdict){d.inRange}
+	if ch.kind&inPlace != 0 {
+		cuts = append(cuts, d.inPod, d.inQuota)
 	}
-	if ch.urgent && ch.kind&inPlace != 0 {
-		over, most := d.overQuota(ch), ch.c.Spec.Plus(d.quotaLeft(ch))
-		within := memory.Size{Limit: min(ch.to.Limit, most.Limit), Request: min(ch.to.Request, most.Request)}
-		if ch.to.Request == ch.to.Limit {
-			within.Limit = min(within.Limit, within.Request)
-		}
-		if within.Limit > 0 {
-			within.Request = min(within.Request, within.Limit)
-		}
-		if over != (Verdict{}) && ch.partly(within) {
-			less, ch.to = over, within
+	for _, cut := range cuts {
+		if within, why := cut(ch); why != (Verdict{}) && ch.partly(within) {
+			less, ch.to = why, within
 		}
 	}
 	return less
 }
 
-// partly reports whether a size is a part of the change, and worth it.
+// inRange returns the part of a size that LimitRanges allow a container, and why that is not all.
+func (d *decider) inRange(ch *change) (memory.Size, Verdict) {
+	within := ch.Range.Within(ch.to)
+	switch {
+	case within == ch.to:
+		return ch.to, Verdict{}
+	case ch.Range.Ratio == 0 && within.Limit < ch.to.Limit:
+		within = ch.less(within.Limit, within.Request)
+	}
+	return within, cmp.Or(d.outsideRange(ch), refuse(v1alpha1.ReasonLimitRange, "%s is not allowed by LimitRange %s",
+		inWords(ch.to), ch.Range.Name))
+}
+
+// inPod returns the part of a raise that LimitRanges allow beside what the other containers of the pod have and get,
+// and why that is not all.
+func (d *decider) inPod(ch *change) (memory.Size, Verdict) {
+	if ch.kind&lowerings != 0 {
+		return ch.to, Verdict{}
+	}
+	with := func(limit memory.Bytes) memory.Size { return ch.less(limit, ch.to.Request) }
+	most, why := constraints.Most(ch.from.Limit, ch.to.Limit, func(limit memory.Bytes) string {
+		return d.inadmissible(ch, with(limit))
+	})
+	if why == "" {
+		return ch.to, Verdict{}
+	}
+	return with(most), Verdict{v1alpha1.ReasonLimitRange, why}
+}
+
+// inQuota returns the part of a raise that a quota leaves, and why that is not all. Of the limits or requests that do
+// not fit, only a kill or a rollback takes a part, because others may need it.
+func (d *decider) inQuota(ch *change) (memory.Size, Verdict) {
+	over, from, left := d.overQuota(ch), ch.from.Max(ch.c.Spec), d.quotaLeft(ch)
+	if over == (Verdict{}) {
+		return ch.to, over
+	}
+	part := func(from, to, left memory.Bytes) memory.Bytes {
+		switch {
+		case to.Minus(from)*d.sharing(ch) <= left:
+			return to
+		case ch.urgent:
+			return from.Plus(left)
+		}
+		return from
+	}
+	return ch.less(
+		part(from.Limit, ch.to.Limit, left.Limit), part(from.Request, ch.to.Request, left.Request),
+	), over
+}
+
+// less is the new size with a lower limit or request. A request that equals the limit still does. Another one stays
+// below it: a pod that became Guaranteed by that would be refused.
+func (ch *change) less(limit, request memory.Bytes) memory.Size {
+	switch {
+	case limit == 0: // it has none
+	case ch.to.Request == ch.to.Limit:
+		limit = min(limit, request)
+		request = limit
+	case limit < ch.to.Limit && request >= limit:
+		request = limit.Minus(memory.MiB)
+	}
+	return memory.Size{Limit: limit, Request: request}
+}
+
+// partly reports whether a size is a part of the change, and worth it. Of a raise that restarts nothing, that of the
+// request is one.
 func (ch *change) partly(size memory.Size) bool {
-	return cmp.Compare(size.Limit, ch.from.Limit) == cmp.Compare(ch.to.Limit, ch.from.Limit) &&
-		recommend.Differs(have(ch.c), size, ch.Policy)
+	sameWay := cmp.Compare(size.Limit, ch.from.Limit) == cmp.Compare(ch.to.Limit, ch.from.Limit)
+	requested := size.Limit == ch.from.Limit && ch.kind&(lowerings|restarting) == 0 && size.Request > ch.from.Request
+	return (sameWay || requested) && recommend.Differs(have(ch.c), size, ch.Policy)
 }
 
 // quotaLeft is what a quota leaves for a change, in whole MiB, when those that it does not count yet have theirs.
@@ -413,18 +495,23 @@ func (p *Pod) more(sizes map[string]memory.Size) (sum memory.Size) {
 	return sum
 }
 
-// overQuota refuses a raise that does not fit the ResourceQuota. One that no kill asks for has to fit for all pods that
-// lack it: they would take what is left from pods that are to be created.
+// sharing is how many pods a raise has to fit the quota for: one that no kill asks for has to for all that lack it,
+// which would take what is left from pods that are to be created.
+func (d *decider) sharing(ch *change) memory.Bytes {
+	if ch.urgent {
+		return 1
+	}
+	return memory.Bytes(max(d.waiting, 1))
+}
+
+// overQuota refuses a raise that does not fit the ResourceQuota.
 func (d *decider) overQuota(ch *change) Verdict {
 	if ch.kind&inPlace != 0 && ch.pod.follows() && ch.pod.limited() {
 		return Verdict{} // quotas count the pod as a whole
 	}
-	replicas, from, left := 1, ch.from.Max(ch.c.Spec), d.quotaLeft(ch)
-	if !ch.urgent {
-		replicas = max(d.waiting, 1)
-	}
+	replicas, from, left := d.sharing(ch), ch.from.Max(ch.c.Spec), d.quotaLeft(ch)
 	over := func(what string, from, to, left memory.Bytes) Verdict {
-		need := to.Minus(from) * memory.Bytes(replicas)
+		need := to.Minus(from) * replicas
 		if need <= left {
 			return Verdict{}
 		}
@@ -535,7 +622,8 @@ func (d *decider) ownersDay(ch *change) Verdict {
 	}
 	d.requeueIn(c.OwnerUntil.Sub(d.Now))
 	return refuse(v1alpha1.ReasonNotEnoughEvidence,
-		"its owner set limit %s within the last day; it is not lowered before %s", c.Owner.Limit, format.Time(c.OwnerUntil))
+		"its owner set limit %s within the last day; it is not lowered before %s", none(c.Owner.Limit),
+		format.Time(c.OwnerUntil))
 }
 
 // starting refuses to lower the limit of a container that has only just started: a new version, or a large import at
@@ -609,7 +697,11 @@ func (d *decider) othersChange(ch *change) Verdict {
 // tooFewServe refuses to disturb one pod more than maxUnavailable. A pod that does not serve anyway is not a loss,
 // unless its limit is lowered where it runs: then only what memfit changes counts.
 func (d *decider) tooFewServe(ch *change) Verdict {
-	a := d.State.Availability(d.Pods, 0, ch.begun)
+	pods := d.Pods
+	if d.Policy.LeavingReplaced {
+		pods = slices.DeleteFunc(slices.Clone(pods), func(p Pod) bool { return p.Leaving })
+	}
+	a := d.State.Availability(pods, 0, ch.begun)
 	if !ch.pod.serves() && ch.kind&(lowerQuietly|lowerByRestart) == 0 {
 		a.Wanted = a.Serving + a.Changing
 	}

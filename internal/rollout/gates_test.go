@@ -155,20 +155,24 @@ func TestGates(t *testing.T) {
 		},
 		"quota of limits": {raise(false), func(in *gated) {
 			in.want.Quota.Limits, in.want.Quota.Name, in.d.waiting = 1024*mib, "q", 3
+			in.to.Request = 300 * mib
 		}, "ResourceQuota", "1.5Gi more limits.memory for 3 replicas"},
 		"quota of requests": {raise(false), func(in *gated) {
-			in.want.Quota.Requests, in.want.Quota.Name, in.d.waiting = 1024*mib, "q", 3
+			in.want.Quota.Requests, in.want.Quota.Name, in.d.waiting = 500*mib, "q", 3
+			in.to = size(500*mib, 512*mib)
 		}, "ResourceQuota", "requests.memory"},
 		"quota that holds all that lack it": {raise(false), func(in *gated) {
 			in.want.Quota.Limits, in.want.Quota.Name, in.d.waiting = 1024*mib, "q", 2
 		}, "", ""},
 		"quota leaves nothing": {
-			raise(true), func(in *gated) { in.want.Quota.Limits, in.want.Quota.Name = 1, "q" }, "ResourceQuota",
-			"quota q leaves nothing",
+			raise(true), func(in *gated) {
+				in.want.Quota.Limits, in.want.Quota.Requests, in.want.Quota.Name = 1, 1, "q"
+			}, "ResourceQuota", "quota q leaves nothing",
 		},
 		"the pod's sum": {
-			raise(false), func(in *gated) { in.want.Inadmissible = "all containers together" }, "LimitRange",
-			"all containers together",
+			raise(false), func(in *gated) {
+				in.pod.Inadmissible = func(map[string]memory.Size) string { return "all containers together" }
+			}, "LimitRange", "all containers together",
 		},
 		"quota never stops less": {lower(), func(in *gated) { in.want.Quota.Limits, in.want.Quota.Requests = 1, 1 }, "", ""},
 		"a reading of an hour ago": {
@@ -318,6 +322,20 @@ func TestEachKindOfChangeMeetsItsGates(t *testing.T) {
 				t.Errorf("got %+v, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestAPodThatLeavesIsMissingWhereItIsNotReplacedYet: one of a Deployment may take an hour to end, or never, and its
+// successor serves.
+func TestAPodThatLeavesIsMissingWhereItIsNotReplacedYet(t *testing.T) {
+	for replaced, want := range map[bool]string{true: "100Mi 256Mi 256Mi", false: "256Mi 256Mi 256Mi"} {
+		c := newCluster(t, 3, big)
+		leaving := c.pod(big)
+		leaving.Ready, leaving.Leaving = false, true
+		c.in.Pods, c.in.Policy.LeavingReplaced = append(c.in.Pods, leaving), replaced
+		c.wants(small, false)
+		c.reconcile()
+		c.expectLimits(want + " 256Mi")
 	}
 }
 

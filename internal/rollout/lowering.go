@@ -113,6 +113,11 @@ func (p *Pod) programs(of map[string]memory.Size) map[string]string {
 	return all
 }
 
+// runs reports whether the containers run these programs, as far as that is known.
+func (p *Pod) runs(programs map[string]string) bool {
+	return !slices.ContainsFunc(p.Containers, func(c Container) bool { return !sameProgram(c.Program, programs[c.Name]) })
+}
+
 // canary reports whether a step gives its pod a lower limit that no pod has proven. The end of a loan does not count.
 func (s *State) canary(st *Step) bool {
 	if !s.Rollout.Decrease {
@@ -172,9 +177,12 @@ func (o *observation) create() {
 			continue // the lower limit may be that writer's
 		}
 		for _, c := range pod.Containers {
-			before := c.Owner.Max(memory.Size{Limit: c.Before})
-			if c.Done || c.Outdated || !lowers(before.Limit, c.Actual.Limit) || c.Actual.Limit != c.Spec.Limit ||
-				o.state.knows(c) || c.Spec.Limit == c.Owner.Limit {
+			before := c.given()
+			if c.Changed && !o.Policy.OnlyWatch {
+				continue // it is to have that again
+			}
+			if c.Done || c.Outdated || before.Limit == 0 || !lowers(before.Limit, c.Actual.Limit) ||
+				c.Actual.Limit != c.Spec.Limit || o.state.knows(c) || c.Spec.Limit == c.Owner.Limit {
 				continue
 			}
 			if r, active := o.state.ActiveRevert(c.key(), o.Now); active && c.Actual.Limit < r.Restored.Limit {
@@ -185,6 +193,17 @@ func (o *observation) create() {
 			})
 		}
 	}
+}
+
+// given is what a pod of the container's program gets before one was watched with less.
+func (c *Container) given() memory.Size { return c.Owner.Max(memory.Size{Limit: c.Before}) }
+
+// forAnother reports whether a container got its lower limit for another program: its image was changed in its pod.
+// Like a new pod, it has no lower limit before one of its program was watched with it.
+func (d *decider) forAnother(pod *Pod, c Container) bool {
+	given := c.given().Limit
+	return c.Changed && !c.Outdated && pod.Writer == "" && 0 < given && given < NoLimit &&
+		lowers(given, c.Actual.Limit) && !d.State.knows(c)
 }
 
 // knows reports whether a lowering explains how the container got its limit.
@@ -354,17 +373,20 @@ func (o *observation) restore(l Lowering, pod Pod, why string) {
 	until := format.Time(o.Now.Add(RevertHold.Duration()))
 	o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID, Container: l.Container,
 		Message: fmt.Sprintf("Limit %s of container %s is rolled back %s, to %s, because %s. It is not lowered again "+
-			"before %s", l.To.Limit, l.Container, o.rolledBackWhere(), l.From.Limit, why, until)})
+			"before %s", l.To.Limit, l.Container, o.rolledBackWhere(&l), none(l.From.Limit), why, until)})
 	from, to := map[string]memory.Size{l.Container: l.To}, map[string]memory.Size{l.Container: {Limit: l.From.Limit}}
+	if l.From.Limit == NoLimit {
+		to = nil
+	}
 	o.state.record(resized(Change{Kind: Reverted, At: o.Now, Pod: pod.Name, Why: why}, from, to), l.At)
 }
 
-// rolledBackWhere is what gets the old limit back.
-func (o *observation) rolledBackWhere() string {
+// rolledBackWhere is what gets the old limit back. None at all, no resize gives back: a pod that runs gets a higher one.
+func (o *observation) rolledBackWhere(l *Lowering) string {
 	switch {
 	case o.Policy.OnlyRecommend || o.Conflict != "":
 		return "in the recommendation only"
-	case o.Policy.OnlyWatch:
+	case o.Policy.OnlyWatch || l.From.Limit == NoLimit:
 		return "from new pods"
 	}
 	return "from every pod"

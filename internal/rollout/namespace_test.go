@@ -42,14 +42,36 @@ func TestAQuotaHoldsTheLastPodsOfARaise(t *testing.T) {
 	c.expectLimits(strings.TrimSpace(strings.Repeat("200Mi ", 40)))
 }
 
-// TestAQuotaThatDoesNotHoldARaiseIsLeftToOthers: no kill asks for it, and new pods need what is left.
+// TestAQuotaThatDoesNotHoldARaiseIsLeftToOthers: no kill asks for it, and new pods need what is left. The requests,
+// which no quota counts, are raised, and do not make a pod Guaranteed.
 func TestAQuotaThatDoesNotHoldARaiseIsLeftToOthers(t *testing.T) {
 	c := newCluster(t, 3, small)
 	c.wants(big, false)
 	c.counts(600 * mib)
-	c.reconcile()
-	c.expectLimits("100Mi 100Mi 100Mi")
+	for range 2 {
+		c.reconcile()
+		for i := range c.in.Pods {
+			if got := c.app(i).Spec; got != size(99*mib, 100*mib) {
+				t.Errorf("pod %d has %s, want the limit that it had and a request of 99Mi", i, got)
+			}
+		}
+	}
 	c.expectReason(v1alpha1.ReasonResourceQuota, "468Mi more limits.memory for 3 replicas, but quota team leaves 300Mi")
+}
+
+// TestTheRequestFollowsWhereAQuotaIsUsedUp: a killed pod took what the quota left, and uses more than it requests.
+func TestTheRequestFollowsWhereAQuotaIsUsedUp(t *testing.T) {
+	c := newCluster(t, 1, size(68*mib, 140*mib))
+	c.app(0).Demand = 102 * mib
+	c.wants(size(110*mib, 300*mib), true)
+	c.counts(140 * mib)
+	c.reconcile()
+	if got := c.app(0).Spec; got != size(110*mib, 140*mib) {
+		t.Errorf("the pod has %s, want a request of 110Mi", got)
+	}
+	c.reconcile()
+	c.reconcile()
+	c.expectReason(v1alpha1.ReasonResourceQuota, "quota team leaves nothing")
 }
 
 // TestARollbackTakesWhatTheQuotaLeaves: another team has used what the lower limits had freed. The fullest pod comes
@@ -100,6 +122,40 @@ func TestARollbackTakesWhatALimitRangeAllows(t *testing.T) {
 	}
 	if n := strings.Count(strings.Join(c.log, "\n"), "app 160Mi to 200Mi"); n != 2 {
 		t.Errorf("asked for %d times, want once for each pod: %v", n, c.log)
+	}
+}
+
+// TestTheFullestContainerTakesWhatALimitRangeLeavesItsPod: both containers of a pod need more, and a LimitRange bounds
+// their sum. One that is killed does not stay at its limit because both do not fit.
+func TestTheFullestContainerTakesWhatALimitRangeLeavesItsPod(t *testing.T) {
+	for most, want := range map[memory.Bytes][2]memory.Bytes{
+		600: {256, 256}, 400: {144, 256}, 300: {100, 200}, 210: {100, 110}, 200: {100, 100},
+	} {
+		c := newCluster(t, 1, small)
+		pod := &c.in.Pods[0]
+		pod.Containers = append(pod.Containers, pod.Containers[0])
+		pod.Containers[1].Name, pod.Containers[1].Demand = "proxy", 90*mib
+		pod.Inadmissible = func(sizes map[string]memory.Size) string {
+			var sum memory.Bytes
+			for _, running := range c.in.Pods[0].Containers {
+				if size, asked := sizes[running.Name]; asked {
+					running.Spec = size
+				}
+				sum += running.Spec.Limit
+			}
+			if sum > most*mib {
+				return "all containers of the pod together: limit " + sum.String()
+			}
+			return ""
+		}
+		c.wants(big, true)
+		c.in.Desired[Key{Container: "proxy"}] = c.in.Desired[Key{Container: "app"}]
+		c.reconcile()
+		for i, limit := range want {
+			if got := c.in.Pods[0].Containers[i].Spec; got.Limit != limit*mib || got.Request > got.Limit {
+				t.Errorf("with %dMi for the pod, container %d has %s, want limit %dMi", most, i, got, limit)
+			}
+		}
 	}
 }
 

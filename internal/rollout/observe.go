@@ -98,6 +98,8 @@ func (o *observation) followStep(st *Step) (done, passed bool) {
 		return true, false // what is to be done to its successor is decided anew
 	case st.Phase == Undoing:
 		return pod.has(st.From, spec), false
+	case st.Phase == Watching && !pod.runs(st.Programs):
+		return true, false // its image was changed: what it bears proves nothing of what was watched
 	case st.Phase == Watching:
 		return o.watch(st, pod)
 	case pod.has(st.To, spec):
@@ -442,7 +444,7 @@ func changes(from, to map[string]memory.Size) string {
 }
 
 func none(b memory.Bytes) string {
-	if b == 0 {
+	if b == 0 || b == NoLimit {
 		return "none"
 	}
 	return b.String()

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
 )
 
@@ -21,6 +22,13 @@ type Candidate struct {
 	// Measured is when its memory was read; WorkingSetOnly: the reading contains page cache.
 	Measured       time.Time
 	WorkingSetOnly bool
+	Held           Held
+}
+
+// Held is what the container for which a pod is restarted had in use then.
+type Held struct {
+	Container string       `json:"container"`
+	Demand    memory.Bytes `json:"demand"`
 }
 
 // maxRestarts bounds the state: 100 bytes each. It is the most that drift.maxPerDay can be.
@@ -31,11 +39,13 @@ type PastRestart struct {
 	Pod string    `json:"pod"`
 	UID types.UID `json:"uid"`
 	At  time.Time `json:"at"`
+	// Held is missing where an earlier version restarted the pod.
+	Held Held `json:"held,omitzero"`
 }
 
-// lastDay returns the restarts since a day before now.
-func lastDay(all []PastRestart, now time.Time) []PastRestart {
-	return slices.DeleteFunc(slices.Clone(all), func(r PastRestart) bool { return period.Of(now.Sub(r.At)) >= period.Day })
+// restartsOf returns the restarts of the last day, or of another period.
+func restartsOf(last period.Evidence, all []PastRestart, now time.Time) []PastRestart {
+	return slices.DeleteFunc(slices.Clone(all), func(r PastRestart) bool { return period.Of(now.Sub(r.At)) >= last })
 }
 
 // stayed is after how long an eviction counts as not having happened, if its pod is there and not leaving.
@@ -49,7 +59,8 @@ func (s *State) evicted(uid types.UID) {
 	st := *s.Restart
 	st.Phase = AwaitingSuccessor
 	s.Restart = &st
-	s.PastRestarts = append(slices.Clip(s.PastRestarts), PastRestart{Pod: st.Pod, UID: st.UID, At: st.At})
+	s.PastRestarts = append(slices.Clip(s.PastRestarts), PastRestart{Pod: st.Pod, UID: st.UID, At: st.At, Held: st.Held})
+	s.PastRestarts = s.PastRestarts[max(0, len(s.PastRestarts)-maxRestarts):]
 }
 
 // followRestart waits until a fresh pod is ready.
@@ -114,6 +125,7 @@ func (d *decider) restart() {
 	d.spend(ch.cost())
 	d.State.Restart = &Step{
 		Pod: c.Pod, UID: c.UID, At: stamp(d.Now), Phase: Evicting, Present: presentOf(d.Pods), Why: c.Why,
+		Held: c.Held,
 	}
 	d.actions = append(d.actions, Action{Pod: c.Pod, UID: c.UID, Evict: true, Restart: true, Why: c.Why})
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/recommend"
@@ -575,6 +576,23 @@ func TestAPodThatHasJustStartedIsNotLowered(t *testing.T) {
 	c.expectLimits("100Mi")
 }
 
+// TestAPodThatStartsIsNotEvictedForALowerLimit: it does not serve, so that no budget protects it.
+func TestAPodThatStartsIsNotEvictedForALowerLimit(t *testing.T) {
+	c := newCluster(t, 1, big)
+	c.in.Policy.Evict = true
+	c.app(0).FrozenHeap, c.app(0).Started = 192*mib, c.in.Now.Add(-time.Minute)
+	c.in.Pods[0].Ready = false
+	c.wants(small, false)
+	for range 5 {
+		c.reconcile()
+		c.passes(time.Minute)
+	}
+	if c.evictions() != 0 {
+		t.Errorf("evicted while it starts: %v", c.log)
+	}
+	c.expectReason(v1alpha1.ReasonStarting, "pod web-1 is not evicted", "up for 10m")
+}
+
 func TestARestartStormTakesItBack(t *testing.T) {
 	c := newCluster(t, 2, big)
 	c.lowersTheCanary()
@@ -814,18 +832,150 @@ func TestALowerLimitThatTheKubeletRefuses(t *testing.T) {
 	}
 }
 
-func TestADeferredResizeWaitsForRoom(t *testing.T) {
+// fills the node: a kubelet defers each resize with a higher request, and what a limit is it does not count.
+func (c *cluster) fills() {
+	c.node = func(p *Pod) {
+		app := &p.Containers[0]
+		if p.Resize = (Resize{}); app.Spec.Request > app.Actual.Request {
+			p.Resize = Resize{Deferred: true, Message: "Node didn't have enough resource: memory"}
+			return
+		}
+		app.Actual = app.Spec
+	}
+}
+
+// TestARequestWaitsForMemoryOfTheNodeAndALimitDoesNot: only what is requested takes memory of the node.
+func TestARequestWaitsForMemoryOfTheNodeAndALimitDoesNot(t *testing.T) {
 	c := newCluster(t, 1, small)
-	c.node = func(p *Pod) { p.Resize = Resize{Deferred: true, Message: "Node didn't have enough resource: memory"} }
+	c.fills()
 	c.wants(big, true)
 	c.reconcile()
-	c.passes(time.Hour)
+	c.expectLimits("100Mi")
+	c.passes(settle)
 	c.reconcile()
-	c.expectReason(v1alpha1.ReasonDeferred, "Node didn't have enough resource")
-	c.in.Pods[0].Containers[0].Actual, c.in.Pods[0].Resize = big, Resize{}
+	c.expectLimits("256Mi")
+	for range 3 {
+		c.passes(time.Minute)
+		c.reconcile()
+	}
+	c.expectReason(v1alpha1.ReasonDeferred, "request of container app 70Mi to 200Mi", "Node didn't have enough resource")
+	c.app(0).Actual, c.in.Pods[0].Resize = c.app(0).Spec, Resize{}
 	c.passes(time.Minute)
 	c.reconcile()
 	c.expectReason(v1alpha1.ReasonUpToDate)
+	if got := c.app(0).Actual; got != big {
+		t.Errorf("the pod has %v, want %v", got, big)
+	}
+}
+
+// TestARollbackDoesNotWaitForMemoryOfTheNode: others have requested what the lower limits had freed.
+func TestARollbackDoesNotWaitForMemoryOfTheNode(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.lowersAll()
+	c.fills()
+	c.killed(0)
+	c.reconcile()
+	c.passes(settle)
+	c.reconcile()
+	c.expectLimits("256Mi 256Mi 256Mi")
+}
+
+// TestARequestThatWaitsHoldsUpNoLimit: the pod is killed while its node has no memory for more than it requests.
+func TestARequestThatWaitsHoldsUpNoLimit(t *testing.T) {
+	c := newCluster(t, 2, small)
+	c.fills()
+	c.wants(size(90*mib, small.Limit), false)
+	c.reconcile()
+	c.passes(time.Hour)
+	c.reconcile()
+	c.expectReason(v1alpha1.ReasonDeferred, "request of container app 70Mi to 90Mi")
+	c.killed(0)
+	c.wants(big, true)
+	for range 2 {
+		c.reconcile()
+		c.passes(settle)
+	}
+	c.expectLimits("256Mi 256Mi")
+	c.reconcile()
+	if c.told(string(ConflictingWriter)) || c.told(string(NotResized)) {
+		t.Error(c.log)
+	}
+}
+
+// TestAContainerThatRunsGetsNoFirstLimit: no resize would remove it again. Its request changes, and a limit comes with
+// another pod, one of them first.
+func TestAContainerThatRunsGetsNoFirstLimit(t *testing.T) {
+	c := newCluster(t, 2, size(50*mib, 0))
+	c.wants(small, true)
+	for range 3 {
+		c.reconcile()
+		c.passes(time.Minute)
+	}
+	c.expectLimits("0 0")
+	c.expectReason(v1alpha1.ReasonWaitingForNewPods, "it has no limit", "new pods get 100Mi, one of them first")
+	if got := c.app(1).Actual.Request; got != small.Request {
+		t.Errorf("the request is %s, want %s", got, small.Request)
+	}
+	c.in.Policy.Evict = true
+	c.passes(2 * time.Hour)
+	c.evictsTheCanary()
+	c.passes(time.Minute)
+	c.reconcile()
+	c.expectLimits("100Mi 0")
+	c.expectReason(v1alpha1.ReasonWatching, "limit of container app none to 100Mi")
+	c.killed(0)
+	c.reconcile()
+	if !c.told("rolled back from new pods, to none, because pod web-3 was OOM killed at it") {
+		t.Error(c.log)
+	}
+	for range 20 {
+		c.passes(8 * time.Hour)
+		c.reconcile()
+	}
+	c.expectLimits("100Mi 0")
+}
+
+// TestAPodThatWasCreatedWithAFirstLimitIsWatched: its owner gives it none.
+func TestAPodThatWasCreatedWithAFirstLimitIsWatched(t *testing.T) {
+	c := newCluster(t, 2, size(50*mib, 0))
+	c.in.Policy.OnlyWatch = true
+	c.passes(time.Hour)
+	c.in.Pods = append(c.in.Pods, c.pod(small))
+	for i := range c.in.Pods {
+		c.app(i).Owner = size(50*mib, NoLimit)
+	}
+	c.wants(small, false)
+	c.reconcile()
+	c.expectReason(v1alpha1.ReasonWatching, "Pod web-3", "limit of container app none to 100Mi")
+	if c.written.Proven("app", "").Limit != 0 {
+		t.Error("it was not watched yet, and counts as proven")
+	}
+	c.passes(c.in.Policy.Watch + time.Minute)
+	c.reconcile()
+	if got := c.written.Proven("app", "").Limit; got != small.Limit {
+		t.Errorf("proven is %s, want %s", got, small.Limit)
+	}
+}
+
+// TestARequestThatMustEqualItsLimitWaitsWithIt: of a Guaranteed pod, and where a LimitRange bounds the ratio.
+func TestARequestThatMustEqualItsLimitWaitsWithIt(t *testing.T) {
+	for name, edit := range map[string]func(c *cluster){
+		"Guaranteed": func(c *cluster) { c.in.Pods[0].QoS = "Guaranteed" },
+		"a ratio":    func(c *cluster) { c.desired(func(d *Desired) { d.Range = constraints.Range{Ratio: 1500} }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 1, size(100*mib, 100*mib))
+			c.fills()
+			c.wants(size(200*mib, 200*mib), true)
+			edit(c)
+			for range 5 {
+				c.reconcile()
+				c.passes(settle)
+			}
+			c.expectLimits("100Mi")
+			c.expectReason(v1alpha1.ReasonDeferred, "Node didn't have enough resource")
+		})
+	}
 }
 
 func TestADeferredResizeEndsInAnEvictionWhereThatIsAllowed(t *testing.T) {
@@ -939,6 +1089,47 @@ func TestAnotherWriterIsLeftTheField(t *testing.T) {
 	if got := c.in.Pods[0].Containers[0].Spec.Limit; got != 180*mib {
 		t.Errorf("limit of the pod that was taken over is %s", got)
 	}
+}
+
+// TestAnotherWriterOfOnePodStopsNoRollbackOfOthers: what harms them is memfit's.
+func TestAnotherWriterOfOnePodStopsNoRollbackOfOthers(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.lowersTheCanary()
+	c.passes(c.in.Policy.Watch)
+	c.reconcile()
+	c.passes(time.Minute)
+	c.reconcile()
+	byHand := memory.Size{Request: small.Request, Limit: 180 * mib}
+	c.app(2).Spec, c.app(2).Actual, c.in.Pods[2].Writer = byHand, byHand, "kubectl-patch"
+	c.reconcile()
+	c.expectReason(v1alpha1.ReasonConflict, "field manager kubectl-patch")
+	c.expectLimits("100Mi 100Mi 180Mi")
+	c.killed(0)
+	c.wants(size(200*mib, 330*mib), true)
+	for range 3 {
+		c.passes(time.Minute)
+		c.reconcile()
+		c.expectLimits("256Mi 256Mi 180Mi")
+	}
+	c.expectReason(v1alpha1.ReasonConflict)
+}
+
+// TestABoundThatFallsDuringAWatchIsNoOtherWriter: the pod that is watched gets still less, by memfit.
+func TestABoundThatFallsDuringAWatchIsNoOtherWriter(t *testing.T) {
+	c := newCluster(t, 4, big)
+	c.in.Policy.MaxUnavailable = 2
+	c.lowersTheCanary()
+	c.expectLimits("100Mi 256Mi 256Mi 256Mi")
+	c.wants(size(70*mib, 90*mib), false)
+	c.desired(func(d *Desired) { d.Policy.LimitMax = 90 * mib })
+	for range 10 {
+		c.passes(5 * time.Minute)
+		c.reconcile()
+	}
+	if c.told(string(ConflictingWriter)) {
+		t.Error(c.log)
+	}
+	c.expectLimits("90Mi 90Mi 90Mi 90Mi")
 }
 
 // TestALimitThatAnotherWriterLoweredIsNoLowering: one pod is resized by hand. Its kill says nothing about a limit of

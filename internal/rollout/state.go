@@ -37,7 +37,7 @@ type State struct {
 	Refusals []Refusal `json:"refusals,omitempty"`
 	// Restart is a step without sizes: a pod is evicted for a fresh one, which is not ready yet. Nil: none is.
 	Restart *Step `json:"restart,omitempty"`
-	// PastRestarts are the pods that were evicted for a fresh one within the last day, oldest first. At most maxRestarts.
+	// PastRestarts are the pods that were evicted for a fresh one within the last week, oldest first. At most maxRestarts.
 	PastRestarts []PastRestart `json:"pastRestarts,omitempty"`
 	// ConflictingWriter is another writer that resizes these pods.
 	ConflictingWriter *conflict `json:"conflictingWriter,omitempty"`
@@ -88,6 +88,8 @@ type Step struct {
 	Present present `json:"present,omitzero"`
 	// Watch is of Watching.
 	Watch watch `json:"watch,omitzero"`
+	// Held is of a restart.
+	Held Held `json:"held,omitzero"`
 }
 
 // request is the resize that was sent last. What does not take effect is sent again with another number.
@@ -195,7 +197,8 @@ func (s *State) ActiveRevert(of Key, now time.Time) (Revert, bool) {
 // RevertHold is over, for new pods as well. A recommendation for more is left as it is.
 func (r Revert) Override(rec recommend.Recommendation, have memory.Size) recommend.Recommendation {
 	same := rec.Size.Limit == r.Restored.Limit // then only its reason is missing, unless the request goes up
-	if rec.Size == (memory.Size{}) || rec.Size.Limit > r.Restored.Limit || same && rec.Decision == recommend.Increase {
+	if rec.Size == (memory.Size{}) || rec.Size.Limit > r.Restored.Limit || r.Restored.Limit == NoLimit ||
+		same && rec.Decision == recommend.Increase {
 		return rec
 	}
 	rec.Size = r.Restored.Max(memory.Size{Request: rec.Size.Request})
@@ -304,6 +307,30 @@ func (s *State) begin(decrease bool, at time.Time) {
 	})
 }
 
+// replace forgets what earlier steps asked for of the containers of a pod that are changed again, and returns the sizes
+// before what the kubelet has not made effective.
+func (s *State) replace(uid types.UID, to map[string]memory.Size) map[string]memory.Size {
+	from := map[string]memory.Size{}
+	kept := make([]Step, 0, len(s.Steps))
+	for _, st := range s.Steps {
+		if st.UID == uid {
+			st.To = maps.Clone(st.To)
+			for name := range to {
+				if _, asked := st.To[name]; asked && st.Phase == Resizing {
+					from[name] = st.From[name]
+				}
+				delete(st.To, name)
+			}
+			if len(st.To) == 0 {
+				continue
+			}
+		}
+		kept = append(kept, st)
+	}
+	s.Steps = kept
+	return from
+}
+
 // end forgets the rollout and its steps.
 func (s *State) end() { s.Rollout, s.Steps = Rollout{}, nil }
 
@@ -360,7 +387,7 @@ func (s *State) forget(pods map[types.UID]*Pod, now time.Time) {
 	s.Refusals = slices.DeleteFunc(s.Refusals, func(r Refusal) bool {
 		return !now.Before(r.Until) || pods[r.UID] == nil || pods[r.UID].done(r.Sizes)
 	})
-	s.PastRestarts = lastDay(s.PastRestarts, now)
+	s.PastRestarts = restartsOf(RevertHold, s.PastRestarts, now)
 	if s.ConflictingWriter != nil && !now.Before(s.ConflictingWriter.Until) {
 		s.ConflictingWriter = nil
 	}
@@ -381,6 +408,16 @@ func (s *State) revert(r Revert) {
 	})
 	s.Reverts = append(s.Reverts, r)
 	s.Reverts = s.Reverts[max(0, len(s.Reverts)-maxLowerings):]
+}
+
+// Inherit keeps a rollback for a program that replaces another with the same memory, as its kills count for it.
+func (s *State) Inherit(of Key, by string) {
+	i := slices.IndexFunc(s.Reverts, func(r Revert) bool { return r.Container == of.Container && r.Program == of.Program })
+	if i >= 0 && of.Program != "" {
+		r := s.Reverts[i]
+		r.Program = by
+		s.revert(r)
+	}
 }
 
 // stamp is a time as it is remembered: seconds are enough, and equal states are then equal bytes.
@@ -450,4 +487,5 @@ func (p *Pod) has(sizes map[string]memory.Size, get func(Container) memory.Size)
 func spec(c Container) memory.Size   { return c.Spec }
 func actual(c Container) memory.Size { return c.Actual }
 
-func lowers(from, to memory.Bytes) bool { return to > 0 && to < from }
+// lowers reports whether a limit goes down. One that has none, 0, has all memory.
+func lowers(from, to memory.Bytes) bool { return to > 0 && (from == 0 || to < from) }

@@ -38,6 +38,9 @@ type Pod struct {
 	Containers []Container
 	// Whole is the size of all its containers together (spec.resources); nil: it sets none.
 	Whole *Whole
+	// Inadmissible returns why the LimitRanges would not admit the pod with these sizes of some containers; empty: they
+	// would. Nil: there are none.
+	Inadmissible func(sizes map[string]memory.Size) string
 }
 
 // Resize is the state of an in-place resize according to the pod's conditions PodResizePending and PodResizeInProgress.
@@ -55,12 +58,14 @@ type Container struct {
 	Name string
 	// Program is what it runs; empty: unknown.
 	Program string
-	// Owner is what the owner of its pod asks for, without memfit; zero: unknown.
+	// Owner is what the owner of its pod asks for, without memfit, with [NoLimit] where that is none; zero: unknown.
 	Owner memory.Size
 	// OwnerUntil is until when the container gets no less than Owner, because the owner set it so recently; zero: it may.
 	OwnerUntil time.Time
 	// Outdated: the owner has set other numbers for its program since its pod was created.
 	Outdated bool
+	// Changed: its image was changed in its pod, which got its size for another program.
+	Changed bool
 	// Before is the highest limit that pods of its program had when its pod was created; 0: unknown.
 	Before memory.Bytes
 	// Spec is what the pod asks for, Actual what the kubelet has made effective.
@@ -97,6 +102,9 @@ type Container struct {
 	PodLimit, PodRequest memory.Bytes
 }
 
+// NoLimit is the limit of what has none, as the size before a lower one: it is higher than any.
+const NoLimit = memory.Max
+
 // Key names a container and the program that it runs: a recommendation rests on the evidence of one program and is for
 // its pods alone. Program is empty where it is unknown.
 type Key struct{ Container, Program string }
@@ -132,6 +140,8 @@ type Policy struct {
 	NoEvict string
 	// NoWebhook: new pods do not get the size, so that an eviction helps nothing.
 	NoWebhook bool
+	// LeavingReplaced: the controller does not wait for a pod to be gone before it creates another in its place.
+	LeavingReplaced bool
 	// MaxUnavailable is the number of pods that may be changed at the same time. 0: 1.
 	MaxUnavailable int32
 	// SingleReplicaMayRestart: a workload of one pod may be restarted or evicted.
@@ -149,13 +159,13 @@ type Policy struct {
 // Desired is the recommendation for a container of every pod, and what bounds it. A zero bound is unknown or none.
 type Desired struct {
 	Recommendation recommend.Recommendation
-	Policy         recommend.Policy
+	// Outdated is the recommendation for pods that are Outdated, which the owner's present numbers do not raise; nil:
+	// there are none.
+	Outdated *recommend.Recommendation
+	Policy   recommend.Policy
 	// WindowPeak is the highest use of the last day, on any pod; a limit is not lowered onto it.
 	WindowPeak memory.Bytes
 	Range      constraints.Range
-	// Inadmissible is why the LimitRanges would not admit the pod as a whole with the new size within Range. Empty: they
-	// would.
-	Inadmissible string
 	// Quota is what is left for this workload, for all replicas together, of which those have theirs that were changed.
 	Quota constraints.Quota
 	// LargestNode is the allocatable memory of the largest node, for pods that may go there.

@@ -236,3 +236,25 @@ func TestALowerLimitIsWatchedFromWhenItIsInForce(t *testing.T) {
 	c.reconcile()
 	c.expectLimits("100Mi 100Mi")
 }
+
+// TestAPodProvesNothingOnceItsImageIsChanged: it is watched for a lower limit, and an image takes the place of the one
+// that the limit is for.
+func TestAPodProvesNothingOnceItsImageIsChanged(t *testing.T) {
+	c := newCluster(t, 2, big)
+	for i := range c.in.Pods {
+		c.in.Pods[i].Containers[0].Program = "v1"
+	}
+	c.wants(small, false)
+	c.in.Desired[Key{Container: "app", Program: "v1"}] = c.in.Desired[Key{Container: "app"}]
+	c.reconcile()
+	c.passes(5 * time.Second)
+	c.reconcile()
+	c.expectLimits("100Mi 256Mi")
+	app := &c.in.Pods[0].Containers[0]
+	app.Program, app.Changed = "v2", true
+	c.passes(2 * c.in.Policy.Watch)
+	c.reconcile()
+	if proven := c.written.Proven("app", "v1"); proven.Limit > 0 {
+		t.Errorf("%s is proven by a pod that runs another image", proven.Limit)
+	}
+}

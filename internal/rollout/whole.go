@@ -4,8 +4,10 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 
+	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
 )
@@ -43,7 +45,7 @@ func (p *Pod) follows() bool { return p.Whole != nil && p.Whole.Stays == "" }
 func (d *decider) parts(pod *Pod) map[string]memory.Size {
 	parts := map[string]memory.Size{}
 	for _, c := range pod.Containers {
-		if desired, found := d.Desired[c.key()]; found && c.Shared && !c.Done {
+		if desired, found := d.desired(&c); found && c.Shared && !c.Done {
 			size := desired.Recommendation.Size
 			parts[c.Name], _ = desired.Policy.Bound(size, size)
 		}
@@ -113,6 +115,21 @@ func (d *decider) within(pod *Pod, c Container, to memory.Size) (memory.Size, bo
 		size.Request = c.Spec.Request
 	}
 	return size, size == to
+}
+
+// inWhole returns the part of a size that the pod as a whole leaves a container, where it cannot be changed itself.
+// some: that is worth a change. bars: a new pod may leave it more.
+func (d *decider) inWhole(pod *Pod, c Container, to memory.Size) (fits memory.Size, some, bars bool) {
+	fits, all := d.within(pod, c, to)
+	if all {
+		return to, true, false
+	}
+	before := d.refusedInPlace(d.changeOf(pod, c, to, false)) // by the API server, which explains more
+	refused := cmp.Or(before, refuse(v1alpha1.ReasonPodLimit, "%s does not fit in the whole pod (spec.resources), "+
+		"which keeps its %s: %s", inWords(to), inWords(pod.Whole.Spec), pod.Whole.Stays))
+	d.refused(refused.Reason, d.about(pod, c)+refused.Message)
+	some = recommend.Differs(have(c), fits, d.Desired[c.key()].Policy)
+	return fits, some, !pod.Whole.Young || before != (Verdict{})
 }
 
 func inWords(s memory.Size) string {

@@ -69,6 +69,62 @@ func TestARollBackWaitsForNoWindow(t *testing.T) {
 	}
 }
 
+// TestARollbackWaitsForNothingWhereMoreIsNeededAsWell: a kill asks for more than the limit before as a rule. That
+// waits, and what memfit had taken does not.
+func TestARollbackWaitsForNothingWhereMoreIsNeededAsWell(t *testing.T) {
+	more := size(200*mib, 330*mib)
+	for name, tc := range map[string]struct {
+		begins, ends func(in *Input)
+		reason       string
+	}{
+		"a pause": {
+			func(in *Input) { in.Paused = "memfit.dev/pause" }, func(in *Input) { in.Paused = "" }, v1alpha1.ReasonPaused,
+		},
+		"raises in windows": {
+			func(in *Input) { in.Policy.Windows, in.Policy.IncreasesInWindows = nightly(t), true },
+			func(in *Input) { in.Policy.Windows = nil }, v1alpha1.ReasonWaitingForWindow,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 3, big)
+			c.lowersAll()
+			tc.begins(&c.in)
+			c.killed(0)
+			c.wants(more, true)
+			for range 3 {
+				c.reconcile()
+				c.passes(time.Minute)
+				c.expectLimits("256Mi 256Mi 256Mi")
+			}
+			c.expectReason(tc.reason)
+			tc.ends(&c.in)
+			c.reconcile()
+			c.expectLimits("330Mi 330Mi 330Mi")
+		})
+	}
+}
+
+// TestARollbackThatIsRefusedIsNotRepeated: the API server has refused it, and more is needed besides.
+func TestARollbackThatIsRefusedIsNotRepeated(t *testing.T) {
+	c := newCluster(t, 1, big)
+	c.wants(small, false)
+	c.reconcile()
+	c.passes(c.in.Policy.Watch)
+	c.reconcile()
+	c.in.Paused = "memfit.dev/pause"
+	c.refuse = func(Action) bool { return true }
+	c.killed(0)
+	c.wants(size(200*mib, 330*mib), true)
+	before := len(c.log)
+	for range 10 {
+		c.reconcile()
+		c.passes(time.Minute)
+	}
+	if asked := strings.Count(strings.Join(c.log[before:], "\n"), "resize web-1"); asked != 1 {
+		t.Errorf("asked %d times within 10 minutes: %v", asked, c.log)
+	}
+}
+
 func TestRaisesAndWindows(t *testing.T) {
 	tests := []struct {
 		name              string

@@ -40,7 +40,7 @@ func Classify(in Input) Shape {
 	}
 	s := Shape{
 		Kind: winner.kind, Confidence: winner.confidence, Outliers: outliers, Trough: toBytes(winner.growth.to),
-		Peak: peak(recent, long),
+		Peak: peak(recent, long), Pods: podsOf(votes),
 	}
 	if followsAcrossLimits(in.Regimes) {
 		s.Kind, s.Confidence = FollowsLimit, memory.High
@@ -177,6 +177,16 @@ func reachesFarther(past classified, recent []classified) bool {
 		}
 	}
 	return true
+}
+
+// podsOf are the pods of lives, as far as they are known.
+func podsOf(lives []classified) (pods []string) {
+	for _, l := range lives {
+		if l.pod != "" && !slices.Contains(pods, l.pod) {
+			pods = append(pods, l.pod)
+		}
+	}
+	return pods
 }
 
 func peak(all ...[]classified) memory.Bytes {

@@ -270,7 +270,7 @@ func TestRetainingReplicaGivesTheShape(t *testing.T) {
 	}
 	got := Classify(in)
 	if got.Kind != StepRetention || !slices.Equal(got.Outliers, []string{"web-5"}) ||
-		!strings.Contains(got.Summary, "web-5") {
+		!slices.Equal(got.Pods, got.Outliers) || !strings.Contains(got.Summary, "web-5") {
 		t.Errorf("got %s, outliers %v: %s", got.Kind, got.Outliers, got.Summary)
 	}
 }

@@ -91,6 +91,8 @@ type Shape struct {
 	Steps []memory.Bytes
 	// Outliers names pods whose memory is far above their replicas', highest first, at most 5.
 	Outliers []string
+	// Pods are those that it was seen in, where that is known; empty: in the fullest.
+	Pods []string
 	// Summary is a sentence with numbers.
 	Summary string
 }

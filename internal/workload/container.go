@@ -25,12 +25,11 @@ import (
 // desired is the recommendation for a container of every pod, with what bounds it.
 func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) rollout.Desired {
 	facts := &s.Facts
-	size := map[string]memory.Size{q.container.Name: facts.Range.Within(rec.Size)}
 	return rollout.Desired{
 		// each pod has what the pod around it allows
 		Recommendation: rec, Policy: q.container.ownPolicy(), WindowPeak: lastDay(q.History),
 		LargestNode: facts.LargestNode,
-		Range:       facts.Range, Inadmissible: facts.Refusal(s.Template, size), Quota: facts.Quota,
+		Range:       facts.Range, Quota: facts.Quota,
 	}
 }
 

@@ -135,10 +135,39 @@ func (d *decider) containers() {
 	for _, c := range managed[:min(len(managed), MaxContainers)] {
 		in := d.input(c, d.plan.Container(c.Name), d.st.newest(c.Name))
 		in.Ease = ease(d.s, c.Name, c.current.Limit, d.observed)
-		d.take(&in, in.result())
+		r := in.result()
+		d.take(&in, r)
+		d.outdated(in, r.shape)
 	}
 	d.sayWhole(managed)
 	d.older()
+}
+
+// outdated decides about pods with earlier numbers of their owner, as a StatefulSet's partition keeps them. They are
+// raised by the evidence, and not to what the newest pod has.
+func (d *decider) outdated(in containerInput, s shape.Shape) {
+	key := rollout.Key{Container: in.container.Name, Program: in.program}
+	desired, sized := d.rollout.Desired[key]
+	if !sized {
+		return
+	}
+	var least *memory.Size
+	for i := range d.rollout.Pods {
+		for _, c := range d.rollout.Pods[i].Containers {
+			if c.Outdated && c.Name == key.Container && c.Program == key.Program &&
+				(least == nil || c.Actual.Limit < least.Limit) {
+				least = &c.Actual
+			}
+		}
+	}
+	if least == nil {
+		return
+	}
+	in.Current, in.container.current = *least, *least
+	r := containerResult{shape: s}
+	in.recommend(&r)
+	desired.Outdated = &r.recommendation
+	d.rollout.Desired[key] = desired
 }
 
 // older decides about pods that still run another program than the newest pod, as during a rollout. They are raised by
@@ -318,7 +347,7 @@ func (d *decider) use(status *v1alpha1.ContainerRecommendation) {
 func (d *decider) disturb() {
 	v := &d.v
 	if d.s.Profile.Spec.Drift.Action == v1alpha1.DriftRestart {
-		d.rollout.Restart = drift.Endangered(d.rollout.Pods, v.shapes)
+		d.rollout.Restart = drift.Endangered(d.rollout.Pods, v.shapes, d.rollout.State.PastRestarts)
 	}
 	v.endangered, v.rollout = d.rollout.Restart, rollout.Decide(d.rollout)
 	v.timing.Rollout = v.rollout.RequeueAfter

@@ -176,6 +176,11 @@ func (st *State) programIn(pod *corev1.Pod, name string) inject.Program {
 	return p
 }
 
+// knowsOwner reports whether it is known what the owner of a pod asks for in a container, also where that is nothing.
+func (st *State) knowsOwner(pod *corev1.Pod, name string) bool {
+	return st.programs[instanceKey{pod.UID, name}].Recorded || !inject.WasResized(pod)
+}
+
 // earliest is when a pod was created, or now for a clock of the API server that is ahead of memfit's.
 func earliest(pod *corev1.Pod, now time.Time) time.Time {
 	if created := pod.CreationTimestamp.UTC(); created.Before(now) {
@@ -196,6 +201,7 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) {
 			e.Since = earliest(pod, now)
 		}
 	case e == nil && before != nil && before.Owner == p.Owner:
+		st.rollout.Inherit(rollout.Key{Container: name, Program: before.Program}, p.ID)
 		copied := *before.history
 		e = &evidence{
 			Program: p.ID, Owner: p.Owner, Since: before.Since, Held: before.Held, Most: before.Most, MostAt: before.MostAt,
@@ -224,6 +230,7 @@ func (st *State) hold(governed []*corev1.Pod, now time.Time) {
 	for name, all := range st.containers {
 		for _, e := range all {
 			var held memory.Size
+			unlimited := false
 			for _, pod := range governed {
 				if st.runs(pod.UID, name) != e.Program || pod.DeletionTimestamp != nil || another(pod) ||
 					st.programIn(pod, name).Owner != e.Owner {
@@ -234,8 +241,11 @@ func (st *State) hold(governed []*corev1.Pod, now time.Time) {
 					if from, _, on := st.rollout.Lent(pod.UID, name); on {
 						size = from // a loan is one pod's
 					}
-					held = held.Max(size)
+					held, unlimited = held.Max(size), unlimited || size.Limit == 0
 				}
+			}
+			if unlimited {
+				held.Limit = 0
 			}
 			if held != (memory.Size{}) {
 				e.Held = held

@@ -58,6 +58,9 @@ func RescueOf(
 	c := &managed[i]
 	spec, status := constraints.Find(pod, container)
 	r.Size, r.Guaranteed = constraints.SizeOf(&spec.Resources), pod.Status.QOSClass == corev1.PodQOSGuaranteed
+	if resizeOf(pod).Deferred && !r.Guaranteed { // with the request that the node has no memory for, the loan would wait
+		r.Size.Request = min(r.Size.Request, c.current.Request)
+	}
 	r.Known = rescue.Known{Limit: c.current.Limit, Asked: r.Size.Limit}
 	if status != nil && status.State.Running != nil {
 		_, r.Known.ID, _ = strings.Cut(status.ContainerID, "://")

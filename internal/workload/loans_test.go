@@ -7,12 +7,16 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/rescue"
+	"github.com/memfit/memfit/test/build"
 )
 
 // lends gives a pod a loan that the kubelet has made effective.
@@ -66,6 +70,22 @@ func TestALoanOutlivesAnotherProfile(t *testing.T) {
 	d.run(2*time.Hour, time.Minute)
 	if got := p.size.Limit; got >= to.Limit {
 		d.fail("the pod keeps the lent limit of %s although it needs no more than before", got)
+	}
+}
+
+// TestALoanAsksForNoRequestThatItsNodeLacks: the kubelet would defer the loan with it.
+func TestALoanAsksForNoRequestThatItsNodeLacks(t *testing.T) {
+	p := build.Profile("shop", "web", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingInPlace))
+	pod := build.Pod("shop", "web").Container("app", build.Request("96Mi"), build.Limit("256Mi")).Obj()
+	pod.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = resource.MustParse("200Mi")
+	for reason, want := range map[string]memory.Bytes{corev1.PodReasonDeferred: 96, corev1.PodReasonInfeasible: 200} {
+		pod.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: reason,
+		}}
+		r, found := RescueOf(governing(p), pod, "app", &constraints.Facts{}, "")
+		if got := r.With(memory.GiB); !found || got != sizeMi(want, 1024) {
+			t.Errorf("%s: the loan is to %v, want a request of %dMi", reason, got, want)
+		}
 	}
 }
 

@@ -25,6 +25,8 @@ type creation struct {
 	most        memory.Bytes
 	// proven is the lowest size that a pod of the program was watched with; zero: none.
 	proven memory.Size
+	// restored is the limit that a rollback of the last week gave back, or [rollout.NoLimit]; 0: there was none.
+	restored memory.Bytes
 	// fresh: the owner's numbers are so new that no evidence undercuts them.
 	fresh bool
 	// paused: nothing changes.
@@ -32,9 +34,19 @@ type creation struct {
 }
 
 // size returns what new pods get; zero: what their owner asks for. A lower limit reaches new pods only after one pod
-// was watched with it, and a pause keeps the size that the running pods have.
+// was watched with it, and a pause keeps the size that the running pods have, but for one that did harm.
 func (c *creation) size() memory.Size {
+	size := c.sized()
+	if c.restored == rollout.NoLimit {
+		size.Limit = 0
+	}
+	return size
+}
+
+func (c *creation) sized() memory.Size {
 	switch {
+	case c.paused && c.held.Limit > 0:
+		return c.held.Max(memory.Size{Limit: c.restored})
 	case c.paused:
 		return c.held
 	case c.recommended == (memory.Size{}):
@@ -62,7 +74,7 @@ func (c *creation) unproven() bool {
 // least returns a size that is at least both. Without a limit a container may have all memory, so that stays.
 func (c *creation) least(a, b memory.Size) memory.Size {
 	least := a.Max(b)
-	if c.owner.Limit == 0 && c.held.Limit == 0 && c.proven.Limit == 0 {
+	if c.owner.Limit == 0 && c.proven.Limit == 0 {
 		least.Limit = 0
 	}
 	if a == (memory.Size{}) {
@@ -77,6 +89,8 @@ func (d *decider) creationOf(name string, recommended memory.Size) creation {
 	if e := d.st.newest(name); e != nil {
 		c.owner, c.held, c.most, c.fresh = e.Owner, e.Held, e.Most, e.fresh(d.now)
 		c.proven = d.rollout.State.Proven(name, e.Program)
+		r, _ := d.rollout.State.ActiveRevert(rollout.Key{Container: name, Program: e.Program}, d.now)
+		c.restored = r.Restored.Limit
 	}
 	return c
 }
@@ -115,10 +129,10 @@ const (
 )
 
 // onlyAtCreation are the reasons for which running pods do not get a lower limit, and new ones may.
-var onlyAtCreation = []string{v1alpha1.ReasonHeapCapFixed, v1alpha1.ReasonQoSClass}
+var onlyAtCreation = []string{v1alpha1.ReasonHeapCapFixed, v1alpha1.ReasonQoSClass, v1alpha1.ReasonWaitingForNewPods}
 
 // permit lets one new pod be the first with a lower limit: the successor of a pod that was evicted for it, or, where
-// running pods keep their size, the next pod that is created.
+// running pods keep their size, as a Job's runs do, the next pod that is created.
 func (d *decider) permit() *v1alpha1.Canary {
 	mode := d.s.Profile.Spec.Sizing.Mode
 	if d.s.paused != "" || d.s.Facts.Conflict != "" || d.hasCanary() {
@@ -128,7 +142,8 @@ func (d *decider) permit() *v1alpha1.Canary {
 		// Whichever webhook is asked may use it: with one that is not asked the pod would be evicted for nothing.
 		return &v1alpha1.Canary{Number: at.Unix()}
 	}
-	onlyNew := mode == v1alpha1.SizingOnCreate || resizes(mode) && slices.Contains(onlyAtCreation, d.v.rollout.Reason)
+	onlyNew := mode == v1alpha1.SizingOnCreate || resizes(mode) && (kindOf(d.s.Owner.Ref).Completes ||
+		len(d.rollout.Pods) > 0 && slices.Contains(onlyAtCreation, d.v.rollout.Reason))
 	if !onlyNew || d.s.Replica == "" {
 		return nil
 	}

@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,116 @@ func TestPermitsOfBothKindsAreNumberedByTime(t *testing.T) {
 	d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
 	if permit := d.shown.Canary; permit == nil || permit.Number != d.now.Truncate(time.Hour).Unix() {
 		t.Errorf("at %s the permit is %+v", d.now, permit)
+	}
+}
+
+// TestOneNewPodIsTheFirstWithALimit: where its owner gives it none. After a kill at it, new pods get none for a week.
+func TestOneNewPodIsTheFirstWithALimit(t *testing.T) {
+	for _, mode := range []v1alpha1.SizingMode{v1alpha1.SizingOnCreate, v1alpha1.SizingInPlace} {
+		d := newDay(t, mode, sizeMi(64, 0), 60*memory.MiB, 3)
+		limited := func() (n int) {
+			for _, limit := range d.limits() {
+				if limit > 0 {
+					n++
+				}
+			}
+			return n
+		}
+		d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
+		if n := limited(); n > 0 {
+			d.fail("%s: %d pods that run were given a limit: %v", mode, n, d.limits())
+		}
+		d.deploy("rollout restart")
+		if n := limited(); n != 1 {
+			d.fail("%s: %d of 3 pods were created with a limit, want 1: %v", mode, n, d.limits())
+		}
+		d.run(30*time.Minute, 30*time.Second)
+		d.deploy("rollout restart after the watch")
+		if n := limited(); n != 3 {
+			d.fail("%s: %d of 3 pods were created with a limit after the watch: %v", mode, n, d.limits())
+		}
+		d.burst = 300 * memory.MiB
+		d.run(20*time.Second, 10*time.Second)
+		d.burst = 0
+		d.run(time.Minute, 10*time.Second)
+		if !strings.Contains(strings.Join(d.log, "\n"), "is rolled back from new pods, to none") {
+			d.fail("%s: nothing says that the limit is rolled back", mode)
+		}
+		d.deploy("rollout restart after a kill")
+		if n := limited(); n != 0 {
+			d.fail("%s: after a kill at the first limit new pods get %v", mode, d.limits())
+		}
+	}
+}
+
+// TestTheNextRunOfAJobGetsALowerLimit: one that runs keeps what it began with, also where pods are resized in place.
+func TestTheNextRunOfAJobGetsALowerLimit(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 60*memory.MiB, 2)
+	d.of.APIVersion, d.of.Kind = "batch/v1", "CronJob"
+	d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
+	if n := d.lowered(); n > 0 {
+		d.fail("%d runs were lowered: %v", n, d.limits())
+	}
+	d.deploy("the next runs")
+	if n := d.lowered(); n != 1 {
+		d.fail("%d of 2 runs were created with a lower limit, want 1: %v", n, d.limits())
+	}
+	d.run(30*time.Minute, 30*time.Second)
+	d.deploy("the runs after the watch")
+	if n := d.lowered(); n != 2 {
+		d.fail("%d of 2 runs were created with a lower limit after the watch: %v", n, d.limits())
+	}
+}
+
+// TestARollbackHoldsForTheNextRelease: a service that got slow was not killed, so that nothing else knows the limit.
+func TestARollbackHoldsForTheNextRelease(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 512), 60*memory.MiB, 3)
+	d.named.Spec.Sizing.Disruption = &v1alpha1.DisruptionSpec{RollbackQuery: "errors"}
+	series := 0
+	d.series = &series
+	for range 30 * 60 {
+		if d.run(time.Minute, time.Minute); d.lowered() > 0 {
+			break
+		}
+	}
+	d.run(time.Minute, 30*time.Second)
+	series = 1
+	d.run(time.Minute, 30*time.Second)
+	if series = 0; d.lowered() > 0 || !strings.Contains(strings.Join(d.log, "\n"), "rolled back from every pod") {
+		d.fail("the lower limit is not rolled back: %v", d.limits())
+	}
+	for _, d.image = range []string{"web:2", "web:3"} {
+		d.need[d.image] = d.need["web:1"]
+		d.deploy("a release")
+		for range 36 {
+			if d.run(time.Hour, 5*time.Minute); d.lowered() > 0 {
+				d.fail("%s is lowered again within the week: %v", d.image, d.limits())
+			}
+		}
+	}
+	d.run(5*24*time.Hour, 5*time.Minute)
+	if d.lowered() == 0 {
+		d.fail("nothing is lowered when the week is over: %v", d.limits())
+	}
+}
+
+// TestAPauseGivesNewPodsNoLimitThatDidHarm: with OnCreate running pods keep it.
+func TestAPauseGivesNewPodsNoLimitThatDidHarm(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingOnCreate, sizeMi(256, 512), 60*memory.MiB, 3)
+	d.run(26*time.Hour+10*time.Minute, 2*time.Minute)
+	d.deploy("rollout restart")
+	d.run(30*time.Minute, 30*time.Second)
+	d.deploy("rollout restart after the watch")
+	if n := d.lowered(); n != 3 {
+		d.fail("%d of 3 pods have the lower limit: %v", n, d.limits())
+	}
+	d.pause = "memfit.dev/pause on Namespace shop"
+	d.burst = 100 * memory.MiB
+	d.run(time.Minute, 10*time.Second)
+	d.replicas++
+	d.scale()
+	if got := slices.Max(d.limits()); got < d.owner.Limit {
+		d.fail("after the rollback a new pod has %s: %v", got, d.limits())
 	}
 }
 

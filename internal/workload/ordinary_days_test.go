@@ -164,6 +164,8 @@ func (d *day) deploy(what string) {
 
 func (d *day) demand(p *dayPod) memory.Bytes { return d.need[p.image] + p.need + d.burst }
 
+func (p *dayPod) holds(demand memory.Bytes) bool { return p.size.Limit == 0 || demand <= p.size.Limit }
+
 func (p *dayPod) shown() *corev1.Pod {
 	amount := func(s memory.Size) corev1.ResourceRequirements {
 		list := func(b memory.Bytes) corev1.ResourceList {
@@ -223,7 +225,7 @@ func (d *day) run(length, tick time.Duration) {
 // kubelet kills and restarts what does not fit.
 func (d *day) kubelet() {
 	for _, p := range d.pods {
-		if d.demand(p) <= p.size.Limit {
+		if p.holds(d.demand(p)) {
 			continue
 		}
 		p.last = &corev1.ContainerStateTerminated{
@@ -246,7 +248,7 @@ func (d *day) step() {
 		pod := p.shown()
 		s.Pods = append(s.Pods, pod)
 		s.Events.Observations = append(s.Events.Observations, oom.Observe(pod)...)
-		if use := d.demand(p); use <= p.size.Limit {
+		if use := d.demand(p); p.holds(use) {
 			s.Events.Samples = append(s.Events.Samples, memory.Sample{
 				Container: memory.ContainerRef{Namespace: "shop", Pod: p.name, UID: p.uid, Container: "app"},
 				Time:      d.now, Started: p.started, RSS: use, HasRSS: true, Exact: true, WorkingSet: use, Usage: use,
@@ -533,6 +535,70 @@ func TestOtherPodsDoNotFollowADebugSession(t *testing.T) {
 	d.run(10*time.Minute, 10*time.Second)
 	if got := slices.Max(d.limits()[:3]); got <= most || got >= 4*memory.GiB || newest.size.Limit != 4*memory.GiB {
 		d.fail("pods have %v after a kill, and a debug session in the last", d.limits())
+	}
+}
+
+// TestAPartitionKeepsOtherPodsFromTheNewestPodsNumbers: the owner tries a larger limit in the newest pod of a
+// StatefulSet, wants nothing lowered, and another pod is killed. The others get what their evidence asks for.
+func TestAPartitionKeepsOtherPodsFromTheNewestPodsNumbers(t *testing.T) {
+	d := newDay(t, v1alpha1.SizingInPlace, sizeMi(64, 256), 150*memory.MiB, 4)
+	d.named.Spec.Sizing.Decrease = v1alpha1.DecreaseNever
+	profile.Inherit([]*profile.Profile{d.named})
+	d.run(2*time.Hour, 5*time.Minute)
+	d.owner.Limit, d.pods = 4*memory.GiB, d.pods[:3]
+	d.scale()
+	newest := d.pods[3]
+	d.run(26*time.Hour, 5*time.Minute)
+	most := slices.Max(d.limits()[:3])
+	if most > 512*memory.MiB || newest.size.Limit != 4*memory.GiB {
+		d.fail("pods have %v beside one whose owner gave it 4Gi", d.limits())
+	}
+	d.pods[0].need = 2 * most
+	d.run(10*time.Minute, 10*time.Second)
+	if got := slices.Max(d.limits()[:3]); got <= most || got >= 4*memory.GiB || newest.size.Limit != 4*memory.GiB {
+		d.fail("pods have %v after a kill, beside one whose owner gave it 4Gi", d.limits())
+	}
+	d.replicas++
+	d.scale()
+	if last := d.pods[4]; last.size.Limit != 4*memory.GiB {
+		d.fail("a new pod has %s, and its owner asks for 4Gi", last.size)
+	}
+}
+
+// TestAnImageThatIsChangedInPlaceIsARelease: OpenKruise and kubectl set image change the image of pods that stay. They
+// have no limit that was proven for another image, what the new one uses is not evidence of the old one, and the lower
+// limit begins with one pod again.
+func TestAnImageThatIsChangedInPlaceIsARelease(t *testing.T) {
+	for name, need := range map[string]memory.Bytes{"that needs more": 608, "that needs as much": 60} {
+		d := newDay(t, v1alpha1.SizingInPlace, sizeMi(256, 1024), 60*memory.MiB, 3)
+		d.run(28*time.Hour, 2*time.Minute)
+		if d.lowered() != 3 {
+			d.fail("nothing was lowered before the release: %v", d.limits())
+		}
+		d.image, d.need["web:2"] = "web:2", need*memory.MiB
+		for _, p := range d.pods {
+			p.last = &corev1.ContainerStateTerminated{
+				StartedAt: metav1.NewTime(p.started), FinishedAt: metav1.NewTime(d.now),
+				ContainerID: fmt.Sprintf("containerd://%s-%d", p.uid, p.restarts),
+			}
+			p.image, p.started, p.restarts = d.image, d.now, p.restarts+1
+		}
+		if d.step(); d.lowered() != 0 {
+			d.fail("%s: a release in place has %v", name, d.limits())
+		}
+		for range 12 * 30 {
+			if d.run(2*time.Minute, 2*time.Minute); d.lowered() > 0 {
+				break
+			}
+		}
+		if n := d.lowered(); d.kills > 0 || n != 1 {
+			d.fail("%s: %d kills, and pods have %v", name, d.kills, d.limits())
+		}
+		for _, e := range d.state.containers["app"] {
+			if most := lastDay(e.history); e != d.state.newest("app") && most > 100*memory.MiB {
+				d.fail("%s: program %s used %s", name, e.Program, most)
+			}
+		}
 	}
 }
 

@@ -87,16 +87,17 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 
 // rolloutPolicy returns what the profile allows for a workload with so many replicas.
 func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
-	sizing, d := s.Profile.Spec.Sizing, s.Profile.Disruption()
+	sizing, d, kind := s.Profile.Spec.Sizing, s.Profile.Disruption(), kindOf(s.Owner.Ref)
 	p := rollout.Policy{
 		Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict && !s.NoWebhook, OnlyWatch: !resizes(sizing.Mode),
 		OnlyRecommend: !sizing.Mode.SizesNewPods(), NoWebhook: s.NoWebhook,
 		SingleReplicaMayRestart: d.SingleReplica == "Allowed", MaxUnavailable: profile.MaxUnavailable(d, replicas),
 		Watch: d.Watch.Duration, Cooldown: d.Cooldown.Duration, RestartsPerDay: int(*s.Profile.Drift().MaxPerDay),
 		IncreasesInWindows: d.Increases == v1alpha1.IncreasesInWindows,
+		LeavingReplaced: kind.ReplacesLeaving(),
 	}
 	p.Windows, _ = profile.Windows(d) // those that cannot be read never open, and the profile's condition names them
-	switch kind := kindOf(s.Owner.Ref); {
+	switch {
 	case kind.Completes:
 		p.OnlyRaise = "the limit of a running Job is not lowered, and its pod is not evicted"
 		if !s.NoWebhook {
@@ -113,6 +114,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 	p := rollout.Pod{
 		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Leaving: pod.DeletionTimestamp != nil,
 		QoS: string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
+		Inadmissible: func(sizes map[string]memory.Size) string { return s.Facts.Refusal(pod, sizes) },
 	}
 	p.Ready, p.ReadyAt = readySince(pod)
 	if writer, at := ResizedBy(pod); writer != "" {
@@ -126,7 +128,8 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 			Name: c.Name, Spec: constraints.SizeOf(&spec.Resources), Actual: c.current,
 			RestartsOnResize: oom.RestartsOnResize(spec), PodLimit: c.podLimit, PodRequest: c.podRequest,
 		}
-		running.Program, running.Owner = st.runs(pod.UID, c.Name), st.programIn(pod, c.Name).Owner
+		program := st.programIn(pod, c.Name)
+		running.Program, running.Owner, running.Changed = program.ID, program.Owner, program.Changed
 		if e := st.evidenceOf(c.Name, running.Program); e != nil {
 			if e.fresh(now) {
 				running.OwnerUntil = e.Since.Add(ownersDay.Duration())
@@ -137,6 +140,9 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 			}
 		}
 		running.Shared = running.Spec.Limit == 0 && p.Whole != nil && p.Whole.Spec.Limit > 0
+		if running.Owner.Limit == 0 && !running.Shared && st.knowsOwner(pod, c.Name) {
+			running.Owner.Limit = rollout.NoLimit
+		}
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.Name}
 		if status != nil {
 			lifeOf(&running, pod, spec, status, now)
