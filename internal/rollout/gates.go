@@ -697,11 +697,7 @@ func (d *decider) othersChange(ch *change) Verdict {
 // tooFewServe refuses to disturb one pod more than maxUnavailable. A pod that does not serve anyway is not a loss,
 // unless its limit is lowered where it runs: then only what memfit changes counts.
 func (d *decider) tooFewServe(ch *change) Verdict {
-	pods := d.Pods
-	if d.Policy.LeavingReplaced {
-		pods = slices.DeleteFunc(slices.Clone(pods), func(p Pod) bool { return p.Leaving })
-	}
-	a := d.State.Availability(pods, 0, ch.begun)
+	a := d.State.Availability(d.Pods, 0, ch.begun)
 	if !ch.pod.serves() && ch.kind&(lowerQuietly|lowerByRestart) == 0 {
 		a.Wanted = a.Serving + a.Changing
 	}

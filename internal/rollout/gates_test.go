@@ -325,20 +325,6 @@ func TestEachKindOfChangeMeetsItsGates(t *testing.T) {
 	}
 }
 
-// TestAPodThatLeavesIsMissingWhereItIsNotReplacedYet: one of a Deployment may take an hour to end, or never, and its
-// successor serves.
-func TestAPodThatLeavesIsMissingWhereItIsNotReplacedYet(t *testing.T) {
-	for replaced, want := range map[bool]string{true: "100Mi 256Mi 256Mi", false: "256Mi 256Mi 256Mi"} {
-		c := newCluster(t, 3, big)
-		leaving := c.pod(big)
-		leaving.Ready, leaving.Leaving = false, true
-		c.in.Pods, c.in.Policy.LeavingReplaced = append(c.in.Pods, leaving), replaced
-		c.wants(small, false)
-		c.reconcile()
-		c.expectLimits(want + " 256Mi")
-	}
-}
-
 func TestRestartsForMemoryMeetTheirGates(t *testing.T) {
 	past := func(ago time.Duration) PastRestart {
 		return PastRestart{Pod: "old", UID: "uid-old", At: start.Add(-ago)}

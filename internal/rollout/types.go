@@ -140,8 +140,6 @@ type Policy struct {
 	NoEvict string
 	// NoWebhook: new pods do not get the size, so that an eviction helps nothing.
 	NoWebhook bool
-	// LeavingReplaced: the controller does not wait for a pod to be gone before it creates another in its place.
-	LeavingReplaced bool
 	// MaxUnavailable is the number of pods that may be changed at the same time. 0: 1.
 	MaxUnavailable int32
 	// SingleReplicaMayRestart: a workload of one pod may be restarted or evicted.

@@ -87,17 +87,16 @@ func rolloutInput(s *Snapshot, st *State, observed map[string]inject.Observed, n
 
 // rolloutPolicy returns what the profile allows for a workload with so many replicas.
 func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
-	sizing, d, kind := s.Profile.Spec.Sizing, s.Profile.Disruption(), kindOf(s.Owner.Ref)
+	sizing, d := s.Profile.Spec.Sizing, s.Profile.Disruption()
 	p := rollout.Policy{
 		Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict && !s.NoWebhook, OnlyWatch: !resizes(sizing.Mode),
 		OnlyRecommend: !sizing.Mode.SizesNewPods(), NoWebhook: s.NoWebhook,
 		SingleReplicaMayRestart: d.SingleReplica == "Allowed", MaxUnavailable: profile.MaxUnavailable(d, replicas),
 		Watch: d.Watch.Duration, Cooldown: d.Cooldown.Duration, RestartsPerDay: int(*s.Profile.Drift().MaxPerDay),
 		IncreasesInWindows: d.Increases == v1alpha1.IncreasesInWindows,
-		LeavingReplaced: kind.ReplacesLeaving(),
 	}
 	p.Windows, _ = profile.Windows(d) // those that cannot be read never open, and the profile's condition names them
-	switch {
+	switch kind := kindOf(s.Owner.Ref); {
 	case kind.Completes:
 		p.OnlyRaise = "the limit of a running Job is not lowered, and its pod is not evicted"
 		if !s.NoWebhook {

@@ -155,12 +155,6 @@ func InGroup(group, kind string) *Kind {
 	return nil
 }
 
-// ReplacesLeaving reports whether the controller creates a pod in the place of one that is being deleted before that is
-// gone: one whose pods have no place of their own, as a ReplicaSet.
-func (k *Kind) ReplacesLeaving() bool {
-	return k.Recreates && !k.PerNode && (k.PodNames == Generated || k.PodNames == GeneratedWithHash)
-}
-
 // Recorded reports whether memfit reads objects of this kind, so that the name of a record shows the workload.
 func (k *Kind) Recorded() bool { return k.Watched || k.PodNames == SameName }
 

@@ -116,14 +116,6 @@ func TestLike(t *testing.T) {
 			t.Errorf("%s outlives its pods: %t, want %t", kind, !want, want)
 		}
 	}
-	for kind, want := range map[string]bool{"apps/v1 Deployment": true, "apps/v1 ReplicaSet": true,
-		"argoproj.io/v1alpha1 Rollout": true, "apps/v1 StatefulSet": false, "apps/v1 DaemonSet": false, "v1 Pod": false,
-		"batch/v1 Job": false, "example.com/v1 Database": false} {
-		apiVersion, name, _ := strings.Cut(kind, " ")
-		if k := Like(apiVersion, name); k.ReplacesLeaving() != want {
-			t.Errorf("%s creates a pod before another is gone: %t, want %t", kind, !want, want)
-		}
-	}
 	if IsPod("example.com/v1", "Pod") || !IsPod("v1", "Pod") || IsPod("apps/v1", "Deployment") {
 		t.Error("a pod is what the core group calls one")
 	}
