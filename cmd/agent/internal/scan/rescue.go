@@ -10,6 +10,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
+	"github.com/memfit/memfit/internal/flightrecorder"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/rescue"
 )
@@ -47,7 +48,7 @@ type rescued struct {
 // Every returns how soon Tick should be called again.
 func (l *Loop) Every() time.Duration {
 	if len(l.alarms.hurried) > 0 {
-		return l.governor.Hurried()
+		return flightrecorder.Hurried(len(l.alarms.hurried))
 	}
 	return TickEvery
 }
@@ -90,7 +91,8 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	c.rescue.watch.Add(rescue.Sample{At: now, Demand: c.recorder.Demand(), Limit: limit})
 	l.raised(c, o, limit, now)
 	stop := c.stop()
-	p, due := c.rescue.watch.Due(stop, c.ceiling(now), l.alarms.horizon.Before(l.governor.Hurried(), now))
+	interval := flightrecorder.Hurried(len(l.alarms.hurried))
+	p, due := c.rescue.watch.Due(stop, c.ceiling(now), l.alarms.horizon.Before(interval, now))
 	// memory.high may be below half of the limit, which the manager goes by.
 	due = due && rescue.Near(p.Demand, limit)
 	if due && partial { // usage may have grown by page cache
@@ -108,7 +110,7 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	}
 	if c.rescue.sent.IsZero() && !c.rescue.watch.Soon(stop, soon) {
 		delete(l.alarms.hurried, c.ContainerID)
-		c.due = now.Add(min(c.due.Sub(now), l.governor.Alert(c.urgency)))
+		c.due = now.Add(min(c.due.Sub(now), flightrecorder.Alert(len(l.containers))))
 		return
 	}
 	l.alarms.hurried[c.ContainerID], c.due = c, now
