@@ -96,7 +96,7 @@ type Evidence struct {
 	// samples is the number of measurements.
 	Samples int64 `json:"samples,omitempty"`
 	// source is where usage is read, as in --usage-sources; absent: it was not read yet.
-	// +kubebuilder:validation:Enum=kubelet;prometheus
+	// +kubebuilder:validation:Enum=kubelet;prometheus;metrics-api
 	// +optional
 	Source string `json:"source,omitempty"`
 	// liveSetMedian is the median of the low points between collections: what is alive in a typical replica.

@@ -70,7 +70,9 @@ func TestRightsAreUsed(t *testing.T) {
 	if err := c.client.Status().Update(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
-	p := c.start(t, "--metrics-secure=true", "--leader-elect", "--usage-interval=1s")
+	p := c.start(
+		t, "--metrics-secure=true", "--leader-elect", "--usage-interval=1s", "--usage-sources=kubelet,metrics-api",
+	)
 	p.ready(t)
 	c.scenario(t, p)
 	eventually(t, 3*time.Minute, func() error {

@@ -17,11 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	usagectl "github.com/memfit/memfit/controllers/usage"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/usage"
 	"github.com/memfit/memfit/internal/usage/kubelet"
+	"github.com/memfit/memfit/internal/usage/metricsapi"
 	"github.com/memfit/memfit/internal/usage/prometheus"
 )
 
@@ -29,6 +31,9 @@ import (
 const (
 	fromKubelet    = "kubelet"
 	fromPrometheus = "prometheus"
+	// fromMetricsAPI has working sets only, for clusters that let nobody reach kubelets. Its right is in
+	// config/rbac/read-metrics-api, a component for those who name it.
+	fromMetricsAPI = "metrics-api"
 )
 
 // sources are the flags about where usage is read from.
@@ -50,7 +55,8 @@ type sources struct {
 func (s *sources) bind(f *flag.FlagSet) {
 	f.StringVar(
 		&s.names, "usage-sources", fromKubelet,
-		"where current usage is read, best first, for each node the first that answers: kubelet, prometheus",
+		"where current usage is read, best first, for each node the first that answers: kubelet, prometheus, metrics-api "+
+			"(working set only)",
 	)
 	f.DurationVar(&s.killCounters, "kill-counters-interval", time.Minute,
 		"time between two readings of the kubelets' /metrics/cadvisor, which counts kills of child processes and has what "+
@@ -95,8 +101,8 @@ func (s *sources) bind(f *flag.FlagSet) {
 func (s *sources) validate() error {
 	var errs refusals
 	for _, name := range s.list() {
-		errs.when(name != fromKubelet && name != fromPrometheus,
-			"--usage-sources=%s: %q is none of kubelet, prometheus", s.names, name)
+		errs.when(name != fromKubelet && name != fromPrometheus && name != fromMetricsAPI,
+			"--usage-sources=%s: %q is none of kubelet, prometheus, metrics-api", s.names, name)
 		errs.when(name == fromPrometheus && s.prometheusURL == "",
 			"--usage-sources=%s: prometheus needs --prometheus-url", s.names)
 	}
@@ -165,7 +171,11 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 	if err != nil {
 		return nil, fmt.Errorf("preparing to read kubelets: %w", err)
 	}
-	u.Collector = &usage.Collector{Sources: o.sources.usage(kubelets), Now: time.Now, Spread: o.usageInterval / 3}
+	sources, err := o.sources.usage(mgr, kubelets)
+	if err != nil {
+		return nil, err
+	}
+	u.Collector = &usage.Collector{Sources: sources, Now: time.Now, Spread: o.usageInterval / 3}
 	if err := mgr.Add(u); err != nil {
 		return nil, fmt.Errorf("adding the usage collector: %w", err)
 	}
@@ -186,16 +196,23 @@ func watchUsage(mgr ctrl.Manager, u *usagectl.Collector, o options) (*usagectl.C
 	return u, nil
 }
 
-// usage are the sources of current usage.
-func (s *sources) usage(kubelets *kubelet.Source) (all []usage.Source) {
+// usage are the sources of current usage, best first.
+func (s *sources) usage(mgr ctrl.Manager, kubelets *kubelet.Source) (all []usage.Source, err error) {
 	for _, name := range s.list() {
-		if name == fromPrometheus {
-			all = append(all, s.prometheus)
-		} else {
+		switch name {
+		case fromKubelet:
 			all = append(all, kubelets)
+		case fromPrometheus:
+			all = append(all, s.prometheus)
+		case fromMetricsAPI:
+			metrics, err := metricsapi.New(mgr.GetConfig(), podsByName{mgr.GetClient()}, time.Now)
+			if err != nil {
+				return nil, fmt.Errorf("preparing the usage source %s: %w", name, err)
+			}
+			all = append(all, metrics)
 		}
 	}
-	return all
+	return all, nil
 }
 
 // namer finds the container that has an ID by the status of its pod, in the cache.
@@ -213,6 +230,18 @@ func namer(ctx context.Context, u *usagectl.Collector) kubelet.Namer {
 		}
 		return memory.ContainerRef{}, false
 	}
+}
+
+// podsByName finds pods in the cache.
+type podsByName struct{ client.Reader }
+
+// Locate implements metricsapi.Pods.
+func (p podsByName) Locate(namespace, name string) (string, types.UID, bool) {
+	var pod corev1.Pod
+	if err := p.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, &pod); err != nil {
+		return "", "", false
+	}
+	return pod.Spec.NodeName, pod.UID, pod.Spec.NodeName != ""
 }
 
 // readPast adds what reads workloads' past to the manager; nil when nobody knows it.

@@ -23,11 +23,9 @@ func TestSourceOptions(t *testing.T) {
 		want string // part of the error; empty: none
 	}{
 		"the kubelet by default": {},
-		"a fallback": {
-			args: []string{"--usage-sources=kubelet,prometheus", "--prometheus-url=http://prometheus:9090"},
-		},
+		"a fallback":             {args: []string{"--usage-sources=kubelet,metrics-api"}},
 		"a source nobody knows": {
-			args: []string{"--usage-sources=kublet"}, want: `"kublet" is none of kubelet, prometheus`,
+			args: []string{"--usage-sources=kublet"}, want: `"kublet" is none of kubelet, prometheus, metrics-api`,
 		},
 		"prometheus without an address": {
 			args: []string{"--usage-sources=prometheus"}, want: "prometheus needs --prometheus-url",

@@ -37,6 +37,10 @@ var table = []row{
 		when: "and " + manager + " .Values.rights.evictPods",
 	},
 	{
+		from: "config/rbac/read-metrics-api/*.yaml", to: "templates/rbac-read-metrics-api",
+		when: "and " + manager + " .Values.rights.readMetricsAPI",
+	},
+	{
 		from: "config/rbac/read-configmap-keys/role*.yaml", to: "templates/rbac-read-configmap-keys",
 		when: "and " + manager + " .Values.rights.readConfigMapKeys",
 	},

@@ -78,8 +78,8 @@ type Sample struct {
 	// MajorFaults is how often the instance has waited for a page to be read from disk since it started. Only the
 	// difference between two samples of one instance means something.
 	MajorFaults int64
-	// HasRSS is false where only the working set is known (on Windows), HasMajorFaults where the source does not count
-	// them. Exact is true where SharedAndKernel was measured in this container instance, and recently. The three are
+	// HasRSS is false for sources that only know the working set (metrics.k8s.io), HasMajorFaults for those that do not
+	// count them. Exact is true where SharedAndKernel was measured in this container instance, and recently. The three are
 	// adjacent because apart each would take as much as a number, and many samples wait at a time.
 	HasRSS, HasMajorFaults, Exact bool
 	// WaitedPercent is the share of the time in which all of its tasks together waited for memory: the kernel's average

@@ -36,6 +36,6 @@ type Reading struct {
 type Source interface {
 	// Read returns what runs on node. It is safe for concurrent use, honours ctx, and its error has the next step.
 	Read(ctx context.Context, node Node) (Reading, error)
-	// Name is one lower-case word for logs, metrics and status: "kubelet", "prometheus".
+	// Name is one lower-case word for logs, metrics and status: "kubelet", "prometheus", "metrics-api".
 	Name() string
 }

@@ -81,7 +81,7 @@ func afterRestart(t *testing.T, st *State) *State {
 // read: it is not a source of what is used now.
 func TestSourcesAreRecalledAsTheyWere(t *testing.T) {
 	for _, want := range []struct{ source, past string }{
-		{"kubelet", ""}, {"", "prometheus"}, {"kubelet", "prometheus"},
+		{"kubelet", ""}, {"", "prometheus"}, {"metrics-api", "prometheus"},
 	} {
 		st := NewState()
 		st.Source, st.Past = want.source, want.past

@@ -149,6 +149,7 @@ var rooms = []room{
 			"github.com/prometheus/client_golang/api/...", "github.com/prometheus/client_model/...",
 			"github.com/prometheus/common/...",
 			"k8s.io/apimachinery/pkg/types", "k8s.io/client-go/rest", "k8s.io/kubelet/pkg/apis/stats/v1alpha1",
+			"k8s.io/metrics/...",
 		},
 		never: []string{"sigs.k8s.io/controller-runtime/..."},
 	},

@@ -42,7 +42,7 @@ var pairs = map[string]pair{
 		resources: []string{"overlays/self-managed-certs"},
 		values: `
 certificates: {issuer: self-managed}
-rights: {resizePods: true, evictPods: true}
+rights: {resizePods: true, evictPods: true, readMetricsAPI: true}
 `,
 	},
 	"observe-only": {resources: []string{"overlays/observe-only"}, values: `webhook: {enabled: false}`},
@@ -55,7 +55,7 @@ rights: {resizePods: true, evictPods: true}
 		resources: []string{"overlays/lab"},
 		values: `
 image: {repository: memfit.test/manager, tag: dev, pullPolicy: Never}
-rights: {resizePods: true, evictPods: true}
+rights: {resizePods: true, evictPods: true, readMetricsAPI: true}
 `,
 	},
 	"agent alone": {
@@ -71,6 +71,10 @@ agent: {tier: see, image: {repository: memfit.test/agent, tag: dev, pullPolicy: 
 	},
 	"evicting": {
 		resources: []string{"default"}, components: []string{"rbac/evict-pods"}, values: `rights: {evictPods: true}`,
+	},
+	"metrics API": {
+		resources: []string{"default"}, components: []string{"rbac/read-metrics-api"},
+		values: `rights: {readMetricsAPI: true}`,
 	},
 	"client CA": {
 		resources: []string{"default"}, components: []string{"client-ca"},
@@ -88,14 +92,14 @@ agent: {tier: see, image: {repository: memfit.test/agent, tag: dev, pullPolicy: 
 		resources: []string{"default"},
 		components: []string{
 			"agent/see", "client-ca", "network-policy/restrict-egress", "prometheus", "rbac/evict-pods",
-			"rbac/read-configmap-keys", "rbac/resize-pods",
+			"rbac/read-configmap-keys", "rbac/read-metrics-api", "rbac/resize-pods",
 		},
 		values: `
 agent: {tier: see}
 webhook: {clientCA: {enabled: true}}
 networkPolicy: {restrictEgress: true}
 monitoring: {serviceMonitor: {enabled: true}, rules: {enabled: true}, dashboard: {enabled: true}}
-rights: {evictPods: true, readConfigMapKeys: true, resizePods: true}
+rights: {evictPods: true, readConfigMapKeys: true, readMetricsAPI: true, resizePods: true}
 `,
 	},
 }

@@ -1,0 +1,141 @@
+// Copyright 2026 The memfit authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metricsapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/usage"
+)
+
+const (
+	// path is the list of all pods' metrics.
+	path = "/apis/metrics.k8s.io/v1beta1/pods"
+	// maxAge is how long one list, or the error instead of it, serves all nodes: metrics-server itself scrapes every 15s.
+	maxAge = 10 * time.Second
+	// maxList is the largest list that is read: some 400 bytes per container.
+	maxList = 512 * memory.MiB
+)
+
+// Pods returns where a pod runs and its UID, which metrics.k8s.io does not report. Usually the pod cache.
+type Pods interface {
+	// Locate returns the node and UID of a pod, and false for one it does not know. Safe for concurrent use.
+	Locate(namespace, name string) (node string, uid types.UID, known bool)
+}
+
+// Source reads working sets from metrics.k8s.io. Safe for concurrent use.
+type Source struct {
+	client  *http.Client
+	url     string
+	pods    Pods
+	now     func() time.Time
+	max     memory.Bytes
+	turn    chan struct{} // holds one token; who has it may list
+	list    map[string][]memory.Sample
+	err     error
+	fetched time.Time
+}
+
+// New builds a Source that talks to the API server of config.
+func New(config *rest.Config, pods Pods, now func() time.Time) (*Source, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing to talk to metrics.k8s.io: %w", err)
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing to talk to metrics.k8s.io: %w", err)
+	}
+	return &Source{
+		client: client, url: strings.TrimSuffix(base.String(), "/") + path, pods: pods,
+		now: now, max: maxList, turn: make(chan struct{}, 1),
+	}, nil
+}
+
+// Name is "metrics-api".
+func (s *Source) Name() string { return "metrics-api" }
+
+// Read returns the working sets of the containers on node, from a list that serves all nodes for maxAge. A node without
+// any container in it is an error: every node runs some, so it is metrics-server that does not reach it.
+func (s *Source) Read(ctx context.Context, node usage.Node) (usage.Reading, error) {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return usage.Reading{}, fmt.Errorf("waiting for the list of metrics.k8s.io: %w", ctx.Err())
+	}
+	if s.fetched.IsZero() || s.now().Sub(s.fetched) >= maxAge {
+		list, err := s.fetch(ctx)
+		if err != nil && ctx.Err() != nil { // one caller's haste is not everybody's error
+			return usage.Reading{}, err
+		}
+		s.list, s.err, s.fetched = list, err, s.now()
+	}
+	if s.err != nil {
+		return usage.Reading{}, s.err
+	}
+	samples, ok := s.list[node.Name]
+	if !ok {
+		return usage.Reading{}, fmt.Errorf(
+			"metrics.k8s.io has no pod of node %s: metrics-server may not reach its kubelet (see its log)", node.Name,
+		)
+	}
+	return usage.Reading{Source: s.Name(), Samples: samples}, nil
+}
+
+// fetch lists everything, by node.
+func (s *Source) fetch(ctx context.Context) (map[string][]memory.Sample, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
+	if err != nil {
+		return nil, explain(err)
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, refused(resp.StatusCode)
+	}
+	byNode, heard := map[string][]memory.Sample{}, map[memory.ContainerRef]struct{}{}
+	err = Decode(http.MaxBytesReader(nil, resp.Body, int64(s.max)), func(sample memory.Sample) {
+		node, uid, known := s.pods.Locate(sample.Container.Namespace, sample.Container.Pod)
+		sample.Container.UID = uid
+		// a list that repeats itself forever must not fill the memory
+		if _, again := heard[sample.Container]; known && !again {
+			heard[sample.Container] = struct{}{}
+			byNode[node] = append(byNode[node], sample)
+		}
+	})
+	if err != nil {
+		return nil, explain(err)
+	}
+	return byNode, nil
+}
+
+func refused(code int) error {
+	advice := ""
+	switch code {
+	case http.StatusForbidden:
+		advice = ". Grant memfit's service account `get` and `list` on pods of metrics.k8s.io"
+	case http.StatusNotFound:
+		advice = ". Nobody serves this API: is metrics-server installed?"
+	case http.StatusServiceUnavailable:
+		advice = ". metrics-server does not answer: see `kubectl get apiservice v1beta1.metrics.k8s.io`"
+	}
+	return fmt.Errorf("metrics.k8s.io: %d %s%s", code, http.StatusText(code), advice)
+}
+
+func explain(err error) error {
+	return fmt.Errorf("metrics.k8s.io: %w", usage.Cause(err))
+}
