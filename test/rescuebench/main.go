@@ -38,6 +38,7 @@ type options struct {
 	runs, atOnce  int
 	hold, heap    time.Duration
 	out, node     string
+	exec          string // the lab's program, which runs commands on that node
 	// vpa is the folder of VPA's programs, vpaCRDs the file with its definitions.
 	vpa, vpaCRDs string
 }
@@ -55,6 +56,7 @@ func main() {
 	flag.DurationVar(&o.heap, "heap", 5*time.Minute, "How long a collected heap is followed.")
 	flag.StringVar(&o.out, "out", "", "File that the tables are written to, beside stdout.")
 	flag.StringVar(&o.node, "node", "", "Kind of a second node of the lab that containers run on: cgroup2.")
+	flag.StringVar(&o.exec, "exec", "/var/lib/memfit-lab/bin/lab", "The lab's program, which reads cgroups of that node.")
 	flag.StringVar(&o.vpa, "vpa", "", "Folder with vpa-recommender and vpa-updater, for the arm vpa.")
 	flag.StringVar(&o.vpaCRDs, "vpa-crds", "", "File with VPA's CustomResourceDefinitions, for the arm vpa.")
 	flag.Parse()

@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	osexec "os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -277,6 +278,9 @@ func runProgram(
 	go f.follow(end, done)
 	r.alarms = alarmsOf(ctx, k8s, key, end, done)
 	<-done
+	if o.node != "" {
+		r.peak = max(r.peak, peakOn(ctx, o.exec, pod))
+	}
 	if err := k8s.Get(ctx, key, pod); err != nil {
 		return r, err
 	}
@@ -350,6 +354,16 @@ func (f *follower) follow(end time.Time, done chan<- struct{}) {
 		f.result.peak = max(f.result.peak, used)
 	}
 	f.result.ended = time.Now()
+}
+
+// peakOn is the most that a pod on the second node has used, as its kernel counted; 0: it is gone.
+func peakOn(ctx context.Context, exec string, pod *corev1.Pod) int64 {
+	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
+	at := fmt.Sprintf("/pod%s/%s/memory.peak", pod.UID, id)
+	root := "cat /sys/fs/cgroup/kubepods"
+	data, _ := osexec.CommandContext(ctx, exec, "node-exec", "--", root+at+" || "+root+"/*"+at).Output()
+	peak, _ := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+	return peak
 }
 
 // inCgroup reads a cgroup of this machine. An error: it is gone.
