@@ -359,9 +359,8 @@ func (f *follower) follow(end time.Time, done chan<- struct{}) {
 // peakOn is the most that a pod on the second node has used, as its kernel counted; 0: it is gone.
 func peakOn(ctx context.Context, exec string, pod *corev1.Pod) int64 {
 	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
-	at := fmt.Sprintf("/pod%s/%s/memory.peak", pod.UID, id)
-	root := "cat /sys/fs/cgroup/kubepods"
-	data, _ := osexec.CommandContext(ctx, exec, "node-exec", "--", root+at+" || "+root+"/*"+at).Output()
+	find := fmt.Sprintf("cat $(find /sys/fs/cgroup/kubepods -path '*/pod%s/%s/memory.peak')", pod.UID, id)
+	data, _ := osexec.CommandContext(ctx, exec, "node-exec", "--", find).Output()
 	peak, _ := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
 	return peak
 }
