@@ -197,8 +197,8 @@ const (
 	// ReasonWaitingForQuery: sizing.disruption.rollbackQuery returns a series, or fails, so that no limit is lowered.
 	// memfit continues when the result is empty.
 	ReasonWaitingForQuery = "WaitingForQuery"
-	// ReasonDeferred: the kubelet waits for free memory on the node. A limit is raised without the request that waits, where
-	// the pod is not Guaranteed. sizing.mode: InPlaceOrEvict evicts the pod after 5 minutes.
+	// ReasonDeferred: the kubelet waits for free memory on the node. A limit is raised without the request that waits,
+	// where the pod is not Guaranteed. sizing.mode: InPlaceOrEvict evicts the pod after 5 minutes.
 	ReasonDeferred = "Deferred"
 	// ReasonInfeasible: the kubelet reports that the node cannot hold the size. memfit retries after an hour, or evicts
 	// the pod where the mode allows it.

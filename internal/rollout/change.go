@@ -88,7 +88,7 @@ func (ch *change) cost() Spent { return ch.pod.cost(ch.sizes, ch.evict) }
 // givesBack reports whether a change rolls back a size that did harm.
 func (d *decider) givesBack(c Container, to, from memory.Size) bool {
 	r, active := d.State.ActiveRevert(c.key(), d.Now)
-	return active && from.Limit < to.Limit && to.Limit <= r.Restored.Limit
+	return active && 0 < from.Limit && from.Limit < to.Limit && to.Limit <= r.Restored.Limit
 }
 
 // withoutFirstLimit is what a container that runs without a limit gets of a size, whether that is worth a change, and

@@ -371,7 +371,7 @@ func (d *decider) inadmissible(ch *change, size memory.Size) string {
 	switch {
 	case ch.pod.follows():
 		if _, refused := ch.pod.Whole.Follow(sizes, d.parts(ch.pod)); refused.Reason == v1alpha1.ReasonLimitRange {
-			return refused.Message
+			return "as a whole (spec.resources): " + refused.Message
 		}
 		return ""
 	case ch.pod.Inadmissible == nil:

@@ -182,9 +182,11 @@ func TestALowerLimitThatWasNeverInForceIsTakenBack(t *testing.T) {
 			killed(c)
 			others := c.node
 			c.node = func(p *Pod) {
-				if others(p); p.Name == "web-2" {
-					p.Resize.Deferred = true
+				if proxy := p.Containers[1]; p.Name == "web-2" && proxy.Spec.Request > proxy.Actual.Request {
+					p.Resize = Resize{Deferred: true}
+					return
 				}
+				others(p)
 			}
 		},
 		"running pods are to keep their size":                func(c *cluster) { c.in.Policy.OnlyWatch = true },
