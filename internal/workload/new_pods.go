@@ -54,8 +54,8 @@ func (c *creation) sized() memory.Size {
 	}
 	size := c.recommended
 	if c.unproven() {
-		given := c.owner.Max(memory.Size{Limit: c.most})
-		size = c.least(c.least(cmp.Or(c.proven, given), c.held), size)
+		given := c.least(c.owner.Max(memory.Size{Limit: c.most}), c.held)
+		size = c.least(cmp.Or(c.proven, given), size)
 	}
 	if c.fresh {
 		size = c.least(c.owner, size)
