@@ -379,7 +379,8 @@ type SizingSpec struct {
 	// +optional
 	Rescue RescuePolicy `json:"rescue,omitempty"`
 
-	// oom configures the reaction to an OOM kill.
+	// oom configures how the limit grows after an OOM kill: to four times that of the kill at most, unless more
+	// was used.
 	// +optional
 	OOM *OOMSpec `json:"oom,omitempty"`
 
