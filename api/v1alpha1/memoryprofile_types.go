@@ -342,7 +342,8 @@ type SizingSpec struct {
 	// fails early is better than one that fails late.
 	Rescue RescuePolicy `json:"rescue,omitempty"`
 
-	// oom configures the reaction to an OOM kill.
+	// oom configures how the limit grows after an OOM kill: to four times that of the kill at most, unless more
+	// was used.
 	OOM *OOMSpec `json:"oom,omitempty"`
 
 	// disruption limits how often and how much running pods are changed.

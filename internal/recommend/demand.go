@@ -21,7 +21,7 @@ func (e *evaluation) demandLimit() memory.Bytes {
 	if e.age() < e.model.OldFrom {
 		return e.youngDemand(recent)
 	}
-	return e.cheapest(recent)
+	return e.boundAnswer(e.cheapest(recent))
 }
 
 // sayPeaks adds the reason that the size is based on.

@@ -212,20 +212,49 @@ func (e *evaluation) ask(i int) ask {
 	}
 	room := 2 * e.headroom(bare)
 	a := ask{by: k, bare: bare, limit: bare.Plus(room), words: sprintf("twice the headroom (%s)", room)}
-	young := e.burstRoom()
-	if most := e.mostGuess(k.Limit); most > 0 {
-		young = min(young, max(k.Limit, e.highestDay()).Plus(most).Minus(bare))
-	}
-	if bare.Plus(young) > a.limit {
+	if young := e.burstRoom(); young > room {
 		a.limit, a.words = bare.Plus(young), young.String()+" for bursts a young container has not shown yet"
+	}
+	if most := e.mostAnswer(k); a.limit > most {
+		a.words += sprintf(", but no more than %s + %d %% of %s", most.Minus(e.guess(k)), e.model.GuessPercent, k.Limit)
+		a.limit = most
 	}
 	return a
 }
 
-// mostGuess returns the most that a container which was killed at a limit gets beyond what was seen; 0: there is no
-// bound.
+// mostAnswer is the highest limit that a kill leads to by itself, because nothing shows how much more is needed: four
+// times the limit that was in force, unless more was used.
+func (e *evaluation) mostAnswer(k memory.OOMKill) memory.Bytes {
+	if k.Limit == 0 {
+		return memory.Max
+	}
+	return max(k.Limit, e.highestDay()).Plus(e.guess(k))
+}
+
+func (e *evaluation) guess(k memory.OOMKill) memory.Bytes {
+	return k.Limit.Percent(e.model.GuessPercent)
+}
+
+// boundAnswer bounds what an older container is expected to need, in the hour after a kill: the kill raises it no higher
+// than [evaluation.mostAnswer].
+func (e *evaluation) boundAnswer(limit memory.Bytes) memory.Bytes {
+	most := e.mostAnswer(e.grown.by)
+	if e.grown.limit == 0 || limit <= most {
+		return limit
+	}
+	alone := *e
+	alone.kills, alone.grown, alone.rec.Reasons = nil, ask{}, nil
+	if most = max(most, alone.demandLimit()); limit <= most {
+		return limit
+	}
+	e.say("held at %s instead of %s: an hour after a kill at %s, use shows what is needed", most, limit, e.grown.by.Limit)
+	return most
+}
+
+// mostGuess is the most space for bursts of a container that was killed at a limit; 0: there is no bound. Cautious has
+// one while minutes of use count only because of the kill: from an hour on, it would be less than without the kill.
 func (e *evaluation) mostGuess(killedAt memory.Bytes) memory.Bytes {
-	if e.Policy.Posture == Cautious {
+	if e.Policy.Posture == Cautious && !e.young() {
 		return 0
 	}
 	return killedAt.Percent(e.model.GuessPercent)

@@ -76,8 +76,8 @@ type Model struct {
 	RepeatPercent int32
 	// RememberedPercent bounds how far a kill may jump towards a peak seen before: what was seen long ago is a guess.
 	RememberedPercent int32
-	// GuessPercent bounds what a container gets after a kill beyond what was seen or asked for, in percent of the limit
-	// that it was killed at. Not with Cautious while it is young.
+	// GuessPercent bounds what a container gets beyond the limit that it was killed at, in percent of it: by the kill, and
+	// as space for bursts while it is young; with Cautious as such only in the first hour.
 	GuessPercent int32
 }
 

@@ -52,20 +52,45 @@ func TestASmallNeedSettlesWithoutADay(t *testing.T) {
 	}
 }
 
-// TestNoGuessIsMoreThanThreeTimesTheLimitInForce: whatever is added to what was asked for and seen.
-func TestNoGuessIsMoreThanThreeTimesTheLimitInForce(t *testing.T) {
-	p := defaults
-	for _, posture := range []Posture{Frugal, Balanced} {
-		for limit := 16 * mib; limit <= 4*gib; limit = limit.Percent(137) {
-			got := Evaluate(Input{
-				Kills: []memory.OOMKill{kill(start, limit)}, Current: sizeOf(limit, limit), Policy: posed(posture),
-				Now: start.Add(time.Second),
-			})
-			asked := max(limit.Percent(p.OOMFactorPercent), limit.Plus(p.OOMMinIncrease))
-			room := 2 * max(asked.Percent(p.HeadroomPercent), 8*mib)
-			if most := max(4*limit, asked.Plus(room)) + mib; got.Size.Limit > most || got.Size.Limit < asked {
-				t.Errorf("%s, killed at %s: %s, want %s to %s", posture, limit, got.Summary, asked, most)
+// TestAKillIsAnsweredWithAtMostFourTimesTheLimitInForce: with every posture, at any age and limit, however many die and
+// whatever the owner asks for; or with what a container gets without a kill.
+func TestAKillIsAnsweredWithAtMostFourTimesTheLimitInForce(t *testing.T) {
+	quarter := func(limit memory.Bytes) func(time.Duration) memory.Bytes { return flat(limit / 4) }
+	for _, posture := range []Posture{Frugal, Balanced, Cautious} {
+		for _, age := range []time.Duration{0, 20 * time.Minute, 90 * time.Minute, 9 * day} {
+			for limit := 4 * mib; limit <= 4*gib; limit = limit.Percent(137) {
+				for _, least := range []memory.Bytes{mib, 64 * mib, gib} {
+					h, now := history.New(), start
+					if age > 0 {
+						now = feed(h, age, limit, quarter(limit))
+					}
+					p := posed(posture)
+					p.OOMMinIncrease = least
+					in := Input{History: h, Policy: p, Current: sizeOf(limit/2, limit), Now: now.Add(time.Second)}
+					most := max(4*limit, Evaluate(in).Size.Limit)
+					in.Kills = []memory.OOMKill{kill(now, limit), kill(now, limit)}
+					got := Evaluate(in)
+					asked := min(max(limit.Percent(p.OOMFactorPercent), limit.Plus(least)), 4*limit)
+					if got.Size.Limit > most+mib || got.Size.Limit < asked {
+						t.Errorf("%s, killed at %s after %s: %s, want %s to %s", posture, limit, age, got.Summary, asked, most)
+					}
+				}
 			}
+		}
+	}
+}
+
+// TestUseIsNoGuess: a limit that is below what was used a day before is answered with what holds that.
+func TestUseIsNoGuess(t *testing.T) {
+	for _, posture := range []Posture{Frugal, Balanced, Cautious} {
+		h := history.New()
+		now := feed(h, 30*time.Hour, gib, flat(800*mib))
+		got := Evaluate(Input{
+			History: h, Kills: []memory.OOMKill{kill(now, 64*mib)}, Policy: posed(posture), Current: sizeOf(64*mib, 64*mib),
+			Now: now.Add(time.Second),
+		})
+		if got.Size.Limit < 800*mib || got.Size.Limit > 925*mib {
+			t.Errorf("%s: %s, want 800Mi and 15 %%", posture, got.Summary)
 		}
 	}
 }

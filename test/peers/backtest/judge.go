@@ -15,7 +15,7 @@ import (
 
 // prices of a kill in GiB-days at which total costs are told: from one with a retry to one that somebody is woken up
 // for.
-var prices = []float64{1, 2, 5, 10, 20, 50}
+var prices = []float64{1, 2, 5, 7, 10, 20, 50}
 
 // Verdict is memfit beside VPA on the reporting half of one set.
 type Verdict struct {

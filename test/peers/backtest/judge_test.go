@@ -192,7 +192,7 @@ func TestSettingsAreJudgedByThemselves(t *testing.T) {
 	}
 	var out bytes.Buffer
 	verdict("s", trades).PrintCurves(&out, "tuning")
-	want := "set=s half=tuning over=settings below_in_range=true below=true cheaper_at=1,2,5,10,20,50 " +
+	want := "set=s half=tuning over=settings below_in_range=true below=true cheaper_at=1,2,5,7,10,20,50 " +
 		"curve=3.00/5,4.00/0 vpa=4.00/4,8.00/1\n"
 	if !strings.HasSuffix(out.String(), want) || strings.Count(out.String(), "\n") != 2 {
 		t.Errorf("%s, want a line over postures, and %s", out.String(), want)

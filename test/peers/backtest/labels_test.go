@@ -40,21 +40,32 @@ func TestLabelsLieBesideEachOther(t *testing.T) {
 	}
 }
 
-// TestCurveIsDrawn, with the figures of nezha-pods, of which three were unreadable.
-func TestCurveIsDrawn(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "curve.png")
-	if to := os.Getenv("KEEP_CURVE"); to != "" {
-		file = to
+// TestEveryQuestionHasAPicture, with the figures of nezha-pods, of which three were unreadable.
+func TestEveryQuestionHasAPicture(t *testing.T) {
+	dir := t.TempDir()
+	if to := os.Getenv("KEEP_PICTURES"); to != "" {
+		dir = to
 	}
-	err := drawCurve(file, verdict("nezha-pods", map[string]trade{
+	v := verdict("nezha-pods", map[string]trade{
 		"memfit": {3.9, 6}, "memfit-frugal": {3.5, 8}, "memfit-cautious": {4.9, 3}, "vpa": {5.3, 4},
 		"vpa-p90-m40-f250": {7.9, 1},
 		"naive20":          {3.3, 17}, "clairvoyant": {1.7, 0},
-	}))
-	if err != nil {
+	})
+	a := answer{
+		verdict: v, paired: []Paired{{Price: 1, Difference: -1, Against: 4}, {Price: 50, Difference: 2, Against: 4}},
+		changes: []Change{{1, 8, 9}, {50, 100, 90}},
+		words: map[string]Words{
+			"memfit-frugal": {0.34, 0.88, 1.18, 1}, "memfit": {0.36, 0.91, 1.19, 1}, "memfit-cautious": {0.37, 0.95, 1.19, 1},
+			"vpa": {0.38, 0.95, 1.38, 1}, "krr": {0.34, 0.88, 1.24, 1}, "attune": {0.35, 0.91, 1.28, 1},
+			"cruisekube": {0.57, 0.94, 0.97, 1},
+		},
+	}
+	if err := drawQuestions(dir, []answer{a, a, a}); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(file); err != nil || info.Size() < 1000 {
-		t.Errorf("%v, %v", info, err)
+	for _, question := range []string{"kills", "words", "cost", "before"} {
+		if info, err := os.Stat(filepath.Join(dir, question+".png")); err != nil || info.Size() < 1000 {
+			t.Errorf("%s: %v, %v", question, info, err)
+		}
 	}
 }

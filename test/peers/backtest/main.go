@@ -57,7 +57,12 @@ func run() error {
 			return err
 		}
 	}
+	formers, err := formerRules(beforeText)
+	if err != nil {
+		return err
+	}
 	var lost []string
+	var answers []answer
 	for _, set := range sets {
 		var tuning Set
 		tuning, set = Halves(set)
@@ -66,6 +71,11 @@ func run() error {
 		}
 		outcomes := RunAll(set, os.Stdout)
 		verdict := Judge(set.Name, outcomes)
+		a := answer{verdict: verdict, words: map[string]Words{}, changes: formers[set.Name].Changes(verdict)}
+		usual := Usual(set)
+		for _, o := range outcomes {
+			a.words[o.Policy] = o.Words(usual)
+		}
 		verdict.Print(os.Stdout)
 		verdict.PrintCurves(os.Stdout, "reporting")
 		if len(tuning.Series) > 0 {
@@ -73,14 +83,22 @@ func run() error {
 			Judge(set.Name, others).PrintCurves(os.Stdout, "tuning")
 			for _, p := range Pair(others, outcomes) {
 				p.Print(os.Stdout, set.Name)
+				a.paired = append(a.paired, p)
 			}
 		}
+		printChanges(os.Stdout, verdict, a.changes)
+		answers = append(answers, a)
 		lost = append(lost, before.lost(verdict)...)
 		if *out == "" {
 			continue
 		}
-		if err := drawSet(*out, set, outcomes, verdict); err != nil {
+		if err := drawSet(*out, set, outcomes); err != nil {
 			return fmt.Errorf("drawing %s: %w", set.Name, err)
+		}
+	}
+	if *out != "" {
+		if err := drawQuestions(*out, answers); err != nil {
+			return err
 		}
 	}
 	if len(lost) > 0 {

@@ -27,8 +27,9 @@ const (
 type Paired struct {
 	Price       float64
 	Memfit, VPA string // the settings that cost least on the tuning half
-	// Difference is in GiB-days, and so are the bounds of its 90 % interval; below 0 memfit is cheaper.
-	Difference, Low, High float64
+	// Difference is in GiB-days, and so are the bounds of its 90 % interval; below 0 memfit is cheaper. Against is what VPA
+	// costs.
+	Difference, Low, High, Against float64
 }
 
 // Pair compares at each price. Both halves have the outcomes of the same policies.
@@ -42,6 +43,7 @@ func Pair(tuning, reporting []Outcome) (all []Paired) {
 		for i := range a {
 			differences[i] = a[i] - b[i]
 			p.Difference += differences[i]
+			p.Against += b[i]
 		}
 		p.Low, p.High = interval(differences)
 		all = append(all, p)

@@ -10,12 +10,9 @@ import (
 	"strings"
 )
 
-// drawSet draws the curve of one set and some of its series into a folder.
-func drawSet(dir string, set Set, outcomes []Outcome, v Verdict) error {
+// drawSet draws some series of one set into a folder.
+func drawSet(dir string, set Set, outcomes []Outcome) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	if err := drawCurve(filepath.Join(dir, set.Name+"-curve.png"), v); err != nil {
 		return err
 	}
 	for _, i := range chosen(set, outcomes) {

@@ -100,8 +100,8 @@ func addKills(p *plot.Plot, name string, shade color.Color, points []Point, r Re
 	return nil
 }
 
-// drawCurve shows memfit's postures and VPA's variants by their kills and their slack, and the curve of each product.
-func drawCurve(path string, v Verdict) error {
+// curvePlot shows memfit's postures and VPA's variants by their kills and their slack, and the curve of each product.
+func curvePlot(v Verdict) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text = v.Set
 	p.X.Label.Text = "slack (GiB-days held for nothing)"
@@ -129,10 +129,10 @@ func drawCurve(path string, v Verdict) error {
 		addCurve(p, "VPA over its flags", v.vpa, orange), addCurve(p, "memfit over its settings", v.wider, sky),
 		addCurve(p, "memfit over its postures", v.mine, blue))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.Add(named)
-	return p.Save(14*vg.Centimeter, 9*vg.Centimeter, path)
+	return p, nil
 }
 
 // addMarks draws what lies inside the picture.
