@@ -24,6 +24,7 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/rollout"
 	"github.com/memfit/memfit/test/build"
+	"github.com/memfit/memfit/test/podplan"
 )
 
 // day is a Deployment on ordinary days: releases with and without other memory, restarts, scaling, drains, pauses and
@@ -143,9 +144,8 @@ func (d *day) create() {
 	if m := plan.Edit("app").Memory; m != nil {
 		p.size = *m
 	}
-	if text, _ := plan.Annotation(); text != "" {
-		p.annotations = map[string]string{v1alpha1.InjectedAnnotation: text}
-	}
+	podplan.Apply(pod, plan)
+	p.annotations = pod.Annotations
 	d.note("created %s of %s with %s", name, p.image, p.size)
 	d.pods = append(d.pods, p)
 }

@@ -14,6 +14,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/memfit/memfit/internal/boundedjson"
+	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/test/budget"
 )
 
@@ -82,7 +83,7 @@ func checkReview(t testing.TB, h *testHandler, body []byte) {
 		t.Errorf("%s: answered %+v", body, answer)
 		return
 	}
-	if len(answer.Patch) > 0 && kjson.UnmarshalCaseSensitivePreserveInts(answer.Patch, new([]operation)) != nil {
+	if len(answer.Patch) > 0 && kjson.UnmarshalCaseSensitivePreserveInts(answer.Patch, new(inject.Patch)) != nil {
 		t.Errorf("%s: patched with %s", body, answer.Patch)
 	}
 }

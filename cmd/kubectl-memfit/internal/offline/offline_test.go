@@ -176,8 +176,8 @@ spec:
 		text := strings.Replace(goProfile, "{resizePolicy: Keep}", tuning, 1)
 		return Options{Namespace: "shop", Profiles: []byte(strings.Replace(text, "type: Go", "type: JVM", 1))}
 	}
-	_, injected := offline(t, in, profile("{resizePolicy: RestartContainer}"))
-	for _, want := range []string{"-Da=b} # ours", "resizePolicy:", "value: -XX:"} {
+	_, injected := offline(t, in, profile("{heapPercent: 60}"))
+	for _, want := range []string{"-Da=b'} # ours", "resizePolicy:", "value: -XX:"} {
 		if !strings.Contains(injected, want) {
 			t.Errorf("no %s in\n%s", want, injected)
 		}
