@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	usagectl "github.com/memfit/memfit/controllers/usage"
+	workloadctl "github.com/memfit/memfit/controllers/workload"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/usage"
 	"github.com/memfit/memfit/internal/usage/kubelet"

@@ -146,7 +146,7 @@ func (w *world) delivered(pod *corev1.Pod) {
 	GinkgoHelper()
 	slim, err := informers.SlimPod(pod)
 	Expect(err).NotTo(HaveOccurred())
-	w.feed.seen(w.ctx, slim)
+	w.feed.handler(w.ctx).OnAdd(slim, false)
 }
 
 // deleted removes pods from the API server and delivers their last state.

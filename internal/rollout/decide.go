@@ -440,9 +440,18 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 			given[name] = memory.Size{Request: given[name].Request, Limit: NoLimit}
 		}
 		e.Before[c.key()] = e.Before[c.key()].Max(given[name])
+		limit := to[name].Limit
+		if _, _, lent := d.State.Lent(pod.UID, name); lent { // which all pods are not to have
+			limit = min(limit, d.Desired[c.key()].Recommendation.Size.Limit)
+		}
 		switch {
+<<<<<<< ours
 		case own[name].Limit > 0 && to[name].Limit > own[name].Limit:
 			d.State.raise(c.key(), to[name].Limit)
+=======
+		case limit > own[name].Limit:
+			d.State.raise(c.key(), limit)
+>>>>>>> theirs
 		case lowers(given[name].Limit, to[name].Limit):
 			d.State.lower(Lowering{Container: name, Program: c.Program, From: given[name], To: to[name], At: d.Now})
 		}

@@ -77,7 +77,7 @@ func (s *State) UsedUp(k *memory.OOMKill) memory.Bytes {
 			own, lent = max(cmp.Or(own, l.From.Limit), l.Enough), max(lent, l.To.Limit)
 		}
 	}
-	if lent == 0 || k.Limit < lent || own >= lent {
+	if k.Limit != lent || own >= lent {
 		return 0
 	}
 	return own

@@ -526,6 +526,27 @@ func TestARecommendationTakesALoanOver(t *testing.T) {
 	}
 }
 
+// TestALoanIsNoRaiseOfAll: a higher request of its pod, which keeps the lent limit, made memfit forget that it had
+// lowered the limit of all, so that a kill rolled nothing back.
+func TestALoanIsNoRaiseOfAll(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.lowersAll()
+	c.lends(400*mib, true)
+	c.wants(memory.Size{Request: 90 * mib, Limit: 100 * mib}, false)
+	c.desired(func(d *Desired) { d.Recommendation.UseAboveRequest = true })
+	for range 3 {
+		c.passes(time.Minute)
+		c.reconcile()
+	}
+	c.expectLimits("400Mi 100Mi 100Mi")
+	if !c.told("Resized web-1: request of container app 70Mi to 90Mi") {
+		t.Errorf("its request is as it was: %v", c.log)
+	}
+	c.killed(1)
+	c.reconcile()
+	c.expectLimits("400Mi 256Mi 256Mi")
+}
+
 func TestALoanThatWasNeededSpeaksAgainstALowerLimit(t *testing.T) {
 	c := newCluster(t, 1, memory.Size{Request: 64 * mib, Limit: 256 * mib})
 	c.wants(memory.Size{Request: 64 * mib, Limit: 128 * mib}, false)

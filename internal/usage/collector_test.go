@@ -184,7 +184,7 @@ func TestCollectJittersTheBackoff(t *testing.T) {
 	})
 }
 
-// TestCollectDoesNotAskWhereItIsNotKnown: a node that is missing is a gap from now on, and asked as soon as it is there.
+// TestCollectDoesNotAskWhereItIsNotKnown: a node that is missing is silent from now on, and asked when it is there.
 func TestCollectDoesNotAskWhereItIsNotKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &fake{name: "kubelet"}
