@@ -445,13 +445,8 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 			limit = min(limit, d.Desired[c.key()].Recommendation.Size.Limit)
 		}
 		switch {
-<<<<<<< ours
-		case own[name].Limit > 0 && to[name].Limit > own[name].Limit:
-			d.State.raise(c.key(), to[name].Limit)
-=======
-		case limit > own[name].Limit:
+		case own[name].Limit > 0 && limit > own[name].Limit:
 			d.State.raise(c.key(), limit)
->>>>>>> theirs
 		case lowers(given[name].Limit, to[name].Limit):
 			d.State.lower(Lowering{Container: name, Program: c.Program, From: given[name], To: to[name], At: d.Now})
 		}
