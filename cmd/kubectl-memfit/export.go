@@ -29,7 +29,8 @@ A step is exported as json6902 for the object that has its template: Task or Pip
 WorkflowTemplate or CronWorkflow (Argo Workflows). Nothing is written to the cluster.
 --pull-request writes the same numbers with their reasons as the text of a pull request.
 
-export priors writes what memfit learned of young containers, by image (-n: the namespace that memfit runs in).
+export priors writes what memfit learned of young containers, by image and a hash of command and arguments
+(-n: the namespace that memfit runs in).
 kubectl apply adds it to what the memfit of another cluster has learned, within ten minutes.
 
 Exit codes:
@@ -102,7 +103,7 @@ func exportPriors(c *call) error {
 		return err
 	case text == nil:
 		return fmt.Errorf(
-			"nothing was learned in %s: name the namespace of memfit with -n (learning is off without --learn-priors)",
+			"nothing was learned in %s: name the namespace of memfit with -n (or is learning off, with --learn-priors=false?)",
 			place(c.cluster.Namespace),
 		)
 	}

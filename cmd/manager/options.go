@@ -139,9 +139,9 @@ func (o *options) bind(f *flag.FlagSet, env func(string) string) error {
 		"interval between two writes of a workload's history, at most what a crash loses; OOM kills are written immediately",
 	)
 	f.BoolVar(
-		&o.learnPriors, "learn-priors", false,
-		"give a young container as much space for bursts as others of its image needed; kept in the MemoryCheckpoint "+
-			"memfit-priors in memfit's namespace",
+		&o.learnPriors, "learn-priors", true,
+		"give a young container as much space for bursts as others of the same image, command and arguments needed; kept "+
+			"in the MemoryCheckpoint memfit-priors in memfit's namespace",
 	)
 	f.StringVar(
 		&o.changeBudgetBytes, "change-budget-bytes", "0",

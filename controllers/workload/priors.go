@@ -22,7 +22,7 @@ import (
 	"github.com/memfit/memfit/internal/workload"
 )
 
-// Priors are what was learned of young containers, by image. They are kept in the status of one MemoryCheckpoint in
+// Priors are what was learned of young containers, by what they run. They are kept in the status of one MemoryCheckpoint in
 // memfit's namespace, and what users apply to its annotation is taken in. Nil know nothing and learn nothing.
 type Priors struct {
 	Client client.Client
@@ -129,18 +129,12 @@ func (p *Priors) learn(learned recommend.Priors) {
 	}
 }
 
-// of is what is known of the images of a workload.
+// of is what is known of what a workload runs.
 func (p *Priors) of(s *workload.Snapshot) recommend.Priors {
 	if p == nil || s.Profile == nil || s.Template == nil {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	known := recommend.Priors{}
-	for _, c := range workload.Managed(s.Profile, s.Template) {
-		if l, found := p.known[c.Image]; found {
-			known[c.Image] = l
-		}
-	}
-	return known
+	return workload.Known(p.known, s.Profile, s.Template)
 }

@@ -38,9 +38,9 @@ var _ = Describe("What young containers show", func() {
 		}
 		Expect(w.reconciler.Priors.Sync(w.ctx)).To(Succeed())
 	}
-	run := func(name, image string) *corev1.Pod {
+	run := func(name, image string, args ...string) *corev1.Pod {
 		pod := w.pod(name).Obj()
-		pod.Spec.Containers[0].Image = image
+		pod.Spec.Containers[0].Image, pod.Spec.Containers[0].Args = image, args
 		w.applied(pod)
 		w.reconciled(w.alone(name))
 		return pod
@@ -81,6 +81,19 @@ var _ = Describe("What young containers show", func() {
 		Expect(strings.Join(same.Status.Containers[0].Reasons, "\n")).To(
 			ContainSubstring("learned from bursts of 1 young container of example.test/app"),
 		)
+	})
+
+	It("is known to no other program of the image", func() {
+		learning()
+		first := run("first", "busybox", "sh", "/first.sh")
+		uses(first, 2, 40*memory.MiB)
+		uses(first, 1, 200*memory.MiB)
+		same := uses(run("same", "busybox", "sh", "/first.sh"), 2, 40*memory.MiB)
+		other := uses(run("other", "busybox", "sh", "/other.sh"), 2, 40*memory.MiB)
+		none := uses(run("none", "busybox"), 2, 40*memory.MiB)
+		Expect(limitOf(same)).To(BeNumerically(">", 190*memory.MiB))
+		Expect(limitOf(other)).To(BeNumerically("<", 190*memory.MiB))
+		Expect(limitOf(none)).To(Equal(limitOf(other)))
 	})
 
 	It("is not stored while nothing was learned, and not written again while nothing is new", func() {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memfit/memfit/internal/history"
 	"github.com/memfit/memfit/internal/period"
 )
 
@@ -24,9 +25,9 @@ const (
 	longestPriors = 256 << 10
 )
 
-// Prior is what others of its image have shown of a young container.
+// Prior is what others that run the same have shown of a young container.
 type Prior struct {
-	// Image is without tag and digest.
+	// Image is what they run, without tag and digest.
 	Image string
 	// Containers is how many have shown bursts, at least.
 	Containers int
@@ -34,11 +35,12 @@ type Prior struct {
 	Young period.Evidence
 }
 
-// Priors is what is known of young containers, by image without tag and digest. It only grows, so that two are put
-// together in any order, and what is learned twice counts once.
+// Priors is what is known of young containers, by what they run: an image without tag and digest and, after a #, what
+// tells different programs of it apart. It only grows, so that two are put together in any order, and what is learned
+// twice counts once.
 type Priors map[string]Learned
 
-// Learned is what young containers of an image have shown.
+// Learned is what young containers that run the same have shown.
 type Learned struct {
 	// Hours is [Prior.Young].
 	Hours float64 `json:"hours"`
@@ -75,14 +77,14 @@ func (p Priors) Text() []byte {
 	return text
 }
 
-// Add takes in what was learned of an image. What is known of the most images that are kept is what was learned last.
-func (p Priors) Add(image string, l Learned) {
+// Add takes in what was learned. Where more is learned than is kept, what was learned last is kept.
+func (p Priors) Add(runs string, l Learned) {
 	least, most := DefaultModel().Frugal.Young.Hours(), DefaultModel().Cautious.Young.Hours()
-	if !plain(image) || !(l.Hours > least) || l.Containers == 0 || l.Day < 0 {
+	if !plain(runs) || !(l.Hours > least) || l.Containers == 0 || l.Day < 0 {
 		return
 	}
-	had := p[image]
-	p[image] = Learned{
+	had := p[runs]
+	p[runs] = Learned{
 		Hours: max(had.Hours, min(l.Hours, most)), Containers: had.Containers | l.Containers, Day: max(had.Day, l.Day),
 	}
 	if len(p) > imagesKept {
@@ -92,28 +94,29 @@ func (p Priors) Add(image string, l Learned) {
 	}
 }
 
-// plain reports whether the name of an image, without tag and digest, is short and printable, because reasons quote it.
-func plain(image string) bool {
+// plain reports whether what a container runs is short and printable, because reasons quote it.
+func plain(runs string) bool {
 	const longest = 255
-	return image != "" && len(image) <= longest &&
-		!strings.ContainsFunc(image, func(r rune) bool { return r <= ' ' || r > '~' })
+	return runs != "" && len(runs) <= longest &&
+		!strings.ContainsFunc(runs, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // AddAll takes in all that others have learned.
 func (p Priors) AddAll(of Priors) {
-	for image, l := range of {
-		p.Add(image, l)
+	for runs, l := range of {
+		p.Add(runs, l)
 	}
 }
 
-// Of is what others have shown of an image than the container whose bit is own, which knows that by itself; the zero
-// value: nothing.
-func (p Priors) Of(image string, own uint64) Prior {
-	l := p[image]
+// Of is what other containers that run the same have shown than the one whose bit is own, which knows that by itself;
+// the zero value: nothing, or none for as long as histories last.
+func (p Priors) Of(runs string, own uint64, now time.Time) Prior {
+	l := p[runs]
 	others := bits.OnesCount64(l.Containers &^ own)
-	if others == 0 {
+	if others == 0 || period.DayOf(now)-l.Day >= history.DaysKept {
 		return Prior{}
 	}
+	image, _, _ := strings.Cut(runs, "#")
 	return Prior{
 		Image: image, Containers: others,
 		Young: period.Evidence(l.Hours * float64(period.Hour)),

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -104,6 +105,66 @@ func TestNoPriorGivesMoreThanCautiousAndNoneLowersALimit(t *testing.T) {
 	}
 }
 
+// TestAPriorChangesNothingForAContainerWithEvidenceOfItsOwn: neither from the third day on nor after a kill, and no
+// request at any time.
+func TestAPriorChangesNothingForAContainerWithEvidenceOfItsOwn(t *testing.T) {
+	own := 0
+	bursting(t, 60*time.Hour, func(in Input, age time.Duration) {
+		for _, posture := range []Posture{Frugal, Balanced, Cautious} {
+			for _, kills := range [][]memory.OOMKill{nil, {kill(start.Add(30*time.Minute), 64*mib)}} {
+				in.Policy, in.Kills, in.Prior = posed(posture), kills, Prior{}
+				alone := Evaluate(in)
+				in.Prior = Prior{Image: "a", Containers: 64, Young: math.MaxInt64}
+				got := Evaluate(in)
+				if got.Size.Request != alone.Size.Request {
+					t.Errorf("%s at %s: request %s, without what was learned %s", posture, age, got.Size.Request, alone.Size.Request)
+				}
+				if len(kills) == 0 && age < 48*time.Hour {
+					continue
+				}
+				if own++; !reflect.DeepEqual(got, alone) {
+					t.Errorf("%s at %s, %d kills: %s\nwithout what was learned: %s", posture, age, len(kills), got.Summary,
+						alone.Summary)
+				}
+			}
+		}
+	})
+	if own < 100 {
+		t.Errorf("only %d were compared", own)
+	}
+}
+
+// TestWhatIsLearnedAddsLittle: a container that nobody sized, at any use and age.
+func TestWhatIsLearnedAddsLittle(t *testing.T) {
+	most := map[Posture]memory.Bytes{Frugal: 200 * mib, Balanced: 136 * mib, Cautious: 0}
+	for use := 4 * mib; use <= 2*gib; use *= 2 {
+		h := history.New()
+		for age := time.Duration(0); age <= 47*time.Hour; age += 5 * time.Minute {
+			h.Add(sample("a", start.Add(age), use), 4*gib)
+			if age == 0 || age%time.Hour != 0 {
+				continue
+			}
+			for posture, room := range most {
+				in := Input{Policy: posed(posture), History: h, Now: start.Add(age)}
+				alone := Evaluate(in).Size.Limit
+				in.Prior = Prior{Image: "a", Containers: 1, Young: math.MaxInt64}
+				if got := Evaluate(in).Size.Limit; got < alone || got > alone+room || use >= 512*mib && got != alone {
+					t.Errorf("%s, %s at %s: %s, without what was learned %s", posture, use, age, got, alone)
+				}
+			}
+		}
+	}
+}
+
+func TestWhatNobodyHasShownForAsLongAsHistoriesLastIsForgotten(t *testing.T) {
+	p := Priors{"x#1": {Hours: 60, Containers: 1, Day: 100}}
+	for day, known := range map[int64]bool{100: true, 99 + history.DaysKept: true, 100 + history.DaysKept: false} {
+		if got := p.Of("x#1", 2, time.Unix(day*86400, 0)); (got.Containers == 1) != known || known && got.Image != "x" {
+			t.Errorf("on day %d: %+v, known should be %t", day, got, known)
+		}
+	}
+}
+
 func TestPriorsArePutTogetherInAnyOrderAndOnce(t *testing.T) {
 	a, b := Priors{}, Priors{}
 	a.Add("x", Learned{Hours: 60, Containers: 1, Day: 5})
@@ -118,13 +179,14 @@ func TestPriorsArePutTogetherInAnyOrderAndOnce(t *testing.T) {
 	if !bytes.Equal(ab.Text(), ba.Text()) {
 		t.Errorf("%s and %s", ab.Text(), ba.Text())
 	}
-	if got, want := ab.Of("x", 8), (Prior{Image: "x", Containers: 2, Young: 60 * period.Hour}); got != want {
+	now := time.Unix(7*86400, 0)
+	if got, want := ab.Of("x", 8, now), (Prior{Image: "x", Containers: 2, Young: 60 * period.Hour}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := ab.Of("y", 4); got != (Prior{}) {
+	if got := ab.Of("y", 4, now); got != (Prior{}) {
 		t.Errorf("what a container has shown itself: %+v", got)
 	}
-	if got := ab.Of("z", 1); got != (Prior{}) {
+	if got := ab.Of("z", 1, now); got != (Prior{}) {
 		t.Errorf("of an unknown image: %+v", got)
 	}
 	read, err := ReadPriors(ab.Text(), start)

@@ -60,10 +60,15 @@ func (e *evaluation) burstRoom() memory.Bytes {
 	return memory.Bytes(max(doublings, 0) * float64(e.model.BurstPerDoubling)).FloorTo(memory.MiB)
 }
 
-// learned is for how long others of the image needed space for bursts, at most for as long as Cautious gives it to any
-// container: whatever is claimed to have been learned, it makes a limit no higher than a posture may, and never a lower
-// one.
-func (e *evaluation) learned() period.Evidence { return min(e.Prior.Young, e.model.Cautious.Young) }
+// learned is for how long others that run the same needed space for bursts, at most for as long as Cautious gives it to
+// any container: whatever is claimed to have been learned, it makes a limit no higher than a posture may, and never a
+// lower one. A container that was killed has shown by itself what it needs.
+func (e *evaluation) learned() period.Evidence {
+	if len(e.kills) > 0 {
+		return 0
+	}
+	return min(e.Prior.Young, e.model.Cautious.Young)
+}
 
 func (e *evaluation) priorWords() string {
 	if e.learned() <= e.model.price(e.Policy.Posture).Young {

@@ -6,6 +6,7 @@ package workload
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -74,11 +75,11 @@ func (q *containerInput) findShape() shapeCache {
 // managedContainer is one container that the profile sizes.
 type managedContainer struct {
 	Name string
-	// Image is without tag and digest.
-	Image   string
-	pod     types.UID
-	policy  profile.Container
-	current memory.Size
+	// priorKey is what [recommend.Priors] knows it by.
+	priorKey string
+	pod      types.UID
+	policy   profile.Container
+	current  memory.Size
 	// another: who resized the pod last was not memfit.
 	another bool
 	// podLimit and podRequest are what the size of the whole pod (spec.resources) allows this container; 0: anything.
@@ -120,9 +121,9 @@ func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 		if !policy.Managed || init && !constraints.Sidecar(c) && !policy.Listed {
 			continue
 		}
-		image, _ := runtimes.SplitImage(c.Image)
 		m := managedContainer{
-			Name: c.Name, Image: image, policy: policy, pod: pod.UID, current: sizeEffective(constraints.Find(pod, c.Name)),
+			Name: c.Name, priorKey: priorKey(c), policy: policy, pod: pod.UID,
+			current: sizeEffective(constraints.Find(pod, c.Name)),
 			another: another(pod), volumesHold: inject.VolumesHold(pod, c),
 		}
 		m.podLimit, m.podRequest = constraints.PodLeaves(pod, c.Name)
@@ -130,6 +131,27 @@ func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 	}
 	slices.SortFunc(all, func(a, b managedContainer) int { return cmp.Compare(a.Name, b.Name) })
 	return all
+}
+
+// priorKey is equal for containers that may behave alike: the image without tag and digest and, where the pod sets
+// them, a hash of command and arguments, because one image may run anything.
+func priorKey(c *corev1.Container) string {
+	image, _ := runtimes.SplitImage(c.Image)
+	if len(c.Command)+len(c.Args) == 0 {
+		return image
+	}
+	return image + "#" + strconv.FormatUint(hashOf([][]string{c.Command, c.Args}), 36)
+}
+
+// Known is what is known of what the containers of a pod run that a profile sizes.
+func Known(all recommend.Priors, p *profile.Profile, pod *corev1.Pod) recommend.Priors {
+	known := recommend.Priors{}
+	for _, c := range Managed(p, pod) {
+		if l, found := all[c.priorKey]; found {
+			known[c.priorKey] = l
+		}
+	}
+	return known
 }
 
 // sizeEffective is what the kubelet reports the container has, else what the pod asks for.

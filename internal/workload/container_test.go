@@ -4,14 +4,20 @@
 package workload
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/inject"
 	"github.com/memfit/memfit/internal/memory"
+	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/profile"
+	"github.com/memfit/memfit/internal/recommend"
+	"github.com/memfit/memfit/internal/workloadkind"
 	"github.com/memfit/memfit/test/build"
 	"github.com/memfit/memfit/test/podplan"
 )
@@ -60,5 +66,51 @@ func TestHeapAbortsOfALauncherRaiseNoLimit(t *testing.T) {
 				t.Errorf("the advice does not say %q:\n%s", c.advice, advice)
 			}
 		})
+	}
+}
+
+// TestWhatMayBehaveAnotherWaySharesNoPrior: a tag or digest makes no difference; a command, an argument or another
+// registry does.
+func TestWhatMayBehaveAnotherWaySharesNoPrior(t *testing.T) {
+	key := func(image string, command, args []string) string {
+		return priorKey(&corev1.Container{Image: image, Command: command, Args: args})
+	}
+	script := key("busybox:1.37", []string{"sh"}, []string{"/a.sh"})
+	for _, same := range []string{
+		key("busybox", []string{"sh"}, []string{"/a.sh"}),
+		key("busybox:1.36@sha256:"+strings.Repeat("0", 64), []string{"sh"}, []string{"/a.sh"}),
+	} {
+		if same != script {
+			t.Errorf("%s and %s", same, script)
+		}
+	}
+	seen := map[string]bool{script: true}
+	for _, other := range []string{
+		key("busybox", nil, nil), key("busybox", []string{"sh"}, nil), key("busybox", nil, []string{"sh", "/a.sh"}),
+		key("busybox", []string{"sh"}, []string{"/b.sh"}), key("busybox", []string{"sh /a.sh"}, nil),
+		key("mirror.test:5000/busybox:1.37", []string{"sh"}, []string{"/a.sh"}),
+	} {
+		if seen[other] {
+			t.Errorf("%s twice", other)
+		}
+		seen[other] = true
+	}
+	if got := key("mirror.test:5000/library/redis:7", nil, nil); got != "mirror.test:5000/library/redis" {
+		t.Errorf("without command and arguments: %s", got)
+	}
+}
+
+// TestRunsOfAnIdentityShareNoPrior: each run has arguments of its own.
+func TestRunsOfAnIdentityShareNoPrior(t *testing.T) {
+	now := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+	known := recommend.Priors{"busybox": {Hours: 60, Containers: math.MaxUint64, Day: period.DayOf(now)}}
+	for ref, want := range map[memory.WorkloadRef]bool{
+		{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "ci", Name: "build"}:                                true,
+		{APIVersion: workloadkind.IdentityAPIVersion, Kind: workloadkind.IdentityKind, Namespace: "ci", Name: "b"}: false,
+	} {
+		d := decider{s: &Snapshot{Owner: memory.Workload{Ref: ref}, Priors: known}, now: now}
+		if got := d.prior(&managedContainer{Name: "step", priorKey: "busybox"}); (got.Containers > 0) != want {
+			t.Errorf("%s: %+v", ref, got)
+		}
 	}
 }

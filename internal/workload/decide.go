@@ -304,8 +304,8 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	for _, text := range in.plan.Advisories() {
 		v.status.Advisories = append(v.status.Advisories, "Container "+name+": "+text)
 	}
-	if young := r.recommendation.Teaches; young > 0 {
-		v.learned.Add(in.container.Image, recommend.Learned{
+	if young := r.recommendation.Teaches; young > 0 && !d.s.perRun() {
+		v.learned.Add(in.container.priorKey, recommend.Learned{
 			Hours: young.Hours(), Day: period.DayOf(d.now),
 			Containers: d.bit(name),
 		})
@@ -315,12 +315,12 @@ func (d *decider) take(in *containerInput, r containerResult) {
 	v.timing.recommend(r.recommendation.RequeueAfter)
 }
 
-// prior is what other containers of its image have shown.
+// prior is what other containers that run the same have shown. Runs of one identity differ in their arguments.
 func (d *decider) prior(c *managedContainer) recommend.Prior {
-	if len(d.s.Priors) == 0 {
+	if len(d.s.Priors) == 0 || d.s.perRun() {
 		return recommend.Prior{}
 	}
-	return d.s.Priors.Of(c.Image, d.bit(c.Name))
+	return d.s.Priors.Of(c.priorKey, d.bit(c.Name), d.now)
 }
 
 // bit is the bit of a container in [recommend.Learned.Containers].

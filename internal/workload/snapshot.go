@@ -111,7 +111,7 @@ type Snapshot struct {
 	Silent []memory.Silence
 	// Facts are what else in the cluster determines its memory.
 	Facts constraints.Facts
-	// Priors is what other containers of the images of this workload's have shown when they were young.
+	// Priors is what other containers that run the same as this workload's have shown when they were young.
 	Priors recommend.Priors
 	// Allowance is what the change budget of the cluster leaves; nil: there is no budget.
 	Allowance *rollout.Allowance

@@ -73,7 +73,7 @@ type Effects struct {
 	Findings  []rollout.Finding
 	Shapes    map[string]shape.Shape
 
-	// Learned is what others of the workload's images learn from its young containers.
+	// Learned is what others that run the same learn from its young containers.
 	Learned recommend.Priors
 }
 
