@@ -249,7 +249,7 @@ func TestARecordStaysSmall(t *testing.T) {
 func TestARecordThatDoesNotFit(t *testing.T) {
 	for used, want := range map[int]string{
 		1 << 10:              "with reasons",
-		annotationsMax - 420: "without reasons",
+		annotationsMax - 480: "without reasons",
 		annotationsMax - 100: "nothing",
 		annotationsMax:       "nothing",
 	} {

@@ -421,7 +421,7 @@ func (d *decider) inPod(ch *change) (memory.Size, Verdict) {
 	most, why := constraints.Most(ch.from.Limit, ch.to.Limit, func(limit memory.Bytes) string {
 		return d.inadmissible(ch, with(limit))
 	})
-	if why == "" {
+	if why == "" || d.inadmissible(ch, with(most)) != "" {
 		return ch.to, Verdict{}
 	}
 	return with(most), Verdict{v1alpha1.ReasonLimitRange, why}
