@@ -18,9 +18,11 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -55,12 +57,6 @@ func TestRightsAreUsed(t *testing.T) {
 			Set("feature-gates", "WatchList=false") // an older API server, where a watch begins with a list
 	})
 	granted := c.grant(t, "config/overlays/lab")
-	for _, kind := range [][2]string{
-		{"apps/v1", "Deployment"}, {"apps/v1", "StatefulSet"}, {"apps/v1", "DaemonSet"}, {"apps/v1", "ReplicaSet"},
-		{"batch/v1", "Job"}, {"batch/v1", "CronJob"}, {"v1", "ReplicationController"}, {"v1", "Pod"},
-	} {
-		c.recorded(t, "default", memory.WorkloadRef{APIVersion: kind[0], Kind: kind[1], Namespace: "default", Name: "gone"})
-	}
 	c.createJSON(t, []byte(verticals))
 	c.create(t, &v1alpha1.ClusterMemoryProfile{ObjectMeta: metav1.ObjectMeta{Name: "all"}})
 	c.kubeconfig = c.asManager(t, dir)
@@ -130,6 +126,8 @@ func (c *cluster) scenario(t *testing.T, p *process) {
 	second.Status = status
 	c.status(t, second)
 
+	c.vanish(t)
+
 	// The node has no room for the first pod's new size, and kills it again.
 	eventually(t, 2*time.Minute, func() error {
 		if err := c.client.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil {
@@ -141,6 +139,72 @@ func (c *cluster) scenario(t *testing.T, p *process) {
 		})
 		build.OOMKilled(time.Now())(&pod.Spec.Containers[0], &pod.Status.ContainerStatuses[0])
 		return c.client.Status().Update(t.Context(), pod)
+	})
+}
+
+// vanish deletes workloads of which memfit has records, which it asks for before it deletes those.
+func (c *cluster) vanish(t *testing.T) {
+	t.Helper()
+	like := build.Deployment("default", "gone")
+	for kind, obj := range map[[2]string]client.Object{
+		{"apps/v1", "Deployment"}: like,
+		{"apps/v1", "StatefulSet"}: &appsv1.StatefulSet{
+			ObjectMeta: like.ObjectMeta, Spec: appsv1.StatefulSetSpec{Selector: like.Spec.Selector, Template: like.Spec.Template},
+		},
+		{"apps/v1", "DaemonSet"}: build.DaemonSet("default", "gone"),
+		{"apps/v1", "ReplicaSet"}: &appsv1.ReplicaSet{
+			ObjectMeta: like.ObjectMeta, Spec: appsv1.ReplicaSetSpec{Selector: like.Spec.Selector, Template: like.Spec.Template},
+		},
+		{"batch/v1", "Job"}:     build.Job("default", "gone", nil),
+		{"batch/v1", "CronJob"}: build.CronJob("default", "gone"),
+		{"v1", "ReplicationController"}: &corev1.ReplicationController{
+			ObjectMeta: like.ObjectMeta, Spec: corev1.ReplicationControllerSpec{
+				Selector: like.Spec.Selector.MatchLabels, Template: &like.Spec.Template,
+			},
+		},
+	} {
+		of := memory.WorkloadRef{APIVersion: kind[0], Kind: kind[1], Namespace: "default", Name: "gone"}
+		c.recorded(t, "default", of)
+		c.forgotten(t, of, func() error {
+			again, _ := obj.DeepCopyObject().(client.Object)
+			c.create(t, again) // again where the record came later than the deletion
+			return c.client.Delete(t.Context(), again, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		})
+	}
+	pod := build.Pod("shop", "gone").On("node-1").Container(
+		"app", build.Limit("256Mi"), build.Started(time.Now().Add(-time.Hour)),
+	).Obj()
+	pod.Annotations = map[string]string{v1alpha1.ProfileAnnotation: "web"}
+	status := pod.Status
+	c.create(t, pod)
+	pod.Status = status
+	c.status(t, pod)
+	of := memory.WorkloadRef{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: "gone"}
+	record := &v1alpha1.MemoryRecommendation{}
+	eventually(t, time.Minute, func() error {
+		return c.client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: policy.RecordName(of)}, record)
+	})
+	c.forgotten(t, of, func() error {
+		return client.IgnoreNotFound(c.client.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
+	})
+}
+
+// forgotten deletes a workload until its record is deleted.
+func (c *cluster) forgotten(t *testing.T, of memory.WorkloadRef, remove func() error) {
+	t.Helper()
+	eventually(t, time.Minute, func() error {
+		if err := remove(); err != nil {
+			return err
+		}
+		key := client.ObjectKey{Namespace: of.Namespace, Name: policy.RecordName(of)}
+		for range 20 {
+			err := c.client.Get(t.Context(), key, &v1alpha1.MemoryRecommendation{})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		return fmt.Errorf("the record of %s is still there", of)
 	})
 }
 

@@ -235,8 +235,8 @@ func (e *evaluation) guess(k memory.OOMKill) memory.Bytes {
 	return k.Limit.Percent(e.model.GuessPercent)
 }
 
-// boundAnswer bounds what an older container is expected to need, in the hour after a kill: the kill raises it no higher
-// than [evaluation.mostAnswer].
+// boundAnswer bounds what an older container is expected to need, in the hour after a kill: the kill raises it no
+// higher than [evaluation.mostAnswer].
 func (e *evaluation) boundAnswer(limit memory.Bytes) memory.Bytes {
 	most := e.mostAnswer(e.grown.by)
 	if e.grown.limit == 0 || limit <= most {

@@ -14,7 +14,9 @@ func TestTheCheapestPostureIsComparedWithTheCheapestBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := verdict("s", map[string]trade{"memfit": {9, 2}, "memfit-cautious": {33, 0}, "vpa": {50, 1}, "clairvoyant": {30, 0}})
+	v := verdict("s", map[string]trade{
+		"memfit": {9, 2}, "memfit-cautious": {33, 0}, "vpa": {50, 1}, "clairvoyant": {30, 0},
+	})
 	var out bytes.Buffer
 	printChanges(&out, v, all["s"].Changes(v))
 	for _, want := range []string{

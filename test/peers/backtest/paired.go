@@ -27,8 +27,8 @@ const (
 type Paired struct {
 	Price       float64
 	Memfit, VPA string // the settings that cost least on the tuning half
-	// Difference is in GiB-days, and so are the bounds of its 90 % interval; below 0 memfit is cheaper. Against is what VPA
-	// costs.
+	// Difference is in GiB-days, and so are the bounds of its 90 % interval; below 0 memfit is cheaper. Against is what
+	// VPA costs.
 	Difference, Low, High, Against float64
 }
 
