@@ -348,16 +348,19 @@ var _ = Describe("A conflict with another autoscaler", func() {
 })
 
 var _ = Describe("A raise after a kill", func() {
+	ofPods := func(most string) constraints.Facts { // the most that a pod may have
+		return constraints.About(memory.WorkloadRef{}, nil, nil, constraints.Objects{LimitRanges: []corev1.LimitRange{{
+			ObjectMeta: metav1.ObjectMeta{Name: "bounds"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+				Type: corev1.LimitTypePod, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(most)},
+			}}},
+		}}})
+	}
 	for name, facts := range map[string]constraints.Facts{
 		v1alpha1.ReasonConflict: {
 			Conflict: "VerticalPodAutoscaler shop/web (updateMode Recreate, controls memory)",
 			Remedy:   `set its updateMode to "Off"`,
 		},
-		"LimitRange": constraints.About(memory.WorkloadRef{}, nil, nil, constraints.Objects{LimitRanges: []corev1.LimitRange{{
-			ObjectMeta: metav1.ObjectMeta{Name: "bounds"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
-				Type: corev1.LimitTypePod, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("300Mi")},
-			}}},
-		}}}),
+		"LimitRange":    ofPods("256Mi"),
 		"ResourceQuota": {Quota: constraints.Quota{Name: "team", Limits: constraints.Exhausted}},
 		"NodeTooSmall":  {LargestNode: 128 * memory.MiB},
 	} {
@@ -377,4 +380,16 @@ var _ = Describe("A raise after a kill", func() {
 			Expect(f.limitOf(0)).To(Equal("256Mi"))
 		})
 	}
+
+	It("is as large as a LimitRange allows its pod", func() {
+		w := newWorld()
+		onNode(w)
+		w.profiled(build.Profile(w.namespace, "web", v1alpha1.RuntimeNative, inPlace()))
+		w.reconciler.Sources.Constraints = &said{all: ofPods("300Mi")}
+		f := newFleet(w, 1)
+		Expect(f.reconcile(f.ref)).To(Succeed())
+		f.killed()
+		f.looks()
+		Expect(f.limitOf(0)).To(Equal("300Mi"))
+	})
 })

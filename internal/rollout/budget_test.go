@@ -41,6 +41,19 @@ func TestARestartAndAnEvictionForSizeShareOneBudget(t *testing.T) {
 	}
 }
 
+// TestARestartIsNotForgottenForARefusedResize: of the same pod, which was asked for before.
+func TestARestartIsNotForgottenForARefusedResize(t *testing.T) {
+	s := State{Restart: &Step{Pod: "web-1", UID: "uid-1", Phase: Evicting}}
+	s.Note(Action{Pod: "web-1", UID: "uid-1"}, Outcome{Kind: OutcomeRefused, Why: "QoS class"}, start)
+	if s.Restart == nil {
+		t.Error("another pod may be evicted beside it")
+	}
+	s.Note(Action{Pod: "web-1", UID: "uid-1", Evict: true, Restart: true}, Outcome{Kind: OutcomeBudget}, start)
+	if s.Restart != nil {
+		t.Error("it was refused, and counts")
+	}
+}
+
 // TestWhatAPodHeldAtItsRestartIsRememberedForAWeek: it shows whether a restart helped.
 func TestWhatAPodHeldAtItsRestartIsRememberedForAWeek(t *testing.T) {
 	c := newCluster(t, 2, big)

@@ -280,7 +280,7 @@ func (d *decider) next() {
 	}
 	for i := range d.Pods {
 		pod := &d.Pods[i]
-		if pod.Leaving {
+		if pod.Leaving || d.State.Restart != nil && d.State.Restart.UID == pod.UID {
 			continue
 		}
 		if st, begun := d.State.step(pod.UID); begun && st.Phase != Watching && !d.outgrown(pod, &st) {

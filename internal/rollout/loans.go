@@ -26,7 +26,8 @@ const unsent = time.Minute
 func (s *State) Lend(l rescue.Loan, why string, budget bool) {
 	l.At = l.At.UTC()
 	l.Above, l.Read = l.At, l.At
-	s.drop(l.UID)
+	s.dropRestart(l.UID)
+	s.dropSteps(l.UID)
 	s.Loans = append(slices.Clone(s.Loans), l)
 	from, to := map[string]memory.Size{l.Container: l.From}, map[string]memory.Size{l.Container: l.To}
 	s.record(resized(Change{Kind: Loaned, At: l.At, Pod: l.Pod, Why: why}, from, to), l.At)

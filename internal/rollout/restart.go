@@ -107,7 +107,7 @@ func (d *decider) restart() {
 	c, st := d.Restart, d.State.Restart
 	if st != nil && st.Phase != AwaitingSuccessor && d.pod(*st) != nil &&
 		(c != nil && c.UID == st.UID || d.Now.Sub(st.At) >= stayed) {
-		d.State.drop(st.UID)
+		d.State.dropRestart(st.UID)
 	}
 	if c == nil {
 		return

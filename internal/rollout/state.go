@@ -252,7 +252,7 @@ func (s *State) Note(a Action, o Outcome, now time.Time) {
 		}
 		return
 	case OutcomeGone:
-		s.drop(a.UID)
+		s.drop(a)
 		return
 	case OutcomeBudget, OutcomeTooFew:
 		r.Reason, r.Only, hold = v1alpha1.ReasonDisruptionBudget, o.Kind == OutcomeTooFew, budgetHold
@@ -263,7 +263,7 @@ func (s *State) Note(a Action, o Outcome, now time.Time) {
 	if st, begun := s.step(a.UID); begun && st.Request.Tries == 0 && !a.Undo {
 		s.unspend(a.UID, st.At)
 	}
-	s.drop(a.UID)
+	s.drop(a)
 	r.Until = now.Add(hold)
 	s.refuse(r)
 }
@@ -279,15 +279,27 @@ func (s *State) refuse(r Refusal) {
 	}
 }
 
-// drop forgets a step. Of a restart that was not sent, it also gives back what it took of the budget; one that was sent
-// ends with its pod.
-func (s *State) drop(uid types.UID) {
+// drop forgets the step of an action.
+func (s *State) drop(a Action) {
+	if a.Restart {
+		s.dropRestart(a.UID)
+		return
+	}
+	s.dropSteps(a.UID)
+}
+
+func (s *State) dropSteps(uid types.UID) {
+	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool { return st.UID == uid })
+	s.abandon()
+}
+
+// dropRestart forgets a restart that was not sent, and gives back what it took of the budget. One that was sent ends
+// with its pod.
+func (s *State) dropRestart(uid types.UID) {
 	if s.Restart != nil && s.Restart.UID == uid && s.Restart.Phase != AwaitingSuccessor {
 		s.unspend(uid, s.Restart.At)
 		s.Restart = nil
 	}
-	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool { return st.UID == uid })
-	s.abandon()
 }
 
 // underWay reports whether there is a rollout.

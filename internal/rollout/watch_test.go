@@ -191,7 +191,7 @@ func TestALowerLimitThatWasNeverInForceIsTakenBack(t *testing.T) {
 		},
 		"running pods are to keep their size":                func(c *cluster) { c.in.Policy.OnlyWatch = true },
 		"for a while memfit only recommends":                 func(c *cluster) { c.written.end() },
-		"the pod is lent more, which the API server refuses": func(c *cluster) { c.written.drop("uid-1") },
+		"the pod is lent more, which the API server refuses": func(c *cluster) { c.written.dropSteps("uid-1") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := withSidecar(t)
