@@ -149,11 +149,13 @@ func (c *cluster) vanish(t *testing.T) {
 	for kind, obj := range map[[2]string]client.Object{
 		{"apps/v1", "Deployment"}: like,
 		{"apps/v1", "StatefulSet"}: &appsv1.StatefulSet{
-			ObjectMeta: like.ObjectMeta, Spec: appsv1.StatefulSetSpec{Selector: like.Spec.Selector, Template: like.Spec.Template},
+			ObjectMeta: like.ObjectMeta,
+			Spec:       appsv1.StatefulSetSpec{Selector: like.Spec.Selector, Template: like.Spec.Template},
 		},
 		{"apps/v1", "DaemonSet"}: build.DaemonSet("default", "gone"),
 		{"apps/v1", "ReplicaSet"}: &appsv1.ReplicaSet{
-			ObjectMeta: like.ObjectMeta, Spec: appsv1.ReplicaSetSpec{Selector: like.Spec.Selector, Template: like.Spec.Template},
+			ObjectMeta: like.ObjectMeta,
+			Spec:       appsv1.ReplicaSetSpec{Selector: like.Spec.Selector, Template: like.Spec.Template},
 		},
 		{"batch/v1", "Job"}:     build.Job("default", "gone", nil),
 		{"batch/v1", "CronJob"}: build.CronJob("default", "gone"),

@@ -23,8 +23,8 @@ import (
 )
 
 // Priors are what was learned of young containers, by what they run. They are kept in the status of one
-// MemoryCheckpoint in memfit's namespace, and what users apply to its annotation is taken in. Nil know nothing and learn
-// nothing.
+// MemoryCheckpoint in memfit's namespace, and what users apply to its annotation is taken in. Nil know nothing and
+// learn nothing.
 type Priors struct {
 	Client client.Client
 	// APIReader reads from the API server: checkpoints are never watched.

@@ -381,7 +381,7 @@ func (o *observation) restore(l Lowering, pod Pod, why string) {
 	o.state.record(resized(Change{Kind: Reverted, At: o.Now, Pod: pod.Name, Why: why}, from, to), l.At)
 }
 
-// rolledBackWhere is what gets the old limit back. None at all, no resize gives back: a running pod gets a higher one.
+// rolledBackWhere is what gets the old limit back. No resize removes a limit: a pod that runs gets a higher one.
 func (o *observation) rolledBackWhere(l *Lowering) string {
 	switch {
 	case o.Policy.OnlyRecommend || o.Conflict != "":

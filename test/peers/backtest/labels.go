@@ -21,6 +21,16 @@ type labels struct {
 	names []string
 }
 
+// within leaves out what is beyond a picture, whose label would lie on the next one.
+func (l labels) within(x, y float64) (kept labels) {
+	for i, at := range l.at {
+		if at.X <= x && at.Y <= y {
+			kept.at, kept.names = append(kept.at, at), append(kept.names, l.names[i])
+		}
+	}
+	return kept
+}
+
 // Plot implements plot.Plotter: where a label fits is known only when the size of the picture is.
 func (l labels) Plot(c draw.Canvas, p *plot.Plot) {
 	style := text.Style{

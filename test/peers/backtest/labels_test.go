@@ -6,8 +6,10 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 )
 
@@ -37,6 +39,13 @@ func TestLabelsLieBesideEachOther(t *testing.T) {
 				t.Errorf("label %d lies on point %d", i, j)
 			}
 		}
+	}
+}
+
+func TestNoLabelLiesBeyondItsPicture(t *testing.T) {
+	all := labels{at: plotter.XYs{{X: 1, Y: 1}, {X: 3, Y: 1}, {X: 1, Y: 3}}, names: []string{"in", "right", "above"}}
+	if kept := all.within(2, 2); len(kept.at) != 1 || !slices.Equal(kept.names, []string{"in"}) {
+		t.Errorf("kept %v", kept)
 	}
 }
 

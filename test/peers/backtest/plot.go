@@ -125,6 +125,7 @@ func curvePlot(v Verdict) (*plot.Plot, error) {
 		named.at, named.names = append(named.at, at), append(named.names, policy)
 	}
 	p.X.Max, p.Y.Max = 1.6*max(v.mine[len(v.mine)-1].slack, v.trades["clairvoyant"].slack), 1.2*v.mine[0].kills
+	named = named.within(p.X.Max, p.Y.Max)
 	err := errors.Join(addMarks(p, vpa, orange, 1.5), addMarks(p, named.at, grey, 3),
 		addCurve(p, "VPA over its flags", v.vpa, orange), addCurve(p, "memfit over its settings", v.wider, sky),
 		addCurve(p, "memfit over its postures", v.mine, blue))
