@@ -55,6 +55,15 @@ var _ = Describe("What young containers show", func() {
 		}
 		return w.reconciled(w.alone(pod.Name))
 	}
+	// teach has young containers of an image show what they use. There are three, because what is learned has 64 bits for
+	// containers, and one alone may have that of the container that is to learn from it.
+	teach := func(image string, args ...string) {
+		for _, name := range []string{"first", "second", "third"} {
+			pod := run(name, image, args...)
+			uses(pod, 2, 40*memory.MiB)
+			uses(pod, 1, 200*memory.MiB)
+		}
+	}
 	limitOf := func(rec *v1alpha1.MemoryRecommendation) memory.Bytes {
 		GinkgoHelper()
 		Expect(rec.Status.Containers[0].Recommended).NotTo(BeNil(), rec.Status.Containers[0].Summary)
@@ -67,9 +76,7 @@ var _ = Describe("What young containers show", func() {
 
 	It("is known to other workloads of the image, also after a restart of memfit, and to no other image", func() {
 		learning()
-		first := run("first", "example.test/app:1")
-		uses(first, 2, 40*memory.MiB)
-		uses(first, 1, 200*memory.MiB)
+		teach("example.test/app:1")
 		Expect(w.reconciler.Priors.Sync(w.ctx)).To(Succeed())
 		Expect(string(kept().Status.Observed)).To(ContainSubstring("example.test/app"))
 
@@ -79,15 +86,13 @@ var _ = Describe("What young containers show", func() {
 		Expect(limitOf(same)).To(BeNumerically(">", 190*memory.MiB))
 		Expect(limitOf(other)).To(BeNumerically("<", 190*memory.MiB))
 		Expect(strings.Join(same.Status.Containers[0].Reasons, "\n")).To(
-			ContainSubstring("learned from bursts of 1 young container of example.test/app"),
+			MatchRegexp("learned from bursts of [1-3] young containers? of example.test/app"),
 		)
 	})
 
 	It("is known to no other program of the image", func() {
 		learning()
-		first := run("first", "busybox", "sh", "/first.sh")
-		uses(first, 2, 40*memory.MiB)
-		uses(first, 1, 200*memory.MiB)
+		teach("busybox", "sh", "/first.sh")
 		same := uses(run("same", "busybox", "sh", "/first.sh"), 2, 40*memory.MiB)
 		other := uses(run("other", "busybox", "sh", "/other.sh"), 2, 40*memory.MiB)
 		none := uses(run("none", "busybox"), 2, 40*memory.MiB)
