@@ -91,7 +91,7 @@ func (c *Collector) Each(ctx context.Context, nodes []Node, take func(Node, Read
 	}
 	c.asked = known
 	// The order changes from cycle to cycle, so that a slow node delays others only now and then.
-	rand.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] })
+	rand.Shuffle(len(due), func(i, j int) { due[i], due[j] = due[j], due[i] }) //nolint:gosec // no secret
 
 	var mu sync.Mutex
 	c.parallel(ctx, len(due), func(turn int) {

@@ -67,7 +67,7 @@ func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 		all = append(all, e)
 	}
 	outOfDate := v.coverage.Missed + v.coverage.Stale
-	if now.OutOfDate = outOfDate > 0; now.OutOfDate && !st.announced.OutOfDate {
+	if now.OutOfDate = outOfDate > 0; now.OutOfDate && !st.OutOfDate {
 		next := "New pods get it: " + restartHint(s.Owner.Ref)
 		if s.NoWebhook {
 			next = NoWebhook("tuning.mode: DryRun")
@@ -77,11 +77,11 @@ func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 		all = append(all, ofWorkload(s.Owner, corev1.EventTypeWarning, v1alpha1.EventInjectionOutOfDate, "Compared", note))
 	}
 	full := ledgerFull(&st.ledger)
-	if now.LedgerFull = full != ""; now.LedgerFull && !st.announced.LedgerFull {
+	if now.LedgerFull = full != ""; now.LedgerFull && !st.LedgerFull {
 		all = append(all, ofWorkload(s.Owner, corev1.EventTypeWarning, v1alpha1.ReasonLedgerFull, "Counted", full))
 	}
 	conflict := InConflict(&v.status)
-	if now.Conflicted = conflict != ""; now.Conflicted && !st.announced.Conflicted {
+	if now.Conflicted = conflict != ""; now.Conflicted && !st.Conflicted {
 		all = append(all, conflictAppeared(s, conflict))
 	}
 	return all, now

@@ -116,13 +116,13 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Even
 	if drift.Status == metav1.ConditionTrue {
 		now.Drifting = drift.Reason
 	}
-	if now.Drifting != "" && now.Drifting != st.announced.Drifting {
+	if now.Drifting != "" && now.Drifting != st.Drifting {
 		all = append(
 			all, ofWorkload(s.Owner, corev1.EventTypeWarning, v1alpha1.EventDriftDetected, "Observed", drift.Message),
 		)
 	}
 	for _, name := range now.Outliers {
-		if slices.Contains(st.announced.Outliers, name) {
+		if slices.Contains(st.Outliers, name) {
 			continue
 		}
 		for _, pod := range s.Governed {
@@ -132,14 +132,14 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Even
 		}
 	}
 	// Right after a start of memfit little is known yet: what was reported before counts until then.
-	for _, name := range st.announced.Outliers {
+	for _, name := range st.Outliers {
 		if !slices.Contains(now.Outliers, name) && !v.compared(name) &&
 			slices.ContainsFunc(s.Governed, func(p *corev1.Pod) bool { return p.Name == name }) {
 			now.Outliers = append(now.Outliers, name)
 		}
 	}
 	if now.Drifting == "" && (len(now.Outliers) > 0 || drift.Status == metav1.ConditionUnknown) {
-		now.Drifting = st.announced.Drifting
+		now.Drifting = st.Drifting
 	}
 	return all
 }
