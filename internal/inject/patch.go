@@ -151,9 +151,9 @@ func (p *Patch) env(path string, have []corev1.EnvVar, to []Variable) {
 		}
 		withValue := have[i]
 		withValue.Value = v.Value
-		switch {
-		case v.EnvVar == have[i]:
-		case v.EnvVar == withValue:
+		switch v.EnvVar {
+		case have[i]:
+		case withValue:
 			p.add(at+"/value", v.Value)
 		default:
 			*p = append(*p, Operation{"replace", at, &v.EnvVar})

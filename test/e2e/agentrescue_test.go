@@ -20,6 +20,7 @@ import (
 
 // ramps takes 5 MiB more a second until it has twice its limit of 128Mi.
 func ramps(d *appsv1.Deployment) {
+	annotated(d)
 	c := &d.Spec.Template.Spec.Containers[0]
 	c.Args = []string{"-hold", "256Mi", "-hold-over", "50s"}
 	c.Env = append(c.Env, corev1.EnvVar{Name: "GOGC", Value: "off"})
