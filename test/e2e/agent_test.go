@@ -186,7 +186,7 @@ var _ = Describe("the agent", Label("agent"), func() {
 			Expect(k8s.List(ctx, &list, client.InNamespace(*namespace), of)).To(Succeed())
 			Expect(list.Items).To(HaveLen(1))
 			old := list.Items[0]
-			Expect(old.Annotations[v1alpha1.InjectedAnnotation]).To(ContainSubstring("the command does not tell"))
+			Expect(old.Annotations[v1alpha1.InjectedAnnotation]).To(ContainSubstring("the command does not show it"))
 			Expect(k8s.Delete(ctx, &old)).To(Succeed())
 			Eventually(func(g Gomega) {
 				g.Expect(k8s.List(ctx, &list, client.InNamespace(*namespace), of)).To(Succeed())
