@@ -32,8 +32,7 @@ import (
 type Sweeper struct {
 	// Client reads workloads and MemoryRecommendations from the cache, and deletes.
 	client.Client
-	// APIReader lists records, metadata only, and confirms from the API server that a workload is gone before anything is
-	// deleted.
+	// APIReader lists records, metadata only. [Sweeper.Clear] and [Sweeper.Judge] ask it whether a workload exists.
 	APIReader client.Reader
 	// Clock tells the time.
 	Clock clock.PassiveClock
@@ -57,7 +56,7 @@ func (w Sweeper) Start(ctx context.Context) error {
 	for ctx.Err() == nil {
 		deleted, err := w.Sweep(logf.IntoContext(ctx, log))
 		if deleted > 0 {
-			log.Info("Deleted records of workloads and identities that do not exist", "records", deleted)
+			log.Info("Deleted records without an owner and of expired identities", "records", deleted)
 		}
 		next := sweepEvery
 		if err == nil {

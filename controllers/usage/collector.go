@@ -81,7 +81,9 @@ func (u *Collector) Collect(ctx context.Context) {
 	gaps := u.Collector.Each(ctx, u.nodes(ctx), func(node usage.Node, r usage.Reading) {
 		touched = slices.AppendSeq(touched, maps.Keys(u.Inbox.Sampled(node.Name, r.Samples, r.Source)))
 		u.Queue.Enqueue(slices.Collect(maps.Keys(u.Inbox.Counted(node.Name, r.Counters)))...)
-		u.Metrics.samples.WithLabelValues(r.Source).Add(float64(len(r.Samples)))
+		if len(r.Samples) > 0 { // a source of kill counters alone has none
+			u.Metrics.samples.WithLabelValues(r.Source).Add(float64(len(r.Samples)))
+		}
 	})
 	u.Queue.Sampled(touched...)
 	if u.note(ctx, gaps) && u.OnGaps != nil {
@@ -132,7 +134,7 @@ func (u *Collector) note(ctx context.Context, gaps []memory.Silence) bool {
 		if !open[g.Node] {
 			changed = true
 			logf.FromContext(ctx).Info(
-				"Usage of a node cannot be read", "node", g.Node, "source", u.Collector.Name(), "reason", g.Error,
+				"A node cannot be read", "node", g.Node, "source", u.Collector.Name(), "reason", g.Error,
 			)
 		}
 	}

@@ -175,7 +175,7 @@ var faults = []fault{
 		promise: "names the silent nodes; kills are counted anyway",
 		inject: func(t *testing.T, w *world) {
 			w.answer(hanging)
-			w.tells(t, "Usage of a node cannot be read")
+			w.tells(t, "A node cannot be read")
 			time.Sleep(15 * time.Second)
 			w.answer(truthful)
 		},

@@ -174,6 +174,7 @@ func (l *Loop) Tick(ctx context.Context, now time.Time) {
 	}
 	l.searchCgroups(now)
 	l.matchPods(now)
+	lendable := 0
 	for id, c := range l.containers {
 		if ctx.Err() != nil {
 			return
@@ -187,10 +188,14 @@ func (l *Loop) Tick(ctx context.Context, now time.Time) {
 		if c.pod == "" && now.Sub(c.found) > unknownMost {
 			continue // a sandbox, or a container of another cluster on this machine
 		}
+		if l.mayBorrow(c) {
+			lendable++
+		}
 		if now.Add(TickEvery / 2).After(c.due) { // ticks come a little early and late
 			l.read(c, now)
 		}
 	}
+	l.alarms.lendable = lendable
 	l.explain(now)
 	l.write(now)
 	l.Metrics.observe(l)

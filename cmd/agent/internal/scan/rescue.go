@@ -32,6 +32,7 @@ const (
 // alarms are what the loop keeps for all containers.
 type alarms struct {
 	hurried  map[string]*container // about to reach their limit, by ID
+	lendable int                   // containers that may be lent memory, as of the last tick
 	limiter  *rate.Limiter
 	sequence int64
 	horizon  rescue.Horizon
@@ -48,9 +49,18 @@ type rescued struct {
 // Every returns how soon Tick should be called again.
 func (l *Loop) Every() time.Duration {
 	if len(l.alarms.hurried) > 0 {
-		return flightrecorder.Hurried(len(l.alarms.hurried))
+		return hurriedEvery(len(l.alarms.hurried))
 	}
 	return TickEvery
+}
+
+// hurriedEvery is how often so many containers are read that are about to reach their limit: no less often than others.
+func hurriedEvery(containers int) time.Duration { return min(flightrecorder.Hurried(containers), TickEvery) }
+
+// mayBorrow reports whether a container may be lent memory.
+func (l *Loop) mayBorrow(c *container) bool {
+	o := l.objects[c.pod]
+	return o != nil && l.Rescues != nil && l.Rescues(o.pod.Namespace)
 }
 
 // hurry reads the usage of the containers that are about to reach their limit.
@@ -82,17 +92,16 @@ func (l *Loop) higher(c *container) bool {
 // predict raises an alarm if the container is about to reach its limit, and decides whether it is read again soon.
 // partial: the last reading was of the usage alone.
 func (l *Loop) predict(c *container, partial bool, now time.Time) {
-	o := l.objects[c.pod]
-	if o == nil || l.Rescues == nil || !l.Rescues(o.pod.Namespace) {
+	if !l.mayBorrow(c) {
 		delete(l.alarms.hurried, c.ContainerID)
 		return
 	}
+	o := l.objects[c.pod]
 	limit := c.ownLimit()
 	c.rescue.watch.Add(rescue.Sample{At: now, Demand: c.recorder.Demand(), Limit: limit})
 	l.raised(c, o, limit, now)
 	stop := c.stop()
-	interval := flightrecorder.Hurried(len(l.alarms.hurried))
-	p, due := c.rescue.watch.Due(stop, c.ceiling(now), l.alarms.horizon.Before(interval, now))
+	p, due := c.rescue.watch.Due(stop, c.ceiling(now), l.alarms.horizon.Before(hurriedEvery(len(l.alarms.hurried)), now))
 	// memory.high may be below half of the limit, which the manager goes by.
 	due = due && rescue.Near(p.Demand, limit)
 	if due && partial { // usage may have grown by page cache
@@ -110,7 +119,7 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	}
 	if c.rescue.sent.IsZero() && !c.rescue.watch.Soon(stop, soon) {
 		delete(l.alarms.hurried, c.ContainerID)
-		c.due = now.Add(min(c.due.Sub(now), flightrecorder.Alert(len(l.containers))))
+		c.due = now.Add(min(c.due.Sub(now), flightrecorder.Alert(l.alarms.lendable)))
 		return
 	}
 	l.alarms.hurried[c.ContainerID], c.due = c, now

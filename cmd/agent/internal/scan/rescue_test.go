@@ -363,6 +363,22 @@ func TestReadingsForRescues(t *testing.T) {
 	}
 }
 
+// TestOthersMakeNoRescueSlower: sandboxes of pods, and containers that get no loan.
+func TestOthersMakeNoRescueSlower(t *testing.T) {
+	n, _ := rescueNode(t)
+	n.loop.Rescues = func(namespace string) bool { return namespace == "shop" }
+	for i := range 300 {
+		n.set(uidOf(i+2), idOf(i+2), 30*memory.MiB, 0, 1000+i)
+	}
+	n.pass(20 * time.Second)
+	if len(n.loop.containers) != 301 || n.loop.alarms.lendable != 1 {
+		t.Errorf("%d of %d containers may be lent memory", n.loop.alarms.lendable, len(n.loop.containers))
+	}
+	if every := hurriedEvery(300); every != TickEvery {
+		t.Errorf("containers that hurry are read every %s", every)
+	}
+}
+
 // BenchmarkHurry: a tick for one container of a node of 110 that is about to reach its limit.
 func BenchmarkHurry(b *testing.B) {
 	n := newNode(b)

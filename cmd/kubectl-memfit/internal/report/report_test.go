@@ -233,10 +233,10 @@ func TestKillsThatAreNotListedAreCounted(t *testing.T) {
 // TestEvidenceNamesItsSources: what is read now, what was read before it, and what of it has page cache in it.
 func TestEvidenceNamesItsSources(t *testing.T) {
 	peak := resource.MustParse("64Mi")
-	e := v1alpha1.Evidence{PeakWorkingSet: &peak, Samples: 4, Replicas: 1, Source: "prometheus",
+	e := v1alpha1.Evidence{PeakWorkingSet: &peak, Samples: 4, Replicas: 1, Source: "metrics-api",
 		Certainty:     "WorkingSetOnly",
 		HistorySource: "prometheus"}
-	const want = "peak working set 64Mi; 4 samples of 1 container, from prometheus, some of it working set only, " +
+	const want = "peak working set 64Mi; 4 samples of 1 container, from metrics-api, some of it working set only, " +
 		"history from prometheus"
 	if got := evidence(&e); got != want {
 		t.Errorf("%q, want %q", got, want)
