@@ -85,10 +85,12 @@ func (ch *change) lowersRequest() bool {
 // cost is what the change takes of the budget of the cluster.
 func (ch *change) cost() Spent { return ch.pod.cost(ch.sizes, ch.evict) }
 
-// givesBack reports whether a change rolls back a size that did harm.
+// givesBack reports whether a change rolls back a size that did harm. No raise restores that there was no limit: the
+// first one from the size that did harm counts.
 func (d *decider) givesBack(c Container, to, from memory.Size) bool {
 	r, active := d.State.ActiveRevert(c.key(), d.Now)
-	return active && 0 < from.Limit && from.Limit < to.Limit && to.Limit <= r.Restored.Limit
+	return active && 0 < from.Limit && from.Limit < to.Limit && to.Limit <= r.Restored.Limit &&
+		(r.Restored.Limit != NoLimit || from.Limit <= r.Tried.Limit)
 }
 
 // withoutFirstLimit is what a container that runs without a limit gets of a size, whether that is worth a change, and
