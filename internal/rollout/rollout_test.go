@@ -902,6 +902,23 @@ func TestARequestThatWaitsHoldsUpNoLimit(t *testing.T) {
 	}
 }
 
+// TestARequestThatWaitsHoldsUpNoLaterLimit: no kill asks for it either.
+func TestARequestThatWaitsHoldsUpNoLaterLimit(t *testing.T) {
+	c := newCluster(t, 2, small)
+	c.fills()
+	c.wants(size(90*mib, small.Limit), false)
+	c.reconcile()
+	c.passes(2 * time.Hour)
+	c.reconcile()
+	c.expectReason(v1alpha1.ReasonDeferred, "request of container app 70Mi to 90Mi")
+	c.wants(size(90*mib, 160*mib), false)
+	for range 2 {
+		c.reconcile()
+		c.passes(settle)
+	}
+	c.expectLimits("160Mi 160Mi")
+}
+
 // TestAContainerThatRunsGetsNoFirstLimit: no resize would remove it again. Its request changes, and a limit comes with
 // another pod, one of them first.
 func TestAContainerThatRunsGetsNoFirstLimit(t *testing.T) {
