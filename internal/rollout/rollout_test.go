@@ -1348,3 +1348,32 @@ func TestACanaryIsWatchedAnewAfterARaiseOfOthers(t *testing.T) {
 	}
 	c.expectLimits("100Mi 100Mi 512Mi")
 }
+
+// TestARollbackIsNotRefusedForMoreThanIt: a kill asks for more than what a lower limit had taken, and the node may have
+// memory for the rollback, or for neither of them.
+func TestARollbackIsNotRefusedForMoreThanIt(t *testing.T) {
+	for _, tc := range []struct {
+		most   memory.Bytes
+		want   string
+		writes int
+	}{{256 * mib, "256Mi", 3}, {0, "100Mi", 4}} { // each that is refused is taken back
+		c := newCluster(t, 1, small)
+		c.written.Reverts = []Revert{{Container: "app", Tried: small, Restored: big, At: start}}
+		c.node = func(p *Pod) {
+			app := &p.Containers[0]
+			if p.Resize = (Resize{}); app.Spec.Limit > tc.most {
+				p.Resize = Resize{Infeasible: true, Message: "too small"}
+				return
+			}
+			app.Actual = app.Spec
+		}
+		c.wants(size(200*mib, 512*mib), true)
+		for range 20 {
+			c.reconcile()
+			c.passes(time.Minute)
+		}
+		if c.expectLimits(tc.want); c.writes() != tc.writes {
+			t.Errorf("%d writes, want %d: %v", c.writes(), tc.writes, c.log)
+		}
+	}
+}
