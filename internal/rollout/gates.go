@@ -660,7 +660,8 @@ func (d *decider) otherCanary(ch *change) Verdict {
 }
 
 // besideALoan refuses to return a loan while pods with a lower limit are watched, and to lower a limit while a loan is
-// being returned: a change under way either lowers limits or does not, and one that is replaced is not followed.
+// being returned, or another lower limit outlasts its change: a change under way either lowers limits or does not, and
+// one that is replaced is not followed.
 func (d *decider) besideALoan(ch *change) Verdict {
 	returns := d.returnsLoan(ch)
 	if d.State.Rollout.Decrease != returns {
@@ -672,8 +673,11 @@ func (d *decider) besideALoan(ch *change) Verdict {
 		case returns:
 			return refuse(v1alpha1.ReasonWatching, "its loan (sizing.rescue) is returned when pod %s has been watched with its "+
 				"lower limit", st.Pod)
-		case st.Phase != Watching && lowersAny(st.From, st.To):
+		case st.Phase == Watching || !lowersAny(st.From, st.To):
+		case d.State.hasLoan(st.UID):
 			return refuse(v1alpha1.ReasonWatching, "the loan (sizing.rescue) of pod %s is being returned", st.Pod)
+		default:
+			return refuse(v1alpha1.ReasonWatching, "the limit of pod %s is being lowered", st.Pod)
 		}
 	}
 	return Verdict{}
