@@ -69,7 +69,7 @@ func (s *State) disturbed(pods []Pod) map[types.UID]bool {
 	for i := range s.Steps {
 		st := &s.Steps[i]
 		switch {
-		case s.Rollout.Decrease && st.Phase != Watching || s.canary(st):
+		case s.Rollout.Decrease && st.Phase != Watching && lowersAny(st.From, st.To) || s.canary(st):
 			all[st.UID] = true // the canary, and each lower limit until it is effective
 		case st.evicts() || st.Phase != Watching && restartsFor(pods, st):
 			all[st.UID] = true

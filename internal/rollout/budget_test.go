@@ -246,3 +246,26 @@ func TestOfTwoEvictionsOneHasAReason(t *testing.T) {
 		t.Errorf("whose successor a new pod is could not be told: %q, %v", c.last.RestartHeld, c.log)
 	}
 }
+
+// TestARequestThatWaitsKeepsNoOtherPodFromALowerLimit: for days, on a full node, and the pod serves.
+func TestARequestThatWaitsKeepsNoOtherPodFromALowerLimit(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.node = func(p *Pod) {
+		app := &p.Containers[0]
+		if p.Resize = (Resize{}); p.Name == "web-1" && app.Spec.Request > app.Actual.Request {
+			p.Resize = Resize{Deferred: true, Message: "Node didn't have enough resource: memory"}
+			return
+		}
+		app.Actual = app.Spec
+	}
+	c.wants(size(240*mib, big.Limit), false)
+	c.reconcile()
+	c.passes(2 * time.Hour)
+	c.reconcile()
+	c.wants(small, false)
+	for range 4 {
+		c.reconcile()
+		c.passes(c.in.Policy.Watch + time.Minute)
+	}
+	c.expectLimits("256Mi 100Mi 100Mi")
+}

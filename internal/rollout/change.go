@@ -71,8 +71,8 @@ func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *c
 	ch.kind = d.kindOf(c, ch.from, ch.to, evict)
 	ch.urgent = ch.kind&givesBack != 0 ||
 		(ch.Recommendation.Urgent || d.forAnother(pod, c)) && ch.kind&lowerings == 0 && !ch.lowersRequest()
-	if evict && d.running <= 1 && pod.serves() {
-		ch.urgent = false // the only replica is not worth it
+	if evict && (d.running <= 1 || ch.to.Limit == ch.from.Limit) && pod.serves() {
+		ch.urgent = false // the only replica is not worth it, and a request saves no pod from a kill
 	}
 	return ch
 }
@@ -85,10 +85,12 @@ func (ch *change) lowersRequest() bool {
 // cost is what the change takes of the budget of the cluster.
 func (ch *change) cost() Spent { return ch.pod.cost(ch.sizes, ch.evict) }
 
-// givesBack reports whether a change rolls back a size that did harm.
+// givesBack reports whether a change rolls back a size that did harm. No raise restores that there was no limit: the
+// first one from the size that did harm counts.
 func (d *decider) givesBack(c Container, to, from memory.Size) bool {
 	r, active := d.State.ActiveRevert(c.key(), d.Now)
-	return active && 0 < from.Limit && from.Limit < to.Limit && to.Limit <= r.Restored.Limit
+	return active && 0 < from.Limit && from.Limit < to.Limit && to.Limit <= r.Restored.Limit &&
+		(r.Restored.Limit != NoLimit || from.Limit <= r.Tried.Limit)
 }
 
 // withoutFirstLimit is what a container that runs without a limit gets of a size, whether that is worth a change, and

@@ -222,12 +222,23 @@ func (d *decider) withoutRequest(st *Step, pod *Pod) bool {
 // deferred reports whether a resize is in the pod's spec and waits for memory of the node.
 func (p *Pod) deferred(st *Step) bool { return p.Resize.Deferred && p.has(st.To, spec) }
 
-// outgrown reports whether a kill or a rollback asks for more than a resize that waits for memory of its node.
+// outgrown reports whether more is asked for than by a resize that waits for memory of its node: a higher limit, where
+// that is of requests alone, or one that a kill or a rollback asks for.
 func (d *decider) outgrown(pod *Pod, st *Step) bool {
 	return st.Phase == Resizing && pod.deferred(st) && slices.ContainsFunc(pod.Containers, func(c Container) bool {
 		to, _ := d.target(pod, c)
-		return to.Limit > c.Spec.Limit && d.changeOf(pod, c, to, false).urgent
+		return to.Limit > c.Spec.Limit && (st.ofRequests() || d.changeOf(pod, c, to, false).urgent)
 	})
+}
+
+// ofRequests reports whether all limits stay.
+func (st *Step) ofRequests() bool {
+	for name, size := range st.To {
+		if size.Limit != st.From[name].Limit {
+			return false
+		}
+	}
+	return true
 }
 
 // sent reports whether a resize is in the pod's spec, or is taken out of it: it is followed to its end.

@@ -155,14 +155,20 @@ func (d *decider) notReplaced(ch *change) Verdict {
 	return Verdict{}
 }
 
-// refusedInPlace refuses to resize a pod for a while after the API server or the kubelet refused the same sizes. A kill
-// of another of its containers does not wait for that.
+// refusedInPlace refuses to resize a pod for a while after the API server or the kubelet refused the same sizes, or the
+// rollback that is a part of them. A kill of another of its containers does not wait for that, and neither does a
+// rollback after more was refused.
 func (d *decider) refusedInPlace(ch *change) Verdict {
 	r, found := d.State.refusal(ch.pod.UID, false)
 	size, about := r.Sizes[ch.c.Name]
 	again := about && !recommend.Differs(size, ch.to, ch.Policy)
-	if !found || r.Reason == v1alpha1.ReasonDisruptionBudget || ch.urgent && !about ||
-		!again && !d.stillAsked(ch.pod, r) {
+	back, active := d.State.ActiveRevert(ch.c.key(), d.Now)
+	switch restored := active && about && size.Limit == back.Restored.Limit && size.Limit < ch.to.Limit; {
+	case !found || r.Reason == v1alpha1.ReasonDisruptionBudget || ch.urgent && !about:
+		return Verdict{}
+	case about && !again && ch.kind&givesBack != 0 && ch.to.Limit < size.Limit:
+		return Verdict{}
+	case !again && !restored && !d.stillAsked(ch.pod, r):
 		return Verdict{}
 	}
 	return Verdict{r.Reason, r.Why}
@@ -654,7 +660,8 @@ func (d *decider) otherCanary(ch *change) Verdict {
 }
 
 // besideALoan refuses to return a loan while pods with a lower limit are watched, and to lower a limit while a loan is
-// being returned: a change under way either lowers limits or does not, and one that is replaced is not followed.
+// being returned, or another lower limit outlasts its change: a change under way either lowers limits or does not, and
+// one that is replaced is not followed.
 func (d *decider) besideALoan(ch *change) Verdict {
 	returns := d.returnsLoan(ch)
 	if d.State.Rollout.Decrease != returns {
@@ -666,8 +673,11 @@ func (d *decider) besideALoan(ch *change) Verdict {
 		case returns:
 			return refuse(v1alpha1.ReasonWatching, "its loan (sizing.rescue) is returned when pod %s has been watched with its "+
 				"lower limit", st.Pod)
-		case st.Phase != Watching && lowersAny(st.From, st.To):
+		case st.Phase == Watching || !lowersAny(st.From, st.To):
+		case d.State.hasLoan(st.UID):
 			return refuse(v1alpha1.ReasonWatching, "the loan (sizing.rescue) of pod %s is being returned", st.Pod)
+		default:
+			return refuse(v1alpha1.ReasonWatching, "the limit of pod %s is being lowered", st.Pod)
 		}
 	}
 	return Verdict{}

@@ -69,6 +69,11 @@ func (s *State) Lent(uid types.UID, container string) (from, to memory.Size, on 
 	return from, to, on
 }
 
+// hasLoan reports whether a container of the pod has a loan that is not returned.
+func (s *State) hasLoan(pod types.UID) bool {
+	return slices.ContainsFunc(s.Loans, func(l rescue.Loan) bool { return l.UID == pod && l.Returned.IsZero() })
+}
+
 // UsedUp returns the limit that a killed container was to have without its loan, which it used up; 0: it was not killed
 // at a loan.
 func (s *State) UsedUp(k *memory.OOMKill) memory.Bytes {

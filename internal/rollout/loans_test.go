@@ -640,3 +640,20 @@ func TestNoLoanIsForgottenWhileItLasts(t *testing.T) {
 		}
 	}
 }
+
+// TestNoLoanIsSpokenOfWhereThereIsNone: the limit of another pod is being lowered, which a raise has not ended.
+func TestNoLoanIsSpokenOfWhereThereIsNone(t *testing.T) {
+	for lent, says := range map[bool]string{
+		false: "the limit of pod web-2 is being lowered", true: "the loan (sizing.rescue) of pod web-2 is being returned",
+	} {
+		g := lower()
+		from, to := map[string]memory.Size{"app": big}, map[string]memory.Size{"app": small}
+		g.d.State.Steps = []Step{{Pod: "web-2", UID: "uid-2", Phase: Resizing, From: from, To: to}}
+		if lent {
+			g.d.State.Loans = []rescue.Loan{{Pod: "web-2", UID: "uid-2", Container: "app", From: small, To: big}}
+		}
+		if got := g.verdict(false); got.Reason != v1alpha1.ReasonWatching || got.Message != says {
+			t.Errorf("%+v, want it to say %q", got, says)
+		}
+	}
+}

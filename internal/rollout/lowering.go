@@ -203,7 +203,7 @@ func (c *Container) given() memory.Size { return c.Owner.Max(memory.Size{Limit: 
 func (d *decider) forAnother(pod *Pod, c Container) bool {
 	given := c.given().Limit
 	return c.Changed && !c.Outdated && pod.Writer == "" && 0 < given && given < NoLimit &&
-		lowers(given, c.Actual.Limit) && !d.State.knows(c)
+		lowers(given, c.Actual.Limit) && d.State.Proven(c.Name, c.Program).Limit == 0 && !d.State.knows(c)
 }
 
 // knows reports whether a lowering explains how the container got its limit.

@@ -902,6 +902,23 @@ func TestARequestThatWaitsHoldsUpNoLimit(t *testing.T) {
 	}
 }
 
+// TestARequestThatWaitsHoldsUpNoLaterLimit: no kill asks for it either.
+func TestARequestThatWaitsHoldsUpNoLaterLimit(t *testing.T) {
+	c := newCluster(t, 2, small)
+	c.fills()
+	c.wants(size(90*mib, small.Limit), false)
+	c.reconcile()
+	c.passes(2 * time.Hour)
+	c.reconcile()
+	c.expectReason(v1alpha1.ReasonDeferred, "request of container app 70Mi to 90Mi")
+	c.wants(size(90*mib, 160*mib), false)
+	for range 2 {
+		c.reconcile()
+		c.passes(settle)
+	}
+	c.expectLimits("160Mi 160Mi")
+}
+
 // TestAContainerThatRunsGetsNoFirstLimit: no resize would remove it again. Its request changes, and a limit comes with
 // another pod, one of them first.
 func TestAContainerThatRunsGetsNoFirstLimit(t *testing.T) {
@@ -1330,4 +1347,33 @@ func TestACanaryIsWatchedAnewAfterARaiseOfOthers(t *testing.T) {
 		c.reconcile()
 	}
 	c.expectLimits("100Mi 100Mi 512Mi")
+}
+
+// TestARollbackIsNotRefusedForMoreThanIt: a kill asks for more than what a lower limit had taken, and the node may have
+// memory for the rollback, or for neither of them.
+func TestARollbackIsNotRefusedForMoreThanIt(t *testing.T) {
+	for _, tc := range []struct {
+		most   memory.Bytes
+		want   string
+		writes int
+	}{{256 * mib, "256Mi", 3}, {0, "100Mi", 4}} { // each that is refused is taken back
+		c := newCluster(t, 1, small)
+		c.written.Reverts = []Revert{{Container: "app", Tried: small, Restored: big, At: start}}
+		c.node = func(p *Pod) {
+			app := &p.Containers[0]
+			if p.Resize = (Resize{}); app.Spec.Limit > tc.most {
+				p.Resize = Resize{Infeasible: true, Message: "too small"}
+				return
+			}
+			app.Actual = app.Spec
+		}
+		c.wants(size(200*mib, 512*mib), true)
+		for range 20 {
+			c.reconcile()
+			c.passes(time.Minute)
+		}
+		if c.expectLimits(tc.want); c.writes() != tc.writes {
+			t.Errorf("%d writes, want %d: %v", c.writes(), tc.writes, c.log)
+		}
+	}
 }

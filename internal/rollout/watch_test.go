@@ -260,3 +260,23 @@ func TestAPodProvesNothingOnceItsImageIsChanged(t *testing.T) {
 		t.Errorf("%s is proven by a pod that runs another image", proven.Limit)
 	}
 }
+
+// TestARaiseGivesPodsOfAChangedImageWhatIsRecommended: what was proven is raised with the first of them, and explains
+// the lower limit of the others no more.
+func TestARaiseGivesPodsOfAChangedImageWhatIsRecommended(t *testing.T) {
+	c := newCluster(t, 3, small)
+	owner := size(200*mib, 1024*mib)
+	for i := range c.in.Pods {
+		c.app(i).Program, c.app(i).Changed, c.app(i).Owner = "v2", true, owner
+	}
+	c.written.Lowerings = []Lowering{
+		{Container: "app", Program: "v2", From: owner, To: small, At: start.Add(-24 * time.Hour), Proven: true},
+	}
+	c.wants(size(70*mib, 160*mib), false)
+	c.in.Desired[Key{Container: "app", Program: "v2"}] = c.in.Desired[Key{Container: "app"}]
+	for range 3 {
+		c.reconcile()
+		c.passes(time.Minute)
+	}
+	c.expectLimits("160Mi 160Mi 160Mi")
+}
