@@ -108,7 +108,7 @@ func endangered(pod *rollout.Pod, c *rollout.Container, s shape.Shape) (danger, 
 // after it has as much again. One that climbs has so each time.
 func (d danger) needs(kind shape.Kind, past []rollout.PastRestart) bool {
 	return kind == shape.StepRetention && slices.ContainsFunc(past, func(r rollout.PastRestart) bool {
-		return r.Held.Container == d.container.Name && d.pod.Created.After(r.At) &&
+		return r.Held.Container == d.container.Name && !d.pod.Created.Before(r.At) &&
 			d.container.Demand <= r.Held.Demand.Percent(againPercent)
 	})
 }

@@ -29,8 +29,8 @@ func pod(name string, mib memory.Bytes, edits ...func(*rollout.Pod)) rollout.Pod
 	return p
 }
 
-// since is a pod that was created after the restart of a day ago.
-func since(p *rollout.Pod) { p.Created = now.Add(-25 * time.Hour) }
+// since is a pod that was created within a second of the restart of the day before: both times have whole seconds.
+func since(p *rollout.Pod) { p.Created = now.Add(-26 * time.Hour) }
 
 func leaving(p *rollout.Pod) { p.Leaving = true }
 
