@@ -29,6 +29,9 @@ func pod(name string, mib memory.Bytes, edits ...func(*rollout.Pod)) rollout.Pod
 	return p
 }
 
+// since is a pod that was created within a second of the restart of the day before: both times have whole seconds.
+func since(p *rollout.Pod) { p.Created = now.Add(-26 * time.Hour) }
+
 func leaving(p *rollout.Pod) { p.Leaving = true }
 
 func climbs(left time.Duration) shape.Shape {
@@ -87,17 +90,23 @@ func TestEndangered(t *testing.T) {
 			}, wantPod: "b", wantWhy: "climbs and uses 200Mi",
 		},
 		"a restart showed that it needs what it keeps": {
-			pods: []rollout.Pod{pod("a", 200), pod("b", 30)}, shape: retains, past: restarted("app", 190),
+			pods: []rollout.Pod{pod("a", 200, since), pod("b", 30)}, shape: retains, past: restarted("app", 190),
 			wantNothingInSight: true,
 		},
+		"a replica that was not restarted shows nothing of that": {
+			pods: []rollout.Pod{pod("a", 200, since), pod("b", 195)}, shape: retains, past: restarted("app", 190),
+			wantPod: "b",
+		},
 		"it keeps more than before the restart": {
-			pods: []rollout.Pod{pod("a", 220), pod("b", 30)}, shape: retains, past: restarted("app", 190), wantPod: "a",
+			pods: []rollout.Pod{pod("a", 220, since), pod("b", 30)}, shape: retains, past: restarted("app", 190),
+			wantPod: "a",
 		},
 		"another container was the reason": {
-			pods: []rollout.Pod{pod("a", 200), pod("b", 30)}, shape: retains, past: restarted("proxy", 190), wantPod: "a",
+			pods: []rollout.Pod{pod("a", 200, since), pod("b", 30)}, shape: retains, past: restarted("proxy", 190),
+			wantPod: "a",
 		},
 		"what climbs does so again": {
-			pods: []rollout.Pod{pod("a", 200), pod("b", 30)}, shape: climbs(time.Hour), past: restarted("app", 200),
+			pods: []rollout.Pod{pod("a", 200, since), pod("b", 30)}, shape: climbs(time.Hour), past: restarted("app", 200),
 			wantPod: "a",
 		},
 		"an outlier far from its limit": {

@@ -100,4 +100,6 @@ type OOMKill struct {
 	// AgentOnly: only the agent has reported it so far. The kernel's counter, which the kubelet shows later, counts the
 	// same kill.
 	AgentOnly bool `json:"ao,omitempty"`
+	// Debugged: of kind [OOMPodLimit], and a debug session filled the pod.
+	Debugged bool `json:"db,omitempty"`
 }

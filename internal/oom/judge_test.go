@@ -280,6 +280,10 @@ func TestTruthTable(t *testing.T) {
 			pod:  debugged(app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), 50, 0),
 			peak: map[string]memory.Bytes{"app": 240 * memory.MiB}, want: memory.OOMMainProcess, wantSure: memory.High,
 		},
+		"a debug session beside a container that uses most of its limit": {
+			pod:  debugged(app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), 50, 0),
+			peak: map[string]memory.Bytes{"app": 225 * memory.MiB}, want: memory.OOMMainProcess, wantSure: memory.High,
+		},
 		"a debug session beside a container that was not measured": {
 			pod:  debugged(app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), 50, 0),
 			want: memory.OOMMainProcess, wantSure: memory.High,

@@ -245,7 +245,7 @@ func (l *Ledger) died(
 	kill := memory.OOMKill{
 		Container: o.Container, Kind: v.kind, Time: storable(t.Finished), Limit: limit, Asked: asked,
 		Proven: o.proves(limit, asked), Peak: peak, Uptime: d.uptime(),
-		Confidence: v.confidence, Why: v.why,
+		Confidence: v.confidence, Why: v.why, Debugged: v.kind == memory.OOMPodLimit && d.debugFilled(),
 	}
 	if l.sameAsAgents(kill) || l.sameAsCounted(kill, c, t) {
 		return nil

@@ -149,7 +149,7 @@ func (e *evaluation) hold(why string) Recommendation {
 	r.Confidence = memory.Low
 	r.RequeueAfter = (5 * period.Minute).Duration()
 	if k := e.unhelped; e.since(k.Time) < killHold {
-		why += sprintf("; %s at %s, which a higher limit does not help against", unhelpedBy(k.Kind), e.at(k.Time))
+		why += sprintf("; %s at %s, which a higher limit does not help against", unhelpedBy(k), e.at(k.Time))
 	}
 	if request := e.requestInUse(e.Current.Limit); request > e.Current.Request {
 		r.Decision, r.UseAboveRequest = Increase, true

@@ -17,8 +17,11 @@ func sprintf(text string, args ...any) string { return fmt.Sprintf(text, args...
 func (e *evaluation) at(t time.Time) string { return format.TimeOfDay(t, e.Now) }
 
 // unhelpedBy describes a death that a higher limit does not prevent.
-func unhelpedBy(kind memory.OOMKind) string {
-	if kind == memory.OOMPodLimit {
+func unhelpedBy(k memory.OOMKill) string {
+	switch {
+	case k.Debugged:
+		return "killed while a debug session filled its pod"
+	case k.Kind == memory.OOMPodLimit:
 		return "killed at the pod's own limit"
 	}
 	return "the runtime gave up at its own heap cap"

@@ -31,7 +31,7 @@ const (
 
 // judgeKills sorts the kills by what helps against them, and finds the need the recent ones ask for.
 func (e *evaluation) judgeKills() {
-	var heap, pod, child int
+	var heap, pod, debugged, child int
 	var share bool
 	for _, k := range e.Kills {
 		switch {
@@ -42,8 +42,11 @@ func (e *evaluation) judgeKills() {
 			heap++
 			e.unhelped = k
 		case k.Kind == memory.OOMPodLimit:
-			pod++
-			e.unhelped = k
+			if e.unhelped = k; k.Debugged {
+				debugged++
+			} else {
+				pod++
+			}
 		case k.Kind == memory.OOMChildProcess:
 			child++
 			e.childKilled = e.childKilled || e.since(k.Time) < killHold
@@ -84,6 +87,14 @@ func (e *evaluation) judgeKills() {
 			"raise the pod's memory limit (spec.resources.limits.memory), or lower the sum of what its containers use: %s at "+
 				"the pod's limit",
 			format.Count(int64(pod), "kill"),
+		)
+	}
+	if debugged > 0 {
+		kills := format.Count(int64(debugged), "kill")
+		e.say("%s not counted: this container was far below its limit while a debug session ran in its pod", kills)
+		e.advise(
+			"debug a copy of the pod (kubectl debug --copy-to): what a session uses counts against the limit of its pod: %s "+
+				"during one", kills,
 		)
 	}
 	e.reach = e.findReach()

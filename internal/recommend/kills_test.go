@@ -186,6 +186,23 @@ func TestKillsThatALimitDoesNotHelp(t *testing.T) {
 	}
 }
 
+// TestAKillDuringADebugSessionNamesIt: the pod may have no limit of its own to raise.
+func TestAKillDuringADebugSessionNamesIt(t *testing.T) {
+	h := history.New()
+	now := feed(h, 9*day, 512*mib, flat(200*mib))
+	k := kill(now, 512*mib)
+	k.Kind, k.Peak, k.Debugged = memory.OOMPodLimit, 200*mib, true
+	got := Evaluate(Input{
+		Policy: defaults, History: h, Kills: []memory.OOMKill{k}, Current: sizeOf(430*mib, 512*mib),
+		Now: now.Add(time.Minute),
+	})
+	advice := strings.Join(got.Advice, "\n")
+	if !says(got, "a debug session ran in its pod") || !strings.Contains(advice, "kubectl debug --copy-to") ||
+		strings.Contains(advice, "spec.resources") || got.Decision == Increase {
+		t.Errorf("%s: reasons %q, advice %q", got.Decision, got.Reasons, advice)
+	}
+}
+
 func TestALeakStopsWithAnAlarm(t *testing.T) {
 	t.Run("at limit.max", func(t *testing.T) {
 		kills, last := climb(64*mib, 1000*gib, 5*time.Minute, limitMax(gib))

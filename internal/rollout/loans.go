@@ -240,12 +240,17 @@ func (o *observation) watchLoan(l *rescue.Loan, c *Container, base memory.Size) 
 	}
 }
 
-// takeOver ends the loans of containers for which as much is recommended, or nearly: all pods get that. It notes what
-// is recommended for the others.
+// takeOver ends the loans of containers for which as much is recommended, or nearly: all pods of its kind get that. It
+// notes what is recommended for the others.
 func (d *decider) takeOver() {
 	for i := range d.State.Loans {
 		l := &d.State.Loans[i]
-		desired, known := d.Desired[Key{Container: l.Container, Program: l.Program}]
+		of := Container{Name: l.Container, Program: l.Program}
+		if pod := d.pod(Step{UID: l.UID}); pod != nil {
+			c, _ := pod.container(l.Container)
+			of.Outdated = c.Outdated
+		}
+		desired, known := d.desired(&of)
 		if !known || !l.Returned.IsZero() {
 			continue
 		}

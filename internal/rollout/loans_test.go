@@ -116,6 +116,33 @@ func TestALoanGoesBackToWhatIsRecommended(t *testing.T) {
 	}
 }
 
+// TestALoanIsNotTakenOverByWhatOthersGet: a pod with earlier numbers of its owner gets what is recommended for those.
+func TestALoanIsNotTakenOverByWhatOthersGet(t *testing.T) {
+	c := newCluster(t, 2, lendable)
+	c.wants(memory.Size{Request: 64 * mib, Limit: 512 * mib}, false)
+	c.desired(func(d *Desired) {
+		earlier := d.Recommendation
+		earlier.Size = lendable
+		d.Outdated = &earlier
+	})
+	c.app(0).Outdated = true
+	c.lends(512*mib, true)
+	for range 3 {
+		c.passes(time.Minute)
+		c.uses(0, 400*mib)
+		c.reconcile()
+	}
+	if l := c.state().Loans[0]; l.Taken || !l.Returned.IsZero() || l.Enough != 0 {
+		t.Errorf("the loan of a pod that is to have 128Mi is %+v", l)
+	}
+	c.app(0).Outdated = false
+	c.passes(time.Minute)
+	c.reconcile()
+	if l := c.state().Loans[0]; !l.Taken {
+		t.Errorf("all pods are to have 512Mi, and the loan is %+v", l)
+	}
+}
+
 // TestALoanEndsAlsoWhereNothingIsLowered: what decrease: Never protects is the size without the loan.
 func TestALoanEndsAlsoWhereNothingIsLowered(t *testing.T) {
 	c := newCluster(t, 2, lendable)

@@ -151,23 +151,44 @@ func (d *decider) outdated(in containerInput, s shape.Shape) {
 	if !sized {
 		return
 	}
-	var least *memory.Size
-	for i := range d.rollout.Pods {
-		for _, c := range d.rollout.Pods[i].Containers {
-			if c.Outdated && c.Name == key.Container && c.Program == key.Program &&
-				(least == nil || c.Actual.Limit < least.Limit) {
-				least = &c.Actual
-			}
-		}
-	}
-	if least == nil {
+	least, found := d.leastOutdated(key)
+	if !found {
 		return
 	}
-	in.Current, in.container.current = *least, *least
+	in.Current, in.container.current = least, least
+	in.published = memory.Size{} // it is for pods with the present numbers; without evidence, these stay as they are
 	r := containerResult{shape: s}
 	in.recommend(&r)
 	desired.Outdated = &r.recommendation
 	d.rollout.Desired[key] = desired
+}
+
+// leastOutdated is the lowest size of pods with earlier numbers of their owner, without loans; false: there are none.
+// What another writer gave a pod is for that pod only: where all have that, what their owner asked for counts.
+func (d *decider) leastOutdated(of rollout.Key) (least memory.Size, found bool) {
+	onlyOthers := true
+	for i := range d.rollout.Pods {
+		pod := &d.rollout.Pods[i]
+		for j := range pod.Containers {
+			c := &pod.Containers[j]
+			if !c.Outdated || c.Name != of.Container || c.Program != of.Program {
+				continue
+			}
+			size, others := c.Actual, pod.Writer != ""
+			if from, _, lent := d.rollout.State.Lent(pod.UID, c.Name); lent {
+				size = from
+			}
+			if others && c.Owner != (memory.Size{}) {
+				if size = c.Owner; size.Limit == rollout.NoLimit {
+					size.Limit = 0
+				}
+			}
+			if !found || onlyOthers && !others || onlyOthers == others && size.Limit < least.Limit {
+				least, found, onlyOthers = size, true, others
+			}
+		}
+	}
+	return least, found
 }
 
 // older decides about pods that still run another program than the newest pod, as during a rollout. They are raised by

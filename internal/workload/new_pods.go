@@ -90,7 +90,9 @@ func (d *decider) creationOf(name string, recommended memory.Size) creation {
 		c.owner, c.held, c.most, c.fresh = e.Owner, e.Held, e.Most, e.fresh(d.now)
 		c.proven = d.rollout.State.Proven(name, e.Program)
 		r, _ := d.rollout.State.ActiveRevert(rollout.Key{Container: name, Program: e.Program}, d.now)
-		c.restored = r.Restored.Limit
+		if c.restored = r.Restored.Limit; c.restored == rollout.NoLimit && c.owner.Limit > 0 {
+			c.restored = 0 // its owner has set a limit since
+		}
 	}
 	return c
 }

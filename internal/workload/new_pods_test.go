@@ -197,3 +197,34 @@ func TestTheOwnersQueryGuardsNewPods(t *testing.T) {
 		d.fail("the lower limit is not rolled back")
 	}
 }
+
+// TestALimitThatTheOwnerSetsAfterARollbackToNoneIsRaised: without one, new pods get none for a week. With one, they get
+// at least that, and more where more is recommended.
+func TestALimitThatTheOwnerSetsAfterARollbackToNoneIsRaised(t *testing.T) {
+	for _, tc := range []struct{ owner, recommended, want memory.Bytes }{
+		{0, 256 * memory.MiB, 0},
+		{128 * memory.MiB, 256 * memory.MiB, 256 * memory.MiB},
+		{512 * memory.MiB, 256 * memory.MiB, 512 * memory.MiB},
+	} {
+		for _, pause := range []string{"", "memfit.dev/pause on Namespace shop"} {
+			e := &evidence{Program: "p", Owner: memory.Size{Limit: tc.owner}}
+			e.Held = memory.Size{Limit: tc.owner}
+			st := NewState()
+			st.containers["app"] = []*evidence{e}
+			d := decider{s: &Snapshot{paused: pause}, st: st, now: began}
+			d.rollout.State.Reverts = []rollout.Revert{{
+				Container: "app", Program: "p", Tried: memory.Size{Limit: 100 * memory.MiB},
+				Restored: memory.Size{Limit: rollout.NoLimit}, At: began.Add(-time.Hour),
+			}}
+			want := tc.want
+			if pause != "" {
+				want = tc.owner
+			}
+			c := d.creationOf("app", memory.Size{Limit: tc.recommended})
+			if got := c.size().Limit; got != want {
+				t.Errorf("paused %q, the owner's %s, recommended %s: new pods get %s, want %s", pause, tc.owner,
+					tc.recommended, got, want)
+			}
+		}
+	}
+}
