@@ -46,7 +46,7 @@ type decider struct {
 	actions []Action
 	// wanting are the pods that lack what is recommended and are not being changed.
 	wanting []*Pod
-	// waiting is how many of them do not get all of it yet. taken is what was begun and quotas do not count yet.
+	// waiting is how many of them are to take more of a quota. taken is what was begun and quotas do not count yet.
 	waiting int
 	taken   memory.Size
 	// running is the number of pods that are not leaving.
@@ -307,7 +307,11 @@ func (d *decider) next() {
 		}
 	}
 	slices.SortStableFunc(d.wanting, d.order)
-	d.waiting = len(d.wanting)
+	for _, pod := range d.wanting {
+		if d.takesMore(pod) {
+			d.waiting++
+		}
+	}
 	for _, pod := range d.wanting {
 		if !d.State.roomForMore() {
 			break
@@ -418,7 +422,7 @@ func (d *decider) begun() bool {
 // begin writes a step down and asks for it.
 func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.spend(pod.cost(to, evict))
-	if d.taken = d.taken.Plus(pod.more(to)); d.allLimits(pod, to) {
+	if d.taken = d.taken.Plus(pod.more(to)); d.takesMore(pod) && d.allLimits(pod, to) {
 		d.waiting--
 	}
 	from, last := map[string]memory.Size{}, map[string]memory.Size{}
@@ -480,11 +484,20 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	d.actions = append(d.actions, Action{Pod: pod.Name, UID: pod.UID, Evict: evict, Sizes: to, Why: changes(from, to)})
 }
 
-// allLimits reports whether a pod gets every limit that it lacks.
+// takesMore reports whether a pod is to take more of a quota where it runs, in which it gets no first limit.
+func (d *decider) takesMore(pod *Pod) bool {
+	return slices.ContainsFunc(pod.Containers, func(c Container) bool {
+		to, differs := d.target(pod, c)
+		_, needed := d.sharedNeed(pod, c)
+		return needed || differs && (c.Spec.Limit > 0 && to.Limit > c.Spec.Limit || to.Request > c.Spec.Request)
+	})
+}
+
+// allLimits reports whether a pod gets every higher limit that it lacks.
 func (d *decider) allLimits(pod *Pod, sizes map[string]memory.Size) bool {
 	return !slices.ContainsFunc(pod.Containers, func(c Container) bool {
 		to, differs := d.target(pod, c)
-		return differs && sizes[c.Name].Limit < to.Limit
+		return differs && c.Spec.Limit > 0 && sizes[c.Name].Limit < to.Limit
 	})
 }
 

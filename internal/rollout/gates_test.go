@@ -283,9 +283,9 @@ func TestEachKindOfChangeMeetsItsGates(t *testing.T) {
 		}, false, v1alpha1.ReasonConflict},
 		"a Job's run is not lowered": {lower(), func(g *gated) { g.d.Policy.OnlyRaise = "it is a run" }, false,
 			v1alpha1.ReasonWaitingForNewPods},
-		"a Job's run is raised":  {raise(false), func(g *gated) { g.d.Policy.OnlyRaise = "it is a run" }, false, ""},
-		"a bare pod stays":       {raise(true), bare, true, v1alpha1.ReasonWaitingForNewPods},
-		"a bare pod is raised":   {raise(true), bare, false, ""},
+		"a Job's run is raised": {raise(false), func(g *gated) { g.d.Policy.OnlyRaise = "it is a run" }, false, ""},
+		"a bare pod stays":      {raise(true), bare, true, v1alpha1.ReasonWaitingForNewPods},
+		"a bare pod is raised":  {raise(true), bare, false, ""},
 		"a raise from more than the first limit that was rolled back is no rollback": {raise(false), func(g *gated) {
 			g.rolledBack(24*time.Hour, 300*mib, NoLimit)
 			g.d.Paused = "memfit.dev/pause on Namespace shop"
@@ -299,8 +299,8 @@ func TestEachKindOfChangeMeetsItsGates(t *testing.T) {
 			g.to = size(500*mib, g.c.Spec.Limit)
 		}, true, v1alpha1.ReasonWaitingForWindow},
 		"an eviction for the limit does not": {raise(true), shut, true, ""},
-		"a closed window lowers": {lower(), shut, false, v1alpha1.ReasonWaitingForWindow},
-		"a closed window raises": {raise(false), shut, false, ""},
+		"a closed window lowers":             {lower(), shut, false, v1alpha1.ReasonWaitingForWindow},
+		"a closed window raises":             {raise(false), shut, false, ""},
 		"a closed window, and the owner wants raises to wait": {raise(true), func(g *gated) {
 			g.d.Policy.Windows, g.d.Policy.IncreasesInWindows = nightly(t), true
 		}, false, v1alpha1.ReasonWaitingForWindow},

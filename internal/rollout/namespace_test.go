@@ -42,6 +42,16 @@ func TestAQuotaHoldsTheLastPodsOfARaise(t *testing.T) {
 	c.expectLimits(strings.TrimSpace(strings.Repeat("200Mi ", 40)))
 }
 
+// TestAQuotaIsNotKeptForAFirstLimit: a pod that runs without a limit gets none, and takes nothing of the quota for it.
+func TestAQuotaIsNotKeptForAFirstLimit(t *testing.T) {
+	c := newCluster(t, 3, size(70*mib, 0))
+	c.app(0).Spec, c.app(0).Actual = small, small
+	c.wants(size(70*mib, 200*mib), false)
+	c.counts(200 * mib)
+	c.reconcile()
+	c.expectLimits("200Mi 0 0")
+}
+
 // TestAQuotaThatDoesNotHoldARaiseIsLeftToOthers: no kill asks for it, and new pods need what is left. The requests,
 // which no quota counts, are raised, and do not make a pod Guaranteed.
 func TestAQuotaThatDoesNotHoldARaiseIsLeftToOthers(t *testing.T) {
