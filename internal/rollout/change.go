@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
 )
@@ -102,6 +103,10 @@ func (d *decider) withoutFirstLimit(pod *Pod, c Container, to memory.Size) (size
 	who := fmt.Sprintf("new pods get %s, one of them first", to.Limit)
 	if d.Policy.NoWebhook {
 		who = fmt.Sprintf("set one of %s in the workload's template", to.Limit)
+	}
+	if r, active := d.State.ActiveRevert(c.key(), d.Now); active && r.Restored.Limit == NoLimit {
+		who = fmt.Sprintf("a limit of %s was rolled back at %s, and new pods get none before %s", r.Tried.Limit,
+			format.Time(r.At), format.Time(r.At.Add(RevertHold.Duration())))
 	}
 	d.refused(v1alpha1.ReasonWaitingForNewPods,
 		d.about(pod, c)+"it has no limit, and no resize removes one again: "+who)

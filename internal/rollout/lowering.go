@@ -363,17 +363,20 @@ func (s *State) HasCanary(pods []Pod) bool {
 }
 
 // restore rolls a lowering back from every pod, and what was lowered further after it.
-func (o *observation) restore(l Lowering, pod Pod, why string) {
+func (o *observation) restore(l Lowering, pod Pod, why string, killed bool) {
 	o.state.Lowerings = slices.DeleteFunc(slices.Clone(o.state.Lowerings), func(other Lowering) bool {
 		return other.of(l.Container, l.Program) && other.From.Limit <= l.From.Limit
 	})
 	o.state.revert(Revert{
 		Container: l.Container, Program: l.Program, Tried: l.To, Restored: l.From, At: stamp(o.Now), Why: why,
 	})
-	until := format.Time(o.Now.Add(RevertHold.Duration()))
+	until, stays := format.Time(o.Now.Add(RevertHold.Duration())), ""
+	if !killed && l.From.Limit == NoLimit && !o.Policy.OnlyRecommend && o.Conflict == "" {
+		stays = fmt.Sprintf(". No resize removes the limit that a pod has: kubectl -n %s delete pod %s", o.Namespace, pod.Name)
+	}
 	o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID, Container: l.Container,
 		Message: fmt.Sprintf("Limit %s of container %s is rolled back %s, to %s, because %s. It is not lowered again "+
-			"before %s", l.To.Limit, l.Container, o.rolledBackWhere(&l), none(l.From.Limit), why, until)})
+			"before %s%s", l.To.Limit, l.Container, o.rolledBackWhere(&l), none(l.From.Limit), why, until, stays)})
 	from, to := map[string]memory.Size{l.Container: l.To}, map[string]memory.Size{l.Container: {Limit: l.From.Limit}}
 	if l.From.Limit == NoLimit {
 		to = nil
@@ -400,7 +403,7 @@ func (o *observation) revert() {
 		if why == "" {
 			break
 		}
-		o.restore(l, pod, why)
+		o.restore(l, pod, why, true) // a kill raises the pod that runs
 		o.end(l)
 	}
 	e := &o.state.Rollout
@@ -416,7 +419,7 @@ func (o *observation) revert() {
 			!slices.Contains(b.containers, l.Container) {
 			continue
 		}
-		o.restore(l, *b.pod, b.why)
+		o.restore(l, *b.pod, b.why, false)
 	}
 	o.state.end()
 }

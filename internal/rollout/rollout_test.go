@@ -950,6 +950,28 @@ func TestAContainerThatRunsGetsNoFirstLimit(t *testing.T) {
 		c.reconcile()
 	}
 	c.expectLimits("100Mi 0")
+	c.in.Policy.Evict = false
+	c.reconcile()
+	c.expectReason(v1alpha1.ReasonWaitingForNewPods, "a limit of 100Mi was rolled back at", "new pods get none before")
+}
+
+// TestAPodKeepsAFirstLimitThatDidHarm: no resize removes it, and without a kill nothing raises it.
+func TestAPodKeepsAFirstLimitThatDidHarm(t *testing.T) {
+	c := newCluster(t, 2, size(50*mib, 0))
+	c.in.Namespace, c.in.Policy.OnlyWatch = "shop", true
+	c.passes(time.Hour)
+	c.in.Pods = append(c.in.Pods, c.pod(small))
+	for i := range c.in.Pods {
+		c.app(i).Owner = size(50*mib, NoLimit)
+	}
+	c.wants(small, false)
+	c.reconcile()
+	c.passes(time.Minute)
+	c.in.QueryResult = &QueryResult{At: c.in.Now, Series: 1}
+	c.reconcile()
+	if !c.told("No resize removes the limit that a pod has: kubectl -n shop delete pod web-3") {
+		t.Error(c.log)
+	}
 }
 
 // TestAPodThatWasCreatedWithAFirstLimitIsWatched: its owner gives it none.
