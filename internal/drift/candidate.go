@@ -104,7 +104,7 @@ func endangered(pod *rollout.Pod, c *rollout.Container, s shape.Shape) (danger, 
 	return d, true
 }
 
-// needs reports whether a restart of the last week showed that the container needs what it keeps: a pod that was created
+// needs reports whether a restart of the last week shows that the container needs what it keeps: a pod that was created
 // after it has as much again. One that climbs has so each time.
 func (d danger) needs(kind shape.Kind, past []rollout.PastRestart) bool {
 	return kind == shape.StepRetention && slices.ContainsFunc(past, func(r rollout.PastRestart) bool {

@@ -372,7 +372,8 @@ func (o *observation) restore(l Lowering, pod Pod, why string, killed bool) {
 	})
 	until, stays := format.Time(o.Now.Add(RevertHold.Duration())), ""
 	if !killed && l.From.Limit == NoLimit && !o.Policy.OnlyRecommend && o.Conflict == "" {
-		stays = fmt.Sprintf(". No resize removes the limit that a pod has: kubectl -n %s delete pod %s", o.Namespace, pod.Name)
+		stays = fmt.Sprintf(". No resize removes the limit that a pod has: kubectl -n %s delete pod %s", o.Namespace,
+			pod.Name)
 	}
 	o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID, Container: l.Container,
 		Message: fmt.Sprintf("Limit %s of container %s is rolled back %s, to %s, because %s. It is not lowered again "+
