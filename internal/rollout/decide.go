@@ -457,7 +457,8 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		e.Before[c.key()] = e.Before[c.key()].Max(given[name])
 		limit := to[name].Limit
 		if _, _, lent := d.State.Lent(pod.UID, name); lent { // which all pods are not to have
-			limit = min(limit, d.Desired[c.key()].Recommendation.Size.Limit)
+			desired, _ := d.desired(&c)
+			limit = min(limit, desired.Recommendation.Size.Limit)
 		}
 		switch {
 		case own[name].Limit > 0 && limit > own[name].Limit:
