@@ -55,7 +55,9 @@ func (l *Loop) Every() time.Duration {
 }
 
 // hurriedEvery is how often so many containers are read that are about to reach their limit: no less often than others.
-func hurriedEvery(containers int) time.Duration { return min(flightrecorder.Hurried(containers), TickEvery) }
+func hurriedEvery(containers int) time.Duration {
+	return min(flightrecorder.Hurried(containers), TickEvery)
+}
 
 // mayBorrow reports whether a container may be lent memory.
 func (l *Loop) mayBorrow(c *container) bool {
