@@ -174,7 +174,6 @@ func (l *Loop) Tick(ctx context.Context, now time.Time) {
 	}
 	l.searchCgroups(now)
 	l.matchPods(now)
-	lendable := 0
 	for id, c := range l.containers {
 		if ctx.Err() != nil {
 			return
@@ -188,14 +187,10 @@ func (l *Loop) Tick(ctx context.Context, now time.Time) {
 		if c.pod == "" && now.Sub(c.found) > unknownMost {
 			continue // a sandbox, or a container of another cluster on this machine
 		}
-		if l.mayBorrow(c) {
-			lendable++
-		}
 		if now.Add(TickEvery / 2).After(c.due) { // ticks come a little early and late
 			l.read(c, now)
 		}
 	}
-	l.alarms.lendable = lendable
 	l.explain(now)
 	l.write(now)
 	l.Metrics.observe(l)

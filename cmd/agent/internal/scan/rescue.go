@@ -10,7 +10,6 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
-	"github.com/memfit/memfit/internal/flightrecorder"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/rescue"
 )
@@ -32,7 +31,6 @@ const (
 // alarms are what the loop keeps for all containers.
 type alarms struct {
 	hurried  map[string]*container // about to reach their limit, by ID
-	lendable int                   // containers that may be lent memory, as of the last tick
 	limiter  *rate.Limiter
 	sequence int64
 	horizon  rescue.Horizon
@@ -49,20 +47,9 @@ type rescued struct {
 // Every returns how soon Tick should be called again.
 func (l *Loop) Every() time.Duration {
 	if len(l.alarms.hurried) > 0 {
-		return hurriedEvery(len(l.alarms.hurried))
+		return l.governor.Hurried()
 	}
 	return TickEvery
-}
-
-// hurriedEvery is how often so many containers are read that are about to reach their limit: no less often than others.
-func hurriedEvery(containers int) time.Duration {
-	return min(flightrecorder.Hurried(containers), TickEvery)
-}
-
-// mayBorrow reports whether a container may be lent memory.
-func (l *Loop) mayBorrow(c *container) bool {
-	o := l.objects[c.pod]
-	return o != nil && l.Rescues != nil && l.Rescues(o.pod.Namespace)
 }
 
 // hurry reads the usage of the containers that are about to reach their limit.
@@ -94,16 +81,16 @@ func (l *Loop) higher(c *container) bool {
 // predict raises an alarm if the container is about to reach its limit, and decides whether it is read again soon.
 // partial: the last reading was of the usage alone.
 func (l *Loop) predict(c *container, partial bool, now time.Time) {
-	if !l.mayBorrow(c) {
+	o := l.objects[c.pod]
+	if o == nil || l.Rescues == nil || !l.Rescues(o.pod.Namespace) {
 		delete(l.alarms.hurried, c.ContainerID)
 		return
 	}
-	o := l.objects[c.pod]
 	limit := c.ownLimit()
 	c.rescue.watch.Add(rescue.Sample{At: now, Demand: c.recorder.Demand(), Limit: limit})
 	l.raised(c, o, limit, now)
 	stop := c.stop()
-	p, due := c.rescue.watch.Due(stop, c.ceiling(now), l.alarms.horizon.Before(hurriedEvery(len(l.alarms.hurried)), now))
+	p, due := c.rescue.watch.Due(stop, c.ceiling(now), l.alarms.horizon.Before(l.governor.Hurried(), now))
 	// memory.high may be below half of the limit, which the manager goes by.
 	due = due && rescue.Near(p.Demand, limit)
 	if due && partial { // usage may have grown by page cache
@@ -121,7 +108,7 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	}
 	if c.rescue.sent.IsZero() && !c.rescue.watch.Soon(stop, soon) {
 		delete(l.alarms.hurried, c.ContainerID)
-		c.due = now.Add(min(c.due.Sub(now), flightrecorder.Alert(l.alarms.lendable)))
+		c.due = now.Add(min(c.due.Sub(now), l.governor.Alert(c.urgency)))
 		return
 	}
 	l.alarms.hurried[c.ContainerID], c.due = c, now
