@@ -32,8 +32,8 @@ import (
 const (
 	fromKubelet    = "kubelet"
 	fromPrometheus = "prometheus"
-	// fromMetricsAPI has working sets only, for clusters that let nobody reach kubelets. Its right is in
-	// config/rbac/read-metrics-api, a component for those who name it.
+	// fromMetricsAPI reports only working sets. It is for clusters in which pods cannot reach kubelets, and needs the
+	// component config/rbac/read-metrics-api.
 	fromMetricsAPI = "metrics-api"
 )
 

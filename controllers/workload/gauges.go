@@ -115,8 +115,8 @@ func (g *gauges) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect makes the series. Whoever asks may read slowly, so nothing is locked meanwhile; rows are replaced, and never
-// changed.
+// Collect sends the series. The receiver may be slow, so the lock is not held while it reads. That is safe because rows
+// are replaced and never modified.
 func (g *gauges) Collect(out chan<- prometheus.Metric) {
 	g.mu.Lock()
 	all := maps.Clone(g.rows)

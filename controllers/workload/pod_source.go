@@ -132,7 +132,7 @@ func (f *PodSource) follow(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watching pods: %w", err)
 	}
-	// A recommendation that somebody deleted comes back.
+	// A deleted recommendation is written again.
 	if _, err := informers.Watch(
 		ctx, f.Cache, &v1alpha1.MemoryRecommendation{}, informers.Handler[*v1alpha1.MemoryRecommendation]{
 			Gone: func(rec *v1alpha1.MemoryRecommendation) { f.enqueue(workloadOf(rec), priorityUsual) },

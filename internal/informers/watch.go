@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Handler is told of the objects of one kind. A nil function is not called.
+// Handler has the functions to call when objects of one kind change. Nil functions are skipped.
 type Handler[T client.Object] struct {
 	// Seen is called with each object that exists already, and with each new one.
 	Seen func(T)

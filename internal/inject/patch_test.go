@@ -48,10 +48,13 @@ func decode(t *testing.T, raw []byte) *corev1.Pod {
 // their neighbors.
 func TestPatchKeepsWhatWeDoNotKnow(t *testing.T) {
 	const raw = `{"metadata":{"name":"web","new":1},"spec":{"new":[1],"containers":[{"name":"app","new":{"a":1},
-		"env":[{"name":"A","value":"1","new":true},{"name":"NODE_OPTIONS","value":"-r x","new":2},{"name":"F","valueFrom":{"newKeyRef":{"key":"k"}}}],
+		"env":[{"name":"A","value":"1","new":true},{"name":"NODE_OPTIONS","value":"-r x","new":2},
+			{"name":"F","valueFrom":{"newKeyRef":{"key":"k"}}}],
 		"resources":{"limits":{"cpu":"1","new.example/x":"2"},"new":[]}}]}}`
-	const want = `{"metadata":{"name":"web","new":1,"annotations":{"memfit.dev/injected":"{}"}},"spec":{"new":[1],"containers":[{"name":"app","new":{"a":1},
-		"env":[{"name":"A","value":"1","new":true},{"name":"NODE_OPTIONS","value":"-r x --max-old-space-size=100","new":2},{"name":"F","valueFrom":{"newKeyRef":{"key":"k"}}},{"name":"MALLOC_ARENA_MAX","value":"2"}],
+	const want = `{"metadata":{"name":"web","new":1,"annotations":{"memfit.dev/injected":"{}"}},
+		"spec":{"new":[1],"containers":[{"name":"app","new":{"a":1},
+		"env":[{"name":"A","value":"1","new":true},{"name":"NODE_OPTIONS","value":"-r x --max-old-space-size=100","new":2},
+			{"name":"F","valueFrom":{"newKeyRef":{"key":"k"}}},{"name":"MALLOC_ARENA_MAX","value":"2"}],
 		"resizePolicy":[{"resourceName":"memory","restartPolicy":"RestartContainer"}],
 		"resources":{"limits":{"cpu":"1","new.example/x":"2","memory":"512Mi"},"requests":{"memory":"256Mi"},"new":[]}}]}}`
 	pod := decode(t, []byte(raw))

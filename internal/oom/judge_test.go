@@ -57,6 +57,10 @@ func TestTruthTable(t *testing.T) {
 		p.Status.EphemeralContainerStatuses = append(p.Status.EphemeralContainerStatuses, s)
 		return p
 	}
+	// a container that is killed after 60 s and starts again, and a debug session from began until over
+	killedBesideDebug := func(began, over float64) *corev1.Pod {
+		return debugged(app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), began, over)
+	}
 
 	for name, tc := range map[string]struct {
 		pod      *corev1.Pod
@@ -267,33 +271,33 @@ func TestTruthTable(t *testing.T) {
 			want: memory.OOMMainProcess, wantSure: memory.High,
 		},
 		"a debug session fills the pod": {
-			pod:  debugged(app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), 50, 0),
+			pod:  killedBesideDebug(50, 0),
 			peak: map[string]memory.Bytes{"app": 150 * memory.MiB},
 			want: memory.OOMPodLimit, wantSure: memory.Medium,
 			wantSays: "seen at 150Mi of its own 256Mi, while the ephemeral container \"debug\" ran in its pod",
 		},
 		"a debug session in its processes ends with it": {
-			pod:  debugged(app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), 50, 59.99),
+			pod:  killedBesideDebug(50, 59.99),
 			peak: map[string]memory.Bytes{"app": 150 * memory.MiB}, want: memory.OOMPodLimit, wantSure: memory.Medium,
 		},
 		"a debug session beside a container that fills its limit": {
-			pod:  debugged(app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), 50, 0),
+			pod:  killedBesideDebug(50, 0),
 			peak: map[string]memory.Bytes{"app": 240 * memory.MiB}, want: memory.OOMMainProcess, wantSure: memory.High,
 		},
 		"a debug session beside a container that uses most of its limit": {
-			pod:  debugged(app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), 50, 0),
+			pod:  killedBesideDebug(50, 0),
 			peak: map[string]memory.Bytes{"app": 225 * memory.MiB}, want: memory.OOMMainProcess, wantSure: memory.High,
 		},
 		"a debug session beside a container that was not measured": {
-			pod:  debugged(app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), 50, 0),
+			pod:  killedBesideDebug(50, 0),
 			want: memory.OOMMainProcess, wantSure: memory.High,
 		},
 		"a debug session that was over": {
-			pod:  debugged(app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), 50, 55),
+			pod:  killedBesideDebug(50, 55),
 			peak: map[string]memory.Bytes{"app": 150 * memory.MiB}, want: memory.OOMMainProcess, wantSure: memory.High,
 		},
 		"a debug session that began later": {
-			pod:  debugged(app(after(running(1, 61), end(0, "OOMKilled", 137, 0, 60))), 62, 0),
+			pod:  killedBesideDebug(62, 0),
 			peak: map[string]memory.Bytes{"app": 150 * memory.MiB}, want: memory.OOMMainProcess, wantSure: memory.High,
 		},
 		"a debug session in a pod whose cgroup has no limit": {

@@ -21,9 +21,9 @@ const maxName = 253
 // Kubernetes does not ship carry their group ("rollout.argoproj.io-web"), so that Volcano's Job and ours never share a
 // record. Names that would be too long end in a hash of the whole, so that two long names stay two
 // ("pod.group-4b2f..."); so do kinds of which another spelling has the same letters
-// ("cloneset.apps.kruise.io-web-4b2f..."), because anybody may write any kind into an owner reference. An identity's
-// own name is that of its records: it begins with a platform, which is no kind, and ends in a hash. That of a class of
-// nodes begins with what is neither ("nodeclass-log-m5-large-4b2f...").
+// ("cloneset.apps.kruise.io-web-4b2f..."), because anybody may write any kind into an owner reference. The
+// records of an identity have its name, which begins with a platform, not a kind, and ends in a hash. Those of a class
+// of nodes begin with "nodeclass" ("nodeclass-log-m5-large-4b2f...").
 func RecordName(w memory.WorkloadRef) string {
 	if w.NodeClass != "" {
 		return identity.ClassName(w)

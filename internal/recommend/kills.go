@@ -262,8 +262,8 @@ func (e *evaluation) boundAnswer(limit memory.Bytes) memory.Bytes {
 	return most
 }
 
-// mostGuess is the most space for bursts of a container that was killed at a limit; 0: there is no bound. Cautious has
-// one while minutes of use count only because of the kill: from an hour on, it would be less than without the kill.
+// mostGuess bounds the space for bursts after a kill at a limit; 0: unbounded. With Cautious the bound ends after an
+// hour of use: from then on it would give less space than without the kill.
 func (e *evaluation) mostGuess(killedAt memory.Bytes) memory.Bytes {
 	if e.Policy.Posture == Cautious && !e.young() {
 		return 0

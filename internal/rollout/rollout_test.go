@@ -955,10 +955,11 @@ func TestAContainerThatRunsGetsNoFirstLimit(t *testing.T) {
 	c.expectReason(v1alpha1.ReasonWaitingForNewPods, "a limit of 100Mi was rolled back at", "new pods get none before")
 }
 
-// TestAPodKeepsAFirstLimitThatDidHarm: no resize removes it, and without a kill nothing raises it.
-func TestAPodKeepsAFirstLimitThatDidHarm(t *testing.T) {
+// createsFirstLimit is a cluster whose newest of three pods was created with a limit that its owner does not set.
+func createsFirstLimit(t *testing.T) *cluster {
+	t.Helper()
 	c := newCluster(t, 2, size(50*mib, 0))
-	c.in.Namespace, c.in.Policy.OnlyWatch = "shop", true
+	c.in.Policy.OnlyWatch = true
 	c.passes(time.Hour)
 	c.in.Pods = append(c.in.Pods, c.pod(small))
 	for i := range c.in.Pods {
@@ -966,6 +967,13 @@ func TestAPodKeepsAFirstLimitThatDidHarm(t *testing.T) {
 	}
 	c.wants(small, false)
 	c.reconcile()
+	return c
+}
+
+// TestAPodKeepsAFirstLimitThatDidHarm: no resize removes it, and without a kill nothing raises it.
+func TestAPodKeepsAFirstLimitThatDidHarm(t *testing.T) {
+	c := createsFirstLimit(t)
+	c.in.Namespace = "shop"
 	c.passes(time.Minute)
 	c.in.QueryResult = &QueryResult{At: c.in.Now, Series: 1}
 	c.reconcile()
@@ -976,15 +984,7 @@ func TestAPodKeepsAFirstLimitThatDidHarm(t *testing.T) {
 
 // TestAPodThatWasCreatedWithAFirstLimitIsWatched: its owner gives it none.
 func TestAPodThatWasCreatedWithAFirstLimitIsWatched(t *testing.T) {
-	c := newCluster(t, 2, size(50*mib, 0))
-	c.in.Policy.OnlyWatch = true
-	c.passes(time.Hour)
-	c.in.Pods = append(c.in.Pods, c.pod(small))
-	for i := range c.in.Pods {
-		c.app(i).Owner = size(50*mib, NoLimit)
-	}
-	c.wants(small, false)
-	c.reconcile()
+	c := createsFirstLimit(t)
 	c.expectReason(v1alpha1.ReasonWatching, "Pod web-3", "limit of container app none to 100Mi")
 	if c.written.Proven("app", "").Limit != 0 {
 		t.Error("it was not watched yet, and counts as proven")

@@ -23,12 +23,13 @@ import (
 // members that only a newer Kubernetes knows.
 func TestResourcesThatAreThereAreNotReplaced(t *testing.T) {
 	for sent, want := range map[string]string{
-		`{"name":"app"}`:                               `{"name":"app","resources":{"limits":{"memory":"300Mi"}}}`,
-		`{"name":"app","resources":null}`:              `{"name":"app","resources":{"limits":{"memory":"300Mi"}}}`,
-		`{"name":"app","resources":{}}`:                `{"name":"app","resources":{"limits":{"memory":"300Mi"}}}`,
-		`{"name":"app","resources":{"new":[]}}`:        `{"name":"app","resources":{"new":[],"limits":{"memory":"300Mi"}}}`,
-		`{"name":"app","resources":{"limits":{}}}`:     `{"name":"app","resources":{"limits":{"memory":"300Mi"}}}`,
-		`{"name":"app","resources":{"requests":null}}`: `{"name":"app","resources":{"requests":null,"limits":{"memory":"300Mi"}}}`,
+		`{"name":"app"}`:                           `{"name":"app","resources":{"limits":{"memory":"300Mi"}}}`,
+		`{"name":"app","resources":null}`:          `{"name":"app","resources":{"limits":{"memory":"300Mi"}}}`,
+		`{"name":"app","resources":{}}`:            `{"name":"app","resources":{"limits":{"memory":"300Mi"}}}`,
+		`{"name":"app","resources":{"new":[]}}`:    `{"name":"app","resources":{"new":[],"limits":{"memory":"300Mi"}}}`,
+		`{"name":"app","resources":{"limits":{}}}`: `{"name":"app","resources":{"limits":{"memory":"300Mi"}}}`,
+		`{"name":"app","resources":{"requests":null}}`: `{"name":"app","resources":{"requests":null,` +
+			`"limits":{"memory":"300Mi"}}}`,
 	} {
 		raw := []byte(`{"template":{"metadata":{},"spec":{"containers":[` + sent + `]}}}`)
 		asked, err := readReview(reviewOf(raw[len(`{"template":`) : len(raw)-1]))
