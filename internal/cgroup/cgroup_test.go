@@ -152,7 +152,7 @@ func TestReadV1(t *testing.T) {
 	if err != nil || len(containers) != 1 || containers[0].Ref != (Ref{uid, id}) || tree.Version() != V1 {
 		t.Fatalf("%v: %+v (%v)", tree.Version(), containers, err)
 	}
-	got, err := tree.Read(containers[0].Dir)
+	got, err := read(tree, containers[0].Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestReadV1(t *testing.T) {
 	if pids, all, err := tree.Processes(containers[0].Dir); err != nil || !all || !slices.Equal(pids, []int{17, 42}) {
 		t.Errorf("processes %v, all %t (%v)", pids, all, err)
 	}
-	if _, err := tree.Read("memory/gone"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := read(tree, "memory/gone"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a cgroup that has gone is answered with %v", err)
 	}
 }
@@ -259,7 +259,7 @@ func TestReadV2(t *testing.T) {
 	if err != nil || len(containers) != 1 || containers[0].Ref != (Ref{uid, id}) || tree.Version() != V2 {
 		t.Fatalf("%v: %+v (%v)", tree.Version(), containers, err)
 	}
-	got, err := tree.Read(containers[0].Dir)
+	got, err := read(tree, containers[0].Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func FuzzRead(f *testing.F) {
 				if err != nil || len(containers) != 1 {
 					t.Fatalf("%d containers (%v)", len(containers), err)
 				}
-				r, _ := tree.Read(containers[0].Dir)
+				r, _ := read(tree, containers[0].Dir)
 				if least := min(r.Usage, r.Limit, r.High, r.Anon, r.File, r.Swap, r.Demand()); least < 0 {
 					t.Errorf("%+v of %q", r, text)
 				}
@@ -405,12 +405,19 @@ func (k kept) Close() error {
 	return nil
 }
 
-// TestGauge: the file of the usage is opened once and closed once; each reading shows the usage of its time, and that
-// the cgroup has gone.
+func read(t *Tree, dir string) (Reading, error) {
+	g := t.Gauge(dir)
+	defer g.Close()
+	return g.Read()
+}
+
+// TestGauge: the files of the usage and the limit are opened once and closed once; each reading shows the numbers of
+// its time, and that the cgroup has gone.
 func TestGauge(t *testing.T) {
 	open := 0
 	files := fstest.MapFS{
 		"memory/memory.stat": {}, "memory/a/memory.usage_in_bytes": {Data: []byte("4096\n")},
+		"memory/a/memory.limit_in_bytes": {Data: []byte("16384\n")},
 		"memory/b/memory.usage_in_bytes": {Data: []byte("odd\n")},
 	}
 	for name, fsys := range map[string]fs.FS{"kept": keeper{files, &open}, "opened each time": files} {
@@ -424,6 +431,9 @@ func TestGauge(t *testing.T) {
 			if got, err := gauge.Usage(); got != want || err != nil {
 				t.Errorf("%s: %s, %v, want %s", name, got, err, want)
 			}
+		}
+		if got, err := gauge.Limit(); got != 16384 || err != nil {
+			t.Errorf("%s: limit %s, %v", name, got, err)
 		}
 		if _, err := odd.Usage(); err == nil {
 			t.Errorf("%s: a usage that is not a number", name)

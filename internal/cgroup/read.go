@@ -36,50 +36,57 @@ type Reading struct {
 // of anon, shmem, kernel and sock in memory.stat is a little less, because the kernel charges memory in batches.
 func (r *Reading) Demand() memory.Bytes { return r.Usage.Minus(r.File).Plus(r.Swap) }
 
-// Usage reads only what counts against the limit: one file, for containers far below their limit.
-func (t *Tree) Usage(dir string) (memory.Bytes, error) {
-	return t.size(dir, t.usageFile())
-}
-
-func (t *Tree) usageFile() string { return t.pick("memory.usage_in_bytes", "memory.current") }
-
-// Gauge is the usage of a cgroup that is read several times a second. Its file stays open where the file system can
-// keep it: opening and closing it is most of what a reading costs.
+// Gauge is a cgroup that is read several times a second. The files of its usage and its limit stay open where the file
+// system can keep them: opening and closing one is most of what a reading of it costs.
 type Gauge struct {
-	tree *Tree
-	dir  string
-	kept io.ReadCloser // nil: the file is opened for each reading
+	tree         *Tree
+	dir          string
+	usage, limit io.ReadCloser // nil: the file is opened for each reading
 }
 
 // Gauge returns that of a cgroup. The caller closes it.
 func (t *Tree) Gauge(dir string) Gauge {
 	g := Gauge{tree: t, dir: dir}
-	if keeper, ok := t.fsys.(Keeper); ok {
-		g.kept, _ = keeper.Keep(path.Join(dir, t.usageFile())) // if that fails, a reading fails as well
+	if keeper, ok := t.fsys.(Keeper); ok { // if that fails, a reading fails as well
+		g.usage, _ = keeper.Keep(path.Join(dir, t.usageFile()))
+		g.limit, _ = keeper.Keep(path.Join(dir, t.limitFile()))
 	}
 	return g
 }
 
-// Usage is [Tree.Usage].
-func (g *Gauge) Usage() (memory.Bytes, error) {
-	if g.kept == nil {
-		return g.tree.Usage(g.dir)
-	}
-	return g.tree.number(g.kept)
-}
-
-// Close closes the file. After that, each reading opens it.
-func (g *Gauge) Close() {
-	if g.kept != nil {
-		_ = g.kept.Close()
-		g.kept = nil
-	}
-}
+// Usage reads only what counts against the limit, for containers far below it.
+func (g *Gauge) Usage() (memory.Bytes, error) { return g.tree.kept(g.usage, g.dir, g.tree.usageFile()) }
 
 // Limit reads only the effective limit.
-func (t *Tree) Limit(dir string) (memory.Bytes, error) {
-	return t.size(dir, t.pick("memory.limit_in_bytes", "memory.max"))
+func (g *Gauge) Limit() (memory.Bytes, error) { return g.tree.kept(g.limit, g.dir, g.tree.limitFile()) }
+
+// kept reads a file of one number that may be open.
+func (t *Tree) kept(open io.Reader, dir, file string) (memory.Bytes, error) {
+	if open == nil {
+		return t.size(dir, file)
+	}
+	return t.number(open)
 }
+
+// Close closes the files. After that, each reading opens them.
+func (g *Gauge) Close() {
+	for _, open := range []*io.ReadCloser{&g.usage, &g.limit} {
+		if *open != nil {
+			_ = (*open).Close()
+			*open = nil
+		}
+	}
+}
+
+// Usage reads only what counts against the limit of a cgroup.
+func (t *Tree) Usage(dir string) (memory.Bytes, error) { return t.size(dir, t.usageFile()) }
+
+// Limit reads only the effective limit of a cgroup.
+func (t *Tree) Limit(dir string) (memory.Bytes, error) { return t.size(dir, t.limitFile()) }
+
+func (t *Tree) usageFile() string { return t.pick("memory.usage_in_bytes", "memory.current") }
+
+func (t *Tree) limitFile() string { return t.pick("memory.limit_in_bytes", "memory.max") }
 
 // pick returns what version 1 or version 2 has.
 func (t *Tree) pick(v1, v2 string) string {
@@ -89,13 +96,14 @@ func (t *Tree) pick(v1, v2 string) string {
 	return v2
 }
 
-// Read reads a cgroup. The error of a cgroup that has gone matches fs.ErrNotExist, or is ENODEV of a file that was
+// Read reads all that the kernel counts. The error of a cgroup that has gone matches fs.ErrNotExist, or is ENODEV of a file that was
 // open.
-func (t *Tree) Read(dir string) (r Reading, err error) {
-	if r.Usage, err = t.Usage(dir); err != nil {
+func (g *Gauge) Read() (r Reading, err error) {
+	t, dir := g.tree, g.dir
+	if r.Usage, err = g.Usage(); err != nil {
 		return r, err
 	}
-	if r.Limit, err = t.Limit(dir); err != nil {
+	if r.Limit, err = g.Limit(); err != nil {
 		return r, err
 	}
 	stat, err := t.read(path.Join(dir, "memory.stat"))

@@ -21,7 +21,7 @@ const (
 	// quiet is the rest. A ramp of 100 MiB/s that begins with 60 % of 512Mi free is noticed before it is over.
 	quiet = 2 * time.Second
 	// fullEvery is how often more than the usage is read of a container far below its limit, and fullWary of one that may
-	// come near: each reading but those of [Governor.Alert].
+	// come near: each reading but those of [Alert].
 	fullEvery = 10 * time.Second
 	fullWary  = wary - fastest
 )
@@ -93,21 +93,26 @@ func (g *Governor) Interval(u Urgency) time.Duration {
 	return time.Duration(float64(interval) * stretch)
 }
 
-// hurried is how often a container is read whose limit may be reached within two seconds.
-const hurried = 50 * time.Millisecond
+// How often at most and at least a container is read that may be lent memory.
+const (
+	// hurried is while its limit may be reached within two seconds.
+	hurried = 50 * time.Millisecond
+	// alert is the rest: a burst of 400 MiB/s fills 512Mi in 1.3 s.
+	alert = 500 * time.Millisecond
+	// usagePerSecond bounds either for a whole node: 110 containers at their intervals of alert. A reading of the usage
+	// takes 10 to 20 us, so that they take a third of what the Governor leaves, or less.
+	usagePerSecond = 220
+)
 
-// alert is how often at least a container is read that may be lent memory: a burst of 400 MiB/s fills 512Mi in 1.3 s.
-const alert = 500 * time.Millisecond
+// Hurried is how long after a reading the next one is due of so many containers that are about to reach their limits.
+// They do not give way to others: what is not seen in time is killed.
+func Hurried(containers int) time.Duration { return usageEvery(hurried, containers) }
 
-// Hurried is how long after a reading the next one is due of a container that is about to reach its limit. It gives way
-// as those near their limit do.
-func (g *Governor) Hurried() time.Duration {
-	return time.Duration(float64(hurried) * min(g.Stretch(), nearStretchMost))
-}
+// Alert is how long after a reading the next one is due at most of each of so many containers that may be lent memory.
+func Alert(containers int) time.Duration { return usageEvery(alert, containers) }
 
-// Alert is [Governor.Interval] of a container that may be lent memory.
-func (g *Governor) Alert(u Urgency) time.Duration {
-	return min(g.Interval(u), time.Duration(float64(alert)*g.Stretch()))
+func usageEvery(least time.Duration, containers int) time.Duration {
+	return max(least, time.Duration(containers)*time.Second/usagePerSecond)
 }
 
 // WantsFull reports whether the reading that is due should be a full one. Usage near the limit may be page cache, which

@@ -544,3 +544,17 @@ func TestReadOftenForAMinute(t *testing.T) {
 		}
 	}
 }
+
+// TestReadingsForRescuesAreBounded: by their number, on any node.
+func TestReadingsForRescuesAreBounded(t *testing.T) {
+	for _, containers := range []int{1, 11, 110, 500} {
+		for name, every := range map[string]time.Duration{"Alert": Alert(containers), "Hurried": Hurried(containers)} {
+			if perSecond := float64(containers) / every.Seconds(); perSecond > usagePerSecond+0.01 {
+				t.Errorf("%s of %d containers: %.0f readings a second", name, containers, perSecond)
+			}
+		}
+	}
+	if Hurried(11) != hurried || Alert(110) != alert {
+		t.Error("11 containers that hurry, and 110 in all, are already too many")
+	}
+}

@@ -84,6 +84,7 @@ type Loop struct {
 	governor   flightrecorder.Governor
 	alarms     alarms
 	ticked     time.Time // the last tick that read all containers
+	next       time.Time // when the first of them is due again
 
 	allowance  allowance // of inspections
 	inspecting bool      // the finding of an inspection is still to come
@@ -98,7 +99,7 @@ type Loop struct {
 type container struct {
 	cgroup.Container
 
-	usage         cgroup.Gauge
+	gauge         cgroup.Gauge
 	recorder      *flightrecorder.Recorder
 	pod           types.UID // "" until the API server has reported the pod
 	name          string
@@ -141,9 +142,10 @@ type history struct {
 }
 
 const (
-	// TickEvery is how often Tick should be called, unless [Loop.Every] is less: the shortest interval of a container that
-	// is not about to reach its limit.
+	// TickEvery is the shortest interval of a container that is not about to reach its limit, and idleEvery that of ticks
+	// while none has it: to wake up costs as much as forty readings.
 	TickEvery = 250 * time.Millisecond
+	idleEvery = 2 * TickEvery
 	// earlyMost is how much sooner than TickEvery a tick may come.
 	earlyMost = TickEvery / 5
 	// searchEvery is how often cgroups are listed without a notification of a change. A pod that is new to the API server,
@@ -171,9 +173,13 @@ func (l *Loop) Tick(ctx context.Context, now time.Time) {
 	l.ticked = now
 	if l.containers == nil {
 		l.containers, l.objects = map[string]*container{}, map[types.UID]*object{}
+		l.alarms.hurried, l.alarms.lends = map[string]*container{}, map[string]bool{}
 	}
 	l.searchCgroups(now)
 	l.matchPods(now)
+	l.next = now.Add(idleEvery)
+	clear(l.alarms.lends)
+	lendable := 0
 	for id, c := range l.containers {
 		if ctx.Err() != nil {
 			return
@@ -187,10 +193,17 @@ func (l *Loop) Tick(ctx context.Context, now time.Time) {
 		if c.pod == "" && now.Sub(c.found) > unknownMost {
 			continue // a sandbox, or a container of another cluster on this machine
 		}
+		if l.mayBorrow(c) {
+			lendable++
+		}
 		if now.Add(TickEvery / 2).After(c.due) { // ticks come a little early and late
 			l.read(c, now)
 		}
+		if c.due.Before(l.next) {
+			l.next = c.due
+		}
 	}
+	l.alarms.lendable = lendable
 	l.explain(now)
 	l.write(now)
 	l.Metrics.observe(l)
@@ -227,7 +240,7 @@ func (l *Loop) searchCgroups(now time.Time) {
 		there[id] = true
 		if l.containers[id] == nil {
 			l.containers[id] = &container{
-				Container: found[i], usage: l.Tree.Gauge(found[i].Dir), recorder: flightrecorder.New(l.searched), found: now,
+				Container: found[i], gauge: l.Tree.Gauge(found[i].Dir), recorder: flightrecorder.New(l.searched), found: now,
 			}
 			l.podVersion = "" // whose it is has to be looked up
 		}

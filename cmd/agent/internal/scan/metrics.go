@@ -28,7 +28,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}),
 		stretch: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "memfit_agent_interval_stretch",
-			Help: "Factor on all reading intervals, above 1 when reading would take more than 0.5 % of a core.",
+			Help: "Factor on reading intervals other than those for rescues, above 1 when reading would take more than " +
+				"0.5 % of a core.",
 		}),
 		readings: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "memfit_agent_readings_total", Help: "Readings of containers: usage alone, full, or failed.",

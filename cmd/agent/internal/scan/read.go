@@ -50,12 +50,12 @@ func (l *Loop) take(c *container, sample flightrecorder.Sample) {
 // ended takes note that the cgroup of a container has gone.
 func (l *Loop) ended(c *container, now time.Time) {
 	c.gone = now
-	c.usage.Close()
+	c.gauge.Close()
 	delete(l.alarms.hurried, c.ContainerID)
 }
 
 func (l *Loop) sample(c *container, now time.Time) (flightrecorder.Sample, error) {
-	usage, err := c.usage.Usage()
+	usage, err := c.gauge.Usage()
 	if err != nil {
 		return flightrecorder.Sample{}, err
 	}
@@ -76,7 +76,7 @@ func usageOnly(usage memory.Bytes, now time.Time) flightrecorder.Sample {
 // sampleFully reads all that the kernel counts.
 func (l *Loop) sampleFully(c *container, now time.Time) (s flightrecorder.Sample, err error) {
 	s.At, s.PodLimit = now, cgroup.Unlimited
-	if s.Reading, err = l.Tree.Read(c.Dir); err != nil {
+	if s.Reading, err = c.gauge.Read(); err != nil {
 		return s, err
 	}
 	if limit, err := l.Tree.Limit(c.PodDir); err == nil {

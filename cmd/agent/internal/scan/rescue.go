@@ -10,6 +10,7 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
+	"github.com/memfit/memfit/internal/flightrecorder"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/rescue"
 )
@@ -31,6 +32,8 @@ const (
 // alarms are what the loop keeps for all containers.
 type alarms struct {
 	hurried  map[string]*container // about to reach their limit, by ID
+	lends    map[string]bool       // whether containers of a namespace may be lent memory, as of the last tick
+	lendable int                   // such containers, as of the last tick
 	limiter  *rate.Limiter
 	sequence int64
 	horizon  rescue.Horizon
@@ -46,16 +49,38 @@ type rescued struct {
 
 // Every returns how soon Tick should be called again.
 func (l *Loop) Every() time.Duration {
-	if len(l.alarms.hurried) > 0 {
-		return l.governor.Hurried()
+	switch {
+	case len(l.alarms.hurried) > 0:
+		return hurriedEvery(len(l.alarms.hurried))
+	case l.next.Sub(l.ticked) > idleEvery-TickEvery/2:
+		return idleEvery
 	}
 	return TickEvery
+}
+
+// hurriedEvery is how often so many containers are read that are about to reach their limit: no less often than others.
+func hurriedEvery(containers int) time.Duration {
+	return min(flightrecorder.Hurried(containers), TickEvery)
+}
+
+// mayBorrow reports whether a container may be lent memory.
+func (l *Loop) mayBorrow(c *container) bool {
+	o := l.objects[c.pod]
+	if o == nil || l.Rescues == nil {
+		return false
+	}
+	lends, asked := l.alarms.lends[o.pod.Namespace]
+	if !asked {
+		lends = l.Rescues(o.pod.Namespace)
+		l.alarms.lends[o.pod.Namespace] = lends
+	}
+	return lends
 }
 
 // hurry reads the usage of the containers that are about to reach their limit.
 func (l *Loop) hurry(now time.Time) {
 	for _, c := range l.alarms.hurried {
-		if usage, err := c.usage.Usage(); err == nil { // otherwise the next tick finds out that it has gone
+		if usage, err := c.gauge.Usage(); err == nil { // otherwise the next tick finds out that it has gone
 			sample := usageOnly(usage, now)
 			l.Metrics.readings.WithLabelValues("usage").Inc()
 			if l.higher(c) {
@@ -74,23 +99,23 @@ func (l *Loop) higher(c *container) bool {
 	if c.rescue.sent.IsZero() {
 		return false
 	}
-	limit, err := l.Tree.Limit(c.Dir)
+	limit, err := c.gauge.Limit()
 	return err == nil && limit > c.rescue.limit
 }
 
 // predict raises an alarm if the container is about to reach its limit, and decides whether it is read again soon.
 // partial: the last reading was of the usage alone.
 func (l *Loop) predict(c *container, partial bool, now time.Time) {
-	o := l.objects[c.pod]
-	if o == nil || l.Rescues == nil || !l.Rescues(o.pod.Namespace) {
+	if !l.mayBorrow(c) {
 		delete(l.alarms.hurried, c.ContainerID)
 		return
 	}
+	o := l.objects[c.pod]
 	limit := c.ownLimit()
 	c.rescue.watch.Add(rescue.Sample{At: now, Demand: c.recorder.Demand(), Limit: limit})
 	l.raised(c, o, limit, now)
 	stop := c.stop()
-	p, due := c.rescue.watch.Due(stop, c.ceiling(now), l.alarms.horizon.Before(l.governor.Hurried(), now))
+	p, due := c.rescue.watch.Due(stop, c.ceiling(now), l.alarms.horizon.Before(hurriedEvery(len(l.alarms.hurried)), now))
 	// memory.high may be below half of the limit, which the manager goes by.
 	due = due && rescue.Near(p.Demand, limit)
 	if due && partial { // usage may have grown by page cache
@@ -103,12 +128,9 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	if due {
 		l.alarm(c, o, p, now)
 	}
-	if l.alarms.hurried == nil {
-		l.alarms.hurried = map[string]*container{}
-	}
 	if c.rescue.sent.IsZero() && !c.rescue.watch.Soon(stop, soon) {
 		delete(l.alarms.hurried, c.ContainerID)
-		c.due = now.Add(min(c.due.Sub(now), l.governor.Alert(c.urgency)))
+		c.due = now.Add(min(c.due.Sub(now), flightrecorder.Alert(l.alarms.lendable)))
 		return
 	}
 	l.alarms.hurried[c.ContainerID], c.due = c, now

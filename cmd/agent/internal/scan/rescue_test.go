@@ -58,10 +58,17 @@ func rescueNode(t *testing.T) (n *node, hold func(usage, file, limit float64)) {
 	return n, hold
 }
 
-// TestARampRaisesAnAlarm: early enough for a higher limit to become effective, once, and with what was read.
+// TestARampRaisesAnAlarm: early enough for a higher limit to become effective, once, and with what was read. The first
+// time, where readings cost so much that the others are stretched as far as they may be.
 func TestARampRaisesAnAlarm(t *testing.T) {
-	for _, perSecond := range []float64{5, 25, 100, 400} {
+	for i, perSecond := range []float64{400, 5, 25, 100, 400} {
 		n, hold := rescueNode(t)
+		if i == 0 {
+			for range 50 {
+				n.loop.Spent(time.Second, time.Second)
+			}
+			n.live(10*time.Second, func(time.Duration) { hold(100, 0, 512) })
+		}
 		var left time.Duration
 		n.live(2*time.Minute, func(since time.Duration) {
 			usage := 100 + perSecond*since.Seconds()
@@ -109,7 +116,7 @@ func TestNoAlarm(t *testing.T) {
 		n, hold := rescueNode(t)
 		n.loop.Rescues = c.rescues
 		n.live(time.Minute, c.hold(hold))
-		if len(n.writer.alarms) != 0 || n.loop.Every() != TickEvery {
+		if len(n.writer.alarms) != 0 || n.loop.Every() < TickEvery {
 			t.Errorf("%s: %d alarms, a tick every %s", name, len(n.writer.alarms), n.loop.Every())
 		}
 	}
@@ -353,6 +360,22 @@ func TestReadingsForRescues(t *testing.T) {
 	n.pass(time.Minute)
 	if full, usage = of("full")-full, of("usage")-usage; full < 55 || full > 65 || full+usage < 115 {
 		t.Errorf("%v readings of all files and %v of usage in a minute", full, usage)
+	}
+}
+
+// TestOthersMakeNoRescueSlower: sandboxes of pods, and containers that get no loan.
+func TestOthersMakeNoRescueSlower(t *testing.T) {
+	n, _ := rescueNode(t)
+	n.loop.Rescues = func(namespace string) bool { return namespace == "shop" }
+	for i := range 300 {
+		n.set(uidOf(i+2), idOf(i+2), 30*memory.MiB, 0, 1000+i)
+	}
+	n.pass(20 * time.Second)
+	if len(n.loop.containers) != 301 || n.loop.alarms.lendable != 1 {
+		t.Errorf("%d of %d containers may be lent memory", n.loop.alarms.lendable, len(n.loop.containers))
+	}
+	if every := hurriedEvery(300); every != TickEvery {
+		t.Errorf("containers that hurry are read every %s", every)
 	}
 }
 

@@ -4,24 +4,23 @@
 package scan
 
 import (
-	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ThreadTime is the processor time that the thread of the caller has used so far. A goroutine that compares two of them
 // is locked to its thread.
-func ThreadTime() time.Duration {
-	const thread = 1 // RUSAGE_THREAD of Linux
-	return used(thread)
-}
+func ThreadTime() time.Duration { return used(unix.CLOCK_THREAD_CPUTIME_ID) }
 
 // ProcessTime is the processor time that the agent has used so far.
-func ProcessTime() time.Duration { return used(syscall.RUSAGE_SELF) }
+func ProcessTime() time.Duration { return used(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
-func used(by int) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(by, &u); err != nil {
+// used asks the clock, because getrusage knows of a thread that runs only what it had used up to the kernel's last tick.
+func used(clock int32) time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(clock, &t); err != nil {
 		return 0
 	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return time.Duration(t.Nano())
 }
