@@ -130,37 +130,30 @@ func run(ctx context.Context, o options, log *slog.Logger) error {
 // accountEvery is how often the agent measures the processor time of its readings.
 const accountEvery = 5 * time.Second
 
-// tick runs the loop until ctx ends.
+// tick runs the loop until ctx ends, on a thread of its own, so that the cost of reading can be measured separately.
 func tick(ctx context.Context, loop *scan.Loop, lastTick *atomic.Int64) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	every := scan.TickEvery
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	accounted, used := time.Now(), time.Duration(0)
+	accounted, used := time.Now(), scan.ThreadTime()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			used += onThread(func() { loop.Tick(ctx, now) })
+			loop.Tick(ctx, now)
 			if next := loop.Every(); next != every {
 				every = next
 				ticker.Reset(every)
 			}
 			lastTick.Store(time.Now().UnixNano())
 			if elapsed := now.Sub(accounted); elapsed >= accountEvery {
-				loop.Spent(used, elapsed)
-				accounted, used = now, 0
+				total := scan.ThreadTime()
+				loop.Spent(total-used, elapsed)
+				accounted, used = now, total
 			}
 		}
 	}
-}
-
-// onThread returns the processor time that work takes. It has a thread of its own only as long as it runs: one that
-// waits for the next tick costs two more switches of threads each time.
-func onThread(work func()) time.Duration {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	began := scan.ThreadTime()
-	work()
-	return scan.ThreadTime() - began
 }

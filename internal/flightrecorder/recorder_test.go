@@ -545,16 +545,27 @@ func TestReadOftenForAMinute(t *testing.T) {
 	}
 }
 
-// TestReadingsForRescuesAreBounded: by their number, on any node.
+// TestReadingsForRescuesAreBounded: by their number, and few give way to nothing.
 func TestReadingsForRescuesAreBounded(t *testing.T) {
-	for _, containers := range []int{1, 11, 110, 500} {
-		for name, every := range map[string]time.Duration{"Alert": Alert(containers), "Hurried": Hurried(containers)} {
-			if perSecond := float64(containers) / every.Seconds(); perSecond > usagePerSecond+0.01 {
-				t.Errorf("%s of %d containers: %.0f readings a second", name, containers, perSecond)
-			}
+	var fast, slow Governor
+	for range 50 {
+		slow.Spent(time.Second, time.Second)
+	}
+	for _, containers := range []int{1, 11, 55, 110, 500} {
+		if perSecond := float64(containers) / fast.Alert(containers).Seconds(); perSecond > alertSecond+0.01 {
+			t.Errorf("%d containers that may be lent memory: %.0f readings a second", containers, perSecond)
+		}
+		if perSecond := float64(containers) / fast.Hurried(containers).Seconds(); perSecond > hurriedSecond+0.01 {
+			t.Errorf("%d containers that hurry: %.0f readings a second", containers, perSecond)
 		}
 	}
-	if Hurried(11) != hurried || Alert(110) != alert {
-		t.Error("11 containers that hurry, and 110 in all, are already too many")
+	if fast.Hurried(11) != hurried || fast.Alert(55) != alert {
+		t.Error("11 containers that hurry, and 55 in all, are already too many")
+	}
+	if slow.Hurried(1) != hurried || slow.Alert(6) != alert {
+		t.Error("where readings are expensive, few containers are read less often")
+	}
+	if slow.Alert(110) != stretchMost*fast.Alert(110) {
+		t.Error("where readings are expensive, many containers are read as often")
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/cmd/agent/internal/snapshot"
-	"github.com/memfit/memfit/internal/flightrecorder"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/rescue"
 )
@@ -51,16 +50,17 @@ type rescued struct {
 func (l *Loop) Every() time.Duration {
 	switch {
 	case len(l.alarms.hurried) > 0:
-		return hurriedEvery(len(l.alarms.hurried))
+		return l.hurriedEvery()
 	case l.next.Sub(l.ticked) > idleEvery-TickEvery/2:
 		return idleEvery
 	}
 	return TickEvery
 }
 
-// hurriedEvery is how often so many containers are read that are about to reach their limit: no less often than others.
-func hurriedEvery(containers int) time.Duration {
-	return min(flightrecorder.Hurried(containers), TickEvery)
+// hurriedEvery is how often containers are read that are about to reach their limit: no less often than others near
+// theirs.
+func (l *Loop) hurriedEvery() time.Duration {
+	return min(l.governor.Hurried(len(l.alarms.hurried)), TickEvery)
 }
 
 // mayBorrow reports whether a container may be lent memory.
@@ -115,7 +115,7 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	c.rescue.watch.Add(rescue.Sample{At: now, Demand: c.recorder.Demand(), Limit: limit})
 	l.raised(c, o, limit, now)
 	stop := c.stop()
-	p, due := c.rescue.watch.Due(stop, c.ceiling(now), l.alarms.horizon.Before(hurriedEvery(len(l.alarms.hurried)), now))
+	p, due := c.rescue.watch.Due(stop, c.ceiling(now), l.alarms.horizon.Before(l.hurriedEvery(), now))
 	// memory.high may be below half of the limit, which the manager goes by.
 	due = due && rescue.Near(p.Demand, limit)
 	if due && partial { // usage may have grown by page cache
@@ -130,7 +130,7 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	}
 	if c.rescue.sent.IsZero() && !c.rescue.watch.Soon(stop, soon) {
 		delete(l.alarms.hurried, c.ContainerID)
-		c.due = now.Add(min(c.due.Sub(now), flightrecorder.Alert(l.alarms.lendable)))
+		c.due = now.Add(min(c.due.Sub(now), l.governor.Alert(l.alarms.lendable)))
 		return
 	}
 	l.alarms.hurried[c.ContainerID], c.due = c, now
