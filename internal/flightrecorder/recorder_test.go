@@ -364,6 +364,27 @@ func TestABurstIsNoStall(t *testing.T) {
 	}
 }
 
+// TestAStallFromWhichTheNodeTakesPageCache: now and then, so that its usage is below the limit for some seconds.
+func TestAStallFromWhichTheNodeTakesPageCache(t *testing.T) {
+	r, faults := New(true), uint64(0)
+	for second := range 600 {
+		s := stalled(time.Duration(second)*time.Second, faults)
+		switch {
+		case second < 300:
+			s.Reading.Usage, s.Reading.Anon = 300*memory.MiB, 250*memory.MiB
+		case second%60 < 10:
+			s.Reading.Usage = 485 * memory.MiB
+		}
+		r.Add(s)
+		if second >= 300 {
+			faults += 150
+		}
+	}
+	if r.LastStall() == nil {
+		t.Error("no stall")
+	}
+}
+
 // TestTheMinuteBeforeAStall: a stall is certain half a minute after it began, and the report covers the minute before
 // its first sign, with the growth up to the level at which it stalls and the lower of the limits of container and pod.
 func TestTheMinuteBeforeAStall(t *testing.T) {

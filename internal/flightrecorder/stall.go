@@ -51,11 +51,19 @@ type stallWatch struct {
 	first  time.Time // of all readings
 	from   cgroup.Reading
 	fromAt time.Time
-	known  float64 // the highest rate of faults, a second, away from the limit and after its start
+	known  float64 // the highest rate of faults, a second, of a time away from the limit as long as stallBegins
+	away   away
 	run    stallRun
 	shown  time.Time // the end of the last window that showed it
 	last   *Stall
 	going  bool
+}
+
+// away is a time away from the limit, and after the start, of which known does not tell yet. One window is none: where
+// others on the node need memory, the kernel drops page cache of what stalls.
+type away struct {
+	lasted time.Duration
+	faults uint64
 }
 
 // stallRun is a series of windows that all show a stall; began is zero: the last window did not.
@@ -74,7 +82,7 @@ func (w *stallWatch) add(s Sample, approach func(before time.Time, level memory.
 		w.first = s.At
 	}
 	if w.fromAt.IsZero() || took < 0 || took > stallGap { // nothing is known about the time of a gap
-		w.from, w.fromAt, w.run, w.shown = s.Reading, s.At, stallRun{}, s.At
+		w.from, w.fromAt, w.run, w.away, w.shown = s.Reading, s.At, stallRun{}, away{}, s.At
 		return false
 	}
 	if took < stallWindow {
@@ -108,12 +116,21 @@ func (w *stallWatch) shows(s Sample, took time.Duration, faults uint64, waited t
 	rate, limit := float64(faults)/took.Seconds(), s.bound()
 	if limit == cgroup.Unlimited || s.Reading.Usage < limit.Percent(stallUsagePercent) {
 		if w.fromAt.Sub(w.first) >= stallStart {
-			w.known = max(w.known, rate)
+			w.learn(took, faults)
 		}
 		return false
 	}
+	w.away = away{}
 	return s.Reading.Anon >= limit.Percent(stallAnonPercent) && s.Reading.Faults >= w.from.Faults &&
 		(rate >= max(stallFaults, stallTimesKnown*w.known) || 100*waited >= stallPressure*took)
+}
+
+// learn takes note of how many faults are usual.
+func (w *stallWatch) learn(took time.Duration, faults uint64) {
+	w.away = away{w.away.lasted + took, w.away.faults + faults}
+	if a := w.away; a.lasted >= stallBegins {
+		w.known, w.away = max(w.known, float64(a.faults)/a.lasted.Seconds()), away{}
+	}
 }
 
 // bound is what holds the container: its limit, that of its pod, or memory.high, from where on the kernel slows it

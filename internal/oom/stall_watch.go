@@ -50,8 +50,9 @@ const (
 // container: it takes some 100 bytes, and a stall 250 more.
 type StallWatch struct {
 	last stallSample
-	// known is the highest rate of major faults, a second, away from the limit.
+	// known is the highest rate of major faults, a second, of a time away from the limit that lasted as a stall must.
 	known float64
+	away  away
 	// run is the time in which every interval had the same result for the phase: that there is a stall, that it is over,
 	// or that a raise did not help. Nil where that leads to nothing: while nothing stalls.
 	run   *run
@@ -59,6 +60,26 @@ type StallWatch struct {
 	phase phase
 	// raised is when the higher limit was first seen.
 	raised memory.Instant
+}
+
+// away is a time away from the limit of which known does not tell yet. A single interval is none: where others on the
+// node need memory, the kernel drops page cache of what stalls, which reads it back at the rate of a stall.
+type away struct {
+	lasted time.Duration
+	faults int64
+	n      int32 // intervals
+}
+
+// learn takes note of how many faults are usual for this instance.
+func (w *StallWatch) learn(i interval) {
+	if i.full() {
+		w.away = away{}
+		return
+	}
+	w.away = away{w.away.lasted + i.lasted(), w.away.faults + i.faults(), w.away.n + 1}
+	if a := w.away; a.lasted >= stallTime && a.n >= stallIntervals {
+		w.known, w.away = max(w.known, float64(a.faults)/a.lasted.Seconds()), away{}
+	}
 }
 
 type phase uint8
@@ -137,12 +158,12 @@ func (w *StallWatch) Add(sample memory.Sample, bounds StallBounds) bool {
 	changed := w.noteLimit(s, bounds.Limit, another)
 	starting := !s.started.IsZero() && before.at.Sub(s.started) < stallStart
 	if !seen || another || starting || s.at.Sub(before.at) > stallGap {
-		w.run = nil
+		w.run, w.away = nil, away{}
 		return changed
 	}
 	i := interval{before, s, bounds}
-	if !i.full() && w.phase == calm {
-		w.known = max(w.known, i.rate())
+	if w.phase == calm {
+		w.learn(i)
 	}
 	what := w.about(i)
 	if w.phase == calm && what != itStalls {

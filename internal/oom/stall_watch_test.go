@@ -127,6 +127,14 @@ func TestWhatStalls(t *testing.T) {
 			func(l *life) { l.use(20*time.Minute, mi(150), mi(80), 20).use(5*time.Minute, mi(235), mi(20), 150) },
 			21 * time.Minute,
 		},
+		"the node takes page cache from it now and then": {
+			func(l *life) {
+				l.use(10*time.Minute, mi(180), mi(60), 0)
+				for range 4 {
+					l.use(15*time.Second, mi(232), mi(8), 150).use(90*time.Second, mi(232), mi(23), 150)
+				}
+			}, 11*time.Minute + 15*time.Second,
+		},
 		"pressure says it where faults are not counted": {
 			func(l *life) {
 				l.sample.HasMajorFaults = false
