@@ -85,7 +85,10 @@ var _ = Describe("a stall", func() {
 		var rec *v1alpha1.MemoryRecommendation
 		Eventually(func(g Gomega) {
 			rec = recommended(ctx, g, "web")
-			g.Expect(rec.Status.Stalls).To(BeEquivalentTo(1))
+			g.Expect(rec.Status.Stalls).To(
+				BeEquivalentTo(1), "%d kills; %s; limit of the pod now: %s", rec.Status.OOMKills, rec.Status.Summary,
+				effective(runningPod(ctx, *namespace)),
+			)
 		}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
 		Expect(rec.Status.OOMKills).To(BeZero(), "nothing was killed")
 		Expect(rec.Status.RecentStalls[0].Limit.String()).To(Equal("128Mi"))
