@@ -70,19 +70,10 @@ func (d *decider) requeueIn(t time.Duration) {
 	}
 }
 
-// desired is the recommendation for a running container; false: there is none.
-func (d *decider) desired(c *Container) (Desired, bool) {
-	desired, found := d.Desired[c.key()]
-	if c.Outdated && desired.Outdated != nil {
-		desired.Recommendation = *desired.Outdated
-	}
-	return desired, found
-}
-
 // target is the size a container of this pod should have, and whether that differs enough from what it has to be worth
 // a change.
 func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
-	desired, found := d.desired(&c)
+	desired, found := d.Desired[c.Key()]
 	if !found || c.Done {
 		return c.Spec, false
 	}
@@ -125,8 +116,8 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 // underWayTo is the size that a change under way gives this container.
 func (d *decider) underWayTo(c *Container) (memory.Size, bool) {
 	e := &d.State.Rollout
-	desired, _ := d.desired(c)
-	target, under := e.Targets[c.key()]
+	desired := d.Desired[c.Key()]
+	target, under := e.Targets[c.Key()]
 	return target, under && !outOfBounds(target, desired.Policy) &&
 		(e.Decrease || !recommend.Differs(target, desired.Recommendation.Size, desired.Policy))
 }
@@ -206,7 +197,7 @@ func (d *decider) withoutRequest(st *Step, pod *Pod) bool {
 			continue
 		}
 		size.Request, less = from.Request, true
-		if d.Desired[c.key()].Range.Within(size) != size {
+		if d.Desired[c.Key()].Range.Within(size) != size {
 			return false
 		}
 		to[name] = size
@@ -284,8 +275,10 @@ func (d *decider) pod(st Step) *Pod {
 // next begins to change as many pods as may be changed now.
 func (d *decider) next() {
 	if d.Policy.OnlyWatch {
-		for of, want := range d.Desired { // new pods get it
-			d.State.raise(of, want.Recommendation.Size.Limit)
+		for of, want := range d.Desired {
+			if !of.Outdated { // new pods get it
+				d.State.raise(of, want.Recommendation.Size.Limit)
+			}
 		}
 		return
 	}
@@ -373,7 +366,7 @@ func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
 		if differs {
 			sizes[c.Name] = to
 		}
-		if was && differs && recommend.Differs(size, to, d.Desired[c.key()].Policy) {
+		if was && differs && recommend.Differs(size, to, d.Desired[c.Key()].Policy) {
 			return false
 		}
 	}
@@ -399,7 +392,7 @@ func (d *decider) outdated(st Step) bool {
 			continue // it goes with its containers
 		}
 		c, _ := pod.container(name)
-		desired := d.Desired[c.key()]
+		desired := d.Desired[c.Key()]
 		if outOfBounds(size, desired.Policy) || desired.Policy.DecreaseNever && lowers(d.own(pod, c).Limit, size.Limit) {
 			return true
 		}
@@ -448,21 +441,20 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 			continue // no size of its own that all pods are to have
 		}
 		// a raise may be raised further on the way, and then for all pods
-		if _, known := e.Targets[c.key()]; !known || !lowering {
-			e.Targets[c.key()], _ = d.target(pod, c)
+		if _, known := e.Targets[c.Key()]; !known || !lowering {
+			e.Targets[c.Key()], _ = d.target(pod, c)
 		}
 		if own[name].Limit == 0 && to[name].Limit > 0 {
 			given[name] = memory.Size{Request: given[name].Request, Limit: NoLimit}
 		}
-		e.Before[c.key()] = e.Before[c.key()].Max(given[name])
+		e.Before[c.Key()] = e.Before[c.Key()].Max(given[name])
 		limit := to[name].Limit
 		if _, _, lent := d.State.Lent(pod.UID, name); lent { // which all pods are not to have
-			desired, _ := d.desired(&c)
-			limit = min(limit, desired.Recommendation.Size.Limit)
+			limit = min(limit, d.Desired[c.Key()].Recommendation.Size.Limit)
 		}
 		switch {
 		case own[name].Limit > 0 && limit > own[name].Limit:
-			d.State.raise(c.key(), limit)
+			d.State.raise(c.Key(), limit)
 		case lowers(given[name].Limit, to[name].Limit):
 			d.State.lower(Lowering{Container: name, Program: c.Program, From: given[name], To: to[name], At: d.Now})
 		}
@@ -507,8 +499,8 @@ func (d *decider) recommended(pod *Pod, containers map[string]memory.Size) strin
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(containers)) {
 		c, _ := pod.container(name)
-		if desired, _ := d.desired(&c); desired.Recommendation.Summary != "" {
-			texts = append(texts, desired.Recommendation.Summary)
+		if summary := d.Desired[c.Key()].Recommendation.Summary; summary != "" {
+			texts = append(texts, summary)
 		}
 	}
 	return strings.Join(texts, "; ")

@@ -162,7 +162,7 @@ func (d *decider) refusedInPlace(ch *change) Verdict {
 	r, found := d.State.refusal(ch.pod.UID, false)
 	size, about := r.Sizes[ch.c.Name]
 	again := about && !recommend.Differs(size, ch.to, ch.Policy)
-	back, active := d.State.ActiveRevert(ch.c.key(), d.Now)
+	back, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
 	switch restored := active && about && size.Limit == back.Restored.Limit && size.Limit < ch.to.Limit; {
 	case !found || r.Reason == v1alpha1.ReasonDisruptionBudget || ch.urgent && !about:
 		return Verdict{}
@@ -276,7 +276,7 @@ func (d *decider) badlyMeasured(ch *change) Verdict {
 
 // reverted refuses to go below what a rollback restored within the last week.
 func (d *decider) reverted(ch *change) Verdict {
-	r, active := d.State.ActiveRevert(ch.c.key(), d.Now)
+	r, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
 	if !active || ch.to.Limit >= r.Restored.Limit {
 		return Verdict{}
 	}

@@ -25,7 +25,7 @@ type gated struct {
 func (g *gated) verdict(evict bool) Verdict {
 	g.pod.Containers = []Container{g.c}
 	g.d.Pods = []Pod{g.pod}
-	g.d.Desired = map[Key]Desired{g.c.key(): g.want}
+	g.d.Desired = map[Key]Desired{g.c.Key(): g.want}
 	ch := g.d.changeOf(&g.pod, g.c, g.to, evict)
 	g.d.allow(ch)
 	v, _ := g.d.refusal(ch)

@@ -245,13 +245,13 @@ func (o *observation) watchLoan(l *rescue.Loan, c *Container, base memory.Size) 
 func (d *decider) takeOver() {
 	for i := range d.State.Loans {
 		l := &d.State.Loans[i]
-		of := Container{Name: l.Container, Program: l.Program}
-		if pod := d.pod(Step{UID: l.UID}); pod != nil {
-			c, _ := pod.container(l.Container)
-			of.Outdated = c.Outdated
+		pod := d.pod(Step{UID: l.UID})
+		if pod == nil || !l.Returned.IsZero() {
+			continue
 		}
-		desired, known := d.desired(&of)
-		if !known || !l.Returned.IsZero() {
+		c, _ := pod.container(l.Container)
+		desired, known := d.Desired[c.Key()]
+		if !known {
 			continue
 		}
 		size := memory.Size{Request: l.To.Request, Limit: desired.Recommendation.Size.Limit}

@@ -89,7 +89,7 @@ func (s *State) unproven(c Container) (Lowering, bool) {
 // has ended, or by a guess that was more than needed.
 func (d *decider) takesBack(ch *change) bool {
 	return ch.kind&lowerings != 0 && (d.returnsLoan(ch) ||
-		d.State.TakesBack(ch.c.key(), ch.Recommendation.Guess, ch.c.Owner.Limit, ch.to.Limit))
+		d.State.TakesBack(ch.c.Key(), ch.Recommendation.Guess, ch.c.Owner.Limit, ch.to.Limit))
 }
 
 // TakesBack reports whether a limit takes back a guess: once, and not below what the owner asks for.
@@ -185,7 +185,7 @@ func (o *observation) create() {
 				c.Actual.Limit != c.Spec.Limit || o.state.knows(c) || c.Spec.Limit == c.Owner.Limit {
 				continue
 			}
-			if r, active := o.state.ActiveRevert(c.key(), o.Now); active && c.Actual.Limit < r.Restored.Limit {
+			if r, active := o.state.ActiveRevert(c.Key(), o.Now); active && c.Actual.Limit < r.Restored.Limit {
 				continue
 			}
 			o.state.lower(Lowering{
@@ -266,10 +266,10 @@ func (o *observation) followFrom(pod *Pod, st Step) {
 	}
 	for name := range st.To {
 		c, _ := pod.container(name)
-		if _, known := e.Targets[c.key()]; !known {
-			e.Targets[c.key()] = st.To[name]
+		if _, known := e.Targets[c.Key()]; !known {
+			e.Targets[c.Key()] = st.To[name]
 		}
-		e.Before[c.key()] = e.Before[c.key()].Max(st.From[name])
+		e.Before[c.Key()] = e.Before[c.Key()].Max(st.From[name])
 	}
 	o.state.Steps = append(o.state.Steps, st)
 }

@@ -387,7 +387,7 @@ func (o *observation) higher() (ready bool, took time.Duration) {
 // above reports whether a container has more than the change under way lowers it to.
 func (p *Pod) above(e *Rollout) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool {
-		target, known := e.Targets[c.key()]
+		target, known := e.Targets[c.Key()]
 		return known && lowers(have(c).Limit, target.Limit)
 	})
 }

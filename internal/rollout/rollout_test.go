@@ -1371,6 +1371,22 @@ func TestACanaryIsWatchedAnewAfterARaiseOfOthers(t *testing.T) {
 	c.expectLimits("100Mi 100Mi 512Mi")
 }
 
+// TestPodsWithEarlierNumbersDoNotGetWhatOthersAreLoweredTo: a StatefulSet's partition keeps them as they are.
+func TestPodsWithEarlierNumbersDoNotGetWhatOthersAreLoweredTo(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.in.Policy.Cooldown = 0
+	c.wants(small, false)
+	least, earlier := size(60*mib, 80*mib), c.in.Desired[Key{Container: "app"}]
+	earlier.Recommendation.Size = least
+	c.in.Desired[Key{Container: "app", Outdated: true}] = earlier
+	c.app(2).Outdated, c.app(2).Spec, c.app(2).Actual = true, least, least
+	for range 3 {
+		c.reconcile()
+		c.passes(5 * time.Second)
+	}
+	c.expectLimits("100Mi 256Mi 80Mi")
+}
+
 // TestARollbackIsNotRefusedForMoreThanIt: a kill asks for more than what a lower limit had taken, and the node may have
 // memory for the rollback, or for neither of them.
 func TestARollbackIsNotRefusedForMoreThanIt(t *testing.T) {
