@@ -132,7 +132,8 @@ func (d *decider) supersede() {
 	for of, target := range e.Targets {
 		desired, known := d.Desired[of]
 		size, atOnce := desired.Recommendation.Size, desired.Recommendation.Urgent || desired.Policy.DecreaseNever
-		if !known || size.Limit > target.Limit && atOnce || size.Limit > e.Before[of].Limit {
+		l, lowered := d.State.lowest(of.Container, of.Program, false)
+		if !known || !lowered || size.Limit > target.Limit && atOnce || size.Limit > l.From.Limit {
 			d.State.end()
 			return
 		}
@@ -418,45 +419,20 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	if d.taken = d.taken.Plus(pod.more(to)); d.takesMore(pod) && d.allLimits(pod, to) {
 		d.waiting--
 	}
-	from, last := map[string]memory.Size{}, map[string]memory.Size{}
-	own, given := map[string]memory.Size{}, map[string]memory.Size{}
-	for name := range to {
+	from, last, lowering := map[string]memory.Size{}, map[string]memory.Size{}, false
+	for name, size := range to {
 		c, _ := pod.container(name)
-		from[name], last[name], own[name] = have(c), c.Spec, d.own(pod, c)
-		given[name] = own[name]
-		if ours := c.given(); pod.Writer != "" && ours.Limit < own[name].Limit {
-			given[name] = ours // a rollback gives no pod what another writer gave this one
-		}
+		from[name], last[name] = have(c), c.Spec
+		lowering = lowering || lowers(d.own(pod, c).Limit, size.Limit)
 	}
 	maps.Copy(from, d.State.replace(pod.UID, to))
 	if maps.Equal(from, last) {
 		last = nil
 	}
-	lowering := lowersAny(own, to)
 	d.State.begin(lowering, d.Now)
-	e := &d.State.Rollout
-	for name := range to {
-		c, _ := pod.container(name)
-		if name == WholePod || c.Shared {
-			continue // no size of its own that all pods are to have
-		}
-		// a raise may be raised further on the way, and then for all pods
-		if _, known := e.Targets[c.Key()]; !known || !lowering {
-			e.Targets[c.Key()], _ = d.target(pod, c)
-		}
-		if own[name].Limit == 0 && to[name].Limit > 0 {
-			given[name] = memory.Size{Request: given[name].Request, Limit: NoLimit}
-		}
-		e.Before[c.Key()] = e.Before[c.Key()].Max(given[name])
-		limit := to[name].Limit
-		if _, _, lent := d.State.Lent(pod.UID, name); lent { // which all pods are not to have
-			limit = min(limit, d.Desired[c.Key()].Recommendation.Size.Limit)
-		}
-		switch {
-		case own[name].Limit > 0 && limit > own[name].Limit:
-			d.State.raise(c.Key(), limit)
-		case lowers(given[name].Limit, to[name].Limit):
-			d.State.lower(Lowering{Container: name, Program: c.Program, From: given[name], To: to[name], At: d.Now})
+	for name, size := range to {
+		if c, _ := pod.container(name); name != WholePod && !c.Shared {
+			d.note(pod, c, size)
 		}
 	}
 	step := Step{
@@ -475,6 +451,32 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		return // it is written down, and sent when the webhooks know that its successor is the canary
 	}
 	d.actions = append(d.actions, Action{Pod: pod.Name, UID: pod.UID, Evict: evict, Sizes: to, Why: changes(from, to)})
+}
+
+// note remembers what all pods are to have of the size that a container of one gets, and from what a limit is lowered.
+func (d *decider) note(pod *Pod, c Container, to memory.Size) {
+	e, of, own, limit := &d.State.Rollout, c.Key(), d.own(pod, c), to.Limit
+	from := own
+	switch ours := c.given(); {
+	case own.Limit == 0:
+		from.Limit = NoLimit
+	case pod.Writer != "" && ours.Limit < own.Limit:
+		from = ours // a rollback gives no pod what another writer gave this one
+	}
+	lowered := lowers(from.Limit, limit)
+	if lowered {
+		d.State.lower(Lowering{Container: c.Name, Program: c.Program, From: from, To: to, At: d.Now})
+	}
+	// a raise may be raised further on the way, and then for all pods
+	if _, known := e.Targets[of]; lowered == e.Decrease && (!known || !lowered) {
+		e.Targets[of], _ = d.target(pod, c)
+	}
+	if _, _, lent := d.State.Lent(pod.UID, c.Name); lent { // which all pods are not to have
+		limit = min(limit, d.Desired[of].Recommendation.Size.Limit)
+	}
+	if own.Limit > 0 && limit > own.Limit {
+		d.State.raise(of, limit)
+	}
 }
 
 // takesMore reports whether a pod is to take more of a quota where it runs, in which it gets no first limit.

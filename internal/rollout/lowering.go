@@ -43,18 +43,18 @@ func sameProgram(a, b string) bool { return a == "" || b == "" || a == b }
 
 // Proven returns the lowest limit that a pod of that container and program was watched with; 0: none.
 func (s *State) Proven(container, program string) memory.Size {
-	return s.lowest(container, program, true)
+	l, _ := s.lowest(container, program, true)
+	return l.To
 }
 
-// lowest returns the lowest limit that memfit lowered that container and program to, or that is proven; 0: none.
-func (s *State) lowest(container, program string, proven bool) (least memory.Size) {
-	for i := range s.Lowerings {
-		if l := &s.Lowerings[i]; (l.Proven || !proven) && l.of(container, program) &&
-			(least.Limit == 0 || l.To.Limit < least.Limit) {
-			least = l.To
+// lowest returns the lowering of that container and program to the lowest limit, or to the lowest that is proven.
+func (s *State) lowest(container, program string, proven bool) (least Lowering, found bool) {
+	for _, l := range s.Lowerings {
+		if (l.Proven || !proven) && l.of(container, program) && (!found || l.To.Limit < least.To.Limit) {
+			least, found = l, true
 		}
 	}
-	return least
+	return least, found
 }
 
 // lower notes that a pod gets a lower limit. The same limit for further pods is one lowering.
@@ -269,7 +269,6 @@ func (o *observation) followFrom(pod *Pod, st Step) {
 		if _, known := e.Targets[c.Key()]; !known {
 			e.Targets[c.Key()] = st.To[name]
 		}
-		e.Before[c.Key()] = e.Before[c.Key()].Max(st.From[name])
 	}
 	o.state.Steps = append(o.state.Steps, st)
 }
@@ -280,10 +279,10 @@ func (o *observation) followFrom(pod *Pod, st Step) {
 // clock decides nothing: one that is behind by a minute puts a kill before the change that caused it.
 func (o *observation) killed() (l Lowering, pod Pod, why string) {
 	for _, k := range slices.Concat(o.kills, o.state.prevented()) {
-		given := o.state.lowest(k.Container.Container, k.Program, false).Limit
+		given, _ := o.state.lowest(k.Container.Container, k.Program, false)
 		for _, old := range o.state.Lowerings {
 			if !old.of(k.Container.Container, k.Program) || later(k.Time, k.Seen).Before(old.At) ||
-				k.Limit.Plus(memory.CgroupRounding) < given ||
+				k.Limit.Plus(memory.CgroupRounding) < given.To.Limit ||
 				k.Limit == 0 || k.Limit >= old.From.Limit || why != "" && old.From.Limit >= l.From.Limit {
 				continue
 			}

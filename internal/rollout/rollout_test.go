@@ -1387,6 +1387,41 @@ func TestPodsWithEarlierNumbersDoNotGetWhatOthersAreLoweredTo(t *testing.T) {
 	c.expectLimits("100Mi 256Mi 80Mi")
 }
 
+// TestARaiseBesideALowerLimitDoesNotEndItsWatch: one container of a pod gets less and the other more, and the pod is not
+// ready any more.
+func TestARaiseBesideALowerLimitDoesNotEndItsWatch(t *testing.T) {
+	c := newCluster(t, 2, big)
+	c.wants(small, false)
+	more := c.in.Desired[Key{Container: "app"}]
+	more.Recommendation.Size = size(300*mib, 512*mib)
+	c.in.Desired[Key{Container: "proxy"}] = more
+	for i := range c.in.Pods {
+		proxy := *c.app(i)
+		proxy.Name = "proxy"
+		c.in.Pods[i].Containers = append(c.in.Pods[i].Containers, proxy)
+	}
+	c.node = func(p *Pod) {
+		for i := range p.Containers {
+			p.Containers[i].Actual = p.Containers[i].Spec
+		}
+	}
+	for range 2 {
+		c.reconcile()
+		c.passes(5 * time.Second)
+	}
+	if c.expectLimits("100Mi 256Mi"); c.in.Pods[0].Containers[1].Actual.Limit != 512*mib {
+		t.Fatalf("the other container is not raised: %v", c.log)
+	}
+	c.in.Pods[0].Ready = false
+	for range 3 {
+		c.reconcile()
+		c.passes(45 * time.Second)
+	}
+	if !c.told("Reverted web-1") {
+		t.Errorf("the lower limit is not watched: %+v", c.written.Steps)
+	}
+}
+
 // TestARollbackIsNotRefusedForMoreThanIt: a kill asks for more than what a lower limit had taken, and the node may have
 // memory for the rollback, or for neither of them.
 func TestARollbackIsNotRefusedForMoreThanIt(t *testing.T) {

@@ -55,10 +55,8 @@ type State struct {
 type Rollout struct {
 	Began time.Time `json:"began"`
 	// Previous is the last change before it, which counts again when nothing comes of this one.
-	Previous time.Time `json:"previous,omitzero"`
-	// Targets are the sizes by container and program; Before are those of the first pod that was changed.
-	Targets map[Key]memory.Size `json:"targets"`
-	Before  map[Key]memory.Size `json:"before"`
+	Previous time.Time           `json:"previous,omitzero"`
+	Targets  map[Key]memory.Size `json:"targets"`
 	// Decrease: a limit goes down, so that pods are watched.
 	Decrease bool `json:"decrease,omitempty"`
 	// Completed is the number of pods that were changed and are done with: confirmed, and watched for long enough if a
@@ -312,7 +310,6 @@ func (s *State) begin(decrease bool, at time.Time) {
 	}
 	s.Rollout = Rollout{
 		Began: stamp(at), Previous: s.LastChange, Decrease: decrease, Targets: map[Key]memory.Size{},
-		Before: map[Key]memory.Size{},
 	}
 	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool { // what the kubelet was asked for is followed
 		return st.Phase != Resizing && st.Phase != Undoing
@@ -382,7 +379,7 @@ func (s *State) Changing(pod types.UID) bool {
 // clone is a copy that shares nothing that is changed in place.
 func (s *State) clone() State {
 	c := *s
-	c.Rollout.Targets, c.Rollout.Before = maps.Clone(s.Rollout.Targets), maps.Clone(s.Rollout.Before)
+	c.Rollout.Targets = maps.Clone(s.Rollout.Targets)
 	c.Steps = slices.Clone(s.Steps)
 	if s.Restart != nil {
 		r := *s.Restart
@@ -449,11 +446,8 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	s.Lowerings = s.Lowerings[max(0, len(s.Lowerings)-maxLowerings):]
 	s.PastRestarts = s.PastRestarts[max(0, len(s.PastRestarts)-maxRestarts):]
 	s.Steps = s.Steps[max(0, len(s.Steps)-maxWatched):]
-	switch {
-	case !s.underWay():
+	if !s.underWay() {
 		s.end()
-	case s.Rollout.Before == nil:
-		s.Rollout.Before = map[Key]memory.Size{} // to be written to
 	}
 	return nil
 }
