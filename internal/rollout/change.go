@@ -72,7 +72,7 @@ func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *c
 	ch.kind = d.kindOf(c, ch.from, ch.to, evict)
 	ch.urgent = ch.kind&givesBack != 0 ||
 		(ch.Recommendation.Urgent || d.forAnother(pod, c)) && ch.kind&lowerings == 0 && !ch.lowersRequest()
-	if evict && (d.running <= 1 || ch.to.Limit == ch.from.Limit) && pod.serves() {
+	if evict && (len(d.pods) <= 1 || ch.to.Limit == ch.from.Limit) && pod.serves() {
 		ch.urgent = false // the only replica is not worth it, and a request saves no pod from a kill
 	}
 	return ch

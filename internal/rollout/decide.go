@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
@@ -23,14 +25,14 @@ const recheckAfter = 30 * time.Second
 // Decide returns what to do now, given what [Observe] made of the state. Actions that were written down earlier and
 // are not done yet are returned again; they are the same, and doing them twice has the effect of doing them once.
 func Decide(in Input) Transition {
-	d := decider{Input: in}
+	d := decider{Input: in, pods: map[types.UID]*Pod{}}
 	d.State = in.State.clone()
 	if d.State.Spent = Recent(in.State.Spent, in.Now); in.Allowance == nil {
 		d.State.Spent = nil
 	}
 	for i := range d.Pods {
-		if !d.Pods[i].Leaving {
-			d.running++
+		if pod := &d.Pods[i]; !pod.Leaving {
+			d.pods[pod.UID] = pod
 		}
 	}
 	d.takeOver()
@@ -43,14 +45,14 @@ func Decide(in Input) Transition {
 
 type decider struct {
 	Input
+	// pods are those that are not leaving.
+	pods    map[types.UID]*Pod
 	actions []Action
 	// wanting are the pods that lack what is recommended and are not being changed.
 	wanting []*Pod
 	// waiting is how many of them are to take more of a quota. taken is what was begun and quotas do not count yet.
 	waiting int
 	taken   memory.Size
-	// running is the number of pods that are not leaving.
-	running int
 	// reason and message are of the first refusal.
 	reason, message string
 	restartHeld     string
@@ -152,7 +154,7 @@ func (d *decider) again() {
 	d.State.abandon()
 	for i := range d.State.Steps {
 		st := &d.State.Steps[i]
-		pod := d.pod(*st)
+		pod := d.pods[st.UID]
 		switch {
 		case pod == nil || st.Phase == Watching:
 		case st.Phase == Undoing:
@@ -235,7 +237,7 @@ func (st *Step) ofRequests() bool {
 
 // sent reports whether a resize is in the pod's spec, or is taken out of it: it is followed to its end.
 func (d *decider) sent(st Step) bool {
-	pod := d.pod(st)
+	pod := d.pods[st.UID]
 	return pod != nil && (st.Phase == Undoing || st.Phase == Resizing && pod.has(st.To, spec))
 }
 
@@ -264,15 +266,6 @@ func (d *decider) gated(pod *Pod, st *Step) (worst again) {
 	return worst
 }
 
-func (d *decider) pod(st Step) *Pod {
-	for i := range d.Pods {
-		if d.Pods[i].UID == st.UID && !d.Pods[i].Leaving {
-			return &d.Pods[i]
-		}
-	}
-	return nil
-}
-
 // next begins to change as many pods as may be changed now.
 func (d *decider) next() {
 	if d.Policy.OnlyWatch {
@@ -296,7 +289,7 @@ func (d *decider) next() {
 		}
 	}
 	for _, st := range d.State.Steps {
-		if pod := d.pod(st); pod != nil && st.Phase != Undoing {
+		if pod := d.pods[st.UID]; pod != nil && st.Phase != Undoing {
 			d.taken = d.taken.Plus(pod.more(st.To))
 		}
 	}
@@ -384,7 +377,7 @@ func outOfBounds(size memory.Size, p recommend.Policy) bool {
 // outdated reports whether a step that was written down and not done must not be done any more: it would break a bound
 // that the owner has set since or come after its maintenance window.
 func (d *decider) outdated(st Step) bool {
-	pod := d.pod(st)
+	pod := d.pods[st.UID]
 	if pod == nil || st.Phase == Undoing || pod.has(st.To, spec) {
 		return false
 	}

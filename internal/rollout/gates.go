@@ -328,7 +328,7 @@ func (d *decider) restartedLately(*change) Verdict {
 // does not serve anyway.
 func (d *decider) onlyReplica(ch *change) Verdict {
 	evicted := ch.kind&(evictions|fresh) != 0
-	if d.running != 1 || d.Policy.SingleReplicaMayRestart || ch.urgent || evicted && !ch.pod.serves() {
+	if len(d.pods) != 1 || d.Policy.SingleReplicaMayRestart || ch.urgent || evicted && !ch.pod.serves() {
 		return Verdict{}
 	}
 	return Verdict{v1alpha1.ReasonSingleReplica,

@@ -245,7 +245,7 @@ func (o *observation) watchLoan(l *rescue.Loan, c *Container, base memory.Size) 
 func (d *decider) takeOver() {
 	for i := range d.State.Loans {
 		l := &d.State.Loans[i]
-		pod := d.pod(Step{UID: l.UID})
+		pod := d.pods[l.UID]
 		if pod == nil || !l.Returned.IsZero() {
 			continue
 		}

@@ -105,14 +105,14 @@ func (p *Pod) restartsFor(st *Step) bool {
 // is known, is decided anew. Another pod waits for a minute: an earlier leader may have sent it.
 func (d *decider) restart() {
 	c, st := d.Restart, d.State.Restart
-	if st != nil && st.Phase != AwaitingSuccessor && d.pod(*st) != nil &&
+	if st != nil && st.Phase != AwaitingSuccessor && d.pods[st.UID] != nil &&
 		(c != nil && c.UID == st.UID || d.Now.Sub(st.At) >= stayed) {
 		d.State.dropRestart(st.UID)
 	}
 	if c == nil {
 		return
 	}
-	pod := d.pod(Step{UID: c.UID})
+	pod := d.pods[c.UID]
 	if pod == nil {
 		return
 	}
