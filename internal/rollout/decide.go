@@ -155,15 +155,18 @@ func (d *decider) again() {
 	for i := range d.State.Steps {
 		st := &d.State.Steps[i]
 		pod := d.pods[st.UID]
+		if pod == nil || st.Phase == Watching {
+			continue
+		}
+		_, held := pod.held(st.To)
 		switch {
-		case pod == nil || st.Phase == Watching:
 		case st.Phase == Undoing:
 			d.actions = append(
 				d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.From, Undo: true, Why: changes(st.To, st.From)},
 			)
 		case d.withoutRequest(st, pod):
 			d.send(st)
-		case st.Phase == Resizing && pod.has(st.To, spec) && !pod.holds(st.To):
+		case st.Phase == Resizing && pod.has(st.To, spec) && !held:
 			d.requeueIn(settle)
 			d.requeueIn(pod.doubtedUntil(st.To).Sub(d.Now))
 		case d.gated(pod, st) >= waits: // taking back what memfit did is not beginning
@@ -239,12 +242,6 @@ func (st *Step) ofRequests() bool {
 func (d *decider) sent(st Step) bool {
 	pod := d.pods[st.UID]
 	return pod != nil && (st.Phase == Undoing || st.Phase == Resizing && pod.has(st.To, spec))
-}
-
-// holds reports whether a container has less than it should have, although its spec has it.
-func (p *Pod) holds(to map[string]memory.Size) bool {
-	_, held := p.held(to)
-	return held
 }
 
 // send asks for what a step was written down for.
@@ -443,7 +440,7 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		d.requeueIn(permitReaches)
 		return // it is written down, and sent when the webhooks know that its successor is the canary
 	}
-	d.actions = append(d.actions, Action{Pod: pod.Name, UID: pod.UID, Evict: evict, Sizes: to, Why: changes(from, to)})
+	d.send(&step)
 }
 
 // note remembers what all pods are to have of the size that a container of one gets, and from what a limit is lowered.
