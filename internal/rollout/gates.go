@@ -81,12 +81,11 @@ const (
 // gates decide whether a pod may be changed now. Order matters: the first refusal is the one users see.
 var gates = []gate{
 	// May memfit touch the pod at all?
-	{of: evictions | fresh, refuses: (*decider).notReplaced},
+	{of: lowerings | evictions | fresh, refuses: (*decider).mayNot},
 	{of: inPlace, refuses: (*decider).refusedInPlace, bars: true},
 	{of: sized | fresh, refuses: (*decider).refusedLately},
 	{of: sized, refuses: (*decider).anotherWriter, again: waits},
 	{of: lowerings, refuses: (*decider).givenByAnother, again: withdrawn},
-	{of: lowerings, refuses: (*decider).runKeepsLimit},
 	{of: sized&^(giveBackQuietly|giveBackByRestart) | fresh, refuses: (*decider).paused, again: waits},
 	{of: sized, refuses: (*decider).conflict, again: waits},
 	// Is the evidence good enough?
@@ -113,8 +112,7 @@ var gates = []gate{
 	// Can the other pods bear it?
 	{of: lowerings, refuses: (*decider).otherCanary},
 	{of: lowerings, refuses: (*decider).besideALoan},
-	{of: evictions | fresh, refuses: (*decider).awaitsFresh},
-	{of: fresh, refuses: (*decider).othersChange},
+	{of: evictions | fresh, refuses: (*decider).othersChange},
 	{of: sized&^(raiseQuietly|giveBackQuietly) | fresh, refuses: (*decider).tooFewServe, again: waits},
 	// Does it fit the budget of the cluster?
 	{of: together | fresh, refuses: (*decider).overChangeBudget},
@@ -143,11 +141,14 @@ func (d *decider) refusedAgain(ch *change) (worst again) {
 	return worst
 }
 
-// notReplaced refuses to evict a pod that no controller replaces, or the run of a Job.
-func (d *decider) notReplaced(ch *change) Verdict {
-	why := cmp.Or(d.Policy.NoEvict, d.Policy.OnlyRaise)
-	if ch.kind == fresh && d.Policy.OnlyRaise != "" {
+// mayNot refuses to evict a pod that no controller replaces, or the run of a Job, or to lower the limit of the run.
+func (d *decider) mayNot(ch *change) Verdict {
+	why := d.Policy.OnlyRaise
+	switch {
+	case ch.kind == fresh && why != "":
 		why = "a Job's pod would lose its work"
+	case ch.evict:
+		why = cmp.Or(d.Policy.NoEvict, why)
 	}
 	if why != "" {
 		return Verdict{v1alpha1.ReasonWaitingForNewPods, why}
@@ -206,14 +207,6 @@ func (d *decider) givenByAnother(ch *change) Verdict {
 	d.requeueIn(until.Sub(d.Now))
 	return refuse(v1alpha1.ReasonConflict, "field manager %s gave pod %s limit %s; it is not lowered before %s",
 		ch.pod.Writer, ch.pod.Name, ch.from.Limit, format.Time(until))
-}
-
-// runKeepsLimit refuses to lower the limit of a Job's run.
-func (d *decider) runKeepsLimit(*change) Verdict {
-	if d.Policy.OnlyRaise != "" {
-		return Verdict{v1alpha1.ReasonWaitingForNewPods, d.Policy.OnlyRaise}
-	}
-	return Verdict{}
 }
 
 // paused refuses everything while memfit.dev/pause or the global switch is set.
@@ -683,22 +676,18 @@ func (d *decider) besideALoan(ch *change) Verdict {
 	return Verdict{}
 }
 
-// awaitsFresh refuses to evict a pod while the fresh one for another is not ready: it would be unknown whose successor
-// a new pod is.
-func (d *decider) awaitsFresh(*change) Verdict {
-	if r := d.State.Restart; r != nil {
+// othersChange refuses to evict a pod while the fresh one for another is not ready: it would be unknown whose successor
+// a new pod is. It also refuses to restart a pod whose size is being changed, or while another is evicted for its size.
+func (d *decider) othersChange(ch *change) Verdict {
+	_, begun := d.State.step(ch.pod.UID)
+	switch r := d.State.Restart; {
+	case r != nil:
 		return refuse(v1alpha1.ReasonDisruptionBudget, "pod %s was evicted at %s, and no fresh one is ready yet", r.Pod,
 			format.Time(r.At))
-	}
-	return Verdict{}
-}
-
-// othersChange refuses to restart a pod whose size is being changed, or while another pod is evicted for its size.
-func (d *decider) othersChange(ch *change) Verdict {
-	if _, begun := d.State.step(ch.pod.UID); begun {
+	case ch.kind != fresh:
+	case begun:
 		return Verdict{v1alpha1.ReasonDisruptionBudget, "its size is being changed"}
-	}
-	if slices.ContainsFunc(d.State.Steps, func(st Step) bool { return st.evicts() }) {
+	case slices.ContainsFunc(d.State.Steps, func(st Step) bool { return st.evicts() }):
 		return Verdict{v1alpha1.ReasonDisruptionBudget, "another pod is evicted for its size: one at a time"}
 	}
 	return Verdict{}
