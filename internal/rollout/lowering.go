@@ -69,8 +69,7 @@ func (s *State) lower(l Lowering) {
 		}
 	}
 	l.At = stamp(l.At)
-	s.Lowerings = append(s.Lowerings, l)
-	s.Lowerings = s.Lowerings[max(0, len(s.Lowerings)-maxLowerings):]
+	s.Lowerings = newest(append(s.Lowerings, l), maxLowerings)
 }
 
 // unproven returns the lowering that a pod's container runs under, or is about to, and that no pod has proven; false:

@@ -59,8 +59,8 @@ func (s *State) evicted(uid types.UID) {
 	st := *s.Restart
 	st.Phase = AwaitingSuccessor
 	s.Restart = &st
-	s.PastRestarts = append(slices.Clip(s.PastRestarts), PastRestart{Pod: st.Pod, UID: st.UID, At: st.At, Held: st.Held})
-	s.PastRestarts = s.PastRestarts[max(0, len(s.PastRestarts)-maxRestarts):]
+	past := PastRestart{Pod: st.Pod, UID: st.UID, At: st.At, Held: st.Held}
+	s.PastRestarts = newest(append(slices.Clip(s.PastRestarts), past), maxRestarts)
 }
 
 // followRestart waits until a fresh pod is ready.

@@ -271,10 +271,7 @@ func (s *State) refuse(r Refusal) {
 	s.Refusals = slices.DeleteFunc(
 		slices.Clone(s.Refusals), func(old Refusal) bool { return old.UID == r.UID && old.Evict == r.Evict },
 	)
-	s.Refusals = append(s.Refusals, r)
-	if extra := len(s.Refusals) - maxRefusals; extra > 0 {
-		s.Refusals = s.Refusals[extra:]
-	}
+	s.Refusals = newest(append(s.Refusals, r), maxRefusals)
 }
 
 // drop forgets the step of an action.
@@ -415,8 +412,7 @@ func (s *State) revert(r Revert) {
 	s.Reverts = slices.DeleteFunc(slices.Clone(s.Reverts), func(old Revert) bool {
 		return old.Container == r.Container && old.Program == r.Program
 	})
-	s.Reverts = append(s.Reverts, r)
-	s.Reverts = s.Reverts[max(0, len(s.Reverts)-maxLowerings):]
+	s.Reverts = newest(append(s.Reverts, r), maxLowerings)
 }
 
 // Inherit keeps a rollback for a program that replaces another with the same memory, as its kills count for it.
@@ -429,6 +425,9 @@ func (s *State) Inherit(of Key, by string) {
 	}
 }
 
+// newest is a list without the oldest entries where there are more than most.
+func newest[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }
+
 // stamp is a time as it is remembered: seconds are enough, and equal states are then equal bytes.
 func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
@@ -440,12 +439,9 @@ func (s *State) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*s = State(read)
-	s.Refusals = s.Refusals[max(0, len(s.Refusals)-maxRefusals):]
-	s.Changes = s.Changes[max(0, len(s.Changes)-maxChanges):]
-	s.Spent = bounded(s.Spent)
-	s.Lowerings = s.Lowerings[max(0, len(s.Lowerings)-maxLowerings):]
-	s.PastRestarts = s.PastRestarts[max(0, len(s.PastRestarts)-maxRestarts):]
-	s.Steps = s.Steps[max(0, len(s.Steps)-maxWatched):]
+	s.Refusals, s.Changes = newest(s.Refusals, maxRefusals), newest(s.Changes, maxChanges)
+	s.Lowerings, s.PastRestarts = newest(s.Lowerings, maxLowerings), newest(s.PastRestarts, maxRestarts)
+	s.Spent, s.Steps = bounded(s.Spent), newest(s.Steps, maxWatched)
 	if !s.underWay() {
 		s.end()
 	}
