@@ -373,7 +373,7 @@ func (o *observation) restore(l Lowering, pod Pod, why string, killed bool) {
 		stays = fmt.Sprintf(". No resize removes the limit that a pod has: kubectl -n %s delete pod %s", o.Namespace,
 			pod.Name)
 	}
-	o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID, Container: l.Container,
+	o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID,
 		Message: fmt.Sprintf("Limit %s of container %s is rolled back %s, to %s, because %s. It is not lowered again "+
 			"before %s%s", l.To.Limit, l.Container, o.rolledBackWhere(&l), none(l.From.Limit), why, until, stays)})
 	from, to := map[string]memory.Size{l.Container: l.To}, map[string]memory.Size{l.Container: {Limit: l.From.Limit}}

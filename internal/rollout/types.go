@@ -237,8 +237,6 @@ type Finding struct {
 	Kind FindingKind
 	Pod  string
 	UID  types.UID
-	// Container is the one it is about; empty: several, or the pod as a whole.
-	Container string
 	// Message is a sentence with numbers.
 	Message string
 }
