@@ -172,23 +172,17 @@ func (s *State) ForgetLowerings(of Key) {
 func (o *observation) create() {
 	for i := range o.Pods {
 		pod := &o.Pods[i]
-		if pod.Writer != "" {
-			continue // the lower limit may be that writer's
-		}
 		for _, c := range pod.Containers {
-			before := c.given()
-			if c.Changed && !o.Policy.OnlyWatch {
-				continue // it is to have that again
-			}
-			if c.Done || c.Outdated || before.Limit == 0 || !lowers(before.Limit, c.Actual.Limit) ||
-				c.Actual.Limit != c.Spec.Limit || o.state.knows(c) || c.Spec.Limit == c.Owner.Limit {
+			again := c.Changed && !o.Policy.OnlyWatch // it is to have again what is given
+			if c.Done || again || !o.state.unexplained(pod, c) || c.Actual.Limit != c.Spec.Limit ||
+				c.Spec.Limit == c.Owner.Limit {
 				continue
 			}
 			if r, active := o.state.ActiveRevert(c.Key(), o.Now); active && c.Actual.Limit < r.Restored.Limit {
 				continue
 			}
 			o.state.lower(Lowering{
-				Container: c.Name, Program: c.Program, From: before.Max(c.Spec), To: c.Spec, At: pod.Created,
+				Container: c.Name, Program: c.Program, From: c.given().Max(c.Spec), To: c.Spec, At: pod.Created,
 			})
 		}
 	}
@@ -200,16 +194,18 @@ func (c *Container) given() memory.Size { return c.Owner.Max(memory.Size{Limit: 
 // forAnother reports whether a container got its lower limit for another program: its image was changed in its pod.
 // Like a new pod, it has no lower limit before one of its program was watched with it.
 func (d *decider) forAnother(pod *Pod, c Container) bool {
-	given := c.given().Limit
-	return c.Changed && !c.Outdated && pod.Writer == "" && 0 < given && given < NoLimit &&
-		lowers(given, c.Actual.Limit) && d.State.Proven(c.Name, c.Program).Limit == 0 && !d.State.knows(c)
+	return c.Changed && c.given().Limit < NoLimit && d.State.Proven(c.Name, c.Program).Limit == 0 &&
+		d.State.unexplained(pod, c)
 }
 
-// knows reports whether a lowering explains how the container got its limit.
-func (s *State) knows(c Container) bool {
-	return slices.ContainsFunc(s.Lowerings, func(l Lowering) bool {
-		return l.of(c.Name, c.Program) && l.To.Limit <= c.Actual.Limit
-	})
+// unexplained reports whether a container has a lower limit than is given to pods of its program, which is neither
+// another writer's, nor of earlier numbers of its owner, nor of a lowering.
+func (s *State) unexplained(pod *Pod, c Container) bool {
+	given := c.given().Limit
+	return given > 0 && lowers(given, c.Actual.Limit) && pod.Writer == "" && !c.Outdated &&
+		!slices.ContainsFunc(s.Lowerings, func(l Lowering) bool {
+			return l.of(c.Name, c.Program) && l.To.Limit <= c.Actual.Limit
+		})
 }
 
 // adopt takes up pods whose lower limit no pod has proven and that no step follows: they were created with it, or a
