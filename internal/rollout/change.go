@@ -65,6 +65,9 @@ func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *c
 	ch.bound = outOfBounds(ch.from, ch.Policy) && !outOfBounds(to, ch.Policy)
 	if !evict { // a new pod may go to the largest node
 		ch.nodeSize = cmp.Or(pod.NodeSize, ch.nodeSize)
+		if pod.limitWaits() { // what the spec has is not effective
+			ch.from.Limit = min(ch.from.Limit, c.Actual.Limit)
+		}
 		if limit, needed := d.sharedNeed(pod, c); needed {
 			ch.from.Limit, ch.to.Limit = pod.Whole.Spec.Limit, limit
 		}

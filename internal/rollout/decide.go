@@ -109,6 +109,10 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	if d.Now.Before(c.OwnerUntil) {
 		to.Request = max(to.Request, min(c.Owner.Request, now.Request))
 	}
+	less := memory.Size{Limit: to.Limit, Request: min(to.Request, c.Actual.Request)}
+	if pod.limitWaits() && less.Request > 0 && desired.Range.Within(less) == less {
+		to = less // the request is asked for again when the limit is effective
+	}
 	// it uses memory that the scheduler has promised to others
 	overdue := c.Demand > now.Request && to.Request > now.Request
 	_, needed := d.sharedNeed(pod, c)
@@ -164,8 +168,6 @@ func (d *decider) again() {
 			d.actions = append(
 				d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.From, Undo: true, Why: changes(st.To, st.From)},
 			)
-		case d.withoutRequest(st, pod):
-			d.send(st)
 		case st.Phase == Resizing && pod.has(st.To, spec) && !held:
 			d.requeueIn(settle)
 			d.requeueIn(pod.doubtedUntil(st.To).Sub(d.Now))
@@ -187,55 +189,23 @@ func (d *decider) again() {
 	}
 }
 
-// withoutRequest asks for the limits alone where the node has no memory for the requests that go with them: the kubelet
-// then defers both, and only requests take memory of the node. They are asked for again when the limits are effective.
-func (d *decider) withoutRequest(st *Step, pod *Pod) bool {
-	if st.Phase != Resizing || !pod.deferred(st) || d.Now.Sub(st.Request.At) < settle ||
-		pod.Whole != nil || pod.QoS == "Guaranteed" {
-		return false
-	}
-	to, raises, less := maps.Clone(st.To), false, false
-	for name, size := range st.To {
-		c, _ := pod.container(name)
-		from := st.From[name]
-		raises = raises || size.Limit > from.Limit
-		if from.Request == 0 || size.Request <= from.Request {
-			continue
-		}
-		size.Request, less = from.Request, true
-		if d.Desired[c.Key()].Range.Within(size) != size {
-			return false
-		}
-		to[name] = size
-	}
-	if !raises || !less {
-		return false
-	}
-	st.Request = request{At: stamp(d.Now), Spec: st.To, Lives: pod.lives(to), Tries: st.Request.Tries}
-	st.To = to
-	return true
-}
-
 // deferred reports whether a resize is in the pod's spec and waits for memory of the node.
 func (p *Pod) deferred(st *Step) bool { return p.Resize.Deferred && p.has(st.To, spec) }
 
-// outgrown reports whether more is asked for than by a resize that waits for memory of its node: a higher limit, where
-// that is of requests alone, or one that a kill or a rollback asks for.
-func (d *decider) outgrown(pod *Pod, st *Step) bool {
-	return st.Phase == Resizing && pod.deferred(st) && slices.ContainsFunc(pod.Containers, func(c Container) bool {
-		to, _ := d.target(pod, c)
-		return to.Limit > c.Spec.Limit && (st.ofRequests() || d.changeOf(pod, c, to, false).urgent)
-	})
+// limitWaits reports whether a higher limit waits for memory of the node, although only requests take any. A request
+// that must equal its limit waits with it.
+func (p *Pod) limitWaits() bool {
+	return p.Resize.Deferred && p.Whole == nil && p.QoS != "Guaranteed" &&
+		slices.ContainsFunc(p.Containers, func(c Container) bool { return lowers(c.Spec.Limit, c.Actual.Limit) })
 }
 
-// ofRequests reports whether all limits stay.
-func (st *Step) ofRequests() bool {
-	for name, size := range st.To {
-		if size.Limit != st.From[name].Limit {
-			return false
-		}
-	}
-	return true
+// outgrown reports whether a resize that waits for memory of its node holds up a higher limit: its own, or a later one.
+func (d *decider) outgrown(pod *Pod, st *Step) bool {
+	return st.Phase == Resizing && pod.deferred(st) && d.Now.Sub(st.Request.At) >= settle &&
+		slices.ContainsFunc(pod.Containers, func(c Container) bool {
+			to, _ := d.target(pod, c)
+			return lowers(to.Limit, c.Actual.Limit)
+		})
 }
 
 // sent reports whether a resize is in the pod's spec, or is taken out of it: it is followed to its end.
@@ -297,16 +267,18 @@ func (d *decider) next() {
 		}
 	}
 	for _, pod := range d.wanting {
-		if !d.State.roomForMore() {
-			break
+		if d.State.roomFor(pod.UID) {
+			d.change(pod)
 		}
-		d.change(pod)
 	}
 }
 
-// roomForMore reports whether the change of another pod may be begun: the number of pods that are changed or watched at
-// a time is bounded.
-func (s *State) roomForMore() bool { return len(s.Steps) < maxWatched }
+// roomFor reports whether the change of a pod may be begun: the number of pods that are changed or watched at a time is
+// bounded.
+func (s *State) roomFor(pod types.UID) bool {
+	_, begun := s.step(pod)
+	return begun || len(s.Steps) < maxWatched
+}
 
 // order puts pods that need more first, the fullest of them before the others, and then goes by name.
 func (d *decider) order(a, b *Pod) int {
@@ -458,7 +430,7 @@ func (d *decider) note(pod *Pod, c Container, to memory.Size) {
 		d.State.lower(Lowering{Container: c.Name, Program: c.Program, From: from, To: to, At: d.Now})
 	}
 	// a raise may be raised further on the way, and then for all pods
-	if _, known := e.Targets[of]; lowered == e.Decrease && (!known || !lowered) {
+	if _, known := e.Targets[of]; lowered == e.Decrease && (!known || !lowered && !pod.limitWaits()) {
 		e.Targets[of], _ = d.target(pod, c)
 	}
 	if _, _, lent := d.State.Lent(pod.UID, c.Name); lent { // which all pods are not to have

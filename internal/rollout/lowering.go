@@ -256,7 +256,7 @@ func (o *observation) followFrom(pod *Pod, st Step) {
 	}
 	o.state.begin(true, st.At)
 	e := &o.state.Rollout
-	if !o.state.roomForMore() {
+	if !o.state.roomFor(pod.UID) {
 		return
 	}
 	for name := range st.To {

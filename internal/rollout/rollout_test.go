@@ -835,13 +835,38 @@ func TestALowerLimitThatTheKubeletRefuses(t *testing.T) {
 // fills the node: a kubelet defers each resize with a higher request, and what a limit is it does not count.
 func (c *cluster) fills() {
 	c.node = func(p *Pod) {
-		app := &p.Containers[0]
-		if p.Resize = (Resize{}); app.Spec.Request > app.Actual.Request {
-			p.Resize = Resize{Deferred: true, Message: "Node didn't have enough resource: memory"}
-			return
+		p.Resize = Resize{}
+		for _, app := range p.Containers {
+			if app.Spec.Request > app.Actual.Request {
+				p.Resize = Resize{Deferred: true, Message: "Node didn't have enough resource: memory"}
+				return
+			}
 		}
-		app.Actual = app.Spec
+		for i := range p.Containers {
+			p.Containers[i].Actual = p.Containers[i].Spec
+		}
 	}
+}
+
+// TestRequestsThatWaitHoldUpTheLimitOfNoPod: also those of another container, and of more pods than are changed at a
+// time.
+func TestRequestsThatWaitHoldUpTheLimitOfNoPod(t *testing.T) {
+	c := newCluster(t, maxWatched+8, small)
+	c.fills()
+	c.wants(big, true)
+	other := c.in.Desired[Key{Container: "app"}]
+	other.Recommendation.Size = size(90*mib, small.Limit)
+	c.in.Desired[Key{Container: "other"}] = other
+	for i := range c.in.Pods {
+		container := *c.app(i)
+		container.Name = "other"
+		c.in.Pods[i].Containers = append(c.in.Pods[i].Containers, container)
+	}
+	for range 5 {
+		c.reconcile()
+		c.passes(settle)
+	}
+	c.expectLimits(strings.TrimSpace(strings.Repeat("256Mi ", len(c.in.Pods))))
 }
 
 // TestARequestWaitsForMemoryOfTheNodeAndALimitDoesNot: only what is requested takes memory of the node.
