@@ -149,7 +149,7 @@ func (d *decider) supersede() {
 // again repeats the steps that were written down and are not done yet.
 func (d *decider) again() {
 	d.State.Steps = slices.DeleteFunc(d.State.Steps, func(st Step) bool {
-		outdated := d.outdated(st) || d.Policy.OnlyWatch && st.Phase != Watching && !d.sent(st)
+		outdated := d.outdated(st)
 		if outdated {
 			d.State.unspend(st.UID, st.At)
 		}
@@ -208,12 +208,6 @@ func (d *decider) outgrown(pod *Pod, st *Step) bool {
 		})
 }
 
-// sent reports whether a resize is in the pod's spec, or is taken out of it: it is followed to its end.
-func (d *decider) sent(st Step) bool {
-	pod := d.pods[st.UID]
-	return pod != nil && (st.Phase == Undoing || st.Phase == Resizing && pod.has(st.To, spec))
-}
-
 // send asks for what a step was written down for.
 func (d *decider) send(st *Step) {
 	d.actions = append(
@@ -243,9 +237,8 @@ func (d *decider) next() {
 		}
 		return
 	}
-	for i := range d.Pods {
-		pod := &d.Pods[i]
-		if pod.Leaving || d.State.Restart != nil && d.State.Restart.UID == pod.UID {
+	for _, pod := range d.pods {
+		if d.State.Restart != nil && d.State.Restart.UID == pod.UID {
 			continue
 		}
 		if st, begun := d.State.step(pod.UID); begun && st.Phase != Watching && !d.outgrown(pod, &st) {
@@ -343,8 +336,8 @@ func outOfBounds(size memory.Size, p recommend.Policy) bool {
 	return bounded.Limit != size.Limit
 }
 
-// outdated reports whether a step that was written down and not done must not be done any more: it would break a bound
-// that the owner has set since or come after its maintenance window.
+// outdated reports whether a step that was written down and not done must not be done any more: running pods are to
+// keep their sizes, or it would break a bound that the owner has set since or come after its maintenance window.
 func (d *decider) outdated(st Step) bool {
 	pod := d.pods[st.UID]
 	if pod == nil || st.Phase == Undoing || pod.has(st.To, spec) {
@@ -360,7 +353,7 @@ func (d *decider) outdated(st Step) bool {
 			return true
 		}
 	}
-	return d.gated(pod, &st) == withdrawn
+	return d.Policy.OnlyWatch || d.gated(pod, &st) == withdrawn
 }
 
 func (d *decider) about(pod *Pod, c Container) string {

@@ -138,10 +138,8 @@ func (d *decider) others(text string) string {
 		return text
 	}
 	have := 0
-	for i := range d.Pods {
-		pod := &d.Pods[i]
-		st, begun := d.State.step(pod.UID)
-		if !pod.Leaving && (!begun || st.Phase == Watching) && !d.lacks(pod) {
+	for _, pod := range d.pods {
+		if st, begun := d.State.step(pod.UID); (!begun || st.Phase == Watching) && !d.lacks(pod) {
 			have++
 		}
 	}
