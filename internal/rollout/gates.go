@@ -578,9 +578,6 @@ func (d *decider) restartsShared(ch *change) Verdict {
 
 // queryAgainst refuses to lower a limit while the owner's rollbackQuery has series, or its answer is unknown.
 func (d *decider) queryAgainst(*change) Verdict {
-	if d.QueryResult == nil {
-		return Verdict{}
-	}
 	if why := d.QueryResult.Against(d.Now); why != "" {
 		return Verdict{v1alpha1.ReasonWaitingForQuery, "no limit is lowered while sizing.disruption." + why}
 	}
@@ -594,23 +591,17 @@ func (d *decider) windowClosed(ch *change) Verdict {
 	if harmless && !d.Policy.IncreasesInWindows || ch.kind == raiseQuietly && ch.lowersRequest() {
 		return Verdict{}
 	}
-	if why := d.outsideWindows(); why != "" {
-		return Verdict{v1alpha1.ReasonWaitingForWindow, why}
-	}
-	return Verdict{}
-}
-
-// outsideWindows returns that no window is open; empty: one is, or there are none.
-func (d *decider) outsideWindows() string {
-	open, next := d.Policy.Windows.Open(d.Now)
-	switch {
+	switch open, next := d.Policy.Windows.Open(d.Now); {
 	case open:
-		return ""
+		return Verdict{}
 	case next.IsZero():
-		return "none of the maintenance windows ever opens: see the profile's condition Ready"
+		return Verdict{v1alpha1.ReasonWaitingForWindow,
+			"none of the maintenance windows ever opens: see the profile's condition Ready"}
+	default:
+		d.requeueIn(next.Sub(d.Now) + time.Second)
+		return refuse(v1alpha1.ReasonWaitingForWindow, "waits for the next maintenance window, which opens at %s",
+			format.Time(next))
 	}
-	d.requeueIn(next.Sub(d.Now) + time.Second)
-	return "waits for the next maintenance window, which opens at " + format.Time(next)
 }
 
 // ownersDay refuses to lower a limit below what its owner asks for within a day: an owner's edit is evidence, too.

@@ -166,7 +166,7 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 	}
 	end := st.Watch.Since.Add(o.Policy.Watch)
 	over := !o.Now.Before(end) && pod.inForce(st.To) && st.Watch.Unready.IsZero() && (pod.Ready || !st.Served) &&
-		(o.QueryResult == nil || o.QueryResult.clearSince(st.Watch.Since, o.Now))
+		o.QueryResult.clearSince(st.Watch.Since, o.Now)
 	if over {
 		o.state.prove(st)
 	}

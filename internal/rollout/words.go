@@ -126,8 +126,8 @@ func (d *decider) watching() string {
 	if n := len(d.State.Steps) - 1; n > 0 {
 		text += fmt.Sprintf("; %d more are watched", n)
 	}
-	if d.QueryResult != nil && d.QueryResult.Against(d.Now) != "" {
-		text += "; " + d.QueryResult.Against(d.Now)
+	if why := d.QueryResult.Against(d.Now); why != "" {
+		text += "; " + why
 	}
 	return d.others(text)
 }
