@@ -145,13 +145,12 @@ func (d *decider) waitsForNoBudget(ch *change) bool {
 	urgent := false
 	for name, to := range ch.sizes {
 		c, _ := ch.pod.container(name)
-		desired, _ := d.desired(&c)
 		kind := d.kindOf(c, have(c), to, ch.evict)
 		if kind&restarting != 0 || c.RestartsOnResize {
 			return false
 		}
 		urgent = urgent || kind&givesBack != 0 ||
-			have(c).Limit < to.Limit && desired.Recommendation.Urgent
+			have(c).Limit < to.Limit && d.Desired[c.Key()].Recommendation.Urgent
 	}
 	return urgent
 }

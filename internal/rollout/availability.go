@@ -5,6 +5,7 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -71,19 +72,11 @@ func (s *State) disturbed(pods []Pod) map[types.UID]bool {
 		switch {
 		case s.Rollout.Decrease && st.Phase != Watching && lowersAny(st.From, st.To) || s.canary(st):
 			all[st.UID] = true // the canary, and each lower limit until it is effective
-		case st.evicts() || st.Phase != Watching && restartsFor(pods, st):
+		case st.evicts(), st.Phase != Watching && slices.ContainsFunc(pods, func(p Pod) bool {
+			return p.UID == st.UID && !p.Leaving && p.restartsFor(st)
+		}):
 			all[st.UID] = true
 		}
 	}
 	return all
-}
-
-// restartsFor reports whether the kubelet has to restart a container of its pod for a step.
-func restartsFor(pods []Pod, st *Step) bool {
-	for i := range pods {
-		if pod := &pods[i]; pod.UID == st.UID && !pod.Leaving {
-			return pod.restartsFor(st)
-		}
-	}
-	return false
 }

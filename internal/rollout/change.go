@@ -58,13 +58,16 @@ func (d *decider) kindOf(c Container, from, to memory.Size, evict bool) kinds {
 
 // changeOf is the change that gives a container of a pod another size, where it runs or by eviction.
 func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *change {
-	desired, _ := d.desired(&c)
+	desired := d.Desired[c.Key()]
 	ch := &change{
 		pod: pod, c: c, from: have(c), to: to, Desired: desired, evict: evict, nodeSize: desired.LargestNode,
 	}
 	ch.bound = outOfBounds(ch.from, ch.Policy) && !outOfBounds(to, ch.Policy)
 	if !evict { // a new pod may go to the largest node
 		ch.nodeSize = cmp.Or(pod.NodeSize, ch.nodeSize)
+		if pod.limitWaits() { // what the spec has is not effective
+			ch.from.Limit = min(ch.from.Limit, c.Actual.Limit)
+		}
 		if limit, needed := d.sharedNeed(pod, c); needed {
 			ch.from.Limit, ch.to.Limit = pod.Whole.Spec.Limit, limit
 		}
@@ -72,7 +75,7 @@ func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *c
 	ch.kind = d.kindOf(c, ch.from, ch.to, evict)
 	ch.urgent = ch.kind&givesBack != 0 ||
 		(ch.Recommendation.Urgent || d.forAnother(pod, c)) && ch.kind&lowerings == 0 && !ch.lowersRequest()
-	if evict && (d.running <= 1 || ch.to.Limit == ch.from.Limit) && pod.serves() {
+	if evict && (len(d.pods) <= 1 || ch.to.Limit == ch.from.Limit) && pod.serves() {
 		ch.urgent = false // the only replica is not worth it, and a request saves no pod from a kill
 	}
 	return ch
@@ -89,7 +92,7 @@ func (ch *change) cost() Spent { return ch.pod.cost(ch.sizes, ch.evict) }
 // givesBack reports whether a change rolls back a size that did harm. No raise restores that there was no limit: the
 // first one from the size that did harm counts.
 func (d *decider) givesBack(c Container, to, from memory.Size) bool {
-	r, active := d.State.ActiveRevert(c.key(), d.Now)
+	r, active := d.State.ActiveRevert(c.Key(), d.Now)
 	return active && 0 < from.Limit && from.Limit < to.Limit && to.Limit <= r.Restored.Limit &&
 		(r.Restored.Limit != NoLimit || from.Limit <= r.Tried.Limit)
 }
@@ -104,20 +107,20 @@ func (d *decider) withoutFirstLimit(pod *Pod, c Container, to memory.Size) (size
 	if d.Policy.NoWebhook {
 		who = fmt.Sprintf("set one of %s in the workload's template", to.Limit)
 	}
-	if r, active := d.State.ActiveRevert(c.key(), d.Now); active && r.Restored.Limit == NoLimit {
+	if r, active := d.State.ActiveRevert(c.Key(), d.Now); active && r.Restored.Limit == NoLimit {
 		who = fmt.Sprintf("a limit of %s was rolled back at %s, and new pods get none before %s", r.Tried.Limit,
 			format.Time(r.At), format.Time(r.At.Add(RevertHold.Duration())))
 	}
 	d.refused(v1alpha1.ReasonWaitingForNewPods,
 		d.about(pod, c)+"it has no limit, and no resize removes one again: "+who)
 	to.Limit = 0
-	return to, recommend.Differs(have(c), to, d.Desired[c.key()].Policy), true
+	return to, recommend.Differs(have(c), to, d.Desired[c.Key()].Policy), true
 }
 
 // restores is the part of a raise that rolls back a size that did harm. It does not wait for what the rest waits for.
 // Nil: there is none, or it waits as well.
 func (d *decider) restores(ch *change) *change {
-	r, active := d.State.ActiveRevert(ch.c.key(), d.Now)
+	r, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
 	if !active || ch.evict || ch.c.Shared || ch.from.Limit >= r.Restored.Limit || ch.to.Limit <= r.Restored.Limit {
 		return nil
 	}
@@ -190,7 +193,7 @@ func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, bars bool)
 		}
 		to = d.granted(ch, to, less)
 		if c.Effective > 0 && to.Limit == c.Spec.Limit {
-			to = d.another(c.key(), to) // the spec has it already, and the kubelet does nothing about numbers that it has
+			to = d.another(c.Key(), to) // the spec has it already, and the kubelet does nothing about numbers that it has
 		}
 		sizes[c.Name] = to
 	}

@@ -73,6 +73,5 @@ func (s *State) record(c Change, began time.Time) {
 		c.Since, c.Pods = s.Changes[i].Since, s.Changes[i].Pods+1
 		s.Changes = slices.Delete(s.Changes, i, i+1)
 	}
-	s.Changes = append(s.Changes, c)
-	s.Changes = s.Changes[max(0, len(s.Changes)-maxChanges):]
+	s.Changes = newest(append(s.Changes, c), maxChanges)
 }

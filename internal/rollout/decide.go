@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/quote"
@@ -23,14 +25,14 @@ const recheckAfter = 30 * time.Second
 // Decide returns what to do now, given what [Observe] made of the state. Actions that were written down earlier and
 // are not done yet are returned again; they are the same, and doing them twice has the effect of doing them once.
 func Decide(in Input) Transition {
-	d := decider{Input: in}
+	d := decider{Input: in, pods: map[types.UID]*Pod{}}
 	d.State = in.State.clone()
 	if d.State.Spent = Recent(in.State.Spent, in.Now); in.Allowance == nil {
 		d.State.Spent = nil
 	}
 	for i := range d.Pods {
-		if !d.Pods[i].Leaving {
-			d.running++
+		if pod := &d.Pods[i]; !pod.Leaving {
+			d.pods[pod.UID] = pod
 		}
 	}
 	d.takeOver()
@@ -43,14 +45,14 @@ func Decide(in Input) Transition {
 
 type decider struct {
 	Input
+	// pods are those that are not leaving.
+	pods    map[types.UID]*Pod
 	actions []Action
 	// wanting are the pods that lack what is recommended and are not being changed.
 	wanting []*Pod
 	// waiting is how many of them are to take more of a quota. taken is what was begun and quotas do not count yet.
 	waiting int
 	taken   memory.Size
-	// running is the number of pods that are not leaving.
-	running int
 	// reason and message are of the first refusal.
 	reason, message string
 	restartHeld     string
@@ -70,19 +72,10 @@ func (d *decider) requeueIn(t time.Duration) {
 	}
 }
 
-// desired is the recommendation for a running container; false: there is none.
-func (d *decider) desired(c *Container) (Desired, bool) {
-	desired, found := d.Desired[c.key()]
-	if c.Outdated && desired.Outdated != nil {
-		desired.Recommendation = *desired.Outdated
-	}
-	return desired, found
-}
-
 // target is the size a container of this pod should have, and whether that differs enough from what it has to be worth
 // a change.
 func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
-	desired, found := d.desired(&c)
+	desired, found := d.Desired[c.Key()]
 	if !found || c.Done {
 		return c.Spec, false
 	}
@@ -116,6 +109,10 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	if d.Now.Before(c.OwnerUntil) {
 		to.Request = max(to.Request, min(c.Owner.Request, now.Request))
 	}
+	less := memory.Size{Limit: to.Limit, Request: min(to.Request, c.Actual.Request)}
+	if pod.limitWaits() && less.Request > 0 && desired.Range.Within(less) == less {
+		to = less // the request is asked for again when the limit is effective
+	}
 	// it uses memory that the scheduler has promised to others
 	overdue := c.Demand > now.Request && to.Request > now.Request
 	_, needed := d.sharedNeed(pod, c)
@@ -125,8 +122,8 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 // underWayTo is the size that a change under way gives this container.
 func (d *decider) underWayTo(c *Container) (memory.Size, bool) {
 	e := &d.State.Rollout
-	desired, _ := d.desired(c)
-	target, under := e.Targets[c.key()]
+	desired := d.Desired[c.Key()]
+	target, under := e.Targets[c.Key()]
 	return target, under && !outOfBounds(target, desired.Policy) &&
 		(e.Decrease || !recommend.Differs(target, desired.Recommendation.Size, desired.Policy))
 }
@@ -141,7 +138,8 @@ func (d *decider) supersede() {
 	for of, target := range e.Targets {
 		desired, known := d.Desired[of]
 		size, atOnce := desired.Recommendation.Size, desired.Recommendation.Urgent || desired.Policy.DecreaseNever
-		if !known || size.Limit > target.Limit && atOnce || size.Limit > e.Before[of].Limit {
+		l, lowered := d.State.lowest(of.Container, of.Program, false)
+		if !known || !lowered || size.Limit > target.Limit && atOnce || size.Limit > l.From.Limit {
 			d.State.end()
 			return
 		}
@@ -151,7 +149,7 @@ func (d *decider) supersede() {
 // again repeats the steps that were written down and are not done yet.
 func (d *decider) again() {
 	d.State.Steps = slices.DeleteFunc(d.State.Steps, func(st Step) bool {
-		outdated := d.outdated(st) || d.Policy.OnlyWatch && st.Phase != Watching && !d.sent(st)
+		outdated := d.outdated(st)
 		if outdated {
 			d.State.unspend(st.UID, st.At)
 		}
@@ -160,16 +158,17 @@ func (d *decider) again() {
 	d.State.abandon()
 	for i := range d.State.Steps {
 		st := &d.State.Steps[i]
-		pod := d.pod(*st)
+		pod := d.pods[st.UID]
+		if pod == nil || st.Phase == Watching {
+			continue
+		}
+		_, held := pod.held(st.To)
 		switch {
-		case pod == nil || st.Phase == Watching:
 		case st.Phase == Undoing:
 			d.actions = append(
 				d.actions, Action{Pod: st.Pod, UID: st.UID, Sizes: st.From, Undo: true, Why: changes(st.To, st.From)},
 			)
-		case d.withoutRequest(st, pod):
-			d.send(st)
-		case st.Phase == Resizing && pod.has(st.To, spec) && !pod.holds(st.To):
+		case st.Phase == Resizing && pod.has(st.To, spec) && !held:
 			d.requeueIn(settle)
 			d.requeueIn(pod.doubtedUntil(st.To).Sub(d.Now))
 		case d.gated(pod, st) >= waits: // taking back what memfit did is not beginning
@@ -190,67 +189,23 @@ func (d *decider) again() {
 	}
 }
 
-// withoutRequest asks for the limits alone where the node has no memory for the requests that go with them: the kubelet
-// then defers both, and only requests take memory of the node. They are asked for again when the limits are effective.
-func (d *decider) withoutRequest(st *Step, pod *Pod) bool {
-	if st.Phase != Resizing || !pod.deferred(st) || d.Now.Sub(st.Request.At) < settle ||
-		pod.Whole != nil || pod.QoS == "Guaranteed" {
-		return false
-	}
-	to, raises, less := maps.Clone(st.To), false, false
-	for name, size := range st.To {
-		c, _ := pod.container(name)
-		from := st.From[name]
-		raises = raises || size.Limit > from.Limit
-		if from.Request == 0 || size.Request <= from.Request {
-			continue
-		}
-		size.Request, less = from.Request, true
-		if d.Desired[c.key()].Range.Within(size) != size {
-			return false
-		}
-		to[name] = size
-	}
-	if !raises || !less {
-		return false
-	}
-	st.Request = request{At: stamp(d.Now), Spec: st.To, Lives: pod.lives(to), Tries: st.Request.Tries}
-	st.To = to
-	return true
-}
-
 // deferred reports whether a resize is in the pod's spec and waits for memory of the node.
 func (p *Pod) deferred(st *Step) bool { return p.Resize.Deferred && p.has(st.To, spec) }
 
-// outgrown reports whether more is asked for than by a resize that waits for memory of its node: a higher limit, where
-// that is of requests alone, or one that a kill or a rollback asks for.
+// limitWaits reports whether a higher limit waits for memory of the node, although only requests take any. A request
+// that must equal its limit waits with it.
+func (p *Pod) limitWaits() bool {
+	return p.Resize.Deferred && p.Whole == nil && p.QoS != "Guaranteed" &&
+		slices.ContainsFunc(p.Containers, func(c Container) bool { return lowers(c.Spec.Limit, c.Actual.Limit) })
+}
+
+// outgrown reports whether a resize that waits for memory of its node holds up a higher limit: its own, or a later one.
 func (d *decider) outgrown(pod *Pod, st *Step) bool {
-	return st.Phase == Resizing && pod.deferred(st) && slices.ContainsFunc(pod.Containers, func(c Container) bool {
-		to, _ := d.target(pod, c)
-		return to.Limit > c.Spec.Limit && (st.ofRequests() || d.changeOf(pod, c, to, false).urgent)
-	})
-}
-
-// ofRequests reports whether all limits stay.
-func (st *Step) ofRequests() bool {
-	for name, size := range st.To {
-		if size.Limit != st.From[name].Limit {
-			return false
-		}
-	}
-	return true
-}
-
-// sent reports whether a resize is in the pod's spec, or is taken out of it: it is followed to its end.
-func (d *decider) sent(st Step) bool {
-	pod := d.pod(st)
-	return pod != nil && (st.Phase == Undoing || st.Phase == Resizing && pod.has(st.To, spec))
-}
-
-// holds reports whether a container has less than it should have, although its spec has it.
-func (p *Pod) holds(to map[string]memory.Size) bool {
-	_, held := p.held(to)
-	return held
+	return st.Phase == Resizing && pod.deferred(st) && d.Now.Sub(st.Request.At) >= settle &&
+		slices.ContainsFunc(pod.Containers, func(c Container) bool {
+			to, _ := d.target(pod, c)
+			return lowers(to.Limit, c.Actual.Limit)
+		})
 }
 
 // send asks for what a step was written down for.
@@ -272,26 +227,18 @@ func (d *decider) gated(pod *Pod, st *Step) (worst again) {
 	return worst
 }
 
-func (d *decider) pod(st Step) *Pod {
-	for i := range d.Pods {
-		if d.Pods[i].UID == st.UID && !d.Pods[i].Leaving {
-			return &d.Pods[i]
-		}
-	}
-	return nil
-}
-
 // next begins to change as many pods as may be changed now.
 func (d *decider) next() {
 	if d.Policy.OnlyWatch {
-		for of, want := range d.Desired { // new pods get it
-			d.State.raise(of, want.Recommendation.Size.Limit)
+		for of, want := range d.Desired {
+			if !of.Outdated { // new pods get it
+				d.State.raise(of, want.Recommendation.Size.Limit)
+			}
 		}
 		return
 	}
-	for i := range d.Pods {
-		pod := &d.Pods[i]
-		if pod.Leaving || d.State.Restart != nil && d.State.Restart.UID == pod.UID {
+	for _, pod := range d.pods {
+		if d.State.Restart != nil && d.State.Restart.UID == pod.UID {
 			continue
 		}
 		if st, begun := d.State.step(pod.UID); begun && st.Phase != Watching && !d.outgrown(pod, &st) {
@@ -302,7 +249,7 @@ func (d *decider) next() {
 		}
 	}
 	for _, st := range d.State.Steps {
-		if pod := d.pod(st); pod != nil && st.Phase != Undoing {
+		if pod := d.pods[st.UID]; pod != nil && st.Phase != Undoing {
 			d.taken = d.taken.Plus(pod.more(st.To))
 		}
 	}
@@ -313,16 +260,18 @@ func (d *decider) next() {
 		}
 	}
 	for _, pod := range d.wanting {
-		if !d.State.roomForMore() {
-			break
+		if d.State.roomFor(pod.UID) {
+			d.change(pod)
 		}
-		d.change(pod)
 	}
 }
 
-// roomForMore reports whether the change of another pod may be begun: the number of pods that are changed or watched at
-// a time is bounded.
-func (s *State) roomForMore() bool { return len(s.Steps) < maxWatched }
+// roomFor reports whether the change of a pod may be begun: the number of pods that are changed or watched at a time is
+// bounded.
+func (s *State) roomFor(pod types.UID) bool {
+	_, begun := s.step(pod)
+	return begun || len(s.Steps) < maxWatched
+}
 
 // order puts pods that need more first, the fullest of them before the others, and then goes by name.
 func (d *decider) order(a, b *Pod) int {
@@ -373,7 +322,7 @@ func (d *decider) stillAsked(pod *Pod, r Refusal) bool {
 		if differs {
 			sizes[c.Name] = to
 		}
-		if was && differs && recommend.Differs(size, to, d.Desired[c.key()].Policy) {
+		if was && differs && recommend.Differs(size, to, d.Desired[c.Key()].Policy) {
 			return false
 		}
 	}
@@ -387,10 +336,10 @@ func outOfBounds(size memory.Size, p recommend.Policy) bool {
 	return bounded.Limit != size.Limit
 }
 
-// outdated reports whether a step that was written down and not done must not be done any more: it would break a bound
-// that the owner has set since or come after its maintenance window.
+// outdated reports whether a step that was written down and not done must not be done any more: running pods are to
+// keep their sizes, or it would break a bound that the owner has set since or come after its maintenance window.
 func (d *decider) outdated(st Step) bool {
-	pod := d.pod(st)
+	pod := d.pods[st.UID]
 	if pod == nil || st.Phase == Undoing || pod.has(st.To, spec) {
 		return false
 	}
@@ -399,12 +348,12 @@ func (d *decider) outdated(st Step) bool {
 			continue // it goes with its containers
 		}
 		c, _ := pod.container(name)
-		desired := d.Desired[c.key()]
+		desired := d.Desired[c.Key()]
 		if outOfBounds(size, desired.Policy) || desired.Policy.DecreaseNever && lowers(d.own(pod, c).Limit, size.Limit) {
 			return true
 		}
 	}
-	return d.gated(pod, &st) == withdrawn
+	return d.Policy.OnlyWatch || d.gated(pod, &st) == withdrawn
 }
 
 func (d *decider) about(pod *Pod, c Container) string {
@@ -425,46 +374,20 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 	if d.taken = d.taken.Plus(pod.more(to)); d.takesMore(pod) && d.allLimits(pod, to) {
 		d.waiting--
 	}
-	from, last := map[string]memory.Size{}, map[string]memory.Size{}
-	own, given := map[string]memory.Size{}, map[string]memory.Size{}
-	for name := range to {
+	from, last, lowering := map[string]memory.Size{}, map[string]memory.Size{}, false
+	for name, size := range to {
 		c, _ := pod.container(name)
-		from[name], last[name], own[name] = have(c), c.Spec, d.own(pod, c)
-		given[name] = own[name]
-		if ours := c.given(); pod.Writer != "" && ours.Limit < own[name].Limit {
-			given[name] = ours // a rollback gives no pod what another writer gave this one
-		}
+		from[name], last[name] = have(c), c.Spec
+		lowering = lowering || lowers(d.own(pod, c).Limit, size.Limit)
 	}
 	maps.Copy(from, d.State.replace(pod.UID, to))
 	if maps.Equal(from, last) {
 		last = nil
 	}
-	lowering := lowersAny(own, to)
 	d.State.begin(lowering, d.Now)
-	e := &d.State.Rollout
-	for name := range to {
-		c, _ := pod.container(name)
-		if name == WholePod || c.Shared {
-			continue // no size of its own that all pods are to have
-		}
-		// a raise may be raised further on the way, and then for all pods
-		if _, known := e.Targets[c.key()]; !known || !lowering {
-			e.Targets[c.key()], _ = d.target(pod, c)
-		}
-		if own[name].Limit == 0 && to[name].Limit > 0 {
-			given[name] = memory.Size{Request: given[name].Request, Limit: NoLimit}
-		}
-		e.Before[c.key()] = e.Before[c.key()].Max(given[name])
-		limit := to[name].Limit
-		if _, _, lent := d.State.Lent(pod.UID, name); lent { // which all pods are not to have
-			desired, _ := d.desired(&c)
-			limit = min(limit, desired.Recommendation.Size.Limit)
-		}
-		switch {
-		case own[name].Limit > 0 && limit > own[name].Limit:
-			d.State.raise(c.key(), limit)
-		case lowers(given[name].Limit, to[name].Limit):
-			d.State.lower(Lowering{Container: name, Program: c.Program, From: given[name], To: to[name], At: d.Now})
+	for name, size := range to {
+		if c, _ := pod.container(name); name != WholePod && !c.Shared {
+			d.note(pod, c, size)
 		}
 	}
 	step := Step{
@@ -482,7 +405,33 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		d.requeueIn(permitReaches)
 		return // it is written down, and sent when the webhooks know that its successor is the canary
 	}
-	d.actions = append(d.actions, Action{Pod: pod.Name, UID: pod.UID, Evict: evict, Sizes: to, Why: changes(from, to)})
+	d.send(&step)
+}
+
+// note remembers what all pods are to have of the size that a container of one gets, and from what a limit is lowered.
+func (d *decider) note(pod *Pod, c Container, to memory.Size) {
+	e, of, own, limit := &d.State.Rollout, c.Key(), d.own(pod, c), to.Limit
+	from := own
+	switch ours := c.given(); {
+	case own.Limit == 0:
+		from.Limit = NoLimit
+	case pod.Writer != "" && ours.Limit < own.Limit:
+		from = ours // a rollback gives no pod what another writer gave this one
+	}
+	lowered := lowers(from.Limit, limit)
+	if lowered {
+		d.State.lower(Lowering{Container: c.Name, Program: c.Program, From: from, To: to, At: d.Now})
+	}
+	// a raise may be raised further on the way, and then for all pods
+	if _, known := e.Targets[of]; lowered == e.Decrease && (!known || !lowered && !pod.limitWaits()) {
+		e.Targets[of], _ = d.target(pod, c)
+	}
+	if _, _, lent := d.State.Lent(pod.UID, c.Name); lent { // which all pods are not to have
+		limit = min(limit, d.Desired[of].Recommendation.Size.Limit)
+	}
+	if own.Limit > 0 && limit > own.Limit {
+		d.State.raise(of, limit)
+	}
 }
 
 // takesMore reports whether a pod is to take more of a quota where it runs, in which it gets no first limit.
@@ -507,8 +456,8 @@ func (d *decider) recommended(pod *Pod, containers map[string]memory.Size) strin
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(containers)) {
 		c, _ := pod.container(name)
-		if desired, _ := d.desired(&c); desired.Recommendation.Summary != "" {
-			texts = append(texts, desired.Recommendation.Summary)
+		if summary := d.Desired[c.Key()].Recommendation.Summary; summary != "" {
+			texts = append(texts, summary)
 		}
 	}
 	return strings.Join(texts, "; ")

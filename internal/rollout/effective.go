@@ -206,7 +206,7 @@ func (d *decider) resend(st *Step, pod *Pod) bool {
 	st.To = map[string]memory.Size{}
 	for name, size := range st.Request.Spec {
 		if c, found := pod.container(name); found && c.Effective > 0 && c.Effective < size.Limit {
-			size = d.another(c.key(), size)
+			size = d.another(c.Key(), size)
 		}
 		st.To[name] = size
 	}

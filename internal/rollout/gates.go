@@ -81,12 +81,11 @@ const (
 // gates decide whether a pod may be changed now. Order matters: the first refusal is the one users see.
 var gates = []gate{
 	// May memfit touch the pod at all?
-	{of: evictions | fresh, refuses: (*decider).notReplaced},
+	{of: lowerings | evictions | fresh, refuses: (*decider).mayNot},
 	{of: inPlace, refuses: (*decider).refusedInPlace, bars: true},
 	{of: sized | fresh, refuses: (*decider).refusedLately},
 	{of: sized, refuses: (*decider).anotherWriter, again: waits},
 	{of: lowerings, refuses: (*decider).givenByAnother, again: withdrawn},
-	{of: lowerings, refuses: (*decider).runKeepsLimit},
 	{of: sized&^(giveBackQuietly|giveBackByRestart) | fresh, refuses: (*decider).paused, again: waits},
 	{of: sized, refuses: (*decider).conflict, again: waits},
 	// Is the evidence good enough?
@@ -113,8 +112,7 @@ var gates = []gate{
 	// Can the other pods bear it?
 	{of: lowerings, refuses: (*decider).otherCanary},
 	{of: lowerings, refuses: (*decider).besideALoan},
-	{of: evictions | fresh, refuses: (*decider).awaitsFresh},
-	{of: fresh, refuses: (*decider).othersChange},
+	{of: evictions | fresh, refuses: (*decider).othersChange},
 	{of: sized&^(raiseQuietly|giveBackQuietly) | fresh, refuses: (*decider).tooFewServe, again: waits},
 	// Does it fit the budget of the cluster?
 	{of: together | fresh, refuses: (*decider).overChangeBudget},
@@ -143,11 +141,14 @@ func (d *decider) refusedAgain(ch *change) (worst again) {
 	return worst
 }
 
-// notReplaced refuses to evict a pod that no controller replaces, or the run of a Job.
-func (d *decider) notReplaced(ch *change) Verdict {
-	why := cmp.Or(d.Policy.NoEvict, d.Policy.OnlyRaise)
-	if ch.kind == fresh && d.Policy.OnlyRaise != "" {
+// mayNot refuses to evict a pod that no controller replaces, or the run of a Job, or to lower the limit of the run.
+func (d *decider) mayNot(ch *change) Verdict {
+	why := d.Policy.OnlyRaise
+	switch {
+	case ch.kind == fresh && why != "":
 		why = "a Job's pod would lose its work"
+	case ch.evict:
+		why = cmp.Or(d.Policy.NoEvict, why)
 	}
 	if why != "" {
 		return Verdict{v1alpha1.ReasonWaitingForNewPods, why}
@@ -162,7 +163,7 @@ func (d *decider) refusedInPlace(ch *change) Verdict {
 	r, found := d.State.refusal(ch.pod.UID, false)
 	size, about := r.Sizes[ch.c.Name]
 	again := about && !recommend.Differs(size, ch.to, ch.Policy)
-	back, active := d.State.ActiveRevert(ch.c.key(), d.Now)
+	back, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
 	switch restored := active && about && size.Limit == back.Restored.Limit && size.Limit < ch.to.Limit; {
 	case !found || r.Reason == v1alpha1.ReasonDisruptionBudget || ch.urgent && !about:
 		return Verdict{}
@@ -206,14 +207,6 @@ func (d *decider) givenByAnother(ch *change) Verdict {
 	d.requeueIn(until.Sub(d.Now))
 	return refuse(v1alpha1.ReasonConflict, "field manager %s gave pod %s limit %s; it is not lowered before %s",
 		ch.pod.Writer, ch.pod.Name, ch.from.Limit, format.Time(until))
-}
-
-// runKeepsLimit refuses to lower the limit of a Job's run.
-func (d *decider) runKeepsLimit(*change) Verdict {
-	if d.Policy.OnlyRaise != "" {
-		return Verdict{v1alpha1.ReasonWaitingForNewPods, d.Policy.OnlyRaise}
-	}
-	return Verdict{}
 }
 
 // paused refuses everything while memfit.dev/pause or the global switch is set.
@@ -276,7 +269,7 @@ func (d *decider) badlyMeasured(ch *change) Verdict {
 
 // reverted refuses to go below what a rollback restored within the last week.
 func (d *decider) reverted(ch *change) Verdict {
-	r, active := d.State.ActiveRevert(ch.c.key(), d.Now)
+	r, active := d.State.ActiveRevert(ch.c.Key(), d.Now)
 	if !active || ch.to.Limit >= r.Restored.Limit {
 		return Verdict{}
 	}
@@ -328,7 +321,7 @@ func (d *decider) restartedLately(*change) Verdict {
 // does not serve anyway.
 func (d *decider) onlyReplica(ch *change) Verdict {
 	evicted := ch.kind&(evictions|fresh) != 0
-	if d.running != 1 || d.Policy.SingleReplicaMayRestart || ch.urgent || evicted && !ch.pod.serves() {
+	if len(d.pods) != 1 || d.Policy.SingleReplicaMayRestart || ch.urgent || evicted && !ch.pod.serves() {
 		return Verdict{}
 	}
 	return Verdict{v1alpha1.ReasonSingleReplica,
@@ -585,9 +578,6 @@ func (d *decider) restartsShared(ch *change) Verdict {
 
 // queryAgainst refuses to lower a limit while the owner's rollbackQuery has series, or its answer is unknown.
 func (d *decider) queryAgainst(*change) Verdict {
-	if d.QueryResult == nil {
-		return Verdict{}
-	}
 	if why := d.QueryResult.Against(d.Now); why != "" {
 		return Verdict{v1alpha1.ReasonWaitingForQuery, "no limit is lowered while sizing.disruption." + why}
 	}
@@ -601,23 +591,17 @@ func (d *decider) windowClosed(ch *change) Verdict {
 	if harmless && !d.Policy.IncreasesInWindows || ch.kind == raiseQuietly && ch.lowersRequest() {
 		return Verdict{}
 	}
-	if why := d.outsideWindows(); why != "" {
-		return Verdict{v1alpha1.ReasonWaitingForWindow, why}
-	}
-	return Verdict{}
-}
-
-// outsideWindows returns that no window is open; empty: one is, or there are none.
-func (d *decider) outsideWindows() string {
-	open, next := d.Policy.Windows.Open(d.Now)
-	switch {
+	switch open, next := d.Policy.Windows.Open(d.Now); {
 	case open:
-		return ""
+		return Verdict{}
 	case next.IsZero():
-		return "none of the maintenance windows ever opens: see the profile's condition Ready"
+		return Verdict{v1alpha1.ReasonWaitingForWindow,
+			"none of the maintenance windows ever opens: see the profile's condition Ready"}
+	default:
+		d.requeueIn(next.Sub(d.Now) + time.Second)
+		return refuse(v1alpha1.ReasonWaitingForWindow, "waits for the next maintenance window, which opens at %s",
+			format.Time(next))
 	}
-	d.requeueIn(next.Sub(d.Now) + time.Second)
-	return "waits for the next maintenance window, which opens at " + format.Time(next)
 }
 
 // ownersDay refuses to lower a limit below what its owner asks for within a day: an owner's edit is evidence, too.
@@ -683,22 +667,18 @@ func (d *decider) besideALoan(ch *change) Verdict {
 	return Verdict{}
 }
 
-// awaitsFresh refuses to evict a pod while the fresh one for another is not ready: it would be unknown whose successor
-// a new pod is.
-func (d *decider) awaitsFresh(*change) Verdict {
-	if r := d.State.Restart; r != nil {
+// othersChange refuses to evict a pod while the fresh one for another is not ready: it would be unknown whose successor
+// a new pod is. It also refuses to restart a pod whose size is being changed, or while another is evicted for its size.
+func (d *decider) othersChange(ch *change) Verdict {
+	_, begun := d.State.step(ch.pod.UID)
+	switch r := d.State.Restart; {
+	case r != nil:
 		return refuse(v1alpha1.ReasonDisruptionBudget, "pod %s was evicted at %s, and no fresh one is ready yet", r.Pod,
 			format.Time(r.At))
-	}
-	return Verdict{}
-}
-
-// othersChange refuses to restart a pod whose size is being changed, or while another pod is evicted for its size.
-func (d *decider) othersChange(ch *change) Verdict {
-	if _, begun := d.State.step(ch.pod.UID); begun {
+	case ch.kind != fresh:
+	case begun:
 		return Verdict{v1alpha1.ReasonDisruptionBudget, "its size is being changed"}
-	}
-	if slices.ContainsFunc(d.State.Steps, func(st Step) bool { return st.evicts() }) {
+	case slices.ContainsFunc(d.State.Steps, func(st Step) bool { return st.evicts() }):
 		return Verdict{v1alpha1.ReasonDisruptionBudget, "another pod is evicted for its size: one at a time"}
 	}
 	return Verdict{}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/recommend"
@@ -20,12 +22,17 @@ type gated struct {
 	pod  Pod
 	c    Container
 	to   memory.Size
+	// alone: it is the only replica, and not one of three.
+	alone bool
 }
 
 func (g *gated) verdict(evict bool) Verdict {
 	g.pod.Containers = []Container{g.c}
-	g.d.Pods = []Pod{g.pod}
-	g.d.Desired = map[Key]Desired{g.c.key(): g.want}
+	g.d.Pods, g.d.pods = []Pod{g.pod}, map[types.UID]*Pod{"uid-1": &g.pod, "uid-2": {}, "uid-3": {}}
+	if g.alone {
+		g.d.pods = map[types.UID]*Pod{"uid-1": &g.pod}
+	}
+	g.d.Desired = map[Key]Desired{g.c.Key(): g.want}
 	ch := g.d.changeOf(&g.pod, g.c, g.to, evict)
 	g.d.allow(ch)
 	v, _ := g.d.refusal(ch)
@@ -34,7 +41,7 @@ func (g *gated) verdict(evict bool) Verdict {
 
 func gatedAt(from, to memory.Size, demand, peak memory.Bytes) gated {
 	return gated{
-		d: decider{Input: Input{Now: start, Policy: ownersDefaults()}, running: 3},
+		d: decider{Input: Input{Now: start, Policy: ownersDefaults()}},
 		want: Desired{
 			Recommendation: recommend.Recommendation{Evidence: recommend.Evidence{Window: 9 * 24 * time.Hour}},
 			Policy:         ownersSizes(),
@@ -130,11 +137,11 @@ func TestGates(t *testing.T) {
 			raise(true), func(in *gated) { in.d.State.LastChange = start.Add(-10 * time.Minute) }, "", "",
 		},
 		"single replica restarts": {
-			lower(), func(in *gated) { in.d.running, in.c.RestartsOnResize = 1, true }, "SingleReplica", "singleReplica",
+			lower(), func(in *gated) { in.alone, in.c.RestartsOnResize = true, true }, "SingleReplica", "singleReplica",
 		},
 		"single replica, allowed": {
 			lower(), func(in *gated) {
-				in.d.running, in.c.RestartsOnResize, in.d.Policy.SingleReplicaMayRestart = 1, true, true
+				in.alone, in.c.RestartsOnResize, in.d.Policy.SingleReplicaMayRestart = true, true, true
 			}, "", "",
 		},
 		"guaranteed":  {lower(), func(in *gated) { in.pod.QoS = "Guaranteed" }, "QoSClass", "EqualsLimit"},

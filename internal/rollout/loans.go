@@ -91,17 +91,10 @@ func (s *State) UsedUp(k *memory.OOMKill) memory.Bytes {
 
 // ended returns the size to which the limit of a container goes back whose loans have ended; false: they have not.
 func (s *State) ended(uid types.UID, container string) (from memory.Size, over bool) {
-	for i := range s.Loans {
-		l := &s.Loans[i]
-		switch {
-		case !l.Of(uid, container) || !l.Returned.IsZero():
-		case l.Ended.IsZero():
-			return memory.Size{}, false
-		case !over:
-			from, over = l.From, true
-		}
-	}
-	return from, over
+	from, _, on := s.Lent(uid, container)
+	return from, on && !slices.ContainsFunc(s.Loans, func(l rescue.Loan) bool {
+		return l.Of(uid, container) && l.Returned.IsZero() && l.Ended.IsZero()
+	})
 }
 
 // returnedAt is when the last loan of a container was returned, within the last hour; zero: none was.
@@ -215,13 +208,7 @@ func (o *observation) failed(l *rescue.Loan, pod *Pod, c *Container) bool {
 		return false
 	}
 	l.Failed, l.Ended = true, stamp(o.Now)
-	from, to := map[string]memory.Size{l.Container: l.From}, map[string]memory.Size{l.Container: l.To}
-	o.state.record(resized(Change{Kind: NotResized, At: o.Now, Pod: l.Pod, Why: why}, from, to), o.Now)
-	o.findings = append(o.findings, Finding{
-		Kind: NotResized, Pod: l.Pod, UID: l.UID, Container: l.Container,
-		Message: fmt.Sprintf("The loan of %s to container %s of %s is taken back: %s", l.Extra(), l.Container,
-			format.Time(l.At), why),
-	})
+	o.reportLoan(l, NotResized, "is taken back", why, l.From, l.To)
 	return true
 }
 
@@ -245,13 +232,13 @@ func (o *observation) watchLoan(l *rescue.Loan, c *Container, base memory.Size) 
 func (d *decider) takeOver() {
 	for i := range d.State.Loans {
 		l := &d.State.Loans[i]
-		of := Container{Name: l.Container, Program: l.Program}
-		if pod := d.pod(Step{UID: l.UID}); pod != nil {
-			c, _ := pod.container(l.Container)
-			of.Outdated = c.Outdated
+		pod := d.pods[l.UID]
+		if pod == nil || !l.Returned.IsZero() {
+			continue
 		}
-		desired, known := d.desired(&of)
-		if !known || !l.Returned.IsZero() {
+		c, _ := pod.container(l.Container)
+		desired, known := d.Desired[c.Key()]
+		if !known {
 			continue
 		}
 		size := memory.Size{Request: l.To.Request, Limit: desired.Recommendation.Size.Limit}
@@ -268,19 +255,21 @@ func (o *observation) returned(l *rescue.Loan, taken bool) {
 	back := memory.Size{Request: l.From.Request, Limit: max(l.From.Limit, l.Enough)}
 	why := fmt.Sprintf("demand stayed below %s for %s", back.Limit, format.InWords(rescue.Hold))
 	if taken {
-		why = "it is recommended for all pods now"
+		back, why = l.To, "it is recommended for all pods now"
 	}
-	change := Change{Kind: Returned, At: o.Now, Pod: l.Pod, Why: why}
-	if !taken {
-		from, to := map[string]memory.Size{l.Container: l.To}, map[string]memory.Size{l.Container: back}
-		change = resized(change, from, to)
+	o.reportLoan(l, Returned, "has ended", why, l.To, back)
+}
+
+// reportLoan reports what became of a loan, and from which size to which its container changes by that.
+func (o *observation) reportLoan(l *rescue.Loan, kind FindingKind, what, why string, from, to memory.Size) {
+	c := Change{Kind: kind, At: o.Now, Pod: l.Pod, Why: why}
+	if from != to {
+		c = resized(c, map[string]memory.Size{l.Container: from}, map[string]memory.Size{l.Container: to})
 	}
-	o.findings = append(o.findings, Finding{
-		Kind: Returned, Pod: l.Pod, UID: l.UID, Container: l.Container,
-		Message: fmt.Sprintf("The loan of %s to container %s of %s has ended: %s", l.Extra(), l.Container,
-			format.Time(l.At), why),
-	})
-	o.state.record(change, o.Now)
+	o.state.record(c, o.Now)
+	o.findings = append(o.findings, Finding{Kind: kind, Pod: l.Pod, UID: l.UID, Message: fmt.Sprintf(
+		"The loan of %s to container %s of %s %s: %s", l.Extra(), l.Container, format.Time(l.At), what, why,
+	)})
 }
 
 // own is the effective size of a container without its loans. It is what decrease: Never protects, and what a lowering

@@ -120,11 +120,9 @@ func TestALoanGoesBackToWhatIsRecommended(t *testing.T) {
 func TestALoanIsNotTakenOverByWhatOthersGet(t *testing.T) {
 	c := newCluster(t, 2, lendable)
 	c.wants(memory.Size{Request: 64 * mib, Limit: 512 * mib}, false)
-	c.desired(func(d *Desired) {
-		earlier := d.Recommendation
-		earlier.Size = lendable
-		d.Outdated = &earlier
-	})
+	earlier := c.in.Desired[Key{Container: "app"}]
+	earlier.Recommendation.Size = lendable
+	c.in.Desired[Key{Container: "app", Outdated: true}] = earlier
 	c.app(0).Outdated = true
 	c.lends(512*mib, true)
 	for range 3 {

@@ -43,18 +43,18 @@ func sameProgram(a, b string) bool { return a == "" || b == "" || a == b }
 
 // Proven returns the lowest limit that a pod of that container and program was watched with; 0: none.
 func (s *State) Proven(container, program string) memory.Size {
-	return s.lowest(container, program, true)
+	l, _ := s.lowest(container, program, true)
+	return l.To
 }
 
-// lowest returns the lowest limit that memfit lowered that container and program to, or that is proven; 0: none.
-func (s *State) lowest(container, program string, proven bool) (least memory.Size) {
-	for i := range s.Lowerings {
-		if l := &s.Lowerings[i]; (l.Proven || !proven) && l.of(container, program) &&
-			(least.Limit == 0 || l.To.Limit < least.Limit) {
-			least = l.To
+// lowest returns the lowering of that container and program to the lowest limit, or to the lowest that is proven.
+func (s *State) lowest(container, program string, proven bool) (least Lowering, found bool) {
+	for _, l := range s.Lowerings {
+		if (l.Proven || !proven) && l.of(container, program) && (!found || l.To.Limit < least.To.Limit) {
+			least, found = l, true
 		}
 	}
-	return least
+	return least, found
 }
 
 // lower notes that a pod gets a lower limit. The same limit for further pods is one lowering.
@@ -69,8 +69,7 @@ func (s *State) lower(l Lowering) {
 		}
 	}
 	l.At = stamp(l.At)
-	s.Lowerings = append(s.Lowerings, l)
-	s.Lowerings = s.Lowerings[max(0, len(s.Lowerings)-maxLowerings):]
+	s.Lowerings = newest(append(s.Lowerings, l), maxLowerings)
 }
 
 // unproven returns the lowering that a pod's container runs under, or is about to, and that no pod has proven; false:
@@ -89,7 +88,7 @@ func (s *State) unproven(c Container) (Lowering, bool) {
 // has ended, or by a guess that was more than needed.
 func (d *decider) takesBack(ch *change) bool {
 	return ch.kind&lowerings != 0 && (d.returnsLoan(ch) ||
-		d.State.TakesBack(ch.c.key(), ch.Recommendation.Guess, ch.c.Owner.Limit, ch.to.Limit))
+		d.State.TakesBack(ch.c.Key(), ch.Recommendation.Guess, ch.c.Owner.Limit, ch.to.Limit))
 }
 
 // TakesBack reports whether a limit takes back a guess: once, and not below what the owner asks for.
@@ -173,23 +172,17 @@ func (s *State) ForgetLowerings(of Key) {
 func (o *observation) create() {
 	for i := range o.Pods {
 		pod := &o.Pods[i]
-		if pod.Writer != "" {
-			continue // the lower limit may be that writer's
-		}
 		for _, c := range pod.Containers {
-			before := c.given()
-			if c.Changed && !o.Policy.OnlyWatch {
-				continue // it is to have that again
-			}
-			if c.Done || c.Outdated || before.Limit == 0 || !lowers(before.Limit, c.Actual.Limit) ||
-				c.Actual.Limit != c.Spec.Limit || o.state.knows(c) || c.Spec.Limit == c.Owner.Limit {
+			again := c.Changed && !o.Policy.OnlyWatch // it is to have again what is given
+			if c.Done || again || !o.state.unexplained(pod, c) || c.Actual.Limit != c.Spec.Limit ||
+				c.Spec.Limit == c.Owner.Limit {
 				continue
 			}
-			if r, active := o.state.ActiveRevert(c.key(), o.Now); active && c.Actual.Limit < r.Restored.Limit {
+			if r, active := o.state.ActiveRevert(c.Key(), o.Now); active && c.Actual.Limit < r.Restored.Limit {
 				continue
 			}
 			o.state.lower(Lowering{
-				Container: c.Name, Program: c.Program, From: before.Max(c.Spec), To: c.Spec, At: pod.Created,
+				Container: c.Name, Program: c.Program, From: c.given().Max(c.Spec), To: c.Spec, At: pod.Created,
 			})
 		}
 	}
@@ -201,16 +194,18 @@ func (c *Container) given() memory.Size { return c.Owner.Max(memory.Size{Limit: 
 // forAnother reports whether a container got its lower limit for another program: its image was changed in its pod.
 // Like a new pod, it has no lower limit before one of its program was watched with it.
 func (d *decider) forAnother(pod *Pod, c Container) bool {
-	given := c.given().Limit
-	return c.Changed && !c.Outdated && pod.Writer == "" && 0 < given && given < NoLimit &&
-		lowers(given, c.Actual.Limit) && d.State.Proven(c.Name, c.Program).Limit == 0 && !d.State.knows(c)
+	return c.Changed && c.given().Limit < NoLimit && d.State.Proven(c.Name, c.Program).Limit == 0 &&
+		d.State.unexplained(pod, c)
 }
 
-// knows reports whether a lowering explains how the container got its limit.
-func (s *State) knows(c Container) bool {
-	return slices.ContainsFunc(s.Lowerings, func(l Lowering) bool {
-		return l.of(c.Name, c.Program) && l.To.Limit <= c.Actual.Limit
-	})
+// unexplained reports whether a container has a lower limit than is given to pods of its program, which is neither
+// another writer's, nor of earlier numbers of its owner, nor of a lowering.
+func (s *State) unexplained(pod *Pod, c Container) bool {
+	given := c.given().Limit
+	return given > 0 && lowers(given, c.Actual.Limit) && pod.Writer == "" && !c.Outdated &&
+		!slices.ContainsFunc(s.Lowerings, func(l Lowering) bool {
+			return l.of(c.Name, c.Program) && l.To.Limit <= c.Actual.Limit
+		})
 }
 
 // adopt takes up pods whose lower limit no pod has proven and that no step follows: they were created with it, or a
@@ -261,15 +256,14 @@ func (o *observation) followFrom(pod *Pod, st Step) {
 	}
 	o.state.begin(true, st.At)
 	e := &o.state.Rollout
-	if !o.state.roomForMore() {
+	if !o.state.roomFor(pod.UID) {
 		return
 	}
 	for name := range st.To {
 		c, _ := pod.container(name)
-		if _, known := e.Targets[c.key()]; !known {
-			e.Targets[c.key()] = st.To[name]
+		if _, known := e.Targets[c.Key()]; !known {
+			e.Targets[c.Key()] = st.To[name]
 		}
-		e.Before[c.key()] = e.Before[c.key()].Max(st.From[name])
 	}
 	o.state.Steps = append(o.state.Steps, st)
 }
@@ -280,10 +274,10 @@ func (o *observation) followFrom(pod *Pod, st Step) {
 // clock decides nothing: one that is behind by a minute puts a kill before the change that caused it.
 func (o *observation) killed() (l Lowering, pod Pod, why string) {
 	for _, k := range slices.Concat(o.kills, o.state.prevented()) {
-		given := o.state.lowest(k.Container.Container, k.Program, false).Limit
+		given, _ := o.state.lowest(k.Container.Container, k.Program, false)
 		for _, old := range o.state.Lowerings {
 			if !old.of(k.Container.Container, k.Program) || later(k.Time, k.Seen).Before(old.At) ||
-				k.Limit.Plus(memory.CgroupRounding) < given ||
+				k.Limit.Plus(memory.CgroupRounding) < given.To.Limit ||
 				k.Limit == 0 || k.Limit >= old.From.Limit || why != "" && old.From.Limit >= l.From.Limit {
 				continue
 			}
@@ -375,7 +369,7 @@ func (o *observation) restore(l Lowering, pod Pod, why string, killed bool) {
 		stays = fmt.Sprintf(". No resize removes the limit that a pod has: kubectl -n %s delete pod %s", o.Namespace,
 			pod.Name)
 	}
-	o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID, Container: l.Container,
+	o.findings = append(o.findings, Finding{Kind: Reverted, Pod: pod.Name, UID: pod.UID,
 		Message: fmt.Sprintf("Limit %s of container %s is rolled back %s, to %s, because %s. It is not lowered again "+
 			"before %s%s", l.To.Limit, l.Container, o.rolledBackWhere(&l), none(l.From.Limit), why, until, stays)})
 	from, to := map[string]memory.Size{l.Container: l.To}, map[string]memory.Size{l.Container: {Limit: l.From.Limit}}

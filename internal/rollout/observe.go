@@ -166,7 +166,7 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 	}
 	end := st.Watch.Since.Add(o.Policy.Watch)
 	over := !o.Now.Before(end) && pod.inForce(st.To) && st.Watch.Unready.IsZero() && (pod.Ready || !st.Served) &&
-		(o.QueryResult == nil || o.QueryResult.clearSince(st.Watch.Since, o.Now))
+		o.QueryResult.clearSince(st.Watch.Since, o.Now)
 	if over {
 		o.state.prove(st)
 	}
@@ -208,24 +208,23 @@ func (o *observation) followEviction(st *Step) (done bool) {
 		if taken || next.Leaving || !st.Present.before(next, st.At) || !next.has(limits(st.To), actual) {
 			continue
 		}
-		if !next.Ready && !o.state.Rollout.Decrease && o.killedWith(next, st.To) {
+		switch {
+		case next.Ready:
+			o.found(Replaced, st, next.Name, st.Why, "Pod %s runs instead of %s: %s", next.Name, st.Pod,
+				changes(st.From, st.To))
+		case !o.state.Rollout.Decrease && o.killedWith(next, st.To):
 			// It is not going to be ready with that, and waiting for it would only put off what it needs.
 			o.found(Replaced, st, next.Name, st.Why, "Pod %s was created instead of %s: %s; it was killed with that, too",
 				next.Name, st.Pod, changes(st.From, st.To))
-			o.state.Rollout.Completed++
-			return true
-		}
-		if !next.Ready {
+		default:
 			continue
 		}
-		o.found(Replaced, st, next.Name, st.Why, "Pod %s runs instead of %s: %s", next.Name, st.Pod,
-			changes(st.From, st.To))
-		st.Pod, st.UID, st.To, st.Served, st.Present = next.Name, next.UID, sizesOf(next, st.To), true, present{}
-		st.Phase, st.Watch = Watching, watch{Since: stamp(o.Now), Restarts: next.restarts(st.To)}
 		if !o.state.Rollout.Decrease {
 			o.state.Rollout.Completed++
 			return true
 		}
+		st.Pod, st.UID, st.To, st.Served, st.Present = next.Name, next.UID, sizesOf(next, st.To), true, present{}
+		st.Phase, st.Watch = Watching, watch{Since: stamp(o.Now), Restarts: next.restarts(st.To)}
 		return false
 	}
 	if waited := o.Now.Sub(st.At); waited >= successorPatience {
@@ -387,7 +386,7 @@ func (o *observation) higher() (ready bool, took time.Duration) {
 // above reports whether a container has more than the change under way lowers it to.
 func (p *Pod) above(e *Rollout) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool {
-		target, known := e.Targets[c.key()]
+		target, known := e.Targets[c.Key()]
 		return known && lowers(have(c).Limit, target.Limit)
 	})
 }
@@ -428,12 +427,8 @@ func changes(from, to map[string]memory.Size) string {
 		request := t.Request != 0 && t.Request != f.Request
 		switch {
 		case limit && request:
-			parts = append(
-				parts,
-				fmt.Sprintf(
-					"limit of %s %s to %s (request %s to %s)", called(name), none(f.Limit), t.Limit, none(f.Request), t.Request,
-				),
-			)
+			parts = append(parts, fmt.Sprintf("limit of %s %s to %s (request %s to %s)", called(name), none(f.Limit), t.Limit,
+				none(f.Request), t.Request))
 		case limit:
 			parts = append(parts, fmt.Sprintf("limit of %s %s to %s", called(name), none(f.Limit), t.Limit))
 		case request:

@@ -29,9 +29,11 @@ func (q *QueryResult) holds(now time.Time) bool {
 	return !q.At.IsZero() && now.Sub(q.At) <= resultHolds
 }
 
-// Against returns why no limit may be lowered; empty: the query has no series now.
+// Against returns why no limit may be lowered; empty: the query has no series now, or there is none.
 func (q *QueryResult) Against(now time.Time) string {
 	switch {
+	case q == nil:
+		return ""
 	case q.holds(now) && q.Series > 0:
 		return fmt.Sprintf("rollbackQuery has %d series in its answer of %s", q.Series, format.Time(q.At))
 	case q.holds(now):
@@ -42,8 +44,10 @@ func (q *QueryResult) Against(now time.Time) string {
 	return "rollbackQuery has no answer yet"
 }
 
-// clearSince reports whether the query was sent after t and has no series.
-func (q *QueryResult) clearSince(t, now time.Time) bool { return q.Against(now) == "" && q.At.After(t) }
+// clearSince reports whether the query, if there is one, was sent after t and has no series.
+func (q *QueryResult) clearSince(t, now time.Time) bool {
+	return q == nil || q.Against(now) == "" && q.At.After(t)
+}
 
 // querySpeaksAgainst looks for a series in the result of the owner's query, asked for after a limit was lowered.
 func (o *observation) querySpeaksAgainst(pod *Pod, st *Step, names []string) *blame {

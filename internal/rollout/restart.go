@@ -59,8 +59,8 @@ func (s *State) evicted(uid types.UID) {
 	st := *s.Restart
 	st.Phase = AwaitingSuccessor
 	s.Restart = &st
-	s.PastRestarts = append(slices.Clip(s.PastRestarts), PastRestart{Pod: st.Pod, UID: st.UID, At: st.At, Held: st.Held})
-	s.PastRestarts = s.PastRestarts[max(0, len(s.PastRestarts)-maxRestarts):]
+	past := PastRestart{Pod: st.Pod, UID: st.UID, At: st.At, Held: st.Held}
+	s.PastRestarts = newest(append(slices.Clip(s.PastRestarts), past), maxRestarts)
 }
 
 // followRestart waits until a fresh pod is ready.
@@ -105,14 +105,14 @@ func (p *Pod) restartsFor(st *Step) bool {
 // is known, is decided anew. Another pod waits for a minute: an earlier leader may have sent it.
 func (d *decider) restart() {
 	c, st := d.Restart, d.State.Restart
-	if st != nil && st.Phase != AwaitingSuccessor && d.pod(*st) != nil &&
+	if st != nil && st.Phase != AwaitingSuccessor && d.pods[st.UID] != nil &&
 		(c != nil && c.UID == st.UID || d.Now.Sub(st.At) >= stayed) {
 		d.State.dropRestart(st.UID)
 	}
 	if c == nil {
 		return
 	}
-	pod := d.pod(Step{UID: c.UID})
+	pod := d.pods[c.UID]
 	if pod == nil {
 		return
 	}

@@ -835,13 +835,38 @@ func TestALowerLimitThatTheKubeletRefuses(t *testing.T) {
 // fills the node: a kubelet defers each resize with a higher request, and what a limit is it does not count.
 func (c *cluster) fills() {
 	c.node = func(p *Pod) {
-		app := &p.Containers[0]
-		if p.Resize = (Resize{}); app.Spec.Request > app.Actual.Request {
-			p.Resize = Resize{Deferred: true, Message: "Node didn't have enough resource: memory"}
-			return
+		p.Resize = Resize{}
+		for _, app := range p.Containers {
+			if app.Spec.Request > app.Actual.Request {
+				p.Resize = Resize{Deferred: true, Message: "Node didn't have enough resource: memory"}
+				return
+			}
 		}
-		app.Actual = app.Spec
+		for i := range p.Containers {
+			p.Containers[i].Actual = p.Containers[i].Spec
+		}
 	}
+}
+
+// TestRequestsThatWaitHoldUpTheLimitOfNoPod: also those of another container, and of more pods than are changed at a
+// time.
+func TestRequestsThatWaitHoldUpTheLimitOfNoPod(t *testing.T) {
+	c := newCluster(t, maxWatched+8, small)
+	c.fills()
+	c.wants(big, true)
+	other := c.in.Desired[Key{Container: "app"}]
+	other.Recommendation.Size = size(90*mib, small.Limit)
+	c.in.Desired[Key{Container: "other"}] = other
+	for i := range c.in.Pods {
+		container := *c.app(i)
+		container.Name = "other"
+		c.in.Pods[i].Containers = append(c.in.Pods[i].Containers, container)
+	}
+	for range 5 {
+		c.reconcile()
+		c.passes(settle)
+	}
+	c.expectLimits(strings.TrimSpace(strings.Repeat("256Mi ", len(c.in.Pods))))
 }
 
 // TestARequestWaitsForMemoryOfTheNodeAndALimitDoesNot: only what is requested takes memory of the node.
@@ -1369,6 +1394,57 @@ func TestACanaryIsWatchedAnewAfterARaiseOfOthers(t *testing.T) {
 		c.reconcile()
 	}
 	c.expectLimits("100Mi 100Mi 512Mi")
+}
+
+// TestPodsWithEarlierNumbersDoNotGetWhatOthersAreLoweredTo: a StatefulSet's partition keeps them as they are.
+func TestPodsWithEarlierNumbersDoNotGetWhatOthersAreLoweredTo(t *testing.T) {
+	c := newCluster(t, 3, big)
+	c.in.Policy.Cooldown = 0
+	c.wants(small, false)
+	least, earlier := size(60*mib, 80*mib), c.in.Desired[Key{Container: "app"}]
+	earlier.Recommendation.Size = least
+	c.in.Desired[Key{Container: "app", Outdated: true}] = earlier
+	c.app(2).Outdated, c.app(2).Spec, c.app(2).Actual = true, least, least
+	for range 3 {
+		c.reconcile()
+		c.passes(5 * time.Second)
+	}
+	c.expectLimits("100Mi 256Mi 80Mi")
+}
+
+// TestARaiseBesideALowerLimitDoesNotEndItsWatch: one container of a pod gets less and the other more, and the pod is not
+// ready any more.
+func TestARaiseBesideALowerLimitDoesNotEndItsWatch(t *testing.T) {
+	c := newCluster(t, 2, big)
+	c.wants(small, false)
+	more := c.in.Desired[Key{Container: "app"}]
+	more.Recommendation.Size = size(300*mib, 512*mib)
+	c.in.Desired[Key{Container: "proxy"}] = more
+	for i := range c.in.Pods {
+		proxy := *c.app(i)
+		proxy.Name = "proxy"
+		c.in.Pods[i].Containers = append(c.in.Pods[i].Containers, proxy)
+	}
+	c.node = func(p *Pod) {
+		for i := range p.Containers {
+			p.Containers[i].Actual = p.Containers[i].Spec
+		}
+	}
+	for range 2 {
+		c.reconcile()
+		c.passes(5 * time.Second)
+	}
+	if c.expectLimits("100Mi 256Mi"); c.in.Pods[0].Containers[1].Actual.Limit != 512*mib {
+		t.Fatalf("the other container is not raised: %v", c.log)
+	}
+	c.in.Pods[0].Ready = false
+	for range 3 {
+		c.reconcile()
+		c.passes(45 * time.Second)
+	}
+	if !c.told("Reverted web-1") {
+		t.Errorf("the lower limit is not watched: %+v", c.written.Steps)
+	}
 }
 
 // TestARollbackIsNotRefusedForMoreThanIt: a kill asks for more than what a lower limit had taken, and the node may have

@@ -55,10 +55,8 @@ type State struct {
 type Rollout struct {
 	Began time.Time `json:"began"`
 	// Previous is the last change before it, which counts again when nothing comes of this one.
-	Previous time.Time `json:"previous,omitzero"`
-	// Targets are the sizes by container and program; Before are those of the first pod that was changed.
-	Targets map[Key]memory.Size `json:"targets"`
-	Before  map[Key]memory.Size `json:"before"`
+	Previous time.Time           `json:"previous,omitzero"`
+	Targets  map[Key]memory.Size `json:"targets"`
 	// Decrease: a limit goes down, so that pods are watched.
 	Decrease bool `json:"decrease,omitempty"`
 	// Completed is the number of pods that were changed and are done with: confirmed, and watched for long enough if a
@@ -273,10 +271,7 @@ func (s *State) refuse(r Refusal) {
 	s.Refusals = slices.DeleteFunc(
 		slices.Clone(s.Refusals), func(old Refusal) bool { return old.UID == r.UID && old.Evict == r.Evict },
 	)
-	s.Refusals = append(s.Refusals, r)
-	if extra := len(s.Refusals) - maxRefusals; extra > 0 {
-		s.Refusals = s.Refusals[extra:]
-	}
+	s.Refusals = newest(append(s.Refusals, r), maxRefusals)
 }
 
 // drop forgets the step of an action.
@@ -312,7 +307,6 @@ func (s *State) begin(decrease bool, at time.Time) {
 	}
 	s.Rollout = Rollout{
 		Began: stamp(at), Previous: s.LastChange, Decrease: decrease, Targets: map[Key]memory.Size{},
-		Before: map[Key]memory.Size{},
 	}
 	s.Steps = slices.DeleteFunc(slices.Clone(s.Steps), func(st Step) bool { // what the kubelet was asked for is followed
 		return st.Phase != Resizing && st.Phase != Undoing
@@ -382,7 +376,7 @@ func (s *State) Changing(pod types.UID) bool {
 // clone is a copy that shares nothing that is changed in place.
 func (s *State) clone() State {
 	c := *s
-	c.Rollout.Targets, c.Rollout.Before = maps.Clone(s.Rollout.Targets), maps.Clone(s.Rollout.Before)
+	c.Rollout.Targets = maps.Clone(s.Rollout.Targets)
 	c.Steps = slices.Clone(s.Steps)
 	if s.Restart != nil {
 		r := *s.Restart
@@ -418,8 +412,7 @@ func (s *State) revert(r Revert) {
 	s.Reverts = slices.DeleteFunc(slices.Clone(s.Reverts), func(old Revert) bool {
 		return old.Container == r.Container && old.Program == r.Program
 	})
-	s.Reverts = append(s.Reverts, r)
-	s.Reverts = s.Reverts[max(0, len(s.Reverts)-maxLowerings):]
+	s.Reverts = newest(append(s.Reverts, r), maxLowerings)
 }
 
 // Inherit keeps a rollback for a program that replaces another with the same memory, as its kills count for it.
@@ -432,6 +425,9 @@ func (s *State) Inherit(of Key, by string) {
 	}
 }
 
+// newest is a list without the oldest entries where there are more than most.
+func newest[T any](list []T, most int) []T { return list[max(0, len(list)-most):] }
+
 // stamp is a time as it is remembered: seconds are enough, and equal states are then equal bytes.
 func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
@@ -443,17 +439,11 @@ func (s *State) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*s = State(read)
-	s.Refusals = s.Refusals[max(0, len(s.Refusals)-maxRefusals):]
-	s.Changes = s.Changes[max(0, len(s.Changes)-maxChanges):]
-	s.Spent = bounded(s.Spent)
-	s.Lowerings = s.Lowerings[max(0, len(s.Lowerings)-maxLowerings):]
-	s.PastRestarts = s.PastRestarts[max(0, len(s.PastRestarts)-maxRestarts):]
-	s.Steps = s.Steps[max(0, len(s.Steps)-maxWatched):]
-	switch {
-	case !s.underWay():
+	s.Refusals, s.Changes = newest(s.Refusals, maxRefusals), newest(s.Changes, maxChanges)
+	s.Lowerings, s.PastRestarts = newest(s.Lowerings, maxLowerings), newest(s.PastRestarts, maxRestarts)
+	s.Spent, s.Steps = bounded(s.Spent), newest(s.Steps, maxWatched)
+	if !s.underWay() {
 		s.end()
-	case s.Rollout.Before == nil:
-		s.Rollout.Before = map[Key]memory.Size{} // to be written to
 	}
 	return nil
 }

@@ -105,24 +105,34 @@ type Container struct {
 // NoLimit is the limit of what has none, as the size before a lower one: it is higher than any.
 const NoLimit = memory.Max
 
-// Key names a container and the program that it runs: a recommendation rests on the evidence of one program and is for
-// its pods alone. Program is empty where it is unknown.
-type Key struct{ Container, Program string }
-
-// key returns the key of a running container.
-func (c *Container) key() Key { return Key{c.Name, c.Program} }
-
-// MarshalText returns "container@program", or "container".
-func (k Key) MarshalText() ([]byte, error) {
-	if k.Program == "" {
-		return []byte(k.Container), nil
-	}
-	return []byte(k.Container + "@" + k.Program), nil
+// Key names containers that get the same size: a recommendation rests on the evidence of one program and is for pods
+// with the same numbers of its owner. Program is empty where it is unknown.
+type Key struct {
+	Container, Program string
+	// Outdated: of pods with earlier numbers of the owner ([Container.Outdated]).
+	Outdated bool
 }
 
-// UnmarshalText reads what MarshalText wrote. The name of a container has no "@".
+// Key returns the key of a running container.
+func (c *Container) Key() Key { return Key{c.Name, c.Program, c.Outdated} }
+
+// MarshalText returns "container@program", or "container"; with "!" behind it for pods with earlier numbers.
+func (k Key) MarshalText() ([]byte, error) {
+	text := k.Container
+	if k.Program != "" {
+		text += "@" + k.Program
+	}
+	if k.Outdated {
+		text += "!"
+	}
+	return []byte(text), nil
+}
+
+// UnmarshalText reads what MarshalText wrote. The name of a container has no "@", and a program no "!".
 func (k *Key) UnmarshalText(text []byte) error {
-	k.Container, k.Program, _ = strings.Cut(string(text), "@")
+	rest, outdated := strings.CutSuffix(string(text), "!")
+	k.Container, k.Program, _ = strings.Cut(rest, "@")
+	k.Outdated = outdated
 	return nil
 }
 
@@ -157,10 +167,7 @@ type Policy struct {
 // Desired is the recommendation for a container of every pod, and what bounds it. A zero bound is unknown or none.
 type Desired struct {
 	Recommendation recommend.Recommendation
-	// Outdated is the recommendation for pods that are Outdated, which the owner's present numbers do not raise; nil:
-	// there are none.
-	Outdated *recommend.Recommendation
-	Policy   recommend.Policy
+	Policy         recommend.Policy
 	// WindowPeak is the highest use of the last day, on any pod; a limit is not lowered onto it.
 	WindowPeak memory.Bytes
 	Range      constraints.Range
@@ -180,7 +187,7 @@ type Input struct {
 	Conflict string
 	// Pods are the workload's governed pods that have not ended.
 	Pods []Pod
-	// Desired are the recommendations, by container and program.
+	// Desired are the recommendations.
 	Desired map[Key]Desired
 	// Succeeded are pods that ran to completion, and Elsewhere those that run and follow another profile, or none.
 	Succeeded, Elsewhere map[types.UID]bool
@@ -230,8 +237,6 @@ type Finding struct {
 	Kind FindingKind
 	Pod  string
 	UID  types.UID
-	// Container is the one it is about; empty: several, or the pod as a whole.
-	Container string
 	// Message is a sentence with numbers.
 	Message string
 }

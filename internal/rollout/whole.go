@@ -45,7 +45,7 @@ func (p *Pod) follows() bool { return p.Whole != nil && p.Whole.Stays == "" }
 func (d *decider) parts(pod *Pod) map[string]memory.Size {
 	parts := map[string]memory.Size{}
 	for _, c := range pod.Containers {
-		if desired, found := d.desired(&c); found && c.Shared && !c.Done {
+		if desired, found := d.Desired[c.Key()]; found && c.Shared && !c.Done {
 			size := desired.Recommendation.Size
 			parts[c.Name], _ = desired.Policy.Bound(size, size)
 		}
@@ -68,7 +68,7 @@ func (d *decider) sharedNeed(pod *Pod, c Container) (limit memory.Bytes, needed 
 	to, _ := pod.Whole.Follow(sizes, d.parts(pod))
 	now := memory.Size{Limit: pod.Whole.Spec.Limit}
 	to.Request = 0
-	return to.Limit, to.Limit > now.Limit && recommend.Differs(now, to, d.Desired[c.key()].Policy)
+	return to.Limit, to.Limit > now.Limit && recommend.Differs(now, to, d.Desired[c.Key()].Policy)
 }
 
 // whole adds to the sizes of a pod's containers that of the pod as a whole, or returns why it cannot have it. bars:
@@ -95,7 +95,7 @@ func (d *decider) wholeChange(pod *Pod, sizes map[string]memory.Size, to memory.
 	ch := &change{kind: podSize, pod: pod, from: pod.Whole.Spec, to: to, nodeSize: pod.NodeSize, sizes: sizes}
 	for _, c := range pod.Containers {
 		if size, asked := sizes[c.Name]; asked {
-			ch.Quota = d.Desired[c.key()].Quota // of the namespace, for whichever container
+			ch.Quota = d.Desired[c.Key()].Quota // of the namespace, for whichever container
 			ch.urgent = ch.urgent || d.changeOf(pod, c, size, false).urgent
 		}
 	}
@@ -108,7 +108,7 @@ func (d *decider) within(pod *Pod, c Container, to memory.Size) (memory.Size, bo
 	if pod.Whole == nil || pod.follows() {
 		return to, true
 	}
-	policy := d.Desired[c.key()].Policy
+	policy := d.Desired[c.Key()].Policy
 	policy.PodLimit, policy.PodRequest = c.PodLimit, c.PodRequest
 	size, _ := policy.Bound(to, d.own(pod, c))
 	if size.Request == 0 {
@@ -128,7 +128,7 @@ func (d *decider) inWhole(pod *Pod, c Container, to memory.Size) (fits memory.Si
 	refused := cmp.Or(before, refuse(v1alpha1.ReasonPodLimit, "%s does not fit in the whole pod (spec.resources), "+
 		"which keeps its %s: %s", inWords(to), inWords(pod.Whole.Spec), pod.Whole.Stays))
 	d.refused(refused.Reason, d.about(pod, c)+refused.Message)
-	some = recommend.Differs(have(c), fits, d.Desired[c.key()].Policy)
+	some = recommend.Differs(have(c), fits, d.Desired[c.Key()].Policy)
 	return fits, some, !pod.Whole.Young || before != (Verdict{})
 }
 

@@ -15,7 +15,7 @@ import (
 // words returns the reason and message of the condition Applied.
 func (d *decider) words() (upToDate bool, reason, message string) {
 	switch {
-	case d.running == 0:
+	case len(d.pods) == 0:
 		return false, v1alpha1.ReasonWaitingForNewPods, "No running pods"
 	case d.State.ConflictingWriter != nil:
 		return false, v1alpha1.ReasonConflict, d.others(d.State.ConflictingWriter.Why)
@@ -38,7 +38,7 @@ func (d *decider) underWay() (reason, message string) {
 		if st.Phase == Watching {
 			continue
 		}
-		pod, how := d.pod(st), "is resized in place"
+		pod, how := d.pods[st.UID], "is resized in place"
 		if st.evicts() {
 			how = "is evicted and replaced"
 		}
@@ -117,7 +117,7 @@ func (d *decider) watching() string {
 	until := last.Watch.Since.Add(d.Policy.Watch)
 	who := "Pod " + last.Pod
 	if d.State.Rollout.Completed == 0 && len(d.wanting) > 0 {
-		who += ", the first of " + fmt.Sprint(d.running) + ","
+		who += ", the first of " + fmt.Sprint(len(d.pods)) + ","
 	}
 	d.requeueIn(max(until.Sub(d.Now), time.Second))
 	text := fmt.Sprintf(
@@ -126,24 +126,22 @@ func (d *decider) watching() string {
 	if n := len(d.State.Steps) - 1; n > 0 {
 		text += fmt.Sprintf("; %d more are watched", n)
 	}
-	if d.QueryResult != nil && d.QueryResult.Against(d.Now) != "" {
-		text += "; " + d.QueryResult.Against(d.Now)
+	if why := d.QueryResult.Against(d.Now); why != "" {
+		text += "; " + why
 	}
 	return d.others(text)
 }
 
 // others adds how many pods have what is recommended, and effective.
 func (d *decider) others(text string) string {
-	if d.running <= 1 {
+	if len(d.pods) <= 1 {
 		return text
 	}
 	have := 0
-	for i := range d.Pods {
-		pod := &d.Pods[i]
-		st, begun := d.State.step(pod.UID)
-		if !pod.Leaving && (!begun || st.Phase == Watching) && !d.lacks(pod) {
+	for _, pod := range d.pods {
+		if st, begun := d.State.step(pod.UID); (!begun || st.Phase == Watching) && !d.lacks(pod) {
 			have++
 		}
 	}
-	return fmt.Sprintf("%s (%d of %d pods have the recommended size)", text, have, d.running)
+	return fmt.Sprintf("%s (%d of %d pods have the recommended size)", text, have, len(d.pods))
 }

@@ -148,18 +148,16 @@ func (d *decider) containers() {
 func (d *decider) outdated(in containerInput, s shape.Shape) {
 	key := rollout.Key{Container: in.container.Name, Program: in.program}
 	desired, sized := d.rollout.Desired[key]
-	if !sized {
-		return
-	}
+	key.Outdated = true
 	least, found := d.leastOutdated(key)
-	if !found {
+	if !sized || !found {
 		return
 	}
 	in.Current, in.container.current = least, least
 	in.published = memory.Size{} // it is for pods with the present numbers; without evidence, these stay as they are
 	r := containerResult{shape: s}
 	in.recommend(&r)
-	desired.Outdated = &r.recommendation
+	desired.Recommendation = r.recommendation
 	d.rollout.Desired[key] = desired
 }
 
@@ -171,7 +169,7 @@ func (d *decider) leastOutdated(of rollout.Key) (least memory.Size, found bool) 
 		pod := &d.rollout.Pods[i]
 		for j := range pod.Containers {
 			c := &pod.Containers[j]
-			if !c.Outdated || c.Name != of.Container || c.Program != of.Program {
+			if c.Key() != of {
 				continue
 			}
 			size, others := c.Actual, pod.Writer != ""
@@ -217,8 +215,10 @@ func (d *decider) older() {
 			}
 			in := d.input(c, plan.Container(c.Name), e)
 			in.container.policy.Sizing.Decrease = v1alpha1.DecreaseNever
-			r := in.result()
-			d.rollout.Desired[key] = in.desired(d.s, r.recommendation)
+			desired := in.desired(d.s, in.result().recommendation)
+			d.rollout.Desired[key] = desired
+			key.Outdated = true // soon replaced as well, whatever its owner's numbers are
+			d.rollout.Desired[key] = desired
 		}
 	}
 }

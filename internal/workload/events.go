@@ -116,19 +116,24 @@ func containerObject(s *Snapshot, c memory.ContainerRef) *corev1.ObjectReference
 	}
 }
 
+// ofContainer is an Event about a container of a pod, and the same about its workload with a summary, if there is one.
+func ofContainer(s *Snapshot, c memory.ContainerRef, kind, reason, note, summary string) Event {
+	e := Event{
+		Regarding: containerObject(s, c), Related: WorkloadObject(s.Owner), Container: c.Container, Kind: kind,
+		Reason: reason, Action: "Observed", Note: note, OnRelated: "Pod " + c.Pod + ": " + note,
+	}
+	if summary != "" {
+		e.OnRelated += ". " + summary
+	}
+	return e
+}
+
 // oomKilled reports a kill on the pod, where Kubernetes itself writes no Event about it (k/k#69676), and on the
 // workload with what memfit recommends.
 func oomKilled(s *Snapshot, k *memory.OOMKill, summary string) Event {
-	sentence := report.Kill(k)
-	onWorkload := "Pod " + k.Container.Pod + ": " + sentence
-	if summary != "" {
-		onWorkload += ". " + summary
-	}
-	return Event{
-		Regarding: containerObject(s, k.Container), Related: WorkloadObject(s.Owner), Container: k.Container.Container,
-		Kind: corev1.EventTypeWarning, Reason: killReason(k), Action: "Observed", Note: sentence, OnRelated: onWorkload,
-		At: k.Seen, ID: fmt.Sprintf("%s %d %s", k.Kind, k.Time.Unix(), k.Why),
-	}
+	e := ofContainer(s, k.Container, corev1.EventTypeWarning, killReason(k), report.Kill(k), summary)
+	e.At, e.ID = k.Seen, fmt.Sprintf("%s %d %s", k.Kind, k.Time.Unix(), k.Why)
+	return e
 }
 
 // killReason is that of the event: a runtime that gave up with its heap full was not killed by the kernel.
@@ -141,14 +146,9 @@ func killReason(k *memory.OOMKill) string {
 
 // killExplained reports what an agent saw of a kill that was reported before without it.
 func killExplained(s *Snapshot, k *memory.OOMKill) Event {
-	sentence := fmt.Sprintf(
+	return ofContainer(s, k.Container, corev1.EventTypeNormal, v1alpha1.EventOOMKillExplained, fmt.Sprintf(
 		"Container %s %s at %s: %s", k.Container.Container, report.KillVerb(k), format.Time(k.Time), k.Account,
-	)
-	return Event{
-		Regarding: containerObject(s, k.Container), Related: WorkloadObject(s.Owner), Container: k.Container.Container,
-		Kind: corev1.EventTypeNormal, Reason: v1alpha1.EventOOMKillExplained, Action: "Observed", Note: sentence,
-		OnRelated: "Pod " + k.Container.Pod + ": " + sentence,
-	}
+	), "")
 }
 
 // ofWorkload is an Event about the workload.

@@ -219,11 +219,7 @@ func heapAndLimit(runs *v1alpha1.InspectedRuntime, pod *corev1.Pod, spec *corev1
 	if runs.MaxHeap == nil || runs.HeapSet || inject.WasResized(pod) {
 		return 0, 0
 	}
-	limit = constraints.SizeOf(&spec.Resources).Limit
-	if whole := constraints.WholeSize(pod).Limit; limit == 0 || whole > 0 && whole < limit {
-		limit = whole
-	}
-	return amount(*runs.MaxHeap), limit
+	return amount(*runs.MaxHeap), limitOf(pod, spec.Name)
 }
 
 // reportNodeHeaps adds to the advisories which containers do not see their limit.

@@ -152,10 +152,8 @@ func (d *decider) permit() *v1alpha1.Canary {
 	for i := range d.v.status.Containers {
 		if c := &d.v.status.Containers[i]; d.mayLowerNew(c) {
 			d.v.timing.recommend(permitPause)
-			if q := d.rollout.QueryResult; q != nil {
-				if d.v.canaryWaits = q.Against(d.now); d.v.canaryWaits != "" {
-					return nil
-				}
+			if d.v.canaryWaits = d.rollout.QueryResult.Against(d.now); d.v.canaryWaits != "" {
+				return nil
 			}
 			since := d.now.Truncate(permitEvery)
 			if d.now.Sub(since) < permitPause {

@@ -40,8 +40,9 @@ func TestPodsWithEarlierNumbersStayAsTheyAreWithoutEvidence(t *testing.T) {
 		Input: recommend.Input{Now: began}, program: "p", published: newest, plan: d.plan.Container("app"),
 		container: managedContainer{Name: "app", policy: d.s.Profile.Container("app", nil), current: newest},
 	}, shape.Shape{})
-	if got := d.rollout.Desired[key].Outdated; got == nil || got.Size != (memory.Size{}) {
-		t.Errorf("without evidence pods with earlier numbers get %+v", got)
+	key.Outdated = true
+	if got, decided := d.rollout.Desired[key]; !decided || got.Recommendation.Size != (memory.Size{}) {
+		t.Errorf("without evidence pods with earlier numbers get %+v", got.Recommendation)
 	}
 }
 
@@ -75,7 +76,7 @@ func TestThePodsOfAPartitionAreJudgedByTheirLowestOwnSize(t *testing.T) {
 				c.Owner.Limit = rollout.NoLimit
 			}
 		}
-		got, found := d.leastOutdated(rollout.Key{Container: "app", Program: "p"})
+		got, found := d.leastOutdated(rollout.Key{Container: "app", Program: "p", Outdated: true})
 		if !found || got.Limit != tc.want*memory.MiB {
 			t.Errorf("%s: %t, %s, want %s", name, found, got, tc.want*memory.MiB)
 		}

@@ -159,31 +159,22 @@ const maxAdvice = 8
 
 // stallEvents are the Events about stalls, on the pod and on its workload.
 func stallEvents(snapshot *Snapshot, c stallChanges, summaries map[string]string) (all []Event) {
+	add := func(s *memory.Stall, kind, reason, summary string) {
+		all = append(all, ofContainer(snapshot, s.Container, kind, reason, report.Stall(s), summary))
+	}
 	for i := range c.began {
 		s := &c.began[i]
-		e := stalled(snapshot, s, corev1.EventTypeWarning, v1alpha1.EventMemoryStalled)
-		if summary := summaries[s.Container.Container]; summary != "" {
-			e.OnRelated += ". " + summary
-		}
-		all = append(all, e)
+		add(s, corev1.EventTypeWarning, v1alpha1.EventMemoryStalled, summaries[s.Container.Container])
 	}
 	for i := range c.ended {
 		s, kind, reason := &c.ended[i], corev1.EventTypeNormal, v1alpha1.ReasonStallEnded
 		if s.NotRelieved {
 			kind, reason = corev1.EventTypeWarning, v1alpha1.ReasonIncreaseIneffective
 		}
-		all = append(all, stalled(snapshot, s, kind, reason))
+		add(s, kind, reason, "")
 	}
 	for i := range c.explained {
-		all = append(all, stalled(snapshot, &c.explained[i], corev1.EventTypeNormal, v1alpha1.EventStallExplained))
+		add(&c.explained[i], corev1.EventTypeNormal, v1alpha1.EventStallExplained, "")
 	}
 	return all
-}
-
-func stalled(snapshot *Snapshot, s *memory.Stall, kind, reason string) Event {
-	return Event{
-		Regarding: containerObject(snapshot, s.Container), Related: WorkloadObject(snapshot.Owner),
-		Container: s.Container.Container, Kind: kind, Reason: reason, Action: "Observed", Note: report.Stall(s),
-		OnRelated: inPod(s),
-	}
 }
