@@ -6,6 +6,7 @@ package rollout
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -75,8 +76,8 @@ func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *c
 	ch.kind = d.kindOf(c, ch.from, ch.to, evict)
 	ch.urgent = ch.kind&givesBack != 0 ||
 		(ch.Recommendation.Urgent || d.forAnother(pod, c)) && ch.kind&lowerings == 0 && !ch.lowersRequest()
-	if evict && (len(d.pods) <= 1 || ch.to.Limit == ch.from.Limit) && pod.serves() {
-		ch.urgent = false // the only replica is not worth it, and a request saves no pod from a kill
+	if evict && len(d.pods) <= 1 && pod.serves() {
+		ch.urgent = false // the only replica is not worth it
 	}
 	return ch
 }
@@ -140,7 +141,7 @@ func (d *decider) restores(ch *change) *change {
 func (d *decider) change(pod *Pod) {
 	reason, message := d.reason, d.message
 	sizes, bars := d.planResize(pod)
-	evict := len(sizes) == 0 && bars && d.Policy.Evict
+	evict := len(sizes) == 0 && bars && d.Policy.Evict && d.worthEviction(pod)
 	if evict {
 		inPlace, why := d.reason, d.message
 		d.reason, d.message = reason, message // what refuses the eviction explains more
@@ -202,6 +203,16 @@ func (d *decider) planResize(pod *Pod) (sizes map[string]memory.Size, bars bool)
 		return nil, bars || barred
 	}
 	return sizes, bars
+}
+
+// worthEviction reports whether a pod is to have another limit. A request saves it from no kill, and where its node has
+// no memory for that, its successor may find none either.
+func (d *decider) worthEviction(pod *Pod) bool {
+	return slices.ContainsFunc(pod.Containers, func(c Container) bool {
+		to, differs := d.target(pod, c)
+		ch := d.changeOf(pod, c, to, true)
+		return differs && ch.to.Limit != ch.from.Limit && (ch.bound || !d.returnsLoan(ch))
+	})
 }
 
 // planEviction returns the new sizes that the successor of a pod is to get; nil: the pod is not evicted now, or not for

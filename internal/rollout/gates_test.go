@@ -301,13 +301,9 @@ func TestEachKindOfChangeMeetsItsGates(t *testing.T) {
 			g.rolledBack(24*time.Hour, g.c.Spec.Limit, NoLimit)
 			g.d.Paused = "memfit.dev/pause on Namespace shop"
 		}, false, ""},
-		"an eviction for the request alone waits for a window": {raise(true), func(g *gated) {
-			shut(g)
-			g.to = size(500*mib, g.c.Spec.Limit)
-		}, true, v1alpha1.ReasonWaitingForWindow},
-		"an eviction for the limit does not": {raise(true), shut, true, ""},
-		"a closed window lowers":             {lower(), shut, false, v1alpha1.ReasonWaitingForWindow},
-		"a closed window raises":             {raise(false), shut, false, ""},
+		"an eviction that a kill asks for waits for no window": {raise(true), shut, true, ""},
+		"a closed window lowers":                               {lower(), shut, false, v1alpha1.ReasonWaitingForWindow},
+		"a closed window raises":                               {raise(false), shut, false, ""},
 		"a closed window, and the owner wants raises to wait": {raise(true), func(g *gated) {
 			g.d.Policy.Windows, g.d.Policy.IncreasesInWindows = nightly(t), true
 		}, false, v1alpha1.ReasonWaitingForWindow},

@@ -1058,6 +1058,35 @@ func TestADeferredResizeEndsInAnEvictionWhereThatIsAllowed(t *testing.T) {
 	}
 }
 
+// TestNoPodIsEvictedForARequest: only the scheduler reads it, and on full nodes a successor would wait for memory.
+func TestNoPodIsEvictedForARequest(t *testing.T) {
+	for name, to := range map[string]memory.Size{
+		"alone": size(90*mib, small.Limit), "after the limit that it goes with": big,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 3, small)
+			c.in.Policy.Evict = true
+			c.fills()
+			c.wants(to, true)
+			for range 3 {
+				c.reconcile()
+				c.passes(settle)
+			}
+			for range 24 {
+				c.reconcile()
+				c.passes(5 * time.Minute)
+			}
+			if c.evictions() != 0 || c.told(string(NotResized)) {
+				t.Error(c.log)
+			}
+			c.expectReason(v1alpha1.ReasonDeferred, "request of container app 70Mi to "+to.Request.String())
+			if got := c.app(0).Actual.Limit; got != to.Limit {
+				t.Errorf("the limit is %s, want %s", got, to.Limit)
+			}
+		})
+	}
+}
+
 func TestAFrozenHeapIsNotLoweredInPlace(t *testing.T) {
 	c := newCluster(t, 2, big)
 	for i := range c.in.Pods {
