@@ -126,30 +126,30 @@ const untilMet = time.Minute
 // notMet gives up a resize that no instance was seen with, where the pod may be replaced instead.
 func (o *observation) notMet(st *Step, pod *Pod) bool {
 	c, down := pod.down(st)
-	if !down || !c.Brief || o.Policy.tries(c) > 1 || o.Now.Sub(st.Request.At) < untilMet {
+	if !down || !c.Brief || o.tries(pod, c) > 1 || o.Now.Sub(st.Request.At) < untilMet {
 		return false
 	}
-	o.giveUp(st, v1alpha1.ReasonNotEffective, o.whyNotEffective(st, c))
+	o.giveUp(st, v1alpha1.ReasonNotEffective, o.whyNotEffective(st, pod, c))
 	return true
 }
 
 // unproven deals with a resize that the container's status shows and the cgroup of its pod is not proven to have: it is
 // given up, or left to Decide, which sends it again.
-func (o *observation) unproven(st *Step, c Container) (done bool) {
+func (o *observation) unproven(st *Step, pod *Pod, c Container) (done bool) {
 	late := c.Brief && c.Started.IsZero() && o.Now.Sub(st.At) >= patience // it is not seen running for another try
-	if o.Now.Sub(st.Request.At) < settle || st.Request.Tries+1 < o.Policy.tries(c) && !late {
+	if o.Now.Sub(st.Request.At) < settle || st.Request.Tries+1 < o.tries(pod, c) && !late {
 		return false
 	}
-	why := o.whyNotEffective(st, c)
+	why := o.whyNotEffective(st, pod, c)
 	o.refuse(st, v1alpha1.ReasonNotEffective, why)
 	o.found(NotResized, st, st.Pod, why, "%s", why)
 	return true
 }
 
 // tries is how often a resize is sent that the container's status shows and its pod does not have.
-func (p *Policy) tries(c Container) int {
+func (in *Input) tries(pod *Pod, c Container) int {
 	switch {
-	case !p.Evict || p.NoEvict != "" || p.OnlyRaise != "":
+	case !in.mayEvict(pod):
 		return maxTriesInPlace
 	case c.Brief:
 		return 1 // it is met by luck only, and there is a way that needs none
@@ -158,7 +158,7 @@ func (p *Policy) tries(c Container) int {
 }
 
 // whyNotEffective is why a resize is given up, and what users can do where memfit may not act.
-func (o *observation) whyNotEffective(st *Step, c Container) string {
+func (o *observation) whyNotEffective(st *Step, pod *Pod, c Container) string {
 	held := have(c).Limit
 	if held >= st.To[c.Name].Limit {
 		held = st.From[c.Name].Limit // the kubelet has not even reported it
@@ -170,29 +170,29 @@ func (o *observation) whyNotEffective(st *Step, c Container) string {
 	if c.Brief {
 		text += ", and this one ends within moments of its start"
 	}
-	if remedy := o.remedy(st.Pod, st.To[c.Name].Limit); remedy != "" {
+	if remedy := o.remedy(pod, st.To[c.Name].Limit); remedy != "" {
 		return text + "; " + remedy
 	}
 	return text + "; the pod is to be replaced, and the new one gets the size when it is created"
 }
 
 // remedy is what people can do about a pod that does not get its size; empty where memfit may replace it.
-func (in *Input) remedy(pod string, limit memory.Bytes) string {
+func (in *Input) remedy(pod *Pod, limit memory.Bytes) string {
 	switch {
 	case in.Policy.NoEvict != "":
-		return fmt.Sprintf("delete pod %s and create it again with a limit of %s", pod, limit)
+		return fmt.Sprintf("delete pod %s and create it again with a limit of %s", pod.Name, limit)
 	case in.Policy.NoWebhook:
 		return fmt.Sprintf("set a limit of %s in the template of the workload", limit)
-	case in.Policy.Evict && in.Policy.OnlyRaise == "":
+	case in.mayEvict(pod):
 		return ""
 	}
-	return fmt.Sprintf("a new pod gets the size when it is created: kubectl -n %s delete pod %s", in.Namespace, pod)
+	return fmt.Sprintf("a new pod gets the size when it is created: kubectl -n %s delete pod %s", in.Namespace, pod.Name)
 }
 
 // resend asks again for what is not effective, with another number.
 func (d *decider) resend(st *Step, pod *Pod) bool {
 	c, held := pod.held(st.To)
-	if !held || st.Request.Tries+1 >= d.Policy.tries(c) {
+	if !held || st.Request.Tries+1 >= d.tries(pod, c) {
 		return false
 	}
 	lives := pod.lives(st.To)

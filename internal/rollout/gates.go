@@ -141,20 +141,30 @@ func (d *decider) refusedAgain(ch *change) (worst again) {
 	return worst
 }
 
-// mayNot refuses to evict a pod that no controller replaces, or the run of a Job, or to lower the limit of the run.
+// mayNot refuses to evict a pod that no controller replaces, or a run, or to lower the limit of a run.
 func (d *decider) mayNot(ch *change) Verdict {
-	why := d.Policy.OnlyRaise
+	why := ""
+	if ch.evict {
+		why = d.Policy.NoEvict
+	}
 	switch {
-	case ch.kind == fresh && why != "":
+	case why != "" || !ch.pod.Run:
+	case ch.kind == fresh:
 		why = "a Job's pod would lose its work"
-	case ch.evict:
-		why = cmp.Or(d.Policy.NoEvict, why)
+	default:
+		why = "a pod that runs to completion, as a Job's does, is neither lowered nor evicted"
+		if !d.Policy.NoWebhook && d.Policy.NoEvict == "" {
+			why += "; the next run gets the recommended size"
+		}
 	}
 	if why != "" {
 		return Verdict{v1alpha1.ReasonWaitingForNewPods, why}
 	}
 	return Verdict{}
 }
+
+// mayEvict reports whether a pod may be replaced where a resize is not possible.
+func (in *Input) mayEvict(pod *Pod) bool { return in.Policy.Evict && in.Policy.NoEvict == "" && !pod.Run }
 
 // refusedInPlace refuses to resize a pod for a while after the API server or the kubelet refused the same sizes, or the
 // rollback that is a part of them. A kill of another of its containers does not wait for that, and neither does a

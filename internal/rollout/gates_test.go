@@ -288,9 +288,9 @@ func TestEachKindOfChangeMeetsItsGates(t *testing.T) {
 		"another writer stops a raise": {raise(true), func(g *gated) {
 			g.d.State.ConflictingWriter = &conflict{Why: "vpa did"}
 		}, false, v1alpha1.ReasonConflict},
-		"a Job's run is not lowered": {lower(), func(g *gated) { g.d.Policy.OnlyRaise = "it is a run" }, false,
+		"a Job's run is not lowered": {lower(), func(g *gated) { g.pod.Run = true }, false,
 			v1alpha1.ReasonWaitingForNewPods},
-		"a Job's run is raised": {raise(false), func(g *gated) { g.d.Policy.OnlyRaise = "it is a run" }, false, ""},
+		"a Job's run is raised": {raise(false), func(g *gated) { g.pod.Run = true }, false, ""},
 		"a bare pod stays":      {raise(true), bare, true, v1alpha1.ReasonWaitingForNewPods},
 		"a bare pod is raised":  {raise(true), bare, false, ""},
 		"a raise from more than the first limit that was rolled back is no rollback": {raise(false), func(g *gated) {
@@ -360,7 +360,7 @@ func TestRestartsForMemoryMeetTheirGates(t *testing.T) {
 		"nothing speaks against it": {edit: func(*Input) {}},
 		"paused":                    {edit: func(in *Input) { in.Paused = "memfit.dev/pause" }, want: "paused by memfit.dev"},
 		"no controller":             {edit: func(in *Input) { in.Policy.NoEvict = "a bare pod" }, want: "a bare pod"},
-		"a Job":                     {edit: func(in *Input) { in.Policy.OnlyRaise = "it is a run" }, want: "lose its work"},
+		"a Job":                     {edit: func(in *Input) { in.Pods[0].Run = true }, want: "lose its work"},
 		"refused moments ago":       {edit: refused, want: "no right"},
 		"a disruption budget, for the size of another pod": {
 			edit: func(in *Input) {

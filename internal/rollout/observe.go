@@ -117,7 +117,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 	switch {
 	case pod.inForce(st.To):
 		if c, held := pod.held(st.To); held {
-			return o.unproven(st, c), false
+			return o.unproven(st, pod, c), false
 		}
 		if o.doubted(st, pod) {
 			return false, false
@@ -134,7 +134,7 @@ func (o *observation) awaited(st *Step, pod *Pod) (done, passed bool) {
 		o.giveUp(st, v1alpha1.ReasonInfeasible, "the node cannot hold it: "+r.Message)
 	case r.Failed && waited >= patience:
 		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed at it since "+since+": "+r.Message)
-	case r.Deferred && waited >= patience && o.Policy.Evict && o.Policy.NoEvict == "" && !pod.has(limits(st.To), actual):
+	case r.Deferred && waited >= patience && o.mayEvict(pod) && !pod.has(limits(st.To), actual):
 		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had no room since "+since+": "+r.Message)
 	case !r.Deferred && o.notMet(st, pod):
 	case !r.Deferred && !r.InProgress && o.ignored(st, pod):

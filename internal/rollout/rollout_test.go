@@ -1139,11 +1139,16 @@ func TestTheOnlyReplicaIsNotEvicted(t *testing.T) {
 
 func TestAJobsRunIsOnlyRaised(t *testing.T) {
 	c := newCluster(t, 1, big)
-	c.in.Policy.OnlyRaise = "a run of a Job keeps what it began with"
+	c.in.Pods[0].Run = true
 	c.wants(small, false)
 	c.reconcile()
 	c.expectLimits("256Mi")
-	c.expectReason(v1alpha1.ReasonWaitingForNewPods, "a run of a Job")
+	c.expectReason(v1alpha1.ReasonWaitingForNewPods, "neither lowered nor evicted; the next run gets")
+	c.in.Policy.NoWebhook = true
+	c.reconcile()
+	if strings.Contains(c.last.Message, "next run") {
+		t.Errorf("the next run is promised a size: %q", c.last.Message)
+	}
 	c.wants(memory.Size{Request: 200 * mib, Limit: 512 * mib}, true)
 	c.reconcile()
 	c.expectLimits("512Mi")

@@ -27,6 +27,8 @@ type Pod struct {
 	ReadyAt time.Time
 	// QoS is the pod's class: Guaranteed, Burstable or BestEffort.
 	QoS string
+	// Run: it ends by itself, as a Job's does, and a lower limit or an eviction would cost its work.
+	Run bool
 	// NodeSize is the allocatable memory of its node; 0: not known.
 	NodeSize memory.Bytes
 	// Resize is what the kubelet reports about a resize that is not effective yet.
@@ -144,8 +146,6 @@ type Policy struct {
 	OnlyWatch bool
 	// OnlyRecommend: new pods keep their size as well (sizing.mode: Recommend).
 	OnlyRecommend bool
-	// OnlyRaise is why pods are neither lowered nor evicted ("a Job's run ..."); empty: they may be.
-	OnlyRaise string
 	// NoEvict is why pods are not evicted although Evict is set ("no controller recreates this pod"); empty: they may be.
 	NoEvict string
 	// NoWebhook: new pods do not get the size, so that an eviction helps nothing.

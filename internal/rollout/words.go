@@ -75,7 +75,7 @@ func (d *decider) heldWords(st *Step, pod *Pod) string {
 		return "; the kubelet shows it, and it is done when the container has run with it for a moment"
 	}
 	return "; the pod's own limit is still the old one (kubernetes/kubernetes#138760), and it is asked for again when " +
-		"the container runs" + d.insteadOfWaiting(st, c)
+		"the container runs" + d.insteadOfWaiting(st, pod, c)
 }
 
 // endedWords are about a container that ended before the kubelet had reported a resize that was sent while it ran.
@@ -84,7 +84,7 @@ func (d *decider) endedWords(st *Step, pod *Pod) string {
 		size, asked := st.To[c.Name]
 		if asked && c.Started.IsZero() && !pod.has(map[string]memory.Size{c.Name: size}, actual) {
 			return "; container " + c.Name + " ended before the kubelet had reported it: memfit checks again when the " +
-				"container runs" + d.insteadOfWaiting(st, c)
+				"container runs" + d.insteadOfWaiting(st, pod, c)
 		}
 	}
 	return ""
@@ -92,8 +92,8 @@ func (d *decider) endedWords(st *Step, pod *Pod) string {
 
 // insteadOfWaiting is what people can do about a container that ends within moments of its start: a resize meets it by
 // luck only. A lower limit is worth no pod.
-func (d *decider) insteadOfWaiting(st *Step, c Container) string {
-	remedy := d.remedy(st.Pod, st.To[c.Name].Limit)
+func (d *decider) insteadOfWaiting(st *Step, pod *Pod, c Container) string {
+	remedy := d.remedy(pod, st.To[c.Name].Limit)
 	if !c.Brief || remedy == "" || lowersAny(st.From, st.To) {
 		return ""
 	}

@@ -68,7 +68,7 @@ func changes(s *Snapshot, st *State, v *result) (all []Event, now announced) {
 	}
 	outOfDate := v.coverage.Missed + v.coverage.Stale
 	if now.OutOfDate = outOfDate > 0; now.OutOfDate && !st.OutOfDate {
-		next := "New pods get it: " + restartHint(s.Owner.Ref)
+		next := "New pods get it: " + restartHint(s)
 		if s.NoWebhook {
 			next = NoWebhook("tuning.mode: DryRun")
 		}
@@ -234,18 +234,19 @@ func conflictAppeared(s *Snapshot, message string) Event {
 }
 
 // restartHint is how the workload's pods are replaced, where something does.
-func restartHint(w memory.WorkloadRef) string {
+func restartHint(s *Snapshot) string {
+	w := s.Owner.Ref
 	if k, found := workloadkind.Of(w.APIVersion, w.Kind); found && k.Restarts {
 		return fmt.Sprintf(
 			"restart the workload when it suits you (kubectl -n %s rollout restart %s)", w.Namespace,
 			workloadkind.Typed(w.Kind, w.Name),
 		)
 	}
-	switch k := kindOf(w); {
-	case k.Completes:
-		return "the next run has it"
-	case !k.Recreates:
+	switch {
+	case !kindOf(w).Recreates:
 		return "nothing replaces a bare Pod, so delete it and create it again when it suits you"
+	case s.isRun(s.Template):
+		return "the next run has it"
 	default:
 		return "delete its pods one by one when it suits you"
 	}

@@ -26,9 +26,8 @@ func TestRestartHint(t *testing.T) {
 		"batch.volcano.sh/v1alpha1 Job":      "the next run has it",
 	} {
 		apiVersion, name, _ := strings.Cut(kind, " ")
-		if got := restartHint(
-			memory.WorkloadRef{APIVersion: apiVersion, Kind: name, Namespace: "shop", Name: "web"},
-		); got != want {
+		ref := memory.WorkloadRef{APIVersion: apiVersion, Kind: name, Namespace: "shop", Name: "web"}
+		if got := restartHint(&Snapshot{Owner: memory.Workload{Ref: ref}}); got != want {
 			t.Errorf("%s: %q, want %q", kind, got, want)
 		}
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/period"
 	"github.com/memfit/memfit/internal/rollout"
-	"github.com/memfit/memfit/internal/workloadkind"
 )
 
 const (
@@ -108,7 +107,7 @@ func (st *State) historyOf(in *instance, container string) *history.Container {
 // learn finds out what the workload's pods run and what their owners ask for. It must come before anything that is
 // counted or measured is filed.
 func (st *State) learn(s *Snapshot, now time.Time) {
-	st.completes = workloadkind.Like(s.Owner.Ref.APIVersion, s.Owner.Ref.Kind).Completes
+	st.completes = s.isRun(s.Template)
 	st.programs = make(map[instanceKey]inject.Program, len(s.Pods))
 	for i, pod := range s.Pods {
 		for _, name := range ContainersOf(&pod.Spec) {

@@ -144,7 +144,7 @@ func (d *decider) permit() *v1alpha1.Canary {
 		// Whichever webhook is asked may use it: with one that is not asked the pod would be evicted for nothing.
 		return &v1alpha1.Canary{Number: at.Unix()}
 	}
-	onlyNew := mode == v1alpha1.SizingOnCreate || resizes(mode) && (kindOf(d.s.Owner.Ref).Completes ||
+	onlyNew := mode == v1alpha1.SizingOnCreate || resizes(mode) && (d.s.isRun(d.s.Template) ||
 		len(d.rollout.Pods) > 0 && slices.Contains(onlyAtCreation, d.v.rollout.Reason))
 	if !onlyNew || d.s.Replica == "" {
 		return nil

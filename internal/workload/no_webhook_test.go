@@ -70,8 +70,4 @@ func TestWithoutTheWebhookNoPodIsEvictedForItsSize(t *testing.T) {
 	if p.Evict || !p.NoWebhook {
 		t.Errorf("the policy is %+v", p)
 	}
-	p = rolloutPolicy(withoutWebhook("Job", v1alpha1.SizingInPlaceOrEvict), 1)
-	if strings.Contains(p.OnlyRaise, "next run") {
-		t.Errorf("the next run is promised a size: %q", p.OnlyRaise)
-	}
 }

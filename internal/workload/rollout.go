@@ -96,13 +96,7 @@ func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 		IncreasesInWindows: d.Increases == v1alpha1.IncreasesInWindows,
 	}
 	p.Windows, _ = profile.Windows(d) // those that cannot be read never open, and the profile's condition names them
-	switch kind := kindOf(s.Owner.Ref); {
-	case kind.Completes:
-		p.OnlyRaise = "the limit of a running Job is not lowered, and its pod is not evicted"
-		if !s.NoWebhook {
-			p.OnlyRaise += "; the next run gets the recommended size"
-		}
-	case !kind.Recreates:
+	if !kindOf(s.Owner.Ref).Recreates {
 		p.NoEvict = "no controller recreates this pod"
 	}
 	return p
@@ -112,6 +106,7 @@ func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now time.Time) rollout.Pod {
 	p := rollout.Pod{
 		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Leaving: pod.DeletionTimestamp != nil,
+		Run: s.isRun(pod),
 		QoS: string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
 		Inadmissible: func(sizes map[string]memory.Size) string { return s.Facts.Refusal(pod, sizes) },
 	}

@@ -90,6 +90,29 @@ func TestRunsThatDifferByInput(t *testing.T) {
 	}
 }
 
+// TestTheJobsOfACustomResourceAreRuns: what owns a Job may be of any kind, and its pod loses its work all the same.
+func TestTheJobsOfACustomResourceAreRuns(t *testing.T) {
+	ref := memory.WorkloadRef{APIVersion: "keda.sh/v1alpha1", Kind: "ScaledJob", Namespace: "ci", Name: "import"}
+	for policy, want := range map[corev1.RestartPolicy]bool{
+		corev1.RestartPolicyNever: true, corev1.RestartPolicyOnFailure: true, corev1.RestartPolicyAlways: false,
+	} {
+		pod := build.Pod("ci", "import-x7k2p").On("n1").RestartPolicy(policy).
+			Container("step", build.Limit("2Gi"), build.Request("1Gi")).Obj()
+		s := &Snapshot{
+			Owner: memory.Workload{Ref: ref, UID: "import"}, Pods: []*corev1.Pod{pod}, Governed: []*corev1.Pod{pod},
+			Template: pod, Profile: governing(
+				build.Profile("ci", "steps", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingInPlaceOrEvict)),
+			),
+		}
+		if in := rolloutInput(s, NewState(), nil, began); len(in.Pods) != 1 || in.Pods[0].Run != want {
+			t.Errorf("%s: the pods are %+v, want one run: %t", policy, in.Pods, want)
+		}
+		if got := restartHint(s) == "the next run has it"; got != want {
+			t.Errorf("%s: the next run is named: %t, want %t", policy, got, want)
+		}
+	}
+}
+
 func TestARunThatWasKilledNeededItsLimit(t *testing.T) {
 	var runs []run
 	for n := range runsKept + 5 {

@@ -24,6 +24,13 @@ import (
 // perRun reports whether each pod is one run of many, with arguments of its own.
 func (s *Snapshot) perRun() bool { return identity.Is(s.Owner.Ref) }
 
+// isRun reports whether a pod ends by itself, as a Job's does. That is a fact of the pod, since any custom resource may
+// own Jobs: each controller of pods that serve requires restartPolicy Always. Nil: whether the kind of owner has runs.
+func (s *Snapshot) isRun(pod *corev1.Pod) bool {
+	return kindOf(s.Owner.Ref).Completes || pod != nil && (pod.Spec.RestartPolicy == corev1.RestartPolicyNever ||
+		pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure)
+}
+
 // Pod is the governed pod of that UID; nil: none.
 func (s *Snapshot) Pod(uid types.UID) *corev1.Pod {
 	for _, pod := range s.Governed {
