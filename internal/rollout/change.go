@@ -26,7 +26,8 @@ type change struct {
 	from, to memory.Size
 	// Desired is what the change comes from, and what bounds it.
 	Desired
-	// nodeSize is the allocatable memory of the node that the pod is on, or may go to; 0: unknown.
+	// nodeSize is the allocatable memory of the node that the pod is on, or of the largest that is known to take its
+	// successor; 0: unknown.
 	nodeSize memory.Bytes
 	// bound: the owner's bounds ask for it, regardless of the evidence.
 	bound bool
@@ -61,11 +62,12 @@ func (d *decider) kindOf(c Container, from, to memory.Size, evict bool) kinds {
 func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *change {
 	desired := d.Desired[c.Key()]
 	ch := &change{
-		pod: pod, c: c, from: have(c), to: to, Desired: desired, evict: evict, nodeSize: desired.LargestNode,
+		pod: pod, c: c, from: have(c), to: to, Desired: desired, evict: evict, nodeSize: pod.NodeSize,
 	}
 	ch.bound = outOfBounds(ch.from, ch.Policy) && !outOfBounds(to, ch.Policy)
-	if !evict { // a new pod may go to the largest node
-		ch.nodeSize = cmp.Or(pod.NodeSize, ch.nodeSize)
+	if evict {
+		ch.nodeSize = d.reach(pod)
+	} else {
 		if pod.limitWaits() { // what the spec has is not effective
 			ch.from.Limit = min(ch.from.Limit, c.Actual.Limit)
 		}
@@ -80,6 +82,18 @@ func (d *decider) changeOf(pod *Pod, c Container, to memory.Size, evict bool) *c
 		ch.urgent = false // the only replica is not worth it
 	}
 	return ch
+}
+
+// reach is the allocatable memory of the largest node that is known to take the successor of a pod: of those that pods
+// of the workload run on. Other nodes of the cluster may have taints, or belong to another pool.
+func (d *decider) reach(pod *Pod) memory.Bytes {
+	most := pod.NodeSize
+	for i := range d.Pods {
+		if !d.Policy.OnEachNode {
+			most = max(most, d.Pods[i].NodeSize)
+		}
+	}
+	return most
 }
 
 // lowersRequest reports whether the limit stays and the request goes down.

@@ -164,7 +164,9 @@ func (d *decider) mayNot(ch *change) Verdict {
 }
 
 // mayEvict reports whether a pod may be replaced where a resize is not possible.
-func (in *Input) mayEvict(pod *Pod) bool { return in.Policy.Evict && in.Policy.NoEvict == "" && !pod.Run }
+func (in *Input) mayEvict(pod *Pod) bool {
+	return in.Policy.Evict && in.Policy.NoEvict == "" && !pod.Run
+}
 
 // refusedInPlace refuses to resize a pod for a while after the API server or the kubelet refused the same sizes, or the
 // rollback that is a part of them. A kill of another of its containers does not wait for that, and neither does a
@@ -569,10 +571,14 @@ func (d *decider) frozenHeap(ch *change) Verdict {
 // beyondNode refuses a request that the node could not take if it were empty. Whether it fits now, its kubelet
 // decides.
 func (d *decider) beyondNode(ch *change) Verdict {
-	if ch.nodeSize > 0 && ch.to.Request > ch.nodeSize {
-		return refuse(v1alpha1.ReasonNodeTooSmall, "request %s is more than the node's %s", ch.to.Request, ch.nodeSize)
+	switch {
+	case ch.nodeSize == 0 || ch.to.Request <= ch.nodeSize:
+		return Verdict{}
+	case ch.evict:
+		return refuse(v1alpha1.ReasonNodeTooSmall, "request %s is more than the %s of the largest node that is known to "+
+			"take it", ch.to.Request, ch.nodeSize)
 	}
-	return Verdict{}
+	return refuse(v1alpha1.ReasonNodeTooSmall, "request %s is more than the node's %s", ch.to.Request, ch.nodeSize)
 }
 
 // restartsShared refuses to raise the pod's limit where that restarts a container that has none of its own.

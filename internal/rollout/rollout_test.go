@@ -1087,6 +1087,42 @@ func TestNoPodIsEvictedForARequest(t *testing.T) {
 	}
 }
 
+// TestNoPodIsEvictedForMoreThanANodeOfItsPodsHas: that the cluster has a larger one does not show that it takes them.
+func TestNoPodIsEvictedForMoreThanANodeOfItsPodsHas(t *testing.T) {
+	for name, tc := range map[string]struct {
+		nodes      [3]memory.Bytes
+		onEachNode bool
+		evicted    bool
+	}{
+		"all on small nodes":      {nodes: [3]memory.Bytes{220 * mib, 220 * mib, 220 * mib}},
+		"another on a large node": {nodes: [3]memory.Bytes{220 * mib, memory.GiB, memory.GiB}, evicted: true},
+		"one on each node":        {nodes: [3]memory.Bytes{220 * mib, memory.GiB, memory.GiB}, onEachNode: true},
+		"nodes that are unknown":  {evicted: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, 3, size(200*mib, 200*mib))
+			c.in.Policy.Evict, c.in.Policy.OnEachNode = true, tc.onEachNode
+			for i := range c.in.Pods {
+				c.in.Pods[i].QoS, c.in.Pods[i].NodeSize = "Guaranteed", tc.nodes[i]
+			}
+			c.node = func(p *Pod) { p.Resize = Resize{Infeasible: true} }
+			c.killed(0)
+			c.in.Pods[0].Ready = false
+			c.wants(size(300*mib, 300*mib), true)
+			for range 3 {
+				c.reconcile()
+				c.passes(time.Minute)
+			}
+			if got := c.told("evicted web-1"); got != tc.evicted {
+				t.Errorf("web-1 was evicted: %t, want %t: %v", got, tc.evicted, c.log)
+			}
+			if !tc.evicted {
+				c.expectReason(v1alpha1.ReasonNodeTooSmall, "request 300Mi is more than the 220Mi of the largest node")
+			}
+		})
+	}
+}
+
 func TestAFrozenHeapIsNotLoweredInPlace(t *testing.T) {
 	c := newCluster(t, 2, big)
 	for i := range c.in.Pods {

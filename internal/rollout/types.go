@@ -148,6 +148,8 @@ type Policy struct {
 	OnlyRecommend bool
 	// NoEvict is why pods are not evicted although Evict is set ("no controller recreates this pod"); empty: they may be.
 	NoEvict string
+	// OnEachNode: there is one pod on each node, and its successor goes to the same one.
+	OnEachNode bool
 	// NoWebhook: new pods do not get the size, so that an eviction helps nothing.
 	NoWebhook bool
 	// MaxUnavailable is the number of pods that may be changed at the same time. 0: 1.
@@ -173,8 +175,6 @@ type Desired struct {
 	Range      constraints.Range
 	// Quota is what is left for this workload, for all replicas together, of which those have theirs that were changed.
 	Quota constraints.Quota
-	// LargestNode is the allocatable memory of the largest node, for pods that may go there.
-	LargestNode memory.Bytes
 }
 
 // Input is everything a decision depends on.

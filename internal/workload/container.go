@@ -29,8 +29,7 @@ func (q *containerInput) desired(s *Snapshot, rec recommend.Recommendation) roll
 	return rollout.Desired{
 		// each pod has what the pod around it allows
 		Recommendation: rec, Policy: q.container.ownPolicy(), WindowPeak: lastDay(q.History),
-		LargestNode: facts.LargestNode,
-		Range:       facts.Range, Quota: facts.Quota,
+		Range: facts.Range, Quota: facts.Quota,
 	}
 }
 

@@ -224,15 +224,16 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) {
 }
 
 // hold notes the largest size that running pods of each program have. While none runs, the last one stays. Pods do not
-// count that have earlier numbers of the owner, or that another writer has resized, as in a debug session.
+// count that no node has taken, that have earlier numbers of the owner, or that another writer has resized, as in a
+// debug session.
 func (st *State) hold(governed []*corev1.Pod, now time.Time) {
 	for name, all := range st.containers {
 		for _, e := range all {
 			var held memory.Size
 			unlimited := false
 			for _, pod := range governed {
-				if st.runs(pod.UID, name) != e.Program || pod.DeletionTimestamp != nil || another(pod) ||
-					st.programIn(pod, name).Owner != e.Owner {
+				if st.runs(pod.UID, name) != e.Program || pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil ||
+					another(pod) || st.programIn(pod, name).Owner != e.Owner {
 					continue
 				}
 				if spec, _ := constraints.Find(pod, name); spec != nil {

@@ -228,3 +228,21 @@ func TestALimitThatTheOwnerSetsAfterARollbackToNoneIsRaised(t *testing.T) {
 		}
 	}
 }
+
+// TestAPodThatNoNodeHasTakenHoldsNothing: what it requests may be why it is pending, and others are not to have that.
+func TestAPodThatNoNodeHasTakenHoldsNothing(t *testing.T) {
+	pod := func(name, limit string) *build.PodWrapper {
+		return build.Pod("shop", name).Container("app", build.Limit(limit), build.Request(limit))
+	}
+	pods := []*corev1.Pod{pod("web-2", "20Gi").Obj(), pod("web-1", "12Gi").On("n1").Obj()}
+	st := NewState()
+	st.learn(&Snapshot{Pods: pods, Governed: pods, Template: pods[0]}, began)
+	for _, e := range st.containers["app"] {
+		if e.Held.Limit > 12*memory.GiB || e.Most > 12*memory.GiB {
+			t.Errorf("held is %v, and the most was %s, of a pod that never ran", e.Held, e.Most)
+		}
+	}
+	if len(st.containers["app"]) == 0 {
+		t.Error("no program is known")
+	}
+}

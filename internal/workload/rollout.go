@@ -96,7 +96,8 @@ func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 		IncreasesInWindows: d.Increases == v1alpha1.IncreasesInWindows,
 	}
 	p.Windows, _ = profile.Windows(d) // those that cannot be read never open, and the profile's condition names them
-	if !kindOf(s.Owner.Ref).Recreates {
+	kind := kindOf(s.Owner.Ref)
+	if p.OnEachNode = kind.PerNode; !kind.Recreates {
 		p.NoEvict = "no controller recreates this pod"
 	}
 	return p
