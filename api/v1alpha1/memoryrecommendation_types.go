@@ -438,6 +438,10 @@ type MemoryRecommendationStatus struct {
 	// recommendedLimit is the recommended limits of the containers in one string, for the print column.
 	RecommendedLimit string `json:"recommendedLimit,omitempty"`
 
+	// largestNode is the allocatable memory of the largest node that a pod of this workload ran on within 35 days, where
+	// sizing.mode sizes new pods. These request no more for memfit's sake, and as much also while no such node exists.
+	LargestNode *resource.Quantity `json:"largestNode,omitempty"`
+
 	// oomKills is the number of OOM kills counted so far.
 	OOMKills int64 `json:"oomKills,omitempty"`
 

@@ -1152,6 +1152,11 @@ func (in *MemoryRecommendationStatus) DeepCopyInto(out *MemoryRecommendationStat
 		*out = new(Coverage)
 		**out = **in
 	}
+	if in.LargestNode != nil {
+		in, out := &in.LargestNode, &out.LargestNode
+		x := (*in).DeepCopy()
+		*out = &x
+	}
 	if in.RecentChanges != nil {
 		in, out := &in.RecentChanges, &out.RecentChanges
 		*out = make([]ChangeRecord, len(*in))

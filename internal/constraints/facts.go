@@ -29,8 +29,8 @@ type Facts struct {
 	Range Range
 	// Quota is what ResourceQuotas leave for pods like this one.
 	Quota Quota
-	// NodeSize is the allocatable memory of nodes by name (shared: read only), LargestNode the most of them; 0 when none
-	// is known.
+	// NodeSize is the allocatable memory of nodes by name (shared: read only), LargestNode the most of them, or of those
+	// that are known to take the pod; 0 when none is known.
 	NodeSize    map[string]memory.Bytes
 	LargestNode memory.Bytes
 

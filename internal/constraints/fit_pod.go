@@ -68,7 +68,7 @@ func (t *trial) lowerRequest(i int, by memory.Bytes) memory.Size {
 
 // fitNode leaves requests that no node could take.
 func (t *trial) fitNode() {
-	const why = "the pod would request %s, and the largest node has %s for pods"
+	const why = "the pod would request %s, and its largest node has %s for pods"
 	node := t.facts.LargestNode
 	if need := t.need().Request; node > 0 && need > node {
 		t.keepRequests(why, need, node)

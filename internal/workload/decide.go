@@ -229,7 +229,7 @@ func (d *decider) input(c managedContainer, plan *inject.ContainerPlan, e *evide
 	in := containerInput{
 		Input: recommend.Input{
 			Kills: d.killsOf(c.Name, e), Current: c.current, Now: d.now,
-			LargestNode: d.s.Facts.LargestNode, Silent: silence(d.s),
+			LargestNode: max(d.s.Facts.LargestNode, st.RanOn.Size), Silent: silence(d.s),
 			Prior: d.prior(&c),
 		},
 		container: c, plan: plan, before: st.shapes[c.Name], measured: measured(d.s, c.Name),
@@ -383,6 +383,9 @@ func (d *decider) summarize() {
 	v.status.ProfileGeneration = d.s.Profile.Generation
 	v.status.Coverage = &v.coverage.Coverage
 	v.status.Identity = d.st.Identity.DeepCopy()
+	if d.s.Profile.Spec.Sizing.Mode.SizesNewPods() {
+		v.status.LargestNode = format.Quantity(d.st.RanOn.Size)
+	}
 	v.status.OOMKills, v.status.RecentOOMKills = killRecords(&d.st.ledger)
 	v.status.Stalls, v.status.RecentStalls = stallRecords(&d.st.ledger)
 	v.status.RecentChanges = changeRecords(&v.rollout.State)

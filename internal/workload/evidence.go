@@ -136,6 +136,7 @@ func (st *State) learn(s *Snapshot, now time.Time) {
 		in.program = cmp.Or(st.programs[key].ID, in.program)
 	}
 	st.hold(s.Governed, now)
+	st.noteNodes(s, now)
 }
 
 // heed takes the owner's numbers of each program from its newest pod, and since when they hold from the oldest pod with

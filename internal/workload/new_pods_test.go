@@ -246,3 +246,35 @@ func TestAPodThatNoNodeHasTakenHoldsNothing(t *testing.T) {
 		t.Error("no program is known")
 	}
 }
+
+// TestTheNodesThatTookPodsAreRemembered: a workload that sleeps at night, whose nodes are gone then, and also where
+// memfit was restarted meanwhile.
+func TestTheNodesThatTookPodsAreRemembered(t *testing.T) {
+	step := func(st *State, now time.Time, nodes ...memory.Bytes) (*State, string) {
+		s := &Snapshot{
+			Owner: memory.Workload{Ref: memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}},
+			Profile: governing(
+				build.Profile("shop", "web", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingOnCreate)),
+			),
+		}
+		s.Facts.NodeSize, s.Facts.LargestNode = map[string]memory.Bytes{"huge": 512 * memory.GiB}, 512*memory.GiB
+		for i, size := range nodes {
+			name := string(rune('a' + i))
+			s.Facts.NodeSize[name] = size
+			s.Governed = append(s.Governed, build.Pod("shop", name).On(name).Container("app").Obj())
+		}
+		s.Pods = s.Governed
+		st, e := Step(st, s, now)
+		return st, e.Status.LargestNode.String()
+	}
+	st, got := step(NewState(), began, 14*memory.GiB, 7*memory.GiB)
+	if got != "14Gi" {
+		t.Errorf("the largest node is %s, want that which a pod runs on", got)
+	}
+	if st, got = step(afterRestart(t, st), began.Add(34*24*time.Hour)); got != "14Gi" {
+		t.Errorf("the largest node is %s when none is there", got)
+	}
+	if _, got = step(st, began.Add(37*24*time.Hour), 7*memory.GiB); got != "7Gi" {
+		t.Errorf("the largest node is %s, on which no pod ran for weeks", got)
+	}
+}

@@ -61,6 +61,30 @@ type measurements struct {
 	LiveSets map[string]history.LiveSet `json:"liveSets,omitempty"`
 	// Found is what replicas were found to run, by container, as found last.
 	Found map[string]*v1alpha1.FoundRuntime `json:"found,omitempty"`
+	// RanOn is the largest node that took a pod.
+	RanOn ranOn `json:"ranOn,omitzero"`
+}
+
+// ranOn is the allocatable memory of a node on which a pod of the workload ran, and the day on which one last did.
+type ranOn struct {
+	Size memory.Bytes `json:"size"`
+	Day  time.Time    `json:"day"`
+}
+
+// ranOnKept is for how long a node counts after a pod of the workload ran on it: a monthly run finds it again.
+const ranOnKept = 35 * 24 * time.Hour
+
+// noteNodes notes the nodes that take pods of the workload. They may be gone when the next pod is created, as after a
+// night without pods, and an autoscaler then brings others like them.
+func (st *State) noteNodes(s *Snapshot, now time.Time) {
+	if now.Sub(st.RanOn.Day) > ranOnKept {
+		st.RanOn = ranOn{}
+	}
+	for _, pod := range s.Governed {
+		if size := s.Facts.NodeSize[pod.Spec.NodeName]; size > 0 && size >= st.RanOn.Size {
+			st.RanOn = ranOn{Size: size, Day: now.UTC().Truncate(24 * time.Hour)}
+		}
+	}
 }
 
 // publish makes the result of a step what was published last. A size that is near the one published before counts as

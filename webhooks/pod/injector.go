@@ -27,6 +27,7 @@ import (
 	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/internal/profile"
 	"github.com/memfit/memfit/internal/records"
@@ -179,7 +180,7 @@ func (h *Injector) input(ctx context.Context, resolved policy.Resolution, pod *c
 	}
 	offers := offersOf(resolved, rec)
 	sizes := raised(resolved, offers, pending, h.Clock.Now())
-	facts, err := h.facts(ctx, resolved, sizes, pod)
+	facts, err := h.facts(ctx, resolved, sizes, rec, pod)
 	if err != nil {
 		return input{}, err
 	}
@@ -219,7 +220,8 @@ func hasMemoryLimit(pod *corev1.Pod) bool {
 
 // facts are what the namespace and the nodes allow a new pod that is sized; nil when it is not.
 func (h *Injector) facts(
-	ctx context.Context, resolved policy.Resolution, sizes map[string]inject.Offer, pod *corev1.Pod,
+	ctx context.Context, resolved policy.Resolution, sizes map[string]inject.Offer, rec *v1alpha1.MemoryRecommendation,
+	pod *corev1.Pod,
 ) (*constraints.Facts, error) {
 	if h.Constraints == nil || len(sizes) == 0 {
 		return nil, nil
@@ -229,7 +231,21 @@ func (h *Injector) facts(
 		return nil, err
 	}
 	facts := constraints.About(resolved.Ref, nil, pod, objects)
+	facts.LargestNode = largestNode(pod, rec, &facts)
 	return &facts, nil
+}
+
+// largestNode is the allocatable memory of the largest node that is known to take a pod: the one that its controller
+// has chosen, or one that a pod of its workload ran on, whether that exists now or not. Before one ran, any node may
+// take it; 0: none is known.
+func largestNode(pod *corev1.Pod, rec *v1alpha1.MemoryRecommendation, facts *constraints.Facts) memory.Bytes {
+	if chosen := facts.NodeSize[identity.NodeOf(pod)]; chosen > 0 {
+		return chosen
+	}
+	if ranOn := rec.Status.LargestNode; ranOn != nil {
+		return memory.FromQuantity(*ranOn)
+	}
+	return facts.LargestNode
 }
 
 // recommendation is what is known of the workload of a new pod; an empty one when nothing is.

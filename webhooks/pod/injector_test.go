@@ -7,12 +7,17 @@ import (
 	"path/filepath"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
+	"github.com/memfit/memfit/internal/format"
+	"github.com/memfit/memfit/internal/identity"
 	"github.com/memfit/memfit/internal/inject"
+	"github.com/memfit/memfit/internal/memory"
 	"github.com/memfit/memfit/internal/policy"
 	"github.com/memfit/memfit/test/goldenpods"
 )
@@ -53,5 +58,29 @@ func TestPausedPodsKeepTheSizeOfRunningOnes(t *testing.T) {
 	if rec, err = h.recommendation(t.Context(), resolved); err != nil ||
 		len(inject.ObservedIn(rec.Status.Containers)) != 1 {
 		t.Errorf("what is alive counts for paused workloads, too: %v, %v", rec, err)
+	}
+}
+
+// TestTheNodesThatTakeAPod are not those that the cluster has this moment: at seven in the morning there may be none
+// yet, and the largest may have a taint.
+func TestTheNodesThatTakeAPod(t *testing.T) {
+	facts := constraints.Facts{
+		NodeSize: map[string]memory.Bytes{"a": 3 * memory.GiB, "gpu": 512 * memory.GiB}, LargestNode: 512 * memory.GiB,
+	}
+	pinned := func(node string) corev1.PodSpec { return corev1.PodSpec{Affinity: identity.PinnedTo(node)} }
+	for name, tc := range map[string]struct {
+		pod         corev1.PodSpec
+		ranOn, want memory.Bytes
+	}{
+		"the workload has run": {ranOn: 14 * memory.GiB, want: 14 * memory.GiB},
+		"it has not":           {want: 512 * memory.GiB},
+		"a DaemonSet's pod":    {pod: pinned("a"), ranOn: 14 * memory.GiB, want: 3 * memory.GiB},
+		"one on a new node":    {pod: pinned("b"), ranOn: 14 * memory.GiB, want: 14 * memory.GiB},
+	} {
+		rec := &v1alpha1.MemoryRecommendation{}
+		rec.Status.LargestNode = format.Quantity(tc.ranOn)
+		if got := largestNode(&corev1.Pod{Spec: tc.pod}, rec, &facts); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
 	}
 }
