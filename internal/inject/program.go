@@ -23,8 +23,8 @@ import (
 // Program is what a container runs, and the memory that its owner asks for it.
 type Program struct {
 	// ID is a fingerprint of what the owner wrote: image, command, args, env and envFrom without what memfit set, and the
-	// profile's tuning, with which the program behaves in another way. Labels, annotations and resources are not part of
-	// it.
+	// profile's tuning, with which the program behaves in another way. Labels, annotations, resources and the pod's own
+	// name are not part of it.
 	ID string
 	// Owner is the container's memory without memfit; a limit or request of 0 is not set.
 	Owner memory.Size
@@ -47,14 +47,14 @@ func ProgramOf(pod *corev1.Pod, name string, perRun bool) Program {
 	}
 	rec := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name)
 	if rec == nil || rec.Program == "" || len(rec.Program) > 2*programBytes {
-		id := fingerprint(c, takeBack(c, rec), v1alpha1.TuningSpec{}, perRun)
+		id := fingerprint(pod.Name, c, takeBack(c, rec), v1alpha1.TuningSpec{}, perRun)
 		return Program{ID: id, Owner: constraints.SizeOf(&c.Resources), Created: rec.created()}
 	}
 	p := Program{ID: rec.Program, Owner: rec.Owner.size(), Recorded: true, Created: rec.created()}
 	// Of what is hashed, only the image can change in a pod that exists. What a later webhook made of it at creation is in
 	// the record, because memfit is asked again then (reinvocationPolicy: IfNeeded).
 	if rec.Image != "" && rec.Image != c.Image {
-		p.ID, p.Changed = fingerprint(c, takeBack(c, rec), v1alpha1.TuningSpec{}, perRun), true
+		p.ID, p.Changed = fingerprint(pod.Name, c, takeBack(c, rec), v1alpha1.TuningSpec{}, perRun), true
 	}
 	return p
 }
@@ -113,35 +113,53 @@ func increase(owner, to memory.Size) memory.Size {
 }
 
 // fingerprint returns the fingerprint of a container at admission.
-func (t *target) fingerprint(perRun bool) string {
+func (t *target) fingerprint(pod string, perRun bool) string {
 	tuning := t.policy.Tuning
 	if tuning.Mode != v1alpha1.TuningInject {
 		tuning = v1alpha1.TuningSpec{} // the program runs without settings of memfit
 	}
-	return fingerprint(t.container, t.work, tuning, perRun)
+	return fingerprint(pod, t.container, t.work, tuning, perRun)
 }
 
 // programBytes of a hash distinguish the few programs that a container ever runs.
 const programBytes = 8
 
-// fingerprint hashes what the owner wrote into a container. Each part is preceded by its length, so that no two lists
-// give the same text.
+// fingerprint hashes what the owner wrote into a container of a pod of that name. Each part is preceded by its length,
+// so that no two lists give the same text.
 // perRun leaves out what differs between the runs of one identity.
-func fingerprint(c *corev1.Container, w *working, tuning v1alpha1.TuningSpec, perRun bool) string {
+func fingerprint(pod string, c *corev1.Container, w *working, tuning v1alpha1.TuningSpec, perRun bool) string {
 	var text hashed
 	text.add(c.Image)
 	if !perRun {
+		text.pod = pod
 		text.addWritten(c, w)
 	}
 	if tuning.Mode != "" {
 		text.addJSON(&tuning)
 	}
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256(text.all)
 	return hex.EncodeToString(sum[:programBytes])
 }
 
 // hashed is a text that is hashed as a whole.
-type hashed []byte
+type hashed struct {
+	all []byte
+	// pod is the name of a pod for which [theirName] stands; empty: for none.
+	pod string
+}
+
+// theirName takes the place of a pod's name, as CloudNativePG writes it into the environment of each instance.
+const theirName = "$(POD)"
+
+// namesPod reports whether a text is the name of a pod, or differs from it only in the ordinal: each replica may be
+// given the name of the first.
+func namesPod(text, pod string) bool {
+	const digits = "0123456789"
+	base := strings.TrimRight(pod, digits)
+	ordinal, sibling := strings.CutPrefix(text, base)
+	return text == pod ||
+		sibling && strings.HasSuffix(base, "-") && ordinal != "" && strings.Trim(ordinal, digits) == ""
+}
 
 // addWritten adds what the owner wrote beside the image.
 func (h *hashed) addWritten(c *corev1.Container, w *working) {
@@ -175,17 +193,20 @@ func (h *hashed) addAll(texts []string) {
 }
 
 func (h *hashed) add(text string) {
+	if h.pod != "" && namesPod(text, h.pod) {
+		text = theirName
+	}
 	h.addLength(len(text))
-	*h = append(*h, text...)
+	h.all = append(h.all, text...)
 }
 
 func (h *hashed) addLength(n int) {
-	*h = binary.LittleEndian.AppendUint64(*h, uint64(n)) //nolint:gosec // a length
+	h.all = binary.LittleEndian.AppendUint64(h.all, uint64(n)) //nolint:gosec // a length
 }
 
 func (h *hashed) addJSON(value any) {
 	data, _ := json.Marshal(value) // of the API: it can always be encoded
-	*h = append(*h, data...)
+	h.all = append(h.all, data...)
 }
 
 // OffersIn returns the sizes that a MemoryRecommendation has for new pods, by container.

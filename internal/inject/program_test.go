@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
 	"github.com/memfit/memfit/internal/memory"
@@ -104,6 +105,40 @@ func TestProgramOf(t *testing.T) {
 	}
 	if p := ProgramOf(pod(func(*corev1.Pod) {}), "missing", false); p != (Program{}) {
 		t.Errorf("program of a container that is missing is %+v", p)
+	}
+}
+
+// TestTheNameOfAPodIsNoPartOfItsProgram: CloudNativePG writes each instance's name into it (POD_NAME), and any chart
+// that of the first replica into all.
+func TestTheNameOfAPodIsNoPartOfItsProgram(t *testing.T) {
+	program := func(pod, variable, argument string) string {
+		return ProgramOf(&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: pod}, Spec: corev1.PodSpec{Containers: []corev1.Container{{
+				Name: "app", Image: "app:1", Args: []string{argument}, Env: []corev1.EnvVar{{Name: "A", Value: variable}},
+			}}},
+		}, "app", false).ID
+	}
+	for name, tc := range map[string]struct {
+		pod, variable, argument             string
+		other, otherVariable, otherArgument string
+		same                                bool
+	}{
+		"each has its own":        {"db-1", "db-1", "x", "db-2", "db-2", "x", true},
+		"as an argument":          {"db-1", "x", "db-1", "db-12", "x", "db-12", true},
+		"all have the first's":    {"db-1", "db-1", "x", "db-2", "db-1", "x", true},
+		"without an ordinal":      {"db-abc", "db-abc", "x", "db-xyz", "db-xyz", "x", true},
+		"a number is no name":     {"db-1", "1", "x", "db-2", "2", "x", false},
+		"a name of other pods":    {"db-1", "queue-1", "x", "db-2", "queue-2", "x", false},
+		"a longer word":           {"db-1", "db-1a", "x", "db-2", "db-2a", "x", false},
+		"digits without a hyphen": {"db1", "db1", "x", "db2", "db1", "x", false},
+		"a pod without a name":    {"", "", "x", "", "1", "x", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := program(tc.pod, tc.variable, tc.argument), program(tc.other, tc.otherVariable, tc.otherArgument)
+			if (a == b) != tc.same {
+				t.Errorf("programs are %s and %s, want the same: %t", a, b, tc.same)
+			}
+		})
 	}
 }
 

@@ -50,7 +50,7 @@ func targets(in Input) []target {
 		}
 		t.before = in.before.of(c.Name)
 		t.work = takeBack(c, t.before)
-		t.program = Program{ID: t.fingerprint(in.PerRun), Owner: ownerBefore(c, t.before)}
+		t.program = Program{ID: t.fingerprint(pod.Name, in.PerRun), Owner: ownerBefore(c, t.before)}
 		out = append(out, t)
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"time"
 
@@ -26,7 +27,7 @@ import (
 
 const (
 	// programsKept bounds the programs that are remembered of a container name: the one that runs, the one that it
-	// replaces, and one more to roll back to.
+	// replaces, and one more to roll back to. While more run, pods of some are left alone (see [State.kept]).
 	programsKept = 3
 	// kinKept bounds the programs whose kills count for a later one. Kills matter for hours, so a chain of as many
 	// releases within hours is enough.
@@ -43,7 +44,7 @@ type evidence struct {
 	// Owner is the memory that the owner asks for it, Since the creation of the first pod with these numbers.
 	Owner memory.Size `json:"o,omitzero"`
 	Since time.Time   `json:"s,omitzero"`
-	// Seen is when a pod of it last existed.
+	// Seen is when a pod of it last existed that was not being deleted.
 	Seen time.Time `json:"t,omitzero"`
 	// Kin are the programs whose kills count for this one: itself, and those that it replaced without new numbers.
 	Kin []string `json:"k,omitempty"`
@@ -126,10 +127,9 @@ func (st *State) learn(s *Snapshot, now time.Time) {
 			st.programs[instanceKey{s.Template.UID, name}] = inject.ProgramOf(s.Template, name, s.perRun())
 		}
 	}
-	for _, pod := range slices.Backward(known) { // oldest first, so that the newest program is in front
-		for _, name := range ContainersOf(&pod.Spec) {
-			st.meet(pod, name, now)
-		}
+	run := st.running(known)
+	for _, name := range slices.Sorted(maps.Keys(run)) {
+		st.remember(name, run[name], now)
 	}
 	st.heed(known, now)
 	for key, in := range st.instances {
@@ -137,6 +137,81 @@ func (st *State) learn(s *Snapshot, now time.Time) {
 	}
 	st.hold(s.Governed, now)
 	st.noteNodes(s, now)
+}
+
+// running is a program that containers of one name run.
+type running struct {
+	program string
+	// oldest is the first of its pods, and pods how many of them are not being deleted.
+	oldest *corev1.Pod
+	pods   int
+}
+
+// running returns what runs in the containers of each name, the program of the newest pod first.
+func (st *State) running(newestFirst []*corev1.Pod) map[string][]running {
+	run := map[string][]running{}
+	for _, pod := range newestFirst {
+		for _, name := range ContainersOf(&pod.Spec) {
+			program, all := st.runs(pod.UID, name), run[name]
+			i := slices.IndexFunc(all, func(r running) bool { return r.program == program })
+			if i < 0 {
+				i, all = len(all), append(all, running{program: program})
+				run[name] = all
+			}
+			if all[i].oldest = pod; pod.DeletionTimestamp == nil {
+				all[i].pods++
+			}
+		}
+	}
+	return run
+}
+
+// kept returns the programs of a container name of which evidence is kept, at most programsKept: that of the newest
+// pod, then what else runs, what is known and has most pods first, and then what ran last. What runs and is known is
+// not given up for what runs and is not: two that displace each other would learn nothing.
+func (st *State) kept(name string, run []running) []string {
+	all := slices.Clone(run)
+	for _, e := range st.containers[name] {
+		if !slices.ContainsFunc(run, func(r running) bool { return r.program == e.Program }) {
+			all = append(all, running{program: e.Program})
+		}
+	}
+	rank := func(r running) (rank int, seen time.Time) {
+		if e := st.evidenceOf(name, r.program); e != nil {
+			rank, seen = 1, e.Seen
+		}
+		return rank + 2*min(r.pods, 1), seen
+	}
+	slices.SortStableFunc(all[1:], func(a, b running) int {
+		rankA, seenA := rank(a)
+		rankB, seenB := rank(b)
+		return cmp.Or(cmp.Compare(rankB, rankA), cmp.Compare(b.pods, a.pods), seenB.Compare(seenA))
+	})
+	programs := make([]string, 0, programsKept)
+	for _, r := range head(all, programsKept) {
+		programs = append(programs, r.program)
+	}
+	return programs
+}
+
+// remember notes what runs in the containers of a name, and forgets programs beyond those that are kept.
+func (st *State) remember(name string, run []running, now time.Time) {
+	kept := st.kept(name, run)
+	for _, r := range slices.Backward(run) { // oldest first, so that the newest program is in front
+		if !slices.Contains(kept, r.program) {
+			continue
+		}
+		if e := st.meet(r.oldest, name, now); r.pods > 0 || e.Seen.IsZero() {
+			e.Seen = now.UTC().Truncate(time.Second)
+		}
+	}
+	st.containers[name] = slices.DeleteFunc(st.containers[name], func(e *evidence) bool {
+		forgotten := !slices.Contains(kept, e.Program)
+		if forgotten {
+			st.rollout.ForgetLowerings(rollout.Key{Container: name, Program: e.Program})
+		}
+		return forgotten
+	})
 }
 
 // heed takes the owner's numbers of each program from its newest pod, and since when they hold from the oldest pod with
@@ -189,9 +264,9 @@ func earliest(pod *corev1.Pod, now time.Time) time.Time {
 	return now.UTC().Truncate(time.Second)
 }
 
-// meet notes that a pod exists. Evidence of a program that is new goes on from the one that it replaces while the owner
-// asks for the same memory; an owner who changes it starts afresh.
-func (st *State) meet(pod *corev1.Pod, name string, now time.Time) {
+// meet returns the evidence of what a pod runs, which becomes the newest. That of a program that is new goes on from
+// the one that it replaces while the owner asks for the same memory; an owner who changes it starts afresh.
+func (st *State) meet(pod *corev1.Pod, name string, now time.Time) *evidence {
 	p := st.programIn(pod, name)
 	e, before := st.evidenceOf(name, p.ID), st.newest(name)
 	switch {
@@ -213,15 +288,9 @@ func (st *State) meet(pod *corev1.Pod, name string, now time.Time) {
 			Program: p.ID, Owner: p.Owner, Since: earliest(pod, now), Kin: []string{p.ID}, history: history.New(),
 		}
 	}
-	e.Seen = now.UTC().Truncate(time.Second)
-	all := slices.DeleteFunc(slices.Clone(st.containers[name]), func(other *evidence) bool { return other == e })
-	all = append([]*evidence{e}, all...)
-	if len(all) > programsKept {
-		oldest := slices.MinFunc(all[1:], func(a, b *evidence) int { return a.Seen.Compare(b.Seen) })
-		all = slices.DeleteFunc(all, func(e *evidence) bool { return e == oldest })
-		st.rollout.ForgetLowerings(rollout.Key{Container: name, Program: oldest.Program})
-	}
-	st.containers[name] = all
+	others := slices.DeleteFunc(slices.Clone(st.containers[name]), func(other *evidence) bool { return other == e })
+	st.containers[name] = append([]*evidence{e}, others...)
+	return e
 }
 
 // hold notes the largest size that running pods of each program have. While none runs, the last one stays. Pods do not

@@ -123,9 +123,11 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 			Name: c.Name, Spec: constraints.SizeOf(&spec.Resources), Actual: c.current,
 			RestartsOnResize: oom.RestartsOnResize(spec), PodLimit: c.podLimit, PodRequest: c.podRequest,
 		}
+		running.Shared = running.Spec.Limit == 0 && p.Whole != nil && p.Whole.Spec.Limit > 0
 		program := st.programIn(pod, c.Name)
-		running.Program, running.Owner, running.Changed = program.ID, program.Owner, program.Changed
-		if e := st.evidenceOf(c.Name, running.Program); e != nil {
+		running.Program, running.Changed = program.ID, program.Changed
+		if e := st.evidenceOf(c.Name, program.ID); e != nil { // else nothing of it is known, and it is left alone
+			running.Owner = program.Owner
 			if e.fresh(now) {
 				running.OwnerUntil = e.Since.Add(ownersDay.Duration())
 			}
@@ -133,10 +135,9 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 			if p.Created.After(e.MostAt) && !running.Outdated {
 				running.Before = e.Most
 			}
-		}
-		running.Shared = running.Spec.Limit == 0 && p.Whole != nil && p.Whole.Spec.Limit > 0
-		if running.Owner.Limit == 0 && !running.Shared && st.knowsOwner(pod, c.Name) {
-			running.Owner.Limit = rollout.NoLimit
+			if running.Owner.Limit == 0 && !running.Shared && st.knowsOwner(pod, c.Name) {
+				running.Owner.Limit = rollout.NoLimit
+			}
 		}
 		ref := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: c.Name}
 		if status != nil {
