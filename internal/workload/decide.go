@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/memfit/memfit/api/v1alpha1"
+	"github.com/memfit/memfit/internal/constraints"
 	"github.com/memfit/memfit/internal/drift"
 	"github.com/memfit/memfit/internal/format"
 	"github.com/memfit/memfit/internal/history"
@@ -125,7 +126,7 @@ func (d *decider) killsOf(container string, e *evidence) []memory.OOMKill {
 	})
 }
 
-// containers decides about each container of the newest pod.
+// containers decides about each container of the newest pod, and about what older pods run.
 func (d *decider) containers() {
 	d.v.unnamed = unnamed(d.s.Profile, d.s.Template, d.st.ledger.Kills, d.st.ledger.Total)
 	for _, container := range slices.Sorted(maps.Keys(d.v.unnamed)) {
@@ -189,37 +190,61 @@ func (d *decider) leastOutdated(of rollout.Key) (least memory.Size, found bool) 
 	return least, found
 }
 
-// older decides about pods that still run another program than the newest pod, as during a rollout. They are raised by
-// the evidence of their own program, and not lowered: soon they are replaced.
+// older decides about what pods run and the newest pod does not, as during a rollout: another program, or a container
+// that it does not have.
 func (d *decider) older() {
-	if !resizes(d.s.Profile.Spec.Sizing.Mode) {
-		return
+	decided := map[rollout.Key]bool{}
+	undecided := func(pod *corev1.Pod, name string) *evidence {
+		program := d.st.runs(pod.UID, name)
+		e := d.st.evidenceOf(name, program)
+		if e == d.st.newest(name) && d.newestHas(name) || decided[rollout.Key{Container: name, Program: program}] {
+			return nil
+		}
+		return e
 	}
+	var last *corev1.Pod
 	for _, pod := range d.s.Governed {
-		if !slices.ContainsFunc(ContainersOf(&pod.Spec), func(name string) bool { return d.st.older(pod, name) != nil }) {
+		if pod.DeletionTimestamp != nil || last != nil && alike(pod, last) || !slices.ContainsFunc(
+			ContainersOf(&pod.Spec), func(name string) bool { return undecided(pod, name) != nil },
+		) {
 			continue // most pods run the newest program, and to find out what the profile manages takes its time
 		}
-		var plan *inject.Plan
+		last = pod
+		plan := inject.MakePlan(inject.Input{Pod: pod, Profile: d.s.Profile, Created: true, PerRun: d.s.perRun()})
 		for _, c := range Managed(d.s.Profile, pod) {
-			e := d.st.older(pod, c.Name)
-			if e == nil {
-				continue
+			if e := undecided(pod, c.Name); e != nil {
+				decided[rollout.Key{Container: c.Name, Program: e.Program}] = true
+				d.olderIn(c, plan.Container(c.Name), e)
 			}
-			key := rollout.Key{Container: c.Name, Program: e.Program}
-			if _, done := d.rollout.Desired[key]; done {
-				continue
-			}
-			if plan == nil {
-				made := inject.MakePlan(inject.Input{Pod: pod, Profile: d.s.Profile, Created: true, PerRun: d.s.perRun()})
-				plan = &made
-			}
-			in := d.input(c, plan.Container(c.Name), e)
-			in.container.policy.Sizing.Decrease = v1alpha1.DecreaseNever
-			desired := in.desired(d.s, in.result().recommendation)
-			d.rollout.Desired[key] = desired
-			key.Outdated = true // soon replaced as well, whatever its owner's numbers are
-			d.rollout.Desired[key] = desired
 		}
+	}
+}
+
+// newestHas reports whether the newest pod has a container.
+func (d *decider) newestHas(name string) bool {
+	spec, _ := constraints.Find(d.s.Template, name)
+	return spec != nil
+}
+
+// olderIn decides about a container of an older pod. It is raised by the evidence of its own program, and not lowered:
+// soon it is replaced. One that the newest pod does not have is among those that are shown.
+func (d *decider) olderIn(c managedContainer, plan *inject.ContainerPlan, e *evidence) {
+	key := rollout.Key{Container: c.Name, Program: e.Program}
+	shown := e == d.st.newest(c.Name) && len(d.v.status.Containers) < MaxContainers
+	if !shown && !resizes(d.s.Profile.Spec.Sizing.Mode) {
+		return
+	}
+	c.policy.Sizing.Decrease = v1alpha1.DecreaseNever
+	in := d.input(c, plan, e)
+	if r := in.result(); shown {
+		r.status.Reasons = head(append([]string{"the newest pod does not have this container"}, r.status.Reasons...), 16)
+		d.take(&in, r)
+	} else {
+		d.rollout.Desired[key] = in.desired(d.s, r.recommendation)
+	}
+	if desired, decided := d.rollout.Desired[key]; decided {
+		key.Outdated = true // soon replaced as well, whatever its owner's numbers are
+		d.rollout.Desired[key] = desired
 	}
 }
 

@@ -85,14 +85,6 @@ func (st *State) newest(container string) *evidence {
 	return nil
 }
 
-// older is the evidence of the program that a container of a pod runs, where the newest pod runs another; else nil.
-func (st *State) older(pod *corev1.Pod, container string) *evidence {
-	if e := st.evidenceOf(container, st.runs(pod.UID, container)); e != st.newest(container) {
-		return e
-	}
-	return nil
-}
-
 // historyOf is the history of the program that an instance runs; nil when that is unknown, because a sample of one
 // program must not count for another.
 func (st *State) historyOf(in *instance, container string) *history.Container {

@@ -144,3 +144,50 @@ func TestAPodOfAFurtherProgramIsLeftAlone(t *testing.T) {
 		t.Errorf("actions %+v, lowerings %+v, steps %+v", e.Actions, st.rollout.Lowerings, st.rollout.Steps)
 	}
 }
+
+// TestAContainerThatTheNewestPodDoesNotHaveIsDecidedFor: release 2 renames app and drops cache, and most pods are of
+// release 1. The limit of cache was lowered from 512Mi to 200Mi a month ago, and proven. Then it is killed.
+func TestAContainerThatTheNewestPodDoesNotHaveIsDecidedFor(t *testing.T) {
+	old := build.Pod("shop", "web-1").On("node-1").
+		Container("app", build.Limit("1Gi"), build.Started(began)).
+		Container("cache", build.Limit("200Mi"), build.Request("100Mi"), build.Started(began))
+	created := began.Add(14 * 24 * time.Hour)
+	pods := func() []*corev1.Pod {
+		first := old.Obj()
+		first.UID, first.CreationTimestamp = "web-1", metav1.NewTime(began)
+		next := build.Pod("shop", "web-2").On("node-1").
+			Container("web", build.Limit("1Gi"), build.Started(created)).Obj()
+		next.UID, next.CreationTimestamp = "web-2", metav1.NewTime(created)
+		return []*corev1.Pod{first, next}
+	}
+	st, now := NewState(), created.Add(time.Hour)
+	st.rollout.Lowerings = []rollout.Lowering{{
+		Container: "cache", Program: inject.ProgramOf(pods()[0], "cache", false).ID,
+		From: sizeMi(100, 512), To: sizeMi(100, 200), At: began, Proven: true,
+	}}
+	s := snapshotOf(pods()...)
+	s.Events.Samples = []memory.Sample{sampleOf(pods()[0], "cache", 190*memory.MiB, now)}
+	st, e := Step(st, s, now)
+	var shown []string
+	for _, c := range e.Status.Containers {
+		shown = append(shown, c.Container)
+	}
+	if want := []string{"web", "app", "cache"}; !slices.Equal(shown, want) {
+		t.Errorf("shown are %v, want %v", shown, want)
+	}
+	now = now.Add(time.Minute)
+	old.Container("cache", build.OOMKilled(now))
+	_, e = Step(st, snapshotOf(pods()...), now)
+	i := slices.IndexFunc(e.Actions, func(a rollout.Action) bool { return a.UID == "web-1" })
+	if i < 0 || e.Actions[i].Sizes["cache"].Limit != 512*memory.MiB {
+		t.Errorf("actions are %+v, want cache of web-1 to have 512Mi again", e.Actions)
+	}
+	offered := inject.OffersIn(e.Status.Containers)["cache"]
+	if offered.Size.Limit != 512*memory.MiB || offered.Program != st.rollout.Lowerings[0].Program {
+		t.Errorf("new pods of release 1 are offered %+v", offered)
+	}
+	gone := snapshotOf(pods()[1])
+	if _, e = Step(st, gone, now.Add(time.Minute)); len(e.Status.Containers) != 1 {
+		t.Errorf("%d containers are shown without pods of release 1, want one", len(e.Status.Containers))
+	}
+}

@@ -150,7 +150,7 @@ func (d *decider) permit() *v1alpha1.Canary {
 		return nil
 	}
 	for i := range d.v.status.Containers {
-		if c := &d.v.status.Containers[i]; d.mayLowerNew(c) {
+		if c := &d.v.status.Containers[i]; d.newestHas(c.Container) && d.mayLowerNew(c) {
 			d.v.timing.recommend(permitPause)
 			if d.v.canaryWaits = d.rollout.QueryResult.Against(d.now); d.v.canaryWaits != "" {
 				return nil
